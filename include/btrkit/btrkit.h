@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_BTRKIT_H
+#define BTRKIT_BTRKIT_H
+
+/**
+ * @file
+ * libbtrkit reads the btrfs on-disk format without mounting it.
+ *
+ * A device is a struct btrkit_io (io.h). One or more of them make a filesystem, struct btrkit_fs (filesystem.h), which
+ * the reports take: extents with their sharedness (fiemap.h), superblocks and trees as text (dump.h).
+ *
+ * The library prints nothing, never exits, has no global state and uses no ioctl of a filesystem. Every byte that
+ * comes from a device is checked before it is used. Handles for reading may be used by many threads at once.
+ */
+
+#include <btrkit/dump.h>
+#include <btrkit/error.h>
+#include <btrkit/feature.h>
+#include <btrkit/fiemap.h>
+#include <btrkit/filesystem.h>
+#include <btrkit/io.h>
+#include <btrkit/subvolume.h>
+#include <btrkit/types.h>
+#include <btrkit/version.h>
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_FIEMAP_H
+#define BTRKIT_FIEMAP_H
+
+/**
+ * @file
+ * The extents of files, each with the flags that Linux's FIEMAP ioctl gives it, sharedness included.
+ */
+
+#include <btrkit/filesystem.h>
+
+BTRKIT_BEGIN_DECLS
+
+/** Flags of an extent: the numbers of linux/fiemap.h's FIEMAP_EXTENT_*. Since: 0.1 */
+enum btrkit_extent_flags {
+	BTRKIT_EXTENT_LAST = 0x1,
+	BTRKIT_EXTENT_ENCODED = 0x8,
+	BTRKIT_EXTENT_NOT_ALIGNED = 0x100,
+	BTRKIT_EXTENT_INLINE = 0x200,
+	BTRKIT_EXTENT_UNWRITTEN = 0x800,
+	BTRKIT_EXTENT_SHARED = 0x2000
+};
+
+/** A row of the listing: adjacent extents with equal flags are one row, as in the ioctl. Since: 0.1 */
+struct btrkit_extent {
+	uint64_t logical;	/**< offset in the file, bytes */
+	uint64_t physical;	/**< btrfs logical address, as the ioctl reports it; 0 for inline data */
+	uint64_t length;	/**< bytes */
+	uint32_t flags;		/**< BTRKIT_EXTENT_* */
+};
+
+/** The file that rows belong to. Since: 0.1 */
+struct btrkit_fiemap_file {
+	uint64_t root;		/**< objectid of its subvolume */
+	uint64_t inode;
+	uint64_t size;		/**< bytes */
+	const char *path;	/**< relative to the subvolume, not terminated; empty for an inode without a name */
+	size_t path_len;
+};
+
+/**
+ * Receives the listing: file() before the rows of each file (in a listing of all files only of those that have rows),
+ * then extents() with some of its rows, one or more times. Either returns 0, or a negative errno that ends the listing.
+ *
+ * Since: 0.1
+ */
+struct btrkit_fiemap_sink {
+	int (*file)(void *ctx, const struct btrkit_fiemap_file *file);
+	int (*extents)(void *ctx, const struct btrkit_extent *rows, size_t n);
+	void *ctx;
+};
+
+/** How the work went. Since: 0.1 */
+struct btrkit_fiemap_stats {
+	uint64_t files, extents;	/**< listed; extents counts rows */
+	uint64_t leaves;		/**< leaves of file trees visited */
+	uint64_t checked;		/**< data extents whose references were looked at */
+	uint64_t saved_by_leaf;		/**< extents settled by a leaf known to be shared */
+};
+
+/**
+ * Lists one file.
+ *
+ * @param root	objectid of the subvolume (5 is the top level)
+ * @param path	of the file in it; a leading slash is allowed
+ * @param stats	added to; may be NULL
+ * @return 0; -ENOENT: no such subvolume or path; -EINVAL: not a regular file; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or
+ *	   what the sink returned
+ * Since: 0.1
+ */
+int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, const struct btrkit_fiemap_sink *sink,
+		       struct btrkit_fiemap_stats *stats, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Lists every regular file of every subvolume, ordered by root and inode. Files without rows are left out.
+ *
+ * @return as btrkit_fiemap_path()
+ * Since: 0.1
+ */
+int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+BTRKIT_END_DECLS
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_FILESYSTEM_H
+#define BTRKIT_FILESYSTEM_H
+
+/**
+ * @file
+ * An open filesystem.
+ *
+ * The handle may be used by many threads at once; opening and closing are one thread's.
+ */
+
+#include <btrkit/io.h>
+
+BTRKIT_BEGIN_DECLS
+
+/** Flags of struct btrkit_open_options. Since: 0.1 */
+enum btrkit_open_flags {
+	/** Only read the superblock copy number super_mirror. */
+	BTRKIT_OPEN_SUPER_MIRROR = 1 << 0
+};
+
+/**
+ * How to open. Initialise with BTRKIT_OPEN_OPTIONS_INIT.
+ *
+ * Since: 0.1
+ */
+struct btrkit_open_options {
+	unsigned flags;			/**< BTRKIT_OPEN_*; unknown ones are refused */
+	unsigned super_mirror;		/**< 0, 1 or 2 */
+	size_t cache_bytes;		/**< budget of the cache of tree blocks; 0: 64 MiB */
+	btrkit_note_fn note;		/**< may be NULL */
+	void *note_ctx;
+};
+
+#define BTRKIT_OPEN_OPTIONS_INIT { 0, 0, 0, NULL, NULL }
+
+/**
+ * Opens a filesystem for reading.
+ *
+ * The primary superblock is used whenever it is valid; a mirror only when it is not, which is noted. A mirror that is
+ * newer than a valid primary is noted and not used.
+ *
+ * @param devices	its devices, in any order; on success the handle owns them, on failure they stay the caller's
+ * @param n		how many
+ * @param opts		may be NULL
+ * @return 0; -EMEDIUMTYPE: not a btrfs filesystem; -EOPNOTSUPP: a feature that is not read, named in the message;
+ *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM; -EINVAL for bad options
+ * Since: 0.1
+ */
+int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrkit_open_options *opts,
+		   struct btrkit_fs **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** Closes the filesystem and its devices. NULL is allowed. @return NULL. Since: 0.1 */
+struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs);
+
+/** What a superblock says, in short. Since: 0.1 */
+struct btrkit_fs_info {
+	uint8_t fsid[16];
+	char label[257];		/**< always terminated; bytes as on disk */
+	uint64_t generation;
+	uint64_t total_bytes;
+	uint64_t bytes_used;
+	uint64_t num_devices;
+	uint32_t sectorsize;
+	uint32_t nodesize;
+	unsigned super_mirror;		/**< the copy that is used */
+	const char *csum_name;		/**< a constant of the library */
+};
+
+/** Fills in @p info. Since: 0.1 */
+void btrkit_fs_get_info(const struct btrkit_fs *fs, struct btrkit_fs_info *info);
+
+BTRKIT_END_DECLS
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_IO_H
+#define BTRKIT_IO_H
+
+/**
+ * @file
+ * Where the bytes of a device come from: a table of functions, and the backends that come with the library.
+ *
+ * A backend is used by many threads at once; each function must allow that. The functions of a backend
+ * return 0 or a negative errno and never transfer less than was asked.
+ */
+
+#include <btrkit/types.h>
+
+BTRKIT_BEGIN_DECLS
+
+/**
+ * The functions of a backend. A program makes its own by filling in this table.
+ *
+ * Since: 0.1
+ */
+struct btrkit_io_ops {
+	/** Reads exactly @p len bytes at @p offset; -ENODATA if the device ends before. */
+	int (*read)(struct btrkit_io *io, uint64_t offset, void *buf, size_t len);
+	/** Writes exactly @p len bytes at @p offset; NULL for a read-only backend. */
+	int (*write)(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len);
+	/** Returns after everything written has reached the medium; NULL for a read-only backend. */
+	int (*flush)(struct btrkit_io *io);
+	/** Tells that a range will be read soon. May be NULL. */
+	void (*prefetch)(struct btrkit_io *io, uint64_t offset, uint64_t len);
+	/** Frees the backend. */
+	void (*close)(struct btrkit_io *io);
+};
+
+/**
+ * A device. Backends put this first in a struct of their own.
+ *
+ * Since: 0.1
+ */
+struct btrkit_io {
+	const struct btrkit_io_ops *ops;
+	uint64_t size;		/**< in bytes */
+	char name[256];		/**< for messages: the path, as the user gave it */
+};
+
+/** Flags of btrkit_io_open(). Since: 0.1 */
+enum btrkit_io_flags {
+	BTRKIT_IO_READ = 0,
+	BTRKIT_IO_WRITE = 1 << 0	/**< open for writing too */
+};
+
+/**
+ * Opens a block device or an image file.
+ *
+ * @p spec is a path, or `PATH?offset=N[&size=N]` or `PATH?partition=N` for a filesystem inside a disk image
+ * (N in bytes, or with k m g t p e; partitions as libblkid counts them). Everything else (directory, char
+ * device, fifo) is refused.
+ *
+ * @param ret	the backend, to be freed by btrkit_io_close()
+ * @return 0; -EINVAL for a bad spec, -ENOENT, -EACCES and the like from the operating system
+ * Since: 0.1
+ */
+int btrkit_io_open(const char *spec, unsigned flags, struct btrkit_io **ret,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * A device in memory of @p size zero bytes, readable and writable.
+ *
+ * @return 0, -EINVAL for a size that memory cannot hold, -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_io_memory(uint64_t size, struct btrkit_io **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** What a fault-injecting backend does with calls that reach it. Since: 0.1 */
+struct btrkit_io_faults {
+	uint64_t fail_read_after;	/**< this many reads succeed, then every one fails; UINT64_MAX: never */
+	uint64_t fail_write_after;	/**< likewise writes and flushes */
+	uint64_t truncate_at;		/**< the device ends here; UINT64_MAX: at its own end */
+	int error;			/**< the negative errno of a failing call, 0 for -EIO */
+};
+
+#define BTRKIT_IO_FAULTS_INIT { UINT64_MAX, UINT64_MAX, UINT64_MAX, 0 }
+
+/**
+ * Wraps @p below, which it owns from then on, and lets calls fail as @p faults says.
+ *
+ * @return 0 or -ENOMEM (@p below stays the caller's)
+ * Since: 0.1
+ */
+int btrkit_io_fault(struct btrkit_io *below, const struct btrkit_io_faults *faults, struct btrkit_io **ret,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** Closes and frees a backend. NULL is allowed. @return NULL. Since: 0.1 */
+struct btrkit_io *btrkit_io_close(struct btrkit_io *io);
+
+/**
+ * Reads exactly @p len bytes at @p offset.
+ *
+ * @return 0; -ENODATA if the device ends before the range does; -EIO
+ * Since: 0.1
+ */
+int btrkit_io_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Writes exactly @p len bytes at @p offset.
+ *
+ * @return 0; -EROFS for a read-only backend; -ENOSPC past the end; -EIO
+ * Since: 0.1
+ */
+int btrkit_io_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** Makes what was written durable. @return 0, -EROFS, -EIO. Since: 0.1 */
+int btrkit_io_flush(struct btrkit_io *io, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+BTRKIT_END_DECLS
+
+#endif

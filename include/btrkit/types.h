@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TYPES_H
+#define BTRKIT_TYPES_H
+
+/**
+ * @file
+ * Types and macros that every other header of btrkit uses.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The library is built with hidden symbols: what the headers declare is what it exports. */
+#if defined(__GNUC__)
+#define BTRKIT_VISIBLE _Pragma("GCC visibility push(default)")
+#define BTRKIT_VISIBLE_END _Pragma("GCC visibility pop")
+#else
+#define BTRKIT_VISIBLE
+#define BTRKIT_VISIBLE_END
+#endif
+
+#ifdef __cplusplus
+#define BTRKIT_BEGIN_DECLS BTRKIT_VISIBLE extern "C" {
+#define BTRKIT_END_DECLS } BTRKIT_VISIBLE_END
+#else
+#define BTRKIT_BEGIN_DECLS BTRKIT_VISIBLE
+#define BTRKIT_END_DECLS BTRKIT_VISIBLE_END
+#endif
+
+#if defined(__GNUC__)
+#define BTRKIT_MUST_CHECK __attribute__((warn_unused_result))
+#define BTRKIT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define BTRKIT_MUST_CHECK
+#define BTRKIT_PRINTF(fmt, args)
+#endif
+
+BTRKIT_BEGIN_DECLS
+
+struct btrkit_error;
+struct btrkit_io;
+struct btrkit_fs;
+
+/**
+ * The key of an item, in CPU byte order. Keys order by objectid, then type, then offset.
+ *
+ * Since: 0.1
+ */
+struct btrkit_key {
+	uint64_t objectid;
+	uint8_t type;
+	uint64_t offset;
+};
+
+/**
+ * Where the output of a report goes: called with the next @p len bytes of it. Returns 0, or a negative
+ * errno, which ends the report and is what the report returns.
+ *
+ * Since: 0.1
+ */
+typedef int (*btrkit_write_fn)(void *ctx, const void *data, size_t len);
+
+/**
+ * Told a fact that is no failure but that a person should know (a mirror of the superblock was used, a
+ * newer mirror exists): one line without a newline, valid during the call only.
+ *
+ * Since: 0.1
+ */
+typedef void (*btrkit_note_fn)(void *ctx, const char *line);
+
+BTRKIT_END_DECLS
+
+#endif

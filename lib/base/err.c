@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/base/err.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+int err_errno(enum btrkit_code code)
+{
+	switch (code) {
+	case BTRKIT_OK:
+		return 0;
+	case BTRKIT_NOT_BTRFS:
+		return -EMEDIUMTYPE;
+	case BTRKIT_UNSUPPORTED:
+		return -EOPNOTSUPP;
+	case BTRKIT_CORRUPT:
+		return -EUCLEAN;
+	case BTRKIT_TRUNCATED:
+		return -ENODATA;
+	case BTRKIT_IO:
+	case BTRKIT_SYSTEM:
+		return -EIO;
+	case BTRKIT_NO_SPACE:
+		return -ENOSPC;
+	case BTRKIT_BUSY:
+		return -EBUSY;
+	case BTRKIT_INVALID:
+		return -EINVAL;
+	case BTRKIT_NOT_FOUND:
+		return -ENOENT;
+	case BTRKIT_NO_MEMORY:
+		return -ENOMEM;
+	}
+	return -EINVAL;
+}
+
+static enum btrkit_code code_of_errno(int errnum)
+{
+	switch (errnum) {
+	case EIO:
+		return BTRKIT_IO;
+	case ENODATA:
+		return BTRKIT_TRUNCATED;
+	case ENOSPC:
+		return BTRKIT_NO_SPACE;
+	case EBUSY:
+		return BTRKIT_BUSY;
+	case EINVAL:
+		return BTRKIT_INVALID;
+	case ENOENT:
+		return BTRKIT_NOT_FOUND;
+	case ENOMEM:
+		return BTRKIT_NO_MEMORY;
+	default:
+		return BTRKIT_SYSTEM;
+	}
+}
+
+static void fill(struct btrkit_error *err, enum btrkit_code code, int errnum, const char *fmt, va_list args)
+{
+	*err = (struct btrkit_error){ .code = code, .err = errnum };
+	vsnprintf(err->message, sizeof(err->message), fmt, args);
+}
+
+int err_set(struct btrkit_error *err, enum btrkit_code code, const char *fmt, ...)
+{
+	va_list args;
+
+	if (err) {
+		va_start(args, fmt);
+		fill(err, code, err_errno(code), fmt, args);
+		va_end(args);
+	}
+	return err_errno(code);
+}
+
+int err_system(struct btrkit_error *err, int errnum, const char *fmt, ...)
+{
+	char reason[64], *text;
+	va_list args;
+	size_t len;
+
+	if (errnum < 0)
+		errnum = -errnum;
+	if (!errnum)
+		errnum = EIO;
+	if (err) {
+		va_start(args, fmt);
+		fill(err, code_of_errno(errnum), -errnum, fmt, args);
+		va_end(args);
+		/* The GNU strerror_r: the text may or may not lie in the buffer. */
+		text = strerror_r(errnum, reason, sizeof(reason));
+		len = strlen(err->message);
+		snprintf(err->message + len, sizeof(err->message) - len, ": %s", text);
+	}
+	return -errnum;
+}
+
+int err_nomem(struct btrkit_error *err)
+{
+	return err_set(err, BTRKIT_NO_MEMORY, "out of memory");
+}
+
+int err_corrupt(struct btrkit_error *err, const char *field, const char *fmt, ...)
+{
+	va_list args;
+
+	if (err) {
+		va_start(args, fmt);
+		fill(err, BTRKIT_CORRUPT, -EUCLEAN, fmt, args);
+		va_end(args);
+		if (field)
+			snprintf(err->field, sizeof(err->field), "%s", field);
+	}
+	return -EUCLEAN;
+}
+
+void err_at_device(struct btrkit_error *err, uint64_t devid, uint64_t physical)
+{
+	if (err && !(err->places & BTRKIT_AT_DEVID)) {
+		err->places |= BTRKIT_AT_DEVID | BTRKIT_AT_PHYSICAL;
+		err->devid = devid;
+		err->physical = physical;
+	}
+}
+
+void err_at_logical(struct btrkit_error *err, uint64_t logical)
+{
+	if (err && !(err->places & BTRKIT_AT_LOGICAL)) {
+		err->places |= BTRKIT_AT_LOGICAL;
+		err->logical = logical;
+	}
+}
+
+void err_at_tree(struct btrkit_error *err, uint64_t tree)
+{
+	if (err && !(err->places & BTRKIT_AT_TREE)) {
+		err->places |= BTRKIT_AT_TREE;
+		err->tree = tree;
+	}
+}
+
+void err_at_item(struct btrkit_error *err, uint32_t slot, const struct btrkit_key *key)
+{
+	if (err && !(err->places & BTRKIT_AT_SLOT)) {
+		err->places |= BTRKIT_AT_SLOT;
+		err->slot = slot;
+		if (key) {
+			err->places |= BTRKIT_AT_KEY;
+			err->key = *key;
+		}
+	}
+}
+
+BTRKIT_PRINTF(4, 5)
+static void add(char *buf, size_t size, size_t *len, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	if (*len >= size)
+		return;
+	va_start(args, fmt);
+	n = vsnprintf(buf + *len, size - *len, fmt, args);
+	va_end(args);
+	if (n > 0)
+		*len += (size_t)n;
+}
+
+const char *btrkit_error_format(const struct btrkit_error *err, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	if (!size)
+		return buf;
+	buf[0] = '\0';
+	add(buf, size, &len, "%s", err->message);
+	if (err->places & BTRKIT_AT_TREE)
+		add(buf, size, &len, ", tree %" PRIu64, err->tree);
+	if (err->places & BTRKIT_AT_LOGICAL)
+		add(buf, size, &len, ", block %" PRIu64, err->logical);
+	if (err->places & BTRKIT_AT_DEVID)
+		add(buf, size, &len, ", device %" PRIu64, err->devid);
+	if (err->places & BTRKIT_AT_PHYSICAL)
+		add(buf, size, &len, ", physical %" PRIu64, err->physical);
+	if (err->places & BTRKIT_AT_SLOT)
+		add(buf, size, &len, ", slot %" PRIu32, err->slot);
+	if (err->places & BTRKIT_AT_KEY)
+		add(buf, size, &len, ", key (%" PRIu64 " %u %" PRIu64 ")", err->key.objectid, err->key.type,
+		    err->key.offset);
+	if (err->field[0])
+		add(buf, size, &len, ", field %s", err->field);
+	return buf;
+}

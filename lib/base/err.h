@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_BASE_ERR_H
+#define BTRKIT_BASE_ERR_H
+
+/* How the layers fill in a struct btrkit_error. All of these allow err == NULL. */
+
+#include <stdarg.h>
+
+#include <btrkit/error.h>
+
+/* The one errno of a code (BTRKIT_SYSTEM has none: use err_system). */
+int err_errno(enum btrkit_code code);
+
+/* Fills in @err from scratch and returns the negative errno of @code. */
+int err_set(struct btrkit_error *err, enum btrkit_code code, const char *fmt, ...) BTRKIT_PRINTF(3, 4);
+
+/* An errno of the operating system, positive or negative, put after the message; returns it as a negative number. */
+int err_system(struct btrkit_error *err, int errnum, const char *fmt, ...) BTRKIT_PRINTF(3, 4);
+
+/* No memory. */
+int err_nomem(struct btrkit_error *err);
+
+/*
+ * The funnel: every contradiction between bytes and format is reported through this function, which is therefore the
+ * place for a breakpoint. @field is the name of the field at fault, or NULL. Returns -EUCLEAN.
+ */
+int err_corrupt(struct btrkit_error *err, const char *field, const char *fmt, ...) BTRKIT_PRINTF(3, 4);
+
+/* Add a place to a failure as it passes a layer that knows it. A place that is set already stays as it is. */
+void err_at_device(struct btrkit_error *err, uint64_t devid, uint64_t physical);
+void err_at_logical(struct btrkit_error *err, uint64_t logical);
+void err_at_tree(struct btrkit_error *err, uint64_t tree);
+void err_at_item(struct btrkit_error *err, uint32_t slot, const struct btrkit_key *key);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_FORMAT_ITEMS_EXTENT_H
+#define BTRKIT_FORMAT_ITEMS_EXTENT_H
+
+/* EXTENT_ITEM and METADATA_ITEM with their inline references, and the keyed references. */
+
+#include "lib/format/item.h"
+
+#define EXTENT_FLAG_DATA (1ull << 0)
+#define EXTENT_FLAG_TREE_BLOCK (1ull << 1)
+#define EXTENT_FLAG_FULL_BACKREF (1ull << 8)
+
+struct disk_extent_item {
+	le64 refs;
+	le64 generation;
+	le64 flags;
+};
+DISK_ASSERT_SIZE(disk_extent_item, 24);
+
+/* Follows the item of a tree block that is no METADATA_ITEM. */
+struct disk_tree_block_info {
+	struct disk_key key;
+	uint8_t level;
+};
+DISK_ASSERT_SIZE(disk_tree_block_info, 18);
+
+struct disk_extent_data_ref {
+	le64 root;
+	le64 objectid;
+	le64 offset;
+	le32 count;
+};
+DISK_ASSERT_SIZE(disk_extent_data_ref, 28);
+
+/* One reference to an extent, whichever form it has on disk. */
+struct extent_ref {
+	uint8_t type;		/* KEY_TREE_BLOCK_REF, _SHARED_BLOCK_REF, _EXTENT_DATA_REF, _SHARED_DATA_REF, _EXTENT_OWNER_REF */
+	uint64_t root;		/* of tree block, extent data and owner references */
+	uint64_t parent;	/* of shared references */
+	uint64_t objectid;	/* of extent data references: the inode */
+	uint64_t offset;	/* of extent data references: file offset minus extent offset, modulo 2^64 */
+	uint32_t count;		/* of data references; 1 for the others */
+};
+
+struct extent_item {
+	uint64_t bytenr;
+	uint64_t num_bytes;	/* nodesize for METADATA_ITEM */
+	uint64_t refs;
+	uint64_t generation;
+	uint64_t flags;
+	uint8_t level;		/* of a tree block */
+	/* The inline references not read yet. */
+	const uint8_t *pos, *end;
+};
+
+int extent_item_decode(const struct item_ctx *ctx, const struct item *item, struct extent_item *ret,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The next inline reference. @return 0 a reference, 1 the end, -EUCLEAN */
+int extent_item_next_ref(struct extent_item *ei, struct extent_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* A reference that has an item of its own. */
+int extent_keyed_ref_decode(const struct item *item, struct extent_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* The offset of the key of an EXTENT_DATA_REF. */
+uint64_t extent_data_ref_hash(uint64_t root, uint64_t objectid, uint64_t offset);
+
+extern const struct item_type item_type_extent;
+extern const struct item_type item_type_metadata;
+extern const struct item_type item_type_tree_block_ref;
+extern const struct item_type item_type_shared_block_ref;
+extern const struct item_type item_type_extent_data_ref;
+extern const struct item_type item_type_shared_data_ref;
+extern const struct item_type item_type_extent_owner_ref;
+
+#endif

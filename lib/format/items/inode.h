@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_FORMAT_ITEMS_INODE_H
+#define BTRKIT_FORMAT_ITEMS_INODE_H
+
+#include "lib/format/item.h"
+
+struct disk_time {
+	le64 sec;
+	le32 nsec;
+};
+DISK_ASSERT_SIZE(disk_time, 12);
+
+struct disk_inode_item {
+	le64 generation;
+	le64 transid;
+	le64 size;
+	le64 nbytes;
+	le64 block_group;
+	le32 nlink;
+	le32 uid;
+	le32 gid;
+	le32 mode;
+	le64 rdev;
+	le64 flags;
+	le64 sequence;
+	le64 reserved[4];
+	struct disk_time atime, ctime, mtime, otime;
+};
+DISK_ASSERT_SIZE(disk_inode_item, 160);
+DISK_ASSERT_AT(disk_inode_item, nlink, 40);
+DISK_ASSERT_AT(disk_inode_item, mode, 52);
+DISK_ASSERT_AT(disk_inode_item, rdev, 56);
+DISK_ASSERT_AT(disk_inode_item, reserved, 80);
+DISK_ASSERT_AT(disk_inode_item, atime, 112);
+
+struct inode_item {
+	uint64_t generation, transid;
+	uint64_t size, nbytes;
+	uint64_t block_group;
+	uint32_t nlink, uid, gid, mode;
+	uint64_t rdev;
+	uint64_t flags;
+	uint64_t sequence;
+	struct disk_time atime, ctime, mtime, otime;
+};
+
+/* Reads the struct without judging it: also for the copy inside a root item. */
+void inode_item_get(const struct disk_inode_item *d, struct inode_item *ret);
+int inode_item_decode(const struct item_ctx *ctx, const struct item *item, struct inode_item *ret,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * The names of an INODE_REF or INODE_EXTREF, one by one. Start with inode_ref_first(); a name is valid as long as the
+ * item's bytes are.
+ */
+struct inode_ref {
+	uint64_t parent;
+	uint64_t index;
+	const uint8_t *name;
+	uint16_t name_len;
+};
+
+struct inode_ref_iter {
+	const uint8_t *pos, *end;
+	uint64_t parent;	/* of an INODE_REF: the key's offset */
+	bool extended;
+};
+
+struct inode_ref_iter inode_ref_first(const struct item *item);
+/* @return 0 a name, 1 the end, -EUCLEAN */
+int inode_ref_next(struct inode_ref_iter *it, struct inode_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+extern const struct item_type item_type_inode;
+extern const struct item_type item_type_inode_ref;
+extern const struct item_type item_type_inode_extref;
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A backend over another that fails when told: the source of I/O errors in tests. */
+#include <btrkit/io.h>
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+
+struct fault_io {
+	struct btrkit_io io;
+	struct btrkit_io *below;
+	struct btrkit_io_faults faults;
+	atomic_uint_fast64_t reads, writes;
+};
+
+static int injected(const struct fault_io *f)
+{
+	return f->faults.error ? f->faults.error : -EIO;
+}
+
+static int fault_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	struct fault_io *f = (struct fault_io *)io;
+
+	if (atomic_fetch_add(&f->reads, 1) >= f->faults.fail_read_after)
+		return injected(f);
+	return f->below->ops->read(f->below, offset, buf, len);
+}
+
+static int fault_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
+{
+	struct fault_io *f = (struct fault_io *)io;
+
+	if (!f->below->ops->write)
+		return -EROFS;
+	if (atomic_fetch_add(&f->writes, 1) >= f->faults.fail_write_after)
+		return injected(f);
+	return f->below->ops->write(f->below, offset, buf, len);
+}
+
+static int fault_flush(struct btrkit_io *io)
+{
+	struct fault_io *f = (struct fault_io *)io;
+
+	if (!f->below->ops->flush)
+		return -EROFS;
+	if (atomic_fetch_add(&f->writes, 1) >= f->faults.fail_write_after)
+		return injected(f);
+	return f->below->ops->flush(f->below);
+}
+
+static void fault_close(struct btrkit_io *io)
+{
+	btrkit_io_close(((struct fault_io *)io)->below);
+	free(io);
+}
+
+static const struct btrkit_io_ops fault_ops = {
+	.read = fault_read,
+	.write = fault_write,
+	.flush = fault_flush,
+	.close = fault_close,
+};
+
+int btrkit_io_fault(struct btrkit_io *below, const struct btrkit_io_faults *faults, struct btrkit_io **ret,
+		    struct btrkit_error *err)
+{
+	struct fault_io *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return err_nomem(err);
+	f->io.ops = &fault_ops;
+	f->io.size = below->size < faults->truncate_at ? below->size : faults->truncate_at;
+	memcpy(f->io.name, below->name, sizeof(f->io.name));
+	f->below = below;
+	f->faults = *faults;
+	*ret = &f->io;
+	return 0;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The calls that every backend shares: range checks and messages. */
+#include <btrkit/io.h>
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "lib/base/err.h"
+
+struct btrkit_io *btrkit_io_close(struct btrkit_io *io)
+{
+	if (io)
+		io->ops->close(io);
+	return NULL;
+}
+
+static bool inside(const struct btrkit_io *io, uint64_t offset, size_t len)
+{
+	return len <= io->size && offset <= io->size - len;
+}
+
+int btrkit_io_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len, struct btrkit_error *err)
+{
+	int ret = inside(io, offset, len) ? io->ops->read(io, offset, buf, len) : -ENODATA;
+
+	if (ret == -ENODATA)
+		return err_set(err, BTRKIT_TRUNCATED,
+			       "device ends before the read of %zu bytes at %" PRIu64 " does (size %" PRIu64 ")", len,
+			       offset, io->size);
+	if (ret)
+		return err_system(err, ret, "cannot read %zu bytes at %" PRIu64, len, offset);
+	return 0;
+}
+
+int btrkit_io_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len, struct btrkit_error *err)
+{
+	int ret;
+
+	if (!io->ops->write)
+		return err_system(err, EROFS, "cannot write %zu bytes at %" PRIu64, len, offset);
+	if (!inside(io, offset, len))
+		return err_set(err, BTRKIT_NO_SPACE, "write of %zu bytes at %" PRIu64 " ends past the device's end", len,
+			       offset);
+	ret = io->ops->write(io, offset, buf, len);
+	return ret ? err_system(err, ret, "cannot write %zu bytes at %" PRIu64, len, offset) : 0;
+}
+
+int btrkit_io_flush(struct btrkit_io *io, struct btrkit_error *err)
+{
+	int ret = io->ops->flush ? io->ops->flush(io) : -EROFS;
+
+	return ret ? err_system(err, ret, "cannot flush") : 0;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/io/spec.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+
+#ifdef HAVE_BLKID
+#include <blkid.h>
+#endif
+
+#include "lib/base/err.h"
+
+/* A number of bytes with an optional suffix of 1024s, up to a terminator. */
+static bool parse_bytes(const char *text, size_t len, uint64_t *ret)
+{
+	static const char suffixes[] = "kmgtpe";
+	const char *suffix;
+	unsigned shift = 0;
+	uint64_t v = 0;
+	size_t i = 0;
+
+	for (; i < len && isdigit((unsigned char)text[i]); i++)
+		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (uint64_t)(text[i] - '0'), &v))
+			return false;
+	if (!i)
+		return false;
+	if (i + 1 == len) {
+		suffix = strchr(suffixes, tolower((unsigned char)text[i]));
+		if (!suffix)
+			return false;
+		shift = 10 * (unsigned)(suffix - suffixes + 1);
+	} else if (i != len) {
+		return false;
+	}
+	if (v > UINT64_MAX >> shift)
+		return false;
+	*ret = v << shift;
+	return true;
+}
+
+static int parse_word(const char *word, size_t len, struct io_spec *spec, struct btrkit_error *err)
+{
+	uint64_t n;
+
+	if (len > 7 && !memcmp(word, "offset=", 7)) {
+		if (!parse_bytes(word + 7, len - 7, &spec->offset))
+			return err_set(err, BTRKIT_INVALID, "bad offset after '?'");
+	} else if (len > 5 && !memcmp(word, "size=", 5)) {
+		if (!parse_bytes(word + 5, len - 5, &spec->size) || !spec->size)
+			return err_set(err, BTRKIT_INVALID, "bad size after '?'");
+	} else if (len > 10 && !memcmp(word, "partition=", 10)) {
+		if (!parse_bytes(word + 10, len - 10, &n) || !n || n > INT32_MAX)
+			return err_set(err, BTRKIT_INVALID, "bad partition number after '?'");
+		spec->partition = (unsigned)n;
+	} else {
+		return err_set(err, BTRKIT_INVALID,
+			       "unknown word after '?': offset=N, size=N and partition=N are understood");
+	}
+	return 0;
+}
+
+int io_spec_parse(const char *text, struct io_spec *ret, struct btrkit_error *err)
+{
+	struct io_spec spec = { 0 };
+	const char *mark = strrchr(text, '?'), *word, *end;
+	size_t path_len = strlen(text);
+	int r;
+
+	if (mark && access(text, F_OK)) {
+		path_len = (size_t)(mark - text);
+		for (word = mark + 1;; word = end + 1) {
+			end = strchrnul(word, '&');
+			r = parse_word(word, (size_t)(end - word), &spec, err);
+			if (r)
+				return r;
+			if (!*end)
+				break;
+		}
+		if (spec.partition && (spec.offset || spec.size))
+			return err_set(err, BTRKIT_INVALID, "partition= cannot stand beside offset= or size=");
+	}
+	spec.path = strndup(text, path_len);
+	if (!spec.path)
+		return err_nomem(err);
+	*ret = spec;
+	return 0;
+}
+
+#ifdef HAVE_BLKID
+static int locate_partition(struct io_spec *spec, int fd, struct btrkit_error *err)
+{
+	blkid_probe probe = blkid_new_probe();
+	blkid_partlist list;
+	blkid_partition part;
+	int r = 0;
+
+	if (!probe)
+		return err_nomem(err);
+	if (blkid_probe_set_device(probe, fd, 0, 0) || blkid_probe_enable_partitions(probe, 1) ||
+	    !(list = blkid_probe_get_partitions(probe))) {
+		r = err_set(err, BTRKIT_NOT_FOUND, "no partition table found");
+	} else {
+		part = blkid_partlist_get_partition_by_partno(list, (int)spec->partition);
+		if (!part) {
+			r = err_set(err, BTRKIT_NOT_FOUND, "no partition %u", spec->partition);
+		} else {
+			spec->offset = (uint64_t)blkid_partition_get_start(part) * 512;
+			spec->size = (uint64_t)blkid_partition_get_size(part) * 512;
+		}
+	}
+	blkid_free_probe(probe);
+	return r;
+}
+#else
+static int locate_partition(struct io_spec *spec, int fd, struct btrkit_error *err)
+{
+	(void)spec;
+	(void)fd;
+	return err_set(err, BTRKIT_UNSUPPORTED, "partition= needs a build with libblkid");
+}
+#endif
+
+int io_spec_locate(struct io_spec *spec, int fd, uint64_t device_size, struct btrkit_error *err)
+{
+	int r = spec->partition ? locate_partition(spec, fd, err) : 0;
+
+	if (!r && (spec->offset > device_size || spec->size > device_size - spec->offset))
+		r = err_set(err, BTRKIT_INVALID,
+			    "the part at %" PRIu64 " with %" PRIu64 " bytes does not lie in the %" PRIu64 " bytes there are",
+			    spec->offset, spec->size, device_size);
+	if (r)
+		return r;
+	if (!spec->size)
+		spec->size = device_size - spec->offset;
+	return 0;
+}

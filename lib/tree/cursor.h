@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TREE_CURSOR_H
+#define BTRKIT_TREE_CURSOR_H
+
+/*
+ * A place in a tree. The cursor pins the blocks from the root to its leaf and items are read there in place: an item
+ * is valid until the cursor moves. It always stands on an item, or is at an end; there is no position behind the last
+ * item of a leaf.
+ */
+
+#include "lib/tree/filesystem.h"
+#include "lib/tree/node.h"
+
+struct cursor {
+	struct btrkit_fs *fs;
+	struct tree_root root;
+	bool scan;			/* whole ranges will be read: request children ahead */
+	struct node *nodes[LEVELS_MAX];	/* pinned; [0] is the leaf */
+	uint32_t slots[LEVELS_MAX];
+	struct item item;		/* the current one */
+};
+
+/* A cursor of a tree; nothing is read yet. Free with cursor_release(). */
+void cursor_init(struct cursor *c, struct btrkit_fs *fs, const struct tree_root *root);
+void cursor_release(struct cursor *c);
+
+/*
+ * To the first item whose key is not below @key. Cheap when it lies in the leaf where the cursor stands.
+ * @return 0 c->item is it; 1 there is none; <0
+ */
+int cursor_seek(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* To the last item whose key is not above @key. @return 0; 1 there is none; <0 */
+int cursor_seek_back(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* To the item with that key. @return 0; 1 there is none; <0 */
+int cursor_find(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* To the neighbour. @return 0; 1 there is none (the cursor is then at an end: seek again); <0 */
+int cursor_next(struct cursor *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+static inline const struct node *cursor_leaf(const struct cursor *c)
+{
+	return c->nodes[0];
+}
+
+/* Adds tree, block, slot and key to a failure that decoding the current item met. Returns its errno. */
+int cursor_blame(const struct cursor *c, int ret, struct btrkit_error *err);
+
+#endif

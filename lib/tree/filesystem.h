@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TREE_FILESYSTEM_H
+#define BTRKIT_TREE_FILESYSTEM_H
+
+/* The open filesystem: superblock, volume, node cache, roots. */
+
+#include <btrkit/filesystem.h>
+
+#include "lib/format/item.h"
+#include "lib/format/items/root.h"
+#include "lib/format/super.h"
+
+struct volume;
+struct node_cache;
+
+/* The root of a tree. */
+struct tree_root {
+	uint64_t id;		/* objectid: what its blocks are owned by */
+	uint64_t key_offset;	/* of its ROOT_ITEM key: with snapshots the generation they were made in; for relocation trees the tree */
+	uint64_t bytenr;
+	uint64_t generation;
+	uint8_t level;
+};
+
+struct btrkit_fs {
+	struct super super;
+	unsigned super_mirror;		/* which copy is used: 0 is the primary */
+	struct item_ctx items;		/* owner 0 */
+	struct volume *volume;
+	struct node_cache *cache;
+	struct tree_root root_tree, chunk_tree, extent_tree;
+};
+
+/* The tree with the key (@id ROOT_ITEM *): the root, chunk and log root trees too. @item may be NULL.
+ * @return 0; -ENOENT: no such tree; <0 */
+int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* The tree that a decoded root item names. */
+struct tree_root tree_root_of(const struct btrkit_key *key, const struct root_item *item);
+
+#endif

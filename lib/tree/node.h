@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TREE_NODE_H
+#define BTRKIT_TREE_NODE_H
+
+/* Tree blocks in memory: verified once when they are read, immutable and shared from then on. */
+
+#include <stdatomic.h>
+
+#include <btrkit/error.h>
+
+#include "lib/format/item.h"
+
+struct node {
+	uint64_t bytenr;
+	uint64_t generation;
+	uint64_t owner;
+	uint64_t flags;
+	uint32_t nritems;
+	uint32_t size;		/* nodesize */
+	uint8_t level;
+	/* The cache's: see cache.c. */
+	atomic_uint pins;
+	struct node *hash_next;
+	struct node *lru_prev, *lru_next;
+	uint8_t data[];
+};
+
+/*
+ * What the pointer to a block says about it. A value the pointer does not know is NODE_ANY (for the level: LEVELS_MAX; for
+ * the owner: 0). @first_key may be NULL.
+ */
+#define NODE_ANY UINT64_MAX
+
+struct node_ref {
+	uint64_t bytenr;
+	uint64_t generation;
+	uint64_t owner;		/* objectid of the tree's root, judged as Linux does: any file tree for any other */
+	uint8_t level;
+	const struct btrkit_key *first_key;
+};
+
+/*
+ * Pins the block, from the cache or read and verified from the first good copy. Undo with node_put().
+ * @return 0, -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ */
+int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret,
+	     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void node_put(struct btrkit_fs *fs, struct node *node);
+
+static inline const struct disk_header *node_header(const struct node *n)
+{
+	return (const struct disk_header *)n->data;
+}
+
+static inline const struct disk_item *leaf_items(const struct node *n)
+{
+	return (const struct disk_item *)(n->data + sizeof(struct disk_header));
+}
+
+static inline const struct disk_key_ptr *node_ptrs(const struct node *n)
+{
+	return (const struct disk_key_ptr *)(n->data + sizeof(struct disk_header));
+}
+
+/* Key of slot @i, of a leaf or a node. */
+static inline struct btrkit_key node_key(const struct node *n, uint32_t i)
+{
+	return key_get(n->level ? &node_ptrs(n)[i].key : &leaf_items(n)[i].key);
+}
+
+/* Item @i of a leaf: its bounds were verified with the leaf. */
+static inline struct item leaf_item(const struct node *n, uint32_t i)
+{
+	const struct disk_item *d = &leaf_items(n)[i];
+
+	return (struct item){ key_get(&d->key), n->data + sizeof(struct disk_header) + le32_get(d->offset),
+			      le32_get(d->size) };
+}
+
+/* What the pointer in slot @i of @n says about its child; @key gets the key and is what the result points to. */
+static inline struct node_ref node_child(const struct node *n, uint32_t i, uint64_t owner, struct btrkit_key *key)
+{
+	const struct disk_key_ptr *p = &node_ptrs(n)[i];
+
+	*key = key_get(&p->key);
+	return (struct node_ref){ le64_get(p->blockptr), le64_get(p->generation), owner, (uint8_t)(n->level - 1), key };
+}
+
+/* The first slot whose key is not below @key; nritems if there is none. *exact (may be NULL): it is equal. */
+uint32_t node_lower_bound(const struct node *n, const struct btrkit_key *key, bool *exact);
+
+#endif
