@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+/* What the commands share: options, messages, output, opening. */
+
+#include <btrkit/btrkit.h>
+
+#define EXIT_DONE 0
+#define EXIT_FAILED 1
+#define EXIT_USAGE 2
+
+/* An option. Parsing and --help both come from the table, so that they cannot differ. */
+struct cmd_option {
+	int id;			/* its letter, or a number from 256 for one that has none */
+	const char *name;	/* the long form */
+	const char *arg;	/* name of its argument; NULL: it takes none */
+	const char *help;	/* a newline begins another line */
+};
+
+struct command {
+	const char *name;
+	const char *args;		/* what follows the options, as in --help */
+	const char *summary;		/* one line */
+	const struct cmd_option *options;	/* ends with a zero id; --help is in none of them */
+	int (*run)(const struct command *cmd, int argc, char **argv);
+};
+
+extern const struct command cmd_features;
+
+/*
+ * The next option as getopt_long() gives it: its id (the argument is in optarg), or -1 behind the last. --help and
+ * options that are not in the table end the program.
+ */
+int cmd_next_option(const struct command *cmd, int argc, char **argv);
+
+/* Ends the program with status 2 unless @min to @max (-1: any number) arguments follow the options. */
+void cmd_check_args(const struct command *cmd, int argc, int min, int max);
+
+/* A usage error: one line to stderr; ends the program with status 2. */
+void cmd_usage_error(const struct command *cmd, const char *fmt, ...) BTRKIT_PRINTF(2, 3) __attribute__((noreturn));
+
+/*
+ * A number in decimal, hexadecimal (0x) or octal (0), with a size suffix k m g t p e (1024) where @suffix. Anything else is
+ * a usage error about @option.
+ */
+uint64_t cmd_number(const struct command *cmd, const char *option, const char *s, bool suffix);
+
+/* --format: the index in @names (which ends with NULL). Anything else is a usage error. */
+unsigned cmd_format(const struct command *cmd, const char *s, const char *const *names);
+
+/* The one line of a failure. @device may be NULL. @return EXIT_FAILED */
+int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_error *err);
+
+/* The note function of the library: one line to stderr. @ctx is a struct cmd_note. */
+struct cmd_note {
+	const struct command *cmd;
+	const char *device;
+};
+void cmd_note(void *ctx, const char *line);
+
+/* Standard output. What write() refused is kept, so that it can be told from a failure of the device. */
+struct cmd_output {
+	int error;	/* negative errno */
+};
+/* A btrkit_write_fn; @ctx is a struct cmd_output. */
+int cmd_write(void *ctx, const void *data, size_t len);
+
+/*
+ * The end of a report that returned @ret: says what failed, if anything did. A closed pipe on stdout is a failure
+ * without words.
+ * @return the exit status
+ */
+int cmd_end(const struct command *cmd, const char *device, const struct cmd_output *out, int ret,
+	    const struct btrkit_error *err);
+
+/* Flushes and closes the standard output. @return @status, or EXIT_FAILED after saying why */
+int cmd_close_stdout(const char *name, int status);
+
+#endif

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+#define OPTIONS_MAX 32
+#define OPTION_HELP 255	/* no letter, and below the numbers of long options */
+
+static void print_option(const char *name, int letter, const char *arg, const char *help)
+{
+	char left[64], both[8] = "    ";
+
+	if (letter < 256 && letter != OPTION_HELP)
+		snprintf(both, sizeof(both), "-%c, ", letter);
+	snprintf(left, sizeof(left), "%s--%s%s%s", both, name, arg ? " " : "", arg ? arg : "");
+	for (bool first = true; help; first = false) {
+		const char *end = strchrnul(help, '\n');
+
+		printf("  %-24s  %.*s\n", first ? left : "", (int)(end - help), help);
+		help = *end ? end + 1 : NULL;
+	}
+}
+
+static void print_help(const struct command *cmd)
+{
+	printf("Usage: btrkit %s [OPTION]... %s\n%s.\n\n", cmd->name, cmd->args, cmd->summary);
+	for (const struct cmd_option *o = cmd->options; o->id; o++)
+		print_option(o->name, o->id, o->arg, o->help);
+	print_option("help", OPTION_HELP, NULL, "print this and exit");
+}
+
+static size_t build_tables(const struct command *cmd, struct option *longs, char *shorts)
+{
+	size_t n = 0;
+
+	*shorts++ = ':';	/* a missing argument is told apart from an unknown option */
+	for (const struct cmd_option *o = cmd->options; o->id && n < OPTIONS_MAX; o++) {
+		longs[n++] = (struct option){ o->name, o->arg ? required_argument : no_argument, NULL, o->id };
+		if (o->id < 256) {
+			*shorts++ = (char)o->id;
+			if (o->arg)
+				*shorts++ = ':';
+		}
+	}
+	*shorts = 0;
+	longs[n++] = (struct option){ "help", no_argument, NULL, OPTION_HELP };
+	longs[n] = (struct option){ NULL, 0, NULL, 0 };
+	return n;
+}
+
+int cmd_next_option(const struct command *cmd, int argc, char **argv)
+{
+	struct option longs[OPTIONS_MAX + 2];
+	char shorts[2 * OPTIONS_MAX + 2];
+	int c;
+
+	build_tables(cmd, longs, shorts);
+	opterr = 0;
+	optopt = 0;
+	c = getopt_long(argc, argv, shorts, longs, NULL);
+	switch (c) {
+	case OPTION_HELP:
+		print_help(cmd);
+		exit(cmd_close_stdout(cmd->name, EXIT_DONE));
+	case ':':
+		cmd_usage_error(cmd, "option '%s' needs an argument", argv[optind - 1]);
+	case '?':
+		if (optopt > 0 && optopt < 256 && isprint(optopt))
+			cmd_usage_error(cmd, "unknown option '-%c'", optopt);
+		if (optopt)
+			cmd_usage_error(cmd, "option '%s' takes no argument", argv[optind - 1]);
+		cmd_usage_error(cmd, "unknown option '%s'", argv[optind - 1]);
+	default:
+		return c;
+	}
+}
+
+void cmd_check_args(const struct command *cmd, int argc, int min, int max)
+{
+	if (argc - optind < min)
+		cmd_usage_error(cmd, "too few arguments");
+	if (max >= 0 && argc - optind > max)
+		cmd_usage_error(cmd, "too many arguments");
+}
+
+void cmd_usage_error(const struct command *cmd, const char *fmt, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "btrkit %s: ", cmd->name);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fprintf(stderr, " (see btrkit %s --help)\n", cmd->name);
+	exit(EXIT_USAGE);
+}
+
+uint64_t cmd_number(const struct command *cmd, const char *option, const char *s, bool suffix)
+{
+	static const char letters[] = "kmgtpe";
+	unsigned long long v;
+	char *end;
+
+	errno = 0;
+	v = strtoull(s, &end, 0);
+	if (!isdigit((unsigned char)*s) || errno)
+		cmd_usage_error(cmd, "%s: '%s' is no number", option, s);
+	if (suffix && *end) {
+		const char *at = strchr(letters, tolower((unsigned char)*end));
+		unsigned shift = at ? 10 * (unsigned)(at - letters + 1) : 0;
+
+		if (shift && v > UINT64_MAX >> shift)
+			cmd_usage_error(cmd, "%s: '%s' is too large", option, s);
+		v <<= shift;
+		end += at != NULL;
+	}
+	if (*end)
+		cmd_usage_error(cmd, "%s: '%s' is no number", option, s);
+	return v;
+}
+
+unsigned cmd_format(const struct command *cmd, const char *s, const char *const *names)
+{
+	for (unsigned i = 0; names[i]; i++)
+		if (!strcmp(names[i], s))
+			return i;
+	cmd_usage_error(cmd, "--format: '%s' is unknown", s);
+}
+
+int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_error *err)
+{
+	char line[512];
+
+	btrkit_error_format(err, line, sizeof(line));
+	fprintf(stderr, "btrkit %s: %s%s%s\n", cmd->name, device ? device : "", device ? ": " : "", line);
+	return EXIT_FAILED;
+}
+
+void cmd_note(void *ctx, const char *line)
+{
+	const struct cmd_note *note = ctx;
+
+	fprintf(stderr, "btrkit %s: %s: %s\n", note->cmd->name, note->device, line);
+}
+
+int cmd_write(void *ctx, const void *data, size_t len)
+{
+	struct cmd_output *out = ctx;
+	const char *at = data;
+
+	while (len) {
+		ssize_t n = write(STDOUT_FILENO, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			out->error = -errno;
+			return out->error;
+		}
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static void say_output_failed(const char *name, int errnum)
+{
+	if (errnum != EPIPE)
+		fprintf(stderr, "btrkit %s: standard output: %s\n", name, strerror(errnum));
+}
+
+int cmd_end(const struct command *cmd, const char *device, const struct cmd_output *out, int ret,
+	    const struct btrkit_error *err)
+{
+	if (out->error) {
+		say_output_failed(cmd->name, -out->error);
+		return EXIT_FAILED;
+	}
+	return ret < 0 ? cmd_fail(cmd, device, err) : EXIT_DONE;
+}
+
+int cmd_close_stdout(const char *name, int status)
+{
+	bool failed = ferror(stdout);
+
+	errno = EIO;	/* of a failure before, whose errno is gone */
+	if (!fclose(stdout) && !failed)
+		return status;
+	/* One failure, one line: a command that has failed has said so. */
+	if (status == EXIT_DONE)
+		say_output_failed(name, errno);
+	return status == EXIT_DONE ? EXIT_FAILED : status;
+}

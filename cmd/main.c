@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+
+static const struct command *const commands[] = {
+	&cmd_features,
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void print_help(void)
+{
+	printf("Usage: btrkit COMMAND [OPTION]... ARGUMENT...\n"
+	       "Reads the btrfs on-disk format without mounting.\n\n");
+	for (size_t i = 0; i < COMMANDS; i++)
+		printf("  %-24s  %s\n", commands[i]->name, commands[i]->summary);
+	printf("  %-24s  %s\n", "--help", "print this and exit");
+	printf("  %-24s  %s\n", "--version", "print version, licence and how it was built, and exit");
+	printf("\nbtrkit COMMAND --help tells the options of a command.\n");
+}
+
+static void print_version(void)
+{
+	printf("btrkit %s\nbuilt with %s\nlicence %s\n", btrkit_version(), btrkit_build_features(),
+	       btrkit_build_license());
+}
+
+static int run(int argc, char **argv)
+{
+	if (argc < 2) {
+		fprintf(stderr, "btrkit: no command (see btrkit --help)\n");
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+		print_help();
+		return EXIT_DONE;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		print_version();
+		return EXIT_DONE;
+	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i]->name))
+			return commands[i]->run(commands[i], argc - 1, argv + 1);
+	fprintf(stderr, "btrkit: unknown command '%s' (see btrkit --help)\n", argv[1]);
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	/* A closed pipe is met by write(), so that what is open gets closed. */
+	signal(SIGPIPE, SIG_IGN);
+	status = run(argc, argv);
+	return cmd_close_stdout(argc > 1 ? argv[1] : "", status);
+}

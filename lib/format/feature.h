@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_FORMAT_FEATURE_H
+#define BTRKIT_FORMAT_FEATURE_H
+
+/* The one table of features, and the judgement of a superblock by it. */
+
+#include <btrkit/error.h>
+#include <btrkit/feature.h>
+
+#include "lib/format/super.h"
+
+#define FEATURE_METADATA_UUID (1ull << 10)	/* incompat */
+#define FEATURE_EXTENT_TREE_V2 (1ull << 13)	/* incompat */
+#define FEATURE_BLOCK_GROUP_TREE (1ull << 3)	/* compat_ro */
+
+/*
+ * Whether the filesystem can be read. As in Linux, unknown bits of compat and compat_ro do not stand against reading, any
+ * incompat bit that is not read does, and so does a flag that says that a conversion was left half done.
+ * @return 0; -EOPNOTSUPP with the names of what is not read
+ */
+int features_check_read(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+#endif
