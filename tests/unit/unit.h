@@ -5,6 +5,7 @@
 /* What every unit test includes first: cmocka with the headers that it wants before it. */
 
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The backends keep one contract: the same tests run over each. */
+#include "tests/unit/unit.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <btrkit/error.h>
+#include <btrkit/io.h>
+
+#define SIZE 100000u
+
+static char path[] = "/tmp/btrkit-unit-io.XXXXXX";
+
+/* A writable device of SIZE zero bytes. */
+typedef struct btrkit_io *(*make_fn)(void);
+
+static struct btrkit_io *make_memory(void)
+{
+	struct btrkit_io *io;
+
+	assert_int_equal(btrkit_io_memory(SIZE, &io, NULL), 0);
+	return io;
+}
+
+static struct btrkit_io *open_spec(const char *spec, unsigned flags)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io = NULL;
+
+	if (btrkit_io_open(spec, flags, &io, &err))
+		fail_msg("%s: %s", spec, err.message);
+	return io;
+}
+
+static void empty_file(off_t size)
+{
+	assert_int_equal(truncate(path, 0), 0);
+	assert_int_equal(truncate(path, size), 0);
+}
+
+static struct btrkit_io *make_file(void)
+{
+	empty_file(SIZE);
+	return open_spec(path, BTRKIT_IO_WRITE);
+}
+
+static struct btrkit_io *make_part(void)
+{
+	char spec[sizeof(path) + 64];
+
+	empty_file(3 * SIZE);
+	snprintf(spec, sizeof(spec), "%s?offset=%u&size=%u", path, SIZE + 1, SIZE);
+	return open_spec(spec, BTRKIT_IO_WRITE);
+}
+
+static struct btrkit_io *make_fault_free(void)
+{
+	const struct btrkit_io_faults none = BTRKIT_IO_FAULTS_INIT;
+	struct btrkit_io *io;
+
+	assert_int_equal(btrkit_io_fault(make_memory(), &none, &io, NULL), 0);
+	return io;
+}
+
+static void what_is_written_is_read(struct btrkit_io *io)
+{
+	uint8_t out[5000], in[5000];
+
+	assert_int_equal(io->size, SIZE);
+	for (size_t i = 0; i < sizeof(out); i++)
+		out[i] = (uint8_t)(i * 7 + 1);
+	assert_int_equal(btrkit_io_write(io, 12345, out, sizeof(out), NULL), 0);
+	assert_int_equal(btrkit_io_flush(io, NULL), 0);
+	assert_int_equal(btrkit_io_read(io, 12345, in, sizeof(in), NULL), 0);
+	assert_memory_equal(in, out, sizeof(in));
+	assert_int_equal(btrkit_io_read(io, 12344, in, 2, NULL), 0);
+	assert_int_equal(in[0], 0);
+	assert_int_equal(in[1], 1);
+	if (io->ops->prefetch)
+		io->ops->prefetch(io, 0, SIZE);
+}
+
+static void nothing_past_the_end(struct btrkit_io *io)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint8_t bytes[16] = { 0 };
+
+	assert_int_equal(btrkit_io_read(io, SIZE - 16, bytes, 16, NULL), 0);
+	assert_int_equal(btrkit_io_read(io, SIZE, bytes, 0, NULL), 0);
+	assert_int_equal(btrkit_io_read(io, SIZE - 15, bytes, 16, &err), -ENODATA);
+	assert_int_equal(err.code, BTRKIT_TRUNCATED);
+	assert_int_equal(btrkit_io_read(io, UINT64_MAX - 8, bytes, 16, NULL), -ENODATA);
+	assert_int_equal(btrkit_io_read(io, 0, bytes, SIZE_MAX, NULL), -ENODATA);
+	assert_int_equal(btrkit_io_write(io, SIZE - 16, bytes, 16, NULL), 0);
+	assert_int_equal(btrkit_io_write(io, SIZE - 15, bytes, 16, &err), -ENOSPC);
+	assert_int_equal(btrkit_io_write(io, UINT64_MAX - 8, bytes, 16, NULL), -ENOSPC);
+}
+
+static void every_backend(void (*body)(struct btrkit_io *))
+{
+	static const make_fn makers[] = { make_memory, make_file, make_part, make_fault_free };
+
+	for (size_t i = 0; i < ARRAY_SIZE(makers); i++) {
+		struct btrkit_io *io = makers[i]();
+
+		body(io);
+		assert_null(btrkit_io_close(io));
+	}
+}
+
+static void written_is_read(void **state)
+{
+	(void)state;
+	every_backend(what_is_written_is_read);
+}
+
+static void ends_are_kept(void **state)
+{
+	(void)state;
+	every_backend(nothing_past_the_end);
+}
+
+static void close_takes_null(void **state)
+{
+	(void)state;
+	assert_null(btrkit_io_close(NULL));
+}
+
+static void a_part_is_where_it_was_said_to_be(void **state)
+{
+	uint8_t bytes[4] = "part", seen[4];
+	struct btrkit_io *part = make_part(), *whole;
+
+	(void)state;
+	assert_int_equal(btrkit_io_write(part, 10, bytes, 4, NULL), 0);
+	whole = open_spec(path, 0);
+	assert_int_equal(btrkit_io_read(whole, SIZE + 11, seen, 4, NULL), 0);
+	assert_memory_equal(seen, bytes, 4);
+	btrkit_io_close(part);
+	btrkit_io_close(whole);
+}
+
+static void a_device_opened_to_read_refuses_writes(void **state)
+{
+	struct btrkit_io *io;
+	uint8_t byte = 1;
+
+	(void)state;
+	empty_file(SIZE);
+	io = open_spec(path, 0);
+	assert_int_equal(btrkit_io_write(io, 0, &byte, 1, NULL), -EROFS);
+	assert_int_equal(btrkit_io_flush(io, NULL), -EROFS);
+	btrkit_io_close(io);
+}
+
+static void a_file_that_shrinks_is_truncated(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io;
+	uint8_t bytes[16];
+
+	(void)state;
+	empty_file(SIZE);
+	io = open_spec(path, 0);
+	assert_int_equal(truncate(path, 100), 0);
+	assert_int_equal(btrkit_io_read(io, 90, bytes, 16, &err), -ENODATA);
+	assert_int_equal(err.code, BTRKIT_TRUNCATED);
+	btrkit_io_close(io);
+}
+
+static void refused(const char *spec, unsigned flags, int errnum, enum btrkit_code code)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io = NULL;
+
+	assert_int_equal(btrkit_io_open(spec, flags, &io, &err), -errnum);
+	assert_int_equal(err.code, code);
+	assert_true(err.message[0]);
+	assert_null(io);
+}
+
+static void what_is_no_device_is_refused(void **state)
+{
+	char fifo[] = "/tmp/btrkit-unit-fifo.XXXXXX";
+	int fd = mkstemp(fifo);
+
+	(void)state;
+	refused("/tmp", 0, EMEDIUMTYPE, BTRKIT_NOT_BTRFS);
+	refused("/dev/null", 0, EINVAL, BTRKIT_INVALID);
+	refused("/nonexistent/file", 0, ENOENT, BTRKIT_NOT_FOUND);
+	refused(path, 1u << 7, EINVAL, BTRKIT_INVALID);
+	/* Nobody writes to this fifo: opening it must not wait for one. */
+	assert_true(fd >= 0);
+	close(fd);
+	unlink(fifo);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	refused(fifo, 0, EINVAL, BTRKIT_INVALID);
+	unlink(fifo);
+}
+
+static void an_impossible_memory_is_refused(void **state)
+{
+	struct btrkit_io *io = NULL;
+
+	(void)state;
+	assert_int_equal(btrkit_io_memory(0, &io, NULL), -EINVAL);
+	assert_int_equal(btrkit_io_memory(UINT64_MAX, &io, NULL), -EINVAL);
+	assert_null(io);
+}
+
+static void faults_come_when_told(void **state)
+{
+	struct btrkit_io_faults faults = BTRKIT_IO_FAULTS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io;
+	uint8_t bytes[8] = { 0 };
+
+	(void)state;
+	faults.fail_read_after = 2;
+	faults.fail_write_after = 1;
+	assert_int_equal(btrkit_io_fault(make_memory(), &faults, &io, NULL), 0);
+	assert_int_equal(btrkit_io_read(io, 0, bytes, 8, NULL), 0);
+	assert_int_equal(btrkit_io_write(io, 0, bytes, 8, NULL), 0);
+	assert_int_equal(btrkit_io_write(io, 0, bytes, 8, &err), -EIO);
+	assert_int_equal(err.code, BTRKIT_IO);
+	assert_int_equal(btrkit_io_flush(io, NULL), -EIO);
+	assert_int_equal(btrkit_io_read(io, 0, bytes, 8, NULL), 0);
+	assert_int_equal(btrkit_io_read(io, 0, bytes, 8, &err), -EIO);
+	assert_int_equal(btrkit_io_read(io, 0, bytes, 8, NULL), -EIO);
+	btrkit_io_close(io);
+
+	faults.error = -ENOSPC;
+	faults.fail_write_after = 0;
+	assert_int_equal(btrkit_io_fault(make_memory(), &faults, &io, NULL), 0);
+	assert_int_equal(btrkit_io_write(io, 0, bytes, 8, NULL), -ENOSPC);
+	btrkit_io_close(io);
+}
+
+static void a_fault_backend_truncates(void **state)
+{
+	struct btrkit_io_faults faults = BTRKIT_IO_FAULTS_INIT;
+	struct btrkit_io *io;
+	uint8_t bytes[8];
+
+	(void)state;
+	faults.truncate_at = 100;
+	assert_int_equal(btrkit_io_fault(make_memory(), &faults, &io, NULL), 0);
+	assert_int_equal(io->size, 100);
+	assert_int_equal(btrkit_io_read(io, 92, bytes, 8, NULL), 0);
+	assert_int_equal(btrkit_io_read(io, 93, bytes, 8, NULL), -ENODATA);
+	btrkit_io_close(io);
+}
+
+static int create_file(void **state)
+{
+	int fd = mkstemp(path);
+
+	(void)state;
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
+
+static int remove_file(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(written_is_read),
+		cmocka_unit_test(ends_are_kept),
+		cmocka_unit_test(close_takes_null),
+		cmocka_unit_test(a_part_is_where_it_was_said_to_be),
+		cmocka_unit_test(a_device_opened_to_read_refuses_writes),
+		cmocka_unit_test(a_file_that_shrinks_is_truncated),
+		cmocka_unit_test(what_is_no_device_is_refused),
+		cmocka_unit_test(an_impossible_memory_is_refused),
+		cmocka_unit_test(faults_come_when_told),
+		cmocka_unit_test(a_fault_backend_truncates),
+	};
+
+	return cmocka_run_group_tests(tests, create_file, remove_file);
+}
