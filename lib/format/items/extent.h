@@ -16,6 +16,8 @@ struct disk_extent_item {
 	le64 flags;
 };
 DISK_ASSERT_SIZE(disk_extent_item, 24);
+DISK_ASSERT_AT(disk_extent_item, generation, 8);
+DISK_ASSERT_AT(disk_extent_item, flags, 16);
 
 /* Follows the item of a tree block that is no METADATA_ITEM. */
 struct disk_tree_block_info {
@@ -23,6 +25,7 @@ struct disk_tree_block_info {
 	uint8_t level;
 };
 DISK_ASSERT_SIZE(disk_tree_block_info, 18);
+DISK_ASSERT_AT(disk_tree_block_info, level, 17);
 
 struct disk_extent_data_ref {
 	le64 root;
@@ -31,10 +34,13 @@ struct disk_extent_data_ref {
 	le32 count;
 };
 DISK_ASSERT_SIZE(disk_extent_data_ref, 28);
+DISK_ASSERT_AT(disk_extent_data_ref, objectid, 8);
+DISK_ASSERT_AT(disk_extent_data_ref, offset, 16);
+DISK_ASSERT_AT(disk_extent_data_ref, count, 24);
 
 /* One reference to an extent, whichever form it has on disk. */
 struct extent_ref {
-	uint8_t type;		/* KEY_TREE_BLOCK_REF, _SHARED_BLOCK_REF, _EXTENT_DATA_REF, _SHARED_DATA_REF, _EXTENT_OWNER_REF */
+	uint8_t type;		/* KEY_TREE_BLOCK_REF, KEY_SHARED_BLOCK_REF, KEY_EXTENT_DATA_REF, ... */
 	uint64_t root;		/* of tree block, extent data and owner references */
 	uint64_t parent;	/* of shared references */
 	uint64_t objectid;	/* of extent data references: the inode */
@@ -59,10 +65,28 @@ int extent_item_decode(const struct item_ctx *ctx, const struct item *item, stru
 int extent_item_next_ref(struct extent_item *ei, struct extent_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* A reference that has an item of its own. */
-int extent_keyed_ref_decode(const struct item *item, struct extent_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int extent_keyed_ref_decode(const struct item *item, struct extent_ref *ret,
+			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The offset of the key of an EXTENT_DATA_REF. */
 uint64_t extent_data_ref_hash(uint64_t root, uint64_t objectid, uint64_t offset);
+
+/* What Linux sorts the inline references of one type by, downwards. */
+uint64_t extent_ref_sequence(const struct extent_ref *ref);
+
+/* Judges the values of a reference that was decoded. @return 0 or -EUCLEAN */
+int extent_ref_judge(const struct item_ctx *ctx, const struct extent_ref *ref,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* The order of inline references: begin with extent_ref_order_start() and hand in each. @return 0 or -EUCLEAN */
+struct extent_ref_order {
+	uint8_t type;
+	uint64_t sequence;
+};
+
+struct extent_ref_order extent_ref_order_start(void);
+int extent_ref_in_order(struct extent_ref_order *order, const struct extent_ref *ref,
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 extern const struct item_type item_type_extent;
 extern const struct item_type item_type_metadata;

@@ -9,6 +9,7 @@ struct disk_time {
 	le32 nsec;
 };
 DISK_ASSERT_SIZE(disk_time, 12);
+DISK_ASSERT_AT(disk_time, nsec, 8);
 
 struct disk_inode_item {
 	le64 generation;
@@ -27,11 +28,42 @@ struct disk_inode_item {
 	struct disk_time atime, ctime, mtime, otime;
 };
 DISK_ASSERT_SIZE(disk_inode_item, 160);
+DISK_ASSERT_AT(disk_inode_item, transid, 8);
+DISK_ASSERT_AT(disk_inode_item, size, 16);
+DISK_ASSERT_AT(disk_inode_item, nbytes, 24);
+DISK_ASSERT_AT(disk_inode_item, block_group, 32);
 DISK_ASSERT_AT(disk_inode_item, nlink, 40);
+DISK_ASSERT_AT(disk_inode_item, uid, 44);
+DISK_ASSERT_AT(disk_inode_item, gid, 48);
 DISK_ASSERT_AT(disk_inode_item, mode, 52);
 DISK_ASSERT_AT(disk_inode_item, rdev, 56);
+DISK_ASSERT_AT(disk_inode_item, flags, 64);
+DISK_ASSERT_AT(disk_inode_item, sequence, 72);
 DISK_ASSERT_AT(disk_inode_item, reserved, 80);
 DISK_ASSERT_AT(disk_inode_item, atime, 112);
+DISK_ASSERT_AT(disk_inode_item, ctime, 124);
+DISK_ASSERT_AT(disk_inode_item, mtime, 136);
+DISK_ASSERT_AT(disk_inode_item, otime, 148);
+
+/* NODATASUM (bit 0) to COMPRESS (bit 11), and ROOT_ITEM_INIT (bit 31). */
+#define INODE_FLAGS_KNOWN 0x80000fffull
+
+/* Both are followed by the name. */
+struct disk_inode_ref {
+	le64 index;
+	le16 name_len;
+};
+DISK_ASSERT_SIZE(disk_inode_ref, 10);
+DISK_ASSERT_AT(disk_inode_ref, name_len, 8);
+
+struct disk_inode_extref {
+	le64 parent;
+	le64 index;
+	le16 name_len;
+};
+DISK_ASSERT_SIZE(disk_inode_extref, 18);
+DISK_ASSERT_AT(disk_inode_extref, index, 8);
+DISK_ASSERT_AT(disk_inode_extref, name_len, 16);
 
 struct inode_item {
 	uint64_t generation, transid;

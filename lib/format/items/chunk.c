@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/format/items/chunk.h"
+
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/judge.h"
+#include "lib/format/raid.h"
+
+/* Stripe numbers inside a chunk are 32 bits wide in Linux. */
+#define CHUNK_LENGTH_LIMIT ((uint64_t)UINT32_MAX << CHUNK_STRIPE_SHIFT)
+
+static int chunk_judge_type(const struct item_ctx *ctx, uint64_t type, struct btrkit_error *err)
+{
+	const uint64_t profile = type & BG_PROFILE_MASK;
+	uint64_t known = BG_DATA | BG_SYSTEM | BG_METADATA | BG_PROFILE_MASK;
+
+	if (ctx->incompat & INCOMPAT_REMAP_TREE)
+		known |= BG_REMAPPED | BG_METADATA_REMAP;
+	if (type & ~known)
+		return err_corrupt(err, "type", "unknown chunk type bits 0x%" PRIx64, type & ~known);
+	if (profile & (profile - 1))
+		return err_corrupt(err, "type", "more than one chunk profile in 0x%" PRIx64, type);
+	if (!(type & BG_TYPE_MASK))
+		return err_corrupt(err, "type", "no chunk type in 0x%" PRIx64, type);
+	if ((type & BG_SYSTEM) && (type & (BG_METADATA | BG_DATA)))
+		return err_corrupt(err, "type", "system chunk of a second type in 0x%" PRIx64, type);
+	if ((type & BG_METADATA) && (type & BG_DATA) && !(ctx->incompat & INCOMPAT_MIXED_GROUPS))
+		return err_corrupt(err, "type", "mixed chunk 0x%" PRIx64 " without the mixed-groups feature", type);
+	return 0;
+}
+
+static int chunk_judge_stripes(const struct chunk *c, struct btrkit_error *err)
+{
+	const struct raid_profile *raid = raid_profile_find(c->type);
+
+	/* All data of a remapped chunk may have gone elsewhere. */
+	if (c->type & BG_REMAPPED) {
+		if (c->num_stripes && c->num_stripes < raid->copies)
+			return err_corrupt(err, "num_stripes", "%u stripes in a chunk of %u copies", c->num_stripes,
+					   raid->copies);
+		return 0;
+	}
+	if (c->num_stripes < raid->min_stripes || (raid->max_stripes && c->num_stripes > raid->max_stripes))
+		return err_corrupt(err, "num_stripes", "%u stripes in a chunk of profile %s", c->num_stripes,
+				   raid->name);
+	if ((c->type & BG_RAID10) && c->sub_stripes != 2)
+		return err_corrupt(err, "sub_stripes", "%u sub_stripes in a RAID10 chunk", c->sub_stripes);
+	return 0;
+}
+
+static int chunk_judge(const struct item_ctx *ctx, const struct chunk *c, struct btrkit_error *err)
+{
+	int ret = expect_aligned(ctx, "key.offset", c->logical, err);
+
+	if (ret < 0)
+		return ret;
+	if (c->sector_size != ctx->sectorsize)
+		return err_corrupt(err, "sector_size", "chunk's sector size is %" PRIu32 ", not %" PRIu32,
+				   c->sector_size, ctx->sectorsize);
+	if (!c->length || !sector_aligned(ctx, c->length) || c->length >= CHUNK_LENGTH_LIMIT ||
+	    c->logical + c->length < c->logical)
+		return err_corrupt(err, "length", "chunk of %" PRIu64 " bytes at %" PRIu64, c->length, c->logical);
+	if (c->stripe_len != CHUNK_STRIPE_LEN)
+		return err_corrupt(err, "stripe_len", "chunk's stripe length is %" PRIu64 ", not 65536", c->stripe_len);
+	ret = chunk_judge_type(ctx, c->type, err);
+	return ret < 0 ? ret : chunk_judge_stripes(c, err);
+}
+
+static void chunk_get(const struct item *item, struct chunk *ret)
+{
+	const struct disk_chunk *d = (const struct disk_chunk *)item->data;
+
+	*ret = (struct chunk){
+		.logical = item->key.offset,
+		.length = le64_get(d->length),
+		.owner = le64_get(d->owner),
+		.stripe_len = le64_get(d->stripe_len),
+		.type = le64_get(d->type),
+		.io_align = le32_get(d->io_align),
+		.io_width = le32_get(d->io_width),
+		.sector_size = le32_get(d->sector_size),
+		.num_stripes = le16_get(d->num_stripes),
+		.sub_stripes = le16_get(d->sub_stripes),
+		.stripes = (const struct disk_stripe *)(item->data + sizeof(*d)),
+	};
+}
+
+int chunk_decode(const struct item_ctx *ctx, const struct item *item, struct chunk *ret, struct btrkit_error *err)
+{
+	struct chunk c;
+	int r;
+
+	if (item->size < sizeof(struct disk_chunk))
+		return expect_size(item, sizeof(struct disk_chunk), err);
+	chunk_get(item, &c);
+	r = expect_size(item, chunk_item_size(c.num_stripes), err);
+	if (r < 0)
+		return r;
+	r = chunk_judge(ctx, &c, err);
+	if (r < 0)
+		return r;
+	*ret = c;
+	return 0;
+}
+
+static int chunk_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
+{
+	struct chunk c;
+
+	return chunk_decode(ctx, item, &c, err);
+}
+
+const struct item_type item_type_chunk = {
+	.type = KEY_CHUNK_ITEM,
+	.name = "CHUNK_ITEM",
+	.min_size = sizeof(struct disk_chunk),
+	.validate = chunk_validate,
+};

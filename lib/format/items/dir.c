@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/format/items/dir.h"
+
+#include "lib/base/crc32c.h"
+#include "lib/base/reader.h"
+#include "lib/format/items/judge.h"
+
+#define DIR_TYPE_ENCRYPTED 0x80
+
+struct dir_iter dir_first(const struct item *item)
+{
+	return (struct dir_iter){ item->data, item->data + item->size };
+}
+
+int dir_next(struct dir_iter *it, struct dir_entry *ret, struct btrkit_error *err)
+{
+	struct reader r = { it->pos, it->end };
+	const struct disk_dir_item *d;
+	struct dir_entry entry;
+
+	if (!reader_left(&r))
+		return 1;
+	d = reader_take(&r, sizeof(*d));
+	if (!d)
+		return err_corrupt(err, "item_size", "directory entry runs over its item");
+	entry = (struct dir_entry){
+		.location = key_get(&d->location),
+		.transid = le64_get(d->transid),
+		.type = d->type & ~DIR_TYPE_ENCRYPTED,
+		.encrypted = d->type & DIR_TYPE_ENCRYPTED,
+		.name_len = le16_get(d->name_len),
+		.data_len = le16_get(d->data_len),
+	};
+	if (entry.type == FT_UNKNOWN || entry.type > FT_XATTR)
+		return err_corrupt(err, "type", "directory entry of unknown type %u", entry.type);
+	entry.name = reader_take(&r, entry.name_len);
+	if (!entry.name || entry.name_len > NAME_LEN_MAX)
+		return err_corrupt(err, "name_len", "name of %u bytes in a directory entry", entry.name_len);
+	entry.data = reader_take(&r, entry.data_len);
+	if (!entry.data || (entry.data_len && entry.type != FT_XATTR))
+		return err_corrupt(err, "data_len", "data of %u bytes in a directory entry", entry.data_len);
+	it->pos = r.pos;
+	*ret = entry;
+	return 0;
+}
+
+uint64_t dir_name_hash(const void *name, size_t len)
+{
+	return crc32c(~1u, name, len);
+}
+
+static int location_judge(const struct btrkit_key *location, struct btrkit_error *err)
+{
+	switch (location->type) {
+	case KEY_ROOT_ITEM:
+		if (!is_subvolume(location->objectid))
+			return err_corrupt(err, "location", "entry of subvolume %" PRIu64, location->objectid);
+		return 0;
+	case KEY_INODE_ITEM:
+	case 0:
+		if (!is_inode_number(location->objectid) || location->offset)
+			return err_corrupt(err, "location", "entry of inode %" PRIu64 " with key offset %" PRIu64,
+					   location->objectid, location->offset);
+		return 0;
+	default:
+		return err_corrupt(err, "location", "entry of a key of type %u", location->type);
+	}
+}
+
+static int dir_entry_judge(const struct item_ctx *ctx, const struct btrkit_key *key, const struct dir_entry *entry,
+			   struct btrkit_error *err)
+{
+	const struct btrkit_key *location = &entry->location;
+	const bool xattr = key->type == KEY_XATTR_ITEM;
+	/* What fits in a leaf that holds one item. */
+	const uint32_t room = ctx->nodesize - sizeof(struct disk_header) - sizeof(struct disk_item) -
+			      sizeof(struct disk_dir_item);
+	int ret = 0;
+
+	if (!xattr)
+		ret = location_judge(location, err);
+	else if (location->objectid || location->type || location->offset)
+		ret = err_corrupt(err, "location", "extended attribute with a location");
+	if (ret < 0)
+		return ret;
+	if (xattr != (entry->type == FT_XATTR))
+		return err_corrupt(err, "type", "entry of type %u in an item of type %u", entry->type, key->type);
+	if ((uint32_t)entry->name_len + entry->data_len > room)
+		return err_corrupt(err, "data_len", "name and data of %u bytes in a directory entry",
+				   (unsigned)entry->name_len + entry->data_len);
+	if (key->type != KEY_DIR_INDEX && key->offset != dir_name_hash(entry->name, entry->name_len))
+		return err_corrupt(err, "key.offset", "key offset 0x%" PRIx64 " is not the hash of the name",
+				   key->offset);
+	return 0;
+}
+
+static int dir_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
+{
+	struct dir_iter it = dir_first(item);
+	struct dir_entry entry;
+	int ret;
+
+	while ((ret = dir_next(&it, &entry, err)) == 0) {
+		ret = dir_entry_judge(ctx, &item->key, &entry, err);
+		if (ret < 0)
+			return ret;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+const struct item_type item_type_dir_item = {
+	.type = KEY_DIR_ITEM,
+	.name = "DIR_ITEM",
+	.min_size = sizeof(struct disk_dir_item),
+	.validate = dir_validate,
+};
+
+const struct item_type item_type_dir_index = {
+	.type = KEY_DIR_INDEX,
+	.name = "DIR_INDEX",
+	.min_size = sizeof(struct disk_dir_item),
+	.validate = dir_validate,
+};
+
+const struct item_type item_type_xattr = {
+	.type = KEY_XATTR_ITEM,
+	.name = "XATTR_ITEM",
+	.min_size = sizeof(struct disk_dir_item),
+	.validate = dir_validate,
+};

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/format/items/extent.h"
+
+#include "lib/base/reader.h"
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/judge.h"
+
+static int extent_judge_key(const struct item_ctx *ctx, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	if (key->type == KEY_METADATA_ITEM) {
+		if (!(ctx->incompat & INCOMPAT_SKINNY_METADATA))
+			return err_corrupt(err, "key.type", "METADATA_ITEM without the skinny-metadata feature");
+		if (key->offset >= LEVELS_MAX)
+			return expect_level("key.offset", key->offset, err);
+	}
+	return expect_aligned(ctx, "key.objectid", key->objectid, err);
+}
+
+static int extent_judge_flags(const struct item_ctx *ctx, const struct btrkit_key *key, uint64_t flags,
+			      struct btrkit_error *err)
+{
+	const uint64_t kind = flags & (EXTENT_FLAG_DATA | EXTENT_FLAG_TREE_BLOCK);
+
+	if (kind == EXTENT_FLAG_TREE_BLOCK) {
+		if (key->type == KEY_EXTENT_ITEM && key->offset != ctx->nodesize)
+			return err_corrupt(err, "key.offset", "tree block of %" PRIu64 " bytes", key->offset);
+		return 0;
+	}
+	if (kind != EXTENT_FLAG_DATA || key->type != KEY_EXTENT_ITEM || (flags & EXTENT_FLAG_FULL_BACKREF))
+		return err_corrupt(err, "flags", "extent flags 0x%" PRIx64 " in an item of type %u", flags, key->type);
+	return expect_aligned(ctx, "key.offset", key->offset, err);
+}
+
+int extent_item_decode(const struct item_ctx *ctx, const struct item *item, struct extent_item *ret,
+		       struct btrkit_error *err)
+{
+	struct reader r = reader_of(item->data, item->size);
+	const struct disk_extent_item *d = reader_take(&r, sizeof(*d));
+	const bool skinny = item->key.type == KEY_METADATA_ITEM;
+	struct extent_item ei;
+	int err_ret;
+
+	if (!d)
+		return err_corrupt(err, "item_size", "extent item of %" PRIu32 " bytes", item->size);
+	ei = (struct extent_item){
+		.bytenr = item->key.objectid,
+		.num_bytes = skinny ? ctx->nodesize : item->key.offset,
+		.refs = le64_get(d->refs),
+		.generation = le64_get(d->generation),
+		.flags = le64_get(d->flags),
+		.level = skinny ? (uint8_t)item->key.offset : 0,
+	};
+	if ((err_ret = extent_judge_key(ctx, &item->key, err)) < 0 ||
+	    (err_ret = expect_generation(ctx, "generation", ei.generation, err)) < 0 ||
+	    (err_ret = extent_judge_flags(ctx, &item->key, ei.flags, err)) < 0)
+		return err_ret;
+	if ((ei.flags & EXTENT_FLAG_TREE_BLOCK) && !skinny) {
+		const struct disk_tree_block_info *info = reader_take(&r, sizeof(*info));
+
+		if (!info)
+			return err_corrupt(err, "item_size", "tree block item of %" PRIu32 " bytes", item->size);
+		ei.level = info->level;
+		err_ret = expect_level("level", ei.level, err);
+		if (err_ret < 0)
+			return err_ret;
+	}
+	ei.pos = r.pos;
+	ei.end = r.end;
+	*ret = ei;
+	return 0;
+}
+
+/* What every inline reference but that of data begins with. */
+struct disk_inline_ref {
+	uint8_t type;
+	le64 offset;
+};
+DISK_ASSERT_SIZE(disk_inline_ref, 9);
+DISK_ASSERT_AT(disk_inline_ref, offset, 1);
+
+static size_t inline_ref_size(uint8_t type)
+{
+	switch (type) {
+	case KEY_TREE_BLOCK_REF:
+	case KEY_SHARED_BLOCK_REF:
+	case KEY_EXTENT_OWNER_REF:
+		return sizeof(struct disk_inline_ref);
+	case KEY_EXTENT_DATA_REF:
+		return 1 + sizeof(struct disk_extent_data_ref);
+	case KEY_SHARED_DATA_REF:
+		return sizeof(struct disk_inline_ref) + sizeof(le32);
+	default:
+		return 0;
+	}
+}
+
+static void data_ref_get(const struct disk_extent_data_ref *d, struct extent_ref *ret)
+{
+	ret->root = le64_get(d->root);
+	ret->objectid = le64_get(d->objectid);
+	ret->offset = le64_get(d->offset);
+	ret->count = le32_get(d->count);
+}
+
+int extent_item_next_ref(struct extent_item *ei, struct extent_ref *ret, struct btrkit_error *err)
+{
+	const size_t left = (size_t)(ei->end - ei->pos);
+	const struct disk_inline_ref *d = (const struct disk_inline_ref *)ei->pos;
+	struct extent_ref ref = { .count = 1 };
+	size_t size;
+
+	if (!left)
+		return 1;
+	size = inline_ref_size(d->type);
+	if (!size)
+		return err_corrupt(err, "inline_ref.type", "inline reference of unknown type %u", d->type);
+	if (left < size)
+		return err_corrupt(err, "item_size", "inline reference runs over its extent item");
+	ref.type = d->type;
+	switch (d->type) {
+	case KEY_TREE_BLOCK_REF:
+	case KEY_EXTENT_OWNER_REF:
+		ref.root = le64_get(d->offset);
+		break;
+	case KEY_EXTENT_DATA_REF:
+		data_ref_get((const struct disk_extent_data_ref *)(ei->pos + 1), &ref);
+		break;
+	case KEY_SHARED_DATA_REF:
+		ref.count = le32_get(*(const le32 *)(ei->pos + sizeof(*d)));
+		ref.parent = le64_get(d->offset);
+		break;
+	case KEY_SHARED_BLOCK_REF:
+		ref.parent = le64_get(d->offset);
+		break;
+	}
+	ei->pos += size;
+	*ret = ref;
+	return 0;
+}
+
+static int extent_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
+{
+	struct extent_ref_order order = extent_ref_order_start();
+	struct extent_item ei;
+	struct extent_ref ref;
+	uint64_t refs = 0;
+	int ret = extent_item_decode(ctx, item, &ei, err);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = extent_item_next_ref(&ei, &ref, err)) == 0) {
+		if ((ret = extent_ref_judge(ctx, &ref, err)) < 0 || (ret = extent_ref_in_order(&order, &ref, err)) < 0)
+			return ret;
+		if (ref.type != KEY_EXTENT_OWNER_REF)
+			refs += ref.count;
+	}
+	if (ret < 0)
+		return ret;
+	if (refs > ei.refs)
+		return err_corrupt(err, "refs", "extent item of %" PRIu64 " references has %" PRIu64 " inline", ei.refs,
+				   refs);
+	return 0;
+}
+
+const struct item_type item_type_extent = {
+	.type = KEY_EXTENT_ITEM,
+	.name = "EXTENT_ITEM",
+	.min_size = sizeof(struct disk_extent_item),
+	.validate = extent_validate,
+};
+
+const struct item_type item_type_metadata = {
+	.type = KEY_METADATA_ITEM,
+	.name = "METADATA_ITEM",
+	.min_size = sizeof(struct disk_extent_item),
+	.validate = extent_validate,
+};

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/base/crc32c.h"
+#include "lib/format/items/extent.h"
+#include "lib/format/items/judge.h"
+
+uint64_t extent_data_ref_hash(uint64_t root, uint64_t objectid, uint64_t offset)
+{
+	const le64 upper = le64_put(root);
+	const le64 lower[2] = { le64_put(objectid), le64_put(offset) };
+
+	return (uint64_t)crc32c(~0u, &upper, sizeof(upper)) << 31 ^ crc32c(~0u, lower, sizeof(lower));
+}
+
+uint64_t extent_ref_sequence(const struct extent_ref *ref)
+{
+	switch (ref->type) {
+	case KEY_EXTENT_DATA_REF:
+		return extent_data_ref_hash(ref->root, ref->objectid, ref->offset);
+	case KEY_SHARED_BLOCK_REF:
+	case KEY_SHARED_DATA_REF:
+		return ref->parent;
+	default:
+		return ref->root;
+	}
+}
+
+int extent_ref_judge(const struct item_ctx *ctx, const struct extent_ref *ref, struct btrkit_error *err)
+{
+	switch (ref->type) {
+	case KEY_EXTENT_DATA_REF:
+		/* The root tree's files are those of the v1 space cache. */
+		if (!is_subvolume(ref->root) && ref->root != OID_ROOT_TREE && ref->root != OID_DATA_RELOC_TREE)
+			return err_corrupt(err, "root", "data reference of tree %" PRIu64, ref->root);
+		if (ref->objectid < OID_FIRST_FREE || ref->objectid > OID_LAST_FREE)
+			return err_corrupt(err, "objectid", "data reference of inode %" PRIu64, ref->objectid);
+		if (!sector_aligned(ctx, ref->offset))
+			return expect_aligned(ctx, "offset", ref->offset, err);
+		break;
+	case KEY_SHARED_DATA_REF:
+	case KEY_SHARED_BLOCK_REF:
+		if (!sector_aligned(ctx, ref->parent))
+			return expect_aligned(ctx, "parent", ref->parent, err);
+		break;
+	}
+	if (!ref->count)
+		return err_corrupt(err, "count", "data reference with a count of 0");
+	return 0;
+}
+
+struct extent_ref_order extent_ref_order_start(void)
+{
+	return (struct extent_ref_order){ 0, UINT64_MAX };
+}
+
+int extent_ref_in_order(struct extent_ref_order *order, const struct extent_ref *ref, struct btrkit_error *err)
+{
+	const uint64_t sequence = extent_ref_sequence(ref);
+
+	if (ref->type < order->type || (ref->type == order->type && sequence > order->sequence))
+		return err_corrupt(err, "inline_ref.order", "inline reference of type %u is out of order", ref->type);
+	order->type = ref->type;
+	order->sequence = sequence;
+	return 0;
+}
+
+static int data_ref_decode(const struct item *item, struct extent_ref *ret, struct btrkit_error *err)
+{
+	const struct disk_extent_data_ref *d = (const struct disk_extent_data_ref *)item->data;
+
+	if (!item->size || item->size % sizeof(*d))
+		return expect_size(item, sizeof(*d), err);
+	ret->root = le64_get(d->root);
+	ret->objectid = le64_get(d->objectid);
+	ret->offset = le64_get(d->offset);
+	ret->count = le32_get(d->count);
+	return 0;
+}
+
+int extent_keyed_ref_decode(const struct item *item, struct extent_ref *ret, struct btrkit_error *err)
+{
+	struct extent_ref ref = { .type = item->key.type, .count = 1 };
+	int r;
+
+	switch (item->key.type) {
+	case KEY_TREE_BLOCK_REF:
+		ref.root = item->key.offset;
+		r = expect_size(item, 0, err);
+		break;
+	case KEY_SHARED_BLOCK_REF:
+		ref.parent = item->key.offset;
+		r = expect_size(item, 0, err);
+		break;
+	case KEY_EXTENT_DATA_REF:
+		r = data_ref_decode(item, &ref, err);
+		break;
+	case KEY_SHARED_DATA_REF:
+		ref.parent = item->key.offset;
+		r = expect_size(item, sizeof(le32), err);
+		if (!r)
+			ref.count = le32_get(*(const le32 *)item->data);
+		break;
+	case KEY_EXTENT_OWNER_REF:
+		r = expect_size(item, sizeof(le64), err);
+		if (!r)
+			ref.root = le64_get(*(const le64 *)item->data);
+		break;
+	default:
+		return err_corrupt(err, "key.type", "%u is no type of a reference", item->key.type);
+	}
+	if (r < 0)
+		return r;
+	*ret = ref;
+	return 0;
+}
+
+static int keyed_ref_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
+{
+	struct extent_ref ref;
+	int ret;
+
+	if ((ret = extent_keyed_ref_decode(item, &ref, err)) < 0 ||
+	    (ret = expect_aligned(ctx, "key.objectid", item->key.objectid, err)) < 0)
+		return ret;
+	/* The parent of a shared reference is the key's offset. */
+	if (item->key.type == KEY_SHARED_BLOCK_REF || item->key.type == KEY_SHARED_DATA_REF)
+		ret = expect_aligned(ctx, "key.offset", item->key.offset, err);
+	return ret < 0 ? ret : extent_ref_judge(ctx, &ref, err);
+}
+
+const struct item_type item_type_tree_block_ref = {
+	.type = KEY_TREE_BLOCK_REF,
+	.name = "TREE_BLOCK_REF",
+	.validate = keyed_ref_validate,
+};
+
+const struct item_type item_type_shared_block_ref = {
+	.type = KEY_SHARED_BLOCK_REF,
+	.name = "SHARED_BLOCK_REF",
+	.validate = keyed_ref_validate,
+};
+
+const struct item_type item_type_extent_data_ref = {
+	.type = KEY_EXTENT_DATA_REF,
+	.name = "EXTENT_DATA_REF",
+	.min_size = sizeof(struct disk_extent_data_ref),
+	.validate = keyed_ref_validate,
+};
+
+const struct item_type item_type_shared_data_ref = {
+	.type = KEY_SHARED_DATA_REF,
+	.name = "SHARED_DATA_REF",
+	.min_size = sizeof(le32),
+	.validate = keyed_ref_validate,
+};
+
+const struct item_type item_type_extent_owner_ref = {
+	.type = KEY_EXTENT_OWNER_REF,
+	.name = "EXTENT_OWNER_REF",
+	.min_size = sizeof(le64),
+	.validate = keyed_ref_validate,
+};

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/format/items/file_extent.h"
+
+#include "lib/format/items/judge.h"
+
+static int inline_decode(const struct item *item, struct file_extent *fe, struct btrkit_error *err)
+{
+	fe->inline_data = item->data + FILE_EXTENT_INLINE_START;
+	fe->inline_len = item->size - FILE_EXTENT_INLINE_START;
+	if (item->key.offset)
+		return err_corrupt(err, "key.offset", "inline extent at file offset %" PRIu64, item->key.offset);
+	if (fe->compression == COMPRESS_NONE && fe->inline_len != fe->ram_bytes)
+		return err_corrupt(err, "ram_bytes", "inline extent of %" PRIu32 " bytes says ram_bytes %" PRIu64,
+				   fe->inline_len, fe->ram_bytes);
+	return 0;
+}
+
+static int regular_decode(const struct item_ctx *ctx, const struct item *item, struct file_extent *fe,
+			  struct btrkit_error *err)
+{
+	const struct disk_file_extent *d = (const struct disk_file_extent *)item->data;
+	int ret = expect_size(item, sizeof(*d), err);
+
+	if (ret < 0)
+		return ret;
+	fe->disk_bytenr = le64_get(d->disk_bytenr);
+	fe->disk_num_bytes = le64_get(d->disk_num_bytes);
+	fe->offset = le64_get(d->offset);
+	fe->num_bytes = le64_get(d->num_bytes);
+	if ((ret = expect_aligned(ctx, "ram_bytes", fe->ram_bytes, err)) < 0 ||
+	    (ret = expect_aligned(ctx, "disk_bytenr", fe->disk_bytenr, err)) < 0 ||
+	    (ret = expect_aligned(ctx, "disk_num_bytes", fe->disk_num_bytes, err)) < 0 ||
+	    (ret = expect_aligned(ctx, "offset", fe->offset, err)) < 0 ||
+	    (ret = expect_aligned(ctx, "num_bytes", fe->num_bytes, err)) < 0)
+		return ret;
+	if (item->key.offset + fe->num_bytes < fe->num_bytes)
+		return err_corrupt(err, "num_bytes", "extent of %" PRIu64 " bytes at file offset %" PRIu64,
+				   fe->num_bytes, item->key.offset);
+	return 0;
+}
+
+int file_extent_decode(const struct item_ctx *ctx, const struct item *item, struct file_extent *ret,
+		       struct btrkit_error *err)
+{
+	const struct disk_file_extent *d = (const struct disk_file_extent *)item->data;
+	struct file_extent fe;
+	int r;
+
+	if (item->size < FILE_EXTENT_INLINE_START)
+		return err_corrupt(err, "item_size", "file extent item of %" PRIu32 " bytes", item->size);
+	r = expect_aligned(ctx, "key.offset", item->key.offset, err);
+	if (r < 0)
+		return r;
+	fe = (struct file_extent){
+		.generation = le64_get(d->generation),
+		.ram_bytes = le64_get(d->ram_bytes),
+		.compression = d->compression,
+		.type = d->type,
+	};
+	if (fe.type > FILE_EXTENT_PREALLOC)
+		return err_corrupt(err, "type", "file extent of unknown type %u", fe.type);
+	if (fe.compression > COMPRESS_ZSTD)
+		return err_corrupt(err, "compression", "file extent of unknown compression %u", fe.compression);
+	if (d->encryption)
+		return err_corrupt(err, "encryption", "file extent of unknown encryption %u", d->encryption);
+	r = fe.type == FILE_EXTENT_INLINE ? inline_decode(item, &fe, err) : regular_decode(ctx, item, &fe, err);
+	if (r < 0)
+		return r;
+	*ret = fe;
+	return 0;
+}
+
+static int file_extent_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
+{
+	struct file_extent fe;
+
+	return file_extent_decode(ctx, item, &fe, err);
+}
+
+const struct item_type item_type_extent_data = {
+	.type = KEY_EXTENT_DATA,
+	.name = "EXTENT_DATA",
+	.min_size = FILE_EXTENT_INLINE_START,
+	.validate = file_extent_validate,
+};

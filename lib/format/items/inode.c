@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/format/items/inode.h"
+
+#include <sys/stat.h>
+
+#include "lib/format/items/judge.h"
+
+/* The lower half of the flags is refused when unknown; the upper half may be ignored by who only reads. */
+#define INODE_FLAGS_INCOMPAT 0xffffffffull
+
+void inode_item_get(const struct disk_inode_item *d, struct inode_item *ret)
+{
+	*ret = (struct inode_item){
+		.generation = le64_get(d->generation),
+		.transid = le64_get(d->transid),
+		.size = le64_get(d->size),
+		.nbytes = le64_get(d->nbytes),
+		.block_group = le64_get(d->block_group),
+		.nlink = le32_get(d->nlink),
+		.uid = le32_get(d->uid),
+		.gid = le32_get(d->gid),
+		.mode = le32_get(d->mode),
+		.rdev = le64_get(d->rdev),
+		.flags = le64_get(d->flags),
+		.sequence = le64_get(d->sequence),
+		.atime = d->atime,
+		.ctime = d->ctime,
+		.mtime = d->mtime,
+		.otime = d->otime,
+	};
+}
+
+static bool is_file_mode(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+	case S_IFDIR:
+	case S_IFLNK:
+	case S_IFCHR:
+	case S_IFBLK:
+	case S_IFIFO:
+	case S_IFSOCK:
+		return !(mode & ~(uint32_t)(S_IFMT | 07777));
+	default:
+		return false;
+	}
+}
+
+static int inode_judge(const struct item_ctx *ctx, const struct inode_item *i, struct btrkit_error *err)
+{
+	const uint64_t unknown = i->flags & INODE_FLAGS_INCOMPAT & ~INODE_FLAGS_KNOWN;
+	int ret;
+
+	if ((ret = expect_generation(ctx, "generation", i->generation, err)) < 0 ||
+	    (ret = expect_generation(ctx, "transid", i->transid, err)) < 0)
+		return ret;
+	if (!is_file_mode(i->mode))
+		return err_corrupt(err, "mode", "mode 0%" PRIo32 " is no file's", i->mode);
+	if (S_ISDIR(i->mode) && i->nlink > 1)
+		return err_corrupt(err, "nlink", "directory with %" PRIu32 " links", i->nlink);
+	if (unknown)
+		return err_corrupt(err, "flags", "unknown inode flags 0x%" PRIx64, unknown);
+	return 0;
+}
+
+int inode_item_decode(const struct item_ctx *ctx, const struct item *item, struct inode_item *ret,
+		      struct btrkit_error *err)
+{
+	struct inode_item inode;
+	int r = expect_size(item, sizeof(struct disk_inode_item), err);
+
+	if (r < 0)
+		return r;
+	if (!is_inode_number(item->key.objectid))
+		return err_corrupt(err, "key.objectid", "%" PRIu64 " is no inode number", item->key.objectid);
+	if (item->key.offset)
+		return err_corrupt(err, "key.offset", "inode item with key offset %" PRIu64, item->key.offset);
+	inode_item_get((const struct disk_inode_item *)item->data, &inode);
+	r = inode_judge(ctx, &inode, err);
+	if (r < 0)
+		return r;
+	*ret = inode;
+	return 0;
+}
+
+static int inode_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
+{
+	struct inode_item inode;
+
+	return inode_item_decode(ctx, item, &inode, err);
+}
+
+const struct item_type item_type_inode = {
+	.type = KEY_INODE_ITEM,
+	.name = "INODE_ITEM",
+	.min_size = sizeof(struct disk_inode_item),
+	.validate = inode_validate,
+};

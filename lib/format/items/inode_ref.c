@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/base/reader.h"
+#include "lib/format/items/inode.h"
+#include "lib/format/items/judge.h"
+
+struct inode_ref_iter inode_ref_first(const struct item *item)
+{
+	return (struct inode_ref_iter){
+		.pos = item->data,
+		.end = item->data + item->size,
+		.parent = item->key.offset,
+		.extended = item->key.type == KEY_INODE_EXTREF,
+	};
+}
+
+/* The fixed part at the reader's position, in either form. @return false when it does not fit */
+static bool inode_ref_get(struct reader *r, bool extended, struct inode_ref *ret)
+{
+	if (extended) {
+		const struct disk_inode_extref *d = reader_take(r, sizeof(*d));
+
+		if (!d)
+			return false;
+		ret->parent = le64_get(d->parent);
+		ret->index = le64_get(d->index);
+		ret->name_len = le16_get(d->name_len);
+	} else {
+		const struct disk_inode_ref *d = reader_take(r, sizeof(*d));
+
+		if (!d)
+			return false;
+		ret->index = le64_get(d->index);
+		ret->name_len = le16_get(d->name_len);
+	}
+	return true;
+}
+
+int inode_ref_next(struct inode_ref_iter *it, struct inode_ref *ret, struct btrkit_error *err)
+{
+	struct reader r = { it->pos, it->end };
+	struct inode_ref ref = { .parent = it->parent };
+
+	if (!reader_left(&r))
+		return 1;
+	if (!inode_ref_get(&r, it->extended, &ref))
+		return err_corrupt(err, "item_size", "inode reference runs over its item");
+	ref.name = reader_take(&r, ref.name_len);
+	if (!ref.name)
+		return err_corrupt(err, "name_len", "name of %u bytes runs over the inode reference", ref.name_len);
+	it->pos = r.pos;
+	*ret = ref;
+	return 0;
+}
+
+static int inode_ref_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
+{
+	struct inode_ref_iter it = inode_ref_first(item);
+	struct inode_ref ref;
+	int ret;
+
+	(void)ctx;
+	while ((ret = inode_ref_next(&it, &ref, err)) == 0)
+		;
+	return ret < 0 ? ret : 0;
+}
+
+/* A name of no bytes cannot stand alone. */
+const struct item_type item_type_inode_ref = {
+	.type = KEY_INODE_REF,
+	.name = "INODE_REF",
+	.min_size = sizeof(struct disk_inode_ref) + 1,
+	.validate = inode_ref_validate,
+};
+
+const struct item_type item_type_inode_extref = {
+	.type = KEY_INODE_EXTREF,
+	.name = "INODE_EXTREF",
+	.min_size = sizeof(struct disk_inode_extref),
+	.validate = inode_ref_validate,
+};

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/format/items/root.h"
+
+#include "lib/format/items/judge.h"
+
+static int root_judge_key(const struct btrkit_key *key, struct btrkit_error *err)
+{
+	if (!key->objectid)
+		return err_corrupt(err, "key.objectid", "root item of tree 0");
+	/* The offset of a relocation tree's key is the subvolume it belongs to. */
+	if (key->objectid == OID_TREE_RELOC && !is_subvolume(key->offset))
+		return err_corrupt(err, "key.offset", "relocation tree of %" PRIu64 ", which is no subvolume",
+				   key->offset);
+	return 0;
+}
+
+static int root_judge(const struct item_ctx *ctx, const struct root_item *r, struct btrkit_error *err)
+{
+	const uint64_t unknown = r->flags & ~(ROOT_SUBVOL_RDONLY | ROOT_SUBVOL_DEAD);
+	int ret;
+
+	if ((ret = expect_generation(ctx, "generation", r->generation, err)) < 0 ||
+	    (ret = expect_generation(ctx, "generation_v2", r->generation_v2, err)) < 0 ||
+	    (ret = expect_generation(ctx, "last_snapshot", r->last_snapshot, err)) < 0 ||
+	    (ret = expect_aligned(ctx, "bytenr", r->bytenr, err)) < 0 ||
+	    (ret = expect_level("level", r->level, err)) < 0 ||
+	    (ret = expect_level("drop_level", r->drop_level, err)) < 0)
+		return ret;
+	if (unknown)
+		return err_corrupt(err, "flags", "unknown root flags 0x%" PRIx64, unknown);
+	return 0;
+}
+
+/* What Linux 3.6 added. */
+static void root_get_extended(const struct disk_root_item *d, struct root_item *ret)
+{
+	memcpy(ret->uuid, d->uuid, sizeof(ret->uuid));
+	memcpy(ret->parent_uuid, d->parent_uuid, sizeof(ret->parent_uuid));
+	memcpy(ret->received_uuid, d->received_uuid, sizeof(ret->received_uuid));
+	ret->ctransid = le64_get(d->ctransid);
+	ret->otransid = le64_get(d->otransid);
+	ret->stransid = le64_get(d->stransid);
+	ret->rtransid = le64_get(d->rtransid);
+	ret->ctime = d->ctime;
+	ret->otime = d->otime;
+	ret->stime = d->stime;
+	ret->rtime = d->rtime;
+}
+
+/* The item needs ROOT_ITEM_SHORT bytes; what it lacks beyond them is zero. */
+static void root_get(const struct item *item, struct root_item *ret)
+{
+	struct disk_root_item d = { 0 };
+
+	memcpy(&d, item->data, item->size < sizeof(d) ? item->size : sizeof(d));
+	*ret = (struct root_item){
+		.generation = le64_get(d.generation),
+		.root_dirid = le64_get(d.root_dirid),
+		.bytenr = le64_get(d.bytenr),
+		.byte_limit = le64_get(d.byte_limit),
+		.bytes_used = le64_get(d.bytes_used),
+		.last_snapshot = le64_get(d.last_snapshot),
+		.flags = le64_get(d.flags),
+		.refs = le32_get(d.refs),
+		.drop_progress = key_get(&d.drop_progress),
+		.drop_level = d.drop_level,
+		.level = d.level,
+		.generation_v2 = le64_get(d.generation_v2),
+	};
+	inode_item_get(&d.inode, &ret->inode);
+	/* A kernel of before 3.6 that wrote over a long item leaves a generation that no longer matches. */
+	if (ret->generation == ret->generation_v2)
+		root_get_extended(&d, ret);
+}
+
+int root_item_decode(const struct item_ctx *ctx, const struct item *item, struct root_item *ret,
+		     struct btrkit_error *err)
+{
+	struct root_item root;
+	int r;
+
+	if (item->size != ROOT_ITEM_SHORT && item->size != sizeof(struct disk_root_item))
+		return expect_size(item, sizeof(struct disk_root_item), err);
+	r = root_judge_key(&item->key, err);
+	if (r < 0)
+		return r;
+	root_get(item, &root);
+	r = root_judge(ctx, &root, err);
+	if (r < 0)
+		return r;
+	*ret = root;
+	return 0;
+}
+
+static int root_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
+{
+	struct root_item root;
+
+	return root_item_decode(ctx, item, &root, err);
+}
+
+const struct item_type item_type_root = {
+	.type = KEY_ROOT_ITEM,
+	.name = "ROOT_ITEM",
+	.min_size = ROOT_ITEM_SHORT,
+	.validate = root_validate,
+};
