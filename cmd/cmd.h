@@ -41,8 +41,8 @@ void cmd_check_args(const struct command *cmd, int argc, int min, int max);
 void cmd_usage_error(const struct command *cmd, const char *fmt, ...) BTRKIT_PRINTF(2, 3) __attribute__((noreturn));
 
 /*
- * A number in decimal, hexadecimal (0x) or octal (0), with a size suffix k m g t p e (1024) where @suffix. Anything else is
- * a usage error about @option.
+ * A number in decimal, hexadecimal (0x) or octal (0), with a size suffix k m g t p e (1024) where @suffix. Anything
+ * else is a usage error about @option.
  */
 uint64_t cmd_number(const struct command *cmd, const char *option, const char *s, bool suffix);
 

@@ -83,7 +83,9 @@ void emit_str(struct emit *e, const char *key, const char *words, const char *s)
  * byte that is not part of valid UTF-8 as \udc80..\udcff (as Python's surrogateescape), from which it can be recovered.
  */
 void emit_name(struct emit *e, const char *key, const char *words, const void *s, size_t len);
-/* The same, escaped in text as in C: bytes below 0x20, from 0x7f up (octal), the backslash, and with @space the space. */
+/*
+ * The same, escaped in text as in C: bytes below 0x20, from 0x7f up (octal), the backslash, and with @space the space.
+ */
 void emit_name_escaped(struct emit *e, const char *key, const char *words, const void *s, size_t len, bool space);
 void emit_bool(struct emit *e, const char *key, bool v);	/* JSON only */
 

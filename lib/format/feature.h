@@ -14,8 +14,8 @@
 #define FEATURE_BLOCK_GROUP_TREE (1ull << 3)	/* compat_ro */
 
 /*
- * Whether the filesystem can be read. As in Linux, unknown bits of compat and compat_ro do not stand against reading, any
- * incompat bit that is not read does, and so does a flag that says that a conversion was left half done.
+ * Whether the filesystem can be read. As in Linux, unknown bits of compat and compat_ro do not stand against reading,
+ * any incompat bit that is not read does, and so does a flag that says that a conversion was left half done.
  * @return 0; -EOPNOTSUPP with the names of what is not read
  */
 int features_check_read(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;

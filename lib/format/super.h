@@ -41,8 +41,8 @@ static inline const char *const *super_mirror_names(void)
 }
 
 /*
- * Judges what was read at @offset, in the order magic, checksum, own address, fields, sys_chunk_array bounds, and decodes
- * it. Features are not judged here: see feature.h.
+ * Judges what was read at @offset, in the order magic, checksum, own address, fields, sys_chunk_array bounds, and
+ * decodes it. Features are not judged here: see feature.h.
  * @return 0; -EMEDIUMTYPE without the magic; -EOPNOTSUPP for a checksum this build cannot compute; -EUCLEAN
  */
 int super_decode(const struct disk_super *disk, uint64_t offset, struct super *ret,
@@ -55,6 +55,7 @@ struct item_ctx super_item_ctx(const struct super *s);
  * The chunks of the sys_chunk_array, one by one: *pos counts bytes and begins at 0.
  * @return 0 a chunk (@item points into the superblock), 1 the end, -EUCLEAN
  */
-int super_next_chunk(const struct super *s, uint32_t *pos, struct item *item, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int super_next_chunk(const struct super *s, uint32_t *pos, struct item *item,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

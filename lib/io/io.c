@@ -39,8 +39,8 @@ int btrkit_io_write(struct btrkit_io *io, uint64_t offset, const void *buf, size
 	if (!io->ops->write)
 		return err_system(err, EROFS, "cannot write %zu bytes at %" PRIu64, len, offset);
 	if (!inside(io, offset, len))
-		return err_set(err, BTRKIT_NO_SPACE, "write of %zu bytes at %" PRIu64 " ends past the device's end", len,
-			       offset);
+		return err_set(err, BTRKIT_NO_SPACE, "write of %zu bytes at %" PRIu64 " ends past the device's end",
+			       len, offset);
 	ret = io->ops->write(io, offset, buf, len);
 	return ret ? err_system(err, ret, "cannot write %zu bytes at %" PRIu64, len, offset) : 0;
 }

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who may include whom: each layer of lib/ only those below it, cmd/ only the public headers. Usage: layers.py ROOT"""
+import re
+import sys
+
+import common
+
+# From the bottom up.
+LAYERS = ["base", "format", "io", "volume", "tree", "space", "txn", "fs", "check", "report", "mkfs"]
+
+# What no source of the library or the commands has a use for: processes, mounts, and other people's disk structs.
+FORBIDDEN = {"sys/mount.h", "mntent.h", "spawn.h", "sys/wait.h", "linux/btrfs.h", "linux/btrfs_tree.h"}
+
+# lib/base and lib/format work on bytes only.
+IO_HEADERS = {"fcntl.h", "unistd.h", "sys/ioctl.h", "sys/stat.h", "sys/uio.h", "linux/fs.h", "btrkit/io.h",
+              "btrkit/filesystem.h"}
+
+PUBLIC_SYSTEM = {"stdbool.h", "stddef.h", "stdint.h"}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
+
+
+def judge_lib(layer, form, name):
+    if form == "<":
+        if layer in ("base", "format") and name in IO_HEADERS:
+            return f"lib/{layer} works on bytes and does no I/O"
+        return None
+    if name == "config.h":
+        return None
+    parts = name.split("/")
+    if parts[0] != "lib" or len(parts) < 3:
+        return "quoted includes in lib/ are written from the root, as lib/LAYER/FILE.h"
+    if parts[1] not in LAYERS:
+        return f"lib/{parts[1]} is no layer; layers.py lists them"
+    if LAYERS.index(parts[1]) > LAYERS.index(layer):
+        return f"lib/{layer} lies below lib/{parts[1]}"
+    return None
+
+
+def judge_cmd(form, name):
+    if form == "<" or (re.fullmatch(r"(cmd/)?[^/]+\.h", name) and name != "config.h"):
+        return None
+    return "cmd/ includes only <btrkit/*.h>, headers of the system and cmd/*.h"
+
+
+def judge_public(form, name):
+    if form == "<" and (name in PUBLIC_SYSTEM or re.fullmatch(r"btrkit/[^/]+\.h", name)):
+        return None
+    return "a public header includes only <btrkit/*.h> and " + ", ".join(sorted(PUBLIC_SYSTEM))
+
+
+def judge(source, form, name):
+    top, *rest = source.split("/")
+    if name in FORBIDDEN:
+        return "nothing here uses that"
+    if top == "include":
+        return judge_public(form, name)
+    if top == "cmd":
+        return judge_cmd(form, name)
+    if rest[0] not in LAYERS:
+        return f"lib/{rest[0]} is no layer; layers.py lists them"
+    return judge_lib(rest[0], form, name)
+
+
+def main(root):
+    problems = []
+    checked = 0
+    for path, source in common.files(root, "lib/*/**/*.[ch]", "cmd/**/*.[ch]", "include/**/*.h"):
+        for form, name in INCLUDE.findall(path.read_text()):
+            checked += 1
+            problem = judge(source, form, name)
+            if problem:
+                problems.append(f"{source}: includes {name}: {problem}")
+    common.verdict("layers", checked, "includes", problems)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Each lint passes a clean tree and fails on each fault planted into one. Usage: selftest.py CC..."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).parent
+C = "// SPDX-License-Identifier: LGPL-2.1-or-later\n"
+H = "/* SPDX-License-Identifier: LGPL-2.1-or-later */\n"
+SYMBOLS = "V {\nglobal:\n\tbtrkit_a;\nlocal:\n\t*;\n};\n"
+
+CLEAN = {
+    "include/btrkit/a.h": H + "#include <stdint.h>\n#define BTRKIT_A(x) \\\n\tbad(x)\n"
+                              "typedef int (*btrkit_fn)(void *);\nint btrkit_a(uint32_t a);\n",
+    "lib/libbtrkit.sym": SYMBOLS,
+    "lib/base/b.h": H + "#include <stdint.h>\nuint32_t b(void);\n",
+    "lib/io/c.c": C + '#include <btrkit/a.h>\n#include <fcntl.h>\n\n#include "config.h"\n#include "lib/base/b.h"\n'
+                      "int btrkit_a(uint32_t a)\n{\n\treturn ioctl(0, BLKGETSIZE64, &a);\n}\n",
+    "cmd/d.c": C + '#include <btrkit/a.h>\n#include <stdio.h>\n\n#include "cmd/d.h"\n/* not an ioctl(fd, FIEMAP) */\n',
+    "cmd/d.h": H,
+}
+
+# Lint, file, what is put at its end (or, from "=" on, instead of it), a part of the complaint.
+PLANTED = [
+    ("layers", "lib/base/b.h", '#include "lib/io/c.h"\n', "lib/base lies below lib/io"),
+    ("layers", "lib/base/b.h", "#include <unistd.h>\n", "does no I/O"),
+    ("layers", "lib/io/c.c", '#include "c.h"\n', "written from the root"),
+    ("layers", "lib/io/c.c", '#include "cmd/d.h"\n', "written from the root"),
+    ("layers", "lib/io/c.c", "#  include <sys/mount.h>\n", "nothing here uses that"),
+    ("layers", "lib/misc/e.c", "=" + C + "#include <stdio.h>\n", "lib/misc is no layer"),
+    ("layers", "cmd/d.c", '#include "lib/base/b.h"\n', "cmd/ includes only"),
+    ("layers", "cmd/d.c", '#include "config.h"\n', "cmd/ includes only"),
+    ("layers", "include/btrkit/a.h", "#include <linux/btrfs.h>\n", "nothing here uses that"),
+    ("layers", "include/btrkit/a.h", "#include <stdio.h>\n", "a public header includes only"),
+    ("sources", "lib/io/c.c", "int x;\n" * 600, "more than 600 lines"),
+    ("sources", "lib/io/c.c", "void f(void)\n{\n" + "\tg();\n" * 99 + "}\n", "a function of 101 lines"),
+    ("sources", "lib/io/c.c", "/* TO" "DO: more */\n", "later"),
+    ("sources", "lib/io/c.c", "\t" * 15 + "x\n", "more than 120 columns"),
+    ("sources", "lib/io/c.c", "int x; \n", "white space"),
+    ("sources", "lib/io/c.c", "int x;", "no newline"),
+    ("sources", "lib/io/c.c", "=int x;\n", "the first line must be"),
+    ("sources", "cmd/d.h", "=" + C, "the first line must be"),
+    ("sources", "tests/x.py", "=pass\n", "no licence line"),
+    ("sources", "lib/io/c.c", "int x = ioctl(\n\tfd, FIFREEZE, 0);\n", "ioctl FIFREEZE"),
+    ("sources", "cmd/d.c", "int x = FS_IOC_FIEMAP;\n", "an ioctl of a filesystem"),
+    ("headers", "include/btrkit/a.h", "size_t btrkit_b(void);\n", "does not compile alone as C11"),
+    ("headers", "lib/base/b.h", "struct x c(bool y);\n", "does not compile alone as C"),
+    ("names", "include/btrkit/a.h", "int btrkit_b(void);\n", "add the line '\tbtrkit_b;'"),
+    ("names", "include/btrkit/a.h", "int other(void);\n", "does not begin with btrkit_"),
+    ("names", "lib/libbtrkit.sym", "=" + SYMBOLS.replace("_a;", "_a;\n\tbtrkit_z;"),
+     "btrkit_z is declared in no header"),
+    ("names", "lib/libbtrkit.sym", "=" + SYMBOLS.replace("_a;", "_*;"), "add the line '\tbtrkit_a;'"),
+]
+
+# Lint, source of a library, a part of the complaint; None where there is none.
+BUILT = [
+    ("exports", "int btrkit_a(void) { return 0; }", None),
+    ("exports", "int btrkit_a(void) { return 0; } int extra(void) { return 0; }", "exports extra, which no header"),
+    ("exports", "int btrkit_b(void) { return 0; }", "btrkit_a is declared in include/btrkit/a.h and not exported"),
+    ("imports library", "int memcmp(); int snprintf(); int a(void) { return memcmp() + snprintf(); }", None),
+    ("imports library", "int puts(); int a(void) { return puts(); }", "imports puts"),
+    ("imports library", "int __printf_chk(); int a(void) { return __printf_chk(); }", "imports __printf_chk"),
+    ("imports library", "void abort(void); void a(void) { abort(); }", "imports abort"),
+    ("imports library", "extern void *stderr; void *a(void) { return stderr; }", "imports stderr"),
+    ("imports library", "#include <assert.h>\nvoid a(int x) { assert(x); }", "imports __assert_fail"),
+    ("imports binary", "int puts(); int a(void) { return puts(); }", None),
+    ("imports binary", "int execvp(); int a(void) { return execvp(); }", "imports execvp"),
+    ("data", "static const char *const t[] = { \"a\" }; const char *a(int i) { return t[i]; }", None),
+    ("data", "static int n; int a(void) { return n++; }", "n (4 bytes in .bss) is data that can change"),
+    ("data", "static int n = 3; int a(void) { return n++; }", "n (4 bytes in .data)"),
+    ("data", "static __thread int n; int a(void) { return n++; }", "n (4 bytes in .tbss)"),
+    ("data", "int a(void) { static long calls; return calls++; }", "is data that can change"),
+]
+
+
+def plant(root, path, text):
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if text.startswith("="):
+        file.write_text(text[1:])
+    else:
+        file.write_text((file.read_text() if file.exists() else "") + text)
+
+
+def command(lint, root, compiler, library):
+    name, *rest = lint.split()
+    if name in ("layers", "sources"):
+        arguments = [f"{name}.py", root]
+    elif name == "headers":
+        arguments = ["headers.py", root, root, *compiler]
+    else:
+        arguments = ["symbols.py", name, *rest, *([] if name in ("imports", "data") else [root]), *library]
+    return [sys.executable, str(HERE / arguments[0]), *map(str, arguments[1:])]
+
+
+def check(what, lint, root, complaint, compiler, library=()):
+    run = subprocess.run(command(lint, root, compiler, library), capture_output=True, text=True, check=False)
+    good = run.returncode == 0 if complaint is None else run.returncode == 1 and complaint in run.stdout
+    if not good:
+        print(f"{lint}: {what}: wanted {complaint!r}, exit {run.returncode}:\n{run.stdout}{run.stderr}")
+    return good
+
+
+def main(compiler):
+    results = []
+    for lint, path, text, complaint in [(lint, "cmd/d.h", "", None) for lint in
+                                        ("layers", "sources", "headers", "names")] + PLANTED:
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory)
+            for name, content in CLEAN.items():
+                plant(root, name, content)
+            plant(root, path, text)
+            results.append(check(f"{path}: {text[:60]!r}", lint, root, complaint, compiler))
+    with tempfile.TemporaryDirectory() as directory:
+        root = pathlib.Path(directory)
+        for name, content in CLEAN.items():
+            plant(root, name, content)
+        for lint, source, complaint in BUILT:
+            library = root / "lib.so"
+            subprocess.run([*compiler, "-w", "-O1", "-fno-builtin", "-shared", "-fPIC", "-x", "c", "-", "-o", library],
+                           input=source + "\n", text=True, check=True)
+            results.append(check(repr(source), lint, root, complaint, compiler, [library]))
+    with tempfile.TemporaryDirectory() as directory:
+        for lint in ("layers", "sources", "headers"):
+            good = subprocess.run(command(lint, directory, compiler, ()), capture_output=True, check=False).returncode
+            results.append(good == 1)
+    print(f"selftest: {results.count(True)} of {len(results)} as wanted")
+    sys.exit(0 if all(results) else 1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Size, shape and licence line of each source, and the ioctls it names. Usage: sources.py ROOT"""
+import re
+import sys
+
+import common
+
+FILE_LINES = 600
+FUNCTION_LINES = 100
+COLUMNS = 120
+SPDX = "SPDX-License-Identifier: LGPL-2.1-or-later"
+
+# The size of a block device is all that is asked of a kernel.
+IOCTLS = {"BLKGETSIZE64"}
+
+
+def functions(lines):
+    """(line number, length) of each function body: an opening brace alone in the first column starts one."""
+    start = None
+    for number, line in enumerate(lines, 1):
+        if line == "{":
+            start = number
+        elif line == "}" and start:
+            yield start, number - start + 1
+            start = None
+
+
+def judge_lines(lines):
+    for number, line in enumerate(lines, 1):
+        if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line):
+            yield number, "a note to do something later"
+        if len(line.expandtabs(8)) > COLUMNS:
+            yield number, f"more than {COLUMNS} columns"
+        if line != line.rstrip():
+            yield number, "white space at the end"
+
+
+def judge_c(source, text, lines):
+    opening = f"/* {SPDX} */" if source.endswith(".h") else f"// {SPDX}"
+    if not lines or lines[0] != opening:
+        yield 1, f"the first line must be: {opening}"
+    if len(lines) > FILE_LINES:
+        yield len(lines), f"more than {FILE_LINES} lines in a file"
+    for start, length in functions(lines):
+        if length > FUNCTION_LINES:
+            yield start, f"a function of {length} lines, more than {FUNCTION_LINES}"
+    if source.startswith("tests/"):
+        return
+    code = common.without_comments(text)
+    for match in re.finditer(r"\bioctl\s*\(\s*[^,]+,\s*(\w+)", code):
+        if match.group(1) not in IOCTLS:
+            yield code.count("\n", 0, match.start()) + 1, f"ioctl {match.group(1)} is not one of sources.py's"
+    for match in re.finditer(r"\b(BTRFS_IOC_\w+|FS_IOC_\w+|FIBMAP)\b", code):
+        yield code.count("\n", 0, match.start()) + 1, f"{match.group(1)}: an ioctl of a filesystem"
+
+
+def judge(source, text):
+    lines = text.split("\n")
+    if lines[-1]:
+        yield len(lines), "no newline at the end of the file"
+    lines = lines[:-1]
+    if source.endswith((".c", ".h")):
+        yield from judge_c(source, text, lines)
+    elif SPDX not in "\n".join(lines[:2]):
+        yield 1, f"no licence line ({SPDX}) among the first two"
+    # The word lists of this file name what they look for.
+    if source != "tests/lint/sources.py":
+        yield from judge_lines(lines)
+
+
+def main(root):
+    problems = []
+    found = common.files(root, "lib/**/*.[ch]", "cmd/**/*.[ch]", "include/**/*.h", "tests/**/*.[ch]", "tests/**/*.py",
+                         "tests/**/*.sh", "images/**/*.py", "images/**/*.sh", "**/meson.build", "dev", ".ci/run")
+    found = [(path, source) for path, source in found if not source.startswith("build")]
+    for path, source in found:
+        problems += [f"{source}:{number}: {what}" for number, what in judge(source, path.read_text())]
+    common.verdict("sources", len(found), "files", problems)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
