@@ -9,50 +9,41 @@
 #include "lib/format/items/inode.h"
 #include "lib/format/items/root.h"
 
-/* In order of type. */
-static const struct item_type *const rows[] = {
-	&item_type_inode,
-	&item_type_inode_ref,
-	&item_type_inode_extref,
-	&item_type_xattr,
-	&item_type_dir_item,
-	&item_type_dir_index,
-	&item_type_extent_data,
-	&item_type_root,
-	&item_type_root_backref,
-	&item_type_root_ref,
-	&item_type_extent,
-	&item_type_metadata,
-	&item_type_extent_owner_ref,
-	&item_type_tree_block_ref,
-	&item_type_extent_data_ref,
-	&item_type_shared_block_ref,
-	&item_type_shared_data_ref,
-	&item_type_chunk,
-};
+/* The registry, in order of type. */
+#define ITEM_ROWS(row) \
+	row(KEY_INODE_ITEM, item_type_inode) \
+	row(KEY_INODE_REF, item_type_inode_ref) \
+	row(KEY_INODE_EXTREF, item_type_inode_extref) \
+	row(KEY_XATTR_ITEM, item_type_xattr) \
+	row(KEY_DIR_ITEM, item_type_dir_item) \
+	row(KEY_DIR_INDEX, item_type_dir_index) \
+	row(KEY_EXTENT_DATA, item_type_extent_data) \
+	row(KEY_ROOT_ITEM, item_type_root) \
+	row(KEY_ROOT_BACKREF, item_type_root_backref) \
+	row(KEY_ROOT_REF, item_type_root_ref) \
+	row(KEY_EXTENT_ITEM, item_type_extent) \
+	row(KEY_METADATA_ITEM, item_type_metadata) \
+	row(KEY_EXTENT_OWNER_REF, item_type_extent_owner_ref) \
+	row(KEY_TREE_BLOCK_REF, item_type_tree_block_ref) \
+	row(KEY_EXTENT_DATA_REF, item_type_extent_data_ref) \
+	row(KEY_SHARED_BLOCK_REF, item_type_shared_block_ref) \
+	row(KEY_SHARED_DATA_REF, item_type_shared_data_ref) \
+	row(KEY_CHUNK_ITEM, item_type_chunk)
 
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
+#define IN_ORDER(type, row) &row,
+#define BY_TYPE(type, row) [type] = &row,
+
+static const struct item_type *const rows[] = { ITEM_ROWS(IN_ORDER) };
+static const struct item_type *const by_type[256] = { ITEM_ROWS(BY_TYPE) };
 
 const struct item_type *item_type_find(const struct btrkit_key *key)
 {
-	size_t low = 0, high = ROWS;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (rows[mid]->type == key->type)
-			return rows[mid];
-		if (rows[mid]->type < key->type)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	return by_type[key->type];
 }
 
 const struct item_type *const *item_types(size_t *count)
 {
-	*count = ROWS;
+	*count = sizeof(rows) / sizeof(rows[0]);
 	return rows;
 }
 
