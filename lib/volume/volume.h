@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_VOLUME_VOLUME_H
+#define BTRKIT_VOLUME_VOLUME_H
+
+/*
+ * The devices of a filesystem as one logical address space. Chunks are told to it, by the system chunk array first and
+ * by the reader of the chunk tree after; it knows no trees.
+ */
+
+#include <btrkit/error.h>
+#include <btrkit/io.h>
+
+#include "lib/format/items/chunk.h"
+#include "lib/format/super.h"
+
+struct volume;
+
+/*
+ * @devices become the volume's, on success only. Their superblocks must have been judged; @supers stands beside them.
+ * @return 0; -EINVAL: a device twice, or of another filesystem; -EOPNOTSUPP: devices are missing; -ENOMEM
+ */
+int volume_create(struct btrkit_io *const *devices, const struct super *supers, size_t n, struct volume **ret,
+		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Closes the devices. NULL is allowed. */
+struct volume *volume_destroy(struct volume *v);
+/* The same but for the devices, which become the caller's again. */
+struct volume *volume_release(struct volume *v);
+
+/*
+ * Adds a chunk. One that is there already must be equal.
+ * @return 0; -EOPNOTSUPP: a profile that is not read; -EUCLEAN: overlap, or outside its devices; -ENOMEM
+ */
+int volume_add_chunk(struct volume *v, const struct chunk *chunk, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* One copy of a range. */
+struct copy {
+	struct btrkit_io *io;
+	uint64_t devid;
+	uint64_t physical;
+};
+
+/*
+ * Where copy @mirror (from 0) of a range lies. The range must lie in one chunk.
+ * @return 0; 1: there are no more copies; -EUCLEAN: no chunk has the range
+ */
+int volume_map(const struct volume *v, uint64_t logical, uint64_t len, unsigned mirror, struct copy *ret,
+	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Judges bytes that were read: 0, or a negative errno with the reason, upon which the next copy is tried. */
+typedef int (*volume_verify_fn)(void *ctx, const void *buf, struct btrkit_error *err);
+
+/* Reads the first copy that @verify accepts. On failure the first copy's error is told. */
+int volume_read(const struct volume *v, uint64_t logical, void *buf, size_t len, volume_verify_fn verify, void *ctx,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* How many bytes of devices a byte of file data takes, as statfs(2) of a mounted filesystem reckons. */
+unsigned volume_data_factor(const struct volume *v);
+
+/* Tells the device of the first copy that the range will be read soon. A range without a chunk is ignored. */
+void volume_prefetch(const struct volume *v, uint64_t logical, uint64_t len);
+
+#endif
