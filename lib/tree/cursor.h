@@ -33,6 +33,12 @@ int cursor_seek(struct cursor *c, const struct btrkit_key *key, struct btrkit_er
 int cursor_seek_back(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* To the item with that key. @return 0; 1 there is none; <0 */
 int cursor_find(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * Pins the blocks from the root down to @level on the way to @key, and there is no current item then: what callers
+ * use that look for a block and not for an item.
+ */
+int cursor_descend(struct cursor *c, const struct btrkit_key *key, unsigned level,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* To the neighbour. @return 0; 1 there is none (the cursor is then at an end: seek again); <0 */
 int cursor_next(struct cursor *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -31,8 +31,11 @@ struct btrkit_fs {
 	struct tree_root root_tree, chunk_tree, extent_tree;
 };
 
-/* The tree with the key (@id ROOT_ITEM *): the root, chunk and log root trees too. @item may be NULL.
- * @return 0; -ENOENT: no such tree; <0 */
+/*
+ * The tree with the key (@id ROOT_ITEM *), of several the one with the highest offset. @item may be NULL. The root and the
+ * chunk tree have no such item: they are in struct btrkit_fs.
+ * @return 0; -ENOENT: no such tree; <0
+ */
 int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -4,10 +4,9 @@
 
 /* Tree blocks in memory: verified once when they are read, immutable and shared from then on. */
 
-#include <stdatomic.h>
-
 #include <btrkit/error.h>
 
+#include "lib/base/hash.h"
 #include "lib/format/item.h"
 
 struct node {
@@ -18,10 +17,10 @@ struct node {
 	uint32_t nritems;
 	uint32_t size;		/* nodesize */
 	uint8_t level;
-	/* The cache's: see cache.c. */
-	atomic_uint pins;
-	struct node *hash_next;
-	struct node *lru_prev, *lru_next;
+	/* The cache's, under the lock of its shard: see cache.c. */
+	unsigned pins;
+	UT_hash_handle hh;
+	struct node *prev, *next;
 	uint8_t data[];
 };
 
@@ -85,6 +84,14 @@ static inline struct node_ref node_child(const struct node *n, uint32_t i, uint6
 	*key = key_get(&p->key);
 	return (struct node_ref){ le64_get(p->blockptr), le64_get(p->generation), owner, (uint8_t)(n->level - 1), key };
 }
+
+/* Judges a block that was read for @ref: all that can be said without looking into items. @return 0 or -EUCLEAN */
+int node_verify(const struct btrkit_fs *fs, const struct node_ref *ref, const void *data,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Judges a block in memory against another pointer to it. @return 0 or -EUCLEAN */
+int node_verify_ref(const struct btrkit_fs *fs, const struct node_ref *ref, const void *data,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The first slot whose key is not below @key; nritems if there is none. *exact (may be NULL): it is equal. */
 uint32_t node_lower_bound(const struct node *n, const struct btrkit_key *key, bool *exact);

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/tree/cache.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/base/hash.h"
+#include "lib/tree/filesystem.h"
+#include "lib/tree/node.h"
+#include "lib/volume/volume.h"
+
+/* Shards keep threads out of each other's way. */
+#define SHARDS 16
+
+struct shard {
+	pthread_mutex_t lock;
+	struct node *by_bytenr;
+	struct node *idle;	/* unpinned, the longest idle first */
+	size_t nodes;
+};
+
+struct node_cache {
+	size_t nodes_max;	/* of a shard */
+	uint32_t nodesize;
+	struct shard shards[SHARDS];
+};
+
+int node_cache_create(size_t budget, uint32_t nodesize, struct node_cache **ret, struct btrkit_error *err)
+{
+	struct node_cache *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return err_nomem(err);
+	c->nodesize = nodesize;
+	c->nodes_max = budget / (nodesize + sizeof(struct node)) / SHARDS + 1;
+	for (int i = 0; i < SHARDS; i++)
+		pthread_mutex_init(&c->shards[i].lock, NULL);
+	*ret = c;
+	return 0;
+}
+
+struct node_cache *node_cache_destroy(struct node_cache *c)
+{
+	struct node *node, *next;
+
+	if (!c)
+		return NULL;
+	for (int i = 0; i < SHARDS; i++) {
+		HASH_ITER(hh, c->shards[i].by_bytenr, node, next) {
+			HASH_DEL(c->shards[i].by_bytenr, node);
+			free(node);
+		}
+		pthread_mutex_destroy(&c->shards[i].lock);
+	}
+	free(c);
+	return NULL;
+}
+
+static struct shard *shard_of(struct node_cache *c, uint64_t bytenr)
+{
+	/* Neighbouring blocks go to different shards. */
+	return &c->shards[bytenr / c->nodesize % SHARDS];
+}
+
+/* With the lock held: finds the block and pins it. */
+static struct node *pin_cached(struct shard *s, uint64_t bytenr)
+{
+	struct node *node;
+
+	HASH_FIND(hh, s->by_bytenr, &bytenr, sizeof(bytenr), node);
+	if (node && !node->pins++)
+		DL_DELETE(s->idle, node);
+	return node;
+}
+
+struct verify_ctx {
+	struct btrkit_fs *fs;
+	const struct node_ref *ref;
+};
+
+static int verify_read(void *ctx, const void *buf, struct btrkit_error *err)
+{
+	struct verify_ctx *v = ctx;
+
+	return node_verify(v->fs, v->ref, buf, err);
+}
+
+static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)
+{
+	struct verify_ctx ctx = { fs, ref };
+	struct node *node = malloc(sizeof(*node) + fs->items.nodesize);
+	int r;
+
+	if (!node)
+		return err_nomem(err);
+	r = volume_read(fs->volume, ref->bytenr, node->data, fs->items.nodesize, verify_read, &ctx, err);
+	if (r) {
+		free(node);
+		return r;
+	}
+	node->bytenr = ref->bytenr;
+	node->generation = le64_get(node_header(node)->generation);
+	node->owner = le64_get(node_header(node)->owner);
+	node->flags = le64_get(node_header(node)->flags);
+	node->nritems = le32_get(node_header(node)->nritems);
+	node->size = fs->items.nodesize;
+	node->level = node_header(node)->level;
+	node->pins = 1;
+	*ret = node;
+	return 0;
+}
+
+/* With the lock held: drops idle blocks until there is room for another. */
+static void make_room(struct node_cache *c, struct shard *s)
+{
+	while (s->nodes >= c->nodes_max && s->idle) {
+		struct node *oldest = s->idle;
+
+		DL_DELETE(s->idle, oldest);
+		HASH_DEL(s->by_bytenr, oldest);
+		free(oldest);
+		s->nodes--;
+	}
+}
+
+int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)
+{
+	struct shard *s = shard_of(fs->cache, ref->bytenr);
+	struct node *node, *other;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	node = pin_cached(s, ref->bytenr);
+	pthread_mutex_unlock(&s->lock);
+	if (node) {
+		r = node_verify_ref(fs, ref, node->data, err);
+		if (r) {
+			err_at_logical(err, ref->bytenr);
+			node_put(fs, node);
+			return r;
+		}
+		*ret = node;
+		return 0;
+	}
+	r = read_node(fs, ref, &node, err);
+	if (r)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	/* Another thread may have read it meanwhile. */
+	other = pin_cached(s, ref->bytenr);
+	if (other) {
+		free(node);
+		node = other;
+	} else {
+		make_room(fs->cache, s);
+		HASH_ADD(hh, s->by_bytenr, bytenr, sizeof(node->bytenr), node);
+		if (!node->hh.tbl) {
+			free(node);
+			node = NULL;
+		} else {
+			s->nodes++;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (!node)
+		return err_nomem(err);
+	*ret = node;
+	return 0;
+}
+
+void node_put(struct btrkit_fs *fs, struct node *node)
+{
+	struct shard *s = shard_of(fs->cache, node->bytenr);
+
+	pthread_mutex_lock(&s->lock);
+	if (!--node->pins)
+		DL_APPEND(s->idle, node);
+	pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/tree/filesystem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/format/feature.h"
+#include "lib/format/items/chunk.h"
+#include "lib/tree/cache.h"
+#include "lib/tree/cursor.h"
+#include "lib/volume/volume.h"
+
+#define CACHE_BYTES_DEFAULT (64u << 20)
+#define SUPERS_MAX 1024	/* devices of a filesystem, far more than anybody has */
+
+static void note(const struct btrkit_open_options *opts, const char *line)
+{
+	if (opts->note)
+		opts->note(opts->note_ctx, line);
+}
+
+static int read_super(struct btrkit_io *io, unsigned mirror, struct super *ret, struct btrkit_error *err)
+{
+	struct disk_super disk;
+	int r;
+
+	r = btrkit_io_read(io, super_offset(mirror), &disk, sizeof(disk), err);
+	if (r == -ENODATA)
+		return mirror ? r : err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: only %" PRIu64 " bytes", io->size);
+	if (!r)
+		r = super_decode(&disk, super_offset(mirror), ret, err);
+	if (r == -EUCLEAN)
+		err_at_device(err, le64_get(disk.dev_item.devid), super_offset(mirror));
+	return r;
+}
+
+/* The mirrors beside a valid primary: one that is newer is worth a word. */
+static void compare_mirrors(struct btrkit_io *io, const struct super *primary, const struct btrkit_open_options *opts)
+{
+	struct super mirror;
+	char line[160];
+
+	for (unsigned i = 1; i < SUPER_MIRRORS; i++) {
+		if (read_super(io, i, &mirror, NULL) || memcmp(mirror.fsid, primary->fsid, sizeof(mirror.fsid)) ||
+		    mirror.generation <= primary->generation)
+			continue;
+		snprintf(line, sizeof(line),
+			 "%s has generation %" PRIu64 ", newer than the primary's %" PRIu64 "; it is not used",
+			 super_mirror_names()[i], mirror.generation, primary->generation);
+		note(opts, line);
+	}
+}
+
+/* The copy to use: the one asked for, or the primary if it is valid, or else the newest valid mirror. */
+static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *opts, struct super *ret,
+			unsigned *mirror, struct btrkit_error *err)
+{
+	struct btrkit_error primary = BTRKIT_ERROR_INIT;
+	char line[400], reason[300];
+	struct super s;
+	bool found = false;
+	int r;
+
+	if (opts->flags & BTRKIT_OPEN_SUPER_MIRROR) {
+		*mirror = opts->super_mirror;
+		return read_super(io, *mirror, ret, err);
+	}
+	r = read_super(io, 0, ret, &primary);
+	*mirror = 0;
+	if (!r) {
+		compare_mirrors(io, ret, opts);
+		return 0;
+	}
+	/* A valid superblock with a feature that is not read is no reason to look for another. */
+	if (r != -EUCLEAN && r != -EMEDIUMTYPE && r != -EIO) {
+		if (err)
+			*err = primary;
+		return r;
+	}
+	for (unsigned i = 1; i < SUPER_MIRRORS; i++) {
+		if (read_super(io, i, &s, NULL) || (found && s.generation <= ret->generation))
+			continue;
+		*ret = s;
+		*mirror = i;
+		found = true;
+	}
+	if (!found) {
+		if (err)
+			*err = primary;
+		return r;
+	}
+	snprintf(line, sizeof(line), "%s is used, since of the primary: %s", super_mirror_names()[*mirror],
+		 btrkit_error_format(&primary, reason, sizeof(reason)));
+	note(opts, line);
+	return 0;
+}
+
+static int add_chunk(struct btrkit_fs *fs, const struct item *item, struct btrkit_error *err)
+{
+	struct chunk chunk;
+	int ret = chunk_decode(&fs->items, item, &chunk, err);
+
+	return ret ? ret : volume_add_chunk(fs->volume, &chunk, err);
+}
+
+static int read_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	struct btrkit_key start = KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, 0);
+	struct cursor c;
+	struct item item;
+	uint32_t pos = 0;
+	int ret;
+
+	while (!(ret = super_next_chunk(&fs->super, &pos, &item, err))) {
+		ret = add_chunk(fs, &item, err);
+		if (ret)
+			return ret;
+	}
+	if (ret < 0)
+		return ret;
+	cursor_init(&c, fs, &fs->chunk_tree);
+	c.scan = true;
+	for (ret = cursor_seek(&c, &start, err); !ret; ret = cursor_next(&c, err)) {
+		if (c.item.key.type != KEY_CHUNK_ITEM)
+			continue;
+		ret = cursor_blame(&c, add_chunk(fs, &c.item, err), err);
+		if (ret)
+			break;
+	}
+	cursor_release(&c);
+	return ret < 0 ? ret : 0;
+}
+
+static void set_special_roots(struct btrkit_fs *fs)
+{
+	const struct super *s = &fs->super;
+
+	fs->root_tree = (struct tree_root){ OID_ROOT_TREE, 0, s->root, s->generation, s->root_level };
+	fs->chunk_tree = (struct tree_root){ OID_CHUNK_TREE, 0, s->chunk_root, s->chunk_root_generation,
+					     s->chunk_root_level };
+}
+
+static int judge_options(const struct btrkit_open_options *opts, size_t n, struct btrkit_error *err)
+{
+	if (opts->flags & ~(unsigned)BTRKIT_OPEN_SUPER_MIRROR)
+		return err_set(err, BTRKIT_INVALID, "unknown flag");
+	if (opts->super_mirror >= SUPER_MIRRORS)
+		return err_set(err, BTRKIT_INVALID, "superblock copy %u: there are 0, 1 and 2", opts->super_mirror);
+	if (!n || n > SUPERS_MAX)
+		return err_set(err, BTRKIT_INVALID, "%zu devices", n);
+	return 0;
+}
+
+/* The superblock of each device; that of the first with the highest generation becomes the filesystem's. */
+static int read_supers(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_t n,
+		       const struct btrkit_open_options *opts, struct super *supers, struct btrkit_error *err)
+{
+	size_t newest = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned mirror;
+		int ret = choose_super(devices[i], opts, &supers[i], &mirror, err);
+
+		if (ret)
+			return ret;
+		if (!i || supers[i].generation > supers[newest].generation) {
+			newest = i;
+			fs->super_mirror = mirror;
+		}
+	}
+	fs->super = supers[newest];
+	fs->items = super_item_ctx(&fs->super);
+	return 0;
+}
+
+int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrkit_open_options *opts,
+		   struct btrkit_fs **ret, struct btrkit_error *err)
+{
+	static const struct btrkit_open_options defaults = BTRKIT_OPEN_OPTIONS_INIT;
+	struct super *supers = NULL;
+	struct volume *volume = NULL;
+	struct btrkit_fs *fs;
+	int r;
+
+	if (!opts)
+		opts = &defaults;
+	r = judge_options(opts, n, err);
+	if (r)
+		return r;
+	fs = calloc(1, sizeof(*fs));
+	supers = calloc(n, sizeof(*supers));
+	if (!fs || !supers)
+		r = err_nomem(err);
+	if (!r)
+		r = read_supers(fs, devices, n, opts, supers, err);
+	if (!r)
+		r = node_cache_create(opts->cache_bytes ? opts->cache_bytes : CACHE_BYTES_DEFAULT, fs->super.nodesize,
+				      &fs->cache, err);
+	if (!r)
+		r = volume_create(devices, supers, n, &volume, err);
+	free(supers);
+	if (!r) {
+		fs->volume = volume;
+		set_special_roots(fs);
+		r = read_chunks(fs, err);
+	}
+	if (!r)
+		r = fs_find_root(fs, OID_EXTENT_TREE, &fs->extent_tree, NULL, err);
+	if (r) {
+		/* The devices stay the caller's. */
+		volume_release(volume);
+		if (fs)
+			node_cache_destroy(fs->cache);
+		free(fs);
+		return r;
+	}
+	*ret = fs;
+	return 0;
+}
+
+struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs)
+{
+	if (!fs)
+		return NULL;
+	node_cache_destroy(fs->cache);
+	volume_destroy(fs->volume);
+	free(fs);
+	return NULL;
+}
+
+void btrkit_fs_get_info(const struct btrkit_fs *fs, struct btrkit_fs_info *info)
+{
+	const struct super *s = &fs->super;
+
+	*info = (struct btrkit_fs_info){
+		.generation = s->generation,
+		.total_bytes = s->total_bytes,
+		.bytes_used = s->bytes_used,
+		.num_devices = s->num_devices,
+		.sectorsize = s->sectorsize,
+		.nodesize = s->nodesize,
+		.super_mirror = fs->super_mirror,
+		.csum_name = s->csum->name,
+	};
+	memcpy(info->fsid, s->fsid, sizeof(info->fsid));
+	memcpy(info->label, s->disk.label, sizeof(s->disk.label));
+}
+
+struct tree_root tree_root_of(const struct btrkit_key *key, const struct root_item *item)
+{
+	return (struct tree_root){ key->objectid, key->offset, item->bytenr, item->generation, item->level };
+}
+
+int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
+		 struct btrkit_error *err)
+{
+	struct btrkit_key key = KEY(id, KEY_ROOT_ITEM, UINT64_MAX);
+	struct root_item decoded;
+	struct cursor c;
+	int r;
+
+	cursor_init(&c, fs, &fs->root_tree);
+	r = cursor_seek_back(&c, &key, err);
+	if (!r && (c.item.key.objectid != id || c.item.key.type != KEY_ROOT_ITEM))
+		r = 1;
+	if (r == 1) {
+		r = err_set(err, BTRKIT_NOT_FOUND, "no tree %" PRIu64, id);
+	} else if (!r) {
+		r = cursor_blame(&c, root_item_decode(&fs->items, &c.item, &decoded, err), err);
+		if (!r) {
+			*ret = tree_root_of(&c.item.key, &decoded);
+			if (item)
+				*item = decoded;
+		}
+	}
+	cursor_release(&c);
+	return r;
+}
