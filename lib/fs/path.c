@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/fs/path.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/format/items/dir.h"
+#include "lib/tree/cursor.h"
+
+/* The entry of directory @dir that is called @name. @return 0, 1 there is none, <0 */
+static int find_entry(struct cursor *c, uint64_t dir, const char *name, size_t len, struct dir_entry *ret,
+		      struct btrkit_error *err)
+{
+	struct btrkit_key key = KEY(dir, KEY_DIR_ITEM, dir_name_hash(name, len));
+	struct dir_iter it;
+	int r;
+
+	r = cursor_find(c, &key, err);
+	if (r)
+		return r;
+	it = dir_first(&c->item);
+	while (!(r = dir_next(&it, ret, err)))
+		if (ret->name_len == len && !memcmp(ret->name, name, len))
+			return 0;
+	return cursor_blame(c, r, err);
+}
+
+/* Steps from @at to its child @name. */
+static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, struct btrkit_error *err)
+{
+	struct dir_entry entry;
+	struct cursor c;
+	int ret;
+
+	if (len > NAME_LEN_MAX)
+		return err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: a name is too long");
+	cursor_init(&c, fs, &at->root);
+	ret = find_entry(&c, at->inode, name, len, &entry, err);
+	if (ret == 1)
+		ret = err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: %.*s", (int)len, name);
+	cursor_release(&c);
+	if (ret)
+		return ret;
+	switch (entry.location.type) {
+	case KEY_INODE_ITEM:
+		at->inode = entry.location.objectid;
+		return 0;
+	case KEY_ROOT_ITEM:
+		at->inode = OID_FIRST_FREE;
+		return fs_find_root(fs, entry.location.objectid, &at->root, NULL, err);
+	default:
+		ret = err_corrupt(err, "location", "directory entry points to an item of type %u", entry.location.type);
+		err_at_tree(err, at->root.id);
+		return ret;
+	}
+}
+
+int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, struct inode_place *ret,
+		 struct btrkit_error *err)
+{
+	struct inode_place at = { *root, OID_FIRST_FREE };
+
+	while (*path) {
+		size_t len = strcspn(path, "/");
+		int r;
+
+		if (len && !(len == 1 && *path == '.')) {
+			r = step(fs, &at, path, len, err);
+			if (r)
+				return r;
+		}
+		path += len;
+		path += *path == '/';
+	}
+	*ret = at;
+	return 0;
+}

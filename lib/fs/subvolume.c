@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/fs/subvolume.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/base/err.h"
+#include "lib/fs/path.h"
+
+int subvolume_get(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, struct btrkit_error *err)
+{
+	struct subvolume s;
+	int r;
+
+	if (!oid_is_file_tree(id))
+		return err_set(err, BTRKIT_NOT_FOUND, "no subvolume %" PRIu64, id);
+	r = fs_find_root(fs, id, &s.root, &s.item, err);
+	if (r == -ENOENT || (!r && !s.item.refs))
+		return err_set(err, BTRKIT_NOT_FOUND, "no subvolume %" PRIu64, id);
+	if (!r)
+		*ret = s;
+	return r;
+}
+
+int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, struct btrkit_error *err)
+{
+	struct btrkit_key key = KEY(after < OID_FS_TREE ? OID_FS_TREE : after + 1, KEY_ROOT_ITEM, 0);
+	struct cursor c;
+	int r;
+
+	if (after >= OID_FS_TREE && key.objectid < OID_FIRST_FREE)
+		key.objectid = OID_FIRST_FREE;
+	cursor_init(&c, fs, &fs->root_tree);
+	for (r = cursor_seek(&c, &key, err); !r; r = cursor_next(&c, err)) {
+		struct root_item item;
+
+		if (c.item.key.objectid > OID_LAST_FREE) {
+			r = 1;
+			break;
+		}
+		if (c.item.key.type != KEY_ROOT_ITEM || !oid_is_file_tree(c.item.key.objectid))
+			continue;
+		r = cursor_blame(&c, root_item_decode(&fs->items, &c.item, &item, err), err);
+		if (r)
+			break;
+		if (item.refs) {
+			ret->root = tree_root_of(&c.item.key, &item);
+			ret->item = item;
+			break;
+		}
+	}
+	cursor_release(&c);
+	return r;
+}
+
+int btrkit_subvolume_find(struct btrkit_fs *fs, const char *name, uint64_t *ret, struct btrkit_error *err)
+{
+	struct inode_place place;
+	struct subvolume top;
+	uint64_t id;
+	char *end;
+	int r;
+
+	errno = 0;
+	id = strtoull(name, &end, 10);
+	if (*name >= '0' && *name <= '9' && !*end && !errno) {
+		r = subvolume_get(fs, id, &top, err);
+		if (r != -ENOENT) {
+			if (!r)
+				*ret = id;
+			return r;
+		}
+	}
+	r = subvolume_get(fs, OID_FS_TREE, &top, err);
+	if (!r)
+		r = path_resolve(fs, &top.root, name, &place, err);
+	if (r)
+		return r;
+	if (place.inode != OID_FIRST_FREE)
+		return err_set(err, BTRKIT_INVALID, "not a subvolume: %s", name);
+	*ret = place.root.id;
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_FS_SUBVOLUME_H
+#define BTRKIT_FS_SUBVOLUME_H
+
+#include <btrkit/subvolume.h>
+
+#include "lib/tree/cursor.h"
+
+/* A subvolume that is in use: the top level, or one that is not being deleted. */
+struct subvolume {
+	struct tree_root root;
+	struct root_item item;
+};
+
+/* @return 0; -ENOENT: no tree of files has that number, or it is being deleted; <0 */
+int subvolume_get(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * The first subvolume with a number above @after (0: the first of all), in ascending order.
+ * @return 0, 1 there is none, <0
+ */
+int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+#endif
