@@ -39,8 +39,8 @@ struct btrkit_fiemap_file {
 };
 
 /**
- * Receives the listing: file() before the rows of each file (in a listing of all files only of those that have rows),
- * then extents() with some of its rows, one or more times. Either returns 0, or a negative errno that ends the listing.
+ * Receives the listing: file() before the rows of each file (a listing of all files leaves out those without rows), then
+ * extents() with some of its rows, one or more times. Either returns 0, or a negative errno that ends the listing.
  *
  * Since: 0.1
  */
@@ -79,6 +79,38 @@ int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, co
  */
 int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** Forms of a printed listing. Since: 0.1 */
+enum btrkit_fiemap_format {
+	BTRKIT_FIEMAP_TEXT,	/**< as filefrag -v of e2fsprogs 1.47 */
+	BTRKIT_FIEMAP_TSV,	/**< root inode logical physical length flags path, no header */
+	BTRKIT_FIEMAP_JSON	/**< JSON Lines: a header, then an object a row */
+};
+
+/** Turns a listing into bytes. Since: 0.1 */
+struct btrkit_fiemap_printer;
+
+/**
+ * Makes a printer of listings of @p fs, which must stay open while it is used.
+ *
+ * @param ret	to be freed by btrkit_fiemap_printer_finish()
+ * @return 0, -EINVAL for an unknown format, -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, btrkit_write_fn write, void *ctx,
+				 struct btrkit_fiemap_printer **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** The sink to list into; it is the printer's. Since: 0.1 */
+const struct btrkit_fiemap_sink *btrkit_fiemap_printer_sink(struct btrkit_fiemap_printer *printer);
+
+/**
+ * Hands out the rest and frees the printer. NULL is allowed. With @p complete false what is left is handed out too, but
+ * not what ends the last file of a text.
+ *
+ * @return 0, or what the write function returned
+ * Since: 0.1
+ */
+int btrkit_fiemap_printer_finish(struct btrkit_fiemap_printer *printer, bool complete);
 
 BTRKIT_END_DECLS
 

@@ -138,6 +138,21 @@ void emit_u64(struct emit *e, const char *key, const char *words, uint64_t v)
 	put_decimal(e, v);
 }
 
+void emit_u64_wide(struct emit *e, const char *key, const char *words, uint64_t v, unsigned width)
+{
+	static const char blanks[] = "                                ";
+	unsigned digits = 1;
+
+	lead(e, key, words);
+	if (e->form == EMIT_TEXT) {
+		for (uint64_t rest = v; rest >= 10; rest /= 10)
+			digits++;
+		if (digits < width)
+			emit_bytes(e, blanks, (width < sizeof(blanks) ? width : sizeof(blanks) - 1) - digits);
+	}
+	put_decimal(e, v);
+}
+
 void emit_s64(struct emit *e, const char *key, const char *words, int64_t v)
 {
 	lead(e, key, words);

@@ -67,6 +67,8 @@ void emit_textf(struct emit *e, const char *fmt, ...) BTRKIT_PRINTF(2, 3);
 
 /* Fields: @key for JSON, @words before the value in text. */
 void emit_u64(struct emit *e, const char *key, const char *words, uint64_t v);
+/* Right-aligned in at least @width columns (at most 32) of text. */
+void emit_u64_wide(struct emit *e, const char *key, const char *words, uint64_t v, unsigned width);
 void emit_s64(struct emit *e, const char *key, const char *words, int64_t v);
 /* Hexadecimal in text with "0x" before it (lower case, no padding); a decimal number in JSON. */
 void emit_x64(struct emit *e, const char *key, const char *words, uint64_t v);

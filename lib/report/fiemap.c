@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The extents of files, as the FIEMAP ioctl of Linux lists them: each leaf of the tree is visited once, rows come out in
+ * the order of the keys, and what is shared is settled a leaf at a time.
+ */
+#include <btrkit/fiemap.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/err.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/format/items/inode.h"
+#include "lib/fs/path.h"
+#include "lib/fs/subvolume.h"
+#include "lib/report/share.h"
+
+#define ROWS_MAX 1024
+
+/* The inode whose items are passing. */
+struct current_file {
+	uint64_t inode;
+	bool regular;
+	bool announced;		/* the sink knows of it */
+	uint64_t size;
+	bool named;
+	uint64_t parent;	/* of its first name */
+	size_t name_len;
+	uint8_t name[NAME_LEN_MAX];
+};
+
+struct listing {
+	struct btrkit_fs *fs;
+	const struct btrkit_fiemap_sink *sink;
+	struct btrkit_fiemap_stats *stats;
+	struct btrkit_error *err;
+	struct cursor cursor;
+	struct path_namer *namer;
+	struct share_ctx share;
+	bool one_inode;
+	uint64_t leaf;		/* the one that leaf_judged and leaf_shared speak of */
+	bool leaf_judged, leaf_shared;
+	struct current_file file;
+	struct btrkit_extent rows[ROWS_MAX];
+	size_t num_rows;
+};
+
+static int announce(struct listing *l)
+{
+	struct btrkit_fiemap_file file = { .root = l->cursor.root.id, .inode = l->file.inode, .size = l->file.size,
+					   .path = "" };
+	int ret = 0;
+
+	if (l->file.named)
+		ret = path_namer_path(l->namer, l->file.parent, l->file.name, l->file.name_len, &file.path,
+				      &file.path_len, l->err);
+	if (!ret)
+		ret = l->sink->file(l->sink->ctx, &file);
+	l->file.announced = true;
+	l->stats->files++;
+	return ret;
+}
+
+/* Hands out the rows but the last @keep. */
+static int hand_out(struct listing *l, size_t keep)
+{
+	size_t n = l->num_rows - keep;
+	int ret = 0;
+
+	if (!l->file.announced)
+		ret = announce(l);
+	if (!ret && n)
+		ret = l->sink->extents(l->sink->ctx, l->rows, n);
+	l->stats->extents += n;
+	memmove(l->rows, l->rows + n, keep * sizeof(l->rows[0]));
+	l->num_rows = keep;
+	return ret;
+}
+
+/* A row, which becomes part of the one before under the conditions under which Linux merges them. */
+static int add_row(struct listing *l, const struct btrkit_extent *row)
+{
+	struct btrkit_extent *last = l->num_rows ? &l->rows[l->num_rows - 1] : NULL;
+	int ret = 0;
+
+	if (last && last->logical + last->length == row->logical && last->physical + last->length == row->physical &&
+	    last->flags == row->flags) {
+		last->length += row->length;
+		return 0;
+	}
+	/* The last row stays: it may grow, or turn out to be the file's last. */
+	if (l->num_rows == ROWS_MAX)
+		ret = hand_out(l, 1);
+	if (!ret)
+		l->rows[l->num_rows++] = *row;
+	return ret;
+}
+
+static int finish_file(struct listing *l)
+{
+	if (l->num_rows)
+		l->rows[l->num_rows - 1].flags |= BTRKIT_EXTENT_LAST;
+	/* Only a listing of one file speaks of a file without rows. */
+	if (l->num_rows || (l->one_inode && l->file.inode))
+		return hand_out(l, 0);
+	return 0;
+}
+
+/* What is said about a whole leaf is found out when its first data extent asks. */
+static int judge_leaf(struct listing *l)
+{
+	int ret;
+
+	ret = share_leaf(&l->share, &l->cursor, &l->leaf_shared, l->err);
+	if (!ret && !l->leaf_shared)
+		ret = share_load_batch(&l->share, &l->cursor, l->one_inode, l->err);
+	l->leaf_judged = !ret;
+	return ret;
+}
+
+static int is_shared(struct listing *l, const struct file_extent *fe, uint32_t *flags)
+{
+	bool shared = false;
+	int ret = 0;
+
+	if (!l->leaf_judged)
+		ret = judge_leaf(l);
+	if (!ret)
+		ret = share_extent_shared(&l->share, &l->cursor, l->file.inode, fe->disk_bytenr, fe->generation,
+					  l->leaf_shared, &shared, l->err);
+	if (l->leaf_shared)
+		l->stats->saved_by_leaf++;
+	if (shared)
+		*flags |= BTRKIT_EXTENT_SHARED;
+	return ret;
+}
+
+static int add_extent(struct listing *l)
+{
+	struct btrkit_extent row = { .logical = l->cursor.item.key.offset };
+	struct file_extent fe;
+	int ret;
+
+	ret = cursor_blame(&l->cursor, file_extent_decode(&l->fs->items, &l->cursor.item, &fe, l->err), l->err);
+	if (ret)
+		return ret;
+	if (fe.type == FILE_EXTENT_INLINE) {
+		row.length = l->fs->items.sectorsize;
+		row.flags = BTRKIT_EXTENT_INLINE | BTRKIT_EXTENT_NOT_ALIGNED;
+	} else if (!fe.disk_bytenr) {
+		return 0;
+	} else {
+		row.length = fe.num_bytes;
+		row.physical = fe.disk_bytenr + (fe.compression ? 0 : fe.offset);
+		if (fe.type == FILE_EXTENT_PREALLOC)
+			row.flags = BTRKIT_EXTENT_UNWRITTEN;
+		ret = is_shared(l, &fe, &row.flags);
+		if (ret)
+			return ret;
+	}
+	if (fe.compression && fe.type != FILE_EXTENT_PREALLOC)
+		row.flags |= BTRKIT_EXTENT_ENCODED;
+	return add_row(l, &row);
+}
+
+static int begin_file(struct listing *l)
+{
+	struct inode_item inode;
+	int ret;
+
+	l->file = (struct current_file){ .inode = l->cursor.item.key.objectid };
+	share_new_file(&l->share);
+	if (l->cursor.item.key.type != KEY_INODE_ITEM)
+		return 0;
+	ret = cursor_blame(&l->cursor, inode_item_decode(&l->fs->items, &l->cursor.item, &inode, l->err), l->err);
+	if (ret)
+		return ret;
+	l->file.regular = S_ISREG(inode.mode);
+	l->file.size = inode.size;
+	return 0;
+}
+
+/* The first of the names, in key order. */
+static int take_name(struct listing *l)
+{
+	struct inode_ref_iter it = inode_ref_first(&l->cursor.item);
+	struct inode_ref ref;
+	int ret;
+
+	ret = inode_ref_next(&it, &ref, l->err);
+	if (ret)
+		return ret < 0 ? cursor_blame(&l->cursor, ret, l->err) : 0;
+	l->file.named = true;
+	l->file.parent = ref.parent;
+	l->file.name_len = ref.name_len;
+	memcpy(l->file.name, ref.name, ref.name_len);
+	return 0;
+}
+
+static int take_item(struct listing *l)
+{
+	int ret = 0;
+
+	if (cursor_leaf(&l->cursor)->bytenr != l->leaf) {
+		l->leaf = cursor_leaf(&l->cursor)->bytenr;
+		l->leaf_judged = false;
+		l->leaf_shared = false;
+		l->stats->leaves++;
+	}
+	if (l->cursor.item.key.objectid != l->file.inode) {
+		ret = finish_file(l);
+		if (!ret)
+			ret = begin_file(l);
+		if (ret)
+			return ret;
+	}
+	if (!l->file.regular)
+		return 0;
+	switch (l->cursor.item.key.type) {
+	case KEY_INODE_REF:
+	case KEY_INODE_EXTREF:
+		return l->file.named ? 0 : take_name(l);
+	case KEY_EXTENT_DATA:
+		return add_extent(l);
+	}
+	return 0;
+}
+
+/* One inode's items, or with @inode 0 those of the whole tree. */
+static int list_items(struct listing *l, uint64_t inode)
+{
+	struct btrkit_key key = KEY(inode, inode ? KEY_INODE_ITEM : 0, 0);
+	int ret;
+
+	for (ret = cursor_seek(&l->cursor, &key, l->err); !ret; ret = cursor_next(&l->cursor, l->err)) {
+		if (inode && l->cursor.item.key.objectid != inode)
+			break;
+		ret = take_item(l);
+		if (ret)
+			return ret;
+	}
+	return ret < 0 ? ret : finish_file(l);
+}
+
+static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint64_t inode,
+			  const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats,
+			  struct btrkit_error *err)
+{
+	struct btrkit_fiemap_stats unread = { 0 };
+	struct listing *l = calloc(1, sizeof(*l));
+	int ret;
+
+	if (!l)
+		return err_nomem(err);
+	l->fs = fs;
+	l->sink = sink;
+	l->stats = stats ? stats : &unread;
+	l->err = err;
+	l->one_inode = inode != 0;
+	cursor_init(&l->cursor, fs, &s->root);
+	l->cursor.scan = true;
+	share_init(&l->share, fs, &s->root, s->item.last_snapshot);
+	ret = path_namer_create(fs, &s->root, &l->namer, err);
+	if (!ret)
+		ret = list_items(l, inode);
+	l->stats->checked += l->share.checked;
+	path_namer_destroy(l->namer);
+	share_release(&l->share);
+	cursor_release(&l->cursor);
+	free(l);
+	return ret;
+}
+
+static int must_be_regular(struct btrkit_fs *fs, const struct inode_place *place, const char *path,
+			   struct btrkit_error *err)
+{
+	struct btrkit_key key = KEY(place->inode, KEY_INODE_ITEM, 0);
+	struct inode_item inode;
+	struct cursor c;
+	int ret;
+
+	cursor_init(&c, fs, &place->root);
+	ret = cursor_find(&c, &key, err);
+	if (ret == 1) {
+		ret = err_corrupt(err, NULL, "inode %" PRIu64 " has no inode item", place->inode);
+		err_at_tree(err, place->root.id);
+	} else if (!ret) {
+		ret = cursor_blame(&c, inode_item_decode(&fs->items, &c.item, &inode, err), err);
+	}
+	cursor_release(&c);
+	if (!ret && !S_ISREG(inode.mode))
+		return err_set(err, BTRKIT_INVALID, "not a regular file: %s", path);
+	return ret;
+}
+
+int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, const struct btrkit_fiemap_sink *sink,
+		       struct btrkit_fiemap_stats *stats, struct btrkit_error *err)
+{
+	struct inode_place place;
+	struct subvolume s;
+	int ret;
+
+	ret = subvolume_get(fs, root, &s, err);
+	if (!ret)
+		ret = path_resolve(fs, &s.root, path, &place, err);
+	if (!ret)
+		ret = must_be_regular(fs, &place, path, err);
+	if (!ret && place.root.id != root)
+		ret = subvolume_get(fs, place.root.id, &s, err);
+	return ret ? ret : list_subvolume(fs, &s, place.inode, sink, stats, err);
+}
+
+int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats,
+		      struct btrkit_error *err)
+{
+	struct subvolume s;
+	uint64_t last = 0;
+	int ret;
+
+	while (!(ret = subvolume_next(fs, last, &s, err))) {
+		ret = list_subvolume(fs, &s, 0, sink, stats, err);
+		if (ret)
+			return ret;
+		last = s.root.id;
+	}
+	return ret < 0 ? ret : 0;
+}

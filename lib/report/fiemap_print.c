@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A listing of extents as text, tab-separated values or JSON Lines. */
+#include <btrkit/fiemap.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/emit.h"
+#include "lib/base/err.h"
+#include "lib/tree/filesystem.h"
+#include "lib/volume/volume.h"
+
+struct btrkit_fiemap_printer {
+	struct emit emit;
+	struct btrkit_fiemap_sink sink;
+	enum btrkit_fiemap_format format;
+	unsigned block_shift;
+	unsigned physical_width;
+	/* The file whose rows are coming. */
+	bool in_file;
+	uint64_t root, inode, size;
+	char *path;
+	size_t path_len, path_size;
+	/* What filefrag counts. */
+	unsigned logical_width;
+	uint64_t row;
+	uint64_t fragments;
+	struct btrkit_extent last;
+};
+
+static unsigned log10_of(uint64_t v)
+{
+	unsigned n = 0;
+
+	while (v /= 10)
+		n++;
+	return n;
+}
+
+static unsigned at_least(unsigned v, unsigned min)
+{
+	return v < min ? min : v;
+}
+
+static void end_text_file(struct btrkit_fiemap_printer *p)
+{
+	struct emit *e = &p->emit;
+
+	if (!p->in_file)
+		return;
+	emit_bytes(e, p->path, p->path_len);
+	emit_u64(e, NULL, ": ", p->fragments);
+	emit_text(e, p->fragments == 1 ? " extent found\n" : " extents found\n");
+	p->in_file = false;
+}
+
+static void begin_text_file(struct btrkit_fiemap_printer *p)
+{
+	uint64_t block = 1ull << p->block_shift, blocks = (p->size >> p->block_shift) + !!(p->size & (block - 1));
+	struct emit *e = &p->emit;
+
+	p->logical_width = at_least(log10_of(blocks), 7);
+	p->row = 0;
+	p->fragments = 0;
+	p->last = (struct btrkit_extent){ 0 };
+	emit_text(e, "File size of ");
+	emit_bytes(e, p->path, p->path_len);
+	emit_u64(e, NULL, " is ", p->size);
+	emit_u64(e, NULL, " (", blocks);
+	emit_u64(e, NULL, blocks == 1 ? " block of " : " blocks of ", block);
+	emit_text(e, " bytes)\n");
+}
+
+static int print_file(void *ctx, const struct btrkit_fiemap_file *file)
+{
+	struct btrkit_fiemap_printer *p = ctx;
+
+	if (p->format == BTRKIT_FIEMAP_TEXT)
+		end_text_file(p);
+	if (p->path_size < file->path_len) {
+		char *more = realloc(p->path, file->path_len);
+
+		if (!more)
+			return err_nomem(NULL);
+		p->path = more;
+		p->path_size = file->path_len;
+	}
+	memcpy(p->path, file->path, file->path_len);
+	p->path_len = file->path_len;
+	p->root = file->root;
+	p->inode = file->inode;
+	p->size = file->size;
+	if (p->format == BTRKIT_FIEMAP_TEXT)
+		begin_text_file(p);
+	p->in_file = true;
+	return emit_failed(&p->emit);
+}
+
+static void text_flags(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
+{
+	static const struct {
+		uint32_t flag;
+		const char *name;
+	} names[] = {
+		{ BTRKIT_EXTENT_LAST, "last" },	      { BTRKIT_EXTENT_ENCODED, "encoded" },
+		{ BTRKIT_EXTENT_NOT_ALIGNED, "unaligned" }, { BTRKIT_EXTENT_INLINE, "inline" },
+		{ BTRKIT_EXTENT_UNWRITTEN, "unwritten" }, { BTRKIT_EXTENT_SHARED, "shared" },
+	};
+	const char *comma = "";
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!(x->flags & names[i].flag))
+			continue;
+		emit_text(&p->emit, comma);
+		emit_text(&p->emit, names[i].name);
+		comma = ",";
+	}
+	if (x->logical + x->length >= p->size) {
+		emit_text(&p->emit, comma);
+		emit_text(&p->emit, "eof");
+	}
+}
+
+static void text_header(struct btrkit_fiemap_printer *p)
+{
+	emit_textf(&p->emit, " ext: %*s %*s length: %*s flags:\n", (int)(p->logical_width * 2 + 3), "logical_offset:",
+		   (int)(p->physical_width * 2 + 3), "physical_offset:", (int)(p->physical_width + 1), "expected:");
+}
+
+static void text_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
+{
+	/* Inline data is told in bytes. */
+	unsigned shift = x->flags & BTRKIT_EXTENT_INLINE ? 0 : p->block_shift;
+	uint64_t more = (x->length - 1) >> shift, logical = x->logical >> shift, physical = x->physical >> shift;
+	/* Where this row would lie if nothing were fragmented: with the hole before it left out, or left free. */
+	uint64_t expected = x->logical - p->last.logical + p->last.physical;
+	struct emit *e = &p->emit;
+
+	if (!p->row)
+		text_header(p);
+	if (x->logical && x->physical != expected && x->physical != p->last.physical + p->last.length) {
+		p->fragments++;
+	} else {
+		expected = 0;
+		if (!p->fragments)
+			p->fragments = 1;
+	}
+	emit_u64_wide(e, NULL, "", p->row++, 4);
+	emit_u64_wide(e, NULL, ": ", logical, p->logical_width);
+	emit_u64_wide(e, NULL, "..", logical + more, p->logical_width);
+	emit_u64_wide(e, NULL, ": ", physical, p->physical_width);
+	emit_u64_wide(e, NULL, "..", physical + more, p->physical_width);
+	emit_u64_wide(e, NULL, ": ", x->length >> shift, 6);
+	emit_text(e, ": ");
+	if (expected) {
+		emit_u64_wide(e, NULL, "", expected >> shift, p->physical_width);
+		emit_text(e, ": ");
+	} else {
+		for (unsigned i = 0; i < p->physical_width + 2; i++)
+			emit_text(e, " ");
+	}
+	text_flags(p, x);
+	emit_text(e, "\n");
+	p->last = *x;
+}
+
+static void tsv_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
+{
+	struct emit *e = &p->emit;
+
+	emit_u64(e, NULL, "", p->root);
+	emit_u64(e, NULL, "\t", p->inode);
+	emit_u64(e, NULL, "\t", x->logical);
+	emit_u64(e, NULL, "\t", x->physical);
+	emit_u64(e, NULL, "\t", x->length);
+	emit_x64(e, NULL, "\t", x->flags);
+	emit_name_escaped(e, NULL, "\t", p->path, p->path_len, false);
+	emit_text(e, "\n");
+}
+
+static void json_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
+{
+	struct emit *e = &p->emit;
+
+	emit_object(e, NULL);
+	emit_u64(e, "root", "", p->root);
+	emit_u64(e, "inode", "", p->inode);
+	emit_u64(e, "logical", "", x->logical);
+	emit_u64(e, "physical", "", x->physical);
+	emit_u64(e, "length", "", x->length);
+	emit_u64(e, "flags", "", x->flags);
+	emit_name(e, "path", "", p->path, p->path_len);
+	emit_object_end(e);
+}
+
+static int print_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
+{
+	struct btrkit_fiemap_printer *p = ctx;
+
+	for (size_t i = 0; i < n; i++) {
+		if (p->format == BTRKIT_FIEMAP_TEXT)
+			text_row(p, &rows[i]);
+		else if (p->format == BTRKIT_FIEMAP_TSV)
+			tsv_row(p, &rows[i]);
+		else
+			json_row(p, &rows[i]);
+	}
+	return emit_failed(&p->emit);
+}
+
+/* What stands before the first row. */
+static void print_head(struct btrkit_fiemap_printer *p)
+{
+	struct emit *e = &p->emit;
+
+	if (p->format == BTRKIT_FIEMAP_TEXT) {
+		emit_text(e, "Filesystem type is: 9123683e\n");
+	} else if (p->format == BTRKIT_FIEMAP_JSON) {
+		emit_object(e, NULL);
+		emit_object(e, "__header");
+		emit_u64(e, "version", "", 1);
+		emit_str(e, "command", "", "fiemap");
+		emit_object_end(e);
+		emit_object_end(e);
+	}
+}
+
+int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, btrkit_write_fn write, void *ctx,
+				 struct btrkit_fiemap_printer **ret, struct btrkit_error *err)
+{
+	uint64_t blocks = fs->super.total_bytes / volume_data_factor(fs->volume) / fs->items.sectorsize;
+	struct btrkit_fiemap_printer *p;
+
+	if (format != BTRKIT_FIEMAP_TEXT && format != BTRKIT_FIEMAP_TSV && format != BTRKIT_FIEMAP_JSON)
+		return err_set(err, BTRKIT_INVALID, "unknown format");
+	p = calloc(1, sizeof(*p));
+	if (!p || emit_init(&p->emit, format == BTRKIT_FIEMAP_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx)) {
+		free(p);
+		return err_nomem(err);
+	}
+	p->sink = (struct btrkit_fiemap_sink){ print_file, print_rows, p };
+	p->format = format;
+	p->block_shift = (unsigned)__builtin_ctz(fs->items.sectorsize);
+	p->physical_width = at_least(log10_of(blocks), 8);
+	print_head(p);
+	*ret = p;
+	return 0;
+}
+
+const struct btrkit_fiemap_sink *btrkit_fiemap_printer_sink(struct btrkit_fiemap_printer *p)
+{
+	return &p->sink;
+}
+
+int btrkit_fiemap_printer_finish(struct btrkit_fiemap_printer *p, bool complete)
+{
+	int ret;
+
+	if (!p)
+		return 0;
+	if (complete && p->format == BTRKIT_FIEMAP_TEXT)
+		end_text_file(p);
+	ret = emit_finish(&p->emit);
+	free(p->path);
+	free(p);
+	return ret;
+}

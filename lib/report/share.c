@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/report/share.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/format/items/extent.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/report/ancestors.h"
+
+void share_init(struct share_ctx *s, struct btrkit_fs *fs, const struct tree_root *root, uint64_t last_snapshot)
+{
+	*s = (struct share_ctx){ .fs = fs, .root = *root, .last_snapshot = last_snapshot };
+	cursor_init(&s->extents, fs, &fs->extent_tree);
+	cursor_init(&s->others, fs, root);
+}
+
+void share_release(struct share_ctx *s)
+{
+	cursor_release(&s->extents);
+	cursor_release(&s->others);
+	free(s->batch);
+}
+
+void share_new_file(struct share_ctx *s)
+{
+	memset(s->recent, 0, sizeof(s->recent));
+	s->recent_slot = 0;
+}
+
+struct block_refs {
+	struct share_ctx *s;
+	uint64_t bytenr;
+	uint64_t path_parent;	/* the parent on the path, whose verdict is known to be no */
+	struct {
+		uint64_t *at;
+		size_t n, size;
+	} parents;		/* other ones */
+	struct btrkit_error *err;
+};
+
+/* @return 1: another tree names the block */
+static int visit_path_ref(void *ctx, const struct extent_item *extent, const struct extent_ref *ref)
+{
+	struct block_refs *b = ctx;
+
+	(void)extent;
+	if (ref->type == KEY_TREE_BLOCK_REF)
+		return ref->root != b->s->root.id && ref->root != OID_DATA_RELOC_TREE;
+	if (ref->type != KEY_SHARED_BLOCK_REF || ref->parent == b->path_parent || ref->parent == b->bytenr)
+		return 0;
+	if (b->parents.n == b->parents.size) {
+		size_t size = b->parents.size ? 2 * b->parents.size : 16;
+		uint64_t *more = reallocarray(b->parents.at, size, sizeof(*more));
+
+		if (!more)
+			return err_nomem(b->err);
+		b->parents.at = more;
+		b->parents.size = size;
+	}
+	b->parents.at[b->parents.n++] = ref->parent;
+	return 0;
+}
+
+/* The block at @level of the cursor's path, whose ancestors on the path are not shared: is it? */
+static int path_block_shared(struct share_ctx *s, const struct cursor *c, unsigned level, bool *shared,
+			     struct btrkit_error *err)
+{
+	struct block_refs b = { .s = s, .bytenr = c->nodes[level]->bytenr, .err = err };
+	int ret;
+
+	b.path_parent = level < c->root.level ? c->nodes[level + 1]->bytenr : 0;
+	ret = extent_for_each_ref(&s->extents, b.bytenr, visit_path_ref, &b, err);
+	*shared = ret == 1;
+	for (size_t i = 0; !ret && !*shared && i < b.parents.n; i++)
+		ret = block_reached_from_elsewhere(&s->extents, &s->root, b.parents.at[i], shared, err);
+	free(b.parents.at);
+	return ret < 0 ? ret : 0;
+}
+
+/* The verdict on the leaf of @c from the root down: what lies below a shared block is shared. */
+static int path_shared(struct share_ctx *s, struct share_path *path, const struct cursor *c, bool *shared,
+		       struct btrkit_error *err)
+{
+	bool verdict = false;
+
+	for (unsigned level = c->root.level + 1; level-- > 0;) {
+		int ret;
+
+		if (path->levels[level].bytenr != c->nodes[level]->bytenr) {
+			if (!verdict) {
+				ret = path_block_shared(s, c, level, &verdict, err);
+				if (ret)
+					return ret;
+			}
+			path->levels[level].bytenr = c->nodes[level]->bytenr;
+			path->levels[level].shared = verdict;
+			/* What is below belongs to another way down. */
+			for (unsigned below = 0; below < level; below++)
+				path->levels[below].bytenr = 0;
+		}
+		verdict = path->levels[level].shared;
+	}
+	*shared = verdict;
+	return 0;
+}
+
+int share_leaf(struct share_ctx *s, const struct cursor *c, bool *shared, struct btrkit_error *err)
+{
+	/* A leaf written after the last snapshot is part of none, and neither are the blocks above it. */
+	if (cursor_leaf(c)->generation > s->last_snapshot) {
+		*shared = false;
+		return 0;
+	}
+	return path_shared(s, &s->path, c, shared, err);
+}
+
+static int compare_extents(const void *a, const void *b)
+{
+	const struct share_extent *x = a, *y = b;
+
+	if (x->bytenr != y->bytenr)
+		return x->bytenr < y->bytenr ? -1 : 1;
+	return x->inode < y->inode ? -1 : x->inode > y->inode;
+}
+
+/* Takes one reference into account. @return 1: the extent is shared, whatever else refers to it */
+static int visit_data_ref(void *ctx, const struct extent_item *extent, const struct extent_ref *ref)
+{
+	struct share_extent *e = ctx;
+
+	(void)extent;
+	if (ref->type == KEY_EXTENT_DATA_REF) {
+		/* Linux looks at the inode before it passes over the data relocation tree. */
+		if (ref->objectid != e->inode)
+			return 1;
+		if (ref->root == OID_DATA_RELOC_TREE)
+			return 0;
+	} else if (ref->type != KEY_SHARED_DATA_REF) {
+		return 0;
+	}
+	if (!ref->count)
+		return 0;
+	if (e->ref_type && (e->ref_type != ref->type || e->root != ref->root || e->offset != ref->offset ||
+			    e->parent != ref->parent))
+		return 1;
+	e->ref_type = ref->type;
+	e->root = ref->root;
+	e->offset = ref->offset;
+	e->parent = ref->parent;
+	e->count += ref->count;
+	return 0;
+}
+
+/* The extents that the leaf names from the current item on, into the batch. */
+static int collect(struct share_ctx *s, const struct cursor *c, bool one_inode, struct btrkit_error *err)
+{
+	const struct node *leaf = cursor_leaf(c);
+
+	if (s->batch_size < leaf->nritems) {
+		struct share_extent *more = reallocarray(s->batch, leaf->nritems, sizeof(*more));
+
+		if (!more)
+			return err_nomem(err);
+		s->batch = more;
+		s->batch_size = leaf->nritems;
+	}
+	s->batch_len = 0;
+	for (uint32_t i = c->slots[0]; i < leaf->nritems; i++) {
+		struct item item = leaf_item(leaf, i);
+		struct file_extent fe;
+
+		if (one_inode && item.key.objectid != c->item.key.objectid)
+			break;
+		if (item.key.type != KEY_EXTENT_DATA)
+			continue;
+		/* A bad item is told when the listing comes to it. */
+		if (file_extent_decode(&s->fs->items, &item, &fe, NULL) || !fe.disk_bytenr)
+			continue;
+		s->batch[s->batch_len++] = (struct share_extent){ .bytenr = fe.disk_bytenr, .inode = item.key.objectid };
+	}
+	return 0;
+}
+
+int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode, struct btrkit_error *err)
+{
+	size_t n = 0;
+	int ret;
+
+	ret = collect(s, c, one_inode, err);
+	if (ret)
+		return ret;
+	if (s->batch_len)
+		qsort(s->batch, s->batch_len, sizeof(*s->batch), compare_extents);
+	for (size_t i = 0; i < s->batch_len; i++) {
+		struct share_extent *e = &s->batch[n];
+
+		if (n && !compare_extents(&s->batch[i], &s->batch[n - 1]))
+			continue;
+		*e = s->batch[i];
+		ret = extent_for_each_ref(&s->extents, e->bytenr, visit_data_ref, e, err);
+		if (ret < 0)
+			return ret;
+		e->shared = ret == 1;
+		n++;
+	}
+	s->batch_len = n;
+	s->checked += n;
+	return 0;
+}
+
+/* Whether the item is one that the reference @e counts. */
+static bool counted_by(const struct share_extent *e, const struct item *item, const struct file_extent *fe)
+{
+	return fe->type != FILE_EXTENT_INLINE && fe->disk_bytenr == e->bytenr &&
+	       item->key.offset - fe->offset == e->offset;
+}
+
+/* An extent that several items of this file name: is one of their leaves shared? */
+static int any_leaf_shared(struct share_ctx *s, const struct share_extent *e, bool *shared, struct btrkit_error *err)
+{
+	/* The offset of a reference can be a negative number; the file begins at 0. */
+	struct btrkit_key key = KEY(e->inode, KEY_EXTENT_DATA, e->offset > INT64_MAX ? 0 : e->offset);
+	uint64_t last_leaf = 0;
+	uint32_t left = e->count;
+	int ret;
+
+	*shared = false;
+	for (ret = cursor_seek(&s->others, &key, err); !ret && left && !*shared; ret = cursor_next(&s->others, err)) {
+		struct file_extent fe;
+
+		if (s->others.item.key.objectid != e->inode || s->others.item.key.type != KEY_EXTENT_DATA)
+			break;
+		ret = cursor_blame(&s->others, file_extent_decode(&s->fs->items, &s->others.item, &fe, err), err);
+		if (ret)
+			return ret;
+		if (!counted_by(e, &s->others.item, &fe))
+			continue;
+		left--;
+		if (cursor_leaf(&s->others)->bytenr == last_leaf)
+			continue;
+		last_leaf = cursor_leaf(&s->others)->bytenr;
+		ret = path_shared(s, &s->other_path, &s->others, shared, err);
+		if (ret)
+			return ret;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/* By what the references say and, where they leave it open, by the leaves that hold the extent. */
+static int judge(struct share_ctx *s, const struct cursor *c, const struct share_extent *e, uint64_t generation,
+		 bool *shared, struct btrkit_error *err)
+{
+	*shared = e->shared;
+	if (e->shared || !e->ref_type || generation > s->last_snapshot)
+		return 0;
+	if (e->ref_type == KEY_SHARED_DATA_REF) {
+		if (e->parent == cursor_leaf(c)->bytenr)
+			return 0;
+		return block_reached_from_elsewhere(&s->extents, &s->root, e->parent, shared, err);
+	}
+	if (e->root != s->root.id) {
+		*shared = true;
+		return 0;
+	}
+	return e->count > 1 ? any_leaf_shared(s, e, shared, err) : 0;
+}
+
+int share_extent_shared(struct share_ctx *s, const struct cursor *c, uint64_t inode, uint64_t bytenr, uint64_t generation,
+			bool leaf_shared, bool *shared, struct btrkit_error *err)
+{
+	struct share_extent key = { .bytenr = bytenr, .inode = inode };
+	const struct share_extent *e;
+	int ret;
+
+	for (unsigned i = 0; i < SHARE_RECENT; i++) {
+		if (s->recent[i].bytenr == bytenr) {
+			*shared = s->recent[i].shared;
+			return 0;
+		}
+	}
+	if (leaf_shared) {
+		*shared = true;
+		return 0;
+	}
+	e = bsearch(&key, s->batch, s->batch_len, sizeof(*s->batch), compare_extents);
+	if (!e)
+		return err_corrupt(err, "disk_bytenr", "extent is missing from the batch of its leaf");
+	ret = judge(s, c, e, generation, shared, err);
+	if (!ret && e->ref_type == KEY_EXTENT_DATA_REF && e->root == s->root.id && e->count > 1) {
+		s->recent[s->recent_slot].bytenr = bytenr;
+		s->recent[s->recent_slot].shared = *shared;
+		s->recent_slot = (s->recent_slot + 1) % SHARE_RECENT;
+	}
+	return ret;
+}
