@@ -2,7 +2,9 @@
 #ifndef BTRKIT_FORMAT_KEY_NAMES_H
 #define BTRKIT_FORMAT_KEY_NAMES_H
 
-/* Keys, objectids and flags in the words of dump-tree. In JSON they are numbers, and keys have their type's name too. */
+/*
+ * Keys, objectids and flags in the words of dump-tree. In JSON they are numbers, and keys have their type's name too.
+ */
 
 #include "lib/base/emit.h"
 #include "lib/format/disk.h"

@@ -13,7 +13,7 @@ LAYERS = ["base", "format", "io", "volume", "tree", "space", "txn", "fs", "check
 FORBIDDEN = {"sys/mount.h", "mntent.h", "spawn.h", "sys/wait.h", "linux/btrfs.h", "linux/btrfs_tree.h"}
 
 # lib/base and lib/format work on bytes only.
-IO_HEADERS = {"fcntl.h", "unistd.h", "sys/ioctl.h", "sys/stat.h", "sys/uio.h", "linux/fs.h", "btrkit/io.h",
+IO_HEADERS = {"fcntl.h", "unistd.h", "sys/ioctl.h", "sys/uio.h", "linux/fs.h", "btrkit/io.h",
               "btrkit/filesystem.h"}
 
 PUBLIC_SYSTEM = {"stdbool.h", "stddef.h", "stdint.h"}

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Sums up runs of `meson test`: what was skipped and why, what comparisons counted, and, last, one line of numbers.
+Usage: tally.py LOG.json...    With CI=true a skipped test is a failed one: nothing may be missing there.
+A test whose output has a line that begins with "compared" has it repeated here."""
+import json
+import os
+import sys
+
+
+def output_lines(test):
+    text = test.get("stdout", "") + test.get("stderr", "")
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def read(logs):
+    for log in logs:
+        with open(log, encoding="utf-8") as lines:
+            for line in lines:
+                if line.strip():
+                    yield json.loads(line)
+
+
+def judge(test, strict):
+    """passed, failed or skipped."""
+    if test["result"] in ("OK", "EXPECTEDFAIL"):
+        return "passed"
+    if test["result"] == "SKIP" and not strict:
+        return "skipped"
+    return "failed"
+
+
+def main(logs):
+    strict = os.environ.get("CI") == "true"
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for test in read(logs):
+        verdict = judge(test, strict)
+        counts[verdict] += 1
+        lines = output_lines(test)
+        for line in lines:
+            if line.startswith("compared"):
+                print(f"{test['name']}: {line}")
+        if test["result"] == "SKIP":
+            print(f"{verdict}: {test['name']}: {lines[-1] if lines else 'no reason given'}")
+        elif verdict == "failed":
+            print(f"failed: {test['name']} ({test['result']})")
+    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    sys.exit(1 if counts["failed"] or not counts["passed"] else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
