@@ -3,6 +3,7 @@
 
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/judge.h"
+#include "lib/format/items/render.h"
 #include "lib/format/raid.h"
 
 /* Stripe numbers inside a chunk are 32 bits wide in Linux. */
@@ -109,9 +110,51 @@ static int chunk_validate(const struct item_ctx *ctx, const struct item *item, s
 	return chunk_decode(ctx, item, &c, err);
 }
 
+static void stripe_render(struct emit *e, unsigned number, const struct disk_stripe *d)
+{
+	emit_object(e, NULL);
+	if (e->form == EMIT_TEXT)
+		emit_u64(e, "", "\t\t\tstripe ", number);
+	emit_u64(e, "devid", " devid ", le64_get(d->devid));
+	emit_u64(e, "offset", " offset ", le64_get(d->offset));
+	emit_uuid(e, "dev_uuid", "\n\t\t\tdev_uuid ", d->dev_uuid);
+	emit_text(e, "\n");
+	emit_object_end(e);
+}
+
+static void chunk_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
+{
+	struct chunk c;
+	size_t fits;
+
+	(void)ctx;
+	(void)flags;
+	if (!render_struct(e, item, sizeof(struct disk_chunk)))
+		return;
+	chunk_get(item, &c);
+	emit_u64(e, "length", "\t\tlength ", c.length);
+	emit_u64(e, "owner", " owner ", c.owner);
+	emit_u64(e, "stripe_len", " stripe_len ", c.stripe_len);
+	bg_flags_emit(e, "type", " type ", c.type);
+	emit_u64(e, "io_align", "\n\t\tio_align ", c.io_align);
+	emit_u64(e, "io_width", " io_width ", c.io_width);
+	emit_u64(e, "sector_size", " sector_size ", c.sector_size);
+	emit_u64(e, "num_stripes", "\n\t\tnum_stripes ", c.num_stripes);
+	emit_u64(e, "sub_stripes", " sub_stripes ", c.sub_stripes);
+	emit_text(e, "\n");
+	fits = (item->size - sizeof(struct disk_chunk)) / sizeof(struct disk_stripe);
+	emit_array(e, "stripes");
+	for (unsigned i = 0; i < c.num_stripes && i < fits; i++)
+		stripe_render(e, i, &c.stripes[i]);
+	emit_array_end(e);
+	if (fits < c.num_stripes)
+		render_damage(e, "num_stripes");
+}
+
 const struct item_type item_type_chunk = {
 	.type = KEY_CHUNK_ITEM,
 	.name = "CHUNK_ITEM",
 	.min_size = sizeof(struct disk_chunk),
 	.validate = chunk_validate,
+	.render = chunk_render,
 };

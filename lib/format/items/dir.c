@@ -4,6 +4,7 @@
 #include "lib/base/crc32c.h"
 #include "lib/base/reader.h"
 #include "lib/format/items/judge.h"
+#include "lib/format/items/render.h"
 
 #define DIR_TYPE_ENCRYPTED 0x80
 
@@ -108,11 +109,79 @@ static int dir_validate(const struct item_ctx *ctx, const struct item *item, str
 	return ret < 0 ? ret : 0;
 }
 
+static void dir_type_render(struct emit *e, uint8_t type)
+{
+	static const char *const names[] = {
+		[FT_REG] = "FILE", [FT_DIR] = "DIR", [FT_CHR] = "CHRDEV", [FT_BLK] = "BLKDEV",
+		[FT_FIFO] = "FIFO", [FT_SOCK] = "SOCK", [FT_SYMLINK] = "SYMLINK", [FT_XATTR] = "XATTR",
+	};
+	const char *name = type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
+
+	if (e->form == EMIT_JSON || !name) {
+		emit_u64(e, "type", " type DIR_ITEM.", type);
+		return;
+	}
+	emit_text(e, " type ");
+	emit_text(e, name);
+}
+
+/* One entry. @return NULL, or the field that says more than the item holds */
+static const char *dir_entry_render(struct emit *e, struct reader *r, unsigned flags)
+{
+	const struct disk_dir_item *d = reader_take(r, sizeof(*d));
+	struct btrkit_key location;
+	uint16_t name_len, data_len;
+	const uint8_t *name, *data;
+
+	if (!d)
+		return "item_size";
+	name_len = le16_get(d->name_len);
+	data_len = le16_get(d->data_len);
+	location = key_get(&d->location);
+	key_emit(e, "location", "\t\tlocation ", &location);
+	dir_type_render(e, d->type & ~DIR_TYPE_ENCRYPTED);
+	emit_u64(e, "transid", "\n\t\ttransid ", le64_get(d->transid));
+	emit_u64(e, "data_len", " data_len ", data_len);
+	emit_u64(e, "name_len", " name_len ", name_len);
+	emit_text(e, "\n");
+	name = reader_take(r, name_len);
+	if (!name)
+		return "name_len";
+	render_name(e, "name", "\t\tname: ", name, name_len, flags);
+	emit_text(e, "\n");
+	data = reader_take(r, data_len);
+	if (!data)
+		return "data_len";
+	if (data_len) {
+		render_name(e, "data", "\t\tdata ", data, data_len, flags);
+		emit_text(e, "\n");
+	}
+	return NULL;
+}
+
+static void dir_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
+{
+	struct reader r = reader_of(item->data, item->size);
+	const char *damaged = NULL;
+
+	(void)ctx;
+	emit_array(e, "entries");
+	while (reader_left(&r) && !damaged) {
+		emit_object(e, NULL);
+		damaged = dir_entry_render(e, &r, flags);
+		emit_object_end(e);
+	}
+	emit_array_end(e);
+	if (damaged)
+		render_damage(e, damaged);
+}
+
 const struct item_type item_type_dir_item = {
 	.type = KEY_DIR_ITEM,
 	.name = "DIR_ITEM",
 	.min_size = sizeof(struct disk_dir_item),
 	.validate = dir_validate,
+	.render = dir_render,
 };
 
 const struct item_type item_type_dir_index = {
@@ -120,6 +189,7 @@ const struct item_type item_type_dir_index = {
 	.name = "DIR_INDEX",
 	.min_size = sizeof(struct disk_dir_item),
 	.validate = dir_validate,
+	.render = dir_render,
 };
 
 const struct item_type item_type_xattr = {
@@ -127,4 +197,5 @@ const struct item_type item_type_xattr = {
 	.name = "XATTR_ITEM",
 	.min_size = sizeof(struct disk_dir_item),
 	.validate = dir_validate,
+	.render = dir_render,
 };

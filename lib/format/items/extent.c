@@ -4,6 +4,7 @@
 #include "lib/base/reader.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/judge.h"
+#include "lib/format/items/render.h"
 
 static int extent_judge_key(const struct item_ctx *ctx, const struct btrkit_key *key, struct btrkit_error *err)
 {
@@ -162,11 +163,111 @@ static int extent_validate(const struct item_ctx *ctx, const struct item *item, 
 	return 0;
 }
 
+static void extent_flags_render(struct emit *e, uint64_t flags)
+{
+	emit_text(e, " flags ");
+	if (e->form == EMIT_JSON) {
+		emit_u64(e, "flags", "", flags);
+		return;
+	}
+	if (flags & EXTENT_FLAG_DATA)
+		emit_text(e, "DATA");
+	if (flags & EXTENT_FLAG_TREE_BLOCK)
+		emit_text(e, flags & EXTENT_FLAG_DATA ? "|TREE_BLOCK" : "TREE_BLOCK");
+	if (flags & EXTENT_FLAG_FULL_BACKREF)
+		emit_text(e, "|FULL_BACKREF");
+	emit_text(e, "\n");
+}
+
+/* The part of a tree block between the fixed struct and the references. @return false if it does not fit */
+static bool tree_block_render(struct emit *e, const struct btrkit_key *key, struct reader *r)
+{
+	const struct disk_tree_block_info *info;
+	struct btrkit_key first;
+
+	if (key->type == KEY_METADATA_ITEM) {
+		emit_s64(e, "level", "\t\ttree block skinny level ", (int32_t)key->offset);
+		emit_text(e, "\n");
+		return true;
+	}
+	info = reader_take(r, sizeof(*info));
+	if (!info)
+		return false;
+	first = key_get(&info->key);
+	key_emit(e, "first_key", "\t\ttree block ", &first);
+	emit_u64(e, "level", " level ", info->level);
+	emit_text(e, "\n");
+	return true;
+}
+
+static void inline_ref_render(struct emit *e, const struct extent_ref *ref)
+{
+	emit_object(e, NULL);
+	/* The lead-in of 6.19 lacks a tab before owner references. */
+	emit_u64(e, "type", ref->type == KEY_EXTENT_OWNER_REF ? "\t(" : "\t\t(", ref->type);
+	if (e->form == EMIT_TEXT)
+		emit_x64(e, "", " ", extent_ref_sequence(ref));
+	switch (ref->type) {
+	case KEY_TREE_BLOCK_REF:
+		objectid_emit(e, "root", ") tree block backref root ", ref->root, 0);
+		break;
+	case KEY_SHARED_BLOCK_REF:
+		emit_u64(e, "parent", ") shared block backref parent ", ref->parent);
+		break;
+	case KEY_EXTENT_DATA_REF:
+		objectid_emit(e, "root", ") extent data backref root ", ref->root, 0);
+		emit_u64(e, "objectid", " objectid ", ref->objectid);
+		emit_u64(e, "offset", " offset ", ref->offset);
+		emit_u64(e, "count", " count ", ref->count);
+		break;
+	case KEY_SHARED_DATA_REF:
+		emit_u64(e, "parent", ") shared data backref parent ", ref->parent);
+		emit_u64(e, "count", " count ", ref->count);
+		break;
+	case KEY_EXTENT_OWNER_REF:
+		emit_u64(e, "root", ") textent owner root ", ref->root);
+		break;
+	}
+	emit_text(e, "\n");
+	emit_object_end(e);
+}
+
+static void extent_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
+{
+	struct reader r = reader_of(item->data, item->size);
+	const struct disk_extent_item *d = render_struct(e, item, sizeof(*d));
+	struct extent_item refs;
+	struct extent_ref ref;
+	int ret;
+
+	(void)ctx;
+	(void)flags;
+	if (!d)
+		return;
+	reader_take(&r, sizeof(*d));
+	emit_u64(e, "refs", "\t\trefs ", le64_get(d->refs));
+	emit_u64(e, "generation", " gen ", le64_get(d->generation));
+	extent_flags_render(e, le64_get(d->flags));
+	if ((item->key.type == KEY_METADATA_ITEM || (le64_get(d->flags) & EXTENT_FLAG_TREE_BLOCK)) &&
+	    !tree_block_render(e, &item->key, &r)) {
+		render_damage(e, "item_size");
+		return;
+	}
+	refs = (struct extent_item){ .pos = r.pos, .end = r.end };
+	emit_array(e, "inline_refs");
+	while ((ret = extent_item_next_ref(&refs, &ref, NULL)) == 0)
+		inline_ref_render(e, &ref);
+	emit_array_end(e);
+	if (ret < 0)
+		render_damage(e, "inline_refs");
+}
+
 const struct item_type item_type_extent = {
 	.type = KEY_EXTENT_ITEM,
 	.name = "EXTENT_ITEM",
 	.min_size = sizeof(struct disk_extent_item),
 	.validate = extent_validate,
+	.render = extent_render,
 };
 
 const struct item_type item_type_metadata = {
@@ -174,4 +275,5 @@ const struct item_type item_type_metadata = {
 	.name = "METADATA_ITEM",
 	.min_size = sizeof(struct disk_extent_item),
 	.validate = extent_validate,
+	.render = extent_render,
 };

@@ -2,6 +2,7 @@
 #include "lib/base/crc32c.h"
 #include "lib/format/items/extent.h"
 #include "lib/format/items/judge.h"
+#include "lib/format/items/render.h"
 
 uint64_t extent_data_ref_hash(uint64_t root, uint64_t objectid, uint64_t offset)
 {
@@ -127,16 +128,52 @@ static int keyed_ref_validate(const struct item_ctx *ctx, const struct item *ite
 	return ret < 0 ? ret : extent_ref_judge(ctx, &ref, err);
 }
 
+/* What the key says of a reference is not repeated in the text. */
+static void keyed_ref_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
+{
+	struct extent_ref ref;
+
+	(void)ctx;
+	(void)flags;
+	if (extent_keyed_ref_decode(item, &ref, NULL) < 0) {
+		render_damage(e, "item_size");
+		return;
+	}
+	switch (ref.type) {
+	case KEY_TREE_BLOCK_REF:
+		emit_text(e, "\t\ttree block backref");
+		break;
+	case KEY_SHARED_BLOCK_REF:
+		emit_text(e, "\t\tshared block backref");
+		break;
+	case KEY_EXTENT_DATA_REF:
+		objectid_emit(e, "root", "\t\textent data backref root ", ref.root, 0);
+		emit_u64(e, "objectid", " objectid ", ref.objectid);
+		emit_u64(e, "offset", " offset ", ref.offset);
+		emit_u64(e, "count", " count ", ref.count);
+		break;
+	case KEY_SHARED_DATA_REF:
+		emit_u64(e, "count", "\t\tshared data backref count ", ref.count);
+		break;
+	case KEY_EXTENT_OWNER_REF:
+		emit_u64(e, "root", "\t\textent owner root ", ref.root);
+		break;
+	}
+	emit_text(e, "\n");
+}
+
 const struct item_type item_type_tree_block_ref = {
 	.type = KEY_TREE_BLOCK_REF,
 	.name = "TREE_BLOCK_REF",
 	.validate = keyed_ref_validate,
+	.render = keyed_ref_render,
 };
 
 const struct item_type item_type_shared_block_ref = {
 	.type = KEY_SHARED_BLOCK_REF,
 	.name = "SHARED_BLOCK_REF",
 	.validate = keyed_ref_validate,
+	.render = keyed_ref_render,
 };
 
 const struct item_type item_type_extent_data_ref = {
@@ -144,6 +181,7 @@ const struct item_type item_type_extent_data_ref = {
 	.name = "EXTENT_DATA_REF",
 	.min_size = sizeof(struct disk_extent_data_ref),
 	.validate = keyed_ref_validate,
+	.render = keyed_ref_render,
 };
 
 const struct item_type item_type_shared_data_ref = {
@@ -151,6 +189,7 @@ const struct item_type item_type_shared_data_ref = {
 	.name = "SHARED_DATA_REF",
 	.min_size = sizeof(le32),
 	.validate = keyed_ref_validate,
+	.render = keyed_ref_render,
 };
 
 const struct item_type item_type_extent_owner_ref = {
@@ -158,4 +197,5 @@ const struct item_type item_type_extent_owner_ref = {
 	.name = "EXTENT_OWNER_REF",
 	.min_size = sizeof(le64),
 	.validate = keyed_ref_validate,
+	.render = keyed_ref_render,
 };

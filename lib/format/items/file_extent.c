@@ -2,6 +2,7 @@
 #include "lib/format/items/file_extent.h"
 
 #include "lib/format/items/judge.h"
+#include "lib/format/items/render.h"
 
 static int inline_decode(const struct item *item, struct file_extent *fe, struct btrkit_error *err)
 {
@@ -77,9 +78,60 @@ static int file_extent_validate(const struct item_ctx *ctx, const struct item *i
 	return file_extent_decode(ctx, item, &fe, err);
 }
 
+static void compression_render(struct emit *e, const char *words, uint8_t compression)
+{
+	static const char *const names[] = { " (none)\n", " (zlib)\n", " (lzo)\n", " (zstd)\n" };
+
+	emit_u64(e, "compression", words, compression);
+	if (compression <= COMPRESS_ZSTD)
+		emit_text(e, names[compression]);
+	else
+		emit_textf(e, " (UNKNOWN.%u)\n", compression);
+}
+
+static void regular_render(struct emit *e, const struct disk_file_extent *d)
+{
+	const bool prealloc = d->type == FILE_EXTENT_PREALLOC;
+
+	emit_u64(e, "disk_bytenr", prealloc ? "\t\tprealloc data disk byte " : "\t\textent data disk byte ",
+		 le64_get(d->disk_bytenr));
+	emit_u64(e, "disk_num_bytes", " nr ", le64_get(d->disk_num_bytes));
+	emit_u64(e, "offset", prealloc ? "\n\t\tprealloc data offset " : "\n\t\textent data offset ",
+		 le64_get(d->offset));
+	emit_u64(e, "num_bytes", " nr ", le64_get(d->num_bytes));
+	if (prealloc && e->form == EMIT_TEXT) {
+		emit_text(e, "\n");
+		return;
+	}
+	emit_u64(e, "ram_bytes", " ram ", le64_get(d->ram_bytes));
+	compression_render(e, "\n\t\textent compression ", d->compression);
+}
+
+static void file_extent_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
+{
+	static const char *const types[] = { " (inline)\n", " (regular)\n", " (prealloc)\n" };
+	const struct disk_file_extent *d = render_struct(e, item, FILE_EXTENT_INLINE_START);
+
+	(void)ctx;
+	(void)flags;
+	if (!d)
+		return;
+	emit_u64(e, "generation", "\t\tgeneration ", le64_get(d->generation));
+	emit_u64(e, "type", " type ", d->type);
+	emit_text(e, d->type <= FILE_EXTENT_PREALLOC ? types[d->type] : " (unknown)\n");
+	if (d->type == FILE_EXTENT_INLINE) {
+		emit_u64(e, "inline_size", "\t\tinline extent data size ", item->size - FILE_EXTENT_INLINE_START);
+		emit_u64(e, "ram_bytes", " ram_bytes ", le64_get(d->ram_bytes));
+		compression_render(e, " compression ", d->compression);
+	} else if (render_struct(e, item, sizeof(*d))) {
+		regular_render(e, d);
+	}
+}
+
 const struct item_type item_type_extent_data = {
 	.type = KEY_EXTENT_DATA,
 	.name = "EXTENT_DATA",
 	.min_size = FILE_EXTENT_INLINE_START,
 	.validate = file_extent_validate,
+	.render = file_extent_render,
 };

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "lib/format/items/judge.h"
+#include "lib/format/items/render.h"
 
 /* The lower half of the flags is refused when unknown; the upper half may be ignored by who only reads. */
 #define INODE_FLAGS_INCOMPAT 0xffffffffull
@@ -90,9 +91,67 @@ static int inode_validate(const struct item_ctx *ctx, const struct item *item, s
 	return inode_item_decode(ctx, item, &inode, err);
 }
 
+static const struct flag_name inode_flag_names[] = {
+	{ 1ull << 0, "NODATASUM" },
+	{ 1ull << 1, "NODATACOW" },
+	{ 1ull << 2, "READONLY" },
+	{ 1ull << 3, "NOCOMPRESS" },
+	{ 1ull << 4, "PREALLOC" },
+	{ 1ull << 5, "SYNC" },
+	{ 1ull << 6, "IMMUTABLE" },
+	{ 1ull << 7, "APPEND" },
+	{ 1ull << 8, "NODUMP" },
+	{ 1ull << 9, "NOATIME" },
+	{ 1ull << 10, "DIRSYNC" },
+	{ 1ull << 11, "COMPRESS" },
+	{ 1ull << 31, "ROOT_ITEM_INIT" },
+	{ 0, NULL },
+};
+
+static void inode_flags_render(struct emit *e, uint64_t flags)
+{
+	uint64_t unknown;
+
+	emit_x64(e, "flags", " flags ", flags);
+	if (e->form != EMIT_TEXT)
+		return;
+	emit_text(e, "(");
+	unknown = flags_text(e, inode_flag_names, flags);
+	if (unknown)
+		emit_x64(e, "", unknown == flags ? "UNKNOWN: " : "|UNKNOWN: ", unknown);
+	emit_text(e, flags ? ")\n" : "none)\n");
+}
+
+static void inode_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
+{
+	const struct disk_inode_item *d = render_struct(e, item, sizeof(*d));
+
+	(void)ctx;
+	(void)flags;
+	if (!d)
+		return;
+	emit_u64(e, "generation", "\t\tgeneration ", le64_get(d->generation));
+	emit_u64(e, "transid", " transid ", le64_get(d->transid));
+	emit_u64(e, "size", " size ", le64_get(d->size));
+	emit_u64(e, "nbytes", " nbytes ", le64_get(d->nbytes));
+	emit_u64(e, "block_group", "\n\t\tblock group ", le64_get(d->block_group));
+	emit_oct(e, "mode", " mode ", le32_get(d->mode));
+	emit_u64(e, "nlink", " links ", le32_get(d->nlink));
+	emit_u64(e, "uid", " uid ", le32_get(d->uid));
+	emit_u64(e, "gid", " gid ", le32_get(d->gid));
+	emit_u64(e, "rdev", " rdev ", le64_get(d->rdev));
+	emit_u64(e, "sequence", "\n\t\tsequence ", le64_get(d->sequence));
+	inode_flags_render(e, le64_get(d->flags));
+	render_time(e, "atime", "\t\tatime ", &d->atime);
+	render_time(e, "ctime", "\t\tctime ", &d->ctime);
+	render_time(e, "mtime", "\t\tmtime ", &d->mtime);
+	render_time(e, "otime", "\t\totime ", &d->otime);
+}
+
 const struct item_type item_type_inode = {
 	.type = KEY_INODE_ITEM,
 	.name = "INODE_ITEM",
 	.min_size = sizeof(struct disk_inode_item),
 	.validate = inode_validate,
+	.render = inode_render,
 };

@@ -2,6 +2,7 @@
 #include "lib/base/reader.h"
 #include "lib/format/items/inode.h"
 #include "lib/format/items/judge.h"
+#include "lib/format/items/render.h"
 
 struct inode_ref_iter inode_ref_first(const struct item *item)
 {
@@ -64,12 +65,46 @@ static int inode_ref_validate(const struct item_ctx *ctx, const struct item *ite
 	return ret < 0 ? ret : 0;
 }
 
+static void inode_ref_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
+{
+	const bool extended = item->key.type == KEY_INODE_EXTREF;
+	struct reader r = reader_of(item->data, item->size);
+	const char *damaged = NULL;
+
+	(void)ctx;
+	emit_array(e, "names");
+	while (reader_left(&r) && !damaged) {
+		struct inode_ref ref = { 0 };
+		size_t len;
+
+		if (!inode_ref_get(&r, extended, &ref)) {
+			damaged = "item_size";
+			break;
+		}
+		emit_object(e, NULL);
+		emit_u64(e, "index", "\t\tindex ", ref.index);
+		if (extended)
+			emit_u64(e, "parent", " parent ", ref.parent);
+		emit_u64(e, "name_len", " namelen ", ref.name_len);
+		len = reader_left(&r) < ref.name_len ? reader_left(&r) : ref.name_len;
+		if (len < ref.name_len)
+			damaged = "name_len";
+		render_name(e, "name", " name: ", reader_take(&r, len), len, flags);
+		emit_text(e, "\n");
+		emit_object_end(e);
+	}
+	emit_array_end(e);
+	if (damaged)
+		render_damage(e, damaged);
+}
+
 /* A name of no bytes cannot stand alone. */
 const struct item_type item_type_inode_ref = {
 	.type = KEY_INODE_REF,
 	.name = "INODE_REF",
 	.min_size = sizeof(struct disk_inode_ref) + 1,
 	.validate = inode_ref_validate,
+	.render = inode_ref_render,
 };
 
 const struct item_type item_type_inode_extref = {
@@ -77,4 +112,5 @@ const struct item_type item_type_inode_extref = {
 	.name = "INODE_EXTREF",
 	.min_size = sizeof(struct disk_inode_extref),
 	.validate = inode_ref_validate,
+	.render = inode_ref_render,
 };

@@ -2,6 +2,7 @@
 #include "lib/format/items/root.h"
 
 #include "lib/format/items/judge.h"
+#include "lib/format/items/render.h"
 
 static int root_judge_key(const struct btrkit_key *key, struct btrkit_error *err)
 {
@@ -99,9 +100,55 @@ static int root_validate(const struct item_ctx *ctx, const struct item *item, st
 	return root_item_decode(ctx, item, &root, err);
 }
 
+/* Only the text leaves out what a kernel of before 3.6 has made stale. */
+static void extended_render(struct emit *e, const struct root_item *r)
+{
+	if (e->form == EMIT_TEXT && r->generation != r->generation_v2)
+		return;
+	emit_uuid(e, "uuid", "\t\tuuid ", r->uuid);
+	emit_uuid(e, "parent_uuid", "\n\t\tparent_uuid ", r->parent_uuid);
+	emit_uuid(e, "received_uuid", "\n\t\treceived_uuid ", r->received_uuid);
+	emit_u64(e, "ctransid", "\n\t\tctransid ", r->ctransid);
+	emit_u64(e, "otransid", " otransid ", r->otransid);
+	emit_u64(e, "stransid", " stransid ", r->stransid);
+	emit_u64(e, "rtransid", " rtransid ", r->rtransid);
+	emit_text(e, "\n");
+	render_time(e, "ctime", "\t\tctime ", &r->ctime);
+	render_time(e, "otime", "\t\totime ", &r->otime);
+	render_time(e, "stime", "\t\tstime ", &r->stime);
+	render_time(e, "rtime", "\t\trtime ", &r->rtime);
+}
+
+static void root_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
+{
+	struct root_item r;
+
+	(void)ctx;
+	(void)flags;
+	if (!render_struct(e, item, ROOT_ITEM_SHORT))
+		return;
+	root_get(item, &r);
+	emit_u64(e, "generation", "\t\tgeneration ", r.generation);
+	emit_u64(e, "root_dirid", " root_dirid ", r.root_dirid);
+	emit_u64(e, "bytenr", " bytenr ", r.bytenr);
+	emit_u64(e, "byte_limit", " byte_limit ", r.byte_limit);
+	emit_u64(e, "bytes_used", " bytes_used ", r.bytes_used);
+	emit_u64(e, "last_snapshot", "\n\t\tlast_snapshot ", r.last_snapshot);
+	emit_x64(e, "flags", " flags ", r.flags);
+	emit_text(e, r.flags & ROOT_SUBVOL_RDONLY ? "(RDONLY)" : "(none)");
+	emit_u64(e, "refs", " refs ", r.refs);
+	key_emit(e, "drop_progress", "\n\t\tdrop_progress ", &r.drop_progress);
+	emit_u64(e, "drop_level", " drop_level ", r.drop_level);
+	emit_u64(e, "level", "\n\t\tlevel ", r.level);
+	emit_u64(e, "generation_v2", " generation_v2 ", r.generation_v2);
+	emit_text(e, "\n");
+	extended_render(e, &r);
+}
+
 const struct item_type item_type_root = {
 	.type = KEY_ROOT_ITEM,
 	.name = "ROOT_ITEM",
 	.min_size = ROOT_ITEM_SHORT,
 	.validate = root_validate,
+	.render = root_render,
 };
