@@ -26,6 +26,8 @@ struct command {
 	int (*run)(const struct command *cmd, int argc, char **argv);
 };
 
+extern const struct command cmd_dump_super;
+extern const struct command cmd_dump_tree;
 extern const struct command cmd_features;
 
 /*
@@ -58,6 +60,13 @@ struct cmd_note {
 	const char *device;
 };
 void cmd_note(void *ctx, const char *line);
+
+/*
+ * Opens a filesystem for reading from @n devices, or says why not. Notes of the library go to stderr.
+ * @opts: may be NULL. @return NULL after a failure
+ */
+struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices, size_t n,
+			   const struct btrkit_open_options *opts);
 
 /* Standard output. What write() refused is kept, so that it can be told from a failure of the device. */
 struct cmd_output {

@@ -28,6 +28,9 @@ enum btrkit_dump_super_flags {
 int btrkit_dump_super(struct btrkit_io *device, uint64_t offset, unsigned flags, btrkit_write_fn write, void *ctx,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/** Where copy @p mirror (0 to 2) of the superblock lies on a device; UINT64_MAX for other numbers. Since: 0.1 */
+uint64_t btrkit_super_offset(unsigned mirror);
+
 /** Flags of struct btrkit_dump_options: what of the filesystem is printed. Since: 0.1 */
 enum btrkit_dump_flags {
 	BTRKIT_DUMP_EXTENTS = 1 << 0,		/**< -e: extent and device trees only */
@@ -36,7 +39,7 @@ enum btrkit_dump_flags {
 	BTRKIT_DUMP_BACKUPS = 1 << 3,		/**< -R: the same and the backup roots */
 	BTRKIT_DUMP_UUIDS = 1 << 4,		/**< -u: the UUID tree only */
 	BTRKIT_DUMP_FOLLOW = 1 << 5,		/**< with blocks: what lies below them too */
-	BTRKIT_DUMP_BFS = 1 << 6,		/**< breadth first; else depth first */
+	BTRKIT_DUMP_DFS = 1 << 6,		/**< depth first; else breadth first: nodes, then leaves */
 	BTRKIT_DUMP_HIDE_NAMES = 1 << 7,
 	BTRKIT_DUMP_CSUM_HEADERS = 1 << 8,
 	BTRKIT_DUMP_CSUM_ITEMS = 1 << 9

@@ -35,19 +35,22 @@ static const struct btrkit_feature features[] = {
 	REFUSED(INCOMPAT, 17, "remap-tree"),
 };
 
-/* The superblock's flags with which Linux opens a filesystem: written, reloc, error, seeding, metadump, metadump v2. */
-#define SUPER_FLAGS_READ (1ull << 0 | 1ull << 1 | 1ull << 2 | 1ull << 32 | 1ull << 33 | 1ull << 34)
-
-static const struct {
-	uint64_t bit;
-	const char *name;
-} refused_flags[] = {
-	{ 1ull << 35, "unfinished change of the fsid" },
-	{ 1ull << 36, "unfinished change of the metadata uuid" },
-	{ 1ull << 38, "unfinished conversion of the block group tree" },
-	{ 1ull << 39, "unfinished change of the data checksums" },
-	{ 1ull << 40, "unfinished change of the metadata checksums" },
+/* In the order of dump-super. Linux opens a filesystem with those that are not refused. */
+static const struct super_flag flags[] = {
+	{ 1ull << 0, "WRITTEN", NULL },
+	{ 1ull << 1, "RELOC", NULL },
+	{ 1ull << 35, "CHANGING_FSID", "unfinished change of the fsid" },
+	{ 1ull << 36, "CHANGING_FSID_V2", "unfinished change of the metadata uuid" },
+	{ 1ull << 32, "SEEDING", NULL },
+	{ 1ull << 33, "METADUMP", NULL },
+	{ 1ull << 34, "METADUMP_V2", NULL },
+	{ 1ull << 38, "CHANGING_BG_TREE", "unfinished conversion of the block group tree" },
+	{ 1ull << 39, "CHANGING_DATA_CSUM", "unfinished change of the data checksums" },
+	{ 1ull << 40, "CHANGING_META_CSUM", "unfinished change of the metadata checksums" },
 };
+
+/* Has no name in dump-super, but Linux opens a filesystem that has it. */
+#define SUPER_FLAG_ERROR (1ull << 2)
 
 const struct btrkit_feature *btrkit_features(size_t *count)
 {
@@ -55,11 +58,25 @@ const struct btrkit_feature *btrkit_features(size_t *count)
 	return features;
 }
 
+const struct super_flag *super_flags(size_t *count)
+{
+	*count = sizeof(flags) / sizeof(flags[0]);
+	return flags;
+}
+
 static const struct btrkit_feature *find_incompat(uint64_t bit)
 {
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++)
 		if (features[i].set == BTRKIT_INCOMPAT && features[i].bit == bit)
 			return &features[i];
+	return NULL;
+}
+
+static const struct super_flag *find_flag(uint64_t bit)
+{
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (flags[i].bit == bit)
+			return &flags[i];
 	return NULL;
 }
 
@@ -83,19 +100,16 @@ static void list_incompat(uint64_t bits, char *list, size_t size)
 	}
 }
 
-static void list_flags(uint64_t flags, char *list, size_t size)
+static void list_flags(uint64_t bits, char *list, size_t size)
 {
 	for (unsigned nr = 0; nr < 64; nr++) {
+		const struct super_flag *f = find_flag(1ull << nr);
 		char unknown[32];
-		const char *name = unknown;
 
-		if (!(flags & ~SUPER_FLAGS_READ & 1ull << nr))
+		if (!(bits & ~SUPER_FLAG_ERROR & 1ull << nr) || (f && !f->refused))
 			continue;
 		snprintf(unknown, sizeof(unknown), "unknown superblock flag %u", nr);
-		for (size_t i = 0; i < sizeof(refused_flags) / sizeof(refused_flags[0]); i++)
-			if (refused_flags[i].bit == 1ull << nr)
-				name = refused_flags[i].name;
-		append(list, size, name);
+		append(list, size, f ? f->refused : unknown);
 	}
 }
 

@@ -9,9 +9,14 @@
 
 #include "lib/format/super.h"
 
-#define FEATURE_METADATA_UUID (1ull << 10)	/* incompat */
-#define FEATURE_EXTENT_TREE_V2 (1ull << 13)	/* incompat */
-#define FEATURE_BLOCK_GROUP_TREE (1ull << 3)	/* compat_ro */
+/* A flag of the superblock. */
+struct super_flag {
+	uint64_t bit;
+	const char *name;	/* as in dump-super */
+	const char *refused;	/* why a filesystem that has it is not read; NULL: it is read */
+};
+
+const struct super_flag *super_flags(size_t *count);
 
 /*
  * Whether the filesystem can be read. As in Linux, unknown bits of compat and compat_ro do not stand against reading,

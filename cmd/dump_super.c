@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <getopt.h>
+
+#include "cmd.h"
+
+#define MIRRORS 3
+
+enum { OPT_BYTENR = 256 };
+
+static const struct cmd_option options[] = {
+	{ 'a', "all", NULL, "every copy that the device is large enough for" },
+	{ 'f', "full", NULL, "the system chunk array and the backup roots too" },
+	{ 's', "super", "N", "copy N: 0, 1 or 2; another number is a byte offset" },
+	{ 'i', "mirror", "N", "the same, for 0, 1 and 2 only" },
+	{ OPT_BYTENR, "bytenr", "OFFSET", "what lies at a byte offset" },
+	{ 'F', "force", NULL, "even without the magic" },
+	{ 0 },
+};
+
+struct request {
+	bool all;
+	uint64_t offset;
+	unsigned flags;
+};
+
+static int dump(struct btrkit_io *io, const struct request *req, struct cmd_output *out, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	if (!req->all)
+		return btrkit_dump_super(io, req->offset, req->flags, cmd_write, out, err);
+	for (unsigned i = 0; i < MIRRORS && !ret; i++)
+		if (!i || btrkit_super_offset(i) < io->size)
+			ret = btrkit_dump_super(io, btrkit_super_offset(i), req->flags, cmd_write, out, err);
+	return ret;
+}
+
+static int dump_device(const struct command *cmd, const char *device, const struct request *req)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct cmd_output out = { 0 };
+	struct btrkit_io *io;
+	int status;
+
+	if (btrkit_io_open(device, BTRKIT_IO_READ, &io, &err))
+		return cmd_fail(cmd, device, &err);
+	status = cmd_end(cmd, device, &out, dump(io, req, &out, &err), &err);
+	btrkit_io_close(io);
+	return status;
+}
+
+static void choose_mirror(const struct command *cmd, struct request *req, int c)
+{
+	uint64_t n = cmd_number(cmd, c == 's' ? "--super" : "--mirror", optarg, false);
+
+	if (c == 'i' && n >= MIRRORS)
+		cmd_usage_error(cmd, "--mirror: there are copies 0, 1 and 2");
+	req->offset = n < MIRRORS ? btrkit_super_offset((unsigned)n) : n;
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+	struct request req = { .offset = btrkit_super_offset(0) };
+	int c, status = EXIT_DONE;
+
+	while ((c = cmd_next_option(cmd, argc, argv)) != -1) {
+		switch (c) {
+		case 'a':
+			req.all = true;
+			break;
+		case 'f':
+			req.flags |= BTRKIT_DUMP_SUPER_FULL;
+			break;
+		case 'F':
+			req.flags |= BTRKIT_DUMP_SUPER_FORCE;
+			break;
+		case 's':
+			req.all = false;
+			choose_mirror(cmd, &req, c);
+			break;
+		case 'i':
+			choose_mirror(cmd, &req, c);
+			break;
+		case OPT_BYTENR:
+			req.all = false;
+			req.offset = cmd_number(cmd, "--bytenr", optarg, true);
+			break;
+		}
+	}
+	cmd_check_args(cmd, argc, 1, -1);
+	for (int i = optind; i < argc && status == EXIT_DONE; i++)
+		status = dump_device(cmd, argv[i], &req);
+	return status;
+}
+
+const struct command cmd_dump_super = {
+	.name = "dump-super",
+	.args = "DEV...",
+	.summary = "Print superblocks as text",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <btrkit/dump.h>
+
+#include <inttypes.h>
+
+#include "lib/base/err.h"
+#include "lib/format/super.h"
+#include "lib/format/super_render.h"
+
+#define FLAGS_KNOWN (BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_FORCE)
+
+static int read_super(struct btrkit_io *io, uint64_t offset, unsigned flags, struct disk_super *d,
+		      struct btrkit_error *err)
+{
+	int ret;
+
+	if (offset > io->size || io->size - offset < sizeof(*d)) {
+		/* Every filesystem has its primary superblock, so what ends before is none. */
+		if (offset == super_offset(0))
+			return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem");
+		return err_set(err, BTRKIT_TRUNCATED, "the device ends before a superblock at %" PRIu64, offset);
+	}
+	ret = btrkit_io_read(io, offset, d, sizeof(*d), err);
+	if (ret)
+		return ret;
+	if (le64_get(d->magic) == SUPER_MAGIC || flags & BTRKIT_DUMP_SUPER_FORCE)
+		return 0;
+	if (offset == super_offset(0))
+		return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem");
+	return err_set(err, BTRKIT_NOT_BTRFS, "no superblock at %" PRIu64, offset);
+}
+
+uint64_t btrkit_super_offset(unsigned mirror)
+{
+	return mirror < SUPER_MIRRORS ? super_offset(mirror) : UINT64_MAX;
+}
+
+int btrkit_dump_super(struct btrkit_io *io, uint64_t offset, unsigned flags, btrkit_write_fn write, void *ctx,
+		      struct btrkit_error *err)
+{
+	struct disk_super d;
+	struct emit e;
+	int ret, written;
+
+	if (flags & ~FLAGS_KNOWN)
+		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", flags & ~FLAGS_KNOWN);
+	ret = read_super(io, offset, flags, &d, err);
+	if (ret)
+		return ret;
+	if (emit_init(&e, EMIT_TEXT, write, ctx))
+		return err_nomem(err);
+	emit_u64(&e, "bytenr", "superblock: bytenr=", offset);
+	emit_str(&e, "device", ", device=", io->name);
+	emit_text(&e, "\n---------------------------------------------------------\n");
+	ret = super_render(&e, &d, flags & BTRKIT_DUMP_SUPER_FULL, err);
+	emit_text(&e, "\n");
+	written = emit_finish(&e);
+	if (written)
+		return err_system(err, written, "cannot write the dump");
+	return ret;
+}
