@@ -63,9 +63,9 @@ void cmd_note(void *ctx, const char *line);
 
 /*
  * Opens a filesystem for reading from @n devices, or says why not. Notes of the library go to stderr.
- * @opts: may be NULL. @return NULL after a failure
+ * @scan: look for the devices that are missing. @opts: may be NULL. @return NULL after a failure
  */
-struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices, size_t n,
+struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices, size_t n, bool scan,
 			   const struct btrkit_open_options *opts);
 
 /* Standard output. What write() refused is kept, so that it can be told from a failure of the device. */

@@ -5,7 +5,7 @@
 
 #include "cmd.h"
 
-enum { OPT_FOLLOW = 256, OPT_BFS, OPT_DFS, OPT_HIDE_NAMES, OPT_CSUM_HEADERS, OPT_CSUM_ITEMS };
+enum { OPT_FOLLOW = 256, OPT_NOSCAN, OPT_BFS, OPT_DFS, OPT_HIDE_NAMES, OPT_CSUM_HEADERS, OPT_CSUM_ITEMS };
 
 static const struct cmd_option options[] = {
 	{ 'e', "extents", NULL, "only the extent and device trees, without their nodes" },
@@ -17,6 +17,7 @@ static const struct cmd_option options[] = {
 	{ 't', "tree", "TREE", "only the tree with this number or name: extent, fs, csum,\n"
 			       "free_space and the like (repeatable)" },
 	{ OPT_FOLLOW, "follow", NULL, "with -b: what lies below the block too" },
+	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
 	{ OPT_BFS, "bfs", NULL, "breadth first: nodes, then leaves (the default)" },
 	{ OPT_DFS, "dfs", NULL, "depth first" },
 	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of names and of values of xattrs" },
@@ -28,6 +29,7 @@ static const struct cmd_option options[] = {
 struct request {
 	struct btrkit_dump_options opts;
 	uint64_t *trees, *blocks;
+	bool scan;
 };
 
 static unsigned flag_of(int c)
@@ -73,6 +75,9 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_BFS:
 		o->flags &= ~BTRKIT_DUMP_DFS;
 		break;
+	case OPT_NOSCAN:
+		req->scan = false;
+		break;
 	default:
 		o->flags |= flag_of(c);
 	}
@@ -85,7 +90,7 @@ static int dump(const struct command *cmd, struct request *req, const char *cons
 	struct btrkit_fs *fs;
 	int status;
 
-	fs = cmd_open(cmd, devices, n, NULL);
+	fs = cmd_open(cmd, devices, n, req->scan, NULL);
 	if (!fs)
 		return EXIT_FAILED;
 	status = cmd_end(cmd, devices[0], &out, btrkit_dump_tree(fs, &req->opts, cmd_write, &out, &err), &err);
@@ -100,6 +105,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		.opts = BTRKIT_DUMP_OPTIONS_INIT,
 		.trees = calloc((size_t)argc, sizeof(uint64_t)),
 		.blocks = calloc((size_t)argc, sizeof(uint64_t)),
+		.scan = true,
 	};
 	int c, status = EXIT_FAILED;
 

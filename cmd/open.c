@@ -4,33 +4,48 @@
 
 #include "cmd.h"
 
-/* On success the handle owns the devices. */
-static int open_all(const char *const *devices, size_t n, const struct btrkit_open_options *opts, const char **blame,
-		    struct btrkit_fs **ret, struct btrkit_error *err)
+#define SCANNED_MAX 1024	/* devices of a filesystem, far more than anybody has */
+
+/* On success the handle owns the devices. @ios has room for what is found by the scan. */
+static int open_ios(const char *const *devices, size_t n, bool scan, const struct btrkit_open_options *opts,
+		    struct btrkit_io **ios, const char **blame, struct btrkit_fs **ret, struct btrkit_error *err)
 {
-	struct btrkit_io **ios = calloc(n, sizeof(struct btrkit_io *));
+	size_t opened = 0, found = 0;
 	int r = 0;
-	size_t i;
+
+	while (opened < n && !r) {
+		*blame = devices[opened];
+		r = btrkit_io_open(devices[opened], BTRKIT_IO_READ, &ios[opened], err);
+		opened += !r;
+	}
+	if (!r)
+		*blame = devices[0];
+	/* A superblock that the scan cannot use is for the library to judge when it opens: it has mirrors. */
+	if (!r && scan && !btrkit_fs_scan(ios, n, ios + n, SCANNED_MAX, &found, NULL))
+		opened += found;
+	if (!r)
+		r = btrkit_fs_open(ios, opened, opts, ret, err);
+	while (r && opened)
+		btrkit_io_close(ios[--opened]);
+	return r;
+}
+
+static int open_fs(const char *const *devices, size_t n, bool scan, const struct btrkit_open_options *opts,
+		   const char **blame, struct btrkit_fs **ret, struct btrkit_error *err)
+{
+	struct btrkit_io **ios = calloc(n + SCANNED_MAX, sizeof(struct btrkit_io *));
+	int r;
 
 	if (!ios) {
 		*err = (struct btrkit_error){ .code = BTRKIT_NO_MEMORY, .err = -ENOMEM, .message = "out of memory" };
 		return -ENOMEM;
 	}
-	for (i = 0; i < n && !r; i++) {
-		*blame = devices[i];
-		r = btrkit_io_open(devices[i], BTRKIT_IO_READ, &ios[i], err);
-	}
-	if (!r) {
-		*blame = devices[0];
-		r = btrkit_fs_open(ios, n, opts, ret, err);
-	}
-	for (i = 0; r && i < n; i++)
-		btrkit_io_close(ios[i]);
+	r = open_ios(devices, n, scan, opts, ios, blame, ret, err);
 	free(ios);
 	return r;
 }
 
-struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices, size_t n,
+struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices, size_t n, bool scan,
 			   const struct btrkit_open_options *opts)
 {
 	struct btrkit_open_options o = BTRKIT_OPEN_OPTIONS_INIT;
@@ -44,7 +59,7 @@ struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices
 		o = *opts;
 	o.note = cmd_note;
 	o.note_ctx = &note;
-	if (!open_all(devices, n, &o, &blame, &fs, &err))
+	if (!open_fs(devices, n, scan, &o, &blame, &fs, &err))
 		return fs;
 	cmd_fail(cmd, blame, &err);
 	return NULL;

@@ -50,6 +50,18 @@ struct btrkit_open_options {
 int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrkit_open_options *opts,
 		   struct btrkit_fs **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/**
+ * Looks among this machine's block devices for the devices of a filesystem of which only @p devices are given; finds
+ * none when these are as many as the superblock of the first counts. Devices that cannot be read are passed over.
+ *
+ * @param found	room for @p max devices; those found are the caller's to close, or to open the filesystem with
+ * @param count	how many were found, which may be fewer than are missing
+ * @return 0, or why the superblock of the first device cannot be used, as btrkit_fs_open()
+ * Since: 0.1
+ */
+int btrkit_fs_scan(struct btrkit_io *const *devices, size_t n, struct btrkit_io **found, size_t max, size_t *count,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /** Closes the filesystem and its devices. NULL is allowed. @return NULL. Since: 0.1 */
 struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs);
 
