@@ -103,7 +103,7 @@ int err_nomem(struct btrkit_error *err)
 	return err_set(err, BTRKIT_NO_MEMORY, "out of memory");
 }
 
-int err_corrupt(struct btrkit_error *err, const char *field, const char *fmt, ...)
+int (err_corrupt)(struct btrkit_error *err, const char *field, const char *fmt, ...)
 {
 	va_list args;
 

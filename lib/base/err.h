@@ -4,6 +4,7 @@
 
 /* How the layers fill in a struct btrkit_error. All of these allow err == NULL. */
 
+#include <errno.h>
 #include <stdarg.h>
 
 #include <btrkit/error.h>
@@ -25,6 +26,14 @@ int err_nomem(struct btrkit_error *err);
  * place for a breakpoint. @field is the name of the field at fault, or NULL. Returns -EUCLEAN.
  */
 int err_corrupt(struct btrkit_error *err, const char *field, const char *fmt, ...) BTRKIT_PRINTF(3, 4);
+
+/* A compiler sees in every caller what is returned, and so that what a success fills in is not read after a failure. */
+static inline int err_uclean(int ret)
+{
+	(void)ret;
+	return -EUCLEAN;
+}
+#define err_corrupt(err, field, ...) err_uclean(err_corrupt(err, field, __VA_ARGS__))
 
 /* Add a place to a failure as it passes a layer that knows it. A place that is set already stays as it is. */
 void err_at_device(struct btrkit_error *err, uint64_t devid, uint64_t physical);

@@ -18,13 +18,30 @@ const char *btrkit_version(void)
 #else
 #define BLKID "-blkid"
 #endif
+#ifdef HAVE_ZLIB
+#define ZLIB "+zlib"
+#else
+#define ZLIB "-zlib"
+#endif
+#ifdef HAVE_LZO
+#define LZO "+lzo"
+#define LICENSE "GPL-2.0-or-later"
+#else
+#define LZO "-lzo"
+#define LICENSE "LGPL-2.1-or-later"
+#endif
+#ifdef HAVE_ZSTD
+#define ZSTD "+zstd"
+#else
+#define ZSTD "-zstd"
+#endif
 
 const char *btrkit_build_features(void)
 {
-	return ISAL " " BLKID;
+	return ISAL " " BLKID " " ZLIB " " LZO " " ZSTD;
 }
 
 const char *btrkit_build_license(void)
 {
-	return "LGPL-2.1-or-later";
+	return LICENSE;
 }
