@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_FORMAT_ITEMS_RAID_STRIPE_H
+#define BTRKIT_FORMAT_ITEMS_RAID_STRIPE_H
+
+#include "lib/format/item.h"
+
+/* Where the logical range (key.objectid, key.offset bytes) lies on the devices: as many of these as the item holds. */
+struct disk_raid_stride {
+	le64 devid;
+	le64 physical;
+};
+DISK_ASSERT_SIZE(disk_raid_stride, 16);
+DISK_ASSERT_AT(disk_raid_stride, physical, 8);
+
+extern const struct item_type item_type_raid_stripe;
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_FORMAT_ITEMS_UUID_H
+#define BTRKIT_FORMAT_ITEMS_UUID_H
+
+#include "lib/format/item.h"
+
+/* Of the UUID tree: the halves of a UUID are the key's objectid and offset, the item is a list of subvolumes (le64). */
+
+extern const struct item_type item_type_uuid_subvol;
+extern const struct item_type item_type_uuid_received_subvol;
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/format/items/verity.h"
+
+#include "lib/format/items/judge.h"
+#include "lib/format/items/render.h"
+
+/* As Linux does when the file is opened. */
+static int verity_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
+{
+	const struct disk_verity_desc *d = (const struct disk_verity_desc *)item->data;
+
+	(void)ctx;
+	if (item->key.offset)
+		return 0;
+	if (item->size < sizeof(*d))
+		return expect_size(item, sizeof(*d), err);
+	if (le64_get(d->size) > INT32_MAX)
+		return err_corrupt(err, "size", "verity descriptor of %" PRIu64 " bytes", le64_get(d->size));
+	if (le64_get(d->reserved[0]) || le64_get(d->reserved[1]))
+		return err_corrupt(err, "reserved", "verity descriptor with reserved bits");
+	if (d->encryption)
+		return err_corrupt(err, "encryption", "verity descriptor of unknown encryption %u", d->encryption);
+	return 0;
+}
+
+static void verity_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
+{
+	const struct disk_verity_desc *d = (const struct disk_verity_desc *)item->data;
+
+	(void)ctx;
+	(void)flags;
+	if (e->form == EMIT_JSON && !item->key.offset && item->size >= sizeof(*d))
+		emit_u64(e, "size", "", le64_get(d->size));
+}
+
+const struct item_type item_type_verity_desc = {
+	.type = KEY_VERITY_DESC_ITEM,
+	.name = "VERITY_DESC_ITEM",
+	.validate = verity_validate,
+	.render = verity_render,
+};
