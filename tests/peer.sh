@@ -37,8 +37,8 @@ mirror()
 private_apt()
 {
 	apt-get -qq -o Dir::Etc::sourcelist="$dir/apt/sources.list" -o Dir::Etc::sourceparts="$dir/apt/none" \
-		-o Dir::Etc::preferencesparts="$dir/apt/none" -o Dir::State="$dir/apt" -o Dir::State::lists="$dir/apt/lists" \
-		-o Dir::State::status="$dir/apt/status" -o Dir::Cache="$dir/apt" \
+		-o Dir::Etc::preferencesparts="$dir/apt/none" -o Dir::State="$dir/apt" \
+		-o Dir::State::lists="$dir/apt/lists" -o Dir::State::status="$dir/apt/status" -o Dir::Cache="$dir/apt" \
 		-o Dir::Cache::archives="$dir/apt/archives" -o Debug::NoLocking=1 -o APT::Sandbox::User= \
 		-o Acquire::Languages=none "$@"
 }

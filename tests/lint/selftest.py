@@ -54,6 +54,28 @@ PLANTED = [
     ("names", "lib/libbtrkit.sym", "=" + SYMBOLS.replace("_a;", "_*;"), "add the line '\tbtrkit_a;'"),
 ]
 
+BINARY = """#!/bin/sh
+case $1 in
+--help) echo "  ls   lists"; echo "      --help  help" ;;
+ls) echo "  -a, --all  all"; echo "      --one N  one" ;;
+esac
+"""
+MANUAL = {
+    "man/btrkit.8.scd": "*btrkit-ls*(8)\n*--help*\n",
+    "man/btrkit-ls.8.scd": "*-a*, *--all*\n*--one* _N_\n",
+    "man/meson.build": "'btrkit.8' 'btrkit-ls.8'",
+}
+
+# A file of the manual, what it is instead, a part of the complaint.
+MISWRITTEN = [
+    ("man/meson.build", MANUAL["man/meson.build"], None),
+    ("man/btrkit-ls.8.scd", "*-a*, *--all*\n", "--one has no paragraph"),
+    ("man/btrkit-ls.8.scd", MANUAL["man/btrkit-ls.8.scd"] + "*--two*\n", "--two is no option"),
+    ("man/btrkit-rm.8.scd", "", "there is no such command"),
+    ("man/btrkit.8.scd", "*--help*\n", "does not list *btrkit-ls*(8)"),
+    ("man/meson.build", "'btrkit.8'", "btrkit-ls.8 is not built"),
+]
+
 # Lint, source of a library, a part of the complaint; None where there is none.
 BUILT = [
     ("exports", "int btrkit_a(void) { return 0; }", None),
@@ -88,6 +110,8 @@ def command(lint, root, compiler, library):
     name, *rest = lint.split()
     if name in ("layers", "sources"):
         arguments = [f"{name}.py", root]
+    elif name == "man":
+        arguments = ["man.py", root, root / "btrkit"]
     elif name == "headers":
         arguments = ["headers.py", root, root, *compiler]
     else:
@@ -122,6 +146,13 @@ def main(compiler):
             subprocess.run([*compiler, "-w", "-O1", "-fno-builtin", "-shared", "-fPIC", "-x", "c", "-", "-o", library],
                            input=source + "\n", text=True, check=True)
             results.append(check(repr(source), lint, root, complaint, compiler, [library]))
+    for path, text, complaint in MISWRITTEN:
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory)
+            for name, content in {**MANUAL, path: text, "btrkit": BINARY}.items():
+                plant(root, name, "=" + content)
+            (root / "btrkit").chmod(0o755)
+            results.append(check(f"{path}: {text!r}", "man", root, complaint, compiler))
     with tempfile.TemporaryDirectory() as directory:
         for lint in ("layers", "sources", "headers"):
             good = subprocess.run(command(lint, directory, compiler, ()), capture_output=True, check=False).returncode

@@ -183,7 +183,7 @@ static void lzo_streams(void **state)
 	every_size(LZO, lzo_compress);
 }
 
-/* A first segment that leaves @left bytes of its sector, and one more behind it: the stream's length, 0 if none was found. */
+/* A first segment that leaves @left bytes of its sector, and one more behind it. Its length; 0 if none was found. */
 static size_t lzo_stream_that_leaves(unsigned left, size_t *n)
 {
 	for (*n = SECTOR - 64; *n < SECTOR; (*n)++) {

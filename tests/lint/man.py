@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The commands and long options that the binary tells of are those of its man pages. Usage: man.py ROOT BTRKIT"""
+import pathlib
+import re
+import subprocess
+import sys
+
+import common
+
+
+def told(binary, *arguments):
+    return subprocess.run([binary, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def options(text):
+    """Long options that begin a line of --help, a short one before them or not."""
+    return set(re.findall(r"^ +(?:-\w, +)?(--[a-z][a-z-]*)", text, flags=re.M))
+
+
+def described(page):
+    """Long options that a page gives a paragraph of their own."""
+    return {name for line in page.splitlines() if line.startswith("*-")
+            for name in re.findall(r"\*(--[a-z][a-z-]*)\*", line)}
+
+
+def compare(name, text, page):
+    for option in sorted(options(text) - described(page)):
+        yield f"man/{name}.8.scd: {option} has no paragraph"
+    for option in sorted(described(page) - options(text)):
+        yield f"man/{name}.8.scd: {option} is no option: {name} --help does not tell it"
+
+
+def main(root, binary):
+    manual = pathlib.Path(root) / "man"
+    overview = told(binary, "--help")
+    commands = re.findall(r"^  ([a-z][a-z-]*) ", overview, flags=re.M)
+    pages = {path.name.removesuffix(".8.scd"): path.read_text() for path in manual.glob("*.scd")}
+    wanted = {"btrkit": overview, **{f"btrkit-{name}": told(binary, name, "--help") for name in commands}}
+    problems = [f"man/{name}.8.scd is missing" for name in sorted(wanted.keys() - pages.keys())]
+    problems += [f"man/{name}.8.scd: there is no such command" for name in sorted(pages.keys() - wanted.keys())]
+    for name in sorted(wanted.keys() & pages.keys()):
+        problems += compare(name, wanted[name], pages[name])
+    listed = (manual / "meson.build").read_text()
+    problems += [f"man/meson.build: {name}.8 is not built" for name in sorted(pages) if f"'{name}.8'" not in listed]
+    problems += [f"man/btrkit.8.scd: does not list *{name}*(8)" for name in sorted(wanted.keys() - {"btrkit"})
+                 if f"*{name}*(8)" not in pages.get("btrkit", "")]
+    common.verdict("man", sum(len(options(text)) for text in wanted.values()), "options", problems)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
