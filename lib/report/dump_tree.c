@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include <btrkit/version.h>
-
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/key_names.h"
@@ -79,6 +77,7 @@ static int dump_place(struct dump *d, const struct tree_root *root, struct btrki
 static int dump_item_tree(struct dump *d, const struct btrkit_key *key, const struct tree_root *root, unsigned flags,
 			  struct btrkit_error *err)
 {
+	dump_begin(d);
 	emit_str(&d->e, "tree", "", tree_title(key->objectid));
 	key_emit(&d->e, "key", " tree ", key);
 	if (flags & BTRKIT_DUMP_EXTENTS) {
@@ -157,6 +156,7 @@ static int dump_headed(struct dump *d, uint64_t id, const char *heading, unsigne
 	ret = find_headed(d->fs, id, &root, err);
 	if (ret)
 		return ret;
+	dump_begin(d);
 	emit_str(&d->e, "tree", "", heading);
 	if (flags & BTRKIT_DUMP_ROOTS) {
 		emit_text(&d->e, ":");
@@ -263,6 +263,7 @@ static int dump_trees(struct dump *d, const struct btrkit_dump_options *o, struc
 		ret = dump_tree_by_id(d, o->trees[i], o->flags, &totals, err);
 	if (ret || !totals || o->flags & (BTRKIT_DUMP_EXTENTS | BTRKIT_DUMP_DEVICES | BTRKIT_DUMP_UUIDS))
 		return ret;
+	dump_begin(d);
 	if (o->flags & BTRKIT_DUMP_BACKUPS)
 		dump_backups(d);
 	dump_totals(d);
@@ -320,8 +321,9 @@ int btrkit_dump_tree(struct btrkit_fs *fs, const struct btrkit_dump_options *opt
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", o->flags & ~FLAGS_KNOWN);
 	if (emit_init(&d.e, EMIT_TEXT, write, ctx))
 		return err_nomem(err);
-	emit_textf(&d.e, "btrkit %s\n", btrkit_version());
 	ret = o->num_blocks ? dump_chosen_blocks(&d, o, err) : dump_trees(&d, o, err);
+	if (!ret)
+		dump_begin(&d);
 	written = emit_finish(&d.e);
 	if (written)
 		return err_system(err, written, "cannot write the dump");

@@ -16,7 +16,12 @@ struct dump {
 	unsigned render;	/* RENDER_* */
 	bool csum_headers;
 	bool depth_first;
+	bool begun;
 };
+
+/* The line that comes first, unless it is there: a dump that fails before it finds anything prints nothing. */
+void dump_begin(struct dump *d);
+
 
 /* A node with its pointers, or a leaf with its items. */
 void dump_block(struct dump *d, const struct node *n);

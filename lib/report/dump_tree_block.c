@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/report/dump_tree.h"
 
+#include <btrkit/version.h>
+
 #include "lib/format/key_names.h"
 
 /* The upper byte of the flags. */
@@ -82,8 +84,18 @@ static void dump_items(struct dump *d, const struct node *n)
 	}
 }
 
+void dump_begin(struct dump *d)
+{
+	if (d->begun)
+		return;
+	d->begun = true;
+	emit_str(&d->e, "version", "btrkit ", btrkit_version());
+	emit_text(&d->e, "\n");
+}
+
 void dump_block(struct dump *d, const struct node *n)
 {
+	dump_begin(d);
 	dump_header(d, n);
 	if (n->level)
 		dump_pointers(d, n);

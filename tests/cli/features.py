@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Sets each bit alone in a superblock and sees every command do as `btrkit features` says."""
+import json
+import os
+import re
+import sys
+import tempfile
+
+import tool
+from tool import Super, check_failure, run
+
+SETS = {'compat': Super.COMPAT, 'compat_ro': Super.COMPAT_RO, 'incompat': Super.INCOMPAT}
+
+# Every command that takes a device, and its options here. dump-super shows what is there, whatever it is.
+READERS = {'dump-tree': [], 'fiemap': ['-a']}
+SHOWERS = {'dump-super': []}
+OTHERS = {'features'}
+
+# Flags of the superblock with which Linux mounts: written, reloc, error, seeding, metadump, metadump v2. The names
+# are those in the refusals of the others.
+FLAGS_READ = {0, 1, 2, 32, 33, 34}
+FLAG_NAMES = {35: 'fsid', 36: 'metadata uuid', 38: 'block group tree', 39: 'data checksums', 40: 'metadata checksums'}
+
+
+def table():
+    status, out, err = run('features', '--format', 'json')
+    assert not status and not err
+    header, *rows = map(json.loads, out.decode().splitlines())
+    assert header['__header']['version'] == 1
+    known = {(row['set'], row['bit'].bit_length() - 1): row for row in rows}
+    assert len(known) == len(rows) > 15 and all(row['bit'] == 1 << nr for (_, nr), row in known.items())
+    text = run('features')[1].decode()
+    for row in rows:
+        line = next(line for line in text.splitlines() if re.search(rf'\b{row["name"]}\s', line))
+        assert row['support'] in line and ('yes' in line) == row['tried'], line
+    return known
+
+
+def commands():
+    return set(re.findall(r'^  ([a-z][a-z-]*) ', run('--help')[1].decode(), re.M))
+
+
+class Trial:
+    def __init__(self, path, known):
+        self.path, self.known, self.refused, self.read = path, known, 0, 0
+        self.plain = Super(path)
+        self.readers = {name: args for name, args in READERS.items() if name in commands()}
+        assert self.plain.get(Super.INCOMPAT) == 1, 'the base should have mixed-backref only'
+        self.base = {name: self.output(name, args) for name, args in self.readers.items()}
+
+    def output(self, name, args):
+        status, out, err = run(name, *args, self.path)
+        assert not status and not err and out, (name, status, err)
+        return out
+
+    def set_bit(self, offset, nr):
+        changed = Super(self.path)
+        changed.data = bytearray(self.plain.data)
+        changed.put(offset, self.plain.get(offset) | 1 << nr)
+        if offset == Super.INCOMPAT and nr == 10:
+            # The bit says that this field is valid.
+            changed.put(Super.METADATA_UUID, self.plain.get(Super.FSID))
+            changed.put(Super.METADATA_UUID + 8, self.plain.get(Super.FSID + 8))
+        changed.write()
+
+    def expect_read(self, what):
+        for name, args in self.readers.items():
+            status, out, err = run(name, *args, self.path)
+            assert not status and not err, f'{what}: {name}: exit {status}: {err}'
+            assert out == self.base[name], f'{what}: {name} prints something else'
+            self.read += 1
+
+    def expect_refused(self, what, word):
+        for name, args in self.readers.items():
+            said = check_failure(name, self.path, run(name, *args, self.path))
+            assert said.startswith('not supported: ') and word in said, f'{what}: {said!r} lacks {word!r}'
+            self.refused += 1
+
+    def expect_shown(self, what, word):
+        for name, args in SHOWERS.items():
+            status, out, err = run(name, *args, self.path)
+            assert not status and not err and word in out, f'{what}: {name}: {word!r} is not shown'
+
+    def try_feature(self, which, nr):
+        row = self.known.get((which, nr))
+        what = f'{which} bit {nr}'
+        self.set_bit(SETS[which], nr)
+        self.expect_shown(what, b'%s_flags\t\t0x%x\n' % (which.encode(), self.plain.get(SETS[which]) | 1 << nr))
+        if row and row['support'] == 'refused':
+            self.expect_refused(what, row['name'])
+        elif not row and which == 'incompat':
+            self.expect_refused(what, f'unknown incompat bit {nr}')
+        else:
+            self.expect_read(what)
+
+    def try_flag(self, nr):
+        self.set_bit(Super.FLAGS, nr)
+        self.expect_shown(f'flag {nr}', b'flags\t\t\t0x%x\n' % (self.plain.get(Super.FLAGS) | 1 << nr))
+        if nr in FLAGS_READ:
+            self.expect_read(f'flag {nr}')
+        else:
+            self.expect_refused(f'flag {nr}', FLAG_NAMES.get(nr, f'unknown superblock flag {nr}'))
+
+
+def main():
+    unknown = commands() - set(READERS) - set(SHOWERS) - OTHERS
+    assert not unknown, f'this test does not know the commands {unknown}'
+    known = table()
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, 'fs.img')
+        tool.make_filesystem(path, os.path.join(scratch, 'files'), '-n', '4096', '-s', '4096',
+                             '-O', '^extref,^skinny-metadata,^no-holes', '-R', '^free-space-tree')
+        trial = Trial(path, known)
+        for which in SETS:
+            for nr in range(64):
+                trial.try_feature(which, nr)
+        for nr in range(64):
+            trial.try_flag(nr)
+    print(f'256 bits set alone: {trial.read} runs read as before, {trial.refused} refused by name')
+    assert trial.read and trial.refused
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the tests of the command line share: the program under test, a small filesystem, superblocks that are changed."""
+import os
+import shutil
+import struct
+import subprocess
+import sys
+
+BTRKIT = os.environ.get('BTRKIT', 'btrkit')
+MKFS = os.environ.get('MKFS', 'mkfs.btrfs')
+SUPER_OFFSETS = (65536, 64 << 20)
+SUPER_SIZE = 4096
+
+
+def run(*args, binary=BTRKIT, **kwargs):
+    done = subprocess.run([binary, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          stdin=subprocess.DEVNULL, timeout=60, **kwargs)
+    return done.returncode, done.stdout, done.stderr.decode(errors='backslashreplace')
+
+
+def skip(reason):
+    print(f'skipped: {reason}')
+    sys.exit(77)
+
+
+def make_filesystem(path, folder, *options, size=120 << 20):
+    """By mkfs.btrfs, with two files. Needs no root."""
+    if not shutil.which(MKFS):
+        skip('needs mkfs.btrfs')
+    os.makedirs(f'{folder}/dir', exist_ok=True)
+    with open(f'{folder}/big', 'wb') as f:
+        f.write(bytes(i % 251 for i in range(300000)))
+    with open(f'{folder}/dir/small', 'wb') as f:
+        f.write(b'small\n')
+    with open(path, 'wb') as f:
+        f.truncate(size)
+    status, _, err = run('-q', '-f', '-r', folder, *options, path, binary=MKFS)
+    if status:
+        skip(f'{MKFS} fails: {err}')
+
+
+def crc_table():
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+TABLE = crc_table()
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ TABLE[(crc ^ byte) & 255]
+    return crc ^ 0xFFFFFFFF
+
+
+class Super:
+    """The primary superblock of an image, changed and sealed again."""
+
+    FLAGS, COMPAT, COMPAT_RO, INCOMPAT, FSID, METADATA_UUID = 56, 172, 180, 188, 32, 571
+
+    def __init__(self, path):
+        self.path = path
+        with open(path, 'rb') as f:
+            f.seek(SUPER_OFFSETS[0])
+            self.data = bytearray(f.read(SUPER_SIZE))
+
+    def get(self, offset):
+        return struct.unpack_from('<Q', self.data, offset)[0]
+
+    def put(self, offset, value):
+        struct.pack_into('<Q', self.data, offset, value)
+
+    def write(self):
+        struct.pack_into('<I', self.data, 0, crc32c(self.data[32:]))
+        with open(self.path, 'r+b') as f:
+            f.seek(SUPER_OFFSETS[0])
+            f.write(self.data)
+
+
+def check_failure(command, device, result, status=1):
+    """One line in the form of every failure, and nothing on the standard output. Returns what it says."""
+    got, out, err = result
+    head = f'btrkit {command}: {device}: ' if device else f'btrkit {command}: '
+    assert got == status, f'{command}: exit {got}, not {status}: {err!r}'
+    assert err.startswith(head), f'{command}: {err!r} does not begin with {head!r}'
+    assert err.endswith('\n') and err.count('\n') == 1, f'{command}: not one line: {err!r}'
+    assert status != 1 or not out, f'{command}: output beside a failure: {out[:200]!r}'
+    return err[len(head):-1]

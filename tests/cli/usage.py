@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Options, exit codes and messages: help on stdout, usage errors 2, failures one line and 1."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import tool
+from tool import BTRKIT, Super, check_failure, run
+
+checks = 0
+
+
+def check(condition, what):
+    global checks
+    assert condition, what
+    checks += 1
+
+
+def fails(command, *args, device, says):
+    said = check_failure(command, device, run(command, *args))
+    check(says in said, f'{command} {args}: {said!r} lacks {says!r}')
+
+
+def misused(command, *args, says):
+    said = check_failure(command, None, run(command, *args), status=2)
+    check(says in said, f'{command} {args}: {said!r} lacks {says!r}')
+
+
+def general():
+    status, out, err = run('--help')
+    check(not status and not err and out.startswith(b'Usage: btrkit '), 'btrkit --help')
+    commands = re.findall(r'^  ([a-z][a-z-]*)  +(\S.*)', out.decode(), re.M)
+    check(len(commands) >= 3, commands)
+    for name, summary in commands:
+        status, out, err = run(name, '--help')
+        text = out.decode()
+        check(not status and not err and text.startswith(f'Usage: btrkit {name} '), f'{name} --help')
+        check(summary in text and '--help' in text, f'{name} --help lacks its summary')
+        for option in re.findall(r'--([a-z][a-z-]+)', text):
+            check(option == 'help' or 'unknown option' not in run(name, f'--{option}')[2], f'{name} --{option}')
+        misused(name, '--no-such-option', says="unknown option '--no-such-option'")
+        misused(name, '-Z', says="unknown option '-Z'")
+        misused(name, '--help=yes', says='takes no argument')
+    status, out, err = run('--version')
+    check(not status and not err and re.match(rb'btrkit \d+\.\d+\.\d+\nbuilt with .+\nlicence L?GPL-.+\n$', out), out)
+    for args in ([], ['no-such-command'], ['--no-such-option']):
+        status, out, err = run(*args)
+        check(status == 2 and not out and err.startswith('btrkit: ') and err.count('\n') == 1, (args, err))
+
+
+def misuse(image):
+    for name in ('dump-super', 'dump-tree'):
+        misused(name, says='too few arguments')
+    misused('features', image, says='too many arguments')
+    misused('features', '--format', says="option '--format' needs an argument")
+    misused('features', '--format', 'xml', says="'xml' is unknown")
+    misused('dump-super', '-s', says="option '-s' needs an argument")
+    misused('dump-super', '-i', '3', image, says='there are copies 0, 1 and 2')
+    for bad in ('', 'x', '-1', '1x', '1 ', '99999999999999999999'):
+        misused('dump-super', '--bytenr', bad, image, says='--bytenr')
+        misused('dump-tree', '-b', bad, image, says='--block')
+        misused('dump-tree', '-t', bad, image, says='is no tree')
+    misused('dump-super', '--bytenr', '16777215e', image, says='too large')
+    for bad in ('0', 'fs_tree_tree', 'btrfs_', 'fsx', 'subvolume'):
+        misused('dump-tree', '-t', bad, image, says=f"'{bad}' is no tree")
+
+
+def trees_by_name(image):
+    for names in (('5', 'fs', 'FS_TREE', 'btrfs_fs_tree_objectid', '0x5'), ('7', 'csum', 'checksum', 'CSUM-tree'),
+                  ('4', 'dev', 'DEVICE', 'device-tree'), ('10', 'free-space', 'FREE_SPACE_TREE')):
+        texts = {run('dump-tree', '-t', name, image)[:2] for name in names}
+        check(len(texts) == 1 and not texts.pop()[0], names)
+    alone = [run('dump-tree', '-t', name, image)[1].split(b'\n') for name in ('fs', 'chunk', 'csum')]
+    both = run('dump-tree', '-t', 'fs', '-t', 'chunk', '-t', 'csum', image)[1].split(b'\n')
+    check(both == alone[0][:-4] + alone[1][1:-1] + alone[2][1:], 'repeated -t')
+
+
+def failures(image, scratch):
+    def make(name, data=b'', size=0):
+        path = os.path.join(scratch, name)
+        with open(path, 'wb') as f:
+            f.write(data)
+            f.truncate(max(size, len(data)))
+        return path
+
+    ext = bytearray(1 << 20)
+    ext[1024 + 56:1024 + 58] = b'\x53\xef'
+    for path in (make('empty'), make('zeros', size=1 << 20), make('ext4', ext), make('short', size=65536 + 4095), scratch):
+        for name in ('dump-super', 'dump-tree'):
+            fails(name, path, device=path, says='not a btrfs filesystem')
+    for name in ('dump-super', 'dump-tree'):
+        fails(name, '/no/such/file', device='/no/such/file', says='No such file')
+        fails(name, '/dev/null', device='/dev/null', says='')
+        fails(name, f'{image}?offset=x', device=f'{image}?offset=x', says='')
+    fails('dump-super', '-s', '2', image, device=image, says='ends before')
+    fails('dump-super', '--bytenr', '4096', image, device=image, says='no superblock at 4096')
+    fails('dump-tree', '-t', '300', image, device=image, says='no tree 300')
+    fails('dump-tree', '-t', 'tree-log', image, device=image, says='no log tree')
+    fails('dump-tree', '-b', '1', image, device=image, says='block 1 ')
+    fails('dump-tree', '-b', '8796093022208', image, device=image, says='8796093022208')
+    fails('dump-tree', image, image, device=image, says='2 given')
+
+
+def output(image):
+    for name in ('dump-super', 'dump-tree', 'features', '--help'):
+        device = [image] if name.startswith('dump') else []
+        with open('/dev/full', 'wb') as full:
+            done = subprocess.run([BTRKIT, name, *device], stdout=full, stderr=subprocess.PIPE, check=False)
+        check(done.returncode == 1 and done.stderr == f'btrkit {name}: standard output: No space left on device\n'.encode(),
+              (name, done.stderr))
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run([BTRKIT, name, *device], stdout=writer, stderr=subprocess.PIPE, check=False)
+        os.close(writer)
+        check(done.returncode == 1 and not done.stderr, f'{name} into a closed pipe: {done}')
+
+
+def superblocks(image):
+    status, out, err = run('dump-super', image, image)
+    check(not status and not err and out.count(b'superblock: bytenr=65536') == 2, 'several devices')
+    check(out == run('dump-super', image)[1] * 2, 'several devices')
+    copies = run('dump-super', '-a', image)[1]
+    check(copies == run('dump-super', '-s', '0', image)[1] + run('dump-super', '-i', '1', image)[1], '-a')
+    check(run('dump-super', '--bytenr', '64m', image) == run('dump-super', '-s', '67108864', image), '--bytenr')
+    status, out, err = run('dump-super', '-F', '--bytenr', '0', image)
+    check(not status and not err and b"magic\t\t\t........ [DON'T MATCH]\n" in out, '-F')
+    changed = Super(image)
+    good = bytes(changed.data)
+    changed.data[299] ^= 1
+    with open(image, 'r+b') as f:
+        f.seek(tool.SUPER_OFFSETS[0])
+        f.write(changed.data)
+    check(b"[DON'T MATCH]" in run('dump-super', image)[1], 'a damaged superblock')
+    status, out, err = run('dump-tree', '-r', image)
+    check(not status and out, 'the mirror is used')
+    check(err.startswith(f'btrkit dump-tree: {image}: superblock mirror 1 is used') and err.count('\n') == 1, err)
+    # The array of chunks is the only part that may not parse; the rest is shown all the same.
+    changed.data[:] = good
+    changed.data[811 + 8] = 1
+    changed.write()
+    status, out, err = run('dump-super', '-f', image)
+    check(status == 1 and b'backup_roots[4]:' in out and err.count('\n') == 1 and 'item of type 1' in err, err)
+
+
+def main():
+    general()
+    with tempfile.TemporaryDirectory() as scratch:
+        image = os.path.join(scratch, 'fs.img')
+        tool.make_filesystem(image, os.path.join(scratch, 'files'), '-R', 'free-space-tree')
+        misuse(image)
+        trees_by_name(image)
+        failures(image, scratch)
+        output(image)
+        superblocks(image)
+    print(f'{checks} checks')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
