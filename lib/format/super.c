@@ -25,8 +25,7 @@ static int judge_identity(const struct disk_super *d, uint64_t offset, const str
 		return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem");
 	*kind = csum_kind_find(le16_get(d->csum_type));
 	if (!*kind)
-		return err_corrupt(err, "csum_type", "superblock has unknown checksum type %u",
-				   le16_get(d->csum_type));
+		return err_corrupt(err, "csum_type", "superblock has unknown checksum type %u", le16_get(d->csum_type));
 	if (!(*kind)->compute)
 		return err_set(err, BTRKIT_UNSUPPORTED, "checksum type %s is not supported", (*kind)->name);
 	(*kind)->compute(d->fsid, SUPER_SIZE - sizeof(d->csum), sum);
@@ -72,8 +71,8 @@ static int judge_fields(const struct super *s, struct btrkit_error *err)
 		return ret;
 	if (array > SUPER_SYS_CHUNKS_SIZE ||
 	    array < sizeof(struct disk_key) + sizeof(struct disk_chunk) + sizeof(struct disk_stripe))
-		return err_corrupt(err, "sys_chunk_array_size", "superblock has a system chunk array of %" PRIu32 " bytes",
-				   array);
+		return err_corrupt(err, "sys_chunk_array_size",
+				   "superblock has a system chunk array of %" PRIu32 " bytes", array);
 	if (!s->num_devices)
 		return err_corrupt(err, "num_devices", "superblock counts no devices");
 	if (s->chunk_root_generation > s->generation)
@@ -162,7 +161,8 @@ int super_next_chunk(const struct super *s, uint32_t *pos, struct item *item, st
 		return err_corrupt(err, "sys_chunk_array", "system chunk array ends inside an entry");
 	item->key = key_get((const struct disk_key *)at);
 	if (item->key.type != KEY_CHUNK_ITEM)
-		return err_corrupt(err, "sys_chunk_array", "system chunk array has an entry of type %u", item->key.type);
+		return err_corrupt(err, "sys_chunk_array", "system chunk array has an entry of type %u",
+				   item->key.type);
 	item->data = at + sizeof(struct disk_key);
 	item->size = (uint32_t)need;
 	*pos += (uint32_t)(sizeof(struct disk_key) + need);

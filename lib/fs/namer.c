@@ -21,7 +21,7 @@ struct kept_dir {
 	uint64_t inode;
 	UT_hash_handle hh;
 	size_t len;
-	char path[];	/* with a slash at the end, unless empty */
+	char path[]; /* with a slash at the end, unless empty */
 };
 
 struct path_namer {
@@ -49,7 +49,8 @@ static void forget_all(struct path_namer *n)
 {
 	struct kept_dir *dir, *next;
 
-	HASH_ITER(hh, n->kept, dir, next) {
+	HASH_ITER(hh, n->kept, dir, next)
+	{
 		HASH_DEL(n->kept, dir);
 		free(dir);
 	}

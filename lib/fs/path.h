@@ -15,9 +15,9 @@ struct inode_place {
 };
 
 /*
- * Follows @path from the root directory of @root, into other subvolumes where it leads there. Empty components, "." and a
- * leading slash are allowed; ".." and symbolic links are not followed.
- * @return 0; -ENOENT; -EINVAL: something before the end is no directory; <0
+ * Follows @path from the root directory of @root, into other subvolumes where it leads there. Empty components, "." and
+ * a leading slash are allowed; ".." and symbolic links are not followed.
+ * @return 0; -ENOENT; <0
  */
 int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, struct inode_place *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;

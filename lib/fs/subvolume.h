@@ -19,6 +19,7 @@ int subvolume_get(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, stru
  * The first subvolume with a number above @after (0: the first of all), in ascending order.
  * @return 0, 1 there is none, <0
  */
-int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

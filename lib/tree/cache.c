@@ -17,12 +17,12 @@
 struct shard {
 	pthread_mutex_t lock;
 	struct node *by_bytenr;
-	struct node *idle;	/* unpinned, the longest idle first */
+	struct node *idle; /* unpinned, the longest idle first */
 	size_t nodes;
 };
 
 struct node_cache {
-	size_t nodes_max;	/* of a shard */
+	size_t nodes_max; /* of a shard */
 	uint32_t nodesize;
 	struct shard shards[SHARDS];
 };
@@ -48,7 +48,8 @@ struct node_cache *node_cache_destroy(struct node_cache *c)
 	if (!c)
 		return NULL;
 	for (int i = 0; i < SHARDS; i++) {
-		HASH_ITER(hh, c->shards[i].by_bytenr, node, next) {
+		HASH_ITER(hh, c->shards[i].by_bytenr, node, next)
+		{
 			HASH_DEL(c->shards[i].by_bytenr, node);
 			free(node);
 		}

@@ -9,7 +9,8 @@
 struct node_cache;
 
 /* @return 0 or -ENOMEM */
-int node_cache_create(size_t budget, uint32_t nodesize, struct node_cache **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int node_cache_create(size_t budget, uint32_t nodesize, struct node_cache **ret,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* No block may be pinned. NULL is allowed. */
 struct node_cache *node_cache_destroy(struct node_cache *c);
 

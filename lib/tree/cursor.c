@@ -81,7 +81,10 @@ static int enter(struct cursor *c, unsigned level, const struct node_ref *ref, s
 	return 0;
 }
 
-/* From the node at @level, whose slot is set, to level @to, by the first child of every level or the one @key leads to. */
+/*
+ * From the node at @level, whose slot is set, to level @to, by the first child of every level or the one @key
+ * leads to.
+ */
 static int descend(struct cursor *c, unsigned level, unsigned to, const struct btrkit_key *key,
 		   struct btrkit_error *err)
 {

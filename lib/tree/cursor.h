@@ -15,9 +15,9 @@ struct cursor {
 	struct btrkit_fs *fs;
 	struct tree_root root;
 	bool scan;			/* whole ranges will be read: request children ahead */
-	struct node *nodes[LEVELS_MAX];	/* pinned; [0] is the leaf */
+	struct node *nodes[LEVELS_MAX]; /* pinned; [0] is the leaf */
 	uint32_t slots[LEVELS_MAX];
-	struct item item;		/* the current one */
+	struct item item; /* the current one */
 };
 
 /* A cursor of a tree; nothing is read yet. Free with cursor_release(). */

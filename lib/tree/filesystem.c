@@ -15,7 +15,7 @@
 #include "lib/volume/volume.h"
 
 #define CACHE_BYTES_DEFAULT (64u << 20)
-#define SUPERS_MAX 1024	/* devices of a filesystem, far more than anybody has */
+#define SUPERS_MAX 1024 /* devices of a filesystem, far more than anybody has */
 
 static void note(const struct btrkit_open_options *opts, const char *line)
 {
@@ -30,7 +30,9 @@ static int read_super(struct btrkit_io *io, unsigned mirror, struct super *ret, 
 
 	r = btrkit_io_read(io, super_offset(mirror), &disk, sizeof(disk), err);
 	if (r == -ENODATA)
-		return mirror ? r : err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: only %" PRIu64 " bytes", io->size);
+		return mirror ? r :
+				err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: only %" PRIu64 " bytes",
+					io->size);
 	if (!r)
 		r = super_decode(&disk, super_offset(mirror), ret, err);
 	if (r == -EUCLEAN)

@@ -15,8 +15,9 @@ struct node_cache;
 
 /* The root of a tree. */
 struct tree_root {
-	uint64_t id;		/* objectid: what its blocks are owned by */
-	uint64_t key_offset;	/* of its ROOT_ITEM key: with snapshots the generation they were made in; for relocation trees the tree */
+	uint64_t id; /* objectid: what its blocks are owned by */
+	/* Offset of its ROOT_ITEM key: a snapshot's generation; of a relocation tree the tree that is relocated. */
+	uint64_t key_offset;
 	uint64_t bytenr;
 	uint64_t generation;
 	uint8_t level;
@@ -24,16 +25,16 @@ struct tree_root {
 
 struct btrkit_fs {
 	struct super super;
-	unsigned super_mirror;		/* which copy is used: 0 is the primary */
-	struct item_ctx items;		/* owner 0 */
+	unsigned super_mirror; /* which copy is used: 0 is the primary */
+	struct item_ctx items; /* owner 0 */
 	struct volume *volume;
 	struct node_cache *cache;
 	struct tree_root root_tree, chunk_tree, extent_tree;
 };
 
 /*
- * The tree with the key (@id ROOT_ITEM *), of several the one with the highest offset. @item may be NULL. The root and the
- * chunk tree have no such item: they are in struct btrkit_fs.
+ * The tree with the key (@id ROOT_ITEM *), of several the one with the highest offset. @item may be NULL. The root
+ * and the chunk tree have no such item: they are in struct btrkit_fs.
  * @return 0; -ENOENT: no such tree; <0
  */
 int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,

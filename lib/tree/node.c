@@ -27,12 +27,12 @@ int node_verify_ref(const struct btrkit_fs *fs, const struct node_ref *ref, cons
 	if (ref->level < LEVELS_MAX && h->level != ref->level)
 		return err_corrupt(err, "level", "tree block has level %u, its parent says %u", h->level, ref->level);
 	if (ref->generation != NODE_ANY && generation != ref->generation)
-		return err_corrupt(err, "generation",
-				   "tree block has generation %" PRIu64 ", its parent says %" PRIu64, generation,
-				   ref->generation);
+		return err_corrupt(err, "generation", "tree block has generation %" PRIu64 ", its parent says %" PRIu64,
+				   generation, ref->generation);
 	if (!owner_allowed(ref->owner, owner))
-		return err_corrupt(err, "owner", "tree block belongs to tree %" PRIu64 ", it was reached from tree %" PRIu64,
-				   owner, ref->owner);
+		return err_corrupt(err, "owner",
+				   "tree block belongs to tree %" PRIu64 ", it was reached from tree %" PRIu64, owner,
+				   ref->owner);
 	if (ref->first_key) {
 		const uint8_t *at = (const uint8_t *)data + sizeof(*h);
 		struct btrkit_key key;
@@ -42,10 +42,11 @@ int node_verify_ref(const struct btrkit_fs *fs, const struct node_ref *ref, cons
 			return err_corrupt(err, "nritems", "tree block is empty and not the root of a tree");
 		key = key_get((const struct disk_key *)at);
 		if (key_cmp(&key, ref->first_key))
-			return err_corrupt(err, "key", "first key of tree block is (%" PRIu64 " %u %" PRIu64
-					   "), its parent says (%" PRIu64 " %u %" PRIu64 ")", key.objectid, key.type,
-					   key.offset, ref->first_key->objectid, ref->first_key->type,
-					   ref->first_key->offset);
+			return err_corrupt(err, "key",
+					   "first key of tree block is (%" PRIu64 " %u %" PRIu64
+					   "), its parent says (%" PRIu64 " %u %" PRIu64 ")",
+					   key.objectid, key.type, key.offset, ref->first_key->objectid,
+					   ref->first_key->type, ref->first_key->offset);
 	}
 	return 0;
 }
@@ -67,8 +68,9 @@ static int verify_leaf(const struct btrkit_fs *fs, const uint8_t *data, uint32_t
 			ret = err_corrupt(err, "key", "keys are out of order");
 		/* Items lie end to end from the end of the leaf, as Linux demands. */
 		else if (size > end || offset != end - size)
-			ret = err_corrupt(err, "offset", "item at %" PRIu32 " with %" PRIu32 " bytes should end at %" PRIu32,
-					  offset, size, end);
+			ret = err_corrupt(err, "offset",
+					  "item at %" PRIu32 " with %" PRIu32 " bytes should end at %" PRIu32, offset,
+					  size, end);
 		else if (offset < (i + 1) * sizeof(struct disk_item))
 			ret = err_corrupt(err, "offset", "item at %" PRIu32 " overlaps the item headers", offset);
 		if (ret) {

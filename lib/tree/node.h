@@ -15,7 +15,7 @@ struct node {
 	uint64_t owner;
 	uint64_t flags;
 	uint32_t nritems;
-	uint32_t size;		/* nodesize */
+	uint32_t size; /* nodesize */
 	uint8_t level;
 	/* The cache's, under the lock of its shard: see cache.c. */
 	unsigned pins;
@@ -25,15 +25,15 @@ struct node {
 };
 
 /*
- * What the pointer to a block says about it. A value the pointer does not know is NODE_ANY (for the level: LEVELS_MAX; for
- * the owner: 0). @first_key may be NULL.
+ * What the pointer to a block says about it. A value the pointer does not know is NODE_ANY (for the level:
+ * LEVELS_MAX; for the owner: 0). @first_key may be NULL.
  */
 #define NODE_ANY UINT64_MAX
 
 struct node_ref {
 	uint64_t bytenr;
 	uint64_t generation;
-	uint64_t owner;		/* objectid of the tree's root, judged as Linux does: any file tree for any other */
+	uint64_t owner; /* objectid of the tree's root, judged as Linux does: any file tree for any other */
 	uint8_t level;
 	const struct btrkit_key *first_key;
 };

@@ -16,7 +16,7 @@ struct mapping {
 	uint64_t logical, length, type;
 	unsigned num_stripes;
 	struct {
-		unsigned device;	/* index in the volume */
+		unsigned device; /* index in the volume */
 		uint64_t physical;
 	} stripes[STRIPES_MAX];
 };
@@ -29,7 +29,7 @@ struct device {
 struct volume {
 	struct device *devices;
 	size_t num_devices;
-	struct mapping *chunks;		/* ordered by logical address, no overlap */
+	struct mapping *chunks; /* ordered by logical address, no overlap */
 	size_t num_chunks, chunks_size;
 };
 
@@ -43,7 +43,8 @@ static int judge_devices(const struct super *supers, size_t n, struct btrkit_err
 			return err_set(err, BTRKIT_INVALID, "devices belong to different filesystems");
 		for (size_t j = 0; j < i; j++)
 			if (supers[i].devid == supers[j].devid)
-				return err_set(err, BTRKIT_INVALID, "device %" PRIu64 " is given twice", supers[i].devid);
+				return err_set(err, BTRKIT_INVALID, "device %" PRIu64 " is given twice",
+					       supers[i].devid);
 	}
 	return 0;
 }
@@ -125,10 +126,12 @@ static int mapping_of(const struct volume *v, const struct chunk *c, struct mapp
 		while (d < v->num_devices && v->devices[d].devid != devid)
 			d++;
 		if (d == v->num_devices)
-			return err_corrupt(err, "stripe.devid", "chunk %" PRIu64 " lies on device %" PRIu64
-					   ", which there is not", c->logical, devid);
+			return err_corrupt(err, "stripe.devid",
+					   "chunk %" PRIu64 " lies on device %" PRIu64 ", which there is not",
+					   c->logical, devid);
 		if (physical + c->length < physical)
-			return err_corrupt(err, "stripe.offset", "chunk %" PRIu64 " ends behind any device", c->logical);
+			return err_corrupt(err, "stripe.offset", "chunk %" PRIu64 " ends behind any device",
+					   c->logical);
 		m->stripes[i].device = d;
 		m->stripes[i].physical = physical;
 	}
