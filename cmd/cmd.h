@@ -29,6 +29,7 @@ struct command {
 extern const struct command cmd_dump_super;
 extern const struct command cmd_dump_tree;
 extern const struct command cmd_features;
+extern const struct command cmd_fiemap;
 
 /*
  * The next option as getopt_long() gives it: its id (the argument is in optarg), or -1 behind the last. --help and

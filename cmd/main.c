@@ -9,6 +9,7 @@ static const struct command *const commands[] = {
 	&cmd_dump_super,
 	&cmd_dump_tree,
 	&cmd_features,
+	&cmd_fiemap,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

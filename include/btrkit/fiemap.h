@@ -39,8 +39,8 @@ struct btrkit_fiemap_file {
 };
 
 /**
- * Receives the listing: file() before the rows of each file (a listing of all files leaves out those without rows), then
- * extents() with some of its rows, one or more times. Either returns 0, or a negative errno that ends the listing.
+ * Receives the listing: file() before the rows of each file (a listing of all files leaves out those without rows),
+ * then extents() with some of its rows, one or more times. Either returns 0, or a negative errno that ends the listing.
  *
  * Since: 0.1
  */
@@ -97,8 +97,9 @@ struct btrkit_fiemap_printer;
  * @return 0, -EINVAL for an unknown format, -ENOMEM
  * Since: 0.1
  */
-int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, btrkit_write_fn write, void *ctx,
-				 struct btrkit_fiemap_printer **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, btrkit_write_fn write,
+				 void *ctx, struct btrkit_fiemap_printer **ret,
+				 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** The sink to list into; it is the printer's. Since: 0.1 */
 const struct btrkit_fiemap_sink *btrkit_fiemap_printer_sink(struct btrkit_fiemap_printer *printer);

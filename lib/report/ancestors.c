@@ -29,7 +29,8 @@ int extent_for_each_ref(struct cursor *c, uint64_t bytenr, ref_visit_fn visit, v
 	}
 	if (ret < 0)
 		return cursor_blame(c, ret, err);
-	while (!(ret = cursor_next(c, err)) && c->item.key.objectid == bytenr && c->item.key.type <= KEY_SHARED_DATA_REF) {
+	while (!(ret = cursor_next(c, err)) && c->item.key.objectid == bytenr &&
+	       c->item.key.type <= KEY_SHARED_DATA_REF) {
 		if (c->item.key.type < KEY_TREE_BLOCK_REF || c->item.key.type == KEY_EXTENT_REF_V0)
 			continue;
 		ret = cursor_blame(c, extent_keyed_ref_decode(&c->item, &ref, err), err);
@@ -46,15 +47,15 @@ int extent_for_each_ref(struct cursor *c, uint64_t bytenr, ref_visit_fn visit, v
 struct block {
 	uint64_t bytenr;
 	UT_hash_handle hh;
-	struct block *next;	/* in the queue */
+	struct block *next; /* in the queue */
 };
 
 struct walk {
 	struct cursor *extents;
 	const struct tree_root *root;
-	struct block *seen;	/* all of them */
-	struct block *queue;	/* those whose references are not read yet */
-	bool own;		/* the current block is named by the tree itself */
+	struct block *seen;  /* all of them */
+	struct block *queue; /* those whose references are not read yet */
+	bool own;	     /* the current block is named by the tree itself */
 	struct btrkit_error *err;
 };
 
@@ -139,7 +140,8 @@ int block_reached_from_elsewhere(struct cursor *extents, const struct tree_root 
 		if (!ret && w.own)
 			ret = enqueue_own_parent(&w, b->bytenr);
 	}
-	HASH_ITER(hh, w.seen, b, next) {
+	HASH_ITER(hh, w.seen, b, next)
+	{
 		HASH_DEL(w.seen, b);
 		free(b);
 	}

@@ -8,8 +8,8 @@
 #include "lib/tree/cursor.h"
 
 /*
- * Calls @visit for every reference of the extent at @bytenr, inline and keyed, in the order of Linux's walk. A value other
- * than 0 that @visit returns ends the walk and is returned. Without an extent item there are no references.
+ * Calls @visit for every reference of the extent at @bytenr, inline and keyed, in the order of Linux's walk. A value
+ * other than 0 that @visit returns ends the walk and is returned. Without an extent item there are no references.
  */
 typedef int (*ref_visit_fn)(void *ctx, const struct extent_item *extent, const struct extent_ref *ref);
 int extent_for_each_ref(struct cursor *extents, uint64_t bytenr, ref_visit_fn visit, void *ctx,

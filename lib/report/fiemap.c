@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The extents of files, as the FIEMAP ioctl of Linux lists them: each leaf of the tree is visited once, rows come out in
- * the order of the keys, and what is shared is settled a leaf at a time.
+ * The extents of files, as the FIEMAP ioctl of Linux lists them: each leaf of the tree is visited once, rows come
+ * out in the order of the keys, and what is shared is settled a leaf at a time.
  */
 #include <btrkit/fiemap.h>
 
@@ -24,10 +24,10 @@
 struct current_file {
 	uint64_t inode;
 	bool regular;
-	bool announced;		/* the sink knows of it */
+	bool announced; /* the sink knows of it */
 	uint64_t size;
 	bool named;
-	uint64_t parent;	/* of its first name */
+	uint64_t parent; /* of its first name */
 	size_t name_len;
 	uint8_t name[NAME_LEN_MAX];
 };
@@ -41,7 +41,7 @@ struct listing {
 	struct path_namer *namer;
 	struct share_ctx share;
 	bool one_inode;
-	uint64_t leaf;		/* the one that leaf_judged and leaf_shared speak of */
+	uint64_t leaf; /* the one that leaf_judged and leaf_shared speak of */
 	bool leaf_judged, leaf_shared;
 	struct current_file file;
 	struct btrkit_extent rows[ROWS_MAX];
@@ -50,8 +50,9 @@ struct listing {
 
 static int announce(struct listing *l)
 {
-	struct btrkit_fiemap_file file = { .root = l->cursor.root.id, .inode = l->file.inode, .size = l->file.size,
-					   .path = "" };
+	struct btrkit_fiemap_file file = {
+		.root = l->cursor.root.id, .inode = l->file.inode, .size = l->file.size, .path = ""
+	};
 	int ret = 0;
 
 	if (l->file.named)

@@ -22,6 +22,7 @@ struct btrkit_fiemap_printer {
 	char *path;
 	size_t path_len, path_size;
 	/* What filefrag counts. */
+	uint64_t last_root;
 	unsigned logical_width;
 	uint64_t row;
 	uint64_t fragments;
@@ -59,7 +60,11 @@ static void begin_text_file(struct btrkit_fiemap_printer *p)
 	uint64_t block = 1ull << p->block_shift, blocks = (p->size >> p->block_shift) + !!(p->size & (block - 1));
 	struct emit *e = &p->emit;
 
-	p->logical_width = at_least(log10_of(blocks), 7);
+	/* A subvolume is a device of its own to stat(2), so filefrag says this again. */
+	if (p->root != p->last_root)
+		emit_text(e, "Filesystem type is: 9123683e\n");
+	p->last_root = p->root;
+	p->logical_width = at_least(log10_of(blocks), 8);
 	p->row = 0;
 	p->fragments = 0;
 	p->last = (struct btrkit_extent){ 0 };
@@ -102,11 +107,14 @@ static void text_flags(struct btrkit_fiemap_printer *p, const struct btrkit_exte
 		uint32_t flag;
 		const char *name;
 	} names[] = {
-		{ BTRKIT_EXTENT_LAST, "last" },	      { BTRKIT_EXTENT_ENCODED, "encoded" },
-		{ BTRKIT_EXTENT_NOT_ALIGNED, "unaligned" }, { BTRKIT_EXTENT_INLINE, "inline" },
-		{ BTRKIT_EXTENT_UNWRITTEN, "unwritten" }, { BTRKIT_EXTENT_SHARED, "shared" },
+		{ BTRKIT_EXTENT_LAST, "last" },
+		{ BTRKIT_EXTENT_ENCODED, "encoded" },
+		{ BTRKIT_EXTENT_NOT_ALIGNED, "not_aligned" },
+		{ BTRKIT_EXTENT_INLINE, "inline" },
+		{ BTRKIT_EXTENT_UNWRITTEN, "unwritten" },
+		{ BTRKIT_EXTENT_SHARED, "shared" },
 	};
-	const char *comma = "";
+	const char *comma = " ";
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!(x->flags & names[i].flag))
@@ -123,8 +131,9 @@ static void text_flags(struct btrkit_fiemap_printer *p, const struct btrkit_exte
 
 static void text_header(struct btrkit_fiemap_printer *p)
 {
-	emit_textf(&p->emit, " ext: %*s %*s length: %*s flags:\n", (int)(p->logical_width * 2 + 3), "logical_offset:",
-		   (int)(p->physical_width * 2 + 3), "physical_offset:", (int)(p->physical_width + 1), "expected:");
+	emit_textf(&p->emit, " ext: %*s %*s length: %*s flags:\n", (int)(p->logical_width * 2 + 3),
+		   "logical_offset:", (int)(p->physical_width * 2 + 3),
+		   "physical_offset:", (int)(p->physical_width + 1), "expected:");
 }
 
 static void text_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
@@ -154,9 +163,9 @@ static void text_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent
 	emit_text(e, ": ");
 	if (expected) {
 		emit_u64_wide(e, NULL, "", expected >> shift, p->physical_width);
-		emit_text(e, ": ");
+		emit_text(e, ":");
 	} else {
-		for (unsigned i = 0; i < p->physical_width + 2; i++)
+		for (unsigned i = 0; i < p->physical_width + 1; i++)
 			emit_text(e, " ");
 	}
 	text_flags(p, x);
@@ -208,25 +217,18 @@ static int print_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return emit_failed(&p->emit);
 }
 
-/* What stands before the first row. */
-static void print_head(struct btrkit_fiemap_printer *p)
+static void print_json_header(struct emit *e)
 {
-	struct emit *e = &p->emit;
-
-	if (p->format == BTRKIT_FIEMAP_TEXT) {
-		emit_text(e, "Filesystem type is: 9123683e\n");
-	} else if (p->format == BTRKIT_FIEMAP_JSON) {
-		emit_object(e, NULL);
-		emit_object(e, "__header");
-		emit_u64(e, "version", "", 1);
-		emit_str(e, "command", "", "fiemap");
-		emit_object_end(e);
-		emit_object_end(e);
-	}
+	emit_object(e, NULL);
+	emit_object(e, "__header");
+	emit_u64(e, "version", "", 1);
+	emit_str(e, "command", "", "fiemap");
+	emit_object_end(e);
+	emit_object_end(e);
 }
 
-int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, btrkit_write_fn write, void *ctx,
-				 struct btrkit_fiemap_printer **ret, struct btrkit_error *err)
+int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, btrkit_write_fn write,
+				 void *ctx, struct btrkit_fiemap_printer **ret, struct btrkit_error *err)
 {
 	uint64_t blocks = fs->super.total_bytes / volume_data_factor(fs->volume) / fs->items.sectorsize;
 	struct btrkit_fiemap_printer *p;
@@ -241,8 +243,9 @@ int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format
 	p->sink = (struct btrkit_fiemap_sink){ print_file, print_rows, p };
 	p->format = format;
 	p->block_shift = (unsigned)__builtin_ctz(fs->items.sectorsize);
-	p->physical_width = at_least(log10_of(blocks), 8);
-	print_head(p);
+	p->physical_width = at_least(log10_of(blocks), 10);
+	if (format == BTRKIT_FIEMAP_JSON)
+		print_json_header(&p->emit);
 	*ret = p;
 	return 0;
 }

@@ -33,11 +33,11 @@ void share_new_file(struct share_ctx *s)
 struct block_refs {
 	struct share_ctx *s;
 	uint64_t bytenr;
-	uint64_t path_parent;	/* the parent on the path, whose verdict is known to be no */
+	uint64_t path_parent; /* the parent on the path, whose verdict is known to be no */
 	struct {
 		uint64_t *at;
 		size_t n, size;
-	} parents;		/* other ones */
+	} parents; /* other ones */
 	struct btrkit_error *err;
 };
 
@@ -143,8 +143,8 @@ static int visit_data_ref(void *ctx, const struct extent_item *extent, const str
 	}
 	if (!ref->count)
 		return 0;
-	if (e->ref_type && (e->ref_type != ref->type || e->root != ref->root || e->offset != ref->offset ||
-			    e->parent != ref->parent))
+	if (e->ref_type &&
+	    (e->ref_type != ref->type || e->root != ref->root || e->offset != ref->offset || e->parent != ref->parent))
 		return 1;
 	e->ref_type = ref->type;
 	e->root = ref->root;
@@ -179,7 +179,8 @@ static int collect(struct share_ctx *s, const struct cursor *c, bool one_inode, 
 		/* A bad item is told when the listing comes to it. */
 		if (file_extent_decode(&s->fs->items, &item, &fe, NULL) || !fe.disk_bytenr)
 			continue;
-		s->batch[s->batch_len++] = (struct share_extent){ .bytenr = fe.disk_bytenr, .inode = item.key.objectid };
+		s->batch[s->batch_len++] = (struct share_extent){ .bytenr = fe.disk_bytenr,
+								  .inode = item.key.objectid };
 	}
 	return 0;
 }
@@ -268,8 +269,8 @@ static int judge(struct share_ctx *s, const struct cursor *c, const struct share
 	return e->count > 1 ? any_leaf_shared(s, e, shared, err) : 0;
 }
 
-int share_extent_shared(struct share_ctx *s, const struct cursor *c, uint64_t inode, uint64_t bytenr, uint64_t generation,
-			bool leaf_shared, bool *shared, struct btrkit_error *err)
+int share_extent_shared(struct share_ctx *s, const struct cursor *c, uint64_t inode, uint64_t bytenr,
+			uint64_t generation, bool leaf_shared, bool *shared, struct btrkit_error *err)
 {
 	struct share_extent key = { .bytenr = bytenr, .inode = inode };
 	const struct share_extent *e;

@@ -3,8 +3,9 @@
 #define BTRKIT_REPORT_SHARE_H
 
 /*
- * Whether Linux calls a data extent of a file shared. The extent items are read in batches, a leaf of the file's tree at a
- * time; the blocks on the way from the root to the leaf keep their verdict while neighbouring leaves are visited.
+ * Whether Linux calls a data extent of a file shared. The extent items are read in batches, a leaf of the file's
+ * tree at a time; the blocks on the way from the root to the leaf keep their verdict while neighbouring leaves are
+ * visited.
  *
  * Linux's rule (fs/btrfs/backref.c): an extent is SHARED if it has two different references, counts aside, or one that
  * names another inode or another tree, or if a leaf that holds it can be reached from another tree. References of the
@@ -16,13 +17,13 @@
 /* A data extent that a leaf names, and what its references say. */
 struct share_extent {
 	uint64_t bytenr;
-	uint64_t inode;		/* in whose file it was met */
-	bool shared;		/* by its references alone */
+	uint64_t inode; /* in whose file it was met */
+	bool shared;	/* by its references alone */
 	/* The only reference that counts, if it is not shared by them; type 0: there is none. */
-	uint8_t ref_type;	/* KEY_EXTENT_DATA_REF or KEY_SHARED_DATA_REF */
-	uint64_t root;		/* of a KEY_EXTENT_DATA_REF */
-	uint64_t offset;	/* likewise */
-	uint64_t parent;	/* of a KEY_SHARED_DATA_REF */
+	uint8_t ref_type; /* KEY_EXTENT_DATA_REF or KEY_SHARED_DATA_REF */
+	uint64_t root;	  /* of a KEY_EXTENT_DATA_REF */
+	uint64_t offset;  /* likewise */
+	uint64_t parent;  /* of a KEY_SHARED_DATA_REF */
 	uint32_t count;
 };
 
@@ -39,20 +40,20 @@ struct share_path {
 
 struct share_ctx {
 	struct btrkit_fs *fs;
-	struct tree_root root;		/* the subvolume */
-	uint64_t last_snapshot;		/* generation in which it was last part of a snapshot */
-	struct cursor extents;		/* in the extent tree, moving forward through a batch */
-	struct cursor others;		/* in the subvolume: leaves other than the listed one */
-	struct share_path path;		/* of the listing's cursor */
+	struct tree_root root;	/* the subvolume */
+	uint64_t last_snapshot; /* generation in which it was last part of a snapshot */
+	struct cursor extents;	/* in the extent tree, moving forward through a batch */
+	struct cursor others;	/* in the subvolume: leaves other than the listed one */
+	struct share_path path; /* of the listing's cursor */
 	struct share_path other_path;
-	struct share_extent *batch;	/* ordered by bytenr and inode */
+	struct share_extent *batch; /* ordered by bytenr and inode */
 	size_t batch_len, batch_size;
 	struct {
 		uint64_t bytenr;
 		bool shared;
 	} recent[SHARE_RECENT];
 	unsigned recent_slot;
-	uint64_t checked;		/* extents whose references were looked at */
+	uint64_t checked; /* extents whose references were looked at */
 };
 
 void share_init(struct share_ctx *s, struct btrkit_fs *fs, const struct tree_root *root, uint64_t last_snapshot);
@@ -65,8 +66,8 @@ void share_new_file(struct share_ctx *s);
 int share_leaf(struct share_ctx *s, const struct cursor *c, bool *shared, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Looks up the references of every data extent that the leaf of @c names from the current item on, or with @one_inode in
- * items of the current inode only.
+ * Looks up the references of every data extent that the leaf of @c names from the current item on, or with
+ * @one_inode in items of the current inode only.
  */
 int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -75,7 +76,8 @@ int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode
  * Whether the extent at @bytenr, met with file extent generation @generation in an item of @inode in the leaf of @c, is
  * shared. @leaf_shared is share_leaf()'s verdict; if it is false the batch must have been loaded.
  */
-int share_extent_shared(struct share_ctx *s, const struct cursor *c, uint64_t inode, uint64_t bytenr, uint64_t generation,
-			bool leaf_shared, bool *shared, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int share_extent_shared(struct share_ctx *s, const struct cursor *c, uint64_t inode, uint64_t bytenr,
+			uint64_t generation, bool leaf_shared, bool *shared,
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <getopt.h>
+#include <stdlib.h>
+
+#include "cmd.h"
+
+enum {
+	OPT_SUBVOL = 256,
+	OPT_FORMAT,
+	OPT_DEVICE
+};
+
+static const struct cmd_option options[] = {
+	{ 'a', "all", NULL, "every regular file of every subvolume; those without extents\nare left out" },
+	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" },
+	{ OPT_FORMAT, "format", "text|tsv|json",
+	  "text as of filefrag -v (the default), tab-separated values, or\nJSON Lines" },
+	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
+	{ 0 },
+};
+
+struct request {
+	bool all;
+	const char *subvol;
+	unsigned format;
+	const char **devices;
+	size_t num_devices;
+	char **paths;
+	int num_paths;
+};
+
+static int list(struct btrkit_fs *fs, const struct request *req, const struct btrkit_fiemap_sink *sink,
+		struct btrkit_error *err)
+{
+	uint64_t root = 5;
+	int ret;
+
+	if (req->all)
+		return btrkit_fiemap_all(fs, sink, NULL, err);
+	ret = req->subvol ? btrkit_subvolume_find(fs, req->subvol, &root, err) : 0;
+	for (int i = 0; !ret && i < req->num_paths; i++)
+		ret = btrkit_fiemap_path(fs, root, req->paths[i], sink, NULL, err);
+	return ret;
+}
+
+static int print(const struct command *cmd, const struct request *req, struct btrkit_fs *fs)
+{
+	static const enum btrkit_fiemap_format formats[] = { BTRKIT_FIEMAP_TEXT, BTRKIT_FIEMAP_TSV,
+							     BTRKIT_FIEMAP_JSON };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_fiemap_printer *printer = NULL;
+	struct cmd_output out = { 0 };
+	int ret, ended;
+
+	ret = btrkit_fiemap_printer_create(fs, formats[req->format], cmd_write, &out, &printer, &err);
+	if (!ret)
+		ret = list(fs, req, btrkit_fiemap_printer_sink(printer), &err);
+	ended = btrkit_fiemap_printer_finish(printer, !ret);
+	return cmd_end(cmd, req->devices[0], &out, ret ? ret : ended, &err);
+}
+
+static void take_option(const struct command *cmd, struct request *req, int c)
+{
+	static const char *const formats[] = { "text", "tsv", "json", NULL };
+
+	switch (c) {
+	case 'a':
+		req->all = true;
+		break;
+	case OPT_SUBVOL:
+		req->subvol = optarg;
+		break;
+	case OPT_FORMAT:
+		req->format = cmd_format(cmd, optarg, formats);
+		break;
+	case OPT_DEVICE:
+		req->devices[req->num_devices++] = optarg;
+		break;
+	}
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+	struct request req = { .num_devices = 1 };
+	struct btrkit_fs *fs;
+	int c, status;
+
+	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
+	if (!req.devices)
+		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
+		take_option(cmd, &req, c);
+	cmd_check_args(cmd, argc, 1, -1);
+	req.devices[0] = argv[optind];
+	req.paths = argv + optind + 1;
+	req.num_paths = argc - optind - 1;
+	if (req.all && (req.num_paths || req.subvol))
+		cmd_usage_error(cmd, "--all lists every file: no PATH and no --subvol beside it");
+	if (!req.all && !req.num_paths)
+		cmd_usage_error(cmd, "no PATH given (or --all)");
+	fs = cmd_open(cmd, req.devices, req.num_devices, true, NULL);
+	status = fs ? print(cmd, &req, fs) : EXIT_FAILED;
+	btrkit_fs_close(fs);
+	free(req.devices);
+	return status;
+}
+
+const struct command cmd_fiemap = {
+	.name = "fiemap",
+	.args = "DEV [PATH...]",
+	.summary = "List the extents of files, with the flags that FIEMAP gives them",
+	.options = options,
+	.run = run,
+};
