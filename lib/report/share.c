@@ -108,8 +108,11 @@ static int path_shared(struct share_ctx *s, struct share_path *path, const struc
 
 int share_leaf(struct share_ctx *s, const struct cursor *c, bool *shared, struct btrkit_error *err)
 {
-	/* A leaf written after the last snapshot is part of none, and neither are the blocks above it. */
-	if (cursor_leaf(c)->generation > s->last_snapshot) {
+	/*
+	 * A tree that was never part of a snapshot shares nothing. The leaf's generation would tell more, were it not
+	 * that relocation gives blocks a new one and leaves them shared.
+	 */
+	if (!s->last_snapshot) {
 		*shared = false;
 		return 0;
 	}
