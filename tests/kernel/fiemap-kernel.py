@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Compares btrkit with Linux on filesystems that the kernel makes: `fiemap` with the FIEMAP ioctl, and dump-tree and
+dump-super of the same filesystems with btrfs-progs.
+
+    fiemap-kernel.py [--only PATTERN] [--plans N] [--seed N] [--keep] [--listing-only] [--list]
+
+BTRKIT and ORACLE are the programs under test and of reference; BTRFS, MKFS and BTRFSTUNE are btrfs-progs'. A plan is
+repeated by `--only random --plans 1 --seed N`. Exits with 77 where it cannot run.
+"""
+import argparse
+import concurrent.futures
+import fnmatch
+import multiprocessing
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import image
+import ops
+import plan
+from listing import Counts, Difference, compare, compare_text, without_paths
+from scenarios import SCENARIOS, Scenario
+
+BTRKIT = os.environ.get('BTRKIT', 'btrkit')
+ORACLE = os.environ.get('ORACLE', 'fiemap-oracle')
+ENV = dict(os.environ, TZ='UTC', LC_ALL='C')
+
+
+def command(*args):
+    return image.run(*args, env=ENV)
+
+
+def progs_version():
+    found = re.search(rb'v(\d+)\.(\d+)', command(image.BTRFS, '--version'))
+    return tuple(map(int, found.groups()))
+
+
+class Trial:
+    """One filesystem: made, filled, listed by Linux while mounted, then by btrkit."""
+
+    def __init__(self, scenario, folder, text, dumps):
+        self.scenario, self.folder, self.text, self.dumps = scenario, folder, text, dumps
+        self.options = scenario.options
+        self.image = image.Image(self.path('fs.img'), scenario.size)
+        self.listing = None
+        self.others = []            # images that are compared after this one
+        self.notes = ''
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    @property
+    def mnt(self):
+        return self.image.mnt
+
+    def oracle(self, *opened):
+        return command(ORACLE, self.mnt, *opened)
+
+    def btrfs(self, *args):
+        return command(image.BTRFS, *args)
+
+    def remount(self):
+        self.image.umount()
+        self.image.mount(self.scenario.mount)
+
+    def use_copy(self, copy=None):
+        """From here on the test is about a copy of the mounted image, taken now or before."""
+        copy = copy or self.image.copy(self.path('copy.img'))
+        self.image.umount()
+        self.image = copy
+
+    def matches(self, which, tree, *patterns):
+        """Whether the dump of a tree, or with None of all, has every pattern."""
+        trees = ['-t', tree] if tree else []
+        text = self.btrfs('inspect-internal', 'dump-tree', *trees, which).decode(errors='replace')
+        return all(re.search(pattern, text) for pattern in patterns)
+
+    def half_dropped(self):
+        text = self.btrfs('inspect-internal', 'dump-tree', '-t', 'root', self.image.path).decode(errors='replace')
+        roots = re.split(r'\n\titem ', text)
+        dropping = re.compile(r'drop(_progress)? key \((?!0 )\d+ ')
+        return any(re.search(r'refs 0\b', root) and dropping.search(root) for root in roots)
+
+    def wait_for_cleaner(self):
+        """Until no deleted subvolume is left, and that is on disk."""
+        for _ in range(100):
+            ops.sync(self.mnt)
+            left = self.btrfs('subvolume', 'list', '-d', self.mnt)
+            if not left.strip():
+                ops.sync(self.mnt)
+                return
+            time.sleep(0.1)
+        raise RuntimeError('the cleaner does not finish')
+
+    def run(self):
+        scenario = self.scenario
+        mkfs = scenario.mkfs
+        if '^block-group-tree' in ''.join(mkfs) and progs_version() < (6, 0):
+            mkfs = ('-R', '^free-space-tree')
+        self.image.mkfs(*mkfs)
+        if scenario.tune:
+            command(image.BTRFSTUNE, *scenario.tune, self.image.path)
+        self.image.mount(scenario.mount)
+        scenario.fill(self)
+        self.image.umount()
+        if scenario.wants and not self.matches(self.image.path, None, *scenario.wants):
+            raise RuntimeError(f'the filesystem lacks what it is for: {scenario.wants}')
+        counts = self.compare()
+        for other in self.others:
+            self.image = other
+            counts.add(self.compare())
+        return counts
+
+    def compare(self):
+        self.image.mount(self.scenario.readonly, readonly=True)
+        listing = self.listing or self.oracle()
+        samples = self.samples(listing)
+        self.image.umount()
+        counts = self.compare_listing(listing)
+        if self.text:
+            counts.filefrag = self.compare_samples(listing, samples)
+        if self.dumps:
+            counts.dumped = self.compare_dumps()
+        return counts
+
+    def compare_listing(self, listing):
+        counts = compare(listing, command(BTRKIT, 'fiemap', '-a', '--format', 'tsv', self.image.path))
+        if not (counts.files and counts.extents and counts.flags):
+            raise Difference('nothing was compared')
+        return counts
+
+    def samples(self, listing):
+        """Of some subvolumes some files of few rows, as filefrag shows them: root, paths, text."""
+        rows_of = {}
+        for line in listing.decode().splitlines():
+            root, inode, _, _, _, _, path = line.split('\t')
+            if path and '\\' not in path and len(path) < 200:
+                rows_of.setdefault((int(root), path), []).append(line)
+        found = []
+        for folder, dirs, _ in os.walk(self.mnt):
+            if os.lstat(folder).st_ino != 256:
+                continue
+            root = ops.root_id(folder)
+            paths = [p for (r, p), lines in rows_of.items() if r == root and len(lines) < 250]
+            paths = paths[:: max(1, len(paths) // 4)][:5]
+            if paths:
+                text = command('filefrag', '-v', *(os.path.join(folder, p) for p in paths))
+                found.append((root, os.path.relpath(folder, self.mnt), paths, text))
+            if len(found) >= 4:
+                break
+        return found
+
+    def compare_samples(self, listing, samples):
+        files = 0
+        for root, folder, paths, theirs in samples:
+            for subvolume in {str(root), str(root) if folder == '.' else folder}:
+                ours = command(BTRKIT, 'fiemap', '--subvol', subvolume, self.image.path, *paths)
+                compare_text(b'\n' + without_paths(theirs), b'\n' + without_paths(ours),
+                             f'fiemap --subvol {subvolume} as text')
+            path = paths[0]
+            ours = command(BTRKIT, 'fiemap', '--format', 'tsv', '--subvol', str(root), self.image.path, '/' + path)
+            ending = b'\t' + path.encode()
+            compare(b''.join(line + b'\n' for line in listing.splitlines()
+                             if line.startswith(b'%d\t' % root) and line.endswith(ending)), ours)
+            files += len(paths)
+        return files
+
+    def compare_dumps(self):
+        lines = 0
+        for theirs, ours in ((('dump-tree',), 'dump-tree'), (('dump-super', '-f'), 'dump-super')):
+            text = command(image.BTRFS, 'inspect-internal', *theirs, self.image.path)
+            lines += compare_text(text, command(BTRKIT, ours, *theirs[1:], self.image.path), ours)
+        return lines
+
+
+def random_scenario(seed):
+    mkfs, mount = plan.shape(seed)
+
+    def fill(t):
+        with open(t.path('plan.log'), 'w', encoding='utf-8') as log:
+            count = plan.Plan(t.mnt, seed, log).run()
+        done = sum(count.values()) - count['refused']
+        t.notes = f'{done} operations, {count["refused"]} refused, mkfs {" ".join(mkfs)}, mount {mount or "-"}'
+        if done < plan.OPERATIONS * 2 // 3:
+            raise RuntimeError(f'too many operations were refused: {count}')
+    return Scenario(f'random-{seed}', fill, mkfs, mount, size='1G')
+
+
+chosen = []     # the workers are forked when it is full: what a scenario holds cannot be sent to them
+
+
+def attempt(number, scratch, keep, text, dumps):
+    """In a process of its own: what was equal, or else the error; notes; seconds."""
+    scenario = chosen[number]
+    folder = tempfile.mkdtemp(prefix=f'{scenario.name}-', dir=scratch)
+    trial, start, error = Trial(scenario, folder, text, dumps), time.monotonic(), None
+    try:
+        counts = trial.run()
+    except (Difference, RuntimeError, OSError, subprocess.SubprocessError) as e:
+        counts, error = None, f'{type(e).__name__}: {e}'
+    finally:
+        image.cleanup()
+    if not (error and keep):
+        shutil.rmtree(folder)
+    else:
+        error += f'\n  kept: {folder}'
+    return counts, error, trial.notes, time.monotonic() - start
+
+
+def self_test():
+    """The comparison has to see each kind of difference, or it says nothing."""
+    good = b'5\t257\t0\t13631488\t4096\t0x0\tfoo\n5\t257\t4096\t14000128\t8192\t0x2001\tfoo\n'
+    compare(good, good)
+    planted = [
+        good.replace(b'0x2001', b'0x1'), good.replace(b'14000128', b'14004224'), good.replace(b'8192', b'4096'),
+        good.replace(b'foo', b'fop'), good.replace(b'257', b'258'), good.splitlines(True)[0],
+        good + good.splitlines(True)[1], b''.join(reversed(good.splitlines(True))),
+        b'', good.rstrip(), good.replace(b'\t', b' '),
+    ]
+    for bad in planted:
+        try:
+            compare(good, bad)
+        except Difference:
+            continue
+        raise AssertionError(f'a planted difference was not seen: {bad!r}')
+    for bad in (b'', b'banner\n', b'banner\na\nb\nX\n'):
+        try:
+            compare_text(b'banner\na\nb\nc\n', bad, 'text')
+        except Difference:
+            continue
+        raise AssertionError('a planted difference of texts was not seen')
+    print(f'self-test: {len(planted) + 3} planted differences seen')
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--only', default='*', metavar='PATTERN')
+    parser.add_argument('--plans', type=int, default=24)
+    parser.add_argument('--seed', type=int, default=int(time.time()) % 1000000 * 100, help='of the first plan')
+    parser.add_argument('--keep', action='store_true', help='the images of what failed')
+    parser.add_argument('--listing-only', action='store_true', help='neither dumps nor text')
+    parser.add_argument('--list', action='store_true')
+    parser.add_argument('--jobs', type=int, default=2)
+    return parser.parse_args()
+
+
+def main():
+    args = options()
+    everything = SCENARIOS + [random_scenario(args.seed + i) for i in range(args.plans)]
+    chosen.extend(s for s in everything if fnmatch.fnmatch(s.name, f'*{args.only}*'))
+    if args.list:
+        print(*(s.name for s in chosen), sep='\n')
+        return 0
+    reason = image.missing()
+    if reason:
+        print(f'skipped: {reason}')
+        return 77
+    self_test()
+    text = dumps = not args.listing_only
+    if dumps and progs_version() < (6, 14):
+        print(f'dumps are not compared: {image.BTRFS} is older than 6.14')
+        dumps = False
+    print(f'random plans: seed {args.seed}, {args.plans} of {plan.OPERATIONS} operations')
+    total, failed = Counts(), []
+    scratch = tempfile.mkdtemp(prefix='btrkit-kernel-')
+    with concurrent.futures.ProcessPoolExecutor(args.jobs, multiprocessing.get_context('fork')) as pool:
+        runs = [(s, pool.submit(attempt, i, scratch, args.keep, text, dumps)) for i, s in enumerate(chosen)]
+        for scenario, run in runs:
+            counts, error, notes, seconds = run.result()
+            if error:
+                failed.append(scenario.name)
+                print(f'FAIL {scenario.name} ({seconds:.1f} s) {notes}\n  {error}', flush=True)
+                continue
+            total.add(counts)
+            print(f'ok {scenario.name}: {counts.files} files, {counts.extents} extents, '
+                  f'{counts.shared} shared, {counts.flags} flags, {counts.filefrag} by filefrag, '
+                  f'{counts.dumped} lines dumped ({seconds:.1f} s) {notes}', flush=True)
+    if not (failed and args.keep):
+        shutil.rmtree(scratch)
+    print(f'compared {total.files} files, {total.extents} extents ({total.shared} shared) and {total.flags} flags '
+          f'with FIEMAP, {total.filefrag} files with filefrag, {total.dumped} lines of dumps: '
+          f'{len(chosen) - len(failed)} filesystems equal, {len(failed)} not')
+    if failed:
+        print('failed:', *failed)
+    return 1 if failed or not (total.files and total.extents and total.flags) else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

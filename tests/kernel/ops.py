@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a scenario does to a mounted btrfs: the calls that Python has no function for."""
+import ctypes
+import fcntl
+import os
+import random
+import struct
+
+FICLONERANGE = 0x4020940D
+FIDEDUPERANGE = 0xC0189436
+FIFREEZE, FITHAW = 0xC0045877, 0xC0045878
+FS_IOC_GETFLAGS, FS_IOC_SETFLAGS, FS_NOCOW_FL = 0x80086601, 0x40086602, 0x00800000
+SUBVOL_CREATE, SNAP_CREATE_V2, SNAP_DESTROY = 0x5000940E, 0x50009417, 0x5000940F
+INO_LOOKUP = 0xD0009412
+BTRFS_SYNC, BALANCE_V2, BALANCE_CTL, QUOTA_CTL = 0x9408, 0xC4009420, 0x40049421, 0xC0109428
+SNAP_RDONLY = 2
+BALANCE_DATA, BALANCE_METADATA, BALANCE_PAUSE = 1, 4, 1
+QUOTA_ENABLE, QUOTA_ENABLE_SIMPLE = 1, 4
+KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
+INCOMPRESSIBLE = random.Random(1).randbytes(1 << 20)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long]
+
+
+class Opened:
+    """A file descriptor for one `with`."""
+
+    def __init__(self, path, flags=os.O_RDWR | os.O_CREAT):
+        self.fd = os.open(path, flags, 0o644)
+
+    def __enter__(self):
+        return self.fd
+
+    def __exit__(self, *_):
+        os.close(self.fd)
+
+
+def opened_dir(path):
+    return Opened(path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def incompressible(size, seed=0):
+    start = seed * 4099 % (len(INCOMPRESSIBLE) // 2)
+    piece = INCOMPRESSIBLE[start:] + INCOMPRESSIBLE[:start]
+    return (piece * (size // len(piece) + 1))[:size]
+
+
+def write(path, offset, data, sync=False):
+    with Opened(path) as fd:
+        os.pwrite(fd, data, offset)
+        if sync:
+            os.fsync(fd)
+
+
+def fsync(path):
+    with Opened(path, os.O_RDONLY) as fd:
+        os.fsync(fd)
+
+
+def clone(source, source_offset, length, dest, dest_offset):
+    """Length 0 reaches to the end of the source."""
+    with Opened(source, os.O_RDONLY) as src, Opened(dest) as dst:
+        fcntl.ioctl(dst, FICLONERANGE, struct.pack('=qQQQ', src, source_offset, length, dest_offset))
+
+
+def dedupe(source, source_offset, length, dest, dest_offset):
+    """0 when Linux found them equal."""
+    with Opened(source, os.O_RDONLY) as src, Opened(dest) as dst:
+        arg = struct.pack('=QQHHIqQQiI', source_offset, length, 1, 0, 0, dst, dest_offset, 0, 0, 0)
+        answer = fcntl.ioctl(src, FIDEDUPERANGE, arg)
+        return struct.unpack('=QQHHIqQQiI', answer)[8]
+
+
+def fallocate(path, offset, length, mode=0):
+    with Opened(path) as fd:
+        if _libc.fallocate(fd, mode, offset, length):
+            raise OSError(ctypes.get_errno(), 'fallocate', path)
+
+
+def punch(path, offset, length):
+    fallocate(path, offset, length, PUNCH_HOLE | KEEP_SIZE)
+
+
+def root_id(path):
+    """The subvolume that a folder belongs to."""
+    with opened_dir(path) as fd:
+        args = bytearray(struct.pack('=QQ4080x', 0, 256))
+        fcntl.ioctl(fd, INO_LOOKUP, args)
+        return struct.unpack_from('=Q', args)[0]
+
+
+def compression(path, kind):
+    os.setxattr(path, 'btrfs.compression', kind.encode())
+
+
+def nocow(path):
+    with Opened(path) as fd:
+        flags = struct.unpack('=I', fcntl.ioctl(fd, FS_IOC_GETFLAGS, bytes(4)))[0]
+        fcntl.ioctl(fd, FS_IOC_SETFLAGS, struct.pack('=I', flags | FS_NOCOW_FL))
+
+
+def subvolume(path):
+    parent, name = os.path.split(path)
+    with opened_dir(parent) as fd:
+        fcntl.ioctl(fd, SUBVOL_CREATE, bytearray(struct.pack('=q4088s', 0, name.encode())))
+
+
+def snapshot(source, path, readonly=False):
+    parent, name = os.path.split(path)
+    with opened_dir(parent) as fd, opened_dir(source) as src:
+        flags = SNAP_RDONLY if readonly else 0
+        fcntl.ioctl(fd, SNAP_CREATE_V2, bytearray(struct.pack('=qQQ32x4040s', src, 0, flags, name.encode())))
+
+
+def delete_subvolume(path):
+    parent, name = os.path.split(path)
+    with opened_dir(parent) as fd:
+        fcntl.ioctl(fd, SNAP_DESTROY, bytearray(struct.pack('=q4088s', 0, name.encode())))
+
+
+def sync(mnt):
+    """Commits, and wakes the cleaner."""
+    with opened_dir(mnt) as fd:
+        fcntl.ioctl(fd, BTRFS_SYNC)
+
+
+def freeze(mnt, thaw=False):
+    with opened_dir(mnt) as fd:
+        fcntl.ioctl(fd, FITHAW if thaw else FIFREEZE, 0)
+
+
+def balance(mnt, what):
+    """Returns when done, or when somebody paused it, which is an OSError."""
+    with opened_dir(mnt) as fd:
+        fcntl.ioctl(fd, BALANCE_V2, bytearray(struct.pack('=Q1016x', what)))
+
+
+def pause_balance(mnt):
+    with opened_dir(mnt) as fd:
+        fcntl.ioctl(fd, BALANCE_CTL, BALANCE_PAUSE)
+
+
+def quota(mnt, simple=False):
+    with opened_dir(mnt) as fd:
+        command = QUOTA_ENABLE_SIMPLE if simple else QUOTA_ENABLE
+        fcntl.ioctl(fd, QUOTA_CTL, bytearray(struct.pack('=QQ', command, 0)))
