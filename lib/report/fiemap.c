@@ -130,8 +130,7 @@ static int is_shared(struct listing *l, const struct file_extent *fe, uint32_t *
 	if (!l->leaf_judged)
 		ret = judge_leaf(l);
 	if (!ret)
-		ret = share_extent_shared(&l->share, &l->cursor, l->file.inode, fe->disk_bytenr, fe->generation,
-					  l->leaf_shared, &shared, l->err);
+		ret = share_extent_shared(&l->share, &l->cursor, fe, l->leaf_shared, &shared, l->err);
 	if (l->leaf_shared)
 		l->stats->saved_by_leaf++;
 	if (shared)

@@ -123,10 +123,8 @@ static void text_flags(struct btrkit_fiemap_printer *p, const struct btrkit_exte
 		emit_text(&p->emit, names[i].name);
 		comma = ",";
 	}
-	if (x->logical + x->length >= p->size) {
-		emit_text(&p->emit, comma);
-		emit_text(&p->emit, "eof");
-	}
+	if (x->logical + x->length >= p->size)
+		emit_text(&p->emit, ",eof");
 }
 
 static void text_header(struct btrkit_fiemap_printer *p)

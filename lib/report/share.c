@@ -7,7 +7,6 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/extent.h"
-#include "lib/format/items/file_extent.h"
 #include "lib/report/ancestors.h"
 
 void share_init(struct share_ctx *s, struct btrkit_fs *fs, const struct tree_root *root, uint64_t last_snapshot)
@@ -109,8 +108,11 @@ static int path_shared(struct share_ctx *s, struct share_path *path, const struc
 
 int share_leaf(struct share_ctx *s, const struct cursor *c, bool *shared, struct btrkit_error *err)
 {
-	/* A leaf written after the last snapshot is part of none, and neither are the blocks above it. */
-	if (cursor_leaf(c)->generation > s->last_snapshot) {
+	/*
+	 * A tree that was never part of a snapshot shares nothing. The leaf's generation would tell more, were it not
+	 * that relocation gives blocks a new one and leaves them shared.
+	 */
+	if (!s->last_snapshot) {
 		*shared = false;
 		return 0;
 	}
@@ -219,12 +221,13 @@ static bool counted_by(const struct share_extent *e, const struct item *item, co
 	       item->key.offset - fe->offset == e->offset;
 }
 
-/* An extent that several items of this file name: is one of their leaves shared? */
-static int any_leaf_shared(struct share_ctx *s, const struct share_extent *e, bool *shared, struct btrkit_error *err)
+/* An extent of @span bytes that several items of this file name: is one of their leaves shared? */
+static int any_leaf_shared(struct share_ctx *s, const struct share_extent *e, uint64_t span, bool *shared,
+			   struct btrkit_error *err)
 {
-	/* The offset of a reference can be a negative number; the file begins at 0. */
+	/* The offset of a reference can be a negative number, modulo 2^64; the file begins at 0. */
 	struct btrkit_key key = KEY(e->inode, KEY_EXTENT_DATA, e->offset > INT64_MAX ? 0 : e->offset);
-	uint64_t last_leaf = 0;
+	uint64_t last_leaf = 0, end = e->offset + span;
 	uint32_t left = e->count;
 	int ret;
 
@@ -232,7 +235,8 @@ static int any_leaf_shared(struct share_ctx *s, const struct share_extent *e, bo
 	for (ret = cursor_seek(&s->others, &key, err); !ret && left && !*shared; ret = cursor_next(&s->others, err)) {
 		struct file_extent fe;
 
-		if (s->others.item.key.objectid != e->inode || s->others.item.key.type != KEY_EXTENT_DATA)
+		if (s->others.item.key.objectid != e->inode || s->others.item.key.type != KEY_EXTENT_DATA ||
+		    s->others.item.key.offset >= end)
 			break;
 		ret = cursor_blame(&s->others, file_extent_decode(&s->fs->items, &s->others.item, &fe, err), err);
 		if (ret)
@@ -251,11 +255,13 @@ static int any_leaf_shared(struct share_ctx *s, const struct share_extent *e, bo
 }
 
 /* By what the references say and, where they leave it open, by the leaves that hold the extent. */
-static int judge(struct share_ctx *s, const struct cursor *c, const struct share_extent *e, uint64_t generation,
+static int judge(struct share_ctx *s, const struct cursor *c, struct share_extent *e, const struct file_extent *fe,
 		 bool *shared, struct btrkit_error *err)
 {
+	int ret;
+
 	*shared = e->shared;
-	if (e->shared || !e->ref_type || generation > s->last_snapshot)
+	if (e->shared || !e->ref_type || fe->generation > s->last_snapshot)
 		return 0;
 	if (e->ref_type == KEY_SHARED_DATA_REF) {
 		if (e->parent == cursor_leaf(c)->bytenr)
@@ -266,18 +272,31 @@ static int judge(struct share_ctx *s, const struct cursor *c, const struct share
 		*shared = true;
 		return 0;
 	}
-	return e->count > 1 ? any_leaf_shared(s, e, shared, err) : 0;
+	if (e->count > 1 && !e->leaves_known) {
+		ret = any_leaf_shared(s, e, fe->ram_bytes, &e->leaves_shared, err);
+		if (ret)
+			return ret;
+		e->leaves_known = true;
+	}
+	*shared = e->leaves_shared;
+	return 0;
 }
 
-int share_extent_shared(struct share_ctx *s, const struct cursor *c, uint64_t inode, uint64_t bytenr,
-			uint64_t generation, bool leaf_shared, bool *shared, struct btrkit_error *err)
+static void remember(struct share_ctx *s, uint64_t bytenr, bool shared)
 {
-	struct share_extent key = { .bytenr = bytenr, .inode = inode };
-	const struct share_extent *e;
+	s->recent[s->recent_slot].bytenr = bytenr;
+	s->recent[s->recent_slot].shared = shared;
+	s->recent_slot = (s->recent_slot + 1) % SHARE_RECENT;
+}
+
+int share_extent_shared(struct share_ctx *s, const struct cursor *c, const struct file_extent *fe, bool leaf_shared,
+			bool *shared, struct btrkit_error *err)
+{
+	struct share_extent key = { .bytenr = fe->disk_bytenr, .inode = c->item.key.objectid }, *e;
 	int ret;
 
 	for (unsigned i = 0; i < SHARE_RECENT; i++) {
-		if (s->recent[i].bytenr == bytenr) {
+		if (s->recent[i].bytenr == fe->disk_bytenr) {
 			*shared = s->recent[i].shared;
 			return 0;
 		}
@@ -288,12 +307,9 @@ int share_extent_shared(struct share_ctx *s, const struct cursor *c, uint64_t in
 	}
 	e = bsearch(&key, s->batch, s->batch_len, sizeof(*s->batch), compare_extents);
 	if (!e)
-		return err_corrupt(err, "disk_bytenr", "extent is missing from the batch of its leaf");
-	ret = judge(s, c, e, generation, shared, err);
-	if (!ret && e->ref_type == KEY_EXTENT_DATA_REF && e->root == s->root.id && e->count > 1) {
-		s->recent[s->recent_slot].bytenr = bytenr;
-		s->recent[s->recent_slot].shared = *shared;
-		s->recent_slot = (s->recent_slot + 1) % SHARE_RECENT;
-	}
+		return err_set(err, BTRKIT_INVALID, "the batch of the leaf was not loaded");
+	ret = judge(s, c, e, fe, shared, err);
+	if (!ret && e->ref_type == KEY_EXTENT_DATA_REF && e->root == s->root.id && e->count > 1)
+		remember(s, e->bytenr, *shared);
 	return ret;
 }

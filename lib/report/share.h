@@ -12,6 +12,7 @@
  * data relocation tree do not count.
  */
 
+#include "lib/format/items/file_extent.h"
 #include "lib/tree/cursor.h"
 
 /* A data extent that a leaf names, and what its references say. */
@@ -25,6 +26,9 @@ struct share_extent {
 	uint64_t offset;  /* likewise */
 	uint64_t parent;  /* of a KEY_SHARED_DATA_REF */
 	uint32_t count;
+	/* What the leaves that hold it say, once that was looked at: an extent in many pieces asks often. */
+	bool leaves_known;
+	bool leaves_shared;
 };
 
 /* The verdicts on the blocks from the root to where a cursor stands. */
@@ -73,11 +77,10 @@ int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Whether the extent at @bytenr, met with file extent generation @generation in an item of @inode in the leaf of @c, is
- * shared. @leaf_shared is share_leaf()'s verdict; if it is false the batch must have been loaded.
+ * Whether the data extent of @fe is shared, which is the current item of @c decoded. @leaf_shared is share_leaf()'s
+ * verdict; if it is false the batch must have been loaded.
  */
-int share_extent_shared(struct share_ctx *s, const struct cursor *c, uint64_t inode, uint64_t bytenr,
-			uint64_t generation, bool leaf_shared, bool *shared,
-			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int share_extent_shared(struct share_ctx *s, const struct cursor *c, const struct file_extent *fe, bool leaf_shared,
+			bool *shared, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif
