@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A whole filesystem: opened, dumped, its files listed. Input: records of an offset on the device (le64), a length
+ * (le32) and that many bytes, as pack.py writes them: each is a superblock or a tree block, whose checksum is made good
+ * here. What no record covers reads as zero.
+ */
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+
+#include <btrkit/dump.h>
+#include <btrkit/error.h>
+#include <btrkit/fiemap.h>
+#include <btrkit/filesystem.h>
+#include <btrkit/io.h>
+
+#define RECORDS_MAX 1024
+#define BLOCK_MIN 4096u
+#define BLOCK_MAX 65536u
+#define OUTPUT_MAX (64u << 20)
+#define ROWS_MAX (1u << 20)
+
+struct record {
+	uint64_t offset;
+	uint32_t len;
+	const uint8_t *bytes;
+};
+
+struct sparse_io {
+	struct btrkit_io io;
+	struct record records[RECORDS_MAX];
+	size_t count;
+};
+
+static int sparse_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	struct sparse_io *s = (struct sparse_io *)io;
+
+	memset(buf, 0, len);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct record *r = &s->records[i];
+		uint64_t from = r->offset > offset ? r->offset : offset;
+		uint64_t end = r->offset + r->len < offset + len ? r->offset + r->len : offset + len;
+
+		if (from < end)
+			memcpy((uint8_t *)buf + (from - offset), r->bytes + (from - r->offset), (size_t)(end - from));
+	}
+	return 0;
+}
+
+static void sparse_close(struct btrkit_io *io)
+{
+	free(io);
+}
+
+static const struct btrkit_io_ops sparse_ops = { .read = sparse_read, .close = sparse_close };
+
+/* The device that @data, which is changed, describes. */
+static struct btrkit_io *sparse_open(uint8_t *data, size_t size)
+{
+	struct sparse_io *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->io.ops = &sparse_ops;
+	s->io.size = 1ull << 40;
+	memcpy(s->io.name, "fuzz", 5);
+	while (size >= 12 && s->count < RECORDS_MAX) {
+		struct record r;
+		le64 offset;
+		le32 len;
+
+		memcpy(&offset, data, sizeof(offset));
+		memcpy(&len, data + 8, sizeof(len));
+		data += 12;
+		size -= 12;
+		r.offset = le64_get(offset) % s->io.size;
+		r.len = le32_get(len);
+		if (r.len < BLOCK_MIN || r.len > BLOCK_MAX || r.len > size)
+			break;
+		r.bytes = data;
+		fuzz_seal(data, r.len);
+		s->records[s->count++] = r;
+		data += r.len;
+		size -= r.len;
+	}
+	return &s->io;
+}
+
+static int count_file(void *ctx, const struct btrkit_fiemap_file *file)
+{
+	(void)file;
+	return ++*(uint64_t *)ctx > ROWS_MAX ? -27 : 0;
+}
+
+static int count_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
+{
+	(void)rows;
+	*(uint64_t *)ctx += n;
+	return *(uint64_t *)ctx > ROWS_MAX ? -27 : 0;
+}
+
+/* A failure must say what it is. */
+static void ended(int ret, const struct btrkit_error *err)
+{
+	if (ret < 0 && ret != -27 && !err->message[0])
+		abort();
+}
+
+static void dump(struct btrkit_fs *fs, unsigned flags)
+{
+	struct btrkit_dump_options opts = BTRKIT_DUMP_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint64_t room = OUTPUT_MAX;
+
+	opts.flags = flags;
+	ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
+}
+
+static void list(struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint64_t rows = 0;
+	const struct btrkit_fiemap_sink sink = { count_file, count_rows, &rows };
+
+	ended(btrkit_fiemap_all(fs, &sink, NULL, &err), &err);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	ended(btrkit_fiemap_path(fs, 5, "dir/file", &sink, NULL, &err), &err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_fs *fs = NULL;
+	struct btrkit_fs_info info;
+	struct btrkit_io *io;
+	uint8_t *copy = malloc(size + !size);
+	int ret;
+
+	if (!copy)
+		return 0;
+	memcpy(copy, data, size);
+	io = sparse_open(copy, size);
+	if (io) {
+		ret = btrkit_fs_open(&io, 1, NULL, &fs, &err);
+		ended(ret, &err);
+		if (ret) {
+			btrkit_io_close(io);
+		} else {
+			btrkit_fs_get_info(fs, &info);
+			list(fs);
+			dump(fs, BTRKIT_DUMP_CSUM_HEADERS | BTRKIT_DUMP_CSUM_ITEMS);
+			dump(fs, BTRKIT_DUMP_DFS | BTRKIT_DUMP_HIDE_NAMES);
+			dump(fs, BTRKIT_DUMP_BACKUPS);
+			btrkit_fs_close(fs);
+		}
+	}
+	free(copy);
+	return 0;
+}

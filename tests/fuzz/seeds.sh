@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Makes the corpora of the fuzz targets anew, from small filesystems that Linux makes. Needs root, a loop device and
+# mkfs.btrfs ($MKFS). The bytes differ from run to run (ids, times), the kinds of items do not.
+# Usage: seeds.sh BTRKIT
+set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
+btrkit=$(readlink -f "$1")
+mkfs=${MKFS:-mkfs.btrfs}
+work=$(mktemp -d "${TMPDIR:-/tmp}/btrkit-seeds.XXXXXX")
+trap 'umount -q "$work/mnt" || true; rm -rf "$work"' EXIT
+mkdir "$work/mnt"
+
+# $2 bytes that compress well.
+text()
+{
+	python3 -c 'import sys; sys.stdout.write(((sys.argv[1] + "\n") * int(sys.argv[2]))[:int(sys.argv[2])])' "$@"
+}
+
+# Every kind of thing in a few files.
+fill()
+(
+	cd "$work/mnt"
+	btrfs -q subvolume create sub
+	mkdir dir
+	head -c 20000 /dev/urandom >dir/file
+	ln dir/file dir/second-name
+	ln -s dir/file link
+	mkfifo fifo
+	echo inline >small
+	python3 -c 'import os; os.setxattr("small", "user.attribute", b"value")'
+	touch "$(printf 'n\377me \\ \n')"
+	cp --reflink=always dir/file sub/clone
+	fallocate -l 64k prealloc
+	for kind in zlib lzo zstd; do
+		: >"$kind"
+		btrfs property set "$kind" compression "$kind"
+		text "$kind" 40000 >"$kind"
+	done
+	truncate -s 1m sparse
+	echo end >>sparse
+	sync
+	btrfs -q subvolume snapshot sub snapshot
+	btrfs -q subvolume snapshot -r . read-only
+	echo more >>sub/clone
+	rm zlib
+	sync
+)
+
+# One filesystem named $1, mounted with the options $2; the rest is for mkfs.
+make()
+{
+	local name=$1 options=$2
+	shift 2
+	truncate -s 128m "$work/$name"
+	"$mkfs" -q "$@" "$work/$name"
+	mount -o "loop,$options" "$work/$name" "$work/mnt"
+	fill
+	umount "$work/mnt"
+	"$here/pack.py" "$btrkit" "$work/$name" "$here/corpus" "$name"
+	rm "$work/$name"
+}
+
+# Streams for the codecs: the kind, room for a megabyte at most, the stream.
+make_streams()
+{
+	mkdir -p "$here/corpus/codec"
+	python3 - "$here/corpus/codec" <<'END'
+import pathlib
+import sys
+import zlib
+text = b"some text, and more of the same text " * 300
+out = pathlib.Path(sys.argv[1])
+(out / "zlib").write_bytes(b"\x01\x20" + zlib.compress(text))
+(out / "zlib-stored").write_bytes(b"\x01\x10" + zlib.compress(bytes(range(256)) * 20, 0))
+# One segment of 20 literals and the mark of the end, with the lengths that btrfs puts before it.
+segment = bytes([17 + 20]) + text[:20] + b"\x11\x00\x00"
+(out / "lzo").write_bytes(b"\x02\x01" + (8 + len(segment)).to_bytes(4, "little") + len(segment).to_bytes(4, "little")
+                          + segment)
+END
+	printf '\003\020' >"$here/corpus/codec/zstd"
+	text words 8000 | zstd -q >>"$here/corpus/codec/zstd"
+}
+
+make_specs()
+{
+	local n=0 spec
+	mkdir -p "$here/corpus/spec"
+	for spec in 'disk' 'disk?offset=4096' 'disk?offset=1m&size=2g' 'disk?partition=2' 'a?b?size=1k&offset=0'; do
+		printf %s "$spec" >"$here/corpus/spec/$((n++))"
+	done
+}
+
+find "$here/corpus" -type f ! -name 'found-*' -delete
+make small-nodes compress=no,noatime -n 4096 -m single -d single
+make mixed-v1 space_cache=v1,noatime -n 4096 -M -O ^free-space-tree,^no-holes
+make defaults noatime -n 16384 -m dup -d single -O block-group-tree,quota
+make_streams
+make_specs
+du -sh "$here/corpus"
