@@ -18,6 +18,7 @@
 #include <btrkit/feature.h>
 #include <btrkit/fiemap.h>
 #include <btrkit/filesystem.h>
+#include <btrkit/inode.h>
 #include <btrkit/io.h>
 #include <btrkit/subvolume.h>
 #include <btrkit/types.h>

@@ -21,6 +21,28 @@ BTRKIT_BEGIN_DECLS
 int btrkit_subvolume_find(struct btrkit_fs *fs, const char *name, uint64_t *ret,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/** What a subvolume's root item says. Since: 0.1 */
+struct btrkit_subvolume {
+	uint64_t id;		/**< objectid of its tree */
+	uint64_t generation;	/**< of the last change */
+	uint64_t last_snapshot;	/**< generation in which a snapshot of it was last made */
+	uint64_t root_bytenr;	/**< logical address of its root block */
+	bool read_only;
+	uint8_t uuid[16];
+	uint8_t parent_uuid[16];	/**< of the subvolume it is a snapshot of; zero otherwise */
+	uint8_t received_uuid[16];
+};
+
+/**
+ * The first subvolume with a number above @p after (0: the first of all, the top level). Subvolumes that are being
+ * deleted are passed over.
+ *
+ * @return 0; 1: there is none; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_subvolume_next(struct btrkit_fs *fs, uint64_t after, struct btrkit_subvolume *ret,
+			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 BTRKIT_END_DECLS
 
 #endif

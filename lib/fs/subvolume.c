@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/fs/path.h"
@@ -80,5 +81,26 @@ int btrkit_subvolume_find(struct btrkit_fs *fs, const char *name, uint64_t *ret,
 	if (place.inode != OID_FIRST_FREE)
 		return err_set(err, BTRKIT_INVALID, "not a subvolume: %s", name);
 	*ret = place.root.id;
+	return 0;
+}
+
+int btrkit_subvolume_next(struct btrkit_fs *fs, uint64_t after, struct btrkit_subvolume *ret, struct btrkit_error *err)
+{
+	struct subvolume s;
+	int r;
+
+	r = subvolume_next(fs, after, &s, err);
+	if (r)
+		return r;
+	*ret = (struct btrkit_subvolume){
+		.id = s.root.id,
+		.generation = s.root.generation,
+		.last_snapshot = s.item.last_snapshot,
+		.root_bytenr = s.root.bytenr,
+		.read_only = s.item.flags & ROOT_SUBVOL_RDONLY,
+	};
+	memcpy(ret->uuid, s.item.uuid, sizeof(ret->uuid));
+	memcpy(ret->parent_uuid, s.item.parent_uuid, sizeof(ret->parent_uuid));
+	memcpy(ret->received_uuid, s.item.received_uuid, sizeof(ret->received_uuid));
 	return 0;
 }

@@ -13,7 +13,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
+#include "lib/fs/inode.h"
 #include "lib/fs/path.h"
 #include "lib/fs/subvolume.h"
 #include "lib/report/share.h"
@@ -277,19 +277,12 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 static int must_be_regular(struct btrkit_fs *fs, const struct inode_place *place, const char *path,
 			   struct btrkit_error *err)
 {
-	struct btrkit_key key = KEY(place->inode, KEY_INODE_ITEM, 0);
 	struct inode_item inode;
 	struct cursor c;
 	int ret;
 
 	cursor_init(&c, fs, &place->root);
-	ret = cursor_find(&c, &key, err);
-	if (ret == 1) {
-		ret = err_corrupt(err, NULL, "inode %" PRIu64 " has no inode item", place->inode);
-		err_at_tree(err, place->root.id);
-	} else if (!ret) {
-		ret = cursor_blame(&c, inode_item_decode(&fs->items, &c.item, &inode, err), err);
-	}
+	ret = inode_read(&c, place->inode, &inode, err);
 	cursor_release(&c);
 	if (!ret && !S_ISREG(inode.mode))
 		return err_set(err, BTRKIT_INVALID, "not a regular file: %s", path);

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <btrkit/inode.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "lib/base/err.h"
+#include "lib/format/items/dir.h"
+#include "lib/fs/inode.h"
+#include "lib/fs/subvolume.h"
+
+static uint8_t dirent_type(uint8_t type)
+{
+	static const uint8_t types[] = {
+		[FT_REG] = DT_REG,   [FT_DIR] = DT_DIR,	  [FT_CHR] = DT_CHR,	 [FT_BLK] = DT_BLK,
+		[FT_FIFO] = DT_FIFO, [FT_SOCK] = DT_SOCK, [FT_SYMLINK] = DT_LNK,
+	};
+
+	return type < sizeof(types) ? types[type] : DT_UNKNOWN;
+}
+
+/* The one entry of a DIR_INDEX. */
+static int tell_entry(struct cursor *c, btrkit_dir_fn fn, void *ctx, struct btrkit_error *err)
+{
+	struct dir_iter it = dir_first(&c->item);
+	struct btrkit_dir_entry e;
+	struct dir_entry d;
+	int ret;
+
+	ret = dir_next(&it, &d, err);
+	if (ret < 0)
+		return cursor_blame(c, ret, err);
+	if (ret)
+		return cursor_blame(c, err_corrupt(err, "item", "directory index without an entry"), err);
+	e = (struct btrkit_dir_entry){
+		.name = (const char *)d.name,
+		.name_len = d.name_len,
+		.root = c->root.id,
+		.inode = d.location.objectid,
+		.index = c->item.key.offset,
+		.type = dirent_type(d.type),
+	};
+	/* A subvolume begins here: it is entered at its root directory. */
+	if (d.location.type == KEY_ROOT_ITEM) {
+		e.root = d.location.objectid;
+		e.inode = OID_FIRST_FREE;
+	}
+	return fn(ctx, &e);
+}
+
+int btrkit_dir_read(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_fn fn, void *ctx,
+		    struct btrkit_error *err)
+{
+	struct btrkit_key key = KEY(inode, KEY_DIR_INDEX, 0);
+	struct inode_item item;
+	struct subvolume s;
+	struct cursor c;
+	int ret;
+
+	ret = subvolume_get(fs, root, &s, err);
+	if (ret)
+		return ret;
+	cursor_init(&c, fs, &s.root);
+	ret = inode_read(&c, inode, &item, err);
+	if (!ret && !S_ISDIR(item.mode))
+		ret = err_system(err, ENOTDIR, "inode %" PRIu64, inode);
+	if (!ret)
+		ret = cursor_seek(&c, &key, err);
+	while (!ret && c.item.key.objectid == inode && c.item.key.type == KEY_DIR_INDEX) {
+		ret = tell_entry(&c, fn, ctx, err);
+		if (!ret)
+			ret = cursor_next(&c, err);
+	}
+	cursor_release(&c);
+	return ret < 0 ? ret : 0;
+}

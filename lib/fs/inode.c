@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/fs/inode.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <btrkit/inode.h>
+
+#include "lib/base/err.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/fs/path.h"
+#include "lib/fs/subvolume.h"
+
+int inode_read(struct cursor *c, uint64_t inode, struct inode_item *ret, struct btrkit_error *err)
+{
+	struct btrkit_key key = KEY(inode, KEY_INODE_ITEM, 0);
+	int r;
+
+	r = cursor_find(c, &key, err);
+	if (r == 1)
+		return err_set(err, BTRKIT_NOT_FOUND, "no inode %" PRIu64 " in subvolume %" PRIu64, inode, c->root.id);
+	return r ? r : cursor_blame(c, inode_item_decode(&c->fs->items, &c->item, ret, err), err);
+}
+
+static struct btrkit_time time_of(const struct disk_time *t)
+{
+	return (struct btrkit_time){ (int64_t)le64_get(t->sec), le32_get(t->nsec) };
+}
+
+/* On disk a device number is Linux's own: the minor in the lower twenty bits. */
+static uint64_t device_of(uint64_t rdev)
+{
+	return makedev((unsigned)(rdev >> 20), (unsigned)(rdev & 0xfffff));
+}
+
+static void describe(uint64_t root, uint64_t number, const struct inode_item *i, struct btrkit_inode *ret)
+{
+	*ret = (struct btrkit_inode){
+		.root = root,
+		.inode = number,
+		.generation = i->generation,
+		.size = i->size,
+		.nbytes = i->nbytes,
+		.rdev = S_ISCHR(i->mode) || S_ISBLK(i->mode) ? device_of(i->rdev) : 0,
+		.flags = i->flags,
+		.nlink = i->nlink,
+		.uid = i->uid,
+		.gid = i->gid,
+		.mode = i->mode,
+		.atime = time_of(&i->atime),
+		.ctime = time_of(&i->ctime),
+		.mtime = time_of(&i->mtime),
+		.otime = time_of(&i->otime),
+	};
+}
+
+/* A cursor of the subvolume, standing on the inode's item. To be released whatever is returned. */
+static int open_inode(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct cursor *c, struct inode_item *item,
+		      struct btrkit_error *err)
+{
+	struct subvolume s = { 0 };
+	int ret;
+
+	ret = subvolume_get(fs, root, &s, err);
+	cursor_init(c, fs, &s.root);
+	return ret ? ret : inode_read(c, inode, item, err);
+}
+
+int btrkit_inode_get(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct btrkit_inode *ret,
+		     struct btrkit_error *err)
+{
+	struct inode_item item;
+	struct cursor c;
+	int r;
+
+	r = open_inode(fs, root, inode, &c, &item, err);
+	cursor_release(&c);
+	if (!r)
+		describe(root, inode, &item, ret);
+	return r;
+}
+
+int btrkit_inode_find(struct btrkit_fs *fs, uint64_t root, const char *path, struct btrkit_inode *ret,
+		      struct btrkit_error *err)
+{
+	struct inode_place place;
+	struct subvolume s;
+	int r;
+
+	r = subvolume_get(fs, root, &s, err);
+	if (!r)
+		r = path_resolve(fs, &s.root, path, &place, err);
+	return r ? r : btrkit_inode_get(fs, place.root.id, place.inode, ret, err);
+}
+
+/* Every name of one INODE_REF or INODE_EXTREF. */
+static int name_paths(struct cursor *c, struct path_namer *namer, btrkit_path_fn fn, void *ctx,
+		      struct btrkit_error *err)
+{
+	struct inode_ref_iter it = inode_ref_first(&c->item);
+	struct inode_ref ref;
+	const char *path;
+	size_t len;
+	int ret;
+
+	while (!(ret = inode_ref_next(&it, &ref, err))) {
+		ret = path_namer_path(namer, ref.parent, ref.name, ref.name_len, &path, &len, err);
+		if (!ret)
+			ret = fn(ctx, path, len);
+		if (ret)
+			return ret;
+	}
+	return ret < 0 ? cursor_blame(c, ret, err) : 0;
+}
+
+static int list_paths(struct cursor *c, struct path_namer *namer, btrkit_path_fn fn, void *ctx,
+		      struct btrkit_error *err)
+{
+	uint64_t inode = c->item.key.objectid;
+	int ret;
+
+	/* The root directory's only reference is to itself. */
+	if (inode == OID_FIRST_FREE)
+		return fn(ctx, "", 0);
+	while (!(ret = cursor_next(c, err)) && c->item.key.objectid == inode && c->item.key.type <= KEY_INODE_EXTREF) {
+		if (c->item.key.type != KEY_INODE_REF && c->item.key.type != KEY_INODE_EXTREF)
+			continue;
+		ret = name_paths(c, namer, fn, ctx, err);
+		if (ret)
+			return ret;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+int btrkit_inode_paths(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_path_fn fn, void *ctx,
+		       struct btrkit_error *err)
+{
+	struct path_namer *namer = NULL;
+	struct inode_item item;
+	struct cursor c;
+	int ret;
+
+	ret = open_inode(fs, root, inode, &c, &item, err);
+	if (!ret)
+		ret = path_namer_create(fs, &c.root, &namer, err);
+	if (!ret)
+		ret = list_paths(&c, namer, fn, ctx, err);
+	path_namer_destroy(namer);
+	cursor_release(&c);
+	return ret;
+}
+
+static int tell_extent(struct cursor *c, btrkit_file_extent_fn fn, void *ctx, struct btrkit_error *err)
+{
+	struct btrkit_file_extent x;
+	struct file_extent fe;
+	int ret;
+
+	ret = cursor_blame(c, file_extent_decode(&c->fs->items, &c->item, &fe, err), err);
+	if (ret)
+		return ret;
+	x = (struct btrkit_file_extent){
+		.logical = c->item.key.offset,
+		.length = fe.num_bytes,
+		.bytenr = fe.disk_bytenr,
+		.disk_length = fe.disk_num_bytes,
+		.offset = fe.offset,
+		.ram_length = fe.ram_bytes,
+		.generation = fe.generation,
+		.type = (enum btrkit_file_extent_type)fe.type,
+		.compression = fe.compression,
+	};
+	if (fe.type == FILE_EXTENT_INLINE) {
+		x.length = fe.ram_bytes;
+		x.disk_length = fe.inline_len;
+	}
+	return fn(ctx, &x);
+}
+
+int btrkit_file_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_file_extent_fn fn, void *ctx,
+			struct btrkit_error *err)
+{
+	struct btrkit_key key = KEY(inode, KEY_EXTENT_DATA, 0);
+	struct inode_item item;
+	struct cursor c;
+	int ret;
+
+	ret = open_inode(fs, root, inode, &c, &item, err);
+	if (!ret && !S_ISREG(item.mode))
+		ret = err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " is not a regular file", inode);
+	c.scan = true;
+	if (!ret)
+		ret = cursor_seek(&c, &key, err);
+	while (!ret && c.item.key.objectid == inode && c.item.key.type == KEY_EXTENT_DATA) {
+		ret = tell_extent(&c, fn, ctx, err);
+		if (!ret)
+			ret = cursor_next(&c, err);
+	}
+	cursor_release(&c);
+	return ret < 0 ? ret : 0;
+}

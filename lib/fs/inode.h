@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_FS_INODE_H
+#define BTRKIT_FS_INODE_H
+
+#include "lib/format/items/inode.h"
+#include "lib/tree/cursor.h"
+
+/* The inode item of @inode in the tree of @c, where the cursor then stands. @return 0; -ENOENT; <0 */
+int inode_read(struct cursor *c, uint64_t inode, struct inode_item *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+#endif
