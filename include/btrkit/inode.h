@@ -69,6 +69,14 @@ typedef int (*btrkit_path_fn)(void *ctx, const char *path, size_t len);
 int btrkit_inode_paths(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_path_fn fn, void *ctx,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/**
+ * Number of the empty directory that stands, in a snapshot, in the place of a subvolume that was below the original: a
+ * snapshot does not take other subvolumes along. There is no inode of that number.
+ *
+ * Since: 0.1
+ */
+#define BTRKIT_EMPTY_SUBVOLUME 2
+
 /** An entry of a directory. Since: 0.1 */
 struct btrkit_dir_entry {
 	const char *name;	/**< valid during the call only, not terminated */

@@ -42,10 +42,13 @@ static int tell_entry(struct cursor *c, btrkit_dir_fn fn, void *ctx, struct btrk
 		.index = c->item.key.offset,
 		.type = dirent_type(d.type),
 	};
-	/* A subvolume begins here: it is entered at its root directory. */
 	if (d.location.type == KEY_ROOT_ITEM) {
-		e.root = d.location.objectid;
-		e.inode = OID_FIRST_FREE;
+		ret = subvolume_lies_at(c->fs, e.inode, c->root.id, c->item.key.objectid, d.name, d.name_len, err);
+		if (ret < 0)
+			return ret;
+		/* A subvolume begins here, which is entered at its root directory; or its place is empty. */
+		e.root = ret ? c->root.id : e.inode;
+		e.inode = ret ? BTRKIT_EMPTY_SUBVOLUME : OID_FIRST_FREE;
 	}
 	return fn(ctx, &e);
 }

@@ -7,6 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/dir.h"
+#include "lib/fs/subvolume.h"
 #include "lib/tree/cursor.h"
 
 /* The entry of directory @dir that is called @name. @return 0, 1 there is none, <0 */
@@ -27,6 +28,24 @@ static int find_entry(struct cursor *c, uint64_t dir, const char *name, size_t l
 	return cursor_blame(c, r, err);
 }
 
+static int not_found(struct btrkit_error *err, const char *name, size_t len)
+{
+	return err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: %.*s", (int)len, name);
+}
+
+/* Steps from @at into the subvolume @id, which its entry @name points to. */
+static int step_across(struct btrkit_fs *fs, struct inode_place *at, uint64_t id, const char *name, size_t len,
+		       struct btrkit_error *err)
+{
+	int ret;
+
+	ret = subvolume_lies_at(fs, id, at->root.id, at->inode, name, len, err);
+	if (ret)
+		return ret < 0 ? ret : not_found(err, name, len);
+	at->inode = OID_FIRST_FREE;
+	return fs_find_root(fs, id, &at->root, NULL, err);
+}
+
 /* Steps from @at to its child @name. */
 static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, struct btrkit_error *err)
 {
@@ -39,7 +58,7 @@ static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, 
 	cursor_init(&c, fs, &at->root);
 	ret = find_entry(&c, at->inode, name, len, &entry, err);
 	if (ret == 1)
-		ret = err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: %.*s", (int)len, name);
+		ret = not_found(err, name, len);
 	cursor_release(&c);
 	if (ret)
 		return ret;
@@ -48,8 +67,7 @@ static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, 
 		at->inode = entry.location.objectid;
 		return 0;
 	case KEY_ROOT_ITEM:
-		at->inode = OID_FIRST_FREE;
-		return fs_find_root(fs, entry.location.objectid, &at->root, NULL, err);
+		return step_across(fs, at, entry.location.objectid, name, len, err);
 	default:
 		ret = err_corrupt(err, "location", "directory entry points to an item of type %u", entry.location.type);
 		err_at_tree(err, at->root.id);

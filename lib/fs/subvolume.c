@@ -55,6 +55,25 @@ int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, 
 	return r;
 }
 
+int subvolume_lies_at(struct btrkit_fs *fs, uint64_t id, uint64_t parent, uint64_t dir, const void *name, size_t len,
+		      struct btrkit_error *err)
+{
+	struct btrkit_key key = KEY(parent, KEY_ROOT_REF, id);
+	struct root_ref ref;
+	struct cursor c;
+	int r;
+
+	cursor_init(&c, fs, &fs->root_tree);
+	r = cursor_find(&c, &key, err);
+	if (!r) {
+		r = cursor_blame(&c, root_ref_decode(&c.item, &ref, err), err);
+		if (!r)
+			r = ref.dirid != dir || ref.name_len != len || memcmp(ref.name, name, len) != 0;
+	}
+	cursor_release(&c);
+	return r;
+}
+
 int btrkit_subvolume_find(struct btrkit_fs *fs, const char *name, uint64_t *ret, struct btrkit_error *err)
 {
 	struct inode_place place;

@@ -22,4 +22,12 @@ int subvolume_get(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, stru
 int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * Whether the subvolume @id lies in directory @dir of tree @parent under that name. An entry alone does not say so: a
+ * snapshot has the entries of the subvolumes that are below its original.
+ * @return 0 it does, 1 it does not, <0
+ */
+int subvolume_lies_at(struct btrkit_fs *fs, uint64_t id, uint64_t parent, uint64_t dir, const void *name, size_t len,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 #endif
