@@ -262,8 +262,9 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 	l->one_inode = inode != 0;
 	cursor_init(&l->cursor, fs, &s->root);
 	l->cursor.scan = true;
-	share_init(&l->share, fs, &s->root, s->item.last_snapshot);
-	ret = path_namer_create(fs, &s->root, &l->namer, err);
+	ret = share_init(&l->share, fs, &s->root, s->item.last_snapshot, err);
+	if (!ret)
+		ret = path_namer_create(fs, &s->root, &l->namer, err);
 	if (!ret)
 		ret = list_items(l, inode);
 	l->stats->checked += l->share.checked;

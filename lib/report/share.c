@@ -9,11 +9,17 @@
 #include "lib/format/items/extent.h"
 #include "lib/report/ancestors.h"
 
-void share_init(struct share_ctx *s, struct btrkit_fs *fs, const struct tree_root *root, uint64_t last_snapshot)
+int share_init(struct share_ctx *s, struct btrkit_fs *fs, const struct tree_root *root, uint64_t last_snapshot,
+	       struct btrkit_error *err)
 {
+	struct tree_root extent_tree = { 0 };
+	int ret;
+
 	*s = (struct share_ctx){ .fs = fs, .root = *root, .last_snapshot = last_snapshot };
-	cursor_init(&s->extents, fs, &fs->extent_tree);
+	ret = fs_find_root(fs, OID_EXTENT_TREE, &extent_tree, NULL, err);
+	cursor_init(&s->extents, fs, &extent_tree);
 	cursor_init(&s->others, fs, root);
+	return ret;
 }
 
 void share_release(struct share_ctx *s)

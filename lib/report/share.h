@@ -60,7 +60,9 @@ struct share_ctx {
 	uint64_t checked; /* extents whose references were looked at */
 };
 
-void share_init(struct share_ctx *s, struct btrkit_fs *fs, const struct tree_root *root, uint64_t last_snapshot);
+/* Free with share_release(), whatever is returned. @return 0; -ENOENT: there is no extent tree; <0 */
+int share_init(struct share_ctx *s, struct btrkit_fs *fs, const struct tree_root *root, uint64_t last_snapshot,
+	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void share_release(struct share_ctx *s);
 
 /* A new file begins. */

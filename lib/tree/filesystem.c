@@ -210,8 +210,6 @@ int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrk
 		set_special_roots(fs);
 		r = read_chunks(fs, err);
 	}
-	if (!r)
-		r = fs_find_root(fs, OID_EXTENT_TREE, &fs->extent_tree, NULL, err);
 	if (r) {
 		/* The devices stay the caller's. */
 		volume_release(volume);

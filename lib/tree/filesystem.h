@@ -29,7 +29,7 @@ struct btrkit_fs {
 	struct item_ctx items; /* owner 0 */
 	struct volume *volume;
 	struct node_cache *cache;
-	struct tree_root root_tree, chunk_tree, extent_tree;
+	struct tree_root root_tree, chunk_tree;
 };
 
 /*
