@@ -129,10 +129,24 @@ class Trial:
         return counts
 
     def compare_listing(self, listing):
-        counts = compare(listing, command(BTRKIT, 'fiemap', '-a', '--format', 'tsv', self.image.path))
+        ours = command(BTRKIT, 'fiemap', '-a', '--format', 'tsv', self.image.path)
+        counts = compare(listing, ours)
         if not (counts.files and counts.extents and counts.flags):
             raise Difference('nothing was compared')
+        self.plant(listing, ours)
         return counts
+
+    def plant(self, listing, ours):
+        """The same comparison has to fail when one flag of one row is another."""
+        lines = listing.split(b'\n')
+        middle = lines[(len(lines) - 1) // 2].split(b'\t')
+        middle[5] = b'0x%x' % (int(middle[5], 16) ^ 0x2000)
+        lines[(len(lines) - 1) // 2] = b'\t'.join(middle)
+        try:
+            compare(b'\n'.join(lines), ours)
+        except Difference:
+            return
+        raise AssertionError('a planted difference was not seen')
 
     def samples(self, listing):
         """Of some subvolumes some files of few rows, as filefrag shows them: root, paths, text."""
@@ -159,7 +173,7 @@ class Trial:
         files = 0
         for root, folder, paths, theirs in samples:
             for subvolume in {str(root), str(root) if folder == '.' else folder}:
-                ours = command(BTRKIT, 'fiemap', '--subvol', subvolume, self.image.path, *paths)
+                ours = command(BTRKIT, 'fiemap', '--subvol', subvolume, '--', self.image.path, *paths)
                 compare_text(b'\n' + without_paths(theirs), b'\n' + without_paths(ours),
                              f'fiemap --subvol {subvolume} as text')
             path = paths[0]
