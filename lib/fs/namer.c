@@ -70,7 +70,7 @@ struct path_namer *path_namer_destroy(struct path_namer *n)
 
 static int prepend(struct path_namer *n, const void *data, size_t len, struct btrkit_error *err)
 {
-	if (n->size - n->used < len) {
+	if (!n->size || n->size - n->used < len) {
 		size_t size = n->size ? n->size : 4096;
 		char *more;
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the tests of the command line share: the program under test, a small filesystem, superblocks that are changed."""
+"""What the tests of the command line share: the program under test, a small filesystem, superblocks that are
+changed."""
 import os
 import shutil
 import struct

@@ -88,7 +88,8 @@ def failures(image, scratch):
 
     ext = bytearray(1 << 20)
     ext[1024 + 56:1024 + 58] = b'\x53\xef'
-    for path in (make('empty'), make('zeros', size=1 << 20), make('ext4', ext), make('short', size=65536 + 4095), scratch):
+    for path in (make('empty'), make('zeros', size=1 << 20), make('ext4', ext), make('short', size=65536 + 4095),
+                 scratch):
         for name in ('dump-super', 'dump-tree'):
             fails(name, path, device=path, says='not a btrfs filesystem')
     for name in ('dump-super', 'dump-tree'):
@@ -109,7 +110,8 @@ def output(image):
         device = [image] if name.startswith('dump') else []
         with open('/dev/full', 'wb') as full:
             done = subprocess.run([BTRKIT, name, *device], stdout=full, stderr=subprocess.PIPE, check=False)
-        check(done.returncode == 1 and done.stderr == f'btrkit {name}: standard output: No space left on device\n'.encode(),
+        check(done.returncode == 1 and
+              done.stderr == f'btrkit {name}: standard output: No space left on device\n'.encode(),
               (name, done.stderr))
         reader, writer = os.pipe()
         os.close(reader)

@@ -28,7 +28,7 @@
 
 struct file {
 	uint64_t root, inode;
-	char *path;
+	const char *path;
 	struct fiemap_extent *rows;
 	uint32_t num_rows;
 };
@@ -104,7 +104,7 @@ static void map_extents(int fd, struct file *file, const char *path)
 	}
 }
 
-static void add_file(int fd, uint64_t root, uint64_t inode, char *path)
+static void add_file(int fd, uint64_t root, uint64_t inode, const char *path)
 {
 	if (num_files == max_files) {
 		max_files = max_files ? max_files * 2 : 1024;
