@@ -27,6 +27,8 @@ static void unknown_render(struct emit *e, const struct item *item)
 			emit_u64(e, NULL, "", le64_get(values[i]));
 	}
 	emit_array_end(e);
+	if (item->size % sizeof(le64))
+		render_damage(e, "item_size");
 }
 
 static void dev_stats_render(struct emit *e, const struct item *item)
