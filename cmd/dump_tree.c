@@ -20,7 +20,8 @@ static const struct cmd_option options[] = {
 	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
 	{ OPT_BFS, "bfs", NULL, "breadth first: nodes, then leaves (the default)" },
 	{ OPT_DFS, "dfs", NULL, "depth first" },
-	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of names and of values of xattrs" },
+	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of names and of values of xattrs;\n"
+						"as in btrfs-progs not in root references" },
 	{ OPT_CSUM_HEADERS, "csum-headers", NULL, "the checksums of nodes" },
 	{ OPT_CSUM_ITEMS, "csum-items", NULL, "the checksums of data" },
 	{ 0 },

@@ -17,7 +17,7 @@ static const struct csum_kind kinds[] = {
 	{ 0, 4, "crc32c", compute_crc32c },
 	{ 1, 8, "xxhash64", NULL },
 	{ 2, 32, "sha256", NULL },
-	{ 3, 32, "blake2", NULL },
+	{ 3, 32, "blake2b", NULL },
 };
 
 const struct csum_kind *csum_kind_find(uint16_t type)

@@ -72,7 +72,7 @@ static void kinds_are_what_btrfs_knows(void **state)
 	static const struct {
 		const char *name;
 		uint16_t size;
-	} rows[] = { { "crc32c", 4 }, { "xxhash64", 8 }, { "sha256", 32 }, { "blake2", 32 } };
+	} rows[] = { { "crc32c", 4 }, { "xxhash64", 8 }, { "sha256", 32 }, { "blake2b", 32 } };
 
 	(void)state;
 	for (uint16_t i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -46,7 +46,8 @@ static void root_ref_render(struct emit *e, const struct item_ctx *ctx, const st
 	name = item->data + sizeof(*d);
 	left = item->size - sizeof(*d);
 	len = le16_get(d->name_len) < left ? le16_get(d->name_len) : left;
-	if (flags & RENDER_HIDE_NAMES)
+	/* The text of --hide-names is that of btrfs-progs, which leaves the names of subvolumes in these items. */
+	if (flags & RENDER_HIDE_NAMES && e->form != EMIT_TEXT)
 		emit_str(e, "name", " name ", "HIDDEN");
 	else
 		emit_name(e, "name", " name ", name, render_text_length(e, name, len));

@@ -14,7 +14,8 @@ static int string_validate(const struct item_ctx *ctx, const struct item *item, 
 static void string_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
 {
 	(void)ctx;
-	if (flags & RENDER_HIDE_NAMES)
+	/* As with the names of subvolumes: see root_ref.c. */
+	if (flags & RENDER_HIDE_NAMES && e->form != EMIT_TEXT)
 		emit_str(e, "data", "\t\titem data ", "HIDDEN");
 	else
 		emit_name(e, "data", "\t\titem data ", item->data, render_text_length(e, item->data, item->size));
