@@ -48,6 +48,12 @@ struct listing {
 	size_t num_rows;
 };
 
+/* What a function of the sink returned. */
+static int sink_result(struct listing *l, int ret)
+{
+	return ret ? err_system(l->err, ret, "the receiver of the listing ended it") : 0;
+}
+
 static int announce(struct listing *l)
 {
 	struct btrkit_fiemap_file file = {
@@ -59,7 +65,7 @@ static int announce(struct listing *l)
 		ret = path_namer_path(l->namer, l->file.parent, l->file.name, l->file.name_len, &file.path,
 				      &file.path_len, l->err);
 	if (!ret)
-		ret = l->sink->file(l->sink->ctx, &file);
+		ret = sink_result(l, l->sink->file(l->sink->ctx, &file));
 	l->file.announced = true;
 	l->stats->files++;
 	return ret;
@@ -74,7 +80,7 @@ static int hand_out(struct listing *l, size_t keep)
 	if (!l->file.announced)
 		ret = announce(l);
 	if (!ret && n)
-		ret = l->sink->extents(l->sink->ctx, l->rows, n);
+		ret = sink_result(l, l->sink->extents(l->sink->ctx, l->rows, n));
 	l->stats->extents += n;
 	memmove(l->rows, l->rows + n, keep * sizeof(l->rows[0]));
 	l->num_rows = keep;

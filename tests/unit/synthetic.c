@@ -181,29 +181,45 @@ static void put_supers(struct synthetic *s)
 	}
 }
 
-void syn_create(struct synthetic *s, const struct syn_item *items, size_t n)
+void syn_begin(struct synthetic *s)
 {
 	uint8_t chunk[256], level;
 	struct syn_item chunk_item = { KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, SYN_LOGICAL), chunk, 0 };
-	struct disk_root_item roots[2];
-	struct syn_item root_items[] = {
-		{ KEY(OID_EXTENT_TREE, KEY_ROOT_ITEM, 0), &roots[0], sizeof(roots[0]) },
-		{ KEY(OID_FS_TREE, KEY_ROOT_ITEM, 0), &roots[1], sizeof(roots[1]) },
-	};
 
 	*s = (struct synthetic){ .next = SYN_LOGICAL };
 	assert_int_equal(btrkit_io_memory(SYN_SIZE, &s->io, NULL), 0);
 	chunk_item.size = (uint32_t)fill_chunk(chunk);
 	s->chunk_root = put_tree(s, OID_CHUNK_TREE, &chunk_item, 1, &level);
-	s->extent_root = put_tree(s, OID_EXTENT_TREE, NULL, 0, &level);
-	fill_root_item(&roots[0], s->extent_root, level);
-	s->blocks = (unsigned)(s->next / SYN_NODESIZE);
+}
+
+void syn_put_fs_tree(struct synthetic *s, const struct syn_item *items, size_t n)
+{
 	s->fs_root = put_tree(s, OID_FS_TREE, items, n, &s->fs_level);
-	s->blocks = (unsigned)(s->next / SYN_NODESIZE) - s->blocks;
+}
+
+void syn_finish(struct synthetic *s, uint64_t last_snapshot, const struct syn_item *extents, size_t n)
+{
+	struct disk_root_item roots[2];
+	struct syn_item root_items[] = {
+		{ KEY(OID_EXTENT_TREE, KEY_ROOT_ITEM, 0), &roots[0], sizeof(roots[0]) },
+		{ KEY(OID_FS_TREE, KEY_ROOT_ITEM, 0), &roots[1], sizeof(roots[1]) },
+	};
+	uint8_t level;
+
+	s->extent_root = put_tree(s, OID_EXTENT_TREE, extents, n, &level);
+	fill_root_item(&roots[0], s->extent_root, level);
 	fill_root_item(&roots[1], s->fs_root, s->fs_level);
+	roots[1].last_snapshot = le64_put(last_snapshot);
 	s->root_root = put_tree(s, OID_ROOT_TREE, root_items, 2, &level);
 	assert_int_equal(level, 0);
 	put_supers(s);
+}
+
+void syn_create(struct synthetic *s, const struct syn_item *items, size_t n)
+{
+	syn_begin(s);
+	syn_put_fs_tree(s, items, n);
+	syn_finish(s, 0, NULL, 0);
 }
 
 void syn_destroy(struct synthetic *s)

@@ -30,11 +30,19 @@ struct synthetic {
 	uint64_t next; /* logical address of the next block */
 	uint64_t chunk_root, root_root, extent_root, fs_root;
 	uint8_t fs_level;
-	unsigned blocks; /* of the top-level subvolume */
 };
 
 /* The whole filesystem with these items in tree 5. Fails the test when it cannot be made. */
 void syn_create(struct synthetic *s, const struct syn_item *items, size_t n);
+
+/*
+ * The same in steps, for an extent tree that has to know where the blocks of tree 5 lie: begin, the tree, then the
+ * extent tree and the rest.
+ */
+void syn_begin(struct synthetic *s);
+void syn_put_fs_tree(struct synthetic *s, const struct syn_item *items, size_t n);
+void syn_finish(struct synthetic *s, uint64_t last_snapshot, const struct syn_item *extents, size_t n);
+
 void syn_destroy(struct synthetic *s);
 
 /* The bytes of a block's copy, for damaging; put back with syn_put(), which with @sign renews the checksum. */

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Memory runs out at every allocation in turn: opening, listing, dumping and closing say so and leave nothing behind.
+ * The linker puts these functions in the place of the allocator's; AddressSanitizer's run sees what leaks.
+ */
+#include "tests/unit/unit.h"
+
+#include <sys/stat.h>
+
+#include <btrkit/btrkit.h>
+
+#include "lib/format/ids.h"
+#include "lib/format/items/inode.h"
+#include "tests/unit/synthetic.h"
+
+static uint64_t allocations, fail_at = UINT64_MAX;
+
+static bool fails(void)
+{
+	return allocations++ >= fail_at;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__real_reallocarray(void *p, size_t n, size_t size);
+char *__real_strndup(const char *s, size_t n);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void *__wrap_reallocarray(void *p, size_t n, size_t size);
+char *__wrap_strndup(const char *s, size_t n);
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fails() ? NULL : __real_realloc(p, size);
+}
+
+void *__wrap_reallocarray(void *p, size_t n, size_t size)
+{
+	return fails() ? NULL : __real_reallocarray(p, n, size);
+}
+
+char *__wrap_strndup(const char *s, size_t n)
+{
+	return fails() ? NULL : __real_strndup(s, n);
+}
+
+#define DIRS 40u
+
+static struct disk_inode_item dir_item, file_item;
+static struct {
+	le64 index;
+	le16 len;
+	char name[4];
+} __attribute__((packed)) names[DIRS + 1];
+static uint8_t extent[21 + 100]; /* inline, 100 bytes */
+static struct syn_item items[2 * DIRS + 4];
+
+/* A chain of directories with a file at its end. */
+static size_t make_items(void)
+{
+	size_t n = 0;
+
+	dir_item.mode = le32_put(S_IFDIR | 0755);
+	file_item.mode = le32_put(S_IFREG | 0644);
+	dir_item.nlink = file_item.nlink = le32_put(1);
+	file_item.size = le64_put(100);
+	extent[0] = extent[8] = 1;
+	extent[8] = 100;
+	for (unsigned i = 0; i <= DIRS; i++) {
+		bool file = i == DIRS;
+
+		names[i].len = le16_put(4);
+		memcpy(names[i].name, "name", 4);
+		items[n++] = (struct syn_item){ KEY(256 + i, KEY_INODE_ITEM, 0), file ? &file_item : &dir_item,
+						sizeof(dir_item) };
+		if (i)
+			items[n++] = (struct syn_item){ KEY(256 + i, KEY_INODE_REF, 255 + i), &names[i],
+							sizeof(names[i]) };
+	}
+	items[n++] = (struct syn_item){ KEY(256 + DIRS, KEY_EXTENT_DATA, 0), extent, sizeof(extent) };
+	return n;
+}
+
+static int discard(void *ctx, const void *data, size_t len)
+{
+	(void)data;
+	*(size_t *)ctx += len;
+	return 0;
+}
+
+static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
+{
+	struct btrkit_fiemap_printer *printer = NULL;
+	struct btrkit_fs *fs;
+	int ret, ended;
+
+	ret = btrkit_fs_open(&io, 1, NULL, &fs, err);
+	if (ret) {
+		btrkit_io_close(io);
+		return ret;
+	}
+	ret = btrkit_fiemap_printer_create(fs, BTRKIT_FIEMAP_TSV, discard, written, &printer, err);
+	if (!ret)
+		ret = btrkit_fiemap_all(fs, btrkit_fiemap_printer_sink(printer), NULL, err);
+	ended = btrkit_fiemap_printer_finish(printer, !ret);
+	if (!ret)
+		ret = ended;
+	if (!ret)
+		ret = btrkit_dump_tree(fs, NULL, discard, written, err);
+	btrkit_fs_close(fs);
+	return ret;
+}
+
+static void every_failing_allocation_is_told(void **state)
+{
+	size_t n = make_items(), whole = 0, written;
+	uint64_t needed = 0;
+	int ret = -ENOMEM;
+
+	(void)state;
+	for (uint64_t at = UINT64_MAX; ret; at = at == UINT64_MAX ? 0 : at + 1) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct synthetic s;
+
+		syn_create(&s, items, n);
+		written = 0;
+		allocations = 0;
+		fail_at = at;
+		ret = use(s.io, &written, &err);
+		fail_at = UINT64_MAX;
+		if (at == UINT64_MAX) {
+			if (ret)
+				fail_msg("%s", err.message);
+			whole = written;
+			needed = allocations;
+			ret = -ENOMEM;
+			continue;
+		}
+		if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY))
+			fail_msg("allocation %llu: %d: %s", (unsigned long long)at, ret, err.message);
+		/* A kept path is a convenience, without which the listing goes on; it has to be the same. */
+		if (!ret)
+			assert_int_equal(written, whole);
+		if (!ret && at < needed)
+			ret = -ENOMEM;
+	}
+	printf("%llu allocations failed in turn\n", (unsigned long long)needed);
+	assert_true(needed > 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_failing_allocation_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
