@@ -81,8 +81,8 @@ static void show(struct walk *w, const struct btrkit_inode *i)
 	if (S_ISREG(i->mode) && btrkit_file_extents(w->fs, i->root, i->inode, add_extent, &sum, &err))
 		die("extents", &err);
 	print_path(w);
-	printf(" %" PRIu64 " %" PRIu64 " %o %" PRIu64 " %u %u %u %" PRIu64, i->root, i->inode, i->mode, i->size, i->nlink,
-	       i->uid, i->gid, i->rdev);
+	printf(" %" PRIu64 " %" PRIu64 " %o %" PRIu64 " %u %u %u %" PRIu64, i->root, i->inode, i->mode, i->size,
+	       i->nlink, i->uid, i->gid, i->rdev);
 	printf(" %" PRId64 ".%09u %" PRIu64 " %" PRIu64 "\n", i->mtime.sec, i->mtime.nsec, i->nbytes,
 	       S_ISREG(i->mode) ? sum : 0);
 }
