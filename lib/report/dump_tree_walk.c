@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/report/dump_tree.h"
 
-#include "lib/volume/volume.h"
-
 /*
  * A walk holds the path from the top to the block where it stands. Levels fall from parent to child (node_get() sees
  * to that), so the path is bounded and no pointer can lead in a circle.
@@ -50,28 +48,6 @@ static void release_path(struct walk *w)
 		node_put(w->d->fs, w->nodes[w->at++]);
 }
 
-/* Tells the device which blocks the pointers of a node name: neighbours on disk as one range. */
-static void prefetch_children(const struct walk *w, const struct node *n)
-{
-	const struct disk_key_ptr *p = node_ptrs(n);
-	uint64_t start = 0, len = 0;
-
-	for (uint32_t i = 0; i < n->nritems; i++) {
-		uint64_t at = le64_get(p[i].blockptr);
-
-		if (len && at == start + len) {
-			len += n->size;
-			continue;
-		}
-		if (len)
-			volume_prefetch(w->d->fs->volume, start, len);
-		start = at;
-		len = n->size;
-	}
-	if (len)
-		volume_prefetch(w->d->fs->volume, start, len);
-}
-
 /* Every block from below the top down to level @lowest in depth-first order; prints those of levels up to @highest. */
 static int walk_levels(struct walk *w, uint8_t lowest, uint8_t highest, struct btrkit_error *err)
 {
@@ -80,7 +56,7 @@ static int walk_levels(struct walk *w, uint8_t lowest, uint8_t highest, struct b
 	w->slots[w->top] = 0;
 	while (!ret && !step_up(w, lowest)) {
 		if (w->at == lowest + 1 && !w->slots[w->at])
-			prefetch_children(w, w->nodes[w->at]);
+			node_prefetch_children(w->d->fs, w->nodes[w->at]);
 		ret = step_down(w, err);
 		if (ret)
 			break;

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/tree/cursor.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "lib/base/err.h"
-#include "lib/volume/volume.h"
 
 void cursor_init(struct cursor *c, struct btrkit_fs *fs, const struct tree_root *root)
 {
@@ -32,34 +27,6 @@ int cursor_blame(const struct cursor *c, int ret, struct btrkit_error *err)
 	return ret;
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* A level-1 node was entered by a scan: requests its children in address order, neighbours in one request. */
-static void prefetch_children(const struct cursor *c, const struct node *n)
-{
-	uint64_t *at = malloc(n->nritems * sizeof(*at));
-	uint32_t i, run;
-
-	/* Only advice, so without memory there is none. */
-	if (!at)
-		return;
-	for (i = 0; i < n->nritems; i++)
-		at[i] = le64_get(node_ptrs(n)[i].blockptr);
-	qsort(at, n->nritems, sizeof(*at), compare_u64);
-	for (i = 0; i < n->nritems; i += run) {
-		run = 1;
-		while (i + run < n->nritems && at[i + run] == at[i] + (uint64_t)run * n->size)
-			run++;
-		volume_prefetch(c->fs->volume, at[i], (uint64_t)run * n->size);
-	}
-	free(at);
-}
-
 /* Puts the block of @ref into c->nodes[level], unless it is there already. */
 static int enter(struct cursor *c, unsigned level, const struct node_ref *ref, struct btrkit_error *err)
 {
@@ -77,7 +44,7 @@ static int enter(struct cursor *c, unsigned level, const struct node_ref *ref, s
 		node_put(c->fs, c->nodes[level]);
 	c->nodes[level] = node;
 	if (level == 1 && c->scan)
-		prefetch_children(c, node);
+		node_prefetch_children(c->fs, node);
 	return 0;
 }
 

@@ -85,6 +85,9 @@ static inline struct node_ref node_child(const struct node *n, uint32_t i, uint6
 	return (struct node_ref){ le64_get(p->blockptr), le64_get(p->generation), owner, (uint8_t)(n->level - 1), key };
 }
 
+/* Requests the children of a node in address order, neighbours in one request: for those who will read them all. */
+void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n);
+
 /* Judges a block that was read for @ref: all that can be said without looking into items. @return 0 or -EUCLEAN */
 int node_verify(const struct btrkit_fs *fs, const struct node_ref *ref, const void *data,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
