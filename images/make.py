@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Makes the images of this folder: the good ones by mkfs.btrfs and Linux, the bad ones from those by tests/damage.
+
+    make.py [NAME...]           needs root, loop devices, and MKFS, BTRFS, BTRFSTUNE of btrfs-progs 6.14 or newer
+
+Beside each good image lie NAME.tsv, the extents of its files as Linux told them by the FIEMAP ioctl (ORACLE is
+tests/kernel/fiemap-oracle), and in SHA256SUMS the sums of image, archive and of what dump-tree of btrfs-progs printed.
+An image made again is not the same byte for byte (Linux writes times and uuids of its own), so both are made together.
+"""
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '../tests/kernel'), os.path.join(HERE, '../tests/damage')]
+
+import damages      # noqa: E402
+import image        # noqa: E402
+import ops          # noqa: E402
+import scenarios    # noqa: E402
+from scenarios import K, M, two_extents     # noqa: E402
+
+ORACLE = os.environ.get('ORACLE', 'fiemap-oracle')
+SMALL = '128M'
+UUID = '6b747274-6962-4b69-8000-0000000000{:02x}'
+
+
+class Making:
+    """What a fill function gets; the interface of tests/kernel's Trial."""
+
+    def __init__(self, folder, name, size, options=None):
+        self.folder, self.name, self.options = folder, name, options or {}
+        self.image = image.Image(os.path.join(folder, f'{name}.img'), size)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    @property
+    def mnt(self):
+        return self.image.mnt
+
+    def use_copy(self):
+        copy = self.image.copy(self.path('copy.img'))
+        self.image.umount()
+        os.rename(copy.path, self.image.path)
+
+    def wait_for_cleaner(self):
+        for _ in range(100):
+            ops.sync(self.mnt)
+            if not image.run(image.BTRFS, 'subvolume', 'list', '-d', self.mnt).strip():
+                break
+        ops.sync(self.mnt)
+
+    def has(self, pattern, tree='root'):
+        text = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', tree, self.image.path)
+        return pattern.encode() in text
+
+
+def some(t):
+    """A bit of everything that a small filesystem has."""
+    root = t.mnt
+    os.mkdir(f'{root}/folder')
+    for i in range(12):
+        ops.write(f'{root}/folder/file{i}', 0, b'file' * (i * i * 100 + 10))
+    os.symlink('folder/file1', f'{root}/link')
+    os.link(f'{root}/folder/file2', f'{root}/second-name')
+    os.mkfifo(f'{root}/fifo')
+    os.setxattr(f'{root}/folder/file3', 'user.colour', b'blue')
+    two_extents(f'{root}/foo')
+    ops.clone(f'{root}/foo', 256 * K, 256 * K, f'{root}/bar', 0)
+    ops.subvolume(f'{root}/sub')
+    ops.write(f'{root}/sub/inner', 0, b'inner ' * 5000, sync=True)
+    ops.snapshot(f'{root}/sub', f'{root}/snap', readonly=True)
+    ops.write(f'{root}/sub/inner', 4096, b'changed')
+    with ops.Opened(f'{root}/holes') as fd:
+        for i in range(5):
+            os.pwrite(fd, b'h', i * 40000)
+        os.ftruncate(fd, 300000)
+
+
+def clones(t):
+    two_extents(f'{t.mnt}/foo')
+    ops.clone(f'{t.mnt}/foo', 256 * K, 256 * K, f'{t.mnt}/bar', 0)
+    two_extents(f'{t.mnt}/foo2')
+    ops.clone(f'{t.mnt}/foo2', 0, 256 * K, f'{t.mnt}/bar2', 0)
+    two_extents(f'{t.mnt}/twice')
+    ops.clone(f'{t.mnt}/twice', 0, 256 * K, f'{t.mnt}/twice', M)
+    ops.clone(f'{t.mnt}/bar', 0, 256 * K, f'{t.mnt}/of-clone', 4096)
+
+
+def generations(t):
+    previous = f'{t.mnt}/s0'
+    ops.subvolume(previous)
+    for i in range(30):
+        for block in range(8):
+            ops.write(f'{previous}/f{i}', block * 8192, b'%d' % i * 1000)
+    for number in range(1, 4):
+        ops.sync(t.mnt)
+        ops.snapshot(previous, f'{t.mnt}/s{number}', readonly=number == 2)
+        for i in range(number, 30, 9):
+            ops.write(f'{previous}/f{i}', 8192 * number, b'later' * 900)
+        previous = f'{t.mnt}/s{number if number != 2 else 1}'
+
+
+def compressed(t):
+    for kind in ('lzo', 'zlib', 'zstd'):
+        for name, size in (('large', 300 * K), ('small', 900)):
+            path = f'{t.mnt}/{kind}-{name}'
+            with ops.Opened(path):
+                pass
+            ops.compression(path, kind)
+            ops.write(path, 0, (kind.encode() + b' ') * (size // 4), sync=True)
+    ops.clone(f'{t.mnt}/zstd-large', 0, 128 * K, f'{t.mnt}/clone', 0)
+
+
+def leaves(t):
+    ops.subvolume(f'{t.mnt}/source')
+    ops.write(f'{t.mnt}/source/one', 0, b'o' * M, sync=True)
+    for i in range(1, 256, 2):
+        ops.write(f'{t.mnt}/source/one', i * 4096, b'p' * 4096)
+    ops.sync(t.mnt)
+    ops.snapshot(f'{t.mnt}/source', f'{t.mnt}/user')
+    ops.sync(t.mnt)
+    ops.delete_subvolume(f'{t.mnt}/source')
+    t.wait_for_cleaner()
+
+
+def holes(t):
+    for i in range(12):
+        ops.write(f'{t.mnt}/many', i * 12 * K, b'm' * (i % 3 * 4000 + 1))
+    ops.fallocate(f'{t.mnt}/prealloc', 0, M)
+    ops.write(f'{t.mnt}/prealloc', 100000, b'w' * 9000)
+    ops.fallocate(f'{t.mnt}/beyond', 0, 256 * K, ops.KEEP_SIZE)
+    ops.write(f'{t.mnt}/beyond', 0, b'start')
+
+
+def links(t):
+    for number in range(2):
+        path = f'{t.mnt}/file{number}'
+        ops.write(path, 0, b'linked ' * 2000)
+        os.mkdir(f'{t.mnt}/dir{number}')
+        for i in range(120):
+            os.link(path, f'{t.mnt}/dir{number}/' + f'a-long-name-for-a-hard-link-{i:04}-' * 2)
+    os.unlink(f'{t.mnt}/file1')
+
+
+def quota(simple):
+    def fill(t):
+        ops.quota(t.mnt, simple)
+        some(t)
+    return fill
+
+
+def half_dropped(t):
+    ops.subvolume(f'{t.mnt}/victim')
+    for i in range(3000):
+        os.symlink('nowhere', f'{t.mnt}/victim/l{i}')
+    for i in range(20):
+        ops.write(f'{t.mnt}/victim/f{i}', 0, b'v' * 9000)
+    ops.sync(t.mnt)
+    ops.snapshot(f'{t.mnt}/victim', f'{t.mnt}/kept')
+    for i in range(0, 3000, 10):
+        os.utime(f'{t.mnt}/victim/l{i}', follow_symlinks=False)
+    ops.clone(f'{t.mnt}/victim/f7', 0, 4096, f'{t.mnt}/clone', 0)
+    t.image.umount()
+    filled = t.image
+    for _ in range(200):
+        t.image = filled.copy(t.path('try.img'))
+        t.image.mount()
+        ops.delete_subvolume(f'{t.mnt}/victim')
+        ops.sync(t.mnt)
+        t.image.umount()
+        if t.has('refs 0\n\t\tdrop_progress key (2'):
+            os.rename(t.image.path, filled.path)
+            t.image = filled
+            return
+    raise RuntimeError('never half dropped')
+
+
+def log_tree(t):
+    two_extents(f'{t.mnt}/f')
+    ops.sync(t.mnt)
+    ops.write(f'{t.mnt}/f', 64 * K, b'logged' * 2000, sync=True)
+    ops.write(f'{t.mnt}/new', 0, b'logged' * 2000, sync=True)
+    t.use_copy()
+
+
+def orphan(t):
+    some(t)
+    two_extents(f'{t.mnt}/gone')
+    with ops.Opened(f'{t.mnt}/gone') as held:
+        os.unlink(f'{t.mnt}/gone')
+        ops.sync(t.mnt)
+        t.listing = image.run(ORACLE, t.mnt, f'/proc/{os.getpid()}/fd/{held}')
+        copy = t.image.copy(t.path('copy.img'))
+    t.image.umount()
+    os.rename(copy.path, t.image.path)
+
+
+V1 = ('-O', '^free-space-tree,^block-group-tree')
+
+# name: what it is, how it is filled, options of mkfs, of mount, and more
+GOOD = {
+    'good-default': ('what btrfs-progs 6.19 makes by default, with a bit of everything', some),
+    'good-nodesize-4k': ('nodes of 4 KiB, so that most trees have levels', some, ('-n', '4096')),
+    'good-nodesize-64k': ('nodes of 64 KiB', some, ('-n', '65536')),
+    'good-clones': ('extents cloned: the second of two, the first of two, twice in a file, a clone of a clone', clones),
+    'good-generations': ('three generations of snapshots with changes in each', generations, ('-n', '4096')),
+    'good-leaves-source-deleted': ('an extent in several leaves, one user left, yet shared', leaves, ('-n', '4096')),
+    'good-compressed': ('lzo, zlib and zstd, in extents and inline', compressed),
+    'good-holes': ('holes that the no-holes feature leaves out, and preallocated ranges', holes),
+    'good-holes-explicit': ('the same without no-holes', holes, ('-O', '^no-holes')),
+    'good-hard-links': ('names in INODE_EXTREF items; one file lost its first name', links, ('-n', '4096')),
+    'good-odd-names': ('names with line ends, tabs, bytes that are no UTF-8', scenarios.odd_names),
+    'good-mixed': ('data and metadata in the same block groups', some, ('-M', '-n', '4096'), '', '32M'),
+    'good-quota': ('quota groups', quota(False)),
+    'good-quota-simple': ('simple quotas: extents know their owner', quota(True)),
+    'good-cache-v1': ('a version 1 space cache (block groups under 100 MiB have none)', some, V1, 'space_cache=v1',
+                      '1200M'),
+    'good-not-skinny': ('extent items of tree blocks in the old form', some, ('-O', '^skinny-metadata', '-n', '4096')),
+    'good-single': ('a single copy of metadata', some, ('-m', 'single')),
+    'good-dup-data': ('two copies of data', some, ('-d', 'dup'), '', '256M'),
+    'good-metadata-uuid': ('another filesystem id than the one in its blocks', some),
+    'good-log-tree': ('a crash after fsync: a log tree', log_tree, (), 'commit=600', SMALL, 'rescue=nologreplay'),
+    'good-orphan': ('a crash while an unlinked file was open', orphan),
+    'good-half-dropped': ('a subvolume that was being dropped', half_dropped, ('-n', '4096')),
+}
+
+UNSUPPORTED = {
+    'unsupported-xxhash': ('another checksum', ('--csum', 'xxhash'), 1),
+    'unsupported-raid1c3': ('the first of three devices', ('-m', 'raid1c3', '-d', 'raid1c3'), 3),
+    'unsupported-raid5': ('the first of three devices', ('-m', 'raid5', '-d', 'raid5'), 3),
+}
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def file_sum(path):
+    with open(path, 'rb') as f:
+        return hashlib.file_digest(f, 'sha256').hexdigest() if hasattr(hashlib, 'file_digest') else sha256(f.read())
+
+
+def pack(path, name, sums):
+    """A sparse archive: what is not in it is zero."""
+    inside = os.path.join(os.path.dirname(path), f'{name}.img')
+    if path != inside:
+        os.rename(path, inside)
+    image.run('fallocate', '--dig-holes', inside)
+    archive = os.path.join(HERE, f'{name}.tar.xz')
+    plain = ('--format=gnu', '-S', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--mode=644')
+    tar = image.run('tar', '-C', os.path.dirname(inside), *plain, '-c', f'{name}.img')
+    packed = subprocess.run(['xz', '-9e', '-T1'], input=tar, stdout=subprocess.PIPE, check=True).stdout
+    with open(archive, 'wb') as f:
+        f.write(packed)
+    sums[f'{name}.img'] = file_sum(inside)
+    sums[f'{name}.tar.xz'] = sha256(packed)
+    print(f'{name}: {len(packed)} bytes', flush=True)
+
+
+def make_good(number, name, folder, sums):
+    _, fill, mkfs, mount, size, readonly = (GOOD[name] + ((), '', SMALL, '')[len(GOOD[name]) - 2:])[:6]
+    t = Making(folder, name, size)
+    t.listing = None
+    t.image.mkfs('-U', UUID.format(number), *mkfs)
+    if name == 'good-metadata-uuid':
+        image.run(image.BTRFSTUNE, '-M', UUID.format(number + 128), t.image.path)
+    t.image.mount(mount)
+    fill(t)
+    t.image.umount()
+    if not t.listing:
+        t.image.mount(readonly, readonly=True)
+        t.listing = image.run(ORACLE, t.image.mnt)
+        t.image.umount()
+    with open(os.path.join(HERE, f'{name}.tsv'), 'wb') as f:
+        f.write(t.listing)
+    dump = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', t.image.path)
+    sums[f'{name}.dump'] = sha256(dump.partition(b'\n')[2])
+    pack(t.image.path, name, sums)
+
+
+def make_unsupported(number, name, folder, sums):
+    _, mkfs, devices = UNSUPPORTED[name]
+    images = [image.Image(os.path.join(folder, f'{name}{i}.img'), '128M') for i in range(devices)]
+    image.run(image.MKFS, '-q', '-f', '-U', UUID.format(number), *mkfs, *(i.path for i in images))
+    pack(images[0].path, name, sums)
+
+
+def make_bad(name, folder, sums):
+    source = damages.DAMAGES[name].source
+    path = os.path.join(folder, f'{name}.img')
+    image.run('cp', '--sparse=always', os.path.join(folder, f'{source}.img'), path)
+    damages.apply(name, path)
+    pack(path, name, sums)
+
+
+def readme(sums):
+    lines = ['<!-- SPDX-License-Identifier: LGPL-2.1-or-later -->', '# Images', '',
+             'Small filesystems for tests; `make.py` made them (see there), `unpack.py NAME DIR` unpacks one.',
+             'good: everything reads them. bad: damaged, by `tests/damage/damages.py`. unsupported: sound, but',
+             'refused by name.',
+             '`NAME.tsv` is what the FIEMAP ioctl says. `SHA256SUMS` has the sums of archives, images, and of the text',
+             'that btrfs-progs 6.19 prints of an image (dump-tree without its first line, with TZ=UTC).', '',
+             '| image | what it is | sha256 of the image, of the archive |', '|---|---|---|']
+    what = {name: row[0] for name, row in (*GOOD.items(), *UNSUPPORTED.items())}
+    what |= {name: f'{d.what}, in {d.source}' for name, d in damages.DAMAGES.items()}
+    for name, text in what.items():
+        lines.append(f'| {name} | {text} | `{sums[name + ".img"][:16]}`, `{sums[name + ".tar.xz"][:16]}` |')
+    with open(os.path.join(HERE, 'README.md'), 'w', encoding='utf-8') as f:
+        f.write('\n'.join(lines) + '\n')
+
+
+def main():
+    os.environ.update(TZ='UTC', LC_ALL='C')
+    path = os.path.join(HERE, 'SHA256SUMS')
+    sums = {}
+    if os.path.exists(path):
+        with open(path, encoding='ascii') as f:
+            sums = {name: value for value, name in (line.split() for line in f)}
+    wanted = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        for number, name in enumerate((*GOOD, *UNSUPPORTED)):
+            if not wanted or name in wanted:
+                (make_good if name in GOOD else make_unsupported)(number, name, folder, sums)
+        for name, damage in damages.DAMAGES.items():
+            if not wanted or name in wanted:
+                if not os.path.exists(os.path.join(folder, f'{damage.source}.img')):
+                    subprocess.run([sys.executable, os.path.join(HERE, 'unpack.py'), damage.source, folder], check=True)
+                make_bad(name, folder, sums)
+    with open(path, 'w', encoding='ascii') as f:
+        f.writelines(f'{value}  {name}\n' for name, value in sorted(sums.items()))
+    readme(sums)
+
+
+if __name__ == '__main__':
+    main()

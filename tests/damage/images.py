@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What commands say of damaged and of unsupported images, and of what is no btrfs: exit 1 and one line on stderr,
+`btrkit COMMAND: DEVICE: what, where`. Usage: images.py IMAGES WHAT; WHAT is an image's name or `not-btrfs`."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BTRKIT = os.environ['BTRKIT']
+
+# Which words the line has to have: those of the check that is meant to see the damage. fiemap and dump-tree see the
+# same unless there are two. None: the command does not look there, or there is a good copy.
+EXPECTED = {
+    'bad-super-primary': None,
+    'bad-super-all': 'superblock checksum mismatch',
+    'bad-super-root-level': 'root level 9',
+    'bad-super-nodesize': 'nodesize 12345',
+    'bad-super-array-size': 'system chunk array of 2147483647 bytes',
+    'bad-super-array-stripes': 'system chunk array ends inside an entry',
+    'bad-truncated': 'device ends before',
+    'bad-one-copy': None,
+    'bad-node-zero': 'tree 5, block .* field csum',
+    'bad-checksum': 'checksum mismatch, tree 5',
+    'bad-fsid': 'another filesystem, tree 5',
+    'bad-bytenr': 'its address is 19087360',
+    'bad-generation': 'generation 3, its parent says',
+    'bad-owner': 'belongs to tree 2',
+    'bad-level': 'level 2, its parent says 1',
+    'bad-item-count': '5000 items',
+    'bad-no-items': 'block is empty',
+    'bad-key-order': 'keys are out of order',
+    'bad-item-past-leaf': 'item at 16776960 .* slot 1',
+    'bad-item-size': '4294967280 bytes .* slot 2',
+    'bad-pointer-cycle': 'level 1, its parent says 0',
+    'bad-pointer-far': 'no chunk has the address, tree 256, block 1125899906842624',
+    'bad-pointer-unaligned': 'field blockptr',
+    'bad-pointer-key': 'its parent says .257',
+    'bad-chunk-stripes': 'tree 3, .* field item_size',
+    'bad-root-level': 'level 200',
+    'bad-extent-type': ('unknown type 9', None),
+    'bad-dir-name': None,
+    'bad-inline-ref': None,
+    'unsupported-xxhash': 'xxhash64 is not supported',
+    'unsupported-raid1c3': 'not supported: raid1c3',
+    'unsupported-raid5': 'not supported: raid56',
+}
+# A dump goes on after an item that it cannot show, and says so in its place.
+DAMAGED_ITEM = {'bad-dir-name': b'(item is damaged: name_len)', 'bad-inline-ref': b'(item is damaged: inline_refs)'}
+
+
+def run(*args):
+    done = subprocess.run([BTRKIT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False,
+                          env=dict(os.environ, TZ='UTC'))
+    return done.returncode, done.stdout, done.stderr.decode(errors='replace')
+
+
+def judge(command, args, path, words, shown=b''):
+    """The problems of one run."""
+    status, out, said = run(command, *args, path)
+    if words is None:
+        good = status == 0 and (command != 'dump-tree' or shown in out)
+        return [] if good else [f'{command}: exit {status}, not 0, or {shown} is missing: {said}']
+    problems = []
+    if status != 1:
+        problems.append(f'{command}: exit {status}, not 1')
+    lines = said.splitlines()
+    if len(lines) != 1 or not said.endswith('\n') or not said.startswith(f'btrkit {command}: {path}: '):
+        problems.append(f'{command}: not one line of the form that errors have: {said!r}')
+    elif not re.search(words, lines[0]):
+        problems.append(f'{command}: not {words!r} but {lines[0]!r}')
+    if command == 'dump-tree' and out.endswith(b'\n') and re.search(rb'(?m)^total bytes \d+\n', out):
+        problems.append(f'{command}: the output looks complete')
+    return problems
+
+
+def not_btrfs(folder):
+    """Paths of things that hold no btrfs."""
+    empty, zeros, ext4 = (os.path.join(folder, name) for name in ('empty', 'zeros', 'ext4'))
+    for path, size in ((empty, 0), (zeros, 1 << 20), (ext4, 16 << 20)):
+        with open(path, 'wb') as f:
+            f.truncate(size)
+    if shutil.which('mkfs.ext4'):
+        subprocess.run(['mkfs.ext4', '-q', '-F', ext4], check=True)
+    return folder, empty, zeros, ext4
+
+
+COMMANDS = (('fiemap', ('-a', '--format', 'tsv')), ('dump-tree', ()))
+
+
+def main(images, what):
+    sys.path.insert(0, images)
+    import unpack
+    problems, count = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        if what == 'not-btrfs':
+            tries = [(command, args, path, 'not a btrfs filesystem') for path in not_btrfs(folder)
+                     for command, args in (*COMMANDS, ('dump-super', ()))]
+        else:
+            path, words = unpack.unpack(what, folder), EXPECTED[what]
+            words = words if isinstance(words, tuple) else (words, words)
+            shown = DAMAGED_ITEM.get(what, b'')
+            tries = [(command, args, path, each, shown) for (command, args), each in zip(COMMANDS, words)]
+        for each in tries:
+            problems += judge(*each)
+            count += 1
+    print(f'{what}: {count} runs', *problems, sep='\n')
+    return int(bool(problems) or not count)
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Lists and dumps a committed image and compares with what Linux and btrfs-progs 6.19 said of it when it was made.
+Usage: images.py IMAGES NAME; BTRKIT is the program under test."""
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+
+BTRKIT = os.environ['BTRKIT']
+
+
+def command(*args):
+    return subprocess.run([BTRKIT, *args], stdout=subprocess.PIPE, check=True, env=dict(os.environ, TZ='UTC')).stdout
+
+
+def main(images, name):
+    sys.path.insert(0, images)
+    import unpack
+    with tempfile.TemporaryDirectory() as folder, open(os.path.join(images, f'{name}.tsv'), 'rb') as f:
+        path, theirs = unpack.unpack(name, folder), f.read()
+        ours = command('fiemap', '-a', '--format', 'tsv', path)
+        dump = command('dump-tree', path).partition(b'\n')[2]
+    rows = theirs.splitlines()
+    if ours != theirs:
+        print(f'{name}: fiemap differs from Linux')
+        for sign, lines, others in (('-', rows, set(ours.splitlines())), ('+', ours.splitlines(), set(rows))):
+            for line in [line for line in lines if line not in others][:10]:
+                print(sign, line.decode())
+    if hashlib.sha256(dump).hexdigest() != unpack.sums()[f'{name}.dump']:
+        print(f'{name}: dump-tree differs from btrfs-progs 6.19')
+        return 1
+    lines = dump.count(b'\n')
+    print(f'compared {len(rows)} extents and {lines} lines of a dump of {name}')
+    return int(ours != theirs or not rows or not lines)
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
