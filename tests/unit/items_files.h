@@ -113,7 +113,8 @@ static const struct sample file_samples[] = {
 		  "\"name\":\"default\"}]",
 	  .bad = BAD(SIZE(29), OFFSET(2378154707), BYTES_AT("location", 0, 8, 7), BYTES_AT("location", 8, 1, 7),
 		     BYTES_AT("location", 8, 1, KEY_INODE_ITEM), DIR(type, FT_UNKNOWN), DIR(type, FT_XATTR),
-		     DIR(type, FT_XATTR + 1), DIR(name_len, 8), DIR(data_len, 1), { "name_len", BAD_SIZE, 0, 0, 36 }) },
+		     DIR(type, FT_XATTR + 1), DIR(name_len, 8), DIR(data_len, 1), SIZE(40),
+		     { "name_len", BAD_SIZE, 0, 0, 36 }) },
 	{ { 256, KEY_DIR_INDEX, 2 }, DATA(dir_index_one),
 	  .text = "\t\tlocation key (257 INODE_ITEM 0) type FILE\n"
 		  "\t\ttransid 8 data_len 0 name_len 2\n\t\tname: xy\n",

@@ -34,6 +34,20 @@ static const struct chunk_raid10 {
 	{ { LE64(1), LE64(0), { 0 } } },
 };
 
+/* All of it went elsewhere. */
+static const struct disk_chunk chunk_remapped = {
+	LE64(8388608), LE64(2), LE64(65536), LE64(BG_METADATA | BG_DUP | BG_REMAPPED), LE32(0), LE32(0), LE32(4096),
+	LE16(0), LE16(1),
+};
+
+static const struct chunk_one {
+	struct disk_chunk chunk;
+	struct disk_stripe stripe;
+} chunk_single = {
+	{ LE64(8388608), LE64(2), LE64(65536), LE64(BG_DATA), LE32(0), LE32(0), LE32(4096), LE16(1), LE16(1) },
+	{ LE64(1), LE64(0), { 0 } },
+};
+
 static const struct disk_block_group block_group = { LE64(4096), LE64(256), LE64(BG_DATA) };
 static const struct disk_block_group_remap block_group_remap = {
 	{ LE64(0), LE64(256), LE64(BG_METADATA_REMAP | BG_DUP) }, LE64(7), LE32(8),
@@ -89,6 +103,11 @@ static const struct sample space_samples[] = {
 		     FIELD_NAMED("num_stripes", disk_chunk, type, BG_METADATA | BG_RAID6)) },
 	{ { 256, KEY_CHUNK_ITEM, 30408704 }, DATA(chunk_raid10),
 	  .bad = BAD(CHUNK(sub_stripes, 1), FIELD_NAMED("num_stripes", disk_chunk, type, BG_DATA | BG_RAID1)) },
+	{ { 256, KEY_CHUNK_ITEM, 30408704 }, DATA(chunk_remapped), INCOMPAT_REMAP_TREE,
+	  .bad = BAD(WITH_INCOMPAT("type", 0),
+		     FIELD_NAMED("num_stripes", disk_chunk, type, BG_METADATA | BG_DUP)) },
+	{ { 256, KEY_CHUNK_ITEM, 30408704 }, DATA(chunk_single), INCOMPAT_REMAP_TREE,
+	  .bad = BAD(FIELD_NAMED("num_stripes", disk_chunk, type, BG_DATA | BG_DUP | BG_REMAPPED)) },
 	{ { 13631488, KEY_BLOCK_GROUP_ITEM, 8388608 }, DATA(block_group),
 	  .text = "\t\tblock group used 4096 chunk_objectid 256 flags DATA|single\n",
 	  .json = "\"used\":4096,\"chunk_objectid\":256,\"flags\":1",
@@ -153,6 +172,8 @@ static const struct sample space_samples[] = {
 	{ { OID_CSUM_CHANGE, KEY_TEMPORARY_ITEM, 1 }, "", 0,
 	  .text = "\t\ttemporary item objectid CSUM_CHANGE offset 1\n\t\ttarget csum type xxhash64 (1)\n",
 	  .json = "\"target_csum\":\"xxhash64\"" },
+	{ { OID_CSUM_CHANGE, KEY_TEMPORARY_ITEM, 4 }, "", 0,
+	  .text = "\t\ttemporary item objectid CSUM_CHANGE offset 4\n\t\tunknown csum type 4\n" },
 	{ { 77, KEY_TEMPORARY_ITEM, 1 }, "", 0,
 	  .text = "\t\ttemporary item objectid 77 offset 1\n\t\tunknown temporary item objectid 77\n" },
 	{ { OID_DEV_STATS, KEY_PERSISTENT_ITEM, 1 }, DATA(dev_stats),
@@ -162,6 +183,8 @@ static const struct sample space_samples[] = {
 	  .text = "\t\tpersistent item objectid DEV_STATS offset 1\n\t\tdevice stats\n"
 		  "\t\twrite_errs 0 read_errs 0 flush_errs 0 corruption_errs 0 generation 5\n"
 		  "\t\tunknown stats item bytes 8\t\tunknown item 5 offset 40 value 6\n" },
+	{ { 77, KEY_PERSISTENT_ITEM, 1 }, "", 0,
+	  .text = "\t\tpersistent item objectid 77 offset 1\n\t\tunknown persistent item objectid 77\n" },
 	{ { 0, KEY_DEV_REPLACE, 0 }, DATA(dev_replace),
 	  .text = "\t\tsrc devid 2 cursor left 4096 cursor right 8192 mode AVOID\n"
 		  "\t\tstate unknown(7) write errors 1 uncorrectable read errors 0\n"

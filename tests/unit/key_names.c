@@ -48,6 +48,14 @@ static void keys_read_as_in_dump_tree(void **state)
 		{ { (uint64_t)-1, KEY_INODE_ITEM, 0 }, "key (-1 INODE_ITEM 0)" },
 		{ { (uint64_t)-2, KEY_INODE_ITEM, 0 }, "key (18446744073709551614 INODE_ITEM 0)" },
 		{ { 0, 0, 0 }, "key (0 UNKNOWN.0 0)" },
+		{ { OID_FREE_SPACE, 0, 13631488 }, "key (FREE_SPACE UNTYPED 13631488)" },
+		{ { 1, KEY_DEV_ITEM, 1 }, "key (DEV_ITEMS DEV_ITEM 1)" },
+		{ { 1, KEY_DEV_EXTENT, 1048576 }, "key (1 DEV_EXTENT 1048576)" },
+		{ { 0, KEY_PERSISTENT_ITEM, 1 }, "key (DEV_STATS PERSISTENT_ITEM 1)" },
+		{ { 1, KEY_PERSISTENT_ITEM, 1 }, "key (1 PERSISTENT_ITEM 1)" },
+		{ { 0, KEY_QGROUP_INFO, 1ull << 48 | 5 }, "key (0 QGROUP_INFO 1/5)" },
+		{ { 256, KEY_QGROUP_RELATION, 1ull << 48 }, "key (0/256 QGROUP_RELATION 1/0)" },
+		{ { 1, KEY_UUID_SUBVOL, 0xab }, "key (0x0000000000000001 UUID_KEY_SUBVOL 0x00000000000000ab)" },
 	};
 
 	(void)state;
@@ -74,6 +82,14 @@ static void item_line_reads_as_in_dump_tree(void **state)
 	item_line_emit(&e, 3, &KEY(257, KEY_EXTENT_DATA, 4096), 15000, 53);
 	assert_int_equal(emit_finish(&e), 0);
 	assert_string_equal(out, "\titem 3 key (257 EXTENT_DATA 4096) itemoff 15000 itemsize 53\n");
+	out_len = 0;
+	assert_int_equal(emit_init(&e, EMIT_JSON, collect, NULL), 0);
+	emit_object(&e, NULL);
+	item_line_emit(&e, 3, &KEY(257, KEY_EXTENT_DATA, 4096), 15000, 53);
+	emit_object_end(&e);
+	assert_int_equal(emit_finish(&e), 0);
+	assert_string_equal(out, "{\"slot\":3,\"key\":{\"objectid\":257,\"type\":108,\"type_name\":\"EXTENT_DATA\","
+				 "\"offset\":4096},\"item_offset\":15000,\"item_size\":53}\n");
 }
 
 static void block_group_flags_name_type_and_profile(void **state)
