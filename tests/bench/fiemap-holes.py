@@ -1,0 +1,10 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Lists files whose extents lie between holes."""
+import pairs
+import workloads
+
+pairs.skip_unless_possible()
+made = pairs.made('holes.img', workloads.hole_extents)
+for bits in (28, 29, 30):
+    workloads.fiemap('fiemap-holes', made, f'f{bits}', 1 << bits - 13, 1 / 10)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Times two ways to do the same work in turns, A B A B, so that a slow minute of the machine slows both; what counts is
+the ratio of the medians. Images are made once in $BENCH_DIR (default build/bench) and kept there."""
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, 'tests/kernel'))
+
+import image        # noqa: E402
+
+BTRKIT = os.environ.get('BTRKIT', os.path.join(ROOT, 'build/cmd/btrkit'))
+FOLDER = os.environ.get('BENCH_DIR', os.path.join(ROOT, 'build/bench'))
+PAIRS = int(os.environ.get('BENCH_PAIRS', '7'))
+
+
+def skip_unless_possible():
+    reason = image.missing()
+    if reason:
+        print(f'skipped: {reason}')
+        sys.exit(77)
+
+
+def made(name, make):
+    """The path of an image, made if it is not there: a half-made one has another name."""
+    os.makedirs(FOLDER, exist_ok=True)
+    path = os.path.join(FOLDER, name)
+    if not os.path.exists(path):
+        print(f'making {path}', file=sys.stderr)
+        part = image.Image(path + '.part', None)
+        try:
+            make(part)
+        finally:
+            part.umount()
+        os.rename(part.path, path)
+    return path
+
+
+def compiled(name):
+    """A program of this folder."""
+    os.makedirs(FOLDER, exist_ok=True)
+    binary = os.path.join(FOLDER, name)
+    image.run(os.environ.get('CC', 'cc'), '-O2', '-D_GNU_SOURCE', '-o', binary, os.path.join(HERE, f'{name}.c'))
+    return binary
+
+
+def process(*args):
+    """A way: a whole process, its output into nothing. Milliseconds."""
+    def way():
+        start = time.perf_counter()
+        subprocess.run(args, stdout=subprocess.DEVNULL, check=True)
+        return (time.perf_counter() - start) * 1e3
+    return way
+
+
+def reported(*args):
+    """A way: a process whose last word but one is its own count of milliseconds."""
+    return lambda: float(image.run(*args).split()[-2])
+
+
+def compare(work, ours, peers, goal=None):
+    """Prints medians of the ways, ours in turn with each peer, {name: way}; the ratio to the first is judged."""
+    for each in (ours, *peers.values()):
+        each()                                  # warms the page cache, of both sides
+    times = {'btrkit': [], **{name: [] for name in peers}}
+    for _ in range(PAIRS):
+        for name, way in peers.items():
+            times['btrkit'].append(ours())
+            times[name].append(way())
+    median = {name: statistics.median(each) for name, each in times.items()}
+    spread = {name: f'{min(each):.1f}-{max(each):.1f}' for name, each in times.items()}
+    print(f'{work}: btrkit {median["btrkit"]:.1f} ms ({spread["btrkit"]})')
+    for number, name in enumerate(peers):
+        ratio = median['btrkit'] / median[name]
+        verdict = ''
+        if goal and not number:
+            verdict = f', goal {goal:.3f}: {"reached" if ratio <= goal else "not reached"}'
+        print(f'    {name}: {median[name]:.1f} ms ({spread[name]}), ratio {ratio:.3f}{verdict}')
+    sys.stdout.flush()
