@@ -106,15 +106,16 @@ def damaged_superblocks(c, scratch, folder):
     image = f'{scratch}/fs.img'
     make(image, folder, [])
     rng = random.Random(2)
+    # The kinds of checksum, features and flags have tests of their own; an older peer knows fewer types of chunks.
+    spared = [range(56, 64), range(180, 198)] + [range(811, 2859)] * (compare.progs_version() < (6, 19))
     with open(image, 'r+b') as f:
         f.seek(SUPER_OFFSETS[0])
         good = f.read(SUPER_SIZE)
         for number in range(200):
             data = bytearray(good)
             for _ in range(rng.choice((1, 3, 30, 300))):
-                # The kinds of checksum, features and flags have tests of their own.
                 at = rng.randrange(len(data))
-                if not (56 <= at < 64 or 180 <= at < 198):
+                if not any(at in part for part in spared):
                     data[at] = rng.randrange(256)
             if number % 2:
                 struct.pack_into('<I', data, 0, crc32c(data[32:]))
