@@ -5,6 +5,8 @@
 
 #include "cmd.h"
 
+#define CACHE_BYTES (4u << 20)
+
 enum { OPT_FOLLOW = 256, OPT_NOSCAN, OPT_BFS, OPT_DFS, OPT_HIDE_NAMES, OPT_CSUM_HEADERS, OPT_CSUM_ITEMS };
 
 static const struct cmd_option options[] = {
@@ -87,11 +89,14 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 static int dump(const struct command *cmd, struct request *req, const char *const *devices, size_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_open_options open = BTRKIT_OPEN_OPTIONS_INIT;
 	struct cmd_output out = { 0 };
 	struct btrkit_fs *fs;
 	int status;
 
-	fs = cmd_open(cmd, devices, n, req->scan, NULL);
+	/* A dump meets most blocks once: a large cache would only cost the memory's first touch. */
+	open.cache_bytes = CACHE_BYTES;
+	fs = cmd_open(cmd, devices, n, req->scan, &open);
 	if (!fs)
 		return EXIT_FAILED;
 	status = cmd_end(cmd, devices[0], &out, btrkit_dump_tree(fs, &req->opts, cmd_write, &out, &err), &err);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/digits.h"
+
 #define BUFFER_SIZE (256u * 1024)
 #define ROOM_MAX 4096u
 
@@ -39,14 +41,14 @@ int emit_finish(struct emit *e)
 	return ret;
 }
 
-char *emit_room(struct emit *e, size_t n)
+char *emit_room_flush(struct emit *e, size_t n)
 {
 	if (e->size - e->len < n)
 		emit_flush(e);
 	return e->error ? NULL : e->buf + e->len;
 }
 
-void emit_bytes(struct emit *e, const void *data, size_t len)
+void emit_bytes_flush(struct emit *e, const void *data, size_t len)
 {
 	const char *from = data;
 
@@ -103,39 +105,18 @@ static void lead(struct emit *e, const char *key, const char *words)
 		emit_bytes(e, words, strlen(words));
 }
 
-static const char digit_pairs[201] =
-	"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
-	"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
-
-static void put_decimal(struct emit *e, uint64_t v)
+void emit_decimal(struct emit *e, uint64_t v)
 {
-	char digits[20], *at = digits + sizeof(digits);
-	size_t n;
-	char *to;
+	char *to = emit_room(e, DIGITS_ROOM);
 
-	while (v >= 100) {
-		at -= 2;
-		memcpy(at, digit_pairs + 2 * (v % 100), 2);
-		v /= 100;
-	}
-	if (v >= 10) {
-		at -= 2;
-		memcpy(at, digit_pairs + 2 * v, 2);
-	} else {
-		*--at = (char)('0' + v);
-	}
-	n = (size_t)(digits + sizeof(digits) - at);
-	to = emit_room(e, sizeof(digits));
-	if (to) {
-		memcpy(to, at, n);
-		emit_took(e, n);
-	}
+	if (to)
+		emit_took(e, (size_t)(digits_put(to, v) - to));
 }
 
-void emit_u64(struct emit *e, const char *key, const char *words, uint64_t v)
+void emit_u64_json(struct emit *e, const char *key, uint64_t v)
 {
-	lead(e, key, words);
-	put_decimal(e, v);
+	json_lead(e, key);
+	emit_decimal(e, v);
 }
 
 void emit_u64_wide(struct emit *e, const char *key, const char *words, uint64_t v, unsigned width)
@@ -150,7 +131,7 @@ void emit_u64_wide(struct emit *e, const char *key, const char *words, uint64_t 
 		if (digits < width)
 			emit_bytes(e, blanks, (width < sizeof(blanks) ? width : sizeof(blanks) - 1) - digits);
 	}
-	put_decimal(e, v);
+	emit_decimal(e, v);
 }
 
 void emit_s64(struct emit *e, const char *key, const char *words, int64_t v)
@@ -158,7 +139,7 @@ void emit_s64(struct emit *e, const char *key, const char *words, int64_t v)
 	lead(e, key, words);
 	if (v < 0)
 		emit_bytes(e, "-", 1);
-	put_decimal(e, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+	emit_decimal(e, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 static const char hex_digits[] = "0123456789abcdef";
@@ -169,7 +150,7 @@ void emit_x64(struct emit *e, const char *key, const char *words, uint64_t v)
 
 	lead(e, key, words);
 	if (e->form == EMIT_JSON) {
-		put_decimal(e, v);
+		emit_decimal(e, v);
 		return;
 	}
 	do {
@@ -187,7 +168,7 @@ void emit_oct(struct emit *e, const char *key, const char *words, uint64_t v)
 
 	lead(e, key, words);
 	if (e->form == EMIT_JSON) {
-		put_decimal(e, v);
+		emit_decimal(e, v);
 		return;
 	}
 	do {

@@ -46,15 +46,31 @@ static inline int emit_failed(const struct emit *e)
 	return e->error;
 }
 
+/* What the inline functions do when the buffer is full, or may be. */
+char *emit_room_flush(struct emit *e, size_t n);
+void emit_bytes_flush(struct emit *e, const void *data, size_t len);
+
 /* Room for @n more bytes (n at most 4096); NULL after a failure. Follow with emit_took(). */
-char *emit_room(struct emit *e, size_t n);
+static inline char *emit_room(struct emit *e, size_t n)
+{
+	return e->size - e->len >= n && !e->error ? e->buf + e->len : emit_room_flush(e, n);
+}
+
 static inline void emit_took(struct emit *e, size_t n)
 {
 	e->len += n;
 }
 
-/* Bytes for the text form only. */
-void emit_bytes(struct emit *e, const void *data, size_t len);
+/* Bytes as they are. Inline, since most are a few whose number the compiler knows. */
+static inline void emit_bytes(struct emit *e, const void *data, size_t len)
+{
+	if (e->size - e->len > len) {
+		memcpy(e->buf + e->len, data, len);
+		e->len += len;
+	} else {
+		emit_bytes_flush(e, data, len);
+	}
+}
 
 static inline void emit_text(struct emit *e, const char *words)
 {
@@ -65,8 +81,21 @@ static inline void emit_text(struct emit *e, const char *words)
 /* printf for the text form only: for rare lines, since it is slow. */
 void emit_textf(struct emit *e, const char *fmt, ...) BTRKIT_PRINTF(2, 3);
 
+/* A number alone, in either form. */
+void emit_decimal(struct emit *e, uint64_t v);
+void emit_u64_json(struct emit *e, const char *key, uint64_t v);
+
 /* Fields: @key for JSON, @words before the value in text. */
-void emit_u64(struct emit *e, const char *key, const char *words, uint64_t v);
+static inline void emit_u64(struct emit *e, const char *key, const char *words, uint64_t v)
+{
+	if (e->form == EMIT_TEXT) {
+		emit_bytes(e, words, strlen(words));
+		emit_decimal(e, v);
+	} else {
+		emit_u64_json(e, key, v);
+	}
+}
+
 /* Right-aligned in at least @width columns (at most 32) of text. */
 void emit_u64_wide(struct emit *e, const char *key, const char *words, uint64_t v, unsigned width);
 void emit_s64(struct emit *e, const char *key, const char *words, int64_t v);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/format/key_names.h"
 
+#include "lib/base/digits.h"
 #include "lib/format/item.h"
 #include "lib/format/raid.h"
 
 #define OID_MULTIPLE ((uint64_t)-255)
 #define OID_NONE ((uint64_t)-1)
 
-#define NUMBER_ROOM 24
 #define KEY_ROOM 160 /* more than the longest names with three numbers take */
 
 /* Names of trees and of what else has a fixed objectid. The lowest and the highest numbers, so that two tables do. */
@@ -71,20 +71,6 @@ static char *put_string(char *to, const char *s)
 	return to + len;
 }
 
-static char *put_number(char *to, uint64_t v)
-{
-	char digits[NUMBER_ROOM], *at = digits + sizeof(digits);
-	size_t n;
-
-	do {
-		*--at = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	n = (size_t)(digits + sizeof(digits) - at);
-	memcpy(to, at, n);
-	return to + n;
-}
-
 /* Sixteen hexadecimal digits: half of a UUID. */
 static char *put_half_uuid(char *to, uint64_t v)
 {
@@ -97,9 +83,9 @@ static char *put_half_uuid(char *to, uint64_t v)
 /* LEVEL/ID */
 static char *put_qgroup(char *to, uint64_t id)
 {
-	to = put_number(to, id >> 48);
+	to = digits_put(to, id >> 48);
 	*to++ = '/';
-	return put_number(to, id & ((1ull << 48) - 1));
+	return digits_put(to, id & ((1ull << 48) - 1));
 }
 
 static char *put_objectid(char *to, uint64_t oid, uint8_t type)
@@ -108,9 +94,9 @@ static char *put_objectid(char *to, uint64_t oid, uint8_t type)
 
 	switch (type) {
 	case KEY_PERSISTENT_ITEM:
-		return oid == OID_DEV_STATS ? put_string(to, "DEV_STATS") : put_number(to, oid);
+		return oid == OID_DEV_STATS ? put_string(to, "DEV_STATS") : digits_put(to, oid);
 	case KEY_DEV_EXTENT:
-		return put_number(to, oid);
+		return digits_put(to, oid);
 	case KEY_QGROUP_RELATION:
 		return put_qgroup(to, oid);
 	case KEY_UUID_SUBVOL:
@@ -118,14 +104,14 @@ static char *put_objectid(char *to, uint64_t oid, uint8_t type)
 		return put_half_uuid(to, oid);
 	}
 	name = objectid_name(oid, type);
-	return name ? put_string(to, name) : put_number(to, oid);
+	return name ? put_string(to, name) : digits_put(to, oid);
 }
 
 static char *put_type(char *to, uint64_t oid, uint8_t type)
 {
 	const char *name = key_type_name(oid, type);
 
-	return name ? put_string(to, name) : put_number(put_string(to, "UNKNOWN."), type);
+	return name ? put_string(to, name) : digits_put(put_string(to, "UNKNOWN."), type);
 }
 
 static char *put_offset(char *to, const struct btrkit_key *key)
@@ -142,9 +128,9 @@ static char *put_offset(char *to, const struct btrkit_key *key)
 		/* The subvolume of a relocation tree; a transaction's number, however large, in other keys of roots. */
 		if (key->objectid == OID_TREE_RELOC)
 			return put_objectid(to, key->offset, KEY_ROOT_ITEM);
-		return put_number(to, key->offset);
+		return digits_put(to, key->offset);
 	default:
-		return key->offset == UINT64_MAX ? put_string(to, "-1") : put_number(to, key->offset);
+		return key->offset == UINT64_MAX ? put_string(to, "-1") : digits_put(to, key->offset);
 	}
 }
 
@@ -216,13 +202,13 @@ void item_line_emit(struct emit *e, uint32_t slot, const struct btrkit_key *key,
 	if (!start)
 		return;
 	to = put_string(start, "\titem ");
-	to = put_number(to, slot);
+	to = digits_put(to, slot);
 	*to++ = ' ';
 	to = put_key(to, key);
 	to = put_string(to, " itemoff ");
-	to = put_number(to, offset);
+	to = digits_put(to, offset);
 	to = put_string(to, " itemsize ");
-	to = put_number(to, size);
+	to = digits_put(to, size);
 	*to++ = '\n';
 	emit_took(e, (size_t)(to - start));
 }

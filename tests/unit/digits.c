@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tests/unit/unit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "lib/base/digits.h"
+
+static void assert_digits(uint64_t v)
+{
+	char expected[DIGITS_ROOM + 1], got[DIGITS_ROOM + 2];
+	int len = snprintf(expected, sizeof(expected), "%" PRIu64, v);
+	char *end;
+
+	memset(got, '#', sizeof(got));
+	end = digits_put(got, v);
+	assert_int_equal(end - got, len);
+	assert_int_equal(digits_count(v), len);
+	assert_memory_equal(got, expected, len);
+	assert_int_equal(*end, '#');
+}
+
+static void numbers_of_every_length(void **state)
+{
+	uint64_t power = 1;
+
+	(void)state;
+	assert_digits(0);
+	assert_digits(UINT64_MAX);
+	for (int i = 0; i < DIGITS_ROOM; i++, power *= 10) {
+		assert_digits(power - 1);
+		assert_digits(power);
+		assert_digits(power + 1);
+		assert_digits(power / 7);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_of_every_length),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
