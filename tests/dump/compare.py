@@ -77,6 +77,16 @@ def without_banner(text):
     return text.partition(b'\n')[2]
 
 
+def block_options(text):
+    """-b: the roots of trees, alone and with what lies below. @text is what -r prints."""
+    places = re.findall(rb' (\d+) level (\d)\n', text)
+    roots = [place.decode() for place, _ in places]
+    deep = [place.decode() for place, level in places if level != b'0'] or roots
+    return [['-b', roots[0]], ['--block', deep[0]], ['-b', roots[-1], '-b', roots[1], '-b', roots[1]],
+            ['-b', deep[0], '--follow'], ['-b', deep[-1], '--follow', '--dfs', '--csum-headers'],
+            ['-b', deep[0], '-b', roots[2], '--follow', '--bfs', '--hide-names']]
+
+
 class Comparison:
     def __init__(self):
         self.filesystems = self.texts = self.lines = 0
@@ -99,13 +109,7 @@ class Comparison:
         return ours.stdout
 
     def blocks(self, *devices):
-        """-b: the roots of trees, alone and with what lies below."""
-        places = re.findall(rb' (\d+) level (\d)\n', self.tree(['-r'], *devices))
-        roots = [place.decode() for place, _ in places]
-        deep = [place.decode() for place, level in places if level != b'0'] or roots
-        for options in (['-b', roots[0]], ['--block', deep[0]], ['-b', roots[-1], '-b', roots[1], '-b', roots[1]],
-                        ['-b', deep[0], '--follow'], ['-b', deep[-1], '--follow', '--dfs', '--csum-headers'],
-                        ['-b', deep[0], '-b', roots[2], '--follow', '--bfs', '--hide-names']):
+        for options in block_options(self.tree(['-r'], *devices)):
             self.tree(options, *devices)
 
     def trees(self, *devices, more=()):
