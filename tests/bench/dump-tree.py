@@ -4,9 +4,9 @@
 import hashlib
 import os
 
-import image
 import pairs
 import workloads
+from pairs import image
 
 os.environ['TZ'] = 'UTC'
 
