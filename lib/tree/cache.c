@@ -136,7 +136,7 @@ int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret
 	node = pin_cached(s, ref->bytenr);
 	pthread_mutex_unlock(&s->lock);
 	if (node) {
-		r = node_verify_ref(fs, ref, node->data, err);
+		r = node_verify_ref(ref, node->data, err);
 		if (r) {
 			err_at_logical(err, ref->bytenr);
 			node_put(fs, node);

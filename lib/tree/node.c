@@ -18,12 +18,11 @@ static bool owner_allowed(uint64_t root, uint64_t owner)
 	return root == owner;
 }
 
-int node_verify_ref(const struct btrkit_fs *fs, const struct node_ref *ref, const void *data, struct btrkit_error *err)
+static int verify_header(const struct node_ref *ref, const void *data, struct btrkit_error *err)
 {
 	const struct disk_header *h = data;
 	uint64_t generation = le64_get(h->generation), owner = le64_get(h->owner);
 
-	(void)fs;
 	if (ref->level < LEVELS_MAX && h->level != ref->level)
 		return err_corrupt(err, "level", "tree block has level %u, its parent says %u", h->level, ref->level);
 	if (ref->generation != NODE_ANY && generation != ref->generation)
@@ -33,22 +32,34 @@ int node_verify_ref(const struct btrkit_fs *fs, const struct node_ref *ref, cons
 		return err_corrupt(err, "owner",
 				   "tree block belongs to tree %" PRIu64 ", it was reached from tree %" PRIu64, owner,
 				   ref->owner);
-	if (ref->first_key) {
-		const uint8_t *at = (const uint8_t *)data + sizeof(*h);
-		struct btrkit_key key;
-
-		/* Items and pointers both begin with their key. */
-		if (!le32_get(h->nritems))
-			return err_corrupt(err, "nritems", "tree block is empty and not the root of a tree");
-		key = key_get((const struct disk_key *)at);
-		if (key_cmp(&key, ref->first_key))
-			return err_corrupt(err, "key",
-					   "first key of tree block is (%" PRIu64 " %u %" PRIu64
-					   "), its parent says (%" PRIu64 " %u %" PRIu64 ")",
-					   key.objectid, key.type, key.offset, ref->first_key->objectid,
-					   ref->first_key->type, ref->first_key->offset);
-	}
 	return 0;
+}
+
+static int verify_first_key(const struct node_ref *ref, const void *data, struct btrkit_error *err)
+{
+	const struct disk_header *h = data;
+	struct btrkit_key key;
+
+	if (!ref->first_key)
+		return 0;
+	if (!le32_get(h->nritems))
+		return err_corrupt(err, "nritems", "tree block is empty and not the root of a tree");
+	/* Items and pointers both begin with their key. */
+	key = key_get((const struct disk_key *)(h + 1));
+	if (!key_cmp(&key, ref->first_key))
+		return 0;
+	return err_corrupt(err, "key",
+			   "first key of tree block is (%" PRIu64 " %u %" PRIu64 "), its parent says (%" PRIu64
+			   " %u %" PRIu64 ")",
+			   key.objectid, key.type, key.offset, ref->first_key->objectid, ref->first_key->type,
+			   ref->first_key->offset);
+}
+
+int node_verify_ref(const struct node_ref *ref, const void *data, struct btrkit_error *err)
+{
+	int ret = verify_header(ref, data, err);
+
+	return ret ? ret : verify_first_key(ref, data, err);
 }
 
 static int verify_leaf(const struct btrkit_fs *fs, const uint8_t *data, uint32_t nritems, struct btrkit_error *err)
@@ -125,11 +136,13 @@ int node_verify(const struct btrkit_fs *fs, const struct node_ref *ref, const vo
 		return err_corrupt(err, "bytenr", "tree block says its address is %" PRIu64, le64_get(h->bytenr));
 	if (h->level >= LEVELS_MAX)
 		return err_corrupt(err, "level", "tree block has level %u", h->level);
+	/* What the parent says comes first: a wrong level would make the body look like what it is not. */
+	ret = verify_header(ref, data, err);
+	if (ret)
+		return ret;
 	nritems = le32_get(h->nritems);
 	ret = h->level ? verify_inner(fs, data, nritems, err) : verify_leaf(fs, data, nritems, err);
-	if (!ret)
-		ret = node_verify_ref(fs, ref, data, err);
-	return ret;
+	return ret ? ret : verify_first_key(ref, data, err);
 }
 
 uint32_t node_lower_bound(const struct node *n, const struct btrkit_key *key, bool *exact)

@@ -93,8 +93,7 @@ int node_verify(const struct btrkit_fs *fs, const struct node_ref *ref, const vo
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Judges a block in memory against another pointer to it. @return 0 or -EUCLEAN */
-int node_verify_ref(const struct btrkit_fs *fs, const struct node_ref *ref, const void *data,
-		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int node_verify_ref(const struct node_ref *ref, const void *data, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The first slot whose key is not below @key; nritems if there is none. *exact (may be NULL): it is equal. */
 uint32_t node_lower_bound(const struct node *n, const struct btrkit_key *key, bool *exact);

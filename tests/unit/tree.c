@@ -176,9 +176,6 @@ static void high_level(uint8_t *b)
 static void other_level(uint8_t *b)
 {
 	HEADER(b)->level++;
-	/* A leaf's items are no children, so the shape has to fit the level that is claimed. */
-	HEADER(b)->nritems = le32_put(1);
-	NODE_PTRS(b)[0].blockptr = le64_put(SYN_LOGICAL);
 }
 
 static void old_generation(uint8_t *b)
