@@ -60,6 +60,9 @@ struct btrkit_dump_options {
  * Prints trees.
  *
  * @param opts	may be NULL: everything
+ * An item that contradicts the format is shown as far as it can be, and the dump goes on; it is then a failure all the
+ * same, told when all else has been written.
+ *
  * @return 0; -ENOENT: no such tree; -EUCLEAN, -EIO, -ENODATA: what was met first, after everything before it was
  *	   written; -EINVAL for bad options; or what @p write returned
  * Since: 0.1

@@ -261,7 +261,7 @@ static int dump_trees(struct dump *d, const struct btrkit_dump_options *o, struc
 		ret = dump_everything(d, o->flags, err);
 	for (size_t i = 0; i < o->num_trees && !ret; i++)
 		ret = dump_tree_by_id(d, o->trees[i], o->flags, &totals, err);
-	if (ret || !totals || o->flags & (BTRKIT_DUMP_EXTENTS | BTRKIT_DUMP_DEVICES | BTRKIT_DUMP_UUIDS))
+	if (ret || d->damage || !totals || o->flags & (BTRKIT_DUMP_EXTENTS | BTRKIT_DUMP_DEVICES | BTRKIT_DUMP_UUIDS))
 		return ret;
 	dump_begin(d);
 	if (o->flags & BTRKIT_DUMP_BACKUPS)
@@ -324,6 +324,11 @@ int btrkit_dump_tree(struct btrkit_fs *fs, const struct btrkit_dump_options *opt
 	ret = o->num_blocks ? dump_chosen_blocks(&d, o, err) : dump_trees(&d, o, err);
 	if (!ret)
 		dump_begin(&d);
+	if (!ret && d.damage) {
+		ret = d.damage;
+		if (err)
+			*err = d.damage_error;
+	}
 	written = emit_finish(&d.e);
 	if (written)
 		return err_system(err, written, "cannot write the dump");

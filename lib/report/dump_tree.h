@@ -17,6 +17,9 @@ struct dump {
 	bool csum_headers;
 	bool depth_first;
 	bool begun;
+	/* The first item that its validator refused; the dump goes on and shows what it can. */
+	int damage;
+	struct btrkit_error damage_error;
 };
 
 /* The line that comes first, unless it is there: a dump that fails before it finds anything prints nothing. */

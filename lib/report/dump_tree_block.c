@@ -3,6 +3,7 @@
 
 #include <btrkit/version.h>
 
+#include "lib/base/err.h"
 #include "lib/format/key_names.h"
 
 /* The upper byte of the flags. */
@@ -69,6 +70,20 @@ static void dump_pointers(struct dump *d, const struct node *n)
 	}
 }
 
+/* Keeps the first damage, to be told when the dump is over. */
+static void judge_item(struct dump *d, const struct node *n, const struct item_ctx *ctx, const struct item *item,
+		       uint32_t slot)
+{
+	if (d->damage)
+		return;
+	d->damage = item_validate(ctx, item, &d->damage_error);
+	if (!d->damage)
+		return;
+	err_at_tree(&d->damage_error, n->owner);
+	err_at_logical(&d->damage_error, n->bytenr);
+	err_at_item(&d->damage_error, slot, &item->key);
+}
+
 static void dump_items(struct dump *d, const struct node *n)
 {
 	struct item_ctx ctx = d->fs->items;
@@ -81,6 +96,7 @@ static void dump_items(struct dump *d, const struct node *n)
 		item_line_emit(&d->e, i, &item.key, le32_get(leaf_items(n)[i].offset), item.size);
 		if (type && type->render)
 			type->render(&d->e, &ctx, &item, d->render);
+		judge_item(d, n, &ctx, &item, i);
 	}
 }
 
