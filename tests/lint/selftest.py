@@ -35,6 +35,7 @@ PLANTED = [
     ("layers", "include/btrkit/a.h", "#include <linux/btrfs.h>\n", "nothing here uses that"),
     ("layers", "include/btrkit/a.h", "#include <stdio.h>\n", "a public header includes only"),
     ("sources", "lib/io/c.c", "int x;\n" * 600, "more than 600 lines"),
+    ("sources", "cmd/d.c", "int x;\n" * 300, "more than 300 lines"),
     ("sources", "lib/io/c.c", "void f(void)\n{\n" + "\tg();\n" * 99 + "}\n", "a function of 101 lines"),
     ("sources", "lib/io/c.c", "/* TO" "DO: more */\n", "later"),
     ("sources", "lib/io/c.c", "\t" * 15 + "x\n", "more than 120 columns"),

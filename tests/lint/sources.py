@@ -7,6 +7,7 @@ import sys
 import common
 
 FILE_LINES = 600
+COMMAND_LINES = 300
 FUNCTION_LINES = 100
 COLUMNS = 120
 SPDX = "SPDX-License-Identifier: LGPL-2.1-or-later"
@@ -40,8 +41,9 @@ def judge_c(source, text, lines):
     opening = f"/* {SPDX} */" if source.endswith(".h") else f"// {SPDX}"
     if not lines or lines[0] != opening:
         yield 1, f"the first line must be: {opening}"
-    if len(lines) > FILE_LINES:
-        yield len(lines), f"more than {FILE_LINES} lines in a file"
+    limit = COMMAND_LINES if source.startswith("cmd/") else FILE_LINES
+    if len(lines) > limit:
+        yield len(lines), f"more than {limit} lines in a file"
     for start, length in functions(lines):
         if length > FUNCTION_LINES:
             yield start, f"a function of {length} lines, more than {FUNCTION_LINES}"
