@@ -28,8 +28,8 @@ def main(root, build, *compilers):
         if cxx:
             jobs.append((name, "C++", [*cxx, "-std=c++11", "-pedantic-errors", "-x", "c++", *public]))
     for path, name in common.files(root, "lib/**/*.h", "cmd/**/*.h"):
-        jobs.append((name, "C", [*compilers, "-std=gnu11", "-D_GNU_SOURCE", "-x", "c", "-Wno-unused-function",
-                                 "-Wno-unused-const-variable", *STRICT, f"-I{root}", f"-I{root}/include", f"-I{build}",
+        jobs.append((name, "C", [*compilers, "-std=gnu11", "-D_GNU_SOURCE", "-x", "c", *STRICT, "-Wno-unused-function",
+                                 "-Wno-unused-const-variable", f"-I{root}", f"-I{root}/include", f"-I{build}",
                                  str(path)]))
     problems = []
     for name, language, command in jobs:
