@@ -26,6 +26,8 @@ struct btrkit_io_ops {
 	int (*write)(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len);
 	/** Returns after everything written has reached the medium; NULL for a read-only backend. */
 	int (*flush)(struct btrkit_io *io);
+	/** Tells that the contents of a range are no longer needed. May be NULL, and may do nothing. */
+	int (*discard)(struct btrkit_io *io, uint64_t offset, uint64_t len);
 	/** Tells that a range will be read soon. May be NULL. */
 	void (*prefetch)(struct btrkit_io *io, uint64_t offset, uint64_t len);
 	/** Frees the backend. */
@@ -46,7 +48,12 @@ struct btrkit_io {
 /** Flags of btrkit_io_open(). Since: 0.1 */
 enum btrkit_io_flags {
 	BTRKIT_IO_READ = 0,
-	BTRKIT_IO_WRITE = 1 << 0	/**< open for writing too */
+	BTRKIT_IO_WRITE = 1 << 0,	/**< open for writing too */
+	/**
+	 * Keep others off as long as it is open: a block device is opened O_EXCL and flock()ed, a file is write-locked.
+	 * What is mounted, or backs a loop device, is refused with -EBUSY.
+	 */
+	BTRKIT_IO_EXCLUSIVE = 1 << 1
 };
 
 /**
@@ -113,6 +120,44 @@ int btrkit_io_write(struct btrkit_io *io, uint64_t offset, const void *buf, size
 
 /** Makes what was written durable. @return 0, -EROFS, -EIO. Since: 0.1 */
 int btrkit_io_flush(struct btrkit_io *io, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Tells the device that the contents of a range are no longer needed. What is read there afterwards is undefined. A
+ * backend that cannot do it does nothing.
+ *
+ * @return 0; -EROFS for a read-only backend; -EIO
+ * Since: 0.1
+ */
+int btrkit_io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Looks for a filesystem, partition table or other signature by libblkid, without regard to what this library reads.
+ *
+ * @param type	the name of what was found, as libblkid has it (`ext4`, `btrfs`, `dos`), always terminated
+ * @return 0: nothing was found; 1: @p type names it; -EOPNOTSUPP in a build without libblkid; -EIO
+ * Since: 0.1
+ */
+int btrkit_io_signature(struct btrkit_io *io, char *type, size_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** Hears what reaches a recording backend. Each may be NULL. Since: 0.1 */
+struct btrkit_io_record_ops {
+	/** Before a write: @p data holds its @p len bytes. A negative errno fails it. */
+	int (*write)(void *ctx, uint64_t offset, const void *data, size_t len);
+	/** Before a flush. A negative errno fails it. */
+	int (*flush)(void *ctx);
+	/** Before a discard. */
+	int (*discard)(void *ctx, uint64_t offset, uint64_t len);
+};
+
+/**
+ * Wraps @p below, which it owns from then on, and tells @p ops of each write, flush and discard before it is done: what
+ * crash states are made from.
+ *
+ * @return 0 or -ENOMEM (@p below stays the caller's)
+ * Since: 0.1
+ */
+int btrkit_io_record(struct btrkit_io *below, const struct btrkit_io_record_ops *ops, void *ctx, struct btrkit_io **ret,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 
