@@ -85,7 +85,7 @@ static int verify_read(void *ctx, const void *buf, struct btrkit_error *err)
 {
 	struct verify_ctx *v = ctx;
 
-	return node_verify(v->fs, v->ref, buf, err);
+	return node_verify(&v->fs->judge, v->ref, buf, err);
 }
 
 static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)

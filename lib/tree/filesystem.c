@@ -176,6 +176,10 @@ static int read_supers(struct btrkit_fs *fs, struct btrkit_io *const *devices, s
 	}
 	fs->super = supers[newest];
 	fs->items = super_item_ctx(&fs->super);
+	fs->judge = (struct node_judge){ .csum = fs->super.csum,
+					 .nodesize = fs->super.nodesize,
+					 .sectorsize = fs->super.sectorsize };
+	memcpy(fs->judge.fsid, fs->super.metadata_uuid, sizeof(fs->judge.fsid));
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "lib/format/item.h"
 #include "lib/format/items/root.h"
 #include "lib/format/super.h"
+#include "lib/tree/node.h"
 
 struct volume;
 struct node_cache;
@@ -27,6 +28,7 @@ struct btrkit_fs {
 	struct super super;
 	unsigned super_mirror; /* which copy is used: 0 is the primary */
 	struct item_ctx items; /* owner 0 */
+	struct node_judge judge;
 	struct volume *volume;
 	struct node_cache *cache;
 	struct tree_root root_tree, chunk_tree;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/tree/filesystem.h"
 
 /* Linux's rule: blocks of file trees may belong to any file tree (snapshots share them), others to their tree only. */
 static bool owner_allowed(uint64_t root, uint64_t owner)
@@ -62,10 +61,10 @@ int node_verify_ref(const struct node_ref *ref, const void *data, struct btrkit_
 	return ret ? ret : verify_first_key(ref, data, err);
 }
 
-static int verify_leaf(const struct btrkit_fs *fs, const uint8_t *data, uint32_t nritems, struct btrkit_error *err)
+static int verify_leaf(const struct node_judge *judge, const uint8_t *data, uint32_t nritems, struct btrkit_error *err)
 {
 	const struct disk_item *items = (const struct disk_item *)(data + sizeof(struct disk_header));
-	uint32_t room = fs->items.nodesize - (uint32_t)sizeof(struct disk_header), end = room;
+	uint32_t room = judge->nodesize - (uint32_t)sizeof(struct disk_header), end = room;
 	struct btrkit_key last = { 0 };
 
 	if (nritems > room / sizeof(struct disk_item))
@@ -94,10 +93,10 @@ static int verify_leaf(const struct btrkit_fs *fs, const uint8_t *data, uint32_t
 	return 0;
 }
 
-static int verify_inner(const struct btrkit_fs *fs, const uint8_t *data, uint32_t nritems, struct btrkit_error *err)
+static int verify_inner(const struct node_judge *judge, const uint8_t *data, uint32_t nritems, struct btrkit_error *err)
 {
 	const struct disk_key_ptr *ptrs = (const struct disk_key_ptr *)(data + sizeof(struct disk_header));
-	uint32_t room = fs->items.nodesize - (uint32_t)sizeof(struct disk_header);
+	uint32_t room = judge->nodesize - (uint32_t)sizeof(struct disk_header);
 	struct btrkit_key last = { 0 };
 
 	if (!nritems || nritems > room / sizeof(struct disk_key_ptr))
@@ -109,7 +108,7 @@ static int verify_inner(const struct btrkit_fs *fs, const uint8_t *data, uint32_
 
 		if (i && key_cmp(&last, &key) >= 0)
 			ret = err_corrupt(err, "key", "keys are out of order");
-		else if (!child || child & (fs->items.sectorsize - 1))
+		else if (!child || child & (judge->sectorsize - 1))
 			ret = err_corrupt(err, "blockptr", "child has the address %" PRIu64, child);
 		if (ret) {
 			err_at_item(err, i, &key);
@@ -120,17 +119,17 @@ static int verify_inner(const struct btrkit_fs *fs, const uint8_t *data, uint32_
 	return 0;
 }
 
-int node_verify(const struct btrkit_fs *fs, const struct node_ref *ref, const void *data, struct btrkit_error *err)
+int node_verify(const struct node_judge *judge, const struct node_ref *ref, const void *data, struct btrkit_error *err)
 {
 	const struct disk_header *h = data;
 	uint8_t sum[CSUM_SIZE_MAX];
 	uint32_t nritems;
 	int ret;
 
-	fs->super.csum->compute(h->fsid, fs->items.nodesize - sizeof(h->csum), sum);
-	if (memcmp(sum, h->csum, fs->super.csum->size))
+	judge->csum->compute(h->fsid, judge->nodesize - sizeof(h->csum), sum);
+	if (memcmp(sum, h->csum, judge->csum->size))
 		return err_corrupt(err, "csum", "tree block checksum mismatch");
-	if (memcmp(h->fsid, fs->super.metadata_uuid, sizeof(h->fsid)))
+	if (memcmp(h->fsid, judge->fsid, sizeof(h->fsid)))
 		return err_corrupt(err, "fsid", "tree block belongs to another filesystem");
 	if (le64_get(h->bytenr) != ref->bytenr)
 		return err_corrupt(err, "bytenr", "tree block says its address is %" PRIu64, le64_get(h->bytenr));
@@ -141,7 +140,7 @@ int node_verify(const struct btrkit_fs *fs, const struct node_ref *ref, const vo
 	if (ret)
 		return ret;
 	nritems = le32_get(h->nritems);
-	ret = h->level ? verify_inner(fs, data, nritems, err) : verify_leaf(fs, data, nritems, err);
+	ret = h->level ? verify_inner(judge, data, nritems, err) : verify_leaf(judge, data, nritems, err);
 	return ret ? ret : verify_first_key(ref, data, err);
 }
 

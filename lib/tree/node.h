@@ -6,6 +6,7 @@
 
 #include <btrkit/error.h>
 
+#include "lib/base/csum.h"
 #include "lib/base/hash.h"
 #include "lib/format/item.h"
 
@@ -88,8 +89,15 @@ static inline struct node_ref node_child(const struct node *n, uint32_t i, uint6
 /* Requests the children of a node in address order, neighbours in one request: for those who will read them all. */
 void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n);
 
+/* What all blocks of a filesystem are judged by. */
+struct node_judge {
+	const struct csum_kind *csum;
+	uint8_t fsid[16]; /* the metadata UUID */
+	uint32_t nodesize, sectorsize;
+};
+
 /* Judges a block that was read for @ref: all that can be said without looking into items. @return 0 or -EUCLEAN */
-int node_verify(const struct btrkit_fs *fs, const struct node_ref *ref, const void *data,
+int node_verify(const struct node_judge *judge, const struct node_ref *ref, const void *data,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Judges a block in memory against another pointer to it. @return 0 or -EUCLEAN */
