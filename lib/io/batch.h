@@ -21,7 +21,10 @@ struct io_batch *io_batch_destroy(struct io_batch *b);
 /* Queues a write. Two writes of a byte reach the device in their order. @return 0, -EIO, -ENOSPC, -ENOMEM */
 int io_batch_write(struct io_batch *b, uint64_t offset, const void *data, size_t len,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Writes out what is queued. It is not flushed: see btrkit_io_flush(). */
+/*
+ * Writes out what is queued; after a failure what was not written is lost. It is not flushed: see btrkit_io_flush().
+ * A run of neighbours is put together first, in memory of its own size.
+ */
 int io_batch_drain(struct io_batch *b, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -52,6 +52,15 @@ static int fault_flush(struct btrkit_io *io)
 	return f->below->ops->flush(f->below);
 }
 
+static int fault_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
+{
+	struct fault_io *f = (struct fault_io *)io;
+
+	if (!f->below->ops->write)
+		return -EROFS;
+	return f->below->ops->discard ? f->below->ops->discard(f->below, offset, len) : 0;
+}
+
 static void fault_close(struct btrkit_io *io)
 {
 	btrkit_io_close(((struct fault_io *)io)->below);
@@ -62,6 +71,7 @@ static const struct btrkit_io_ops fault_ops = {
 	.read = fault_read,
 	.write = fault_write,
 	.flush = fault_flush,
+	.discard = fault_discard,
 	.close = fault_close,
 };
 

@@ -20,8 +20,12 @@
 struct file_io {
 	struct btrkit_io io;
 	int fd;
+	bool block; /* a block device, not a file */
 	uint64_t start; /* of the part that io is, in bytes from the start of the file */
 };
+
+#define DISCARD_MAX (1ull << 30)
+#define DISCARD_ALIGN 4096u	/* what every block device can do */
 
 static int file_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
 {
@@ -74,6 +78,33 @@ static int file_flush(struct btrkit_io *io)
 	return fsync(((struct file_io *)io)->fd) ? -errno : 0;
 }
 
+/*
+ * In pieces, in the order of addresses: a device may take long over one, and a signal ends a program only between them.
+ */
+static int file_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
+{
+	struct file_io *f = (struct file_io *)io;
+	uint64_t at = f->start + offset, end = at + len;
+
+	if (f->block) {
+		at = (at + DISCARD_ALIGN - 1) / DISCARD_ALIGN * DISCARD_ALIGN;
+		end = end / DISCARD_ALIGN * DISCARD_ALIGN;
+	}
+	while (at < end) {
+		uint64_t range[2] = { at, end - at < DISCARD_MAX ? end - at : DISCARD_MAX };
+		int ret = f->block ? ioctl(f->fd, BLKDISCARD, range) :
+				     fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)range[0],
+					       (off_t)range[1]);
+
+		if (ret && errno == EINTR)
+			continue;
+		if (ret)
+			return errno == EOPNOTSUPP ? 0 : -errno;
+		at += range[1];
+	}
+	return 0;
+}
+
 static void file_prefetch(struct btrkit_io *io, uint64_t offset, uint64_t len)
 {
 	struct file_io *f = (struct file_io *)io;
@@ -98,12 +129,13 @@ static const struct btrkit_io_ops read_write_ops = {
 	.read = file_read,
 	.write = file_write,
 	.flush = file_flush,
+	.discard = file_discard,
 	.prefetch = file_prefetch,
 	.close = file_close,
 };
 
 /* Opens @path if it is a block device or a regular file; *size is its size. */
-static int open_device(const char *path, int flags, int *ret, uint64_t *size, struct btrkit_error *err)
+static int open_device(const char *path, int flags, struct file_io *ret, uint64_t *size, struct btrkit_error *err)
 {
 	struct stat st;
 	int fd;
@@ -133,39 +165,40 @@ static int open_device(const char *path, int flags, int *ret, uint64_t *size, st
 			       S_ISDIR(st.st_mode) ? "not a btrfs filesystem: it is a directory" :
 						     "neither a block device nor a regular file");
 	}
-	*ret = fd;
+	ret->fd = fd;
+	ret->block = S_ISBLK(st.st_mode);
 	return 0;
 }
 
 int btrkit_io_open(const char *spec, unsigned flags, struct btrkit_io **ret, struct btrkit_error *err)
 {
+	struct file_io opened = { 0 }, *f;
 	struct io_spec part;
-	struct file_io *f;
 	uint64_t size;
-	int fd = -1, r;
+	int r;
 
 	if (flags & ~(unsigned)BTRKIT_IO_WRITE)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
 	r = io_spec_parse(spec, &part, err);
 	if (r)
 		return r;
-	r = open_device(part.path, flags & BTRKIT_IO_WRITE ? O_RDWR : O_RDONLY, &fd, &size, err);
+	r = open_device(part.path, flags & BTRKIT_IO_WRITE ? O_RDWR : O_RDONLY, &opened, &size, err);
 	if (!r) {
-		r = io_spec_locate(&part, fd, size, err);
+		r = io_spec_locate(&part, opened.fd, size, err);
 		if (r)
-			close(fd);
+			close(opened.fd);
 	}
 	free(part.path);
 	if (r)
 		return r;
 	f = calloc(1, sizeof(*f));
 	if (!f) {
-		close(fd);
+		close(opened.fd);
 		return err_nomem(err);
 	}
+	*f = opened;
 	f->io.ops = flags & BTRKIT_IO_WRITE ? &read_write_ops : &read_only_ops;
 	f->io.size = part.size;
-	f->fd = fd;
 	f->start = part.offset;
 	snprintf(f->io.name, sizeof(f->io.name), "%s", spec);
 	*ret = &f->io;

@@ -14,7 +14,7 @@ struct btrkit_io *btrkit_io_close(struct btrkit_io *io)
 	return NULL;
 }
 
-static bool inside(const struct btrkit_io *io, uint64_t offset, size_t len)
+static bool inside(const struct btrkit_io *io, uint64_t offset, uint64_t len)
 {
 	return len <= io->size && offset <= io->size - len;
 }
@@ -50,4 +50,17 @@ int btrkit_io_flush(struct btrkit_io *io, struct btrkit_error *err)
 	int ret = io->ops->flush ? io->ops->flush(io) : -EROFS;
 
 	return ret ? err_system(err, ret, "cannot flush") : 0;
+}
+
+int btrkit_io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err)
+{
+	int ret;
+
+	if (!io->ops->write)
+		return err_system(err, EROFS, "cannot discard %" PRIu64 " bytes at %" PRIu64, len, offset);
+	if (!inside(io, offset, len))
+		return err_set(err, BTRKIT_NO_SPACE,
+			       "discard of %" PRIu64 " bytes at %" PRIu64 " ends past the device's end", len, offset);
+	ret = io->ops->discard && len ? io->ops->discard(io, offset, len) : 0;
+	return ret ? err_system(err, ret, "cannot discard %" PRIu64 " bytes at %" PRIu64, len, offset) : 0;
 }

@@ -31,6 +31,12 @@ static int memory_flush(struct btrkit_io *io)
 	return 0;
 }
 
+static int memory_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
+{
+	memset(((struct memory_io *)io)->bytes + offset, 0, len);
+	return 0;
+}
+
 static void memory_close(struct btrkit_io *io)
 {
 	free(((struct memory_io *)io)->bytes);
@@ -41,6 +47,7 @@ static const struct btrkit_io_ops memory_ops = {
 	.read = memory_read,
 	.write = memory_write,
 	.flush = memory_flush,
+	.discard = memory_discard,
 	.close = memory_close,
 };
 

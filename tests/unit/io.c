@@ -46,13 +46,18 @@ static struct btrkit_io *make_file(void)
 	return open_spec(path, BTRKIT_IO_WRITE);
 }
 
-static struct btrkit_io *make_part(void)
+static struct btrkit_io *part_of_file(void)
 {
 	char spec[sizeof(path) + 64];
 
-	empty_file(3 * SIZE);
 	snprintf(spec, sizeof(spec), "%s?offset=%u&size=%u", path, SIZE + 1, SIZE);
 	return open_spec(spec, BTRKIT_IO_WRITE);
+}
+
+static struct btrkit_io *make_part(void)
+{
+	empty_file(3 * SIZE);
+	return part_of_file();
 }
 
 static struct btrkit_io *make_fault_free(void)
@@ -61,6 +66,15 @@ static struct btrkit_io *make_fault_free(void)
 	struct btrkit_io *io;
 
 	assert_int_equal(btrkit_io_fault(make_memory(), &none, &io, NULL), 0);
+	return io;
+}
+
+static struct btrkit_io *make_recorded(void)
+{
+	const struct btrkit_io_record_ops none = { 0 };
+	struct btrkit_io *io;
+
+	assert_int_equal(btrkit_io_record(make_memory(), &none, NULL, &io, NULL), 0);
 	return io;
 }
 
@@ -98,9 +112,27 @@ static void nothing_past_the_end(struct btrkit_io *io)
 	assert_int_equal(btrkit_io_write(io, UINT64_MAX - 8, bytes, 16, NULL), -ENOSPC);
 }
 
+static void what_is_discarded_is_gone(struct btrkit_io *io)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint8_t bytes[300], seen[300];
+
+	memset(bytes, 7, sizeof(bytes));
+	assert_int_equal(btrkit_io_write(io, 50000, bytes, sizeof(bytes), NULL), 0);
+	assert_int_equal(btrkit_io_discard(io, 50100, 100, NULL), 0);
+	assert_int_equal(btrkit_io_read(io, 50000, seen, sizeof(seen), NULL), 0);
+	memset(bytes + 100, 0, 100);
+	assert_memory_equal(seen, bytes, sizeof(seen));
+	assert_int_equal(btrkit_io_discard(io, 0, SIZE, NULL), 0);
+	assert_int_equal(btrkit_io_discard(io, SIZE, 0, NULL), 0);
+	assert_int_equal(btrkit_io_discard(io, 1, SIZE, &err), -ENOSPC);
+	assert_int_equal(err.code, BTRKIT_NO_SPACE);
+	assert_int_equal(btrkit_io_discard(io, UINT64_MAX, 2, NULL), -ENOSPC);
+}
+
 static void every_backend(void (*body)(struct btrkit_io *))
 {
-	static const make_fn makers[] = { make_memory, make_file, make_part, make_fault_free };
+	static const make_fn makers[] = { make_memory, make_file, make_part, make_fault_free, make_recorded };
 
 	for (size_t i = 0; i < ARRAY_SIZE(makers); i++) {
 		struct btrkit_io *io = makers[i]();
@@ -120,6 +152,33 @@ static void ends_are_kept(void **state)
 {
 	(void)state;
 	every_backend(nothing_past_the_end);
+}
+
+static void discarded_is_gone(void **state)
+{
+	(void)state;
+	every_backend(what_is_discarded_is_gone);
+}
+
+/* The bytes before and behind a part are somebody else's. */
+static void a_discard_stays_in_its_part(void **state)
+{
+	struct btrkit_io *whole, *part;
+	uint8_t byte = 9, seen[2];
+
+	(void)state;
+	btrkit_io_close(make_part());
+	whole = open_spec(path, BTRKIT_IO_WRITE);
+	assert_int_equal(btrkit_io_write(whole, SIZE, &byte, 1, NULL), 0);
+	assert_int_equal(btrkit_io_write(whole, 2 * SIZE + 1, &byte, 1, NULL), 0);
+	part = part_of_file();
+	assert_int_equal(btrkit_io_discard(part, 0, SIZE, NULL), 0);
+	assert_int_equal(btrkit_io_read(whole, SIZE, seen, 1, NULL), 0);
+	assert_int_equal(btrkit_io_read(whole, 2 * SIZE + 1, seen + 1, 1, NULL), 0);
+	assert_int_equal(seen[0], 9);
+	assert_int_equal(seen[1], 9);
+	btrkit_io_close(part);
+	btrkit_io_close(whole);
 }
 
 static void close_takes_null(void **state)
@@ -152,6 +211,7 @@ static void a_device_opened_to_read_refuses_writes(void **state)
 	io = open_spec(path, 0);
 	assert_int_equal(btrkit_io_write(io, 0, &byte, 1, NULL), -EROFS);
 	assert_int_equal(btrkit_io_flush(io, NULL), -EROFS);
+	assert_int_equal(btrkit_io_discard(io, 0, 1, NULL), -EROFS);
 	btrkit_io_close(io);
 }
 
@@ -275,6 +335,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(written_is_read),
 		cmocka_unit_test(ends_are_kept),
+		cmocka_unit_test(discarded_is_gone),
+		cmocka_unit_test(a_discard_stays_in_its_part),
 		cmocka_unit_test(close_takes_null),
 		cmocka_unit_test(a_part_is_where_it_was_said_to_be),
 		cmocka_unit_test(a_device_opened_to_read_refuses_writes),

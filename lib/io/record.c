@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A backend over another that tells of everything that changes it: what crash states are made from. */
+#include <btrkit/io.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+
+struct record_io {
+	struct btrkit_io io;
+	struct btrkit_io *below;
+	struct btrkit_io_record_ops ops;
+	void *ctx;
+};
+
+static int record_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	struct record_io *r = (struct record_io *)io;
+
+	return r->below->ops->read(r->below, offset, buf, len);
+}
+
+static int record_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
+{
+	struct record_io *r = (struct record_io *)io;
+	int ret;
+
+	if (!r->below->ops->write)
+		return -EROFS;
+	ret = r->ops.write ? r->ops.write(r->ctx, offset, buf, len) : 0;
+	return ret ? ret : r->below->ops->write(r->below, offset, buf, len);
+}
+
+static int record_flush(struct btrkit_io *io)
+{
+	struct record_io *r = (struct record_io *)io;
+	int ret;
+
+	if (!r->below->ops->flush)
+		return -EROFS;
+	ret = r->ops.flush ? r->ops.flush(r->ctx) : 0;
+	return ret ? ret : r->below->ops->flush(r->below);
+}
+
+static int record_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
+{
+	struct record_io *r = (struct record_io *)io;
+	int ret;
+
+	if (!r->below->ops->write)
+		return -EROFS;
+	ret = r->ops.discard ? r->ops.discard(r->ctx, offset, len) : 0;
+	return ret || !r->below->ops->discard ? ret : r->below->ops->discard(r->below, offset, len);
+}
+
+static void record_prefetch(struct btrkit_io *io, uint64_t offset, uint64_t len)
+{
+	struct record_io *r = (struct record_io *)io;
+
+	if (r->below->ops->prefetch)
+		r->below->ops->prefetch(r->below, offset, len);
+}
+
+static void record_close(struct btrkit_io *io)
+{
+	btrkit_io_close(((struct record_io *)io)->below);
+	free(io);
+}
+
+static const struct btrkit_io_ops record_ops = {
+	.read = record_read,
+	.write = record_write,
+	.flush = record_flush,
+	.discard = record_discard,
+	.prefetch = record_prefetch,
+	.close = record_close,
+};
+
+int btrkit_io_record(struct btrkit_io *below, const struct btrkit_io_record_ops *ops, void *ctx,
+		     struct btrkit_io **ret, struct btrkit_error *err)
+{
+	struct record_io *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return err_nomem(err);
+	r->io.ops = &record_ops;
+	r->io.size = below->size;
+	memcpy(r->io.name, below->name, sizeof(r->io.name));
+	r->below = below;
+	r->ops = *ops;
+	r->ctx = ctx;
+	*ret = &r->io;
+	return 0;
+}
