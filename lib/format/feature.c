@@ -64,10 +64,10 @@ const struct super_flag *super_flags(size_t *count)
 	return flags;
 }
 
-static const struct btrkit_feature *find_incompat(uint64_t bit)
+static const struct btrkit_feature *find_feature(enum btrkit_feature_set set, uint64_t bit)
 {
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++)
-		if (features[i].set == BTRKIT_INCOMPAT && features[i].bit == bit)
+		if (features[i].set == set && features[i].bit == bit)
 			return &features[i];
 	return NULL;
 }
@@ -90,7 +90,7 @@ static void append(char *list, size_t size, const char *name)
 static void list_incompat(uint64_t bits, char *list, size_t size)
 {
 	for (unsigned nr = 0; nr < 64; nr++) {
-		const struct btrkit_feature *f = find_incompat(1ull << nr);
+		const struct btrkit_feature *f = find_feature(BTRKIT_INCOMPAT, 1ull << nr);
 		char unknown[32];
 
 		if (!(bits & 1ull << nr) || (f && f->support != BTRKIT_REFUSED))
@@ -120,4 +120,14 @@ int features_check_read(const struct super *s, struct btrkit_error *err)
 	list_incompat(s->incompat, list, sizeof(list));
 	list_flags(s->flags, list, sizeof(list));
 	return *list ? err_set(err, BTRKIT_UNSUPPORTED, "not supported: %s", list) : 0;
+}
+
+int features_refuse(enum btrkit_feature_set set, uint64_t bit, const char *why, struct btrkit_error *err)
+{
+	static const char *const sets[] = { "compat", "compat_ro", "incompat" };
+	const struct btrkit_feature *f = find_feature(set, bit);
+
+	if (f)
+		return err_set(err, BTRKIT_UNSUPPORTED, "%s: %s", why, f->name);
+	return err_set(err, BTRKIT_UNSUPPORTED, "%s: unknown %s bit %d", why, sets[set], __builtin_ctzll(bit));
 }

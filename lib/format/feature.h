@@ -25,4 +25,7 @@ const struct super_flag *super_flags(size_t *count);
  */
 int features_check_read(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Says that the feature of @bit is refused, and why. @return -EOPNOTSUPP */
+int features_refuse(enum btrkit_feature_set set, uint64_t bit, const char *why, struct btrkit_error *err);
+
 #endif
