@@ -18,6 +18,11 @@ const char *btrkit_version(void)
 #else
 #define BLKID "-blkid"
 #endif
+#ifdef HAVE_UUID
+#define UUID "+uuid"
+#else
+#define UUID "-uuid"
+#endif
 #ifdef HAVE_ZLIB
 #define ZLIB "+zlib"
 #else
@@ -38,7 +43,7 @@ const char *btrkit_version(void)
 
 const char *btrkit_build_features(void)
 {
-	return ISAL " " BLKID " " ZLIB " " LZO " " ZSTD;
+	return ISAL " " BLKID " " UUID " " ZLIB " " LZO " " ZSTD;
 }
 
 const char *btrkit_build_license(void)

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/base/uuid.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "config.h"
+#include "lib/base/err.h"
+
+#ifdef HAVE_UUID
+#include <uuid/uuid.h>
+#endif
+
+int base_uuid_random(uint8_t ret[16], struct btrkit_error *err)
+{
+	uint8_t bytes[16];
+
+	/* Requests of up to 256 bytes are never cut short. */
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return err_system(err, errno, "no random numbers");
+	/* Version 4, variant of RFC 4122. */
+	bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40);
+	bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
+	memcpy(ret, bytes, sizeof(bytes));
+	return 0;
+}
+
+#ifdef HAVE_UUID
+int base_uuid_derive(const uint8_t from[16], const char *name, uint8_t ret[16], struct btrkit_error *err)
+{
+	(void)err;
+	uuid_generate_sha1(ret, from, name, strlen(name));
+	return 0;
+}
+#else
+int base_uuid_derive(const uint8_t from[16], const char *name, uint8_t ret[16], struct btrkit_error *err)
+{
+	(void)from;
+	(void)name;
+	(void)ret;
+	return err_set(err, BTRKIT_UNSUPPORTED, "deriving UUIDs needs a build with libuuid");
+}
+#endif
