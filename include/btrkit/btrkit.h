@@ -20,6 +20,7 @@
 #include <btrkit/filesystem.h>
 #include <btrkit/inode.h>
 #include <btrkit/io.h>
+#include <btrkit/mkfs.h>
 #include <btrkit/subvolume.h>
 #include <btrkit/types.h>
 #include <btrkit/version.h>

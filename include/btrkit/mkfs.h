@@ -17,7 +17,9 @@ enum btrkit_profile { BTRKIT_SINGLE, BTRKIT_DUP };
 /** Flags of struct btrkit_mkfs_options. Since: 0.1 */
 enum btrkit_mkfs_flags {
 	/** Derive every UUID that is not given from the fsid, so that equal options make equal bytes. */
-	BTRKIT_MKFS_REPRODUCIBLE = 1 << 0
+	BTRKIT_MKFS_REPRODUCIBLE = 1 << 0,
+	/** Discard the whole device first. */
+	BTRKIT_MKFS_DISCARD = 1 << 1
 };
 
 /**
@@ -39,16 +41,22 @@ struct btrkit_mkfs_options {
 	uint64_t incompat;		/**< features, as bits of the superblock; see btrkit_mkfs_features() */
 	uint64_t compat_ro;
 	int64_t time;			/**< seconds since the epoch, of everything that has a time */
+	/**
+	 * Told how far discarding is, in bytes; a value other than 0, a negative errno, ends it, and leaves a device
+	 * without a filesystem. May be NULL.
+	 */
+	int (*progress)(void *ctx, uint64_t done, uint64_t total);
+	void *progress_ctx;
 };
 
-/** incompat: mixed-backref big-metadata extref skinny-metadata no-holes; compat_ro: free-space-tree block-group-tree. */
+/** mixed-backref, big-metadata, extref, skinny-metadata, no-holes; and free-space-tree, block-group-tree. */
 #define BTRKIT_MKFS_INCOMPAT_DEFAULT 0x361
 #define BTRKIT_MKFS_COMPAT_RO_DEFAULT 0xb
 
 #define BTRKIT_MKFS_OPTIONS_INIT                                                                          \
 	{                                                                                                 \
 		0, NULL, NULL, NULL, 0, 0, 0, BTRKIT_SINGLE, BTRKIT_DUP, false, BTRKIT_MKFS_INCOMPAT_DEFAULT, \
-			BTRKIT_MKFS_COMPAT_RO_DEFAULT, 0                                                  \
+			BTRKIT_MKFS_COMPAT_RO_DEFAULT, 0, NULL, NULL                                      \
 	}
 
 /** A block group of a new filesystem. Since: 0.1 */

@@ -37,7 +37,7 @@ int bulk_create(const struct bulk_config *config, struct bulk **ret, struct btrk
 struct bulk *bulk_destroy(struct bulk *b);
 
 /*
- * Adds an item, whose key must be above all before. @data may be NULL in a builder that only counts.
+ * Adds an item, whose key must be above all before. In a builder that only counts neither key nor @data is looked at.
  * @return 0; -EINVAL: key out of order, or an item too large for a leaf; -EUCLEAN: an item that its own validator
  * refuses; or what place() or write() returned
  */

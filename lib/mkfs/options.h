@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_MKFS_OPTIONS_H
+#define BTRKIT_MKFS_OPTIONS_H
+
+#include <btrkit/error.h>
+#include <btrkit/mkfs.h>
+
+/*
+ * The options with their defaults filled in and the rules between features applied.
+ * @return 0; -EINVAL; -EOPNOTSUPP: a feature that is not written, by name
+ */
+int mkfs_options_judge(const struct btrkit_mkfs_options *given, struct btrkit_mkfs_options *ret,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+#endif

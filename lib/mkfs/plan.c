@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/mkfs/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
+#include "lib/mkfs/streams.h"
+
+/* Trees that describe trees grow with them, by less each time; more rounds than this are a mistake of ours. */
+#define ROUNDS_MAX 32
+
+const struct mkfs_group *mkfs_tree_group(const struct mkfs_plan *p, const struct mkfs_tree *t)
+{
+	return t->system ? mkfs_system_group(&p->layout) : mkfs_metadata_group(&p->layout);
+}
+
+uint64_t mkfs_tree_num_blocks(const struct mkfs_tree *t)
+{
+	uint64_t n = 0;
+
+	for (unsigned level = 0; level < LEVELS_MAX; level++)
+		n += t->blocks[level];
+	return n;
+}
+
+uint8_t mkfs_tree_level(const struct mkfs_tree *t)
+{
+	uint8_t level = 0;
+
+	while (level + 1 < LEVELS_MAX && t->blocks[level + 1])
+		level++;
+	return level;
+}
+
+uint64_t mkfs_tree_slot(const struct mkfs_tree *t, unsigned level, uint64_t index)
+{
+	uint64_t slot = t->first_slot + index;
+
+	while (level--)
+		slot += t->blocks[level];
+	return slot;
+}
+
+uint64_t mkfs_tree_root(const struct mkfs_plan *p, const struct mkfs_tree *t)
+{
+	return mkfs_group_block(mkfs_tree_group(p, t), p->opts.nodesize, mkfs_tree_slot(t, mkfs_tree_level(t), 0));
+}
+
+const struct mkfs_tree *mkfs_plan_tree(const struct mkfs_plan *p, uint64_t owner)
+{
+	for (unsigned i = 0; i < p->num_trees; i++)
+		if (p->trees[i].owner == owner)
+			return &p->trees[i];
+	return NULL;
+}
+
+uint64_t mkfs_group_used(const struct mkfs_plan *p, const struct mkfs_group *g)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < p->num_trees; i++)
+		if (mkfs_tree_group(p, &p->trees[i]) == g)
+			n += mkfs_tree_num_blocks(&p->trees[i]);
+	return n;
+}
+
+uint64_t mkfs_plan_bytes_used(const struct mkfs_plan *p)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < p->num_trees; i++)
+		n += mkfs_tree_num_blocks(&p->trees[i]);
+	return n * p->opts.nodesize;
+}
+
+static void add_tree(struct mkfs_plan *p, uint64_t owner, mkfs_stream_fn stream)
+{
+	p->trees[p->num_trees++] =
+		(struct mkfs_tree){ .owner = owner, .stream = stream, .system = owner == OID_CHUNK_TREE };
+}
+
+static void choose_trees(struct mkfs_plan *p)
+{
+	add_tree(p, OID_CHUNK_TREE, mkfs_stream_chunks);
+	add_tree(p, OID_FS_TREE, mkfs_stream_top_level);
+	add_tree(p, OID_CSUM_TREE, mkfs_stream_nothing);
+	add_tree(p, OID_UUID_TREE, mkfs_stream_uuids);
+	add_tree(p, OID_DATA_RELOC_TREE, mkfs_stream_data_reloc);
+	add_tree(p, OID_DEV_TREE, mkfs_stream_devices);
+	if (p->opts.compat_ro & COMPAT_RO_FREE_SPACE_TREE)
+		add_tree(p, OID_FREE_SPACE_TREE, mkfs_stream_free_space);
+	if (p->opts.compat_ro & COMPAT_RO_BLOCK_GROUP_TREE)
+		add_tree(p, OID_BLOCK_GROUP_TREE, mkfs_stream_block_groups);
+	add_tree(p, OID_EXTENT_TREE, mkfs_stream_extents);
+	add_tree(p, OID_ROOT_TREE, mkfs_stream_roots);
+}
+
+/* What a counting run is told of. */
+struct count_ctx {
+	struct mkfs_tree *tree;
+	unsigned level; /* the one whose keys are taken */
+};
+
+static int take_key(void *ctx, unsigned level, uint64_t index, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	struct count_ctx *c = ctx;
+	struct mkfs_tree *t = c->tree;
+
+	(void)index;
+	if (level != c->level)
+		return 0;
+	if (t->num_keys == t->keys_size) {
+		size_t size = t->keys_size ? 2 * t->keys_size : 16;
+		struct btrkit_key *more = reallocarray(t->keys, size, sizeof(*more));
+
+		if (!more)
+			return err_nomem(err);
+		t->keys = more;
+		t->keys_size = size;
+	}
+	t->keys[t->num_keys++] = *key;
+	return 0;
+}
+
+/* Runs the items of a tree through a builder that only counts. */
+static int run_counting(const struct mkfs_plan *p, struct count_ctx *ctx, bool keys, uint64_t blocks[LEVELS_MAX],
+			struct btrkit_error *err)
+{
+	const struct bulk_config config = {
+		.judge = &p->judge,
+		.items = &p->items,
+		.owner = ctx->tree->owner,
+		.generation = p->generation,
+		.first_key = keys ? take_key : NULL,
+		.ctx = ctx,
+	};
+	struct tree_root root;
+	struct bulk *b;
+	int ret;
+
+	ret = bulk_create(&config, &b, err);
+	if (ret)
+		return ret;
+	ret = ctx->tree->stream(p, b, err);
+	if (!ret)
+		ret = bulk_finish(b, &root, err);
+	for (unsigned level = 0; level < LEVELS_MAX; level++)
+		blocks[level] = bulk_blocks(b, level);
+	bulk_destroy(b);
+	return ret;
+}
+
+static int count_blocks(const struct mkfs_plan *p, struct mkfs_tree *t, bool *changed, struct btrkit_error *err)
+{
+	struct count_ctx ctx = { .tree = t };
+	uint64_t blocks[LEVELS_MAX];
+	int ret = run_counting(p, &ctx, false, blocks, err);
+
+	*changed |= memcmp(blocks, t->blocks, sizeof(blocks)) != 0;
+	memcpy(t->blocks, blocks, sizeof(blocks));
+	return ret;
+}
+
+/* The keys, level by level, so that they come in the order of the slots. */
+static int collect_keys(const struct mkfs_plan *p, struct mkfs_tree *t, struct btrkit_error *err)
+{
+	struct count_ctx ctx = { .tree = t };
+	uint64_t blocks[LEVELS_MAX];
+	int ret = 0;
+
+	for (; !ret && ctx.level <= mkfs_tree_level(t); ctx.level++)
+		ret = run_counting(p, &ctx, true, blocks, err);
+	return ret;
+}
+
+static void give_places(struct mkfs_plan *p)
+{
+	uint64_t next[2] = { 0, 0 };
+
+	for (unsigned i = 0; i < p->num_trees; i++) {
+		p->trees[i].first_slot = next[p->trees[i].system];
+		next[p->trees[i].system] += mkfs_tree_num_blocks(&p->trees[i]);
+	}
+}
+
+static int judge_room(const struct mkfs_plan *p, struct btrkit_error *err)
+{
+	for (unsigned i = 0; i < p->layout.num_groups; i++) {
+		const struct mkfs_group *g = &p->layout.groups[i];
+		uint64_t used = mkfs_group_used(p, g);
+
+		if (used && mkfs_group_block(g, p->opts.nodesize, used - 1) + p->opts.nodesize > g->logical + g->length)
+			return err_set(err, BTRKIT_NO_SPACE, "the trees do not fit into their block group");
+	}
+	return 0;
+}
+
+int mkfs_plan_make(struct mkfs_plan *p, struct btrkit_error *err)
+{
+	bool changed = true;
+	int ret = 0;
+
+	choose_trees(p);
+	for (unsigned round = 0; changed; round++) {
+		if (round == ROUNDS_MAX)
+			return err_set(err, BTRKIT_NO_SPACE, "the plan of the trees does not settle");
+		changed = false;
+		for (unsigned i = 0; !ret && i < p->num_trees; i++)
+			ret = count_blocks(p, &p->trees[i], &changed, err);
+		if (ret)
+			return ret;
+		give_places(p);
+	}
+	if (!(p->opts.incompat & INCOMPAT_SKINNY_METADATA))
+		for (unsigned i = 0; !ret && i < p->num_trees; i++)
+			ret = collect_keys(p, &p->trees[i], err);
+	return ret ? ret : judge_room(p, err);
+}
+
+void mkfs_plan_release(struct mkfs_plan *p)
+{
+	for (unsigned i = 0; i < p->num_trees; i++)
+		free(p->trees[i].keys);
+	p->num_trees = 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_MKFS_PLAN_H
+#define BTRKIT_MKFS_PLAN_H
+
+/*
+ * What a new filesystem will consist of, down to the address of every tree block, before anything is written. Trees
+ * that describe the others (extents, free space, block groups) can then be made like all: from streams of items that
+ * are run as often as needed, and kept nowhere.
+ */
+
+#include "lib/format/super.h"
+#include "lib/mkfs/layout.h"
+#include "lib/tree/bulk.h"
+
+#define MKFS_TREES_MAX 10
+
+struct mkfs_plan;
+
+/* Adds the items of a tree in the order of their keys. In a builder that only counts, data may be left out. */
+typedef int (*mkfs_stream_fn)(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+
+struct mkfs_tree {
+	uint64_t owner;
+	mkfs_stream_fn stream;
+	bool system;		     /* its blocks go to the system group */
+	uint64_t blocks[LEVELS_MAX]; /* of each level */
+	uint64_t first_slot;	     /* in its group, of its first block: leaves first, then level by level */
+	/*
+	 * First keys of all blocks in the order of their slots: only where back references name them, which is without
+	 * skinny metadata.
+	 */
+	struct btrkit_key *keys;
+	size_t num_keys, keys_size;
+};
+
+struct mkfs_plan {
+	struct btrkit_mkfs_options opts;
+	struct mkfs_layout layout;
+	struct item_ctx items;
+	struct node_judge judge;
+	uint64_t generation;
+	uint8_t fsid[16], device_uuid[16], chunk_tree_uuid[16], subvolume_uuid[16];
+	struct mkfs_tree trees[MKFS_TREES_MAX]; /* in the order of their slots within a group */
+	unsigned num_trees;
+};
+
+/*
+ * Counts the blocks of every tree until nothing changes any more, and gives them their places. The options, UUIDs and
+ * layout must be there. Free with mkfs_plan_release(), whatever is returned.
+ * @return 0; -ENOSPC: the metadata group is too small; -ENOMEM
+ */
+int mkfs_plan_make(struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void mkfs_plan_release(struct mkfs_plan *p);
+
+const struct mkfs_group *mkfs_tree_group(const struct mkfs_plan *p, const struct mkfs_tree *t);
+uint64_t mkfs_tree_num_blocks(const struct mkfs_tree *t);
+/* The root is the one block of the highest level. */
+uint8_t mkfs_tree_level(const struct mkfs_tree *t);
+uint64_t mkfs_tree_root(const struct mkfs_plan *p, const struct mkfs_tree *t);
+/* The tree with that owner; NULL if the features leave it out. */
+const struct mkfs_tree *mkfs_plan_tree(const struct mkfs_plan *p, uint64_t owner);
+/* Slot of a block in its group. */
+uint64_t mkfs_tree_slot(const struct mkfs_tree *t, unsigned level, uint64_t index);
+/* Blocks that are taken in a group. */
+uint64_t mkfs_group_used(const struct mkfs_plan *p, const struct mkfs_group *g);
+/* Bytes of all trees. */
+uint64_t mkfs_plan_bytes_used(const struct mkfs_plan *p);
+
+#endif

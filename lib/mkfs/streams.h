@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_MKFS_STREAMS_H
+#define BTRKIT_MKFS_STREAMS_H
+
+/* The items of each tree of a new filesystem. Each is a mkfs_stream_fn. */
+
+#include "lib/mkfs/plan.h"
+
+/* Trees of a device and its space. */
+int mkfs_stream_chunks(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+int mkfs_stream_devices(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+int mkfs_stream_extents(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+int mkfs_stream_free_space(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+int mkfs_stream_block_groups(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+
+/* Trees of names. */
+int mkfs_stream_top_level(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+int mkfs_stream_data_reloc(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+int mkfs_stream_uuids(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+int mkfs_stream_roots(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+int mkfs_stream_nothing(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+
+/* Bytes of a chunk item of a group, with its stripes; for the chunk tree and the superblock. */
+#define MKFS_CHUNK_BYTES_MAX (sizeof(struct disk_chunk) + MKFS_COPIES_MAX * sizeof(struct disk_stripe))
+uint32_t mkfs_chunk_item(const struct mkfs_plan *p, const struct mkfs_group *g, uint8_t to[MKFS_CHUNK_BYTES_MAX]);
+struct disk_dev_item mkfs_dev_item(const struct mkfs_plan *p);
+
+#endif

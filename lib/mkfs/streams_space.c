@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The device, its chunks, and what is used and free in them. */
+#include "lib/mkfs/streams.h"
+
+#include <string.h>
+
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/block_group.h"
+#include "lib/format/items/dev.h"
+#include "lib/format/items/extent.h"
+#include "lib/format/items/free_space.h"
+#include "lib/format/raid.h"
+
+#define DEVID 1
+
+struct disk_dev_item mkfs_dev_item(const struct mkfs_plan *p)
+{
+	struct disk_dev_item d = {
+		.devid = le64_put(DEVID),
+		.total_bytes = le64_put(p->layout.total_bytes),
+		.io_align = le32_put(p->opts.sectorsize),
+		.io_width = le32_put(p->opts.sectorsize),
+		.sector_size = le32_put(p->opts.sectorsize),
+	};
+	uint64_t used = 0;
+
+	for (unsigned i = 0; i < p->layout.num_groups; i++)
+		used += p->layout.groups[i].length * p->layout.groups[i].copies;
+	d.bytes_used = le64_put(used);
+	memcpy(d.uuid, p->device_uuid, sizeof(d.uuid));
+	memcpy(d.fsid, p->judge.fsid, sizeof(d.fsid));
+	return d;
+}
+
+uint32_t mkfs_chunk_item(const struct mkfs_plan *p, const struct mkfs_group *g, uint8_t to[MKFS_CHUNK_BYTES_MAX])
+{
+	struct disk_chunk *c = (struct disk_chunk *)to;
+	struct disk_stripe *stripes = (struct disk_stripe *)(c + 1);
+
+	*c = (struct disk_chunk){
+		.length = le64_put(g->length),
+		.owner = le64_put(OID_EXTENT_TREE),
+		.stripe_len = le64_put(CHUNK_STRIPE_LEN),
+		.type = le64_put(g->type),
+		.io_align = le32_put(CHUNK_STRIPE_LEN),
+		.io_width = le32_put(CHUNK_STRIPE_LEN),
+		.sector_size = le32_put(p->opts.sectorsize),
+		.num_stripes = le16_put((uint16_t)g->copies),
+		.sub_stripes = le16_put(1),
+	};
+	for (unsigned i = 0; i < g->copies; i++) {
+		stripes[i] = (struct disk_stripe){ .devid = le64_put(DEVID), .offset = le64_put(g->physical[i]) };
+		memcpy(stripes[i].dev_uuid, p->device_uuid, sizeof(stripes[i].dev_uuid));
+	}
+	return (uint32_t)(sizeof(*c) + g->copies * sizeof(*stripes));
+}
+
+int mkfs_stream_chunks(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+{
+	struct disk_dev_item dev = mkfs_dev_item(p);
+	uint8_t chunk[MKFS_CHUNK_BYTES_MAX];
+	int ret;
+
+	ret = bulk_add(b, &KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, DEVID), &dev, sizeof(dev), err);
+	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++) {
+		const struct mkfs_group *g = &p->layout.groups[i];
+		uint32_t size = mkfs_chunk_item(p, g, chunk);
+
+		ret = bulk_add(b, &KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, g->logical), chunk, size, err);
+	}
+	return ret;
+}
+
+/* Groups lie on the device in the order in which they lie in the logical space. */
+int mkfs_stream_devices(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+{
+	static const uint8_t no_errors[5 * sizeof(le64)];
+	int ret;
+
+	ret = bulk_add(b, &KEY(OID_DEV_STATS, KEY_PERSISTENT_ITEM, DEVID), no_errors, sizeof(no_errors), err);
+	for (unsigned i = 0; i < p->layout.num_groups; i++) {
+		const struct mkfs_group *g = &p->layout.groups[i];
+		struct disk_dev_extent d = {
+			.chunk_tree = le64_put(OID_CHUNK_TREE),
+			.chunk_objectid = le64_put(OID_FIRST_CHUNK_TREE),
+			.chunk_offset = le64_put(g->logical),
+			.length = le64_put(g->length),
+		};
+
+		memcpy(d.chunk_tree_uuid, p->chunk_tree_uuid, sizeof(d.chunk_tree_uuid));
+		for (unsigned copy = 0; !ret && copy < g->copies; copy++)
+			ret = bulk_add(b, &KEY(DEVID, KEY_DEV_EXTENT, g->physical[copy]), &d, sizeof(d), err);
+	}
+	return ret;
+}
+
+static int add_block_group(const struct mkfs_plan *p, const struct mkfs_group *g, struct bulk *b,
+			   struct btrkit_error *err)
+{
+	struct disk_block_group d = {
+		.used = le64_put(mkfs_group_used(p, g) * p->opts.nodesize),
+		.chunk_objectid = le64_put(OID_FIRST_CHUNK_TREE),
+		.flags = le64_put(g->type),
+	};
+
+	return bulk_add(b, &KEY(g->logical, KEY_BLOCK_GROUP_ITEM, g->length), &d, sizeof(d), err);
+}
+
+int mkfs_stream_block_groups(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++)
+		ret = add_block_group(p, &p->layout.groups[i], b, err);
+	return ret;
+}
+
+/* The extent item of block number @n of a tree, counted from its first leaf. */
+static int add_block(const struct mkfs_plan *p, const struct mkfs_tree *t, unsigned level, uint64_t n, uint64_t bytenr,
+		     struct bulk *b, struct btrkit_error *err)
+{
+	bool skinny = p->opts.incompat & INCOMPAT_SKINNY_METADATA;
+	struct {
+		struct disk_extent_item head;
+		uint8_t rest[sizeof(struct disk_tree_block_info) + 1 + sizeof(le64)];
+	} item = { .head = { le64_put(1), le64_put(p->generation), le64_put(EXTENT_FLAG_TREE_BLOCK) } };
+	struct btrkit_key key = KEY(bytenr, KEY_METADATA_ITEM, level);
+	uint8_t *at = item.rest;
+	le64 root = le64_put(t->owner);
+
+	if (!skinny) {
+		/* Keys are there when the items are made in earnest. */
+		struct disk_tree_block_info info = { .level = (uint8_t)level };
+
+		if (n < t->num_keys)
+			info.key = key_put(&t->keys[n]);
+		memcpy(at, &info, sizeof(info));
+		at += sizeof(info);
+		key = KEY(bytenr, KEY_EXTENT_ITEM, p->opts.nodesize);
+	}
+	*at++ = KEY_TREE_BLOCK_REF;
+	memcpy(at, &root, sizeof(root));
+	at += sizeof(root);
+	return bulk_add(b, &key, &item, (uint32_t)(at - (uint8_t *)&item), err);
+}
+
+static int add_tree_blocks(const struct mkfs_plan *p, const struct mkfs_tree *t, const struct mkfs_group *g,
+			   bool *group_told, struct bulk *b, struct btrkit_error *err)
+{
+	uint64_t n = 0;
+	int ret = 0;
+
+	for (unsigned level = 0; level < LEVELS_MAX; level++) {
+		for (uint64_t i = 0; !ret && i < t->blocks[level]; i++, n++) {
+			uint64_t bytenr = mkfs_group_block(g, p->opts.nodesize, t->first_slot + n);
+
+			/* The group's own item comes right after that of a block at its start. */
+			if (!*group_told && bytenr != g->logical) {
+				ret = add_block_group(p, g, b, err);
+				*group_told = true;
+			}
+			if (!ret)
+				ret = add_block(p, t, level, n, bytenr, b, err);
+		}
+	}
+	return ret;
+}
+
+int mkfs_stream_extents(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++) {
+		const struct mkfs_group *g = &p->layout.groups[i];
+		/* With a tree of their own the block groups are not here. */
+		bool told = p->opts.compat_ro & COMPAT_RO_BLOCK_GROUP_TREE;
+
+		for (unsigned t = 0; !ret && t < p->num_trees; t++)
+			if (mkfs_tree_group(p, &p->trees[t]) == g)
+				ret = add_tree_blocks(p, &p->trees[t], g, &told, b, err);
+		if (!ret && !told)
+			ret = add_block_group(p, g, b, err);
+	}
+	return ret;
+}
+
+/* So few ranges are free in a new group that they are told as extents, never as bitmaps. */
+int mkfs_stream_free_space(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++) {
+		const struct mkfs_group *g = &p->layout.groups[i];
+		uint64_t used = mkfs_group_used(p, g), from = 0;
+		struct disk_free_space_info info = { 0 };
+		struct mkfs_range range;
+		uint32_t count = 0;
+
+		for (; mkfs_group_next_free(g, p->opts.nodesize, used, from, &range); from = range.start + range.length)
+			count++;
+		info.extent_count = le32_put(count);
+		ret = bulk_add(b, &KEY(g->logical, KEY_FREE_SPACE_INFO, g->length), &info, sizeof(info), err);
+		for (from = 0; !ret && mkfs_group_next_free(g, p->opts.nodesize, used, from, &range);
+		     from = range.start + range.length)
+			ret = bulk_add(b, &KEY(range.start, KEY_FREE_SPACE_EXTENT, range.length), "", 0, err);
+	}
+	return ret;
+}
