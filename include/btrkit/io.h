@@ -50,8 +50,8 @@ enum btrkit_io_flags {
 	BTRKIT_IO_READ = 0,
 	BTRKIT_IO_WRITE = 1 << 0,	/**< open for writing too */
 	/**
-	 * Keep others off as long as it is open: a block device is opened O_EXCL and flock()ed, a file is write-locked.
-	 * What is mounted, or backs a loop device, is refused with -EBUSY.
+	 * With BTRKIT_IO_WRITE: keep others off as long as it is open. A block device is opened O_EXCL and flock()ed, a
+	 * file is write-locked. What is mounted, backs a loop device, or is locked by another is refused with -EBUSY.
 	 */
 	BTRKIT_IO_EXCLUSIVE = 1 << 1
 };
@@ -64,7 +64,8 @@ enum btrkit_io_flags {
  * device, fifo) is refused.
  *
  * @param ret	the backend, to be freed by btrkit_io_close()
- * @return 0; -EINVAL for a bad spec, -ENOENT, -EACCES and the like from the operating system
+ * @return 0; -EINVAL for a bad spec or what is no device; -EBUSY; -EROFS; -ENOENT, -EACCES and the like from the
+ *	   operating system
  * Since: 0.1
  */
 int btrkit_io_open(const char *spec, unsigned flags, struct btrkit_io **ret,
@@ -138,7 +139,8 @@ int btrkit_io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len, struc
  * Looks for a filesystem, partition table or other signature by libblkid, without regard to what this library reads.
  *
  * @param type	the name of what was found, as libblkid has it (`ext4`, `btrfs`, `dos`), always terminated
- * @return 0: nothing was found; 1: @p type names it; -EOPNOTSUPP in a build without libblkid; -EIO
+ * @return 0: nothing was found; 1: @p type names it; -EOPNOTSUPP in a build without libblkid, and for a device that was
+ *	   not opened by btrkit_io_open(); -EIO
  * Since: 0.1
  */
 int btrkit_io_signature(struct btrkit_io *io, char *type, size_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -15,6 +15,8 @@
 #include <linux/fs.h>
 
 #include "lib/base/err.h"
+#include "lib/io/file.h"
+#include "lib/io/guard.h"
 #include "lib/io/spec.h"
 
 struct file_io {
@@ -134,40 +136,80 @@ static const struct btrkit_io_ops read_write_ops = {
 	.close = file_close,
 };
 
-/* Opens @path if it is a block device or a regular file; *size is its size. */
-static int open_device(const char *path, int flags, struct file_io *ret, uint64_t *size, struct btrkit_error *err)
+bool io_file_place(const struct btrkit_io *io, int *fd, uint64_t *start)
+{
+	const struct file_io *f = (const struct file_io *)io;
+
+	if (io->ops != &read_only_ops && io->ops != &read_write_ops)
+		return false;
+	*fd = f->fd;
+	*start = f->start;
+	return true;
+}
+
+static int open_flags(const char *path, unsigned flags)
+{
+	/* O_NONBLOCK: a fifo must not make open() wait before it can be refused. */
+	int how = (flags & BTRKIT_IO_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
+	struct stat st;
+
+	/* Of a block device O_EXCL asks that nothing is mounted from it; of a file it is undefined. */
+	if (flags & BTRKIT_IO_EXCLUSIVE && !stat(path, &st) && S_ISBLK(st.st_mode))
+		how |= O_EXCL;
+	return how;
+}
+
+static int judge_block(int fd, int how, uint64_t *size, struct btrkit_error *err)
+{
+	int read_only = 0;
+
+	if (ioctl(fd, BLKGETSIZE64, size))
+		return err_system(err, errno, "cannot tell the size of the device");
+	/* Linux lets root open such a device for writing and then fails the writes. */
+	if ((how & O_ACCMODE) == O_RDWR && !ioctl(fd, BLKROGET, &read_only) && read_only)
+		return err_system(err, EROFS, "cannot open for writing");
+	return 0;
+}
+
+/* Whether the file is one that is read and written here; *size is its size. */
+static int judge(struct file_io *f, unsigned flags, int how, uint64_t *size, struct btrkit_error *err)
 {
 	struct stat st;
-	int fd;
+	int ret;
 
-	/* O_NONBLOCK: a fifo must not make open() wait before it can be refused. */
-	fd = open(path, flags | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return err_system(err, errno, "cannot open");
-	if (fstat(fd, &st)) {
-		int saved = errno;
+	if (fstat(f->fd, &st))
+		return err_system(err, errno, "cannot stat");
+	f->block = S_ISBLK(st.st_mode);
+	*size = (uint64_t)st.st_size;
+	if (S_ISDIR(st.st_mode))
+		return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: it is a directory");
+	if (!f->block && !S_ISREG(st.st_mode))
+		return err_set(err, BTRKIT_INVALID, "neither a block device nor a regular file");
+	ret = f->block ? judge_block(f->fd, how, size, err) : 0;
+	if (ret || !(flags & BTRKIT_IO_EXCLUSIVE))
+		return ret;
+	if (f->block && !(how & O_EXCL))
+		return err_set(err, BTRKIT_BUSY, "changed while it was being opened");
+	return io_guard(f->fd, &st, err);
+}
 
-		close(fd);
-		return err_system(err, saved, "cannot stat");
-	}
-	if (S_ISREG(st.st_mode)) {
-		*size = (uint64_t)st.st_size;
-	} else if (S_ISBLK(st.st_mode)) {
-		if (ioctl(fd, BLKGETSIZE64, size)) {
-			int saved = errno;
+/* Opens @path if it is a block device or a regular file. */
+static int open_device(const char *path, unsigned flags, struct file_io *f, uint64_t *size, struct btrkit_error *err)
+{
+	int how = open_flags(path, flags), ret;
 
-			close(fd);
-			return err_system(err, saved, "cannot tell the size of the device");
-		}
-	} else {
-		close(fd);
-		return err_set(err, S_ISDIR(st.st_mode) ? BTRKIT_NOT_BTRFS : BTRKIT_INVALID,
-			       S_ISDIR(st.st_mode) ? "not a btrfs filesystem: it is a directory" :
-						     "neither a block device nor a regular file");
-	}
-	ret->fd = fd;
-	ret->block = S_ISBLK(st.st_mode);
-	return 0;
+	f->fd = open(path, how);
+	if (f->fd < 0 && errno == EBUSY)
+		return err_set(err, BTRKIT_BUSY, "in use by the kernel (mounted, or part of another device)");
+	/* What cannot be written to at all is better told as what it is. */
+	if (f->fd < 0 && errno == EISDIR)
+		return err_set(err, BTRKIT_INVALID, "is a directory");
+	if (f->fd < 0)
+		return err_system(err, errno, "cannot open%s", flags & BTRKIT_IO_WRITE ? " for writing" : "");
+	ret = judge(f, flags, how, size, err);
+	if (ret)
+		close(f->fd);
+	return ret;
 }
 
 int btrkit_io_open(const char *spec, unsigned flags, struct btrkit_io **ret, struct btrkit_error *err)
@@ -177,12 +219,14 @@ int btrkit_io_open(const char *spec, unsigned flags, struct btrkit_io **ret, str
 	uint64_t size;
 	int r;
 
-	if (flags & ~(unsigned)BTRKIT_IO_WRITE)
+	if (flags & ~(unsigned)(BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE))
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
+	if (flags == BTRKIT_IO_EXCLUSIVE)
+		return err_set(err, BTRKIT_INVALID, "only a writer can keep others off");
 	r = io_spec_parse(spec, &part, err);
 	if (r)
 		return r;
-	r = open_device(part.path, flags & BTRKIT_IO_WRITE ? O_RDWR : O_RDONLY, &opened, &size, err);
+	r = open_device(part.path, flags, &opened, &size, err);
 	if (!r) {
 		r = io_spec_locate(&part, opened.fd, size, err);
 		if (r)

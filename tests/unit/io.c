@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config.h"
+
 #include <btrkit/error.h>
 #include <btrkit/io.h>
 
@@ -250,7 +252,9 @@ static void what_is_no_device_is_refused(void **state)
 	refused("/tmp", 0, EMEDIUMTYPE, BTRKIT_NOT_BTRFS);
 	refused("/dev/null", 0, EINVAL, BTRKIT_INVALID);
 	refused("/nonexistent/file", 0, ENOENT, BTRKIT_NOT_FOUND);
+	refused("/tmp", BTRKIT_IO_WRITE, EINVAL, BTRKIT_INVALID);
 	refused(path, 1u << 7, EINVAL, BTRKIT_INVALID);
+	refused(path, BTRKIT_IO_EXCLUSIVE, EINVAL, BTRKIT_INVALID);
 	/* Nobody writes to this fifo: opening it must not wait for one. */
 	assert_true(fd >= 0);
 	close(fd);
@@ -258,6 +262,69 @@ static void what_is_no_device_is_refused(void **state)
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	refused(fifo, 0, EINVAL, BTRKIT_INVALID);
 	unlink(fifo);
+}
+
+/* One at a time, whichever part of the file it wants. */
+static void an_exclusive_device_is_one_writers(void **state)
+{
+	const unsigned flags = BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE;
+	char spec[sizeof(path) + 64];
+	struct btrkit_io *io;
+
+	(void)state;
+	empty_file(SIZE);
+	snprintf(spec, sizeof(spec), "%s?offset=4096", path);
+	io = open_spec(path, flags);
+	refused(path, flags, EBUSY, BTRKIT_BUSY);
+	refused(spec, flags, EBUSY, BTRKIT_BUSY);
+	btrkit_io_close(open_spec(path, BTRKIT_IO_READ));
+	btrkit_io_close(io);
+	io = open_spec(spec, flags);
+	refused(path, flags, EBUSY, BTRKIT_BUSY);
+	btrkit_io_close(io);
+	btrkit_io_close(open_spec(path, flags));
+}
+
+static int signature_of(const char *spec, char *type, size_t size)
+{
+	struct btrkit_io *io = open_spec(spec, BTRKIT_IO_READ);
+	int ret = btrkit_io_signature(io, type, size, NULL);
+
+	btrkit_io_close(io);
+	return ret;
+}
+
+/* An ext2 superblock is known by its magic; it is looked for in the part that is meant and nowhere else. */
+static void signatures_are_found(void **state)
+{
+	char spec[sizeof(path) + 64], type[16] = "x";
+	const uint8_t magic[] = { 0x53, 0xef };
+	struct btrkit_io *io;
+
+	(void)state;
+	empty_file(3 * SIZE);
+#ifdef HAVE_BLKID
+	assert_int_equal(signature_of(path, type, sizeof(type)), 0);
+	assert_string_equal(type, "");
+	snprintf(spec, sizeof(spec), "%s?offset=%u", path, SIZE);
+	io = open_spec(spec, BTRKIT_IO_WRITE);
+	assert_int_equal(btrkit_io_write(io, 1024 + 56, magic, sizeof(magic), NULL), 0);
+	btrkit_io_close(io);
+	assert_int_equal(signature_of(path, type, sizeof(type)), 0);
+	assert_int_equal(signature_of(spec, type, sizeof(type)), 1);
+	assert_string_equal(type, "ext2");
+	assert_int_equal(signature_of(spec, type, 3), 1);
+	assert_string_equal(type, "ex");
+	empty_file(0);
+	assert_int_equal(signature_of(path, type, sizeof(type)), 0);
+#else
+	(void)spec;
+	(void)magic;
+	assert_int_equal(signature_of(path, type, sizeof(type)), -EOPNOTSUPP);
+#endif
+	io = make_memory();
+	assert_int_equal(btrkit_io_signature(io, type, sizeof(type), NULL), -EOPNOTSUPP);
+	btrkit_io_close(io);
 }
 
 static void an_impossible_memory_is_refused(void **state)
@@ -342,6 +409,8 @@ int main(void)
 		cmocka_unit_test(a_device_opened_to_read_refuses_writes),
 		cmocka_unit_test(a_file_that_shrinks_is_truncated),
 		cmocka_unit_test(what_is_no_device_is_refused),
+		cmocka_unit_test(an_exclusive_device_is_one_writers),
+		cmocka_unit_test(signatures_are_found),
 		cmocka_unit_test(an_impossible_memory_is_refused),
 		cmocka_unit_test(faults_come_when_told),
 		cmocka_unit_test(a_fault_backend_truncates),

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What lies on a device, as libblkid sees it. */
+#include <btrkit/io.h>
+
+#include <stdio.h>
+
+#include "config.h"
+
+#ifdef HAVE_BLKID
+#include <blkid.h>
+#endif
+
+#include "lib/base/err.h"
+#include "lib/io/file.h"
+
+#ifdef HAVE_BLKID
+static int name_signature(blkid_probe probe, char *type, size_t size, struct btrkit_error *err)
+{
+	const char *found;
+	int ret = blkid_do_fullprobe(probe);
+
+	if (ret < 0)
+		return err_set(err, BTRKIT_IO, "cannot look for signatures");
+	if (ret)
+		return 0;
+	if (blkid_probe_lookup_value(probe, "TYPE", &found, NULL) &&
+	    blkid_probe_lookup_value(probe, "PTTYPE", &found, NULL))
+		found = "unknown";
+	snprintf(type, size, "%s", found);
+	return 1;
+}
+
+static int look(int fd, uint64_t start, uint64_t len, char *type, size_t size, struct btrkit_error *err)
+{
+	blkid_probe probe = blkid_new_probe();
+	int ret;
+
+	if (!probe)
+		return err_nomem(err);
+	if (blkid_probe_set_device(probe, fd, (blkid_loff_t)start, (blkid_loff_t)len) ||
+	    blkid_probe_enable_superblocks(probe, 1) ||
+	    blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE) ||
+	    blkid_probe_enable_partitions(probe, 1))
+		ret = err_set(err, BTRKIT_IO, "cannot look for signatures");
+	else
+		ret = name_signature(probe, type, size, err);
+	blkid_free_probe(probe);
+	return ret;
+}
+#else
+static int look(int fd, uint64_t start, uint64_t len, char *type, size_t size, struct btrkit_error *err)
+{
+	(void)fd;
+	(void)start;
+	(void)len;
+	(void)type;
+	(void)size;
+	return err_set(err, BTRKIT_UNSUPPORTED, "looking for signatures needs a build with libblkid");
+}
+#endif
+
+int btrkit_io_signature(struct btrkit_io *io, char *type, size_t size, struct btrkit_error *err)
+{
+	uint64_t start;
+	int fd;
+
+	if (size)
+		type[0] = '\0';
+	if (!io_file_place(io, &fd, &start))
+		return err_set(err, BTRKIT_UNSUPPORTED, "only a file or block device can be searched for signatures");
+	/* A length of zero means everything to libblkid. */
+	return io->size ? look(fd, start, io->size, type, size, err) : 0;
+}
