@@ -15,7 +15,7 @@ struct cmd_option {
 	int id;			/* its letter, or a number from 256 for one that has none */
 	const char *name;	/* the long form */
 	const char *arg;	/* name of its argument; NULL: it takes none */
-	const char *help;	/* a newline begins another line */
+	const char *help;	/* a newline begins another line; NULL: --help does not tell of it */
 };
 
 struct command {
@@ -30,6 +30,10 @@ extern const struct command cmd_dump_super;
 extern const struct command cmd_dump_tree;
 extern const struct command cmd_features;
 extern const struct command cmd_fiemap;
+extern const struct command cmd_mkfs;
+
+/* The status of usage errors: EXIT_USAGE, but for who is called under another program's name and exits as that does. */
+extern int cmd_usage_status;
 
 /*
  * The next option as getopt_long() gives it: its id (the argument is in optarg), or -1 behind the last. --help and
@@ -44,10 +48,13 @@ void cmd_check_args(const struct command *cmd, int argc, int min, int max);
 void cmd_usage_error(const struct command *cmd, const char *fmt, ...) BTRKIT_PRINTF(2, 3) __attribute__((noreturn));
 
 /*
- * A number in decimal, hexadecimal (0x) or octal (0), with a size suffix k m g t p e (1024) where @suffix. Anything
+ * A number in decimal, hexadecimal (0x) or octal (0), with a size suffix b k m g t p e (1024) where @suffix. Anything
  * else is a usage error about @option.
  */
 uint64_t cmd_number(const struct command *cmd, const char *option, const char *s, bool suffix);
+
+/* A size in decimal with or without such a suffix. */
+uint64_t cmd_size(const struct command *cmd, const char *option, const char *s);
 
 /* --format: the index in @names (which ends with NULL). Anything else is a usage error. */
 unsigned cmd_format(const struct command *cmd, const char *s, const char *const *names);

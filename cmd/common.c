@@ -10,6 +10,8 @@
 
 #include "cmd.h"
 
+int cmd_usage_status = EXIT_USAGE;
+
 #define OPTIONS_MAX 32
 #define OPTION_HELP 255	/* no letter, and below the numbers of long options */
 
@@ -32,7 +34,8 @@ static void print_help(const struct command *cmd)
 {
 	printf("Usage: btrkit %s [OPTION]... %s\n%s.\n\n", cmd->name, cmd->args, cmd->summary);
 	for (const struct cmd_option *o = cmd->options; o->id; o++)
-		print_option(o->name, o->id, o->arg, o->help);
+		if (o->help)
+			print_option(o->name, o->id, o->arg, o->help);
 	print_option("help", OPTION_HELP, NULL, "print this and exit");
 }
 
@@ -99,22 +102,22 @@ void cmd_usage_error(const struct command *cmd, const char *fmt, ...)
 	vfprintf(stderr, fmt, args);
 	va_end(args);
 	fprintf(stderr, " (see btrkit %s --help)\n", cmd->name);
-	exit(EXIT_USAGE);
+	exit(cmd_usage_status);
 }
 
-uint64_t cmd_number(const struct command *cmd, const char *option, const char *s, bool suffix)
+static uint64_t number(const struct command *cmd, const char *option, const char *s, int base, bool suffix)
 {
-	static const char letters[] = "kmgtpe";
+	static const char letters[] = "bkmgtpe";
 	unsigned long long v;
 	char *end;
 
 	errno = 0;
-	v = strtoull(s, &end, 0);
+	v = strtoull(s, &end, base);
 	if (!isdigit((unsigned char)*s) || errno)
 		cmd_usage_error(cmd, "%s: '%s' is no number", option, s);
 	if (suffix && *end) {
 		const char *at = strchr(letters, tolower((unsigned char)*end));
-		unsigned shift = at ? 10 * (unsigned)(at - letters + 1) : 0;
+		unsigned shift = at ? 10 * (unsigned)(at - letters) : 0;
 
 		if (shift && v > UINT64_MAX >> shift)
 			cmd_usage_error(cmd, "%s: '%s' is too large", option, s);
@@ -124,6 +127,16 @@ uint64_t cmd_number(const struct command *cmd, const char *option, const char *s
 	if (*end)
 		cmd_usage_error(cmd, "%s: '%s' is no number", option, s);
 	return v;
+}
+
+uint64_t cmd_number(const struct command *cmd, const char *option, const char *s, bool suffix)
+{
+	return number(cmd, option, s, 0, suffix);
+}
+
+uint64_t cmd_size(const struct command *cmd, const char *option, const char *s)
+{
+	return number(cmd, option, s, 10, true);
 }
 
 unsigned cmd_format(const struct command *cmd, const char *s, const char *const *names)

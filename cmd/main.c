@@ -10,6 +10,7 @@ static const struct command *const commands[] = {
 	&cmd_dump_tree,
 	&cmd_features,
 	&cmd_fiemap,
+	&cmd_mkfs,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -17,7 +18,7 @@ static const struct command *const commands[] = {
 static void print_help(void)
 {
 	printf("Usage: btrkit COMMAND [OPTION]... ARGUMENT...\n"
-	       "Reads the btrfs on-disk format without mounting.\n\n");
+	       "Reads and makes btrfs filesystems without mounting.\n\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf("  %-24s  %s\n", commands[i]->name, commands[i]->summary);
 	printf("  %-24s  %s\n", "--help", "print this and exit");
@@ -58,6 +59,10 @@ int main(int argc, char **argv)
 
 	/* A closed pipe is met by write(), so that what is open gets closed. */
 	signal(SIGPIPE, SIG_IGN);
+	if (argc && !strcmp(basename(argv[0]), "mkfs.btrfs")) {
+		cmd_usage_status = EXIT_FAILED;
+		return cmd_close_stdout(cmd_mkfs.name, cmd_mkfs.run(&cmd_mkfs, argc, argv));
+	}
 	status = run(argc, argv);
 	return cmd_close_stdout(argc > 1 ? argv[1] : "", status);
 }

@@ -15,7 +15,7 @@ SETS = {'compat': Super.COMPAT, 'compat_ro': Super.COMPAT_RO, 'incompat': Super.
 # Every command that takes a device, and its options here. dump-super shows what is there, whatever it is.
 READERS = {'dump-tree': [], 'fiemap': ['-a']}
 SHOWERS = {'dump-super': []}
-OTHERS = {'features'}
+OTHERS = {'features', 'mkfs'}
 
 # Flags of the superblock with which Linux mounts: written, reloc, error, seeding, metadump, metadump v2. The names
 # are those in the refusals of the others.

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "mkfs.h"
+
+enum { OPT_DEVICE_UUID = 256, OPT_CSUM, OPT_CHECKSUM, OPT_INODE_FLAGS, OPT_COMPRESS, OPT_REFLINK, OPT_SHRINK };
+
+const struct cmd_option mkfs_options[] = {
+	{ 'd', "data", "PROFILE", "single (the default) or dup" },
+	{ 'm', "metadata", "PROFILE", "dup (the default, but single with -M) or single" },
+	{ 'M', "mixed", NULL, "data and metadata in the same block groups" },
+	{ OPT_CSUM, "csum", "TYPE", "crc32c, the only checksum that is written" },
+	{ OPT_CHECKSUM, "checksum", "TYPE", "the same" },
+	{ 'n', "nodesize", "SIZE", "of tree blocks, 4k to 64k (default 16k, with -M the sectorsize)" },
+	{ 's', "sectorsize", "SIZE", "of data blocks, 4k to 64k (default 4k)" },
+	{ 'O', "features", "LIST", "features to add or, after a ^, to leave out, with commas\n"
+				   "between them; list-all lists them" },
+	{ 'L', "label", "LABEL", "of at most 255 bytes" },
+	{ 'U', "uuid", "UUID", "of the filesystem" },
+	{ OPT_DEVICE_UUID, "device-uuid", "UUID", "of the device" },
+	{ 'b', "byte-count", "SIZE", "use only that much of the device" },
+	{ 'K', "nodiscard", NULL, "do not discard the device's contents first" },
+	{ 'f', "force", NULL, "even where there is a filesystem or partition table" },
+	{ 'q', "quiet", NULL, "print nothing" },
+	{ 'v', "verbose", NULL, "print more" },
+	{ 'V', "version", NULL, "print the version and exit" },
+	/* Options of mkfs.btrfs that are known and refused. */
+	{ 'r', "rootdir", "DIR", NULL },
+	{ 'u', "subvol", "SUBVOL", NULL },
+	{ OPT_INODE_FLAGS, "inode-flags", "FLAGS", NULL },
+	{ OPT_COMPRESS, "compress", "TYPE", NULL },
+	{ OPT_REFLINK, "reflink", NULL, NULL },
+	{ OPT_SHRINK, "shrink", NULL, NULL },
+	{ 'R', "runtime-features", "LIST", NULL },
+	{ 0 },
+};
+
+static enum btrkit_profile profile_of(const struct command *cmd, const char *option, const char *name)
+{
+	static const char *const others[] = { "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6" };
+
+	if (!strcasecmp(name, "single"))
+		return BTRKIT_SINGLE;
+	if (!strcasecmp(name, "dup"))
+		return BTRKIT_DUP;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcasecmp(name, others[i]))
+			cmd_usage_error(cmd, "%s: '%s' is not supported, which needs several devices", option, name);
+	cmd_usage_error(cmd, "%s: '%s' is unknown", option, name);
+}
+
+static void judge_csum(const struct command *cmd, const char *name)
+{
+	static const char *const others[] = { "xxhash", "xxhash64", "sha256", "blake2", "blake2b" };
+
+	if (!strcasecmp(name, "crc32c"))
+		return;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcasecmp(name, others[i]))
+			cmd_usage_error(cmd, "--csum: '%s' is not supported", name);
+	cmd_usage_error(cmd, "--csum: '%s' is unknown", name);
+}
+
+static const uint8_t *parse_uuid(const struct command *cmd, const char *option, const char *s, uint8_t to[16])
+{
+	static const char pattern[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+	unsigned digits = 0;
+	size_t i;
+
+	memset(to, 0, 16);
+	for (i = 0; pattern[i]; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (pattern[i] == '-' ? c != '-' : !isxdigit(c))
+			break;
+		if (c == '-')
+			continue;
+		to[digits / 2] = (uint8_t)(to[digits / 2] << 4 | (isdigit(c) ? c - '0' : tolower(c) - 'a' + 10));
+		digits++;
+	}
+	if (pattern[i] || s[i])
+		cmd_usage_error(cmd, "%s: '%s' is no UUID", option, s);
+	return to;
+}
+
+static uint32_t block_size(const struct command *cmd, const char *option, const char *s)
+{
+	uint64_t v = cmd_size(cmd, option, s);
+
+	/* 0 is what the library takes for a default. */
+	if (!v || v > UINT32_MAX)
+		cmd_usage_error(cmd, "%s: '%s' is no size of a block", option, s);
+	return (uint32_t)v;
+}
+
+static void take_option(const struct command *cmd, struct mkfs_request *req, int c)
+{
+	struct btrkit_mkfs_options *o = &req->opts;
+
+	switch (c) {
+	case 'M':
+		o->mixed = true;
+		break;
+	case OPT_CSUM:
+	case OPT_CHECKSUM:
+		judge_csum(cmd, optarg);
+		break;
+	case 'n':
+		o->nodesize = block_size(cmd, "--nodesize", optarg);
+		break;
+	case 's':
+		o->sectorsize = block_size(cmd, "--sectorsize", optarg);
+		break;
+	case 'O':
+		mkfs_take_features(cmd, o, optarg);
+		break;
+	case 'L':
+		o->label = optarg;
+		break;
+	case 'U':
+		o->fsid = parse_uuid(cmd, "--uuid", optarg, req->fsid);
+		break;
+	case OPT_DEVICE_UUID:
+		o->device_uuid = parse_uuid(cmd, "--device-uuid", optarg, req->device_uuid);
+		break;
+	case 'b':
+		o->byte_count = cmd_size(cmd, "--byte-count", optarg);
+		break;
+	case 'K':
+		o->flags &= ~(unsigned)BTRKIT_MKFS_DISCARD;
+		break;
+	case 'f':
+		req->force = true;
+		break;
+	case 'q':
+		req->verbosity = 0;
+		break;
+	case 'v':
+		req->verbosity++;
+		break;
+	case 'V':
+		printf("btrkit mkfs, part of btrkit %s\n", btrkit_version());
+		exit(cmd_close_stdout(cmd->name, EXIT_DONE));
+	default:
+		for (const struct cmd_option *other = mkfs_options; other->id; other++)
+			if (other->id == c)
+				cmd_usage_error(cmd, "option '--%s' of mkfs.btrfs is not supported", other->name);
+	}
+}
+
+static void take_time(const struct command *cmd, struct btrkit_mkfs_options *o)
+{
+	const char *s = getenv("SOURCE_DATE_EPOCH");
+	unsigned long long seconds;
+	char *end;
+
+	o->time = (int64_t)time(NULL);
+	if (!s)
+		return;
+	errno = 0;
+	seconds = strtoull(s, &end, 10);
+	if (!isdigit((unsigned char)*s) || *end || errno || seconds > INT64_MAX)
+		cmd_usage_error(cmd, "SOURCE_DATE_EPOCH: '%s' is no number of seconds", s);
+	o->time = (int64_t)seconds;
+	if (o->fsid)
+		o->flags |= BTRKIT_MKFS_REPRODUCIBLE;
+}
+
+void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_request *req)
+{
+	struct btrkit_mkfs_options *o = &req->opts;
+	const char *data = NULL, *metadata = NULL;
+	int c;
+
+	*req = (struct mkfs_request){ .opts = BTRKIT_MKFS_OPTIONS_INIT, .verbosity = 1 };
+	o->flags |= BTRKIT_MKFS_DISCARD;
+	while ((c = cmd_next_option(cmd, argc, argv)) != -1) {
+		if (c == 'd')
+			data = optarg;
+		else if (c == 'm')
+			metadata = optarg;
+		else
+			take_option(cmd, req, c);
+	}
+	cmd_check_args(cmd, argc, 1, -1);
+	if (argc - optind > 1)
+		cmd_usage_error(cmd, "a filesystem on several devices is not supported");
+	req->device = argv[optind];
+	if (o->incompat & MKFS_MIXED_GROUPS)
+		o->mixed = true;
+	o->metadata = o->mixed ? BTRKIT_SINGLE : BTRKIT_DUP;
+	if (data)
+		o->data = profile_of(cmd, "--data", data);
+	if (metadata)
+		o->metadata = profile_of(cmd, "--metadata", metadata);
+	if (!o->sectorsize)
+		o->sectorsize = MKFS_SECTORSIZE;
+	if (o->mixed && !o->nodesize)
+		o->nodesize = o->sectorsize;
+	take_time(cmd, o);
+}
