@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/err.h"
@@ -93,5 +94,34 @@ int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char 
 		path += *path == '/';
 	}
 	*ret = at;
+	return 0;
+}
+
+int btrkit_subvolume_find(struct btrkit_fs *fs, const char *name, uint64_t *ret, struct btrkit_error *err)
+{
+	struct inode_place place;
+	struct subvolume top;
+	uint64_t id;
+	char *end;
+	int r;
+
+	errno = 0;
+	id = strtoull(name, &end, 10);
+	if (*name >= '0' && *name <= '9' && !*end && !errno) {
+		r = subvolume_get(fs, id, &top, err);
+		if (r != -ENOENT) {
+			if (!r)
+				*ret = id;
+			return r;
+		}
+	}
+	r = subvolume_get(fs, OID_FS_TREE, &top, err);
+	if (!r)
+		r = path_resolve(fs, &top.root, name, &place, err);
+	if (r)
+		return r;
+	if (place.inode != OID_FIRST_FREE)
+		return err_set(err, BTRKIT_INVALID, "not a subvolume: %s", name);
+	*ret = place.root.id;
 	return 0;
 }

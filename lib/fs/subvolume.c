@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/fs/path.h"
 
 int subvolume_get(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, struct btrkit_error *err)
 {
@@ -72,35 +70,6 @@ int subvolume_lies_at(struct btrkit_fs *fs, uint64_t id, uint64_t parent, uint64
 	}
 	cursor_release(&c);
 	return r;
-}
-
-int btrkit_subvolume_find(struct btrkit_fs *fs, const char *name, uint64_t *ret, struct btrkit_error *err)
-{
-	struct inode_place place;
-	struct subvolume top;
-	uint64_t id;
-	char *end;
-	int r;
-
-	errno = 0;
-	id = strtoull(name, &end, 10);
-	if (*name >= '0' && *name <= '9' && !*end && !errno) {
-		r = subvolume_get(fs, id, &top, err);
-		if (r != -ENOENT) {
-			if (!r)
-				*ret = id;
-			return r;
-		}
-	}
-	r = subvolume_get(fs, OID_FS_TREE, &top, err);
-	if (!r)
-		r = path_resolve(fs, &top.root, name, &place, err);
-	if (r)
-		return r;
-	if (place.inode != OID_FIRST_FREE)
-		return err_set(err, BTRKIT_INVALID, "not a subvolume: %s", name);
-	*ret = place.root.id;
-	return 0;
 }
 
 int btrkit_subvolume_next(struct btrkit_fs *fs, uint64_t after, struct btrkit_subvolume *ret, struct btrkit_error *err)

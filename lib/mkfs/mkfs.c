@@ -195,18 +195,11 @@ static int write_tree(struct tree_writer *w, struct btrkit_error *err)
 		.ctx = w,
 	};
 	struct tree_root root;
-	struct bulk *b;
 	int ret;
 
-	ret = bulk_create(&config, &b, err);
-	if (ret)
-		return ret;
-	ret = w->tree->stream(p, b, err);
-	if (!ret)
-		ret = bulk_finish(b, &root, err);
+	ret = mkfs_tree_run(p, w->tree, &config, &root, NULL, err);
 	if (!ret && (root.bytenr != mkfs_tree_root(p, w->tree) || root.level != mkfs_tree_level(w->tree)))
 		ret = err_set(err, BTRKIT_INVALID, "tree %" PRIu64 " did not come out as planned", w->tree->owner);
-	bulk_destroy(b);
 	return ret;
 }
 

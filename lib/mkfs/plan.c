@@ -124,6 +124,24 @@ static int take_key(void *ctx, unsigned level, uint64_t index, const struct btrk
 	return 0;
 }
 
+int mkfs_tree_run(const struct mkfs_plan *p, const struct mkfs_tree *t, const struct bulk_config *config,
+		  struct tree_root *root, uint64_t *blocks, struct btrkit_error *err)
+{
+	struct bulk *b;
+	int ret;
+
+	ret = bulk_create(config, &b, err);
+	if (ret)
+		return ret;
+	ret = t->stream(p, b, err);
+	if (!ret)
+		ret = bulk_finish(b, root, err);
+	for (unsigned level = 0; blocks && level < LEVELS_MAX; level++)
+		blocks[level] = bulk_blocks(b, level);
+	bulk_destroy(b);
+	return ret;
+}
+
 /* Runs the items of a tree through a builder that only counts. */
 static int run_counting(const struct mkfs_plan *p, struct count_ctx *ctx, bool keys, uint64_t blocks[LEVELS_MAX],
 			struct btrkit_error *err)
@@ -137,19 +155,8 @@ static int run_counting(const struct mkfs_plan *p, struct count_ctx *ctx, bool k
 		.ctx = ctx,
 	};
 	struct tree_root root;
-	struct bulk *b;
-	int ret;
 
-	ret = bulk_create(&config, &b, err);
-	if (ret)
-		return ret;
-	ret = ctx->tree->stream(p, b, err);
-	if (!ret)
-		ret = bulk_finish(b, &root, err);
-	for (unsigned level = 0; level < LEVELS_MAX; level++)
-		blocks[level] = bulk_blocks(b, level);
-	bulk_destroy(b);
-	return ret;
+	return mkfs_tree_run(p, ctx->tree, &config, &root, blocks, err);
 }
 
 static int count_blocks(const struct mkfs_plan *p, struct mkfs_tree *t, bool *changed, struct btrkit_error *err)

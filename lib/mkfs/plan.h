@@ -52,6 +52,13 @@ struct mkfs_plan {
 int mkfs_plan_make(struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void mkfs_plan_release(struct mkfs_plan *p);
 
+/*
+ * Runs the items of a tree through a builder. @blocks, of each level, may be NULL.
+ * @return 0, or what the stream or the builder returned
+ */
+int mkfs_tree_run(const struct mkfs_plan *p, const struct mkfs_tree *t, const struct bulk_config *config,
+		  struct tree_root *root, uint64_t *blocks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 const struct mkfs_group *mkfs_tree_group(const struct mkfs_plan *p, const struct mkfs_tree *t);
 uint64_t mkfs_tree_num_blocks(const struct mkfs_tree *t);
 /* The root is the one block of the highest level. */
