@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The command line of mkfs: usage errors, what it refuses to write to, what it prints, and being interrupted."""
+import fcntl
+import hashlib
+import os
+import pty
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+import tool
+from tool import BTRKIT, check_failure, run
+
+SIZE = 256 << 20
+UUID = '1b4e28ba-2fa1-11d2-883f-0016d3cca427'
+checks = 0
+
+
+def check(condition, what):
+    global checks
+    assert condition, what
+    checks += 1
+
+
+def digest(path):
+    with open(path, 'rb') as f:
+        return hashlib.file_digest(f, 'sha256').hexdigest() if hasattr(hashlib, 'file_digest') else \
+            hashlib.sha256(f.read()).hexdigest()
+
+
+def misused(*args, says):
+    said = check_failure('mkfs', None, run('mkfs', *args), status=2)
+    check(says in said, f'{args}: {said!r} lacks {says!r}')
+
+
+def refused(path, *args, says, spec=None):
+    """One line, and the same bytes and size as before."""
+    before = digest(path) if os.path.isfile(path) else None
+    said = check_failure('mkfs', spec or path, run('mkfs', *args, spec or path))
+    check(says in said, f'{path} {args}: {said!r} lacks {says!r}')
+    check(before is None or digest(path) == before, f'{path} {args}: refused, and yet changed')
+
+
+def makes(path, *args):
+    status, out, err = run('mkfs', *args, path)
+    check(not status and not err, f'{args}: exit {status}: {err}')
+    return out.decode()
+
+
+def superblock(path, field):
+    status, out, err = run('dump-super', path)
+    assert not status, err
+    return re.search(rf'^{field}\s+(.*)$', out.decode(), re.M).group(1)
+
+
+def misuse(image):
+    misused(says='too few arguments')
+    misused(image, image, says='several devices')
+    for option in ('--rootdir=d', '-rd', '--subvol=s', '-us', '--inode-flags=f', '--compress=zstd', '--reflink', '--shrink',
+                   '--runtime-features=quota', '-Rquota'):
+        misused(option, image, says='of mkfs.btrfs is not supported')
+    for option in ('-d', '--data', '-m', '--metadata'):
+        misused(option, 'raid1', image, says="'raid1' is not supported")
+        misused(option, 'triple', image, says="'triple' is unknown")
+    for option in ('--csum', '--checksum'):
+        misused(option, 'xxhash', image, says="'xxhash' is not supported")
+        misused(option, 'md5', image, says="'md5' is unknown")
+    for feature in ('quota', 'squota', 'raid56', 'raid1c34', 'zoned'):
+        misused('-O', f'no-holes,{feature}', image, says=f"'{feature}' is not supported")
+    misused('-O', 'no-hole', image, says="'no-hole' is unknown")
+    misused('-O', '^no-hole', image, says="'no-hole' is unknown")
+    for option in ('-n', '--nodesize', '-s', '--sectorsize', '-b', '--byte-count'):
+        for bad in ('', 'x', '-1', '4x', '4kk', '0x1000', '99999999999999999999', '16777215e'):
+            misused(option, bad, image, says=f"'{bad}' is")
+    misused('-n', '4g', image, says='no size of a block')
+    for bad in ('', 'x', UUID[:-1], UUID + '0', UUID.replace('-', '0'), UUID.replace('b', 'g')):
+        misused('-U', bad, image, says='is no UUID')
+        misused('--device-uuid', bad, image, says='is no UUID')
+    for bad in ('', 'x', '-1', '1.5', '9223372036854775808'):
+        result = run('mkfs', image, env={**os.environ, 'SOURCE_DATE_EPOCH': bad})
+        check('SOURCE_DATE_EPOCH' in check_failure('mkfs', None, result, status=2), bad)
+
+
+def bad_values(image):
+    """What only the library can judge: it does before it writes."""
+    for args, says in (
+            (('-n', '3000'), 'nodesize 3000'), (('-n', '128k'), 'nodesize 131072'), (('-s', '3000'), 'sectorsize 3000'),
+            (('-s', '2k'), 'sectorsize 2048'), (('-s', '16k', '-n', '4k'), 'is below sectorsize'),
+            (('-M', '-n', '16k'), 'to be equal'), (('-M', '-m', 'dup'), 'one profile'), (('-M', '-d', 'dup'), 'one profile'),
+            (('-O', 'mixed-bg', '-n', '16k'), 'to be equal'), (('-L', 'x' * 256), 'label'), (('-L', 'a\nb'), 'label'),
+            (('-b', '50m'), 'too small'), (('-b', '1g'), f'the device has {SIZE}')):
+        refused(image, *args, says=says)
+
+
+def make_ext4(path):
+    program = shutil.which('mke2fs') or shutil.which('mke2fs', path='/usr/sbin:/sbin')
+    if program:
+        return not subprocess.run([program, '-q', '-F', '-t', 'ext4', path], check=False).returncode
+    return False
+
+
+def signatures(scratch, image):
+    refused(image, says='there is btrfs on it')
+    disk = os.path.join(scratch, 'disk.img')
+    with open(disk, 'wb') as f:
+        f.truncate(SIZE)
+        f.seek(446)
+        f.write(struct.pack('<B3xB3xII', 0, 0x83, 2048, (SIZE >> 9) - 2048) + bytes(48) + b'\x55\xaa')
+    refused(disk, says='there is dos on it')
+    # The signature of the whole is none of the part's, and the other way round.
+    part = f'{disk}?partition=1'
+    check(f'Filesystem size:    {(SIZE >> 20) - 1}.00MiB' in makes(part), part)
+    with open(disk, 'rb') as f:
+        f.seek(510)
+        check(f.read(2) == b'\x55\xaa', 'the partition table is gone')
+    refused(disk, spec=part, says='there is btrfs on it')
+    makes(part, '-f', '-q')
+    makes(disk, '-f', '-q')
+    if make_ext4(image):
+        refused(image, says='there is ext4 on it')
+        makes(image, '-f', '-q')
+    else:
+        print('no mke2fs: not tried over ext4')
+
+
+def not_devices(scratch):
+    def make(name, size):
+        path = os.path.join(scratch, name)
+        with open(path, 'wb') as f:
+            f.truncate(size)
+        return path
+
+    for args in ((), ('-f',)):
+        refused(scratch, *args, says='is a directory')
+        refused('/dev/null', *args, says='neither a block device nor a regular file')
+        refused(os.path.join(scratch, 'missing'), *args, says='No such file')
+        refused(make('empty', 0), *args, says='too small: 0 bytes')
+        refused(make('small', 109 * 1048576 - 1), *args, says='too small')
+        refused(make('tiny', 1000), '-m', 'single', *args, says='too small')
+    fifo = os.path.join(scratch, 'fifo')
+    os.mkfifo(fifo)
+    refused(fifo, '-f', says='neither a block device nor a regular file')
+    if os.geteuid():
+        locked = make('read-only', SIZE)
+        os.chmod(locked, 0o444)
+        refused(locked, '-f', says='Permission denied')
+    makes(make('smallest', 109 * 1048576), '-q')
+
+
+def locked(image):
+    """By an open file description, as other image tools do it."""
+    with open(image, 'r+b') as f:
+        fcntl.fcntl(f, fcntl.F_OFD_SETLK if hasattr(fcntl, 'F_OFD_SETLK') else 37,
+                    struct.pack('hhqqi4x', fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        # The digest is no lock's business: it reads.
+        refused(image, '-f', says='another program holds a lock')
+    makes(image, '-f', '-q')
+
+
+def printed(image):
+    check(makes(image, '-f', '-q') == '', '-q')
+    text = makes(image, '-f')
+    check(re.match(r'btrkit [0-9.]+\n\nLabel: {14}\(null\)\nUUID: {15}[0-9a-f-]{36}\nNode size: {10}16384\n'
+                   r'Sector size: {8}4096\t\(CPU page size: \d+\)\nFilesystem size: {4}256\.00MiB\n'
+                   r'Block group profiles:\n  Data: {13}single {12}8\.00MiB\n  Metadata: {9}DUP {14}\d\d\.00MiB\n'
+                   r'  System: {11}DUP {15}8\.00MiB\nSSD detected: {7}no\nZoned device: {7}no\n'
+                   r'Features: {11}extref, skinny-metadata, no-holes, free-space-tree, block-group-tree\n'
+                   r'Checksum: {11}crc32c\nNumber of devices:  1\nDevices:\n   ID        SIZE  PATH\n'
+                   rf'    1   256\.00MiB  {re.escape(image)}\n\n$', text), text)
+    check(superblock(image, 'fsid') == re.search(r'^UUID: +(.*)$', text, re.M).group(1), 'UUID')
+    more = makes(image, '-f', '-v', '-L', 'a label', '-U', UUID)
+    check('Device UUID:' in more and re.search(r'Metadata: .*  at \d+\n', more), more)
+    check(f'UUID:               {UUID}\n' in more and 'Label:              a label\n' in more, more)
+    check(f'Device UUID:        {UUID}\n' in makes(image, '-f', '--device-uuid', UUID), '--device-uuid')
+    mixed = makes(image, '-f', '-M')
+    check('  Data+Metadata:    single ' in mixed and 'Node size:          4096\n' in mixed, mixed)
+    check('Filesystem size:    200.00MiB\n' in makes(image, '-f', '-b', '200m'), '-b')
+    for args in (('-O', 'list-all'), ('-O', '^no-holes,list-all')):
+        status, out, err = run('mkfs', *args)
+        check(not status and not err and b'\nfree-space-tree ' in out and b'quota' not in out, args)
+    status, out, err = run('mkfs', '-V')
+    check(not status and not err and re.match(rb'btrkit mkfs, part of btrkit [0-9.]+\n$', out), '-V')
+    status, out, err = run('mkfs', '-f', '-q', '-O', '^no-holes', image)
+    check(not status and not out and err.startswith(f'btrkit mkfs: {image}: without block-group-tree'), err)
+    status, out, err = run('mkfs', '-f', '-q', '-O', '^no-holes,^bgt', image)
+    check(not status and not out and not err, err)
+    status, out, err = run('mkfs', '-f', '-q', '-s', '64k', '-n', '64k', image)
+    check(not status and not out and ('page size' in err) == (os.sysconf('SC_PAGESIZE') != 65536), err)
+
+
+def discarded(image):
+    """What no tree covers keeps its bytes with -K, and only then."""
+    at = 200 << 20
+    for option, kept in (('-K', True), ('--nodiscard', True), ('-q', False)):
+        with open(image, 'r+b') as f:
+            f.seek(at)
+            f.write(b'kept')
+        makes(image, '-f', '-q', option)
+        with open(image, 'rb') as f:
+            f.seek(at)
+            check((f.read(4) == b'kept') == kept, option)
+
+
+def other_name(scratch, image):
+    link = os.path.join(scratch, 'mkfs.btrfs')
+    os.symlink(os.path.abspath(BTRKIT), link)
+    status, out, err = run('-f', '-L', 'other name', image, binary=link)
+    check(not status and not err and b'other name' in out, err)
+    status, out, err = run('--no-such-option', image, binary=link)
+    check(status == 1 and not out and err.count('\n') == 1, err)
+    check(run(image, binary=link)[0] == 1, 'a filesystem is there')
+
+
+def catches(pid, number):
+    with open(f'/proc/{pid}/status', encoding='ascii') as f:
+        caught = re.search(r'^SigCgt:\t([0-9a-f]+)$', f.read(), re.M)
+    return caught and int(caught.group(1), 16) >> (number - 1) & 1
+
+
+def interrupted(scratch):
+    """A terminal that takes no output holds it at its first progress, in the middle of discarding."""
+    path = os.path.join(scratch, 'large.img')
+    with open(path, 'wb') as f:
+        f.truncate(500 << 30)
+    makes(path, '-q')
+    for number in (signal.SIGINT, signal.SIGTERM):
+        makes(path, '-q', '-f')
+        master, slave = pty.openpty()
+        termios.tcflow(slave, termios.TCOOFF)
+        with subprocess.Popen([BTRKIT, 'mkfs', '-f', path], stdout=subprocess.PIPE, stderr=slave) as process:
+            while not catches(process.pid, number):
+                assert process.poll() is None, 'it did not wait'
+                time.sleep(0.01)
+            process.send_signal(number)
+            termios.tcflow(slave, termios.TCOON)
+            out = process.communicate(timeout=60)[0]
+        os.close(slave)
+        said = os.read(master, 65536).decode()
+        os.close(master)
+        check(process.returncode == 1 and not out, (process.returncode, out))
+        check(said.endswith(f'btrkit mkfs: {path}: interrupted: there is no filesystem on it now\r\n'), said)
+        with open(path, 'rb') as f:
+            for offset in (*tool.SUPER_OFFSETS, 256 << 30):
+                f.seek(offset)
+                check(f.read(4096) == bytes(4096), f'a superblock at {offset} after {number}')
+    os.unlink(path)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        image = os.path.join(scratch, 'fs.img')
+        with open(image, 'wb') as f:
+            f.truncate(SIZE)
+        misuse(image)
+        bad_values(image)
+        check(digest(image) == hashlib.sha256(bytes(SIZE)).hexdigest(), 'something was written by now')
+        makes(image, '-q')
+        if b'+blkid' in run('--version')[1]:
+            signatures(scratch, image)
+        else:
+            refused(image, says='needs a build with libblkid')
+        not_devices(scratch)
+        locked(image)
+        printed(image)
+        discarded(image)
+        other_name(scratch, image)
+        interrupted(scratch)
+    print(f'{checks} checks')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
