@@ -83,28 +83,54 @@ static int file_flush(struct btrkit_io *io)
 /*
  * In pieces, in the order of addresses: a device may take long over one, and a signal ends a program only between them.
  */
+static int discard_block(int fd, uint64_t at, uint64_t end)
+{
+	at = (at + DISCARD_ALIGN - 1) / DISCARD_ALIGN * DISCARD_ALIGN;
+	end = end / DISCARD_ALIGN * DISCARD_ALIGN;
+	while (at < end) {
+		uint64_t range[2] = { at, end - at < DISCARD_MAX ? end - at : DISCARD_MAX };
+
+		if (!ioctl(fd, BLKDISCARD, range))
+			at += range[1];
+		else if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Only what holds data is punched out: space that was allocated and never written stays allocated. */
+static int discard_file(int fd, uint64_t at, uint64_t end)
+{
+	while (at < end) {
+		off_t data = lseek(fd, (off_t)at, SEEK_DATA), hole;
+		uint64_t len;
+
+		if (data < 0)
+			return errno == ENXIO ? 0 : -errno;
+		if ((uint64_t)data >= end)
+			return 0;
+		hole = lseek(fd, data, SEEK_HOLE);
+		if (hole < 0)
+			return -errno;
+		at = (uint64_t)data;
+		len = ((uint64_t)hole < end ? (uint64_t)hole : end) - at;
+		if (len > DISCARD_MAX)
+			len = DISCARD_MAX;
+		if (!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, data, (off_t)len))
+			at += len;
+		else if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
 static int file_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
 {
 	struct file_io *f = (struct file_io *)io;
-	uint64_t at = f->start + offset, end = at + len;
+	uint64_t at = f->start + offset;
+	int ret = f->block ? discard_block(f->fd, at, at + len) : discard_file(f->fd, at, at + len);
 
-	if (f->block) {
-		at = (at + DISCARD_ALIGN - 1) / DISCARD_ALIGN * DISCARD_ALIGN;
-		end = end / DISCARD_ALIGN * DISCARD_ALIGN;
-	}
-	while (at < end) {
-		uint64_t range[2] = { at, end - at < DISCARD_MAX ? end - at : DISCARD_MAX };
-		int ret = f->block ? ioctl(f->fd, BLKDISCARD, range) :
-				     fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)range[0],
-					       (off_t)range[1]);
-
-		if (ret && errno == EINTR)
-			continue;
-		if (ret)
-			return errno == EOPNOTSUPP ? 0 : -errno;
-		at += range[1];
-	}
-	return 0;
+	return ret == -EOPNOTSUPP ? 0 : ret;
 }
 
 static void file_prefetch(struct btrkit_io *io, uint64_t offset, uint64_t len)

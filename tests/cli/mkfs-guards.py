@@ -163,6 +163,22 @@ def locks(scratch):
         makes(device)
 
 
+def discards(scratch):
+    """A loop device turns a discard into a hole of its file."""
+    path, at = make_file(scratch, 'discard.img'), 150 << 20
+    with loop(path) as device:
+        with open(f'/sys/block/{os.path.basename(device)}/queue/discard_max_bytes', encoding='ascii') as f:
+            can = int(f.read())
+        for option, kept in (('-K', True), ('-q', not can)):
+            with open(device, 'r+b') as f:
+                f.seek(at)
+                f.write(b'kept' * 1024)
+            makes(device, option)
+            with open(path, 'rb') as f:
+                f.seek(at)
+                assert (f.read(4) == b'kept') == kept, (option, can)
+
+
 def full_disk(folder):
     """Space runs out at one write after the other; what is left is no filesystem."""
     failures = 0
@@ -194,6 +210,7 @@ def main():
         partitions(scratch, folder)
         swap(scratch)
         locks(scratch)
+        discards(scratch)
         failures = full_disk(folder)
     print(f'{refusals} refusals, {failures} full disks')
 

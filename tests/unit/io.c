@@ -183,6 +183,40 @@ static void a_discard_stays_in_its_part(void **state)
 	btrkit_io_close(whole);
 }
 
+static blkcnt_t blocks_of_file(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_blocks;
+}
+
+/* Data becomes a hole; an allocation that holds none is somebody's intent. */
+static void a_discard_of_a_file_keeps_what_was_allocated(void **state)
+{
+	static const uint8_t data[65536] = { 1 };
+	struct btrkit_io *io;
+	blkcnt_t allocated;
+	int fd;
+
+	(void)state;
+	empty_file(1 << 20);
+	io = open_spec(path, BTRKIT_IO_WRITE);
+	assert_int_equal(btrkit_io_write(io, 65536, data, sizeof(data), NULL), 0);
+	assert_int_equal(btrkit_io_flush(io, NULL), 0);
+	assert_true(blocks_of_file() >= 128);
+	assert_int_equal(btrkit_io_discard(io, 0, 1 << 20, NULL), 0);
+	assert_int_equal(blocks_of_file(), 0);
+	fd = open(path, O_RDWR);
+	if (!fallocate(fd, 0, 0, 1 << 20)) {
+		allocated = blocks_of_file();
+		assert_int_equal(btrkit_io_discard(io, 0, 1 << 20, NULL), 0);
+		assert_int_equal(blocks_of_file(), allocated);
+	}
+	close(fd);
+	btrkit_io_close(io);
+}
+
 static void close_takes_null(void **state)
 {
 	(void)state;
@@ -404,6 +438,7 @@ int main(void)
 		cmocka_unit_test(ends_are_kept),
 		cmocka_unit_test(discarded_is_gone),
 		cmocka_unit_test(a_discard_stays_in_its_part),
+		cmocka_unit_test(a_discard_of_a_file_keeps_what_was_allocated),
 		cmocka_unit_test(close_takes_null),
 		cmocka_unit_test(a_part_is_where_it_was_said_to_be),
 		cmocka_unit_test(a_device_opened_to_read_refuses_writes),
