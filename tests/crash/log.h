@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TESTS_CRASH_LOG_H
+#define BTRKIT_TESTS_CRASH_LOG_H
+
+/* What reached a device, in its order. */
+
+#include "sparse.h"
+
+enum event_kind { EVENT_WRITE, EVENT_DISCARD, EVENT_FLUSH };
+
+struct event {
+	enum event_kind kind;
+	uint64_t offset, len;
+	uint8_t *data;	/* of a write */
+};
+
+struct log {
+	struct event *events;
+	size_t n, room;
+};
+
+/* A device over @below that tells @log of all that reaches it. */
+struct btrkit_io *log_record(struct log *log, struct sparse *below);
+void log_release(struct log *log);
+
+/* Takes an event out; puts it in before event number @at. */
+struct event log_take(struct log *log, size_t at);
+void log_put(struct log *log, size_t at, struct event e);
+
+/* Lets an event happen, of a write only those sectors of @sector bytes for which @mask, repeated, has a bit. */
+void event_apply(const struct event *e, struct sparse *to, size_t sector, uint64_t mask);
+
+#endif

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Power fails while a filesystem is made: every state that the device may be in then holds either no valid superblock
+ * or a whole filesystem. States are all prefixes of the writes; of each stretch between two flushes, random subsets in
+ * random orders, with sectors of 512 and 4096 bytes missing from them; each superblock with each subset of its sectors.
+ *
+ *	crash-mkfs			all cases; then the same with defects planted, which have to be seen
+ *	crash-mkfs --export DIR		states of one case as images: old-N.img, new-N.img, nothing-N.img
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <btrkit/error.h>
+#include <btrkit/mkfs.h>
+
+#include "judge.h"
+#include "lib/format/super.h"
+#include "log.h"
+
+#define MIB (1ull << 20)
+#define SEEDS 32
+
+struct trial {
+	const char *name;
+	uint64_t size;
+	bool has_old;
+	struct btrkit_mkfs_options opts;
+	struct judge judge;
+	struct log log;
+	/* Of the states looked at. */
+	uint64_t states, holds[3], bad;
+	bool planted;		/* bad states are what is wanted */
+	const char *folder;	/* where states are exported to, or NULL */
+};
+
+static uint64_t seed_state;
+
+/* xorshift64*: the same states on every machine. */
+static uint64_t draw(void)
+{
+	seed_state ^= seed_state >> 12;
+	seed_state ^= seed_state << 25;
+	seed_state ^= seed_state >> 27;
+	return seed_state * 0x2545f4914f6cdd1dull;
+}
+
+static void export(const struct trial *t, struct sparse *state, int holds)
+{
+	static const char *const names[] = { "nothing", "old", "new" };
+	static uint64_t exported[3];
+	char path[4096];
+
+	/* A few of the beginning, then ever fewer. */
+	if (t->holds[holds] & (t->holds[holds] - 1))
+		return;
+	snprintf(path, sizeof(path), "%s/%s-%" PRIu64 ".img", t->folder, names[holds], exported[holds]++);
+	sparse_export(state, path);
+}
+
+static void look(struct trial *t, struct sparse *state, const char *what, size_t number)
+{
+	char why[300];
+	int holds = judge_state(&t->judge, state, why);
+
+	t->states++;
+	if (holds < 0) {
+		t->bad++;
+		if (!t->planted)
+			printf("%s: %s %zu: %s\n", t->name, what, number, why);
+		return;
+	}
+	t->holds[holds]++;
+	if (t->folder)
+		export(t, state, holds);
+}
+
+static void apply_all(const struct event *e, size_t n, struct sparse *to)
+{
+	for (; n--; e++)
+		event_apply(e, to, e->len ? e->len : 1, UINT64_MAX);
+}
+
+static void look_at_prefixes(struct trial *t)
+{
+	struct sparse *state = sparse_create(t->size, t->judge.before);
+
+	look(t, state, "prefix", 0);
+	for (size_t i = 0; i < t->log.n; i++) {
+		apply_all(&t->log.events[i], 1, state);
+		look(t, state, "prefix", i + 1);
+	}
+	sparse_free(state);
+}
+
+/* Some of the events, in some order; with sectors, some of each. */
+static void look_at_subset(struct trial *t, struct sparse *before, const struct event *e, size_t n, size_t sector)
+{
+	struct sparse *state = sparse_create(t->size, before);
+	size_t *order = calloc(n + 1, sizeof(*order));
+	uint64_t keep = draw() % 4;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t j = draw() % (i + 1);
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct event *each = &e[order[i]];
+
+		/* From one in four to all of them: a state that lacks little is as telling as one that has little. */
+		if (draw() % 4 <= keep)
+			event_apply(each, state, sector ? sector : each->len, sector ? draw() | draw() : UINT64_MAX);
+	}
+	look(t, state, sector ? "torn subset" : "subset", (size_t)(e - t->log.events));
+	free(order);
+	sparse_free(state);
+}
+
+/* A superblock that is written: each subset of its 512-byte sectors, over all that came before it. */
+static void look_at_torn(struct trial *t, struct sparse *before, const struct event *e)
+{
+	if (e->kind != EVENT_WRITE || e->len != SUPER_SIZE)
+		return;
+	for (uint64_t mask = 1; mask < 255; mask++) {
+		struct sparse *state = sparse_create(t->size, before);
+
+		event_apply(e, state, 512, mask);
+		look(t, state, "torn superblock", (size_t)mask);
+		sparse_free(state);
+	}
+}
+
+static void look_at_epochs(struct trial *t)
+{
+	static const size_t sectors[] = { 0, 512, 4096 };
+	struct sparse *before = sparse_create(t->size, t->judge.before);
+	size_t first = 0, end;
+
+	for (; first < t->log.n; first = end + 1) {
+		const struct event *e = &t->log.events[first];
+
+		for (end = first; end < t->log.n && t->log.events[end].kind != EVENT_FLUSH;)
+			end++;
+		for (unsigned i = 0; i < 3; i++)
+			for (unsigned seed = 0; seed < SEEDS; seed++)
+				look_at_subset(t, before, e, end - first, sectors[i]);
+		for (size_t i = first; i < end; i++) {
+			look_at_torn(t, before, &t->log.events[i]);
+			apply_all(&t->log.events[i], 1, before);
+		}
+	}
+	sparse_free(before);
+}
+
+static void make(struct btrkit_io *io, const struct btrkit_mkfs_options *opts)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	char line[512];
+
+	if (btrkit_mkfs(io, opts, NULL, &err)) {
+		fprintf(stderr, "mkfs: %s\n", btrkit_error_format(&err, line, sizeof(line)));
+		exit(1);
+	}
+}
+
+static const uint8_t old_fsid[16] = "an old one 4567", new_fsid[16] = "a new one  4567";
+
+/* The defects: what a mistaken order of writes, or a missing one, looks like to the device. */
+static size_t find_super(const struct log *log, uint64_t offset, bool last)
+{
+	size_t found = log->n;
+
+	for (size_t i = 0; i < log->n; i++) {
+		const struct event *e = &log->events[i];
+
+		if (e->kind == EVENT_WRITE && e->offset == offset && e->len == SUPER_SIZE && (last || found == log->n))
+			found = i;
+	}
+	if (found == log->n)
+		exit(98);
+	return found;
+}
+
+static size_t find_flush(const struct log *log, size_t from)
+{
+	while (log->events[from].kind != EVENT_FLUSH)
+		from++;
+	return from;
+}
+
+static void drop(struct log *log, size_t at)
+{
+	free(log_take(log, at).data);
+}
+
+static void no_flush_before_super(struct log *log)
+{
+	drop(log, find_super(log, super_offset(0), true) - 1);
+}
+
+static void no_flush_after_wiping(struct log *log)
+{
+	drop(log, find_flush(log, 0));
+}
+
+static void super_first(struct log *log)
+{
+	struct event e = log_take(log, find_super(log, super_offset(0), true));
+
+	log_put(log, find_flush(log, 0) + 1, e);
+}
+
+static void mirror_not_wiped(struct log *log)
+{
+	drop(log, find_super(log, super_offset(1), false));
+}
+
+static void primary_not_wiped(struct log *log)
+{
+	drop(log, find_super(log, super_offset(0), false));
+}
+
+static void wiped_after_trees(struct log *log)
+{
+	size_t end = find_super(log, super_offset(0), true) - 1;
+
+	for (size_t flush = find_flush(log, 0); flush; flush--)
+		log_put(log, end, log_take(log, 0));
+}
+
+static void tree_missing(struct log *log)
+{
+	drop(log, find_super(log, super_offset(0), true) - 2);
+}
+
+static const struct defect {
+	const char *name;
+	void (*plant)(struct log *log);
+} defects[] = {
+	{ "no flush before the superblock", no_flush_before_super },
+	{ "no flush after wiping the superblocks", no_flush_after_wiping },
+	{ "the superblock before the trees", super_first },
+	{ "an old mirror is not wiped", mirror_not_wiped },
+	{ "the old primary is not wiped", primary_not_wiped },
+	{ "wiped after the trees are written", wiped_after_trees },
+	{ "the last write of trees is missing", tree_missing },
+};
+
+static void run(struct trial *t, const struct defect *defect)
+{
+	struct btrkit_mkfs_options old = BTRKIT_MKFS_OPTIONS_INIT;
+	struct sparse *before = sparse_create(t->size, NULL), *after = sparse_create(t->size, before);
+	struct btrkit_io *io;
+
+	seed_state = 1;
+	old.fsid = old_fsid;
+	old.label = "old";
+	if (t->has_old)
+		make(sparse_io(before), &old);
+	t->opts.fsid = new_fsid;
+	io = log_record(&t->log, after);
+	make(io, &t->opts);
+	btrkit_io_close(io);
+	t->judge = judge_create(before, after);
+	t->planted = defect;
+	if (defect)
+		defect->plant(&t->log);
+	look_at_prefixes(t);
+	look_at_epochs(t);
+	judge_release(&t->judge);
+	log_release(&t->log);
+	sparse_free(after);
+	sparse_free(before);
+}
+
+#define OPTS(data, metadata, mixed, flags, nodesize, bytes, incompat, compat_ro)                                   \
+	{ flags, NULL, NULL, NULL, nodesize, 0, bytes, data, metadata, mixed, incompat, compat_ro, 1, NULL, NULL }
+#define DEFAULT(flags, bytes)                                                                                     \
+	OPTS(BTRKIT_SINGLE, BTRKIT_DUP, false, flags, 0, bytes, BTRKIT_MKFS_INCOMPAT_DEFAULT,                     \
+	     BTRKIT_MKFS_COMPAT_RO_DEFAULT)
+
+static const struct trial cases[] = {
+	{ "over a filesystem", 128 * MIB, true, DEFAULT(0, 0) },
+	{ "on an empty device", 128 * MIB, false, DEFAULT(0, 0) },
+	{ "with three superblocks", 300 * 1024 * MIB, true, DEFAULT(0, 0) },
+	{ "a small one where a large one was", 300 * 1024 * MIB, true, DEFAULT(0, 110 * MIB) },
+	{ "discarding", 300 * 1024 * MIB, true, DEFAULT(BTRKIT_MKFS_DISCARD, 0) },
+	{ "small nodes in mixed groups", 256 * MIB, true,
+	  OPTS(BTRKIT_SINGLE, BTRKIT_SINGLE, true, 0, 4096, 0, 0x341, 0x3) },
+	{ "old features, two copies of all", 256 * MIB, true,
+	  OPTS(BTRKIT_DUP, BTRKIT_DUP, false, 0, 65536, 0, 1, 0) },
+};
+
+static int run_cases(uint64_t *states)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct trial t = cases[i];
+
+		run(&t, NULL);
+		printf("%s: %" PRIu64 " states, %" PRIu64 " without a filesystem, %" PRIu64 " with the old one, ", t.name,
+		       t.states, t.holds[HOLDS_NOTHING], t.holds[HOLDS_OLD]);
+		printf("%" PRIu64 " with the new one, %" PRIu64 " bad\n", t.holds[HOLDS_NEW], t.bad);
+		*states += t.states;
+		/* Without states of each kind the enumeration missed something. */
+		failed |= t.bad || !t.holds[HOLDS_NOTHING] || !t.holds[HOLDS_NEW] || t.has_old != !!t.holds[HOLDS_OLD];
+	}
+	return failed;
+}
+
+static int run_defects(void)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(defects) / sizeof(defects[0]); i++) {
+		struct trial t = cases[0];
+
+		run(&t, &defects[i]);
+		printf("planted: %s: %" PRIu64 " of %" PRIu64 " states are bad\n", defects[i].name, t.bad, t.states);
+		failed |= !t.bad;
+	}
+	return failed;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t states = 0;
+	int failed;
+
+	if (argc == 3 && !strcmp(argv[1], "--export")) {
+		struct trial t = cases[0];
+
+		t.folder = argv[2];
+		run(&t, NULL);
+		return t.bad != 0;
+	}
+	if (argc != 1) {
+		fprintf(stderr, "usage: crash-mkfs [--export DIR]\n");
+		return 2;
+	}
+	failed = run_cases(&states);
+	failed |= run_defects();
+	printf("compared %" PRIu64 " states of a device with what it may hold; %zu planted defects\n", states,
+	       sizeof(defects) / sizeof(defects[0]));
+	return failed;
+}

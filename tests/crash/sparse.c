@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "sparse.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <uthash.h>
+
+#include "lib/format/super.h"
+
+#define PAGE 4096u
+
+struct page {
+	uint64_t number;
+	uint8_t bytes[PAGE];
+	UT_hash_handle hh;
+};
+
+struct sparse {
+	struct btrkit_io io;
+	struct sparse *below;
+	struct page *pages;
+};
+
+static const uint8_t zeros[PAGE];
+
+static const uint8_t *look(const struct sparse *s, uint64_t number)
+{
+	const struct page *page = NULL;
+
+	for (; s && !page; s = s->below)
+		HASH_FIND(hh, s->pages, &number, sizeof(number), page);
+	return page ? page->bytes : zeros;
+}
+
+static uint8_t *own(struct sparse *s, uint64_t number)
+{
+	struct page *page;
+
+	HASH_FIND(hh, s->pages, &number, sizeof(number), page);
+	if (!page) {
+		page = malloc(sizeof(*page));
+		if (!page)
+			exit(99);
+		page->number = number;
+		memcpy(page->bytes, look(s->below, number), PAGE);
+		HASH_ADD(hh, s->pages, number, sizeof(page->number), page);
+	}
+	return page->bytes;
+}
+
+/* What of the bytes from @offset on lies in one page. */
+static size_t part(uint64_t offset, size_t len)
+{
+	size_t room = PAGE - offset % PAGE;
+
+	return len < room ? len : room;
+}
+
+void sparse_read(struct sparse *s, uint64_t offset, void *buf, size_t len)
+{
+	for (uint8_t *to = buf; len;) {
+		size_t n = part(offset, len);
+
+		memcpy(to, look(s, offset / PAGE) + offset % PAGE, n);
+		to += n;
+		offset += n;
+		len -= n;
+	}
+}
+
+void sparse_write(struct sparse *s, uint64_t offset, const void *buf, size_t len)
+{
+	for (const uint8_t *from = buf; len;) {
+		size_t n = part(offset, len);
+
+		memcpy(own(s, offset / PAGE) + offset % PAGE, from, n);
+		from += n;
+		offset += n;
+		len -= n;
+	}
+}
+
+void sparse_discard(struct sparse *s, uint64_t offset, uint64_t len)
+{
+	uint64_t first = (offset + PAGE - 1) / PAGE, end = (offset + len) / PAGE;
+	struct page *page, *next;
+
+	for (struct sparse *level = s; level; level = level->below) {
+		HASH_ITER(hh, level->pages, page, next) {
+			if (page->number >= first && page->number < end)
+				memset(own(s, page->number), 0, PAGE);
+		}
+	}
+}
+
+static int io_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	sparse_read((struct sparse *)io, offset, buf, len);
+	return 0;
+}
+
+static int io_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
+{
+	sparse_write((struct sparse *)io, offset, buf, len);
+	return 0;
+}
+
+static int io_flush(struct btrkit_io *io)
+{
+	(void)io;
+	return 0;
+}
+
+static int io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
+{
+	sparse_discard((struct sparse *)io, offset, len);
+	return 0;
+}
+
+static void io_close(struct btrkit_io *io)
+{
+	(void)io;
+}
+
+static const struct btrkit_io_ops sparse_ops = {
+	.read = io_read,
+	.write = io_write,
+	.flush = io_flush,
+	.discard = io_discard,
+	.close = io_close,
+};
+
+struct sparse *sparse_create(uint64_t size, struct sparse *below)
+{
+	struct sparse *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		exit(99);
+	s->io.ops = &sparse_ops;
+	s->io.size = size;
+	snprintf(s->io.name, sizeof(s->io.name), "sparse");
+	s->below = below;
+	return s;
+}
+
+void sparse_free(struct sparse *s)
+{
+	struct page *page, *next;
+
+	HASH_ITER(hh, s->pages, page, next) {
+		HASH_DEL(s->pages, page);
+		free(page);
+	}
+	free(s);
+}
+
+struct btrkit_io *sparse_io(struct sparse *s)
+{
+	return &s->io;
+}
+
+static bool is_super(uint64_t number)
+{
+	for (unsigned mirror = 0; mirror < SUPER_MIRRORS; mirror++)
+		if (super_offset(mirror) / PAGE == number)
+			return true;
+	return false;
+}
+
+/* Every page that any of the devices that make up @s has. */
+static bool pages_differ(const struct sparse *s, const struct sparse *a, const struct sparse *b)
+{
+	for (; s; s = s->below)
+		for (const struct page *page = s->pages; page; page = page->hh.next)
+			if (!is_super(page->number) && memcmp(look(a, page->number), look(b, page->number), PAGE))
+				return true;
+	return false;
+}
+
+bool sparse_differs(struct sparse *a, struct sparse *b)
+{
+	return pages_differ(a, a, b) || pages_differ(b, a, b);
+}
+
+void sparse_export(struct sparse *s, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	bool bad = fd < 0 || ftruncate(fd, (off_t)s->io.size);
+
+	for (const struct sparse *level = s; level; level = level->below)
+		for (const struct page *page = level->pages; page && !bad; page = page->hh.next) {
+			const uint8_t *bytes = look(s, page->number);
+
+			if (memcmp(bytes, zeros, PAGE))
+				bad = pwrite(fd, bytes, PAGE, (off_t)(page->number * PAGE)) != PAGE;
+		}
+	if (bad || close(fd)) {
+		perror(path);
+		exit(99);
+	}
+}

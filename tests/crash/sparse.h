@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TESTS_CRASH_SPARSE_H
+#define BTRKIT_TESTS_CRASH_SPARSE_H
+
+/*
+ * A device of which only the pages that were written take memory. It may lie over another, which it shows where it has
+ * no page of its own and never changes: so a state of a device costs what is different in it.
+ */
+
+#include <btrkit/io.h>
+
+struct sparse;
+
+/* @below: may be NULL, for zeros; it must outlive this one. Ends the program when there is no memory. */
+struct sparse *sparse_create(uint64_t size, struct sparse *below);
+void sparse_free(struct sparse *s);
+
+/* The device for the library. To close it does nothing: it lives as long as @s. */
+struct btrkit_io *sparse_io(struct sparse *s);
+
+void sparse_read(struct sparse *s, uint64_t offset, void *buf, size_t len);
+void sparse_write(struct sparse *s, uint64_t offset, const void *buf, size_t len);
+void sparse_discard(struct sparse *s, uint64_t offset, uint64_t len);
+
+/* Whether two devices of one size differ in a byte outside the three superblocks. */
+bool sparse_differs(struct sparse *a, struct sparse *b);
+
+/* Into a file, with a hole wherever there is nothing but zeros. */
+void sparse_export(struct sparse *s, const char *path);
+
+#endif
