@@ -73,8 +73,9 @@ def judge(source, text):
 
 def main(root):
     problems = []
-    found = common.files(root, "lib/**/*.[ch]", "cmd/**/*.[ch]", "include/**/*.h", "tests/**/*.[ch]", "tests/**/*.py",
-                         "tests/**/*.sh", "images/**/*.py", "images/**/*.sh", "**/meson.build", "dev", ".ci/run")
+    found = common.files(root, "lib/**/*.[ch]", "cmd/**/*.[ch]", "include/**/*.h", "examples/*.[ch]", "tests/**/*.[ch]",
+                         "tests/**/*.py", "tests/**/*.sh", "images/**/*.py", "images/**/*.sh", "**/meson.build", "dev",
+                         ".ci/run")
     found = [(path, source) for path, source in found if not source.startswith("build")]
     for path, source in found:
         problems += [f"{source}:{number}: {what}" for number, what in judge(source, path.read_text())]

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * list-extents IMAGE: every file below the top level, those of other subvolumes too, with its size and its extents.
+ *
+ *	cc list-extents.c -o list-extents $(pkg-config --cflags --libs libbtrkit)
+ */
+#include <btrkit/btrkit.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOP_LEVEL 5
+#define FIRST_INODE 256
+#define PATH_BYTES 4096 /* deeper is no path that a program could open; it also ends a directory that contains itself */
+
+struct walk {
+	struct btrkit_fs *fs;
+	struct btrkit_error err;	/* of the call that ended the walk */
+	char path[PATH_BYTES];
+	size_t len;
+};
+
+static int print_extents(void *ctx, const struct btrkit_extent *rows, size_t n)
+{
+	(void)ctx;
+	for (size_t i = 0; i < n; i++)
+		printf("    %" PRIu64 "+%" PRIu64 " at %" PRIu64 "%s%s%s%s\n", rows[i].logical, rows[i].length,
+		       rows[i].physical, rows[i].flags & BTRKIT_EXTENT_INLINE ? " inline" : "",
+		       rows[i].flags & BTRKIT_EXTENT_ENCODED ? " compressed" : "",
+		       rows[i].flags & BTRKIT_EXTENT_UNWRITTEN ? " unwritten" : "",
+		       rows[i].flags & BTRKIT_EXTENT_SHARED ? " shared" : "");
+	return 0;
+}
+
+static int ignore_file(void *ctx, const struct btrkit_fiemap_file *file)
+{
+	(void)ctx;
+	(void)file;
+	return 0;
+}
+
+static int list_file(struct walk *w, const struct btrkit_dir_entry *entry)
+{
+	const struct btrkit_fiemap_sink sink = { ignore_file, print_extents, NULL };
+	struct btrkit_inode inode;
+	int ret;
+
+	ret = btrkit_inode_get(w->fs, entry->root, entry->inode, &inode, &w->err);
+	if (ret)
+		return ret;
+	printf("%s %" PRIu64 " bytes\n", w->path, inode.size);
+	return btrkit_fiemap_path(w->fs, TOP_LEVEL, w->path, &sink, NULL, &w->err);
+}
+
+static int visit(void *ctx, const struct btrkit_dir_entry *entry)
+{
+	struct walk *w = (struct walk *)ctx;
+	size_t before = w->len;
+	int ret = 0;
+
+	if (w->len + 1 + entry->name_len >= sizeof(w->path))
+		return -ENAMETOOLONG;
+	if (w->len)
+		w->path[w->len++] = '/';
+	memcpy(w->path + w->len, entry->name, entry->name_len);
+	w->len += entry->name_len;
+	w->path[w->len] = '\0';
+	/* In a snapshot stands an empty directory where a subvolume was; it has no inode to be looked up. */
+	if (entry->type == DT_REG)
+		ret = list_file(w, entry);
+	else if (entry->type == DT_DIR && entry->inode != BTRKIT_EMPTY_SUBVOLUME)
+		ret = btrkit_dir_read(w->fs, entry->root, entry->inode, visit, w, &w->err);
+	w->len = before;
+	return ret;
+}
+
+static int fail(const char *image, const struct btrkit_error *err, int ret)
+{
+	char line[512];
+
+	/* Without a code it was visit() that ended the walk, and not the library. */
+	fprintf(stderr, "list-extents: %s: %s\n", image,
+		err->code == BTRKIT_OK ? strerror(-ret) : btrkit_error_format(err, line, sizeof(line)));
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	static struct walk w = { .err = BTRKIT_ERROR_INIT };
+	struct btrkit_io *io;
+	int ret;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: list-extents IMAGE\n");
+		return 2;
+	}
+	ret = btrkit_io_open(argv[1], BTRKIT_IO_READ, &io, &w.err);
+	if (ret)
+		return fail(argv[1], &w.err, ret);
+	ret = btrkit_fs_open(&io, 1, NULL, &w.fs, &w.err);
+	if (ret) {
+		btrkit_io_close(io);
+		return fail(argv[1], &w.err, ret);
+	}
+	ret = btrkit_dir_read(w.fs, TOP_LEVEL, FIRST_INODE, visit, &w, &w.err);
+	btrkit_fs_close(w.fs);
+	return ret ? fail(argv[1], &w.err, ret) : 0;
+}
