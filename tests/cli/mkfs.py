@@ -63,7 +63,8 @@ def superblock(path, field):
 def misuse(image):
     misused(says='too few arguments')
     misused(image, image, says='several devices')
-    for option in ('--rootdir=d', '-rd', '--subvol=s', '-us', '--inode-flags=f', '--compress=zstd', '--reflink', '--shrink',
+    for option in ('--rootdir=d', '-rd', '--subvol=s', '-us', '--inode-flags=f', '--compress=zstd', '--reflink',
+                   '--shrink',
                    '--runtime-features=quota', '-Rquota'):
         misused(option, image, says='of mkfs.btrfs is not supported')
     for option in ('-d', '--data', '-m', '--metadata'):
@@ -93,7 +94,8 @@ def bad_values(image):
     for args, says in (
             (('-n', '3000'), 'nodesize 3000'), (('-n', '128k'), 'nodesize 131072'), (('-s', '3000'), 'sectorsize 3000'),
             (('-s', '2k'), 'sectorsize 2048'), (('-s', '16k', '-n', '4k'), 'is below sectorsize'),
-            (('-M', '-n', '16k'), 'to be equal'), (('-M', '-m', 'dup'), 'one profile'), (('-M', '-d', 'dup'), 'one profile'),
+            (('-M', '-n', '16k'), 'to be equal'), (('-M', '-m', 'dup'), 'one profile'),
+            (('-M', '-d', 'dup'), 'one profile'),
             (('-O', 'mixed-bg', '-n', '16k'), 'to be equal'), (('-L', 'x' * 256), 'label'), (('-L', 'a\nb'), 'label'),
             (('-b', '50m'), 'too small'), (('-b', '1g'), f'the device has {SIZE}')):
         refused(image, *args, says=says)
