@@ -2,6 +2,8 @@
 /* A listing of extents as text, tab-separated values or JSON Lines. */
 #include <btrkit/fiemap.h>
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,10 @@ struct btrkit_fiemap_printer {
 	uint64_t root, inode, size;
 	char *path;
 	size_t path_len, path_size;
+	/* What each row of tab-separated values begins and ends with: made once a file. */
+	struct emit escaped; /* writes to tail */
+	char head[64], *tail;
+	size_t head_len, tail_len, tail_size;
 	/* What filefrag counts. */
 	uint64_t last_root;
 	unsigned logical_width;
@@ -76,6 +82,35 @@ static void begin_text_file(struct btrkit_fiemap_printer *p)
 	emit_text(e, " bytes)\n");
 }
 
+static int append_tail(void *ctx, const void *data, size_t len)
+{
+	struct btrkit_fiemap_printer *p = ctx;
+
+	if (p->tail_size - p->tail_len < len) {
+		size_t size = 2 * (p->tail_len + len);
+		char *more = realloc(p->tail, size);
+
+		if (!more)
+			return err_nomem(NULL);
+		p->tail = more;
+		p->tail_size = size;
+	}
+	memcpy(p->tail + p->tail_len, data, len);
+	p->tail_len += len;
+	return 0;
+}
+
+static int begin_tsv_file(struct btrkit_fiemap_printer *p)
+{
+	struct emit *e = &p->escaped;
+
+	p->head_len = (size_t)snprintf(p->head, sizeof(p->head), "%" PRIu64 "\t%" PRIu64 "\t", p->root, p->inode);
+	p->tail_len = 0;
+	emit_name_escaped(e, NULL, "\t", p->path, p->path_len, false);
+	emit_text(e, "\n");
+	return emit_flush(e);
+}
+
 static int print_file(void *ctx, const struct btrkit_fiemap_file *file)
 {
 	struct btrkit_fiemap_printer *p = ctx;
@@ -98,6 +133,12 @@ static int print_file(void *ctx, const struct btrkit_fiemap_file *file)
 	if (p->format == BTRKIT_FIEMAP_TEXT)
 		begin_text_file(p);
 	p->in_file = true;
+	if (p->format == BTRKIT_FIEMAP_TSV) {
+		int ret = begin_tsv_file(p);
+
+		if (ret)
+			return ret;
+	}
 	return emit_failed(&p->emit);
 }
 
@@ -175,14 +216,12 @@ static void tsv_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent 
 {
 	struct emit *e = &p->emit;
 
-	emit_u64(e, NULL, "", p->root);
-	emit_u64(e, NULL, "\t", p->inode);
-	emit_u64(e, NULL, "\t", x->logical);
+	emit_bytes(e, p->head, p->head_len);
+	emit_u64(e, NULL, "", x->logical);
 	emit_u64(e, NULL, "\t", x->physical);
 	emit_u64(e, NULL, "\t", x->length);
 	emit_x64(e, NULL, "\t", x->flags);
-	emit_name_escaped(e, NULL, "\t", p->path, p->path_len, false);
-	emit_text(e, "\n");
+	emit_bytes(e, p->tail, p->tail_len);
 }
 
 static void json_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
@@ -234,7 +273,12 @@ int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format
 	if (format != BTRKIT_FIEMAP_TEXT && format != BTRKIT_FIEMAP_TSV && format != BTRKIT_FIEMAP_JSON)
 		return err_set(err, BTRKIT_INVALID, "unknown format");
 	p = calloc(1, sizeof(*p));
-	if (!p || emit_init(&p->emit, format == BTRKIT_FIEMAP_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx)) {
+	if (!p)
+		return err_nomem(err);
+	if (emit_init(&p->emit, format == BTRKIT_FIEMAP_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx) ||
+	    emit_init(&p->escaped, EMIT_TEXT, append_tail, p)) {
+		/* What could not be had is NULL, and freed all the same. */
+		(void)emit_finish(&p->emit);
 		free(p);
 		return err_nomem(err);
 	}
@@ -262,7 +306,9 @@ int btrkit_fiemap_printer_finish(struct btrkit_fiemap_printer *p, bool complete)
 	if (complete && p->format == BTRKIT_FIEMAP_TEXT)
 		end_text_file(p);
 	ret = emit_finish(&p->emit);
+	(void)emit_finish(&p->escaped);
 	free(p->path);
+	free(p->tail);
 	free(p);
 	return ret;
 }
