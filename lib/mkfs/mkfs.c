@@ -23,7 +23,8 @@
 /* At the end of a device other filesystems and RAIDs have signatures. */
 #define TAIL_BYTES (2u << 20)
 #define HEAD_BYTES (1u << 20)
-#define DISCARD_STEP (1ull << 30)
+#define DISCARD_UNIT (1ull << 30)
+#define DISCARD_STEPS 1000u	/* between which it can be ended */
 
 static int make_uuids(struct mkfs_plan *p, struct btrkit_error *err)
 {
@@ -125,15 +126,20 @@ static int disown(struct btrkit_io *device, struct btrkit_error *err)
 	return ret ? ret : btrkit_io_flush(device, err);
 }
 
-static int discard_all(struct btrkit_io *device, const struct btrkit_mkfs_options *o, struct btrkit_error *err)
+/* What the filesystem will not use is not its to discard. */
+static int discard_all(struct btrkit_io *device, const struct mkfs_plan *p, struct btrkit_error *err)
 {
-	uint64_t step;
+	const struct btrkit_mkfs_options *o = &p->opts;
+	uint64_t total = p->layout.total_bytes, step = total / DISCARD_STEPS;
 	int ret;
 
-	for (uint64_t at = 0; at < device->size; at += step) {
-		step = device->size - at < DISCARD_STEP ? device->size - at : DISCARD_STEP;
+	/* Whole units: a device leaves alone what is no whole block of it. */
+	step = step < DISCARD_UNIT ? DISCARD_UNIT : step - step % DISCARD_UNIT;
+	for (uint64_t at = 0; at < total; at += step) {
+		if (step > total - at)
+			step = total - at;
 		if (o->progress) {
-			ret = o->progress(o->progress_ctx, at, device->size);
+			ret = o->progress(o->progress_ctx, at, total);
 			if (ret)
 				return err_system(err, ret, "discarding was ended");
 		}
@@ -144,12 +150,12 @@ static int discard_all(struct btrkit_io *device, const struct btrkit_mkfs_option
 	return 0;
 }
 
-/* Signatures of other filesystems, at either end of the device. */
-static int wipe_ends(struct btrkit_io *device, struct btrkit_error *err)
+/* Signatures of other filesystems, at either end of the device; but what lies behind a part of it stays. */
+static int wipe_ends(struct btrkit_io *device, const struct mkfs_plan *p, struct btrkit_error *err)
 {
 	int ret = write_zeros(device, 0, HEAD_BYTES, err);
 
-	return ret ? ret : write_zeros(device, device->size - TAIL_BYTES, device->size, err);
+	return ret || p->opts.byte_count ? ret : write_zeros(device, device->size - TAIL_BYTES, device->size, err);
 }
 
 struct tree_writer {
@@ -349,9 +355,9 @@ int btrkit_mkfs(struct btrkit_io *device, const struct btrkit_mkfs_options *opts
 	if (!ret)
 		ret = disown(device, err);
 	if (!ret && p.opts.flags & BTRKIT_MKFS_DISCARD)
-		ret = discard_all(device, &p.opts, err);
+		ret = discard_all(device, &p, err);
 	if (!ret)
-		ret = wipe_ends(device, err);
+		ret = wipe_ends(device, &p, err);
 	if (!ret)
 		ret = write_trees(device, &p, err);
 	if (!ret)
