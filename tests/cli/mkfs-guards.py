@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What mkfs refuses, -f or not, because it is in use: mounted, part of something else, behind a loop device."""
+"""What mkfs refuses to write to, -f or not, because it is in use: mounted, locked, swap, behind a loop device."""
 import contextlib
 import fcntl
 import hashlib

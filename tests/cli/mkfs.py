@@ -64,8 +64,7 @@ def misuse(image):
     misused(says='too few arguments')
     misused(image, image, says='several devices')
     for option in ('--rootdir=d', '-rd', '--subvol=s', '-us', '--inode-flags=f', '--compress=zstd', '--reflink',
-                   '--shrink',
-                   '--runtime-features=quota', '-Rquota'):
+                   '--shrink', '--runtime-features=quota', '-Rquota'):
         misused(option, image, says='of mkfs.btrfs is not supported')
     for option in ('-d', '--data', '-m', '--metadata'):
         misused(option, 'raid1', image, says="'raid1' is not supported")
@@ -94,9 +93,9 @@ def bad_values(image):
     for args, says in (
             (('-n', '3000'), 'nodesize 3000'), (('-n', '128k'), 'nodesize 131072'), (('-s', '3000'), 'sectorsize 3000'),
             (('-s', '2k'), 'sectorsize 2048'), (('-s', '16k', '-n', '4k'), 'is below sectorsize'),
-            (('-M', '-n', '16k'), 'to be equal'), (('-M', '-m', 'dup'), 'one profile'),
-            (('-M', '-d', 'dup'), 'one profile'),
-            (('-O', 'mixed-bg', '-n', '16k'), 'to be equal'), (('-L', 'x' * 256), 'label'), (('-L', 'a\nb'), 'label'),
+            (('-M', '-n', '16k'), 'to be equal'), (('-O', 'mixed-bg', '-n', '16k'), 'to be equal'),
+            (('-M', '-m', 'dup'), 'one profile'), (('-M', '-d', 'dup'), 'one profile'),
+            (('-L', 'x' * 256), 'label'), (('-L', 'a\nb'), 'label'),
             (('-b', '50m'), 'too small'), (('-b', '1g'), f'the device has {SIZE}')):
         refused(image, *args, says=says)
 
@@ -208,6 +207,15 @@ def discarded(image):
         with open(image, 'rb') as f:
             f.seek(at)
             check((f.read(4) == b'kept') == kept, option)
+    # Nor is anything of what lies behind the bytes that were asked for, up to the last.
+    for at in (200 << 20, SIZE - 4):
+        with open(image, 'r+b') as f:
+            f.seek(at)
+            f.write(b'kept')
+        makes(image, '-f', '-q', '-b', '200m')
+        with open(image, 'rb') as f:
+            f.seek(at)
+            check(f.read(4) == b'kept', f'the byte at {at} behind -b')
 
 
 def other_name(scratch, image):
