@@ -97,7 +97,7 @@ def bad_values(image):
             (('-M', '-m', 'dup'), 'one profile'), (('-M', '-d', 'dup'), 'one profile'),
             (('-L', 'x' * 256), 'label'), (('-L', 'a\nb'), 'label'),
             (('-b', '50m'), 'too small'), (('-b', '1g'), f'the device has {SIZE}')):
-        refused(image, *args, says=says)
+        refused(image, '-f', *args, says=says)
 
 
 def make_ext4(path):
@@ -131,14 +131,14 @@ def signatures(scratch, image):
         print('no mke2fs: not tried over ext4')
 
 
-def not_devices(scratch):
+def not_devices(scratch, variants):
     def make(name, size):
         path = os.path.join(scratch, name)
         with open(path, 'wb') as f:
             f.truncate(size)
         return path
 
-    for args in ((), ('-f',)):
+    for args in variants:
         refused(scratch, *args, says='is a directory')
         refused('/dev/null', *args, says='neither a block device nor a regular file')
         refused(os.path.join(scratch, 'missing'), *args, says='No such file')
@@ -152,7 +152,7 @@ def not_devices(scratch):
         locked = make('read-only', SIZE)
         os.chmod(locked, 0o444)
         refused(locked, '-f', says='Permission denied')
-    makes(make('smallest', 109 * 1048576), '-q')
+    makes(make('smallest', 109 * 1048576), '-q', '-f')
 
 
 def locked(image):
@@ -225,7 +225,7 @@ def other_name(scratch, image):
     check(not status and not err and b'other name' in out, err)
     status, out, err = run('--no-such-option', image, binary=link)
     check(status == 1 and not out and err.count('\n') == 1, err)
-    check(run(image, binary=link)[0] == 1, 'a filesystem is there')
+    check(run('-f', '-b', '1', image, binary=link)[0] == 1, 'a failure')
 
 
 def catches(pid, number):
@@ -239,7 +239,6 @@ def interrupted(scratch):
     path = os.path.join(scratch, 'large.img')
     with open(path, 'wb') as f:
         f.truncate(500 << 30)
-    makes(path, '-q')
     for number in (signal.SIGINT, signal.SIGTERM):
         makes(path, '-q', '-f')
         master, slave = pty.openpty()
@@ -271,12 +270,13 @@ def main():
         misuse(image)
         bad_values(image)
         check(digest(image) == hashlib.sha256(bytes(SIZE)).hexdigest(), 'something was written by now')
-        makes(image, '-q')
-        if b'+blkid' in run('--version')[1]:
+        makes(image, '-q', '-f')
+        blkid = b'+blkid' in run('--version')[1]
+        if blkid:
             signatures(scratch, image)
         else:
             refused(image, says='needs a build with libblkid')
-        not_devices(scratch)
+        not_devices(scratch, ((), ('-f',)) if blkid else (('-f',),))
         locked(image)
         printed(image)
         discarded(image)
