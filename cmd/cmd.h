@@ -44,6 +44,9 @@ int cmd_next_option(const struct command *cmd, int argc, char **argv);
 /* Ends the program with status 2 unless @min to @max (-1: any number) arguments follow the options. */
 void cmd_check_args(const struct command *cmd, int argc, int min, int max);
 
+/* A line to stderr, and only one: what would end it, and all else that a terminal obeys, is written as \ooo. */
+void cmd_say(const char *fmt, ...) BTRKIT_PRINTF(1, 2);
+
 /* A usage error: one line to stderr; ends the program with status 2. */
 void cmd_usage_error(const struct command *cmd, const char *fmt, ...) BTRKIT_PRINTF(2, 3) __attribute__((noreturn));
 

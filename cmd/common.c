@@ -13,6 +13,7 @@
 int cmd_usage_status = EXIT_USAGE;
 
 #define OPTIONS_MAX 32
+#define LINE_MAX_BYTES 5120	/* a path of PATH_MAX bytes, and what is said about it */
 #define OPTION_HELP 255	/* no letter, and below the numbers of long options */
 
 static void print_option(const char *name, int letter, const char *arg, const char *help)
@@ -93,15 +94,34 @@ void cmd_check_args(const struct command *cmd, int argc, int min, int max)
 		cmd_usage_error(cmd, "too many arguments");
 }
 
+void cmd_say(const char *fmt, ...)
+{
+	char text[LINE_MAX_BYTES], line[4 * LINE_MAX_BYTES + 1];
+	va_list args;
+	size_t n = 0;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	for (const char *at = text; *at; at++) {
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			n += (size_t)sprintf(line + n, "\\%03o", (unsigned)*at);
+		else
+			line[n++] = *at;
+	}
+	line[n++] = '\n';
+	fwrite(line, 1, n, stderr);
+}
+
 void cmd_usage_error(const struct command *cmd, const char *fmt, ...)
 {
+	char what[LINE_MAX_BYTES];
 	va_list args;
 
-	fprintf(stderr, "btrkit %s: ", cmd->name);
 	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
+	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
-	fprintf(stderr, " (see btrkit %s --help)\n", cmd->name);
+	cmd_say("btrkit %s: %s (see btrkit %s --help)", cmd->name, what, cmd->name);
 	exit(cmd_usage_status);
 }
 
@@ -152,7 +172,7 @@ int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_
 	char line[512];
 
 	btrkit_error_format(err, line, sizeof(line));
-	fprintf(stderr, "btrkit %s: %s%s%s\n", cmd->name, device ? device : "", device ? ": " : "", line);
+	cmd_say("btrkit %s: %s%s%s", cmd->name, device ? device : "", device ? ": " : "", line);
 	return EXIT_FAILED;
 }
 
@@ -160,7 +180,7 @@ void cmd_note(void *ctx, const char *line)
 {
 	const struct cmd_note *note = ctx;
 
-	fprintf(stderr, "btrkit %s: %s: %s\n", note->cmd->name, note->device, line);
+	cmd_say("btrkit %s: %s: %s", note->cmd->name, note->device, line);
 }
 
 int cmd_write(void *ctx, const void *data, size_t len)
@@ -186,7 +206,7 @@ int cmd_write(void *ctx, const void *data, size_t len)
 static void say_output_failed(const char *name, int errnum)
 {
 	if (errnum != EPIPE)
-		fprintf(stderr, "btrkit %s: standard output: %s\n", name, strerror(errnum));
+		cmd_say("btrkit %s: standard output: %s", name, strerror(errnum));
 }
 
 int cmd_end(const struct command *cmd, const char *device, const struct cmd_output *out, int ret,

@@ -123,7 +123,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		req.opts.blocks = req.blocks;
 		status = dump(cmd, &req, (const char *const *)argv + optind, (size_t)(argc - optind));
 	} else {
-		fprintf(stderr, "btrkit %s: out of memory\n", cmd->name);
+		cmd_say("btrkit %s: out of memory", cmd->name);
 	}
 	free(req.trees);
 	free(req.blocks);

@@ -35,7 +35,7 @@ static void print_version(void)
 static int run(int argc, char **argv)
 {
 	if (argc < 2) {
-		fprintf(stderr, "btrkit: no command (see btrkit --help)\n");
+		cmd_say("btrkit: no command (see btrkit --help)");
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
@@ -49,7 +49,7 @@ static int run(int argc, char **argv)
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i]->name))
 			return commands[i]->run(commands[i], argc - 1, argv + 1);
-	fprintf(stderr, "btrkit: unknown command '%s' (see btrkit --help)\n", argv[1]);
+	cmd_say("btrkit: unknown command '%s' (see btrkit --help)", argv[1]);
 	return EXIT_USAGE;
 }
 

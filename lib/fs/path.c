@@ -29,12 +29,7 @@ static int find_entry(struct cursor *c, uint64_t dir, const char *name, size_t l
 	return cursor_blame(c, r, err);
 }
 
-static int not_found(struct btrkit_error *err, const char *name, size_t len)
-{
-	return err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: %.*s", (int)len, name);
-}
-
-/* Steps from @at into the subvolume @id, which its entry @name points to. */
+/* Steps from @at into the subvolume @id, which its entry @name points to. @return 0, 1 it does not lie there, <0 */
 static int step_across(struct btrkit_fs *fs, struct inode_place *at, uint64_t id, const char *name, size_t len,
 		       struct btrkit_error *err)
 {
@@ -42,12 +37,12 @@ static int step_across(struct btrkit_fs *fs, struct inode_place *at, uint64_t id
 
 	ret = subvolume_lies_at(fs, id, at->root.id, at->inode, name, len, err);
 	if (ret)
-		return ret < 0 ? ret : not_found(err, name, len);
+		return ret;
 	at->inode = OID_FIRST_FREE;
 	return fs_find_root(fs, id, &at->root, NULL, err);
 }
 
-/* Steps from @at to its child @name. */
+/* Steps from @at to its child @name. @return 0, 1 there is none, <0 */
 static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, struct btrkit_error *err)
 {
 	struct dir_entry entry;
@@ -55,11 +50,9 @@ static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, 
 	int ret;
 
 	if (len > NAME_LEN_MAX)
-		return err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: a name is too long");
+		return 1;
 	cursor_init(&c, fs, &at->root);
 	ret = find_entry(&c, at->inode, name, len, &entry, err);
-	if (ret == 1)
-		ret = not_found(err, name, len);
 	cursor_release(&c);
 	if (ret)
 		return ret;
@@ -80,6 +73,7 @@ int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char 
 		 struct btrkit_error *err)
 {
 	struct inode_place at = { *root, OID_FIRST_FREE };
+	const char *whole = path;
 
 	while (*path) {
 		size_t len = strcspn(path, "/");
@@ -87,8 +81,10 @@ int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char 
 
 		if (len && !(len == 1 && *path == '.')) {
 			r = step(fs, &at, path, len, err);
-			if (r)
+			if (r < 0)
 				return r;
+			if (r)
+				return err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: %s", whole);
 		}
 		path += len;
 		path += *path == '/';
