@@ -29,9 +29,14 @@ static int dump(struct btrkit_io *io, const struct request *req, struct cmd_outp
 
 	if (!req->all)
 		return btrkit_dump_super(io, req->offset, req->flags, cmd_write, out, err);
-	for (unsigned i = 0; i < MIRRORS && !ret; i++)
-		if (!i || btrkit_super_offset(i) < io->size)
-			ret = btrkit_dump_super(io, btrkit_super_offset(i), req->flags, cmd_write, out, err);
+	/* A copy that fails does not hide the others, which are wanted most then. The first failure is the one told. */
+	for (unsigned i = 0; i < MIRRORS && !out->error; i++) {
+		int r = !i || btrkit_super_offset(i) < io->size ?
+			btrkit_dump_super(io, btrkit_super_offset(i), req->flags, cmd_write, out, ret ? NULL : err) :
+			0;
+
+		ret = ret ? ret : r;
+	}
 	return ret;
 }
 

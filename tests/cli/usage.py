@@ -120,6 +120,20 @@ def output(image):
         check(done.returncode == 1 and not done.stderr, f'{name} into a closed pipe: {done}')
 
 
+def one_line(image, scratch):
+    """Whatever is in a name, a failure stays one line, and a terminal has nothing in it to obey."""
+    odd = 'a\nb\x1b[31mc\x7f\u00fc'
+    shown = r'a\012b\033[31mc\177' + '\u00fc'
+    fails('dump-super', f'/no/{odd}', device=f'/no/{shown}', says='No such file')
+    fails('fiemap', image, f'dir/{odd}/x', device=image, says=f'no such file or directory: dir/{shown}/x')
+    misused('dump-tree', '-t', odd, image, says=f"'{shown}' is no tree")
+    link = os.path.join(scratch, odd)
+    os.symlink(image, link)
+    fails('fiemap', link, 'dir', device=os.path.join(scratch, shown), says='not a regular file: dir')
+    status, out, err = run(odd)
+    check(status == 2 and not out and err == f"btrkit: unknown command '{shown}' (see btrkit --help)\n", err)
+
+
 def superblocks(image):
     status, out, err = run('dump-super', image, image)
     check(not status and not err and out.count(b'superblock: bytenr=65536') == 2, 'several devices')
@@ -139,6 +153,13 @@ def superblocks(image):
     status, out, err = run('dump-tree', '-r', image)
     check(not status and out, 'the mirror is used')
     check(err.startswith(f'btrkit dump-tree: {image}: superblock mirror 1 is used') and err.count('\n') == 1, err)
+    # A copy that is gone, which the others are shown beside.
+    with open(image, 'r+b') as f:
+        f.seek(tool.SUPER_OFFSETS[0])
+        f.write(bytes(tool.SUPER_SIZE))
+    status, out, err = run('dump-super', '-a', image)
+    check(status == 1 and err == f'btrkit dump-super: {image}: not a btrfs filesystem\n', err)
+    check(out == run('dump-super', '-s', '1', image)[1], '-a without a primary')
     # The array of chunks is the only part that may not parse; the rest is shown all the same.
     changed.data[:] = good
     changed.data[811 + 8] = 1
@@ -156,6 +177,7 @@ def main():
         trees_by_name(image)
         failures(image, scratch)
         output(image)
+        one_line(image, scratch)
         superblocks(image)
     print(f'{checks} checks')
 
