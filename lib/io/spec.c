@@ -43,24 +43,33 @@ static bool parse_bytes(const char *text, size_t len, uint64_t *ret)
 	return true;
 }
 
-static int parse_word(const char *word, size_t len, struct io_spec *spec, struct btrkit_error *err)
+enum { SEEN_OFFSET = 1, SEEN_SIZE = 2, SEEN_PARTITION = 4 };
+
+static int parse_word(const char *word, size_t len, struct io_spec *spec, unsigned *seen, struct btrkit_error *err)
 {
+	unsigned what = 0;
 	uint64_t n;
 
 	if (len > 7 && !memcmp(word, "offset=", 7)) {
 		if (!parse_bytes(word + 7, len - 7, &spec->offset))
 			return err_set(err, BTRKIT_INVALID, "bad offset after '?'");
+		what = SEEN_OFFSET;
 	} else if (len > 5 && !memcmp(word, "size=", 5)) {
 		if (!parse_bytes(word + 5, len - 5, &spec->size) || !spec->size)
 			return err_set(err, BTRKIT_INVALID, "bad size after '?'");
+		what = SEEN_SIZE;
 	} else if (len > 10 && !memcmp(word, "partition=", 10)) {
 		if (!parse_bytes(word + 10, len - 10, &n) || !n || n > INT32_MAX)
 			return err_set(err, BTRKIT_INVALID, "bad partition number after '?'");
 		spec->partition = (unsigned)n;
+		what = SEEN_PARTITION;
 	} else {
 		return err_set(err, BTRKIT_INVALID,
 			       "unknown word after '?': offset=N, size=N and partition=N are understood");
 	}
+	if (*seen & what)
+		return err_set(err, BTRKIT_INVALID, "the same word twice after '?'");
+	*seen |= what;
 	return 0;
 }
 
@@ -69,19 +78,20 @@ int io_spec_parse(const char *text, struct io_spec *ret, struct btrkit_error *er
 	struct io_spec spec = { 0 };
 	const char *mark = strrchr(text, '?'), *word, *end;
 	size_t path_len = strlen(text);
+	unsigned seen = 0;
 	int r;
 
 	if (mark && access(text, F_OK)) {
 		path_len = (size_t)(mark - text);
 		for (word = mark + 1;; word = end + 1) {
 			end = strchrnul(word, '&');
-			r = parse_word(word, (size_t)(end - word), &spec, err);
+			r = parse_word(word, (size_t)(end - word), &spec, &seen, err);
 			if (r)
 				return r;
 			if (!*end)
 				break;
 		}
-		if (spec.partition && (spec.offset || spec.size))
+		if (seen & SEEN_PARTITION && seen != SEEN_PARTITION)
 			return err_set(err, BTRKIT_INVALID, "partition= cannot stand beside offset= or size=");
 	}
 	spec.path = strndup(text, path_len);

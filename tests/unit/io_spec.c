@@ -52,6 +52,7 @@ static void bad_specs(void **state)
 		"a?offset=1&",	     "a?offset=1&&size=1", "a?size=0",		 "a?size=18446744073709551616",
 		"a?offset=16e",	     "a?partition=0",	   "a?partition=x",	 "a?partition=4294967296",
 		"a?partition=1&offset=1", "a?size=5&partition=1", "a?sector=1",	 "a?offset=1 ",
+		"a?partition=1&offset=0", "a?offset=1&offset=1", "a?size=1&size=2", "a?partition=1&partition=1",
 	};
 
 	(void)state;
