@@ -175,7 +175,7 @@ static int collect(struct share_ctx *s, const struct cursor *c, bool one_inode, 
 		s->batch = more;
 		s->batch_size = leaf->nritems;
 	}
-	s->batch_len = 0;
+	s->batch_len = s->batch_next = 0;
 	for (uint32_t i = c->slots[0]; i < leaf->nritems; i++) {
 		struct item item = leaf_item(leaf, i);
 		struct file_extent fe;
@@ -193,6 +193,14 @@ static int collect(struct share_ctx *s, const struct cursor *c, bool one_inode, 
 	return 0;
 }
 
+static bool in_order(const struct share_ctx *s)
+{
+	for (size_t i = 1; i < s->batch_len; i++)
+		if (compare_extents(&s->batch[i - 1], &s->batch[i]) > 0)
+			return false;
+	return true;
+}
+
 int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode, struct btrkit_error *err)
 {
 	size_t n = 0;
@@ -201,7 +209,8 @@ int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode
 	ret = collect(s, c, one_inode, err);
 	if (ret)
 		return ret;
-	if (s->batch_len)
+	/* Files are mostly written from their start to their end, and so are their extents. */
+	if (!in_order(s))
 		qsort(s->batch, s->batch_len, sizeof(*s->batch), compare_extents);
 	for (size_t i = 0; i < s->batch_len; i++) {
 		struct share_extent *e = &s->batch[n];
@@ -288,6 +297,18 @@ static int judge(struct share_ctx *s, const struct cursor *c, struct share_exten
 	return 0;
 }
 
+/* In the batch: mostly the one behind the one that was found last. */
+static struct share_extent *find_extent(struct share_ctx *s, const struct share_extent *key)
+{
+	struct share_extent *e = s->batch + s->batch_next;
+
+	if (s->batch_next >= s->batch_len || compare_extents(key, e))
+		e = bsearch(key, s->batch, s->batch_len, sizeof(*s->batch), compare_extents);
+	if (e)
+		s->batch_next = (size_t)(e - s->batch) + 1;
+	return e;
+}
+
 static void remember(struct share_ctx *s, uint64_t bytenr, bool shared)
 {
 	s->recent[s->recent_slot].bytenr = bytenr;
@@ -311,7 +332,7 @@ int share_extent_shared(struct share_ctx *s, const struct cursor *c, const struc
 		*shared = true;
 		return 0;
 	}
-	e = bsearch(&key, s->batch, s->batch_len, sizeof(*s->batch), compare_extents);
+	e = find_extent(s, &key);
 	if (!e)
 		return err_set(err, BTRKIT_INVALID, "the batch of the leaf was not loaded");
 	ret = judge(s, c, e, fe, shared, err);

@@ -51,7 +51,7 @@ struct share_ctx {
 	struct share_path path; /* of the listing's cursor */
 	struct share_path other_path;
 	struct share_extent *batch; /* ordered by bytenr and inode */
-	size_t batch_len, batch_size;
+	size_t batch_len, batch_size, batch_next;
 	struct {
 		uint64_t bytenr;
 		bool shared;

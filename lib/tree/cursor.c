@@ -135,10 +135,27 @@ static bool in_leaf(const struct cursor *c, const struct btrkit_key *key)
 	return key_cmp(key, &first) >= 0 && key_cmp(key, &last) <= 0;
 }
 
+/* Whether the first item not below @key is the one in the current slot: what a search in small steps meets most. */
+static bool in_place(const struct cursor *c, const struct btrkit_key *key)
+{
+	const struct node *leaf = c->nodes[0];
+	struct btrkit_key before, here;
+
+	if (!leaf || !c->slots[0] || c->slots[0] >= leaf->nritems)
+		return false;
+	before = node_key(leaf, c->slots[0] - 1);
+	here = node_key(leaf, c->slots[0]);
+	return key_cmp(&before, key) < 0 && key_cmp(key, &here) <= 0;
+}
+
 int cursor_seek(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	int ret;
 
+	if (in_place(c, key)) {
+		c->item = leaf_item(c->nodes[0], c->slots[0]);
+		return 0;
+	}
 	if (in_leaf(c, key)) {
 		c->slots[0] = node_lower_bound(c->nodes[0], key, NULL);
 	} else {
