@@ -126,11 +126,7 @@ int btrkit_io_flush(struct btrkit_io *io, struct btrkit_error *err) BTRKIT_MUST_
  * Tells the device that the contents of a range are no longer needed. What is read there afterwards is undefined. A
  * backend that cannot do it does nothing.
  *
-<<<<<<< HEAD
- * @return 0; -EROFS for a read-only backend; -EIO
-=======
  * @return 0; -EROFS for a read-only backend; -ENOSPC past the end; -EIO
->>>>>>> mkguard
  * Since: 0.1
  */
 int btrkit_io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err) BTRKIT_MUST_CHECK;

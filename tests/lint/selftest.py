@@ -38,6 +38,7 @@ PLANTED = [
     ("sources", "cmd/d.c", "int x;\n" * 300, "more than 300 lines"),
     ("sources", "lib/io/c.c", "void f(void)\n{\n" + "\tg();\n" * 99 + "}\n", "a function of 101 lines"),
     ("sources", "lib/io/c.c", "/* TO" "DO: more */\n", "later"),
+    ("sources", "include/d.h", C + "/*\n" + "<" * 7 + " HEAD\n */\n", "the mark of a conflict"),
     ("sources", "lib/io/c.c", "\t" * 15 + "x\n", "more than 120 columns"),
     ("sources", "lib/io/c.c", "int x; \n", "white space"),
     ("sources", "lib/io/c.c", "int x;", "no newline"),

@@ -31,6 +31,8 @@ def judge_lines(lines):
     for number, line in enumerate(lines, 1):
         if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line):
             yield number, "a note to do something later"
+        if re.match(r"(<{7}|={7}|>{7})( |$)", line):
+            yield number, "the mark of a conflict"
         if len(line.expandtabs(8)) > COLUMNS:
             yield number, f"more than {COLUMNS} columns"
         if line != line.rstrip():
