@@ -28,6 +28,8 @@ int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, 
 	struct cursor c;
 	int r;
 
+	if (after >= OID_LAST_FREE)
+		return 1;
 	if (after >= OID_FS_TREE && key.objectid < OID_FIRST_FREE)
 		key.objectid = OID_FIRST_FREE;
 	cursor_init(&c, fs, &fs->root_tree);

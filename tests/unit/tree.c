@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 
+#include <btrkit/subvolume.h>
+
 #include "lib/format/ids.h"
 #include "lib/format/super.h"
 #include "lib/tree/cursor.h"
@@ -524,6 +526,33 @@ static void threads_share_a_handle(void **state)
 	btrkit_fs_close(fs);
 }
 
+/* Tree 5 becomes subvolume 300, so that numbers lie below it, and above. */
+static void subvolumes_end_with_the_highest(void **state)
+{
+	struct disk_item *item;
+	struct btrkit_subvolume found;
+	uint8_t block[SYN_NODESIZE];
+	struct synthetic s;
+	struct btrkit_fs *fs;
+
+	(void)state;
+	syn_create(&s, items, ITEMS);
+	syn_get(&s, s.root_root, 0, block);
+	item = (struct disk_item *)(block + sizeof(struct disk_header));
+	while (le64_get(item->key.objectid) != OID_FS_TREE)
+		item++;
+	item->key.objectid = le64_put(300);
+	syn_put(&s, s.root_root, 0, block, 1);
+	assert_int_equal(syn_open(&s, NULL, &fs, NULL), 0);
+	assert_int_equal(btrkit_subvolume_next(fs, 0, &found, NULL), 0);
+	assert_int_equal(found.id, 300);
+	assert_int_equal(btrkit_subvolume_next(fs, 299, &found, NULL), 0);
+	assert_int_equal(btrkit_subvolume_next(fs, 300, &found, NULL), 1);
+	assert_int_equal(btrkit_subvolume_next(fs, OID_LAST_FREE, &found, NULL), 1);
+	assert_int_equal(btrkit_subvolume_next(fs, UINT64_MAX, &found, NULL), 1);
+	btrkit_fs_close(fs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -537,6 +566,7 @@ int main(void)
 		cmocka_unit_test(newer_mirror_is_told_and_not_used),
 		cmocka_unit_test(mirror_is_used_when_asked_for),
 		cmocka_unit_test(threads_share_a_handle),
+		cmocka_unit_test(subvolumes_end_with_the_highest),
 	};
 
 	make_items();
