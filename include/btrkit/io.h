@@ -64,8 +64,8 @@ enum btrkit_io_flags {
  * device, fifo) is refused.
  *
  * @param ret	the backend, to be freed by btrkit_io_close()
- * @return 0; -EINVAL for a bad spec or what is no device; -EBUSY; -EROFS; -ENOENT, -EACCES and the like from the
- *	   operating system
+ * @return 0; -EINVAL for a bad spec or what is no device; -EMEDIUMTYPE for a directory that is to be read;
+ *	   -EBUSY; -EROFS; -ENOENT, -EACCES and the like from the operating system
  * Since: 0.1
  */
 int btrkit_io_open(const char *spec, unsigned flags, struct btrkit_io **ret,
