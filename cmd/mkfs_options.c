@@ -173,6 +173,16 @@ static void take_time(const struct command *cmd, struct btrkit_mkfs_options *o)
 		o->flags |= BTRKIT_MKFS_REPRODUCIBLE;
 }
 
+/* What options ask for together, whatever the device. */
+static void judge_options(const struct command *cmd, const struct btrkit_mkfs_options *o)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint64_t min;
+
+	if (btrkit_mkfs_min_size(o, &min, &err))
+		cmd_usage_error(cmd, "%s", err.message);
+}
+
 void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_request *req)
 {
 	struct btrkit_mkfs_options *o = &req->opts;
@@ -205,4 +215,5 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 	if (o->mixed && !o->nodesize)
 		o->nodesize = o->sectorsize;
 	take_time(cmd, o);
+	judge_options(cmd, o);
 }

@@ -89,14 +89,17 @@ def misuse(image):
 
 
 def bad_values(image):
-    """What only the library can judge: it does before it writes."""
+    """What the library judges, before it writes: options by themselves, and beside the device."""
+    before = digest(image)
     for args, says in (
             (('-n', '3000'), 'nodesize 3000'), (('-n', '128k'), 'nodesize 131072'), (('-s', '3000'), 'sectorsize 3000'),
             (('-s', '2k'), 'sectorsize 2048'), (('-s', '16k', '-n', '4k'), 'is below sectorsize'),
             (('-M', '-n', '16k'), 'to be equal'), (('-O', 'mixed-bg', '-n', '16k'), 'to be equal'),
             (('-M', '-m', 'dup'), 'one profile'), (('-M', '-d', 'dup'), 'one profile'),
-            (('-L', 'x' * 256), 'label'), (('-L', 'a\nb'), 'label'),
-            (('-b', '50m'), 'too small'), (('-b', '1g'), f'the device has {SIZE}')):
+            (('-L', 'x' * 256), 'label'), (('-L', 'a\nb'), 'label')):
+        misused('-f', *args, image, says=says)
+    check(digest(image) == before, 'refused, and yet changed')
+    for args, says in ((('-b', '50m'), 'too small'), (('-b', '1g'), f'the device has {SIZE}')):
         refused(image, '-f', *args, says=says)
 
 
