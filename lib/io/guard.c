@@ -54,7 +54,7 @@ static int lock_file(int fd, struct btrkit_error *err)
 /* What the loop driver itself says. @return whether it could be asked */
 static bool ask_loop(const char *name, const struct stat *st, bool *backed)
 {
-	struct loop_info64 info;
+	struct loop_info64 info = { 0 };	/* valgrind does not know what the ioctl writes */
 	char path[300];
 	int fd;
 
