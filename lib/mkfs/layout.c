@@ -17,11 +17,6 @@ static uint64_t at_least(uint64_t v, uint64_t min)
 	return v < min ? min : v;
 }
 
-static uint64_t at_most(uint64_t v, uint64_t max)
-{
-	return v > max ? max : v;
-}
-
 /*
  * The limits of mkfs.btrfs, so that scripts meet the same ones; for mixed groups in two copies it has none of its own.
  */
@@ -36,12 +31,15 @@ uint64_t mkfs_layout_min_size(const struct btrkit_mkfs_options *o)
 	return data_dup ? 165 * MIB : 45 * MIB;
 }
 
-/* A group takes no more than a tenth of the device with all its copies, and whole stripes. */
+/*
+ * As mkfs.btrfs has it: where a tenth of the device is as much as @max, each copy gets that. Otherwise all copies
+ * together take a tenth, in whole stripes.
+ */
 static uint64_t group_length(uint64_t total, unsigned copies, uint64_t max, uint64_t min)
 {
-	uint64_t tenth = total / 10 / copies;
+	uint64_t share = total / 10 / copies;
 
-	return at_least(at_most(tenth - tenth % CHUNK_STRIPE_LEN, max), min);
+	return total / 10 >= max ? max : at_least(share - share % CHUNK_STRIPE_LEN, min);
 }
 
 static uint64_t metadata_length(const struct btrkit_mkfs_options *o, uint64_t total)
