@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Dumps of new filesystems without what may differ between two that were made with the same options.
+
+What may differ, and why:
+
+- addresses, logical and physical: where block groups and blocks lie is free. An address becomes the name of what lies
+  there, so that every one must still lead to the right thing; the items of a leaf are compared in the order of these
+  names, as their keys hold addresses. Sizes of block groups may not differ.
+- where a tree is cut into leaves: ours are packed full, mkfs.btrfs splits them as it inserts. How many leaves and nodes
+  there are, and what is in all of them together, may not differ.
+- io_align, io_width and sub_stripes of a SYSTEM chunk in one copy: that of mkfs.btrfs is written before there is
+  anything that allocates chunks, and has other values than all chunks made later, of Linux too. Nothing reads them.
+- without skinny-metadata the key in a block's extent item: that of mkfs.btrfs is of when the block was allocated, with
+  its first block groups or with nothing in it.
+- the free ranges of a block group: mkfs.btrfs leaves gaps, as it moves blocks while it works. Their sum may not differ.
+- generations: mkfs.btrfs needs several transactions. Zero may not become another number, nor the other way round.
+- backup roots: for the same reason; the slot of the last transaction is compared, the older ones are not.
+- UUIDs that were not given: of the device, the chunk tree and the top level. They become names; two that were the same
+  must be the same. The nil UUID stays.
+- times, of which zero may not become another either; checksums, which follow from the rest; the name of the file.
+"""
+import re
+from collections import defaultdict
+
+NIL = '00000000-0000-0000-0000-000000000000'
+UUID = r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+
+
+class Names:
+    """What lies at which address, learned from a whole dump."""
+
+    def __init__(self, text):
+        self.blocks, self.chunks, self.lengths, self.stripes = {}, {}, {}, {}
+        self.uuids = {}
+        for kind, address, owner in re.findall(r'^(leaf|node) (\d+) .*? owner (\S+)$', text, re.M):
+            self.blocks[address] = f'<{kind} of {owner}>'
+        chunk = r'key \(FIRST_CHUNK_TREE CHUNK_ITEM (\d+)\)(.*?)(?=\n\titem|\nleaf|\Z)'
+        for logical, item in re.findall(chunk, text, re.S):
+            length, kind = re.search(r'length (\d+) .* type (\S+)', item).groups()
+            self.chunks[logical] = f'<{kind}>'
+            self.lengths[logical] = int(length)
+            for index, physical in re.findall(r'stripe (\d+) devid 1 offset (\d+)', item):
+                self.stripes[physical] = f'<copy {index} of {kind}>'
+        self.learn_uuids(text)
+
+    def learn_uuids(self, text):
+        for name, pattern in (('device', rf'dev_uuid ({UUID})'), ('chunk tree', rf'chunk uuid ({UUID})'),
+                              ('filesystem', rf'\nfs uuid ({UUID})'),
+                              ('top level', rf'key \(FS_TREE ROOT_ITEM 0\).*?\n\t\tuuid ({UUID})')):
+            found = set(re.findall(pattern, text, re.S)[:1] if name == 'top level' else re.findall(pattern, text))
+            if len(found) != 1:
+                raise ValueError(f'UUIDs of the {name}: {found}')
+            self.uuids[found.pop()] = name
+
+    def group_of(self, address):
+        for logical, length in self.lengths.items():
+            if int(logical) <= address < int(logical) + length:
+                return self.chunks[logical]
+        return None
+
+
+def not_zero(match):
+    return match.group(1) + ('0' if match.group(2) == '0' else 'N')
+
+
+def without_numbers(text):
+    """Generations and times."""
+    for word in ('generation', 'generation_v2', 'gen', 'gen:', 'transid', 'chunk_root_generation',
+                 'uuid_tree_generation'):
+        text = re.sub(rf'(\b{re.escape(word)}\s+)(\d+)\b', not_zero, text)
+    return re.sub(r'(\b[acmo]time )(\d+)(?:\.\d+)? \(.*?\)', not_zero, text)
+
+
+def uuid_key(uuid):
+    data = bytes.fromhex(uuid.replace('-', ''))
+    first, second = (int.from_bytes(half, 'little') for half in (data[:8], data[8:]))
+    return f'0x{first:016x} UUID_KEY_SUBVOL 0x{second:016x}'
+
+
+def with_names(text, names, given):
+    """@given: UUIDs that were asked for, which stay."""
+    def named(table):
+        return lambda m: m.group(1) + table.get(m.group(2), m.group(2)) + m.group(3)
+
+    def uuid(match):
+        found = match.group(0)
+        return found if found == NIL or found in given else f'<UUID of the {names.uuids.get(found, found)}>'
+    for pattern, table in (
+            (r'(^(?:leaf|node) )(\d+)( )', names.blocks), (r'(\bbytenr )(\d+)( )', names.blocks),
+            (r'(key \()(\d+)( (?:METADATA|EXTENT)_ITEM )', names.blocks), (r'(\bblock )(\d+)( gen )', names.blocks),
+            (r'(^(?:chunk_)?root\s+)(\d+)($)', names.blocks),
+            (r'(^\s+(?:backup_\w+_root|csum_root):\s+)(\d+)(\s)', names.blocks),
+            (r'(FIRST_CHUNK_TREE CHUNK_ITEM )(\d+)(\))', names.chunks), (r'(chunk_offset )(\d+)( )', names.chunks),
+            (r'(key \()(\d+)( (?:BLOCK_GROUP_ITEM|FREE_SPACE_INFO) )', names.chunks),
+            (r'(DEV_EXTENT )(\d+)(\))', names.stripes), (r'(devid 1 offset )(\d+)($)', names.stripes)):
+        text = re.sub(pattern, named(table), text, flags=re.M)
+    halves = {uuid_key(u): f'<UUID of the {name}>' for u, name in names.uuids.items()}
+    text = re.sub(r'0x[0-9a-f]+ UUID_KEY_SUBVOL 0x[0-9a-f]+', lambda m: halves.get(m.group(0), m.group(0)), text)
+    return re.sub(UUID, uuid, text)
+
+
+def free_space(items, names, leftovers):
+    """Ranges become the sum of each block group. With @leftovers what is of no block group is left out."""
+    kept, free = [], defaultdict(int)
+    for item in items:
+        address, kind, size = re.match(r'key \((\d+) FREE_SPACE_(\w+) (\d+)\)', item).groups()
+        group = names.group_of(int(address))
+        if not group and not leftovers:
+            raise ValueError(f'free space outside block groups: {item}')
+        if group and kind == 'EXTENT':
+            free[group] += int(size)
+        elif group:
+            kept.append(re.sub(r'extent count \d+', 'extent count -', item))
+    return kept + [f'{group} has {size} bytes free' for group, size in free.items()]
+
+
+def without_first_chunk(text):
+    if 'type SYSTEM|single' in text:
+        text = re.sub(r'io_align \d+ io_width \d+', 'io_align - io_width -', text)
+        text = re.sub(r'sub_stripes \d+', 'sub_stripes -', text)
+    return text
+
+
+def item_text(item):
+    item = re.sub(r'itemoff \d+ ', '', item.rstrip('\n'))
+    return without_first_chunk(re.sub(r'tree block key \(.*\) level', 'tree block key - level', item))
+
+
+def parse(text):
+    """Every block: its head, its items, and what the dump says after it."""
+    for block in re.split(r'\n(?=(?:leaf|node) \d+ (?:items|level))', text.partition('\n')[2]):
+        head, *items = re.split(r'\n\titem \d+ ', block)
+        after = ''
+        if items:
+            # What is not indented no longer belongs to the last item.
+            body = items[-1].split('\n')
+            cut = next((i for i, line in enumerate(body[1:], 1) if not line.startswith('\t')), len(body))
+            items[-1], after = '\n'.join(body[:cut]), '\n'.join(body[cut:])
+        yield head, [item_text(item) for item in items], after.strip('\n')
+
+
+def canonical_tree(text, given=(), leftovers=False):
+    """A list of lines: the blocks of each tree, then its items in the order of what they say."""
+    names = Names(text)
+    trees = {}
+    for head, items, after in parse(text):
+        owner = re.search(r' owner (\S+)$', head, re.M)
+        heads, all_items, afters = trees.setdefault(owner.group(1) if owner else '', ([], [], []))
+        # The keys of a node tell where leaves begin.
+        heads.append(re.sub(r'^\tkey \(.*\) (block \d+)', r'\t\1', head, flags=re.M))
+        all_items += items
+        afters.append(after)
+    lines = []
+    for owner, (heads, items, afters) in trees.items():
+        if owner == 'FREE_SPACE_TREE':
+            items = free_space(items, names, leftovers)
+        if owner == 'FREE_SPACE_TREE' or len(heads) > 1:
+            heads = [re.sub(r'^(leaf \d+) items \d+ free space \d+', r'\1', head) for head in heads]
+        items = sorted(with_names(without_numbers(item), names, given) for item in items)
+        for piece in (*heads, *items, *filter(None, afters)):
+            lines += with_names(without_numbers(piece), names, given).split('\n')
+    return lines
+
+
+def canonical_super(text, tree, given=()):
+    """@tree: the dump of trees of the same filesystem, to name addresses by."""
+    names = Names(tree)
+    root = re.search(r'^root\s+(\d+)$', text, re.M).group(1)
+    text, _, backups = text.partition('backup_roots[4]:')
+    slots = [slot for slot in re.split(r'\n\tbackup \d:', backups) if f'backup_tree_root:\t{root}\t' in slot]
+    text = without_first_chunk(re.sub(r', device=.*', '', text))
+    text = re.sub(r'^(csum\s+)0x[0-9a-f]+', r'\1-', text, flags=re.M)
+    text += f'{len(slots)} backup of the last transaction' + ''.join(slot.rstrip() for slot in slots)
+    return with_names(without_numbers(text), names, given).split('\n')
