@@ -302,9 +302,9 @@ static int run_cases(uint64_t *states)
 		struct trial t = cases[i];
 
 		run(&t, NULL);
-		printf("%s: %" PRIu64 " states, %" PRIu64 " without a filesystem, %" PRIu64 " with the old one, ",
-		       t.name,
-		       t.states, t.holds[HOLDS_NOTHING], t.holds[HOLDS_OLD]);
+		printf("%s: %" PRIu64 " states, %" PRIu64 " without a filesystem, ", t.name, t.states,
+		       t.holds[HOLDS_NOTHING]);
+		printf("%" PRIu64 " with the old one, ", t.holds[HOLDS_OLD]);
 		printf("%" PRIu64 " with the new one, %" PRIu64 " bad\n", t.holds[HOLDS_NEW], t.bad);
 		*states += t.states;
 		/* Without states of each kind the enumeration missed something. */

@@ -1,0 +1,420 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Lets Linux, btrfs-progs and libblkid judge what `btrkit mkfs` makes.
+
+    mkfs-kernel.py [--only PATTERN] [--deep] [--list] [--jobs N]
+
+Each filesystem is checked, mounted, filled with files and snapshots, from 256 MiB up balanced, unmounted and checked
+again; profiles and free space are compared with those of one that mkfs.btrfs makes with the same options. BTRKIT and
+CRASH are the programs under test; BTRFS and MKFS are btrfs-progs'. Exits with 77 where it cannot run.
+"""
+import argparse
+import concurrent.futures
+import fnmatch
+import multiprocessing
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from dataclasses import dataclass
+
+import image
+from image import BTRFS, MKFS, run
+
+BTRKIT = os.environ.get('BTRKIT', 'btrkit')
+CRASH = os.environ.get('CRASH', 'crash-mkfs')
+LABEL = 'a label, a long one'
+M, G, T = 1 << 20, 1 << 30, 1 << 40
+# Below, Linux cannot balance what mkfs.btrfs makes either.
+BALANCED_FROM = 256 * M
+
+
+class Failure(Exception):
+    pass
+
+
+def need(condition, what):
+    if not condition:
+        raise Failure(what)
+
+
+@dataclass
+class Case:
+    size: int
+    options: tuple = ()
+    where: str = 'here'     # or 'xfs', for files larger than others can have
+
+    @property
+    def name(self):
+        size = next(f'{self.size // unit}{letter}' for unit, letter in ((T, 'T'), (G, 'G'), (M, 'M'))
+                    if not self.size % unit)
+        return ' '.join([size, *self.options])
+
+
+FEATURES = ['^free-space-tree', '^block-group-tree', '^no-holes', '^skinny-metadata', '^extref']
+ALL_OFF = ','.join(FEATURES)
+SINGLE, DATA_DUP, BOTH = ('-m', 'single'), ('-d', 'dup'), ('-m', 'single', '-d', 'dup')
+MIXED_DUP = ('-M', '-m', 'dup', '-d', 'dup')
+
+
+def cases(deep):
+    """The smallest that mkfs.btrfs accepts of each kind come first."""
+    found = [Case(size * M) for size in (109, 110, 128, 200, 255, 256, 300, 512)]
+    found += [Case(size) for size in (G, 10 * G, 60 * G, 15 * T)] + [Case(50 * T, where='xfs')]
+    found += [Case(size * M, SINGLE) for size in (45, 46, 64, 100, 256, 1024)] + [Case(60 * G, SINGLE)]
+    found += [Case(size * M, DATA_DUP) for size in (229, 256, 1024)]
+    found += [Case(size * M, BOTH) for size in (165, 300)]
+    found += [Case(size * M, ('-M',)) for size in (64, 256, 1024)]
+    found += [Case(size * M, MIXED_DUP) for size in (165, 300)]
+    found += [Case(300 * M, ('-n', size)) for size in ('4k', '8k', '32k', '64k')]
+    found += [Case(size * M, ('-n', nodes, *profiles, *features)) for nodes in ('4k', '16k', '64k')
+              for size, profiles in ((109, ()), (45, SINGLE)) for features in ((), *(('-O', f) for f in FEATURES))]
+    found += [Case(15 * T, ('-n', '4k')), Case(50 * T, ('-n', '64k', *SINGLE), 'xfs')]
+    found += [Case(300 * M, ('-O', feature)) for feature in (*FEATURES, ALL_OFF)]
+    found += [Case(10 * G, ('-O', '^free-space-tree')), Case(109 * M, ('-O', ALL_OFF)),
+              Case(300 * M, ('-b', '200m'))]
+    if deep:
+        for size in (109 * M, 300 * M, G, 10 * G, 60 * G):
+            for nodes in ('4k', '8k', '16k', '32k', '64k'):
+                for profiles in ((), SINGLE, DATA_DUP, BOTH):
+                    for features in ((), *(('-O', f) for f in (*FEATURES, ALL_OFF))):
+                        if size >= 229 * M or profiles != DATA_DUP and (size >= 165 * M or profiles != BOTH):
+                            found.append(Case(size, ('-n', nodes, *profiles, *features)))
+        found += [Case(size * M) for size in range(109, 600, 13)]
+    unique = {case.name: case for case in found}
+    return list(unique.values())
+
+
+class Fresh(image.Image):
+    """An image made by btrkit or, to compare with, by mkfs.btrfs."""
+    uuid = None
+
+    def make(self, case, ours):
+        if ours:
+            self.uuid = str(uuid.uuid4())
+            out = run(BTRKIT, 'mkfs', '-q', '-L', LABEL, '-U', self.uuid, *case.options, self.path)
+            need(not out, f'mkfs -q prints {out!r}')
+        else:
+            run(MKFS, '-q', '-f', *case.options, self.path)
+
+
+def check_clean(path, *options):
+    done = subprocess.run([BTRFS, 'check', '--check-data-csum', *options, path], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    text = done.stdout.decode(errors='replace')
+    need('no error found' in text and not done.returncode, f'btrfs check: exit {done.returncode}:\n{text}')
+
+
+def check_blkid(img):
+    found = dict(line.split('=', 1) for line in run('blkid', '-p', '-o', 'export', img.path).decode().splitlines()
+                 if '=' in line)
+    need(found.get('TYPE') == 'btrfs', f'blkid: {found}')
+    need(found.get('UUID') == img.uuid, f'blkid: UUID {found.get("UUID")}, not {img.uuid}')
+    need(re.sub(r'\\(.)', r'\1', found.get('LABEL', '')) == LABEL, f'blkid: LABEL {found.get("LABEL")!r}')
+    need(uuid.UUID(found['UUID_SUB']).int not in (0, uuid.UUID(img.uuid).int), f'blkid: UUID_SUB {found}')
+
+
+def usage(img):
+    """Profiles, and free space: estimated, at least, and as df has it. Read-only, Linux adds no block groups."""
+    with Mounted(img, readonly=True) as mnt:
+        text = run(BTRFS, 'filesystem', 'usage', '-b', mnt).decode()
+        df = os.statvfs(mnt)
+    profiles = sorted(re.findall(r'^(\w+(?:\+\w+)?,\w+): Size:', text, re.M))
+    free = re.search(r'Free \(estimated\):\s+(\d+)\s+\(min: (\d+)\)', text)
+    need(profiles and free, f'filesystem usage: {text}')
+    return profiles, (int(free.group(1)), int(free.group(2)), df.f_bavail * df.f_frsize)
+
+
+def complaints(device):
+    """What Linux said of a filesystem since it was mounted; nothing where the log cannot be read."""
+    done = subprocess.run(['dmesg'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    mine = [line for line in done.stdout.decode(errors='replace').splitlines()
+            if re.search(rf'\(device {os.path.basename(device)}\)', line)]
+    since = max((i for i, line in enumerate(mine) if 'first mount of filesystem' in line), default=len(mine))
+    return [line for line in mine[since:] if re.search(r'BTRFS (error|critical|warning)', line)
+            and 'space cache v1 is being deprecated' not in line]
+
+
+class Mounted:
+    def __init__(self, img, readonly=False):
+        self.img, self.readonly = img, readonly
+
+    def __enter__(self):
+        self.img.mount(readonly=self.readonly)
+        return self.img.mnt
+
+    def __exit__(self, *error):
+        # The log is read before somebody else has the loop device.
+        unmounted = not subprocess.run(['umount', self.img.mnt], stderr=subprocess.DEVNULL, check=False).returncode
+        said = complaints(self.img.loop) if unmounted else []
+        self.img.umount()
+        if not error[0] and said:
+            raise Failure('Linux says: ' + '\n'.join(said))
+
+
+def put(path, data):
+    with open(path, 'wb') as f:
+        f.write(data)
+
+
+def fill_little(mnt):
+    """What has to work on the smallest one."""
+    put(f'{mnt}/a', os.urandom(M))
+    run(BTRFS, 'subvolume', 'snapshot', mnt, f'{mnt}/snapshot')
+    run('sync', '-f', mnt)
+
+
+def fill(mnt, size, seed):
+    """Files small and large, links, directories, snapshots of which some go."""
+    rng = random.Random(seed)
+    # A balance needs room to move things to.
+    budget, count = min(size // 16, 48 * M), 200 if size >= 512 * M else 50
+    run(BTRFS, 'subvolume', 'create', f'{mnt}/sub')
+    for k in range(3):
+        folder = f'{mnt}/sub/{k}'
+        os.mkdir(folder)
+        for i in range(count):
+            put(f'{folder}/{i}', rng.randbytes(rng.choice((0, 50, 1500, 5000, 20000))))
+        os.link(f'{folder}/1', f'{folder}/link')
+        os.symlink('1', f'{folder}/symlink')
+        put(f'{folder}/large', rng.randbytes(budget // 3))
+        with open(f'{folder}/sparse', 'wb') as f:
+            f.seek(3 * M)
+            f.write(b'end')
+        run(BTRFS, 'subvolume', 'snapshot', *(['-r'] if k else []), f'{mnt}/sub', f'{mnt}/snapshot-{k}')
+        put(f'{folder}/large', rng.randbytes(budget // 6))
+        for i in range(0, count, 3):
+            os.unlink(f'{folder}/{i}')
+    run(BTRFS, 'subvolume', 'delete', f'{mnt}/snapshot-1')
+    run('sync', '-f', mnt)
+
+
+def same_files(a, b):
+    done = subprocess.run(['diff', '-r', '--no-dereference', a, b], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+    need(not done.returncode, f'files are not what they were: {done.stdout[:300]}')
+
+
+def balance(mnt):
+    run(BTRFS, 'balance', 'start', '--full-balance', mnt)
+
+
+def fits(work, *args):
+    """Whether there is room for it."""
+    try:
+        work(*args)
+    except (RuntimeError, OSError) as e:
+        if 'No space left on device' in str(e):
+            return False
+        raise
+    return True
+
+
+def steps(case):
+    size = int(case.options[1][:-1]) * M if '-b' in case.options else case.size
+    return size, 3 if size >= BALANCED_FROM else 1
+
+
+def use(img, case, folder, seed):
+    """Profiles and free space as they are when nothing is in it; for how many steps there is room."""
+    copy = os.path.join(folder, f'files-{os.path.basename(img.path)}')
+    size, wanted = steps(case)
+    found = usage(img)
+    with Mounted(img) as mnt:
+        done = int(fits(fill_little, mnt))
+        if 0 < done < wanted:
+            done += fits(fill, mnt, size, seed)
+            run('cp', '-a', f'{mnt}/sub', copy)
+            done += fits(balance, mnt)
+    if os.path.exists(copy):
+        with Mounted(img) as mnt:
+            same_files(f'{mnt}/sub', copy)
+    return found, done
+
+
+def use_peer(case, folder, seed, done):
+    """The same of mkfs.btrfs. Where ours ran out of room, so must it."""
+    img = Fresh(os.path.join(folder, 'theirs.img'), str(case.size))
+    img.make(case, False)
+    if done == steps(case)[1]:
+        found = usage(img)
+    else:
+        found, peer_done = use(img, case, folder, seed)
+        need(peer_done <= done, f'room for {done} of 3 steps; on what mkfs.btrfs makes for {peer_done}')
+    img.remove()
+    return found
+
+
+def compare_usage(ours, theirs):
+    need(ours[0] == theirs[0], f'profiles {ours[0]}, mkfs.btrfs has {theirs[0]}')
+    for a, b in zip(ours[1], theirs[1]):
+        need(a >= b, f'free space {ours[1]}, mkfs.btrfs leaves {theirs[1]}')
+
+
+def judge(case, folder, seed):
+    """Returns what was learned, as text."""
+    img = Fresh(os.path.join(folder, 'ours.img'), str(case.size))
+    img.make(case, True)
+    used = os.stat(img.path).st_blocks * 512
+    need(used < 8 * M, f'a new filesystem takes {used} bytes of its file')
+    check_clean(img.path)
+    check_blkid(img)
+    ours, done = use(img, case, folder, seed)
+    check_clean(img.path)
+    img.remove()
+    theirs = use_peer(case, folder, seed, done)
+    compare_usage(ours, theirs)
+    return (f'{" ".join(ours[0])}, {ours[1][0] - theirs[1][0]} bytes more free than of mkfs.btrfs, '
+            f'{("no room, nor on mkfs.btrfs", "snapshot", "filled, no room for balance", "balanced")[done]}')
+
+
+def attempt(case, scratch, seed):
+    """In a process of its own: what was learned, or else the error; seconds."""
+    folder = tempfile.mkdtemp(dir=scratch)
+    start, text, error = time.monotonic(), None, None
+    try:
+        text = judge(case, folder, seed)
+    except (Failure, RuntimeError, OSError, subprocess.SubprocessError) as e:
+        error = f'{type(e).__name__}: {e}'
+    finally:
+        image.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+    return text, error, time.monotonic() - start
+
+
+class Xfs:
+    """A filesystem whose files may be as large as one likes; it takes little room itself."""
+
+    def __init__(self, scratch):
+        self.mnt = os.path.join(scratch, 'xfs')
+        self.path = self.mnt + '.img'
+
+    def __enter__(self):
+        run('truncate', '-s', '4G', self.path)
+        run('mkfs.xfs', '-q', self.path)
+        os.mkdir(self.mnt)
+        run('mount', '-o', 'loop', self.path, self.mnt)
+        return self.mnt
+
+    def __exit__(self, *_):
+        run('umount', self.mnt)
+        os.unlink(self.path)
+
+
+def filesystem_type(path):
+    return run('stat', '-f', '-c', '%T', path).decode().strip()
+
+
+def states(scratch):
+    """States of crash-mkfs, where power failed: btrfs check and Linux see in them what our own test saw."""
+    folder = os.path.join(scratch, 'states')
+    os.mkdir(folder)
+    run(CRASH, '--export', folder)
+    seen = {'nothing': 0, 'old': 0, 'new': 0}
+    for name in sorted(os.listdir(folder)):
+        img = image.Image(os.path.join(folder, name), None)
+        kind = name.split('-')[0]
+        done = subprocess.run([BTRFS, 'check', img.path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        primary = b'No valid Btrfs' not in done.stdout
+        need(not primary or kind != 'nothing', f'{name}: btrfs check finds a filesystem')
+        if kind != 'nothing':
+            check_clean(img.path, *([] if primary else ['-s', '1']))
+        try:
+            with Mounted(img):
+                mounted = True
+        except RuntimeError:
+            mounted = False
+            img.umount()
+        need(mounted == primary, f'{name}: mounted: {mounted}, has a primary superblock: {primary}')
+        seen[kind] += 1
+    need(all(seen.values()), f'states that were judged: {seen}')
+    shutil.rmtree(folder)
+    return sum(seen.values())
+
+
+def self_test(scratch):
+    """What judges has to find fault with what is wrong."""
+    case = Case(109 * M)
+    img = Fresh(os.path.join(scratch, 'self-test.img'), str(case.size))
+    img.make(case, True)
+    check_clean(img.path)
+    check_blkid(img)
+    with open(img.path, 'r+b') as f:
+        f.seek(M)
+        f.write(bytes(60 * M))
+    good = ['Data,single'], (5, 5, 5)
+    img.uuid = str(uuid.uuid4())
+    for planted in (lambda: check_clean(img.path), lambda: check_blkid(img),
+                    lambda: compare_usage(good, (['Data,DUP'], (5, 5, 5))),
+                    lambda: compare_usage(good, (['Data,single'], (5, 6, 5)))):
+        try:
+            planted()
+        except Failure:
+            continue
+        raise AssertionError('a planted fault was not seen')
+    img.remove()
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--only', default='*', metavar='PATTERN')
+    parser.add_argument('--deep', action='store_true')
+    parser.add_argument('--list', action='store_true')
+    parser.add_argument('--jobs', type=int, default=2)
+    parser.add_argument('--seed', type=int, default=1)
+    return parser.parse_args()
+
+
+def run_cases(chosen, scratch, args):
+    failed = []
+    with concurrent.futures.ProcessPoolExecutor(args.jobs, multiprocessing.get_context('fork')) as pool:
+        runs = [(case, pool.submit(attempt, case, scratch, args.seed)) for case in chosen]
+        for case, job in runs:
+            text, error, seconds = job.result()
+            if error:
+                failed.append(case.name)
+            print(f'{"FAIL" if error else "ok"} {case.name} ({seconds:.1f} s): {error or text}', flush=True)
+    return failed
+
+
+def main():
+    args = options()
+    chosen = [case for case in cases(args.deep) if fnmatch.fnmatch(case.name, f'*{args.only}*')]
+    if args.list:
+        print(*(case.name for case in chosen), sep='\n')
+        return 0
+    reason = image.missing() or next((f'needs {p}' for p in ('blkid', BTRKIT) if not shutil.which(p)), None)
+    if reason:
+        print(f'skipped: {reason}')
+        return 77
+    if os.environ.get('CI') == 'true' and not shutil.which('mkfs.xfs'):
+        print('mkfs.xfs is missing')
+        return 1
+    scratch = tempfile.mkdtemp(prefix='btrkit-kernel-')
+    self_test(scratch)
+    here, large = [c for c in chosen if c.where == 'here'], [c for c in chosen if c.where == 'xfs']
+    if filesystem_type(scratch) == 'tmpfs':
+        large += [c for c in here if c.size > 8 * T]
+    here = [c for c in here if c not in large]
+    failed = run_cases(here, scratch, args)
+    if large and shutil.which('mkfs.xfs'):
+        with Xfs(scratch) as folder:
+            failed += run_cases(large, folder, args)
+    elif large:
+        print(f'not run, mkfs.xfs is missing: {", ".join(c.name for c in large)}')
+    judged = states(scratch) if args.only == '*' else 0
+    shutil.rmtree(scratch)
+    print(f'compared {len(chosen)} filesystems with those of mkfs.btrfs, {len(failed)} failed; '
+          f'{judged} states after a power failure')
+    if failed:
+        print('failed:', *failed, sep='\n  ')
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
