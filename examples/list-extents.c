@@ -2,7 +2,7 @@
 /*
  * list-extents IMAGE: every file below the top level, those of other subvolumes too, with its size and its extents.
  *
- *	cc list-extents.c -o list-extents $(pkg-config --cflags --libs libbtrkit)
+ *	cc list-extents.c -o list-extents $(pkg-config --cflags --libs btrkit)
  */
 #include <btrkit/btrkit.h>
 

@@ -2,7 +2,7 @@
 /*
  * make-filesystem FILE MEGABYTES [LABEL]: makes a filesystem in a new image file.
  *
- *	cc make-filesystem.c -o make-filesystem $(pkg-config --cflags --libs libbtrkit)
+ *	cc make-filesystem.c -o make-filesystem $(pkg-config --cflags --libs btrkit)
  */
 #include <btrkit/btrkit.h>
 
