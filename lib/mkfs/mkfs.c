@@ -115,14 +115,30 @@ static int write_zeros(struct btrkit_io *device, uint64_t from, uint64_t to, str
 	return ret;
 }
 
+/* What lies behind the bytes asked for is somebody else's, unless it is a copy of a superblock. */
+static int disown_copy(struct btrkit_io *device, const struct mkfs_plan *p, unsigned mirror, struct btrkit_error *err)
+{
+	uint64_t at = super_offset(mirror);
+	struct disk_super d;
+	int ret;
+
+	if (device->size < at + SUPER_SIZE)
+		return 0;
+	if (p->layout.total_bytes < at + SUPER_SIZE) {
+		ret = btrkit_io_read(device, at, &d, sizeof(d), err);
+		if (ret || le64_get(d.magic) != SUPER_MAGIC)
+			return ret;
+	}
+	return write_zeros(device, at, at + SUPER_SIZE, err);
+}
+
 /* Old superblocks go, and only they: until they have gone for good, the old filesystem is whole. */
-static int disown(struct btrkit_io *device, struct btrkit_error *err)
+static int disown(struct btrkit_io *device, const struct mkfs_plan *p, struct btrkit_error *err)
 {
 	int ret = 0;
 
 	for (unsigned mirror = 0; !ret && mirror < SUPER_MIRRORS; mirror++)
-		if (device->size >= super_offset(mirror) + SUPER_SIZE)
-			ret = write_zeros(device, super_offset(mirror), super_offset(mirror) + SUPER_SIZE, err);
+		ret = disown_copy(device, p, mirror, err);
 	return ret ? ret : btrkit_io_flush(device, err);
 }
 
@@ -353,7 +369,7 @@ int btrkit_mkfs(struct btrkit_io *device, const struct btrkit_mkfs_options *opts
 
 	ret = make_plan(device, opts, &p, err);
 	if (!ret)
-		ret = disown(device, err);
+		ret = disown(device, &p, err);
 	if (!ret && p.opts.flags & BTRKIT_MKFS_DISCARD)
 		ret = discard_all(device, &p, err);
 	if (!ret)

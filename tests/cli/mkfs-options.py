@@ -168,6 +168,24 @@ def digest(path):
     return whole.hexdigest()
 
 
+def behind(scratch):
+    """With -b the bytes behind stay, those in the places of superblocks too; a superblock there goes."""
+    path = f'{scratch}/behind.img'
+    with open(path, 'wb') as f:
+        f.truncate(80 * M)
+        f.seek(45 * M)
+        f.write(b'\xff' * (35 * M))
+    for _ in range(2):
+        check(run('mkfs', '-q', '-f', '-m', 'single', '-b', '45m', path)[0] == 0, '-b')
+        with open(path, 'rb') as f:
+            f.seek(45 * M)
+            check(f.read() == b'\xff' * (35 * M), 'bytes behind those of -b are changed')
+        check(run('dump-super', '-s', '1', path)[0] != 0, 'a superblock that is not there')
+    for options in (('-m', 'single'), ('-m', 'single', '-b', '45m')):
+        check(run('mkfs', '-q', '-f', *options, path)[0] == 0, options)
+        check((run('dump-super', '-s', '1', path)[0] == 0) == ('-b' not in options), f'{options}: second superblock')
+
+
 def reproducible(scratch):
     def image(name, *options, epoch='1700000000'):
         env = {'SOURCE_DATE_EPOCH': epoch} if epoch else {}
@@ -211,6 +229,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         every_option(scratch)
         blkid_sees(scratch)
+        behind(scratch)
         reproducible(scratch)
     print(f'{len(CHANGES)} options, {checks} checks')
 
