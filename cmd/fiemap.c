@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd.h"
 
@@ -29,6 +30,38 @@ struct request {
 	int num_paths;
 };
 
+/* Text names a file as it was given, as filefrag does; the other forms name it as its subvolume does. */
+struct renamed {
+	const struct btrkit_fiemap_sink *sink;
+	const char *path;
+};
+
+static int rename_file(void *ctx, const struct btrkit_fiemap_file *file)
+{
+	const struct renamed *r = ctx;
+	struct btrkit_fiemap_file as_given = *file;
+
+	as_given.path = r->path;
+	as_given.path_len = strlen(r->path);
+	return r->sink->file(r->sink->ctx, &as_given);
+}
+
+static int pass_extents(void *ctx, const struct btrkit_extent *rows, size_t n)
+{
+	const struct renamed *r = ctx;
+
+	return r->sink->extents(r->sink->ctx, rows, n);
+}
+
+static int list_path(struct btrkit_fs *fs, const struct request *req, uint64_t root, const char *path,
+		     const struct btrkit_fiemap_sink *sink, struct btrkit_error *err)
+{
+	struct renamed renamed = { sink, path };
+	const struct btrkit_fiemap_sink as_given = { rename_file, pass_extents, &renamed };
+
+	return btrkit_fiemap_path(fs, root, path, req->format ? sink : &as_given, NULL, err);
+}
+
 static int list(struct btrkit_fs *fs, const struct request *req, const struct btrkit_fiemap_sink *sink,
 		struct btrkit_error *err)
 {
@@ -39,7 +72,7 @@ static int list(struct btrkit_fs *fs, const struct request *req, const struct bt
 		return btrkit_fiemap_all(fs, sink, NULL, err);
 	ret = req->subvol ? btrkit_subvolume_find(fs, req->subvol, &root, err) : 0;
 	for (int i = 0; !ret && i < req->num_paths; i++)
-		ret = btrkit_fiemap_path(fs, root, req->paths[i], sink, NULL, err);
+		ret = list_path(fs, req, root, req->paths[i], sink, err);
 	return ret;
 }
 

@@ -28,6 +28,8 @@ struct btrkit_io_ops {
 	int (*flush)(struct btrkit_io *io);
 	/** Tells that the contents of a range are no longer needed. May be NULL, and may do nothing. */
 	int (*discard)(struct btrkit_io *io, uint64_t offset, uint64_t len);
+	/** Makes sure that writes to a range will find room on the medium. May be NULL, and may do nothing. */
+	int (*reserve)(struct btrkit_io *io, uint64_t offset, uint64_t len);
 	/** Tells that a range will be read soon. May be NULL. */
 	void (*prefetch)(struct btrkit_io *io, uint64_t offset, uint64_t len);
 	/** Frees the backend. */
@@ -130,6 +132,15 @@ int btrkit_io_flush(struct btrkit_io *io, struct btrkit_error *err) BTRKIT_MUST_
  * Since: 0.1
  */
 int btrkit_io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Makes sure that writes to a range will not fail for want of room: a sparse file gets the blocks it lacks there. What
+ * is read there stays the same. A backend that cannot do it does nothing.
+ *
+ * @return 0; -EROFS for a read-only backend; -ENOSPC; -EIO
+ * Since: 0.1
+ */
+int btrkit_io_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Looks for a filesystem, partition table or other signature by libblkid, without regard to what this library reads.

@@ -61,6 +61,13 @@ static int fault_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
 	return f->below->ops->discard ? f->below->ops->discard(f->below, offset, len) : 0;
 }
 
+static int fault_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)
+{
+	struct fault_io *f = (struct fault_io *)io;
+
+	return f->below->ops->reserve ? f->below->ops->reserve(f->below, offset, len) : 0;
+}
+
 static void fault_close(struct btrkit_io *io)
 {
 	btrkit_io_close(((struct fault_io *)io)->below);
@@ -72,6 +79,7 @@ static const struct btrkit_io_ops fault_ops = {
 	.write = fault_write,
 	.flush = fault_flush,
 	.discard = fault_discard,
+	.reserve = fault_reserve,
 	.close = fault_close,
 };
 

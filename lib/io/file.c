@@ -124,6 +124,22 @@ static int discard_file(int fd, uint64_t at, uint64_t end)
 	return 0;
 }
 
+/* Blocks of a device are always there. */
+static int file_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)
+{
+	struct file_io *f = (struct file_io *)io;
+
+	if (f->block)
+		return 0;
+	while (fallocate(f->fd, FALLOC_FL_KEEP_SIZE, (off_t)(f->start + offset), (off_t)len)) {
+		if (errno == EOPNOTSUPP)
+			return 0;
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
 static int file_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
 {
 	struct file_io *f = (struct file_io *)io;
@@ -158,6 +174,7 @@ static const struct btrkit_io_ops read_write_ops = {
 	.write = file_write,
 	.flush = file_flush,
 	.discard = file_discard,
+	.reserve = file_reserve,
 	.prefetch = file_prefetch,
 	.close = file_close,
 };

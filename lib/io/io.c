@@ -52,15 +52,27 @@ int btrkit_io_flush(struct btrkit_io *io, struct btrkit_error *err)
 	return ret ? err_system(err, ret, "cannot flush") : 0;
 }
 
-int btrkit_io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err)
+/* What discarding and reserving have in common. */
+static int on_range(struct btrkit_io *io, int (*op)(struct btrkit_io *, uint64_t, uint64_t), const char *verb,
+		    uint64_t offset, uint64_t len, struct btrkit_error *err)
 {
 	int ret;
 
 	if (!io->ops->write)
-		return err_system(err, EROFS, "cannot discard %" PRIu64 " bytes at %" PRIu64, len, offset);
+		return err_system(err, EROFS, "cannot %s %" PRIu64 " bytes at %" PRIu64, verb, len, offset);
 	if (!inside(io, offset, len))
 		return err_set(err, BTRKIT_NO_SPACE,
-			       "discard of %" PRIu64 " bytes at %" PRIu64 " ends past the device's end", len, offset);
-	ret = io->ops->discard && len ? io->ops->discard(io, offset, len) : 0;
-	return ret ? err_system(err, ret, "cannot discard %" PRIu64 " bytes at %" PRIu64, len, offset) : 0;
+			       "cannot %s %" PRIu64 " bytes at %" PRIu64 ", past the device's end", verb, len, offset);
+	ret = op && len ? op(io, offset, len) : 0;
+	return ret ? err_system(err, ret, "cannot %s %" PRIu64 " bytes at %" PRIu64, verb, len, offset) : 0;
+}
+
+int btrkit_io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err)
+{
+	return on_range(io, io->ops->discard, "discard", offset, len, err);
+}
+
+int btrkit_io_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err)
+{
+	return on_range(io, io->ops->reserve, "reserve", offset, len, err);
 }

@@ -63,6 +63,13 @@ static void record_prefetch(struct btrkit_io *io, uint64_t offset, uint64_t len)
 		r->below->ops->prefetch(r->below, offset, len);
 }
 
+static int record_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)
+{
+	struct record_io *r = (struct record_io *)io;
+
+	return r->below->ops->reserve ? r->below->ops->reserve(r->below, offset, len) : 0;
+}
+
 static void record_close(struct btrkit_io *io)
 {
 	btrkit_io_close(((struct record_io *)io)->below);
@@ -74,6 +81,7 @@ static const struct btrkit_io_ops record_ops = {
 	.write = record_write,
 	.flush = record_flush,
 	.discard = record_discard,
+	.reserve = record_reserve,
 	.prefetch = record_prefetch,
 	.close = record_close,
 };

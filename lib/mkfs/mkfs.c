@@ -132,6 +132,33 @@ static int disown_copy(struct btrkit_io *device, const struct mkfs_plan *p, unsi
 	return write_zeros(device, at, at + SUPER_SIZE, err);
 }
 
+/*
+ * Room for all that will be written, before anything is: on a full disk the old contents of a sparse file stay as they
+ * are.
+ */
+static int reserve_all(struct btrkit_io *device, const struct mkfs_plan *p, struct btrkit_error *err)
+{
+	int ret;
+
+	ret = btrkit_io_reserve(device, 0, HEAD_BYTES, err);
+	if (!ret && !p->opts.byte_count)
+		ret = btrkit_io_reserve(device, device->size - TAIL_BYTES, TAIL_BYTES, err);
+	for (unsigned mirror = 1; !ret && mirror < SUPER_MIRRORS; mirror++)
+		if (p->layout.total_bytes >= super_offset(mirror) + SUPER_SIZE)
+			ret = btrkit_io_reserve(device, super_offset(mirror), SUPER_SIZE, err);
+	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++) {
+		const struct mkfs_group *g = &p->layout.groups[i];
+		uint64_t used = mkfs_group_used(p, g), end;
+
+		if (!used)
+			continue;
+		end = mkfs_group_block(g, p->opts.nodesize, used - 1) + p->opts.nodesize - g->logical;
+		for (unsigned copy = 0; !ret && copy < g->copies; copy++)
+			ret = btrkit_io_reserve(device, g->physical[copy], end, err);
+	}
+	return ret;
+}
+
 /* Old superblocks go, and only they: until they have gone for good, the old filesystem is whole. */
 static int disown(struct btrkit_io *device, const struct mkfs_plan *p, struct btrkit_error *err)
 {
@@ -368,6 +395,8 @@ int btrkit_mkfs(struct btrkit_io *device, const struct btrkit_mkfs_options *opts
 	int ret;
 
 	ret = make_plan(device, opts, &p, err);
+	if (!ret)
+		ret = reserve_all(device, &p, err);
 	if (!ret)
 		ret = disown(device, &p, err);
 	if (!ret && p.opts.flags & BTRKIT_MKFS_DISCARD)
