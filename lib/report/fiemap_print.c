@@ -18,6 +18,7 @@ struct btrkit_fiemap_printer {
 	enum btrkit_fiemap_format format;
 	unsigned block_shift;
 	unsigned physical_width;
+	bool begun; /* the header is out */
 	/* The file whose rows are coming. */
 	bool in_file;
 	uint64_t root, inode, size;
@@ -111,10 +112,27 @@ static int begin_tsv_file(struct btrkit_fiemap_printer *p)
 	return emit_flush(e);
 }
 
+/* Comes with the first file, or when all went well: alone it would look like an empty listing. */
+static void print_json_header(struct btrkit_fiemap_printer *p)
+{
+	struct emit *e = &p->emit;
+
+	if (p->begun || p->format != BTRKIT_FIEMAP_JSON)
+		return;
+	p->begun = true;
+	emit_object(e, NULL);
+	emit_object(e, "__header");
+	emit_u64(e, "version", "", 1);
+	emit_str(e, "command", "", "fiemap");
+	emit_object_end(e);
+	emit_object_end(e);
+}
+
 static int print_file(void *ctx, const struct btrkit_fiemap_file *file)
 {
 	struct btrkit_fiemap_printer *p = ctx;
 
+	print_json_header(p);
 	if (p->format == BTRKIT_FIEMAP_TEXT)
 		end_text_file(p);
 	if (p->path_size < file->path_len) {
@@ -254,16 +272,6 @@ static int print_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return emit_failed(&p->emit);
 }
 
-static void print_json_header(struct emit *e)
-{
-	emit_object(e, NULL);
-	emit_object(e, "__header");
-	emit_u64(e, "version", "", 1);
-	emit_str(e, "command", "", "fiemap");
-	emit_object_end(e);
-	emit_object_end(e);
-}
-
 int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, btrkit_write_fn write,
 				 void *ctx, struct btrkit_fiemap_printer **ret, struct btrkit_error *err)
 {
@@ -286,8 +294,6 @@ int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format
 	p->format = format;
 	p->block_shift = (unsigned)__builtin_ctz(fs->items.sectorsize);
 	p->physical_width = at_least(log10_of(blocks), 10);
-	if (format == BTRKIT_FIEMAP_JSON)
-		print_json_header(&p->emit);
 	*ret = p;
 	return 0;
 }
@@ -303,6 +309,8 @@ int btrkit_fiemap_printer_finish(struct btrkit_fiemap_printer *p, bool complete)
 
 	if (!p)
 		return 0;
+	if (complete)
+		print_json_header(p);
 	if (complete && p->format == BTRKIT_FIEMAP_TEXT)
 		end_text_file(p);
 	ret = emit_finish(&p->emit);
