@@ -42,18 +42,19 @@ static uint64_t group_length(uint64_t total, unsigned copies, uint64_t max, uint
 	return total / 10 >= max ? max : at_least(share - share % CHUNK_STRIPE_LEN, min);
 }
 
-static uint64_t metadata_length(const struct btrkit_mkfs_options *o, uint64_t total)
+static uint64_t single_length(uint64_t total)
 {
-	if (o->metadata == BTRKIT_DUP)
-		return group_length(total, 2, total > LARGE_DEVICE ? GIB : 256 * MIB, 32 * MIB);
 	return group_length(total, 1, 8 * MIB, 3 * MIB);
 }
 
-static uint64_t data_length(const struct btrkit_mkfs_options *o, uint64_t total)
+static uint64_t metadata_dup_length(uint64_t total)
 {
-	if (o->data == BTRKIT_DUP)
-		return group_length(total, 2, GIB, 64 * MIB);
-	return group_length(total, 1, 8 * MIB, 3 * MIB);
+	return group_length(total, 2, total > LARGE_DEVICE ? GIB : 256 * MIB, 32 * MIB);
+}
+
+static uint64_t data_dup_length(uint64_t total)
+{
+	return group_length(total, 2, GIB, 64 * MIB);
 }
 
 /* Superblock mirrors lie where they lie, whatever group that is: no block goes to the stripe they take. */
@@ -90,19 +91,39 @@ static void add_group(struct mkfs_layout *l, uint64_t type, uint64_t length, uin
 	find_holes(g);
 }
 
+/*
+ * Groups lie where those of mkfs.btrfs do: it begins with single ones, of which those that are to have two copies are
+ * then made anew behind them. The gaps are of use: with all free space in one piece, Linux gives it to data, and on a
+ * small device a balance then runs out of metadata.
+ */
 void mkfs_layout(const struct btrkit_mkfs_options *o, uint64_t total, struct mkfs_layout *l)
 {
-	uint64_t metadata_dup = o->metadata == BTRKIT_DUP ? BG_DUP : 0, data_dup = o->data == BTRKIT_DUP ? BG_DUP : 0;
+	const bool metadata_dup = o->metadata == BTRKIT_DUP, data_dup = o->data == BTRKIT_DUP;
+	const struct {
+		uint64_t type;
+		bool dup;
+		uint64_t single_length, dup_length;
+	} wanted[] = {
+		{ BG_SYSTEM, metadata_dup, 4 * MIB, 8 * MIB },
+		{ BG_METADATA | (o->mixed ? BG_DATA : 0), metadata_dup, single_length(total),
+		  o->mixed ? data_dup_length(total) : metadata_dup_length(total) },
+		{ BG_DATA, data_dup, single_length(total), data_dup_length(total) },
+	};
+	const unsigned n = o->mixed ? 2 : 3;
 	uint64_t logical = RESERVED, physical = RESERVED;
 
 	*l = (struct mkfs_layout){ .total_bytes = total };
-	add_group(l, BG_SYSTEM | metadata_dup, metadata_dup ? 8 * MIB : 4 * MIB, &logical, &physical);
-	if (o->mixed) {
-		add_group(l, BG_DATA | BG_METADATA | data_dup, data_length(o, total), &logical, &physical);
-		return;
+	for (unsigned i = 0; i < n; i++) {
+		if (!wanted[i].dup) {
+			add_group(l, wanted[i].type, wanted[i].single_length, &logical, &physical);
+		} else {
+			logical += wanted[i].single_length;
+			physical += wanted[i].single_length;
+		}
 	}
-	add_group(l, BG_METADATA | metadata_dup, metadata_length(o, total), &logical, &physical);
-	add_group(l, BG_DATA | data_dup, data_length(o, total), &logical, &physical);
+	for (unsigned i = 0; i < n; i++)
+		if (wanted[i].dup)
+			add_group(l, wanted[i].type | BG_DUP, wanted[i].dup_length, &logical, &physical);
 }
 
 static const struct mkfs_group *group_of_type(const struct mkfs_layout *l, uint64_t type)
