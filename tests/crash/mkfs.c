@@ -251,13 +251,14 @@ static const struct defect {
 
 static void run(struct trial *t, const struct defect *defect)
 {
-	struct btrkit_mkfs_options old = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_mkfs_options old = t->opts;
 	struct sparse *before = sparse_create(t->size, NULL), *after = sparse_create(t->size, before);
 	struct btrkit_io *io;
 
 	seed_state = 1;
 	old.fsid = old_fsid;
 	old.label = "old";
+	old.byte_count = 0;
 	if (t->has_old)
 		make(sparse_io(before), &old);
 	t->opts.fsid = new_fsid;
@@ -290,6 +291,9 @@ static const struct trial cases[] = {
 	{ "discarding", 300 * 1024 * MIB, true, DEFAULT(BTRKIT_MKFS_DISCARD, 0) },
 	{ "small nodes in mixed groups", 256 * MIB, true,
 	  OPTS(BTRKIT_SINGLE, BTRKIT_SINGLE, true, 0, 4096, 0, 0x341, 0x3) },
+	{ "a superblock in the last bytes", 64 * MIB + 8192, true,
+	  OPTS(BTRKIT_SINGLE, BTRKIT_SINGLE, false, 0, 0, 0, BTRKIT_MKFS_INCOMPAT_DEFAULT,
+	       BTRKIT_MKFS_COMPAT_RO_DEFAULT) },
 	{ "old features, two copies of all", 256 * MIB, true,
 	  OPTS(BTRKIT_DUP, BTRKIT_DUP, false, 0, 65536, 0, 1, 0) },
 };

@@ -69,6 +69,7 @@ def cases(deep):
     found += [Case(size * M, SINGLE) for size in (45, 46, 64, 100, 256, 1024)] + [Case(60 * G, SINGLE)]
     found += [Case(size * M, DATA_DUP) for size in (229, 256, 1024)]
     found += [Case(size * M, BOTH) for size in (165, 300)]
+    found += [Case(300 * M, ('-n', nodes, *DATA_DUP)) for nodes in ('4k', '16k', '64k')]
     found += [Case(size * M, ('-M',)) for size in (64, 256, 1024)]
     found += [Case(size * M, MIXED_DUP) for size in (165, 300)]
     found += [Case(300 * M, ('-n', size)) for size in ('4k', '8k', '32k', '64k')]
@@ -130,14 +131,13 @@ def usage(img):
     return profiles, (int(free.group(1)), int(free.group(2)), df.f_bavail * df.f_frsize)
 
 
-def complaints(device):
-    """What Linux said of a filesystem since it was mounted; nothing where the log cannot be read."""
+def complaints(device, since):
+    """What Linux said of a device since a time; nothing where its log cannot be read."""
     done = subprocess.run(['dmesg'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    mine = [line for line in done.stdout.decode(errors='replace').splitlines()
-            if re.search(rf'\(device {os.path.basename(device)}\)', line)]
-    since = max((i for i, line in enumerate(mine) if 'first mount of filesystem' in line), default=len(mine))
-    return [line for line in mine[since:] if re.search(r'BTRFS (error|critical|warning)', line)
-            and 'space cache v1 is being deprecated' not in line]
+    found = re.findall(r'^\[ *([\d.]+)\] (BTRFS (?:error|critical|warning) \(device (\w+)\).*)$',
+                       done.stdout.decode(errors='replace'), re.M)
+    return [said for when, said, name in found if name == os.path.basename(device) and float(when) > since
+            and 'space cache v1 is being deprecated' not in said]
 
 
 class Mounted:
@@ -145,13 +145,14 @@ class Mounted:
         self.img, self.readonly = img, readonly
 
     def __enter__(self):
+        self.since = time.clock_gettime(time.CLOCK_BOOTTIME)
         self.img.mount(readonly=self.readonly)
         return self.img.mnt
 
     def __exit__(self, *error):
         # The log is read before somebody else has the loop device.
         unmounted = not subprocess.run(['umount', self.img.mnt], stderr=subprocess.DEVNULL, check=False).returncode
-        said = complaints(self.img.loop) if unmounted else []
+        said = complaints(self.img.loop, self.since) if unmounted else []
         self.img.umount()
         if not error[0] and said:
             raise Failure('Linux says: ' + '\n'.join(said))
