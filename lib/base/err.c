@@ -154,6 +154,14 @@ void err_at_item(struct btrkit_error *err, uint32_t slot, const struct btrkit_ke
 	}
 }
 
+void err_at_key(struct btrkit_error *err, const struct btrkit_key *key)
+{
+	if (err && !(err->places & BTRKIT_AT_KEY)) {
+		err->places |= BTRKIT_AT_KEY;
+		err->key = *key;
+	}
+}
+
 BTRKIT_PRINTF(4, 5)
 static void add(char *buf, size_t size, size_t *len, const char *fmt, ...)
 {

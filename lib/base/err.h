@@ -40,5 +40,6 @@ void err_at_device(struct btrkit_error *err, uint64_t devid, uint64_t physical);
 void err_at_logical(struct btrkit_error *err, uint64_t logical);
 void err_at_tree(struct btrkit_error *err, uint64_t tree);
 void err_at_item(struct btrkit_error *err, uint32_t slot, const struct btrkit_key *key);
+void err_at_key(struct btrkit_error *err, const struct btrkit_key *key);
 
 #endif

@@ -10,7 +10,7 @@
 #include "lib/format/raid.h"
 
 /* SINGLE has one, DUP two. */
-#define STRIPES_MAX 2
+#define STRIPES_MAX VOLUME_COPIES_MAX
 
 struct mapping {
 	uint64_t logical, length, type;
@@ -178,6 +178,28 @@ int volume_add_chunk(struct volume *v, const struct chunk *chunk, struct btrkit_
 	v->chunks[at] = m;
 	v->num_chunks++;
 	return 0;
+}
+
+size_t volume_num_chunks(const struct volume *v)
+{
+	return v->num_chunks;
+}
+
+size_t volume_find_chunk(const struct volume *v, uint64_t logical)
+{
+	const size_t at = chunk_behind(v, logical);
+
+	return at < v->num_chunks && v->chunks[at].logical == logical ? at : v->num_chunks;
+}
+
+struct volume_chunk volume_chunk(const struct volume *v, size_t i)
+{
+	const struct mapping *m = &v->chunks[i];
+	struct volume_chunk ret = { m->logical, m->length, m->type, m->num_stripes, { 0 } };
+
+	for (unsigned copy = 0; copy < m->num_stripes; copy++)
+		ret.physical[copy] = m->stripes[copy].physical;
+	return ret;
 }
 
 int volume_map(const struct volume *v, uint64_t logical, uint64_t len, unsigned mirror, struct copy *ret,

@@ -32,6 +32,21 @@ struct volume *volume_release(struct volume *v);
  */
 int volume_add_chunk(struct volume *v, const struct chunk *chunk, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* A chunk as the volume knows it. */
+#define VOLUME_COPIES_MAX 2
+struct volume_chunk {
+	uint64_t logical, length;
+	uint64_t type; /* BG_* */
+	unsigned copies;
+	uint64_t physical[VOLUME_COPIES_MAX]; /* where each begins on its device */
+};
+
+size_t volume_num_chunks(const struct volume *v);
+/* Chunk number @i in the order of addresses. */
+struct volume_chunk volume_chunk(const struct volume *v, size_t i);
+/* The number of the chunk that begins at @logical, or volume_num_chunks(). */
+size_t volume_find_chunk(const struct volume *v, uint64_t logical);
+
 /* One copy of a range. */
 struct copy {
 	struct btrkit_io *io;
