@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/space/block_group.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
+#include "lib/format/raid.h"
+#include "lib/tree/cursor.h"
+#include "lib/volume/volume.h"
+
+static int no_group(const struct volume_chunk *chunk, struct btrkit_error *err)
+{
+	err_corrupt(err, NULL, "chunk %" PRIu64 " of %" PRIu64 " bytes has no block group", chunk->logical,
+		    chunk->length);
+	return -EUCLEAN;
+}
+
+static int judge(const struct volume_chunk *chunk, const struct block_group *g, struct btrkit_error *err)
+{
+	if (g->length != chunk->length)
+		return err_corrupt(err, "key.offset", "block group of %" PRIu64 " bytes for a chunk of %" PRIu64,
+				   g->length, chunk->length);
+	if (g->flags != chunk->type)
+		return err_corrupt(err, "flags", "flags 0x%" PRIx64 " of a block group whose chunk has 0x%" PRIx64,
+				   g->flags, chunk->type);
+	return 0;
+}
+
+/* Takes the current item for the next chunk that has no group yet. */
+static int take(struct block_groups *groups, const struct volume *v, const struct cursor *c, struct btrkit_error *err)
+{
+	struct volume_chunk chunk;
+	struct block_group g;
+	int ret;
+
+	ret = block_group_decode(&c->fs->items, &c->item, &g, err);
+	if (ret)
+		return ret;
+	if (groups->n == volume_num_chunks(v))
+		return err_corrupt(err, "key.objectid", "block group without a chunk");
+	chunk = volume_chunk(v, groups->n);
+	if (chunk.logical < g.start)
+		return no_group(&chunk, err);
+	if (chunk.logical > g.start)
+		return err_corrupt(err, "key.objectid", "block group without a chunk");
+	ret = judge(&chunk, &g, err);
+	if (ret)
+		return ret;
+	groups->at[groups->n++] = g;
+	return 0;
+}
+
+/* In a tree of their own there is nothing else. */
+static int load_own_tree(struct block_groups *groups, struct cursor *c, struct btrkit_error *err)
+{
+	const struct volume *v = c->fs->volume;
+	int ret;
+
+	c->scan = true;
+	for (ret = cursor_seek(c, &KEY(0, 0, 0), err); !ret; ret = cursor_next(c, err)) {
+		if (c->item.key.type != KEY_BLOCK_GROUP_ITEM)
+			continue;
+		ret = cursor_blame(c, take(groups, v, c, err), err);
+		if (ret)
+			return ret;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/* Among the extents each is looked up. That there are none besides is seen by who reads the whole tree. */
+static int load_extent_tree(struct block_groups *groups, struct cursor *c, struct btrkit_error *err)
+{
+	const struct volume *v = c->fs->volume;
+
+	for (size_t i = 0; i < volume_num_chunks(v); i++) {
+		const struct volume_chunk chunk = volume_chunk(v, i);
+		int ret = cursor_seek(c, &KEY(chunk.logical, KEY_BLOCK_GROUP_ITEM, 0), err);
+
+		if (ret < 0)
+			return ret;
+		if (ret || c->item.key.objectid != chunk.logical || c->item.key.type != KEY_BLOCK_GROUP_ITEM)
+			return no_group(&chunk, err);
+		ret = cursor_blame(c, take(groups, v, c, err), err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int block_groups_load(struct btrkit_fs *fs, struct block_groups *ret, struct btrkit_error *err)
+{
+	const size_t chunks = volume_num_chunks(fs->volume);
+	const bool own = fs->super.compat_ro & COMPAT_RO_BLOCK_GROUP_TREE;
+	struct block_groups groups = { .tree = own ? OID_BLOCK_GROUP_TREE : OID_EXTENT_TREE };
+	struct tree_root root;
+	struct cursor c;
+	int r;
+
+	r = fs_find_root(fs, groups.tree, &root, NULL, err);
+	if (r)
+		return r;
+	groups.at = calloc(chunks + 1, sizeof(*groups.at));
+	if (!groups.at)
+		return err_nomem(err);
+	cursor_init(&c, fs, &root);
+	r = own ? load_own_tree(&groups, &c, err) : load_extent_tree(&groups, &c, err);
+	cursor_release(&c);
+	if (!r && groups.n < chunks) {
+		const struct volume_chunk chunk = volume_chunk(fs->volume, groups.n);
+
+		r = no_group(&chunk, err);
+	}
+	if (r) {
+		err_at_tree(err, groups.tree);
+		block_groups_release(&groups);
+		return r;
+	}
+	*ret = groups;
+	return 0;
+}
+
+void block_groups_release(struct block_groups *groups)
+{
+	free(groups->at);
+	*groups = (struct block_groups){ 0 };
+}
+
+const struct block_group *block_groups_find(const struct block_groups *groups, uint64_t start)
+{
+	size_t low = 0, high = groups->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (groups->at[mid].start < start)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < groups->n && groups->at[low].start == start ? &groups->at[low] : NULL;
+}
+
+int block_groups_blame(const struct block_groups *groups, const struct block_group *group, int ret,
+		       struct btrkit_error *err)
+{
+	if (ret < 0) {
+		err_at_tree(err, groups->tree);
+		err_at_key(err, &KEY(group->start, KEY_BLOCK_GROUP_ITEM, group->length));
+	}
+	return ret;
+}
+
+/* Keeps @ranges in order, and as one what touches. Ranges are few. */
+static unsigned add_range(struct range *ranges, unsigned n, struct range add)
+{
+	unsigned at = 0, kept = 0;
+
+	while (at < n && ranges[at].start < add.start)
+		at++;
+	for (unsigned i = n; i > at; i--)
+		ranges[i] = ranges[i - 1];
+	ranges[at] = add;
+	n++;
+	for (unsigned i = 1; i < n; i++) {
+		struct range *last = &ranges[kept];
+		uint64_t end = range_end(&ranges[i]);
+
+		if (ranges[i].start > range_end(last))
+			ranges[++kept] = ranges[i];
+		else if (end > range_end(last))
+			last->length = end - last->start;
+	}
+	return kept + 1;
+}
+
+unsigned block_group_supers(const struct btrkit_fs *fs, const struct block_group *group,
+			    struct range ret[BLOCK_GROUP_SUPERS_MAX])
+{
+	const size_t at = volume_find_chunk(fs->volume, group->start);
+	const struct volume_chunk chunk = volume_chunk(fs->volume, at);
+	const uint64_t end = group->start + group->length;
+	unsigned n = 0;
+
+	/* The first 64 KiB of the logical space count too, wherever they lie on a device. */
+	if (group->start < super_offset(0)) {
+		const uint64_t to = end < super_offset(0) ? end : super_offset(0);
+
+		n = add_range(ret, n, (struct range){ group->start, to - group->start });
+	}
+	for (unsigned mirror = 0; mirror < SUPER_MIRRORS; mirror++) {
+		for (unsigned copy = 0; copy < chunk.copies; copy++) {
+			const uint64_t offset = super_offset(mirror) - chunk.physical[copy];
+			uint64_t start = group->start + offset;
+
+			if (super_offset(mirror) < chunk.physical[copy] || offset >= group->length)
+				continue;
+			n = add_range(ret, n, (struct range){ start, end - start < CHUNK_STRIPE_LEN ?
+									     end - start :
+									     CHUNK_STRIPE_LEN });
+		}
+	}
+	return n;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_SPACE_RANGE_H
+#define BTRKIT_SPACE_RANGE_H
+
+/* Ranges of logical addresses, and bitmaps that tell them. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/le.h"
+
+struct range {
+	uint64_t start, length;
+};
+
+static inline uint64_t range_end(const struct range *r)
+{
+	return r->start + r->length;
+}
+
+/* The first bit from @from on that is @set, of the @n of a bitmap whose lowest bits come first; @n if there is none. */
+static inline uint64_t bits_find(const uint8_t *map, uint64_t n, uint64_t from, bool set)
+{
+	while (from < n) {
+		const uint64_t byte = from / 8, left = n / 8 + !!(n % 8) - byte;
+		le64 raw = { { 0 } };
+		uint64_t word;
+
+		memcpy(&raw, map + byte, left < sizeof(raw) ? left : sizeof(raw));
+		word = (set ? le64_get(raw) : ~le64_get(raw)) >> (from % 8);
+		if (word) {
+			from += (unsigned)__builtin_ctzll(word);
+			return from < n ? from : n;
+		}
+		from += 64 - from % 8;
+	}
+	return n;
+}
+
+#endif
