@@ -31,6 +31,7 @@ extern const struct command cmd_dump_tree;
 extern const struct command cmd_features;
 extern const struct command cmd_fiemap;
 extern const struct command cmd_mkfs;
+extern const struct command cmd_space_cache;
 
 /* The status of usage errors: EXIT_USAGE, but for who is called under another program's name and exits as that does. */
 extern int cmd_usage_status;

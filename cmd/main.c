@@ -11,6 +11,7 @@ static const struct command *const commands[] = {
 	&cmd_features,
 	&cmd_fiemap,
 	&cmd_mkfs,
+	&cmd_space_cache,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -68,6 +68,19 @@ def misuse(image):
         misused('dump-tree', '-t', bad, image, says=f"'{bad}' is no tree")
 
 
+def space_cache(image):
+    misused('space-cache', says='too few arguments')
+    misused('space-cache', 'status', says='too few arguments')
+    misused('space-cache', 'status', image, image, says='too many arguments')
+    misused('space-cache', 'heal', image, says="'heal' is unknown")
+    for action in ('convert', 'clear'):
+        for args in ([], [image], ['v1', image]):
+            misused('space-cache', action, *args, says=f"'{action}' is not supported yet")
+    status, out, err = run('space-cache', 'status', image)
+    check(not status and not err and out.startswith((b'block group ', b'leftover of v2')), err)
+    check(out.endswith(b'in use:\t\tv2, valid\ncontradictions:\t0\n'), out[-200:])
+
+
 def trees_by_name(image):
     for names in (('5', 'fs', 'FS_TREE', 'btrfs_fs_tree_objectid', '0x5'), ('7', 'csum', 'checksum', 'CSUM-tree'),
                   ('4', 'dev', 'DEVICE', 'device-tree'), ('10', 'free-space', 'FREE_SPACE_TREE')):
@@ -106,8 +119,8 @@ def failures(image, scratch):
 
 
 def output(image):
-    for name in ('dump-super', 'dump-tree', 'features', '--help'):
-        device = [image] if name.startswith('dump') else []
+    for name in ('dump-super', 'dump-tree', 'features', 'space-cache', '--help'):
+        device = {'features': [], '--help': [], 'space-cache': ['status', image]}.get(name, [image])
         with open('/dev/full', 'wb') as full:
             done = subprocess.run([BTRKIT, name, *device], stdout=full, stderr=subprocess.PIPE, check=False)
         check(done.returncode == 1 and
@@ -175,6 +188,7 @@ def main():
         tool.make_filesystem(image, os.path.join(scratch, 'files'), '-R', 'free-space-tree')
         misuse(image)
         trees_by_name(image)
+        space_cache(image)
         failures(image, scratch)
         output(image)
         one_line(image, scratch)

@@ -172,6 +172,8 @@ static void put_supers(struct synthetic *s)
 	d.total_bytes = d.dev_item.total_bytes = le64_put(SYN_SIZE);
 	d.num_devices = d.dev_item.devid = le64_put(1);
 	d.sectorsize = d.stripesize = d.nodesize = d.leafsize = le32_put(SYN_NODESIZE);
+	d.compat_ro_flags = le64_put(s->compat_ro);
+	d.cache_generation = le64_put(s->cache_generation);
 	d.incompat_flags = le64_put(INCOMPAT_MIXED_BACKREF | INCOMPAT_SKINNY_METADATA | INCOMPAT_NO_HOLES);
 	memcpy(d.sys_chunk_array, &key, sizeof(key));
 	d.sys_chunk_array_size = le32_put((uint32_t)(sizeof(key) + fill_chunk(d.sys_chunk_array + sizeof(key))));
@@ -197,10 +199,27 @@ void syn_put_fs_tree(struct synthetic *s, const struct syn_item *items, size_t n
 	s->fs_root = put_tree(s, OID_FS_TREE, items, n, &s->fs_level);
 }
 
+void syn_add_root_item(struct synthetic *s, const struct syn_item *item)
+{
+	assert_true(s->num_more < SYN_MORE_MAX);
+	s->more[s->num_more++] = *item;
+}
+
+void syn_put_tree(struct synthetic *s, uint64_t id, const struct syn_item *items, size_t n)
+{
+	struct disk_root_item *root = &s->more_roots[s->num_more_roots++];
+	uint8_t level;
+	uint64_t bytenr = put_tree(s, id, items, n, &level);
+
+	assert_true(s->num_more_roots <= ARRAY_SIZE(s->more_roots));
+	fill_root_item(root, bytenr, level);
+	syn_add_root_item(s, &(struct syn_item){ KEY(id, KEY_ROOT_ITEM, 0), root, sizeof(*root) });
+}
+
 void syn_finish(struct synthetic *s, uint64_t last_snapshot, const struct syn_item *extents, size_t n)
 {
 	struct disk_root_item roots[2];
-	struct syn_item root_items[] = {
+	struct syn_item root_items[2 + SYN_MORE_MAX] = {
 		{ KEY(OID_EXTENT_TREE, KEY_ROOT_ITEM, 0), &roots[0], sizeof(roots[0]) },
 		{ KEY(OID_FS_TREE, KEY_ROOT_ITEM, 0), &roots[1], sizeof(roots[1]) },
 	};
@@ -210,7 +229,8 @@ void syn_finish(struct synthetic *s, uint64_t last_snapshot, const struct syn_it
 	fill_root_item(&roots[0], s->extent_root, level);
 	fill_root_item(&roots[1], s->fs_root, s->fs_level);
 	roots[1].last_snapshot = le64_put(last_snapshot);
-	s->root_root = put_tree(s, OID_ROOT_TREE, root_items, 2, &level);
+	memcpy(root_items + 2, s->more, s->num_more * sizeof(*root_items));
+	s->root_root = put_tree(s, OID_ROOT_TREE, root_items, 2 + s->num_more, &level);
 	assert_int_equal(level, 0);
 	put_supers(s);
 }

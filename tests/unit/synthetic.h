@@ -10,6 +10,7 @@
 #include <btrkit/filesystem.h>
 
 #include "lib/format/disk.h"
+#include "lib/format/items/root.h"
 
 #define SYN_NODESIZE 4096u
 #define SYN_SIZE (80ull << 20) /* behind the first superblock mirror */
@@ -18,6 +19,8 @@
 #define SYN_COPY_1 (1ull << 20) /* where the chunk's copies lie */
 #define SYN_COPY_2 (32ull << 20)
 #define SYN_GENERATION 7u
+
+#define SYN_MORE_MAX 32 /* items of the root tree besides those of the two trees that are always there */
 
 struct syn_item {
 	struct btrkit_key key;
@@ -30,6 +33,12 @@ struct synthetic {
 	uint64_t next; /* logical address of the next block */
 	uint64_t chunk_root, root_root, extent_root, fs_root;
 	uint8_t fs_level;
+	/* What else is in the root tree and in the superblock; set before syn_finish(). */
+	struct syn_item more[SYN_MORE_MAX];
+	size_t num_more;
+	struct disk_root_item more_roots[2];
+	size_t num_more_roots;
+	uint64_t compat_ro, cache_generation;
 };
 
 /* The whole filesystem with these items in tree 5. Fails the test when it cannot be made. */
@@ -42,6 +51,13 @@ void syn_create(struct synthetic *s, const struct syn_item *items, size_t n);
 void syn_begin(struct synthetic *s);
 void syn_put_fs_tree(struct synthetic *s, const struct syn_item *items, size_t n);
 void syn_finish(struct synthetic *s, uint64_t last_snapshot, const struct syn_item *extents, size_t n);
+
+/*
+ * Between syn_begin() and syn_finish(): another tree, or another item of the root tree. Both in the order of their
+ * keys, which are above that of tree 5. The bytes of an item must live until syn_finish().
+ */
+void syn_put_tree(struct synthetic *s, uint64_t id, const struct syn_item *items, size_t n);
+void syn_add_root_item(struct synthetic *s, const struct syn_item *item);
 
 void syn_destroy(struct synthetic *s);
 

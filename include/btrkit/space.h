@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_SPACE_H
+#define BTRKIT_SPACE_H
+
+/**
+ * @file
+ * Free space, and the two caches of it: the old one in files (v1, space_cache) and the free space tree (v2,
+ * free-space-tree). What they say is held against the extent tree, which is the truth.
+ */
+
+#include <btrkit/filesystem.h>
+
+BTRKIT_BEGIN_DECLS
+
+/** Which cache Linux would use when it mounts. Since: 0.1 */
+enum btrkit_space_cache_kind { BTRKIT_SPACE_CACHE_NONE, BTRKIT_SPACE_CACHE_V1, BTRKIT_SPACE_CACHE_V2 };
+
+/** What became of the comparison of a block group in a cache with the extent tree. Since: 0.1 */
+enum btrkit_space_verdict {
+	BTRKIT_SPACE_ABSENT,	/**< the cache does not have the block group */
+	BTRKIT_SPACE_EQUAL,	/**< every free range is the same */
+	BTRKIT_SPACE_DIFFERENT, /**< it says something else: see at and free */
+	BTRKIT_SPACE_IGNORED,	/**< v1: it is not whole, so Linux does not use it: see why */
+	BTRKIT_SPACE_DAMAGED	/**< v2: it contradicts itself: see why */
+};
+
+/** What a cache says of a block group. Since: 0.1 */
+struct btrkit_space_copy {
+	enum btrkit_space_verdict verdict;
+	/* Of EQUAL and DIFFERENT: */
+	uint64_t free_bytes;
+	uint64_t free_ranges;	/**< those that touch counted as one */
+	uint64_t at;		/**< DIFFERENT: the first address about which it says something else */
+	bool free;		/**< DIFFERENT: it says that the address is free, and the extent tree that it is used */
+	/* Of IGNORED and DAMAGED: */
+	const char *why;	/**< one line, valid during the call only; NULL for others */
+	/* Of v2: */
+	bool bitmaps;		/**< in bitmaps and not in extents */
+	/* Of v1, as its header says: */
+	uint64_t inode;		/**< of its file */
+	uint64_t generation;
+	uint64_t num_entries;	/**< extents and bitmaps */
+	uint64_t num_bitmaps;
+	uint64_t file_bytes;	/**< allocated for its file */
+};
+
+/** A block group. Since: 0.1 */
+struct btrkit_space_group {
+	uint64_t start, length;
+	uint64_t flags;		/**< as on disk: type and profile */
+	uint64_t used;		/**< bytes of extents */
+	uint64_t free_bytes;	/**< the rest, by the extent tree */
+	uint64_t free_ranges;
+	uint64_t super_bytes;	/**< of those the bytes of superblock copies, which v1 does not count as free */
+	struct btrkit_space_copy v1, v2;
+};
+
+/** Something of a cache that belongs to no block group. Since: 0.1 */
+struct btrkit_space_leftover {
+	enum btrkit_space_cache_kind kind;
+	uint64_t start;
+	uint64_t length;	/**< v2: of the range it is about */
+	uint64_t inode;		/**< v1: of its file */
+};
+
+/** How many block groups got which verdict. Since: 0.1 */
+struct btrkit_space_count {
+	uint64_t groups[BTRKIT_SPACE_DAMAGED + 1];	/**< by enum btrkit_space_verdict */
+	uint64_t leftovers;	/**< ranges (v2) or headers (v1) of no block group */
+	uint64_t bytes;		/**< size of the cache: of tree blocks (v2), allocated for files (v1) */
+};
+
+/** The whole filesystem. Since: 0.1 */
+struct btrkit_space_summary {
+	enum btrkit_space_cache_kind in_use;
+	bool valid;		/**< Linux would load it, and not make it anew */
+	const char *why;	/**< why it is not valid, a constant of the library; NULL where it is */
+	uint64_t generation, cache_generation;	/**< of the superblock */
+	uint64_t groups;
+	uint64_t length, used;	/**< sums over the block groups */
+	uint64_t extents;	/**< in the extent tree */
+	struct btrkit_space_count v1, v2;
+	uint64_t contradictions;	/**< block groups of which a valid cache in use says something wrong */
+	uint64_t first_contradiction;	/**< start of the first of them */
+};
+
+/**
+ * Receives the status: a call for each block group in the order of addresses, and for each leftover. Either returns 0,
+ * or a negative errno that ends the work. Either may be NULL.
+ *
+ * Since: 0.1
+ */
+struct btrkit_space_sink {
+	int (*group)(void *ctx, const struct btrkit_space_group *group);
+	int (*leftover)(void *ctx, const struct btrkit_space_leftover *leftover);
+	void *ctx;
+};
+
+/**
+ * Holds both caches of free space against the extent tree, block group by block group, in one pass over each.
+ *
+ * A cache that says something wrong is no failure of this function. An extent tree that contradicts itself or the
+ * chunks is one.
+ *
+ * @return 0; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what the sink returned
+ * Since: 0.1
+ */
+int btrkit_space_status(struct btrkit_fs *fs, const struct btrkit_space_sink *sink, struct btrkit_space_summary *ret,
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** Forms of a printed status. Since: 0.1 */
+enum btrkit_space_format {
+	BTRKIT_SPACE_TEXT,
+	BTRKIT_SPACE_JSON	/**< JSON Lines: a header, an object for each block group and leftover, a summary */
+};
+
+/**
+ * The same, printed: block groups, leftovers, and last the summary.
+ *
+ * @return as btrkit_space_status(), or what @p write returned; -EINVAL for an unknown format
+ * Since: 0.1
+ */
+int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_space_format format, btrkit_write_fn write, void *ctx,
+			      struct btrkit_space_summary *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+BTRKIT_END_DECLS
+
+#endif
