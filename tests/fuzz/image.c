@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A whole filesystem: opened, dumped, its files listed. Input: records of an offset on the device (le64), a length
- * (le32) and that many bytes, as pack.py writes them: each is a superblock or a tree block, whose checksum is made good
- * here. What no record covers reads as zero.
+ * A whole filesystem: opened, dumped, files and free space listed. Input: records of an offset on the device (le64), a
+ * length (le32) and that many bytes, as pack.py writes them: each is a superblock or a tree block, whose checksum is
+ * made good here. What no record covers reads as zero.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -13,6 +13,7 @@
 #include <btrkit/fiemap.h>
 #include <btrkit/filesystem.h>
 #include <btrkit/io.h>
+#include <btrkit/space.h>
 
 #define RECORDS_MAX 1024
 #define BLOCK_MIN 4096u
@@ -128,6 +129,15 @@ static void list(struct btrkit_fs *fs)
 	ended(btrkit_fiemap_path(fs, 5, "dir/file", &sink, NULL, &err), &err);
 }
 
+static void hold_caches(struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_space_summary sum;
+	uint64_t room = OUTPUT_MAX;
+
+	ended(btrkit_space_status_print(fs, BTRKIT_SPACE_JSON, fuzz_write, &room, &sum, &err), &err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -152,6 +162,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			dump(fs, BTRKIT_DUMP_CSUM_HEADERS | BTRKIT_DUMP_CSUM_ITEMS);
 			dump(fs, BTRKIT_DUMP_DFS | BTRKIT_DUMP_HIDE_NAMES);
 			dump(fs, BTRKIT_DUMP_BACKUPS);
+			hold_caches(fs);
 			btrkit_fs_close(fs);
 		}
 	}

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Lists and dumps a committed image and compares with what Linux and btrfs-progs 6.19 said of it when it was made.
+"""Lists and dumps a committed image and compares with what Linux and btrfs-progs 6.19 said of it when it was made. Its
+cache of free space, which Linux wrote, agrees with its extent tree.
 Usage: images.py IMAGES NAME; BTRKIT is the program under test."""
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -22,6 +24,7 @@ def main(images, name):
         path, theirs = unpack.unpack(name, folder), f.read()
         ours = command('fiemap', '-a', '--format', 'tsv', path)
         dump = command('dump-tree', path).partition(b'\n')[2]
+        free = command('space-cache', 'status', '--format', 'json', path)
     rows = theirs.splitlines()
     if ours != theirs:
         print(f'{name}: fiemap differs from Linux')
@@ -30,6 +33,10 @@ def main(images, name):
                 print(sign, line.decode())
     if hashlib.sha256(dump).hexdigest() != unpack.sums()[f'{name}.dump']:
         print(f'{name}: dump-tree differs from btrfs-progs 6.19')
+        return 1
+    summary = json.loads(free.splitlines()[-1])['summary']
+    if not summary['valid'] or summary['contradictions'] or not summary[summary['in_use']]['equal']:
+        print(f'{name}: space-cache status: {summary}')
         return 1
     lines = dump.count(b'\n')
     print(f'compared {len(rows)} extents and {lines} lines of a dump of {name}')

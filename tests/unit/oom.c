@@ -103,6 +103,7 @@ static int discard(void *ctx, const void *data, size_t len)
 static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 {
 	struct btrkit_fiemap_printer *printer = NULL;
+	struct btrkit_space_summary sum;
 	struct btrkit_fs *fs;
 	int ret, ended;
 
@@ -119,6 +120,8 @@ static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 		ret = ended;
 	if (!ret)
 		ret = btrkit_dump_tree(fs, NULL, discard, written, err);
+	if (!ret)
+		ret = btrkit_space_status_print(fs, BTRKIT_SPACE_TEXT, discard, written, &sum, err);
 	btrkit_fs_close(fs);
 	return ret;
 }

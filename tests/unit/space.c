@@ -73,6 +73,30 @@ struct result {
 
 static uint32_t seed = 1;
 
+/* Counted while the status is made; number fail_at of them fails. */
+static bool counting;
+static uint64_t allocations, fail_at = UINT64_MAX;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+static bool fails(void)
+{
+	return counting && allocations++ == fail_at;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
 static uint32_t drawn(uint32_t below)
 {
 	seed = seed * 1664525u + 1013904223u;
@@ -286,7 +310,10 @@ static const struct result *build(void)
 	qsort(p.extents, p.num_extents, sizeof(p.extents[0]), cmp_items);
 	syn_finish(&s, 0, p.extents, p.num_extents);
 	assert_int_equal(syn_open(&s, NULL, &fs, NULL), 0);
+	allocations = 0;
+	counting = true;
 	r.ret = btrkit_space_status(fs, &sink, &r.sum, &r.err);
+	counting = false;
 	btrkit_fs_close(fs);
 	return &r;
 }
@@ -429,6 +456,22 @@ static void leftovers_are_told(void **state)
 	assert_int_equal(r->leftovers[2].inode, INODE);
 }
 
+static void failing_allocations_are_told(void **state)
+{
+	const struct result *r = NULL;
+
+	(void)state;
+	for (fail_at = 0; !r || r->ret; fail_at++) {
+		plan(50, true);
+		r = build();
+		if (r->ret && (r->ret != -ENOMEM || r->err.code != BTRKIT_NO_MEMORY))
+			fail_msg("allocation %llu: %d: %s", (unsigned long long)fail_at, r->ret, r->err.message);
+	}
+	printf("%llu allocations failed in turn\n", (unsigned long long)fail_at - 1);
+	assert_true(fail_at > 10);
+	fail_at = UINT64_MAX;
+}
+
 #include "tests/unit/space_damages.h"
 
 static void wrong_trees_are_told(void **state)
@@ -488,6 +531,7 @@ int main(void)
 		cmocka_unit_test(differences_are_found),    cmocka_unit_test(superblock_decides),
 		cmocka_unit_test(leftovers_are_told),	    cmocka_unit_test(wrong_trees_are_told),
 		cmocka_unit_test(wrong_caches_are_ignored), cmocka_unit_test(wrong_extents_fail),
+		cmocka_unit_test(failing_allocations_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

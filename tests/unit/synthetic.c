@@ -5,6 +5,7 @@
 #include "lib/base/csum.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/ids.h"
+#include "lib/format/items/block_group.h"
 #include "lib/format/items/root.h"
 #include "lib/format/super.h"
 
@@ -237,9 +238,16 @@ void syn_finish(struct synthetic *s, uint64_t last_snapshot, const struct syn_it
 
 void syn_create(struct synthetic *s, const struct syn_item *items, size_t n)
 {
+	/* Of no used bytes: the blocks have no extent items. */
+	const struct disk_block_group empty = {
+		.chunk_objectid = le64_put(OID_FIRST_CHUNK_TREE),
+		.flags = le64_put(BG_SYSTEM | BG_DUP),
+	};
+	const struct syn_item group = { KEY(SYN_LOGICAL, KEY_BLOCK_GROUP_ITEM, SYN_LENGTH), &empty, sizeof(empty) };
+
 	syn_begin(s);
 	syn_put_fs_tree(s, items, n);
-	syn_finish(s, 0, NULL, 0);
+	syn_finish(s, 0, &group, 1);
 }
 
 void syn_destroy(struct synthetic *s)
