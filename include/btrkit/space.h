@@ -20,7 +20,7 @@ enum btrkit_space_verdict {
 	BTRKIT_SPACE_ABSENT,	/**< the cache does not have the block group */
 	BTRKIT_SPACE_EQUAL,	/**< every free range is the same */
 	BTRKIT_SPACE_DIFFERENT, /**< it says something else: see at and free */
-	BTRKIT_SPACE_IGNORED,	/**< v1: it is not whole, so Linux does not use it: see why */
+	BTRKIT_SPACE_IGNORED,	/**< v1: it is not whole, so Linux does not load it: see why */
 	BTRKIT_SPACE_DAMAGED	/**< v2: it contradicts itself: see why */
 };
 

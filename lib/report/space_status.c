@@ -148,9 +148,9 @@ static int begin_v1(struct status *s, const struct block_group *g, struct space_
 	copy->num_bitmaps = cache->header.num_bitmaps;
 	copy->file_bytes = cache->bytes;
 	s->sum.v1.bytes += cache->bytes;
-	if (cache->state == SPACE_CACHE_IGNORED) {
+	if (cache->state != SPACE_CACHE_USABLE) {
 		copy->verdict = BTRKIT_SPACE_IGNORED;
-		copy->why = cache->why;
+		copy->why = cache->state == SPACE_CACHE_EMPTY ? "it has no entries" : cache->why;
 		return 0;
 	}
 	copy->verdict = BTRKIT_SPACE_EQUAL;
@@ -239,6 +239,10 @@ static int tell_group(struct status *s, const struct block_group *g, struct btrk
 		ret = begin_v2(s, g, &told, err);
 	if (!ret)
 		ret = compare_group(s, g, &told, err);
+	if (cache.state == SPACE_CACHE_EMPTY && told.free_bytes <= told.super_bytes) {
+		told.v1.verdict = BTRKIT_SPACE_EQUAL;
+		told.v1.why = NULL;
+	}
 	if (!ret) {
 		count_group(s, &told);
 		ret = s->sink && s->sink->group ? s->sink->group(s->sink->ctx, &told) : 0;

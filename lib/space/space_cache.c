@@ -93,7 +93,10 @@ static int find_inode(struct cursor *c, struct space_cache_group *cache, struct 
 			      cache->header.generation);
 	if (!inode.size)
 		return ignore(cache, "it is empty");
-	return cache->header.num_entries ? 0 : ignore(cache, "it has no entries");
+	if (cache->header.num_entries)
+		return 0;
+	cache->state = SPACE_CACHE_EMPTY;
+	return 1;
 }
 
 /* To the file extent that holds the page to come. @return 0, 1: ignored, <0 */

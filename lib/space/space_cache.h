@@ -13,6 +13,7 @@
 enum space_cache_state {
 	SPACE_CACHE_ABSENT,	/* there is no header */
 	SPACE_CACHE_IGNORED,	/* see why */
+	SPACE_CACHE_EMPTY,	/* whole, without entries: Linux does not load it, and is right if nothing is free */
 	SPACE_CACHE_USABLE,
 };
 

@@ -154,6 +154,9 @@ def compare(path, nodesize, cache):
     expect(list(free) == list(groups) and summary['groups'] == len(free), 'other block groups')
     tree = free_by_tree(dump) if cache == 'v2' else {}
     expect(summary['in_use'] == cache and (cache == 'none' or summary['valid']), summary)
+    if cache == 'v2':
+        root = next(body for _, _, key, body in dump.items('root') if key[:2] == ['FREE_SPACE_TREE', 'ROOT_ITEM'])
+        expect(summary['v2']['bytes'] == int(re.search(r' bytes_used (\d+)', root).group(1)), summary)
     expect({(row['start'], row['length']) for row in leftovers if row['leftover'] == 'v2'} ==
            {key for key in tree if key[0] not in free}, leftovers)
     for start, ranges in free.items():
@@ -174,7 +177,8 @@ def compare(path, nodesize, cache):
             ranges = without(ranges, dump.supers(start))
             expect(g['v1']['verdict'] == 'equal' and g['v1']['free_ranges'] == len(ranges), g)
             expect(g['v1']['free_bytes'] == sum(b - a for a, b in ranges), g)
-            count['groups of v1 with bitmaps' if g['v1']['num_bitmaps'] else 'groups of v1 without bitmaps'] += 1
+            kind = 'with bitmaps' if g['v1']['num_bitmaps'] else 'without bitmaps' if ranges else 'without entries'
+            count[f'groups of v1 {kind}'] += 1
     return dump, free
 
 
@@ -443,8 +447,8 @@ def run_scenario(path, name, seed):
 
 
 WANTED = ('groups', 'ranges', 'empty groups', 'full groups', 'groups of v2 bitmaps', 'groups of v2 extents',
-          'groups of v1 with bitmaps', 'groups of v1 without bitmaps', 'damages found', 'kinds of v2 items damaged',
-          'kinds of v1 caches damaged')
+          'groups of v1 with bitmaps', 'groups of v1 without bitmaps', 'groups of v1 without entries', 'damages found',
+          'kinds of v2 items damaged', 'kinds of v1 caches damaged')
 
 
 def main():
