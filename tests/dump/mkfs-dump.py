@@ -13,6 +13,9 @@ import canonical
 import compare
 from compare import BTRFS, BTRKIT, MKFS, Difference, must, run
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel'))
+from image import peer_options      # noqa: E402
+
 FSID, DEVICE = 'abcdef01-2345-6789-abcd-ef0123456789', '11111111-2222-3333-4444-555555555555'
 M, G, T = 1 << 20, 1 << 30, 1 << 40
 FEATURES = ('^free-space-tree', '^block-group-tree', '^no-holes', '^skinny-metadata', '^extref')
@@ -49,15 +52,6 @@ def make(path, size, *command):
     with open(path, 'wb') as f:
         f.truncate(size)
     return run(*command, path)
-
-
-def peer_options(options):
-    """An older mkfs.btrfs has another default; with 6.19's rules between the features."""
-    off = options[options.index('-O') + 1].split(',') if '-O' in options else []
-    given = [o for o in options if '-O' not in options or o not in ('-O', options[options.index('-O') + 1])]
-    groups = '^block-group-tree' in off or '^no-holes' in off or '^free-space-tree' in off
-    off = [f for f in off if f != '^block-group-tree'] + [('^' if groups else '') + 'block-group-tree']
-    return given + ['-O', ','.join(off)]
 
 
 def dumps(path):

@@ -36,6 +36,15 @@ def run(*args, **kwargs):
     return done.stdout
 
 
+def peer_options(options):
+    """An older mkfs.btrfs has another default; with 6.19's rules between the features."""
+    off = options[options.index('-O') + 1].split(',') if '-O' in options else []
+    given = [o for o in options if '-O' not in options or o not in ('-O', options[options.index('-O') + 1])]
+    groups = '^block-group-tree' in off or '^no-holes' in off or '^free-space-tree' in off
+    off = [f for f in off if f != '^block-group-tree'] + [('^' if groups else '') + 'block-group-tree']
+    return given + ['-O', ','.join(off)]
+
+
 def missing():
     """Why tests with a mounted filesystem cannot run here, or None."""
     if os.geteuid():

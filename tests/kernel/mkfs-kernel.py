@@ -101,7 +101,7 @@ class Fresh(image.Image):
             out = run(BTRKIT, 'mkfs', '-q', '-L', LABEL, '-U', self.uuid, *case.options, self.path)
             need(not out, f'mkfs -q prints {out!r}')
         else:
-            run(MKFS, '-q', '-f', *case.options, self.path)
+            run(MKFS, '-q', '-f', *image.peer_options(case.options), self.path)
 
 
 def check_clean(path, *options):
