@@ -230,6 +230,8 @@ struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs)
 {
 	if (!fs)
 		return NULL;
+	if (fs->writer)
+		fs->writer_destroy(fs->writer);
 	node_cache_destroy(fs->cache);
 	volume_destroy(fs->volume);
 	free(fs);

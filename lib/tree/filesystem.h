@@ -13,6 +13,8 @@
 
 struct volume;
 struct node_cache;
+struct overlay;
+struct writer;
 
 /* The root of a tree. */
 struct tree_root {
@@ -31,7 +33,10 @@ struct btrkit_fs {
 	struct node_judge judge;
 	struct volume *volume;
 	struct node_cache *cache;
-	struct tree_root root_tree, chunk_tree;
+	struct tree_root root_tree, chunk_tree; /* as they are now: in a transaction its own */
+	struct overlay *overlay;		/* of the open transaction, or NULL */
+	struct writer *writer;			/* of a handle that has written, or NULL */
+	void (*writer_destroy)(struct writer *writer);
 };
 
 /*

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_SPACE_CHUNK_H
+#define BTRKIT_SPACE_CHUNK_H
+
+/*
+ * Chunks come and go: the chunk item, its device extents, the device's and the superblock's counters, the array of
+ * system chunks in the superblock, the block group with its item and its free space. Sizes and places are those that
+ * Linux takes.
+ *
+ * Both edit trees, so they are not for the middle of an edit.
+ */
+
+#include "lib/space/space.h"
+#include "lib/volume/volume.h"
+
+/*
+ * What a new chunk of @type would be, with the profile that the newest group of that type has: its length and its
+ * places.
+ * @return 0; -ENOSPC: no device has room
+ */
+struct chunk_plan {
+	uint64_t logical, length, type;
+	unsigned num_stripes;
+	struct {
+		uint64_t devid, physical;
+	} stripes[VOLUME_COPIES_MAX];
+};
+int chunk_plan(struct space *s, uint64_t type, struct chunk_plan *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * Makes it. @super is the superblock that the commit will write: its device item and its array of system chunks are
+ * changed.
+ * @return 0; -ENOSPC: also when the array is full; <0
+ */
+int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_super *super, struct space_group **ret,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * Removes an empty group and its chunk. Its place on the devices is free for others after the commit.
+ * @return 0; -EBUSY: it is not empty; <0
+ */
+int chunk_remove(struct space *s, struct space_group *g, struct disk_super *super,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+#endif
