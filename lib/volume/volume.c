@@ -21,13 +21,8 @@ struct mapping {
 	} stripes[STRIPES_MAX];
 };
 
-struct device {
-	struct btrkit_io *io;
-	uint64_t devid;
-};
-
 struct volume {
-	struct device *devices;
+	struct volume_device *devices;
 	size_t num_devices;
 	struct mapping *chunks; /* ordered by logical address, no overlap */
 	size_t num_chunks, chunks_size;
@@ -66,8 +61,10 @@ int volume_create(struct btrkit_io *const *devices, const struct super *supers, 
 		free(v);
 		return err_nomem(err);
 	}
-	for (size_t i = 0; i < n; i++)
-		v->devices[i] = (struct device){ devices[i], supers[i].devid };
+	for (size_t i = 0; i < n; i++) {
+		v->devices[i] = (struct volume_device){ .io = devices[i], .devid = supers[i].devid };
+		memcpy(v->devices[i].uuid, supers[i].dev_uuid, sizeof(v->devices[i].uuid));
+	}
 	v->num_devices = n;
 	*ret = v;
 	return 0;
@@ -180,6 +177,26 @@ int volume_add_chunk(struct volume *v, const struct chunk *chunk, struct btrkit_
 	return 0;
 }
 
+void volume_remove_chunk(struct volume *v, uint64_t logical)
+{
+	const size_t at = volume_find_chunk(v, logical);
+
+	if (at == v->num_chunks)
+		return;
+	v->num_chunks--;
+	memmove(v->chunks + at, v->chunks + at + 1, (v->num_chunks - at) * sizeof(*v->chunks));
+}
+
+size_t volume_num_devices(const struct volume *v)
+{
+	return v->num_devices;
+}
+
+struct volume_device volume_device(const struct volume *v, size_t i)
+{
+	return v->devices[i];
+}
+
 size_t volume_num_chunks(const struct volume *v)
 {
 	return v->num_chunks;
@@ -195,10 +212,12 @@ size_t volume_find_chunk(const struct volume *v, uint64_t logical)
 struct volume_chunk volume_chunk(const struct volume *v, size_t i)
 {
 	const struct mapping *m = &v->chunks[i];
-	struct volume_chunk ret = { m->logical, m->length, m->type, m->num_stripes, { 0 } };
+	struct volume_chunk ret = { m->logical, m->length, m->type, m->num_stripes, { 0 }, { 0 } };
 
-	for (unsigned copy = 0; copy < m->num_stripes; copy++)
+	for (unsigned copy = 0; copy < m->num_stripes; copy++) {
+		ret.devid[copy] = v->devices[m->stripes[copy].device].devid;
 		ret.physical[copy] = m->stripes[copy].physical;
+	}
 	return ret;
 }
 
@@ -207,7 +226,7 @@ int volume_map(const struct volume *v, uint64_t logical, uint64_t len, unsigned 
 {
 	size_t at = chunk_behind(v, logical);
 	const struct mapping *m = v->chunks + at;
-	const struct device *d;
+	const struct volume_device *d;
 
 	if (at == v->num_chunks || logical < m->logical || len > m->length - (logical - m->logical)) {
 		err_corrupt(err, NULL, "no chunk has the address");

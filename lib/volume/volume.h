@@ -32,12 +32,19 @@ struct volume *volume_release(struct volume *v);
  */
 int volume_add_chunk(struct volume *v, const struct chunk *chunk, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * Forgets the chunk that begins at @logical, if there is one. As many chunks as there were before can then be added
+ * without a failure for want of memory.
+ */
+void volume_remove_chunk(struct volume *v, uint64_t logical);
+
 /* A chunk as the volume knows it. */
 #define VOLUME_COPIES_MAX 2
 struct volume_chunk {
 	uint64_t logical, length;
 	uint64_t type; /* BG_* */
 	unsigned copies;
+	uint64_t devid[VOLUME_COPIES_MAX];
 	uint64_t physical[VOLUME_COPIES_MAX]; /* where each begins on its device */
 };
 
@@ -46,6 +53,16 @@ size_t volume_num_chunks(const struct volume *v);
 struct volume_chunk volume_chunk(const struct volume *v, size_t i);
 /* The number of the chunk that begins at @logical, or volume_num_chunks(). */
 size_t volume_find_chunk(const struct volume *v, uint64_t logical);
+
+/* A device of the volume, which keeps it open. */
+struct volume_device {
+	struct btrkit_io *io;
+	uint64_t devid;
+	uint8_t uuid[16];
+};
+
+size_t volume_num_devices(const struct volume *v);
+struct volume_device volume_device(const struct volume *v, size_t i);
 
 /* One copy of a range. */
 struct copy {
