@@ -22,7 +22,7 @@ static void print_text(const struct btrkit_feature *f, size_t n)
 		printf("%-10s0x%-10" PRIx64 "%-24s%-10s%s\n", set_names[f->set], f->bit, f->name,
 		       support_names[f->support], f->support == BTRKIT_REFUSED ? "-" : f->tried ? "yes" : "no");
 	}
-	printf("Bits that are not listed: compat and compat_ro are ignored when reading, incompat are refused.\n");
+	printf("Bits that are not listed: compat are ignored, compat_ro are refused when writing, incompat always.\n");
 }
 
 static void print_json(const struct btrkit_feature *f, size_t n)
@@ -58,7 +58,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_features = {
 	.name = "features",
 	.args = "",
-	.summary = "List the features of the format and which of them are read or refused",
+	.summary = "List the features of the format and which of them are read, written or refused",
 	.options = options,
 	.run = run,
 };

@@ -6,7 +6,7 @@
  * @file
  * An open filesystem.
  *
- * The handle may be used by many threads at once; opening and closing are one thread's.
+ * The handle may be used by many threads at once; opening and closing are one thread's, and so are transactions.
  */
 
 #include <btrkit/io.h>
@@ -16,7 +16,13 @@ BTRKIT_BEGIN_DECLS
 /** Flags of struct btrkit_open_options. Since: 0.1 */
 enum btrkit_open_flags {
 	/** Only read the superblock copy number super_mirror. */
-	BTRKIT_OPEN_SUPER_MIRROR = 1 << 0
+	BTRKIT_OPEN_SUPER_MIRROR = 1 << 0,
+	/**
+	 * Transactions will be started: see transaction.h. What cannot be written is refused by name: a bad primary
+	 * superblock, a log tree, an unfinished balance or device replace, a seed device, a conversion that was left
+	 * half done, unknown features. The devices should have been opened with BTRKIT_IO_EXCLUSIVE.
+	 */
+	BTRKIT_OPEN_WRITE = 1 << 1
 };
 
 /**
@@ -35,7 +41,7 @@ struct btrkit_open_options {
 #define BTRKIT_OPEN_OPTIONS_INIT { 0, 0, 0, NULL, NULL }
 
 /**
- * Opens a filesystem for reading.
+ * Opens a filesystem, for reading unless BTRKIT_OPEN_WRITE is among the flags.
  *
  * The primary superblock is used whenever it is valid; a mirror only when it is not, which is noted. A mirror that is
  * newer than a valid primary is noted and not used.
@@ -43,8 +49,9 @@ struct btrkit_open_options {
  * @param devices	its devices, in any order; on success the handle owns them, on failure they stay the caller's
  * @param n		how many
  * @param opts		may be NULL
- * @return 0; -EMEDIUMTYPE: not a btrfs filesystem; -EOPNOTSUPP: a feature that is not read, named in the message;
- *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM; -EINVAL for bad options
+ * @return 0; -EMEDIUMTYPE: not a btrfs filesystem; -EOPNOTSUPP: a feature that is not read, or not written, named in
+ *	   the message; -EROFS: a device that cannot be written; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; -EINVAL for bad
+ *	   options
  * Since: 0.1
  */
 int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrkit_open_options *opts,

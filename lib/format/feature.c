@@ -5,48 +5,49 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
 
-#define READ(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_READ, true }
+#define WRITE(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_WRITE, true }
 /* The kernel at hand cannot make one, or cannot mount it. */
-#define UNTRIED(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_READ, false }
+#define UNTRIED(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_WRITE, false }
 #define REFUSED(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_REFUSED, false }
 
 static const struct btrkit_feature features[] = {
-	READ(COMPAT_RO, 0, "free-space-tree"),
-	READ(COMPAT_RO, 1, "free-space-tree-valid"),
+	WRITE(COMPAT_RO, 0, "free-space-tree"),
+	WRITE(COMPAT_RO, 1, "free-space-tree-valid"),
 	UNTRIED(COMPAT_RO, 2, "verity"),
-	READ(COMPAT_RO, 3, "block-group-tree"),
-	READ(INCOMPAT, 0, "mixed-backref"),
-	READ(INCOMPAT, 1, "default-subvol"),
-	READ(INCOMPAT, 2, "mixed-groups"),
-	READ(INCOMPAT, 3, "compress-lzo"),
-	READ(INCOMPAT, 4, "compress-zstd"),
-	READ(INCOMPAT, 5, "big-metadata"),
-	READ(INCOMPAT, 6, "extended-iref"),
+	WRITE(COMPAT_RO, 3, "block-group-tree"),
+	WRITE(INCOMPAT, 0, "mixed-backref"),
+	WRITE(INCOMPAT, 1, "default-subvol"),
+	WRITE(INCOMPAT, 2, "mixed-groups"),
+	WRITE(INCOMPAT, 3, "compress-lzo"),
+	WRITE(INCOMPAT, 4, "compress-zstd"),
+	WRITE(INCOMPAT, 5, "big-metadata"),
+	WRITE(INCOMPAT, 6, "extended-iref"),
 	REFUSED(INCOMPAT, 7, "raid56"),
-	READ(INCOMPAT, 8, "skinny-metadata"),
-	READ(INCOMPAT, 9, "no-holes"),
-	READ(INCOMPAT, 10, "metadata-uuid"),
+	WRITE(INCOMPAT, 8, "skinny-metadata"),
+	WRITE(INCOMPAT, 9, "no-holes"),
+	WRITE(INCOMPAT, 10, "metadata-uuid"),
 	REFUSED(INCOMPAT, 11, "raid1c34"),
 	REFUSED(INCOMPAT, 12, "zoned"),
 	REFUSED(INCOMPAT, 13, "extent-tree-v2"),
 	REFUSED(INCOMPAT, 14, "raid-stripe-tree"),
-	READ(INCOMPAT, 16, "simple-quota"),
+	WRITE(INCOMPAT, 16, "simple-quota"),
 	REFUSED(INCOMPAT, 17, "remap-tree"),
 };
 
 /* In the order of dump-super. Linux opens a filesystem with those that are not refused. */
 static const struct super_flag flags[] = {
-	{ 1ull << 0, "WRITTEN", NULL },
-	{ 1ull << 1, "RELOC", NULL },
-	{ 1ull << 35, "CHANGING_FSID", "unfinished change of the fsid" },
-	{ 1ull << 36, "CHANGING_FSID_V2", "unfinished change of the metadata uuid" },
-	{ 1ull << 32, "SEEDING", NULL },
-	{ 1ull << 33, "METADUMP", NULL },
-	{ 1ull << 34, "METADUMP_V2", NULL },
-	{ 1ull << 38, "CHANGING_BG_TREE", "unfinished conversion of the block group tree" },
-	{ 1ull << 39, "CHANGING_DATA_CSUM", "unfinished change of the data checksums" },
-	{ 1ull << 40, "CHANGING_META_CSUM", "unfinished change of the metadata checksums" },
+	{ 1ull << 0, "WRITTEN", NULL, NULL },
+	{ 1ull << 1, "RELOC", NULL, NULL },
+	{ 1ull << 35, "CHANGING_FSID", "unfinished change of the fsid", NULL },
+	{ 1ull << 36, "CHANGING_FSID_V2", "unfinished change of the metadata uuid", NULL },
+	{ 1ull << 32, "SEEDING", NULL, "seed device" },
+	{ 1ull << 33, "METADUMP", NULL, "metadata dump" },
+	{ 1ull << 34, "METADUMP_V2", NULL, "metadata dump of version 2" },
+	{ 1ull << 38, "CHANGING_BG_TREE", "unfinished conversion of the block group tree", NULL },
+	{ 1ull << 39, "CHANGING_DATA_CSUM", "unfinished change of the data checksums", NULL },
+	{ 1ull << 40, "CHANGING_META_CSUM", "unfinished change of the metadata checksums", NULL },
 };
 
 /* Has no name in dump-super, but Linux opens a filesystem that has it. */
@@ -120,6 +121,48 @@ int features_check_read(const struct super *s, struct btrkit_error *err)
 	list_incompat(s->incompat, list, sizeof(list));
 	list_flags(s->flags, list, sizeof(list));
 	return *list ? err_set(err, BTRKIT_UNSUPPORTED, "not supported: %s", list) : 0;
+}
+
+/* What reads does not stand in the way of writing but for these. */
+static void list_unwritten_bits(const struct super *s, char *list, size_t size)
+{
+	const struct {
+		enum btrkit_feature_set set;
+		uint64_t bits;
+		const char *name;
+	} sets[] = { { BTRKIT_COMPAT_RO, s->compat_ro, "compat_ro" }, { BTRKIT_INCOMPAT, s->incompat, "incompat" } };
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		for (unsigned nr = 0; nr < 64; nr++) {
+			const struct btrkit_feature *f = find_feature(sets[i].set, 1ull << nr);
+			char unknown[32];
+
+			if (!(sets[i].bits & 1ull << nr) || (f && f->support == BTRKIT_WRITE))
+				continue;
+			snprintf(unknown, sizeof(unknown), "unknown %s bit %u", sets[i].name, nr);
+			append(list, size, f ? f->name : unknown);
+		}
+	}
+}
+
+int features_check_write(const struct super *s, struct btrkit_error *err)
+{
+	char list[128] = "";
+
+	list_unwritten_bits(s, list, sizeof(list));
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		const char *why = flags[i].refused ? flags[i].refused : flags[i].unwritten;
+
+		if (s->flags & flags[i].bit && why)
+			append(list, sizeof(list), why);
+	}
+	if (s->flags & SUPER_FLAG_ERROR)
+		append(list, sizeof(list), "marked as erroneous");
+	if (!(s->incompat & INCOMPAT_MIXED_BACKREF))
+		append(list, sizeof(list), "no mixed-backref");
+	if (s->log_root)
+		append(list, sizeof(list), "log tree");
+	return *list ? err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: %s", list) : 0;
 }
 
 int features_refuse(enum btrkit_feature_set set, uint64_t bit, const char *why, struct btrkit_error *err)

@@ -14,6 +14,7 @@ struct super_flag {
 	uint64_t bit;
 	const char *name;	/* as in dump-super */
 	const char *refused;	/* why a filesystem that has it is not read; NULL: it is read */
+	const char *unwritten;	/* why it is read, and not written; NULL: it is written too */
 };
 
 const struct super_flag *super_flags(size_t *count);
@@ -24,6 +25,12 @@ const struct super_flag *super_flags(size_t *count);
  * @return 0; -EOPNOTSUPP with the names of what is not read
  */
 int features_check_read(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * Whether a filesystem that is read can be written too, as far as its superblock tells: no unknown bit of compat_ro, no
+ * flag that is read only, mixed-backref, no log tree. @return 0; -EOPNOTSUPP with the names of what is not written
+ */
+int features_check_write(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Says that the feature of @bit is refused, and why. @return -EOPNOTSUPP */
 int features_refuse(enum btrkit_feature_set set, uint64_t bit, const char *why, struct btrkit_error *err);

@@ -12,6 +12,7 @@
 #include "lib/format/items/chunk.h"
 #include "lib/tree/cache.h"
 #include "lib/tree/cursor.h"
+#include "lib/tree/writable.h"
 #include "lib/volume/volume.h"
 
 #define CACHE_BYTES_DEFAULT (64u << 20)
@@ -148,7 +149,7 @@ static void set_special_roots(struct btrkit_fs *fs)
 
 static int judge_options(const struct btrkit_open_options *opts, size_t n, struct btrkit_error *err)
 {
-	if (opts->flags & ~(unsigned)BTRKIT_OPEN_SUPER_MIRROR)
+	if (opts->flags & ~(unsigned)(BTRKIT_OPEN_SUPER_MIRROR | BTRKIT_OPEN_WRITE))
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
 	if (opts->super_mirror >= SUPER_MIRRORS)
 		return err_set(err, BTRKIT_INVALID, "superblock copy %u: there are 0, 1 and 2", opts->super_mirror);
@@ -169,6 +170,11 @@ static int read_supers(struct btrkit_fs *fs, struct btrkit_io *const *devices, s
 
 		if (ret)
 			return ret;
+		/* Linux reads only the primary, so only that can carry a commit. */
+		if (opts->flags & BTRKIT_OPEN_WRITE && mirror)
+			return err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: %s",
+				       opts->flags & BTRKIT_OPEN_SUPER_MIRROR ? "a superblock mirror was asked for" :
+										"the primary superblock is bad");
 		if (!i || supers[i].generation > supers[newest].generation) {
 			newest = i;
 			fs->super_mirror = mirror;
@@ -213,6 +219,10 @@ int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrk
 		fs->volume = volume;
 		set_special_roots(fs);
 		r = read_chunks(fs, err);
+	}
+	if (!r && opts->flags & BTRKIT_OPEN_WRITE) {
+		r = fs_check_write(fs, devices, n, err);
+		fs->writable = !r;
 	}
 	if (r) {
 		/* The devices stay the caller's. */

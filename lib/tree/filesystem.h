@@ -29,6 +29,7 @@ struct tree_root {
 struct btrkit_fs {
 	struct super super;
 	unsigned super_mirror; /* which copy is used: 0 is the primary */
+	bool writable;	       /* opened for writing */
 	struct item_ctx items; /* owner 0 */
 	struct node_judge judge;
 	struct volume *volume;

@@ -220,18 +220,21 @@ void syn_put_tree(struct synthetic *s, uint64_t id, const struct syn_item *items
 void syn_finish(struct synthetic *s, uint64_t last_snapshot, const struct syn_item *extents, size_t n)
 {
 	struct disk_root_item roots[2];
-	struct syn_item root_items[2 + SYN_MORE_MAX] = {
+	struct syn_item root_items[3 + SYN_MORE_MAX] = {
 		{ KEY(OID_EXTENT_TREE, KEY_ROOT_ITEM, 0), &roots[0], sizeof(roots[0]) },
-		{ KEY(OID_FS_TREE, KEY_ROOT_ITEM, 0), &roots[1], sizeof(roots[1]) },
 	};
+	size_t num = 1;
 	uint8_t level;
 
 	s->extent_root = put_tree(s, OID_EXTENT_TREE, extents, n, &level);
 	fill_root_item(&roots[0], s->extent_root, level);
 	fill_root_item(&roots[1], s->fs_root, s->fs_level);
 	roots[1].last_snapshot = le64_put(last_snapshot);
-	memcpy(root_items + 2, s->more, s->num_more * sizeof(*root_items));
-	s->root_root = put_tree(s, OID_ROOT_TREE, root_items, 2 + s->num_more, &level);
+	if (s->early.data)
+		root_items[num++] = s->early;
+	root_items[num++] = (struct syn_item){ KEY(OID_FS_TREE, KEY_ROOT_ITEM, 0), &roots[1], sizeof(roots[1]) };
+	memcpy(root_items + num, s->more, s->num_more * sizeof(*root_items));
+	s->root_root = put_tree(s, OID_ROOT_TREE, root_items, num + s->num_more, &level);
 	assert_int_equal(level, 0);
 	put_supers(s);
 }

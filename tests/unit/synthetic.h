@@ -34,6 +34,7 @@ struct synthetic {
 	uint64_t chunk_root, root_root, extent_root, fs_root;
 	uint8_t fs_level;
 	/* What else is in the root tree and in the superblock; set before syn_finish(). */
+	struct syn_item early; /* the one before that of tree 5, if it has data */
 	struct syn_item more[SYN_MORE_MAX];
 	size_t num_more;
 	struct disk_root_item more_roots[2];

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TREE_WRITABLE_H
+#define BTRKIT_TREE_WRITABLE_H
+
+#include "lib/tree/filesystem.h"
+
+/*
+ * Whether an open filesystem may be written: features and flags, what is under way in its trees, its devices.
+ * @return 0; -EOPNOTSUPP with the name of what stands against it; -EROFS; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ */
+int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_t n,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What stands against writing a filesystem: each refused by its name when it is opened, and read all the same. */
+#include "tests/unit/unit.h"
+
+#include <btrkit/feature.h>
+
+#include "lib/format/feature_bits.h"
+#include "lib/format/ids.h"
+#include "lib/format/items/balance.h"
+#include "lib/format/items/dev_replace.h"
+#include "lib/format/super.h"
+#include "tests/unit/synthetic.h"
+
+static struct btrkit_open_options write_options(void)
+{
+	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
+
+	opts.flags = BTRKIT_OPEN_WRITE;
+	return opts;
+}
+
+/* Opens for writing. @word: in the message of the refusal, after which it is read; NULL: it is not refused. */
+static void expect(struct synthetic *s, int expected, const char *word)
+{
+	const struct btrkit_open_options opts = write_options();
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_fs *fs = NULL;
+	int ret = syn_open(s, &opts, &fs, &err);
+
+	if (ret != expected || (ret && !strstr(err.message, word)))
+		fail_msg("%d (%s), not %d (%s)", ret, err.message, expected, word ? word : "");
+	if (ret)
+		assert_int_equal(syn_open(s, NULL, &fs, NULL), 0);
+	btrkit_fs_close(fs);
+}
+
+static struct synthetic plain(void)
+{
+	struct synthetic s;
+
+	syn_create(&s, NULL, 0);
+	return s;
+}
+
+/* Sets @bits of the field at @offset. */
+static void with_bits(size_t offset, uint64_t bits, bool set, const char *word)
+{
+	struct synthetic s = plain();
+	struct disk_super super;
+	le64 *field = (le64 *)((uint8_t *)&super + offset);
+
+	syn_get_super(&s, 0, &super);
+	*field = le64_put(set ? le64_get(*field) | bits : le64_get(*field) & ~bits);
+	syn_put_super(&s, 0, &super, 1);
+	expect(&s, word ? -EOPNOTSUPP : 0, word);
+}
+
+static void nothing_stands_against_a_plain_one(void **state)
+{
+	struct synthetic s = plain();
+
+	(void)state;
+	expect(&s, 0, NULL);
+}
+
+static void superblock_features_are_refused_by_name(void **state)
+{
+	const size_t flags = offsetof(struct disk_super, flags), ro = offsetof(struct disk_super, compat_ro_flags);
+
+	(void)state;
+	with_bits(flags, 1ull << 32, true, "seed device");
+	with_bits(flags, 1ull << 33, true, "metadata dump");
+	with_bits(flags, 1ull << 34, true, "metadata dump of version 2");
+	with_bits(flags, 1ull << 2, true, "marked as erroneous");
+	with_bits(flags, 1ull << 0, true, NULL);
+	with_bits(offsetof(struct disk_super, compat_flags), UINT64_MAX, true, NULL);
+	with_bits(offsetof(struct disk_super, incompat_flags), INCOMPAT_MIXED_BACKREF, false, "no mixed-backref");
+	with_bits(offsetof(struct disk_super, log_root), SYN_LOGICAL, true, "log tree");
+	with_bits(ro, COMPAT_RO_VERITY, true, NULL);
+	with_bits(ro, 1ull << 4, true, "unknown compat_ro bit 4");
+	with_bits(ro, 1ull << 63, true, "unknown compat_ro bit 63");
+}
+
+/* What is written is read: the table says so of each bit. */
+static void the_table_agrees(void **state)
+{
+	size_t n;
+	const struct btrkit_feature *f = btrkit_features(&n);
+
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		if (f[i].support == BTRKIT_REFUSED || f[i].bit == INCOMPAT_METADATA_UUID)
+			continue;
+		with_bits(f[i].set == BTRKIT_COMPAT_RO ? offsetof(struct disk_super, compat_ro_flags) :
+							 offsetof(struct disk_super, incompat_flags),
+			  f[i].bit, true, f[i].support == BTRKIT_WRITE ? NULL : f[i].name);
+	}
+}
+
+static void superblock_copies(void **state)
+{
+	struct btrkit_open_options opts = write_options();
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_fs *fs = NULL;
+	struct synthetic s = plain();
+	struct disk_super super;
+
+	(void)state;
+	opts.flags |= BTRKIT_OPEN_SUPER_MIRROR;
+	opts.super_mirror = 1;
+	assert_int_equal(syn_open(&s, &opts, &fs, &err), -EOPNOTSUPP);
+	assert_non_null(strstr(err.message, "mirror"));
+	opts.super_mirror = 0;
+	assert_int_equal(syn_open(&s, &opts, &fs, &err), 0);
+	btrkit_fs_close(fs);
+	s = plain();
+	syn_get_super(&s, 0, &super);
+	super.label[0] ^= 1;
+	syn_put_super(&s, 0, &super, 0);
+	expect(&s, -EOPNOTSUPP, "primary superblock is bad");
+}
+
+static void what_is_under_way_is_refused(void **state)
+{
+	static const struct disk_balance balance;
+	static const struct disk_root_item reloc = { .bytenr = { { 0, 0, 1 } } };
+	const struct {
+		struct syn_item item;
+		const char *word;
+	} rows[] = {
+		{ { KEY(OID_BALANCE, KEY_TEMPORARY_ITEM, 0), &balance, sizeof(balance) }, "unfinished balance" },
+		{ { KEY(OID_TREE_RELOC, KEY_ROOT_ITEM, OID_FS_TREE), &reloc, sizeof(reloc) }, "relocation tree" },
+		{ { KEY(OID_BALANCE - 1, KEY_TEMPORARY_ITEM, 0), &balance, sizeof(balance) }, NULL },
+		{ { KEY(OID_TREE_RELOC + 1, KEY_ROOT_ITEM, 0), &reloc, sizeof(reloc) }, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct synthetic s;
+
+		syn_begin(&s);
+		syn_put_fs_tree(&s, NULL, 0);
+		syn_add_root_item(&s, &rows[i].item);
+		syn_finish(&s, 0, NULL, 0);
+		expect(&s, rows[i].word ? -EOPNOTSUPP : 0, rows[i].word);
+	}
+}
+
+static void an_unfinished_device_replace_is_refused(void **state)
+{
+	/* Never started, started, finished, cancelled, suspended. */
+	static const bool unfinished[] = { false, true, false, false, true };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(unfinished); i++) {
+		const struct disk_dev_replace replace = { .state = le64_put(i) };
+		const struct syn_item item = { KEY(0, KEY_DEV_REPLACE, 0), &replace, sizeof(replace) };
+		struct disk_root_item root = { .level = 0 };
+		struct synthetic s;
+
+		syn_begin(&s);
+		/* The tree's root item stands before that of tree 5, so it is not the helper's to put in. */
+		syn_put_tree(&s, OID_DEV_TREE, &item, 1);
+		root = s.more_roots[0];
+		syn_put_fs_tree(&s, NULL, 0);
+		s.num_more = 0;
+		s.early = (struct syn_item){ KEY(OID_DEV_TREE, KEY_ROOT_ITEM, 0), &root, sizeof(root) };
+		syn_finish(&s, 0, NULL, 0);
+		expect(&s, unfinished[i] ? -EOPNOTSUPP : 0, "unfinished device replace");
+	}
+}
+
+static void devices_that_cannot_be_written(void **state)
+{
+	const struct btrkit_open_options opts = write_options();
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io_ops ops;
+	struct btrkit_fs *fs;
+	struct synthetic s = plain();
+
+	(void)state;
+	s.io->size -= 4096;
+	assert_int_equal(syn_open(&s, &opts, &fs, &err), -EUCLEAN);
+	assert_string_equal(err.field, "dev_item.total_bytes");
+	s.io->size += 4096;
+	ops = *s.io->ops;
+	ops.write = NULL;
+	s.io->ops = &ops;
+	assert_int_equal(syn_open(&s, &opts, &fs, &err), -EROFS);
+	syn_destroy(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_stands_against_a_plain_one),
+		cmocka_unit_test(superblock_features_are_refused_by_name),
+		cmocka_unit_test(the_table_agrees),
+		cmocka_unit_test(superblock_copies),
+		cmocka_unit_test(what_is_under_way_is_refused),
+		cmocka_unit_test(an_unfinished_device_replace_is_refused),
+		cmocka_unit_test(devices_that_cannot_be_written),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
