@@ -13,13 +13,16 @@
 
 struct free_map;
 
-/* @return 0 or -ENOMEM */
+/* @over is aligned to @sectorsize, which is a power of two. @return 0 or -ENOMEM */
 int free_map_create(const struct range *over, uint32_t sectorsize, struct free_map **ret,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* NULL is allowed. */
 struct free_map *free_map_destroy(struct free_map *m);
 
-/* Adds a range of which no part is there. @return 0; -EUCLEAN: part of it is there; -ENOMEM */
+/*
+ * Adds a range of which no part is there.
+ * @return 0; -EUCLEAN: part of it is there, or it is not one of whole sectors inside the map; -ENOMEM
+ */
 int free_map_add(struct free_map *m, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Takes out a range that is there as a whole. @return 0; -EUCLEAN: it is not; -ENOMEM */
 int free_map_remove(struct free_map *m, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -34,9 +37,14 @@ bool free_map_find(const struct free_map *m, uint64_t from, uint64_t min, uint64
 bool free_map_next(const struct free_map *m, uint64_t from, struct range *ret);
 
 uint64_t free_map_bytes(const struct free_map *m);
+/* Whether any part of a range is there. */
+bool free_map_touches(const struct free_map *m, const struct range *r);
 /* How many pieces of @size bytes that begin at multiples of it can be taken; stops counting at @enough. */
 uint64_t free_map_pieces(const struct free_map *m, uint64_t size, uint64_t enough);
-/* Everything that is in @from, where nothing of it is in @m; @from is empty then. @return 0 or -ENOMEM */
+/*
+ * Adds everything that is in @from, a map over the same; @from is empty then.
+ * @return 0; -EUCLEAN: part of it is there; -ENOMEM. Then both are as they were.
+ */
 int free_map_move(struct free_map *m, struct free_map *from, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif
