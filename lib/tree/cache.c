@@ -9,6 +9,7 @@
 #include "lib/base/hash.h"
 #include "lib/tree/filesystem.h"
 #include "lib/tree/node.h"
+#include "lib/tree/overlay.h"
 #include "lib/volume/volume.h"
 
 /* Shards keep threads out of each other's way. */
@@ -113,17 +114,40 @@ static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct no
 	return 0;
 }
 
+/* With the lock held: an idle block is forgotten. */
+static void forget(struct shard *s, struct node *node)
+{
+	DL_DELETE(s->idle, node);
+	HASH_DEL(s->by_bytenr, node);
+	free(node);
+	s->nodes--;
+}
+
 /* With the lock held: drops idle blocks until there is room for another. */
 static void make_room(struct node_cache *c, struct shard *s)
 {
-	while (s->nodes >= c->nodes_max && s->idle) {
-		struct node *oldest = s->idle;
+	while (s->nodes >= c->nodes_max && s->idle)
+		forget(s, s->idle);
+}
 
-		DL_DELETE(s->idle, oldest);
-		HASH_DEL(s->by_bytenr, oldest);
-		free(oldest);
-		s->nodes--;
+/*
+ * With the lock held: a block that the cache has, pinned by the caller alone, is another than its address holds by now.
+ */
+static bool is_stale(const struct node *node, const struct node_ref *ref)
+{
+	return node->pins == 1 && ref->generation != NODE_ANY && node->generation < ref->generation;
+}
+
+static int get_private(struct node *node, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)
+{
+	int r = node_verify_ref(ref, node->data, err);
+
+	if (r) {
+		err_at_logical(err, ref->bytenr);
+		return r;
 	}
+	*ret = node;
+	return 0;
 }
 
 int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)
@@ -132,8 +156,19 @@ int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret
 	struct node *node, *other;
 	int r;
 
+	if (fs->overlay) {
+		node = overlay_find(fs->overlay, ref->bytenr);
+		if (node)
+			return get_private(node, ref, ret, err);
+	}
 	pthread_mutex_lock(&s->lock);
 	node = pin_cached(s, ref->bytenr);
+	if (node && is_stale(node, ref)) {
+		node->pins--;
+		DL_APPEND(s->idle, node);
+		forget(s, node);
+		node = NULL;
+	}
 	pthread_mutex_unlock(&s->lock);
 	if (node) {
 		r = node_verify_ref(ref, node->data, err);
@@ -175,8 +210,62 @@ void node_put(struct btrkit_fs *fs, struct node *node)
 {
 	struct shard *s = shard_of(fs->cache, node->bytenr);
 
+	/* A transaction keeps its blocks until it ends. */
+	if (node->private)
+		return;
 	pthread_mutex_lock(&s->lock);
 	if (!--node->pins)
 		DL_APPEND(s->idle, node);
 	pthread_mutex_unlock(&s->lock);
+}
+
+void node_forget(struct btrkit_fs *fs, uint64_t bytenr)
+{
+	struct shard *s = shard_of(fs->cache, bytenr);
+	struct node *node;
+
+	pthread_mutex_lock(&s->lock);
+	HASH_FIND(hh, s->by_bytenr, &bytenr, sizeof(bytenr), node);
+	if (node && !node->pins)
+		forget(s, node);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void node_cache_adopt(struct node_cache *c, struct node *node)
+{
+	struct shard *s = shard_of(c, node->bytenr);
+	struct node *old;
+
+	node->private = false;
+	node->pins = 0;
+	pthread_mutex_lock(&s->lock);
+	HASH_FIND(hh, s->by_bytenr, &node->bytenr, sizeof(node->bytenr), old);
+	if (old && !old->pins)
+		forget(s, old);
+	make_room(c, s);
+	HASH_ADD(hh, s->by_bytenr, bytenr, sizeof(node->bytenr), node);
+	/* Without memory it is read again when it is wanted. */
+	if (node->hh.tbl) {
+		DL_APPEND(s->idle, node);
+		s->nodes++;
+	} else {
+		free(node);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+void node_cache_forget_generation(struct node_cache *c, uint64_t generation)
+{
+	for (int i = 0; i < SHARDS; i++) {
+		struct shard *s = &c->shards[i];
+		struct node *node, *next;
+
+		pthread_mutex_lock(&s->lock);
+		for (node = s->idle; node; node = next) {
+			next = node->next;
+			if (node->generation == generation)
+				forget(s, node);
+		}
+		pthread_mutex_unlock(&s->lock);
+	}
 }

@@ -101,20 +101,25 @@ int cursor_descend(struct cursor *c, const struct btrkit_key *key, unsigned leve
 	return ret ? ret : descend(c, c->root.level, level, key, err);
 }
 
+int cursor_next_block(struct cursor *c, unsigned level, struct btrkit_error *err)
+{
+	unsigned up = level;
+
+	do {
+		if (up == c->root.level)
+			return 1;
+		up++;
+	} while (c->slots[up] + 1 >= c->nodes[up]->nritems);
+	c->slots[up]++;
+	return descend(c, up, level, NULL, err);
+}
+
 /* Settles on the current slot of the leaf, or on the first item of the next leaf when the slot is behind the last. */
 static int settle(struct cursor *c, struct btrkit_error *err)
 {
-	unsigned level = 0;
-	int ret;
-
 	if (c->slots[0] >= c->nodes[0]->nritems) {
-		do {
-			if (level == c->root.level)
-				return 1;
-			level++;
-		} while (c->slots[level] + 1 >= c->nodes[level]->nritems);
-		c->slots[level]++;
-		ret = descend(c, level, 0, NULL, err);
+		int ret = cursor_next_block(c, 0, err);
+
 		if (ret)
 			return ret;
 	}

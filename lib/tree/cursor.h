@@ -39,6 +39,8 @@ int cursor_find(struct cursor *c, const struct btrkit_key *key, struct btrkit_er
  */
 int cursor_descend(struct cursor *c, const struct btrkit_key *key, unsigned level,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* After cursor_descend(): to the next block of @level. @return 0; 1 there is none; <0 */
+int cursor_next_block(struct cursor *c, unsigned level, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* To the neighbour. @return 0; 1 there is none (the cursor is then at an end: seek again); <0 */
 int cursor_next(struct cursor *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -22,7 +22,8 @@ int edit_insert(struct edit_tree *t, const struct btrkit_key *key, const void *d
 
 /*
  * Many items in the order of their keys, as many at a time as fit where they belong: a leaf is split once, and not for
- * each. @return as edit_insert(); -EINVAL too if they are out of order
+ * each. @return as edit_insert(), and those before one that is there already were put in; -EINVAL too if they are out
+ * of order
  */
 int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -34,7 +35,10 @@ int edit_delete(struct edit_tree *t, const struct btrkit_key *key, struct btrkit
 int edit_delete_range(struct edit_tree *t, const struct btrkit_key *first, const struct btrkit_key *last,
 		      uint64_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* New contents for an item, of any size; @data may be NULL to shorten it. @return 0; -ENOENT; -EINVAL; <0 */
+/*
+ * New contents for an item, of any size, not from the tree itself; @data may be NULL to shorten it.
+ * @return 0; -ENOENT; -EINVAL; <0
+ */
 int edit_replace(struct edit_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -12,6 +12,7 @@
 #include "lib/format/items/chunk.h"
 #include "lib/tree/cache.h"
 #include "lib/tree/cursor.h"
+#include "lib/tree/overlay.h"
 #include "lib/tree/writable.h"
 #include "lib/volume/volume.h"
 
@@ -275,10 +276,15 @@ int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struc
 		 struct btrkit_error *err)
 {
 	struct btrkit_key key = KEY(id, KEY_ROOT_ITEM, UINT64_MAX);
+	const struct edit_tree *edited = fs->overlay ? overlay_open_tree(fs->overlay, id) : NULL;
 	struct root_item decoded;
 	struct cursor c;
 	int r;
 
+	if (edited && !item) {
+		*ret = edited->c.root;
+		return 0;
+	}
 	cursor_init(&c, fs, &fs->root_tree);
 	r = cursor_seek_back(&c, &key, err);
 	if (!r && (c.item.key.objectid != id || c.item.key.type != KEY_ROOT_ITEM))
@@ -288,7 +294,8 @@ int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struc
 	} else if (!r) {
 		r = cursor_blame(&c, root_item_decode(&fs->items, &c.item, &decoded, err), err);
 		if (!r) {
-			*ret = tree_root_of(&c.item.key, &decoded);
+			/* In a transaction the item is brought up to date by the commit. */
+			*ret = edited ? edited->c.root : tree_root_of(&c.item.key, &decoded);
 			if (item)
 				*item = decoded;
 		}

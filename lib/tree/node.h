@@ -18,6 +18,7 @@ struct node {
 	uint32_t nritems;
 	uint32_t size; /* nodesize */
 	uint8_t level;
+	bool private; /* of a transaction: see overlay.h */
 	/* The cache's, under the lock of its shard: see cache.c. */
 	unsigned pins;
 	UT_hash_handle hh;
@@ -88,6 +89,12 @@ static inline struct node_ref node_child(const struct node *n, uint32_t i, uint6
 
 /* Requests the children of a node in address order, neighbours in one request: for those who will read them all. */
 void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n);
+
+/*
+ * A block changes on the device by another way than a transaction's private blocks: the cache forgets what it has of
+ * it. It must not be pinned.
+ */
+void node_forget(struct btrkit_fs *fs, uint64_t bytenr);
 
 /* What all blocks of a filesystem are judged by. */
 struct node_judge {

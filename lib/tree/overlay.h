@@ -101,14 +101,16 @@ int overlay_drop_tree(struct overlay *o, struct edit_tree *t, struct btrkit_erro
 int overlay_committed_root(struct overlay *o, uint64_t id, struct tree_root *ret,
 			   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Whether a block belongs to the transaction and is in memory. */
-bool overlay_has(const struct overlay *o, uint64_t bytenr);
+/* The private block at an address, or NULL. */
+struct node *overlay_find(const struct overlay *o, uint64_t bytenr);
+/* The tree that is open for editing, or NULL. */
+struct edit_tree *overlay_open_tree(const struct overlay *o, uint64_t id);
 
 /*
- * Fills in header and checksum of each private block, judges it and all its items as after a read, and calls @seal for
- * it in the order of addresses. @return 0; -EUCLEAN; what @seal returned; -ENOMEM
+ * Fills in header and checksum of each private block, judges it and all its items as after a read, and calls @write for
+ * it in the order of addresses. @return 0; -EUCLEAN; what @write returned; -ENOMEM
  */
-int overlay_seal(struct overlay *o, int (*seal)(void *ctx, const struct node *node, struct btrkit_error *err),
+int overlay_seal(struct overlay *o, int (*write)(void *ctx, const struct node *node, struct btrkit_error *err),
 		 void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/tree/edit.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/tree/edit_path.h"
+
+static struct disk_item *items_of(struct node *n)
+{
+	return (struct disk_item *)(n->data + sizeof(struct disk_header));
+}
+
+static uint8_t *bytes_at(struct node *leaf, uint32_t slot)
+{
+	return leaf->data + sizeof(struct disk_header) + le32_get(leaf_items(leaf)[slot].offset);
+}
+
+bool edit_separator(const struct edit_tree *t, struct btrkit_key *key)
+{
+	const struct cursor *c = &t->c;
+
+	for (unsigned level = 1; level <= c->root.level; level++) {
+		if (c->slots[level] + 1 < c->nodes[level]->nritems) {
+			*key = node_key(c->nodes[level], c->slots[level] + 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether a search for @key would end in the leaf of the path. */
+static bool belongs_here(const struct edit_tree *t, const struct btrkit_key *key)
+{
+	const struct cursor *c = &t->c;
+	const struct node *leaf = c->nodes[0];
+	struct btrkit_key at;
+
+	if (!leaf || !leaf->nritems || !c->nodes[c->root.level])
+		return false;
+	at = node_key(leaf, 0);
+	if (key_cmp(key, &at) < 0)
+		return false;
+	at = node_key(leaf, leaf->nritems - 1);
+	return key_cmp(key, &at) <= 0 || !edit_separator(t, &at) || key_cmp(key, &at) < 0;
+}
+
+int edit_find_leaf(struct edit_tree *t, const struct btrkit_key *key, bool *exact, struct btrkit_error *err)
+{
+	if (!belongs_here(t, key)) {
+		int ret = cursor_descend(&t->c, key, 0, err);
+
+		if (ret)
+			return ret;
+	}
+	t->c.slots[0] = node_lower_bound(t->c.nodes[0], key, exact);
+	return 0;
+}
+
+/* The path to the item with @key, to change it. */
+static int find_item(struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	bool exact;
+	int ret = edit_find_leaf(t, key, &exact, err);
+
+	if (ret)
+		return ret;
+	if (exact)
+		return edit_cow_path(t, 0, err);
+	ret = err_set(err, BTRKIT_NOT_FOUND, "no such item");
+	err_at_tree(err, t->c.root.id);
+	err_at_key(err, key);
+	return ret;
+}
+
+static int there_already(const struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	int ret = err_system(err, EEXIST, "item is there already");
+
+	err_at_tree(err, t->c.root.id);
+	err_at_key(err, key);
+	return ret;
+}
+
+static uint32_t item_bytes(const struct item *item)
+{
+	return (uint32_t)sizeof(struct disk_item) + item->size;
+}
+
+/*
+ * How many of the items go in at the path's slot one after the other: up to the next key of the leaf or, at its end, of
+ * the tree. @bytes gets what they take.
+ */
+static size_t run_length(const struct edit_tree *t, const struct item *items, size_t n, uint64_t *bytes)
+{
+	const struct node *leaf = t->c.nodes[0];
+	struct btrkit_key limit;
+	bool limited = true;
+	size_t run = 0;
+
+	if (t->c.slots[0] < leaf->nritems)
+		limit = node_key(leaf, t->c.slots[0]);
+	else
+		limited = edit_separator(t, &limit);
+	*bytes = 0;
+	/* More than two leaves' worth need not be known. */
+	while (run < n && *bytes < 2ull * leaf->size && (!limited || key_cmp(&items[run].key, &limit) < 0))
+		*bytes += item_bytes(&items[run++]);
+	return run;
+}
+
+/* Puts items in at the path's slot, where they have room. The slot is then behind them. */
+static void put_items(struct edit_tree *t, const struct item *items, size_t n)
+{
+	struct node *leaf = t->c.nodes[0];
+	const uint32_t slot = t->c.slots[0];
+	uint32_t at, bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += items[i].size;
+	leaf_open(leaf, slot, (uint32_t)n, bytes);
+	at = slot ? le32_get(leaf_items(leaf)[slot - 1].offset) : leaf_room(leaf->size);
+	for (size_t i = 0; i < n; i++) {
+		at -= items[i].size;
+		items_of(leaf)[slot + i] =
+			(struct disk_item){ key_put(&items[i].key), le32_put(at), le32_put(items[i].size) };
+		if (items[i].size)
+			memcpy(leaf->data + sizeof(struct disk_header) + at, items[i].data, items[i].size);
+	}
+	if (!slot)
+		edit_fix_first_key(t, 0);
+	t->c.slots[0] += (uint32_t)n;
+}
+
+/* Where to split a full leaf for a few bytes at the slot: so that both halves get about as much. */
+static uint32_t middle(const struct node *leaf, uint32_t slot, uint64_t bytes)
+{
+	const uint64_t half = (leaf_used(leaf) + bytes) / 2;
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < leaf->nritems; i++) {
+		if (i == slot)
+			sum += bytes;
+		if (sum >= half)
+			break;
+		sum += sizeof(struct disk_item) + le32_get(leaf_items(leaf)[i].size);
+	}
+	return i ? i : 1;
+}
+
+/*
+ * Splits the leaf of the path, into which an item for its slot does not fit: who appends gets a new leaf; a run that
+ * fits into half a leaf halves the leaf; a longer one, or one that found no room in its half, pushes what lies behind
+ * aside.
+ */
+static int make_room(struct edit_tree *t, const struct btrkit_key *first, uint64_t bytes, bool halved,
+		     struct btrkit_error *err)
+{
+	const struct node *leaf = t->c.nodes[0];
+	const uint32_t slot = t->c.slots[0];
+	uint32_t at;
+
+	if (slot == leaf->nritems)
+		return edit_append_leaf(t, first, err);
+	at = middle(leaf, slot, bytes);
+	if (halved || bytes > leaf_room(leaf->size) / 2 || at >= leaf->nritems)
+		at = slot;
+	return edit_split_leaf(t, at, err);
+}
+
+static int judge_batch(const struct edit_tree *t, const struct item *items, size_t n, struct btrkit_error *err)
+{
+	const uint32_t room = leaf_room(t->overlay->fs->items.nodesize);
+
+	for (size_t i = 0; i < n; i++) {
+		if (items[i].size > room - sizeof(struct disk_item))
+			return err_set(err, BTRKIT_INVALID, "an item of %" PRIu32 " bytes fits into no leaf",
+				       items[i].size);
+		if (i && key_cmp(&items[i - 1].key, &items[i].key) >= 0)
+			return err_set(err, BTRKIT_INVALID, "items of a batch are out of order");
+	}
+	return 0;
+}
+
+int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n, struct btrkit_error *err)
+{
+	bool halved = false, exact;
+	int ret;
+
+	ret = judge_batch(t, items, n, err);
+	while (!ret && n) {
+		uint32_t room;
+		uint64_t bytes;
+		size_t run, fit = 0;
+
+		ret = edit_find_leaf(t, &items->key, &exact, err);
+		if (!ret && exact)
+			ret = there_already(t, &items->key, err);
+		if (!ret)
+			ret = edit_cow_path(t, 0, err);
+		if (ret)
+			return ret;
+		run = run_length(t, items, n, &bytes);
+		for (room = leaf_free(t->c.nodes[0]); fit < run && item_bytes(&items[fit]) <= room; fit++)
+			room -= item_bytes(&items[fit]);
+		if (fit) {
+			put_items(t, items, fit);
+			items += fit;
+			n -= fit;
+		} else {
+			ret = make_room(t, &items->key, bytes, halved, err);
+		}
+		halved = !fit;
+	}
+	return ret;
+}
+
+int edit_insert(struct edit_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
+		struct btrkit_error *err)
+{
+	const struct item item = { *key, data, size };
+
+	return edit_insert_many(t, &item, 1, err);
+}
+
+/* Takes items out of the path's leaf, which is private. */
+static int take_out(struct edit_tree *t, uint32_t n, struct btrkit_error *err)
+{
+	struct node *leaf = t->c.nodes[0];
+
+	leaf_close(leaf, t->c.slots[0], n);
+	if (!t->c.slots[0])
+		edit_fix_first_key(t, 0);
+	return t->c.root.level && leaf_used(leaf) < leaf_room(leaf->size) / 3 ? edit_shrink(t, err) : 0;
+}
+
+int edit_delete(struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	int ret = find_item(t, key, err);
+
+	return ret ? ret : take_out(t, 1, err);
+}
+
+/* Takes the items from the path's slot up to @last out of its leaf. */
+static int take_out_run(struct edit_tree *t, const struct btrkit_key *last, uint64_t *taken, struct btrkit_error *err)
+{
+	const struct node *leaf = t->c.nodes[0];
+	bool exact;
+	uint32_t end = node_lower_bound(leaf, last, &exact), n;
+	int ret;
+
+	n = end + exact - t->c.slots[0];
+	*taken += n;
+	if (!n)
+		return 0;
+	/* Blocks that nobody shares need not be copied to be dropped. */
+	if (n == leaf->nritems && t->c.root.level && !t->shareable) {
+		ret = edit_cow_path(t, 1, err);
+		return ret ? ret : edit_drop_leaf(t, err);
+	}
+	ret = edit_cow_path(t, 0, err);
+	return ret ? ret : take_out(t, n, err);
+}
+
+int edit_delete_range(struct edit_tree *t, const struct btrkit_key *first, const struct btrkit_key *last,
+		      uint64_t *count, struct btrkit_error *err)
+{
+	struct btrkit_key at = *first;
+	uint64_t taken = 0;
+	int ret = 0;
+
+	while (!ret && key_cmp(&at, last) <= 0) {
+		struct btrkit_key next;
+		bool exact, more;
+
+		ret = edit_find_leaf(t, &at, &exact, err);
+		if (ret)
+			return ret;
+		more = edit_separator(t, &next);
+		if (t->c.slots[0] < t->c.nodes[0]->nritems)
+			ret = take_out_run(t, last, &taken, err);
+		if (!more)
+			break;
+		at = next;
+	}
+	if (!ret && count)
+		*count = taken;
+	return ret;
+}
+
+int edit_replace(struct edit_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
+		 struct btrkit_error *err)
+{
+	const struct item item = { *key, data, size };
+	struct node *leaf;
+	uint32_t old, slot;
+	int ret;
+
+	ret = judge_batch(t, &item, 1, err);
+	if (!ret)
+		ret = find_item(t, key, err);
+	if (ret)
+		return ret;
+	leaf = t->c.nodes[0];
+	slot = t->c.slots[0];
+	old = le32_get(leaf_items(leaf)[slot].size);
+	if (!data && size > old)
+		return err_set(err, BTRKIT_INVALID, "an item of %" PRIu32 " bytes cannot be shortened to %" PRIu32, old,
+			       size);
+	if (size > old && size - old > leaf_free(leaf)) {
+		/* The key that its parents have of the leaf stays, since the item comes back as the first of a leaf. */
+		leaf_close(leaf, slot, 1);
+		return edit_insert_many(t, &item, 1, err);
+	}
+	if (size != old)
+		leaf_resize(leaf, slot, size);
+	if (data && size)
+		memcpy(bytes_at(leaf, slot), data, size);
+	return 0;
+}
+
+int edit_bytes(struct edit_tree *t, const struct btrkit_key *key, uint8_t **data, uint32_t *size,
+	       struct btrkit_error *err)
+{
+	int ret = find_item(t, key, err);
+
+	if (ret)
+		return ret;
+	*data = bytes_at(t->c.nodes[0], t->c.slots[0]);
+	*size = le32_get(leaf_items(t->c.nodes[0])[t->c.slots[0]].size);
+	return 0;
+}
+
+/* Whether an item in the path's slot may have @key, looking at what stands before and behind. */
+static int judge_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct btrkit_key *key, bool *fits,
+		       struct btrkit_error *err)
+{
+	const struct node *leaf = t->c.nodes[0];
+	const uint32_t slot = t->c.slots[0];
+	struct btrkit_key other;
+	struct cursor c;
+	int ret = 0;
+
+	*fits = true;
+	if (slot + 1 < leaf->nritems) {
+		other = node_key(leaf, slot + 1);
+		*fits = key_cmp(key, &other) < 0;
+	} else if (edit_separator(t, &other)) {
+		*fits = key_cmp(key, &other) < 0;
+	}
+	if (!*fits || key_cmp(key, from) >= 0)
+		return 0;
+	if (slot) {
+		other = node_key(leaf, slot - 1);
+		*fits = key_cmp(&other, key) < 0;
+		return 0;
+	}
+	/* The item before is in another leaf: @key fits if the first item not below it is this one. */
+	cursor_init(&c, t->overlay->fs, &t->c.root);
+	ret = cursor_seek(&c, key, err);
+	if (!ret)
+		*fits = !key_cmp(&c.item.key, from);
+	cursor_release(&c);
+	return ret;
+}
+
+int edit_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct btrkit_key *to,
+	       struct btrkit_error *err)
+{
+	bool fits;
+	int ret;
+
+	ret = find_item(t, from, err);
+	if (!ret)
+		ret = judge_rekey(t, from, to, &fits, err);
+	if (ret)
+		return ret;
+	if (!fits) {
+		ret = err_set(err, BTRKIT_INVALID, "the new key of an item is out of order");
+		err_at_tree(err, t->c.root.id);
+		err_at_key(err, to);
+		return ret;
+	}
+	items_of(t->c.nodes[0])[t->c.slots[0]].key = key_put(to);
+	if (!t->c.slots[0])
+		edit_fix_first_key(t, 0);
+	return 0;
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Copy on write. A committed block is copied once in a transaction, and the parent's pointer moves to the copy. In
+ * trees of files, whose blocks snapshots share, that changes who refers to what the block points to:
+ *
+ * - Only this tree reached the block: the copy inherits its references. But if they were full back references (made in
+ *   the name of the block and not of a tree) they are replaced by ones in the name of the tree.
+ * - Others reach it too, and the block was made by this tree: its references, made in the tree's name, go over to the
+ *   copy. The block stays for the others, so it gets full back references of its own.
+ * - Others reach it, and it was made by another tree: what it refers to keeps its references, the copy adds its own.
+ *
+ * These are Linux's rules, which its reader and its check depend on.
+ */
+#include <inttypes.h>
+
+#include "lib/base/err.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/tree/edit_path.h"
+
+/* What a slot of a block refers to, by full back references or in the name of a tree. */
+struct child_refs {
+	struct edit_tree *t;
+	const struct node *n;
+	bool full;
+	int add;
+};
+
+static int change_data_ref(const struct child_refs *r, uint32_t slot, struct btrkit_error *err)
+{
+	struct overlay *o = r->t->overlay;
+	struct item item = leaf_item(r->n, slot);
+	struct file_extent fe;
+	struct extent_change change;
+	int ret;
+
+	if (item.key.type != KEY_EXTENT_DATA)
+		return 0;
+	ret = file_extent_decode(&o->fs->items, &item, &fe, err);
+	if (ret) {
+		err_at_logical(err, r->n->bytenr);
+		err_at_item(err, slot, &item.key);
+		return ret;
+	}
+	if (fe.type == FILE_EXTENT_INLINE || !fe.disk_bytenr)
+		return 0;
+	change = (struct extent_change){ .bytenr = fe.disk_bytenr,
+					 .num_bytes = fe.disk_num_bytes,
+					 .data = true,
+					 .add = r->add };
+	if (r->full)
+		change.ref = (struct extent_ref){ .type = KEY_SHARED_DATA_REF, .parent = r->n->bytenr };
+	else
+		change.ref = (struct extent_ref){ .type = KEY_EXTENT_DATA_REF,
+						  .root = r->n->owner,
+						  .objectid = item.key.objectid,
+						  .offset = item.key.offset - fe.offset };
+	return o->ops->change(o->ctx, &change, err);
+}
+
+static int change_block_ref(const struct child_refs *r, uint32_t slot, struct btrkit_error *err)
+{
+	struct overlay *o = r->t->overlay;
+	struct extent_change change = { .bytenr = le64_get(node_ptrs(r->n)[slot].blockptr),
+					.num_bytes = r->n->size,
+					.level = (uint8_t)(r->n->level - 1),
+					.add = r->add };
+
+	if (r->full)
+		change.ref = (struct extent_ref){ .type = KEY_SHARED_BLOCK_REF, .parent = r->n->bytenr, .count = 1 };
+	else
+		change.ref = (struct extent_ref){ .type = KEY_TREE_BLOCK_REF, .root = r->n->owner, .count = 1 };
+	return o->ops->change(o->ctx, &change, err);
+}
+
+/* Adds or drops the references that a block makes. */
+static int change_child_refs(struct edit_tree *t, const struct node *n, bool full, int add, struct btrkit_error *err)
+{
+	const struct child_refs r = { t, n, full, add };
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < n->nritems; i++)
+		ret = n->level ? change_block_ref(&r, i, err) : change_data_ref(&r, i, err);
+	return ret;
+}
+
+/* Whether a block may be reached by another tree too. Every tree has its own root block. */
+static bool can_be_shared(const struct edit_tree *t, const struct node *n)
+{
+	return t->shareable && n->bytenr != t->c.root.bytenr &&
+	       (n->generation <= t->last_snapshot || n->flags & HEADER_FLAG_RELOC);
+}
+
+/* The references of what @old and its copy @copy point to. */
+static int change_refs(struct edit_tree *t, const struct node *old, const struct node *copy, struct btrkit_error *err)
+{
+	struct overlay *o = t->overlay;
+	uint64_t refs = 1, flags = 0;
+	int ret = 0;
+
+	if (can_be_shared(t, old))
+		ret = o->ops->lookup(o->ctx, old->bytenr, old->level, &refs, &flags, err);
+	if (ret)
+		return ret;
+	if (!refs)
+		return err_corrupt(err, "refs", "a block in use has no references");
+	if (refs == 1) {
+		if (!(flags & EXTENT_FLAG_FULL_BACKREF))
+			return 0;
+		ret = change_child_refs(t, copy, false, 1, err);
+		return ret ? ret : change_child_refs(t, old, true, -1, err);
+	}
+	if (old->owner != t->c.root.id || flags & EXTENT_FLAG_FULL_BACKREF)
+		return change_child_refs(t, copy, false, 1, err);
+	ret = change_child_refs(t, old, true, 1, err);
+	return ret ? ret : o->ops->set_full_backref(o->ctx, old->bytenr, old->level, err);
+}
+
+int edit_cow(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err)
+{
+	struct node *copy;
+	int r;
+
+	if (n->private) {
+		*ret = n;
+		return 0;
+	}
+	r = overlay_copy_node(t, n, &copy, err);
+	if (!r)
+		r = change_refs(t, n, copy, err);
+	if (!r)
+		r = overlay_free_node(t, n->bytenr, n->level, err);
+	if (r) {
+		err_at_tree(err, t->c.root.id);
+		err_at_logical(err, n->bytenr);
+		return r;
+	}
+	*ret = copy;
+	return 0;
+}
+
+int edit_cow_path(struct edit_tree *t, unsigned down_to, struct btrkit_error *err)
+{
+	struct cursor *c = &t->c;
+
+	for (int level = c->root.level; level >= (int)down_to; level--) {
+		struct node *n = c->nodes[level], *copy;
+		int ret;
+
+		if (n->private)
+			continue;
+		ret = edit_cow(t, n, &copy, err);
+		if (ret)
+			return ret;
+		if (level == c->root.level) {
+			edit_set_root(t, copy);
+		} else {
+			struct node *parent = c->nodes[level + 1];
+			uint8_t *ptrs = parent->data + sizeof(struct disk_header);
+			struct disk_key_ptr *p = (struct disk_key_ptr *)ptrs + c->slots[level + 1];
+
+			p->blockptr = le64_put(copy->bytenr);
+			p->generation = le64_put(copy->generation);
+		}
+		node_put(c->fs, n);
+		c->nodes[level] = copy;
+	}
+	return 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TREE_EDIT_PATH_H
+#define BTRKIT_TREE_EDIT_PATH_H
+
+/*
+ * What the files of editing share. The path is that of the tree's cursor: t->c.nodes and t->c.slots from the root's
+ * level down to 0. edit_cow_path() makes it private; the other functions want it so, and leave a path that is right.
+ */
+
+#include "lib/tree/edit.h"
+
+/* Private blocks, for overlay.c and edit_cow.c. */
+
+/* An empty private block of tree @t at a new place. */
+int overlay_new_node(struct edit_tree *t, unsigned level, const struct btrkit_key *first, struct node **ret,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* A private copy of @from at a new place. */
+int overlay_copy_node(struct edit_tree *t, const struct node *from, struct node **ret,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Drops the tree's reference to a block of it; a private one is dead then. */
+int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* @n is the tree's root from now on. */
+void edit_set_root(struct edit_tree *t, const struct node *n);
+
+/* A copy of the block, with the changes of references that this asks for; @n itself if it is private. */
+int edit_cow(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Makes every block of the path private, from the root's down to that of a level. */
+int edit_cow_path(struct edit_tree *t, unsigned down_to, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* The path to the leaf where @key is or belongs; cheap when the path leads there already. */
+int edit_find_leaf(struct edit_tree *t, const struct btrkit_key *key, bool *exact,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The first key behind the leaf of the path, if there is one. */
+bool edit_separator(const struct edit_tree *t, struct btrkit_key *key);
+
+/* Changes of the path's leaf, and what follows from it above. */
+
+static inline uint32_t leaf_end(const struct node *leaf)
+{
+	return leaf->nritems ? le32_get(leaf_items(leaf)[leaf->nritems - 1].offset) : leaf_room(leaf->size);
+}
+
+/* Bytes that are neither item headers nor data. */
+static inline uint32_t leaf_free(const struct node *leaf)
+{
+	return leaf_end(leaf) - leaf->nritems * (uint32_t)sizeof(struct disk_item);
+}
+
+static inline uint32_t leaf_used(const struct node *leaf)
+{
+	return leaf_room(leaf->size) - leaf_free(leaf);
+}
+
+static inline uint32_t node_capacity(const struct node *n)
+{
+	return leaf_room(n->size) / (uint32_t)sizeof(struct disk_key_ptr);
+}
+
+void node_set_nritems(struct node *n, uint32_t nritems);
+/* Opens a gap of @n items with @bytes of data at the slot; item headers are the caller's to fill in. */
+void leaf_open(struct node *leaf, uint32_t slot, uint32_t n, uint32_t bytes);
+/* Takes out items. */
+void leaf_close(struct node *leaf, uint32_t slot, uint32_t n);
+/* Appends the items @slot and up of @from to @to, or puts them before its first, and takes them out of @from. */
+void leaf_move_tail(struct node *from, uint32_t slot, struct node *to);
+/* Another size for an item's data, which keeps its beginning. There must be room. */
+void leaf_resize(struct node *leaf, uint32_t slot, uint32_t size);
+
+/* After the first key of the path's block at @level has changed: the keys that the levels above have of it. */
+void edit_fix_first_key(struct edit_tree *t, unsigned level);
+/* The items of the path's leaf from @slot up go to a new leaf on its right; the path stays on the left one. */
+int edit_split_leaf(struct edit_tree *t, uint32_t slot, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* A new, empty leaf on the right of the path's, where @first will be put: the path leads to it. */
+int edit_append_leaf(struct edit_tree *t, const struct btrkit_key *first, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* After items were taken out: an empty leaf goes, a sparse one is joined with a neighbour. The path is lost. */
+int edit_shrink(struct edit_tree *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Drops the leaf of the path, which need not be private, whatever is in it. The path is lost. */
+int edit_drop_leaf(struct edit_tree *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+#endif

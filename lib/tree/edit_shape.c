@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The shape of a tree under edit: items moved about in leaves, blocks split, joined and dropped, levels. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/tree/edit_path.h"
+
+static struct disk_item *items_of(struct node *n)
+{
+	return (struct disk_item *)(n->data + sizeof(struct disk_header));
+}
+
+static struct disk_key_ptr *ptrs_of(struct node *n)
+{
+	return (struct disk_key_ptr *)(n->data + sizeof(struct disk_header));
+}
+
+static uint8_t *leaf_data(struct node *n)
+{
+	return n->data + sizeof(struct disk_header);
+}
+
+void node_set_nritems(struct node *n, uint32_t nritems)
+{
+	n->nritems = nritems;
+	((struct disk_header *)n->data)->nritems = le32_put(nritems);
+}
+
+/* Where the data of the items before @slot ends. */
+static uint32_t data_above(const struct node *leaf, uint32_t slot)
+{
+	return slot ? le32_get(leaf_items(leaf)[slot - 1].offset) : leaf_room(leaf->size);
+}
+
+static void shift_offsets(struct node *leaf, uint32_t from, int64_t by)
+{
+	struct disk_item *items = items_of(leaf);
+
+	for (uint32_t i = from; i < leaf->nritems; i++)
+		items[i].offset = le32_put((uint32_t)(le32_get(items[i].offset) + by));
+}
+
+void leaf_open(struct node *leaf, uint32_t slot, uint32_t n, uint32_t bytes)
+{
+	struct disk_item *items = items_of(leaf);
+	uint32_t end = leaf_end(leaf), above = data_above(leaf, slot);
+
+	memmove(leaf_data(leaf) + end - bytes, leaf_data(leaf) + end, above - end);
+	shift_offsets(leaf, slot, -(int64_t)bytes);
+	memmove(items + slot + n, items + slot, (leaf->nritems - slot) * sizeof(*items));
+	node_set_nritems(leaf, leaf->nritems + n);
+}
+
+void leaf_close(struct node *leaf, uint32_t slot, uint32_t n)
+{
+	struct disk_item *items = items_of(leaf);
+	uint32_t end = leaf_end(leaf), above = data_above(leaf, slot), below = data_above(leaf, slot + n);
+
+	memmove(leaf_data(leaf) + end + (above - below), leaf_data(leaf) + end, below - end);
+	shift_offsets(leaf, slot + n, above - below);
+	memmove(items + slot, items + slot + n, (leaf->nritems - slot - n) * sizeof(*items));
+	node_set_nritems(leaf, leaf->nritems - n);
+}
+
+void leaf_move_tail(struct node *from, uint32_t slot, struct node *to)
+{
+	const uint32_t n = from->nritems - slot, above = data_above(from, slot), bytes = above - leaf_end(from);
+	struct btrkit_key first, there;
+	uint32_t at = 0;
+	int64_t by;
+
+	if (!n)
+		return;
+	if (to->nritems) {
+		first = node_key(from, slot);
+		there = node_key(to, 0);
+		at = key_cmp(&first, &there) > 0 ? to->nritems : 0;
+	}
+	by = (int64_t)data_above(to, at) - above;
+	leaf_open(to, at, n, bytes);
+	memcpy(items_of(to) + at, items_of(from) + slot, n * sizeof(struct disk_item));
+	for (uint32_t i = at; i < at + n; i++)
+		items_of(to)[i].offset = le32_put((uint32_t)(le32_get(items_of(to)[i].offset) + by));
+	memcpy(leaf_data(to) + above + by - bytes, leaf_data(from) + above - bytes, bytes);
+	node_set_nritems(from, slot);
+}
+
+void leaf_resize(struct node *leaf, uint32_t slot, uint32_t size)
+{
+	struct disk_item *d = items_of(leaf) + slot;
+	const uint32_t old = le32_get(d->size), offset = le32_get(d->offset), end = leaf_end(leaf);
+	const uint32_t keep = old < size ? old : size;
+	const int64_t by = (int64_t)old - size;
+
+	/* The data of the item begins at its lowest address, so that moves with those behind it; its tail goes. */
+	memmove(leaf_data(leaf) + end + by, leaf_data(leaf) + end, offset - end + keep);
+	shift_offsets(leaf, slot, by);
+	d->size = le32_put(size);
+}
+
+void edit_fix_first_key(struct edit_tree *t, unsigned level)
+{
+	struct cursor *c = &t->c;
+	struct btrkit_key first;
+
+	if (!c->nodes[level]->nritems)
+		return;
+	first = node_key(c->nodes[level], 0);
+	for (unsigned l = level + 1; l <= c->root.level; l++) {
+		ptrs_of(c->nodes[l])[c->slots[l]].key = key_put(&first);
+		if (c->slots[l])
+			return;
+	}
+}
+
+static void insert_pointer(struct node *parent, uint32_t slot, const struct btrkit_key *first, const struct node *child)
+{
+	struct disk_key_ptr *p = ptrs_of(parent);
+
+	memmove(p + slot + 1, p + slot, (parent->nritems - slot) * sizeof(*p));
+	p[slot] = (struct disk_key_ptr){ key_put(first), le64_put(child->bytenr), le64_put(child->generation) };
+	node_set_nritems(parent, parent->nritems + 1);
+}
+
+/* A root above the root. */
+static int raise_root(struct edit_tree *t, struct btrkit_error *err)
+{
+	struct cursor *c = &t->c;
+	const unsigned level = c->root.level + 1u;
+	struct node *root;
+	struct btrkit_key first;
+	int ret;
+
+	if (level == LEVELS_MAX)
+		return err_set(err, BTRKIT_NO_SPACE, "the tree would have more than %u levels", LEVELS_MAX);
+	first = node_key(c->nodes[level - 1], 0);
+	ret = overlay_new_node(t, level, &first, &root, err);
+	if (ret)
+		return ret;
+	insert_pointer(root, 0, &first, c->nodes[level - 1]);
+	c->nodes[level] = root;
+	c->slots[level] = 0;
+	edit_set_root(t, root);
+	return 0;
+}
+
+/* Splits the path's node at @level, whose parent has room; the path goes on in the half where it was. */
+static int split_node(struct edit_tree *t, unsigned level, struct btrkit_error *err)
+{
+	struct cursor *c = &t->c;
+	struct node *left = c->nodes[level], *right;
+	/* Who appends leaves full nodes behind. */
+	const bool append = c->slots[level] + 1 == left->nritems;
+	const uint32_t at = append ? left->nritems - 1 : left->nritems / 2;
+	struct btrkit_key first = node_key(left, at);
+	int ret;
+
+	ret = overlay_new_node(t, level, &first, &right, err);
+	if (ret)
+		return ret;
+	memcpy(ptrs_of(right), ptrs_of(left) + at, (left->nritems - at) * sizeof(struct disk_key_ptr));
+	node_set_nritems(right, left->nritems - at);
+	node_set_nritems(left, at);
+	insert_pointer(c->nodes[level + 1], c->slots[level + 1] + 1, &first, right);
+	if (c->slots[level] >= at) {
+		c->slots[level] -= at;
+		c->nodes[level] = right;
+		c->slots[level + 1]++;
+	}
+	return 0;
+}
+
+/* Makes room for one more pointer above the path's block at @level. */
+static int make_room_above(struct edit_tree *t, unsigned level, struct btrkit_error *err)
+{
+	struct cursor *c = &t->c;
+	unsigned top = level;
+	int ret = 0;
+
+	/* Up to the first node that has room, or a new root; then each below it is split, from the top down. */
+	do {
+		if (top == c->root.level)
+			ret = raise_root(t, err);
+		top++;
+	} while (!ret && c->nodes[top]->nritems == node_capacity(c->nodes[top]));
+	while (!ret && --top > level)
+		ret = split_node(t, top, err);
+	return ret;
+}
+
+int edit_split_leaf(struct edit_tree *t, uint32_t slot, struct btrkit_error *err)
+{
+	struct cursor *c = &t->c;
+	struct btrkit_key first = node_key(c->nodes[0], slot);
+	struct node *right;
+	int ret;
+
+	ret = make_room_above(t, 0, err);
+	if (!ret)
+		ret = overlay_new_node(t, 0, &first, &right, err);
+	if (ret)
+		return ret;
+	leaf_move_tail(c->nodes[0], slot, right);
+	insert_pointer(c->nodes[1], c->slots[1] + 1, &first, right);
+	return 0;
+}
+
+int edit_append_leaf(struct edit_tree *t, const struct btrkit_key *first, struct btrkit_error *err)
+{
+	struct cursor *c = &t->c;
+	struct node *right;
+	int ret;
+
+	ret = make_room_above(t, 0, err);
+	if (!ret)
+		ret = overlay_new_node(t, 0, first, &right, err);
+	if (ret)
+		return ret;
+	insert_pointer(c->nodes[1], c->slots[1] + 1, first, right);
+	c->slots[1]++;
+	c->nodes[0] = right;
+	c->slots[0] = 0;
+	return 0;
+}
+
+/* As long as the root has one child only, that becomes the root. The path is lost. */
+static int lower_root(struct edit_tree *t, struct btrkit_error *err)
+{
+	struct cursor *c = &t->c;
+
+	while (c->root.level && c->nodes[c->root.level]->nritems == 1) {
+		struct node *root = c->nodes[c->root.level], *child, *copy;
+		struct btrkit_key key;
+		struct node_ref ref = node_child(root, 0, c->root.id, &key);
+		int ret;
+
+		ret = node_get(c->fs, &ref, &child, err);
+		if (ret)
+			return ret;
+		/* A root is never shared, so the child is copied before it becomes one. */
+		ret = edit_cow(t, child, &copy, err);
+		node_put(c->fs, child);
+		if (!ret)
+			ret = overlay_free_node(t, root->bytenr, root->level, err);
+		if (ret)
+			return ret;
+		t->blocks--;
+		cursor_release(c);
+		c->nodes[copy->level] = copy;
+		edit_set_root(t, copy);
+	}
+	return 0;
+}
+
+/* Takes the pointer to the leaf out of the node above it, and nodes that are empty then out of theirs. */
+static int remove_pointer(struct edit_tree *t, struct btrkit_error *err)
+{
+	struct cursor *c = &t->c;
+
+	for (unsigned level = 1;; level++) {
+		struct node *n = c->nodes[level];
+		struct disk_key_ptr *p = ptrs_of(n);
+		const uint32_t slot = c->slots[level];
+		int ret;
+
+		memmove(p + slot, p + slot + 1, (n->nritems - slot - 1) * sizeof(*p));
+		node_set_nritems(n, n->nritems - 1);
+		if (n->nritems) {
+			if (!slot)
+				edit_fix_first_key(t, level);
+			return 0;
+		}
+		/* Only a tree that loses all its items comes to this: its root becomes an empty leaf. */
+		if (level == c->root.level) {
+			struct node *leaf;
+
+			ret = overlay_new_node(t, 0, NULL, &leaf, err);
+			if (!ret)
+				ret = overlay_free_node(t, n->bytenr, n->level, err);
+			if (ret)
+				return ret;
+			t->blocks--;
+			cursor_release(c);
+			edit_set_root(t, leaf);
+			return 0;
+		}
+		ret = overlay_free_node(t, n->bytenr, n->level, err);
+		if (ret)
+			return ret;
+		t->blocks--;
+		c->nodes[level] = NULL;
+	}
+}
+
+/* Bytes that are taken in a block behind its header. */
+static uint32_t used(const struct node *n)
+{
+	return n->level ? n->nritems * (uint32_t)sizeof(struct disk_key_ptr) : leaf_used(n);
+}
+
+static void move_all(struct node *from, struct node *to, bool to_left)
+{
+	if (!from->level) {
+		leaf_move_tail(from, 0, to);
+		return;
+	}
+	if (!to_left)
+		memmove(ptrs_of(to) + from->nritems, ptrs_of(to), to->nritems * sizeof(struct disk_key_ptr));
+	memcpy(ptrs_of(to) + (to_left ? to->nritems : 0), ptrs_of(from), from->nritems * sizeof(struct disk_key_ptr));
+	node_set_nritems(to, to->nritems + from->nritems);
+	node_set_nritems(from, 0);
+}
+
+/*
+ * Joins the path's block at @level with the neighbour on one side, if both fit into one: the neighbour, which is on the
+ * device and may be shared, is the one that is left where it is, unless it must be copied to be changed.
+ */
+static int join(struct edit_tree *t, unsigned level, bool with_left, bool *joined, struct btrkit_error *err)
+{
+	struct cursor *c = &t->c;
+	struct node *parent = c->nodes[level + 1], *n = c->nodes[level], *other, *copy;
+	const uint32_t slot = c->slots[level + 1], at = with_left ? slot - 1 : slot + 1;
+	struct btrkit_key key;
+	struct node_ref ref;
+	int ret;
+
+	if (with_left ? !slot : slot + 1 == parent->nritems)
+		return 0;
+	ref = node_child(parent, at, c->root.id, &key);
+	ret = node_get(c->fs, &ref, &other, err);
+	if (ret)
+		return ret;
+	if (used(n) + used(other) > leaf_room(n->size)) {
+		node_put(c->fs, other);
+		return 0;
+	}
+	ret = edit_cow(t, other, &copy, err);
+	if (!ret) {
+		move_all(copy, n, !with_left);
+		ret = overlay_free_node(t, copy->bytenr, level, err);
+	}
+	node_put(c->fs, other);
+	if (ret)
+		return ret;
+	t->blocks--;
+	/* The other's pointer goes, and with the left one's items the first key is its. */
+	memmove(ptrs_of(parent) + at, ptrs_of(parent) + at + 1,
+		(parent->nritems - at - 1) * sizeof(struct disk_key_ptr));
+	node_set_nritems(parent, parent->nritems - 1);
+	if (with_left)
+		c->slots[level + 1]--;
+	edit_fix_first_key(t, level);
+	*joined = true;
+	return 0;
+}
+
+/* A block that is less than a third full is joined with a neighbour, and so on upwards. */
+static int join_sparse(struct edit_tree *t, struct btrkit_error *err)
+{
+	struct cursor *c = &t->c;
+	int ret = 0;
+
+	for (unsigned level = 0; !ret && level < c->root.level; level++) {
+		bool joined = false;
+
+		if (!c->nodes[level] || used(c->nodes[level]) >= leaf_room(c->nodes[level]->size) / 3)
+			continue;
+		ret = join(t, level, true, &joined, err);
+		if (!ret && !joined)
+			ret = join(t, level, false, &joined, err);
+	}
+	return ret;
+}
+
+int edit_drop_leaf(struct edit_tree *t, struct btrkit_error *err)
+{
+	struct cursor *c = &t->c;
+	const uint64_t bytenr = c->nodes[0]->bytenr;
+	int ret;
+
+	node_put(c->fs, c->nodes[0]);
+	c->nodes[0] = NULL;
+	t->blocks--;
+	ret = overlay_free_node(t, bytenr, 0, err);
+	if (!ret)
+		ret = remove_pointer(t, err);
+	if (!ret && c->nodes[c->root.level])
+		ret = join_sparse(t, err);
+	if (!ret && c->nodes[c->root.level])
+		ret = lower_root(t, err);
+	cursor_release(c);
+	return ret;
+}
+
+int edit_shrink(struct edit_tree *t, struct btrkit_error *err)
+{
+	struct cursor *c = &t->c;
+	int ret;
+
+	if (!c->nodes[0]->nritems && c->root.level)
+		return edit_drop_leaf(t, err);
+	ret = join_sparse(t, err);
+	if (!ret)
+		ret = lower_root(t, err);
+	cursor_release(c);
+	return ret;
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A transaction's view of the filesystem: its private blocks and the trees that are open for editing. */
+#include "lib/tree/overlay.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/tree/cache.h"
+#include "lib/tree/edit_path.h"
+
+/* The revision of back references that every filesystem of today has, in the upper byte of a header's flags. */
+#define MIXED_BACKREF_REV (1ull << 56)
+
+int overlay_create(struct btrkit_fs *fs, uint64_t generation, const struct overlay_ops *ops, void *ctx,
+		   struct overlay **ret, struct btrkit_error *err)
+{
+	struct overlay *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return err_nomem(err);
+	*o = (struct overlay){ .fs = fs,
+			       .generation = generation,
+			       .ops = ops,
+			       .ctx = ctx,
+			       .root_tree = fs->root_tree,
+			       .chunk_tree = fs->chunk_tree };
+	fs->overlay = o;
+	*ret = o;
+	return 0;
+}
+
+static void forget_trees(struct overlay *o)
+{
+	while (o->trees) {
+		struct edit_tree *t = o->trees;
+
+		o->trees = t->next;
+		cursor_release(&t->c);
+		free(t);
+	}
+}
+
+static void free_dead(struct overlay *o)
+{
+	while (o->dead) {
+		struct node *n = o->dead;
+
+		o->dead = n->next;
+		free(n);
+	}
+}
+
+struct overlay *overlay_abort(struct overlay *o)
+{
+	struct node *n, *next;
+
+	if (!o)
+		return NULL;
+	forget_trees(o);
+	HASH_ITER(hh, o->nodes, n, next)
+	{
+		HASH_DEL(o->nodes, n);
+		free(n);
+	}
+	free_dead(o);
+	o->fs->root_tree = o->root_tree;
+	o->fs->chunk_tree = o->chunk_tree;
+	o->fs->overlay = NULL;
+	/* What was built on the device and read back has a generation that the next transaction will have too. */
+	node_cache_forget_generation(o->fs->cache, o->generation);
+	free(o);
+	return NULL;
+}
+
+struct overlay *overlay_commit(struct overlay *o)
+{
+	struct node *n, *next;
+
+	forget_trees(o);
+	HASH_ITER(hh, o->nodes, n, next)
+	{
+		HASH_DEL(o->nodes, n);
+		node_cache_adopt(o->fs->cache, n);
+	}
+	free_dead(o);
+	o->fs->overlay = NULL;
+	free(o);
+	return NULL;
+}
+
+struct node *overlay_find(const struct overlay *o, uint64_t bytenr)
+{
+	struct node *n;
+
+	HASH_FIND(hh, o->nodes, &bytenr, sizeof(bytenr), n);
+	return n;
+}
+
+struct edit_tree *overlay_open_tree(const struct overlay *o, uint64_t id)
+{
+	struct edit_tree *t;
+
+	for (t = o->trees; t && t->c.root.id != id; t = t->next)
+		;
+	return t;
+}
+
+/* Enters an allocated block, whose data is the caller's to fill in. */
+static int add_node(struct edit_tree *t, unsigned level, const struct btrkit_key *first, struct node **ret,
+		    struct btrkit_error *err)
+{
+	struct overlay *o = t->overlay;
+	struct node *n = calloc(1, sizeof(*n) + o->fs->items.nodesize);
+	int r;
+
+	if (!n)
+		return err_nomem(err);
+	r = o->ops->alloc(o->ctx, t->c.root.id, level, first, &n->bytenr, err);
+	if (r) {
+		free(n);
+		return r;
+	}
+	n->generation = o->generation;
+	n->owner = t->c.root.id;
+	n->flags = MIXED_BACKREF_REV;
+	n->size = o->fs->items.nodesize;
+	n->level = (uint8_t)level;
+	n->private = true;
+	HASH_ADD(hh, o->nodes, bytenr, sizeof(n->bytenr), n);
+	if (!n->hh.tbl) {
+		free(n);
+		return err_nomem(err);
+	}
+	o->num_nodes++;
+	*ret = n;
+	return 0;
+}
+
+static void sign_header(const struct node *n, struct disk_header *h)
+{
+	h->bytenr = le64_put(n->bytenr);
+	h->flags = le64_put(n->flags);
+	h->generation = le64_put(n->generation);
+	h->owner = le64_put(n->owner);
+	h->level = n->level;
+}
+
+/* The UUID that every header carries besides the filesystem's is known from any block: the chunk tree's root is one. */
+static int chunk_tree_uuid(struct btrkit_fs *fs, uint8_t uuid[16], struct btrkit_error *err)
+{
+	const struct tree_root *root = &fs->chunk_tree;
+	struct node *n;
+	int ret = node_get(fs, &(struct node_ref){ root->bytenr, root->generation, root->id, root->level, NULL }, &n,
+			   err);
+
+	if (ret)
+		return ret;
+	memcpy(uuid, node_header(n)->chunk_tree_uuid, 16);
+	node_put(fs, n);
+	return 0;
+}
+
+int overlay_new_node(struct edit_tree *t, unsigned level, const struct btrkit_key *first, struct node **ret,
+		     struct btrkit_error *err)
+{
+	struct btrkit_fs *fs = t->overlay->fs;
+	struct disk_header *h;
+	uint8_t uuid[16];
+	int r;
+
+	r = chunk_tree_uuid(fs, uuid, err);
+	if (!r)
+		r = add_node(t, level, first, ret, err);
+	if (r)
+		return r;
+	h = (struct disk_header *)(*ret)->data;
+	memcpy(h->fsid, fs->judge.fsid, sizeof(h->fsid));
+	memcpy(h->chunk_tree_uuid, uuid, sizeof(h->chunk_tree_uuid));
+	sign_header(*ret, h);
+	t->blocks++;
+	t->changed = true;
+	t->overlay->created++;
+	return 0;
+}
+
+int overlay_copy_node(struct edit_tree *t, const struct node *from, struct node **ret, struct btrkit_error *err)
+{
+	struct btrkit_key first = { 0 };
+	struct node *n;
+	int r;
+
+	if (from->nritems)
+		first = node_key(from, 0);
+	r = add_node(t, from->level, from->nritems ? &first : NULL, &n, err);
+	if (r)
+		return r;
+	memcpy(n->data, from->data, n->size);
+	n->nritems = from->nritems;
+	sign_header(n, (struct disk_header *)n->data);
+	t->overlay->copied++;
+	*ret = n;
+	return 0;
+}
+
+int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, struct btrkit_error *err)
+{
+	struct overlay *o = t->overlay;
+	const struct extent_change drop = {
+		.bytenr = bytenr,
+		.num_bytes = o->fs->items.nodesize,
+		.level = (uint8_t)level,
+		.ref = { .type = KEY_TREE_BLOCK_REF, .root = t->c.root.id, .count = 1 },
+		.add = -1,
+	};
+	struct node *n = overlay_find(o, bytenr);
+
+	if (n) {
+		HASH_DEL(o->nodes, n);
+		n->next = o->dead;
+		o->dead = n;
+		o->num_nodes--;
+	}
+	return o->ops->change(o->ctx, &drop, err);
+}
+
+void edit_set_root(struct edit_tree *t, const struct node *n)
+{
+	struct btrkit_fs *fs = t->overlay->fs;
+
+	t->c.root.bytenr = n->bytenr;
+	t->c.root.generation = n->generation;
+	t->c.root.level = n->level;
+	t->changed = true;
+	if (t->c.root.id == OID_ROOT_TREE)
+		fs->root_tree = t->c.root;
+	else if (t->c.root.id == OID_CHUNK_TREE)
+		fs->chunk_tree = t->c.root;
+}
+
+static int open_tree(struct overlay *o, const struct tree_root *root, struct edit_tree **ret, struct btrkit_error *err)
+{
+	struct edit_tree *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return err_nomem(err);
+	t->overlay = o;
+	t->shareable = oid_is_file_tree(root->id);
+	cursor_init(&t->c, o->fs, root);
+	t->next = o->trees;
+	o->trees = t;
+	*ret = t;
+	return 0;
+}
+
+int overlay_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct btrkit_error *err)
+{
+	struct edit_tree *t = overlay_open_tree(o, id);
+	struct root_item item = { 0 };
+	struct tree_root root;
+	int r = 0;
+
+	if (t) {
+		*ret = t;
+		return 0;
+	}
+	if (id == OID_ROOT_TREE)
+		root = o->fs->root_tree;
+	else if (id == OID_CHUNK_TREE)
+		root = o->fs->chunk_tree;
+	else
+		r = fs_find_root(o->fs, id, &root, &item, err);
+	if (!r)
+		r = open_tree(o, &root, &t, err);
+	if (r)
+		return r;
+	t->last_snapshot = item.last_snapshot;
+	*ret = t;
+	return 0;
+}
+
+int overlay_new_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct btrkit_error *err)
+{
+	const struct tree_root root = { .id = id, .generation = o->generation };
+	struct edit_tree *t = NULL;
+	struct node *n;
+	int r;
+
+	r = open_tree(o, &root, &t, err);
+	if (!r)
+		r = overlay_new_node(t, 0, NULL, &n, err);
+	if (r)
+		return r;
+	t->fresh = true;
+	edit_set_root(t, n);
+	*ret = t;
+	return 0;
+}
+
+int overlay_adopt_tree(struct overlay *o, const struct tree_root *root, uint64_t blocks, struct edit_tree **ret,
+		       struct btrkit_error *err)
+{
+	int r = open_tree(o, root, ret, err);
+
+	if (r)
+		return r;
+	(*ret)->fresh = true;
+	(*ret)->changed = true;
+	(*ret)->blocks = (int64_t)blocks;
+	return 0;
+}
+
+/* Drops the blocks below @c's path, leaves without being read. */
+static int drop_blocks(struct edit_tree *t, struct cursor *c, struct btrkit_error *err)
+{
+	const unsigned top = c->root.level;
+	unsigned level;
+	int ret;
+
+	ret = cursor_descend(c, &KEY(0, 0, 0), top ? 1 : 0, err);
+	while (!ret && top) {
+		const struct node *n = c->nodes[1];
+
+		for (uint32_t i = 0; !ret && i < n->nritems; i++)
+			ret = overlay_free_node(t, le64_get(node_ptrs(n)[i].blockptr), 0, err);
+		/* Up as long as the block is the last of its parent, and down to the next. */
+		for (level = 1; !ret && level <= top; level++) {
+			ret = overlay_free_node(t, c->nodes[level]->bytenr, level, err);
+			if (level < top && c->slots[level + 1] + 1 < c->nodes[level + 1]->nritems)
+				break;
+		}
+		if (ret || level > top)
+			return ret;
+		ret = cursor_next_block(c, 1, err);
+	}
+	return ret || top ? ret : overlay_free_node(t, c->root.bytenr, 0, err);
+}
+
+int overlay_drop_tree(struct overlay *o, struct edit_tree *t, struct btrkit_error *err)
+{
+	struct edit_tree **link = &o->trees;
+	struct cursor c;
+	int ret;
+
+	if (t->shareable)
+		return err_set(err, BTRKIT_INVALID, "tree %" PRIu64 " may share blocks with others", t->c.root.id);
+	cursor_init(&c, o->fs, &t->c.root);
+	ret = drop_blocks(t, &c, err);
+	cursor_release(&c);
+	while (*link != t)
+		link = &(*link)->next;
+	*link = t->next;
+	cursor_release(&t->c);
+	free(t);
+	return ret;
+}
+
+int overlay_committed_root(struct overlay *o, uint64_t id, struct tree_root *ret, struct btrkit_error *err)
+{
+	struct btrkit_fs *fs = o->fs;
+	const struct tree_root now = fs->root_tree;
+	int r;
+
+	if (id == OID_ROOT_TREE || id == OID_CHUNK_TREE) {
+		*ret = id == OID_ROOT_TREE ? o->root_tree : o->chunk_tree;
+		return 0;
+	}
+	/* The committed tree of roots leads to committed blocks only. */
+	fs->root_tree = o->root_tree;
+	fs->overlay = NULL;
+	r = fs_find_root(fs, id, ret, NULL, err);
+	fs->overlay = o;
+	fs->root_tree = now;
+	return r;
+}
+
+static int by_bytenr(struct node *a, struct node *b)
+{
+	return a->bytenr < b->bytenr ? -1 : a->bytenr > b->bytenr;
+}
+
+static int judge_items(const struct btrkit_fs *fs, const struct node *n, struct btrkit_error *err)
+{
+	struct item_ctx ctx = fs->items;
+
+	ctx.owner = n->owner;
+	for (uint32_t i = 0; !n->level && i < n->nritems; i++) {
+		struct item item = leaf_item(n, i);
+		int ret = item_validate(&ctx, &item, err);
+
+		if (ret) {
+			err_at_item(err, i, &item.key);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static int seal(const struct btrkit_fs *fs, struct node *n, struct btrkit_error *err)
+{
+	struct disk_header *h = (struct disk_header *)n->data;
+	struct btrkit_key first;
+	struct node_ref ref = { n->bytenr, n->generation, n->owner, n->level, NULL };
+	uint32_t used = n->level ? n->nritems * (uint32_t)sizeof(struct disk_key_ptr) :
+				   n->nritems * (uint32_t)sizeof(struct disk_item);
+	uint32_t end = n->level ? leaf_room(n->size) : leaf_end(n);
+	int ret;
+
+	if (n->nritems) {
+		first = node_key(n, 0);
+		ref.first_key = &first;
+	}
+	/* What was there before is nobody's business. */
+	if (used < end)
+		memset(n->data + sizeof(*h) + used, 0, end - used);
+	n->flags = MIXED_BACKREF_REV | HEADER_FLAG_WRITTEN;
+	sign_header(n, h);
+	memset(h->csum, 0, sizeof(h->csum));
+	fs->judge.csum->compute(h->fsid, fs->judge.nodesize - sizeof(h->csum), h->csum);
+	ret = node_verify(&fs->judge, &ref, n->data, err);
+	if (!ret)
+		ret = judge_items(fs, n, err);
+	if (ret) {
+		err_at_tree(err, n->owner);
+		err_at_logical(err, n->bytenr);
+	}
+	return ret;
+}
+
+int overlay_seal(struct overlay *o, int (*write)(void *ctx, const struct node *node, struct btrkit_error *err),
+		 void *ctx, struct btrkit_error *err)
+{
+	struct node *n, *next;
+
+	HASH_SORT(o->nodes, by_bytenr);
+	HASH_ITER(hh, o->nodes, n, next)
+	{
+		int ret = seal(o->fs, n, err);
+
+		if (!ret)
+			ret = write(ctx, n, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
