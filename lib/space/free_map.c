@@ -75,17 +75,6 @@ static size_t list_find(const struct free_map *m, uint64_t at)
 	return low;
 }
 
-static void bits_put(uint8_t *bits, uint64_t from, uint64_t to, bool set)
-{
-	for (; from < to && (from % 8 || to - from < 8); from++)
-		bits[from / 8] = (uint8_t)(set ? bits[from / 8] | 1u << from % 8 : bits[from / 8] & ~(1u << from % 8));
-	if (from == to)
-		return;
-	memset(bits + from / 8, set ? 0xff : 0, (to - from) / 8);
-	for (from = to - to % 8; from < to; from++)
-		bits[from / 8] = (uint8_t)(set ? bits[from / 8] | 1u << from % 8 : bits[from / 8] & ~(1u << from % 8));
-}
-
 /* Goes through the ranges: @i is what list_find() said of the first @from, and @from the end of the one before. */
 static bool next_range(const struct free_map *m, uint64_t from, size_t *i, struct range *ret)
 {

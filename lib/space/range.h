@@ -37,4 +37,23 @@ static inline uint64_t bits_find(const uint8_t *map, uint64_t n, uint64_t from, 
 	return n;
 }
 
+/* Makes the bits from @from to before @to @set. */
+static inline void bits_put(uint8_t *map, uint64_t from, uint64_t to, bool set)
+{
+	const uint64_t first = from / 8, last = to / 8;
+	const uint8_t head = (uint8_t)(0xff << from % 8), tail = (uint8_t)~(0xff << to % 8);
+
+	if (from >= to)
+		return;
+	if (first == last) {
+		map[first] = (uint8_t)(set ? map[first] | (head & tail) : map[first] & ~(head & tail));
+		return;
+	}
+	map[first] = (uint8_t)(set ? map[first] | head : map[first] & ~head);
+	memset(map + first + 1, set ? 0xff : 0, last - first - 1);
+	/* There may be no byte where the last one ends. */
+	if (tail)
+		map[last] = (uint8_t)(set ? map[last] | tail : map[last] & ~tail);
+}
+
 #endif
