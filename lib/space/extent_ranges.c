@@ -6,14 +6,18 @@
 #include "lib/base/err.h"
 #include "lib/format/items/extent.h"
 
+static bool is_extent(const struct btrkit_key *key)
+{
+	return key->type == KEY_EXTENT_ITEM || key->type == KEY_METADATA_ITEM;
+}
+
 /* From the current item on to the first that is about space; what lies between are references. */
 static int to_space_item(struct extent_ranges *r, int ret, struct btrkit_error *err)
 {
 	while (!ret) {
-		const uint8_t type = r->c.item.key.type;
+		const struct btrkit_key *key = &r->c.item.key;
 
-		if (type == KEY_EXTENT_ITEM || type == KEY_METADATA_ITEM ||
-		    (type == KEY_BLOCK_GROUP_ITEM && r->groups->tree == OID_EXTENT_TREE))
+		if (is_extent(key) || (key->type == KEY_BLOCK_GROUP_ITEM && r->groups->tree == OID_EXTENT_TREE))
 			break;
 		ret = cursor_next(&r->c, err);
 	}
@@ -37,6 +41,37 @@ int extent_ranges_begin(struct extent_ranges *r, struct btrkit_fs *fs, const str
 	cursor_init(&r->c, fs, &root);
 	r->c.scan = true;
 	return ret ? ret : to_space_item(r, cursor_seek(&r->c, &KEY(0, 0, 0), err), err);
+}
+
+/* That the extent before @start, if there is one, does not go beyond it. Its item is the first of its address. */
+static int judge_before(struct extent_ranges *r, uint64_t start, struct btrkit_error *err)
+{
+	const struct item *item = &r->c.item;
+	struct extent_item ei;
+	int ret = start ? cursor_seek_back(&r->c, &KEY(start - 1, UINT8_MAX, UINT64_MAX), err) : 1;
+
+	if (!ret)
+		ret = cursor_seek(&r->c, &KEY(item->key.objectid, 0, 0), err);
+	if (ret || !is_extent(&item->key))
+		return ret < 0 ? ret : 0;
+	ret = extent_item_decode(&r->c.fs->items, item, &ei, err);
+	if (!ret && ei.num_bytes > start - ei.bytenr)
+		ret = err_corrupt(err, "key.offset",
+				  "extent of %" PRIu64 " bytes goes beyond the end of its block group, %" PRIu64,
+				  ei.num_bytes, start);
+	return cursor_blame(&r->c, ret, err);
+}
+
+int extent_ranges_begin_at(struct extent_ranges *r, struct btrkit_fs *fs, const struct tree_root *root,
+			   const struct block_groups *groups, struct btrkit_error *err)
+{
+	const uint64_t start = groups->at[0].start;
+	int ret;
+
+	*r = (struct extent_ranges){ .groups = groups };
+	cursor_init(&r->c, fs, root);
+	ret = judge_before(r, start, err);
+	return ret ? ret : to_space_item(r, cursor_seek(&r->c, &KEY(start, 0, 0), err), err);
 }
 
 void extent_ranges_release(struct extent_ranges *r)

@@ -26,6 +26,12 @@ struct extent_ranges {
 /* @groups must live as long. Free with extent_ranges_release(), on failure too. @return 0; <0 */
 int extent_ranges_begin(struct extent_ranges *r, struct btrkit_fs *fs, const struct block_groups *groups,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * The same of an extent tree of before, from the first of @groups on, which need not be all. What lies before is not
+ * read, but for whether it reaches into the group.
+ */
+int extent_ranges_begin_at(struct extent_ranges *r, struct btrkit_fs *fs, const struct tree_root *root,
+			   const struct block_groups *groups, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void extent_ranges_release(struct extent_ranges *r);
 
 /* To the next group. What was not asked for of the one before is read all the same. @return 0, 1 the end, <0 */

@@ -19,6 +19,13 @@ int free_space_tree_begin(struct free_space_tree *t, struct btrkit_fs *fs, free_
 	return ret;
 }
 
+void free_space_tree_begin_at(struct free_space_tree *t, struct btrkit_fs *fs, const struct tree_root *root,
+			      uint64_t start)
+{
+	*t = (struct free_space_tree){ .group = { start, 0 }, .told = true };
+	cursor_init(&t->c, fs, root);
+}
+
 void free_space_tree_release(struct free_space_tree *t)
 {
 	cursor_release(&t->c);

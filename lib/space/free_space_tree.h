@@ -39,6 +39,9 @@ struct free_space_tree {
 /* Free with free_space_tree_release(), on failure too. @return 0; -ENOENT: there is no such tree; <0 */
 int free_space_tree_begin(struct free_space_tree *t, struct btrkit_fs *fs, free_space_leftover_fn leftover, void *ctx,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same of a tree of before, from the group at @start on: what lies before is not read. */
+void free_space_tree_begin_at(struct free_space_tree *t, struct btrkit_fs *fs, const struct tree_root *root,
+			      uint64_t start);
 void free_space_tree_release(struct free_space_tree *t);
 
 /*

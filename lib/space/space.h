@@ -26,15 +26,20 @@ struct space_change {
 
 struct space_group {
 	struct block_group item;   /* used: of the extent tree as it is now */
-	bool changed;		   /* item differs from what is in the tree */
+	bool changed;		   /* item differs from what is in the tree; who writes it there sets this to false */
 	bool fresh;		   /* created in this transaction, and not loaded but wholly free */
 	bool removed;		   /* in this transaction: nothing is allocated here any more */
 	bool loaded;
+	bool touched;		   /* in this transaction: it is one of space_next_touched() */
 	struct free_map *free;	   /* what may be handed out; NULL as long as it is not loaded */
 	struct free_map *pinned;   /* free once the transaction is durable; NULL: nothing */
+	uint64_t committed_used;   /* of the extent tree before the transaction */
+	/* No piece of so many bytes that begins at a multiple of unfit_align is free, for all that is known. */
+	uint64_t unfit, unfit_align;
 	/* Since they were last taken, in the order in which they came: space_take_changes(). */
 	struct space_change *changes;
 	size_t num_changes, changes_size;
+	struct space_group *next_touched;
 };
 
 /* Where the free space of groups was loaded from, and what it cost. */
@@ -49,25 +54,29 @@ int space_create(struct btrkit_fs *fs, struct space **ret, struct btrkit_error *
 /* NULL is allowed. */
 struct space *space_destroy(struct space *s);
 
-/* A transaction begins: committed roots are looked up, from which free space is loaded. */
+/* A transaction begins. Free space is loaded from the trees of before, whatever it does to them. */
 int space_begin(struct space *s, struct overlay *o, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* It is durable: what is pinned becomes free, fresh groups become ordinary, removed ones disappear. */
-int space_committed(struct space *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* It was dropped: everything is as it was before (what was loaded may be forgotten). */
+/*
+ * It is durable, and the superblock of fs the new one: what is pinned becomes free, fresh groups become ordinary,
+ * removed ones disappear. A map that there is no memory for is forgotten, to be loaded again.
+ */
+void space_committed(struct space *s);
+/* It was dropped: everything is as it was before, chunks too (what was loaded may be forgotten). */
 void space_aborted(struct space *s);
 
 /*
  * Takes @max bytes or less, but @min at least, aligned to @align, from a group of @type (BG_DATA, BG_METADATA or
- * BG_SYSTEM; mixed groups serve the first two). No chunk is allocated: see chunk.h.
+ * BG_SYSTEM; mixed groups serve the first two), all of them whole sectors. What is taken one after the other lies one
+ * behind the other where it can. No chunk is allocated: see chunk.h.
  * @return 0; -ENOSPC; what loading met
  */
 int space_alloc(struct space *s, uint64_t type, uint64_t min, uint64_t max, uint64_t align, struct range *ret,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* What was allocated is given back before it was in the extent tree: pinned. */
 int space_unalloc(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* An extent that was allocated was put into the extent tree. @return 0; -EUCLEAN: outside any group */
+/* An extent that was allocated was put into the extent tree. @return 0; -EUCLEAN: it is free, or in no group */
 int space_enter(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* An extent was taken out of the extent tree: pinned. @return 0; -EUCLEAN */
+/* An extent was taken out of the extent tree: pinned. @return 0; -EUCLEAN: it is free or pinned, or in no group */
 int space_leave(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
@@ -82,17 +91,23 @@ size_t space_num_groups(const struct space *s);
 struct space_group *space_group_at(struct space *s, size_t i);
 /* The group that holds an address, or NULL. */
 struct space_group *space_group_of(struct space *s, uint64_t logical);
+/* The groups that this transaction has to do with: the first after NULL, NULL after the last; fresh ones too. */
+struct space_group *space_next_touched(const struct space *s, const struct space_group *g);
 /* Bytes used in all groups: what the superblock says. */
 uint64_t space_bytes_used(const struct space *s);
 
 /*
  * The changes of a group since this was last called, netted: sorted, none touching another of its kind, and what was
- * used and freed again in between left out. The array is the caller's to free. @return 0 or -ENOMEM
+ * used and freed again in between left out. The array is the caller's to free.
+ * @return 0; -ENOMEM; -EUCLEAN: something was used or freed twice
  */
 int space_take_changes(struct space *s, struct space_group *g, struct space_change **ret, size_t *n,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Loads a group's free space, from where it can be had, or from where @from says. */
+/*
+ * Loads a group's free space, from where it can be had, or from where @from says. What is loaded already stays.
+ * @return 0; -ENOENT: there is no valid tree, or no cache of it that can be used; -EUCLEAN; <0
+ */
 enum space_source { SPACE_FROM_ANY, SPACE_FROM_TREE, SPACE_FROM_CACHE, SPACE_FROM_EXTENTS };
 int space_load(struct space *s, struct space_group *g, enum space_source from,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;

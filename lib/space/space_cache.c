@@ -414,15 +414,15 @@ static int load(struct reader_v1 *r, const struct block_group *g, struct btrkit_
 	return r->sums && r->page ? read_contents(r, g, err) : err_nomem(err);
 }
 
-int space_cache_load(struct btrkit_fs *fs, const struct block_group *group, struct space_cache_group *ret,
-		     struct btrkit_error *err)
+int space_cache_load_at(struct btrkit_fs *fs, const struct tree_root *root_tree, const struct block_group *group,
+			struct space_cache_group *ret, struct btrkit_error *err)
 {
 	/* The page is Linux's, which writes this cache only where its pages are as large as sectors. */
 	struct space_cache_group cache = { .page_size = fs->items.sectorsize, .end = group->start + group->length };
 	struct reader_v1 r = { .cache = &cache };
 	int result;
 
-	cursor_init(&r.c, fs, &fs->root_tree);
+	cursor_init(&r.c, fs, root_tree);
 	result = load(&r, group, err);
 	cursor_release(&r.c);
 	free(r.sums);
@@ -433,6 +433,12 @@ int space_cache_load(struct btrkit_fs *fs, const struct block_group *group, stru
 	}
 	*ret = cache;
 	return 0;
+}
+
+int space_cache_load(struct btrkit_fs *fs, const struct block_group *group, struct space_cache_group *ret,
+		     struct btrkit_error *err)
+{
+	return space_cache_load_at(fs, &fs->root_tree, group, ret, err);
 }
 
 void space_cache_group_release(struct space_cache_group *cache)

@@ -16,7 +16,7 @@
 #include "lib/format/items/free_space.h"
 #include "lib/format/items/inode.h"
 #include "lib/format/items/space_cache.h"
-#include "lib/space/range.h"
+#include "lib/space/space.h"
 #include "tests/unit/synthetic.h"
 
 #define SECTOR 4096u
@@ -69,6 +69,9 @@ struct result {
 	struct btrkit_space_summary sum;
 	struct btrkit_error err;
 	int ret;
+	/* What loading it for writing came to, by enum space_source. */
+	int loads[4];
+	bool free[4][SECTORS];
 };
 
 static uint32_t seed = 1;
@@ -282,6 +285,33 @@ static int cmp_items(const void *a, const void *b)
 	return key_cmp(&x->key, &y->key);
 }
 
+/* Loads the group from each source, as if the superblock said that it is valid. */
+static void load_all(struct btrkit_fs *fs, struct result *r)
+{
+	const struct super super = fs->super;
+
+	for (enum space_source from = SPACE_FROM_ANY; from <= SPACE_FROM_EXTENTS; from++) {
+		struct space *s;
+
+		if (from == SPACE_FROM_TREE)
+			fs->super.compat_ro |= COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
+		if (from == SPACE_FROM_CACHE) {
+			fs->super.compat_ro = 0;
+			fs->super.cache_generation = fs->super.generation;
+		}
+		r->loads[from] = space_create(fs, &s, NULL);
+		if (!r->loads[from]) {
+			struct space_group *g = space_group_at(s, 0);
+
+			r->loads[from] = space_load(s, g, from, NULL);
+			for (size_t i = 0; i < SECTORS && g->free; i++)
+				r->free[from][i] = free_map_touches(g->free, &(struct range){ address(i), SECTOR });
+			space_destroy(s);
+		}
+		fs->super = super;
+	}
+}
+
 static const struct result *build(void)
 {
 	static struct result r;
@@ -314,6 +344,7 @@ static const struct result *build(void)
 	counting = true;
 	r.ret = btrkit_space_status(fs, &sink, &r.sum, &r.err);
 	counting = false;
+	load_all(fs, &r);
 	btrkit_fs_close(fs);
 	return &r;
 }
@@ -364,6 +395,12 @@ static void what_is_drawn_agrees(void **state)
 		assert_int_equal(r->sum.v1.leftovers, ranges != 0);
 		assert_int_equal(r->sum.in_use, BTRKIT_SPACE_CACHE_V2);
 		assert_true(r->sum.valid && !r->sum.contradictions);
+		for (enum space_source from = SPACE_FROM_ANY; from <= SPACE_FROM_EXTENTS; from++) {
+			if (from == SPACE_FROM_CACHE && !ranges)
+				continue;
+			assert_int_equal(r->loads[from], 0);
+			assert_memory_equal(r->free[from], p.free, sizeof(p.free));
+		}
 	}
 }
 
@@ -389,6 +426,13 @@ static void differences_are_found(void **state)
 		assert_int_equal(r->group.v1.free, p.free[sector]);
 		assert_int_equal(r->sum.contradictions, 1);
 		assert_int_equal(r->sum.first_contradiction, SYN_LOGICAL);
+		/* A cache that does not fit the group's counter is ignored, a tree is an error. */
+		assert_int_equal(r->loads[SPACE_FROM_ANY], -EUCLEAN);
+		assert_int_equal(r->loads[SPACE_FROM_TREE], -EUCLEAN);
+		assert_int_equal(r->loads[SPACE_FROM_CACHE], -ENOENT);
+		assert_int_equal(r->loads[SPACE_FROM_EXTENTS], 0);
+		p.free[sector] = !p.free[sector];
+		assert_memory_equal(r->free[SPACE_FROM_EXTENTS], p.free, sizeof(p.free));
 	}
 }
 
@@ -487,6 +531,7 @@ static void wrong_trees_are_told(void **state)
 		if (r->ret || r->group.v2.verdict != tree_damages[i].verdict || !strstr(r->why, tree_damages[i].why))
 			fail_msg("%zu: %s, not %s (%s)", i, r->why, tree_damages[i].why, r->err.message);
 		assert_int_equal(r->sum.contradictions, 1);
+		assert_int_equal(r->loads[SPACE_FROM_ANY], -EUCLEAN);
 	}
 }
 
@@ -505,11 +550,15 @@ static void wrong_caches_are_ignored(void **state)
 		if (r->ret || r->group.v1.verdict != BTRKIT_SPACE_IGNORED || !strstr(r->why, cache_damages[i].why))
 			fail_msg("%zu: %s, not %s (%s)", i, r->why, cache_damages[i].why, r->err.message);
 		assert_int_equal(r->sum.contradictions, 0);
+		assert_int_equal(r->loads[SPACE_FROM_CACHE], -ENOENT);
+		assert_int_equal(r->loads[SPACE_FROM_ANY], 0);
 	}
 }
 
 static void wrong_extents_fail(void **state)
 {
+	unsigned elsewhere = 0;
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(extent_damages); i++) {
 		const struct result *r;
@@ -521,7 +570,10 @@ static void wrong_extents_fail(void **state)
 			fail_msg("%zu: %s, not %s", i, r->err.message, extent_damages[i].why);
 		assert_true(r->err.places & BTRKIT_AT_TREE);
 		assert_int_equal(r->err.tree, OID_EXTENT_TREE);
+		elsewhere += !r->loads[SPACE_FROM_EXTENTS];
 	}
+	/* Loading one group does not see what lies outside of any. */
+	assert_int_equal(elsewhere, 3);
 }
 
 int main(void)
