@@ -109,6 +109,7 @@ static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct no
 	node->nritems = le32_get(node_header(node)->nritems);
 	node->size = fs->items.nodesize;
 	node->level = node_header(node)->level;
+	node->private = false;
 	node->pins = 1;
 	*ret = node;
 	return 0;
