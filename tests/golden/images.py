@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Lists and dumps a committed image and compares with what Linux and btrfs-progs 6.19 said of it when it was made. Its
-cache of free space, which Linux wrote, agrees with its extent tree.
-Usage: images.py IMAGES NAME; BTRKIT is the program under test."""
+cache of free space, which Linux wrote, agrees with its extent tree, in a report and when it is loaded for writing.
+Usage: images.py IMAGES NAME; BTRKIT is the program under test, SPACE_LOAD the one beside this."""
 import hashlib
 import json
 import os
@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 BTRKIT = os.environ['BTRKIT']
+SPACE_LOAD = os.environ['SPACE_LOAD']
 
 
 def command(*args):
@@ -25,6 +26,7 @@ def main(images, name):
         ours = command('fiemap', '-a', '--format', 'tsv', path)
         dump = command('dump-tree', path).partition(b'\n')[2]
         free = command('space-cache', 'status', '--format', 'json', path)
+        loaded = subprocess.run([SPACE_LOAD, path], stdout=subprocess.PIPE, check=True, text=True).stdout.split()
     rows = theirs.splitlines()
     if ours != theirs:
         print(f'{name}: fiemap differs from Linux')
@@ -38,8 +40,12 @@ def main(images, name):
     if not summary['valid'] or summary['contradictions'] or not summary[summary['in_use']]['equal']:
         print(f'{name}: space-cache status: {summary}')
         return 1
+    if not int(loaded[{'v2': 0, 'v1': 1}[summary['in_use']]]):
+        print(f'{name}: no free space was loaded from the cache')
+        return 1
     lines = dump.count(b'\n')
-    print(f'compared {len(rows)} extents and {lines} lines of a dump of {name}')
+    print(f'compared {len(rows)} extents and {lines} lines of a dump of {name}; loaded free space of {loaded[0]} '
+          f'groups from the free space tree, {loaded[1]} from the v1 cache')
     return int(ours != theirs or not rows or not lines)
 
 
