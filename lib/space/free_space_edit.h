@@ -28,7 +28,8 @@ struct free_space_stats {
 
 /*
  * Applies changes to a group's items; they are sorted and within the group. What became free was used before, and the
- * reverse: the tree is held against that. @stats is added to.
+ * reverse: the tree is held against that. After each change the form is judged anew, as Linux does it, so that a batch
+ * leaves the group in the form in which Linux would leave it. @stats is added to.
  * @return 0; -EUCLEAN: the tree says otherwise; <0
  */
 int free_space_edit(struct edit_tree *t, const struct block_group *group, const struct space_change *changes, size_t n,
