@@ -117,8 +117,26 @@ bool free_map_next(const struct free_map *m, uint64_t from, struct range *ret)
 bool free_map_touches(const struct free_map *m, const struct range *r)
 {
 	struct range first;
+	uint64_t from, end;
 
-	return free_map_next(m, r->start, &first) && first.start < range_end(r);
+	if (!m->bits)
+		return free_map_next(m, r->start, &first) && first.start < range_end(r);
+	/* Not beyond the range: ranges are mostly added in order, to a map that is empty from there on. */
+	from = sector_of(m, r->start > m->over.start ? r->start : m->over.start);
+	end = range_end(r) > m->over.start ? sector_of(m, range_end(r) - 1) + 1 : 0;
+	end = end < sectors(m) ? end : sectors(m);
+	return bits_find(m->bits, end, from, true) < end;
+}
+
+/* Whether all of @r, which is inside, is there. */
+static bool covers(const struct free_map *m, const struct range *r)
+{
+	const uint64_t first = sector_of(m, r->start), end = sector_of(m, range_end(r));
+	struct range there;
+
+	if (m->bits)
+		return bits_find(m->bits, end, first, false) == end;
+	return free_map_next(m, r->start, &there) && there.start == r->start && there.length >= r->length;
 }
 
 /* What of @r begins at a multiple of @align. @return whether anything does */
@@ -324,11 +342,9 @@ int free_map_add(struct free_map *m, const struct range *r, struct btrkit_error 
 
 int free_map_remove(struct free_map *m, const struct range *r, struct btrkit_error *err)
 {
-	struct range there;
 	int ret;
 
-	if (!inside(m, r) || !free_map_next(m, r->start, &there) || there.start != r->start ||
-	    there.length < r->length)
+	if (!inside(m, r) || !covers(m, r))
 		return refuse(r, "are used that are not free", err);
 	ret = reserve(m, m->n + 1, err);
 	if (ret)
