@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Times two ways to do the same work in turns, A B A B, so that a slow minute of the machine slows both; what counts is
 the ratio of the medians. Images are made once in $BENCH_DIR (default build/bench) and kept there."""
+import itertools
 import os
 import statistics
 import subprocess
@@ -48,6 +49,33 @@ def compiled(name):
     return binary
 
 
+def program(name):
+    """One that was built with the library."""
+    return os.path.join(os.path.dirname(os.path.dirname(BTRKIT)), 'tests/bench', name)
+
+
+class Xfs:
+    """A folder for files as large as one likes, on xfs in a sparse image, where they are kept."""
+
+    def __init__(self, name, size='200G'):
+        self.path = os.path.join(FOLDER, name)
+        self.mnt = self.path + '.mnt'
+        self.size = size
+
+    def __enter__(self):
+        os.makedirs(self.mnt, exist_ok=True)
+        if not os.path.exists(self.path):
+            image.run('truncate', '-s', self.size, self.path + '.part')
+            image.run('mkfs.xfs', '-q', self.path + '.part')
+            os.rename(self.path + '.part', self.path)
+        image.run('mount', '-o', 'loop,discard', self.path, self.mnt)
+        return self.mnt
+
+    def __exit__(self, *_):
+        image.run('umount', self.mnt)
+        os.rmdir(self.mnt)
+
+
 def process(*args):
     """A way: a whole process, its output into nothing. Milliseconds."""
     def way():
@@ -62,8 +90,9 @@ def reported(*args):
     return lambda: float(image.run(*args).split()[-2])
 
 
-def compare(work, ours, peers, goal=None):
-    """Prints medians of the ways, ours in turn with each peer, {name: way}; the ratio to the first is judged."""
+def compare(work, ours, peers, *goals):
+    """Prints medians of the ways, ours in turn with each peer, {name: way}; a goal is a ratio to the peer of its place.
+    """
     for each in (ours, *peers.values()):
         each()                                  # warms the page cache, of both sides
     times = {'btrkit': [], **{name: [] for name in peers}}
@@ -74,10 +103,10 @@ def compare(work, ours, peers, goal=None):
     median = {name: statistics.median(each) for name, each in times.items()}
     spread = {name: f'{min(each):.1f}-{max(each):.1f}' for name, each in times.items()}
     print(f'{work}: btrkit {median["btrkit"]:.1f} ms ({spread["btrkit"]})')
-    for number, name in enumerate(peers):
+    for name, goal in itertools.zip_longest(peers, goals):
         ratio = median['btrkit'] / median[name]
         verdict = ''
-        if goal and not number:
+        if goal:
             verdict = f', goal {goal:.3f}: {"reached" if ratio <= goal else "not reached"}'
         print(f'    {name}: {median[name]:.1f} ms ({spread[name]}), ratio {ratio:.3f}{verdict}')
     sys.stdout.flush()

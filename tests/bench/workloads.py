@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The filesystems that are measured."""
+import itertools
 import os
 
 import image
 import ops
 import pairs
+
+WITHOUT_V2 = ('-O', '^free-space-tree,^block-group-tree')
+GIB = 1 << 30
 
 
 def snapshot_extents(part):
@@ -30,6 +34,55 @@ def hole_extents(part):
             for offset in range(0, 1 << bits, 8192):
                 os.pwrite(fd, b'a', offset)
             os.ftruncate(fd, 1 << bits)
+
+
+def dig(path):
+    """The zeros of an image become holes: a v1 cache is mostly zeros, and copies are cheap without them."""
+    image.run('fallocate', '--dig-holes', path)
+
+
+def huge(part, terabytes=15, cache='space_cache=v1', full=True):
+    """120,000 free pieces of 64 KiB between 120,000 used ones, and files of 1,000 GiB until little is left. A v1 cache
+    writes 256 KiB for each GiB, which dig() gives back."""
+    image.run('truncate', '-s', f'{terabytes}T', part.path)
+    part.mkfs(*WITHOUT_V2)
+    part.mount(f'{cache},nodiscard')
+    with ops.Opened(f'{part.mnt}/pieces') as fd:
+        ops.fallocate_each(fd, ((k << 16, 1 << 16) for k in range(240000)))
+        os.fsync(fd)
+        ops.fallocate_each(fd, ((k << 16, 1 << 16) for k in range(0, 240000, 2)), ops.PUNCH_HOLE | ops.KEEP_SIZE)
+        os.fsync(fd)
+    ops.sync(part.mnt)
+    for i in range((terabytes << 10) // 1000 - 1 if full else 0):
+        ops.fallocate(f'{part.mnt}/big{i}', 0, 1000 * GIB)
+    part.umount()
+    dig(part.path)
+
+
+def extents(part, wanted=3000000):
+    """100 GB with 3 million extents of 12 to 44 KiB. In a third of the space every fourth was removed, in a third every
+    64th, and a third is full; so there are block groups of bitmaps, of extents and without either. v1 cache."""
+    image.run('truncate', '-s', '100GB', part.path)
+    part.mkfs(*WITHOUT_V2, '-m', 'single')
+    part.mount('space_cache=v1,nodiscard')
+    sizes = itertools.cycle(n << 12 for n in (3, 11, 7, 9, 5))
+    lengths = {'stay': 0, 'go': 0}
+    kept = count = 0
+    with ops.Opened(f'{part.mnt}/stay') as stay, ops.Opened(f'{part.mnt}/go') as go:
+        while kept < wanted:
+            step = (4, 64, 0)[3 * kept // wanted]
+            name, fd = ('go', go) if step and count % step == 0 else ('stay', stay)
+            size = next(sizes)
+            ops.fallocate_each(fd, ((lengths[name], size),))
+            lengths[name] += size
+            kept += name == 'stay'
+            count += 1
+    ops.sync(part.mnt)
+    os.unlink(f'{part.mnt}/go')
+    part.umount()
+    part.mount('space_cache=v1,nodiscard')
+    part.umount()
+    dig(part.path)
 
 
 def fiemap(work, path, name, extents, goal):

@@ -78,6 +78,13 @@ def fallocate(path, offset, length, mode=0):
             raise OSError(ctypes.get_errno(), 'fallocate', path)
 
 
+def fallocate_each(fd, ranges, mode=0):
+    """Each range (offset, length) by a call of its own, so that each becomes an extent."""
+    for offset, length in ranges:
+        if _libc.fallocate(fd, mode, offset, length):
+            raise OSError(ctypes.get_errno(), 'fallocate')
+
+
 def punch(path, offset, length):
     fallocate(path, offset, length, PUNCH_HOLE | KEEP_SIZE)
 
