@@ -79,7 +79,7 @@ struct disk_inline_ref {
 DISK_ASSERT_SIZE(disk_inline_ref, 9);
 DISK_ASSERT_AT(disk_inline_ref, offset, 1);
 
-static size_t inline_ref_size(uint8_t type)
+size_t extent_inline_ref_size(uint8_t type)
 {
 	switch (type) {
 	case KEY_TREE_BLOCK_REF:
@@ -112,7 +112,7 @@ int extent_item_next_ref(struct extent_item *ei, struct extent_ref *ret, struct 
 
 	if (!left)
 		return 1;
-	size = inline_ref_size(d->type);
+	size = extent_inline_ref_size(d->type);
 	if (!size)
 		return err_corrupt(err, "inline_ref.type", "inline reference of unknown type %u", d->type);
 	if (left < size)
@@ -137,6 +137,24 @@ int extent_item_next_ref(struct extent_item *ei, struct extent_ref *ret, struct 
 	ei->pos += size;
 	*ret = ref;
 	return 0;
+}
+
+void extent_inline_ref_put(const struct extent_ref *ref, uint8_t *to)
+{
+	const bool shared = ref->type == KEY_SHARED_BLOCK_REF || ref->type == KEY_SHARED_DATA_REF;
+	const struct disk_inline_ref d = { ref->type, le64_put(shared ? ref->parent : ref->root) };
+	struct disk_extent_data_ref data;
+	le32 count = le32_put(ref->count);
+
+	if (ref->type == KEY_EXTENT_DATA_REF) {
+		data = extent_data_ref_put(ref);
+		to[0] = ref->type;
+		memcpy(to + 1, &data, sizeof(data));
+		return;
+	}
+	memcpy(to, &d, sizeof(d));
+	if (ref->type == KEY_SHARED_DATA_REF)
+		memcpy(to + sizeof(d), &count, sizeof(count));
 }
 
 static int extent_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)

@@ -64,6 +64,17 @@ int extent_item_decode(const struct item_ctx *ctx, const struct item *item, stru
 /* The next inline reference. @return 0 a reference, 1 the end, -EUCLEAN */
 int extent_item_next_ref(struct extent_item *ei, struct extent_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Bytes of an inline reference; 0: there is none of that type. */
+size_t extent_inline_ref_size(uint8_t type);
+/* Writes as many. */
+void extent_inline_ref_put(const struct extent_ref *ref, uint8_t *to);
+/* What a data reference is on disk, inline behind its type or keyed. */
+static inline struct disk_extent_data_ref extent_data_ref_put(const struct extent_ref *ref)
+{
+	return (struct disk_extent_data_ref){ le64_put(ref->root), le64_put(ref->objectid), le64_put(ref->offset),
+					      le32_put(ref->count) };
+}
+
 /* A reference that has an item of its own. */
 int extent_keyed_ref_decode(const struct item *item, struct extent_ref *ret,
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
