@@ -24,6 +24,7 @@
 #include <btrkit/mkfs.h>
 #include <btrkit/space.h>
 #include <btrkit/subvolume.h>
+#include <btrkit/transaction.h>
 #include <btrkit/types.h>
 #include <btrkit/version.h>
 

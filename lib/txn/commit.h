@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TXN_COMMIT_H
+#define BTRKIT_TXN_COMMIT_H
+
+/* The steps of a commit: see txn.h. */
+
+#include "lib/txn/txn.h"
+
+/* commit.c: the trees say how everything is, and nothing is pending. */
+int commit_settle(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* write.c: every private block, sealed, on every copy of its place, and the devices flushed. */
+int commit_write_blocks(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Flushes every device. */
+int commit_flush(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* supers.c: the superblocks of all devices. */
+struct commit_supers;
+int commit_supers_make(struct btrkit_txn *txn, struct commit_supers **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+struct commit_supers *commit_supers_free(struct commit_supers *s);
+/* Room for all of them. */
+int commit_supers_reserve(struct btrkit_txn *txn, const struct commit_supers *s,
+			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Copy number @mirror on each device that has room for it. */
+int commit_supers_write(struct btrkit_txn *txn, const struct commit_supers *s, unsigned mirror,
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The filesystem's superblock as it is written. */
+const struct super *commit_supers_decoded(const struct commit_supers *s);
+
+#endif

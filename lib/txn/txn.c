@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A transaction's life: started, aborted, committed. */
+#include "lib/txn/txn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/qgroup.h"
+#include "lib/txn/commit.h"
+#include "lib/txn/refs.h"
+
+/* What the overlay asks for. A failure leaves an edit half done. */
+
+static int noticed(struct btrkit_txn *txn, int ret)
+{
+	if (ret)
+		txn->failed = true;
+	return ret;
+}
+
+static int alloc_block(void *ctx, uint64_t owner, unsigned level, const struct btrkit_key *first, uint64_t *bytenr,
+		       struct btrkit_error *err)
+{
+	struct btrkit_txn *txn = ctx;
+	const uint32_t nodesize = txn->fs->super.nodesize;
+	struct extent_change add = {
+		.num_bytes = nodesize,
+		.level = (uint8_t)level,
+		.ref = { .type = KEY_TREE_BLOCK_REF, .root = owner },
+		.add = 1,
+	};
+	struct range r;
+	int ret;
+
+	ret = space_alloc(txn->space, owner == OID_CHUNK_TREE ? BG_SYSTEM : BG_METADATA, nodesize, nodesize, nodesize,
+			  &r, err);
+	if (!ret)
+		ret = refs_new_extent(txn->refs, &r, false, level, first, err);
+	add.bytenr = r.start;
+	if (!ret)
+		ret = refs_change(txn->refs, &add, err);
+	if (!ret)
+		*bytenr = r.start;
+	return noticed(txn, ret);
+}
+
+static int lookup_block(void *ctx, uint64_t bytenr, unsigned level, uint64_t *refs, uint64_t *flags,
+			struct btrkit_error *err)
+{
+	struct btrkit_txn *txn = ctx;
+
+	return noticed(txn, refs_lookup(txn->refs, bytenr, level, refs, flags, err));
+}
+
+static int change_ref(void *ctx, const struct extent_change *change, struct btrkit_error *err)
+{
+	struct btrkit_txn *txn = ctx;
+
+	return noticed(txn, refs_change(txn->refs, change, err));
+}
+
+static int set_full_backref(void *ctx, uint64_t bytenr, unsigned level, struct btrkit_error *err)
+{
+	struct btrkit_txn *txn = ctx;
+
+	return noticed(txn, refs_set_full_backref(txn->refs, bytenr, level, err));
+}
+
+static const struct overlay_ops overlay_ops = {
+	.alloc = alloc_block,
+	.lookup = lookup_block,
+	.change = change_ref,
+	.set_full_backref = set_full_backref,
+};
+
+static void destroy_writer(struct writer *w)
+{
+	btrkit_txn_abort(w->txn);
+	space_destroy(w->space);
+	free(w);
+}
+
+static int get_writer(struct btrkit_fs *fs, struct writer **ret, struct btrkit_error *err)
+{
+	struct writer *w = fs->writer;
+	int r;
+
+	if (!fs->writable)
+		return err_system(err, EROFS, "the filesystem was opened for reading");
+	if (!w) {
+		w = calloc(1, sizeof(*w));
+		if (!w)
+			return err_nomem(err);
+		w->fs = fs;
+		r = space_create(fs, &w->space, err);
+		if (r) {
+			free(w);
+			return r;
+		}
+		fs->writer = w;
+		fs->writer_destroy = destroy_writer;
+	}
+	if (w->broken)
+		return err_system(err, EROFS, "an earlier transaction failed");
+	if (w->txn)
+		return err_set(err, BTRKIT_BUSY, "a transaction is open already");
+	*ret = w;
+	return 0;
+}
+
+/* What quotas ask of a transaction. */
+static int read_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	struct btrkit_fs *fs = txn->fs;
+	struct qgroup_status status;
+	struct tree_root root;
+	struct cursor c;
+	int ret;
+
+	ret = fs_find_root(fs, OID_QUOTA_TREE, &root, NULL, err);
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	cursor_init(&c, fs, &root);
+	ret = cursor_find(&c, &KEY(0, KEY_QGROUP_STATUS, 0), err);
+	if (!ret)
+		ret = cursor_blame(&c, qgroup_status_decode(&c.item, &status, err), err);
+	cursor_release(&c);
+	if (!ret && status.flags & QGROUP_STATUS_ON) {
+		txn->simple_quota = status.flags & QGROUP_STATUS_SIMPLE_MODE;
+		txn->quotas = !txn->simple_quota;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/* The free space tree is one that Linux trusts. */
+static bool has_free_space_tree(const struct btrkit_fs *fs)
+{
+	const uint64_t both = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
+
+	return (fs->super.compat_ro & both) == both;
+}
+
+int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrkit_error *err)
+{
+	struct writer *w = NULL;
+	struct btrkit_txn *txn;
+	int r;
+
+	r = get_writer(fs, &w, err);
+	if (r)
+		return r;
+	/* Items of the next generation are allowed, none above. */
+	if (fs->super.generation >= UINT64_MAX - 1)
+		return err_corrupt(err, "generation", "superblock has the last generation there is");
+	txn = calloc(1, sizeof(*txn));
+	if (!txn)
+		return err_nomem(err);
+	txn->fs = fs;
+	txn->writer = w;
+	txn->space = w->space;
+	txn->super = fs->super.disk;
+	txn->generation = fs->super.generation + 1;
+	txn->free_space_tree = has_free_space_tree(fs);
+	r = read_quotas(txn, err);
+	if (!r)
+		r = refs_create(txn, &txn->refs, err);
+	if (!r)
+		r = overlay_create(fs, txn->generation, &overlay_ops, txn, &txn->overlay, err);
+	if (!r)
+		r = space_begin(txn->space, txn->overlay, err);
+	if (r) {
+		overlay_abort(txn->overlay);
+		refs_destroy(txn->refs);
+		free(txn);
+		return r;
+	}
+	w->txn = txn;
+	*ret = txn;
+	return 0;
+}
+
+/* After the overlay has gone one way or the other. */
+static void end(struct btrkit_txn *txn)
+{
+	txn->writer->txn = NULL;
+	refs_destroy(txn->refs);
+	free(txn);
+}
+
+struct btrkit_txn *btrkit_txn_abort(struct btrkit_txn *txn)
+{
+	if (!txn)
+		return NULL;
+	overlay_abort(txn->overlay);
+	space_aborted(txn->space);
+	end(txn);
+	return NULL;
+}
+
+int txn_tree(struct btrkit_txn *txn, uint64_t id, struct edit_tree **ret, struct btrkit_error *err)
+{
+	return overlay_tree(txn->overlay, id, ret, err);
+}
+
+int txn_change_data_ref(struct btrkit_txn *txn, const struct extent_change *change, struct btrkit_error *err)
+{
+	return noticed(txn, refs_change(txn->refs, change, err));
+}
+
+int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct range *ret, struct btrkit_error *err)
+{
+	struct range r;
+	int res;
+
+	res = space_alloc(txn->space, BG_DATA, min, max, txn->fs->super.sectorsize, &r, err);
+	if (!res)
+		res = noticed(txn, refs_new_extent(txn->refs, &r, true, 0, NULL, err));
+	if (!res)
+		*ret = r;
+	return res;
+}
+
+uint64_t txn_bytes(const struct btrkit_txn *txn)
+{
+	return txn->overlay->num_nodes * (sizeof(struct node) + txn->fs->super.nodesize);
+}
+
+static bool changed_anything(const struct btrkit_txn *txn)
+{
+	return txn->overlay->num_nodes || refs_pending(txn->refs) ||
+	       memcmp(&txn->super, &txn->fs->super.disk, sizeof(txn->super));
+}
+
+/* Trees that are read meanwhile come from the device. */
+static int verify(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	struct btrkit_fs *fs = txn->fs;
+	int ret;
+
+	if (!txn->verify)
+		return 0;
+	fs->overlay = NULL;
+	ret = txn->verify(txn->verify_ctx, txn, err);
+	fs->overlay = txn->overlay;
+	return ret;
+}
+
+/* Everything up to the last barrier. @state: what a failure leaves. */
+static int write_all(struct btrkit_txn *txn, struct commit_supers **supers, enum btrkit_commit_state *state,
+		     struct btrkit_error *err)
+{
+	int ret = commit_settle(txn, err);
+
+	if (!ret)
+		ret = commit_supers_make(txn, supers, err);
+	if (!ret)
+		ret = commit_supers_reserve(txn, *supers, err);
+	if (!ret)
+		ret = commit_write_blocks(txn, err);
+	if (!ret)
+		ret = verify(txn, err);
+	if (ret)
+		return ret;
+	*state = BTRKIT_COMMIT_UNKNOWN;
+	ret = commit_supers_write(txn, *supers, 0, err);
+	if (!ret)
+		ret = commit_flush(txn, err);
+	if (ret)
+		return ret;
+	*state = BTRKIT_COMMIT_NEW;
+	for (unsigned mirror = 1; !ret && mirror < SUPER_MIRRORS; mirror++)
+		ret = commit_supers_write(txn, *supers, mirror, err);
+	return ret ? ret : commit_flush(txn, err);
+}
+
+static void tell_state(enum btrkit_commit_state state, struct btrkit_error *err)
+{
+	static const char *const words[] = {
+		[BTRKIT_COMMIT_OLD] = "; the filesystem is as it was",
+		[BTRKIT_COMMIT_NEW] = "; the filesystem is changed, but not all superblock mirrors are",
+		[BTRKIT_COMMIT_UNKNOWN] = "; the filesystem is as it was or changed, which is not known",
+	};
+	const size_t room = sizeof(err->message) - strlen(words[state]) - 1;
+
+	if (!err)
+		return;
+	if (strlen(err->message) > room)
+		err->message[room] = '\0';
+	strcat(err->message, words[state]);
+}
+
+/* The handle goes on with what is on the device now. */
+static void become_new(struct btrkit_txn *txn, const struct super *super)
+{
+	struct btrkit_fs *fs = txn->fs;
+	struct btrkit_write_stats *stats = &txn->writer->stats;
+
+	stats->commits++;
+	stats->nodes_copied += txn->overlay->copied;
+	stats->nodes_created += txn->overlay->created;
+	fs->super = *super;
+	fs->items = super_item_ctx(super);
+	overlay_commit(txn->overlay);
+	space_committed(txn->space);
+	end(txn);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err)
+{
+	enum btrkit_commit_state reached = BTRKIT_COMMIT_OLD;
+	struct commit_supers *supers = NULL;
+	struct writer *w = txn->writer;
+	const uint64_t start = now_ns();
+	int ret = 0;
+
+	if (txn->failed) {
+		ret = err_set(err, BTRKIT_INVALID, "an edit failed: the transaction cannot be committed");
+	} else if (changed_anything(txn)) {
+		ret = write_all(txn, &supers, &reached, err);
+	} else {
+		btrkit_txn_abort(txn);
+		if (state)
+			*state = BTRKIT_COMMIT_NEW;
+		return 0;
+	}
+	if (reached == BTRKIT_COMMIT_NEW)
+		become_new(txn, commit_supers_decoded(supers));
+	else
+		btrkit_txn_abort(txn);
+	commit_supers_free(supers);
+	if (ret) {
+		w->broken = true;
+		tell_state(reached, err);
+	}
+	w->stats.commit_ns += now_ns() - start;
+	if (state)
+		*state = reached;
+	return ret;
+}
+
+void btrkit_fs_get_write_stats(const struct btrkit_fs *fs, struct btrkit_write_stats *stats)
+{
+	static const struct btrkit_write_stats none;
+
+	*stats = fs->writer ? fs->writer->stats : none;
+}

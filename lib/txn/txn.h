@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TXN_TXN_H
+#define BTRKIT_TXN_TXN_H
+
+/*
+ * A transaction: edits of trees become durable together, or not at all.
+ *
+ * Edits collect changes of references (refs.h). The commit runs these to a fixed point: extent items and their
+ * references, the free space tree, the groups' counters, the root items; each may copy more blocks, each block once.
+ * Then every private block is sealed and written, the devices are flushed, the primary superblock is written, the
+ * devices are flushed, the mirrors are written, and the devices are flushed.
+ */
+
+#include <btrkit/transaction.h>
+
+#include "lib/space/space.h"
+#include "lib/tree/edit.h"
+
+struct refs;
+
+/* What a write handle keeps from one transaction to the next: fs->writer. */
+struct writer {
+	struct btrkit_fs *fs;
+	struct space *space;
+	struct btrkit_txn *txn; /* the one that is open, or NULL */
+	struct btrkit_write_stats stats;
+	bool broken; /* a commit failed: no more writes */
+};
+
+struct btrkit_txn {
+	struct btrkit_fs *fs;
+	struct writer *writer;
+	struct overlay *overlay;
+	struct space *space;
+	struct refs *refs;
+	struct disk_super super; /* the one that the commit will write; who changes features or chunks does it here */
+	uint64_t generation;
+	bool failed;	   /* an edit failed half way: it can only be aborted */
+	bool quotas;	   /* are counted, and have to be told when they are no longer right */
+	bool simple_quota; /* what files refer to must not change: that would have to be accounted */
+	/*
+	 * The free space tree is kept up. It is not where there is none, where it is not valid, or until it is built. A
+	 * builder of it sets this after having adopted the tree, and must have run references to the end before.
+	 */
+	bool free_space_tree;
+	/*
+	 * Called when everything but the superblock is durable; a failure stops the commit, and the old state holds.
+	 * Trees read through @fs then come from the device. May be NULL.
+	 */
+	int (*verify)(void *ctx, struct btrkit_txn *txn, struct btrkit_error *err);
+	void *verify_ctx;
+};
+
+/* A tree for editing. @return as overlay_tree() */
+int txn_tree(struct btrkit_txn *txn, uint64_t id, struct edit_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* A reference to file data comes or goes. A new extent must have been allocated by txn_alloc_data(). */
+int txn_change_data_ref(struct btrkit_txn *txn, const struct extent_change *change,
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * A place for file data, of @min to @max bytes; its first reference is the caller's to add, or it is given back by the
+ * commit. @return 0; -ENOSPC; <0
+ */
+int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct range *ret,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * Sees to it that @blocks tree blocks more than are needed so far can be allocated, by new chunks of metadata if need
+ * be. For between edits, never inside of one. @return 0; -ENOSPC, with nothing changed; <0
+ */
+int txn_reserve(struct btrkit_txn *txn, uint64_t blocks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * Runs what is pending until nothing is, without root items: before a whole tree is read that must say how it is. For
+ * between edits.
+ */
+int txn_run_refs(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Bytes of memory that the transaction's private blocks take: for who commits now and then. */
+uint64_t txn_bytes(const struct btrkit_txn *txn);
+
+#endif

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Transactions on filesystems in memory: what was committed is there and nothing else, and everything agrees. */
+#include "tests/unit/unit.h"
+
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/qgroup.h"
+#include "lib/format/super.h"
+#include "lib/txn/refs.h"
+#include "tests/unit/written.h"
+
+#define SIZE (160ull << 20)
+#define KEYS 4000u
+#define TYPE 99u /* of items that the registry does not know */
+
+/* Which of the keys are there, in the model. */
+static bool model[KEYS];
+static uint64_t seed;
+
+static uint32_t rnd(uint32_t n)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(seed >> 33) % n;
+}
+
+static struct btrkit_key key_of(uint32_t i)
+{
+	return KEY(1000 + i / 7, TYPE, i);
+}
+
+/* Toggles @n items of the top-level subvolume. */
+static void toggle(struct btrkit_txn *txn, uint32_t n)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct edit_tree *t = NULL;
+	uint8_t bytes[600];
+
+	written_check(txn_tree(txn, OID_FS_TREE, &t, &err), &err);
+	while (n--) {
+		const uint32_t i = rnd(KEYS);
+		const struct btrkit_key key = key_of(i);
+
+		memset(bytes, (int)i, sizeof(bytes));
+		if (model[i])
+			written_check(edit_delete(t, &key, &err), &err);
+		else
+			written_check(edit_insert(t, &key, bytes, i % sizeof(bytes), &err), &err);
+		model[i] = !model[i];
+	}
+}
+
+/* Every item of the tree is in the model, and the reverse. */
+static void compare(struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct tree_root root;
+	struct cursor c;
+	uint32_t found = 0, expected = 0;
+	int ret;
+
+	written_check(fs_find_root(fs, OID_FS_TREE, &root, NULL, &err), &err);
+	cursor_init(&c, fs, &root);
+	for (ret = cursor_seek(&c, &KEY(1000, 0, 0), &err); !ret; ret = cursor_next(&c, &err)) {
+		const uint32_t i = (uint32_t)c.item.key.offset;
+
+		assert_true(c.item.key.type == TYPE && i < KEYS && model[i]);
+		assert_int_equal(c.item.size, i % 600);
+		for (uint32_t j = 0; j < c.item.size; j++)
+			assert_int_equal(c.item.data[j], (uint8_t)i);
+		found++;
+	}
+	cursor_release(&c);
+	assert_int_equal(ret, 1);
+	for (uint32_t i = 0; i < KEYS; i++)
+		expected += model[i];
+	assert_int_equal(found, expected);
+}
+
+static void reopen_and_compare(struct written *w)
+{
+	struct btrkit_fs *fs = written_open(w, 0);
+
+	compare(fs);
+	btrkit_fs_close(fs);
+	written_judge(w);
+}
+
+/* Features and sizes of which each changes what a commit has to write. */
+static struct btrkit_mkfs_options variant(unsigned i)
+{
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+
+	o.nodesize = i & 1 ? 4096 : 16384;
+	if (i & 2)
+		o.incompat &= ~(uint64_t)INCOMPAT_SKINNY_METADATA;
+	o.mixed = i & 4;
+	if (o.mixed)
+		o.nodesize = o.sectorsize = 4096, o.data = o.metadata = BTRKIT_SINGLE;
+	if (i & 8)
+		o.compat_ro = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
+	if (i & 16)
+		o.compat_ro = 0;
+	return o;
+}
+#define VARIANTS 32u
+
+static void committed_items_are_there(void **state)
+{
+	(void)state;
+	for (unsigned v = 0; v < VARIANTS; v++) {
+		const struct btrkit_mkfs_options o = variant(v);
+		struct written w;
+		struct btrkit_fs *fs;
+
+		seed = v;
+		memset(model, 0, sizeof(model));
+		written_make(&w, &o, SIZE);
+		fs = written_open(&w, BTRKIT_OPEN_WRITE);
+		for (unsigned i = 0; i < 4; i++) {
+			struct btrkit_txn *txn = written_start(fs);
+
+			toggle(txn, i ? 700 : 3000);
+			compare(fs);
+			written_commit(txn);
+			compare(fs);
+			reopen_and_compare(&w);
+		}
+		btrkit_fs_close(fs);
+		written_destroy(&w);
+	}
+}
+
+static void what_is_aborted_leaves_no_trace(void **state)
+{
+	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	bool before[KEYS];
+	struct written w;
+	struct btrkit_fs *fs;
+	struct btrkit_txn *txn;
+	uint64_t calls;
+
+	(void)state;
+	memset(model, 0, sizeof(model));
+	written_make(&w, &o, SIZE);
+	fs = written_open(&w, BTRKIT_OPEN_WRITE);
+	txn = written_start(fs);
+	toggle(txn, 1000);
+	written_commit(txn);
+	memcpy(before, model, sizeof(model));
+	calls = w.calls;
+	txn = written_start(fs);
+	toggle(txn, 1000);
+	assert_null(btrkit_txn_abort(txn));
+	memcpy(model, before, sizeof(model));
+	compare(fs);
+	/* With references run, and closed instead of aborted. */
+	txn = written_start(fs);
+	toggle(txn, 500);
+	assert_int_equal(txn_run_refs(txn, NULL), 0);
+	btrkit_txn_abort(txn);
+	txn = written_start(fs);
+	memcpy(model, before, sizeof(model));
+	compare(fs);
+	toggle(txn, 500);
+	btrkit_fs_close(fs);
+	assert_int_equal(w.calls, calls);
+	memcpy(model, before, sizeof(model));
+	reopen_and_compare(&w);
+	written_destroy(&w);
+}
+
+static void what_cannot_begin(void **state)
+{
+	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_write_stats stats;
+	struct btrkit_txn *txn, *second = NULL;
+	struct written w;
+	struct btrkit_fs *fs;
+
+	(void)state;
+	written_make(&w, &o, SIZE);
+	fs = written_open(&w, 0);
+	assert_int_equal(btrkit_txn_start(fs, &txn, &err), -EROFS);
+	btrkit_fs_get_write_stats(fs, &stats);
+	assert_int_equal(stats.commits, 0);
+	btrkit_fs_close(fs);
+	fs = written_open(&w, BTRKIT_OPEN_WRITE);
+	txn = written_start(fs);
+	assert_int_equal(btrkit_txn_start(fs, &second, &err), -EBUSY);
+	/* Nothing changed: nothing is written. */
+	written_commit(txn);
+	assert_int_equal(w.calls, 0);
+	txn = written_start(fs);
+	txn->failed = true;
+	assert_int_equal(btrkit_txn_commit(txn, NULL, &err), -EINVAL);
+	assert_int_equal(btrkit_txn_start(fs, &txn, &err), -EROFS);
+	assert_null(btrkit_txn_abort(NULL));
+	btrkit_fs_close(fs);
+	written_destroy(&w);
+}
+
+/* The superblocks of the primary and of a mirror; they differ in where they lie only. */
+static struct disk_super get_super(struct written *w)
+{
+	struct disk_super primary, mirror;
+
+	assert_int_equal(btrkit_io_read(w->bytes, super_offset(0), &primary, SUPER_SIZE, NULL), 0);
+	assert_int_equal(btrkit_io_read(w->bytes, super_offset(1), &mirror, SUPER_SIZE, NULL), 0);
+	mirror.bytenr = primary.bytenr;
+	memcpy(mirror.csum, primary.csum, sizeof(mirror.csum));
+	assert_memory_equal(&primary, &mirror, sizeof(primary));
+	return primary;
+}
+
+static void backup_roots_rotate(void **state)
+{
+	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct written w;
+	struct btrkit_fs *fs;
+
+	(void)state;
+	memset(model, 0, sizeof(model));
+	written_make(&w, &o, SIZE);
+	fs = written_open(&w, BTRKIT_OPEN_WRITE);
+	/* mkfs wrote slot 0 with generation 1. */
+	for (uint64_t generation = 2; generation < 12; generation++) {
+		struct btrkit_txn *txn = written_start(fs);
+		struct disk_super s;
+		const struct disk_root_backup *b;
+
+		toggle(txn, 5);
+		written_commit(txn);
+		s = get_super(&w);
+		b = &s.backups[(generation - 1) % SUPER_BACKUPS];
+		assert_int_equal(le64_get(s.generation), generation);
+		assert_int_equal(le64_get(b->tree_root_gen), generation);
+		assert_memory_equal(&b->tree_root, &s.root, sizeof(s.root));
+		assert_memory_equal(&b->chunk_root, &s.chunk_root, sizeof(s.chunk_root));
+		assert_memory_equal(&b->bytes_used, &s.bytes_used, sizeof(s.bytes_used));
+		assert_int_equal(le64_get(b->fs_root_gen), generation);
+		assert_int_equal(le64_get(b->extent_root_gen), generation);
+		assert_int_equal(le64_get(b->dev_root_gen), 1);
+		assert_int_equal(le64_get(b->num_devices), 1);
+		if (generation > SUPER_BACKUPS)
+			assert_int_equal(le64_get(s.backups[generation % SUPER_BACKUPS].tree_root_gen), generation - 3);
+		/* A handle that was opened anew goes on where the last left off. */
+		if (generation == 6) {
+			btrkit_fs_close(fs);
+			fs = written_open(&w, BTRKIT_OPEN_WRITE);
+		}
+	}
+	btrkit_fs_close(fs);
+	written_destroy(&w);
+}
+
+/* A change of nothing but the superblock is one all the same, and copies the root tree. */
+static void superblock_alone(void **state)
+{
+	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_txn *txn;
+	struct written w;
+	struct btrkit_fs *fs;
+	struct disk_super s;
+
+	(void)state;
+	memset(model, 0, sizeof(model));
+	written_make(&w, &o, SIZE);
+	fs = written_open(&w, BTRKIT_OPEN_WRITE);
+	s = get_super(&w);
+	txn = written_start(fs);
+	txn->super.label[0] = 'x';
+	txn->super.uuid_tree_generation = s.generation;
+	written_commit(txn);
+	txn = written_start(fs);
+	toggle(txn, 1);
+	txn->super.cache_generation = le64_put(2);
+	written_commit(txn);
+	s = get_super(&w);
+	assert_string_equal(s.label, "x");
+	assert_int_equal(le64_get(s.generation), 3);
+	assert_int_equal(le64_get(s.uuid_tree_generation), 3);
+	assert_int_equal(fs->root_tree.generation, 3);
+	/* The one follows where it was right, the other never does. */
+	txn = written_start(fs);
+	txn->super.uuid_tree_generation = le64_put(1);
+	toggle(txn, 1);
+	written_commit(txn);
+	s = get_super(&w);
+	assert_int_equal(le64_get(s.uuid_tree_generation), 1);
+	assert_int_equal(le64_get(s.cache_generation), 2);
+	btrkit_fs_close(fs);
+	written_judge(&w);
+	written_destroy(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(committed_items_are_there), cmocka_unit_test(what_is_aborted_leaves_no_trace),
+		cmocka_unit_test(what_cannot_begin),	     cmocka_unit_test(backup_roots_rotate),
+		cmocka_unit_test(superblock_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tests/unit/unit.h"
+#include "tests/unit/written.h"
+
+struct kept_io {
+	struct btrkit_io io;
+	struct written *w;
+};
+
+static int kept_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	struct written *w = ((struct kept_io *)io)->w;
+
+	return w->bytes->ops->read(w->bytes, offset, buf, len);
+}
+
+static bool fails(struct written *w)
+{
+	const uint64_t call = w->calls++;
+
+	return call >= w->fail_at && call - w->fail_at < w->failures;
+}
+
+static int kept_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
+{
+	struct written *w = ((struct kept_io *)io)->w;
+
+	return fails(w) ? -EIO : w->bytes->ops->write(w->bytes, offset, buf, len);
+}
+
+static int kept_flush(struct btrkit_io *io)
+{
+	struct written *w = ((struct kept_io *)io)->w;
+
+	w->flushes++;
+	return fails(w) ? -EIO : 0;
+}
+
+static void kept_close(struct btrkit_io *io)
+{
+	free(io);
+}
+
+static const struct btrkit_io_ops kept_ops = {
+	.read = kept_read,
+	.write = kept_write,
+	.flush = kept_flush,
+	.close = kept_close,
+};
+
+void written_check(int ret, const struct btrkit_error *err)
+{
+	char line[512];
+
+	if (ret)
+		fail_msg("%d: %s", ret, btrkit_error_format(err, line, sizeof(line)));
+}
+
+void written_make(struct written *w, const struct btrkit_mkfs_options *opts, uint64_t size)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	*w = (struct written){ .fail_at = UINT64_MAX, .failures = UINT64_MAX };
+	assert_int_equal(btrkit_io_memory(size, &w->bytes, NULL), 0);
+	written_check(btrkit_mkfs(w->bytes, opts, NULL, &err), &err);
+}
+
+void written_destroy(struct written *w)
+{
+	w->bytes = btrkit_io_close(w->bytes);
+}
+
+struct btrkit_io *written_io(struct written *w)
+{
+	struct kept_io *k = calloc(1, sizeof(*k));
+
+	assert_non_null(k);
+	k->io.ops = &kept_ops;
+	k->io.size = w->bytes->size;
+	snprintf(k->io.name, sizeof(k->io.name), "memory");
+	k->w = w;
+	return &k->io;
+}
+
+struct btrkit_fs *written_open(struct written *w, unsigned flags)
+{
+	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io = written_io(w);
+	struct btrkit_fs *fs = NULL;
+
+	opts.flags = flags;
+	written_check(btrkit_fs_open(&io, 1, &opts, &fs, &err), &err);
+	return fs;
+}
+
+static int count_bytes(void *ctx, const void *data, size_t len)
+{
+	(void)data;
+	*(size_t *)ctx += len;
+	return 0;
+}
+
+void written_judge(struct written *w)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_fs *fs = written_open(w, 0);
+	struct btrkit_space_summary sum;
+	size_t printed = 0;
+
+	written_check(btrkit_dump_tree(fs, NULL, count_bytes, &printed, &err), &err);
+	written_check(btrkit_space_status(fs, NULL, &sum, &err), &err);
+	assert_int_equal(sum.contradictions, 0);
+	assert_int_equal(sum.used, fs->super.bytes_used);
+	btrkit_fs_close(fs);
+}
+
+struct btrkit_txn *written_start(struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn = NULL;
+
+	written_check(btrkit_txn_start(fs, &txn, &err), &err);
+	return txn;
+}
+
+void written_commit(struct btrkit_txn *txn)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	enum btrkit_commit_state state = BTRKIT_COMMIT_OLD;
+
+	written_check(btrkit_txn_commit(txn, &state, &err), &err);
+	assert_int_equal(state, BTRKIT_COMMIT_NEW);
+}
