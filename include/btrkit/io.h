@@ -32,6 +32,11 @@ struct btrkit_io_ops {
 	int (*reserve)(struct btrkit_io *io, uint64_t offset, uint64_t len);
 	/** Tells that a range will be read soon. May be NULL. */
 	void (*prefetch)(struct btrkit_io *io, uint64_t offset, uint64_t len);
+	/**
+	 * After another of these functions has failed with @p err->err: says more of it than the errno does, by
+	 * changing @p err, but for err->err. May be NULL.
+	 */
+	void (*explain)(struct btrkit_io *io, struct btrkit_error *err);
 	/** Frees the backend. */
 	void (*close)(struct btrkit_io *io);
 };

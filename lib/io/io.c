@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "lib/base/err.h"
 
@@ -12,6 +14,22 @@ struct btrkit_io *btrkit_io_close(struct btrkit_io *io)
 	if (io)
 		io->ops->close(io);
 	return NULL;
+}
+
+/* Tells of a failure of the backend, and what that has to say. */
+BTRKIT_PRINTF(4, 5)
+static int blame(struct btrkit_io *io, struct btrkit_error *err, int ret, const char *fmt, ...)
+{
+	char what[100];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	ret = err_system(err, ret, "%s", what);
+	if (err && io->ops->explain)
+		io->ops->explain(io, err);
+	return ret;
 }
 
 static bool inside(const struct btrkit_io *io, uint64_t offset, uint64_t len)
@@ -28,7 +46,7 @@ int btrkit_io_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len,
 			       "device ends before the read of %zu bytes at %" PRIu64 " does (size %" PRIu64 ")", len,
 			       offset, io->size);
 	if (ret)
-		return err_system(err, ret, "cannot read %zu bytes at %" PRIu64, len, offset);
+		return blame(io, err, ret, "cannot read %zu bytes at %" PRIu64, len, offset);
 	return 0;
 }
 
@@ -42,14 +60,14 @@ int btrkit_io_write(struct btrkit_io *io, uint64_t offset, const void *buf, size
 		return err_set(err, BTRKIT_NO_SPACE, "write of %zu bytes at %" PRIu64 " ends past the device's end",
 			       len, offset);
 	ret = io->ops->write(io, offset, buf, len);
-	return ret ? err_system(err, ret, "cannot write %zu bytes at %" PRIu64, len, offset) : 0;
+	return ret ? blame(io, err, ret, "cannot write %zu bytes at %" PRIu64, len, offset) : 0;
 }
 
 int btrkit_io_flush(struct btrkit_io *io, struct btrkit_error *err)
 {
 	int ret = io->ops->flush ? io->ops->flush(io) : -EROFS;
 
-	return ret ? err_system(err, ret, "cannot flush") : 0;
+	return ret ? blame(io, err, ret, "cannot flush") : 0;
 }
 
 /* What discarding and reserving have in common. */
@@ -64,7 +82,7 @@ static int on_range(struct btrkit_io *io, int (*op)(struct btrkit_io *, uint64_t
 		return err_set(err, BTRKIT_NO_SPACE,
 			       "cannot %s %" PRIu64 " bytes at %" PRIu64 ", past the device's end", verb, len, offset);
 	ret = op && len ? op(io, offset, len) : 0;
-	return ret ? err_system(err, ret, "cannot %s %" PRIu64 " bytes at %" PRIu64, verb, len, offset) : 0;
+	return ret ? blame(io, err, ret, "cannot %s %" PRIu64 " bytes at %" PRIu64, verb, len, offset) : 0;
 }
 
 int btrkit_io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err)
