@@ -150,7 +150,8 @@ int btrkit_io_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len, struc
 /**
  * Looks for a filesystem, partition table or other signature by libblkid, without regard to what this library reads.
  *
- * @param type	the name of what was found, as libblkid has it (`ext4`, `btrfs`, `dos`), always terminated
+ * @param type	the name of what was found, as libblkid has it (`ext4`, `btrfs`, `dos`), or "an unfinished undo";
+ *		always terminated
  * @return 0: nothing was found; 1: @p type names it; -EOPNOTSUPP in a build without libblkid, and for a device that was
  *	   not opened by btrkit_io_open(); -EIO
  * Since: 0.1

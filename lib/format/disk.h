@@ -155,6 +155,7 @@ DISK_ASSERT_AT(disk_root_backup, tree_root_level, 152);
 
 #define SUPER_SIZE 4096
 #define SUPER_MAGIC 0x4d5f53665248425full /* "_BHRfS_M" */
+#define SUPER_MAGIC_UNDO 0x4f444e556b727462ull /* "btrkUNDO": see super_undo_mark() */
 #define SUPER_LABEL_SIZE 256
 #define SUPER_SYS_CHUNKS_SIZE 2048
 #define SUPER_BACKUPS 4

@@ -16,11 +16,32 @@ static bool is_block_size(uint32_t v)
 	return v >= SECTORSIZE_MIN && v <= BLOCKSIZE_MAX && !(v & (v - 1));
 }
 
+void super_undo_mark(const uint8_t id[16], uint64_t offset, uint8_t ret[SUPER_SECTOR_SIZE])
+{
+	static const char text[] = "An undo of this device is unfinished. Run btrkit undo again.\n";
+	const le64 bytenr = le64_put(offset), magic = le64_put(SUPER_MAGIC_UNDO);
+
+	memset(ret, 0, SUPER_SECTOR_SIZE);
+	memcpy(ret + offsetof(struct disk_super, fsid), id, 16);
+	memcpy(ret + offsetof(struct disk_super, bytenr), &bytenr, sizeof(bytenr));
+	memcpy(ret + offsetof(struct disk_super, magic), &magic, sizeof(magic));
+	memcpy(ret + SUPER_SECTOR_SIZE / 2, text, sizeof(text));
+}
+
+int super_refuse_undo_mark(const struct disk_super *d, struct btrkit_error *err)
+{
+	if (le64_get(d->magic) != SUPER_MAGIC_UNDO)
+		return 0;
+	return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: an undo is unfinished, run btrkit undo again");
+}
+
 static int judge_identity(const struct disk_super *d, uint64_t offset, const struct csum_kind **kind,
 			  struct btrkit_error *err)
 {
 	uint8_t sum[CSUM_SIZE_MAX];
 
+	if (super_refuse_undo_mark(d, err))
+		return -EMEDIUMTYPE;
 	if (le64_get(d->magic) != SUPER_MAGIC)
 		return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem");
 	*kind = csum_kind_find(le16_get(d->csum_type));

@@ -48,6 +48,16 @@ static inline const char *const *super_mirror_names(void)
 int super_decode(const struct disk_super *disk, uint64_t offset, struct super *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * As long as an undo is at work there is such a sector in the place of the first of each superblock, so that no reader
+ * takes what is half put back for a filesystem. @id is the undo file's, @offset that of the superblock.
+ */
+#define SUPER_SECTOR_SIZE 512
+void super_undo_mark(const uint8_t id[16], uint64_t offset, uint8_t ret[SUPER_SECTOR_SIZE]);
+
+/* @return 0, or -EMEDIUMTYPE where there is such a mark */
+int super_refuse_undo_mark(const struct disk_super *disk, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* What items of this filesystem are judged by (owner is left 0). */
 struct item_ctx super_item_ctx(const struct super *s);
 

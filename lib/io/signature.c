@@ -11,6 +11,7 @@
 #endif
 
 #include "lib/base/err.h"
+#include "lib/format/super.h"
 #include "lib/io/file.h"
 
 #ifdef HAVE_BLKID
@@ -59,6 +60,14 @@ static int look(int fd, uint64_t start, uint64_t len, char *type, size_t size, s
 }
 #endif
 
+/* What libblkid cannot know: see super_undo_mark(). */
+static bool undo_is_unfinished(struct btrkit_io *io)
+{
+	struct disk_super disk;
+
+	return !btrkit_io_read(io, super_offset(0), &disk, sizeof(disk), NULL) && super_refuse_undo_mark(&disk, NULL);
+}
+
 int btrkit_io_signature(struct btrkit_io *io, char *type, size_t size, struct btrkit_error *err)
 {
 	uint64_t start;
@@ -68,6 +77,10 @@ int btrkit_io_signature(struct btrkit_io *io, char *type, size_t size, struct bt
 		type[0] = '\0';
 	if (!io_file_place(io, &fd, &start))
 		return err_set(err, BTRKIT_UNSUPPORTED, "only a file or block device can be searched for signatures");
+	if (undo_is_unfinished(io)) {
+		snprintf(type, size, "an unfinished undo");
+		return 1;
+	}
 	/* A length of zero means everything to libblkid. */
 	return io->size ? look(fd, start, io->size, type, size, err) : 0;
 }

@@ -25,6 +25,9 @@ static int read_super(struct btrkit_io *io, uint64_t offset, unsigned flags, str
 		return ret;
 	if (le64_get(d->magic) == SUPER_MAGIC || flags & BTRKIT_DUMP_SUPER_FORCE)
 		return 0;
+	ret = super_refuse_undo_mark(d, err);
+	if (ret)
+		return ret;
 	if (offset == super_offset(0))
 		return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem");
 	return err_set(err, BTRKIT_NOT_BTRFS, "no superblock at %" PRIu64, offset);
