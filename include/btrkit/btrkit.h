@@ -26,6 +26,7 @@
 #include <btrkit/subvolume.h>
 #include <btrkit/transaction.h>
 #include <btrkit/types.h>
+#include <btrkit/undo.h>
 #include <btrkit/version.h>
 
 #endif

@@ -18,6 +18,7 @@
 #include "lib/io/file.h"
 #include "lib/io/guard.h"
 #include "lib/io/spec.h"
+#include "lib/io/undo.h"
 
 struct file_io {
 	struct btrkit_io io;
@@ -29,14 +30,12 @@ struct file_io {
 #define DISCARD_MAX (1ull << 30)
 #define DISCARD_ALIGN 4096u	/* what every block device can do */
 
-static int file_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+int io_file_pread(int fd, uint64_t offset, void *buf, size_t len)
 {
-	struct file_io *f = (struct file_io *)io;
 	uint8_t *to = buf;
 
-	offset += f->start;
 	while (len) {
-		ssize_t n = pread(f->fd, to, len, (off_t)offset);
+		ssize_t n = pread(fd, to, len, (off_t)offset);
 
 		if (n < 0) {
 			if (errno == EINTR)
@@ -52,14 +51,12 @@ static int file_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t le
 	return 0;
 }
 
-static int file_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
+int io_file_pwrite(int fd, uint64_t offset, const void *buf, size_t len)
 {
-	struct file_io *f = (struct file_io *)io;
 	const uint8_t *from = buf;
 
-	offset += f->start;
 	while (len) {
-		ssize_t n = pwrite(f->fd, from, len, (off_t)offset);
+		ssize_t n = pwrite(fd, from, len, (off_t)offset);
 
 		if (n < 0) {
 			if (errno == EINTR)
@@ -73,6 +70,20 @@ static int file_write(struct btrkit_io *io, uint64_t offset, const void *buf, si
 		len -= (size_t)n;
 	}
 	return 0;
+}
+
+static int file_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	const struct file_io *f = (const struct file_io *)io;
+
+	return io_file_pread(f->fd, f->start + offset, buf, len);
+}
+
+static int file_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
+{
+	const struct file_io *f = (const struct file_io *)io;
+
+	return io_file_pwrite(f->fd, f->start + offset, buf, len);
 }
 
 static int file_flush(struct btrkit_io *io)
@@ -181,9 +192,10 @@ static const struct btrkit_io_ops read_write_ops = {
 
 bool io_file_place(const struct btrkit_io *io, int *fd, uint64_t *start)
 {
-	const struct file_io *f = (const struct file_io *)io;
+	const struct btrkit_io *below = undo_below(io);
+	const struct file_io *f = (const struct file_io *)below;
 
-	if (io->ops != &read_only_ops && io->ops != &read_write_ops)
+	if (below->ops != &read_only_ops && below->ops != &read_write_ops)
 		return false;
 	*fd = f->fd;
 	*start = f->start;

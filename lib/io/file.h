@@ -4,7 +4,11 @@
 
 #include <btrkit/io.h>
 
-/* Where a device of btrkit_io_open() lies. @return whether @io is one */
+/* All of it, or a negative errno; -ENODATA when the file ends before. */
+int io_file_pread(int fd, uint64_t offset, void *buf, size_t len) BTRKIT_MUST_CHECK;
+int io_file_pwrite(int fd, uint64_t offset, const void *buf, size_t len) BTRKIT_MUST_CHECK;
+
+/* Where a device of btrkit_io_open() lies, also one below an undo file. @return whether @io is one */
 bool io_file_place(const struct btrkit_io *io, int *fd, uint64_t *start);
 
 #endif

@@ -172,18 +172,24 @@ static bool is_super(uint64_t number)
 }
 
 /* Every page that any of the devices that make up @s has. */
-static bool pages_differ(const struct sparse *s, const struct sparse *a, const struct sparse *b)
+static bool pages_differ(const struct sparse *s, const struct sparse *a, const struct sparse *b, bool supers)
 {
 	for (; s; s = s->below)
 		for (const struct page *page = s->pages; page; page = page->hh.next)
-			if (!is_super(page->number) && memcmp(look(a, page->number), look(b, page->number), PAGE))
+			if ((supers || !is_super(page->number)) &&
+			    memcmp(look(a, page->number), look(b, page->number), PAGE))
 				return true;
 	return false;
 }
 
 bool sparse_differs(struct sparse *a, struct sparse *b)
 {
-	return pages_differ(a, a, b) || pages_differ(b, a, b);
+	return pages_differ(a, a, b, false) || pages_differ(b, a, b, false);
+}
+
+bool sparse_equal(struct sparse *a, struct sparse *b)
+{
+	return !pages_differ(a, a, b, true) && !pages_differ(b, a, b, true);
 }
 
 void sparse_export(struct sparse *s, const char *path)

@@ -25,6 +25,9 @@ void sparse_discard(struct sparse *s, uint64_t offset, uint64_t len);
 /* Whether two devices of one size differ in a byte outside the three superblocks. */
 bool sparse_differs(struct sparse *a, struct sparse *b);
 
+/* Whether two devices of one size have the same bytes. */
+bool sparse_equal(struct sparse *a, struct sparse *b);
+
 /* Into a file, with a hole wherever there is nothing but zeros. */
 void sparse_export(struct sparse *s, const char *path);
 

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_UNDO_H
+#define BTRKIT_UNDO_H
+
+/**
+ * @file
+ * Taking back what was written to a device.
+ *
+ * A device over which btrkit_io_undo() puts an undo file is written to as before, by whatever function of this library.
+ * The contents that a block had are in the file, and on disk there, before the block is overwritten. btrkit_undo() puts
+ * them back, byte for byte, after a run that ended well, one that failed, and one that was killed or lost its power.
+ */
+
+#include <btrkit/io.h>
+
+BTRKIT_BEGIN_DECLS
+
+/**
+ * Wraps @p below, which was opened for writing and which it owns from then on, and keeps in a new undo file what is
+ * overwritten.
+ *
+ * Writes are gathered, and reach @p below when enough of them are there, when it is flushed or closed; a failure may
+ * therefore be told of by a later call. After a failure of the undo file nothing more is written to the device.
+ * Discards are left out, since nothing keeps what they drop. btrkit_io_reserve() is taken as the announcement of
+ * writes: what is there is kept at once.
+ *
+ * @param file	the path of the undo file; it must not exist. When nothing was written to the device it is removed again
+ *		by btrkit_io_close()
+ * @param flags	0; others are refused
+ * @return 0; on failure @p below stays the caller's: -EEXIST; -EINVAL: @p below cannot be written to, or the file would
+ *	   lie on it; -ENOSPC, -EIO, -ENOMEM, and the like from the operating system
+ * Since: 0.1
+ */
+int btrkit_io_undo(struct btrkit_io *below, const char *file, unsigned flags, struct btrkit_io **ret,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * How to undo. Initialise with BTRKIT_UNDO_OPTIONS_INIT.
+ *
+ * Since: 0.1
+ */
+struct btrkit_undo_options {
+	unsigned flags;		/**< 0; others are refused */
+	/**
+	 * Told how far it is, in bytes; a value other than 0, a negative errno, ends it, and leaves an unfinished undo
+	 * if it has begun to write. May be NULL.
+	 */
+	int (*progress)(void *ctx, uint64_t done, uint64_t total);
+	void *progress_ctx;
+};
+
+#define BTRKIT_UNDO_OPTIONS_INIT { 0, NULL, NULL }
+
+/** What was undone. Since: 0.1 */
+struct btrkit_undo_result {
+	uint64_t saved;		/**< bytes of the device whose old contents the file has */
+	uint64_t restored;	/**< of these, bytes that were put back now; 0: the device was as it had been */
+};
+
+/**
+ * Puts a device back to what it was when the undo file was made.
+ *
+ * First everything that the file tells of is compared: a sector has to be what it was, or what the run that made the
+ * file wrote there; if it is anything else, or the device has another size, the device has changed since, and nothing
+ * is written. Then the superblocks are replaced by marks, by which every function of this library refuses the device
+ * ("an undo is unfinished") until they come back, when all else has reached the medium; the primary one is the last.
+ * When it ends before that, it is to be called again. A device on which nothing differs is not written to.
+ *
+ * @param file		the undo file, which stays as it is
+ * @param devices	the devices it was made for, opened for writing; they stay the caller's
+ * @param n		how many; only 1 is supported
+ * @param opts		may be NULL
+ * @param result	may be NULL
+ * @return 0; -EINVAL: not an undo file, or of another device by its size; -EUCLEAN: the undo file is damaged; -EBUSY:
+ *	   the device has changed since, with the address; -EOPNOTSUPP; -EIO, -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_undo(const char *file, struct btrkit_io *const *devices, size_t n, const struct btrkit_undo_options *opts,
+		struct btrkit_undo_result *result, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+BTRKIT_END_DECLS
+
+#endif

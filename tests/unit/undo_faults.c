@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* An undo file that cannot be made or written to, a device that fails, memory that runs out. */
+#include "tests/unit/undo_rig.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/io/file.h"
+
+/* Memory that runs out: the linker puts these in the place of the allocator's functions. */
+static uint64_t allocations, fail_at = UINT64_MAX;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_reallocarray(void *p, size_t n, size_t size);
+char *__real_strdup(const char *s);
+char *__real_strndup(const char *s, size_t n);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_reallocarray(void *p, size_t n, size_t size);
+char *__wrap_strdup(const char *s);
+char *__wrap_strndup(const char *s, size_t n);
+
+void *__wrap_malloc(size_t size)
+{
+	return allocations++ >= fail_at ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return allocations++ >= fail_at ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_reallocarray(void *p, size_t n, size_t size)
+{
+	return allocations++ >= fail_at ? NULL : __real_reallocarray(p, n, size);
+}
+
+char *__wrap_strdup(const char *s)
+{
+	return allocations++ >= fail_at ? NULL : __real_strdup(s);
+}
+
+char *__wrap_strndup(const char *s, size_t n)
+{
+	return allocations++ >= fail_at ? NULL : __real_strndup(s, n);
+}
+
+static void a_failing_file_keeps_the_device(void **state)
+{
+	static const int errors[] = { -EIO, -ENOSPC };
+	struct rig r;
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * 40; i++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		uint8_t bytes[30000] = { 1 };
+		unsigned writes;
+		int ret;
+
+		rig_seed(7);
+		ret = rig_start(&r, 70 * MIB, i / 2, errors[i % 2], &err);
+		for (unsigned j = 0; !ret && j < 30; j++) {
+			bytes[1] = (uint8_t)j;
+			ret = btrkit_io_write(r.io, (uint64_t)j * 2 * MIB, bytes, sizeof(bytes), &err);
+			if (!ret && j % 3 == 2)
+				ret = btrkit_io_flush(r.io, &err);
+		}
+		if (!ret) {
+			/* There are ten stretches, of which each is a write and a flush. */
+			assert_int_equal(r.calls, 20);
+			assert_int_equal(i / 2, 20);
+			rig_end(&r);
+			return;
+		}
+		assert_int_equal(ret, errors[i % 2]);
+		assert_memory_equal(err.message, "undo file the-file: cannot ", 27);
+		/* From then on nothing is written, however often it is tried; and what was can be undone. */
+		writes = r.device_writes;
+		if (r.io) {
+			assert_int_equal(btrkit_io_flush(r.io, NULL), ret);
+			assert_int_equal(btrkit_io_write(r.io, 0, bytes, 10, &err), ret);
+			assert_memory_equal(err.message, "undo file the-file: cannot ", 27);
+			rig_close(&r);
+		}
+		assert_int_equal(r.device_writes, writes);
+		if (writes)
+			rig_must_undo(&r, r.device);
+		else
+			assert_true(sparse_equal(r.device, r.before));
+		rig_end(&r);
+	}
+	fail();
+}
+
+static void a_failing_device_is_told_of(void **state)
+{
+	(void)state;
+	for (uint64_t k = 0; k < 20; k++) {
+		struct btrkit_io_faults faults = BTRKIT_IO_FAULTS_INIT;
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct sparse *device = sparse_create(MIB, NULL), *file = sparse_create(1ull << 40, NULL);
+		uint8_t bytes[9000] = { 1 };
+		struct btrkit_io *io, *below;
+		struct undo_log *log;
+		int ret;
+
+		if (k % 2)
+			faults.fail_read_after = k / 2;
+		else
+			faults.fail_write_after = k / 2;
+		assert_int_equal(btrkit_io_fault(sparse_io(device), &faults, &below, NULL), 0);
+		assert_int_equal(undo_log_create(sparse_io(file), &log, NULL), 0);
+		ret = undo_io_create(log, below, &io, &err);
+		if (ret) {
+			btrkit_io_close(below);
+			undo_log_drop(log);
+		} else {
+			ret = btrkit_io_write(io, 100, bytes, 9000, &err);
+			if (!ret)
+				ret = btrkit_io_flush(io, &err);
+			if (!ret)
+				ret = btrkit_io_write(io, 70000, bytes, 9000, &err);
+			if (!ret)
+				ret = btrkit_io_flush(io, &err);
+			undo_log_drop(log);
+			btrkit_io_close(io);
+		}
+		assert_int_equal(ret, k / 2 < (k % 2 ? 8 : 4) ? -EIO : 0);
+		if (ret)
+			assert_non_null(strstr(err.message, k == 2 || k == 6 ? "cannot flush" : " bytes at "));
+		sparse_free(file);
+		sparse_free(device);
+	}
+}
+
+static char folder[] = "/tmp/btrkit-unit-undo.XXXXXX";
+static char file_path[64], image_path[64];
+
+static struct btrkit_io *open_image(unsigned flags)
+{
+	struct btrkit_io *io;
+
+	assert_int_equal(btrkit_io_open(image_path, flags, &io, NULL), 0);
+	return io;
+}
+
+static void refused(struct btrkit_io *below, const char *file, unsigned flags, int errnum)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io = NULL;
+
+	assert_int_equal(btrkit_io_undo(below, file, flags, &io, &err), -errnum);
+	assert_int_equal(err.err, -errnum);
+	assert_true(err.message[0]);
+	assert_null(io);
+}
+
+static bool exists(void)
+{
+	return !access(file_path, F_OK);
+}
+
+static void files_are_new_ones(void **state)
+{
+	struct btrkit_io *below = open_image(BTRKIT_IO_READ), *io;
+	struct btrkit_undo_result result;
+	uint8_t bytes[100] = { 9 };
+	uint64_t start;
+	struct stat st;
+	int fd;
+
+	(void)state;
+	refused(below, file_path, 0, EINVAL);
+	assert_false(exists());
+	btrkit_io_close(below);
+	below = open_image(BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE);
+	refused(below, file_path, 1, EINVAL);
+	refused(below, image_path, 0, EEXIST);
+	refused(below, "/nonexistent/file", 0, ENOENT);
+	refused(below, "", 0, ENOENT);
+	refused(below, folder, 0, EEXIST);
+
+	assert_int_equal(btrkit_io_undo(below, file_path, 0, &io, NULL), 0);
+	assert_true(exists());
+	assert_true(io_file_place(io, &fd, &start));
+	assert_false(fstat(fd, &st));
+	assert_int_equal(st.st_size, MIB);
+	refused(io, file_path, 0, EEXIST);
+	/* Nothing was written. */
+	assert_int_equal(btrkit_io_reserve(io, 0, 5000, NULL), 0);
+	btrkit_io_close(io);
+	assert_false(exists());
+
+	below = open_image(BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE);
+	assert_int_equal(btrkit_io_undo(below, file_path, 0, &io, NULL), 0);
+	assert_int_equal(btrkit_io_write(io, 5, bytes, sizeof(bytes), NULL), 0);
+	btrkit_io_close(io);
+	assert_int_equal(stat(file_path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	below = open_image(BTRKIT_IO_WRITE);
+	assert_int_equal(btrkit_undo(image_path, &below, 1, NULL, NULL, NULL), -EINVAL);
+	assert_int_equal(btrkit_undo("/nonexistent", &below, 1, NULL, NULL, NULL), -ENOENT);
+	assert_int_equal(btrkit_undo(file_path, &below, 1, NULL, &result, NULL), 0);
+	assert_int_equal(result.restored, 512);
+	assert_int_equal(result.saved, 8192);
+	assert_int_equal(btrkit_io_read(below, 5, bytes, sizeof(bytes), NULL), 0);
+	assert_int_equal(bytes[0], 0);
+	btrkit_io_close(below);
+	unlink(file_path);
+}
+
+/* Memory runs out at each allocation: nothing is written that cannot be undone, nothing is left behind. */
+static void memory_that_runs_out_is_told_of(void **state)
+{
+	struct btrkit_error err;
+	uint8_t bytes[9000];
+	int ret = -ENOMEM;
+	uint64_t k;
+
+	(void)state;
+	memset(bytes, 5, sizeof(bytes));
+	for (k = 0; ret; k++) {
+		struct btrkit_io *below, *io;
+
+		fail_at = UINT64_MAX;
+		assert_int_equal(btrkit_io_memory(80 * MIB, &below, NULL), 0);
+		allocations = 0;
+		fail_at = k;
+		err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+		ret = btrkit_io_undo(below, file_path, 0, &io, &err);
+		if (!ret)
+			below = io;
+		for (unsigned i = 0; !ret && i < 3; i++)
+			ret = btrkit_io_write(io, i * 30 * MIB, bytes, sizeof(bytes), &err);
+		if (!ret)
+			ret = btrkit_io_flush(io, &err);
+		assert_true(!ret || ret == -ENOMEM);
+		assert_true(!ret || err.code == BTRKIT_NO_MEMORY);
+		btrkit_io_close(below);
+		assert_int_equal(exists(), !ret);
+	}
+	fail_at = UINT64_MAX;
+	assert_true(k > 10);
+	for (ret = -ENOMEM, k = 0; ret; k++) {
+		struct btrkit_io *below;
+
+		fail_at = UINT64_MAX;
+		assert_int_equal(btrkit_io_memory(80 * MIB, &below, NULL), 0);
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(btrkit_io_write(below, i * 30 * MIB, bytes, sizeof(bytes), NULL), 0);
+		allocations = 0;
+		fail_at = k;
+		ret = btrkit_undo(file_path, &below, 1, NULL, NULL, &err);
+		assert_true(!ret || (ret == -ENOMEM && err.code == BTRKIT_NO_MEMORY));
+		btrkit_io_close(below);
+	}
+	fail_at = UINT64_MAX;
+	assert_true(k > 5);
+	unlink(file_path);
+}
+
+static int create_folder(void **state)
+{
+	FILE *f;
+
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(file_path, sizeof(file_path), "%s/file", folder);
+	snprintf(image_path, sizeof(image_path), "%s/image", folder);
+	f = fopen(image_path, "w");
+	return !f || fclose(f) || truncate(image_path, MIB);
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	unlink(file_path);
+	unlink(image_path);
+	return rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_failing_file_keeps_the_device),
+		cmocka_unit_test(a_failing_device_is_told_of),
+		cmocka_unit_test(files_are_new_ones),
+		cmocka_unit_test(memory_that_runs_out_is_told_of),
+	};
+
+	return cmocka_run_group_tests(tests, create_folder, remove_folder);
+}
