@@ -32,6 +32,7 @@ extern const struct command cmd_features;
 extern const struct command cmd_fiemap;
 extern const struct command cmd_mkfs;
 extern const struct command cmd_space_cache;
+extern const struct command cmd_undo;
 
 /* The status of usage errors: EXIT_USAGE, but for who is called under another program's name and exits as that does. */
 extern int cmd_usage_status;
@@ -79,6 +80,13 @@ void cmd_note(void *ctx, const char *line);
  */
 struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices, size_t n, bool scan,
 			   const struct btrkit_open_options *opts);
+
+/*
+ * --undo FILE: from now on what is overwritten on a device is kept in @file. To be called when the device has been
+ * judged and before it is written to. @file: may be NULL, then nothing is done.
+ * @return 0, or a negative errno: *io is as before
+ */
+int cmd_keep_undo(const char *file, struct btrkit_io **io, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Standard output. What write() refused is kept, so that it can be told from a failure of the device. */
 struct cmd_output {

@@ -12,6 +12,7 @@ static const struct command *const commands[] = {
 	&cmd_fiemap,
 	&cmd_mkfs,
 	&cmd_space_cache,
+	&cmd_undo,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -193,6 +193,8 @@ static int make(struct mkfs_request *req, struct btrkit_mkfs_result *result, str
 	if (ret)
 		return ret;
 	ret = guard(req, io, err);
+	if (!ret)
+		ret = cmd_keep_undo(req->undo, &io, err);
 	if (!ret) {
 		req->opts.progress = progress;
 		req->opts.progress_ctx = &p;

@@ -15,6 +15,7 @@ struct mkfs_request {
 	bool force;
 	unsigned verbosity;			/* 0: print nothing, 1: the summary, from 2 on more */
 	const char *device;
+	const char *undo;			/* file for what is overwritten, or NULL */
 };
 
 extern const struct cmd_option mkfs_options[];

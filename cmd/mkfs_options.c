@@ -10,7 +10,16 @@
 
 #include "mkfs.h"
 
-enum { OPT_DEVICE_UUID = 256, OPT_CSUM, OPT_CHECKSUM, OPT_INODE_FLAGS, OPT_COMPRESS, OPT_REFLINK, OPT_SHRINK };
+enum {
+	OPT_DEVICE_UUID = 256,
+	OPT_CSUM,
+	OPT_CHECKSUM,
+	OPT_INODE_FLAGS,
+	OPT_COMPRESS,
+	OPT_REFLINK,
+	OPT_SHRINK,
+	OPT_UNDO
+};
 
 const struct cmd_option mkfs_options[] = {
 	{ 'd', "data", "PROFILE", "single (the default) or dup" },
@@ -27,6 +36,8 @@ const struct cmd_option mkfs_options[] = {
 	{ OPT_DEVICE_UUID, "device-uuid", "UUID", "of the device" },
 	{ 'b', "byte-count", "SIZE", "use only that much of the device" },
 	{ 'K', "nodiscard", NULL, "do not discard the device's contents first" },
+	{ OPT_UNDO, "undo", "FILE", "keep what is overwritten in FILE, a new one, for btrkit undo;\n"
+				    "nothing is discarded then" },
 	{ 'f', "force", NULL, "even where there is a filesystem or partition table" },
 	{ 'q', "quiet", NULL, "print nothing" },
 	{ 'v', "verbose", NULL, "print more" },
@@ -136,6 +147,9 @@ static void take_option(const struct command *cmd, struct mkfs_request *req, int
 	case 'K':
 		o->flags &= ~(unsigned)BTRKIT_MKFS_DISCARD;
 		break;
+	case OPT_UNDO:
+		req->undo = optarg;
+		break;
 	case 'f':
 		req->force = true;
 		break;
@@ -214,6 +228,8 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 		o->sectorsize = MKFS_SECTORSIZE;
 	if (o->mixed && !o->nodesize)
 		o->nodesize = o->sectorsize;
+	if (req->undo)
+		o->flags &= ~(unsigned)BTRKIT_MKFS_DISCARD;
 	take_time(cmd, o);
 	judge_options(cmd, o);
 }

@@ -6,6 +6,11 @@
 
 #define SCANNED_MAX 1024	/* devices of a filesystem, far more than anybody has */
 
+int cmd_keep_undo(const char *file, struct btrkit_io **io, struct btrkit_error *err)
+{
+	return file ? btrkit_io_undo(*io, file, 0, io, err) : 0;
+}
+
 /* On success the handle owns the devices. @ios has room for what is found by the scan. */
 static int open_ios(const char *const *devices, size_t n, bool scan, const struct btrkit_open_options *opts,
 		    struct btrkit_io **ios, const char **blame, struct btrkit_fs **ret, struct btrkit_error *err)

@@ -62,6 +62,11 @@ class Made:
         """Over the filesystem that is there."""
         return run('mkfs', '-q', *options, self.path)[0]
 
+    def undone(self):
+        """Whether there is an undo file, and the filesystem is gone after it was used."""
+        file = os.path.join(os.path.dirname(self.path), 'undo')
+        return not run('undo', file, self.path)[0] and run('dump-super', self.path)[0] == 1 and self.marked()
+
 
 def times(made):
     return set(re.findall(r'\t[acmo]time ([1-9]\d*)\.', output('dump-tree', '-t', 'fs', made.path)))
@@ -103,6 +108,8 @@ CHANGES = [
     ('--verbose', lambda m: 'Device UUID' in m.out, True),
     ('-K', Made.marked, True),
     ('--nodiscard', Made.marked, True),
+    ('--undo SCRATCH/undo', Made.undone, True),
+    ('--undo SCRATCH/nodiscard', Made.marked, True),
     ('-f', lambda m: m.again('-f'), 0),
     ('--force', lambda m: m.again('--force'), 0),
     ('--csum sha256', lambda m: m.status, 2),
@@ -124,7 +131,7 @@ def every_option(scratch):
         tested.update(names[:1] + ([names[0]] if len(names) == 1 else []))
         before = WITHOUT.get(options, look)(plain)
         check(before != wanted, f'{options}: {wanted!r} even without it')
-        made = Made(f'{scratch}/made.img', *options.split())
+        made = Made(f'{scratch}/made.img', *options.replace('SCRATCH', scratch).split())
         if options not in ('--csum sha256', '--checksum xxhash'):
             check(not made.status, f'{options}: exit {made.status}: {made.err}')
         found = look(made)

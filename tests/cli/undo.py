@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""btrkit mkfs --undo and btrkit undo: what was there comes back byte for byte; what is refused, and how it is said.
+Needs no root."""
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+import tool
+from tool import BTRKIT, SUPER_OFFSETS, check_failure, run
+
+M = 1 << 20
+SIZE = 256 * M
+checks = 0
+
+
+def check(condition, what):
+    global checks
+    checks += 1
+    assert condition, what
+
+
+def digest(path):
+    """Of all bytes, zeros by where they are not; of holes nothing is read."""
+    whole, at, zeros = hashlib.sha256(), 0, bytes(65536)
+    with open(path, 'rb') as f:
+        end = f.seek(0, os.SEEK_END)
+        whole.update(b'%d' % end)
+        while at < end:
+            try:
+                at = os.lseek(f.fileno(), at, os.SEEK_DATA) // 65536 * 65536
+            except OSError:
+                break
+            f.seek(at)
+            piece = f.read(65536)
+            if piece != zeros[:len(piece)]:
+                whole.update(b'%d:' % at + piece)
+            at += 65536
+    return whole.hexdigest()
+
+
+def make_file(path, size=SIZE, filled=()):
+    with open(path, 'wb') as f:
+        f.truncate(size)
+        for at in filled:
+            f.seek(at)
+            f.write(os.urandom(300000))
+    return path
+
+
+def put(path, at, data):
+    with open(path, 'r+b') as f:
+        f.seek(at)
+        f.write(data)
+
+
+def done(*args):
+    status, out, err = run(*args)
+    check(not status and not err, f'{args}: exit {status}: {err}')
+    return out.decode()
+
+
+def refused(file, image, says, spec=None):
+    before = digest(image) if os.path.isfile(image) else None
+    said = check_failure('undo', spec or image, run('undo', file, spec or image))
+    check(says in said, f'{said!r} lacks {says!r}')
+    check(before is None or digest(image) == before, f'{says}: refused, and yet changed')
+
+
+def undone(file, image, before, made):
+    """And undone once more, made anew and undone again."""
+    check(digest(image) == made != before, 'mkfs changed nothing')
+    check('saved bytes put back' in done('undo', file, image), 'what was done is not said')
+    check(digest(image) == before, f'{image}: other bytes than before')
+    check(done('undo', file, image).startswith('nothing to do'), 'undone twice')
+    check(digest(image) == before, 'nothing to do, and yet changed')
+    check(os.path.getsize(file), 'the undo file is gone')
+
+
+def contents(scratch):
+    """What was there before: nothing, something, other filesystems, in files of any size."""
+    yield 'zeros', make_file(f'{scratch}/zeros.img')
+    yield 'random', make_file(f'{scratch}/random.img', filled=(0, 300000, 20 * M, 64 * M - 5, 66 * M, SIZE - 400000))
+    yield 'odd', make_file(f'{scratch}/odd.img', SIZE + 4097, filled=(0, SIZE - 200000))
+    own = make_file(f'{scratch}/own.img')
+    done('mkfs', '-q', '-L', 'before', own)
+    yield 'btrkit', own
+    for name, options in (('mkfs.ext4', ['-q', '-F']), ('mkfs.xfs', ['-q', '-f'])):
+        program = shutil.which(name) or shutil.which(name, path='/usr/sbin:/sbin')
+        path = make_file(f'{scratch}/{name}.img', 400 * M)
+        if program and not subprocess.run([program, *options, path], check=False).returncode:
+            yield name, path
+    if shutil.which(tool.MKFS):
+        path = f'{scratch}/peer.img'
+        tool.make_filesystem(path, f'{scratch}/files', size=SIZE)
+        yield 'mkfs.btrfs', path
+
+
+def comes_back(scratch):
+    kinds = 0
+    for name, image in contents(scratch):
+        for options in ((), ('-M',), ('-b', '130m'), ('-n', '64k', '-d', 'dup')):
+            file = f'{scratch}/file'
+            before = digest(image)
+            done('mkfs', '-q', '-f', *options, '--undo', file, image)
+            check(stat.S_IMODE(os.stat(file).st_mode) == 0o600, 'others may read it')
+            check(os.path.getsize(file) < 8 * M, f'{name}: {os.path.getsize(file)} bytes are kept')
+            undone(file, image, before, digest(image))
+            os.unlink(file)
+        os.unlink(image)
+        kinds += 1
+    check(kinds >= 4, f'{kinds} kinds of contents')
+    return kinds
+
+
+def files(scratch):
+    """A file is made where there was none, and remains only when the device was written to."""
+    image, file = make_file(f'{scratch}/image'), f'{scratch}/file'
+    before = digest(image)
+    make_file(file, 3)
+    said = check_failure('mkfs', image, run('mkfs', '--undo', file, image))
+    check(said == f'undo file {file}: cannot create: File exists', said)
+    check(digest(image) == before and os.path.getsize(file) == 3, 'refused, and yet changed')
+    os.unlink(file)
+    said = check_failure('mkfs', image, run('mkfs', '--undo', f'{scratch}/none/file', image))
+    check('No such file' in said, said)
+    for options in (('-b', '50m'), ('-b', '1g')):
+        check_failure('mkfs', image, run('mkfs', *options, '--undo', file, image))
+        check(not os.path.exists(file), 'an undo file of nothing')
+    done('mkfs', '-q', image)
+    check_failure('mkfs', image, run('mkfs', '--undo', file, image))
+    check(not os.path.exists(file), 'an undo file of nothing')
+    # A part of a disk image is a device too, and nothing but it comes back.
+    disk = make_file(f'{scratch}/disk', filled=(0, 100 * M, 230 * M - 100000))
+    part = f'{disk}?offset=100m&size=130m'
+    before = digest(disk)
+    done('mkfs', '-q', '-f', '--undo', file, part)
+    put(disk, 50 * M, b'of somebody else')
+    done('undo', '-q', file, part)
+    put(disk, 50 * M, bytes(16))
+    check(digest(disk) == before, 'a part: other bytes than before')
+    os.unlink(file)
+    os.unlink(disk)
+
+
+def refusals(scratch):
+    image, file = make_file(f'{scratch}/image', filled=(0, 90 * M)), f'{scratch}/file'
+    before = digest(image)
+    done('mkfs', '-q', '--undo', file, image)
+    made = digest(image)
+    refused(f'{scratch}/none', image, f'undo file {scratch}/none: cannot open: No such file')
+    refused(image, image, f'undo file {image}: is none')
+    refused(file, f'{scratch}/none', 'cannot open for writing: No such file')
+    refused(file, f'{scratch}', 'is a directory')
+    refused(file, image, 'is of a device of', spec=f'{image}?offset=4k')
+    other = make_file(f'{scratch}/other', filled=(65536,))
+    refused(file, other, 'the device has changed since, or is not the one of the undo file, physical 65536')
+    os.unlink(other)
+    # Whoever uses the filesystem writes to the superblock; whoever writes elsewhere to what was saved is seen too.
+    for at, shown in ((65536 + 72, 65536), (65536 + 4095, 65536 + 3584), (SUPER_OFFSETS[1] + 300, SUPER_OFFSETS[1]),
+                      (SIZE - 1, SIZE - 512), (0, 0)):
+        with open(image, 'rb') as f:
+            f.seek(at)
+            old = f.read(1)
+        put(image, at, bytes([old[0] ^ 1]))
+        refused(file, image, f'the device has changed since, or is not the one of the undo file, physical {shown}')
+        put(image, at, old)
+    with open(file, 'rb') as f:
+        kept = f.read()
+    put(file, 100, b'x')
+    refused(file, image, f'undo file {file}: is damaged at 64')
+    put(file, 0, kept)
+    os.truncate(file, 30)
+    refused(file, image, f'undo file {file}: is none')
+    with open(file, 'wb') as f:
+        f.write(kept)
+    os.truncate(image, SIZE + 1)
+    refused(file, image, f'undo file {file}: is of a device of {SIZE} bytes, this one has {SIZE + 1}')
+    os.truncate(image, SIZE)
+    os.chmod(image, 0o400)
+    if os.geteuid():
+        refused(file, image, 'cannot open for writing')
+    os.chmod(image, 0o600)
+    undone(file, image, before, made)
+    os.unlink(file)
+
+
+def unfinished(scratch):
+    """The marks of an undo that did not come to its end: every command says so, and only mkfs -f overwrites them."""
+    image, file = make_file(f'{scratch}/image'), f'{scratch}/file'
+    done('mkfs', '-q', image)
+    before = digest(image)
+    done('mkfs', '-q', '-f', '--undo', file, image)
+    with open(file, 'rb') as f:
+        ident = f.read(32)[16:]
+    for offset in SUPER_OFFSETS:
+        mark = bytearray(512)
+        mark[32:72] = ident + offset.to_bytes(8, 'little') + bytes(8) + b'btrkUNDO'
+        text = b'An undo of this device is unfinished. Run btrkit undo again.\n'
+        mark[256:256 + len(text)] = text
+        put(image, offset, mark)
+    for command in (['dump-super'], ['dump-super', '-s', '1'], ['dump-tree'], ['space-cache', 'status']):
+        said = check_failure(command[0], image, run(*command, image))
+        check('an undo is unfinished, run btrkit undo again' in said, f'{command}: {said}')
+    said = check_failure('mkfs', image, run('mkfs', image))
+    check('there is an unfinished undo on it, which only -f overwrites' in said, said)
+    marked = digest(image)
+    # It can be overwritten, and that undone too: the marks are back, and the first undo goes on.
+    second = f'{scratch}/second'
+    done('mkfs', '-q', '-f', '--undo', second, image)
+    refused(file, image, 'has changed since')
+    done('undo', second, image)
+    check(digest(image) == marked, 'the marks are not back')
+    done('undo', file, image)
+    check(digest(image) == before, 'not undone')
+    done('dump-tree', image)
+    for path in (file, second, image):
+        os.unlink(path)
+
+
+def misuse():
+    for args, says in (((), 'too few arguments'), (('file',), 'too few arguments'),
+                       (('file', 'image', 'image'), 'too many arguments'), (('-x', 'f', 'i'), "unknown option '-x'")):
+        check(says in check_failure('undo', None, run('undo', *args), status=2), args)
+
+
+def quiet(scratch):
+    image, file = make_file(f'{scratch}/image'), f'{scratch}/file'
+    done('mkfs', '-q', '--undo', file, image)
+    for option in ('-q', '--quiet'):
+        check(done('undo', option, file, image) == '', option)
+    os.unlink(file)
+    os.unlink(image)
+
+
+def main():
+    print(f'undo of {BTRKIT}')
+    with tempfile.TemporaryDirectory() as scratch:
+        kinds = comes_back(scratch)
+        files(scratch)
+        refusals(scratch)
+        unfinished(scratch)
+        quiet(scratch)
+        misuse()
+    print(f'{kinds} kinds of contents, {checks} checks')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
