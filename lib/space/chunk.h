@@ -14,8 +14,8 @@
 #include "lib/volume/volume.h"
 
 /*
- * What a new chunk of @type would be, with the profile that the newest group of that type has: its length and its
- * places.
+ * What a new chunk of @type (BG_DATA, BG_METADATA or BG_SYSTEM) would be: its length and its places. The profile is
+ * that of the groups of that type; of several, the one that keeps most.
  * @return 0; -ENOSPC: no device has room
  */
 struct chunk_plan {
@@ -29,7 +29,8 @@ int chunk_plan(struct space *s, uint64_t type, struct chunk_plan *ret, struct bt
 
 /*
  * Makes it. @super is the superblock that the commit will write: its device item and its array of system chunks are
- * changed.
+ * changed, and if it says that the free space tree is valid, the group's free space is put there. The group's own
+ * blocks may be taken at once, also by the edits that this does.
  * @return 0; -ENOSPC: also when the array is full; <0
  */
 int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_super *super, struct space_group **ret,
@@ -37,7 +38,7 @@ int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_sup
 
 /*
  * Removes an empty group and its chunk. Its place on the devices is free for others after the commit.
- * @return 0; -EBUSY: it is not empty; <0
+ * @return 0; -EBUSY: something of it is used, handed out or pinned, or there is no other of its type and profile; <0
  */
 int chunk_remove(struct space *s, struct space_group *g, struct disk_super *super,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;

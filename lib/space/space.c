@@ -163,7 +163,7 @@ int space_add_group(struct space *s, const struct block_group *item, struct spac
 		return r;
 	}
 	g->free = map;
-	g->loaded = g->fresh = g->changed = true;
+	g->loaded = g->fresh = true;
 	space_touch(s, g);
 	*ret = g;
 	return 0;

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/space/chunk.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/dev.h"
+#include "lib/format/raid.h"
+#include "lib/space/chunk_impl.h"
+#include "lib/space/free_space_edit.h"
+#include "lib/tree/edit.h"
+
+/* A chunk item with as many stripes as are supported. */
+struct item_bytes {
+	struct disk_chunk chunk;
+	struct disk_stripe stripes[VOLUME_COPIES_MAX];
+};
+
+static void device_uuid(const struct space *s, uint64_t devid, uint8_t uuid[16])
+{
+	const size_t n = volume_num_devices(s->fs->volume);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct volume_device d = volume_device(s->fs->volume, i);
+
+		if (d.devid == devid)
+			memcpy(uuid, d.uuid, sizeof(d.uuid));
+	}
+}
+
+static uint32_t make_item(const struct space *s, const struct chunk_plan *plan, struct item_bytes *to)
+{
+	const struct raid_profile *raid = raid_profile_find(plan->type);
+
+	to->chunk = (struct disk_chunk){
+		.length = le64_put(plan->length),
+		.owner = le64_put(OID_EXTENT_TREE),
+		.stripe_len = le64_put(CHUNK_STRIPE_LEN),
+		.type = le64_put(plan->type),
+		.io_align = le32_put(CHUNK_STRIPE_LEN),
+		.io_width = le32_put(CHUNK_STRIPE_LEN),
+		.sector_size = le32_put(s->fs->items.sectorsize),
+		.num_stripes = le16_put((uint16_t)plan->num_stripes),
+		.sub_stripes = le16_put(raid->flag == BG_RAID10 ? 2 : 1),
+	};
+	for (unsigned i = 0; i < plan->num_stripes; i++) {
+		struct disk_stripe *d = &to->stripes[i];
+
+		*d = (struct disk_stripe){ .devid = le64_put(plan->stripes[i].devid),
+					   .offset = le64_put(plan->stripes[i].physical) };
+		device_uuid(s, plan->stripes[i].devid, d->dev_uuid);
+	}
+	return (uint32_t)chunk_item_size((uint16_t)plan->num_stripes);
+}
+
+/* Where in the array the chunk at @logical is, and how many bytes it has there. @return whether it is there */
+static bool array_find(const struct disk_super *super, uint64_t logical, uint32_t *at, uint32_t *size)
+{
+	const uint32_t end = le32_get(super->sys_chunk_array_size);
+	struct disk_chunk chunk;
+	struct disk_key key;
+
+	if (end > SUPER_SYS_CHUNKS_SIZE)
+		return false;
+	for (*at = 0; end - *at >= sizeof(key) + sizeof(chunk); *at += *size) {
+		memcpy(&key, super->sys_chunk_array + *at, sizeof(key));
+		memcpy(&chunk, super->sys_chunk_array + *at + sizeof(key), sizeof(chunk));
+		*size = (uint32_t)(sizeof(key) + chunk_item_size(le16_get(chunk.num_stripes)));
+		if (*size > end - *at)
+			return false;
+		if (key_get(&key).offset == logical)
+			return true;
+	}
+	return false;
+}
+
+static bool array_has_room(const struct disk_super *super, uint32_t size)
+{
+	const uint32_t used = le32_get(super->sys_chunk_array_size);
+
+	return used <= SUPER_SYS_CHUNKS_SIZE && SUPER_SYS_CHUNKS_SIZE - used >= sizeof(struct disk_key) + size;
+}
+
+static void array_add(struct disk_super *super, uint64_t logical, const struct item_bytes *item, uint32_t size)
+{
+	const struct disk_key key = key_put(&KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, logical));
+	const uint32_t used = le32_get(super->sys_chunk_array_size);
+
+	memcpy(super->sys_chunk_array + used, &key, sizeof(key));
+	memcpy(super->sys_chunk_array + used + sizeof(key), item, size);
+	super->sys_chunk_array_size = le32_put((uint32_t)(used + sizeof(key) + size));
+}
+
+static void array_remove(struct disk_super *super, uint64_t logical)
+{
+	const uint32_t used = le32_get(super->sys_chunk_array_size);
+	uint32_t at, size;
+
+	if (!array_find(super, logical, &at, &size))
+		return;
+	memmove(super->sys_chunk_array + at, super->sys_chunk_array + at + size, used - at - size);
+	memset(super->sys_chunk_array + used - size, 0, size);
+	super->sys_chunk_array_size = le32_put(used - size);
+}
+
+/* An item that must be there. */
+static int missing(int ret, uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	if (ret == -ENOENT) {
+		ret = err_corrupt(err, NULL, "an item of a chunk is missing");
+		err_at_tree(err, tree);
+		err_at_key(err, key);
+	}
+	return ret;
+}
+
+static int delete_item(struct space *s, uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	struct edit_tree *t;
+	int ret = overlay_tree(s->overlay, tree, &t, err);
+
+	return ret ? ret : missing(edit_delete(t, key, err), tree, key, err);
+}
+
+static int insert_item(struct space *s, uint64_t tree, const struct btrkit_key *key, const void *data, uint32_t size,
+		       struct btrkit_error *err)
+{
+	struct edit_tree *t;
+	int ret = overlay_tree(s->overlay, tree, &t, err);
+
+	if (!ret)
+		ret = edit_insert(t, key, data, size, err);
+	if (ret == -EEXIST) {
+		ret = err_corrupt(err, NULL, "an item of another chunk is where a new one goes");
+		err_at_tree(err, tree);
+		err_at_key(err, key);
+	}
+	return ret;
+}
+
+/* @length bytes more or less are used of a device. */
+static int count_device(struct space *s, uint64_t devid, uint64_t length, bool more, struct disk_super *super,
+			struct btrkit_error *err)
+{
+	const struct btrkit_key key = KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, devid);
+	struct disk_dev_item d;
+	struct edit_tree *t;
+	uint64_t used;
+	uint8_t *data;
+	uint32_t size;
+	int ret;
+
+	ret = overlay_tree(s->overlay, OID_CHUNK_TREE, &t, err);
+	if (!ret)
+		ret = missing(edit_bytes(t, &key, &data, &size, err), OID_CHUNK_TREE, &key, err);
+	if (ret)
+		return ret;
+	if (size != sizeof(d))
+		return err_corrupt(err, NULL, "device item of %" PRIu32 " bytes", size);
+	memcpy(&d, data, sizeof(d));
+	used = le64_get(d.bytes_used);
+	if (more ? length > le64_get(d.total_bytes) - used : length > used)
+		return err_corrupt(err, "bytes_used", "device %" PRIu64 " of %" PRIu64 " bytes with %" PRIu64
+				   " used has %" PRIu64 " %s", devid, le64_get(d.total_bytes), used, length,
+				   more ? "more" : "less");
+	d.bytes_used = le64_put(more ? used + length : used - length);
+	memcpy(data, &d, sizeof(d));
+	if (le64_get(super->dev_item.devid) == devid)
+		super->dev_item.bytes_used = d.bytes_used;
+	return 0;
+}
+
+static int insert_dev_extent(struct space *s, const struct chunk_plan *plan, unsigned i, uint64_t length,
+			     struct btrkit_error *err)
+{
+	const struct btrkit_key key = KEY(plan->stripes[i].devid, KEY_DEV_EXTENT, plan->stripes[i].physical);
+	struct disk_dev_extent d = {
+		.chunk_tree = le64_put(OID_CHUNK_TREE),
+		.chunk_objectid = le64_put(OID_FIRST_CHUNK_TREE),
+		.chunk_offset = le64_put(plan->logical),
+		.length = le64_put(length),
+	};
+	struct edit_tree *t;
+	int ret;
+
+	/* Every block has the chunk tree's id in its header. */
+	ret = overlay_tree(s->overlay, OID_DEV_TREE, &t, err);
+	if (!ret)
+		ret = cursor_seek_back(&t->c, &key, err);
+	if (!ret)
+		memcpy(d.chunk_tree_uuid, node_header(cursor_leaf(&t->c))->chunk_tree_uuid, sizeof(d.chunk_tree_uuid));
+	return ret < 0 ? ret : insert_item(s, OID_DEV_TREE, &key, &d, sizeof(d), err);
+}
+
+static bool has_free_space_tree(const struct disk_super *super)
+{
+	const uint64_t flags = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
+
+	return (le64_get(super->compat_ro_flags) & flags) == flags;
+}
+
+static int insert_items(struct space *s, const struct chunk_plan *plan, const struct item_bytes *item, uint32_t size,
+			const struct block_group *g, struct disk_super *super, struct btrkit_error *err)
+{
+	const uint64_t length = plan->length / chunk_data_stripes(plan->type, plan->num_stripes);
+	const struct disk_block_group d = { .chunk_objectid = le64_put(g->chunk_objectid),
+					    .flags = le64_put(g->flags) };
+	struct edit_tree *t;
+	int ret;
+
+	ret = insert_item(s, OID_CHUNK_TREE, &KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, plan->logical), item, size,
+			  err);
+	for (unsigned i = 0; !ret && i < plan->num_stripes; i++) {
+		ret = insert_dev_extent(s, plan, i, length, err);
+		if (!ret)
+			ret = count_device(s, plan->stripes[i].devid, length, true, super, err);
+	}
+	if (!ret)
+		ret = insert_item(s, s->tree, &KEY(g->start, KEY_BLOCK_GROUP_ITEM, g->length), &d, sizeof(d), err);
+	if (ret || !has_free_space_tree(super))
+		return ret;
+	ret = overlay_tree(s->overlay, OID_FREE_SPACE_TREE, &t, err);
+	return ret ? ret : free_space_add_group(t, g, err);
+}
+
+int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_super *super, struct space_group **ret,
+		 struct btrkit_error *err)
+{
+	const struct block_group group = { plan->logical, plan->length, 0, OID_FIRST_CHUNK_TREE, plan->type };
+	struct chunk chunk = { .logical = plan->logical, .length = plan->length, .type = plan->type,
+			       .num_stripes = (uint16_t)plan->num_stripes };
+	struct space_group *g;
+	struct item_bytes item;
+	uint32_t size;
+	int r;
+
+	if (!s->overlay)
+		return err_set(err, BTRKIT_INVALID, "no transaction is open");
+	size = make_item(s, plan, &item);
+	chunk.stripes = item.stripes;
+	if (plan->type & BG_SYSTEM && !array_has_room(super, size))
+		return err_set(err, BTRKIT_NO_SPACE, "the superblock has no room for another system chunk");
+	r = volume_add_chunk(s->fs->volume, &chunk, err);
+	if (r)
+		return r;
+	r = space_add_group(s, &group, &g, err);
+	if (r) {
+		volume_remove_chunk(s->fs->volume, plan->logical);
+		return r;
+	}
+	/* From here on the edits themselves may take blocks of it. */
+	r = insert_items(s, plan, &item, size, &group, super, err);
+	if (r)
+		return r;
+	if (plan->type & BG_SYSTEM)
+		array_add(super, plan->logical, &item, size);
+	*ret = g;
+	return 0;
+}
+
+/* What is handed out counts as well, though it may not be used yet. */
+static bool is_empty(const struct space *s, const struct space_group *g)
+{
+	uint64_t free = g->item.length;
+	struct range supers[BLOCK_GROUP_SUPERS_MAX];
+	const unsigned n = block_group_supers(s->fs, &g->item, supers);
+
+	for (unsigned i = 0; i < n; i++)
+		free -= supers[i].length;
+	return !g->item.used && !g->committed_used && (!g->pinned || !free_map_bytes(g->pinned)) &&
+	       (!g->loaded || free_map_bytes(g->free) == free);
+}
+
+/* By the last group of a type Linux knows what new ones are to be like. */
+static bool is_last(const struct space *s, const struct space_group *g)
+{
+	for (size_t i = 0; i < s->num_groups; i++)
+		if (s->groups[i] != g && !s->groups[i]->removed && s->groups[i]->item.flags == g->item.flags)
+			return false;
+	return true;
+}
+
+/* Room for another in the list of those that are gone. */
+static int reserve_gone(struct space *s, struct btrkit_error *err)
+{
+	const size_t size = s->gone_size ? 2 * s->gone_size : 4;
+	struct volume_chunk *more;
+
+	if (s->num_gone < s->gone_size)
+		return 0;
+	more = reallocarray(s->gone, size, sizeof(*more));
+	if (!more)
+		return err_nomem(err);
+	s->gone = more;
+	s->gone_size = size;
+	return 0;
+}
+
+static int delete_items(struct space *s, const struct space_group *g, const struct volume_chunk *c,
+			struct disk_super *super, struct btrkit_error *err)
+{
+	const uint64_t length = c->length / chunk_data_stripes(c->type, c->copies);
+	struct edit_tree *t;
+	int ret;
+
+	ret = delete_item(s, OID_CHUNK_TREE, &KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, c->logical), err);
+	for (unsigned i = 0; !ret && i < c->copies; i++) {
+		ret = delete_item(s, OID_DEV_TREE, &KEY(c->devid[i], KEY_DEV_EXTENT, c->physical[i]), err);
+		if (!ret)
+			ret = count_device(s, c->devid[i], length, false, super, err);
+	}
+	if (!ret)
+		ret = delete_item(s, s->tree, &KEY(g->item.start, KEY_BLOCK_GROUP_ITEM, g->item.length), err);
+	if (ret || !has_free_space_tree(super))
+		return ret;
+	ret = overlay_tree(s->overlay, OID_FREE_SPACE_TREE, &t, err);
+	return ret ? ret : free_space_remove_group(t, &g->item, err);
+}
+
+int chunk_remove(struct space *s, struct space_group *g, struct disk_super *super, struct btrkit_error *err)
+{
+	struct volume *v = s->fs->volume;
+	struct volume_chunk chunk;
+	int ret;
+
+	if (!s->overlay)
+		return err_set(err, BTRKIT_INVALID, "no transaction is open");
+	if (g->removed || !is_empty(s, g))
+		return err_set(err, BTRKIT_BUSY, "block group %" PRIu64 " is not empty", g->item.start);
+	if (is_last(s, g))
+		return err_set(err, BTRKIT_BUSY, "block group %" PRIu64 " is the last of its type", g->item.start);
+	ret = reserve_gone(s, err);
+	if (ret)
+		return ret;
+	chunk = volume_chunk(v, volume_find_chunk(v, g->item.start));
+	space_touch(s, g);
+	g->removed = true;
+	ret = delete_items(s, g, &chunk, super, err);
+	if (ret)
+		return ret;
+	if (chunk.type & BG_SYSTEM)
+		array_remove(super, chunk.logical);
+	volume_remove_chunk(v, chunk.logical);
+	s->gone[s->num_gone++] = chunk;
+	g->changed = false;
+	g->num_changes = 0;
+	return 0;
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Where a new chunk goes, and how large it is: as Linux 6.18 has it. */
+#include "lib/space/chunk.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/dev.h"
+#include "lib/format/raid.h"
+#include "lib/space/chunk_impl.h"
+
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+
+#define RESERVED MIB		/* at the beginning of a device */
+#define STRIPE_MAX GIB
+#define STRIPE_UNIT (16 * MIB) /* to which a stripe is rounded up when the chunk would be too large */
+#define LARGE_FILESYSTEM (50 * GIB)
+
+/* What a profile asks of devices. */
+struct rules {
+	const struct raid_profile *raid;
+	unsigned dev_stripes; /* on each device */
+	unsigned devs_min, devs_max, devs_increment;
+};
+
+/* A device, and the place on it that a chunk can have. */
+struct place {
+	uint64_t devid;
+	uint64_t total, unused; /* bytes */
+	uint64_t offset, length;
+};
+
+unsigned chunk_data_stripes(uint64_t type, unsigned num_stripes)
+{
+	const struct raid_profile *raid = raid_profile_find(type);
+
+	return (num_stripes - raid->parity) / raid->copies;
+}
+
+static struct rules rules_of(const struct raid_profile *raid)
+{
+	const unsigned each = raid->flag == BG_DUP ? 2 : 1;
+
+	return (struct rules){ .raid = raid,
+			       .dev_stripes = each,
+			       .devs_min = raid->min_stripes / each,
+			       .devs_max = raid->max_stripes ? raid->max_stripes / each : UINT32_MAX,
+			       .devs_increment = raid->copies / each };
+}
+
+/* Of the profiles that groups of the type have, and that there are devices for, Linux takes the one that keeps most. */
+static uint64_t choose_profile(struct space *s, uint64_t type)
+{
+	static const uint64_t order[] = { BG_RAID1C4, BG_RAID6,	 BG_RAID1C3, BG_RAID5,
+					  BG_RAID10,  BG_RAID1, BG_DUP,	 BG_RAID0 };
+	uint64_t there = 0;
+
+	for (size_t i = 0; i < s->num_groups; i++)
+		if (!s->groups[i]->removed && s->groups[i]->item.flags & type)
+			there |= s->groups[i]->item.flags;
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		if (there & order[i] &&
+		    rules_of(raid_profile_find(order[i])).devs_min <= volume_num_devices(s->fs->volume))
+			return order[i];
+	return 0;
+}
+
+static uint64_t lower(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t chunk_size_max(uint64_t type, uint64_t total)
+{
+	uint64_t max = total > LARGE_FILESYSTEM ? GIB : 256 * MIB;
+
+	if (type & BG_DATA)
+		max = 10 * GIB;
+	else if (type & BG_SYSTEM)
+		max = 32 * MIB;
+	return max;
+}
+
+/* Looks for the first hole of @want bytes; as long as there is none, for the largest. @return whether it is found */
+static bool take_hole(struct place *p, uint64_t from, uint64_t to, uint64_t want)
+{
+	if (to > from && to - from > p->length) {
+		p->offset = from;
+		p->length = to - from;
+	}
+	return p->length >= want;
+}
+
+/* The same with what is occupied by the chunks that the transaction has removed: the last commit has them still. */
+static bool take_holes(const struct space *s, struct place *p, uint64_t from, uint64_t to, uint64_t want)
+{
+	while (from < to) {
+		uint64_t start = to, end = to;
+
+		for (size_t i = 0; i < s->num_gone; i++) {
+			const struct volume_chunk *c = &s->gone[i];
+			const uint64_t length = c->length / chunk_data_stripes(c->type, c->copies);
+
+			for (unsigned k = 0; k < c->copies; k++) {
+				if (c->devid[k] != p->devid || c->physical[k] >= start ||
+				    c->physical[k] + length <= from)
+					continue;
+				start = c->physical[k];
+				end = start + length;
+			}
+		}
+		if (take_hole(p, from, start, want))
+			return true;
+		from = end;
+	}
+	return false;
+}
+
+/* Finds a hole on a device, whose extents @c reads. */
+static int find_hole(struct space *s, struct cursor *c, struct place *p, uint64_t want, struct btrkit_error *err)
+{
+	uint64_t pos = RESERVED;
+	struct dev_extent e;
+	int ret;
+
+	/* The extent before may reach in. */
+	ret = cursor_seek_back(c, &KEY(p->devid, KEY_DEV_EXTENT, pos), err);
+	if (ret == 1)
+		ret = cursor_seek(c, &KEY(p->devid, KEY_DEV_EXTENT, 0), err);
+	for (; !ret; ret = cursor_next(c, err)) {
+		const struct btrkit_key *key = &c->item.key;
+
+		if (key->objectid > p->devid || (key->objectid == p->devid && key->type > KEY_DEV_EXTENT))
+			break;
+		if (key->objectid != p->devid || key->type != KEY_DEV_EXTENT)
+			continue;
+		ret = cursor_blame(c, dev_extent_decode(&s->fs->items, &c->item, &e, err), err);
+		if (ret)
+			return ret;
+		if (e.physical >= p->total || take_holes(s, p, pos, e.physical, want))
+			break;
+		if (e.physical + e.length > pos)
+			pos = e.physical + e.length;
+	}
+	if (ret < 0)
+		return ret;
+	if (p->length < want)
+		(void)take_holes(s, p, pos, p->total, want);
+	return 0;
+}
+
+/* All devices, from the chunk tree as it is now. */
+static int read_devices(struct space *s, struct place *places, size_t *n, struct btrkit_error *err)
+{
+	const size_t max = volume_num_devices(s->fs->volume);
+	struct dev_item dev;
+	struct cursor c;
+	int ret;
+
+	*n = 0;
+	cursor_init(&c, s->fs, &s->fs->chunk_tree);
+	for (ret = cursor_seek(&c, &KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, 0), err);
+	     !ret && c.item.key.objectid == OID_DEV_ITEMS && c.item.key.type == KEY_DEV_ITEM;
+	     ret = cursor_next(&c, err)) {
+		ret = dev_item_decode(&c.item, &dev, err);
+		if (!ret && *n == max)
+			ret = err_corrupt(err, NULL, "more than the %zu devices of the superblock", max);
+		if (ret) {
+			cursor_blame(&c, ret, err);
+			break;
+		}
+		places[(*n)++] = (struct place){ .devid = dev.devid, .total = dev.total_bytes,
+						 .unused = dev.total_bytes - dev.bytes_used };
+	}
+	cursor_release(&c);
+	return ret < 0 ? ret : 0;
+}
+
+/* Keeps the devices that have room, with the room they have. */
+static int find_holes(struct space *s, const struct rules *rules, uint64_t want, struct place *places, size_t *n,
+		      struct btrkit_error *err)
+{
+	const uint64_t min = (uint64_t)CHUNK_STRIPE_LEN * rules->dev_stripes;
+	struct tree_root root;
+	struct cursor c;
+	size_t kept = 0;
+	int ret;
+
+	ret = fs_find_root(s->fs, OID_DEV_TREE, &root, NULL, err);
+	if (ret)
+		return ret;
+	cursor_init(&c, s->fs, &root);
+	for (size_t i = 0; i < *n && !ret; i++) {
+		struct place *p = &places[i];
+
+		if (p->unused < min)
+			continue;
+		ret = find_hole(s, &c, p, want, err);
+		p->length = lower(p->length, want);
+		if (p->length >= min)
+			places[kept++] = *p;
+	}
+	cursor_release(&c);
+	*n = kept;
+	return ret;
+}
+
+/* Those with most room first. */
+static int by_room(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->length != y->length)
+		return x->length > y->length ? -1 : 1;
+	if (x->unused != y->unused)
+		return x->unused > y->unused ? -1 : 1;
+	return x->devid < y->devid ? -1 : x->devid > y->devid;
+}
+
+/* As many stripes as there are devices for, as long as the shortest of these holes allows. */
+static void lay_out(const struct rules *rules, const struct place *places, size_t n, uint64_t chunk_max,
+		    struct chunk_plan *plan)
+{
+	const unsigned stripes = (unsigned)n * rules->dev_stripes;
+	const unsigned data = chunk_data_stripes(plan->type, stripes);
+	uint64_t stripe = places[n - 1].length / rules->dev_stripes;
+
+	if (stripe * data > chunk_max)
+		stripe = lower((chunk_max / data + STRIPE_UNIT - 1) / STRIPE_UNIT * STRIPE_UNIT, stripe);
+	stripe = lower(stripe, STRIPE_MAX);
+	stripe -= stripe % CHUNK_STRIPE_LEN;
+	plan->length = stripe * data;
+	plan->num_stripes = stripes;
+	for (unsigned i = 0; i < stripes; i++) {
+		const struct place *p = &places[i / rules->dev_stripes];
+
+		plan->stripes[i].devid = p->devid;
+		plan->stripes[i].physical = p->offset + i % rules->dev_stripes * stripe;
+	}
+}
+
+/* Behind all that there are and, until the commit, were. */
+static uint64_t next_logical(const struct space *s)
+{
+	const struct block_group *last = s->num_groups ? &s->groups[s->num_groups - 1]->item : NULL;
+
+	return last ? last->start + last->length : 0;
+}
+
+static int place(struct space *s, const struct rules *rules, struct place *places, struct chunk_plan *plan,
+		 struct btrkit_error *err)
+{
+	uint64_t total = 0, max;
+	size_t n;
+	int ret;
+
+	ret = read_devices(s, places, &n, err);
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < n; i++)
+		total += places[i].total;
+	max = chunk_size_max(plan->type, total);
+	ret = find_holes(s, rules, lower(max, STRIPE_MAX) * rules->dev_stripes, places, &n, err);
+	if (ret)
+		return ret;
+	qsort(places, n, sizeof(*places), by_room);
+	n -= n % rules->devs_increment;
+	if (n < rules->devs_min)
+		return err_set(err, BTRKIT_NO_SPACE, "no device has room for another chunk");
+	n = lower(n, rules->devs_max);
+	if (n * rules->dev_stripes > VOLUME_COPIES_MAX)
+		return err_set(err, BTRKIT_UNSUPPORTED, "chunks of profile %s are not supported", rules->raid->name);
+	/* Not more than a tenth of the filesystem. */
+	lay_out(rules, places, n, lower(max, total / 10), plan);
+	if (plan->logical + plan->length < plan->logical)
+		return err_set(err, BTRKIT_NO_SPACE, "no address is left for another chunk");
+	return 0;
+}
+
+int chunk_plan(struct space *s, uint64_t type, struct chunk_plan *ret, struct btrkit_error *err)
+{
+	const bool mixed = s->fs->super.incompat & INCOMPAT_MIXED_GROUPS;
+	struct chunk_plan plan = { .logical = next_logical(s), .type = type };
+	struct place *places;
+	struct rules rules;
+	int r;
+
+	if (mixed && type != BG_SYSTEM)
+		plan.type = BG_DATA | BG_METADATA;
+	plan.type |= choose_profile(s, plan.type);
+	rules = rules_of(raid_profile_find(plan.type));
+	places = calloc(volume_num_devices(s->fs->volume), sizeof(*places));
+	if (!places)
+		return err_nomem(err);
+	r = place(s, &rules, places, &plan, err);
+	free(places);
+	if (!r)
+		*ret = plan;
+	return r;
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Chunks come and go in a transaction on new filesystems: after each step the chunk tree, the device tree, the block
+ * groups, the free space tree, the superblock and the groups in memory tell the same chunks.
+ */
+#include "tests/unit/unit.h"
+
+#include <btrkit/mkfs.h>
+
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/chunk.h"
+#include "lib/format/items/dev.h"
+#include "lib/space/chunk.h"
+#include "lib/space/free_space_tree.h"
+#include "lib/tree/edit.h"
+
+#define MIB (1ull << 20)
+
+struct world {
+	struct btrkit_fs *fs;
+	struct space *space;
+	struct overlay *o;
+	struct disk_super super;
+	bool tree; /* free space tree */
+	uint64_t blocks;
+};
+
+/* Freed blocks are nobody's in these tests. */
+static int take_block(void *ctx, uint64_t owner, unsigned level, const struct btrkit_key *first, uint64_t *bytenr,
+		      struct btrkit_error *err)
+{
+	struct world *w = ctx;
+	const uint32_t size = w->fs->super.nodesize;
+	struct range r;
+	int ret;
+
+	(void)level;
+	(void)first;
+	ret = space_alloc(w->space, owner == OID_CHUNK_TREE ? BG_SYSTEM : BG_METADATA, size, size, size, &r, err);
+	if (ret)
+		return ret;
+	*bytenr = r.start;
+	w->blocks++;
+	return 0;
+}
+
+static int change(void *ctx, const struct extent_change *c, struct btrkit_error *err)
+{
+	(void)ctx;
+	(void)c;
+	(void)err;
+	return 0;
+}
+
+static const struct overlay_ops ops = { .alloc = take_block, .change = change };
+
+static void begin(struct world *w)
+{
+	assert_int_equal(overlay_create(w->fs, w->fs->super.generation + 1, &ops, w, &w->o, NULL), 0);
+	assert_int_equal(space_begin(w->space, w->o, NULL), 0);
+	w->super = w->fs->super.disk;
+}
+
+static void create(struct world *w, const struct btrkit_mkfs_options *o, uint64_t size)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io;
+
+	*w = (struct world){ .tree = o->compat_ro & COMPAT_RO_FREE_SPACE_TREE };
+	assert_int_equal(btrkit_io_memory(size, &io, NULL), 0);
+	if (btrkit_mkfs(io, o, NULL, &err) || btrkit_fs_open(&io, 1, NULL, &w->fs, &err) ||
+	    space_create(w->fs, &w->space, &err))
+		fail_msg("%s", err.message);
+	begin(w);
+}
+
+static void destroy(struct world *w)
+{
+	overlay_abort(w->o);
+	space_aborted(w->space);
+	space_destroy(w->space);
+	btrkit_fs_close(w->fs);
+}
+
+static void find(struct cursor *c, struct btrkit_key key)
+{
+	if (cursor_find(c, &key, NULL))
+		fail_msg("no (%llu %u %llu) in tree %llu", (unsigned long long)key.objectid, key.type,
+			 (unsigned long long)key.offset, (unsigned long long)c->root.id);
+}
+
+static void tree_cursor(struct world *w, uint64_t id, struct cursor *c)
+{
+	struct tree_root root = w->fs->chunk_tree;
+
+	if (id != OID_CHUNK_TREE)
+		assert_int_equal(fs_find_root(w->fs, id, &root, NULL, NULL), 0);
+	cursor_init(c, w->fs, &root);
+}
+
+static size_t count_items(struct world *w, uint64_t tree, uint8_t type)
+{
+	struct cursor c;
+	size_t n = 0;
+	int ret;
+
+	tree_cursor(w, tree, &c);
+	for (ret = cursor_seek(&c, &KEY(0, 0, 0), NULL); !ret; ret = cursor_next(&c, NULL))
+		n += c.item.key.type == type;
+	assert_int_equal(ret, 1);
+	cursor_release(&c);
+	return n;
+}
+
+/* A chunk's item against the volume, and its device extents. @return bytes on the device */
+static uint64_t expect_chunk(struct world *w, const struct volume_chunk *v, struct cursor *chunks,
+			     struct cursor *devices)
+{
+	struct dev_extent e;
+	struct chunk chunk;
+
+	find(chunks, KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, v->logical));
+	assert_int_equal(chunk_decode(&w->fs->items, &chunks->item, &chunk, NULL), 0);
+	assert_int_equal(chunk.length, v->length);
+	assert_int_equal(chunk.type, v->type);
+	assert_int_equal(chunk.num_stripes, v->copies);
+	assert_int_equal(chunk.sub_stripes, 1);
+	for (unsigned i = 0; i < v->copies; i++) {
+		assert_int_equal(le64_get(chunk.stripes[i].offset), v->physical[i]);
+		assert_memory_equal(chunk.stripes[i].dev_uuid, w->fs->super.dev_uuid, 16);
+		find(devices, KEY(1, KEY_DEV_EXTENT, v->physical[i]));
+		assert_int_equal(dev_extent_decode(&w->fs->items, &devices->item, &e, NULL), 0);
+		assert_int_equal(e.chunk_offset, v->logical);
+		assert_int_equal(e.length, v->length);
+		assert_memory_equal(devices->item.data + 32,
+				    node_header(cursor_leaf(chunks))->chunk_tree_uuid, 16);
+	}
+	return v->length * v->copies;
+}
+
+/* System chunks are in the superblock too, and no others. */
+static void expect_array(struct world *w)
+{
+	struct super super = { .disk = w->super };
+	const struct item_ctx *ctx = &w->fs->items;
+	struct volume *v = w->fs->volume;
+	struct chunk chunk;
+	struct item item;
+	uint32_t pos = 0;
+	size_t system = 0;
+
+	while (!super_next_chunk(&super, &pos, &item, NULL)) {
+		assert_int_equal(chunk_decode(ctx, &item, &chunk, NULL), 0);
+		/* It must be equal to be added again. */
+		assert_true(volume_find_chunk(v, chunk.logical) < volume_num_chunks(v));
+		assert_int_equal(volume_add_chunk(v, &chunk, NULL), 0);
+		system++;
+	}
+	for (size_t i = 0; i < volume_num_chunks(v); i++)
+		system -= !!(volume_chunk(v, i).type & BG_SYSTEM);
+	assert_int_equal(system, 0);
+}
+
+static void expect_free_space(struct world *w, const struct block_groups *groups)
+{
+	struct free_space_tree t;
+
+	assert_int_equal(free_space_tree_begin(&t, w->fs, NULL, NULL, NULL), 0);
+	for (size_t i = 0; i < groups->n; i++) {
+		const struct block_group *g = &groups->at[i];
+		uint64_t free = 0;
+		struct range r;
+		int ret;
+
+		assert_int_equal(free_space_tree_enter(&t, g, NULL), 0);
+		while (!(ret = free_space_tree_next(&t, &r, NULL)))
+			free += r.length;
+		assert_int_equal(ret, 1);
+		assert_int_equal(free, g->length - g->used);
+	}
+	assert_int_equal(free_space_tree_end(&t, NULL), 0);
+	assert_int_equal(t.leftovers + t.strays, 0);
+	free_space_tree_release(&t);
+}
+
+static void audit(struct world *w)
+{
+	struct volume *v = w->fs->volume;
+	struct cursor chunks, devices;
+	struct block_groups groups;
+	struct dev_item dev;
+	uint64_t used = 0;
+	size_t stripes = 0, at = 0;
+
+	tree_cursor(w, OID_CHUNK_TREE, &chunks);
+	tree_cursor(w, OID_DEV_TREE, &devices);
+	/* That there is one for each chunk is what this judges. */
+	assert_int_equal(block_groups_load(w->fs, &groups, NULL), 0);
+	for (size_t i = 0; i < volume_num_chunks(v); i++) {
+		const struct volume_chunk c = volume_chunk(v, i);
+		const struct space_group *g = space_group_of(w->space, c.logical);
+
+		used += expect_chunk(w, &c, &chunks, &devices);
+		stripes += c.copies;
+		assert_false(g->removed);
+		assert_int_equal(g->item.start, c.logical);
+		assert_int_equal(g->item.length, c.length);
+		assert_int_equal(groups.at[i].chunk_objectid, OID_FIRST_CHUNK_TREE);
+	}
+	find(&chunks, KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, 1));
+	assert_int_equal(dev_item_decode(&chunks.item, &dev, NULL), 0);
+	assert_int_equal(dev.bytes_used, used);
+	assert_memory_equal(chunks.item.data, &w->super.dev_item, sizeof(w->super.dev_item));
+	assert_int_equal(count_items(w, OID_CHUNK_TREE, KEY_CHUNK_ITEM), groups.n);
+	assert_int_equal(count_items(w, OID_DEV_TREE, KEY_DEV_EXTENT), stripes);
+	assert_int_equal(count_items(w, groups.tree, KEY_BLOCK_GROUP_ITEM), groups.n);
+	expect_array(w);
+	if (w->tree)
+		expect_free_space(w, &groups);
+	for (size_t i = 0; i < space_num_groups(w->space); i++)
+		at += !space_group_at(w->space, i)->removed;
+	assert_int_equal(at, groups.n);
+	block_groups_release(&groups);
+	cursor_release(&chunks);
+	cursor_release(&devices);
+}
+
+static int make(struct world *w, uint64_t type, struct space_group **ret)
+{
+	struct chunk_plan plan;
+	int r = chunk_plan(w->space, type, &plan, NULL);
+
+	return r ? r : chunk_create(w->space, &plan, &w->super, ret, NULL);
+}
+
+static void make_options(unsigned i, struct btrkit_mkfs_options *o)
+{
+	*o = (struct btrkit_mkfs_options)BTRKIT_MKFS_OPTIONS_INIT;
+	if (i & 1)
+		o->compat_ro = 0;
+	else if (i & 2)
+		o->compat_ro = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
+	o->mixed = i >= 6;
+	o->nodesize = i & 2 ? 4096 : 0;
+	o->data = i & 4 ? BTRKIT_DUP : BTRKIT_SINGLE;
+	o->metadata = o->mixed ? o->data : i & 2 ? BTRKIT_SINGLE : BTRKIT_DUP;
+}
+
+/* Until the device is full; then all go that are empty, and an abort brings back what there was. */
+static void chunks_come_and_go(void **state)
+{
+	static const uint64_t types[] = { BG_DATA, BG_METADATA, BG_SYSTEM };
+
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		struct btrkit_mkfs_options o;
+		size_t before, made = 0, gone = 0;
+		struct space_group *g;
+		struct world w;
+		int ret = 0;
+
+		make_options(i, &o);
+		create(&w, &o, 700 * MIB);
+		audit(&w);
+		before = volume_num_chunks(w.fs->volume);
+		for (unsigned k = 0; !ret; k++) {
+			ret = make(&w, types[k % 3], &g);
+			made += !ret;
+			if (ret || k < 6)
+				audit(&w);
+		}
+		assert_int_equal(ret, -ENOSPC);
+		assert_true(made >= 4);
+		for (size_t k = 0; k < space_num_groups(w.space); k++) {
+			ret = chunk_remove(w.space, space_group_at(w.space, k), &w.super, NULL);
+			assert_true(!ret || ret == -EBUSY);
+			gone += !ret;
+			if (k < 6)
+				audit(&w);
+		}
+		audit(&w);
+		assert_true(gone >= 3 && volume_num_chunks(w.fs->volume) == before + made - gone);
+		/* Their place is not free before the commit. */
+		assert_int_equal(make(&w, BG_DATA, &g), -ENOSPC);
+
+		overlay_abort(w.o);
+		space_aborted(w.space);
+		begin(&w);
+		assert_int_equal(volume_num_chunks(w.fs->volume), before);
+		audit(&w);
+		assert_int_equal(make(&w, BG_DATA, &g), 0);
+		audit(&w);
+		destroy(&w);
+	}
+}
+
+static void what_is_not_empty_stays(void **state)
+{
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct space_group *g, *more;
+	struct world w;
+	struct range r;
+
+	(void)state;
+	create(&w, &o, 700 * MIB);
+	for (size_t i = 0; i < space_num_groups(w.space); i++)
+		assert_int_equal(chunk_remove(w.space, space_group_at(w.space, i), &w.super, NULL), -EBUSY);
+	assert_int_equal(make(&w, BG_DATA, &g), 0);
+	assert_int_equal(make(&w, BG_DATA, &more), 0);
+	/* Handed out, used, and pinned. */
+	do
+		assert_int_equal(space_alloc(w.space, BG_DATA, MIB, MIB, MIB, &r, NULL), 0);
+	while (space_group_of(w.space, r.start) != g);
+	assert_int_equal(chunk_remove(w.space, g, &w.super, NULL), -EBUSY);
+	assert_int_equal(space_enter(w.space, &r, NULL), 0);
+	assert_int_equal(chunk_remove(w.space, g, &w.super, NULL), -EBUSY);
+	assert_int_equal(space_leave(w.space, &r, NULL), 0);
+	assert_int_equal(chunk_remove(w.space, g, &w.super, NULL), -EBUSY);
+	assert_int_equal(chunk_remove(w.space, more, &w.super, NULL), 0);
+	assert_int_equal(chunk_remove(w.space, more, &w.super, NULL), -EBUSY);
+	assert_null(more->pinned);
+	audit(&w);
+	destroy(&w);
+}
+
+/* The array in the superblock is full before the device is: nothing is changed then. */
+static void the_array_can_be_full(void **state)
+{
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct space_group *g;
+	struct chunk_plan plan;
+	struct disk_super before;
+	struct world w;
+	int ret = 0;
+
+	(void)state;
+	o.metadata = BTRKIT_SINGLE;
+	create(&w, &o, 1024 * MIB);
+	while (!ret)
+		ret = make(&w, BG_SYSTEM, &g);
+	assert_int_equal(ret, -ENOSPC);
+	assert_int_equal(chunk_plan(w.space, BG_SYSTEM, &plan, NULL), 0);
+	assert_int_equal(volume_num_chunks(w.fs->volume), 2 + 2048 / (17 + 48 + 32));
+	before = w.super;
+	assert_int_equal(chunk_create(w.space, &plan, &w.super, &g, NULL), -ENOSPC);
+	assert_memory_equal(&before, &w.super, sizeof(before));
+	audit(&w);
+	destroy(&w);
+}
+
+/* A plan that another chunk stands in the way of, and an item of a chunk that is missing. */
+static void contradictions_are_told(void **state)
+{
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct chunk_plan plan;
+	struct space_group *g;
+	struct edit_tree *t;
+	struct world w;
+
+	(void)state;
+	create(&w, &o, 700 * MIB);
+	assert_int_equal(chunk_plan(w.space, BG_DATA, &plan, NULL), 0);
+	plan.logical -= MIB;
+	assert_int_equal(chunk_create(w.space, &plan, &w.super, &g, NULL), -EUCLEAN);
+	plan.logical += MIB;
+	plan.stripes[0].physical = volume_chunk(w.fs->volume, 0).physical[0];
+	assert_int_equal(chunk_create(w.space, &plan, &w.super, &g, NULL), -EUCLEAN);
+	overlay_abort(w.o);
+	space_aborted(w.space);
+
+	begin(&w);
+	assert_int_equal(make(&w, BG_DATA, &g), 0);
+	assert_int_equal(overlay_tree(w.o, OID_DEV_TREE, &t, NULL), 0);
+	assert_int_equal(chunk_plan(w.space, BG_DATA, &plan, NULL), 0);
+	assert_int_equal(cursor_seek_back(&t->c, &KEY(1, KEY_DEV_EXTENT, plan.stripes[0].physical), NULL), 0);
+	assert_int_equal(edit_delete(t, &(struct btrkit_key){ t->c.item.key.objectid, t->c.item.key.type,
+							       t->c.item.key.offset }, NULL), 0);
+	assert_int_equal(chunk_remove(w.space, g, &w.super, NULL), -EUCLEAN);
+	destroy(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(chunks_come_and_go),
+		cmocka_unit_test(what_is_not_empty_stays),
+		cmocka_unit_test(the_array_can_be_full),
+		cmocka_unit_test(contradictions_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
