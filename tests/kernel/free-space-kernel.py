@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Free space trees of Linux against ours.
+
+    free-space-kernel.py [SCENARIO...]
+
+Linux fragments filesystems and makes free space trees of them. (a) From the extent tree that it left we build the same
+tree; also from that of a tree which Linux has kept up for a while. (b) `btrkit space-cache convert` of the filesystem
+from before Linux made its tree has the same items for each group of data only, and (c) all ranges that the extents
+leave; Linux mounts that without rebuilding it, goes on with it, and `btrfs check` finds nothing.
+
+BTRKIT and FREE_SPACE are the programs under test. Exits with 77 where it cannot run.
+"""
+import atexit
+import collections
+import ctypes
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import image
+
+BTRKIT = os.environ['BTRKIT']
+FREE_SPACE = os.environ['FREE_SPACE']
+K, M = 1 << 10, 1 << 20
+SECTOR = 4 * K
+count = collections.Counter()
+opened = set()
+libc = ctypes.CDLL(None, use_errno=True)
+libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long]
+
+
+def expect(condition, *what):
+    if not condition:
+        raise AssertionError(' '.join(map(str, what)))
+    count['checks'] += 1
+
+
+class Pieces:
+    """A file of extents one behind the other, each allocated by a call of its own and so freed for itself."""
+
+    def __init__(self, path):
+        self.open(path)
+        self.pieces = []    # (offset, length)
+        self.end = 0
+
+    def open(self, path):
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        opened.add(self.fd)
+
+    def _call(self, mode, offset, length):
+        if libc.fallocate(self.fd, mode, offset, length):
+            raise OSError(ctypes.get_errno(), 'fallocate')
+
+    def add(self, *lengths):
+        for length in lengths:
+            self._call(0, self.end, length)
+            self.pieces.append((self.end, length))
+            self.end += length
+
+    def free(self, wanted):
+        """Those of which @wanted(number) is true; what punches no whole extent would free nothing."""
+        for number, piece in enumerate(self.pieces):
+            if piece and wanted(number):
+                self._call(3, *piece)
+                self.pieces[number] = None
+
+    def sync(self):
+        os.fsync(self.fd)
+        os.sync()
+
+    def close(self):
+        opened.remove(self.fd)
+        os.close(self.fd)
+
+
+@atexit.register
+def close_all():
+    """After a failure an open file would keep its filesystem mounted."""
+    for fd in opened:
+        os.close(fd)
+
+
+def fragment(mnt, rng, files=5000):
+    """Sparse and dense holes of many sizes."""
+    path = os.path.join(mnt, 'pieces')
+    pieces = Pieces(path)
+    pieces.add(*(SECTOR * rng.choice((1, 1, 1, 2, 3, 8, 33)) for _ in range(6000)))
+    pieces.add(*[rng.choice((64 * K, M))] * 60)
+    pieces.sync()
+    pieces.free(lambda n: n < 2000 and n % 2)
+    pieces.free(lambda n: 2000 <= n < 4000 and rng.random() < 0.3)
+    pieces.free(lambda n: n >= 4000 and rng.random() < 0.2)
+    pieces.close()
+    fill(mnt, 24 * M, files)
+
+
+def fill(mnt, size, files):
+    """A file in large extents, and small ones that leave holes among the tree blocks."""
+    with open(os.path.join(mnt, 'large'), 'wb') as f:
+        os.posix_fallocate(f.fileno(), 0, size)
+    folder = os.path.join(mnt, 'small')
+    os.mkdir(folder)
+    for n in range(files):
+        with open(os.path.join(folder, f'{n:05}'), 'wb') as f:
+            f.write(bytes(n % 300))
+    os.sync()
+    for n in range(files):
+        if n // 32 % 2:
+            os.unlink(os.path.join(folder, f'{n:05}'))
+
+
+def fill_up(mnt, rng):
+    """To the last byte, but for what is fragmented."""
+    fragment(mnt, rng, 500)
+    size = 256 * M
+    with open(os.path.join(mnt, 'rest'), 'wb') as f:
+        while size >= SECTOR:
+            try:
+                os.posix_fallocate(f.fileno(), os.fstat(f.fileno()).st_size, size)
+            except OSError:
+                size //= 2
+    os.sync()
+
+
+def go_between(fs, rng):
+    """Holes beyond the high threshold, of which ever more are joined until a group is between both, and then below."""
+    path = 'between'
+    pieces = Pieces(os.path.join(fs.mount('space_cache=v2'), path))
+    pieces.add(*[SECTOR] * 4000)
+    pieces.sync()
+    pieces.free(lambda n: n % 2)
+    for _ in range(40):
+        pieces.close()
+        fs.umount()
+        left = sum(1 for piece in pieces.pieces if piece)
+        found = left < 500 and compared('build', fs.path)
+        if left < 100 or (found and found['groups of another form by history']):
+            break
+        pieces.open(os.path.join(fs.mount('space_cache=v2'), path))
+        pieces.free(lambda n: rng.random() < (0.12 if found else 0.5))
+    os.unlink(os.path.join(fs.mount('space_cache=v2'), path))
+    fs.umount()
+    compared('build', fs.path)
+
+
+def nothing(_mnt, _rng):
+    pass
+
+
+NONE = ('-O', '^free-space-tree,^block-group-tree')
+# How it is made and how large, the cache it has before, and what is done with it.
+SCENARIOS = {
+    '16k': ((*NONE,), '3G', 'nospace_cache', fragment),
+    '4k': (('-n', '4096', *NONE), '1000M', 'nospace_cache', fragment),
+    '64k': (('-n', '65536', *NONE), '1100M', 'nospace_cache', fragment),
+    'v1': ((*NONE,), '1500M', 'space_cache=v1', fragment),
+    'full': (('-m', 'single', *NONE), '400M', 'nospace_cache', fill_up),
+    'mixed': (('--mixed', '-n', '4096', *NONE), '256M', 'nospace_cache', fragment),
+    'no-skinny': (('-n', '4096', '-O', '^skinny-metadata,^free-space-tree,^block-group-tree'), '700M',
+                  'nospace_cache', fragment),
+    'group-tree': ((), '1G', 'space_cache=v2', fragment),
+    'new': ((*NONE,), '1G', 'nospace_cache', nothing),
+    'between-4k': (('-n', '4096'), '800M', None, go_between),
+    'between-16k': ((), '800M', None, go_between),
+    'between-64k': (('-n', '65536'), '800M', None, go_between),
+}
+
+
+def compared(*args):
+    """What the program counted, with @args[0] before each name."""
+    done = subprocess.run([FREE_SPACE, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    expect(done.returncode == 0, *args, done.stderr.decode())
+    found = {}
+    for line in done.stdout.decode().splitlines():
+        name, number = line.rsplit(' ', 1)
+        found[name] = int(number)
+        count[f'{args[0]}: {name}'] += int(number)
+    return found
+
+
+def check(path):
+    done = subprocess.run([image.BTRFS, 'check', path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    expect(done.returncode == 0, done.stdout.decode(errors='replace'))
+    count['btrfs check'] += 1
+
+
+class KernelLog:
+    """What Linux says of btrfs from now on."""
+
+    def __init__(self):
+        self.fd = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)
+        os.lseek(self.fd, 0, os.SEEK_END)
+
+    def lines(self):
+        found = []
+        while True:
+            try:
+                found.append(os.read(self.fd, 8192).decode(errors='replace').split(';', 1)[-1].split('\n')[0])
+            except BlockingIOError:
+                return [line for line in found if 'BTRFS' in line.upper()]
+            except BrokenPipeError:
+                found.append('BTRFS: messages were lost')
+
+    def close(self):
+        os.close(self.fd)
+
+
+def refused(lines):
+    words = ('rebuild', 'clearing free space', 'creating free space', 'free space tree', 'free space cache', 'error',
+             'corrupt', 'warn', 'lost', 'mismatch', 'incorrect', 'disabling')
+    return [line for line in lines if any(word in line.lower() for word in words)
+            and not line.endswith(('enabling free space tree', 'using free-space-tree',
+                                   'using free space tree', 'enabling disk space caching'))]
+
+
+def goes_on(fs, rng):
+    """Linux mounts the filesystem as it is, writes, frees, and leaves a filesystem without fault."""
+    log = KernelLog()
+    mnt = fs.mount()
+    path = os.path.join(mnt, 'goes-on')
+    pieces = Pieces(path)
+    try:
+        pieces.add(*(SECTOR * rng.choice((1, 2, 5)) for _ in range(300)))
+        pieces.sync()
+        pieces.free(lambda n: n % 3)
+    except OSError:
+        count['filesystems that were full'] += 1
+    pieces.sync()
+    pieces.close()
+    os.unlink(path)
+    fs.umount()
+    said = log.lines()
+    log.close()
+    expect(any('BTRFS' in line for line in said), 'Linux was silent')
+    expect(not refused(said), *refused(said))
+    check(fs.path)
+    compared('inverse', fs.path)
+    count['mounted after our conversion'] += 1
+
+
+def has_convert():
+    done = subprocess.run([BTRKIT, 'space-cache', 'convert', '/dev/null'], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, check=False)
+    return b'not supported yet' not in done.stderr
+
+
+def compare_ours(before, linux, rng, cache):
+    """(b) and (c)"""
+    done = subprocess.run([BTRKIT, 'space-cache', 'convert', before.path], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    expect(done.returncode == 0, done.stdout.decode(errors='replace'))
+    found = compared('same', linux.path, before.path)
+    # Of v1 something was freed before or after; only then there is a history.
+    expect(cache == 'space_cache=v1' or not found['groups of another form by history'], found)
+    compared('inverse', before.path)
+    check(before.path)
+    goes_on(before, rng)
+
+
+def run_scenario(folder, name, seed, convert):
+    options, size, cache, work = SCENARIOS[name]
+    rng = random.Random(f'{seed} {name}')
+    fs = image.Image(os.path.join(folder, 'fs.img'), size)
+    fs.mkfs(*(image.peer_options(options) if options else options))
+    if not cache:
+        work(fs, rng)
+        fs.remove()
+        return
+    work(fs.mount(cache), rng)
+    fs.umount()
+    before = fs.copy(os.path.join(folder, 'before.img')) if cache != 'space_cache=v2' else None
+    fs.mount('clear_cache,space_cache=v2')
+    fs.umount()
+    compared('build', fs.path)
+    compared('inverse', fs.path)
+    if before and convert:
+        compare_ours(before, fs, rng, cache)
+    if before:
+        before.remove()
+    fs.remove()
+
+
+WANTED = ('groups', 'ranges', 'bitmaps', 'groups of bitmaps', 'groups of extents', 'empty groups', 'full groups',
+          'mixed groups', 'groups of metadata', 'groups of bitmaps with a short one', 'groups between the thresholds',
+          'groups of another form by history', 'items')
+WANTED_OF_OURS = ('same: groups', 'same: ranges', 'same: bitmaps', 'same: items', 'mounted after our conversion')
+
+
+def main():
+    reason = image.missing()
+    if reason:
+        print(f'skipped: {reason}')
+        return 77
+    names = sys.argv[1:] or list(SCENARIOS)
+    seed = random.randrange(1 << 32)
+    convert = has_convert()
+    print(f'seed {seed}')
+    with tempfile.TemporaryDirectory(prefix='btrkit-test-') as folder:
+        for name in names:
+            print(name, flush=True)
+            run_scenario(folder, name, seed, convert)
+    for what, n in sorted(count.items()):
+        print(f'{n} {what}')
+    wanted = [f'build: {what}' for what in WANTED] + list(WANTED_OF_OURS if convert else ())
+    lacking = [what for what in wanted if not count[what]]
+    if lacking and not sys.argv[1:]:
+        print('nothing was compared of:', *lacking, sep='\n  ')
+        return 1
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
