@@ -200,6 +200,25 @@ def orphan(t):
     os.rename(copy.path, t.image.path)
 
 
+def keyed_references(t):
+    """More references than an extent item has room for, of each of the four types."""
+    source = f'{t.mnt}/source'
+    ops.subvolume(source)
+    ops.write(f'{source}/file', 0, b'f' * 8192, sync=True)
+    for i in range(3000):
+        os.symlink('nowhere', f'{source}/link{i}')
+    for i in range(24):
+        ops.clone(f'{source}/file', 0, 8192, f'{t.mnt}/clone{i}', 0)
+        ops.snapshot(source, f'{t.mnt}/s{i}')
+        ops.sync(t.mnt)
+        os.setxattr(f'{t.mnt}/s{i}/file', 'user.number', b'%d' % i)
+        ops.snapshot(f'{t.mnt}/s{i}', f'{t.mnt}/t{i}')
+    ops.sync(t.mnt)
+    for name in ('source', *(f's{i}' for i in range(24))):
+        ops.delete_subvolume(f'{t.mnt}/{name}')
+    t.wait_for_cleaner()
+
+
 V1 = ('-O', '^free-space-tree,^block-group-tree')
 
 # name: what it is, how it is filled, options of mkfs, of mount, and more
@@ -227,6 +246,7 @@ GOOD = {
     'good-log-tree': ('a crash after fsync: a log tree', log_tree, (), 'commit=600', SMALL, 'rescue=nologreplay'),
     'good-orphan': ('a crash while an unlinked file was open', orphan),
     'good-half-dropped': ('a subvolume that was being dropped', half_dropped, ('-n', '4096')),
+    'good-keyed-references': ('references with items of their own, of each type', keyed_references, ('-n', '4096')),
 }
 
 UNSUPPORTED = {

@@ -22,7 +22,8 @@ def file_sum(path):
     return digest.hexdigest()
 
 
-def unpack(name, folder):
+def unpack(name, folder, quick=False):
+    """The path of the image; quick: that the archive is the right one is enough."""
     archive, path = os.path.join(HERE, f'{name}.tar.xz'), os.path.join(folder, f'{name}.img')
     expected = sums()
     if file_sum(archive) != expected[f'{name}.tar.xz']:
@@ -30,7 +31,7 @@ def unpack(name, folder):
     os.makedirs(folder, exist_ok=True)
     with tarfile.open(archive) as tar:
         tar.extract(f'{name}.img', folder)
-    if file_sum(path) != expected[f'{name}.img']:
+    if not quick and file_sum(path) != expected[f'{name}.img']:
         raise ValueError(f'{path} is not the one in SHA256SUMS')
     return path
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "sparse.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,4 +209,27 @@ void sparse_export(struct sparse *s, const char *path)
 		perror(path);
 		exit(99);
 	}
+}
+
+struct sparse *sparse_import(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	off_t at = 0, size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+	struct sparse *s = sparse_create((uint64_t)size, NULL);
+	uint8_t page[PAGE];
+
+	while (size >= 0 && (at = lseek(fd, at, SEEK_DATA)) >= 0) {
+		at -= at % PAGE;
+		if (pread(fd, page, PAGE, at) != PAGE)
+			break;
+		sparse_write(s, (uint64_t)at, page, PAGE);
+		at += PAGE;
+	}
+	/* At the end there is no more data. */
+	if (size < 0 || at >= 0 || errno != ENXIO) {
+		perror(path);
+		exit(99);
+	}
+	close(fd);
+	return s;
 }

@@ -15,6 +15,9 @@ struct sparse;
 struct sparse *sparse_create(uint64_t size, struct sparse *below);
 void sparse_free(struct sparse *s);
 
+/* What is in a file. */
+struct sparse *sparse_import(const char *path);
+
 /* The device for the library. To close it does nothing: it lives as long as @s. */
 struct btrkit_io *sparse_io(struct sparse *s);
 

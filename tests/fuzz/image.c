@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A whole filesystem: opened, dumped, files and free space listed. Input: records of an offset on the device (le64), a
- * length (le32) and that many bytes, as pack.py writes them: each is a superblock or a tree block, whose checksum is
- * made good here. What no record covers reads as zero.
+ * A whole filesystem: opened, dumped, files and free space listed, audited. Input: records of an offset on the device
+ * (le64), a length (le32) and that many bytes, as pack.py writes them: each is a superblock or a tree block, whose
+ * checksum is made good here. What no record covers reads as zero.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -14,6 +14,8 @@
 #include <btrkit/filesystem.h>
 #include <btrkit/io.h>
 #include <btrkit/space.h>
+
+#include "lib/check/audit.h"
 
 #define RECORDS_MAX 1024
 #define BLOCK_MIN 4096u
@@ -138,6 +140,16 @@ static void hold_caches(struct btrkit_fs *fs)
 	ended(btrkit_space_status_print(fs, BTRKIT_SPACE_JSON, fuzz_write, &room, &sum, &err), &err);
 }
 
+static void audit_all(struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct audit_counts counts;
+
+	ended(audit(fs, &counts, &err), &err);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	ended(audit_backups(fs, &err), &err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -163,6 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			dump(fs, BTRKIT_DUMP_DFS | BTRKIT_DUMP_HIDE_NAMES);
 			dump(fs, BTRKIT_DUMP_BACKUPS);
 			hold_caches(fs);
+			audit_all(fs);
 			btrkit_fs_close(fs);
 		}
 	}

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Lists and dumps a committed image and compares with what Linux and btrfs-progs 6.19 said of it when it was made. Its
-cache of free space, which Linux wrote, agrees with its extent tree, in a report and when it is loaded for writing.
-Usage: images.py IMAGES NAME; BTRKIT is the program under test, SPACE_LOAD the one beside this."""
+cache of free space, which Linux wrote, agrees with its extent tree, in a report and when it is loaded for writing, and
+the audit finds nothing.
+Usage: images.py IMAGES NAME; BTRKIT and AUDIT are the programs under test, SPACE_LOAD the one beside this."""
 import hashlib
 import json
 import os
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-BTRKIT = os.environ['BTRKIT']
+BTRKIT, AUDIT = os.environ['BTRKIT'], os.environ['AUDIT']
 SPACE_LOAD = os.environ['SPACE_LOAD']
 
 
@@ -25,6 +26,7 @@ def main(images, name):
         path, theirs = unpack.unpack(name, folder), f.read()
         ours = command('fiemap', '-a', '--format', 'tsv', path)
         dump = command('dump-tree', path).partition(b'\n')[2]
+        audit = subprocess.run([AUDIT, path], stdout=subprocess.PIPE, check=False)
         free = command('space-cache', 'status', '--format', 'json', path)
         loaded = subprocess.run([SPACE_LOAD, path], stdout=subprocess.PIPE, check=True, text=True).stdout.split()
     rows = theirs.splitlines()
@@ -42,6 +44,9 @@ def main(images, name):
         return 1
     if not int(loaded[{'v2': 0, 'v1': 1}[summary['in_use']]]):
         print(f'{name}: no free space was loaded from the cache')
+        return 1
+    if audit.returncode or b' references' not in audit.stdout:
+        print(f'{name}: audit: {audit.stdout.decode(errors="replace")}')
         return 1
     lines = dump.count(b'\n')
     print(f'compared {len(rows)} extents and {lines} lines of a dump of {name}; loaded free space of {loaded[0]} '

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Compares btrkit with Linux on filesystems that the kernel makes: `fiemap` with the FIEMAP ioctl, and dump-tree and
-dump-super of the same filesystems with btrfs-progs.
+dump-super of the same filesystems with btrfs-progs. In none of them the audit finds a contradiction.
 
     fiemap-kernel.py [--only PATTERN] [--plans N] [--seed N] [--keep] [--listing-only] [--list]
 
-BTRKIT and ORACLE are the programs under test and of reference; BTRFS, MKFS and BTRFSTUNE are btrfs-progs'. A plan is
-repeated by `--only random --plans 1 --seed N`. Exits with 77 where it cannot run.
+BTRKIT and AUDIT are the programs under test, ORACLE is that of reference; BTRFS, MKFS and BTRFSTUNE are btrfs-progs'.
+A plan is repeated by `--only random --plans 1 --seed N`. Exits with 77 where it cannot run.
 """
 import argparse
 import concurrent.futures
@@ -28,6 +28,7 @@ from scenarios import SCENARIOS, Scenario
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 ORACLE = os.environ.get('ORACLE', 'fiemap-oracle')
+AUDIT = os.environ.get('AUDIT', 'audit-image')
 ENV = dict(os.environ, TZ='UTC', LC_ALL='C')
 
 
@@ -49,6 +50,7 @@ class Trial:
         self.image = image.Image(self.path('fs.img'), scenario.size)
         self.listing = None
         self.others = []            # images that are compared after this one
+        self.live = False           # the image was copied while it was mounted
         self.notes = ''
 
     def path(self, name):
@@ -72,7 +74,7 @@ class Trial:
         """From here on the test is about a copy of the mounted image, taken now or before."""
         copy = copy or self.image.copy(self.path('copy.img'))
         self.image.umount()
-        self.image = copy
+        self.image, self.live = copy, True
 
     def matches(self, which, tree, *patterns):
         """Whether the dump of a tree, or with None of all, has every pattern."""
@@ -122,11 +124,21 @@ class Trial:
         samples = self.samples(listing)
         self.image.umount()
         counts = self.compare_listing(listing)
+        counts.audited = self.audit()
         if self.text:
             counts.filefrag = self.compare_samples(listing, samples)
         if self.dumps:
             counts.dumped = self.compare_dumps()
         return counts
+
+    def audit(self):
+        """How many references agree."""
+        live = ['--live'] if self.live else []
+        done = subprocess.run([AUDIT, *live, self.image.path], stdout=subprocess.PIPE, check=False)
+        said = done.stdout.decode(errors='replace')
+        if done.returncode:
+            raise Difference(f'audit: {said}')
+        return int(re.search(r' (\d+) references', said).group(1))
 
     def compare_listing(self, listing):
         ours = command(BTRKIT, 'fiemap', '-a', '--format', 'tsv', self.image.path)
@@ -293,11 +305,13 @@ def main():
             total.add(counts)
             print(f'ok {scenario.name}: {counts.files} files, {counts.extents} extents, '
                   f'{counts.shared} shared, {counts.flags} flags, {counts.filefrag} by filefrag, '
-                  f'{counts.dumped} lines dumped ({seconds:.1f} s) {notes}', flush=True)
+                  f'{counts.dumped} lines dumped, {counts.audited} references audited '
+                  f'({seconds:.1f} s) {notes}', flush=True)
     if not (failed and args.keep):
         shutil.rmtree(scratch)
     print(f'compared {total.files} files, {total.extents} extents ({total.shared} shared) and {total.flags} flags '
-          f'with FIEMAP, {total.filefrag} files with filefrag, {total.dumped} lines of dumps: '
+          f'with FIEMAP, {total.filefrag} files with filefrag, {total.dumped} lines of dumps, '
+          f'audited {total.audited} references: '
           f'{len(chosen) - len(failed)} filesystems equal, {len(failed)} not')
     if failed:
         print('failed:', *failed)

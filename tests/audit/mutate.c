@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Puts one contradiction at a time into a good image, with good checksums, and has the audit tell it. Usage:
+ * audit-mutate IMAGE...; which images is said in mutations.h.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/crc32c.h"
+#include "lib/check/audit.h"
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/block_group.h"
+#include "lib/format/items/extent.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/format/items/space_cache.h"
+#include "lib/tree/cursor.h"
+#include "lib/volume/volume.h"
+#include "mutations.h"
+#include "tests/crash/sparse.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static void broken(const struct mutation *m, const char *what)
+{
+	fprintf(stderr, "%s: cannot be put in: %s\n", m->name, what);
+	exit(1);
+}
+
+static struct btrkit_fs *open_image(struct sparse *image, struct btrkit_error *err)
+{
+	struct btrkit_io *io = sparse_io(image);
+	struct btrkit_fs *fs = NULL;
+
+	return btrkit_fs_open(&io, 1, NULL, &fs, err) ? NULL : fs;
+}
+
+/* A field of 1, 4 or 8 bytes. */
+static void add(uint8_t *at, unsigned size, int64_t n)
+{
+	le64 value = { { 0 } };
+
+	memcpy(value.b, at, size);
+	value = le64_put(le64_get(value) + (uint64_t)n);
+	memcpy(at, value.b, size);
+}
+
+/* The first inline reference of a type, as an offset in the item; 0 if it has none. */
+static unsigned inline_ref(const struct item_ctx *ctx, const struct item *item, uint8_t type)
+{
+	struct extent_item ei;
+	struct extent_ref ref;
+	const uint8_t *at;
+
+	if ((item->key.type != KEY_EXTENT_ITEM && item->key.type != KEY_METADATA_ITEM) ||
+	    extent_item_decode(ctx, item, &ei, NULL))
+		return 0;
+	for (at = ei.pos; !extent_item_next_ref(&ei, &ref, NULL); at = ei.pos)
+		if (ref.type == type)
+			return (unsigned)(at - item->data);
+	return 0;
+}
+
+/* Whether an item is one of those that are meant. */
+static bool wanted(const struct mutation *m, const struct item_ctx *ctx, const struct item *item)
+{
+	const size_t flags = item->key.type == KEY_BLOCK_GROUP_ITEM ? offsetof(struct disk_block_group, flags) :
+								      offsetof(struct disk_extent_item, flags);
+
+	if (item->key.type != m->type)
+		return false;
+	if (m->type == KEY_EXTENT_DATA && item->data[offsetof(struct disk_file_extent, type)] == FILE_EXTENT_INLINE)
+		return false;
+	if (m->flags && (le64_get(*(const le64 *)(item->data + flags)) & m->flags) != m->flags)
+		return false;
+	return !m->ref || inline_ref(ctx, item, m->ref);
+}
+
+static void seek(struct cursor *c, struct btrkit_fs *fs, const struct mutation *m)
+{
+	struct tree_root root = m->tree == OID_CHUNK_TREE ? fs->chunk_tree : fs->root_tree;
+	unsigned nth = m->nth;
+	int ret = 0;
+
+	if (m->tree != OID_CHUNK_TREE && m->tree != OID_ROOT_TREE && fs_find_root(fs, m->tree, &root, NULL, NULL))
+		broken(m, "no such tree");
+	cursor_init(c, fs, &root);
+	for (ret = cursor_seek(c, &KEY(0, 0, 0), NULL); !ret; ret = cursor_next(c, NULL))
+		if (wanted(m, &fs->items, &c->item) && !nth--)
+			return;
+	broken(m, "no such item");
+}
+
+/* Takes the item in @slot out of a leaf, or makes room for one of @size there. */
+static void move_items(uint8_t *leaf, uint32_t nodesize, uint32_t slot, bool in, uint32_t size)
+{
+	struct disk_header *h = (struct disk_header *)leaf;
+	struct disk_item *items = (struct disk_item *)(h + 1);
+	uint8_t *data = leaf + sizeof(*h);
+	uint32_t n = le32_get(h->nritems), room = nodesize - (uint32_t)sizeof(*h);
+	const uint32_t low = n ? le32_get(items[n - 1].offset) : room;
+	const uint32_t end = slot ? le32_get(items[slot - 1].offset) : room;
+	const uint32_t from = in ? end : le32_get(items[slot].offset);
+	const int32_t shift = in ? -(int32_t)size : (int32_t)le32_get(items[slot].size);
+
+	memmove(data + low + shift, data + low, from - low);
+	for (uint32_t i = in ? slot : slot + 1; i < n; i++)
+		items[i].offset = le32_put((uint32_t)((int32_t)le32_get(items[i].offset) + shift));
+	memmove(&items[in ? slot + 1 : slot], &items[in ? slot : slot + 1], (n - slot - !in) * sizeof(*items));
+	if (in)
+		items[slot] = (struct disk_item){ .offset = le32_put(end - size), .size = le32_put(size) };
+	h->nritems = le32_put(in ? n + 1 : n - 1);
+}
+
+/* The last item of the leaf is an extent with one reference of an inode: it is told once more, keyed. */
+static void tell_twice(struct btrkit_fs *fs, uint8_t *leaf, uint32_t n)
+{
+	struct disk_item *last = (struct disk_item *)(leaf + sizeof(struct disk_header)) + n - 1;
+	uint8_t *extent = leaf + sizeof(struct disk_header) + le32_get(last->offset);
+	const struct disk_extent_data_ref ref =
+		*(struct disk_extent_data_ref *)(extent + sizeof(struct disk_extent_item) + 1);
+	const uint64_t hash = extent_data_ref_hash(le64_get(ref.root), le64_get(ref.objectid), le64_get(ref.offset));
+
+	add(extent, 8, 1);
+	move_items(leaf, fs->items.nodesize, n, true, sizeof(ref));
+	last[1].key = key_put(&KEY(le64_get(last->key.objectid), KEY_EXTENT_DATA_REF, hash));
+	memcpy(extent - sizeof(ref), &ref, sizeof(ref));
+}
+
+static void change_leaf(const struct mutation *m, struct btrkit_fs *fs, const struct cursor *c, uint8_t *leaf)
+{
+	struct disk_item *head = (struct disk_item *)(leaf + sizeof(struct disk_header)) + c->slots[0];
+	uint8_t *data = leaf + sizeof(struct disk_header) + le32_get(head->offset);
+	const uint32_t n = c->nodes[0]->nritems;
+
+	switch (m->what) {
+	case ADD:
+		add(data + m->at, m->size, m->add);
+		break;
+	case REF_ADD:
+		add(data + inline_ref(&fs->items, &c->item, m->ref) + m->at, m->size, m->add);
+		break;
+	case KEY_ADD:
+		add(head->key.offset.b, 8, m->add);
+		break;
+	case LAST_KEY_ADD:
+		add((head - c->slots[0] + n - 1)->key.objectid.b, 8, m->add);
+		break;
+	case DROP:
+		move_items(leaf, fs->items.nodesize, c->slots[0], false, 0);
+		break;
+	case INSERT:
+		move_items(leaf, fs->items.nodesize, n, true, m->size);
+		memcpy(leaf + sizeof(struct disk_header) + le32_get(head[n - c->slots[0]].offset), c->item.data,
+		       m->size);
+		head[n - c->slots[0]].key = key_put(&KEY(1ull << 40, m->add, 65536));
+		break;
+	case TWICE:
+		tell_twice(fs, leaf, n);
+		break;
+	case HEADER_ADD:
+		add(leaf + m->at, m->size, m->add);
+		break;
+	default:
+		broken(m, "not in a leaf");
+	}
+}
+
+static void put_in_tree(const struct mutation *m, struct btrkit_fs *fs)
+{
+	const uint32_t size = fs->items.nodesize;
+	uint8_t *leaf = malloc(size);
+	struct cursor c;
+	struct copy copy;
+
+	seek(&c, fs, m);
+	memcpy(leaf, c.nodes[0]->data, size);
+	change_leaf(m, fs, &c, leaf);
+	fs->super.csum->compute(leaf + 32, size - 32, leaf);
+	for (unsigned mirror = 0; !volume_map(fs->volume, c.nodes[0]->bytenr, size, mirror, &copy, NULL); mirror++)
+		if (btrkit_io_write(copy.io, copy.physical, leaf, size, NULL))
+			broken(m, "cannot write");
+	cursor_release(&c);
+	free(leaf);
+}
+
+/* Makes the first entry of a v1 cache shorter. */
+static void put_in_cache(const struct mutation *m, struct btrkit_fs *fs)
+{
+	struct space_cache header;
+	struct file_extent fe;
+	struct cursor c;
+	struct copy copy;
+	uint8_t page[4096];
+	uint32_t sums;
+	le32 sum;
+
+	cursor_init(&c, fs, &fs->root_tree);
+	if (cursor_seek(&c, &KEY(OID_FREE_SPACE, 0, 0), NULL) || space_cache_decode(&c.item, &header, NULL) ||
+	    cursor_seek(&c, &KEY(header.location.objectid, KEY_EXTENT_DATA, 0), NULL) ||
+	    file_extent_decode(&fs->items, &c.item, &fe, NULL) ||
+	    volume_map(fs->volume, fe.disk_bytenr, sizeof(page), 0, &copy, NULL) ||
+	    btrkit_io_read(copy.io, copy.physical, page, sizeof(page), NULL))
+		broken(m, "no cache");
+	sums = (uint32_t)(fe.num_bytes / sizeof(page) * sizeof(le32));
+	add(page + sums + sizeof(le64) + sizeof(le64), 8, m->add);
+	sum = le32_put(~crc32c(~0u, page + sums, sizeof(page) - sums));
+	memcpy(page, sum.b, sizeof(sum));
+	if (btrkit_io_write(copy.io, copy.physical, page, sizeof(page), NULL))
+		broken(m, "cannot write");
+	cursor_release(&c);
+}
+
+static void put_in_super(const struct mutation *m, struct btrkit_fs *fs, struct sparse *image)
+{
+	struct disk_super super = fs->super.disk;
+	unsigned at = m->at;
+
+	for (unsigned i = 0; m->what == BACKUP_ADD && i < SUPER_BACKUPS; i++)
+		if (le64_get(super.backups[i].tree_root_gen) == fs->super.generation)
+			at = (unsigned)(offsetof(struct disk_super, backups) + i * sizeof(super.backups[0])) + m->at;
+	add((uint8_t *)&super + at, m->size, m->add);
+	fs->super.csum->compute(super.fsid, SUPER_SIZE - sizeof(super.csum), super.csum);
+	sparse_write(image, super_offset(0), &super, sizeof(super));
+}
+
+static int judge(struct sparse *image, bool backups, struct btrkit_error *err)
+{
+	struct btrkit_fs *fs = open_image(image, err);
+	struct audit_counts counts;
+	int ret = fs ? audit(fs, &counts, err) : err->err;
+
+	if (!ret)
+		ret = audit_backups(fs, err);
+	/* What is wrong with the backups alone is not the audit's. */
+	if (backups && fs && audit(fs, &counts, NULL))
+		ret = 0;
+	btrkit_fs_close(fs);
+	return ret;
+}
+
+static bool try_one(const struct mutation *m, struct sparse *good)
+{
+	struct sparse *image = sparse_create(sparse_io(good)->size, good);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_fs *fs = open_image(image, NULL);
+	char line[512];
+	bool seen;
+	int ret;
+
+	if (m->what == SUPER_ADD || m->what == BACKUP_ADD)
+		put_in_super(m, fs, image);
+	else if (m->what == CACHE_ADD)
+		put_in_cache(m, fs);
+	else
+		put_in_tree(m, fs);
+	btrkit_fs_close(fs);
+	ret = judge(image, m->what == BACKUP_ADD, &err);
+	btrkit_error_format(&err, line, sizeof(line));
+	seen = ret == -EUCLEAN && strstr(line, m->expect);
+	if (!seen)
+		printf("%s: %s: not '%s' but %s\n", m->image, m->name, m->expect, ret ? line : "nothing");
+	sparse_free(image);
+	return seen;
+}
+
+static bool is_image(const char *path, const char *name)
+{
+	const char *base = strrchr(path, '/');
+
+	base = base ? base + 1 : path;
+	return !strncmp(base, name, strlen(name)) && !strcmp(base + strlen(name), ".img");
+}
+
+int main(int argc, char **argv)
+{
+	size_t tried = 0, missed = 0;
+
+	for (int i = 1; i < argc; i++) {
+		struct sparse *good = sparse_import(argv[i]);
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		char line[512];
+
+		if (judge(good, false, &err)) {
+			printf("%s: %s\n", argv[i], btrkit_error_format(&err, line, sizeof(line)));
+			return 1;
+		}
+		for (size_t j = 0; j < COUNT(mutations); j++) {
+			if (!is_image(argv[i], mutations[j].image))
+				continue;
+			tried++;
+			missed += !try_one(&mutations[j], good);
+		}
+		sparse_free(good);
+	}
+	printf("compared %zu contradictions with what the audit says: %zu missed\n", tried, missed);
+	return missed || tried != COUNT(mutations);
+}
