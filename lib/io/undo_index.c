@@ -12,11 +12,17 @@ struct loader {
 	struct btrkit_io *file;
 	struct undo_index *index;
 	struct disk_undo_record *record;	/* room for the largest, and its payload behind it */
+	bool written;	/* there are NEW records */
 };
 
 static int damaged(struct btrkit_error *err, uint64_t at, const char *field)
 {
 	return err_corrupt(err, field, "is damaged at %" PRIu64, at);
+}
+
+static int none(struct btrkit_error *err)
+{
+	return err_set(err, BTRKIT_INVALID, "is none, or of a run that ended before it wrote anything to a device");
 }
 
 static int load_header(const struct loader *l, struct btrkit_error *err)
@@ -25,8 +31,7 @@ static int load_header(const struct loader *l, struct btrkit_error *err)
 	int ret = l->file->size < sizeof(h) ? -ENODATA : btrkit_io_read(l->file, 0, &h, sizeof(h), err);
 
 	if (ret == -ENODATA || (!ret && memcmp(h.magic, UNDO_MAGIC, sizeof(h.magic))))
-		return err_set(err, BTRKIT_INVALID,
-			       "is none, or of a run that ended before it wrote anything to a device");
+		return none(err);
 	if (ret)
 		return ret;
 	if (le32_get(h.version) != UNDO_VERSION)
@@ -116,6 +121,8 @@ static int add_entry(struct loader *l, uint64_t at, struct btrkit_error *err)
 	};
 	if (r->type == UNDO_OLD)
 		index->saved += len;
+	else
+		l->written = true;
 	return 0;
 }
 
@@ -198,7 +205,9 @@ static int load(struct loader *l, struct btrkit_error *err)
 	if (ret < 0)
 		return ret;
 	ret = judge_rest(l, at, err);
-	if (!ret && l->index->num_entries)
+	if (!ret && !l->written)
+		ret = none(err);
+	if (!ret)
 		qsort(l->index->entries, l->index->num_entries, sizeof(*l->index->entries), by_place);
 	return ret;
 }
@@ -206,7 +215,7 @@ static int load(struct loader *l, struct btrkit_error *err)
 int undo_index_load(struct btrkit_io *file, struct undo_index *ret, struct btrkit_error *err)
 {
 	struct undo_index index = { 0 };
-	struct loader l = { file, &index, malloc(sizeof(struct disk_undo_record) + UNDO_WINDOW) };
+	struct loader l = { file, &index, malloc(sizeof(struct disk_undo_record) + UNDO_WINDOW), false };
 	int r = l.record ? load(&l, err) : err_nomem(err);
 
 	free(l.record);

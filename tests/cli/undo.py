@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 import tool
 from tool import BTRKIT, SUPER_OFFSETS, check_failure, run
@@ -150,7 +151,7 @@ def files(scratch):
 def refusals(scratch):
     image, file = make_file(f'{scratch}/image', filled=(0, 90 * M)), f'{scratch}/file'
     before = digest(image)
-    done('mkfs', '-q', '--undo', file, image)
+    done('mkfs', '-q', '-f', '--undo', file, image)
     made = digest(image)
     refused(f'{scratch}/none', image, f'undo file {scratch}/none: cannot open: No such file')
     refused(image, image, f'undo file {image}: is none')
@@ -222,6 +223,39 @@ def unfinished(scratch):
         os.unlink(path)
 
 
+def kill(delay, *args):
+    """SIGKILL after a time; before, in or behind what it does."""
+    process = subprocess.Popen([BTRKIT, *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(delay)
+    process.kill()
+    return process.wait()
+
+
+def killed(scratch):
+    """Whenever either of the two is killed, the device comes back."""
+    image, file = make_file(f'{scratch}/image', filled=(0, 64 * M, 70 * M, SIZE - 300000)), f'{scratch}/file'
+    before, kills = digest(image), 0
+    started = time.monotonic()
+    done('mkfs', '-q', '-f', '--undo', file, image)
+    took = time.monotonic() - started
+    for i in range(40):
+        kills += kill(took * (i + 1) / 40, 'undo', file, image) != 0
+        done('undo', '-q', file, image)
+        check(digest(image) == before, f'undo was killed: {i}')
+        os.unlink(file)
+        kills += kill(took * (i + 1) / 40, 'mkfs', '-f', '--undo', file, image) != 0
+        if os.path.exists(file):
+            status, _, err = run('undo', file, image)
+            check(not status or 'is none' in err, err)
+        check(digest(image) == before, f'mkfs was killed: {i}')
+        if os.path.exists(file):
+            os.unlink(file)
+        done('mkfs', '-q', '-f', '--undo', file, image)
+    os.unlink(file)
+    os.unlink(image)
+    return kills
+
+
 def misuse():
     for args, says in (((), 'too few arguments'), (('file',), 'too few arguments'),
                        (('file', 'image', 'image'), 'too many arguments'), (('-x', 'f', 'i'), "unknown option '-x'")):
@@ -245,8 +279,9 @@ def main():
         refusals(scratch)
         unfinished(scratch)
         quiet(scratch)
+        kills = killed(scratch)
         misuse()
-    print(f'{kinds} kinds of contents, {checks} checks')
+    print(f'{kinds} kinds of contents, {kills} kills, {checks} checks')
 
 
 if __name__ == '__main__':

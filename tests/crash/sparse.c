@@ -193,6 +193,38 @@ bool sparse_equal(struct sparse *a, struct sparse *b)
 	return !pages_differ(a, a, b, true) && !pages_differ(b, a, b, true);
 }
 
+static uint64_t mix(uint64_t h)
+{
+	h = (h ^ h >> 31) * 0x9e3779b97f4a7c15ull;
+	return h ^ h >> 29;
+}
+
+static uint64_t hash_page(uint64_t number, const uint8_t *bytes)
+{
+	uint64_t h = mix(number + 1), word;
+
+	for (size_t i = 0; i < PAGE; i += sizeof(word)) {
+		memcpy(&word, bytes + i, sizeof(word));
+		h = mix(h + word);
+	}
+	return h;
+}
+
+uint64_t sparse_hash(struct sparse *s, const struct sparse *base)
+{
+	uint64_t sum = 0;
+
+	for (const struct sparse *level = s; level && level != base; level = level->below)
+		for (const struct page *page = level->pages; page; page = page->hh.next) {
+			const uint8_t *bytes = look(s, page->number);
+
+			/* Of a page that several have the first is what is seen, and counted. */
+			if (bytes == page->bytes && memcmp(bytes, look(base, page->number), PAGE))
+				sum += hash_page(page->number, bytes);
+		}
+	return sum;
+}
+
 void sparse_export(struct sparse *s, const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -31,6 +31,9 @@ bool sparse_differs(struct sparse *a, struct sparse *b);
 /* Whether two devices of one size have the same bytes. */
 bool sparse_equal(struct sparse *a, struct sparse *b);
 
+/* Of all that is different from @base, which @s lies over, or from zeros. Equal bytes have equal hashes. */
+uint64_t sparse_hash(struct sparse *s, const struct sparse *base);
+
 /* Into a file, with a hole wherever there is nothing but zeros. */
 void sparse_export(struct sparse *s, const char *path);
 

@@ -134,6 +134,68 @@ static void a_failing_device_is_told_of(void **state)
 	}
 }
 
+/* How many calls of a device or file succeed. */
+struct calls {
+	uint64_t left;
+};
+
+static int one_call(struct calls *c)
+{
+	return c->left ? (c->left--, 0) : -EIO;
+}
+
+static int on_write(void *ctx, uint64_t offset, const void *data, size_t len)
+{
+	(void)offset;
+	(void)data;
+	(void)len;
+	return one_call(ctx);
+}
+
+static int on_flush(void *ctx)
+{
+	return one_call(ctx);
+}
+
+/* At each of its calls: it says so, and is completed when it is run again. */
+static void a_failing_undo_is_run_again(void **state)
+{
+	static const struct btrkit_io_record_ops ops = { on_write, on_flush, NULL };
+	struct btrkit_undo_result result = { 0 };
+	int ret = -EIO;
+	struct rig r;
+
+	(void)state;
+	rig_seed(3);
+	assert_int_equal(rig_start(&r, 100000, UINT64_MAX, 0, NULL), 0);
+	rig_use(&r);
+	for (uint64_t k = 0; ret; k++) {
+		for (unsigned reads = 0; reads < 2; reads++) {
+			struct sparse *device = sparse_create(100000, r.device);
+			struct btrkit_io_faults faults = BTRKIT_IO_FAULTS_INIT;
+			struct btrkit_error err = BTRKIT_ERROR_INIT;
+			struct calls calls = { reads ? UINT64_MAX : k };
+			struct btrkit_io *file, *io;
+
+			if (reads)
+				faults.fail_read_after = k;
+			assert_int_equal(btrkit_io_record(sparse_io(device), &ops, &calls, &io, NULL), 0);
+			assert_int_equal(btrkit_io_fault(sparse_io(r.file), &faults, &file, NULL), 0);
+			ret = undo_run(file, &io, 1, NULL, &result, &err);
+			btrkit_io_close(file);
+			btrkit_io_close(io);
+			assert_true(!ret || (ret == -EIO && err.message[0]));
+			if (ret)
+				rig_must_undo(&r, device);
+			else
+				assert_true(sparse_equal(device, r.before));
+			sparse_free(device);
+		}
+	}
+	assert_true(result.restored);
+	rig_end(&r);
+}
+
 static char folder[] = "/tmp/btrkit-unit-undo.XXXXXX";
 static char file_path[64], image_path[64];
 
@@ -286,6 +348,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failing_file_keeps_the_device),
 		cmocka_unit_test(a_failing_device_is_told_of),
+		cmocka_unit_test(a_failing_undo_is_run_again),
 		cmocka_unit_test(files_are_new_ones),
 		cmocka_unit_test(memory_that_runs_out_is_told_of),
 	};

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Filesystems that Linux made, overwritten by `btrkit mkfs --undo` and brought back by `btrkit undo`: the same bytes,
+which btrfs check accepts and Linux mounts. What Linux does to the device in between is seen, and so is an unfinished
+undo by Linux."""
+import contextlib
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import image
+from image import BTRFS, Image, run
+
+BTRKIT = os.environ.get('BTRKIT', 'btrkit')
+M = 1 << 20
+checks = 0
+
+
+def check(condition, what):
+    global checks
+    checks += 1
+    assert condition, what
+
+
+def digest(path):
+    """Of all bytes, zeros by where they are not; of holes nothing is read."""
+    whole, at, zeros = hashlib.sha256(), 0, bytes(65536)
+    with open(path, 'rb') as f:
+        end = f.seek(0, os.SEEK_END)
+        whole.update(b'%d' % end)
+        while at < end:
+            try:
+                at = os.lseek(f.fileno(), at, os.SEEK_DATA) // 65536 * 65536
+            except OSError:
+                break
+            f.seek(at)
+            piece = f.read(65536)
+            if piece != zeros[:len(piece)]:
+                whole.update(b'%d:' % at + piece)
+            at += 65536
+    return whole.hexdigest()
+
+
+def refused(says, *args):
+    result = subprocess.run([BTRKIT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    said = result.stderr.decode()
+    check(result.returncode == 1 and not result.stdout and said.count('\n') == 1 and says in said, f'{args}: {said!r}')
+
+
+@contextlib.contextmanager
+def loop(path):
+    device = run('losetup', '-f', '--show', path).decode().strip()
+    try:
+        yield device
+    finally:
+        run('losetup', '-d', device)
+
+
+@contextlib.contextmanager
+def mounted(device, folder, options='rw'):
+    run('mount', '-o', options, device, folder)
+    try:
+        yield
+    finally:
+        run('umount', folder)
+
+
+def listing(folder):
+    """Each file's contents."""
+    return {os.path.relpath(os.path.join(top, name), folder): digest(os.path.join(top, name))
+            for top, _, names in os.walk(folder) for name in names}
+
+
+def fill(folder):
+    for i in range(300):
+        os.makedirs(f'{folder}/{i % 7}', exist_ok=True)
+        with open(f'{folder}/{i % 7}/{i}', 'wb') as f:
+            f.write(os.urandom(1000 * i))
+    run(BTRFS, 'subvolume', 'snapshot', folder, f'{folder}/snapshot')
+    for i in range(0, 300, 3):
+        os.unlink(f'{folder}/{i % 7}/{i}')
+
+
+def there_and_back(target, path, file):
+    """@path: the file behind the device."""
+    before = digest(path)
+    run(BTRKIT, 'mkfs', '-q', '-f', '--undo', file, target)
+    check(digest(path) != before, 'mkfs changed nothing')
+    run(BTRFS, 'check', target)
+    run(BTRKIT, 'undo', file, target)
+    check(digest(path) == before, f'{target}: other bytes than before')
+    os.unlink(file)
+
+
+def comes_back(scratch, options):
+    made = Image(f'{scratch}/image', '300M')
+    made.mkfs(*options)
+    fill(made.mount())
+    made.umount()
+    files = listing(made.mount(readonly=True))
+    made.umount()
+    there_and_back(made.path, made.path, f'{scratch}/file')
+    with loop(made.path) as device:
+        there_and_back(device, made.path, f'{scratch}/file')
+    run(BTRFS, 'check', '--check-data-csum', made.path)
+    check(listing(made.mount()) == files and len(files) > 400, f'{len(files)} files, not those of before')
+    made.umount()
+    made.remove()
+
+
+def used_since(scratch, folder):
+    """A mount that writes is seen, one that only reads leaves no trace; a device that is in use is let alone."""
+    made, file = Image(f'{scratch}/image', '300M'), f'{scratch}/file'
+    made.mkfs()
+    with loop(made.path) as device:
+        with mounted(device, folder):
+            refused('in use by the kernel', 'mkfs', '-f', '--undo', f'{folder}/file', device)
+            check(not os.path.exists(f'{folder}/file'), 'an undo file of nothing')
+        before = digest(made.path)
+        run(BTRKIT, 'mkfs', '-q', '-f', '--undo', file, device)
+        with mounted(device, folder, 'ro'):
+            check(os.listdir(folder) == [], 'files in a new filesystem')
+            refused('in use by the kernel', 'undo', file, device)
+        refused('it backs', 'undo', file, made.path)
+        run(BTRKIT, 'undo', file, device)
+        check(digest(made.path) == before, 'other bytes than before')
+        os.unlink(file)
+        run(BTRKIT, 'mkfs', '-q', '-f', '--undo', file, device)
+        with mounted(device, folder):
+            pass
+        used = digest(made.path)
+        refused('the device has changed since', 'undo', file, device)
+        check(digest(made.path) == used, 'refused, and yet changed')
+        os.unlink(file)
+    made.remove()
+
+
+def mark(path, file):
+    """As undo does first of all."""
+    with open(file, 'rb') as f:
+        ident = f.read(32)[16:]
+    with open(path, 'r+b') as f:
+        for offset in (65536, 64 * M):
+            sector = bytearray(512)
+            sector[32:72] = ident + offset.to_bytes(8, 'little') + bytes(8) + b'btrkUNDO'
+            text = b'An undo of this device is unfinished. Run btrkit undo again.\n'
+            sector[256:256 + len(text)] = text
+            f.seek(offset)
+            f.write(sector)
+
+
+def unfinished(scratch, folder):
+    """Nobody takes it for a filesystem."""
+    made, file = Image(f'{scratch}/image', '300M'), f'{scratch}/file'
+    made.mkfs()
+    before = digest(made.path)
+    run(BTRKIT, 'mkfs', '-q', '-f', '--undo', file, made.path)
+    mark(made.path, file)
+    with loop(made.path) as device:
+        for command in (['mount', '-t', 'btrfs', device, folder], [BTRFS, 'check', device],
+                        [BTRFS, 'rescue', 'super-recover', '-y', device], ['blkid', '-p', device]):
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            check(done.returncode, f'{command}: {done.stdout}')
+    refused('an undo is unfinished', 'dump-tree', made.path)
+    run(BTRKIT, 'undo', file, made.path)
+    check(digest(made.path) == before, 'other bytes than before')
+    run(BTRFS, 'check', made.path)
+    os.unlink(file)
+    made.remove()
+
+
+class Error(ctypes.Structure):
+    _fields_ = [('bytes', ctypes.c_ubyte * 4096)]
+
+
+def on_itself(scratch, folder):
+    """A program that takes no lock, and a file in the filesystem that it overwrites."""
+    mkfs = shutil.which('mkfs.ext4') or shutil.which('mkfs.ext4', path='/usr/sbin:/sbin')
+    path = os.path.join(os.path.dirname(BTRKIT), '..', 'lib', 'libbtrkit.so')
+    if not mkfs or not os.path.exists(path):
+        return
+    made, library, err = Image(f'{scratch}/image', '100M'), ctypes.CDLL(path), Error()
+    run(mkfs, '-q', '-F', made.path)
+    io, undo = ctypes.c_void_p(), ctypes.c_void_p()
+    with loop(made.path) as device, mounted(device, folder):
+        check(not library.btrkit_io_open(device.encode(), 1, ctypes.byref(io), ctypes.byref(err)), 'open')
+        ret = library.btrkit_io_undo(io, f'{folder}/file'.encode(), 0, ctypes.byref(undo), ctypes.byref(err))
+        check(ret == -22 and b'lies on the device itself' in bytes(err.bytes), ret)
+        check(not os.path.exists(f'{folder}/file'), 'an undo file of nothing')
+        check(not library.btrkit_io_undo(io, f'{scratch}/file'.encode(), 0, ctypes.byref(undo), ctypes.byref(err)),
+              'a file that lies elsewhere')
+        library.btrkit_io_close.restype = ctypes.c_void_p
+        library.btrkit_io_close(undo)
+    made.remove()
+
+
+def main():
+    reason = image.missing()
+    if reason:
+        print(f'skipped: {reason}')
+        sys.exit(77)
+    print(f'undo of {BTRKIT}')
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = f'{scratch}/mnt'
+        os.mkdir(folder)
+        for options in ((), ('-n', '4k', '-m', 'single', '-d', 'dup'), ('-M',)):
+            comes_back(scratch, options)
+        used_since(scratch, folder)
+        unfinished(scratch, folder)
+        on_itself(scratch, folder)
+    print(f'{checks} checks')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
