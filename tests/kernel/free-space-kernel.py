@@ -20,6 +20,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 
 import image
 
@@ -168,7 +169,7 @@ def edit(fs, rng):
             bitmaps = now
             compared('inverse', fs.path)
         check(fs.path)
-        goes_on(fs, rng)
+        goes_on(fs, rng, listen='second' in steps)
         bitmaps = compared('build', fs.path)['groups of bitmaps']
 
 
@@ -252,8 +253,8 @@ def refused(lines):
                                    'using free space tree', 'enabling disk space caching'))]
 
 
-def goes_on(fs, rng):
-    """Linux mounts the filesystem as it is, writes, frees, and leaves a filesystem without fault."""
+def go_on(fs, rng):
+    """Linux mounts the filesystem as it is, writes, and frees. What it said."""
     log = KernelLog()
     mnt = fs.mount()
     device = os.path.basename(fs.loop)
@@ -271,11 +272,29 @@ def goes_on(fs, rng):
     fs.umount()
     said = log.lines(device)
     log.close()
-    expect(said, 'Linux was silent')
-    expect(not refused(said), *refused(said))
+    return said
+
+
+def goes_on(fs, rng, listen=False):
+    """After us Linux says no word of a free space tree that it would not have, and leaves a filesystem without fault.
+
+    Of many mounts at a time it does not tell all; with @listen it is asked until it does."""
+    spare = fs.copy(fs.path + '.spare')
+    for again in range(4):
+        said = go_on(fs, rng)
+        expect(not refused(said), *refused(said))
+        if all(any(words in line for line in said) for words in ('first mount', 'last unmount')):
+            count['mounts by Linux after ours that were heard'] += 1
+            break
+        if not listen or (said and again == 3):
+            break
+        expect(again < 3, 'Linux was silent')
+        time.sleep(5)
+        image.run('cp', '--sparse=always', spare.path, fs.path)
+    spare.remove()
     check(fs.path)
     compared('inverse', fs.path)
-    count['mounted by Linux after ours'] += 1
+    count['mounts by Linux after ours'] += 1
 
 
 def has_convert():
@@ -294,7 +313,7 @@ def compare_ours(before, linux, rng, cache):
     expect(cache == 'space_cache=v1' or not found['groups of another form by history'], found)
     compared('inverse', before.path)
     check(before.path)
-    goes_on(before, rng)
+    goes_on(before, rng, listen=cache == 'space_cache=v1')
 
 
 def run_scenario(folder, name, seed, convert):
@@ -344,7 +363,7 @@ def main():
     for what, n in sorted(count.items()):
         print(f'{n} {what}')
     wanted = [f'build: {what}' for what in WANTED] + [f'edit: {what}' for what in WANTED_OF_EDITS]
-    wanted += [f'same: {what}' for what in WANTED_OF_OURS if convert] + ['mounted by Linux after ours']
+    wanted += [f'same: {what}' for what in WANTED_OF_OURS if convert] + ['mounts by Linux after ours that were heard']
     lacking = [what for what in wanted if not count[what]]
     if lacking and not sys.argv[1:]:
         print('nothing was compared of:', *lacking, sep='\n  ')
