@@ -65,8 +65,9 @@ int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct ra
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Sees to it that @blocks tree blocks more than are needed so far can be allocated, by new chunks of metadata if need
- * be. For between edits, never inside of one. @return 0; -ENOSPC, with nothing changed; <0
+ * Sees to it that @blocks tree blocks more than are needed so far can be allocated, those of the commit besides, by new
+ * chunks of metadata if need be. For between edits, never inside of one.
+ * @return 0; -ENOSPC, after which the transaction can go on: at most there is a new chunk, still empty; <0
  */
 int txn_reserve(struct btrkit_txn *txn, uint64_t blocks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -2,10 +2,11 @@
 /* Transactions on filesystems in memory: what was committed is there and nothing else, and everything agrees. */
 #include "tests/unit/unit.h"
 
+#include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/qgroup.h"
 #include "lib/format/super.h"
-#include "lib/txn/refs.h"
+#include "lib/volume/volume.h"
 #include "tests/unit/written.h"
 
 #define SIZE (160ull << 20)
@@ -293,12 +294,216 @@ static void superblock_alone(void **state)
 	written_destroy(&w);
 }
 
+static void room_is_made_for_blocks(void **state)
+{
+	(void)state;
+	for (unsigned v = 0; v < VARIANTS; v += 4) {
+		const struct btrkit_mkfs_options o = variant(v);
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct btrkit_txn *txn;
+		struct written w;
+		struct btrkit_fs *fs;
+		size_t chunks;
+
+		seed = v;
+		memset(model, 0, sizeof(model));
+		written_make(&w, &o, SIZE);
+		fs = written_open(&w, BTRKIT_OPEN_WRITE);
+		chunks = volume_num_chunks(fs->volume);
+		txn = written_start(fs);
+		written_check(txn_reserve(txn, 10, &err), &err);
+		assert_int_equal(volume_num_chunks(fs->volume), chunks);
+		written_check(txn_reserve(txn, (34ull << 20) / o.nodesize, &err), &err);
+		assert_true(volume_num_chunks(fs->volume) > chunks);
+		btrkit_txn_abort(txn);
+		assert_int_equal(volume_num_chunks(fs->volume), chunks);
+		/* It is kept, and the next handle finds it. */
+		txn = written_start(fs);
+		written_check(txn_reserve(txn, (34ull << 20) / o.nodesize, &err), &err);
+		toggle(txn, 2000);
+		written_commit(txn);
+		reopen_and_compare(&w);
+		/* More than there is: said so, and nothing is lost. */
+		txn = written_start(fs);
+		toggle(txn, 100);
+		assert_int_equal(txn_reserve(txn, SIZE / 4096, &err), -ENOSPC);
+		assert_non_null(strstr(err.message, "tree blocks may be needed"));
+		toggle(txn, 100);
+		written_commit(txn);
+		compare(fs);
+		btrkit_fs_close(fs);
+		reopen_and_compare(&w);
+		written_destroy(&w);
+	}
+}
+
+struct verified {
+	struct btrkit_fs *fs;
+	unsigned calls;
+	int ret;
+};
+
+/* What is read meanwhile is no private block. */
+static int verify(void *ctx, struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	struct verified *v = ctx;
+
+	(void)txn;
+	v->calls++;
+	assert_null(v->fs->overlay);
+	compare(v->fs);
+	return v->ret ? err_set(err, BTRKIT_CORRUPT, "does not please") : 0;
+}
+
+static void what_was_written_can_be_verified(void **state)
+{
+	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	enum btrkit_commit_state reached = BTRKIT_COMMIT_NEW;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct verified v = { 0 };
+	bool before[KEYS];
+	struct btrkit_txn *txn;
+	struct written w;
+
+	(void)state;
+	memset(model, 0, sizeof(model));
+	written_make(&w, &o, SIZE);
+	v.fs = written_open(&w, BTRKIT_OPEN_WRITE);
+	for (int i = 0; i < 3; i++) {
+		txn = written_start(v.fs);
+		memcpy(before, model, sizeof(model));
+		toggle(txn, 500);
+		txn->verify = verify;
+		txn->verify_ctx = &v;
+		v.ret = i == 2;
+		if (!v.ret)
+			written_commit(txn);
+	}
+	assert_int_equal(btrkit_txn_commit(txn, &reached, &err), -EUCLEAN);
+	assert_int_equal(reached, BTRKIT_COMMIT_OLD);
+	assert_string_equal(err.message, "does not please; the filesystem is as it was");
+	assert_int_equal(v.calls, 3);
+	memcpy(model, before, sizeof(model));
+	compare(v.fs);
+	assert_int_equal(btrkit_txn_start(v.fs, &txn, &err), -EROFS);
+	btrkit_fs_close(v.fs);
+	reopen_and_compare(&w);
+	written_destroy(&w);
+}
+
+/* A tree of quotas as `btrfs quota enable` makes it, as far as transactions look at it. */
+static void enable_quota(struct btrkit_fs *fs, uint64_t flags)
+{
+	const struct disk_qgroup_status status = { .version = le64_put(1),
+						   .generation = le64_put(2),
+						   .flags = le64_put(flags) };
+	struct disk_root_item root = { .refs = le32_put(1) };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn = written_start(fs);
+	struct edit_tree *t = NULL, *roots = NULL;
+
+	written_check(overlay_new_tree(txn->overlay, OID_QUOTA_TREE, &t, &err), &err);
+	written_check(edit_insert(t, &KEY(0, KEY_QGROUP_STATUS, 0), &status, sizeof(status), &err), &err);
+	written_check(txn_tree(txn, OID_ROOT_TREE, &roots, &err), &err);
+	written_check(edit_insert(roots, &KEY(OID_QUOTA_TREE, KEY_ROOT_ITEM, 0), &root, sizeof(root), &err), &err);
+	written_commit(txn);
+}
+
+static struct qgroup_status get_quota(struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct qgroup_status status = { 0 };
+	struct tree_root root;
+	struct cursor c;
+
+	written_check(fs_find_root(fs, OID_QUOTA_TREE, &root, NULL, &err), &err);
+	cursor_init(&c, fs, &root);
+	written_check(cursor_find(&c, &KEY(0, KEY_QGROUP_STATUS, 0), &err), &err);
+	written_check(qgroup_status_decode(&c.item, &status, &err), &err);
+	cursor_release(&c);
+	return status;
+}
+
+/* A change of a tree that quotas know nothing of. */
+static void change_device_tree(struct btrkit_txn *txn)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct edit_tree *t = NULL;
+
+	written_check(txn_tree(txn, OID_DEV_TREE, &t, &err), &err);
+	written_check(edit_insert(t, &KEY(5, TYPE, txn->generation), "x", 1, &err), &err);
+}
+
+static void quotas_are_marked(void **state)
+{
+	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_txn *txn;
+	struct written w;
+	struct btrkit_fs *fs;
+
+	(void)state;
+	memset(model, 0, sizeof(model));
+	written_make(&w, &o, SIZE);
+	fs = written_open(&w, BTRKIT_OPEN_WRITE);
+	enable_quota(fs, QGROUP_STATUS_ON | QGROUP_STATUS_RESCAN);
+	txn = written_start(fs);
+	change_device_tree(txn);
+	written_commit(txn);
+	assert_int_equal(get_quota(fs).generation, 3);
+	assert_int_equal(get_quota(fs).flags, QGROUP_STATUS_ON | QGROUP_STATUS_RESCAN);
+	txn = written_start(fs);
+	toggle(txn, 5);
+	written_commit(txn);
+	assert_int_equal(get_quota(fs).generation, 4);
+	assert_int_equal(get_quota(fs).flags, QGROUP_STATUS_ON | QGROUP_STATUS_INCONSISTENT);
+	btrkit_fs_close(fs);
+	written_judge(&w);
+	written_destroy(&w);
+}
+
+static void simple_quotas_forbid_changes_of_files(void **state)
+{
+	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct edit_tree *t = NULL;
+	struct btrkit_txn *txn;
+	struct written w;
+	struct btrkit_fs *fs;
+
+	(void)state;
+	written_make(&w, &o, SIZE);
+	fs = written_open(&w, BTRKIT_OPEN_WRITE);
+	enable_quota(fs, QGROUP_STATUS_ON | QGROUP_STATUS_SIMPLE_MODE);
+	txn = written_start(fs);
+	change_device_tree(txn);
+	written_commit(txn);
+	assert_int_equal(get_quota(fs).generation, 2);
+	assert_int_equal(get_quota(fs).flags, QGROUP_STATUS_ON | QGROUP_STATUS_SIMPLE_MODE);
+	txn = written_start(fs);
+	written_check(txn_tree(txn, OID_FS_TREE, &t, &err), &err);
+	assert_int_equal(edit_insert(t, &KEY(1000, TYPE, 0), "x", 1, &err), -EOPNOTSUPP);
+	assert_non_null(strstr(err.message, "simple quotas"));
+	btrkit_txn_abort(txn);
+	txn = written_start(fs);
+	change_device_tree(txn);
+	written_commit(txn);
+	btrkit_fs_close(fs);
+	written_judge(&w);
+	written_destroy(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(committed_items_are_there), cmocka_unit_test(what_is_aborted_leaves_no_trace),
-		cmocka_unit_test(what_cannot_begin),	     cmocka_unit_test(backup_roots_rotate),
+		cmocka_unit_test(committed_items_are_there),
+		cmocka_unit_test(what_is_aborted_leaves_no_trace),
+		cmocka_unit_test(what_cannot_begin),
+		cmocka_unit_test(backup_roots_rotate),
 		cmocka_unit_test(superblock_alone),
+		cmocka_unit_test(room_is_made_for_blocks),
+		cmocka_unit_test(what_was_written_can_be_verified),
+		cmocka_unit_test(quotas_are_marked),
+		cmocka_unit_test(simple_quotas_forbid_changes_of_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
