@@ -31,8 +31,9 @@ static int copies(struct btrkit_txn *txn, uint64_t id, uint64_t changes, uint64_
 }
 
 /*
- * How many blocks the commit will take at the most, if @blocks more are copied before it. Each block that comes and each
- * that goes changes an extent's item and the free space; what is copied for that comes and goes too, mostly side by side.
+ * How many blocks the commit will take at the most, if @blocks more are copied before it. Each block that comes and
+ * each that goes changes an extent's item and the free space; what is copied for that comes and goes too, mostly side
+ * by side.
  */
 static int blocks_of_commit(struct btrkit_txn *txn, uint64_t blocks, uint64_t *ret, struct btrkit_error *err)
 {
