@@ -2,6 +2,8 @@
 /* What is written over an undo file comes back, and what cannot be put back as it was is refused. */
 #include "tests/unit/undo_rig.h"
 
+#include <unistd.h>
+
 /* Any calls, in any order; what is read is what a plain array has. */
 static void use_at_random(struct rig *r, uint64_t size, unsigned calls)
 {
@@ -188,6 +190,186 @@ static void what_does_not_fit_is_refused(void **state)
 	rig_end(&r);
 }
 
+/* A record with a good checksum; its payload, if any, is zeros. */
+struct made_record {
+	uint8_t type, flags;
+	uint16_t device;
+	uint64_t offset, len;
+	uint32_t payload;
+	int ret;
+};
+
+static int undo_of_records(const struct made_record *records, size_t n)
+{
+	static const uint8_t zeros[UNDO_WINDOW];
+	struct sparse *device = sparse_create(3 * MIB + 100, NULL), *file = sparse_create(1ull << 40, NULL);
+	const struct disk_undo_device d = { .size = le64_put(3 * MIB + 100), .name = "no end" };
+	struct btrkit_io *io = sparse_io(device);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct undo_log *log;
+	int ret;
+
+	assert_int_equal(undo_log_create(sparse_io(file), &log, NULL), 0);
+	for (size_t i = 0; i < n; i++) {
+		const struct made_record *r = &records[i];
+		const struct disk_undo_record head = {
+			.payload = le32_put(r->payload),
+			.offset = le64_put(r->offset),
+			.len = le64_put(r->len),
+			.device = le16_put(r->device),
+			.type = r->type,
+			.flags = r->flags,
+		};
+
+		const void *payload = r->type == UNDO_DEVICE ? (const void *)&d : zeros;
+
+		assert_int_equal(undo_log_append(log, &head, payload, NULL), 0);
+	}
+	assert_int_equal(undo_log_sync(log, NULL), 0);
+	sparse_io(file)->size = log->written;
+	undo_log_drop(log);
+	ret = undo_run(sparse_io(file), &io, 1, NULL, NULL, &err);
+	assert_true(!ret || (err.err == ret && !strncmp(err.message, "undo file ", 10)));
+	sparse_free(file);
+	sparse_free(device);
+	return ret;
+}
+
+/* Checksums do not make sense: what a whole record says is judged. */
+static void records_are_judged(void **state)
+{
+	static const struct made_record good[] = {
+		{ UNDO_DEVICE, 0, 0, 0, 0, sizeof(struct disk_undo_device), 0 },
+		{ UNDO_OLD, UNDO_ZEROS, 0, 65536, 4096, 0, 0 },
+		{ UNDO_OLD, 0, 0, MIB, MIB, MIB, 0 },
+		{ UNDO_OLD, 0, 0, 3 * MIB, 100, 100, 0 },
+		{ UNDO_NEW, 0, 0, 65536, 4096, 32, 0 },
+	};
+	static const struct made_record added[] = {
+		{ UNDO_END, 0, 0, 0, 0, 0, 0 },
+		{ UNDO_NEW, 0, 0, MIB + 4096, 8192, 64, 0 },
+		{ UNDO_NEW, 0, 0, 3 * MIB, 100, 4, 0 },
+		{ UNDO_OLD, 0, 0, 0, 4096, 4096, 0 },
+		{ UNDO_OLD, 0, 0, 512, 4096, 4096, -EUCLEAN },
+		{ UNDO_OLD, 0, 0, 0, 4095, 4095, -EUCLEAN },
+		{ UNDO_OLD, 0, 0, 0, 0, 0, -EUCLEAN },
+		{ UNDO_OLD, 0, 0, 0, 4096, 4095, -EUCLEAN },
+		{ UNDO_OLD, UNDO_ZEROS, 0, 0, 4096, 4096, -EUCLEAN },
+		{ UNDO_OLD, UNDO_ZEROS, 0, 0, 2 * MIB, 0, -EUCLEAN },
+		{ UNDO_OLD, UNDO_ZEROS, 0, MIB - 4096, 8192, 0, -EUCLEAN },
+		{ UNDO_OLD, UNDO_ZEROS, 0, 3 * MIB, 4096, 0, -EUCLEAN },
+		{ UNDO_OLD, UNDO_ZEROS, 0, 4 * MIB, 4096, 0, -EUCLEAN },
+		{ UNDO_OLD, UNDO_ZEROS, 0, UINT64_MAX - 4095, 4096, 0, -EUCLEAN },
+		{ UNDO_OLD, UNDO_ZEROS, 0, 0, UINT64_MAX - 4095, 0, -EUCLEAN },
+		{ UNDO_OLD, UNDO_ZEROS, 1, 0, 4096, 0, -EUCLEAN },
+		/* Twice, as a whole and in part. */
+		{ UNDO_OLD, UNDO_ZEROS, 0, 65536, 4096, 0, -EUCLEAN },
+		{ UNDO_OLD, UNDO_ZEROS, 0, MIB + 8192, 4096, 0, -EUCLEAN },
+		/* Of what was not saved. */
+		{ UNDO_NEW, 0, 0, 0, 4096, 32, -EUCLEAN },
+		{ UNDO_NEW, 0, 0, 65536, 8192, 64, -EUCLEAN },
+		{ UNDO_NEW, 0, 0, 65536, 4096, 28, -EUCLEAN },
+		{ UNDO_NEW, 0, 7, 65536, 4096, 32, -EUCLEAN },
+		{ UNDO_DEVICE, 0, 0, 0, 0, sizeof(struct disk_undo_device), -EUCLEAN },
+		{ UNDO_DEVICE, 0, 1, 0, 0, 10, -EUCLEAN },
+		{ UNDO_DEVICE, 0, 1, 0, 0, sizeof(struct disk_undo_device), -EINVAL },
+		{ 0, 0, 0, 0, 0, 0, -EOPNOTSUPP },
+		{ UNDO_END + 1, 0, 0, 0, 0, 0, -EOPNOTSUPP },
+	};
+	struct made_record records[ARRAY_SIZE(good) + 1];
+
+	(void)state;
+	assert_int_equal(undo_of_records(good, ARRAY_SIZE(good)), 0);
+	assert_int_equal(undo_of_records(good, ARRAY_SIZE(good) - 1), -EINVAL);
+	assert_int_equal(undo_of_records(good, 0), -EINVAL);
+	memcpy(records, good, sizeof(good));
+	for (size_t i = 0; i < ARRAY_SIZE(added); i++) {
+		int ret;
+
+		records[ARRAY_SIZE(good)] = added[i];
+		ret = undo_of_records(records, ARRAY_SIZE(records));
+		if (ret != added[i].ret)
+			fail_msg("record %zu: %d, not %d", i, ret, added[i].ret);
+	}
+	/* Without the superblock. */
+	memcpy(records, good, sizeof(good));
+	records[1] = (struct made_record){ UNDO_OLD, UNDO_ZEROS, 0, 0, 4096, 0, 0 };
+	records[4].offset = 0;
+	assert_int_equal(undo_of_records(records, ARRAY_SIZE(good)), -EUCLEAN);
+}
+
+/* Threads, each in a part of the device of its own. */
+struct worker {
+	struct btrkit_io *io;
+	uint64_t from;
+	uint8_t model[MIB];
+	bool good;
+};
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	uint8_t seen[5000];
+
+	w->good = !btrkit_io_read(w->io, w->from, w->model, MIB, NULL);
+	for (unsigned i = 0; w->good && i < 400; i++) {
+		size_t at = (i * 7919u) % (MIB - sizeof(seen)), len = 1 + i * 11 % sizeof(seen);
+
+		if (i % 50 == 49) {
+			w->good = !btrkit_io_flush(w->io, NULL);
+		} else if (i % 3) {
+			memset(w->model + at, (int)i, len);
+			w->good = !btrkit_io_write(w->io, w->from + at, w->model + at, len, NULL);
+		} else {
+			w->good = !btrkit_io_read(w->io, w->from + at / 2, seen, len, NULL) &&
+				  !memcmp(seen, w->model + at / 2, len);
+		}
+	}
+	return NULL;
+}
+
+static void threads_keep_apart(void **state)
+{
+	char path[] = "/tmp/btrkit-unit-undo.XXXXXX";
+	static struct worker workers[4];
+	struct sparse *file = sparse_create(1ull << 40, NULL);
+	static uint8_t bytes[8 * MIB];
+	struct btrkit_io *below, *io;
+	pthread_t threads[4];
+	struct undo_log *log;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0 && !ftruncate(fd, 8 * MIB));
+	assert_int_equal(btrkit_io_open(path, BTRKIT_IO_WRITE, &below, NULL), 0);
+	assert_int_equal(undo_log_create(sparse_io(file), &log, NULL), 0);
+	assert_int_equal(undo_io_create(log, below, &io, NULL), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		workers[i].io = io;
+		workers[i].from = i * 2 * MIB;
+		assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		assert_true(workers[i].good);
+	}
+	btrkit_io_close(io);
+	sparse_io(file)->size = log->written + log->queued;
+	undo_log_drop(log);
+	assert_int_equal(btrkit_io_open(path, BTRKIT_IO_WRITE, &below, NULL), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(btrkit_io_read(below, workers[i].from, bytes, MIB, NULL), 0);
+		assert_memory_equal(bytes, workers[i].model, MIB);
+	}
+	assert_int_equal(undo_run(sparse_io(file), &below, 1, NULL, NULL, NULL), 0);
+	assert_int_equal(btrkit_io_read(below, 0, bytes, sizeof(bytes), NULL), 0);
+	assert_true(!bytes[0] && !memcmp(bytes, bytes + 1, sizeof(bytes) - 1));
+	btrkit_io_close(below);
+	close(fd);
+	unlink(path);
+	sparse_free(file);
+}
+
 /* One file may have several devices. */
 static void devices_have_one_file(void **state)
 {
@@ -261,6 +443,8 @@ int main(void)
 		cmocka_unit_test(a_damaged_file_does_no_harm),
 		cmocka_unit_test(a_changed_device_is_refused),
 		cmocka_unit_test(what_does_not_fit_is_refused),
+		cmocka_unit_test(records_are_judged),
+		cmocka_unit_test(threads_keep_apart),
 		cmocka_unit_test(devices_have_one_file),
 		cmocka_unit_test(an_unfinished_undo_has_a_name),
 	};
