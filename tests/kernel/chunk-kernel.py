@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Linux makes and removes chunks on a filesystem, and we do the same on a copy of it: the same chunk items, device
+extents, device items and block groups, and the same array in the superblock. Then Linux mounts ours, uses the new
+chunks, and `btrfs check` finds nothing.
+
+Arguments are names of scenarios; without any all are run. Exits with 77 where it cannot run.
+"""
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import image
+
+TOOL = os.environ['CHUNK_TOOL']
+MIB = 1 << 20
+count = collections.Counter()
+
+
+def expect(condition, *what):
+    if not condition:
+        raise AssertionError(' '.join(map(str, what)))
+    count['checks'] += 1
+
+
+def items(path, tree, *kinds):
+    """Of a tree: (key, what dump-tree shows of it)."""
+    text = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', tree, path).decode()
+    for part in re.split(r'^(?=leaf \d+ |node \d+ level|\titem \d+ key)', text, flags=re.M):
+        found = re.match(r'\titem \d+ key \((\S+) (\S+) (\S+?)\) itemoff \d+ itemsize (\d+)\n((?:\t.*\n)*)', part)
+        if found and found.group(2) in kinds:
+            yield found.group(1, 2, 3, 4), found.group(5)
+
+
+def state(path):
+    """All that tells of chunks."""
+    result = dict(items(path, 'chunk', 'CHUNK_ITEM', 'DEV_ITEM'))
+    # Linux leaves the last field of a device extent as it comes.
+    for key, body in items(path, 'dev', 'DEV_EXTENT'):
+        result[key] = re.sub(r'\tchunk_tree_uuid .*\n', '', body)
+    for tree in ('extent', 'block-group'):
+        for key, body in items(path, tree, 'BLOCK_GROUP_ITEM'):
+            result[key] = re.sub(r'used \d+ ', '', body)
+            result['used', key[0]] = int(re.search(r'used (\d+)', body).group(1))
+    text = image.run(image.BTRFS, 'inspect-internal', 'dump-super', '-f', path).decode()
+    array = text.partition('sys_chunk_array[2048]:\n')[2].partition('backup_roots')[0]
+    for part in re.split(r'^(?=\titem)', array, flags=re.M)[1:]:
+        head, _, body = part.partition('\n')
+        result['array', head.split('key ')[1]] = body
+    result['super', ''] = re.search(r'dev_item.bytes_used\s+(\d+)', text).group(1)
+    return result
+
+
+def chunks(found):
+    """logical -> type, of what state() found."""
+    return {int(key[2]): re.search(r'type (\S+)', body).group(1)
+            for key, body in found.items() if key[1] == 'CHUNK_ITEM'}
+
+
+def length(found, logical):
+    return next(int(re.search(r'length (\d+)', body).group(1)) for key, body in found.items()
+                if key[1:3] == ('CHUNK_ITEM', str(logical)))
+
+
+def kind(name):
+    return 'data' if 'DATA|METADATA' in name else name.split('|')[0].lower()
+
+
+class Space:
+    """The chunks of a type on a mounted filesystem."""
+
+    def __init__(self, mnt, what):
+        uuid = image.run('findmnt', '-n', '-o', 'UUID', mnt).decode().strip()
+        folder = f'/sys/fs/btrfs/{uuid}/allocation'
+        self.mnt = mnt
+        self.path = f'{folder}/{"mixed" if os.path.exists(f"{folder}/mixed") else what}/total_bytes'
+        self.before = self.total()
+
+    def total(self):
+        with open(self.path, encoding='ascii') as f:
+            return int(f.read())
+
+    def grown(self):
+        return self.total() != self.before
+
+
+def data(mnt):
+    """Reserves files until there is another chunk, for which the last one was too large."""
+    space = Space(mnt, 'data')
+    size = max(MIB, space.before // 8)
+    for k in range(10000):
+        name = f'{mnt}/d{space.before:020}-{k}'
+        try:
+            with open(name, 'wb') as f:
+                os.posix_fallocate(f.fileno(), 0, size)
+        except OSError:
+            size //= 2
+        if space.grown():
+            os.rename(name, f'{mnt}/c{space.before:020}')
+            return
+        if size < 4096:
+            return
+
+
+def metadata(mnt):
+    """Writes small files, whose data lies in the tree, until there is another chunk."""
+    space = Space(mnt, 'metadata')
+    for k in range(100000):
+        with open(f'{mnt}/m{space.before}-{k}', 'wb') as f:
+            f.write(b'x' * 2000)
+        if k % 100 == 99 and space.grown():
+            return
+
+
+def balance(what):
+    """Moves the first chunk of a type: a new one is made, and the old one goes."""
+    def work(mnt):
+        force = ['-f'] if what != 'd' else []
+        image.run(image.BTRFS, 'balance', 'start', *force, f'-{what}limit=1', mnt)
+    return work
+
+
+def free(mnt):
+    """All that is in a chunk of data goes: what it was made for, what then filled it, what did not fit."""
+    turns = sorted(n[1:] for n in os.listdir(mnt) if n[0] == 'c')
+    for name in os.listdir(mnt):
+        if name[0] == 'c' and name[1:] in turns[-2:] or name[0] == 'd' and name[1:21] == turns[-1]:
+            os.unlink(f'{mnt}/{name}')
+    os.sync()
+    image.run(image.BTRFS, 'balance', 'start', '-dusage=0', mnt)
+
+
+SCENARIOS = {
+    # Options of mkfs.btrfs, size, what Linux is made to do.
+    'small': ((), '600M', (data, balance('m'), data, balance('s'), free, data, balance('m'))),
+    'single': (('-m', 'single'), '300M', (data, metadata, data, free, balance('m'), data, balance('s'), data)),
+    'dup': (('-d', 'dup'), '9G', (data, data, data, balance('m'), free, data, balance('s'))),
+    'full': ((), '333M', (data,) * 9),
+    'mixed': (('-M', '-n', '4096'), '400M', (data, data, balance('s'))),
+    'no-group-tree': (('-O', '^block-group-tree'), '3G', (data, free, data, balance('m'), balance('s'))),
+    'no-space-tree': (('-O', '^free-space-tree,^block-group-tree'), '3G', (data, data, balance('m'), balance('s'))),
+    'just-49g': ((), '49G', (data, balance('m'), data, balance('s'), data, free, data)),
+    'above-50g': ((), '51G', (data, balance('m'), data, balance('s'), balance('d'))),
+    'odd-size': (('-n', '4096'), '12345678k', (data, data, data, free, balance('m'), data, balance('m'))),
+    'large': ((), '3T', (data, data, balance('m'), balance('s'), free, data)),
+}
+
+
+def about(found, logical):
+    """What state() found of some chunks."""
+    def of(key, body):
+        where = re.search(r'chunk_offset (\d+)', body) if key[1] == 'DEV_EXTENT' else None
+        at = where.group(1) if where else key[2] if key[1] == 'CHUNK_ITEM' else key[0]
+        return key[0] == 'array' and any(f' {n})' in key[1] for n in logical) or at in map(str, logical)
+
+    return {key: body for key, body in found.items() if key[0] not in ('used', 'super') and of(key, body)}
+
+
+def compare(linux, before, ours):
+    """Does to the copy @ours what Linux did since it was @before, and compares; the steps. None: it cannot be seen"""
+    theirs, old = state(linux.path), state(ours.path)
+    new, was = chunks(theirs), chunks(before)
+    expect(old == before, 'the copy is another filesystem')
+    made = [logical for logical in sorted(new) if logical not in was]
+    gone = [logical for logical in sorted(was) if logical not in new]
+    # What came and went again in between had a place, and had an address.
+    end = max(logical + length(before, logical) for logical in was)
+    if any(theirs[key] != body for key, body in before.items() if key[1] == 'CHUNK_ITEM' and key in theirs) or \
+            (made and made[0] != end):
+        count['steps that cannot be judged'] += 1
+        return None
+    # Linux has moved what was in some, which we do not.
+    moved = [logical for logical in gone if before['used', str(logical)]]
+    steps = [kind(new[logical]) for logical in made] + [str(logical) for logical in gone if logical not in moved]
+    # In one transaction and in many, in turn.
+    if steps and count['steps'] % 2:
+        steps.append('commit')
+    count['steps'] += 1
+    if steps:
+        image.run(TOOL, 'run', ours.path, *steps)
+    got = state(ours.path)
+    if moved:
+        theirs, got = about(theirs, made), about(got, made)
+    differing = {key for key in set(theirs) | set(got) if key[0] != 'used' and theirs.get(key) != got.get(key)}
+    expect(not differing, steps, 'made', made, 'gone', gone, *[
+        f'\n{key}\nLinux:\n{theirs.get(key)}\nwe:\n{got.get(key)}' for key in sorted(differing, key=str)])
+    for logical in made:
+        count[f'chunks made: {new[logical]}'] += 1
+    count['chunks removed'] += len(gone) - len(moved)
+    count['items compared'] += len(got)
+    return steps
+
+
+def check(path):
+    done = subprocess.run([image.BTRFS, 'check', path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    expect(done.returncode == 0, path, done.stdout.decode(errors='replace'))
+    count['filesystems checked'] += 1
+
+
+def use(ours):
+    """Linux fills what there is, takes half of it away again, and finds it whole."""
+    empty = [key for key, used in state(ours.path).items() if key[0] == 'used' and not used]
+    check(ours.path)
+    mnt = ours.mount()
+    size = Space(mnt, 'data').before // 2
+    try:
+        with open(f'{mnt}/used', 'wb') as f:
+            os.posix_fallocate(f.fileno(), 0, size)
+        for k in range(1000):
+            with open(f'{mnt}/after-{k}', 'wb') as f:
+                f.write(b'y' * (1500 if k % 10 else 70000))
+        os.sync()
+    except OSError:
+        count['filesystems filled'] += 1
+    for name in os.listdir(mnt)[::2]:
+        os.unlink(f'{mnt}/{name}')
+    ours.umount()
+    check(ours.path)
+    found = state(ours.path)
+    count['chunks of ours that Linux used'] += sum(1 for key in empty if found.get(key))
+
+
+def remove(ours, folder):
+    """Linux removes empty chunks of ours when it is told to, and we the same ones."""
+    linux = ours.copy(os.path.join(folder, 'less.img'))
+    mnt = linux.mount()
+    image.run(image.BTRFS, 'balance', 'start', '-f', '-dusage=0', '-musage=0', '-susage=0', mnt)
+    linux.umount()
+    did = compare(linux, state(ours.path), ours)
+    check(ours.path)
+    linux.remove()
+    return did
+
+
+def run_scenario(folder, name):
+    options, size, works = SCENARIOS[name]
+    linux = image.Image(os.path.join(folder, 'linux.img'), size)
+    linux.mkfs(*image.peer_options(list(options)))
+    did = []
+    for k, work in enumerate(works):
+        before = state(linux.path)
+        ours = linux.copy(os.path.join(folder, 'ours.img'))
+        work(linux.mount())
+        linux.umount()
+        if work == free:
+            holes = len(chunks(before)) - len(chunks(state(linux.path)))
+            expect(holes > 0, 'Linux has freed nothing')
+            count['holes'] += holes
+            continue
+        did.append(compare(linux, before, ours))
+        if k == len(works) - 1 or name == 'small' and k == 1:
+            did.append(remove(ours.copy(os.path.join(folder, 'more.img')), folder))
+            use(ours)
+        ours.remove()
+    print(name, did, flush=True)
+    expect(any(did), 'Linux did nothing')
+    linux.remove()
+
+
+def two_devices(folder):
+    """Of several devices the one with most room has the next chunk."""
+    images = [image.Image(os.path.join(folder, f'{k}.img'), size) for k, size in enumerate(('1500M', '1G'))]
+    mnt = os.path.join(folder, 'mnt')
+    os.mkdir(mnt)
+    loops = []
+    try:
+        for one in images:
+            loops.append(image.run('losetup', '-f', '--show', one.path).decode().strip())
+        image.run(image.MKFS, '-q', '-f', '-d', 'single', '-m', 'single', *loops)
+        for work in (data, balance('m'), data, data, balance('s'), data):
+            before = chunks(state(loops[0]))
+            plans = {what: image.run(TOOL, 'plan', what, *loops).decode().split()
+                     for what in ('data', 'metadata', 'system')}
+            image.run('mount', '-o', ','.join(f'device={loop}' for loop in loops), loops[0], mnt)
+            try:
+                work(mnt)
+            finally:
+                image.run('umount', mnt)
+            judge_plan(plans, before, state(loops[0]))
+    finally:
+        for loop in loops:
+            image.run('losetup', '-d', loop)
+    for one in images:
+        one.remove()
+
+
+def judge_plan(plans, before, found):
+    """The first chunk that Linux has made is the one that was planned."""
+    now = chunks(found)
+    made = min((logical for logical in now if logical not in before), default=None)
+    if made is None or int(plans[kind(now[made])][0]) != made:
+        count['steps that cannot be judged'] += 1
+        return
+    plan = plans[kind(now[made])]
+    body = next(body for key, body in found.items() if key[1:3] == ('CHUNK_ITEM', plan[0]))
+    places = re.findall(r'stripe \d+ devid (\d+) offset (\d+)', body)
+    expect(f'length {plan[1]} ' in body and [':'.join(place) for place in places] == plan[3:], plan, body)
+    count[f'chunks planned on device {places[0][0]} of 2'] += 1
+
+
+WANTED = ('chunks made: DATA|single', 'chunks made: DATA|DUP', 'chunks made: METADATA|single',
+          'chunks made: METADATA|DUP', 'chunks made: SYSTEM|single', 'chunks made: SYSTEM|DUP',
+          'chunks made: DATA|METADATA|single', 'chunks planned on device 1 of 2', 'chunks planned on device 2 of 2',
+          'chunks of ours that Linux used', 'chunks removed', 'holes', 'items compared', 'filesystems checked')
+
+
+def main():
+    reason = image.missing()
+    if reason:
+        print(f'skipped: {reason}')
+        return 77
+    with tempfile.TemporaryDirectory(prefix='btrkit-test-') as folder:
+        for name in sys.argv[1:] or [*SCENARIOS, 'two-devices']:
+            if name == 'two-devices':
+                two_devices(folder)
+            else:
+                run_scenario(folder, name)
+    for what, n in sorted(count.items()):
+        print(f'{n} {what}')
+    lacking = [what for what in WANTED if not count[what]]
+    if lacking and not sys.argv[1:]:
+        print('nothing was tried of:', *lacking, sep=' ')
+        return 1
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
