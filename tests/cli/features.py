@@ -17,7 +17,7 @@ READERS = {'dump-tree': [], 'fiemap': ['-a'], 'space-cache': ['status']}
 # Bits that are about what a command shows: the trees that they promise are not there.
 SHOWN = {('space-cache', ('compat_ro', nr)) for nr in (0, 3)}
 SHOWERS = {'dump-super': []}
-OTHERS = {'features', 'mkfs'}
+OTHERS = {'features', 'mkfs', 'undo'}
 
 # Flags of the superblock with which Linux mounts: written, reloc, error, seeding, metadump, metadump v2. The names
 # are those in the refusals of the others.
