@@ -120,30 +120,32 @@ static int apply_change(struct refs_batch *b, struct extent_bytes *x, const stru
 			const struct ref_change *change, struct btrkit_error *err)
 {
 	struct inline_place place;
-	bool keyed = false;
+	bool keyed = x->keyed;
 	uint32_t count;
 	int ret;
 
 	ret = inline_ref_find(x, &change->ref, &place, err);
 	if (ret)
 		return ret;
-	if (!place.len && !fresh && change->net > 0)
+	if (!place.len && !fresh && change->net > 0 && !keyed)
 		ret = keyed_refs_exist(b->t, key, &keyed, err);
 	if (ret)
 		return ret;
-	if (change->net < 0 ? -change->net > (int64_t)x->refs : change->net > INT64_MAX - (int64_t)x->refs)
-		return err_corrupt(err, "refs", "extent of %" PRIu64 " references gets %" PRId64, x->refs, change->net);
 	if (!place.len &&
 	    (keyed || change->net < 0 || x->size + extent_inline_ref_size(change->ref.type) >= item_limit(b))) {
 		ret = keyed_ref_change(b->t, x->bytenr, change, err);
+		x->keyed = true;
 	} else {
 		ret = ref_count_changed(change, place.count, &count, err);
 		if (!ret)
 			inline_ref_set(x, &place, &change->ref, count);
 	}
-	if (!ret)
-		x->refs += (uint64_t)change->net;
-	return ret;
+	if (ret)
+		return ret;
+	if (change->net < 0 ? -change->net > (int64_t)x->refs : change->net > INT64_MAX - (int64_t)x->refs)
+		return err_corrupt(err, "refs", "extent of %" PRIu64 " references gets %" PRId64, x->refs, change->net);
+	x->refs += (uint64_t)change->net;
+	return 0;
 }
 
 /* Additions before drops, so that what stays is not taken for gone. */
@@ -168,7 +170,7 @@ static int insert_extent(struct refs_batch *b, const struct ref_head *h, struct 
 	const struct btrkit_key key = KEY(h->extent.start, skinny ? KEY_METADATA_ITEM : KEY_EXTENT_ITEM,
 					  skinny ? h->level : h->extent.length);
 	const struct disk_tree_block_info info = { key_put(&h->first), h->level };
-	struct extent_bytes x = { h->extent.start, 0, b->scratch, 0, 0 };
+	struct extent_bytes x = { .bytenr = h->extent.start, .bytes = b->scratch };
 	struct disk_extent_item d = { .generation = le64_put(txn->generation) };
 	int ret;
 
@@ -236,7 +238,7 @@ static int write_back(struct refs_batch *b, const struct extent_bytes *x, const 
 static int change_extent(struct refs_batch *b, const struct ref_head *h, struct btrkit_error *err)
 {
 	struct cursor *c = &b->t->c;
-	struct extent_bytes x = { h->extent.start, 0, b->scratch, 0, 0 };
+	struct extent_bytes x = { .bytenr = h->extent.start, .bytes = b->scratch };
 	struct extent_item item;
 	struct btrkit_key key;
 	uint32_t old_size;

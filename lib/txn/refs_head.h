@@ -50,6 +50,7 @@ struct extent_bytes {
 	uint8_t *bytes;
 	uint32_t size;
 	uint32_t refs_at; /* where its inline references begin */
+	bool keyed;	  /* some are known not to be inline */
 };
 
 /* An inline reference, or where it would go. */

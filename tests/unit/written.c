@@ -37,6 +37,13 @@ static int kept_flush(struct btrkit_io *io)
 	return fails(w) ? -EIO : 0;
 }
 
+static int kept_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)
+{
+	(void)offset;
+	(void)len;
+	return ((struct kept_io *)io)->w->full ? -ENOSPC : 0;
+}
+
 static void kept_close(struct btrkit_io *io)
 {
 	free(io);
@@ -46,6 +53,7 @@ static const struct btrkit_io_ops kept_ops = {
 	.read = kept_read,
 	.write = kept_write,
 	.flush = kept_flush,
+	.reserve = kept_reserve,
 	.close = kept_close,
 };
 

@@ -16,6 +16,7 @@ struct written {
 	uint64_t flushes;  /* of them */
 	uint64_t fail_at;  /* this many succeed; UINT64_MAX: all */
 	uint64_t failures; /* so many fail from there on */
+	bool full;	   /* the disk below a sparse image */
 };
 
 /* One that btrkit_mkfs() made. Fails the test when that fails. */

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Delayed references against a model: what is in the extent tree after each batch, whatever form it has there. */
+#include "tests/unit/unit.h"
+
+#include "lib/format/feature_bits.h"
+#include "lib/txn/refs.h"
+#include "lib/txn/refs_head.h"
+#include "tests/unit/written.h"
+
+#define SIZE (160ull << 20)
+#define REFS 40u
+#define SECTOR 4096u
+
+static uint64_t seed;
+
+static uint32_t rnd(uint32_t n)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(seed >> 33) % n;
+}
+
+struct bench {
+	struct written w;
+	struct btrkit_fs *fs;
+	struct btrkit_txn *txn;
+};
+
+static void begin(struct bench *b, uint32_t nodesize)
+{
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+
+	o.nodesize = nodesize;
+	written_make(&b->w, &o, SIZE);
+	b->fs = written_open(&b->w, BTRKIT_OPEN_WRITE);
+	b->txn = written_start(b->fs);
+}
+
+static void end(struct bench *b)
+{
+	btrkit_fs_close(b->fs);
+	written_destroy(&b->w);
+}
+
+static struct range alloc(struct bench *b)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct range r = { 0 };
+
+	written_check(txn_alloc_data(b->txn, SECTOR, 4 * SECTOR, &r, &err), &err);
+	return r;
+}
+
+static int change(struct bench *b, const struct range *r, const struct extent_ref *ref, int add,
+		  struct btrkit_error *err)
+{
+	const struct extent_change c = { r->start, r->length, true, 0, *ref, add };
+
+	return txn_change_data_ref(b->txn, &c, err);
+}
+
+static void must_change(struct bench *b, const struct range *r, const struct extent_ref *ref, int add)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	written_check(change(b, r, ref, add, &err), &err);
+}
+
+static void run(struct bench *b)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	written_check(txn_run_refs(b->txn, &err), &err);
+}
+
+/* What the extent tree has of an extent. */
+struct found {
+	struct extent_ref refs[1000];
+	size_t n, keyed;
+	uint64_t count; /* that the item says */
+	bool exists;
+	uint64_t flags;
+	uint8_t key_type;
+};
+
+static void read_extent(struct bench *b, uint64_t bytenr, struct found *f)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct extent_item item;
+	struct edit_tree *t = NULL;
+	int ret;
+
+	f->n = f->keyed = 0;
+	f->exists = false;
+	written_check(txn_tree(b->txn, OID_EXTENT_TREE, &t, &err), &err);
+	for (ret = cursor_seek(&t->c, &KEY(bytenr, 0, 0), &err); !ret && t->c.item.key.objectid == bytenr;
+	     ret = cursor_next(&t->c, &err)) {
+		written_check(item_validate(&b->fs->items, &t->c.item, &err), &err);
+		if (t->c.item.key.type <= KEY_METADATA_ITEM) {
+			written_check(extent_item_decode(&b->fs->items, &t->c.item, &item, &err), &err);
+			f->exists = true;
+			f->count = item.refs;
+			f->flags = item.flags;
+			f->key_type = t->c.item.key.type;
+			while (!extent_item_next_ref(&item, &f->refs[f->n], &err))
+				f->n++;
+		} else {
+			written_check(extent_keyed_ref_decode(&t->c.item, &f->refs[f->n++], &err), &err);
+			f->keyed++;
+		}
+	}
+	written_check(ret < 0 ? ret : 0, &err);
+}
+
+static struct extent_ref data_ref(uint64_t root, uint64_t inode, uint64_t offset)
+{
+	return (struct extent_ref){ .type = KEY_EXTENT_DATA_REF, .root = root, .objectid = inode, .offset = offset };
+}
+
+static struct extent_ref shared_ref(uint64_t parent)
+{
+	return (struct extent_ref){ .type = KEY_SHARED_DATA_REF, .parent = parent };
+}
+
+struct counted {
+	struct extent_ref ref;
+	uint32_t count;
+};
+
+/* Each of the model's references is there once, with its count, and no other. */
+static void compare(struct bench *b, uint64_t bytenr, const struct counted *model, size_t n)
+{
+	static struct found f;
+	uint64_t sum = 0;
+	size_t kinds = 0;
+
+	read_extent(b, bytenr, &f);
+	for (size_t i = 0; i < n; i++) {
+		size_t at = 0;
+
+		sum += model[i].count;
+		kinds += model[i].count > 0;
+		while (at < f.n && !ref_equal(&f.refs[at], &model[i].ref))
+			at++;
+		assert_int_equal(at<f.n, model[i].count> 0);
+		if (at < f.n)
+			assert_int_equal(f.refs[at].count, model[i].count);
+	}
+	assert_int_equal(f.n, kinds);
+	assert_int_equal(f.exists, sum > 0);
+	if (sum)
+		assert_int_equal(f.count, sum);
+}
+
+static void data_references_are_as_counted(void **state)
+{
+	static struct counted model[REFS];
+	struct bench b;
+	size_t most = 0;
+
+	(void)state;
+	begin(&b, 4096);
+	for (unsigned trial = 0; trial < 60; trial++) {
+		const struct range r = alloc(&b);
+		static struct found f;
+
+		seed = trial;
+		for (unsigned i = 0; i < REFS; i++) {
+			model[i].ref = i % 3 ? data_ref(OID_FIRST_FREE + i % 5, 257 + i, SECTOR * i) :
+					       shared_ref(SECTOR * (1000ull + i));
+			model[i].count = 0;
+		}
+		/* The first reference before any batch, or the extent would be given back. */
+		must_change(&b, &r, &model[0].ref, 1);
+		model[0].count = 1;
+		for (unsigned step = 0; step < 300; step++) {
+			struct counted *m = &model[rnd(trial % 2 ? REFS : 6)];
+			int add = (int)rnd(3) - (trial % 3 ? 0 : 1);
+
+			if (add < 0)
+				add = -(int)m->count;
+			/* Till the end it keeps one. */
+			if (add < 0 && m == model)
+				add++;
+			must_change(&b, &r, &m->ref, add);
+			m->count += (uint32_t)add;
+			if (!rnd(20)) {
+				run(&b);
+				compare(&b, r.start, model, REFS);
+				read_extent(&b, r.start, &f);
+				most = f.keyed > most ? f.keyed : most;
+			}
+		}
+		for (unsigned i = 0; i < REFS; i++) {
+			if (model[i].count)
+				must_change(&b, &r, &model[i].ref, -(int)model[i].count);
+			model[i].count = 0;
+			if (!rnd(8)) {
+				run(&b);
+				compare(&b, r.start, model, REFS);
+			}
+		}
+		run(&b);
+		compare(&b, r.start, model, REFS);
+	}
+	assert_true(most > 10);
+	end(&b);
+}
+
+/* Two references of one hash: there are some among so many. */
+static void find_collision(struct extent_ref *a, struct extent_ref *b)
+{
+	enum {
+		TRIES = 1 << 19,
+		SLOTS = 1 << 20
+	};
+	static struct extent_ref refs[TRIES];
+	uint32_t *slots = calloc(SLOTS, sizeof(*slots));
+
+	assert_non_null(slots);
+	seed = 1;
+	for (uint32_t i = 1; i < TRIES; i++) {
+		uint64_t hash;
+		uint32_t at;
+
+		refs[i] = data_ref(5, 256 + rnd(UINT32_MAX), (uint64_t)SECTOR * rnd(UINT32_MAX));
+		hash = extent_ref_sequence(&refs[i]);
+		for (at = (uint32_t)hash % SLOTS; slots[at]; at = (at + 1) % SLOTS) {
+			if (extent_ref_sequence(&refs[slots[at]]) == hash) {
+				*a = refs[slots[at]];
+				*b = refs[i];
+				free(slots);
+				return;
+			}
+		}
+		slots[at] = i;
+	}
+	fail();
+}
+
+static void references_of_one_hash(void **state)
+{
+	struct counted model[10];
+	struct bench b;
+	struct range r;
+	struct extent_ref x, y;
+
+	(void)state;
+	find_collision(&x, &y);
+	for (unsigned keyed = 0; keyed < 2; keyed++) {
+		begin(&b, 4096);
+		r = alloc(&b);
+		for (unsigned i = 0; i < ARRAY_SIZE(model); i++)
+			model[i] = (struct counted){ data_ref(5, 300000 + i, 0), 0 };
+		model[0].ref = x;
+		model[1].ref = y;
+		/* Others fill the item, so that the two are keyed. */
+		for (unsigned i = 2; i < ARRAY_SIZE(model); i++) {
+			must_change(&b, &r, &model[i].ref, 1);
+			model[i].count = 1;
+			if (!keyed)
+				break;
+		}
+		run(&b);
+		for (unsigned step = 0; step < 64; step++) {
+			struct counted *m = &model[step >> (step % 3) & 1];
+			const int add = m->count ? -1 : 1;
+
+			must_change(&b, &r, &m->ref, add);
+			m->count += (uint32_t)add;
+			run(&b);
+			compare(&b, r.start, model, ARRAY_SIZE(model));
+		}
+		end(&b);
+	}
+}
+
+static void change_block(struct bench *b, uint64_t bytenr, const struct extent_ref *ref, int add, int expected)
+{
+	const struct extent_change c = { bytenr, b->fs->super.nodesize, false, 0, *ref, add };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	assert_int_equal(refs_change(b->txn->refs, &c, &err), expected);
+}
+
+static void references_to_tree_blocks(void **state)
+{
+	struct extent_ref tree = { .type = KEY_TREE_BLOCK_REF, .root = OID_FS_TREE };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct counted model[40];
+	struct tree_root root;
+	uint64_t count, flags;
+	struct bench b;
+	static struct found f;
+
+	(void)state;
+	begin(&b, 4096);
+	written_check(fs_find_root(b.fs, OID_FS_TREE, &root, NULL, &err), &err);
+	model[0] = (struct counted){ tree, 1 };
+	written_check(refs_lookup(b.txn->refs, root.bytenr, 0, &count, &flags, &err), &err);
+	assert_int_equal(count, 1);
+	assert_int_equal(flags, EXTENT_FLAG_TREE_BLOCK);
+	for (unsigned i = 1; i < ARRAY_SIZE(model); i++) {
+		model[i].ref = (struct extent_ref){ .type = i % 2 ? KEY_SHARED_BLOCK_REF : KEY_TREE_BLOCK_REF,
+						    .parent = i % 2 ? SECTOR * i : 0,
+						    .root = i % 2 ? 0 : 256 + i };
+		model[i].count = 1;
+		change_block(&b, root.bytenr, &model[i].ref, 1, 0);
+		written_check(refs_lookup(b.txn->refs, root.bytenr, 0, &count, &flags, &err), &err);
+		assert_int_equal(count, i + 1);
+		if (i == 20)
+			written_check(refs_set_full_backref(b.txn->refs, root.bytenr, 0, &err), &err);
+		assert_int_equal(!!(flags & EXTENT_FLAG_FULL_BACKREF), i > 20);
+		if (i % 7 == 0)
+			run(&b);
+	}
+	run(&b);
+	compare(&b, root.bytenr, model, ARRAY_SIZE(model));
+	read_extent(&b, root.bytenr, &f);
+	assert_true(f.keyed > 10 && f.flags & EXTENT_FLAG_FULL_BACKREF);
+	for (unsigned i = 0; i < ARRAY_SIZE(model); i++) {
+		change_block(&b, root.bytenr, &model[i].ref, -1, 0);
+		model[i].count = 0;
+		run(&b);
+		compare(&b, root.bytenr, model, ARRAY_SIZE(model));
+	}
+	assert_int_equal(refs_lookup(b.txn->refs, root.bytenr, 0, &count, &flags, &err), -EUCLEAN);
+	end(&b);
+}
+
+/* What is wrong with a change that the extent tree contradicts. */
+static void contradictions_are_told(void **state)
+{
+	const struct {
+		struct extent_ref ref;
+		uint64_t length; /* 0: the extent's own */
+		int add;
+		const char *word;
+	} rows[] = {
+		{ data_ref(5, 257, 0), 0, -2, "dropped more often than it is there" },
+		{ data_ref(5, 258, 0), 0, -1, "dropped is not there" },
+		{ data_ref(6, 257, 0), 0, -1, "dropped is not there" },
+		{ shared_ref(SECTOR), 0, -1, "dropped is not there" },
+		{ data_ref(5, 257, 0), 0, INT32_MAX, NULL },
+		{ data_ref(5, 257, 0), 2 * SECTOR, -1, "extent item of data" },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		const struct extent_ref first = data_ref(5, 257, 0);
+		struct bench b;
+		struct range r;
+		int ret;
+
+		begin(&b, 16384);
+		r = alloc(&b);
+		must_change(&b, &r, &first, 1);
+		run(&b);
+		if (rows[i].length)
+			r.length = rows[i].length;
+		must_change(&b, &r, &rows[i].ref, rows[i].add);
+		ret = txn_run_refs(b.txn, &err);
+		assert_int_equal(ret, rows[i].word ? -EUCLEAN : 0);
+		if (ret) {
+			assert_non_null(strstr(err.message, rows[i].word));
+			assert_int_equal(err.tree, OID_EXTENT_TREE);
+			assert_int_equal(err.key.objectid, r.start);
+			assert_int_equal(btrkit_txn_commit(b.txn, NULL, &err), -EINVAL);
+		}
+		end(&b);
+	}
+}
+
+static void unknown_extents_are_told(void **state)
+{
+	const struct extent_ref tree = { .type = KEY_TREE_BLOCK_REF, .root = OID_CSUM_TREE };
+	const struct extent_ref ref = data_ref(5, 257, 0);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct tree_root root;
+	struct range r;
+	struct bench b;
+
+	(void)state;
+	begin(&b, 16384);
+	r = alloc(&b);
+	must_change(&b, &r, &ref, 1);
+	/* Known as something else in the same transaction. */
+	r.length += SECTOR;
+	assert_int_equal(change(&b, &r, &ref, 1, &err), -EUCLEAN);
+	change_block(&b, r.start, &tree, 1, -EUCLEAN);
+	assert_int_equal(refs_new_extent(b.txn->refs, &r, true, 0, NULL, &err), -EUCLEAN);
+	btrkit_txn_abort(b.txn);
+	/* Not in the extent tree. */
+	b.txn = written_start(b.fs);
+	must_change(&b, &r, &ref, -1);
+	assert_int_equal(txn_run_refs(b.txn, &err), -EUCLEAN);
+	assert_non_null(strstr(err.message, "has no extent item"));
+	btrkit_txn_abort(b.txn);
+	/* A tree block is referred to once by each tree. */
+	written_check(fs_find_root(b.fs, OID_CSUM_TREE, &root, NULL, &err), &err);
+	b.txn = written_start(b.fs);
+	change_block(&b, root.bytenr, &tree, 1, 0);
+	assert_int_equal(txn_run_refs(b.txn, &err), -EUCLEAN);
+	assert_non_null(strstr(err.message, "more often than can be counted"));
+	end(&b);
+}
+
+/* What came and went in one transaction is never in the extent tree, and not handed out again before the commit. */
+static void what_came_and_went_leaves_nothing(void **state)
+{
+	const struct extent_ref ref = data_ref(5, 257, 0);
+	struct btrkit_write_stats before, after;
+	struct bench b;
+	static struct found f;
+	struct range r[3];
+
+	(void)state;
+	begin(&b, 16384);
+	btrkit_fs_get_write_stats(b.fs, &before);
+	for (unsigned i = 0; i < ARRAY_SIZE(r); i++)
+		r[i] = alloc(&b);
+	must_change(&b, &r[0], &ref, 1);
+	must_change(&b, &r[0], &ref, 2);
+	must_change(&b, &r[0], &ref, -3);
+	must_change(&b, &r[1], &ref, 1);
+	assert_int_equal(refs_pending(b.txn->refs), 2);
+	run(&b);
+	must_change(&b, &r[1], &ref, -1);
+	run(&b);
+	for (unsigned i = 0; i < ARRAY_SIZE(r); i++) {
+		read_extent(&b, r[i].start, &f);
+		assert_false(f.exists);
+	}
+	btrkit_fs_get_write_stats(b.fs, &after);
+	assert_int_equal(after.refs_netted - before.refs_netted, 3);
+	assert_true(after.refs_queued - before.refs_queued > 5);
+	assert_true(after.ref_batches - before.ref_batches >= 2);
+	for (unsigned i = 0; i < 100; i++) {
+		const struct range other = alloc(&b);
+
+		for (unsigned j = 0; j < ARRAY_SIZE(r); j++)
+			assert_true(range_end(&other) <= r[j].start || range_end(&r[j]) <= other.start);
+	}
+	written_commit(b.txn);
+	/* The third was never used, nor were the hundred. */
+	b.txn = written_start(b.fs);
+	assert_true(alloc(&b).length);
+	end(&b);
+}
+
+#define CSUMS 400u
+
+/* Stretches of data lose their checksums, whatever items these lie in. */
+static void checksums_go_with_their_data(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct bench b;
+
+	(void)state;
+	begin(&b, 4096);
+	for (unsigned trial = 0; trial < 200; trial++) {
+		bool model[CSUMS] = { false }, found[CSUMS] = { false };
+		const uint64_t base = (trial + 1) * (16ull << 20);
+		struct edit_tree *t = NULL;
+		uint8_t sums[CSUMS * 4];
+		int ret;
+
+		seed = trial;
+		written_check(txn_tree(b.txn, OID_CSUM_TREE, &t, &err), &err);
+		for (unsigned at = rnd(5), n; at < CSUMS; at += n + rnd(3)) {
+			n = 1 + rnd(rnd(2) ? 5 : 150);
+			n = n > CSUMS - at ? CSUMS - at : n;
+			for (unsigned i = 0; i < n; i++) {
+				memset(sums + 4ul * i, (int)(at + i), 4);
+				model[at + i] = true;
+			}
+			written_check(edit_insert(t, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, base + at * SECTOR), sums,
+						  4 * n, &err),
+				      &err);
+		}
+		for (unsigned i = 0; i < 10; i++) {
+			const unsigned at = rnd(CSUMS), n = 1 + rnd(CSUMS - at);
+			const struct range r = { base + (uint64_t)at * SECTOR,
+						 (n > 40 ? n / 8 : n) * (uint64_t)SECTOR };
+
+			written_check(csums_trim(b.txn, &r, &err), &err);
+			for (unsigned j = 0; j < r.length / SECTOR; j++)
+				model[at + j] = false;
+		}
+		for (ret = cursor_seek(&t->c, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, base), &err); !ret;
+		     ret = cursor_next(&t->c, &err)) {
+			const uint64_t at = (t->c.item.key.offset - base) / SECTOR;
+
+			assert_true(t->c.item.size && at + t->c.item.size / 4 <= CSUMS);
+			for (uint32_t i = 0; i < t->c.item.size / 4; i++) {
+				found[at + i] = true;
+				assert_int_equal(t->c.item.data[4 * i], (uint8_t)(at + i));
+			}
+		}
+		assert_memory_equal(model, found, sizeof(model));
+	}
+	end(&b);
+}
+
+/* A filesystem that got skinny items later has both forms. */
+static void old_items_are_changed_too(void **state)
+{
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct tree_root uuid, fs_tree;
+	static struct found f;
+	struct edit_tree *t = NULL;
+	struct bench b;
+
+	(void)state;
+	o.incompat &= ~(uint64_t)INCOMPAT_SKINNY_METADATA;
+	written_make(&b.w, &o, SIZE);
+	b.fs = written_open(&b.w, BTRKIT_OPEN_WRITE);
+	b.txn = written_start(b.fs);
+	b.txn->super.incompat_flags = le64_put(le64_get(b.txn->super.incompat_flags) | INCOMPAT_SKINNY_METADATA);
+	written_commit(b.txn);
+	for (unsigned i = 0; i < 3; i++) {
+		b.txn = written_start(b.fs);
+		written_check(txn_tree(b.txn, OID_FS_TREE, &t, &err), &err);
+		written_check(edit_insert(t, &KEY(1000 + i, 99, 0), "x", 1, &err), &err);
+		written_commit(b.txn);
+	}
+	b.txn = written_start(b.fs);
+	written_check(fs_find_root(b.fs, OID_CSUM_TREE, &uuid, NULL, &err), &err);
+	written_check(fs_find_root(b.fs, OID_FS_TREE, &fs_tree, NULL, &err), &err);
+	read_extent(&b, uuid.bytenr, &f);
+	assert_int_equal(f.key_type, KEY_EXTENT_ITEM);
+	read_extent(&b, fs_tree.bytenr, &f);
+	assert_int_equal(f.key_type, KEY_METADATA_ITEM);
+	btrkit_fs_close(b.fs);
+	written_judge(&b.w);
+	written_destroy(&b.w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(data_references_are_as_counted), cmocka_unit_test(references_of_one_hash),
+		cmocka_unit_test(references_to_tree_blocks),	  cmocka_unit_test(contradictions_are_told),
+		cmocka_unit_test(unknown_extents_are_told),	  cmocka_unit_test(what_came_and_went_leaves_nothing),
+		cmocka_unit_test(checksums_go_with_their_data),	  cmocka_unit_test(old_items_are_changed_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
