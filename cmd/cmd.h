@@ -88,6 +88,27 @@ struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices
  */
 int cmd_keep_undo(const char *file, struct btrkit_io **io, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * The same for writing, with nobody else at the devices; devices that are missing are looked for. @undo: file that
+ * keeps what is overwritten, or NULL
+ */
+struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, const char *undo);
+
+/*
+ * Long work: a percentage on the standard error while that is a terminal, and signals that end it. cmd_progress() is
+ * the progress function of the library, its context the struct.
+ */
+struct cmd_progress {
+	const char *what;
+	bool terminal;
+	int percent;	/* what was told last; -1: nothing */
+};
+void cmd_progress_begin(struct cmd_progress *p, const char *what);
+int cmd_progress(void *ctx, uint64_t done, uint64_t total);
+void cmd_progress_end(const struct cmd_progress *p);
+/* Whether the work returned @ret because of a signal. */
+bool cmd_was_interrupted(int ret);
+
 /* Standard output. What write() refused is kept, so that it can be told from a failure of the device. */
 struct cmd_output {
 	int error;	/* negative errno */

@@ -5,67 +5,127 @@
 #include "cmd.h"
 
 #define SCANNED_MAX 1024	/* devices of a filesystem, far more than anybody has */
+/* What is changed takes memory besides. */
+#define WRITE_CACHE_BYTES (16u << 20)
 
 int cmd_keep_undo(const char *file, struct btrkit_io **io, struct btrkit_error *err)
 {
 	return file ? btrkit_io_undo(*io, file, 0, io, err) : 0;
 }
 
-/* On success the handle owns the devices. @ios has room for what is found by the scan. */
-static int open_ios(const char *const *devices, size_t n, bool scan, const struct btrkit_open_options *opts,
-		    struct btrkit_io **ios, const char **blame, struct btrkit_fs **ret, struct btrkit_error *err)
+struct opening {
+	const char *const *devices; /* as given */
+	size_t n;
+	bool scan;
+	const char *undo; /* file, or NULL */
+	struct btrkit_open_options opts;
+	const char *blame; /* the device that a failure is about */
+};
+
+static bool for_writing(const struct opening *o)
 {
-	size_t opened = 0, found = 0;
+	return o->opts.flags & BTRKIT_OPEN_WRITE;
+}
+
+/* @io is opened again, for writing: what the scan found it has opened for reading. */
+static int reopen(struct btrkit_io **io, struct btrkit_error *err)
+{
+	struct btrkit_io *again;
+	int r = btrkit_io_open((*io)->name, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &again, err);
+
+	if (r)
+		return r;
+	btrkit_io_close(*io);
+	*io = again;
+	return 0;
+}
+
+/* @ios has room for what is found by the scan. @opened: how many are to be closed after a failure */
+static int open_ios(struct opening *o, struct btrkit_io **ios, size_t *opened, struct btrkit_error *err)
+{
+	const unsigned flags = for_writing(o) ? BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE : BTRKIT_IO_READ;
+	size_t found = 0;
 	int r = 0;
 
-	while (opened < n && !r) {
-		*blame = devices[opened];
-		r = btrkit_io_open(devices[opened], BTRKIT_IO_READ, &ios[opened], err);
-		opened += !r;
+	while (*opened < o->n && !r) {
+		o->blame = o->devices[*opened];
+		r = btrkit_io_open(o->devices[*opened], flags, &ios[*opened], err);
+		*opened += !r;
 	}
-	if (!r)
-		*blame = devices[0];
+	if (r)
+		return r;
+	o->blame = o->devices[0];
 	/* A superblock that the scan cannot use is for the library to judge when it opens: it has mirrors. */
-	if (!r && scan && !btrkit_fs_scan(ios, n, ios + n, SCANNED_MAX, &found, NULL))
-		opened += found;
-	if (!r)
-		r = btrkit_fs_open(ios, opened, opts, ret, err);
-	while (r && opened)
-		btrkit_io_close(ios[--opened]);
+	if (o->scan && !btrkit_fs_scan(ios, o->n, ios + o->n, SCANNED_MAX, &found, NULL))
+		*opened += found;
+	for (size_t i = o->n; for_writing(o) && i < *opened && !r; i++)
+		r = reopen(&ios[i], err);
 	return r;
 }
 
-static int open_fs(const char *const *devices, size_t n, bool scan, const struct btrkit_open_options *opts,
-		   const char **blame, struct btrkit_fs **ret, struct btrkit_error *err)
+/* The undo file keeps what one device had. */
+static int keep_undo(struct opening *o, struct btrkit_io **ios, size_t n, struct btrkit_error *err)
 {
-	struct btrkit_io **ios = calloc(n + SCANNED_MAX, sizeof(struct btrkit_io *));
+	if (n > 1) {
+		*err = (struct btrkit_error){ .code = BTRKIT_UNSUPPORTED, .err = -EOPNOTSUPP,
+					      .message = "not supported: an undo file of several devices" };
+		return -EOPNOTSUPP;
+	}
+	return cmd_keep_undo(o->undo, &ios[0], err);
+}
+
+static int open_fs(struct opening *o, struct btrkit_fs **ret, struct btrkit_error *err)
+{
+	struct btrkit_io **ios = calloc(o->n + SCANNED_MAX, sizeof(struct btrkit_io *));
+	size_t opened = 0;
 	int r;
 
 	if (!ios) {
 		*err = (struct btrkit_error){ .code = BTRKIT_NO_MEMORY, .err = -ENOMEM, .message = "out of memory" };
 		return -ENOMEM;
 	}
-	r = open_ios(devices, n, scan, opts, ios, blame, ret, err);
+	r = open_ios(o, ios, &opened, err);
+	if (!r && o->undo)
+		r = keep_undo(o, ios, opened, err);
+	/* On success the handle owns the devices. */
+	if (!r)
+		r = btrkit_fs_open(ios, opened, &o->opts, ret, err);
+	while (r && opened)
+		btrkit_io_close(ios[--opened]);
 	free(ios);
 	return r;
+}
+
+static struct btrkit_fs *open_or_say(const struct command *cmd, struct opening *o)
+{
+	static struct cmd_note note;	/* the handle may tell something as long as it lives */
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_fs *fs;
+
+	note = (struct cmd_note){ cmd, o->devices[0] };
+	o->opts.note = cmd_note;
+	o->opts.note_ctx = &note;
+	if (!open_fs(o, &fs, &err))
+		return fs;
+	cmd_fail(cmd, o->blame, &err);
+	return NULL;
 }
 
 struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices, size_t n, bool scan,
 			   const struct btrkit_open_options *opts)
 {
-	struct btrkit_open_options o = BTRKIT_OPEN_OPTIONS_INIT;
-	static struct cmd_note note;	/* the handle may tell something as long as it lives */
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	const char *blame = devices[0];
-	struct btrkit_fs *fs;
+	struct opening o = { devices, n, scan, NULL, BTRKIT_OPEN_OPTIONS_INIT, devices[0] };
 
-	note = (struct cmd_note){ cmd, devices[0] };
 	if (opts)
-		o = *opts;
-	o.note = cmd_note;
-	o.note_ctx = &note;
-	if (!open_fs(devices, n, scan, &o, &blame, &fs, &err))
-		return fs;
-	cmd_fail(cmd, blame, &err);
-	return NULL;
+		o.opts = *opts;
+	return open_or_say(cmd, &o);
+}
+
+struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, const char *undo)
+{
+	struct opening o = { devices, n, true, undo, BTRKIT_OPEN_OPTIONS_INIT, devices[0] };
+
+	o.opts.flags = BTRKIT_OPEN_WRITE;
+	o.opts.cache_bytes = WRITE_CACHE_BYTES;
+	return open_or_say(cmd, &o);
 }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Long work: how far it is, and that it may be interrupted. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signum)
+{
+	(void)signum;
+	stopped = 1;
+}
+
+/* The first signal ends the work in an orderly way, a second one the program. */
+void cmd_progress_begin(struct cmd_progress *p, const char *what)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
+	struct sigaction action = { .sa_handler = stop, .sa_flags = (int)SA_RESETHAND }, old;
+
+	*p = (struct cmd_progress){ what, isatty(STDERR_FILENO), -1 };
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
+			sigaction(signals[i], &action, NULL);
+	}
+}
+
+int cmd_progress(void *ctx, uint64_t done, uint64_t total)
+{
+	struct cmd_progress *p = ctx;
+	int percent = total ? (int)(100.0 * (double)done / (double)total) : 0;
+
+	if (stopped)
+		return -EINTR;
+	if (p->terminal && percent != p->percent) {
+		p->percent = percent;
+		fprintf(stderr, "\r%s: %d %%", p->what, percent);
+	}
+	return 0;
+}
+
+void cmd_progress_end(const struct cmd_progress *p)
+{
+	if (p->percent >= 0)
+		fprintf(stderr, "\r\033[K");
+}
+
+bool cmd_was_interrupted(int ret)
+{
+	return ret == -EINTR && stopped;
+}
