@@ -123,6 +123,90 @@ enum btrkit_space_format {
 int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_space_format format, btrkit_write_fn write, void *ctx,
 			      struct btrkit_space_summary *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/** Flags of struct btrkit_space_change_options. Since: 0.1 */
+enum btrkit_space_change_flags {
+	/** Change nothing, but find out what would be changed. The filesystem may be open for reading only. */
+	BTRKIT_SPACE_DRY_RUN = 1 << 0
+};
+
+/** How to change the caches of free space. Initialise with BTRKIT_SPACE_CHANGE_OPTIONS_INIT. Since: 0.1 */
+struct btrkit_space_change_options {
+	unsigned flags;		/**< BTRKIT_SPACE_DRY_RUN; unknown ones are refused */
+	/**
+	 * Told now and then how far the work is; @p total is the same in all calls, and @p done never becomes less. A
+	 * value other than 0, a negative errno, ends the work, and leaves a whole filesystem. May be NULL.
+	 */
+	int (*progress)(void *ctx, uint64_t done, uint64_t total);
+	void *progress_ctx;
+};
+
+#define BTRKIT_SPACE_CHANGE_OPTIONS_INIT { 0, NULL, NULL }
+
+/** What was changed, or with BTRKIT_SPACE_DRY_RUN would be. Since: 0.1 */
+struct btrkit_space_change {
+	enum btrkit_space_cache_kind from;	/**< in use before */
+	bool was_valid;
+	bool changed;			/**< something is to be changed; if not, all that follows is 0 */
+	uint64_t cache_generation;	/**< of the superblock afterwards; UINT64_MAX: Linux makes v1 anew */
+	/* Of v1: what is removed. */
+	uint64_t v1_headers;
+	uint64_t v1_files;
+	uint64_t v1_extents;		/**< of these files */
+	uint64_t v1_bytes;		/**< allocated for them */
+	/* Of v2: what is removed, and what is made. */
+	uint64_t v2_removed_blocks;	/**< tree blocks */
+	uint64_t v2_blocks;
+	uint64_t v2_groups;		/**< block groups in it; 0: none is made */
+	uint64_t v2_bitmap_groups;	/**< of these, in bitmaps and not in extents */
+	uint64_t v2_extents, v2_bitmaps;	/**< items */
+	uint64_t v2_ranges;		/**< free ones: the sum of what the INFO items say */
+	/* The work. */
+	uint64_t extents;		/**< in the extent tree before */
+	uint64_t needed_bytes;		/**< for tree blocks, at the most, before anything is free again */
+	uint64_t available_bytes;	/**< that could be had for them, new chunks included */
+	uint64_t estimated_ns;		/**< how long it takes, roughly; only of BTRKIT_SPACE_DRY_RUN */
+	uint64_t commits;
+	uint64_t bytes_written;		/**< to all devices */
+};
+
+/**
+ * Makes Linux use the cache of free space that @p to names. @p fs must have been opened with BTRKIT_OPEN_WRITE, but for
+ * BTRKIT_SPACE_DRY_RUN.
+ *
+ * BTRKIT_SPACE_CACHE_V2 removes what there is of v1 and builds the free space tree from the extent tree, in one pass
+ * and in little memory. Before the superblock says that there is such a tree it is read back and held against the
+ * extent tree. A tree that is there and not valid, or contradicts the extent tree, is replaced.
+ * BTRKIT_SPACE_CACHE_V1 removes the free space tree and leaves it to Linux to make v1 when it mounts.
+ * BTRKIT_SPACE_CACHE_NONE removes both.
+ *
+ * A filesystem that has the valid cache already is left as it is. What is needed is known before anything is written.
+ * At every moment the filesystem is whole, if without cache; who is killed runs it again.
+ *
+ * @param opts	may be NULL
+ * @param ret	may be NULL
+ * @return 0; -EOPNOTSUPP: a feature stands against it, named in the message; -ENOSPC: there is not enough space,
+ *	   and nothing was written; -EROFS, -EINVAL, -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what the progress function
+ *	   returned
+ * Since: 0.1
+ */
+int btrkit_space_convert(struct btrkit_fs *fs, enum btrkit_space_cache_kind to,
+			 const struct btrkit_space_change_options *opts, struct btrkit_space_change *ret,
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Removes one cache and all that there is of it, and nothing else: as `btrfs rescue clear-space-cache` does it.
+ *
+ * When BTRKIT_SPACE_CACHE_V1 is gone Linux makes it anew when it mounts, unless the filesystem has the free space tree.
+ * When BTRKIT_SPACE_CACHE_V2 is gone the filesystem has the v1 cache if the superblock says so, else none. Where
+ * nothing is to be removed nothing is changed.
+ *
+ * @return as btrkit_space_convert(); -EINVAL for BTRKIT_SPACE_CACHE_NONE
+ * Since: 0.1
+ */
+int btrkit_space_clear(struct btrkit_fs *fs, enum btrkit_space_cache_kind kind,
+		       const struct btrkit_space_change_options *opts, struct btrkit_space_change *ret,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 BTRKIT_END_DECLS
 
 #endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TESTS_CONVERT_RIG_H
+#define BTRKIT_TESTS_CONVERT_RIG_H
+
+/* Filesystems in memory with a v1 cache as Linux leaves it, and with what it leaves of one. */
+
+#include "tests/unit/unit.h"
+
+#include "lib/convert/convert.h"
+#include "lib/format/feature_bits.h"
+#include "tests/unit/written.h"
+
+#define SIZE (160ull << 20)
+#define BOTH (COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID)
+#define FILES 40u   /* with a header */
+#define NAMELESS 5u /* files without one */
+#define EXTENTS 3u  /* of each file */
+#define INO(i) (300u + 2 * (i))
+#define DIRECTORY 307u /* an inode of the root tree that is no file of the cache */
+#define SUBVOLUME 305u /* a number that an orphan item and a header tell of, and no inode has */
+#define EXTENT_BYTES 8192u
+
+/* Makes one: features and sizes; a free space tree; and in it what is about no block group. */
+#define TREE 8u
+#define LEFTOVER 16u
+#define VARIANTS 16u
+void rig_make(struct written *w, unsigned variant);
+/* Changes the superblocks. */
+void rig_put_super(struct written *w, uint64_t compat_ro, uint64_t cache_generation);
+
+/* By a handle of its own; fails the test when that fails. */
+struct btrkit_space_change rig_convert(struct written *w, enum btrkit_space_cache_kind to, unsigned flags);
+struct btrkit_space_summary rig_status(struct written *w);
+
+/* Everything agrees, whatever the state is, and what is no cache is still there. */
+void rig_judge_whole(struct written *w);
+/* The free space tree is in use, and nothing of the v1 cache is left. */
+void rig_judge_v2(struct written *w);
+
+#endif
