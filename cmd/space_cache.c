@@ -5,86 +5,142 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "space_cache.h"
 
 enum {
 	OPT_FORMAT = 256,
+	OPT_TO,
+	OPT_DRY_RUN,
+	OPT_UNDO,
 	OPT_DEVICE
 };
 
 static const struct cmd_option options[] = {
-	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	{ OPT_FORMAT, "format", "text|json", "status: text (the default), or JSON Lines" },
+	{ OPT_TO, "to", "v2|v1|none", "convert: the cache to have; v2 is the default" },
+	{ OPT_DRY_RUN, "dry-run", NULL, "convert, clear: only say what would be changed" },
+	{ OPT_UNDO, "undo", "FILE", "convert, clear: keep what is overwritten in FILE, a new one,\nfor btrkit undo" },
 	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
 	{ 0 },
 };
 
-struct request {
-	enum btrkit_space_format format;
-	const char **devices;
-	size_t num_devices;
-};
+enum action { STATUS, CONVERT, CLEAR };
 
-static int status(const struct command *cmd, const struct request *req, struct btrkit_fs *fs)
+static int status(const struct command *cmd, const struct space_cache_request *req)
 {
 	static const char *const names[] = { "", "v1 cache", "free space tree" };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_space_summary sum = { 0 };
 	struct cmd_output out = { 0 };
+	struct btrkit_fs *fs;
 	int ret, exit_status;
 
+	fs = cmd_open(cmd, req->devices, req->num_devices, true, NULL);
+	if (!fs)
+		return EXIT_FAILED;
 	ret = btrkit_space_status_print(fs, req->format, cmd_write, &out, &sum, &err);
+	btrkit_fs_close(fs);
 	exit_status = cmd_end(cmd, req->devices[0], &out, ret, &err);
 	if (exit_status != EXIT_DONE || !sum.contradictions)
 		return exit_status;
-	fprintf(stderr,
-		"btrkit %s: %s: the %s contradicts the extent tree in %" PRIu64 " of %" PRIu64
-		" block groups, first in %" PRIu64 "\n",
-		cmd->name, req->devices[0], names[sum.in_use], sum.contradictions, sum.groups,
-		sum.first_contradiction);
+	cmd_say("btrkit %s: %s: the %s contradicts the extent tree in %" PRIu64 " of %" PRIu64
+		" block groups, first in %" PRIu64,
+		cmd->name, req->devices[0], names[sum.in_use], sum.contradictions, sum.groups, sum.first_contradiction);
 	return EXIT_FAILED;
 }
 
-/* What is done on DEV is named by the first argument. */
-static void check_action(const struct command *cmd, const char *action)
+/* v1 or v2, or none where that is allowed too. */
+static enum btrkit_space_cache_kind kind_of(const struct command *cmd, const char *what, const char *s, bool none)
 {
-	if (!strcmp(action, "status"))
-		return;
-	if (!strcmp(action, "convert") || !strcmp(action, "clear"))
-		cmd_usage_error(cmd, "'%s' is not supported yet: this version does not write", action);
-	cmd_usage_error(cmd, "'%s' is unknown", action);
+	if (!strcmp(s, "v2"))
+		return BTRKIT_SPACE_CACHE_V2;
+	if (!strcmp(s, "v1"))
+		return BTRKIT_SPACE_CACHE_V1;
+	if (!none || strcmp(s, "none"))
+		cmd_usage_error(cmd, "%s: '%s' is unknown", what, s);
+	return BTRKIT_SPACE_CACHE_NONE;
+}
+
+static enum action action_of(const struct command *cmd, const char *s)
+{
+	static const char *const names[] = { "status", "convert", "clear" };
+
+	for (int i = STATUS; i <= CLEAR; i++)
+		if (!strcmp(names[i], s))
+			return (enum action)i;
+	cmd_usage_error(cmd, "'%s' is unknown", s);
+}
+
+/* An option that is not about the action is not passed over. */
+static void check_options(const struct command *cmd, const char *name, enum action action, const bool *given)
+{
+	static const struct {
+		int option;
+		const char *name;
+		bool of[CLEAR + 1];
+	} rules[] = {
+		{ OPT_FORMAT, "--format", { [STATUS] = true } },
+		{ OPT_TO, "--to", { [CONVERT] = true } },
+		{ OPT_DRY_RUN, "--dry-run", { [CONVERT] = true, [CLEAR] = true } },
+		{ OPT_UNDO, "--undo", { [CONVERT] = true, [CLEAR] = true } },
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (given[rules[i].option - OPT_FORMAT] && !rules[i].of[action])
+			cmd_usage_error(cmd, "%s is not for '%s'", rules[i].name, name);
+	if (given[OPT_DRY_RUN - OPT_FORMAT] && given[OPT_UNDO - OPT_FORMAT])
+		cmd_usage_error(cmd, "--undo and --dry-run exclude each other");
+}
+
+static void parse_options(const struct command *cmd, int argc, char **argv, struct space_cache_request *req,
+			  bool *given)
+{
+	static const char *const formats[] = { "text", "json", NULL };
+	int c;
+
+	while ((c = cmd_next_option(cmd, argc, argv)) != -1) {
+		given[c - OPT_FORMAT] = true;
+		if (c == OPT_FORMAT)
+			req->format = cmd_format(cmd, optarg, formats);
+		else if (c == OPT_TO)
+			req->kind = kind_of(cmd, "--to", optarg, true);
+		else if (c == OPT_DRY_RUN)
+			req->dry_run = true;
+		else if (c == OPT_UNDO)
+			req->undo = optarg;
+		else
+			req->devices[req->num_devices++] = optarg;
+	}
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-	static const char *const formats[] = { "text", "json", NULL };
-	struct request req = { .num_devices = 1 };
-	struct btrkit_fs *fs;
-	int c, exit_status;
+	struct space_cache_request req = { .num_devices = 1, .kind = BTRKIT_SPACE_CACHE_V2 };
+	bool given[OPT_DEVICE - OPT_FORMAT + 1] = { false };
+	enum action action;
+	int exit_status;
 
 	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
 	if (!req.devices)
 		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
-	while ((c = cmd_next_option(cmd, argc, argv)) != -1) {
-		if (c == OPT_FORMAT)
-			req.format = cmd_format(cmd, optarg, formats);
-		else
-			req.devices[req.num_devices++] = optarg;
-	}
+	parse_options(cmd, argc, argv, &req, given);
 	cmd_check_args(cmd, argc, 1, -1);
-	check_action(cmd, argv[optind]);
-	cmd_check_args(cmd, argc, 2, 2);
-	req.devices[0] = argv[optind + 1];
-	fs = cmd_open(cmd, req.devices, req.num_devices, true, NULL);
-	exit_status = fs ? status(cmd, &req, fs) : EXIT_FAILED;
-	btrkit_fs_close(fs);
+	action = action_of(cmd, argv[optind]);
+	check_options(cmd, argv[optind], action, given);
+	req.clear = action == CLEAR;
+	cmd_check_args(cmd, argc, 2 + req.clear, 2 + req.clear);
+	if (req.clear)
+		req.kind = kind_of(cmd, "clear", argv[optind + 1], false);
+	req.devices[0] = argv[optind + 1 + req.clear];
+	exit_status = action == STATUS ? status(cmd, &req) : space_cache_change(cmd, &req);
 	free(req.devices);
 	return exit_status;
 }
 
 const struct command cmd_space_cache = {
 	.name = "space-cache",
-	.args = "status DEV",
-	.summary = "Hold the caches of free space against the extent tree",
+	.args = "status|convert|clear v1|clear v2 DEV",
+	.summary = "Look at, make and remove the caches of free space",
 	.options = options,
 	.run = run,
 };

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the tests of the command line share: the program under test, a small filesystem, superblocks that are
 changed."""
+import hashlib
 import os
 import shutil
 import struct
@@ -17,6 +18,22 @@ def run(*args, binary=BTRKIT, **kwargs):
     done = subprocess.run([binary, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
                           stdin=subprocess.DEVNULL, timeout=60, **kwargs)
     return done.returncode, done.stdout, done.stderr.decode(errors='backslashreplace')
+
+
+def digest(path, unit=1 << 20):
+    """Of what is in a file, whether its zeros are holes or not; holes cost nothing."""
+    found, at = hashlib.sha256(), 0
+    with open(path, 'rb') as f:
+        while True:
+            try:
+                start = os.lseek(f.fileno(), at, os.SEEK_DATA)
+            except OSError:
+                return found.hexdigest()
+            at = start - start % unit + unit
+            data = os.pread(f.fileno(), unit, at - unit)
+            if data.count(0) < len(data):
+                found.update(b'%d ' % at)
+                found.update(data)
 
 
 def skip(reason):

@@ -73,9 +73,20 @@ def space_cache(image):
     misused('space-cache', 'status', says='too few arguments')
     misused('space-cache', 'status', image, image, says='too many arguments')
     misused('space-cache', 'heal', image, says="'heal' is unknown")
-    for action in ('convert', 'clear'):
-        for args in ([], [image], ['v1', image]):
-            misused('space-cache', action, *args, says=f"'{action}' is not supported yet")
+    for args in (['convert'], ['clear'], ['clear', 'v1'], ['clear', image]):
+        misused('space-cache', *args, says='too few arguments')
+    for args in (['convert', image, image], ['clear', 'v1', image, image]):
+        misused('space-cache', *args, says='too many arguments')
+    for bad in ('v3', 'V2', '', 'both'):
+        misused('space-cache', 'convert', '--to', bad, image, says=f"--to: '{bad}' is unknown")
+    for bad in ('v3', 'none', ''):
+        misused('space-cache', 'clear', bad, image, says=f"clear: '{bad}' is unknown")
+    for action, options in (('status', ('--to=v2', '--dry-run', '--undo=x')), ('convert', ('--format=text',)),
+                            ('clear', ('--format=json', '--to=v1'))):
+        for option in options:
+            kind = ['v1'] if action == 'clear' else []
+            misused('space-cache', action, option, *kind, image, says=f"{option.split('=')[0]} is not for '{action}'")
+    misused('space-cache', 'convert', '--dry-run', '--undo', 'x', image, says='--undo and --dry-run exclude each other')
     status, out, err = run('space-cache', 'status', image)
     check(not status and not err and out.startswith((b'block group ', b'leftover of v2')), err)
     check(out.endswith(b'in use:\t\tv2, valid\ncontradictions:\t0\n'), out[-200:])
