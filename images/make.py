@@ -219,6 +219,19 @@ def keyed_references(t):
     t.wait_for_cleaner()
 
 
+def levels(t):
+    """Nodes that two trees share, of the tree that made them and of a snapshot."""
+    ops.subvolume(f'{t.mnt}/source')
+    for i in range(20):
+        ops.write(f'{t.mnt}/source/f{i}', 0, b'f' * 9000)
+    for i in range(2400):
+        os.symlink('nowhere', f'{t.mnt}/source/l{i}')
+    ops.sync(t.mnt)
+    ops.snapshot(f'{t.mnt}/source', f'{t.mnt}/snapshot')
+    for i in range(0, 2400, 150):
+        os.utime(f'{t.mnt}/snapshot/l{i}', follow_symlinks=False)
+
+
 V1 = ('-O', '^free-space-tree,^block-group-tree')
 
 # name: what it is, how it is filled, options of mkfs, of mount, and more
@@ -246,6 +259,7 @@ GOOD = {
     'good-log-tree': ('a crash after fsync: a log tree', log_tree, (), 'commit=600', SMALL, 'rescue=nologreplay'),
     'good-orphan': ('a crash while an unlinked file was open', orphan),
     'good-half-dropped': ('a subvolume that was being dropped', half_dropped, ('-n', '4096')),
+    'good-levels': ('a subvolume of three levels, and a snapshot of it', levels, ('-n', '4096')),
     'good-keyed-references': ('references with items of their own, of each type', keyed_references, ('-n', '4096')),
 }
 

@@ -62,6 +62,11 @@ static int on_discard(void *ctx, uint64_t offset, uint64_t len)
 	return 0;
 }
 
+void log_mark(struct log *log)
+{
+	log_put(log, log->n, (struct event){ .kind = EVENT_MARK });
+}
+
 struct btrkit_io *log_record(struct log *log, struct sparse *below)
 {
 	const struct btrkit_io_record_ops ops = { on_write, on_flush, on_discard };
@@ -79,4 +84,10 @@ void event_apply(const struct event *e, struct sparse *to, size_t sector, uint64
 	for (uint64_t at = 0, i = 0; e->kind == EVENT_WRITE && at < e->len; at += sector, i++)
 		if (mask >> i % 64 & 1)
 			sparse_write(to, e->offset + at, e->data + at, e->len - at < sector ? e->len - at : sector);
+}
+
+void log_apply(const struct event *e, size_t n, struct sparse *to)
+{
+	for (; n--; e++)
+		event_apply(e, to, e->len ? e->len : 1, UINT64_MAX);
 }

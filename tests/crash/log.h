@@ -6,7 +6,8 @@
 
 #include "sparse.h"
 
-enum event_kind { EVENT_WRITE, EVENT_DISCARD, EVENT_FLUSH };
+/* A mark is the writer's word that all before it is durable. */
+enum event_kind { EVENT_WRITE, EVENT_DISCARD, EVENT_FLUSH, EVENT_MARK };
 
 struct event {
 	enum event_kind kind;
@@ -21,6 +22,7 @@ struct log {
 
 /* A device over @below that tells @log of all that reaches it. */
 struct btrkit_io *log_record(struct log *log, struct sparse *below);
+void log_mark(struct log *log);
 void log_release(struct log *log);
 
 /* Takes an event out; puts it in before event number @at. */
@@ -29,5 +31,8 @@ void log_put(struct log *log, size_t at, struct event e);
 
 /* Lets an event happen, of a write only those sectors of @sector bytes for which @mask, repeated, has a bit. */
 void event_apply(const struct event *e, struct sparse *to, size_t sector, uint64_t mask);
+
+/* Lets all of @n events happen as a whole. */
+void log_apply(const struct event *e, size_t n, struct sparse *to);
 
 #endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Power fails while a filesystem is made: every state that the device may be in then holds either no valid superblock
- * or a whole filesystem. States are all prefixes of the writes; of each stretch between two flushes, random subsets in
- * random orders, with sectors of 512 and 4096 bytes missing from them; each superblock with each subset of its sectors.
+ * or a whole filesystem.
  *
  *	crash-mkfs			all cases; then the same with defects planted, which have to be seen
  *	crash-mkfs --export DIR		states of one case as images: old-N.img, new-N.img, nothing-N.img
@@ -17,7 +16,7 @@
 
 #include "judge.h"
 #include "lib/format/super.h"
-#include "log.h"
+#include "states.h"
 
 #define MIB (1ull << 20)
 #define SEEDS 32
@@ -35,17 +34,6 @@ struct trial {
 	const char *folder;	/* where states are exported to, or NULL */
 };
 
-static uint64_t seed_state;
-
-/* xorshift64*: the same states on every machine. */
-static uint64_t draw(void)
-{
-	seed_state ^= seed_state >> 12;
-	seed_state ^= seed_state << 25;
-	seed_state ^= seed_state >> 27;
-	return seed_state * 0x2545f4914f6cdd1dull;
-}
-
 static void export(const struct trial *t, struct sparse *state, int holds)
 {
 	static const char *const names[] = { "nothing", "old", "new" };
@@ -59,8 +47,9 @@ static void export(const struct trial *t, struct sparse *state, int holds)
 	sparse_export(state, path);
 }
 
-static void look(struct trial *t, struct sparse *state, const char *what, size_t number)
+static void look(void *ctx, struct sparse *state, const char *what, size_t number)
 {
+	struct trial *t = ctx;
 	char why[300];
 	int holds = judge_state(&t->judge, state, why);
 
@@ -74,85 +63,6 @@ static void look(struct trial *t, struct sparse *state, const char *what, size_t
 	t->holds[holds]++;
 	if (t->folder)
 		export(t, state, holds);
-}
-
-static void apply_all(const struct event *e, size_t n, struct sparse *to)
-{
-	for (; n--; e++)
-		event_apply(e, to, e->len ? e->len : 1, UINT64_MAX);
-}
-
-static void look_at_prefixes(struct trial *t)
-{
-	struct sparse *state = sparse_create(t->size, t->judge.before);
-
-	look(t, state, "prefix", 0);
-	for (size_t i = 0; i < t->log.n; i++) {
-		apply_all(&t->log.events[i], 1, state);
-		look(t, state, "prefix", i + 1);
-	}
-	sparse_free(state);
-}
-
-/* Some of the events, in some order; with sectors, some of each. */
-static void look_at_subset(struct trial *t, struct sparse *before, const struct event *e, size_t n, size_t sector)
-{
-	struct sparse *state = sparse_create(t->size, before);
-	size_t *order = calloc(n + 1, sizeof(*order));
-	uint64_t keep = draw() % 4;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t j = draw() % (i + 1);
-
-		order[i] = order[j];
-		order[j] = i;
-	}
-	for (size_t i = 0; i < n; i++) {
-		const struct event *each = &e[order[i]];
-
-		/* From one in four to all of them: a state that lacks little is as telling as one that has little. */
-		if (draw() % 4 <= keep)
-			event_apply(each, state, sector ? sector : each->len, sector ? draw() | draw() : UINT64_MAX);
-	}
-	look(t, state, sector ? "torn subset" : "subset", (size_t)(e - t->log.events));
-	free(order);
-	sparse_free(state);
-}
-
-/* A superblock that is written: each subset of its 512-byte sectors, over all that came before it. */
-static void look_at_torn(struct trial *t, struct sparse *before, const struct event *e)
-{
-	if (e->kind != EVENT_WRITE || e->len != SUPER_SIZE)
-		return;
-	for (uint64_t mask = 1; mask < 255; mask++) {
-		struct sparse *state = sparse_create(t->size, before);
-
-		event_apply(e, state, 512, mask);
-		look(t, state, "torn superblock", (size_t)mask);
-		sparse_free(state);
-	}
-}
-
-static void look_at_epochs(struct trial *t)
-{
-	static const size_t sectors[] = { 0, 512, 4096 };
-	struct sparse *before = sparse_create(t->size, t->judge.before);
-	size_t first = 0, end;
-
-	for (; first < t->log.n; first = end + 1) {
-		const struct event *e = &t->log.events[first];
-
-		for (end = first; end < t->log.n && t->log.events[end].kind != EVENT_FLUSH;)
-			end++;
-		for (unsigned i = 0; i < 3; i++)
-			for (unsigned seed = 0; seed < SEEDS; seed++)
-				look_at_subset(t, before, e, end - first, sectors[i]);
-		for (size_t i = first; i < end; i++) {
-			look_at_torn(t, before, &t->log.events[i]);
-			apply_all(&t->log.events[i], 1, before);
-		}
-	}
-	sparse_free(before);
 }
 
 static void make(struct btrkit_io *io, const struct btrkit_mkfs_options *opts)
@@ -255,7 +165,7 @@ static void run(struct trial *t, const struct defect *defect)
 	struct sparse *before = sparse_create(t->size, NULL), *after = sparse_create(t->size, before);
 	struct btrkit_io *io;
 
-	seed_state = 1;
+	states_seed(1);
 	old.fsid = old_fsid;
 	old.label = "old";
 	old.byte_count = 0;
@@ -269,8 +179,7 @@ static void run(struct trial *t, const struct defect *defect)
 	t->planted = defect;
 	if (defect)
 		defect->plant(&t->log);
-	look_at_prefixes(t);
-	look_at_epochs(t);
+	states_enumerate(&(struct states){ &t->log, t->judge.before, SEEDS, 1, look, t });
 	judge_release(&t->judge);
 	log_release(&t->log);
 	sparse_free(after);

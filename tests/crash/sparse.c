@@ -12,7 +12,7 @@
 
 #include "lib/format/super.h"
 
-#define PAGE 4096u
+#define PAGE SPARSE_PAGE
 
 struct page {
 	uint64_t number;
@@ -24,6 +24,7 @@ struct sparse {
 	struct btrkit_io io;
 	struct sparse *below;
 	struct page *pages;
+	uint8_t *trace;
 };
 
 static const uint8_t zeros[PAGE];
@@ -100,6 +101,10 @@ void sparse_discard(struct sparse *s, uint64_t offset, uint64_t len)
 
 static int io_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
 {
+	const struct sparse *s = (struct sparse *)io;
+
+	for (uint64_t n = offset / PAGE; s->trace && n * PAGE < offset + len; n++)
+		s->trace[n / 8] |= (uint8_t)(1u << n % 8);
 	sparse_read((struct sparse *)io, offset, buf, len);
 	return 0;
 }
@@ -162,6 +167,16 @@ void sparse_free(struct sparse *s)
 struct btrkit_io *sparse_io(struct sparse *s)
 {
 	return &s->io;
+}
+
+const uint8_t *sparse_page(const struct sparse *s, uint64_t number)
+{
+	return look(s, number);
+}
+
+void sparse_trace(struct sparse *s, uint8_t *pages)
+{
+	s->trace = pages;
 }
 
 static bool is_super(uint64_t number)

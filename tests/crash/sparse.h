@@ -25,6 +25,13 @@ void sparse_read(struct sparse *s, uint64_t offset, void *buf, size_t len);
 void sparse_write(struct sparse *s, uint64_t offset, const void *buf, size_t len);
 void sparse_discard(struct sparse *s, uint64_t offset, uint64_t len);
 
+/* A page of 4096 bytes, to be read only. */
+#define SPARSE_PAGE 4096u
+const uint8_t *sparse_page(const struct sparse *s, uint64_t number);
+
+/* From here on the device notes in @pages, a bit for each, what the library reads. NULL: no longer. */
+void sparse_trace(struct sparse *s, uint8_t *pages);
+
 /* Whether two devices of one size differ in a byte outside the three superblocks. */
 bool sparse_differs(struct sparse *a, struct sparse *b);
 

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Power fails while transactions are committed: every state that the device may be in then is one of the sequence of
+ * committed states, whole.
+ *
+ *	crash-txn [--deep] [--kind NAME] [--defect N] [--export DIR COUNT] IMAGE...
+ *
+ * Without options all kinds of transactions, and then the defects, which have to be seen. --deep: more states of each.
+ * --defect: only this one; --defect -1: none. --export: COUNT states of all kinds into DIR, with a list of them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+
+#include "lib/txn/txn.h"
+#include "states.h"
+#include "txn_defects.h"
+#include "txn_judge.h"
+#include "txn_kinds.h"
+
+#define BIG (300ull << 30)
+
+struct seen {
+	uint64_t hash;
+	UT_hash_handle hh;
+};
+
+struct trial {
+	const struct kind *kind;
+	struct sparse *before;
+	struct log log;
+	struct txn_judge judge;
+	bool planted; /* bad states are what is wanted: one is enough */
+	uint64_t looked, bad;
+	struct seen *seen; /* the distinct ones */
+	uint64_t torn;
+	uint64_t holds[64];
+	char why[WHY_SIZE];
+	/* States to export: every so many of the distinct ones. */
+	const char *folder;
+	FILE *list;
+	uint64_t wanted, of;
+};
+
+static const struct {
+	unsigned seeds, torn_step;
+} efforts[] = { { 4, 15 }, { 32, 1 } };
+
+static struct log *recording;
+
+/* The word of a commit that all is durable. */
+int __real_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err);
+int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err);
+
+int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err)
+{
+	const size_t before = recording ? recording->n : 0;
+	int ret;
+
+	defects_commit();
+	ret = __real_btrkit_txn_commit(txn, state, err);
+	if (!ret && recording && recording->n > before)
+		log_mark(recording);
+	return ret;
+}
+
+static bool is_image(const char *path, const char *name)
+{
+	const char *base = strrchr(path, '/');
+
+	base = base ? base + 1 : path;
+	return !strncmp(base, name, strlen(name)) && !strcmp(base + strlen(name), ".img");
+}
+
+static struct sparse *make_big(void)
+{
+	struct btrkit_mkfs_options opts = BTRKIT_MKFS_OPTIONS_INIT;
+	struct sparse *s = sparse_create(BIG, NULL);
+
+	opts.flags = BTRKIT_MKFS_REPRODUCIBLE;
+	opts.fsid = (const uint8_t *)"three superblocks";
+	if (btrkit_mkfs(sparse_io(s), &opts, NULL, NULL))
+		exit(98);
+	return s;
+}
+
+static struct sparse *base_of(const struct kind *kind, char **images)
+{
+	if (!kind->image)
+		return make_big();
+	for (; *images; images++)
+		if (is_image(*images, kind->image))
+			return sparse_import(*images);
+	fprintf(stderr, "%s.img is not given\n", kind->image);
+	exit(2);
+}
+
+static int record(struct trial *t, struct btrkit_error *err)
+{
+	const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_WRITE };
+	struct sparse *after = sparse_create(sparse_io(t->before)->size, t->before);
+	struct btrkit_io *io = log_record(&t->log, after);
+	struct btrkit_fs *fs;
+	int ret;
+
+	ret = btrkit_fs_open(&io, 1, &opts, &fs, err);
+	if (!ret) {
+		recording = &t->log;
+		ret = t->kind->work(fs, err);
+		recording = NULL;
+		btrkit_fs_close(fs);
+	} else {
+		btrkit_io_close(io);
+	}
+	sparse_free(after);
+	return ret;
+}
+
+/* The committed states: what was there when a commit returned. */
+static bool find_committed(struct trial *t)
+{
+	struct sparse *state = sparse_create(sparse_io(t->before)->size, t->before);
+	bool good = txn_judge_add(&t->judge, state, t->why);
+
+	for (size_t i = 0; good && i < t->log.n; i++) {
+		if (t->log.events[i].kind != EVENT_MARK)
+			continue;
+		state = sparse_create(sparse_io(t->before)->size, t->before);
+		log_apply(t->log.events, i, state);
+		good = txn_judge_add(&t->judge, state, t->why);
+	}
+	return good;
+}
+
+static size_t durable(const struct log *log, size_t at)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < at; i++)
+		n += log->events[i].kind == EVENT_MARK;
+	return n;
+}
+
+static void export(struct trial *t, struct sparse *state, int holds, bool torn)
+{
+	static unsigned number;
+	const uint64_t n = HASH_COUNT(t->seen);
+	char path[4096];
+
+	/* So many of so many, evenly. */
+	if (n * t->wanted / t->of == (n - 1) * t->wanted / t->of)
+		return;
+	snprintf(path, sizeof(path), "%s/%u.img", t->folder, number);
+	sparse_export(state, path);
+	fprintf(t->list, "%u.img\t%s\t%s\t%d\n", number++, torn ? "torn" : "whole", t->kind->name, holds);
+}
+
+static void look(void *ctx, struct sparse *state, const char *what, size_t at)
+{
+	struct trial *t = ctx;
+	const uint64_t hash = sparse_hash(state, t->before);
+	struct seen *seen;
+	bool torn = false;
+	char why[WHY_SIZE];
+	int holds;
+
+	if (t->planted && t->bad)
+		return;
+	/* A device with one superblock only has nothing where that is torn: Linux's has neither. */
+	if (supers_of(state) < 2 && strcmp(what, "prefix"))
+		return;
+	t->looked++;
+	holds = txn_judge_state(&t->judge, state, durable(&t->log, at), &torn, why);
+	HASH_FIND(hh, t->seen, &hash, sizeof(hash), seen);
+	if (holds < 0) {
+		if (!t->bad++ || !t->planted)
+			snprintf(t->why, sizeof(t->why), "%s %zu: %.500s", what, at, why);
+		if (!t->planted && t->bad <= 5)
+			printf("%s: %s\n", t->kind->name, t->why);
+	}
+	if (seen || holds < 0)
+		return;
+	seen = calloc(1, sizeof(*seen));
+	if (!seen)
+		exit(99);
+	seen->hash = hash;
+	HASH_ADD(hh, t->seen, hash, sizeof(hash), seen);
+	t->holds[holds]++;
+	t->torn += torn;
+	if (t->folder)
+		export(t, state, holds, torn);
+}
+
+static void forget_seen(struct trial *t)
+{
+	struct seen *s, *next;
+
+	HASH_ITER(hh, t->seen, s, next)
+	{
+		HASH_DEL(t->seen, s);
+		free(s);
+	}
+}
+
+static void release(struct trial *t)
+{
+	forget_seen(t);
+	txn_judge_release(&t->judge);
+	log_release(&t->log);
+	sparse_free(t->before);
+}
+
+static void enumerate(struct trial *t, bool deep)
+{
+	const struct states s = { &t->log, t->before, efforts[deep].seeds, efforts[deep].torn_step, look, t };
+
+	states_seed(1);
+	states_enumerate(&s);
+}
+
+/* Committed states that are no images of the sample, to compare with. */
+static void export_committed(struct trial *t, unsigned kind)
+{
+	char path[4096];
+
+	for (size_t i = 0; i < t->judge.n; i++) {
+		snprintf(path, sizeof(path), "%s/committed-%u-%zu.img", t->folder, kind, i);
+		sparse_export(t->judge.states[i].device, path);
+		fprintf(t->list, "committed-%u-%zu.img\tcommitted\t%s\t%zu\n", kind, i, t->kind->name, i);
+	}
+}
+
+/* @return whether all states are good */
+static bool run_kind(const struct kind *kind, char **images, bool deep, const char *folder, uint64_t wanted,
+		     uint64_t *states)
+{
+	struct trial t = { .kind = kind, .before = base_of(kind, images) };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	bool every = true;
+	char line[512];
+
+	if (record(&t, &err)) {
+		printf("%s: %s\n", kind->name, btrkit_error_format(&err, line, sizeof(line)));
+		t.bad++;
+	} else if (!find_committed(&t)) {
+		printf("%s: after commit %zu: %s\n", kind->name, t.judge.n, t.why);
+		t.bad++;
+	} else {
+		enumerate(&t, deep);
+		printf("%s: %zu commits, %zu writes and flushes, %" PRIu64 " states looked at, %u distinct: ",
+		       kind->name, t.judge.n - 1, t.log.n - (t.judge.n - 1), t.looked, HASH_COUNT(t.seen));
+		for (size_t i = 0; i < t.judge.n; i++) {
+			printf("%s%" PRIu64, i ? "+" : "", t.holds[i]);
+			every &= t.holds[i] != 0;
+		}
+		printf(" of each committed one, %" PRIu64 " with a torn primary; all was read %" PRIu64
+		       " times; %" PRIu64 " bad\n",
+		       t.torn, t.judge.judged, t.bad);
+	}
+	*states += HASH_COUNT(t.seen);
+	if (folder && !t.bad) {
+		char path[4096];
+
+		snprintf(path, sizeof(path), "%s/list", folder);
+		t.folder = folder;
+		t.wanted = wanted;
+		t.of = HASH_COUNT(t.seen);
+		t.list = fopen(path, "a");
+		if (!t.list)
+			exit(99);
+		forget_seen(&t);
+		export_committed(&t, (unsigned)(kind - kinds));
+		enumerate(&t, deep);
+		fclose(t.list);
+	}
+	release(&t);
+	return !t.bad && every;
+}
+
+/* @return whether it was seen */
+static bool run_defect(unsigned number, char **images)
+{
+	const struct kind *kind = kind_find(defects[number].kind);
+	struct trial t = { .kind = kind, .planted = true };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	const char *how = "a state";
+	bool planted;
+	int ret;
+
+	if (!kind) {
+		fprintf(stderr, "no kind '%s'\n", defects[number].kind);
+		exit(2);
+	}
+	t.before = base_of(kind, images);
+	defects_plant((int)number);
+	ret = record(&t, &err);
+	planted = !defects[number].spoil || defects[number].spoil(&t.log, t.before);
+	if (!find_committed(&t)) {
+		how = "what was committed";
+		t.bad++;
+	} else if (ret) {
+		how = "the library";
+		btrkit_error_format(&err, t.why, sizeof(t.why));
+		t.bad++;
+	} else {
+		planted &= !defects[number].doctor || defects[number].doctor(&t.log, t.before);
+		enumerate(&t, false);
+	}
+	planted &= defects_planted();
+	defects_plant(-1);
+	printf("planted: %s: %s\n\tby %s: %s\n", defects[number].name,
+	       !planted ? "NOT PLANTED" :
+	       t.bad	? "seen" :
+			  "NOT SEEN",
+	       how, t.bad ? t.why : "");
+	release(&t);
+	return planted && t.bad;
+}
+
+struct options {
+	bool deep;
+	const char *kind, *folder;
+	int defect; /* -2: all */
+	uint64_t count;
+};
+
+static char **parse(char **argv, struct options *o)
+{
+	*o = (struct options){ .defect = -2 };
+	for (argv++; *argv && !strncmp(*argv, "--", 2); argv++) {
+		if (!strcmp(*argv, "--deep")) {
+			o->deep = true;
+		} else if (!strcmp(*argv, "--kind") && argv[1]) {
+			o->kind = *++argv;
+		} else if (!strcmp(*argv, "--defect") && argv[1]) {
+			o->defect = atoi(*++argv);
+		} else if (!strcmp(*argv, "--export") && argv[1] && argv[2]) {
+			o->folder = *++argv;
+			o->count = strtoull(*++argv, NULL, 10);
+		} else {
+			fprintf(stderr, "crash-txn: unknown option %s\n", *argv);
+			exit(2);
+		}
+	}
+	return argv;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t states = 0;
+	unsigned ran = 0, missed = 0, planted = 0;
+	struct options o;
+	char **images = parse(argv, &o);
+	bool good = true;
+
+	(void)argc;
+	for (unsigned i = 0; i < num_kinds && o.defect < 0; i++) {
+		if (o.kind && strcmp(kinds[i].name, o.kind))
+			continue;
+		good &= run_kind(&kinds[i], images, o.deep, o.folder, o.count / num_kinds + 1, &states);
+		fflush(stdout);
+		ran++;
+	}
+	for (unsigned i = 0; i < num_defects && !o.folder && o.defect != -1; i++) {
+		if ((o.defect >= 0 && o.defect != (int)i) || (o.kind && strcmp(o.kind, defects[i].kind)))
+			continue;
+		missed += !run_defect(i, images);
+		fflush(stdout);
+		planted++;
+	}
+	printf("compared %" PRIu64
+	       " states of %u kinds of transactions with what was committed; %u planted defects, %u not "
+	       "seen\n",
+	       states, ran, planted, missed);
+	return !good || missed || !(ran || planted);
+}

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "txn_kinds.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/format/items/dir.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/format/items/inode.h"
+#include "lib/space/chunk.h"
+#include "lib/txn/txn.h"
+
+#define BATCH 200
+
+/* An xattr's item. */
+struct xattr {
+	struct btrkit_key key;
+	uint32_t size;
+	struct {
+		struct disk_dir_item d;
+		char text[280];
+	} __attribute__((packed)) item;
+};
+
+static struct xattr xattr_of(uint64_t inode, unsigned number)
+{
+	struct xattr x = { .item.d.type = FT_XATTR };
+	const int name = snprintf(x.item.text, sizeof(x.item.text), "user.crash-%u", number);
+	const unsigned value = number * 37 % 250;
+
+	memset(x.item.text + name, 'a' + (int)(number % 26), value);
+	x.item.d.name_len = le16_put((uint16_t)name);
+	x.item.d.data_len = le16_put((uint16_t)value);
+	x.key = KEY(inode, KEY_XATTR_ITEM, dir_name_hash(x.item.text, (size_t)name));
+	x.size = (uint32_t)sizeof(x.item.d) + (uint32_t)name + value;
+	return x;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return key_cmp(&((const struct xattr *)a)->key, &((const struct xattr *)b)->key);
+}
+
+/* @n xattrs from number @first on are put in, all at once. */
+static int put_xattrs(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned first, unsigned n,
+		      struct btrkit_error *err)
+{
+	static struct xattr xattrs[BATCH];
+	struct item items[BATCH];
+	struct edit_tree *t;
+	int ret;
+
+	for (unsigned i = 0; i < n; i++)
+		xattrs[i] = xattr_of(inode, first + i);
+	qsort(xattrs, n, sizeof(xattrs[0]), by_key);
+	for (unsigned i = 0; i < n; i++)
+		items[i] = (struct item){ xattrs[i].key, (const uint8_t *)&xattrs[i].item, xattrs[i].size };
+	ret = txn_tree(txn, root, &t, err);
+	return ret ? ret : edit_insert_many(t, items, n, err);
+}
+
+/* They go, one by one. */
+static int drop_xattrs(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned first, unsigned n,
+		       struct btrkit_error *err)
+{
+	struct edit_tree *t;
+	int ret = txn_tree(txn, root, &t, err);
+
+	for (unsigned i = 0; !ret && i < n; i++) {
+		const struct xattr x = xattr_of(inode, first + i);
+
+		ret = edit_delete(t, &x.key, err);
+	}
+	return ret;
+}
+
+/* The first file that has an extent, from inode number @from on. */
+static int find_file(struct btrkit_txn *txn, uint64_t root, uint64_t from, uint64_t *ret, struct btrkit_error *err)
+{
+	struct file_extent fe;
+	struct edit_tree *t;
+	int r = txn_tree(txn, root, &t, err);
+
+	if (!r)
+		r = cursor_seek(&t->c, &KEY(from, 0, 0), err);
+	for (; !r; r = cursor_next(&t->c, err))
+		if (t->c.item.key.type == KEY_EXTENT_DATA &&
+		    !file_extent_decode(&txn->fs->items, &t->c.item, &fe, err) && fe.disk_bytenr)
+			break;
+	if (!r)
+		*ret = t->c.item.key.objectid;
+	return r == 1 ? err_set(err, BTRKIT_NOT_FOUND, "no file from inode %" PRIu64 " on", from) : r;
+}
+
+static int count_bytes(struct btrkit_txn *txn, uint64_t root, uint64_t inode, int64_t bytes, struct btrkit_error *err)
+{
+	struct disk_inode_item *d;
+	struct edit_tree *t;
+	uint8_t *data;
+	uint32_t size;
+	int ret = txn_tree(txn, root, &t, err);
+
+	if (!ret)
+		ret = edit_bytes(t, &KEY(inode, KEY_INODE_ITEM, 0), &data, &size, err);
+	if (ret)
+		return ret;
+	d = (struct disk_inode_item *)data;
+	d->nbytes = le64_put(le64_get(d->nbytes) + (uint64_t)bytes);
+	d->transid = le64_put(txn->generation);
+	return 0;
+}
+
+static int change_data(struct btrkit_txn *txn, uint64_t root, const struct btrkit_key *key,
+		       const struct file_extent *fe, int add, struct btrkit_error *err)
+{
+	const struct extent_change change = { .bytenr = fe->disk_bytenr,
+					      .num_bytes = fe->disk_num_bytes,
+					      .data = true,
+					      .ref = { .type = KEY_EXTENT_DATA_REF,
+						       .root = root,
+						       .objectid = key->objectid,
+						       .offset = key->offset - fe->offset },
+					      .add = add };
+	int ret = txn_change_data_ref(txn, &change, err);
+
+	return ret ? ret : count_bytes(txn, root, key->objectid, add * (int64_t)fe->num_bytes, err);
+}
+
+/* The extent of the inode in the place @nth, from 0; a hole is none. */
+static int find_extent(struct edit_tree *t, uint64_t inode, unsigned nth, struct btrkit_key *key,
+		       struct disk_file_extent *disk, struct file_extent *fe, struct btrkit_error *err)
+{
+	int ret;
+
+	for (ret = cursor_seek(&t->c, &KEY(inode, KEY_EXTENT_DATA, 0), err);
+	     !ret && t->c.item.key.objectid == inode && t->c.item.key.type == KEY_EXTENT_DATA;
+	     ret = cursor_next(&t->c, err)) {
+		ret = file_extent_decode(&t->overlay->fs->items, &t->c.item, fe, err);
+		if (ret)
+			return ret;
+		if (!fe->disk_bytenr || nth--)
+			continue;
+		*key = t->c.item.key;
+		memcpy(disk, t->c.item.data, sizeof(*disk));
+		return 0;
+	}
+	return ret < 0 ? ret : err_set(err, BTRKIT_NOT_FOUND, "no such extent of inode %" PRIu64, inode);
+}
+
+/* Takes an extent out of a file: a hole. */
+static int punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, struct btrkit_error *err)
+{
+	struct disk_file_extent disk;
+	struct btrkit_key key;
+	struct file_extent fe;
+	struct edit_tree *t;
+	int ret = txn_tree(txn, root, &t, err);
+
+	if (!ret)
+		ret = find_extent(t, inode, nth, &key, &disk, &fe, err);
+	if (!ret)
+		ret = edit_delete(t, &key, err);
+	return ret ? ret : change_data(txn, root, &key, &fe, -1, err);
+}
+
+#define FAR (1ull << 30) /* in files, behind all that they have */
+
+/* Space behind the end of the file, in the place @nth there. */
+static int preallocate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, uint64_t bytes,
+		       struct btrkit_error *err)
+{
+	const struct btrkit_key key = KEY(inode, KEY_EXTENT_DATA, FAR + nth * (16ull << 20));
+	struct disk_file_extent disk;
+	struct file_extent fe;
+	struct edit_tree *t;
+	struct range at;
+	int ret = txn_alloc_data(txn, bytes, bytes, &at, err);
+
+	if (!ret)
+		ret = txn_tree(txn, root, &t, err);
+	if (ret)
+		return ret;
+	disk = (struct disk_file_extent){ .generation = le64_put(txn->generation),
+					  .ram_bytes = le64_put(bytes),
+					  .type = FILE_EXTENT_PREALLOC,
+					  .disk_bytenr = le64_put(at.start),
+					  .disk_num_bytes = le64_put(at.length),
+					  .num_bytes = le64_put(bytes) };
+	fe = (struct file_extent){ .disk_bytenr = at.start, .disk_num_bytes = at.length, .num_bytes = bytes };
+	ret = edit_insert(t, &key, &disk, sizeof(disk), err);
+	return ret ? ret : change_data(txn, root, &key, &fe, 1, err);
+}
+
+/* The file's first extent again, behind all others, in the place @nth there; the file ends there then. */
+static int clone(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, struct btrkit_error *err)
+{
+	struct disk_file_extent disk;
+	struct disk_inode_item *d;
+	struct btrkit_key key;
+	struct file_extent fe;
+	struct edit_tree *t;
+	uint8_t *data;
+	uint32_t size;
+	int ret = txn_tree(txn, root, &t, err);
+
+	if (!ret)
+		ret = find_extent(t, inode, 0, &key, &disk, &fe, err);
+	if (ret)
+		return ret;
+	key.offset = FAR + nth * (16ull << 20);
+	ret = edit_insert(t, &key, &disk, sizeof(disk), err);
+	if (!ret)
+		ret = change_data(txn, root, &key, &fe, 1, err);
+	if (!ret)
+		ret = edit_bytes(t, &KEY(inode, KEY_INODE_ITEM, 0), &data, &size, err);
+	if (ret)
+		return ret;
+	d = (struct disk_inode_item *)data;
+	d->size = le64_put(key.offset + fe.num_bytes);
+	return 0;
+}
+
+/* A commit, or the end of what failed. */
+static int finish(struct btrkit_txn *txn, int ret, struct btrkit_error *err)
+{
+	if (!ret)
+		return btrkit_txn_commit(txn, NULL, err);
+	btrkit_txn_abort(txn);
+	return ret;
+}
+
+/* Trees grow by splits and levels, and shrink again. */
+static int edit_one_tree(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		struct btrkit_txn *txn;
+		int ret = btrkit_txn_start(fs, &txn, err);
+
+		if (ret)
+			return ret;
+		if (i < 2)
+			ret = put_xattrs(txn, OID_FS_TREE, 256, i * BATCH, BATCH, err);
+		else
+			ret = drop_xattrs(txn, OID_FS_TREE, 256, 0, 2 * BATCH - 20, err);
+		ret = finish(txn, ret, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int few_edits(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	struct btrkit_txn *txn;
+	int ret = btrkit_txn_start(fs, &txn, err);
+
+	if (ret)
+		return ret;
+	ret = put_xattrs(txn, OID_FS_TREE, 256, 0, 30, err);
+	ret = finish(txn, ret, err);
+	if (!ret)
+		ret = btrkit_txn_start(fs, &txn, err);
+	if (ret)
+		return ret;
+	ret = drop_xattrs(txn, OID_FS_TREE, 256, 10, 15, err);
+	return finish(txn, ret, err);
+}
+
+/* All subvolumes that can be reached, in the order of their numbers. */
+static size_t list_subvolumes(struct btrkit_fs *fs, uint64_t *ids, size_t max)
+{
+	struct root_item item;
+	struct cursor c;
+	size_t n = 0;
+	int ret;
+
+	cursor_init(&c, fs, &fs->root_tree);
+	for (ret = cursor_seek(&c, &KEY(OID_FIRST_FREE, 0, 0), NULL); !ret && n < max; ret = cursor_next(&c, NULL))
+		if (c.item.key.type == KEY_ROOT_ITEM && oid_is_file_tree(c.item.key.objectid) &&
+		    !root_item_decode(&fs->items, &c.item, &item, NULL) && item.refs)
+			ids[n++] = c.item.key.objectid;
+	cursor_release(&c);
+	return n;
+}
+
+/* Xattrs come and go in subvolumes that share their blocks with snapshots. */
+static int edit_shared(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	uint64_t ids[4];
+	const size_t n = list_subvolumes(fs, ids, 4);
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct btrkit_txn *txn;
+		int ret = btrkit_txn_start(fs, &txn, err);
+
+		if (ret)
+			return ret;
+		for (size_t j = 0; !ret && j < n; j++) {
+			const unsigned number = i * 1000 + (unsigned)j * 100;
+			uint64_t file;
+
+			/* Now here, now there: in leaves that were copied already, and in others. */
+			ret = find_file(txn, ids[j], 256 + (i + j) % 2 * 9, &file, err);
+			if (ret == -ENOENT)
+				ret = find_file(txn, ids[j], 256, &file, err);
+			if (!ret && (i + j) % 2)
+				ret = put_xattrs(txn, ids[j], file, number, 12, err);
+			else if (!ret)
+				ret = put_xattrs(txn, ids[j], 256, number, 40, err);
+			if (!ret && i > 1 && !((i + j) % 2))
+				ret = drop_xattrs(txn, ids[j], 256, number, 30, err);
+		}
+		ret = finish(txn, ret, err);
+		if (ret)
+			return ret;
+	}
+	return n ? 0 : -ENOENT;
+}
+
+/* Extents come, are cloned, and go. */
+static int edit_data(struct btrkit_fs *fs, uint64_t root, struct btrkit_error *err)
+{
+	uint64_t file = 0, other = 0;
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct btrkit_txn *txn;
+		int ret = btrkit_txn_start(fs, &txn, err);
+
+		if (ret)
+			return ret;
+		if (!i)
+			ret = find_file(txn, root, 257, &file, err);
+		if (!i && !ret)
+			ret = find_file(txn, root, file + 1, &other, err);
+		for (unsigned j = 0; !ret && j < 5; j++)
+			ret = preallocate(txn, root, file, 8 * i + j, 4096ull << j, err);
+		if (!ret && i == 1)
+			ret = clone(txn, root, other, 0, err);
+		if (!ret && i)
+			ret = punch(txn, root, i == 1 ? file : other, 0, err);
+		if (!ret && i == 2)
+			ret = punch(txn, root, file, 2, err);
+		ret = finish(txn, ret, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int edit_data_shared(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return edit_data(fs, OID_FIRST_FREE, err);
+}
+
+static int edit_data_alone(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return edit_data(fs, OID_FS_TREE, err);
+}
+
+/* Several commits in a row: backup roots go round, freed space is used again. */
+static int many_commits(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	for (unsigned i = 0; i < 7; i++) {
+		struct btrkit_txn *txn;
+		int ret = btrkit_txn_start(fs, &txn, err);
+
+		if (ret)
+			return ret;
+		ret = put_xattrs(txn, OID_FIRST_FREE, 256, i, 1, err);
+		if (!ret && i > 2)
+			ret = drop_xattrs(txn, OID_FIRST_FREE, 256, i - 2, 1, err);
+		ret = finish(txn, ret, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int remove_chunk(struct btrkit_txn *txn, uint64_t logical, struct btrkit_error *err)
+{
+	struct space_group *g = space_group_of(txn->space, logical);
+
+	return g ? chunk_remove(txn->space, g, &txn->super, err) : -ENOENT;
+}
+
+/* A chunk comes, and goes with the next commit. */
+static int come_and_go(struct btrkit_fs *fs, uint64_t type, struct btrkit_error *err)
+{
+	struct chunk_plan plan = { 0 };
+	struct space_group *g;
+	struct btrkit_txn *txn;
+	int ret = btrkit_txn_start(fs, &txn, err);
+
+	if (ret)
+		return ret;
+	ret = chunk_plan(txn->space, type, &plan, err);
+	if (!ret)
+		ret = chunk_create(txn->space, &plan, &txn->super, &g, err);
+	if (!ret)
+		ret = put_xattrs(txn, OID_FS_TREE, 256, 0, 5, err);
+	ret = finish(txn, ret, err);
+	if (!ret)
+		ret = btrkit_txn_start(fs, &txn, err);
+	if (ret)
+		return ret;
+	ret = remove_chunk(txn, plan.logical, err);
+	if (!ret)
+		ret = drop_xattrs(txn, OID_FS_TREE, 256, 0, 3, err);
+	return finish(txn, ret, err);
+}
+
+static int data_chunk(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return come_and_go(fs, BG_DATA, err);
+}
+
+static int metadata_chunk(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return come_and_go(fs, BG_METADATA, err);
+}
+
+static int system_chunk(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return come_and_go(fs, BG_SYSTEM, err);
+}
+
+const struct kind kinds[] = {
+	{ "edits", "good-nodesize-4k", edit_one_tree },
+	{ "edits, nodes of 64 KiB", "good-nodesize-64k", edit_one_tree },
+	{ "edits, long extent items", "good-not-skinny", edit_one_tree },
+	{ "edits, one copy of metadata", "good-single", few_edits },
+	{ "edits, a cache v1", "good-cache-v1", few_edits },
+	{ "edits, quotas", "good-quota", few_edits },
+	{ "edits, three superblocks", NULL, few_edits },
+	{ "edits, shared", "good-generations", edit_shared },
+	{ "edits, shared nodes", "good-levels", edit_shared },
+	{ "edits, shared by keyed references", "good-keyed-references", edit_shared },
+	{ "edits, a dying subvolume", "good-half-dropped", edit_shared },
+	{ "data", "good-clones", edit_data_alone },
+	{ "data, shared", "good-generations", edit_data_shared },
+	{ "data, a cache v1", "good-cache-v1", edit_data_alone },
+	{ "data, two copies", "good-dup-data", edit_data_alone },
+	{ "many commits", "good-generations", many_commits },
+	{ "a chunk of data", "good-default", data_chunk },
+	{ "a chunk of metadata", "good-default", metadata_chunk },
+	{ "a chunk of the system", "good-default", system_chunk },
+	{ "a chunk of data, a cache v1", "good-cache-v1", data_chunk },
+};
+const unsigned num_kinds = sizeof(kinds) / sizeof(kinds[0]);
+
+const struct kind *kind_find(const char *name)
+{
+	for (unsigned i = 0; i < num_kinds; i++)
+		if (!strcmp(kinds[i].name, name))
+			return &kinds[i];
+	return NULL;
+}
