@@ -12,7 +12,7 @@
  *     P ROOT INODE OFFSET LENGTH                    a hole
  *     S COMMITS COPIES REFERENCES NETTED MADE REMOVED       statistics, and chunks that were made and removed
  *
- * Usage: txn-edit DEVICE SEED TRANSACTIONS EDITS
+ * Usage: txn-edit SEED TRANSACTIONS EDITS DEVICE...
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -303,11 +303,11 @@ static void write_extent(struct edit *e, size_t i)
 	/* Some are never used. */
 	if (!rnd(8))
 		return;
-	put_data(e, &r, byte);
 	p.key = KEY(e->numbers[i], KEY_EXTENT_DATA, end);
 	p.extent.disk_bytenr = r.start;
 	p.extent.disk_num_bytes = p.extent.ram_bytes = p.extent.num_bytes = r.length;
 	append_extent(e, i, &p);
+	put_data(e, &r, byte);
 	fprintf(e->say, "W %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n", e->t->c.root.id, e->numbers[i], end,
 		r.length, byte);
 }
@@ -413,16 +413,19 @@ int main(int argc, char **argv)
 	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
 	struct btrkit_write_stats stats;
 	struct edit *e = calloc(1, sizeof(*e));
-	struct btrkit_io *io;
+	struct btrkit_io *devices[4];
+	size_t n = 0;
 
-	if (argc != 5 || !e)
+	if (argc < 5 || argc > 8 || !e)
 		return 2;
 	opts.flags = BTRKIT_OPEN_WRITE;
-	random_state = strtoull(argv[2], NULL, 10);
-	check(btrkit_io_open(argv[1], BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &io, &error), "device");
-	check(btrkit_fs_open(&io, 1, &opts, &e->fs, &error), "open");
-	for (int i = 0; i < atoi(argv[3]); i++)
-		one_transaction(e, (unsigned)atoi(argv[4]));
+	random_state = strtoull(argv[1], NULL, 10);
+	for (; argv[4 + n]; n++)
+		check(btrkit_io_open(argv[4 + n], BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &devices[n], &error),
+		      "device");
+	check(btrkit_fs_open(devices, n, &opts, &e->fs, &error), "open");
+	for (int i = 0; i < atoi(argv[2]); i++)
+		one_transaction(e, (unsigned)atoi(argv[3]));
 	btrkit_fs_get_write_stats(e->fs, &stats);
 	printf("S %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u %u\n", stats.commits, stats.nodes_copied,
 	       stats.refs_queued, stats.refs_netted, chunks_made, chunks_removed);

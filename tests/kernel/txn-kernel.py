@@ -12,6 +12,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 import image
 import ops
@@ -20,19 +22,20 @@ import plan
 EDIT = os.environ['TXN_EDIT']
 BLOCK = 4096
 ZERO = hashlib.blake2b(bytes(BLOCK), digest_size=8).digest()
-SIMPLE_QUOTA, QUOTA = 'simple quota', 'quota'
 
-# mkfs, mount, quotas
+# mkfs and mount
 SCENARIOS = {
-    'default': ((), '', None),
-    'small-nodes': (('-n', '4096'), '', None),
-    'large-nodes': (('-n', '65536'), 'compress=zstd', None),
-    'old-items': (('-n', '4096', '-O', '^skinny-metadata,^no-holes'), 'compress=lzo', None),
-    'no-group-tree': (('-n', '4096', '-O', '^block-group-tree'), 'max_inline=0', None),
-    'v1': (('-n', '4096', '-O', '^free-space-tree'), 'space_cache=v1', None),
-    'mixed': (('-M', '-n', '4096'), '', None),
-    'single': (('-m', 'single', '--csum', 'crc32c'), 'nodatacow', None),
-    'quota': (('-n', '4096'), '', QUOTA),
+    'default': ((), ''),
+    'small-nodes': (('-n', '4096'), ''),
+    'large-nodes': (('-n', '65536'), 'compress=zstd'),
+    'old-items': (('-n', '4096', '-O', '^skinny-metadata,^no-holes'), 'compress=lzo'),
+    'no-group-tree': (('-n', '4096', '-O', '^block-group-tree'), 'max_inline=0'),
+    'v1': (('-n', '4096', '-O', '^free-space-tree'), 'space_cache=v1'),
+    'mixed': (('-M', '-n', '4096'), ''),
+    'single': (('-m', 'single'), 'nodatacow'),
+    'metadata-uuid': (('-n', '4096'), ''),
+    'quota': (('-n', '4096'), ''),
+    'two-devices': (('-n', '4096', '-m', 'single', '-d', 'single'), ''),
 }
 count = collections.Counter()
 
@@ -43,12 +46,48 @@ def need(condition, *what):
     count['checks'] += 1
 
 
-def check(path, *options):
-    done = subprocess.run([image.BTRFS, 'check', *options, path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False)
-    text = done.stdout.decode(errors='replace')
-    need('no error found' in text and not done.returncode, f'btrfs check: exit {done.returncode}:\n{text}')
-    return text
+class Disk(image.Image):
+    """A filesystem on one device, or on two."""
+
+    def __init__(self, path, twins=False):
+        super().__init__(path, '512M')
+        self.second = image.Image(f'{path}.2', '512M') if twins else None
+        self.paths = [path, *([self.second.path] if twins else [])]
+
+    def mkfs(self, *args):
+        image.run(image.MKFS, '-q', '-f', *args, *self.paths)
+
+    def attach_second(self):
+        if self.second:
+            self.second.loop = image.run('losetup', '-f', '--show', self.second.path).decode().strip()
+        return f'device={self.second.loop}' if self.second else ''
+
+    def mount(self, options='', readonly=False):
+        return super().mount(','.join(filter(None, (options, self.attach_second()))), readonly)
+
+    def umount(self):
+        super().umount()
+        if self.second:
+            self.second.umount()
+
+    def edit(self, seed, rounds, edits):
+        return subprocess.run([EDIT, str(seed), str(rounds), str(edits), *self.paths], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=False)
+
+    def check(self, *options):
+        """btrfs check looks for a second device among the devices of the machine."""
+        self.attach_second()
+        try:
+            loop = image.run('losetup', '-f', '--show', self.path).decode().strip()
+            try:
+                done = subprocess.run([image.BTRFS, 'check', *options, loop], stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, check=False)
+            finally:
+                image.run('losetup', '-d', loop)
+        finally:
+            self.umount()
+        text = done.stdout.decode(errors='replace')
+        need('no error found' in text and not done.returncode, f'btrfs check: exit {done.returncode}:\n{text}')
 
 
 class File:
@@ -146,32 +185,109 @@ def quota_flags(path):
 
 
 def run(name, scratch, seed, rounds):
-    mkfs, mount, quotas = SCENARIOS[name]
-    img = image.Image(os.path.join(scratch, f'{name}.img'), '512M')
+    mkfs, mount = SCENARIOS[name]
+    img = Disk(os.path.join(scratch, f'{name}.img'), twins=name == 'two-devices')
     img.mkfs(*(image.peer_options(list(mkfs)) if '-M' not in mkfs else mkfs))
+    if name == 'metadata-uuid':
+        image.run(image.BTRFSTUNE, '-f', '-m', img.path)
     mnt = img.mount(mount)
-    if quotas:
-        ops.quota(mnt, simple=quotas == SIMPLE_QUOTA)
+    if name == 'quota':
+        ops.quota(mnt)
     work = plan.Plan(mnt, seed)
     work.run(500)
     for edits in rounds:
         files = read_all(mnt)
         img.umount()
-        done = subprocess.run([EDIT, img.path, str(seed), '6', str(edits)], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, check=False)
+        done = img.edit(seed, 6, edits)
         need(not done.returncode, f'txn-edit: {done.stderr.decode()}')
         expect(files, done.stdout.decode().splitlines())
-        if quotas:
+        if name == 'quota':
             need('INCONSISTENT' in quota_flags(img.path), 'quotas are not marked')
-        check(img.path)
+        img.check()
         work.mnt = mnt = img.mount(mount)
         compare(mnt, files)
         work.run(150)
         seed += 1
     img.umount()
-    check(img.path, '--check-data-csum')
+    img.check('--check-data-csum')
     img.remove()
     count['scenarios'] += 1
+
+
+def simple_quotas(scratch):
+    """No file can be changed, since that is not accounted; chunks can come and go."""
+    img = Disk(os.path.join(scratch, 'simple-quota.img'))
+    img.mkfs('-n', '4096')
+    mnt = img.mount()
+    try:
+        ops.quota(mnt, simple=True)
+    except OSError:
+        print('simple quotas: this kernel has none')
+        img.remove()
+        return
+    work = plan.Plan(mnt, 1)
+    work.run(300)
+    img.umount()
+    refused(img, 'simple quotas', 50)
+    done = img.edit(3, 20, 0)
+    need(not done.returncode, f'txn-edit: {done.stderr.decode()}')
+    expect({}, done.stdout.decode().splitlines())
+    img.check()
+    work.mnt = img.mount()
+    work.run(100)
+    img.umount()
+    img.check()
+    img.remove()
+    count['scenarios'] += 1
+
+
+def refused(img, word, edits=1):
+    """The refusal names what stands against it, and nothing is written."""
+    with open(img.path, 'rb') as f:
+        before = hashlib.file_digest(f, 'blake2b').digest()
+    done = img.edit(1, 1, edits)
+    need(done.returncode and word in done.stderr.decode(), f'not refused for {word}: {done.stderr.decode()}')
+    with open(img.path, 'rb') as f:
+        need(before == hashlib.file_digest(f, 'blake2b').digest(), f'{word}: refused, and yet written')
+    count['refused'] += 1
+
+
+def refusals(scratch):
+    """What Linux leaves behind that stands against writing."""
+    img = Disk(os.path.join(scratch, 'refused.img'))
+    img.mkfs()
+    mnt = img.mount()
+    ops.write(f'{mnt}/file', 0, b'logged' * 2000, sync=True)
+    copy = Disk.__new__(Disk)
+    copy.__dict__.update(img.copy(os.path.join(scratch, 'copy.img')).__dict__, second=None,
+                         paths=[os.path.join(scratch, 'copy.img')])
+    refused(copy, 'log tree')
+    copy.remove()
+    for i in range(40):
+        ops.write(f'{mnt}/{i}', 0, ops.incompressible(1 << 20, i), sync=True)
+    balancing = threading.Thread(target=paused_balance, args=(mnt,))
+    balancing.start()
+    while balancing.is_alive():
+        try:
+            ops.pause_balance(mnt)
+        except OSError:
+            time.sleep(0.001)
+    balancing.join()
+    img.umount()
+    refused(img, 'unfinished balance')
+    img.mkfs()
+    image.run(image.BTRFSTUNE, '-f', '-S', '1', img.path)
+    refused(img, 'seed device')
+    img.remove()
+
+
+def paused_balance(mnt):
+    for _ in range(50):
+        try:
+            ops.balance(mnt, ops.BALANCE_DATA | ops.BALANCE_METADATA)
+        except OSError:
+            return
+    raise AssertionError('no balance could be paused')
 
 
 def main():
@@ -179,10 +295,13 @@ def main():
     if reason:
         print(f'skipped: {reason}')
         return 77
-    names = sys.argv[1:] or list(SCENARIOS)
+    others = {'simple-quota': simple_quotas, 'refusals': refusals}
     with tempfile.TemporaryDirectory() as scratch:
-        for name in names:
-            run(name, scratch, 1 + list(SCENARIOS).index(name), (5, 60, 200))
+        for name in sys.argv[1:] or [*SCENARIOS, *others]:
+            if name in others:
+                others[name](scratch)
+            else:
+                run(name, scratch, 1 + list(SCENARIOS).index(name), (5, 60, 200))
     print('transactions:', ', '.join(f'{value} {key}' for key, value in sorted(count.items())))
     return 0
 
