@@ -33,6 +33,7 @@ SCENARIOS = {
     'v1': (('-n', '4096', '-O', '^free-space-tree'), 'space_cache=v1'),
     'mixed': (('-M', '-n', '4096'), ''),
     'single': (('-m', 'single'), 'nodatacow'),
+    'balanced': (('-n', '4096'), ''),
     'metadata-uuid': (('-n', '4096'), ''),
     'quota': (('-n', '4096'), ''),
     'two-devices': (('-n', '4096', '-m', 'single', '-d', 'single'), ''),
@@ -196,6 +197,8 @@ def run(name, scratch, seed, rounds):
     work = plan.Plan(mnt, seed)
     work.run(500)
     for edits in rounds:
+        if name == 'balanced':
+            ops.balance(mnt, ops.BALANCE_DATA | ops.BALANCE_METADATA)
         files = read_all(mnt)
         img.umount()
         done = img.edit(seed, 6, edits)
@@ -301,7 +304,7 @@ def main():
             if name in others:
                 others[name](scratch)
             else:
-                run(name, scratch, 1 + list(SCENARIOS).index(name), (5, 60, 200))
+                run(name, scratch, 1 + list(SCENARIOS).index(name), (5, 200))
     print('transactions:', ', '.join(f'{value} {key}' for key, value in sorted(count.items())))
     return 0
 

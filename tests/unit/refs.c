@@ -327,6 +327,30 @@ static void references_to_tree_blocks(void **state)
 	end(&b);
 }
 
+static void a_new_tree_block_may_be_shared_at_once(void **state)
+{
+	const struct extent_ref tree = { .type = KEY_TREE_BLOCK_REF, .root = OID_FS_TREE };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint64_t count, flags;
+	static struct found f;
+	struct range r = { 0 };
+	struct bench b;
+
+	(void)state;
+	begin(&b, 4096);
+	written_check(space_alloc(b.txn->space, BG_METADATA, 4096, 4096, 4096, &r, &err), &err);
+	written_check(refs_new_extent(b.txn->refs, &r, false, 0, &KEY(1, 2, 3), &err), &err);
+	change_block(&b, r.start, &tree, 1, 0);
+	written_check(refs_set_full_backref(b.txn->refs, r.start, 0, &err), &err);
+	written_check(refs_lookup(b.txn->refs, r.start, 0, &count, &flags, &err), &err);
+	assert_int_equal(count, 1);
+	assert_int_equal(flags, EXTENT_FLAG_TREE_BLOCK | EXTENT_FLAG_FULL_BACKREF);
+	run(&b);
+	read_extent(&b, r.start, &f);
+	assert_int_equal(f.flags, EXTENT_FLAG_TREE_BLOCK | EXTENT_FLAG_FULL_BACKREF);
+	end(&b);
+}
+
 /* What is wrong with a change that the extent tree contradicts. */
 static void contradictions_are_told(void **state)
 {
@@ -540,10 +564,15 @@ static void old_items_are_changed_too(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(data_references_are_as_counted), cmocka_unit_test(references_of_one_hash),
-		cmocka_unit_test(references_to_tree_blocks),	  cmocka_unit_test(contradictions_are_told),
-		cmocka_unit_test(unknown_extents_are_told),	  cmocka_unit_test(what_came_and_went_leaves_nothing),
-		cmocka_unit_test(checksums_go_with_their_data),	  cmocka_unit_test(old_items_are_changed_too),
+		cmocka_unit_test(data_references_are_as_counted),
+		cmocka_unit_test(references_of_one_hash),
+		cmocka_unit_test(references_to_tree_blocks),
+		cmocka_unit_test(a_new_tree_block_may_be_shared_at_once),
+		cmocka_unit_test(contradictions_are_told),
+		cmocka_unit_test(unknown_extents_are_told),
+		cmocka_unit_test(what_came_and_went_leaves_nothing),
+		cmocka_unit_test(checksums_go_with_their_data),
+		cmocka_unit_test(old_items_are_changed_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

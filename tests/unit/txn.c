@@ -272,6 +272,7 @@ static void superblock_alone(void **state)
 	txn->super.label[0] = 'x';
 	txn->super.uuid_tree_generation = s.generation;
 	written_commit(txn);
+	assert_int_equal(fs->root_tree.generation, 2);
 	txn = written_start(fs);
 	toggle(txn, 1);
 	txn->super.cache_generation = le64_put(2);
@@ -331,6 +332,62 @@ static void room_is_made_for_blocks(void **state)
 		toggle(txn, 100);
 		written_commit(txn);
 		compare(fs);
+		btrkit_fs_close(fs);
+		reopen_and_compare(&w);
+		written_destroy(&w);
+	}
+}
+
+static struct disk_root_item get_root_item(struct btrkit_fs *fs, uint64_t id, uint32_t *size)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct disk_root_item d = { .level = 0 };
+	struct cursor c;
+
+	cursor_init(&c, fs, &fs->root_tree);
+	written_check(cursor_find(&c, &KEY(id, KEY_ROOT_ITEM, 0), &err), &err);
+	*size = c.item.size;
+	memcpy(&d, c.item.data, c.item.size);
+	cursor_release(&c);
+	return d;
+}
+
+/* Linux of before 3.6 wrote short root items, and left in long ones what it did not know. */
+static void old_root_items_become_new_ones(void **state)
+{
+	(void)state;
+	for (unsigned shortened = 0; shortened < 2; shortened++) {
+		const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct edit_tree *roots = NULL;
+		struct btrkit_txn *txn;
+		struct disk_root_item d;
+		struct written w;
+		struct btrkit_fs *fs;
+		uint32_t size;
+
+		memset(model, 0, sizeof(model));
+		written_make(&w, &o, SIZE);
+		fs = written_open(&w, BTRKIT_OPEN_WRITE);
+		d = get_root_item(fs, OID_FS_TREE, &size);
+		d.generation_v2 = le64_put(0);
+		d.ctransid = le64_put(77);
+		memset(d.received_uuid, 7, sizeof(d.received_uuid));
+		txn = written_start(fs);
+		written_check(txn_tree(txn, OID_ROOT_TREE, &roots, &err), &err);
+		written_check(edit_replace(roots, &KEY(OID_FS_TREE, KEY_ROOT_ITEM, 0), &d,
+					   shortened ? ROOT_ITEM_SHORT : sizeof(d), &err),
+			      &err);
+		written_commit(txn);
+		txn = written_start(fs);
+		toggle(txn, 100);
+		written_commit(txn);
+		d = get_root_item(fs, OID_FS_TREE, &size);
+		assert_int_equal(size, sizeof(d));
+		assert_int_equal(le64_get(d.generation), 3);
+		assert_int_equal(le64_get(d.generation_v2), 3);
+		assert_int_equal(le64_get(d.ctransid), 0);
+		assert_int_equal(d.received_uuid[3], 0);
 		btrkit_fs_close(fs);
 		reopen_and_compare(&w);
 		written_destroy(&w);
@@ -495,15 +552,11 @@ static void simple_quotas_forbid_changes_of_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(committed_items_are_there),
-		cmocka_unit_test(what_is_aborted_leaves_no_trace),
-		cmocka_unit_test(what_cannot_begin),
-		cmocka_unit_test(backup_roots_rotate),
-		cmocka_unit_test(superblock_alone),
-		cmocka_unit_test(room_is_made_for_blocks),
-		cmocka_unit_test(what_was_written_can_be_verified),
-		cmocka_unit_test(quotas_are_marked),
-		cmocka_unit_test(simple_quotas_forbid_changes_of_files),
+		cmocka_unit_test(committed_items_are_there), cmocka_unit_test(what_is_aborted_leaves_no_trace),
+		cmocka_unit_test(what_cannot_begin),	     cmocka_unit_test(backup_roots_rotate),
+		cmocka_unit_test(superblock_alone),	     cmocka_unit_test(old_root_items_become_new_ones),
+		cmocka_unit_test(room_is_made_for_blocks),   cmocka_unit_test(what_was_written_can_be_verified),
+		cmocka_unit_test(quotas_are_marked),	     cmocka_unit_test(simple_quotas_forbid_changes_of_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
