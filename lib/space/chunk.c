@@ -261,7 +261,7 @@ int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_sup
 	return 0;
 }
 
-/* What is handed out counts as well, though it may not be used yet. */
+/* What is handed out counts as well, though it may not be used yet, and what is pinned, which is not free yet. */
 static bool is_empty(const struct space *s, const struct space_group *g)
 {
 	uint64_t free = g->item.length;
@@ -270,8 +270,7 @@ static bool is_empty(const struct space *s, const struct space_group *g)
 
 	for (unsigned i = 0; i < n; i++)
 		free -= supers[i].length;
-	return !g->item.used && !g->committed_used && (!g->pinned || !free_map_bytes(g->pinned)) &&
-	       (!g->loaded || free_map_bytes(g->free) == free);
+	return !g->item.used && !g->committed_used && (!g->loaded || free_map_bytes(g->free) == free);
 }
 
 /* By the last group of a type Linux knows what new ones are to be like. */

@@ -108,7 +108,7 @@ static int read_cache(struct loader *l, struct space_cache_group *cache, struct 
 
 	for (unsigned i = 0; i < l->supers.n; i++)
 		expected -= l->supers.at[i].length;
-	if (cache->state != SPACE_CACHE_USABLE && (cache->state != SPACE_CACHE_EMPTY || expected))
+	if (cache->state != SPACE_CACHE_USABLE && cache->state != SPACE_CACHE_EMPTY)
 		return err_set(err, BTRKIT_NOT_FOUND, "no usable space cache");
 	while (!ret && !(ret = space_cache_next(cache, &free)))
 		ret = add(l, &free, err);

@@ -156,6 +156,9 @@ static void expect_array(struct world *w)
 		assert_int_equal(volume_add_chunk(v, &chunk, NULL), 0);
 		system++;
 	}
+	/* Nothing is left behind it. */
+	for (uint32_t i = le32_get(w->super.sys_chunk_array_size); i < SUPER_SYS_CHUNKS_SIZE; i++)
+		assert_int_equal(w->super.sys_chunk_array[i], 0);
 	for (size_t i = 0; i < volume_num_chunks(v); i++)
 		system -= !!(volume_chunk(v, i).type & BG_SYSTEM);
 	assert_int_equal(system, 0);
@@ -257,6 +260,7 @@ static void chunks_come_and_go(void **state)
 		size_t before, made = 0, gone = 0;
 		struct space_group *g;
 		struct world w;
+		struct range r;
 		int ret = 0;
 
 		make_options(i, &o);
@@ -280,8 +284,11 @@ static void chunks_come_and_go(void **state)
 		}
 		audit(&w);
 		assert_true(gone >= 3 && volume_num_chunks(w.fs->volume) == before + made - gone);
-		/* Their place is not free before the commit. */
+		/* Their place is not free before the commit, nor is anything allocated there. */
 		assert_int_equal(make(&w, BG_DATA, &g), -ENOSPC);
+		for (unsigned k = 0; k < 3; k++)
+			while (!space_alloc(w.space, types[k], MIB, MIB, MIB, &r, NULL))
+				assert_false(space_group_of(w.space, r.start)->removed);
 
 		overlay_abort(w.o);
 		space_aborted(w.space);

@@ -150,6 +150,24 @@ static void change(struct model *m, uint64_t first, uint64_t n, bool add)
 		m->free[i] = add;
 }
 
+static void bits_are_found(void **state)
+{
+	uint8_t map[40];
+
+	(void)state;
+	for (unsigned round = 0; round < 2000; round++) {
+		const uint64_t n = 1 + pick(8 * sizeof(map));
+		uint64_t from = pick(n + 1), expected = from;
+		const bool set = pick(2);
+
+		for (size_t i = 0; i < sizeof(map); i++)
+			map[i] = pick(3) ? (uint8_t)(set ? 0 : 255) : (uint8_t)pick(256);
+		while (expected < n && (map[expected / 8] >> expected % 8 & 1) != set)
+			expected++;
+		assert_int_equal(bits_find(map, n, from, set), expected);
+	}
+}
+
 /* Many short ranges with one kind of run, then few with the other: the map goes to a bitmap and back. */
 static void random_changes_agree(void **state)
 {
@@ -308,6 +326,7 @@ static void memory_runs_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bits_are_found),
 		cmocka_unit_test(random_changes_agree),
 		cmocka_unit_test(outside_is_refused),
 		cmocka_unit_test(moves_join),

@@ -57,7 +57,7 @@ static struct plan {
 	size_t num_entries;
 
 	uint64_t compat_ro, cache_generation;
-	bool no_tree;
+	bool no_tree, empty_cache;
 } p;
 
 struct result {
@@ -71,6 +71,7 @@ struct result {
 	int ret;
 	/* What loading it for writing came to, by enum space_source. */
 	int loads[4];
+	struct space_load_stats stats[4];
 	bool free[4][SECTORS];
 };
 
@@ -285,30 +286,36 @@ static int cmp_items(const void *a, const void *b)
 	return key_cmp(&x->key, &y->key);
 }
 
+/* The one source that the group was loaded from. */
+static enum space_source source_of(const struct space_load_stats *n)
+{
+	assert_true(n->by_tree + n->by_cache + n->by_extents <= 1);
+	return (enum space_source)(n->by_tree * SPACE_FROM_TREE + n->by_cache * SPACE_FROM_CACHE +
+				   n->by_extents * SPACE_FROM_EXTENTS);
+}
+
 /* Loads the group from each source, as if the superblock said that it is valid. */
 static void load_all(struct btrkit_fs *fs, struct result *r)
 {
 	const struct super super = fs->super;
 
-	for (enum space_source from = SPACE_FROM_ANY; from <= SPACE_FROM_EXTENTS; from++) {
+	for (enum space_source from = SPACE_FROM_ANY; from <= SPACE_FROM_EXTENTS; from++, fs->super = super) {
+		struct space_group *g;
 		struct space *s;
 
-		if (from == SPACE_FROM_TREE)
-			fs->super.compat_ro |= COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
-		if (from == SPACE_FROM_CACHE) {
-			fs->super.compat_ro = 0;
+		if (from != SPACE_FROM_ANY)
+			fs->super.compat_ro = from == SPACE_FROM_TREE ? 3 : 0;
+		if (from == SPACE_FROM_CACHE)
 			fs->super.cache_generation = fs->super.generation;
-		}
 		r->loads[from] = space_create(fs, &s, NULL);
-		if (!r->loads[from]) {
-			struct space_group *g = space_group_at(s, 0);
-
-			r->loads[from] = space_load(s, g, from, NULL);
-			for (size_t i = 0; i < SECTORS && g->free; i++)
-				r->free[from][i] = free_map_touches(g->free, &(struct range){ address(i), SECTOR });
-			space_destroy(s);
-		}
-		fs->super = super;
+		if (r->loads[from])
+			continue;
+		g = space_group_at(s, 0);
+		r->loads[from] = space_load(s, g, from, NULL);
+		r->stats[from] = space_load_stats(s);
+		for (size_t i = 0; i < SECTORS && g->free; i++)
+			r->free[from][i] = free_map_touches(g->free, &(struct range){ address(i), SECTOR });
+		space_destroy(s);
 	}
 }
 
@@ -327,7 +334,7 @@ static const struct result *build(void)
 	qsort(p.tree, p.num_tree, sizeof(p.tree[0]), cmp_items);
 	if (!p.no_tree)
 		syn_put_tree(&s, OID_FREE_SPACE_TREE, p.tree, p.num_tree);
-	if (le64_get(p.header.num_entries)) {
+	if (le64_get(p.header.num_entries) || p.empty_cache) {
 		put_pages(&s);
 		syn_add_root_item(&s, &(struct syn_item){ KEY(INODE, KEY_INODE_ITEM, 0), &p.inode, sizeof(p.inode) });
 		syn_add_root_item(&s, &(struct syn_item){ KEY(INODE, KEY_EXTENT_DATA, 0), &p.file, sizeof(p.file) });
@@ -347,24 +354,6 @@ static const struct result *build(void)
 	load_all(fs, &r);
 	btrkit_fs_close(fs);
 	return &r;
-}
-
-static void bits_are_found(void **state)
-{
-	uint8_t map[40];
-
-	(void)state;
-	for (unsigned round = 0; round < 2000; round++) {
-		const uint64_t n = 1 + drawn(8 * sizeof(map));
-		uint64_t from = drawn((uint32_t)n + 1), expected = from;
-		const bool set = drawn(2);
-
-		for (size_t i = 0; i < sizeof(map); i++)
-			map[i] = drawn(3) ? (uint8_t)(set ? 0 : 255) : (uint8_t)drawn(256);
-		while (expected < n && (map[expected / 8] >> expected % 8 & 1) != set)
-			expected++;
-		assert_int_equal(bits_find(map, n, from, set), expected);
-	}
 }
 
 static void what_is_drawn_agrees(void **state)
@@ -443,32 +432,53 @@ static void superblock_decides(void **state)
 		uint64_t compat_ro, cache_generation;
 		enum btrkit_space_cache_kind kind;
 		bool valid;
+		enum space_source source;
 	} cases[] = {
-		{ 3, 0, BTRKIT_SPACE_CACHE_V2, true },
-		{ 3, SYN_GENERATION, BTRKIT_SPACE_CACHE_V2, true },
-		{ 1, 0, BTRKIT_SPACE_CACHE_V2, false },
-		{ 0, SYN_GENERATION, BTRKIT_SPACE_CACHE_V1, true },
-		{ 0, SYN_GENERATION - 1, BTRKIT_SPACE_CACHE_V1, false },
-		{ 0, UINT64_MAX, BTRKIT_SPACE_CACHE_V1, false },
-		{ 0, 0, BTRKIT_SPACE_CACHE_NONE, true },
+		{ 3, 0, BTRKIT_SPACE_CACHE_V2, true, SPACE_FROM_TREE },
+		{ 3, SYN_GENERATION, BTRKIT_SPACE_CACHE_V2, true, SPACE_FROM_TREE },
+		{ 1, 0, BTRKIT_SPACE_CACHE_V2, false, SPACE_FROM_EXTENTS },
+		{ 1, SYN_GENERATION, BTRKIT_SPACE_CACHE_V2, false, SPACE_FROM_EXTENTS },
+		{ 0, SYN_GENERATION, BTRKIT_SPACE_CACHE_V1, true, SPACE_FROM_CACHE },
+		{ 0, SYN_GENERATION - 1, BTRKIT_SPACE_CACHE_V1, false, SPACE_FROM_EXTENTS },
+		{ 0, UINT64_MAX, BTRKIT_SPACE_CACHE_V1, false, SPACE_FROM_EXTENTS },
+		{ 0, 0, BTRKIT_SPACE_CACHE_NONE, true, SPACE_FROM_EXTENTS },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0, k = 0; k < ARRAY_SIZE(cases); k = ++i / 2) {
 		const struct result *r;
 
 		plan(50, false);
+		p.compat_ro = cases[k].compat_ro;
+		p.cache_generation = cases[k].cache_generation;
+		if (i % 2) {
+			assert_int_equal(source_of(build()->stats), cases[k].source);
+			continue;
+		}
 		p.free[77] = !p.free[77];
 		plan_tree(false);
 		plan_cache(false);
-		p.compat_ro = cases[i].compat_ro;
-		p.cache_generation = cases[i].cache_generation;
 		r = build();
 		assert_int_equal(r->ret, 0);
-		assert_int_equal(r->sum.in_use, cases[i].kind);
-		assert_int_equal(r->sum.valid, cases[i].valid);
-		assert_int_equal(!r->sum.why, cases[i].valid);
-		assert_int_equal(r->sum.contradictions, cases[i].valid && cases[i].kind != BTRKIT_SPACE_CACHE_NONE);
+		assert_int_equal(r->sum.in_use, cases[k].kind);
+		assert_int_equal(r->sum.valid, cases[k].valid);
+		assert_int_equal(!r->sum.why, cases[k].valid);
+		assert_int_equal(r->sum.contradictions, cases[k].valid && cases[k].kind != BTRKIT_SPACE_CACHE_NONE);
+	}
+}
+
+/* A cache without entries is right where nothing is free. */
+static void empty_caches_load_when_full(void **state)
+{
+	(void)state;
+	for (unsigned density = 0; density < 100; density += 50) {
+		plan(density, false);
+		p.compat_ro = 0;
+		p.cache_generation = SYN_GENERATION;
+		p.empty_cache = true;
+		p.num_entries = 0;
+		p.header.num_entries = p.header.num_bitmaps = le64_put(0);
+		assert_int_equal(source_of(build()->stats), density ? SPACE_FROM_EXTENTS : SPACE_FROM_CACHE);
 	}
 }
 
@@ -579,8 +589,8 @@ static void wrong_extents_fail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bits_are_found),	    cmocka_unit_test(what_is_drawn_agrees),
-		cmocka_unit_test(differences_are_found),    cmocka_unit_test(superblock_decides),
+		cmocka_unit_test(what_is_drawn_agrees),	    cmocka_unit_test(differences_are_found),
+		cmocka_unit_test(superblock_decides),	    cmocka_unit_test(empty_caches_load_when_full),
 		cmocka_unit_test(leftovers_are_told),	    cmocka_unit_test(wrong_trees_are_told),
 		cmocka_unit_test(wrong_caches_are_ignored), cmocka_unit_test(wrong_extents_fail),
 		cmocka_unit_test(failing_allocations_are_told),

@@ -286,6 +286,11 @@ static void extent_behind(void)
 	add_extent(SYN_LOGICAL + SYN_LENGTH, 4096);
 }
 
+static void extent_reaches_in(void)
+{
+	add_extent(SYN_LOGICAL - 4096, 8192);
+}
+
 static void extent_overlap(void)
 {
 	for (size_t i = 0; i < p.num_extents; i++) {
@@ -353,6 +358,7 @@ static const struct {
 } extent_damages[] = {
 	{ extent_before, "outside of any block group" },
 	{ extent_behind, "outside of any block group" },
+	{ extent_reaches_in, "outside of any block group" },
 	{ extent_overlap, "inside the one before" },
 	{ extent_long, "in a block group that ends at" },
 	{ extent_nothing, "extent of 0 bytes" },
