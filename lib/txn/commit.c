@@ -198,7 +198,7 @@ static int mark_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
 	struct disk_qgroup_status *d;
 	struct edit_tree *t;
 	uint32_t size;
-	uint64_t flags;
+	bool wrong;
 	uint8_t *data;
 	int ret;
 
@@ -210,11 +210,11 @@ static int mark_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
 	if (ret)
 		return ret;
 	d = (struct disk_qgroup_status *)data;
+	wrong = refs_changed_files(txn->refs) || le64_get(d->generation) != txn->fs->super.generation;
 	d->generation = le64_put(txn->generation);
 	/* A rescan that goes on from where it stood would count what it has passed as it was. */
-	flags = le64_get(d->flags);
-	if (refs_changed_files(txn->refs))
-		d->flags = le64_put((flags & ~QGROUP_STATUS_RESCAN) | QGROUP_STATUS_INCONSISTENT);
+	if (wrong)
+		d->flags = le64_put((le64_get(d->flags) & ~QGROUP_STATUS_RESCAN) | QGROUP_STATUS_INCONSISTENT);
 	return 0;
 }
 

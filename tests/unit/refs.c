@@ -472,57 +472,49 @@ static void what_came_and_went_leaves_nothing(void **state)
 	end(&b);
 }
 
-#define CSUMS 400u
-
-/* Stretches of data lose their checksums, whatever items these lie in. */
-static void checksums_go_with_their_data(void **state)
+/* Simple quotas note inline who made an extent: no reference, and no obstacle. */
+static void owners_are_no_references(void **state)
 {
+	const struct extent_ref owner = { .type = KEY_EXTENT_OWNER_REF, .root = OID_FS_TREE };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct extent_ref refs[3];
+	uint8_t bytes[200], *data;
+	static struct found f;
+	struct edit_tree *t = NULL;
+	struct btrkit_key key;
+	uint32_t size;
 	struct bench b;
+	struct range r;
 
 	(void)state;
-	begin(&b, 4096);
-	for (unsigned trial = 0; trial < 200; trial++) {
-		bool model[CSUMS] = { false }, found[CSUMS] = { false };
-		const uint64_t base = (trial + 1) * (16ull << 20);
-		struct edit_tree *t = NULL;
-		uint8_t sums[CSUMS * 4];
-		int ret;
-
-		seed = trial;
-		written_check(txn_tree(b.txn, OID_CSUM_TREE, &t, &err), &err);
-		for (unsigned at = rnd(5), n; at < CSUMS; at += n + rnd(3)) {
-			n = 1 + rnd(rnd(2) ? 5 : 150);
-			n = n > CSUMS - at ? CSUMS - at : n;
-			for (unsigned i = 0; i < n; i++) {
-				memset(sums + 4ul * i, (int)(at + i), 4);
-				model[at + i] = true;
-			}
-			written_check(edit_insert(t, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, base + at * SECTOR), sums,
-						  4 * n, &err),
-				      &err);
-		}
-		for (unsigned i = 0; i < 10; i++) {
-			const unsigned at = rnd(CSUMS), n = 1 + rnd(CSUMS - at);
-			const struct range r = { base + (uint64_t)at * SECTOR,
-						 (n > 40 ? n / 8 : n) * (uint64_t)SECTOR };
-
-			written_check(csums_trim(b.txn, &r, &err), &err);
-			for (unsigned j = 0; j < r.length / SECTOR; j++)
-				model[at + j] = false;
-		}
-		for (ret = cursor_seek(&t->c, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, base), &err); !ret;
-		     ret = cursor_next(&t->c, &err)) {
-			const uint64_t at = (t->c.item.key.offset - base) / SECTOR;
-
-			assert_true(t->c.item.size && at + t->c.item.size / 4 <= CSUMS);
-			for (uint32_t i = 0; i < t->c.item.size / 4; i++) {
-				found[at + i] = true;
-				assert_int_equal(t->c.item.data[4 * i], (uint8_t)(at + i));
-			}
-		}
-		assert_memory_equal(model, found, sizeof(model));
-	}
+	begin(&b, 16384);
+	r = alloc(&b);
+	for (unsigned i = 0; i < ARRAY_SIZE(refs); i++)
+		refs[i] = data_ref(OID_FS_TREE, 257 + i, 0);
+	must_change(&b, &r, &refs[0], 1);
+	run(&b);
+	key = KEY(r.start, KEY_EXTENT_ITEM, r.length);
+	written_check(txn_tree(b.txn, OID_EXTENT_TREE, &t, &err), &err);
+	written_check(edit_bytes(t, &key, &data, &size, &err), &err);
+	memcpy(bytes, data, sizeof(struct disk_extent_item));
+	extent_inline_ref_put(&owner, bytes + sizeof(struct disk_extent_item));
+	memcpy(bytes + sizeof(struct disk_extent_item) + extent_inline_ref_size(owner.type),
+	       data + sizeof(struct disk_extent_item), size - sizeof(struct disk_extent_item));
+	size += (uint32_t)extent_inline_ref_size(owner.type);
+	written_check(edit_replace(t, &key, bytes, size, &err), &err);
+	must_change(&b, &r, &refs[1], 1);
+	must_change(&b, &r, &refs[2], 3);
+	run(&b);
+	read_extent(&b, r.start, &f);
+	assert_int_equal(f.n, 4);
+	assert_int_equal(f.count, 5);
+	assert_true(ref_equal(&f.refs[0], &owner));
+	must_change(&b, &r, &refs[0], -1);
+	must_change(&b, &r, &refs[1], -1);
+	must_change(&b, &r, &refs[2], -3);
+	run(&b);
+	read_extent(&b, r.start, &f);
+	assert_false(f.exists);
 	end(&b);
 }
 
@@ -571,7 +563,7 @@ int main(void)
 		cmocka_unit_test(contradictions_are_told),
 		cmocka_unit_test(unknown_extents_are_told),
 		cmocka_unit_test(what_came_and_went_leaves_nothing),
-		cmocka_unit_test(checksums_go_with_their_data),
+		cmocka_unit_test(owners_are_no_references),
 		cmocka_unit_test(old_items_are_changed_too),
 	};
 

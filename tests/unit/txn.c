@@ -449,10 +449,10 @@ static void what_was_written_can_be_verified(void **state)
 }
 
 /* A tree of quotas as `btrfs quota enable` makes it, as far as transactions look at it. */
-static void enable_quota(struct btrkit_fs *fs, uint64_t flags)
+static void enable_quota(struct btrkit_fs *fs, uint64_t flags, uint64_t generation)
 {
 	const struct disk_qgroup_status status = { .version = le64_put(1),
-						   .generation = le64_put(2),
+						   .generation = le64_put(generation),
 						   .flags = le64_put(flags) };
 	struct disk_root_item root = { .refs = le32_put(1) };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -502,7 +502,7 @@ static void quotas_are_marked(void **state)
 	memset(model, 0, sizeof(model));
 	written_make(&w, &o, SIZE);
 	fs = written_open(&w, BTRKIT_OPEN_WRITE);
-	enable_quota(fs, QGROUP_STATUS_ON | QGROUP_STATUS_RESCAN);
+	enable_quota(fs, QGROUP_STATUS_ON | QGROUP_STATUS_RESCAN, 2);
 	txn = written_start(fs);
 	change_device_tree(txn);
 	written_commit(txn);
@@ -518,6 +518,27 @@ static void quotas_are_marked(void **state)
 	written_destroy(&w);
 }
 
+/* They were wrong before, by their generation, which must not be forgotten. */
+static void wrong_quotas_stay_wrong(void **state)
+{
+	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_txn *txn;
+	struct written w;
+	struct btrkit_fs *fs;
+
+	(void)state;
+	written_make(&w, &o, SIZE);
+	fs = written_open(&w, BTRKIT_OPEN_WRITE);
+	enable_quota(fs, QGROUP_STATUS_ON, 1);
+	txn = written_start(fs);
+	change_device_tree(txn);
+	written_commit(txn);
+	assert_int_equal(get_quota(fs).generation, 3);
+	assert_int_equal(get_quota(fs).flags, QGROUP_STATUS_ON | QGROUP_STATUS_INCONSISTENT);
+	btrkit_fs_close(fs);
+	written_destroy(&w);
+}
+
 static void simple_quotas_forbid_changes_of_files(void **state)
 {
 	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -530,7 +551,7 @@ static void simple_quotas_forbid_changes_of_files(void **state)
 	(void)state;
 	written_make(&w, &o, SIZE);
 	fs = written_open(&w, BTRKIT_OPEN_WRITE);
-	enable_quota(fs, QGROUP_STATUS_ON | QGROUP_STATUS_SIMPLE_MODE);
+	enable_quota(fs, QGROUP_STATUS_ON | QGROUP_STATUS_SIMPLE_MODE, 2);
 	txn = written_start(fs);
 	change_device_tree(txn);
 	written_commit(txn);
@@ -552,11 +573,17 @@ static void simple_quotas_forbid_changes_of_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(committed_items_are_there), cmocka_unit_test(what_is_aborted_leaves_no_trace),
-		cmocka_unit_test(what_cannot_begin),	     cmocka_unit_test(backup_roots_rotate),
-		cmocka_unit_test(superblock_alone),	     cmocka_unit_test(old_root_items_become_new_ones),
-		cmocka_unit_test(room_is_made_for_blocks),   cmocka_unit_test(what_was_written_can_be_verified),
-		cmocka_unit_test(quotas_are_marked),	     cmocka_unit_test(simple_quotas_forbid_changes_of_files),
+		cmocka_unit_test(committed_items_are_there),
+		cmocka_unit_test(what_is_aborted_leaves_no_trace),
+		cmocka_unit_test(what_cannot_begin),
+		cmocka_unit_test(backup_roots_rotate),
+		cmocka_unit_test(superblock_alone),
+		cmocka_unit_test(old_root_items_become_new_ones),
+		cmocka_unit_test(room_is_made_for_blocks),
+		cmocka_unit_test(what_was_written_can_be_verified),
+		cmocka_unit_test(quotas_are_marked),
+		cmocka_unit_test(wrong_quotas_stay_wrong),
+		cmocka_unit_test(simple_quotas_forbid_changes_of_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,6 +186,42 @@ static void every_failing_call_is_told(void **state)
 	assert_true(calls > 8);
 }
 
+static void every_failing_read_is_told(void **state)
+{
+	uint64_t failed = 0;
+	struct written w;
+
+	(void)state;
+	make(&w, 4096);
+	for (uint64_t at = 0; round_on_device(&w) == 1; at++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		enum btrkit_commit_state reached = BTRKIT_COMMIT_OLD;
+		struct btrkit_txn *txn = NULL;
+		struct btrkit_fs *fs = written_open_cached(&w, BTRKIT_OPEN_WRITE, 1);
+		int ret;
+
+		w.fail_read_at = w.reads + at;
+		ret = btrkit_txn_start(fs, &txn, &err);
+		if (!ret) {
+			ret = edit(txn, 2, &err);
+			if (ret)
+				btrkit_txn_abort(txn);
+			else
+				ret = btrkit_txn_commit(txn, &reached, &err);
+		}
+		w.fail_read_at = UINT64_MAX;
+		if (ret && (ret != -EIO || err.code != BTRKIT_IO || !(err.places & BTRKIT_AT_DEVID)))
+			fail_msg("read %llu: %d: %s", (unsigned long long)at, ret, err.message);
+		assert_int_equal(reached, ret ? BTRKIT_COMMIT_OLD : BTRKIT_COMMIT_NEW);
+		failed += ret < 0;
+		btrkit_fs_close(fs);
+	}
+	written_judge(&w);
+	written_destroy(&w);
+	printf("%llu reads failed in turn\n", (unsigned long long)failed);
+	assert_true(failed > 5);
+}
+
 static void a_full_disk_is_met_before_anything_is_written(void **state)
 {
 	enum btrkit_commit_state reached = BTRKIT_COMMIT_NEW;
@@ -285,6 +321,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_failing_call_is_told),
+		cmocka_unit_test(every_failing_read_is_told),
 		cmocka_unit_test(a_full_disk_is_met_before_anything_is_written),
 		cmocka_unit_test(every_failing_allocation_is_told),
 	};

@@ -12,7 +12,7 @@ static int kept_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t le
 {
 	struct written *w = ((struct kept_io *)io)->w;
 
-	return w->bytes->ops->read(w->bytes, offset, buf, len);
+	return w->reads++ < w->fail_read_at ? w->bytes->ops->read(w->bytes, offset, buf, len) : -EIO;
 }
 
 static bool fails(struct written *w)
@@ -69,7 +69,7 @@ void written_make(struct written *w, const struct btrkit_mkfs_options *opts, uin
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
-	*w = (struct written){ .fail_at = UINT64_MAX, .failures = UINT64_MAX };
+	*w = (struct written){ .fail_at = UINT64_MAX, .failures = UINT64_MAX, .fail_read_at = UINT64_MAX };
 	assert_int_equal(btrkit_io_memory(size, &w->bytes, NULL), 0);
 	written_check(btrkit_mkfs(w->bytes, opts, NULL, &err), &err);
 }
@@ -93,12 +93,18 @@ struct btrkit_io *written_io(struct written *w)
 
 struct btrkit_fs *written_open(struct written *w, unsigned flags)
 {
+	return written_open_cached(w, flags, 0);
+}
+
+struct btrkit_fs *written_open_cached(struct written *w, unsigned flags, size_t cache_bytes)
+{
 	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_io *io = written_io(w);
 	struct btrkit_fs *fs = NULL;
 
 	opts.flags = flags;
+	opts.cache_bytes = cache_bytes;
 	written_check(btrkit_fs_open(&io, 1, &opts, &fs, &err), &err);
 	return fs;
 }

@@ -12,11 +12,13 @@
 
 struct written {
 	struct btrkit_io *bytes;
-	uint64_t calls;	   /* writes and flushes so far */
-	uint64_t flushes;  /* of them */
-	uint64_t fail_at;  /* this many succeed; UINT64_MAX: all */
-	uint64_t failures; /* so many fail from there on */
-	bool full;	   /* the disk below a sparse image */
+	uint64_t calls;	       /* writes and flushes so far */
+	uint64_t flushes;      /* of them */
+	uint64_t fail_at;      /* this many succeed; UINT64_MAX: all */
+	uint64_t failures;     /* so many fail from there on */
+	bool full;	       /* the disk below a sparse image */
+	uint64_t reads;	       /* so far */
+	uint64_t fail_read_at; /* this many succeed, none of the others */
 };
 
 /* One that btrkit_mkfs() made. Fails the test when that fails. */
@@ -26,6 +28,8 @@ void written_destroy(struct written *w);
 struct btrkit_io *written_io(struct written *w);
 /* A handle, of BTRKIT_OPEN_* @flags. */
 struct btrkit_fs *written_open(struct written *w, unsigned flags);
+/* The same with a cache of so many bytes, so that more is read. */
+struct btrkit_fs *written_open_cached(struct written *w, unsigned flags, size_t cache_bytes);
 
 /* Opens it anew and judges all that is there: fails the test unless everything agrees. */
 void written_judge(struct written *w);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Checksums of data that is gone are taken out, against a model. */
+#include "tests/unit/unit.h"
+
+#include "lib/txn/refs_head.h"
+#include "tests/unit/written.h"
+
+#define SECTOR 4096u
+
+static uint64_t seed;
+
+static uint32_t rnd(uint32_t n)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(seed >> 33) % n;
+}
+
+#define CSUMS 400u
+
+/* Stretches of data lose their checksums, whatever items these lie in. */
+static void checksums_go_with_their_data(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	struct written w;
+
+	(void)state;
+	o.nodesize = 4096;
+	written_make(&w, &o, 160ull << 20);
+	fs = written_open(&w, BTRKIT_OPEN_WRITE);
+	txn = written_start(fs);
+	for (unsigned trial = 0; trial < 200; trial++) {
+		bool model[CSUMS] = { false }, found[CSUMS] = { false };
+		const uint64_t base = (trial + 1) * (16ull << 20);
+		struct edit_tree *t = NULL;
+		uint8_t sums[CSUMS * 4];
+		int ret;
+
+		seed = trial;
+		written_check(txn_tree(txn, OID_CSUM_TREE, &t, &err), &err);
+		for (unsigned at = rnd(5), n; at < CSUMS; at += n + rnd(3)) {
+			n = 1 + rnd(rnd(2) ? 5 : 150);
+			n = n > CSUMS - at ? CSUMS - at : n;
+			for (unsigned i = 0; i < n; i++) {
+				memset(sums + 4ul * i, (int)(at + i), 4);
+				model[at + i] = true;
+			}
+			written_check(edit_insert(t, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, base + at * SECTOR), sums,
+						  4 * n, &err),
+				      &err);
+		}
+		for (unsigned i = 0; i < 10; i++) {
+			const unsigned at = rnd(CSUMS), n = 1 + rnd(CSUMS - at);
+			const struct range r = { base + (uint64_t)at * SECTOR,
+						 (n > 40 ? n / 8 : n) * (uint64_t)SECTOR };
+
+			written_check(csums_trim(txn, &r, &err), &err);
+			for (unsigned j = 0; j < r.length / SECTOR; j++)
+				model[at + j] = false;
+		}
+		for (ret = cursor_seek(&t->c, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, base), &err); !ret;
+		     ret = cursor_next(&t->c, &err)) {
+			const uint64_t at = (t->c.item.key.offset - base) / SECTOR;
+
+			assert_true(t->c.item.size && at + t->c.item.size / 4 <= CSUMS);
+			for (uint32_t i = 0; i < t->c.item.size / 4; i++) {
+				found[at + i] = true;
+				assert_int_equal(t->c.item.data[4 * i], (uint8_t)(at + i));
+			}
+		}
+		assert_memory_equal(model, found, sizeof(model));
+	}
+	btrkit_fs_close(fs);
+	written_destroy(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(checksums_go_with_their_data),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
