@@ -75,10 +75,13 @@ static size_t list_find(const struct free_map *m, uint64_t at)
 	return low;
 }
 
-/* Goes through the ranges: @i is what list_find() said of the first @from, and @from the end of the one before. */
-static bool next_range(const struct free_map *m, uint64_t from, size_t *i, struct range *ret)
+/*
+ * Goes through the ranges: @i is what list_find() said of the first @from, and @from the end of the one before. Of a
+ * range of more than @enough bytes its end may be told to be nearer.
+ */
+static bool next_range(const struct free_map *m, uint64_t from, uint64_t enough, size_t *i, struct range *ret)
 {
-	uint64_t first, end;
+	uint64_t first, end, left;
 
 	if (!m->bits) {
 		while (*i < m->n && range_end(&m->list[*i]) <= from)
@@ -95,7 +98,9 @@ static bool next_range(const struct free_map *m, uint64_t from, size_t *i, struc
 	first = bits_find(m->bits, sectors(m), sector_of(m, from), true);
 	if (first >= sectors(m))
 		return false;
-	end = bits_find(m->bits, sectors(m), first, false);
+	left = sectors(m) - first;
+	end = first + (enough / m->sectorsize < left ? enough / m->sectorsize + 1 : left);
+	end = bits_find(m->bits, end, first, false);
 	*ret = (struct range){ m->over.start + first * m->sectorsize, (end - first) * m->sectorsize };
 	if (ret->start < from)
 		*ret = (struct range){ from, range_end(ret) - from };
@@ -111,7 +116,7 @@ bool free_map_next(const struct free_map *m, uint64_t from, struct range *ret)
 {
 	size_t i = first_index(m, from);
 
-	return next_range(m, from, &i, ret);
+	return next_range(m, from, UINT64_MAX, &i, ret);
 }
 
 bool free_map_touches(const struct free_map *m, const struct range *r)
@@ -153,9 +158,10 @@ static bool align_range(struct range *r, uint64_t align)
 bool free_map_find(const struct free_map *m, uint64_t from, uint64_t min, uint64_t max, uint64_t align,
 		   struct range *ret)
 {
+	const uint64_t most = min > max ? min : max, enough = most > UINT64_MAX - align ? most : most + align;
 	size_t i = first_index(m, from);
 
-	for (struct range r; next_range(m, from, &i, &r);) {
+	for (struct range r; next_range(m, from, enough, &i, &r);) {
 		from = range_end(&r);
 		if (!align_range(&r, align) || r.length < min)
 			continue;
@@ -175,7 +181,7 @@ uint64_t free_map_pieces(const struct free_map *m, uint64_t size, uint64_t enoug
 	uint64_t from = m->over.start, n = 0;
 	size_t i = first_index(m, from);
 
-	for (struct range r; n < enough && next_range(m, from, &i, &r);) {
+	for (struct range r; n < enough && next_range(m, from, UINT64_MAX, &i, &r);) {
 		from = range_end(&r);
 		if (align_range(&r, size))
 			n += r.length / size;
@@ -239,7 +245,7 @@ static void shrink(struct free_map *m)
 	list = malloc(m->n * sizeof(*list));
 	if (!list)
 		return;
-	for (struct range r; next_range(m, from, &i, &r); from = range_end(&r))
+	for (struct range r; next_range(m, from, UINT64_MAX, &i, &r); from = range_end(&r))
 		list[n++] = r;
 	free(m->bits);
 	m->bits = NULL;
@@ -364,7 +370,7 @@ static int merge(struct free_map *m, const struct free_map *from, struct range *
 	uint64_t at = from->over.start, n = 0;
 	size_t mine = 0, i = first_index(from, at);
 	struct range r;
-	bool more = next_range(from, at, &i, &r);
+	bool more = next_range(from, at, UINT64_MAX, &i, &r);
 
 	while (more || mine < m->n) {
 		const bool take = more && (mine == m->n || r.start < m->list[mine].start);
@@ -377,7 +383,7 @@ static int merge(struct free_map *m, const struct free_map *from, struct range *
 		else
 			list[n++] = next;
 		if (take)
-			more = next_range(from, range_end(&r), &i, &r);
+			more = next_range(from, range_end(&r), UINT64_MAX, &i, &r);
 		else
 			mine++;
 	}
@@ -409,12 +415,12 @@ static int move_to_bits(struct free_map *m, const struct free_map *from, struct 
 	uint64_t at = from->over.start;
 	size_t i = first_index(from, at);
 
-	for (struct range r; next_range(from, at, &i, &r); at = range_end(&r))
+	for (struct range r; next_range(from, at, UINT64_MAX, &i, &r); at = range_end(&r))
 		if (free_map_touches(m, &r))
 			return refuse(&r, "become free that are not used", err);
 	at = from->over.start;
 	i = first_index(from, at);
-	for (struct range r; next_range(from, at, &i, &r); at = range_end(&r))
+	for (struct range r; next_range(from, at, UINT64_MAX, &i, &r); at = range_end(&r))
 		bits_change(m, &r, true);
 	return 0;
 }

@@ -300,17 +300,30 @@ static int find(struct space *s, struct space_group *g, uint64_t from, uint64_t 
 	return 1;
 }
 
-/* The largest range of @min bytes or more. */
-static int find_largest(struct space *s, struct space_group *g, uint64_t min, uint64_t max, uint64_t align,
-			struct range *ret, struct btrkit_error *err)
+/*
+ * The largest range of @min bytes or more. There are mostly many of its length, so that after the first one the next is
+ * looked for from @from on, and all of the map only when there are no more.
+ */
+static int find_largest(struct space *s, struct space_group *g, uint64_t from, uint64_t min, uint64_t max,
+			uint64_t align, struct range *ret, struct btrkit_error *err)
 {
-	struct range best, more;
-	int r = find(s, g, g->item.start, min, max, align, &best, err);
+	const uint32_t sector = s->fs->items.sectorsize;
+	uint64_t largest = align >= g->unfit_align && g->unfit <= max ? g->unfit - sector : max;
+	struct range best;
+	int r;
 
+	if (largest < min)
+		return 1;
+	r = find(s, g, from, largest, max, align, ret, err);
+	if (r <= 0 || largest == min)
+		return r;
+	r = find(s, g, g->item.start, min, max, align, &best, err);
 	if (r)
 		return r;
-	while (best.length < max && free_map_find(g->free, range_end(&best), best.length + 1, max, align, &more))
-		best = more;
+	while (free_map_find(g->free, range_end(&best), best.length + sector, max, align, ret))
+		best = *ret;
+	g->unfit = best.length + sector;
+	g->unfit_align = align;
 	*ret = best;
 	return 0;
 }
@@ -355,7 +368,7 @@ static int alloc_largest(struct space *s, uint64_t type, uint64_t min, uint64_t 
 
 	for (size_t i = 0; i < s->num_groups; i++) {
 		struct space_group *g = s->groups[(first + i) % s->num_groups];
-		int r = serves(g, type) ? find_largest(s, g, min, max, align, ret, err) : 1;
+		int r = serves(g, type) ? find_largest(s, g, i ? 0 : from, min, max, align, ret, err) : 1;
 
 		if (r <= 0)
 			return r ? r : take(s, g, ret, type, err);

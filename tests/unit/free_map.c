@@ -188,6 +188,7 @@ static void random_changes_agree(void **state)
 		if (crowded)
 			change(&m, pick(SECTORS - 9), 5 + pick(5), pick(2));
 		expect_find(&m, pick(SECTORS), 1 + pick(20), 20 + pick(20), 1ull << pick(5));
+		expect_find(&m, pick(SECTORS), 1 + pick(20), UINT64_MAX / SECTOR, 1ull << pick(5));
 		if (step % 50)
 			continue;
 		expect_pieces(&m, 1ull << pick(5), pick(2) ? UINT64_MAX : pick(100));
