@@ -91,9 +91,22 @@ class Image:
             os.rmdir(self.mnt)
         if self.loop:
             subprocess.run(['losetup', '-d', self.loop], check=False)
+            self._wait_until_detached()
         self.mnt = self.loop = None
         if self in _live:
             _live.remove(self)
+
+    def _wait_until_detached(self):
+        """As long as somebody else looks at the loop device it keeps the file."""
+        backing = f'/sys/block/{os.path.basename(self.loop)}/loop/backing_file'
+        for _ in range(100):
+            try:
+                with open(backing, encoding='utf-8') as f:
+                    if not f.read().startswith(os.path.realpath(self.path)):
+                        return
+            except OSError:
+                return
+            time.sleep(0.05)
 
     def generation(self):
         return self._superblock(0x48)
