@@ -37,7 +37,7 @@ struct trial {
 	bool planted; /* bad states are what is wanted: one is enough */
 	uint64_t looked, bad;
 	struct seen *seen; /* the distinct ones */
-	uint64_t torn;
+	uint64_t torn, again;
 	uint64_t holds[64];
 	char why[WHY_SIZE];
 	/* States to export: every so many of the distinct ones. */
@@ -88,7 +88,7 @@ static struct sparse *make_big(void)
 	return s;
 }
 
-static struct sparse *base_of(const struct kind *kind, char **images)
+static struct sparse *image_of(const struct kind *kind, char **images)
 {
 	if (!kind->image)
 		return make_big();
@@ -99,23 +99,44 @@ static struct sparse *base_of(const struct kind *kind, char **images)
 	exit(2);
 }
 
-static int record(struct trial *t, struct btrkit_error *err)
+static int work(struct btrkit_io *io, int (*does)(struct btrkit_fs *fs, struct btrkit_error *err),
+		struct btrkit_error *err)
 {
 	const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_WRITE };
-	struct sparse *after = sparse_create(sparse_io(t->before)->size, t->before);
-	struct btrkit_io *io = log_record(&t->log, after);
 	struct btrkit_fs *fs;
+	int ret = btrkit_fs_open(&io, 1, &opts, &fs, err);
+
+	if (ret) {
+		btrkit_io_close(io);
+		return ret;
+	}
+	ret = does(fs, err);
+	btrkit_fs_close(fs);
+	return ret;
+}
+
+/* What a kind begins with. */
+static struct sparse *base_of(const struct kind *kind, char **images)
+{
+	struct sparse *s = image_of(kind, images);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	char line[512];
+
+	if (kind->prepare && work(sparse_io(s), kind->prepare, &err)) {
+		fprintf(stderr, "%s: %s\n", kind->name, btrkit_error_format(&err, line, sizeof(line)));
+		exit(1);
+	}
+	return s;
+}
+
+static int record(struct trial *t, struct btrkit_error *err)
+{
+	struct sparse *after = sparse_create(sparse_io(t->before)->size, t->before);
 	int ret;
 
-	ret = btrkit_fs_open(&io, 1, &opts, &fs, err);
-	if (!ret) {
-		recording = &t->log;
-		ret = t->kind->work(fs, err);
-		recording = NULL;
-		btrkit_fs_close(fs);
-	} else {
-		btrkit_io_close(io);
-	}
+	recording = &t->log;
+	ret = work(log_record(&t->log, after), t->kind->work, err);
+	recording = NULL;
 	sparse_free(after);
 	return ret;
 }
@@ -159,6 +180,32 @@ static void export(struct trial *t, struct sparse *state, int holds, bool torn)
 	fprintf(t->list, "%u.img\t%s\t%s\t%d\n", number++, torn ? "torn" : "whole", t->kind->name, holds);
 }
 
+/* Who was killed runs it again, where there is a primary superblock to begin with. */
+static bool run_again(struct trial *t, struct sparse *state, char why[WHY_SIZE])
+{
+	struct sparse *after = sparse_create(sparse_io(state)->size, state);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	bool good;
+
+	if (work(sparse_io(after), t->kind->work, &err)) {
+		btrkit_error_format(&err, why, WHY_SIZE);
+		good = false;
+	} else {
+		good = txn_judge_whole(after, why);
+	}
+	sparse_free(after);
+	t->again++;
+	return good;
+}
+
+static void tell_bad(struct trial *t, const char *what, size_t at, const char *why)
+{
+	if (!t->bad++ || !t->planted)
+		snprintf(t->why, sizeof(t->why), "%s %zu: %.500s", what, at, why);
+	if (!t->planted && t->bad <= 5)
+		printf("%s: %s\n", t->kind->name, t->why);
+}
+
 static void look(void *ctx, struct sparse *state, const char *what, size_t at)
 {
 	struct trial *t = ctx;
@@ -176,14 +223,12 @@ static void look(void *ctx, struct sparse *state, const char *what, size_t at)
 	t->looked++;
 	holds = txn_judge_state(&t->judge, state, durable(&t->log, at), &torn, why);
 	HASH_FIND(hh, t->seen, &hash, sizeof(hash), seen);
-	if (holds < 0) {
-		if (!t->bad++ || !t->planted)
-			snprintf(t->why, sizeof(t->why), "%s %zu: %.500s", what, at, why);
-		if (!t->planted && t->bad <= 5)
-			printf("%s: %s\n", t->kind->name, t->why);
-	}
+	if (holds < 0)
+		tell_bad(t, what, at, why);
 	if (seen || holds < 0)
 		return;
+	if (t->kind->again && !torn && !t->planted && !run_again(t, state, why))
+		tell_bad(t, "run again", at, why);
 	seen = calloc(1, sizeof(*seen));
 	if (!seen)
 		exit(99);
@@ -257,9 +302,9 @@ static bool run_kind(const struct kind *kind, char **images, bool deep, const ch
 			printf("%s%" PRIu64, i ? "+" : "", t.holds[i]);
 			every &= t.holds[i] != 0;
 		}
-		printf(" of each committed one, %" PRIu64 " with a torn primary; all was read %" PRIu64
-		       " times; %" PRIu64 " bad\n",
-		       t.torn, t.judge.judged, t.bad);
+		printf(" of each committed one, %" PRIu64 " with a torn primary, %" PRIu64
+		       " where it was run again; all was read %" PRIu64 " times; %" PRIu64 " bad\n",
+		       t.torn, t.again, t.judge.judged, t.bad);
 	}
 	*states += HASH_COUNT(t.seen);
 	if (folder && !t.bad) {

@@ -45,6 +45,7 @@ enum {
 	NO_CHUNK_ITEM,
 	NO_NEW_FREE_SPACE,
 	FREE_SPACE_LEFT,
+	RANGE_LEFT_OUT,
 	NUM_REPLACED,
 };
 
@@ -83,6 +84,7 @@ const struct defect defects[] = {
 	[NO_CHUNK_ITEM] = { "the item of a chunk is missing", CHUNK },
 	[NO_NEW_FREE_SPACE] = { "a new block group has no free space", CHUNK },
 	[FREE_SPACE_LEFT] = { "the free space of a removed block group stays", CHUNK },
+	[RANGE_LEFT_OUT] = { "a new free space tree lacks a range", "none to v2" },
 	/* Of the log. */
 	{ "the superblock reaches the device first", EDITS, .doctor = doctor_super_first },
 	{ "a mirror is written with the blocks", EDITS, .doctor = doctor_mirror_early },
@@ -92,6 +94,7 @@ const struct defect defects[] = {
 	{ "a freed block is discarded too early", EDITS, .doctor = doctor_discard_early },
 	{ "a freed block is overwritten too early", EDITS, .doctor = doctor_overwrite_early },
 	{ "a block has no checksum", EDITS, .spoil = doctor_no_checksum },
+	{ "the superblock speaks first of a new tree", "v1 to v2", .doctor = doctor_super_first },
 	{ "a wrong backup root", EDITS, .spoil = doctor_wrong_backup },
 	{ "the superblock's copy of the system chunks is stale", "a chunk of the system", .spoil = doctor_stale_array },
 	{ "a stale cache v1 is said to be valid", "data, a cache v1", .spoil = doctor_cache_generation },
@@ -105,6 +108,7 @@ static unsigned flushes; /* in this commit */
 static struct range freed;
 static uint64_t in_place;
 static struct btrkit_txn *deferred;
+static bool leave_out;
 
 void defects_plant(int number)
 {
@@ -281,6 +285,24 @@ WRAPPED(int, free_space_add_group, struct edit_tree *t, const struct block_group
 WRAPPED(int, free_space_remove_group, struct edit_tree *t, const struct block_group *group, struct btrkit_error *err)
 {
 	return wrong(FREE_SPACE_LEFT, 0) ? 0 : __real_free_space_remove_group(t, group, err);
+}
+
+/* It is counted first, and then built. */
+WRAPPED(int, free_space_build, struct extent_ranges *ranges, uint32_t sectorsize, struct bulk *b,
+	struct free_space_built *ret, struct btrkit_error *err)
+{
+	leave_out = wrong(RANGE_LEFT_OUT, 2);
+	return __real_free_space_build(ranges, sectorsize, b, ret, err);
+}
+
+WRAPPED(int, extent_ranges_next, struct extent_ranges *r, struct range *free, struct btrkit_error *err)
+{
+	int ret = __real_extent_ranges_next(r, free, err);
+
+	if (ret || !leave_out)
+		return ret;
+	leave_out = false;
+	return __real_extent_ranges_next(r, free, err);
 }
 
 WRAPPED(int, csums_trim, struct btrkit_txn *txn, const struct range *dead, struct btrkit_error *err)

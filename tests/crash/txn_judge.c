@@ -188,6 +188,13 @@ bool txn_judge_add(struct txn_judge *j, struct sparse *device, char why[WHY_SIZE
 	return true;
 }
 
+bool txn_judge_whole(struct sparse *device, char why[WHY_SIZE])
+{
+	struct committed found;
+
+	return read_all(device, 0, &found, why);
+}
+
 void txn_judge_release(struct txn_judge *j)
 {
 	while (j->n)

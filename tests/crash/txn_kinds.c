@@ -428,6 +428,39 @@ static int system_chunk(struct btrkit_fs *fs, struct btrkit_error *err)
 	return come_and_go(fs, BG_SYSTEM, err);
 }
 
+static int to_v2(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return btrkit_space_convert(fs, BTRKIT_SPACE_CACHE_V2, NULL, NULL, err);
+}
+
+static int to_v1(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return btrkit_space_convert(fs, BTRKIT_SPACE_CACHE_V1, NULL, NULL, err);
+}
+
+static int to_none(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return btrkit_space_convert(fs, BTRKIT_SPACE_CACHE_NONE, NULL, NULL, err);
+}
+
+static int clear_v1(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return btrkit_space_clear(fs, BTRKIT_SPACE_CACHE_V1, NULL, NULL, err);
+}
+
+static int clear_v2(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return btrkit_space_clear(fs, BTRKIT_SPACE_CACHE_V2, NULL, NULL, err);
+}
+
+/* There and back. */
+static int to_v2_and_none(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	int ret = to_v2(fs, err);
+
+	return ret ? ret : to_none(fs, err);
+}
+
 const struct kind kinds[] = {
 	{ "edits", "good-nodesize-4k", edit_one_tree },
 	{ "edits, nodes of 64 KiB", "good-nodesize-64k", edit_one_tree },
@@ -449,6 +482,13 @@ const struct kind kinds[] = {
 	{ "a chunk of metadata", "good-default", metadata_chunk },
 	{ "a chunk of the system", "good-default", system_chunk },
 	{ "a chunk of data, a cache v1", "good-cache-v1", data_chunk },
+	{ "v1 to v2", "good-cache-v1", to_v2, NULL, true },
+	{ "none to v2", "good-cache-v1", to_v2, to_none, true },
+	{ "v2 to v1", "good-cache-v1", to_v1, to_v2, true },
+	{ "v2 to none", "good-cache-v1", to_none, to_v2, true },
+	{ "none to v2 to none", "good-cache-v1", to_v2_and_none, to_none, true },
+	{ "clear v1", "good-cache-v1", clear_v1, NULL, true },
+	{ "clear v2", "good-cache-v1", clear_v2, to_v2, true },
 };
 const unsigned num_kinds = sizeof(kinds) / sizeof(kinds[0]);
 

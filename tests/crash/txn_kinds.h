@@ -11,6 +11,9 @@ struct kind {
 	const char *image; /* that it begins with; NULL: what mkfs makes on a device with room for three superblocks */
 	/* Changes @fs, in one or more commits. */
 	int (*work)(struct btrkit_fs *fs, struct btrkit_error *err);
+	/* The same before, for a filesystem that is no image. May be NULL. */
+	int (*prepare)(struct btrkit_fs *fs, struct btrkit_error *err);
+	bool again; /* who is killed runs it again: that ends well in every state */
 };
 
 extern const struct kind kinds[];

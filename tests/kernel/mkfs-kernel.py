@@ -131,15 +131,6 @@ def usage(img):
     return profiles, (int(free.group(1)), int(free.group(2)), df.f_bavail * df.f_frsize)
 
 
-def complaints(device, since):
-    """What Linux said of a device since a time; nothing where its log cannot be read."""
-    done = subprocess.run(['dmesg'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    found = re.findall(r'^\[ *([\d.]+)\] (BTRFS (?:error|critical|warning) \(device (\w+)\).*)$',
-                       done.stdout.decode(errors='replace'), re.M)
-    return [said for when, said, name in found if name == os.path.basename(device) and float(when) > since
-            and 'space cache v1 is being deprecated' not in said]
-
-
 class Mounted:
     def __init__(self, img, readonly=False):
         self.img, self.readonly = img, readonly
@@ -152,7 +143,7 @@ class Mounted:
     def __exit__(self, *error):
         # The log is read before somebody else has the loop device.
         unmounted = not subprocess.run(['umount', self.img.mnt], stderr=subprocess.DEVNULL, check=False).returncode
-        said = complaints(self.img.loop, self.since) if unmounted else []
+        said = image.complaints(self.img.loop, self.since) if unmounted else []
         self.img.umount()
         if not error[0] and said:
             raise Failure('Linux says: ' + '\n'.join(said))
