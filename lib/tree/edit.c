@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/tree/edit.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,13 @@
 static struct disk_item *items_of(struct node *n)
 {
 	return (struct disk_item *)(n->data + sizeof(struct disk_header));
+}
+
+int edit_ended(struct edit_tree *t, int ret)
+{
+	if (ret && ret != -EEXIST && ret != -ENOENT && ret != -EINVAL)
+		t->overlay->failed = true;
+	return ret;
 }
 
 static uint8_t *bytes_at(struct node *leaf, uint32_t slot)
@@ -202,7 +210,7 @@ int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n, st
 		if (!ret)
 			ret = edit_cow_path(t, 0, err);
 		if (ret)
-			return ret;
+			break;
 		run = run_length(t, items, n, &bytes);
 		for (room = leaf_free(t->c.nodes[0]); fit < run && item_bytes(&items[fit]) <= room; fit++)
 			room -= item_bytes(&items[fit]);
@@ -215,7 +223,7 @@ int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n, st
 		}
 		halved = !fit;
 	}
-	return ret;
+	return edit_ended(t, ret);
 }
 
 int edit_insert(struct edit_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
@@ -241,7 +249,7 @@ int edit_delete(struct edit_tree *t, const struct btrkit_key *key, struct btrkit
 {
 	int ret = find_item(t, key, err);
 
-	return ret ? ret : take_out(t, 1, err);
+	return edit_ended(t, ret ? ret : take_out(t, 1, err));
 }
 
 /* Takes the items from the path's slot up to @last out of its leaf. */
@@ -278,7 +286,7 @@ int edit_delete_range(struct edit_tree *t, const struct btrkit_key *first, const
 
 		ret = edit_find_leaf(t, &at, &exact, err);
 		if (ret)
-			return ret;
+			break;
 		more = edit_separator(t, &next);
 		if (t->c.slots[0] < t->c.nodes[0]->nritems)
 			ret = take_out_run(t, last, &taken, err);
@@ -288,7 +296,7 @@ int edit_delete_range(struct edit_tree *t, const struct btrkit_key *first, const
 	}
 	if (!ret && count)
 		*count = taken;
-	return ret;
+	return edit_ended(t, ret);
 }
 
 int edit_replace(struct edit_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
@@ -303,7 +311,7 @@ int edit_replace(struct edit_tree *t, const struct btrkit_key *key, const void *
 	if (!ret)
 		ret = find_item(t, key, err);
 	if (ret)
-		return ret;
+		return edit_ended(t, ret);
 	leaf = t->c.nodes[0];
 	slot = t->c.slots[0];
 	old = le32_get(leaf_items(leaf)[slot].size);
@@ -328,7 +336,7 @@ int edit_bytes(struct edit_tree *t, const struct btrkit_key *key, uint8_t **data
 	int ret = find_item(t, key, err);
 
 	if (ret)
-		return ret;
+		return edit_ended(t, ret);
 	*data = bytes_at(t->c.nodes[0], t->c.slots[0]);
 	*size = le32_get(leaf_items(t->c.nodes[0])[t->c.slots[0]].size);
 	return 0;
@@ -377,7 +385,7 @@ int edit_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct 
 	if (!ret)
 		ret = judge_rekey(t, from, to, &fits, err);
 	if (ret)
-		return ret;
+		return edit_ended(t, ret);
 	if (!fits) {
 		ret = err_set(err, BTRKIT_INVALID, "the new key of an item is out of order");
 		err_at_tree(err, t->c.root.id);

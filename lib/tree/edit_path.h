@@ -19,6 +19,8 @@ int overlay_copy_node(struct edit_tree *t, const struct node *from, struct node 
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Drops the tree's reference to a block of it; a private one is dead then. */
 int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Passes on what an edit returned; a failure that may have left the tree half changed is noted. */
+int edit_ended(struct edit_tree *t, int ret);
 /* @n is the tree's root from now on. */
 void edit_set_root(struct edit_tree *t, const struct node *n);
 

@@ -290,7 +290,7 @@ int overlay_new_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, str
 
 	r = open_tree(o, &root, &t, err);
 	if (!r)
-		r = overlay_new_node(t, 0, NULL, &n, err);
+		r = edit_ended(t, overlay_new_node(t, 0, NULL, &n, err));
 	if (r)
 		return r;
 	t->fresh = true;
@@ -347,7 +347,7 @@ int overlay_drop_tree(struct overlay *o, struct edit_tree *t, struct btrkit_erro
 	if (t->shareable)
 		return err_set(err, BTRKIT_INVALID, "tree %" PRIu64 " may share blocks with others", t->c.root.id);
 	cursor_init(&c, o->fs, &t->c.root);
-	ret = drop_blocks(t, &c, err);
+	ret = edit_ended(t, drop_blocks(t, &c, err));
 	cursor_release(&c);
 	while (*link != t)
 		link = &(*link)->next;

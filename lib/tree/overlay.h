@@ -70,6 +70,7 @@ struct overlay {
 	struct tree_root root_tree, chunk_tree; /* as committed */
 	uint64_t copied;			/* blocks that were copied for an edit */
 	uint64_t created;			/* blocks that are new */
+	bool failed; /* a tree may be half changed: nothing of this is to be committed */
 };
 
 /*

@@ -326,7 +326,7 @@ int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, s
 	const uint64_t start = now_ns();
 	int ret = 0;
 
-	if (txn->failed) {
+	if (txn->failed || txn->overlay->failed) {
 		ret = err_set(err, BTRKIT_INVALID, "an edit failed: the transaction cannot be committed");
 	} else if (changed_anything(txn)) {
 		ret = write_all(txn, &supers, &reached, err);

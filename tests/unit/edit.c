@@ -393,6 +393,8 @@ static void test_arguments(void **state)
 	assert_int_equal(edit_replace(w->t, &KEY(1, 2, 3), NULL, 9, &err), -EINVAL);
 	assert_int_equal(edit_delete(w->t, &KEY(1, 2, 4), &err), -ENOENT);
 	assert_int_equal(edit_rekey(w->t, &KEY(1, 2, 4), &KEY(1, 2, 5), &err), -ENOENT);
+	/* None of these did anything. */
+	assert_false(w->o->failed);
 	/* An item that its own validator refuses is met by the seal. */
 	assert_int_equal(edit_insert(w->t, &KEY(256, KEY_ROOT_ITEM, 0), data, 8, &err), 0);
 	assert_int_equal(overlay_seal(w->o, count_block, w, &err), -EUCLEAN);
@@ -416,6 +418,7 @@ static void test_no_space(void **state)
 		for (uint32_t i = 0; !ret && i < 100; i++)
 			ret = edit_insert(w->t, &KEY(300, 2, i * 7 % 100), data, sizeof(data), NULL);
 		assert_int_equal(ret, -ENOSPC);
+		assert_true(w->o->failed);
 		assert_int_equal(w->fs->root_tree.bytenr, root.bytenr);
 		destroy(w);
 	}
