@@ -37,7 +37,8 @@ int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_sup
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Removes an empty group and its chunk. Its place on the devices is free for others after the commit.
+ * Removes an empty group and its chunk. Its place on the devices is free for others after the commit. A v1 cache of the
+ * group stays: who goes on with that removes it first.
  * @return 0; -EBUSY: something of it is used, handed out or pinned, or there is no other of its type and profile; <0
  */
 int chunk_remove(struct space *s, struct space_group *g, struct disk_super *super,
