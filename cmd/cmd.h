@@ -89,10 +89,11 @@ struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices
 int cmd_keep_undo(const char *file, struct btrkit_io **io, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * The same for writing, with nobody else at the devices; devices that are missing are looked for. @undo: file that
- * keeps what is overwritten, or NULL
+ * The same for writing, with nobody else at the devices; devices that are missing are looked for. @dry_run: only read,
+ * for who says what would be written. @undo: file that keeps what is overwritten, or NULL
  */
-struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, const char *undo);
+struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, bool dry_run,
+				 const char *undo);
 
 /*
  * Long work: a percentage on the standard error while that is a terminal, and signals that end it. cmd_progress() is

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,45 +13,6 @@
 #define GROUP_DATA 0x1u
 #define GROUP_SYSTEM 0x2u
 #define GROUP_METADATA 0x4u
-
-static volatile sig_atomic_t stopped;
-
-static void stop(int signum)
-{
-	(void)signum;
-	stopped = 1;
-}
-
-/* The first signal ends the discarding in an orderly way, a second one the program: it can be killed at any moment. */
-static void catch_signals(void)
-{
-	static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
-	struct sigaction action = { .sa_handler = stop, .sa_flags = (int)SA_RESETHAND }, old;
-
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
-			sigaction(signals[i], &action, NULL);
-	}
-}
-
-struct progress {
-	bool tell;
-	int percent;	/* what was told last; -1: nothing */
-};
-
-static int progress(void *ctx, uint64_t done, uint64_t total)
-{
-	struct progress *p = ctx;
-	int percent = total ? (int)(100.0 * (double)done / (double)total) : 0;
-
-	if (stopped)
-		return -EINTR;
-	if (p->tell && percent && percent != p->percent) {
-		p->percent = percent;
-		fprintf(stderr, "\rdiscarding: %d %%", percent);
-	}
-	return 0;
-}
 
 /*
  * A value that sysfs has about the block device, or the disk that it is a part of. @return false if there is none: it
@@ -185,7 +145,7 @@ static int guard(const struct mkfs_request *req, struct btrkit_io *io, struct bt
 
 static int make(struct mkfs_request *req, struct btrkit_mkfs_result *result, struct btrkit_error *err)
 {
-	struct progress p = { req->verbosity && isatty(STDERR_FILENO), -1 };
+	struct cmd_progress p;
 	struct btrkit_io *io;
 	int ret;
 
@@ -196,14 +156,14 @@ static int make(struct mkfs_request *req, struct btrkit_mkfs_result *result, str
 	if (!ret)
 		ret = cmd_keep_undo(req->undo, &io, err);
 	if (!ret) {
-		req->opts.progress = progress;
+		cmd_progress_begin(&p, "discarding");
+		p.terminal &= req->verbosity > 0;
+		req->opts.progress = cmd_progress;
 		req->opts.progress_ctx = &p;
-		catch_signals();
 		ret = btrkit_mkfs(io, &req->opts, result, err);
+		cmd_progress_end(&p);
 	}
-	if (p.percent >= 0)
-		fprintf(stderr, "\r\033[K");
-	if (ret == -EINTR && stopped)
+	if (cmd_was_interrupted(ret))
 		refuse(err, BTRKIT_SYSTEM, EINTR, "interrupted: there is no filesystem on it now");
 	btrkit_io_close(io);
 	return ret;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cmd.h"
@@ -98,13 +99,9 @@ static int open_fs(struct opening *o, struct btrkit_fs **ret, struct btrkit_erro
 
 static struct btrkit_fs *open_or_say(const struct command *cmd, struct opening *o)
 {
-	static struct cmd_note note;	/* the handle may tell something as long as it lives */
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs;
 
-	note = (struct cmd_note){ cmd, o->devices[0] };
-	o->opts.note = cmd_note;
-	o->opts.note_ctx = &note;
 	if (!open_fs(o, &fs, &err))
 		return fs;
 	cmd_fail(cmd, o->blame, &err);
@@ -116,16 +113,37 @@ struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices
 {
 	struct opening o = { devices, n, scan, NULL, BTRKIT_OPEN_OPTIONS_INIT, devices[0] };
 
+	static struct cmd_note note;	/* the handle may tell something as long as it lives */
+
 	if (opts)
 		o.opts = *opts;
+	note = (struct cmd_note){ cmd, devices[0] };
+	o.opts.note = cmd_note;
+	o.opts.note_ctx = &note;
 	return open_or_say(cmd, &o);
 }
 
-struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, const char *undo)
+/* What is worth a word is why it is refused, and then one line is enough. */
+#define NOTE_SIZE 512
+static void keep_note(void *ctx, const char *line)
+{
+	snprintf(ctx, NOTE_SIZE, "%s", line);
+}
+
+struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, bool dry_run,
+				 const char *undo)
 {
 	struct opening o = { devices, n, true, undo, BTRKIT_OPEN_OPTIONS_INIT, devices[0] };
+	struct cmd_note note = { cmd, devices[0] };
+	static char line[NOTE_SIZE];
+	struct btrkit_fs *fs;
 
-	o.opts.flags = BTRKIT_OPEN_WRITE;
+	o.opts.flags = dry_run ? 0 : BTRKIT_OPEN_WRITE;
 	o.opts.cache_bytes = WRITE_CACHE_BYTES;
-	return open_or_say(cmd, &o);
+	o.opts.note = keep_note;
+	o.opts.note_ctx = line;
+	fs = open_or_say(cmd, &o);
+	if (fs && *line && !dry_run)
+		cmd_note(&note, line);
+	return fs;
 }

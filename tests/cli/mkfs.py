@@ -231,12 +231,6 @@ def other_name(scratch, image):
     check(run('-f', '-b', '1', image, binary=link)[0] == 1, 'a failure')
 
 
-def catches(pid, number):
-    with open(f'/proc/{pid}/status', encoding='ascii') as f:
-        caught = re.search(r'^SigCgt:\t([0-9a-f]+)$', f.read(), re.M)
-    return caught and int(caught.group(1), 16) >> (number - 1) & 1
-
-
 def interrupted(scratch):
     """A terminal that takes no output holds it at its first progress, in the middle of discarding."""
     path = os.path.join(scratch, 'large.img')
@@ -247,7 +241,7 @@ def interrupted(scratch):
         master, slave = pty.openpty()
         termios.tcflow(slave, termios.TCOOFF)
         with subprocess.Popen([BTRKIT, 'mkfs', '-f', path], stdout=subprocess.PIPE, stderr=slave) as process:
-            while not catches(process.pid, number):
+            while not tool.catches(process.pid, number):
                 assert process.poll() is None, 'it did not wait'
                 time.sleep(0.01)
             process.send_signal(number)

@@ -3,6 +3,7 @@
 changed."""
 import hashlib
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -34,6 +35,13 @@ def digest(path, unit=1 << 20):
             if data.count(0) < len(data):
                 found.update(b'%d ' % at)
                 found.update(data)
+
+
+def catches(pid, number):
+    """Whether a process has a handler for a signal."""
+    with open(f'/proc/{pid}/status', encoding='ascii') as f:
+        caught = re.search(r'^SigCgt:\t([0-9a-f]+)$', f.read(), re.M)
+    return caught and int(caught.group(1), 16) >> (number - 1) & 1
 
 
 def skip(reason):
