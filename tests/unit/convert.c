@@ -131,7 +131,7 @@ static void what_is_refused(void **state)
 	assert_non_null(strstr(err.message, "block-group-tree"));
 	assert_int_equal(btrkit_space_clear(fs, BTRKIT_SPACE_CACHE_NONE, NULL, NULL, &err), -EINVAL);
 	assert_int_equal(btrkit_space_convert(fs, (enum btrkit_space_cache_kind)3, NULL, NULL, &err), -EINVAL);
-	assert_int_equal(btrkit_space_convert(fs, (enum btrkit_space_cache_kind)-1, NULL, NULL, &err), -EINVAL);
+	assert_int_equal(btrkit_space_convert(fs, (enum btrkit_space_cache_kind) - 1, NULL, NULL, &err), -EINVAL);
 	opts.flags = 2;
 	assert_int_equal(btrkit_space_convert(fs, BTRKIT_SPACE_CACHE_V2, &opts, NULL, &err), -EINVAL);
 	assert_int_equal(btrkit_space_clear(fs, BTRKIT_SPACE_CACHE_V1, &opts, NULL, &err), -EINVAL);

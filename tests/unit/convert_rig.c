@@ -8,6 +8,7 @@
 #include "lib/format/items/free_space.h"
 #include "lib/format/items/inode.h"
 #include "lib/format/items/space_cache.h"
+#include "tests/crash/sparse.h"
 
 static void put(struct edit_tree *t, struct btrkit_key key, const void *data, size_t size)
 {
@@ -91,9 +92,64 @@ static void plant_v1(struct written *w, bool leftover)
 	btrkit_fs_close(fs);
 }
 
-void rig_make(struct written *w, unsigned variant)
+/* A device of which only what was written takes memory. */
+struct device {
+	struct btrkit_io io;
+	struct sparse *sparse;
+};
+
+bool rig_in_device;
+
+static int device_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	rig_in_device = true;
+	sparse_read(((struct device *)io)->sparse, offset, buf, len);
+	rig_in_device = false;
+	return 0;
+}
+
+static int device_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
+{
+	rig_in_device = true;
+	sparse_write(((struct device *)io)->sparse, offset, buf, len);
+	rig_in_device = false;
+	return 0;
+}
+
+static int device_flush(struct btrkit_io *io)
+{
+	(void)io;
+	return 0;
+}
+
+static void device_close(struct btrkit_io *io)
+{
+	sparse_free(((struct device *)io)->sparse);
+	free(io);
+}
+
+/* @below stays as it is. */
+static void create(struct written *w, struct sparse *below)
+{
+	static const struct btrkit_io_ops ops = {
+		.read = device_read, .write = device_write, .flush = device_flush, .close = device_close
+	};
+	struct device *d = calloc(1, sizeof(*d));
+
+	assert_non_null(d);
+	d->sparse = sparse_create(SIZE, below);
+	d->io = (struct btrkit_io){ .ops = &ops, .size = SIZE, .name = "memory" };
+	*w = (struct written){
+		.bytes = &d->io, .fail_at = UINT64_MAX, .failures = UINT64_MAX, .fail_read_at = UINT64_MAX
+	};
+}
+
+static struct sparse *make_base(unsigned variant)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct sparse *made;
+	struct written w;
 
 	o.nodesize = variant & 1 ? 4096 : 16384;
 	if (variant & 2)
@@ -104,8 +160,22 @@ void rig_make(struct written *w, unsigned variant)
 		o.data = o.metadata = BTRKIT_SINGLE;
 	}
 	o.compat_ro = variant & TREE ? BOTH : 0;
-	written_make(w, &o, SIZE);
-	plant_v1(w, variant & LEFTOVER);
+	create(&w, NULL);
+	written_check(btrkit_mkfs(w.bytes, &o, NULL, &err), &err);
+	plant_v1(&w, variant & LEFTOVER);
+	made = ((struct device *)w.bytes)->sparse;
+	free(w.bytes);
+	return made;
+}
+
+void rig_make(struct written *w, unsigned variant)
+{
+	/* Made once, and changed in copies. */
+	static struct sparse *bases[2 * LEFTOVER];
+
+	if (!bases[variant])
+		bases[variant] = make_base(variant);
+	create(w, bases[variant]);
 }
 
 static unsigned count_items(struct btrkit_fs *fs, const struct btrkit_key *first, const struct btrkit_key *last)
