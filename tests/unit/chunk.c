@@ -16,6 +16,35 @@
 
 #define MIB (1ull << 20)
 
+static uint64_t allocations, fail_at = UINT64_MAX;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_reallocarray(void *p, size_t n, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_reallocarray(void *p, size_t n, size_t size);
+
+static bool fails(void)
+{
+	return allocations++ == fail_at;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_reallocarray(void *p, size_t n, size_t size)
+{
+	return fails() ? NULL : __real_reallocarray(p, n, size);
+}
+
 struct world {
 	struct btrkit_fs *fs;
 	struct space *space;
@@ -386,6 +415,52 @@ static void contradictions_are_told(void **state)
 	destroy(&w);
 }
 
+static int make_and_remove(struct world *w)
+{
+	struct space_group *system, *data;
+	int ret = make(w, BG_SYSTEM, &system);
+
+	if (!ret)
+		ret = make(w, BG_DATA, &data);
+	if (!ret)
+		ret = chunk_remove(w->space, system, &w->super, NULL);
+	return ret ? ret : chunk_remove(w->space, data, &w->super, NULL);
+}
+
+/* One allocation after the other fails: after an abort all is as it was. */
+static void memory_runs_out(void **state)
+{
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	uint64_t made = 1, told = 0;
+
+	(void)state;
+	for (uint64_t i = 0; made >= i; i++) {
+		struct world w;
+		size_t before;
+		int ret;
+
+		/* Anew, since what the cache has is not allocated again. */
+		create(&w, &o, 700 * MIB);
+		before = volume_num_chunks(w.fs->volume);
+		allocations = 0;
+		fail_at = i;
+		ret = make_and_remove(&w);
+		fail_at = UINT64_MAX;
+		made = allocations;
+		/* Every one is told; the last time none fails. */
+		assert_true(!ret || ret == -ENOMEM);
+		told += !!ret;
+		overlay_abort(w.o);
+		space_aborted(w.space);
+		begin(&w);
+		assert_int_equal(volume_num_chunks(w.fs->volume), before);
+		audit(&w);
+		destroy(&w);
+	}
+	printf("%llu of %llu failing allocations were told\n", (unsigned long long)told, (unsigned long long)made);
+	assert_true(told > 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +468,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_empty_stays),
 		cmocka_unit_test(the_array_can_be_full),
 		cmocka_unit_test(contradictions_are_told),
+		cmocka_unit_test(memory_runs_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
