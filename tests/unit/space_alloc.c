@@ -14,7 +14,7 @@
 
 #define SECTOR 4096u
 #define MIB (1ull << 20)
-#define SIZE (600 * MIB) /* behind the second superblock, and with groups behind it */
+#define SIZE (260 * MIB) /* behind the second superblock, and with groups behind it */
 #define SECTORS (8 * SIZE / SECTOR)
 
 static uint64_t allocations, fail_at = UINT64_MAX;

@@ -10,7 +10,7 @@
 #include "lib/space/chunk.h"
 #include "tests/unit/written.h"
 
-#define SIZE (700ull << 20)
+#define SIZE (400ull << 20)
 #define SECTOR 4096u
 #define EXTENTS 200u /* one without a length is none */
 
