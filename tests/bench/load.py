@@ -42,19 +42,11 @@ class Linux:
             mounted.umount()
 
 
-def converted(name, source):
-    """The filesystem with a free space tree by Linux."""
-    def make(part):
-        image.run('cp', '--sparse=always', source, part.path)
-        part.mount('clear_cache,space_cache=v2,nodiscard')
-    return pairs.made(f'{name}-v2.img', make)
-
-
 def main():
     pairs.skip_unless_possible()
     for name, make in (('extents', workloads.extents), ('huge-v1', workloads.huge)):
         v1 = pairs.made(f'{name}.img', make)
-        v2 = converted(name, v1)
+        v2 = pairs.made(f'{name}-v2.img', lambda part, v1=v1: workloads.to_v2(v1, part))
         for source, path, options in (('tree', v2, 'space_cache=v2'), ('cache', v1, 'space_cache=v1'),
                                       ('extents', v1, 'nospace_cache')):
             # Groups of which there is no cache are loaded from the extent tree.

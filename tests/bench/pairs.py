@@ -92,7 +92,7 @@ def reported(*args):
 
 def compare(work, ours, peers, *goals):
     """Prints medians of the ways, ours in turn with each peer, {name: way}; a goal is a ratio to the peer of its place.
-    """
+    The median of ours."""
     for each in (ours, *peers.values()):
         each()                                  # warms the page cache, of both sides
     times = {'btrkit': [], **{name: [] for name in peers}}
@@ -110,3 +110,4 @@ def compare(work, ours, peers, *goals):
             verdict = f', goal {goal:.3f}: {"reached" if ratio <= goal else "not reached"}'
         print(f'    {name}: {median[name]:.1f} ms ({spread[name]}), ratio {ratio:.3f}{verdict}')
     sys.stdout.flush()
+    return median['btrkit']
