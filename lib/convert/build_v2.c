@@ -105,21 +105,6 @@ static void destroy_batches(struct build *b)
 	free(b->batches);
 }
 
-/* The UUID that all headers carry besides the filesystem's. */
-static int chunk_tree_uuid(struct btrkit_fs *fs, uint8_t uuid[16], struct btrkit_error *err)
-{
-	const struct tree_root *root = &fs->chunk_tree;
-	const struct node_ref ref = { root->bytenr, root->generation, root->id, root->level, NULL };
-	struct node *n;
-	int ret = node_get(fs, &ref, &n, err);
-
-	if (ret)
-		return ret;
-	memcpy(uuid, node_header(n)->chunk_tree_uuid, 16);
-	node_put(fs, n);
-	return 0;
-}
-
 static int build_tree(struct build *b, struct tree_root *root, struct btrkit_error *err)
 {
 	struct btrkit_fs *fs = b->cv->fs;
@@ -137,7 +122,7 @@ static int build_tree(struct build *b, struct tree_root *root, struct btrkit_err
 	struct bulk *bulk;
 	int ret;
 
-	ret = chunk_tree_uuid(fs, uuid, err);
+	ret = fs_chunk_tree_uuid(fs, uuid, err);
 	if (!ret)
 		ret = bulk_create(&config, &bulk, err);
 	if (ret)

@@ -183,16 +183,10 @@ static int insert_dev_extent(struct space *s, const struct chunk_plan *plan, uns
 		.chunk_offset = le64_put(plan->logical),
 		.length = le64_put(length),
 	};
-	struct edit_tree *t;
 	int ret;
 
-	/* Every block has the chunk tree's id in its header. */
-	ret = overlay_tree(s->overlay, OID_DEV_TREE, &t, err);
-	if (!ret)
-		ret = cursor_seek_back(&t->c, &key, err);
-	if (!ret)
-		memcpy(d.chunk_tree_uuid, node_header(cursor_leaf(&t->c))->chunk_tree_uuid, sizeof(d.chunk_tree_uuid));
-	return ret < 0 ? ret : insert_item(s, OID_DEV_TREE, &key, &d, sizeof(d), err);
+	ret = fs_chunk_tree_uuid(s->fs, d.chunk_tree_uuid, err);
+	return ret ? ret : insert_item(s, OID_DEV_TREE, &key, &d, sizeof(d), err);
 }
 
 static bool has_free_space_tree(const struct disk_super *super)

@@ -311,3 +311,17 @@ int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struc
 	cursor_release(&c);
 	return r;
 }
+
+int fs_chunk_tree_uuid(struct btrkit_fs *fs, uint8_t uuid[16], struct btrkit_error *err)
+{
+	const struct tree_root *root = &fs->chunk_tree;
+	const struct node_ref ref = { root->bytenr, root->generation, root->id, root->level, NULL };
+	struct node *n;
+	int ret = node_get(fs, &ref, &n, err);
+
+	if (ret)
+		return ret;
+	memcpy(uuid, node_header(n)->chunk_tree_uuid, 16);
+	node_put(fs, n);
+	return 0;
+}

@@ -48,6 +48,9 @@ struct btrkit_fs {
 int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* The UUID that the headers of all blocks carry besides the filesystem's. @return 0; <0 */
+int fs_chunk_tree_uuid(struct btrkit_fs *fs, uint8_t uuid[16], struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* The tree that a decoded root item names. */
 struct tree_root tree_root_of(const struct btrkit_key *key, const struct root_item *item);
 

@@ -148,21 +148,6 @@ static void sign_header(const struct node *n, struct disk_header *h)
 	h->level = n->level;
 }
 
-/* The UUID that every header carries besides the filesystem's is known from any block: the chunk tree's root is one. */
-static int chunk_tree_uuid(struct btrkit_fs *fs, uint8_t uuid[16], struct btrkit_error *err)
-{
-	const struct tree_root *root = &fs->chunk_tree;
-	struct node *n;
-	int ret = node_get(fs, &(struct node_ref){ root->bytenr, root->generation, root->id, root->level, NULL }, &n,
-			   err);
-
-	if (ret)
-		return ret;
-	memcpy(uuid, node_header(n)->chunk_tree_uuid, 16);
-	node_put(fs, n);
-	return 0;
-}
-
 int overlay_new_node(struct edit_tree *t, unsigned level, const struct btrkit_key *first, struct node **ret,
 		     struct btrkit_error *err)
 {
@@ -171,7 +156,7 @@ int overlay_new_node(struct edit_tree *t, unsigned level, const struct btrkit_ke
 	uint8_t uuid[16];
 	int r;
 
-	r = chunk_tree_uuid(fs, uuid, err);
+	r = fs_chunk_tree_uuid(fs, uuid, err);
 	if (!r)
 		r = add_node(t, level, first, ret, err);
 	if (r)
