@@ -47,6 +47,14 @@ static int place(void *ctx, unsigned level, uint64_t index, uint64_t *bytenr, st
 	return o->ops->alloc(o->ctx, OID_FREE_SPACE_TREE, level, &b->first, bytenr, err);
 }
 
+/* Adds the place on device number @i to a failure. @return @ret */
+static int blame(const struct build *b, size_t i, int ret, struct btrkit_error *err)
+{
+	if (ret == -EIO)
+		err_at_device(err, volume_device(b->cv->fs->volume, i).devid, io_batch_place(b->batches[i]));
+	return ret;
+}
+
 static int write_copy(struct build *b, const struct copy *copy, const void *block, struct btrkit_error *err)
 {
 	const uint32_t size = b->cv->fs->items.nodesize;
@@ -57,7 +65,7 @@ static int write_copy(struct build *b, const struct copy *copy, const void *bloc
 		i++;
 	stats->bytes_written += size;
 	stats->writes++;
-	return io_batch_write(b->batches[i], copy->physical, block, size, err);
+	return blame(b, i, io_batch_write(b->batches[i], copy->physical, block, size, err), err);
 }
 
 static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btrkit_error *err)
@@ -94,7 +102,7 @@ static int drain_batches(struct build *b, struct btrkit_error *err)
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < b->num_devices; i++)
-		ret = io_batch_drain(b->batches[i], err);
+		ret = blame(b, i, io_batch_drain(b->batches[i], err), err);
 	return ret;
 }
 

@@ -19,6 +19,7 @@ struct io_batch {
 	size_t used, budget;
 	struct entry *entries;
 	size_t n, room;
+	uint64_t place; /* of the last write */
 };
 
 int io_batch_create(struct btrkit_io *io, size_t budget, struct io_batch **ret, struct btrkit_error *err)
@@ -70,6 +71,7 @@ static int write_run(struct io_batch *b, struct entry *first, size_t n, uint64_t
 	uint8_t *run;
 	int ret;
 
+	b->place = start;
 	if (n == 1)
 		return btrkit_io_write(b->io, start, b->bytes + first->at, len, err);
 	run = malloc(len);
@@ -154,8 +156,14 @@ int io_batch_write(struct io_batch *b, uint64_t offset, const void *data, size_t
 		ret = io_batch_drain(b, err);
 		if (ret)
 			return ret;
+		b->place = offset;
 		if (!has_room(b, len))
 			return btrkit_io_write(b->io, offset, data, len, err);
 	}
 	return append(b, offset, data, len, err);
+}
+
+uint64_t io_batch_place(const struct io_batch *b)
+{
+	return b->place;
 }

@@ -26,5 +26,7 @@ int io_batch_write(struct io_batch *b, uint64_t offset, const void *data, size_t
  * A run of neighbours is put together first, in memory of its own size.
  */
 int io_batch_drain(struct io_batch *b, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Where on the device the last write was tried. */
+uint64_t io_batch_place(const struct io_batch *b);
 
 #endif
