@@ -258,6 +258,15 @@ void sparse_export(struct sparse *s, const char *path)
 	}
 }
 
+struct sparse *sparse_clone(const struct sparse *s)
+{
+	struct sparse *copy = sparse_create(s->io.size, s->below);
+
+	for (const struct page *page = s->pages; page; page = page->hh.next)
+		sparse_write(copy, page->number * PAGE, page->bytes, PAGE);
+	return copy;
+}
+
 struct sparse *sparse_import(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

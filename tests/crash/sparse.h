@@ -15,6 +15,9 @@ struct sparse;
 struct sparse *sparse_create(uint64_t size, struct sparse *below);
 void sparse_free(struct sparse *s);
 
+/* The same over the same: what is written to one does not appear in the other. */
+struct sparse *sparse_clone(const struct sparse *s);
+
 /* What is in a file. */
 struct sparse *sparse_import(const char *path);
 

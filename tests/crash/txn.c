@@ -18,11 +18,10 @@
 
 #include "lib/txn/txn.h"
 #include "states.h"
+#include "txn_base.h"
 #include "txn_defects.h"
 #include "txn_judge.h"
 #include "txn_kinds.h"
-
-#define BIG (300ull << 30)
 
 struct seen {
 	uint64_t hash;
@@ -68,37 +67,6 @@ int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *s
 	return ret;
 }
 
-static bool is_image(const char *path, const char *name)
-{
-	const char *base = strrchr(path, '/');
-
-	base = base ? base + 1 : path;
-	return !strncmp(base, name, strlen(name)) && !strcmp(base + strlen(name), ".img");
-}
-
-static struct sparse *make_big(void)
-{
-	struct btrkit_mkfs_options opts = BTRKIT_MKFS_OPTIONS_INIT;
-	struct sparse *s = sparse_create(BIG, NULL);
-
-	opts.flags = BTRKIT_MKFS_REPRODUCIBLE;
-	opts.fsid = (const uint8_t *)"three superblocks";
-	if (btrkit_mkfs(sparse_io(s), &opts, NULL, NULL))
-		exit(98);
-	return s;
-}
-
-static struct sparse *image_of(const struct kind *kind, char **images)
-{
-	if (!kind->image)
-		return make_big();
-	for (; *images; images++)
-		if (is_image(*images, kind->image))
-			return sparse_import(*images);
-	fprintf(stderr, "%s.img is not given\n", kind->image);
-	exit(2);
-}
-
 static int work(struct btrkit_io *io, int (*does)(struct btrkit_fs *fs, struct btrkit_error *err),
 		struct btrkit_error *err)
 {
@@ -113,20 +81,6 @@ static int work(struct btrkit_io *io, int (*does)(struct btrkit_fs *fs, struct b
 	ret = does(fs, err);
 	btrkit_fs_close(fs);
 	return ret;
-}
-
-/* What a kind begins with. */
-static struct sparse *base_of(const struct kind *kind, char **images)
-{
-	struct sparse *s = image_of(kind, images);
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	char line[512];
-
-	if (kind->prepare && work(sparse_io(s), kind->prepare, &err)) {
-		fprintf(stderr, "%s: %s\n", kind->name, btrkit_error_format(&err, line, sizeof(line)));
-		exit(1);
-	}
-	return s;
 }
 
 static int record(struct trial *t, struct btrkit_error *err)
@@ -191,7 +145,7 @@ static bool run_again(struct trial *t, struct sparse *state, char why[WHY_SIZE])
 		btrkit_error_format(&err, why, WHY_SIZE);
 		good = false;
 	} else {
-		good = txn_judge_whole(after, why);
+		good = txn_judge_whole(after, NULL, why);
 	}
 	sparse_free(after);
 	t->again++;

@@ -188,11 +188,14 @@ bool txn_judge_add(struct txn_judge *j, struct sparse *device, char why[WHY_SIZE
 	return true;
 }
 
-bool txn_judge_whole(struct sparse *device, char why[WHY_SIZE])
+bool txn_judge_whole(struct sparse *device, uint64_t *generation, char why[WHY_SIZE])
 {
 	struct committed found;
+	const bool whole = read_all(device, 0, &found, why);
 
-	return read_all(device, 0, &found, why);
+	if (generation)
+		*generation = found.generation;
+	return whole;
 }
 
 void txn_judge_release(struct txn_judge *j)

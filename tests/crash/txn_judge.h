@@ -49,8 +49,8 @@ bool txn_judge_add(struct txn_judge *j, struct sparse *device, char why[WHY_SIZE
  */
 int txn_judge_state(struct txn_judge *j, struct sparse *state, size_t floor, bool *torn, char why[WHY_SIZE]);
 
-/* Whether the device is a whole filesystem, whichever; @why if not. */
-bool txn_judge_whole(struct sparse *device, char why[WHY_SIZE]);
+/* Whether the device is a whole filesystem, whichever; @generation (may be NULL) gets the superblock's; @why if not. */
+bool txn_judge_whole(struct sparse *device, uint64_t *generation, char why[WHY_SIZE]);
 
 /* How many superblocks the device has. */
 unsigned supers_of(struct sparse *device);

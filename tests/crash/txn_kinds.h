@@ -13,6 +13,7 @@ struct kind {
 	int (*work)(struct btrkit_fs *fs, struct btrkit_error *err);
 	/* The same before, for a filesystem that is no image. May be NULL. */
 	int (*prepare)(struct btrkit_fs *fs, struct btrkit_error *err);
+	bool faults; /* calls fail in it in every run, and not only in the deep one */
 	bool again; /* who is killed runs it again: that ends well in every state */
 };
 

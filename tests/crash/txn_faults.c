@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The device fails while transactions are committed, or memory runs out: at every call of the device, with EIO once,
+ * from then on, or after half of a write; and at every allocation. The call says so, with device and address, and says
+ * which state the filesystem is in; that is what it is in. The handle refuses to go on; nothing is written after a
+ * failure, and no memory is left behind.
+ *
+ *	crash-txn-faults [--deep] [--kind NAME] IMAGE...
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/txn/txn.h"
+#include "txn_base.h"
+#include "txn_judge.h"
+
+enum fault {
+	WRITE_ONCE,
+	WRITE_ON,
+	WRITE_HALF,
+	READ_ONCE,
+	READ_ON,
+	MEMORY_ONCE,
+	MEMORY_ON,
+	NUM_FAULTS
+};
+
+static const char *const fault_names[] = { "a write or flush fails",
+					   "every write and flush fails from here on",
+					   "half a write",
+					   "a read fails",
+					   "every read fails from here on",
+					   "no memory once",
+					   "no memory from here on" };
+
+/* A device that fails at call number @at of the kind. */
+struct failing {
+	struct btrkit_io io;
+	struct sparse *below;
+	enum fault fault;
+	uint64_t at;
+	uint64_t reads, writes;
+	uint64_t after; /* writes and flushes after the failure */
+	bool on;	/* not while the filesystem is opened */
+	bool failed, flush;
+};
+
+/* What the library said in its commits. */
+static struct {
+	unsigned good;
+	bool failed;
+	enum btrkit_commit_state state;
+} commits;
+
+struct trial {
+	const struct kind *kind;
+	struct sparse *before;
+	struct txn_judge judge;
+	unsigned commits; /* when nothing fails */
+	uint64_t tried, refused, went_on;
+	uint64_t states[3];
+	uint64_t bad;
+};
+
+/* Where a commit's state is kept while nothing fails. */
+static struct trial *keep;
+static struct sparse *kept_device;
+static uint64_t tried; /* in all kinds */
+
+static struct {
+	uint64_t calls, fail_at;
+	bool once, armed;
+	int64_t live;
+} memory;
+
+static bool no_memory(void)
+{
+	const uint64_t call = memory.calls;
+
+	if (!memory.armed)
+		return false;
+	memory.calls++;
+	return memory.once ? call == memory.fail_at : call >= memory.fail_at;
+}
+
+static void *counted(void *p)
+{
+	memory.live += p != NULL;
+	return p;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__real_reallocarray(void *p, size_t n, size_t size);
+char *__real_strdup(const char *s);
+char *__real_strndup(const char *s, size_t n);
+void __real_free(void *p);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void *__wrap_reallocarray(void *p, size_t n, size_t size);
+char *__wrap_strdup(const char *s);
+char *__wrap_strndup(const char *s, size_t n);
+void __wrap_free(void *p);
+
+void *__wrap_malloc(size_t size)
+{
+	return no_memory() ? NULL : counted(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return no_memory() ? NULL : counted(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return no_memory() ? NULL : p ? __real_realloc(p, size) : counted(__real_realloc(p, size));
+}
+
+void *__wrap_reallocarray(void *p, size_t n, size_t size)
+{
+	return no_memory() ? NULL : p ? __real_reallocarray(p, n, size) : counted(__real_reallocarray(p, n, size));
+}
+
+char *__wrap_strdup(const char *s)
+{
+	return no_memory() ? NULL : counted(__real_strdup(s));
+}
+
+char *__wrap_strndup(const char *s, size_t n)
+{
+	return no_memory() ? NULL : counted(__real_strndup(s, n));
+}
+
+void __wrap_free(void *p)
+{
+	memory.live -= p != NULL;
+	__real_free(p);
+}
+
+int __real_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err);
+int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err);
+
+int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err)
+{
+	struct btrkit_fs *fs = txn->fs;
+	const uint64_t before = fs->super.generation;
+	enum btrkit_commit_state reached = BTRKIT_COMMIT_UNKNOWN;
+	char why[WHY_SIZE];
+	int ret = __real_btrkit_txn_commit(txn, &reached, err);
+
+	if (state)
+		*state = reached;
+	commits.failed = ret != 0;
+	commits.state = reached;
+	/* One that changed nothing is none. */
+	if (ret || fs->super.generation == before)
+		return ret;
+	commits.good++;
+	if (keep && !txn_judge_add(&keep->judge, sparse_clone(kept_device), why))
+		exit(1);
+	return 0;
+}
+
+static bool fails_now(struct failing *f, uint64_t *calls, enum fault once, enum fault on)
+{
+	const uint64_t call = (*calls)++;
+
+	if (!f->on || call < f->at || (f->fault != once && f->fault != on) || (f->fault == once && call != f->at))
+		return false;
+	f->failed = true;
+	return true;
+}
+
+static int failing_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	struct failing *f = (struct failing *)io;
+
+	if (fails_now(f, &f->reads, READ_ONCE, READ_ON))
+		return -EIO;
+	sparse_read(f->below, offset, buf, len);
+	return 0;
+}
+
+static int failing_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
+{
+	struct failing *f = (struct failing *)io;
+	const bool armed = memory.armed;
+	const int64_t live = memory.live;
+
+	f->after += f->failed && f->fault <= WRITE_HALF;
+	if (f->fault == WRITE_HALF ? fails_now(f, &f->writes, WRITE_HALF, WRITE_HALF) :
+				     fails_now(f, &f->writes, WRITE_ONCE, WRITE_ON)) {
+		f->flush = false;
+		if (f->fault == WRITE_HALF)
+			sparse_write(f->below, offset, buf, len / 2);
+		memory.live = live;
+		return -EIO;
+	}
+	/* The device's own memory is not the library's. */
+	memory.armed = false;
+	sparse_write(f->below, offset, buf, len);
+	memory.armed = armed;
+	memory.live = live;
+	return 0;
+}
+
+static int failing_flush(struct btrkit_io *io)
+{
+	struct failing *f = (struct failing *)io;
+
+	f->after += f->failed && f->fault <= WRITE_HALF;
+	if (fails_now(f, &f->writes, WRITE_ONCE, WRITE_ON)) {
+		f->flush = true;
+		return -EIO;
+	}
+	return 0;
+}
+
+static void failing_close(struct btrkit_io *io)
+{
+	(void)io;
+}
+
+static const struct btrkit_io_ops failing_ops = {
+	.read = failing_read, .write = failing_write, .flush = failing_flush, .close = failing_close
+};
+
+static void bad(struct trial *t, const struct failing *f, const char *what, const struct btrkit_error *err)
+{
+	char line[512];
+
+	if (t->bad++ < 10)
+		printf("%s: %s, call %" PRIu64 ": %s: %s\n", t->kind->name, fault_names[f->fault], f->at, what,
+		       btrkit_error_format(err, line, sizeof(line)));
+}
+
+/* The kind's work over a device that fails. @refuses: whether the handle refuses another transaction */
+static int work(const struct kind *kind, struct failing *f, bool *refuses, struct btrkit_error *err)
+{
+	const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_WRITE };
+	struct btrkit_io *io = &f->io;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	int ret = btrkit_fs_open(&io, 1, &opts, &fs, err);
+
+	*refuses = true;
+	if (ret)
+		return ret;
+	f->reads = f->writes = 0;
+	f->on = true;
+	memory.calls = 0;
+	memory.armed = f->fault == MEMORY_ONCE || f->fault == MEMORY_ON;
+	ret = kind->work(fs, err);
+	memory.armed = false;
+	if (ret) {
+		f->on = false;
+		*refuses = btrkit_txn_start(fs, &txn, NULL) == -EROFS;
+		if (!*refuses)
+			btrkit_txn_abort(txn);
+	}
+	btrkit_fs_close(fs);
+	return ret;
+}
+
+/* What is told of a failure. */
+static void judge_error(struct trial *t, const struct failing *f, int ret, const struct btrkit_error *err)
+{
+	static const char *const words[] = { "the filesystem is as it was", "the filesystem is changed", "not known" };
+	const bool memory_fault = f->fault >= MEMORY_ONCE;
+	char line[512];
+
+	if (ret != (memory_fault ? -ENOMEM : -EIO) || err->err != ret ||
+	    err->code != (memory_fault ? BTRKIT_NO_MEMORY : BTRKIT_IO))
+		bad(t, f, "another error", err);
+	btrkit_error_format(err, line, sizeof(line));
+	if (strchr(line, '\n') || strlen(line) < 10)
+		bad(t, f, "not one line", err);
+	if (!memory_fault && !(err->places & BTRKIT_AT_DEVID))
+		bad(t, f, "without the device", err);
+	if (!memory_fault && !f->flush && !(err->places & BTRKIT_AT_PHYSICAL))
+		bad(t, f, "without the address", err);
+	if (commits.failed && !strstr(err->message, words[commits.state]))
+		bad(t, f, "without the state", err);
+}
+
+/* What is on the device, by what was told. */
+static void judge_device(struct trial *t, const struct failing *f, struct sparse *device, int ret,
+			 const struct btrkit_error *err)
+{
+	struct btrkit_error why = BTRKIT_ERROR_INIT;
+	char text[WHY_SIZE] = "another generation";
+	uint64_t generation;
+	bool torn = false;
+	int holds;
+
+	holds = txn_judge_state(&t->judge, device, commits.good, &torn, text);
+	/* What memory was not there for may be done in another way, and right. */
+	if (holds < 0 && f->fault >= MEMORY_ONCE && txn_judge_whole(device, &generation, text))
+		holds = (int)(generation - t->judge.states[0].generation);
+	if (holds < 0) {
+		snprintf(why.message, sizeof(why.message), "%.190s", text);
+		bad(t, f, "not whole", &why);
+		return;
+	}
+	if (!ret && (unsigned)holds != t->commits)
+		bad(t, f, "not what was committed", err);
+	if (!ret || !commits.failed) {
+		if ((unsigned)holds != commits.good)
+			bad(t, f, "not the last committed state", err);
+		return;
+	}
+	t->states[commits.state]++;
+	if ((commits.state == BTRKIT_COMMIT_OLD && (unsigned)holds != commits.good) ||
+	    (commits.state == BTRKIT_COMMIT_NEW && (unsigned)holds != commits.good + 1))
+		bad(t, f, "not the state that is told", err);
+}
+
+/* @return whether the fault met a call at all */
+static bool try_one(struct trial *t, enum fault fault, uint64_t at)
+{
+	struct sparse *device = sparse_create(sparse_io(t->before)->size, t->before);
+	struct failing f = { .below = device, .fault = fault, .at = at };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	bool refuses, met;
+	int64_t live;
+	int ret;
+
+	f.io.ops = &failing_ops;
+	f.io.size = sparse_io(t->before)->size;
+	snprintf(f.io.name, sizeof(f.io.name), "failing");
+	memset(&commits, 0, sizeof(commits));
+	memory.fail_at = at;
+	memory.once = fault == MEMORY_ONCE;
+	live = memory.live;
+	ret = work(t->kind, &f, &refuses, &err);
+	met = fault >= MEMORY_ONCE ? memory.calls > at : f.failed;
+	if (memory.live != live)
+		bad(t, &f, "memory is left behind", &err);
+	if (ret)
+		judge_error(t, &f, ret, &err);
+	if (ret && commits.failed && !refuses)
+		bad(t, &f, "the handle goes on", &err);
+	if (f.after)
+		bad(t, &f, "the device is written to after a failure", &err);
+	judge_device(t, &f, device, ret, &err);
+	sparse_free(device);
+	t->tried++;
+	t->refused += ret != 0;
+	t->went_on += met && !ret;
+	return met;
+}
+
+/* The committed states when nothing fails. */
+static bool find_committed(struct trial *t)
+{
+	struct sparse *device = sparse_create(sparse_io(t->before)->size, t->before);
+	struct failing f = { .below = device, .fault = NUM_FAULTS, .at = UINT64_MAX };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	char why[WHY_SIZE];
+	bool refuses, good;
+
+	f.io.ops = &failing_ops;
+	f.io.size = sparse_io(t->before)->size;
+	memset(&commits, 0, sizeof(commits));
+	keep = t;
+	kept_device = device;
+	good = txn_judge_add(&t->judge, sparse_clone(device), why) && !work(t->kind, &f, &refuses, &err);
+	keep = NULL;
+	t->commits = commits.good;
+	sparse_free(device);
+	return good && t->judge.n == t->commits + 1;
+}
+
+/* How many calls are passed over from one that fails to the next. */
+static uint64_t step_of(enum fault fault, bool deep)
+{
+	static const uint64_t steps[] = { 1, 1, 1, 1, 5, 1, 17 };
+
+	return deep ? 1 : steps[fault];
+}
+
+static bool run_kind(const struct kind *kind, char **images, bool deep)
+{
+	struct trial t = { .kind = kind, .before = base_of(kind, images) };
+
+	if (!find_committed(&t)) {
+		printf("%s: does not work\n", kind->name);
+		return false;
+	}
+	for (unsigned fault = 0; fault < NUM_FAULTS; fault++)
+		for (uint64_t at = 0; try_one(&t, fault, at); at += step_of(fault, deep))
+			;
+	printf("%s: %" PRIu64 " failures, %" PRIu64 " of them told, %" PRIu64
+	       " overcome; commits that failed left the old "
+	       "state %" PRIu64 " times, the new one %" PRIu64 " times, %" PRIu64 " times it was not known; %" PRIu64
+	       " bad\n",
+	       kind->name, t.tried, t.refused, t.went_on, t.states[BTRKIT_COMMIT_OLD], t.states[BTRKIT_COMMIT_NEW],
+	       t.states[BTRKIT_COMMIT_UNKNOWN], t.bad);
+	tried += t.tried;
+	txn_judge_release(&t.judge);
+	sparse_free(t.before);
+	/* A device that fails in each of these ways leaves each of these states. */
+	return !t.bad && t.refused && t.states[BTRKIT_COMMIT_OLD] && t.states[BTRKIT_COMMIT_NEW] &&
+	       t.states[BTRKIT_COMMIT_UNKNOWN];
+}
+
+int main(int argc, char **argv)
+{
+	const char *only = NULL;
+	bool deep = false, good = true;
+	unsigned ran = 0;
+
+	(void)argc;
+	for (argv++; *argv && !strncmp(*argv, "--", 2); argv++) {
+		if (!strcmp(*argv, "--deep"))
+			deep = true;
+		else if (!strcmp(*argv, "--kind") && argv[1])
+			only = *++argv;
+	}
+	for (unsigned i = 0; i < num_kinds; i++) {
+		if (only ? strcmp(only, kinds[i].name) : !deep && !kinds[i].faults)
+			continue;
+		good &= run_kind(&kinds[i], argv, deep);
+		fflush(stdout);
+		ran++;
+	}
+	printf("compared %" PRIu64 " failures in %u kinds of transactions with what was said of them\n", tried, ran);
+	return !good || !ran;
+}
