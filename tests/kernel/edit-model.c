@@ -495,7 +495,8 @@ static void transact(struct world *w, uint64_t most)
 	memcpy(count, w->count, sizeof(count));
 	for (size_t i = 0; abort && i < w->num_models; i++) {
 		before[i].items = take(before[i].room * sizeof(*before[i].items));
-		memcpy(before[i].items, w->models[i].items, before[i].n * sizeof(*before[i].items));
+		if (before[i].n)
+			memcpy(before[i].items, w->models[i].items, before[i].n * sizeof(*before[i].items));
 	}
 	must(btrkit_txn_start(w->fs, &w->txn, &err), "btrkit_txn_start");
 	while (edits-- && (abort || w->count[INSERTED] + w->count[DELETED] < most)) {
