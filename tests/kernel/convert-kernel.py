@@ -346,6 +346,10 @@ def not_known(changed):
     changed.put(Super.COMPAT_RO, changed.get(Super.COMPAT_RO) & ~(VALID | FREE_SPACE_TREE))
 
 
+# What lies below is free space of no block group: mkfs.btrfs leaves it where it had temporary ones.
+FIRST_GROUP = 21 << 20
+
+
 def sector_less(path):
     """A free range becomes a sector shorter, in a leaf that is right by itself."""
     dump = space.Dump(path)
@@ -353,7 +357,7 @@ def sector_less(path):
         f.seek(0x10000 + 148)
         nodesize = int.from_bytes(f.read(4), 'little')
     leaf, slot = next(where for where, _, key, _ in dump.items('free-space') if key[1] == 'FREE_SPACE_EXTENT'
-                      and int(key[2]) > 4096)
+                      and int(key[0]) >= FIRST_GROUP and int(key[2]) > 4096)
     block = bytearray(dump.read(leaf, nodesize))
     at = space.HEADER + 25 * slot + 9
     block[at:at + 8] = (int.from_bytes(block[at:at + 8], 'little') - 4096).to_bytes(8, 'little')
