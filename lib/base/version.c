@@ -13,6 +13,16 @@ const char *btrkit_version(void)
 #else
 #define ISAL "-isal"
 #endif
+#ifdef HAVE_XXHASH
+#define XXHASH "+xxhash"
+#else
+#define XXHASH "-xxhash"
+#endif
+#ifdef HAVE_GCRYPT
+#define GCRYPT "+gcrypt"
+#else
+#define GCRYPT "-gcrypt"
+#endif
 #ifdef HAVE_BLKID
 #define BLKID "+blkid"
 #else
@@ -43,7 +53,7 @@ const char *btrkit_version(void)
 
 const char *btrkit_build_features(void)
 {
-	return ISAL " " BLKID " " UUID " " ZLIB " " LZO " " ZSTD;
+	return ISAL " " XXHASH " " GCRYPT " " BLKID " " UUID " " ZLIB " " LZO " " ZSTD;
 }
 
 const char *btrkit_build_license(void)
