@@ -264,9 +264,7 @@ GOOD = {
 }
 
 UNSUPPORTED = {
-    'unsupported-xxhash': ('another checksum', ('--csum', 'xxhash'), 1),
-    'unsupported-raid1c3': ('the first of three devices', ('-m', 'raid1c3', '-d', 'raid1c3'), 3),
-    'unsupported-raid5': ('the first of three devices', ('-m', 'raid5', '-d', 'raid5'), 3),
+    'unsupported-zoned': ('as on a zoned device, of which it is an emulation', ('-O', 'zoned'), '3G'),
 }
 
 
@@ -318,10 +316,10 @@ def make_good(number, name, folder, sums):
 
 
 def make_unsupported(number, name, folder, sums):
-    _, mkfs, devices = UNSUPPORTED[name]
-    images = [image.Image(os.path.join(folder, f'{name}{i}.img'), '128M') for i in range(devices)]
-    image.run(image.MKFS, '-q', '-f', '-U', UUID.format(number), *mkfs, *(i.path for i in images))
-    pack(images[0].path, name, sums)
+    _, mkfs, size = UNSUPPORTED[name]
+    made = image.Image(os.path.join(folder, f'{name}.img'), size)
+    made.mkfs('-U', UUID.format(number), *mkfs)
+    pack(made.path, name, sums)
 
 
 def make_bad(name, folder, sums):

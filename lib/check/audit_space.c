@@ -25,8 +25,7 @@ struct gaps {
 	struct space_audit *s;
 	const struct block_group *group;
 	uint64_t pos;
-	struct range supers[BLOCK_GROUP_SUPERS_MAX]; /* left out */
-	unsigned num_supers;
+	struct block_group_supers supers; /* left out */
 };
 
 /* The next thing that is not free: an extent, or what is kept for a superblock. Empty at the end of the group. */
@@ -37,9 +36,9 @@ static struct range next_used(struct gaps *g)
 	const uint64_t end = g->group->start + g->group->length;
 	struct range used = { end, 0 };
 
-	for (unsigned i = 0; i < g->num_supers; i++)
-		if (g->supers[i].start >= g->pos && g->supers[i].start < used.start)
-			used = g->supers[i];
+	for (unsigned i = 0; i < g->supers.n; i++)
+		if (g->supers.at[i].start >= g->pos && g->supers.at[i].start < used.start)
+			used = g->supers.at[i];
 	while (g->s->extent < list->n && extents[g->s->extent].bytenr < g->pos)
 		g->s->extent++;
 	if (g->s->extent < list->n && extents[g->s->extent].bytenr < used.start)
@@ -162,9 +161,10 @@ static int judge_cache(struct space_audit *s, const struct block_group *group, s
 
 	if (ret)
 		return ret;
-	gaps.num_supers = block_group_supers(s->a->fs, group, gaps.supers);
-	if (cache.state == SPACE_CACHE_USABLE)
+	ret = block_group_supers(s->a->fs, group, &gaps.supers, err);
+	if (!ret && cache.state == SPACE_CACHE_USABLE)
 		ret = compare_group(&gaps, next_v1, &cache, OID_ROOT_TREE, err);
+	block_group_supers_release(&gaps.supers);
 	space_cache_group_release(&cache);
 	return ret;
 }

@@ -6,6 +6,7 @@
 
 #include "lib/base/err.h"
 #include "lib/check/audit_state.h"
+#include "lib/volume/raid_map.h"
 
 /* The copy of a system chunk in the superblock. */
 static int judge_system_chunk(struct audit *a, const struct item *item, struct btrkit_error *err)
@@ -28,6 +29,7 @@ static int judge_system_chunk(struct audit *a, const struct item *item, struct b
 
 static int take_chunk(struct audit *a, const struct item *item, struct btrkit_error *err)
 {
+	struct raid_shape shape;
 	struct chunk chunk;
 	int ret = chunk_decode(&a->fs->items, item, &chunk, err);
 
@@ -35,7 +37,9 @@ static int take_chunk(struct audit *a, const struct item *item, struct btrkit_er
 		ret = judge_system_chunk(a, item, err);
 	if (ret)
 		return ret;
-	/* Every copy has the whole length: other profiles are not read. */
+	shape = (struct raid_shape){ chunk.type, chunk.num_stripes };
+	if (!raid_shape_valid(&shape))
+		return err_corrupt(err, "num_stripes", "chunk of %u stripes", chunk.num_stripes);
 	for (uint16_t i = 0; i < chunk.num_stripes; i++) {
 		struct dev_extent *stripe = audit_list_add(&a->stripes, sizeof(*stripe));
 
@@ -46,7 +50,7 @@ static int take_chunk(struct audit *a, const struct item *item, struct btrkit_er
 					       .chunk_tree = OID_CHUNK_TREE,
 					       .chunk_objectid = OID_FIRST_CHUNK_TREE,
 					       .chunk_offset = chunk.logical,
-					       .length = chunk.length };
+					       .length = chunk.length / raid_data_stripes(&shape) };
 	}
 	return 0;
 }

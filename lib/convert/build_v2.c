@@ -57,28 +57,32 @@ static int blame(const struct build *b, size_t i, int ret, struct btrkit_error *
 
 static int write_copy(struct build *b, const struct copy *copy, const void *block, struct btrkit_error *err)
 {
-	const uint32_t size = b->cv->fs->items.nodesize;
 	struct btrkit_write_stats *stats = &b->txn->writer->stats;
 	size_t i = 0;
 
 	while (volume_device(b->cv->fs->volume, i).io != copy->io)
 		i++;
-	stats->bytes_written += size;
+	stats->bytes_written += copy->length;
 	stats->writes++;
-	return blame(b, i, io_batch_write(b->batches[i], copy->physical, block, size, err), err);
+	return blame(b, i, io_batch_write(b->batches[i], copy->physical, block, copy->length, err), err);
 }
 
 static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btrkit_error *err)
 {
 	struct build *b = ctx;
 	const struct btrkit_fs *fs = b->cv->fs;
-	struct copy copy;
+	const uint32_t size = fs->items.nodesize;
 	int ret = 0;
 
 	for (unsigned mirror = 0; !ret; mirror++) {
-		ret = volume_map(fs->volume, bytenr, fs->items.nodesize, mirror, &copy, err);
-		if (!ret)
-			ret = write_copy(b, &copy, block, err);
+		struct copy copy = { .length = 0 };
+
+		/* Striped profiles may have it in pieces. */
+		for (uint32_t done = 0; !ret && done < size; done += (uint32_t)copy.length) {
+			ret = volume_map(fs->volume, bytenr + done, size - done, mirror, &copy, err);
+			if (!ret)
+				ret = write_copy(b, &copy, (const uint8_t *)block + done, err);
+		}
 	}
 	return ret < 0 ? ret : 0;
 }

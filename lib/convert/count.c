@@ -119,22 +119,25 @@ static int count_described(struct count *n, uint64_t *blocks, struct btrkit_erro
 }
 
 /* What is free for tree blocks, also in pieces that are too small. */
-static uint64_t free_bytes(const struct count *n)
+static int free_bytes(const struct count *n, uint64_t *ret, struct btrkit_error *err)
 {
-	uint64_t bytes = 0;
-
+	*ret = 0;
 	for (size_t i = 0; i < n->groups.n; i++) {
 		const struct block_group *g = &n->groups.at[i];
-		struct range supers[BLOCK_GROUP_SUPERS_MAX];
-		uint64_t lost = g->used;
+		struct block_group_supers supers;
+		uint64_t lost;
+		int r;
 
 		if (!(g->flags & BG_METADATA))
 			continue;
-		for (unsigned s = 0, ns = block_group_supers(n->cv->fs, g, supers); s < ns; s++)
-			lost += supers[s].length;
-		bytes += lost < g->length ? g->length - lost : 0;
+		r = block_group_supers(n->cv->fs, g, &supers, err);
+		if (r)
+			return r;
+		lost = g->used + block_group_supers_bytes(&supers);
+		block_group_supers_release(&supers);
+		*ret += lost < g->length ? g->length - lost : 0;
 	}
-	return bytes;
+	return 0;
 }
 
 void convert_take_built(struct conversion *cv, const struct free_space_built *built)
@@ -241,7 +244,9 @@ static int count_available(struct count *n, struct btrkit_error *err)
 	if (ret)
 		return ret;
 	ret = count_pieces(cv, s, &pieces, err);
-	cv->sum.available_bytes = pieces < cv->blocks ? pieces * nodesize : free_bytes(n);
+	cv->sum.available_bytes = pieces * nodesize;
+	if (!ret && pieces >= cv->blocks)
+		ret = free_bytes(n, &cv->sum.available_bytes, err);
 	if (!ret && pieces < cv->blocks) {
 		ret = chunk_plan(s, BG_METADATA, &plan, err);
 		cv->sum.available_bytes += ret ? 0 : plan.length;

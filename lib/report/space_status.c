@@ -186,21 +186,24 @@ static int begin_v2(struct status *s, const struct block_group *g, struct btrkit
 static int compare_group(struct status *s, const struct block_group *g, struct btrkit_space_group *told,
 			 struct btrkit_error *err)
 {
-	struct range supers[BLOCK_GROUP_SUPERS_MAX], free;
-	const unsigned n = block_group_supers(s->fs, g, supers);
+	struct block_group_supers supers;
+	struct range free;
 	int ret;
 
-	for (unsigned i = 0; i < n; i++)
-		told->super_bytes += supers[i].length;
+	ret = block_group_supers(s->fs, g, &supers, err);
+	if (ret)
+		return ret;
+	told->super_bytes = block_group_supers_bytes(&supers);
 	while (!(ret = extent_ranges_next(&s->extents, &free, err))) {
 		told->free_bytes += free.length;
 		told->free_ranges++;
 		ret = compare(&s->v2, &free, err);
 		if (!ret)
-			ret = compare_but_supers(&s->v1, free, supers, n, err);
+			ret = compare_but_supers(&s->v1, free, supers.at, supers.n, err);
 		if (ret)
-			return ret;
+			break;
 	}
+	block_group_supers_release(&supers);
 	if (ret < 0)
 		return ret;
 	ret = compare_end(&s->v2, err);

@@ -8,6 +8,7 @@
 #include "lib/format/feature_bits.h"
 #include "lib/format/raid.h"
 #include "lib/tree/cursor.h"
+#include "lib/volume/raid_map.h"
 #include "lib/volume/volume.h"
 
 static int no_group(const struct volume_chunk *chunk, struct btrkit_error *err)
@@ -31,7 +32,7 @@ static int judge(const struct volume_chunk *chunk, const struct block_group *g, 
 /* Takes the current item for the next chunk that has no group yet. */
 static int take(struct block_groups *groups, const struct volume *v, const struct cursor *c, struct btrkit_error *err)
 {
-	struct volume_chunk chunk;
+	const struct volume_chunk *chunk;
 	struct block_group g;
 	int ret;
 
@@ -41,11 +42,11 @@ static int take(struct block_groups *groups, const struct volume *v, const struc
 	if (groups->n == volume_num_chunks(v))
 		return err_corrupt(err, "key.objectid", "block group without a chunk");
 	chunk = volume_chunk(v, groups->n);
-	if (chunk.logical < g.start)
-		return no_group(&chunk, err);
-	if (chunk.logical > g.start)
+	if (chunk->logical < g.start)
+		return no_group(chunk, err);
+	if (chunk->logical > g.start)
 		return err_corrupt(err, "key.objectid", "block group without a chunk");
-	ret = judge(&chunk, &g, err);
+	ret = judge(chunk, &g, err);
 	if (ret)
 		return ret;
 	groups->at[groups->n++] = g;
@@ -75,13 +76,13 @@ static int load_extent_tree(struct block_groups *groups, struct cursor *c, struc
 	const struct volume *v = c->fs->volume;
 
 	for (size_t i = 0; i < volume_num_chunks(v); i++) {
-		const struct volume_chunk chunk = volume_chunk(v, i);
-		int ret = cursor_seek(c, &KEY(chunk.logical, KEY_BLOCK_GROUP_ITEM, 0), err);
+		const struct volume_chunk *chunk = volume_chunk(v, i);
+		int ret = cursor_seek(c, &KEY(chunk->logical, KEY_BLOCK_GROUP_ITEM, 0), err);
 
 		if (ret < 0)
 			return ret;
-		if (ret || c->item.key.objectid != chunk.logical || c->item.key.type != KEY_BLOCK_GROUP_ITEM)
-			return no_group(&chunk, err);
+		if (ret || c->item.key.objectid != chunk->logical || c->item.key.type != KEY_BLOCK_GROUP_ITEM)
+			return no_group(chunk, err);
 		ret = cursor_blame(c, take(groups, v, c, err), err);
 		if (ret)
 			return ret;
@@ -107,11 +108,8 @@ int block_groups_load(struct btrkit_fs *fs, struct block_groups *ret, struct btr
 	cursor_init(&c, fs, &root);
 	r = own ? load_own_tree(&groups, &c, err) : load_extent_tree(&groups, &c, err);
 	cursor_release(&c);
-	if (!r && groups.n < chunks) {
-		const struct volume_chunk chunk = volume_chunk(fs->volume, groups.n);
-
-		r = no_group(&chunk, err);
-	}
+	if (!r && groups.n < chunks)
+		r = no_group(volume_chunk(fs->volume, groups.n), err);
 	if (r) {
 		err_at_tree(err, groups.tree);
 		block_groups_release(&groups);
@@ -175,31 +173,65 @@ static unsigned add_range(struct range *ranges, unsigned n, struct range add)
 	return kept + 1;
 }
 
-unsigned block_group_supers(const struct btrkit_fs *fs, const struct block_group *group,
-			    struct range ret[BLOCK_GROUP_SUPERS_MAX])
+/* What of a chunk is kept free for a superblock at @offset of one of its stripes: the strip there. */
+static struct range kept_for(const struct volume_chunk *c, unsigned stripe, uint64_t offset)
 {
-	const size_t at = volume_find_chunk(fs->volume, group->start);
-	const struct volume_chunk chunk = volume_chunk(fs->volume, at);
-	const uint64_t end = group->start + group->length;
-	unsigned n = 0;
+	const struct raid_shape shape = { c->type, c->num_stripes };
+	uint64_t at, length = CHUNK_STRIPE_LEN;
 
+	/* With parity it is the whole row, which has its parity in common. */
+	if (raid_profile_find(c->type)->parity) {
+		length *= raid_data_stripes(&shape);
+		at = offset / CHUNK_STRIPE_LEN * length;
+	} else {
+		raid_unmap(&shape, stripe, offset, &at);
+	}
+	return (struct range){ c->logical + at, c->length - at < length ? c->length - at : length };
+}
+
+int block_group_supers(const struct btrkit_fs *fs, const struct block_group *group, struct block_group_supers *ret,
+		       struct btrkit_error *err)
+{
+	const size_t number = volume_find_chunk(fs->volume, group->start);
+	const struct volume_chunk *c;
+	struct block_group_supers s = { 0 };
+
+	if (number == volume_num_chunks(fs->volume))
+		return err_corrupt(err, NULL, "block group %" PRIu64 " has no chunk", group->start);
+	c = volume_chunk(fs->volume, number);
+	s.at = calloc((size_t)SUPER_MIRRORS * c->num_stripes + 1, sizeof(*s.at));
+	if (!s.at)
+		return err_nomem(err);
 	/* The first 64 KiB of the logical space count too, wherever they lie on a device. */
 	if (group->start < super_offset(0)) {
-		const uint64_t to = end < super_offset(0) ? end : super_offset(0);
+		const uint64_t length = super_offset(0) - group->start;
 
-		n = add_range(ret, n, (struct range){ group->start, to - group->start });
+		s.n = add_range(s.at, s.n,
+				(struct range){ group->start, length < group->length ? length : group->length });
 	}
 	for (unsigned mirror = 0; mirror < SUPER_MIRRORS; mirror++) {
-		for (unsigned copy = 0; copy < chunk.copies; copy++) {
-			const uint64_t offset = super_offset(mirror) - chunk.physical[copy];
-			uint64_t start = group->start + offset;
+		for (unsigned i = 0; i < c->num_stripes; i++) {
+			const uint64_t offset = super_offset(mirror) - c->stripes[i].physical;
 
-			if (super_offset(mirror) < chunk.physical[copy] || offset >= group->length)
-				continue;
-			n = add_range(ret, n, (struct range){ start, end - start < CHUNK_STRIPE_LEN ?
-									     end - start :
-									     CHUNK_STRIPE_LEN });
+			if (super_offset(mirror) >= c->stripes[i].physical && offset < c->stripe_length)
+				s.n = add_range(s.at, s.n, kept_for(c, i, offset));
 		}
 	}
-	return n;
+	*ret = s;
+	return 0;
+}
+
+void block_group_supers_release(struct block_group_supers *s)
+{
+	free(s->at);
+	*s = (struct block_group_supers){ 0 };
+}
+
+uint64_t block_group_supers_bytes(const struct block_group_supers *s)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < s->n; i++)
+		bytes += s->at[i].length;
+	return bytes;
 }

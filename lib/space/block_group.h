@@ -32,10 +32,16 @@ int block_groups_blame(const struct block_groups *groups, const struct block_gro
 /*
  * The parts of a group that Linux never allocates, since a copy of the superblock lies there on the device: in order,
  * none touching the next. The extent tree and the free space tree know nothing of them; the v1 cache leaves them out.
- * @return how many
+ * Free with block_group_supers_release().
+ * @return 0, -EUCLEAN, -ENOMEM
  */
-#define BLOCK_GROUP_SUPERS_MAX 8
-unsigned block_group_supers(const struct btrkit_fs *fs, const struct block_group *group,
-			    struct range ret[BLOCK_GROUP_SUPERS_MAX]);
+struct block_group_supers {
+	struct range *at;
+	unsigned n;
+};
+int block_group_supers(const struct btrkit_fs *fs, const struct block_group *group, struct block_group_supers *ret,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void block_group_supers_release(struct block_group_supers *s);
+uint64_t block_group_supers_bytes(const struct block_group_supers *s);
 
 #endif

@@ -13,10 +13,10 @@
 #include "lib/space/free_space_edit.h"
 #include "lib/tree/edit.h"
 
-/* A chunk item with as many stripes as are supported. */
+/* A chunk item. */
 struct item_bytes {
 	struct disk_chunk chunk;
-	struct disk_stripe stripes[VOLUME_COPIES_MAX];
+	struct disk_stripe stripes[CHUNK_STRIPES_MAX];
 };
 
 static void device_uuid(const struct space *s, uint64_t devid, uint8_t uuid[16])
@@ -242,7 +242,7 @@ int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_sup
 		return r;
 	r = space_add_group(s, &group, &g, err);
 	if (r) {
-		volume_remove_chunk(s->fs->volume, plan->logical);
+		free(volume_take_chunk(s->fs->volume, plan->logical));
 		return r;
 	}
 	/* From here on the edits themselves may take blocks of it. */
@@ -256,15 +256,19 @@ int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_sup
 }
 
 /* What is handed out counts as well, though it may not be used yet, and what is pinned, which is not free yet. */
-static bool is_empty(const struct space *s, const struct space_group *g)
+static int is_empty(const struct space *s, const struct space_group *g, bool *ret, struct btrkit_error *err)
 {
-	uint64_t free = g->item.length;
-	struct range supers[BLOCK_GROUP_SUPERS_MAX];
-	const unsigned n = block_group_supers(s->fs, &g->item, supers);
+	struct block_group_supers supers;
+	uint64_t free;
+	int r;
 
-	for (unsigned i = 0; i < n; i++)
-		free -= supers[i].length;
-	return !g->item.used && !g->committed_used && (!g->loaded || free_map_bytes(g->free) == free);
+	r = block_group_supers(s->fs, &g->item, &supers, err);
+	if (r)
+		return r;
+	free = g->item.length - block_group_supers_bytes(&supers);
+	block_group_supers_release(&supers);
+	*ret = !g->item.used && !g->committed_used && (!g->loaded || free_map_bytes(g->free) == free);
+	return 0;
 }
 
 /* By the last group of a type Linux knows what new ones are to be like. */
@@ -280,7 +284,7 @@ static bool is_last(const struct space *s, const struct space_group *g)
 static int reserve_gone(struct space *s, struct btrkit_error *err)
 {
 	const size_t size = s->gone_size ? 2 * s->gone_size : 4;
-	struct volume_chunk *more;
+	struct volume_chunk **more;
 
 	if (s->num_gone < s->gone_size)
 		return 0;
@@ -295,15 +299,16 @@ static int reserve_gone(struct space *s, struct btrkit_error *err)
 static int delete_items(struct space *s, const struct space_group *g, const struct volume_chunk *c,
 			struct disk_super *super, struct btrkit_error *err)
 {
-	const uint64_t length = c->length / chunk_data_stripes(c->type, c->copies);
 	struct edit_tree *t;
 	int ret;
 
 	ret = delete_item(s, OID_CHUNK_TREE, &KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, c->logical), err);
-	for (unsigned i = 0; !ret && i < c->copies; i++) {
-		ret = delete_item(s, OID_DEV_TREE, &KEY(c->devid[i], KEY_DEV_EXTENT, c->physical[i]), err);
+	for (unsigned i = 0; !ret && i < c->num_stripes; i++) {
+		const struct volume_stripe *stripe = &c->stripes[i];
+
+		ret = delete_item(s, OID_DEV_TREE, &KEY(stripe->devid, KEY_DEV_EXTENT, stripe->physical), err);
 		if (!ret)
-			ret = count_device(s, c->devid[i], length, false, super, err);
+			ret = count_device(s, stripe->devid, c->stripe_length, false, super, err);
 	}
 	if (!ret)
 		ret = delete_item(s, s->tree, &KEY(g->item.start, KEY_BLOCK_GROUP_ITEM, g->item.length), err);
@@ -316,28 +321,34 @@ static int delete_items(struct space *s, const struct space_group *g, const stru
 int chunk_remove(struct space *s, struct space_group *g, struct disk_super *super, struct btrkit_error *err)
 {
 	struct volume *v = s->fs->volume;
-	struct volume_chunk chunk;
-	int ret;
+	struct volume_chunk *chunk;
+	bool empty = false;
+	int ret = 0;
 
 	if (!s->overlay)
 		return err_set(err, BTRKIT_INVALID, "no transaction is open");
-	if (g->removed || !is_empty(s, g))
+	if (!g->removed)
+		ret = is_empty(s, g, &empty, err);
+	if (ret)
+		return ret;
+	if (!empty)
 		return err_set(err, BTRKIT_BUSY, "block group %" PRIu64 " is not empty", g->item.start);
 	if (is_last(s, g))
 		return err_set(err, BTRKIT_BUSY, "block group %" PRIu64 " is the last of its type", g->item.start);
 	ret = reserve_gone(s, err);
 	if (ret)
 		return ret;
-	chunk = volume_chunk(v, volume_find_chunk(v, g->item.start));
+	chunk = volume_take_chunk(v, g->item.start);
+	if (!chunk)
+		return err_corrupt(err, NULL, "block group %" PRIu64 " has no chunk", g->item.start);
+	s->gone[s->num_gone++] = chunk;
 	space_touch(s, g);
 	g->removed = true;
-	ret = delete_items(s, g, &chunk, super, err);
+	ret = delete_items(s, g, chunk, super, err);
 	if (ret)
 		return ret;
-	if (chunk.type & BG_SYSTEM)
-		array_remove(super, chunk.logical);
-	volume_remove_chunk(v, chunk.logical);
-	s->gone[s->num_gone++] = chunk;
+	if (chunk->type & BG_SYSTEM)
+		array_remove(super, chunk->logical);
 	g->changed = false;
 	g->num_changes = 0;
 	return 0;

@@ -18,12 +18,13 @@
  * that of the groups of that type; of several, the one that keeps most.
  * @return 0; -ENOSPC: no device has room
  */
+#define CHUNK_STRIPES_MAX 512u /* about as many as Linux puts into an item of a leaf of 16 KiB */
 struct chunk_plan {
 	uint64_t logical, length, type;
 	unsigned num_stripes;
 	struct {
 		uint64_t devid, physical;
-	} stripes[VOLUME_COPIES_MAX];
+	} stripes[CHUNK_STRIPES_MAX];
 };
 int chunk_plan(struct space *s, uint64_t type, struct chunk_plan *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

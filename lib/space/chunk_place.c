@@ -73,6 +73,16 @@ static uint64_t lower(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* How many stripes an item may have, in a leaf and for system chunks in the superblock's array. */
+static uint64_t stripes_max(const struct space *s, uint64_t type)
+{
+	const uint64_t leaf = s->fs->items.nodesize - sizeof(struct disk_header) - sizeof(struct disk_item);
+	const uint64_t array = SUPER_SYS_CHUNKS_SIZE - 2 * sizeof(struct disk_key) - sizeof(struct disk_chunk);
+	const uint64_t room = (type & BG_SYSTEM ? array : leaf) - sizeof(struct disk_chunk);
+
+	return lower(room / sizeof(struct disk_stripe) + 1, CHUNK_STRIPES_MAX);
+}
+
 static uint64_t chunk_size_max(uint64_t type, uint64_t total)
 {
 	uint64_t max = total > LARGE_FILESYSTEM ? GIB : 256 * MIB;
@@ -101,15 +111,16 @@ static bool take_holes(const struct space *s, struct place *p, uint64_t from, ui
 		uint64_t start = to, end = to;
 
 		for (size_t i = 0; i < s->num_gone; i++) {
-			const struct volume_chunk *c = &s->gone[i];
-			const uint64_t length = c->length / chunk_data_stripes(c->type, c->copies);
+			const struct volume_chunk *c = s->gone[i];
 
-			for (unsigned k = 0; k < c->copies; k++) {
-				if (c->devid[k] != p->devid || c->physical[k] >= start ||
-				    c->physical[k] + length <= from)
+			for (unsigned k = 0; k < c->num_stripes; k++) {
+				const struct volume_stripe *gone = &c->stripes[k];
+
+				if (gone->devid != p->devid || gone->physical >= start ||
+				    gone->physical + c->stripe_length <= from)
 					continue;
-				start = c->physical[k];
-				end = start + length;
+				start = gone->physical;
+				end = start + c->stripe_length;
 			}
 		}
 		if (take_hole(p, from, start, want))
@@ -270,9 +281,8 @@ static int place(struct space *s, const struct rules *rules, struct place *place
 	n -= n % rules->devs_increment;
 	if (n < rules->devs_min)
 		return err_set(err, BTRKIT_NO_SPACE, "no device has room for another chunk");
-	n = lower(n, rules->devs_max);
-	if (n * rules->dev_stripes > VOLUME_COPIES_MAX)
-		return err_set(err, BTRKIT_UNSUPPORTED, "chunks of profile %s are not supported", rules->raid->name);
+	n = lower(n, lower(rules->devs_max, stripes_max(s, plan->type) / rules->dev_stripes));
+	n -= n % rules->devs_increment;
 	/* Not more than a tenth of the filesystem. */
 	lay_out(rules, places, n, lower(max, total / 10), plan);
 	if (plan->logical + plan->length < plan->logical)

@@ -147,7 +147,7 @@ int space_add_group(struct space *s, const struct block_group *item, struct spac
 		    struct btrkit_error *err)
 {
 	const struct range over = { item->start, item->length };
-	struct space_supers supers = { .n = block_group_supers(s->fs, item, supers.at) };
+	struct block_group_supers supers;
 	struct free_map *map;
 	struct space_group *g;
 	int r;
@@ -155,7 +155,11 @@ int space_add_group(struct space *s, const struct block_group *item, struct spac
 	r = free_map_create(&over, s->fs->items.sectorsize, &map, err);
 	if (r)
 		return r;
-	r = space_add_free(map, &supers, over, err);
+	r = block_group_supers(s->fs, item, &supers, err);
+	if (!r) {
+		r = space_add_free(map, &supers, over, err);
+		block_group_supers_release(&supers);
+	}
 	if (!r)
 		r = insert_group(s, item, &g, err);
 	if (r) {
@@ -209,7 +213,8 @@ static void end(struct space *s)
 {
 	s->touched = NULL;
 	s->overlay = NULL;
-	s->num_gone = 0;
+	while (s->num_gone)
+		free(s->gone[--s->num_gone]);
 }
 
 void space_committed(struct space *s)
@@ -230,19 +235,6 @@ void space_committed(struct space *s)
 	end(s);
 }
 
-/* There was room for the chunk in the volume before, and it was sound. */
-static void bring_back(struct space *s, const struct volume_chunk *c)
-{
-	struct disk_stripe stripes[VOLUME_COPIES_MAX];
-	const struct chunk chunk = { .logical = c->logical, .length = c->length, .type = c->type,
-				     .num_stripes = (uint16_t)c->copies, .stripes = stripes };
-
-	for (unsigned i = 0; i < c->copies; i++)
-		stripes[i] = (struct disk_stripe){ .devid = le64_put(c->devid[i]), .offset = le64_put(c->physical[i]) };
-	if (volume_add_chunk(s->fs->volume, &chunk, NULL))
-		return;
-}
-
 void space_aborted(struct space *s)
 {
 	for (struct space_group *g = s->touched, *next; g; g = next) {
@@ -254,13 +246,16 @@ void space_aborted(struct space *s)
 		g->removed = false;
 		forget_map(g);
 		if (g->fresh) {
-			volume_remove_chunk(s->fs->volume, g->item.start);
+			free(volume_take_chunk(s->fs->volume, g->item.start));
 			forget_group(s, g);
 		}
 	}
-	for (size_t i = 0; i < s->num_gone; i++)
-		if (space_group_of(s, s->gone[i].logical))
-			bring_back(s, &s->gone[i]);
+	for (size_t i = 0; i < s->num_gone; i++) {
+		if (!space_group_of(s, s->gone[i]->logical))
+			continue;
+		volume_put_chunk(s->fs->volume, s->gone[i]);
+		s->gone[i] = NULL;
+	}
 	end(s);
 }
 

@@ -19,7 +19,7 @@ struct space {
 	uint64_t next[3];	     /* of data, metadata, system: where the last allocation ended */
 	struct space_load_stats stats;
 	/* Chunks that were removed in this transaction: nothing else may take their place on the devices. */
-	struct volume_chunk *gone;
+	struct volume_chunk **gone;
 	size_t num_gone, gone_size;
 };
 
@@ -35,11 +35,7 @@ int space_add_group(struct space *s, const struct block_group *item, struct spac
 int space_record(struct space_group *g, const struct range *r, bool free, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Adds what of @range is not kept free for superblocks. */
-struct space_supers {
-	struct range at[BLOCK_GROUP_SUPERS_MAX];
-	unsigned n;
-};
-int space_add_free(struct free_map *m, const struct space_supers *supers, struct range range,
+int space_add_free(struct free_map *m, const struct block_group_supers *supers, struct range range,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

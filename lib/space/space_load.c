@@ -14,12 +14,13 @@
 struct loader {
 	struct space *s;
 	struct block_group group; /* as committed */
-	struct space_supers supers;
+	struct block_group_supers supers;
 	struct free_map *map;
 	uint64_t bytes; /* free, with what is kept for superblocks if the source does not leave that out */
 };
 
-int space_add_free(struct free_map *m, const struct space_supers *supers, struct range range, struct btrkit_error *err)
+int space_add_free(struct free_map *m, const struct block_group_supers *supers, struct range range,
+		   struct btrkit_error *err)
 {
 	for (unsigned i = 0; i < supers->n; i++) {
 		const struct range *super = &supers->at[i];
@@ -106,8 +107,7 @@ static int read_cache(struct loader *l, struct space_cache_group *cache, struct 
 	struct range free;
 	int ret = 0;
 
-	for (unsigned i = 0; i < l->supers.n; i++)
-		expected -= l->supers.at[i].length;
+	expected -= block_group_supers_bytes(&l->supers);
 	if (cache->state != SPACE_CACHE_USABLE && cache->state != SPACE_CACHE_EMPTY)
 		return err_set(err, BTRKIT_NOT_FOUND, "no usable space cache");
 	while (!ret && !(ret = space_cache_next(cache, &free)))
@@ -182,18 +182,22 @@ int space_load(struct space *s, struct space_group *g, enum space_source from, s
 		{ SPACE_FROM_CACHE, by_cache, &s->stats.by_cache },
 		{ SPACE_FROM_EXTENTS, by_extents, &s->stats.by_extents },
 	};
-	int ret = -ENOENT;
+	int ret;
 
 	if (g->loaded)
 		return 0;
 	l.group.used = g->committed_used;
-	l.supers.n = block_group_supers(s->fs, &l.group, l.supers.at);
+	ret = block_group_supers(s->fs, &l.group, &l.supers, err);
+	if (ret)
+		return ret;
+	ret = -ENOENT;
 	for (size_t i = 0; ret == -ENOENT && i < sizeof(sources) / sizeof(sources[0]); i++) {
 		if (from != SPACE_FROM_ANY && from != sources[i].source)
 			continue;
 		ret = load(&l, sources[i].by, err);
 		*sources[i].count += !ret;
 	}
+	block_group_supers_release(&l.supers);
 	if (ret)
 		return ret;
 	g->free = l.map;

@@ -17,7 +17,6 @@
 #include "lib/volume/volume.h"
 
 #define CACHE_BYTES_DEFAULT (64u << 20)
-#define SUPERS_MAX 1024 /* devices of a filesystem, far more than anybody has */
 
 static void note(const struct btrkit_open_options *opts, const char *line)
 {
@@ -147,6 +146,54 @@ static int read_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
+/* What the filesystem lacks: devices, and what cannot be read without them. */
+static void note_missing(const struct btrkit_fs *fs, size_t given, const struct btrkit_open_options *opts)
+{
+	const struct volume *v = fs->volume;
+	uint64_t lost = 0, bytes = 0, first = 0;
+	char line[200];
+
+	if (given >= fs->super.num_devices)
+		return;
+	snprintf(line, sizeof(line), "%" PRIu64 " of %" PRIu64 " devices are missing", fs->super.num_devices - given,
+		 fs->super.num_devices);
+	note(opts, line);
+	for (size_t i = 0; i < volume_num_devices(v); i++) {
+		if (volume_device(v, i).io)
+			continue;
+		snprintf(line, sizeof(line), "device %" PRIu64 " is missing", volume_device(v, i).devid);
+		note(opts, line);
+	}
+	for (size_t i = 0; i < volume_num_chunks(v); i++) {
+		if (volume_chunk_reachable(v, i))
+			continue;
+		if (!lost++)
+			first = volume_chunk(v, i)->logical;
+		bytes += volume_chunk(v, i)->length;
+	}
+	if (!lost)
+		return;
+	snprintf(line, sizeof(line),
+		 "%" PRIu64 " of %zu chunks, %" PRIu64 " bytes, cannot be read as a whole; the first is at %" PRIu64,
+		 lost, volume_num_chunks(v), bytes, first);
+	note(opts, line);
+}
+
+/* A device that was not there when the others were written last. */
+static void note_stale(const struct btrkit_fs *fs, const struct super *supers, size_t n,
+		       const struct btrkit_open_options *opts)
+{
+	char line[200];
+
+	for (size_t i = 0; i < n; i++) {
+		if (supers[i].generation == fs->super.generation)
+			continue;
+		snprintf(line, sizeof(line), "device %" PRIu64 " has generation %" PRIu64 ", the filesystem %" PRIu64,
+			 supers[i].devid, supers[i].generation, fs->super.generation);
+		note(opts, line);
+	}
+}
+
 static void set_special_roots(struct btrkit_fs *fs)
 {
 	const struct super *s = &fs->super;
@@ -162,7 +209,7 @@ static int judge_options(const struct btrkit_open_options *opts, size_t n, struc
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
 	if (opts->super_mirror >= SUPER_MIRRORS)
 		return err_set(err, BTRKIT_INVALID, "superblock copy %u: there are 0, 1 and 2", opts->super_mirror);
-	if (!n || n > SUPERS_MAX)
+	if (!n || n > VOLUME_DEVICES_MAX)
 		return err_set(err, BTRKIT_INVALID, "%zu devices", n);
 	return 0;
 }
@@ -195,6 +242,10 @@ static int read_supers(struct btrkit_fs *fs, struct btrkit_io *const *devices, s
 					 .nodesize = fs->super.nodesize,
 					 .sectorsize = fs->super.sectorsize };
 	memcpy(fs->judge.fsid, fs->super.metadata_uuid, sizeof(fs->judge.fsid));
+	if (opts->flags & BTRKIT_OPEN_WRITE && n < fs->super.num_devices)
+		return err_set(err, BTRKIT_UNSUPPORTED,
+			       "filesystem has %" PRIu64 " devices, %zu given: all are needed for writing",
+			       fs->super.num_devices, n);
 	return 0;
 }
 
@@ -223,12 +274,15 @@ int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrk
 				      &fs->cache, err);
 	if (!r)
 		r = volume_create(devices, supers, n, &volume, err);
-	free(supers);
 	if (!r) {
+		note_stale(fs, supers, n, opts);
 		fs->volume = volume;
 		set_special_roots(fs);
 		r = read_chunks(fs, err);
 	}
+	free(supers);
+	if (!r)
+		note_missing(fs, n, opts);
 	if (!r && opts->flags & BTRKIT_OPEN_WRITE) {
 		r = fs_check_write(fs, devices, n, err);
 		fs->writable = !r;

@@ -8,6 +8,7 @@
 #include "lib/format/feature.h"
 #include "lib/format/items/dev_replace.h"
 #include "lib/tree/cursor.h"
+#include "lib/volume/volume.h"
 
 /* States of a device replacement that Linux takes up again when it mounts. */
 #define REPLACE_STARTED 1
@@ -81,9 +82,21 @@ static int check_device(struct btrkit_io *io, struct btrkit_error *err)
 	return 0;
 }
 
+static uint64_t num_present(const struct volume *v)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < volume_num_devices(v); i++)
+		n += !!volume_device(v, i).io;
+	return n;
+}
+
 int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_t n, struct btrkit_error *err)
 {
 	int ret = features_check_write(&fs->super, err);
+
+	if (!ret && num_present(fs->volume) < fs->super.num_devices)
+		ret = refuse("a device is missing", err);
 
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = check_device(devices[i], err);

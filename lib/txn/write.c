@@ -10,11 +10,12 @@
 
 #define RUN_BYTES (1u << 20)
 
-/* One copy of a block. */
+/* One copy of a block, or a piece of it. */
 struct block_copy {
 	struct btrkit_io *io;
 	uint64_t devid;
 	uint64_t physical;
+	uint64_t length;
 	const uint8_t *data;
 };
 
@@ -24,18 +25,18 @@ struct block_list {
 	size_t n, size;
 };
 
-static int add_copies(void *ctx, const struct node *node, struct btrkit_error *err)
+/* A copy of a block, which striped profiles may have in pieces. @return 0; 1: there is no such copy; <0 */
+static int add_copy(struct block_list *l, const struct node *node, unsigned mirror, struct btrkit_error *err)
 {
-	struct block_list *l = ctx;
 	const struct volume *v = l->txn->fs->volume;
 
-	for (unsigned mirror = 0;; mirror++) {
+	for (uint32_t done = 0; done < node->size;) {
 		struct block_copy *more;
 		struct copy copy;
-		int ret = volume_map(v, node->bytenr, node->size, mirror, &copy, err);
+		int ret = volume_map(v, node->bytenr + done, node->size - done, mirror, &copy, err);
 
 		if (ret)
-			return ret < 0 ? ret : 0;
+			return ret;
 		if (l->n == l->size) {
 			l->size = l->size ? 2 * l->size : 64;
 			more = reallocarray(l->at, l->size, sizeof(*more));
@@ -43,7 +44,22 @@ static int add_copies(void *ctx, const struct node *node, struct btrkit_error *e
 				return err_nomem(err);
 			l->at = more;
 		}
-		l->at[l->n++] = (struct block_copy){ copy.io, copy.devid, copy.physical, node->data };
+		l->at[l->n++] =
+			(struct block_copy){ copy.io, copy.devid, copy.physical, copy.length, node->data + done };
+		done += (uint32_t)copy.length;
+	}
+	return 0;
+}
+
+static int add_copies(void *ctx, const struct node *node, struct btrkit_error *err)
+{
+	struct block_list *l = ctx;
+
+	for (unsigned mirror = 0;; mirror++) {
+		const int ret = add_copy(l, node, mirror, err);
+
+		if (ret)
+			return ret < 0 ? ret : 0;
 	}
 }
 
@@ -56,29 +72,28 @@ static int by_place(const void *a, const void *b)
 	return x->physical < y->physical ? -1 : x->physical > y->physical;
 }
 
-/* How many copies from @i on lie one behind the other, up to @max bytes. */
-static size_t run_length(const struct block_list *l, size_t i, size_t max)
+/* How many copies from @i on lie one behind the other, up to @max bytes; @bytes gets how many those are. */
+static size_t run_length(const struct block_list *l, size_t i, size_t max, size_t *bytes)
 {
-	const uint32_t size = l->txn->fs->super.nodesize;
 	size_t n = 1;
 
+	*bytes = l->at[i].length;
 	while (i + n < l->n && l->at[i + n].devid == l->at[i].devid &&
-	       l->at[i + n].physical == l->at[i].physical + n * size && (n + 1) * size <= max)
-		n++;
+	       l->at[i + n].physical == l->at[i].physical + *bytes && *bytes + l->at[i + n].length <= max)
+		*bytes += l->at[i + n++].length;
 	return n;
 }
 
 /* A full disk under a sparse image is met before anything is written. */
 static int reserve(const struct block_list *l, struct btrkit_error *err)
 {
-	const uint64_t size = l->txn->fs->super.nodesize;
-
 	for (size_t i = 0, n; i < l->n; i += n) {
 		const struct block_copy *c = &l->at[i];
+		size_t bytes;
 		int ret;
 
-		n = run_length(l, i, SIZE_MAX);
-		ret = btrkit_io_reserve(c->io, c->physical, n * size, err);
+		n = run_length(l, i, SIZE_MAX, &bytes);
+		ret = btrkit_io_reserve(c->io, c->physical, bytes, err);
 		if (ret) {
 			err_at_device(err, c->devid, c->physical);
 			return ret;
@@ -90,22 +105,22 @@ static int reserve(const struct block_list *l, struct btrkit_error *err)
 static int write_runs(const struct block_list *l, uint8_t *buf, struct btrkit_error *err)
 {
 	struct btrkit_write_stats *stats = &l->txn->writer->stats;
-	const size_t size = l->txn->fs->super.nodesize;
 
 	for (size_t i = 0, n; i < l->n; i += n) {
 		const struct block_copy *c = &l->at[i];
+		size_t bytes, at = 0;
 		int ret;
 
-		n = run_length(l, i, RUN_BYTES);
-		for (size_t j = 0; n > 1 && j < n; j++)
-			memcpy(buf + j * size, c[j].data, size);
-		ret = btrkit_io_write(c->io, c->physical, n > 1 ? buf : c->data, n * size, err);
+		n = run_length(l, i, RUN_BYTES, &bytes);
+		for (size_t j = 0; n > 1 && j < n; at += c[j++].length)
+			memcpy(buf + at, c[j].data, c[j].length);
+		ret = btrkit_io_write(c->io, c->physical, n > 1 ? buf : c->data, bytes, err);
 		if (ret) {
 			err_at_device(err, c->devid, c->physical);
 			return ret;
 		}
 		stats->writes++;
-		stats->bytes_written += n * size;
+		stats->bytes_written += bytes;
 	}
 	return 0;
 }

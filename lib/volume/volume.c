@@ -7,31 +7,13 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/format/raid.h"
-
-/* SINGLE has one, DUP two. */
-#define STRIPES_MAX VOLUME_COPIES_MAX
-
-struct mapping {
-	uint64_t logical, length, type;
-	unsigned num_stripes;
-	struct {
-		unsigned device; /* index in the volume */
-		uint64_t physical;
-	} stripes[STRIPES_MAX];
-};
-
-struct volume {
-	struct volume_device *devices;
-	size_t num_devices;
-	struct mapping *chunks; /* ordered by logical address, no overlap */
-	size_t num_chunks, chunks_size;
-};
+#include "lib/volume/parity.h"
+#include "lib/volume/volume_impl.h"
 
 static int judge_devices(const struct super *supers, size_t n, struct btrkit_error *err)
 {
-	if (supers[0].num_devices != n)
-		return err_set(err, BTRKIT_UNSUPPORTED, "filesystem has %" PRIu64 " devices, %zu given: all are needed",
+	if (supers[0].num_devices < n)
+		return err_set(err, BTRKIT_INVALID, "filesystem has %" PRIu64 " devices, %zu given",
 			       supers[0].num_devices, n);
 	for (size_t i = 1; i < n; i++) {
 		if (memcmp(supers[i].fsid, supers[0].fsid, sizeof(supers[0].fsid)))
@@ -56,14 +38,20 @@ int volume_create(struct btrkit_io *const *devices, const struct super *supers, 
 	v = calloc(1, sizeof(*v));
 	if (!v)
 		return err_nomem(err);
-	v->devices = calloc(n, sizeof(*v->devices));
+	/* Room for those that are missing, of which no more can be than the superblock counts. */
+	v->devices_max = VOLUME_DEVICES_MAX;
+	if (supers[0].num_devices < VOLUME_DEVICES_MAX)
+		v->devices_max = (size_t)supers[0].num_devices;
+	v->devices = calloc(v->devices_max, sizeof(*v->devices));
 	if (!v->devices) {
 		free(v);
 		return err_nomem(err);
 	}
 	for (size_t i = 0; i < n; i++) {
-		v->devices[i] = (struct volume_device){ .io = devices[i], .devid = supers[i].devid };
-		memcpy(v->devices[i].uuid, supers[i].dev_uuid, sizeof(v->devices[i].uuid));
+		struct volume_device *d = &v->devices[i].is;
+
+		*d = (struct volume_device){ .io = devices[i], .devid = supers[i].devid };
+		memcpy(d->uuid, supers[i].dev_uuid, sizeof(d->uuid));
 	}
 	v->num_devices = n;
 	*ret = v;
@@ -74,6 +62,8 @@ struct volume *volume_release(struct volume *v)
 {
 	if (!v)
 		return NULL;
+	for (size_t i = 0; i < v->num_chunks; i++)
+		free(v->chunks[i]);
 	free(v->devices);
 	free(v->chunks);
 	free(v);
@@ -83,7 +73,7 @@ struct volume *volume_release(struct volume *v)
 struct volume *volume_destroy(struct volume *v)
 {
 	for (size_t i = 0; v && i < v->num_devices; i++)
-		btrkit_io_close(v->devices[i].io);
+		btrkit_io_close(v->devices[i].is.io);
 	return volume_release(v);
 }
 
@@ -95,7 +85,7 @@ static size_t chunk_behind(const struct volume *v, uint64_t logical)
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (v->chunks[mid].logical + v->chunks[mid].length - 1 < logical)
+		if (v->chunks[mid]->logical + v->chunks[mid]->length - 1 < logical)
 			low = mid + 1;
 		else
 			high = mid;
@@ -103,39 +93,69 @@ static size_t chunk_behind(const struct volume *v, uint64_t logical)
 	return low;
 }
 
-static int mapping_of(const struct volume *v, const struct chunk *c, struct mapping *m, struct btrkit_error *err)
+/* The device that a stripe lies on; one that is missing is entered. @return its index; -EUCLEAN: there is none */
+static int device_of(struct volume *v, const struct chunk *c, const struct disk_stripe *stripe,
+		     struct btrkit_error *err)
 {
-	const struct raid_profile *profile = raid_profile_find(c->type);
-	unsigned copies = profile->copies;
+	const uint64_t devid = le64_get(stripe->devid);
+	size_t d = 0;
 
-	if (profile->flag && profile->flag != BG_DUP)
-		return err_set(err, BTRKIT_UNSUPPORTED, "block group profile %s is not supported", profile->name);
-	if (c->num_stripes != copies)
-		return err_corrupt(err, "num_stripes", "chunk %" PRIu64 " has %u stripes, %u expected", c->logical,
-				   c->num_stripes, copies);
-	if (!c->length || c->logical + c->length < c->logical)
-		return err_corrupt(err, "length", "chunk %" PRIu64 " has length %" PRIu64, c->logical, c->length);
-	*m = (struct mapping){ .logical = c->logical, .length = c->length, .type = c->type, .num_stripes = copies };
-	for (unsigned i = 0; i < copies; i++) {
-		uint64_t devid = le64_get(c->stripes[i].devid), physical = le64_get(c->stripes[i].offset);
-		unsigned d = 0;
+	while (d < v->num_devices && v->devices[d].is.devid != devid)
+		d++;
+	if (d == v->devices_max)
+		return err_corrupt(err, "stripe.devid",
+				   "chunk %" PRIu64 " lies on device %" PRIu64 ", which there is not", c->logical,
+				   devid);
+	if (d == v->num_devices) {
+		struct volume_device *missing = &v->devices[v->num_devices++].is;
 
-		while (d < v->num_devices && v->devices[d].devid != devid)
-			d++;
-		if (d == v->num_devices)
-			return err_corrupt(err, "stripe.devid",
-					   "chunk %" PRIu64 " lies on device %" PRIu64 ", which there is not",
-					   c->logical, devid);
-		if (physical + c->length < physical)
+		missing->devid = devid;
+		memcpy(missing->uuid, stripe->dev_uuid, sizeof(missing->uuid));
+	}
+	return (int)d;
+}
+
+static int fill_stripes(struct volume *v, const struct chunk *c, struct volume_chunk *to, struct btrkit_error *err)
+{
+	for (unsigned i = 0; i < c->num_stripes; i++) {
+		const uint64_t physical = le64_get(c->stripes[i].offset);
+		const int d = device_of(v, c, &c->stripes[i], err);
+
+		if (d < 0)
+			return d;
+		if (physical + to->stripe_length < physical)
 			return err_corrupt(err, "stripe.offset", "chunk %" PRIu64 " ends behind any device",
 					   c->logical);
-		m->stripes[i].device = d;
-		m->stripes[i].physical = physical;
+		to->stripes[i] = (struct volume_stripe){ (unsigned)d, v->devices[d].is.devid, physical };
 	}
 	return 0;
 }
 
-static bool mapping_equal(const struct mapping *a, const struct mapping *b)
+static int chunk_of(struct volume *v, const struct chunk *c, struct volume_chunk **ret, struct btrkit_error *err)
+{
+	const struct raid_shape shape = { c->type, c->num_stripes };
+	struct volume_chunk *made;
+	int r;
+
+	if (!raid_shape_valid(&shape))
+		return err_corrupt(err, "num_stripes", "chunk %" PRIu64 " of profile %s has %u stripes", c->logical,
+				   raid_profile_find(c->type)->name, c->num_stripes);
+	if (!c->length || c->logical + c->length < c->logical)
+		return err_corrupt(err, "length", "chunk %" PRIu64 " has length %" PRIu64, c->logical, c->length);
+	made = calloc(1, sizeof(*made) + c->num_stripes * sizeof(made->stripes[0]));
+	if (!made)
+		return err_nomem(err);
+	*made = (struct volume_chunk){ c->logical, c->length, c->type, c->length / raid_data_stripes(&shape),
+				       c->num_stripes };
+	r = fill_stripes(v, c, made, err);
+	if (r)
+		free(made);
+	else
+		*ret = made;
+	return r;
+}
+
+static bool chunk_equal(const struct volume_chunk *a, const struct volume_chunk *b)
 {
 	if (a->logical != b->logical || a->length != b->length || a->type != b->type ||
 	    a->num_stripes != b->num_stripes)
@@ -146,45 +166,73 @@ static bool mapping_equal(const struct mapping *a, const struct mapping *b)
 	return true;
 }
 
-int volume_add_chunk(struct volume *v, const struct chunk *chunk, struct btrkit_error *err)
+/* Room for one chunk more. */
+static int make_room(struct volume *v, struct btrkit_error *err)
 {
-	struct mapping m;
-	size_t at;
-	int r;
+	const size_t size = v->chunks_size ? 2 * v->chunks_size : 64;
+	struct volume_chunk **more;
 
-	r = mapping_of(v, chunk, &m, err);
-	if (r)
-		return r;
-	at = chunk_behind(v, m.logical);
-	if (at < v->num_chunks && v->chunks[at].logical < m.logical + m.length) {
-		if (mapping_equal(&v->chunks[at], &m))
-			return 0;
-		return err_corrupt(err, "logical", "chunks %" PRIu64 " and %" PRIu64 " overlap", v->chunks[at].logical,
-				   m.logical);
-	}
-	if (v->num_chunks == v->chunks_size) {
-		size_t size = v->chunks_size ? 2 * v->chunks_size : 64;
-		struct mapping *more = reallocarray(v->chunks, size, sizeof(*more));
-
-		if (!more)
-			return err_nomem(err);
-		v->chunks = more;
-		v->chunks_size = size;
-	}
-	memmove(v->chunks + at + 1, v->chunks + at, (v->num_chunks - at) * sizeof(*v->chunks));
-	v->chunks[at] = m;
-	v->num_chunks++;
+	if (v->num_chunks < v->chunks_size)
+		return 0;
+	more = reallocarray(v->chunks, size, sizeof(*more));
+	if (!more)
+		return err_nomem(err);
+	v->chunks = more;
+	v->chunks_size = size;
 	return 0;
 }
 
-void volume_remove_chunk(struct volume *v, uint64_t logical)
+static void insert(struct volume *v, size_t at, struct volume_chunk *chunk)
+{
+	memmove(v->chunks + at + 1, v->chunks + at, (v->num_chunks - at) * sizeof(*v->chunks));
+	v->chunks[at] = chunk;
+	v->num_chunks++;
+}
+
+int volume_add_chunk(struct volume *v, const struct chunk *chunk, struct btrkit_error *err)
+{
+	struct volume_chunk *made = NULL;
+	size_t at;
+	int ret;
+
+	ret = chunk_of(v, chunk, &made, err);
+	if (ret)
+		return ret;
+	at = chunk_behind(v, made->logical);
+	if (at < v->num_chunks && v->chunks[at]->logical < made->logical + made->length) {
+		if (!chunk_equal(v->chunks[at], made))
+			ret = err_corrupt(err, "logical", "chunks %" PRIu64 " and %" PRIu64 " overlap",
+					  v->chunks[at]->logical, made->logical);
+		free(made);
+		return ret;
+	}
+	ret = make_room(v, err);
+	if (ret)
+		free(made);
+	else
+		insert(v, at, made);
+	return ret;
+}
+
+struct volume_chunk *volume_take_chunk(struct volume *v, uint64_t logical)
 {
 	const size_t at = volume_find_chunk(v, logical);
+	struct volume_chunk *chunk;
 
 	if (at == v->num_chunks)
-		return;
+		return NULL;
+	chunk = v->chunks[at];
 	v->num_chunks--;
 	memmove(v->chunks + at, v->chunks + at + 1, (v->num_chunks - at) * sizeof(*v->chunks));
+	return chunk;
+}
+
+void volume_put_chunk(struct volume *v, struct volume_chunk *chunk)
+{
+	if (v->num_chunks < v->chunks_size)
+		insert(v, chunk_behind(v, chunk->logical), chunk);
+	else
+		free(chunk);
 }
 
 size_t volume_num_devices(const struct volume *v)
@@ -194,7 +242,7 @@ size_t volume_num_devices(const struct volume *v)
 
 struct volume_device volume_device(const struct volume *v, size_t i)
 {
-	return v->devices[i];
+	return v->devices[i].is;
 }
 
 size_t volume_num_chunks(const struct volume *v)
@@ -206,78 +254,91 @@ size_t volume_find_chunk(const struct volume *v, uint64_t logical)
 {
 	const size_t at = chunk_behind(v, logical);
 
-	return at < v->num_chunks && v->chunks[at].logical == logical ? at : v->num_chunks;
+	return at < v->num_chunks && v->chunks[at]->logical == logical ? at : v->num_chunks;
 }
 
-struct volume_chunk volume_chunk(const struct volume *v, size_t i)
+const struct volume_chunk *volume_chunk(const struct volume *v, size_t i)
 {
-	const struct mapping *m = &v->chunks[i];
-	struct volume_chunk ret = { m->logical, m->length, m->type, m->num_stripes, { 0 }, { 0 } };
+	return v->chunks[i];
+}
 
-	for (unsigned copy = 0; copy < m->num_stripes; copy++) {
-		ret.devid[copy] = v->devices[m->stripes[copy].device].devid;
-		ret.physical[copy] = m->stripes[copy].physical;
+bool volume_chunk_reachable(const struct volume *v, size_t i)
+{
+	const struct volume_chunk *c = v->chunks[i];
+	const struct raid_profile *p = raid_profile_find(c->type);
+	const unsigned group = p->flag & BG_RAID10 ? p->copies : c->num_stripes;
+	/* How many stripes may lack of each group of stripes that have the same. */
+	const unsigned spare = p->parity ? (parity_available() ? p->parity : 0) : p->copies - 1u;
+
+	for (unsigned first = 0; first < c->num_stripes; first += group) {
+		unsigned missing = 0;
+
+		for (unsigned s = first; s < first + group; s++)
+			missing += !v->devices[c->stripes[s].device].is.io;
+		if (missing > spare)
+			return false;
 	}
-	return ret;
+	return true;
+}
+
+int volume_find(const struct volume *v, uint64_t logical, uint64_t len, const struct volume_chunk **ret,
+		struct btrkit_error *err)
+{
+	const size_t at = chunk_behind(v, logical);
+	const struct volume_chunk *c = at < v->num_chunks ? v->chunks[at] : NULL;
+
+	if (!c || logical < c->logical || len > c->length - (logical - c->logical)) {
+		err_corrupt(err, NULL, "no chunk has the address");
+		err_at_logical(err, logical);
+		return -EUCLEAN;
+	}
+	*ret = c;
+	return 0;
 }
 
 int volume_map(const struct volume *v, uint64_t logical, uint64_t len, unsigned mirror, struct copy *ret,
 	       struct btrkit_error *err)
 {
-	size_t at = chunk_behind(v, logical);
-	const struct mapping *m = v->chunks + at;
-	const struct volume_device *d;
+	const struct volume_stripe *s;
+	const struct volume_chunk *c;
+	struct raid_shape shape;
+	struct raid_place place;
+	int r;
 
-	if (at == v->num_chunks || logical < m->logical || len > m->length - (logical - m->logical)) {
-		err_corrupt(err, NULL, "no chunk has the address");
-		err_at_logical(err, logical);
-		return -EUCLEAN;
-	}
-	if (mirror >= m->num_stripes)
+	r = volume_find(v, logical, len, &c, err);
+	if (r)
+		return r;
+	shape = shape_of(c);
+	if (mirror >= raid_copies(&shape))
 		return 1;
-	d = &v->devices[m->stripes[mirror].device];
-	*ret = (struct copy){ d->io, d->devid, m->stripes[mirror].physical + (logical - m->logical) };
+	place = raid_map(&shape, logical - c->logical, mirror);
+	s = &c->stripes[place.stripe];
+	*ret = (struct copy){ v->devices[s->device].is.io, s->devid, s->physical + place.offset,
+			      place.length < len ? place.length : len };
 	return 0;
-}
-
-int volume_read(const struct volume *v, uint64_t logical, void *buf, size_t len, volume_verify_fn verify, void *ctx,
-		struct btrkit_error *err)
-{
-	int first = 0;
-
-	for (unsigned mirror = 0;; mirror++) {
-		/* The first copy's failure is the one told, so a later one must not overwrite it. */
-		struct btrkit_error *e = first ? NULL : err;
-		struct copy copy;
-		int r;
-
-		r = volume_map(v, logical, len, mirror, &copy, e);
-		if (r)
-			return r < 0 ? r : first;
-		r = btrkit_io_read(copy.io, copy.physical, buf, len, e);
-		if (!r)
-			r = verify(ctx, buf, e);
-		if (!r)
-			return 0;
-		err_at_logical(e, logical);
-		err_at_device(e, copy.devid, copy.physical);
-		if (!first)
-			first = r;
-	}
 }
 
 unsigned volume_data_factor(const struct volume *v)
 {
-	for (size_t i = 0; i < v->num_chunks; i++)
-		if ((v->chunks[i].type & (BG_DATA | BG_DUP)) == (BG_DATA | BG_DUP))
-			return 2;
-	return 1;
+	unsigned factor = 1;
+
+	for (size_t i = 0; i < v->num_chunks; i++) {
+		const struct raid_shape shape = shape_of(v->chunks[i]);
+
+		if (shape.type & BG_DATA && raid_copies(&shape) > factor)
+			factor = raid_copies(&shape);
+	}
+	return factor;
 }
 
 void volume_prefetch(const struct volume *v, uint64_t logical, uint64_t len)
 {
 	struct copy copy;
 
-	if (!volume_map(v, logical, len, 0, &copy, NULL) && copy.io->ops->prefetch)
-		copy.io->ops->prefetch(copy.io, copy.physical, len);
+	while (len && !volume_map(v, logical, len, 0, &copy, NULL)) {
+		if (copy.io && copy.io->ops->prefetch)
+			copy.io->ops->prefetch(copy.io, copy.physical, copy.length);
+		logical += copy.length;
+		len -= copy.length;
+	}
 }

@@ -15,9 +15,12 @@
 
 struct volume;
 
+#define VOLUME_DEVICES_MAX 1024 /* of a filesystem, far more than anybody has */
+
 /*
  * @devices become the volume's, on success only. Their superblocks must have been judged; @supers stands beside them.
- * @return 0; -EINVAL: a device twice, or of another filesystem; -EOPNOTSUPP: devices are missing; -ENOMEM
+ * Some may be missing.
+ * @return 0; -EINVAL: a device twice, or of another filesystem, or too many; -ENOMEM
  */
 int volume_create(struct btrkit_io *const *devices, const struct super *supers, size_t n, struct volume **ret,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -32,31 +35,38 @@ struct volume *volume_release(struct volume *v);
  */
 int volume_add_chunk(struct volume *v, const struct chunk *chunk, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/*
- * Forgets the chunk that begins at @logical, if there is one. As many chunks as there were before can then be added
- * without a failure for want of memory.
- */
-void volume_remove_chunk(struct volume *v, uint64_t logical);
+/* Where a stripe begins. */
+struct volume_stripe {
+	unsigned device; /* its number in the volume */
+	uint64_t devid;
+	uint64_t physical;
+};
 
 /* A chunk as the volume knows it. */
-#define VOLUME_COPIES_MAX 2
 struct volume_chunk {
 	uint64_t logical, length;
-	uint64_t type; /* BG_* */
-	unsigned copies;
-	uint64_t devid[VOLUME_COPIES_MAX];
-	uint64_t physical[VOLUME_COPIES_MAX]; /* where each begins on its device */
+	uint64_t type;		/* BG_* */
+	uint64_t stripe_length; /* of the device extent that each stripe is */
+	unsigned num_stripes;
+	struct volume_stripe stripes[];
 };
+
+/* Takes out the chunk that begins at @logical, or NULL. The caller's, for free() or volume_put_chunk(). */
+struct volume_chunk *volume_take_chunk(struct volume *v, uint64_t logical);
+/* Puts one back that was taken out. That does not fail as long as there are no more chunks than there were once. */
+void volume_put_chunk(struct volume *v, struct volume_chunk *chunk);
 
 size_t volume_num_chunks(const struct volume *v);
 /* Chunk number @i in the order of addresses. */
-struct volume_chunk volume_chunk(const struct volume *v, size_t i);
+const struct volume_chunk *volume_chunk(const struct volume *v, size_t i);
+/* Whether all of the chunk can be read, as far as that depends on missing devices. */
+bool volume_chunk_reachable(const struct volume *v, size_t i);
 /* The number of the chunk that begins at @logical, or volume_num_chunks(). */
 size_t volume_find_chunk(const struct volume *v, uint64_t logical);
 
 /* A device of the volume, which keeps it open. */
 struct volume_device {
-	struct btrkit_io *io;
+	struct btrkit_io *io; /* NULL: it is missing, and known from the chunks that lie on it */
 	uint64_t devid;
 	uint8_t uuid[16];
 };
@@ -69,10 +79,12 @@ struct copy {
 	struct btrkit_io *io;
 	uint64_t devid;
 	uint64_t physical;
+	uint64_t length; /* of the range, as much as lies there in one piece */
 };
 
 /*
- * Where copy @mirror (from 0) of a range lies. The range must lie in one chunk.
+ * Where copy @mirror (from 0) of a range begins, what parity could rebuild not counted; the device may be missing. The
+ * range must lie in one chunk.
  * @return 0; 1: there are no more copies; -EUCLEAN: no chunk has the range
  */
 int volume_map(const struct volume *v, uint64_t logical, uint64_t len, unsigned mirror, struct copy *ret,
@@ -81,9 +93,19 @@ int volume_map(const struct volume *v, uint64_t logical, uint64_t len, unsigned 
 /* Judges bytes that were read: 0, or a negative errno with the reason, upon which the next copy is tried. */
 typedef int (*volume_verify_fn)(void *ctx, const void *buf, struct btrkit_error *err);
 
-/* Reads the first copy that @verify accepts. On failure the first copy's error is told. */
+/*
+ * Reads the first copy that @verify accepts, or what parity makes of the other strips. On failure the first copy's
+ * error is told.
+ */
 int volume_read(const struct volume *v, uint64_t logical, void *buf, size_t len, volume_verify_fn verify, void *ctx,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* What was met on a device since the filesystem was opened. */
+struct volume_errors {
+	uint64_t read_errors; /* reads that failed */
+	uint64_t damaged;     /* copies that were not accepted */
+};
+struct volume_errors volume_errors(const struct volume *v, size_t device);
 
 /* How many bytes of devices a byte of file data takes, as statfs(2) of a mounted filesystem reckons. */
 unsigned volume_data_factor(const struct volume *v);

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..
 import image  # noqa: E402
 
 # Read by Linux, not by btrkit so far.
-NOT_YET = {'raid56', 'raid1c34', 'zoned'}
+NOT_YET = {'zoned'}
 # Linux wants what these two promise to be there, which in this superblock it is not.
 PROMISES = {'free-space-tree', 'block-group-tree'}
 

@@ -161,19 +161,19 @@ static uint64_t expect_chunk(struct world *w, const struct volume_chunk *v, stru
 	assert_int_equal(chunk_decode(&w->fs->items, &chunks->item, &chunk, NULL), 0);
 	assert_int_equal(chunk.length, v->length);
 	assert_int_equal(chunk.type, v->type);
-	assert_int_equal(chunk.num_stripes, v->copies);
+	assert_int_equal(chunk.num_stripes, v->num_stripes);
 	assert_int_equal(chunk.sub_stripes, 1);
-	for (unsigned i = 0; i < v->copies; i++) {
-		assert_int_equal(le64_get(chunk.stripes[i].offset), v->physical[i]);
+	for (unsigned i = 0; i < v->num_stripes; i++) {
+		assert_int_equal(le64_get(chunk.stripes[i].offset), v->stripes[i].physical);
 		assert_memory_equal(chunk.stripes[i].dev_uuid, w->fs->super.dev_uuid, 16);
-		find(devices, KEY(1, KEY_DEV_EXTENT, v->physical[i]));
+		find(devices, KEY(1, KEY_DEV_EXTENT, v->stripes[i].physical));
 		assert_int_equal(dev_extent_decode(&w->fs->items, &devices->item, &e, NULL), 0);
 		assert_int_equal(e.chunk_offset, v->logical);
 		assert_int_equal(e.length, v->length);
 		assert_memory_equal(devices->item.data + 32,
 				    node_header(cursor_leaf(chunks))->chunk_tree_uuid, 16);
 	}
-	return v->length * v->copies;
+	return v->length * v->num_stripes;
 }
 
 /* System chunks are in the superblock too, and no others. */
@@ -198,7 +198,7 @@ static void expect_array(struct world *w)
 	for (uint32_t i = le32_get(w->super.sys_chunk_array_size); i < SUPER_SYS_CHUNKS_SIZE; i++)
 		assert_int_equal(w->super.sys_chunk_array[i], 0);
 	for (size_t i = 0; i < volume_num_chunks(v); i++)
-		system -= !!(volume_chunk(v, i).type & BG_SYSTEM);
+		system -= !!(volume_chunk(v, i)->type & BG_SYSTEM);
 	assert_int_equal(system, 0);
 }
 
@@ -238,14 +238,14 @@ static void audit(struct world *w)
 	/* That there is one for each chunk is what this judges. */
 	assert_int_equal(block_groups_load(w->fs, &groups, NULL), 0);
 	for (size_t i = 0; i < volume_num_chunks(v); i++) {
-		const struct volume_chunk c = volume_chunk(v, i);
-		const struct space_group *g = space_group_of(w->space, c.logical);
+		const struct volume_chunk *c = volume_chunk(v, i);
+		const struct space_group *g = space_group_of(w->space, c->logical);
 
-		used += expect_chunk(w, &c, &chunks, &devices);
-		stripes += c.copies;
+		used += expect_chunk(w, c, &chunks, &devices);
+		stripes += c->num_stripes;
 		assert_false(g->removed);
-		assert_int_equal(g->item.start, c.logical);
-		assert_int_equal(g->item.length, c.length);
+		assert_int_equal(g->item.start, c->logical);
+		assert_int_equal(g->item.length, c->length);
 		assert_int_equal(groups.at[i].chunk_objectid, OID_FIRST_CHUNK_TREE);
 	}
 	find(&chunks, KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, 1));
@@ -408,7 +408,7 @@ static void contradictions_are_told(void **state)
 	plan.logical -= MIB;
 	assert_int_equal(chunk_create(w.space, &plan, &w.super, &g, NULL), -EUCLEAN);
 	plan.logical += MIB;
-	plan.stripes[0].physical = volume_chunk(w.fs->volume, 0).physical[0];
+	plan.stripes[0].physical = volume_chunk(w.fs->volume, 0)->stripes[0].physical;
 	assert_int_equal(chunk_create(w.space, &plan, &w.super, &g, NULL), -EUCLEAN);
 	overlay_abort(w.o);
 	space_aborted(w.space);

@@ -105,7 +105,7 @@ static struct world *create(const struct btrkit_mkfs_options *o)
 {
 	struct world *w = __real_calloc(1, sizeof(*w));
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct range supers[BLOCK_GROUP_SUPERS_MAX];
+	struct block_group_supers supers;
 	struct btrkit_io *io;
 
 	assert_non_null(w);
@@ -115,12 +115,13 @@ static struct world *create(const struct btrkit_mkfs_options *o)
 		fail_msg("%s", err.message);
 	for (size_t i = 0; i < space_num_groups(w->space); i++) {
 		const struct block_group *g = &space_group_at(w->space, i)->item;
-		const unsigned n = block_group_supers(w->fs, g, supers);
 
+		assert_int_equal(block_group_supers(w->fs, g, &supers, NULL), 0);
 		assert_true(g->start + g->length <= SECTORS * (uint64_t)SECTOR);
 		set(w, &(struct range){ g->start, g->length }, OUTSIDE, FREE);
-		for (unsigned k = 0; k < n; k++, w->kept++)
-			set(w, &supers[k], FREE, KEPT);
+		for (unsigned k = 0; k < supers.n; k++, w->kept++)
+			set(w, &supers.at[k], FREE, KEPT);
+		block_group_supers_release(&supers);
 		w->used += g->used;
 	}
 	read_extents(w);

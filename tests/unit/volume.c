@@ -59,7 +59,7 @@ static void chunks_come_and_go(void **state)
 		size_t n = 0;
 
 		if (there[i])
-			volume_remove_chunk(v, (i + 1) * MIB);
+			free(volume_take_chunk(v, (i + 1) * MIB));
 		else
 			add(v, i);
 		there[i] = !there[i];
@@ -68,15 +68,15 @@ static void chunks_come_and_go(void **state)
 			if (!there[k])
 				continue;
 			assert_int_equal(copy.physical, (2 * k + 1) * MIB + 5);
-			assert_int_equal(volume_chunk(v, n).logical, (k + 1) * MIB);
-			assert_int_equal(volume_chunk(v, n).devid[1], 7);
+			assert_int_equal(volume_chunk(v, n)->logical, (k + 1) * MIB);
+			assert_int_equal(volume_chunk(v, n)->stripes[1].devid, 7);
 			n++;
 		}
 		assert_int_equal(volume_num_chunks(v), n);
 	}
 	/* Inside of a chunk none begins. */
 	add(v, there[0] ? 1 : 0);
-	volume_remove_chunk(v, MIB + 1);
+	assert_null(volume_take_chunk(v, MIB + 1));
 	assert_int_equal(volume_map(v, MIB, 1, 0, &(struct copy){ 0 }, NULL), 0);
 	volume_destroy(v);
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_VOLUME_VOLUME_IMPL_H
+#define BTRKIT_VOLUME_VOLUME_IMPL_H
+
+/* What the files of the volume share. */
+
+#include <stdatomic.h>
+
+#include "lib/volume/raid_map.h"
+#include "lib/volume/volume.h"
+
+struct device {
+	struct volume_device is;
+	/* Read by many threads. */
+	atomic_uint_fast64_t read_errors, damaged;
+};
+
+struct volume {
+	struct device *devices; /* those that were given, then those that are known to be missing */
+	size_t num_devices, devices_max;
+	struct volume_chunk **chunks; /* ordered by logical address, no overlap */
+	size_t num_chunks, chunks_size;
+};
+
+static inline struct raid_shape shape_of(const struct volume_chunk *c)
+{
+	return (struct raid_shape){ c->type, c->num_stripes };
+}
+
+/* The chunk that has the range as a whole. @return 0 or -EUCLEAN */
+int volume_find(const struct volume *v, uint64_t logical, uint64_t len, const struct volume_chunk **ret,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+#endif
