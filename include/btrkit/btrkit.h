@@ -14,9 +14,11 @@
  * comes from a device is checked before it is used. Handles for reading may be used by many threads at once.
  */
 
+#include <btrkit/device.h>
 #include <btrkit/dump.h>
 #include <btrkit/error.h>
 #include <btrkit/feature.h>
+#include <btrkit/file.h>
 #include <btrkit/fiemap.h>
 #include <btrkit/filesystem.h>
 #include <btrkit/inode.h>

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/fs/data.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/volume/volume.h"
+
+int data_reader_init(struct data_reader *r, struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	const size_t sectors = DATA_PIECE / fs->items.sectorsize;
+	struct tree_root root = { 0 };
+	int ret;
+
+	*r = (struct data_reader){ .fs = fs };
+	ret = fs_find_root(fs, OID_CSUM_TREE, &root, NULL, err);
+	r->has_csums = !ret;
+	cursor_init(&r->csums, fs, &root);
+	if (ret && ret != -ENOENT)
+		return ret;
+	r->sums = malloc(sectors * fs->items.csum_size);
+	r->known = malloc(sectors * sizeof(*r->known));
+	return r->sums && r->known ? 0 : err_nomem(err);
+}
+
+void data_reader_release(struct data_reader *r)
+{
+	cursor_release(&r->csums);
+	free(r->sums);
+	free(r->known);
+}
+
+/* Takes from the current item, which begins at or before the piece, what it has of it. */
+static void take_sums(struct data_reader *r, uint64_t logical, size_t sectors)
+{
+	const struct item *item = &r->csums.item;
+	const uint32_t size = r->fs->items.csum_size, unit = r->fs->items.sectorsize;
+	const uint64_t count = item->size / size;
+
+	for (size_t i = 0; i < sectors; i++) {
+		const uint64_t at = logical + (uint64_t)i * unit;
+		const uint64_t n = (at - item->key.offset) / unit;
+
+		if (at < item->key.offset || n >= count)
+			continue;
+		memcpy(r->sums + i * size, item->data + n * size, size);
+		r->known[i] = true;
+	}
+}
+
+/* Collects the checksums of a piece. */
+static int find_sums(struct data_reader *r, uint64_t logical, size_t sectors, struct btrkit_error *err)
+{
+	const uint64_t end = logical + (uint64_t)sectors * r->fs->items.sectorsize;
+	struct cursor *c = &r->csums;
+	int ret;
+
+	memset(r->known, 0, sectors * sizeof(*r->known));
+	if (!r->has_csums)
+		return 0;
+	ret = cursor_seek_back(c, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, logical), err);
+	if (ret == 1 || (!ret && c->item.key.objectid != OID_EXTENT_CSUM))
+		ret = cursor_seek(c, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, logical), err);
+	while (!ret && c->item.key.objectid == OID_EXTENT_CSUM && c->item.key.type == KEY_EXTENT_CSUM &&
+	       c->item.key.offset < end) {
+		ret = cursor_blame(c, item_validate(&r->fs->items, &c->item, err), err);
+		if (ret)
+			return ret;
+		take_sums(r, logical, sectors);
+		ret = cursor_next(c, err);
+	}
+	return ret < 0 ? ret : 0;
+}
+
+struct verify_ctx {
+	const struct data_reader *r;
+	size_t first, sectors; /* of the piece */
+};
+
+static int verify_sectors(void *ctx, const void *buf, struct btrkit_error *err)
+{
+	const struct verify_ctx *v = ctx;
+	const struct btrkit_fs *fs = v->r->fs;
+	const uint32_t size = fs->items.csum_size, unit = fs->items.sectorsize;
+
+	for (size_t i = 0; i < v->sectors; i++) {
+		uint8_t sum[CSUM_SIZE_MAX];
+
+		if (!v->r->known[v->first + i])
+			return err_corrupt(err, "csum", "data has no checksum");
+		fs->judge.csum->compute((const uint8_t *)buf + i * unit, unit, sum);
+		if (memcmp(sum, v->r->sums + (v->first + i) * size, size))
+			return err_corrupt(err, "csum", "data checksum mismatch");
+	}
+	return 0;
+}
+
+static int accept_all(void *ctx, const void *buf, struct btrkit_error *err)
+{
+	(void)ctx;
+	(void)buf;
+	(void)err;
+	return 0;
+}
+
+static int read_piece(struct data_reader *r, uint64_t logical, uint8_t *buf, size_t len, struct btrkit_error *err)
+{
+	const uint32_t unit = r->fs->items.sectorsize;
+	struct verify_ctx ctx = { r, 0, len / unit };
+	int ret;
+
+	ret = find_sums(r, logical, ctx.sectors, err);
+	if (!ret)
+		ret = volume_read(r->fs->volume, logical, buf, len, verify_sectors, &ctx, err);
+	/* Copies may be damaged in different places, so each sector is tried on its own. */
+	if (ret != -EUCLEAN && ret != -EIO)
+		return ret;
+	for (ret = 0; !ret && ctx.first < len / unit; ctx.first++) {
+		ctx.sectors = 1;
+		ret = volume_read(r->fs->volume, logical + ctx.first * unit, buf + ctx.first * unit, unit,
+				  verify_sectors, &ctx, err);
+	}
+	return ret;
+}
+
+int data_read(struct data_reader *r, uint64_t logical, void *buf, size_t len, bool verify, struct btrkit_error *err)
+{
+	uint8_t *to = buf;
+	int ret = 0;
+
+	while (!ret && len) {
+		const size_t piece = len < DATA_PIECE ? len : DATA_PIECE;
+
+		ret = verify ? read_piece(r, logical, to, piece, err) :
+			       volume_read(r->fs->volume, logical, to, piece, accept_all, NULL, err);
+		logical += piece;
+		to += piece;
+		len -= piece;
+	}
+	return ret;
+}

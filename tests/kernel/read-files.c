@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Writes what is in every file and symbolic link of a filesystem, as the library reads it, into DIR/ROOT-INODE, with
+ * holes for zeros. Each is read in pieces of sizes that fit to nothing, and in parts once more. From the public headers
+ * only.
+ */
+#include <btrkit/btrkit.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEVICES_MAX 16
+#define PIECE (3u << 20)
+
+struct reader {
+	struct btrkit_fs *fs;
+	const char *to;
+	unsigned long files;
+};
+
+static void die(const char *what, const struct btrkit_error *err)
+{
+	char line[512];
+
+	fprintf(stderr, "read-files: %s: %s\n", what,
+		err ? btrkit_error_format(err, line, sizeof(line)) : strerror(errno));
+	exit(1);
+}
+
+static bool is_zero(const uint8_t *data, size_t len)
+{
+	return !len || (!data[0] && !memcmp(data, data + 1, len - 1));
+}
+
+static void put(int fd, const uint8_t *data, size_t len, uint64_t at)
+{
+	for (size_t n; len; data += n, at += n, len -= n) {
+		n = len < 4096 ? len : 4096;
+		if (!is_zero(data, n) && pwrite(fd, data, n, (off_t)at) != (ssize_t)n)
+			die("write", NULL);
+	}
+}
+
+/* The same bytes again from the middle. */
+static void read_again(struct btrkit_file *f, const uint8_t *data, size_t len, uint64_t at)
+{
+	static uint8_t part[5000];
+	const size_t skip = len / 3, want = len - skip < sizeof(part) ? len - skip : sizeof(part);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	size_t got;
+
+	if (btrkit_file_read(f, at + skip, part, want, &got, &err))
+		die("again", &err);
+	if (got != want || memcmp(part, data + skip, want)) {
+		fprintf(stderr, "read-files: the second time there is something else at %" PRIu64 "\n", at + skip);
+		exit(1);
+	}
+}
+
+static void read_file(struct reader *r, const struct btrkit_inode *i)
+{
+	static uint8_t data[PIECE];
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_file *f;
+	char path[4096];
+	uint64_t at = 0;
+	size_t got, size = 777;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%" PRIu64 "-%" PRIu64, r->to, i->root, i->inode);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	/* A second name. */
+	if (fd < 0 && errno == EEXIST)
+		return;
+	if (fd < 0 || ftruncate(fd, (off_t)i->size))
+		die(path, NULL);
+	if (btrkit_file_open(r->fs, i->root, i->inode, &f, &err))
+		die(path, &err);
+	do {
+		if (btrkit_file_read(f, at, data, size, &got, &err))
+			die(path, &err);
+		put(fd, data, got, at);
+		if (got)
+			read_again(f, data, got, at);
+		at += got;
+		size = size * 3 < PIECE ? size * 3 : PIECE - 1;
+	} while (got);
+	if (at != i->size) {
+		fprintf(stderr, "read-files: %s has %" PRIu64 " bytes and not %" PRIu64 "\n", path, at, i->size);
+		exit(1);
+	}
+	btrkit_file_close(f);
+	close(fd);
+	r->files++;
+}
+
+static int visit(void *ctx, const struct btrkit_dir_entry *e)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct reader *r = ctx;
+	struct btrkit_inode i;
+
+	if (e->inode == BTRKIT_EMPTY_SUBVOLUME)
+		return 0;
+	if (btrkit_inode_get(r->fs, e->root, e->inode, &i, &err))
+		die("inode", &err);
+	if (S_ISDIR(i.mode) && btrkit_dir_read(r->fs, e->root, e->inode, visit, r, &err))
+		die("directory", &err);
+	if (S_ISREG(i.mode) || S_ISLNK(i.mode))
+		read_file(r, &i);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct btrkit_io *devices[DEVICES_MAX];
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct reader r = { .to = argv[1] };
+
+	if (argc < 3 || argc - 2 > DEVICES_MAX) {
+		fprintf(stderr, "usage: read-files DIR DEVICE...\n");
+		return 2;
+	}
+	for (int i = 2; i < argc; i++)
+		if (btrkit_io_open(argv[i], BTRKIT_IO_READ, &devices[i - 2], &err))
+			die(argv[i], &err);
+	if (btrkit_fs_open(devices, (size_t)(argc - 2), NULL, &r.fs, &err))
+		die(argv[2], &err);
+	if (btrkit_dir_read(r.fs, 5, 256, visit, &r, &err))
+		die("directory", &err);
+	btrkit_fs_close(r.fs);
+	printf("%lu\n", r.files);
+	return 0;
+}
