@@ -361,3 +361,15 @@ void emit_array_end(struct emit *e)
 {
 	close_level(e);
 }
+
+void emit_header(struct emit *e, const char *command)
+{
+	emit_object(e, NULL);
+	emit_object(e, "__header");
+	if (e->form == EMIT_JSON) {
+		emit_u64(e, "version", "", 1);
+		emit_str(e, "command", "", command);
+	}
+	emit_object_end(e);
+	emit_object_end(e);
+}

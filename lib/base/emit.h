@@ -120,6 +120,9 @@ void emit_name(struct emit *e, const char *key, const char *words, const void *s
 void emit_name_escaped(struct emit *e, const char *key, const char *words, const void *s, size_t len, bool space);
 void emit_bool(struct emit *e, const char *key, bool v);	/* JSON only */
 
+/* The first line of JSON Lines; nothing in text. */
+void emit_header(struct emit *e, const char *command);
+
 /* Structure: JSON only. An outermost object ends its line. @key is NULL inside arrays and outermost. */
 void emit_object(struct emit *e, const char *key);
 void emit_object_end(struct emit *e);

@@ -120,12 +120,7 @@ static void print_json_header(struct btrkit_fiemap_printer *p)
 	if (p->begun || p->format != BTRKIT_FIEMAP_JSON)
 		return;
 	p->begun = true;
-	emit_object(e, NULL);
-	emit_object(e, "__header");
-	emit_u64(e, "version", "", 1);
-	emit_str(e, "command", "", "fiemap");
-	emit_object_end(e);
-	emit_object_end(e);
+	emit_header(e, "fiemap");
 }
 
 static int print_file(void *ctx, const struct btrkit_fiemap_file *file)

@@ -137,16 +137,6 @@ static void print_summary(struct emit *e, const struct btrkit_space_summary *s)
 	emit_object_end(e);
 }
 
-static void print_json_header(struct emit *e)
-{
-	emit_object(e, NULL);
-	emit_object(e, "__header");
-	emit_u64(e, "version", "", 1);
-	emit_str(e, "command", "", "space-cache status");
-	emit_object_end(e);
-	emit_object_end(e);
-}
-
 int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_space_format format, btrkit_write_fn write, void *ctx,
 			      struct btrkit_space_summary *ret, struct btrkit_error *err)
 {
@@ -159,8 +149,7 @@ int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_space_format for
 		return err_set(err, BTRKIT_INVALID, "unknown format");
 	if (emit_init(&e, format == BTRKIT_SPACE_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx))
 		return err_nomem(err);
-	if (format == BTRKIT_SPACE_JSON)
-		print_json_header(&e);
+	emit_header(&e, "space-cache status");
 	r = btrkit_space_status(fs, &sink, &sum, err);
 	if (!r)
 		print_summary(&e, &sum);

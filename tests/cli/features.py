@@ -13,11 +13,11 @@ from tool import Super, check_failure, run
 SETS = {'compat': Super.COMPAT, 'compat_ro': Super.COMPAT_RO, 'incompat': Super.INCOMPAT}
 
 # Every command that takes a device, and its options here. dump-super shows what is there, whatever it is.
-READERS = {'dump-tree': [], 'fiemap': ['-a'], 'space-cache': ['status']}
+READERS = {'dump-tree': [], 'fiemap': ['-a'], 'list-chunks': [], 'list-devices': [], 'space-cache': ['status']}
 # Bits that are about what a command shows: the trees that they promise are not there.
-SHOWN = {('space-cache', ('compat_ro', nr)) for nr in (0, 3)}
+SHOWN = {('space-cache', ('compat_ro', nr)) for nr in (0, 3)} | {('list-chunks', ('compat_ro', 3))}
 SHOWERS = {'dump-super': []}
-OTHERS = {'features', 'mkfs', 'undo'}
+OTHERS = {'features', 'map-logical', 'mkfs', 'undo'}
 
 # Flags of the superblock with which Linux mounts: written, reloc, error, seeding, metadump, metadump v2. The names
 # are those in the refusals of the others.

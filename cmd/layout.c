@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* list-chunks, list-devices and map-logical: how a filesystem lies on its devices. */
+#include <getopt.h>
+#include <stdlib.h>
+
+#include "cmd.h"
+
+enum {
+	OPT_FORMAT = 256,
+	OPT_DEVICE
+};
+
+static const struct cmd_option options[] = {
+	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
+	{ 0 },
+};
+
+struct request {
+	enum btrkit_list_format format;
+	const char **devices; /* the first is the argument */
+	size_t num_devices;
+};
+
+typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, char **args, struct cmd_output *out,
+			struct btrkit_error *err);
+
+/* @min_args, @max_args: arguments, the device counted. */
+static void parse(const struct command *cmd, int argc, char **argv, int min_args, int max_args, struct request *req)
+{
+	static const char *const formats[] = { "text", "json", NULL };
+	int c;
+
+	while ((c = cmd_next_option(cmd, argc, argv)) != -1) {
+		if (c == OPT_FORMAT)
+			req->format = cmd_format(cmd, optarg, formats);
+		else
+			req->devices[req->num_devices++] = optarg;
+	}
+	cmd_check_args(cmd, argc, min_args, max_args);
+	req->devices[0] = argv[optind];
+}
+
+static int run(const struct command *cmd, int argc, char **argv, int min_args, int max_args, print_fn print)
+{
+	struct request req = { .num_devices = 1 };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct cmd_output out = { 0 };
+	struct btrkit_fs *fs;
+	int status = EXIT_FAILED;
+
+	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
+	if (!req.devices)
+		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	parse(cmd, argc, argv, min_args, max_args, &req);
+	fs = cmd_open(cmd, req.devices, req.num_devices, true, NULL);
+	if (fs)
+		status = cmd_end(cmd, req.devices[0], &out, print(fs, &req, argv + optind + 1, &out, &err), &err);
+	btrkit_fs_close(fs);
+	free(req.devices);
+	return status;
+}
+
+static int print_chunks(struct btrkit_fs *fs, const struct request *req, char **args, struct cmd_output *out,
+			struct btrkit_error *err)
+{
+	(void)args;
+	return btrkit_chunks_print(fs, req->format, cmd_write, out, err);
+}
+
+static int print_devices(struct btrkit_fs *fs, const struct request *req, char **args, struct cmd_output *out,
+			 struct btrkit_error *err)
+{
+	(void)args;
+	return btrkit_devices_print(fs, req->format, cmd_write, out, err);
+}
+
+static int run_chunks(const struct command *cmd, int argc, char **argv)
+{
+	return run(cmd, argc, argv, 1, 1, print_chunks);
+}
+
+static int run_devices(const struct command *cmd, int argc, char **argv)
+{
+	return run(cmd, argc, argv, 1, 1, print_devices);
+}
+
+static int print_copies(struct btrkit_fs *fs, const struct request *req, char **args, struct cmd_output *out,
+			struct btrkit_error *err)
+{
+	uint64_t logical = cmd_number(&cmd_map_logical, "ADDRESS", args[0], true);
+
+	return btrkit_map_logical_print(fs, logical, req->format, cmd_write, out, err);
+}
+
+static int run_map(const struct command *cmd, int argc, char **argv)
+{
+	return run(cmd, argc, argv, 2, 2, print_copies);
+}
+
+const struct command cmd_list_chunks = {
+	.name = "list-chunks",
+	.args = "DEV",
+	.summary = "List the chunks and where they lie on the devices",
+	.options = options,
+	.run = run_chunks,
+};
+
+const struct command cmd_list_devices = {
+	.name = "list-devices",
+	.args = "DEV",
+	.summary = "List the devices of a filesystem",
+	.options = options,
+	.run = run_devices,
+};
+
+const struct command cmd_map_logical = {
+	.name = "map-logical",
+	.args = "DEV ADDRESS",
+	.summary = "Tell where a logical address lies on the devices",
+	.options = options,
+	.run = run_map,
+};
