@@ -76,51 +76,51 @@ static int find_sums(struct data_reader *r, uint64_t logical, size_t sectors, st
 
 struct verify_ctx {
 	const struct data_reader *r;
-	size_t first, sectors; /* of the piece */
+	size_t sector; /* of the piece */
 };
 
-static int verify_sectors(void *ctx, const void *buf, struct btrkit_error *err)
+static int verify_sector(void *ctx, const void *buf, struct btrkit_error *err)
 {
 	const struct verify_ctx *v = ctx;
 	const struct btrkit_fs *fs = v->r->fs;
 	const uint32_t size = fs->items.csum_size, unit = fs->items.sectorsize;
+	uint8_t sum[CSUM_SIZE_MAX];
 
-	for (size_t i = 0; i < v->sectors; i++) {
-		uint8_t sum[CSUM_SIZE_MAX];
-
-		if (!v->r->known[v->first + i])
-			return err_corrupt(err, "csum", "data has no checksum");
-		fs->judge.csum->compute((const uint8_t *)buf + i * unit, unit, sum);
-		if (memcmp(sum, v->r->sums + (v->first + i) * size, size))
-			return err_corrupt(err, "csum", "data checksum mismatch");
-	}
+	fs->judge.csum->compute(buf, unit, sum);
+	if (memcmp(sum, v->r->sums + v->sector * size, size))
+		return err_corrupt(err, "csum", "data checksum mismatch");
 	return 0;
 }
 
-static int accept_all(void *ctx, const void *buf, struct btrkit_error *err)
-{
-	(void)ctx;
-	(void)buf;
-	(void)err;
-	return 0;
-}
-
+/*
+ * Bytes are read without a judge at first. Copies may be damaged in different places, so each sector that is not what
+ * it should be is looked for on its own: that counts it for the device it lies on, and leaves the others alone.
+ */
 static int read_piece(struct data_reader *r, uint64_t logical, uint8_t *buf, size_t len, struct btrkit_error *err)
 {
 	const uint32_t unit = r->fs->items.sectorsize;
-	struct verify_ctx ctx = { r, 0, len / unit };
+	struct verify_ctx ctx = { r, 0 };
+	bool is_read;
 	int ret;
 
-	ret = find_sums(r, logical, ctx.sectors, err);
-	if (!ret)
-		ret = volume_read(r->fs->volume, logical, buf, len, verify_sectors, &ctx, err);
-	/* Copies may be damaged in different places, so each sector is tried on its own. */
-	if (ret != -EUCLEAN && ret != -EIO)
+	ret = find_sums(r, logical, len / unit, err);
+	if (ret)
 		return ret;
-	for (ret = 0; !ret && ctx.first < len / unit; ctx.first++) {
-		ctx.sectors = 1;
-		ret = volume_read(r->fs->volume, logical + ctx.first * unit, buf + ctx.first * unit, unit,
-				  verify_sectors, &ctx, err);
+	ret = volume_read_any(r->fs->volume, logical, buf, len, err);
+	if (ret == -EUCLEAN || ret == -ENOMEM)
+		return ret;
+	is_read = !ret;
+	for (ret = 0; !ret && ctx.sector < len / unit; ctx.sector++) {
+		uint8_t *sector = buf + ctx.sector * unit;
+
+		if (!r->known[ctx.sector]) {
+			ret = err_corrupt(err, "csum", "data has no checksum");
+			err_at_logical(err, logical + ctx.sector * unit);
+			return ret;
+		}
+		if (!is_read || verify_sector(&ctx, sector, NULL))
+			ret = volume_read(r->fs->volume, logical + ctx.sector * unit, sector, unit, verify_sector, &ctx,
+					  err);
 	}
 	return ret;
 }
@@ -134,7 +134,7 @@ int data_read(struct data_reader *r, uint64_t logical, void *buf, size_t len, bo
 		const size_t piece = len < DATA_PIECE ? len : DATA_PIECE;
 
 		ret = verify ? read_piece(r, logical, to, piece, err) :
-			       volume_read(r->fs->volume, logical, to, piece, accept_all, NULL, err);
+			       volume_read_any(r->fs->volume, logical, to, piece, err);
 		logical += piece;
 		to += piece;
 		len -= piece;

@@ -100,6 +100,13 @@ typedef int (*volume_verify_fn)(void *ctx, const void *buf, struct btrkit_error 
 int volume_read(const struct volume *v, uint64_t logical, void *buf, size_t len, volume_verify_fn verify, void *ctx,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * Reads what nobody judges: of each strip the first copy that can be read, or what parity makes of the others. Strips
+ * are apart, as no device may have all of a copy.
+ */
+int volume_read_any(const struct volume *v, uint64_t logical, void *buf, size_t len,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* What was met on a device since the filesystem was opened. */
 struct volume_errors {
 	uint64_t read_errors; /* reads that failed */

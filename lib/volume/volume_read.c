@@ -139,6 +139,36 @@ int volume_read(const struct volume *v, uint64_t logical, void *buf, size_t len,
 	return first;
 }
 
+int volume_read_any(const struct volume *v, uint64_t logical, void *buf, size_t len, struct btrkit_error *err)
+{
+	const struct volume_chunk *m;
+	struct raid_shape shape;
+	uint8_t *to = buf;
+	int ret;
+
+	ret = volume_find(v, logical, len, &m, err);
+	if (ret)
+		return ret;
+	shape = shape_of(m);
+	while (len) {
+		const struct raid_place place = raid_map(&shape, logical - m->logical, 0);
+		const size_t n = place.length < len ? (size_t)place.length : len;
+
+		ret = read_view(v, m, logical - m->logical, 0, to, n, err);
+		for (unsigned view = 1; ret && view < num_views(m); view++)
+			if (!read_view(v, m, logical - m->logical, view, to, n, NULL))
+				ret = 0;
+		if (ret) {
+			err_at_logical(err, logical);
+			return ret;
+		}
+		logical += n;
+		to += n;
+		len -= n;
+	}
+	return 0;
+}
+
 struct volume_errors volume_errors(const struct volume *v, size_t device)
 {
 	struct device *d = &v->devices[device];
