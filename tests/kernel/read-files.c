@@ -3,6 +3,9 @@
  * Writes what is in every file and symbolic link of a filesystem, as the library reads it, into DIR/ROOT-INODE, with
  * holes for zeros. Each is read in pieces of sizes that fit to nothing, and in parts once more. From the public headers
  * only.
+ *
+ * Prints the notes of opening, the files that cannot be read and why, and what was met on each device. Exits with 3 if
+ * there is something that cannot be read.
  */
 #include <btrkit/btrkit.h>
 
@@ -21,7 +24,7 @@
 struct reader {
 	struct btrkit_fs *fs;
 	const char *to;
-	unsigned long files;
+	unsigned long files, failed;
 };
 
 static void die(const char *what, const struct btrkit_error *err)
@@ -31,6 +34,27 @@ static void die(const char *what, const struct btrkit_error *err)
 	fprintf(stderr, "read-files: %s: %s\n", what,
 		err ? btrkit_error_format(err, line, sizeof(line)) : strerror(errno));
 	exit(1);
+}
+
+static void fail(struct reader *r, uint64_t root, uint64_t inode, const struct btrkit_error *err)
+{
+	char line[512];
+
+	printf("failed %" PRIu64 "-%" PRIu64 " %s\n", root, inode, btrkit_error_format(err, line, sizeof(line)));
+	r->failed++;
+}
+
+static void note(void *ctx, const char *line)
+{
+	(void)ctx;
+	printf("note %s\n", line);
+}
+
+static int tell_device(void *ctx, const struct btrkit_device *d)
+{
+	(void)ctx;
+	printf("device %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", d->devid, d->failed_reads, d->rejected_copies);
+	return 0;
 }
 
 static bool is_zero(const uint8_t *data, size_t len)
@@ -70,7 +94,7 @@ static void read_file(struct reader *r, const struct btrkit_inode *i)
 	struct btrkit_file *f;
 	char path[4096];
 	uint64_t at = 0;
-	size_t got, size = 777;
+	size_t got = 1, size = 777;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%" PRIu64 "-%" PRIu64, r->to, i->root, i->inode);
@@ -80,18 +104,23 @@ static void read_file(struct reader *r, const struct btrkit_inode *i)
 		return;
 	if (fd < 0 || ftruncate(fd, (off_t)i->size))
 		die(path, NULL);
-	if (btrkit_file_open(r->fs, i->root, i->inode, &f, &err))
-		die(path, &err);
+	if (btrkit_file_open(r->fs, i->root, i->inode, &f, &err)) {
+		fail(r, i->root, i->inode, &err);
+		close(fd);
+		return;
+	}
 	do {
-		if (btrkit_file_read(f, at, data, size, &got, &err))
-			die(path, &err);
+		if (btrkit_file_read(f, at, data, size, &got, &err)) {
+			fail(r, i->root, i->inode, &err);
+			break;
+		}
 		put(fd, data, got, at);
 		if (got)
 			read_again(f, data, got, at);
 		at += got;
 		size = size * 3 < PIECE ? size * 3 : PIECE - 1;
 	} while (got);
-	if (at != i->size) {
+	if (!got && at != i->size) {
 		fprintf(stderr, "read-files: %s has %" PRIu64 " bytes and not %" PRIu64 "\n", path, at, i->size);
 		exit(1);
 	}
@@ -108,10 +137,12 @@ static int visit(void *ctx, const struct btrkit_dir_entry *e)
 
 	if (e->inode == BTRKIT_EMPTY_SUBVOLUME)
 		return 0;
-	if (btrkit_inode_get(r->fs, e->root, e->inode, &i, &err))
-		die("inode", &err);
+	if (btrkit_inode_get(r->fs, e->root, e->inode, &i, &err)) {
+		fail(r, e->root, e->inode, &err);
+		return 0;
+	}
 	if (S_ISDIR(i.mode) && btrkit_dir_read(r->fs, e->root, e->inode, visit, r, &err))
-		die("directory", &err);
+		fail(r, e->root, e->inode, &err);
 	if (S_ISREG(i.mode) || S_ISLNK(i.mode))
 		read_file(r, &i);
 	return 0;
@@ -121,6 +152,7 @@ int main(int argc, char **argv)
 {
 	struct btrkit_io *devices[DEVICES_MAX];
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
 	struct reader r = { .to = argv[1] };
 
 	if (argc < 3 || argc - 2 > DEVICES_MAX) {
@@ -130,11 +162,14 @@ int main(int argc, char **argv)
 	for (int i = 2; i < argc; i++)
 		if (btrkit_io_open(argv[i], BTRKIT_IO_READ, &devices[i - 2], &err))
 			die(argv[i], &err);
-	if (btrkit_fs_open(devices, (size_t)(argc - 2), NULL, &r.fs, &err))
+	opts.note = note;
+	if (btrkit_fs_open(devices, (size_t)(argc - 2), &opts, &r.fs, &err))
 		die(argv[2], &err);
 	if (btrkit_dir_read(r.fs, 5, 256, visit, &r, &err))
-		die("directory", &err);
+		fail(&r, 5, 256, &err);
+	if (btrkit_devices(r.fs, tell_device, NULL, &err))
+		die("devices", &err);
 	btrkit_fs_close(r.fs);
-	printf("%lu\n", r.files);
-	return 0;
+	printf("files %lu\n", r.files);
+	return r.failed ? 3 : 0;
 }
