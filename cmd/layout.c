@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* list-chunks, list-devices and map-logical: how a filesystem lies on its devices. */
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "cmd.h"
@@ -20,13 +21,14 @@ struct request {
 	enum btrkit_list_format format;
 	const char **devices; /* the first is the argument */
 	size_t num_devices;
+	uint64_t address; /* of map-logical */
 };
 
-typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, char **args, struct cmd_output *out,
+typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
 			struct btrkit_error *err);
 
-/* @min_args, @max_args: arguments, the device counted. */
-static void parse(const struct command *cmd, int argc, char **argv, int min_args, int max_args, struct request *req)
+/* After the device there may be an address. What is wrong is told before a device is opened. */
+static void parse(const struct command *cmd, int argc, char **argv, bool has_address, struct request *req)
 {
 	static const char *const formats[] = { "text", "json", NULL };
 	int c;
@@ -37,11 +39,13 @@ static void parse(const struct command *cmd, int argc, char **argv, int min_args
 		else
 			req->devices[req->num_devices++] = optarg;
 	}
-	cmd_check_args(cmd, argc, min_args, max_args);
+	cmd_check_args(cmd, argc, 1 + has_address, 1 + has_address);
 	req->devices[0] = argv[optind];
+	if (has_address)
+		req->address = cmd_number(cmd, "ADDRESS", argv[optind + 1], true);
 }
 
-static int run(const struct command *cmd, int argc, char **argv, int min_args, int max_args, print_fn print)
+static int run(const struct command *cmd, int argc, char **argv, bool has_address, print_fn print)
 {
 	struct request req = { .num_devices = 1 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -52,50 +56,46 @@ static int run(const struct command *cmd, int argc, char **argv, int min_args, i
 	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
 	if (!req.devices)
 		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
-	parse(cmd, argc, argv, min_args, max_args, &req);
+	parse(cmd, argc, argv, has_address, &req);
 	fs = cmd_open(cmd, req.devices, req.num_devices, true, NULL);
 	if (fs)
-		status = cmd_end(cmd, req.devices[0], &out, print(fs, &req, argv + optind + 1, &out, &err), &err);
+		status = cmd_end(cmd, req.devices[0], &out, print(fs, &req, &out, &err), &err);
 	btrkit_fs_close(fs);
 	free(req.devices);
 	return status;
 }
 
-static int print_chunks(struct btrkit_fs *fs, const struct request *req, char **args, struct cmd_output *out,
+static int print_chunks(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
 			struct btrkit_error *err)
 {
-	(void)args;
 	return btrkit_chunks_print(fs, req->format, cmd_write, out, err);
 }
 
-static int print_devices(struct btrkit_fs *fs, const struct request *req, char **args, struct cmd_output *out,
+static int print_devices(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
 			 struct btrkit_error *err)
 {
-	(void)args;
 	return btrkit_devices_print(fs, req->format, cmd_write, out, err);
 }
 
 static int run_chunks(const struct command *cmd, int argc, char **argv)
 {
-	return run(cmd, argc, argv, 1, 1, print_chunks);
+	return run(cmd, argc, argv, false, print_chunks);
 }
 
 static int run_devices(const struct command *cmd, int argc, char **argv)
 {
-	return run(cmd, argc, argv, 1, 1, print_devices);
+	return run(cmd, argc, argv, false, print_devices);
 }
 
-static int print_copies(struct btrkit_fs *fs, const struct request *req, char **args, struct cmd_output *out,
+static int print_copies(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
 			struct btrkit_error *err)
 {
-	uint64_t logical = cmd_number(&cmd_map_logical, "ADDRESS", args[0], true);
-
-	return btrkit_map_logical_print(fs, logical, req->format, cmd_write, out, err);
+	return btrkit_map_logical_print(fs, req->address, req->format, cmd_write, out, err);
 }
 
 static int run_map(const struct command *cmd, int argc, char **argv)
 {
-	return run(cmd, argc, argv, 2, 2, print_copies);
+	return run(cmd, argc, argv, true, print_copies);
 }
 
 const struct command cmd_list_chunks = {
