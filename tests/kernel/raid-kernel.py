@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Files on every profile, as Linux wrote them, read by the library: whole, with devices missing, with copies and strips
+damaged. The contents are those that Linux read; what cannot be read must be named, and only that.
+
+READ_FILES is the program that reads devices by the library. Exits with 77 where it cannot run.
+"""
+import hashlib
+import itertools
+import json
+import os
+import random
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+import contents
+import image
+import ops
+import volumes
+
+READ_FILES = os.environ.get('READ_FILES', 'read-files')
+BTRKIT = os.environ.get('BTRKIT', 'btrkit')
+K, M = 1 << 10, 1 << 20
+
+# data, metadata, devices, how many devices may be lost, options of mkfs, of the mount
+ROWS = [
+    ('raid0', 'raid1', 3, 0, (), 'compress=zstd'),
+    ('single', 'raid1', 2, 0, (), ''),
+    ('raid1', 'raid1', 3, 1, ('--csum', 'xxhash'), 'compress=lzo'),
+    ('raid1c3', 'raid1c3', 3, 2, (), ''),
+    ('raid1c4', 'raid1c4', 4, 3, (), 'compress=zlib'),
+    ('raid10', 'raid10', 4, 1, (), ''),
+    ('raid5', 'raid5', 3, 1, (), 'compress=zstd'),
+    ('raid6', 'raid6', 4, 2, (), ''),
+]
+DEEP = [
+    ('raid0', 'raid0', 6, 0, ('-n', '64k'), ''),
+    ('raid1', 'raid1', 2, 1, ('-M',), ''),
+    ('raid1', 'raid1c3', 6, 1, ('--csum', 'sha256'), ''),
+    ('raid1c3', 'raid1c4', 6, 2, ('-n', '4k'), ''),
+    ('raid10', 'raid1', 6, 1, (), 'compress=zlib'),
+    ('raid10', 'raid10', 7, 1, ('--csum', 'blake2b'), ''),
+    ('raid5', 'raid5', 2, 1, (), ''),
+    ('raid5', 'raid1', 6, 1, ('-n', '64k'), ''),
+    ('raid5', 'raid6', 5, 1, (), ''),
+    ('raid6', 'raid6', 3, 2, (), 'compress=zstd'),
+    ('raid6', 'raid1c3', 5, 2, ('-n', '4k'), 'compress=lzo'),
+    ('raid6', 'raid6', 6, 2, ('-n', '64k'), ''),
+]
+
+
+class Reading:
+    """What read-files makes of some devices of a volume."""
+
+    def __init__(self, scratch, volume, without=()):
+        out = f'{scratch}/out'
+        os.mkdir(out)
+        paths = [p for i, p in enumerate(volume.paths) if i + 1 not in without]
+        done = subprocess.run([READ_FILES, out, *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        self.status, self.said = done.returncode, done.stderr.decode()
+        self.notes, self.failed, self.counts, self.files = [], {}, {}, {}
+        for line in done.stdout.decode().splitlines():
+            word, rest = line.split(' ', 1)
+            if word == 'note':
+                self.notes.append(rest)
+            elif word == 'failed':
+                self.failed.update([rest.split(' ', 1)])
+            elif word == 'device':
+                devid, *counts = map(int, rest.split())
+                self.counts[devid] = counts
+        for name in os.listdir(out):
+            with open(f'{out}/{name}', 'rb') as f:
+                self.files[name] = hashlib.sha256(f.read()).digest()
+        shutil.rmtree(out)
+
+    def different(self, expected):
+        """Of the files that could be read; where a directory could not, its files are not there."""
+        unread = any(name not in expected for name in self.failed)
+        return [n for n in expected if n not in self.failed and self.files.get(n) != expected[n] and
+                (n in self.files or not unread)]
+
+
+def manifest(mnt):
+    """Every file by its numbers: all, and those whose data has checksums."""
+    found, checked = {}, {}
+    for folder, _, names in os.walk(mnt):
+        root = ops.root_id(folder)
+        for name in names:
+            path = os.path.join(folder, name)
+            status = os.lstat(path)
+            if stat.S_ISLNK(status.st_mode):
+                data, sums = os.readlink(path).encode(), True
+            else:
+                with open(path, 'rb') as f:
+                    data = f.read()
+                sums = not is_nocow(path)
+            key = f'{root}-{status.st_ino}'
+            found[key] = hashlib.sha256(data).digest()
+            if sums:
+                checked[key] = found[key]
+    assert len(checked) < len(found)
+    return found, checked
+
+
+def is_nocow(path):
+    with ops.Opened(path, os.O_RDONLY) as fd:
+        return bool(int.from_bytes(ops.fcntl.ioctl(fd, ops.FS_IOC_GETFLAGS, bytes(8))[:4], 'little') &
+                    ops.FS_NOCOW_FL)
+
+
+def require(truth, what, reading):
+    if not truth:
+        raise AssertionError(f'{what}: exit {reading.status}, {reading.said!r}, notes {reading.notes}, counts '
+                             f'{reading.counts}, failed {reading.failed}')
+
+
+class Row:
+    def __init__(self, row, seed, scratch):
+        data, meta, devices, self.spare, mkfs, mount = row
+        self.scratch, self.rng, self.readings = scratch, random.Random(seed), 0
+        self.name = f'{data}/{meta} on {devices}'
+        self.volume = volumes.Volume(scratch, devices)
+        mixed = () if '-M' in mkfs else ('--nodiscard',)
+        self.volume.mkfs('-d', data, '-m', meta, *mkfs, *mixed)
+        mnt = self.volume.mount(mount)
+        contents.fill(mnt, self.rng, files=30, steps=120, limit=600 * K)
+        ops.write(f'{mnt}/big', 0, ops.incompressible(3 * M))
+        ops.sync(mnt)
+        self.big = os.stat(f'{mnt}/big').st_ino
+        self.volume.umount()
+        self.all, self.checked = manifest(self.volume.mount(readonly=True))
+        self.volume.umount()
+        self.rows = list(volumes.rows(self.volume))
+        # Strips of tree blocks, which are of several sectors.
+        self.trees = {(d, at + row) for _, length, kind, stripes in self.volume.chunks() for d, at in stripes
+                      if kind.split('|')[0] != 'DATA' or 'METADATA' in kind for row in range(0, length, volumes.STRIP)}
+
+    def read(self, without=()):
+        self.readings += 1
+        return Reading(self.scratch, self.volume, without)
+
+    def whole(self):
+        r = self.read()
+        require(r.status == 0 and not r.notes and not r.different(self.all), f'{self.name}: whole', r)
+        require(set(map(sum, r.counts.values())) == {0} and len(r.counts) == len(self.volume.paths),
+                f'{self.name}: counts of a whole filesystem', r)
+
+    def lose(self):
+        """All that may be lost at once; and one more, which must be told."""
+        devices = range(1, len(self.volume.paths) + 1)
+        for n in range(1, min(self.spare + 2, len(self.volume.paths))):
+            for without in itertools.combinations(devices, n):
+                r = self.read(without)
+                what = f'{self.name} without {without}'
+                require(not r.different(self.all) or r.status == 1, f'{what}: {r.different(self.all)}', r)
+                require(r.status in ((0,) if n <= self.spare else (0, 1, 3)), what, r)
+                if r.status == 1:
+                    require('missing' in r.said or 'device' in r.said, f'{what}: not told why', r)
+                    continue
+                for devid in without:
+                    require(f'device {devid} is missing' in r.notes, f'{what}: not told', r)
+                lost = any('cannot be read as a whole' in note for note in r.notes)
+                require(lost or not r.failed, f'{what}: chunks are not told', r)
+                require(n > self.spare or not lost, f'{what}: chunks are told', r)
+                require(all('missing' in e for e in r.failed.values()), f'{what}: another reason', r)
+
+    def overwrite(self, damage, strips):
+        for devid, at in strips:
+            damage.write(devid, at, volumes.STRIP)
+
+    def damage_device(self, devid):
+        """All that is in use on one."""
+        with volumes.Damage(self.volume, self.rng) as damage:
+            for parts, spare in self.rows:
+                for part in parts:
+                    self.overwrite(damage, [s for s in part if spare and s[0] == devid])
+            damage.write(devid, 64 * K, 4 * K)
+            r = self.read()
+        what = f'{self.name}: device {devid} damaged'
+        require(r.status == 0 and not r.different(self.checked), f'{what}: {r.different(self.checked)}', r)
+        require(not any(sum(c) for d, c in r.counts.items() if d != devid), f'{what}: others are blamed', r)
+        require(any('superblock' in n for n in r.notes), f'{what}: no word of the superblock', r)
+        return r.counts[devid][1]
+
+    def damage_some(self):
+        """In each row as many strips as may be lost, another choice in each; and the rest of them in single sectors."""
+        turn = 0
+        with volumes.Damage(self.volume, self.rng) as damage:
+            for parts, spare in self.rows:
+                for part in parts:
+                    if not spare:
+                        continue
+                    choices = list(itertools.combinations(part, spare))
+                    turn += 1
+                    if turn % 3 or part[0] in self.trees:
+                        self.overwrite(damage, choices[turn % len(choices)])
+                        continue
+                    for sector in range(0, volumes.STRIP, 4 * K):
+                        for devid, at in self.rng.choice(choices):
+                            damage.write(devid, at + sector, 4 * K)
+            r = self.read()
+        what = f'{self.name}: strips damaged'
+        require(r.status == 0 and not r.different(self.checked), f'{what}: {r.different(self.checked)}', r)
+        require(sum(c[1] for c in r.counts.values()) > 0, f'{what}: nothing is counted', r)
+
+    def damage_all_copies(self):
+        """Of one sector of a file, wherever the library says that it lies: all of its row that is the file's."""
+        dump = self.volume.dump(5)
+        found = re.findall(rf'key \({self.big} EXTENT_DATA \d+\)[^\n]*\n[^\n]*\n\s*extent data disk byte (\d+) nr '
+                           r'(\d+)', dump)
+        start, length = max(map(lambda e: tuple(map(int, e)), found), key=lambda e: e[1])
+        if length < M:
+            raise RuntimeError(f'{self.name}: no large extent')
+        rows = list(volumes.rows(self.volume, [(start + length // 2, 1)]))
+        assert len(rows) == 1
+        with volumes.Damage(self.volume, self.rng) as damage:
+            for part in rows[0][0]:
+                for devid, at in part:
+                    damage.write(devid, at + 8 * K, 4 * K)
+            r = self.read()
+        what = f'{self.name}: all copies damaged'
+        key = f'5-{self.big}'
+        require(r.status == 3 and list(r.failed) == [key], what, r)
+        place = re.search(r'data checksum mismatch.* block (\d+), device \d+, physical \d+', r.failed[key])
+        require(place and start <= int(place[1]) < start + length, f'{what}: place', r)
+        require(not r.different(self.checked), what, r)
+
+    def map(self):
+        """Each copy that map-logical names has the bytes that Linux read of the file."""
+        dump = self.volume.dump(5)
+        want, seen = ops.incompressible(3 * M), 0
+        for offset, disk, _, skip, n in re.findall(
+                rf'key \({self.big} EXTENT_DATA (\d+)\)[^\n]*\n[^\n]*\n\s*extent data disk byte (\d+) nr (\d+)\s*'
+                r'extent data offset (\d+) nr (\d+)', dump):
+            offset, logical, n = int(offset), int(disk) + int(skip), int(n)
+            for at in range(0, n, 124 * K):
+                done = subprocess.run([BTRKIT, 'map-logical', '--format=json',
+                                       *(f'--device={p}' for p in self.volume.paths[1:]), self.volume.path,
+                                       str(logical + at)], stdout=subprocess.PIPE, check=True)
+                copies = [json.loads(line) for line in done.stdout.decode().splitlines()][1:]
+                data = [c for c in copies if c['role'] == 'data']
+                assert [c['mirror'] for c in data] == list(range(1, len(data) + 1)), copies
+                assert len({c['devid'] for c in copies}) == len(copies), copies
+                for c in data:
+                    length = min(c['length'], n - at)
+                    with open(self.volume.paths[c['devid'] - 1], 'rb') as f:
+                        got = os.pread(f.fileno(), length, c['physical'])
+                    assert got == want[offset + at:offset + at + length], (self.name, offset + at, c)
+                    seen += length
+        assert seen, self.name
+
+    def lists(self):
+        """list-chunks and list-devices, beside what btrfs prints."""
+        def run(command):
+            done = subprocess.run([BTRKIT, command, '--format=json', *(f'--device={p}' for p in self.volume.paths[1:]),
+                                   self.volume.path], stdout=subprocess.PIPE, check=True)
+            return [json.loads(line) for line in done.stdout.decode().splitlines()][1:]
+        ours = [[c['logical'], c['length'], [(s['devid'], s['physical']) for s in c['stripes']]]
+                for c in run('list-chunks')]
+        assert ours == [[logical, length, stripes] for logical, length, _, stripes in self.volume.chunks()], ours
+        extents = {(int(d), int(p)): (int(c), int(n)) for d, p, c, n in re.findall(
+            r'key \((\d+) DEV_EXTENT (\d+)\)[^\n]*\n[^\n]*\n\s*chunk_objectid \d+ chunk_offset (\d+) length (\d+)',
+            self.volume.dump('dev'))}
+        assert extents == {(s['devid'], s['physical']): (c['logical'], c['stripe_length'])
+                           for c in run('list-chunks') for s in c['stripes']}, extents
+        theirs = re.findall(r'devid (\d+) total_bytes (\d+) bytes_used (\d+)', self.volume.dump('chunk'))
+        devices = run('list-devices')
+        assert [(d['devid'], d['total_bytes'], d['bytes_used']) for d in devices] == \
+            [tuple(map(int, t)) for t in theirs], devices
+        assert [d['path'] for d in devices] == self.volume.paths, devices
+
+    def run(self):
+        self.whole()
+        self.lists()
+        self.map()
+        self.lose()
+        if self.spare:
+            counts = [self.damage_device(i + 1) for i in range(len(self.volume.paths))]
+            assert any(counts), f'{self.name}: no device is blamed'
+            self.damage_some()
+        self.damage_all_copies()
+        self.volume.remove()
+
+
+def main():
+    reason = image.missing()
+    if reason:
+        print(f'skipped: {reason}')
+        return 77
+    chosen = DEEP if '--deep' in sys.argv else ROWS
+    if '--only' in sys.argv:
+        chosen = [r for r in ROWS + DEEP if r[0] == sys.argv[sys.argv.index('--only') + 1]]
+    readings = 0
+    with tempfile.TemporaryDirectory(prefix='btrkit-raid-') as scratch:
+        for seed, plan in enumerate(chosen):
+            row = Row(plan, seed, scratch)
+            row.run()
+            readings += row.readings
+            image.cleanup()
+    print(f'{len(chosen)} filesystems, read {readings} times')
+    return 0
+
+
+sys.exit(main())
