@@ -135,6 +135,7 @@ class Row:
         self.all, self.checked = manifest(self.volume.mount(readonly=True))
         self.volume.umount()
         self.rows = list(volumes.rows(self.volume))
+        self.holding = {devid for _, _, _, stripes in self.volume.chunks() for devid, _ in stripes}
         # Strips of tree blocks, which are of several sectors.
         self.trees = {(d, at + row) for _, length, kind, stripes in self.volume.chunks() for d, at in stripes
                       if kind.split('|')[0] != 'DATA' or 'METADATA' in kind for row in range(0, length, volumes.STRIP)}
@@ -161,7 +162,9 @@ class Row:
                 if r.status == 1:
                     require('missing' in r.said or 'device' in r.said, f'{what}: not told why', r)
                     continue
-                for devid in without:
+                require(f'{n} of {len(self.volume.paths)} devices are missing' in r.notes, f'{what}: not told', r)
+                # The number of one that has no chunk is not known.
+                for devid in self.holding.intersection(without):
                     require(f'device {devid} is missing' in r.notes, f'{what}: not told', r)
                 lost = any('cannot be read as a whole' in note for note in r.notes)
                 require(lost or not r.failed, f'{what}: chunks are not told', r)
