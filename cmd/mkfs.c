@@ -1,120 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "mkfs.h"
-
-#define GROUP_DATA 0x1u
-#define GROUP_SYSTEM 0x2u
-#define GROUP_METADATA 0x4u
-
-/*
- * A value that sysfs has about the block device, or the disk that it is a part of. @return false if there is none: it
- * is a file
- */
-static bool queue_value(const char *device, const char *name, char *to, size_t size)
-{
-	const char *mark = strrchr(device, '?');
-	char path[512];
-	struct stat st;
-	FILE *f;
-	bool found;
-
-	if (stat(device, &st)) {
-		/* What follows the question mark is for btrkit_io_open(). */
-		snprintf(path, sizeof(path), "%.*s", mark ? (int)(mark - device) : 0, device);
-		if (!mark || stat(path, &st))
-			return false;
-	}
-	if (!S_ISBLK(st.st_mode))
-		return false;
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/queue/%s", major(st.st_rdev), minor(st.st_rdev), name);
-	f = fopen(path, "r");
-	if (!f) {
-		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/../queue/%s", major(st.st_rdev), minor(st.st_rdev),
-			 name);
-		f = fopen(path, "r");
-	}
-	if (!f)
-		return false;
-	found = fgets(to, (int)size, f);
-	fclose(f);
-	if (found)
-		to[strcspn(to, "\n")] = '\0';
-	return found;
-}
-
-/* As btrfs-progs prints sizes: what is below 1/1024 of the unit is cut off, the rest rounded. */
-static const char *pretty(uint64_t size, char to[32])
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-	uint64_t last = size;
-	unsigned unit = 0;
-
-	for (; size >= 1024; size /= 1024, unit++)
-		last = size;
-	snprintf(to, 32, "%.2f%s", (double)((float)last / (unit ? 1024 : 1)), units[unit]);
-	return to;
-}
-
-static void print_uuid(const char *name, const uint8_t *uuid)
-{
-	printf("%-20s", name);
-	for (unsigned i = 0; i < 16; i++)
-		printf("%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-	printf("\n");
-}
-
-static void print_groups(const struct mkfs_request *req, const struct btrkit_mkfs_result *r)
-{
-	static const uint64_t types[] = { GROUP_DATA, GROUP_METADATA, GROUP_DATA | GROUP_METADATA, GROUP_SYSTEM };
-	static const char *const names[] = { "  Data:", "  Metadata:", "  Data+Metadata:", "  System:" };
-	char size[32];
-
-	printf("Block group profiles:\n");
-	for (unsigned t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
-		for (unsigned i = 0; i < r->num_groups; i++) {
-			const struct btrkit_mkfs_group *g = &r->groups[i];
-			enum btrkit_profile p = types[t] == GROUP_DATA ? req->opts.data : req->opts.metadata;
-
-			if ((g->type & (GROUP_DATA | GROUP_METADATA | GROUP_SYSTEM)) != types[t])
-				continue;
-			printf("%-20s%-8s %16s", names[t], p == BTRKIT_DUP ? "DUP" : "single", pretty(g->length, size));
-			if (req->verbosity > 1)
-				printf("  at %" PRIu64, g->logical);
-			printf("\n");
-		}
-	}
-}
-
-static void print_summary(const struct mkfs_request *req, const struct btrkit_mkfs_result *r)
-{
-	char size[32], rotational[8] = "1";
-
-	printf("btrkit %s\n\n", btrkit_version());
-	printf("%-20s%s\n", "Label:", req->opts.label ? req->opts.label : "(null)");
-	print_uuid("UUID:", r->fsid);
-	if (req->opts.device_uuid || req->verbosity > 1)
-		print_uuid("Device UUID:", r->device_uuid);
-	printf("%-20s%" PRIu32 "\n", "Node size:", r->nodesize);
-	printf("%-20s%" PRIu32 "\t(CPU page size: %ld)\n", "Sector size:", r->sectorsize, sysconf(_SC_PAGESIZE));
-	printf("%-20s%s\n", "Filesystem size:", pretty(r->total_bytes, size));
-	print_groups(req, r);
-	queue_value(req->device, "rotational", rotational, sizeof(rotational));
-	printf("%-20s%s\n", "SSD detected:", strcmp(rotational, "0") ? "no" : "yes");
-	printf("%-20s%s\n", "Zoned device:", "no");
-	printf("%-20s", "Features:");
-	mkfs_print_features(r->incompat, r->compat_ro);
-	printf("\n%-20s%s\n", "Checksum:", "crc32c");
-	printf("%-20s%d\n", "Number of devices:", 1);
-	printf("Devices:\n   ID        SIZE  PATH\n%5d  %10s  %s\n\n", 1, pretty(r->total_bytes, size), req->device);
-}
 
 /* The failures of this file, in the form of those of the library. @return a negative errno */
 BTRKIT_PRINTF(4, 5)
@@ -129,13 +22,18 @@ static int refuse(struct btrkit_error *err, enum btrkit_code code, int errnum, c
 	return -errnum;
 }
 
+static int no_memory(struct btrkit_error *err)
+{
+	return refuse(err, BTRKIT_NO_MEMORY, ENOMEM, "out of memory");
+}
+
 /* Nothing is written before this has returned 0. */
-static int guard(const struct mkfs_request *req, struct btrkit_io *io, struct btrkit_error *err)
+static int guard(const struct mkfs_request *req, const char *device, struct btrkit_io *io, struct btrkit_error *err)
 {
 	char text[64];
 	int ret;
 
-	if (queue_value(req->device, "zoned", text, sizeof(text)) && !strcmp(text, "host-managed"))
+	if (mkfs_queue_value(device, "zoned", text, sizeof(text)) && !strcmp(text, "host-managed"))
 		return refuse(err, BTRKIT_UNSUPPORTED, EOPNOTSUPP, "not supported: a %s zoned device", text);
 	if (req->force)
 		return 0;
@@ -143,30 +41,98 @@ static int guard(const struct mkfs_request *req, struct btrkit_io *io, struct bt
 	return ret > 0 ? refuse(err, BTRKIT_BUSY, EBUSY, "there is %s on it, which only -f overwrites", text) : ret;
 }
 
-static int make(struct mkfs_request *req, struct btrkit_mkfs_result *result, struct btrkit_error *err)
+static bool same_file(const char *a, const char *b)
 {
-	struct cmd_progress p;
-	struct btrkit_io *io;
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) &&
+	       (S_ISBLK(x.st_mode) ? S_ISBLK(y.st_mode) && x.st_rdev == y.st_rdev :
+				     x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+/* Opens and guards device number @i, whose failures name it. */
+static int open_device(const struct mkfs_request *req, size_t i, struct btrkit_io **ios, struct btrkit_error *err)
+{
+	const char *device = req->devices[i];
+	int ret = 0;
+
+	/* Locks would tell it otherwise. */
+	for (size_t j = 0; !ret && j < i; j++)
+		if (same_file(device, req->devices[j]))
+			ret = refuse(err, BTRKIT_INVALID, EINVAL, "is given twice");
+	if (!ret)
+		ret = btrkit_io_open(device, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &ios[i], err);
+	if (!ret)
+		ret = guard(req, device, ios[i], err);
+	if (ret) {
+		err->places |= BTRKIT_AT_DEVID;
+		err->devid = i + 1;
+	}
+	return ret;
+}
+
+/* Of one device anybody may have the UUID too: Linux then mounts only one of them, which is said of it. */
+static int guard_uuid(const struct mkfs_request *req, struct btrkit_io *const *ios, struct btrkit_error *err)
+{
+	char name[64];
 	int ret;
 
-	ret = btrkit_io_open(req->device, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &io, err);
+	if (!req->opts.fsid || req->num_devices == 1)
+		return 0;
+	ret = btrkit_io_find_fsid(req->opts.fsid, ios, req->num_devices, name, sizeof(name), err);
+	return ret > 0 ? refuse(err, BTRKIT_BUSY, EBUSY, "the filesystem on %s has that UUID", name) : ret;
+}
+
+static int make_on(struct mkfs_request *req, struct btrkit_io **ios, struct btrkit_mkfs_result *result,
+		   struct btrkit_error *err)
+{
+	struct cmd_progress p;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < req->num_devices; i++)
+		ret = open_device(req, i, ios, err);
+	if (!ret)
+		ret = guard_uuid(req, ios, err);
+	if (!ret)
+		ret = cmd_keep_undo(req->undo, &ios[0], err);
 	if (ret)
 		return ret;
-	ret = guard(req, io, err);
-	if (!ret)
-		ret = cmd_keep_undo(req->undo, &io, err);
-	if (!ret) {
-		cmd_progress_begin(&p, "discarding");
-		p.terminal &= req->verbosity > 0;
-		req->opts.progress = cmd_progress;
-		req->opts.progress_ctx = &p;
-		ret = btrkit_mkfs(io, &req->opts, result, err);
-		cmd_progress_end(&p);
-	}
+	cmd_progress_begin(&p, "discarding");
+	p.terminal &= req->verbosity > 0;
+	req->opts.progress = cmd_progress;
+	req->opts.progress_ctx = &p;
+	ret = btrkit_mkfs(ios, req->num_devices, &req->opts, result, err);
+	cmd_progress_end(&p);
 	if (cmd_was_interrupted(ret))
-		refuse(err, BTRKIT_SYSTEM, EINTR, "interrupted: there is no filesystem on it now");
-	btrkit_io_close(io);
+		refuse(err, BTRKIT_SYSTEM, EINTR, "interrupted: there is no filesystem on %s now",
+		       req->num_devices > 1 ? "them" : "it");
 	return ret;
+}
+
+static int make(struct mkfs_request *req, struct btrkit_mkfs_result *result, struct btrkit_error *err)
+{
+	struct btrkit_io **ios = calloc(req->num_devices, sizeof(struct btrkit_io *));
+	int ret;
+
+	if (!ios)
+		return no_memory(err);
+	ret = make_on(req, ios, result, err);
+	for (size_t i = 0; i < req->num_devices; i++)
+		btrkit_io_close(ios[i]);
+	free(ios);
+	return ret;
+}
+
+/* The device that failed stands before the failure. */
+static int fail(const struct command *cmd, const struct mkfs_request *req, struct btrkit_error *err)
+{
+	const char *device = req->num_devices == 1 ? req->devices[0] : NULL;
+
+	if (err->places & BTRKIT_AT_DEVID && err->devid && err->devid <= req->num_devices) {
+		device = req->devices[err->devid - 1];
+		err->places &= ~(unsigned)BTRKIT_AT_DEVID;
+	}
+	return cmd_fail(cmd, device, err);
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
@@ -174,19 +140,26 @@ static int run(const struct command *cmd, int argc, char **argv)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_mkfs_result result;
 	struct mkfs_request req;
+	int ret;
 
 	mkfs_parse(cmd, argc, argv, &req);
-	if (make(&req, &result, &err))
-		return cmd_fail(cmd, req.device, &err);
-	mkfs_warn(cmd, &req);
+	req.opts.made = calloc(req.num_devices, sizeof(*req.opts.made));
+	ret = req.opts.made ? make(&req, &result, &err) : no_memory(&err);
+	if (ret) {
+		free(req.opts.made);
+		return fail(cmd, &req, &err);
+	}
+	mkfs_register(cmd, &req);
+	mkfs_warn(cmd, &req, &result);
 	if (req.verbosity)
-		print_summary(&req, &result);
+		mkfs_print_summary(&req, &result);
+	free(req.opts.made);
 	return EXIT_DONE;
 }
 
 const struct command cmd_mkfs = {
 	.name = "mkfs",
-	.args = "DEV",
+	.args = "DEV...",
 	.summary = "Make a filesystem",
 	.options = mkfs_options,
 	.run = run,

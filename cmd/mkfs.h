@@ -2,7 +2,7 @@
 #ifndef CMD_MKFS_H
 #define CMD_MKFS_H
 
-/* btrkit mkfs: what its command line asks for. */
+/* btrkit mkfs: what its command line asks for, and what it prints. */
 
 #include "cmd.h"
 
@@ -14,22 +14,50 @@ struct mkfs_request {
 	uint8_t fsid[16], device_uuid[16];	/* what opts points to, where given */
 	bool force;
 	unsigned verbosity;			/* 0: print nothing, 1: the summary, from 2 on more */
-	const char *device;
+	bool old_features;			/* -R was used */
+	char *const *devices;
+	size_t num_devices;
 	const char *undo;			/* file for what is overwritten, or NULL */
 };
+
+/* What there is to say of a profile. */
+struct mkfs_profile {
+	const char *name;			/* as it is printed */
+	enum btrkit_profile profile;
+	uint64_t flag;				/* of block groups; 0 for single */
+	unsigned tolerates;			/* devices that may be lost */
+};
+#define MKFS_PROFILES 9
+extern const struct mkfs_profile mkfs_profiles[MKFS_PROFILES];
+
+/* Indexed by enum btrkit_csum. */
+extern const char *const mkfs_csums[4];
 
 extern const struct cmd_option mkfs_options[];
 
 /* Fills in what the command line and the environment say, or ends the program. */
 void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_request *req);
 
-/* The list of -O; changes it. */
-void mkfs_take_features(const struct command *cmd, struct btrkit_mkfs_options *o, char *list);
+/* The list of -O, and with @old of -R; changes it. */
+void mkfs_take_features(const struct command *cmd, struct btrkit_mkfs_options *o, char *list, bool old);
 
 /* Names of the features that are set, as -O takes them, each but the first after a comma. */
-void mkfs_print_features(uint64_t incompat, uint64_t compat_ro);
+void mkfs_print_features(uint64_t incompat, uint64_t compat_ro, bool quota);
 
-/* Words about the options that do not stop them: one line each to stderr. */
-void mkfs_warn(const struct command *cmd, const struct mkfs_request *req);
+/* Words about what was made that do not stop it: one line each to stderr. */
+void mkfs_warn(const struct command *cmd, const struct mkfs_request *req, const struct btrkit_mkfs_result *r);
+
+void mkfs_print_summary(const struct mkfs_request *req, const struct btrkit_mkfs_result *r);
+
+/*
+ * A value that sysfs has about the block device, or the disk that it is a part of. @return false if there is none: it
+ * is a file
+ */
+bool mkfs_queue_value(const char *device, const char *name, char *to, size_t size);
+/* Whether sysfs says that it does not rotate. */
+bool mkfs_is_ssd(const char *device);
+
+/* Tells Linux of the block devices among them, so that a filesystem on several can be mounted by naming one. */
+void mkfs_register(const struct command *cmd, const struct mkfs_request *req);
 
 #endif

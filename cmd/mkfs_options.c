@@ -22,22 +22,26 @@ enum {
 };
 
 const struct cmd_option mkfs_options[] = {
-	{ 'd', "data", "PROFILE", "single (the default) or dup" },
-	{ 'm', "metadata", "PROFILE", "dup (the default, but single with -M) or single" },
+	{ 'd', "data", "PROFILE", "single (the default), dup, raid0, raid1, raid1c3, raid1c4,\n"
+				  "raid10, raid5 or raid6" },
+	{ 'm', "metadata", "PROFILE", "the same; the default is dup on one device, raid1 on\n"
+				      "several, and with -M that of the data" },
 	{ 'M', "mixed", NULL, "data and metadata in the same block groups" },
-	{ OPT_CSUM, "csum", "TYPE", "crc32c, the only checksum that is written" },
+	{ OPT_CSUM, "csum", "TYPE", "of the checksums: crc32c (the default), xxhash, sha256 or\n"
+				    "blake2" },
 	{ OPT_CHECKSUM, "checksum", "TYPE", "the same" },
 	{ 'n', "nodesize", "SIZE", "of tree blocks, 4k to 64k (default 16k, with -M the sectorsize)" },
 	{ 's', "sectorsize", "SIZE", "of data blocks, 4k to 64k (default 4k)" },
 	{ 'O', "features", "LIST", "features to add or, after a ^, to leave out, with commas\n"
 				   "between them; list-all lists them" },
+	{ 'R', "runtime-features", "LIST", "deprecated: as -O, quota and free-space-tree only" },
 	{ 'L', "label", "LABEL", "of at most 255 bytes" },
 	{ 'U', "uuid", "UUID", "of the filesystem" },
-	{ OPT_DEVICE_UUID, "device-uuid", "UUID", "of the device" },
-	{ 'b', "byte-count", "SIZE", "use only that much of the device" },
-	{ 'K', "nodiscard", NULL, "do not discard the device's contents first" },
+	{ OPT_DEVICE_UUID, "device-uuid", "UUID", "of the first device" },
+	{ 'b', "byte-count", "SIZE", "use only that much of each device" },
+	{ 'K', "nodiscard", NULL, "do not discard the devices' contents first" },
 	{ OPT_UNDO, "undo", "FILE", "keep what is overwritten in FILE, a new one, for btrkit undo;\n"
-				    "nothing is discarded then" },
+				    "nothing is discarded then; for one device only" },
 	{ 'f', "force", NULL, "even where there is a filesystem or partition table" },
 	{ 'q', "quiet", NULL, "print nothing" },
 	{ 'v', "verbose", NULL, "print more" },
@@ -49,33 +53,41 @@ const struct cmd_option mkfs_options[] = {
 	{ OPT_COMPRESS, "compress", "TYPE", NULL },
 	{ OPT_REFLINK, "reflink", NULL, NULL },
 	{ OPT_SHRINK, "shrink", NULL, NULL },
-	{ 'R', "runtime-features", "LIST", NULL },
 	{ 0 },
 };
 
-static enum btrkit_profile profile_of(const struct command *cmd, const char *option, const char *name)
-{
-	static const char *const others[] = { "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6" };
+/* Single, which has no flag, is the last. */
+const struct mkfs_profile mkfs_profiles[MKFS_PROFILES] = {
+	{ "RAID0", BTRKIT_RAID0, 0x8, 0 },	 { "RAID1", BTRKIT_RAID1, 0x10, 1 },
+	{ "RAID1C3", BTRKIT_RAID1C3, 0x200, 2 }, { "RAID1C4", BTRKIT_RAID1C4, 0x400, 3 },
+	{ "RAID10", BTRKIT_RAID10, 0x40, 1 },	 { "RAID5", BTRKIT_RAID5, 0x80, 1 },
+	{ "RAID6", BTRKIT_RAID6, 0x100, 2 },	 { "DUP", BTRKIT_DUP, 0x20, 0 },
+	{ "single", BTRKIT_SINGLE, 0, 0 },
+};
 
-	if (!strcasecmp(name, "single"))
-		return BTRKIT_SINGLE;
-	if (!strcasecmp(name, "dup"))
-		return BTRKIT_DUP;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (!strcasecmp(name, others[i]))
-			cmd_usage_error(cmd, "%s: '%s' is not supported, which needs several devices", option, name);
+const char *const mkfs_csums[4] = { "crc32c", "xxhash64", "sha256", "blake2b" };
+
+static enum btrkit_profile parse_profile(const struct command *cmd, const char *option, const char *name)
+{
+	for (size_t i = 0; i < MKFS_PROFILES; i++)
+		if (!strcasecmp(name, mkfs_profiles[i].name))
+			return mkfs_profiles[i].profile;
 	cmd_usage_error(cmd, "%s: '%s' is unknown", option, name);
 }
 
-static void judge_csum(const struct command *cmd, const char *name)
+static enum btrkit_csum parse_csum(const struct command *cmd, const char *name)
 {
-	static const char *const others[] = { "xxhash", "xxhash64", "sha256", "blake2", "blake2b" };
+	static const struct {
+		const char *name;
+		enum btrkit_csum csum;
+	} names[] = {
+		{ "crc32c", BTRKIT_CRC32C },   { "xxhash", BTRKIT_XXHASH64 }, { "xxhash64", BTRKIT_XXHASH64 },
+		{ "sha256", BTRKIT_SHA256 }, { "blake2", BTRKIT_BLAKE2B },	 { "blake2b", BTRKIT_BLAKE2B },
+	};
 
-	if (!strcasecmp(name, "crc32c"))
-		return;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (!strcasecmp(name, others[i]))
-			cmd_usage_error(cmd, "--csum: '%s' is not supported", name);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcasecmp(name, names[i].name))
+			return names[i].csum;
 	cmd_usage_error(cmd, "--csum: '%s' is unknown", name);
 }
 
@@ -121,7 +133,7 @@ static void take_option(const struct command *cmd, struct mkfs_request *req, int
 		break;
 	case OPT_CSUM:
 	case OPT_CHECKSUM:
-		judge_csum(cmd, optarg);
+		o->csum = parse_csum(cmd, optarg);
 		break;
 	case 'n':
 		o->nodesize = block_size(cmd, "--nodesize", optarg);
@@ -130,7 +142,11 @@ static void take_option(const struct command *cmd, struct mkfs_request *req, int
 		o->sectorsize = block_size(cmd, "--sectorsize", optarg);
 		break;
 	case 'O':
-		mkfs_take_features(cmd, o, optarg);
+		mkfs_take_features(cmd, o, optarg, false);
+		break;
+	case 'R':
+		mkfs_take_features(cmd, o, optarg, true);
+		req->old_features = true;
 		break;
 	case 'L':
 		o->label = optarg;
@@ -188,12 +204,14 @@ static void take_time(const struct command *cmd, struct btrkit_mkfs_options *o)
 }
 
 /* What options ask for together, whatever the device. */
-static void judge_options(const struct command *cmd, const struct btrkit_mkfs_options *o)
+static void judge_options(const struct command *cmd, const struct mkfs_request *req)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint64_t min;
 
-	if (btrkit_mkfs_min_size(o, &min, &err))
+	if (req->undo && req->num_devices > 1)
+		cmd_usage_error(cmd, "--undo: an undo file is of one device, %zu are given", req->num_devices);
+	if (btrkit_mkfs_min_size(&req->opts, req->num_devices, &min, &err))
 		cmd_usage_error(cmd, "%s", err.message);
 }
 
@@ -214,16 +232,14 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 			take_option(cmd, req, c);
 	}
 	cmd_check_args(cmd, argc, 1, -1);
-	if (argc - optind > 1)
-		cmd_usage_error(cmd, "a filesystem on several devices is not supported");
-	req->device = argv[optind];
+	req->devices = argv + optind;
+	req->num_devices = (size_t)(argc - optind);
 	if (o->incompat & MKFS_MIXED_GROUPS)
 		o->mixed = true;
-	o->metadata = o->mixed ? BTRKIT_SINGLE : BTRKIT_DUP;
 	if (data)
-		o->data = profile_of(cmd, "--data", data);
+		o->data = parse_profile(cmd, "--data", data);
 	if (metadata)
-		o->metadata = profile_of(cmd, "--metadata", metadata);
+		o->metadata = parse_profile(cmd, "--metadata", metadata);
 	if (!o->sectorsize)
 		o->sectorsize = MKFS_SECTORSIZE;
 	if (o->mixed && !o->nodesize)
@@ -231,5 +247,5 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 	if (req->undo)
 		o->flags &= ~(unsigned)BTRKIT_MKFS_DISCARD;
 	take_time(cmd, o);
-	judge_options(cmd, o);
+	judge_options(cmd, req);
 }

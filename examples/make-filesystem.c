@@ -40,7 +40,7 @@ static int make(const char *path, const char *label, struct btrkit_mkfs_result *
 	ret = btrkit_io_open(path, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &io, err);
 	if (ret)
 		return ret;
-	ret = btrkit_mkfs(io, &options, result, err);
+	ret = btrkit_mkfs(&io, 1, &options, result, err);
 	btrkit_io_close(io);
 	return ret;
 }

@@ -158,6 +158,17 @@ int btrkit_io_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len, struc
  */
 int btrkit_io_signature(struct btrkit_io *io, char *type, size_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/**
+ * Looks among all block devices, by libblkid, for a btrfs filesystem with that fsid; @p but are not looked at.
+ *
+ * @param name	where it is, always terminated
+ * @return 0: nothing was found, or this build is without libblkid; 1: @p name is the path of a device that has it;
+ *	   -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_io_find_fsid(const uint8_t fsid[16], struct btrkit_io *const *but, size_t n, char *name, size_t size,
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /** Hears what reaches a recording backend. Each may be NULL. Since: 0.1 */
 struct btrkit_io_record_ops {
 	/** Before a write: @p data holds its @p len bytes. A negative errno fails it. */

@@ -12,14 +12,40 @@
 BTRKIT_BEGIN_DECLS
 
 /** How block groups keep their bytes. Since: 0.1 */
-enum btrkit_profile { BTRKIT_SINGLE, BTRKIT_DUP };
+enum btrkit_profile {
+	/**
+	 * What mkfs.btrfs takes: data single; metadata in two copies, on one device DUP, on several RAID1; with mixed
+	 * block groups single.
+	 */
+	BTRKIT_PROFILE_DEFAULT,
+	BTRKIT_SINGLE,
+	BTRKIT_DUP,	/**< twice on one device */
+	BTRKIT_RAID0,
+	BTRKIT_RAID1,	/**< on two devices */
+	BTRKIT_RAID1C3, /**< on three */
+	BTRKIT_RAID1C4, /**< on four */
+	BTRKIT_RAID10,
+	BTRKIT_RAID5,
+	BTRKIT_RAID6
+};
+
+/** Kinds of checksums, with the numbers that superblocks have for them. Since: 0.1 */
+enum btrkit_csum { BTRKIT_CRC32C, BTRKIT_XXHASH64, BTRKIT_SHA256, BTRKIT_BLAKE2B };
+
+/** What was made of a device; its number in the filesystem is that in the array, from 1. Since: 0.1 */
+struct btrkit_mkfs_device {
+	uint64_t total_bytes; /**< that the filesystem uses of it */
+	uint8_t uuid[16];
+};
 
 /** Flags of struct btrkit_mkfs_options. Since: 0.1 */
 enum btrkit_mkfs_flags {
 	/** Derive every UUID that is not given from the fsid, so that equal options make equal bytes. */
 	BTRKIT_MKFS_REPRODUCIBLE = 1 << 0,
-	/** Discard the whole device first. */
-	BTRKIT_MKFS_DISCARD = 1 << 1
+	/** Discard the whole devices first, all at once. */
+	BTRKIT_MKFS_DISCARD = 1 << 1,
+	/** Count what subvolumes refer to and own (qgroups), or in the simple way if incompat says so. */
+	BTRKIT_MKFS_QUOTA = 1 << 2
 };
 
 /**
@@ -31,32 +57,34 @@ struct btrkit_mkfs_options {
 	unsigned flags;			/**< BTRKIT_MKFS_*; unknown ones are refused */
 	const char *label;		/**< at most 255 bytes, no newline; NULL: none */
 	const uint8_t *fsid;		/**< 16 bytes; NULL: random */
-	const uint8_t *device_uuid;	/**< 16 bytes; NULL: random, or derived from the fsid */
+	const uint8_t *device_uuid;	/**< 16 bytes, of the first device; NULL: random, or derived from the fsid */
 	uint32_t nodesize;		/**< 0: 16384, or the sectorsize if that is larger */
 	uint32_t sectorsize;		/**< 0: 4096 */
-	uint64_t byte_count;		/**< of the device, how much to use; 0: all */
-	enum btrkit_profile data;	/**< profile of file data */
-	enum btrkit_profile metadata;	/**< profile of trees, the chunk tree included */
+	uint64_t byte_count;		/**< how much to use of each device, the first has it; 0: all */
+	enum btrkit_profile data;	/**< of file data */
+	enum btrkit_profile metadata;	/**< of trees, the chunk tree included */
 	bool mixed;			/**< data and metadata share their block groups */
+	enum btrkit_csum csum;		/**< checksums of data and trees */
 	uint64_t incompat;		/**< features, as bits of the superblock; see btrkit_mkfs_features() */
 	uint64_t compat_ro;
 	int64_t time;			/**< seconds since the epoch, of everything that has a time */
 	/**
-	 * Told how far discarding is, in bytes; a value other than 0, a negative errno, ends it, and leaves a device
-	 * without a filesystem. May be NULL.
+	 * Told how far discarding is, in bytes of all devices; a value other than 0, a negative errno, ends it, and
+	 * leaves devices without a filesystem. It is called by the caller's thread. May be NULL.
 	 */
 	int (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *progress_ctx;
+	struct btrkit_mkfs_device *made; /**< filled in, one for each device; may be NULL */
 };
 
 /** mixed-backref, big-metadata, extref, skinny-metadata, no-holes; and free-space-tree, block-group-tree. */
 #define BTRKIT_MKFS_INCOMPAT_DEFAULT 0x361
 #define BTRKIT_MKFS_COMPAT_RO_DEFAULT 0xb
 
-#define BTRKIT_MKFS_OPTIONS_INIT                                                                          \
-	{                                                                                                 \
-		0, NULL, NULL, NULL, 0, 0, 0, BTRKIT_SINGLE, BTRKIT_DUP, false, BTRKIT_MKFS_INCOMPAT_DEFAULT, \
-			BTRKIT_MKFS_COMPAT_RO_DEFAULT, 0, NULL, NULL                                      \
+#define BTRKIT_MKFS_OPTIONS_INIT                                                                                    \
+	{                                                                                                           \
+		0, NULL, NULL, NULL, 0, 0, 0, BTRKIT_PROFILE_DEFAULT, BTRKIT_PROFILE_DEFAULT, false, BTRKIT_CRC32C, \
+			BTRKIT_MKFS_INCOMPAT_DEFAULT, BTRKIT_MKFS_COMPAT_RO_DEFAULT, 0, NULL, NULL, NULL            \
 	}
 
 /** A block group of a new filesystem. Since: 0.1 */
@@ -69,7 +97,7 @@ struct btrkit_mkfs_group {
 /** What was made. Since: 0.1 */
 struct btrkit_mkfs_result {
 	uint8_t fsid[16];
-	uint8_t device_uuid[16];
+	uint8_t device_uuid[16]; /**< of the first */
 	uint32_t nodesize, sectorsize;
 	uint64_t total_bytes;
 	uint64_t incompat, compat_ro;	/**< after the rules between features */
@@ -78,25 +106,28 @@ struct btrkit_mkfs_result {
 };
 
 /**
- * The smallest device on which btrkit_mkfs() makes a filesystem with these options, in bytes.
+ * Judges the options for a filesystem on @p n devices: how many bytes each needs at least. Devices of different sizes
+ * may need more, when chunks do not fit onto the smaller ones.
  *
- * @return 0 or -EINVAL
+ * @return 0; -EINVAL: also too few devices for a profile; -EOPNOTSUPP
  * Since: 0.1
  */
-int btrkit_mkfs_min_size(const struct btrkit_mkfs_options *opts, uint64_t *ret,
+int btrkit_mkfs_min_size(const struct btrkit_mkfs_options *opts, size_t n, uint64_t *ret,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Makes a filesystem on @p device, which was opened for writing; what is there is lost. Old superblocks go first and
- * the new one comes last, after all else has reached the medium: at no moment is there half a filesystem to mount.
+ * Makes a filesystem on @p n devices, which were opened for writing; what is there is lost. Old superblocks go first
+ * and the new ones come last, after all else has reached the media: at no moment is there half a filesystem to mount.
+ * What is done on the devices is done on all of them at once, by threads, if they are several.
  *
  * @param result	may be NULL
  * @return 0; -EINVAL: an option, or a device that is too small; -EOPNOTSUPP: a feature that is not written, by name;
- *	   -ENOSPC, -EIO, -ENOMEM
+ *	   -ENOSPC: also when there is no room for a chunk of a profile; -EIO, -ENOMEM. Before anything is written where
+ *	   it is not the device that fails
  * Since: 0.1
  */
-int btrkit_mkfs(struct btrkit_io *device, const struct btrkit_mkfs_options *opts, struct btrkit_mkfs_result *result,
-		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_mkfs_options *opts,
+		struct btrkit_mkfs_result *result, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

@@ -126,6 +126,14 @@ void err_at_device(struct btrkit_error *err, uint64_t devid, uint64_t physical)
 	}
 }
 
+void err_at_devid(struct btrkit_error *err, uint64_t devid)
+{
+	if (err && !(err->places & BTRKIT_AT_DEVID)) {
+		err->places |= BTRKIT_AT_DEVID;
+		err->devid = devid;
+	}
+}
+
 void err_at_logical(struct btrkit_error *err, uint64_t logical)
 {
 	if (err && !(err->places & BTRKIT_AT_LOGICAL)) {

@@ -37,6 +37,7 @@ static inline int err_uclean(int ret)
 
 /* Add a place to a failure as it passes a layer that knows it. A place that is set already stays as it is. */
 void err_at_device(struct btrkit_error *err, uint64_t devid, uint64_t physical);
+void err_at_devid(struct btrkit_error *err, uint64_t devid);
 void err_at_logical(struct btrkit_error *err, uint64_t logical);
 void err_at_tree(struct btrkit_error *err, uint64_t tree);
 void err_at_item(struct btrkit_error *err, uint32_t slot, const struct btrkit_key *key);

@@ -3,6 +3,7 @@
 #include <btrkit/io.h>
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "config.h"
 
@@ -48,7 +49,73 @@ static int look(int fd, uint64_t start, uint64_t len, char *type, size_t size, s
 	blkid_free_probe(probe);
 	return ret;
 }
+
+static bool is_one_of(const char *path, struct btrkit_io *const *ios, size_t n)
+{
+	struct stat st, other;
+	uint64_t start;
+	int fd;
+
+	if (stat(path, &st))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (io_file_place(ios[i], &fd, &start) && !fstat(fd, &other) && S_ISBLK(other.st_mode) &&
+		    st.st_rdev == other.st_rdev)
+			return true;
+	return false;
+}
+
+static int search(blkid_cache cache, const char *fsid, struct btrkit_io *const *but, size_t n, char *name, size_t size)
+{
+	blkid_dev_iterate each = blkid_dev_iterate_begin(cache);
+	blkid_dev dev;
+	int found = 0;
+
+	if (!each)
+		return 0;
+	blkid_dev_set_search(each, "UUID", fsid);
+	while (!found && !blkid_dev_next(each, &dev)) {
+		const char *path = blkid_dev_devname(dev);
+
+		if (!blkid_dev_has_tag(dev, "TYPE", "btrfs") || is_one_of(path, but, n))
+			continue;
+		snprintf(name, size, "%s", path);
+		found = 1;
+	}
+	blkid_dev_iterate_end(each);
+	return found;
+}
+
+int btrkit_io_find_fsid(const uint8_t fsid[16], struct btrkit_io *const *but, size_t n, char *name, size_t size,
+			struct btrkit_error *err)
+{
+	char text[37];
+	blkid_cache cache;
+	int ret;
+
+	snprintf(text, sizeof(text), "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", fsid[0],
+		 fsid[1], fsid[2], fsid[3], fsid[4], fsid[5], fsid[6], fsid[7], fsid[8], fsid[9], fsid[10], fsid[11],
+		 fsid[12], fsid[13], fsid[14], fsid[15]);
+	if (size)
+		name[0] = '\0';
+	/* A cache of its own, that is kept nowhere. */
+	if (blkid_get_cache(&cache, "/dev/null"))
+		return err_nomem(err);
+	blkid_probe_all(cache);
+	ret = search(cache, text, but, n, name, size);
+	blkid_put_cache(cache);
+	return ret;
+}
 #else
+int btrkit_io_find_fsid(const uint8_t fsid[16], struct btrkit_io *const *but, size_t n, char *name, size_t size,
+			struct btrkit_error *err)
+{
+	(void)fsid, (void)but, (void)n, (void)err;
+	if (size)
+		name[0] = '\0';
+	return 0;
+}
+
 static int look(int fd, uint64_t start, uint64_t len, char *type, size_t size, struct btrkit_error *err)
 {
 	(void)fd;

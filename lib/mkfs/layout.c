@@ -1,136 +1,204 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/mkfs/layout.h"
 
-#include "lib/format/ids.h"
-#include "lib/format/raid.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
 #include "lib/format/super.h"
+#include "lib/mkfs/allocate.h"
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
-/* The first of it belongs to boot loaders and the primary superblock. */
-#define RESERVED MIB
-#define LARGE_DEVICE (50 * GIB)
+/* The first groups, on the first device only; those that are to have another profile are made anew. */
+#define FIRST_SYSTEM_LENGTH (4 * MIB)
 
-static uint64_t at_least(uint64_t v, uint64_t min)
+const struct raid_profile *mkfs_profile(enum btrkit_profile p)
 {
-	return v < min ? min : v;
+	static const uint64_t flags[] = { [BTRKIT_SINGLE] = 0,		 [BTRKIT_DUP] = BG_DUP,
+					  [BTRKIT_RAID0] = BG_RAID0,	 [BTRKIT_RAID1] = BG_RAID1,
+					  [BTRKIT_RAID1C3] = BG_RAID1C3, [BTRKIT_RAID1C4] = BG_RAID1C4,
+					  [BTRKIT_RAID10] = BG_RAID10,	 [BTRKIT_RAID5] = BG_RAID5,
+					  [BTRKIT_RAID6] = BG_RAID6 };
+
+	return raid_profile_find(flags[p]);
 }
 
-/*
- * The limits of mkfs.btrfs, so that scripts meet the same ones; for mixed groups in two copies it has none of its own.
- */
-uint64_t mkfs_layout_min_size(const struct btrkit_mkfs_options *o)
+unsigned mkfs_profile_devices(const struct raid_profile *p)
 {
-	bool metadata_dup = o->metadata == BTRKIT_DUP, data_dup = o->data == BTRKIT_DUP;
+	return p->flag == BG_DUP ? 1 : p->min_stripes;
+}
+
+/* The limits of mkfs.btrfs, so that scripts meet the same ones. */
+uint64_t mkfs_layout_min_device(const struct btrkit_mkfs_options *o)
+{
+	const uint64_t first = MIB + FIRST_SYSTEM_LENGTH + 2 * 8 * MIB;
+	const uint64_t metadata = o->metadata == BTRKIT_SINGLE ? 16 * MIB : 40 * MIB;
+	const uint64_t data = o->data == BTRKIT_SINGLE ? 8 * MIB : 64 * MIB;
+	const unsigned metadata_each = o->metadata == BTRKIT_DUP ? 2 : 1, data_each = o->data == BTRKIT_DUP ? 2 : 1;
 
 	if (o->mixed)
-		return metadata_dup ? 165 * MIB : 16 * MIB;
-	if (metadata_dup)
-		return data_dup ? 229 * MIB : 109 * MIB;
-	return data_dup ? 165 * MIB : 45 * MIB;
+		return 2 * (FIRST_SYSTEM_LENGTH + 1024ull * o->nodesize);
+	return first + metadata * metadata_each + data * data_each;
+}
+
+static int insert_hole(struct mkfs_group *g, uint64_t start, uint64_t length, struct btrkit_error *err)
+{
+	struct mkfs_range *more;
+	unsigned i = g->num_holes;
+
+	for (; i && g->holes[i - 1].start >= start; i--)
+		if (g->holes[i - 1].start == start)
+			return 0;
+	more = reallocarray(g->holes, g->num_holes + 1u, sizeof(*more));
+	if (!more)
+		return err_nomem(err);
+	memmove(more + i + 1, more + i, (g->num_holes - i) * sizeof(*more));
+	more[i] = (struct mkfs_range){ start, length };
+	g->holes = more;
+	g->num_holes++;
+	return 0;
 }
 
 /*
- * As mkfs.btrfs has it: where a tenth of the device is as much as @max, each copy gets that. Otherwise all copies
- * together take a tenth, in whole stripes.
+ * Superblock mirrors lie where they lie, whatever group that is: no block goes to the strip they take, nor, where
+ * parity is made of it, to its row.
  */
-static uint64_t group_length(uint64_t total, unsigned copies, uint64_t max, uint64_t min)
+static int find_holes(struct mkfs_group *g, struct btrkit_error *err)
 {
-	uint64_t share = total / 10 / copies;
+	const bool parity = raid_profile_find(g->shape.type)->parity;
+	int ret = 0;
 
-	return total / 10 >= max ? max : at_least(share - share % CHUNK_STRIPE_LEN, min);
-}
+	for (unsigned i = 0; i < g->shape.num_stripes; i++) {
+		for (unsigned mirror = 1; !ret && mirror < SUPER_MIRRORS; mirror++) {
+			const uint64_t row = CHUNK_STRIPE_LEN * (parity ? raid_data_stripes(&g->shape) : 1);
+			const uint64_t at = super_offset(mirror), from = g->stripes[i].physical;
+			uint64_t offset;
 
-static uint64_t single_length(uint64_t total)
-{
-	return group_length(total, 1, 8 * MIB, 3 * MIB);
-}
-
-static uint64_t metadata_dup_length(uint64_t total)
-{
-	return group_length(total, 2, total > LARGE_DEVICE ? GIB : 256 * MIB, 32 * MIB);
-}
-
-static uint64_t data_dup_length(uint64_t total)
-{
-	return group_length(total, 2, GIB, 64 * MIB);
-}
-
-/* Superblock mirrors lie where they lie, whatever group that is: no block goes to the stripe they take. */
-static void find_holes(struct mkfs_group *g)
-{
-	for (unsigned copy = 0; copy < g->copies; copy++) {
-		for (unsigned mirror = 1; mirror < SUPER_MIRRORS; mirror++) {
-			uint64_t at = super_offset(mirror);
-			unsigned i = g->num_holes;
-
-			if (at < g->physical[copy] || at >= g->physical[copy] + g->length)
+			if (at < from || at >= from + g->stripe_length)
 				continue;
-			at = g->logical + (at - g->physical[copy]) / CHUNK_STRIPE_LEN * CHUNK_STRIPE_LEN;
-			for (; i && g->holes[i - 1].start > at; i--)
-				g->holes[i] = g->holes[i - 1];
-			g->holes[i] = (struct mkfs_range){ at, CHUNK_STRIPE_LEN };
-			g->num_holes++;
+			(void)raid_unmap(&g->shape, i, at - from, &offset);
+			ret = insert_hole(g, g->logical + offset - offset % row, row, err);
 		}
 	}
+	return ret;
 }
 
-/* Puts a group at the end of what is laid out: @physical is the device's first free byte, and moves on. */
-static void add_group(struct mkfs_layout *l, uint64_t type, uint64_t length, uint64_t *logical, uint64_t *physical)
-{
-	struct mkfs_group *g = &l->groups[l->num_groups++];
+struct wanted {
+	uint64_t type, profile;
+	struct mkfs_group first; /* that it has as long as there is one device */
+};
 
-	*g = (struct mkfs_group){ .type = type, .logical = *logical, .length = length };
-	g->copies = type & BG_DUP ? 2 : 1;
-	for (unsigned copy = 0; copy < g->copies; copy++) {
-		g->physical[copy] = *physical;
-		*physical += length;
+static int make_first(struct mkfs_allocator *a, struct wanted *w, struct btrkit_error *err)
+{
+	return w->type == BG_SYSTEM ? mkfs_allocate_single(a, w->type, FIRST_SYSTEM_LENGTH, &w->first, err) :
+				      mkfs_allocate(a, w->type, &w->first, err);
+}
+
+/* Takes one of the first as it is, or makes it anew. */
+static int take_group(struct mkfs_allocator *a, struct wanted *w, bool anew, struct mkfs_layout *l,
+		      struct btrkit_error *err)
+{
+	struct mkfs_group *g = &l->groups[l->num_groups];
+	int ret = 0;
+
+	if (anew != !!w->profile)
+		return 0;
+	if (anew) {
+		ret = mkfs_allocate(a, w->type | w->profile, g, err);
+	} else {
+		*g = w->first;
+		w->first.stripes = NULL;
 	}
-	*logical += length;
-	find_holes(g);
+	if (ret)
+		return ret;
+	l->num_groups++;
+	return find_holes(g, err);
+}
+
+/* What is of no use any more. */
+static void drop_first(struct mkfs_device *devices, struct wanted *w)
+{
+	if (w->first.stripes)
+		devices[0].bytes_used -= w->first.stripe_length;
+	free(w->first.stripes);
 }
 
 /*
- * Groups lie where those of mkfs.btrfs do: it begins with single ones, of which those that are to have two copies are
- * then made anew behind them. The gaps are of use: with all free space in one piece, Linux gives it to data, and on a
- * small device a balance then runs out of metadata.
+ * Groups lie where those of mkfs.btrfs do: it begins with single ones on the first device, of which those that are to
+ * have another profile are then made anew behind them. The gaps are of use: with all free space in one piece, Linux
+ * gives it to data, and on a small device a balance then runs out of metadata.
  */
-void mkfs_layout(const struct btrkit_mkfs_options *o, uint64_t total, struct mkfs_layout *l)
+int mkfs_layout(const struct btrkit_mkfs_options *o, struct mkfs_device *devices, unsigned n, struct mkfs_layout *l,
+		struct btrkit_error *err)
 {
-	const bool metadata_dup = o->metadata == BTRKIT_DUP, data_dup = o->data == BTRKIT_DUP;
-	const struct {
-		uint64_t type;
-		bool dup;
-		uint64_t single_length, dup_length;
-	} wanted[] = {
-		{ BG_SYSTEM, metadata_dup, 4 * MIB, 8 * MIB },
-		{ BG_METADATA | (o->mixed ? BG_DATA : 0), metadata_dup, single_length(total),
-		  o->mixed ? data_dup_length(total) : metadata_dup_length(total) },
-		{ BG_DATA, data_dup, single_length(total), data_dup_length(total) },
+	struct wanted wanted[] = {
+		{ .type = BG_SYSTEM, .profile = mkfs_profile(o->metadata)->flag },
+		{ .type = BG_METADATA | (o->mixed ? BG_DATA : 0), .profile = mkfs_profile(o->metadata)->flag },
+		{ .type = BG_DATA, .profile = mkfs_profile(o->data)->flag },
 	};
-	const unsigned n = o->mixed ? 2 : 3;
-	uint64_t logical = RESERVED, physical = RESERVED;
+	const unsigned types = o->mixed ? 2 : 3;
+	struct mkfs_allocator a;
+	int ret;
 
-	*l = (struct mkfs_layout){ .total_bytes = total };
-	for (unsigned i = 0; i < n; i++) {
-		if (!wanted[i].dup) {
-			add_group(l, wanted[i].type, wanted[i].single_length, &logical, &physical);
-		} else {
-			logical += wanted[i].single_length;
-			physical += wanted[i].single_length;
-		}
+	*l = (struct mkfs_layout){ 0 };
+	ret = mkfs_allocator_create(devices, n, o->nodesize, &a, err);
+	if (ret)
+		return ret;
+	for (unsigned i = 0; !ret && i < types; i++)
+		ret = make_first(&a, &wanted[i], err);
+	for (unsigned i = 1; i < n; i++)
+		mkfs_allocator_add_device(&a);
+	for (unsigned i = 0; !ret && i < 2 * types; i++)
+		ret = take_group(&a, &wanted[i % types], i >= types, l, err);
+	for (unsigned i = 0; i < types; i++)
+		drop_first(devices, &wanted[i]);
+	l->total_bytes = a.total_bytes;
+	mkfs_allocator_release(&a);
+	return ret;
+}
+
+void mkfs_layout_release(struct mkfs_layout *l)
+{
+	for (unsigned i = 0; i < l->num_groups; i++) {
+		free(l->groups[i].stripes);
+		free(l->groups[i].holes);
 	}
-	for (unsigned i = 0; i < n; i++)
-		if (wanted[i].dup)
-			add_group(l, wanted[i].type | BG_DUP, wanted[i].dup_length, &logical, &physical);
+	l->num_groups = 0;
+}
+
+/* mkfs.btrfs has no limit of its own for mixed groups of a profile, and fails when there is no room. */
+int mkfs_layout_min_size(const struct btrkit_mkfs_options *o, unsigned n, uint64_t *ret, struct btrkit_error *err)
+{
+	struct mkfs_device *devices = calloc(n, sizeof(*devices));
+	uint64_t size = mkfs_layout_min_device(o);
+	struct btrkit_error why;
+	struct mkfs_layout l;
+	int r;
+
+	if (!devices)
+		return err_nomem(err);
+	do {
+		for (unsigned i = 0; i < n; i++)
+			devices[i].total_bytes = size;
+		r = mkfs_layout(o, devices, n, &l, &why);
+		mkfs_layout_release(&l);
+		size += MIB;
+	} while (r == -ENOSPC && size < GIB);
+	free(devices);
+	if (!r)
+		*ret = size - MIB;
+	else if (err)
+		*err = why;
+	return r;
 }
 
 static const struct mkfs_group *group_of_type(const struct mkfs_layout *l, uint64_t type)
 {
 	const struct mkfs_group *g = l->groups;
 
-	while (!(g->type & type))
+	while (!(g->shape.type & type))
 		g++;
 	return g;
 }
@@ -177,4 +245,15 @@ bool mkfs_group_next_free(const struct mkfs_group *g, uint32_t nodesize, uint64_
 	}
 	*ret = (struct mkfs_range){ start, g->logical + g->length - start };
 	return start < g->logical + g->length;
+}
+
+uint64_t mkfs_group_extent_used(const struct mkfs_group *g, uint32_t nodesize, uint64_t used)
+{
+	const uint64_t row = (uint64_t)CHUNK_STRIPE_LEN * raid_data_stripes(&g->shape);
+	uint64_t end;
+
+	if (!used)
+		return 0;
+	end = mkfs_group_block(g, nodesize, used - 1) + nodesize - g->logical;
+	return (end + row - 1) / row * CHUNK_STRIPE_LEN;
 }

@@ -4,11 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "lib/base/csum.h"
 #include "lib/base/err.h"
 #include "lib/format/disk.h"
 #include "lib/format/feature.h"
 #include "lib/format/feature_bits.h"
 #include "lib/mkfs/layout.h"
+#include "lib/volume/parity.h"
+#include "lib/volume/volume.h"
 
 #define BLOCKSIZE_MIN 4096u
 #define BLOCKSIZE_MAX 65536u
@@ -16,12 +19,12 @@
 /* Above the page size of the first kernels; a flag says so. */
 #define SMALL_NODESIZE 4096u
 
-#define FLAGS_KNOWN (BTRKIT_MKFS_REPRODUCIBLE | BTRKIT_MKFS_DISCARD)
+#define FLAGS_KNOWN (BTRKIT_MKFS_REPRODUCIBLE | BTRKIT_MKFS_DISCARD | BTRKIT_MKFS_QUOTA)
 
 /* What a new and empty filesystem can be made with. */
 #define INCOMPAT_WRITTEN                                                                                   \
 	(INCOMPAT_MIXED_BACKREF | INCOMPAT_MIXED_GROUPS | INCOMPAT_BIG_METADATA | INCOMPAT_EXTENDED_IREF | \
-	 INCOMPAT_SKINNY_METADATA | INCOMPAT_NO_HOLES)
+	 INCOMPAT_RAID56 | INCOMPAT_SKINNY_METADATA | INCOMPAT_NO_HOLES | INCOMPAT_RAID1C34 | INCOMPAT_SIMPLE_QUOTA)
 #define COMPAT_RO_WRITTEN (COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID | COMPAT_RO_BLOCK_GROUP_TREE)
 
 static bool is_block_size(uint32_t v)
@@ -51,6 +54,56 @@ static int judge_sizes(struct btrkit_mkfs_options *o, struct btrkit_error *err)
 	return 0;
 }
 
+static int judge_profile(const char *what, const struct raid_profile *p, size_t n, struct btrkit_error *err)
+{
+	if (n < mkfs_profile_devices(p))
+		return err_set(err, BTRKIT_INVALID, "%s profile %s needs %u devices, %zu given", what, p->name,
+			       mkfs_profile_devices(p), n);
+	return 0;
+}
+
+static int judge_profiles(struct btrkit_mkfs_options *o, size_t n, struct btrkit_error *err)
+{
+	const struct raid_profile *data, *metadata;
+	int ret;
+
+	if ((unsigned)o->data > BTRKIT_RAID6 || (unsigned)o->metadata > BTRKIT_RAID6)
+		return err_set(err, BTRKIT_INVALID, "unknown profile");
+	if (!o->metadata)
+		o->metadata = o->mixed ? BTRKIT_SINGLE : n > 1 ? BTRKIT_RAID1 : BTRKIT_DUP;
+	if (!o->data)
+		o->data = BTRKIT_SINGLE;
+	if (o->mixed && o->data != o->metadata)
+		return err_set(err, BTRKIT_INVALID, "with mixed block groups data and metadata have one profile");
+	data = mkfs_profile(o->data);
+	metadata = mkfs_profile(o->metadata);
+	ret = judge_profile("metadata", metadata, n, err);
+	if (!ret)
+		ret = judge_profile("data", data, n, err);
+	if (ret)
+		return ret;
+	/* The trees are written here, file data is not. */
+	if (metadata->parity && !parity_available())
+		return err_set(err, BTRKIT_UNSUPPORTED,
+			       "metadata profile %s is not supported: this build is without ISA-L", metadata->name);
+	if (data->parity || metadata->parity)
+		o->incompat |= INCOMPAT_RAID56;
+	if (data->copies > 2 || metadata->copies > 2)
+		o->incompat |= INCOMPAT_RAID1C34;
+	return 0;
+}
+
+static int judge_csum(const struct btrkit_mkfs_options *o, struct btrkit_error *err)
+{
+	const struct csum_kind *csum = (unsigned)o->csum > UINT16_MAX ? NULL : csum_kind_find((uint16_t)o->csum);
+
+	if (!csum)
+		return err_set(err, BTRKIT_INVALID, "unknown checksum");
+	if (!csum->compute)
+		return err_set(err, BTRKIT_UNSUPPORTED, "checksum %s is not supported by this build", csum->name);
+	return 0;
+}
+
 static int judge_features(struct btrkit_mkfs_options *o, struct btrkit_error *err)
 {
 	const uint64_t needed = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_BLOCK_GROUP_TREE;
@@ -69,6 +122,8 @@ static int judge_features(struct btrkit_mkfs_options *o, struct btrkit_error *er
 		o->incompat |= INCOMPAT_BIG_METADATA;
 	if (o->mixed)
 		o->incompat |= INCOMPAT_MIXED_GROUPS;
+	if (o->incompat & INCOMPAT_SIMPLE_QUOTA)
+		o->flags |= BTRKIT_MKFS_QUOTA;
 	if (!(o->compat_ro & COMPAT_RO_FREE_SPACE_TREE) || !(o->incompat & INCOMPAT_NO_HOLES))
 		o->compat_ro &= ~COMPAT_RO_BLOCK_GROUP_TREE;
 	o->compat_ro &= needed;
@@ -77,7 +132,7 @@ static int judge_features(struct btrkit_mkfs_options *o, struct btrkit_error *er
 	return 0;
 }
 
-int mkfs_options_judge(const struct btrkit_mkfs_options *given, struct btrkit_mkfs_options *ret,
+int mkfs_options_judge(const struct btrkit_mkfs_options *given, size_t n, struct btrkit_mkfs_options *ret,
 		       struct btrkit_error *err)
 {
 	struct btrkit_mkfs_options o = *given;
@@ -90,11 +145,13 @@ int mkfs_options_judge(const struct btrkit_mkfs_options *given, struct btrkit_mk
 			       SUPER_LABEL_SIZE - 1);
 	if (o.label && strchr(o.label, '\n'))
 		return err_set(err, BTRKIT_INVALID, "label has a newline in it");
-	if ((unsigned)o.data > BTRKIT_DUP || (unsigned)o.metadata > BTRKIT_DUP)
-		return err_set(err, BTRKIT_INVALID, "unknown profile");
-	if (o.mixed && o.data != o.metadata)
-		return err_set(err, BTRKIT_INVALID, "with mixed block groups data and metadata have one profile");
+	if (!n || n > VOLUME_DEVICES_MAX)
+		return err_set(err, BTRKIT_INVALID, "a filesystem of %zu devices", n);
 	r = judge_sizes(&o, err);
+	if (!r)
+		r = judge_profiles(&o, n, err);
+	if (!r)
+		r = judge_csum(&o, err);
 	if (!r)
 		r = judge_features(&o, err);
 	if (!r)

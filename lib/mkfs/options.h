@@ -6,10 +6,10 @@
 #include <btrkit/mkfs.h>
 
 /*
- * The options with their defaults filled in and the rules between features applied.
+ * The options for @n devices, with their defaults filled in and the rules between features applied.
  * @return 0; -EINVAL; -EOPNOTSUPP: a feature that is not written, by name
  */
-int mkfs_options_judge(const struct btrkit_mkfs_options *given, struct btrkit_mkfs_options *ret,
+int mkfs_options_judge(const struct btrkit_mkfs_options *given, size_t n, struct btrkit_mkfs_options *ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -66,6 +66,11 @@ uint64_t mkfs_group_used(const struct mkfs_plan *p, const struct mkfs_group *g)
 	return n;
 }
 
+uint64_t mkfs_group_extent_taken(const struct mkfs_plan *p, const struct mkfs_group *g)
+{
+	return mkfs_group_extent_used(g, p->opts.nodesize, mkfs_group_used(p, g));
+}
+
 uint64_t mkfs_plan_bytes_used(const struct mkfs_plan *p)
 {
 	uint64_t n = 0;
@@ -93,6 +98,8 @@ static void choose_trees(struct mkfs_plan *p)
 		add_tree(p, OID_FREE_SPACE_TREE, mkfs_stream_free_space);
 	if (p->opts.compat_ro & COMPAT_RO_BLOCK_GROUP_TREE)
 		add_tree(p, OID_BLOCK_GROUP_TREE, mkfs_stream_block_groups);
+	if (p->opts.flags & BTRKIT_MKFS_QUOTA)
+		add_tree(p, OID_QUOTA_TREE, mkfs_stream_quota);
 	add_tree(p, OID_EXTENT_TREE, mkfs_stream_extents);
 	add_tree(p, OID_ROOT_TREE, mkfs_stream_roots);
 }
@@ -231,4 +238,5 @@ void mkfs_plan_release(struct mkfs_plan *p)
 	for (unsigned i = 0; i < p->num_trees; i++)
 		free(p->trees[i].keys);
 	p->num_trees = 0;
+	mkfs_layout_release(&p->layout);
 }

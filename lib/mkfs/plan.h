@@ -12,7 +12,7 @@
 #include "lib/mkfs/layout.h"
 #include "lib/tree/bulk.h"
 
-#define MKFS_TREES_MAX 10
+#define MKFS_TREES_MAX 11
 
 struct mkfs_plan;
 
@@ -39,7 +39,9 @@ struct mkfs_plan {
 	struct item_ctx items;
 	struct node_judge judge;
 	uint64_t generation;
-	uint8_t fsid[16], device_uuid[16], chunk_tree_uuid[16], subvolume_uuid[16];
+	uint8_t fsid[16], chunk_tree_uuid[16], subvolume_uuid[16];
+	struct mkfs_device *devices;
+	unsigned num_devices;
 	struct mkfs_tree trees[MKFS_TREES_MAX]; /* in the order of their slots within a group */
 	unsigned num_trees;
 };
@@ -50,6 +52,7 @@ struct mkfs_plan {
  * @return 0; -ENOSPC: the metadata group is too small; -ENOMEM
  */
 int mkfs_plan_make(struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The devices stay the caller's. */
 void mkfs_plan_release(struct mkfs_plan *p);
 
 /*
@@ -70,6 +73,8 @@ const struct mkfs_tree *mkfs_plan_tree(const struct mkfs_plan *p, uint64_t owner
 uint64_t mkfs_tree_slot(const struct mkfs_tree *t, unsigned level, uint64_t index);
 /* Blocks that are taken in a group. */
 uint64_t mkfs_group_used(const struct mkfs_plan *p, const struct mkfs_group *g);
+/* How much of each of its device extents they take. */
+uint64_t mkfs_group_extent_taken(const struct mkfs_plan *p, const struct mkfs_group *g);
 /* Bytes of all trees. */
 uint64_t mkfs_plan_bytes_used(const struct mkfs_plan *p);
 

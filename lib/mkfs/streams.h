@@ -6,7 +6,7 @@
 
 #include "lib/mkfs/plan.h"
 
-/* Trees of a device and its space. */
+/* Trees of the devices and their space. */
 int mkfs_stream_chunks(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
 int mkfs_stream_devices(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
 int mkfs_stream_extents(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
@@ -18,11 +18,13 @@ int mkfs_stream_top_level(const struct mkfs_plan *p, struct bulk *b, struct btrk
 int mkfs_stream_data_reloc(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
 int mkfs_stream_uuids(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
 int mkfs_stream_roots(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+int mkfs_stream_quota(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
 int mkfs_stream_nothing(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
 
-/* Bytes of a chunk item of a group, with its stripes; for the chunk tree and the superblock. */
-#define MKFS_CHUNK_BYTES_MAX (sizeof(struct disk_chunk) + MKFS_COPIES_MAX * sizeof(struct disk_stripe))
-uint32_t mkfs_chunk_item(const struct mkfs_plan *p, const struct mkfs_group *g, uint8_t to[MKFS_CHUNK_BYTES_MAX]);
-struct disk_dev_item mkfs_dev_item(const struct mkfs_plan *p);
+/* A chunk item of a group with its stripes, for the chunk tree and the superblock. */
+uint32_t mkfs_chunk_item_size(const struct mkfs_group *g);
+void mkfs_chunk_item(const struct mkfs_plan *p, const struct mkfs_group *g, uint8_t *to);
+/* Of device number @device in the plan. */
+struct disk_dev_item mkfs_dev_item(const struct mkfs_plan *p, unsigned device);
 
 #endif

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/format/feature_bits.h"
 #include "lib/format/items/dir.h"
+#include "lib/format/items/qgroup.h"
 #include "lib/format/items/root.h"
 
 /* A flag of the inode in a root item: it was set up in full. */
@@ -68,6 +70,27 @@ int mkfs_stream_uuids(const struct mkfs_plan *p, struct bulk *b, struct btrkit_e
 	memcpy(half, p->subvolume_uuid, sizeof(half));
 	return bulk_add(b, &KEY(le64_get(half[0]), KEY_UUID_SUBVOL, le64_get(half[1])), &subvolume, sizeof(subvolume),
 			err);
+}
+
+/* The top level has its tree, and nothing else is there to be counted. */
+int mkfs_stream_quota(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+{
+	const bool simple = p->opts.incompat & INCOMPAT_SIMPLE_QUOTA;
+	const le64 bytes = le64_put(mkfs_tree_num_blocks(mkfs_plan_tree(p, OID_FS_TREE)) * p->opts.nodesize);
+	const struct disk_qgroup_status status = {
+		.version = le64_put(1),
+		.generation = le64_put(p->generation),
+		.flags = le64_put(QGROUP_STATUS_ON | (simple ? QGROUP_STATUS_SIMPLE_MODE : 0)),
+		.enable_gen = le64_put(simple ? p->generation : 0),
+	};
+	const struct disk_qgroup_info info = { le64_put(p->generation), bytes, bytes, bytes, bytes };
+	const struct disk_qgroup_limit limit = { 0 };
+	int ret;
+
+	ret = bulk_add(b, &KEY(0, KEY_QGROUP_STATUS, 0), &status, sizeof(status), err);
+	if (!ret)
+		ret = bulk_add(b, &KEY(0, KEY_QGROUP_INFO, OID_FS_TREE), &info, sizeof(info), err);
+	return ret ? ret : bulk_add(b, &KEY(0, KEY_QGROUP_LIMIT, OID_FS_TREE), &limit, sizeof(limit), err);
 }
 
 static struct disk_root_item root_item(const struct mkfs_plan *p, const struct mkfs_tree *t)
@@ -141,8 +164,8 @@ static int add_default_ref(struct bulk *b, struct btrkit_error *err)
 
 int mkfs_stream_roots(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
 {
-	static const uint64_t behind[] = { OID_CSUM_TREE, OID_UUID_TREE, OID_FREE_SPACE_TREE, OID_BLOCK_GROUP_TREE,
-					   OID_DATA_RELOC_TREE };
+	static const uint64_t behind[] = { OID_CSUM_TREE,	       OID_QUOTA_TREE,	     OID_UUID_TREE,
+					   OID_FREE_SPACE_TREE, OID_BLOCK_GROUP_TREE, OID_DATA_RELOC_TREE };
 	int ret;
 
 	if ((ret = add_root(p, b, OID_EXTENT_TREE, err)) || (ret = add_root(p, b, OID_DEV_TREE, err)) ||

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The device, its chunks, and what is used and free in them. */
+/* The devices, their chunks, and what is used and free in them. */
 #include "lib/mkfs/streams.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/block_group.h"
 #include "lib/format/items/dev.h"
@@ -11,28 +13,29 @@
 #include "lib/format/items/free_space.h"
 #include "lib/format/raid.h"
 
-#define DEVID 1
-
-struct disk_dev_item mkfs_dev_item(const struct mkfs_plan *p)
+struct disk_dev_item mkfs_dev_item(const struct mkfs_plan *p, unsigned device)
 {
+	const struct mkfs_device *from = &p->devices[device];
 	struct disk_dev_item d = {
-		.devid = le64_put(DEVID),
-		.total_bytes = le64_put(p->layout.total_bytes),
+		.devid = le64_put(device + 1u),
+		.total_bytes = le64_put(from->total_bytes),
+		.bytes_used = le64_put(from->bytes_used),
 		.io_align = le32_put(p->opts.sectorsize),
 		.io_width = le32_put(p->opts.sectorsize),
 		.sector_size = le32_put(p->opts.sectorsize),
 	};
-	uint64_t used = 0;
 
-	for (unsigned i = 0; i < p->layout.num_groups; i++)
-		used += p->layout.groups[i].length * p->layout.groups[i].copies;
-	d.bytes_used = le64_put(used);
-	memcpy(d.uuid, p->device_uuid, sizeof(d.uuid));
+	memcpy(d.uuid, from->uuid, sizeof(d.uuid));
 	memcpy(d.fsid, p->judge.fsid, sizeof(d.fsid));
 	return d;
 }
 
-uint32_t mkfs_chunk_item(const struct mkfs_plan *p, const struct mkfs_group *g, uint8_t to[MKFS_CHUNK_BYTES_MAX])
+uint32_t mkfs_chunk_item_size(const struct mkfs_group *g)
+{
+	return (uint32_t)(sizeof(struct disk_chunk) + g->shape.num_stripes * sizeof(struct disk_stripe));
+}
+
+void mkfs_chunk_item(const struct mkfs_plan *p, const struct mkfs_group *g, uint8_t *to)
 {
 	struct disk_chunk *c = (struct disk_chunk *)to;
 	struct disk_stripe *stripes = (struct disk_stripe *)(c + 1);
@@ -41,56 +44,82 @@ uint32_t mkfs_chunk_item(const struct mkfs_plan *p, const struct mkfs_group *g, 
 		.length = le64_put(g->length),
 		.owner = le64_put(OID_EXTENT_TREE),
 		.stripe_len = le64_put(CHUNK_STRIPE_LEN),
-		.type = le64_put(g->type),
+		.type = le64_put(g->shape.type),
 		.io_align = le32_put(CHUNK_STRIPE_LEN),
 		.io_width = le32_put(CHUNK_STRIPE_LEN),
 		.sector_size = le32_put(p->opts.sectorsize),
-		.num_stripes = le16_put((uint16_t)g->copies),
-		.sub_stripes = le16_put(1),
+		.num_stripes = le16_put((uint16_t)g->shape.num_stripes),
+		.sub_stripes = le16_put(g->shape.type & BG_RAID10 ? 2 : 1),
 	};
-	for (unsigned i = 0; i < g->copies; i++) {
-		stripes[i] = (struct disk_stripe){ .devid = le64_put(DEVID), .offset = le64_put(g->physical[i]) };
-		memcpy(stripes[i].dev_uuid, p->device_uuid, sizeof(stripes[i].dev_uuid));
+	for (unsigned i = 0; i < g->shape.num_stripes; i++) {
+		const struct mkfs_stripe *s = &g->stripes[i];
+
+		stripes[i] = (struct disk_stripe){ .devid = le64_put(s->device + 1u),
+						   .offset = le64_put(s->physical) };
+		memcpy(stripes[i].dev_uuid, p->devices[s->device].uuid, sizeof(stripes[i].dev_uuid));
 	}
-	return (uint32_t)(sizeof(*c) + g->copies * sizeof(*stripes));
+}
+
+static int add_chunk(const struct mkfs_plan *p, const struct mkfs_group *g, struct bulk *b, struct btrkit_error *err)
+{
+	const uint32_t size = mkfs_chunk_item_size(g);
+	uint8_t *item = malloc(size);
+	int ret;
+
+	if (!item)
+		return err_nomem(err);
+	mkfs_chunk_item(p, g, item);
+	ret = bulk_add(b, &KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, g->logical), item, size, err);
+	free(item);
+	return ret;
 }
 
 int mkfs_stream_chunks(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
 {
-	struct disk_dev_item dev = mkfs_dev_item(p);
-	uint8_t chunk[MKFS_CHUNK_BYTES_MAX];
-	int ret;
+	int ret = 0;
 
-	ret = bulk_add(b, &KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, DEVID), &dev, sizeof(dev), err);
-	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++) {
-		const struct mkfs_group *g = &p->layout.groups[i];
-		uint32_t size = mkfs_chunk_item(p, g, chunk);
+	for (unsigned d = 0; !ret && d < p->num_devices; d++) {
+		struct disk_dev_item dev = mkfs_dev_item(p, d);
 
-		ret = bulk_add(b, &KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, g->logical), chunk, size, err);
+		ret = bulk_add(b, &KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, d + 1u), &dev, sizeof(dev), err);
 	}
+	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++)
+		ret = add_chunk(p, &p->layout.groups[i], b, err);
 	return ret;
 }
 
-/* Groups lie on the device in the order in which they lie in the logical space. */
-int mkfs_stream_devices(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+/* Groups lie on a device in the order in which they lie in the logical space. */
+static int add_device_extents(const struct mkfs_plan *p, unsigned device, struct bulk *b, struct btrkit_error *err)
 {
-	static const uint8_t no_errors[5 * sizeof(le64)];
-	int ret;
+	int ret = 0;
 
-	ret = bulk_add(b, &KEY(OID_DEV_STATS, KEY_PERSISTENT_ITEM, DEVID), no_errors, sizeof(no_errors), err);
 	for (unsigned i = 0; i < p->layout.num_groups; i++) {
 		const struct mkfs_group *g = &p->layout.groups[i];
 		struct disk_dev_extent d = {
 			.chunk_tree = le64_put(OID_CHUNK_TREE),
 			.chunk_objectid = le64_put(OID_FIRST_CHUNK_TREE),
 			.chunk_offset = le64_put(g->logical),
-			.length = le64_put(g->length),
+			.length = le64_put(g->stripe_length),
 		};
 
 		memcpy(d.chunk_tree_uuid, p->chunk_tree_uuid, sizeof(d.chunk_tree_uuid));
-		for (unsigned copy = 0; !ret && copy < g->copies; copy++)
-			ret = bulk_add(b, &KEY(DEVID, KEY_DEV_EXTENT, g->physical[copy]), &d, sizeof(d), err);
+		for (unsigned s = 0; !ret && s < g->shape.num_stripes; s++)
+			if (g->stripes[s].device == device)
+				ret = bulk_add(b, &KEY(device + 1u, KEY_DEV_EXTENT, g->stripes[s].physical), &d,
+					       sizeof(d), err);
 	}
+	return ret;
+}
+
+int mkfs_stream_devices(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+{
+	static const uint8_t no_errors[5 * sizeof(le64)];
+	int ret = 0;
+
+	for (unsigned d = 0; !ret && d < p->num_devices; d++)
+		ret = bulk_add(b, &KEY(OID_DEV_STATS, KEY_PERSISTENT_ITEM, d + 1u), no_errors, sizeof(no_errors), err);
+	for (unsigned d = 0; !ret && d < p->num_devices; d++)
+		ret = add_device_extents(p, d, b, err);
 	return ret;
 }
 
@@ -100,7 +129,7 @@ static int add_block_group(const struct mkfs_plan *p, const struct mkfs_group *g
 	struct disk_block_group d = {
 		.used = le64_put(mkfs_group_used(p, g) * p->opts.nodesize),
 		.chunk_objectid = le64_put(OID_FIRST_CHUNK_TREE),
-		.flags = le64_put(g->type),
+		.flags = le64_put(g->shape.type),
 	};
 
 	return bulk_add(b, &KEY(g->logical, KEY_BLOCK_GROUP_ITEM, g->length), &d, sizeof(d), err);

@@ -34,20 +34,24 @@ def output(*args, **kwargs):
 class Made:
     """What can be seen of a filesystem and of how it was made."""
 
-    def __init__(self, path, *options, env=None):
-        with open(path, 'wb') as f:
-            f.truncate(300 * M)
-            f.seek(250 * M)
-            f.write(MARK)
-        self.path = path
-        self.status, out, self.err = run('mkfs', *options, path, env=dict(os.environ, **(env or {})))
+    def __init__(self, path, *options, env=None, count=1):
+        self.path, self.paths = path, [path, *(f'{path}.{number}' for number in range(2, count + 1))]
+        for each in self.paths:
+            with open(each, 'wb') as f:
+                f.truncate(300 * M)
+                f.seek(250 * M)
+                f.write(MARK)
+        self.status, out, self.err = run('mkfs', *options, *self.paths, env=dict(os.environ, **(env or {})))
         self.out = out.decode()
 
-    def super(self, field):
-        return re.search(rf'^{re.escape(field)}[\t ]*(.*)$', output('dump-super', self.path), re.M).group(1)
+    def super(self, field, device=0):
+        return re.search(rf'^{re.escape(field)}[\t ]*(.*)$', output('dump-super', self.paths[device]), re.M).group(1)
+
+    def tree(self, name):
+        return output('dump-tree', '-t', name, *self.paths)
 
     def chunks(self):
-        return sorted(re.findall(r'stripe_len \d+ type (\S+)\n', output('dump-tree', '-t', 'chunk', self.path)))
+        return sorted(re.findall(r'stripe_len \d+ type (\S+)\n', self.tree('chunk')))
 
     def has(self, feature):
         return feature in re.split(r'[|()\s]+', output('dump-super', self.path))
@@ -112,12 +116,82 @@ CHANGES = [
     ('--undo SCRATCH/nodiscard', Made.marked, True),
     ('-f', lambda m: m.again('-f'), 0),
     ('--force', lambda m: m.again('--force'), 0),
-    ('--csum sha256', lambda m: m.status, 2),
-    ('--checksum xxhash', lambda m: m.status, 2),
+    ('--csum xxhash', lambda m: m.super('csum_type'), '1 (xxhash64)'),
+    ('--csum XXHASH64', lambda m: m.super('csum_type'), '1 (xxhash64)'),
+    ('--csum sha256', lambda m: m.super('csum_type'), '2 (sha256)'),
+    ('--csum sha256', lambda m: 'Checksum:           sha256\n' in m.out, True),
+    ('--checksum blake2', lambda m: m.super('csum_type'), '3 (blake2b)'),
+    ('--checksum blake2b', lambda m: m.super('csum_type'), '3 (blake2b)'),
+    ('-d raid0', Made.chunks, ['DATA|RAID0', 'METADATA|DUP', 'SYSTEM|DUP']),
+    ('-m RAID0', Made.chunks, ['DATA|single', 'METADATA|RAID0', 'SYSTEM|RAID0']),
+    ('-O raid56', lambda m: m.has('RAID56'), True),
+    ('-O raid1c34', lambda m: m.has('RAID1C34'), True),
+    ('-O quota', lambda m: re.findall('QGROUP_STATUS|QGROUP_INFO 0/5|flags ON ', output('dump-tree', m.path)),
+     ['QGROUP_STATUS', 'flags ON ', 'QGROUP_INFO 0/5']),
+    ('-O squota', lambda m: m.has('SIMPLE_QUOTA'), True),
+    ('-O squota', lambda m: 'flags ON|SIMPLE_MODE ' in output('dump-tree', m.path), True),
+    ('-O quota,^quota,^bgt', lambda m: m.has('BLOCK_GROUP_TREE') or 'QGROUP' in output('dump-tree', m.path), False),
+    ('-R quota', lambda m: 'QGROUP_STATUS' in output('dump-tree', m.path), True),
+    ('--runtime-features ^free-space-tree', lambda m: m.has('FREE_SPACE_TREE_VALID'), False),
     ('-V', lambda m: m.out.startswith('btrkit mkfs, part of btrkit '), True),
     ('--version', lambda m: m.out.startswith('btrkit mkfs, part of btrkit '), True),
     ('--help', lambda m: m.out.startswith('Usage: btrkit mkfs '), True),
 ]
+PROFILES = {'single': 1, 'dup': 1, 'raid0': 1, 'raid1': 2, 'raid1c3': 3, 'raid1c4': 4, 'raid10': 2, 'raid5': 2,
+            'raid6': 3}
+
+
+def kept(made):
+    """How many devices have their contents."""
+    count = 0
+    for path in made.paths:
+        with open(path, 'rb') as f:
+            f.seek(250 * M)
+            count += f.read(4096) == MARK
+    return count
+
+
+def words(made):
+    """What is said on standard error, without the program and the device."""
+    return re.sub(r'^btrkit mkfs: \S+: ', '', made.err, flags=re.M).splitlines()
+
+
+UNSAFE = 'RAID5 and RAID6 have known problems in Linux, and are for tests only'
+# The same with several devices: their number, options, what is looked at, what it has to be.
+SEVERAL = [
+    (2, '', Made.chunks, ['DATA|single', 'METADATA|RAID1', 'SYSTEM|RAID1']),
+    (3, '-M', Made.chunks, ['DATA|METADATA|single', 'SYSTEM|single']),
+    (2, '-M -d raid1 -m raid1', Made.chunks, ['DATA|METADATA|RAID1', 'SYSTEM|RAID1']),
+    (3, '', lambda m: [m.super('dev_item.devid', i) for i in range(3)], ['1', '2', '3']),
+    (3, '', lambda m: len({m.super('dev_item.uuid', i) for i in range(3)}), 3),
+    (3, '', lambda m: {m.super('fsid', i) for i in range(3)} == {re.search('UUID: +(.*)', m.out).group(1)}, True),
+    (3, '', lambda m: m.super('num_devices', 2), '3'),
+    (3, '', lambda m: m.super('total_bytes', 1), str(900 * M)),
+    (2, '-b 200m', lambda m: [m.super('dev_item.total_bytes', i) for i in range(2)], [str(200 * M)] * 2),
+    (2, f'-U {FSID}', lambda m: m.super('fsid', 1), FSID),
+    (2, f'--device-uuid {DEVICE}', lambda m: [m.super('dev_item.uuid', i) == DEVICE for i in range(2)], [True, False]),
+    (3, '-q', kept, 0),
+    (3, '-K', kept, 3),
+    (3, '-q', lambda m: m.out, ''),
+    (3, '', lambda m: re.findall(r'^ +(\d)   300.00MiB  (\S+)$', m.out, re.M) == [
+        (str(i + 1), path) for i, path in enumerate(m.paths)], True),
+    (3, '-v', lambda m: re.findall(r'^ +\d   300.00MiB  \S+  (\S+)$', m.out, re.M) == [
+        m.super('dev_item.uuid', i) for i in range(3)], True),
+    (3, '', lambda m: 'Filesystem size:    900.00MiB\n' in m.out and 'Number of devices:  3\n' in m.out, True),
+    (4, '-d raid1c4 -m raid1c3', lambda m: 'raid1c34, block-group-tree\n' in m.out, True),
+    (4, '-d raid1c4 -m raid1c3', lambda m: m.has('RAID1C34') and not m.has('RAID56'), True),
+    (3, '-d raid5', lambda m: m.has('RAID56') and not m.has('RAID1C34'), True),
+    (2, '', words, []),
+    (2, '-d raid0', words, []),
+    (3, '-d raid5', words, [UNSAFE]),
+    (2, '-d raid5', words, [UNSAFE, 'RAID5 is not recommended on only 2 devices']),
+    (3, '-d raid6 -m raid1c3', words, [UNSAFE, 'RAID6 is not recommended on only 3 devices']),
+    (4, '-d raid6 -m raid5', words, [UNSAFE, 'metadata survives the loss of fewer devices than data does']),
+    (2, '-m dup', words, ['DUP has both copies on one device: with several it is not recommended']),
+    (2, '-m raid0 -d raid1', words, ['metadata survives the loss of fewer devices than data does']),
+    (1, '-R quota', words, ['--runtime-features is deprecated: --features has them too']),
+]
+
 # What -f is for: without it the second attempt fails.
 WITHOUT = {'-f': lambda m: m.again(), '--force': lambda m: m.again()}
 
@@ -132,8 +206,7 @@ def every_option(scratch):
         before = WITHOUT.get(options, look)(plain)
         check(before != wanted, f'{options}: {wanted!r} even without it')
         made = Made(f'{scratch}/made.img', *options.replace('SCRATCH', scratch).split())
-        if options not in ('--csum sha256', '--checksum xxhash'):
-            check(not made.status, f'{options}: exit {made.status}: {made.err}')
+        check(not made.status, f'{options}: exit {made.status}: {made.err}')
         found = look(made)
         check(found == wanted, f'{options}: {found!r}, not {wanted!r}')
     known = set()
@@ -141,6 +214,31 @@ def every_option(scratch):
         known.update(re.findall(r'(?:^|[ ,])(--?[a-zA-Z][a-z-]*)', re.split(r'(?<=\S)  ', line[:28])[0])
                      if re.match(r' {2}-| {6}--', line) else [])
     check(len(known) > 25 and not known - tested, f'options without a test: {known - tested}')
+
+
+def on_several(scratch):
+    for count, given, look, wanted in SEVERAL:
+        made = Made(f'{scratch}/made.img', *given.split(), count=count)
+        check(not made.status, f'{given} on {count}: exit {made.status}: {made.err}')
+        found = look(made)
+        check(found == wanted, f'{given} on {count}: {found!r}, not {wanted!r}')
+
+
+def every_profile(scratch):
+    """On as few devices as it can be on; with one fewer it is refused by its name, and nothing is written."""
+    for name, count in PROFILES.items():
+        kind = name if name == 'single' else name.upper()
+        for options, wanted in ((('-d', name, '-m', 'single'), [f'DATA|{kind}', 'METADATA|single', 'SYSTEM|single']),
+                                (('-m', name), ['DATA|single', f'METADATA|{kind}', f'SYSTEM|{kind}'])):
+            made = Made(f'{scratch}/made.img', *options, count=count)
+            check(not made.status and made.chunks() == wanted, f'{options}: {made.err} {made.chunks()}')
+            check(re.search(rf'^  {"Data" if "-d" in options else "Metadata"}: +{kind} ', made.out, re.M), made.out)
+            if count == 1:
+                continue
+            less = Made(f'{scratch}/made.img', *options, count=count - 1)
+            said = check_failure('mkfs', None, (less.status, less.out.encode(), less.err), status=2)
+            check(f'data profile {kind} needs {count} devices, {count - 1} given' in said, said)
+            check(kept(less) == count - 1, f'{options}: refused, and yet written to')
 
 
 def blkid_sees(scratch):
@@ -235,10 +333,12 @@ def main():
     print(f'options of {BTRKIT}')
     with tempfile.TemporaryDirectory() as scratch:
         every_option(scratch)
+        on_several(scratch)
+        every_profile(scratch)
         blkid_sees(scratch)
         behind(scratch)
         reproducible(scratch)
-    print(f'{len(CHANGES)} options, {checks} checks')
+    print(f'{len(CHANGES) + len(SEVERAL)} options, {checks} checks')
 
 
 if __name__ == '__main__':

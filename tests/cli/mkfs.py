@@ -62,18 +62,18 @@ def superblock(path, field):
 
 def misuse(image):
     misused(says='too few arguments')
-    misused(image, image, says='several devices')
     for option in ('--rootdir=d', '-rd', '--subvol=s', '-us', '--inode-flags=f', '--compress=zstd', '--reflink',
-                   '--shrink', '--runtime-features=quota', '-Rquota'):
+                   '--shrink'):
         misused(option, image, says='of mkfs.btrfs is not supported')
     for option in ('-d', '--data', '-m', '--metadata'):
-        misused(option, 'raid1', image, says="'raid1' is not supported")
+        misused(option, 'raid1', image, says='profile RAID1 needs 2 devices, 1 given')
         misused(option, 'triple', image, says="'triple' is unknown")
     for option in ('--csum', '--checksum'):
-        misused(option, 'xxhash', image, says="'xxhash' is not supported")
         misused(option, 'md5', image, says="'md5' is unknown")
-    for feature in ('quota', 'squota', 'raid56', 'raid1c34', 'zoned'):
-        misused('-O', f'no-holes,{feature}', image, says=f"'{feature}' is not supported")
+    misused('-O', 'no-holes,zoned', image, says="'zoned' is not supported")
+    for feature in ('no-holes', 'squota', 'bgt', 'x'):
+        misused('-R', f'quota,{feature}', image, says=f"--runtime-features: '{feature}' is unknown")
+    misused('--undo', 'file', image, image, says='an undo file is of one device, 2 are given')
     misused('-O', 'no-hole', image, says="'no-hole' is unknown")
     misused('-O', '^no-hole', image, says="'no-hole' is unknown")
     for option in ('-n', '--nodesize', '-s', '--sectorsize', '-b', '--byte-count'):
@@ -101,6 +101,40 @@ def bad_values(image):
     check(digest(image) == before, 'refused, and yet changed')
     for args, says in ((('-b', '50m'), 'too small'), (('-b', '1g'), f'the device has {SIZE}')):
         refused(image, '-f', *args, says=says)
+
+
+def several(scratch, image):
+    """What is wrong with one device is said of that one, and nothing is written to any."""
+    other, small = os.path.join(scratch, 'other.img'), os.path.join(scratch, 'small.img')
+    for path, size in ((other, SIZE), (small, 60 << 20)):
+        with open(path, 'wb') as f:
+            f.truncate(size)
+    link = os.path.join(scratch, 'link.img')
+    os.symlink(other, link)
+    before = digest(image)
+    for bad, args, says in ((other, (image, other, other), 'is given twice'),
+                            (link, (image, other, link), 'is given twice'),
+                            (small, (image, small, other), 'too small: 62914560 bytes, at least 72351744 are needed'),
+                            (f'{scratch}/none', (image, f'{scratch}/none'), 'No such file'),
+                            (scratch, (image, other, scratch), 'is a directory')):
+        said = check_failure('mkfs', bad, run('mkfs', '-f', *args))
+        check(says in said and digest(image) == before, f'{args}: {said!r} lacks {says!r}')
+    # Each may be large enough, and yet there is no room for a chunk.
+    with open(small, 'r+b') as f:
+        f.truncate(130 << 20)
+    with open(other, 'r+b') as f:
+        f.truncate(10 << 40)
+    said = check_failure('mkfs', None, run('mkfs', '-f', '-d', 'raid1', '-m', 'raid1', small, other))
+    check('too small: there is no room for a chunk of profile RAID1' in said, said)
+    for path in (small, other):
+        check(digest_start(path) == digest_start(image) and run('dump-super', path)[0], f'{path} was written to')
+        os.unlink(path)
+    os.unlink(link)
+
+
+def digest_start(path):
+    with open(path, 'rb') as f:
+        return hashlib.sha256(f.read(64 << 20)).hexdigest()
 
 
 def make_ext4(path):
@@ -188,7 +222,7 @@ def printed(image):
     check('Filesystem size:    200.00MiB\n' in makes(image, '-f', '-b', '200m'), '-b')
     for args in (('-O', 'list-all'), ('-O', '^no-holes,list-all')):
         status, out, err = run('mkfs', *args)
-        check(not status and not err and b'\nfree-space-tree ' in out and b'quota' not in out, args)
+        check(not status and not err and b'\nfree-space-tree ' in out and b'zoned' not in out, args)
     status, out, err = run('mkfs', '-V')
     check(not status and not err and re.match(rb'btrkit mkfs, part of btrkit [0-9.]+\n$', out), '-V')
     status, out, err = run('mkfs', '-f', '-q', '-O', '^no-holes', image)
@@ -266,6 +300,7 @@ def main():
             f.truncate(SIZE)
         misuse(image)
         bad_values(image)
+        several(scratch, image)
         check(digest(image) == hashlib.sha256(bytes(SIZE)).hexdigest(), 'something was written by now')
         makes(image, '-q', '-f')
         blkid = b'+blkid' in run('--version')[1]

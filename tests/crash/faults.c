@@ -45,7 +45,7 @@ static int make(struct btrkit_io *io, const uint8_t *fsid, struct btrkit_error *
 
 	opts.flags = BTRKIT_MKFS_REPRODUCIBLE;
 	opts.fsid = fsid;
-	return btrkit_mkfs(io, &opts, NULL, err);
+	return btrkit_mkfs(&io, 1, &opts, NULL, err);
 }
 
 static struct btrkit_io *failing_device(struct sparse *below, struct failing *f, bool once)

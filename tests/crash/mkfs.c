@@ -70,7 +70,7 @@ static void make(struct btrkit_io *io, const struct btrkit_mkfs_options *opts)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	char line[512];
 
-	if (btrkit_mkfs(io, opts, NULL, &err)) {
+	if (btrkit_mkfs(&io, 1, opts, NULL, &err)) {
 		fprintf(stderr, "mkfs: %s\n", btrkit_error_format(&err, line, sizeof(line)));
 		exit(1);
 	}
@@ -186,8 +186,12 @@ static void run(struct trial *t, const struct defect *defect)
 	sparse_free(before);
 }
 
-#define OPTS(data, metadata, mixed, flags, nodesize, bytes, incompat, compat_ro)                                   \
-	{ flags, NULL, NULL, NULL, nodesize, 0, bytes, data, metadata, mixed, incompat, compat_ro, 1, NULL, NULL }
+#define OPTS(data_profile, metadata_profile, mixed_groups, flag_bits, node, bytes, incompat_bits, compat_ro_bits)     \
+	{                                                                                                            \
+		.flags = flag_bits, .nodesize = node, .byte_count = bytes, .data = data_profile,                    \
+		.metadata = metadata_profile, .mixed = mixed_groups, .incompat = incompat_bits,                     \
+		.compat_ro = compat_ro_bits, .time = 1                                                              \
+	}
 #define DEFAULT(flags, bytes)                                                                                     \
 	OPTS(BTRKIT_SINGLE, BTRKIT_DUP, false, flags, 0, bytes, BTRKIT_MKFS_INCOMPAT_DEFAULT,                     \
 	     BTRKIT_MKFS_COMPAT_RO_DEFAULT)

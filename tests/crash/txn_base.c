@@ -19,10 +19,11 @@ static struct sparse *make_big(void)
 {
 	struct btrkit_mkfs_options opts = BTRKIT_MKFS_OPTIONS_INIT;
 	struct sparse *s = sparse_create(BIG, NULL);
+	struct btrkit_io *io = sparse_io(s);
 
 	opts.flags = BTRKIT_MKFS_REPRODUCIBLE;
 	opts.fsid = (const uint8_t *)"three superblocks";
-	if (btrkit_mkfs(sparse_io(s), &opts, NULL, NULL))
+	if (btrkit_mkfs(&io, 1, &opts, NULL, NULL))
 		exit(98);
 	return s;
 }

@@ -83,7 +83,7 @@ static void make(struct btrkit_io *io, const uint8_t *fsid, uint64_t bytes)
 	opts.flags = BTRKIT_MKFS_REPRODUCIBLE | BTRKIT_MKFS_DISCARD;
 	opts.fsid = fsid;
 	opts.byte_count = bytes;
-	check(btrkit_mkfs(io, &opts, NULL, &err), &err);
+	check(btrkit_mkfs(&io, 1, &opts, NULL, &err), &err);
 }
 
 /* What is on the device before. */

@@ -26,7 +26,7 @@ int main(int, char **argv)
 	struct btrkit_fs *fs;
 	auto nothing = [](void *, const void *, size_t) { return 0; };
 	(void)argv;
-	if (btrkit_io_memory(128 << 20, &io, &err) || btrkit_mkfs(io, &options, nullptr, &err) ||
+	if (btrkit_io_memory(128 << 20, &io, &err) || btrkit_mkfs(&io, 1, &options, nullptr, &err) ||
 	    btrkit_fs_open(&io, 1, &how, &fs, &err) || btrkit_dump_tree(fs, &what, nothing, nullptr, &err))
 		return 1;
 	btrkit_fs_close(fs);

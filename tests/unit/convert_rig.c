@@ -161,7 +161,7 @@ static struct sparse *make_base(unsigned variant)
 	}
 	o.compat_ro = variant & TREE ? BOTH : 0;
 	create(&w, NULL);
-	written_check(btrkit_mkfs(w.bytes, &o, NULL, &err), &err);
+	written_check(btrkit_mkfs(&w.bytes, 1, &o, NULL, &err), &err);
 	plant_v1(&w, variant & LEFTOVER);
 	made = ((struct device *)w.bytes)->sparse;
 	free(w.bytes);

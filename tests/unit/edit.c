@@ -82,7 +82,7 @@ static struct world *create(uint32_t nodesize, uint64_t seed)
 	w->random = seed;
 	w->fail_after = -1;
 	assert_int_equal(btrkit_io_memory(200ull << 20, &io, NULL), 0);
-	assert_int_equal(btrkit_mkfs(io, &opts, NULL, NULL), 0);
+	assert_int_equal(btrkit_mkfs(&io, 1, &opts, NULL, NULL), 0);
 	assert_int_equal(btrkit_fs_open(&io, 1, NULL, &w->fs, NULL), 0);
 	assert_int_equal(overlay_create(w->fs, w->fs->super.generation + 1, &ops, w, &w->o, NULL), 0);
 	assert_int_equal(overlay_new_tree(w->o, TREE, &w->t, NULL), 0);

@@ -110,7 +110,7 @@ static struct world *create(const struct btrkit_mkfs_options *o)
 
 	assert_non_null(w);
 	assert_int_equal(btrkit_io_memory(SIZE, &io, NULL), 0);
-	if (btrkit_mkfs(io, o, NULL, &err) || btrkit_fs_open(&io, 1, NULL, &w->fs, &err) ||
+	if (btrkit_mkfs(&io, 1, o, NULL, &err) || btrkit_fs_open(&io, 1, NULL, &w->fs, &err) ||
 	    space_create(w->fs, &w->space, &err))
 		fail_msg("%s", err.message);
 	for (size_t i = 0; i < space_num_groups(w->space); i++) {

@@ -71,7 +71,7 @@ void written_make(struct written *w, const struct btrkit_mkfs_options *opts, uin
 
 	*w = (struct written){ .fail_at = UINT64_MAX, .failures = UINT64_MAX, .fail_read_at = UINT64_MAX };
 	assert_int_equal(btrkit_io_memory(size, &w->bytes, NULL), 0);
-	written_check(btrkit_mkfs(w->bytes, opts, NULL, &err), &err);
+	written_check(btrkit_mkfs(&w->bytes, 1, opts, NULL, &err), &err);
 }
 
 void written_destroy(struct written *w)

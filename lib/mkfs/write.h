@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_MKFS_WRITE_H
+#define BTRKIT_MKFS_WRITE_H
+
+/* The writing of what is planned. */
+
+#include "lib/mkfs/plan.h"
+
+struct mkfs_writer;
+
+/* All the memory that is needed is taken here, before anything is written. @return 0 or -ENOMEM */
+int mkfs_writer_create(const struct mkfs_plan *p, struct mkfs_writer **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* NULL is allowed. */
+struct mkfs_writer *mkfs_writer_destroy(struct mkfs_writer *w);
+
+/* All trees, every copy of them and parity; flushed. */
+int mkfs_write_trees(struct mkfs_writer *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* The primary superblocks of all devices, and when these are durable the mirrors. */
+int mkfs_write_supers(const struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+#endif
