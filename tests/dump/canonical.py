@@ -3,9 +3,9 @@
 
 What may differ, and why:
 
-- addresses, logical and physical: where block groups and blocks lie is free. An address becomes the name of what lies
-  there, so that every one must still lead to the right thing; the items of a leaf are compared in the order of these
-  names, as their keys hold addresses. Sizes of block groups may not differ.
+- addresses of blocks: where in its block group a block lies is free. Its address becomes its name, so that every one
+  must still lead to the right thing; the items of a leaf are compared in the order of these names, as their keys hold
+  addresses. Where block groups lie, in the logical space and on each device, may not differ.
 - where a tree is cut into leaves: ours are packed full, mkfs.btrfs splits them as it inserts. How many leaves and nodes
   there are, and what is in all of them together, may not differ.
 - io_align, io_width and sub_stripes of a SYSTEM chunk in one copy: that of mkfs.btrfs is written before there is
@@ -15,8 +15,10 @@ What may differ, and why:
 - the free ranges of a block group: mkfs.btrfs leaves gaps, as it moves blocks while it works. Their sum may not differ.
 - generations: mkfs.btrfs needs several transactions. Zero may not become another number, nor the other way round.
 - backup roots: for the same reason; the slot of the last transaction is compared, the older ones are not.
-- UUIDs that were not given: of the device, the chunk tree and the top level. They become names; two that were the same
-  must be the same. The nil UUID stays.
+- UUIDs that were not given: of each device, the chunk tree and the top level. They become names; two that were the
+  same must be the same. The nil UUID stays.
+- with quota or squota the limits of the one qgroup, in which mkfs.btrfs leaves what was in its memory, and how often
+  and how much the root item of their tree says that it is used, for which it has zeros.
 - times, of which zero may not become another either; checksums, which follow from the rest; the name of the file.
 """
 import re
@@ -30,21 +32,19 @@ class Names:
     """What lies at which address, learned from a whole dump."""
 
     def __init__(self, text):
-        self.blocks, self.chunks, self.lengths, self.stripes = {}, {}, {}, {}
-        self.uuids = {}
+        self.blocks, self.lengths, self.uuids = {}, {}, {}
         for kind, address, owner in re.findall(r'^(leaf|node) (\d+) .*? owner (\S+)$', text, re.M):
             self.blocks[address] = f'<{kind} of {owner}>'
-        chunk = r'key \(FIRST_CHUNK_TREE CHUNK_ITEM (\d+)\)(.*?)(?=\n\titem|\nleaf|\Z)'
-        for logical, item in re.findall(chunk, text, re.S):
-            length, kind = re.search(r'length (\d+) .* type (\S+)', item).groups()
-            self.chunks[logical] = f'<{kind}>'
-            self.lengths[logical] = int(length)
-            for index, physical in re.findall(r'stripe (\d+) devid 1 offset (\d+)', item):
-                self.stripes[physical] = f'<copy {index} of {kind}>'
+        for logical, length in re.findall(r'key \(FIRST_CHUNK_TREE CHUNK_ITEM (\d+)\).*\n\s+length (\d+) ', text):
+            self.lengths[int(logical)] = int(length)
         self.learn_uuids(text)
 
     def learn_uuids(self, text):
-        for name, pattern in (('device', rf'dev_uuid ({UUID})'), ('chunk tree', rf'chunk uuid ({UUID})'),
+        devices = re.findall(rf'key \(DEV_ITEMS DEV_ITEM (\d+)\).*?\n\t\tuuid ({UUID})', text, re.S)
+        self.uuids = {uuid: f'device {number}' for number, uuid in devices}
+        if not devices or len(self.uuids) != len(devices):
+            raise ValueError(f'UUIDs of the devices: {devices}')
+        for name, pattern in (('chunk tree', rf'chunk uuid ({UUID})'),
                               ('filesystem', rf'\nfs uuid ({UUID})'),
                               ('top level', rf'key \(FS_TREE ROOT_ITEM 0\).*?\n\t\tuuid ({UUID})')):
             found = set(re.findall(pattern, text, re.S)[:1] if name == 'top level' else re.findall(pattern, text))
@@ -53,10 +53,8 @@ class Names:
             self.uuids[found.pop()] = name
 
     def group_of(self, address):
-        for logical, length in self.lengths.items():
-            if int(logical) <= address < int(logical) + length:
-                return self.chunks[logical]
-        return None
+        groups = self.lengths.items()
+        return next((logical for logical, length in groups if logical <= address < logical + length), None)
 
 
 def not_zero(match):
@@ -66,7 +64,7 @@ def not_zero(match):
 def without_numbers(text):
     """Generations and times."""
     for word in ('generation', 'generation_v2', 'gen', 'gen:', 'transid', 'chunk_root_generation',
-                 'uuid_tree_generation'):
+                 'uuid_tree_generation', 'enable_gen'):
         text = re.sub(rf'(\b{re.escape(word)}\s+)(\d+)\b', not_zero, text)
     return re.sub(r'(\b[acmo]time )(\d+)(?:\.\d+)? \(.*?\)', not_zero, text)
 
@@ -89,10 +87,7 @@ def with_names(text, names, given):
             (r'(^(?:leaf|node) )(\d+)( )', names.blocks), (r'(\bbytenr )(\d+)( )', names.blocks),
             (r'(key \()(\d+)( (?:METADATA|EXTENT)_ITEM )', names.blocks), (r'(\bblock )(\d+)( gen )', names.blocks),
             (r'(^(?:chunk_)?root\s+)(\d+)($)', names.blocks),
-            (r'(^\s+(?:backup_\w+_root|csum_root):\s+)(\d+)(\s)', names.blocks),
-            (r'(FIRST_CHUNK_TREE CHUNK_ITEM )(\d+)(\))', names.chunks), (r'(chunk_offset )(\d+)( )', names.chunks),
-            (r'(key \()(\d+)( (?:BLOCK_GROUP_ITEM|FREE_SPACE_INFO) )', names.chunks),
-            (r'(DEV_EXTENT )(\d+)(\))', names.stripes), (r'(devid 1 offset )(\d+)($)', names.stripes)):
+            (r'(^\s+(?:backup_\w+_root|csum_root):\s+)(\d+)(\s)', names.blocks)):
         text = re.sub(pattern, named(table), text, flags=re.M)
     halves = {uuid_key(u): f'<UUID of the {name}>' for u, name in names.uuids.items()}
     text = re.sub(r'0x[0-9a-f]+ UUID_KEY_SUBVOL 0x[0-9a-f]+', lambda m: halves.get(m.group(0), m.group(0)), text)
@@ -111,7 +106,7 @@ def free_space(items, names, leftovers):
             free[group] += int(size)
         elif group:
             kept.append(re.sub(r'extent count \d+', 'extent count -', item))
-    return kept + [f'{group} has {size} bytes free' for group, size in free.items()]
+    return kept + [f'group {group} has {size} bytes free' for group, size in free.items()]
 
 
 def without_first_chunk(text):
@@ -119,6 +114,15 @@ def without_first_chunk(text):
         text = re.sub(r'io_align \d+ io_width \d+', 'io_align - io_width -', text)
         text = re.sub(r'sub_stripes \d+', 'sub_stripes -', text)
     return text
+
+
+def mended(text):
+    """The dump of mkfs.btrfs, without its mistakes about quotas."""
+    text = re.sub(r'(QGROUP_LIMIT .*\n\t\t)flags \S+\n\t\tmax_referenced .*\n\t\trsv_.*',
+                  r'\1flags 0\n\t\tmax_referenced 0 max_exclusive 0\n\t\trsv_referenced 0 rsv_exclusive 0', text)
+    nodesize = re.search(r'key \(FS_TREE ROOT_ITEM 0\).*\n.* bytes_used (\d+)', text).group(1)
+    return re.sub(r'(key \(QUOTA_TREE ROOT_ITEM 0\).*\n.* bytes_used )0(\n.* refs )0\n',
+                  rf'\g<1>{nodesize}\g<2>1\n', text)
 
 
 def item_text(item):
@@ -162,12 +166,22 @@ def canonical_tree(text, given=(), leftovers=False):
     return lines
 
 
+def chunks_and_devices(text):
+    """Of trees of so many leaves that mkfs.btrfs needs more of them: chunks, device extents and device items."""
+    uuids = Names(text).uuids
+    items = [item for _, items, _ in parse(text) for item in items
+             if re.match(r'key \(\S+ (?:CHUNK_ITEM|DEV_EXTENT|DEV_ITEM) ', item)]
+    return sorted(re.sub(UUID, lambda m: uuids[m.group(0)], item) for item in items)
+
+
 def canonical_super(text, tree, given=()):
     """@tree: the dump of trees of the same filesystem, to name addresses by."""
     names = Names(tree)
     root = re.search(r'^root\s+(\d+)$', text, re.M).group(1)
     text, _, backups = text.partition('backup_roots[4]:')
-    slots = [slot for slot in re.split(r'\n\tbackup \d:', backups) if f'backup_tree_root:\t{root}\t' in slot]
+    found = re.findall(rf'\n\tbackup \d:(\n\t\tbackup_tree_root:\t{root}\tgen: (\d+)\t(?:.*\n\t\t)*.*)', backups)
+    # A block may have been the root more than once.
+    slots = [slot for slot, gen in found if int(gen) == max(int(gen) for _, gen in found)]
     text = without_first_chunk(re.sub(r', device=.*', '', text))
     text = re.sub(r'^(csum\s+)0x[0-9a-f]+', r'\1-', text, flags=re.M)
     text += f'{len(slots)} backup of the last transaction' + ''.join(slot.rstrip() for slot in slots)

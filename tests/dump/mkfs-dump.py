@@ -3,7 +3,9 @@
 """What `btrkit mkfs` and mkfs.btrfs make of the same options: dump-tree and dump-super of btrfs-progs differ in nothing
 but what canonical.py lists. btrfs check is clean, with sectors that Linux cannot mount here too; sizes that are too
 small for one are too small for the other. Needs no root."""
+import argparse
 import os
+import random
 import re
 import subprocess
 import sys
@@ -21,6 +23,9 @@ M, G, T = 1 << 20, 1 << 30, 1 << 40
 FEATURES = ('^free-space-tree', '^block-group-tree', '^no-holes', '^skinny-metadata', '^extref')
 ALL_OFF = ','.join(FEATURES)
 PROFILES = {(): 109, ('-m', 'single'): 45, ('-d', 'dup'): 229, ('-m', 'single', '-d', 'dup'): 165}
+# With as few devices as each can be on.
+RAID = {'raid0': 1, 'raid1': 2, 'raid1c3': 3, 'raid1c4': 4, 'raid10': 2, 'raid5': 2, 'raid6': 3}
+MANY = 50
 MIXED_DUP = ('-M', '-m', 'dup', '-d', 'dup')
 
 
@@ -48,15 +53,61 @@ def cases():
     yield G, ('-L', ' sp\u00e4ce ')
 
 
+def several_cases():
+    """Every profile on as few devices as it can be on, one more and six; sizes that differ; each checksum."""
+    for name, smallest in RAID.items():
+        for count in sorted({smallest, smallest + 1, 6}):
+            yield (300 * M,) * count, ('-d', name, '-m', name)
+            yield tuple(G + i * 70 * M for i in range(count)), ('-d', name)
+            yield tuple((60 - i) * G + 12345 for i in range(count)), ('-m', name)
+    for sums in ('xxhash', 'sha256', 'blake2', 'crc32c'):
+        yield G, ('--csum', sums)
+        yield (G, 2 * G, 3 * G), ('--csum', sums, '-m', 'raid1c3', '-n', '4k')
+    for features in ('quota', 'squota', 'raid56,raid1c34', f'quota,{ALL_OFF}'):
+        yield G, ('-O', features)
+        yield (G, 300 * M), ('-O', features, '-n', '64k')
+    yield (G, G, G), ()
+    yield (G, 400 * M, 2 * G), ('-b', '500m', '-d', 'raid0')
+    yield (G, G), ('-M',)
+    yield (G, G), ('-M', '-d', 'raid1', '-m', 'raid1')
+    yield (200 * M,) * 4, ('-M', '-d', 'raid10', '-m', 'raid10', '-s', '16k', '-n', '16k')
+    # More devices than a chunk has stripes, and items for more than one leaf.
+    yield (200 * M,) * 64, ('-d', 'raid0', '-m', 'raid10', '-n', '4k')
+    yield (200 * M,) * 130, ('-d', 'raid6', '-m', 'raid1c4', '-n', '4k', '-O', ALL_OFF)
+
+
+def random_case(rng):
+    """Where one refuses it, so does the other."""
+    count = rng.choice((1, 2, 2, 3, 4, 5, 6, 9))
+    largest = rng.choice((300, 1000, 5000, 100000, 10000000))
+    sizes = tuple(rng.randrange(100, largest) * M + rng.choice((0, 0, 12345, 70 * 4096)) for _ in range(count))
+    profiles = [name for name in ('single', 'dup', *RAID) if rng.randrange(4) == 0 or RAID.get(name, 1) <= count]
+    options = ('-d', rng.choice(profiles), '-m', rng.choice(profiles), '-n', rng.choice(('4k', '16k', '64k')))
+    if rng.randrange(6) == 0:
+        options = ('-M', '-d', options[1], '-m', options[1])
+    if rng.randrange(4) == 0:
+        options += ('-O', rng.choice((*FEATURES, ALL_OFF, 'quota', 'squota')))
+    return (sizes if count > 1 else sizes[0]), options
+
+
 def make(path, size, *command):
-    with open(path, 'wb') as f:
-        f.truncate(size)
-    return run(*command, path)
+    """@size: of one device, or a tuple of those of each; @path is the first."""
+    paths = devices(path, size)
+    for each, its in zip(paths, size if isinstance(size, tuple) else (size,)):
+        with open(each, 'wb') as f:
+            f.truncate(its)
+    return run(*command, *paths)
 
 
-def dumps(path):
-    tree = must(BTRFS, 'inspect-internal', 'dump-tree', path).decode()
-    return tree, must(BTRFS, 'inspect-internal', 'dump-super', '-f', path).decode()
+def devices(path, size):
+    return [path, *(f'{path}.{number}' for number in range(2, len(size) + 1 if isinstance(size, tuple) else 0))]
+
+
+def dumps(path, size=0):
+    """Of all trees, and of the superblocks of each device."""
+    paths = devices(path, size)
+    tree = must(BTRFS, 'inspect-internal', 'dump-tree', *paths).decode()
+    return tree, *(must(BTRFS, 'inspect-internal', 'dump-super', '-f', each).decode() for each in paths)
 
 
 def same(theirs, ours, what):
@@ -68,10 +119,14 @@ def same(theirs, ours, what):
 def compare_dumps(theirs, ours, given):
     # Before 6.19 mkfs.btrfs keeps the free space of block groups that it removed.
     leftovers = compare.progs_version() < (6, 19)
-    lines = same(canonical.canonical_tree(theirs[0], given, leftovers), canonical.canonical_tree(ours[0], given),
-                 'dump-tree')
-    return lines + same(canonical.canonical_super(theirs[1], theirs[0], given),
-                        canonical.canonical_super(ours[1], ours[0], given), 'dump-super -f')
+    if len(theirs) > MANY:
+        return same(canonical.chunks_and_devices(theirs[0]), canonical.chunks_and_devices(ours[0]), 'chunks')
+    lines = same(canonical.canonical_tree(canonical.mended(theirs[0]), given, leftovers),
+                 canonical.canonical_tree(ours[0], given), 'dump-tree')
+    for their, our in zip(theirs[1:], ours[1:]):
+        lines += same(canonical.canonical_super(their, theirs[0], given),
+                      canonical.canonical_super(our, ours[0], given), 'dump-super -f')
+    return lines
 
 
 def clean(path):
@@ -80,15 +135,26 @@ def clean(path):
         raise Difference(f'btrfs check: {done.stdout.decode()}{done.stderr.decode()}')
 
 
-def judge(ours, theirs, size, options, uuids):
+def refused(path, size, options, why):
+    done = make(path, size, BTRKIT, 'mkfs', '-q', *options)
+    if not done.returncode:
+        raise Difference(f'is made, though mkfs.btrfs says {why.decode()}')
+    return 0
+
+
+def judge(ours, theirs, size, options, uuids, may_fail=False):
     given = [FSID, DEVICE][:len(uuids) // 2]
     for path, command in ((theirs, (MKFS, '-q', '-f', *peer_options(options))),
                           (ours, (BTRKIT, 'mkfs', '-q', *options))):
         done = make(path, size, *command, *uuids)
+        if done.returncode and may_fail and path == theirs:
+            return refused(ours, size, options, done.stderr)
         if done.returncode or done.stdout:
             raise Difference(f'{" ".join(command)}: exit {done.returncode}: {done.stdout} {done.stderr}')
-    clean(ours)
-    return compare_dumps(dumps(theirs), dumps(ours), given)
+    # Of several files it looks at the first only.
+    if not isinstance(size, tuple):
+        clean(ours)
+    return compare_dumps(dumps(theirs, size), dumps(ours, size), given)
 
 
 def smallest(path):
@@ -138,20 +204,30 @@ def self_test(theirs, ours):
     return len(texts)
 
 
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--random', type=int, default=0, metavar='N', help='as many more, of any kind')
+    parser.add_argument('--seed', type=int, default=1)
+    return parser.parse_args()
+
+
 def main():
     compare.need_peer()
+    args = options()
     os.environ.pop('SOURCE_DATE_EPOCH', None)
+    rng = random.Random(args.seed)
     failed, made, lines = [], 0, 0
     with tempfile.TemporaryDirectory() as scratch:
         ours, theirs = f'{scratch}/ours.img', f'{scratch}/theirs.img'
         lines += judge(ours, theirs, 300 * M, (), ())
         planted = self_test(dumps(theirs), dumps(ours))
-        for number, (size, options) in enumerate(cases()):
+        fixed = [*cases(), *several_cases()] if not args.random else []
+        for number, (size, given) in enumerate(fixed + [random_case(rng) for _ in range(args.random)]):
             uuids = [(), ('-U', FSID), ('-U', FSID, '--device-uuid', DEVICE)][number % 3]
             try:
-                lines += judge(ours, theirs, size, options, uuids)
+                lines += judge(ours, theirs, size, given, uuids, number >= len(fixed))
             except (Difference, RuntimeError, ValueError, subprocess.SubprocessError) as e:
-                failed.append(f'{size} {" ".join(options)}: {e}')
+                failed.append(f'{size} {" ".join(given)}: {e}')
             made += 1
         limits = smallest(ours)
     print(*failed, sep='\n')
