@@ -78,6 +78,9 @@ static void wait_for_all(struct crew *c)
 		pthread_mutex_lock(&c->lock);
 	}
 	pthread_mutex_unlock(&c->lock);
+	/* Whatever its pace, all of it has been told in the end. */
+	if (c->job->watch)
+		c->job->watch(c->job->ctx);
 }
 
 static unsigned start(struct crew *c, pthread_t *threads)

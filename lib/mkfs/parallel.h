@@ -9,7 +9,7 @@
 struct mkfs_job {
 	/* On a device, whose number is that in the plan. With several devices it is called by threads. */
 	int (*work)(const struct mkfs_plan *p, unsigned device, void *ctx, struct btrkit_error *err);
-	/* Called by the thread that waits for the others, some times a second. May be NULL. */
+	/* Called by the thread that waits for the others, some times a second and at the end. May be NULL. */
 	void (*watch)(void *ctx);
 	void *ctx;
 };

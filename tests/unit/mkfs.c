@@ -42,12 +42,11 @@ static struct btrkit_fs *read_all(struct btrkit_io *const *ios, size_t n)
 	return fs;
 }
 
-static struct btrkit_fs *make(const struct btrkit_mkfs_options *o, uint64_t size, struct btrkit_mkfs_result *result)
+static struct btrkit_fs *make(const struct btrkit_mkfs_options *o, struct sparse *s, struct btrkit_mkfs_result *result)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct btrkit_io *io;
+	struct btrkit_io *io = sparse_io(s);
 
-	assert_int_equal(btrkit_io_memory(size, &io, NULL), 0);
 	need(btrkit_mkfs(&io, 1, o, result, &err), &err);
 	return read_all(&io, 1);
 }
@@ -63,6 +62,7 @@ static void every_combination_is_whole(void **state)
 		struct btrkit_mkfs_result result;
 		struct btrkit_fs_info info;
 		struct btrkit_fs *fs;
+		struct sparse *s;
 		uint64_t min;
 
 		o.data = bits & 1 ? BTRKIT_DUP : BTRKIT_SINGLE;
@@ -80,13 +80,15 @@ static void every_combination_is_whole(void **state)
 			o.incompat &= ~INCOMPAT_NO_HOLES;
 		o.nodesize = o.mixed ? 0 : sizes[bits % ARRAY_SIZE(sizes)];
 		assert_int_equal(btrkit_mkfs_min_size(&o, 1, &min, NULL), 0);
-		fs = make(&o, min, &result);
+		s = sparse_create(min, NULL);
+		fs = make(&o, s, &result);
 		btrkit_fs_get_info(fs, &info);
 		assert_int_equal(info.nodesize, o.mixed ? 4096 : o.nodesize);
 		assert_memory_equal(info.fsid, result.fsid, 16);
 		/* Block groups have a tree of their own only beside the two features that Linux demands. */
 		assert_int_equal(!!(result.compat_ro & COMPAT_RO_BLOCK_GROUP_TREE), !(bits & (8 | 16 | 64)));
 		btrkit_fs_close(fs);
+		sparse_free(s);
 		made++;
 	}
 	printf("%u combinations\n", made);
@@ -377,16 +379,17 @@ static void bad_options_leave_the_device_alone(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct btrkit_io_faults faults = BTRKIT_IO_FAULTS_INIT;
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
-		struct btrkit_io *below, *io;
+		struct sparse *s = sparse_create(bad[i].size, NULL);
+		struct btrkit_io *io;
 
 		/* The first write would fail in another way. */
 		faults.fail_write_after = 0;
 		faults.error = -ENXIO;
-		assert_int_equal(btrkit_io_memory(bad[i].size, &below, NULL), 0);
-		assert_int_equal(btrkit_io_fault(below, &faults, &io, NULL), 0);
+		assert_int_equal(btrkit_io_fault(sparse_io(s), &faults, &io, NULL), 0);
 		if (btrkit_mkfs(&io, 1, &bad[i].o, NULL, &err) != bad[i].ret)
 			fail_msg("options %zu: %d: %s", i, err.err, err.message);
 		btrkit_io_close(io);
+		sparse_free(s);
 	}
 }
 
