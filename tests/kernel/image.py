@@ -61,12 +61,13 @@ def missing():
     return None
 
 
-def complaints(device, since):
-    """What Linux said of a device since a time; nothing where its log cannot be read."""
+def complaints(devices, since):
+    """What Linux said of devices since a time; nothing where its log cannot be read."""
     done = subprocess.run(['dmesg'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     found = re.findall(r'^\[ *([\d.]+)\] (BTRFS (?:error|critical|warning) \(device (\w+)\).*)$',
                        done.stdout.decode(errors='replace'), re.M)
-    return [said for when, said, name in found if name == os.path.basename(device) and float(when) > since
+    names = [os.path.basename(device) for device in devices]
+    return [said for when, said, name in found if name in names and float(when) > since
             and 'space cache v1 is being deprecated' not in said]
 
 

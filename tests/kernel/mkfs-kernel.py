@@ -143,7 +143,7 @@ class Mounted:
     def __exit__(self, *error):
         # The log is read before somebody else has the loop device.
         unmounted = not subprocess.run(['umount', self.img.mnt], stderr=subprocess.DEVNULL, check=False).returncode
-        said = image.complaints(self.img.loop, self.since) if unmounted else []
+        said = image.complaints([self.img.loop], self.since) if unmounted else []
         self.img.umount()
         if not error[0] and said:
             raise Failure('Linux says: ' + '\n'.join(said))

@@ -92,7 +92,7 @@ def judge(path, torn, expected):
             os.fsync(f.fileno())
         if subprocess.run(['umount', mnt], stderr=subprocess.DEVNULL, check=False).returncode:
             time.sleep(0.2)
-        said = image.complaints(img.loop, since)
+        said = image.complaints([img.loop], since)
     finally:
         img.umount()
     if said:
