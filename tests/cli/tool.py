@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -13,6 +14,10 @@ BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 MKFS = os.environ.get('MKFS', 'mkfs.btrfs')
 SUPER_OFFSETS = (65536, 64 << 20)
 SUPER_SIZE = 4096
+
+# What is started in the background ignores these, and so would every program that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def run(*args, binary=BTRKIT, **kwargs):
