@@ -150,6 +150,17 @@ int block_groups_blame(const struct block_groups *groups, const struct block_gro
 	return ret;
 }
 
+uint64_t block_group_row(const struct btrkit_fs *fs, const struct block_group *group)
+{
+	const size_t number = volume_find_chunk(fs->volume, group->start);
+	struct raid_shape shape;
+
+	if (number == volume_num_chunks(fs->volume) || !raid_profile_find(group->flags)->parity)
+		return 0;
+	shape = (struct raid_shape){ group->flags, volume_chunk(fs->volume, number)->num_stripes };
+	return (uint64_t)CHUNK_STRIPE_LEN * raid_data_stripes(&shape);
+}
+
 /* Keeps @ranges in order, and as one what touches. Ranges are few. */
 static unsigned add_range(struct range *ranges, unsigned n, struct range add)
 {

@@ -29,6 +29,9 @@ const struct block_group *block_groups_find(const struct block_groups *groups, u
 int block_groups_blame(const struct block_groups *groups, const struct block_group *group, int ret,
 		       struct btrkit_error *err);
 
+/* How many bytes of a group are in a row that has parity in common; 0: it has no parity. */
+uint64_t block_group_row(const struct btrkit_fs *fs, const struct block_group *group);
+
 /*
  * The parts of a group that Linux never allocates, since a copy of the superblock lies there on the device: in order,
  * none touching the next. The extent tree and the free space tree know nothing of them; the v1 cache leaves them out.

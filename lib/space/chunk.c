@@ -267,7 +267,7 @@ static int is_empty(const struct space *s, const struct space_group *g, bool *re
 		return r;
 	free = g->item.length - block_group_supers_bytes(&supers);
 	block_group_supers_release(&supers);
-	*ret = !g->item.used && !g->committed_used && (!g->loaded || free_map_bytes(g->free) == free);
+	*ret = !g->item.used && !g->committed_used && (!g->loaded || space_group_free(g) == free);
 	return 0;
 }
 

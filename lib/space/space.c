@@ -14,6 +14,7 @@ static struct space_group *group_destroy(struct space_group *g)
 {
 	if (g) {
 		free_map_destroy(g->free);
+		free_map_destroy(g->closed);
 		free_map_destroy(g->pinned);
 		free(g->changes);
 	}
@@ -42,6 +43,7 @@ static int insert_group(struct space *s, const struct block_group *item, struct 
 		return err_nomem(err);
 	g->item = *item;
 	g->committed_used = item->used;
+	g->row = block_group_row(s->fs, item);
 	g->unfit = UINT64_MAX;
 	memmove(s->groups + at + 1, s->groups + at, (s->num_groups - at) * sizeof(struct space_group *));
 	s->groups[at] = g;
@@ -143,6 +145,15 @@ struct space_group *space_next_touched(const struct space *s, const struct space
 	return g ? g->next_touched : s->touched;
 }
 
+static void forget_group(struct space *s, struct space_group *g)
+{
+	const size_t at = space_group_index(s, g->item.start);
+
+	s->num_groups--;
+	memmove(s->groups + at, s->groups + at + 1, (s->num_groups - at) * sizeof(struct space_group *));
+	group_destroy(g);
+}
+
 int space_add_group(struct space *s, const struct block_group *item, struct space_group **ret,
 		    struct btrkit_error *err)
 {
@@ -169,6 +180,12 @@ int space_add_group(struct space *s, const struct block_group *item, struct spac
 	g->free = map;
 	g->loaded = g->fresh = true;
 	space_touch(s, g);
+	r = space_sort_rows(s, g, err);
+	if (r) {
+		s->touched = g->next_touched;
+		forget_group(s, g);
+		return r;
+	}
 	*ret = g;
 	return 0;
 }
@@ -194,18 +211,10 @@ static struct space_group *untouch(struct space_group *g)
 	return next;
 }
 
-static void forget_group(struct space *s, struct space_group *g)
-{
-	const size_t at = space_group_index(s, g->item.start);
-
-	s->num_groups--;
-	memmove(s->groups + at, s->groups + at + 1, (s->num_groups - at) * sizeof(struct space_group *));
-	group_destroy(g);
-}
-
 static void forget_map(struct space_group *g)
 {
 	g->free = free_map_destroy(g->free);
+	g->closed = free_map_destroy(g->closed);
 	g->loaded = false;
 }
 
@@ -225,7 +234,7 @@ void space_committed(struct space *s)
 			forget_group(s, g);
 			continue;
 		}
-		if (g->loaded && g->pinned && free_map_move(g->free, g->pinned, NULL))
+		if (g->loaded && space_free_pinned(s, g, NULL))
 			forget_map(g);
 		g->pinned = free_map_destroy(g->pinned);
 		g->committed_used = g->item.used;
@@ -394,7 +403,7 @@ static int used_group(struct space *s, const struct range *r, struct space_group
 	struct space_group *g = space_group_of(s, r->start);
 
 	if (!g || g->removed || !r->length || r->length > g->item.length - (r->start - g->item.start) ||
-	    (g->loaded && free_map_touches(g->free, r))) {
+	    (g->loaded && space_group_touches(g, r))) {
 		err_corrupt(err, NULL, "an extent of %" PRIu64 " bytes is %s", r->length,
 			    g ? "not used" : "in no block group");
 		err_at_logical(err, r->start);

@@ -10,6 +10,10 @@
  * it (space_leave), and is pinned from then until the commit is durable (space_committed): nothing that the last
  * superblock reaches is handed out, nor is anything twice in one transaction.
  *
+ * Of groups with parity whole rows are handed out only, in which nothing was used when the transaction began: what the
+ * last superblock reaches shares no parity with anything that is written. The rest of a row is handed out within the
+ * same transaction; after that the row is closed until all of it is free again.
+ *
  * What is free in a group is loaded when it is first asked for, from the committed trees: from the free space tree if
  * that is valid, else from the group's v1 cache if that is, else from the extent tree.
  */
@@ -32,6 +36,8 @@ struct space_group {
 	bool loaded;
 	bool touched;		   /* in this transaction: it is one of space_next_touched() */
 	struct free_map *free;	   /* what may be handed out; NULL as long as it is not loaded */
+	uint64_t row;		   /* bytes of data that have parity in common, or 0 */
+	struct free_map *closed;   /* with parity: what is free besides, in rows that are not to be written; or NULL */
 	struct free_map *pinned;   /* free once the transaction is durable; NULL: nothing */
 	uint64_t committed_used;   /* of the extent tree before the transaction */
 	/* No piece of so many bytes that begins at a multiple of unfit_align is free, for all that is known. */
@@ -74,10 +80,20 @@ int space_alloc(struct space *s, uint64_t type, uint64_t min, uint64_t max, uint
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* What was allocated is given back before it was in the extent tree: pinned. */
 int space_unalloc(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * Closes the rows of groups with parity of which the transaction has taken a part: nothing more of them is handed out
+ * before the commit. For who writes whole rows before it. @return 0; -ENOMEM
+ */
+int space_close_rows(struct space *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* An extent that was allocated was put into the extent tree. @return 0; -EUCLEAN: it is free, or in no group */
 int space_enter(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* An extent was taken out of the extent tree: pinned. @return 0; -EUCLEAN: it is free or pinned, or in no group */
 int space_leave(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* What is free of a group that is loaded, handed out or not. */
+uint64_t space_group_free(const struct space_group *g);
+/* Whether any part of a range is free in a group that is loaded. */
+bool space_group_touches(const struct space_group *g, const struct range *r);
 
 /*
  * How many pieces of @size bytes, aligned to it, can still be taken from groups of @type; stops counting (and loading)

@@ -34,6 +34,14 @@ int space_add_group(struct space *s, const struct block_group *item, struct spac
 /* Keeps a change for space_take_changes(). */
 int space_record(struct space_group *g, const struct range *r, bool free, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * Sorts what is free of a group with parity anew: whole rows to what may be handed out, the rest to what may not.
+ * @return 0; -ENOMEM: then it is as it was
+ */
+int space_sort_rows(struct space *s, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* What of a group is pinned becomes free, and rows are sorted with it. @return 0; <0: the maps are to be forgotten */
+int space_free_pinned(struct space *s, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* Adds what of @range is not kept free for superblocks. */
 int space_add_free(struct free_map *m, const struct block_group_supers *supers, struct range range,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -201,8 +201,11 @@ int space_load(struct space *s, struct space_group *g, enum space_source from, s
 	if (ret)
 		return ret;
 	g->free = l.map;
-	g->loaded = true;
-	return 0;
+	ret = space_sort_rows(s, g, err);
+	if (ret)
+		g->free = free_map_destroy(g->free);
+	g->loaded = !ret;
+	return ret;
 }
 
 struct space_load_stats space_load_stats(const struct space *s)

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Rows of groups with parity. A row that was written in part would have, after a crash in between, parity that does not
+ * fit to what it has from before, which could not be rebuilt any more: so what is free beside something used waits.
+ */
+#include "lib/space/space_impl.h"
+
+uint64_t space_group_free(const struct space_group *g)
+{
+	return free_map_bytes(g->free) + (g->closed ? free_map_bytes(g->closed) : 0);
+}
+
+bool space_group_touches(const struct space_group *g, const struct range *r)
+{
+	return free_map_touches(g->free, r) || (g->closed && free_map_touches(g->closed, r));
+}
+
+static int add(struct free_map *m, uint64_t from, uint64_t to, struct btrkit_error *err)
+{
+	return to > from ? free_map_add(m, &(struct range){ from, to - from }, err) : 0;
+}
+
+/* The whole rows of a range, and what it has before and behind them. */
+static int split(const struct space_group *g, const struct range *r, struct free_map *whole, struct free_map *rest,
+		 struct btrkit_error *err)
+{
+	const uint64_t base = g->item.start, end = range_end(r);
+	const uint64_t first = base + (r->start - base + g->row - 1) / g->row * g->row;
+	const uint64_t last = base + (end - base) / g->row * g->row;
+	int ret;
+
+	if (first >= last)
+		return add(rest, r->start, end, err);
+	ret = add(rest, r->start, first, err);
+	if (!ret)
+		ret = add(whole, first, last, err);
+	return ret ? ret : add(rest, last, end, err);
+}
+
+/* Both in the order of addresses, which is what maps take at no cost. */
+static int split_all(const struct space_group *g, struct free_map *whole, struct free_map *rest,
+		     struct btrkit_error *err)
+{
+	struct range r;
+	int ret = 0;
+
+	for (uint64_t from = g->item.start; !ret && free_map_next(g->free, from, &r); from = range_end(&r))
+		ret = split(g, &r, whole, rest, err);
+	return ret;
+}
+
+int space_sort_rows(struct space *s, struct space_group *g, struct btrkit_error *err)
+{
+	const struct range over = { g->item.start, g->item.length };
+	struct free_map *whole = NULL, *rest = NULL;
+	int ret;
+
+	if (!g->row)
+		return 0;
+	ret = free_map_create(&over, s->fs->items.sectorsize, &whole, err);
+	if (!ret)
+		ret = free_map_create(&over, s->fs->items.sectorsize, &rest, err);
+	if (!ret)
+		ret = split_all(g, whole, rest, err);
+	if (!ret && g->closed)
+		ret = free_map_move(rest, g->closed, err);
+	if (ret) {
+		free_map_destroy(whole);
+		free_map_destroy(rest);
+		return ret;
+	}
+	free_map_destroy(g->free);
+	free_map_destroy(g->closed);
+	g->free = whole;
+	g->closed = rest;
+	return 0;
+}
+
+int space_free_pinned(struct space *s, struct space_group *g, struct btrkit_error *err)
+{
+	int ret = g->pinned ? free_map_move(g->free, g->pinned, err) : 0;
+
+	if (!ret && g->closed)
+		ret = free_map_move(g->free, g->closed, err);
+	return ret ? ret : space_sort_rows(s, g, err);
+}
+
+int space_close_rows(struct space *s, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (struct space_group *g = s->touched; !ret && g; g = g->next_touched)
+		if (g->loaded)
+			ret = space_sort_rows(s, g, err);
+	return ret;
+}
