@@ -12,6 +12,7 @@
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/qgroup.h"
 #include "lib/txn/commit.h"
+#include "lib/txn/data.h"
 #include "lib/txn/refs.h"
 
 /* What the overlay asks for. A failure leaves an edit half done. */
@@ -188,6 +189,7 @@ int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
 static void end(struct btrkit_txn *txn)
 {
 	txn->writer->txn = NULL;
+	txn_data_free(txn);
 	refs_destroy(txn->refs);
 	free(txn);
 }
@@ -227,7 +229,7 @@ int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct ra
 
 uint64_t txn_bytes(const struct btrkit_txn *txn)
 {
-	return txn->overlay->num_nodes * (sizeof(struct node) + txn->fs->super.nodesize);
+	return txn->overlay->num_nodes * (sizeof(struct node) + txn->fs->super.nodesize) + txn->data_bytes;
 }
 
 static bool changed_anything(const struct btrkit_txn *txn)

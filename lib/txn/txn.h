@@ -17,6 +17,7 @@
 #include "lib/tree/edit.h"
 
 struct refs;
+struct txn_data;
 
 /* What a write handle keeps from one transaction to the next: fs->writer. */
 struct writer {
@@ -33,6 +34,8 @@ struct btrkit_txn {
 	struct overlay *overlay;
 	struct space *space;
 	struct refs *refs;
+	struct txn_data *data; /* that the commit writes */
+	uint64_t data_bytes;   /* of memory for it */
 	struct disk_super super; /* the one that the commit will write; who changes features or chunks does it here */
 	uint64_t generation;
 	bool failed;	   /* an edit failed half way: it can only be aborted */
@@ -65,6 +68,13 @@ int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct ra
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
+ * Writes data to a place that txn_alloc_data() gave in this transaction: where there is parity with the commit, and
+ * until then the data is kept, and counted by txn_bytes(). @return 0; <0: the transaction can only be aborted
+ */
+int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
  * Sees to it that @blocks tree blocks more than are needed so far can be allocated, those of the commit besides, by new
  * chunks of metadata if need be. For between edits, never inside of one.
  * @return 0; -ENOSPC, after which the transaction can go on: at most there is a new chunk, still empty; <0
@@ -77,7 +87,7 @@ int txn_reserve(struct btrkit_txn *txn, uint64_t blocks, struct btrkit_error *er
  */
 int txn_run_refs(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Bytes of memory that the transaction's private blocks take: for who commits now and then. */
+/* Bytes of memory that the transaction's private blocks and data take: for who commits now and then. */
 uint64_t txn_bytes(const struct btrkit_txn *txn);
 
 #endif

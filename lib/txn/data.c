@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* File data of a transaction. Nothing reaches it before the commit, so that most goes to the devices at once. */
+#include "lib/txn/data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/volume/row_write.h"
+
+/* In a row with parity others may come to lie, and the parity is of all of them. */
+static int keep(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len, struct btrkit_error *err)
+{
+	struct txn_data *d = malloc(sizeof(*d) + len);
+
+	if (!d)
+		return err_nomem(err);
+	d->logical = logical;
+	d->length = len;
+	d->next = txn->data;
+	memcpy(d->bytes, data, len);
+	txn->data = d;
+	txn->data_bytes += sizeof(*d) + len;
+	return 0;
+}
+
+/* @return 0; 1: there is no such copy; <0 */
+static int write_copy(struct btrkit_txn *txn, uint64_t logical, const uint8_t *data, size_t len, unsigned mirror,
+		      struct btrkit_error *err)
+{
+	struct btrkit_write_stats *stats = &txn->writer->stats;
+	struct copy copy;
+
+	for (size_t done = 0; done < len; done += (size_t)copy.length) {
+		int ret = volume_map(txn->fs->volume, logical + done, len - done, mirror, &copy, err);
+
+		if (ret)
+			return ret;
+		ret = btrkit_io_write(copy.io, copy.physical, data + done, (size_t)copy.length, err);
+		if (ret) {
+			err_at_device(err, copy.devid, copy.physical);
+			return ret;
+		}
+		stats->writes++;
+		stats->bytes_written += copy.length;
+	}
+	return 0;
+}
+
+int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len, struct btrkit_error *err)
+{
+	if (row_wanted(txn->fs->volume, logical))
+		return keep(txn, logical, data, len, err);
+	for (unsigned mirror = 0;; mirror++) {
+		const int ret = write_copy(txn, logical, data, len, mirror, err);
+
+		if (ret)
+			return ret < 0 ? ret : 0;
+	}
+}
+
+void txn_data_free(struct btrkit_txn *txn)
+{
+	for (struct txn_data *d = txn->data, *next; d; d = next) {
+		next = d->next;
+		free(d);
+	}
+	txn->data = NULL;
+	txn->data_bytes = 0;
+}
