@@ -13,7 +13,7 @@
 #include "lib/io/batch.h"
 #include "lib/space/free_space_edit.h"
 #include "lib/txn/txn.h"
-#include "lib/volume/volume.h"
+#include "lib/volume/row_write.h"
 
 #define BATCH_BYTES (4u << 20) /* of all devices together */
 
@@ -25,6 +25,7 @@ struct build {
 	struct btrkit_key first; /* of the block that is being finished */
 	uint64_t blocks;
 	struct io_batch **batches; /* one for each device */
+	struct row_writer *rows;   /* where there is parity */
 	size_t num_devices;
 };
 
@@ -74,6 +75,8 @@ static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btr
 	const uint32_t size = fs->items.nodesize;
 	int ret = 0;
 
+	if (row_wanted(fs->volume, bytenr))
+		return row_writer_put(b->rows, bytenr, block, size, err);
 	for (unsigned mirror = 0; !ret; mirror++) {
 		struct copy copy = { .length = 0 };
 
@@ -87,10 +90,18 @@ static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btr
 	return ret < 0 ? ret : 0;
 }
 
-static int create_batches(struct build *b, struct btrkit_error *err)
+/*
+ * Each block is written before the next has its place, and places follow one another, so that every row is written
+ * once. The transaction's other blocks do not come to lie in the same rows.
+ */
+static int create_writers(struct build *b, struct btrkit_error *err)
 {
-	int ret = 0;
+	int ret = row_writer_create(b->cv->fs->volume, false, &b->rows, err);
 
+	if (!ret)
+		ret = space_close_rows(b->txn->space, err);
+	if (ret)
+		return ret;
 	b->num_devices = volume_num_devices(b->cv->fs->volume);
 	b->batches = calloc(b->num_devices, sizeof(*b->batches));
 	if (!b->batches)
@@ -101,17 +112,22 @@ static int create_batches(struct build *b, struct btrkit_error *err)
 	return ret;
 }
 
-static int drain_batches(struct build *b, struct btrkit_error *err)
+static int finish_writers(struct build *b, struct btrkit_error *err)
 {
-	int ret = 0;
+	struct btrkit_write_stats *stats = &b->txn->writer->stats;
+	int ret = row_writer_finish(b->rows, err);
+
+	stats->writes += row_writer_written(b->rows).writes;
+	stats->bytes_written += row_writer_written(b->rows).bytes;
 
 	for (size_t i = 0; !ret && i < b->num_devices; i++)
 		ret = blame(b, i, io_batch_drain(b->batches[i], err), err);
-	return ret;
+	return ret ? ret : space_close_rows(b->txn->space, err);
 }
 
-static void destroy_batches(struct build *b)
+static void destroy_writers(struct build *b)
 {
+	row_writer_destroy(b->rows);
 	for (size_t i = 0; b->batches && i < b->num_devices; i++)
 		io_batch_destroy(b->batches[i]);
 	free(b->batches);
@@ -171,14 +187,14 @@ static int build(struct build *b, const struct block_groups *groups, struct btrk
 	int ret;
 
 	b->num_groups = groups->n;
-	ret = create_batches(b, err);
+	ret = create_writers(b, err);
 	if (!ret)
 		ret = extent_ranges_begin(&b->ranges, b->cv->fs, groups, err);
 	if (!ret)
 		ret = build_tree(b, &root, err);
 	extent_ranges_release(&b->ranges);
 	if (!ret)
-		ret = drain_batches(b, err);
+		ret = finish_writers(b, err);
 	if (!ret)
 		ret = overlay_adopt_tree(b->txn->overlay, &root, b->blocks, &t, err);
 	return ret ? ret : add_root_item(b, &root, err);
@@ -194,7 +210,7 @@ int convert_build_v2(struct conversion *cv, struct btrkit_txn *txn, struct btrki
 	ret = block_groups_load(cv->fs, &groups, err);
 	if (!ret)
 		ret = build(&b, &groups, err);
-	destroy_batches(&b);
+	destroy_writers(&b);
 	block_groups_release(&groups);
 	if (ret)
 		return ret;

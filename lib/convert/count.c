@@ -257,6 +257,20 @@ static int count_available(struct count *n, struct btrkit_error *err)
 	return ret;
 }
 
+/* Blocks that find no place since the tree that is built begins and ends with a row of its own. */
+static uint64_t lost_blocks(const struct count *n)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < n->groups.n; i++) {
+		const struct block_group *g = &n->groups.at[i];
+		const uint64_t row = g->flags & BG_METADATA ? block_group_row(n->cv->fs, g) : 0;
+
+		most = row > most ? row : most;
+	}
+	return 2 * (most / n->cv->fs->items.nodesize);
+}
+
 /* What the transactions need, of trees that have @sizes. */
 static int count_need(struct count *n, const struct tree_sizes *sizes, struct btrkit_error *err)
 {
@@ -267,7 +281,7 @@ static int count_need(struct count *n, const struct tree_sizes *sizes, struct bt
 
 	if (ret)
 		return ret;
-	cv->blocks = most_blocks(cv, described, trees + 1);
+	cv->blocks = most_blocks(cv, described, trees + 1) + lost_blocks(n);
 	cv->sum.needed_bytes = cv->blocks * cv->fs->items.nodesize;
 	return count_available(n, err);
 }
