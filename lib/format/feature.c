@@ -10,7 +10,6 @@
 #define WRITE(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_WRITE, true }
 /* The kernel at hand cannot make one, or cannot mount it. */
 #define UNTRIED(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_WRITE, false }
-#define READ(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_READ, true }
 #define REFUSED(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_REFUSED, false }
 
 static const struct btrkit_feature features[] = {
@@ -25,7 +24,7 @@ static const struct btrkit_feature features[] = {
 	WRITE(INCOMPAT, 4, "compress-zstd"),
 	WRITE(INCOMPAT, 5, "big-metadata"),
 	WRITE(INCOMPAT, 6, "extended-iref"),
-	READ(INCOMPAT, 7, "raid56"),
+	WRITE(INCOMPAT, 7, "raid56"),
 	WRITE(INCOMPAT, 8, "skinny-metadata"),
 	WRITE(INCOMPAT, 9, "no-holes"),
 	WRITE(INCOMPAT, 10, "metadata-uuid"),

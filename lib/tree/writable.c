@@ -7,7 +7,9 @@
 #include "lib/base/err.h"
 #include "lib/format/feature.h"
 #include "lib/format/items/dev_replace.h"
+#include "lib/format/raid.h"
 #include "lib/tree/cursor.h"
+#include "lib/volume/parity.h"
 #include "lib/volume/volume.h"
 
 /* States of a device replacement that Linux takes up again when it mounts. */
@@ -91,13 +93,22 @@ static uint64_t num_present(const struct volume *v)
 	return n;
 }
 
+static bool has_parity(const struct volume *v)
+{
+	for (size_t i = 0; i < volume_num_chunks(v); i++)
+		if (raid_profile_find(volume_chunk(v, i)->type)->parity)
+			return true;
+	return false;
+}
+
 int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_t n, struct btrkit_error *err)
 {
 	int ret = features_check_write(&fs->super, err);
 
 	if (!ret && num_present(fs->volume) < fs->super.num_devices)
 		ret = refuse("a device is missing", err);
-
+	if (!ret && !parity_available() && has_parity(fs->volume))
+		ret = refuse("RAID5 and RAID6, by a build without ISA-L", err);
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = check_device(devices[i], err);
 	if (!ret)
