@@ -29,8 +29,8 @@
 #include "lib/format/items/root.h"
 #include "lib/space/chunk.h"
 #include "lib/txn/txn.h"
-#include "lib/volume/volume.h"
 
+#define DEVICES_MAX 8
 #define TREES_MAX 64
 #define INODES_MAX 4096
 #define EXTENTS_MAX 4096
@@ -266,16 +266,11 @@ static void put_data(struct edit *e, const struct range *r, uint8_t byte)
 	const uint32_t n = (uint32_t)(r->length / sector);
 	uint8_t *data = malloc(r->length), *sums = malloc((size_t)n * csum);
 	struct edit_tree *t = NULL;
-	struct copy copy;
-	int ret;
 
 	if (!data || !sums)
 		exit(1);
 	memset(data, byte, r->length);
-	for (unsigned mirror = 0; !(ret = volume_map(e->fs->volume, r->start, r->length, mirror, &copy, &error));
-	     mirror++)
-		check(btrkit_io_write(copy.io, copy.physical, data, r->length, &error), "data");
-	check(ret < 0 ? ret : 0, "data");
+	check(txn_write_data(e->txn, r->start, data, r->length, &error), "data");
 	for (uint32_t i = 0; i < n; i++)
 		e->fs->super.csum->compute(data + (size_t)i * sector, sector, sums + (size_t)i * csum);
 	check(txn_tree(e->txn, OID_CSUM_TREE, &t, &error), "checksum tree");
@@ -413,10 +408,10 @@ int main(int argc, char **argv)
 	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
 	struct btrkit_write_stats stats;
 	struct edit *e = calloc(1, sizeof(*e));
-	struct btrkit_io *devices[4];
+	struct btrkit_io *devices[DEVICES_MAX];
 	size_t n = 0;
 
-	if (argc < 5 || argc > 8 || !e)
+	if (argc < 5 || argc > 4 + DEVICES_MAX || !e)
 		return 2;
 	opts.flags = BTRKIT_OPEN_WRITE;
 	random_state = strtoull(argv[1], NULL, 10);

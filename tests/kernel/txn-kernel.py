@@ -8,7 +8,9 @@ Arguments are names of scenarios; without any all are run. Exits with 77 where i
 """
 import collections
 import hashlib
+import itertools
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -23,7 +25,7 @@ EDIT = os.environ['TXN_EDIT']
 BLOCK = 4096
 ZERO = hashlib.blake2b(bytes(BLOCK), digest_size=8).digest()
 
-# mkfs and mount
+# mkfs, mount, sizes of the devices
 SCENARIOS = {
     'default': ((), ''),
     'small-nodes': (('-n', '4096'), ''),
@@ -36,8 +38,27 @@ SCENARIOS = {
     'balanced': (('-n', '4096'), ''),
     'metadata-uuid': (('-n', '4096'), ''),
     'quota': (('-n', '4096'), ''),
-    'two-devices': (('-n', '4096', '-m', 'single', '-d', 'single'), ''),
+    'two-devices': (('-n', '4096', '-m', 'single', '-d', 'single'), '', ('512M', '512M')),
+    'raid0': (('-n', '4096', '-m', 'raid0', '-d', 'raid0'), '', ('512M', '400M', '300M')),
+    'raid1': (('-m', 'raid1', '-d', 'raid1'), '', ('512M', '512M', '300M')),
+    'raid1c3': (('-n', '4096', '-m', 'raid1c3', '-d', 'raid1c3'), '', ('512M', '512M', '700M')),
+    'raid1c4': (('-m', 'raid1c4', '-d', 'raid1c3'), '', ('512M', '512M', '700M', '400M')),
+    'raid10': (('-n', '4096', '-m', 'raid10', '-d', 'raid10'), '', ('512M', '400M', '512M', '300M')),
+    'raid5': (('-n', '4096', '-m', 'raid5', '-d', 'raid5'), '', ('512M', '400M', '512M')),
+    'raid6': (('-m', 'raid6', '-d', 'raid6'), '', ('512M', '400M', '512M', '300M', '300M')),
 }
+DEEP = {
+    'raid5-two': (('-m', 'raid5', '-d', 'raid5'), '', ('600M', '600M')),
+    'raid5-mixed': (('-M', '-n', '4096', '-m', 'raid5', '-d', 'raid5'), '', ('600M', '400M', '500M', '300M')),
+    'raid5-v1': (('-n', '4096', '-O', '^free-space-tree', '-m', 'raid5', '-d', 'raid1'), 'space_cache=v1',
+                 ('512M', '400M', '512M')),
+    'raid6-three': (('-n', '4096', '-m', 'raid6', '-d', 'raid6'), '', ('700M', '700M', '600M')),
+    'raid6-six': (('-n', '65536', '-m', 'raid6', '-d', 'raid5'), 'compress=zstd', ('400M',) * 6),
+    'raid10-six': (('-m', 'raid10', '-d', 'raid0'), '', ('300M', '400M', '300M', '512M', '350M', '400M')),
+    'raid1-raid6': (('-n', '4096', '-m', 'raid1', '-d', 'raid6'), 'nodatacow', ('512M', '400M', '512M', '300M')),
+}
+# How many devices may be lost; with data of another profile than the metadata the lower number.
+SPARE = {'raid1': 1, 'raid10': 1, 'raid5': 1, 'raid1c3': 2, 'raid6': 2, 'raid1c4': 3}
 count = collections.Counter()
 
 
@@ -48,36 +69,71 @@ def need(condition, *what):
 
 
 class Disk(image.Image):
-    """A filesystem on one device, or on two."""
+    """A filesystem on one device, or on several."""
 
-    def __init__(self, path, twins=False):
-        super().__init__(path, '512M')
-        self.second = image.Image(f'{path}.2', '512M') if twins else None
-        self.paths = [path, *([self.second.path] if twins else [])]
+    def __init__(self, path, sizes=('512M',)):
+        super().__init__(path, sizes[0])
+        self.others = [image.Image(f'{path}.{k + 2}', size) for k, size in enumerate(sizes[1:])]
+        self.paths = [path, *(one.path for one in self.others)]
 
     def mkfs(self, *args):
         image.run(image.MKFS, '-q', '-f', *args, *self.paths)
 
-    def attach_second(self):
-        if self.second:
-            self.second.loop = image.run('losetup', '-f', '--show', self.second.path).decode().strip()
-        return f'device={self.second.loop}' if self.second else ''
+    def attach_others(self):
+        for one in self.others:
+            one.loop = image.run('losetup', '-f', '--show', one.path).decode().strip()
+        return [f'device={one.loop}' for one in self.others]
 
     def mount(self, options='', readonly=False):
-        return super().mount(','.join(filter(None, (options, self.attach_second()))), readonly)
+        return super().mount(','.join(filter(None, (options, *self.attach_others()))), readonly)
 
     def umount(self):
+        loops = [one.loop for one in (self, *self.others) if one.loop]
         super().umount()
-        if self.second:
-            self.second.umount()
+        for one in self.others:
+            one.umount()
+        # A device of the same filesystem may come to lie on one of these that another had.
+        for loop in loops[1:] and loops:
+            subprocess.run([image.BTRFS, 'device', 'scan', '--forget', loop], stderr=subprocess.DEVNULL, check=False)
+
+    def remove(self):
+        super().remove()
+        for one in self.others:
+            one.remove()
+
+    def scrub(self):
+        """Of what is mounted: every copy, and every parity."""
+        said = image.run(image.BTRFS, 'scrub', 'start', '-B', self.mnt).decode()
+        need('no errors found' in said, said)
+        count['scrubbed'] += 1
+
+    def lose(self, lost, files):
+        """Linux reads everything without some of the devices, so from the copies and the parity on the others."""
+        loops = [image.run('losetup', '-r', '-f', '--show', path).decode().strip()
+                 for k, path in enumerate(self.paths) if k not in lost]
+        mnt = tempfile.mkdtemp(prefix='btrkit-test-')
+        try:
+            options = ','.join(('ro,degraded,subvolid=5', *(f'device={loop}' for loop in loops[1:])))
+            image.run('mount', '-t', 'btrfs', '-o', options, loops[0], mnt)
+            try:
+                compare(mnt, files)
+            finally:
+                image.run('umount', mnt)
+        finally:
+            os.rmdir(mnt)
+            for loop in loops:
+                subprocess.run([image.BTRFS, 'device', 'scan', '--forget', loop], stderr=subprocess.DEVNULL,
+                               check=False)
+                image.run('losetup', '-d', loop)
+        count[f'read without {len(lost)} devices'] += 1
 
     def edit(self, seed, rounds, edits):
         return subprocess.run([EDIT, str(seed), str(rounds), str(edits), *self.paths], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, check=False)
 
     def check(self, *options):
-        """btrfs check looks for a second device among the devices of the machine."""
-        self.attach_second()
+        """btrfs check looks for other devices among the devices of the machine."""
+        self.attach_others()
         try:
             loop = image.run('losetup', '-f', '--show', self.path).decode().strip()
             try:
@@ -186,8 +242,13 @@ def quota_flags(path):
 
 
 def run(name, scratch, seed, rounds):
-    mkfs, mount = SCENARIOS[name]
-    img = Disk(os.path.join(scratch, f'{name}.img'), twins=name == 'two-devices')
+    mkfs, mount, *sizes = {**SCENARIOS, **DEEP}[name]
+    img = Disk(os.path.join(scratch, f'{name}.img'), *sizes)
+    profiles = [mkfs[mkfs.index(option) + 1] for option in ('-m', '-d') if option in mkfs]
+    spare = min(SPARE.get(profile, 0) for profile in profiles) if len(profiles) == 2 else 0
+    lost = list(itertools.combinations(range(len(img.paths)), spare))
+    random.Random(seed).shuffle(lost)
+    losses = itertools.cycle(lost)
     img.mkfs(*(image.peer_options(list(mkfs)) if '-M' not in mkfs else mkfs))
     if name == 'metadata-uuid':
         image.run(image.BTRFSTUNE, '-f', '-m', img.path)
@@ -207,8 +268,13 @@ def run(name, scratch, seed, rounds):
         if name == 'quota':
             need('INCONSISTENT' in quota_flags(img.path), 'quotas are not marked')
         img.check()
+        if spare:
+            for _ in range(3):
+                img.lose(next(losses), files)
         work.mnt = mnt = img.mount(mount)
         compare(mnt, files)
+        if len(img.paths) > 1:
+            img.scrub()
         work.run(150)
         seed += 1
     img.umount()
@@ -262,7 +328,7 @@ def refusals(scratch):
     mnt = img.mount()
     ops.write(f'{mnt}/file', 0, b'logged' * 2000, sync=True)
     copy = Disk.__new__(Disk)
-    copy.__dict__.update(img.copy(os.path.join(scratch, 'copy.img')).__dict__, second=None,
+    copy.__dict__.update(img.copy(os.path.join(scratch, 'copy.img')).__dict__, others=[],
                          paths=[os.path.join(scratch, 'copy.img')])
     refused(copy, 'log tree')
     copy.remove()
@@ -300,11 +366,12 @@ def main():
         return 77
     others = {'simple-quota': simple_quotas, 'refusals': refusals}
     with tempfile.TemporaryDirectory() as scratch:
-        for name in sys.argv[1:] or [*SCENARIOS, *others]:
+        named = [*SCENARIOS, *DEEP] if sys.argv[1:] == ['--deep'] else sys.argv[1:]
+        for name in named or [*SCENARIOS, *others]:
             if name in others:
                 others[name](scratch)
             else:
-                run(name, scratch, 1 + list(SCENARIOS).index(name), (5, 200))
+                run(name, scratch, 1 + [*SCENARIOS, *DEEP].index(name), (5, 200))
     print('transactions:', ', '.join(f'{value} {key}' for key, value in sorted(count.items())))
     return 0
 
