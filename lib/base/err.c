@@ -117,6 +117,16 @@ int (err_corrupt)(struct btrkit_error *err, const char *field, const char *fmt, 
 	return -EUCLEAN;
 }
 
+void err_name(struct btrkit_error *err, const char *name)
+{
+	char text[sizeof(err->message)];
+
+	if (!err)
+		return;
+	memcpy(text, err->message, sizeof(text));
+	snprintf(err->message, sizeof(err->message), "%.80s: %.*s", name, (int)sizeof(err->message) - 83, text);
+}
+
 void err_at_device(struct btrkit_error *err, uint64_t devid, uint64_t physical)
 {
 	if (err && !(err->places & BTRKIT_AT_DEVID)) {

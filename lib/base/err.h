@@ -35,6 +35,9 @@ static inline int err_uclean(int ret)
 }
 #define err_corrupt(err, field, ...) err_uclean(err_corrupt(err, field, __VA_ARGS__))
 
+/* Puts "NAME: " before what a failure says. */
+void err_name(struct btrkit_error *err, const char *name);
+
 /* Add a place to a failure as it passes a layer that knows it. A place that is set already stays as it is. */
 void err_at_device(struct btrkit_error *err, uint64_t devid, uint64_t physical);
 void err_at_devid(struct btrkit_error *err, uint64_t devid);

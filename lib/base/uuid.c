@@ -2,6 +2,7 @@
 #include "lib/base/uuid.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -11,6 +12,16 @@
 #ifdef HAVE_UUID
 #include <uuid/uuid.h>
 #endif
+
+const char *base_uuid_text(const uint8_t uuid[UUID_SIZE], char text[UUID_TEXT])
+{
+	size_t at = 0;
+
+	for (unsigned i = 0; i < UUID_SIZE; i++)
+		at += (size_t)snprintf(text + at, UUID_TEXT - at, "%s%02x",
+				       i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+	return text;
+}
 
 int base_uuid_random(uint8_t ret[16], struct btrkit_error *err)
 {

@@ -4,6 +4,12 @@
 
 #include <btrkit/error.h>
 
+#define UUID_SIZE 16
+#define UUID_TEXT 37 /* in words, with its end */
+
+/* In words. @return @text */
+const char *base_uuid_text(const uint8_t uuid[UUID_SIZE], char text[UUID_TEXT]);
+
 /* A random UUID. */
 int base_uuid_random(uint8_t ret[16], struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
