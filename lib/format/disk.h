@@ -48,6 +48,7 @@ DISK_ASSERT_AT(disk_header, level, 100);
 /* The upper byte of a header's flags is the revision of back references, the rest are flags. */
 #define HEADER_FLAG_WRITTEN (1ull << 0)
 #define HEADER_FLAG_RELOC (1ull << 1)
+#define SUPER_FLAG_SEEDING (1ull << 32)
 
 /* An item of a leaf: the offset counts from the end of the header. */
 struct disk_item {

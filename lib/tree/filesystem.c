@@ -12,6 +12,7 @@
 #include "lib/format/items/chunk.h"
 #include "lib/tree/cache.h"
 #include "lib/tree/cursor.h"
+#include "lib/tree/members.h"
 #include "lib/tree/overlay.h"
 #include "lib/tree/writable.h"
 #include "lib/volume/volume.h"
@@ -179,21 +180,6 @@ static void note_missing(const struct btrkit_fs *fs, size_t given, const struct 
 	note(opts, line);
 }
 
-/* A device that was not there when the others were written last. */
-static void note_stale(const struct btrkit_fs *fs, const struct super *supers, size_t n,
-		       const struct btrkit_open_options *opts)
-{
-	char line[200];
-
-	for (size_t i = 0; i < n; i++) {
-		if (supers[i].generation == fs->super.generation)
-			continue;
-		snprintf(line, sizeof(line), "device %" PRIu64 " has generation %" PRIu64 ", the filesystem %" PRIu64,
-			 supers[i].devid, supers[i].generation, fs->super.generation);
-		note(opts, line);
-	}
-}
-
 static void set_special_roots(struct btrkit_fs *fs)
 {
 	const struct super *s = &fs->super;
@@ -214,89 +200,98 @@ static int judge_options(const struct btrkit_open_options *opts, size_t n, struc
 	return 0;
 }
 
-/* The superblock of each device; that of the first with the highest generation becomes the filesystem's. */
-static int read_supers(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_t n,
-		       const struct btrkit_open_options *opts, struct super *supers, struct btrkit_error *err)
+/* The superblock of each device; one of them becomes the filesystem's. */
+static int read_supers(struct btrkit_fs *fs, struct members *m, struct btrkit_error *err)
 {
-	size_t newest = 0;
+	const struct btrkit_open_options *opts = m->opts;
+	unsigned mirrors[VOLUME_DEVICES_MAX];
+	int ret;
 
-	for (size_t i = 0; i < n; i++) {
-		unsigned mirror;
-		int ret = choose_super(devices[i], opts, &supers[i], &mirror, err);
-
-		if (ret)
-			return ret;
+	for (size_t i = 0; i < m->n; i++) {
+		ret = choose_super(m->devices[i], opts, &m->supers[i], &mirrors[i], err);
 		/* Linux reads only the primary, so only that can carry a commit. */
-		if (opts->flags & BTRKIT_OPEN_WRITE && mirror)
-			return err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: %s",
-				       opts->flags & BTRKIT_OPEN_SUPER_MIRROR ? "a superblock mirror was asked for" :
-										"the primary superblock is bad");
-		if (!i || supers[i].generation > supers[newest].generation) {
-			newest = i;
-			fs->super_mirror = mirror;
+		if (!ret && opts->flags & BTRKIT_OPEN_WRITE && mirrors[i])
+			ret = err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: %s",
+				      opts->flags & BTRKIT_OPEN_SUPER_MIRROR ? "a superblock mirror was asked for" :
+									       "the primary superblock is bad");
+		if (ret) {
+			if (m->n > 1)
+				err_name(err, m->devices[i]->name);
+			return ret;
 		}
 	}
-	fs->super = supers[newest];
+	ret = members_choose(m, err);
+	if (ret)
+		return ret;
+	fs->super = m->supers[m->chosen];
+	fs->super_mirror = mirrors[m->chosen];
 	fs->items = super_item_ctx(&fs->super);
 	fs->judge = (struct node_judge){ .csum = fs->super.csum,
 					 .nodesize = fs->super.nodesize,
 					 .sectorsize = fs->super.sectorsize };
 	memcpy(fs->judge.fsid, fs->super.metadata_uuid, sizeof(fs->judge.fsid));
-	if (opts->flags & BTRKIT_OPEN_WRITE && n < fs->super.num_devices)
+	if (opts->flags & BTRKIT_OPEN_WRITE && m->n < fs->super.num_devices)
 		return err_set(err, BTRKIT_UNSUPPORTED,
 			       "filesystem has %" PRIu64 " devices, %zu given: all are needed for writing",
-			       fs->super.num_devices, n);
-	return 0;
+			       fs->super.num_devices, m->n);
+	return members_admit_seeds(m, fs, err);
+}
+
+static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_error *err)
+{
+	const struct btrkit_open_options *opts = m->opts;
+	int r;
+
+	r = read_supers(fs, m, err);
+	if (!r)
+		r = node_cache_create(opts->cache_bytes ? opts->cache_bytes : CACHE_BYTES_DEFAULT, fs->super.nodesize,
+				      &fs->cache, err);
+	if (!r)
+		r = volume_create(m->devices, m->supers, m->n, &fs->volume, err);
+	if (r)
+		return r;
+	members_note_stale(m, fs);
+	set_special_roots(fs);
+	r = read_chunks(fs, err);
+	if (!r)
+		r = members_confirm(m, fs, err);
+	if (r)
+		return r;
+	note_missing(fs, m->present, opts);
+	if (opts->flags & BTRKIT_OPEN_WRITE) {
+		r = fs_check_write(fs, m->devices, m->n, err);
+		fs->writable = !r;
+	}
+	return r;
 }
 
 int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrkit_open_options *opts,
 		   struct btrkit_fs **ret, struct btrkit_error *err)
 {
 	static const struct btrkit_open_options defaults = BTRKIT_OPEN_OPTIONS_INIT;
-	struct super *supers = NULL;
-	struct volume *volume = NULL;
+	struct members m = { .devices = devices, .n = n, .opts = opts ? opts : &defaults };
 	struct btrkit_fs *fs;
 	int r;
 
-	if (!opts)
-		opts = &defaults;
-	r = judge_options(opts, n, err);
+	r = judge_options(m.opts, n, err);
 	if (r)
 		return r;
 	fs = calloc(1, sizeof(*fs));
-	supers = calloc(n, sizeof(*supers));
-	if (!fs || !supers)
-		r = err_nomem(err);
-	if (!r)
-		r = read_supers(fs, devices, n, opts, supers, err);
-	if (!r)
-		r = node_cache_create(opts->cache_bytes ? opts->cache_bytes : CACHE_BYTES_DEFAULT, fs->super.nodesize,
-				      &fs->cache, err);
-	if (!r)
-		r = volume_create(devices, supers, n, &volume, err);
+	m.supers = calloc(n, sizeof(*m.supers));
+	r = fs && m.supers ? open_members(fs, &m, err) : err_nomem(err);
+	free(m.supers);
 	if (!r) {
-		note_stale(fs, supers, n, opts);
-		fs->volume = volume;
-		set_special_roots(fs);
-		r = read_chunks(fs, err);
+		*ret = fs;
+		return 0;
 	}
-	free(supers);
-	if (!r)
-		note_missing(fs, n, opts);
-	if (!r && opts->flags & BTRKIT_OPEN_WRITE) {
-		r = fs_check_write(fs, devices, n, err);
-		fs->writable = !r;
+	/* The devices stay the caller's. */
+	if (fs) {
+		volume_release(fs->volume);
+		node_cache_destroy(fs->cache);
+		free(fs->seeds);
 	}
-	if (r) {
-		/* The devices stay the caller's. */
-		volume_release(volume);
-		if (fs)
-			node_cache_destroy(fs->cache);
-		free(fs);
-		return r;
-	}
-	*ret = fs;
-	return 0;
+	free(fs);
+	return r;
 }
 
 struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs)
@@ -307,6 +302,7 @@ struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs)
 		fs->writer_destroy(fs->writer);
 	node_cache_destroy(fs->cache);
 	volume_destroy(fs->volume);
+	free(fs->seeds);
 	free(fs);
 	return NULL;
 }

@@ -6,6 +6,7 @@
 
 #include <btrkit/filesystem.h>
 
+#include "lib/base/uuid.h"
 #include "lib/format/item.h"
 #include "lib/format/items/root.h"
 #include "lib/format/super.h"
@@ -32,6 +33,7 @@ struct btrkit_fs {
 	bool writable;	       /* opened for writing */
 	struct item_ctx items; /* owner 0 */
 	struct node_judge judge;
+	uint8_t (*seeds)[UUID_SIZE]; /* what the judge admits besides, or NULL */
 	struct volume *volume;
 	struct node_cache *cache;
 	struct tree_root root_tree, chunk_tree; /* as they are now: in a transaction its own */

@@ -119,6 +119,16 @@ static int verify_inner(const struct node_judge *judge, const uint8_t *data, uin
 	return 0;
 }
 
+static bool fsid_allowed(const struct node_judge *judge, const uint8_t *fsid)
+{
+	if (!memcmp(fsid, judge->fsid, sizeof(judge->fsid)))
+		return true;
+	for (size_t i = 0; i < judge->num_seeds; i++)
+		if (!memcmp(fsid, judge->seeds[i], sizeof(judge->seeds[i])))
+			return true;
+	return false;
+}
+
 int node_verify(const struct node_judge *judge, const struct node_ref *ref, const void *data, struct btrkit_error *err)
 {
 	const struct disk_header *h = data;
@@ -129,7 +139,7 @@ int node_verify(const struct node_judge *judge, const struct node_ref *ref, cons
 	judge->csum->compute(h->fsid, judge->nodesize - sizeof(h->csum), sum);
 	if (memcmp(sum, h->csum, judge->csum->size))
 		return err_corrupt(err, "csum", "tree block checksum mismatch");
-	if (memcmp(h->fsid, judge->fsid, sizeof(h->fsid)))
+	if (!fsid_allowed(judge, h->fsid))
 		return err_corrupt(err, "fsid", "tree block belongs to another filesystem");
 	if (le64_get(h->bytenr) != ref->bytenr)
 		return err_corrupt(err, "bytenr", "tree block says its address is %" PRIu64, le64_get(h->bytenr));

@@ -100,6 +100,9 @@ void node_forget(struct btrkit_fs *fs, uint64_t bytenr);
 struct node_judge {
 	const struct csum_kind *csum;
 	uint8_t fsid[16]; /* the metadata UUID */
+	/* Those of the seeds that it grew out of: blocks that were not changed since are still theirs. */
+	const uint8_t (*seeds)[16];
+	size_t num_seeds;
 	uint32_t nodesize, sectorsize;
 };
 

@@ -10,38 +10,25 @@
 #include "lib/volume/parity.h"
 #include "lib/volume/volume_impl.h"
 
-static int judge_devices(const struct super *supers, size_t n, struct btrkit_error *err)
+/* Room for those that are missing, of which no more can be than a superblock counts; others may have no place there. */
+static size_t room_for(const struct super *supers, size_t n)
 {
-	if (supers[0].num_devices < n)
-		return err_set(err, BTRKIT_INVALID, "filesystem has %" PRIu64 " devices, %zu given",
-			       supers[0].num_devices, n);
-	for (size_t i = 1; i < n; i++) {
-		if (memcmp(supers[i].fsid, supers[0].fsid, sizeof(supers[0].fsid)))
-			return err_set(err, BTRKIT_INVALID, "devices belong to different filesystems");
-		for (size_t j = 0; j < i; j++)
-			if (supers[i].devid == supers[j].devid)
-				return err_set(err, BTRKIT_INVALID, "device %" PRIu64 " is given twice",
-					       supers[i].devid);
-	}
-	return 0;
+	uint64_t most = 1;
+
+	for (size_t i = 0; i < n; i++)
+		if (supers[i].num_devices > most)
+			most = supers[i].num_devices;
+	return most < VOLUME_DEVICES_MAX - n ? (size_t)most + n - 1 : VOLUME_DEVICES_MAX;
 }
 
 int volume_create(struct btrkit_io *const *devices, const struct super *supers, size_t n, struct volume **ret,
 		  struct btrkit_error *err)
 {
-	struct volume *v;
-	int r;
+	struct volume *v = calloc(1, sizeof(*v));
 
-	r = judge_devices(supers, n, err);
-	if (r)
-		return r;
-	v = calloc(1, sizeof(*v));
 	if (!v)
 		return err_nomem(err);
-	/* Room for those that are missing, of which no more can be than the superblock counts. */
-	v->devices_max = VOLUME_DEVICES_MAX;
-	if (supers[0].num_devices < VOLUME_DEVICES_MAX)
-		v->devices_max = (size_t)supers[0].num_devices;
+	v->devices_max = room_for(supers, n);
 	v->devices = calloc(v->devices_max, sizeof(*v->devices));
 	if (!v->devices) {
 		free(v);

@@ -18,9 +18,9 @@ struct volume;
 #define VOLUME_DEVICES_MAX 1024 /* of a filesystem, far more than anybody has */
 
 /*
- * @devices become the volume's, on success only. Their superblocks must have been judged; @supers stands beside them.
- * Some may be missing.
- * @return 0; -EINVAL: a device twice, or of another filesystem, or too many; -ENOMEM
+ * @devices become the volume's, on success only. They must have been judged: no two have one devid; @supers stands
+ * beside them. Some may be missing.
+ * @return 0, -ENOMEM
  */
 int volume_create(struct btrkit_io *const *devices, const struct super *supers, size_t n, struct volume **ret,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/tree/members.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/base/uuid.h"
+#include "lib/format/items/dev.h"
+#include "lib/tree/cursor.h"
+
+BTRKIT_PRINTF(2, 3)
+static void note(const struct btrkit_open_options *opts, const char *fmt, ...)
+{
+	char line[400];
+	va_list args;
+
+	if (!opts->note)
+		return;
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	opts->note(opts->note_ctx, line);
+}
+
+static const char *name_of(const struct members *m, size_t i)
+{
+	return m->devices[i]->name;
+}
+
+static bool is_seed(const struct super *s)
+{
+	return s->flags & SUPER_FLAG_SEEDING;
+}
+
+static bool same(const uint8_t *a, const uint8_t *b)
+{
+	return !memcmp(a, b, UUID_SIZE);
+}
+
+/* Linux changes devices of a filesystem one after the other, and knows them by this when it was interrupted. */
+static bool same_inside(const struct super *a, const struct super *b)
+{
+	return same(a->metadata_uuid, b->metadata_uuid);
+}
+
+static bool is_newer(const struct super *a, const struct super *b)
+{
+	if (is_seed(a) != is_seed(b))
+		return is_seed(b);
+	return a->generation > b->generation;
+}
+
+/* A filesystem that grew out of a seed has the devices of both, with an fsid for each. */
+static bool is_foreign(const struct members *m, size_t i)
+{
+	const struct super *s = &m->supers[i], *chosen = &m->supers[m->chosen];
+
+	return !same(s->fsid, chosen->fsid);
+}
+
+static int refuse_foreign(const struct members *m, size_t i, struct btrkit_error *err)
+{
+	const struct super *a = &m->supers[m->chosen], *b = &m->supers[i];
+	char x[UUID_TEXT], y[UUID_TEXT];
+
+	if (same_inside(a, b))
+		return err_set(err, BTRKIT_INVALID,
+			       "unfinished change of the fsid: %.40s has %s, %.40s still the other", name_of(m, i),
+			       base_uuid_text(b->fsid, y), name_of(m, m->chosen));
+	return err_set(err, BTRKIT_INVALID, "different filesystems: %.40s of %s, %.40s of %s", name_of(m, m->chosen),
+		       base_uuid_text(a->fsid, x), name_of(m, i), base_uuid_text(b->fsid, y));
+}
+
+static int refuse_twice(const struct members *m, size_t i, size_t j, struct btrkit_error *err)
+{
+	const bool copy = m->supers[i].generation == m->supers[j].generation;
+
+	return err_set(err, BTRKIT_INVALID, "device %" PRIu64 " is given twice: %.60s and %.60s%s",
+		       m->supers[i].devid, name_of(m, i), name_of(m, j),
+		       copy ? "" : ", which is a copy of another time");
+}
+
+static int refuse_stale(const struct members *m, size_t i, struct btrkit_error *err)
+{
+	return err_set(err, BTRKIT_UNSUPPORTED,
+		       "writing is not supported: device %" PRIu64 " (%.60s) is stale, with generation %" PRIu64
+		       ", the filesystem has %" PRIu64,
+		       m->supers[i].devid, name_of(m, i), m->supers[i].generation,
+		       m->supers[m->chosen].generation);
+}
+
+int members_choose(struct members *m, struct btrkit_error *err)
+{
+	m->chosen = 0;
+	for (size_t i = 1; i < m->n; i++)
+		if (is_newer(&m->supers[i], &m->supers[m->chosen]))
+			m->chosen = i;
+	for (size_t i = 0; i < m->n; i++) {
+		const struct super *s = &m->supers[i];
+
+		if (is_foreign(m, i) && (!is_seed(s) || same_inside(s, &m->supers[m->chosen])))
+			return refuse_foreign(m, i, err);
+		for (size_t j = 0; j < i; j++)
+			if (s->devid == m->supers[j].devid)
+				return is_foreign(m, i) != is_foreign(m, j) ? refuse_foreign(m, i, err) :
+									      refuse_twice(m, j, i, err);
+		/* Its copies are old, and nothing would make them new. */
+		if (m->opts->flags & BTRKIT_OPEN_WRITE && !is_foreign(m, i) &&
+		    s->generation != m->supers[m->chosen].generation)
+			return refuse_stale(m, i, err);
+	}
+	return 0;
+}
+
+int members_admit_seeds(const struct members *m, struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		n += is_foreign(m, i);
+	if (!n)
+		return 0;
+	fs->seeds = calloc(n, sizeof(*fs->seeds));
+	if (!fs->seeds)
+		return err_nomem(err);
+	for (size_t i = 0; i < m->n; i++)
+		if (is_foreign(m, i))
+			memcpy(fs->seeds[fs->judge.num_seeds++], m->supers[i].metadata_uuid, UUID_SIZE);
+	fs->judge.seeds = fs->seeds;
+	return 0;
+}
+
+struct confirming {
+	struct members *m;
+	struct btrkit_fs *fs;
+	bool *known;	/* for each device: the chunk tree has it */
+	bool seeds;	/* the chunk tree has devices of another filesystem */
+};
+
+static size_t find(const struct members *m, uint64_t devid)
+{
+	size_t i = 0;
+
+	while (i < m->n && m->supers[i].devid != devid)
+		i++;
+	return i;
+}
+
+static int confirm_item(struct confirming *c, const struct dev_item *d, struct btrkit_error *err)
+{
+	const struct members *m = c->m;
+	const size_t i = find(m, d->devid);
+	const bool seed = !same(d->fsid, c->fs->super.metadata_uuid);
+	char text[UUID_TEXT];
+
+	c->seeds |= seed;
+	if (i == m->n) {
+		if (seed)
+			note(m->opts, "device %" PRIu64 " is of the seed filesystem %s, and missing", d->devid,
+			     base_uuid_text(d->fsid, text));
+		return 0;
+	}
+	/* Of one device alone that is damage, of which others tell. */
+	if (m->n > 1 && (!same(d->uuid, m->supers[i].dev_uuid) || !same(d->fsid, m->supers[i].metadata_uuid)))
+		return err_set(err, BTRKIT_INVALID,
+			       "%.80s is not device %" PRIu64 " of the filesystem: that has the UUID %s",
+			       name_of(m, i), d->devid, base_uuid_text(d->uuid, text));
+	c->known[i] = true;
+	c->m->present++;
+	return 0;
+}
+
+static int confirm_items(struct confirming *ctx, struct btrkit_error *err)
+{
+	struct btrkit_fs *fs = ctx->fs;
+	struct cursor c;
+	int ret;
+
+	cursor_init(&c, fs, &fs->chunk_tree);
+	for (ret = cursor_seek(&c, &KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, 0), err);
+	     !ret && c.item.key.objectid == OID_DEV_ITEMS && c.item.key.type == KEY_DEV_ITEM;) {
+		struct dev_item d;
+
+		/* One that is damaged is not what a filesystem is refused for. */
+		if (!dev_item_decode(&c.item, &d, NULL))
+			ret = confirm_item(ctx, &d, err);
+		if (!ret)
+			ret = cursor_next(&c, err);
+	}
+	cursor_release(&c);
+	return ret < 0 ? ret : 0;
+}
+
+static int judge_unknown(const struct confirming *c, size_t i, struct btrkit_error *err)
+{
+	const struct members *m = c->m;
+	char text[UUID_TEXT];
+
+	if (is_foreign(m, i))
+		return err_set(err, BTRKIT_INVALID,
+			       "%.80s is a seed device of the filesystem %s, which this one did not grow out of",
+			       name_of(m, i), base_uuid_text(m->supers[i].fsid, text));
+	if (m->opts->flags & BTRKIT_OPEN_WRITE)
+		return err_set(err, BTRKIT_UNSUPPORTED,
+			       "writing is not supported: %.80s, device %" PRIu64 ", is no longer of the filesystem",
+			       name_of(m, i), m->supers[i].devid);
+	note(m->opts, "%s, device %" PRIu64 ", is no longer of the filesystem", name_of(m, i), m->supers[i].devid);
+	return 0;
+}
+
+int members_confirm(struct members *m, struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	struct confirming c = { .m = m, .fs = fs, .known = calloc(m->n, sizeof(*c.known)) };
+	int ret;
+
+	if (!c.known)
+		return err_nomem(err);
+	m->present = 0;
+	ret = confirm_items(&c, err);
+	for (size_t i = 0; !ret && m->n > 1 && i < m->n; i++)
+		if (!c.known[i])
+			ret = judge_unknown(&c, i, err);
+	free(c.known);
+	/* Of one device alone that its item is damaged is no reason to call it missing. */
+	if (m->n == 1 && !m->present)
+		m->present = 1;
+	if (!ret && c.seeds && m->opts->flags & BTRKIT_OPEN_WRITE)
+		ret = err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: filesystem on a seed device");
+	return ret;
+}
+
+void members_note_stale(const struct members *m, const struct btrkit_fs *fs)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (!is_foreign(m, i) && m->supers[i].generation != fs->super.generation)
+			note(m->opts, "device %" PRIu64 " has generation %" PRIu64 ", the filesystem %" PRIu64,
+			     m->supers[i].devid, m->supers[i].generation, fs->super.generation);
+}
