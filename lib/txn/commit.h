@@ -21,6 +21,9 @@ struct commit_supers *commit_supers_free(struct commit_supers *s);
 /* Room for all of them. */
 int commit_supers_reserve(struct btrkit_txn *txn, const struct commit_supers *s,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether each device still has the superblock that the transaction began with. @return 0; -EBUSY: no; -EIO */
+int commit_supers_check(struct btrkit_txn *txn, const struct commit_supers *s,
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Copy number @mirror on each device that has room for it. */
 int commit_supers_write(struct btrkit_txn *txn, const struct commit_supers *s, unsigned mirror,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -263,6 +263,8 @@ static int write_all(struct btrkit_txn *txn, struct commit_supers **supers, enum
 	if (!ret)
 		ret = commit_supers_reserve(txn, *supers, err);
 	if (!ret)
+		ret = commit_supers_check(txn, *supers, err);
+	if (!ret)
 		ret = commit_write_blocks(txn, err);
 	if (!ret)
 		ret = verify(txn, err);
