@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Filesystems of mkfs.btrfs on several devices, of every profile and checksum, with a v1 cache that Linux made, are
+converted by `btrkit space-cache convert`: to the free space tree, to v1, to none, and to the tree again. After each
+Linux mounts it without making a cache anew unless it has to, reads every file as it was, writes and deletes, scrubs;
+btrfs check finds nothing; the cache agrees with the extent tree. In the end the library reads every file.
+
+    convert-several.py [--deep] [--only PATTERN] [--part I/N] [--list]
+
+BTRKIT and READ_FILES are the programs under test; MKFS and BTRFS are btrfs-progs'. Exits with 77 where it cannot run.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+import ops
+import several
+from image import run
+from several import BTRKIT, K, M, PROFILES, Fresh, need
+
+# How large block groups are goes by the devices: Linux makes no v1 cache of small ones, and the bitmaps of large ones
+# take several tree blocks.
+SIZE = '10G'
+WITHOUT_V2 = ('-O', '^free-space-tree,^block-group-tree')
+OPTIONS = {'v1': 'space_cache=v1', 'v2': 'space_cache=v2', 'none': 'nospace_cache'}
+
+# Devices; options of mkfs; what it is converted to, one after the other. Every profile on as few as it can be.
+ROWS = [
+    (1, ('-d', 'single', '-m', 'single', '--csum', 'sha256'), 'v2 none'),
+    (1, ('-d', 'dup', '-m', 'dup'), 'v2 v1'),
+    (1, ('-d', 'raid0', '-m', 'raid0', '--csum', 'blake2'), 'v2 v1'),
+    (2, ('-d', 'raid1', '-m', 'raid1', '--csum', 'xxhash'), 'v2 none v2'),
+    (3, ('-d', 'raid1c3', '-m', 'raid1c3', '--csum', 'sha256'), 'v2 v1'),
+    (4, ('-d', 'raid1c4', '-m', 'raid1c4', '--csum', 'blake2'), 'none v2'),
+    (2, ('-d', 'raid10', '-m', 'raid10', '-n', '4k'), 'v2 v1 v2'),
+    (2, ('-d', 'raid5', '-m', 'raid5', '--csum', 'xxhash'), 'v2 v1'),
+    (3, ('-d', 'raid6', '-m', 'raid6', '-n', '64k'), 'v2 none v2'),
+    (3, ('-M', '-d', 'raid1', '-m', 'raid1'), 'v2 v1'),
+]
+NODES = ((), ('-n', '4k'), ('-n', '64k'))
+WAYS = ('v2 v1', 'v2 none v2', 'none v2')
+ALL = 'v2 v1 none v2'
+
+
+def deep_rows():
+    for number, (count, given) in enumerate(several.matrix()):
+        yield count, (*given, *NODES[number % 3]), WAYS[number // 2 % 3]
+    for number, (count, given) in enumerate(several.mixed_matrix()):
+        yield count, given, WAYS[number % 3]
+    for name, smallest in PROFILES.items():
+        yield smallest + 1, ('-d', name, '-m', 'raid1'), ALL
+        yield max(smallest, 2), ('-d', 'raid1', '-m', name), ALL
+
+
+class Converted(Fresh):
+    def __init__(self, folder, count):
+        super().__init__(folder, count, SIZE)
+        self.wanted, self.compared = {}, 0
+
+    def space_cache(self, *args):
+        return run(BTRKIT, 'space-cache', *args, *(f'--device={loop}' for loop in self.loops[1:]),
+                   self.loops[0]).decode()
+
+    def need_cache(self, kind):
+        """The cache in use is valid, and agrees with the extent tree wherever there is one."""
+        now = json.loads(self.space_cache('status', '--format=json').splitlines()[-1])['summary']
+        need(now['in_use'] == kind and now.get('valid', True) and not now['contradictions'], f'status {now}')
+        if kind == 'v2':
+            need(now['v2']['equal'] == now['groups'] and not now['v2']['leftovers'], f'status {now}')
+        elif kind == 'v1':
+            # The rest are small ones.
+            need(now['v1']['equal'] and now['v1']['equal'] + now['v1']['absent'] == now['groups'], f'status {now}')
+        for other in {'v1', 'v2'} - {kind}:
+            need(now[other]['absent'] == now['groups'] and not now[other]['leftovers'], f'status {now}')
+
+    def messages(self):
+        """What Linux said since it was mounted, also of what is no error."""
+        done = subprocess.run(['dmesg'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        names = [os.path.basename(loop) for loop in self.loops]
+        return [said for when, name, said in
+                re.findall(r'^\[ *([\d.]+)\] BTRFS \w+ \(device (\w+).*?\): (.*)$',
+                           done.stdout.decode(errors='replace'), re.M) if name in names and float(when) > self.since]
+
+    def use(self, rng, turn):
+        """Writes, and deletes about half of what is there. The large file is more than fits in a small block group."""
+        names = [f'{self.mnt}/turn{turn}-{k}' for k in range(60)]
+        for name in names:
+            with open(name, 'wb') as f:
+                f.write(rng.randbytes(rng.choice((100, 4 * K, 20 * K, 70 * K))))
+        ops.write(f'{self.mnt}/large{turn}', 0, ops.incompressible(9 * M, turn))
+        ops.sync(self.mnt)
+        old = [f'{self.mnt}/{name}' for name in os.listdir(self.mnt) if name.startswith(('little', 'turn', 'large'))]
+        for name in rng.sample(sorted(old), len(old) // 2):
+            os.unlink(name)
+
+    def linux(self, kind, rng, turn):
+        """As the filesystem is: with the cache that was chosen."""
+        mnt = self.mount()
+        with open('/proc/mounts', encoding='utf-8') as f:
+            mounted = next(line.split()[3].split(',') for line in f if line.split()[1] == mnt)
+        need({'v1': 'space_cache', 'v2': 'space_cache=v2', 'none': 'nospace_cache'}[kind] in mounted, mounted)
+        # At once: what the conversion wrote is soon replaced.
+        several.scrub(mnt)
+        anew = [said for said in self.messages() if re.search('(creating|rebuilding|clearing) free space tree', said)]
+        need(not anew, f'Linux says: {anew}')
+        several.need_equal(several.manifest(mnt), self.wanted, 'Linux')
+        self.compared += len(self.wanted)
+        self.use(rng, turn)
+        self.wanted = several.manifest(mnt)
+        self.unmount()
+        self.check()
+        self.need_cache(kind)
+
+
+def pieces(mnt):
+    """Free space in 2,000 pieces."""
+    with ops.Opened(f'{mnt}/pieces') as fd:
+        ops.fallocate_each(fd, ((k * 8 * K, 8 * K) for k in range(4000)))
+        ops.fallocate_each(fd, ((k * 8 * K, 8 * K) for k in range(0, 4000, 2)), ops.PUNCH_HOLE | ops.KEEP_SIZE)
+    ops.sync(mnt)
+
+
+def judge(row, scratch, rng):
+    """@return how many files were compared"""
+    count, given, kinds = row
+    volume = Converted(scratch, count)
+    volume.mkfs_peer(*given, *WITHOUT_V2)
+    volume.attach()
+    mnt = volume.mount(OPTIONS['v1'])
+    several.need_profiles(mnt, count, given)
+    several.fill(mnt, rng)
+    pieces(mnt)
+    volume.wanted = several.manifest(mnt)
+    volume.unmount()
+    volume.need_cache('v1')
+    for turn, kind in enumerate(kinds.split()):
+        said = volume.space_cache('convert', '--to', kind)
+        need(said, 'convert says nothing')
+        # Linux makes v1 itself when it mounts.
+        if kind != 'v1':
+            volume.need_cache(kind)
+        volume.check()
+        volume.linux(kind, rng, turn)
+    # What Linux wrote over ours.
+    several.scrub(volume.mount(readonly=True), '-r')
+    volume.unmount()
+    several.read_back(volume, scratch, volume.wanted)
+    volume.remove()
+    return volume.compared + len(volume.wanted)
+
+
+if __name__ == '__main__':
+    sys.exit(several.main(__doc__, ROWS, deep_rows, judge))
