@@ -14,6 +14,22 @@
 
 BTRKIT_BEGIN_DECLS
 
+/** What a zone of a zoned device takes. Since: 0.1 */
+enum btrkit_zone_state {
+	BTRKIT_ZONE_CONVENTIONAL,	/**< writes anywhere, as other devices do */
+	BTRKIT_ZONE_EMPTY,		/**< writes from its start on */
+	BTRKIT_ZONE_PARTLY,		/**< writes where the last one ended */
+	BTRKIT_ZONE_FULL		/**< none until it is reset */
+};
+
+/** A zone of a zoned device; all numbers in bytes. Since: 0.1 */
+struct btrkit_zone {
+	uint64_t start, length;		/**< the length is that of every zone but perhaps the last: a power of two */
+	uint64_t capacity;		/**< how much of it can be written */
+	uint64_t write_pointer;		/**< from the start of the device; of a sequential zone that is not full */
+	enum btrkit_zone_state state;
+};
+
 /**
  * The functions of a backend. A program makes its own by filling in this table.
  *
@@ -32,6 +48,11 @@ struct btrkit_io_ops {
 	int (*reserve)(struct btrkit_io *io, uint64_t offset, uint64_t len);
 	/** Tells that a range will be read soon. May be NULL. */
 	void (*prefetch)(struct btrkit_io *io, uint64_t offset, uint64_t len);
+	/**
+	 * Tells of the zone that has @p offset, which lies on the device. Returns 0, or 1 if the device is not zoned.
+	 * NULL: it is not.
+	 */
+	int (*zone)(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *ret);
 	/**
 	 * After another of these functions has failed with @p err->err: says more of it than the errno does, by
 	 * changing @p err, but for err->err. May be NULL.

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/io/zone.h"
 
 struct fault_io {
 	struct btrkit_io io;
@@ -68,6 +69,11 @@ static int fault_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)
 	return f->below->ops->reserve ? f->below->ops->reserve(f->below, offset, len) : 0;
 }
 
+static int fault_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *ret)
+{
+	return io_zone_below(((struct fault_io *)io)->below, offset, ret);
+}
+
 static void fault_close(struct btrkit_io *io)
 {
 	btrkit_io_close(((struct fault_io *)io)->below);
@@ -80,6 +86,7 @@ static const struct btrkit_io_ops fault_ops = {
 	.flush = fault_flush,
 	.discard = fault_discard,
 	.reserve = fault_reserve,
+	.zone = fault_zone,
 	.close = fault_close,
 };
 

@@ -19,6 +19,7 @@
 #include "lib/io/guard.h"
 #include "lib/io/spec.h"
 #include "lib/io/undo.h"
+#include "lib/io/zone.h"
 
 struct file_io {
 	struct btrkit_io io;
@@ -168,6 +169,13 @@ static void file_prefetch(struct btrkit_io *io, uint64_t offset, uint64_t len)
 	(void)posix_fadvise(f->fd, (off_t)(f->start + offset), (off_t)len, POSIX_FADV_WILLNEED);
 }
 
+static int file_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *ret)
+{
+	const struct file_io *f = (const struct file_io *)io;
+
+	return f->block ? io_zone_of_block(f->fd, f->start, offset, ret) : 1;
+}
+
 static void file_close(struct btrkit_io *io)
 {
 	close(((struct file_io *)io)->fd);
@@ -177,6 +185,7 @@ static void file_close(struct btrkit_io *io)
 static const struct btrkit_io_ops read_only_ops = {
 	.read = file_read,
 	.prefetch = file_prefetch,
+	.zone = file_zone,
 	.close = file_close,
 };
 
@@ -187,6 +196,7 @@ static const struct btrkit_io_ops read_write_ops = {
 	.discard = file_discard,
 	.reserve = file_reserve,
 	.prefetch = file_prefetch,
+	.zone = file_zone,
 	.close = file_close,
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/io/zone.h"
 
 struct record_io {
 	struct btrkit_io io;
@@ -70,6 +71,11 @@ static int record_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)
 	return r->below->ops->reserve ? r->below->ops->reserve(r->below, offset, len) : 0;
 }
 
+static int record_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *ret)
+{
+	return io_zone_below(((struct record_io *)io)->below, offset, ret);
+}
+
 static void record_close(struct btrkit_io *io)
 {
 	btrkit_io_close(((struct record_io *)io)->below);
@@ -83,6 +89,7 @@ static const struct btrkit_io_ops record_ops = {
 	.discard = record_discard,
 	.reserve = record_reserve,
 	.prefetch = record_prefetch,
+	.zone = record_zone,
 	.close = record_close,
 };
 

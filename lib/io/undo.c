@@ -14,6 +14,7 @@
 #include "lib/base/hash.h"
 #include "lib/format/super.h"
 #include "lib/io/undo_log.h"
+#include "lib/io/zone.h"
 
 #define PAGES 2048u	/* blocks that wait at the most */
 #define WINDOW_BLOCKS (UNDO_WINDOW / UNDO_BLOCK)
@@ -369,6 +370,11 @@ static void undo_prefetch(struct btrkit_io *io, uint64_t offset, uint64_t len)
 		u->below->ops->prefetch(u->below, offset, len);
 }
 
+static int undo_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *ret)
+{
+	return io_zone_below(((struct undo_io *)io)->below, offset, ret);
+}
+
 static void undo_explain(struct btrkit_io *io, struct btrkit_error *err)
 {
 	struct undo_io *u = (struct undo_io *)io;
@@ -414,6 +420,7 @@ static const struct btrkit_io_ops undo_ops = {
 	.discard = undo_discard,
 	.reserve = undo_reserve,
 	.prefetch = undo_prefetch,
+	.zone = undo_zone,
 	.explain = undo_explain,
 	.close = undo_close,
 };
