@@ -19,16 +19,19 @@ enum btrkit_dump_super_flags {
 
 /**
  * Prints the superblock at byte @p offset of a device, as it is: a bad checksum is said in its place and is no
- * failure.
+ * failure. On a zoned device the place of a copy that btrkit_super_offset() tells stands for the newest in its log.
  *
- * @return 0; -EMEDIUMTYPE: no magic there, and not forced; -ENODATA: the device ends before; -EIO; or what @p write
- *	   returned
+ * @return 0; -EMEDIUMTYPE: no magic there, and not forced; -ENODATA: the device ends before; -ENOENT: it is zoned, and
+ *	   ends before the log of that copy; -EUCLEAN: zones that no log leaves behind; -EIO; or what @p write returned
  * Since: 0.1
  */
 int btrkit_dump_super(struct btrkit_io *device, uint64_t offset, unsigned flags, btrkit_write_fn write, void *ctx,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Where copy @p mirror (0 to 2) of the superblock lies on a device; UINT64_MAX for other numbers. Since: 0.1 */
+/**
+ * Where copy @p mirror (0 to 2) of the superblock lies on a device that is not zoned; UINT64_MAX for other numbers.
+ * Since: 0.1
+ */
 uint64_t btrkit_super_offset(unsigned mirror);
 
 /** Flags of struct btrkit_dump_options: what of the filesystem is printed. Since: 0.1 */

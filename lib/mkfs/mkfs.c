@@ -12,6 +12,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
+#include "lib/io/zone.h"
 #include "lib/mkfs/options.h"
 #include "lib/mkfs/prepare.h"
 #include "lib/mkfs/write.h"
@@ -57,7 +58,11 @@ static int judge_size(struct mkfs_plan *p, unsigned device, uint64_t min, struct
 {
 	struct mkfs_device *d = &p->devices[device];
 	uint64_t total = p->opts.byte_count ? p->opts.byte_count : d->io->size;
+	struct btrkit_zone zone;
+	int ret = d->io->size ? io_zone(d->io, 0, &zone, err) : 1;
 
+	if (ret <= 0)
+		return ret ? ret : err_set(err, BTRKIT_UNSUPPORTED, "not supported: a zoned device");
 	if (total > d->io->size && !device)
 		return err_set(err, BTRKIT_INVALID, "%" PRIu64 " bytes are asked for, the device has %" PRIu64, total,
 			       d->io->size);

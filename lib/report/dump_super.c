@@ -6,12 +6,32 @@
 #include "lib/base/err.h"
 #include "lib/format/super.h"
 #include "lib/format/super_render.h"
+#include "lib/volume/super_place.h"
 
 #define FLAGS_KNOWN (BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_FORCE)
+
+/* The nominal place of a copy stands for where it is. @return 0 or <0 */
+static int place_of(struct btrkit_io *io, uint64_t offset, uint64_t *ret, struct btrkit_error *err)
+{
+	*ret = offset;
+	for (unsigned i = 0; i < SUPER_MIRRORS; i++) {
+		int r;
+
+		if (offset != super_offset(i))
+			continue;
+		r = super_place(io, i, ret, err);
+		if (r == 1 && i)
+			return err_set(err, BTRKIT_NOT_FOUND, "the device has no zones for its %s",
+				       super_mirror_names()[i]);
+		return r == 1 ? err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem") : r;
+	}
+	return 0;
+}
 
 static int read_super(struct btrkit_io *io, uint64_t offset, unsigned flags, struct disk_super *d,
 		      struct btrkit_error *err)
 {
+	uint64_t at;
 	int ret;
 
 	if (offset > io->size || io->size - offset < sizeof(*d)) {
@@ -20,7 +40,9 @@ static int read_super(struct btrkit_io *io, uint64_t offset, unsigned flags, str
 			return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem");
 		return err_set(err, BTRKIT_TRUNCATED, "the device ends before a superblock at %" PRIu64, offset);
 	}
-	ret = btrkit_io_read(io, offset, d, sizeof(*d), err);
+	ret = place_of(io, offset, &at, err);
+	if (!ret)
+		ret = btrkit_io_read(io, at, d, sizeof(*d), err);
 	if (ret)
 		return ret;
 	if (le64_get(d->magic) == SUPER_MAGIC || flags & BTRKIT_DUMP_SUPER_FORCE)

@@ -15,6 +15,7 @@
 #include "lib/tree/members.h"
 #include "lib/tree/overlay.h"
 #include "lib/tree/writable.h"
+#include "lib/volume/super_place.h"
 #include "lib/volume/volume.h"
 
 #define CACHE_BYTES_DEFAULT (64u << 20)
@@ -28,17 +29,19 @@ static void note(const struct btrkit_open_options *opts, const char *line)
 static int read_super(struct btrkit_io *io, unsigned mirror, struct super *ret, struct btrkit_error *err)
 {
 	struct disk_super disk;
+	uint64_t at;
 	int r;
 
-	r = btrkit_io_read(io, super_offset(mirror), &disk, sizeof(disk), err);
+	r = super_read(io, mirror, &disk, &at, err);
 	if (r == -ENODATA)
 		return mirror ? r :
 				err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: only %" PRIu64 " bytes",
 					io->size);
-	if (!r)
-		r = super_decode(&disk, super_offset(mirror), ret, err);
+	if (r)
+		return r;
+	r = super_decode(&disk, super_offset(mirror), ret, err);
 	if (r == -EUCLEAN)
-		err_at_device(err, le64_get(disk.dev_item.devid), super_offset(mirror));
+		err_at_device(err, le64_get(disk.dev_item.devid), at);
 	return r;
 }
 

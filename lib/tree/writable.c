@@ -8,6 +8,7 @@
 #include "lib/format/feature.h"
 #include "lib/format/items/dev_replace.h"
 #include "lib/format/raid.h"
+#include "lib/io/zone.h"
 #include "lib/tree/cursor.h"
 #include "lib/volume/parity.h"
 #include "lib/volume/volume.h"
@@ -65,10 +66,14 @@ static int check_replace(struct btrkit_fs *fs, struct btrkit_error *err)
 /* A device must have what its superblock says: a part of an image would be written past its end. */
 static int check_device(struct btrkit_io *io, struct btrkit_error *err)
 {
+	struct btrkit_zone zone;
 	struct disk_super disk;
 	uint64_t total;
 	int ret;
 
+	ret = io_zone(io, 0, &zone, err);
+	if (ret <= 0)
+		return ret ? ret : refuse("zoned device", err);
 	if (!io->ops->write || !io->ops->flush)
 		return err_system(err, EROFS, "cannot write %s", io->name);
 	ret = btrkit_io_read(io, super_offset(0), &disk, sizeof(disk), err);

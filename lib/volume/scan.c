@@ -8,14 +8,15 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/format/super.h"
+#include "lib/volume/super_place.h"
 
 #define BLOCK_DEVICES "/sys/class/block"
 
 static int read_primary(struct btrkit_io *io, struct super *ret, struct btrkit_error *err)
 {
 	struct disk_super disk;
-	int r = btrkit_io_read(io, super_offset(0), &disk, sizeof(disk), err);
+	uint64_t at;
+	int r = super_read(io, 0, &disk, &at, err);
 
 	return r ? r : super_decode(&disk, super_offset(0), ret, err);
 }
