@@ -6,10 +6,13 @@
 
 Beside each good image lie NAME.tsv, the extents of its files as Linux told them by the FIEMAP ioctl (ORACLE is
 tests/kernel/fiemap-oracle), and in SHA256SUMS the sums of image, archive and of what dump-tree of btrfs-progs printed.
+Some have a sum of what Linux read from their files. MKFS and BTRFS have to know zones for good-zoned, and be built with
+--enable-experimental for the images of features that are on trial.
 An image made again is not the same byte for byte (Linux writes times and uuids of its own), so both are made together.
 """
 import hashlib
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -232,6 +235,12 @@ def levels(t):
         os.utime(f'{t.mnt}/snapshot/l{i}', follow_symlinks=False)
 
 
+def zoned(t):
+    """Not in the order of zones, which nobody who reads minds."""
+    some(t)
+    compressed(t)
+
+
 V1 = ('-O', '^free-space-tree,^block-group-tree')
 
 # name: what it is, how it is filled, options of mkfs, of mount, and more
@@ -261,11 +270,17 @@ GOOD = {
     'good-half-dropped': ('a subvolume that was being dropped', half_dropped, ('-n', '4096')),
     'good-levels': ('a subvolume of three levels, and a snapshot of it', levels, ('-n', '4096')),
     'good-keyed-references': ('references with items of their own, of each type', keyed_references, ('-n', '4096')),
+    'good-zoned': ('as on a zoned device, of which it is an emulation', zoned, ('-O', 'zoned'), '', '3G'),
 }
 
 UNSUPPORTED = {
-    'unsupported-zoned': ('as on a zoned device, of which it is an emulation', ('-O', 'zoned'), '3G'),
+    'unsupported-raid-stripe-tree': ('a raid-stripe-tree, of items written by hand: all is shown, no file data read',
+                                     ('-O', 'raid-stripe-tree'), SMALL),
+    'unsupported-extent-tree-v2': ('an extent tree of version 2', ('-O', 'extent-tree-v2'), SMALL),
 }
+
+ZONED = 1 << 12
+RAID_STRIPE_TREE, RAID_STRIPE = 12, 230
 
 
 def sha256(data):
@@ -294,6 +309,44 @@ def pack(path, name, sums):
     print(f'{name}: {len(packed)} bytes', flush=True)
 
 
+def set_zoned(path, on):
+    """Linux without support for zones writes to a zoned filesystem as if it were none. So it gets one that says so."""
+    with open(path, 'r+b') as f:
+        for at in damages.SUPERS:
+            f.seek(at)
+            block = bytearray(f.read(4096))
+            if block[0x40:0x48] != b'_BHRfS_M':
+                continue
+            incompat = damages.u64(block, 0xBC)
+            block[0xBC:0xC4] = damages.u64_bytes(incompat | ZONED if on else incompat & ~ZONED)
+            block[0:4] = struct.pack('<I', damages.crc32c(block[32:]))
+            f.seek(at)
+            f.write(block)
+
+
+def add_stripes(path):
+    """Writes items into the empty raid-stripe-tree: two strides for each data extent, and one of many."""
+    fs = damages.Filesystem(path)
+    where = fs.leaf(RAID_STRIPE_TREE)
+    leaf, end = fs.block(where), fs.nodesize - damages.HEADER
+    extents = [key for key, _ in fs.items(fs.root(damages.EXTENT_TREE)) if key[1] == damages.EXTENT_ITEM]
+    for n, (start, _, length) in enumerate(extents):
+        strides = [(device + 1, start + (device << 30)) for device in range(7 if n == 1 else 2)]
+        data = b''.join(struct.pack('<QQ', *stride) for stride in strides)
+        end -= len(data)
+        leaf[damages.HEADER + end:damages.HEADER + end + len(data)] = data
+        struct.pack_into('<QBQII', leaf, damages.HEADER + n * damages.ITEM, start, RAID_STRIPE, length, end, len(data))
+    struct.pack_into('<I', leaf, 96, len(extents))
+    fs.put(where, leaf)
+    fs.save()
+
+
+def dump_of(path):
+    """Without the banner, and what only a build with --enable-experimental prints."""
+    lines = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', path).splitlines(True)[1:]
+    return b''.join(line for line in lines if not line.startswith((b'checksum stored ', b'checksum calced ')))
+
+
 def make_good(number, name, folder, sums):
     _, fill, mkfs, mount, size, readonly = (GOOD[name] + ((), '', SMALL, '')[len(GOOD[name]) - 2:])[:6]
     t = Making(folder, name, size)
@@ -301,24 +354,50 @@ def make_good(number, name, folder, sums):
     t.image.mkfs('-U', UUID.format(number), *mkfs)
     if name == 'good-metadata-uuid':
         image.run(image.BTRFSTUNE, '-M', UUID.format(number + 128), t.image.path)
+    if name == 'good-zoned':
+        set_zoned(t.image.path, False)
     t.image.mount(mount)
     fill(t)
     t.image.umount()
     if not t.listing:
         t.image.mount(readonly, readonly=True)
         t.listing = image.run(ORACLE, t.image.mnt)
+        if name == 'good-zoned':
+            sums[f'{name}.files'] = sha256('\n'.join(sorted(set(files_of(t.image.mnt)))).encode())
         t.image.umount()
+    if name == 'good-zoned':
+        set_zoned(t.image.path, True)
     with open(os.path.join(HERE, f'{name}.tsv'), 'wb') as f:
         f.write(t.listing)
-    dump = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', t.image.path)
-    sums[f'{name}.dump'] = sha256(dump.partition(b'\n')[2])
+    sums[f'{name}.dump'] = sha256(dump_of(t.image.path))
     pack(t.image.path, name, sums)
+
+
+def files_of(mnt):
+    """The content of each file, under the name that tests/kernel/read-files gives it."""
+    for folder, _, names in os.walk(mnt):
+        for path in (os.path.join(folder, name) for name in names):
+            name = f'{ops.root_id(folder)}-{os.lstat(path).st_ino}'
+            if os.path.islink(path):
+                yield f'{name} {sha256(os.fsencode(os.readlink(path)))}'
+            elif os.path.isfile(path):
+                yield f'{name} {file_sum(path)}'
 
 
 def make_unsupported(number, name, folder, sums):
     _, mkfs, size = UNSUPPORTED[name]
     made = image.Image(os.path.join(folder, f'{name}.img'), size)
-    made.mkfs('-U', UUID.format(number), *mkfs)
+    files = os.path.join(folder, 'files')
+    os.makedirs(files, exist_ok=True)
+    for n in range(4):
+        with open(os.path.join(files, f'file{n}'), 'wb') as f:
+            f.write(b'data' * (n * 5000 + 20))
+    if name == 'unsupported-raid-stripe-tree':
+        made.mkfs('-U', UUID.format(number), '--rootdir', files, *mkfs)
+        add_stripes(made.path)
+        sums[f'{name}.dump'] = sha256(dump_of(made.path))
+    else:
+        made.mkfs('-U', UUID.format(number), *mkfs)
     pack(made.path, name, sums)
 
 
@@ -334,7 +413,7 @@ def readme(sums):
     lines = ['<!-- SPDX-License-Identifier: LGPL-2.1-or-later -->', '# Images', '',
              'Small filesystems for tests; `make.py` made them (see there), `unpack.py NAME DIR` unpacks one.',
              'good: everything reads them. bad: damaged, by `tests/damage/damages.py`. unsupported: sound, but',
-             'refused by name.',
+             'refused by name, in whole or in part.',
              '`NAME.tsv` is what the FIEMAP ioctl says. `SHA256SUMS` has the sums of archives, images, and of the text',
              'that btrfs-progs 6.19 prints of an image (dump-tree without its first line, with TZ=UTC).', '',
              '| image | what it is | sha256 of the image, of the archive |', '|---|---|---|']

@@ -80,7 +80,8 @@ typedef int (*btrkit_copy_fn)(void *ctx, const struct btrkit_copy *copy);
 /**
  * Every place of devices where the byte at a logical address lies: its copies, and then the parity of its row.
  *
- * @return 0; -ENOENT: no chunk has the address; what @p fn returned
+ * @return 0; -ENOENT: no chunk has the address; -EOPNOTSUPP: file data of a filesystem with a raid-stripe-tree; what
+ *	   @p fn returned
  * Since: 0.1
  */
 int btrkit_map_logical(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn fn, void *ctx,

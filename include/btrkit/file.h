@@ -34,8 +34,9 @@ struct btrkit_file *btrkit_file_close(struct btrkit_file *f);
  * Holes and space without data are zeros. What is compressed is decompressed.
  *
  * @param got	bytes that were read: fewer than @p len only at the end of the file, 0 behind it
- * @return 0; -EUCLEAN: damaged, no copy of the data has its checksum, or an item contradicts the format; -EOPNOTSUPP: a
- *	   compression that this build does not know, by name; -EIO, -ENODATA, -ENOMEM. @p buf is undefined then
+ * @return 0; -EUCLEAN: damaged, no copy of the data has its checksum, or an item contradicts the format; -EOPNOTSUPP:
+ *	   by name, a compression that this build does not know, or a filesystem with a raid-stripe-tree; -EIO,
+ *	   -ENODATA, -ENOMEM. @p buf is undefined then
  * Since: 0.1
  */
 int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t len, size_t *got,

@@ -8,8 +8,9 @@
 #include "lib/format/feature_bits.h"
 
 #define WRITE(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_WRITE, true }
-/* The kernel at hand cannot make one, or cannot mount it. */
+/* These the kernel at hand cannot make, or cannot mount. */
 #define UNTRIED(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_WRITE, false }
+#define READ(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_READ, false }
 #define REFUSED(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_REFUSED, false }
 
 static const struct btrkit_feature features[] = {
@@ -29,9 +30,9 @@ static const struct btrkit_feature features[] = {
 	WRITE(INCOMPAT, 9, "no-holes"),
 	WRITE(INCOMPAT, 10, "metadata-uuid"),
 	WRITE(INCOMPAT, 11, "raid1c34"),
-	REFUSED(INCOMPAT, 12, "zoned"),
+	READ(INCOMPAT, 12, "zoned"),
 	REFUSED(INCOMPAT, 13, "extent-tree-v2"),
-	REFUSED(INCOMPAT, 14, "raid-stripe-tree"),
+	READ(INCOMPAT, 14, "raid-stripe-tree"),
 	WRITE(INCOMPAT, 16, "simple-quota"),
 	REFUSED(INCOMPAT, 17, "remap-tree"),
 };

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/format/feature.h"
+#include "lib/format/feature_bits.h"
 #include "lib/volume/volume.h"
 
 int data_reader_init(struct data_reader *r, struct btrkit_fs *fs, struct btrkit_error *err)
@@ -130,6 +132,9 @@ int data_read(struct data_reader *r, uint64_t logical, void *buf, size_t len, bo
 	uint8_t *to = buf;
 	int ret = 0;
 
+	if (r->fs->items.incompat & INCOMPAT_RAID_STRIPE_TREE)
+		return features_refuse(BTRKIT_INCOMPAT, INCOMPAT_RAID_STRIPE_TREE,
+				       "reading file data is not supported", err);
 	while (!ret && len) {
 		const size_t piece = len < DATA_PIECE ? len : DATA_PIECE;
 

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/format/feature.h"
+#include "lib/format/feature_bits.h"
 #include "lib/format/items/dev.h"
 #include "lib/format/items/dev_stats.h"
 #include "lib/space/block_group.h"
@@ -157,6 +159,9 @@ int btrkit_map_logical(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn fn
 			c = volume_chunk(v, i);
 	if (!c)
 		return err_set(err, BTRKIT_NOT_FOUND, "no chunk has the address %" PRIu64, logical);
+	if (fs->items.incompat & INCOMPAT_RAID_STRIPE_TREE && (c->type & BG_TYPE_MASK) == BG_DATA)
+		return features_refuse(BTRKIT_INCOMPAT, INCOMPAT_RAID_STRIPE_TREE,
+				       "telling where file data lies is not supported", err);
 	for (unsigned mirror = 0; !ret; mirror++) {
 		struct copy copy;
 

@@ -8,6 +8,7 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
 #include "lib/tree/cursor.h"
@@ -142,6 +143,8 @@ static int next_page(struct reader_v1 *r, struct btrkit_error *err)
 	struct btrkit_error e = BTRKIT_ERROR_INIT;
 	int ret;
 
+	if (r->c.fs->items.incompat & INCOMPAT_RAID_STRIPE_TREE)
+		return ignore(r->cache, "its file lies where the raid-stripe-tree says, which is not read");
 	if (r->next == r->pages)
 		return ignore(r->cache, "its file of %" PRIu64 " pages is too short", r->pages);
 	ret = find_extent(r, err);

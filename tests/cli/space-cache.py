@@ -16,6 +16,8 @@ import tool
 from tool import Super, check_failure, digest, run
 
 CACHE_GENERATION, LOG_ROOT = 555, 96
+# Bits of incompat, and the names in refusals.
+REFUSED = {12: 'zoned', 13: 'extent-tree-v2', 14: 'raid-stripe-tree', 17: 'remap-tree', 63: 'unknown incompat bit 63'}
 IMAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'images')
 checks = 0
 
@@ -148,6 +150,8 @@ def other_devices(source, scratch):
 def what_is_refused(source, scratch):
     path = os.path.join(scratch, 'refused.img')
     for change, says in ((lambda s: s.put(Super.COMPAT_RO, 1 << 40), 'unknown compat_ro bit 40'),
+                         *((lambda s, nr=nr: s.put(Super.INCOMPAT, s.get(Super.INCOMPAT) | 1 << nr), name)
+                           for nr, name in REFUSED.items()),
                          (lambda s: s.put(LOG_ROOT, s.get(80)), 'log tree'),
                          (lambda s: s.put(Super.FLAGS, s.get(Super.FLAGS) | 1 << 32), 'seed'),
                          (lambda s: s.put(200, 12345), 'the primary superblock is')):

@@ -43,7 +43,7 @@ EXPECTED = {
     'bad-extent-type': 'unknown type 9',
     'bad-dir-name': (None, 'field name_len'),
     'bad-inline-ref': (None, 'field'),
-    'unsupported-zoned': 'not supported: zoned',
+    'unsupported-extent-tree-v2': 'not supported: extent-tree-v2',
 }
 # A dump goes on after an item that it cannot show, and says so in its place as well as at the end.
 DAMAGED_ITEM = {'bad-dir-name': b'(item is damaged: name_len)', 'bad-inline-ref': b'(item is damaged: inline_refs)'}

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Lists and dumps a committed image and compares with what Linux and btrfs-progs 6.19 said of it when it was made. Its
 cache of free space, which Linux wrote, agrees with its extent tree, in a report and when it is loaded for writing, and
-the audit finds nothing.
-Usage: images.py IMAGES NAME; BTRKIT and AUDIT are the programs under test, SPACE_LOAD the one beside this."""
+the audit finds nothing. Files are read where the sum of what Linux read is known.
+Usage: images.py IMAGES NAME
+BTRKIT, AUDIT and READ_FILES are programs under test, SPACE_LOAD is the one beside this."""
 import hashlib
 import json
 import os
@@ -11,23 +12,34 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, sys.argv[1])
+import unpack   # noqa: E402
+
 BTRKIT, AUDIT = os.environ['BTRKIT'], os.environ['AUDIT']
-SPACE_LOAD = os.environ['SPACE_LOAD']
+SPACE_LOAD, READ_FILES = os.environ['SPACE_LOAD'], os.environ['READ_FILES']
 
 
 def command(*args):
     return subprocess.run([BTRKIT, *args], stdout=subprocess.PIPE, check=True, env=dict(os.environ, TZ='UTC')).stdout
 
 
-def main(images, name):
-    sys.path.insert(0, images)
-    import unpack
-    with tempfile.TemporaryDirectory() as folder, open(os.path.join(images, f'{name}.tsv'), 'rb') as f:
-        path, theirs = unpack.unpack(name, folder), f.read()
+def files_of(path, folder):
+    """The contents of all files, as the library reads them."""
+    out = os.path.join(folder, 'files')
+    os.mkdir(out)
+    subprocess.run([READ_FILES, out, path], check=True, stdout=subprocess.DEVNULL)
+    lines = sorted(f'{name} {unpack.file_sum(os.path.join(out, name))}' for name in os.listdir(out))
+    return hashlib.sha256('\n'.join(lines).encode()).hexdigest()
+
+
+def main(name):
+    with tempfile.TemporaryDirectory() as folder, open(os.path.join(sys.argv[1], f'{name}.tsv'), 'rb') as f:
+        path, theirs = unpack.unpack(name, folder, quick=True), f.read()
         ours = command('fiemap', '-a', '--format', 'tsv', path)
         dump = command('dump-tree', path).partition(b'\n')[2]
         audit = subprocess.run([AUDIT, path], stdout=subprocess.PIPE, check=False)
         free = command('space-cache', 'status', '--format', 'json', path)
+        files = files_of(path, folder) if f'{name}.files' in unpack.sums() else None
         loaded = subprocess.run([SPACE_LOAD, path], stdout=subprocess.PIPE, check=True, text=True).stdout.split()
     rows = theirs.splitlines()
     if ours != theirs:
@@ -37,6 +49,9 @@ def main(images, name):
                 print(sign, line.decode())
     if hashlib.sha256(dump).hexdigest() != unpack.sums()[f'{name}.dump']:
         print(f'{name}: dump-tree differs from btrfs-progs 6.19')
+        return 1
+    if files and files != unpack.sums()[f'{name}.files']:
+        print(f'{name}: other contents of files than Linux read')
         return 1
     summary = json.loads(free.splitlines()[-1])['summary']
     if not summary['valid'] or summary['contradictions'] or not summary[summary['in_use']]['equal']:
@@ -55,4 +70,4 @@ def main(images, name):
 
 
 if __name__ == '__main__':
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(sys.argv[2]))

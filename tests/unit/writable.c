@@ -81,6 +81,25 @@ static void superblock_features_are_refused_by_name(void **state)
 	with_bits(ro, 1ull << 63, true, "unknown compat_ro bit 63");
 }
 
+/* A filesystem with the feature is opened neither for writing nor for reading. */
+static void refused_altogether(const struct btrkit_feature *f)
+{
+	for (unsigned flags = 0; flags <= BTRKIT_OPEN_WRITE; flags += BTRKIT_OPEN_WRITE) {
+		struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct synthetic s = plain();
+		struct btrkit_fs *fs = NULL;
+		struct disk_super super;
+
+		opts.flags = flags;
+		syn_get_super(&s, 0, &super);
+		super.incompat_flags = le64_put(le64_get(super.incompat_flags) | f->bit);
+		syn_put_super(&s, 0, &super, 1);
+		assert_int_equal(syn_open(&s, &opts, &fs, &err), -EOPNOTSUPP);
+		assert_non_null(strstr(err.message, f->name));
+	}
+}
+
 /* What is written is read: the table says so of each bit. */
 static void the_table_agrees(void **state)
 {
@@ -89,6 +108,8 @@ static void the_table_agrees(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < n; i++) {
+		if (f[i].support == BTRKIT_REFUSED)
+			refused_altogether(&f[i]);
 		if (f[i].support == BTRKIT_REFUSED || f[i].bit == INCOMPAT_METADATA_UUID)
 			continue;
 		with_bits(f[i].set == BTRKIT_COMPAT_RO ? offsetof(struct disk_super, compat_ro_flags) :
