@@ -45,6 +45,8 @@ struct btrkit_write_stats {
 /**
  * Begins a transaction.
  *
+ * The first one of a handle writes mirrors of the superblock anew that a crash has left behind, or has torn, if any.
+ *
  * @return 0; -EROFS: not opened for writing, or an earlier commit failed; -EBUSY: there is one already; -EUCLEAN, -EIO,
  *	   -ENODATA, -ENOMEM
  * Since: 0.1

@@ -27,7 +27,16 @@ int commit_supers_check(struct btrkit_txn *txn, const struct commit_supers *s,
 /* Copy number @mirror on each device that has room for it. */
 int commit_supers_write(struct btrkit_txn *txn, const struct commit_supers *s, unsigned mirror,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* A device's item as the chunk tree has it, and as its superblock is to have it. */
+int commit_device_item(struct btrkit_fs *fs, uint64_t devid, struct disk_dev_item *ret,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The filesystem's superblock as it is written. */
 const struct super *commit_supers_decoded(const struct commit_supers *s);
+
+/*
+ * level.c: every mirror that is not of the filesystem's generation, or not valid, is written anew. Before anything else
+ * is written through a handle.
+ */
+int commit_level_supers(struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -94,10 +94,8 @@ static int fill_super(struct btrkit_txn *txn, struct disk_super *d, struct btrki
 	return fill_backup(txn, d, err);
 }
 
-/* The superblock's own copy of the device's item, which the chunk tree has. */
-static int device_item(struct btrkit_txn *txn, uint64_t devid, struct disk_dev_item *ret, struct btrkit_error *err)
+int commit_device_item(struct btrkit_fs *fs, uint64_t devid, struct disk_dev_item *ret, struct btrkit_error *err)
 {
-	struct btrkit_fs *fs = txn->fs;
 	const struct btrkit_key key = KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, devid);
 	struct cursor c;
 	int r;
@@ -128,7 +126,7 @@ static int make_device(struct btrkit_txn *txn, const struct disk_super *common, 
 
 	*ret = (struct device_super){ .io = device->io, .devid = device->devid };
 	ret->disk[0] = *common;
-	r = device_item(txn, device->devid, &ret->disk[0].dev_item, err);
+	r = commit_device_item(txn->fs, device->devid, &ret->disk[0].dev_item, err);
 	for (unsigned mirror = 0; !r && mirror < SUPER_MIRRORS; mirror++) {
 		struct disk_super *d = &ret->disk[mirror];
 		struct super judged;

@@ -110,6 +110,10 @@ static int get_writer(struct btrkit_fs *fs, struct writer **ret, struct btrkit_e
 		return err_system(err, EROFS, "an earlier transaction failed");
 	if (w->txn)
 		return err_set(err, BTRKIT_BUSY, "a transaction is open already");
+	r = w->level ? 0 : commit_level_supers(fs, err);
+	if (r)
+		return r;
+	w->level = true;
 	*ret = w;
 	return 0;
 }

@@ -25,6 +25,7 @@ struct writer {
 	struct space *space;
 	struct btrkit_txn *txn; /* the one that is open, or NULL */
 	struct btrkit_write_stats stats;
+	bool level;  /* all mirrors are those of the primary superblock */
 	bool broken; /* a commit failed: no more writes */
 };
 

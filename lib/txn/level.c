@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The mirrors say what the primary superblocks say before anything is written. A crash may have left them those of the
+ * commit before: what that freed would be handed out now and overwritten, and if then the primary superblock were torn,
+ * its mirror would speak of blocks that are gone. Devices of different generations are not written at all.
+ */
+#include "lib/base/err.h"
+#include "lib/txn/commit.h"
+#include "lib/volume/volume.h"
+
+/* Whether a mirror has to be written. @return 1: yes; 0: no; <0 */
+static int is_behind(const struct btrkit_fs *fs, const struct volume_device *device, unsigned mirror,
+		     struct btrkit_error *err)
+{
+	struct disk_super disk;
+	struct super super;
+	int ret = btrkit_io_read(device->io, super_offset(mirror), &disk, sizeof(disk), err);
+
+	if (ret)
+		return ret;
+	return super_decode(&disk, super_offset(mirror), &super, NULL) || super.generation != fs->super.generation;
+}
+
+static int write_mirror(struct btrkit_fs *fs, const struct volume_device *device, struct disk_super *d, unsigned mirror,
+			struct btrkit_error *err)
+{
+	d->bytenr = le64_put(super_offset(mirror));
+	fs->super.csum->compute(d->fsid, SUPER_SIZE - sizeof(d->csum), d->csum);
+	return btrkit_io_write(device->io, super_offset(mirror), d, SUPER_SIZE, err);
+}
+
+static int level_device(struct btrkit_fs *fs, const struct volume_device *device, struct btrkit_error *err)
+{
+	struct disk_super d = fs->super.disk;
+	bool written = false;
+	int ret = commit_device_item(fs, device->devid, &d.dev_item, err);
+
+	if (ret)
+		return ret;
+	for (unsigned mirror = 1; mirror < SUPER_MIRRORS; mirror++) {
+		if (le64_get(d.dev_item.total_bytes) < super_offset(mirror) + SUPER_SIZE)
+			break;
+		ret = is_behind(fs, device, mirror, err);
+		written |= ret == 1;
+		if (ret == 1)
+			ret = write_mirror(fs, device, &d, mirror, err);
+		if (ret) {
+			err_at_device(err, device->devid, super_offset(mirror));
+			return ret;
+		}
+	}
+	ret = written ? btrkit_io_flush(device->io, err) : 0;
+	if (ret)
+		err_at_device(err, device->devid, super_offset(1));
+	return ret;
+}
+
+int commit_level_supers(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	const struct volume *v = fs->volume;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < volume_num_devices(v); i++) {
+		const struct volume_device device = volume_device(v, i);
+
+		ret = level_device(fs, &device, err);
+	}
+	return ret;
+}
