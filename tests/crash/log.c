@@ -34,31 +34,32 @@ void log_release(struct log *log)
 	free(log->events);
 }
 
+static void take(const struct log_tap *tap, struct event e)
+{
+	e.device = tap->device;
+	log_put(tap->log, tap->log->n, e);
+}
+
 static int on_write(void *ctx, uint64_t offset, const void *data, size_t len)
 {
-	struct log *log = ctx;
 	uint8_t *copy = malloc(len);
 
 	if (!copy)
 		exit(99);
 	memcpy(copy, data, len);
-	log_put(log, log->n, (struct event){ EVENT_WRITE, offset, len, copy });
+	take(ctx, (struct event){ EVENT_WRITE, offset, len, copy, 0 });
 	return 0;
 }
 
 static int on_flush(void *ctx)
 {
-	struct log *log = ctx;
-
-	log_put(log, log->n, (struct event){ .kind = EVENT_FLUSH });
+	take(ctx, (struct event){ .kind = EVENT_FLUSH });
 	return 0;
 }
 
 static int on_discard(void *ctx, uint64_t offset, uint64_t len)
 {
-	struct log *log = ctx;
-
-	log_put(log, log->n, (struct event){ EVENT_DISCARD, offset, len, NULL });
+	take(ctx, (struct event){ EVENT_DISCARD, offset, len, NULL, 0 });
 	return 0;
 }
 
@@ -67,12 +68,13 @@ void log_mark(struct log *log)
 	log_put(log, log->n, (struct event){ .kind = EVENT_MARK });
 }
 
-struct btrkit_io *log_record(struct log *log, struct sparse *below)
+struct btrkit_io *log_record(struct log *log, unsigned device, struct sparse *below)
 {
 	const struct btrkit_io_record_ops ops = { on_write, on_flush, on_discard };
 	struct btrkit_io *io;
 
-	if (btrkit_io_record(sparse_io(below), &ops, log, &io, NULL))
+	log->taps[device] = (struct log_tap){ log, device };
+	if (btrkit_io_record(sparse_io(below), &ops, &log->taps[device], &io, NULL))
 		exit(99);
 	return io;
 }
@@ -86,8 +88,8 @@ void event_apply(const struct event *e, struct sparse *to, size_t sector, uint64
 			sparse_write(to, e->offset + at, e->data + at, e->len - at < sector ? e->len - at : sector);
 }
 
-void log_apply(const struct event *e, size_t n, struct sparse *to)
+void log_apply(const struct event *e, size_t n, const struct disks *to)
 {
 	for (; n--; e++)
-		event_apply(e, to, e->len ? e->len : 1, UINT64_MAX);
+		event_apply(e, to->at[e->device], e->len ? e->len : 1, UINT64_MAX);
 }

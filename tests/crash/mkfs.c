@@ -47,9 +47,10 @@ static void export(const struct trial *t, struct sparse *state, int holds)
 	sparse_export(state, path);
 }
 
-static void look(void *ctx, struct sparse *state, const char *what, size_t number)
+static void look(void *ctx, const struct disks *disks, const char *what, size_t number)
 {
 	struct trial *t = ctx;
+	struct sparse *state = disks->at[0];
 	char why[300];
 	int holds = judge_state(&t->judge, state, why);
 
@@ -162,6 +163,7 @@ static const struct defect {
 static void run(struct trial *t, const struct defect *defect)
 {
 	struct btrkit_mkfs_options old = t->opts;
+	struct disks base;
 	struct sparse *before = sparse_create(t->size, NULL), *after = sparse_create(t->size, before);
 	struct btrkit_io *io;
 
@@ -172,14 +174,15 @@ static void run(struct trial *t, const struct defect *defect)
 	if (t->has_old)
 		make(sparse_io(before), &old);
 	t->opts.fsid = new_fsid;
-	io = log_record(&t->log, after);
+	io = log_record(&t->log, 0, after);
 	make(io, &t->opts);
 	btrkit_io_close(io);
 	t->judge = judge_create(before, after);
 	t->planted = defect;
 	if (defect)
 		defect->plant(&t->log);
-	states_enumerate(&(struct states){ &t->log, t->judge.before, SEEDS, 1, look, t });
+	base = disks_one(t->judge.before);
+	states_enumerate(&(struct states){ &t->log, &base, SEEDS, 1, look, t });
 	judge_release(&t->judge);
 	log_release(&t->log);
 	sparse_free(after);

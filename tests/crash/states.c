@@ -20,84 +20,134 @@ static uint64_t draw(void)
 	return seed_state * 0x2545f4914f6cdd1dull;
 }
 
-static struct sparse *state_over(const struct states *s, struct sparse *below)
-{
-	return sparse_create(sparse_io(s->before)->size, below);
-}
-
 static void look_at_prefixes(const struct states *s)
 {
-	struct sparse *state = state_over(s, s->before);
+	struct disks state = disks_over(s->before);
 
-	s->look(s->ctx, state, "prefix", 0);
+	s->look(s->ctx, &state, "prefix", 0);
 	for (size_t i = 0; i < s->log->n; i++) {
-		log_apply(&s->log->events[i], 1, state);
-		s->look(s->ctx, state, "prefix", i + 1);
+		log_apply(&s->log->events[i], 1, &state);
+		s->look(s->ctx, &state, "prefix", i + 1);
 	}
-	sparse_free(state);
+	disks_free(&state);
 }
 
-/* Some of the events, in some order; with sectors, some of each. */
-static void look_at_subset(const struct states *s, struct sparse *before, size_t first, size_t end, size_t sector)
-{
-	const struct event *e = s->log->events + first;
-	const size_t n = end - first;
-	struct sparse *state = state_over(s, before);
-	size_t *order = calloc(n + 1, sizeof(*order));
-	uint64_t keep = draw() % 4;
+/* What has not been flushed: numbers of events, over all that has been. */
+struct pending {
+	struct disks durable;
+	size_t *events;
+	size_t n;
+};
 
-	for (size_t i = 0; i < n; i++) {
+/* Some of the events, in some order; with sectors, some of each. */
+static void look_at_subset(const struct states *s, const struct pending *p, size_t end, size_t sector)
+{
+	struct disks state = disks_over(&p->durable);
+	size_t *order = calloc(p->n + 1, sizeof(*order));
+	uint64_t keep[DISKS_MAX];
+
+	if (!order)
+		exit(99);
+	/* One device may have all, and another little. */
+	for (unsigned d = 0; d < state.n; d++)
+		keep[d] = draw() % 4;
+	for (size_t i = 0; i < p->n; i++) {
 		size_t j = draw() % (i + 1);
 
 		order[i] = order[j];
 		order[j] = i;
 	}
-	for (size_t i = 0; i < n; i++) {
-		const struct event *each = &e[order[i]];
+	for (size_t i = 0; i < p->n; i++) {
+		const struct event *e = &s->log->events[p->events[order[i]]];
 
 		/* From one in four to all of them: a state that lacks little is as telling as one that has little. */
-		if (draw() % 4 <= keep)
-			event_apply(each, state, sector ? sector : each->len, sector ? draw() | draw() : UINT64_MAX);
+		if (draw() % 4 <= keep[e->device])
+			event_apply(e, state.at[e->device], sector ? sector : e->len,
+				    sector ? draw() | draw() : UINT64_MAX);
 	}
-	s->look(s->ctx, state, sector ? "torn subset" : "subset", end);
+	s->look(s->ctx, &state, sector ? "torn subset" : "subset", end);
 	free(order);
-	sparse_free(state);
+	disks_free(&state);
+}
+
+/* All subsets of a few. */
+static void look_at_all_subsets(const struct states *s, const struct pending *p, size_t end)
+{
+	for (unsigned mask = 1; p->n <= DISKS_MAX && mask + 1 < 1u << p->n; mask++) {
+		struct disks state = disks_over(&p->durable);
+
+		for (size_t i = 0; i < p->n; i++)
+			if (mask >> i & 1)
+				log_apply(&s->log->events[p->events[i]], 1, &state);
+		s->look(s->ctx, &state, "subset of few", end);
+		disks_free(&state);
+	}
 }
 
 /* A superblock that is written: each subset of its 512-byte sectors, over all that came before it. */
-static void look_at_torn(const struct states *s, struct sparse *before, size_t at)
+static void look_at_torn(const struct states *s, const struct disks *before, size_t at)
 {
 	const struct event *e = &s->log->events[at];
 
 	if (e->kind != EVENT_WRITE || e->len != SUPER_SIZE)
 		return;
 	for (uint64_t mask = 1; mask < 255; mask += s->torn_step) {
-		struct sparse *state = state_over(s, before);
+		struct disks state = disks_over(before);
 
-		event_apply(e, state, 512, mask);
-		s->look(s->ctx, state, "torn superblock", at);
-		sparse_free(state);
+		event_apply(e, state.at[e->device], 512, mask);
+		s->look(s->ctx, &state, "torn superblock", at);
+		disks_free(&state);
 	}
+}
+
+/* All that was written to the device is durable now. */
+static void flush(const struct states *s, struct pending *p, unsigned device)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct event *e = &s->log->events[p->events[i]];
+
+		if (e->device == device)
+			log_apply(e, 1, &p->durable);
+		else
+			p->events[left++] = p->events[i];
+	}
+	p->n = left;
 }
 
 static void look_at_stretches(const struct states *s)
 {
 	static const size_t sectors[] = { 0, 512, 4096 };
-	struct sparse *before = state_over(s, s->before);
-	size_t first = 0, end;
+	struct disks all = disks_over(s->before);
+	struct pending p = { disks_over(s->before), calloc(s->log->n + 1, sizeof(*p.events)), 0 };
+	bool grown = false;
 
-	for (; first < s->log->n; first = end + 1) {
-		for (end = first; end < s->log->n && s->log->events[end].kind != EVENT_FLUSH;)
-			end++;
-		for (unsigned i = 0; i < 3; i++)
-			for (unsigned seed = 0; seed < s->seeds; seed++)
-				look_at_subset(s, before, first, end, sectors[i]);
-		for (size_t i = first; i < end; i++) {
-			look_at_torn(s, before, i);
-			log_apply(&s->log->events[i], 1, before);
+	if (!p.events)
+		exit(99);
+	for (size_t at = 0; at <= s->log->n; at++) {
+		const struct event *e = at < s->log->n ? &s->log->events[at] : NULL;
+
+		if (e && e->kind != EVENT_FLUSH) {
+			look_at_torn(s, &all, at);
+			log_apply(e, 1, &all);
+			p.events[p.n++] = at;
+			grown |= e->kind != EVENT_MARK;
+			continue;
 		}
+		/* Of fewer the subsets are among those of before. */
+		for (unsigned i = 0; i < 3 && grown; i++)
+			for (unsigned seed = 0; seed < s->seeds; seed++)
+				look_at_subset(s, &p, at, sectors[i]);
+		if (grown)
+			look_at_all_subsets(s, &p, at);
+		grown = false;
+		if (e)
+			flush(s, &p, e->device);
 	}
-	sparse_free(before);
+	disks_free(&p.durable);
+	disks_free(&all);
+	free(p.events);
 }
 
 void states_enumerate(const struct states *s)

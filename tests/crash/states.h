@@ -3,20 +3,21 @@
 #define BTRKIT_TESTS_CRASH_STATES_H
 
 /*
- * The states that a device may be left in when power fails: all prefixes of what reached it; of each stretch between
- * two flushes random subsets in random orders, with sectors of 512 and 4096 bytes missing from them; of each superblock
- * that is written each subset of its sectors.
+ * The states that devices may be left in when power fails. A flush of one device says nothing of the others. All
+ * prefixes of what reached them; of what none of the flushes has made durable random subsets in random orders, with
+ * sectors of 512 and 4096 bytes missing from them, and every subset where it is little; of each superblock that is
+ * written each subset of its sectors.
  */
 
 #include "log.h"
 
 struct states {
 	const struct log *log;
-	struct sparse *before; /* the device before the log */
-	unsigned seeds;	       /* random subsets of each stretch, of each of three kinds */
-	unsigned torn_step;    /* of the subsets of a superblock's sectors every so many */
+	const struct disks *before; /* the devices before the log */
+	unsigned seeds;		    /* random subsets of each stretch, of each of three kinds */
+	unsigned torn_step;	    /* of the subsets of a superblock's sectors every so many */
 	/* @at: the event before which power failed, of what was flushed all is there */
-	void (*look)(void *ctx, struct sparse *state, const char *what, size_t at);
+	void (*look)(void *ctx, const struct disks *state, const char *what, size_t at);
 	void *ctx;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Power fails while transactions are committed: every state that the device may be in then is one of the sequence of
- * committed states, whole.
+ * Power fails while transactions are committed: every state that the devices may be in then is one of the sequence of
+ * committed states, whole; also with any devices removed that the profile can do without.
  *
  *	crash-txn [--deep] [--kind NAME] [--defect N] [--export DIR COUNT] IMAGE...
  *
@@ -30,13 +30,14 @@ struct seen {
 
 struct trial {
 	const struct kind *kind;
-	struct sparse *before;
+	struct disks before;
+	struct disks older, first; /* where power failed before: what was there then, and after the commit */
 	struct log log;
 	struct txn_judge judge;
 	bool planted; /* bad states are what is wanted: one is enough */
 	uint64_t looked, bad;
 	struct seen *seen; /* the distinct ones */
-	uint64_t torn, again;
+	uint64_t torn, again, refused;
 	uint64_t holds[64];
 	char why[WHY_SIZE];
 	/* States to export: every so many of the distinct ones. */
@@ -67,15 +68,16 @@ int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *s
 	return ret;
 }
 
-static int work(struct btrkit_io *io, int (*does)(struct btrkit_fs *fs, struct btrkit_error *err),
+static int work(struct btrkit_io *const *io, unsigned n, int (*does)(struct btrkit_fs *fs, struct btrkit_error *err),
 		struct btrkit_error *err)
 {
 	const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_WRITE };
 	struct btrkit_fs *fs;
-	int ret = btrkit_fs_open(&io, 1, &opts, &fs, err);
+	int ret = btrkit_fs_open(io, n, &opts, &fs, err);
 
 	if (ret) {
-		btrkit_io_close(io);
+		for (unsigned i = 0; i < n; i++)
+			btrkit_io_close(io[i]);
 		return ret;
 	}
 	ret = does(fs, err);
@@ -83,44 +85,84 @@ static int work(struct btrkit_io *io, int (*does)(struct btrkit_fs *fs, struct b
 	return ret;
 }
 
-static int record(struct trial *t, struct btrkit_error *err)
+static int record_work(struct trial *t, struct log *log, struct btrkit_error *err)
 {
-	struct sparse *after = sparse_create(sparse_io(t->before)->size, t->before);
+	struct disks after = disks_over(&t->before);
+	struct btrkit_io *io[DISKS_MAX];
 	int ret;
 
-	recording = &t->log;
-	ret = work(log_record(&t->log, after), t->kind->work, err);
+	for (unsigned i = 0; i < after.n; i++)
+		io[i] = log_record(log, i, after.at[i]);
+	recording = log;
+	ret = work(io, after.n, t->kind->work, err);
 	recording = NULL;
-	sparse_free(after);
+	disks_free(&after);
 	return ret;
+}
+
+static size_t find_mark(const struct log *log, size_t from)
+{
+	while (from < log->n && log->events[from].kind != EVENT_MARK)
+		from++;
+	return from;
+}
+
+/* What is there then becomes what it begins with. */
+static int crash_before(struct trial *t, struct btrkit_error *err)
+{
+	struct log log = { 0 };
+	int ret = record_work(t, &log, err);
+	const size_t end = find_mark(&log, 0);
+
+	t->older = t->before;
+	t->first = disks_over(&t->older);
+	t->before = disks_over(&t->older);
+	log_apply(log.events, end, &t->first);
+	for (size_t i = 0; i < end; i++) {
+		const struct event *e = &log.events[i];
+		const bool super = e->kind == EVENT_WRITE && e->len == SUPER_SIZE;
+
+		if (!super || e->offset == super_offset(0))
+			log_apply(e, 1, &t->before);
+	}
+	log_release(&log);
+	return ret;
+}
+
+static int record(struct trial *t, struct btrkit_error *err)
+{
+	int ret = t->kind->behind ? crash_before(t, err) : 0;
+
+	t->judge.behind = t->kind->behind;
+	return ret ? ret : record_work(t, &t->log, err);
 }
 
 /* The committed states: what was there when a commit returned. */
 static bool find_committed(struct trial *t)
 {
-	struct sparse *state = sparse_create(sparse_io(t->before)->size, t->before);
+	struct disks state = disks_over(t->kind->behind ? &t->older : &t->before);
 	bool good = txn_judge_add(&t->judge, state, t->why);
 
-	for (size_t i = 0; good && i < t->log.n; i++) {
-		if (t->log.events[i].kind != EVENT_MARK)
-			continue;
-		state = sparse_create(sparse_io(t->before)->size, t->before);
-		log_apply(t->log.events, i, state);
+	if (good && t->kind->behind)
+		good = txn_judge_add(&t->judge, disks_over(&t->first), t->why);
+	for (size_t i = find_mark(&t->log, 0); good && i < t->log.n; i = find_mark(&t->log, i + 1)) {
+		state = disks_over(&t->before);
+		log_apply(t->log.events, i, &state);
 		good = txn_judge_add(&t->judge, state, t->why);
 	}
 	return good;
 }
 
-static size_t durable(const struct log *log, size_t at)
+static size_t durable(const struct trial *t, size_t at)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < at; i++)
-		n += log->events[i].kind == EVENT_MARK;
-	return n;
+		n += t->log.events[i].kind == EVENT_MARK;
+	return n && t->kind->behind ? n + 1 : n;
 }
 
-static void export(struct trial *t, struct sparse *state, int holds, bool torn)
+static void export(struct trial *t, const struct disks *state, int holds, bool torn)
 {
 	static unsigned number;
 	const uint64_t n = HASH_COUNT(t->seen);
@@ -129,26 +171,44 @@ static void export(struct trial *t, struct sparse *state, int holds, bool torn)
 	/* So many of so many, evenly. */
 	if (n * t->wanted / t->of == (n - 1) * t->wanted / t->of)
 		return;
-	snprintf(path, sizeof(path), "%s/%u.img", t->folder, number);
-	sparse_export(state, path);
-	fprintf(t->list, "%u.img\t%s\t%s\t%d\n", number++, torn ? "torn" : "whole", t->kind->name, holds);
+	snprintf(path, sizeof(path), "%s/%u", t->folder, number);
+	disks_export(state, path);
+	fprintf(t->list, "%u\t%u\t%u\t%s\t%s\t%d\n", number++, state->n, t->judge.spare, torn ? "torn" : "whole",
+		t->kind->name, holds);
+}
+
+/* Whether each device is of the newest generation. Whoever writes is refused others, which may lack more than that. */
+static bool is_level(const struct disks *state)
+{
+	const uint64_t page = super_offset(0) / SPARSE_PAGE;
+	const struct disk_super *first = (const struct disk_super *)sparse_page(state->at[0], page);
+
+	for (unsigned i = 1; i < state->n; i++)
+		if (le64_get(((const struct disk_super *)sparse_page(state->at[i], page))->generation) !=
+		    le64_get(first->generation))
+			return false;
+	return true;
 }
 
 /* Who was killed runs it again, where there is a primary superblock to begin with. */
-static bool run_again(struct trial *t, struct sparse *state, char why[WHY_SIZE])
+static bool run_again(struct trial *t, const struct disks *state, char why[WHY_SIZE])
 {
-	struct sparse *after = sparse_create(sparse_io(state)->size, state);
+	struct disks after = disks_over(state);
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io[DISKS_MAX];
 	bool good;
 
-	if (work(sparse_io(after), t->kind->work, &err)) {
-		btrkit_error_format(&err, why, WHY_SIZE);
-		good = false;
+	for (unsigned i = 0; i < after.n; i++)
+		io[i] = sparse_io(after.at[i]);
+	if (!work(io, after.n, t->kind->work, &err)) {
+		good = is_level(state) && txn_judge_whole(&t->judge, &after, NULL, why);
+		t->again++;
 	} else {
-		good = txn_judge_whole(after, NULL, why);
+		btrkit_error_format(&err, why, WHY_SIZE);
+		good = !is_level(state) && strstr(why, "stale") && !disks_hash(&after, state);
+		t->refused++;
 	}
-	sparse_free(after);
-	t->again++;
+	disks_free(&after);
 	return good;
 }
 
@@ -160,10 +220,10 @@ static void tell_bad(struct trial *t, const char *what, size_t at, const char *w
 		printf("%s: %s\n", t->kind->name, t->why);
 }
 
-static void look(void *ctx, struct sparse *state, const char *what, size_t at)
+static void look(void *ctx, const struct disks *state, const char *what, size_t at)
 {
 	struct trial *t = ctx;
-	const uint64_t hash = sparse_hash(state, t->before);
+	const uint64_t hash = disks_hash(state, &t->before);
 	struct seen *seen;
 	bool torn = false;
 	char why[WHY_SIZE];
@@ -172,10 +232,10 @@ static void look(void *ctx, struct sparse *state, const char *what, size_t at)
 	if (t->planted && t->bad)
 		return;
 	/* A device with one superblock only has nothing where that is torn: Linux's has neither. */
-	if (supers_of(state) < 2 && strcmp(what, "prefix"))
+	if (supers_of(state->at[0]) < 2 && strcmp(what, "prefix"))
 		return;
 	t->looked++;
-	holds = txn_judge_state(&t->judge, state, durable(&t->log, at), &torn, why);
+	holds = txn_judge_state(&t->judge, state, durable(t, at), &torn, why);
 	HASH_FIND(hh, t->seen, &hash, sizeof(hash), seen);
 	if (holds < 0)
 		tell_bad(t, what, at, why);
@@ -210,12 +270,14 @@ static void release(struct trial *t)
 	forget_seen(t);
 	txn_judge_release(&t->judge);
 	log_release(&t->log);
-	sparse_free(t->before);
+	disks_free(&t->before);
+	disks_free(&t->first);
+	disks_free(&t->older);
 }
 
 static void enumerate(struct trial *t, bool deep)
 {
-	const struct states s = { &t->log, t->before, efforts[deep].seeds, efforts[deep].torn_step, look, t };
+	const struct states s = { &t->log, &t->before, efforts[deep].seeds, efforts[deep].torn_step, look, t };
 
 	states_seed(1);
 	states_enumerate(&s);
@@ -227,17 +289,18 @@ static void export_committed(struct trial *t, unsigned kind)
 	char path[4096];
 
 	for (size_t i = 0; i < t->judge.n; i++) {
-		snprintf(path, sizeof(path), "%s/committed-%u-%zu.img", t->folder, kind, i);
-		sparse_export(t->judge.states[i].device, path);
-		fprintf(t->list, "committed-%u-%zu.img\tcommitted\t%s\t%zu\n", kind, i, t->kind->name, i);
+		snprintf(path, sizeof(path), "%s/committed-%u-%zu", t->folder, kind, i);
+		disks_export(&t->judge.states[i].disks, path);
+		fprintf(t->list, "committed-%u-%zu\t%u\t%u\tcommitted\t%s\t%zu\n", kind, i, t->before.n,
+			t->judge.spare, t->kind->name, i);
 	}
 }
 
 /* @return whether all states are good */
 static bool run_kind(const struct kind *kind, char **images, bool deep, const char *folder, uint64_t wanted,
-		     uint64_t *states)
+		     uint64_t *states, uint64_t *removed)
 {
-	struct trial t = { .kind = kind, .before = base_of(kind, images) };
+	struct trial t = { .kind = kind, .before = base_of(kind, images), .judge.spare = spare_of(kind) };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	bool every = true;
 	char line[512];
@@ -254,13 +317,15 @@ static bool run_kind(const struct kind *kind, char **images, bool deep, const ch
 		       kind->name, t.judge.n - 1, t.log.n - (t.judge.n - 1), t.looked, HASH_COUNT(t.seen));
 		for (size_t i = 0; i < t.judge.n; i++) {
 			printf("%s%" PRIu64, i ? "+" : "", t.holds[i]);
-			every &= t.holds[i] != 0;
+			every &= t.holds[i] || (!i && kind->behind);
 		}
 		printf(" of each committed one, %" PRIu64 " with a torn primary, %" PRIu64
-		       " where it was run again; all was read %" PRIu64 " times; %" PRIu64 " bad\n",
-		       t.torn, t.again, t.judge.judged, t.bad);
+		       " where it was run again, %" PRIu64 " where that was refused; devices were removed %" PRIu64
+		       " times, all was read %" PRIu64 " times; %" PRIu64 " bad\n",
+		       t.torn, t.again, t.refused, t.judge.removed, t.judge.judged, t.bad);
 	}
 	*states += HASH_COUNT(t.seen);
+	*removed += t.judge.removed;
 	if (folder && !t.bad) {
 		char path[4096];
 
@@ -284,7 +349,7 @@ static bool run_kind(const struct kind *kind, char **images, bool deep, const ch
 static bool run_defect(unsigned number, char **images)
 {
 	const struct kind *kind = kind_find(defects[number].kind);
-	struct trial t = { .kind = kind, .planted = true };
+	struct trial t = { .kind = kind, .judge.spare = spare_of(kind), .planted = true };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	const char *how = "a state";
 	bool planted;
@@ -297,7 +362,7 @@ static bool run_defect(unsigned number, char **images)
 	t.before = base_of(kind, images);
 	defects_plant((int)number);
 	ret = record(&t, &err);
-	planted = !defects[number].spoil || defects[number].spoil(&t.log, t.before);
+	planted = !defects[number].spoil || defects[number].spoil(&t.log, &t.before);
 	if (!find_committed(&t)) {
 		how = "what was committed";
 		t.bad++;
@@ -306,7 +371,7 @@ static bool run_defect(unsigned number, char **images)
 		btrkit_error_format(&err, t.why, sizeof(t.why));
 		t.bad++;
 	} else {
-		planted &= !defects[number].doctor || defects[number].doctor(&t.log, t.before);
+		planted &= !defects[number].doctor || defects[number].doctor(&t.log, &t.before);
 		enumerate(&t, false);
 	}
 	planted &= defects_planted();
@@ -350,17 +415,19 @@ static char **parse(char **argv, struct options *o)
 
 int main(int argc, char **argv)
 {
-	uint64_t states = 0;
+	uint64_t states = 0, removed = 0;
 	unsigned ran = 0, missed = 0, planted = 0;
 	struct options o;
 	char **images = parse(argv, &o);
 	bool good = true;
 
 	(void)argc;
+	if (o.folder)
+		base_use_random_uuids();
 	for (unsigned i = 0; i < num_kinds && o.defect < 0; i++) {
 		if (o.kind && strcmp(kinds[i].name, o.kind))
 			continue;
-		good &= run_kind(&kinds[i], images, o.deep, o.folder, o.count / num_kinds + 1, &states);
+		good &= run_kind(&kinds[i], images, o.deep, o.folder, o.count / num_kinds + 1, &states, &removed);
 		fflush(stdout);
 		ran++;
 	}
@@ -372,8 +439,8 @@ int main(int argc, char **argv)
 		planted++;
 	}
 	printf("compared %" PRIu64
-	       " states of %u kinds of transactions with what was committed; %u planted defects, %u not "
-	       "seen\n",
-	       states, ran, planted, missed);
+	       " states of %u kinds of transactions with what was committed, %" PRIu64
+	       " times with devices removed; %u planted defects, %u not seen\n",
+	       states, ran, removed, planted, missed);
 	return !good || missed || !(ran || planted);
 }

@@ -4,10 +4,16 @@
 
 /* What a kind of transactions begins with. */
 
-#include "sparse.h"
+#include "disks.h"
 #include "txn_kinds.h"
 
 /* Among @images, which NULL ends, is the kind's. Ends the program if there is nothing to begin with. */
-struct sparse *base_of(const struct kind *kind, char **images);
+struct disks base_of(const struct kind *kind, char **images);
+
+/* How many devices it can do without. */
+unsigned spare_of(const struct kind *kind);
+
+/* What mkfs makes from now on has UUIDs that nothing else has: for Linux, which knows filesystems by them. */
+void base_use_random_uuids(void);
 
 #endif

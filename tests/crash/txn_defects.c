@@ -6,10 +6,12 @@
 
 #include "lib/base/hash.h"
 #include "lib/space/free_space_edit.h"
+#include "lib/space/space_impl.h"
 #include "lib/txn/commit.h"
 #include "lib/txn/refs_head.h"
 #include "lib/txn/refs.h"
 #include "lib/txn/txn.h"
+#include "lib/volume/parity.h"
 #include "txn_doctor.h"
 
 #define WRAPPED(ret, name, ...)         \
@@ -46,6 +48,11 @@ enum {
 	NO_NEW_FREE_SPACE,
 	FREE_SPACE_LEFT,
 	RANGE_LEFT_OUT,
+	NOT_LEVEL,
+	NO_PARITY,
+	WRONG_P,
+	WRONG_Q,
+	ROWS_IN_PART,
 	NUM_REPLACED,
 };
 
@@ -85,6 +92,11 @@ const struct defect defects[] = {
 	[NO_NEW_FREE_SPACE] = { "a new block group has no free space", CHUNK },
 	[FREE_SPACE_LEFT] = { "the free space of a removed block group stays", CHUNK },
 	[RANGE_LEFT_OUT] = { "a new free space tree lacks a range", "none to v2" },
+	[NOT_LEVEL] = { "superblocks that a crash left behind stay", "raid1, edits after a crash" },
+	[NO_PARITY] = { "parity is not made", "raid5, edits" },
+	[WRONG_P] = { "P of a row is wrong", "raid6, edits" },
+	[WRONG_Q] = { "Q of a row is wrong", "raid6, edits" },
+	[ROWS_IN_PART] = { "rows that hold something are written to", "raid6, data" },
 	/* Of the log. */
 	{ "the superblock reaches the device first", EDITS, .doctor = doctor_super_first },
 	{ "a mirror is written with the blocks", EDITS, .doctor = doctor_mirror_early },
@@ -97,6 +109,22 @@ const struct defect defects[] = {
 	{ "the superblock speaks first of a new tree", "v1 to v2", .doctor = doctor_super_first },
 	{ "a wrong backup root", EDITS, .spoil = doctor_wrong_backup },
 	{ "the superblock's copy of the system chunks is stale", "a chunk of the system", .spoil = doctor_stale_array },
+	{ "one device is not flushed", "raid1, edits", .doctor = doctor_no_flush_of_one },
+	{ "one device is not flushed", "raid10, data", .doctor = doctor_no_flush_of_one },
+	{ "a superblock before the flush of another device", "raid1, edits", .doctor = doctor_super_before_flush },
+	{ "a superblock before the flush of another device", "raid10, data", .doctor = doctor_super_before_flush },
+	{ "the superblock of one device first", "raid1, data", .doctor = doctor_super_of_one_first },
+	{ "the superblock of one device first", "raid10, edits", .doctor = doctor_super_of_one_first },
+	{ "a copy is not written to the second device", "raid1, edits", .spoil = doctor_copy_of_last_missing },
+	{ "a copy is not written to the last device", "raid10, edits", .spoil = doctor_copy_of_last_missing },
+	{ "one device is not flushed", "raid6, edits", .doctor = doctor_no_flush_of_one },
+	{ "a superblock before the flush of another device", "raid6, data", .doctor = doctor_super_before_flush },
+	{ "the superblock of one device first", "raid6, edits", .doctor = doctor_super_of_one_first },
+	{ "a strip is not written to the last device", "raid6, edits", .spoil = doctor_copy_of_last_missing },
+	{ "a strip is not written to the last device", "raid5, data", .spoil = doctor_copy_of_last_missing },
+	{ "a device has no new superblock", "raid1, data", .spoil = doctor_no_super_of_one },
+	{ "copies on each other's devices", "raid10, edits", .spoil = doctor_copies_exchanged },
+	{ "a superblock with a stale item of its device", "raid1c3, edits", .spoil = doctor_wrong_device_item },
 	{ "a stale cache v1 is said to be valid", "data, a cache v1", .spoil = doctor_cache_generation },
 };
 const unsigned num_defects = sizeof(defects) / sizeof(defects[0]);
@@ -303,6 +331,28 @@ WRAPPED(int, extent_ranges_next, struct extent_ranges *r, struct range *free, st
 		return ret;
 	leave_out = false;
 	return __real_extent_ranges_next(r, free, err);
+}
+
+WRAPPED(int, commit_level_supers, struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return wrong(NOT_LEVEL, 0) ? 0 : __real_commit_level_supers(fs, err);
+}
+
+WRAPPED(int, parity_generate, unsigned n, size_t len, uint8_t *const *data, uint8_t *p, uint8_t *q,
+	struct btrkit_error *err)
+{
+	int ret = wrong(NO_PARITY, 0) ? 0 : __real_parity_generate(n, len, data, p, q, err);
+
+	if (wrong(WRONG_P, 3))
+		p[0] ^= 1;
+	if (q && wrong(WRONG_Q, 3))
+		q[1] ^= 1;
+	return ret;
+}
+
+WRAPPED(int, space_sort_rows, struct space *s, struct space_group *g, struct btrkit_error *err)
+{
+	return wrong(ROWS_IN_PART, 0) ? 0 : __real_space_sort_rows(s, g, err);
 }
 
 WRAPPED(int, csums_trim, struct btrkit_txn *txn, const struct range *dead, struct btrkit_error *err)

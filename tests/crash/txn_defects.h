@@ -16,8 +16,8 @@ struct defect {
 	 * Changes a good log: what is written (@spoil), or in which order and whether it is (@doctor). @return false:
 	 * there was no occasion. If both are NULL a function is replaced.
 	 */
-	bool (*spoil)(struct log *log, struct sparse *before);
-	bool (*doctor)(struct log *log, struct sparse *before);
+	bool (*spoil)(struct log *log, const struct disks *before);
+	bool (*doctor)(struct log *log, const struct disks *before);
 };
 
 extern const struct defect defects[];

@@ -35,32 +35,32 @@ static bool drop(struct log *log, size_t at)
 	return true;
 }
 
-bool doctor_super_first(struct log *log, struct sparse *before)
+bool doctor_super_first(struct log *log, const struct disks *before)
 {
 	(void)before;
 	return move(log, find_super(log, 0), 0);
 }
 
-bool doctor_mirror_early(struct log *log, struct sparse *before)
+bool doctor_mirror_early(struct log *log, const struct disks *before)
 {
 	(void)before;
 	return move(log, find_super(log, 1), 0);
 }
 
-bool doctor_no_mirror(struct log *log, struct sparse *before)
+bool doctor_no_mirror(struct log *log, const struct disks *before)
 {
 	(void)before;
 	return drop(log, find_super(log, 1));
 }
 
-bool doctor_block_missing(struct log *log, struct sparse *before)
+bool doctor_block_missing(struct log *log, const struct disks *before)
 {
 	(void)before;
 	return find_super(log, 0) > 1 && drop(log, 0);
 }
 
 /* Copies lie far behind: the last write before the flush is one of them. */
-bool doctor_copy_missing(struct log *log, struct sparse *before)
+bool doctor_copy_missing(struct log *log, const struct disks *before)
 {
 	const size_t super = find_super(log, 0);
 
@@ -69,9 +69,9 @@ bool doctor_copy_missing(struct log *log, struct sparse *before)
 }
 
 /* What @e does happens, before the first superblock is written, to each copy of the root tree of before. */
-static bool to_old_root(struct log *log, struct sparse *before, struct event e)
+static bool to_old_root(struct log *log, const struct disks *before, struct event e)
 {
-	struct btrkit_io *io = sparse_io(before);
+	struct btrkit_io *io = sparse_io(before->at[0]);
 	struct btrkit_fs *fs;
 	struct copy copy;
 	unsigned mirror;
@@ -89,17 +89,17 @@ static bool to_old_root(struct log *log, struct sparse *before, struct event e)
 	return mirror;
 }
 
-bool doctor_discard_early(struct log *log, struct sparse *before)
+bool doctor_discard_early(struct log *log, const struct disks *before)
 {
 	return to_old_root(log, before, (struct event){ .kind = EVENT_DISCARD });
 }
 
-bool doctor_overwrite_early(struct log *log, struct sparse *before)
+bool doctor_overwrite_early(struct log *log, const struct disks *before)
 {
 	return to_old_root(log, before, (struct event){ .kind = EVENT_WRITE });
 }
 
-bool doctor_no_checksum(struct log *log, struct sparse *before)
+bool doctor_no_checksum(struct log *log, const struct disks *before)
 {
 	(void)before;
 	if (!log->n || log->events[0].kind != EVENT_WRITE)
@@ -109,13 +109,13 @@ bool doctor_no_checksum(struct log *log, struct sparse *before)
 }
 
 /* Changes every superblock that is written, and makes its checksum good. */
-static bool spoil_supers(struct log *log, struct sparse *before,
+static bool spoil_supers(struct log *log, const struct disks *before,
 			 void (*spoil)(struct disk_super *d, struct disk_super *old))
 {
 	struct disk_super old;
 	bool any = false;
 
-	sparse_read(before, super_offset(0), &old, sizeof(old));
+	sparse_read(before->at[0], super_offset(0), &old, sizeof(old));
 	for (unsigned mirror = 0; mirror < SUPER_MIRRORS; mirror++)
 		for (size_t i = 0; i < log->n; i++) {
 			struct disk_super *d = (struct disk_super *)log->events[i].data;
@@ -137,7 +137,7 @@ static void wrong_backup(struct disk_super *d, struct disk_super *old)
 			d->backups[i].extent_root = old->backups[i].extent_root;
 }
 
-bool doctor_wrong_backup(struct log *log, struct sparse *before)
+bool doctor_wrong_backup(struct log *log, const struct disks *before)
 {
 	return spoil_supers(log, before, wrong_backup);
 }
@@ -148,7 +148,7 @@ static void stale_array(struct disk_super *d, struct disk_super *old)
 	d->sys_chunk_array_size = old->sys_chunk_array_size;
 }
 
-bool doctor_stale_array(struct log *log, struct sparse *before)
+bool doctor_stale_array(struct log *log, const struct disks *before)
 {
 	return spoil_supers(log, before, stale_array);
 }
@@ -159,7 +159,99 @@ static void cache_generation(struct disk_super *d, struct disk_super *old)
 	d->cache_generation = d->generation;
 }
 
-bool doctor_cache_generation(struct log *log, struct sparse *before)
+bool doctor_cache_generation(struct log *log, const struct disks *before)
 {
 	return spoil_supers(log, before, cache_generation);
+}
+
+/* The first event of a kind of a device, from @from on; with @super a superblock; log->n if there is none. */
+static size_t find_of(const struct log *log, size_t from, unsigned device, enum event_kind kind, bool super)
+{
+	size_t i = from;
+
+	while (i < log->n && (log->events[i].kind != kind || log->events[i].device != device ||
+			      (super && log->events[i].offset != super_offset(0))))
+		i++;
+	return i;
+}
+
+/* In the second commit, so that there is something to fall back to. */
+static size_t second_commit(const struct log *log)
+{
+	size_t i = 0;
+
+	while (i < log->n && log->events[i].kind != EVENT_MARK)
+		i++;
+	return i;
+}
+
+/* The first flush of a commit never reaches the second device. */
+bool doctor_no_flush_of_one(struct log *log, const struct disks *before)
+{
+	return before->n > 1 && drop(log, find_of(log, second_commit(log), 1, EVENT_FLUSH, false));
+}
+
+/* The first device has its superblock before the blocks of the second are flushed. */
+bool doctor_super_before_flush(struct log *log, const struct disks *before)
+{
+	const size_t from = second_commit(log);
+
+	return before->n > 1 && move(log, find_of(log, from, 0, EVENT_WRITE, true),
+				     find_of(log, from, 1, EVENT_FLUSH, false));
+}
+
+/* The last device has its superblock before all else. */
+bool doctor_super_of_one_first(struct log *log, const struct disks *before)
+{
+	const size_t from = second_commit(log);
+
+	return before->n > 1 && from < log->n &&
+	       move(log, find_of(log, from, before->n - 1, EVENT_WRITE, true), from + 1);
+}
+
+/* The last write before the flushes is one of the last device. */
+bool doctor_copy_of_last_missing(struct log *log, const struct disks *before)
+{
+	const size_t flush = find_of(log, 0, 0, EVENT_FLUSH, false);
+
+	return flush && flush < log->n && log->events[flush - 1].device == before->n - 1 && drop(log, flush - 1);
+}
+
+/* All superblocks of the second device stay as they were. */
+bool doctor_no_super_of_one(struct log *log, const struct disks *before)
+{
+	bool any = false;
+
+	for (unsigned mirror = 0; before->n > 1 && mirror < SUPER_MIRRORS; mirror++)
+		for (size_t i = log->n; i--;)
+			if (log->events[i].kind == EVENT_WRITE && log->events[i].device == 1 &&
+			    log->events[i].offset == super_offset(mirror))
+				any |= drop(log, i);
+	return any;
+}
+
+/* What is for the last device reaches the first, and the other way round. */
+bool doctor_copies_exchanged(struct log *log, const struct disks *before)
+{
+	const size_t flush = find_of(log, 0, 0, EVENT_FLUSH, false);
+	const size_t first = find_of(log, 0, 0, EVENT_WRITE, false);
+
+	if (flush >= log->n || first >= flush || before->n < 2)
+		return false;
+	log->events[first].device = before->n - 1;
+	log->events[flush - 1].device = 0;
+	return true;
+}
+
+/* Each superblock has a copy of the item of its own device: that of the second is stale. */
+static void wrong_device_item(struct disk_super *d, struct disk_super *old)
+{
+	(void)old;
+	if (le64_get(d->dev_item.devid) == 2)
+		d->dev_item.bytes_used = le64_put(le64_get(d->dev_item.bytes_used) - (1 << 20));
+}
+
+bool doctor_wrong_device_item(struct log *log, const struct disks *before)
+{
+	return spoil_supers(log, before, wrong_device_item);
 }

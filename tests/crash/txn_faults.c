@@ -162,7 +162,7 @@ int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *s
 	if (ret || fs->super.generation == before)
 		return ret;
 	commits.good++;
-	if (keep && !txn_judge_add(&keep->judge, sparse_clone(kept_device), why))
+	if (keep && !txn_judge_add(&keep->judge, disks_one(sparse_clone(kept_device)), why))
 		exit(1);
 	return 0;
 }
@@ -293,15 +293,16 @@ static void judge_error(struct trial *t, const struct failing *f, int ret, const
 static void judge_device(struct trial *t, const struct failing *f, struct sparse *device, int ret,
 			 const struct btrkit_error *err)
 {
+	const struct disks disks = disks_one(device);
 	struct btrkit_error why = BTRKIT_ERROR_INIT;
 	char text[WHY_SIZE] = "another generation";
 	uint64_t generation;
 	bool torn = false;
 	int holds;
 
-	holds = txn_judge_state(&t->judge, device, commits.good, &torn, text);
+	holds = txn_judge_state(&t->judge, &disks, commits.good, &torn, text);
 	/* What memory was not there for may be done in another way, and right. */
-	if (holds < 0 && f->fault >= MEMORY_ONCE && txn_judge_whole(device, &generation, text))
+	if (holds < 0 && f->fault >= MEMORY_ONCE && txn_judge_whole(&t->judge, &disks, &generation, text))
 		holds = (int)(generation - t->judge.states[0].generation);
 	if (holds < 0) {
 		snprintf(why.message, sizeof(why.message), "%.190s", text);
@@ -370,7 +371,7 @@ static bool find_committed(struct trial *t)
 	memset(&commits, 0, sizeof(commits));
 	keep = t;
 	kept_device = device;
-	good = txn_judge_add(&t->judge, sparse_clone(device), why) && !work(t->kind, &f, &refuses, &err);
+	good = txn_judge_add(&t->judge, disks_one(sparse_clone(device)), why) && !work(t->kind, &f, &refuses, &err);
 	keep = NULL;
 	t->commits = commits.good;
 	sparse_free(device);
@@ -387,7 +388,7 @@ static uint64_t step_of(enum fault fault, bool deep)
 
 static bool run_kind(const struct kind *kind, char **images, bool deep)
 {
-	struct trial t = { .kind = kind, .before = base_of(kind, images) };
+	struct trial t = { .kind = kind, .before = base_of(kind, images).at[0] };
 
 	if (!find_committed(&t)) {
 		printf("%s: does not work\n", kind->name);
@@ -424,6 +425,9 @@ int main(int argc, char **argv)
 			only = *++argv;
 	}
 	for (unsigned i = 0; i < num_kinds; i++) {
+		/* One device fails here. */
+		if (!kinds[i].image && kinds[i].made->devices > 1)
+			continue;
 		if (only ? strcmp(only, kinds[i].name) : !deep && !kinds[i].faults)
 			continue;
 		good &= run_kind(&kinds[i], argv, deep);

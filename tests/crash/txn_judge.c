@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "txn_judge.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +19,27 @@ enum {
 	BAD = -1
 };
 
-/* What a superblock's bytes and those of all pages that were read come to. A judgement depends on nothing else. */
+/* Which devices are there, and which copy of their superblocks is used. */
+struct view {
+	unsigned mask;
+	int mirror;	/* BAD: the primary, or if that is not valid another */
+	unsigned first; /* device that is given first */
+};
+
+/* A page of a device. */
+struct place {
+	unsigned device;
+	uint64_t number;
+};
+
+/* What the bytes of all pages that were read come to, superblocks not counted. */
 struct verdict {
-	unsigned mirror;
-	uint8_t super[SUPER_SIZE];
+	unsigned mask;
+	size_t commit;
 	size_t n;
-	uint64_t *numbers;
+	struct place *places;
 	uint8_t *bytes;
-	int holds;
+	bool whole;
 	char why[WHY_SIZE];
 	struct verdict *next;
 };
@@ -70,42 +84,60 @@ static int take_text(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
-/* A piece of an extent, as all copies have it: those of a tree block are equal. */
-static int read_piece(struct btrkit_fs *fs, uint64_t logical, size_t len, bool data, uint8_t *buf, struct digest *d,
-		      struct btrkit_error *err)
+/* All that can be had of a piece: every copy, and what parity makes of the other strips. */
+struct sight {
+	size_t len;
+	unsigned n;
+	bool differs;
+	struct digest digest;
+};
+
+static int see(void *ctx, const void *buf, struct btrkit_error *err)
 {
-	struct digest first = { 0, 0 };
-	int ret = 0;
+	struct sight *sight = ctx;
+	struct digest one = { 0, 0 };
 
-	for (unsigned mirror = 0; !ret; mirror++) {
-		struct digest one = { 0, 0 };
-		struct copy copy;
-
-		ret = volume_map(fs->volume, logical, len, mirror, &copy, err);
-		if (!ret)
-			ret = btrkit_io_read(copy.io, copy.physical, buf, len, err);
-		if (ret)
-			break;
-		digest_add(data ? d : &one, buf, len);
-		if (!mirror)
-			first = one;
-		else if (memcmp(&first, &one, sizeof(one)))
-			ret = err_corrupt(err, NULL, "the copies of a tree block differ");
-	}
-	if (ret < 0)
-		err_at_logical(err, logical);
-	return ret < 0 ? ret : 0;
+	(void)err;
+	digest_add(&one, buf, sight->len);
+	if (!sight->n++)
+		sight->digest = one;
+	sight->differs |= memcmp(&sight->digest, &one, sizeof(one)) != 0;
+	/* None is good enough, so that the next one is shown. */
+	return -EUCLEAN;
 }
 
+static int read_piece(struct btrkit_fs *fs, uint64_t logical, size_t len, uint8_t *buf, struct digest *d,
+		      struct btrkit_error *err)
+{
+	struct sight sight = { .len = len };
+	int ret = volume_read(fs->volume, logical, buf, len, see, &sight, err);
+
+	if (!sight.n)
+		return ret;
+	if (sight.differs) {
+		err_corrupt(err, NULL, "the copies differ");
+		err_at_logical(err, logical);
+		return -EUCLEAN;
+	}
+	digest_add(d, &sight.digest, sizeof(sight.digest));
+	return 0;
+}
+
+/* Piece by piece, none of which lies on two strips: of each another may be missing. */
 static int read_extent(struct btrkit_fs *fs, const struct extent_item *ei, struct digest *d, struct btrkit_error *err)
 {
-	const size_t step = fs->items.nodesize;
-	uint8_t *buf = must(malloc(step));
+	uint8_t *buf = must(malloc(fs->items.nodesize));
+	struct copy copy;
 	int ret = 0;
 
-	for (uint64_t at = 0; !ret && at < ei->num_bytes; at += step)
-		ret = read_piece(fs, ei->bytenr + at, ei->num_bytes - at < step ? (size_t)(ei->num_bytes - at) : step,
-				 ei->flags & EXTENT_FLAG_DATA, buf, d, err);
+	for (uint64_t at = 0; !ret && at < ei->num_bytes; at += copy.length) {
+		const uint64_t left = ei->num_bytes - at;
+
+		ret = volume_map(fs->volume, ei->bytenr + at, left < fs->items.nodesize ? left : fs->items.nodesize, 0,
+				 &copy, err);
+		if (!ret)
+			ret = read_piece(fs, ei->bytenr + at, (size_t)copy.length, buf, d, err);
+	}
 	free(buf);
 	return ret;
 }
@@ -134,23 +166,45 @@ static int read_extents(struct btrkit_fs *fs, struct digest *d, struct btrkit_er
 	return ret < 0 ? ret : 0;
 }
 
-/* Everything that one superblock reaches. @return whether it is whole; @why if not */
-static bool read_all(struct sparse *state, unsigned mirror, struct committed *ret, char *why)
+static int open_view(const struct disks *disks, const struct view *v, struct btrkit_fs **ret,
+		     struct btrkit_error *err)
 {
-	const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_SUPER_MIRROR, .super_mirror = mirror };
+	const struct btrkit_open_options opts = { .flags = v->mirror < 0 ? 0 : BTRKIT_OPEN_SUPER_MIRROR,
+						  .super_mirror = v->mirror < 0 ? 0 : (unsigned)v->mirror };
+	struct btrkit_io *io[DISKS_MAX];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < disks->n; i++) {
+		const unsigned device = (v->first + i) % disks->n;
+
+		if (v->mask >> device & 1)
+			io[n++] = sparse_io(disks->at[device]);
+	}
+	return btrkit_fs_open(io, n, &opts, ret, err);
+}
+
+/* The superblock, but for what another copy or device has otherwise. */
+static void digest_super(struct digest *d, const struct disk_super *of)
+{
+	struct disk_super super = *of;
+
+	memset(super.csum, 0, sizeof(super.csum));
+	memset(&super.dev_item, 0, sizeof(super.dev_item));
+	super.bytenr = le64_put(0);
+	digest_add(d, &super, sizeof(super));
+}
+
+/* Everything that is reached. @return whether it is whole; @why if not */
+static bool read_all(const struct disks *disks, const struct view *v, struct committed *ret, char *why)
+{
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct btrkit_io *io = sparse_io(state);
-	struct disk_super super;
 	struct btrkit_fs *fs;
 	int r;
 
-	*ret = (struct committed){ .device = state };
-	r = btrkit_fs_open(&io, 1, &opts, &fs, &err);
+	*ret = (struct committed){ .disks = *disks };
+	r = open_view(disks, v, &fs, &err);
 	if (!r) {
-		super = fs->super.disk;
-		memset(super.csum, 0, sizeof(super.csum));
-		super.bytenr = le64_put(0);
-		digest_add(&ret->all, &super, sizeof(super));
+		digest_super(&ret->all, &fs->super.disk);
 		ret->generation = fs->super.generation;
 		r = audit(fs, &ret->counts, &err);
 		if (!r)
@@ -166,14 +220,103 @@ static bool read_all(struct sparse *state, unsigned mirror, struct committed *re
 	return !r;
 }
 
-bool txn_judge_add(struct txn_judge *j, struct sparse *device, char why[WHY_SIZE])
+static unsigned all_of(const struct disks *disks)
+{
+	return (1u << disks->n) - 1;
+}
+
+/* Whether so few devices are missing that nothing is lost. */
+static bool suffices(const struct txn_judge *j, const struct disks *disks, unsigned mask)
+{
+	unsigned missing = disks->n;
+
+	for (unsigned i = 0; i < disks->n; i++)
+		missing -= mask >> i & 1;
+	return mask && missing <= j->spare;
+}
+
+static void tell_without(char *why, unsigned mask, const struct disks *disks, const char *what)
+{
+	char line[WHY_SIZE];
+	int n = snprintf(line, sizeof(line), "%.500s", what);
+
+	for (unsigned i = 0; i < disks->n; i++)
+		if (!(mask >> i & 1))
+			n += snprintf(line + n, sizeof(line) - (size_t)n, " (without device %u)", i + 1);
+	memcpy(why, line, sizeof(line));
+}
+
+static bool is_committed(const struct txn_judge *j, const struct committed *c)
+{
+	for (size_t i = 0; i < j->n; i++)
+		if (!memcmp(&j->states[i].all, &c->all, sizeof(c->all)))
+			return true;
+	return false;
+}
+
+bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, uint64_t *generation, char why[WHY_SIZE])
+{
+	struct committed found, other;
+
+	if (!read_all(disks, &(struct view){ all_of(disks), 0, 0 }, &found, why))
+		return false;
+	if (generation)
+		*generation = found.generation;
+	for (unsigned mask = 1; mask < all_of(disks); mask++) {
+		if (!suffices(j, disks, mask))
+			continue;
+		if (!read_all(disks, &(struct view){ mask, 0, 0 }, &other, why)) {
+			tell_without(why, mask, disks, why);
+			return false;
+		}
+		/* Where nothing was left to do a device may still have the superblock of before. */
+		if (memcmp(&found.all, &other.all, sizeof(found.all)) &&
+		    (other.generation == found.generation || !is_committed(j, &other))) {
+			tell_without(why, mask, disks, "not what it is with all devices");
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Each device has the same to say, in each copy of its superblock. */
+static bool judge_supers(const struct committed *c, char *why)
+{
+	for (unsigned device = 0; device < c->disks.n; device++) {
+		struct sparse *s = c->disks.at[device];
+		struct committed found;
+
+		for (unsigned mirror = 0; mirror < supers_of(s); mirror++) {
+			const uint8_t *page = sparse_page(s, super_offset(mirror) / SPARSE_PAGE);
+			struct super judged;
+
+			if (super_decode((const struct disk_super *)page, super_offset(mirror), &judged, NULL) ||
+			    judged.generation != c->generation) {
+				snprintf(why, WHY_SIZE, "superblock %u of device %u is not that of the commit", mirror,
+					 device + 1);
+				return false;
+			}
+			if (!mirror && !device)
+				continue;
+			if (!read_all(&c->disks, &(struct view){ all_of(&c->disks), (int)mirror, device }, &found, why))
+				return false;
+			if (memcmp(&found.all, &c->all, sizeof(found.all))) {
+				snprintf(why, WHY_SIZE, "superblock %u of device %u is another", mirror, device + 1);
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+bool txn_judge_add(struct txn_judge *j, struct disks disks, char why[WHY_SIZE])
 {
 	struct committed *c;
 
 	j->states = must(reallocarray(j->states, j->n + 1, sizeof(*j->states)));
 	c = &j->states[j->n];
-	if (!read_all(device, 0, c, why)) {
-		sparse_free(device);
+	if (!read_all(&disks, &(struct view){ all_of(&disks), 0, 0 }, c, why)) {
+		disks_free(&disks);
 		return false;
 	}
 	j->n++;
@@ -185,133 +328,240 @@ bool txn_judge_add(struct txn_judge *j, struct sparse *device, char why[WHY_SIZE
 		snprintf(why, WHY_SIZE, "not the next generation");
 		return false;
 	}
-	return true;
-}
-
-bool txn_judge_whole(struct sparse *device, uint64_t *generation, char why[WHY_SIZE])
-{
-	struct committed found;
-	const bool whole = read_all(device, 0, &found, why);
-
-	if (generation)
-		*generation = found.generation;
-	return whole;
+	return judge_supers(c, why);
 }
 
 void txn_judge_release(struct txn_judge *j)
 {
 	while (j->n)
-		sparse_free(j->states[--j->n].device);
+		disks_free(&j->states[--j->n].disks);
 	free(j->states);
 	while (j->verdicts) {
 		struct verdict *v = j->verdicts;
 
 		j->verdicts = v->next;
-		free(v->numbers);
+		free(v->places);
 		free(v->bytes);
 		free(v);
 	}
 	j->states = NULL;
 }
 
-static bool rests_on(const struct verdict *v, const struct sparse *state)
+static bool rests_on(const struct verdict *v, const struct disks *state)
 {
 	for (size_t i = 0; i < v->n; i++)
-		if (memcmp(sparse_page(state, v->numbers[i]), v->bytes + i * SPARSE_PAGE, SPARSE_PAGE))
+		if (memcmp(sparse_page(state->at[v->places[i].device], v->places[i].number), v->bytes + i * SPARSE_PAGE,
+			   SPARSE_PAGE))
 			return false;
 	return true;
 }
 
-/* Keeps the pages that were read. */
-static void keep_pages(struct verdict *v, const struct sparse *state, const uint8_t *trace, uint64_t pages)
+static bool is_super(uint64_t number)
 {
-	size_t n = 0;
+	for (unsigned mirror = 0; mirror < SUPER_MIRRORS; mirror++)
+		if (super_offset(mirror) / SPARSE_PAGE == number)
+			return true;
+	return false;
+}
 
-	for (uint64_t i = 0; i < pages; i++)
-		n += trace[i / 8] >> i % 8 & 1;
-	v->numbers = must(malloc(n * sizeof(*v->numbers)));
-	v->bytes = must(malloc(n * SPARSE_PAGE));
-	for (uint64_t i = 0; i < pages; i++) {
+static uint64_t pages_of(struct sparse *s)
+{
+	return (sparse_io(s)->size + SPARSE_PAGE - 1) / SPARSE_PAGE;
+}
+
+/* Keeps the pages of a device that were read. */
+static void keep_pages(struct verdict *v, unsigned device, struct sparse *s, const uint8_t *trace)
+{
+	const uint64_t bytes = pages_of(s) / 8 + 1;
+	size_t n = v->n;
+
+	for (uint64_t i = 0; i < bytes; i++)
+		for (unsigned byte = trace[i]; byte; byte &= byte - 1)
+			n++;
+	v->places = must(reallocarray(v->places, n + 1, sizeof(*v->places)));
+	v->bytes = must(reallocarray(v->bytes, n + 1, SPARSE_PAGE));
+	for (uint64_t i = 0; v->n < n && i < 8 * bytes; i += trace[i / 8] ? 1 : 8 - i % 8) {
 		if (!(trace[i / 8] >> i % 8 & 1))
 			continue;
-		v->numbers[v->n] = i;
-		memcpy(v->bytes + v->n++ * SPARSE_PAGE, sparse_page(state, i), SPARSE_PAGE);
+		if (is_super(i)) {
+			n--;
+			continue;
+		}
+		v->places[v->n] = (struct place){ device, i };
+		memcpy(v->bytes + v->n++ * SPARSE_PAGE, sparse_page(s, i), SPARSE_PAGE);
 	}
 }
 
-static int find_committed(const struct txn_judge *j, const struct committed *found, char *why)
+static struct verdict *judge_anew(struct txn_judge *j, const struct disks *state, const struct view *view,
+				  size_t commit)
 {
-	for (size_t i = 0; i < j->n; i++)
-		if (!memcmp(&j->states[i].all, &found->all, sizeof(found->all)))
-			return (int)i;
-	snprintf(why, WHY_SIZE, "none of the committed states, generation %llu", (unsigned long long)found->generation);
-	return BAD;
-}
-
-static const struct verdict *judge_anew(struct txn_judge *j, struct sparse *state, unsigned mirror)
-{
-	const uint64_t pages = (sparse_io(state)->size + SPARSE_PAGE - 1) / SPARSE_PAGE;
-	uint8_t *trace = must(calloc(1, pages / 8 + 1));
 	struct verdict *v = must(calloc(1, sizeof(*v)));
+	uint8_t *traces[DISKS_MAX];
 	struct committed found;
 
-	v->mirror = mirror;
-	memcpy(v->super, sparse_page(state, super_offset(mirror) / SPARSE_PAGE), SUPER_SIZE);
-	sparse_trace(state, trace);
-	v->holds = read_all(state, mirror, &found, v->why) ? find_committed(j, &found, v->why) : BAD;
-	sparse_trace(state, NULL);
-	keep_pages(v, state, trace, pages);
-	free(trace);
+	v->mask = view->mask;
+	v->commit = commit;
+	for (unsigned i = 0; i < state->n; i++) {
+		traces[i] = must(calloc(1, pages_of(state->at[i]) / 8 + 1));
+		sparse_trace(state->at[i], traces[i]);
+	}
+	v->whole = read_all(state, view, &found, v->why);
+	if (v->whole && memcmp(&j->states[commit].all, &found.all, sizeof(found.all))) {
+		v->whole = false;
+		snprintf(v->why, WHY_SIZE, "not the committed state of generation %llu",
+			 (unsigned long long)found.generation);
+	}
+	for (unsigned i = 0; i < state->n; i++) {
+		sparse_trace(state->at[i], NULL);
+		keep_pages(v, i, state->at[i], traces[i]);
+		free(traces[i]);
+	}
 	v->next = j->verdicts;
 	j->verdicts = v;
 	j->judged++;
 	return v;
 }
 
-/* By one copy of the superblock. */
-static int judge_copy(struct txn_judge *j, struct sparse *state, unsigned mirror, char *why)
+/* Whether the right superblock is chosen. */
+static bool judge_choice(const struct txn_judge *j, const struct disks *state, const struct view *view, size_t commit,
+			 char *why)
 {
-	const uint8_t *page = sparse_page(state, super_offset(mirror) / SPARSE_PAGE);
-	const struct verdict *v;
-	struct super judged;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_fs *fs;
+	bool good;
 
-	if (super_decode((const struct disk_super *)page, super_offset(mirror), &judged, NULL))
-		return NOTHING;
-	for (v = j->verdicts; v; v = v->next)
-		if (v->mirror == mirror && !memcmp(v->super, page, SUPER_SIZE) && rests_on(v, state))
-			break;
-	if (!v)
-		v = judge_anew(j, state, mirror);
-	if (v->holds < 0)
-		snprintf(why, WHY_SIZE, "%.500s (by superblock %u)", v->why, mirror);
-	return v->holds;
+	if (open_view(state, view, &fs, &err)) {
+		btrkit_error_format(&err, why, WHY_SIZE);
+		return false;
+	}
+	good = fs->super.generation == j->states[commit].generation;
+	if (!good)
+		snprintf(why, WHY_SIZE, "opened as of generation %llu, where the newest superblock is of %llu",
+			 (unsigned long long)fs->super.generation, (unsigned long long)j->states[commit].generation);
+	btrkit_fs_close(fs);
+	return good;
 }
 
-int txn_judge_state(struct txn_judge *j, struct sparse *state, size_t floor, bool *torn, char why[WHY_SIZE])
+/* What the superblocks of a state say: a committed state, NOTHING or BAD each. */
+struct claims {
+	int of[DISKS_MAX][SUPER_MIRRORS];
+};
+
+/* That of a device in a view. */
+static int claim_of(const struct claims *c, unsigned device, int mirror)
 {
-	const unsigned supers = supers_of(state);
+	int newest = NOTHING;
+
+	if (mirror >= 0 || c->of[device][0] >= 0)
+		return c->of[device][mirror < 0 ? 0 : mirror];
+	for (unsigned i = 1; i < SUPER_MIRRORS; i++)
+		if (c->of[device][i] > newest)
+			newest = c->of[device][i];
+	return newest;
+}
+
+/*
+ * Those devices of @mask that have such a superblock. @return the committed state that it is; NOTHING: too few have
+ * one; BAD
+ */
+static int judge_view(struct txn_judge *j, const struct disks *state, const struct claims *claims, unsigned mask,
+		      int mirror, char *why)
+{
+	struct view view = { 0, mirror, 0 };
+	const struct verdict *v = NULL;
+	int newest = NOTHING;
+	char what[WHY_SIZE];
+	bool good;
+
+	for (unsigned i = 0; i < state->n; i++) {
+		const int claim = mask >> i & 1 ? claim_of(claims, i, mirror) : NOTHING;
+
+		view.mask |= claim >= 0 ? 1u << i : 0;
+		newest = claim > newest ? claim : newest;
+	}
+	if (!suffices(j, state, view.mask))
+		return NOTHING;
+	j->removed += mask != all_of(state);
+	good = judge_choice(j, state, &view, (size_t)newest, what);
+	for (v = j->verdicts; good && v; v = v->next)
+		if (v->mask == view.mask && v->commit == (size_t)newest && rests_on(v, state))
+			break;
+	if (good && !v)
+		v = judge_anew(j, state, &view, (size_t)newest);
+	if (good && v->whole)
+		return newest;
+	tell_without(why, view.mask, state, good ? v->why : what);
+	return BAD;
+}
+
+static int read_claim(const struct txn_judge *j, const struct disks *state, unsigned device, unsigned mirror,
+		      size_t floor, char *why)
+{
+	const uint64_t number = super_offset(mirror) / SPARSE_PAGE;
+	const uint8_t *page = sparse_page(state->at[device], number);
+	struct super judged;
+	size_t k = 0;
+
+	while (k < j->n && memcmp(page, sparse_page(j->states[k].disks.at[device], number), SUPER_SIZE))
+		k++;
+	if (k == j->n) {
+		if (super_decode((const struct disk_super *)page, super_offset(mirror), &judged, NULL))
+			return NOTHING;
+		snprintf(why, WHY_SIZE, "superblock %u of device %u is none that was committed", mirror, device + 1);
+		return BAD;
+	}
+	if (k < floor || k > floor + 1 + (j->behind && !floor)) {
+		snprintf(why, WHY_SIZE, "superblock %u of device %u is that of commit %zu, where %zu were durable",
+			 mirror, device + 1, k, floor);
+		return BAD;
+	}
+	return (int)k;
+}
+
+/* With devices removed, any that it can do without. */
+static bool judge_removals(struct txn_judge *j, const struct disks *state, const struct claims *claims, bool torn,
+			   char *why)
+{
+	for (unsigned mask = 1; mask < all_of(state); mask++) {
+		int holds;
+
+		if (!suffices(j, state, mask))
+			continue;
+		holds = judge_view(j, state, claims, mask, torn ? BAD : 0, why);
+		if (holds == NOTHING)
+			snprintf(why, WHY_SIZE, "too few devices with a superblock are left");
+		if (holds < 0)
+			return false;
+	}
+	return true;
+}
+
+int txn_judge_state(struct txn_judge *j, const struct disks *state, size_t floor, bool *torn, char why[WHY_SIZE])
+{
+	const unsigned supers = supers_of(state->at[0]);
+	struct claims claims;
 	int holds = NOTHING;
 
-	for (unsigned mirror = 0; mirror < supers; mirror++) {
-		int copy = judge_copy(j, state, mirror, why);
+	*torn = false;
+	for (unsigned device = 0; device < state->n; device++) {
+		for (unsigned mirror = 0; mirror < SUPER_MIRRORS; mirror++) {
+			const int claim = mirror < supers ? read_claim(j, state, device, mirror, floor, why) : NOTHING;
 
-		if (!mirror)
-			*torn = copy == NOTHING;
+			if (claim == BAD)
+				return -1;
+			claims.of[device][mirror] = claim;
+		}
+		*torn |= claims.of[device][0] == NOTHING;
+	}
+	for (int mirror = *torn ? BAD : 0; mirror < (int)supers; mirror++) {
+		const int copy = judge_view(j, state, &claims, all_of(state), mirror, why);
+
 		if (copy == BAD)
 			return -1;
-		if (copy == NOTHING)
-			continue;
-		if ((size_t)copy < floor || (size_t)copy > floor + 1) {
-			snprintf(why, WHY_SIZE, "superblock %u is that of commit %d, where %zu were durable", mirror,
-				 copy, floor);
-			return -1;
-		}
 		if (holds == NOTHING)
 			holds = copy;
 	}
-	if (holds == NOTHING) {
+	if (holds == NOTHING)
 		snprintf(why, WHY_SIZE, "no superblock is valid");
-		return -1;
-	}
-	return holds;
+	return holds == NOTHING || !judge_removals(j, state, &claims, *torn, why) ? -1 : holds;
 }

@@ -3,16 +3,16 @@
 #define BTRKIT_TESTS_CRASH_TXN_JUDGE_H
 
 /*
- * Whether a state that a device may be left in is one of the sequence of committed states, whole: each valid superblock
- * is one of them, all that it reaches is as it was committed (trees, each copy of a block, files' data), and the audit
- * finds nothing.
+ * Whether a state that devices may be left in is one of the sequence of committed states, whole: each valid superblock
+ * is one of theirs, all that it reaches is as it was committed (trees, each copy of a block, files' data), and the
+ * audit finds nothing. The same with any devices removed that the filesystem can do without.
  */
 
 #include <btrkit/error.h>
 
 #include "lib/check/audit.h"
 #include "lib/format/super.h"
-#include "sparse.h"
+#include "disks.h"
 
 #define WHY_SIZE 600
 
@@ -22,7 +22,7 @@ struct digest {
 
 /* A committed state. */
 struct committed {
-	struct sparse *device;
+	struct disks disks;
 	uint64_t generation;
 	struct digest all; /* superblock, trees, data */
 	struct audit_counts counts;
@@ -31,26 +31,32 @@ struct committed {
 struct verdict;
 
 struct txn_judge {
+	unsigned spare; /* so many devices may be missing */
+	bool behind;	/* before the first commit not all superblocks were the newest */
 	struct committed *states;
 	size_t n;
 	struct verdict *verdicts; /* by the bytes that they rest on */
 	uint64_t judged;	  /* times that everything was read */
+	uint64_t removed;	  /* times that devices were removed and what was left was judged */
 };
 
 void txn_judge_release(struct txn_judge *j);
 
-/* Adds the next committed state; @device becomes the judge's. @return whether it is whole; @why if not */
-bool txn_judge_add(struct txn_judge *j, struct sparse *device, char why[WHY_SIZE]);
+/* Adds the next committed state; @disks become the judge's. @return whether it is whole; @why if not */
+bool txn_judge_add(struct txn_judge *j, struct disks disks, char why[WHY_SIZE]);
 
 /*
  * @floor: so many commits were durable: the state is that one, or the next.
- * @torn: set to whether the primary superblock is not valid
+ * @torn: set to whether the primary superblock of a device is not valid
  * @return the number of the committed state that it is; -1 and @why
  */
-int txn_judge_state(struct txn_judge *j, struct sparse *state, size_t floor, bool *torn, char why[WHY_SIZE]);
+int txn_judge_state(struct txn_judge *j, const struct disks *state, size_t floor, bool *torn, char why[WHY_SIZE]);
 
-/* Whether the device is a whole filesystem, whichever; @generation (may be NULL) gets the superblock's; @why if not. */
-bool txn_judge_whole(struct sparse *device, uint64_t *generation, char why[WHY_SIZE]);
+/*
+ * Whether the devices are a whole filesystem, whichever, with any devices removed that it can do without; @generation
+ * (may be NULL) gets the superblock's; @why if not.
+ */
+bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, uint64_t *generation, char why[WHY_SIZE]);
 
 /* How many superblocks the device has. */
 unsigned supers_of(struct sparse *device);

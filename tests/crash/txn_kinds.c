@@ -9,10 +9,10 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/dir.h"
-#include "lib/format/items/file_extent.h"
-#include "lib/format/items/inode.h"
 #include "lib/space/chunk.h"
 #include "lib/txn/txn.h"
+#include "txn_data.h"
+#include "txn_files.h"
 
 #define BATCH 200
 
@@ -78,152 +78,6 @@ static int drop_xattrs(struct btrkit_txn *txn, uint64_t root, uint64_t inode, un
 	return ret;
 }
 
-/* The first file that has an extent, from inode number @from on. */
-static int find_file(struct btrkit_txn *txn, uint64_t root, uint64_t from, uint64_t *ret, struct btrkit_error *err)
-{
-	struct file_extent fe;
-	struct edit_tree *t;
-	int r = txn_tree(txn, root, &t, err);
-
-	if (!r)
-		r = cursor_seek(&t->c, &KEY(from, 0, 0), err);
-	for (; !r; r = cursor_next(&t->c, err))
-		if (t->c.item.key.type == KEY_EXTENT_DATA &&
-		    !file_extent_decode(&txn->fs->items, &t->c.item, &fe, err) && fe.disk_bytenr)
-			break;
-	if (!r)
-		*ret = t->c.item.key.objectid;
-	return r == 1 ? err_set(err, BTRKIT_NOT_FOUND, "no file from inode %" PRIu64 " on", from) : r;
-}
-
-static int count_bytes(struct btrkit_txn *txn, uint64_t root, uint64_t inode, int64_t bytes, struct btrkit_error *err)
-{
-	struct disk_inode_item *d;
-	struct edit_tree *t;
-	uint8_t *data;
-	uint32_t size;
-	int ret = txn_tree(txn, root, &t, err);
-
-	if (!ret)
-		ret = edit_bytes(t, &KEY(inode, KEY_INODE_ITEM, 0), &data, &size, err);
-	if (ret)
-		return ret;
-	d = (struct disk_inode_item *)data;
-	d->nbytes = le64_put(le64_get(d->nbytes) + (uint64_t)bytes);
-	d->transid = le64_put(txn->generation);
-	return 0;
-}
-
-static int change_data(struct btrkit_txn *txn, uint64_t root, const struct btrkit_key *key,
-		       const struct file_extent *fe, int add, struct btrkit_error *err)
-{
-	const struct extent_change change = { .bytenr = fe->disk_bytenr,
-					      .num_bytes = fe->disk_num_bytes,
-					      .data = true,
-					      .ref = { .type = KEY_EXTENT_DATA_REF,
-						       .root = root,
-						       .objectid = key->objectid,
-						       .offset = key->offset - fe->offset },
-					      .add = add };
-	int ret = txn_change_data_ref(txn, &change, err);
-
-	return ret ? ret : count_bytes(txn, root, key->objectid, add * (int64_t)fe->num_bytes, err);
-}
-
-/* The extent of the inode in the place @nth, from 0; a hole is none. */
-static int find_extent(struct edit_tree *t, uint64_t inode, unsigned nth, struct btrkit_key *key,
-		       struct disk_file_extent *disk, struct file_extent *fe, struct btrkit_error *err)
-{
-	int ret;
-
-	for (ret = cursor_seek(&t->c, &KEY(inode, KEY_EXTENT_DATA, 0), err);
-	     !ret && t->c.item.key.objectid == inode && t->c.item.key.type == KEY_EXTENT_DATA;
-	     ret = cursor_next(&t->c, err)) {
-		ret = file_extent_decode(&t->overlay->fs->items, &t->c.item, fe, err);
-		if (ret)
-			return ret;
-		if (!fe->disk_bytenr || nth--)
-			continue;
-		*key = t->c.item.key;
-		memcpy(disk, t->c.item.data, sizeof(*disk));
-		return 0;
-	}
-	return ret < 0 ? ret : err_set(err, BTRKIT_NOT_FOUND, "no such extent of inode %" PRIu64, inode);
-}
-
-/* Takes an extent out of a file: a hole. */
-static int punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, struct btrkit_error *err)
-{
-	struct disk_file_extent disk;
-	struct btrkit_key key;
-	struct file_extent fe;
-	struct edit_tree *t;
-	int ret = txn_tree(txn, root, &t, err);
-
-	if (!ret)
-		ret = find_extent(t, inode, nth, &key, &disk, &fe, err);
-	if (!ret)
-		ret = edit_delete(t, &key, err);
-	return ret ? ret : change_data(txn, root, &key, &fe, -1, err);
-}
-
-#define FAR (1ull << 30) /* in files, behind all that they have */
-
-/* Space behind the end of the file, in the place @nth there. */
-static int preallocate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, uint64_t bytes,
-		       struct btrkit_error *err)
-{
-	const struct btrkit_key key = KEY(inode, KEY_EXTENT_DATA, FAR + nth * (16ull << 20));
-	struct disk_file_extent disk;
-	struct file_extent fe;
-	struct edit_tree *t;
-	struct range at;
-	int ret = txn_alloc_data(txn, bytes, bytes, &at, err);
-
-	if (!ret)
-		ret = txn_tree(txn, root, &t, err);
-	if (ret)
-		return ret;
-	disk = (struct disk_file_extent){ .generation = le64_put(txn->generation),
-					  .ram_bytes = le64_put(bytes),
-					  .type = FILE_EXTENT_PREALLOC,
-					  .disk_bytenr = le64_put(at.start),
-					  .disk_num_bytes = le64_put(at.length),
-					  .num_bytes = le64_put(bytes) };
-	fe = (struct file_extent){ .disk_bytenr = at.start, .disk_num_bytes = at.length, .num_bytes = bytes };
-	ret = edit_insert(t, &key, &disk, sizeof(disk), err);
-	return ret ? ret : change_data(txn, root, &key, &fe, 1, err);
-}
-
-/* The file's first extent again, behind all others, in the place @nth there; the file ends there then. */
-static int clone(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, struct btrkit_error *err)
-{
-	struct disk_file_extent disk;
-	struct disk_inode_item *d;
-	struct btrkit_key key;
-	struct file_extent fe;
-	struct edit_tree *t;
-	uint8_t *data;
-	uint32_t size;
-	int ret = txn_tree(txn, root, &t, err);
-
-	if (!ret)
-		ret = find_extent(t, inode, 0, &key, &disk, &fe, err);
-	if (ret)
-		return ret;
-	key.offset = FAR + nth * (16ull << 20);
-	ret = edit_insert(t, &key, &disk, sizeof(disk), err);
-	if (!ret)
-		ret = change_data(txn, root, &key, &fe, 1, err);
-	if (!ret)
-		ret = edit_bytes(t, &KEY(inode, KEY_INODE_ITEM, 0), &data, &size, err);
-	if (ret)
-		return ret;
-	d = (struct disk_inode_item *)data;
-	d->size = le64_put(key.offset + fe.num_bytes);
-	return 0;
-}
-
 /* A commit, or the end of what failed. */
 static int finish(struct btrkit_txn *txn, int ret, struct btrkit_error *err)
 {
@@ -270,6 +124,23 @@ static int few_edits(struct btrkit_fs *fs, struct btrkit_error *err)
 	return finish(txn, ret, err);
 }
 
+/* Others each time. */
+static int more_edits(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; !ret && i < 2; i++) {
+		struct btrkit_txn *txn;
+
+		ret = btrkit_txn_start(fs, &txn, err);
+		if (ret)
+			return ret;
+		ret = put_xattrs(txn, OID_FS_TREE, 256, (unsigned)txn->generation * 100, 30, err);
+		ret = finish(txn, ret, err);
+	}
+	return ret;
+}
+
 /* The first subvolumes that can be reached, in the order of their numbers. */
 static int list_subvolumes(struct btrkit_fs *fs, uint64_t *ids, size_t max, size_t *n, struct btrkit_error *err)
 {
@@ -310,9 +181,9 @@ static int edit_shared(struct btrkit_fs *fs, struct btrkit_error *err)
 			uint64_t file;
 
 			/* Now here, now there: in leaves that were copied already, and in others. */
-			ret = find_file(txn, ids[j], 256 + (i + j) % 2 * 9, &file, err);
+			ret = data_find_file(txn, ids[j], 256 + (i + j) % 2 * 9, &file, err);
 			if (ret == -ENOENT)
-				ret = find_file(txn, ids[j], 256, &file, err);
+				ret = data_find_file(txn, ids[j], 256, &file, err);
 			if (!ret && (i + j) % 2)
 				ret = put_xattrs(txn, ids[j], file, number, 12, err);
 			else if (!ret)
@@ -337,17 +208,17 @@ static int edit_data(struct btrkit_fs *fs, uint64_t root, struct btrkit_error *e
 		if (ret)
 			return ret;
 		if (!i)
-			ret = find_file(txn, root, 257, &file, err);
+			ret = data_find_file(txn, root, 257, &file, err);
 		if (!i && !ret)
-			ret = find_file(txn, root, file + 1, &other, err);
+			ret = data_find_file(txn, root, file + 1, &other, err);
 		for (unsigned j = 0; !ret && j < 5; j++)
-			ret = preallocate(txn, root, file, 8 * i + j, 4096ull << j, err);
+			ret = data_preallocate(txn, root, file, 8 * i + j, 4096ull << j, err);
 		if (!ret && i == 1)
-			ret = clone(txn, root, other, 0, err);
+			ret = data_clone(txn, root, other, 0, err);
 		if (!ret && i)
-			ret = punch(txn, root, i == 1 ? file : other, 0, err);
+			ret = data_punch(txn, root, i == 1 ? file : other, 0, err);
 		if (!ret && i == 2)
-			ret = punch(txn, root, file, 2, err);
+			ret = data_punch(txn, root, file, 2, err);
 		ret = finish(txn, ret, err);
 		if (ret)
 			return ret;
@@ -465,6 +336,82 @@ static int to_v2_and_none(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret ? ret : to_none(fs, err);
 }
 
+/* Pieces of a sector, number @first and every @step th of those behind it, come or go. */
+static int change_pieces(struct btrkit_fs *fs, unsigned first, unsigned step, unsigned n, bool come,
+			 struct btrkit_error *err)
+{
+	struct btrkit_txn *txn;
+	int ret = btrkit_txn_start(fs, &txn, err);
+
+	if (ret)
+		return ret;
+	/* Those that have gone count no longer. */
+	for (unsigned i = 0; !ret && i < n; i++)
+		ret = come ? data_preallocate(txn, OID_FS_TREE, FILES_FIRST, first + step * i, 4096, err) :
+			     data_punch(txn, OID_FS_TREE, FILES_FIRST, first + (step - 1) * i, err);
+	return finish(txn, ret, err);
+}
+
+#define PIECES 1200u
+
+/* A group with almost as many free pieces as are items of their own, in more than a leaf. */
+static int make_pieces(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	struct chunk_plan plan = { 0 };
+	struct space_group *g;
+	struct btrkit_txn *txn;
+	int ret = files_make(fs, err);
+
+	if (!ret)
+		ret = btrkit_txn_start(fs, &txn, err);
+	if (ret)
+		return ret;
+	ret = chunk_plan(txn->space, BG_DATA, &plan, err);
+	if (!ret)
+		ret = chunk_create(txn->space, &plan, &txn->super, &g, err);
+	/* The group that mkfs made is small, and soon has a bitmap. */
+	if (!ret)
+		ret = data_preallocate(txn, OID_FS_TREE, FILES_FIRST, 0, 7 << 20, err);
+	ret = finish(txn, ret, err);
+	if (!ret)
+		ret = change_pieces(fs, 10, 1, PIECES, true, err);
+	return ret ? ret : change_pieces(fs, 110, 2, 300, false, err);
+}
+
+/* The group goes over to bitmaps, and back. */
+static int edit_pieces(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	int ret = change_pieces(fs, 420, 2, 50, false, err);
+
+	if (!ret)
+		ret = change_pieces(fs, 2000, 1, 20, true, err);
+	if (!ret)
+		ret = change_pieces(fs, 480, 2, 60, false, err);
+	return ret ? ret : change_pieces(fs, 2100, 1, 200, true, err);
+}
+
+static int files_and_none(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	int ret = files_make(fs, err);
+
+	return ret ? ret : to_none(fs, err);
+}
+
+#define GIB (1ull << 30)
+
+static const struct made three_supers = { .devices = 1, .size = 300 * GIB };
+static const struct made raid1 = { BTRKIT_RAID1, BTRKIT_RAID1, 2, GIB, .spare = 1 };
+static const struct made raid1_old = { BTRKIT_RAID1, BTRKIT_RAID1, 2, GIB, .no_group_tree = true, .spare = 1 };
+static const struct made raid1_three = { BTRKIT_RAID1, BTRKIT_RAID1, 3, GIB, .nodesize = 4096, .spare = 1 };
+static const struct made raid1c3 = { BTRKIT_RAID1C3, BTRKIT_RAID1C3, 3, GIB, .spare = 2 };
+static const struct made raid10 = { BTRKIT_RAID10, BTRKIT_RAID10, 4, GIB, .spare = 1 };
+static const struct made raid10_old = { BTRKIT_RAID10, BTRKIT_RAID10, 4, GIB, .no_group_tree = true, .spare = 1 };
+static const struct made raid5 = { BTRKIT_RAID5, BTRKIT_RAID5, 3, GIB, .spare = 1 };
+static const struct made raid6 = { BTRKIT_RAID6, BTRKIT_RAID6, 4, GIB, .spare = 2 };
+static const struct made raid6_five = { BTRKIT_RAID6, BTRKIT_RAID6, 5, GIB, .nodesize = 4096, .spare = 2 };
+static const struct made raid6_old = { BTRKIT_RAID6, BTRKIT_RAID6, 4, GIB, .no_group_tree = true, .spare = 2 };
+static const struct made pieces = { .devices = 1, .size = 5 * GIB / 2, .nodesize = 4096 };
+
 const struct kind kinds[] = {
 	{ "edits", "good-nodesize-4k", edit_one_tree, .faults = true },
 	{ "edits, nodes of 64 KiB", "good-nodesize-64k", edit_one_tree },
@@ -472,7 +419,7 @@ const struct kind kinds[] = {
 	{ "edits, one copy of metadata", "good-single", few_edits },
 	{ "edits, a cache v1", "good-cache-v1", few_edits },
 	{ "edits, quotas", "good-quota", few_edits },
-	{ "edits, three superblocks", NULL, few_edits },
+	{ "edits, three superblocks", NULL, few_edits, .made = &three_supers },
 	{ "edits, shared", "good-generations", edit_shared },
 	{ "edits, shared nodes", "good-levels", edit_shared, .faults = true },
 	{ "edits, shared by keyed references", "good-keyed-references", edit_shared },
@@ -493,6 +440,28 @@ const struct kind kinds[] = {
 	{ "none to v2 to none", "good-cache-v1", to_v2_and_none, to_none, .again = true },
 	{ "clear v1", "good-cache-v1", clear_v1, NULL, .again = true },
 	{ "clear v2", "good-cache-v1", clear_v2, to_v2, .again = true },
+	{ "much free space in pieces", NULL, edit_pieces, make_pieces, .made = &pieces },
+	{ "raid1, edits", NULL, edit_one_tree, files_make, .made = &raid1 },
+	{ "raid1, data", NULL, edit_data_alone, files_make, .made = &raid1 },
+	{ "raid1, a chunk of data", NULL, data_chunk, files_make, .made = &raid1_three },
+	{ "raid1, a chunk of the system", NULL, system_chunk, files_make, .made = &raid1_three },
+	{ "raid1, none to v2", NULL, to_v2, files_and_none, .made = &raid1_old, .again = true },
+	{ "raid1c3, edits", NULL, few_edits, files_make, .made = &raid1c3 },
+	{ "raid10, edits", NULL, edit_one_tree, files_make, .made = &raid10 },
+	{ "raid10, data", NULL, edit_data_alone, files_make, .made = &raid10 },
+	{ "raid10, a chunk of metadata", NULL, metadata_chunk, files_make, .made = &raid10 },
+	{ "raid10, v2 to none", NULL, to_none, files_make, .made = &raid10_old, .again = true },
+	{ "raid5, edits", NULL, edit_one_tree, files_make, .made = &raid5 },
+	{ "raid5, data", NULL, edit_data_alone, files_make, .made = &raid5 },
+	{ "raid6, edits", NULL, edit_one_tree, files_make, .made = &raid6 },
+	{ "raid6, data", NULL, edit_data_alone, files_make, .made = &raid6 },
+	{ "raid6, a chunk of data", NULL, data_chunk, files_make, .made = &raid6_five },
+	{ "raid6, a chunk of metadata", NULL, metadata_chunk, files_make, .made = &raid6 },
+	{ "raid6, none to v2", NULL, to_v2, files_and_none, .made = &raid6_old, .again = true },
+	{ "edits after a crash", NULL, more_edits, files_make, .made = &three_supers, .behind = true },
+	{ "raid1, edits after a crash", NULL, more_edits, files_make, .made = &raid1, .behind = true },
+	{ "raid10, edits after a crash", NULL, more_edits, files_make, .made = &raid10, .behind = true },
+	{ "raid6, edits after a crash", NULL, more_edits, files_make, .made = &raid6, .behind = true },
 };
 const unsigned num_kinds = sizeof(kinds) / sizeof(kinds[0]);
 

@@ -6,14 +6,26 @@
 
 #include <btrkit/btrkit.h>
 
+/* What mkfs makes. */
+struct made {
+	enum btrkit_profile data, metadata;
+	unsigned devices;
+	uint64_t size; /* of each device */
+	uint32_t nodesize;
+	bool no_group_tree; /* for which there has to be a free space tree */
+	unsigned spare; /* so many devices may be missing and nothing is lost */
+};
+
 struct kind {
 	const char *name;
-	const char *image; /* that it begins with; NULL: what mkfs makes on a device with room for three superblocks */
+	const char *image; /* that it begins with; NULL: what mkfs makes */
 	/* Changes @fs, in one or more commits. */
 	int (*work)(struct btrkit_fs *fs, struct btrkit_error *err);
 	/* The same before, for a filesystem that is no image. May be NULL. */
 	int (*prepare)(struct btrkit_fs *fs, struct btrkit_error *err);
 	bool faults; /* calls fail in it in every run, and not only in the deep one */
+	const struct made *made; /* without an image */
+	bool behind; /* power failed once before: of the work's first commit the mirrors were not written */
 	bool again; /* who is killed runs it again: that ends well in every state */
 };
 

@@ -390,7 +390,7 @@ void judge_undoing(struct trial *t, const struct start *start, void (*plant)(str
 {
 	struct undoing u = { .t = t, .start = start, .was_btrfs = has_magic(t->before, 0, SUPER_MAGIC) };
 	struct sparse *device = sparse_create(sparse_io(t->before)->size, start->device);
-	struct btrkit_io *io = log_record(&u.log, device);
+	struct btrkit_io *io = log_record(&u.log, 0, device);
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	sparse_io(start->file)->size = start->file_size;

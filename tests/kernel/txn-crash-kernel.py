@@ -3,7 +3,8 @@
 """States that a power failure leaves while transactions are committed, a sample of those that crash-txn looks at: Linux
 mounts each, finds in it what is in the committed state that it stands for, writes to it, and leaves a filesystem of
 which `btrfs check` finds nothing. Where the primary superblock is torn `btrfs rescue super-recover` comes first, since
-Linux reads no other.
+Linux reads no other. Of several devices as many as the profile allows are removed before, in turn, and the same is done
+with a copy of those that are left.
 
     txn-crash-kernel.py COUNT [OPTION...]     the options are crash-txn's
 
@@ -12,7 +13,9 @@ CRASH_TXN is the program, IMAGES the folder of images, TXN_IMAGES the names of t
 import collections
 import concurrent.futures
 import hashlib
+import itertools
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -21,14 +24,37 @@ import threading
 import time
 
 import image
+import volumes
 
 CRASH, IMAGES, NAMES = os.environ['CRASH_TXN'], os.environ['IMAGES'], os.environ['TXN_IMAGES']
 JOBS = 2
-PRIMARY, FSID = 0x10000, 0x20
+PRIMARY, FSID, GENERATION = 0x10000, 0x20, 0x48
 
 
 class Failure(Exception):
     pass
+
+
+class Devices(volumes.Volume):
+    """Those of one filesystem, in files, of which some may be missing."""
+
+    def __init__(self, paths):
+        self.paths, self.path, self.loops, self.loop, self.mnt = paths, paths[0], [], None, None
+
+    def leave(self):
+        """Unmounts; the devices stay."""
+        if subprocess.run(['umount', self.mnt], stderr=subprocess.DEVNULL, check=False).returncode:
+            time.sleep(0.2)
+            image.run('umount', self.mnt)
+
+    def umount(self):
+        loops = self.loops
+        image.Image.umount(self)
+        for loop in loops:
+            # Or Linux would remember them for the next filesystem of that UUID.
+            subprocess.run([image.BTRFS, 'device', 'scan', '--forget', loop], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, check=False)
+        super().umount()
 
 
 def contents(mnt):
@@ -56,78 +82,161 @@ def contents(mnt):
     return digest.hexdigest(), count
 
 
-def check(path):
-    done = subprocess.run([image.BTRFS, 'check', path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+def check(device, *options):
+    done = subprocess.run([image.BTRFS, 'check', *options, device], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
     text = done.stdout.decode(errors='replace')
     if done.returncode or 'no error found' not in text:
         raise Failure(f'btrfs check: exit {done.returncode}:\n{text}')
 
 
-def read(path):
+def read(paths):
     """What is in a committed state."""
-    img = image.Image(path, None)
+    volume = Devices(paths)
     try:
-        return contents(img.mount(readonly=True))
+        return contents(volume.mount(readonly=True))
     finally:
-        img.umount()
+        volume.umount()
 
 
-def judge(path, torn, expected):
-    """Mounted, read, written to, unmounted, checked. What is in it."""
-    if torn:
-        done = subprocess.run([image.BTRFS, 'rescue', 'super-recover', '-y', path], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, check=False)
-        # Of a superblock that was bad and is good now.
-        if done.returncode != 2:
-            raise Failure(f'super-recover: exit {done.returncode}: {done.stdout.decode(errors="replace")}')
-    img = image.Image(path, None)
+def judge(paths, expected, missing, kind):
+    """Mounted, read, written to, unmounted, checked."""
+    volume = Devices(paths)
+    several = len(paths) + missing > 1
     try:
         since = time.clock_gettime(time.CLOCK_BOOTTIME)
-        mnt = img.mount()
+        mnt = volume.mount('degraded' if missing else '')
         found, count = contents(mnt)
         if found != expected:
             raise Failure('not what is in the committed state')
         with open(os.path.join(mnt, 'written'), 'wb') as f:
             f.write(b'w' * 100000)
             os.fsync(f.fileno())
-        if subprocess.run(['umount', mnt], stderr=subprocess.DEVNULL, check=False).returncode:
-            time.sleep(0.2)
-        said = image.complaints([img.loop], since)
+        volume.leave()
+        said = [line for line in image.complaints(volume.loops, since)
+                if not (missing and line.endswith(' is missing'))]
+        if said:
+            raise Failure('Linux says: ' + '\n'.join(said))
+        if not missing or not kind.startswith('raid6'):
+            check(volume.loops[0], *(['--check-data-csum'] if several else []))
+            return count
     finally:
-        img.umount()
-    if said:
-        raise Failure('Linux says: ' + '\n'.join(said))
-    check(path)
-    return found, count
+        volume.umount()
+    # Of raid6 btrfs check reads nothing without all devices, whoever made it.
+    try:
+        if count + 1 != contents(volume.mount('degraded', readonly=True))[1]:
+            raise Failure('another number of files after it was mounted')
+    finally:
+        volume.umount()
+    return count
+
+
+def field(path, offset, length):
+    with open(path, 'rb') as f:
+        f.seek(PRIMARY + offset)
+        return f.read(length)
+
+
+def is_torn(path):
+    """Whether Linux would not know the device."""
+    text = subprocess.run([image.BTRFS, 'inspect-internal', 'dump-super', path], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=False).stdout
+    return not re.search(rb'^csum\t.*\[match\]', text, re.M)
+
+
+def recover(paths, torn):
+    """As Linux reads only the primary superblock."""
+    loops = [image.run('losetup', '-f', '--show', path).decode().strip() for path in paths]
+    try:
+        for loop in (loop for path, loop in zip(paths, loops) if path in torn):
+            done = subprocess.run([image.BTRFS, 'rescue', 'super-recover', '-y', loop], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False)
+            # Of a superblock that was bad and is good now.
+            if done.returncode != 2:
+                raise Failure(f'super-recover: exit {done.returncode}: {done.stdout.decode(errors="replace")}')
+    finally:
+        for loop in loops:
+            image.run('losetup', '-d', loop)
 
 
 # Of those with one UUID Linux can have one mounted.
 locks = collections.defaultdict(threading.Lock)
+State = collections.namedtuple('State', 'name devices spare torn kind commit')
 
 
-def attempt(folder, state, expected):
-    name, torn, kind, holds = state
-    path = os.path.join(folder, name)
-    with open(path, 'rb') as f:
-        f.seek(PRIMARY + FSID)
-        fsid = f.read(16)
-    try:
-        with locks[fsid]:
-            found, count = judge(path, torn == 'torn', expected) if torn != 'committed' else read(path)
-    except (Failure, RuntimeError, OSError) as e:
-        return f'{kind}, commit {holds}, {torn}: {e}', None, 0
-    os.unlink(path)
-    return None, found, count
+class Judges:
+    """What is in the committed states, by kind and generation, and all others beside it."""
+
+    def __init__(self, folder):
+        self.folder, self.expected, self.generations, self.removed = folder, {}, {}, 0
+
+    def paths(self, state):
+        count = int(state.devices)
+        return [os.path.join(self.folder, state.name + (f'-{i + 1}' if count > 1 else '') + '.img')
+                for i in range(count)]
+
+    def newest(self, state, paths):
+        """What should be found on these devices."""
+        return self.expected[state.kind, max(field(path, GENERATION, 8)[::-1] for path in paths)]
+
+    def degraded(self, state, paths):
+        """Without some of them, and those whose superblock is torn first."""
+        spare, number = int(state.spare), int(state.name)
+        torn = [path for path in paths if is_torn(path)]
+        if not spare or len(torn) > spare:
+            return 0
+        sets = list(itertools.combinations(paths, spare))
+        lost = torn or sets[number % len(sets)]
+        left = []
+        for path in paths:
+            if path not in lost:
+                left.append(path + '.left')
+                image.run('cp', '--sparse=always', path, left[-1])
+        count = judge(left, self.newest(state, left), len(lost), state.kind)
+        for path in left:
+            os.unlink(path)
+        self.removed += 1
+        return count
+
+    def whole(self, state, paths):
+        torn = [path for path in paths if is_torn(path)]
+        if torn:
+            recover(paths, torn)
+        expected = self.newest(state, paths)
+        if expected != self.expected[state.kind, self.generations[state.kind, state.commit]]:
+            raise Failure('the newest superblock is not that of the commit')
+        return judge(paths, expected, 0, state.kind)
+
+    def attempt(self, state):
+        """@return what is wrong, or None; how many files were read"""
+        paths = self.paths(state)
+        try:
+            with locks[field(paths[-1], FSID, 16)]:
+                if state.torn == 'committed':
+                    generation = field(paths[0], GENERATION, 8)[::-1]
+                    self.generations[state.kind, state.commit] = generation
+                    self.expected[state.kind, generation], count = read(paths)
+                else:
+                    count = self.degraded(state, paths) + self.whole(state, paths)
+        except (Failure, RuntimeError, OSError) as e:
+            return f'{state.kind}, commit {state.commit}, {state.torn}: {e}', 0
+        for path in paths:
+            os.unlink(path)
+        return None, count
 
 
 def self_test(folder, committed):
     """What judges has to find fault with another state."""
-    name, _, kind, _ = committed[0]
-    path = os.path.join(folder, 'self-test.img')
-    image.run('cp', '--sparse=always', os.path.join(folder, name), path)
-    if not attempt(folder, ('self-test.img', 'whole', kind, '0'), 'another')[0]:
+    judges = Judges(folder)
+    state = committed[0]
+    other = state._replace(name='0000', torn='whole', spare='0')
+    for path, copy in zip(judges.paths(state), judges.paths(other)):
+        image.run('cp', '--sparse=always', path, copy)
+    generation = field(path, GENERATION, 8)[::-1]
+    judges.generations[state.kind, state.commit] = generation
+    judges.expected[state.kind, generation] = 'another'
+    if 'not what' not in (judges.attempt(other)[0] or ''):
         raise Failure('a planted difference was not seen')
-    os.unlink(path)
 
 
 def spread(rows):
@@ -135,8 +244,8 @@ def spread(rows):
     place = collections.Counter()
     keys = []
     for row in rows:
-        keys.append(place[row[2]])
-        place[row[2]] += 1
+        keys.append(place[row.kind])
+        place[row.kind] += 1
     return [row for _, row in sorted(zip(keys, rows), key=lambda pair: pair[0])]
 
 
@@ -148,27 +257,25 @@ def run(scratch, wanted, options):
     os.mkdir(folder)
     print(image.run(CRASH, '--defect', '-1', *options, '--export', folder, wanted, *images).decode().splitlines()[-1])
     with open(os.path.join(folder, 'list'), encoding='ascii') as f:
-        rows = [tuple(line.rstrip('\n').split('\t')) for line in f]
-    committed = [row for row in rows if row[1] == 'committed']
-    states = [row for row in rows if row[1] != 'committed']
+        rows = [State(*line.rstrip('\n').split('\t')) for line in f]
+    committed = [row for row in rows if row.torn == 'committed']
+    states = [row for row in rows if row.torn != 'committed']
     self_test(folder, committed)
-    expected, failed, files = {}, [], 0
+    judges, failed, files = Judges(folder), 0, 0
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         for rows in spread(committed), spread(states):
-            for row, result in zip(rows, pool.map(lambda row: attempt(folder, row, expected.get(row[2:])), rows)):
-                error, found, count = result
+            for error, count in pool.map(judges.attempt, rows):
                 files += count
                 if error:
-                    failed.append(error)
+                    failed += 1
                     print('FAIL', error, flush=True)
-                elif row[1] == 'committed':
-                    expected[row[2:]] = found
             if failed:
                 break
-    torn = sum(row[1] == 'torn' for row in states)
-    print(f'compared {len(states)} states of {len({row[2] for row in states})} kinds, {torn} with a torn primary, with '
-          f'{len(committed)} committed ones: {files} files read, {len(failed)} failed')
-    return int(bool(failed) or not states or not torn)
+    torn = sum(row.torn == 'torn' for row in states)
+    print(f'compared {len(states)} states of {len({row.kind for row in states})} kinds, {torn} with a torn primary, '
+          f'{judges.removed} also with devices removed, with {len(committed)} committed ones: {files} files read, '
+          f'{failed} failed')
+    return int(bool(failed) or not states or not torn or not judges.removed)
 
 
 def main(count, *options):
