@@ -13,6 +13,7 @@ import sys
 SUPER_AT = 65536
 SUPER_SIZE = 4096
 HEADER = 101
+RAID_STRIPE = 230
 ITEM = struct.Struct("<QBQII")
 
 
@@ -59,7 +60,7 @@ def main(binary, path, corpus, name):
         for key, data in items(block):
             seed = corpus / "item" / f"{key[8]:03d}-{len(data).bit_length()}"
             if not seed.exists():
-                seed.write_bytes(bytes([2 | 16]) + key + data)
+                seed.write_bytes(bytes([2 | 16 | (32 if key[8] == RAID_STRIPE else 0)]) + key + data)
     (corpus / "image" / name).write_bytes(b"".join(packed))
     print(f"{name}: {len(packed)} records, {sum(map(len, packed))} bytes")
 

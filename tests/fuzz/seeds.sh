@@ -82,6 +82,25 @@ END
 	text words 8000 | zstd -q >>"$here/corpus/codec/zstd"
 }
 
+# For each zone its state, capacity and write pointer; then the last superblocks.
+make_logs()
+{
+	mkdir -p "$here/corpus/super_place"
+	python3 - "$here/corpus/super_place" <<'END'
+import pathlib
+import struct
+import sys
+ROOM, CONVENTIONAL, EMPTY, PARTLY, FULL = 1 << 20, 0, 1, 2, 3
+LOGS = {"begun": (PARTLY, 4096, EMPTY, 0), "second": (FULL, 0, PARTLY, 8192), "both": (FULL, 0, FULL, 0),
+        "again": (PARTLY, 12288, FULL, 0), "empty": (EMPTY, 0, EMPTY, 0), "anywhere": (CONVENTIONAL, 0, EMPTY, 0),
+        "wrong": (PARTLY, 4096, PARTLY, 4096)}
+for name, (*first, state, written) in LOGS.items():
+    zones = b"".join(struct.pack("<BII", s, ROOM, w) for s, w in (first, (state, written)))
+    supers = b"".join(bytes(64) + b"_BHRfS_M" + struct.pack("<Q", generation) + bytes(4016) for generation in (7, 6))
+    (pathlib.Path(sys.argv[1]) / name).write_bytes(zones + (supers if name == "both" else b""))
+END
+}
+
 make_specs()
 {
 	local n=0 spec
@@ -95,6 +114,9 @@ find "$here/corpus" -type f ! -name 'found-*' -delete
 make small-nodes compress=no,noatime -n 4096 -m single -d single
 make mixed-v1 space_cache=v1,noatime -n 4096 -M -O ^free-space-tree,^no-holes
 make defaults noatime -n 16384 -m dup -d single -O block-group-tree,quota
+python3 "$here/../../images/unpack.py" unsupported-raid-stripe-tree "$work"
+"$here/pack.py" "$btrkit" "$work/unsupported-raid-stripe-tree.img" "$here/corpus" stripes
 make_streams
+make_logs
 make_specs
 du -sh "$here/corpus"
