@@ -169,7 +169,7 @@ unsigned cmd_format(const struct command *cmd, const char *s, const char *const 
 
 int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_error *err)
 {
-	char line[512];
+	char line[BTRKIT_ERROR_LINE];
 
 	btrkit_error_format(err, line, sizeof(line));
 	cmd_say("btrkit %s: %s%s%s", cmd->name, device ? device : "", device ? ": " : "", line);

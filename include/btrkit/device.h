@@ -47,6 +47,7 @@ struct btrkit_chunk {
 	uint64_t type;		/**< BTRFS_BLOCK_GROUP_*: type and profile */
 	uint64_t used;		/**< bytes of extents */
 	uint64_t stripe_length;	/**< bytes of a device that each stripe takes */
+	bool reachable;		/**< all of it can be read, as far as that depends on missing devices */
 	unsigned num_stripes;
 	const struct btrkit_stripe *stripes;	/**< valid during the call only */
 };

@@ -62,13 +62,21 @@ struct btrkit_error {
 	uint32_t slot;
 	char field[40];		/**< name of the field at fault, or empty */
 	char message[200];	/**< one impersonal line, without the place */
+	/**
+	 * Of what several copies should have, and none has: how each copy after the first one failed, and what parity
+	 * gives, each with devices and physical addresses; or empty. The rest of the struct is about the first copy.
+	 */
+	char copies[512];
 };
 
-#define BTRKIT_ERROR_INIT { BTRKIT_OK, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, 0, "", "" }
+#define BTRKIT_ERROR_INIT { BTRKIT_OK, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, 0, "", "", "" }
+
+/** Room for any line of btrkit_error_format(). Since: 0.1 */
+#define BTRKIT_ERROR_LINE 1024
 
 /**
- * Writes the failure as one line, message first and then every place that is set, into @p buf (always
- * terminated; cut when @p size is too small; 512 bytes hold any of them).
+ * Writes the failure as one line, message first, then every place that is set, then the other copies, into @p buf
+ * (always terminated; cut when @p size is too small: BTRKIT_ERROR_LINE bytes hold any of them).
  *
  * @return @p buf
  * Since: 0.1

@@ -25,6 +25,33 @@ enum btrkit_open_flags {
 	BTRKIT_OPEN_WRITE = 1 << 1
 };
 
+/** A copy that was tried, or what was rebuilt from parity. Since: 0.1 */
+struct btrkit_tried_copy {
+	unsigned mirror;	/**< copies count from 1, as in Linux; 0: what parity gives */
+	/** Where the copy lies; both are 0 of what parity gives. A strip that parity shows to be bad has no mirror. */
+	uint64_t devid, physical;
+	int err;		/**< 0: it serves; else the negative errno for which it was passed over */
+	const char *why;	/**< in words; empty where it serves */
+};
+
+/** A read of which a copy was passed over. Since: 0.1 */
+struct btrkit_repair {
+	uint64_t logical, length;
+	bool served;		/**< another copy had it; the bytes on the devices stay as they are */
+	unsigned num_copies;
+	/** As they were tried, the one that serves last. Of several ways to rebuild that fail, only the first. */
+	const struct btrkit_tried_copy *copies;
+};
+
+/**
+ * Is told of a read of which a copy was passed over, unless that is for a device that is missing or was left behind by
+ * the others, which is noted when the filesystem is opened. It is called while the read goes on, by its thread, so by
+ * several at once where several read. What it is given is valid during the call only.
+ *
+ * Since: 0.1
+ */
+typedef void (*btrkit_repair_fn)(void *ctx, const struct btrkit_repair *repair);
+
 /**
  * How to open. Initialise with BTRKIT_OPEN_OPTIONS_INIT.
  *
@@ -36,15 +63,22 @@ struct btrkit_open_options {
 	size_t cache_bytes;		/**< budget of the cache of tree blocks; 0: 64 MiB */
 	btrkit_note_fn note;		/**< may be NULL */
 	void *note_ctx;
+	btrkit_repair_fn repair;	/**< may be NULL */
+	void *repair_ctx;
 };
 
-#define BTRKIT_OPEN_OPTIONS_INIT { 0, 0, 0, NULL, NULL }
+#define BTRKIT_OPEN_OPTIONS_INIT { 0, 0, 0, NULL, NULL, NULL, NULL }
 
 /**
  * Opens a filesystem, for reading unless BTRKIT_OPEN_WRITE is among the flags.
  *
  * The primary superblock is used whenever it is valid; a mirror only when it is not, which is noted. A mirror that is
- * newer than a valid primary is noted and not used.
+ * newer than a valid primary is noted and not used. Of several devices the one with the highest generation speaks for
+ * the filesystem; one with an older generation is noted, and read only where no other has the bytes, unless a checksum
+ * or a generation can tell that they are right.
+ *
+ * Of a filesystem that lacks devices everything is read that the others have; which devices are missing, and which
+ * chunks cannot be read without them, is noted.
  *
  * @param devices	its devices, in any order; on success the handle owns them, on failure they stay the caller's
  * @param n		how many

@@ -218,5 +218,7 @@ const char *btrkit_error_format(const struct btrkit_error *err, char *buf, size_
 		    err->key.offset);
 	if (err->field[0])
 		add(buf, size, &len, ", field %s", err->field);
+	if (err->copies[0])
+		add(buf, size, &len, "; %s", err->copies);
 	return buf;
 }

@@ -97,12 +97,13 @@ int btrkit_devices(struct btrkit_fs *fs, btrkit_device_fn fn, void *ctx, struct 
 	return ret < 0 ? ret : 0;
 }
 
-static int tell_chunk(const struct volume_chunk *c, uint64_t used, btrkit_chunk_fn fn, void *ctx,
+static int tell_chunk(const struct volume *v, size_t number, uint64_t used, btrkit_chunk_fn fn, void *ctx,
 		      struct btrkit_error *err)
 {
+	const struct volume_chunk *c = volume_chunk(v, number);
 	struct btrkit_stripe *stripes = calloc(c->num_stripes, sizeof(*stripes));
-	const struct btrkit_chunk told = { c->logical, c->length, c->type, used, c->stripe_length, c->num_stripes,
-					   stripes };
+	const struct btrkit_chunk told = { c->logical, c->length, c->type, used, c->stripe_length,
+					   volume_chunk_reachable(v, number), c->num_stripes, stripes };
 	int ret;
 
 	if (!stripes)
@@ -124,7 +125,7 @@ int btrkit_chunks(struct btrkit_fs *fs, btrkit_chunk_fn fn, void *ctx, struct bt
 	if (ret)
 		return ret;
 	for (size_t i = 0; !ret && i < groups.n; i++)
-		ret = tell_chunk(volume_chunk(fs->volume, i), groups.at[i].used, fn, ctx, err);
+		ret = tell_chunk(fs->volume, i, groups.at[i].used, fn, ctx, err);
 	block_groups_release(&groups);
 	return ret;
 }

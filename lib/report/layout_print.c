@@ -42,6 +42,9 @@ static int print_chunk(void *ctx, const struct btrkit_chunk *c)
 	bg_flags_emit(e, "type", " type ", c->type);
 	emit_u64(e, "used", " used ", c->used);
 	emit_u64(e, "stripe_length", " stripe_length ", c->stripe_length);
+	if (!c->reachable)
+		emit_text(e, " unreachable");
+	emit_bool(e, "reachable", c->reachable);
 	emit_text(e, "\n");
 	emit_array(e, "stripes");
 	for (unsigned i = 0; i < c->num_stripes; i++) {

@@ -10,6 +10,8 @@
 #include "lib/base/err.h"
 #include "lib/format/feature.h"
 #include "lib/format/items/chunk.h"
+#include "lib/format/items/dev.h"
+#include "lib/format/raid.h"
 #include "lib/tree/cache.h"
 #include "lib/tree/cursor.h"
 #include "lib/tree/members.h"
@@ -122,9 +124,19 @@ static int add_chunk(struct btrkit_fs *fs, const struct item *item, struct btrki
 	return ret ? ret : volume_add_chunk(fs->volume, &chunk, err);
 }
 
+/* A bad one is no reason not to read: chunks have their devices' numbers too. */
+static void add_device(struct btrkit_fs *fs, const struct item *item)
+{
+	struct dev_item d;
+
+	if (!dev_item_decode(item, &d, NULL))
+		volume_add_device(fs->volume, d.devid, d.uuid);
+}
+
+/* Devices and chunks. */
 static int read_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
 {
-	struct btrkit_key start = KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, 0);
+	struct btrkit_key start = KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, 0);
 	struct cursor c;
 	struct item item;
 	uint32_t pos = 0;
@@ -140,9 +152,10 @@ static int read_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
 	cursor_init(&c, fs, &fs->chunk_tree);
 	c.scan = true;
 	for (ret = cursor_seek(&c, &start, err); !ret; ret = cursor_next(&c, err)) {
-		if (c.item.key.type != KEY_CHUNK_ITEM)
-			continue;
-		ret = cursor_blame(&c, add_chunk(fs, &c.item, err), err);
+		if (c.item.key.type == KEY_DEV_ITEM)
+			add_device(fs, &c.item);
+		else if (c.item.key.type == KEY_CHUNK_ITEM)
+			ret = cursor_blame(&c, add_chunk(fs, &c.item, err), err);
 		if (ret)
 			break;
 	}
@@ -150,11 +163,44 @@ static int read_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
+/* Of many chunks that are lost so many are named. */
+#define LOST_NAMED_MAX 10u
+
+static void note_lost_chunk(const struct volume_chunk *c, const struct btrkit_open_options *opts)
+{
+	const char *data = c->type & BG_DATA ? "data" : "", *system = c->type & BG_SYSTEM ? "system" : "";
+	const char *metadata = c->type & BG_METADATA ? "metadata" : "";
+	char line[200];
+
+	snprintf(line, sizeof(line), "chunk %" PRIu64 " of %" PRIu64 " bytes, %s%s%s%s %s, cannot be read as a whole",
+		 c->logical, c->length, data, *data && *metadata ? "+" : "", metadata, system,
+		 raid_profile_find(c->type)->name);
+	note(opts, line);
+}
+
+static void note_lost_chunks(const struct volume *v, const struct btrkit_open_options *opts)
+{
+	uint64_t lost = 0, bytes = 0;
+	char line[200];
+
+	for (size_t i = 0; i < volume_num_chunks(v); i++) {
+		if (volume_chunk_reachable(v, i))
+			continue;
+		if (lost++ < LOST_NAMED_MAX)
+			note_lost_chunk(volume_chunk(v, i), opts);
+		bytes += volume_chunk(v, i)->length;
+	}
+	if (!lost)
+		return;
+	snprintf(line, sizeof(line), "%" PRIu64 " of %zu chunks, %" PRIu64 " bytes, cannot be read as a whole", lost,
+		 volume_num_chunks(v), bytes);
+	note(opts, line);
+}
+
 /* What the filesystem lacks: devices, and what cannot be read without them. */
 static void note_missing(const struct btrkit_fs *fs, size_t given, const struct btrkit_open_options *opts)
 {
 	const struct volume *v = fs->volume;
-	uint64_t lost = 0, bytes = 0, first = 0;
 	char line[200];
 
 	if (given >= fs->super.num_devices)
@@ -168,19 +214,7 @@ static void note_missing(const struct btrkit_fs *fs, size_t given, const struct 
 		snprintf(line, sizeof(line), "device %" PRIu64 " is missing", volume_device(v, i).devid);
 		note(opts, line);
 	}
-	for (size_t i = 0; i < volume_num_chunks(v); i++) {
-		if (volume_chunk_reachable(v, i))
-			continue;
-		if (!lost++)
-			first = volume_chunk(v, i)->logical;
-		bytes += volume_chunk(v, i)->length;
-	}
-	if (!lost)
-		return;
-	snprintf(line, sizeof(line),
-		 "%" PRIu64 " of %zu chunks, %" PRIu64 " bytes, cannot be read as a whole; the first is at %" PRIu64,
-		 lost, volume_num_chunks(v), bytes, first);
-	note(opts, line);
+	note_lost_chunks(v, opts);
 }
 
 static void set_special_roots(struct btrkit_fs *fs)
@@ -253,6 +287,7 @@ static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_e
 		r = volume_create(m->devices, m->supers, m->n, &fs->volume, err);
 	if (r)
 		return r;
+	volume_watch(fs->volume, opts->repair, opts->repair_ctx);
 	members_note_stale(m, fs);
 	set_special_roots(fs);
 	r = read_chunks(fs, err);

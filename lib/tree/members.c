@@ -10,6 +10,7 @@
 #include "lib/base/uuid.h"
 #include "lib/format/items/dev.h"
 #include "lib/tree/cursor.h"
+#include "lib/volume/volume.h"
 
 BTRKIT_PRINTF(2, 3)
 static void note(const struct btrkit_open_options *opts, const char *fmt, ...)
@@ -235,7 +236,9 @@ int members_confirm(struct members *m, struct btrkit_fs *fs, struct btrkit_error
 void members_note_stale(const struct members *m, const struct btrkit_fs *fs)
 {
 	for (size_t i = 0; i < m->n; i++)
-		if (!is_foreign(m, i) && m->supers[i].generation != fs->super.generation)
+		if (!is_foreign(m, i) && m->supers[i].generation != fs->super.generation) {
+			volume_set_stale(fs->volume, i);
 			note(m->opts, "device %" PRIu64 " has generation %" PRIu64 ", the filesystem %" PRIu64,
 			     m->supers[i].devid, m->supers[i].generation, fs->super.generation);
+		}
 }

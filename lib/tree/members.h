@@ -34,7 +34,7 @@ int members_admit_seeds(const struct members *m, struct btrkit_fs *fs, struct bt
  */
 int members_confirm(struct members *m, struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Tells of the devices that were not there when the others were written last. */
+/* Tells of the devices that were not there when the others were written last; they are read from last. */
 void members_note_stale(const struct members *m, const struct btrkit_fs *fs);
 
 #endif

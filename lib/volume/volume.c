@@ -45,6 +45,18 @@ int volume_create(struct btrkit_io *const *devices, const struct super *supers, 
 	return 0;
 }
 
+void volume_watch(struct volume *v, btrkit_repair_fn repair, void *ctx)
+{
+	v->repair = repair;
+	v->repair_ctx = ctx;
+}
+
+void volume_set_stale(struct volume *v, size_t device)
+{
+	v->devices[device].stale = true;
+	v->some_stale = true;
+}
+
 struct volume *volume_release(struct volume *v)
 {
 	if (!v)
@@ -80,25 +92,38 @@ static size_t chunk_behind(const struct volume *v, uint64_t logical)
 	return low;
 }
 
+static size_t find_device(const struct volume *v, uint64_t devid)
+{
+	size_t d = 0;
+
+	while (d < v->num_devices && v->devices[d].is.devid != devid)
+		d++;
+	return d;
+}
+
+void volume_add_device(struct volume *v, uint64_t devid, const uint8_t uuid[16])
+{
+	struct volume_device *missing;
+
+	if (find_device(v, devid) < v->num_devices || v->num_devices == v->devices_max)
+		return;
+	missing = &v->devices[v->num_devices++].is;
+	missing->devid = devid;
+	memcpy(missing->uuid, uuid, sizeof(missing->uuid));
+}
+
 /* The device that a stripe lies on; one that is missing is entered. @return its index; -EUCLEAN: there is none */
 static int device_of(struct volume *v, const struct chunk *c, const struct disk_stripe *stripe,
 		     struct btrkit_error *err)
 {
 	const uint64_t devid = le64_get(stripe->devid);
-	size_t d = 0;
+	const size_t d = find_device(v, devid);
 
-	while (d < v->num_devices && v->devices[d].is.devid != devid)
-		d++;
 	if (d == v->devices_max)
 		return err_corrupt(err, "stripe.devid",
 				   "chunk %" PRIu64 " lies on device %" PRIu64 ", which there is not", c->logical,
 				   devid);
-	if (d == v->num_devices) {
-		struct volume_device *missing = &v->devices[v->num_devices++].is;
-
-		missing->devid = devid;
-		memcpy(missing->uuid, stripe->dev_uuid, sizeof(missing->uuid));
-	}
+	volume_add_device(v, devid, stripe->dev_uuid);
 	return (int)d;
 }
 

@@ -7,8 +7,7 @@
  * by the reader of the chunk tree after; it knows no trees.
  */
 
-#include <btrkit/error.h>
-#include <btrkit/io.h>
+#include <btrkit/filesystem.h>
 
 #include "lib/format/items/chunk.h"
 #include "lib/format/super.h"
@@ -24,10 +23,20 @@ struct volume;
  */
 int volume_create(struct btrkit_io *const *devices, const struct super *supers, size_t n, struct volume **ret,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Device number @device was not there when the others were written last. */
+void volume_set_stale(struct volume *v, size_t device);
+/* Who is told when a copy is passed over. */
+void volume_watch(struct volume *v, btrkit_repair_fn repair, void *ctx);
 /* Closes the devices. NULL is allowed. */
 struct volume *volume_destroy(struct volume *v);
 /* The same but for the devices, which become the caller's again. */
 struct volume *volume_release(struct volume *v);
+
+/*
+ * Adds a device that the filesystem has: one that is not there is missing. What is more than there is room for, after
+ * what superblocks count, is left out.
+ */
+void volume_add_device(struct volume *v, uint64_t devid, const uint8_t uuid[16]);
 
 /*
  * Adds a chunk. One that is there already must be equal.
@@ -66,7 +75,7 @@ size_t volume_find_chunk(const struct volume *v, uint64_t logical);
 
 /* A device of the volume, which keeps it open. */
 struct volume_device {
-	struct btrkit_io *io; /* NULL: it is missing, and known from the chunks that lie on it */
+	struct btrkit_io *io; /* NULL: it is missing */
 	uint64_t devid;
 	uint8_t uuid[16];
 };
@@ -95,14 +104,14 @@ typedef int (*volume_verify_fn)(void *ctx, const void *buf, struct btrkit_error 
 
 /*
  * Reads the first copy that @verify accepts, or what parity makes of the other strips. On failure the first copy's
- * error is told.
+ * error is told, and beside it all others.
  */
 int volume_read(const struct volume *v, uint64_t logical, void *buf, size_t len, volume_verify_fn verify, void *ctx,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * Reads what nobody judges: of each strip the first copy that can be read, or what parity makes of the others. Strips
- * are apart, as no device may have all of a copy.
+ * are apart, as no device may have all of a copy. Devices that others have left behind are read last.
  */
 int volume_read_any(const struct volume *v, uint64_t logical, void *buf, size_t len,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -11,6 +11,7 @@
 
 struct device {
 	struct volume_device is;
+	bool stale; /* another one was written later */
 	/* Read by many threads. */
 	atomic_uint_fast64_t read_errors, damaged;
 };
@@ -20,6 +21,9 @@ struct volume {
 	size_t num_devices, devices_max;
 	struct volume_chunk **chunks; /* ordered by logical address, no overlap */
 	size_t num_chunks, chunks_size;
+	bool some_stale;
+	btrkit_repair_fn repair; /* or NULL */
+	void *repair_ctx;
 };
 
 static inline struct raid_shape shape_of(const struct volume_chunk *c)

@@ -146,6 +146,24 @@ def map_logical(paths, listed):
         assert 'no chunk has the address' in check_failure('map-logical', paths[0], result)
 
 
+def unreachable(paths, listed):
+    """Without the last device: which chunks are lost is listed, and said."""
+    lost = [c for c in listed if len(paths) in [s['devid'] for s in c['stripes']] and
+            not re.search(r'RAID[156]', c['kind'])]
+    args = ('list-chunks', *(f'--device={p}' for p in paths[1:-1]), paths[0])
+    status, out, err = run(*args)
+    assert status == 0 and f'device {len(paths)} is missing' in err, (status, err)
+    found = [int(a) for a in re.findall(r'^chunk (\d+) .* unreachable$', out.decode(), re.M)]
+    assert found == [c['logical'] for c in lost], (found, lost)
+    assert [int(a) for a in re.findall(r': chunk (\d+) of \d+ bytes, data RAID0, cannot be read as a whole', err)] == \
+        found, err
+    assert bool(found) == bool(re.search(rf': {len(found)} of {len(listed)} chunks, \d+ bytes, cannot be', err)), err
+    status, out, _ = run(*args[:1], '--format=json', *args[1:])
+    told = [json.loads(line) for line in out.decode().splitlines()][1:]
+    assert [c['logical'] for c in told if not c['reachable']] == found and len(told) == len(listed), told
+    return len(found)
+
+
 def refusals(paths, others):
     for command, args in (('list-chunks', ()), ('list-devices', ()), ('map-logical', ('22020096',))):
         result = run(command, f'--device={others[0]}', paths[0], *args)
@@ -164,13 +182,17 @@ def main():
     if not shutil.which(MKFS) or not shutil.which(BTRFS):
         skip('needs mkfs.btrfs and btrfs')
     with tempfile.TemporaryDirectory(prefix='btrkit-layout-') as scratch:
-        made = []
+        made, lost = [], 0
         for data, meta, n in (('single', 'dup', 1), ('raid0', 'raid1', 3), ('raid10', 'raid1c3', 4),
                               ('raid5', 'raid1', 3), ('raid6', 'raid6', 4)):
             paths = make(scratch, data, meta, n)
             devices(paths)
-            map_logical(paths, chunks(paths))
+            listed = chunks(paths)
+            map_logical(paths, listed)
+            if n > 1:
+                lost += unreachable(paths, listed)
             made.append(paths)
+        assert lost
         refusals(made[1], made[2])
     return 0
 

@@ -65,6 +65,30 @@ static void places_are_added_and_the_first_one_stays(void **state)
 			    "field nlink");
 }
 
+static void other_copies_come_last(void **state)
+{
+	struct btrkit_error err;
+	char text[BTRKIT_ERROR_LINE];
+
+	(void)state;
+	assert_int_equal(err_corrupt(&err, "csum", "mismatch"), -EUCLEAN);
+	assert_string_equal(err.copies, "");
+	snprintf(err.copies, sizeof(err.copies), "copy 2 on device 2 at 7: mismatch");
+	err_at_device(&err, 1, 5);
+	assert_string_equal(btrkit_error_format(&err, text, sizeof(text)),
+			    "mismatch, device 1, physical 5, field csum; copy 2 on device 2 at 7: mismatch");
+	/* The longest line of all. */
+	memset(err.copies, 'c', sizeof(err.copies) - 1);
+	memset(err.message, 'm', sizeof(err.message) - 1);
+	memset(err.field, 'f', sizeof(err.field) - 1);
+	err.places = UINT32_MAX;
+	err.devid = err.physical = err.logical = err.tree = err.key.objectid = err.key.offset = UINT64_MAX;
+	err.slot = UINT32_MAX;
+	err.key.type = UINT8_MAX;
+	btrkit_error_format(&err, text, sizeof(text));
+	assert_true(strlen(text) < sizeof(text) - 1);
+}
+
 static void places_need_no_error_object(void **state)
 {
 	(void)state;
@@ -113,6 +137,7 @@ int main(void)
 		cmocka_unit_test(codes_map_to_one_errno_each),
 		cmocka_unit_test(a_message_without_a_place_stands_alone),
 		cmocka_unit_test(places_are_added_and_the_first_one_stays),
+		cmocka_unit_test(other_copies_come_last),
 		cmocka_unit_test(places_need_no_error_object),
 		cmocka_unit_test(the_systems_words_follow_ours),
 		cmocka_unit_test(a_long_message_is_cut_and_ends),

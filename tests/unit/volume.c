@@ -46,6 +46,30 @@ static void devices_are_told(void **state)
 	volume_destroy(v);
 }
 
+/* A device that is not given is known from its item alone, as far as there is room. */
+static void missing_devices_are_entered(void **state)
+{
+	const struct super supers[2] = { { .num_devices = 1, .devid = 1 }, { .num_devices = 3, .devid = 2 } };
+	struct btrkit_io *io[2];
+	struct volume *v;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(btrkit_io_memory(MIB, &io[i], NULL), 0);
+	assert_int_equal(volume_create(io, supers, 2, &v, NULL), 0);
+	volume_add_device(v, 2, uuid);
+	assert_int_equal(volume_num_devices(v), 2);
+	volume_add_device(v, 9, uuid);
+	assert_int_equal(volume_num_devices(v), 3);
+	assert_int_equal(volume_device(v, 2).devid, 9);
+	assert_null(volume_device(v, 2).io);
+	assert_memory_equal(volume_device(v, 2).uuid, uuid, sizeof(uuid));
+	for (unsigned i = 0; i < 9; i++)
+		volume_add_device(v, 10 + i, uuid);
+	assert_true(volume_num_devices(v) <= 4);
+	volume_destroy(v);
+}
+
 static void chunks_come_and_go(void **state)
 {
 	bool there[CHUNKS] = { false };
@@ -85,6 +109,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(devices_are_told),
+		cmocka_unit_test(missing_devices_are_entered),
 		cmocka_unit_test(chunks_come_and_go),
 	};
 

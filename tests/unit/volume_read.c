@@ -2,12 +2,13 @@
 /* Reading from devices in memory whose strips were laid by hand: views, missing devices, errors, counters. */
 #include "tests/unit/unit.h"
 
+#include "lib/format/raid.h"
 #include "lib/volume/parity.h"
 #include "lib/volume/volume.h"
 
 #define STRIP (64u << 10)
 #define ROWS 7u
-#define DEVICES_MAX 5u
+#define DEVICES_MAX 12u
 #define LOGICAL (5ull << 20)
 #define PHYSICAL (2ull * STRIP + 4096)
 
@@ -19,6 +20,37 @@ struct rig {
 	uint8_t *bytes; /* of the chunk */
 	struct volume *v;
 };
+
+/* What was told of reads of which a copy was passed over. */
+struct told {
+	unsigned repaired, lost;
+	unsigned failed;     /* a bit for each device, in the last one */
+	unsigned ways;	     /* by parity that failed, in the last one */
+	struct btrkit_tried_copy served;
+	uint64_t logical;
+};
+
+static void watch(void *ctx, const struct btrkit_repair *repair)
+{
+	struct told *t = ctx;
+
+	t->failed = t->ways = 0;
+	t->logical = repair->logical;
+	*(repair->served ? &t->repaired : &t->lost) += 1;
+	assert_true(repair->num_copies > 0);
+	for (unsigned i = 0; i < repair->num_copies; i++) {
+		const struct btrkit_tried_copy *c = &repair->copies[i];
+
+		assert_int_equal(!c->err, repair->served && i + 1 == repair->num_copies);
+		assert_int_equal(!c->err, !*c->why);
+		if (!c->err)
+			t->served = *c;
+		else if (c->devid)
+			t->failed |= 1u << (c->devid - 1);
+		else
+			t->ways++;
+	}
+}
 
 /* The product with 2^i in the field with the polynomial 0x11d. */
 static uint8_t times_power(uint8_t b, unsigned i)
@@ -67,16 +99,17 @@ static void lay_parity(struct rig *r)
 	free(q);
 }
 
-/* @missing: a bit for each device. */
+/* @missing: a bit for each device; from bit 8 on for each that others have left behind. */
 static struct rig make(uint64_t profile, unsigned n, unsigned missing)
 {
 	const unsigned parity = profile == BG_RAID5 ? 1 : profile == BG_RAID6 ? 2 : 0;
-	const unsigned copies = profile == BG_RAID10 ? 2 : 1;
+	const unsigned copies = raid_profile_find(profile)->copies;
 	struct rig r = { .n = n, .data = (n - parity) / copies, .type = BG_DATA | profile };
 	struct disk_stripe stripes[DEVICES_MAX] = { 0 };
 	struct btrkit_io *given[DEVICES_MAX];
 	struct super supers[DEVICES_MAX] = { 0 };
 	uint32_t random = 1;
+	unsigned stale = missing >> 8;
 	size_t size = (size_t)ROWS * r.data * STRIP, num_given = 0;
 	struct chunk chunk = { .logical = LOGICAL, .length = size, .type = r.type, .num_stripes = (uint16_t)n,
 			       .stripes = stripes };
@@ -99,6 +132,9 @@ static struct rig make(uint64_t profile, unsigned n, unsigned missing)
 	else
 		lay_plain(&r, copies);
 	assert_int_equal(volume_create(given, supers, num_given, &r.v, NULL), 0);
+	for (unsigned i = 0; i < num_given; i++)
+		if (stale >> (supers[i].devid - 1) & 1)
+			volume_set_stale(r.v, i);
 	assert_int_equal(volume_add_chunk(r.v, &chunk, NULL), 0);
 	return r;
 }
@@ -229,7 +265,25 @@ static void unjudged(void **state)
 	}
 }
 
-/* Every choice of as many strips of a row as may be spoiled: all is read, and the data's devices are counted. */
+/*
+ * How often a device is to be counted when every data strip is read once, and those of @set are spoiled: for its own
+ * data, and where another strip could only be rebuilt without it, which is never so of Q.
+ */
+static unsigned expected_damaged(const struct rig *r, unsigned device, unsigned set)
+{
+	unsigned n = 0;
+
+	for (unsigned row = 0; set >> device & 1 && row < ROWS; row++) {
+		const unsigned strip = (device + r->n - row % r->n) % r->n;
+
+		n += strip < r->data;
+		for (unsigned other = 0; strip <= r->data && other < r->data; other++)
+			n += other != strip && set >> ((row + other) % r->n) & 1;
+	}
+	return n;
+}
+
+/* Every choice of as many strips of a row as may be spoiled: all is read, and the right devices are counted. */
 static void expect_rebuilt(uint64_t profile, unsigned n, unsigned spare)
 {
 	for (unsigned set = 1; set < 1u << n; set++) {
@@ -243,11 +297,7 @@ static void expect_rebuilt(uint64_t profile, unsigned n, unsigned spare)
 				spoil(&r, i, row);
 		assert_int_equal(readable(&r), ROWS * r.data);
 		for (unsigned i = 0; i < n; i++) {
-			unsigned strips = 0;
-
-			for (unsigned row = 0; row < ROWS; row++)
-				strips += (i + n - row % n) % n < r.data;
-			assert_int_equal(errors(&r, i).damaged, set >> i & 1 ? strips : 0);
+			assert_int_equal(errors(&r, i).damaged, expected_damaged(&r, i, set));
 			assert_int_equal(errors(&r, i).read_errors, 0);
 		}
 		unmake(&r);
@@ -259,10 +309,146 @@ static void rebuilt(void **state)
 	(void)state;
 	if (!parity_available())
 		skip();
-	expect_rebuilt(BG_RAID5, 2, 1);
-	expect_rebuilt(BG_RAID5, 5, 1);
-	expect_rebuilt(BG_RAID6, 3, 2);
-	expect_rebuilt(BG_RAID6, 5, 2);
+	for (unsigned n = 2; n <= 5; n++)
+		expect_rebuilt(BG_RAID5, n, 1);
+	for (unsigned n = 3; n <= 6; n++)
+		expect_rebuilt(BG_RAID6, n, 2);
+}
+
+/* One strip more than parity makes good: only data strips that are spoiled are lost, each with all its row told. */
+static void expect_lost(uint64_t profile, unsigned n, unsigned spare)
+{
+	for (unsigned set = 1; set < 1u << n; set++) {
+		struct rig r;
+
+		if ((unsigned)__builtin_popcount(set) != spare + 1)
+			continue;
+		r = make(profile, n, 0);
+		for (unsigned i = 0; i < n; i++)
+			for (unsigned row = 0; set >> i & 1 && row < ROWS; row++)
+				spoil(&r, i, row);
+		for (unsigned strip = 0; strip < ROWS * r.data; strip++) {
+			const unsigned row = strip / r.data, device = (row + strip % r.data) % n;
+			struct btrkit_error err = BTRKIT_ERROR_INIT;
+			struct told told = { 0 };
+			char place[64];
+
+			volume_watch(r.v, watch, &told);
+			if (!(set >> device & 1)) {
+				assert_int_equal(read_at(&r, (size_t)strip * STRIP, 4096, &err), 0);
+				assert_int_equal(told.repaired + told.lost, 0);
+				continue;
+			}
+			assert_int_equal(read_at(&r, (size_t)strip * STRIP, 4096, &err), -EUCLEAN);
+			assert_int_equal(err.devid, device + 1);
+			assert_int_equal(told.lost, 1);
+			assert_int_equal(told.failed, 1u << device);
+			assert_int_equal(told.ways, 1);
+			for (unsigned i = 0; i < n; i++) {
+				snprintf(place, sizeof(place), "device %u at %u", i + 1,
+					 (unsigned)PHYSICAL + row * STRIP);
+				assert_int_equal(!!strstr(err.copies, place), i != device);
+			}
+		}
+		unmake(&r);
+	}
+}
+
+static void too_many_spoiled(void **state)
+{
+	(void)state;
+	if (!parity_available())
+		skip();
+	expect_lost(BG_RAID5, 3, 1);
+	expect_lost(BG_RAID5, 4, 1);
+	expect_lost(BG_RAID6, 4, 2);
+	expect_lost(BG_RAID6, 5, 2);
+}
+
+/* Every choice of copies that are spoiled: the first good one serves, the bad ones before it are counted and told. */
+static void expect_copies(uint64_t profile, unsigned n)
+{
+	const unsigned copies = raid_profile_find(profile)->copies;
+
+	for (unsigned set = 1; set < 1u << n; set++) {
+		struct rig r = make(profile, n, 0);
+		unsigned damaged[DEVICES_MAX] = { 0 };
+
+		for (unsigned i = 0; i < n; i++)
+			for (unsigned row = 0; set >> i & 1 && row < ROWS; row++)
+				spoil(&r, i, row);
+		for (unsigned strip = 0; strip < ROWS * r.data; strip++) {
+			const unsigned first = strip % r.data * copies;
+			struct btrkit_error err = BTRKIT_ERROR_INIT;
+			struct told told = { 0 };
+			unsigned failed = 0, good = first;
+
+			while (good < first + copies && set >> good & 1) {
+				failed |= 1u << good;
+				damaged[good++]++;
+			}
+			volume_watch(r.v, watch, &told);
+			assert_int_equal(read_at(&r, (size_t)strip * STRIP, 4096, &err),
+					 good < first + copies ? 0 : -EUCLEAN);
+			assert_int_equal(told.failed, failed);
+			assert_int_equal(told.lost, good == first + copies);
+			assert_int_equal(told.repaired, good < first + copies && failed);
+			if (told.repaired + told.lost)
+				assert_int_equal(told.logical, LOGICAL + (uint64_t)strip * STRIP);
+			if (!told.repaired)
+				continue;
+			assert_int_equal(told.served.mirror, good - first + 1);
+			assert_int_equal(told.served.devid, good + 1);
+			assert_int_equal(told.served.physical, PHYSICAL + strip / r.data * STRIP);
+		}
+		for (unsigned i = 0; i < n; i++)
+			assert_int_equal(errors(&r, i).damaged, damaged[i]);
+		unmake(&r);
+	}
+}
+
+static void copies_spoiled(void **state)
+{
+	(void)state;
+	expect_copies(BG_RAID1, 2);
+	expect_copies(BG_RAID1C3, 3);
+	expect_copies(BG_RAID1C4, 4);
+	expect_copies(BG_RAID10, 4);
+	expect_copies(BG_RAID10, 6);
+}
+
+/* What has no judge is read from a device that others have left behind only if no other has it. */
+static void left_behind(void **state)
+{
+	static const struct {
+		uint64_t profile;
+		unsigned n, stale, missing;
+		bool right;
+	} cases[] = { { BG_RAID1, 2, 1, 0, true },	{ BG_RAID1, 2, 1, 2, false },	{ BG_RAID1C3, 3, 3, 0, true },
+		      { BG_RAID10, 4, 9, 0, true },	{ BG_RAID10, 4, 3, 0, false },	{ BG_RAID5, 3, 2, 0, true },
+		      { BG_RAID5, 3, 2, 4, false },	{ BG_RAID6, 5, 12, 0, true },	{ BG_RAID6, 5, 4, 2, true } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct rig r = make(cases[i].profile, cases[i].n, cases[i].missing | cases[i].stale << 8);
+		const size_t len = (size_t)ROWS * r.data * STRIP;
+		uint8_t *buf = malloc(len);
+		struct told told = { 0 };
+
+		assert_non_null(buf);
+		for (unsigned d = 0; d < r.n; d++)
+			for (unsigned row = 0; cases[i].stale >> d & 1 && row < ROWS; row++)
+				spoil(&r, d, row);
+		volume_watch(r.v, watch, &told);
+		if (parity_available() || raid_profile_find(r.type)->copies > 1) {
+			assert_int_equal(volume_read_any(r.v, LOGICAL, buf, len, NULL), 0);
+			assert_int_equal(!memcmp(buf, r.bytes, len), cases[i].right);
+			/* Missing and left behind: that is known. */
+			assert_int_equal(told.repaired + told.lost, 0);
+		}
+		free(buf);
+		unmake(&r);
+	}
 }
 
 /* One device missing and a strip of another spoiled, wherever both are. */
@@ -281,18 +467,21 @@ static void missing_and_spoiled(void **state)
 	}
 }
 
-/* The failure told is that of the first copy, with its place. */
-static void first_failure_is_told(void **state)
+/* The failure told is that of the first copy with its place, and then those of the others. */
+static void all_failures_are_told(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct rig r = make(BG_RAID10, 4, 0);
+	char line[BTRKIT_ERROR_LINE];
 
 	(void)state;
 	/* Strip 3 is in row 1 on devices 3 and 4. */
 	spoil(&r, 2, 1);
 	spoil(&r, 3, 1);
 	assert_int_equal(read_at(&r, 3 * STRIP + 8192, 4096, &err), -EUCLEAN);
-	assert_string_equal(err.message, "not what was laid");
+	assert_string_equal(btrkit_error_format(&err, line, sizeof(line)),
+			    "not what was laid, block 5447680, device 3, physical 208896; "
+			    "copy 2 on device 4 at 208896: not what was laid");
 	assert_int_equal(err.devid, 3);
 	assert_int_equal(err.physical, PHYSICAL + STRIP + 8192);
 	assert_int_equal(err.logical, LOGICAL + 3 * STRIP + 8192);
@@ -305,9 +494,36 @@ static void first_failure_is_told(void **state)
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	assert_int_equal(read_at(&r, STRIP + 4096, 4096, &err), -EIO);
 	assert_string_equal(err.message, "device is missing");
+	assert_string_equal(err.copies, "");
 	assert_int_equal(err.devid, 2);
 	assert_int_equal(err.physical, PHYSICAL + 4096);
 	assert_int_equal(err.logical, LOGICAL + STRIP + 4096);
+	unmake(&r);
+	if (!parity_available())
+		return;
+
+	r = make(BG_RAID6, 6, 1);
+	/* Row 0, strip 0, whose device is missing: P and two of three other strips are bad. */
+	for (unsigned i = 1; i < 4; i++)
+		spoil(&r, i, 0);
+	spoil(&r, 4, 0);
+	assert_int_equal(read_at(&r, 0, 4096, &err), -EIO);
+	assert_string_equal(btrkit_error_format(&err, line, sizeof(line)),
+			    "device is missing, block 5242880, device 1, physical 135168; by parity from device 2 at "
+			    "135168, device 3 at 135168, device 4 at 135168, device 5 at 135168, device 6 at 135168, "
+			    "in each of 6 ways: not what was laid");
+	unmake(&r);
+	/* Of a wide row only the first are named. */
+	r = make(BG_RAID6, 12, 0);
+	for (unsigned i = 0; i < 3; i++)
+		spoil(&r, i, 0);
+	assert_int_equal(read_at(&r, 0, 4096, &err), -EUCLEAN);
+	assert_non_null(strstr(err.copies, "device 9 at 135168 and 3 more, in each of 12 ways: not what was laid"));
+	unmake(&r);
+	r = make(BG_RAID5, 4, 5);
+	assert_int_equal(volume_read_any(r.v, LOGICAL, (uint8_t[4096]){ 0 }, 4096, &err), -EIO);
+	assert_string_equal(err.copies, "by parity from device 2 at 135168, device 3 at 135168, device 4 at 135168: "
+					"too few strips are left to rebuild one");
 	unmake(&r);
 }
 
@@ -317,8 +533,11 @@ int main(void)
 		cmocka_unit_test(degraded),
 		cmocka_unit_test(unjudged),
 		cmocka_unit_test(rebuilt),
+		cmocka_unit_test(too_many_spoiled),
+		cmocka_unit_test(copies_spoiled),
+		cmocka_unit_test(left_behind),
 		cmocka_unit_test(missing_and_spoiled),
-		cmocka_unit_test(first_failure_is_told),
+		cmocka_unit_test(all_failures_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

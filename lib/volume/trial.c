@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/volume/trial.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+
+/* Of a wide row so many strips are named. */
+#define NAMED_MAX 8u
+
+void trial_begin(struct trial *t, const struct volume *v, const struct volume_chunk *chunk, uint64_t logical,
+		 size_t len, bool fresh)
+{
+	/* What is tried later is filled in when it fails, which is seldom. */
+	t->v = v;
+	t->chunk = chunk;
+	t->logical = logical;
+	t->len = len;
+	t->fresh = fresh;
+	t->met = false;
+	t->ret = 0;
+	t->num_copies = 0;
+	t->ways = 0;
+}
+
+static void enter(struct trial *t, const struct btrkit_tried_copy *copy, const char *why)
+{
+	struct btrkit_tried_copy *to = &t->copies[t->num_copies];
+
+	if (t->num_copies == TRIED_MAX)
+		return;
+	*to = *copy;
+	snprintf(t->why[t->num_copies], sizeof(t->why[0]), "%s", why);
+	to->why = t->why[t->num_copies++];
+}
+
+static bool is_copy(const struct trial *t, unsigned view)
+{
+	const struct raid_shape shape = shape_of(t->chunk);
+
+	return view < raid_copies(&shape);
+}
+
+static struct volume_stripe place_of(const struct trial *t, unsigned stripe, uint64_t offset)
+{
+	struct volume_stripe s = t->chunk->stripes[stripe];
+
+	s.physical += offset;
+	return s;
+}
+
+/* A copy that nobody expected to be there. */
+static bool is_absent(const struct trial *t, unsigned view)
+{
+	const struct raid_shape shape = shape_of(t->chunk);
+	const struct raid_place place = raid_map(&shape, t->logical - t->chunk->logical, view);
+	const struct device *d = &t->v->devices[t->chunk->stripes[place.stripe].device];
+
+	return !d->is.io || (t->fresh && d->stale);
+}
+
+void trial_failed(struct trial *t, unsigned view, int ret, const struct btrkit_error *e)
+{
+	const bool copy = is_copy(t, view);
+
+	if (!t->ret) {
+		t->ret = ret;
+		t->err = *e;
+	}
+	/* Where too few strips are left that is so of a device too. */
+	if (copy ? !is_absent(t, view) : ret != -ENODATA)
+		t->met = true;
+	if (copy || !t->ways++)
+		enter(t, &(struct btrkit_tried_copy){ copy ? view + 1 : 0, copy ? e->devid : 0, copy ? e->physical : 0,
+						      ret, NULL }, e->message);
+}
+
+void trial_left_out(struct trial *t, uint64_t devid, uint64_t physical)
+{
+	enter(t, &(struct btrkit_tried_copy){ 0, devid, physical, -EUCLEAN, NULL },
+	      "differs from what the others of its row give");
+}
+
+static void tell(const struct trial *t, bool served)
+{
+	const struct btrkit_repair repair = { t->logical, t->len, served, t->num_copies, t->copies };
+
+	if (t->v->repair && t->met)
+		t->v->repair(t->v->repair_ctx, &repair);
+}
+
+void trial_served(struct trial *t, unsigned view)
+{
+	const struct raid_shape shape = shape_of(t->chunk);
+	struct btrkit_tried_copy copy = { 0 };
+
+	if (is_copy(t, view)) {
+		const struct raid_place place = raid_map(&shape, t->logical - t->chunk->logical, view);
+		const struct volume_stripe s = place_of(t, place.stripe, place.offset);
+
+		copy = (struct btrkit_tried_copy){ view + 1, s.devid, s.physical, 0, NULL };
+	}
+	enter(t, &copy, "");
+	tell(t, true);
+}
+
+/* A line that ends where there is no more room. */
+struct line {
+	char *at;
+	size_t size;
+};
+
+BTRKIT_PRINTF(2, 3)
+static void add(struct line *line, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(line->at, line->size, fmt, args);
+	va_end(args);
+	if (n < 0)
+		return;
+	if ((size_t)n >= line->size)
+		n = (int)line->size - 1;
+	line->at += n;
+	line->size -= (size_t)n;
+}
+
+/* The strips that tell another by parity. */
+static void add_row(const struct trial *t, struct line *line)
+{
+	const struct raid_shape shape = shape_of(t->chunk);
+	const struct raid_place place = raid_map(&shape, t->logical - t->chunk->logical, 0);
+	unsigned named = 0;
+
+	for (unsigned i = 0; i < t->chunk->num_stripes; i++) {
+		const struct volume_stripe s = place_of(t, i, place.offset);
+
+		if (i == place.stripe)
+			continue;
+		if (named++ < NAMED_MAX)
+			add(line, "%sdevice %" PRIu64 " at %" PRIu64, named > 1 ? ", " : "", s.devid, s.physical);
+	}
+	if (named > NAMED_MAX)
+		add(line, " and %u more", named - NAMED_MAX);
+}
+
+int trial_lost(struct trial *t, struct btrkit_error *err)
+{
+	struct line line;
+
+	tell(t, false);
+	err_at_logical(&t->err, t->logical);
+	if (!err)
+		return t->ret;
+	*err = t->err;
+	line = (struct line){ err->copies, sizeof(err->copies) };
+	for (unsigned i = 1; i < t->num_copies; i++) {
+		const struct btrkit_tried_copy *c = &t->copies[i];
+
+		if (i > 1)
+			add(&line, "; ");
+		if (c->mirror) {
+			add(&line, "copy %u on device %" PRIu64 " at %" PRIu64 ": %s", c->mirror, c->devid, c->physical,
+			    c->why);
+			continue;
+		}
+		add(&line, "by parity from ");
+		add_row(t, &line);
+		if (t->ways > 1)
+			add(&line, ", in each of %u ways", t->ways);
+		add(&line, ": %s", c->why);
+	}
+	return t->ret;
+}
