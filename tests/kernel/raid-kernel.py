@@ -45,10 +45,12 @@ DEEP = [
     ('raid10', 'raid1', 6, 1, (), 'compress=zlib'),
     ('raid10', 'raid10', 7, 1, ('--csum', 'blake2b'), ''),
     ('raid5', 'raid5', 2, 1, (), ''),
+    ('raid5', 'raid5', 4, 1, ('-n', '4k'), ''),
     ('raid5', 'raid1', 6, 1, ('-n', '64k'), ''),
     ('raid5', 'raid6', 5, 1, (), ''),
     ('raid6', 'raid6', 3, 2, (), 'compress=zstd'),
     ('raid6', 'raid1c3', 5, 2, ('-n', '4k'), 'compress=lzo'),
+    ('raid6', 'raid6', 5, 2, (), ''),
     ('raid6', 'raid6', 6, 2, ('-n', '64k'), ''),
 ]
 
@@ -62,13 +64,17 @@ class Reading:
         paths = [p for i, p in enumerate(volume.paths) if i + 1 not in without]
         done = subprocess.run([READ_FILES, out, *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         self.status, self.said = done.returncode, done.stderr.decode()
-        self.notes, self.failed, self.counts, self.files = [], {}, {}, {}
+        self.notes, self.failed, self.counts, self.files, self.repairs = [], {}, {}, {}, []
         for line in done.stdout.decode().splitlines():
             word, rest = line.split(' ', 1)
             if word == 'note':
                 self.notes.append(rest)
             elif word == 'failed':
                 self.failed.update([rest.split(' ', 1)])
+            elif word == 'repair':
+                logical, length, served, *copies = rest.split()
+                copies = [tuple(map(int, c.split(','))) for c in copies]
+                self.repairs.append((int(logical), int(length), int(served), copies))
             elif word == 'device':
                 devid, *counts = map(int, rest.split())
                 self.counts[devid] = counts
@@ -135,7 +141,6 @@ class Row:
         self.all, self.checked = manifest(self.volume.mount(readonly=True))
         self.volume.umount()
         self.rows = list(volumes.rows(self.volume))
-        self.holding = {devid for _, _, _, stripes in self.volume.chunks() for devid, _ in stripes}
         # Strips of tree blocks, which are of several sectors.
         self.trees = {(d, at + row) for _, length, kind, stripes in self.volume.chunks() for d, at in stripes
                       if kind.split('|')[0] != 'DATA' or 'METADATA' in kind for row in range(0, length, volumes.STRIP)}
@@ -163,13 +168,38 @@ class Row:
                     require('missing' in r.said or 'device' in r.said, f'{what}: not told why', r)
                     continue
                 require(f'{n} of {len(self.volume.paths)} devices are missing' in r.notes, f'{what}: not told', r)
-                # The number of one that has no chunk is not known.
-                for devid in self.holding.intersection(without):
+                require(not r.repairs, f'{what}: what is known is told again', r)
+                for devid in without:
                     require(f'device {devid} is missing' in r.notes, f'{what}: not told', r)
                 lost = any('cannot be read as a whole' in note for note in r.notes)
                 require(lost or not r.failed, f'{what}: chunks are not told', r)
+                named = {int(m[1]) for note in r.notes if (m := re.match(r'chunk (\d+) of \d+ bytes, ', note))}
+                require(named == self.unreachable(without), f'{what}: other chunks {self.unreachable(without)}', r)
                 require(n > self.spare or not lost, f'{what}: chunks are told', r)
                 require(all('missing' in e for e in r.failed.values()), f'{what}: another reason', r)
+
+    def unreachable(self, without):
+        """The chunks of which more is missing than they can do without; no more than are named."""
+        found = []
+        for logical, _, kind, stripes in self.volume.chunks():
+            parts, spare = volumes.groups(kind, stripes)
+            if any(len([s for s in part if s[0] in without]) > spare for part in parts):
+                found.append(logical)
+        return set(sorted(found)[:10])
+
+    def told(self, what, r, places):
+        """Every copy that was passed over lies where something was damaged, and every read was served."""
+        require(bool(r.repairs) == bool(sum(c[1] for c in r.counts.values())), f'{what}: nothing is told', r)
+        blamed = dict.fromkeys(r.counts, 0)
+        for logical, length, served, copies in r.repairs:
+            require(served and length and not copies[-1][3], f'{what}: {logical} is lost', r)
+            for mirror, devid, physical, err in copies[:-1]:
+                require(err and (devid or not mirror), f'{what}: {logical}: {copies}', r)
+                if not devid:
+                    continue
+                blamed[devid] += 1
+                require((devid, physical // (4 * K)) in places, f'{what}: {devid} {physical} was not damaged', r)
+        require(blamed == {d: c[1] for d, c in r.counts.items()}, f'{what}: {blamed} are told', r)
 
     def overwrite(self, damage, strips):
         for devid, at in strips:
@@ -182,12 +212,50 @@ class Row:
                 for part in parts:
                     self.overwrite(damage, [s for s in part if spare and s[0] == devid])
             damage.write(devid, 64 * K, 4 * K)
+            places = damage.places()
             r = self.read()
         what = f'{self.name}: device {devid} damaged'
         require(r.status == 0 and not r.different(self.checked), f'{what}: {r.different(self.checked)}', r)
         require(not any(sum(c) for d, c in r.counts.items() if d != devid), f'{what}: others are blamed', r)
         require(any('superblock' in n for n in r.notes), f'{what}: no word of the superblock', r)
+        self.told(what, r, places)
         return r.counts[devid][1]
+
+    def damage_devices(self):
+        """Every choice of as many devices as a row can do without: that is every choice of its strips too."""
+        for chosen in itertools.combinations(range(1, len(self.volume.paths) + 1), self.spare):
+            with volumes.Damage(self.volume, self.rng) as damage:
+                for parts, spare in self.rows:
+                    for part in parts:
+                        self.overwrite(damage, [s for s in part if s[0] in chosen][:spare])
+                places = damage.places()
+                r = self.read()
+            what = f'{self.name}: devices {chosen} damaged'
+            require(r.status == 0 and not r.different(self.checked), f'{what}: {r.different(self.checked)}', r)
+            require({d for d, c in r.counts.items() if c[1]} <= set(chosen), f'{what}: others are blamed', r)
+            self.told(what, r, places)
+
+    def left_behind(self):
+        """A device that was not there when the others were written last, given first: it has nothing new."""
+        old = f'{self.scratch}/old.img'
+        image.run('cp', '--sparse=always', self.volume.path, old)
+        mnt = self.volume.mount()
+        for name in os.listdir(mnt):
+            path = f'{mnt}/{name}'
+            if os.path.isfile(path) and not os.path.islink(path) and is_nocow(path):
+                ops.write(path, 0, self.rng.randbytes(400 * K))
+        ops.write(f'{mnt}/new', 0, self.rng.randbytes(M))
+        os.unlink(f'{mnt}/file3')
+        ops.sync(mnt)
+        self.volume.umount()
+        found, _ = manifest(self.volume.mount(readonly=True))
+        self.volume.umount()
+        os.replace(old, self.volume.path)
+        r = self.read()
+        what = f'{self.name}: left behind'
+        require(r.status == 0 and not r.different(found), f'{what}: {r.different(found)}', r)
+        require(any(n.startswith('device 1 has generation ') for n in r.notes), what, r)
+        require(not any(sum(c) for d, c in r.counts.items() if d != 1), f'{what}: others are blamed', r)
 
     def damage_some(self):
         """In each row as many strips as may be lost, another choice in each; and the rest of them in single sectors."""
@@ -205,10 +273,14 @@ class Row:
                     for sector in range(0, volumes.STRIP, 4 * K):
                         for devid, at in self.rng.choice(choices):
                             damage.write(devid, at + sector, 4 * K)
+            for i in range(len(self.volume.paths)):
+                damage.write(i + 1, self.rng.choice((64 * K, 64 * M)), 4 * K)
+            places = damage.places()
             r = self.read()
         what = f'{self.name}: strips damaged'
         require(r.status == 0 and not r.different(self.checked), f'{what}: {r.different(self.checked)}', r)
         require(sum(c[1] for c in r.counts.values()) > 0, f'{what}: nothing is counted', r)
+        self.told(what, r, places)
 
     def damage_all_copies(self):
         """Of one sector of a file, wherever the library says that it lies: all of its row that is the file's."""
@@ -230,6 +302,9 @@ class Row:
         require(r.status == 3 and list(r.failed) == [key], what, r)
         place = re.search(r'data checksum mismatch.* block (\d+), device \d+, physical \d+', r.failed[key])
         require(place and start <= int(place[1]) < start + length, f'{what}: place', r)
+        # The parts are those of raid0 and raid10, of which one is the sector's.
+        places = [[f'device {devid}(, physical| at) {at + 8 * K}\\b' for devid, at in part] for part in rows[0][0]]
+        require(any(all(re.search(p, r.failed[key]) for p in part) for part in places), f'{what}: not all addresses', r)
         require(not r.different(self.checked), what, r)
 
     def map(self):
@@ -284,8 +359,12 @@ class Row:
         if self.spare:
             counts = [self.damage_device(i + 1) for i in range(len(self.volume.paths))]
             assert any(counts), f'{self.name}: no device is blamed'
+            if self.spare > 1:
+                self.damage_devices()
             self.damage_some()
         self.damage_all_copies()
+        if self.spare:
+            self.left_behind()
         self.volume.remove()
 
 

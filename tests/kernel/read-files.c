@@ -4,7 +4,8 @@
  * holes for zeros. Each is read in pieces of sizes that fit to nothing, and in parts once more. From the public headers
  * only.
  *
- * Prints the notes of opening, the files that cannot be read and why, and what was met on each device. Exits with 3 if
+ * Prints the notes of opening, reads of which copies were passed over, the files that cannot be read and why, and what
+ * was met on each device. Exits with 3 if
  * there is something that cannot be read.
  */
 #include <btrkit/btrkit.h>
@@ -29,7 +30,7 @@ struct reader {
 
 static void die(const char *what, const struct btrkit_error *err)
 {
-	char line[512];
+	char line[BTRKIT_ERROR_LINE];
 
 	fprintf(stderr, "read-files: %s: %s\n", what,
 		err ? btrkit_error_format(err, line, sizeof(line)) : strerror(errno));
@@ -38,7 +39,7 @@ static void die(const char *what, const struct btrkit_error *err)
 
 static void fail(struct reader *r, uint64_t root, uint64_t inode, const struct btrkit_error *err)
 {
-	char line[512];
+	char line[BTRKIT_ERROR_LINE];
 
 	printf("failed %" PRIu64 "-%" PRIu64 " %s\n", root, inode, btrkit_error_format(err, line, sizeof(line)));
 	r->failed++;
@@ -50,9 +51,23 @@ static void note(void *ctx, const char *line)
 	printf("note %s\n", line);
 }
 
-static int tell_device(void *ctx, const struct btrkit_device *d)
+/* A read of which copies were passed over: the mirror, device, address and errno of each. */
+static void repair(void *ctx, const struct btrkit_repair *repair)
 {
 	(void)ctx;
+	printf("repair %" PRIu64 " %" PRIu64 " %d", repair->logical, repair->length, repair->served);
+	for (unsigned i = 0; i < repair->num_copies; i++) {
+		const struct btrkit_tried_copy *c = &repair->copies[i];
+
+		printf(" %u,%" PRIu64 ",%" PRIu64 ",%d", c->mirror, c->devid, c->physical, c->err);
+	}
+	printf("\n");
+}
+
+static int tell_device(void *ctx, const struct btrkit_device *d)
+{
+	if (!ctx)
+		return 0;
 	printf("device %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", d->devid, d->failed_reads, d->rejected_copies);
 	return 0;
 }
@@ -163,11 +178,13 @@ int main(int argc, char **argv)
 		if (btrkit_io_open(argv[i], BTRKIT_IO_READ, &devices[i - 2], &err))
 			die(argv[i], &err);
 	opts.note = note;
+	opts.repair = repair;
 	if (btrkit_fs_open(devices, (size_t)(argc - 2), &opts, &r.fs, &err))
 		die(argv[2], &err);
 	if (btrkit_dir_read(r.fs, 5, 256, visit, &r, &err))
 		fail(&r, 5, 256, &err);
-	if (btrkit_devices(r.fs, tell_device, NULL, &err))
+	/* What has to be read for it may be damaged too, and counts. */
+	if (btrkit_devices(r.fs, tell_device, NULL, &err) || btrkit_devices(r.fs, tell_device, &r, &err))
 		die("devices", &err);
 	btrkit_fs_close(r.fs);
 	printf("files %lu\n", r.files);

@@ -13,12 +13,12 @@ PARITY = {'RAID5': 1, 'RAID6': 2}
 
 
 class Volume(image.Image):
-    """Device number i + 1 is paths[i]."""
+    """Device number i + 1 is paths[i]. Without a size the files are there already."""
 
     def __init__(self, folder, devices, size='300M'):
         self.paths = [f'{folder}/dev{i + 1}.img' for i in range(devices)]
         super().__init__(self.paths[0], size)
-        for path in self.paths[1:]:
+        for path in self.paths[1:] if size else ():
             image.run('truncate', '-s', size, path)
         self.loops = []
 
@@ -114,6 +114,12 @@ class Damage:
         f = self.files[devid - 1]
         self.old.append((f, at, os.pread(f.fileno(), length, at)))
         os.pwrite(f.fileno(), self.rng.randbytes(length), at)
+
+    def places(self):
+        """(devid, number of the sector of 4 KiB) of all that was overwritten."""
+        numbers = {f: i + 1 for i, f in enumerate(self.files)}
+        return {(numbers[f], sector) for f, at, data in self.old
+                for sector in range(at >> 12, (at + len(data) - 1 >> 12) + 1)}
 
     def __exit__(self, *_):
         for f, at, data in self.old[::-1]:
