@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Transactions on every profile: no write touches what the last commit has, nor a row with parity that has any of it;
+ * afterwards all devices agree, parity fits, and with devices lost everything is there. A device that fails stops the
+ * commit, which says which one and what state holds. A filesystem is filled up to where nothing more can be reserved,
+ * and no commit before that lacks room.
+ */
+#include "tests/unit/unit.h"
+
+#include "lib/volume/volume.h"
+#include "tests/unit/txn_rig.h"
+
+#define ITEMS 60u
+#define TYPE 99u
+#define SECTOR 4096u
+
+/* Data, metadata, mixed, nodesize, devices to spare, devices and their MiB. */
+static const struct rig_kind kinds[] = {
+	{ "raid0", BTRKIT_RAID0, BTRKIT_RAID0, false, 4096, 0, 2, { 160, 200 } },
+	{ "raid1", BTRKIT_RAID1, BTRKIT_RAID1, false, 4096, 1, 3, { 160, 200, 160 } },
+	{ "raid1c3", BTRKIT_RAID1C3, BTRKIT_RAID1C3, false, 16384, 2, 3, { 160, 200, 160 } },
+	{ "raid1c4", BTRKIT_RAID1C4, BTRKIT_RAID1C4, false, 4096, 3, 4, { 160, 200, 160, 160 } },
+	{ "raid10", BTRKIT_RAID10, BTRKIT_RAID10, false, 4096, 1, 4, { 160, 200, 160, 180 } },
+	{ "raid5 of two", BTRKIT_RAID5, BTRKIT_RAID5, false, 4096, 1, 2, { 200, 200 } },
+	{ "raid5", BTRKIT_RAID5, BTRKIT_RAID5, false, 4096, 1, 4, { 160, 200, 160, 160 } },
+	{ "raid6 of three", BTRKIT_RAID6, BTRKIT_RAID6, false, 4096, 2, 3, { 200, 200, 240 } },
+	{ "raid6", BTRKIT_RAID6, BTRKIT_RAID6, false, 16384, 2, 5, { 160, 200, 160, 160, 160 } },
+	{ "raid6 of large nodes", BTRKIT_RAID5, BTRKIT_RAID6, false, 65536, 1, 5, { 200, 200, 200, 200, 200 } },
+	{ "mixed raid5", BTRKIT_RAID5, BTRKIT_RAID5, true, 4096, 1, 3, { 160, 200, 160 } },
+};
+
+static uint64_t seed;
+
+static unsigned pick(unsigned below)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)((seed >> 33) % below);
+}
+
+/* Data that nothing refers to: its place is given back, and was written all the same. */
+static int put_data(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	uint8_t bytes[40 * SECTOR];
+	struct range r;
+	int ret = txn_alloc_data(txn, SECTOR, (1 + pick(40)) * SECTOR, &r, err);
+
+	memset(bytes, 1 + (int)pick(255), sizeof(bytes));
+	return ret ? ret : txn_write_data(txn, r.start, bytes, r.length, err);
+}
+
+/* Adds the items of a round, takes away those of the one before the last but @keep, and has room for @blocks more. */
+static int edit(struct btrkit_txn *txn, unsigned round, unsigned keep, unsigned blocks, struct btrkit_error *err)
+{
+	uint8_t bytes[500] = { 0 };
+	struct edit_tree *t = NULL;
+	int ret = txn_reserve(txn, 2 * ITEMS + blocks, err);
+
+	if (!ret)
+		ret = txn_tree(txn, OID_FS_TREE, &t, err);
+	for (unsigned i = 0; !ret && i < ITEMS; i++) {
+		const unsigned to = (i * 37) % ITEMS;
+
+		memset(bytes, (int)(to ^ round), sizeof(bytes));
+		ret = edit_insert(t, &KEY(1000 + to, TYPE, round), bytes, sizeof(bytes), err);
+		if (!ret && round > keep)
+			ret = edit_delete(t, &KEY(1000 + i, TYPE, round - keep), err);
+	}
+	for (unsigned i = 0; !ret && i < 3; i++)
+		ret = put_data(txn, err);
+	return ret;
+}
+
+/* The highest round of which there are items, which must be all, and what was put there. */
+static unsigned last_round(struct btrkit_fs *fs, unsigned keep)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	unsigned n = 0, last = 0;
+	struct tree_root root;
+	struct cursor c;
+	int ret;
+
+	rig_check(fs_find_root(fs, OID_FS_TREE, &root, NULL, &err), &err);
+	cursor_init(&c, fs, &root);
+	for (ret = cursor_seek(&c, &KEY(1000, 0, 0), &err); !ret; ret = cursor_next(&c, &err)) {
+		const unsigned round = (unsigned)c.item.key.offset, to = (unsigned)c.item.key.objectid - 1000;
+
+		n++;
+		last = round > last ? round : last;
+		assert_int_equal(c.item.data[0], (to ^ round) & 0xff);
+		assert_int_equal(c.item.data[c.item.size - 1], (to ^ round) & 0xff);
+	}
+	cursor_release(&c);
+	rig_check(ret < 0 ? ret : 0, &err);
+	assert_int_equal(n, (last < keep ? last : keep) * ITEMS);
+	return last;
+}
+
+static unsigned round_on_devices(struct rig *r, unsigned lost, unsigned keep)
+{
+	struct btrkit_fs *fs = rig_open(r, 0, lost);
+	const unsigned round = last_round(fs, keep);
+
+	btrkit_fs_close(fs);
+	return round;
+}
+
+static struct btrkit_txn *start(struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn = NULL;
+
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	return txn;
+}
+
+static void commit(struct btrkit_txn *txn)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+}
+
+static void expect_equal_maps(const struct space_group *g, const struct free_map *a, const struct free_map *b)
+{
+	const uint64_t end = g->item.start + g->item.length;
+	struct range x, y;
+
+	assert_int_equal(a ? free_map_bytes(a) : 0, b ? free_map_bytes(b) : 0);
+	for (uint64_t at = g->item.start; a && at < end && free_map_next(a, at, &x); at = range_end(&x)) {
+		assert_true(free_map_next(b, at, &y));
+		assert_int_equal(x.start, y.start);
+		assert_int_equal(x.length, y.length);
+	}
+}
+
+/* What is free, and what of it may be handed out, is what a new handle loads, and rows are whole. */
+static void expect_space(struct rig *r, struct space *s)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_fs *fs = rig_open(r, 0, 0);
+	struct space *fresh;
+
+	rig_check(space_create(fs, &fresh, &err), &err);
+	for (size_t i = 0; i < space_num_groups(fresh); i++) {
+		struct space_group *f = space_group_at(fresh, i), *g = space_group_at(s, i);
+
+		rig_check(space_load(fresh, f, SPACE_FROM_EXTENTS, &err), &err);
+		assert_int_equal(f->item.start, g->item.start);
+		assert_int_equal(f->row, g->row);
+		if (f->row)
+			assert_int_equal(free_map_bytes(f->free) % f->row, 0);
+		if (!g->loaded)
+			continue;
+		expect_equal_maps(f, f->free, g->free);
+		expect_equal_maps(f, f->closed, g->closed);
+	}
+	space_destroy(fresh);
+	btrkit_fs_close(fs);
+}
+
+/* With every choice of devices lost that there are devices to spare for. */
+static unsigned lose(struct rig *r, unsigned spare, unsigned round)
+{
+	unsigned n = 0;
+
+	for (unsigned lost = 1; lost < 1u << r->n; lost++) {
+		if ((unsigned)__builtin_popcount(lost) > spare)
+			continue;
+		assert_int_equal(round_on_devices(r, lost, 4), round);
+		n++;
+	}
+	return n;
+}
+
+static void commits(const struct rig_kind *kind)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	unsigned losses = 0, round = 0;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	struct rig r;
+
+	seed = 1;
+	rig_make(&r, kind);
+	rig_judge(&r);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	for (unsigned turn = 0; turn < 14; turn++) {
+		const bool chunk = turn % 5 == 2;
+
+		txn = start(fs);
+		rig_check(edit(txn, round + 1, 4, chunk ? (48u << 20) / kind->nodesize : 0, &err), &err);
+		if (turn % 7 == 3) {
+			btrkit_txn_abort(txn);
+			assert_int_equal(last_round(fs, 4), round);
+			continue;
+		}
+		commit(txn);
+		round++;
+		assert_int_equal(last_round(fs, 4), round);
+		rig_judge(&r);
+		expect_space(&r, ((struct writer *)fs->writer)->space);
+		if (turn % 4 == 1)
+			losses += lose(&r, kind->spare, round);
+	}
+	btrkit_fs_close(fs);
+	assert_int_equal(round_on_devices(&r, 0, 4), round);
+	printf("%s: %u commits, %llu sectors held, %llu rows judged, read without devices %u times\n", kind->name,
+	       round, (unsigned long long)r.num_held, (unsigned long long)r.rows_judged, losses);
+	rig_destroy(&r);
+}
+
+static void every_profile_is_committed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		commits(&kinds[i]);
+}
+
+static void expect_words(const struct btrkit_error *err, enum btrkit_commit_state state)
+{
+	static const char *const words[] = {
+		[BTRKIT_COMMIT_OLD] = "; the filesystem is as it was",
+		[BTRKIT_COMMIT_NEW] = "; the filesystem is changed, but not all superblock mirrors are",
+		[BTRKIT_COMMIT_UNKNOWN] = "; the filesystem is as it was or changed, which is not known",
+	};
+	const size_t len = strlen(err->message), tail = strlen(words[state]);
+
+	assert_true(len > tail);
+	assert_string_equal(err->message + len - tail, words[state]);
+}
+
+/* The commit's last calls: all devices flushed, all primaries, all flushed, all mirrors, all flushed. */
+static enum btrkit_commit_state expected_state(const struct rig *r, uint64_t left, uint64_t mirrors)
+{
+	if (left <= mirrors + r->n)
+		return BTRKIT_COMMIT_NEW;
+	return left <= mirrors + 3 * r->n ? BTRKIT_COMMIT_UNKNOWN : BTRKIT_COMMIT_OLD;
+}
+
+/* Call number @call of a commit of @calls fails. */
+static void fail_at(const struct rig *base, const struct rig_kind *kind, uint64_t call, uint64_t calls,
+		    uint64_t mirrors)
+{
+	const enum btrkit_commit_state expected = expected_state(base, calls - call, mirrors);
+	enum btrkit_commit_state reached = BTRKIT_COMMIT_OLD;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	unsigned round;
+	struct rig r;
+
+	seed = 2;
+	rig_clone(&r, base);
+	rig_hold(&r);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	txn = start(fs);
+	rig_check(edit(txn, 2, 4, 0, &err), &err);
+	call += r.calls;
+	r.fail_at = call;
+	assert_int_equal(btrkit_txn_commit(txn, &reached, &err), -EIO);
+	assert_int_equal(reached, expected);
+	assert_int_equal(err.code, BTRKIT_IO);
+	assert_true(err.places & BTRKIT_AT_DEVID);
+	assert_int_equal(err.devid, r.failed);
+	expect_words(&err, expected);
+	assert_int_equal(btrkit_txn_start(fs, &txn, &err), -EROFS);
+	btrkit_fs_close(fs);
+	assert_int_equal(r.calls, call + 1);
+	round = round_on_devices(&r, 0, 4);
+	assert_true(expected == BTRKIT_COMMIT_OLD ? round == 1 : expected == BTRKIT_COMMIT_NEW ? round == 2 : round);
+	/* Without the one that failed, too, and what was not finished is no harm to the others. */
+	if (kind->spare) {
+		round = round_on_devices(&r, 1u << (r.failed - 1), 4);
+		assert_true(expected == BTRKIT_COMMIT_OLD ? round == 1 : expected != BTRKIT_COMMIT_NEW || round == 2);
+	}
+	rig_destroy(&r);
+}
+
+static void failures(const struct rig_kind *kind)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct rig base, all;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	uint64_t calls = 0;
+
+	rig_make(&base, kind);
+	for (unsigned round = 1; round < 3; round++) {
+		seed = round;
+		if (round == 2)
+			rig_clone(&all, &base);
+		fs = rig_open(round == 2 ? &all : &base, BTRKIT_OPEN_WRITE, 0);
+		txn = start(fs);
+		rig_check(edit(txn, round, 4, 0, &err), &err);
+		calls = all.calls;
+		commit(txn);
+		btrkit_fs_close(fs);
+	}
+	calls = all.calls - calls;
+	for (uint64_t call = 0; call < calls; call++)
+		fail_at(&base, kind, call, calls, all.mirrors);
+	printf("%s: %llu writes and flushes failed in turn\n", kind->name, (unsigned long long)calls);
+	rig_destroy(&all);
+	rig_destroy(&base);
+}
+
+static void every_failing_call_is_told(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		failures(&kinds[i]);
+}
+
+/* What is reserved can be had, up to the end. */
+static void fill(const struct rig_kind *kind)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn = NULL;
+	unsigned round = 0;
+	struct btrkit_fs *fs;
+	struct rig r;
+	uint64_t calls;
+	int ret = 0;
+
+	seed = 3;
+	rig_make(&r, kind);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	for (;;) {
+		uint64_t pieces = 0;
+
+		txn = start(fs);
+		calls = r.calls;
+		/* More and more is left over from each round. */
+		rig_check(space_count(txn->space, BG_METADATA, kind->nodesize, UINT64_MAX, &pieces, &err), &err);
+		ret = edit(txn, round + 1, UINT_MAX, (unsigned)pieces / 2, &err);
+		if (ret)
+			break;
+		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+		round++;
+		rig_hold(&r);
+	}
+	assert_int_equal(ret, -ENOSPC);
+	assert_int_equal(r.calls, calls);
+	btrkit_txn_abort(txn);
+	assert_int_equal(last_round(fs, UINT_MAX), round);
+	btrkit_fs_close(fs);
+	rig_judge(&r);
+	printf("%s: full after %u commits\n", kind->name, round);
+	assert_true(round > 10);
+	rig_destroy(&r);
+}
+
+static void what_is_reserved_can_be_had(void **state)
+{
+	static const struct rig_kind small[] = {
+		{ "raid5", BTRKIT_RAID5, BTRKIT_RAID5, false, 4096, 1, 3, { 140, 130, 130 } },
+		{ "raid6", BTRKIT_RAID6, BTRKIT_RAID6, false, 4096, 2, 6, { 140, 130, 130, 130, 130, 130 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(small); i++)
+		fill(&small[i]);
+}
+
+static void degraded_is_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct btrkit_fs *fs;
+		struct rig r;
+
+		if (!kinds[i].spare)
+			continue;
+		rig_make(&r, &kinds[i]);
+		assert_int_equal(rig_try_open(&r, BTRKIT_OPEN_WRITE, 1u << i % r.n, &fs, &err), -EOPNOTSUPP);
+		assert_non_null(strstr(err.message, "all are needed for writing"));
+		assert_int_equal(r.calls, 0);
+		rig_destroy(&r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_profile_is_committed),
+		cmocka_unit_test(every_failing_call_is_told),
+		cmocka_unit_test(what_is_reserved_can_be_had),
+		cmocka_unit_test(degraded_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
