@@ -220,15 +220,60 @@ static int find_holes(struct space *s, const struct rules *rules, uint64_t want,
 }
 
 /* Those with most room first. */
-static int by_room(const void *a, const void *b)
+static int by_room(const struct place *x, const struct place *y)
 {
-	const struct place *x = a, *y = b;
-
 	if (x->length != y->length)
 		return x->length > y->length ? -1 : 1;
-	if (x->unused != y->unused)
-		return x->unused > y->unused ? -1 : 1;
-	return x->devid < y->devid ? -1 : x->devid > y->devid;
+	return x->unused > y->unused ? -1 : x->unused < y->unused;
+}
+
+static void swap(struct place *p, size_t i, size_t k)
+{
+	const struct place old = p[i];
+
+	p[i] = p[k];
+	p[k] = old;
+}
+
+/*
+ * Puts @root of a heap of @n, which may be too small for it, where it belongs: the path of the larger children is
+ * followed to the end, and from there up again to the last that is larger.
+ */
+static void sift(struct place *p, size_t root, size_t n)
+{
+	size_t at = root, to;
+
+	while (2 * at + 2 < n)
+		at = 2 * at + 1 + (by_room(&p[2 * at + 1], &p[2 * at + 2]) <= 0);
+	if (2 * at + 2 == n)
+		at = 2 * at + 1;
+	while (at != root && by_room(&p[root], &p[at]) >= 0)
+		at = (at - 1) / 2;
+	for (to = at; at != root; swap(p, at, to))
+		at = (at - 1) / 2;
+}
+
+/*
+ * Devices that are equal come in the order that Linux's heapsort leaves them in when it was given them by their
+ * numbers: the largest is taken off, then the larger of its children, and the heap mended for both, down to three.
+ */
+static void sort_by_room(struct place *p, size_t n)
+{
+	for (size_t i = n / 2; i--;)
+		sift(p, i, n);
+	while (n > 3) {
+		size_t second;
+
+		swap(p, 0, --n);
+		second = 1 + (by_room(&p[1], &p[2]) <= 0);
+		swap(p, second, --n);
+		sift(p, second, n);
+		sift(p, 0, n);
+	}
+	if (n > 1)
+		swap(p, 0, --n);
+	if (n == 2 && by_room(&p[0], &p[1]) > 0)
+		swap(p, 0, 1);
 }
 
 /* As many stripes as there are devices for, as long as the shortest of these holes allows. */
@@ -277,7 +322,7 @@ static int place(struct space *s, const struct rules *rules, struct place *place
 	ret = find_holes(s, rules, lower(max, STRIPE_MAX) * rules->dev_stripes, places, &n, err);
 	if (ret)
 		return ret;
-	qsort(places, n, sizeof(*places), by_room);
+	sort_by_room(places, n);
 	n -= n % rules->devs_increment;
 	if (n < rules->devs_min)
 		return err_set(err, BTRKIT_NO_SPACE, "no device has room for another chunk");
