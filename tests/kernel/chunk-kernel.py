@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 import image
+import volumes
 
 TOOL = os.environ['CHUNK_TOOL']
 MIB = 1 << 20
@@ -26,31 +27,64 @@ def expect(condition, *what):
     count['checks'] += 1
 
 
-def items(path, tree, *kinds):
+class Several(volumes.Volume):
+    """A filesystem on devices of several sizes."""
+
+    def __init__(self, folder, sizes):
+        os.makedirs(folder)
+        super().__init__(folder, len(sizes))
+        for path, size in zip(self.paths, sizes):
+            os.truncate(path, 0)
+            image.run('truncate', '-s', size, path)
+
+    def copy(self, folder):
+        other = Several(folder, ['0'] * len(self.paths))
+        for a, b in zip(self.paths, other.paths):
+            image.run('cp', '--sparse=auto', a, b)
+        return other
+
+    def umount(self):
+        loops = self.loops
+        super().umount()
+        # What comes to lie on one of these next may be a copy.
+        for loop in loops:
+            subprocess.run([image.BTRFS, 'device', 'scan', '--forget', loop], stderr=subprocess.DEVNULL, check=False)
+
+    def remove(self):
+        super().remove()
+        os.rmdir(os.path.dirname(self.path))
+
+
+def paths(img):
+    return getattr(img, 'paths', [img.path])
+
+
+def items(img, tree, *kinds):
     """Of a tree: (key, what dump-tree shows of it)."""
-    text = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', tree, path).decode()
+    text = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', tree, *paths(img)).decode()
     for part in re.split(r'^(?=leaf \d+ |node \d+ level|\titem \d+ key)', text, flags=re.M):
         found = re.match(r'\titem \d+ key \((\S+) (\S+) (\S+?)\) itemoff \d+ itemsize (\d+)\n((?:\t.*\n)*)', part)
         if found and found.group(2) in kinds:
             yield found.group(1, 2, 3, 4), found.group(5)
 
 
-def state(path):
+def state(img):
     """All that tells of chunks."""
-    result = dict(items(path, 'chunk', 'CHUNK_ITEM', 'DEV_ITEM'))
+    result = dict(items(img, 'chunk', 'CHUNK_ITEM', 'DEV_ITEM'))
     # Linux leaves the last field of a device extent as it comes.
-    for key, body in items(path, 'dev', 'DEV_EXTENT'):
+    for key, body in items(img, 'dev', 'DEV_EXTENT'):
         result[key] = re.sub(r'\tchunk_tree_uuid .*\n', '', body)
     for tree in ('extent', 'block-group'):
-        for key, body in items(path, tree, 'BLOCK_GROUP_ITEM'):
+        for key, body in items(img, tree, 'BLOCK_GROUP_ITEM'):
             result[key] = re.sub(r'used \d+ ', '', body)
             result['used', key[0]] = int(re.search(r'used (\d+)', body).group(1))
-    text = image.run(image.BTRFS, 'inspect-internal', 'dump-super', '-f', path).decode()
-    array = text.partition('sys_chunk_array[2048]:\n')[2].partition('backup_roots')[0]
-    for part in re.split(r'^(?=\titem)', array, flags=re.M)[1:]:
-        head, _, body = part.partition('\n')
-        result['array', head.split('key ')[1]] = body
-    result['super', ''] = re.search(r'dev_item.bytes_used\s+(\d+)', text).group(1)
+    for device, path in enumerate(paths(img)):
+        text = image.run(image.BTRFS, 'inspect-internal', 'dump-super', '-f', path).decode()
+        array = text.partition('sys_chunk_array[2048]:\n')[2].partition('backup_roots')[0]
+        for part in re.split(r'^(?=\titem)', array, flags=re.M)[1:]:
+            head, _, body = part.partition('\n')
+            result['array', head.split('key ')[1], device] = body
+        result['super', device] = re.search(r'dev_item.bytes_used\s+(\d+)', text).group(1)
     return result
 
 
@@ -107,6 +141,22 @@ def data(mnt):
             return
 
 
+def fill(number):
+    """Reserves files until there are so many more chunks, or the filesystem is full."""
+    def work(mnt):
+        for n in range(number):
+            space = Space(mnt, 'data')
+            for k in range(1000):
+                if space.grown():
+                    break
+                try:
+                    with open(f'{mnt}/f{n}-{k}', 'wb') as f:
+                        os.posix_fallocate(f.fileno(), 0, 256 * MIB)
+                except OSError:
+                    return
+    return work
+
+
 def metadata(mnt):
     """Writes small files, whose data lies in the tree, until there is another chunk."""
     space = Space(mnt, 'metadata')
@@ -123,6 +173,12 @@ def balance(what):
         force = ['-f'] if what != 'd' else []
         image.run(image.BTRFS, 'balance', 'start', *force, f'-{what}limit=1', mnt)
     return work
+
+
+def alone(what):
+    """The same with no chunk of system besides, as balance moves one when it is told of metadata only."""
+    filters = {'m': ('-mlimit=1', '-susage=0'), 's': ('-slimit=1',)}[what]
+    return lambda mnt: image.run(image.BTRFS, 'balance', 'start', '-f', *filters, mnt)
 
 
 def free(mnt):
@@ -151,6 +207,24 @@ SCENARIOS = {
 }
 
 
+# Options of mkfs.btrfs, sizes of the devices, how many chunks of data Linux is made to make.
+SEVERAL = {
+    'several-raid5': (('-d', 'raid5', '-m', 'raid1'), ('40G', '60G', '50G', '40G'), 28),
+    'several-raid10': (('-d', 'raid10', '-m', 'raid6'), ('40G', '70G', '40G', '40G', '60G'), 28),
+}
+DEEP = {
+    'several-single': (('-d', 'single', '-m', 'raid1'), ('30G', '21G', '12G'), 30),
+    'several-raid0': (('-d', 'raid0', '-m', 'raid0'), ('40G', '60G', '50G', '20G'), 28),
+    'several-raid1': (('-d', 'raid1', '-m', 'raid10'), ('40G', '60G', '50G', '20G'), 28),
+    'several-raid1c3': (('-d', 'raid1c3', '-m', 'raid1c4'), ('60G', '30G', '50G', '20G', '70G'), 28),
+    'several-raid1c4': (('-d', 'raid1c4', '-m', 'raid1c3'), ('60G', '30G', '50G', '60G', '60G', '40G'), 28),
+    'several-raid6': (('-d', 'raid6', '-m', 'raid5'), ('40G', '60G', '50G', '40G', '40G'), 28),
+    'several-equal': (('-d', 'raid1', '-m', 'raid1c3'), ('40G',) * 6, 28),
+    'several-equal-raid6': (('-d', 'raid6', '-m', 'raid1c4'), ('40G',) * 8, 28),
+    'several-small': (('-d', 'raid5', '-m', 'raid6'), ('1900M', '2G', '1700M', '2500M'), 4),
+}
+
+
 def about(found, logical):
     """What state() found of some chunks."""
     def of(key, body):
@@ -163,7 +237,7 @@ def about(found, logical):
 
 def compare(linux, before, ours):
     """Does to the copy @ours what Linux did since it was @before, and compares; the steps. None: it cannot be seen"""
-    theirs, old = state(linux.path), state(ours.path)
+    theirs, old = state(linux), state(ours)
     new, was = chunks(theirs), chunks(before)
     expect(old == before, 'the copy is another filesystem')
     made = [logical for logical in sorted(new) if logical not in was]
@@ -182,8 +256,8 @@ def compare(linux, before, ours):
         steps.append('commit')
     count['steps'] += 1
     if steps:
-        image.run(TOOL, 'run', ours.path, *steps)
-    got = state(ours.path)
+        image.run(TOOL, ','.join(paths(ours)), *steps)
+    got = state(ours)
     if moved:
         theirs, got = about(theirs, made), about(got, made)
     differing = {key for key in set(theirs) | set(got) if key[0] != 'used' and theirs.get(key) != got.get(key)}
@@ -196,16 +270,24 @@ def compare(linux, before, ours):
     return steps
 
 
-def check(path):
-    done = subprocess.run([image.BTRFS, 'check', path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    expect(done.returncode == 0, path, done.stdout.decode(errors='replace'))
+def check(img):
+    """btrfs check looks for other devices among the devices of the machine."""
+    loops = [image.run('losetup', '-r', '-f', '--show', path).decode().strip() for path in paths(img)]
+    try:
+        done = subprocess.run([image.BTRFS, 'check', loops[0]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              check=False)
+    finally:
+        for loop in loops:
+            subprocess.run([image.BTRFS, 'device', 'scan', '--forget', loop], stderr=subprocess.DEVNULL, check=False)
+            image.run('losetup', '-d', loop)
+    expect(done.returncode == 0, img.path, done.stdout.decode(errors='replace'))
     count['filesystems checked'] += 1
 
 
 def use(ours):
     """Linux fills what there is, takes half of it away again, and finds it whole."""
-    empty = [key for key, used in state(ours.path).items() if key[0] == 'used' and not used]
-    check(ours.path)
+    empty = [key for key, used in state(ours).items() if key[0] == 'used' and not used]
+    check(ours)
     mnt = ours.mount()
     size = Space(mnt, 'data').before // 2
     try:
@@ -220,8 +302,8 @@ def use(ours):
     for name in os.listdir(mnt)[::2]:
         os.unlink(f'{mnt}/{name}')
     ours.umount()
-    check(ours.path)
-    found = state(ours.path)
+    check(ours)
+    found = state(ours)
     count['chunks of ours that Linux used'] += sum(1 for key in empty if found.get(key))
 
 
@@ -231,8 +313,8 @@ def remove(ours, folder):
     mnt = linux.mount()
     image.run(image.BTRFS, 'balance', 'start', '-f', '-dusage=0', '-musage=0', '-susage=0', mnt)
     linux.umount()
-    did = compare(linux, state(ours.path), ours)
-    check(ours.path)
+    did = compare(linux, state(ours), ours)
+    check(ours)
     linux.remove()
     return did
 
@@ -243,12 +325,12 @@ def run_scenario(folder, name):
     linux.mkfs(*image.peer_options(list(options)))
     did = []
     for k, work in enumerate(works):
-        before = state(linux.path)
+        before = state(linux)
         ours = linux.copy(os.path.join(folder, 'ours.img'))
         work(linux.mount())
         linux.umount()
         if work == free:
-            holes = len(chunks(before)) - len(chunks(state(linux.path)))
+            holes = len(chunks(before)) - len(chunks(state(linux)))
             expect(holes > 0, 'Linux has freed nothing')
             count['holes'] += holes
             continue
@@ -262,50 +344,31 @@ def run_scenario(folder, name):
     linux.remove()
 
 
-def two_devices(folder):
-    """Of several devices the one with most room has the next chunk."""
-    images = [image.Image(os.path.join(folder, f'{k}.img'), size) for k, size in enumerate(('1500M', '1G'))]
-    mnt = os.path.join(folder, 'mnt')
-    os.mkdir(mnt)
-    loops = []
-    try:
-        for one in images:
-            loops.append(image.run('losetup', '-f', '--show', one.path).decode().strip())
-        image.run(image.MKFS, '-q', '-f', '-d', 'single', '-m', 'single', *loops)
-        for work in (data, balance('m'), data, data, balance('s'), data):
-            before = chunks(state(loops[0]))
-            plans = {what: image.run(TOOL, 'plan', what, *loops).decode().split()
-                     for what in ('data', 'metadata', 'system')}
-            image.run('mount', '-o', ','.join(f'device={loop}' for loop in loops), loops[0], mnt)
-            try:
-                work(mnt)
-            finally:
-                image.run('umount', mnt)
-            judge_plan(plans, before, state(loops[0]))
-    finally:
-        for loop in loops:
-            image.run('losetup', '-d', loop)
-    for one in images:
-        one.remove()
-
-
-def judge_plan(plans, before, found):
-    """The first chunk that Linux has made is the one that was planned."""
-    now = chunks(found)
-    made = min((logical for logical in now if logical not in before), default=None)
-    if made is None or int(plans[kind(now[made])][0]) != made:
-        count['steps that cannot be judged'] += 1
-        return
-    plan = plans[kind(now[made])]
-    body = next(body for key, body in found.items() if key[1:3] == ('CHUNK_ITEM', plan[0]))
-    places = re.findall(r'stripe \d+ devid (\d+) offset (\d+)', body)
-    expect(f'length {plan[1]} ' in body and [':'.join(place) for place in places] == plan[3:], plan, body)
-    count[f'chunks planned on device {places[0][0]} of 2'] += 1
+def run_several(folder, name):
+    """Linux makes chunks of data, and some of the others, on devices of which those with most room come first."""
+    options, sizes, number = {**SEVERAL, **DEEP}[name]
+    linux = Several(os.path.join(folder, 'linux'), sizes)
+    linux.mkfs(*options)
+    works, did = [fill(number), alone('m'), alone('s')], []
+    for work in works:
+        before = state(linux)
+        ours = linux.copy(os.path.join(folder, 'ours'))
+        work(linux.mount())
+        linux.umount()
+        did.append(compare(linux, before, ours))
+        if work == works[-1]:
+            use(ours)
+        ours.remove()
+    made = [step for steps in did if steps for step in steps if step != 'commit']
+    print(name, len(made), 'chunks', collections.Counter(made), flush=True)
+    expect(len(made) >= number, f'Linux has made {len(made)} chunks')
+    linux.remove()
 
 
 WANTED = ('chunks made: DATA|single', 'chunks made: DATA|DUP', 'chunks made: METADATA|single',
           'chunks made: METADATA|DUP', 'chunks made: SYSTEM|single', 'chunks made: SYSTEM|DUP',
-          'chunks made: DATA|METADATA|single', 'chunks planned on device 1 of 2', 'chunks planned on device 2 of 2',
+          'chunks made: DATA|METADATA|single', 'chunks made: DATA|RAID5', 'chunks made: METADATA|RAID1',
+          'chunks made: DATA|RAID10', 'chunks made: METADATA|RAID6', 'chunks made: SYSTEM|RAID6',
           'chunks of ours that Linux used', 'chunks removed', 'holes', 'items compared', 'filesystems checked')
 
 
@@ -315,9 +378,10 @@ def main():
         print(f'skipped: {reason}')
         return 77
     with tempfile.TemporaryDirectory(prefix='btrkit-test-') as folder:
-        for name in sys.argv[1:] or [*SCENARIOS, 'two-devices']:
-            if name == 'two-devices':
-                two_devices(folder)
+        named = [*SEVERAL, *DEEP] if sys.argv[1:] == ['--deep'] else sys.argv[1:]
+        for name in named or [*SCENARIOS, *SEVERAL]:
+            if name in SEVERAL or name in DEEP:
+                run_several(folder, name)
             else:
                 run_scenario(folder, name)
     for what, n in sorted(count.items()):

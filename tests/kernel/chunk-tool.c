@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Makes and removes chunks, for comparisons with Linux.
- * Usage: chunk-tool plan TYPE DEVICE...	says what a chunk would be: logical length type devid:physical...
- *	  chunk-tool run DEVICE STEP...		each step in a transaction of its own, or up to a `commit` in one:
+ * Usage: chunk-tool DEVICE[,...] STEP...	each step in a transaction of its own, or up to a `commit` in one:
  *						TYPE (data, metadata, system) makes one, a number removes the one there
  */
 #include <inttypes.h>
@@ -13,7 +12,7 @@
 #include "lib/space/chunk.h"
 #include "lib/txn/txn.h"
 
-#define DEVICES_MAX 8
+#define DEVICES_MAX 16
 
 static int fail(const char *what, const struct btrkit_error *err)
 {
@@ -30,17 +29,18 @@ static uint64_t type_of(const char *name)
 					   0;
 }
 
-static int open_devices(char **paths, int n, unsigned flags, struct btrkit_fs **fs, struct btrkit_error *err)
+/* @paths, with commas in between. */
+static int open_devices(char *paths, struct btrkit_fs **fs, struct btrkit_error *err)
 {
 	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
 	struct btrkit_io *io[DEVICES_MAX];
+	size_t n = 0;
 	int ret = 0;
 
-	opts.flags = flags;
-	for (int i = 0; !ret && i < n && i < DEVICES_MAX; i++)
-		ret = btrkit_io_open(paths[i], flags ? BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE : BTRKIT_IO_READ, &io[i],
-				     err);
-	return ret ? ret : btrkit_fs_open(io, (size_t)n, &opts, fs, err);
+	opts.flags = BTRKIT_OPEN_WRITE;
+	for (char *path = strtok(paths, ","); !ret && path && n < DEVICES_MAX; path = strtok(NULL, ","))
+		ret = btrkit_io_open(path, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &io[n++], err);
+	return ret ? ret : btrkit_fs_open(io, n, &opts, fs, err);
 }
 
 static void print(const struct chunk_plan *plan)
@@ -49,23 +49,6 @@ static void print(const struct chunk_plan *plan)
 	for (unsigned i = 0; i < plan->num_stripes; i++)
 		printf(" %" PRIu64 ":%" PRIu64, plan->stripes[i].devid, plan->stripes[i].physical);
 	printf("\n");
-}
-
-static int plan(char **args, int n)
-{
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct chunk_plan plan;
-	struct btrkit_fs *fs;
-	struct space *s;
-
-	if (open_devices(args + 1, n - 1, 0, &fs, &err) || space_create(fs, &s, &err))
-		return fail(args[1], &err);
-	if (chunk_plan(s, type_of(args[0]), &plan, &err))
-		return fail("plan", &err);
-	print(&plan);
-	space_destroy(s);
-	btrkit_fs_close(fs);
-	return 0;
 }
 
 static int step(struct btrkit_txn *txn, const char *what, struct btrkit_error *err)
@@ -94,7 +77,7 @@ static int run(char **args, int n)
 	struct btrkit_fs *fs;
 	bool together = false;
 
-	if (open_devices(args, 1, BTRKIT_OPEN_WRITE, &fs, &err))
+	if (open_devices(args[0], &fs, &err))
 		return fail(args[0], &err);
 	for (int i = 1; i < n; i++)
 		together |= !strcmp(args[i], "commit");
@@ -118,10 +101,8 @@ static int run(char **args, int n)
 
 int main(int argc, char **argv)
 {
-	if (argc >= 4 && !strcmp(argv[1], "plan") && type_of(argv[2]))
-		return plan(argv + 2, argc - 2);
-	if (argc >= 4 && !strcmp(argv[1], "run"))
-		return run(argv + 2, argc - 2);
+	if (argc >= 3)
+		return run(argv + 1, argc - 1);
 	fprintf(stderr, "chunk-tool: bad usage\n");
 	return 2;
 }
