@@ -39,15 +39,18 @@ SCENARIOS = {
     'metadata-uuid': (('-n', '4096'), ''),
     'quota': (('-n', '4096'), ''),
     'two-devices': (('-n', '4096', '-m', 'single', '-d', 'single'), '', ('512M', '512M')),
-    'raid0': (('-n', '4096', '-m', 'raid0', '-d', 'raid0'), '', ('512M', '400M', '300M')),
-    'raid1': (('-m', 'raid1', '-d', 'raid1'), '', ('512M', '512M', '300M')),
-    'raid1c3': (('-n', '4096', '-m', 'raid1c3', '-d', 'raid1c3'), '', ('512M', '512M', '700M')),
-    'raid1c4': (('-m', 'raid1c4', '-d', 'raid1c3'), '', ('512M', '512M', '700M', '400M')),
-    'raid10': (('-n', '4096', '-m', 'raid10', '-d', 'raid10'), '', ('512M', '400M', '512M', '300M')),
+    'raid0-raid1': (('-n', '4096', '-m', 'raid1', '-d', 'raid0'), '', ('512M', '400M', '300M')),
+    'raid10-raid1c3': (('-n', '4096', '-m', 'raid1c3', '-d', 'raid10'), '', ('512M', '400M', '512M', '300M')),
+    'raid1-raid1c4': (('-m', 'raid1c4', '-d', 'raid1'), '', ('512M', '512M', '700M', '400M')),
     'raid5': (('-n', '4096', '-m', 'raid5', '-d', 'raid5'), '', ('512M', '400M', '512M')),
     'raid6': (('-m', 'raid6', '-d', 'raid6'), '', ('512M', '400M', '512M', '300M', '300M')),
 }
 DEEP = {
+    'raid0': (('-m', 'raid0', '-d', 'raid0'), '', ('512M', '512M')),
+    'raid1': (('-n', '65536', '-m', 'raid1', '-d', 'raid1'), '', ('512M', '512M', '300M')),
+    'raid1c3': (('-n', '4096', '-m', 'raid1c3', '-d', 'raid1c3'), '', ('512M', '512M', '700M')),
+    'raid1c4': (('-m', 'raid1c4', '-d', 'raid1c4'), '', ('512M', '512M', '700M', '400M', '400M')),
+    'raid10': (('-n', '4096', '-m', 'raid10', '-d', 'raid10'), '', ('512M', '400M', '512M', '300M')),
     'raid5-two': (('-m', 'raid5', '-d', 'raid5'), '', ('600M', '600M')),
     'raid5-mixed': (('-M', '-n', '4096', '-m', 'raid5', '-d', 'raid5'), '', ('600M', '400M', '500M', '300M')),
     'raid5-v1': (('-n', '4096', '-O', '^free-space-tree', '-m', 'raid5', '-d', 'raid1'), 'space_cache=v1',
@@ -366,12 +369,14 @@ def main():
         return 77
     others = {'simple-quota': simple_quotas, 'refusals': refusals}
     with tempfile.TemporaryDirectory() as scratch:
-        named = [*SCENARIOS, *DEEP] if sys.argv[1:] == ['--deep'] else sys.argv[1:]
+        deep = sys.argv[1:] == ['--deep']
+        named = list(DEEP) if deep else sys.argv[1:]
         for name in named or [*SCENARIOS, *others]:
             if name in others:
                 others[name](scratch)
             else:
-                run(name, scratch, 1 + [*SCENARIOS, *DEEP].index(name), (5, 200))
+                run(name, scratch, 1 + [*SCENARIOS, *DEEP].index(name),
+                    (5, 200, 1, 40, 300, 15) if deep else (5, 200))
     print('transactions:', ', '.join(f'{value} {key}' for key, value in sorted(count.items())))
     return 0
 

@@ -7,7 +7,10 @@
  */
 #include "tests/unit/unit.h"
 
-#include "lib/volume/volume.h"
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/format/raid.h"
+#include "lib/space/chunk.h"
 #include "tests/unit/txn_rig.h"
 
 #define ITEMS 60u
@@ -362,6 +365,107 @@ static void what_is_reserved_can_be_had(void **state)
 		fill(&small[i]);
 }
 
+#define EXTENTS 14000u
+#define EXTENT (256u << 10)
+
+/* A place for data, and a chunk more where there is none. */
+static struct range place(struct btrkit_txn *txn)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct chunk_plan plan;
+	struct space_group *g;
+	struct range r;
+	int ret = txn_alloc_data(txn, EXTENT, EXTENT, &r, &err);
+
+	if (ret == -ENOSPC) {
+		rig_check(chunk_plan(txn->space, BG_DATA, &plan, &err), &err);
+		rig_check(chunk_create(txn->space, &plan, &txn->super, &g, &err), &err);
+		ret = txn_alloc_data(txn, EXTENT, EXTENT, &r, &err);
+	}
+	rig_check(ret, &err);
+	return r;
+}
+
+/* Files without checksums, or every other of them gone again: the free space is in as many pieces. */
+static void scatter(struct btrkit_txn *txn, struct range *at, bool add)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct edit_tree *t = NULL;
+
+	rig_check(txn_tree(txn, OID_FS_TREE, &t, &err), &err);
+	for (unsigned i = 0; i < EXTENTS; i += add ? 1 : 2) {
+		struct disk_file_extent d = { .type = FILE_EXTENT_REG };
+		struct extent_change change = { .num_bytes = EXTENT, .data = true, .add = add ? 1 : -1 };
+		const struct btrkit_key key = KEY(5000 + i, KEY_EXTENT_DATA, 0);
+
+		if (add)
+			at[i] = place(txn);
+		d.generation = le64_put(txn->generation);
+		d.disk_bytenr = le64_put(at[i].start);
+		d.ram_bytes = d.disk_num_bytes = d.num_bytes = le64_put(EXTENT);
+		change.bytenr = at[i].start;
+		change.ref = (struct extent_ref){ .type = KEY_EXTENT_DATA_REF, .root = OID_FS_TREE,
+						  .objectid = 5000 + i };
+		rig_check(add ? edit_insert(t, &key, &d, sizeof(d), &err) : edit_delete(t, &key, &err), &err);
+		rig_check(txn_change_data_ref(txn, &change, &err), &err);
+	}
+}
+
+static void build(const struct rig_kind *kind)
+{
+	struct btrkit_space_change_options opts = BTRKIT_SPACE_CHANGE_OPTIONS_INIT;
+	struct range *at = calloc(EXTENTS, sizeof(*at));
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_space_change change = { 0 };
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	struct rig r;
+
+	assert_non_null(at);
+	rig_make(&r, kind);
+	rig_hold(&r);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	for (unsigned add = 2; add--;) {
+		txn = start(fs);
+		rig_check(txn_reserve(txn, 4000, &err), &err);
+		scatter(txn, at, add);
+		commit(txn);
+		rig_judge(&r);
+	}
+	/* The last time in place of one that is not valid, whose blocks are dropped before. */
+	for (unsigned turn = 0; turn < 5; turn++) {
+		if (turn == 3) {
+			txn = start(fs);
+			txn->super.compat_ro_flags = le64_put(COMPAT_RO_FREE_SPACE_TREE);
+			txn->free_space_tree = false;
+			commit(txn);
+			rig_judge(&r);
+			continue;
+		}
+		rig_check(btrkit_space_convert(fs, turn % 2 ? BTRKIT_SPACE_CACHE_NONE : BTRKIT_SPACE_CACHE_V2, &opts,
+					       &change, &err), &err);
+		if (turn % 2 == 0)
+			printf("%s: %llu blocks built\n", kind->name, (unsigned long long)change.v2_blocks);
+		assert_true(turn % 2 || change.v2_blocks > CHUNK_STRIPE_LEN / kind->nodesize);
+		rig_judge(&r);
+	}
+	btrkit_fs_close(fs);
+	rig_destroy(&r);
+	free(at);
+}
+
+static void a_tree_is_built_in_rows(void **state)
+{
+	static const struct rig_kind scattered[] = {
+		{ "raid5", BTRKIT_SINGLE, BTRKIT_RAID5, false, 4096, 1, 2, { 3000, 3000 }, true },
+		{ "raid6", BTRKIT_SINGLE, BTRKIT_RAID6, false, 4096, 1, 4, { 1500, 2000, 1500, 1500 }, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(scattered); i++)
+		build(&scattered[i]);
+}
+
 static void degraded_is_refused(void **state)
 {
 	(void)state;
@@ -386,6 +490,7 @@ int main(void)
 		cmocka_unit_test(every_profile_is_committed),
 		cmocka_unit_test(every_failing_call_is_told),
 		cmocka_unit_test(what_is_reserved_can_be_had),
+		cmocka_unit_test(a_tree_is_built_in_rows),
 		cmocka_unit_test(degraded_is_refused),
 	};
 

@@ -99,6 +99,8 @@ void rig_make(struct rig *r, const struct rig_kind *kind)
 	o.metadata = kind->metadata;
 	o.mixed = kind->mixed;
 	o.nodesize = kind->nodesize;
+	if (kind->without_cache)
+		o.compat_ro = 0;
 	rig_check(btrkit_mkfs(io, r->n, &o, NULL, &err), &err);
 }
 

@@ -19,6 +19,7 @@ struct rig_kind {
 	uint32_t nodesize;
 	unsigned spare; /* devices that may be lost */
 	unsigned n, mib[RIG_DEVICES_MAX];
+	bool without_cache; /* of free space */
 };
 
 struct rig {
