@@ -46,22 +46,23 @@ void mkfs_print_features(uint64_t incompat, uint64_t compat_ro, bool quota)
 	}
 }
 
-static void list_features(const struct command *cmd)
+/* What -R takes. */
+static bool is_runtime(const char *name)
+{
+	return !strcmp(name, "quota") || !strcmp(name, "free-space-tree");
+}
+
+static void list_features(const struct command *cmd, bool old)
 {
 	for (size_t i = 0; i < FEATURES; i++) {
 		const struct feature *f = &features[i];
 		const bool set = is_set(f, BTRKIT_MKFS_INCOMPAT_DEFAULT, BTRKIT_MKFS_COMPAT_RO_DEFAULT, false);
 
-		if (f->what)
+		if (f->what && (!old || is_runtime(f->name)))
 			printf("%-20s- %s%s\n", f->name, f->what,
 			       !f->alias && set ? " (default)" : "");
 	}
 	exit(cmd_close_stdout(cmd->name, EXIT_DONE));
-}
-
-static bool is_runtime(const char *name)
-{
-	return !strcmp(name, "quota") || !strcmp(name, "free-space-tree") || !strcmp(name, "list-all");
 }
 
 static void take_feature(const struct command *cmd, struct btrkit_mkfs_options *o, const char *name, bool old)
@@ -70,10 +71,10 @@ static void take_feature(const struct command *cmd, struct btrkit_mkfs_options *
 	bool without = *name == '^';
 
 	name += without;
+	if (!without && !strcmp(name, "list-all"))
+		list_features(cmd, old);
 	if (old && !is_runtime(name))
 		cmd_usage_error(cmd, "%s: '%s' is unknown", option, name);
-	if (!without && !strcmp(name, "list-all"))
-		list_features(cmd);
 	for (size_t i = 0; i < FEATURES; i++) {
 		const struct feature *f = &features[i];
 

@@ -176,7 +176,7 @@ static void take_option(const struct command *cmd, struct mkfs_request *req, int
 		req->verbosity++;
 		break;
 	case 'V':
-		printf("btrkit mkfs, part of btrkit %s\n", btrkit_version());
+		printf("btrkit mkfs, part of btrkit %s\nbuilt with %s\n", btrkit_version(), btrkit_build_features());
 		exit(cmd_close_stdout(cmd->name, EXIT_DONE));
 	default:
 		for (const struct cmd_option *other = mkfs_options; other->id; other++)

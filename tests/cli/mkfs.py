@@ -223,8 +223,11 @@ def printed(image):
     for args in (('-O', 'list-all'), ('-O', '^no-holes,list-all')):
         status, out, err = run('mkfs', *args)
         check(not status and not err and b'\nfree-space-tree ' in out and b'zoned' not in out, args)
+    status, out, err = run('mkfs', '-R', 'list-all')
+    check(not status and not err and re.findall(rb'^\S+', out, re.M) == [b'quota', b'free-space-tree'], out)
     status, out, err = run('mkfs', '-V')
-    check(not status and not err and re.match(rb'btrkit mkfs, part of btrkit [0-9.]+\n$', out), '-V')
+    check(not status and not err and re.match(rb'btrkit mkfs, part of btrkit [0-9.]+\nbuilt with ( ?[+-]\w+)+\n$', out),
+          '-V')
     status, out, err = run('mkfs', '-f', '-q', '-O', '^no-holes', image)
     check(not status and not out and err.startswith(f'btrkit mkfs: {image}: without block-group-tree'), err)
     status, out, err = run('mkfs', '-f', '-q', '-O', '^no-holes,^bgt', image)
