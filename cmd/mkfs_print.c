@@ -185,6 +185,20 @@ static void warn_of_profiles(const struct mkfs_request *req, const struct btrkit
 		cmd_note(note, "metadata survives the loss of fewer devices than data does");
 }
 
+/* Of the page size it always mounts it, of others what it says; 4096 it mounts, or will, on every machine. */
+static bool linux_takes_sectorsize(uint32_t size)
+{
+	FILE *f = fopen("/sys/fs/btrfs/features/supported_sectorsizes", "r");
+	unsigned supported;
+	bool found = size == MKFS_SECTORSIZE || size == sysconf(_SC_PAGESIZE);
+
+	while (f && !found && fscanf(f, "%u", &supported) == 1)
+		found = supported == size;
+	if (f)
+		fclose(f);
+	return found;
+}
+
 void mkfs_warn(const struct command *cmd, const struct mkfs_request *req, const struct btrkit_mkfs_result *r)
 {
 	const struct btrkit_mkfs_options *o = &req->opts;
@@ -196,7 +210,7 @@ void mkfs_warn(const struct command *cmd, const struct mkfs_request *req, const 
 	if (o->compat_ro & BLOCK_GROUP_TREE && (!(o->incompat & NO_HOLES) || !(o->compat_ro & FREE_SPACE_TREE)))
 		cmd_note(&note, "without block-group-tree, which needs no-holes and free-space-tree");
 	warn_of_profiles(req, r, &note);
-	if (o->sectorsize == MKFS_SECTORSIZE || o->sectorsize == sysconf(_SC_PAGESIZE))
+	if (linux_takes_sectorsize(o->sectorsize))
 		return;
 	snprintf(line, sizeof(line), "sectorsize %" PRIu32 " is not this machine's page size: Linux may refuse it",
 		 o->sectorsize);

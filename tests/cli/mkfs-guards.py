@@ -179,6 +179,36 @@ def discards(scratch):
                 assert (f.read(4) == b'kept') == kept, (option, can)
 
 
+def rotates(scratch):
+    """A disk that does not rotate is told, and that it may keep one copy of data that is DUP."""
+    path = make_file(scratch, 'ssd.img', 300 << 20)
+    with loop(path) as device:
+        switch = f'/sys/block/{os.path.basename(device)}/queue/rotational'
+        with open(switch, encoding='ascii') as f:
+            before = f.read()
+        for number, answer in ((0, 'yes'), (1, 'no')):
+            with open(switch, 'w', encoding='ascii') as f:
+                f.write(str(number))
+            status, out, err = run('mkfs', '-f', '-d', 'dup', device)
+            assert not status and f'SSD detected:       {answer}\n'.encode() in out, (number, out, err)
+            assert (err.count('\n') == 1 and 'only one copy' in err) if answer == 'yes' else not err, (number, err)
+        with open(switch, 'w', encoding='ascii') as f:
+            f.write(before)
+
+
+def sector_sizes(scratch):
+    """No word about those that Linux says it takes."""
+    path, sizes = make_file(scratch, 'sizes.img'), os.path.join(scratch, 'sizes')
+    with open(sizes, 'w', encoding='ascii') as f:
+        f.write('4096 8192 32768\n')
+    command = f'mount --bind {sizes} /sys/fs/btrfs/features/supported_sectorsizes && exec "$@"'
+    for size in (4096, 8192, 16384, 32768, 65536):
+        status, _, err = run('-m', 'sh', '-c', command, 'sh', tool.BTRKIT, 'mkfs', '-q', '-f', '-s', size, path,
+                             binary='unshare')
+        known = size in (4096, 8192, 32768, os.sysconf('SC_PAGESIZE'))
+        assert not status and ('page size' in err) != known, (size, err)
+
+
 def full_disk(folder):
     """There is too little room, by less each time: nothing is written, and what the file held is there as before."""
     failures = 0
@@ -214,6 +244,9 @@ def main():
         swap(scratch)
         locks(scratch)
         discards(scratch)
+        rotates(scratch)
+        if shutil.which('unshare'):
+            sector_sizes(scratch)
         failures = full_disk(folder)
     print(f'{refusals} refusals, {failures} full disks')
 
