@@ -13,6 +13,7 @@
 
 /* The first groups, on the first device only; those that are to have another profile are made anew. */
 #define FIRST_SYSTEM_LENGTH (4 * MIB)
+#define LARGE_NODESIZE 65536u
 
 const struct raid_profile *mkfs_profile(enum btrkit_profile p)
 {
@@ -168,11 +169,20 @@ void mkfs_layout_release(struct mkfs_layout *l)
 	l->num_groups = 0;
 }
 
+/*
+ * Into the smallest of mkfs.btrfs with one copy of large tree blocks Linux writes nothing: it wants room for a group of
+ * metadata more before it makes the first directory.
+ */
+static uint64_t more_for_large_nodes(const struct btrkit_mkfs_options *o, unsigned n)
+{
+	return n == 1 && !o->mixed && o->metadata == BTRKIT_SINGLE && o->nodesize == LARGE_NODESIZE ? 8 * MIB : 0;
+}
+
 /* mkfs.btrfs has no limit of its own for mixed groups of a profile, and fails when there is no room. */
 int mkfs_layout_min_size(const struct btrkit_mkfs_options *o, unsigned n, uint64_t *ret, struct btrkit_error *err)
 {
 	struct mkfs_device *devices = calloc(n, sizeof(*devices));
-	uint64_t size = mkfs_layout_min_device(o);
+	uint64_t size = mkfs_layout_min_device(o) + more_for_large_nodes(o, n);
 	struct btrkit_error why;
 	struct mkfs_layout l;
 	int r;

@@ -74,7 +74,8 @@ def cases(deep):
     found += [Case(size * M, MIXED_DUP) for size in (165, 300)]
     found += [Case(300 * M, ('-n', size)) for size in ('4k', '8k', '32k', '64k')]
     found += [Case(size * M, ('-n', nodes, *profiles, *features)) for nodes in ('4k', '16k', '64k')
-              for size, profiles in ((109, ()), (45, SINGLE)) for features in ((), *(('-O', f) for f in FEATURES))]
+              for size, profiles in ((109, ()), (53 if nodes == '64k' else 45, SINGLE))
+              for features in ((), *(('-O', f) for f in FEATURES))]
     found += [Case(15 * T, ('-n', '4k')), Case(50 * T, ('-n', '64k', *SINGLE), 'xfs')]
     found += [Case(300 * M, ('-O', feature)) for feature in (*FEATURES, ALL_OFF)]
     found += [Case(10 * G, ('-O', '^free-space-tree')), Case(109 * M, ('-O', ALL_OFF)),
@@ -84,7 +85,7 @@ def cases(deep):
             for nodes in ('4k', '8k', '16k', '32k', '64k'):
                 for profiles in ((), SINGLE, DATA_DUP, BOTH):
                     for features in ((), *(('-O', f) for f in (*FEATURES, ALL_OFF))):
-                        if size >= 229 * M or profiles != DATA_DUP and (size >= 165 * M or profiles != BOTH):
+                        if size >= 229 * M or profiles != DATA_DUP and (size >= 173 * M or profiles != BOTH):
                             found.append(Case(size, ('-n', nodes, *profiles, *features)))
         found += [Case(size * M) for size in range(109, 600, 13)]
     unique = {case.name: case for case in found}
