@@ -63,8 +63,9 @@ class Made:
             return f.read(4096) == MARK
 
     def again(self, *options):
-        """Over the filesystem that is there."""
-        return run('mkfs', '-q', *options, self.path)[0]
+        """The label after another attempt, over the filesystem that is there."""
+        run('mkfs', '-q', '-L', 'again', *options, self.path)
+        return self.super('label')
 
     def undone(self):
         """Whether there is an undo file, and the filesystem is gone after it was used."""
@@ -114,8 +115,8 @@ CHANGES = [
     ('--nodiscard', Made.marked, True),
     ('--undo SCRATCH/undo', Made.undone, True),
     ('--undo SCRATCH/nodiscard', Made.marked, True),
-    ('-f', lambda m: m.again('-f'), 0),
-    ('--force', lambda m: m.again('--force'), 0),
+    ('-f', lambda m: m.again('-f'), 'again'),
+    ('--force', lambda m: m.again('--force'), 'again'),
     ('--csum xxhash', lambda m: m.super('csum_type'), '1 (xxhash64)'),
     ('--csum XXHASH64', lambda m: m.super('csum_type'), '1 (xxhash64)'),
     ('--csum sha256', lambda m: m.super('csum_type'), '2 (sha256)'),
@@ -181,6 +182,12 @@ SEVERAL = [
     (4, '-d raid1c4 -m raid1c3', lambda m: 'raid1c34, block-group-tree\n' in m.out, True),
     (4, '-d raid1c4 -m raid1c3', lambda m: m.has('RAID1C34') and not m.has('RAID56'), True),
     (3, '-d raid5', lambda m: m.has('RAID56') and not m.has('RAID1C34'), True),
+    # The last word counts.
+    (1, '-O ^fst,free-space-tree', lambda m: m.has('FREE_SPACE_TREE_VALID') and m.has('BLOCK_GROUP_TREE'), True),
+    (1, '-O ^bgt -O block-group-tree', lambda m: m.has('BLOCK_GROUP_TREE'), True),
+    (1, '-O raid56,^raid56', lambda m: m.has('RAID56'), False),
+    (1, '-d dup -d single -m single -n 4k -n 8k', lambda m: (Made.chunks(m)[0], m.super('nodesize')),
+     ('DATA|single', '8192')),
     (2, '', words, []),
     (2, '-d raid0', words, []),
     (3, '-d raid5', words, [UNSAFE]),
@@ -192,28 +199,74 @@ SEVERAL = [
     (1, '-R quota', words, ['--runtime-features is deprecated: --features has them too']),
 ]
 
+# The options of mkfs.btrfs 6.19.
+PEERS = ('-b', '--byte-count', '--csum', '--checksum', '-d', '--data', '-m', '--metadata', '-M', '--mixed', '-n',
+         '--nodesize', '-s', '--sectorsize', '-L', '--label', '-K', '--nodiscard', '-r', '--rootdir', '--compress',
+         '-u', '--subvol', '--inode-flags', '--reflink', '--shrink', '-O', '--features', '-f', '--force', '-q',
+         '--quiet', '-U', '--uuid', '--device-uuid', '-v', '--verbose', '-V', '--version', '-R', '--runtime-features',
+         '--help')
+# Those that are refused by name.
+REFUSED = ('-r x', '--rootdir x', '--compress zstd', '-u x', '--subvol x', '--inode-flags nodatacow:x', '--reflink',
+           '--shrink')
+
 # What -f is for: without it the second attempt fails.
 WITHOUT = {'-f': lambda m: m.again(), '--force': lambda m: m.again()}
 
 
+def option_words(row):
+    """Each option with its argument."""
+    return re.findall(r'(--?[a-zA-Z][a-z-]*(?: [^-]\S*)?)', row)
+
+
 def every_option(scratch):
+    """@return the names of those that were tested"""
     plain = Made(f'{scratch}/plain.img')
     assert not plain.status, plain.err
     tested = set()
-    for options, look, wanted in CHANGES:
-        names = [word for word in options.split() if re.match(r'--?[a-zA-Z]', word)]
-        tested.update(names[:1] + ([names[0]] if len(names) == 1 else []))
-        before = WITHOUT.get(options, look)(plain)
-        check(before != wanted, f'{options}: {wanted!r} even without it')
-        made = Made(f'{scratch}/made.img', *options.replace('SCRATCH', scratch).split())
-        check(not made.status, f'{options}: exit {made.status}: {made.err}')
+    for row, look, wanted in CHANGES:
+        words = option_words(row)
+        assert ' '.join(words) == row, row
+        tested.update(word.split()[0] for word in words)
+        check(WITHOUT.get(row, look)(plain) != wanted, f'{row}: {wanted!r} even without it')
+        # The same of each option of several.
+        for ignored in words if len(words) > 1 else ():
+            less = Made(f'{scratch}/made.img', *' '.join(word for word in words if word != ignored).split())
+            check(less.status or look(less) != wanted, f'{row}: {wanted!r} even without {ignored}')
+        made = Made(f'{scratch}/made.img', *row.replace('SCRATCH', scratch).split())
+        check(not made.status, f'{row}: exit {made.status}: {made.err}')
         found = look(made)
-        check(found == wanted, f'{options}: {found!r}, not {wanted!r}')
-    known = set()
-    for line in output('mkfs', '--help').splitlines():
+        check(found == wanted, f'{row}: {found!r}, not {wanted!r}')
+    return tested
+
+
+def none_is_forgotten(scratch, tested):
+    """All that --help and list-all name is in the table above, and all that mkfs.btrfs has is there or is refused."""
+    text, known = output('mkfs', '--help'), set()
+    for line in text.splitlines():
         known.update(re.findall(r'(?:^|[ ,])(--?[a-zA-Z][a-z-]*)', re.split(r'(?<=\S)  ', line[:28])[0])
                      if re.match(r' {2}-| {6}--', line) else [])
     check(len(known) > 25 and not known - tested, f'options without a test: {known - tested}')
+    rows = ' '.join(row for row, *_ in CHANGES)
+    features = set(re.findall(r'-O (\S+)|--features (\S+)', rows))
+    features = {name for pair in features for name in ''.join(pair).split(',')}
+    for name, is_default in re.findall(r'^(\S+) .*?(\(default\))?$', output('mkfs', '-O', 'list-all'), re.M):
+        alias = name in ('fst', 'bgt')
+        check(('^' if is_default or alias else '') + name in features, f'feature {name} is without a test')
+    sums = re.search(r'--csum TYPE +of the checksums: (.*?) --checksum', text, re.S).group(1)
+    for name in re.findall(r'\w+', sums.replace('crc32c (the default)', '').replace(' or', '')):
+        check(f'sum {name}' in rows, f'checksum {name} is without a test')
+    profiles = re.search(r'--data PROFILE(.*?) -m,', text, re.S).group(1)
+    profiles = set(re.findall(r'\w+', profiles.replace('(the default)', '').replace(' or', '')))
+    check(profiles == set(PROFILES), f'profiles without a test: {profiles}')
+    refused = {row.split()[0] for row in REFUSED}
+    check(set(PEERS) - refused - known == set(), f'options of mkfs.btrfs: {set(PEERS) - refused - known}')
+    check(not refused & known, f'refused and in --help: {refused & known}')
+    for row in REFUSED:
+        made = Made(f'{scratch}/made.img', '-f', *row.split())
+        said = check_failure('mkfs', None, (made.status, made.out.encode(), made.err), status=2)
+        name = next(long for long in PEERS[PEERS.index(row.split()[0]):] if long.startswith('--'))
+        check(f"option '{name}' of mkfs.btrfs is not supported" in said, said)
+        check(made.marked() and run('dump-super', made.path)[0], f'{row}: refused, and yet written to')
 
 
 def on_several(scratch):
@@ -332,7 +385,7 @@ def main():
     os.environ.pop('SOURCE_DATE_EPOCH', None)
     print(f'options of {BTRKIT}')
     with tempfile.TemporaryDirectory() as scratch:
-        every_option(scratch)
+        none_is_forgotten(scratch, every_option(scratch))
         on_several(scratch)
         every_profile(scratch)
         blkid_sees(scratch)
