@@ -3,6 +3,9 @@
 #include "tests/unit/unit.h"
 
 #include <btrkit/btrkit.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "lib/check/audit.h"
 #include "lib/format/feature_bits.h"
@@ -308,6 +311,76 @@ static void discarding_is_told_and_ended(void **state)
 	}
 }
 
+/* Where discards of several devices wait: for one another, or for progress that is told. */
+struct meeting {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned wanted, here; /* devices */
+	unsigned discards;
+	bool told, late;
+};
+
+static int wait_for_all(void *ctx, uint64_t offset, uint64_t len)
+{
+	struct meeting *m = ctx;
+	struct timespec until;
+
+	(void)len;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 60;
+	pthread_mutex_lock(&m->lock);
+	m->discards++;
+	m->here += !offset;
+	pthread_cond_broadcast(&m->changed);
+	while (!m->late && (m->here < m->wanted || !m->told))
+		m->late = pthread_cond_timedwait(&m->changed, &m->lock, &until);
+	pthread_mutex_unlock(&m->lock);
+	/* So that who has told gets to end it. */
+	usleep(50);
+	return 0;
+}
+
+static int tell_and_end(void *ctx, uint64_t done, uint64_t total)
+{
+	struct meeting *m = ctx;
+
+	(void)done;
+	(void)total;
+	pthread_mutex_lock(&m->lock);
+	m->told = true;
+	pthread_cond_broadcast(&m->changed);
+	pthread_mutex_unlock(&m->lock);
+	return -EINTR;
+}
+
+/* The first discard of each waits for those of the others, and all for the first progress, which ends them. */
+static void devices_are_discarded_at_once(void **state)
+{
+	static const struct btrkit_io_record_ops ops = { .discard = wait_for_all };
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+
+	(void)state;
+	o.flags = BTRKIT_MKFS_DISCARD;
+	o.progress = tell_and_end;
+	for (unsigned n = 2; n <= 5; n++) {
+		struct meeting m = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .wanted = n };
+		struct sparse *devices[5];
+		struct btrkit_io *ios[5];
+
+		o.progress_ctx = &m;
+		for (unsigned i = 0; i < n; i++) {
+			devices[i] = sparse_create(2000 * 1024 * MIB, NULL);
+			assert_int_equal(btrkit_io_record(sparse_io(devices[i]), &ops, &m, &ios[i], NULL), 0);
+		}
+		assert_int_equal(btrkit_mkfs(ios, n, &o, NULL, NULL), -EINTR);
+		assert_false(m.late);
+		assert_in_range(m.discards, n, n * 900);
+		for (unsigned i = 0; i < n; i++)
+			btrkit_io_close(ios[i]);
+		release(devices, n);
+	}
+}
+
 static int make_into(uint8_t *bytes, uint64_t size, const struct btrkit_mkfs_options *o)
 {
 	struct btrkit_io *io;
@@ -470,6 +543,7 @@ int main(void)
 		cmocka_unit_test(defaults_follow_the_devices),
 		cmocka_unit_test(a_device_that_fails_is_named),
 		cmocka_unit_test(discarding_is_told_and_ended),
+		cmocka_unit_test(devices_are_discarded_at_once),
 		cmocka_unit_test(equal_options_make_equal_bytes),
 		cmocka_unit_test(bad_options_leave_the_device_alone),
 		cmocka_unit_test(blocks_keep_off_superblocks),
