@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The smallest filesystems that `btrkit mkfs` makes, of every profile: Linux mounts each, and there is room for a
+directory, small files and a megabyte of data; btrfs check finds nothing wrong.
+
+    mkfs-smallest.py [--deep]
+
+BTRKIT is the program under test; BTRFS is btrfs-progs'. Exits with 77 where it cannot run.
+"""
+import importlib
+import os
+import sys
+import tempfile
+
+import image
+import volumes
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'dump'))
+limits = importlib.import_module('mkfs-dump').limits
+
+BTRKIT = os.environ.get('BTRKIT', 'btrkit')
+# Without --deep every so many of the limits, and what differs from mkfs.btrfs.
+STEP = 5
+
+
+def fill(mnt):
+    os.mkdir(f'{mnt}/folder')
+    for number in range(30):
+        with open(f'{mnt}/folder/{number}', 'wb') as f:
+            f.write(os.urandom(1500))
+            os.fsync(f.fileno())
+    with open(f'{mnt}/data', 'wb') as f:
+        for _ in range(16):
+            f.write(os.urandom(65536))
+            os.fsync(f.fileno())
+    image.run('sync', '-f', mnt)
+
+
+def judge(scratch, count, options, size):
+    volume = volumes.Volume(scratch, count, str(size))
+    try:
+        image.run(BTRKIT, 'mkfs', '-q', *options, *volume.paths)
+        mnt = volume.mount()
+        fill(mnt)
+        image.run('umount', mnt)
+        image.run(image.BTRFS, 'check', '--check-data-csum', volume.loops[0])
+    finally:
+        volume.remove()
+
+
+def main():
+    reason = image.missing()
+    if reason:
+        print(f'skipped: {reason}')
+        return 77
+    failed = counted = 0
+    with tempfile.TemporaryDirectory(prefix='btrkit-smallest-') as scratch:
+        for number, (count, options, theirs, ours) in enumerate(limits()):
+            if '--deep' not in sys.argv and number % STEP and theirs == ours:
+                continue
+            counted += 1
+            try:
+                judge(scratch, count, options, ours)
+            except (RuntimeError, OSError) as e:
+                failed += 1
+                print(f'{count} devices of {ours} bytes, {" ".join(options)}: {type(e).__name__}: {e}')
+    print(f'{counted} smallest filesystems, {failed} failed')
+    return 1 if failed or counted < 10 else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
