@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes an empty filesystem in a sparse file, beside mkfs.btrfs with the same options: one that is new each time, and
-one that holds the filesystem of the run before."""
+"""Makes an empty filesystem in sparse files, beside mkfs.btrfs with the same options: in files that are new each time,
+and in files that hold the filesystem of the run before."""
 import os
 import shutil
 import sys
@@ -10,33 +10,36 @@ import time
 import pairs
 from pairs import image
 
-SIZES = (('20 GB', 20 * 10 ** 9), ('15 TB', 15 * 10 ** 12))
+# How many files, how large, and options.
+KINDS = ((1, '20 GB', 20 * 10 ** 9, ()), (1, '15 TB', 15 * 10 ** 12, ()), (8, '15 TB', 15 * 10 ** 12, ()),
+         (8, '15 TB', 15 * 10 ** 12, ('-d', 'raid6', '-m', 'raid1c4')))
 
 
-def way(path, size, *command):
+def way(paths, size, *command):
     def run():
-        if size:
+        for path in paths if size else ():
             with open(path, 'wb') as f:
                 f.truncate(size)
         start = time.perf_counter()
-        image.run(*command, path)
+        image.run(*command, *paths)
         return (time.perf_counter() - start) * 1e3
     return run
 
 
 def main():
     os.makedirs(pairs.FOLDER, exist_ok=True)
-    ours, theirs = (os.path.join(pairs.FOLDER, name) for name in ('mkfs-ours.img', 'mkfs-theirs.img'))
     if not shutil.which(image.MKFS):
         sys.exit('needs mkfs.btrfs')
+    ours, theirs = ([os.path.join(pairs.FOLDER, f'mkfs-{whose}-{number}.img') for number in range(8)]
+                    for whose in ('ours', 'theirs'))
     try:
-        for name, size in SIZES:
+        for count, name, size, options in KINDS:
             for state, new in (('new', size), ('used', 0)):
-                pairs.compare(f'mkfs-empty, {name}, {state} file',
-                              way(ours, new, pairs.BTRKIT, 'mkfs', '-q', '-f'),
-                              {'mkfs.btrfs': way(theirs, new, image.MKFS, '-q', '-f')}, 1.0)
+                pairs.compare(' '.join([f'mkfs-empty, {count} x {name},', *options, f'{state} files']),
+                              way(ours[:count], new, pairs.BTRKIT, 'mkfs', '-q', '-f', *options),
+                              {'mkfs.btrfs': way(theirs[:count], new, image.MKFS, '-q', '-f', *options)}, 1.0)
     finally:
-        for path in (ours, theirs):
+        for path in ours + theirs:
             if os.path.exists(path):
                 os.unlink(path)
 
