@@ -7,6 +7,7 @@ READ_FILES is the program that reads an image by the library. Exits with 77 wher
 import filecmp
 import os
 import random
+import re
 import stat
 import subprocess
 import sys
@@ -50,6 +51,43 @@ def compare(mnt, out):
     return files, size
 
 
+# What has to be met at least once: a part is an extent of which the file has not all, and an end one behind the file's.
+FORMS_OF_EXTENTS = {'hole', 'no hole', 'prealloc', *(f'{what} {how}' for how in ('none', 'zlib', 'lzo', 'zstd')
+                                                     for what in ('inline', 'whole', 'part', 'end inside'))}
+
+
+def forms_of_extents(path, tree, no_holes):
+    """In which forms the data of a tree's files is, as btrfs prints them."""
+    found, size, at = set(), 0, 0
+    text = image.run(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', str(tree), path).decode(errors='replace')
+    for item in re.split(r'\n\titem ', text)[1:]:
+        if m := re.match(r'\d+ key \(\d+ INODE_ITEM 0\).*\n.*generation \d+ transid \d+ size (\d+)', item):
+            size, at = int(m[1]), 0
+        m = re.match(r'\d+ key \(\d+ EXTENT_DATA (\d+)\)', item)
+        if not m:
+            continue
+        offset = int(m[1])
+        if offset > at and no_holes:
+            found.add('no hole')
+        if 'type 2 (prealloc)' in item:
+            at = offset + int(re.search(r'data offset \d+ nr (\d+)', item)[1])
+            found.add('prealloc')
+            continue
+        how = re.search(r'compression \d+ \((\w+)\)', item)[1]
+        if 'inline extent data' in item:
+            found.add(f'inline {how}')
+            continue
+        skip, n, ram = map(int, re.search(r'extent data offset (\d+) nr (\d+) ram (\d+)', item).groups())
+        at = offset + n
+        if 'disk byte 0 nr 0' in item:
+            found.add('hole')
+            continue
+        found.add(f'{"part" if skip or n < ram else "whole"} {how}')
+        if offset < size < at:
+            found.add(f'end inside {how}')
+    return found
+
+
 def run(form, seed, scratch):
     mkfs, mount = form
     rng = random.Random(seed)
@@ -57,6 +95,7 @@ def run(form, seed, scratch):
     im.mkfs(*mkfs)
     contents.fill(im.mount(mount), rng)
     im.umount()
+    forms = forms_of_extents(im.path, 5, '^no-holes' not in mkfs)
     out = f'{scratch}/out'
     os.mkdir(out)
     done = subprocess.run([READ_FILES, out, im.path], stdout=subprocess.PIPE, check=False)
@@ -67,7 +106,7 @@ def run(form, seed, scratch):
     image.run('rm', '-r', out)
     if not files:
         raise RuntimeError('nothing was compared')
-    return files, size
+    return files, size, forms
 
 
 def main():
@@ -75,12 +114,16 @@ def main():
     if reason:
         print(f'skipped: {reason}')
         return 77
-    totals = [0, 0]
+    totals, met = [0, 0], set()
     with tempfile.TemporaryDirectory(prefix='btrkit-read-') as scratch:
         for seed, form in enumerate(FORMS):
-            totals = [a + b for a, b in zip(totals, run(form, seed, scratch))]
+            *counts, forms = run(form, seed, scratch)
+            totals = [a + b for a, b in zip(totals, counts)]
+            met |= forms
             image.cleanup()
-    print(f'{len(FORMS)} filesystems, {totals[0]} files, {totals[1]} bytes compared')
+    if met != FORMS_OF_EXTENTS:
+        raise RuntimeError(f'forms of extents: {met ^ FORMS_OF_EXTENTS}')
+    print(f'{len(met)} forms of extents, {len(FORMS)} filesystems, {totals[0]} files, {totals[1]} bytes compared')
     return 0
 
 
