@@ -17,7 +17,8 @@ from compare import BTRFS, BTRKIT, SUPER_OPTIONS, TREE_OPTIONS, block_options, m
 HERE = os.path.dirname(os.path.realpath(__file__))
 SUMS = os.path.join(HERE, 'dump-golden.sum')
 IMAGES = os.path.join(HERE, '..', '..', 'images')
-NAMES = ('good-default', 'good-generations', 'good-log-tree', 'good-mixed', 'good-quota-simple')
+NAMES = ('good-default', 'good-generations', 'good-log-tree', 'good-mixed', 'good-quota-simple', 'good-zoned',
+         'unsupported-raid-stripe-tree')
 LOG_OPTIONS = [['-t', 'tree-log'], ['--dfs', '-t', 'TREE_LOG', '--csum-headers']]
 
 sys.path.insert(0, IMAGES)
@@ -50,7 +51,7 @@ def update():
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         for name in NAMES:
-            unpack.unpack(name, scratch)
+            unpack.unpack(name, scratch, quick=True)
         os.chdir(scratch)
         if sys.argv[1:] == ['--update']:
             update()
