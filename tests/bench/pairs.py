@@ -3,6 +3,7 @@
 the ratio of the medians. Images are made once in $BENCH_DIR (default build/bench) and kept there."""
 import itertools
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -39,6 +40,18 @@ def made(name, make):
             part.umount()
         os.rename(part.path, path)
     return path
+
+
+def made_folder(name, make):
+    """The same of files in a folder: their paths."""
+    path = os.path.join(FOLDER, name)
+    if not os.path.exists(path):
+        print(f'making {path}', file=sys.stderr)
+        shutil.rmtree(path + '.part', ignore_errors=True)
+        os.makedirs(path + '.part')
+        make(path + '.part')
+        os.rename(path + '.part', path)
+    return sorted(os.path.join(path, each) for each in os.listdir(path) if each.endswith('.img'))
 
 
 def compiled(name):

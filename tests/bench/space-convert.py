@@ -4,8 +4,9 @@
 mounted with clear_cache,space_cache=v2 and unmounted. Each run is of a fresh copy, whose bytes are in the page cache
 and on disk before; the time ends when what was written is on disk too.
 
-    space-convert.py [NAME...]      huge-v1 extents fifty-tb fifty-tb-empty
+    space-convert.py [NAME...]      huge-v1 extents fifty-tb fifty-tb-empty fifty-tb-two
 """
+import contextlib
 import json
 import os
 import re
@@ -22,11 +23,11 @@ from pairs import image
 BTRFSTUNE_GOAL, LINUX_GOAL, MEMORY_GOAL = 1 / 10, 1 / 2, 64 << 20
 
 
-def copied(source, path):
+def copied(sources, paths):
     """With the same holes; on disk and in the page cache."""
-    image.run('cp', '--sparse=always', '--reflink=never', source, path)
-    with open(path, 'rb') as f:
-        os.fsync(f.fileno())
+    for source, path in zip(sources, paths):
+        image.run('cp', '--sparse=always', '--reflink=never', source, path)
+        flush(path)
 
 
 def flush(path):
@@ -34,47 +35,76 @@ def flush(path):
         os.fsync(f.fileno())
 
 
-class Process:
-    """A way: a command and the flush. Its greatest memory is kept; no less can be seen than this one has itself."""
+@contextlib.contextmanager
+def attached(paths):
+    loops = []
+    try:
+        for path in paths:
+            loops.append(image.run('losetup', '-f', '--show', path).decode().strip())
+        yield loops
+    finally:
+        for loop in loops:
+            subprocess.run(['losetup', '-d', loop], check=False)
 
-    def __init__(self, source, path, *command):
-        self.source, self.path, self.command, self.peak = source, path, command, 0
+
+def ours(*command):
+    """The arguments of a command of btrkit."""
+    return lambda devices: (pairs.BTRKIT, *command, *(f'--device={each}' for each in devices[1:]), devices[0])
+
+
+def tune(devices):
+    """It looks for the others itself."""
+    return image.BTRFSTUNE, '--convert-to-free-space-tree', devices[0]
+
+
+class Process:
+    """A way: a command and the flush. Its greatest memory is kept; no less can be seen than this one has itself.
+    Several devices are loop devices, since btrfstune finds no files."""
+
+    def __init__(self, sources, paths, command):
+        self.sources, self.paths, self.command, self.peak = sources, paths, command, 0
 
     def __call__(self):
-        copied(self.source, self.path)
+        copied(self.sources, self.paths)
+        with contextlib.nullcontext(self.paths) if len(self.paths) == 1 else attached(self.paths) as devices:
+            return self.timed(devices) * 1e3
+
+    def timed(self, devices):
         start = time.perf_counter()
-        with subprocess.Popen((*self.command, self.path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as child:
+        command = self.command(devices)
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as child:
             said = child.stderr.read()
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = os.waitstatus_to_exitcode(status)
-        flush(self.path)
+        for device in devices:
+            flush(device)
         spent = time.perf_counter() - start
         if child.returncode:
-            raise RuntimeError(f'{" ".join(self.command)}: exit {child.returncode}: {said.decode(errors="replace")}')
+            raise RuntimeError(f'{" ".join(command)}: exit {child.returncode}: {said.decode(errors="replace")}')
         self.peak = max(self.peak, usage.ru_maxrss << 10)
-        return spent * 1e3
+        return spent
 
 
 class Mounted:
     """A way: mounted and unmounted."""
 
-    def __init__(self, source, path):
-        self.source, self.path = source, path
+    def __init__(self, sources, paths):
+        self.sources, self.paths = sources, paths
 
     def __call__(self):
-        copied(self.source, self.path)
-        loop = image.run('losetup', '-f', '--show', self.path).decode().strip()
+        copied(self.sources, self.paths)
         folder = tempfile.mkdtemp(prefix='btrkit-bench-')
         try:
-            start = time.perf_counter()
-            image.run('mount', '-t', 'btrfs', '-o', 'clear_cache,space_cache=v2,nodiscard', loop, folder)
-            image.run('umount', folder)
-            flush(self.path)
-            spent = time.perf_counter() - start
+            with attached(self.paths) as loops:
+                options = ['clear_cache,space_cache=v2,nodiscard', *(f'device={loop}' for loop in loops)]
+                start = time.perf_counter()
+                image.run('mount', '-t', 'btrfs', '-o', ','.join(options), loops[0], folder)
+                image.run('umount', folder)
+                for loop in loops:
+                    flush(loop)
+                return (time.perf_counter() - start) * 1e3
         finally:
-            subprocess.run(['losetup', '-d', loop], check=False)
             os.rmdir(folder)
-        return spent * 1e3
 
 
 def lines(*command):
@@ -85,61 +115,71 @@ def lines(*command):
         raise RuntimeError(f'{" ".join(command)}: exit {child.returncode}')
 
 
-def counts(path):
+def counts(paths):
     """Block groups, those told by bitmaps, and the sum of the extent counts of all FREE_SPACE_INFOs."""
     groups = bitmaps = ranges = 0
-    for line in lines(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', 'free-space', path):
+    for line in lines(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', 'free-space', *paths):
         found = re.search(rb'free space info extent count (\d+) flags (\d+)', line)
         if found:
             groups += 1
             bitmaps += found[2] != b'0'
             ranges += int(found[1])
     if not groups:
-        raise RuntimeError(f'{path}: no free space tree')
+        raise RuntimeError(f'{paths}: no free space tree')
     return groups, bitmaps, ranges
 
 
-def measure(name, source):
-    ours, tune, linux = (f'{source}.{who}' for who in ('ours', 'btrfstune', 'linux'))
+def judge(results, spent):
+    """What each has made."""
+    for who, paths in results.items():
+        groups, bitmaps, ranges = counts(paths)
+        print(f'    free space tree of {who}: {groups} block groups, {bitmaps} of them in bitmaps, {ranges} ranges')
+    # Fails if the trees contradict each other.
+    for last in lines(*ours('space-cache', 'status', '--format=json')(results['btrkit'])):
+        pass
+    groups, extents = (json.loads(last)['summary'][what] for what in ('groups', 'extents'))
+    size = sum(os.stat(path).st_size for path in results['btrkit'])
+    print(f'    {size / 1e12:.1f} TB, {groups} block groups, {extents} extents: '
+          f'{spent * 1e6 / (groups + extents):.0f} ns for each of both', flush=True)
+
+
+def measure(name, sources):
+    results = {who: [f'{source}.{who}' for source in sources] for who in ('btrkit', 'btrfstune', 'Linux')}
     try:
-        way = Process(source, ours, pairs.BTRKIT, 'space-cache', 'convert')
-        tuning = Process(source, tune, image.BTRFSTUNE, '--convert-to-free-space-tree')
-        spent = pairs.compare(f'space-convert {name}', way, {'btrfstune': tuning, 'Linux': Mounted(source, linux)},
-                              BTRFSTUNE_GOAL, LINUX_GOAL)
+        way = Process(sources, results['btrkit'], ours('space-cache', 'convert'))
+        tuning = Process(sources, results['btrfstune'], tune)
+        linux = Mounted(sources, results['Linux'])
+        spent = pairs.compare(f'space-convert {name}', way, {'btrfstune': tuning, 'Linux': linux}, BTRFSTUNE_GOAL,
+                              LINUX_GOAL)
         print(f'    peak memory: btrkit {way.peak / 1e6:.1f} MB, goal {MEMORY_GOAL / 1e6:.1f} MB: '
               f'{"reached" if way.peak <= MEMORY_GOAL else "not reached"}; btrfstune {tuning.peak / 1e6:.1f} MB')
-        for who, path in (('btrkit', ours), ('btrfstune', tune), ('Linux', linux)):
-            groups, bitmaps, ranges = counts(path)
-            print(f'    free space tree of {who}: {groups} block groups, {bitmaps} of them in bitmaps, {ranges} ranges')
-        # Fails if the trees contradict each other.
-        for last in lines(pairs.BTRKIT, 'space-cache', 'status', '--format', 'json', ours):
-            pass
-        groups, extents = (json.loads(last)['summary'][what] for what in ('groups', 'extents'))
-        print(f'    {os.stat(ours).st_size / 1e12:.1f} TB, {groups} block groups, {extents} extents: '
-              f'{spent * 1e6 / (groups + extents):.0f} ns for each of both', flush=True)
+        judge(results, spent)
     finally:
-        for path in (ours, tune, linux):
+        for path in sum(results.values(), []):
             if os.path.exists(path):
                 os.unlink(path)
 
 
 HERE = {'huge-v1': workloads.huge, 'extents': workloads.extents}
 XFS = {'fifty-tb': workloads.fifty, 'fifty-tb-empty': workloads.fifty_empty}
+SEVERAL = {'fifty-tb-two': workloads.fifty_on_two}
 
 
 def main():
     pairs.skip_unless_possible()
     if not shutil.which(image.BTRFSTUNE):
         sys.exit('needs btrfstune')
-    chosen = sys.argv[1:] or [*HERE, *XFS]
+    chosen = sys.argv[1:] or [*HERE, *XFS, *SEVERAL]
     for name in chosen:
         if name in HERE:
-            measure(name, pairs.made(f'{name}.img', HERE[name]))
-    if set(chosen) & set(XFS):
+            measure(name, [pairs.made(f'{name}.img', HERE[name])])
+    if set(chosen) & {*XFS, *SEVERAL}:
         with pairs.Xfs('xfs.img') as folder:
             for name in chosen:
                 if name in XFS:
-                    measure(name, pairs.made(os.path.join(folder, f'{name}.img'), XFS[name]))
+                    measure(name, [pairs.made(os.path.join(folder, f'{name}.img'), XFS[name])])
+                elif name in SEVERAL:
+                    measure(name, pairs.made_folder(os.path.join(folder, name), SEVERAL[name]))
 
 
 if __name__ == '__main__':

@@ -6,6 +6,7 @@ import os
 import image
 import ops
 import pairs
+import volumes
 
 WITHOUT_V2 = ('-O', '^free-space-tree,^block-group-tree')
 GIB = 1 << 30
@@ -41,10 +42,9 @@ def dig(path):
     image.run('fallocate', '--dig-holes', path)
 
 
-def huge(part, terabytes=15, cache='space_cache=v1', full=True):
+def fill_huge(part, terabytes, cache, full):
     """120,000 free pieces of 64 KiB between 120,000 used ones, and files of 1,000 GiB until little is left. A v1 cache
     writes 256 KiB for each GiB, which dig() gives back."""
-    image.run('truncate', '-s', f'{terabytes}T', part.path)
     part.mkfs(*WITHOUT_V2)
     part.mount(f'{cache},nodiscard')
     with ops.Opened(f'{part.mnt}/pieces') as fd:
@@ -56,6 +56,11 @@ def huge(part, terabytes=15, cache='space_cache=v1', full=True):
     for i in range((terabytes << 10) // 1000 - 1 if full else 0):
         ops.fallocate(f'{part.mnt}/big{i}', 0, 1000 * GIB)
     part.umount()
+
+
+def huge(part, terabytes=15, cache='space_cache=v1', full=True):
+    image.run('truncate', '-s', f'{terabytes}T', part.path)
+    fill_huge(part, terabytes, cache, full)
     dig(part.path)
 
 
@@ -66,6 +71,17 @@ def fifty(part):
 
 def fifty_empty(part):
     huge(part, 50, 'nospace_cache', full=False)
+
+
+def fifty_on_two(folder):
+    """The same on two devices; metadata has a copy on each."""
+    part = volumes.Volume(folder, 2, '25T')
+    try:
+        fill_huge(part, 50, 'nospace_cache', full=True)
+        for path in part.paths:
+            dig(path)
+    finally:
+        part.umount()
 
 
 def to_v2(source, part):
