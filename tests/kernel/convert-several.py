@@ -144,7 +144,7 @@ def judge(row, scratch, rng):
         volume.check()
         volume.linux(kind, rng, turn)
     # What Linux wrote over ours.
-    several.scrub(volume.mount(readonly=True), '-r')
+    several.scrub(volume.mount())
     volume.unmount()
     several.read_back(volume, scratch, volume.wanted)
     volume.remove()

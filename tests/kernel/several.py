@@ -134,8 +134,8 @@ def need_profiles(mnt, count, given):
     need(found == wanted, f'profiles {found}, not {wanted}')
 
 
-def scrub(mnt, *args):
-    text = run(BTRFS, 'scrub', 'start', '-B', *args, mnt).decode()
+def scrub(mnt):
+    text = run(BTRFS, 'scrub', 'start', '-B', mnt).decode()
     need('no errors found' in text, f'scrub: {text}')
 
 
