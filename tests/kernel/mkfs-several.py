@@ -59,7 +59,8 @@ def deep_rows():
 def judge(row, scratch, rng):
     """@return how many files were compared"""
     count, given, options = row
-    volume = Fresh(scratch, count)
+    # On one device two copies of what is written must have room before anything is freed.
+    volume = Fresh(scratch, count, '300M' if count > 1 else '600M')
     volume.mkfs(*given)
     volume.attach()
     volume.check()
