@@ -79,7 +79,10 @@ enum btrkit_io_flags {
 	BTRKIT_IO_WRITE = 1 << 0,	/**< open for writing too */
 	/**
 	 * With BTRKIT_IO_WRITE: keep others off as long as it is open. A block device is opened O_EXCL and flock()ed, a
-	 * file is write-locked. What is mounted, backs a loop device, or is locked by another is refused with -EBUSY.
+	 * file, or the part of it that is meant, is write-locked. What is mounted, or locked by another, or what a loop
+	 * device shows of a file or device is refused with -EBUSY. That goes by bytes, through partitions and loop
+	 * devices on loop devices: another part of the same file or disk may be in use, and a partition of a
+	 * loop device that nobody uses is claimed, so that it stays so.
 	 */
 	BTRKIT_IO_EXCLUSIVE = 1 << 1
 };
@@ -88,8 +91,8 @@ enum btrkit_io_flags {
  * Opens a block device or an image file.
  *
  * @p spec is a path, or `PATH?offset=N[&size=N]` or `PATH?partition=N` for a filesystem inside a disk image
- * (N in bytes, or with k m g t p e; partitions as libblkid counts them). Everything else (directory, char
- * device, fifo) is refused.
+ * (N in bytes, or with k m g t p e; partitions as libblkid counts them). A part of a block device that lies in a
+ * partition which Linux knows is read and written by that. Everything else (directory, char device, fifo) is refused.
  *
  * @param ret	the backend, to be freed by btrkit_io_close()
  * @return 0; -EINVAL for a bad spec or what is no device; -EMEDIUMTYPE for a directory that is to be read;

@@ -17,6 +17,7 @@
 #include "lib/base/err.h"
 #include "lib/io/file.h"
 #include "lib/io/guard.h"
+#include "lib/io/place.h"
 #include "lib/io/spec.h"
 #include "lib/io/undo.h"
 #include "lib/io/zone.h"
@@ -26,6 +27,7 @@ struct file_io {
 	int fd;
 	bool block; /* a block device, not a file */
 	uint64_t start; /* of the part that io is, in bytes from the start of the file */
+	struct guard guard;
 };
 
 #define DISCARD_MAX (1ull << 30)
@@ -178,8 +180,11 @@ static int file_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *
 
 static void file_close(struct btrkit_io *io)
 {
-	close(((struct file_io *)io)->fd);
-	free(io);
+	struct file_io *f = (struct file_io *)io;
+
+	close(f->fd);
+	io_guard_release(&f->guard);
+	free(f);
 }
 
 static const struct btrkit_io_ops read_only_ops = {
@@ -212,76 +217,112 @@ bool io_file_place(const struct btrkit_io *io, int *fd, uint64_t *start)
 	return true;
 }
 
-static int open_flags(const char *path, unsigned flags)
+static int open_flags(unsigned flags)
 {
 	/* O_NONBLOCK: a fifo must not make open() wait before it can be refused. */
-	int how = (flags & BTRKIT_IO_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
-	struct stat st;
-
-	/* Of a block device O_EXCL asks that nothing is mounted from it; of a file it is undefined. */
-	if (flags & BTRKIT_IO_EXCLUSIVE && !stat(path, &st) && S_ISBLK(st.st_mode))
-		how |= O_EXCL;
-	return how;
+	return (flags & BTRKIT_IO_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
 }
 
-static int judge_block(int fd, int how, uint64_t *size, struct btrkit_error *err)
+static int say_unopened(int errnum, unsigned flags, struct btrkit_error *err)
+{
+	if (errnum == EBUSY)
+		return err_set(err, BTRKIT_BUSY, "in use by the kernel (mounted, or part of another device)");
+	/* What cannot be written to at all is better told as what it is. */
+	if (errnum == EISDIR)
+		return err_set(err, BTRKIT_INVALID, "is a directory");
+	return err_system(err, errnum, "cannot open%s", flags & BTRKIT_IO_WRITE ? " for writing" : "");
+}
+
+/* Whether the file is one that is read and written here; *size is its size. */
+static int judge(struct file_io *f, unsigned flags, struct stat *st, uint64_t *size, struct btrkit_error *err)
 {
 	int read_only = 0;
 
-	if (ioctl(fd, BLKGETSIZE64, size))
+	if (fstat(f->fd, st))
+		return err_system(err, errno, "cannot stat");
+	f->block = S_ISBLK(st->st_mode);
+	*size = (uint64_t)st->st_size;
+	if (S_ISDIR(st->st_mode))
+		return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: it is a directory");
+	if (!f->block && !S_ISREG(st->st_mode))
+		return err_set(err, BTRKIT_INVALID, "neither a block device nor a regular file");
+	if (f->block && ioctl(f->fd, BLKGETSIZE64, size))
 		return err_system(err, errno, "cannot tell the size of the device");
 	/* Linux lets root open such a device for writing and then fails the writes. */
-	if ((how & O_ACCMODE) == O_RDWR && !ioctl(fd, BLKROGET, &read_only) && read_only)
+	if (f->block && flags & BTRKIT_IO_WRITE && !ioctl(f->fd, BLKROGET, &read_only) && read_only)
 		return err_system(err, EROFS, "cannot open for writing");
 	return 0;
 }
 
-/* Whether the file is one that is read and written here; *size is its size. */
-static int judge(struct file_io *f, unsigned flags, int how, uint64_t *size, struct btrkit_error *err)
+static bool is_block(const char *path)
 {
 	struct stat st;
-	int ret;
 
-	if (fstat(f->fd, &st))
-		return err_system(err, errno, "cannot stat");
-	f->block = S_ISBLK(st.st_mode);
-	*size = (uint64_t)st.st_size;
-	if (S_ISDIR(st.st_mode))
-		return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: it is a directory");
-	if (!f->block && !S_ISREG(st.st_mode))
-		return err_set(err, BTRKIT_INVALID, "neither a block device nor a regular file");
-	ret = f->block ? judge_block(f->fd, how, size, err) : 0;
-	if (ret || !(flags & BTRKIT_IO_EXCLUSIVE))
-		return ret;
-	if (f->block && !(how & O_EXCL))
-		return err_set(err, BTRKIT_BUSY, "changed while it was being opened");
-	return io_guard(f->fd, &st, err);
+	return !stat(path, &st) && S_ISBLK(st.st_mode);
 }
 
-/* Opens @path if it is a block device or a regular file. */
-static int open_device(const char *path, unsigned flags, struct file_io *f, uint64_t *size, struct btrkit_error *err)
+/* Of a block device O_EXCL asks that nothing is mounted from it, of a file it is undefined. */
+static int exclusive(unsigned flags)
 {
-	int how = open_flags(path, flags), ret;
+	return flags & BTRKIT_IO_EXCLUSIVE ? O_EXCL : 0;
+}
 
-	f->fd = open(path, how);
-	if (f->fd < 0 && errno == EBUSY)
-		return err_set(err, BTRKIT_BUSY, "in use by the kernel (mounted, or part of another device)");
-	/* What cannot be written to at all is better told as what it is. */
-	if (f->fd < 0 && errno == EISDIR)
-		return err_set(err, BTRKIT_INVALID, "is a directory");
+/*
+ * A part that Linux has as a partition is read and written by that: its cache is another one than the disk's, and other
+ * partitions may be in use.
+ */
+static int enter_partition(struct file_io *f, unsigned flags, struct io_spec *part, struct stat *st,
+			   struct btrkit_error *err)
+{
+	dev_t expected = st->st_rdev;
+	struct partition found;
+	const char *path = part->path;
+
+	if (partition_find(st->st_rdev, part->offset, part->size, &found)) {
+		part->offset -= found.start;
+		expected = found.dev;
+		path = found.path;
+	}
+	close(f->fd);
+	f->fd = open(path, open_flags(flags) | exclusive(flags));
 	if (f->fd < 0)
-		return err_system(err, errno, "cannot open%s", flags & BTRKIT_IO_WRITE ? " for writing" : "");
-	ret = judge(f, flags, how, size, err);
-	if (ret)
-		close(f->fd);
+		return say_unopened(errno, flags, err);
+	if (fstat(f->fd, st) || !S_ISBLK(st->st_mode) || st->st_rdev != expected)
+		return err_set(err, BTRKIT_BUSY, "changed while it was being opened");
+	return 0;
+}
+
+/* Opens what @part names, and says in it where in the file that is. After a failure f->fd may be open. */
+static int open_part(struct io_spec *part, unsigned flags, struct file_io *f, struct btrkit_error *err)
+{
+	const bool is_part = part->offset || part->size || part->partition;
+	const bool block = is_block(part->path);
+	int how = open_flags(flags), ret;
+	struct stat st;
+	uint64_t size;
+
+	/* Which partition it is, is read from the disk. */
+	if (block)
+		how = is_part ? open_flags(BTRKIT_IO_READ) : how | exclusive(flags);
+	f->fd = open(part->path, how);
+	if (f->fd < 0)
+		return say_unopened(errno, flags, err);
+	ret = judge(f, flags, &st, &size, err);
+	if (!ret && f->block != block)
+		ret = err_set(err, BTRKIT_BUSY, "changed while it was being opened");
+	if (!ret)
+		ret = io_spec_locate(part, f->fd, size, err);
+	if (!ret && block && is_part)
+		ret = enter_partition(f, flags, part, &st, err);
+	if (!ret && flags & BTRKIT_IO_EXCLUSIVE)
+		ret = io_guard(f->fd, &st, part->offset, part->size, &f->guard, err);
 	return ret;
 }
 
 int btrkit_io_open(const char *spec, unsigned flags, struct btrkit_io **ret, struct btrkit_error *err)
 {
-	struct file_io opened = { 0 }, *f;
+	struct file_io opened = { .fd = -1 }, *f;
 	struct io_spec part;
-	uint64_t size;
 	int r;
 
 	if (flags & ~(unsigned)(BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE))
@@ -291,19 +332,14 @@ int btrkit_io_open(const char *spec, unsigned flags, struct btrkit_io **ret, str
 	r = io_spec_parse(spec, &part, err);
 	if (r)
 		return r;
-	r = open_device(part.path, flags, &opened, &size, err);
-	if (!r) {
-		r = io_spec_locate(&part, opened.fd, size, err);
-		if (r)
-			close(opened.fd);
-	}
+	r = open_part(&part, flags, &opened, err);
 	free(part.path);
-	if (r)
-		return r;
-	f = calloc(1, sizeof(*f));
+	f = r ? NULL : calloc(1, sizeof(*f));
 	if (!f) {
-		close(opened.fd);
-		return err_nomem(err);
+		if (opened.fd >= 0)
+			close(opened.fd);
+		io_guard_release(&opened.guard);
+		return r ? r : err_nomem(err);
 	}
 	*f = opened;
 	f->io.ops = flags & BTRKIT_IO_WRITE ? &read_write_ops : &read_only_ops;

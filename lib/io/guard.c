@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -13,9 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <linux/loop.h>
+#include <linux/fs.h>
 
 #include "lib/base/err.h"
+#include "lib/io/place.h"
 
 #define LOCK_TRIES 60
 #define LOCK_WAIT_NS 50000000	/* three seconds in all */
@@ -40,9 +40,10 @@ static int lock_block(int fd, struct btrkit_error *err)
 	return 0;
 }
 
-static int lock_file(int fd, struct btrkit_error *err)
+/* Another part of the file may be another's. */
+static int lock_file(int fd, uint64_t start, uint64_t len, struct btrkit_error *err)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)len };
 
 	if (!fcntl(fd, F_OFD_SETLK, &lock))
 		return 0;
@@ -51,76 +52,118 @@ static int lock_file(int fd, struct btrkit_error *err)
 	return err_system(err, errno, "cannot lock");
 }
 
-/* What the loop driver itself says. @return whether it could be asked */
-static bool ask_loop(const char *name, const struct stat *st, bool *backed)
+/* Takes a device for itself, as long as nobody else has done that. */
+static bool claim(const char *path, struct guard *guard)
 {
-	struct loop_info64 info = { 0 };	/* valgrind does not know what the ioctl writes */
-	char path[300];
 	int fd;
 
-	snprintf(path, sizeof(path), "/dev/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (guard->n == GUARD_CLAIMS)
+		return false;
+	fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	*backed = !ioctl(fd, LOOP_GET_STATUS64, &info) &&
-		  (S_ISBLK(st->st_mode) ? info.lo_rdevice == st->st_rdev :
-					  info.lo_device == st->st_dev && info.lo_inode == st->st_ino);
-	close(fd);
+	/* Nothing that was read by it before is to be taken for what is there; it needs a right that not all have. */
+	(void)ioctl(fd, BLKFLSBUF, 0);
+	guard->claims[guard->n++] = fd;
 	return true;
 }
 
-/* Without the right to open loop devices there is the name of the file, which may be one of another mount namespace. */
-static bool read_backing_file(const char *name, const struct stat *st)
+static bool is_in_use(const char *path)
 {
-	char path[PATH_MAX];
-	struct stat backing;
-	ssize_t len;
-	int fd;
+	int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
 
-	snprintf(path, sizeof(path), "/sys/block/%s/loop/backing_file", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	len = read(fd, path, sizeof(path) - 1);
-	close(fd);
-	if (len <= 0)
-		return false;
-	path[len] = '\0';
-	path[strcspn(path, "\n")] = '\0';
-	if (stat(path, &backing))
-		return false;
-	if (S_ISBLK(st->st_mode))
-		return S_ISBLK(backing.st_mode) && backing.st_rdev == st->st_rdev;
-	return backing.st_dev == st->st_dev && backing.st_ino == st->st_ino;
+	if (fd >= 0)
+		close(fd);
+	return fd < 0;
 }
 
-static int refuse_backing(const struct stat *st, struct btrkit_error *err)
+/*
+ * A loop device shows some of the bytes that will be written, those of @len from @at on. @below: as the writer's device
+ * does itself, being another loop device.
+ */
+static int judge_loop(const struct loop *loop, uint64_t at, uint64_t len, bool below, struct guard *guard,
+		      struct btrkit_error *err)
+{
+	struct partition part;
+	char path[sizeof(loop->name) + 8];
+
+	if (partition_find(loop->dev, at, len, &part)) {
+		if (claim(part.path, guard))
+			return 0;
+		return err_set(err, BTRKIT_BUSY, "in use: it backs %.64s", part.path);
+	}
+	snprintf(path, sizeof(path), "/dev/%s", loop->name);
+	/* Two devices of one file may be there for whatever reason: that is no use yet. */
+	if (below && !is_in_use(path))
+		return 0;
+	return err_set(err, BTRKIT_BUSY, "in use: it backs %s", path);
+}
+
+static int judge_overlaps(const struct loop *loop, const struct places *own, struct guard *guard,
+			  struct btrkit_error *err)
+{
+	struct places its;
+
+	/* What the device itself lies on. */
+	for (size_t i = 0; i < own->n; i++)
+		if (own->at[i].block && own->at[i].dev == loop->dev)
+			return 0;
+	places_find(&loop->behind, &its);
+	for (size_t i = 0; i < own->n; i++) {
+		for (size_t j = 0; j < its.n; j++) {
+			const struct place shared = place_overlap(&own->at[i], &its.at[j]);
+
+			if (shared.len)
+				return judge_loop(loop, shared.start - its.at[j].start, shared.len, i >= own->own,
+						  guard, err);
+		}
+	}
+	return 0;
+}
+
+static int refuse_loops(const struct places *own, struct guard *guard, struct btrkit_error *err)
 {
 	DIR *dir = opendir("/sys/block");
 	struct dirent *d;
 	int ret = 0;
 
 	if (!dir)
-		dir = opendir("/dev");
-	if (!dir)
 		return 0;
 	while (!ret && (d = readdir(dir))) {
-		bool backed = false;
+		struct loop loop;
 
-		if (strncmp(d->d_name, "loop", 4) || !isdigit((unsigned char)d->d_name[4]))
-			continue;
-		if (!ask_loop(d->d_name, st, &backed))
-			backed = read_backing_file(d->d_name, st);
-		if (backed)
-			ret = err_set(err, BTRKIT_BUSY, "in use: it backs /dev/%.64s", d->d_name);
+		if (!strncmp(d->d_name, "loop", 4) && isdigit((unsigned char)d->d_name[4]) &&
+		    loop_find(d->d_name, &loop))
+			ret = judge_overlaps(&loop, own, guard, err);
 	}
 	closedir(dir);
 	return ret;
 }
 
-int io_guard(int fd, const struct stat *st, struct btrkit_error *err)
+int io_guard(int fd, const struct stat *st, uint64_t start, uint64_t len, struct guard *guard,
+	     struct btrkit_error *err)
 {
-	int ret = S_ISBLK(st->st_mode) ? lock_block(fd, err) : lock_file(fd, err);
+	struct places own;
+	struct place place;
+	int ret = S_ISBLK(st->st_mode) ? lock_block(fd, err) : lock_file(fd, start, len, err);
 
-	return ret ? ret : refuse_backing(st, err);
+	guard->n = 0;
+	if (ret)
+		return ret;
+	place = place_of(st, start, len);
+	places_find(&place, &own);
+	ret = refuse_loops(&own, guard, err);
+	if (ret)
+		io_guard_release(guard);
+	return ret;
+}
+
+void io_guard_release(struct guard *guard)
+{
+	while (guard->n) {
+		const int fd = guard->claims[--guard->n];
+
+		(void)ioctl(fd, BLKFLSBUF, 0);
+		close(fd);
+	}
 }

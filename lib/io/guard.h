@@ -4,15 +4,25 @@
 
 /* Who else may be using what is about to be written. */
 
+#include <btrkit/error.h>
+
 #include <sys/stat.h>
 
-#include <btrkit/types.h>
+#define GUARD_CLAIMS 4
+
+/* Partitions that show the same bytes, kept from others. */
+struct guard {
+	int claims[GUARD_CLAIMS];
+	size_t n;
+};
 
 /*
- * Locks a block device that was opened O_EXCL, or a file that was opened for writing, as long as @fd is open, and sees
- * whether it backs a loop device.
- * @return 0; -EBUSY: it is in use, the message says by what
+ * Locks a block device that was opened O_EXCL, or the part of a file that was opened for writing, as long as @fd is
+ * open, and sees whether a loop device shows these bytes. A partition of one that nobody uses is claimed.
+ * @return 0; -EBUSY: they are in use, the message says by what
  */
-int io_guard(int fd, const struct stat *st, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int io_guard(int fd, const struct stat *st, uint64_t start, uint64_t len, struct guard *guard,
+	     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void io_guard_release(struct guard *guard);
 
 #endif

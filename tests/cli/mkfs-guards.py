@@ -21,9 +21,21 @@ SIZE = 200 << 20
 refusals = 0
 
 
-def digest(path):
+def digest(path, start=0, length=1 << 60):
+    """Of all bytes, zeros by where they are not; of holes nothing is read."""
+    whole, at, zeros = hashlib.sha256(), start, bytes(65536)
     with open(path, 'rb') as f:
-        return hashlib.sha256(f.read()).hexdigest()
+        end = min(start + length, f.seek(0, os.SEEK_END))
+        while at < end:
+            try:
+                at = max(at, os.lseek(f.fileno(), at, os.SEEK_DATA) // 65536 * 65536)
+            except OSError:
+                break
+            piece = os.pread(f.fileno(), min(65536, max(end - at, 0)), at)
+            if piece != zeros[:len(piece)]:
+                whole.update(b'%d:' % at + piece)
+            at += 65536
+    return whole.hexdigest()
 
 
 def refused(device, says, path=None):
@@ -37,9 +49,9 @@ def refused(device, says, path=None):
         refusals += 1
 
 
-def makes(device, *args):
-    status, _, err = run('mkfs', '-f', '-q', *args, device)
-    assert not status, f'{device}: {err}'
+def makes(*args):
+    status, _, err = run('mkfs', '-f', '-q', *args)
+    assert not status, f'{args}: {err}'
 
 
 @contextlib.contextmanager
@@ -80,8 +92,6 @@ def behind_a_loop_device(scratch):
     with loop(path) as device, loop(device) as upper:
         refused(device, f'it backs {upper}', path)
         makes(upper)
-    with loop(path, '-o', '64m', '--sizelimit', '32m') as device:
-        refused(path, f'it backs {device}', path)
     makes(path)
 
 
@@ -120,25 +130,150 @@ def node(scratch, disk, number):
     return path
 
 
-def partitions(scratch, folder):
-    path = make_file(scratch, 'disk.img', 2 * SIZE + (4 << 20))
+def has_node(disk, number):
+    """Whether there is a device file by the kernel's name, by which a part of the disk is found to be in use."""
+    name = f'{os.path.basename(disk)}p{number}'
+    with open(f'/sys/block/{os.path.basename(disk)}/{name}/dev', encoding='ascii') as f:
+        major, minor = map(int, f.read().split(':'))
+    try:
+        return os.stat(f'/dev/{name}').st_rdev == os.makedev(major, minor)
+    except OSError:
+        return False
+
+
+def accepts(spec, path, part):
+    """As makes(), and nothing outside of part (start, length) of the file changes."""
+    before = [digest(path, 0, part[0]), digest(path, sum(part))]
+    inside = digest(path, *part)
+    makes(spec)
+    assert digest(path, *part) != inside, f'{spec}: nothing made'
+    assert [digest(path, 0, part[0]), digest(path, sum(part))] == before, f'{spec}: written outside of it'
+
+
+def make_disk(scratch, name):
+    """Two partitions, the second at 1 MiB + SIZE."""
+    path = make_file(scratch, name, 2 * SIZE + (4 << 20))
     sectors = SIZE >> 9
     with open(path, 'r+b') as f:
         f.seek(446)
         for start in (2048, 2048 + sectors):
             f.write(struct.pack('<B3xB3xII', 0, 0x83, start, sectors))
         f.write(bytes(32) + b'\x55\xaa')
+    return path
+
+
+def add_partitions(device):
+    """Not every Linux reads partition tables; it can be told."""
+    if not os.path.exists(f'/sys/block/{os.path.basename(device)}/{os.path.basename(device)}p1'):
+        for number, start in ((1, 2048), (2, 2048 + (SIZE >> 9))):
+            image.run('addpart', device, str(number), str(start), str(SIZE >> 9))
+
+
+def partitions(scratch, folder):
+    path, at = make_disk(scratch, 'disk.img'), (1 << 20) + SIZE
     with loop(path, '-P') as device:
-        # Not every Linux reads partition tables; it can be told.
-        if not os.path.exists(f'/sys/block/{os.path.basename(device)}/{os.path.basename(device)}p1'):
-            for number, start in ((1, 2048), (2, 2048 + sectors)):
-                image.run('addpart', device, str(number), str(start), str(sectors))
+        add_partitions(device)
         first, second = (node(scratch, device, number) for number in (1, 2))
         makes(first)
+        if not has_node(device, 2):
+            print('no device files of partitions: their parts of a disk are not tried')
+            with mounted(first, folder):
+                refused(f'{device}?partition=2', 'in use by the kernel', path)
+            return
         with mounted(first, folder):
-            for spec in (device, f'{device}?partition=1', f'{device}?partition=2', first):
+            for spec in (device, f'{device}?partition=1', f'{device}?offset=1m&size=110m', f'{device}?offset=1m',
+                         first):
                 refused(spec, 'in use by the kernel', path)
-            makes(second)
+            # By the file they are another matter, with the same result.
+            for spec in (path, f'{path}?offset=1m', f'{path}?offset=64k&size=210m', f'{path}?partition=1'):
+                refused(spec, f'it backs {device}', path)
+            for spec in (second, f'{device}?partition=2', f'{device}?offset={at}&size={SIZE}',
+                         f'{device}?offset={at + 4096}&size=110m', f'{path}?partition=2',
+                         f'{path}?offset={at}&size=110m'):
+                accepts(spec, path, (at, SIZE))
+            # What it holds is not what was there when it was last looked at.
+            makes(f'{path}?partition=2')
+            uuid = image.run('blkid', '-p', '-o', 'value', '-s', 'UUID', second)
+            assert uuid == image.run('blkid', '-p', '-o', 'value', '-s', 'UUID', '-O', str(at), path), uuid
+        with mounted(second, folder):
+            refused(f'{path}?partition=2', f'it backs {device}p2', path)
+            makes(f'{path}?partition=1')
+        with loop(second) as upper:
+            for spec in (second, f'{device}?partition=2', f'{path}?partition=2', f'{path}?offset={at + SIZE - 4096}'):
+                refused(spec, 'it backs', path)
+            makes(first)
+            makes(f'{path}?partition=1')
+            makes(upper)
+            with mounted(upper, folder):
+                makes(first)
+                refused(upper, 'in use by the kernel', path)
+                refused(second, f'it backs {upper}', path)
+
+
+def parts_of_a_file(scratch, folder):
+    """Loop devices with an offset and a size limit, several of one file."""
+    path = make_file(scratch, 'parts.img', 3 * SIZE)
+    low, high = f'{path}?size={SIZE}', f'{path}?offset={2 * SIZE}&size={SIZE}'
+    with loop(path, '-o', str(SIZE), '--sizelimit', str(SIZE)) as device:
+        makes(device)
+        with mounted(device, folder, '-o', 'rw'):
+            for spec in (path, f'{path}?offset={SIZE}', f'{path}?offset={SIZE + 4096}&size=110m',
+                         f'{path}?size={SIZE + 1}', f'{path}?offset={2 * SIZE - 1}'):
+                refused(spec, f'it backs {device}')
+            makes(low)
+            makes(high)
+            accepts(low, path, (0, SIZE))
+            with open(f'{folder}/file', 'wb') as f:
+                f.write(os.urandom(1 << 20))
+        assert not os.system(f'{image.BTRFS} check {device} >{scratch}/out 2>&1'), 'the middle one is damaged'
+        # A device over the first part, and one over all of it: they show the same bytes, and both may be mounted.
+        with loop(path, '--sizelimit', str(SIZE)) as first, loop(path) as whole:
+            makes(first)
+            with mounted(first, folder):
+                refused(whole, f'it backs {first}', path)
+                refused(first, 'in use by the kernel', path)
+                makes(device)
+            with mounted(whole, folder):
+                refused(first, f'it backs {whole}', path)
+    with loop(path, '-o', str(2 * SIZE)) as device:
+        makes(low)
+        for spec in (high, path):
+            refused(spec, f'it backs {device}', path)
+        # What the file gets in addition would be seen by the device.
+        refused(f'{path}?offset={3 * SIZE - 4096}', f'it backs {device}', path)
+    # Two parts of one file are two devices.
+    makes(low, high)
+    status, _, err = run('mkfs', '-f', '-q', low, f'{path}?offset={SIZE - 4096}&size={SIZE}')
+    assert status == 1 and 'another program holds a lock on it' in err, err
+
+
+def nested(scratch, folder):
+    """A loop device over a loop device with an offset: all that lies below is known."""
+    path = make_file(scratch, 'nested.img', 2 * SIZE + (8 << 20))
+    with loop(path, '-o', '4m') as lower, loop(lower, '-o', str(SIZE)) as upper:
+        makes(upper)
+        with mounted(upper, folder):
+            for spec in (lower, f'{lower}?offset={SIZE}', path, f'{path}?offset={SIZE + (5 << 20)}'):
+                refused(spec, 'it backs', path)
+            makes(f'{lower}?size={SIZE}')
+            with loop(path, '--sizelimit', str(SIZE)) as other:
+                makes(other)
+            with loop(path, '-o', str(SIZE)) as other:
+                refused(other, f'it backs {upper}', path)
+
+
+def holders(scratch):
+    """Whoever has a device for himself, as what is put together from several has."""
+    path = make_file(scratch, 'held.img')
+    with loop(path) as device:
+        makes(device)
+        fd = os.open(device, os.O_RDONLY | os.O_EXCL)
+        try:
+            refused(device, 'in use by the kernel', path)
+            refused(path, f'it backs {device}', path)
+        finally:
+            os.close(fd)
+        makes(device)
 
 
 def swap(scratch):
@@ -173,7 +308,7 @@ def discards(scratch):
             with open(device, 'r+b') as f:
                 f.seek(at)
                 f.write(b'kept' * 1024)
-            makes(device, option)
+            makes(option, device)
             with open(path, 'rb') as f:
                 f.seek(at)
                 assert (f.read(4) == b'kept') == kept, (option, can)
@@ -241,6 +376,9 @@ def main():
         mounts(scratch, folder)
         second_device(scratch, folder)
         partitions(scratch, folder)
+        parts_of_a_file(scratch, folder)
+        nested(scratch, folder)
+        holders(scratch)
         swap(scratch)
         locks(scratch)
         discards(scratch)

@@ -13,7 +13,8 @@ COLUMNS = 120
 SPDX = "SPDX-License-Identifier: LGPL-2.1-or-later"
 
 # What is asked of a kernel: about block devices, nothing about filesystems. SCAN_DEVICE tells it of one that is new.
-IOCTLS = {"BLKDISCARD", "BLKGETSIZE64", "BLKGETZONESZ", "BLKREPORTZONE", "BLKROGET", "LOOP_GET_STATUS64", "SCAN_DEVICE"}
+IOCTLS = {"BLKDISCARD", "BLKFLSBUF", "BLKGETSIZE64", "BLKGETZONESZ", "BLKREPORTZONE", "BLKROGET", "LOOP_GET_STATUS64",
+          "SCAN_DEVICE"}
 
 
 def functions(lines):

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/io/place.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <linux/loop.h>
+
+#define SECTOR 512u /* what sysfs counts in, whatever the device has */
+#define ATTRIBUTE 300
+
+/* One line of a file of sysfs, without its end. */
+static bool read_line(const char *path, char *ret, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len;
+
+	if (fd < 0)
+		return false;
+	len = read(fd, ret, size - 1);
+	close(fd);
+	if (len < 0)
+		return false;
+	ret[len] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+	return true;
+}
+
+static bool read_number(dev_t dev, const char *attribute, uint64_t *ret)
+{
+	char path[ATTRIBUTE], line[32];
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s", major(dev), minor(dev), attribute);
+	if (!read_line(path, line, sizeof(line)))
+		return false;
+	*ret = strtoull(line, NULL, 10);
+	return true;
+}
+
+static bool read_device(const char *path, dev_t *ret)
+{
+	unsigned ma, mi;
+	char line[32];
+
+	if (!read_line(path, line, sizeof(line)) || sscanf(line, "%u:%u", &ma, &mi) != 2)
+		return false;
+	*ret = makedev(ma, mi);
+	return true;
+}
+
+/* A partition is in sysfs a folder of its disk. */
+static bool disk_of(dev_t dev, dev_t *disk, uint64_t *start)
+{
+	char path[ATTRIBUTE];
+	uint64_t sectors;
+
+	if (!read_number(dev, "partition", &sectors) || !read_number(dev, "start", &sectors))
+		return false;
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/../dev", major(dev), minor(dev));
+	*start = sectors * SECTOR;
+	return read_device(path, disk);
+}
+
+/* The place on the disk of one on a partition; @place itself if that is none. */
+static struct place place_on_disk(const struct place *place)
+{
+	struct place ret = *place;
+	uint64_t start;
+
+	if (place->block && disk_of(place->dev, &ret.dev, &start))
+		ret.start += start;
+	return ret;
+}
+
+struct place place_of(const struct stat *st, uint64_t start, uint64_t len)
+{
+	const bool block = S_ISBLK(st->st_mode);
+
+	return (struct place){ block, block ? st->st_rdev : st->st_dev, block ? 0 : st->st_ino, start, len };
+}
+
+/* What the loop driver itself says. @return whether it could be asked */
+static bool ask_loop(const struct loop *loop, struct place *behind, bool *bound)
+{
+	struct loop_info64 info = { 0 }; /* valgrind does not know what the ioctl writes */
+	char path[sizeof(loop->name) + 8];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/%s", loop->name);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) || !S_ISBLK(st.st_mode) || st.st_rdev != loop->dev) {
+		close(fd);
+		return false;
+	}
+	*bound = !ioctl(fd, LOOP_GET_STATUS64, &info);
+	close(fd);
+	*behind = (struct place){ .block = info.lo_rdevice,
+				  .dev = info.lo_rdevice ? info.lo_rdevice : info.lo_device,
+				  .ino = info.lo_rdevice ? 0 : info.lo_inode,
+				  .start = info.lo_offset,
+				  .len = info.lo_sizelimit };
+	return true;
+}
+
+/* Without the right to open loop devices there is the name of the file, which may be one of another mount namespace. */
+static bool read_loop(const struct loop *loop, struct place *behind)
+{
+	char path[ATTRIBUTE], name[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/sys/block/%s/loop/backing_file", loop->name);
+	if (!read_line(path, name, sizeof(name)) || stat(name, &st))
+		return false;
+	*behind = place_of(&st, 0, 0);
+	return read_number(loop->dev, "loop/offset", &behind->start) &&
+	       read_number(loop->dev, "loop/sizelimit", &behind->len);
+}
+
+bool loop_find(const char *name, struct loop *ret)
+{
+	struct loop loop = { 0 };
+	char path[ATTRIBUTE];
+	uint64_t sectors;
+	bool bound = false;
+
+	snprintf(loop.name, sizeof(loop.name), "%s", name);
+	snprintf(path, sizeof(path), "/sys/block/%s/dev", loop.name);
+	if (!read_device(path, &loop.dev))
+		return false;
+	if (!ask_loop(&loop, &loop.behind, &bound))
+		bound = read_loop(&loop, &loop.behind);
+	if (!bound)
+		return false;
+	/* A file may have grown since: what the device would show of that is in use too. */
+	if (!loop.behind.len && !loop.behind.block)
+		loop.behind.len = UINT64_MAX;
+	else if (read_number(loop.dev, "size", &sectors))
+		loop.behind.len = sectors * SECTOR;
+	*ret = loop;
+	return true;
+}
+
+/* The loop device that a block device is. */
+static bool find_own_loop(dev_t dev, struct loop *ret)
+{
+	char link[ATTRIBUTE], path[PATH_MAX];
+	const char *name;
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(dev), minor(dev));
+	len = readlink(link, path, sizeof(path) - 1);
+	if (len < 0)
+		return false;
+	path[len] = '\0';
+	name = strrchr(path, '/');
+	return name && !strncmp(name + 1, "loop", 4) && loop_find(name + 1, ret);
+}
+
+static void push(struct places *p, const struct place *place)
+{
+	const struct place *top = p->n ? &p->at[p->n - 1] : NULL;
+
+	/* A disk lies on no other. */
+	if (top && top->block == place->block && top->dev == place->dev && top->ino == place->ino)
+		return;
+	p->at[p->n++] = *place;
+}
+
+void places_find(const struct place *place, struct places *ret)
+{
+	struct place at = *place;
+	struct loop loop;
+
+	ret->n = ret->own = 0;
+	while (ret->n + 2 <= PLACES_MAX) {
+		push(ret, &at);
+		at = place_on_disk(&at);
+		push(ret, &at);
+		if (!ret->own)
+			ret->own = ret->n;
+		if (!at.block || !find_own_loop(at.dev, &loop))
+			return;
+		loop.behind.start += at.start;
+		loop.behind.len = at.len;
+		at = loop.behind;
+	}
+}
+
+static uint64_t end_of(const struct place *p)
+{
+	return p->len < UINT64_MAX - p->start ? p->start + p->len : UINT64_MAX;
+}
+
+struct place place_overlap(const struct place *a, const struct place *b)
+{
+	struct place both = *a;
+	const uint64_t start = a->start > b->start ? a->start : b->start;
+	const uint64_t end = end_of(a) < end_of(b) ? end_of(a) : end_of(b);
+
+	both.start = start;
+	both.len = 0;
+	if (a->block == b->block && a->dev == b->dev && a->ino == b->ino && end > start)
+		both.len = end - start;
+	return both;
+}
+
+/* A device file of that device: in /dev, or where udev keeps them by number. */
+static bool find_node(dev_t dev, const char *name, char *path, size_t size)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct stat st;
+
+		if (i)
+			snprintf(path, size, "/dev/block/%u:%u", major(dev), minor(dev));
+		else
+			snprintf(path, size, "/dev/%s", name);
+		if (!stat(path, &st) && S_ISBLK(st.st_mode) && st.st_rdev == dev)
+			return true;
+	}
+	return false;
+}
+
+static bool read_partition(const char *folder, const char *name, struct partition *ret, uint64_t *len)
+{
+	char attribute[PATH_MAX];
+	uint64_t n;
+
+	if (snprintf(attribute, sizeof(attribute), "%s/%s/dev", folder, name) >= (int)sizeof(attribute) ||
+	    !read_device(attribute, &ret->dev) || !read_number(ret->dev, "partition", &n) ||
+	    !read_number(ret->dev, "start", &n))
+		return false;
+	ret->start = n * SECTOR;
+	if (!read_number(ret->dev, "size", &n))
+		return false;
+	*len = n * SECTOR;
+	return true;
+}
+
+bool partition_find(dev_t disk, uint64_t start, uint64_t len, struct partition *ret)
+{
+	char folder[ATTRIBUTE];
+	struct partition part;
+	struct dirent *d;
+	bool found = false;
+	uint64_t size;
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "/sys/dev/block/%u:%u", major(disk), minor(disk));
+	dir = opendir(folder);
+	while (dir && !found && (d = readdir(dir)))
+		found = d->d_name[0] != '.' && read_partition(folder, d->d_name, &part, &size) && part.start <= start &&
+			start - part.start <= size && len <= size - (start - part.start) &&
+			find_node(part.dev, d->d_name, part.path, sizeof(part.path));
+	if (dir)
+		closedir(dir);
+	if (found)
+		*ret = part;
+	return found;
+}
