@@ -85,11 +85,11 @@ struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices
 			   const struct btrkit_open_options *opts);
 
 /*
- * --undo FILE: from now on what is overwritten on a device is kept in @file. To be called when the device has been
- * judged and before it is written to. @file: may be NULL, then nothing is done.
- * @return 0, or a negative errno: *io is as before
+ * --undo FILE: from now on what is overwritten on devices is kept in @file. To be called when they have been judged and
+ * before they are written to. @file: may be NULL, then nothing is done.
+ * @return 0, or a negative errno: @ios are as before
  */
-int cmd_keep_undo(const char *file, struct btrkit_io **io, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int cmd_keep_undo(const char *file, struct btrkit_io **ios, size_t n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * The same for writing, with nobody else at the devices; devices that are missing are looked for. @dry_run: only read,

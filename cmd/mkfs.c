@@ -94,7 +94,7 @@ static int make_on(struct mkfs_request *req, struct btrkit_io **ios, struct btrk
 	if (!ret)
 		ret = guard_uuid(req, ios, err);
 	if (!ret)
-		ret = cmd_keep_undo(req->undo, &ios[0], err);
+		ret = cmd_keep_undo(req->undo, ios, req->num_devices, err);
 	if (ret)
 		return ret;
 	cmd_progress_begin(&p, "discarding");

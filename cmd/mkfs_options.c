@@ -41,7 +41,7 @@ const struct cmd_option mkfs_options[] = {
 	{ 'b', "byte-count", "SIZE", "use only that much of each device" },
 	{ 'K', "nodiscard", NULL, "do not discard the devices' contents first" },
 	{ OPT_UNDO, "undo", "FILE", "keep what is overwritten in FILE, a new one, for btrkit undo;\n"
-				    "nothing is discarded then; for one device only" },
+				    "nothing is discarded then" },
 	{ 'f', "force", NULL, "even where there is a filesystem or partition table" },
 	{ 'q', "quiet", NULL, "print nothing" },
 	{ 'v', "verbose", NULL, "print more" },
@@ -209,8 +209,6 @@ static void judge_options(const struct command *cmd, const struct mkfs_request *
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint64_t min;
 
-	if (req->undo && req->num_devices > 1)
-		cmd_usage_error(cmd, "--undo: an undo file is of one device, %zu are given", req->num_devices);
 	if (btrkit_mkfs_min_size(&req->opts, req->num_devices, &min, &err))
 		cmd_usage_error(cmd, "%s", err.message);
 }

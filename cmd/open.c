@@ -9,9 +9,9 @@
 /* What is changed takes memory besides. */
 #define WRITE_CACHE_BYTES (16u << 20)
 
-int cmd_keep_undo(const char *file, struct btrkit_io **io, struct btrkit_error *err)
+int cmd_keep_undo(const char *file, struct btrkit_io **ios, size_t n, struct btrkit_error *err)
 {
-	return file ? btrkit_io_undo(*io, file, 0, io, err) : 0;
+	return file ? btrkit_io_undo(ios, n, file, 0, ios, err) : 0;
 }
 
 struct opening {
@@ -64,17 +64,6 @@ static int open_ios(struct opening *o, struct btrkit_io **ios, size_t *opened, s
 	return r;
 }
 
-/* The undo file keeps what one device had. */
-static int keep_undo(struct opening *o, struct btrkit_io **ios, size_t n, struct btrkit_error *err)
-{
-	if (n > 1) {
-		*err = (struct btrkit_error){ .code = BTRKIT_UNSUPPORTED, .err = -EOPNOTSUPP,
-					      .message = "not supported: an undo file of several devices" };
-		return -EOPNOTSUPP;
-	}
-	return cmd_keep_undo(o->undo, &ios[0], err);
-}
-
 static int open_fs(struct opening *o, struct btrkit_fs **ret, struct btrkit_error *err)
 {
 	struct btrkit_io **ios = calloc(o->n + SCANNED_MAX, sizeof(struct btrkit_io *));
@@ -86,8 +75,8 @@ static int open_fs(struct opening *o, struct btrkit_fs **ret, struct btrkit_erro
 		return -ENOMEM;
 	}
 	r = open_ios(o, ios, &opened, err);
-	if (!r && o->undo)
-		r = keep_undo(o, ios, opened, err);
+	if (!r)
+		r = cmd_keep_undo(o->undo, ios, opened, err);
 	/* On success the handle owns the devices. */
 	if (!r)
 		r = btrkit_fs_open(ios, opened, &o->opts, ret, err);

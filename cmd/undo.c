@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "cmd.h"
 
+enum { OPT_ORDERED = 256 };
+
 static const struct cmd_option options[] = {
+	{ OPT_ORDERED, "ordered", NULL, "the devices are in the order of FILE, where it cannot find that out" },
 	{ 'q', "quiet", NULL, "print nothing" },
 	{ 0 },
 };
@@ -21,24 +27,62 @@ static int progress(void *ctx, uint64_t done, uint64_t total)
 	return 0;
 }
 
-static int undo(const char *file, const char *device, struct btrkit_undo_result *result, struct btrkit_error *err)
+struct request {
+	const char *file;
+	char *const *devices;
+	size_t n;
+	bool ordered, quiet;
+	const char *blame; /* the device that a failure is about */
+};
+
+static int open_all(struct request *req, struct btrkit_io **ios, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < req->n; i++) {
+		req->blame = req->devices[i];
+		ret = btrkit_io_open(req->devices[i], BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &ios[i], err);
+	}
+	return ret;
+}
+
+static int undo_on(struct request *req, struct btrkit_io **ios, struct btrkit_undo_result *result,
+		   struct btrkit_error *err)
 {
 	struct btrkit_undo_options opts = BTRKIT_UNDO_OPTIONS_INIT;
 	bool terminal = isatty(STDERR_FILENO);
-	struct btrkit_io *io;
 	int told = 0, ret;
 
-	ret = btrkit_io_open(device, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &io, err);
+	ret = open_all(req, ios, err);
 	if (ret)
 		return ret;
+	/* Of several the library names the one. */
+	req->blame = req->n == 1 ? req->devices[0] : NULL;
 	if (terminal) {
 		opts.progress = progress;
 		opts.progress_ctx = &told;
 	}
-	ret = btrkit_undo(file, &io, 1, &opts, result, err);
+	if (req->ordered)
+		opts.flags = BTRKIT_UNDO_ORDERED;
+	ret = btrkit_undo(req->file, ios, req->n, &opts, result, err);
 	if (told)
 		fprintf(stderr, "\r\033[K");
-	btrkit_io_close(io);
+	return ret;
+}
+
+static int undo(struct request *req, struct btrkit_undo_result *result, struct btrkit_error *err)
+{
+	struct btrkit_io **ios = calloc(req->n, sizeof(struct btrkit_io *));
+	int ret;
+
+	if (!ios) {
+		*err = (struct btrkit_error){ .code = BTRKIT_NO_MEMORY, .err = -ENOMEM, .message = "out of memory" };
+		return -ENOMEM;
+	}
+	ret = undo_on(req, ios, result, err);
+	for (size_t i = 0; i < req->n; i++)
+		btrkit_io_close(ios[i]);
+	free(ios);
 	return ret;
 }
 
@@ -46,14 +90,18 @@ static int run(const struct command *cmd, int argc, char **argv)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_undo_result result;
-	bool quiet = false;
+	struct request req = { 0 };
+	int c;
 
-	while (cmd_next_option(cmd, argc, argv) != -1)
-		quiet = true;
-	cmd_check_args(cmd, argc, 2, 2);
-	if (undo(argv[optind], argv[optind + 1], &result, &err))
-		return cmd_fail(cmd, argv[optind + 1], &err);
-	if (quiet)
+	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
+		*(c == 'q' ? &req.quiet : &req.ordered) = true;
+	cmd_check_args(cmd, argc, 2, -1);
+	req.file = argv[optind];
+	req.devices = argv + optind + 1;
+	req.n = (size_t)(argc - optind - 1);
+	if (undo(&req, &result, &err))
+		return cmd_fail(cmd, req.blame, &err);
+	if (req.quiet)
 		return EXIT_DONE;
 	if (result.restored)
 		printf("%" PRIu64 " of %" PRIu64 " saved bytes put back\n", result.restored, result.saved);
@@ -64,7 +112,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 
 const struct command cmd_undo = {
 	.name = "undo",
-	.args = "FILE DEV",
+	.args = "FILE DEV...",
 	.summary = "Put back what another command overwrote, from its undo file",
 	.options = options,
 	.run = run,

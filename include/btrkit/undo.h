@@ -16,23 +16,35 @@
 BTRKIT_BEGIN_DECLS
 
 /**
- * Wraps @p below, which was opened for writing and which it owns from then on, and keeps in a new undo file what is
- * overwritten.
+ * Wraps devices, which were opened for writing and which it owns from then on, and keeps in one new undo file what is
+ * overwritten on any of them.
  *
- * Writes are gathered, and reach @p below when enough of them are there, when it is flushed or closed; a failure may
- * therefore be told of by a later call. After a failure of the undo file nothing more is written to the device.
+ * Writes are gathered for each device, and reach it when enough of them are there, when it is flushed or closed; a
+ * failure may therefore be told of by a later call. After a failure of the undo file nothing more is written to any.
  * Discards are left out, since nothing keeps what they drop. btrkit_io_reserve() is taken as the announcement of
- * writes: what is there is kept at once.
+ * writes: what is there is kept at once. The file is ended when the last of the devices is closed.
  *
+ * @param below		the devices
+ * @param n		how many, up to 1024
  * @param file	the path of the undo file; it must not exist. When nothing was written to the device it is removed again
  *		by btrkit_io_close()
  * @param flags	0; others are refused
- * @return 0; on failure @p below stays the caller's: -EEXIST; -EINVAL: @p below cannot be written to, or the file would
- *	   lie on it; -ENOSPC, -EIO, -ENOMEM, and the like from the operating system
+ * @param ret		room for as many devices, which stand for those of @p below; may be @p below
+ * @return 0; on failure all of @p below stay the caller's, and there is no file: -EEXIST; -EINVAL: a device cannot be
+ *	   written to, or the file would lie on it; -ENOSPC, -EIO, -ENOMEM, and the like from the operating system
  * Since: 0.1
  */
-int btrkit_io_undo(struct btrkit_io *below, const char *file, unsigned flags, struct btrkit_io **ret,
+int btrkit_io_undo(struct btrkit_io *const *below, size_t n, const char *file, unsigned flags, struct btrkit_io **ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** Flags of struct btrkit_undo_options. Since: 0.1 */
+enum btrkit_undo_flags {
+	/**
+	 * The devices are in the order of the file, which is that of btrkit_io_undo(). Without it the file finds out
+	 * which is which, by what is on them. That leaves doubt where next to nothing was written: then it refuses.
+	 */
+	BTRKIT_UNDO_ORDERED = 1 << 0
+};
 
 /**
  * How to undo. Initialise with BTRKIT_UNDO_OPTIONS_INIT.
@@ -40,7 +52,7 @@ int btrkit_io_undo(struct btrkit_io *below, const char *file, unsigned flags, st
  * Since: 0.1
  */
 struct btrkit_undo_options {
-	unsigned flags;		/**< 0; others are refused */
+	unsigned flags;		/**< BTRKIT_UNDO_*; others are refused */
 	/**
 	 * Told how far it is, in bytes; a value other than 0, a negative errno, ends it, and leaves an unfinished undo
 	 * if it has begun to write. May be NULL.
@@ -58,21 +70,23 @@ struct btrkit_undo_result {
 };
 
 /**
- * Puts a device back to what it was when the undo file was made.
+ * Puts devices back to what they were when the undo file was made.
  *
  * First everything that the file tells of is compared: a sector has to be what it was, or what the run that made the
- * file wrote there; if it is anything else, or the device has another size, the device has changed since, and nothing
- * is written. Then the superblocks are replaced by marks, by which every function of this library refuses the device
- * ("an undo is unfinished") until they come back, when all else has reached the medium; the primary one is the last.
- * When it ends before that, it is to be called again. A device on which nothing differs is not written to.
+ * file wrote there; if it is anything else, or a device has another size, that device has changed since, and nothing
+ * is written to any. Then the superblocks are replaced by marks, by which every function of this library refuses the
+ * device ("an undo is unfinished") until they come back, when all else has reached the medium; the primary one is the
+ * last. Of several devices all have come so far before the next step begins on any. When it ends before that, it is to
+ * be called again. A device on which nothing differs is not written to.
  *
  * @param file		the undo file, which stays as it is
- * @param devices	the devices it was made for, opened for writing; they stay the caller's
- * @param n		how many; only 1 is supported
+ * @param devices	all devices it was made for, in any order (see BTRKIT_UNDO_ORDERED), opened for writing; they
+ *			stay the caller's
+ * @param n		how many
  * @param opts		may be NULL
  * @param result	may be NULL
- * @return 0; -EINVAL: not an undo file, or of another device by its size; -EUCLEAN: the undo file is damaged; -EBUSY:
- *	   the device has changed since, with the address; -EOPNOTSUPP; -EIO, -ENOMEM
+ * @return 0; -EINVAL: not an undo file, or a device is not of it, by its size, or has changed since, with the address;
+ *	   -EUCLEAN: the undo file is damaged; -EOPNOTSUPP; -EIO, -ENOMEM
  * Since: 0.1
  */
 int btrkit_undo(const char *file, struct btrkit_io *const *devices, size_t n, const struct btrkit_undo_options *opts,

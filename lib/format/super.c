@@ -16,14 +16,15 @@ static bool is_block_size(uint32_t v)
 	return v >= SECTORSIZE_MIN && v <= BLOCKSIZE_MAX && !(v & (v - 1));
 }
 
-void super_undo_mark(const uint8_t id[16], uint64_t offset, uint8_t ret[SUPER_SECTOR_SIZE])
+void super_undo_mark(const uint8_t id[16], uint64_t offset, unsigned device, uint8_t ret[SUPER_SECTOR_SIZE])
 {
 	static const char text[] = "An undo of this device is unfinished. Run btrkit undo again.\n";
-	const le64 bytenr = le64_put(offset), magic = le64_put(SUPER_MAGIC_UNDO);
+	const le64 bytenr = le64_put(offset), flags = le64_put(device), magic = le64_put(SUPER_MAGIC_UNDO);
 
 	memset(ret, 0, SUPER_SECTOR_SIZE);
 	memcpy(ret + offsetof(struct disk_super, fsid), id, 16);
 	memcpy(ret + offsetof(struct disk_super, bytenr), &bytenr, sizeof(bytenr));
+	memcpy(ret + offsetof(struct disk_super, flags), &flags, sizeof(flags));
 	memcpy(ret + offsetof(struct disk_super, magic), &magic, sizeof(magic));
 	memcpy(ret + SUPER_SECTOR_SIZE / 2, text, sizeof(text));
 }

@@ -50,10 +50,11 @@ int super_decode(const struct disk_super *disk, uint64_t offset, struct super *r
 
 /*
  * As long as an undo is at work there is such a sector in the place of the first of each superblock, so that no reader
- * takes what is half put back for a filesystem. @id is the undo file's, @offset that of the superblock.
+ * takes what is half put back for a filesystem. @id is the undo file's, in which the device has the number @device;
+ * @offset is that of the superblock.
  */
 #define SUPER_SECTOR_SIZE 512
-void super_undo_mark(const uint8_t id[16], uint64_t offset, uint8_t ret[SUPER_SECTOR_SIZE]);
+void super_undo_mark(const uint8_t id[16], uint64_t offset, unsigned device, uint8_t ret[SUPER_SECTOR_SIZE]);
 
 /* @return 0, or -EMEDIUMTYPE where there is such a mark */
 int super_refuse_undo_mark(const struct disk_super *disk, struct btrkit_error *err) BTRKIT_MUST_CHECK;

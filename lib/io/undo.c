@@ -498,25 +498,68 @@ int undo_io_create(struct undo_log *log, struct btrkit_io *below, struct btrkit_
 	return 0;
 }
 
-int btrkit_io_undo(struct btrkit_io *below, const char *file, unsigned flags, struct btrkit_io **ret,
-		   struct btrkit_error *err)
+/* The devices that have the log already are their callers' again. */
+static void give_back(struct btrkit_io **ios, size_t n)
+{
+	while (n--) {
+		struct undo_io *u = (struct undo_io *)ios[n];
+
+		undo_log_drop(u->log);
+		release(u);
+	}
+}
+
+static int create_all(struct undo_log *log, struct btrkit_io *const *below, size_t n, struct btrkit_io **ios,
+		      struct btrkit_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		int ret = undo_io_create(log, below[i], &ios[i], err);
+
+		if (ret) {
+			if (n > 1)
+				err_name(err, below[i]->name);
+			give_back(ios, i);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static int open_log(const char *file, struct btrkit_io *const *below, size_t n, struct undo_log **ret,
+		    struct btrkit_error *err)
 {
 	struct btrkit_io *io;
-	struct undo_log *log;
+	int r = undo_file_create(file, below, n, &io, err);
+
+	if (r)
+		return r;
+	r = undo_log_create(io, ret, err);
+	if (r) {
+		undo_file_remove(io);
+		btrkit_io_close(io);
+	}
+	return r;
+}
+
+int btrkit_io_undo(struct btrkit_io *const *below, size_t n, const char *file, unsigned flags, struct btrkit_io **ret,
+		   struct btrkit_error *err)
+{
+	struct undo_log *log = NULL;
+	struct btrkit_io **ios;
 	int r;
 
 	if (flags)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
-	r = undo_file_create(file, below, &io, err);
-	if (r)
-		return r;
-	r = undo_log_create(io, &log, err);
-	if (r) {
-		undo_file_remove(io);
-		btrkit_io_close(io);
-		return r;
+	if (!n || n > UNDO_DEVICES_MAX)
+		return err_set(err, BTRKIT_INVALID, "%zu devices", n);
+	ios = calloc(n, sizeof(struct btrkit_io *));
+	r = ios ? open_log(file, below, n, &log, err) : err_nomem(err);
+	if (!r) {
+		r = create_all(log, below, n, ios, err);
+		undo_log_drop(log);
 	}
-	r = undo_io_create(log, below, ret, err);
-	undo_log_drop(log);
+	if (!r)
+		memcpy(ret, ios, n * sizeof(struct btrkit_io *));
+	free(ios);
 	return r;
 }

@@ -84,11 +84,12 @@ static int keep_name(const struct undo_file *f, struct btrkit_error *err)
 	return 0;
 }
 
-static int create(struct undo_file *f, const char *path, const struct btrkit_io *device, struct btrkit_error *err)
+static int create(struct undo_file *f, const char *path, struct btrkit_io *const *devices, size_t n,
+		  struct btrkit_error *err)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-	int ret;
+	int ret = 0;
 
 	f->name = strdup(slash ? slash + 1 : path);
 	if (!folder || !f->name) {
@@ -103,7 +104,8 @@ static int create(struct undo_file *f, const char *path, const struct btrkit_io 
 	f->fd = openat(f->dir, f->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (f->fd < 0)
 		return err_system(err, errno, "cannot create");
-	ret = refuse_own_device(f, device, err);
+	for (size_t i = 0; !ret && i < n; i++)
+		ret = refuse_own_device(f, devices[i], err);
 	if (!ret)
 		ret = keep_name(f, err);
 	if (ret)
@@ -111,7 +113,7 @@ static int create(struct undo_file *f, const char *path, const struct btrkit_io 
 	return ret;
 }
 
-int undo_file_create(const char *path, const struct btrkit_io *device, struct btrkit_io **ret,
+int undo_file_create(const char *path, struct btrkit_io *const *devices, size_t n, struct btrkit_io **ret,
 		     struct btrkit_error *err)
 {
 	struct undo_file *f = calloc(1, sizeof(*f));
@@ -123,7 +125,7 @@ int undo_file_create(const char *path, const struct btrkit_io *device, struct bt
 	f->io.size = INT64_MAX;
 	snprintf(f->io.name, sizeof(f->io.name), "%s", path);
 	f->fd = f->dir = -1;
-	r = create(f, path, device, err);
+	r = create(f, path, devices, n, err);
 	if (r) {
 		if (err)
 			undo_blame_file(err, path);

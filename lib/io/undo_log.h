@@ -47,10 +47,10 @@ int undo_log_sync(struct undo_log *log, struct btrkit_error *err) BTRKIT_MUST_CH
 int undo_blame_file(struct btrkit_error *err, const char *name);
 
 /*
- * Makes an empty file that must not exist and must not lie on @device, and sees that its name stays. It takes writes
- * behind its end.
+ * Makes an empty file that must not exist and must not lie on one of @devices, and sees that its name stays. It takes
+ * writes behind its end.
  */
-int undo_file_create(const char *path, const struct btrkit_io *device, struct btrkit_io **ret,
+int undo_file_create(const char *path, struct btrkit_io *const *devices, size_t n, struct btrkit_io **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Removes a file that undo_file_create() made, and no other. */
 void undo_file_remove(struct btrkit_io *file);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Puts a device back to what its undo file has: all is compared before anything is written, and while there is
- * something else than one state or the other on the device no superblock is.
+ * Puts devices back to what their undo file has: all is compared before anything is written, and while there is
+ * something else than one state or the other on a device no superblock is. Of several all have done a step before the
+ * next begins on any.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,42 +11,16 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/base/err.h"
-#include "lib/format/super.h"
 #include "lib/io/undo.h"
-#include "lib/io/undo_index.h"
 #include "lib/io/undo_log.h"
-
-#define WINDOW_SECTORS (UNDO_WINDOW / UNDO_SECTOR)
+#include "lib/io/undo_run.h"
 
 static_assert(SUPER_SECTOR_SIZE == UNDO_SECTOR, "a mark is a sector");
 
 /* What a sector of the device is, as the undo file has it. */
 enum sector { UNKEPT, SAME, DIFFERENT, WRITTEN };
 
-/* What comes back last: the first sector of each superblock, and the device's first block. */
-enum { FIRST_BLOCK = SUPER_MIRRORS, PIECES };
-
-struct piece {
-	uint64_t offset;
-	uint32_t len;
-	bool kept;	/* the file has it */
-	uint8_t old[UNDO_BLOCK];
-};
-
-struct undo {
-	struct btrkit_io *file, *device;
-	struct undo_index index;
-	const struct btrkit_undo_options *opts;
-	/* A window. */
-	uint64_t start;
-	uint8_t *now, *old;	/* as it is on the device and in the file, where that has it */
-	uint8_t sectors[WINDOW_SECTORS];	/* enum sector */
-	struct piece pieces[PIECES];
-	uint64_t different;	/* bytes */
-	uint64_t done;		/* bytes of two times what was saved */
-};
-
-static int blame_file(const struct undo *u, int ret, struct btrkit_error *err)
+int undo_blame(const struct undo *u, int ret, struct btrkit_error *err)
 {
 	if (ret && err)
 		undo_blame_file(err, u->file->name);
@@ -54,12 +29,17 @@ static int blame_file(const struct undo *u, int ret, struct btrkit_error *err)
 
 static int damaged(const struct undo *u, const struct undo_entry *e, struct btrkit_error *err)
 {
-	return blame_file(u, err_corrupt(err, NULL, "is damaged at %" PRIu64, e->at), err);
+	return undo_blame(u, err_corrupt(err, NULL, "is damaged at %" PRIu64, e->at), err);
+}
+
+static unsigned number_of(const struct undo *u)
+{
+	return (unsigned)(u->t - u->targets);
 }
 
 static size_t sector_bytes(const struct undo *u, uint32_t sector)
 {
-	uint64_t left = u->device->size - u->start - (uint64_t)sector * UNDO_SECTOR;
+	uint64_t left = u->t->device->size - u->start - (uint64_t)sector * UNDO_SECTOR;
 
 	return left < UNDO_SECTOR ? (size_t)left : UNDO_SECTOR;
 }
@@ -68,14 +48,14 @@ static size_t sector_bytes(const struct undo *u, uint32_t sector)
 static int load_entry(struct undo *u, const struct undo_entry *e, struct btrkit_error *err)
 {
 	const size_t at = e->offset % UNDO_WINDOW;
-	int ret = btrkit_io_read(u->device, e->offset, u->now + at, e->len, err);
+	int ret = btrkit_io_read(u->t->device, e->offset, u->now + at, e->len, err);
 
 	if (ret)
 		return ret;
 	if (e->flags & UNDO_ZEROS)
 		memset(u->old + at, 0, e->len);
 	else
-		ret = blame_file(u, btrkit_io_read(u->file, e->at, u->old + at, e->len, err), err);
+		ret = undo_blame(u, btrkit_io_read(u->file, e->at, u->old + at, e->len, err), err);
 	for (uint32_t s = (uint32_t)(at / UNDO_SECTOR); !ret && s < at / UNDO_SECTOR + undo_sectors(e->len); s++) {
 		const size_t from = (size_t)s * UNDO_SECTOR;
 
@@ -98,7 +78,7 @@ static int load_window(struct undo *u, size_t first, size_t n, struct btrkit_err
 		ret = load_entry(u, &e[i], err);
 		u->done += e[i].len;
 	}
-	if (!ret && u->opts->progress) {
+	if (!ret && u->opts->progress && !u->quiet) {
 		ret = u->opts->progress(u->opts->progress_ctx, u->done, 2 * u->index.saved);
 		if (ret)
 			ret = err_system(err, ret, "the undo was ended");
@@ -113,7 +93,7 @@ static int match_entry(struct undo *u, const struct undo_entry *e, struct btrkit
 	le32 sums[WINDOW_SECTORS];
 	int ret;
 
-	ret = blame_file(u, btrkit_io_read(u->file, e->at, sums, n * sizeof(sums[0]), err), err);
+	ret = undo_blame(u, btrkit_io_read(u->file, e->at, sums, n * sizeof(sums[0]), err), err);
 	for (uint32_t s = first; !ret && s < first + n; s++) {
 		if (u->sectors[s] == UNKEPT)
 			return damaged(u, e, err);
@@ -135,12 +115,12 @@ static void match_marks(struct undo *u)
 	uint8_t mark[UNDO_SECTOR];
 
 	for (unsigned i = 0; i < SUPER_MIRRORS; i++) {
-		const struct piece *p = &u->pieces[i];
+		const struct piece *p = &u->t->pieces[i];
 		size_t at = p->offset % UNDO_WINDOW;
 
 		if (!in_window(u, p) || u->sectors[at / UNDO_SECTOR] != DIFFERENT)
 			continue;
-		super_undo_mark(u->index.id, p->offset, mark);
+		super_undo_mark(u->index.id, p->offset, number_of(u), mark);
 		if (!memcmp(u->now + at, mark, sizeof(mark)))
 			u->sectors[at / UNDO_SECTOR] = WRITTEN;
 	}
@@ -168,7 +148,7 @@ static int judge_window(struct undo *u, size_t first, size_t n, struct btrkit_er
 			return ret;
 		}
 		if (u->sectors[s] == WRITTEN)
-			u->different += sector_bytes(u, s);
+			u->t->different += sector_bytes(u, s);
 	}
 	return 0;
 }
@@ -177,7 +157,7 @@ static int judge_window(struct undo *u, size_t first, size_t n, struct btrkit_er
 static void keep_pieces(struct undo *u)
 {
 	for (unsigned i = 0; i < PIECES; i++) {
-		struct piece *p = &u->pieces[i];
+		struct piece *p = &u->t->pieces[i];
 		size_t at = p->offset % UNDO_WINDOW;
 
 		if (!in_window(u, p) || u->sectors[at / UNDO_SECTOR] == UNKEPT)
@@ -187,11 +167,15 @@ static void keep_pieces(struct undo *u)
 	}
 }
 
-static int judge_all(struct undo *u, struct btrkit_error *err)
+int undo_judge(struct undo *u, bool all, struct btrkit_error *err)
 {
+	struct undo_target *t = u->t;
 	int ret = 0;
 
-	for (size_t i = 0, n; !ret && i < u->index.num_entries; i += n) {
+	t->different = 0;
+	for (unsigned i = 0; i < PIECES; i++)
+		t->pieces[i].kept = false;
+	for (size_t i = t->first, n; !ret && i < t->end && (all || i == t->first); i += n) {
 		n = undo_index_window(&u->index, i);
 		ret = load_window(u, i, n, err);
 		if (!ret)
@@ -199,9 +183,9 @@ static int judge_all(struct undo *u, struct btrkit_error *err)
 		if (!ret)
 			keep_pieces(u);
 	}
-	for (unsigned i = 0; !ret && i < SUPER_MIRRORS; i++)
-		if (u->pieces[i].len && !u->pieces[i].kept)
-			ret = blame_file(u, err_corrupt(err, NULL, "lacks a superblock"), err);
+	for (unsigned i = 0; !ret && all && i < SUPER_MIRRORS; i++)
+		if (t->pieces[i].len && !t->pieces[i].kept)
+			ret = undo_blame(u, err_corrupt(err, NULL, "lacks a superblock"), err);
 	return ret;
 }
 
@@ -211,7 +195,7 @@ static int judge_all(struct undo *u, struct btrkit_error *err)
  */
 static bool was_btrfs(const struct undo *u)
 {
-	const struct piece *p = &u->pieces[0];
+	const struct piece *p = &u->t->pieces[0];
 	le64 magic;
 
 	memcpy(&magic, p->old + offsetof(struct disk_super, magic), sizeof(magic));
@@ -223,7 +207,7 @@ static bool comes_last(const struct undo *u, uint32_t sector)
 	const uint64_t at = u->start + (uint64_t)sector * UNDO_SECTOR;
 
 	for (unsigned i = 0; i < PIECES; i++) {
-		const struct piece *p = &u->pieces[i];
+		const struct piece *p = &u->t->pieces[i];
 
 		if (p->len && at >= p->offset && at < p->offset + p->len && (i != FIRST_BLOCK || !was_btrfs(u)))
 			return true;
@@ -242,7 +226,7 @@ static int restore_window(struct undo *u, struct btrkit_error *err)
 		for (n = 0; s + n < WINDOW_SECTORS && u->sectors[s + n] == DIFFERENT && !comes_last(u, s + n); n++)
 			len += sector_bytes(u, s + n);
 		if (n)
-			ret = btrkit_io_write(u->device, u->start + (uint64_t)s * UNDO_SECTOR,
+			ret = btrkit_io_write(u->t->device, u->start + (uint64_t)s * UNDO_SECTOR,
 					      u->old + (size_t)s * UNDO_SECTOR, len, err);
 	}
 	return ret;
@@ -252,13 +236,13 @@ static int restore_all(struct undo *u, struct btrkit_error *err)
 {
 	int ret = 0;
 
-	for (size_t i = 0, n; !ret && i < u->index.num_entries; i += n) {
+	for (size_t i = u->t->first, n; !ret && i < u->t->end; i += n) {
 		n = undo_index_window(&u->index, i);
 		ret = load_window(u, i, n, err);
 		if (!ret)
 			ret = restore_window(u, err);
 	}
-	return ret ? ret : btrkit_io_flush(u->device, err);
+	return ret ? ret : btrkit_io_flush(u->t->device, err);
 }
 
 static int write_marks(struct undo *u, struct btrkit_error *err)
@@ -267,60 +251,107 @@ static int write_marks(struct undo *u, struct btrkit_error *err)
 	int ret = 0;
 
 	for (unsigned i = 0; !ret && i < SUPER_MIRRORS; i++) {
-		const struct piece *p = &u->pieces[i];
+		const struct piece *p = &u->t->pieces[i];
 
 		if (!p->len)
 			continue;
-		super_undo_mark(u->index.id, p->offset, mark);
-		ret = btrkit_io_write(u->device, p->offset, mark, sizeof(mark), err);
+		super_undo_mark(u->index.id, p->offset, number_of(u), mark);
+		ret = btrkit_io_write(u->t->device, p->offset, mark, sizeof(mark), err);
 	}
-	return ret ? ret : btrkit_io_flush(u->device, err);
+	return ret ? ret : btrkit_io_flush(u->t->device, err);
 }
 
 static int write_pieces(struct undo *u, unsigned first, unsigned end, struct btrkit_error *err)
 {
 	int ret = 0;
 
-	for (unsigned i = first; !ret && i < end; i++)
-		if (u->pieces[i].kept)
-			ret = btrkit_io_write(u->device, u->pieces[i].offset, u->pieces[i].old, u->pieces[i].len, err);
-	return ret ? ret : btrkit_io_flush(u->device, err);
+	for (unsigned i = first; !ret && i < end; i++) {
+		const struct piece *p = &u->t->pieces[i];
+
+		if (p->kept)
+			ret = btrkit_io_write(u->t->device, p->offset, p->old, p->len, err);
+	}
+	return ret ? ret : btrkit_io_flush(u->t->device, err);
 }
 
+static int write_mirrors(struct undo *u, struct btrkit_error *err)
+{
+	return write_pieces(u, 1, SUPER_MIRRORS, err);
+}
+
+static int write_primary(struct undo *u, struct btrkit_error *err)
+{
+	int ret = write_pieces(u, 0, 1, err);
+
+	return ret || was_btrfs(u) ? ret : write_pieces(u, FIRST_BLOCK, PIECES, err);
+}
+
+/* A device that is as it was is left alone. */
 static int restore(struct undo *u, struct btrkit_error *err)
 {
-	int ret;
+	static int (*const steps[])(struct undo *, struct btrkit_error *) = { write_marks, restore_all, write_mirrors,
+									      write_primary };
+	int ret = 0;
 
-	ret = write_marks(u, err);
-	if (!ret)
-		ret = restore_all(u, err);
-	if (!ret)
-		ret = write_pieces(u, 1, SUPER_MIRRORS, err);
-	if (!ret)
-		ret = write_pieces(u, 0, 1, err);
-	if (!ret && !was_btrfs(u))
-		ret = write_pieces(u, FIRST_BLOCK, PIECES, err);
+	for (size_t i = 0; !ret && i < sizeof(steps) / sizeof(steps[0]); i++)
+		for (u->t = u->targets; !ret && u->t < u->targets + u->index.num_devices; u->t++)
+			if (u->t->different)
+				ret = steps[i](u, err);
 	return ret;
 }
 
-static int match_device(struct undo *u, size_t n, struct btrkit_error *err)
+static void find_pieces(struct undo *u)
 {
-	const struct undo_device *d = u->index.devices;
-	int ret = 0;
+	const uint64_t size = u->index.devices[number_of(u)].size;
 
-	if (u->index.num_devices != n)
-		ret = err_set(err, BTRKIT_INVALID, "is of %u devices, %zu given", u->index.num_devices, n);
-	else if (d->size != u->device->size)
-		ret = err_set(err, BTRKIT_INVALID, "is of a device of %" PRIu64 " bytes, this one has %" PRIu64,
-			      d->size, u->device->size);
-	if (ret)
-		return blame_file(u, ret, err);
 	for (unsigned i = 0; i < SUPER_MIRRORS; i++)
-		if (d->size >= super_offset(i) + SUPER_SIZE)
-			u->pieces[i] = (struct piece){ .offset = super_offset(i), .len = UNDO_SECTOR };
-	if (d->size >= UNDO_BLOCK)
-		u->pieces[FIRST_BLOCK] = (struct piece){ .offset = 0, .len = UNDO_BLOCK };
+		if (size >= super_offset(i) + SUPER_SIZE)
+			u->t->pieces[i] = (struct piece){ .offset = super_offset(i), .len = UNDO_SECTOR };
+	if (size >= UNDO_BLOCK)
+		u->t->pieces[FIRST_BLOCK] = (struct piece){ .offset = 0, .len = UNDO_BLOCK };
+}
+
+static int make_targets(struct undo *u, struct btrkit_error *err)
+{
+	const struct undo_index *index = &u->index;
+	size_t at = 0;
+
+	u->targets = calloc(index->num_devices, sizeof(*u->targets));
+	if (!u->targets)
+		return err_nomem(err);
+	for (u->t = u->targets; u->t < u->targets + index->num_devices; u->t++) {
+		u->t->first = at;
+		while (at < index->num_entries && index->entries[at].device == number_of(u))
+			at++;
+		u->t->end = at;
+		find_pieces(u);
+	}
 	return 0;
+}
+
+static int run(struct undo *u, struct btrkit_io *const *devices, size_t n, struct btrkit_undo_result *result,
+	       struct btrkit_error *err)
+{
+	uint64_t different = 0;
+	int ret = undo_blame(u, undo_index_load(u->file, &u->index, err), err);
+
+	if (!ret)
+		ret = make_targets(u, err);
+	if (!ret)
+		ret = undo_match(u, devices, n, err);
+	u->done = 0;
+	for (size_t i = 0; !ret && i < n; i++) {
+		u->t = &u->targets[i];
+		ret = undo_judge(u, true, err);
+		if (ret == -EINVAL && n > 1)
+			err_name(err, u->t->device->name);
+		different += u->t->different;
+	}
+	if (!ret && different)
+		ret = restore(u, err);
+	if (!ret && result)
+		*result = (struct btrkit_undo_result){ u->index.saved, different };
+	return ret;
 }
 
 int undo_run(struct btrkit_io *file, struct btrkit_io *const *devices, size_t n, const struct btrkit_undo_options *opts,
@@ -330,28 +361,18 @@ int undo_run(struct btrkit_io *file, struct btrkit_io *const *devices, size_t n,
 	struct undo *u;
 	int ret;
 
-	if (opts && opts->flags)
+	if (opts && opts->flags & ~(unsigned)BTRKIT_UNDO_ORDERED)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
-	if (n != 1)
-		return err_set(err, BTRKIT_UNSUPPORTED, "an undo of several devices is not supported");
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return err_nomem(err);
 	u->file = file;
-	u->device = devices[0];
 	u->opts = opts ? opts : &defaults;
 	u->now = malloc(UNDO_WINDOW);
 	u->old = malloc(UNDO_WINDOW);
-	ret = u->now && u->old ? blame_file(u, undo_index_load(file, &u->index, err), err) : err_nomem(err);
-	if (!ret)
-		ret = match_device(u, n, err);
-	if (!ret)
-		ret = judge_all(u, err);
-	if (!ret && u->different)
-		ret = restore(u, err);
-	if (!ret && result)
-		*result = (struct btrkit_undo_result){ u->index.saved, u->different };
+	ret = u->now && u->old ? run(u, devices, n, result, err) : err_nomem(err);
 	undo_index_release(&u->index);
+	free(u->targets);
 	free(u->now);
 	free(u->old);
 	free(u);

@@ -73,7 +73,6 @@ def misuse(image):
     misused('-O', 'no-holes,zoned', image, says="'zoned' is not supported")
     for feature in ('no-holes', 'squota', 'bgt', 'x'):
         misused('-R', f'quota,{feature}', image, says=f"--runtime-features: '{feature}' is unknown")
-    misused('--undo', 'file', image, image, says='an undo file is of one device, 2 are given')
     misused('-O', 'no-hole', image, says="'no-hole' is unknown")
     misused('-O', '^no-hole', image, says="'no-hole' is unknown")
     for option in ('-n', '--nodesize', '-s', '--sectorsize', '-b', '--byte-count'):

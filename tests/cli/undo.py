@@ -256,9 +256,61 @@ def killed(scratch):
     return kills
 
 
+def several(scratch):
+    """One file for all, which come back in whatever order they are given."""
+    file, kills, alike = f'{scratch}/file', 0, 0
+    for filled in ((), (65536, 70 * M)):
+        images = [make_file(f'{scratch}/{i}', filled=filled) for i in range(3)]
+        if not filled:
+            done('mkfs', '-q', *images)
+        before = [digest(image) for image in images]
+        started = time.monotonic()
+        done('mkfs', '-q', '-f', '-m', 'raid1c3', '--undo', file, *images)
+        took = time.monotonic() - started
+        made = [digest(image) for image in images]
+        check(not set(made) & set(before), 'mkfs changed nothing')
+        other = make_file(f'{scratch}/other')
+        for wrong, says in ((images[:2], f'undo file {file}: is of 3 devices, 2 given'),
+                            ([images[0], images[1], images[1]], 'another program holds a lock on it'),
+                            ([images[0], other, images[1]], 'has changed since'),
+                            (images + [other], 'is of 3 devices, 4 given'),
+                            (['--ordered', images[1], images[0], images[2]], 'has changed since')):
+            said = run('undo', file, *wrong)
+            check(said[0] == 1 and says in said[2] and said[2].count('\n') == 1, said)
+        check([digest(image) for image in images] == made, 'refused, and yet changed')
+        with open(images[1], 'rb') as f:
+            bytes_there = os.pread(f.fileno(), 7, 65536 + 100)
+        put(images[1], 65536 + 100, b'changed')
+        said = check_failure('undo', None, run('undo', file, *images))
+        check('has changed since' in said, said)
+        put(images[1], 65536 + 100, bytes_there)
+        done('undo', file, *images)
+        check([digest(image) for image in images] == before, 'other bytes than before')
+        os.unlink(file)
+        done('mkfs', '-q', '-f', '-m', 'raid1c3', '--undo', file, *images)
+        done('undo', file, images[2], images[0], images[1])
+        check([digest(image) for image in images] == before, 'other bytes than before')
+        check(done('undo', file, *images).startswith('nothing to do'), 'undone twice')
+        os.unlink(file)
+        for i in range(12):
+            kills += kill(took * (i + 1) / 12, 'mkfs', '-f', '-m', 'raid1c3', '--undo', file, *images) != 0
+            if os.path.exists(file):
+                kill(took * (i + 1) / 12, 'undo', file, *images)
+                status, _, err = run('undo', file, *images)
+                if status and 'cannot be told' in err:
+                    alike += 1
+                    status, _, err = run('undo', '--ordered', file, *images)
+                check(not status or 'is none' in err, err)
+                os.unlink(file)
+            check([digest(image) for image in images] == before, f'killed: {i}')
+        for image in images + [other]:
+            os.unlink(image)
+    print(f'three devices: {kills} kills, {alike} of them before the devices could be told apart')
+
+
 def misuse():
     for args, says in (((), 'too few arguments'), (('file',), 'too few arguments'),
-                       (('file', 'image', 'image'), 'too many arguments'), (('-x', 'f', 'i'), "unknown option '-x'")):
+                       (('-x', 'f', 'i'), "unknown option '-x'")):
         check(says in check_failure('undo', None, run('undo', *args), status=2), args)
 
 
@@ -279,6 +331,7 @@ def main():
         refusals(scratch)
         unfinished(scratch)
         quiet(scratch)
+        several(scratch)
         kills = killed(scratch)
         misuse()
     print(f'{kinds} kinds of contents, {kills} kills, {checks} checks')

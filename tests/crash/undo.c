@@ -75,7 +75,7 @@ static void check(int ret, const struct btrkit_error *err)
 	exit(1);
 }
 
-static void make(struct btrkit_io *io, const uint8_t *fsid, uint64_t bytes)
+static void make(struct btrkit_io **ios, size_t n, const uint8_t *fsid, uint64_t bytes)
 {
 	struct btrkit_mkfs_options opts = BTRKIT_MKFS_OPTIONS_INIT;
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -83,43 +83,56 @@ static void make(struct btrkit_io *io, const uint8_t *fsid, uint64_t bytes)
 	opts.flags = BTRKIT_MKFS_REPRODUCIBLE | BTRKIT_MKFS_DISCARD;
 	opts.fsid = fsid;
 	opts.byte_count = bytes;
-	check(btrkit_mkfs(&io, 1, &opts, NULL, &err), &err);
+	check(btrkit_mkfs(ios, n, &opts, NULL, &err), &err);
 }
 
-/* What is on the device before. */
-static void nothing(struct sparse *s)
+/* What is on the devices before. */
+static void nothing(struct sparse **s, size_t n)
 {
 	(void)s;
+	(void)n;
 }
 
-static void filesystem(struct sparse *s)
+static void filesystem(struct sparse **s, size_t n)
 {
-	make(sparse_io(s), old_fsid, 0);
+	struct btrkit_io *ios[DEVICES];
+
+	for (size_t i = 0; i < n; i++)
+		ios[i] = sparse_io(s[i]);
+	make(ios, n, old_fsid, 0);
 }
 
 /* As other filesystems are to this program: bytes at either end, and where superblocks are. */
-static void something(struct sparse *s)
+static void something(struct sparse **s, size_t n)
 {
-	uint8_t bytes[200000];
-	const uint64_t at[] = { 0, 64 * MIB - 100000, sparse_io(s)->size - sizeof(bytes) };
+	for (size_t k = 0; k < n; k++) {
+		uint8_t bytes[200000];
+		const uint64_t at[] = { 0, 64 * MIB - 100000, sparse_io(s[k])->size - sizeof(bytes) };
 
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (uint8_t)(i * 7 + i / 251 + 1);
-	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
-		sparse_write(s, at[i], bytes, sizeof(bytes));
+		for (size_t i = 0; i < sizeof(bytes); i++)
+			bytes[i] = (uint8_t)(i * (7 + k) + i / 251 + 1);
+		for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+			sparse_write(s[k], at[i], bytes, sizeof(bytes));
+	}
+}
+
+static void close_all(struct btrkit_io **ios, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		btrkit_io_close(ios[i]);
 }
 
 /* What is done over the undo file. */
-static void make_new(struct btrkit_io *io)
+static void make_new(struct btrkit_io **ios, size_t n)
 {
-	make(io, new_fsid, 0);
-	btrkit_io_close(io);
+	make(ios, n, new_fsid, 0);
+	close_all(ios, n);
 }
 
-static void make_small(struct btrkit_io *io)
+static void make_small(struct btrkit_io **ios, size_t n)
 {
-	make(io, new_fsid, 110 * MIB);
-	btrkit_io_close(io);
+	make(ios, n, new_fsid, 110 * MIB);
+	close_all(ios, n);
 }
 
 static void toggle(struct btrkit_txn *txn, unsigned round)
@@ -139,13 +152,13 @@ static void toggle(struct btrkit_txn *txn, unsigned round)
 	}
 }
 
-static void commit(struct btrkit_io *io)
+static void commit(struct btrkit_io **ios, size_t n)
 {
 	const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_WRITE };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs;
 
-	check(btrkit_fs_open(&io, 1, &opts, &fs, &err), &err);
+	check(btrkit_fs_open(ios, n, &opts, &fs, &err), &err);
 	for (unsigned round = 0; round < 5; round++) {
 		struct btrkit_txn *txn;
 
@@ -157,12 +170,11 @@ static void commit(struct btrkit_io *io)
 }
 
 /* No blocks, no sectors: parts of them, many times, up to the last byte. */
-static void scribble(struct btrkit_io *io)
+static void scribble_on(struct btrkit_io *io, uint64_t at)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint8_t bytes[9000];
 	const uint64_t room = io->size < 200000 ? io->size : 200000;
-	uint64_t at = 1;
 
 	for (unsigned i = 0; i < 60; i++) {
 		size_t len = 1 + i * 149;
@@ -175,14 +187,21 @@ static void scribble(struct btrkit_io *io)
 		if (i % 4 == 3)
 			check(btrkit_io_flush(io, &err), &err);
 	}
-	btrkit_io_close(io);
+}
+
+static void scribble(struct btrkit_io **ios, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		scribble_on(ios[i], i + 1);
+	close_all(ios, n);
 }
 
 struct setup {
 	const char *name;
 	uint64_t size;
-	void (*before)(struct sparse *);
-	void (*write)(struct btrkit_io *);
+	void (*before)(struct sparse **, size_t);
+	void (*write)(struct btrkit_io **, size_t);
+	size_t devices; /* 0: one */
 };
 
 static const struct setup setups[] = {
@@ -193,6 +212,11 @@ static const struct setup setups[] = {
 	{ "commits", 256 * MIB, filesystem, commit },
 	{ "pieces of blocks", 70 * MIB + 333, something, scribble },
 	{ "pieces of blocks on a tiny device", 201000, nothing, scribble },
+	{ "two devices: a filesystem over a filesystem", 128 * MIB, filesystem, make_new, 2 },
+	{ "two devices: over something else", 128 * MIB, something, make_new, 2 },
+	{ "two devices: over nothing", 128 * MIB, nothing, make_new, 2 },
+	{ "two devices: commits", 256 * MIB, filesystem, commit, 2 },
+	{ "two devices: pieces of blocks", 201000, something, scribble, 2 },
 };
 
 struct defect {
@@ -203,13 +227,8 @@ struct defect {
 	unsigned lost;
 };
 
-/* @return bad states */
-static uint64_t run(const struct setup *setup, const struct defect *defect, struct trial *t)
+static void plant_in_code(const struct defect *defect)
 {
-	struct sparse *before = sparse_create(setup->size, NULL);
-	static const unsigned parts[] = { 4, 3, 2, 1 };
-
-	*t = (struct trial){ .name = setup->name, .planted = defect };
 	memset(&planted, 0, sizeof(planted));
 	if (defect) {
 		planted.no_sums = defect->no_sums;
@@ -217,8 +236,22 @@ static uint64_t run(const struct setup *setup, const struct defect *defect, stru
 		planted.lost = defect->lost;
 	}
 	old_records = 0;
-	setup->before(before);
-	setup->write(trial_io(t, before));
+}
+
+/* @return bad states */
+static uint64_t run(const struct setup *setup, const struct defect *defect, struct trial *t)
+{
+	static const unsigned parts[] = { 4, 3, 2, 1 };
+	struct sparse *before[DEVICES] = { NULL };
+	struct btrkit_io *ios[DEVICES];
+
+	*t = (struct trial){ .name = setup->name, .planted = defect, .devices = setup->devices ? setup->devices : 1 };
+	for (size_t i = 0; i < t->devices; i++)
+		before[i] = sparse_create(setup->size, NULL);
+	plant_in_code(defect);
+	setup->before(before, t->devices);
+	trial_start(t, before, ios);
+	setup->write(ios, t->devices);
 	if (defect && !defect->in_undo && defect->plant)
 		defect->plant(&t->log);
 	if (!defect || !defect->in_undo)
@@ -228,10 +261,11 @@ static uint64_t run(const struct setup *setup, const struct defect *defect, stru
 		struct start start = start_at(t, t->log.n * parts[i] / 4);
 
 		judge_undoing(t, &start, defect ? defect->plant : NULL, !defect);
-		start_release(&start);
+		start_release(t, &start);
 	}
 	trial_release(t);
-	sparse_free(before);
+	for (size_t i = 0; i < t->devices; i++)
+		sparse_free(before[i]);
 	return t->bad;
 }
 
@@ -239,6 +273,11 @@ static uint64_t run(const struct setup *setup, const struct defect *defect, stru
 static void drop(struct log *log, size_t at)
 {
 	free(log_take(log, at).data);
+}
+
+static uint64_t place_of(const struct event *e)
+{
+	return e->offset & (IN_FILE | ON_DEVICE(1));
 }
 
 static size_t find(const struct log *log, enum event_kind kind, uint64_t offset, size_t nth)
@@ -309,6 +348,32 @@ static void first_block_not_last(struct log *log)
 	log_put(log, find(log, EVENT_FLUSH, 0, 0) + 1, e);
 }
 
+/* All that is about the second device follows all that is about the first. */
+static void one_device_first(struct log *log)
+{
+	for (size_t i = 0, n = log->n; n--;) {
+		if (log->events[i].offset & ON_DEVICE(1))
+			log_put(log, log->n - 1, log_take(log, i));
+		else
+			i++;
+	}
+}
+
+static void second_not_marked(struct log *log)
+{
+	drop(log, find(log, EVENT_WRITE, super_offset(0) | ON_DEVICE(1), 0));
+}
+
+/* The undo file has what will be on the first device only. */
+static void second_written_too_early(struct log *log)
+{
+	size_t i = 0;
+
+	while (place_of(&log->events[i]) != ON_DEVICE(1) || log->events[i].kind != EVENT_WRITE)
+		i++;
+	log_put(log, 0, log_take(log, i));
+}
+
 static const struct defect_at {
 	unsigned setup;
 	struct defect defect;
@@ -326,6 +391,9 @@ static const struct defect_at {
 	{ 0, { "no flush before the superblocks are back", not_flushed_before_superblocks, true } },
 	{ 0, { "readers do not know the mark", NULL, true, .no_name = true } },
 	{ 1, { "the first block of something else is not the last", first_block_not_last, true } },
+	{ 10, { "one device is put back before the other is marked", one_device_first, true } },
+	{ 7, { "the second device is not marked", second_not_marked, true } },
+	{ 7, { "the second device is written to before its old contents are saved", second_written_too_early } },
 };
 
 int main(void)

@@ -59,7 +59,7 @@ static void bad(struct trial *t, const char *what, size_t number, const char *wh
 		printf("%s: %s %zu: %s\n", t->name, what, number, why);
 }
 
-/* Recording: each of the two taps the one log. */
+/* Recording: each of them taps the one log. */
 struct tap {
 	struct log *log;
 	uint64_t tag;
@@ -85,24 +85,64 @@ static int on_flush(void *ctx)
 	return 0;
 }
 
-struct btrkit_io *trial_io(struct trial *t, struct sparse *before)
+/* @tap must outlive the device. */
+static struct btrkit_io *record(struct log *log, struct sparse *below, uint64_t tag, struct tap *tap)
 {
 	static const struct btrkit_io_record_ops ops = { on_write, on_flush, NULL };
-	static struct tap taps[2];
-	struct btrkit_io *file, *device, *io;
+	struct btrkit_io *io;
+
+	*tap = (struct tap){ log, tag };
+	if (btrkit_io_record(sparse_io(below), &ops, tap, &io, NULL))
+		exit(99);
+	return io;
+}
+
+/* Where an event is: the number of a device, or DEVICES for the file. */
+static size_t place(const struct event *e)
+{
+	return e->offset & IN_FILE ? DEVICES : (size_t)(e->offset >> 56);
+}
+
+static struct start copy_start(const struct trial *t, const struct start *from)
+{
+	struct start s = { .file = sparse_create(1ull << 40, from->file), .file_size = from->file_size };
+
+	for (size_t i = 0; i < t->devices; i++)
+		s.device[i] = sparse_create(sparse_io(t->before[i])->size, from->device[i]);
+	return s;
+}
+
+static struct start first_start(const struct trial *t)
+{
+	struct start s = { 0 };
+
+	memcpy(s.device, t->before, sizeof(s.device));
+	return copy_start(t, &s);
+}
+
+void start_release(const struct trial *t, struct start *s)
+{
+	for (size_t i = 0; i < t->devices; i++)
+		sparse_free(s->device[i]);
+	sparse_free(s->file);
+}
+
+void trial_start(struct trial *t, struct sparse *const *before, struct btrkit_io **ios)
+{
+	static struct tap taps[DEVICES + 1];
+	struct btrkit_io *device;
 	struct undo_log *log;
 
-	t->before = before;
-	t->device = sparse_create(sparse_io(before)->size, before);
-	t->file = sparse_create(1ull << 40, NULL);
-	taps[0] = (struct tap){ &t->log, 0 };
-	taps[1] = (struct tap){ &t->log, IN_FILE };
-	if (btrkit_io_record(sparse_io(t->device), &ops, &taps[0], &device, NULL) ||
-	    btrkit_io_record(sparse_io(t->file), &ops, &taps[1], &file, NULL) || undo_log_create(file, &log, NULL) ||
-	    undo_io_create(log, device, &io, NULL))
+	memcpy(t->before, before, t->devices * sizeof(before[0]));
+	t->now = first_start(t);
+	if (undo_log_create(record(&t->log, t->now.file, IN_FILE, &taps[DEVICES]), &log, NULL))
 		exit(99);
+	for (size_t i = 0; i < t->devices; i++) {
+		device = record(&t->log, t->now.device[i], ON_DEVICE(i), &taps[i]);
+		if (undo_io_create(log, device, &ios[i], NULL))
+			exit(99);
+	}
 	undo_log_drop(log);
-	return io;
 }
 
 void trial_release(struct trial *t)
@@ -114,130 +154,177 @@ void trial_release(struct trial *t)
 		free(each);
 	}
 	log_release(&t->log);
-	sparse_free(t->file);
-	sparse_free(t->device);
+	start_release(t, &t->now);
 }
 
-static int undo(struct sparse *device, struct sparse *file, uint64_t file_size, struct btrkit_error *err)
+/* In this order or the other: which is which is for the undo to find out, where there is something to tell it by. */
+static int undo(struct trial *t, const struct start *s, bool turned, struct btrkit_error *err)
 {
-	struct btrkit_io *io = sparse_io(device);
+	const struct btrkit_undo_options ordered = { .flags = BTRKIT_UNDO_ORDERED };
+	struct btrkit_io *ios[DEVICES], *other[DEVICES];
+	int ret;
 
-	sparse_io(file)->size = file_size;
-	return undo_run(sparse_io(file), &io, 1, NULL, NULL, err);
+	for (size_t i = 0; i < t->devices; i++) {
+		ios[i] = sparse_io(s->device[i]);
+		other[t->devices - 1 - i] = ios[i];
+	}
+	sparse_io(s->file)->size = s->file_size;
+	ret = undo_run(sparse_io(s->file), turned ? other : ios, t->devices, NULL, NULL, err);
+	if (ret != -EINVAL || !strstr(err->message, "cannot be told"))
+		return ret;
+	t->alike++;
+	return undo_run(sparse_io(s->file), ios, t->devices, &ordered, NULL, err);
 }
 
-/* A state of both, which the undo changes. */
-static void judge_pair(struct trial *t, struct sparse *device, struct sparse *file, uint64_t file_size,
-		       const char *what, size_t number)
+static bool is_undone(const struct trial *t, const struct start *s)
+{
+	for (size_t i = 0; i < t->devices; i++)
+		if (!sparse_equal(s->device[i], t->before[i]))
+			return false;
+	return true;
+}
+
+static uint64_t hash_devices(const struct trial *t, const struct start *s)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < t->devices; i++)
+		hash = hash * 41 + sparse_hash(s->device[i], t->before[i]);
+	return hash;
+}
+
+/* A state of all, which the undo changes. */
+static void judge_state(struct trial *t, const struct start *s, const char *what, size_t number)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	uint64_t hash = sparse_hash(device, t->before) * 31 + sparse_hash(file, NULL);
+	const uint64_t hash = hash_devices(t, s) * 31 + sparse_hash(s->file, NULL);
 	char why[WHY] = "undone, and yet not as it was";
 	int ret;
 
 	if (!is_new(t, hash))
 		return;
-	ret = undo(device, file, file_size, &err);
+	ret = undo(t, s, hash & 1, &err);
 	/* A file without a beginning is one before which nothing was written. */
-	if ((ret && !strstr(err.message, "is none")) || !sparse_equal(device, t->before)) {
+	if ((ret && !strstr(err.message, "is none")) || !is_undone(t, s)) {
 		if (ret)
 			btrkit_error_format(&err, why, WHY);
 		bad(t, what, number, why);
 	}
 }
 
-static void apply(const struct event *e, struct sparse *device, struct sparse *file, uint64_t *file_size, size_t sector,
-		  uint64_t mask)
+static void apply(const struct event *e, struct start *s, size_t sector, uint64_t mask)
 {
 	struct event here = *e;
 
-	here.offset &= ~IN_FILE;
+	here.offset &= ON_DEVICE(1) - 1;
 	if (e->kind != EVENT_WRITE)
 		return;
-	event_apply(&here, e->offset & IN_FILE ? file : device, sector ? sector : here.len, mask);
-	if (e->offset & IN_FILE && here.offset + here.len > *file_size)
-		*file_size = here.offset + here.len;
+	event_apply(&here, e->offset & IN_FILE ? s->file : s->device[place(e)], sector ? sector : here.len, mask);
+	if (e->offset & IN_FILE && here.offset + here.len > s->file_size)
+		s->file_size = here.offset + here.len;
 }
 
 struct start start_at(struct trial *t, size_t n)
 {
-	struct start s = { sparse_create(sparse_io(t->before)->size, t->before), sparse_create(1ull << 40, NULL), 0 };
+	struct start s = first_start(t);
 
 	for (size_t i = 0; i < n && i < t->log.n; i++)
-		apply(&t->log.events[i], s.device, s.file, &s.file_size, 0, UINT64_MAX);
+		apply(&t->log.events[i], &s, 0, UINT64_MAX);
 	return s;
 }
 
-void start_release(struct start *s)
+/* What is durable of a log, and when each place was flushed last. */
+struct durable {
+	const struct log *log;
+	struct start is;
+	size_t flushed[DEVICES + 1];
+};
+
+static bool pending(const struct durable *d, size_t i)
 {
-	sparse_free(s->device);
-	sparse_free(s->file);
+	const struct event *e = &d->log->events[i];
+
+	return e->kind == EVENT_WRITE && i >= d->flushed[place(e)];
 }
 
-static bool pending(const struct log *log, size_t i, const size_t flushed[2])
+/* Event number @end is a flush: what it is about is durable. */
+static void make_durable(struct durable *d, size_t end)
 {
-	const struct event *e = &log->events[i];
+	const size_t at = place(&d->log->events[end]);
 
-	return e->kind == EVENT_WRITE && i >= flushed[!!(e->offset & IN_FILE)];
+	for (size_t i = d->flushed[at]; i < end; i++)
+		if (place(&d->log->events[i]) == at)
+			apply(&d->log->events[i], &d->is, 0, UINT64_MAX);
+	d->flushed[at] = end;
 }
 
-/*
- * What is durable, and of what was written since, up to event number @end, some in some order. @durable is what there
- * is up to the latest flush of each; @flushed the events that these were.
- */
-static void judge_subset(struct trial *t, const struct start *durable, const size_t flushed[2], size_t end,
-			 size_t sector)
+/* What is durable, and of what was written since, up to event number @end, some in some order. */
+static struct start draw_subset(const struct trial *t, const struct durable *d, size_t end, size_t sector)
 {
-	struct start s = { sparse_create(sparse_io(t->before)->size, durable->device),
-			   sparse_create(1ull << 40, durable->file), durable->file_size };
+	struct start s = copy_start(t, &d->is);
 	size_t *order = calloc(end + 1, sizeof(*order)), n = 0;
 	uint64_t keep = draw() % 4;
 
-	for (size_t i = flushed[0] < flushed[1] ? flushed[0] : flushed[1]; i < end; i++) {
-		size_t j = draw() % (n + 1);
+	for (size_t i = 0; i < end; i++) {
+		size_t j;
 
-		if (!pending(&t->log, i, flushed))
+		if (!pending(d, i))
 			continue;
+		j = draw() % (n + 1);
 		order[n] = order[j];
 		order[j] = i;
 		n++;
 	}
 	for (size_t i = 0; i < n; i++)
 		if (draw() % 4 <= keep)
-			apply(&t->log.events[order[i]], s.device, s.file, &s.file_size, sector,
-			      sector ? draw() | draw() : UINT64_MAX);
-	judge_pair(t, s.device, s.file, s.file_size, sector ? "torn subset before event" : "subset before event", end);
+			apply(&d->log->events[order[i]], &s, sector, sector ? draw() | draw() : UINT64_MAX);
 	free(order);
-	start_release(&s);
+	return s;
+}
+
+/* Every prefix of a log, and before each flush subsets of what may not be there; each goes to @judge. */
+static void judge_log(struct trial *t, const struct log *log, const struct start *first,
+		      void (*judge)(void *ctx, const struct start *s, const char *what, size_t number), void *ctx)
+{
+	static const size_t sectors[] = { 0, 512, 4096 };
+	struct durable durable = { .log = log, .is = copy_start(t, first) };
+	struct start whole = copy_start(t, first);
+
+	seed_state = 1;
+	for (size_t end = 0; end <= log->n; end++) {
+		bool flush = end == log->n || log->events[end].kind == EVENT_FLUSH;
+		struct start s = copy_start(t, &whole);
+
+		judge(ctx, &s, "prefix", end);
+		start_release(t, &s);
+		for (unsigned i = 0; flush && i < 3; i++) {
+			for (unsigned seed = 0; seed < SEEDS / t->devices; seed++) {
+				s = draw_subset(t, &durable, end, sectors[i]);
+				judge(ctx, &s, i ? "torn subset before event" : "subset before event", end);
+				start_release(t, &s);
+			}
+		}
+		if (end == log->n)
+			break;
+		apply(&log->events[end], &whole, 0, UINT64_MAX);
+		if (flush)
+			make_durable(&durable, end);
+	}
+	start_release(t, &whole);
+	start_release(t, &durable.is);
+}
+
+static void judge_written(void *ctx, const struct start *s, const char *what, size_t number)
+{
+	judge_state(ctx, s, what, number);
 }
 
 void judge_writing(struct trial *t)
 {
-	static const size_t sectors[] = { 0, 512, 4096 };
-	struct start durable = { sparse_create(sparse_io(t->before)->size, t->before), sparse_create(1ull << 40, NULL),
-				 0 };
-	size_t flushed[2] = { 0, 0 };
+	struct start first = first_start(t);
 
-	seed_state = 1;
-	for (size_t end = 0; end <= t->log.n; end++) {
-		const struct event *e = &t->log.events[end];
-		struct start whole = start_at(t, end);
-		bool flush = end == t->log.n || e->kind == EVENT_FLUSH;
-
-		judge_pair(t, whole.device, whole.file, whole.file_size, "prefix", end);
-		start_release(&whole);
-		for (unsigned i = 0; flush && i < 3; i++)
-			for (unsigned seed = 0; seed < SEEDS; seed++)
-				judge_subset(t, &durable, flushed, end, sectors[i]);
-		if (!flush || end == t->log.n)
-			continue;
-		for (size_t i = flushed[!!e->offset]; i < end; i++)
-			if ((t->log.events[i].offset & IN_FILE) == e->offset)
-				apply(&t->log.events[i], durable.device, durable.file, &durable.file_size, 0,
-				      UINT64_MAX);
-		flushed[!!e->offset] = end;
-	}
-	start_release(&durable);
+	judge_log(t, &t->log, &first, judge_written, t);
+	start_release(t, &first);
 }
 
 /* An undo that is under way. */
@@ -258,20 +345,30 @@ static bool has_magic(struct sparse *s, unsigned mirror, uint64_t magic)
 	return le64_get(disk.magic) == magic;
 }
 
-static int try_open(struct sparse *state, const struct btrkit_open_options *opts, struct btrkit_error *err)
+static int try_open(struct sparse *const *states, size_t n, const struct btrkit_open_options *opts,
+		    struct btrkit_error *err)
 {
-	struct btrkit_io *io = sparse_io(state);
+	struct btrkit_io *ios[DEVICES];
 	struct btrkit_fs *fs;
-	int ret = btrkit_fs_open(&io, 1, opts, &fs, err);
+	int ret;
 
+	for (size_t i = 0; i < n; i++)
+		ios[i] = sparse_io(states[i]);
+	ret = btrkit_fs_open(ios, n, opts, &fs, err);
 	if (!ret)
 		btrkit_fs_close(fs);
 	return ret;
 }
 
-static bool is_whole(const struct undoing *u, struct sparse *state)
+static bool is_whole(const struct undoing *u, struct sparse *const *states, size_t first, size_t n)
 {
-	return !sparse_differs(state, u->start->device) || !sparse_differs(state, u->t->before);
+	bool old = true, new = true;
+
+	for (size_t i = 0; i < n; i++) {
+		old &= !sparse_differs(states[i], u->t->before[first + i]);
+		new &= !sparse_differs(states[i], u->start->device[first + i]);
+	}
+	return old || new;
 }
 
 static bool same_block(struct sparse *a, struct sparse *b, uint64_t offset)
@@ -283,126 +380,113 @@ static bool same_block(struct sparse *a, struct sparse *b, uint64_t offset)
 	return !memcmp(x, y, sizeof(x));
 }
 
-/* Whether readers are told what they have to be. @return why not, or NULL */
-static const char *judge_readers(const struct undoing *u, struct sparse *state)
+/* Whether readers of @n devices from number @first on are told what they have to be. @return why not, or NULL */
+static const char *judge_opening(const struct undoing *u, struct sparse *const *states, size_t first, size_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	bool whole = is_whole(u, state), marked = has_magic(state, 0, SUPER_MAGIC_UNDO);
-	int ret = try_open(state, NULL, &err);
+	bool whole = is_whole(u, states, first, n), marked = false;
+	int ret = try_open(states, n, NULL, &err);
 
+	for (size_t i = 0; i < n; i++)
+		marked |= has_magic(states[i], 0, SUPER_MAGIC_UNDO);
 	if (!ret && (!whole || marked))
 		return "neither the old state nor the new one, and yet opened";
-	if (marked && (ret != -EMEDIUMTYPE || !strstr(err.message, "an undo is unfinished")))
+	/* Of several the first may be what it was, and that may be no filesystem. */
+	if (marked && (ret != -EMEDIUMTYPE ||
+		       (!strstr(err.message, "an undo is unfinished") && (u->was_btrfs || n == 1))))
 		return "the mark is not named";
 	for (unsigned mirror = 0; mirror < SUPER_MIRRORS; mirror++) {
 		const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_SUPER_MIRROR, .super_mirror = mirror };
 
-		if (!try_open(state, &opts, NULL) && !whole)
+		if (!try_open(states, n, &opts, NULL) && !whole)
 			return "neither the old state nor the new one, and yet opened by a mirror";
 	}
-	if (whole)
+	return NULL;
+}
+
+/* One device by itself. */
+static const char *judge_device(const struct undoing *u, struct sparse *state, size_t i)
+{
+	if (is_whole(u, &state, i, 1))
 		return NULL;
 	if (u->was_btrfs)
-		return marked ? NULL : "neither the old state nor the new one, and no mark";
+		return has_magic(state, 0, SUPER_MAGIC_UNDO) ? NULL :
+							       "neither the old state nor the new one, and no mark";
 	/* The first block is what makes other filesystems be seen, whatever the mark. */
-	if (same_block(state, u->t->before, 0) && !same_block(u->start->device, u->t->before, 0))
+	if (same_block(state, u->t->before[i], 0) && !same_block(u->start->device[i], u->t->before[i], 0))
 		return "the first block is back before all else is";
 	return NULL;
 }
 
-static void judge_undo_state(struct undoing *u, struct sparse *state, const char *what, size_t number)
+static const char *judge_readers(const struct undoing *u, const struct start *s)
 {
+	const char *why = judge_opening(u, s->device, 0, u->t->devices);
+
+	for (size_t i = 0; !why && i < u->t->devices; i++) {
+		why = judge_device(u, s->device[i], i);
+		if (!why && u->t->devices > 1)
+			why = judge_opening(u, &s->device[i], i, 1);
+	}
+	return why;
+}
+
+static void judge_undone(void *ctx, const struct start *s, const char *what, size_t number)
+{
+	struct undoing *u = ctx;
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct trial *t = u->t;
+	const uint64_t hash = hash_devices(t, s) * 37 + sparse_hash(u->start->file, NULL);
+	bool marked = false;
 	const char *why;
 	char line[WHY];
 	int ret;
 
-	if (!is_new(t, sparse_hash(state, t->before) * 37 + sparse_hash(u->start->file, NULL)))
+	if (!is_new(t, hash))
 		return;
-	why = judge_readers(u, state);
-	t->unfinished += has_magic(state, 0, SUPER_MAGIC_UNDO);
-	ret = undo(state, u->start->file, u->start->file_size, &err);
+	why = judge_readers(u, s);
+	for (size_t i = 0; i < t->devices; i++)
+		marked |= has_magic(s->device[i], 0, SUPER_MAGIC_UNDO);
+	t->unfinished += marked;
+	ret = undo(t, s, hash & 1, &err);
 	if (ret)
 		why = btrkit_error_format(&err, line, sizeof(line));
-	else if (!why && !sparse_equal(state, t->before))
+	else if (!why && !is_undone(t, s))
 		why = "undone again, and yet not as it was";
 	if (why)
 		bad(t, what, number, why);
 }
 
-static void judge_undo_prefix(struct undoing *u, size_t n)
-{
-	struct sparse *state = sparse_create(sparse_io(u->t->before)->size, u->start->device);
-
-	for (size_t i = 0; i < n; i++)
-		event_apply(&u->log.events[i], state, u->log.events[i].len, UINT64_MAX);
-	judge_undo_state(u, state, "undo, prefix", n);
-	sparse_free(state);
-}
-
-static void judge_undo_subset(struct undoing *u, struct sparse *durable, size_t first, size_t end, size_t sector)
-{
-	struct sparse *state = sparse_create(sparse_io(u->t->before)->size, durable);
-	uint64_t keep = draw() % 4;
-
-	/* Writes of one stretch do not overlap, so their order is nothing that could be seen. */
-	for (size_t i = first; i < end; i++) {
-		const struct event *e = &u->log.events[i];
-
-		if (e->kind == EVENT_WRITE && draw() % 4 <= keep)
-			event_apply(e, state, sector ? sector : e->len, sector ? draw() | draw() : UINT64_MAX);
-	}
-	judge_undo_state(u, state, sector ? "undo, torn subset from event" : "undo, subset from event", first);
-	sparse_free(state);
-}
-
-static void judge_stretches(struct undoing *u)
-{
-	static const size_t sectors[] = { 0, 512, 4096 };
-	struct sparse *durable = sparse_create(sparse_io(u->t->before)->size, u->start->device);
-
-	for (size_t first = 0, end; first < u->log.n; first = end + 1) {
-		for (end = first; end < u->log.n && u->log.events[end].kind != EVENT_FLUSH;)
-			end++;
-		for (unsigned i = 0; i < 3; i++)
-			for (unsigned seed = 0; seed < SEEDS; seed++)
-				judge_undo_subset(u, durable, first, end, sectors[i]);
-		for (size_t i = first; i < end; i++)
-			event_apply(&u->log.events[i], durable, u->log.events[i].len, UINT64_MAX);
-	}
-	sparse_free(durable);
-}
-
 /* The state in the middle of an undo, from which another one starts. */
 static void judge_second(struct undoing *u)
 {
-	struct start start = *u->start;
+	struct start start = copy_start(u->t, u->start);
 
-	start.device = sparse_create(sparse_io(u->t->before)->size, u->start->device);
 	for (size_t i = 0; i < u->log.n / 2; i++)
-		event_apply(&u->log.events[i], start.device, u->log.events[i].len, UINT64_MAX);
+		apply(&u->log.events[i], &start, 0, UINT64_MAX);
 	judge_undoing(u->t, &start, NULL, false);
-	sparse_free(start.device);
+	start_release(u->t, &start);
 }
 
 void judge_undoing(struct trial *t, const struct start *start, void (*plant)(struct log *), bool again)
 {
-	struct undoing u = { .t = t, .start = start, .was_btrfs = has_magic(t->before, 0, SUPER_MAGIC) };
-	struct sparse *device = sparse_create(sparse_io(t->before)->size, start->device);
-	struct btrkit_io *io = log_record(&u.log, 0, device);
+	const struct btrkit_undo_options ordered = { .flags = BTRKIT_UNDO_ORDERED };
+	struct undoing u = { .t = t, .start = start, .was_btrfs = has_magic(t->before[0], 0, SUPER_MAGIC) };
+	struct start first = copy_start(t, start);
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *ios[DEVICES];
+	struct tap taps[DEVICES];
 
+	for (size_t i = 0; i < t->devices; i++)
+		ios[i] = record(&u.log, first.device[i], ON_DEVICE(i), &taps[i]);
 	sparse_io(start->file)->size = start->file_size;
-	if (undo_run(sparse_io(start->file), &io, 1, NULL, NULL, &err))
+	if (undo_run(sparse_io(start->file), ios, t->devices, &ordered, NULL, &err))
 		bad(t, "undo", 0, err.message);
-	btrkit_io_close(io);
-	sparse_free(device);
+	for (size_t i = 0; i < t->devices; i++)
+		btrkit_io_close(ios[i]);
+	start_release(t, &first);
 	if (plant)
 		plant(&u.log);
-	for (size_t n = 0; n <= u.log.n; n++)
-		judge_undo_prefix(&u, n);
-	judge_stretches(&u);
+	judge_log(t, &u.log, start, judge_undone, &u);
 	if (again)
 		judge_second(&u);
 	log_release(&u.log);

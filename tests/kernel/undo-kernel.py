@@ -188,11 +188,13 @@ def on_itself(scratch, folder):
     io, undo = ctypes.c_void_p(), ctypes.c_void_p()
     with loop(made.path) as device, mounted(device, folder):
         check(not library.btrkit_io_open(device.encode(), 1, ctypes.byref(io), ctypes.byref(err)), 'open')
-        ret = library.btrkit_io_undo(io, f'{folder}/file'.encode(), 0, ctypes.byref(undo), ctypes.byref(err))
+
+        def put_undo(file):
+            return library.btrkit_io_undo(ctypes.byref(io), 1, file.encode(), 0, ctypes.byref(undo), ctypes.byref(err))
+        ret = put_undo(f'{folder}/file')
         check(ret == -22 and b'lies on the device itself' in bytes(err.bytes), ret)
         check(not os.path.exists(f'{folder}/file'), 'an undo file of nothing')
-        check(not library.btrkit_io_undo(io, f'{scratch}/file'.encode(), 0, ctypes.byref(undo), ctypes.byref(err)),
-              'a file that lies elsewhere')
+        check(not put_undo(f'{scratch}/file'), 'a file that lies elsewhere')
         library.btrkit_io_close.restype = ctypes.c_void_p
         library.btrkit_io_close(undo)
     made.remove()

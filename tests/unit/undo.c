@@ -172,7 +172,7 @@ static void a_changed_device_is_refused(void **state)
 
 static void what_does_not_fit_is_refused(void **state)
 {
-	const struct btrkit_undo_options flags = { .flags = 1 };
+	const struct btrkit_undo_options flags = { .flags = 2 };
 	struct sparse *other = sparse_create(100001, NULL);
 	struct btrkit_io *ios[2] = { sparse_io(other), sparse_io(other) };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -184,7 +184,8 @@ static void what_does_not_fit_is_refused(void **state)
 	rig_use(&r);
 	assert_int_equal(rig_undo(&r, other, NULL, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "of a device of 100000 bytes, this one has 100001"));
-	assert_int_equal(undo_run(sparse_io(r.file), ios, 2, NULL, NULL, NULL), -EOPNOTSUPP);
+	assert_int_equal(undo_run(sparse_io(r.file), ios, 2, NULL, NULL, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "is of 1 devices, 2 given"));
 	assert_int_equal(undo_run(sparse_io(r.file), ios, 1, &flags, NULL, NULL), -EINVAL);
 	sparse_free(other);
 	rig_end(&r);
@@ -397,6 +398,141 @@ static void devices_have_one_file(void **state)
 	sparse_free(b);
 }
 
+/* Devices of one size over one file: how they were, and how they are. */
+struct several {
+	struct sparse *before[3], *now[3], *file;
+	struct btrkit_io *ios[3];
+	struct undo_log *log;
+};
+
+/* @seed: 0: all alike */
+static void several_start(struct several *s, uint64_t seed)
+{
+	uint8_t bytes[3000];
+
+	s->file = sparse_create(1ull << 40, NULL);
+	assert_int_equal(undo_log_create(sparse_io(s->file), &s->log, NULL), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		s->before[i] = sparse_create(2 * MIB, NULL);
+		if (seed)
+			rig_seed(seed + i);
+		for (size_t j = 0; seed && j < sizeof(bytes); j++)
+			bytes[j] = (uint8_t)rig_draw();
+		if (seed)
+			sparse_write(s->before[i], 70000, bytes, sizeof(bytes));
+		s->now[i] = sparse_create(2 * MIB, s->before[i]);
+		snprintf(sparse_io(s->now[i])->name, 256, "number-%u", i);
+		assert_int_equal(undo_io_create(s->log, sparse_io(s->now[i]), &s->ios[i], NULL), 0);
+	}
+}
+
+static void several_write(struct several *s, unsigned i, uint64_t at, uint8_t byte)
+{
+	uint8_t bytes[5000];
+
+	memset(bytes, byte, sizeof(bytes));
+	assert_int_equal(btrkit_io_write(s->ios[i], at, bytes, sizeof(bytes), NULL), 0);
+}
+
+static void several_close(struct several *s)
+{
+	uint64_t size;
+
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(btrkit_io_flush(s->ios[i], NULL), 0);
+	for (unsigned i = 0; i < 3; i++)
+		btrkit_io_close(s->ios[i]);
+	size = s->log->written + UNDO_ALIGN;
+	undo_log_drop(s->log);
+	sparse_io(s->file)->size = size;
+}
+
+static void several_end(struct several *s)
+{
+	sparse_free(s->file);
+	for (unsigned i = 0; i < 3; i++) {
+		sparse_free(s->now[i]);
+		sparse_free(s->before[i]);
+	}
+}
+
+/* Gives the devices in an order, @order as digits. Whatever is refused is not written to. */
+static int several_undo(struct several *s, const char *order, unsigned flags, struct btrkit_error *err)
+{
+	const struct btrkit_undo_options opts = { .flags = flags };
+	struct sparse *was[3];
+	struct btrkit_io *ios[3];
+	const size_t n = strlen(order);
+	int ret;
+
+	for (unsigned i = 0; i < 3; i++)
+		was[i] = sparse_clone(s->now[i]);
+	for (size_t i = 0; i < n; i++)
+		ios[i] = sparse_io(s->now[order[i] - '0']);
+	ret = undo_run(sparse_io(s->file), ios, n, &opts, NULL, err);
+	for (unsigned i = 0; i < 3; i++) {
+		if (!sparse_equal(s->now[i], ret ? was[i] : s->before[i]))
+			fail_msg("%s: device %u, %d", order, i, ret);
+		sparse_free(was[i]);
+	}
+	return ret;
+}
+
+static void devices_come_in_any_order(void **state)
+{
+	static const char *const orders[] = { "012", "021", "102", "120", "201", "210" };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(orders); i++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct several s;
+
+		several_start(&s, i % 2 ? 7 : 0);
+		for (unsigned j = 0; j < 3; j++)
+			several_write(&s, j, 65536, (uint8_t)(j + 1));
+		several_write(&s, 1, 3 * MIB / 2, 9);
+		several_close(&s);
+		/* One of another run, one too few, one twice. */
+		assert_int_equal(several_undo(&s, "01", 0, &err), -EINVAL);
+		assert_non_null(strstr(err.message, "is of 3 devices, 2 given"));
+		assert_int_equal(several_undo(&s, "011", 0, &err), -EINVAL);
+		assert_non_null(strstr(err.message, "none of the devices is number-2, or that has changed since"));
+		if (i) {
+			assert_int_equal(several_undo(&s, orders[i], BTRKIT_UNDO_ORDERED, &err), -EINVAL);
+			assert_non_null(strstr(err.message, "has changed since"));
+		}
+		sparse_write(s.now[1], 3 * MIB / 2 + 700, "x", 1);
+		assert_int_equal(several_undo(&s, orders[i], 0, &err), -EINVAL);
+		assert_non_null(strstr(err.message, "number-1: the device has changed since"));
+		sparse_write(s.now[1], 3 * MIB / 2 + 700, "\t", 1);
+		if (several_undo(&s, orders[i], 0, &err))
+			fail_msg("%s: %s", orders[i], err.message);
+		several_end(&s);
+	}
+}
+
+/* Power failed before anything was written by which they could be told apart: what is alike is not exchanged. */
+static void devices_that_are_alike(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct several s;
+
+	(void)state;
+	several_start(&s, 11);
+	/* All of what differed is overwritten by the same. */
+	for (unsigned i = 0; i < 3; i++)
+		several_write(&s, i, 69000, 5);
+	for (unsigned i = 0; i < 2; i++)
+		several_write(&s, i, MIB, 5);
+	several_close(&s);
+	assert_int_equal(several_undo(&s, "012", 0, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "which device is number-0 cannot be told"));
+	assert_int_equal(several_undo(&s, "012", BTRKIT_UNDO_ORDERED, &err), 0);
+	/* What the first window does not tell the rest does. */
+	assert_int_equal(several_undo(&s, "210", 0, &err), 0);
+	several_end(&s);
+}
+
 static int end_it(void *ctx, uint64_t done, uint64_t total)
 {
 	assert_true(done <= total);
@@ -446,6 +582,8 @@ int main(void)
 		cmocka_unit_test(records_are_judged),
 		cmocka_unit_test(threads_keep_apart),
 		cmocka_unit_test(devices_have_one_file),
+		cmocka_unit_test(devices_come_in_any_order),
+		cmocka_unit_test(devices_that_are_alike),
 		cmocka_unit_test(an_unfinished_undo_has_a_name),
 	};
 

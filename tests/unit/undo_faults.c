@@ -212,7 +212,7 @@ static void refused(struct btrkit_io *below, const char *file, unsigned flags, i
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_io *io = NULL;
 
-	assert_int_equal(btrkit_io_undo(below, file, flags, &io, &err), -errnum);
+	assert_int_equal(btrkit_io_undo(&below, 1, file, flags, &io, &err), -errnum);
 	assert_int_equal(err.err, -errnum);
 	assert_true(err.message[0]);
 	assert_null(io);
@@ -243,7 +243,7 @@ static void files_are_new_ones(void **state)
 	refused(below, "", 0, ENOENT);
 	refused(below, folder, 0, EEXIST);
 
-	assert_int_equal(btrkit_io_undo(below, file_path, 0, &io, NULL), 0);
+	assert_int_equal(btrkit_io_undo(&below, 1, file_path, 0, &io, NULL), 0);
 	assert_true(exists());
 	assert_true(io_file_place(io, &fd, &start));
 	assert_false(fstat(fd, &st));
@@ -255,7 +255,7 @@ static void files_are_new_ones(void **state)
 	assert_false(exists());
 
 	below = open_image(BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE);
-	assert_int_equal(btrkit_io_undo(below, file_path, 0, &io, NULL), 0);
+	assert_int_equal(btrkit_io_undo(&below, 1, file_path, 0, &io, NULL), 0);
 	assert_int_equal(btrkit_io_write(io, 5, bytes, sizeof(bytes), NULL), 0);
 	btrkit_io_close(io);
 	assert_int_equal(stat(file_path, &st), 0);
@@ -290,7 +290,7 @@ static void memory_that_runs_out_is_told_of(void **state)
 		allocations = 0;
 		fail_at = k;
 		err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-		ret = btrkit_io_undo(below, file_path, 0, &io, &err);
+		ret = btrkit_io_undo(&below, 1, file_path, 0, &io, &err);
 		if (!ret)
 			below = io;
 		for (unsigned i = 0; !ret && i < 3; i++)
