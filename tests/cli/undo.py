@@ -269,7 +269,7 @@ def several(scratch):
         took = time.monotonic() - started
         made = [digest(image) for image in images]
         check(not set(made) & set(before), 'mkfs changed nothing')
-        other = make_file(f'{scratch}/other')
+        other = make_file(f'{scratch}/other', filled=(0,))
         for wrong, says in ((images[:2], f'undo file {file}: is of 3 devices, 2 given'),
                             ([images[0], images[1], images[1]], 'another program holds a lock on it'),
                             ([images[0], other, images[1]], 'has changed since'),
