@@ -77,6 +77,9 @@ struct cmd_note {
 };
 void cmd_note(void *ctx, const char *line);
 
+/* Whether two names are of one device or file. */
+bool cmd_same_device(const char *a, const char *b);
+
 /*
  * Opens a filesystem for reading from @n devices, or says why not. Notes of the library go to stderr.
  * @scan: look for the devices that are missing. @opts: may be NULL. @return NULL after a failure
@@ -92,11 +95,11 @@ struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices
 int cmd_keep_undo(const char *file, struct btrkit_io **ios, size_t n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * The same for writing, with nobody else at the devices; devices that are missing are looked for. @dry_run: only read,
- * for who says what would be written. @undo: file that keeps what is overwritten, or NULL
+ * The same for writing, with nobody else at the devices. @dry_run: only read, for who says what would be written.
+ * @undo: file that keeps what is overwritten, or NULL
  */
-struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, bool dry_run,
-				 const char *undo);
+struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, bool scan,
+				 bool dry_run, const char *undo);
 
 /*
  * Long work: a percentage on the standard error while that is a terminal, and signals that end it. cmd_progress() is

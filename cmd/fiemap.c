@@ -8,7 +8,8 @@
 enum {
 	OPT_SUBVOL = 256,
 	OPT_FORMAT,
-	OPT_DEVICE
+	OPT_DEVICE,
+	OPT_NOSCAN
 };
 
 static const struct cmd_option options[] = {
@@ -17,11 +18,12 @@ static const struct cmd_option options[] = {
 	{ OPT_FORMAT, "format", "text|tsv|json",
 	  "text as of filefrag -v (the default), tab-separated values, or\nJSON Lines" },
 	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
+	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
 	{ 0 },
 };
 
 struct request {
-	bool all;
+	bool all, noscan;
 	const char *subvol;
 	unsigned format;
 	const char **devices;
@@ -109,6 +111,9 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_DEVICE:
 		req->devices[req->num_devices++] = optarg;
 		break;
+	case OPT_NOSCAN:
+		req->noscan = true;
+		break;
 	}
 }
 
@@ -131,7 +136,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		cmd_usage_error(cmd, "--all lists every file: no PATH and no --subvol beside it");
 	if (!req.all && !req.num_paths)
 		cmd_usage_error(cmd, "no PATH given (or --all)");
-	fs = cmd_open(cmd, req.devices, req.num_devices, true, NULL);
+	fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
 	status = fs ? print(cmd, &req, fs) : EXIT_FAILED;
 	btrkit_fs_close(fs);
 	free(req.devices);

@@ -8,12 +8,14 @@
 
 enum {
 	OPT_FORMAT = 256,
-	OPT_DEVICE
+	OPT_DEVICE,
+	OPT_NOSCAN
 };
 
 static const struct cmd_option options[] = {
 	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
 	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
+	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
 	{ 0 },
 };
 
@@ -21,6 +23,7 @@ struct request {
 	enum btrkit_list_format format;
 	const char **devices; /* the first is the argument */
 	size_t num_devices;
+	bool noscan;
 	uint64_t address; /* of map-logical */
 };
 
@@ -36,6 +39,8 @@ static void parse(const struct command *cmd, int argc, char **argv, bool has_add
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1) {
 		if (c == OPT_FORMAT)
 			req->format = cmd_format(cmd, optarg, formats);
+		else if (c == OPT_NOSCAN)
+			req->noscan = true;
 		else
 			req->devices[req->num_devices++] = optarg;
 	}
@@ -57,7 +62,7 @@ static int run(const struct command *cmd, int argc, char **argv, bool has_addres
 	if (!req.devices)
 		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
 	parse(cmd, argc, argv, has_address, &req);
-	fs = cmd_open(cmd, req.devices, req.num_devices, true, NULL);
+	fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
 	if (fs)
 		status = cmd_end(cmd, req.devices[0], &out, print(fs, &req, &out, &err), &err);
 	btrkit_fs_close(fs);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mkfs.h"
@@ -41,15 +40,6 @@ static int guard(const struct mkfs_request *req, const char *device, struct btrk
 	return ret > 0 ? refuse(err, BTRKIT_BUSY, EBUSY, "there is %s on it, which only -f overwrites", text) : ret;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return !stat(a, &x) && !stat(b, &y) &&
-	       (S_ISBLK(x.st_mode) ? S_ISBLK(y.st_mode) && x.st_rdev == y.st_rdev :
-				     x.st_dev == y.st_dev && x.st_ino == y.st_ino);
-}
-
 /* Opens and guards device number @i, whose failures name it. */
 static int open_device(const struct mkfs_request *req, size_t i, struct btrkit_io **ios, struct btrkit_error *err)
 {
@@ -58,7 +48,7 @@ static int open_device(const struct mkfs_request *req, size_t i, struct btrkit_i
 
 	/* Locks would tell it otherwise. */
 	for (size_t j = 0; !ret && j < i; j++)
-		if (same_file(device, req->devices[j]))
+		if (cmd_same_device(device, req->devices[j]))
 			ret = refuse(err, BTRKIT_INVALID, EINVAL, "is given twice");
 	if (!ret)
 		ret = btrkit_io_open(device, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &ios[i], err);

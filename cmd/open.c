@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "cmd.h"
 
@@ -12,6 +14,17 @@
 int cmd_keep_undo(const char *file, struct btrkit_io **ios, size_t n, struct btrkit_error *err)
 {
 	return file ? btrkit_io_undo(ios, n, file, 0, ios, err) : 0;
+}
+
+bool cmd_same_device(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	if (!strcmp(a, b))
+		return true;
+	return !stat(a, &x) && !stat(b, &y) &&
+	       (S_ISBLK(x.st_mode) ? S_ISBLK(y.st_mode) && x.st_rdev == y.st_rdev :
+				     x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
 struct opening {
@@ -41,6 +54,18 @@ static int reopen(struct btrkit_io **io, struct btrkit_error *err)
 	return 0;
 }
 
+/* Locks would tell it otherwise. */
+static int refuse_twice(const struct opening *o, size_t i, struct btrkit_error *err)
+{
+	for (size_t j = 0; j < i; j++) {
+		if (!cmd_same_device(o->devices[i], o->devices[j]))
+			continue;
+		*err = (struct btrkit_error){ .code = BTRKIT_INVALID, .err = -EINVAL, .message = "is given twice" };
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* @ios has room for what is found by the scan. @opened: how many are to be closed after a failure */
 static int open_ios(struct opening *o, struct btrkit_io **ios, size_t *opened, struct btrkit_error *err)
 {
@@ -50,6 +75,10 @@ static int open_ios(struct opening *o, struct btrkit_io **ios, size_t *opened, s
 
 	while (*opened < o->n && !r) {
 		o->blame = o->devices[*opened];
+		if (for_writing(o))
+			r = refuse_twice(o, *opened, err);
+		if (r)
+			break;
 		r = btrkit_io_open(o->devices[*opened], flags, &ios[*opened], err);
 		*opened += !r;
 	}
@@ -57,8 +86,12 @@ static int open_ios(struct opening *o, struct btrkit_io **ios, size_t *opened, s
 		return r;
 	o->blame = o->devices[0];
 	/* A superblock that the scan cannot use is for the library to judge when it opens: it has mirrors. */
-	if (o->scan && !btrkit_fs_scan(ios, o->n, ios + o->n, SCANNED_MAX, &found, NULL))
-		*opened += found;
+	if (o->scan)
+		r = btrkit_fs_scan(ios, o->n, BTRKIT_SCAN_ALL, ios + o->n, SCANNED_MAX, &found, err);
+	if (r == -EINVAL)
+		return r;
+	*opened += found;
+	r = 0;
 	for (size_t i = o->n; for_writing(o) && i < *opened && !r; i++)
 		r = reopen(&ios[i], err);
 	return r;
@@ -119,10 +152,10 @@ static void keep_note(void *ctx, const char *line)
 	snprintf(ctx, NOTE_SIZE, "%s", line);
 }
 
-struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, bool dry_run,
-				 const char *undo)
+struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, bool scan,
+				 bool dry_run, const char *undo)
 {
-	struct opening o = { devices, n, true, undo, BTRKIT_OPEN_OPTIONS_INIT, devices[0] };
+	struct opening o = { devices, n, scan, undo, BTRKIT_OPEN_OPTIONS_INIT, devices[0] };
 	struct cmd_note note = { cmd, devices[0] };
 	static char line[NOTE_SIZE];
 	struct btrkit_fs *fs;

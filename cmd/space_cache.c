@@ -12,7 +12,8 @@ enum {
 	OPT_TO,
 	OPT_DRY_RUN,
 	OPT_UNDO,
-	OPT_DEVICE
+	OPT_DEVICE,
+	OPT_NOSCAN
 };
 
 static const struct cmd_option options[] = {
@@ -21,6 +22,7 @@ static const struct cmd_option options[] = {
 	{ OPT_DRY_RUN, "dry-run", NULL, "convert, clear: only say what would be changed" },
 	{ OPT_UNDO, "undo", "FILE", "convert, clear: keep what is overwritten in FILE, a new one,\nfor btrkit undo" },
 	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
+	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
 	{ 0 },
 };
 
@@ -35,7 +37,7 @@ static int status(const struct command *cmd, const struct space_cache_request *r
 	struct btrkit_fs *fs;
 	int ret, exit_status;
 
-	fs = cmd_open(cmd, req->devices, req->num_devices, true, NULL);
+	fs = cmd_open(cmd, req->devices, req->num_devices, !req->noscan, NULL);
 	if (!fs)
 		return EXIT_FAILED;
 	ret = btrkit_space_status_print(fs, req->format, cmd_write, &out, &sum, &err);
@@ -108,6 +110,8 @@ static void parse_options(const struct command *cmd, int argc, char **argv, stru
 			req->dry_run = true;
 		else if (c == OPT_UNDO)
 			req->undo = optarg;
+		else if (c == OPT_NOSCAN)
+			req->noscan = true;
 		else
 			req->devices[req->num_devices++] = optarg;
 	}
@@ -116,7 +120,7 @@ static void parse_options(const struct command *cmd, int argc, char **argv, stru
 static int run(const struct command *cmd, int argc, char **argv)
 {
 	struct space_cache_request req = { .num_devices = 1, .kind = BTRKIT_SPACE_CACHE_V2 };
-	bool given[OPT_DEVICE - OPT_FORMAT + 1] = { false };
+	bool given[OPT_NOSCAN - OPT_FORMAT + 1] = { false };
 	enum action action;
 	int exit_status;
 

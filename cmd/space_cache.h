@@ -7,6 +7,7 @@
 struct space_cache_request {
 	const char **devices;
 	size_t num_devices;
+	bool noscan;
 	enum btrkit_space_format format;	/* status */
 	/* convert and clear */
 	bool clear;

@@ -78,7 +78,7 @@ int space_cache_change(const struct command *cmd, const struct space_cache_reque
 	struct btrkit_fs *fs;
 	int ret;
 
-	fs = cmd_open_write(cmd, req->devices, req->num_devices, req->dry_run, req->undo);
+	fs = cmd_open_write(cmd, req->devices, req->num_devices, !req->noscan, req->dry_run, req->undo);
 	if (!fs)
 		return EXIT_FAILED;
 	ret = change(req, fs, &done, &err);

@@ -19,8 +19,9 @@ enum btrkit_open_flags {
 	BTRKIT_OPEN_SUPER_MIRROR = 1 << 0,
 	/**
 	 * Transactions will be started: see transaction.h. What cannot be written is refused by name: a bad primary
-	 * superblock, a log tree, an unfinished balance or device replace, a seed device, a conversion that was left
-	 * half done, unknown features. The devices should have been opened with BTRKIT_IO_EXCLUSIVE.
+	 * superblock, a log tree, an unfinished balance or device replace, a seed device or what grew out of one, a
+	 * device with an older generation than the others, a conversion that was left half done, unknown features. The
+	 * devices should have been opened with BTRKIT_IO_EXCLUSIVE.
 	 */
 	BTRKIT_OPEN_WRITE = 1 << 1
 };
@@ -72,6 +73,11 @@ struct btrkit_open_options {
 /**
  * Opens a filesystem, for reading unless BTRKIT_OPEN_WRITE is among the flags.
  *
+ * Devices that do not belong together are refused with their names: of different filesystems, two that are one device
+ * (the same, or a copy), one in the place of another, an unfinished change of the fsid. The seeds that a filesystem
+ * grew out of are opened with it where they are given. Missing devices, missing seeds, stale devices and those that
+ * were removed from the filesystem are noted. Of several the newest superblock is the filesystem's.
+ *
  * The primary superblock is used whenever it is valid; a mirror only when it is not, which is noted. A mirror that is
  * newer than a valid primary is noted and not used. Of several devices the one with the highest generation speaks for
  * the filesystem; one with an older generation is noted, and read only where no other has the bytes, unless a checksum
@@ -91,17 +97,33 @@ struct btrkit_open_options {
 int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrkit_open_options *opts,
 		   struct btrkit_fs **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/** Where btrkit_fs_scan() looks. Since: 0.1 */
+enum btrkit_scan_source {
+	/** What the kernel lists of a mounted filesystem with that fsid, its seeds included; these go before others. */
+	BTRKIT_SCAN_MOUNTED = 1 << 0,
+	/** What libblkid has in its cache, which is not changed. */
+	BTRKIT_SCAN_CACHE = 1 << 1,
+	/** The superblocks of all block devices, but for those that another block device is made of. */
+	BTRKIT_SCAN_DEVICES = 1 << 2,
+	BTRKIT_SCAN_ALL = BTRKIT_SCAN_MOUNTED | BTRKIT_SCAN_CACHE | BTRKIT_SCAN_DEVICES
+};
+
 /**
  * Looks among this machine's block devices for the devices of a filesystem of which only @p devices are given; finds
- * none when these are as many as the superblock of the first counts. Devices that cannot be read are passed over.
+ * none when these are as many as the superblock of the first counts. btrkit_fs_open() itself looks for none. Image
+ * files are never guessed. Devices that cannot be read are passed over; whatever a source says, a device is taken only
+ * for what its superblock says.
  *
- * @param found	room for @p max devices; those found are the caller's to close, or to open the filesystem with
+ * @param sources	BTRKIT_SCAN_*; others are refused
+ * @param found	room for @p max devices, opened for reading; those found are the caller's to close, or to open the
+ *		filesystem with. Their names say where they are
  * @param count	how many were found, which may be fewer than are missing
- * @return 0, or why the superblock of the first device cannot be used, as btrkit_fs_open()
+ * @return 0; -EINVAL: there are two that pass for one device, such as a copy, with both names; or why the superblock of
+ *	   the first device cannot be used, as btrkit_fs_open(); -ENOMEM
  * Since: 0.1
  */
-int btrkit_fs_scan(struct btrkit_io *const *devices, size_t n, struct btrkit_io **found, size_t max, size_t *count,
-		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_fs_scan(struct btrkit_io *const *devices, size_t n, unsigned sources, struct btrkit_io **found, size_t max,
+		   size_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Closes the filesystem and its devices. NULL is allowed. @return NULL. Since: 0.1 */
 struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs);

@@ -217,6 +217,33 @@ bool io_file_place(const struct btrkit_io *io, int *fd, uint64_t *start)
 	return true;
 }
 
+static bool find_places(const struct btrkit_io *io, struct places *ret)
+{
+	struct place place;
+	struct stat st;
+	uint64_t start;
+	int fd;
+
+	if (!io_file_place(io, &fd, &start) || fstat(fd, &st))
+		return false;
+	place = place_of(&st, start, io->size);
+	places_find(&place, ret);
+	return true;
+}
+
+bool io_file_shared(const struct btrkit_io *a, const struct btrkit_io *b)
+{
+	struct places x, y;
+
+	if (!find_places(a, &x) || !find_places(b, &y))
+		return false;
+	for (size_t i = 0; i < x.n; i++)
+		for (size_t j = 0; j < y.n; j++)
+			if (place_overlap(&x.at[i], &y.at[j]).len)
+				return true;
+	return false;
+}
+
 static int open_flags(unsigned flags)
 {
 	/* O_NONBLOCK: a fifo must not make open() wait before it can be refused. */

@@ -8,6 +8,9 @@
 int io_file_pread(int fd, uint64_t offset, void *buf, size_t len) BTRKIT_MUST_CHECK;
 int io_file_pwrite(int fd, uint64_t offset, const void *buf, size_t len) BTRKIT_MUST_CHECK;
 
+/* Whether two devices of btrkit_io_open() show the same bytes, one of them by a loop device, say. */
+bool io_file_shared(const struct btrkit_io *a, const struct btrkit_io *b);
+
 /* Where a device of btrkit_io_open() lies, also one below an undo file. @return whether @io is one */
 bool io_file_place(const struct btrkit_io *io, int *fd, uint64_t *start);
 

@@ -12,8 +12,10 @@
 #endif
 
 #include "lib/base/err.h"
+#include "lib/base/uuid.h"
 #include "lib/format/super.h"
 #include "lib/io/file.h"
+#include "lib/io/signature.h"
 
 #ifdef HAVE_BLKID
 static int name_signature(blkid_probe probe, char *type, size_t size, struct btrkit_error *err)
@@ -50,69 +52,43 @@ static int look(int fd, uint64_t start, uint64_t len, char *type, size_t size, s
 	return ret;
 }
 
-static bool is_one_of(const char *path, struct btrkit_io *const *ios, size_t n)
-{
-	struct stat st, other;
-	uint64_t start;
-	int fd;
-
-	if (stat(path, &st))
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (io_file_place(ios[i], &fd, &start) && !fstat(fd, &other) && S_ISBLK(other.st_mode) &&
-		    st.st_rdev == other.st_rdev)
-			return true;
-	return false;
-}
-
-static int search(blkid_cache cache, const char *fsid, struct btrkit_io *const *but, size_t n, char *name, size_t size)
+static int search(blkid_cache cache, const char *fsid, int (*fn)(void *ctx, const char *path), void *ctx)
 {
 	blkid_dev_iterate each = blkid_dev_iterate_begin(cache);
 	blkid_dev dev;
-	int found = 0;
+	int ret = 0;
 
 	if (!each)
 		return 0;
 	blkid_dev_set_search(each, "UUID", fsid);
-	while (!found && !blkid_dev_next(each, &dev)) {
-		const char *path = blkid_dev_devname(dev);
-
-		if (!blkid_dev_has_tag(dev, "TYPE", "btrfs") || is_one_of(path, but, n))
-			continue;
-		snprintf(name, size, "%s", path);
-		found = 1;
-	}
+	while (!ret && !blkid_dev_next(each, &dev))
+		if (blkid_dev_has_tag(dev, "TYPE", "btrfs"))
+			ret = fn(ctx, blkid_dev_devname(dev));
 	blkid_dev_iterate_end(each);
-	return found;
+	return ret;
 }
 
-int btrkit_io_find_fsid(const uint8_t fsid[16], struct btrkit_io *const *but, size_t n, char *name, size_t size,
-			struct btrkit_error *err)
+int io_cached_devices(const uint8_t fsid[16], bool probe, int (*fn)(void *ctx, const char *path), void *ctx,
+		      struct btrkit_error *err)
 {
-	char text[37];
+	char text[UUID_TEXT];
 	blkid_cache cache;
 	int ret;
 
-	snprintf(text, sizeof(text), "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", fsid[0],
-		 fsid[1], fsid[2], fsid[3], fsid[4], fsid[5], fsid[6], fsid[7], fsid[8], fsid[9], fsid[10], fsid[11],
-		 fsid[12], fsid[13], fsid[14], fsid[15]);
-	if (size)
-		name[0] = '\0';
-	/* A cache of its own, that is kept nowhere. */
-	if (blkid_get_cache(&cache, "/dev/null"))
+	/* What is probed goes into a cache of its own, that is kept nowhere. */
+	if (blkid_get_cache(&cache, probe ? "/dev/null" : NULL))
 		return err_nomem(err);
-	blkid_probe_all(cache);
-	ret = search(cache, text, but, n, name, size);
+	if (probe)
+		blkid_probe_all(cache);
+	ret = search(cache, base_uuid_text(fsid, text), fn, ctx);
 	blkid_put_cache(cache);
 	return ret;
 }
 #else
-int btrkit_io_find_fsid(const uint8_t fsid[16], struct btrkit_io *const *but, size_t n, char *name, size_t size,
-			struct btrkit_error *err)
+int io_cached_devices(const uint8_t fsid[16], bool probe, int (*fn)(void *ctx, const char *path), void *ctx,
+		      struct btrkit_error *err)
 {
-	(void)fsid, (void)but, (void)n, (void)err;
-	if (size)
-		name[0] = '\0';
+	(void)fsid, (void)probe, (void)fn, (void)ctx, (void)err;
 	return 0;
 }
 
@@ -126,6 +102,38 @@ static int look(int fd, uint64_t start, uint64_t len, char *type, size_t size, s
 	return err_set(err, BTRKIT_UNSUPPORTED, "looking for signatures needs a build with libblkid");
 }
 #endif
+
+struct finding {
+	struct btrkit_io *const *but;
+	size_t n;
+	char *name;
+	size_t size;
+};
+
+static int take_other(void *ctx, const char *path)
+{
+	const struct finding *f = ctx;
+	struct stat st, other;
+	uint64_t start;
+	int fd;
+
+	for (size_t i = 0; i < f->n && !stat(path, &st); i++)
+		if (io_file_place(f->but[i], &fd, &start) && !fstat(fd, &other) && S_ISBLK(other.st_mode) &&
+		    st.st_rdev == other.st_rdev)
+			return 0;
+	snprintf(f->name, f->size, "%s", path);
+	return 1;
+}
+
+int btrkit_io_find_fsid(const uint8_t fsid[16], struct btrkit_io *const *but, size_t n, char *name, size_t size,
+			struct btrkit_error *err)
+{
+	struct finding f = { but, n, name, size };
+
+	if (size)
+		name[0] = '\0';
+	return io_cached_devices(fsid, true, take_other, &f, err);
+}
 
 /* What libblkid cannot know: see super_undo_mark(). */
 static bool undo_is_unfinished(struct btrkit_io *io)

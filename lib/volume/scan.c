@@ -3,11 +3,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/uuid.h"
+#include "lib/io/file.h"
+#include "lib/io/signature.h"
 #include "lib/volume/super_place.h"
 
 #define BLOCK_DEVICES "/sys/class/block"
@@ -26,71 +31,162 @@ struct scan {
 	struct btrkit_io *const *given;
 	size_t num_given;
 	struct btrkit_io **found;
-	size_t num_found;
+	size_t num_found, max;
+	bool kernel;		/* at work on the kernel's own list */
+	size_t num_kernel;	/* of those found, which are the first */
+	struct btrkit_error *err;
 };
 
-static bool is_devid(struct btrkit_io *io, uint64_t devid)
+static uint64_t devid_of(struct btrkit_io *io)
 {
 	struct super s;
 
-	return !read_primary(io, &s, NULL) && s.devid == devid;
+	return read_primary(io, &s, NULL) ? 0 : s.devid;
 }
 
-/* Several block devices may show one disk (multipath, device mapper): the first that was met is taken. */
-static bool has_devid(const struct scan *scan, uint64_t devid)
+static bool is_given(const struct scan *scan, uint64_t devid)
 {
 	for (size_t i = 0; i < scan->num_given; i++)
-		if (is_devid(scan->given[i], devid))
-			return true;
-	for (size_t i = 0; i < scan->num_found; i++)
-		if (is_devid(scan->found[i], devid))
+		if (devid_of(scan->given[i]) == devid)
 			return true;
 	return false;
 }
 
-/* What cannot be opened, or is no btrfs, is not what is looked for. */
-static void try_device(struct scan *scan, const char *name)
+/* The kernel lists the seeds of a mounted filesystem too. */
+static bool is_wanted(const struct scan *scan, const struct super *s)
 {
-	char path[sizeof("/dev/") + sizeof(((struct dirent *)NULL)->d_name)];
-	struct btrkit_io *io;
-	struct super s;
-
-	snprintf(path, sizeof(path), "/dev/%s", name);
-	/* The kernel writes the slashes of a name as exclamation marks. */
-	for (char *c = path; (c = strchr(c, '!'));)
-		*c = '/';
-	if (btrkit_io_open(path, BTRKIT_IO_READ, &io, NULL))
-		return;
-	if (read_primary(io, &s, NULL) || memcmp(s.fsid, scan->first.fsid, sizeof(s.fsid)) || has_devid(scan, s.devid))
-		btrkit_io_close(io);
-	else
-		scan->found[scan->num_found++] = io;
+	return !memcmp(s->fsid, scan->first.fsid, sizeof(s->fsid)) || (scan->kernel && s->flags & SUPER_FLAG_SEEDING);
 }
 
-int btrkit_fs_scan(struct btrkit_io *const *devices, size_t n, struct btrkit_io **found, size_t max, size_t *count,
-		   struct btrkit_error *err)
+/*
+ * Another device with a number that was found: one and the same by another name, one that the kernel did not choose, or
+ * a copy, of which nobody knows which is meant.
+ */
+static int judge_again(const struct scan *scan, size_t i, const struct btrkit_io *io, uint64_t devid)
 {
-	struct scan scan = { .given = devices, .num_given = n, .found = found };
+	if (i < scan->num_kernel || io_file_shared(scan->found[i], io))
+		return 0;
+	return err_set(scan->err, BTRKIT_INVALID, "device %" PRIu64 " is found twice: %.80s and %.80s", devid,
+		       scan->found[i]->name, io->name);
+}
+
+static int judge_device(struct scan *scan, struct btrkit_io *io, bool *keep)
+{
+	struct super s;
+
+	*keep = false;
+	if (read_primary(io, &s, NULL) || !is_wanted(scan, &s) || is_given(scan, s.devid))
+		return 0;
+	for (size_t i = 0; i < scan->num_found; i++)
+		if (devid_of(scan->found[i]) == s.devid)
+			return judge_again(scan, i, io, s.devid);
+	*keep = scan->num_found < scan->max;
+	return 0;
+}
+
+/* What cannot be opened, or is no btrfs, is not what is looked for. */
+static int try_path(void *ctx, const char *path)
+{
+	struct scan *scan = ctx;
+	struct btrkit_io *io;
+	bool keep;
+	int ret;
+
+	if (btrkit_io_open(path, BTRKIT_IO_READ, &io, NULL))
+		return 0;
+	ret = judge_device(scan, io, &keep);
+	if (keep)
+		scan->found[scan->num_found++] = io;
+	else
+		btrkit_io_close(io);
+	return ret;
+}
+
+/* Whether another block device is made of this one, which then is the one to use. */
+static bool is_part(const char *name)
+{
+	char path[PATH_MAX];
+	struct dirent *d;
+	bool found = false;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), BLOCK_DEVICES "/%s/holders", name);
+	dir = opendir(path);
+	while (dir && !found && (d = readdir(dir)))
+		found = d->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* The devices that a folder of sysfs names. */
+static int try_folder(struct scan *scan, const char *folder)
+{
 	struct dirent **names;
-	int ret, entries;
+	int ret = 0, entries = scandir(folder, &names, NULL, alphasort);
+
+	if (entries < 0)
+		return 0;
+	for (int i = 0; i < entries; i++) {
+		char path[sizeof("/dev/") + sizeof(names[i]->d_name)];
+
+		snprintf(path, sizeof(path), "/dev/%s", names[i]->d_name);
+		/* The kernel writes the slashes of a name as exclamation marks. */
+		for (char *c = path; (c = strchr(c, '!'));)
+			*c = '/';
+		if (!ret && names[i]->d_name[0] != '.' && (scan->kernel || !is_part(names[i]->d_name)))
+			ret = try_path(scan, path);
+		free(names[i]);
+	}
+	free(names);
+	return ret;
+}
+
+static bool is_complete(const struct scan *scan)
+{
+	return scan->num_given + scan->num_found >= scan->first.num_devices;
+}
+
+static int look_everywhere(struct scan *scan, unsigned sources)
+{
+	char text[UUID_TEXT], folder[100];
+	int ret = 0;
+
+	if (sources & BTRKIT_SCAN_MOUNTED) {
+		snprintf(folder, sizeof(folder), "/sys/fs/btrfs/%s/devices", base_uuid_text(scan->first.fsid, text));
+		scan->kernel = true;
+		ret = try_folder(scan, folder);
+		scan->kernel = false;
+		scan->num_kernel = scan->num_found;
+	}
+	if (ret || is_complete(scan))
+		return ret;
+	if (sources & BTRKIT_SCAN_CACHE)
+		ret = io_cached_devices(scan->first.fsid, false, try_path, scan, scan->err);
+	/* Also when all are found: one of them may be there twice. */
+	if (!ret && sources & BTRKIT_SCAN_DEVICES)
+		ret = try_folder(scan, BLOCK_DEVICES);
+	return ret;
+}
+
+int btrkit_fs_scan(struct btrkit_io *const *devices, size_t n, unsigned sources, struct btrkit_io **found, size_t max,
+		   size_t *count, struct btrkit_error *err)
+{
+	struct scan scan = { .given = devices, .num_given = n, .found = found, .max = max, .err = err };
+	int ret;
 
 	*count = 0;
 	if (!n)
 		return err_set(err, BTRKIT_INVALID, "no device");
+	if (sources & ~(unsigned)BTRKIT_SCAN_ALL)
+		return err_set(err, BTRKIT_INVALID, "unknown source");
 	ret = read_primary(devices[0], &scan.first, err);
-	if (ret)
+	if (ret || is_complete(&scan))
 		return ret;
-	if (scan.first.num_devices <= n)
-		return 0;
-	entries = scandir(BLOCK_DEVICES, &names, NULL, alphasort);
-	if (entries < 0)
-		return err_system(err, errno, "cannot list %s", BLOCK_DEVICES);
-	for (int i = 0; i < entries; i++) {
-		if (names[i]->d_name[0] != '.' && scan.num_found < max && n + scan.num_found < scan.first.num_devices)
-			try_device(&scan, names[i]->d_name);
-		free(names[i]);
-	}
-	free(names);
-	*count = scan.num_found;
-	return 0;
+	ret = look_everywhere(&scan, sources);
+	if (!ret)
+		*count = scan.num_found;
+	while (ret && scan.num_found)
+		btrkit_io_close(found[--scan.num_found]);
+	return ret;
 }

@@ -1,0 +1,466 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Devices of filesystems beside Linux: those that are not given are found, those that do not belong together are named,
+and what is refused is not written to.
+
+READ_FILES is the program that reads devices by the library. Exits with 77 where it cannot run.
+"""
+import contextlib
+import ctypes
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import image
+from image import BTRFS, MKFS, run
+
+BTRKIT = os.environ.get('BTRKIT', 'btrkit')
+BTRFSTUNE = os.environ.get('BTRFSTUNE', 'btrfstune')
+READ_FILES = os.environ.get('READ_FILES', 'read-files')
+M = 1 << 20
+SIZE = 300 * M
+checks = 0
+
+
+def check(condition, what):
+    global checks
+    checks += 1
+    assert condition, what
+
+
+def digest(path):
+    """Of all bytes, zeros by where they are not; of holes nothing is read."""
+    whole, at, zeros = hashlib.sha256(), 0, bytes(65536)
+    with open(path, 'rb') as f:
+        end = f.seek(0, os.SEEK_END)
+        whole.update(b'%d' % end)
+        while at < end:
+            try:
+                at = os.lseek(f.fileno(), at, os.SEEK_DATA) // 65536 * 65536
+            except OSError:
+                break
+            piece = os.pread(f.fileno(), 65536, at)
+            if piece != zeros[:len(piece)]:
+                whole.update(b'%d:' % at + piece)
+            at += 65536
+    return whole.hexdigest()
+
+
+def btrkit(*args):
+    done = subprocess.run([BTRKIT, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    return done.returncode, done.stdout.decode(errors='replace'), done.stderr.decode()
+
+
+def works(*args):
+    status, out, err = btrkit(*args)
+    check(status == 0, f'{args}: {err}')
+    return out, err
+
+
+def refused(says, *args, paths=()):
+    """In one line, and nothing is written."""
+    before = [digest(p) for p in paths]
+    status, _, err = btrkit(*args)
+    check(status == 1 and err.count('\n') == 1 and says in err, f'{args}: exit {status}, {err!r} lacks {says!r}')
+    check([digest(p) for p in paths] == before, f'{args}: refused, and yet changed')
+
+
+def files(scratch, n, name='dev'):
+    paths = [f'{scratch}/{name}{i + 1}.img' for i in range(n)]
+    for path in paths:
+        with open(path, 'wb') as f:
+            f.truncate(SIZE)
+    return paths
+
+
+def mkfs(*args):
+    """Of a kind that can be converted to the v1 cache; older ones know no block group tree."""
+    try:
+        run(MKFS, '-q', '-f', '-O', '^block-group-tree', *args)
+    except RuntimeError:
+        run(MKFS, '-q', '-f', *args)
+
+
+def remove(*paths):
+    for path in paths:
+        os.unlink(path)
+
+
+@contextlib.contextmanager
+def loops(paths, *options):
+    made = []
+    try:
+        for path in paths:
+            made.append(run('losetup', '-f', '--show', *options, path).decode().strip())
+        yield made
+    finally:
+        for device in made:
+            # Or Linux takes the next filesystem on it for what it has known there.
+            subprocess.run([BTRFS, 'device', 'scan', '--forget', device], stderr=subprocess.DEVNULL, check=False)
+            subprocess.run(['losetup', '-d', device], check=False)
+        # Whoever looks at all devices at this moment keeps one.
+        for device in made:
+            for _ in range(100):
+                if not os.path.exists(f'/sys/block/{os.path.basename(device)}/loop'):
+                    break
+                time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def mounted(devices, folder, options='rw'):
+    named = ''.join(f',device={d}' for d in devices) if len(devices) > 1 else ''
+    run('mount', '-t', 'btrfs', '-o', options + named, devices[0], folder)
+    try:
+        yield
+    finally:
+        run('umount', folder)
+
+
+def fill(folder, seed):
+    for i in range(20):
+        with open(f'{folder}/{seed}-{i}', 'wb') as f:
+            f.write(hashlib.sha256(b'%d %d' % (seed, i)).digest() * 2000)
+
+
+def contents(folder):
+    return sorted(digest(f'{folder}/{name}') for name in os.listdir(folder))
+
+
+def read_all(scratch, *paths):
+    """The files as the library reads them."""
+    out = f'{scratch}/out'
+    os.mkdir(out)
+    done = subprocess.run([READ_FILES, out, *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    found = contents(out)
+    run('rm', '-r', out)
+    return found, done.stdout.decode()
+
+
+def paths_of(*args):
+    out, _ = works('list-devices', '--format=json', *args)
+    found = [json.loads(line) for line in out.splitlines()][1:]
+    return [d.get('path') for d in sorted(found, key=lambda d: d['devid'])]
+
+
+class Library:
+    """btrkit_fs_scan() by itself, one source at a time."""
+
+    def __init__(self):
+        path = os.path.join(os.path.dirname(BTRKIT), '..', 'lib', 'libbtrkit.so')
+        self.lib = ctypes.CDLL(path) if os.path.exists(path) else None
+
+    def scan(self, device, source):
+        io, count = ctypes.c_void_p(), ctypes.c_size_t()
+        found, err = (ctypes.c_void_p * 16)(), (ctypes.c_ubyte * 4096)()
+        check(not self.lib.btrkit_io_open(device.encode(), 0, ctypes.byref(io), err), 'open')
+        ret = self.lib.btrkit_fs_scan(ctypes.byref(io), ctypes.c_size_t(1), source, found, ctypes.c_size_t(16),
+                                      ctypes.byref(count), err)
+        check(ret == 0, ret)
+        self.lib.btrkit_io_close.argtypes = [ctypes.c_void_p]
+        # The name follows the table of functions and the size.
+        names = [ctypes.string_at(found[i] + 16).decode() for i in range(count.value)]
+        for each in [*found[:count.value], io]:
+            self.lib.btrkit_io_close(each)
+        return sorted(names)
+
+
+def discovery(scratch, folder):
+    paths, library = files(scratch, 3), Library()
+    mkfs('-m', 'raid1c3', '-d', 'raid1', *paths)
+    # Among files none is guessed.
+    check(paths_of(paths[0]) == [paths[0], None, None], 'files are guessed')
+    with loops(paths) as devices:
+        check(paths_of(devices[1]) == devices, paths_of(devices[1]))
+        check(paths_of(paths[2]) == [*devices[:2], paths[2]], 'a file and devices')
+        check(paths_of('--noscan', devices[1]) == [None, devices[1], None], 'found in spite of --noscan')
+        check(paths_of('--noscan', f'--device={devices[0]}', devices[1]) == [*devices[:2], None], 'given')
+        for args in (('list-chunks',), ('fiemap', '--all'), ('space-cache', 'status'), ('dump-tree',)):
+            check('missing' not in works(*args, devices[0])[1], args)
+            check('2 of 3 devices are missing' in btrkit(*args, '--noscan', devices[0])[2], args)
+        check('missing' not in works('map-logical', devices[0], '22020096')[1], 'map-logical')
+        check('are missing' in btrkit('map-logical', '--noscan', devices[0], '22020096')[2], 'map-logical')
+        if library.lib:
+            check(library.scan(devices[0], 4) == sorted(devices[1:]), 'by all devices')
+            check(library.scan(devices[0], 1) == [], 'it is not mounted')
+            os.environ['BLKID_FILE'] = f'{scratch}/cache'
+            check(library.scan(devices[0], 2) == [], 'the cache is empty')
+            subprocess.run(['blkid', '-c', f'{scratch}/cache', *devices], stdout=subprocess.DEVNULL, check=False)
+            check(library.scan(devices[0], 2) == sorted(devices[1:]), library.scan(devices[0], 2))
+            # What it says is not believed: that device has something else now.
+            with open(paths[2], 'r+b') as f:
+                f.seek(65536)
+                was = f.read(4096)
+                f.seek(65536)
+                f.write(bytes(4096))
+            run('blockdev', '--flushbufs', devices[2])
+            check(library.scan(devices[0], 2) == [devices[1]], 'the cache is old')
+            with open(paths[2], 'r+b') as f:
+                f.seek(65536)
+                f.write(was)
+            run('blockdev', '--flushbufs', devices[2])
+            del os.environ['BLKID_FILE']
+        with mounted(devices, folder):
+            check(not library.lib or library.scan(devices[0], 1) == sorted(devices[1:]), 'what the kernel has')
+            check(paths_of(devices[2]) == devices, 'mounted')
+            refused('in use by the kernel', 'space-cache', 'convert', '--to=v1', devices[0])
+        twice(scratch, paths, devices)
+        works('space-cache', 'convert', '--to=v1', devices[2])
+        with mounted(devices, folder):
+            pass
+        run(BTRFS, 'check', devices[0])
+    remove(*paths)
+
+
+def twice(scratch, paths, devices):
+    """A copy of a device is on another one."""
+    copy = f'{scratch}/copy.img'
+    run('cp', '--sparse=always', paths[1], copy)
+    with loops([copy]) as (other,):
+        for args in (('list-devices', devices[0]), ('space-cache', 'convert', '--to=v1', devices[0])):
+            refused('device 2 is found twice: ', *args, paths=[*paths, copy])
+        refused('device 2 is given twice: ', 'list-devices', f'--device={devices[1]}', f'--device={other}', devices[0])
+        # Who says which gets it.
+        check(paths_of(f'--device={other}', devices[0]) == [devices[0], other, devices[2]], 'the copy')
+        check(paths_of('--noscan', f'--device={devices[1]}', devices[0]) == [*devices[:2], None], 'the other')
+    # The same bytes by another name are no copy.
+    with loops([devices[1]]) as (upper,):
+        check(paths_of(devices[0])[1] in (devices[1], upper), 'a loop device on a loop device')
+    remove(copy)
+
+
+def seeds(scratch, folder):
+    seed, sprout, other = files(scratch, 3)
+    mkfs(seed)
+    mkfs(other)
+    with loops([seed]) as devices, mounted(devices, folder):
+        fill(folder, 1)
+    run(BTRFSTUNE, '-f', '-S', '1', seed)
+    run(BTRFSTUNE, '-f', '-S', '1', other)
+    refused('writing is not supported: seed device', 'space-cache', 'convert', '--to=v1', seed, paths=[seed])
+    with loops([seed, sprout]) as devices:
+        run('mount', '-t', 'btrfs', devices[0], folder)
+        try:
+            run(BTRFS, 'device', 'add', '-f', devices[1], folder)
+            run('mount', '-o', 'remount,rw', folder)
+            fill(folder, 2)
+            os.unlink(f'{folder}/1-3')
+            want = contents(folder)
+            # The kernel lists the seed too.
+            run('sync', '-f', folder)
+            check(paths_of(devices[1]) == devices, 'the seed of a mounted filesystem')
+        finally:
+            run('umount', folder)
+    for pair in ((seed, sprout), (sprout, seed)):
+        check(read_all(scratch, *pair)[0] == want, 'other files than Linux has')
+        refused('writing is not supported: filesystem on a seed device', 'space-cache', 'convert', '--to=v1',
+                f'--device={pair[1]}', pair[0], paths=[seed, sprout])
+    ours = works('dump-tree', sprout, seed)[0].splitlines()[1:]
+    with loops([seed, sprout]) as devices:
+        run(BTRFS, 'device', 'scan', devices[0])
+        theirs = run(BTRFS, 'inspect-internal', 'dump-tree', devices[1]).decode().splitlines()[1:]
+    check(ours == theirs, 'dump-tree')
+    fsid = re.search(r'^fsid\s+(\S+)', works('dump-super', seed)[0], re.M)[1]
+    _, said = works('list-devices', sprout)
+    check(f'device 1 is of the seed filesystem {fsid}, and missing' in said, said)
+    check('1 of 2 devices are missing' in said, said)
+    refused('is not device 1 of the filesystem', 'list-devices', f'--device={other}', sprout)
+    remove(seed, sprout, other)
+
+
+def super_field(path, offset, change):
+    """Changes a number of all superblocks of a filesystem with crc32c."""
+    with open(path, 'r+b') as f:
+        for at in (65536, 64 * M):
+            f.seek(at)
+            data = bytearray(f.read(4096))
+            value = change(int.from_bytes(data[offset:offset + 8], 'little'))
+            data[offset:offset + 8] = value.to_bytes(8, 'little')
+            data[:4] = crc32c(data[32:]).to_bytes(4, 'little')
+            f.seek(at)
+            f.write(data)
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def changed_fsids(scratch, folder):
+    for option in (['-m'], ['-M', '12345678-1234-4234-9234-123456789abc']):
+        paths = files(scratch, 2)
+        mkfs('-m', 'raid1', '-d', 'raid1', *paths)
+        with loops(paths) as devices:
+            with mounted(devices, folder):
+                fill(folder, 3)
+                want = contents(folder)
+            run(BTRFSTUNE, '-f', *option, devices[0])
+        check(read_all(scratch, *paths)[0] == want, 'other files than Linux has')
+        works('space-cache', 'convert', '--to=v1', f'--device={paths[0]}', paths[1])
+        with loops(paths) as devices:
+            run(BTRFS, 'check', '--check-data-csum', devices[1])
+            with mounted(devices, folder):
+                check(contents(folder) == want, 'other files than before')
+        # Linux does not mount it, and it is not read.
+        super_field(paths[1], 0x38, lambda flags: flags | 1 << 36)
+        refused(f'{paths[1]}: not supported: unfinished change of the metadata uuid', 'list-devices',
+                f'--device={paths[1]}', paths[0], paths=paths)
+        with loops(paths) as devices:
+            done = subprocess.run(['mount', '-t', 'btrfs', '-o', f'device={devices[1]}', devices[0], folder],
+                                  stderr=subprocess.PIPE, check=False)
+            check(done.returncode, 'Linux mounts it')
+        remove(*paths)
+
+
+def temporary_fsids(scratch, folder):
+    """Linux mounts a copy under another fsid than it has: what is mounted goes by the device."""
+    paths, second = files(scratch, 3), f'{folder}-2'
+    mkfs(paths[0])
+    for path in paths[1:]:
+        run('cp', '--sparse=always', paths[0], path)
+    os.makedirs(second, exist_ok=True)
+    with loops(paths) as devices, mounted(devices[:1], folder):
+        done = subprocess.run(['mount', '-t', 'btrfs', devices[1], second], stderr=subprocess.PIPE, check=False)
+        if done.returncode:
+            print(f'no temporary fsids: {done.stderr.decode().strip()}')
+            remove(*paths)
+            return
+        try:
+            names = [n for n in os.listdir('/sys/fs/btrfs') if os.path.exists(f'/sys/fs/btrfs/{n}/temp_fsid')]
+            check(any(open(f'/sys/fs/btrfs/{n}/temp_fsid', encoding='ascii').read().strip() == '1' for n in names),
+                  'Linux knows no temporary fsid')
+            for i in range(2):
+                refused('in use by the kernel', 'space-cache', 'convert', '--to=v1', devices[i])
+                refused(f'it backs {devices[i]}', 'space-cache', 'convert', '--to=v1', paths[i])
+                works('list-devices', devices[i])
+            works('space-cache', 'convert', '--to=v1', devices[2])
+            run(BTRFS, 'check', devices[2])
+        finally:
+            run('umount', second)
+    remove(*paths)
+
+
+def stale(scratch, folder):
+    """A device that missed what Linux wrote."""
+    paths = files(scratch, 2)
+    mkfs('-m', 'raid1', '-d', 'raid1', *paths)
+    with loops(paths) as devices:
+        with mounted(devices, folder):
+            fill(folder, 4)
+    with loops(paths[:1]) as devices, mounted(devices, folder, 'rw,degraded'):
+        fill(folder, 5)
+        os.unlink(f'{folder}/4-3')
+        want = contents(folder)
+    for pair in (paths, paths[::-1]):
+        found, said = read_all(scratch, *pair)
+        check(found == want and 'note device 2 has generation' in said, said)
+        refused(f'device 2 ({paths[1]}) is stale', 'space-cache', 'convert', '--to=v1', f'--device={pair[1]}', pair[0],
+                paths=paths)
+    remove(*paths)
+
+
+def bad(scratch):
+    """Other filesystems, the same twice, too small, read-only."""
+    paths, others = files(scratch, 2), files(scratch, 1, 'other')
+    mkfs('-m', 'raid1', *paths)
+    mkfs(*others)
+    convert = ('space-cache', 'convert', '--to=v1')
+    for command in (('list-devices',), convert):
+        for device, says in ((others[0], f'different filesystems: {paths[0]} of '), (paths[0], '')):
+            refused(says, *command, f'--device={device}', paths[0], paths=paths + others)
+    link = f'{scratch}/link.img'
+    os.link(paths[1], link)
+    refused(f'device 2 is given twice: {paths[1]} and {link}', 'list-devices', f'--device={paths[1]}',
+            f'--device={link}', paths[0], paths=paths)
+    refused(f'{link}: is given twice', *convert, f'--device={paths[1]}', f'--device={link}', paths[0], paths=paths)
+    refused('is given twice', *convert, f'--device={paths[0]}', paths[0], paths=paths)
+    remove(link)
+    with loops(paths, '-r') as devices:
+        refused('Read-only file system', *convert, *(f'--device={d}' for d in devices[1:]), devices[0], paths=paths)
+        refused('Read-only file system', 'mkfs', '-f', devices[0], paths=paths)
+    os.truncate(paths[1], SIZE - 4096)
+    refused(f'device of {SIZE - 4096} bytes, of which the filesystem takes {SIZE}', *convert, f'--device={paths[1]}',
+            paths[0], paths=paths)
+    os.truncate(paths[1], 60000)
+    refused(f'{paths[1]}: not a btrfs filesystem: only 60000 bytes', 'list-devices', f'--device={paths[1]}', paths[0],
+            paths=paths)
+    refused('', 'mkfs', '-f', paths[1], paths=paths)
+    remove(*paths, *others)
+
+
+def underneath(scratch, folder):
+    """Devices that are cut off and rewritten while they are read: there is an answer or a line, and never a crash."""
+    paths = files(scratch, 2)
+    mkfs('-m', 'raid0', '-d', 'raid0', *paths)
+    with loops(paths) as devices, mounted(devices, folder):
+        for seed in range(10):
+            fill(folder, seed)
+    stop, kept = threading.Event(), []
+    for path in paths:
+        with open(path, 'rb') as f:
+            kept.append(f.read(40 * M))
+
+    def disturb():
+        turn = 0
+        while not stop.is_set():
+            turn += 1
+            path, what = paths[turn // 4 % 2], turn % 4
+            if what == 0:
+                os.truncate(path, (turn * 7919 % 280 + 1) * M)
+            elif what == 1:
+                os.truncate(path, SIZE)
+            else:
+                with open(path, 'r+b') as f:
+                    if what == 2:
+                        f.write(kept[turn // 4 % 2])
+                    f.seek(turn * 104729 % 40 * M)
+                    f.write(os.urandom(M))
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    statuses = []
+    try:
+        for i in range(120):
+            args = (('dump-tree', paths[0], paths[1]), ('fiemap', '--all', f'--device={paths[1]}', paths[0]),
+                    ('space-cache', 'status', f'--device={paths[1]}', paths[0]),
+                    ('list-chunks', f'--device={paths[1]}', paths[0]))[i % 4]
+            status, _, err = btrkit(*args)
+            check(status in (0, 1) and (not status or err.splitlines()[-1].startswith('btrkit ')), (args, status, err))
+            statuses.append(status)
+    finally:
+        stop.set()
+        thread.join()
+    remove(*paths)
+    check(statuses.count(1), 'nothing was met')
+    return statuses.count(1)
+
+
+def main():
+    reason = image.missing()
+    if reason:
+        print(f'skipped: {reason}')
+        return 77
+    with tempfile.TemporaryDirectory(prefix='btrkit-devices-') as scratch:
+        folder = f'{scratch}/mnt'
+        os.mkdir(folder)
+        discovery(scratch, folder)
+        seeds(scratch, folder)
+        changed_fsids(scratch, folder)
+        temporary_fsids(scratch, folder)
+        stale(scratch, folder)
+        bad(scratch)
+        failed = underneath(scratch, folder)
+    print(f'{checks} checks; of 120 readings of what changed underneath {failed} failed')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
