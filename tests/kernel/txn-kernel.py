@@ -98,6 +98,12 @@ class Disk(image.Image):
         # A device of the same filesystem may come to lie on one of these that another had.
         for loop in loops[1:] and loops:
             subprocess.run([image.BTRFS, 'device', 'scan', '--forget', loop], stderr=subprocess.DEVNULL, check=False)
+        # Who looks at all devices of the machine keeps one for a moment.
+        for path in loops and self.paths:
+            for _ in range(100):
+                if not image.run('losetup', '-j', path):
+                    break
+                time.sleep(0.1)
 
     def remove(self):
         super().remove()
@@ -284,6 +290,7 @@ def run(name, scratch, seed, rounds):
     img.check('--check-data-csum')
     img.remove()
     count['scenarios'] += 1
+    print(name, 'commits so far:', count['commits'], flush=True)
 
 
 def simple_quotas(scratch):
