@@ -126,7 +126,7 @@ def failures(image, scratch):
     fails('dump-tree', '-t', 'tree-log', image, device=image, says='no log tree')
     fails('dump-tree', '-b', '1', image, device=image, says='block 1 ')
     fails('dump-tree', '-b', '8796093022208', image, device=image, says='8796093022208')
-    fails('dump-tree', image, image, device=image, says='2 given')
+    fails('dump-tree', image, image, device=image, says='given twice')
 
 
 def output(image):
