@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NAME_SHOWN 80 /* bytes of a name in a message */
+
 int err_errno(enum btrkit_code code)
 {
 	switch (code) {
@@ -119,12 +121,15 @@ int (err_corrupt)(struct btrkit_error *err, const char *field, const char *fmt, 
 
 void err_name(struct btrkit_error *err, const char *name)
 {
+	const size_t len = strlen(name);
 	char text[sizeof(err->message)];
 
 	if (!err)
 		return;
 	memcpy(text, err->message, sizeof(text));
-	snprintf(err->message, sizeof(err->message), "%.80s: %.*s", name, (int)sizeof(err->message) - 83, text);
+	/* Of a long path the end tells which one it is. */
+	snprintf(err->message, sizeof(err->message), "%s: %.*s", len > NAME_SHOWN ? name + len - NAME_SHOWN : name,
+		 (int)sizeof(err->message) - NAME_SHOWN - 3, text);
 }
 
 void err_at_device(struct btrkit_error *err, uint64_t devid, uint64_t physical)

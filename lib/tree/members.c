@@ -31,6 +31,15 @@ static const char *name_of(const struct members *m, size_t i)
 	return m->devices[i]->name;
 }
 
+/* Of long paths the end tells which one it is. */
+static const char *name_end(const struct members *m, size_t i, size_t max)
+{
+	const char *name = name_of(m, i);
+	const size_t len = strlen(name);
+
+	return len > max ? name + len - max : name;
+}
+
 static bool is_seed(const struct super *s)
 {
 	return s->flags & SUPER_FLAG_SEEDING;
@@ -69,27 +78,27 @@ static int refuse_foreign(const struct members *m, size_t i, struct btrkit_error
 
 	if (same_inside(a, b))
 		return err_set(err, BTRKIT_INVALID,
-			       "unfinished change of the fsid: %.40s has %s, %.40s still the other", name_of(m, i),
-			       base_uuid_text(b->fsid, y), name_of(m, m->chosen));
-	return err_set(err, BTRKIT_INVALID, "different filesystems: %.40s of %s, %.40s of %s", name_of(m, m->chosen),
-		       base_uuid_text(a->fsid, x), name_of(m, i), base_uuid_text(b->fsid, y));
+			       "unfinished change of the fsid: %s has %s, %s still the other", name_end(m, i, 40),
+			       base_uuid_text(b->fsid, y), name_end(m, m->chosen, 40));
+	return err_set(err, BTRKIT_INVALID, "different filesystems: %s of %s, %s of %s", name_end(m, m->chosen, 40),
+		       base_uuid_text(a->fsid, x), name_end(m, i, 40), base_uuid_text(b->fsid, y));
 }
 
 static int refuse_twice(const struct members *m, size_t i, size_t j, struct btrkit_error *err)
 {
 	const bool copy = m->supers[i].generation == m->supers[j].generation;
 
-	return err_set(err, BTRKIT_INVALID, "device %" PRIu64 " is given twice: %.60s and %.60s%s",
-		       m->supers[i].devid, name_of(m, i), name_of(m, j),
+	return err_set(err, BTRKIT_INVALID, "device %" PRIu64 " is given twice: %s and %s%s",
+		       m->supers[i].devid, name_end(m, i, 60), name_end(m, j, 60),
 		       copy ? "" : ", which is a copy of another time");
 }
 
 static int refuse_stale(const struct members *m, size_t i, struct btrkit_error *err)
 {
 	return err_set(err, BTRKIT_UNSUPPORTED,
-		       "writing is not supported: device %" PRIu64 " (%.60s) is stale, with generation %" PRIu64
+		       "writing is not supported: device %" PRIu64 " (%s) is stale, with generation %" PRIu64
 		       ", the filesystem has %" PRIu64,
-		       m->supers[i].devid, name_of(m, i), m->supers[i].generation,
+		       m->supers[i].devid, name_end(m, i, 60), m->supers[i].generation,
 		       m->supers[m->chosen].generation);
 }
 
@@ -167,8 +176,8 @@ static int confirm_item(struct confirming *c, const struct dev_item *d, struct b
 	/* Of one device alone that is damage, of which others tell. */
 	if (m->n > 1 && (!same(d->uuid, m->supers[i].dev_uuid) || !same(d->fsid, m->supers[i].metadata_uuid)))
 		return err_set(err, BTRKIT_INVALID,
-			       "%.80s is not device %" PRIu64 " of the filesystem: that has the UUID %s",
-			       name_of(m, i), d->devid, base_uuid_text(d->uuid, text));
+			       "%s is not device %" PRIu64 " of the filesystem: that has the UUID %s",
+			       name_end(m, i, 80), d->devid, base_uuid_text(d->uuid, text));
 	c->known[i] = true;
 	c->m->present++;
 	return 0;
@@ -202,12 +211,12 @@ static int judge_unknown(const struct confirming *c, size_t i, struct btrkit_err
 
 	if (is_foreign(m, i))
 		return err_set(err, BTRKIT_INVALID,
-			       "%.80s is a seed device of the filesystem %s, which this one did not grow out of",
-			       name_of(m, i), base_uuid_text(m->supers[i].fsid, text));
+			       "%s is a seed device of the filesystem %s, which this one did not grow out of",
+			       name_end(m, i, 80), base_uuid_text(m->supers[i].fsid, text));
 	if (m->opts->flags & BTRKIT_OPEN_WRITE)
 		return err_set(err, BTRKIT_UNSUPPORTED,
-			       "writing is not supported: %.80s, device %" PRIu64 ", is no longer of the filesystem",
-			       name_of(m, i), m->supers[i].devid);
+			       "writing is not supported: %s, device %" PRIu64 ", is no longer of the filesystem",
+			       name_end(m, i, 80), m->supers[i].devid);
 	note(m->opts, "%s, device %" PRIu64 ", is no longer of the filesystem", name_of(m, i), m->supers[i].devid);
 	return 0;
 }
