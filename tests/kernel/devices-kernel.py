@@ -72,7 +72,8 @@ def refused(says, *args, paths=()):
     """In one line, and nothing is written."""
     before = [digest(p) for p in paths]
     status, _, err = btrkit(*args)
-    check(status == 1 and err.count('\n') == 1 and short(says) in short(err), f'{args}: exit {status}, {err!r} lacks {says!r}')
+    check(status == 1 and err.count('\n') == 1 and short(says) in short(err),
+          f'{args}: exit {status}, {err!r} lacks {says!r}')
     check([digest(p) for p in paths] == before, f'{args}: refused, and yet changed')
 
 
