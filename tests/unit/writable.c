@@ -97,6 +97,7 @@ static void refused_altogether(const struct btrkit_feature *f)
 		syn_put_super(&s, 0, &super, 1);
 		assert_int_equal(syn_open(&s, &opts, &fs, &err), -EOPNOTSUPP);
 		assert_non_null(strstr(err.message, f->name));
+		syn_destroy(&s);
 	}
 }
 
