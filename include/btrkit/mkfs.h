@@ -38,6 +38,67 @@ struct btrkit_mkfs_device {
 	uint8_t uuid[16];
 };
 
+/** From what a new filesystem is filled. Since: 0.1 */
+enum btrkit_source_kind {
+	BTRKIT_SOURCE_DIRECTORY = 1,
+	BTRKIT_SOURCE_ARCHIVE,	/**< what libarchive reads: tar, pax, cpio, compressed or not */
+	BTRKIT_SOURCE_MANIFEST	/**< a dumpfile of composefs, with contents from a directory */
+};
+
+/** A directory that becomes a subvolume. Since: 0.1 */
+struct btrkit_mkfs_subvolume {
+	const char *path;	/**< in the source */
+	bool readonly;
+	bool is_default;	/**< what is mounted when nothing else is asked for; of one at most */
+};
+
+/** Flags of a file, or of a directory and all in it as far as its subvolume reaches. Since: 0.1 */
+struct btrkit_mkfs_inode_flags {
+	const char *path;	/**< in the source */
+	bool nodatacow;		/**< implies nodatasum for regular files */
+	bool nodatasum;
+};
+
+/** Flags of struct btrkit_mkfs_source. Since: 0.1 */
+enum btrkit_source_flags {
+	/** root_uid and root_gid are the owners of the top directory. */
+	BTRKIT_SOURCE_ROOT_OWNER = 1 << 0,
+	/**
+	 * Take none of the attributes that come from the host rather than from who made the files: system.*,
+	 * trusted.overlay.*, security.selinux, unless with_xattrs names them.
+	 */
+	BTRKIT_SOURCE_NO_HOST_XATTRS = 1 << 1,
+	/** Take the whiteouts of overlay and container layers as the files that they are, instead of refusing them. */
+	BTRKIT_SOURCE_WHITEOUTS = 1 << 2
+};
+
+/**
+ * What to fill a new filesystem with. All that is NULL or 0 asks for nothing.
+ *
+ * Since: 0.1
+ */
+struct btrkit_mkfs_source {
+	enum btrkit_source_kind kind;
+	unsigned flags;			/**< BTRKIT_SOURCE_*; unknown ones are refused */
+	const char *path;		/**< "-" of an archive or manifest: standard input */
+	const char *basedir;		/**< of a manifest: where contents are; NULL: the working directory */
+	const struct btrkit_mkfs_subvolume *subvolumes;
+	size_t num_subvolumes;
+	const struct btrkit_mkfs_inode_flags *inode_flags;
+	size_t num_inode_flags;
+	/**
+	 * Patterns, as of fnmatch(3), of what is left out, directories with all in them: one without a slash is held
+	 * against the last part of a path, any other against the whole path, which has no slash in front.
+	 */
+	const char *const *exclude;
+	size_t num_exclude;
+	const char *const *with_xattrs;	   /**< patterns of names that are taken in any case */
+	size_t num_with_xattrs;
+	const char *const *without_xattrs; /**< patterns of names that are not */
+	size_t num_without_xattrs;
+	uint32_t root_uid, root_gid;
+};
+
 /** Flags of struct btrkit_mkfs_options. Since: 0.1 */
 enum btrkit_mkfs_flags {
 	/** Derive every UUID that is not given from the fsid, so that equal options make equal bytes. */

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_SOURCE_SOURCE_H
+#define BTRKIT_SOURCE_SOURCE_H
+
+/*
+ * What goes into a new filesystem: names, inodes and their attributes, in memory, read from a directory, an archive or
+ * a manifest. Contents of files are not kept: of a directory or manifest they are read when they are asked for, an
+ * archive hands them on as it is read.
+ *
+ * All in here that depends on an order is in the order of names as bytes, whatever the source delivered first, so that
+ * equal sources make equal filesystems.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <btrkit/error.h>
+#include <btrkit/mkfs.h>
+
+#define SOURCE_NONE UINT32_MAX
+
+#define SOURCE_LINKS_MAX 65535u /* names of an inode */
+#define SOURCE_NAME_MAX 255u
+
+struct source_time {
+	int64_t sec;
+	uint32_t nsec;
+};
+
+/* What a filesystem of that node size can hold. */
+struct source_limits {
+	uint32_t symlink; /* bytes of a target */
+	uint32_t xattr;	  /* bytes of name and value */
+};
+
+/* Names sorted as bytes, none twice. */
+struct source_xattr {
+	const char *name;
+	const void *value;
+	uint32_t name_len, value_len;
+};
+struct source_xattrs {
+	uint32_t n;
+	struct source_xattr at[];
+};
+
+/* The numbers are those that the struct has for --inode-flags. */
+enum source_flags {
+	SOURCE_NODATACOW = 1 << 0, /* of regular files: SOURCE_NODATASUM too */
+	SOURCE_NODATASUM = 1 << 1,
+	SOURCE_NOCOMPRESS = 1 << 2 /* set by who compresses */
+};
+
+struct source_inode {
+	uint64_t size; /* regular files; of a symlink the length of its target */
+	struct source_time atime, mtime, ctime;
+	uint32_t mode, uid, gid;
+	uint32_t rdev;	    /* devices: major << 20 | minor, as Linux keeps it */
+	uint32_t nlink;	    /* names; 1 for a directory */
+	uint32_t subvolume; /* number of the one it lies in; its root inode too */
+	uint32_t number;    /* in its subvolume, from 0: the root */
+	uint32_t name;	    /* the first of its entries; SOURCE_NONE: the root of all */
+	/* A directory's entries, one after the other in source.entries. */
+	uint32_t first, count;
+	/*
+	 * Of a file that had names on both sides of a subvolume's boundary there is an inode in each, with the same
+	 * contents: the next of these. The first of them, whose contents are read, is named by @contents of all.
+	 */
+	uint32_t contents, next_sharing;
+	const struct source_xattrs *xattrs; /* NULL: none */
+	const char *text; /* the target of a symlink; of a file in a manifest where its contents are, NULL: its name */
+	uint8_t flags;
+};
+
+struct source_entry {
+	const char *name;
+	uint32_t parent, inode; /* inode numbers as indices into source.inodes */
+	uint32_t hash;		/* crc32c as directory items have it (dir_name_hash) */
+	uint32_t by_hash;	/* entry number @i of a directory in the order of hashes is that with this index */
+	uint32_t index;		/* the directory index of it: 2 for the first of a directory, and so on */
+	uint8_t len;
+};
+
+struct source_subvolume {
+	const char *path; /* as asked for; "": the top level */
+	uint32_t root;	  /* its inode */
+	uint32_t parent;  /* the subvolume in which its name is; SOURCE_NONE: the top level */
+	uint32_t entry;	  /* that name */
+	uint32_t num_inodes;
+	bool readonly, is_default;
+};
+
+/* Readable by anybody after source_finish(). */
+struct source {
+	struct source_inode *inodes; /* number 0 is the root */
+	uint32_t num_inodes;
+	struct source_entry *entries;
+	uint32_t num_entries;
+	struct source_subvolume *subvolumes; /* number 0 is the top level */
+	uint32_t num_subvolumes;
+	/* All inodes of all subvolumes: first of subvolume 0 in the order of their numbers, then of 1 and so on. */
+	uint32_t *in_order;
+	uint64_t cut_links; /* hard links that a subvolume's boundary cut */
+	struct source_state *state; /* what only lib/source uses */
+};
+
+/*
+ * Contents of regular files as an archive delivers them, each file once and none while another is open. What is not
+ * written is zeros. An inode's size, flags and subvolume are final when it begins.
+ */
+struct source_sink {
+	int (*begin)(void *ctx, uint32_t inode, struct btrkit_error *err);
+	int (*write)(void *ctx, uint64_t offset, const void *buf, size_t len, struct btrkit_error *err);
+	int (*end)(void *ctx, struct btrkit_error *err);
+	void *ctx;
+};
+
+/*
+ * An empty source, by the options of struct btrkit_mkfs_source (which must live as long).
+ * @return 0; -EINVAL: an option; -ENOMEM
+ */
+int source_create(const struct btrkit_mkfs_source *opts, const struct source_limits *limits, struct source **ret,
+		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* NULL is allowed. */
+struct source *source_destroy(struct source *s);
+
+/*
+ * Reads all of it, as the options say; of an archive the contents go to @sink, which is not used otherwise.
+ * source_finish() is called at the end.
+ * @return 0; -EINVAL: what cannot be in a filesystem, by name; -EUCLEAN: a broken archive or manifest; <0
+ */
+int source_read(struct source *s, const struct source_sink *sink, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether contents come through the sink; else by source_file_open(). */
+bool source_streams(const struct source *s);
+
+/*
+ * Opens the contents of a regular file, by any thread. @return a descriptor; -EAGAIN... as below; <0
+ * -ESTALE: it is not what it was when the source was read, by name
+ */
+int source_file_open(const struct source *s, uint32_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* After the contents were read: whether it is still what it was. @return 0; -ESTALE, by name; <0 */
+int source_file_unchanged(const struct source *s, uint32_t inode, int fd, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * The path of an inode by its first name, without a leading slash, cut in front if @size is too small; for messages.
+ * Escaped for a terminal. Always ends in 0. Also before source_finish().
+ */
+void source_path(const struct source *s, uint32_t inode, char *buf, size_t size);
+
+/* The entry of a directory with that name, after source_finish(). @return its index or SOURCE_NONE */
+uint32_t source_lookup(const struct source *s, uint32_t dir, const char *name, size_t len);
+
+/* The name of what is read, for messages. */
+const char *source_name(const struct source *s);
+
+#endif
