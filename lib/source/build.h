@@ -7,6 +7,8 @@
  * here, for all readers alike: they tell what they found.
  */
 
+#include <sys/types.h>
+
 #include "lib/source/source.h"
 
 /* As found. */
@@ -14,8 +16,13 @@ struct source_attr {
 	uint64_t size; /* regular files */
 	struct source_time atime, mtime, ctime;
 	uint32_t mode, uid, gid, rdev;
-	const char *text; /* as in struct source_inode; copied */
+	const char *text;  /* as in struct source_inode; copied */
+	bool is_inline;	   /* of a regular file: @text is its contents, as many bytes as @size says */
+	uint32_t identity; /* of a regular file that source_file_open() opens: source_identity() */
 };
+
+/* What tells a file from another that took its place, beside size and times. */
+uint32_t source_identity(dev_t device, ino_t inode);
 
 /*
  * Adds a name and its inode. Names must not be empty, ".", "..", nor have a slash or a zero byte in them.

@@ -23,10 +23,11 @@
 #define SOURCE_LINKS_MAX 65535u /* names of an inode */
 #define SOURCE_NAME_MAX 255u
 
+/* Packed, as there are three in an inode. */
 struct source_time {
 	int64_t sec;
 	uint32_t nsec;
-};
+} __attribute__((packed, aligned(4)));
 
 /* What a filesystem of that node size can hold. */
 struct source_limits {
@@ -62,7 +63,11 @@ struct source_inode {
 	uint32_t number;    /* in its subvolume, from 0: the root */
 	uint32_t name;	    /* the first of its entries; SOURCE_NONE: the root of all */
 	/* A directory's entries, one after the other in source.entries. */
-	uint32_t first, count;
+	union {
+		uint32_t first;
+		uint32_t identity; /* of a regular file: what source_file_open() knows it by */
+	};
+	uint32_t count;
 	/*
 	 * Of a file that had names on both sides of a subvolume's boundary there is an inode in each, with the same
 	 * contents: the next of these. The first of them, whose contents are read, is named by @contents of all.
@@ -71,6 +76,7 @@ struct source_inode {
 	const struct source_xattrs *xattrs; /* NULL: none */
 	const char *text; /* the target of a symlink; of a file in a manifest where its contents are, NULL: its name */
 	uint8_t flags;
+	uint8_t bits; /* what only lib/source uses */
 };
 
 struct source_entry {

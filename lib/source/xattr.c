@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/source/state.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/crc32c.h"
+#include "lib/base/err.h"
+
+static int compare(const void *a, const void *b)
+{
+	const struct source_xattr *x = a, *y = b;
+	const uint32_t n = x->name_len < y->name_len ? x->name_len : y->name_len;
+	const int c = memcmp(x->name, y->name, n);
+
+	return c ? c : (x->name_len > y->name_len) - (x->name_len < y->name_len);
+}
+
+static uint32_t hash(const struct xattr_build *b)
+{
+	uint32_t h = b->n;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		h = crc32c(h, b->at[i].name, b->at[i].name_len);
+		h = crc32c(h, b->at[i].value, b->at[i].value_len);
+	}
+	return h;
+}
+
+static bool equal(const struct source_xattrs *known, const struct xattr_build *b)
+{
+	if (known->n != b->n)
+		return false;
+	for (uint32_t i = 0; i < b->n; i++)
+		if (compare(&known->at[i], &b->at[i]) || known->at[i].value_len != b->at[i].value_len ||
+		    memcmp(known->at[i].value, b->at[i].value, b->at[i].value_len))
+			return false;
+	return true;
+}
+
+/* A copy with all that it names in one piece. */
+static const struct source_xattrs *keep(struct source *s, const struct xattr_build *b)
+{
+	struct source_xattrs *x;
+	size_t size = sizeof(*x) + b->n * sizeof(x->at[0]);
+	char *at;
+
+	for (uint32_t i = 0; i < b->n; i++)
+		size += b->at[i].name_len + 1u + b->at[i].value_len;
+	x = source_pool_take(&s->state->pool, size, 8);
+	if (!x)
+		return NULL;
+	x->n = b->n;
+	at = (char *)&x->at[b->n];
+	for (uint32_t i = 0; i < b->n; i++) {
+		x->at[i] = b->at[i];
+		x->at[i].name = memcpy(at, b->at[i].name, b->at[i].name_len + 1u);
+		at += b->at[i].name_len + 1u;
+		x->at[i].value = at;
+		if (b->at[i].value_len)
+			memcpy(at, b->at[i].value, b->at[i].value_len);
+		at += b->at[i].value_len;
+	}
+	return x;
+}
+
+/* Empties what waits. */
+static void drop(struct xattr_build *b)
+{
+	for (uint32_t i = 0; i < b->n; i++)
+		free((void *)b->at[i].name);
+	b->n = 0;
+	b->inode = SOURCE_NONE;
+}
+
+void source_xattrs_drop(struct source *s)
+{
+	drop(&s->state->xattrs);
+	free(s->state->xattrs.at);
+	s->state->xattrs.at = NULL;
+}
+
+int source_xattrs_flush(struct source *s, struct btrkit_error *err)
+{
+	struct xattr_build *b = &s->state->xattrs;
+	const struct source_xattrs **known;
+	const uint32_t inode = b->inode;
+
+	if (inode == SOURCE_NONE)
+		return 0;
+	qsort(b->at, b->n, sizeof(b->at[0]), compare);
+	for (uint32_t i = 1; i < b->n; i++)
+		if (!compare(&b->at[i - 1], &b->at[i]))
+			return source_fail(s, inode, err, EINVAL, "attribute %.80s twice", b->at[i].name);
+	known = &s->state->known[hash(b) & (XATTRS_KNOWN - 1)];
+	if (!*known || !equal(*known, b)) {
+		const struct source_xattrs *kept = keep(s, b);
+
+		if (!kept)
+			return err_nomem(err);
+		*known = kept;
+	}
+	s->inodes[inode].xattrs = *known;
+	drop(b);
+	return 0;
+}
+
+int source_add_xattr(struct source *s, uint32_t inode, const char *name, const void *value, size_t len,
+		     struct btrkit_error *err)
+{
+	struct xattr_build *b = &s->state->xattrs;
+	const size_t name_len = strlen(name);
+	char *copy;
+	int ret;
+
+	if (!source_takes_xattr(s, name))
+		return 0;
+	if (!name_len || name_len > SOURCE_NAME_MAX)
+		return source_fail(s, inode, err, EINVAL, "attribute with a name of %zu bytes", name_len);
+	if (len > s->state->limits.xattr || name_len + len > s->state->limits.xattr)
+		return source_fail(s, inode, err, E2BIG, "attribute %.40s of %zu bytes, at most %" PRIu32 " fit", name,
+				   len, s->state->limits.xattr - (uint32_t)name_len);
+	if (b->inode != inode) {
+		ret = source_xattrs_flush(s, err);
+		if (ret < 0)
+			return ret;
+		if (s->inodes[inode].xattrs)
+			return source_fail(s, inode, err, EINVAL, "attributes in two places");
+		b->inode = inode;
+	}
+	if (b->n == b->max) {
+		struct source_xattr *grown = reallocarray(b->at, b->max * 2u + 8, sizeof(*grown));
+
+		if (!grown)
+			return err_nomem(err);
+		b->at = grown;
+		b->max = b->max * 2 + 8;
+	}
+	copy = malloc(name_len + 1 + len);
+	if (!copy)
+		return err_nomem(err);
+	memcpy(copy, name, name_len + 1);
+	if (len)
+		memcpy(copy + name_len + 1, value, len);
+	b->at[b->n++] = (struct source_xattr){ copy, copy + name_len + 1, (uint32_t)name_len, (uint32_t)len };
+	return 0;
+}
