@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A directory is read by threads: each takes some names of a directory that is open, or opens another one. What they
+ * find is added under a lock, in an order that is settled afterwards (finish.c).
+ */
+#include "lib/source/directory.h"
+
+#include <fcntl.h>
+#include <locale.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+#include "lib/base/hash.h"
+
+#define THREADS_MAX 4 /* what more of them find waits for the lock */
+
+/* A file that has several names. */
+struct linked {
+	struct {
+		uint64_t device, inode;
+	} key;
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+struct waiting {
+	uint32_t inode;
+	dev_t device;
+	ino_t host;
+};
+
+struct scan {
+	struct source *s;
+	locale_t locale;
+	pthread_mutex_t lock; /* of all that follows, and of the source */
+	pthread_cond_t more;
+	struct waiting *waiting; /* directories that nobody has opened, the last is next */
+	uint32_t n, max;
+	struct scan_dir *open; /* with names that nobody has taken */
+	unsigned working;
+	struct linked *links;
+	struct source_pool pool;
+	char *path;
+	size_t path_max;
+	int ret;
+	struct btrkit_error err;
+};
+
+static void stop(struct scan *c, int ret, const struct btrkit_error *err)
+{
+	if (!c->ret) {
+		c->ret = ret;
+		c->err = *err;
+	}
+	pthread_cond_broadcast(&c->more);
+}
+
+static int tell(const struct source *s, uint32_t dir, const struct scan_failure *f, struct btrkit_error *err)
+{
+	char path[120];
+
+	if (f->errnum == ENOMEM)
+		return err_nomem(err);
+	if (f->name && f->errnum == ESTALE)
+		return source_fail_name(s, dir, f->name, strlen(f->name), err, ESTALE, "changed while it was read");
+	if (f->errnum == ESTALE)
+		return source_changed(s, dir, err);
+	if (!f->name)
+		return source_cannot(s, dir, err, f->errnum, f->what);
+	source_path_of_name(s, dir, f->name, strlen(f->name), path, sizeof(path));
+	return err_system(err, f->errnum, "%s: cannot %s", path, f->what);
+}
+
+static void stop_by(struct scan *c, uint32_t dir, const struct scan_failure *f)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	const int ret = tell(c->s, dir, f, &err);
+
+	stop(c, ret, &err);
+}
+
+static int wait_for(struct scan *c, uint32_t inode, const struct scan_found *f, struct btrkit_error *err)
+{
+	if (c->n == c->max) {
+		struct waiting *grown = reallocarray(c->waiting, c->max * 2u + 64, sizeof(*grown));
+
+		if (!grown)
+			return err_nomem(err);
+		c->waiting = grown;
+		c->max = c->max * 2 + 64;
+	}
+	c->waiting[c->n++] = (struct waiting){ inode, f->device, f->inode };
+	return 0;
+}
+
+/* @return whether it was added as another name of a file; 0: it was not; 1; <0 */
+static int add_another_name(struct scan *c, uint32_t dir, const struct scan_found *f, struct linked **ret,
+			    struct btrkit_error *err)
+{
+	struct linked *link, key = { .key = { f->device, f->inode } };
+	const struct source_inode *i;
+	int failed;
+
+	HASH_FIND(hh, c->links, &key.key, sizeof(key.key), link);
+	if (!link) {
+		link = source_pool_take(&c->pool, sizeof(*link), 8);
+		if (!link)
+			return err_nomem(err);
+		*link = key;
+		*ret = link;
+		return 0;
+	}
+	i = &c->s->inodes[link->number];
+	if (i->mode != f->attr.mode || (S_ISREG(i->mode) && i->size != f->attr.size) ||
+	    memcmp(&i->mtime, &f->attr.mtime, sizeof(i->mtime)) || memcmp(&i->ctime, &f->attr.ctime, sizeof(i->ctime)))
+		return source_changed(c->s, link->number, err);
+	failed = source_add_link(c->s, dir, f->name, strlen(f->name), link->number, err);
+	return failed < 0 ? failed : 1;
+}
+
+static int add_xattrs(struct scan *c, const struct scan_worker *w, const struct scan_found *f, uint32_t inode,
+		      struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (size_t at = f->xattrs; at < f->xattrs_end && !ret;) {
+		struct scan_xattr head;
+		const char *name = w->bytes + at + sizeof(head);
+
+		memcpy(&head, w->bytes + at, sizeof(head));
+		ret = source_add_xattr(c->s, inode, name, name + head.name_len + 1, head.value_len, err);
+		at += sizeof(head) + head.name_len + 1 + head.value_len;
+	}
+	return ret;
+}
+
+static int add_found(struct scan *c, const struct scan_worker *w, uint32_t dir, const struct scan_found *f,
+		     struct btrkit_error *err)
+{
+	struct linked *link = NULL;
+	uint32_t inode;
+	int ret = f->linked ? add_another_name(c, dir, f, &link, err) : 0;
+
+	if (ret)
+		return ret < 0 ? ret : 0;
+	ret = source_add(c->s, dir, f->name, strlen(f->name), &f->attr, &inode, err);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	if (link) {
+		link->number = inode;
+		HASH_ADD(hh, c->links, key, sizeof(link->key), link);
+		if (!link->hh.tbl)
+			return err_nomem(err);
+	}
+	if (S_ISDIR(f->attr.mode))
+		ret = wait_for(c, inode, f, err);
+	return ret ? ret : add_xattrs(c, w, f, inode, err);
+}
+
+/* What an option leaves out is not even looked at. */
+static int leave_out(struct scan *c, struct scan_dir *d, struct btrkit_error *err)
+{
+	uint32_t kept = 0;
+
+	if (!c->s->state->opts->num_exclude)
+		return 0;
+	for (uint32_t i = 0; i < d->n; i++) {
+		const char *name = d->names + d->at[i];
+		const size_t len = strlen(name);
+		/* The name is judged when it is added. */
+		const int ret = len > SOURCE_NAME_MAX ? 0 : source_excludes(c->s, d->inode, name, len, err);
+
+		if (ret < 0)
+			return ret;
+		if (!ret)
+			d->at[kept++] = d->at[i];
+	}
+	d->n = kept;
+	return 0;
+}
+
+/* The path on the host, for calls that take no descriptor; none where it is too long. */
+static int set_host_path(const struct scan *c, struct scan_dir *d, size_t len)
+{
+	const char *top = c->s->state->opts->path;
+	const size_t top_len = strlen(top);
+	char *at;
+
+	if (top_len + len + 3 > PATH_MAX)
+		return 0;
+	d->path = at = malloc(top_len + len + 3);
+	if (!at)
+		return -ENOMEM;
+	at = mempcpy(at, top, top_len);
+	*at++ = '/';
+	at = mempcpy(at, c->path, len);
+	if (len)
+		*at++ = '/';
+	*at = '\0';
+	return 0;
+}
+
+static void finish(struct scan *c, struct scan_dir *d)
+{
+	struct scan_failure failure;
+
+	if (!c->ret && scan_close(d, &failure))
+		stop_by(c, d->inode, &failure);
+	scan_free(d);
+}
+
+/* Opens the directory that is next; without the lock. */
+static void open_next(struct scan *c)
+{
+	const struct waiting next = c->waiting[--c->n];
+	struct scan_dir *d = calloc(1, sizeof(*d));
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct scan_failure failure;
+	ssize_t len = source_full_path(c->s, next.inode, &c->path, &c->path_max);
+	char *path = len < 0 ? NULL : strdup(len ? c->path : ".");
+	int ret;
+
+	if (!d || !path || set_host_path(c, d, (size_t)len)) {
+		free(path);
+		if (d) {
+			d->fd = -1;
+			scan_free(d);
+		}
+		ret = err_nomem(&err);
+		stop(c, ret, &err);
+		return;
+	}
+	d->inode = next.inode;
+	d->fd = -1;
+	d->stat.st_dev = next.device;
+	d->stat.st_ino = next.host;
+	d->stat.st_mtim = (struct timespec){ c->s->inodes[d->inode].mtime.sec, c->s->inodes[d->inode].mtime.nsec };
+	d->stat.st_ctim = (struct timespec){ c->s->inodes[d->inode].ctime.sec, c->s->inodes[d->inode].ctime.nsec };
+	pthread_mutex_unlock(&c->lock);
+	ret = scan_open(d, c->s->state->root, path, &failure);
+	pthread_mutex_lock(&c->lock);
+	free(path);
+	if (ret)
+		stop_by(c, d->inode, &failure);
+	else if ((ret = leave_out(c, d, &err)))
+		stop(c, ret, &err);
+	if (ret || !d->n) {
+		finish(c, d);
+		return;
+	}
+	d->next = c->open;
+	c->open = d;
+	pthread_cond_broadcast(&c->more);
+}
+
+/* Takes some names of a directory that is open; looks at them without the lock. */
+static void take_names(struct scan *c, struct scan_worker *w)
+{
+	struct scan_dir *d = c->open;
+	const uint32_t start = d->taken, left = d->n - start, n = left < SCAN_RANGE ? left : SCAN_RANGE;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct scan_failure failure;
+	int ret;
+
+	d->taken += n;
+	d->users++;
+	if (d->taken == d->n)
+		c->open = d->next;
+	pthread_mutex_unlock(&c->lock);
+	ret = scan_range(w, d, start, n, &failure);
+	pthread_mutex_lock(&c->lock);
+	if (ret)
+		stop_by(c, d->inode, &failure);
+	for (uint32_t i = 0; i < w->n && !ret; i++) {
+		ret = add_found(c, w, d->inode, &w->found[i], &err);
+		if (ret)
+			stop(c, ret, &err);
+	}
+	d->users--;
+	/* One that still waits for a thread when all stop is freed at the end. */
+	if (!d->users && d->taken == d->n)
+		finish(c, d);
+	if (c->n)
+		pthread_cond_broadcast(&c->more);
+}
+
+static void *work(void *ctx)
+{
+	struct scan *c = ctx;
+	struct scan_worker *w = malloc(sizeof(*w));
+	const locale_t before = uselocale(c->locale);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	pthread_mutex_lock(&c->lock);
+	if (w) {
+		w->bytes = NULL;
+		w->len = w->max = 0;
+		w->has_plain = false;
+	} else {
+		stop(c, err_nomem(&err), &err);
+	}
+	while (!c->ret && (c->open || c->n || c->working)) {
+		if (!c->open && !c->n) {
+			pthread_cond_wait(&c->more, &c->lock);
+			continue;
+		}
+		c->working++;
+		if (c->open)
+			take_names(c, w);
+		else
+			open_next(c);
+		c->working--;
+	}
+	pthread_cond_broadcast(&c->more);
+	pthread_mutex_unlock(&c->lock);
+	uselocale(before);
+	if (w)
+		free(w->bytes);
+	free(w);
+	return NULL;
+}
+
+/*
+ * Threads pay, but not where a library has been put between that answers for files in place of the system: fakeroot's
+ * would wait for ever for an answer that another thread took.
+ */
+static unsigned helpers(void)
+{
+	cpu_set_t set;
+	int n;
+
+	if (getenv("LD_PRELOAD") || sched_getaffinity(0, sizeof(set), &set))
+		return 0;
+	n = CPU_COUNT(&set);
+	return n < 1 ? 0 : (unsigned)(n < THREADS_MAX ? n : THREADS_MAX) - 1;
+}
+
+static void work_together(struct scan *c)
+{
+	pthread_t threads[THREADS_MAX];
+	unsigned n = 0;
+	const unsigned wanted = helpers();
+
+	while (n < wanted && !pthread_create(&threads[n], NULL, work, c))
+		n++;
+	(void)work(c);
+	while (n)
+		pthread_join(threads[--n], NULL);
+}
+
+/* The top directory is there by its path, and becomes the first that waits. */
+static int begin(struct scan *c, struct btrkit_error *err)
+{
+	struct source *s = c->s;
+	struct scan_failure failure;
+	struct scan_dir d = { .fd = -1 };
+	struct scan_worker *w;
+	struct source_attr attr;
+	int ret;
+
+	s->state->root = open(s->state->opts->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->state->root < 0)
+		return err_system(err, errno, "%s: cannot open directory", s->state->opts->path);
+	if (fstat(s->state->root, &d.stat))
+		return err_system(err, errno, "%s: cannot stat directory", s->state->opts->path);
+	scan_attr(&d.stat, &attr);
+	ret = source_set_attr(s, 0, &attr, err);
+	if (ret < 0)
+		return ret;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return err_nomem(err);
+	d.fd = s->state->root;
+	ret = scan_top(w, &d, &failure);
+	if (ret)
+		ret = tell(s, 0, &failure, err);
+	else
+		ret = add_xattrs(c, w, &w->found[0], 0, err);
+	if (!ret)
+		ret = wait_for(c, 0, &(struct scan_found){ .device = d.stat.st_dev, .inode = d.stat.st_ino }, err);
+	free(w->bytes);
+	free(w);
+	return ret;
+}
+
+int source_read_directory(struct source *s, struct btrkit_error *err)
+{
+	struct scan c = { .s = s, .locale = uselocale((locale_t)0), .err = BTRKIT_ERROR_INIT };
+	int ret = begin(&c, err);
+
+	if (!ret) {
+		pthread_mutex_init(&c.lock, NULL);
+		pthread_cond_init(&c.more, NULL);
+		work_together(&c);
+		pthread_cond_destroy(&c.more);
+		pthread_mutex_destroy(&c.lock);
+		ret = c.ret;
+		if (ret && err)
+			*err = c.err;
+	}
+	while (c.open) {
+		struct scan_dir *next = c.open->next;
+
+		scan_free(c.open);
+		c.open = next;
+	}
+	HASH_CLEAR(hh, c.links);
+	source_pool_free(&c.pool);
+	free(c.waiting);
+	free(c.path);
+	return ret;
+}

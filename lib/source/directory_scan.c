@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/source/directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+
+static int fails(struct scan_failure *f, int errnum, const char *what, const char *name)
+{
+	*f = (struct scan_failure){ errnum, what, name };
+	return -1;
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static struct source_time time_of(struct timespec t)
+{
+	return (struct source_time){ t.tv_sec, (uint32_t)t.tv_nsec };
+}
+
+void scan_attr(const struct stat *st, struct source_attr *ret)
+{
+	*ret = (struct source_attr){
+		.size = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
+		.atime = time_of(st->st_atim),
+		.mtime = time_of(st->st_mtim),
+		.ctime = time_of(st->st_ctim),
+		.mode = st->st_mode,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.rdev = (uint32_t)(major(st->st_rdev) << 20 | minor(st->st_rdev)),
+		.identity = source_identity(st->st_dev, st->st_ino),
+	};
+}
+
+static int keep_name(struct scan_dir *d, const char *name, size_t *len, size_t *max, uint32_t *max_names)
+{
+	const size_t size = strlen(name) + 1;
+
+	if (*len + size > UINT32_MAX)
+		return -EOVERFLOW;
+	if (*len + size > *max) {
+		char *grown = realloc(d->names, *max * 2 + 4096);
+
+		if (!grown)
+			return -ENOMEM;
+		d->names = grown;
+		*max = *max * 2 + 4096;
+	}
+	if (d->n == *max_names) {
+		uint32_t *grown = reallocarray(d->at, *max_names * 2u + 64, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		d->at = grown;
+		*max_names = *max_names * 2 + 64;
+	}
+	memcpy(d->names + *len, name, size);
+	d->at[d->n++] = (uint32_t)*len;
+	*len += size;
+	return 0;
+}
+
+static int list_names(struct scan_dir *d, DIR *stream)
+{
+	size_t len = 0, max = 0;
+	uint32_t max_names = 0;
+	struct dirent *e;
+	int ret = 0;
+
+	for (errno = 0; !ret && (e = readdir(stream)); errno = 0)
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			ret = keep_name(d, e->d_name, &len, &max, &max_names);
+	return ret ? ret : -errno;
+}
+
+int scan_open(struct scan_dir *d, int root, char *path, struct scan_failure *failure)
+{
+	const struct stat wanted = d->stat;
+	DIR *stream;
+	int ret, copy;
+
+	d->fd = source_open_below(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+	if (d->fd == -ENOENT || d->fd == -ENOTDIR || d->fd == -ELOOP)
+		return fails(failure, ESTALE, NULL, NULL);
+	if (d->fd < 0)
+		return fails(failure, -d->fd, "open directory", NULL);
+	if (fstat(d->fd, &d->stat))
+		return fails(failure, errno, "stat directory", NULL);
+	if (d->stat.st_dev != wanted.st_dev || d->stat.st_ino != wanted.st_ino ||
+	    !same_time(d->stat.st_mtim, wanted.st_mtim) || !same_time(d->stat.st_ctim, wanted.st_ctim))
+		return fails(failure, ESTALE, NULL, NULL);
+	copy = fcntl(d->fd, F_DUPFD_CLOEXEC, 0);
+	stream = copy < 0 ? NULL : fdopendir(copy);
+	if (!stream) {
+		ret = errno;
+		if (copy >= 0)
+			close(copy);
+		return fails(failure, ret, "open directory", NULL);
+	}
+	ret = list_names(d, stream);
+	closedir(stream);
+	return ret ? fails(failure, -ret, "read directory", NULL) : 0;
+}
+
+int scan_close(struct scan_dir *d, struct scan_failure *failure)
+{
+	struct stat st;
+	const int ret = fstat(d->fd, &st) ? errno : 0;
+
+	close(d->fd);
+	d->fd = -1;
+	if (ret)
+		return fails(failure, ret, "stat directory", NULL);
+	if (!same_time(st.st_mtim, d->stat.st_mtim) || !same_time(st.st_ctim, d->stat.st_ctim))
+		return fails(failure, ESTALE, NULL, NULL);
+	return 0;
+}
+
+void scan_free(struct scan_dir *d)
+{
+	if (d->fd >= 0)
+		close(d->fd);
+	free(d->path);
+	free(d->names);
+	free(d->at);
+	free(d);
+}
+
+/* Room for @len bytes behind those there are. */
+static int reserve(struct scan_worker *w, size_t len)
+{
+	char *grown;
+
+	if (w->max - w->len >= len)
+		return 0;
+	grown = realloc(w->bytes, w->max * 2 + len + 4096);
+	if (!grown)
+		return -ENOMEM;
+	w->bytes = grown;
+	w->max = w->max * 2 + len + 4096;
+	return 0;
+}
+
+static int read_target(struct scan_worker *w, const struct scan_dir *d, struct scan_found *f,
+		       struct scan_failure *failure)
+{
+	ssize_t len;
+
+	if (reserve(w, PATH_MAX + 1))
+		return fails(failure, ENOMEM, "", NULL);
+	len = readlinkat(d->fd, f->name, w->bytes + w->len, PATH_MAX + 1);
+	if (len < 0)
+		return errno == ENOENT || errno == EINVAL ? fails(failure, ESTALE, NULL, f->name) :
+							    fails(failure, errno, "read link", f->name);
+	if (len > PATH_MAX)
+		return fails(failure, ENAMETOOLONG, "read link", f->name);
+	f->text = w->len;
+	w->bytes[w->len + (size_t)len] = '\0';
+	w->len += (size_t)len + 1;
+	return 0;
+}
+
+/* The path by which attributes are asked for: there is no such call that takes a directory. */
+static const char *host_path(struct scan_worker *w, const struct scan_dir *d, const char *name)
+{
+	const size_t name_len = strlen(name), len = d->path ? strlen(d->path) : 0;
+
+	if (d->path && len + name_len < PATH_MAX) {
+		memcpy(w->path, d->path, len);
+		memcpy(w->path + len, name, name_len + 1);
+	} else {
+		snprintf(w->path, sizeof(w->path), "/proc/self/fd/%d/%s", d->fd, name);
+	}
+	return w->path;
+}
+
+static int read_xattr(struct scan_worker *w, const char *path, const char *name, const char *attribute,
+		      struct scan_failure *failure)
+{
+	const ssize_t len = lgetxattr(path, attribute, w->value, sizeof(w->value));
+	struct scan_xattr head;
+
+	if (len < 0)
+		return errno == ENODATA || errno == ENOENT ? fails(failure, ESTALE, NULL, name) :
+							     fails(failure, errno, "read an attribute", name);
+	head = (struct scan_xattr){ (uint32_t)strlen(attribute), (uint32_t)len };
+	if (reserve(w, sizeof(head) + head.name_len + 1 + head.value_len))
+		return fails(failure, ENOMEM, "", NULL);
+	memcpy(w->bytes + w->len, &head, sizeof(head));
+	w->len += sizeof(head);
+	memcpy(w->bytes + w->len, attribute, head.name_len + 1);
+	w->len += head.name_len + 1;
+	memcpy(w->bytes + w->len, w->value, head.value_len);
+	w->len += head.value_len;
+	return 0;
+}
+
+static int read_xattrs(struct scan_worker *w, const struct scan_dir *d, struct scan_found *f,
+		       struct scan_failure *failure)
+{
+	const char *path;
+	ssize_t len;
+	int ret = 0;
+
+	f->xattrs = f->xattrs_end = w->len;
+	if (w->has_plain && w->plain == f->device)
+		return 0;
+	path = host_path(w, d, f->name);
+	len = llistxattr(path, w->list, sizeof(w->list));
+	if (len < 0 && errno == ENOTSUP) {
+		w->has_plain = true;
+		w->plain = f->device;
+		return 0;
+	}
+	if (len < 0)
+		return errno == ENOENT ? fails(failure, ESTALE, NULL, f->name) :
+					 fails(failure, errno, "list attributes", f->name);
+	for (const char *at = w->list; at < w->list + len && !ret; at += strlen(at) + 1)
+		ret = read_xattr(w, path, f->name, at, failure);
+	f->xattrs_end = w->len;
+	return ret;
+}
+
+static int look_at(struct scan_worker *w, const struct scan_dir *d, const char *name, struct scan_failure *failure)
+{
+	struct scan_found *f = &w->found[w->n];
+	struct stat st;
+	int ret = 0;
+
+	if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? fails(failure, ESTALE, NULL, name) : fails(failure, errno, "stat file", name);
+	f->name = name;
+	f->device = st.st_dev;
+	f->inode = st.st_ino;
+	f->linked = !S_ISDIR(st.st_mode) && st.st_nlink > 1;
+	scan_attr(&st, &f->attr);
+	if (S_ISLNK(st.st_mode))
+		ret = read_target(w, d, f, failure);
+	if (!ret)
+		ret = read_xattrs(w, d, f, failure);
+	w->n++;
+	return ret;
+}
+
+int scan_range(struct scan_worker *w, const struct scan_dir *d, uint32_t start, uint32_t n,
+	       struct scan_failure *failure)
+{
+	int ret = 0;
+
+	w->n = 0;
+	w->len = 0;
+	for (uint32_t i = start; i < start + n && !ret; i++)
+		ret = look_at(w, d, d->names + d->at[i], failure);
+	for (uint32_t i = 0; i < w->n && !ret; i++)
+		if (S_ISLNK(w->found[i].attr.mode))
+			w->found[i].attr.text = w->bytes + w->found[i].text;
+	return ret;
+}
+
+int scan_top(struct scan_worker *w, const struct scan_dir *d, struct scan_failure *failure)
+{
+	w->n = 1;
+	w->len = 0;
+	w->found[0] = (struct scan_found){ .name = ".", .device = d->stat.st_dev };
+	return read_xattrs(w, d, &w->found[0], failure);
+}

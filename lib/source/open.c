@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A source is read, and then the contents of its files. */
+#include "lib/source/files.h"
+
+#include <fcntl.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+
+int source_read(struct source *s, const struct source_sink *sink, struct btrkit_error *err)
+{
+	/* Names are bytes, whatever the program's locale says of them. */
+	const locale_t bytes = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	locale_t before;
+	int ret;
+
+	if (bytes == (locale_t)0)
+		return err_nomem(err);
+	before = uselocale(bytes);
+	switch (s->state->opts->kind) {
+	case BTRKIT_SOURCE_DIRECTORY:
+		ret = source_read_directory(s, err);
+		break;
+	case BTRKIT_SOURCE_ARCHIVE:
+		ret = source_read_archive(s, sink, err);
+		break;
+	default:
+		ret = source_read_manifest(s, err);
+	}
+	if (!ret)
+		ret = source_finish(s, err);
+	uselocale(before);
+	freelocale(bytes);
+	return ret;
+}
+
+int source_openat(int dir, const char *path, int flags)
+{
+	int fd = openat(dir, path, flags | O_CLOEXEC | O_NOATIME);
+
+	/* Only the owner may leave the time of the last access as it is. */
+	if (fd < 0 && errno == EPERM)
+		fd = openat(dir, path, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int source_open_below(int root, char *path, int flags)
+{
+	int dir = root, fd = 0;
+
+	/* In steps that the system takes. */
+	while (strlen(path) >= PATH_MAX && fd >= 0) {
+		char *end = path + PATH_MAX - 1;
+
+		while (end > path && *end != '/')
+			end--;
+		if (end == path)
+			fd = -ENAMETOOLONG;
+		else {
+			*end = '\0';
+			fd = openat(dir, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			if (fd < 0)
+				fd = -errno;
+			*end = '/';
+		}
+		path = end + 1;
+		if (dir != root)
+			close(dir);
+		dir = fd;
+	}
+	if (fd < 0)
+		return fd;
+	fd = source_openat(dir, path, flags);
+	if (dir != root)
+		close(dir);
+	return fd;
+}
+
+int source_open_inode(const struct source *s, uint32_t inode, int flags)
+{
+	char *path = NULL;
+	size_t max = 0;
+	ssize_t len = source_full_path(s, inode, &path, &max);
+	int fd;
+
+	if (len < 0)
+		return (int)len;
+	fd = source_open_below(s->state->root, len ? path : strcpy(path, "."), flags);
+	free(path);
+	return fd;
+}
+
+int source_fstat(const struct source *s, int fd, struct stat *st)
+{
+	int ret;
+
+	pthread_mutex_lock(&s->state->stat_lock);
+	ret = fstat(fd, st) ? -errno : 0;
+	pthread_mutex_unlock(&s->state->stat_lock);
+	return ret;
+}
+
+static bool time_is(struct source_time a, struct timespec b)
+{
+	return a.sec == b.tv_sec && a.nsec == (uint32_t)b.tv_nsec;
+}
+
+int source_changed(const struct source *s, uint32_t inode, struct btrkit_error *err)
+{
+	return source_fail(s, inode, err, ESTALE, "changed while it was read");
+}
+
+int source_cannot(const struct source *s, uint32_t inode, struct btrkit_error *err, int errnum, const char *what)
+{
+	char path[120];
+
+	source_path(s, inode, path, sizeof(path));
+	return err_system(err, errnum, "%s: cannot %s", path, what);
+}
+
+uint32_t source_identity_and_times(const struct stat *st)
+{
+	uint64_t h = source_identity(st->st_dev, st->st_ino);
+
+	h = (h ^ (uint64_t)st->st_mtim.tv_sec) * UINT64_C(0xff51afd7ed558ccd) + (uint64_t)st->st_mtim.tv_nsec;
+	h = (h ^ (uint64_t)st->st_ctim.tv_sec ^ h >> 32) * UINT64_C(0xc4ceb9fe1a85ec53) + (uint64_t)st->st_ctim.tv_nsec;
+	return (uint32_t)(h ^ h >> 32);
+}
+
+int source_file_unchanged(const struct source *s, uint32_t inode, int fd, struct btrkit_error *err)
+{
+	const struct source_inode *i = &s->inodes[inode];
+	struct stat st;
+	int ret;
+
+	if (i->bits & BIT_INLINE)
+		return 0;
+	ret = source_fstat(s, fd, &st);
+	if (ret < 0)
+		return source_cannot(s, inode, err, ret, "stat file");
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != i->size)
+		return source_changed(s, inode, err);
+	if (s->state->opts->kind == BTRKIT_SOURCE_MANIFEST)
+		return source_identity_and_times(&st) == i->identity ? 0 : source_changed(s, inode, err);
+	if (source_identity(st.st_dev, st.st_ino) != i->identity || !time_is(i->mtime, st.st_mtim) ||
+	    !time_is(i->ctime, st.st_ctim))
+		return source_changed(s, inode, err);
+	return 0;
+}
+
+/* Contents that are in memory, as a file. */
+static int open_inline(const struct source *s, uint32_t inode, struct btrkit_error *err)
+{
+	const struct source_inode *i = &s->inodes[inode];
+	int fd = memfd_create("contents", MFD_CLOEXEC);
+	size_t done = 0;
+
+	while (fd >= 0 && done < i->size) {
+		const ssize_t n = pwrite(fd, i->text + done, i->size - done, (off_t)done);
+
+		if (n < 0) {
+			const int errnum = errno;
+
+			close(fd);
+			return source_cannot(s, inode, err, errnum, "hand on contents");
+		}
+		done += (size_t)n;
+	}
+	return fd < 0 ? source_cannot(s, inode, err, errno, "hand on contents") : fd;
+}
+
+int source_file_open(const struct source *s, uint32_t inode, struct btrkit_error *err)
+{
+	const struct source_inode *i = &s->inodes[inode];
+	int fd, ret;
+
+	if (source_streams(s) || !S_ISREG(i->mode))
+		return source_fail(s, inode, err, EINVAL, "has no contents that could be opened");
+	if (i->bits & BIT_INLINE)
+		return open_inline(s, inode, err);
+	if (i->text)
+		fd = source_openat(s->state->root, i->text, O_RDONLY | O_NONBLOCK);
+	else
+		fd = source_open_inode(s, inode, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
+		return source_changed(s, inode, err);
+	if (fd < 0)
+		return source_cannot(s, inode, err, fd, "open file");
+	ret = source_file_unchanged(s, inode, fd, err);
+	if (ret < 0) {
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
