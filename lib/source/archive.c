@@ -1,11 +1,251 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/source/state.h"
+/* Members of an archive become names and inodes; contents are handed on as they come. */
+#include "lib/source/archive.h"
 
 #include "lib/base/err.h"
+
+#ifdef HAVE_ARCHIVE
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/source/members.h"
+
+#define MAJOR_MAX 0xfffu
+#define MINOR_MAX 0xfffffu
+
+struct reader {
+	struct source *s;
+	const struct source_sink *sink;
+	struct archive_stream stream;
+	struct archive_entry *e;
+	const char *path;
+	struct source_time mtime;
+};
+
+BTRKIT_PRINTF(4, 5)
+static int refuse(const struct reader *r, struct btrkit_error *err, int errnum, const char *fmt, ...)
+{
+	char text[200], path[PATH_SHOWN];
+	va_list args;
+	size_t len = strlen(r->path);
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	source_escape(r->path, len, path, sizeof(path));
+	if (errnum == EUCLEAN)
+		return err_corrupt(err, NULL, "%s: %s", path, text);
+	err_set(err, errnum == EINVAL ? BTRKIT_INVALID : BTRKIT_SYSTEM, "%s: %s", path, text);
+	if (err)
+		err->err = -errnum;
+	return -errnum;
+}
+
+/*
+ * Names are wanted as the bytes that they are. In the C locale, which is set here, libarchive hands them out so: it
+ * complains that it cannot convert what a pax header has in UTF-8, and then leaves it alone.
+ */
+static bool is_harmless(struct archive *a)
+{
+	const char *text = archive_error_string(a);
+
+	return text && strstr(text, "can't be converted from UTF-8");
+}
+
+static struct source_time time_of(int64_t sec, long nsec)
+{
+	return (struct source_time){ sec, nsec < 0 || nsec > 999999999 ? 0 : (uint32_t)nsec };
+}
+
+/* @return what is wrong; NULL: nothing */
+static const char *attr_of(const struct reader *r, struct source_attr *a)
+{
+	struct archive_entry *e = r->e;
+	const int64_t uid = archive_entry_uid(e), gid = archive_entry_gid(e), size = archive_entry_size(e);
+	const uint32_t major = (uint32_t)archive_entry_rdevmajor(e), minor = (uint32_t)archive_entry_rdevminor(e);
+
+	*a = (struct source_attr){
+		.mtime = r->mtime,
+		.atime = r->mtime,
+		.ctime = r->mtime,
+		.mode = archive_mode(e),
+		.uid = (uint32_t)uid,
+		.gid = (uint32_t)gid,
+		.text = archive_entry_symlink(e),
+	};
+	if (archive_entry_atime_is_set(e))
+		a->atime = time_of(archive_entry_atime(e), archive_entry_atime_nsec(e));
+	if (archive_entry_ctime_is_set(e))
+		a->ctime = time_of(archive_entry_ctime(e), archive_entry_ctime_nsec(e));
+	if (uid < 0 || uid >= UINT32_MAX || gid < 0 || gid >= UINT32_MAX)
+		return "owner beyond 32 bits";
+	if (S_ISREG(a->mode)) {
+		if (size < 0)
+			return "negative size";
+		a->size = (uint64_t)size;
+		a->text = NULL;
+	}
+	if (S_ISCHR(a->mode) || S_ISBLK(a->mode)) {
+		if (major > MAJOR_MAX || minor > MINOR_MAX)
+			return "number of a device that Linux has not";
+		a->rdev = major << 20 | minor;
+	}
+	return NULL;
+}
+
+static bool is_whiteout(const struct member *m, const struct source_attr *a)
+{
+	return (m->len >= 4 && !memcmp(m->name, ".wh.", 4)) || (S_ISCHR(a->mode) && !a->rdev);
+}
+
+static int deliver(struct reader *r, uint32_t inode, struct btrkit_error *err)
+{
+	const uint64_t size = r->s->inodes[inode].size;
+	struct archive *a = r->stream.members;
+	uint64_t at = 0;
+	int64_t offset;
+	char shown[PATH_SHOWN];
+	const void *buf;
+	size_t len;
+	int ret = r->sink->begin(r->sink->ctx, inode, err), status;
+
+	if (ret < 0)
+		return ret;
+	while ((status = archive_read_data_block(a, &buf, &len, &offset)) == ARCHIVE_OK) {
+		if (!len)
+			continue;
+		if (offset < 0 || (uint64_t)offset < at || (uint64_t)offset > size || len > size - (uint64_t)offset)
+			return refuse(r, err, EUCLEAN, "contents beyond the size or in disorder");
+		ret = r->sink->write(r->sink->ctx, (uint64_t)offset, buf, len, err);
+		if (ret < 0)
+			return ret;
+		at = (uint64_t)offset + len;
+	}
+	if (status != ARCHIVE_EOF) {
+		source_escape(r->path, strlen(r->path), shown, sizeof(shown));
+		return archive_fails(a, shown, err);
+	}
+	return r->sink->end(r->sink->ctx, err);
+}
+
+/* Contents may come with any name of a file; what came is not taken again. */
+static int link_contents(struct reader *r, uint32_t inode, struct btrkit_error *err)
+{
+	const int64_t size = archive_entry_size(r->e);
+	struct source *s = r->s;
+
+	inode = s->inodes[inode].contents;
+	if (!S_ISREG(s->inodes[inode].mode) || size <= 0)
+		return 0;
+	if (s->inodes[inode].size)
+		return s->inodes[inode].size == (uint64_t)size ?
+			       0 :
+			       refuse(r, err, EINVAL, "another size under another name");
+	for (uint32_t i = inode; i != SOURCE_NONE; i = s->inodes[i].next_sharing)
+		s->inodes[i].size = (uint64_t)size;
+	return deliver(r, inode, err);
+}
+
+static int add_link(struct reader *r, const struct member *m, const char *target, struct btrkit_error *err)
+{
+	const char *wrong = member_path_wrong(target);
+	char shown[80];
+	uint32_t inode;
+	int ret;
+
+	source_escape(target, strlen(target), shown, sizeof(shown));
+	if (wrong)
+		return refuse(r, err, EINVAL, "hard link to %s: %s", shown, wrong);
+	if (m->parent == SOURCE_NONE)
+		return refuse(r, err, EINVAL, "hard link in place of the top directory");
+	inode = member_inode(r->s, target);
+	if (inode == SOURCE_NONE)
+		return refuse(r, err, EINVAL, "hard link to %s, which has not come or was left out", shown);
+	if (m->len <= SOURCE_NAME_MAX && source_find(r->s, m->parent, m->name, m->len) != SOURCE_NONE)
+		return refuse(r, err, EEXIST, "comes twice");
+	ret = source_add_link(r->s, m->parent, m->name, m->len, inode, err);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	return link_contents(r, inode, err);
+}
+
+static int add_member(struct reader *r, struct btrkit_error *err)
+{
+	const struct source_attr implicit = {
+		.mode = S_IFDIR | 0755, .mtime = r->mtime, .atime = r->mtime, .ctime = r->mtime
+	};
+	const char *wrong = member_path_wrong(r->path), *target = archive_entry_hardlink(r->e);
+	struct source_attr a;
+	struct member m;
+	uint32_t inode;
+	int ret;
+
+	if (wrong)
+		return refuse(r, err, EINVAL, "%s", wrong);
+	/* As of any directory that was not there before what is in it: the time of that, until it comes itself. */
+	if ((r->s->inodes[0].bits & BIT_IMPLICIT) && !r->s->num_entries)
+		r->s->inodes[0].mtime = r->s->inodes[0].atime = r->s->inodes[0].ctime = r->mtime;
+	ret = member_find(r->s, r->path, &implicit, &m, err);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	if (target)
+		return add_link(r, &m, target, err);
+	wrong = attr_of(r, &a);
+	if (wrong)
+		return refuse(r, err, EINVAL, "%s", wrong);
+	if (m.parent != SOURCE_NONE && is_whiteout(&m, &a) && !(r->s->state->opts->flags & BTRKIT_SOURCE_WHITEOUTS))
+		return refuse(r, err, EINVAL, "a whiteout, which stands for a file that is to be removed");
+	ret = member_add(r->s, &m, &a, &inode, err);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	ret = archive_add_xattrs(r->s, inode, r->e, err);
+	if (!ret && S_ISREG(a.mode) && a.size)
+		ret = deliver(r, inode, err);
+	return ret;
+}
+
+static int read_members(struct reader *r, struct btrkit_error *err)
+{
+	struct archive *a = r->stream.members;
+	int status, ret;
+
+	while ((status = archive_read_next_header(a, &r->e)) != ARCHIVE_EOF) {
+		if (status != ARCHIVE_OK && !(status == ARCHIVE_WARN && is_harmless(a)))
+			return archive_fails(a, r->stream.name, err);
+		r->path = archive_entry_pathname(r->e);
+		if (!r->path)
+			return err_corrupt(err, NULL, "%s: broken archive: member without a name", r->stream.name);
+		r->mtime = time_of(archive_entry_mtime(r->e), archive_entry_mtime_nsec(r->e));
+		ret = add_member(r, err);
+		if (ret < 0)
+			return ret;
+	}
+	return archive_stream_finish(&r->stream, err);
+}
+
+int source_read_archive(struct source *s, const struct source_sink *sink, struct btrkit_error *err)
+{
+	struct reader r = { .s = s, .sink = sink };
+	int ret = archive_stream_open(&r.stream, s->state->opts->path, source_name(s), err);
+
+	if (!ret)
+		ret = read_members(&r, err);
+	archive_stream_close(&r.stream);
+	return ret;
+}
+
+#else
 
 int source_read_archive(struct source *s, const struct source_sink *sink, struct btrkit_error *err)
 {
 	(void)s;
 	(void)sink;
-	return err_set(err, BTRKIT_UNSUPPORTED, "archives are not read by this build");
+	return err_set(err, BTRKIT_UNSUPPORTED, "this build reads no archives: it was made without libarchive");
 }
+
+#endif

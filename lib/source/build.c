@@ -427,6 +427,7 @@ int source_create(const struct btrkit_mkfs_source *opts, const struct source_lim
 	if (!failed) {
 		s->inodes[0].nlink = 1;
 		failed = source_set_attr(s, 0, &top, err);
+		s->inodes[0].bits |= BIT_IMPLICIT;
 	}
 	if (!failed)
 		failed = apply_node(s, 0, 0, 0, err);

@@ -60,7 +60,7 @@ static void stop(struct scan *c, int ret, const struct btrkit_error *err)
 
 static int tell(const struct source *s, uint32_t dir, const struct scan_failure *f, struct btrkit_error *err)
 {
-	char path[120];
+	char path[PATH_SHOWN];
 
 	if (f->errnum == ENOMEM)
 		return err_nomem(err);

@@ -116,7 +116,7 @@ int source_changed(const struct source *s, uint32_t inode, struct btrkit_error *
 
 int source_cannot(const struct source *s, uint32_t inode, struct btrkit_error *err, int errnum, const char *what)
 {
-	char path[120];
+	char path[PATH_SHOWN];
 
 	source_path(s, inode, path, sizeof(path));
 	return err_system(err, errnum, "%s: cannot %s", path, what);

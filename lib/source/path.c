@@ -8,7 +8,6 @@
 
 #include "lib/base/err.h"
 
-#define PATH_SHOWN 120 /* bytes of a path in a message, whose room is limited */
 #define CUT "..."
 
 /* Text that grows to the left, up to the beginning of its buffer. */
@@ -95,6 +94,14 @@ void source_path_of_name(const struct source *s, uint32_t parent, const char *na
 		put_byte(&b, '/');
 		put_inode(&b, s, parent);
 	}
+	come_forward(&b, size);
+}
+
+void source_escape(const char *bytes, size_t len, char *buf, size_t size)
+{
+	struct backwards b = backwards_in(buf, size);
+
+	put_name(&b, bytes, len);
 	come_forward(&b, size);
 }
 

@@ -112,8 +112,8 @@ struct source {
 };
 
 /*
- * Contents of regular files as an archive delivers them, each file once and none while another is open. What is not
- * written is zeros. An inode's size, flags and subvolume are final when it begins.
+ * Contents of regular files as an archive delivers them, each file once and none while another is open; nothing is
+ * called for empty ones. What is not written is zeros. An inode's size, flags and subvolume are final when it begins.
  */
 struct source_sink {
 	int (*begin)(void *ctx, uint32_t inode, struct btrkit_error *err);

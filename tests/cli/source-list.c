@@ -130,7 +130,7 @@ static void print_inode(const struct source *s, uint32_t inode, bool less)
 		print_time("ctime", i->ctime);
 	}
 	if (S_ISREG(i->mode))
-		printf(" crc=%08" PRIx32, crcs[i->contents]);
+		printf(" crc=%08" PRIx32, i->size ? ~crcs[i->contents] : 0);
 	if (s->inodes[i->contents].next_sharing != SOURCE_NONE)
 		printf(" contents=%" PRIu32 ":%" PRIu32, s->inodes[i->contents].subvolume,
 		       s->inodes[i->contents].number);

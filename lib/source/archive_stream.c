@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * An archive is read in two steps: the first only decompresses, to the very end, so that checksums behind the last
+ * member are verified and nothing is overlooked there; the second takes members from what the first gives.
+ */
+#include "lib/source/archive.h"
+
+#ifdef HAVE_ARCHIVE
+
+#include <archive.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+
+#define TAR_BLOCK 512u
+#define TAR_SIZE_AT 124u
+#define TAR_TYPE_AT 156u
+#define TAR_MAGIC_AT 257u
+
+#define READ_SIZE ((size_t)256 << 10)
+
+int archive_fails(struct archive *a, const char *name, struct btrkit_error *err)
+{
+	const char *text = archive_error_string(a);
+	const int errnum = archive_errno(a);
+
+	if (errnum == ENOMEM)
+		return err_nomem(err);
+	if (errnum == EIO || errnum == EISDIR)
+		return err_system(err, errnum, "%s: cannot read archive", name);
+	return err_corrupt(err, NULL, "%s: broken archive: %s", name, text ? text : "it ends too early");
+}
+
+/* Those that libarchive does itself: it would start a program for any other. */
+static void support_filters(struct archive *a)
+{
+	(void)archive_read_support_filter_compress(a);
+	if (archive_zlib_version())
+		(void)archive_read_support_filter_gzip(a);
+	if (archive_bzlib_version())
+		(void)archive_read_support_filter_bzip2(a);
+	if (archive_liblz4_version())
+		(void)archive_read_support_filter_lz4(a);
+	if (archive_libzstd_version())
+		(void)archive_read_support_filter_zstd(a);
+	if (archive_liblzma_version()) {
+		(void)archive_read_support_filter_xz(a);
+		(void)archive_read_support_filter_lzma(a);
+		(void)archive_read_support_filter_lzip(a);
+	}
+}
+
+static bool is_word(const char *at, size_t len, const char *word)
+{
+	return len == strlen(word) && !memcmp(at, word, len);
+}
+
+/*
+ * libarchive passes over what a pax header says of all members. That would go unnoticed; but what is at the beginning
+ * of an archive can be seen. @return a keyword that means something, its length in @len; NULL: none
+ */
+static const char *global_keyword(const char *block, size_t len, size_t *keyword_len)
+{
+	const char *at = block + TAR_BLOCK, *end;
+
+	if (len <= TAR_BLOCK || memcmp(block + TAR_MAGIC_AT, "ustar", 5) || block[TAR_TYPE_AT] != 'g')
+		return NULL;
+	end = at + strtoul(block + TAR_SIZE_AT, NULL, 8);
+	if (end > block + len || end < at)
+		end = block + len;
+	while (at < end) {
+		const char *space = memchr(at, ' ', (size_t)(end - at)), *equals;
+		const unsigned long size = space ? strtoul(at, NULL, 10) : 0;
+
+		if (!size || size > (unsigned long)(end - at) || space > at + size)
+			return NULL;
+		equals = memchr(space, '=', size - (size_t)(space - at));
+		if (!equals)
+			return NULL;
+		*keyword_len = (size_t)(equals - space) - 1;
+		if (!is_word(space + 1, *keyword_len, "comment") && !is_word(space + 1, *keyword_len, "hdrcharset"))
+			return space + 1;
+		at += size;
+	}
+	return NULL;
+}
+
+static la_ssize_t next_block(struct archive *members, void *ctx, const void **block)
+{
+	struct archive_stream *t = ctx;
+	la_int64_t offset;
+	size_t len = 0;
+	int ret;
+
+	do
+		ret = archive_read_data_block(t->bytes, block, &len, &offset);
+	while (ret == ARCHIVE_OK && !len);
+	if (ret == ARCHIVE_EOF)
+		len = 0;
+	else if (ret != ARCHIVE_OK) {
+		const char *text = archive_error_string(t->bytes);
+
+		archive_set_error(members, archive_errno(t->bytes), "%s", text ? text : "broken compression");
+		return -1;
+	}
+	if (!t->given && len) {
+		size_t keyword_len;
+		const char *keyword = global_keyword(*block, len, &keyword_len);
+
+		if (keyword) {
+			char text[80];
+
+			snprintf(text, sizeof(text), "%.*s in a global header is not understood",
+				 keyword_len > 40 ? 40 : (int)keyword_len, keyword);
+			archive_set_error(members, EILSEQ, "%s", text);
+			return -1;
+		}
+	}
+	t->block = *block;
+	t->len = len;
+	t->given += len;
+	return (la_ssize_t)len;
+}
+
+static int open_bytes(struct archive_stream *t, const char *path, struct btrkit_error *err)
+{
+	struct archive_entry *all;
+
+	t->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	if (t->fd < 0)
+		return err_system(err, errno, "%s: cannot open archive", t->name);
+	t->bytes = archive_read_new();
+	if (!t->bytes)
+		return err_nomem(err);
+	support_filters(t->bytes);
+	if (archive_read_support_format_raw(t->bytes) != ARCHIVE_OK)
+		return archive_fails(t->bytes, t->name, err);
+	if (archive_read_open_fd(t->bytes, t->fd, READ_SIZE) != ARCHIVE_OK)
+		return archive_fails(t->bytes, t->name, err);
+	if (archive_read_next_header(t->bytes, &all) != ARCHIVE_OK)
+		return archive_fails(t->bytes, t->name, err);
+	return 0;
+}
+
+int archive_stream_open(struct archive_stream *t, const char *path, const char *name, struct btrkit_error *err)
+{
+	int ret;
+
+	*t = (struct archive_stream){ .fd = -1 };
+	source_escape(name, strlen(name), t->name, sizeof(t->name));
+	ret = open_bytes(t, path, err);
+	if (ret < 0)
+		return ret;
+	t->members = archive_read_new();
+	if (!t->members)
+		return err_nomem(err);
+	if (archive_read_support_format_tar(t->members) != ARCHIVE_OK ||
+	    archive_read_support_format_cpio(t->members) != ARCHIVE_OK ||
+	    archive_read_open(t->members, t, NULL, next_block, NULL) != ARCHIVE_OK)
+		return archive_fails(t->members, t->name, err);
+	return 0;
+}
+
+static bool is_zero(const char *bytes, size_t len)
+{
+	return !len || (!bytes[0] && !memcmp(bytes, bytes + 1, len - 1));
+}
+
+int archive_stream_finish(struct archive_stream *t, struct btrkit_error *err)
+{
+	const int64_t at = archive_filter_bytes(t->members, 0);
+	const bool tar = (archive_format(t->members) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
+	const void *block;
+	la_ssize_t len = 0;
+
+	/* A tar ends in blocks of zeros; one that was cut between members has none. */
+	if (tar && at <= archive_read_header_position(t->members))
+		return err_corrupt(err, NULL, "%s: broken archive: it ends without an end", t->name);
+	if (at >= 0 && (uint64_t)at <= t->given && t->given - (uint64_t)at <= t->len &&
+	    !is_zero((const char *)t->block + t->len - (t->given - (uint64_t)at), (size_t)(t->given - (uint64_t)at)))
+		return err_corrupt(err, NULL, "%s: something follows the end of the archive", t->name);
+	while (t->len && (len = next_block(t->members, t, &block)) > 0)
+		if (!is_zero(block, (size_t)len))
+			return err_corrupt(err, NULL, "%s: something follows the end of the archive", t->name);
+	return len < 0 ? archive_fails(t->members, t->name, err) : 0;
+}
+
+void archive_stream_close(struct archive_stream *t)
+{
+	if (t->members)
+		archive_read_free(t->members);
+	if (t->bytes)
+		archive_read_free(t->bytes);
+	if (t->fd >= 0)
+		close(t->fd);
+}
+
+#endif

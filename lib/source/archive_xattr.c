@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/source/archive.h"
+
+#ifdef HAVE_ARCHIVE
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/base/le.h"
+
+/* As Linux keeps an ACL in an attribute. */
+#define ACL_VERSION 2
+#define ACL_NO_ID UINT32_MAX
+enum acl_tag {
+	ACL_USER_OBJ = 1,
+	ACL_USER = 2,
+	ACL_GROUP_OBJ = 4,
+	ACL_GROUP = 8,
+	ACL_MASK = 16,
+	ACL_OTHER = 32
+};
+
+struct acl_entry {
+	le16 tag, perm;
+	le32 id;
+};
+
+struct acl {
+	le32 version;
+	struct acl_entry at[];
+};
+
+static enum acl_tag tag_of(int tag)
+{
+	switch (tag) {
+	case ARCHIVE_ENTRY_ACL_USER_OBJ:
+		return ACL_USER_OBJ;
+	case ARCHIVE_ENTRY_ACL_USER:
+		return ACL_USER;
+	case ARCHIVE_ENTRY_ACL_GROUP_OBJ:
+		return ACL_GROUP_OBJ;
+	case ARCHIVE_ENTRY_ACL_GROUP:
+		return ACL_GROUP;
+	case ARCHIVE_ENTRY_ACL_MASK:
+		return ACL_MASK;
+	default:
+		return ACL_OTHER;
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct acl_entry *x = a, *y = b;
+	const uint32_t tags[2] = { le16_get(x->tag), le16_get(y->tag) };
+	const uint32_t ids[2] = { le32_get(x->id), le32_get(y->id) };
+
+	if (tags[0] != tags[1])
+		return tags[0] < tags[1] ? -1 : 1;
+	return (ids[0] > ids[1]) - (ids[0] < ids[1]);
+}
+
+/* Owners are numbers; a name alone says nothing here. @return false: no number */
+static bool id_of(int id, const char *name, uint32_t *ret)
+{
+	unsigned long long v;
+	char *end;
+
+	*ret = (uint32_t)id;
+	if (id >= 0)
+		return true;
+	if (!name || *name < '0' || *name > '9')
+		return false;
+	errno = 0;
+	v = strtoull(name, &end, 10);
+	*ret = (uint32_t)v;
+	return !errno && !*end && v < ACL_NO_ID;
+}
+
+static int add_acl(struct source *s, uint32_t inode, struct archive_entry *e, int type, const char *attribute,
+		   struct btrkit_error *err)
+{
+	int n = archive_entry_acl_reset(e, type), kind, permset, tag, id, ret = 0;
+	struct acl *acl;
+	const char *name;
+	uint32_t count = 0;
+
+	if (n <= 0)
+		return 0;
+	acl = calloc(1, sizeof(*acl) + (size_t)n * sizeof(acl->at[0]));
+	if (!acl)
+		return err_nomem(err);
+	acl->version = le32_put(ACL_VERSION);
+	while (count < (uint32_t)n &&
+	       archive_entry_acl_next(e, type, &kind, &permset, &tag, &id, &name) == ARCHIVE_OK) {
+		struct acl_entry *one = &acl->at[count++];
+		const enum acl_tag t = tag_of(tag);
+		uint32_t number = ACL_NO_ID;
+
+		if ((t == ACL_USER || t == ACL_GROUP) && !id_of(id, name, &number)) {
+			ret = source_fail(s, inode, err, EINVAL, "its ACL has the name %.32s without a number",
+					  name ? name : "");
+			break;
+		}
+		one->tag = le16_put((uint16_t)t);
+		one->perm = le16_put((uint16_t)(permset & 7));
+		one->id = le32_put(number);
+	}
+	qsort(acl->at, count, sizeof(acl->at[0]), compare);
+	if (!ret)
+		ret = source_add_xattr(s, inode, attribute, acl, sizeof(*acl) + count * sizeof(acl->at[0]), err);
+	free(acl);
+	return ret;
+}
+
+uint32_t archive_mode(struct archive_entry *e)
+{
+	uint32_t mode = archive_entry_mode(e);
+	int kind, permset, tag, id;
+	const char *name;
+
+	if (!(archive_entry_acl_types(e) & ARCHIVE_ENTRY_ACL_TYPE_ACCESS))
+		return mode;
+	/* libarchive puts the owning group's bits where stat(2) shows the mask. */
+	(void)archive_entry_acl_reset(e, ARCHIVE_ENTRY_ACL_TYPE_ACCESS);
+	while (archive_entry_acl_next(e, ARCHIVE_ENTRY_ACL_TYPE_ACCESS, &kind, &permset, &tag, &id, &name) ==
+	       ARCHIVE_OK)
+		if (tag == ARCHIVE_ENTRY_ACL_MASK)
+			mode = (mode & ~070u) | ((uint32_t)permset & 7) << 3;
+	return mode;
+}
+
+int archive_add_xattrs(struct source *s, uint32_t inode, struct archive_entry *e, struct btrkit_error *err)
+{
+	static const char access[] = "system.posix_acl_access", standard[] = "system.posix_acl_default";
+	const int types = archive_entry_acl_types(e);
+	bool has_access = false, has_default = false;
+	const void *value;
+	const char *name;
+	size_t len;
+	int ret = 0;
+
+	(void)archive_entry_xattr_reset(e);
+	while (!ret && archive_entry_xattr_next(e, &name, &value, &len) == ARCHIVE_OK) {
+		has_access |= !strcmp(name, access);
+		has_default |= !strcmp(name, standard);
+		ret = source_add_xattr(s, inode, name, value, len, err);
+	}
+	if (!ret && (types & ~(ARCHIVE_ENTRY_ACL_TYPE_ACCESS | ARCHIVE_ENTRY_ACL_TYPE_DEFAULT)))
+		ret = source_fail(s, inode, err, EINVAL, "its ACL is of a kind that Linux has not");
+	if (!ret && !has_access && (types & ARCHIVE_ENTRY_ACL_TYPE_ACCESS))
+		ret = add_acl(s, inode, e, ARCHIVE_ENTRY_ACL_TYPE_ACCESS, access, err);
+	if (!ret && !has_default && (types & ARCHIVE_ENTRY_ACL_TYPE_DEFAULT))
+		ret = add_acl(s, inode, e, ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, standard, err);
+	return ret;
+}
+
+#endif

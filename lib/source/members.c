@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/source/members.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/err.h"
+#include "lib/source/state.h"
+
+/* The next name of a path, none if its length is 0. */
+static const char *next_name(const char **at, size_t *len)
+{
+	const char *name;
+
+	do {
+		*at += strspn(*at, "/");
+		name = *at;
+		*len = strcspn(name, "/");
+		*at += *len;
+	} while (*len == 1 && *name == '.');
+	return name;
+}
+
+const char *member_path_wrong(const char *path)
+{
+	const char *name;
+	size_t len;
+
+	if (*path == '/')
+		return "an absolute path leads out of the tree";
+	while ((name = next_name(&path, &len)), len)
+		if (len == 2 && !memcmp(name, "..", 2))
+			return "a path with .. leads out of the tree";
+	return NULL;
+}
+
+int member_find(struct source *s, const char *path, const struct source_attr *implicit, struct member *ret,
+		struct btrkit_error *err)
+{
+	size_t len, next_len;
+	const char *name = next_name(&path, &len), *next;
+	uint32_t dir = 0;
+
+	if (!len) {
+		*ret = (struct member){ .parent = SOURCE_NONE };
+		return 0;
+	}
+	while ((next = next_name(&path, &next_len)), next_len) {
+		uint32_t found = len > SOURCE_NAME_MAX ? SOURCE_NONE : source_find(s, dir, name, len);
+
+		if (found == SOURCE_NONE) {
+			int failed;
+
+			if (!implicit)
+				return -ENOENT;
+			failed = source_add(s, dir, name, len, implicit, &found, err);
+			if (failed)
+				return failed;
+			s->inodes[found].bits |= BIT_IMPLICIT;
+		}
+		dir = found;
+		name = next;
+		len = next_len;
+	}
+	*ret = (struct member){ dir, name, len };
+	return 0;
+}
+
+uint32_t member_inode(struct source *s, const char *path)
+{
+	struct member m;
+
+	if (member_find(s, path, NULL, &m, NULL))
+		return SOURCE_NONE;
+	if (m.parent == SOURCE_NONE)
+		return 0;
+	return m.len > SOURCE_NAME_MAX ? SOURCE_NONE : source_find(s, m.parent, m.name, m.len);
+}
+
+int member_add(struct source *s, const struct member *m, const struct source_attr *a, uint32_t *inode,
+	       struct btrkit_error *err)
+{
+	const bool top = m->parent == SOURCE_NONE;
+	uint32_t found = top ? 0 : m->len > SOURCE_NAME_MAX ? SOURCE_NONE : source_find(s, m->parent, m->name, m->len);
+	int ret;
+
+	if (found == SOURCE_NONE)
+		return source_add(s, m->parent, m->name, m->len, a, inode, err);
+	if (!(s->inodes[found].bits & BIT_IMPLICIT))
+		return source_fail(s, found, err, EEXIST, "comes twice");
+	ret = source_set_attr(s, found, a, err);
+	if (!ret)
+		*inode = found;
+	return ret;
+}

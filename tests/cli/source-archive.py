@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Archives as a source: what tar and cpio make of a directory is read as that directory is, in any locale, compressed
+or not; what is broken, incomplete or leads out of the tree is refused with a clear line.
+
+SOURCE_LIST is the program that prints a source as text. Exits with 77 where it cannot run.
+"""
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+from tool import skip
+
+LIST = os.environ['SOURCE_LIST']
+DIR, LINK, SYM = tarfile.DIRTYPE, tarfile.LNKTYPE, tarfile.SYMTYPE
+compared = 0
+
+
+def source(data, *options, **environment):
+    done = subprocess.run([LIST, *options, 'archive', '-'], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          check=False, timeout=60, env={**os.environ, **environment})
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def good(data, *options, **environment):
+    status, out, err = source(data, *options, **environment)
+    assert (status, err) == (0, ''), (status, err)
+    return out
+
+
+def bad(message, data, *options):
+    global compared
+    status, out, err = source(data, *options)
+    assert (status, out) == (1, ''), (message, status, out)
+    assert re.search(message, err) and err.count('\n') == 1, f'{err!r} does not say {message!r}'
+    compared += 1
+
+
+def tar(*members, **kwargs):
+    out = io.BytesIO()
+    kwargs = {'format': tarfile.PAX_FORMAT, 'encoding': 'utf-8', 'errors': 'surrogateescape', **kwargs}
+    with tarfile.open(fileobj=out, mode='w', **kwargs) as t:
+        for name, attributes in members:
+            info, data = tarfile.TarInfo(name), attributes.get('data', b'')
+            for key, value in attributes.items():
+                if key != 'data':
+                    setattr(info, key, value)
+            info.size = len(data)
+            t.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+FILE = {'data': b'x'}
+ACL = bytes.fromhex('02000000' '01000600ffffffff' '02000600d2040000' '04000400ffffffff' '10000600ffffffff'
+                    '20000400ffffffff')
+
+
+def make_tree(top):
+    os.makedirs(f'{top}/dir/deep/er')
+    for name in (b'plain', 'é'.encode(), 'e\u0301'.encode(), b'bad\xff\xfe', b'l' * 200 + b'\xff', b'new\nline\\'):
+        with open(os.fsencode(top) + b'/dir/' + name, 'wb') as f:
+            f.write(name * 100)
+        os.utime(f.name, ns=(0, 1234567890123456789))
+    os.link(f'{top}/dir/plain', f'{top}/dir/deep/link')
+    os.link(f'{top}/dir/plain', f'{top}/again')
+    os.symlink(b'target\xff', os.fsencode(top) + b'/sym\xff')
+    os.symlink('t' * 3949, f'{top}/longest')
+    os.mkfifo(f'{top}/fifo')
+    with open(f'{top}/sparse', 'wb') as f:
+        f.seek(1 << 20)
+        f.write(b'x' * 5000)
+        f.seek(2 << 20)
+        f.write(b'y')
+        f.truncate(3 << 20)
+    open(f'{top}/empty', 'wb').close()
+    os.chmod(f'{top}/empty', 0o6751)
+    if os.getuid() == 0:
+        os.chown(f'{top}/empty', 123456789, 3000000000)
+        os.chmod(f'{top}/empty', 0o6751)
+        os.mknod(f'{top}/device', 0o20600, os.makedev(300, 70000))
+    try:
+        os.setxattr(f'{top}/dir/plain', 'user.attribute', b'with \0 and = and \xff')
+        os.setxattr(f'{top}/dir/plain', 'system.posix_acl_access', ACL)
+        os.setxattr(f'{top}/dir', 'system.posix_acl_default', ACL)
+        if os.getuid() == 0:
+            os.setxattr(f'{top}/sparse', 'security.capability', bytes.fromhex('0100000200040000' + 24 * '0'))
+    except OSError as e:
+        print(f'without some attributes: {e}')
+
+
+def without(lines, *words):
+    return '\n'.join(re.sub('|'.join(words), '', line) for line in lines.splitlines())
+
+
+def trees_come_out_equal(folder):
+    global compared
+    tree = f'{folder}/tree'
+    make_tree(tree)
+    wanted = subprocess.run([LIST, '-n', 'directory', tree], stdout=subprocess.PIPE, check=True).stdout.decode()
+    pax = subprocess.run(['tar', '--format=pax', '--xattrs', '--xattrs-include=*', '--acls', '--sparse', '-C', tree,
+                          '-cf', '-', '.'], stdout=subprocess.PIPE, check=True,
+                         env={**os.environ, 'LC_ALL': 'C'}).stdout
+    assert len(wanted.splitlines()) > 30
+    for locale in ('C', 'C.UTF-8', 'en_US.UTF-8', 'POSIX'):
+        assert good(pax, '-n', LC_ALL=locale) == wanted, locale
+        compared += 1
+    for compress in (gzip.compress, bz2.compress, lzma.compress,
+                     lambda data: lzma.compress(data, format=lzma.FORMAT_ALONE)):
+        assert good(compress(pax), '-n') == wanted
+        compared += 1
+    if shutil.which('zstd'):
+        assert good(subprocess.run(['zstd', '-q'], input=pax, stdout=subprocess.PIPE, check=True).stdout,
+                    '-n') == wanted
+    # These have whole seconds, and none of the attributes.
+    less = without(wanted, r'\.\d{9}', r' (user|system|security)\.\S*=\S*')
+    gnu = subprocess.run(['tar', '--format=gnu', '-C', tree, '-cf', '-', '.'], stdout=subprocess.PIPE,
+                         check=True).stdout
+    assert without(good(gnu, '-n'), r'\.\d{9}') == less
+    if shutil.which('cpio'):
+        names = subprocess.run(['find', '.', '-print0'], cwd=tree, stdout=subprocess.PIPE, check=True).stdout
+        for form in ('newc', 'crc'):
+            cpio = subprocess.run(['cpio', '-0', '-o', '-H', form], input=names, cwd=tree, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, check=True).stdout
+            assert without(good(cpio, '-n'), r'\.\d{9}') == less, form
+            cut_is_refused(cpio, len(cpio.rstrip(b'\0')) - 200)
+            compared += 1
+    cut_is_refused(pax, len(pax.rstrip(b'\0')) + 1)
+    return pax
+
+
+def cut_is_refused(data, end):
+    for length in [*range(1, end, end // 50 * 2 + 1), *range(512, end, end // 51200 * 512 + 512), end]:
+        bad('(broken archive)', data[:length])
+
+
+def compressed_damage_is_found(pax):
+    for name, compress in (('gzip', gzip.compress), ('xz', lzma.compress), ('bzip2', bz2.compress)):
+        data = compress(pax)
+        for cut in (1, 4, 8, 20, len(data) // 2):
+            bad('broken archive', data[:-cut])
+        flipped = bytearray(data)
+        flipped[len(data) // 2] ^= 1
+        bad('broken archive', bytes(flipped))
+    for behind in (b'garbage', bytes(300000) + b'x' * 512, pax):
+        bad('standard input: something follows the end of the archive', pax + behind)
+    bad('broken archive: Unrecognized', b'')
+    bad('broken archive: Unrecognized', b'neither tar nor anything\n' * 1000)
+
+
+def what_must_not_be_is_refused():
+    bad(': /abs: an absolute path leads out of the tree', tar(('/abs', FILE)))
+    bad(r': a/../../b: a path with .. leads out of the tree', tar(('a/../../b', FILE)))
+    bad(r': l: hard link to ../a: a path with .. leads', tar(('a', FILE), ('l', {'type': LINK, 'linkname': '../a'})))
+    bad(': a: comes twice', tar(('a', FILE), ('./a', FILE)))
+    bad(': a: comes twice', tar(('a', {'type': DIR}), ('a/b', FILE), ('a', {'type': DIR})))
+    bad(r': \.: comes twice', tar(('.', {'type': DIR}), ('./', {'type': DIR})))
+    bad(': l: comes twice', tar(('a', FILE), ('l', FILE), ('l', {'type': LINK, 'linkname': 'a'})))
+    bad(': a: not a directory, but something is in it', tar(('a', FILE), ('a/b', FILE)))
+    bad(': a: a directory and something else', tar(('a/b', FILE), ('a', FILE)))
+    bad(': s: not a directory, but something', tar(('s', {'type': SYM, 'linkname': '/etc'}), ('s/passwd', FILE)))
+    bad(r': \.wh\.a: a whiteout', tar(('.wh.a', FILE)))
+    bad(r': d/\.wh\.\.wh\.\.opq: a whiteout', tar(('d/.wh..wh..opq', FILE)))
+    bad(': x: a whiteout', tar(('x', {'type': tarfile.CHRTYPE})))
+    assert '/.wh.a 0:1' in good(tar(('.wh.a', FILE), ('x', {'type': tarfile.CHRTYPE})), '-W')
+    bad('l: hard link to a, which has not come', tar(('l', {'type': LINK, 'linkname': 'a'}), ('a', FILE)))
+    bad('l: hard link to a, which has not come or was left out',
+        tar(('a', FILE), ('l', {'type': LINK, 'linkname': 'a'})), '-x', 'a')
+    bad('d2: second name of a directory', tar(('d', {'type': DIR}), ('d2', {'type': LINK, 'linkname': 'd'})))
+    bad('number of a device', tar(('d', {'type': tarfile.BLKTYPE, 'devmajor': 4096, 'devminor': 1})))
+    bad('s: symbolic link to 3950 bytes, at most 3949 fit', tar(('s', {'type': SYM, 'linkname': 't' * 3950})))
+    bad('name of 256 bytes, at most 255', tar(('n' * 256, FILE)))
+    bad('nn/: ?|name of 256 bytes', tar(('n' * 256 + '/a', FILE)))
+    bad('a: its ACL has the name joe without a number',
+        tar(('a', {'pax_headers': {'SCHILY.acl.access': 'user::rw-,user:joe:r--,group::r--,mask::r--,other::r--'}})))
+    bad('attribute user.x of 17000 bytes', tar(('a', {'pax_headers': {'SCHILY.xattr.user.x': 'x' * 17000}})))
+    bad('mtime in a global header is not understood', tar(('a', FILE), pax_headers={'comment': 'x', 'mtime': '77.5'}))
+    good(tar(('a', FILE), pax_headers={'comment': 'x'}))
+    bad('a: flags are asked for under b, a later name', tar(('a', FILE), ('b', {'type': LINK, 'linkname': 'a'})), '-c',
+        'b')
+    bad('no such directory in the source', tar(('a', FILE)), '-s', 'b')
+
+
+def lines_of(out, *wanted):
+    global compared
+    for line in wanted:
+        assert re.search(line, out, re.M), f'{line!r} is not in {out}'
+        compared += 1
+
+
+def members_are_understood():
+    out = good(tar(('p/q/r', {'data': b'abc', 'mtime': 5}), ('p', {'type': DIR, 'mode': 0o700, 'uid': 7, 'mtime': 9})),
+               '-n')
+    lines_of(out, r'^inode / .*mode=40755 .*mtime=5\.000000000$', r'^inode /p 0:1 mode=40700 .*owner=7:0.*mtime=9\.0',
+             r'^inode /p/q 0:2 mode=40755 .*owner=0:0.*mtime=5\.0')
+    out = good(tar(('a', FILE), ('.', {'type': DIR, 'mode': 0o711, 'mtime': -3.5})), '-n', '-u', '5', '-g', '6')
+    lines_of(out, r'^inode / .*mode=40711 .*owner=5:6 .*mtime=-3\.500000000$')
+    out = good(tar(('a', {'mode': 0o664, 'pax_headers': {
+        'SCHILY.acl.access': 'user::rw-,user:joe:r--:1001,group::---,mask::rw-,other::r--'}})))
+    lines_of(out, r'^inode /a .*mode=100664 .*system.posix_acl_access=\\x02\\x00\\x00\\x00\\x01\\x00\\x06\\x00'
+             r'\\xff\\xff\\xff\\xff\\x02\\x00\\x04\\x00\\xe9\\x03\\x00\\x00\\x04\\x00\\x00\\x00\\xff')
+    out = good(tar(('a', {'pax_headers': {'RHT.security.selinux': 'label_t\0', 'LIBARCHIVE.xattr.user.foo': 'YmFy',
+                                          'SCHILY.xattr.trusted.overlay.x': 'y'}})), '-H')
+    lines_of(out, r'^inode /a .* user\.foo=bar$')
+    out = good(tar(('a', FILE), ('s', {'type': DIR}), ('s/l', {'type': LINK, 'linkname': './a'}),
+                   ('s/m', {'type': LINK, 'linkname': 'a'})), '-r', 's', '-c', 's')
+    lines_of(out, r'^inode /a 0:1 .*nlink=1 .*flags=0 .*contents=0:1',
+             r'^inode /s/l 1:1 .*nlink=2 .*flags=3 .*contents=0:1', '^cut 2$')
+    out = good(tar(('x', FILE), ('y/z', FILE), ('y/.', {'type': DIR})), '-x', 'y')
+    assert '/y' not in out
+
+
+def main():
+    if source(tar(('a', FILE)))[2].find('without libarchive') >= 0:
+        skip('needs libarchive')
+    with tempfile.TemporaryDirectory() as folder:
+        compressed_damage_is_found(trees_come_out_equal(folder))
+    what_must_not_be_is_refused()
+    members_are_understood()
+    print(f'{compared} archives')
+    return 0 if compared > 200 else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
