@@ -46,6 +46,8 @@ struct btrkit_io_ops {
 	int (*discard)(struct btrkit_io *io, uint64_t offset, uint64_t len);
 	/** Makes sure that writes to a range will find room on the medium. May be NULL, and may do nothing. */
 	int (*reserve)(struct btrkit_io *io, uint64_t offset, uint64_t len);
+	/** Makes the device larger, by zeros, or smaller; the caller changes io->size. May be NULL: it cannot. */
+	int (*resize)(struct btrkit_io *io, uint64_t size);
 	/** Tells that a range will be read soon. May be NULL. */
 	void (*prefetch)(struct btrkit_io *io, uint64_t offset, uint64_t len);
 	/**
@@ -170,6 +172,16 @@ int btrkit_io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len, struc
  * Since: 0.1
  */
 int btrkit_io_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Gives an image file another size: what is added is zeros, and takes no room on the medium. No other thread may use
+ * the backend meanwhile.
+ *
+ * @return 0; -EROFS; -EOPNOTSUPP: a block device, a part of a file, or a backend that cannot do it; -EFBIG, -EIO,
+ *	   -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_io_resize(struct btrkit_io *io, uint64_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Looks for a filesystem, partition table or other signature by libblkid, without regard to what this library reads.

@@ -74,6 +74,16 @@ static int fault_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone 
 	return io_zone_below(((struct fault_io *)io)->below, offset, ret);
 }
 
+static int fault_resize(struct btrkit_io *io, uint64_t size)
+{
+	struct fault_io *f = (struct fault_io *)io;
+	int ret = f->below->ops->resize ? f->below->ops->resize(f->below, size) : -EOPNOTSUPP;
+
+	if (!ret)
+		f->below->size = size;
+	return ret;
+}
+
 static void fault_close(struct btrkit_io *io)
 {
 	btrkit_io_close(((struct fault_io *)io)->below);
@@ -87,6 +97,7 @@ static const struct btrkit_io_ops fault_ops = {
 	.discard = fault_discard,
 	.reserve = fault_reserve,
 	.zone = fault_zone,
+	.resize = fault_resize,
 	.close = fault_close,
 };
 

@@ -26,6 +26,7 @@ struct file_io {
 	struct btrkit_io io;
 	int fd;
 	bool block; /* a block device, not a file */
+	bool part;  /* of a file */
 	uint64_t start; /* of the part that io is, in bytes from the start of the file */
 	struct guard guard;
 };
@@ -178,6 +179,15 @@ static int file_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *
 	return f->block ? io_zone_of_block(f->fd, f->start, offset, ret) : 1;
 }
 
+static int file_resize(struct btrkit_io *io, uint64_t size)
+{
+	const struct file_io *f = (const struct file_io *)io;
+
+	if (f->block || f->part)
+		return -EOPNOTSUPP;
+	return size > INT64_MAX ? -EFBIG : ftruncate(f->fd, (off_t)size) ? -errno : 0;
+}
+
 static void file_close(struct btrkit_io *io)
 {
 	struct file_io *f = (struct file_io *)io;
@@ -200,6 +210,7 @@ static const struct btrkit_io_ops read_write_ops = {
 	.flush = file_flush,
 	.discard = file_discard,
 	.reserve = file_reserve,
+	.resize = file_resize,
 	.prefetch = file_prefetch,
 	.zone = file_zone,
 	.close = file_close,
@@ -334,6 +345,7 @@ static int open_part(struct io_spec *part, unsigned flags, struct file_io *f, st
 	f->fd = open(part->path, how);
 	if (f->fd < 0)
 		return say_unopened(errno, flags, err);
+	f->part = is_part;
 	ret = judge(f, flags, &st, &size, err);
 	if (!ret && f->block != block)
 		ret = err_set(err, BTRKIT_BUSY, "changed while it was being opened");

@@ -90,6 +90,21 @@ int btrkit_io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len, struc
 	return on_range(io, io->ops->discard, "discard", offset, len, err);
 }
 
+int btrkit_io_resize(struct btrkit_io *io, uint64_t size, struct btrkit_error *err)
+{
+	int ret;
+
+	if (!io->ops->write)
+		return err_system(err, EROFS, "cannot be given another size");
+	if (!io->ops->resize)
+		return err_set(err, BTRKIT_UNSUPPORTED, "cannot be given another size");
+	ret = io->ops->resize(io, size);
+	if (ret)
+		return blame(io, err, ret, "cannot be given a size of %" PRIu64 " bytes", size);
+	io->size = size;
+	return 0;
+}
+
 int btrkit_io_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err)
 {
 	return on_range(io, io->ops->reserve, "reserve", offset, len, err);

@@ -2,6 +2,7 @@
 /* A device in memory: what unit tests and programs without a file use. */
 #include <btrkit/io.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,22 @@ static int memory_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
 	return 0;
 }
 
+static int memory_resize(struct btrkit_io *io, uint64_t size)
+{
+	struct memory_io *m = (struct memory_io *)io;
+	uint8_t *bytes;
+
+	if (size > SIZE_MAX / 2)
+		return -EFBIG;
+	bytes = realloc(m->bytes, size ? size : 1);
+	if (!bytes)
+		return -ENOMEM;
+	m->bytes = bytes;
+	if (size > io->size)
+		memset(bytes + io->size, 0, size - io->size);
+	return 0;
+}
+
 static void memory_close(struct btrkit_io *io)
 {
 	free(((struct memory_io *)io)->bytes);
@@ -48,6 +65,7 @@ static const struct btrkit_io_ops memory_ops = {
 	.write = memory_write,
 	.flush = memory_flush,
 	.discard = memory_discard,
+	.resize = memory_resize,
 	.close = memory_close,
 };
 

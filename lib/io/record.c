@@ -76,6 +76,16 @@ static int record_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone
 	return io_zone_below(((struct record_io *)io)->below, offset, ret);
 }
 
+static int record_resize(struct btrkit_io *io, uint64_t size)
+{
+	struct record_io *r = (struct record_io *)io;
+	int ret = r->below->ops->resize ? r->below->ops->resize(r->below, size) : -EOPNOTSUPP;
+
+	if (!ret)
+		r->below->size = size;
+	return ret;
+}
+
 static void record_close(struct btrkit_io *io)
 {
 	btrkit_io_close(((struct record_io *)io)->below);
@@ -88,6 +98,7 @@ static const struct btrkit_io_ops record_ops = {
 	.flush = record_flush,
 	.discard = record_discard,
 	.reserve = record_reserve,
+	.resize = record_resize,
 	.prefetch = record_prefetch,
 	.zone = record_zone,
 	.close = record_close,
