@@ -62,12 +62,9 @@ struct source_inode {
 	uint32_t subvolume; /* number of the one it lies in; its root inode too */
 	uint32_t number;    /* in its subvolume, from 0: the root */
 	uint32_t name;	    /* the first of its entries; SOURCE_NONE: the root of all */
-	/* A directory's entries, one after the other in source.entries. */
-	union {
-		uint32_t first;
-		uint32_t identity; /* of a regular file: what source_file_open() knows it by */
-	};
-	uint32_t count;
+	/* A directory's entries, one after the other in source.entries. Of regular files for who places contents. */
+	uint32_t first, count;
+	uint32_t identity; /* of a regular file: what source_file_open() knows it by */
 	/*
 	 * Of a file that had names on both sides of a subvolume's boundary there is an inode in each, with the same
 	 * contents: the next of these. The first of them, whose contents are read, is named by @contents of all.
