@@ -106,8 +106,30 @@ enum btrkit_mkfs_flags {
 	/** Discard the whole devices first, all at once. */
 	BTRKIT_MKFS_DISCARD = 1 << 1,
 	/** Count what subvolumes refer to and own (qgroups), or in the simple way if incompat says so. */
-	BTRKIT_MKFS_QUOTA = 1 << 2
+	BTRKIT_MKFS_QUOTA = 1 << 2,
+	/**
+	 * With a source: give the image files the size that is needed and no more, whatever size they have; with
+	 * byte_count that size at least. See also free_bytes and free_percent. What cannot be resized keeps its size,
+	 * and the filesystem takes what it needs of it. An image file is empty after a failure.
+	 */
+	BTRKIT_MKFS_FIT = 1 << 3,
+	/**
+	 * With a source: no file gets a time later than @ref btrkit_mkfs_options.time, and times of access, change and
+	 * birth, which are the host's, follow from those of modification and from that.
+	 */
+	BTRKIT_MKFS_CLAMP_TIMES = 1 << 4,
+	/**
+	 * With a source: equal sources and options make equal bytes, whatever the host. The fsid, if it is not given,
+	 * is derived from all that goes in; without BTRKIT_MKFS_CLAMP_TIMES times are clamped to the latest
+	 * modification in the source. Implies BTRKIT_MKFS_REPRODUCIBLE.
+	 */
+	BTRKIT_MKFS_DETERMINISTIC = 1 << 5,
+	/** With a source: write nothing, but say in the result what would come out. Sizes of devices do not matter. */
+	BTRKIT_MKFS_DRY = 1 << 6
 };
+
+/** How contents of files are compressed. Since: 0.1 */
+enum btrkit_compression { BTRKIT_UNCOMPRESSED, BTRKIT_ZLIB, BTRKIT_LZO, BTRKIT_ZSTD };
 
 /**
  * What to make. Initialise with BTRKIT_MKFS_OPTIONS_INIT: the defaults of mkfs.btrfs 6.19.
@@ -136,6 +158,20 @@ struct btrkit_mkfs_options {
 	int (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *progress_ctx;
 	struct btrkit_mkfs_device *made; /**< filled in, one for each device; may be NULL */
+	const struct btrkit_mkfs_source *source; /**< what to fill it with; NULL: nothing */
+	enum btrkit_compression compression;	 /**< of what is filled in, where it saves room */
+	int compression_level;			 /**< 0: the default; 1 to 9 for zlib, 1 to 15 for zstd */
+	unsigned threads;			 /**< that read, compress and checksum; 0: as many as processors */
+	uint64_t free_bytes;			 /**< with BTRKIT_MKFS_FIT: to leave free on each device */
+	unsigned free_percent;			 /**< likewise, of what is needed */
+	/**
+	 * Told how many bytes of files were taken in; 0 is the total of a source that is read only once. A value other
+	 * than 0, a negative errno, ends it, and leaves devices without a filesystem. It is called by the caller's
+	 * thread. May be NULL.
+	 */
+	int (*filling)(void *ctx, uint64_t done, uint64_t total);
+	/** Told what was not done as the source has it, a line each. May be NULL. */
+	void (*warning)(void *ctx, const char *what);
 };
 
 /** mixed-backref, big-metadata, extref, skinny-metadata, no-holes; and free-space-tree, block-group-tree. */
@@ -145,10 +181,11 @@ struct btrkit_mkfs_options {
 #define BTRKIT_MKFS_OPTIONS_INIT                                                                                    \
 	{                                                                                                           \
 		0, NULL, NULL, NULL, 0, 0, 0, BTRKIT_PROFILE_DEFAULT, BTRKIT_PROFILE_DEFAULT, false, BTRKIT_CRC32C, \
-			BTRKIT_MKFS_INCOMPAT_DEFAULT, BTRKIT_MKFS_COMPAT_RO_DEFAULT, 0, NULL, NULL, NULL            \
+			BTRKIT_MKFS_INCOMPAT_DEFAULT, BTRKIT_MKFS_COMPAT_RO_DEFAULT, 0, NULL, NULL, NULL,           \
+			NULL, BTRKIT_UNCOMPRESSED, 0, 0, 0, 0, NULL, NULL                                           \
 	}
 
-/** A block group of a new filesystem. Since: 0.1 */
+/** A block group of a new filesystem, or all of a kind. Since: 0.1 */
 struct btrkit_mkfs_group {
 	uint64_t type;	/**< BTRFS_BLOCK_GROUP_* */
 	uint64_t logical;
@@ -162,8 +199,16 @@ struct btrkit_mkfs_result {
 	uint32_t nodesize, sectorsize;
 	uint64_t total_bytes;
 	uint64_t incompat, compat_ro;	/**< after the rules between features */
-	struct btrkit_mkfs_group groups[3];
+	struct btrkit_mkfs_group groups[3]; /**< of several of a kind where the first lies, and all their bytes */
 	unsigned num_groups;
+	/* Of what was filled in. */
+	uint64_t inodes;	  /**< all kinds, directories too */
+	uint64_t files;		  /**< regular files with contents */
+	uint64_t file_bytes;	  /**< their contents, as they are read */
+	uint64_t compressed_from; /**< bytes that were compressed */
+	uint64_t compressed_to;	  /**< what became of them */
+	uint64_t data_bytes;	  /**< in data extents */
+	uint64_t metadata_bytes;  /**< in tree blocks, one copy */
 };
 
 /**

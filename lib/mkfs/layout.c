@@ -66,7 +66,7 @@ static int insert_hole(struct mkfs_group *g, uint64_t start, uint64_t length, st
  * Superblock mirrors lie where they lie, whatever group that is: no block goes to the strip they take, nor, where
  * parity is made of it, to its row.
  */
-static int find_holes(struct mkfs_group *g, struct btrkit_error *err)
+int mkfs_group_find_holes(struct mkfs_group *g, struct btrkit_error *err)
 {
 	const bool parity = raid_profile_find(g->shape.type)->parity;
 	int ret = 0;
@@ -86,8 +86,45 @@ static int find_holes(struct mkfs_group *g, struct btrkit_error *err)
 	return ret;
 }
 
+int mkfs_layout_add(struct mkfs_layout *l, const struct mkfs_group *g, struct btrkit_error *err)
+{
+	struct mkfs_group *more = reallocarray(l->groups, l->num_groups + 1u, sizeof(*more));
+	int ret;
+
+	if (!more)
+		return err_nomem(err);
+	l->groups = more;
+	more[l->num_groups] = *g;
+	ret = mkfs_group_find_holes(&more[l->num_groups], err);
+	if (ret)
+		free(more[l->num_groups].holes);
+	else
+		l->num_groups++;
+	return ret;
+}
+
+static void release_group(struct mkfs_group *g)
+{
+	free(g->stripes);
+	free(g->holes);
+}
+
+void mkfs_layout_drop_last(struct mkfs_layout *l)
+{
+	release_group(&l->groups[--l->num_groups]);
+}
+
+void mkfs_group_cut(struct mkfs_group *g, uint64_t length)
+{
+	g->length = length;
+	g->stripe_length = length / raid_data_stripes(&g->shape);
+	while (g->num_holes && g->holes[g->num_holes - 1].start >= g->logical + length)
+		g->num_holes--;
+}
+
 struct wanted {
 	uint64_t type, profile;
+	enum mkfs_role role;
 	struct mkfs_group first; /* that it has as long as there is one device */
 };
 
@@ -101,21 +138,23 @@ static int make_first(struct mkfs_allocator *a, struct wanted *w, struct btrkit_
 static int take_group(struct mkfs_allocator *a, struct wanted *w, bool anew, struct mkfs_layout *l,
 		      struct btrkit_error *err)
 {
-	struct mkfs_group *g = &l->groups[l->num_groups];
+	struct mkfs_group g = w->first;
 	int ret = 0;
 
 	if (anew != !!w->profile)
 		return 0;
-	if (anew) {
-		ret = mkfs_allocate(a, w->type | w->profile, g, err);
-	} else {
-		*g = w->first;
-		w->first.stripes = NULL;
-	}
+	if (anew)
+		ret = mkfs_allocate(a, w->type | w->profile, &g, err);
 	if (ret)
 		return ret;
-	l->num_groups++;
-	return find_holes(g, err);
+	g.role = w->role;
+	g.end = g.logical;
+	ret = mkfs_layout_add(l, &g, err);
+	if (ret && anew)
+		free(g.stripes);
+	else if (!ret && !anew)
+		w->first.stripes = NULL;
+	return ret;
 }
 
 /* What is of no use any more. */
@@ -135,9 +174,9 @@ int mkfs_layout(const struct btrkit_mkfs_options *o, struct mkfs_device *devices
 		struct btrkit_error *err)
 {
 	struct wanted wanted[] = {
-		{ .type = BG_SYSTEM, .profile = mkfs_profile(o->metadata)->flag },
-		{ .type = BG_METADATA | (o->mixed ? BG_DATA : 0), .profile = mkfs_profile(o->metadata)->flag },
-		{ .type = BG_DATA, .profile = mkfs_profile(o->data)->flag },
+		{ BG_SYSTEM, mkfs_profile(o->metadata)->flag, MKFS_CHUNK_TREE, { 0 } },
+		{ BG_METADATA | (o->mixed ? BG_DATA : 0), mkfs_profile(o->metadata)->flag, MKFS_TREES, { 0 } },
+		{ BG_DATA, mkfs_profile(o->data)->flag, MKFS_DATA, { 0 } },
 	};
 	const unsigned types = o->mixed ? 2 : 3;
 	struct mkfs_allocator a;
@@ -157,16 +196,16 @@ int mkfs_layout(const struct btrkit_mkfs_options *o, struct mkfs_device *devices
 		drop_first(devices, &wanted[i]);
 	l->total_bytes = a.total_bytes;
 	mkfs_allocator_release(&a);
+	mkfs_layout_count_slots(l, o->nodesize);
 	return ret;
 }
 
 void mkfs_layout_release(struct mkfs_layout *l)
 {
-	for (unsigned i = 0; i < l->num_groups; i++) {
-		free(l->groups[i].stripes);
-		free(l->groups[i].holes);
-	}
-	l->num_groups = 0;
+	while (l->num_groups)
+		mkfs_layout_drop_last(l);
+	free(l->groups);
+	l->groups = NULL;
 }
 
 /*
@@ -204,23 +243,38 @@ int mkfs_layout_min_size(const struct btrkit_mkfs_options *o, unsigned n, uint64
 	return r;
 }
 
-static const struct mkfs_group *group_of_type(const struct mkfs_layout *l, uint64_t type)
-{
-	const struct mkfs_group *g = l->groups;
-
-	while (!(g->shape.type & type))
-		g++;
-	return g;
-}
-
-const struct mkfs_group *mkfs_metadata_group(const struct mkfs_layout *l)
-{
-	return group_of_type(l, BG_METADATA);
-}
-
 const struct mkfs_group *mkfs_system_group(const struct mkfs_layout *l)
 {
-	return group_of_type(l, BG_SYSTEM);
+	return mkfs_layout_slot(l, MKFS_CHUNK_TREE, 0);
+}
+
+void mkfs_layout_count_slots(struct mkfs_layout *l, uint32_t nodesize)
+{
+	uint64_t next[] = { [MKFS_CHUNK_TREE] = 0, [MKFS_TREES] = 0, [MKFS_DATA] = 0 };
+
+	for (unsigned i = 0; i < l->num_groups; i++) {
+		struct mkfs_group *g = &l->groups[i];
+		uint64_t lost = 0;
+
+		for (unsigned h = 0; h < g->num_holes; h++) {
+			const uint64_t start = g->holes[h].start - g->logical;
+
+			lost += (start + g->holes[h].length + nodesize - 1) / nodesize - start / nodesize;
+		}
+		g->slots = g->length / nodesize - lost;
+		g->first_slot = next[g->role];
+		next[g->role] += g->slots;
+	}
+}
+
+const struct mkfs_group *mkfs_layout_slot(const struct mkfs_layout *l, enum mkfs_role role, uint64_t slot)
+{
+	const struct mkfs_group *last = NULL;
+
+	for (unsigned i = 0; i < l->num_groups && !(last && slot < last->first_slot + last->slots); i++)
+		if (l->groups[i].role == role)
+			last = &l->groups[i];
+	return last;
 }
 
 uint64_t mkfs_group_block(const struct mkfs_group *g, uint32_t nodesize, uint64_t slot)
@@ -236,34 +290,30 @@ uint64_t mkfs_group_block(const struct mkfs_group *g, uint32_t nodesize, uint64_
 	return g->logical + slot * nodesize;
 }
 
-bool mkfs_group_next_free(const struct mkfs_group *g, uint32_t nodesize, uint64_t used, uint64_t from,
-			  struct mkfs_range *ret)
+uint64_t mkfs_group_blocks_end(const struct mkfs_group *g, uint32_t nodesize, uint64_t used)
 {
-	uint64_t start = from < g->logical ? g->logical : from;
-
-	/* A free range begins where a run of blocks ends, and ends where the next begins or the group does. */
-	for (uint64_t slot = 0; slot < used; slot++) {
-		uint64_t at = mkfs_group_block(g, nodesize, slot);
-
-		if (at + nodesize <= start)
-			continue;
-		if (at > start) {
-			*ret = (struct mkfs_range){ start, at - start };
-			return true;
-		}
-		start = at + nodesize;
-	}
-	*ret = (struct mkfs_range){ start, g->logical + g->length - start };
-	return start < g->logical + g->length;
+	return used ? mkfs_group_block(g, nodesize, used - 1) + nodesize : g->logical;
 }
 
-uint64_t mkfs_group_extent_used(const struct mkfs_group *g, uint32_t nodesize, uint64_t used)
+bool mkfs_group_next_free(const struct mkfs_group *g, uint64_t end, uint64_t from, struct mkfs_range *ret)
+{
+	for (unsigned i = 0; i < g->num_holes && g->holes[i].start < end; i++) {
+		if (g->holes[i].start < from)
+			continue;
+		*ret = g->holes[i];
+		while (++i < g->num_holes && g->holes[i].start == ret->start + ret->length)
+			ret->length += g->holes[i].length;
+		return true;
+	}
+	if (from < end)
+		from = end;
+	*ret = (struct mkfs_range){ from, g->logical + g->length - from };
+	return from < g->logical + g->length;
+}
+
+uint64_t mkfs_group_extent_used(const struct mkfs_group *g, uint64_t end)
 {
 	const uint64_t row = (uint64_t)CHUNK_STRIPE_LEN * raid_data_stripes(&g->shape);
-	uint64_t end;
 
-	if (!used)
-		return 0;
-	end = mkfs_group_block(g, nodesize, used - 1) + nodesize - g->logical;
-	return (end + row - 1) / row * CHUNK_STRIPE_LEN;
+	return (end - g->logical + row - 1) / row * CHUNK_STRIPE_LEN;
 }

@@ -9,14 +9,13 @@
 
 #include "lib/volume/raid_map.h"
 
-#define MKFS_GROUPS_MAX 3
-
 /* A device of the new filesystem. Its number there is that in the array, from 1. */
 struct mkfs_device {
 	struct btrkit_io *io;
 	uint64_t total_bytes; /* that the filesystem uses */
 	uint64_t bytes_used;  /* of these, in device extents */
 	uint8_t uuid[16];
+	bool keeps_size; /* the filesystem may take less of it, but it cannot be made smaller or larger */
 };
 
 /* A range of bytes, logical. */
@@ -29,11 +28,19 @@ struct mkfs_stripe {
 	uint64_t physical;
 };
 
+/* What a group is for. With mixed groups the type does not tell. */
+enum mkfs_role { MKFS_CHUNK_TREE, MKFS_TREES, MKFS_DATA };
+
 struct mkfs_group {
+	enum mkfs_role role;
 	uint64_t logical, length;
 	struct raid_shape shape; /* its type is the group's, BG_* */
 	uint64_t stripe_length;	 /* of each device extent */
 	struct mkfs_stripe *stripes;
+	/* For trees: how many blocks it has room for, and those of the groups of its role before it. */
+	uint64_t slots, first_slot;
+	/* For data: bytes that are used, and where the last of them ends. */
+	uint64_t used, end;
 	/*
 	 * What no block may be placed on, since a superblock lies there on a device: in order, without overlap. With
 	 * parity a whole row.
@@ -43,7 +50,7 @@ struct mkfs_group {
 };
 
 struct mkfs_layout {
-	struct mkfs_group groups[MKFS_GROUPS_MAX]; /* in order of their logical addresses */
+	struct mkfs_group *groups; /* in order of their logical addresses */
 	unsigned num_groups;
 	uint64_t total_bytes;
 };
@@ -67,21 +74,35 @@ int mkfs_layout(const struct btrkit_mkfs_options *opts, struct mkfs_device *devi
 		struct mkfs_layout *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void mkfs_layout_release(struct mkfs_layout *l);
 
-/* The group for trees, and the one for the chunk tree. */
-const struct mkfs_group *mkfs_metadata_group(const struct mkfs_layout *l);
+/* Appends a group, and finds its holes. @return 0 or -ENOMEM; then it stays the caller's */
+int mkfs_layout_add(struct mkfs_layout *l, const struct mkfs_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Takes the last group away. */
+void mkfs_layout_drop_last(struct mkfs_layout *l);
+/* Holes behind a length that a group was cut to are forgotten. */
+void mkfs_group_cut(struct mkfs_group *g, uint64_t length);
+/* Finds the holes of a group whose places are known. @return 0 or -ENOMEM */
+int mkfs_group_find_holes(struct mkfs_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* The one for the chunk tree. */
 const struct mkfs_group *mkfs_system_group(const struct mkfs_layout *l);
+/* Counts the blocks that fit into each group for trees. */
+void mkfs_layout_count_slots(struct mkfs_layout *l, uint32_t nodesize);
+/* The group that has a block with that number among those of its role; the last one if there is none. */
+const struct mkfs_group *mkfs_layout_slot(const struct mkfs_layout *l, enum mkfs_role role, uint64_t slot);
 
 /* Address of block number @slot of a group, from 0, holes left out. */
 uint64_t mkfs_group_block(const struct mkfs_group *g, uint32_t nodesize, uint64_t slot);
 
+/* Where the last of the first @used blocks of a group ends. */
+uint64_t mkfs_group_blocks_end(const struct mkfs_group *g, uint32_t nodesize, uint64_t used);
+
 /*
- * The next free range of a group whose first @used blocks are taken: the first that begins at @from or after.
+ * The next free range of a group that is used up to @end, but for its holes: the first that begins at @from or after.
  * @return false: there is none
  */
-bool mkfs_group_next_free(const struct mkfs_group *g, uint32_t nodesize, uint64_t used, uint64_t from,
-			  struct mkfs_range *ret);
+bool mkfs_group_next_free(const struct mkfs_group *g, uint64_t end, uint64_t from, struct mkfs_range *ret);
 
-/* How much of each device extent the first @used blocks take, from its beginning. */
-uint64_t mkfs_group_extent_used(const struct mkfs_group *g, uint32_t nodesize, uint64_t used);
+/* How much of each device extent is taken, from its beginning, by what ends at @end. */
+uint64_t mkfs_group_extent_used(const struct mkfs_group *g, uint64_t end);
 
 #endif

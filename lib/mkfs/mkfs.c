@@ -13,6 +13,7 @@
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
 #include "lib/io/zone.h"
+#include "lib/mkfs/make.h"
 #include "lib/mkfs/options.h"
 #include "lib/mkfs/prepare.h"
 #include "lib/mkfs/write.h"
@@ -33,13 +34,13 @@ static int make_uuid(const struct mkfs_plan *p, const uint8_t *given, const char
 	return 0;
 }
 
-static int make_uuids(struct mkfs_plan *p, struct btrkit_error *err)
+int mkfs_make_uuids(struct mkfs_plan *p, const uint8_t *fsid, struct btrkit_error *err)
 {
 	char name[32];
 	int ret = 0;
 
-	if (p->opts.fsid)
-		memcpy(p->fsid, p->opts.fsid, sizeof(p->fsid));
+	if (fsid)
+		memcpy(p->fsid, fsid, sizeof(p->fsid));
 	else
 		ret = base_uuid_random(p->fsid, err);
 	if (!ret)
@@ -105,19 +106,8 @@ static int judge_layout(const struct mkfs_layout *l, struct btrkit_error *err)
 	return 0;
 }
 
-static int make_plan(struct mkfs_plan *p, struct btrkit_error *err)
+void mkfs_set_judge(struct mkfs_plan *p)
 {
-	int ret;
-
-	ret = judge_sizes(p, err);
-	if (!ret)
-		ret = make_uuids(p, err);
-	if (!ret)
-		ret = mkfs_layout(&p->opts, p->devices, p->num_devices, &p->layout, err);
-	if (!ret)
-		ret = judge_layout(&p->layout, err);
-	if (ret)
-		return ret;
 	p->judge = (struct node_judge){ .csum = csum_kind_find((uint16_t)p->opts.csum),
 					.nodesize = p->opts.nodesize,
 					.sectorsize = p->opts.sectorsize };
@@ -129,9 +119,35 @@ static int make_plan(struct mkfs_plan *p, struct btrkit_error *err)
 				      .incompat = p->opts.incompat,
 				      .compat_ro = p->opts.compat_ro,
 				      .generation = p->generation };
+}
+
+static int make_plan(struct mkfs_plan *p, struct btrkit_error *err)
+{
+	int ret;
+
+	ret = judge_sizes(p, err);
+	if (!ret)
+		ret = mkfs_make_uuids(p, p->opts.fsid, err);
+	if (!ret)
+		ret = mkfs_layout(&p->opts, p->devices, p->num_devices, &p->layout, err);
+	if (!ret)
+		ret = judge_layout(&p->layout, err);
+	if (ret)
+		return ret;
+	mkfs_set_judge(p);
 	return mkfs_plan_make(p, err);
 }
 
+int mkfs_clear_devices(const struct mkfs_plan *p, struct btrkit_error *err)
+{
+	int ret = mkfs_disown(p, err);
+
+	if (!ret && p->opts.flags & BTRKIT_MKFS_DISCARD)
+		ret = mkfs_discard(p, err);
+	return ret ? ret : mkfs_wipe_ends(p, err);
+}
+
+/* All memory is taken, and all room, before anything is written. */
 static int execute(const struct mkfs_plan *p, struct btrkit_error *err)
 {
 	struct mkfs_writer *w;
@@ -142,33 +158,46 @@ static int execute(const struct mkfs_plan *p, struct btrkit_error *err)
 		return ret;
 	ret = mkfs_reserve(p, err);
 	if (!ret)
-		ret = mkfs_disown(p, err);
-	if (!ret && p->opts.flags & BTRKIT_MKFS_DISCARD)
-		ret = mkfs_discard(p, err);
-	if (!ret)
-		ret = mkfs_wipe_ends(p, err);
+		ret = mkfs_clear_devices(p, err);
 	if (!ret)
 		ret = mkfs_write_trees(w, err);
 	mkfs_writer_destroy(w);
 	return ret ? ret : mkfs_write_supers(p, err);
 }
 
+static int fill(struct mkfs_plan *p, struct btrkit_mkfs_result *result, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (unsigned d = 0; !ret && d < p->num_devices && !(p->opts.flags & (BTRKIT_MKFS_FIT | BTRKIT_MKFS_DRY)); d++)
+		ret = judge_size(p, d, 0, err);
+	return ret ? ret : mkfs_make_filled(p, result, err);
+}
+
+/* Groups of a kind lie one behind the other. */
+static void tell_group(struct btrkit_mkfs_result *r, const struct mkfs_group *g)
+{
+	struct btrkit_mkfs_group *last = r->num_groups ? &r->groups[r->num_groups - 1] : NULL;
+
+	if (last && last->type == g->shape.type)
+		last->length += g->length;
+	else
+		r->groups[r->num_groups++] = (struct btrkit_mkfs_group){ g->shape.type, g->logical, g->length };
+}
+
 static void tell_result(const struct mkfs_plan *p, struct btrkit_mkfs_result *r)
 {
-	*r = (struct btrkit_mkfs_result){
-		.nodesize = p->opts.nodesize,
-		.sectorsize = p->opts.sectorsize,
-		.total_bytes = p->layout.total_bytes,
-		.incompat = p->opts.incompat,
-		.compat_ro = p->opts.compat_ro,
-		.num_groups = p->layout.num_groups,
-	};
+	r->nodesize = p->opts.nodesize;
+	r->sectorsize = p->opts.sectorsize;
+	r->total_bytes = p->layout.total_bytes;
+	r->incompat = p->opts.incompat;
+	r->compat_ro = p->opts.compat_ro;
+	r->metadata_bytes = p->opts.nodesize * (mkfs_slots_used(p, MKFS_CHUNK_TREE) + mkfs_slots_used(p, MKFS_TREES));
 	memcpy(r->fsid, p->fsid, sizeof(r->fsid));
 	memcpy(r->device_uuid, p->devices[0].uuid, sizeof(r->device_uuid));
 	for (unsigned i = 0; i < p->layout.num_groups; i++) {
-		const struct mkfs_group *g = &p->layout.groups[i];
-
-		r->groups[i] = (struct btrkit_mkfs_group){ g->shape.type, g->logical, g->length };
+		tell_group(r, &p->layout.groups[i]);
+		r->data_bytes += p->layout.groups[i].used;
 	}
 }
 
@@ -192,6 +221,7 @@ int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_
 		struct btrkit_mkfs_result *result, struct btrkit_error *err)
 {
 	struct mkfs_plan p = { .generation = GENERATION };
+	struct btrkit_mkfs_result told = { 0 };
 	int ret;
 
 	ret = mkfs_options_judge(opts, n, &p.opts, err);
@@ -203,11 +233,17 @@ int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_
 		return err_nomem(err);
 	for (unsigned d = 0; d < p.num_devices; d++)
 		p.devices[d].io = devices[d];
-	ret = make_plan(&p, err);
+	if (p.opts.source) {
+		ret = fill(&p, &told, err);
+	} else {
+		ret = make_plan(&p, err);
+		if (!ret)
+			ret = execute(&p, err);
+	}
 	if (!ret)
-		ret = execute(&p, err);
+		tell_result(&p, &told);
 	if (!ret && result)
-		tell_result(&p, result);
+		*result = told;
 	if (!ret)
 		tell_devices(&p, opts->made);
 	mkfs_plan_release(&p);

@@ -6,15 +6,14 @@
 
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
+#include "lib/mkfs/fill.h"
 #include "lib/mkfs/streams.h"
 
 /* Trees that describe trees grow with them, by less each time; more rounds than this are a mistake of ours. */
 #define ROUNDS_MAX 32
 
-const struct mkfs_group *mkfs_tree_group(const struct mkfs_plan *p, const struct mkfs_tree *t)
-{
-	return t->system ? mkfs_system_group(&p->layout) : mkfs_metadata_group(&p->layout);
-}
+/* Those that are no subvolumes. */
+#define OTHER_TREES 10
 
 uint64_t mkfs_tree_num_blocks(const struct mkfs_tree *t)
 {
@@ -43,9 +42,19 @@ uint64_t mkfs_tree_slot(const struct mkfs_tree *t, unsigned level, uint64_t inde
 	return slot;
 }
 
+uint64_t mkfs_slot_address(const struct mkfs_plan *p, enum mkfs_role role, uint64_t slot,
+			   const struct mkfs_group **group)
+{
+	const struct mkfs_group *g = mkfs_layout_slot(&p->layout, role, slot);
+
+	if (group)
+		*group = g;
+	return mkfs_group_block(g, p->opts.nodesize, slot - g->first_slot);
+}
+
 uint64_t mkfs_tree_root(const struct mkfs_plan *p, const struct mkfs_tree *t)
 {
-	return mkfs_group_block(mkfs_tree_group(p, t), p->opts.nodesize, mkfs_tree_slot(t, mkfs_tree_level(t), 0));
+	return mkfs_slot_address(p, t->role, mkfs_tree_slot(t, mkfs_tree_level(t), 0), NULL);
 }
 
 const struct mkfs_tree *mkfs_plan_tree(const struct mkfs_plan *p, uint64_t owner)
@@ -56,43 +65,77 @@ const struct mkfs_tree *mkfs_plan_tree(const struct mkfs_plan *p, uint64_t owner
 	return NULL;
 }
 
-uint64_t mkfs_group_used(const struct mkfs_plan *p, const struct mkfs_group *g)
+uint64_t mkfs_slots_used(const struct mkfs_plan *p, enum mkfs_role role)
 {
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < p->num_trees; i++)
-		if (mkfs_tree_group(p, &p->trees[i]) == g)
+		if (p->trees[i].role == role)
 			n += mkfs_tree_num_blocks(&p->trees[i]);
 	return n;
 }
 
+/* Of a group for trees: blocks in it. */
+static uint64_t blocks_in(const struct mkfs_plan *p, const struct mkfs_group *g)
+{
+	const uint64_t all = g->role == MKFS_DATA ? 0 : mkfs_slots_used(p, g->role);
+	const uint64_t here = all > g->first_slot ? all - g->first_slot : 0;
+
+	return here < g->slots ? here : g->slots;
+}
+
+uint64_t mkfs_group_used(const struct mkfs_plan *p, const struct mkfs_group *g)
+{
+	return g->role == MKFS_DATA ? g->used : blocks_in(p, g) * p->opts.nodesize;
+}
+
+uint64_t mkfs_group_end(const struct mkfs_plan *p, const struct mkfs_group *g)
+{
+	return g->role == MKFS_DATA ? g->end : mkfs_group_blocks_end(g, p->opts.nodesize, blocks_in(p, g));
+}
+
 uint64_t mkfs_group_extent_taken(const struct mkfs_plan *p, const struct mkfs_group *g)
 {
-	return mkfs_group_extent_used(g, p->opts.nodesize, mkfs_group_used(p, g));
+	return mkfs_group_extent_used(g, mkfs_group_blocks_end(g, p->opts.nodesize, blocks_in(p, g)));
 }
 
 uint64_t mkfs_plan_bytes_used(const struct mkfs_plan *p)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < p->num_trees; i++)
-		n += mkfs_tree_num_blocks(&p->trees[i]);
-	return n * p->opts.nodesize;
+	for (unsigned i = 0; i < p->layout.num_groups; i++)
+		n += mkfs_group_used(p, &p->layout.groups[i]);
+	return n;
 }
 
-static void add_tree(struct mkfs_plan *p, uint64_t owner, mkfs_stream_fn stream)
+static struct mkfs_tree *add_tree(struct mkfs_plan *p, uint64_t owner, mkfs_stream_fn stream)
 {
-	p->trees[p->num_trees++] =
-		(struct mkfs_tree){ .owner = owner, .stream = stream, .system = owner == OID_CHUNK_TREE };
+	struct mkfs_tree *t = &p->trees[p->num_trees++];
+
+	*t = (struct mkfs_tree){ .owner = owner,
+				 .stream = stream,
+				 .role = owner == OID_CHUNK_TREE ? MKFS_CHUNK_TREE : MKFS_TREES };
+	return t;
 }
 
-static void choose_trees(struct mkfs_plan *p)
+/* The trees of subvolumes, the top level first. */
+static void add_subvolumes(struct mkfs_plan *p)
 {
+	for (uint32_t i = 0; i < mkfs_fill_subvolumes(p->fill); i++)
+		add_tree(p, mkfs_fill_subvolume_id(i), p->fill ? mkfs_stream_files : mkfs_stream_top_level)->settled =
+			true;
+}
+
+static int choose_trees(struct mkfs_plan *p, struct btrkit_error *err)
+{
+	p->trees = calloc(OTHER_TREES + (size_t)mkfs_fill_subvolumes(p->fill), sizeof(*p->trees));
+	if (!p->trees)
+		return err_nomem(err);
 	add_tree(p, OID_CHUNK_TREE, mkfs_stream_chunks);
-	add_tree(p, OID_FS_TREE, mkfs_stream_top_level);
-	add_tree(p, OID_CSUM_TREE, mkfs_stream_nothing);
-	add_tree(p, OID_UUID_TREE, mkfs_stream_uuids);
-	add_tree(p, OID_DATA_RELOC_TREE, mkfs_stream_data_reloc);
+	add_subvolumes(p);
+	add_tree(p, OID_CSUM_TREE, p->fill ? mkfs_stream_csums : mkfs_stream_nothing)->settled = true;
+	add_tree(p, OID_UUID_TREE, mkfs_stream_uuids)->settled = true;
+	add_tree(p, OID_DATA_RELOC_TREE, mkfs_stream_data_reloc)->settled = true;
 	add_tree(p, OID_DEV_TREE, mkfs_stream_devices);
 	if (p->opts.compat_ro & COMPAT_RO_FREE_SPACE_TREE)
 		add_tree(p, OID_FREE_SPACE_TREE, mkfs_stream_free_space);
@@ -102,6 +145,7 @@ static void choose_trees(struct mkfs_plan *p)
 		add_tree(p, OID_QUOTA_TREE, mkfs_stream_quota);
 	add_tree(p, OID_EXTENT_TREE, mkfs_stream_extents);
 	add_tree(p, OID_ROOT_TREE, mkfs_stream_roots);
+	return 0;
 }
 
 /* What a counting run is told of. */
@@ -140,7 +184,7 @@ int mkfs_tree_run(const struct mkfs_plan *p, const struct mkfs_tree *t, const st
 	ret = bulk_create(config, &b, err);
 	if (ret)
 		return ret;
-	ret = t->stream(p, b, err);
+	ret = t->stream(p, t, b, err);
 	if (!ret)
 		ret = bulk_finish(b, root, err);
 	for (unsigned level = 0; blocks && level < LEVELS_MAX; level++)
@@ -191,41 +235,52 @@ static int collect_keys(const struct mkfs_plan *p, struct mkfs_tree *t, struct b
 
 static void give_places(struct mkfs_plan *p)
 {
-	uint64_t next[2] = { 0, 0 };
+	uint64_t next[] = { [MKFS_CHUNK_TREE] = 0, [MKFS_TREES] = 0 };
 
 	for (unsigned i = 0; i < p->num_trees; i++) {
-		p->trees[i].first_slot = next[p->trees[i].system];
-		next[p->trees[i].system] += mkfs_tree_num_blocks(&p->trees[i]);
+		p->trees[i].first_slot = next[p->trees[i].role];
+		next[p->trees[i].role] += mkfs_tree_num_blocks(&p->trees[i]);
 	}
 }
 
 static int judge_room(const struct mkfs_plan *p, struct btrkit_error *err)
 {
-	for (unsigned i = 0; i < p->layout.num_groups; i++) {
-		const struct mkfs_group *g = &p->layout.groups[i];
-		uint64_t used = mkfs_group_used(p, g);
+	for (enum mkfs_role role = MKFS_CHUNK_TREE; role <= MKFS_TREES; role++) {
+		const uint64_t used = mkfs_slots_used(p, role);
+		const struct mkfs_group *last = mkfs_layout_slot(&p->layout, role, UINT64_MAX);
 
-		if (used && mkfs_group_block(g, p->opts.nodesize, used - 1) + p->opts.nodesize > g->logical + g->length)
+		if (used > last->first_slot + last->slots)
 			return err_set(err, BTRKIT_NO_SPACE, "the trees do not fit into their block group");
 	}
 	return 0;
 }
 
+/* One round: *changed tells whether another one is needed. */
+static int count_trees(struct mkfs_plan *p, unsigned round, bool *changed, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	*changed = false;
+	for (unsigned i = 0; !ret && i < p->num_trees; i++)
+		if (!round || !p->trees[i].settled)
+			ret = count_blocks(p, &p->trees[i], changed, err);
+	if (!ret && p->make_room)
+		ret = p->make_room(p, mkfs_slots_used(p, MKFS_TREES), err);
+	if (!ret)
+		give_places(p);
+	return ret;
+}
+
 int mkfs_plan_make(struct mkfs_plan *p, struct btrkit_error *err)
 {
 	bool changed = true;
-	int ret = 0;
+	int ret;
 
-	choose_trees(p);
-	for (unsigned round = 0; changed; round++) {
+	ret = choose_trees(p, err);
+	for (unsigned round = 0; !ret && changed; round++) {
 		if (round == ROUNDS_MAX)
 			return err_set(err, BTRKIT_NO_SPACE, "the plan of the trees does not settle");
-		changed = false;
-		for (unsigned i = 0; !ret && i < p->num_trees; i++)
-			ret = count_blocks(p, &p->trees[i], &changed, err);
-		if (ret)
-			return ret;
-		give_places(p);
+		ret = count_trees(p, round, &changed, err);
 	}
 	if (!(p->opts.incompat & INCOMPAT_SKINNY_METADATA))
 		for (unsigned i = 0; !ret && i < p->num_trees; i++)
@@ -237,6 +292,8 @@ void mkfs_plan_release(struct mkfs_plan *p)
 {
 	for (unsigned i = 0; i < p->num_trees; i++)
 		free(p->trees[i].keys);
+	free(p->trees);
+	p->trees = NULL;
 	p->num_trees = 0;
 	mkfs_layout_release(&p->layout);
 }

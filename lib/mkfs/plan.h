@@ -12,19 +12,21 @@
 #include "lib/mkfs/layout.h"
 #include "lib/tree/bulk.h"
 
-#define MKFS_TREES_MAX 11
-
 struct mkfs_plan;
+struct mkfs_tree;
+struct mkfs_fill;
 
 /* Adds the items of a tree in the order of their keys. In a builder that only counts, data may be left out. */
-typedef int (*mkfs_stream_fn)(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+typedef int (*mkfs_stream_fn)(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+			      struct btrkit_error *err);
 
 struct mkfs_tree {
 	uint64_t owner;
 	mkfs_stream_fn stream;
-	bool system;		     /* its blocks go to the system group */
+	enum mkfs_role role;	     /* of the groups that its blocks go to */
+	bool settled;		     /* its items do not depend on the other trees: they are counted once */
 	uint64_t blocks[LEVELS_MAX]; /* of each level */
-	uint64_t first_slot;	     /* in its group, of its first block: leaves first, then level by level */
+	uint64_t first_slot;	     /* of its first block: leaves first, then level by level */
 	/*
 	 * First keys of all blocks in the order of their slots: only where back references name them, which is without
 	 * skinny metadata.
@@ -42,8 +44,12 @@ struct mkfs_plan {
 	uint8_t fsid[16], chunk_tree_uuid[16], subvolume_uuid[16];
 	struct mkfs_device *devices;
 	unsigned num_devices;
-	struct mkfs_tree trees[MKFS_TREES_MAX]; /* in the order of their slots within a group */
+	struct mkfs_tree *trees; /* in the order of their slots */
 	unsigned num_trees;
+	const struct mkfs_fill *fill; /* what is in it; NULL: nothing */
+	/* Makes room for blocks of trees when they are counted; NULL: there is what there is. */
+	int (*make_room)(struct mkfs_plan *p, uint64_t blocks, struct btrkit_error *err);
+	void *room_ctx;
 };
 
 /*
@@ -62,20 +68,25 @@ void mkfs_plan_release(struct mkfs_plan *p);
 int mkfs_tree_run(const struct mkfs_plan *p, const struct mkfs_tree *t, const struct bulk_config *config,
 		  struct tree_root *root, uint64_t *blocks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-const struct mkfs_group *mkfs_tree_group(const struct mkfs_plan *p, const struct mkfs_tree *t);
 uint64_t mkfs_tree_num_blocks(const struct mkfs_tree *t);
 /* The root is the one block of the highest level. */
 uint8_t mkfs_tree_level(const struct mkfs_tree *t);
 uint64_t mkfs_tree_root(const struct mkfs_plan *p, const struct mkfs_tree *t);
 /* The tree with that owner; NULL if the features leave it out. */
 const struct mkfs_tree *mkfs_plan_tree(const struct mkfs_plan *p, uint64_t owner);
-/* Slot of a block in its group. */
+/* Slot of a block. */
 uint64_t mkfs_tree_slot(const struct mkfs_tree *t, unsigned level, uint64_t index);
-/* Blocks that are taken in a group. */
+/* Its address, and the group that it lies in. */
+uint64_t mkfs_slot_address(const struct mkfs_plan *p, enum mkfs_role role, uint64_t slot,
+			   const struct mkfs_group **group);
+/* Slots that are taken of groups of that role. */
+uint64_t mkfs_slots_used(const struct mkfs_plan *p, enum mkfs_role role);
+/* Bytes that are used in a group, and where the last of them ends. */
 uint64_t mkfs_group_used(const struct mkfs_plan *p, const struct mkfs_group *g);
-/* How much of each of its device extents they take. */
+uint64_t mkfs_group_end(const struct mkfs_plan *p, const struct mkfs_group *g);
+/* How much of each of its device extents blocks of trees take. */
 uint64_t mkfs_group_extent_taken(const struct mkfs_plan *p, const struct mkfs_group *g);
-/* Bytes of all trees. */
+/* Bytes of all extents. */
 uint64_t mkfs_plan_bytes_used(const struct mkfs_plan *p);
 
 #endif

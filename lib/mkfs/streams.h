@@ -7,19 +7,37 @@
 #include "lib/mkfs/plan.h"
 
 /* Trees of the devices and their space. */
-int mkfs_stream_chunks(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
-int mkfs_stream_devices(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
-int mkfs_stream_extents(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
-int mkfs_stream_free_space(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
-int mkfs_stream_block_groups(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+int mkfs_stream_chunks(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+		       struct btrkit_error *err);
+int mkfs_stream_devices(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+			struct btrkit_error *err);
+int mkfs_stream_extents(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+			struct btrkit_error *err);
+int mkfs_stream_free_space(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+			   struct btrkit_error *err);
+int mkfs_stream_block_groups(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+			     struct btrkit_error *err);
 
 /* Trees of names. */
-int mkfs_stream_top_level(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
-int mkfs_stream_data_reloc(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
-int mkfs_stream_uuids(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
-int mkfs_stream_roots(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
-int mkfs_stream_quota(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
-int mkfs_stream_nothing(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err);
+int mkfs_stream_top_level(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+			  struct btrkit_error *err);
+int mkfs_stream_data_reloc(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+			   struct btrkit_error *err);
+int mkfs_stream_uuids(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+		      struct btrkit_error *err);
+int mkfs_stream_roots(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+		      struct btrkit_error *err);
+int mkfs_stream_quota(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+		      struct btrkit_error *err);
+int mkfs_stream_nothing(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+			struct btrkit_error *err);
+
+/* Trees of a filesystem that is filled. */
+int mkfs_stream_files(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b, struct btrkit_error *err);
+int mkfs_stream_csums(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b, struct btrkit_error *err);
+/* The item of the next data extent, the first is 0, if it lies in the group. @return 0; 1: it does not; <0 */
+int mkfs_add_data_extent(const struct mkfs_plan *p, const struct mkfs_group *g, size_t *next, struct bulk *b,
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* A chunk item of a group with its stripes, for the chunk tree and the superblock. */
 uint32_t mkfs_chunk_item_size(const struct mkfs_group *g);

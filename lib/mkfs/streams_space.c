@@ -74,10 +74,12 @@ static int add_chunk(const struct mkfs_plan *p, const struct mkfs_group *g, stru
 	return ret;
 }
 
-int mkfs_stream_chunks(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+int mkfs_stream_chunks(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+		       struct btrkit_error *err)
 {
 	int ret = 0;
 
+	(void)t;
 	for (unsigned d = 0; !ret && d < p->num_devices; d++) {
 		struct disk_dev_item dev = mkfs_dev_item(p, d);
 
@@ -111,11 +113,13 @@ static int add_device_extents(const struct mkfs_plan *p, unsigned device, struct
 	return ret;
 }
 
-int mkfs_stream_devices(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+int mkfs_stream_devices(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+			struct btrkit_error *err)
 {
 	static const uint8_t no_errors[5 * sizeof(le64)];
 	int ret = 0;
 
+	(void)t;
 	for (unsigned d = 0; !ret && d < p->num_devices; d++)
 		ret = bulk_add(b, &KEY(OID_DEV_STATS, KEY_PERSISTENT_ITEM, d + 1u), no_errors, sizeof(no_errors), err);
 	for (unsigned d = 0; !ret && d < p->num_devices; d++)
@@ -127,7 +131,7 @@ static int add_block_group(const struct mkfs_plan *p, const struct mkfs_group *g
 			   struct btrkit_error *err)
 {
 	struct disk_block_group d = {
-		.used = le64_put(mkfs_group_used(p, g) * p->opts.nodesize),
+		.used = le64_put(mkfs_group_used(p, g)),
 		.chunk_objectid = le64_put(OID_FIRST_CHUNK_TREE),
 		.flags = le64_put(g->shape.type),
 	};
@@ -135,10 +139,12 @@ static int add_block_group(const struct mkfs_plan *p, const struct mkfs_group *g
 	return bulk_add(b, &KEY(g->logical, KEY_BLOCK_GROUP_ITEM, g->length), &d, sizeof(d), err);
 }
 
-int mkfs_stream_block_groups(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+int mkfs_stream_block_groups(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+			     struct btrkit_error *err)
 {
 	int ret = 0;
 
+	(void)t;
 	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++)
 		ret = add_block_group(p, &p->layout.groups[i], b, err);
 	return ret;
@@ -173,40 +179,87 @@ static int add_block(const struct mkfs_plan *p, const struct mkfs_tree *t, unsig
 	return bulk_add(b, &key, &item, (uint32_t)(at - (uint8_t *)&item), err);
 }
 
-static int add_tree_blocks(const struct mkfs_plan *p, const struct mkfs_tree *t, const struct mkfs_group *g,
-			   bool *group_told, struct bulk *b, struct btrkit_error *err)
+/* Which block of which tree has a slot; slots are passed in their order. */
+struct walk {
+	unsigned tree, level;
+	uint64_t index; /* in the level */
+	uint64_t n;	/* in the tree */
+};
+
+/* The next block of a tree of that role; there must be one. */
+static void step(const struct mkfs_plan *p, enum mkfs_role role, struct walk *w)
 {
-	uint64_t n = 0;
+	while (p->trees[w->tree].role != role || w->index == p->trees[w->tree].blocks[w->level]) {
+		w->index = 0;
+		if (p->trees[w->tree].role == role && w->level + 1 < LEVELS_MAX) {
+			w->level++;
+			continue;
+		}
+		w->level = 0;
+		w->n = 0;
+		w->tree++;
+	}
+}
+
+static int add_tree_blocks(const struct mkfs_plan *p, const struct mkfs_group *g, struct walk *w, bool *told,
+			   struct bulk *b, struct btrkit_error *err)
+{
+	const uint64_t blocks = mkfs_group_used(p, g) / p->opts.nodesize;
 	int ret = 0;
 
-	for (unsigned level = 0; level < LEVELS_MAX; level++) {
-		for (uint64_t i = 0; !ret && i < t->blocks[level]; i++, n++) {
-			uint64_t bytenr = mkfs_group_block(g, p->opts.nodesize, t->first_slot + n);
+	for (uint64_t slot = 0; !ret && slot < blocks; slot++) {
+		const uint64_t bytenr = mkfs_group_block(g, p->opts.nodesize, slot);
 
-			/* The group's own item comes right after that of a block at its start. */
-			if (!*group_told && bytenr != g->logical) {
-				ret = add_block_group(p, g, b, err);
-				*group_told = true;
-			}
-			if (!ret)
-				ret = add_block(p, t, level, n, bytenr, b, err);
+		step(p, g->role, w);
+		/* The group's own item comes right after that of a block at its start. */
+		if (!*told && bytenr != g->logical) {
+			ret = add_block_group(p, g, b, err);
+			*told = true;
 		}
+		if (!ret)
+			ret = add_block(p, &p->trees[w->tree], w->level, w->n, bytenr, b, err);
+		w->index++;
+		w->n++;
 	}
 	return ret;
 }
 
-int mkfs_stream_extents(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+static int add_data_extents(const struct mkfs_plan *p, const struct mkfs_group *g, size_t *next, bool *told,
+			    struct bulk *b, struct btrkit_error *err)
 {
+	bool first = g->used && g->end > g->logical;
 	int ret = 0;
 
+	/* Data begin where the group does, but for a hole there. */
+	if (g->num_holes && g->holes[0].start == g->logical)
+		first = false;
+	while (!ret) {
+		if (!first && !*told) {
+			ret = add_block_group(p, g, b, err);
+			*told = true;
+		}
+		if (!ret)
+			ret = mkfs_add_data_extent(p, g, next, b, err);
+		first = false;
+	}
+	return ret == 1 ? 0 : ret;
+}
+
+int mkfs_stream_extents(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+			struct btrkit_error *err)
+{
+	struct walk walks[] = { [MKFS_CHUNK_TREE] = { 0 }, [MKFS_TREES] = { 0 } };
+	size_t next = 0;
+	int ret = 0;
+
+	(void)t;
 	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++) {
 		const struct mkfs_group *g = &p->layout.groups[i];
 		/* With a tree of their own the block groups are not here. */
 		bool told = p->opts.compat_ro & COMPAT_RO_BLOCK_GROUP_TREE;
 
-		for (unsigned t = 0; !ret && t < p->num_trees; t++)
-			if (mkfs_tree_group(p, &p->trees[t]) == g)
-				ret = add_tree_blocks(p, &p->trees[t], g, &told, b, err);
+		ret = g->role == MKFS_DATA ? add_data_extents(p, g, &next, &told, b, err) :
+					     add_tree_blocks(p, g, &walks[g->role], &told, b, err);
 		if (!ret && !told)
 			ret = add_block_group(p, g, b, err);
 	}
@@ -214,22 +267,24 @@ int mkfs_stream_extents(const struct mkfs_plan *p, struct bulk *b, struct btrkit
 }
 
 /* So few ranges are free in a new group that they are told as extents, never as bitmaps. */
-int mkfs_stream_free_space(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
+int mkfs_stream_free_space(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
+			   struct btrkit_error *err)
 {
 	int ret = 0;
 
+	(void)t;
 	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++) {
 		const struct mkfs_group *g = &p->layout.groups[i];
-		uint64_t used = mkfs_group_used(p, g), from = 0;
+		uint64_t end = mkfs_group_end(p, g), from = g->logical;
 		struct disk_free_space_info info = { 0 };
 		struct mkfs_range range;
 		uint32_t count = 0;
 
-		for (; mkfs_group_next_free(g, p->opts.nodesize, used, from, &range); from = range.start + range.length)
+		for (; mkfs_group_next_free(g, end, from, &range); from = range.start + range.length)
 			count++;
 		info.extent_count = le32_put(count);
 		ret = bulk_add(b, &KEY(g->logical, KEY_FREE_SPACE_INFO, g->length), &info, sizeof(info), err);
-		for (from = 0; !ret && mkfs_group_next_free(g, p->opts.nodesize, used, from, &range);
+		for (from = g->logical; !ret && mkfs_group_next_free(g, end, from, &range);
 		     from = range.start + range.length)
 			ret = bulk_add(b, &KEY(range.start, KEY_FREE_SPACE_EXTENT, range.length), "", 0, err);
 	}

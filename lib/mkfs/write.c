@@ -17,9 +17,10 @@ struct mkfs_writer {
 	const struct mkfs_plan *plan;
 	struct io_batch **batches; /* of each device */
 	/* Of groups with parity, all rows that blocks lie in, to be written as a whole; and P and Q of one. */
-	uint8_t *rows[MKFS_GROUPS_MAX];
+	uint8_t **rows;
 	uint8_t *parity[2];
 	const struct mkfs_tree *tree; /* that is being written */
+	const struct mkfs_group *group; /* in which the block lies that is being written */
 };
 
 /* @return in bytes of data; 0: it has no parity */
@@ -37,8 +38,9 @@ static int take_memory(struct mkfs_writer *w, struct btrkit_error *err)
 	int ret = 0;
 
 	w->batches = calloc(p->num_devices, sizeof(struct io_batch *));
+	w->rows = calloc(p->layout.num_groups, sizeof(*w->rows));
 	w->parity[0] = malloc(2 * CHUNK_STRIPE_LEN);
-	if (!w->batches || !w->parity[0])
+	if (!w->batches || !w->rows || !w->parity[0])
 		return err_nomem(err);
 	w->parity[1] = w->parity[0] + CHUNK_STRIPE_LEN;
 	for (unsigned d = 0; !ret && d < p->num_devices; d++)
@@ -75,8 +77,9 @@ struct mkfs_writer *mkfs_writer_destroy(struct mkfs_writer *w)
 		return NULL;
 	for (unsigned d = 0; w->batches && d < w->plan->num_devices; d++)
 		io_batch_destroy(w->batches[d]);
-	for (unsigned i = 0; i < MKFS_GROUPS_MAX; i++)
+	for (unsigned i = 0; w->rows && i < w->plan->layout.num_groups; i++)
 		free(w->rows[i]);
+	free(w->rows);
 	free(w->parity[0]);
 	free(w->batches);
 	free(w);
@@ -85,12 +88,11 @@ struct mkfs_writer *mkfs_writer_destroy(struct mkfs_writer *w)
 
 static int place_block(void *ctx, unsigned level, uint64_t index, uint64_t *bytenr, struct btrkit_error *err)
 {
-	const struct mkfs_writer *w = ctx;
+	struct mkfs_writer *w = ctx;
 
 	if (index >= w->tree->blocks[level])
 		return err_set(err, BTRKIT_NO_SPACE, "tree %" PRIu64 " outgrew its plan", w->tree->owner);
-	*bytenr = mkfs_group_block(mkfs_tree_group(w->plan, w->tree), w->plan->opts.nodesize,
-				   mkfs_tree_slot(w->tree, level, index));
+	*bytenr = mkfs_slot_address(w->plan, w->tree->role, mkfs_tree_slot(w->tree, level, index), &w->group);
 	return 0;
 }
 
@@ -98,7 +100,7 @@ static int place_block(void *ctx, unsigned level, uint64_t index, uint64_t *byte
 static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btrkit_error *err)
 {
 	struct mkfs_writer *w = ctx;
-	const struct mkfs_group *g = mkfs_tree_group(w->plan, w->tree);
+	const struct mkfs_group *g = w->group;
 	const uint32_t nodesize = w->plan->opts.nodesize;
 	const uint64_t offset = bytenr - g->logical;
 	uint8_t *rows = w->rows[g - w->plan->layout.groups];

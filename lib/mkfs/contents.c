@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/mkfs/contents.h"
+
+#include <stdlib.h>
+
+#include "lib/base/err.h"
+
+/* Kept in memory, the rest in a file. */
+#define SUMS_MEMORY (48u << 20)
+#define INLINE_MEMORY (80u << 20)
+
+/* What is written with one call. */
+struct run {
+	uint64_t logical;
+	const uint8_t *data;
+	size_t len;
+};
+
+struct adding {
+	struct mkfs_contents *contents;
+	struct mkfs_compact *to;
+	struct source *source;
+	uint32_t csum_size, sectorsize;
+	struct run run;
+};
+
+int mkfs_contents_create(struct mkfs_contents **ret, struct btrkit_error *err)
+{
+	struct mkfs_contents *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return err_nomem(err);
+	r = spool_create(SUMS_MEMORY, &c->sums, err);
+	if (!r)
+		r = spool_create(INLINE_MEMORY, &c->inline_bytes, err);
+	if (r)
+		mkfs_contents_destroy(c);
+	else
+		*ret = c;
+	return r;
+}
+
+struct mkfs_contents *mkfs_contents_destroy(struct mkfs_contents *c)
+{
+	if (!c)
+		return NULL;
+	spool_destroy(c->sums);
+	spool_destroy(c->inline_bytes);
+	free(c->extents);
+	free(c->runs);
+	free(c);
+	return NULL;
+}
+
+static int write_run(struct adding *a, struct btrkit_error *err)
+{
+	const struct run r = a->run;
+
+	a->run.len = 0;
+	return r.len ? mkfs_compact_write(a->to, r.logical, r.data, r.len, err) : 0;
+}
+
+static int queue(struct adding *a, uint64_t logical, const uint8_t *data, size_t len, struct btrkit_error *err)
+{
+	struct run *r = &a->run;
+	int ret = 0;
+
+	if (r->len && r->logical + r->len == logical && r->data + r->len == data) {
+		r->len += len;
+		return 0;
+	}
+	ret = write_run(a, err);
+	*r = (struct run){ logical, data, len };
+	return ret;
+}
+
+static int add_sums(struct adding *a, uint64_t logical, const uint8_t *sums, uint64_t sectors,
+		    struct btrkit_error *err)
+{
+	struct mkfs_contents *c = a->contents;
+	const uint64_t first = spool_size(c->sums) / a->csum_size;
+	struct mkfs_csum_run *last = c->num_runs ? &c->runs[c->num_runs - 1] : NULL;
+
+	if (last && last->logical + last->count * a->sectorsize == logical) {
+		last->count += sectors;
+	} else {
+		if (c->num_runs == c->runs_size) {
+			const size_t size = c->runs_size ? 2 * c->runs_size : 64;
+			struct mkfs_csum_run *more = reallocarray(c->runs, size, sizeof(*more));
+
+			if (!more)
+				return err_nomem(err);
+			c->runs = more;
+			c->runs_size = size;
+		}
+		c->runs[c->num_runs++] = (struct mkfs_csum_run){ logical, first, sectors };
+	}
+	return spool_append(c->sums, sums, sectors * a->csum_size, err);
+}
+
+static int new_extent(struct adding *a, const struct mkfs_extent *e, struct btrkit_error *err)
+{
+	struct mkfs_contents *c = a->contents;
+	struct source_inode *inode = &a->source->inodes[e->inode];
+
+	if (c->num_extents == UINT32_MAX)
+		return err_set(err, BTRKIT_INVALID, "too many extents");
+	if (c->num_extents == c->extents_size) {
+		const size_t size = c->extents_size ? 2 * c->extents_size : 1024;
+		struct mkfs_extent *more = reallocarray(c->extents, size, sizeof(*more));
+
+		if (!more)
+			return err_nomem(err);
+		c->extents = more;
+		c->extents_size = size;
+	}
+	if (!inode->count)
+		inode->first = (uint32_t)c->num_extents;
+	inode->count++;
+	c->extents[c->num_extents++] = *e;
+	return 0;
+}
+
+/* Longer than it was, if it goes on there. @return whether it could be */
+static bool extend_last(struct adding *a, const struct mkfs_extent *e)
+{
+	struct mkfs_contents *c = a->contents;
+	struct mkfs_extent *last = c->num_extents ? &c->extents[c->num_extents - 1] : NULL;
+
+	if (!last || last->inode != e->inode || last->compression || e->compression || last->in_item ||
+	    last->at + last->disk_bytes != e->at || last->file_offset + last->ram_bytes != e->file_offset ||
+	    last->disk_bytes > CONTENTS_EXTENT_MAX - e->disk_bytes)
+		return false;
+	last->disk_bytes += e->disk_bytes;
+	last->ram_bytes += e->ram_bytes;
+	return true;
+}
+
+static int add_inline(struct adding *a, const struct mkfs_piece *p, struct btrkit_error *err)
+{
+	const struct mkfs_extent e = { .at = spool_size(a->contents->inline_bytes),
+				       .disk_bytes = p->disk_bytes,
+				       .ram_bytes = p->ram_bytes,
+				       .inode = p->inode,
+				       .compression = p->compression,
+				       .in_item = true };
+	int ret = spool_append(a->contents->inline_bytes, p->data, p->disk_bytes, err);
+
+	return ret ? ret : new_extent(a, &e, err);
+}
+
+/* A group may end, or a superblock lie, in the middle of what is not compressed. */
+static int add_on_disk(struct adding *a, const struct mkfs_piece *p, struct btrkit_error *err)
+{
+	for (uint32_t done = 0; done < p->disk_bytes;) {
+		const uint32_t left = p->disk_bytes - done;
+		struct mkfs_range place;
+		struct mkfs_extent e;
+		int ret;
+
+		ret = mkfs_compact_take(a->to, p->compression ? left : a->sectorsize, left, &place, err);
+		if (ret)
+			return ret;
+		e = (struct mkfs_extent){ .at = place.start,
+					  .file_offset = p->file_offset + done,
+					  .disk_bytes = (uint32_t)place.length,
+					  .ram_bytes = (uint32_t)(p->compression ? p->ram_bytes : place.length),
+					  .inode = p->inode,
+					  .compression = p->compression };
+		if (!extend_last(a, &e))
+			ret = new_extent(a, &e, err);
+		if (!ret)
+			ret = queue(a, e.at, p->data + done, e.disk_bytes, err);
+		if (!ret && p->sums)
+			ret = add_sums(a, e.at, p->sums + (size_t)(done / a->sectorsize) * a->csum_size,
+				       e.disk_bytes / a->sectorsize, err);
+		if (ret)
+			return ret;
+		done += e.disk_bytes;
+	}
+	return 0;
+}
+
+int mkfs_contents_add(struct mkfs_contents *c, struct mkfs_compact *to, uint32_t csum_size, uint32_t sectorsize,
+		      struct source *source, const struct mkfs_piece *pieces, size_t n, struct btrkit_error *err)
+{
+	struct adding a = { c, to, source, csum_size, sectorsize, { 0 } };
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < n; i++)
+		ret = pieces[i].in_item ? add_inline(&a, &pieces[i], err) : add_on_disk(&a, &pieces[i], err);
+	return ret ? ret : write_run(&a, err);
+}

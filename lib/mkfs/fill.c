@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/mkfs/fill.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "lib/base/err.h"
+#include "lib/base/uuid.h"
+#include "lib/format/ids.h"
+
+uint32_t mkfs_fill_subvolumes(const struct mkfs_fill *f)
+{
+	return f ? f->source->num_subvolumes : 1;
+}
+
+uint64_t mkfs_fill_subvolume_id(uint32_t number)
+{
+	return number ? OID_FIRST_FREE + number - 1 : OID_FS_TREE;
+}
+
+uint32_t mkfs_fill_subvolume_number(uint64_t id)
+{
+	return id == OID_FS_TREE ? 0 : (uint32_t)(id - OID_FIRST_FREE + 1);
+}
+
+uint64_t mkfs_fill_default(const struct mkfs_fill *f)
+{
+	for (uint32_t i = 0; f && i < f->source->num_subvolumes; i++)
+		if (f->source->subvolumes[i].is_default)
+			return mkfs_fill_subvolume_id(i);
+	return OID_FS_TREE;
+}
+
+/* Names in one directory are together, in the order of their indices. */
+static int by_item(const void *a, const void *b, void *ctx)
+{
+	const struct source *s = ctx;
+	const struct mkfs_link *x = a, *y = b;
+	const struct source_entry *ex = &s->entries[x->entry], *ey = &s->entries[y->entry];
+
+	if (x->inode != y->inode)
+		return x->inode < y->inode ? -1 : 1;
+	if (ex->parent != ey->parent)
+		return s->inodes[ex->parent].number < s->inodes[ey->parent].number ? -1 : 1;
+	return ex->index < ey->index ? -1 : ex->index > ey->index;
+}
+
+static int collect_links(struct mkfs_fill *f, struct btrkit_error *err)
+{
+	const struct source *s = f->source;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->num_inodes; i++)
+		if (s->inodes[i].nlink > 1)
+			n += s->inodes[i].nlink;
+	if (!n)
+		return 0;
+	f->links = calloc(n, sizeof(*f->links));
+	if (!f->links)
+		return err_nomem(err);
+	for (uint32_t i = 0; i < s->num_entries && f->num_links < n; i++)
+		if (s->inodes[s->entries[i].inode].nlink > 1)
+			f->links[f->num_links++] = (struct mkfs_link){ s->entries[i].inode, i };
+	qsort_r(f->links, f->num_links, sizeof(*f->links), by_item, f->source);
+	return 0;
+}
+
+static int make_uuids(struct mkfs_fill *f, const struct mkfs_plan *p, struct btrkit_error *err)
+{
+	char name[32];
+	int ret = 0;
+
+	f->uuids = calloc(f->source->num_subvolumes, sizeof(*f->uuids));
+	if (!f->uuids)
+		return err_nomem(err);
+	for (uint32_t i = 1; !ret && i < f->source->num_subvolumes; i++) {
+		snprintf(name, sizeof(name), "subvolume %" PRIu64, mkfs_fill_subvolume_id(i));
+		ret = p->opts.flags & BTRKIT_MKFS_REPRODUCIBLE ? base_uuid_derive(p->fsid, name, f->uuids[i], err) :
+								  base_uuid_random(f->uuids[i], err);
+	}
+	return ret;
+}
+
+int mkfs_fill_prepare(struct mkfs_fill *f, struct mkfs_plan *p, struct btrkit_error *err)
+{
+	int ret = collect_links(f, err);
+
+	return ret ? ret : make_uuids(f, p, err);
+}
+
+void mkfs_fill_release(struct mkfs_fill *f)
+{
+	free(f->links);
+	free(f->uuids);
+	f->links = NULL;
+	f->uuids = NULL;
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A filesystem with files in it. Their contents are placed and written while they are read; when they are all there,
+ * everything else can be counted, placed behind them and written; the superblocks come last.
+ */
+#include "lib/mkfs/make.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/err.h"
+#include "lib/base/le.h"
+#include "lib/base/uuid.h"
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/dir.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/mkfs/fill.h"
+#include "lib/mkfs/units.h"
+#include "lib/mkfs/write.h"
+
+#define SYMLINK_MAX 4095u /* that Linux can read */
+
+struct filling {
+	struct mkfs_plan *plan;
+	struct mkfs_compact compact;
+	struct mkfs_fill fill;
+	struct units *units;
+	uint64_t total; /* bytes of files; 0: not known before */
+	bool cleared;	/* what was on the devices is gone */
+};
+
+static uint32_t item_room(const struct btrkit_mkfs_options *o)
+{
+	return o->nodesize - (uint32_t)(sizeof(struct disk_header) + sizeof(struct disk_item));
+}
+
+static uint32_t inline_max(const struct btrkit_mkfs_options *o)
+{
+	return item_room(o) - FILE_EXTENT_INLINE_START;
+}
+
+static int judge(const struct mkfs_plan *p, struct btrkit_error *err)
+{
+	const struct btrkit_mkfs_options *o = &p->opts;
+
+	if (mkfs_profile(o->data)->parity || mkfs_profile(o->metadata)->parity)
+		return err_set(err, BTRKIT_UNSUPPORTED, "a filesystem with parity is not filled when it is made");
+	if (o->incompat & INCOMPAT_SIMPLE_QUOTA)
+		return err_set(err, BTRKIT_UNSUPPORTED,
+			       "a filesystem with the feature simple-quota is not filled when it is made");
+	if (o->flags & BTRKIT_MKFS_DETERMINISTIC && !csum_kind_find(BTRKIT_XXHASH64)->compute)
+		return err_set(err, BTRKIT_UNSUPPORTED, "this build is without libxxhash, by which contents are told");
+	return 0;
+}
+
+static int read_source(struct filling *f, struct btrkit_error *err)
+{
+	const struct btrkit_mkfs_options *o = &f->plan->opts;
+	const struct source_limits limits = {
+		.symlink = inline_max(o) < SYMLINK_MAX ? inline_max(o) : SYMLINK_MAX,
+		.xattr = item_room(o) - (uint32_t)sizeof(struct disk_dir_item),
+	};
+
+	return source_create(o->source, &limits, &f->fill.source, err);
+}
+
+static int tell_progress(void *ctx, uint64_t bytes)
+{
+	const struct filling *f = ctx;
+	const struct btrkit_mkfs_options *o = &f->plan->opts;
+
+	return o->filling ? o->filling(o->progress_ctx, bytes, f->total) : 0;
+}
+
+static struct units_config units_config(struct filling *f)
+{
+	const struct btrkit_mkfs_options *o = &f->plan->opts;
+
+	return (struct units_config){
+		.source = f->fill.source,
+		.contents = f->fill.contents,
+		.compact = &f->compact,
+		.csum = csum_kind_find((uint16_t)o->csum),
+		.sectorsize = o->sectorsize,
+		.inline_max = inline_max(o),
+		.compression = (uint8_t)o->compression,
+		.level = o->compression_level,
+		.threads = o->threads,
+		.digest = o->flags & BTRKIT_MKFS_DETERMINISTIC,
+		.progress = tell_progress,
+		.progress_ctx = f,
+	};
+}
+
+/* The contents of files lie in the order in which the files do. */
+static int read_files(struct filling *f, struct btrkit_error *err)
+{
+	const struct source *s = f->fill.source;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < s->num_inodes; i++)
+		if (S_ISREG(s->inodes[i].mode) && s->inodes[i].contents == i)
+			f->total += s->inodes[i].size;
+	for (uint32_t i = 0; !ret && i < s->num_inodes; i++) {
+		const uint32_t number = s->in_order[i];
+
+		if (S_ISREG(s->inodes[number].mode) && s->inodes[number].contents == number)
+			ret = units_add_file(f->units, number, err);
+	}
+	return ret;
+}
+
+static int read_all(struct filling *f, struct btrkit_error *err)
+{
+	const struct units_config config = units_config(f);
+	struct source_sink sink;
+	int ret;
+
+	ret = units_create(&config, &f->units, err);
+	if (ret)
+		return ret;
+	sink = units_sink(f->units);
+	ret = source_read(f->fill.source, &sink, err);
+	if (!ret && !source_streams(f->fill.source))
+		ret = read_files(f, err);
+	if (!ret)
+		ret = units_finish(f->units, err);
+	f->units = units_destroy(f->units);
+	if (!ret && f->plan->opts.filling)
+		(void)tell_progress(f, f->fill.contents->bytes);
+	return ret;
+}
+
+/* Everything that the filesystem will have in it but for UUIDs, as one number. */
+static uint64_t digest_source(const struct filling *f)
+{
+	const struct csum_kind *hash = csum_kind_find(BTRKIT_XXHASH64);
+	const struct source *s = f->fill.source;
+	struct {
+		le64 so_far, field[12];
+	} all = { .so_far = le64_put(f->fill.contents->digest) };
+#define MIX() hash->compute(&all, sizeof(all), (uint8_t *)&all.so_far)
+
+	for (uint32_t i = 0; i < s->num_inodes; i++) {
+		const struct source_inode *n = &s->inodes[i];
+		const struct source_xattrs *x = n->xattrs;
+
+		memset(all.field, 0, sizeof(all.field));
+		all.field[0] = le64_put(n->size);
+		all.field[1] = le64_put((uint64_t)n->mode << 32 | n->nlink);
+		all.field[2] = le64_put((uint64_t)n->uid << 32 | n->gid);
+		all.field[3] = le64_put((uint64_t)n->rdev << 32 | n->number);
+		all.field[4] = le64_put((uint64_t)n->mtime.sec);
+		all.field[5] = le64_put((uint64_t)n->mtime.nsec << 32 | n->subvolume);
+		all.field[6] = le64_put((uint64_t)n->flags << 32 | (n->name != SOURCE_NONE ? n->name : 0));
+		if (n->text && S_ISLNK(n->mode))
+			hash->compute(n->text, n->size, (uint8_t *)&all.field[7]);
+		MIX();
+		for (uint32_t k = 0; x && k < x->n; k++) {
+			hash->compute(x->at[k].name, x->at[k].name_len, (uint8_t *)&all.field[8]);
+			hash->compute(x->at[k].value, x->at[k].value_len, (uint8_t *)&all.field[9]);
+			MIX();
+		}
+	}
+	for (uint32_t i = 0; i < s->num_entries; i++) {
+		memset(all.field, 0, sizeof(all.field));
+		hash->compute(s->entries[i].name, s->entries[i].len, (uint8_t *)&all.field[0]);
+		all.field[1] = le64_put((uint64_t)s->entries[i].parent << 32 | s->entries[i].inode);
+		MIX();
+	}
+#undef MIX
+	return le64_get(all.so_far);
+}
+
+/* One that equal contents with equal options have. */
+static int derive_fsid(const struct filling *f, uint8_t *fsid, struct btrkit_error *err)
+{
+	static const uint8_t space[16] = { 0x62, 0x74, 0x72, 0x6b, 0x69, 0x74 };
+	const struct btrkit_mkfs_options *o = &f->plan->opts;
+	char name[1024];
+
+	snprintf(name, sizeof(name),
+		 "%016" PRIx64 " %u %u %u %u %u %d %" PRIx64 " %" PRIx64 " %u %d %" PRId64 " %u %" PRIu64 " %u %u %s",
+		 digest_source(f), o->nodesize, o->sectorsize, o->data, o->metadata, o->csum, o->mixed, o->incompat,
+		 o->compat_ro, o->compression, o->compression_level, o->time, f->plan->num_devices, o->free_bytes,
+		 o->free_percent, o->flags & BTRKIT_MKFS_QUOTA, o->label ? o->label : "");
+	return base_uuid_derive(space, name, fsid, err);
+}
+
+static int make_uuids(struct filling *f, struct btrkit_error *err)
+{
+	const uint8_t *fsid = f->plan->opts.fsid;
+	uint8_t derived[16];
+	int ret = 0;
+
+	if (!fsid && f->plan->opts.flags & BTRKIT_MKFS_DETERMINISTIC) {
+		ret = derive_fsid(f, derived, err);
+		fsid = derived;
+	}
+	return ret ? ret : mkfs_make_uuids(f->plan, fsid, err);
+}
+
+static void decide_times(struct filling *f)
+{
+	struct btrkit_mkfs_options *o = &f->plan->opts;
+	const struct source *s = f->fill.source;
+
+	f->fill.clamp = o->flags & (BTRKIT_MKFS_CLAMP_TIMES | BTRKIT_MKFS_DETERMINISTIC);
+	if (o->flags & BTRKIT_MKFS_DETERMINISTIC && !(o->flags & BTRKIT_MKFS_CLAMP_TIMES)) {
+		o->time = INT64_MIN;
+		for (uint32_t i = 0; i < s->num_inodes; i++)
+			if (s->inodes[i].mtime.sec + !!s->inodes[i].mtime.nsec > o->time)
+				o->time = s->inodes[i].mtime.sec + !!s->inodes[i].mtime.nsec;
+	}
+	f->fill.time = o->time;
+}
+
+/* Features that follow from what is in it. */
+static void decide_features(struct filling *f)
+{
+	struct btrkit_mkfs_options *o = &f->plan->opts;
+
+	if (o->compression == BTRKIT_LZO && f->fill.contents->compressed_from)
+		o->incompat |= INCOMPAT_COMPRESS_LZO;
+	if (o->compression == BTRKIT_ZSTD && f->fill.contents->compressed_from)
+		o->incompat |= INCOMPAT_COMPRESS_ZSTD;
+	if (mkfs_fill_default(&f->fill) != OID_FS_TREE)
+		o->incompat |= INCOMPAT_DEFAULT_SUBVOL;
+}
+
+static int make_room(struct mkfs_plan *p, uint64_t blocks, struct btrkit_error *err)
+{
+	return mkfs_compact_trees(p->room_ctx, blocks, err);
+}
+
+static int plan(struct filling *f, struct btrkit_error *err)
+{
+	struct mkfs_plan *p = f->plan;
+	int ret;
+
+	ret = mkfs_compact_end_data(&f->compact, err);
+	if (ret)
+		return ret;
+	decide_times(f);
+	decide_features(f);
+	ret = make_uuids(f, err);
+	if (ret)
+		return ret;
+	mkfs_set_judge(p);
+	ret = mkfs_fill_prepare(&f->fill, p, err);
+	if (ret)
+		return ret;
+	/* Until they are counted, blocks have some place. */
+	ret = mkfs_compact_trees(&f->compact, 1, err);
+	if (ret)
+		return ret;
+	p->fill = &f->fill;
+	p->make_room = make_room;
+	p->room_ctx = &f->compact;
+	return mkfs_plan_make(p, err);
+}
+
+static int write_all(struct filling *f, struct btrkit_error *err)
+{
+	struct mkfs_plan *p = f->plan;
+	struct mkfs_writer *w;
+	int ret = 0;
+
+	for (unsigned d = 0; !ret && d < p->num_devices && f->compact.grow; d++)
+		if (!p->devices[d].keeps_size)
+			ret = btrkit_io_resize(p->devices[d].io, p->devices[d].total_bytes, err);
+	if (ret)
+		return ret;
+	ret = mkfs_writer_create(p, &w, err);
+	if (ret)
+		return ret;
+	ret = mkfs_write_trees(w, err);
+	mkfs_writer_destroy(w);
+	return ret ? ret : mkfs_write_supers(p, err);
+}
+
+/* What was on the devices goes before anything is written. */
+static int clear(struct filling *f, struct btrkit_error *err)
+{
+	struct mkfs_plan *p = f->plan;
+	int ret = 0;
+
+	if (f->compact.dry)
+		return 0;
+	for (unsigned d = 0; !ret && d < p->num_devices && f->compact.grow; d++) {
+		ret = btrkit_io_resize(p->devices[d].io, 0, err);
+		p->devices[d].keeps_size = ret == -EOPNOTSUPP;
+		if (p->devices[d].keeps_size) {
+			p->devices[d].total_bytes = p->devices[d].io->size;
+			ret = 0;
+		}
+		if (ret && p->num_devices > 1)
+			err_at_devid(err, d + 1u);
+	}
+	for (unsigned d = 0; !ret && d < p->num_devices; d++)
+		if (!f->compact.grow || p->devices[d].keeps_size)
+			return mkfs_clear_devices(p, err);
+	return ret;
+}
+
+/* An image file that did not come out right is empty. */
+static void empty(const struct filling *f)
+{
+	const struct mkfs_plan *p = f->plan;
+
+	for (unsigned d = 0; d < p->num_devices && f->compact.grow && f->cleared; d++)
+		if (!p->devices[d].keeps_size && btrkit_io_resize(p->devices[d].io, 0, NULL))
+			break;
+}
+
+static int make(struct filling *f, struct btrkit_error *err)
+{
+	struct mkfs_plan *p = f->plan;
+	int ret;
+
+	ret = mkfs_contents_create(&f->fill.contents, err);
+	if (!ret)
+		ret = read_source(f, err);
+	if (!ret)
+		ret = mkfs_compact_begin(&f->compact, err);
+	for (unsigned d = 0; d < p->num_devices; d++)
+		p->layout.total_bytes += f->compact.grow ? 0 : p->devices[d].total_bytes;
+	if (!ret)
+		ret = clear(f, err);
+	f->cleared = !ret && !f->compact.dry;
+	if (!ret)
+		ret = read_all(f, err);
+	if (!ret)
+		ret = plan(f, err);
+	return ret || f->compact.dry ? ret : write_all(f, err);
+}
+
+static void tell(const struct filling *f, struct btrkit_mkfs_result *r)
+{
+	const struct mkfs_contents *c = f->fill.contents;
+
+	r->inodes = f->fill.source->num_inodes;
+	r->files = c->files;
+	r->file_bytes = c->bytes;
+	r->compressed_from = c->compressed_from;
+	r->compressed_to = c->compressed_to;
+}
+
+static void warn(const struct filling *f)
+{
+	const struct btrkit_mkfs_options *o = &f->plan->opts;
+	char what[128];
+
+	if (!o->warning || !f->fill.source->cut_links)
+		return;
+	snprintf(what, sizeof(what), "%" PRIu64 " hard links across a subvolume's boundary became inodes of their own",
+		 f->fill.source->cut_links);
+	o->warning(o->progress_ctx, what);
+}
+
+int mkfs_make_filled(struct mkfs_plan *p, struct btrkit_mkfs_result *result, struct btrkit_error *err)
+{
+	struct filling f = {
+		.plan = p,
+		.compact = { .opts = &p->opts,
+			     .devices = p->devices,
+			     .num_devices = p->num_devices,
+			     .layout = &p->layout,
+			     .grow = p->opts.flags & (BTRKIT_MKFS_FIT | BTRKIT_MKFS_DRY),
+			     .dry = p->opts.flags & BTRKIT_MKFS_DRY },
+	};
+	int ret = judge(p, err);
+
+	if (!ret)
+		ret = make(&f, err);
+	if (!ret) {
+		tell(&f, result);
+		warn(&f);
+	} else {
+		empty(&f);
+	}
+	p->fill = NULL;
+	units_destroy(f.units);
+	mkfs_fill_release(&f.fill);
+	mkfs_contents_destroy(f.fill.contents);
+	source_destroy(f.fill.source);
+	mkfs_compact_release(&f.compact);
+	return ret;
+}

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The items of subvolumes: inodes, their names, attributes and extents. */
+#include "lib/mkfs/streams.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/crc32c.h"
+#include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/dir.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/format/items/inode.h"
+#include "lib/mkfs/fill.h"
+
+/* Flags of inodes. */
+#define INODE_NODATASUM (1u << 0)
+#define INODE_NODATACOW (1u << 1)
+#define INODE_NOCOMPRESS (1u << 3)
+
+/* One subvolume's items on their way. */
+struct filler {
+	const struct mkfs_plan *plan;
+	const struct mkfs_fill *fill;
+	const struct source *source;
+	struct bulk *to;
+	uint8_t *buf; /* of the size of a node: an item under construction */
+	uint32_t room; /* of an item */
+	size_t link; /* the first of the inode's among fill->links, or of one behind it */
+};
+
+static uint64_t objectid(const struct source_inode *n)
+{
+	return OID_FIRST_FREE + n->number;
+}
+
+static struct disk_time put_time(const struct source_time *t)
+{
+	return (struct disk_time){ le64_put((uint64_t)t->sec), le32_put(t->nsec) };
+}
+
+/* Where nothing may depend on the host, only the time of change is taken, up to a limit. */
+static void put_times(const struct mkfs_fill *f, const struct source_inode *n, struct disk_inode_item *d)
+{
+	const struct source_time limit = { f->time, 0 };
+	const bool later = n->mtime.sec > limit.sec || (n->mtime.sec == limit.sec && n->mtime.nsec);
+
+	if (!f->clamp) {
+		d->atime = put_time(&n->atime);
+		d->mtime = put_time(&n->mtime);
+		d->ctime = d->otime = put_time(&n->ctime);
+		return;
+	}
+	d->atime = d->mtime = put_time(later ? &limit : &n->mtime);
+	d->ctime = d->otime = put_time(&limit);
+}
+
+static uint64_t directory_size(const struct source *s, const struct source_inode *n)
+{
+	uint64_t size = 0;
+
+	/* Each name counts twice, since it is in two items. */
+	for (uint32_t i = 0; i < n->count; i++)
+		size += 2u * s->entries[n->first + i].len;
+	return size;
+}
+
+/* The inode whose extents those of this one are. */
+static const struct source_inode *contents_of(const struct source *s, const struct source_inode *n)
+{
+	return &s->inodes[n->contents];
+}
+
+static uint64_t file_bytes(const struct filler *e, const struct source_inode *n)
+{
+	const struct source_inode *c = contents_of(e->source, n);
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < c->count; i++)
+		bytes += e->fill->contents->extents[c->first + i].ram_bytes;
+	return bytes;
+}
+
+static int add_inode(struct filler *e, const struct source_inode *n, struct btrkit_error *err)
+{
+	const uint64_t generation = e->plan->generation;
+	struct disk_inode_item d = {
+		.generation = le64_put(generation),
+		.transid = le64_put(generation),
+		.size = le64_put(n->size),
+		.nlink = le32_put(n->nlink),
+		.uid = le32_put(n->uid),
+		.gid = le32_put(n->gid),
+		.mode = le32_put(n->mode),
+		.rdev = le64_put(n->rdev),
+	};
+	uint64_t flags = 0;
+
+	if (bulk_only_counts(e->to))
+		return bulk_add(e->to, &KEY(objectid(n), KEY_INODE_ITEM, 0), &d, sizeof(d), err);
+	if (S_ISREG(n->mode))
+		d.nbytes = le64_put(file_bytes(e, n));
+	else if (S_ISLNK(n->mode))
+		d.nbytes = d.size;
+	else if (S_ISDIR(n->mode))
+		d.size = le64_put(directory_size(e->source, n));
+	if (n->flags & SOURCE_NODATACOW)
+		flags |= INODE_NODATACOW;
+	if (n->flags & SOURCE_NODATASUM)
+		flags |= INODE_NODATASUM;
+	if (contents_of(e->source, n)->flags & SOURCE_NOCOMPRESS)
+		flags |= INODE_NOCOMPRESS;
+	d.flags = le64_put(flags);
+	put_times(e->fill, n, &d);
+	return bulk_add(e->to, &KEY(objectid(n), KEY_INODE_ITEM, 0), &d, sizeof(d), err);
+}
+
+static uint32_t put_ref(uint8_t *to, uint64_t index, const char *name, uint16_t len)
+{
+	const struct disk_inode_ref d = { le64_put(index), le16_put(len) };
+
+	memcpy(to, &d, sizeof(d));
+	memcpy(to + sizeof(d), name, len);
+	return (uint32_t)sizeof(d) + len;
+}
+
+/* A name that has no room in the item of its directory. */
+struct extref {
+	uint64_t hash;
+	const struct source_entry *entry;
+};
+
+static uint64_t extref_hash(const struct filler *e, const struct source_entry *n)
+{
+	return crc32c((uint32_t)objectid(&e->source->inodes[n->parent]), n->name, n->len);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct extref *x = a, *y = b;
+
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	return x->entry < y->entry ? -1 : x->entry > y->entry;
+}
+
+static int add_extrefs(struct filler *e, const struct source_inode *inode, struct extref *refs, size_t n,
+		       struct btrkit_error *err)
+{
+	int ret = 0;
+
+	if (n && !(e->plan->opts.incompat & INCOMPAT_EXTENDED_IREF)) {
+		char path[512];
+
+		source_path(e->source, e->source->entries[inode->name].inode, path, sizeof(path));
+		return err_set(err, BTRKIT_INVALID, "%s: so many names in a directory need the feature extref", path);
+	}
+	qsort(refs, n, sizeof(*refs), by_hash);
+	for (size_t i = 0; !ret && i < n;) {
+		const uint64_t hash = refs[i].hash;
+		uint32_t size = 0;
+
+		for (; i < n && refs[i].hash == hash; i++) {
+			const struct source_entry *entry = refs[i].entry;
+			const struct disk_inode_extref d = {
+				.parent = le64_put(objectid(&e->source->inodes[entry->parent])),
+				.index = le64_put(entry->index),
+				.name_len = le16_put(entry->len),
+			};
+
+			if (size + sizeof(d) + entry->len > e->room)
+				return err_set(err, BTRKIT_INVALID, "too many names with one hash");
+			memcpy(e->buf + size, &d, sizeof(d));
+			memcpy(e->buf + size + sizeof(d), entry->name, entry->len);
+			size += (uint32_t)sizeof(d) + entry->len;
+		}
+		ret = bulk_add(e->to, &KEY(objectid(inode), KEY_INODE_EXTREF, hash), e->buf, size, err);
+	}
+	return ret;
+}
+
+/* The names of an inode with several: an item for each directory, and what has no room there by itself. */
+static int add_links(struct filler *e, const struct source_inode *n, const struct mkfs_link *links,
+		     struct btrkit_error *err)
+{
+	struct extref *refs = calloc(n->nlink, sizeof(*refs));
+	size_t num_refs = 0;
+	int ret = 0;
+
+	if (!refs)
+		return err_nomem(err);
+	for (uint32_t i = 0; !ret && i < n->nlink;) {
+		const uint32_t parent = e->source->entries[links[i].entry].parent;
+		uint32_t size = 0;
+
+		for (; i < n->nlink && e->source->entries[links[i].entry].parent == parent; i++) {
+			const struct source_entry *entry = &e->source->entries[links[i].entry];
+
+			if (size + sizeof(struct disk_inode_ref) + entry->len <= e->room)
+				size += put_ref(e->buf + size, entry->index, entry->name, entry->len);
+			else
+				refs[num_refs++] = (struct extref){ extref_hash(e, entry), entry };
+		}
+		ret = bulk_add(e->to,
+			       &KEY(objectid(n), KEY_INODE_REF, objectid(&e->source->inodes[parent])), e->buf, size,
+			       err);
+	}
+	if (!ret)
+		ret = add_extrefs(e, n, refs, num_refs, err);
+	free(refs);
+	return ret;
+}
+
+static int add_names(struct filler *e, uint32_t number, struct btrkit_error *err)
+{
+	const struct source_inode *n = &e->source->inodes[number];
+	const struct source_entry *entry;
+	uint32_t size;
+
+	/* The top of a subvolume has its name there, not here. */
+	if (!n->number) {
+		size = put_ref(e->buf, 0, "..", 2);
+		return bulk_add(e->to, &KEY(objectid(n), KEY_INODE_REF, objectid(n)), e->buf, size, err);
+	}
+	if (n->nlink > 1) {
+		size_t low = 0, high = e->fill->num_links;
+
+		while (low < high) {
+			const size_t middle = low + (high - low) / 2;
+
+			if (e->fill->links[middle].inode < number)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		return add_links(e, n, &e->fill->links[low], err);
+	}
+	entry = &e->source->entries[n->name];
+	size = put_ref(e->buf, entry->index, entry->name, entry->len);
+	return bulk_add(e->to, &KEY(objectid(n), KEY_INODE_REF, objectid(&e->source->inodes[entry->parent])), e->buf,
+			size, err);
+}
+
+static uint32_t put_dir_item(uint8_t *to, const struct disk_dir_item *d, const void *name, uint16_t name_len,
+			     const void *data, uint16_t data_len)
+{
+	struct disk_dir_item with_lengths = *d;
+
+	with_lengths.name_len = le16_put(name_len);
+	with_lengths.data_len = le16_put(data_len);
+	memcpy(to, &with_lengths, sizeof(with_lengths));
+	memcpy(to + sizeof(*d), name, name_len);
+	if (data_len)
+		memcpy(to + sizeof(*d) + name_len, data, data_len);
+	return (uint32_t)sizeof(*d) + name_len + data_len;
+}
+
+struct hashed_xattr {
+	uint64_t hash;
+	const struct source_xattr *x;
+};
+
+static int xattr_by_hash(const void *a, const void *b)
+{
+	const struct hashed_xattr *x = a, *y = b;
+
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	return x->x < y->x ? -1 : x->x > y->x;
+}
+
+static int add_xattrs(struct filler *e, const struct source_inode *n, struct btrkit_error *err)
+{
+	const struct disk_dir_item d = { .transid = le64_put(e->plan->generation), .type = FT_XATTR };
+	struct hashed_xattr *all;
+	int ret = 0;
+
+	if (!n->xattrs)
+		return 0;
+	all = calloc(n->xattrs->n, sizeof(*all));
+	if (!all)
+		return err_nomem(err);
+	for (uint32_t i = 0; i < n->xattrs->n; i++) {
+		const struct source_xattr *x = &n->xattrs->at[i];
+
+		all[i] = (struct hashed_xattr){ dir_name_hash(x->name, x->name_len), x };
+	}
+	qsort(all, n->xattrs->n, sizeof(*all), xattr_by_hash);
+	for (uint32_t i = 0; !ret && i < n->xattrs->n;) {
+		const uint64_t hash = all[i].hash;
+		uint32_t size = 0;
+
+		for (; !ret && i < n->xattrs->n && all[i].hash == hash; i++) {
+			const struct source_xattr *x = all[i].x;
+
+			if (size + sizeof(d) + x->name_len + x->value_len > e->room)
+				ret = err_set(err, BTRKIT_INVALID, "attributes with one hash are too large");
+			else
+				size += put_dir_item(e->buf + size, &d, x->name, (uint16_t)x->name_len, x->value,
+						     (uint16_t)x->value_len);
+		}
+		if (!ret)
+			ret = bulk_add(e->to, &KEY(objectid(n), KEY_XATTR_ITEM, hash), e->buf, size, err);
+	}
+	free(all);
+	return ret;
+}
+
+static uint8_t entry_type(uint32_t mode)
+{
+	static const uint8_t types[16] = {
+		[S_IFREG >> 12] = FT_REG,  [S_IFDIR >> 12] = FT_DIR,   [S_IFCHR >> 12] = FT_CHR,
+		[S_IFBLK >> 12] = FT_BLK,  [S_IFIFO >> 12] = FT_FIFO,  [S_IFSOCK >> 12] = FT_SOCK,
+		[S_IFLNK >> 12] = FT_SYMLINK,
+	};
+
+	return types[mode >> 12 & 15];
+}
+
+static uint32_t put_entry(const struct filler *e, uint32_t subvolume, const struct source_entry *entry, uint8_t *to)
+{
+	const struct source_inode *n = &e->source->inodes[entry->inode];
+	struct btrkit_key location = KEY(objectid(n), KEY_INODE_ITEM, 0);
+	struct disk_dir_item d;
+
+	if (n->subvolume != subvolume)
+		location = KEY(mkfs_fill_subvolume_id(n->subvolume), KEY_ROOT_ITEM, UINT64_MAX);
+	d = (struct disk_dir_item){ .location = key_put(&location),
+				    .transid = le64_put(e->plan->generation),
+				    .type = entry_type(n->mode) };
+	return put_dir_item(to, &d, entry->name, entry->len, NULL, 0);
+}
+
+static int add_entries(struct filler *e, const struct source_inode *n, struct btrkit_error *err)
+{
+	const struct source_entry *entries = e->source->entries + n->first;
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < n->count;) {
+		const uint32_t hash = e->source->entries[entries[i].by_hash].hash;
+		uint32_t size = 0;
+
+		for (; !ret && i < n->count && e->source->entries[entries[i].by_hash].hash == hash; i++) {
+			const struct source_entry *entry = &e->source->entries[entries[i].by_hash];
+
+			if (size + sizeof(struct disk_dir_item) + entry->len > e->room)
+				ret = err_set(err, BTRKIT_INVALID, "too many names of a directory with one hash");
+			else
+				size += put_entry(e, n->subvolume, entry, e->buf + size);
+		}
+		if (!ret)
+			ret = bulk_add(e->to, &KEY(objectid(n), KEY_DIR_ITEM, hash), e->buf, size, err);
+	}
+	for (uint32_t i = 0; !ret && i < n->count; i++) {
+		const uint32_t size = put_entry(e, n->subvolume, &entries[i], e->buf);
+
+		ret = bulk_add(e->to, &KEY(objectid(n), KEY_DIR_INDEX, entries[i].index), e->buf, size, err);
+	}
+	return ret;
+}
+
+/* What lies in the item itself. */
+static int add_inline(struct filler *e, const struct source_inode *n, uint64_t ram_bytes, uint8_t compression,
+		      const struct mkfs_extent *x, struct btrkit_error *err)
+{
+	struct disk_file_extent d = { .generation = le64_put(e->plan->generation),
+				      .ram_bytes = le64_put(ram_bytes),
+				      .compression = compression,
+				      .type = FILE_EXTENT_INLINE };
+	const uint32_t len = x ? x->disk_bytes : (uint32_t)n->size;
+	int ret = 0;
+
+	memcpy(e->buf, &d, FILE_EXTENT_INLINE_START);
+	if (!x)
+		memcpy(e->buf + FILE_EXTENT_INLINE_START, n->text, len);
+	else if (!bulk_only_counts(e->to))
+		ret = spool_read(e->fill->contents->inline_bytes, x->at, e->buf + FILE_EXTENT_INLINE_START, len, err);
+	return ret ? ret :
+		     bulk_add(e->to, &KEY(objectid(n), KEY_EXTENT_DATA, 0), e->buf, FILE_EXTENT_INLINE_START + len,
+			      err);
+}
+
+static int add_extent(struct filler *e, const struct source_inode *n, const struct mkfs_extent *x,
+		      struct btrkit_error *err)
+{
+	const struct disk_file_extent d = { .generation = le64_put(e->plan->generation),
+					    .ram_bytes = le64_put(x->ram_bytes),
+					    .compression = x->compression,
+					    .type = FILE_EXTENT_REG,
+					    .disk_bytenr = le64_put(x->at),
+					    .disk_num_bytes = le64_put(x->disk_bytes),
+					    .num_bytes = le64_put(x->ram_bytes) };
+
+	return bulk_add(e->to, &KEY(objectid(n), KEY_EXTENT_DATA, x->file_offset), &d, sizeof(d), err);
+}
+
+/* A hole has an item only where the feature no-holes is off. */
+static int add_hole(struct filler *e, const struct source_inode *n, uint64_t from, uint64_t to,
+		    struct btrkit_error *err)
+{
+	const struct disk_file_extent d = { .generation = le64_put(e->plan->generation),
+					    .ram_bytes = le64_put(to - from),
+					    .type = FILE_EXTENT_REG,
+					    .num_bytes = le64_put(to - from) };
+
+	if (from >= to || e->plan->opts.incompat & INCOMPAT_NO_HOLES)
+		return 0;
+	return bulk_add(e->to, &KEY(objectid(n), KEY_EXTENT_DATA, from), &d, sizeof(d), err);
+}
+
+static int add_extents(struct filler *e, const struct source_inode *n, struct btrkit_error *err)
+{
+	const uint64_t sector = e->plan->opts.sectorsize, end = (n->size + sector - 1) / sector * sector;
+	const struct source_inode *c = contents_of(e->source, n);
+	const struct mkfs_extent *x = e->fill->contents->extents + c->first;
+	uint64_t at = 0;
+	int ret = 0;
+
+	if (c->count && x->in_item)
+		return add_inline(e, n, x->ram_bytes, x->compression, x, err);
+	for (uint32_t i = 0; !ret && i < c->count; i++) {
+		ret = add_hole(e, n, at, x[i].file_offset, err);
+		if (!ret)
+			ret = add_extent(e, n, &x[i], err);
+		at = x[i].file_offset + x[i].ram_bytes;
+	}
+	return ret ? ret : add_hole(e, n, at, end, err);
+}
+
+static int add_file(struct filler *e, uint32_t number, struct btrkit_error *err)
+{
+	const struct source_inode *n = &e->source->inodes[number];
+	int ret;
+
+	ret = add_inode(e, n, err);
+	if (!ret)
+		ret = add_names(e, number, err);
+	if (!ret)
+		ret = add_xattrs(e, n, err);
+	if (ret)
+		return ret;
+	if (S_ISDIR(n->mode))
+		return add_entries(e, n, err);
+	if (S_ISLNK(n->mode))
+		return add_inline(e, n, n->size, 0, NULL, err);
+	return S_ISREG(n->mode) ? add_extents(e, n, err) : 0;
+}
+
+int mkfs_stream_files(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b, struct btrkit_error *err)
+{
+	const struct source *s = p->fill->source;
+	const uint32_t number = mkfs_fill_subvolume_number(t->owner);
+	struct filler e = { .plan = p, .fill = p->fill, .source = s, .to = b };
+	uint32_t first = 0;
+	int ret = 0;
+
+	e.room = p->opts.nodesize - (uint32_t)(sizeof(struct disk_header) + sizeof(struct disk_item));
+	e.buf = malloc(p->opts.nodesize);
+	if (!e.buf)
+		return err_nomem(err);
+	for (uint32_t i = 0; i < number; i++)
+		first += s->subvolumes[i].num_inodes;
+	for (uint32_t i = 0; !ret && i < s->subvolumes[number].num_inodes; i++)
+		ret = add_file(&e, s->in_order[first + i], err);
+	free(e.buf);
+	return ret;
+}
