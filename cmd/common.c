@@ -12,7 +12,7 @@
 
 int cmd_usage_status = EXIT_USAGE;
 
-#define OPTIONS_MAX 32
+#define OPTIONS_MAX 64
 #define LINE_MAX_BYTES 5120	/* a path of PATH_MAX bytes, and what is said about it */
 #define OPTION_HELP 255	/* no letter, and below the numbers of long options */
 

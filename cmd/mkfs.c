@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,15 @@ static int guard_uuid(const struct mkfs_request *req, struct btrkit_io *const *i
 	return ret > 0 ? refuse(err, BTRKIT_BUSY, EBUSY, "the filesystem on %s has that UUID", name) : ret;
 }
 
+/* How far filling is, if anybody looks at it. */
+static int filling(void *ctx, uint64_t done, uint64_t total)
+{
+	struct cmd_progress *p = ctx;
+
+	p->what = "filling";
+	return cmd_progress(p, done, total);
+}
+
 static int make_on(struct mkfs_request *req, struct btrkit_io **ios, struct btrkit_mkfs_result *result,
 		   struct btrkit_error *err)
 {
@@ -90,6 +100,7 @@ static int make_on(struct mkfs_request *req, struct btrkit_io **ios, struct btrk
 	cmd_progress_begin(&p, "discarding");
 	p.terminal &= req->verbosity > 0;
 	req->opts.progress = cmd_progress;
+	req->opts.filling = filling;
 	req->opts.progress_ctx = &p;
 	ret = btrkit_mkfs(ios, req->num_devices, &req->opts, result, err);
 	cmd_progress_end(&p);
@@ -99,17 +110,59 @@ static int make_on(struct mkfs_request *req, struct btrkit_io **ios, struct btrk
 	return ret;
 }
 
+/* Image files that are to be filled need not be there. */
+static int create_images(const struct mkfs_request *req, bool *created, struct btrkit_error *err)
+{
+	for (size_t i = 0; i < req->num_devices; i++) {
+		const int ret = mkfs_create_image(req, req->devices[i], &created[i]);
+
+		if (ret) {
+			err->places |= BTRKIT_AT_DEVID;
+			err->devid = i + 1;
+			return refuse(err, BTRKIT_SYSTEM, -ret, "cannot make the image file: %s", strerror(-ret));
+		}
+	}
+	return 0;
+}
+
 static int make(struct mkfs_request *req, struct btrkit_mkfs_result *result, struct btrkit_error *err)
 {
 	struct btrkit_io **ios = calloc(req->num_devices, sizeof(struct btrkit_io *));
+	bool *created = calloc(req->num_devices, sizeof(*created));
 	int ret;
 
-	if (!ios)
+	if (!ios || !created) {
+		free(ios);
+		free(created);
 		return no_memory(err);
-	ret = make_on(req, ios, result, err);
-	for (size_t i = 0; i < req->num_devices; i++)
+	}
+	ret = create_images(req, created, err);
+	if (!ret)
+		ret = make_on(req, ios, result, err);
+	for (size_t i = 0; i < req->num_devices; i++) {
 		btrkit_io_close(ios[i]);
+		if (ret && created[i])
+			unlink(req->devices[i]);
+	}
 	free(ios);
+	free(created);
+	return ret;
+}
+
+/* Nothing is made: the device, if one is given, is not even opened. */
+static int size_only(struct mkfs_request *req, struct btrkit_error *err)
+{
+	struct btrkit_mkfs_result result;
+	struct btrkit_io *io;
+	int ret;
+
+	ret = btrkit_io_memory(1, &io, err);
+	if (ret)
+		return ret;
+	ret = btrkit_mkfs(&io, 1, &req->opts, &result, err);
+	btrkit_io_close(io);
+	if (!ret)
+		printf("%" PRIu64 "\n", result.total_bytes);
 	return ret;
 }
 
@@ -134,7 +187,13 @@ static int run(const struct command *cmd, int argc, char **argv)
 
 	mkfs_parse(cmd, argc, argv, &req);
 	req.opts.made = calloc(req.num_devices, sizeof(*req.opts.made));
+	if (req.opts.flags & BTRKIT_MKFS_DRY) {
+		free(req.opts.made);
+		req.opts.made = NULL;
+		return size_only(&req, &err) ? fail(cmd, &req, &err) : cmd_close_stdout(cmd->name, EXIT_DONE);
+	}
 	ret = req.opts.made ? make(&req, &result, &err) : no_memory(&err);
+	mkfs_release_source(&req);
 	if (ret) {
 		free(req.opts.made);
 		return fail(cmd, &req, &err);

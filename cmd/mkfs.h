@@ -9,6 +9,30 @@
 #define MKFS_SECTORSIZE 4096u	/* where none is asked for */
 #define MKFS_MIXED_GROUPS 0x4u	/* bit of the incompat features */
 
+/* Options without a letter. */
+enum {
+	OPT_DEVICE_UUID = 256,
+	OPT_CSUM,
+	OPT_CHECKSUM,
+	OPT_INODE_FLAGS,
+	OPT_COMPRESS,
+	OPT_REFLINK,
+	OPT_SHRINK,
+	OPT_UNDO,
+	OPT_TAR,
+	OPT_MANIFEST,
+	OPT_BASEDIR,
+	OPT_EXCLUDE,
+	OPT_WITH_XATTR,
+	OPT_WITHOUT_XATTR,
+	OPT_ROOT_OWNER,
+	OPT_WHITEOUTS,
+	OPT_DETERMINISTIC,
+	OPT_FREE,
+	OPT_SIZE_ONLY,
+	OPT_THREADS
+};
+
 struct mkfs_request {
 	struct btrkit_mkfs_options opts;
 	uint8_t fsid[16], device_uuid[16];	/* what opts points to, where given */
@@ -18,6 +42,13 @@ struct mkfs_request {
 	char *const *devices;
 	size_t num_devices;
 	const char *undo;			/* file for what is overwritten, or NULL */
+	struct btrkit_mkfs_source source;	/* what opts points to, where one is given */
+	bool needs_source;			/* an option was given that is of use with a source only */
+	bool shrink;
+	/* Arrays of the source. */
+	struct btrkit_mkfs_subvolume *subvolumes;
+	struct btrkit_mkfs_inode_flags *inode_flags;
+	const char **exclude, **with_xattrs, **without_xattrs;
 };
 
 /* What there is to say of a profile. */
@@ -37,6 +68,14 @@ extern const struct cmd_option mkfs_options[];
 
 /* Fills in what the command line and the environment say, or ends the program. */
 void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_request *req);
+
+/* Takes an option about the source. @return whether it was one */
+bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req, int c);
+/* When all options were taken. */
+void mkfs_judge_source(const struct command *cmd, struct mkfs_request *req);
+/* Makes the image file if there is none and one is to be filled. @return 0 or a negative errno */
+int mkfs_create_image(const struct mkfs_request *req, const char *path, bool *created);
+void mkfs_release_source(struct mkfs_request *req);
 
 /* The list of -O, and with @old of -R; changes it. */
 void mkfs_take_features(const struct command *cmd, struct btrkit_mkfs_options *o, char *list, bool old);

@@ -10,17 +10,6 @@
 
 #include "mkfs.h"
 
-enum {
-	OPT_DEVICE_UUID = 256,
-	OPT_CSUM,
-	OPT_CHECKSUM,
-	OPT_INODE_FLAGS,
-	OPT_COMPRESS,
-	OPT_REFLINK,
-	OPT_SHRINK,
-	OPT_UNDO
-};
-
 const struct cmd_option mkfs_options[] = {
 	{ 'd', "data", "PROFILE", "single (the default), dup, raid0, raid1, raid1c3, raid1c4,\n"
 				  "raid10, raid5 or raid6" },
@@ -42,17 +31,34 @@ const struct cmd_option mkfs_options[] = {
 	{ 'K', "nodiscard", NULL, "do not discard the devices' contents first" },
 	{ OPT_UNDO, "undo", "FILE", "keep what is overwritten in FILE, a new one, for btrkit undo;\n"
 				    "nothing is discarded then" },
+	{ 'r', "rootdir", "DIR", "fill it with what is in DIR" },
+	{ OPT_TAR, "tar", "FILE", "fill it with what is in an archive, compressed or not; -: from\n"
+				  "standard input" },
+	{ OPT_MANIFEST, "manifest", "FILE", "fill it with what a composefs dumpfile lists; -: from standard\n"
+					    "input" },
+	{ OPT_BASEDIR, "basedir", "DIR", "where the contents of files in a manifest are" },
+	{ 'u', "subvol", "[TYPE:]DIR", "make DIR, a path in the source, a subvolume; TYPE is rw (the\n"
+				       "default), ro, default or default-ro; repeatable" },
+	{ OPT_INODE_FLAGS, "inode-flags", "FLAGS:PATH", "flags of a path in the source and what is below: nodatacow,\n"
+							"nodatasum; repeatable" },
+	{ OPT_COMPRESS, "compress", "ALGO[:LEVEL]", "compress files: no (the default), zlib (1 to 9), lzo, zstd\n"
+						    "(1 to 15)" },
+	{ OPT_EXCLUDE, "exclude", "PATTERN", "leave out what matches; repeatable" },
+	{ OPT_WITH_XATTR, "with-xattr", "PATTERN", "extended attributes to take in any case; repeatable" },
+	{ OPT_WITHOUT_XATTR, "without-xattr", "PATTERN", "extended attributes to leave out; repeatable" },
+	{ OPT_ROOT_OWNER, "root-owner", "UID:GID", "of the top directory" },
+	{ OPT_WHITEOUTS, "whiteouts", NULL, "take whiteouts of layers as the files that they are" },
+	{ OPT_SHRINK, "shrink", NULL, "as small as its contents allow, also on a device" },
+	{ OPT_FREE, "free", "SIZE|N%", "leave so much free, where the size follows from the contents" },
+	{ OPT_SIZE_ONLY, "size-only", NULL, "only print how many bytes it would have" },
+	{ OPT_DETERMINISTIC, "deterministic", NULL, "equal sources and options make equal bytes" },
+	{ OPT_THREADS, "threads", "N", "that read and compress (default: one a processor)" },
 	{ 'f', "force", NULL, "even where there is a filesystem or partition table" },
 	{ 'q', "quiet", NULL, "print nothing" },
 	{ 'v', "verbose", NULL, "print more" },
 	{ 'V', "version", NULL, "print the version and exit" },
 	/* Options of mkfs.btrfs that are known and refused. */
-	{ 'r', "rootdir", "DIR", NULL },
-	{ 'u', "subvol", "SUBVOL", NULL },
-	{ OPT_INODE_FLAGS, "inode-flags", "FLAGS", NULL },
-	{ OPT_COMPRESS, "compress", "TYPE", NULL },
 	{ OPT_REFLINK, "reflink", NULL, NULL },
-	{ OPT_SHRINK, "shrink", NULL, NULL },
 	{ 0 },
 };
 
@@ -226,7 +232,7 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 			data = optarg;
 		else if (c == 'm')
 			metadata = optarg;
-		else
+		else if (!mkfs_take_source_option(cmd, req, c))
 			take_option(cmd, req, c);
 	}
 	cmd_check_args(cmd, argc, 1, -1);
@@ -245,5 +251,6 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 	if (req->undo)
 		o->flags &= ~(unsigned)BTRKIT_MKFS_DISCARD;
 	take_time(cmd, o);
+	mkfs_judge_source(cmd, req);
 	judge_options(cmd, req);
 }

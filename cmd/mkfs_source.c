@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What a new filesystem is filled with, as the command line says. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mkfs.h"
+
+static void no_memory(const struct command *cmd)
+{
+	cmd_say("btrkit %s: out of memory", cmd->name);
+	exit(EXIT_FAILED);
+}
+
+/* Room for one more of @n things of that size. */
+static void *grow(const struct command *cmd, void *at, size_t n, size_t size)
+{
+	void *more = reallocarray(at, n + 1, size);
+
+	if (!more)
+		no_memory(cmd);
+	return more;
+}
+
+static void take_source(const struct command *cmd, struct mkfs_request *req, enum btrkit_source_kind kind,
+			const char *path)
+{
+	if (req->source.kind)
+		cmd_usage_error(cmd, "only one of --rootdir, --tar and --manifest");
+	req->source.kind = kind;
+	req->source.path = path;
+}
+
+/* TYPE:DIR, where the type may be left out; what is none is part of the name. */
+static void take_subvolume(const struct command *cmd, struct mkfs_request *req, const char *s)
+{
+	static const struct {
+		const char *name;
+		bool readonly, is_default;
+	} types[] = { { "rw:", false, false }, { "ro:", true, false }, { "default:", false, true },
+		      { "default-ro:", true, true } };
+	struct btrkit_mkfs_subvolume v = { .path = s };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		const size_t len = strlen(types[i].name);
+
+		if (!strncmp(s, types[i].name, len))
+			v = (struct btrkit_mkfs_subvolume){ s + len, types[i].readonly, types[i].is_default };
+	}
+	for (size_t i = 0; v.is_default && i < req->source.num_subvolumes; i++)
+		if (req->source.subvolumes[i].is_default)
+			cmd_usage_error(cmd, "--subvol: '%s' is a second default", s);
+	req->subvolumes = grow(cmd, req->subvolumes, req->source.num_subvolumes, sizeof(v));
+	req->subvolumes[req->source.num_subvolumes++] = v;
+	req->source.subvolumes = req->subvolumes;
+}
+
+/* FLAG[,FLAG...]:PATH */
+static void take_inode_flags(const struct command *cmd, struct mkfs_request *req, const char *s)
+{
+	const char *colon = strchr(s, ':');
+	struct btrkit_mkfs_inode_flags f = { .path = colon ? colon + 1 : NULL };
+
+	if (!colon)
+		cmd_usage_error(cmd, "--inode-flags: '%s' has no path", s);
+	for (const char *at = s; at < colon; at++) {
+		const size_t len = strcspn(at, ",:");
+
+		if (len == 9 && !strncmp(at, "nodatacow", len))
+			f.nodatacow = true;
+		else if (len == 9 && !strncmp(at, "nodatasum", len))
+			f.nodatasum = true;
+		else
+			cmd_usage_error(cmd, "--inode-flags: '%.*s' is unknown", (int)len, at);
+		at += len;
+	}
+	if (!f.nodatacow && !f.nodatasum)
+		cmd_usage_error(cmd, "--inode-flags: '%s' has no flag", s);
+	req->inode_flags = grow(cmd, req->inode_flags, req->source.num_inode_flags, sizeof(f));
+	req->inode_flags[req->source.num_inode_flags++] = f;
+	req->source.inode_flags = req->inode_flags;
+}
+
+static void take_compression(const struct command *cmd, struct btrkit_mkfs_options *o, const char *s)
+{
+	static const struct {
+		const char *name;
+		enum btrkit_compression kind;
+		int max;
+	} kinds[] = { { "no", BTRKIT_UNCOMPRESSED, 0 }, { "zlib", BTRKIT_ZLIB, 9 }, { "lzo", BTRKIT_LZO, 0 },
+		      { "zstd", BTRKIT_ZSTD, 15 } };
+	const size_t len = strcspn(s, ":");
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strlen(kinds[i].name) != len || strncmp(s, kinds[i].name, len))
+			continue;
+		o->compression = kinds[i].kind;
+		o->compression_level = 0;
+		if (!s[len])
+			return;
+		o->compression_level = (int)(cmd_number(cmd, "--compress", s + len + 1, false) & 0xffff);
+		if (o->compression_level < 1 || o->compression_level > kinds[i].max)
+			cmd_usage_error(cmd, "--compress: %s has no level '%s'", kinds[i].name, s + len + 1);
+		return;
+	}
+	cmd_usage_error(cmd, "--compress: '%s' is unknown", s);
+}
+
+static void take_pattern(const struct command *cmd, const char ***list, size_t *n, const char *const **shown,
+			 const char *pattern)
+{
+	*list = grow(cmd, *list, *n, sizeof(**list));
+	(*list)[(*n)++] = pattern;
+	*shown = *list;
+}
+
+/* UID:GID */
+static void take_owner(const struct command *cmd, struct mkfs_request *req, const char *s)
+{
+	unsigned long long id[2];
+	char *end;
+
+	for (unsigned i = 0; i < 2; i++) {
+		errno = 0;
+		id[i] = isdigit((unsigned char)*s) ? strtoull(s, &end, 10) : UINT64_MAX;
+		if (id[i] >= UINT32_MAX || errno || *end != (i ? '\0' : ':'))
+			cmd_usage_error(cmd, "--root-owner: '%s' is no UID:GID", optarg);
+		s = end + 1;
+	}
+	req->source.flags |= BTRKIT_SOURCE_ROOT_OWNER;
+	req->source.root_uid = (uint32_t)id[0];
+	req->source.root_gid = (uint32_t)id[1];
+}
+
+static void take_free(const struct command *cmd, struct btrkit_mkfs_options *o, const char *s)
+{
+	const size_t len = strlen(s);
+	char number[16];
+
+	if (!len || s[len - 1] != '%') {
+		o->free_bytes = cmd_size(cmd, "--free", s);
+		return;
+	}
+	if (len >= sizeof(number))
+		cmd_usage_error(cmd, "--free: '%s' is too much", s);
+	memcpy(number, s, len - 1);
+	number[len - 1] = '\0';
+	o->free_percent = (unsigned)(cmd_number(cmd, "--free", number, false) & UINT32_MAX);
+}
+
+bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req, int c)
+{
+	struct btrkit_mkfs_source *s = &req->source;
+
+	switch (c) {
+	case 'r':
+		take_source(cmd, req, BTRKIT_SOURCE_DIRECTORY, optarg);
+		return true;
+	case OPT_TAR:
+		take_source(cmd, req, BTRKIT_SOURCE_ARCHIVE, optarg);
+		return true;
+	case OPT_MANIFEST:
+		take_source(cmd, req, BTRKIT_SOURCE_MANIFEST, optarg);
+		return true;
+	case OPT_BASEDIR:
+		s->basedir = optarg;
+		break;
+	case 'u':
+		take_subvolume(cmd, req, optarg);
+		break;
+	case OPT_INODE_FLAGS:
+		take_inode_flags(cmd, req, optarg);
+		break;
+	case OPT_COMPRESS:
+		take_compression(cmd, &req->opts, optarg);
+		break;
+	case OPT_EXCLUDE:
+		take_pattern(cmd, &req->exclude, &s->num_exclude, &s->exclude, optarg);
+		break;
+	case OPT_WITH_XATTR:
+		take_pattern(cmd, &req->with_xattrs, &s->num_with_xattrs, &s->with_xattrs, optarg);
+		break;
+	case OPT_WITHOUT_XATTR:
+		take_pattern(cmd, &req->without_xattrs, &s->num_without_xattrs, &s->without_xattrs, optarg);
+		break;
+	case OPT_ROOT_OWNER:
+		take_owner(cmd, req, optarg);
+		break;
+	case OPT_WHITEOUTS:
+		s->flags |= BTRKIT_SOURCE_WHITEOUTS;
+		break;
+	case OPT_DETERMINISTIC:
+		req->opts.flags |= BTRKIT_MKFS_DETERMINISTIC;
+		s->flags |= BTRKIT_SOURCE_NO_HOST_XATTRS;
+		break;
+	case OPT_SHRINK:
+		req->shrink = true;
+		break;
+	case OPT_FREE:
+		take_free(cmd, &req->opts, optarg);
+		break;
+	case OPT_SIZE_ONLY:
+		req->opts.flags |= BTRKIT_MKFS_DRY;
+		break;
+	case OPT_THREADS:
+		req->opts.threads = (unsigned)(cmd_number(cmd, "--threads", optarg, false) & UINT16_MAX);
+		break;
+	default:
+		return false;
+	}
+	req->needs_source = true;
+	return true;
+}
+
+/* An image file's size follows from what goes in, unless one is asked for; a device has one. */
+static bool fits(const struct mkfs_request *req)
+{
+	struct stat st;
+
+	if (req->shrink || req->opts.flags & BTRKIT_MKFS_DRY)
+		return true;
+	if (req->opts.byte_count)
+		return false;
+	for (size_t i = 0; i < req->num_devices; i++)
+		if (strchr(req->devices[i], '?') || (!stat(req->devices[i], &st) && !S_ISREG(st.st_mode)))
+			return false;
+	return true;
+}
+
+void mkfs_judge_source(const struct command *cmd, struct mkfs_request *req)
+{
+	struct btrkit_mkfs_options *o = &req->opts;
+
+	if (!req->source.kind) {
+		if (req->needs_source)
+			cmd_usage_error(cmd, "an option is given that needs --rootdir, --tar or --manifest");
+		return;
+	}
+	o->source = &req->source;
+	if (req->source.basedir && req->source.kind != BTRKIT_SOURCE_MANIFEST)
+		cmd_usage_error(cmd, "--basedir needs --manifest");
+	if (fits(req))
+		o->flags |= BTRKIT_MKFS_FIT;
+	if (getenv("SOURCE_DATE_EPOCH"))
+		o->flags |= BTRKIT_MKFS_CLAMP_TIMES;
+}
+
+/* An image file that there is not is made; one that is too small for the size asked for becomes larger. */
+int mkfs_create_image(const struct mkfs_request *req, const char *path, bool *created)
+{
+	struct stat st;
+	int fd, ret = 0;
+
+	*created = false;
+	if (!req->opts.source || (!stat(path, &st) && !S_ISREG(st.st_mode)) || strchr(path, '?'))
+		return 0;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	*created = fd >= 0;
+	if (fd < 0)
+		fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) ||
+	    ((uint64_t)st.st_size < req->opts.byte_count && ftruncate(fd, (off_t)req->opts.byte_count)))
+		ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+void mkfs_release_source(struct mkfs_request *req)
+{
+	free(req->subvolumes);
+	free(req->inode_flags);
+	free(req->exclude);
+	free(req->with_xattrs);
+	free(req->without_xattrs);
+}
