@@ -98,11 +98,6 @@ static const char *attr_of(const struct reader *r, struct source_attr *a)
 	return NULL;
 }
 
-static bool is_whiteout(const struct member *m, const struct source_attr *a)
-{
-	return (m->len >= 4 && !memcmp(m->name, ".wh.", 4)) || (S_ISCHR(a->mode) && !a->rdev);
-}
-
 static int deliver(struct reader *r, uint32_t inode, struct btrkit_error *err)
 {
 	const uint64_t size = r->s->inodes[inode].size;
@@ -163,6 +158,8 @@ static int add_link(struct reader *r, const struct member *m, const char *target
 		return refuse(r, err, EINVAL, "hard link to %s: %s", shown, wrong);
 	if (m->parent == SOURCE_NONE)
 		return refuse(r, err, EINVAL, "hard link in place of the top directory");
+	if (m->len <= SOURCE_NAME_MAX && source_excludes(r->s, m->parent, m->name, m->len, err) > 0)
+		return 0;
 	inode = member_inode(r->s, target);
 	if (inode == SOURCE_NONE)
 		return refuse(r, err, EINVAL, "hard link to %s, which has not come or was left out", shown);
@@ -198,7 +195,7 @@ static int add_member(struct reader *r, struct btrkit_error *err)
 	wrong = attr_of(r, &a);
 	if (wrong)
 		return refuse(r, err, EINVAL, "%s", wrong);
-	if (m.parent != SOURCE_NONE && is_whiteout(&m, &a) && !(r->s->state->opts->flags & BTRKIT_SOURCE_WHITEOUTS))
+	if (member_is_whiteout(r->s, &m, &a))
 		return refuse(r, err, EINVAL, "a whiteout, which stands for a file that is to be removed");
 	ret = member_add(r->s, &m, &a, &inode, err);
 	if (ret)

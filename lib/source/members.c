@@ -51,11 +51,13 @@ int member_find(struct source *s, const char *path, const struct source_attr *im
 		if (found == SOURCE_NONE) {
 			int failed;
 
-			if (!implicit)
-				return -ENOENT;
-			failed = source_add(s, dir, name, len, implicit, &found, err);
+			failed = implicit	       ? source_add(s, dir, name, len, implicit, &found, err) :
+				 len > SOURCE_NAME_MAX ? 0 :
+							 source_excludes(s, dir, name, len, err);
 			if (failed)
 				return failed;
+			if (!implicit)
+				return -ENOENT;
 			s->inodes[found].bits |= BIT_IMPLICIT;
 		}
 		dir = found;
@@ -92,4 +94,11 @@ int member_add(struct source *s, const struct member *m, const struct source_att
 	if (!ret)
 		*inode = found;
 	return ret;
+}
+
+bool member_is_whiteout(const struct source *s, const struct member *m, const struct source_attr *a)
+{
+	if (m->parent == SOURCE_NONE || (s->state->opts->flags & BTRKIT_SOURCE_WHITEOUTS))
+		return false;
+	return (m->len >= 4 && !memcmp(m->name, ".wh.", 4)) || (S_ISCHR(a->mode) && !a->rdev);
 }

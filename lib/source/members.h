@@ -26,5 +26,9 @@ uint32_t member_inode(struct source *s, const char *path);
 /* Adds it, or gives attributes to what was made as a parent. @return 0; 1: excluded; -EEXIST; <0 */
 int member_add(struct source *s, const struct member *m, const struct source_attr *a, uint32_t *inode,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * Whether it stands for a file that is to be removed, as in the layers of containers, and no option takes it as it is.
+ */
+bool member_is_whiteout(const struct source *s, const struct member *m, const struct source_attr *a);
 
 #endif
