@@ -145,18 +145,19 @@ static uint64_t digest_source(const struct filling *f)
 	} all = { .so_far = le64_put(f->fill.contents->digest) };
 #define MIX() hash->compute(&all, sizeof(all), (uint8_t *)&all.so_far)
 
+	/* By what the filesystem calls them: where things are in memory depends on who read first. */
 	for (uint32_t i = 0; i < s->num_inodes; i++) {
-		const struct source_inode *n = &s->inodes[i];
+		const struct source_inode *n = &s->inodes[s->in_order[i]];
 		const struct source_xattrs *x = n->xattrs;
 
 		memset(all.field, 0, sizeof(all.field));
-		all.field[0] = le64_put(n->size);
+		all.field[0] = le64_put(S_ISDIR(n->mode) ? n->count : n->size);
 		all.field[1] = le64_put((uint64_t)n->mode << 32 | n->nlink);
 		all.field[2] = le64_put((uint64_t)n->uid << 32 | n->gid);
 		all.field[3] = le64_put((uint64_t)n->rdev << 32 | n->number);
 		all.field[4] = le64_put((uint64_t)n->mtime.sec);
 		all.field[5] = le64_put((uint64_t)n->mtime.nsec << 32 | n->subvolume);
-		all.field[6] = le64_put((uint64_t)n->flags << 32 | (n->name != SOURCE_NONE ? n->name : 0));
+		all.field[6] = le64_put(n->flags);
 		if (n->text && S_ISLNK(n->mode))
 			hash->compute(n->text, n->size, (uint8_t *)&all.field[7]);
 		MIX();
@@ -165,12 +166,14 @@ static uint64_t digest_source(const struct filling *f)
 			hash->compute(x->at[k].value, x->at[k].value_len, (uint8_t *)&all.field[9]);
 			MIX();
 		}
-	}
-	for (uint32_t i = 0; i < s->num_entries; i++) {
-		memset(all.field, 0, sizeof(all.field));
-		hash->compute(s->entries[i].name, s->entries[i].len, (uint8_t *)&all.field[0]);
-		all.field[1] = le64_put((uint64_t)s->entries[i].parent << 32 | s->entries[i].inode);
-		MIX();
+		for (uint32_t k = 0; S_ISDIR(n->mode) && k < n->count; k++) {
+			const struct source_entry *e = &s->entries[n->first + k];
+			const struct source_inode *target = &s->inodes[e->inode];
+
+			hash->compute(e->name, e->len, (uint8_t *)&all.field[10]);
+			all.field[11] = le64_put((uint64_t)target->subvolume << 32 | target->number);
+			MIX();
+		}
 	}
 #undef MIX
 	return le64_get(all.so_far);

@@ -199,7 +199,7 @@ static int add_packed(struct units *u, struct unit *w, struct part *p, struct bt
 	return ret < 0 ? ret : 0;
 }
 
-static void digest_pieces(struct unit *w)
+static void digest_pieces(const struct units *u, struct unit *w)
 {
 	const struct csum_kind *hash = csum_kind_find(1);
 	struct {
@@ -210,7 +210,11 @@ static void digest_pieces(struct unit *w)
 	for (unsigned i = 0; i < w->num_pieces; i++) {
 		const struct mkfs_piece *p = &w->pieces[i];
 
-		all.inode = le64_put(p->inode);
+		const struct source_inode *n = &u->config.source->inodes[p->inode];
+
+		/* An archive's have no numbers yet, but come in its order. */
+		all.inode = le64_put(source_streams(u->config.source) ? 0 :
+								       (uint64_t)n->subvolume << 32 | n->number);
 		all.offset = le64_put(p->file_offset);
 		all.bytes = le64_put(p->disk_bytes);
 		hash->compute(p->data, p->disk_bytes, all.data);
@@ -241,7 +245,7 @@ int unit_work(void *ctx, void *slot, struct btrkit_error *err)
 		w->files += p->last;
 	}
 	if (ret >= 0 && u->config.digest)
-		digest_pieces(w);
+		digest_pieces(u, w);
 	if (ret >= 0)
 		return 0;
 	pthread_mutex_lock(&u->lock);
