@@ -19,7 +19,6 @@ struct run {
 struct adding {
 	struct mkfs_contents *contents;
 	struct mkfs_compact *to;
-	struct source *source;
 	uint32_t csum_size, sectorsize;
 	struct run run;
 };
@@ -49,6 +48,7 @@ struct mkfs_contents *mkfs_contents_destroy(struct mkfs_contents *c)
 	spool_destroy(c->inline_bytes);
 	free(c->extents);
 	free(c->runs);
+	free(c->marked);
 	free(c);
 	return NULL;
 }
@@ -102,7 +102,6 @@ static int add_sums(struct adding *a, uint64_t logical, const uint8_t *sums, uin
 static int new_extent(struct adding *a, const struct mkfs_extent *e, struct btrkit_error *err)
 {
 	struct mkfs_contents *c = a->contents;
-	struct source_inode *inode = &a->source->inodes[e->inode];
 
 	if (c->num_extents == UINT32_MAX)
 		return err_set(err, BTRKIT_INVALID, "too many extents");
@@ -115,9 +114,6 @@ static int new_extent(struct adding *a, const struct mkfs_extent *e, struct btrk
 		c->extents = more;
 		c->extents_size = size;
 	}
-	if (!inode->count)
-		inode->first = (uint32_t)c->num_extents;
-	inode->count++;
 	c->extents[c->num_extents++] = *e;
 	return 0;
 }
@@ -183,12 +179,40 @@ static int add_on_disk(struct adding *a, const struct mkfs_piece *p, struct btrk
 }
 
 int mkfs_contents_add(struct mkfs_contents *c, struct mkfs_compact *to, uint32_t csum_size, uint32_t sectorsize,
-		      struct source *source, const struct mkfs_piece *pieces, size_t n, struct btrkit_error *err)
+		      const struct mkfs_piece *pieces, size_t n, struct btrkit_error *err)
 {
-	struct adding a = { c, to, source, csum_size, sectorsize, { 0 } };
+	struct adding a = { c, to, csum_size, sectorsize, { 0 } };
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = pieces[i].in_item ? add_inline(&a, &pieces[i], err) : add_on_disk(&a, &pieces[i], err);
 	return ret ? ret : write_run(&a, err);
+}
+
+int mkfs_contents_mark(struct mkfs_contents *c, uint32_t inode, struct btrkit_error *err)
+{
+	if (c->num_marked == c->marked_size) {
+		const size_t size = c->marked_size ? 2 * c->marked_size : 64;
+		uint32_t *more = reallocarray(c->marked, size, sizeof(*more));
+
+		if (!more)
+			return err_nomem(err);
+		c->marked = more;
+		c->marked_size = size;
+	}
+	c->marked[c->num_marked++] = inode;
+	return 0;
+}
+
+void mkfs_contents_settle(const struct mkfs_contents *c, struct source *source)
+{
+	for (size_t i = 0; i < c->num_extents; i++) {
+		struct source_inode *n = &source->inodes[c->extents[i].inode];
+
+		if (!n->count)
+			n->first = (uint32_t)i;
+		n->count++;
+	}
+	for (size_t i = 0; i < c->num_marked; i++)
+		source->inodes[c->marked[i]].flags |= SOURCE_NOCOMPRESS;
 }

@@ -34,6 +34,8 @@ struct mkfs_contents {
 	struct mkfs_csum_run *runs;
 	size_t num_runs, runs_size;
 	struct spool *sums, *inline_bytes;
+	uint32_t *marked; /* inodes */
+	size_t num_marked, marked_size;
 	/* What they come to. */
 	uint64_t files, bytes;			 /* with contents, and how long those are */
 	uint64_t compressed_from, compressed_to; /* bytes that were compressed, and what became of them */
@@ -61,7 +63,13 @@ struct mkfs_contents *mkfs_contents_destroy(struct mkfs_contents *c);
  * between them.
  */
 int mkfs_contents_add(struct mkfs_contents *c, struct mkfs_compact *to, uint32_t csum_size, uint32_t sectorsize,
-		      struct source *source, const struct mkfs_piece *pieces, size_t n,
-		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+		      const struct mkfs_piece *pieces, size_t n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The file is not worth compressing. @return 0 or -ENOMEM */
+int mkfs_contents_mark(struct mkfs_contents *c, uint32_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * All is there, and so are all inodes: each gets where its extents are, and whether it was marked. Until then the source
+ * is not looked at, since it may still grow.
+ */
+void mkfs_contents_settle(const struct mkfs_contents *c, struct source *source);
 
 #endif

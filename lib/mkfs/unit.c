@@ -13,11 +13,6 @@ size_t unit_whole_sectors(const struct units *u, size_t n)
 	return (n + u->config.sectorsize - 1) & ~((size_t)u->config.sectorsize - 1);
 }
 
-static const struct source_inode *inode_of(const struct units *u, const struct part *p)
-{
-	return &u->config.source->inodes[p->inode];
-}
-
 /* The name of the file, in front of what failed. */
 int unit_blame(const struct units *u, uint32_t inode, int error, const char *what, struct btrkit_error *err)
 {
@@ -88,7 +83,7 @@ static void add_plain(const struct units *u, struct unit *w, const struct part *
 		while (end < len && !is_zero(data + end, sector))
 			end += sector;
 		piece.disk_bytes = piece.ram_bytes = (uint32_t)(end - at);
-		if (piece.disk_bytes && !(inode_of(u, p)->flags & SOURCE_NODATASUM))
+		if (piece.disk_bytes && !(p->flags & SOURCE_NODATASUM))
 			sum_piece(u, w, &piece);
 		if (piece.disk_bytes)
 			add_piece(w, &piece);
@@ -127,7 +122,7 @@ static int compress(const struct units *u, struct unit *w, const struct part *p,
 static int add_inline(const struct units *u, struct unit *w, const struct part *p, struct btrkit_error *err)
 {
 	const struct units_config *c = &u->config;
-	const uint64_t size = inode_of(u, p)->size;
+	const uint64_t size = p->size;
 	struct mkfs_piece piece = { .inode = p->inode,
 				    .ram_bytes = p->len,
 				    .disk_bytes = p->len,
@@ -139,7 +134,7 @@ static int add_inline(const struct units *u, struct unit *w, const struct part *
 		return 1;
 	if (is_zero(piece.data, p->len))
 		return 0;
-	if (w->encoder && !(inode_of(u, p)->flags & SOURCE_NODATASUM)) {
+	if (w->encoder && !(p->flags & SOURCE_NODATASUM)) {
 		const size_t room = size - 1 < c->inline_max ? (size_t)size - 1 : c->inline_max;
 
 		ret = compress(u, w, p, 0, p->len, room, true, err);
@@ -238,7 +233,7 @@ int unit_work(void *ctx, void *slot, struct btrkit_error *err)
 			break;
 		memset(w->bytes + p->at + p->len, 0, unit_whole_sectors(u, p->len) - p->len);
 		ret = add_inline(u, w, p, err);
-		if (ret == 1 && w->encoder && !(inode_of(u, p)->flags & SOURCE_NODATASUM))
+		if (ret == 1 && w->encoder && !(p->flags & SOURCE_NODATASUM))
 			ret = add_packed(u, w, p, err);
 		else if (ret == 1)
 			add_plain(u, w, p, 0, unit_whole_sectors(u, p->len));

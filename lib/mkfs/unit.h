@@ -27,7 +27,9 @@ struct big_file {
 
 /* Bytes of one file. */
 struct part {
-	uint32_t inode;
+	uint32_t inode; /* not to be looked up while more of them are added to the source */
+	uint8_t flags;	/* its SOURCE_* */
+	uint64_t size;	/* of the file */
 	uint32_t len;
 	uint64_t offset;
 	size_t at;	       /* in the unit's bytes: the beginning of a sector */

@@ -28,12 +28,13 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 	to->compressed_from += w->from;
 	to->compressed_to += w->to;
 	for (unsigned i = 0; i < w->num_parts; i++) {
+		int ret = w->parts[i].incompressible ? mkfs_contents_mark(to, w->parts[i].inode, err) : 0;
+
+		if (ret)
+			return ret;
 		to->bytes += w->parts[i].len;
-		if (w->parts[i].incompressible)
-			c->source->inodes[w->parts[i].inode].flags |= SOURCE_NOCOMPRESS;
 	}
-	return mkfs_contents_add(to, c->compact, c->csum->size, c->sectorsize, c->source, w->pieces, w->num_pieces,
-				 err);
+	return mkfs_contents_add(to, c->compact, c->csum->size, c->sectorsize, w->pieces, w->num_pieces, err);
 }
 
 static int create_unit(struct units *u, struct unit *w, struct btrkit_error *err)
@@ -187,7 +188,10 @@ static uint64_t skip_hole(int fd, uint64_t offset, uint64_t size)
 
 static int add_big_file(struct units *u, uint32_t inode, uint64_t size, struct btrkit_error *err)
 {
-	struct part p = { .inode = inode, .first = true };
+	struct part p = { .inode = inode,
+			  .flags = u->config.source->inodes[inode].flags,
+			  .size = size,
+			  .first = true };
 	int fd = -1, ret;
 
 	ret = new_file(u, &p.file, err);
@@ -221,7 +225,12 @@ static int add_big_file(struct units *u, uint32_t inode, uint64_t size, struct b
 int units_add_file(struct units *u, uint32_t inode, struct btrkit_error *err)
 {
 	const uint64_t size = u->config.source->inodes[inode].size;
-	struct part p = { .inode = inode, .len = (uint32_t)size, .first = true, .last = true };
+	struct part p = { .inode = inode,
+			  .flags = u->config.source->inodes[inode].flags,
+			  .size = size,
+			  .len = (uint32_t)size,
+			  .first = true,
+			  .last = true };
 	int ret;
 
 	if (!size)
@@ -249,6 +258,8 @@ static int stream_open(struct units *u, uint64_t offset, struct btrkit_error *er
 {
 	const uint64_t size = u->config.source->inodes[u->stream_inode].size;
 	struct part p = { .inode = u->stream_inode,
+			  .flags = u->config.source->inodes[u->stream_inode].flags,
+			  .size = size,
 			  .offset = offset - offset % UNIT_BYTES,
 			  .first = u->stream_first,
 			  .filled = true,
@@ -314,6 +325,11 @@ struct source_sink units_sink(struct units *u)
 
 int units_finish(struct units *u, struct btrkit_error *err)
 {
+	int ret;
+
 	submit(u);
-	return pipeline_drain(u->pipeline, err);
+	ret = pipeline_drain(u->pipeline, err);
+	if (!ret)
+		mkfs_contents_settle(u->config.contents, u->config.source);
+	return ret;
 }
