@@ -67,8 +67,8 @@ int mkfs_contents_add(struct mkfs_contents *c, struct mkfs_compact *to, uint32_t
 /* The file is not worth compressing. @return 0 or -ENOMEM */
 int mkfs_contents_mark(struct mkfs_contents *c, uint32_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * All is there, and so are all inodes: each gets where its extents are, and whether it was marked. Until then the source
- * is not looked at, since it may still grow.
+ * All is there, and so are all inodes: each gets where its extents are, and whether it was marked. Until then the
+ * source is not looked at, since it may still grow.
  */
 void mkfs_contents_settle(const struct mkfs_contents *c, struct source *source);
 

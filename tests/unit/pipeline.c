@@ -64,7 +64,8 @@ static int run(struct seen *s, unsigned threads, struct btrkit_error *err)
 
 	for (unsigned i = 0; i < SLOTS; i++)
 		slots[i] = &pieces[i];
-	assert_int_equal(pipeline_create(&(struct pipeline_ops){ work, finish, s }, threads, slots, SLOTS, &p, NULL), 0);
+	ret = pipeline_create(&(struct pipeline_ops){ work, finish, s }, threads, slots, SLOTS, &p, NULL);
+	assert_int_equal(ret, 0);
 	for (unsigned i = 0; !ret && i < PIECES; i++) {
 		void *slot;
 
