@@ -68,7 +68,10 @@ enum btrkit_source_flags {
 	 * trusted.overlay.*, security.selinux, unless with_xattrs names them.
 	 */
 	BTRKIT_SOURCE_NO_HOST_XATTRS = 1 << 1,
-	/** Take the whiteouts of overlay and container layers as the files that they are, instead of refusing them. */
+	/**
+	 * Take the whiteouts of overlay and container layers in an archive or a manifest as the files that they are,
+	 * instead of refusing them.
+	 */
 	BTRKIT_SOURCE_WHITEOUTS = 1 << 2
 };
 
@@ -87,8 +90,9 @@ struct btrkit_mkfs_source {
 	const struct btrkit_mkfs_inode_flags *inode_flags;
 	size_t num_inode_flags;
 	/**
-	 * Patterns, as of fnmatch(3), of what is left out, directories with all in them: one without a slash is held
-	 * against the last part of a path, any other against the whole path, which has no slash in front.
+	 * Patterns, as of fnmatch(3) with FNM_PATHNAME, of what is left out, directories with all in them: one without
+	 * a slash is held against the last part of a path, any other against the whole path, which has no slash in
+	 * front. They match bytes, whatever the locale.
 	 */
 	const char *const *exclude;
 	size_t num_exclude;

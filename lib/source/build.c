@@ -348,6 +348,7 @@ static int in_subvolume(struct source *s, uint32_t parent, uint32_t *inode, bool
 	s->inodes[last].next_sharing = added;
 	*inode = added;
 	*made = true;
+	s->cut_links++;
 	return 0;
 }
 
@@ -367,7 +368,6 @@ int source_add_link(struct source *s, uint32_t parent, const char *name, size_t 
 		return source_fail_name(s, parent, name, len, err, EINVAL, "second name of a directory");
 	ret = reserve_entry(s, name, len, &entry, err);
 	if (!ret && s->inodes[parent].subvolume != s->inodes[inode].subvolume) {
-		s->cut_links++;
 		ret = in_subvolume(s, parent, &inode, &made, err);
 	}
 	if (ret < 0)

@@ -104,7 +104,7 @@ struct source {
 	uint32_t num_subvolumes;
 	/* All inodes of all subvolumes: first of subvolume 0 in the order of their numbers, then of 1 and so on. */
 	uint32_t *in_order;
-	uint64_t cut_links; /* hard links that a subvolume's boundary cut */
+	uint64_t cut_links; /* inodes that there are more because a subvolume's boundary cuts hard links */
 	struct source_state *state; /* what only lib/source uses */
 };
 
