@@ -43,7 +43,8 @@ int source_set_attr(struct source *s, uint32_t inode, const struct source_attr *
 uint32_t source_find(const struct source *s, uint32_t parent, const char *name, size_t len);
 
 /*
- * All is there: sorts, numbers, and judges what could not be judged alone.
+ * All is there: sorts, numbers, and judges what could not be judged alone. But for an archive's, inodes lie elsewhere
+ * afterwards.
  * @return 0; -EEXIST: a name twice; -ENOENT: a path of an option that is not there; -EINVAL; -ENOMEM
  */
 int source_finish(struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;

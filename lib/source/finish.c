@@ -303,6 +303,7 @@ static void number(struct source *s)
 	}
 }
 
+/* Where each inode comes in the order of all. */
 static int list_in_order(struct source *s, struct btrkit_error *err)
 {
 	uint32_t *starts = reallocarray(NULL, s->num_subvolumes, sizeof(*starts)), sum = 0;
@@ -319,6 +320,51 @@ static int list_in_order(struct source *s, struct btrkit_error *err)
 	for (uint32_t i = 0; i < s->num_inodes; i++)
 		s->in_order[starts[s->inodes[i].subvolume] + s->inodes[i].number] = i;
 	free(starts);
+	return 0;
+}
+
+/*
+ * Puts the inodes where they come in the order, so that who goes through them finds one behind the other. An archive's
+ * stay where they are, since those who were handed their contents know them by that.
+ */
+static int move_inodes(struct source *s, struct btrkit_error *err)
+{
+	uint32_t *to;
+
+	if (source_streams(s))
+		return 0;
+	to = reallocarray(NULL, s->num_inodes, sizeof(*to));
+	if (!to)
+		return err_nomem(err);
+	for (uint32_t i = 0; i < s->num_inodes; i++)
+		to[s->in_order[i]] = i;
+	for (uint32_t i = 0; i < s->num_entries; i++) {
+		s->entries[i].parent = to[s->entries[i].parent];
+		s->entries[i].inode = to[s->entries[i].inode];
+	}
+	for (uint32_t i = 0; i < s->num_subvolumes; i++)
+		s->subvolumes[i].root = to[s->subvolumes[i].root];
+	for (uint32_t i = 0; i < s->num_inodes; i++) {
+		s->inodes[i].contents = to[s->inodes[i].contents];
+		if (s->inodes[i].next_sharing != SOURCE_NONE)
+			s->inodes[i].next_sharing = to[s->inodes[i].next_sharing];
+	}
+	free(to);
+	/* Round and round, one place at a time is free. */
+	for (uint32_t start = 0; start < s->num_inodes; start++) {
+		const struct source_inode kept = s->inodes[start];
+		uint32_t at = start;
+
+		while (s->in_order[at] != start) {
+			const uint32_t from = s->in_order[at];
+
+			s->inodes[at] = s->inodes[from];
+			s->in_order[at] = at;
+			at = from;
+		}
+		s->inodes[at] = kept;
+		s->in_order[at] = at;
+	}
 	return 0;
 }
 
@@ -393,6 +439,9 @@ int source_finish(struct source *s, struct btrkit_error *err)
 		return ret;
 	order_sharing(s);
 	inherit_by_first_name(s);
+	ret = move_inodes(s, err);
+	if (ret < 0)
+		return ret;
 	s->state->finished = true;
 	return 0;
 }

@@ -96,7 +96,8 @@ struct source_subvolume {
 
 /* Readable by anybody after source_finish(). */
 struct source {
-	struct source_inode *inodes; /* number 0 is the root */
+	/* Number 0 is the root. After source_finish() they lie in the order of @in_order, but for an archive's. */
+	struct source_inode *inodes;
 	uint32_t num_inodes;
 	struct source_entry *entries;
 	uint32_t num_entries;

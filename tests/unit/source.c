@@ -48,6 +48,22 @@ static void linked(struct source *s, uint32_t parent, const char *name, uint32_t
 	assert_int_equal(try_link(s, parent, name, inode, NULL), 0);
 }
 
+/* Inodes are elsewhere when all are there. */
+static uint32_t at_path(const struct source *s, const char *path)
+{
+	uint32_t inode = 0;
+
+	while (*path) {
+		const size_t len = strcspn(path, "/");
+		const uint32_t entry = source_lookup(s, inode, path, len);
+
+		assert_int_not_equal(entry, SOURCE_NONE);
+		inode = s->entries[entry].inode;
+		path += len + (path[len] == '/');
+	}
+	return inode;
+}
+
 /* The numbers in their order, as one text of paths. */
 static void assert_order(const struct source *s, const char *wanted)
 {
@@ -80,7 +96,8 @@ static void names_are_put_in_order(void **state)
 	add(s, b, "Z", S_IFLNK | 0777);
 	assert_int_equal(source_finish(s, NULL), 0);
 	assert_order(s, "0:0 . 0:1 a 0:2 b 0:3 b/Z 0:4 b/di 0:5 b/dir 0:6 b/dir/x 0:7 b/\\377 0:8 b.c");
-	assert_int_equal(source_lookup(s, b, "dir", 3), s->inodes[dir].name);
+	b = at_path(s, "b");
+	assert_int_equal(source_lookup(s, b, "dir", 3), s->inodes[at_path(s, "b/dir")].name);
 	assert_int_equal(source_lookup(s, b, "dirt", 4), SOURCE_NONE);
 	assert_int_equal(source_lookup(s, b, "d", 1), SOURCE_NONE);
 	assert_int_equal(s->entries[source_lookup(s, b, "\xff", 1)].index, 5);
@@ -129,7 +146,8 @@ static void any_order_becomes_the_same(void **state)
 	}
 	assert_int_equal(source_finish(s, NULL), 0);
 	for (unsigned d = 0; d < DIRS; d++) {
-		const struct source_inode *dir = &s->inodes[dirs[d]];
+		const char name[2] = { (char)('g' - d), 0 };
+		const struct source_inode *dir = &s->inodes[at_path(s, name)];
 
 		assert_int_equal(dir->count, n[d]);
 		qsort(names[d], n[d], sizeof(names[d][0]), by_name);
@@ -138,7 +156,7 @@ static void any_order_becomes_the_same(void **state)
 
 			assert_string_equal(e->name, names[d][i]);
 			assert_int_equal(e->index, i + 2);
-			assert_int_equal(e->parent, dirs[d]);
+			assert_ptr_equal(&s->inodes[e->parent], dir);
 			assert_int_equal(s->inodes[e->inode].name, dir->first + i);
 			if (i)
 				assert_true(s->entries[e[-1].by_hash].hash <= s->entries[e->by_hash].hash);
@@ -189,9 +207,12 @@ static void depth_needs_no_stack(void **state)
 		dir = add(s, dir, "d", DIRECTORY);
 	add(s, 0, "e", FILE_MODE);
 	assert_int_equal(source_finish(s, NULL), 0);
-	assert_int_equal(s->inodes[dir].number, DEPTH);
-	assert_int_equal(s->inodes[s->num_inodes - 1].number, DEPTH + 1);
-	source_path(s, dir, path, sizeof(path));
+	for (uint32_t i = 0; i < s->num_inodes; i++) {
+		assert_int_equal(s->inodes[i].number, i);
+		assert_int_equal(s->in_order[i], i);
+	}
+	assert_int_equal(s->num_inodes, DEPTH + 2);
+	source_path(s, DEPTH, path, sizeof(path));
 	assert_string_equal(path, ".../d/d/d/d/d/d");
 	source_destroy(s);
 }
@@ -239,6 +260,8 @@ static void links_are_cut_by_subvolumes(void **state)
 	assert_order(s, "0:0 . 0:1 a 0:2 fifth 1:0 a/b 1:1 a/b/second 2:0 z 2:1 z/first");
 	assert_int_equal(s->cut_links, 2);
 	assert_int_equal(s->num_subvolumes, 3);
+	b = at_path(s, "a/b");
+	file = at_path(s, "z/first");
 	assert_int_equal(s->subvolumes[1].root, b);
 	assert_true(s->subvolumes[1].is_default);
 	assert_int_equal(s->subvolumes[1].parent, 0);
@@ -292,10 +315,9 @@ static void flags_are_inherited(void **state)
 	linked(s, e, "zzz", add(s, e, "yyy", FILE_MODE));
 	linked(s, e, "another", add(s, e, "one", FILE_MODE));
 	assert_int_equal(source_finish(s, NULL), 0);
-	assert_int_equal(s->inodes[i].flags, SOURCE_NODATACOW | SOURCE_NODATASUM);
-	assert_int_equal(s->inodes[s->entries[source_lookup(s, e, "zzz", 3)].inode].flags, 0);
-	assert_int_equal(s->inodes[s->entries[source_lookup(s, e, "one", 3)].inode].flags,
-			 SOURCE_NODATACOW | SOURCE_NODATASUM);
+	assert_int_equal(s->inodes[at_path(s, "z")].flags, SOURCE_NODATACOW | SOURCE_NODATASUM);
+	assert_int_equal(s->inodes[at_path(s, "e/zzz")].flags, 0);
+	assert_int_equal(s->inodes[at_path(s, "e/one")].flags, SOURCE_NODATACOW | SOURCE_NODATASUM);
 	source_destroy(s);
 }
 
@@ -328,6 +350,7 @@ static void options_leave_out(void **state)
 	assert_int_equal(source_add_xattr(s, file, "system.posix_acl_access", "123", 3, NULL), 0);
 	assert_int_equal(source_add_xattr(s, file, "system.other", "1", 1, NULL), 0);
 	assert_int_equal(source_finish(s, NULL), 0);
+	file = at_path(s, "usr/share/doc2");
 	assert_int_equal(s->inodes[file].xattrs->n, 2);
 	assert_string_equal(s->inodes[file].xattrs->at[0].name, "security.capability");
 	assert_string_equal(s->inodes[file].xattrs->at[1].name, "system.posix_acl_access");
@@ -352,6 +375,8 @@ static void equal_attributes_are_kept_once(void **state)
 				 0);
 	}
 	assert_int_equal(source_finish(s, NULL), 0);
+	for (unsigned i = 0; i < 3; i++)
+		inodes[i] = at_path(s, (const char *const[]){ "a", "b", "c" }[i]);
 	assert_ptr_equal(s->inodes[inodes[0]].xattrs, s->inodes[inodes[1]].xattrs);
 	assert_ptr_not_equal(s->inodes[inodes[0]].xattrs, s->inodes[inodes[2]].xattrs);
 	assert_memory_equal(s->inodes[inodes[2]].xattrs->at[0].value, "Value", 5);
