@@ -37,8 +37,8 @@ extern const struct command cmd_mkfs;
 extern const struct command cmd_space_cache;
 extern const struct command cmd_undo;
 
-/* The status of usage errors: EXIT_USAGE, but for who is called under another program's name and exits as that does. */
-extern int cmd_usage_status;
+/* Called under the name of that program, whose exit statuses and rules for the sizes of files then hold. */
+extern bool cmd_is_mkfs_btrfs;
 
 /*
  * The next option as getopt_long() gives it: its id (the argument is in optarg), or -1 behind the last. --help and
@@ -113,6 +113,10 @@ struct cmd_progress {
 void cmd_progress_begin(struct cmd_progress *p, const char *what);
 int cmd_progress(void *ctx, uint64_t done, uint64_t total);
 void cmd_progress_end(const struct cmd_progress *p);
+/* The line that was told is gone. */
+void cmd_progress_clear(void);
+/* Whether a signal asks for an end. */
+bool cmd_progress_stopped(void);
 /* Whether the work returned @ret because of a signal. */
 bool cmd_was_interrupted(int ret);
 

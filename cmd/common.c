@@ -10,7 +10,7 @@
 
 #include "cmd.h"
 
-int cmd_usage_status = EXIT_USAGE;
+bool cmd_is_mkfs_btrfs;
 
 #define OPTIONS_MAX 64
 #define LINE_MAX_BYTES 5120	/* a path of PATH_MAX bytes, and what is said about it */
@@ -122,7 +122,7 @@ void cmd_usage_error(const struct command *cmd, const char *fmt, ...)
 	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
 	cmd_say("btrkit %s: %s (see btrkit %s --help)", cmd->name, what, cmd->name);
-	exit(cmd_usage_status);
+	exit(cmd_is_mkfs_btrfs ? EXIT_FAILED : EXIT_USAGE);
 }
 
 static uint64_t number(const struct command *cmd, const char *option, const char *s, int base, bool suffix)

@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 	/* A closed pipe is met by write(), so that what is open gets closed. */
 	signal(SIGPIPE, SIG_IGN);
 	if (argc && !strcmp(basename(argv[0]), "mkfs.btrfs")) {
-		cmd_usage_status = EXIT_FAILED;
+		cmd_is_mkfs_btrfs = true;
 		return cmd_close_stdout(cmd_mkfs.name, cmd_mkfs.run(&cmd_mkfs, argc, argv));
 	}
 	status = run(argc, argv);

@@ -74,19 +74,10 @@ static int guard_uuid(const struct mkfs_request *req, struct btrkit_io *const *i
 	return ret > 0 ? refuse(err, BTRKIT_BUSY, EBUSY, "the filesystem on %s has that UUID", name) : ret;
 }
 
-/* How far filling is, if anybody looks at it. */
-static int filling(void *ctx, uint64_t done, uint64_t total)
+static int make_on(const struct command *cmd, struct mkfs_request *req, struct btrkit_io **ios,
+		   struct btrkit_mkfs_result *result, struct btrkit_error *err)
 {
-	struct cmd_progress *p = ctx;
-
-	p->what = "filling";
-	return cmd_progress(p, done, total);
-}
-
-static int make_on(struct mkfs_request *req, struct btrkit_io **ios, struct btrkit_mkfs_result *result,
-		   struct btrkit_error *err)
-{
-	struct cmd_progress p;
+	struct mkfs_watch watch;
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < req->num_devices; i++)
@@ -97,13 +88,9 @@ static int make_on(struct mkfs_request *req, struct btrkit_io **ios, struct btrk
 		ret = cmd_keep_undo(req->undo, ios, req->num_devices, err);
 	if (ret)
 		return ret;
-	cmd_progress_begin(&p, "discarding");
-	p.terminal &= req->verbosity > 0;
-	req->opts.progress = cmd_progress;
-	req->opts.filling = filling;
-	req->opts.progress_ctx = &p;
+	mkfs_watch_begin(&watch, cmd, req);
 	ret = btrkit_mkfs(ios, req->num_devices, &req->opts, result, err);
-	cmd_progress_end(&p);
+	mkfs_watch_end(&watch);
 	if (cmd_was_interrupted(ret))
 		refuse(err, BTRKIT_SYSTEM, EINTR, "interrupted: there is no filesystem on %s now",
 		       req->num_devices > 1 ? "them" : "it");
@@ -117,15 +104,17 @@ static int create_images(const struct mkfs_request *req, bool *created, struct b
 		const int ret = mkfs_create_image(req, req->devices[i], &created[i]);
 
 		if (ret) {
+			refuse(err, BTRKIT_SYSTEM, -ret, "cannot make the image file: %s", strerror(-ret));
 			err->places |= BTRKIT_AT_DEVID;
 			err->devid = i + 1;
-			return refuse(err, BTRKIT_SYSTEM, -ret, "cannot make the image file: %s", strerror(-ret));
+			return ret;
 		}
 	}
 	return 0;
 }
 
-static int make(struct mkfs_request *req, struct btrkit_mkfs_result *result, struct btrkit_error *err)
+static int make(const struct command *cmd, struct mkfs_request *req, struct btrkit_mkfs_result *result,
+		struct btrkit_error *err)
 {
 	struct btrkit_io **ios = calloc(req->num_devices, sizeof(struct btrkit_io *));
 	bool *created = calloc(req->num_devices, sizeof(*created));
@@ -138,32 +127,31 @@ static int make(struct mkfs_request *req, struct btrkit_mkfs_result *result, str
 	}
 	ret = create_images(req, created, err);
 	if (!ret)
-		ret = make_on(req, ios, result, err);
+		ret = make_on(cmd, req, ios, result, err);
 	for (size_t i = 0; i < req->num_devices; i++) {
 		btrkit_io_close(ios[i]);
 		if (ret && created[i])
 			unlink(req->devices[i]);
+	}
+	if (!ret && req->keep_size) {
+		ret = mkfs_restore_size(req);
+		if (ret)
+			refuse(err, BTRKIT_SYSTEM, -ret, "cannot get its size back: %s", strerror(-ret));
 	}
 	free(ios);
 	free(created);
 	return ret;
 }
 
-/* Nothing is made: the device, if one is given, is not even opened. */
-static int size_only(struct mkfs_request *req, struct btrkit_error *err)
+/* @return the exit status */
+static int print_json(const struct command *cmd, const struct mkfs_request *req, const struct btrkit_mkfs_result *r,
+		      size_t n)
 {
-	struct btrkit_mkfs_result result;
-	struct btrkit_io *io;
-	int ret;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct cmd_output out = { 0 };
+	int ret = btrkit_mkfs_result_print(&req->opts, r, (const char *const *)req->devices, n, cmd_write, &out, &err);
 
-	ret = btrkit_io_memory(1, &io, err);
-	if (ret)
-		return ret;
-	ret = btrkit_mkfs(&io, 1, &req->opts, &result, err);
-	btrkit_io_close(io);
-	if (!ret)
-		printf("%" PRIu64 "\n", result.total_bytes);
-	return ret;
+	return cmd_end(cmd, NULL, &out, ret, &err);
 }
 
 /* The device that failed stands before the failure. */
@@ -178,32 +166,59 @@ static int fail(const struct command *cmd, const struct mkfs_request *req, struc
 	return cmd_fail(cmd, device, err);
 }
 
-static int run(const struct command *cmd, int argc, char **argv)
+/* Nothing is made: the device, if one is given, is not even opened. @return the exit status */
+static int size_only(const struct command *cmd, struct mkfs_request *req)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_mkfs_result result;
-	struct mkfs_request req;
+	struct btrkit_io *io;
 	int ret;
 
-	mkfs_parse(cmd, argc, argv, &req);
-	req.opts.made = calloc(req.num_devices, sizeof(*req.opts.made));
-	if (req.opts.flags & BTRKIT_MKFS_DRY) {
-		free(req.opts.made);
-		req.opts.made = NULL;
-		return size_only(&req, &err) ? fail(cmd, &req, &err) : cmd_close_stdout(cmd->name, EXIT_DONE);
+	ret = btrkit_io_memory(1, &io, &err);
+	if (!ret) {
+		ret = btrkit_mkfs(&io, 1, &req->opts, &result, &err);
+		btrkit_io_close(io);
 	}
-	ret = req.opts.made ? make(&req, &result, &err) : no_memory(&err);
-	mkfs_release_source(&req);
-	if (ret) {
-		free(req.opts.made);
-		return fail(cmd, &req, &err);
-	}
-	mkfs_register(cmd, &req);
-	mkfs_warn(cmd, &req, &result);
-	if (req.verbosity)
-		mkfs_print_summary(&req, &result);
-	free(req.opts.made);
+	if (ret)
+		return fail(cmd, req, &err);
+	if (req->json)
+		return print_json(cmd, req, &result, 0);
+	printf("%" PRIu64 "\n", result.total_bytes);
 	return EXIT_DONE;
+}
+
+/* @return the exit status */
+static int make_and_tell(const struct command *cmd, struct mkfs_request *req)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_mkfs_result result;
+	int status = EXIT_DONE, ret;
+
+	req->opts.made = calloc(req->num_devices, sizeof(*req->opts.made));
+	ret = req->opts.made ? make(cmd, req, &result, &err) : no_memory(&err);
+	if (ret) {
+		status = fail(cmd, req, &err);
+	} else {
+		mkfs_register(cmd, req);
+		mkfs_warn(cmd, req, &result);
+		if (req->verbosity && req->json)
+			status = print_json(cmd, req, &result, req->num_devices);
+		else if (req->verbosity)
+			mkfs_print_summary(req, &result);
+	}
+	free(req->opts.made);
+	return status;
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+	struct mkfs_request req;
+	int status;
+
+	mkfs_parse(cmd, argc, argv, &req);
+	status = req.opts.flags & BTRKIT_MKFS_DRY ? size_only(cmd, &req) : make_and_tell(cmd, &req);
+	mkfs_release_source(&req);
+	return status;
 }
 
 const struct command cmd_mkfs = {

@@ -30,7 +30,8 @@ enum {
 	OPT_DETERMINISTIC,
 	OPT_FREE,
 	OPT_SIZE_ONLY,
-	OPT_THREADS
+	OPT_THREADS,
+	OPT_FORMAT
 };
 
 struct mkfs_request {
@@ -43,8 +44,11 @@ struct mkfs_request {
 	size_t num_devices;
 	const char *undo;			/* file for what is overwritten, or NULL */
 	struct btrkit_mkfs_source source;	/* what opts points to, where one is given */
-	bool needs_source;			/* an option was given that is of use with a source only */
+	const char *needs_source;		/* an option that was given and is of use with a source only */
 	bool shrink;
+	bool level_given;			/* of compression */
+	bool json;
+	uint64_t keep_size;			/* what the image file has at least when all is done */
 	/* Arrays of the source. */
 	struct btrkit_mkfs_subvolume *subvolumes;
 	struct btrkit_mkfs_inode_flags *inode_flags;
@@ -73,9 +77,28 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req, int c);
 /* When all options were taken. */
 void mkfs_judge_source(const struct command *cmd, struct mkfs_request *req);
-/* Makes the image file if there is none and one is to be filled. @return 0 or a negative errno */
-int mkfs_create_image(const struct mkfs_request *req, const char *path, bool *created);
 void mkfs_release_source(struct mkfs_request *req);
+
+/* How large image files that are filled become, as far as options say. */
+void mkfs_judge_image(struct mkfs_request *req);
+/*
+ * An image file that is to be filled is made if there is none, and becomes larger if it is too small for the size asked
+ * for. @return 0 or a negative errno
+ */
+int mkfs_create_image(const struct mkfs_request *req, const char *path, bool *created);
+/* When the filesystem in the image file is done. @return 0 or a negative errno */
+int mkfs_restore_size(const struct mkfs_request *req);
+
+/* Whoever looks on, and may interrupt. */
+struct mkfs_watch {
+	struct cmd_progress progress;
+	const struct command *cmd;
+	const char *device;
+	int64_t began, told;			/* filling, and of it last; 0: not yet */
+};
+/* The options tell it from then on how far everything is. */
+void mkfs_watch_begin(struct mkfs_watch *w, const struct command *cmd, struct mkfs_request *req);
+void mkfs_watch_end(const struct mkfs_watch *w);
 
 /* The list of -O, and with @old of -R; changes it. */
 void mkfs_take_features(const struct command *cmd, struct btrkit_mkfs_options *o, char *list, bool old);
@@ -87,6 +110,10 @@ void mkfs_print_features(uint64_t incompat, uint64_t compat_ro, bool quota);
 void mkfs_warn(const struct command *cmd, const struct mkfs_request *req, const struct btrkit_mkfs_result *r);
 
 void mkfs_print_summary(const struct mkfs_request *req, const struct btrkit_mkfs_result *r);
+/* The part of it about what was filled in. */
+void mkfs_print_filled(const struct mkfs_request *req, const struct btrkit_mkfs_result *r);
+/* As btrfs-progs prints sizes. @return @to */
+const char *mkfs_pretty(uint64_t size, char to[32]);
 
 /*
  * A value that sysfs has about the block device, or the disk that it is a part of. @return false if there is none: it

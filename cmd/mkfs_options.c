@@ -54,6 +54,7 @@ const struct cmd_option mkfs_options[] = {
 	{ OPT_DETERMINISTIC, "deterministic", NULL, "equal sources and options make equal bytes" },
 	{ OPT_THREADS, "threads", "N", "that read and compress (default: one a processor)" },
 	{ 'f', "force", NULL, "even where there is a filesystem or partition table" },
+	{ OPT_FORMAT, "format", "text|json", "what is printed: text (the default), or JSON Lines" },
 	{ 'q', "quiet", NULL, "print nothing" },
 	{ 'v', "verbose", NULL, "print more" },
 	{ 'V', "version", NULL, "print the version and exit" },
@@ -131,6 +132,7 @@ static uint32_t block_size(const struct command *cmd, const char *option, const 
 
 static void take_option(const struct command *cmd, struct mkfs_request *req, int c)
 {
+	static const char *const formats[] = { "text", "json", NULL };
 	struct btrkit_mkfs_options *o = &req->opts;
 
 	switch (c) {
@@ -174,6 +176,9 @@ static void take_option(const struct command *cmd, struct mkfs_request *req, int
 		break;
 	case 'f':
 		req->force = true;
+		break;
+	case OPT_FORMAT:
+		req->json = cmd_format(cmd, optarg, formats);
 		break;
 	case 'q':
 		req->verbosity = 0;

@@ -58,8 +58,8 @@ bool mkfs_is_ssd(const char *device)
 	return !strcmp(rotational, "0");
 }
 
-/* As btrfs-progs prints sizes: what is below 1/1024 of the unit is cut off, the rest rounded. */
-static const char *pretty(uint64_t size, char to[32])
+/* What is below 1/1024 of the unit is cut off, the rest rounded. */
+const char *mkfs_pretty(uint64_t size, char to[32])
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	uint64_t last = size;
@@ -109,7 +109,7 @@ static void print_groups(const struct mkfs_request *req, const struct btrkit_mkf
 
 			if ((g->type & GROUP_TYPES) != types[t])
 				continue;
-			printf("%-20s%-8s %16s", names[t], profile_of(g->type)->name, pretty(g->length, size));
+			printf("%-20s%-8s %16s", names[t], profile_of(g->type)->name, mkfs_pretty(g->length, size));
 			if (req->verbosity > 1)
 				printf("  at %" PRIu64, g->logical);
 			printf("\n");
@@ -123,7 +123,7 @@ static void print_devices(const struct mkfs_request *req)
 
 	printf("%-20s%zu\nDevices:\n   ID        SIZE  PATH\n", "Number of devices:", req->num_devices);
 	for (size_t i = 0; i < req->num_devices; i++) {
-		printf("%5zu  %10s  %s", i + 1, pretty(req->opts.made[i].total_bytes, size), req->devices[i]);
+		printf("%5zu  %10s  %s", i + 1, mkfs_pretty(req->opts.made[i].total_bytes, size), req->devices[i]);
 		if (req->verbosity > 1 && req->num_devices > 1) {
 			printf("  ");
 			print_uuid(req->opts.made[i].uuid);
@@ -138,6 +138,8 @@ void mkfs_print_summary(const struct mkfs_request *req, const struct btrkit_mkfs
 	char size[32];
 
 	printf("btrkit %s\n\n", btrkit_version());
+	if (req->opts.source)
+		mkfs_print_filled(req, r);
 	printf("%-20s%s\n", "Label:", req->opts.label ? req->opts.label : "(null)");
 	printf("%-20s", "UUID:");
 	print_uuid(r->fsid);
@@ -147,7 +149,7 @@ void mkfs_print_summary(const struct mkfs_request *req, const struct btrkit_mkfs
 	}
 	printf("\n%-20s%" PRIu32 "\n", "Node size:", r->nodesize);
 	printf("%-20s%" PRIu32 "\t(CPU page size: %ld)\n", "Sector size:", r->sectorsize, sysconf(_SC_PAGESIZE));
-	printf("%-20s%s\n", "Filesystem size:", pretty(r->total_bytes, size));
+	printf("%-20s%s\n", "Filesystem size:", mkfs_pretty(r->total_bytes, size));
 	print_groups(req, r);
 	printf("%-20s%s\n", "SSD detected:", mkfs_is_ssd(req->devices[0]) ? "yes" : "no");
 	printf("%-20s%s\n", "Zoned device:", "no");

@@ -2,11 +2,9 @@
 /* What a new filesystem is filled with, as the command line says. */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "mkfs.h"
 
@@ -85,26 +83,28 @@ static void take_inode_flags(const struct command *cmd, struct mkfs_request *req
 	req->source.inode_flags = req->inode_flags;
 }
 
-static void take_compression(const struct command *cmd, struct btrkit_mkfs_options *o, const char *s)
+static void take_compression(const struct command *cmd, struct mkfs_request *req, const char *s)
 {
+	struct btrkit_mkfs_options *o = &req->opts;
 	static const struct {
 		const char *name;
 		enum btrkit_compression kind;
-		int max;
-	} kinds[] = { { "no", BTRKIT_UNCOMPRESSED, 0 }, { "zlib", BTRKIT_ZLIB, 9 }, { "lzo", BTRKIT_LZO, 0 },
+		unsigned max;
+	} kinds[] = { { "no", BTRKIT_UNCOMPRESSED, 0 }, { "zlib", BTRKIT_ZLIB, 9 }, { "lzo", BTRKIT_LZO, 1 },
 		      { "zstd", BTRKIT_ZSTD, 15 } };
 	const size_t len = strcspn(s, ":");
+	uint64_t level;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (strlen(kinds[i].name) != len || strncmp(s, kinds[i].name, len))
 			continue;
-		o->compression = kinds[i].kind;
-		o->compression_level = 0;
-		if (!s[len])
-			return;
-		o->compression_level = (int)(cmd_number(cmd, "--compress", s + len + 1, false) & 0xffff);
-		if (o->compression_level < 1 || o->compression_level > kinds[i].max)
+		level = s[len] ? cmd_number(cmd, "--compress", s + len + 1, false) : 0;
+		if (level > kinds[i].max || (s[len] && !kinds[i].max))
 			cmd_usage_error(cmd, "--compress: %s has no level '%s'", kinds[i].name, s + len + 1);
+		/* 0 is the default, and of lzo there is but one. */
+		o->compression = kinds[i].kind;
+		o->compression_level = kinds[i].kind == BTRKIT_LZO ? 0 : (int)level;
+		req->level_given = s[len];
 		return;
 	}
 	cmd_usage_error(cmd, "--compress: '%s' is unknown", s);
@@ -140,6 +140,7 @@ static void take_free(const struct command *cmd, struct btrkit_mkfs_options *o, 
 {
 	const size_t len = strlen(s);
 	char number[16];
+	uint64_t percent;
 
 	if (!len || s[len - 1] != '%') {
 		o->free_bytes = cmd_size(cmd, "--free", s);
@@ -149,12 +150,16 @@ static void take_free(const struct command *cmd, struct btrkit_mkfs_options *o, 
 		cmd_usage_error(cmd, "--free: '%s' is too much", s);
 	memcpy(number, s, len - 1);
 	number[len - 1] = '\0';
-	o->free_percent = (unsigned)(cmd_number(cmd, "--free", number, false) & UINT32_MAX);
+	percent = cmd_number(cmd, "--free", number, false);
+	if (percent > UINT16_MAX)
+		cmd_usage_error(cmd, "--free: '%s' is too much", s);
+	o->free_percent = (unsigned)percent;
 }
 
 bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req, int c)
 {
 	struct btrkit_mkfs_source *s = &req->source;
+	uint64_t number;
 
 	switch (c) {
 	case 'r':
@@ -176,7 +181,10 @@ bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req
 		take_inode_flags(cmd, req, optarg);
 		break;
 	case OPT_COMPRESS:
-		take_compression(cmd, &req->opts, optarg);
+		take_compression(cmd, req, optarg);
+		/* That is the default too. */
+		if (req->opts.compression == BTRKIT_UNCOMPRESSED)
+			return true;
 		break;
 	case OPT_EXCLUDE:
 		take_pattern(cmd, &req->exclude, &s->num_exclude, &s->exclude, optarg);
@@ -207,27 +215,17 @@ bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req
 		req->opts.flags |= BTRKIT_MKFS_DRY;
 		break;
 	case OPT_THREADS:
-		req->opts.threads = (unsigned)(cmd_number(cmd, "--threads", optarg, false) & UINT16_MAX);
+		number = cmd_number(cmd, "--threads", optarg, false);
+		if (number > UINT16_MAX)
+			cmd_usage_error(cmd, "--threads: '%s' are too many", optarg);
+		req->opts.threads = (unsigned)number;
 		break;
 	default:
 		return false;
 	}
-	req->needs_source = true;
-	return true;
-}
-
-/* An image file's size follows from what goes in, unless one is asked for; a device has one. */
-static bool fits(const struct mkfs_request *req)
-{
-	struct stat st;
-
-	if (req->shrink || req->opts.flags & BTRKIT_MKFS_DRY)
-		return true;
-	if (req->opts.byte_count)
-		return false;
-	for (size_t i = 0; i < req->num_devices; i++)
-		if (strchr(req->devices[i], '?') || (!stat(req->devices[i], &st) && !S_ISREG(st.st_mode)))
-			return false;
+	for (const struct cmd_option *o = mkfs_options; o->id; o++)
+		if (o->id == c)
+			req->needs_source = o->name;
 	return true;
 }
 
@@ -237,37 +235,15 @@ void mkfs_judge_source(const struct command *cmd, struct mkfs_request *req)
 
 	if (!req->source.kind) {
 		if (req->needs_source)
-			cmd_usage_error(cmd, "an option is given that needs --rootdir, --tar or --manifest");
+			cmd_usage_error(cmd, "--%s needs --rootdir, --tar or --manifest", req->needs_source);
 		return;
 	}
 	o->source = &req->source;
 	if (req->source.basedir && req->source.kind != BTRKIT_SOURCE_MANIFEST)
 		cmd_usage_error(cmd, "--basedir needs --manifest");
-	if (fits(req))
-		o->flags |= BTRKIT_MKFS_FIT;
+	mkfs_judge_image(req);
 	if (getenv("SOURCE_DATE_EPOCH"))
 		o->flags |= BTRKIT_MKFS_CLAMP_TIMES;
-}
-
-/* An image file that there is not is made; one that is too small for the size asked for becomes larger. */
-int mkfs_create_image(const struct mkfs_request *req, const char *path, bool *created)
-{
-	struct stat st;
-	int fd, ret = 0;
-
-	*created = false;
-	if (!req->opts.source || (!stat(path, &st) && !S_ISREG(st.st_mode)) || strchr(path, '?'))
-		return 0;
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	*created = fd >= 0;
-	if (fd < 0)
-		fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) ||
-	    ((uint64_t)st.st_size < req->opts.byte_count && ftruncate(fd, (off_t)req->opts.byte_count)))
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
-	return ret;
 }
 
 void mkfs_release_source(struct mkfs_request *req)

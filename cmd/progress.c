@@ -42,10 +42,20 @@ int cmd_progress(void *ctx, uint64_t done, uint64_t total)
 	return 0;
 }
 
+void cmd_progress_clear(void)
+{
+	fprintf(stderr, "\r\033[K");
+}
+
 void cmd_progress_end(const struct cmd_progress *p)
 {
 	if (p->percent >= 0)
-		fprintf(stderr, "\r\033[K");
+		cmd_progress_clear();
+}
+
+bool cmd_progress_stopped(void)
+{
+	return stopped;
 }
 
 bool cmd_was_interrupted(int ret)

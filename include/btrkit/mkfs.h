@@ -135,6 +135,12 @@ enum btrkit_mkfs_flags {
 /** How contents of files are compressed. Since: 0.1 */
 enum btrkit_compression { BTRKIT_UNCOMPRESSED, BTRKIT_ZLIB, BTRKIT_LZO, BTRKIT_ZSTD };
 
+/** How far filling is. A total is 0 as long as it is not known: of a source that is read only once. Since: 0.1 */
+struct btrkit_mkfs_so_far {
+	uint64_t bytes, total_bytes; /**< of the contents of files */
+	uint64_t files, total_files; /**< that have contents */
+};
+
 /**
  * What to make. Initialise with BTRKIT_MKFS_OPTIONS_INIT: the defaults of mkfs.btrfs 6.19.
  *
@@ -169,12 +175,11 @@ struct btrkit_mkfs_options {
 	uint64_t free_bytes;			 /**< with BTRKIT_MKFS_FIT: to leave free on each device */
 	unsigned free_percent;			 /**< likewise, of what is needed */
 	/**
-	 * Told how many bytes of files were taken in; 0 is the total of a source that is read only once. A value other
-	 * than 0, a negative errno, ends it, and leaves devices without a filesystem. It is called by the caller's
-	 * thread. May be NULL.
+	 * Told with progress_ctx what was taken in so far. A value other than 0, a negative errno, ends it, and leaves
+	 * devices without a filesystem. It is called by the caller's thread. May be NULL.
 	 */
-	int (*filling)(void *ctx, uint64_t done, uint64_t total);
-	/** Told what was not done as the source has it, a line each. May be NULL. */
+	int (*filling)(void *ctx, const struct btrkit_mkfs_so_far *so_far);
+	/** Told with progress_ctx what was not done as the source has it, a line each. May be NULL. */
 	void (*warning)(void *ctx, const char *what);
 };
 
@@ -213,6 +218,8 @@ struct btrkit_mkfs_result {
 	uint64_t compressed_to;	  /**< what became of them */
 	uint64_t data_bytes;	  /**< in data extents */
 	uint64_t metadata_bytes;  /**< in tree blocks, one copy */
+	/** Version of the library that compressed: equal ones make equal bytes. NULL: nothing was compressed. */
+	const char *compressor;
 };
 
 /**
@@ -238,6 +245,19 @@ int btrkit_mkfs_min_size(const struct btrkit_mkfs_options *opts, size_t n, uint6
  */
 int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_mkfs_options *opts,
 		struct btrkit_mkfs_result *result, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Prints what was made as JSON Lines: a header and an object.
+ *
+ * @param opts	with which it was made; its devices, if it has them, are those that are listed
+ * @param names	of the devices
+ * @param n	how many they are; 0: none is listed
+ * @return 0; -ENOMEM; what @p write returned
+ * Since: 0.1
+ */
+int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *opts, const struct btrkit_mkfs_result *result,
+			     const char *const *names, size_t n, btrkit_write_fn write, void *ctx,
+			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

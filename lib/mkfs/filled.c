@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/encode.h"
 #include "lib/base/err.h"
 #include "lib/base/le.h"
 #include "lib/base/uuid.h"
@@ -29,7 +30,7 @@ struct filling {
 	struct mkfs_compact compact;
 	struct mkfs_fill fill;
 	struct units *units;
-	uint64_t total; /* bytes of files; 0: not known before */
+	struct btrkit_mkfs_so_far so_far;
 	bool cleared;	/* what was on the devices is gone */
 };
 
@@ -68,12 +69,14 @@ static int read_source(struct filling *f, struct btrkit_error *err)
 	return source_create(o->source, &limits, &f->fill.source, err);
 }
 
-static int tell_progress(void *ctx, uint64_t bytes)
+static int tell_progress(void *ctx, uint64_t bytes, uint64_t files)
 {
-	const struct filling *f = ctx;
+	struct filling *f = ctx;
 	const struct btrkit_mkfs_options *o = &f->plan->opts;
 
-	return o->filling ? o->filling(o->progress_ctx, bytes, f->total) : 0;
+	f->so_far.bytes = bytes;
+	f->so_far.files = files;
+	return o->filling ? o->filling(o->progress_ctx, &f->so_far) : 0;
 }
 
 static struct units_config units_config(struct filling *f)
@@ -102,9 +105,12 @@ static int read_files(struct filling *f, struct btrkit_error *err)
 	const struct source *s = f->fill.source;
 	int ret = 0;
 
-	for (uint32_t i = 0; i < s->num_inodes; i++)
-		if (S_ISREG(s->inodes[i].mode) && s->inodes[i].contents == i)
-			f->total += s->inodes[i].size;
+	for (uint32_t i = 0; i < s->num_inodes; i++) {
+		if (!S_ISREG(s->inodes[i].mode) || s->inodes[i].contents != i)
+			continue;
+		f->so_far.total_bytes += s->inodes[i].size;
+		f->so_far.total_files += s->inodes[i].size != 0;
+	}
 	for (uint32_t i = 0; !ret && i < s->num_inodes; i++) {
 		const uint32_t number = s->in_order[i];
 
@@ -130,8 +136,11 @@ static int read_all(struct filling *f, struct btrkit_error *err)
 	if (!ret)
 		ret = units_finish(f->units, err);
 	f->units = units_destroy(f->units);
-	if (!ret && f->plan->opts.filling)
-		(void)tell_progress(f, f->fill.contents->bytes);
+	if (!ret) {
+		ret = tell_progress(f, f->fill.contents->bytes, f->fill.contents->files);
+		if (ret)
+			return err_system(err, ret, "interrupted");
+	}
 	return ret;
 }
 
@@ -351,6 +360,8 @@ static void tell(const struct filling *f, struct btrkit_mkfs_result *r)
 	r->file_bytes = c->bytes;
 	r->compressed_from = c->compressed_from;
 	r->compressed_to = c->compressed_to;
+	if (c->compressed_from)
+		r->compressor = encoder_library((uint8_t)f->plan->opts.compression);
 }
 
 static void warn(const struct filling *f)

@@ -66,7 +66,7 @@ struct units {
 	pthread_mutex_t lock; /* of verdicts */
 	pthread_cond_t decided;
 	bool failed;
-	uint64_t given_out;
+	uint64_t given_out, files_given_out;
 	/* The file that comes through the sink. */
 	uint32_t stream_inode;
 	struct big_file *stream_file;

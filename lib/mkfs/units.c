@@ -137,7 +137,7 @@ static int need_room(struct units *u, size_t len, struct btrkit_error *err)
 		return 0;
 	submit(u);
 	if (u->config.progress) {
-		ret = u->config.progress(u->config.progress_ctx, u->given_out);
+		ret = u->config.progress(u->config.progress_ctx, u->given_out, u->files_given_out);
 		if (ret)
 			return err_system(err, ret, "interrupted");
 	}
@@ -161,6 +161,7 @@ static void add_part(struct units *u, const struct part *from)
 	p->at = u->open->used;
 	u->open->used += unit_whole_sectors(u, p->len);
 	u->given_out += p->len;
+	u->files_given_out += p->last;
 }
 
 static int new_file(struct units *u, struct big_file **ret, struct btrkit_error *err)

@@ -23,8 +23,8 @@ struct units_config {
 	int level;			 /* 0: the default */
 	unsigned threads;		 /* 0: as many as there are processors */
 	bool digest;			 /* of all that comes */
-	/* Told by the thread that calls how many bytes of files were given out; ends all when it is not 0. */
-	int (*progress)(void *ctx, uint64_t bytes);
+	/* Told by the thread that calls how much was given out; ends all when it is not 0. */
+	int (*progress)(void *ctx, uint64_t bytes, uint64_t files);
 	void *progress_ctx;
 };
 

@@ -62,9 +62,24 @@ def superblock(path, field):
 
 def misuse(image):
     misused(says='too few arguments')
-    for option in ('--rootdir=d', '-rd', '--subvol=s', '-us', '--inode-flags=f', '--compress=zstd', '--reflink',
-                   '--shrink'):
-        misused(option, image, says='of mkfs.btrfs is not supported')
+    for option in ('--subvol=s', '--inode-flags=nodatacow:f', '--compress=zstd', '--shrink', '--free=1m', '--size-only',
+                   '--exclude=x', '--with-xattr=x', '--without-xattr=x', '--root-owner=1:2', '--whiteouts',
+                   '--deterministic', '--threads=1', '--basedir=d'):
+        misused(option, image, says=f"{option.split('=')[0]} needs --rootdir, --tar or --manifest")
+    for source in ('--tar=x', '--manifest=x'):
+        misused('--rootdir=d', source, image, says='only one of --rootdir, --tar and --manifest')
+    misused('--rootdir=d', '--basedir=d', image, says='--basedir needs --manifest')
+    misused('--rootdir=d', '--subvol=default:a', '--subvol=default-ro:b', image, says='is a second default')
+    for bad in ('nodatacow', 'nodatacow,', ':x', 'compress:x', 'nodatacow,x:y'):
+        misused('--rootdir=d', f'--inode-flags={bad}', image, says='--inode-flags: ')
+    for bad in ('', 'no:1', 'lzo:2', 'zlib:10', 'zstd:16', 'zstd:x', 'zstd:-1', 'gzip', 'zst'):
+        misused('--rootdir=d', f'--compress={bad}', image, says='--compress: ')
+    for bad in ('1', '1:', ':1', '1:2:3', '-1:2', 'root:root', '4294967295:1'):
+        misused('--rootdir=d', f'--root-owner={bad}', image, says=f"--root-owner: '{bad}' is no UID:GID")
+    for bad in ('', '%', 'x%', '-1', '65536%', '4294967296%', '99999999999999999999%'):
+        misused('--rootdir=d', f'--free={bad}', image, says='--free: ')
+    misused('--rootdir=d', '--threads=65536', image, says='too many')
+    misused('--format=xml', image, says="--format: 'xml' is unknown")
     for option in ('-d', '--data', '-m', '--metadata'):
         misused(option, 'raid1', image, says='profile RAID1 needs 2 devices, 1 given')
         misused(option, 'triple', image, says="'triple' is unknown")

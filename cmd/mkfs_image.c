@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Image files that are filled: how large they become, and that there are some. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mkfs.h"
+
+/* Whether there is no such file because only a part of one is meant. */
+static bool is_part(const char *path)
+{
+	struct stat st;
+
+	return strchr(path, '?') && stat(path, &st);
+}
+
+/* Not for devices and parts of files, which have a size, nor where one is asked for. */
+static bool fits(const struct mkfs_request *req)
+{
+	struct stat st;
+
+	if (req->shrink || req->opts.flags & BTRKIT_MKFS_DRY)
+		return true;
+	for (size_t i = 0; i < req->num_devices; i++)
+		if (is_part(req->devices[i]) || (!stat(req->devices[i], &st) && !S_ISREG(st.st_mode)))
+			return false;
+	return !req->opts.byte_count || cmd_is_mkfs_btrfs;
+}
+
+void mkfs_judge_image(struct mkfs_request *req)
+{
+	struct btrkit_mkfs_options *o = &req->opts;
+	struct stat st;
+
+	if (!fits(req))
+		return;
+	o->flags |= BTRKIT_MKFS_FIT;
+	if (req->shrink)
+		o->byte_count = 0;
+	if (!cmd_is_mkfs_btrfs || req->shrink || o->flags & BTRKIT_MKFS_DRY || req->num_devices > 1 ||
+	    stat(req->devices[0], &st))
+		return;
+	/* mkfs.btrfs never makes a file smaller then, and larger only if that is too small for what goes in. */
+	req->keep_size = (uint64_t)st.st_size;
+	if (!o->byte_count)
+		o->byte_count = req->keep_size;
+}
+
+int mkfs_create_image(const struct mkfs_request *req, const char *path, bool *created)
+{
+	struct stat st;
+	int fd, ret = 0;
+
+	*created = false;
+	if (!req->opts.source || is_part(path) || (!stat(path, &st) && !S_ISREG(st.st_mode)))
+		return 0;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	*created = fd >= 0;
+	if (fd < 0)
+		fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) ||
+	    (!(req->opts.flags & BTRKIT_MKFS_FIT) && (uint64_t)st.st_size < req->opts.byte_count &&
+	     ftruncate(fd, (off_t)req->opts.byte_count)))
+		ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+int mkfs_restore_size(const struct mkfs_request *req)
+{
+	struct stat st;
+
+	if (stat(req->devices[0], &st))
+		return -errno;
+	return (uint64_t)st.st_size < req->keep_size && truncate(req->devices[0], (off_t)req->keep_size) ? -errno : 0;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What mkfs tells while it works. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "mkfs.h"
+
+#define MIB (1 << 20)
+#define INTERVAL 100000000 /* ns between two lines that a person is to read */
+
+static int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int discarding(void *ctx, uint64_t done, uint64_t total)
+{
+	struct mkfs_watch *w = ctx;
+
+	return cmd_progress(&w->progress, done, total);
+}
+
+static void show(const struct mkfs_watch *w, const struct btrkit_mkfs_so_far *s, int64_t time)
+{
+	const double seconds = (double)(time - w->began) / 1e9;
+
+	if (s->total_bytes)
+		fprintf(stderr, "\rfilling: %d %%", (int)(100.0 * (double)s->bytes / (double)s->total_bytes));
+	else
+		fprintf(stderr, "\rfilling: %.1f MiB", (double)s->bytes / MIB);
+	fprintf(stderr, ", %.1f MiB/s, %" PRIu64, seconds > 0 ? (double)s->bytes / MIB / seconds : 0.0, s->files);
+	if (s->total_files)
+		fprintf(stderr, " of %" PRIu64, s->total_files);
+	fprintf(stderr, " files\033[K");
+}
+
+static int filling(void *ctx, const struct btrkit_mkfs_so_far *so_far)
+{
+	struct mkfs_watch *w = ctx;
+	const int64_t time = now();
+
+	if (cmd_progress_stopped())
+		return -EINTR;
+	if (!w->began)
+		w->began = time;
+	if (w->progress.terminal && (!w->told || time - w->told >= INTERVAL)) {
+		w->told = time;
+		show(w, so_far, time);
+	}
+	return 0;
+}
+
+static void warning(void *ctx, const char *what)
+{
+	const struct mkfs_watch *w = ctx;
+	struct cmd_note note = { w->cmd, w->device };
+
+	if (w->told)
+		cmd_progress_clear();
+	cmd_note(&note, what);
+}
+
+void mkfs_watch_begin(struct mkfs_watch *w, const struct command *cmd, struct mkfs_request *req)
+{
+	*w = (struct mkfs_watch){ .cmd = cmd, .device = req->devices[0] };
+	cmd_progress_begin(&w->progress, "discarding");
+	w->progress.terminal &= req->verbosity > 0;
+	req->opts.progress = discarding;
+	req->opts.filling = filling;
+	req->opts.warning = warning;
+	req->opts.progress_ctx = w;
+}
+
+void mkfs_watch_end(const struct mkfs_watch *w)
+{
+	if (w->told)
+		cmd_progress_clear();
+	else
+		cmd_progress_end(&w->progress);
+}

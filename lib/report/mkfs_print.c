@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What was made by mkfs, as JSON Lines. */
+#include <btrkit/mkfs.h>
+
+#include <string.h>
+
+#include "lib/base/csum.h"
+#include "lib/base/emit.h"
+#include "lib/base/err.h"
+#include "lib/format/key_names.h"
+
+static void print_groups(struct emit *e, const struct btrkit_mkfs_result *r)
+{
+	emit_array(e, "groups");
+	for (unsigned i = 0; i < r->num_groups; i++) {
+		emit_object(e, NULL);
+		bg_flags_emit(e, "type", "", r->groups[i].type);
+		emit_u64(e, "logical", "", r->groups[i].logical);
+		emit_u64(e, "length", "", r->groups[i].length);
+		emit_object_end(e);
+	}
+	emit_array_end(e);
+}
+
+static void print_devices(struct emit *e, const struct btrkit_mkfs_device *made, const char *const *names, size_t n)
+{
+	emit_array(e, "devices");
+	for (size_t i = 0; i < n; i++) {
+		emit_object(e, NULL);
+		emit_u64(e, "devid", "", i + 1);
+		emit_name(e, "path", "", names[i], strlen(names[i]));
+		if (made) {
+			emit_u64(e, "total_bytes", "", made[i].total_bytes);
+			emit_uuid(e, "uuid", "", made[i].uuid);
+		}
+		emit_object_end(e);
+	}
+	emit_array_end(e);
+}
+
+static void print_filled(struct emit *e, const struct btrkit_mkfs_options *o, const struct btrkit_mkfs_result *r)
+{
+	static const char *const kinds[] = { "no", "zlib", "lzo", "zstd" };
+
+	emit_object(e, "filled");
+	emit_name(e, "source", "", o->source->path, strlen(o->source->path));
+	emit_u64(e, "inodes", "", r->inodes);
+	emit_u64(e, "files", "", r->files);
+	emit_u64(e, "file_bytes", "", r->file_bytes);
+	emit_u64(e, "data_bytes", "", r->data_bytes);
+	emit_u64(e, "metadata_bytes", "", r->metadata_bytes);
+	emit_str(e, "compression", "", kinds[o->compression]);
+	emit_u64(e, "compressed_from", "", r->compressed_from);
+	emit_u64(e, "compressed_to", "", r->compressed_to);
+	if (r->compressor)
+		emit_str(e, "compressor", "", r->compressor);
+	emit_object_end(e);
+}
+
+int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *o, const struct btrkit_mkfs_result *r,
+			     const char *const *names, size_t n, btrkit_write_fn write, void *ctx,
+			     struct btrkit_error *err)
+{
+	const struct csum_kind *csum = (unsigned)o->csum > UINT16_MAX ? NULL : csum_kind_find((uint16_t)o->csum);
+	struct emit e;
+
+	if (!csum || (unsigned)o->compression > BTRKIT_ZSTD)
+		return err_set(err, BTRKIT_INVALID, "these are no options that anything was made with");
+	if (emit_init(&e, EMIT_JSON, write, ctx))
+		return err_nomem(err);
+	emit_header(&e, "mkfs");
+	emit_object(&e, NULL);
+	if (o->label)
+		emit_name(&e, "label", "", o->label, strlen(o->label));
+	emit_uuid(&e, "fsid", "", r->fsid);
+	emit_uuid(&e, "device_uuid", "", r->device_uuid);
+	emit_u64(&e, "nodesize", "", r->nodesize);
+	emit_u64(&e, "sectorsize", "", r->sectorsize);
+	emit_u64(&e, "total_bytes", "", r->total_bytes);
+	emit_u64(&e, "incompat", "", r->incompat);
+	emit_u64(&e, "compat_ro", "", r->compat_ro);
+	emit_str(&e, "csum", "", csum->name);
+	print_groups(&e, r);
+	print_devices(&e, o->made, names, n);
+	if (o->source)
+		print_filled(&e, o, r);
+	emit_object_end(&e);
+	return emit_finish(&e);
+}
