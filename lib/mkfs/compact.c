@@ -89,13 +89,15 @@ static int place(struct mkfs_compact *c, enum mkfs_role role, uint64_t type, con
 	for (unsigned i = 0; i < g.shape.num_stripes; i++) {
 		const unsigned d = c->chosen[dup ? 0 : i];
 
-		g.stripes[i] = (struct mkfs_stripe){ d, c->ends[d] };
-		if (!(dup && i && role == MKFS_DATA)) {
-			c->ends[d] += stripe;
-			c->devices[d].bytes_used += stripe;
+		/* Until then it is where the first one is, and no more in the way of superblocks. */
+		if (dup && i && role == MKFS_DATA) {
+			g.stripes[i] = g.stripes[0];
+			continue;
 		}
+		g.stripes[i] = (struct mkfs_stripe){ d, c->ends[d] };
+		c->ends[d] += stripe;
+		c->devices[d].bytes_used += stripe;
 	}
-	/* Until then it is where the first one is, and no more in the way of superblocks. */
 	ret = mkfs_layout_add(c->layout, &g, err);
 	if (ret)
 		free(g.stripes);
@@ -231,6 +233,8 @@ static int close_data(struct mkfs_compact *c, struct btrkit_error *err)
 	g->stripes[1].physical = beside_superblocks(c->ends[g->stripes[1].device], stripe);
 	c->ends[g->stripes[1].device] = g->stripes[1].physical + stripe;
 	c->devices[g->stripes[1].device].bytes_used += stripe;
+	if (c->ends[g->stripes[1].device] > limit(c, g->stripes[1].device))
+		return err_set(err, BTRKIT_NO_SPACE, "too small: there is no room for the second copy of data");
 	return copy_stripe(c, g, err);
 }
 
@@ -257,6 +261,13 @@ static bool take_from(struct mkfs_group *g, uint64_t min, struct mkfs_range *ret
 	}
 	*ret = (struct mkfs_range){ at, g->logical + g->length - at };
 	return at + min <= g->logical + g->length;
+}
+
+bool mkfs_compact_goes_on(struct mkfs_compact *c, uint64_t min)
+{
+	struct mkfs_range range;
+
+	return c->open && take_from(last_group(c), min, &range);
 }
 
 int mkfs_compact_take(struct mkfs_compact *c, uint64_t min, uint64_t max, struct mkfs_range *ret,

@@ -39,7 +39,9 @@ void mkfs_compact_release(struct mkfs_compact *c);
  */
 int mkfs_compact_take(struct mkfs_compact *c, uint64_t min, uint64_t max, struct mkfs_range *ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Writes data where room was taken, every copy that has its place by now. */
+/* Whether the next piece of @min bytes lies in the group of the last one, behind it or behind a hole. */
+bool mkfs_compact_goes_on(struct mkfs_compact *c, uint64_t min);
+/* Writes data where room was taken, every copy that has its place by now: before the next group begins. */
 int mkfs_compact_write(struct mkfs_compact *c, uint64_t logical, const void *data, size_t len,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* No more data will come: the last group is cut to what is in it. */

@@ -118,7 +118,7 @@ static int new_extent(struct adding *a, const struct mkfs_extent *e, struct btrk
 	return 0;
 }
 
-/* Longer than it was, if it goes on there. @return whether it could be */
+/* Longer than it was, if it goes on there, in the same group. @return whether it could be */
 static bool extend_last(struct adding *a, const struct mkfs_extent *e)
 {
 	struct mkfs_contents *c = a->contents;
@@ -150,12 +150,15 @@ static int add_inline(struct adding *a, const struct mkfs_piece *p, struct btrki
 static int add_on_disk(struct adding *a, const struct mkfs_piece *p, struct btrkit_error *err)
 {
 	for (uint32_t done = 0; done < p->disk_bytes;) {
-		const uint32_t left = p->disk_bytes - done;
+		const uint32_t left = p->disk_bytes - done, min = p->compression ? left : a->sectorsize;
+		const bool goes_on = mkfs_compact_goes_on(a->to, min);
 		struct mkfs_range place;
 		struct mkfs_extent e;
-		int ret;
+		/* When a group is cut all that belongs into it has to be there. */
+		int ret = goes_on ? 0 : write_run(a, err);
 
-		ret = mkfs_compact_take(a->to, p->compression ? left : a->sectorsize, left, &place, err);
+		if (!ret)
+			ret = mkfs_compact_take(a->to, min, left, &place, err);
 		if (ret)
 			return ret;
 		e = (struct mkfs_extent){ .at = place.start,
@@ -164,7 +167,7 @@ static int add_on_disk(struct adding *a, const struct mkfs_piece *p, struct btrk
 					  .ram_bytes = (uint32_t)(p->compression ? p->ram_bytes : place.length),
 					  .inode = p->inode,
 					  .compression = p->compression };
-		if (!extend_last(a, &e))
+		if (!goes_on || !extend_last(a, &e))
 			ret = new_extent(a, &e, err);
 		if (!ret)
 			ret = queue(a, e.at, p->data + done, e.disk_bytes, err);

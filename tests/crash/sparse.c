@@ -79,7 +79,9 @@ void sparse_write(struct sparse *s, uint64_t offset, const void *buf, size_t len
 	for (const uint8_t *from = buf; len;) {
 		size_t n = part(offset, len);
 
-		memcpy(own(s, offset / PAGE) + offset % PAGE, from, n);
+		/* Zeros where there are zeros take no memory. */
+		if (look(s, offset / PAGE) != zeros || memcmp(from, zeros, n))
+			memcpy(own(s, offset / PAGE) + offset % PAGE, from, n);
 		from += n;
 		offset += n;
 		len -= n;
@@ -127,6 +129,21 @@ static int io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
 	return 0;
 }
 
+static int io_resize(struct btrkit_io *io, uint64_t size)
+{
+	struct sparse *s = (struct sparse *)io;
+	struct page *page, *next;
+	uint64_t keep = (size + PAGE - 1) / PAGE;
+
+	HASH_ITER(hh, s->pages, page, next) {
+		if (page->number < keep)
+			continue;
+		HASH_DEL(s->pages, page);
+		free(page);
+	}
+	return 0;
+}
+
 static void io_close(struct btrkit_io *io)
 {
 	(void)io;
@@ -137,6 +154,15 @@ static const struct btrkit_io_ops sparse_ops = {
 	.write = io_write,
 	.flush = io_flush,
 	.discard = io_discard,
+	.close = io_close,
+};
+
+static const struct btrkit_io_ops file_ops = {
+	.read = io_read,
+	.write = io_write,
+	.flush = io_flush,
+	.discard = io_discard,
+	.resize = io_resize,
 	.close = io_close,
 };
 
@@ -151,6 +177,11 @@ struct sparse *sparse_create(uint64_t size, struct sparse *below)
 	snprintf(s->io.name, sizeof(s->io.name), "sparse");
 	s->below = below;
 	return s;
+}
+
+void sparse_like_file(struct sparse *s)
+{
+	s->io.ops = &file_ops;
 }
 
 void sparse_free(struct sparse *s)

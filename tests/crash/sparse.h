@@ -14,6 +14,8 @@ struct sparse;
 /* @below: may be NULL, for zeros; it must outlive this one. Ends the program when there is no memory. */
 struct sparse *sparse_create(uint64_t size, struct sparse *below);
 void sparse_free(struct sparse *s);
+/* From here on it can be resized, by whole pages. It must lie over nothing. */
+void sparse_like_file(struct sparse *s);
 
 /* The same over the same: what is written to one does not appear in the other. */
 struct sparse *sparse_clone(const struct sparse *s);
