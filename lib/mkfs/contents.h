@@ -50,6 +50,7 @@ struct mkfs_piece {
 	uint32_t disk_bytes; /* whole sectors, unless it goes into an item */
 	const uint8_t *data;
 	const uint8_t *sums; /* of every sector; NULL: none */
+	uint8_t digest[8];   /* of the data, where they are told by that */
 	uint8_t compression; /* 0: it may be cut at any sector */
 	bool in_item;
 };

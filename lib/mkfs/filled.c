@@ -167,6 +167,11 @@ static uint64_t digest_source(const struct filling *f)
 		all.field[4] = le64_put((uint64_t)n->mtime.sec);
 		all.field[5] = le64_put((uint64_t)n->mtime.nsec << 32 | n->subvolume);
 		all.field[6] = le64_put(n->flags);
+		/* Which contents are its own: of an archive they are told by their order alone. */
+		if (S_ISREG(n->mode)) {
+			all.field[7] = le64_put(s->inodes[n->contents].first);
+			all.field[8] = le64_put(s->inodes[n->contents].count);
+		}
 		if (n->text && S_ISLNK(n->mode))
 			hash->compute(n->text, n->size, (uint8_t *)&all.field[7]);
 		MIX();
@@ -184,6 +189,12 @@ static uint64_t digest_source(const struct filling *f)
 			MIX();
 		}
 	}
+	for (uint32_t i = 0; i < s->num_subvolumes; i++) {
+		memset(all.field, 0, sizeof(all.field));
+		all.field[0] = le64_put(s->subvolumes[i].readonly);
+		all.field[1] = le64_put(s->subvolumes[i].is_default);
+		MIX();
+	}
 #undef MIX
 	return le64_get(all.so_far);
 }
@@ -193,13 +204,22 @@ static int derive_fsid(const struct filling *f, uint8_t *fsid, struct btrkit_err
 {
 	static const uint8_t space[16] = { 0x62, 0x74, 0x72, 0x6b, 0x69, 0x74 };
 	const struct btrkit_mkfs_options *o = &f->plan->opts;
+	uint64_t bytes = o->byte_count;
+	le64 given[2] = { 0 };
 	char name[1024];
 
+	if (o->device_uuid)
+		memcpy(given, o->device_uuid, sizeof(given));
+	/* Each has another size; together they tell them from those of one that fits. */
+	for (unsigned d = 0; d < f->plan->num_devices && !f->compact.grow; d++)
+		bytes = bytes * 31 + f->plan->devices[d].total_bytes;
 	snprintf(name, sizeof(name),
-		 "%016" PRIx64 " %u %u %u %u %u %d %" PRIx64 " %" PRIx64 " %u %d %" PRId64 " %u %" PRIu64 " %u %u %s",
+		 "%016" PRIx64 " %u %u %u %u %u %d %" PRIx64 " %" PRIx64 " %u %d %" PRId64 " %u %" PRIu64
+		 " %u %u %" PRIu64 " %016" PRIx64 "%016" PRIx64 " %s",
 		 digest_source(f), o->nodesize, o->sectorsize, o->data, o->metadata, o->csum, o->mixed, o->incompat,
 		 o->compat_ro, o->compression, o->compression_level, o->time, f->plan->num_devices, o->free_bytes,
-		 o->free_percent, o->flags & BTRKIT_MKFS_QUOTA, o->label ? o->label : "");
+		 o->free_percent, o->flags & BTRKIT_MKFS_QUOTA, bytes, le64_get(given[0]), le64_get(given[1]),
+		 o->label ? o->label : "");
 	return base_uuid_derive(space, name, fsid, err);
 }
 

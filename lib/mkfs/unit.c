@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
-#include "lib/base/le.h"
 
 size_t unit_whole_sectors(const struct units *u, size_t n)
 {
@@ -194,28 +193,12 @@ static int add_packed(struct units *u, struct unit *w, struct part *p, struct bt
 	return ret < 0 ? ret : 0;
 }
 
-static void digest_pieces(const struct units *u, struct unit *w)
+static void digest_pieces(struct unit *w)
 {
 	const struct csum_kind *hash = csum_kind_find(1);
-	struct {
-		le64 so_far, inode, offset, bytes;
-		uint8_t data[8];
-	} all = { .so_far = le64_put(0) };
 
-	for (unsigned i = 0; i < w->num_pieces; i++) {
-		const struct mkfs_piece *p = &w->pieces[i];
-
-		const struct source_inode *n = &u->config.source->inodes[p->inode];
-
-		/* An archive's have no numbers yet, but come in its order. */
-		all.inode = le64_put(source_streams(u->config.source) ? 0 :
-								       (uint64_t)n->subvolume << 32 | n->number);
-		all.offset = le64_put(p->file_offset);
-		all.bytes = le64_put(p->disk_bytes);
-		hash->compute(p->data, p->disk_bytes, all.data);
-		hash->compute(&all, sizeof(all), (uint8_t *)&all.so_far);
-	}
-	w->digest = le64_get(all.so_far);
+	for (unsigned i = 0; i < w->num_pieces; i++)
+		hash->compute(w->pieces[i].data, w->pieces[i].disk_bytes, w->pieces[i].digest);
 }
 
 int unit_work(void *ctx, void *slot, struct btrkit_error *err)
@@ -240,7 +223,7 @@ int unit_work(void *ctx, void *slot, struct btrkit_error *err)
 		w->files += p->last;
 	}
 	if (ret >= 0 && u->config.digest)
-		digest_pieces(u, w);
+		digest_pieces(w);
 	if (ret >= 0)
 		return 0;
 	pthread_mutex_lock(&u->lock);

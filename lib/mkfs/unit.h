@@ -50,7 +50,6 @@ struct unit {
 	unsigned num_pieces, pieces_max;
 	uint8_t *sums;
 	size_t sums_used;
-	uint64_t digest;
 	uint64_t files, from, to;
 	struct encoder *encoder;
 };

@@ -10,20 +10,42 @@
 #include "lib/base/le.h"
 #include "lib/mkfs/unit.h"
 
+/* By pieces, not by units: where a hole is known of, there is nothing that could make units of zeros. */
+static void digest(const struct units *u, const struct unit *w)
+{
+	const struct units_config *c = &u->config;
+	const struct csum_kind *hash = csum_kind_find(BTRKIT_XXHASH64);
+	struct {
+		le64 so_far, inode, offset, bytes;
+		uint8_t data[8];
+	} all = { .so_far = le64_put(c->contents->digest) };
+
+	for (unsigned i = 0; i < w->num_pieces; i++) {
+		const struct mkfs_piece *p = &w->pieces[i];
+
+		/* An archive's have no numbers yet, and may not be looked at, but come in its order. */
+		if (!source_streams(c->source)) {
+			const struct source_inode *n = &c->source->inodes[p->inode];
+
+			all.inode = le64_put((uint64_t)n->subvolume << 32 | n->number);
+		}
+		all.offset = le64_put(p->file_offset);
+		all.bytes = le64_put(p->disk_bytes);
+		memcpy(all.data, p->digest, sizeof(all.data));
+		hash->compute(&all, sizeof(all), (uint8_t *)&all.so_far);
+	}
+	c->contents->digest = le64_get(all.so_far);
+}
+
 static int finish(void *ctx, void *slot, struct btrkit_error *err)
 {
 	struct units *u = ctx;
 	const struct units_config *c = &u->config;
 	struct unit *w = slot;
 	struct mkfs_contents *to = c->contents;
-	le64 both[2];
 
-	if (c->digest) {
-		both[0] = le64_put(to->digest);
-		both[1] = le64_put(w->digest);
-		csum_kind_find(1)->compute(both, sizeof(both), (uint8_t *)&both[0]);
-		to->digest = le64_get(both[0]);
-	}
+	if (c->digest)
+		digest(u, w);
 	to->files += w->files;
 	to->compressed_from += w->from;
 	to->compressed_to += w->to;
