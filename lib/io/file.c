@@ -29,7 +29,10 @@ struct file_io {
 	bool part;  /* of a file */
 	uint64_t start; /* of the part that io is, in bytes from the start of the file */
 	struct guard guard;
+	uint64_t waiting; /* bytes that were written since the system was asked to begin with them; atomic */
 };
+
+#define BEHIND_BYTES (16u << 20)
 
 #define DISCARD_MAX (1ull << 30)
 #define DISCARD_ALIGN 4096u	/* what every block device can do */
@@ -83,11 +86,24 @@ static int file_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t le
 	return io_file_pread(f->fd, f->start + offset, buf, len);
 }
 
+/* When much was written the device may as well begin with it, so that a flush need not wait for all of it. */
+static void write_behind(struct file_io *f, size_t len)
+{
+	if (__atomic_add_fetch(&f->waiting, len, __ATOMIC_RELAXED) < BEHIND_BYTES)
+		return;
+	__atomic_store_n(&f->waiting, 0, __ATOMIC_RELAXED);
+	/* Advice: where it fails, the flush will tell why. */
+	(void)sync_file_range(f->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 static int file_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
 {
-	const struct file_io *f = (const struct file_io *)io;
+	struct file_io *f = (struct file_io *)io;
+	const int ret = io_file_pwrite(f->fd, f->start + offset, buf, len);
 
-	return io_file_pwrite(f->fd, f->start + offset, buf, len);
+	if (!ret)
+		write_behind(f, len);
+	return ret;
 }
 
 static int file_flush(struct btrkit_io *io)

@@ -22,9 +22,10 @@ int unit_blame(const struct units *u, uint32_t inode, int error, const char *wha
 }
 
 /* Reads what can be read, as far as it has to. */
-static int read_part(const struct units *u, const struct part *p, uint8_t *to, struct btrkit_error *err)
+static int read_part(const struct units *u, struct source_near *near, const struct part *p, uint8_t *to,
+		     struct btrkit_error *err)
 {
-	const int fd = source_file_open(u->config.source, p->inode, err);
+	const int fd = source_file_open_near(u->config.source, near, p->inode, err);
 	size_t done = 0;
 	int ret = 0;
 
@@ -36,12 +37,14 @@ static int read_part(const struct units *u, const struct part *p, uint8_t *to, s
 		if (n < 0 && errno != EINTR)
 			ret = unit_blame(u, p->inode, errno, "cannot be read", err);
 		else if (!n)
-			ret = unit_blame(u, p->inode, ESTALE, "became shorter while it was read", err);
+			break;
 		else if (n > 0)
 			done += (size_t)n;
 	}
-	if (!ret && p->last)
+	if (!ret)
 		ret = source_file_unchanged(u->config.source, p->inode, fd, err);
+	if (!ret && done < p->len)
+		ret = unit_blame(u, p->inode, ESTALE, "became shorter while it was read", err);
 	close(fd);
 	return ret;
 }
@@ -205,13 +208,14 @@ int unit_work(void *ctx, void *slot, struct btrkit_error *err)
 {
 	struct units *u = ctx;
 	struct unit *w = slot;
+	struct source_near near = SOURCE_NEAR_INIT;
 	int ret = 0;
 
 	for (unsigned i = 0; ret >= 0 && i < w->num_parts; i++) {
 		struct part *p = &w->parts[i];
 
 		if (!p->filled)
-			ret = read_part(u, p, w->bytes + p->at, err);
+			ret = read_part(u, &near, p, w->bytes + p->at, err);
 		if (ret < 0)
 			break;
 		memset(w->bytes + p->at + p->len, 0, unit_whole_sectors(u, p->len) - p->len);
@@ -222,6 +226,7 @@ int unit_work(void *ctx, void *slot, struct btrkit_error *err)
 			add_plain(u, w, p, 0, unit_whole_sectors(u, p->len));
 		w->files += p->last;
 	}
+	source_near_end(&near);
 	if (ret >= 0 && u->config.digest)
 		digest_pieces(w);
 	if (ret >= 0)

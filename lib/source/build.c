@@ -416,6 +416,7 @@ int source_create(const struct btrkit_mkfs_source *opts, const struct source_lim
 	s->state->limits = *limits;
 	s->state->path_of = s->state->xattrs.inode = SOURCE_NONE;
 	s->state->root = -1;
+	s->state->in_between = getenv("LD_PRELOAD");
 	pthread_mutex_init(&s->state->stat_lock, NULL);
 	failed = source_options_read(s, err);
 	if (!failed)

@@ -327,12 +327,12 @@ static void *work(void *ctx)
  * Threads pay, but not where a library has been put between that answers for files in place of the system: fakeroot's
  * would wait for ever for an answer that another thread took.
  */
-static unsigned helpers(void)
+static unsigned helpers(const struct scan *c)
 {
 	cpu_set_t set;
 	int n;
 
-	if (getenv("LD_PRELOAD") || sched_getaffinity(0, sizeof(set), &set))
+	if (c->s->state->in_between || sched_getaffinity(0, sizeof(set), &set))
 		return 0;
 	n = CPU_COUNT(&set);
 	return n < 1 ? 0 : (unsigned)(n < THREADS_MAX ? n : THREADS_MAX) - 1;
@@ -342,7 +342,7 @@ static void work_together(struct scan *c)
 {
 	pthread_t threads[THREADS_MAX];
 	unsigned n = 0;
-	const unsigned wanted = helpers();
+	const unsigned wanted = helpers(c);
 
 	while (n < wanted && !pthread_create(&threads[n], NULL, work, c))
 		n++;

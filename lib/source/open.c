@@ -98,9 +98,11 @@ int source_fstat(const struct source *s, int fd, struct stat *st)
 {
 	int ret;
 
-	pthread_mutex_lock(&s->state->stat_lock);
+	if (s->state->in_between)
+		pthread_mutex_lock(&s->state->stat_lock);
 	ret = fstat(fd, st) ? -errno : 0;
-	pthread_mutex_unlock(&s->state->stat_lock);
+	if (s->state->in_between)
+		pthread_mutex_unlock(&s->state->stat_lock);
 	return ret;
 }
 
@@ -173,10 +175,32 @@ static int open_inline(const struct source *s, uint32_t inode, struct btrkit_err
 	return fd < 0 ? source_cannot(s, inode, err, errno, "hand on contents") : fd;
 }
 
-int source_file_open(const struct source *s, uint32_t inode, struct btrkit_error *err)
+/* In the directory of the file before, when there is a second one: its path need not be walked again. */
+static int open_near(const struct source *s, struct source_near *near, uint32_t inode, int flags)
+{
+	const struct source_entry *e = &s->entries[s->inodes[inode].name];
+
+	if (e->parent != near->dir) {
+		source_near_end(near);
+		near->dir = e->parent;
+		return source_open_inode(s, inode, flags);
+	}
+	if (near->fd < 0)
+		near->fd = source_open_inode(s, near->dir, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+	return near->fd < 0 ? source_open_inode(s, inode, flags) : source_openat(near->fd, e->name, flags);
+}
+
+void source_near_end(struct source_near *near)
+{
+	if (near->fd >= 0)
+		close(near->fd);
+	*near = (struct source_near)SOURCE_NEAR_INIT;
+}
+
+int source_file_open_near(const struct source *s, struct source_near *near, uint32_t inode, struct btrkit_error *err)
 {
 	const struct source_inode *i = &s->inodes[inode];
-	int fd, ret;
+	int fd;
 
 	if (source_streams(s) || !S_ISREG(i->mode))
 		return source_fail(s, inode, err, EINVAL, "has no contents that could be opened");
@@ -185,11 +209,21 @@ int source_file_open(const struct source *s, uint32_t inode, struct btrkit_error
 	if (i->text)
 		fd = source_openat(s->state->root, i->text, O_RDONLY | O_NONBLOCK);
 	else
-		fd = source_open_inode(s, inode, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+		fd = open_near(s, near, inode, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
 	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
 		return source_changed(s, inode, err);
+	return fd < 0 ? source_cannot(s, inode, err, fd, "open file") : fd;
+}
+
+int source_file_open(const struct source *s, uint32_t inode, struct btrkit_error *err)
+{
+	struct source_near near = SOURCE_NEAR_INIT;
+	const int fd = source_file_open_near(s, &near, inode, err);
+	int ret;
+
+	source_near_end(&near);
 	if (fd < 0)
-		return source_cannot(s, inode, err, fd, "open file");
+		return fd;
 	ret = source_file_unchanged(s, inode, fd, err);
 	if (ret < 0) {
 		close(fd);

@@ -143,6 +143,17 @@ bool source_streams(const struct source *s);
  * -ESTALE: it is not what it was when the source was read, by name
  */
 int source_file_open(const struct source *s, uint32_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* The directory of a thread's last file, since the next one is often beside it. */
+struct source_near {
+	uint32_t dir;
+	int fd;
+};
+#define SOURCE_NEAR_INIT { SOURCE_NONE, -1 }
+void source_near_end(struct source_near *near);
+/* The same for many files; whether it is what it was only source_file_unchanged() tells. */
+int source_file_open_near(const struct source *s, struct source_near *near, uint32_t inode,
+			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* After the contents were read: whether it is still what it was. @return 0; -ESTALE, by name; <0 */
 int source_file_unchanged(const struct source *s, uint32_t inode, int fd, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

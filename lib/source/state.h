@@ -73,7 +73,8 @@ struct source_state {
 	uint64_t index_seed;
 	/* Of a directory, or of a manifest's contents. -1: not open */
 	int root;
-	pthread_mutex_t stat_lock; /* fakeroot's stat calls are not made for threads */
+	bool in_between;	   /* a library answers for files in place of the system, as fakeroot's */
+	pthread_mutex_t stat_lock; /* its stat calls are not made for threads */
 	bool finished;
 };
 
