@@ -31,7 +31,8 @@ enum {
 	OPT_FREE,
 	OPT_SIZE_ONLY,
 	OPT_THREADS,
-	OPT_FORMAT
+	OPT_FORMAT,
+	OPT_VERIFY
 };
 
 struct mkfs_request {

@@ -52,6 +52,7 @@ const struct cmd_option mkfs_options[] = {
 	{ OPT_FREE, "free", "SIZE|N%", "leave so much free, where the size follows from the contents" },
 	{ OPT_SIZE_ONLY, "size-only", NULL, "only print how many bytes it would have" },
 	{ OPT_DETERMINISTIC, "deterministic", NULL, "equal sources and options make equal bytes" },
+	{ OPT_VERIFY, "verify", NULL, "read what was written, and compare all of it with the source" },
 	{ OPT_THREADS, "threads", "N", "that read and compress (default: one a processor)" },
 	{ 'f', "force", NULL, "even where there is a filesystem or partition table" },
 	{ OPT_FORMAT, "format", "text|json", "what is printed: text (the default), or JSON Lines" },

@@ -42,6 +42,9 @@ static void print_numbers(const struct mkfs_request *req, const struct btrkit_mk
 	if (r->compressor)
 		printf("%-20s%s to %s, library version %s\n", "  Compressed:", mkfs_pretty(r->compressed_from, from),
 		       mkfs_pretty(r->compressed_to, to), r->compressor);
+	if (req->opts.flags & BTRKIT_MKFS_VERIFY)
+		printf("%-20s%" PRIu64 " inodes, %" PRIu64 " bytes of files\n", "  Verified:", r->verified,
+		       r->verified_bytes);
 	if (req->opts.flags & BTRKIT_MKFS_FIT)
 		printf("%-20s%" PRIu64 " bytes\n", "  Image size:", r->total_bytes);
 }

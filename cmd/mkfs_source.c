@@ -214,6 +214,9 @@ bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req
 	case OPT_SIZE_ONLY:
 		req->opts.flags |= BTRKIT_MKFS_DRY;
 		break;
+	case OPT_VERIFY:
+		req->opts.flags |= BTRKIT_MKFS_VERIFY;
+		break;
 	case OPT_THREADS:
 		number = cmd_number(cmd, "--threads", optarg, false);
 		if (number > UINT16_MAX)

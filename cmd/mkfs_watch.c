@@ -55,6 +55,19 @@ static int filling(void *ctx, const struct btrkit_mkfs_so_far *so_far)
 	return 0;
 }
 
+static int verifying(void *ctx, uint64_t done, uint64_t total)
+{
+	struct mkfs_watch *w = ctx;
+
+	if (cmd_progress_stopped())
+		return -EINTR;
+	if (!w->progress.terminal)
+		return 0;
+	w->told = now();
+	fprintf(stderr, "\rverifying: %d %%\033[K", total ? (int)(100.0 * (double)done / (double)total) : 0);
+	return 0;
+}
+
 static void warning(void *ctx, const char *what)
 {
 	const struct mkfs_watch *w = ctx;
@@ -72,6 +85,7 @@ void mkfs_watch_begin(struct mkfs_watch *w, const struct command *cmd, struct mk
 	w->progress.terminal &= req->verbosity > 0;
 	req->opts.progress = discarding;
 	req->opts.filling = filling;
+	req->opts.verifying = verifying;
 	req->opts.warning = warning;
 	req->opts.progress_ctx = w;
 }

@@ -129,7 +129,14 @@ enum btrkit_mkfs_flags {
 	 */
 	BTRKIT_MKFS_DETERMINISTIC = 1 << 5,
 	/** With a source: write nothing, but say in the result what would come out. Sizes of devices do not matter. */
-	BTRKIT_MKFS_DRY = 1 << 6
+	BTRKIT_MKFS_DRY = 1 << 6,
+	/**
+	 * With a source: open what was written, and compare every name, attribute and byte with the source. What the
+	 * source is read from must stay as it is until then; of an archive numbers that its files' contents had are
+	 * compared. What differs is told by warning(), a line for each of the first twenty; there is no filesystem
+	 * then, and the call fails with -EUCLEAN.
+	 */
+	BTRKIT_MKFS_VERIFY = 1 << 7
 };
 
 /** How contents of files are compressed. Since: 0.1 */
@@ -181,6 +188,8 @@ struct btrkit_mkfs_options {
 	int (*filling)(void *ctx, const struct btrkit_mkfs_so_far *so_far);
 	/** Told with progress_ctx what was not done as the source has it, a line each. May be NULL. */
 	void (*warning)(void *ctx, const char *what);
+	/** As filling(), of bytes that were verified. */
+	int (*verifying)(void *ctx, uint64_t done, uint64_t total);
 };
 
 /** mixed-backref, big-metadata, extref, skinny-metadata, no-holes; and free-space-tree, block-group-tree. */
@@ -191,7 +200,7 @@ struct btrkit_mkfs_options {
 	{                                                                                                           \
 		0, NULL, NULL, NULL, 0, 0, 0, BTRKIT_PROFILE_DEFAULT, BTRKIT_PROFILE_DEFAULT, false, BTRKIT_CRC32C, \
 			BTRKIT_MKFS_INCOMPAT_DEFAULT, BTRKIT_MKFS_COMPAT_RO_DEFAULT, 0, NULL, NULL, NULL,           \
-			NULL, BTRKIT_UNCOMPRESSED, 0, 0, 0, 0, NULL, NULL                                           \
+			NULL, BTRKIT_UNCOMPRESSED, 0, 0, 0, 0, NULL, NULL, NULL                                     \
 	}
 
 /** A block group of a new filesystem, or all of a kind. Since: 0.1 */
@@ -220,6 +229,8 @@ struct btrkit_mkfs_result {
 	uint64_t metadata_bytes;  /**< in tree blocks, one copy */
 	/** Version of the library that compressed: equal ones make equal bytes. NULL: nothing was compressed. */
 	const char *compressor;
+	uint64_t verified;	  /**< inodes that were found to be as in the source */
+	uint64_t verified_bytes;  /**< of files, likewise */
 };
 
 /**

@@ -12,6 +12,7 @@
 #include "lib/base/err.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/fs/data.h"
+#include "lib/fs/file.h"
 #include "lib/fs/inode.h"
 #include "lib/fs/subvolume.h"
 
@@ -265,6 +266,23 @@ static int find_extent(struct btrkit_file *f, uint64_t at, struct file_extent *f
 	if (!*length)
 		return cursor_blame(&f->c, err_corrupt(err, "num_bytes", "file extent of no bytes"), err);
 	return 1;
+}
+
+int file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *ret, struct btrkit_error *err)
+{
+	while (offset < f->size) {
+		struct file_extent fe;
+		uint64_t length = 0;
+		int r = find_extent(f, offset, &fe, &length, err);
+
+		if (r < 0)
+			return r;
+		if (!r && (fe.type == FILE_EXTENT_INLINE || (fe.type == FILE_EXTENT_REG && fe.disk_bytenr)))
+			break;
+		offset = length < f->size - offset ? offset + length : f->size;
+	}
+	*ret = offset < f->size ? offset : f->size;
+	return 0;
 }
 
 int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t len, size_t *got,

@@ -42,8 +42,7 @@ static int step_across(struct btrkit_fs *fs, struct inode_place *at, uint64_t id
 	return fs_find_root(fs, id, &at->root, NULL, err);
 }
 
-/* Steps from @at to its child @name. @return 0, 1 there is none, <0 */
-static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, struct btrkit_error *err)
+int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, struct btrkit_error *err)
 {
 	struct dir_entry entry;
 	struct cursor c;
@@ -80,7 +79,7 @@ int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char 
 		int r;
 
 		if (len && !(len == 1 && *path == '.')) {
-			r = step(fs, &at, path, len, err);
+			r = path_step(fs, &at, path, len, err);
 			if (r < 0)
 				return r;
 			if (r)
@@ -91,6 +90,23 @@ int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char 
 	}
 	*ret = at;
 	return 0;
+}
+
+int subvolume_default(struct btrkit_fs *fs, uint64_t *ret, struct btrkit_error *err)
+{
+	static const char name[] = "default";
+	struct dir_entry entry;
+	struct cursor c;
+	int r;
+
+	cursor_init(&c, fs, &fs->root_tree);
+	r = find_entry(&c, OID_ROOT_TREE_DIR, name, sizeof(name) - 1, &entry, err);
+	if (!r)
+		*ret = entry.location.objectid;
+	else if (r == 1)
+		r = err_set(err, BTRKIT_NOT_FOUND, "no default subvolume is named");
+	cursor_release(&c);
+	return r;
 }
 
 int btrkit_subvolume_find(struct btrkit_fs *fs, const char *name, uint64_t *ret, struct btrkit_error *err)

@@ -22,6 +22,10 @@ struct inode_place {
 int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, struct inode_place *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Steps from @at to its child @name. @return 0; 1: there is none; <0 */
+int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len,
+	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* Makes paths of the inodes of one subvolume; keeps the paths of directories, up to a bound. */
 struct path_namer;
 

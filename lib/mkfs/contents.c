@@ -2,8 +2,10 @@
 #include "lib/mkfs/contents.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/mkfs/digest.h"
 
 /* Kept in memory, the rest in a file. */
 #define SUMS_MEMORY (48u << 20)
@@ -49,6 +51,7 @@ struct mkfs_contents *mkfs_contents_destroy(struct mkfs_contents *c)
 	free(c->extents);
 	free(c->runs);
 	free(c->marked);
+	free(c->file_digests);
 	free(c);
 	return NULL;
 }
@@ -204,6 +207,23 @@ int mkfs_contents_mark(struct mkfs_contents *c, uint32_t inode, struct btrkit_er
 		c->marked_size = size;
 	}
 	c->marked[c->num_marked++] = inode;
+	return 0;
+}
+
+int mkfs_contents_digest(struct mkfs_contents *c, uint32_t inode, uint64_t offset, uint64_t unit,
+			 struct btrkit_error *err)
+{
+	if (inode >= c->num_file_digests) {
+		const size_t size = 2 * (size_t)inode + 1024;
+		uint64_t *more = reallocarray(c->file_digests, size, sizeof(*more));
+
+		if (!more)
+			return err_nomem(err);
+		memset(more + c->num_file_digests, 0, (size - c->num_file_digests) * sizeof(*more));
+		c->file_digests = more;
+		c->num_file_digests = size;
+	}
+	c->file_digests[inode] = digest_fold(c->file_digests[inode], offset, unit);
 	return 0;
 }
 

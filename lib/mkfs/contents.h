@@ -40,6 +40,9 @@ struct mkfs_contents {
 	uint64_t files, bytes;			 /* with contents, and how long those are */
 	uint64_t compressed_from, compressed_to; /* bytes that were compressed, and what became of them */
 	uint64_t digest;			 /* of all bytes and where they are */
+	/* Of each file by itself (digest.h), where that is wanted: by inode. */
+	uint64_t *file_digests;
+	size_t num_file_digests;
 };
 
 /* One piece of a file as it will lie on disk; @data is NULL where it is not to be kept. */
@@ -67,6 +70,9 @@ int mkfs_contents_add(struct mkfs_contents *c, struct mkfs_compact *to, uint32_t
 		      const struct mkfs_piece *pieces, size_t n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The file is not worth compressing. @return 0 or -ENOMEM */
 int mkfs_contents_mark(struct mkfs_contents *c, uint32_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* A unit of a file (digest.h) was read. @return 0 or -ENOMEM */
+int mkfs_contents_digest(struct mkfs_contents *c, uint32_t inode, uint64_t offset, uint64_t unit,
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * All is there, and so are all inodes: each gets where its extents are, and whether it was marked. Until then the
  * source is not looked at, since it may still grow.

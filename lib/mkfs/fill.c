@@ -10,6 +10,11 @@
 #include "lib/base/uuid.h"
 #include "lib/format/ids.h"
 
+/* Flags of inodes. */
+#define INODE_NODATASUM (1u << 0)
+#define INODE_NODATACOW (1u << 1)
+#define INODE_NOCOMPRESS (1u << 3)
+
 uint32_t mkfs_fill_subvolumes(const struct mkfs_fill *f)
 {
 	return f ? f->source->num_subvolumes : 1;
@@ -31,6 +36,42 @@ uint64_t mkfs_fill_default(const struct mkfs_fill *f)
 		if (f->source->subvolumes[i].is_default)
 			return mkfs_fill_subvolume_id(i);
 	return OID_FS_TREE;
+}
+
+struct mkfs_times mkfs_fill_times(const struct mkfs_fill *f, const struct source_inode *n)
+{
+	const struct source_time limit = { f->time, 0 };
+	const bool later = n->mtime.sec > limit.sec || (n->mtime.sec == limit.sec && n->mtime.nsec);
+	const struct source_time mtime = later ? limit : n->mtime;
+
+	if (!f->clamp)
+		return (struct mkfs_times){ n->atime, n->mtime, n->ctime, n->ctime };
+	return (struct mkfs_times){ mtime, mtime, limit, limit };
+}
+
+uint64_t mkfs_fill_size(const struct source *s, const struct source_inode *n)
+{
+	uint64_t size = 0;
+
+	if (!S_ISDIR(n->mode))
+		return n->size;
+	/* Each name counts twice, since it is in two items. */
+	for (uint32_t i = 0; i < n->count; i++)
+		size += 2u * s->entries[n->first + i].len;
+	return size;
+}
+
+uint64_t mkfs_fill_inode_flags(const struct source *s, const struct source_inode *n)
+{
+	uint64_t flags = 0;
+
+	if (n->flags & SOURCE_NODATACOW)
+		flags |= INODE_NODATACOW;
+	if (n->flags & SOURCE_NODATASUM)
+		flags |= INODE_NODATASUM;
+	if (s->inodes[n->contents].flags & SOURCE_NOCOMPRESS)
+		flags |= INODE_NOCOMPRESS;
+	return flags;
 }
 
 /* Names in one directory are together, in the order of their indices. */

@@ -31,6 +31,16 @@ uint32_t mkfs_fill_subvolume_number(uint64_t id);
 /* Which one is mounted when nothing else is asked for. */
 uint64_t mkfs_fill_default(const struct mkfs_fill *f);
 
+/* What the item of an inode has beside what the source says. */
+struct mkfs_times {
+	struct source_time atime, mtime, ctime, otime;
+};
+/* Where nothing may depend on the host, only the time of change is taken, up to a limit. */
+struct mkfs_times mkfs_fill_times(const struct mkfs_fill *f, const struct source_inode *n);
+uint64_t mkfs_fill_size(const struct source *s, const struct source_inode *n);
+/* As on disk. */
+uint64_t mkfs_fill_inode_flags(const struct source *s, const struct source_inode *n);
+
 /*
  * Prepares what streams need, when source and contents are complete. Release it, whatever is returned.
  * @return 0; -EMLINK: a file with more names than items hold; -ENOMEM

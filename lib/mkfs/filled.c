@@ -19,8 +19,11 @@
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/dir.h"
 #include "lib/format/items/file_extent.h"
+#include "lib/mkfs/digest.h"
 #include "lib/mkfs/fill.h"
+#include "lib/mkfs/prepare.h"
 #include "lib/mkfs/units.h"
+#include "lib/mkfs/verify.h"
 #include "lib/mkfs/write.h"
 
 #define SYMLINK_MAX 4095u /* that Linux can read */
@@ -53,6 +56,9 @@ static int judge(const struct mkfs_plan *p, struct btrkit_error *err)
 	if (o->incompat & INCOMPAT_SIMPLE_QUOTA)
 		return err_set(err, BTRKIT_UNSUPPORTED,
 			       "a filesystem with the feature simple-quota is not filled when it is made");
+	if (o->flags & BTRKIT_MKFS_VERIFY && o->source->kind == BTRKIT_SOURCE_ARCHIVE && !digest_available())
+		return err_set(err, BTRKIT_UNSUPPORTED,
+			       "this build is without libxxhash, by which contents of archives are verified");
 	if (o->flags & BTRKIT_MKFS_DETERMINISTIC && !csum_kind_find(BTRKIT_XXHASH64)->compute)
 		return err_set(err, BTRKIT_UNSUPPORTED, "this build is without libxxhash, by which contents are told");
 	return 0;
@@ -94,6 +100,7 @@ static struct units_config units_config(struct filling *f)
 		.level = o->compression_level,
 		.threads = o->threads,
 		.digest = o->flags & BTRKIT_MKFS_DETERMINISTIC,
+		.file_digests = o->flags & BTRKIT_MKFS_VERIFY && source_streams(f->fill.source),
 		.progress = tell_progress,
 		.progress_ctx = f,
 	};
@@ -349,7 +356,21 @@ static void empty(const struct filling *f)
 			break;
 }
 
-static int make(struct filling *f, struct btrkit_error *err)
+/* What is not what it should be is not left behind as a filesystem. */
+static int verify(struct filling *f, struct btrkit_mkfs_result *result, struct btrkit_error *err)
+{
+	const struct btrkit_mkfs_options *o = &f->plan->opts;
+	int ret;
+
+	if (!(o->flags & BTRKIT_MKFS_VERIFY))
+		return 0;
+	ret = mkfs_verify(f->plan, &f->fill, result, err);
+	if (ret && mkfs_disown(f->plan, NULL) && o->warning)
+		o->warning(o->progress_ctx, "what was written could not be disowned");
+	return ret;
+}
+
+static int make(struct filling *f, struct btrkit_mkfs_result *result, struct btrkit_error *err)
 {
 	struct mkfs_plan *p = f->plan;
 	int ret;
@@ -368,7 +389,10 @@ static int make(struct filling *f, struct btrkit_error *err)
 		ret = read_all(f, err);
 	if (!ret)
 		ret = plan(f, err);
-	return ret || f->compact.dry ? ret : write_all(f, err);
+	if (ret || f->compact.dry)
+		return ret;
+	ret = write_all(f, err);
+	return ret ? ret : verify(f, result, err);
 }
 
 static void tell(const struct filling *f, struct btrkit_mkfs_result *r)
@@ -410,7 +434,7 @@ int mkfs_make_filled(struct mkfs_plan *p, struct btrkit_mkfs_result *result, str
 	int ret = judge(p, err);
 
 	if (!ret)
-		ret = make(&f, err);
+		ret = make(&f, result, err);
 	if (!ret) {
 		tell(&f, result);
 		warn(&f);

@@ -14,11 +14,6 @@
 #include "lib/format/items/inode.h"
 #include "lib/mkfs/fill.h"
 
-/* Flags of inodes. */
-#define INODE_NODATASUM (1u << 0)
-#define INODE_NODATACOW (1u << 1)
-#define INODE_NOCOMPRESS (1u << 3)
-
 /* One subvolume's items on their way. */
 struct filler {
 	const struct mkfs_plan *plan;
@@ -40,30 +35,14 @@ static struct disk_time put_time(const struct source_time *t)
 	return (struct disk_time){ le64_put((uint64_t)t->sec), le32_put(t->nsec) };
 }
 
-/* Where nothing may depend on the host, only the time of change is taken, up to a limit. */
 static void put_times(const struct mkfs_fill *f, const struct source_inode *n, struct disk_inode_item *d)
 {
-	const struct source_time limit = { f->time, 0 };
-	const bool later = n->mtime.sec > limit.sec || (n->mtime.sec == limit.sec && n->mtime.nsec);
+	const struct mkfs_times t = mkfs_fill_times(f, n);
 
-	if (!f->clamp) {
-		d->atime = put_time(&n->atime);
-		d->mtime = put_time(&n->mtime);
-		d->ctime = d->otime = put_time(&n->ctime);
-		return;
-	}
-	d->atime = d->mtime = put_time(later ? &limit : &n->mtime);
-	d->ctime = d->otime = put_time(&limit);
-}
-
-static uint64_t directory_size(const struct source *s, const struct source_inode *n)
-{
-	uint64_t size = 0;
-
-	/* Each name counts twice, since it is in two items. */
-	for (uint32_t i = 0; i < n->count; i++)
-		size += 2u * s->entries[n->first + i].len;
-	return size;
+	d->atime = put_time(&t.atime);
+	d->mtime = put_time(&t.mtime);
+	d->ctime = put_time(&t.ctime);
+	d->otime = put_time(&t.otime);
 }
 
 /* The inode whose extents those of this one are. */
@@ -88,30 +67,21 @@ static int add_inode(struct filler *e, const struct source_inode *n, struct btrk
 	struct disk_inode_item d = {
 		.generation = le64_put(generation),
 		.transid = le64_put(generation),
-		.size = le64_put(n->size),
 		.nlink = le32_put(n->nlink),
 		.uid = le32_put(n->uid),
 		.gid = le32_put(n->gid),
 		.mode = le32_put(n->mode),
 		.rdev = le64_put(n->rdev),
 	};
-	uint64_t flags = 0;
 
 	if (bulk_only_counts(e->to))
 		return bulk_add(e->to, &KEY(objectid(n), KEY_INODE_ITEM, 0), &d, sizeof(d), err);
+	d.size = le64_put(mkfs_fill_size(e->source, n));
 	if (S_ISREG(n->mode))
 		d.nbytes = le64_put(file_bytes(e, n));
 	else if (S_ISLNK(n->mode))
 		d.nbytes = d.size;
-	else if (S_ISDIR(n->mode))
-		d.size = le64_put(directory_size(e->source, n));
-	if (n->flags & SOURCE_NODATACOW)
-		flags |= INODE_NODATACOW;
-	if (n->flags & SOURCE_NODATASUM)
-		flags |= INODE_NODATASUM;
-	if (contents_of(e->source, n)->flags & SOURCE_NOCOMPRESS)
-		flags |= INODE_NOCOMPRESS;
-	d.flags = le64_put(flags);
+	d.flags = le64_put(mkfs_fill_inode_flags(e->source, n));
 	put_times(e->fill, n, &d);
 	return bulk_add(e->to, &KEY(objectid(n), KEY_INODE_ITEM, 0), &d, sizeof(d), err);
 }

@@ -219,6 +219,8 @@ int unit_work(void *ctx, void *slot, struct btrkit_error *err)
 		if (ret < 0)
 			break;
 		memset(w->bytes + p->at + p->len, 0, unit_whole_sectors(u, p->len) - p->len);
+		if (u->config.file_digests)
+			p->digest = digest_unit(w->bytes + p->at, p->len);
 		ret = add_inline(u, w, p, err);
 		if (ret == 1 && w->encoder && !(p->flags & SOURCE_NODATASUM))
 			ret = add_packed(u, w, p, err);

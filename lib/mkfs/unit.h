@@ -7,10 +7,11 @@
 #include <pthread.h>
 
 #include "lib/base/encode.h"
+#include "lib/mkfs/digest.h"
 #include "lib/mkfs/pipeline.h"
 #include "lib/mkfs/units.h"
 
-#define UNIT_BYTES (1u << 20)
+#define UNIT_BYTES DIGEST_UNIT
 #define PARTS_MAX 256u
 #define UNITS_PER_THREAD 4u
 #define THREADS_MAX 64u
@@ -37,6 +38,7 @@ struct part {
 	bool filled;	       /* it need not be read */
 	struct big_file *file; /* NULL: all of the file is in this part */
 	bool incompressible;   /* as its beginning shows */
+	uint64_t digest;       /* where that of each file is wanted */
 };
 
 struct unit {

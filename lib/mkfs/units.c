@@ -50,11 +50,14 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 	to->compressed_from += w->from;
 	to->compressed_to += w->to;
 	for (unsigned i = 0; i < w->num_parts; i++) {
-		int ret = w->parts[i].incompressible ? mkfs_contents_mark(to, w->parts[i].inode, err) : 0;
+		const struct part *p = &w->parts[i];
+		int ret = p->incompressible ? mkfs_contents_mark(to, p->inode, err) : 0;
 
+		if (!ret && c->file_digests)
+			ret = mkfs_contents_digest(to, p->inode, p->offset, p->digest, err);
 		if (ret)
 			return ret;
-		to->bytes += w->parts[i].len;
+		to->bytes += p->len;
 	}
 	return mkfs_contents_add(to, c->compact, c->csum->size, c->sectorsize, w->pieces, w->num_pieces, err);
 }

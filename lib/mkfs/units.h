@@ -23,6 +23,7 @@ struct units_config {
 	int level;			 /* 0: the default */
 	unsigned threads;		 /* 0: as many as there are processors */
 	bool digest;			 /* of all that comes */
+	bool file_digests;		 /* of each file */
 	/* Told by the thread that calls how much was given out; ends all when it is not 0. */
 	int (*progress)(void *ctx, uint64_t bytes, uint64_t files);
 	void *progress_ctx;

@@ -54,6 +54,10 @@ static void print_filled(struct emit *e, const struct btrkit_mkfs_options *o, co
 	emit_u64(e, "compressed_to", "", r->compressed_to);
 	if (r->compressor)
 		emit_str(e, "compressor", "", r->compressor);
+	if (o->flags & BTRKIT_MKFS_VERIFY) {
+		emit_u64(e, "verified", "", r->verified);
+		emit_u64(e, "verified_bytes", "", r->verified_bytes);
+	}
 	emit_object_end(e);
 }
 

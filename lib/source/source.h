@@ -163,6 +163,12 @@ int source_file_unchanged(const struct source *s, uint32_t inode, int fd, struct
  */
 void source_path(const struct source *s, uint32_t inode, char *buf, size_t size);
 
+/* The same of a name in a directory, whether it is there or not. */
+void source_path_of_name(const struct source *s, uint32_t parent, const char *name, size_t len, char *buf,
+			 size_t size);
+/* The end of any bytes, as source_path() shows them. */
+void source_escape(const char *bytes, size_t len, char *buf, size_t size);
+
 /* The entry of a directory with that name, after source_finish(). @return its index or SOURCE_NONE */
 uint32_t source_lookup(const struct source *s, uint32_t dir, const char *name, size_t len);
 

@@ -94,13 +94,8 @@ int source_xattrs_flush(struct source *s, struct btrkit_error *err) BTRKIT_MUST_
 
 /* All of a path, without a slash in front, not escaped. @return its length; -ENOMEM */
 ssize_t source_full_path(const struct source *s, uint32_t inode, char **buf, size_t *max);
-/* The same of one more name. */
-void source_path_of_name(const struct source *s, uint32_t parent, const char *name, size_t len, char *buf,
-			 size_t size);
 
 #define PATH_SHOWN 120 /* bytes of a path in a message, whose room is limited */
-/* The end of any bytes, as source_path() shows them. */
-void source_escape(const char *bytes, size_t len, char *buf, size_t size);
 
 /* "PATH: ..." of an inode, or of a name in a directory, with an errno. Returns it, negative. */
 int source_fail(const struct source *s, uint32_t inode, struct btrkit_error *err, int errnum, const char *fmt,

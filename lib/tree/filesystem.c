@@ -332,14 +332,31 @@ int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrk
 	return r;
 }
 
+/* All but the volume. */
+static void close_above_volume(struct btrkit_fs *fs)
+{
+	if (fs->writer)
+		fs->writer_destroy(fs->writer);
+	node_cache_destroy(fs->cache);
+}
+
 struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs)
 {
 	if (!fs)
 		return NULL;
-	if (fs->writer)
-		fs->writer_destroy(fs->writer);
-	node_cache_destroy(fs->cache);
+	close_above_volume(fs);
 	volume_destroy(fs->volume);
+	free(fs->seeds);
+	free(fs);
+	return NULL;
+}
+
+struct btrkit_fs *fs_release(struct btrkit_fs *fs)
+{
+	if (!fs)
+		return NULL;
+	close_above_volume(fs);
+	volume_release(fs->volume);
 	free(fs->seeds);
 	free(fs);
 	return NULL;

@@ -42,6 +42,9 @@ struct btrkit_fs {
 	void (*writer_destroy)(struct writer *writer);
 };
 
+/* Closes the filesystem, but not its devices, which become the caller's again. NULL is allowed. */
+struct btrkit_fs *fs_release(struct btrkit_fs *fs);
+
 /*
  * The tree with the key (@id ROOT_ITEM *), of several the one with the highest offset. @item may be NULL. The root
  * and the chunk tree have no such item: they are in struct btrkit_fs.
