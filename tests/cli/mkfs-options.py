@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 
+import filling_rows
 from tool import BTRKIT, check_failure, run
 
 M = 1 << 20
@@ -206,8 +207,7 @@ PEERS = ('-b', '--byte-count', '--csum', '--checksum', '-d', '--data', '-m', '--
          '--quiet', '-U', '--uuid', '--device-uuid', '-v', '--verbose', '-V', '--version', '-R', '--runtime-features',
          '--help')
 # Those that are refused by name.
-REFUSED = ('-r x', '--rootdir x', '--compress zstd', '-u x', '--subvol x', '--inode-flags nodatacow:x', '--reflink',
-           '--shrink')
+REFUSED = ('--reflink',)
 
 # What -f is for: without it the second attempt fails.
 WITHOUT = {'-f': lambda m: m.again(), '--force': lambda m: m.again()}
@@ -385,13 +385,13 @@ def main():
     os.environ.pop('SOURCE_DATE_EPOCH', None)
     print(f'options of {BTRKIT}')
     with tempfile.TemporaryDirectory() as scratch:
-        none_is_forgotten(scratch, every_option(scratch))
+        none_is_forgotten(scratch, every_option(scratch) | filling_rows.test(scratch, check))
         on_several(scratch)
         every_profile(scratch)
         blkid_sees(scratch)
         behind(scratch)
         reproducible(scratch)
-    print(f'{len(CHANGES) + len(SEVERAL)} options, {checks} checks')
+    print(f'{len(CHANGES) + len(SEVERAL) + len(filling_rows.ROWS)} options, {checks} checks')
 
 
 if __name__ == '__main__':
