@@ -24,6 +24,7 @@ struct command {
 	const char *summary;		/* one line */
 	const struct cmd_option *options;	/* ends with a zero id; --help is in none of them */
 	int (*run)(const struct command *cmd, int argc, char **argv);
+	int own_ids;	/* ids from that one on are of options that mkfs.btrfs lacks; 0: it is no such command */
 };
 
 extern const struct command cmd_dump_super;

@@ -40,12 +40,33 @@ static void print_help(const struct command *cmd)
 	print_option("help", OPTION_HELP, NULL, "print this and exit");
 }
 
-static size_t build_tables(const struct command *cmd, struct option *longs, char *shorts)
+static bool spelled_out(const char *name, int argc, char **argv)
+{
+	const size_t len = strlen(name);
+
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+
+		if (!strncmp(word, "--", 2) && !strncmp(word + 2, name, len) && (!word[2 + len] || word[2 + len] == '='))
+			return true;
+	}
+	return false;
+}
+
+/* Under another program's name what that lacks has to be spelled out: what is short for an option there stays so. */
+static bool is_known(const struct command *cmd, const struct cmd_option *o, int argc, char **argv)
+{
+	return !cmd_is_mkfs_btrfs || !cmd->own_ids || o->id < cmd->own_ids || spelled_out(o->name, argc, argv);
+}
+
+static size_t build_tables(const struct command *cmd, int argc, char **argv, struct option *longs, char *shorts)
 {
 	size_t n = 0;
 
 	*shorts++ = ':';	/* a missing argument is told apart from an unknown option */
 	for (const struct cmd_option *o = cmd->options; o->id && n < OPTIONS_MAX; o++) {
+		if (!is_known(cmd, o, argc, argv))
+			continue;
 		longs[n++] = (struct option){ o->name, o->arg ? required_argument : no_argument, NULL, o->id };
 		if (o->id < 256) {
 			*shorts++ = (char)o->id;
@@ -65,7 +86,7 @@ int cmd_next_option(const struct command *cmd, int argc, char **argv)
 	char shorts[2 * OPTIONS_MAX + 2];
 	int c;
 
-	build_tables(cmd, longs, shorts);
+	build_tables(cmd, argc, argv, longs, shorts);
 	opterr = 0;
 	optopt = 0;
 	c = getopt_long(argc, argv, shorts, longs, NULL);

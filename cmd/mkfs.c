@@ -227,4 +227,5 @@ const struct command cmd_mkfs = {
 	.summary = "Make a filesystem",
 	.options = mkfs_options,
 	.run = run,
+	.own_ids = MKFS_OWN_OPTIONS,
 };

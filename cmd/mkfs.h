@@ -18,7 +18,8 @@ enum {
 	OPT_COMPRESS,
 	OPT_REFLINK,
 	OPT_SHRINK,
-	OPT_UNDO,
+	MKFS_OWN_OPTIONS,	/* those from here on are not in mkfs.btrfs */
+	OPT_UNDO = MKFS_OWN_OPTIONS,
 	OPT_TAR,
 	OPT_MANIFEST,
 	OPT_BASEDIR,

@@ -27,7 +27,8 @@ static void *grow(const struct command *cmd, void *at, size_t n, size_t size)
 static void take_source(const struct command *cmd, struct mkfs_request *req, enum btrkit_source_kind kind,
 			const char *path)
 {
-	if (req->source.kind)
+	/* Of one kind the last counts, as in mkfs.btrfs. */
+	if (req->source.kind && req->source.kind != kind)
 		cmd_usage_error(cmd, "only one of --rootdir, --tar and --manifest");
 	req->source.kind = kind;
 	req->source.path = path;

@@ -47,21 +47,43 @@ ROWS = [
     '-q', '-qv', '-vq', '--quiet --verbose', '-K', '--nodiscard', '-f', '--force', '-q -f -K',
     '--lab x', '--label=x', '-Lx', '-L x', '--byte-count=300m', '--node 4k', '--sector 4k', '--feat quota', '--mix',
     '--meta single', '--dat dup', '--no', '--qui', '--for', '--check sha256', '--ch sha256', '--uu ' + UUID,
+    '--b 300m', '--ro none', '--u ' + UUID, '--de ' + UUID, '--forc', '--fe quota', '--compre no', '--compress no',
     '-l 4k', '-A 1m', '--leafsize 4k', '--alloc-start 1m', '-x', '-h', '--nonsense', '-n', '--label', '--csum',
     '--shrink', '--reflink', '-r none', '--rootdir none', '--subvol a', '-u a', '--inode-flags nodatacow:a',
     '--compress zstd', '--param a=b', '--num-global-roots 3',
 ]
 EXACT = [['-L', ''], ['-L', 'x' * 255], ['-L', 'x' * 256], ['-L', 'ä' * 127], ['-L', 'a\tb'], ['-L', 'a\\b'],
          ['-L', ' a '], ['-O', ''], ['-R', ''], ['-d', ''], ['-m', ''], ['--csum', ''], ['-n', ''], ['-b', '']]
-# What ours refuses: sizes that are cut to 32 bits or rounded to nothing, values that are cut off or skipped.
+# What ours refuses: sizes that are cut to 32 bits or rounded to nothing, values that are cut off or skipped, a file that
+# is to become a subvolume, and ways upwards.
 REFUSED = ['-b 100', '-n 0', '-n 4294967296', '-n 4294971392', '-s 0', '-s 4294971392', '-O ^list-all', '-L a\nb',
-           '-U ', '--device-uuid ', f'-U {UUID}0', '--compress no']
+           '-U ', '--device-uuid ', f'-U {UUID}0',
+           '-r ROOT --subvol f', '-r ROOT --subvol ./a/../b']
+# With ROOT, a directory that has the directories a, b and a/c and a file f in it.
+FILLED = [
+    '', '--shrink', '-q', '-M', '-O quota', '-n 64k', '-b 300m', '-b 300m --shrink', '-d dup -m single', '--csum sha256',
+    '-r ROOT', '-L label', f'-U {UUID} --device-uuid {UUID}', '-O ^no-holes', '--param a=b',
+    *(f'--compress {kind}' for kind in (
+        'no', 'zlib', 'lzo', 'zstd', 'no:1', 'gzip', 'zlib:0', 'zlib:1', 'zlib:9', 'zlib:10', 'lzo:0', 'lzo:1', 'lzo:2',
+        'zstd:0', 'zstd:1', 'zstd:15', 'zstd:16', 'zstd:x', 'zstd:-1', 'ZSTD', 'zstd --compress no')),
+    *(f'--subvol {name}' for name in (
+        'a', 'rw:a', 'ro:a', 'default:a', 'default-ro:a', './a', '/a', 'a/', 'a/c', 'x:a', 'none', 'RO:a',
+        'a --subvol b', 'a --subvol a', 'a --subvol a/', 'a --subvol a/c', 'default:a --subvol b',
+        'default:a --subvol default:b', 'default:a --subvol default-ro:b', 'ro:a --subvol default:b --shrink')),
+    *(f'--inode-flags {flags}' for flags in (
+        'nodatacow:a', 'nodatacow:/a', 'nodatacow:f', 'nodatacow,nodatasum:a', 'nodatasum,nodatacow:a', 'compress:a', 'a',
+        'nodatacow:none', 'nodatacow', 'nodatacow:a --inode-flags nodatacow:a', 'nodatacow:a --inode-flags nodatasum:a',
+        'nodatacow:a --subvol a', 'nodatacow:a --subvol b --inode-flags nodatacow:b')),
+]
+SOURCES = ['-r none', '-r ROOT --subvol ROOT/a', '--rootdir ROOT/a', '--rootdir=ROOT', '-rROOT']
 # What only ours makes: for it mixed-bg is what -M is, for a mkfs.btrfs without it zoned is unknown.
 MADE = ['-O mixed-bg', '-O mixed-bg -s 8k', '-O ^zoned']
 
 
 def rows():
     for row in ROWS:
+        yield row.split(), (SIZE,)
+    for row in SOURCES + [f'-r ROOT {row}' for row in FILLED]:
         yield row.split(), (SIZE,)
     for words in EXACT:
         yield words, (SIZE,)
@@ -89,8 +111,21 @@ def run(command, options, devices):
     return done.returncode, done.stdout.decode(errors='replace'), done.stderr.decode(errors='replace')
 
 
+def filled(text):
+    """Without what differs when a filesystem is filled: the numbers that only ours tells, and where things lie."""
+    text = re.sub(r'^  (Inodes|Files with data|Compressed|Image size): .*\n', '', text, flags=re.M)
+    text = text.replace('Inode flags (NODATASUM)', 'Inode flags ()')
+    text = re.sub(r'^(  (?:Data|Metadata|Data\+Metadata|System): .*?) +[0-9.]+[KMG]iB$', r'\1', text, flags=re.M)
+    if '  Shrink:           yes' in text:
+        text = re.sub(r'^(Filesystem size: +|    1 +)[0-9.]+MiB', r'\1...', text, flags=re.M)
+        text = re.sub(r'^    1 +', '    1 ', text, flags=re.M)
+    return text
+
+
 def summary(text):
     """Without what names the program, what it has to say of its version or of Linux's, and random UUIDs."""
+    if 'Rootdir from:' in text:
+        text = filled(text)
     text = re.sub(r'\A(btrfs-progs v\S+\nSee .*|btrkit \S+)\n\n', '', text)
     text = re.sub(r'^NOTE: .*\n( .*\n)*\n', '', text, flags=re.M)
     text = re.sub(r'^(UUID: +)\S+', r'\1...', text, flags=re.M)
@@ -125,6 +160,9 @@ def self_test(ours, theirs):
 def attempt(scratch, options, sizes, twice=False):
     """@twice: ours by its own name too, of which the status of a wrong command line differs"""
     devices = [(f'{scratch}/dev{i}', size) for i, size in enumerate(sizes)]
+    # By its own name it makes images that fit.
+    twice &= not any('ROOT' in word for word in options)
+    options = [word.replace('ROOT', f'{scratch}/root') for word in options]
     ours, theirs = run([f'{scratch}/mkfs.btrfs'], options, devices), run([MKFS], options, devices)
     again = run([BTRKIT, 'mkfs'], options, devices) if twice else ours
     if (bool(again[0]), summary(again[1]), again[2]) != (bool(ours[0]), summary(ours[1]), ours[2]):
@@ -141,12 +179,19 @@ def main():
     failed, counted = [], 0
     with tempfile.TemporaryDirectory() as scratch:
         os.symlink(os.path.realpath(BTRKIT), f'{scratch}/mkfs.btrfs')
+        os.makedirs(f'{scratch}/root/a/c')
+        os.mkdir(f'{scratch}/root/b')
+        with open(f'{scratch}/root/f', 'wb') as f:
+            f.write(b'file of text\n' * 10000)
         planted = self_test(*attempt(scratch, [], (SIZE,)))
         for options, sizes in rows():
             wrong = judge(*attempt(scratch, options, sizes, counted % 8 == 0))
             counted += 1
             if wrong:
                 failed.append(f'{options} {sizes}: {wrong}')
+        # It aborts.
+        if any(not result[0] for result in attempt(scratch, ['-r', 'ROOT/f'], (SIZE,))):
+            failed.append('a file as a directory')
         for row, statuses in [(row, (1, 0)) for row in REFUSED] + [(row, (0, 1)) for row in MADE]:
             found = tuple(result[0] for result in attempt(scratch, row.split(' '), (SIZE,)))
             counted += 1
