@@ -47,7 +47,9 @@ static bool spelled_out(const char *name, int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
 
-		if (!strncmp(word, "--", 2) && !strncmp(word + 2, name, len) && (!word[2 + len] || word[2 + len] == '='))
+		if (strncmp(word, "--", 2) || strncmp(word + 2, name, len))
+			continue;
+		if (!word[2 + len] || word[2 + len] == '=')
 			return true;
 	}
 	return false;

@@ -25,7 +25,8 @@ class Filled:
                 f.truncate(400 * M)
         if os.path.exists(self.path):
             os.unlink(self.path)
-        self.status, out, self.err = run('mkfs', '-f', *options, self.path, cwd=scratch, env=dict(os.environ, **(env or {})))
+        self.status, out, self.err = run('mkfs', '-f', *options, self.path, cwd=scratch,
+                                         env=dict(os.environ, **(env or {})))
         self.out = out.decode()
 
     def trees(self):
@@ -195,7 +196,8 @@ def sizes(scratch, check):
     """What --size-only says is what comes out, and so is what is asked for to be free."""
     plain = Filled(scratch, '-r', 'root').total()
     check(Filled(scratch, '-r', 'root', '--free', '100m').total() == plain + 100 * M, '--free 100m')
-    for row in ('-r root', '-r root --compress zstd:9', '--tar root.tar -n 4k', '-r root -M', '-r root -d dup -m single',
+    for row in ('-r root', '-r root --compress zstd:9', '--tar root.tar -n 4k', '-r root -M',
+                '-r root -d dup -m single',
                 '-r root --free 50%', '-r root --subvol usr -O ^no-holes,^fst', '--manifest manifest --csum sha256',
                 '-r root --exclude * -s 8k', '-r root --free 1g'):
         told = Filled(scratch, '--size-only', *row.split(), image='none.img')

@@ -282,6 +282,25 @@ def other_name(scratch, image):
     check(run('-f', '-b', '1', image, binary=link)[0] == 1, 'a failure')
 
 
+def watched(args, number=None):
+    """With the standard error on a terminal. With @number it takes no output until that signal was sent."""
+    master, slave = pty.openpty()
+    if number:
+        termios.tcflow(slave, termios.TCOOFF)
+    with subprocess.Popen([BTRKIT, 'mkfs', *args], stdout=subprocess.PIPE, stderr=slave) as process:
+        if number:
+            while not tool.catches(process.pid, number):
+                assert process.poll() is None, 'it did not wait'
+                time.sleep(0.01)
+            process.send_signal(number)
+            termios.tcflow(slave, termios.TCOON)
+        out = process.communicate(timeout=60)[0]
+    os.close(slave)
+    said = os.read(master, 65536).decode()
+    os.close(master)
+    return process.returncode, out, said
+
+
 def interrupted(scratch):
     """A terminal that takes no output holds it at its first progress, in the middle of discarding."""
     path = os.path.join(scratch, 'large.img')
@@ -289,25 +308,35 @@ def interrupted(scratch):
         f.truncate(500 << 30)
     for number in (signal.SIGINT, signal.SIGTERM):
         makes(path, '-q', '-f')
-        master, slave = pty.openpty()
-        termios.tcflow(slave, termios.TCOOFF)
-        with subprocess.Popen([BTRKIT, 'mkfs', '-f', path], stdout=subprocess.PIPE, stderr=slave) as process:
-            while not tool.catches(process.pid, number):
-                assert process.poll() is None, 'it did not wait'
-                time.sleep(0.01)
-            process.send_signal(number)
-            termios.tcflow(slave, termios.TCOON)
-            out = process.communicate(timeout=60)[0]
-        os.close(slave)
-        said = os.read(master, 65536).decode()
-        os.close(master)
-        check(process.returncode == 1 and not out, (process.returncode, out))
+        status, out, said = watched(['-f', path], number)
+        check(status == 1 and not out, (status, out))
         check(said.endswith(f'btrkit mkfs: {path}: interrupted: there is no filesystem on it now\r\n'), said)
         with open(path, 'rb') as f:
             for offset in (*tool.SUPER_OFFSETS, 256 << 30):
                 f.seek(offset)
                 check(f.read(4096) == bytes(4096), f'a superblock at {offset} after {number}')
     os.unlink(path)
+
+
+def filled(scratch):
+    """What is told on a terminal, and what is left after an end while contents were taken in."""
+    path, source = os.path.join(scratch, 'filled.img'), os.path.join(scratch, 'source')
+    os.mkdir(source)
+    for number in range(40):
+        with open(f'{source}/{number}', 'wb') as f:
+            f.write(os.urandom(1 << 19))
+    status, out, said = watched(['-f', '--rootdir', source, path])
+    check(not status and re.match(rb'btrkit .*\n\nRootdir from: ', out), (status, out))
+    check(re.match(r'\rfilling: \d+ %, \d+\.\d MiB/s, \d+ of 40 files\x1b\[K', said), said)
+    check(said.endswith('\r\x1b[K'), said)
+    whole = os.path.getsize(path)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        status, out, said = watched(['-f', '--rootdir', source, path], number)
+        check(status == 1 and not out, (status, out))
+        check(said.endswith(f'btrkit mkfs: {path}: interrupted: there is no filesystem on it now\r\n'), said)
+        check(whole and os.path.getsize(path) == 0, 'an image is left')
+        new = os.path.join(scratch, 'new.img')
+        check(watched(['--rootdir', source, new], number)[0] == 1 and not os.path.exists(new), 'a new image is left')
 
 
 def main():
@@ -331,6 +360,7 @@ def main():
         discarded(image)
         other_name(scratch, image)
         interrupted(scratch)
+        filled(scratch)
     print(f'{checks} checks')
 
 

@@ -54,15 +54,15 @@ ROWS = [
 ]
 EXACT = [['-L', ''], ['-L', 'x' * 255], ['-L', 'x' * 256], ['-L', 'ä' * 127], ['-L', 'a\tb'], ['-L', 'a\\b'],
          ['-L', ' a '], ['-O', ''], ['-R', ''], ['-d', ''], ['-m', ''], ['--csum', ''], ['-n', ''], ['-b', '']]
-# What ours refuses: sizes that are cut to 32 bits or rounded to nothing, values that are cut off or skipped, a file that
-# is to become a subvolume, and ways upwards.
+# What ours refuses: sizes that are cut to 32 bits or rounded to nothing, values that are cut off or skipped, a file
+# that is to become a subvolume, and ways upwards.
 REFUSED = ['-b 100', '-n 0', '-n 4294967296', '-n 4294971392', '-s 0', '-s 4294971392', '-O ^list-all', '-L a\nb',
            '-U ', '--device-uuid ', f'-U {UUID}0',
            '-r ROOT --subvol f', '-r ROOT --subvol ./a/../b']
 # With ROOT, a directory that has the directories a, b and a/c and a file f in it.
 FILLED = [
-    '', '--shrink', '-q', '-M', '-O quota', '-n 64k', '-b 300m', '-b 300m --shrink', '-d dup -m single', '--csum sha256',
-    '-r ROOT', '-L label', f'-U {UUID} --device-uuid {UUID}', '-O ^no-holes', '--param a=b',
+    '', '--shrink', '-q', '-M', '-O quota', '-n 64k', '-b 300m', '-b 300m --shrink', '-d dup -m single',
+    '--csum sha256', '-r ROOT', '-L label', f'-U {UUID} --device-uuid {UUID}', '-O ^no-holes', '--param a=b',
     *(f'--compress {kind}' for kind in (
         'no', 'zlib', 'lzo', 'zstd', 'no:1', 'gzip', 'zlib:0', 'zlib:1', 'zlib:9', 'zlib:10', 'lzo:0', 'lzo:1', 'lzo:2',
         'zstd:0', 'zstd:1', 'zstd:15', 'zstd:16', 'zstd:x', 'zstd:-1', 'ZSTD', 'zstd --compress no')),
@@ -71,9 +71,10 @@ FILLED = [
         'a --subvol b', 'a --subvol a', 'a --subvol a/', 'a --subvol a/c', 'default:a --subvol b',
         'default:a --subvol default:b', 'default:a --subvol default-ro:b', 'ro:a --subvol default:b --shrink')),
     *(f'--inode-flags {flags}' for flags in (
-        'nodatacow:a', 'nodatacow:/a', 'nodatacow:f', 'nodatacow,nodatasum:a', 'nodatasum,nodatacow:a', 'compress:a', 'a',
-        'nodatacow:none', 'nodatacow', 'nodatacow:a --inode-flags nodatacow:a', 'nodatacow:a --inode-flags nodatasum:a',
-        'nodatacow:a --subvol a', 'nodatacow:a --subvol b --inode-flags nodatacow:b')),
+        'nodatacow:a', 'nodatacow:/a', 'nodatacow:f', 'nodatacow,nodatasum:a', 'nodatasum,nodatacow:a', 'compress:a',
+        'a', 'nodatacow:none', 'nodatacow', 'nodatacow:a --inode-flags nodatacow:a',
+        'nodatacow:a --inode-flags nodatasum:a', 'nodatacow:a --subvol a',
+        'nodatacow:a --subvol b --inode-flags nodatacow:b')),
 ]
 SOURCES = ['-r none', '-r ROOT --subvol ROOT/a', '--rootdir ROOT/a', '--rootdir=ROOT', '-rROOT']
 # What only ours makes: for it mixed-bg is what -M is, for a mkfs.btrfs without it zoned is unknown.
