@@ -16,9 +16,10 @@ mkdir -p "$dir/apt/lists/partial" "$dir/apt/cache/archives/partial" "$dir/root"
 . /etc/os-release
 echo "deb [arch=s390x] http://deb.debian.org/debian $VERSION_CODENAME main" >"$dir/apt/sources.list"
 apt() {
-	apt-get -qq -o Dir::State="$dir/apt" -o Dir::State::status="$dir/apt/status" -o Dir::State::lists="$dir/apt/lists" \
-		-o Dir::Cache="$dir/apt/cache" -o Dir::Etc::sourcelist="$dir/apt/sources.list" \
-		-o Dir::Etc::sourceparts=/dev/null -o APT::Architecture=s390x -o APT::Architectures::=s390x "$@"
+	apt-get -qq -o Dir::State="$dir/apt" -o Dir::State::status="$dir/apt/status" \
+		-o Dir::State::lists="$dir/apt/lists" -o Dir::Cache="$dir/apt/cache" \
+		-o Dir::Etc::sourcelist="$dir/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+		-o APT::Architecture=s390x -o APT::Architectures::=s390x "$@"
 }
 apt update
 apt -y -d install --no-install-recommends libc6-dev libxxhash-dev libgcrypt20-dev libblkid-dev uuid-dev zlib1g-dev \

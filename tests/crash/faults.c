@@ -12,6 +12,7 @@
 #include <btrkit/error.h>
 #include <btrkit/mkfs.h>
 
+#include "filling.h"
 #include "judge.h"
 
 #define SIZE (128ull << 20)
@@ -39,12 +40,20 @@ static int on_write(void *ctx, uint64_t offset, const void *data, size_t len)
 
 static const uint8_t old_fsid[16] = "an old one 4567", new_fsid[16] = "a new one  4567";
 
+/* What the new one is filled with, if anything. */
+static const struct btrkit_mkfs_source *filling;
+
 static int make(struct btrkit_io *io, const uint8_t *fsid, struct btrkit_error *err)
 {
 	struct btrkit_mkfs_options opts = BTRKIT_MKFS_OPTIONS_INIT;
 
 	opts.flags = BTRKIT_MKFS_REPRODUCIBLE;
 	opts.fsid = fsid;
+	if (fsid == new_fsid && filling) {
+		opts.source = filling;
+		opts.data = BTRKIT_DUP;
+		opts.compression = BTRKIT_ZSTD;
+	}
 	return btrkit_mkfs(&io, 1, &opts, NULL, err);
 }
 
@@ -118,7 +127,7 @@ static bool try_all(const struct judge *j, uint64_t calls, uint64_t *tried, uint
 	return good;
 }
 
-int main(void)
+static bool run(void)
 {
 	struct sparse *before = sparse_create(SIZE, NULL), *after = sparse_create(SIZE, before);
 	struct failing count = { .fail_at = UINT64_MAX };
@@ -128,16 +137,26 @@ int main(void)
 	bool good;
 
 	if (make(sparse_io(before), old_fsid, NULL) || make(io, new_fsid, NULL))
-		return 1;
+		return false;
 	btrkit_io_close(io);
 	j = judge_create(before, after);
 	good = try_all(&j, count.calls, &tried, holds);
 	judge_release(&j);
 	sparse_free(after);
 	sparse_free(before);
-	printf("compared %" PRIu64 " failures of %" PRIu64 " calls: %" PRIu64 " leave no filesystem, %" PRIu64
-	       " the old one, %" PRIu64 " the new one\n", tried, count.calls, holds[HOLDS_NOTHING], holds[HOLDS_OLD],
-	       holds[HOLDS_NEW]);
+	printf("%scompared %" PRIu64 " failures of %" PRIu64 " calls: %" PRIu64 " leave no filesystem, %" PRIu64
+	       " the old one, %" PRIu64 " the new one\n", filling ? "filled: " : "", tried, count.calls,
+	       holds[HOLDS_NOTHING], holds[HOLDS_OLD], holds[HOLDS_NEW]);
 	/* A device that fails in each of these ways leaves each of these things. */
-	return !good || !holds[HOLDS_NOTHING] || !holds[HOLDS_OLD] || !holds[HOLDS_NEW];
+	return good && holds[HOLDS_NOTHING] && holds[HOLDS_OLD] && holds[HOLDS_NEW];
+}
+
+int main(void)
+{
+	bool good = run();
+
+	filling = filling_create();
+	good &= run();
+	filling_remove();
+	return !good;
 }

@@ -14,6 +14,7 @@
 #include <btrkit/error.h>
 #include <btrkit/mkfs.h>
 
+#include "filling.h"
 #include "judge.h"
 #include "lib/format/super.h"
 #include "states.h"
@@ -25,6 +26,7 @@ struct trial {
 	const char *name;
 	uint64_t size;
 	bool has_old;
+	bool filled;
 	struct btrkit_mkfs_options opts;
 	struct judge judge;
 	struct log log;
@@ -77,6 +79,7 @@ static void make(struct btrkit_io *io, const struct btrkit_mkfs_options *opts)
 	}
 }
 
+static const struct btrkit_mkfs_source *filling;
 static const uint8_t old_fsid[16] = "an old one 4567", new_fsid[16] = "a new one  4567";
 
 /* The defects: what a mistaken order of writes, or a missing one, looks like to the device. */
@@ -171,9 +174,13 @@ static void run(struct trial *t, const struct defect *defect)
 	old.fsid = old_fsid;
 	old.label = "old";
 	old.byte_count = 0;
+	old.flags &= ~(unsigned)BTRKIT_MKFS_FIT;
 	if (t->has_old)
 		make(sparse_io(before), &old);
 	t->opts.fsid = new_fsid;
+	t->opts.source = t->filled ? filling : NULL;
+	if (t->filled)
+		t->opts.flags |= BTRKIT_MKFS_REPRODUCIBLE;
 	io = log_record(&t->log, 0, after);
 	make(io, &t->opts);
 	btrkit_io_close(io);
@@ -200,18 +207,21 @@ static void run(struct trial *t, const struct defect *defect)
 	     BTRKIT_MKFS_COMPAT_RO_DEFAULT)
 
 static const struct trial cases[] = {
-	{ "over a filesystem", 128 * MIB, true, DEFAULT(0, 0) },
-	{ "on an empty device", 128 * MIB, false, DEFAULT(0, 0) },
-	{ "with three superblocks", 300 * 1024 * MIB, true, DEFAULT(0, 0) },
-	{ "a small one where a large one was", 300 * 1024 * MIB, true, DEFAULT(0, 110 * MIB) },
-	{ "discarding", 300 * 1024 * MIB, true, DEFAULT(BTRKIT_MKFS_DISCARD, 0) },
-	{ "small nodes in mixed groups", 256 * MIB, true,
+	{ "over a filesystem", 128 * MIB, true, false, DEFAULT(0, 0) },
+	{ "on an empty device", 128 * MIB, false, false, DEFAULT(0, 0) },
+	{ "with three superblocks", 300 * 1024 * MIB, true, false, DEFAULT(0, 0) },
+	{ "a small one where a large one was", 300 * 1024 * MIB, true, false, DEFAULT(0, 110 * MIB) },
+	{ "discarding", 300 * 1024 * MIB, true, false, DEFAULT(BTRKIT_MKFS_DISCARD, 0) },
+	{ "small nodes in mixed groups", 256 * MIB, true, false,
 	  OPTS(BTRKIT_SINGLE, BTRKIT_SINGLE, true, 0, 4096, 0, 0x341, 0x3) },
-	{ "a superblock in the last bytes", 64 * MIB + 8192, true,
+	{ "a superblock in the last bytes", 64 * MIB + 8192, true, false,
 	  OPTS(BTRKIT_SINGLE, BTRKIT_SINGLE, false, 0, 0, 0, BTRKIT_MKFS_INCOMPAT_DEFAULT,
 	       BTRKIT_MKFS_COMPAT_RO_DEFAULT) },
-	{ "old features, two copies of all", 256 * MIB, true,
+	{ "old features, two copies of all", 256 * MIB, true, false,
 	  OPTS(BTRKIT_DUP, BTRKIT_DUP, false, 0, 65536, 0, 1, 0) },
+	{ "filled, over a filesystem", 128 * MIB, true, true, DEFAULT(0, 0) },
+	{ "filled, two copies of all, as small as can be", 300 * 1024 * MIB, true, true,
+	  OPTS(BTRKIT_DUP, BTRKIT_DUP, false, BTRKIT_MKFS_FIT, 4096, 0, BTRKIT_MKFS_INCOMPAT_DEFAULT, 0) },
 };
 
 static int run_cases(uint64_t *states)
@@ -233,15 +243,16 @@ static int run_cases(uint64_t *states)
 	return failed;
 }
 
-static int run_defects(void)
+static int run_defects(const struct trial *of)
 {
 	int failed = 0;
 
 	for (size_t i = 0; i < sizeof(defects) / sizeof(defects[0]); i++) {
-		struct trial t = cases[0];
+		struct trial t = *of;
 
 		run(&t, &defects[i]);
-		printf("planted: %s: %" PRIu64 " of %" PRIu64 " states are bad\n", defects[i].name, t.bad, t.states);
+		printf("planted, %s: %s: %" PRIu64 " of %" PRIu64 " states are bad\n", t.name, defects[i].name, t.bad,
+		       t.states);
 		failed |= !t.bad;
 	}
 	return failed;
@@ -263,9 +274,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: crash-mkfs [--export DIR]\n");
 		return 2;
 	}
+	filling = filling_create();
 	failed = run_cases(&states);
-	failed |= run_defects();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (!i || (cases[i].filled && !cases[i - 1].filled))
+			failed |= run_defects(&cases[i]);
+	filling_remove();
 	printf("compared %" PRIu64 " states of a device with what it may hold; %zu planted defects\n", states,
-	       sizeof(defects) / sizeof(defects[0]));
+	       2 * sizeof(defects) / sizeof(defects[0]));
 	return failed;
 }
