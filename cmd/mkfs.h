@@ -33,7 +33,8 @@ enum {
 	OPT_SIZE_ONLY,
 	OPT_THREADS,
 	OPT_FORMAT,
-	OPT_VERIFY
+	OPT_VERIFY,
+	OPT_SORT
 };
 
 struct mkfs_request {

@@ -48,6 +48,9 @@ const struct cmd_option mkfs_options[] = {
 	{ OPT_WITHOUT_XATTR, "without-xattr", "PATTERN", "extended attributes to leave out; repeatable" },
 	{ OPT_ROOT_OWNER, "root-owner", "UID:GID", "of the top directory" },
 	{ OPT_WHITEOUTS, "whiteouts", NULL, "take whiteouts of layers as the files that they are" },
+	{ OPT_SORT, "sort", "FILE", "where the contents of files lie, by lines of a path and a\n"
+				    "priority" },
+	{ OPT_REFLINK, "reflink", NULL, "share the blocks of the files of --rootdir, not to copy them" },
 	{ OPT_SHRINK, "shrink", NULL, "as small as its contents allow, also on a device" },
 	{ OPT_FREE, "free", "SIZE|N%", "leave so much free, where the size follows from the contents" },
 	{ OPT_SIZE_ONLY, "size-only", NULL, "only print how many bytes it would have" },
@@ -59,8 +62,6 @@ const struct cmd_option mkfs_options[] = {
 	{ 'q', "quiet", NULL, "print nothing" },
 	{ 'v', "verbose", NULL, "print more" },
 	{ 'V', "version", NULL, "print the version and exit" },
-	/* Options of mkfs.btrfs that are known and refused. */
-	{ OPT_REFLINK, "reflink", NULL, NULL },
 	{ 0 },
 };
 
@@ -191,9 +192,7 @@ static void take_option(const struct command *cmd, struct mkfs_request *req, int
 		printf("btrkit mkfs, part of btrkit %s\nbuilt with %s\n", btrkit_version(), btrkit_build_features());
 		exit(cmd_close_stdout(cmd->name, EXIT_DONE));
 	default:
-		for (const struct cmd_option *other = mkfs_options; other->id; other++)
-			if (other->id == c)
-				cmd_usage_error(cmd, "option '--%s' of mkfs.btrfs is not supported", other->name);
+		break;
 	}
 }
 

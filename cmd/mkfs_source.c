@@ -215,6 +215,12 @@ bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req
 	case OPT_SIZE_ONLY:
 		req->opts.flags |= BTRKIT_MKFS_DRY;
 		break;
+	case OPT_SORT:
+		req->opts.sort = optarg;
+		break;
+	case OPT_REFLINK:
+		req->opts.flags |= BTRKIT_MKFS_SHARE;
+		break;
 	case OPT_VERIFY:
 		req->opts.flags |= BTRKIT_MKFS_VERIFY;
 		break;

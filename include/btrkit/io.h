@@ -48,6 +48,10 @@ struct btrkit_io_ops {
 	int (*reserve)(struct btrkit_io *io, uint64_t offset, uint64_t len);
 	/** Makes the device larger, by zeros, or smaller; the caller changes io->size. May be NULL: it cannot. */
 	int (*resize)(struct btrkit_io *io, uint64_t size);
+	/**
+	 * Makes a range share the blocks of an open file of the host, from its byte @p from on. May be NULL: it cannot.
+	 */
+	int (*clone)(struct btrkit_io *io, uint64_t offset, int fd, uint64_t from, uint64_t len);
 	/** Tells that a range will be read soon. May be NULL. */
 	void (*prefetch)(struct btrkit_io *io, uint64_t offset, uint64_t len);
 	/**
@@ -182,6 +186,19 @@ int btrkit_io_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len, struc
  * Since: 0.1
  */
 int btrkit_io_resize(struct btrkit_io *io, uint64_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Makes a range of an image file what an open file has from its byte @p from on, without copying it: they share their
+ * blocks until one of them is written to. The filesystem that holds both must be able to, and all numbers are multiples
+ * of its blocks.
+ *
+ * @param fd	of the host, open for reading
+ * @return 0; -EROFS; -ENOSPC past the end; -EOPNOTSUPP: a block device, a backend that cannot do it; -EXDEV, -EINVAL
+ *	   and what else the system says
+ * Since: 0.1
+ */
+int btrkit_io_clone(struct btrkit_io *io, uint64_t offset, int fd, uint64_t from, uint64_t len,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Looks for a filesystem, partition table or other signature by libblkid, without regard to what this library reads.

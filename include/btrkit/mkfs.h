@@ -136,7 +136,12 @@ enum btrkit_mkfs_flags {
 	 * compared. What differs is told by warning(), a line for each of the first twenty; there is no filesystem
 	 * then, and the call fails with -EUCLEAN.
 	 */
-	BTRKIT_MKFS_VERIFY = 1 << 7
+	BTRKIT_MKFS_VERIFY = 1 << 7,
+	/**
+	 * With a directory: the image files share the blocks of the directory's files, where these are whole, instead
+	 * of copies. Both must be on one filesystem that can do it, else the call fails. Nothing is compressed then.
+	 */
+	BTRKIT_MKFS_SHARE = 1 << 8
 };
 
 /** How contents of files are compressed. Since: 0.1 */
@@ -190,6 +195,11 @@ struct btrkit_mkfs_options {
 	void (*warning)(void *ctx, const char *what);
 	/** As filling(), of bytes that were verified. */
 	int (*verifying)(void *ctx, uint64_t done, uint64_t total);
+	/**
+	 * A file of lines `PATH PRIORITY`, as mksquashfs -sort takes it, for a directory or manifest: contents of files
+	 * with a higher priority lie before others. NULL: in the order of their paths.
+	 */
+	const char *sort;
 };
 
 /** mixed-backref, big-metadata, extref, skinny-metadata, no-holes; and free-space-tree, block-group-tree. */
@@ -200,7 +210,7 @@ struct btrkit_mkfs_options {
 	{                                                                                                           \
 		0, NULL, NULL, NULL, 0, 0, 0, BTRKIT_PROFILE_DEFAULT, BTRKIT_PROFILE_DEFAULT, false, BTRKIT_CRC32C, \
 			BTRKIT_MKFS_INCOMPAT_DEFAULT, BTRKIT_MKFS_COMPAT_RO_DEFAULT, 0, NULL, NULL, NULL,           \
-			NULL, BTRKIT_UNCOMPRESSED, 0, 0, 0, 0, NULL, NULL, NULL                                     \
+			NULL, BTRKIT_UNCOMPRESSED, 0, 0, 0, 0, NULL, NULL, NULL, NULL                               \
 	}
 
 /** A block group of a new filesystem, or all of a kind. Since: 0.1 */

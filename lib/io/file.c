@@ -204,6 +204,21 @@ static int file_resize(struct btrkit_io *io, uint64_t size)
 	return size > INT64_MAX ? -EFBIG : ftruncate(f->fd, (off_t)size) ? -errno : 0;
 }
 
+static int file_clone(struct btrkit_io *io, uint64_t offset, int fd, uint64_t from, uint64_t len)
+{
+	const struct file_io *f = (const struct file_io *)io;
+	const struct file_clone_range range = {
+		.src_fd = fd, .src_offset = from, .src_length = len, .dest_offset = f->start + offset
+	};
+
+	if (f->block)
+		return -EOPNOTSUPP;
+	while (ioctl(f->fd, FICLONERANGE, &range))
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
 static void file_close(struct btrkit_io *io)
 {
 	struct file_io *f = (struct file_io *)io;
@@ -227,6 +242,7 @@ static const struct btrkit_io_ops read_write_ops = {
 	.discard = file_discard,
 	.reserve = file_reserve,
 	.resize = file_resize,
+	.clone = file_clone,
 	.prefetch = file_prefetch,
 	.zone = file_zone,
 	.close = file_close,

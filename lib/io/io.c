@@ -105,6 +105,20 @@ int btrkit_io_resize(struct btrkit_io *io, uint64_t size, struct btrkit_error *e
 	return 0;
 }
 
+int btrkit_io_clone(struct btrkit_io *io, uint64_t offset, int fd, uint64_t from, uint64_t len,
+		    struct btrkit_error *err)
+{
+	int ret;
+
+	if (!io->ops->write)
+		return err_system(err, EROFS, "cannot share %" PRIu64 " bytes at %" PRIu64, len, offset);
+	if (!inside(io, offset, len))
+		return err_set(err, BTRKIT_NO_SPACE,
+			       "cannot share %" PRIu64 " bytes at %" PRIu64 ", past the device's end", len, offset);
+	ret = io->ops->clone ? io->ops->clone(io, offset, fd, from, len) : -EOPNOTSUPP;
+	return ret ? blame(io, err, ret, "cannot share %" PRIu64 " bytes at %" PRIu64, len, offset) : 0;
+}
+
 int btrkit_io_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err)
 {
 	return on_range(io, io->ops->reserve, "reserve", offset, len, err);

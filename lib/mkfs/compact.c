@@ -174,16 +174,25 @@ static int ensure_size(struct mkfs_compact *c, unsigned device, uint64_t end, st
 	return btrkit_io_resize(io, (end + GIB - 1) / GIB * GIB, err);
 }
 
-static int write_at(struct mkfs_compact *c, unsigned device, uint64_t physical, const void *data, size_t len,
-		    struct btrkit_error *err)
+/* Bytes in memory, or else in a file of the host, whose blocks are shared then. */
+struct bytes {
+	const uint8_t *data;
+	int fd;
+	uint64_t offset;
+};
+
+static int put_at(struct mkfs_compact *c, unsigned device, uint64_t physical, const struct bytes *from, size_t at,
+		  size_t len, struct btrkit_error *err)
 {
 	int ret;
 
 	if (c->dry)
 		return 0;
 	ret = ensure_size(c, device, physical + len, err);
-	if (!ret)
-		ret = btrkit_io_write(c->devices[device].io, physical, data, len, err);
+	if (!ret && from->data)
+		ret = btrkit_io_write(c->devices[device].io, physical, from->data + at, len, err);
+	else if (!ret)
+		ret = btrkit_io_clone(c->devices[device].io, physical, from->fd, from->offset + at, len, err);
 	if (ret && c->num_devices > 1)
 		err_at_devid(err, device + 1u);
 	c->bytes_written += len;
@@ -204,7 +213,8 @@ static int copy_stripe(struct mkfs_compact *c, const struct mkfs_group *g, struc
 
 		ret = btrkit_io_read(c->devices[g->stripes[0].device].io, g->stripes[0].physical + at, buf, n, err);
 		if (!ret)
-			ret = write_at(c, g->stripes[1].device, g->stripes[1].physical + at, buf, n, err);
+			ret = put_at(c, g->stripes[1].device, g->stripes[1].physical + at,
+				     &(struct bytes){ .data = buf }, 0, n, err);
 	}
 	free(buf);
 	return ret;
@@ -292,12 +302,11 @@ int mkfs_compact_take(struct mkfs_compact *c, uint64_t min, uint64_t max, struct
 	return 0;
 }
 
-int mkfs_compact_write(struct mkfs_compact *c, uint64_t logical, const void *data, size_t len,
-		       struct btrkit_error *err)
+static int put(struct mkfs_compact *c, uint64_t logical, const struct bytes *from, size_t len,
+	       struct btrkit_error *err)
 {
 	const struct mkfs_group *g = last_group(c);
 	const unsigned copies = g->shape.type & BG_DUP ? 1 : raid_copies(&g->shape);
-	const uint8_t *from = data;
 	int ret = 0;
 
 	while (g->logical > logical)
@@ -308,10 +317,22 @@ int mkfs_compact_write(struct mkfs_compact *c, uint64_t logical, const void *dat
 			const struct mkfs_stripe *s = &g->stripes[p.stripe];
 			const size_t n = (size_t)lower(p.length, len - done);
 
-			ret = write_at(c, s->device, s->physical + p.offset, from + done, n, err);
+			ret = put_at(c, s->device, s->physical + p.offset, from, done, n, err);
 			done += n;
 		}
 	return ret;
+}
+
+int mkfs_compact_write(struct mkfs_compact *c, uint64_t logical, const void *data, size_t len,
+		       struct btrkit_error *err)
+{
+	return put(c, logical, &(struct bytes){ .data = data }, len, err);
+}
+
+int mkfs_compact_share(struct mkfs_compact *c, uint64_t logical, int fd, uint64_t offset, size_t len,
+		       struct btrkit_error *err)
+{
+	return put(c, logical, &(struct bytes){ .fd = fd, .offset = offset }, len, err);
 }
 
 int mkfs_compact_end_data(struct mkfs_compact *c, struct btrkit_error *err)

@@ -44,6 +44,9 @@ bool mkfs_compact_goes_on(struct mkfs_compact *c, uint64_t min);
 /* Writes data where room was taken, every copy that has its place by now: before the next group begins. */
 int mkfs_compact_write(struct mkfs_compact *c, uint64_t logical, const void *data, size_t len,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same of what a file of the host has: it shares its blocks. */
+int mkfs_compact_share(struct mkfs_compact *c, uint64_t logical, int fd, uint64_t offset, size_t len,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* No more data will come: the last group is cut to what is in it. */
 int mkfs_compact_end_data(struct mkfs_compact *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

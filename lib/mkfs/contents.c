@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/err.h"
 #include "lib/mkfs/digest.h"
@@ -23,6 +24,8 @@ struct adding {
 	struct mkfs_compact *to;
 	uint32_t csum_size, sectorsize;
 	struct run run;
+	int fd; /* of the file whose blocks are shared; -1: none is open */
+	uint32_t inode;
 };
 
 int mkfs_contents_create(struct mkfs_contents **ret, struct btrkit_error *err)
@@ -76,6 +79,54 @@ static int queue(struct adding *a, uint64_t logical, const uint8_t *data, size_t
 	ret = write_run(a, err);
 	*r = (struct run){ logical, data, len };
 	return ret;
+}
+
+/* A file that changed since it was read has other bytes than those of which there are checksums. */
+static int close_shared(struct adding *a, struct btrkit_error *err)
+{
+	int ret;
+
+	if (a->fd < 0)
+		return 0;
+	ret = source_file_unchanged(a->contents->shares, a->inode, a->fd, err);
+	close(a->fd);
+	a->fd = -1;
+	return ret;
+}
+
+static int share(struct adding *a, uint64_t logical, uint32_t inode, uint64_t offset, size_t len,
+		 struct btrkit_error *err)
+{
+	char path[120];
+	int ret;
+
+	if (a->fd < 0 || a->inode != inode) {
+		ret = close_shared(a, err);
+		if (ret)
+			return ret;
+		a->fd = source_file_open(a->contents->shares, inode, err);
+		if (a->fd < 0)
+			return a->fd;
+		a->inode = inode;
+	}
+	ret = mkfs_compact_share(a->to, logical, a->fd, offset, len, err);
+	if (!ret || ret == -ENOSPC)
+		return ret;
+	source_path(a->contents->shares, inode, path, sizeof(path));
+	return err_system(err, ret, "%s: cannot share its blocks with the image", path);
+}
+
+/* What can be shared, and the rest. */
+static int put(struct adding *a, const struct mkfs_extent *e, const struct mkfs_piece *p, uint32_t done,
+	       struct btrkit_error *err)
+{
+	const uint32_t left = p->shared > done ? p->shared - done : 0;
+	const uint32_t shared = left < e->disk_bytes ? left : e->disk_bytes;
+	int ret = shared ? share(a, e->at, p->inode, e->file_offset, shared, err) : 0;
+
+	if (ret || shared == e->disk_bytes)
+		return ret;
+	return queue(a, e->at + shared, p->data + done + shared, e->disk_bytes - shared, err);
 }
 
 static int add_sums(struct adding *a, uint64_t logical, const uint8_t *sums, uint64_t sectors,
@@ -173,7 +224,7 @@ static int add_on_disk(struct adding *a, const struct mkfs_piece *p, struct btrk
 		if (!goes_on || !extend_last(a, &e))
 			ret = new_extent(a, &e, err);
 		if (!ret)
-			ret = queue(a, e.at, p->data + done, e.disk_bytes, err);
+			ret = put(a, &e, p, done, err);
 		if (!ret && p->sums)
 			ret = add_sums(a, e.at, p->sums + (size_t)(done / a->sectorsize) * a->csum_size,
 				       e.disk_bytes / a->sectorsize, err);
@@ -187,12 +238,18 @@ static int add_on_disk(struct adding *a, const struct mkfs_piece *p, struct btrk
 int mkfs_contents_add(struct mkfs_contents *c, struct mkfs_compact *to, uint32_t csum_size, uint32_t sectorsize,
 		      const struct mkfs_piece *pieces, size_t n, struct btrkit_error *err)
 {
-	struct adding a = { c, to, csum_size, sectorsize, { 0 } };
+	struct adding a = { c, to, csum_size, sectorsize, { 0 }, -1, SOURCE_NONE };
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = pieces[i].in_item ? add_inline(&a, &pieces[i], err) : add_on_disk(&a, &pieces[i], err);
-	return ret ? ret : write_run(&a, err);
+	if (!ret)
+		ret = write_run(&a, err);
+	if (!ret)
+		ret = close_shared(&a, err);
+	if (a.fd >= 0)
+		close(a.fd);
+	return ret;
 }
 
 int mkfs_contents_mark(struct mkfs_contents *c, uint32_t inode, struct btrkit_error *err)

@@ -40,6 +40,7 @@ struct mkfs_contents {
 	uint64_t files, bytes;			 /* with contents, and how long those are */
 	uint64_t compressed_from, compressed_to; /* bytes that were compressed, and what became of them */
 	uint64_t digest;			 /* of all bytes and where they are */
+	const struct source *shares; /* its files share their blocks with the filesystem; NULL: they do not */
 	/* Of each file by itself (digest.h), where that is wanted: by inode. */
 	uint64_t *file_digests;
 	size_t num_file_digests;
@@ -54,6 +55,7 @@ struct mkfs_piece {
 	const uint8_t *data;
 	const uint8_t *sums; /* of every sector; NULL: none */
 	uint8_t digest[8];   /* of the data, where they are told by that */
+	uint32_t shared;     /* so many bytes, from the first on, can be shared with the file that they come from */
 	uint8_t compression; /* 0: it may be cut at any sector */
 	bool in_item;
 };

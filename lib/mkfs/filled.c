@@ -22,6 +22,7 @@
 #include "lib/mkfs/digest.h"
 #include "lib/mkfs/fill.h"
 #include "lib/mkfs/prepare.h"
+#include "lib/mkfs/sort.h"
 #include "lib/mkfs/units.h"
 #include "lib/mkfs/verify.h"
 #include "lib/mkfs/write.h"
@@ -33,6 +34,7 @@ struct filling {
 	struct mkfs_compact compact;
 	struct mkfs_fill fill;
 	struct units *units;
+	struct mkfs_sort *sort; /* NULL: none */
 	struct btrkit_mkfs_so_far so_far;
 	bool cleared;	/* what was on the devices is gone */
 };
@@ -96,7 +98,7 @@ static struct units_config units_config(struct filling *f)
 		.csum = csum_kind_find((uint16_t)o->csum),
 		.sectorsize = o->sectorsize,
 		.inline_max = inline_max(o),
-		.compression = (uint8_t)o->compression,
+		.compression = (uint8_t)(o->flags & BTRKIT_MKFS_SHARE ? BTRKIT_UNCOMPRESSED : o->compression),
 		.level = o->compression_level,
 		.threads = o->threads,
 		.digest = o->flags & BTRKIT_MKFS_DETERMINISTIC,
@@ -106,7 +108,22 @@ static struct units_config units_config(struct filling *f)
 	};
 }
 
-/* The contents of files lie in the order in which the files do. */
+/* By the priorities that were asked for. */
+static int read_sorted(struct filling *f, struct btrkit_error *err)
+{
+	uint32_t *files, n;
+	int ret;
+
+	ret = mkfs_sort_files(f->sort, f->fill.source, &files, &n, err);
+	if (ret)
+		return ret;
+	for (uint32_t i = 0; !ret && i < n; i++)
+		ret = units_add_file(f->units, files[i], err);
+	free(files);
+	return ret;
+}
+
+/* The contents of files lie in the order in which the files do, unless another one is asked for. */
 static int read_files(struct filling *f, struct btrkit_error *err)
 {
 	const struct source *s = f->fill.source;
@@ -118,6 +135,8 @@ static int read_files(struct filling *f, struct btrkit_error *err)
 		f->so_far.total_bytes += s->inodes[i].size;
 		f->so_far.total_files += s->inodes[i].size != 0;
 	}
+	if (f->sort)
+		return read_sorted(f, err);
 	for (uint32_t i = 0; !ret && i < s->num_inodes; i++) {
 		const uint32_t number = s->in_order[i];
 
@@ -133,6 +152,8 @@ static int read_all(struct filling *f, struct btrkit_error *err)
 	struct source_sink sink;
 	int ret;
 
+	if (f->plan->opts.flags & BTRKIT_MKFS_SHARE && !f->compact.dry)
+		f->fill.contents->shares = f->fill.source;
 	ret = units_create(&config, &f->units, err);
 	if (ret)
 		return ret;
@@ -378,6 +399,8 @@ static int make(struct filling *f, struct btrkit_mkfs_result *result, struct btr
 	ret = mkfs_contents_create(&f->fill.contents, err);
 	if (!ret)
 		ret = read_source(f, err);
+	if (!ret && p->opts.sort)
+		ret = mkfs_sort_read(p->opts.sort, &f->sort, err);
 	if (!ret)
 		ret = mkfs_compact_begin(&f->compact, err);
 	for (unsigned d = 0; d < p->num_devices; d++)
@@ -443,6 +466,7 @@ int mkfs_make_filled(struct mkfs_plan *p, struct btrkit_mkfs_result *result, str
 	}
 	p->fill = NULL;
 	units_destroy(f.units);
+	mkfs_sort_destroy(f.sort);
 	mkfs_fill_release(&f.fill);
 	mkfs_contents_destroy(f.fill.contents);
 	source_destroy(f.fill.source);

@@ -20,7 +20,8 @@
 #define SMALL_NODESIZE 4096u
 
 #define FLAGS_OF_SOURCE \
-	(BTRKIT_MKFS_FIT | BTRKIT_MKFS_CLAMP_TIMES | BTRKIT_MKFS_DETERMINISTIC | BTRKIT_MKFS_DRY | BTRKIT_MKFS_VERIFY)
+	(BTRKIT_MKFS_FIT | BTRKIT_MKFS_CLAMP_TIMES | BTRKIT_MKFS_DETERMINISTIC | BTRKIT_MKFS_DRY | \
+	 BTRKIT_MKFS_VERIFY | BTRKIT_MKFS_SHARE)
 #define FLAGS_KNOWN (BTRKIT_MKFS_REPRODUCIBLE | BTRKIT_MKFS_DISCARD | BTRKIT_MKFS_QUOTA | FLAGS_OF_SOURCE)
 
 /* What a new and empty filesystem can be made with. */
@@ -149,8 +150,13 @@ int mkfs_options_judge(const struct btrkit_mkfs_options *given, size_t n, struct
 		return err_set(err, BTRKIT_INVALID, "label has a newline in it");
 	if (!n || n > VOLUME_DEVICES_MAX)
 		return err_set(err, BTRKIT_INVALID, "a filesystem of %zu devices", n);
-	if (o.source == NULL && (o.flags & FLAGS_OF_SOURCE || o.compression || o.free_bytes || o.free_percent))
+	if (o.source == NULL &&
+	    (o.flags & FLAGS_OF_SOURCE || o.compression || o.free_bytes || o.free_percent || o.sort))
 		return err_set(err, BTRKIT_INVALID, "without a source there is nothing to fill the filesystem with");
+	if (o.sort && o.source->kind == BTRKIT_SOURCE_ARCHIVE)
+		return err_set(err, BTRKIT_INVALID, "the contents of an archive lie in its own order");
+	if (o.flags & BTRKIT_MKFS_SHARE && o.source->kind != BTRKIT_SOURCE_DIRECTORY)
+		return err_set(err, BTRKIT_INVALID, "only with the files of a directory can blocks be shared");
 	if (o.flags & BTRKIT_MKFS_DRY && o.flags & BTRKIT_MKFS_VERIFY)
 		return err_set(err, BTRKIT_INVALID, "nothing is written that could be verified");
 	if (!(o.flags & BTRKIT_MKFS_FIT) && (o.free_bytes || o.free_percent))

@@ -75,6 +75,8 @@ static void add_plain(const struct units *u, struct unit *w, const struct part *
 {
 	const uint32_t sector = u->config.sectorsize;
 	const uint8_t *data = w->bytes + p->at + from;
+	/* Behind its end the file has no blocks that could be shared. */
+	const size_t whole = u->config.contents->shares ? p->len - p->len % sector : 0;
 
 	for (size_t at = 0; at < len;) {
 		struct mkfs_piece piece = { .inode = p->inode,
@@ -85,6 +87,8 @@ static void add_plain(const struct units *u, struct unit *w, const struct part *
 		while (end < len && !is_zero(data + end, sector))
 			end += sector;
 		piece.disk_bytes = piece.ram_bytes = (uint32_t)(end - at);
+		if (whole > from + at)
+			piece.shared = (uint32_t)(whole - from - at < end - at ? whole - from - at : end - at);
 		if (piece.disk_bytes && !(p->flags & SOURCE_NODATASUM))
 			sum_piece(u, w, &piece);
 		if (piece.disk_bytes)

@@ -12,9 +12,10 @@ FUNCTION_LINES = 100
 COLUMNS = 120
 SPDX = "SPDX-License-Identifier: LGPL-2.1-or-later"
 
-# What is asked of a kernel: about block devices, nothing about filesystems. SCAN_DEVICE tells it of one that is new.
-IOCTLS = {"BLKDISCARD", "BLKFLSBUF", "BLKGETSIZE64", "BLKGETZONESZ", "BLKREPORTZONE", "BLKROGET", "LOOP_GET_STATUS64",
-          "SCAN_DEVICE"}
+# What is asked of a kernel: about block devices, nothing about filesystems. SCAN_DEVICE tells it of one that is new;
+# with FICLONERANGE an image shares blocks with files beside it, whatever the filesystem.
+IOCTLS = {"BLKDISCARD", "BLKFLSBUF", "BLKGETSIZE64", "BLKGETZONESZ", "BLKREPORTZONE", "BLKROGET", "FICLONERANGE",
+          "LOOP_GET_STATUS64", "SCAN_DEVICE"}
 
 
 def functions(lines):
