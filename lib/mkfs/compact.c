@@ -20,11 +20,15 @@
 #define EMPTY_STRIPE MIB
 
 /*
- * What trees get beyond their blocks: a change copies its path in every tree before the old blocks are free, and Linux
- * keeps a reserve of its own for what must not fail.
+ * What trees get beyond their blocks, so that Linux can remove files. It keeps back as much as the trees have that every
+ * change reaches, within limits; where the removal of a file does not fit beside that, it writes a transaction for each.
+ * And a change copies its path in every tree before the old blocks are free.
  */
-#define SPARE_BLOCKS_MIN 256
-#define SPARE_PART 8
+#define KEPT_BACK_MIN 368
+#define KEPT_BACK_MAX (512 * MIB)
+#define REMOVAL_BLOCKS 256
+#define COPIED_BLOCKS_MIN 96
+#define COPIED_PART 16
 
 #define COPY_BYTES (1u << 20)
 
@@ -363,18 +367,23 @@ static void drop_trees(struct mkfs_compact *c)
 	memcpy(c->ends, c->ends_before_trees, c->num_devices * sizeof(*c->ends));
 }
 
-static uint64_t spare(uint64_t blocks)
+static uint64_t higher(uint64_t a, uint64_t b)
 {
-	const uint64_t part = blocks / SPARE_PART;
+	return a > b ? a : b;
+}
 
-	return part > SPARE_BLOCKS_MIN ? part : SPARE_BLOCKS_MIN;
+static uint64_t spare(const struct mkfs_compact *c, uint64_t blocks)
+{
+	const uint64_t kept_back = lower(c->global_blocks, KEPT_BACK_MAX / c->opts->nodesize);
+
+	return higher(kept_back, KEPT_BACK_MIN) + REMOVAL_BLOCKS + higher(blocks / COPIED_PART, COPIED_BLOCKS_MIN);
 }
 
 int mkfs_compact_trees(struct mkfs_compact *c, uint64_t blocks, struct btrkit_error *err)
 {
 	const struct raid_profile *profile = mkfs_profile(c->opts->metadata);
 	const struct raid_shape shape = { profile->flag, num_stripes(c, profile) };
-	const uint64_t wanted = blocks + spare(blocks);
+	const uint64_t wanted = blocks + spare(c, blocks);
 	uint64_t have = 0;
 	int ret = 0;
 

@@ -27,6 +27,7 @@ struct mkfs_compact {
 	uint64_t logical_before_trees;
 	uint64_t *ends_before_trees;
 	uint64_t bytes_written;
+	uint64_t global_blocks; /* of the trees that every change reaches, of those that are to be placed */
 };
 
 /* Places the group of the chunk tree. Release it, whatever is returned. @return 0; -ENOSPC; -ENOMEM */

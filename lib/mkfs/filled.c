@@ -294,7 +294,17 @@ static void decide_features(struct filling *f)
 
 static int make_room(struct mkfs_plan *p, uint64_t blocks, struct btrkit_error *err)
 {
-	return mkfs_compact_trees(p->room_ctx, blocks, err);
+	static const uint64_t owners[] = { OID_ROOT_TREE, OID_EXTENT_TREE, OID_CSUM_TREE, OID_FREE_SPACE_TREE,
+					   OID_BLOCK_GROUP_TREE };
+	struct mkfs_compact *c = p->room_ctx;
+
+	c->global_blocks = 0;
+	for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++) {
+		const struct mkfs_tree *t = mkfs_plan_tree(p, owners[i]);
+
+		c->global_blocks += t ? mkfs_tree_num_blocks(t) : 0;
+	}
+	return mkfs_compact_trees(c, blocks, err);
 }
 
 static int plan(struct filling *f, struct btrkit_error *err)

@@ -200,10 +200,10 @@ static unsigned place_all(struct rig *r, uint64_t bytes, uint64_t seed)
 	need(mkfs_compact_trees(&r->compact, 1000, &err), &err);
 	assert_int_equal(r->layout.total_bytes, once);
 	mkfs_layout_count_slots(&r->layout, r->opts.nodesize);
-	assert_true(mkfs_layout_slot(&r->layout, MKFS_TREES, 1000 + 255) ==
+	assert_true(mkfs_layout_slot(&r->layout, MKFS_TREES, 1000 + 719) ==
 		    &r->layout.groups[r->layout.num_groups - 1]);
 	assert_true(r->layout.groups[r->layout.num_groups - 1].first_slot +
-		    r->layout.groups[r->layout.num_groups - 1].slots >= 1256);
+		    r->layout.groups[r->layout.num_groups - 1].slots >= 1720);
 	return gaps;
 }
 
