@@ -91,12 +91,10 @@ int mkfs_add_data_extent(const struct mkfs_plan *p, const struct mkfs_group *g, 
 /* How many checksums an item has: leaves are to be full, and items no larger than Linux makes them. */
 static uint32_t sums_max(const struct mkfs_plan *p)
 {
-	const uint32_t leaf = p->opts.nodesize - (uint32_t)(sizeof(struct disk_header) + sizeof(struct disk_item));
-	const uint32_t bytes = leaf - (uint32_t)sizeof(struct disk_item) < CSUM_BYTES_MAX ?
-				       leaf - (uint32_t)sizeof(struct disk_item) :
-				       CSUM_BYTES_MAX;
+	const uint32_t leaf = p->opts.nodesize - (uint32_t)(sizeof(struct disk_header) + 2 * sizeof(struct disk_item));
+	const uint32_t size = p->judge.csum->size, fit = leaf / size - 1;
 
-	return bytes / p->judge.csum->size;
+	return fit < CSUM_BYTES_MAX / size ? fit : CSUM_BYTES_MAX / size;
 }
 
 int mkfs_stream_csums(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b, struct btrkit_error *err)
