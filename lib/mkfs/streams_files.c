@@ -95,6 +95,15 @@ static uint32_t put_ref(uint8_t *to, uint64_t index, const char *name, uint16_t 
 	return (uint32_t)sizeof(d) + len;
 }
 
+/* "PATH: ..." with why it cannot be. */
+static int refuse(const struct filler *e, const struct source_inode *n, const char *why, struct btrkit_error *err)
+{
+	char path[512];
+
+	source_path(e->source, (uint32_t)(n - e->source->inodes), path, sizeof(path));
+	return err_set(err, BTRKIT_INVALID, "%s: %s", path, why);
+}
+
 /* A name that has no room in the item of its directory. */
 struct extref {
 	uint64_t hash;
@@ -120,12 +129,8 @@ static int add_extrefs(struct filler *e, const struct source_inode *inode, struc
 {
 	int ret = 0;
 
-	if (n && !(e->plan->opts.incompat & INCOMPAT_EXTENDED_IREF)) {
-		char path[512];
-
-		source_path(e->source, e->source->entries[inode->name].inode, path, sizeof(path));
-		return err_set(err, BTRKIT_INVALID, "%s: so many names in a directory need the feature extref", path);
-	}
+	if (n && !(e->plan->opts.incompat & INCOMPAT_EXTENDED_IREF))
+		return refuse(e, inode, "so many names in a directory need the feature extref", err);
 	qsort(refs, n, sizeof(*refs), by_hash);
 	for (size_t i = 0; !ret && i < n;) {
 		const uint64_t hash = refs[i].hash;
@@ -140,7 +145,7 @@ static int add_extrefs(struct filler *e, const struct source_inode *inode, struc
 			};
 
 			if (size + sizeof(d) + entry->len > e->room)
-				return err_set(err, BTRKIT_INVALID, "too many names with one hash");
+				return refuse(e, inode, "too many names with one hash", err);
 			memcpy(e->buf + size, &d, sizeof(d));
 			memcpy(e->buf + size + sizeof(d), entry->name, entry->len);
 			size += (uint32_t)sizeof(d) + entry->len;
@@ -265,7 +270,7 @@ static int add_xattrs(struct filler *e, const struct source_inode *n, struct btr
 			const struct source_xattr *x = all[i].x;
 
 			if (size + sizeof(d) + x->name_len + x->value_len > e->room)
-				ret = err_set(err, BTRKIT_INVALID, "attributes with one hash are too large");
+				ret = refuse(e, n, "its attributes with one hash are too large", err);
 			else
 				size += put_dir_item(e->buf + size, &d, x->name, (uint16_t)x->name_len, x->value,
 						     (uint16_t)x->value_len);
@@ -315,7 +320,7 @@ static int add_entries(struct filler *e, const struct source_inode *n, struct bt
 			const struct source_entry *entry = &e->source->entries[entries[i].by_hash];
 
 			if (size + sizeof(struct disk_dir_item) + entry->len > e->room)
-				ret = err_set(err, BTRKIT_INVALID, "too many names of a directory with one hash");
+				ret = refuse(e, n, "too many names in it have one hash", err);
 			else
 				size += put_entry(e, n->subvolume, entry, e->buf + size);
 		}
