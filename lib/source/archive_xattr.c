@@ -135,19 +135,28 @@ uint32_t archive_mode(struct archive_entry *e)
 int archive_add_xattrs(struct source *s, uint32_t inode, struct archive_entry *e, struct btrkit_error *err)
 {
 	static const char access[] = "system.posix_acl_access", standard[] = "system.posix_acl_default";
+	static const char selinux[] = "security.selinux";
 	const int types = archive_entry_acl_types(e);
 	bool has_access = false, has_default = false;
-	const void *value;
+	const void *value, *label = NULL;
 	const char *name;
-	size_t len;
+	size_t len, label_len = 0;
 	int ret = 0;
 
 	(void)archive_entry_xattr_reset(e);
 	while (!ret && archive_entry_xattr_next(e, &name, &value, &len) == ARCHIVE_OK) {
 		has_access |= !strcmp(name, access);
 		has_default |= !strcmp(name, standard);
-		ret = source_add_xattr(s, inode, name, value, len, err);
+		if (strcmp(name, selinux)) {
+			ret = source_add_xattr(s, inode, name, value, len, err);
+		} else if (!label || len > label_len) {
+			label = value;
+			label_len = len;
+		}
 	}
+	/* GNU tar may have it twice, once without the zero byte at its end. */
+	if (!ret && label)
+		ret = source_add_xattr(s, inode, selinux, label, label_len, err);
 	if (!ret && (types & ~(ARCHIVE_ENTRY_ACL_TYPE_ACCESS | ARCHIVE_ENTRY_ACL_TYPE_DEFAULT)))
 		ret = source_fail(s, inode, err, EINVAL, "its ACL is of a kind that Linux has not");
 	if (!ret && !has_access && (types & ARCHIVE_ENTRY_ACL_TYPE_ACCESS))
