@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Filling a filesystem that fails: one clear line, and nothing that looks like an image. And the owners of fakeroot."""
+import contextlib
+import io
+import os
+import random
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+from tool import BTRKIT, SUPER_OFFSETS, run
+
+K, M = 1 << 10, 1 << 20
+MAGIC = b'_BHRfS_M'
+checked = 0
+
+
+def write(path, data=b''):
+    with open(path, 'wb') as f:
+        f.write(data)
+
+
+def make_tree(top, files=40):
+    os.makedirs(f'{top}/dir')
+    rng = random.Random(1)
+    for number in range(files):
+        write(f'{top}/dir/file{number:03}', rng.randbytes(rng.randrange(1, 200 * K)))
+    return top
+
+
+def no_image(path, was_there, keeps=0):
+    """Not there if it was not before; else empty, or without a superblock where it was to keep its size."""
+    if not was_there:
+        assert not os.path.lexists(path), 'there is a file'
+        return
+    size = os.path.getsize(path)
+    assert size in (0, keeps), f'{size} bytes are left'
+    with open(path, 'rb') as f:
+        for at in SUPER_OFFSETS:
+            assert MAGIC not in os.pread(f.fileno(), 4 * K, at), 'there is a superblock'
+
+
+def told(says, code, out, err, status=1):
+    """One line."""
+    global checked
+    assert (code, out) == (status, b''), (says, code, out, err)
+    assert re.fullmatch(r'btrkit mkfs: [^\n]*\n', err) and re.search(says, err), f'{err!r} does not say {says!r}'
+    checked += 1
+
+
+def fails(says, folder, *args, devices=1, keeps=0, **kwargs):
+    """With files that are not there, and with some that are, of other sizes."""
+    paths = [f'{folder}/image{i}' for i in range(devices)]
+    for was_there in (False, True):
+        for path in paths if was_there else ():
+            write(path, b'old' * 100000)
+            os.chmod(path, 0o666)
+        told(says, *run('mkfs', '-q', '-f', *args, *paths, **kwargs))
+        for path in paths:
+            no_image(path, was_there, keeps)
+            if was_there:
+                os.unlink(path)
+
+
+def untouched(says, folder, *args, status=1):
+    """What is wrong from the beginning costs nobody his file."""
+    path = f'{folder}/image'
+    for was_there in (False, True):
+        if was_there:
+            write(path, b'old' * 1000)
+        told(says, *run('mkfs', '-q', '-f', *args, path), status=status)
+        assert os.path.lexists(path) == was_there, 'there is a file'
+    os.unlink(path)
+
+
+def options_that_name_nothing(folder):
+    tree = make_tree(f'{folder}/options')
+    fails(r'nowhere: cannot open directory: No such file', folder, '-r', f'{folder}/nowhere')
+    fails(r'file000: cannot open directory: Not a directory', folder, '-r', f'{tree}/dir/file000')
+    fails(r'no such directory in the source', folder, '-r', tree, '--subvol', 'dirr')
+    fails(r'no such directory in the source|not a directory', folder, '-r', tree, '--subvol', 'dir/file000')
+    fails(r'no such|not there', folder, '-r', tree, '--inode-flags', 'nodatacow:dir/none')
+    fails(r'nowhere: .*No such file', folder, '--tar', f'{folder}/nowhere')
+    fails(r'nowhere: .*No such file', folder, '--manifest', f'{folder}/nowhere')
+    write(f'{folder}/manifest', b'/ 0 40755 1 0 0 0 1.0 - - -\n')
+    fails(r'nowhere: .*No such file', folder, '--manifest', f'{folder}/manifest', '--basedir', f'{folder}/nowhere')
+    untouched('only one of --rootdir, --tar and', folder, '-r', tree, '--tar', f'{folder}/nowhere', status=2)
+    shutil.rmtree(tree)
+
+
+def tar(*members, **options):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode='w', format=tarfile.PAX_FORMAT, **options) as t:
+        for name, data, kind, link in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname, info.size = kind, link, len(data)
+            t.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def file(name, data=b'content'):
+    return name, data, tarfile.REGTYPE, ''
+
+
+def link(name, target, kind=tarfile.LNKTYPE):
+    return name, b'', kind, target
+
+
+def wrong_archives(folder):
+    path, some = f'{folder}/a.tar', file('some', random.Random(2).randbytes(3 * M))
+
+    def wrong(says, data):
+        write(path, data)
+        fails(says, folder, '--tar', path)
+
+    whole = tar(some, file('more', bytes(range(256)) * 5000))
+    wrong('broken archive', b'')
+    wrong('broken archive', b'no archive at all' * 1000)
+    for length in (1000, 2 * M, 3 * M + 512, 3 * M + 1024, 3 * M + 2000, len(whole.rstrip(b'\0'))):
+        wrong('broken archive', whole[:length])
+    damaged = bytearray(whole)
+    damaged[3 * M + 512 + 100:3 * M + 512 + 110] = b'x' * 10
+    wrong('broken archive', bytes(damaged))
+    wrong(r'\.\./out: .*leads out of the tree', tar(some, file('../out')))
+    wrong(r'a/\.\./\.\./out: .*leads out of the tree', tar(some, file('a/../../out')))
+    wrong(r'/out: .*leads out of the tree', tar(some, file('/out')))
+    wrong(r'link to \.\./some: .*leads', tar(some, link('l', '../some')))
+    wrong('some: comes twice', tar(some, file('./some')))
+    wrong('some: not a directory, but something is in it', tar(some, file('some/below')))
+    wrong('s: not a directory, but something is in it', tar(some, link('s', '/etc', tarfile.SYMTYPE), file('s/passwd')))
+    wrong('l: hard link to none, which has not come', tar(some, link('l', 'none')))
+    wrong('4096 bytes', tar(some, link('s', 't' * 4096, tarfile.SYMTYPE)))
+    write(path, tar(some, link('s', 't' * 3950, tarfile.SYMTYPE)))
+    fails('s: symbolic link to 3950 bytes, at most 3949 fit', folder, '-n', '4k', '--tar', path)
+    wrong('name of 256 bytes', tar(some, file('n' * 256)))
+    wrong(r'\.wh\.some: a whiteout', tar(some, file('.wh.some')))
+    os.unlink(path)
+
+
+def wrong_files(folder):
+    """What cannot be read."""
+    tree = make_tree(f'{folder}/unreadable')
+    paths = f'{tree}/dir/file007', f'{tree}/closed'
+    os.mkdir(paths[1])
+    for path in paths:
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        os.chmod(path, 0)
+        # As another user where this is root, to whom nothing is forbidden.
+        who = {'user': 65534, 'group': 65534, 'extra_groups': []} if os.getuid() == 0 else {}
+        os.chmod(folder, 0o777)
+        os.chmod(tree, 0o755)
+        os.chmod(f'{tree}/dir', 0o755)
+        fails(f'{os.path.basename(path)}: .*Permission denied', folder, '-r', tree, **who)
+        os.chmod(path, mode)
+    shutil.rmtree(tree)
+
+
+class Held:
+    """A filling that has begun and waits in the middle: of a pipe that is open it reads until there is nothing."""
+
+    def __init__(self, folder, was_there, *args):
+        self.path = f'{folder}/held'
+        if was_there:
+            write(self.path, b'old')
+        self.was_there = was_there
+        self.process = subprocess.Popen([BTRKIT, 'mkfs', '-q', '-f', *args, '--tar', '-', self.path],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.data = tar(file('some', random.Random(3).randbytes(24 * M)))
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(self.data[:20 * M])
+            self.process.stdin.flush()
+
+    def end(self):
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out, err.decode()
+
+    def done(self):
+        no_image(self.path, self.was_there)
+        if self.was_there:
+            os.unlink(self.path)
+
+
+def interrupted(folder):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for was_there in (False, True):
+            held = Held(folder, was_there)
+            held.process.send_signal(number)
+            # Rests are read as long as they come.
+            with contextlib.suppress(BrokenPipeError):
+                held.process.stdin.write(held.data[20 * M:])
+            told('interrupted: there is no filesystem on it now', *held.end())
+            held.done()
+    # A pipe that ends too early.
+    for was_there in (False, True):
+        held = Held(folder, was_there)
+        told('broken archive', *held.end())
+        held.done()
+
+
+def changing(folder):
+    """Sources that do not stay what they are: whoever notices says which file it was."""
+    tree = f'{folder}/changing'
+    make_tree(tree)
+    # Large enough that it is still read when it changes.
+    with open(f'{tree}/large', 'wb') as f:
+        for number in range(192):
+            f.write(random.Random(number).randbytes(1000) * 1048)
+    size, path = os.path.getsize(f'{tree}/large'), f'{folder}/image'
+
+    def shorten():
+        os.truncate(f'{tree}/large', size // 2)
+
+    def append():
+        with open(f'{tree}/large', 'ab') as f:
+            f.write(b'more')
+
+    def touch():
+        os.utime(f'{tree}/large')
+
+    def replace():
+        shutil.copy2(f'{tree}/dir/file001', f'{tree}/new')
+        os.rename(f'{tree}/new', f'{tree}/large')
+
+    def remove():
+        os.unlink(f'{tree}/large')
+
+    for change in (touch, append, shorten, replace, remove):
+        process = subprocess.Popen([BTRKIT, 'mkfs', '-q', '-f', '--threads', '1', '--compress', 'zlib:9', '-r', tree,
+                                    path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # As soon as contents are written all has been looked at.
+        while process.poll() is None and not (os.path.exists(path) and os.path.getsize(path) > 0):
+            time.sleep(0.001)
+        change()
+        out, err = process.communicate(timeout=60)
+        told('large: (changed|became shorter|cannot|No such)', process.returncode, out, err.decode())
+        no_image(path, False)
+    shutil.rmtree(tree)
+
+
+def no_room(folder):
+    """A size that is not enough, and files that cannot become so large."""
+    tree = make_tree(f'{folder}/large', files=400)
+    fails('too small', folder, '-b', '20m', '-r', tree, keeps=20 * M)
+    fails('too small', folder, '-b', '45m', '-d', 'raid1', '-m', 'raid1', '-r', tree, devices=2, keeps=45 * M)
+
+    def limited():
+        import resource
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10 * M, 10 * M))
+
+    fails('File too large', folder, '-r', tree, preexec_fn=limited)
+    shutil.rmtree(tree)
+
+
+def links_without_extref(folder):
+    tree = f'{folder}/links'
+    os.mkdir(tree)
+    write(f'{tree}/0')
+    for number in range(1, 1500):
+        os.link(f'{tree}/0', f'{tree}/{number}')
+    fails('0: so many names in a directory need the feature extref', folder, '-O', '^extref', '-r', tree)
+    for name in os.listdir(tree)[400:]:
+        os.unlink(f'{tree}/{name}')
+    assert run('mkfs', '-q', '-O', '^extref', '-r', tree, f'{folder}/few')[0] == 0
+    os.unlink(f'{folder}/few')
+    shutil.rmtree(tree)
+
+
+def owners(path):
+    """(uid, gid, mode, rdev) of each inode, as the dump of the tree has them."""
+    text = run('dump-tree', '-t', '5', path)[1].decode()
+    return sorted(re.findall(r'mode (\d+) links \d+ uid (\d+) gid (\d+) rdev (\d+)', text))
+
+
+def faked(folder):
+    """Under fakeroot files have the owners that it says, and devices are devices."""
+    global checked
+    if not shutil.which('fakeroot') or os.getuid() == 0 and not shutil.which('setpriv'):
+        print('without fakeroot')
+        return
+    tree, image = f'{folder}/faked', f'{folder}/faked.img'
+    make_tree(tree, files=5)
+    script = (f'cd {tree} && chown 12:34 dir/file001 && chown -R 56:78 dir/file002 && chmod 4711 dir/file001 &&'
+              f' mknod device c 300 7000 && chown 1:2 . && "{BTRKIT}" mkfs -q -r . {image}')
+    as_who = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] if os.getuid() == 0 else []
+    if as_who:
+        os.chmod(folder, 0o777)
+        subprocess.run(['chown', '-R', '65534:65534', tree], check=True)
+    done = subprocess.run([*as_who, 'fakeroot', 'sh', '-c', script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          check=False, timeout=60, env={**os.environ, 'HOME': '/'})
+    assert (done.returncode, done.stderr) == (0, b''), done.stderr
+    found = owners(image)
+    for wanted in (('104711', '12', '34', '0'), ('100644', '56', '78', '0'), ('100644', '0', '0', '0'),
+                   ('40755', '1', '2', '0'), ('40755', '0', '0', '0')):
+        assert wanted in found, (wanted, found)
+    assert [f[0][:2] for f in found if f[3] != '0'] == ['20'] and len(found) == 8, found
+    os.unlink(image)
+    checked += len(found)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix='btrkit-fill-') as folder:
+        options_that_name_nothing(folder)
+        wrong_archives(folder)
+        wrong_files(folder)
+        interrupted(folder)
+        changing(folder)
+        no_room(folder)
+        links_without_extref(folder)
+        faked(folder)
+    print(f'{checked} checked')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
