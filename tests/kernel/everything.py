@@ -280,8 +280,8 @@ def digest(path, status, known):
 
 
 def listing(top, skip=(), subvolumes=None, known=None):
-    """{path: {what: value}} of all below a directory. Of a source that is to have @subvolumes, the names of a file on one
-    side of a boundary are counted; else what Linux says is taken."""
+    """{path: {what: value}} of all below a directory. Of a source that is to have @subvolumes, the names of a file on
+    one side of a boundary are counted; else what Linux says is taken."""
     top, found, names = os.fsencode(top), {}, {}
     known = {} if known is None else known
     inner = [os.fsencode(s) for s in subvolumes or ()]

@@ -85,8 +85,8 @@ def deep_rows():
             yield Row(count, '-d', name, '-m', name, '-n', NODES[(number + count) % 5], room=None, parts=('big',))
         yield Row(smallest, '-M', '-d', name, '-m', name, cut=True)
         yield Row(smallest, '-M', '-d', name, '-m', name, '--compress', 'zstd', room=None)
-    for number, features in enumerate(('^no-holes', '^skinny-metadata', '^free-space-tree', '^block-group-tree', 'quota',
-                                       '^no-holes,^skinny-metadata,^free-space-tree', 'quota,^no-holes')):
+    for number, features in enumerate(('^no-holes', '^skinny-metadata', '^free-space-tree', '^block-group-tree',
+                                       'quota', '^no-holes,^skinny-metadata,^free-space-tree', 'quota,^no-holes')):
         for compress in ('no', 'zstd'):
             yield Row(1, '-O', features, '--compress', compress, cut=True, parts=('links',))
             yield Row(2, '-O', features, '--compress', compress, room=None, source=SOURCES[number % 3])
@@ -128,7 +128,8 @@ class Source:
         path = f'{self.scratch}/source/{row.source}'
         if row.source == 'tar':
             run('tar', 'cf', path, '-C', self.top, '--format=posix', '--xattrs', '--xattrs-include=*', '--acls',
-                '--selinux', '--sparse', '--numeric-owner', '--anchored', *(f'--exclude=./{name}' for name in skip), '.',
+                '--selinux', '--sparse', '--numeric-owner', '--anchored',
+                *(f'--exclude=./{name}' for name in skip), '.',
                 env={**os.environ, 'LC_ALL': 'C.UTF-8'}, input=b'')
             return ['--tar', path]
         with open(path, 'wb') as f:
@@ -163,13 +164,14 @@ def make(row, volume, source, skip):
 
 
 def without_what_tar_loses(listing):
-    """GNU tar leaves out sockets, does not know that pipes are linked, and has its own way to write a name with =, which
-    libarchive does not know; nor does that understand less than a second before the epoch.
+    """GNU tar leaves out sockets, does not know that pipes are linked, and has its own way to write a name with =,
+    which libarchive does not know; nor does that understand less than a second before the epoch.
     """
     kept = {}
     for path, of in listing.items():
         mode = int(of['mode'], 8)
-        lost = [what for what in of if '=' in what or '%3D' in what or stat.S_ISFIFO(mode) and what in ('nlink', 'first')
+        lost = [what for what in of if '=' in what or '%3D' in what
+                or stat.S_ISFIFO(mode) and what in ('nlink', 'first')
                 or path == b'kinds/time2' and what == 'mtime']
         if not stat.S_ISSOCK(mode):
             kept[path] = {what: value for what, value in of.items() if what not in lost}
