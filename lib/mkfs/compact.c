@@ -20,9 +20,9 @@
 #define EMPTY_STRIPE MIB
 
 /*
- * What trees get beyond their blocks, so that Linux can remove files. It keeps back as much as the trees have that every
- * change reaches, within limits; where the removal of a file does not fit beside that, it writes a transaction for each.
- * And a change copies its path in every tree before the old blocks are free.
+ * What trees get beyond their blocks, so that Linux can remove files. It keeps back as much as the trees have that
+ * every change reaches, within limits; where the removal of a file does not fit beside that, it writes a transaction
+ * for each. And a change copies its path in every tree before the old blocks are free.
  */
 #define KEPT_BACK_MIN 368
 #define KEPT_BACK_MAX (512 * MIB)
