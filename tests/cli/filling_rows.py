@@ -163,8 +163,8 @@ ROWS = [
     (D + '--format json', lambda m: m.json().get('inodes'), 18),
     (D + '--format text', lambda m: 'Inodes:           18\n' in m.out, True),
 ]
-# Those of these options that are tested below.
-BELOW = {'--threads', '--size-only', '--shrink', '--deterministic', '--free'}
+# Those of these options that are tested below, and by mkfs-sort.py and reflink-kernel.py.
+BELOW = {'--threads', '--size-only', '--shrink', '--deterministic', '--free', '--sort', '--reflink'}
 
 
 def every_row(scratch, check):

@@ -206,9 +206,6 @@ PEERS = ('-b', '--byte-count', '--csum', '--checksum', '-d', '--data', '-m', '--
          '-u', '--subvol', '--inode-flags', '--reflink', '--shrink', '-O', '--features', '-f', '--force', '-q',
          '--quiet', '-U', '--uuid', '--device-uuid', '-v', '--verbose', '-V', '--version', '-R', '--runtime-features',
          '--help')
-# Those that are refused by name.
-REFUSED = ('--reflink',)
-
 # What -f is for: without it the second attempt fails.
 WITHOUT = {'-f': lambda m: m.again(), '--force': lambda m: m.again()}
 
@@ -239,8 +236,8 @@ def every_option(scratch):
     return tested
 
 
-def none_is_forgotten(scratch, tested):
-    """All that --help and list-all name is in the table above, and all that mkfs.btrfs has is there or is refused."""
+def none_is_forgotten(tested):
+    """All that --help and list-all name is in the table above, and all that mkfs.btrfs has is there."""
     text, known = output('mkfs', '--help'), set()
     for line in text.splitlines():
         known.update(re.findall(r'(?:^|[ ,])(--?[a-zA-Z][a-z-]*)', re.split(r'(?<=\S)  ', line[:28])[0])
@@ -258,15 +255,7 @@ def none_is_forgotten(scratch, tested):
     profiles = re.search(r'--data PROFILE(.*?) -m,', text, re.S).group(1)
     profiles = set(re.findall(r'\w+', profiles.replace('(the default)', '').replace(' or', '')))
     check(profiles == set(PROFILES), f'profiles without a test: {profiles}')
-    refused = {row.split()[0] for row in REFUSED}
-    check(set(PEERS) - refused - known == set(), f'options of mkfs.btrfs: {set(PEERS) - refused - known}')
-    check(not refused & known, f'refused and in --help: {refused & known}')
-    for row in REFUSED:
-        made = Made(f'{scratch}/made.img', '-f', *row.split())
-        said = check_failure('mkfs', None, (made.status, made.out.encode(), made.err), status=2)
-        name = next(long for long in PEERS[PEERS.index(row.split()[0]):] if long.startswith('--'))
-        check(f"option '{name}' of mkfs.btrfs is not supported" in said, said)
-        check(made.marked() and run('dump-super', made.path)[0], f'{row}: refused, and yet written to')
+    check(set(PEERS) - known == set(), f'options of mkfs.btrfs: {set(PEERS) - known}')
 
 
 def on_several(scratch):
@@ -385,7 +374,7 @@ def main():
     os.environ.pop('SOURCE_DATE_EPOCH', None)
     print(f'options of {BTRKIT}')
     with tempfile.TemporaryDirectory() as scratch:
-        none_is_forgotten(scratch, every_option(scratch) | filling_rows.test(scratch, check))
+        none_is_forgotten(every_option(scratch) | filling_rows.test(scratch, check))
         on_several(scratch)
         every_profile(scratch)
         blkid_sees(scratch)
