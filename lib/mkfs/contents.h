@@ -37,7 +37,6 @@ struct mkfs_contents {
 	uint32_t *marked; /* inodes */
 	size_t num_marked, marked_size;
 	/* What they come to. */
-	uint64_t files, bytes;			 /* with contents, and how long those are */
 	uint64_t compressed_from, compressed_to; /* bytes that were compressed, and what became of them */
 	uint64_t digest;			 /* of all bytes and where they are */
 	const struct source *shares; /* its files share their blocks with the filesystem; NULL: they do not */

@@ -123,18 +123,27 @@ static int read_sorted(struct filling *f, struct btrkit_error *err)
 	return ret;
 }
 
-/* The contents of files lie in the order in which the files do, unless another one is asked for. */
-static int read_files(struct filling *f, struct btrkit_error *err)
+/* Those that have contents, and their bytes, whatever of them are holes. */
+static void count_files(struct filling *f)
 {
 	const struct source *s = f->fill.source;
-	int ret = 0;
 
+	f->so_far.total_bytes = f->so_far.total_files = 0;
 	for (uint32_t i = 0; i < s->num_inodes; i++) {
 		if (!S_ISREG(s->inodes[i].mode) || s->inodes[i].contents != i)
 			continue;
 		f->so_far.total_bytes += s->inodes[i].size;
 		f->so_far.total_files += s->inodes[i].size != 0;
 	}
+}
+
+/* The contents of files lie in the order in which the files do, unless another one is asked for. */
+static int read_files(struct filling *f, struct btrkit_error *err)
+{
+	const struct source *s = f->fill.source;
+	int ret = 0;
+
+	count_files(f);
 	if (f->sort)
 		return read_sorted(f, err);
 	for (uint32_t i = 0; !ret && i < s->num_inodes; i++) {
@@ -165,7 +174,8 @@ static int read_all(struct filling *f, struct btrkit_error *err)
 		ret = units_finish(f->units, err);
 	f->units = units_destroy(f->units);
 	if (!ret) {
-		ret = tell_progress(f, f->fill.contents->bytes, f->fill.contents->files);
+		count_files(f);
+		ret = tell_progress(f, f->so_far.total_bytes, f->so_far.total_files);
 		if (ret)
 			return err_system(err, ret, "interrupted");
 	}
@@ -433,8 +443,8 @@ static void tell(const struct filling *f, struct btrkit_mkfs_result *r)
 	const struct mkfs_contents *c = f->fill.contents;
 
 	r->inodes = f->fill.source->num_inodes;
-	r->files = c->files;
-	r->file_bytes = c->bytes;
+	r->files = f->so_far.total_files;
+	r->file_bytes = f->so_far.total_bytes;
 	r->compressed_from = c->compressed_from;
 	r->compressed_to = c->compressed_to;
 	if (c->compressed_from)

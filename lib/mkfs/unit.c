@@ -230,7 +230,6 @@ int unit_work(void *ctx, void *slot, struct btrkit_error *err)
 			ret = add_packed(u, w, p, err);
 		else if (ret == 1)
 			add_plain(u, w, p, 0, unit_whole_sectors(u, p->len));
-		w->files += p->last;
 	}
 	source_near_end(&near);
 	if (ret >= 0 && u->config.digest)

@@ -52,7 +52,7 @@ struct unit {
 	unsigned num_pieces, pieces_max;
 	uint8_t *sums;
 	size_t sums_used;
-	uint64_t files, from, to;
+	uint64_t from, to;
 	struct encoder *encoder;
 };
 

@@ -46,7 +46,6 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 
 	if (c->digest)
 		digest(u, w);
-	to->files += w->files;
 	to->compressed_from += w->from;
 	to->compressed_to += w->to;
 	for (unsigned i = 0; i < w->num_parts; i++) {
@@ -57,7 +56,6 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 			ret = mkfs_contents_digest(to, p->inode, p->offset, p->digest, err);
 		if (ret)
 			return ret;
-		to->bytes += p->len;
 	}
 	return mkfs_contents_add(to, c->compact, c->csum->size, c->sectorsize, w->pieces, w->num_pieces, err);
 }
@@ -173,7 +171,7 @@ static int need_room(struct units *u, size_t len, struct btrkit_error *err)
 	w->num_parts = 0;
 	w->used = w->packed_used = w->sums_used = 0;
 	w->num_pieces = 0;
-	w->files = w->from = w->to = 0;
+	w->from = w->to = 0;
 	u->open = w;
 	return 0;
 }

@@ -11,6 +11,7 @@ And --deterministic derives another UUID from anything that is different.
                              a program of another machine, with what runs it here"""
 import contextlib
 import io
+import json
 import os
 import random
 import shutil
@@ -51,6 +52,7 @@ def contents():
     for i in range(300):
         found[f'many/{i * 7919 % 1000:03}/{"x" * (i % 50)}{i}'] = b'%d\n' % i * (i % 20)
     found['zeros'] = bytes(300000)
+    found['many zeros'] = b'begin' + bytes(3000000)
     found['holes'] = bytes(70000) + b'data' + bytes(3000000) + b'end'
     found['compressible first'] = bytes(b'a' * 200000) + rnd.randbytes(1200000)
     found['random first'] = rnd.randbytes(200000) + bytes(b'a' * 1200000)
@@ -311,6 +313,14 @@ def archives(folder, tree):
         for threads in ('1', '2', '7'):
             path = {'1': plain, '2': holes, '7': plain + '.gz'}[threads]
             expect_same(wanted, path, folder, *args, '--tar', path, '--threads', threads)
+    told = []
+    for path in (plain, holes):
+        image = f'{folder}/told'
+        done = subprocess.run([BTRKIT, 'mkfs', '-f', '--format', 'json', '--tar', path, image], check=True,
+                              stdout=subprocess.PIPE)
+        filled = json.loads(done.stdout)['filled']
+        told.append((filled['files'], filled['file_bytes']))
+    assert told[0] == told[1], f'what was filled in, told of zeros and of holes: {told}'
     files = [('a', b'1' * 5000), ('b', b'2' * 5000)]
     seen = {}
     for what, members in (('one', files), ('contents exchanged', [('b', b'1' * 5000), ('a', b'2' * 5000)]),
