@@ -135,7 +135,7 @@ static int append(struct io_batch *b, uint64_t offset, const void *data, size_t 
 }
 
 /* Many small writes cost more in entries than in bytes: both count. */
-static bool has_room(const struct io_batch *b, size_t len)
+bool io_batch_has_room(const struct io_batch *b, size_t len)
 {
 	size_t taken = b->used + b->n * sizeof(struct entry);
 
@@ -152,12 +152,12 @@ int io_batch_write(struct io_batch *b, uint64_t offset, const void *data, size_t
 	if (len > b->io->size || offset > b->io->size - len)
 		return err_set(err, BTRKIT_NO_SPACE, "write of %zu bytes at %" PRIu64 " ends past the device's end",
 			       len, offset);
-	if (!has_room(b, len)) {
+	if (!io_batch_has_room(b, len)) {
 		ret = io_batch_drain(b, err);
 		if (ret)
 			return ret;
 		b->place = offset;
-		if (!has_room(b, len))
+		if (!io_batch_has_room(b, len))
 			return btrkit_io_write(b->io, offset, data, len, err);
 	}
 	return append(b, offset, data, len, err);

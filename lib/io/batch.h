@@ -7,6 +7,8 @@
  * copied; when the queue is full it is written out, so memory is bounded.
  */
 
+#include <stdbool.h>
+
 #include <btrkit/error.h>
 #include <btrkit/io.h>
 
@@ -18,6 +20,8 @@ int io_batch_create(struct btrkit_io *io, size_t budget, struct io_batch **ret,
 /* What is queued is lost. NULL is allowed. */
 struct io_batch *io_batch_destroy(struct io_batch *b);
 
+/* Whether a write of @len bytes can be queued without writing out what is. */
+bool io_batch_has_room(const struct io_batch *b, size_t len);
 /* Queues a write. Two writes of a byte reach the device in their order. @return 0, -EIO, -ENOSPC, -ENOMEM */
 int io_batch_write(struct io_batch *b, uint64_t offset, const void *data, size_t len,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;

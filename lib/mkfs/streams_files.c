@@ -14,6 +14,8 @@
 #include "lib/format/items/inode.h"
 #include "lib/mkfs/fill.h"
 
+#define AHEAD 8u /* entries */
+
 /* One subvolume's items on their way. */
 struct filler {
 	const struct mkfs_plan *plan;
@@ -296,15 +298,34 @@ static uint8_t entry_type(uint32_t mode)
 static uint32_t put_entry(const struct filler *e, uint32_t subvolume, const struct source_entry *entry, uint8_t *to)
 {
 	const struct source_inode *n = &e->source->inodes[entry->inode];
-	struct btrkit_key location = KEY(objectid(n), KEY_INODE_ITEM, 0);
+	struct btrkit_key location;
 	struct disk_dir_item d;
 
+	if (bulk_only_counts(e->to))
+		return (uint32_t)sizeof(d) + entry->len;
+	location = KEY(objectid(n), KEY_INODE_ITEM, 0);
 	if (n->subvolume != subvolume)
 		location = KEY(mkfs_fill_subvolume_id(n->subvolume), KEY_ROOT_ITEM, UINT64_MAX);
 	d = (struct disk_dir_item){ .location = key_put(&location),
 				    .transid = le64_put(e->plan->generation),
 				    .type = entry_type(n->mode) };
 	return put_dir_item(to, &d, entry->name, entry->len, NULL, 0);
+}
+
+/* By their hashes they lie anywhere in memory: what comes soon is asked for now. */
+static void fetch_ahead(const struct filler *e, const struct source_entry *entries, uint32_t i, uint32_t n)
+{
+	const struct source_entry *all = e->source->entries;
+
+	if (n - i > 2 * AHEAD)
+		__builtin_prefetch(&all[entries[i + 2 * AHEAD].by_hash]);
+	if (n - i > AHEAD) {
+		const struct source_entry *soon = &all[entries[i + AHEAD].by_hash];
+
+		__builtin_prefetch(soon->name);
+		__builtin_prefetch(&e->source->inodes[soon->inode].mode);
+		__builtin_prefetch(&e->source->inodes[soon->inode].number);
+	}
 }
 
 static int add_entries(struct filler *e, const struct source_inode *n, struct btrkit_error *err)
@@ -319,6 +340,7 @@ static int add_entries(struct filler *e, const struct source_inode *n, struct bt
 		for (; !ret && i < n->count && e->source->entries[entries[i].by_hash].hash == hash; i++) {
 			const struct source_entry *entry = &e->source->entries[entries[i].by_hash];
 
+			fetch_ahead(e, entries, i, n->count);
 			if (size + sizeof(struct disk_dir_item) + entry->len > e->room)
 				ret = refuse(e, n, "too many names in it have one hash", err);
 			else

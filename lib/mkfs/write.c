@@ -6,16 +6,16 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/io/batch.h"
+#include "lib/mkfs/lane.h"
 #include "lib/mkfs/parallel.h"
 #include "lib/volume/parity.h"
 
-#define BATCH_BYTES (8u << 20)	/* of all devices */
-#define BATCH_MIN (256u << 10)
+#define BATCH_BYTES (16u << 20)	/* of all devices */
+#define BATCH_MIN (512u << 10)
 
 struct mkfs_writer {
 	const struct mkfs_plan *plan;
-	struct io_batch **batches; /* of each device */
+	struct mkfs_lane **lanes; /* of each device */
 	/* Of groups with parity, all rows that blocks lie in, to be written as a whole; and P and Q of one. */
 	uint8_t **rows;
 	uint8_t *parity[2];
@@ -37,14 +37,14 @@ static int take_memory(struct mkfs_writer *w, struct btrkit_error *err)
 	const size_t budget = BATCH_BYTES / p->num_devices;
 	int ret = 0;
 
-	w->batches = calloc(p->num_devices, sizeof(struct io_batch *));
+	w->lanes = calloc(p->num_devices, sizeof(struct mkfs_lane *));
 	w->rows = calloc(p->layout.num_groups, sizeof(*w->rows));
 	w->parity[0] = malloc(2 * CHUNK_STRIPE_LEN);
-	if (!w->batches || !w->rows || !w->parity[0])
+	if (!w->lanes || !w->rows || !w->parity[0])
 		return err_nomem(err);
 	w->parity[1] = w->parity[0] + CHUNK_STRIPE_LEN;
 	for (unsigned d = 0; !ret && d < p->num_devices; d++)
-		ret = io_batch_create(p->devices[d].io, budget < BATCH_MIN ? BATCH_MIN : budget, &w->batches[d], err);
+		ret = mkfs_lane_create(p->devices[d].io, budget < BATCH_MIN ? BATCH_MIN : budget, &w->lanes[d], err);
 	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++) {
 		const size_t size = rows_size(p, &p->layout.groups[i]);
 
@@ -75,13 +75,13 @@ struct mkfs_writer *mkfs_writer_destroy(struct mkfs_writer *w)
 {
 	if (!w)
 		return NULL;
-	for (unsigned d = 0; w->batches && d < w->plan->num_devices; d++)
-		io_batch_destroy(w->batches[d]);
+	for (unsigned d = 0; w->lanes && d < w->plan->num_devices; d++)
+		mkfs_lane_destroy(w->lanes[d]);
 	for (unsigned i = 0; w->rows && i < w->plan->layout.num_groups; i++)
 		free(w->rows[i]);
 	free(w->rows);
 	free(w->parity[0]);
-	free(w->batches);
+	free(w->lanes);
 	free(w);
 	return NULL;
 }
@@ -114,7 +114,7 @@ static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btr
 		const struct raid_place place = raid_map(&g->shape, offset, copy);
 		const struct mkfs_stripe *s = &g->stripes[place.stripe];
 
-		ret = io_batch_write(w->batches[s->device], s->physical + place.offset, block, nodesize, err);
+		ret = mkfs_lane_write(w->lanes[s->device], s->physical + place.offset, block, nodesize, err);
 	}
 	return ret;
 }
@@ -155,7 +155,7 @@ static int write_row(struct mkfs_writer *w, const struct mkfs_group *g, uint8_t 
 	for (unsigned i = 0; !ret && i < all; i++) {
 		const struct mkfs_stripe *s = &g->stripes[raid_strip_stripe(&g->shape, row, i)];
 
-		ret = io_batch_write(w->batches[s->device], s->physical + row * CHUNK_STRIPE_LEN, strips[i],
+		ret = mkfs_lane_write(w->lanes[s->device], s->physical + row * CHUNK_STRIPE_LEN, strips[i],
 				     CHUNK_STRIPE_LEN, err);
 	}
 	return ret;
@@ -184,7 +184,7 @@ static int write_rows(struct mkfs_writer *w, const struct mkfs_group *g, uint8_t
 static int finish_device(const struct mkfs_plan *p, unsigned device, void *ctx, struct btrkit_error *err)
 {
 	const struct mkfs_writer *w = ctx;
-	int ret = io_batch_drain(w->batches[device], err);
+	int ret = mkfs_lane_finish(w->lanes[device], err);
 
 	return ret ? ret : btrkit_io_flush(p->devices[device].io, err);
 }

@@ -116,6 +116,18 @@ def extents(part, wanted=3000000):
     dig(part.path)
 
 
+def empty_files(n, folders=16):
+    """A folder with that many empty files, named as fs_mark does."""
+    path = os.path.join(pairs.FOLDER, f'empty-{n}')
+    if not os.path.exists(path):
+        for folder in range(folders):
+            os.makedirs(f'{path}.part/d{folder}')
+            for i in range(n // folders):
+                os.close(os.open(f'{path}.part/d{folder}/{i:016x}~~~~~~~~', os.O_CREAT | os.O_WRONLY, 0o644))
+        os.rename(f'{path}.part', path)
+    return path
+
+
 def fiemap(work, path, name, extents, goal):
     """One file, beside the ioctl on the mounted image: its time alone, and that of the whole process."""
     ioctl = pairs.compiled('fiemap-ioctl')

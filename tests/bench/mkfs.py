@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Fills a filesystem from a directory, beside mkfs.btrfs with the same options and beside what only reads: in turns,
+each into a new file, with the flush at the end. Wall time counts; processor time is printed beside it, since a busy
+machine changes it less. Then how large images become, beside mkfs.btrfs's --shrink. BENCH_PAIRS: 3 if not set."""
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import pairs
+import workloads
+from pairs import image
+
+PAIRS = int(os.environ.get('BENCH_PAIRS', '3'))
+SHARE = '/usr/share'
+MIB = 1 << 20
+
+
+class Cost:
+    """What a run took: milliseconds of the clock and of processors, and memory."""
+
+    def __init__(self, command, shell=False):
+        start = time.perf_counter()
+        child = subprocess.Popen(command, shell=shell, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        told = child.stderr.read()
+        _, status, used = os.wait4(child.pid, 0)
+        self.wall = (time.perf_counter() - start) * 1e3
+        self.cpu = (used.ru_utime + used.ru_stime) * 1e3
+        self.memory = used.ru_maxrss << 10
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            raise RuntimeError(f'{command}: exit {child.returncode}: {told.decode(errors="replace")}')
+
+
+def path(whose):
+    return os.path.join(pairs.FOLDER, f'fill-{whose}.img')
+
+
+def remove():
+    for whose in ('ours', 'theirs'):
+        if os.path.exists(path(whose)):
+            os.unlink(path(whose))
+
+
+def into(whose, *command):
+    """A way: a command that makes an image, from nothing."""
+    def way():
+        if os.path.exists(path(whose)):
+            os.unlink(path(whose))
+        return Cost([*command, path(whose)])
+    return way
+
+
+def ours(folder, *options):
+    return into('ours', pairs.BTRKIT, 'mkfs', '-q', '--rootdir', folder, *options)
+
+
+def theirs(folder, *options):
+    return into('theirs', image.MKFS, '-q', '--rootdir', folder, *options)
+
+
+def from_tar(folder):
+    """Both of a pipe; the processor time is that of both."""
+    command = f'tar -C {folder} -cf - . | {pairs.BTRKIT} mkfs -q --tar - {path("ours")}'
+
+    def way():
+        if os.path.exists(path('ours')):
+            os.unlink(path('ours'))
+        return Cost(command, shell=True)
+    return way
+
+
+def command(*args):
+    return lambda: Cost(args)
+
+
+def median(costs, what):
+    return statistics.median(getattr(each, what) for each in costs)
+
+
+def shown(costs):
+    walls = [each.wall for each in costs]
+    return (f'{median(costs, "wall"):.0f} ms ({min(walls):.0f}-{max(walls):.0f}), processors '
+            f'{median(costs, "cpu"):.0f} ms')
+
+
+def compare(work, way, *peers):
+    """Each peer is a name, a way, and at how many times its time the goal is; None: there is none."""
+    way()
+    for _, peer, _ in peers:
+        peer()
+    mine, others = [], [[] for _ in peers]
+    for _ in range(PAIRS):
+        for (_, peer, _), costs in zip(peers, others):
+            mine.append(way())
+            costs.append(peer())
+    memory = max(each.memory for each in mine) / MIB
+    print(f'{work}: btrkit {shown(mine)}, memory {memory:.0f} MiB; load {os.getloadavg()[0]:.1f}')
+    for (name, _, goal), costs in zip(peers, others):
+        ratio = median(mine, 'wall') / median(costs, 'wall')
+        verdict = f', goal {goal:.3f}: {"reached" if ratio <= goal else "not reached"}' if goal else ''
+        print(f'    {name}: {shown(costs)}; ratio {ratio:.3f}, of processors '
+              f'{median(mine, "cpu") / median(costs, "cpu"):.3f}{verdict}')
+    sys.stdout.flush()
+
+
+def size(work, folder, *options):
+    """Both exactly as large as they have to be."""
+    ours(folder, *options)()
+    theirs(folder, '--shrink', *options)()
+    mine, other = os.path.getsize(path('ours')), os.path.getsize(path('theirs'))
+    print(f'size, {work}{"".join(" " + each for each in options)}: {mine} bytes, mkfs.btrfs --shrink {other}, '
+          f'ratio {mine / other:.3f}: {"smaller or equal" if mine <= other else "LARGER"}')
+    sys.stdout.flush()
+
+
+def times(many):
+    compare('400,000 empty files', ours(many),
+            ('tar cf /dev/null', command('tar', '-C', many, '-cf', '/dev/null', '.'), 2),
+            ('mkfs.btrfs', theirs(many), 1 / 12))
+    compare(SHARE, ours(SHARE), ('mkfs.btrfs', theirs(SHARE), 1 / 8))
+    compare(f'tar of {SHARE} through a pipe', from_tar(SHARE),
+            ('tar into cat', lambda: Cost(f'tar -C {SHARE} -cf - . | cat', shell=True), None))
+    zstd = ('--compress', 'zstd:3')
+    compare(f'{SHARE}, zstd:3', ours(SHARE, *zstd), ('mkfs.btrfs', theirs(SHARE, *zstd), 1 / 6))
+    compare(f'{SHARE}, zstd:3, two threads', ours(SHARE, *zstd, '--threads', '2'),
+            ('one processor, one thread',
+             into('ours', 'taskset', '-c', '0', pairs.BTRKIT, 'mkfs', '-q', '--rootdir', SHARE, *zstd, '--threads', '1'),
+             1 / 1.8))
+    compare('1,000,000 empty files', ours(workloads.empty_files(1000000)),
+            ('250,000', ours(workloads.empty_files(250000)), 4 * 1.3))
+
+
+def sizes(many):
+    nothing = os.path.join(pairs.FOLDER, 'nothing')
+    os.makedirs(nothing, exist_ok=True)
+    for name, folder in (('an empty folder', nothing), ('this source', os.path.join(pairs.ROOT, 'lib')),
+                         ('man pages', '/usr/share/man'), (SHARE, SHARE), ('400,000 empty files', many)):
+        for options in ((), ('-m', 'single'), ('-m', 'single', '--compress', 'zstd:3')):
+            size(name, folder, *options)
+
+
+def main():
+    os.makedirs(pairs.FOLDER, exist_ok=True)
+    if not shutil.which(image.MKFS):
+        sys.exit('needs mkfs.btrfs')
+    many = workloads.empty_files(400000)
+    try:
+        if os.environ.get('BENCH_ONLY') != 'sizes':
+            times(many)
+        if os.environ.get('BENCH_ONLY') != 'times':
+            sizes(many)
+    finally:
+        remove()
+
+
+if __name__ == '__main__':
+    main()
