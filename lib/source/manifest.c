@@ -198,7 +198,7 @@ static bool take_time(const struct text *t, struct source_time *ret)
 static int take_owners(const struct manifest *m, const struct line *l, struct source_attr *a, struct btrkit_error *err)
 {
 	const bool device = S_ISCHR(a->mode) || S_ISBLK(a->mode);
-	uint64_t nlink, uid, gid, rdev;
+	uint64_t nlink = 0, uid = 0, gid = 0, rdev = 0;
 	int ret = take_number(m, l, FIELD_NLINK, UINT32_MAX, &nlink, err);
 
 	if (!ret)
