@@ -128,7 +128,8 @@ def times(many):
     compare(f'{SHARE}, zstd:3', ours(SHARE, *zstd), ('mkfs.btrfs', theirs(SHARE, *zstd), 1 / 6))
     compare(f'{SHARE}, zstd:3, two threads', ours(SHARE, *zstd, '--threads', '2'),
             ('one processor, one thread',
-             into('ours', 'taskset', '-c', '0', pairs.BTRKIT, 'mkfs', '-q', '--rootdir', SHARE, *zstd, '--threads', '1'),
+             into('ours', 'taskset', '-c', '0', pairs.BTRKIT, 'mkfs', '-q', '--rootdir', SHARE, *zstd,
+                  '--threads', '1'),
              1 / 1.8))
     compare('1,000,000 empty files', ours(workloads.empty_files(1000000)),
             ('250,000', ours(workloads.empty_files(250000)), 4 * 1.3))
