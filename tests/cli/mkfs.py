@@ -296,9 +296,15 @@ def watched(args, number=None):
             termios.tcflow(slave, termios.TCOON)
         out = process.communicate(timeout=60)[0]
     os.close(slave)
-    said = os.read(master, 65536).decode()
+    said = b''
+    # What was written comes piece by piece; when nobody has the other side any more there is an error at the end.
+    while True:
+        try:
+            said += os.read(master, 65536)
+        except OSError:
+            break
     os.close(master)
-    return process.returncode, out, said
+    return process.returncode, out, said.decode()
 
 
 def interrupted(scratch):
