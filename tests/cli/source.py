@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import tool
 from tool import TABLE, crc32c
 
 LIST = os.environ['SOURCE_LIST']
@@ -170,10 +171,9 @@ def what_cannot_be_read_is_told(folder):
     global compared
     tree = f'{folder}/unreadable'
     os.makedirs(f'{tree}/dir/closed')
-    os.chmod(folder, 0o755)
     with open(f'{tree}/dir/file', 'wb') as f:
         f.write(b'x')
-    user = {'user': 65534, 'group': 65534, 'extra_groups': []} if os.getuid() == 0 else {}
+    user = tool.forbidden()
     os.chmod(f'{tree}/dir/closed', 0)
     bad('dir/closed: cannot open directory: Permission denied', tree, **user)
     good(tree, '-x', 'closed', **user)
@@ -181,7 +181,7 @@ def what_cannot_be_read_is_told(folder):
     os.chmod(f'{tree}/dir/file', 0)
     bad('dir/file: cannot open file: Permission denied', tree, **user)
     os.chmod(f'{tree}/dir/file', 0o644)
-    os.chmod(f'{tree}/dir', 0o744)
+    os.chmod(f'{tree}/dir', 0o644)
     bad('dir/(file|closed): cannot stat file: Permission denied', tree, **user)
     os.chmod(f'{tree}/dir', 0o755)
     good(tree, **user)

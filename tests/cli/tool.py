@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the tests of the command line share: the program under test, a small filesystem, superblocks that are
 changed."""
+import ctypes
 import hashlib
 import os
 import re
@@ -47,6 +48,14 @@ def catches(pid, number):
     with open(f'/proc/{pid}/status', encoding='ascii') as f:
         caught = re.search(r'^SigCgt:\t([0-9a-f]+)$', f.read(), re.M)
     return caught and int(caught.group(1), 16) >> (number - 1) & 1
+
+
+def forbidden():
+    """How to start a program for which modes of files hold, also where this is root, to whom nothing is forbidden."""
+    def drop():
+        for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+            assert not ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+    return {'preexec_fn': drop} if os.getuid() == 0 else {}
 
 
 def skip(reason):
