@@ -20,6 +20,10 @@ SUPER_SIZE = 4096
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+# The sanitizer wants to be the first library, which it is not behind one that is preloaded and that leaks besides.
+PRELOADED = {'ASAN_OPTIONS': ':'.join(filter(None, (os.environ.get('ASAN_OPTIONS'),
+                                                    'verify_asan_link_order=0:detect_leaks=0')))}
+
 
 def run(*args, binary=BTRKIT, **kwargs):
     done = subprocess.run([binary, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
