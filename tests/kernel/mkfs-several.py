@@ -67,6 +67,7 @@ def judge(row, scratch, rng):
     mnt = volume.mount(options)
     several.need_profiles(mnt, count, given)
     several.fill(mnt, rng)
+    several.count_again(mnt, given)
     several.scrub(mnt)
     volume.unmount()
     volume.check()
