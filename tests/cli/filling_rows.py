@@ -289,7 +289,7 @@ def threads(scratch, check):
             process.stdin.write(begin)
             process.stdin.flush()
             count = 0
-            for _ in range(200):
+            for _ in range(3000):
                 count = len(os.listdir(f'/proc/{process.pid}/task'))
                 if count > number:
                     break

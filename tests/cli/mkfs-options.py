@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Every option of mkfs does what it says: each changes something that can be seen, long and short. And with a time and
 a fsid that are given the bytes are the same on every run. Needs no root."""
-import hashlib
 import os
 import re
 import shutil
@@ -11,7 +10,7 @@ import sys
 import tempfile
 
 import filling_rows
-from tool import BTRKIT, check_failure, run
+from tool import BTRKIT, check_failure, digest, run
 
 M = 1 << 20
 FSID, OTHER, DEVICE = ('abcdef01-2345-6789-abcd-ef0123456789', 'abcdef01-2345-6789-abcd-ef012345678a',
@@ -291,28 +290,6 @@ def blkid_sees(scratch):
     found = found.stdout.decode()
     for line in ('TYPE=btrfs', 'LABEL=label', f'UUID={FSID}', f'UUID_SUB={DEVICE}'):
         check(line in found.splitlines(), f'blkid: no {line}: {found}')
-
-
-def digest(path):
-    """Of all bytes that are not zero, and where they are; of holes nothing is read."""
-    whole, at, used = hashlib.sha256(), 0, 0
-    with open(path, 'rb') as f:
-        end = f.seek(0, os.SEEK_END)
-        whole.update(b'%d' % end)
-        while at < end:
-            try:
-                at = os.lseek(f.fileno(), at, os.SEEK_DATA)
-            except OSError:
-                break
-            at -= at % 4096
-            f.seek(at)
-            piece = f.read(4096)
-            if any(piece):
-                whole.update(b'%d:' % at + piece)
-                used += 1
-            at += 4096
-    assert used > 10, 'nothing in the image'
-    return whole.hexdigest()
 
 
 def behind(scratch):

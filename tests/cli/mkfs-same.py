@@ -21,7 +21,7 @@ import tarfile
 import tempfile
 
 import tool
-from tool import BTRKIT
+from tool import BTRKIT, digest
 
 UUID = '1b4e28ba-2fa1-11d2-883f-0016d3cca427'
 DEVICE_UUID = '2b4e28ba-2fa1-11d2-883f-0016d3cca427'
@@ -126,10 +126,6 @@ class Tree:
         mtime = (TIME + add) * 10**9 + add % 7 * 1001
         atime = mtime + (self.random.randrange(10**15) if self.other else 5)
         os.utime(path, ns=(atime, mtime), follow_symlinks=False)
-
-
-def digest(path):
-    return f'{os.path.getsize(path)} {tool.digest(path)}'
 
 
 def make(folder, *args, epoch=None, env=None, binary=BTRKIT, size=0, cwd=None, umask=-1):

@@ -9,11 +9,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import termios
-import time
 
 import tool
-from tool import Super, check_failure, digest, run
+from tool import Super, check_failure, digest, run, watched
 
 CACHE_GENERATION, LOG_ROOT = 555, 96
 # Bits of incompat, and the names in refusals.
@@ -28,22 +26,22 @@ def check(condition, *what):
     checks += 1
 
 
-def works(*args):
-    code, out, err = run('space-cache', *args)
+def works(*args, **how):
+    code, out, err = run('space-cache', *args, **how)
     check(code == 0 and not err and out, args, code, err)
     return out.decode()
 
 
-def unchanged(path, *args):
+def unchanged(path, *args, **how):
     before = digest(path)
-    said = works(*args, path)
+    said = works(*args, path, **how)
     check(digest(path) == before, args, 'has written')
     return said
 
 
-def refused(path, *args, says, device=None):
+def refused(path, *args, says, device=None, **how):
     before = digest(path)
-    said = check_failure('space-cache', device or path, run('space-cache', *args, path))
+    said = check_failure('space-cache', device or path, run('space-cache', *args, path, **how))
     check(says in said, args, said)
     check(digest(path) == before, args, 'has written')
 
@@ -175,52 +173,27 @@ def what_is_refused(source, scratch):
 
 def read_only(path):
     """Without leave to write the dry run works, and the rest says so."""
-    if os.geteuid() == 0:
-        return
     os.chmod(path, 0o444)
-    unchanged(path, 'convert', '--dry-run')
-    refused(path, 'convert', says='Permission denied')
+    unchanged(path, 'convert', '--dry-run', **tool.forbidden())
+    refused(path, 'convert', says='Permission denied', **tool.forbidden())
     os.chmod(path, 0o644)
 
 
 def terminal(path):
     """Progress is for a terminal only: there it ends with an empty line, and the rest of stderr is silent."""
-    reader, writer = os.openpty()
-    with subprocess.Popen([tool.BTRKIT, 'space-cache', 'convert', path], stdout=subprocess.PIPE,
-                          stderr=writer) as child:
-        out = child.communicate()[0]
-    os.close(writer)
-    said = b''
-    try:
-        while data := os.read(reader, 4096):
-            said += data
-    except OSError:
-        pass
-    os.close(reader)
-    check(child.returncode == 0 and b'made' in out, out)
-    check(re.match(rb'(\rconverting: \d+ %)+\r\x1b\[K$', said), said)
-    percents = [int(n) for n in re.findall(rb'(\d+) %', said)]
+    code, out, said = watched('space-cache', 'convert', path)
+    check(code == 0 and b'made' in out, out)
+    check(re.match(r'(\rconverting: \d+ %)+\r\x1b\[K$', said), said)
+    percents = [int(n) for n in re.findall(r'(\d+) %', said)]
     check(percents == sorted(set(percents)) and percents[-1] <= 100, percents)
 
 
 def interrupted(path):
-    """A terminal that takes no output holds it at its first progress; a signal then ends it, with one line."""
+    """A signal at the first progress ends it, with one line."""
     before = digest(path)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        master, slave = os.openpty()
-        termios.tcflow(slave, termios.TCOOFF)
-        with subprocess.Popen([tool.BTRKIT, 'space-cache', 'convert', path], stdout=subprocess.PIPE,
-                              stderr=slave) as child:
-            while not tool.catches(child.pid, number):
-                assert child.poll() is None, 'it did not wait'
-                time.sleep(0.01)
-            child.send_signal(number)
-            termios.tcflow(slave, termios.TCOON)
-            out = child.communicate(timeout=60)[0]
-        os.close(slave)
-        said = os.read(master, 65536).decode()
-        os.close(master)
-        check(child.returncode == 1 and not out, child.returncode, out)
+        code, out, said = watched('space-cache', 'convert', path, number=number)
+        check(code == 1 and not out, code, out)
         line = f'btrkit space-cache: {path}: interrupted; the filesystem is whole\r\n'
         check(re.fullmatch(r'(\rconverting: \d+ %)*\r\x1b\[K' + re.escape(line), said), said)
         check(digest(path) == before, 'nothing was written so far')

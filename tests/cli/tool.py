@@ -10,6 +10,8 @@ import signal
 import struct
 import subprocess
 import sys
+import termios
+import time
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 MKFS = os.environ.get('MKFS', 'mkfs.btrfs')
@@ -17,8 +19,9 @@ SUPER_OFFSETS = (65536, 64 << 20)
 SUPER_SIZE = 4096
 
 # What is started in the background ignores these, and so would every program that it starts.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, handler)
 
 # The sanitizer wants to be the first library, which it is not behind one that is preloaded and that leaks besides.
 PRELOADED = {'ASAN_OPTIONS': ':'.join(filter(None, (os.environ.get('ASAN_OPTIONS'),
@@ -31,20 +34,24 @@ def run(*args, binary=BTRKIT, **kwargs):
     return done.returncode, done.stdout, done.stderr.decode(errors='backslashreplace')
 
 
-def digest(path, unit=1 << 20):
-    """Of what is in a file, whether its zeros are holes or not; holes cost nothing."""
-    found, at = hashlib.sha256(), 0
+def digest(path, start=0, length=None, unit=1 << 16):
+    """Of a part of a file, or of all of it: whether its zeros are holes or not; of holes nothing is read."""
+    found = hashlib.sha256()
     with open(path, 'rb') as f:
-        while True:
+        size = f.seek(0, os.SEEK_END)
+        end = size if length is None else min(start + length, size)
+        found.update(b'%d' % end)
+        at = start
+        while at < end:
             try:
-                start = os.lseek(f.fileno(), at, os.SEEK_DATA)
+                at = max(at, start + (os.lseek(f.fileno(), at, os.SEEK_DATA) - start) // unit * unit)
             except OSError:
-                return found.hexdigest()
-            at = start - start % unit + unit
-            data = os.pread(f.fileno(), unit, at - unit)
+                break
+            data = os.pread(f.fileno(), min(unit, max(end - at, 0)), at)
             if data.count(0) < len(data):
-                found.update(b'%d ' % at)
-                found.update(data)
+                found.update(b'%d:' % at + data)
+            at += unit
+    return found.hexdigest()
 
 
 def catches(pid, number):
@@ -52,6 +59,32 @@ def catches(pid, number):
     with open(f'/proc/{pid}/status', encoding='ascii') as f:
         caught = re.search(r'^SigCgt:\t([0-9a-f]+)$', f.read(), re.M)
     return caught and int(caught.group(1), 16) >> (number - 1) & 1
+
+
+def watched(*args, number=None):
+    """With the standard error on a terminal, and all that it was told. With @number it takes no output until that
+    signal was sent: this holds the program at its first progress."""
+    master, slave = os.openpty()
+    if number:
+        termios.tcflow(slave, termios.TCOOFF)
+    with subprocess.Popen([BTRKIT, *args], stdout=subprocess.PIPE, stderr=slave) as process:
+        if number:
+            while not catches(process.pid, number):
+                assert process.poll() is None, 'it did not wait'
+                time.sleep(0.01)
+            process.send_signal(number)
+            termios.tcflow(slave, termios.TCOON)
+        out = process.communicate(timeout=60)[0]
+    os.close(slave)
+    said = b''
+    # What was written comes piece by piece; when nobody has the other side any more there is an error at the end.
+    while True:
+        try:
+            said += os.read(master, 65536)
+        except OSError:
+            break
+    os.close(master)
+    return process.returncode, out, said.decode()
 
 
 def forbidden():

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """btrkit mkfs --undo and btrkit undo: what was there comes back byte for byte; what is refused, and how it is said.
 Needs no root."""
-import hashlib
 import os
 import shutil
 import stat
@@ -12,7 +11,7 @@ import tempfile
 import time
 
 import tool
-from tool import BTRKIT, SUPER_OFFSETS, check_failure, run
+from tool import BTRKIT, SUPER_OFFSETS, check_failure, digest, run
 
 M = 1 << 20
 SIZE = 256 * M
@@ -23,25 +22,6 @@ def check(condition, what):
     global checks
     checks += 1
     assert condition, what
-
-
-def digest(path):
-    """Of all bytes, zeros by where they are not; of holes nothing is read."""
-    whole, at, zeros = hashlib.sha256(), 0, bytes(65536)
-    with open(path, 'rb') as f:
-        end = f.seek(0, os.SEEK_END)
-        whole.update(b'%d' % end)
-        while at < end:
-            try:
-                at = os.lseek(f.fileno(), at, os.SEEK_DATA) // 65536 * 65536
-            except OSError:
-                break
-            f.seek(at)
-            piece = f.read(65536)
-            if piece != zeros[:len(piece)]:
-                whole.update(b'%d:' % at + piece)
-            at += 65536
-    return whole.hexdigest()
 
 
 def make_file(path, size=SIZE, filled=()):
@@ -65,9 +45,9 @@ def done(*args):
     return out.decode()
 
 
-def refused(file, image, says, spec=None):
+def refused(file, image, says, spec=None, **how):
     before = digest(image) if os.path.isfile(image) else None
-    said = check_failure('undo', spec or image, run('undo', file, spec or image))
+    said = check_failure('undo', spec or image, run('undo', file, spec or image, **how))
     check(says in said, f'{said!r} lacks {says!r}')
     check(before is None or digest(image) == before, f'{says}: refused, and yet changed')
 
@@ -183,8 +163,7 @@ def refusals(scratch):
     refused(file, image, f'undo file {file}: is of a device of {SIZE} bytes, this one has {SIZE + 1}')
     os.truncate(image, SIZE)
     os.chmod(image, 0o400)
-    if os.geteuid():
-        refused(file, image, 'cannot open for writing')
+    refused(file, image, 'cannot open for writing', **tool.forbidden())
     os.chmod(image, 0o600)
     undone(file, image, before, made)
     os.unlink(file)
