@@ -6,7 +6,6 @@ run, or it would verify nothing; what is timed is the process alone: of the libr
 Linux after the mount."""
 import os
 import random
-import subprocess
 import sys
 import time
 

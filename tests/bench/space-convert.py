@@ -35,18 +35,6 @@ def flush(path):
         os.fsync(f.fileno())
 
 
-@contextlib.contextmanager
-def attached(paths):
-    loops = []
-    try:
-        for path in paths:
-            loops.append(image.run('losetup', '-f', '--show', path).decode().strip())
-        yield loops
-    finally:
-        for loop in loops:
-            subprocess.run(['losetup', '-d', loop], check=False)
-
-
 def ours(*command):
     """The arguments of a command of btrkit."""
     return lambda devices: (pairs.BTRKIT, *command, *(f'--device={each}' for each in devices[1:]), devices[0])
@@ -66,7 +54,7 @@ class Process:
 
     def __call__(self):
         copied(self.sources, self.paths)
-        with contextlib.nullcontext(self.paths) if len(self.paths) == 1 else attached(self.paths) as devices:
+        with contextlib.nullcontext(self.paths) if len(self.paths) == 1 else image.loops(self.paths) as devices:
             return self.timed(devices) * 1e3
 
     def timed(self, devices):
@@ -95,7 +83,7 @@ class Mounted:
         copied(self.sources, self.paths)
         folder = tempfile.mkdtemp(prefix='btrkit-bench-')
         try:
-            with attached(self.paths) as loops:
+            with image.loops(self.paths) as loops:
                 options = ['clear_cache,space_cache=v2,nodiscard', *(f'device={loop}' for loop in loops)]
                 start = time.perf_counter()
                 image.run('mount', '-t', 'btrfs', '-o', ','.join(options), loops[0], folder)

@@ -3,7 +3,6 @@
 """What mkfs refuses to write to, -f or not, because it is in use: mounted, locked, swap, behind a loop device."""
 import contextlib
 import fcntl
-import hashlib
 import os
 import shutil
 import stat
@@ -12,30 +11,13 @@ import sys
 import tempfile
 
 import tool
-from tool import check_failure, run
+from tool import check_failure, digest, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel'))
 import image  # noqa: E402
 
 SIZE = 200 << 20
 refusals = 0
-
-
-def digest(path, start=0, length=1 << 60):
-    """Of all bytes, zeros by where they are not; of holes nothing is read."""
-    whole, at, zeros = hashlib.sha256(), start, bytes(65536)
-    with open(path, 'rb') as f:
-        end = min(start + length, f.seek(0, os.SEEK_END))
-        while at < end:
-            try:
-                at = max(at, os.lseek(f.fileno(), at, os.SEEK_DATA) // 65536 * 65536)
-            except OSError:
-                break
-            piece = os.pread(f.fileno(), min(65536, max(end - at, 0)), at)
-            if piece != zeros[:len(piece)]:
-                whole.update(b'%d:' % at + piece)
-            at += 65536
-    return whole.hexdigest()
 
 
 def refused(device, says, path=None):
@@ -56,11 +38,8 @@ def makes(*args):
 
 @contextlib.contextmanager
 def loop(path, *options):
-    device = image.run('losetup', '-f', '--show', *options, path).decode().strip()
-    try:
+    with image.loops([path], *options) as (device,):
         yield device
-    finally:
-        image.run('losetup', '-d', device)
 
 
 @contextlib.contextmanager
@@ -116,8 +95,6 @@ def second_device(scratch, folder):
         with mounted(a, folder):
             refused(b, 'in use by the kernel', second)
             refused(a, 'in use by the kernel', first)
-        image.run(image.BTRFS, 'device', 'scan', '--forget', a)
-        image.run(image.BTRFS, 'device', 'scan', '--forget', b)
 
 
 def node(scratch, disk, number):

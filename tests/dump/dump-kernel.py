@@ -10,8 +10,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 import types
 from fcntl import ioctl
 
@@ -161,24 +159,7 @@ def balance_paused(t):
     for i in range(120):
         ops.write(f'{t.mnt}/f{i}', 0, ops.incompressible(1000000, i))
     ops.sync(t.mnt)
-    ended = []
-
-    def balance():
-        try:
-            ops.balance(t.mnt, ops.BALANCE_DATA | ops.BALANCE_METADATA)
-        except OSError as e:
-            ended.append(e)
-    thread = threading.Thread(target=balance)
-    thread.start()
-    while thread.is_alive() and not ended:
-        try:
-            ops.pause_balance(t.mnt)
-            break
-        except OSError:
-            time.sleep(0.002)
-    thread.join()
-    if not ended:
-        raise RuntimeError('the balance ended before it could be paused')
+    ops.leave_balance(t.mnt)
     ops.sync(t.mnt)
 
 
@@ -234,7 +215,7 @@ def replaced_device(c, scratch):
         for path in paths:
             with open(path, 'wb') as f:
                 f.truncate(300 << 20)
-            loops.append(must('losetup', '-f', '--show', path).decode().strip())
+            loops.append(image.attach(path))
         must(compare.MKFS, '-q', '-f', '-m', 'single', '-d', 'single', *loops[:2])
         must('mount', loops[0], mnt)
         ops.write(f'{mnt}/file', 0, ops.incompressible(50 << 20))
@@ -248,8 +229,7 @@ def replaced_device(c, scratch):
         c.tree([], loops[2])
     finally:
         subprocess.run(['umount', mnt], stderr=subprocess.DEVNULL, check=False)
-        for loop in loops:
-            subprocess.run(['losetup', '-d', loop], check=False)
+        image.detach(*loops)
 
 
 def main():

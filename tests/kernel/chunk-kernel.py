@@ -43,13 +43,6 @@ class Several(volumes.Volume):
             image.run('cp', '--sparse=auto', a, b)
         return other
 
-    def umount(self):
-        loops = self.loops
-        super().umount()
-        # What comes to lie on one of these next may be a copy.
-        for loop in loops:
-            subprocess.run([image.BTRFS, 'device', 'scan', '--forget', loop], stderr=subprocess.DEVNULL, check=False)
-
     def remove(self):
         super().remove()
         os.rmdir(os.path.dirname(self.path))
@@ -272,14 +265,9 @@ def compare(linux, before, ours):
 
 def check(img):
     """btrfs check looks for other devices among the devices of the machine."""
-    loops = [image.run('losetup', '-r', '-f', '--show', path).decode().strip() for path in paths(img)]
-    try:
+    with image.loops(paths(img), '-r') as loops:
         done = subprocess.run([image.BTRFS, 'check', loops[0]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               check=False)
-    finally:
-        for loop in loops:
-            subprocess.run([image.BTRFS, 'device', 'scan', '--forget', loop], stderr=subprocess.DEVNULL, check=False)
-            image.run('losetup', '-d', loop)
     expect(done.returncode == 0, img.path, done.stdout.decode(errors='replace'))
     count['filesystems checked'] += 1
 

@@ -93,12 +93,6 @@ def files(mnt):
     return found
 
 
-def kernel_log(loop):
-    name = os.path.basename(loop)
-    text = subprocess.run(['dmesg'], stdout=subprocess.PIPE, check=False).stdout.decode(errors='replace')
-    return [line for line in text.splitlines() if f'device {name}' in line and 'BTRFS' in line]
-
-
 def use(mnt):
     """Writes, and deletes again."""
     rng = random.Random(1)
@@ -118,17 +112,14 @@ def use(mnt):
             os.sync()
 
 
-def mount_and_use(fs, expected, options='', says=(), never=('free space tree', 'rebuilding', 'error', 'corrupt')):
+def mount_and_use(fs, expected, never=('free space tree', 'rebuilding', 'error', 'corrupt')):
     """Linux mounts, finds what was there, writes and deletes. What /proc/mounts says."""
-    mnt = fs.mount(options)
+    log = image.KernelLog()
+    mnt = fs.mount()
     try:
         with open('/proc/mounts', encoding='utf-8') as f:
             mounted = next(line.split()[3].split(',') for line in f if line.split()[1] == mnt)
-        said = kernel_log(fs.loop)
-        start = max(i for i, line in enumerate(said) if 'first mount of' in line)
-        said = [re.sub(r'^\[[^]]*\] ', '', line) for line in said[start:]]
-        for word in says:
-            expect(any(word in line for line in said), word, 'is not in', said)
+        said = log.lines(fs.loop)
         for word in never:
             bad = [line for line in said if word in line and not re.search('(enabling|using) free space tree', line)]
             expect(not bad, 'Linux says', bad)
@@ -477,7 +468,7 @@ def main():
     if reason:
         print(f'skipped: {reason}')
         return 77
-    seed = random.randrange(1 << 32)
+    seed = image.seed()
     print(f'seed {seed}')
     with tempfile.TemporaryDirectory(prefix='btrkit-test-') as folder:
         for name in sys.argv[1:] or SCENARIOS:

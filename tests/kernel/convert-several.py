@@ -12,7 +12,6 @@ BTRKIT and READ_FILES are the programs under test; MKFS and BTRFS are btrfs-prog
 import json
 import os
 import re
-import subprocess
 import sys
 
 import ops
@@ -75,14 +74,6 @@ class Converted(Fresh):
         for other in {'v1', 'v2'} - {kind}:
             need(now[other]['absent'] == now['groups'] and not now[other]['leftovers'], f'status {now}')
 
-    def messages(self):
-        """What Linux said since it was mounted, also of what is no error."""
-        done = subprocess.run(['dmesg'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-        names = [os.path.basename(loop) for loop in self.loops]
-        return [said for when, name, said in
-                re.findall(r'^\[ *([\d.]+)\] BTRFS \w+ \(device (\w+).*?\): (.*)$',
-                           done.stdout.decode(errors='replace'), re.M) if name in names and float(when) > self.since]
-
     def use(self, rng, turn):
         """Writes, and deletes about half of what is there. The large file is more than fits in a small block group."""
         names = [f'{self.mnt}/turn{turn}-{k}' for k in range(60)]
@@ -103,7 +94,8 @@ class Converted(Fresh):
         need({'v1': 'space_cache', 'v2': 'space_cache=v2', 'none': 'nospace_cache'}[kind] in mounted, mounted)
         # At once: what the conversion wrote is soon replaced.
         several.scrub(mnt)
-        anew = [said for said in self.messages() if re.search('(creating|rebuilding|clearing) free space tree', said)]
+        anew = [said for said in self.log.lines(*self.loops)
+                if re.search('(creating|rebuilding|clearing) free space tree', said)]
         need(not anew, f'Linux says: {anew}')
         several.need_equal(several.manifest(mnt), self.wanted, 'Linux')
         self.compared += len(self.wanted)

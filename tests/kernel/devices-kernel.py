@@ -15,10 +15,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 import image
-from image import BTRFS, MKFS, run
+from image import BTRFS, MKFS, loops, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+from tool import crc32c, digest  # pylint: disable=wrong-import-position
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 BTRFSTUNE = os.environ.get('BTRFSTUNE', 'btrfstune')
@@ -32,24 +34,6 @@ def check(condition, what):
     global checks
     checks += 1
     assert condition, what
-
-
-def digest(path):
-    """Of all bytes, zeros by where they are not; of holes nothing is read."""
-    whole, at, zeros = hashlib.sha256(), 0, bytes(65536)
-    with open(path, 'rb') as f:
-        end = f.seek(0, os.SEEK_END)
-        whole.update(b'%d' % end)
-        while at < end:
-            try:
-                at = os.lseek(f.fileno(), at, os.SEEK_DATA) // 65536 * 65536
-            except OSError:
-                break
-            piece = os.pread(f.fileno(), 65536, at)
-            if piece != zeros[:len(piece)]:
-                whole.update(b'%d:' % at + piece)
-            at += 65536
-    return whole.hexdigest()
 
 
 def btrkit(*args):
@@ -96,26 +80,6 @@ def mkfs(*args):
 def remove(*paths):
     for path in paths:
         os.unlink(path)
-
-
-@contextlib.contextmanager
-def loops(paths, *options):
-    made = []
-    try:
-        for path in paths:
-            made.append(run('losetup', '-f', '--show', *options, path).decode().strip())
-        yield made
-    finally:
-        for device in made:
-            # Or Linux takes the next filesystem on it for what it has known there.
-            subprocess.run([BTRFS, 'device', 'scan', '--forget', device], stderr=subprocess.DEVNULL, check=False)
-            subprocess.run(['losetup', '-d', device], check=False)
-        # Whoever looks at all devices at this moment keeps one.
-        for device in made:
-            for _ in range(100):
-                if not os.path.exists(f'/sys/block/{os.path.basename(device)}/loop'):
-                    break
-                time.sleep(0.05)
 
 
 @contextlib.contextmanager
@@ -290,15 +254,6 @@ def super_field(path, offset, change):
             data[:4] = crc32c(data[32:]).to_bytes(4, 'little')
             f.seek(at)
             f.write(data)
-
-
-def crc32c(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
 
 
 def changed_fsids(scratch, folder):

@@ -4,7 +4,7 @@
 after each commit is what the array says; in the end `btrfs check` finds nothing, and Linux reads every extended
 attribute as the array has it, goes on writing, and is found good again.
 
-    edit-kernel.py [--items N] [--seed N] [NAME...]
+    edit-kernel.py [--items N] [NAME...]
 
 Exits with 77 where it cannot run.
 """
@@ -167,19 +167,19 @@ def run_scenario(scratch, name, items, seed):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--items', type=int, default=100000)
-    parser.add_argument('--seed', type=int, default=random.randrange(1 << 32))
     parser.add_argument('names', nargs='*')
     args = parser.parse_args()
     reason = image.missing()
     if reason:
         print(f'skipped: {reason}')
         return 77
-    print(f'seed {args.seed}')
+    seed = image.seed()
+    print(f'seed {seed}')
     compared = 0
     with tempfile.TemporaryDirectory(prefix='btrkit-test-') as scratch:
         for name in args.names or SCENARIOS:
             print(name, flush=True)
-            compared += run_scenario(scratch, name, args.items, args.seed)
+            compared += run_scenario(scratch, name, args.items, seed)
     print(f'{compared} attributes read by Linux, none different')
     return 0
 

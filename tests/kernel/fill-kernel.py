@@ -25,7 +25,7 @@ import image
 import ops
 import several
 from image import BTRFS, run
-from several import BTRKIT, K, M, need
+from several import BTRKIT, K, need
 
 # Parts of the directory that are large.
 LARGE = ('many', 'links', 'big')

@@ -223,28 +223,6 @@ def check(path):
     count['btrfs check'] += 1
 
 
-class KernelLog:
-    """What Linux says of btrfs from now on."""
-
-    def __init__(self):
-        self.fd = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)
-        os.lseek(self.fd, 0, os.SEEK_END)
-
-    def lines(self, device):
-        """Of one device: other tests may run beside."""
-        found = []
-        while True:
-            try:
-                found.append(os.read(self.fd, 8192).decode(errors='replace').split(';', 1)[-1].split('\n')[0])
-            except BlockingIOError:
-                return [line for line in found if f'(device {device}' in line]
-            except BrokenPipeError:
-                found.append(f'(device {device}): messages were lost')
-
-    def close(self):
-        os.close(self.fd)
-
-
 def refused(lines):
     words = ('rebuild', 'clearing free space', 'creating free space', 'free space tree', 'free space cache', 'error',
              'corrupt', 'warn', 'lost', 'mismatch', 'incorrect', 'disabling')
@@ -255,7 +233,7 @@ def refused(lines):
 
 def go_on(fs, rng):
     """Linux mounts the filesystem as it is, writes, and frees. What it said."""
-    log = KernelLog()
+    log = image.KernelLog()
     mnt = fs.mount()
     device = os.path.basename(fs.loop)
     rest, path = os.path.join(mnt, 'rest'), os.path.join(mnt, 'goes-on')
@@ -271,9 +249,7 @@ def go_on(fs, rng):
     pieces.close()
     os.unlink(path)
     fs.umount()
-    said = log.lines(device)
-    log.close()
-    return said
+    return log.lines(device)
 
 
 def goes_on(fs, rng, listen=False):
@@ -354,7 +330,7 @@ def main():
         print(f'skipped: {reason}')
         return 77
     names = sys.argv[1:] or list(SCENARIOS)
-    seed = random.randrange(1 << 32)
+    seed = image.seed()
     convert = has_convert()
     print(f'seed {seed}')
     with tempfile.TemporaryDirectory(prefix='btrkit-test-') as folder:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A filesystem in an image file, made by mkfs.btrfs and mounted through a loop device. What is left is cleaned up."""
 import atexit
+import contextlib
 import os
 import re
 import shutil
@@ -52,6 +53,8 @@ def missing():
         return 'needs root'
     if not os.path.exists('/dev/loop-control'):
         return 'needs loop devices'
+    if not os.access('/dev/kmsg', os.R_OK):
+        return 'needs /dev/kmsg'
     with open('/proc/filesystems', encoding='ascii') as f:
         if '\tbtrfs\n' not in f.read():
             return 'needs a kernel with btrfs'
@@ -61,14 +64,78 @@ def missing():
     return None
 
 
-def complaints(devices, since):
-    """What Linux said of devices since a time; nothing where its log cannot be read."""
-    done = subprocess.run(['dmesg'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    found = re.findall(r'^\[ *([\d.]+)\] (BTRFS (?:error|critical|warning) \(device (\w+)\).*)$',
-                       done.stdout.decode(errors='replace'), re.M)
-    names = [os.path.basename(device) for device in devices]
-    return [said for when, said, name in found if name in names and float(when) > since
-            and 'space cache v1 is being deprecated' not in said]
+def seed():
+    """Of what is random: the same in every run, whose verdict is then about what is tested. $SEED is another one."""
+    return int(os.environ.get('SEED', '1'))
+
+
+class KernelLog:
+    """What Linux says of btrfs from now on. What belongs to it goes by the place in the log: no clock of a process is
+    that of its times."""
+
+    def __init__(self):
+        self.file = open('/dev/kmsg', 'rb', buffering=0,
+                         opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK))
+        self.file.seek(0, os.SEEK_END)
+        self.said = []
+
+    def lines(self, *devices):
+        """Of these devices: other tests may run beside."""
+        while True:
+            try:
+                record = self.file.read(8192)
+            except BrokenPipeError:
+                raise RuntimeError('messages of Linux were lost') from None
+            if record is None:
+                break
+            self.said.append(record.decode(errors='replace').split(';', 1)[-1].split('\n')[0])
+        names = [os.path.basename(device) for device in devices]
+        return [line for line in self.said
+                if (found := re.match(r'BTRFS\b.* \(device (\w+)', line)) and found[1] in names]
+
+    def complaints(self, *devices):
+        return [line for line in self.lines(*devices) if not re.match('BTRFS (info|notice|debug)', line)
+                and 'space cache v1 is being deprecated' not in line]
+
+
+def attach(path, *options):
+    """@return a loop device over a file"""
+    return run('losetup', '-f', '--show', *options, path).decode().strip()
+
+
+def detach(*devices):
+    """Linux forgets them, or it would take the next filesystem there, or the same one elsewhere, for what it has known.
+    Whoever looks at all devices of the machine keeps one for a moment.
+    """
+    def backing(device):
+        try:
+            with open(f'/sys/block/{os.path.basename(device)}/loop/backing_file', encoding='utf-8') as f:
+                return f.read()
+        except OSError:
+            return None
+
+    before = {device: backing(device) for device in devices}
+    for device in devices:
+        subprocess.run([BTRFS, 'device', 'scan', '--forget', device], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=False)
+        subprocess.run(['losetup', '-d', device], check=False)
+    for device in devices:
+        for _ in range(100):
+            if backing(device) is None or backing(device) != before[device]:
+                break
+            time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def loops(paths, *options):
+    """Loop devices over files."""
+    made = []
+    try:
+        for path in paths:
+            made.append(attach(path, *options))
+        yield made
+    finally:
+        detach(*made)
 
 
 class Image:
@@ -86,7 +153,7 @@ class Image:
         """The top level, whatever the default subvolume is."""
         assert not self.mnt
         _live.append(self)
-        self.loop = run('losetup', '-f', '--show', *(['-r'] if readonly else []), self.path).decode().strip()
+        self.loop = attach(self.path, *(['-r'] if readonly else []))
         self.mnt = tempfile.mkdtemp(prefix='btrkit-test-')
         parts = ['subvolid=5', *(['ro'] if readonly else []), *([options] if options else [])]
         run('mount', '-t', 'btrfs', '-o', ','.join(parts), self.loop, self.mnt)
@@ -101,7 +168,7 @@ class Image:
                     time.sleep(0.1)
             os.rmdir(self.mnt)
         if self.loop:
-            subprocess.run(['losetup', '-d', self.loop], check=False)
+            detach(self.loop)
         self.mnt = self.loop = None
         if self in _live:
             _live.remove(self)

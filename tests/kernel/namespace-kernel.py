@@ -124,7 +124,7 @@ def main():
     if reason:
         print(f'skipped: {reason}')
         return 77
-    seed = int(sys.argv[1]) if len(sys.argv) > 1 else random.randrange(1 << 32)
+    seed = image.seed()
     print(f'seed {seed}')
     compared = 0
     with tempfile.TemporaryDirectory(prefix='btrkit-test-') as folder:

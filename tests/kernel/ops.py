@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a scenario does to a mounted btrfs: the calls that Python has no function for."""
 import ctypes
+import errno
 import fcntl
 import os
 import random
 import struct
+import threading
+import time
 
 FICLONERANGE = 0x4020940D
 FIDEDUPERANGE = 0xC0189436
@@ -146,6 +149,28 @@ def balance(mnt, what):
 def pause_balance(mnt):
     with opened_dir(mnt) as fd:
         fcntl.ioctl(fd, BALANCE_CTL, BALANCE_PAUSE)
+
+
+def leave_balance(mnt):
+    """Pauses one, which then is unfinished. It may be over sooner than that."""
+    paused = []
+
+    def work():
+        try:
+            while True:
+                balance(mnt, BALANCE_DATA | BALANCE_METADATA)
+        except OSError as e:
+            paused.append(e)
+    thread = threading.Thread(target=work)
+    thread.start()
+    while thread.is_alive():
+        try:
+            pause_balance(mnt)
+        except OSError:
+            time.sleep(0.001)
+    thread.join()
+    if paused[0].errno != errno.ECANCELED:
+        raise paused[0]
 
 
 def quota(mnt, simple=False):

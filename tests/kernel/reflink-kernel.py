@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from image import BTRFS, Image, missing, run
+from image import BTRFS, Image, attach, missing, run
 
 BTRKIT = os.environ['BTRKIT']
 OPTIONS = ['-q', '--verify', '--deterministic']
@@ -28,7 +28,7 @@ class Xfs(Image):
         run('mkfs.xfs', '-q', '-f', '-m', 'reflink=1', self.path)
 
     def mount(self, options='', readonly=False):
-        self.loop = run('losetup', '-f', '--show', self.path).decode().strip()
+        self.loop = attach(self.path)
         self.mnt = tempfile.mkdtemp(prefix='btrkit-test-')
         run('mount', '-t', 'xfs', self.loop, self.mnt)
         return self.mnt

@@ -68,12 +68,12 @@ class Fresh(volumes.Volume):
         super().mkfs(*args)
 
     def attach(self):
-        self.loops = [run('losetup', '-f', '--show', path).decode().strip() for path in self.paths]
+        self.loops = [image.attach(path) for path in self.paths]
         image._live.append(self)
 
     def mount(self, options='', readonly=False):
         self.mnt = tempfile.mkdtemp(prefix='btrkit-test-')
-        self.since = time.clock_gettime(time.CLOCK_BOOTTIME)
+        self.log = image.KernelLog()
         parts = [*(['ro'] if readonly else []), *([options] if options else []),
                  *(f'device={loop}' for loop in self.loops)]
         run('mount', '-t', 'btrfs', '-o', ','.join(parts), self.loops[0], self.mnt)
@@ -83,7 +83,7 @@ class Fresh(volumes.Volume):
         run('umount', self.mnt)
         os.rmdir(self.mnt)
         self.mnt = None
-        said = image.complaints(self.loops, self.since)
+        said = self.log.complaints(*self.loops)
         need(not said, 'Linux says: ' + '\n'.join(said))
 
     def check(self):

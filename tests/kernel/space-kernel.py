@@ -456,7 +456,7 @@ def main():
     if reason:
         print(f'skipped: {reason}')
         return 77
-    seed = random.randrange(1 << 32)
+    seed = image.seed()
     print(f'seed {seed}')
     with tempfile.TemporaryDirectory(prefix='btrkit-test-') as folder:
         for name in sys.argv[1:] or SCENARIOS:

@@ -26,6 +26,9 @@ import time
 import image
 import volumes
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+from tool import crc32c  # pylint: disable=wrong-import-position
+
 CRASH, IMAGES, NAMES = os.environ['CRASH_TXN'], os.environ['IMAGES'], os.environ['TXN_IMAGES']
 JOBS = 2
 PRIMARY, MIRROR = 0x10000, 0x4000000
@@ -47,15 +50,6 @@ class Devices(volumes.Volume):
         if subprocess.run(['umount', self.mnt], stderr=subprocess.DEVNULL, check=False).returncode:
             time.sleep(0.2)
             image.run('umount', self.mnt)
-
-    def umount(self):
-        loops = self.loops
-        image.Image.umount(self)
-        for loop in loops:
-            # Or Linux would remember them for the next filesystem of that UUID.
-            subprocess.run([image.BTRFS, 'device', 'scan', '--forget', loop], stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, check=False)
-        super().umount()
 
 
 def contents(mnt):
@@ -105,7 +99,7 @@ def judge(paths, expected, missing, kind):
     volume = Devices(paths)
     several = len(paths) + missing > 1
     try:
-        since = time.clock_gettime(time.CLOCK_BOOTTIME)
+        log = image.KernelLog()
         mnt = volume.mount('degraded' if missing else '')
         found, count = contents(mnt)
         if found != expected:
@@ -115,7 +109,7 @@ def judge(paths, expected, missing, kind):
             os.fsync(f.fileno())
         volume.leave()
         # Without `degraded` Linux does not mount if one is; that was the mount before then.
-        said = [line for line in image.complaints(volume.loops, since) if not line.endswith(' is missing')]
+        said = [line for line in log.complaints(*volume.loops) if not line.endswith(' is missing')]
         if said:
             raise Failure('Linux says: ' + '\n'.join(said))
         if not missing or not kind.startswith('raid6'):
@@ -143,15 +137,6 @@ def is_torn(path):
     text = subprocess.run([image.BTRFS, 'inspect-internal', 'dump-super', path], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, check=False).stdout
     return not re.search(rb'^csum\t.*\[match\]', text, re.M)
-
-
-def crc32c(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
 
 
 def recover(path, several):

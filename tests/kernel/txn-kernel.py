@@ -14,8 +14,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 
 import image
 import ops
@@ -84,26 +82,16 @@ class Disk(image.Image):
 
     def attach_others(self):
         for one in self.others:
-            one.loop = image.run('losetup', '-f', '--show', one.path).decode().strip()
+            one.loop = image.attach(one.path)
         return [f'device={one.loop}' for one in self.others]
 
     def mount(self, options='', readonly=False):
         return super().mount(','.join(filter(None, (options, *self.attach_others()))), readonly)
 
     def umount(self):
-        loops = [one.loop for one in (self, *self.others) if one.loop]
         super().umount()
         for one in self.others:
             one.umount()
-        # A device of the same filesystem may come to lie on one of these that another had.
-        for loop in loops[1:] and loops:
-            subprocess.run([image.BTRFS, 'device', 'scan', '--forget', loop], stderr=subprocess.DEVNULL, check=False)
-        # Who looks at all devices of the machine keeps one for a moment.
-        for path in loops and self.paths:
-            for _ in range(100):
-                if not image.run('losetup', '-j', path):
-                    break
-                time.sleep(0.1)
 
     def remove(self):
         super().remove()
@@ -124,22 +112,17 @@ class Disk(image.Image):
 
     def lose(self, lost, files):
         """Linux reads everything without some of the devices, so from the copies and the parity on the others."""
-        loops = [image.run('losetup', '-r', '-f', '--show', path).decode().strip()
-                 for k, path in enumerate(self.paths) if k not in lost]
         mnt = tempfile.mkdtemp(prefix='btrkit-test-')
         try:
-            options = ','.join(('ro,degraded,subvolid=5', *(f'device={loop}' for loop in loops[1:])))
-            image.run('mount', '-t', 'btrfs', '-o', options, loops[0], mnt)
-            try:
-                compare(mnt, files)
-            finally:
-                image.run('umount', mnt)
+            with image.loops([path for k, path in enumerate(self.paths) if k not in lost], '-r') as loops:
+                options = ','.join(('ro,degraded,subvolid=5', *(f'device={loop}' for loop in loops[1:])))
+                image.run('mount', '-t', 'btrfs', '-o', options, loops[0], mnt)
+                try:
+                    compare(mnt, files)
+                finally:
+                    image.run('umount', mnt)
         finally:
             os.rmdir(mnt)
-            for loop in loops:
-                subprocess.run([image.BTRFS, 'device', 'scan', '--forget', loop], stderr=subprocess.DEVNULL,
-                               check=False)
-                image.run('losetup', '-d', loop)
         count[f'read without {len(lost)} devices'] += 1
 
     def edit(self, seed, rounds, edits):
@@ -148,16 +131,9 @@ class Disk(image.Image):
 
     def check(self, *options):
         """btrfs check looks for other devices among the devices of the machine."""
-        self.attach_others()
-        try:
-            loop = image.run('losetup', '-f', '--show', self.path).decode().strip()
-            try:
-                done = subprocess.run([image.BTRFS, 'check', *options, loop], stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, check=False)
-            finally:
-                image.run('losetup', '-d', loop)
-        finally:
-            self.umount()
+        with image.loops(self.paths) as loops:
+            done = subprocess.run([image.BTRFS, 'check', *options, loops[0]], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False)
         text = done.stdout.decode(errors='replace')
         need('no error found' in text and not done.returncode, f'btrfs check: exit {done.returncode}:\n{text}')
 
@@ -351,29 +327,13 @@ def refusals(scratch):
     copy.remove()
     for i in range(40):
         ops.write(f'{mnt}/{i}', 0, ops.incompressible(1 << 20, i), sync=True)
-    balancing = threading.Thread(target=paused_balance, args=(mnt,))
-    balancing.start()
-    while balancing.is_alive():
-        try:
-            ops.pause_balance(mnt)
-        except OSError:
-            time.sleep(0.001)
-    balancing.join()
+    ops.leave_balance(mnt)
     img.umount()
     refused(img, 'unfinished balance')
     img.mkfs()
     image.run(image.BTRFSTUNE, '-f', '-S', '1', img.path)
     refused(img, 'seed device')
     img.remove()
-
-
-def paused_balance(mnt):
-    for _ in range(50):
-        try:
-            ops.balance(mnt, ops.BALANCE_DATA | ops.BALANCE_METADATA)
-        except OSError:
-            return
-    raise AssertionError('no balance could be paused')
 
 
 def main():

@@ -5,7 +5,6 @@ which btrfs check accepts and Linux mounts. What Linux does to the device in bet
 undo by Linux."""
 import contextlib
 import ctypes
-import hashlib
 import os
 import shutil
 import subprocess
@@ -13,7 +12,10 @@ import sys
 import tempfile
 
 import image
-from image import BTRFS, Image, run
+from image import BTRFS, Image, loops, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+from tool import digest  # pylint: disable=wrong-import-position
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 M = 1 << 20
@@ -26,38 +28,10 @@ def check(condition, what):
     assert condition, what
 
 
-def digest(path):
-    """Of all bytes, zeros by where they are not; of holes nothing is read."""
-    whole, at, zeros = hashlib.sha256(), 0, bytes(65536)
-    with open(path, 'rb') as f:
-        end = f.seek(0, os.SEEK_END)
-        whole.update(b'%d' % end)
-        while at < end:
-            try:
-                at = os.lseek(f.fileno(), at, os.SEEK_DATA) // 65536 * 65536
-            except OSError:
-                break
-            f.seek(at)
-            piece = f.read(65536)
-            if piece != zeros[:len(piece)]:
-                whole.update(b'%d:' % at + piece)
-            at += 65536
-    return whole.hexdigest()
-
-
 def refused(says, *args):
     result = subprocess.run([BTRKIT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     said = result.stderr.decode()
     check(result.returncode == 1 and not result.stdout and said.count('\n') == 1 and says in said, f'{args}: {said!r}')
-
-
-@contextlib.contextmanager
-def loop(path):
-    device = run('losetup', '-f', '--show', path).decode().strip()
-    try:
-        yield device
-    finally:
-        run('losetup', '-d', device)
 
 
 @contextlib.contextmanager
@@ -104,7 +78,7 @@ def comes_back(scratch, options):
     files = listing(made.mount(readonly=True))
     made.umount()
     there_and_back(made.path, made.path, f'{scratch}/file')
-    with loop(made.path) as device:
+    with loops([made.path]) as (device,):
         there_and_back(device, made.path, f'{scratch}/file')
     run(BTRFS, 'check', '--check-data-csum', made.path)
     check(listing(made.mount()) == files and len(files) > 400, f'{len(files)} files, not those of before')
@@ -116,7 +90,7 @@ def used_since(scratch, folder):
     """A mount that writes is seen, one that only reads leaves no trace; a device that is in use is let alone."""
     made, file = Image(f'{scratch}/image', '300M'), f'{scratch}/file'
     made.mkfs()
-    with loop(made.path) as device:
+    with loops([made.path]) as (device,):
         with mounted(device, folder):
             refused('in use by the kernel', 'mkfs', '-f', '--undo', f'{folder}/file', device)
             check(not os.path.exists(f'{folder}/file'), 'an undo file of nothing')
@@ -160,7 +134,7 @@ def unfinished(scratch, folder):
     before = digest(made.path)
     run(BTRKIT, 'mkfs', '-q', '-f', '--undo', file, made.path)
     mark(made.path, file)
-    with loop(made.path) as device:
+    with loops([made.path]) as (device,):
         for command in (['mount', '-t', 'btrfs', device, folder], [BTRFS, 'check', device],
                         [BTRFS, 'rescue', 'super-recover', '-y', device], ['blkid', '-p', device]):
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
@@ -186,7 +160,7 @@ def on_itself(scratch, folder):
     made, library, err = Image(f'{scratch}/image', '100M'), ctypes.CDLL(path), Error()
     run(mkfs, '-q', '-F', made.path)
     io, undo = ctypes.c_void_p(), ctypes.c_void_p()
-    with loop(made.path) as device, mounted(device, folder):
+    with loops([made.path]) as (device,), mounted(device, folder):
         check(not library.btrkit_io_open(device.encode(), 1, ctypes.byref(io), ctypes.byref(err)), 'open')
 
         def put_undo(file):

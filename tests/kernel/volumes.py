@@ -2,7 +2,6 @@
 """A filesystem on several devices in image files, mounted through loop devices; what its chunks and extents are."""
 import os
 import re
-import subprocess
 import tempfile
 
 import image
@@ -29,8 +28,7 @@ class Volume(image.Image):
         assert not self.mnt
         image._live.append(self)
         for path in self.paths:
-            self.loops.append(image.run('losetup', '-f', '--show', *(['-r'] if readonly else []), path)
-                              .decode().strip())
+            self.loops.append(image.attach(path, *(['-r'] if readonly else [])))
         self.mnt = tempfile.mkdtemp(prefix='btrkit-test-')
         parts = ['subvolid=5', *(['ro'] if readonly else []), *([options] if options else []),
                  *(f'device={loop}' for loop in self.loops)]
@@ -39,8 +37,7 @@ class Volume(image.Image):
 
     def umount(self):
         super().umount()
-        for loop in self.loops:
-            subprocess.run(['losetup', '-d', loop], check=False)
+        image.detach(*self.loops)
         self.loops = []
 
     def remove(self):

@@ -134,11 +134,8 @@ def main():
                 f.seek(at)
                 f.write(bytes(SUPER))
         generation = damages.u64(block, 0x48)
-        loop = image.run('losetup', '-f', '--show', path).decode().strip()
-        try:
+        with image.loops([path]) as (loop,):
             compared = try_all(loop, path, block, generation, peer)
-        finally:
-            image.run('losetup', '-d', loop)
     print(f'{len(STATES)} states of a superblock log read; {compared} texts compared with btrfs-progs'
           f'{"" if peer else ", which here knows no zones"}')
     return 0
