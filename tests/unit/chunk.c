@@ -11,38 +11,10 @@
 #include "lib/space/chunk.h"
 #include "lib/space/free_space_tree.h"
 #include "lib/tree/edit.h"
+#include "tests/unit/memory.h"
 #include "tests/unit/written.h"
 
 #define MIB (1ull << 20)
-
-static uint64_t allocations, fail_at = UINT64_MAX;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_reallocarray(void *p, size_t n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
-
-static bool fails(void)
-{
-	return allocations++ == fail_at;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_reallocarray(void *p, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_reallocarray(p, n, size);
-}
 
 struct world {
 	struct written bytes;
@@ -449,11 +421,9 @@ static void memory_runs_out(void **state)
 		const size_t before = volume_num_chunks(w.fs->volume);
 		int ret;
 
-		allocations = 0;
-		fail_at = i;
+		memory_count(i, false);
 		ret = make_and_remove(&w);
-		fail_at = UINT64_MAX;
-		made = allocations;
+		made = memory_end();
 		/* Every one is told; the last time none fails. */
 		assert_true(!ret || ret == -ENOMEM);
 		told += !!ret;

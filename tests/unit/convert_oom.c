@@ -1,54 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Conversions without memory: each fails with -ENOMEM, and leaves a whole filesystem. */
 #include "tests/unit/convert_rig.h"
+#include "tests/unit/memory.h"
 
-/* Counted while a conversion runs; number fail_at of them fails. */
-static bool counting;
-static uint64_t allocations, fail_at = UINT64_MAX;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_reallocarray(void *p, size_t n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
-
-static bool fails(void)
-{
-	return counting && !rig_in_device && allocations++ == fail_at;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
-
-void *__wrap_reallocarray(void *p, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_reallocarray(p, n, size);
-}
-
-static int convert(struct written *w, enum btrkit_space_cache_kind to, struct btrkit_error *err)
+/* Allocation number @at fails. @num: how many there were */
+static int convert(struct written *w, enum btrkit_space_cache_kind to, uint64_t at, uint64_t *num,
+		   struct btrkit_error *err)
 {
 	struct btrkit_fs *fs = written_open(w, BTRKIT_OPEN_WRITE);
 	int ret;
 
-	allocations = 0;
-	counting = true;
+	memory_count(at, false);
 	ret = btrkit_space_convert(fs, to, NULL, NULL, err);
-	counting = false;
+	*num = memory_end();
 	btrkit_fs_close(fs);
 	return ret;
 }
@@ -56,26 +20,21 @@ static int convert(struct written *w, enum btrkit_space_cache_kind to, struct bt
 static void try_kind(unsigned variant, enum btrkit_space_cache_kind to)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	uint64_t total, failed = 0;
+	uint64_t total, num, failed = 0;
 	struct written w;
 
-	fail_at = UINT64_MAX;
 	rig_make(&w, variant);
-	written_check(convert(&w, to, &err), &err);
+	written_check(convert(&w, to, MEMORY_SUFFICES, &total, &err), &err);
 	written_destroy(&w);
-	total = allocations;
 	for (uint64_t at = 0; at < total; at++) {
 		int ret;
 
-		fail_at = UINT64_MAX;
 		rig_make(&w, variant);
-		fail_at = at;
-		ret = convert(&w, to, &err);
+		ret = convert(&w, to, at, &num, &err);
 		if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY))
 			fail_msg("allocation %llu: %d: %s", (unsigned long long)at, ret, err.message);
 		failed += ret != 0;
 		rig_judge_whole(&w);
-		fail_at = UINT64_MAX;
 		rig_convert(&w, to, 0);
 		assert_int_equal(rig_status(&w).in_use, to);
 		rig_judge_whole(&w);

@@ -25,8 +25,6 @@
 #define LEFTOVER 16u
 #define VARIANTS 16u
 void rig_make(struct written *w, unsigned variant);
-/* What is allocated now is the device's, and none of the library's business. */
-extern bool rig_in_device;
 /* Changes the superblocks. */
 void rig_put_super(struct written *w, uint64_t compat_ro, uint64_t cache_generation);
 

@@ -9,6 +9,7 @@
 #include "lib/format/items/extent.h"
 #include "lib/format/items/free_space.h"
 #include "lib/space/free_space_edit.h"
+#include "tests/unit/memory.h"
 #include "tests/unit/synthetic.h"
 
 #define SECTOR 4096u
@@ -33,37 +34,6 @@ struct told_tree {
 static bool is_free[SECTORS];
 static struct told_tree expected, written;
 static uint32_t seed = 1;
-
-/* Counted while the tree is built; number fail_at of them fails. */
-static bool counting;
-static uint64_t allocations, fail_at = UINT64_MAX;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static bool fails(void)
-{
-	return counting && allocations++ == fail_at;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
 
 static uint32_t drawn(uint32_t below)
 {
@@ -148,8 +118,10 @@ static int place(void *ctx, unsigned level, uint64_t index, uint64_t *bytenr, st
 
 static int keep_block(void *ctx, uint64_t bytenr, const void *block, struct btrkit_error *err)
 {
-	struct node *n = __real_calloc(1, sizeof(*n) + SYN_NODESIZE);
+	const bool counted = memory_pause();
+	struct node *n = calloc(1, sizeof(*n) + SYN_NODESIZE);
 
+	memory_resume(counted);
 	(void)ctx;
 	(void)bytenr;
 	(void)err;
@@ -286,27 +258,24 @@ static void failing_allocations_are_told(void **state)
 	struct free_space_built built;
 	struct block_groups groups;
 	struct btrkit_fs *fs;
+	uint64_t leaves, at = 0, num;
 	size_t num_extents;
-	uint64_t leaves;
 
 	(void)state;
 	draw_ranges(SECTORS / 2);
 	fs = make(&groups, &num_extents);
-	fail_at = 0;
 	do {
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
 		int ret;
 
-		allocations = 0;
-		counting = true;
+		memory_count(at, false);
 		ret = run(fs, &groups, false, &built, &leaves, &err);
-		counting = false;
+		num = memory_end();
 		if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY))
-			fail_msg("allocation %llu: %d: %s", (unsigned long long)fail_at, ret, err.message);
-	} while (allocations > fail_at++);
-	printf("%llu allocations failed in turn\n", (unsigned long long)fail_at - 1);
-	assert_true(fail_at > 4);
-	fail_at = UINT64_MAX;
+			fail_msg("allocation %llu: %d: %s", (unsigned long long)at, ret, err.message);
+	} while (num > at++);
+	printf("%llu allocations failed in turn\n", (unsigned long long)at - 1);
+	assert_true(at > 4);
 	block_groups_release(&groups);
 	btrkit_fs_close(fs);
 }

@@ -9,6 +9,7 @@
 
 #include "lib/space/free_space_edit.h"
 #include "lib/space/free_space_tree.h"
+#include "tests/unit/memory.h"
 
 #define SECTOR 4096u
 #define GROUPS 3u
@@ -37,37 +38,6 @@ struct world {
 	uint64_t random;
 	uint64_t to_bitmaps, to_extents, between; /* of the models; batches that ended between the thresholds */
 };
-
-/* Counted while a batch is applied; number fail_at of them fails. */
-static bool counting;
-static uint64_t allocations, fail_at = UINT64_MAX;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_reallocarray(void *p, size_t n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
-
-static bool fails(void)
-{
-	return counting && allocations++ == fail_at;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_reallocarray(void *p, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_reallocarray(p, n, size);
-}
 
 static int take_block(void *ctx, uint64_t owner, unsigned level, const struct btrkit_key *first, uint64_t *bytenr,
 		      struct btrkit_error *err)
@@ -103,7 +73,7 @@ static struct world *create(uint32_t nodesize, uint64_t seed)
 {
 	static const uint64_t lengths[GROUPS] = { 20ull << 20, (203ull << 20) + 65536, (83ull << 20) + 3 * SECTOR };
 	struct btrkit_mkfs_options opts = BTRKIT_MKFS_OPTIONS_INIT;
-	struct world *w = __real_calloc(1, sizeof(*w));
+	struct world *w = calloc(1, sizeof(*w));
 	uint64_t start = 1ull << 20;
 	struct btrkit_io *io;
 
@@ -123,7 +93,7 @@ static struct world *create(uint32_t nodesize, uint64_t seed)
 		m->limits = free_space_thresholds(lengths[i], SECTOR);
 		m->sectors = lengths[i] / SECTOR;
 		assert_true(m->sectors <= SECTORS_MAX);
-		m->is_free = __real_malloc(m->sectors);
+		m->is_free = malloc(m->sectors);
 		assert_non_null(m->is_free);
 		memset(m->is_free, 1, m->sectors);
 		assert_int_equal(free_space_add_group(w->t, &m->group, NULL), 0);
@@ -547,10 +517,9 @@ static void a_new_group_has_no_items(void **state)
 /* A batch that goes to bitmaps and one that comes back fail at every allocation. */
 static void failing_allocations_are_told(void **state)
 {
-	uint64_t failures = 0;
+	uint64_t failures = 0, at = 0, num;
 
 	(void)state;
-	fail_at = 0;
 	do {
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
 		struct world *w = create(4096, 1);
@@ -558,26 +527,24 @@ static void failing_allocations_are_told(void **state)
 		struct space_change changes[300];
 		int ret = 0;
 
-		allocations = 0;
+		memory_count(at, false);
 		for (unsigned round = 0; !ret && round < 2; round++) {
 			for (unsigned i = 0; i < ARRAY_SIZE(changes); i++)
 				changes[i] = (struct space_change){ { m->group.start + (100 * i + 1) * SECTOR, SECTOR },
 								    round };
-			counting = true;
 			ret = free_space_edit(w->t, &m->group, changes, ARRAY_SIZE(changes), &w->stats, &err);
-			counting = false;
 		}
+		num = memory_end();
 		if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY))
-			fail_msg("allocation %llu: %d: %s", (unsigned long long)fail_at, ret, err.message);
+			fail_msg("allocation %llu: %d: %s", (unsigned long long)at, ret, err.message);
 		failures += ret != 0;
 		if (!ret)
 			assert_true(w->stats.to_bitmaps == 1 && w->stats.to_extents == 1);
 		destroy(w);
-	} while (allocations > fail_at++);
+	} while (num > at++);
 	printf("%llu of %llu failing allocations were told\n", (unsigned long long)failures,
-	       (unsigned long long)fail_at - 1);
+	       (unsigned long long)at - 1);
 	assert_true(failures > 8);
-	fail_at = UINT64_MAX;
 }
 
 int main(void)

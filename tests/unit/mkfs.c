@@ -336,7 +336,7 @@ static int wait_for_all(void *ctx, uint64_t offset, uint64_t len)
 		m->late = pthread_cond_timedwait(&m->changed, &m->lock, &until);
 	pthread_mutex_unlock(&m->lock);
 	/* So that who has told gets to end it. */
-	usleep(50);
+	usleep(1000);
 	return 0;
 }
 

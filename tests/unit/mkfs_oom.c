@@ -6,65 +6,15 @@
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <btrkit/btrkit.h>
 
 #include "tests/crash/sparse.h"
+#include "tests/unit/memory.h"
 
 #define MIB (1ull << 20)
-
-/* Counted while one is made, by any thread. */
-static atomic_bool counting, once;
-static atomic_ullong allocations, fail_at;
-
-static bool fails(void)
-{
-	unsigned long long at;
-
-	if (!counting)
-		return false;
-	at = allocations++;
-	return once ? at == fail_at : at >= fail_at;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_reallocarray(void *p, size_t n, size_t size);
-char *__real_strdup(const char *s);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
-char *__wrap_strdup(const char *s);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
-
-void *__wrap_reallocarray(void *p, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_reallocarray(p, n, size);
-}
-
-char *__wrap_strdup(const char *s)
-{
-	return fails() ? NULL : __real_strdup(s);
-}
 
 static char top[] = "/tmp/btrkit-fill-oom.XXXXXX";
 
@@ -111,12 +61,11 @@ static int leave(void **state)
 static int swallow(struct btrkit_io *io, uint64_t offset, const void *data, size_t len)
 {
 	struct btrkit_io *below = *(struct btrkit_io **)(io + 1);
-	bool was = counting;
+	const bool counted = memory_pause();
 	int ret;
 
-	counting = false;
 	ret = below->ops->write(below, offset, data, len);
-	counting = was;
+	memory_resume(counted);
 	return ret;
 }
 
@@ -140,17 +89,18 @@ struct quiet {
 	struct btrkit_io *below;
 };
 
-static int make(struct sparse *s, const struct btrkit_mkfs_options *o, struct btrkit_error *err)
+/* With a memory of which allocation number @at fails, and with @on all behind it. @num: how many there were */
+static int make(struct sparse *s, const struct btrkit_mkfs_options *o, uint64_t at, bool on, uint64_t *num,
+		struct btrkit_error *err)
 {
 	struct quiet quiet = { .io = { .ops = &quiet_ops, .size = sparse_io(s)->size }, .below = sparse_io(s) };
 	struct btrkit_io *io = &quiet.io;
 	int ret;
 
 	snprintf(quiet.io.name, sizeof(quiet.io.name), "quiet");
-	allocations = 0;
-	counting = true;
+	memory_count(at, on);
 	ret = btrkit_mkfs(&io, 1, o, NULL, err);
-	counting = false;
+	*num = memory_end();
 	return ret;
 }
 
@@ -164,7 +114,7 @@ static void try_source(enum btrkit_source_kind kind, enum btrkit_compression com
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct sparse *s = sparse_create(100 * MIB, NULL);
-	unsigned long long total, failed = 0;
+	uint64_t total, failed = 0, num;
 	struct btrkit_fs *fs;
 
 	o.flags = flags;
@@ -172,20 +122,16 @@ static void try_source(enum btrkit_source_kind kind, enum btrkit_compression com
 	o.threads = 1;
 	o.compression = compression;
 	o.data = BTRKIT_DUP;
-	fail_at = ULLONG_MAX;
-	if (make(s, &o, &err))
+	if (make(s, &o, MEMORY_SUFFICES, false, &total, &err))
 		fail_msg("%s", err.message);
-	total = allocations;
 	sparse_free(s);
-	for (unsigned long long at = 0; at < 2 * total; at++) {
+	for (uint64_t at = 0; at < 2 * total; at++) {
 		int ret;
 
 		s = sparse_create(100 * MIB, NULL);
-		once = at % 2;
-		fail_at = at / 2;
-		ret = make(s, &o, &err);
+		ret = make(s, &o, at / 2, at % 2 == 0, &num, &err);
 		if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY))
-			fail_msg("allocation %llu: %d: %s", at / 2, ret, err.message);
+			fail_msg("allocation %llu: %d: %s", (unsigned long long)at / 2, ret, err.message);
 		failed += ret != 0;
 		if (btrkit_fs_open((struct btrkit_io *[]){ sparse_io(s) }, 1, NULL, &fs, NULL)) {
 			assert_true(ret || flags & BTRKIT_MKFS_DRY);
@@ -196,7 +142,7 @@ static void try_source(enum btrkit_source_kind kind, enum btrkit_compression com
 		}
 		sparse_free(s);
 	}
-	printf("%llu of %llu failed\n", failed, 2 * total);
+	printf("%llu of %llu failed\n", (unsigned long long)failed, 2ull * total);
 	assert_true(failed > total);
 }
 

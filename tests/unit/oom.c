@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Memory runs out at every allocation in turn: opening, listing, dumping and closing say so and leave nothing behind.
- * The linker puts these functions in the place of the allocator's; AddressSanitizer's run sees what leaks.
+ * AddressSanitizer's run sees what leaks.
  */
 #include "tests/unit/unit.h"
 
@@ -11,50 +11,8 @@
 
 #include "lib/format/ids.h"
 #include "lib/format/items/inode.h"
+#include "tests/unit/memory.h"
 #include "tests/unit/synthetic.h"
-
-static uint64_t allocations, fail_at = UINT64_MAX;
-
-static bool fails(void)
-{
-	return allocations++ >= fail_at;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_reallocarray(void *p, size_t n, size_t size);
-char *__real_strndup(const char *s, size_t n);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
-char *__wrap_strndup(const char *s, size_t n);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
-
-void *__wrap_reallocarray(void *p, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_reallocarray(p, n, size);
-}
-
-char *__wrap_strndup(const char *s, size_t n)
-{
-	return fails() ? NULL : __real_strndup(s, n);
-}
 
 #define DIRS 40u
 
@@ -129,25 +87,24 @@ static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 static void every_failing_allocation_is_told(void **state)
 {
 	size_t n = make_items(), whole = 0, written;
-	uint64_t needed = 0;
+	uint64_t needed = 0, num;
 	int ret = -ENOMEM;
 
 	(void)state;
-	for (uint64_t at = UINT64_MAX; ret; at = at == UINT64_MAX ? 0 : at + 1) {
+	for (uint64_t at = MEMORY_SUFFICES; ret; at = at == MEMORY_SUFFICES ? 0 : at + 1) {
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
 		struct synthetic s;
 
 		syn_create(&s, items, n);
 		written = 0;
-		allocations = 0;
-		fail_at = at;
+		memory_count(at, true);
 		ret = use(s.io, &written, &err);
-		fail_at = UINT64_MAX;
-		if (at == UINT64_MAX) {
+		num = memory_end();
+		if (at == MEMORY_SUFFICES) {
 			if (ret)
 				fail_msg("%s", err.message);
 			whole = written;
-			needed = allocations;
+			needed = num;
 			ret = -ENOMEM;
 			continue;
 		}

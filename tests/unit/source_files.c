@@ -7,49 +7,7 @@
 #include <unistd.h>
 
 #include "lib/source/source.h"
-
-static uint64_t allocations, fail_at = UINT64_MAX;
-
-static bool fails(void)
-{
-	return allocations++ >= fail_at;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_reallocarray(void *p, size_t n, size_t size);
-char *__real_strdup(const char *s);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
-char *__wrap_strdup(const char *s);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
-
-void *__wrap_reallocarray(void *p, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_reallocarray(p, n, size);
-}
-
-char *__wrap_strdup(const char *s)
-{
-	return fails() ? NULL : __real_strdup(s);
-}
+#include "tests/unit/memory.h"
 
 static char top[] = "/tmp/btrkit-source.XXXXXX", manifest[sizeof(top) + 20];
 static const struct source_limits limits = { .symlink = 3949, .xattr = 16000 };
@@ -246,10 +204,9 @@ static void every_failing_allocation_is_told(void **state)
 			struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 			assert_true(n < 1000);
-			allocations = 0;
-			fail_at = n;
+			memory_count(n, true);
 			ret = use(kind, &err);
-			fail_at = UINT64_MAX;
+			memory_end();
 			if (ret)
 				assert_int_equal(ret, -ENOMEM);
 			assert_int_equal(err.err, ret);

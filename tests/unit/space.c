@@ -17,6 +17,7 @@
 #include "lib/format/items/inode.h"
 #include "lib/format/items/space_cache.h"
 #include "lib/space/space.h"
+#include "tests/unit/memory.h"
 #include "tests/unit/synthetic.h"
 
 #define SECTOR 4096u
@@ -77,29 +78,8 @@ struct result {
 
 static uint32_t seed = 1;
 
-/* Counted while the status is made; number fail_at of them fails. */
-static bool counting;
-static uint64_t allocations, fail_at = UINT64_MAX;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-
-static bool fails(void)
-{
-	return counting && allocations++ == fail_at;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
+/* Which allocation fails while the status is made. */
+static uint64_t fail_at = MEMORY_SUFFICES;
 
 static uint32_t drawn(uint32_t below)
 {
@@ -347,10 +327,9 @@ static const struct result *build(void)
 	qsort(p.extents, p.num_extents, sizeof(p.extents[0]), cmp_items);
 	syn_finish(&s, 0, p.extents, p.num_extents);
 	assert_int_equal(syn_open(&s, NULL, &fs, NULL), 0);
-	allocations = 0;
-	counting = true;
+	memory_count(fail_at, false);
 	r.ret = btrkit_space_status(fs, &sink, &r.sum, &r.err);
-	counting = false;
+	memory_end();
 	load_all(fs, &r);
 	btrkit_fs_close(fs);
 	return &r;
@@ -523,7 +502,7 @@ static void failing_allocations_are_told(void **state)
 	}
 	printf("%llu allocations failed in turn\n", (unsigned long long)fail_at - 1);
 	assert_true(fail_at > 10);
-	fail_at = UINT64_MAX;
+	fail_at = MEMORY_SUFFICES;
 }
 
 #include "tests/unit/space_damages.h"

@@ -11,40 +11,12 @@
 #include "lib/format/super.h"
 #include "lib/space/space.h"
 #include "lib/tree/cursor.h"
+#include "tests/unit/memory.h"
 
 #define SECTOR 4096u
 #define MIB (1ull << 20)
 #define SIZE (260 * MIB) /* behind the second superblock, and with groups behind it */
 #define SECTORS (8 * SIZE / SECTOR)
-
-static uint64_t allocations, fail_at = UINT64_MAX;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_reallocarray(void *p, size_t n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
-
-static bool fails(void)
-{
-	return allocations++ >= fail_at;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_reallocarray(void *p, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_reallocarray(p, n, size);
-}
 
 enum state {
 	OUTSIDE, /* of any group */
@@ -103,7 +75,7 @@ static void read_extents(struct world *w)
 
 static struct world *create(const struct btrkit_mkfs_options *o)
 {
-	struct world *w = __real_calloc(1, sizeof(*w));
+	struct world *w = calloc(1, sizeof(*w));
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct block_group_supers supers;
 	struct btrkit_io *io;
@@ -468,10 +440,9 @@ static void memory_runs_out(void **state)
 
 	(void)state;
 	while (ret) {
-		allocations = 0;
-		fail_at = failed;
+		memory_count(failed, true);
 		ret = use(w->fs);
-		fail_at = UINT64_MAX;
+		memory_end();
 		assert_true(!ret || ret == -ENOMEM);
 		failed += ret != 0;
 	}

@@ -6,48 +6,13 @@
 #include "tests/unit/unit.h"
 
 #include "lib/volume/volume.h"
+#include "tests/unit/commit_words.h"
+#include "tests/unit/memory.h"
 #include "tests/unit/written.h"
 
 #define SIZE (160ull << 20)
 #define ITEMS 60u
 #define TYPE 99u
-
-static uint64_t allocations, fail_at = UINT64_MAX;
-
-/* One fails; what goes on after it finds memory again. */
-static bool fails(void)
-{
-	return allocations++ == fail_at;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_reallocarray(void *p, size_t n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
-
-void *__wrap_reallocarray(void *p, size_t n, size_t size)
-{
-	return fails() ? NULL : __real_reallocarray(p, n, size);
-}
 
 /* Adds items of round @round; a chunk, too, in a part of the rounds. */
 static int edit(struct btrkit_txn *txn, unsigned round, struct btrkit_error *err)
@@ -109,19 +74,6 @@ static unsigned round_on_device(struct written *w)
 
 	btrkit_fs_close(fs);
 	return round;
-}
-
-static void expect_words(const struct btrkit_error *err, enum btrkit_commit_state state)
-{
-	static const char *const words[] = {
-		[BTRKIT_COMMIT_OLD] = "; the filesystem is as it was",
-		[BTRKIT_COMMIT_NEW] = "; the filesystem is changed, but not all superblock mirrors are",
-		[BTRKIT_COMMIT_UNKNOWN] = "; the filesystem is as it was or changed, which is not known",
-	};
-	const size_t len = strlen(err->message), tail = strlen(words[state]);
-
-	assert_true(len > tail);
-	assert_string_equal(err->message + len - tail, words[state]);
 }
 
 /* The state after call number @call of a commit of @calls failed: of the last five the first is the blocks' flush. */
@@ -248,8 +200,8 @@ static void a_full_disk_is_met_before_anything_is_written(void **state)
 	written_destroy(&w);
 }
 
-/* A round with one failing allocation. @return what failed */
-static int one_round(struct written *w, unsigned round, uint64_t at, enum btrkit_commit_state *reached,
+/* A round in which allocation number @at fails. @num: how many there were; @return what failed */
+static int one_round(struct written *w, unsigned round, uint64_t at, uint64_t *num, enum btrkit_commit_state *reached,
 		     struct btrkit_error *err)
 {
 	struct btrkit_fs *fs = written_open(w, BTRKIT_OPEN_WRITE);
@@ -258,8 +210,7 @@ static int one_round(struct written *w, unsigned round, uint64_t at, enum btrkit
 	int ret;
 
 	*reached = BTRKIT_COMMIT_OLD;
-	allocations = 0;
-	fail_at = at;
+	memory_count(at, false);
 	ret = btrkit_txn_start(fs, &txn, err);
 	if (!ret) {
 		ret = edit(txn, round, err);
@@ -268,7 +219,7 @@ static int one_round(struct written *w, unsigned round, uint64_t at, enum btrkit
 		else
 			ret = btrkit_txn_commit(txn, reached, err);
 	}
-	fail_at = UINT64_MAX;
+	*num = memory_end();
 	/* An aborted transaction leaves the handle as it was. */
 	if (*reached == BTRKIT_COMMIT_OLD) {
 		assert_int_equal(volume_num_chunks(fs->volume), chunks);
@@ -280,7 +231,7 @@ static int one_round(struct written *w, unsigned round, uint64_t at, enum btrkit
 
 static void every_failing_allocation_is_told(void **state)
 {
-	uint64_t at = 0, told = 0;
+	uint64_t at = 0, told = 0, num;
 	struct written w;
 
 	(void)state;
@@ -289,10 +240,10 @@ static void every_failing_allocation_is_told(void **state)
 		for (at = 0;; at++) {
 			struct btrkit_error err = BTRKIT_ERROR_INIT;
 			enum btrkit_commit_state reached;
-			const int ret = one_round(&w, round, at, &reached, &err);
+			const int ret = one_round(&w, round, at, &num, &reached, &err);
 
 			/* Some are for what can be done without: then the round is made. */
-			if (!ret && allocations <= at)
+			if (!ret && num <= at)
 				break;
 			if (!ret) {
 				assert_int_equal(reached, BTRKIT_COMMIT_NEW);
@@ -301,7 +252,7 @@ static void every_failing_allocation_is_told(void **state)
 				written_destroy(&w);
 				make(&w, 4096);
 				for (unsigned i = 2; i < round; i++)
-					assert_int_equal(one_round(&w, i, UINT64_MAX, &reached, &err), 0);
+					assert_int_equal(one_round(&w, i, MEMORY_SUFFICES, &num, &reached, &err), 0);
 				continue;
 			}
 			if (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY)

@@ -11,6 +11,7 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/format/raid.h"
 #include "lib/space/chunk.h"
+#include "tests/unit/commit_words.h"
 #include "tests/unit/txn_rig.h"
 
 #define ITEMS 60u
@@ -217,19 +218,6 @@ static void every_profile_is_committed(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		commits(&kinds[i]);
-}
-
-static void expect_words(const struct btrkit_error *err, enum btrkit_commit_state state)
-{
-	static const char *const words[] = {
-		[BTRKIT_COMMIT_OLD] = "; the filesystem is as it was",
-		[BTRKIT_COMMIT_NEW] = "; the filesystem is changed, but not all superblock mirrors are",
-		[BTRKIT_COMMIT_UNKNOWN] = "; the filesystem is as it was or changed, which is not known",
-	};
-	const size_t len = strlen(err->message), tail = strlen(words[state]);
-
-	assert_true(len > tail);
-	assert_string_equal(err->message + len - tail, words[state]);
 }
 
 /* The commit's last calls: all devices flushed, all primaries, all flushed, all mirrors, all flushed. */

@@ -6,45 +6,7 @@
 #include <unistd.h>
 
 #include "lib/io/file.h"
-
-/* Memory that runs out: the linker puts these in the place of the allocator's functions. */
-static uint64_t allocations, fail_at = UINT64_MAX;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_reallocarray(void *p, size_t n, size_t size);
-char *__real_strdup(const char *s);
-char *__real_strndup(const char *s, size_t n);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
-char *__wrap_strdup(const char *s);
-char *__wrap_strndup(const char *s, size_t n);
-
-void *__wrap_malloc(size_t size)
-{
-	return allocations++ >= fail_at ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return allocations++ >= fail_at ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_reallocarray(void *p, size_t n, size_t size)
-{
-	return allocations++ >= fail_at ? NULL : __real_reallocarray(p, n, size);
-}
-
-char *__wrap_strdup(const char *s)
-{
-	return allocations++ >= fail_at ? NULL : __real_strdup(s);
-}
-
-char *__wrap_strndup(const char *s, size_t n)
-{
-	return allocations++ >= fail_at ? NULL : __real_strndup(s, n);
-}
+#include "tests/unit/memory.h"
 
 static void a_failing_file_keeps_the_device(void **state)
 {
@@ -285,10 +247,8 @@ static void memory_that_runs_out_is_told_of(void **state)
 	for (k = 0; ret; k++) {
 		struct btrkit_io *below, *io;
 
-		fail_at = UINT64_MAX;
 		assert_int_equal(btrkit_io_memory(80 * MIB, &below, NULL), 0);
-		allocations = 0;
-		fail_at = k;
+		memory_count(k, true);
 		err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 		ret = btrkit_io_undo(&below, 1, file_path, 0, &io, &err);
 		if (!ret)
@@ -300,24 +260,22 @@ static void memory_that_runs_out_is_told_of(void **state)
 		assert_true(!ret || ret == -ENOMEM);
 		assert_true(!ret || err.code == BTRKIT_NO_MEMORY);
 		btrkit_io_close(below);
+		memory_end();
 		assert_int_equal(exists(), !ret);
 	}
-	fail_at = UINT64_MAX;
 	assert_true(k > 10);
 	for (ret = -ENOMEM, k = 0; ret; k++) {
 		struct btrkit_io *below;
 
-		fail_at = UINT64_MAX;
 		assert_int_equal(btrkit_io_memory(80 * MIB, &below, NULL), 0);
 		for (unsigned i = 0; i < 3; i++)
 			assert_int_equal(btrkit_io_write(below, i * 30 * MIB, bytes, sizeof(bytes), NULL), 0);
-		allocations = 0;
-		fail_at = k;
+		memory_count(k, true);
 		ret = btrkit_undo(file_path, &below, 1, NULL, NULL, &err);
+		memory_end();
 		assert_true(!ret || (ret == -ENOMEM && err.code == BTRKIT_NO_MEMORY));
 		btrkit_io_close(below);
 	}
-	fail_at = UINT64_MAX;
 	assert_true(k > 5);
 	unlink(file_path);
 }
