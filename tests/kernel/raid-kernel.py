@@ -12,7 +12,6 @@ import os
 import random
 import re
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import tempfile
 import contents
 import image
 import ops
+import several
 import volumes
 
 READ_FILES = os.environ.get('READ_FILES', 'read-files')
@@ -92,22 +92,8 @@ class Reading:
 
 def manifest(mnt):
     """Every file by its numbers: all, and those whose data has checksums."""
-    found, checked = {}, {}
-    for folder, _, names in os.walk(mnt):
-        root = ops.root_id(folder)
-        for name in names:
-            path = os.path.join(folder, name)
-            status = os.lstat(path)
-            if stat.S_ISLNK(status.st_mode):
-                data, sums = os.readlink(path).encode(), True
-            else:
-                with open(path, 'rb') as f:
-                    data = f.read()
-                sums = not is_nocow(path)
-            key = f'{root}-{status.st_ino}'
-            found[key] = hashlib.sha256(data).digest()
-            if sums:
-                checked[key] = found[key]
+    found = several.manifest(mnt)
+    checked = several.manifest(mnt, lambda path: os.path.islink(path) or not is_nocow(path))
     assert len(checked) < len(found)
     return found, checked
 

@@ -147,13 +147,15 @@ def count_again(mnt, given):
         run(BTRFS, 'quota', 'rescan', '-w', mnt)
 
 
-def manifest(mnt):
-    """What is in every file, by its numbers."""
+def manifest(mnt, chosen=lambda path: True):
+    """What is in every file of those that are chosen, by its numbers."""
     found = {}
     for folder, _, names in os.walk(mnt):
         root = ops.root_id(folder)
         for name in names:
             path = os.path.join(folder, name)
+            if not chosen(path):
+                continue
             status = os.lstat(path)
             if stat.S_ISLNK(status.st_mode):
                 data = os.readlink(path).encode()
