@@ -255,12 +255,13 @@ def judge(row, scratch, source, seed):
         need_subvolumes(mnt)
     volume.unmount()
     mnt = volume.mount('noatime')
-    if 'quota' in row.options:
+    if several.has_quota(row.options):
         need_quota(mnt)
     if row.room:
         write_to(mnt, rng)
     else:
         remove_all(mnt)
+    several.count_again(mnt, row.options)
     volume.unmount()
     check(row, volume)
     mnt = volume.mount('noatime', readonly=True)

@@ -139,11 +139,15 @@ def scrub(mnt):
     need('no errors found' in text, f'scrub: {text}')
 
 
+def has_quota(given):
+    return any('quota' in given[i + 1].split(',') for i, word in enumerate(given) if word in ('-O', '-R'))
+
+
 def count_again(mnt, given):
     """Linux 6.18 loses some of what a qgroup refers to when a snapshot is taken while files are written: then btrfs
     check finds too little in half of all runs on filesystems of mkfs.btrfs too. Before, the counters are mkfs's.
     """
-    if 'quota' in (option(given, '-O') or '').split(','):
+    if has_quota(given):
         run(BTRFS, 'quota', 'rescan', '-w', mnt)
 
 
