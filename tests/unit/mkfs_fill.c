@@ -138,6 +138,8 @@ static void judge(struct made *m)
 	need(btrkit_dump_tree(m->fs, NULL, count_bytes, &printed, &err), &err);
 }
 
+static unsigned num_made;
+
 /* @size: of each device; 0 for files that get the size they need */
 static void make(struct made *m, const struct btrkit_mkfs_options *o, unsigned n, uint64_t size)
 {
@@ -146,6 +148,7 @@ static void make(struct made *m, const struct btrkit_mkfs_options *o, unsigned n
 	create_devices(m, n, size);
 	need(btrkit_mkfs(m->ios, n, o, &m->result, &err), &err);
 	judge(m);
+	num_made++;
 }
 
 static void release(struct made *m)
@@ -567,6 +570,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_fails_leaves_nothing, enter, leave),
 		cmocka_unit_test(streams_have_holes),
 	};
+	const int ret = cmocka_run_group_tests(tests, NULL, NULL);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	printf("%u filesystems\n", num_made);
+	return ret;
 }
