@@ -40,7 +40,7 @@ private_apt()
 		-o Dir::Etc::preferencesparts="$dir/apt/none" -o Dir::State="$dir/apt" \
 		-o Dir::State::lists="$dir/apt/lists" -o Dir::State::status="$dir/apt/status" -o Dir::Cache="$dir/apt" \
 		-o Dir::Cache::archives="$dir/apt/archives" -o Debug::NoLocking=1 -o APT::Sandbox::User= \
-		-o Acquire::Languages=none "$@"
+		-o Acquire::Languages=none -o Acquire::Retries=3 "$@"
 }
 
 fetch()
