@@ -114,12 +114,11 @@ def use(mnt):
 
 def mount_and_use(fs, expected, never=('free space tree', 'rebuilding', 'error', 'corrupt')):
     """Linux mounts, finds what was there, writes and deletes. What /proc/mounts says."""
-    log = image.KernelLog()
     mnt = fs.mount()
     try:
         with open('/proc/mounts', encoding='utf-8') as f:
             mounted = next(line.split()[3].split(',') for line in f if line.split()[1] == mnt)
-        said = log.lines(fs.loop)
+        said = fs.log.lines(fs.loop)
         for word in never:
             bad = [line for line in said if word in line and not re.search('(enabling|using) free space tree', line)]
             expect(not bad, 'Linux says', bad)

@@ -233,7 +233,6 @@ def refused(lines):
 
 def go_on(fs, rng):
     """Linux mounts the filesystem as it is, writes, and frees. What it said."""
-    log = image.KernelLog()
     mnt = fs.mount()
     device = os.path.basename(fs.loop)
     rest, path = os.path.join(mnt, 'rest'), os.path.join(mnt, 'goes-on')
@@ -249,7 +248,7 @@ def go_on(fs, rng):
     pieces.close()
     os.unlink(path)
     fs.umount()
-    return log.lines(device)
+    return fs.log.lines(device)
 
 
 def goes_on(fs, rng, listen=False):

@@ -71,7 +71,7 @@ def seed():
 
 class KernelLog:
     """What Linux says of btrfs from now on. What belongs to it goes by the place in the log: no clock of a process is
-    that of its times."""
+    that of its times. Begun when a device is attached: before, it was somebody else's."""
 
     def __init__(self):
         self.file = open('/dev/kmsg', 'rb', buffering=0,
@@ -154,6 +154,7 @@ class Image:
         assert not self.mnt
         _live.append(self)
         self.loop = attach(self.path, *(['-r'] if readonly else []))
+        self.log = KernelLog()
         self.mnt = tempfile.mkdtemp(prefix='btrkit-test-')
         parts = ['subvolid=5', *(['ro'] if readonly else []), *([options] if options else [])]
         run('mount', '-t', 'btrfs', '-o', ','.join(parts), self.loop, self.mnt)

@@ -137,14 +137,13 @@ class Mounted:
         self.img, self.readonly = img, readonly
 
     def __enter__(self):
-        self.log = image.KernelLog()
         self.img.mount(readonly=self.readonly)
         return self.img.mnt
 
     def __exit__(self, *error):
         # The log is read before somebody else has the loop device.
         unmounted = not subprocess.run(['umount', self.img.mnt], stderr=subprocess.DEVNULL, check=False).returncode
-        said = self.log.complaints(self.img.loop) if unmounted else []
+        said = self.img.log.complaints(self.img.loop) if unmounted else []
         self.img.umount()
         if not error[0] and said:
             raise Failure('Linux says: ' + '\n'.join(said))

@@ -99,7 +99,6 @@ def judge(paths, expected, missing, kind):
     volume = Devices(paths)
     several = len(paths) + missing > 1
     try:
-        log = image.KernelLog()
         mnt = volume.mount('degraded' if missing else '')
         found, count = contents(mnt)
         if found != expected:
@@ -109,7 +108,7 @@ def judge(paths, expected, missing, kind):
             os.fsync(f.fileno())
         volume.leave()
         # Without `degraded` Linux does not mount if one is; that was the mount before then.
-        said = [line for line in log.complaints(*volume.loops) if not line.endswith(' is missing')]
+        said = [line for line in volume.log.complaints(*volume.loops) if not line.endswith(' is missing')]
         if said:
             raise Failure('Linux says: ' + '\n'.join(said))
         if not missing or not kind.startswith('raid6'):

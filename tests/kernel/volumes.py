@@ -29,6 +29,7 @@ class Volume(image.Image):
         image._live.append(self)
         for path in self.paths:
             self.loops.append(image.attach(path, *(['-r'] if readonly else [])))
+        self.log = image.KernelLog()
         self.mnt = tempfile.mkdtemp(prefix='btrkit-test-')
         parts = ['subvolid=5', *(['ro'] if readonly else []), *([options] if options else []),
                  *(f'device={loop}' for loop in self.loops)]
