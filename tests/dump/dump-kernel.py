@@ -104,14 +104,17 @@ def log_tree(t):
     names(t)
     ops.subvolume(f'{t.mnt}/sub')
     ops.sync(t.mnt)
-    for i in range(20):
-        ops.write(f'{t.mnt}/dir/new-{i}', 0, ops.incompressible(5000 * i + 1), sync=True)
-    os.rename(f'{t.mnt}/dir/new-3', f'{t.mnt}/dir/renamed')
-    os.unlink(f'{t.mnt}/dir/new-4')
-    ops.fsync(f'{t.mnt}/dir')
-    ops.write(f'{t.mnt}/sub/file', 0, b'sub' * 5000, sync=True)
-    ops.fsync(f'{t.mnt}/dir/renamed')
-    t.take()
+
+    def work():
+        for i in range(20):
+            ops.write(f'{t.mnt}/dir/new-{i}', 0, ops.incompressible(5000 * i + 1), sync=True)
+        os.rename(f'{t.mnt}/dir/new-3', f'{t.mnt}/dir/renamed')
+        os.unlink(f'{t.mnt}/dir/new-4')
+        ops.fsync(f'{t.mnt}/dir')
+        ops.write(f'{t.mnt}/sub/file', 0, b'sub' * 5000, sync=True)
+        ops.fsync(f'{t.mnt}/dir/renamed')
+        subprocess.run(['sync', '-d', t.image.path], check=True)
+    t.dumped = [t.image.copy_with_log(t.image.path + '.copy', work)]
 
 
 def orphans(t):

@@ -347,14 +347,14 @@ def log_tree(t):
     for directory in (t.mnt, f'{t.mnt}/sub'):
         two_extents(f'{directory}/f')
     ops.sync(t.mnt)
-    for directory in (t.mnt, f'{t.mnt}/sub'):
-        ops.write(f'{directory}/f', 64 * K, b'logged' * 2000, sync=True)
-        ops.write(f'{directory}/new', 0, b'logged' * 2000, sync=True)
-    ops.clone(f'{t.mnt}/f', 256 * K, 256 * K, f'{t.mnt}/g', 0)
-    ops.fsync(f'{t.mnt}/g')
-    t.use_copy()
-    if not t.image.log_root():
-        raise RuntimeError('no log')
+
+    def work():
+        for directory in (t.mnt, f'{t.mnt}/sub'):
+            ops.write(f'{directory}/f', 64 * K, b'logged' * 2000, sync=True)
+            ops.write(f'{directory}/new', 0, b'logged' * 2000, sync=True)
+        ops.clone(f'{t.mnt}/f', 256 * K, 256 * K, f'{t.mnt}/g', 0)
+        ops.fsync(f'{t.mnt}/g')
+    t.use_copy(t.image.copy_with_log(t.path('copy.img'), work))
 
 
 def relocating(t):

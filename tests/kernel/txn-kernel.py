@@ -319,10 +319,10 @@ def refusals(scratch):
     img = Disk(os.path.join(scratch, 'refused.img'))
     img.mkfs()
     mnt = img.mount()
-    ops.write(f'{mnt}/file', 0, b'logged' * 2000, sync=True)
+    logged = img.copy_with_log(os.path.join(scratch, 'copy.img'),
+                               lambda: ops.write(f'{mnt}/file', 0, b'logged' * 2000, sync=True))
     copy = Disk.__new__(Disk)
-    copy.__dict__.update(img.copy(os.path.join(scratch, 'copy.img')).__dict__, others=[],
-                         paths=[os.path.join(scratch, 'copy.img')])
+    copy.__dict__.update(logged.__dict__, others=[], paths=[logged.path])
     refused(copy, 'log tree')
     copy.remove()
     for i in range(40):
