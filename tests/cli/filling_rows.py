@@ -295,7 +295,7 @@ def threads(scratch, check):
                     break
                 time.sleep(0.01)
             counts.append(count)
-            process.communicate(timeout=60)
+            process.communicate(timeout=600)
         check(process.returncode == 1 and not os.path.exists(f'{scratch}/held.img'), 'half an archive')
     check([count - counts[0] for count in counts] == [0, 2, 6], f'--threads: {counts}')
 

@@ -173,7 +173,7 @@ class Held:
             self.process.stdin.flush()
 
     def end(self):
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=600)
         return self.process.returncode, out, err.decode()
 
     def done(self):
@@ -233,7 +233,7 @@ def changing(folder):
         while process.poll() is None and not (os.path.exists(path) and os.path.getsize(path) > 0):
             time.sleep(0.001)
         change()
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=600)
         told('large: (changed|became shorter|cannot|No such)', process.returncode, out, err.decode())
         no_image(path, False)
     shutil.rmtree(tree)
@@ -285,7 +285,7 @@ def faked(folder):
     script = (f'cd {tree} && chown 12:34 dir/file001 && chown -R 56:78 dir/file002 && chmod 4711 dir/file001 &&'
               f' mknod device c 300 7000 && chown 1:2 . && "{BTRKIT}" mkfs -q -r . {image}')
     done = subprocess.run(['fakeroot', 'sh', '-c', script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          check=False, timeout=60, env={**os.environ, 'HOME': '/', **tool.PRELOADED})
+                          check=False, timeout=600, env={**os.environ, 'HOME': '/', **tool.PRELOADED})
     assert (done.returncode, done.stderr) == (0, b''), done.stderr
     found = owners(image)
     for wanted in (('104711', '12', '34', '0'), ('100644', '56', '78', '0'), ('100644', '0', '0', '0'),

@@ -25,7 +25,7 @@ def misread(mark, *args):
     env = {**os.environ, 'LD_PRELOAD': os.environ['MISREAD_LIBRARY'], 'MISREAD': mark,
            'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0'}
     done = subprocess.run([BTRKIT, 'mkfs', *args], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          check=False, timeout=60)
+                          check=False, timeout=600)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

@@ -26,7 +26,7 @@ compared = 0
 
 def source(data, *options, **environment):
     done = subprocess.run([LIST, *options, 'archive', '-'], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          check=False, timeout=60, env={**os.environ, **environment})
+                          check=False, timeout=600, env={**os.environ, **environment})
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

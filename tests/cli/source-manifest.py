@@ -17,7 +17,7 @@ compared = 0
 
 def source(data, base, *options):
     done = subprocess.run([LIST, '-b', base, *options, 'manifest', '-'], input=data, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, check=False, timeout=60)
+                          stderr=subprocess.PIPE, check=False, timeout=600)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

@@ -23,7 +23,7 @@ compared = 0
 def source(path, *options, command=(), **kwargs):
     environment = {**os.environ, **kwargs.pop('env', {})}
     done = subprocess.run([*command, LIST, *options, 'directory', path], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, check=False, timeout=100, env=environment, **kwargs)
+                          stderr=subprocess.PIPE, check=False, timeout=600, env=environment, **kwargs)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -208,7 +208,7 @@ def faked_owners_are_taken(folder):
         script = 'cd "$2" && touch file && chown 7:8 file && chown 9:10 dir && mknod device b 8 1 && chown 3:4 . && ' \
                  'ln file dir/link && exec "$1" -n directory .'
         done = subprocess.run([fakeroot, '--', 'sh', '-c', script, 'sh', LIST, tree], stdout=subprocess.PIPE,
-                              check=True, timeout=100, env=env)
+                              check=True, timeout=600, env=env)
         for line in (r'inode / 0:0 mode=40755 nlink=1 owner=3:4 ', r'inode /dir 0:2 mode=40755 nlink=1 owner=9:10 ',
                      r'inode /device 0:1 mode=60\d* nlink=1 owner=0:0 size=0 rdev=8388609 ',
                      r'inode /dir/link 0:3 mode=100\d* nlink=2 owner=7:8 '):

@@ -30,7 +30,7 @@ PRELOADED = {'ASAN_OPTIONS': ':'.join(filter(None, (os.environ.get('ASAN_OPTIONS
 
 def run(*args, binary=BTRKIT, **kwargs):
     done = subprocess.run([binary, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                          stdin=subprocess.DEVNULL, timeout=60, **kwargs)
+                          stdin=subprocess.DEVNULL, timeout=600, **kwargs)
     return done.returncode, done.stdout, done.stderr.decode(errors='backslashreplace')
 
 
@@ -74,7 +74,7 @@ def watched(*args, number=None):
                 time.sleep(0.01)
             process.send_signal(number)
             termios.tcflow(slave, termios.TCOON)
-        out = process.communicate(timeout=60)[0]
+        out = process.communicate(timeout=600)[0]
     os.close(slave)
     said = b''
     # What was written comes piece by piece; when nobody has the other side any more there is an error at the end.

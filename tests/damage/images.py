@@ -50,7 +50,7 @@ DAMAGED_ITEM = {'bad-dir-name': b'(item is damaged: name_len)', 'bad-inline-ref'
 
 
 def run(*args):
-    done = subprocess.run([BTRKIT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False,
+    done = subprocess.run([BTRKIT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, check=False,
                           env=dict(os.environ, TZ='UTC'))
     return done.returncode, done.stdout, done.stderr.decode(errors='replace')
 

@@ -108,7 +108,7 @@ def run(command, options, devices):
         with open(path, 'wb') as f:
             f.truncate(size)
     done = subprocess.run([*command, *options, *(path for path, _ in devices)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False, timeout=60)
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False, timeout=600)
     return done.returncode, done.stdout.decode(errors='replace'), done.stderr.decode(errors='replace')
 
 
