@@ -8,7 +8,7 @@
 
 #include "lib/base/encode.h"
 #include "lib/mkfs/digest.h"
-#include "lib/mkfs/pipeline.h"
+#include "lib/base/pipeline.h"
 #include "lib/mkfs/units.h"
 
 #define UNIT_BYTES DIGEST_UNIT

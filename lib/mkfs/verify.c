@@ -17,7 +17,7 @@
 #include "lib/fs/file.h"
 #include "lib/format/ids.h"
 #include "lib/mkfs/compare.h"
-#include "lib/mkfs/pipeline.h"
+#include "lib/base/pipeline.h"
 #include "lib/tree/filesystem.h"
 #include "lib/volume/volume.h"
 

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "lib/mkfs/pipeline.h"
+#include "lib/base/pipeline.h"
 
 #define SLOTS 5u
 #define PIECES 400u
@@ -84,13 +84,13 @@ static int run(struct seen *s, unsigned threads, struct btrkit_error *err)
 static void results_come_in_order(void **state)
 {
 	(void)state;
-	for (unsigned threads = 1; threads <= 8; threads *= 2) {
+	for (unsigned threads = 0; threads <= 8; threads = threads ? 2 * threads : 1) {
 		struct seen s = { .fail_work = UINT_MAX, .fail_finish = UINT_MAX };
 
 		assert_int_equal(run(&s, threads, NULL), 0);
 		assert_int_equal(s.next, PIECES);
-		assert_true(s.most <= threads && s.most <= SLOTS);
-		assert_true(threads == 1 || s.most > 1);
+		assert_true(s.most <= threads + !threads && s.most <= SLOTS);
+		assert_true(threads <= 1 || s.most > 1);
 	}
 }
 
@@ -100,14 +100,14 @@ static void failures_end_it(void **state)
 	static const unsigned where[] = { 0, 1, 7, PIECES - 1 };
 
 	(void)state;
-	for (unsigned i = 0; i < 2 * ARRAY_SIZE(where); i++) {
-		const unsigned at = where[i / 2];
+	for (unsigned i = 0; i < 4 * ARRAY_SIZE(where); i++) {
+		const unsigned at = where[i / 4], threads = i % 4 / 2 ? 3 : 0;
 		struct seen s = { .fail_work = i % 2 ? at : UINT_MAX, .fail_finish = i % 2 ? UINT_MAX : at };
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
 		char text[32];
 
 		snprintf(text, sizeof(text), "%s %u", i % 2 ? "work" : "finish", at);
-		assert_int_equal(run(&s, 3, &err), i % 2 ? -EIO : -ENOSPC);
+		assert_int_equal(run(&s, threads, &err), i % 2 ? -EIO : -ENOSPC);
 		assert_string_equal(err.message, text);
 		assert_true(s.next <= at);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/mkfs/pipeline.h"
+#include "lib/base/pipeline.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -58,28 +58,32 @@ static void finish(struct pipeline *p)
 	p->finishing = false;
 }
 
+/* Works on the next slot that was given out. With the lock. */
+static void work(struct pipeline *p)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	const size_t number = p->taken++ % p->n;
+	int ret;
+
+	pthread_mutex_unlock(&p->lock);
+	ret = p->ops.work(p->ops.ctx, p->slots[number], &err);
+	pthread_mutex_lock(&p->lock);
+	p->done[number] = true;
+	if (ret)
+		take_failure(p, ret, &err);
+	finish(p);
+}
+
 static void *thread(void *ctx)
 {
 	struct pipeline *p = ctx;
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->ending && !p->ret) {
-		struct btrkit_error err = BTRKIT_ERROR_INIT;
-		size_t number;
-		int ret;
-
-		if (p->taken == p->submitted) {
+		if (p->taken == p->submitted)
 			pthread_cond_wait(&p->more, &p->lock);
-			continue;
-		}
-		number = p->taken++ % p->n;
-		pthread_mutex_unlock(&p->lock);
-		ret = p->ops.work(p->ops.ctx, p->slots[number], &err);
-		pthread_mutex_lock(&p->lock);
-		p->done[number] = true;
-		if (ret)
-			take_failure(p, ret, &err);
-		finish(p);
+		else
+			work(p);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
@@ -97,14 +101,14 @@ int pipeline_create(const struct pipeline_ops *ops, unsigned threads, void *cons
 	pthread_cond_init(&p->more, NULL);
 	pthread_cond_init(&p->fewer, NULL);
 	p->done = calloc(n, sizeof(*p->done));
-	p->threads = calloc(threads, sizeof(*p->threads));
+	p->threads = calloc(threads + !threads, sizeof(*p->threads));
 	if (!p->done || !p->threads) {
 		pipeline_destroy(p);
 		return err_nomem(err);
 	}
 	while (p->num_threads < threads && !pthread_create(&p->threads[p->num_threads], NULL, thread, p))
 		p->num_threads++;
-	if (!p->num_threads) {
+	if (threads && !p->num_threads) {
 		pipeline_destroy(p);
 		return err_system(err, EAGAIN, "cannot start a thread");
 	}
@@ -157,7 +161,10 @@ void pipeline_submit(struct pipeline *p)
 {
 	pthread_mutex_lock(&p->lock);
 	p->submitted++;
-	pthread_cond_signal(&p->more);
+	if (p->num_threads)
+		pthread_cond_signal(&p->more);
+	else
+		work(p);
 	pthread_mutex_unlock(&p->lock);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef BTRKIT_MKFS_PIPELINE_H
-#define BTRKIT_MKFS_PIPELINE_H
+#ifndef BTRKIT_BASE_PIPELINE_H
+#define BTRKIT_BASE_PIPELINE_H
 
 /*
  * Work that is done by threads, of which the results are taken in the order in which it was given out. What is under
@@ -21,7 +21,10 @@ struct pipeline_ops {
 	void *ctx;
 };
 
-/* @slots: @n of the caller's. @return 0; -ENOMEM; -EAGAIN: no thread can be had */
+/*
+ * @slots: @n of the caller's. Without @threads the caller's own does the work when it gives it out.
+ * @return 0; -ENOMEM; -EAGAIN: no thread can be had
+ */
 int pipeline_create(const struct pipeline_ops *ops, unsigned threads, void *const *slots, size_t n,
 		    struct pipeline **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Waits for what is being worked on; what waits is dropped. NULL is allowed. */
