@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The leaves of a tree, found level by level, so that what lies behind a block that cannot be read is found all the
+ * same. Keys rise from one to the next: no block is there twice, whatever pointers say.
+ */
+#include <stdlib.h>
+
+#include "lib/base/err.h"
+#include "lib/tree/node.h"
+#include "lib/usage/state.h"
+
+struct node_ref usage_leaf_ref(const struct usage_leaves *l, size_t i)
+{
+	const struct usage_leaf *leaf = (const struct usage_leaf *)l->list.at + i;
+	const bool is_root = leaf->bytenr == l->root.bytenr;
+
+	return (struct node_ref){ leaf->bytenr, leaf->generation, l->root.id, l->level, is_root ? NULL : &leaf->key };
+}
+
+int usage_leaf_lost(struct usage_leaves *l, size_t i, struct btrkit_error *err)
+{
+	const struct usage_leaf *leaf = (const struct usage_leaf *)l->list.at + i;
+	struct usage_lost *lost = usage_list_add(&l->lost, sizeof(*lost), err);
+
+	if (!lost)
+		return -ENOMEM;
+	lost->first = leaf->key.objectid;
+	lost->last = i + 1 < l->list.n ? leaf[1].key.objectid : UINT64_MAX;
+	return 0;
+}
+
+static int add_child(struct usage_work *w, struct usage_list *to, const struct node *n, uint32_t slot,
+		     const struct usage_leaves *l, struct btrkit_error *err)
+{
+	struct btrkit_key key;
+	const struct node_ref ref = node_child(n, slot, l->root.id, &key);
+	const struct usage_leaf *before = to->n ? (const struct usage_leaf *)to->at + to->n - 1 : NULL;
+	struct usage_leaf *leaf;
+
+	if (before && key_cmp(&before->key, &key) >= 0) {
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+		err_corrupt(&what, "key", "keys are out of order");
+		err_at_tree(&what, l->root.id);
+		err_at_logical(&what, n->bytenr);
+		err_at_item(&what, slot, &key);
+		return usage_damage(w, -EUCLEAN, &what, err);
+	}
+	leaf = usage_list_add(to, sizeof(*leaf), err);
+	if (!leaf)
+		return -ENOMEM;
+	*leaf = (struct usage_leaf){ ref.bytenr, ref.generation, key };
+	return 0;
+}
+
+/* From the blocks of a level in the list to those of the next. */
+static int descend(struct usage_work *w, struct usage_leaves *l, struct usage_list *below, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < l->list.n; i++) {
+		const struct node_ref ref = usage_leaf_ref(l, i);
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+		struct node *n;
+
+		ret = node_get(w->fs, &ref, &n, &what);
+		if (ret) {
+			err_at_tree(&what, l->root.id);
+			ret = usage_damage(w, ret, &what, err);
+			if (!ret)
+				ret = usage_leaf_lost(l, i, err);
+			continue;
+		}
+		w->u->total.blocks_read++;
+		for (uint32_t slot = 0; !ret && slot < n->nritems; slot++)
+			ret = add_child(w, below, n, slot, l, err);
+		node_put(w->fs, n);
+	}
+	return ret;
+}
+
+int usage_leaves_find(struct usage_work *w, const struct tree_root *root, struct usage_leaves *ret,
+		      struct btrkit_error *err)
+{
+	struct usage_leaf *first;
+	int r = 0;
+
+	*ret = (struct usage_leaves){ .root = *root, .level = root->level };
+	first = usage_list_add(&ret->list, sizeof(*first), err);
+	if (!first)
+		return -ENOMEM;
+	*first = (struct usage_leaf){ root->bytenr, root->generation, KEY(0, 0, 0) };
+	while (!r && ret->level) {
+		struct usage_list below = { 0 };
+
+		r = descend(w, ret, &below, err);
+		free(ret->list.at);
+		ret->list = below;
+		ret->level--;
+	}
+	return r;
+}
+
+void usage_leaves_release(struct usage_leaves *l)
+{
+	free(l->list.at);
+	free(l->lost.at);
+	*l = (struct usage_leaves){ 0 };
+}

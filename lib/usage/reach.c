@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Blocks and extents get their owners here, by many threads at once. What pointers name and the tables lack, or have
+ * otherwise, is put aside, and taken in when no thread is at work.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/base/err.h"
+#include "lib/usage/state.h"
+
+int usage_add_to_set(struct usage_work *w, struct set_memo *memo, atomic_uint *to, uint32_t set,
+		     struct btrkit_error *err)
+{
+	unsigned was = atomic_load_explicit(to, memory_order_relaxed);
+	uint32_t both;
+
+	do {
+		int ret = sets_union(&w->u->sets, memo, was, set, &both, err);
+
+		if (ret)
+			return ret;
+		if (both == was)
+			return 0;
+	} while (!atomic_compare_exchange_weak_explicit(to, &was, both, memory_order_relaxed, memory_order_relaxed));
+	return 0;
+}
+
+int usage_reach_block(struct usage_work *w, struct usage_reacher *r, uint64_t bytenr, uint64_t generation,
+		      unsigned level, uint32_t set, struct btrkit_error *err)
+{
+	struct usage_table *t = &w->u->blocks;
+	const size_t i = usage_table_find(t, sizeof(struct usage_block), bytenr, &r->hint);
+
+	if (i != SIZE_MAX) {
+		struct usage_block *b = usage_blocks_at(t, i);
+
+		if (usage_block_level(b) == level && b->generation == (uint32_t)generation)
+			return usage_add_to_set(w, &r->memo, &b->set, set, err);
+	}
+	return usage_stray_block(w, level,
+				 &(struct usage_stray){ .bytenr = bytenr, .generation = generation, .set = set }, err);
+}
+
+static int compare_strays(const void *a, const void *b)
+{
+	const struct usage_stray *x = a, *y = b;
+
+	if (x->bytenr != y->bytenr)
+		return x->bytenr < y->bytenr ? -1 : 1;
+	if (x->generation != y->generation)
+		return x->generation > y->generation ? -1 : 1;
+	return x->sectors > y->sectors ? -1 : x->sectors < y->sectors;
+}
+
+int usage_strays_tidy(struct usage_work *w, struct usage_list *l, struct btrkit_error *err)
+{
+	struct usage_stray *s = l->at;
+	size_t n = 0;
+	int ret = 0;
+
+	if (l->n)
+		qsort(s, l->n, sizeof(*s), compare_strays);
+	for (size_t i = 0; !ret && i < l->n; i++) {
+		if (!n || compare_strays(&s[n - 1], &s[i])) {
+			s[n++] = s[i];
+			continue;
+		}
+		ret = sets_union(&w->u->sets, &w->memo, s[n - 1].set, s[i].set, &s[n - 1].set, err);
+		s[n - 1].info = usage_info_join(s[n - 1].info, s[i].info);
+	}
+	l->n = n;
+	return ret;
+}
+
+int usage_strays_add(struct usage_work *w, struct usage_list *l, const struct usage_stray *s, struct btrkit_error *err)
+{
+	struct usage_stray *to;
+	int ret;
+
+	/* The same place is named again and again. */
+	if (l->n && l->n == l->room) {
+		ret = usage_strays_tidy(w, l, err);
+		if (ret)
+			return ret;
+		if (l->n > l->room / 2) {
+			to = reallocarray(l->at, 2 * l->room, sizeof(*to));
+			if (!to)
+				return err_nomem(err);
+			l->at = to;
+			l->room *= 2;
+		}
+	}
+	to = usage_list_add(l, sizeof(*to), err);
+	if (!to)
+		return -ENOMEM;
+	*to = *s;
+	return 0;
+}
+
+int usage_stray_block(struct usage_work *w, unsigned level, const struct usage_stray *s, struct btrkit_error *err)
+{
+	int ret;
+
+	pthread_mutex_lock(&w->lock);
+	ret = usage_strays_add(w, &w->strays[level], s, err);
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
+int usage_stray_extent(struct usage_work *w, const struct usage_stray *s, struct btrkit_error *err)
+{
+	int ret;
+
+	pthread_mutex_lock(&w->lock);
+	ret = usage_strays_add(w, &w->data_strays, s, err);
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
+/* That the extent tree does not have it; where that could not be read it was told. */
+static int tell_missing(struct usage_work *w, const struct usage_stray *s, const char *what_it_is,
+			struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+	if (usage_is_lost(w, s->bytenr))
+		return 0;
+	err_corrupt(&what, NULL, "the extent tree has no such %s", what_it_is);
+	err_at_logical(&what, s->bytenr);
+	return usage_damage(w, -EUCLEAN, &what, err);
+}
+
+static int tell_place(struct usage_work *w, const struct usage_stray *s, const char *why, struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+	err_corrupt(&what, NULL, "%s", why);
+	err_at_logical(&what, s->bytenr);
+	return usage_damage(w, -EUCLEAN, &what, err);
+}
+
+/* A block that the table has, but of another level or generation than the pointer says. */
+static int settle_contradiction(struct usage_work *w, struct usage_block *b, unsigned level,
+				const struct usage_stray *s, struct btrkit_error *err)
+{
+	const uint32_t set = atomic_load_explicit(&b->set, memory_order_relaxed);
+	const bool free = !set || set == w->filesystem;
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	int ret;
+
+	err_corrupt(&what, "generation",
+		    "tree block of level %u and generation %" PRIu32
+		    " is named as one of level %u and generation %" PRIu64,
+		    usage_block_level(b), b->generation, level, s->generation);
+	err_at_logical(&what, s->bytenr);
+	ret = usage_damage(w, -EUCLEAN, &what, err);
+	if (ret || !free)
+		return ret;
+	/* Nobody else has named it: the trees are believed, not what describes them. */
+	b->place = s->bytenr | level;
+	b->generation = (uint32_t)s->generation;
+	return usage_add_to_set(w, &w->memo, &b->set, s->set, err);
+}
+
+/* Whether the range touches an entry, by whose start and length. */
+static bool overlaps_extent(const struct usage_work *w, uint64_t start, uint64_t length)
+{
+	const struct usage_table *t = &w->u->extents;
+	const size_t i = usage_table_lower_bound(t, sizeof(struct usage_extent), start);
+	const struct usage_extent *e;
+
+	if (i < t->n && usage_extents_at(t, i)->start - start < length)
+		return true;
+	if (!i)
+		return false;
+	e = usage_extents_at(t, i - 1);
+	return start - e->start < (uint64_t)e->sectors * w->u->sectorsize;
+}
+
+static bool overlaps_block(const struct usage_work *w, uint64_t start, uint64_t length)
+{
+	const struct usage_table *t = &w->u->blocks;
+	const size_t i = usage_table_lower_bound(t, sizeof(struct usage_block), start);
+
+	if (i < t->n && usage_table_address(t, sizeof(struct usage_block), i) - start < length)
+		return true;
+	return i && start - usage_table_address(t, sizeof(struct usage_block), i - 1) < w->u->nodesize;
+}
+
+/* Takes the strays in turn: @ready gets those that may go into the table. */
+static int judge_blocks(struct usage_work *w, unsigned level, struct usage_list *l, struct usage_block *ready,
+			size_t *num_ready, struct btrkit_error *err)
+{
+	struct usage_table *t = &w->u->blocks;
+	size_t hint = 0, chunk = 0;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < l->n; i++) {
+		const struct usage_stray *s = (const struct usage_stray *)l->at + i;
+		const size_t at = usage_table_find(t, sizeof(struct usage_block), s->bytenr, &hint);
+		struct usage_block *b = ready + *num_ready;
+
+		if (at != SIZE_MAX) {
+			ret = settle_contradiction(w, usage_blocks_at(t, at), level, s, err);
+		} else if (!usage_in_chunk(w, s->bytenr, w->u->nodesize, &chunk)) {
+			ret = tell_place(w, s, "tree block lies in no chunk", err);
+		} else if ((*num_ready && s->bytenr - (b[-1].place & USAGE_ADDRESS) < w->u->nodesize) ||
+			   overlaps_block(w, s->bytenr, w->u->nodesize) ||
+			   overlaps_extent(w, s->bytenr, w->u->nodesize)) {
+			ret = tell_place(w, s, "tree block lies where the extent tree has something else", err);
+		} else {
+			ret = tell_missing(w, s, "tree block", err);
+			b->place = s->bytenr | level;
+			b->generation = (uint32_t)s->generation;
+			atomic_init(&b->set, s->set);
+			++*num_ready;
+		}
+	}
+	return ret;
+}
+
+int usage_merge_blocks(struct usage_work *w, unsigned level, struct btrkit_error *err)
+{
+	struct usage_list *l = &w->strays[level];
+	struct usage_block *ready;
+	size_t n = 0;
+	int ret;
+
+	if (!l->n)
+		return 0;
+	ret = usage_strays_tidy(w, l, err);
+	if (ret)
+		return ret;
+	ready = calloc(l->n, sizeof(*ready));
+	if (!ready)
+		return err_nomem(err);
+	ret = judge_blocks(w, level, l, ready, &n, err);
+	if (!ret && n)
+		ret = usage_table_merge(&w->u->blocks, sizeof(*ready), ready, n, err);
+	free(ready);
+	free(l->at);
+	*l = (struct usage_list){ 0 };
+	return ret;
+}
+
+static int judge_extents(struct usage_work *w, struct usage_list *l, struct usage_extent *ready, size_t *num_ready,
+			 struct btrkit_error *err)
+{
+	uint64_t end = 0;
+	size_t chunk = 0;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < l->n; i++) {
+		const struct usage_stray *s = (const struct usage_stray *)l->at + i;
+		const uint64_t length = (uint64_t)s->sectors * w->u->sectorsize;
+		struct usage_extent *e = ready + *num_ready;
+
+		if (!length || !usage_in_chunk(w, s->bytenr, length, &chunk)) {
+			ret = tell_place(w, s, "data extent lies in no chunk", err);
+		} else if (s->bytenr < end || overlaps_extent(w, s->bytenr, length) ||
+			   overlaps_block(w, s->bytenr, length)) {
+			ret = tell_place(w, s, "data extent lies where the extent tree has something else", err);
+		} else {
+			ret = tell_missing(w, s, "data extent", err);
+			e->start = s->bytenr;
+			e->sectors = s->sectors;
+			atomic_init(&e->set, s->set);
+			atomic_init(&e->info, s->info);
+			end = s->bytenr + length;
+			++*num_ready;
+		}
+	}
+	return ret;
+}
+
+int usage_merge_extents(struct usage_work *w, struct btrkit_error *err)
+{
+	struct usage_list *l = &w->data_strays;
+	struct usage_extent *ready;
+	size_t n = 0;
+	int ret;
+
+	if (!l->n)
+		return 0;
+	ret = usage_strays_tidy(w, l, err);
+	if (ret)
+		return ret;
+	ready = calloc(l->n, sizeof(*ready));
+	if (!ready)
+		return err_nomem(err);
+	ret = judge_extents(w, l, ready, &n, err);
+	if (!ret && n)
+		ret = usage_table_merge(&w->u->extents, sizeof(*ready), ready, n, err);
+	free(ready);
+	free(l->at);
+	*l = (struct usage_list){ 0 };
+	return ret;
+}

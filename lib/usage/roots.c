@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Who owns: the trees that the root tree names, and their numbers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/usage/state.h"
+
+/* How far a snapshot's ancestors are followed: where it ends sets are only less compact. */
+#define ANCESTORS_MAX 256
+
+static bool has_owner(uint64_t id)
+{
+	return oid_is_file_tree(id) || id == OID_TREE_RELOC || id == OID_DATA_RELOC_TREE;
+}
+
+static int take_root(struct usage_work *w, const struct item *item, struct tree_root *extent_tree,
+		     struct btrkit_error *err)
+{
+	struct usage_root *to;
+	struct root_item ri;
+	int ret = root_item_decode(&w->fs->items, item, &ri, err);
+
+	if (ret)
+		return ret;
+	if (item->key.objectid == OID_EXTENT_TREE)
+		*extent_tree = tree_root_of(&item->key, &ri);
+	if (!has_owner(item->key.objectid))
+		return 0;
+	to = usage_list_add(&w->roots, sizeof(*to), err);
+	if (!to)
+		return -ENOMEM;
+	*to = (struct usage_root){
+		.root = tree_root_of(&item->key, &ri),
+		.refs = ri.refs,
+		.drop_key = ri.drop_progress,
+		.drop_level = ri.drop_level,
+		.partly = !ri.refs && ri.drop_progress.objectid,
+	};
+	memcpy(to->uuid, ri.uuid, sizeof(to->uuid));
+	memcpy(to->parent_uuid, ri.parent_uuid, sizeof(to->parent_uuid));
+	return 0;
+}
+
+/* The files of the root tree are those of the v1 cache. */
+static int take_v1(struct usage_work *w, const struct item *item, struct btrkit_error *err)
+{
+	struct usage_stray *to;
+	struct file_extent fe;
+	int ret = file_extent_decode(&w->fs->items, item, &fe, err);
+
+	if (ret || !fe.disk_bytenr)
+		return ret;
+	to = usage_list_add(&w->v1, sizeof(*to), err);
+	if (!to)
+		return -ENOMEM;
+	*to = (struct usage_stray){ .bytenr = fe.disk_bytenr,
+				    .sectors = (uint32_t)(fe.disk_num_bytes / w->u->sectorsize) };
+	return 0;
+}
+
+static int take_leaf(struct usage_work *w, const struct node *leaf, struct tree_root *extent_tree,
+		     struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < leaf->nritems; i++) {
+		const struct item item = leaf_item(leaf, i);
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+		if (item.key.type == KEY_ROOT_ITEM)
+			ret = take_root(w, &item, extent_tree, &what);
+		else if (item.key.type == KEY_EXTENT_DATA)
+			ret = take_v1(w, &item, &what);
+		if (ret) {
+			err_at_tree(&what, OID_ROOT_TREE);
+			err_at_logical(&what, leaf->bytenr);
+			err_at_item(&what, i, &item.key);
+			ret = usage_damage(w, ret, &what, err);
+		}
+	}
+	return ret;
+}
+
+int usage_find_roots(struct usage_work *w, struct tree_root *extent_tree, struct btrkit_error *err)
+{
+	struct usage_leaves leaves;
+	int ret = usage_leaves_find(w, &w->fs->root_tree, &leaves, err);
+
+	for (size_t i = 0; !ret && i < leaves.list.n; i++) {
+		const struct node_ref ref = usage_leaf_ref(&leaves, i);
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+		struct node *leaf;
+
+		ret = node_get(w->fs, &ref, &leaf, &what);
+		if (ret) {
+			err_at_tree(&what, OID_ROOT_TREE);
+			ret = usage_damage(w, ret, &what, err);
+			continue;
+		}
+		w->u->total.blocks_read++;
+		ret = take_leaf(w, leaf, extent_tree, err);
+		node_put(w->fs, leaf);
+	}
+	usage_leaves_release(&leaves);
+	return ret;
+}
+
+static enum btrkit_usage_kind kind_of(const struct usage_root *r)
+{
+	switch (r->root.id) {
+	case OID_TREE_RELOC:
+		return BTRKIT_USAGE_RELOCATION;
+	case OID_DATA_RELOC_TREE:
+		return BTRKIT_USAGE_DATA_RELOCATION;
+	default:
+		return r->refs ? BTRKIT_USAGE_SUBVOLUME : BTRKIT_USAGE_DYING;
+	}
+}
+
+static uint64_t id_of(const struct usage_root *r)
+{
+	return r->root.id == OID_TREE_RELOC ? r->root.key_offset : r->root.id;
+}
+
+/* What an owner's number in sets goes by. */
+struct place {
+	uint8_t family[UUID_SIZE];
+	uint64_t generation, id;
+	uint32_t owner;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	const int family = memcmp(x->family, y->family, sizeof(x->family));
+
+	if (family)
+		return family;
+	/* Who is alive changes on after the snapshots of it were made, and shares most with the last of them. */
+	if (x->generation != y->generation)
+		return x->generation < y->generation ? -1 : 1;
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x->owner < y->owner ? -1 : 1;
+}
+
+static int compare_owners(const void *a, const void *b)
+{
+	const struct btrkit_usage_owner *x = a, *y = b;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int compare_uuids(const void *a, const void *b)
+{
+	const struct usage_root *const *x = a, *const *y = b;
+
+	return memcmp((*x)->uuid, (*y)->uuid, sizeof((*x)->uuid));
+}
+
+static bool is_zero(const uint8_t uuid[UUID_SIZE])
+{
+	static const uint8_t zero[UUID_SIZE];
+
+	return !memcmp(uuid, zero, sizeof(zero));
+}
+
+static void find_family(const struct usage_root *r, struct usage_root *const *by_uuid, size_t n,
+			uint8_t family[UUID_SIZE])
+{
+	for (unsigned step = 0; step < ANCESTORS_MAX && !is_zero(r->parent_uuid); step++) {
+		struct usage_root key, *wanted = &key, **found;
+
+		memcpy(key.uuid, r->parent_uuid, sizeof(key.uuid));
+		found = bsearch(&wanted, by_uuid, n, sizeof(*by_uuid), compare_uuids);
+		if (!found) {
+			/* Its siblings have the same parent, which is gone. */
+			memcpy(family, r->parent_uuid, UUID_SIZE);
+			return;
+		}
+		r = *found;
+	}
+	memcpy(family, r->uuid, UUID_SIZE);
+}
+
+/* The owners, in their order, each once; the filesystem itself is the last. */
+static int list_owners(struct usage_work *w, struct btrkit_error *err)
+{
+	const struct usage_root *roots = w->roots.at;
+	struct btrkit_usage *u = w->u;
+	size_t n = 0;
+
+	u->owners = calloc(w->roots.n + 1, sizeof(*u->owners));
+	if (!u->owners)
+		return err_nomem(err);
+	for (size_t i = 0; i < w->roots.n; i++) {
+		u->owners[i].kind = kind_of(&roots[i]);
+		u->owners[i].id = id_of(&roots[i]);
+	}
+	u->owners[w->roots.n].kind = BTRKIT_USAGE_FILESYSTEM;
+	qsort(u->owners, w->roots.n + 1, sizeof(*u->owners), compare_owners);
+	for (size_t i = 0; i < w->roots.n + 1; i++)
+		if (!n || compare_owners(&u->owners[n - 1], &u->owners[i]))
+			u->owners[n++] = u->owners[i];
+	u->num_owners = n;
+	return 0;
+}
+
+static uint32_t owner_of(const struct btrkit_usage *u, const struct usage_root *r)
+{
+	const struct btrkit_usage_owner key = { .kind = kind_of(r), .id = id_of(r) };
+	const struct btrkit_usage_owner *found = bsearch(&key, u->owners, u->num_owners, sizeof(key), compare_owners);
+
+	return (uint32_t)(found - u->owners);
+}
+
+/* The places of the owners, with what they have been given so far. */
+static void fill_places(struct usage_work *w, struct usage_root **by_uuid, struct place *places)
+{
+	struct usage_root *roots = w->roots.at;
+	struct btrkit_usage *u = w->u;
+
+	for (size_t i = 0; i < w->roots.n; i++)
+		by_uuid[i] = &roots[i];
+	if (w->roots.n)
+		qsort(by_uuid, w->roots.n, sizeof(*by_uuid), compare_uuids);
+	for (size_t i = 0; i < u->num_owners; i++) {
+		places[i].owner = (uint32_t)i;
+		places[i].id = u->owners[i].id;
+		/* Behind all others. */
+		if (u->owners[i].kind == BTRKIT_USAGE_FILESYSTEM)
+			memset(places[i].family, 0xff, sizeof(places[i].family));
+	}
+	for (size_t i = 0; i < w->roots.n; i++) {
+		struct place *p = &places[owner_of(u, &roots[i])];
+
+		p->generation = roots[i].root.generation;
+		find_family(&roots[i], by_uuid, w->roots.n, p->family);
+	}
+}
+
+static int number_owners(struct usage_work *w, struct place *places, struct btrkit_error *err)
+{
+	struct usage_root *roots = w->roots.at;
+	struct btrkit_usage *u = w->u;
+	const size_t n = u->num_owners;
+
+	u->inside = calloc(n, sizeof(*u->inside));
+	u->outside = calloc(n, sizeof(*u->outside));
+	u->counting = calloc(n + 1, sizeof(*u->counting));
+	w->orphans = calloc(n + 1, sizeof(*w->orphans));
+	if (!u->inside || !u->outside || !u->counting || !w->orphans)
+		return err_nomem(err);
+	qsort(places, n, sizeof(*places), compare_places);
+	for (size_t i = 0; i < n; i++) {
+		const enum btrkit_usage_kind kind = u->owners[places[i].owner].kind;
+
+		u->outside[i] = places[i].owner;
+		u->inside[places[i].owner] = (uint32_t)i;
+		u->counting[i + 1] = u->counting[i] + (kind == BTRKIT_USAGE_SUBVOLUME || kind == BTRKIT_USAGE_DYING);
+	}
+	for (size_t i = 0; i < w->roots.n; i++)
+		roots[i].owner = u->inside[owner_of(u, &roots[i])];
+	return 0;
+}
+
+int usage_name_owners(struct usage_work *w, struct btrkit_error *err)
+{
+	struct btrkit_usage *u = w->u;
+	struct usage_root **by_uuid;
+	struct place *places;
+	int ret = list_owners(w, err);
+
+	if (ret)
+		return ret;
+	by_uuid = calloc(w->roots.n + 1, sizeof(*by_uuid));
+	places = calloc(u->num_owners, sizeof(*places));
+	if (by_uuid && places) {
+		fill_places(w, by_uuid, places);
+		ret = number_owners(w, places, err);
+	} else {
+		ret = err_nomem(err);
+	}
+	free(by_uuid);
+	free(places);
+	if (!ret)
+		ret = sets_init(&u->sets, (uint32_t)u->num_owners, u->counting, w->opts.set_memory, err);
+	return ret ? ret : sets_single(&u->sets, u->inside[u->num_owners - 1], &w->filesystem, err);
+}

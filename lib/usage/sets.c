@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/usage/sets.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+
+/* What a set takes besides its runs: here, in the table, and the sums that are made of it in the end. */
+#define SET_BYTES 88u
+#define PIECE_RUNS 8192u
+
+struct set_piece {
+	struct set_piece *next;
+	struct set_run runs[];
+};
+
+int sets_init(struct sets *s, uint32_t owners, const uint32_t *counting, uint64_t budget, struct btrkit_error *err)
+{
+	*s = (struct sets){ .budget = budget, .counting = counting, .n = 1, .room = 256, .table_size = 1024 };
+	pthread_mutex_init(&s->lock, NULL);
+	s->at = calloc(s->room, sizeof(*s->at));
+	s->table = calloc(s->table_size, sizeof(*s->table));
+	/* The most runs are those of every other owner; two sets that are merged have no more together at any time. */
+	s->scratch = calloc(owners / 2 + 2, sizeof(*s->scratch));
+	return s->at && s->table && s->scratch ? 0 : err_nomem(err);
+}
+
+void sets_release(struct sets *s)
+{
+	struct set_piece *next;
+
+	if (!s->budget)
+		return;
+	for (struct set_piece *p = s->pieces; p; p = next) {
+		next = p->next;
+		free(p);
+	}
+	free(s->at);
+	free(s->table);
+	free(s->scratch);
+	pthread_mutex_destroy(&s->lock);
+	*s = (struct sets){ 0 };
+}
+
+static uint32_t hash_of(const struct set_run *runs, uint32_t n)
+{
+	uint64_t h = 0x9e3779b97f4a7c15u;
+
+	for (uint32_t i = 0; i < n; i++) {
+		h = (h ^ runs[i].first) * 0xff51afd7ed558ccdu;
+		h = (h ^ h >> 32 ^ runs[i].last) * 0xc4ceb9fe1a85ec53u;
+		h ^= h >> 29;
+	}
+	return (uint32_t)h;
+}
+
+/* Memory for @n runs, which stays where it is. */
+static struct set_run *place_runs(struct sets *s, uint32_t n)
+{
+	const size_t size = n > PIECE_RUNS ? n : PIECE_RUNS;
+	struct set_piece *piece;
+
+	if (!s->pieces || s->piece_used + n > PIECE_RUNS) {
+		piece = malloc(sizeof(*piece) + size * sizeof(piece->runs[0]));
+		if (!piece)
+			return NULL;
+		piece->next = s->pieces;
+		s->pieces = piece;
+		s->piece_used = 0;
+	}
+	s->piece_used += n;
+	return s->pieces->runs + s->piece_used - n;
+}
+
+/* Room for one set more, and free places in the table. */
+static int make_room(struct sets *s)
+{
+	struct set *at;
+	uint32_t *table;
+
+	if (s->n == s->room) {
+		at = reallocarray(s->at, 2 * (size_t)s->room, sizeof(*at));
+		if (!at)
+			return -ENOMEM;
+		s->at = at;
+		s->room *= 2;
+	}
+	if (2 * s->n < s->table_size)
+		return 0;
+	table = calloc(2 * (size_t)s->table_size, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	free(s->table);
+	s->table = table;
+	s->table_size *= 2;
+	for (uint32_t i = 1; i < s->n; i++) {
+		uint32_t at_slot = s->at[i].hash & (s->table_size - 1);
+
+		while (table[at_slot])
+			at_slot = (at_slot + 1) & (s->table_size - 1);
+		table[at_slot] = i;
+	}
+	return 0;
+}
+
+static uint32_t weigh(const struct sets *s, const struct set_run *runs, uint32_t n)
+{
+	uint32_t weight = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		weight += s->counting[runs[i].last + 1] - s->counting[runs[i].first];
+	return weight;
+}
+
+/* With the lock: the number of the set that has these runs. */
+static int intern(struct sets *s, const struct set_run *runs, uint32_t n, uint32_t *ret, struct btrkit_error *err)
+{
+	const uint32_t hash = hash_of(runs, n);
+	const uint64_t bytes = SET_BYTES + n * sizeof(*runs);
+	uint32_t slot = hash & (s->table_size - 1);
+	struct set_run *copy;
+
+	for (; s->table[slot]; slot = (slot + 1) & (s->table_size - 1)) {
+		const struct set *e = &s->at[s->table[slot]];
+
+		if (e->hash == hash && e->num_runs == n && !memcmp(e->runs, runs, n * sizeof(*runs))) {
+			*ret = s->table[slot];
+			return 0;
+		}
+	}
+	if (s->bytes + bytes > s->budget || s->n == UINT32_MAX / 4)
+		return err_set(err, BTRKIT_NO_MEMORY,
+			       "sets of owners take more than the %" PRIu64 " bytes that they may", s->budget);
+	copy = place_runs(s, n);
+	if (!copy || make_room(s))
+		return err_nomem(err);
+	memcpy(copy, runs, n * sizeof(*runs));
+	/* The table may be another one. */
+	slot = hash & (s->table_size - 1);
+	while (s->table[slot])
+		slot = (slot + 1) & (s->table_size - 1);
+	s->at[s->n] = (struct set){ copy, n, hash, weigh(s, runs, n) };
+	s->table[slot] = s->n;
+	s->bytes += bytes;
+	*ret = s->n++;
+	return 0;
+}
+
+int sets_single(struct sets *s, uint32_t owner, uint32_t *ret, struct btrkit_error *err)
+{
+	const struct set_run run = { owner, owner };
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	r = intern(s, &run, 1, ret, err);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+/* The union of two sets at @to; how many runs it has. */
+static uint32_t merge(const struct set *a, const struct set *b, struct set_run *to)
+{
+	uint32_t i = 0, j = 0, n = 0;
+
+	while (i < a->num_runs || j < b->num_runs) {
+		const struct set_run *r;
+
+		if (j == b->num_runs || (i < a->num_runs && a->runs[i].first <= b->runs[j].first))
+			r = &a->runs[i++];
+		else
+			r = &b->runs[j++];
+		if (!n || r->first > to[n - 1].last + 1)
+			to[n++] = *r;
+		else if (r->last > to[n - 1].last)
+			to[n - 1].last = r->last;
+	}
+	return n;
+}
+
+int sets_union(struct sets *s, struct set_memo *memo, uint32_t a, uint32_t b, uint32_t *ret, struct btrkit_error *err)
+{
+	const uint32_t slot = (a * 31 + b) % SET_MEMO;
+	int r;
+
+	if (a == b || !b) {
+		*ret = a;
+		return 0;
+	}
+	if (!a) {
+		*ret = b;
+		return 0;
+	}
+	if (memo->slots[slot].a == a && memo->slots[slot].b == b) {
+		*ret = memo->slots[slot].both;
+		return 0;
+	}
+	pthread_mutex_lock(&s->lock);
+	r = intern(s, s->scratch, merge(&s->at[a], &s->at[b], s->scratch), ret, err);
+	pthread_mutex_unlock(&s->lock);
+	if (!r) {
+		memo->slots[slot].a = a;
+		memo->slots[slot].b = b;
+		memo->slots[slot].both = *ret;
+	}
+	return r;
+}
+
+struct set sets_get(struct sets *s, uint32_t number)
+{
+	struct set ret;
+
+	pthread_mutex_lock(&s->lock);
+	ret = s->at[number];
+	pthread_mutex_unlock(&s->lock);
+	return ret;
+}
+
+int set_compare(const struct set *a, const struct set *b)
+{
+	const uint32_t n = a->num_runs < b->num_runs ? a->num_runs : b->num_runs;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (a->runs[i].first != b->runs[i].first)
+			return a->runs[i].first < b->runs[i].first ? -1 : 1;
+		if (a->runs[i].last != b->runs[i].last)
+			return a->runs[i].last < b->runs[i].last ? -1 : 1;
+	}
+	return a->num_runs < b->num_runs ? -1 : a->num_runs > b->num_runs;
+}

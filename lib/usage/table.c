@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/usage/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+
+static int resize(struct usage_table *t, size_t entry, size_t room, struct btrkit_error *err)
+{
+	/* Large ones are moved by the system's page table and not copied: there are never two of them. */
+	void *at = reallocarray(t->at, room, entry);
+
+	if (!at)
+		return err_nomem(err);
+	t->at = at;
+	t->room = room;
+	return 0;
+}
+
+int usage_table_reserve(struct usage_table *t, size_t entry, size_t more, struct btrkit_error *err)
+{
+	size_t room = t->room + t->room / 2 + 1024;
+
+	if (t->room - t->n >= more)
+		return 0;
+	if (room < t->n + more)
+		room = t->n + more;
+	return resize(t, entry, room, err);
+}
+
+int usage_table_settle(struct usage_table *t, size_t entry, struct btrkit_error *err)
+{
+	const size_t steps = (t->n + USAGE_INDEX_STEP - 1) / USAGE_INDEX_STEP;
+	uint64_t *index;
+	int ret = 0;
+
+	if (t->room > t->n + t->n / 64 && t->n)
+		ret = resize(t, entry, t->n, err);
+	index = ret ? NULL : reallocarray(t->index, steps + 1, sizeof(*index));
+	if (!index)
+		return err_nomem(err);
+	t->index = index;
+	for (size_t i = 0; i < steps; i++)
+		index[i] = usage_table_address(t, entry, i * USAGE_INDEX_STEP);
+	return 0;
+}
+
+int usage_table_merge(struct usage_table *t, size_t entry, const void *more, size_t n, struct btrkit_error *err)
+{
+	const struct usage_table other = { .at = (void *)more, .n = n };
+	uint8_t *at;
+	size_t to, i = t->n, j = n;
+	int ret = usage_table_reserve(t, entry, n, err);
+
+	if (ret)
+		return ret;
+	at = t->at;
+	/* From the back, so that everything moves once and nothing is overwritten. */
+	for (to = i + j; j; to--) {
+		if (i && usage_table_address(t, entry, i - 1) > usage_table_address(&other, entry, j - 1))
+			memmove(at + (to - 1) * entry, at + --i * entry, entry);
+		else
+			memcpy(at + (to - 1) * entry, (const uint8_t *)more + --j * entry, entry);
+	}
+	t->n += n;
+	return usage_table_settle(t, entry, err);
+}
+
+void usage_table_release(struct usage_table *t)
+{
+	free(t->at);
+	free(t->index);
+	*t = (struct usage_table){ 0 };
+}

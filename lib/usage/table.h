@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_USAGE_TABLE_H
+#define BTRKIT_USAGE_TABLE_H
+
+/* Tree blocks and data extents in the order of their addresses, as small as they can be: there are very many. */
+
+#include <assert.h>
+#include <stdatomic.h>
+
+#include <btrkit/error.h>
+
+/* Addresses are multiples of 4096: what is below it is the level. */
+#define USAGE_ADDRESS (~4095ull)
+
+struct usage_block {
+	uint64_t place; /* address and level */
+	atomic_uint set;
+	uint32_t generation; /* the lower half */
+};
+
+enum usage_flag {
+	USAGE_WRITTEN = 1 << 0,	 /* named as regular */
+	USAGE_PREALLOC = 1 << 1, /* named as preallocated */
+	/* What Linux judges sharedness by: two different references, whatever their counts. */
+	USAGE_SEVERAL = 1 << 2,
+	/* There are references for which it depends on who asks. */
+	USAGE_UNSURE = 1 << 3,
+	/* The only reference that counts is by name, with a count above one. */
+	USAGE_REPEATED = 1 << 4,
+	USAGE_IN_SHARED_LEAF = 1 << 5,
+	USAGE_IN_OWN_LEAF = 1 << 6, /* in one that no other subvolume reaches */
+	USAGE_DOUBTFUL = 1 << 7,    /* a file extent contradicts what is known of it: was told */
+	USAGE_COMPRESSION = 3 << 8,
+	USAGE_COMPRESSION_SHIFT = 8,
+	USAGE_UNCOMPRESSED_SHIFT = 10 /* from here on: sectors, 0 unless it is compressed */
+};
+#define USAGE_UNCOMPRESSED_MAX (UINT32_MAX >> USAGE_UNCOMPRESSED_SHIFT)
+
+struct usage_extent {
+	uint64_t start;
+	uint32_t sectors;
+	atomic_uint set;
+	atomic_uint info; /* USAGE_* */
+};
+
+/* What two file extents say of one extent: they differ where they contradict each other, and the higher one holds. */
+static inline uint32_t usage_info_join(uint32_t a, uint32_t b)
+{
+	const uint32_t compression = USAGE_COMPRESSION, flags = (1u << USAGE_COMPRESSION_SHIFT) - 1;
+	const uint32_t sectors = UINT32_MAX << USAGE_UNCOMPRESSED_SHIFT;
+
+	return ((a | b) & flags) | ((a & compression) > (b & compression) ? a & compression : b & compression) |
+	       ((a & sectors) > (b & sectors) ? a & sectors : b & sectors);
+}
+
+static_assert(sizeof(struct usage_block) == 16, "a tree block takes more memory than was promised");
+static_assert(sizeof(struct usage_extent) == 24, "a data extent takes more memory than was promised");
+
+/* Every so many entries the address stands in the index too. */
+#define USAGE_INDEX_STEP 64u
+
+struct usage_table {
+	void *at;
+	size_t n, room;
+	uint64_t *index;
+};
+
+/* Room for @more entries behind those there are. @return 0; -ENOMEM */
+int usage_table_reserve(struct usage_table *t, size_t entry, size_t more, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* After the entries have changed their places: gives back what is spare, and makes the index. @return 0; -ENOMEM */
+int usage_table_settle(struct usage_table *t, size_t entry, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* @more, ascending and none of them there yet, @n. @return 0; -ENOMEM */
+int usage_table_merge(struct usage_table *t, size_t entry, const void *more, size_t n,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void usage_table_release(struct usage_table *t);
+
+/* Every entry begins with its address. */
+static inline uint64_t usage_table_address(const struct usage_table *t, size_t entry, size_t i)
+{
+	return *(const uint64_t *)((const uint8_t *)t->at + i * entry) & USAGE_ADDRESS;
+}
+
+/* The first entry whose address is not below @address. */
+static inline size_t usage_table_lower_bound(const struct usage_table *t, size_t entry, uint64_t address)
+{
+	size_t low = 0, high = (t->n + USAGE_INDEX_STEP - 1) / USAGE_INDEX_STEP;
+
+	/* How many of the index are below it: the entry is behind the last of them, or the next. */
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (t->index[mid] < address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	high = low * USAGE_INDEX_STEP < t->n ? low * USAGE_INDEX_STEP : t->n;
+	low = low ? (low - 1) * USAGE_INDEX_STEP + 1 : 0;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (usage_table_address(t, entry, mid) < address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The entry with that address, mostly one near *hint, which is moved there. @return its number, or SIZE_MAX */
+static inline size_t usage_table_find(const struct usage_table *t, size_t entry, uint64_t address, size_t *hint)
+{
+	size_t i = *hint;
+
+	for (unsigned step = 0; step < 3 && i < t->n; step++, i++) {
+		if (usage_table_address(t, entry, i) == address) {
+			*hint = i;
+			return i;
+		}
+	}
+	i = usage_table_lower_bound(t, entry, address);
+	if (i == t->n || usage_table_address(t, entry, i) != address)
+		return SIZE_MAX;
+	*hint = i;
+	return i;
+}
+
+static inline struct usage_block *usage_blocks_at(const struct usage_table *t, size_t i)
+{
+	return (struct usage_block *)t->at + i;
+}
+
+static inline struct usage_extent *usage_extents_at(const struct usage_table *t, size_t i)
+{
+	return (struct usage_extent *)t->at + i;
+}
+
+static inline unsigned usage_block_level(const struct usage_block *b)
+{
+	return (unsigned)(b->place & 7);
+}
+
+#endif

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The pass as a whole. */
+#include <btrkit/usage.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+#include "lib/usage/state.h"
+
+#define SET_MEMORY_DEFAULT (128u << 20)
+
+void *usage_list_add(struct usage_list *l, size_t entry, struct btrkit_error *err)
+{
+	if (l->n == l->room) {
+		const size_t room = l->room ? 2 * l->room : 16;
+		void *more = reallocarray(l->at, room, entry);
+
+		if (!more) {
+			err_nomem(err);
+			return NULL;
+		}
+		l->at = more;
+		l->room = room;
+	}
+	return (uint8_t *)l->at + l->n++ * entry;
+}
+
+int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what, struct btrkit_error *err)
+{
+	int r = ret;
+
+	if (ret != -ENOMEM && w->opts.damage) {
+		pthread_mutex_lock(&w->lock);
+		w->u->total.damaged++;
+		r = w->opts.damage(w->opts.damage_ctx, what);
+		pthread_mutex_unlock(&w->lock);
+	}
+	if (r && err)
+		*err = *what;
+	return r;
+}
+
+int usage_progress(struct usage_work *w, uint64_t n, struct btrkit_error *err)
+{
+	int ret;
+
+	w->done += n;
+	if (!w->opts.progress)
+		return 0;
+	ret = w->opts.progress(w->opts.progress_ctx, w->done, w->due);
+	return ret ? err_system(err, ret, "ended by its caller") : 0;
+}
+
+int usage_pipeline(struct usage_work *w, const struct pipeline_ops *ops, void *const *slots, size_t n,
+		   struct pipeline **ret, struct btrkit_error *err)
+{
+	int r = pipeline_create(ops, w->threads, slots, n, ret, err);
+
+	return r == -EAGAIN ? pipeline_create(ops, 0, slots, n, ret, err) : r;
+}
+
+static int judge_options(const struct btrkit_fs *fs, const struct btrkit_usage_options *opts, struct btrkit_error *err)
+{
+	if (opts->flags)
+		return err_set(err, BTRKIT_INVALID, "unknown flag");
+	if (fs->overlay)
+		return err_set(err, BTRKIT_BUSY, "a transaction is open");
+	return 0;
+}
+
+static unsigned threads_of(const struct btrkit_usage_options *opts)
+{
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned threads = opts->threads ? opts->threads : processors > 0 ? (unsigned)processors : 1;
+
+	if (threads > USAGE_THREADS_MAX)
+		threads = USAGE_THREADS_MAX;
+	return threads == 1 ? 0 : threads;
+}
+
+static int load(struct usage_work *w, struct btrkit_error *err)
+{
+	struct tree_root extent_tree = { 0 };
+	int ret;
+
+	ret = usage_find_roots(w, &extent_tree, err);
+	if (!ret)
+		ret = usage_name_owners(w, err);
+	if (!ret)
+		ret = usage_load_extents(w, &extent_tree, err);
+	if (!ret)
+		ret = usage_walk(w, err);
+	if (!ret)
+		ret = usage_load_logs(w, err);
+	return ret ? ret : usage_sum(w, err);
+}
+
+static void release_work(struct usage_work *w)
+{
+	free(w->roots.at);
+	free(w->v1.at);
+	free(w->lost.at);
+	for (unsigned i = 0; i < LEVELS_MAX; i++)
+		free(w->strays[i].at);
+	free(w->data_strays.at);
+	free(w->partial.at);
+	free(w->orphans);
+	pthread_mutex_destroy(&w->lock);
+}
+
+int btrkit_usage_load(struct btrkit_fs *fs, const struct btrkit_usage_options *opts, struct btrkit_usage **ret,
+		      struct btrkit_error *err)
+{
+	static const struct btrkit_usage_options defaults = BTRKIT_USAGE_OPTIONS_INIT;
+	struct usage_work *w;
+	int r;
+
+	if (!opts)
+		opts = &defaults;
+	r = judge_options(fs, opts, err);
+	if (r)
+		return r;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return err_nomem(err);
+	w->u = calloc(1, sizeof(*w->u));
+	if (!w->u) {
+		free(w);
+		return err_nomem(err);
+	}
+	w->fs = fs;
+	w->opts = *opts;
+	if (!w->opts.set_memory)
+		w->opts.set_memory = SET_MEMORY_DEFAULT;
+	w->threads = threads_of(opts);
+	w->u->sectorsize = fs->items.sectorsize;
+	w->u->nodesize = fs->items.nodesize;
+	pthread_mutex_init(&w->lock, NULL);
+	r = load(w, err);
+	release_work(w);
+	if (r)
+		btrkit_usage_free(w->u);
+	else
+		*ret = w->u;
+	free(w);
+	return r;
+}
+
+void btrkit_usage_free(struct btrkit_usage *u)
+{
+	if (!u)
+		return;
+	usage_table_release(&u->blocks);
+	usage_table_release(&u->extents);
+	sets_release(&u->sets);
+	free(u->final);
+	free(u->owners);
+	free(u->inside);
+	free(u->outside);
+	free(u->counting);
+	free(u);
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * From the roots down. The blocks of a level are read in the order of their addresses, when all blocks above it have
+ * been: then it is final who reaches each. Whom a block is reached by it passes on to what it points to.
+ *
+ * A subvolume that is being deleted reaches only a part of what the blocks on one path point to. Those do not pass it
+ * on; what they still point to for it is reached on its own.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/base/err.h"
+#include "lib/tree/node.h"
+#include "lib/usage/state.h"
+#include "lib/volume/volume.h"
+
+/* A block on the path to where a deletion has come. */
+struct usage_partial {
+	uint64_t bytenr, generation;
+	uint8_t level;
+	size_t root; /* number in the list of roots */
+};
+
+/* A few blocks of a level. */
+struct batch {
+	struct usage_work *w;
+	unsigned level;
+	size_t n;
+	uint32_t *sets;
+	struct node_ref *want;
+	bool *ok;
+	uint8_t *buf;
+	struct usage_reacher reacher;
+	struct usage_leaf_reader leaves;
+};
+
+struct walk {
+	struct usage_work *w;
+	struct batch *batches;
+	void **slots;
+	size_t num_batches;
+};
+
+/* Only half of it was kept; none is far from the filesystem's. */
+static uint64_t whole_generation(const struct usage_work *w, uint32_t low)
+{
+	const uint64_t now = w->fs->super.generation;
+	const uint64_t ret = (now & ~(uint64_t)UINT32_MAX) | low;
+
+	return ret > now + 1 && ret > UINT32_MAX ? ret - UINT32_MAX - 1 : ret;
+}
+
+static int read_node(struct batch *b, const uint8_t *node, uint32_t set, struct btrkit_error *err)
+{
+	const struct disk_key_ptr *ptrs = block_ptrs(node);
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < block_nritems(node); i++)
+		ret = usage_reach_block(b->w, &b->reacher, le64_get(ptrs[i].blockptr), le64_get(ptrs[i].generation),
+					b->level - 1, set, err);
+	return ret;
+}
+
+static bool is_root(const struct usage_work *w, uint64_t bytenr)
+{
+	const struct usage_root *roots = w->roots.at;
+
+	for (size_t i = 0; i < w->roots.n; i++)
+		if (roots[i].root.bytenr == bytenr)
+			return true;
+	return false;
+}
+
+/* What a block of a tree of files is held against besides. */
+static int judge_block(struct usage_work *w, const uint8_t *block, bool *ok, struct btrkit_error *err)
+{
+	const uint64_t owner = le64_get(block_header(block)->owner);
+	const uint64_t bytenr = le64_get(block_header(block)->bytenr);
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+	if (!oid_is_file_tree(owner) && owner != OID_DATA_RELOC_TREE && owner != OID_TREE_RELOC)
+		err_corrupt(&what, "owner", "block of tree %" PRIu64 " in a tree of files", owner);
+	else if (!block_nritems(block) && !is_root(w, bytenr))
+		err_corrupt(&what, "nritems", "tree block is empty and not the root of a tree");
+	*ok = !what.err;
+	if (*ok)
+		return 0;
+	err_at_logical(&what, bytenr);
+	return usage_damage(w, -EUCLEAN, &what, err);
+}
+
+static int work(void *ctx, void *slot, struct btrkit_error *err)
+{
+	struct batch *b = slot;
+	const size_t size = b->w->fs->items.nodesize;
+	int ret;
+
+	(void)ctx;
+	ret = usage_read(b->w, b->want, b->n, b->buf, b->ok, err);
+	for (size_t i = 0; !ret && i < b->n; i++) {
+		const uint8_t *block = b->buf + i * size;
+		bool ok;
+
+		if (!b->ok[i])
+			continue;
+		ret = judge_block(b->w, block, &ok, err);
+		if (ret || !ok)
+			continue;
+		ret = b->level ? read_node(b, block, b->sets[i], err) :
+				 usage_read_leaf(b->w, &b->leaves, block, b->sets[i], err);
+	}
+	return ret;
+}
+
+static int finish(void *ctx, void *slot, struct btrkit_error *err)
+{
+	struct walk *k = ctx;
+	struct batch *b = slot;
+
+	for (size_t i = 0; i < b->n; i++)
+		k->w->u->total.blocks_read += b->ok[i];
+	if (!b->level)
+		usage_leaf_gathered(k->w, &b->leaves);
+	return usage_progress(k->w, b->n, err);
+}
+
+/* Blocks of the level from *@from on; there may be none left. */
+static void fill_batch(struct batch *b, unsigned level, size_t *from)
+{
+	const struct usage_table *t = &b->w->u->blocks;
+	const size_t most = usage_batch_blocks(b->w);
+	uint64_t run = 0;
+
+	b->level = level;
+	for (b->n = 0; b->n < most && *from < t->n; ++*from) {
+		struct usage_block *block = usage_blocks_at(t, *from);
+		const uint32_t set = atomic_load_explicit(&block->set, memory_order_relaxed);
+
+		if (usage_block_level(block) != level || !set || set == b->w->filesystem)
+			continue;
+		b->sets[b->n] = set;
+		b->want[b->n] = (struct node_ref){ block->place & USAGE_ADDRESS,
+						   whole_generation(b->w, block->generation), 0, (uint8_t)level, NULL };
+		/* Neighbours are asked for in one. */
+		if (b->n && b->want[b->n].bytenr != b->want[b->n - 1].bytenr + b->w->u->nodesize) {
+			volume_prefetch(b->w->fs->volume, b->want[run].bytenr, (b->n - run) * b->w->u->nodesize);
+			run = b->n;
+		}
+		b->n++;
+	}
+	if (b->n)
+		volume_prefetch(b->w->fs->volume, b->want[run].bytenr, (b->n - run) * b->w->u->nodesize);
+}
+
+static int walk_level(struct walk *k, unsigned level, struct btrkit_error *err)
+{
+	struct pipeline *p = NULL;
+	size_t at = 0;
+	int ret;
+
+	ret = usage_pipeline(k->w, &(struct pipeline_ops){ work, finish, k }, k->slots, k->num_batches, &p, err);
+	while (!ret && at < k->w->u->blocks.n) {
+		void *slot;
+
+		ret = pipeline_next(p, &slot, err);
+		if (ret)
+			break;
+		fill_batch(slot, level, &at);
+		pipeline_submit(p);
+	}
+	if (!ret)
+		ret = pipeline_drain(p, err);
+	pipeline_destroy(p);
+	return ret;
+}
+
+static int add_partial(struct usage_work *w, uint64_t bytenr, uint64_t generation, uint8_t level, size_t root,
+		       struct btrkit_error *err)
+{
+	struct usage_partial *to = usage_list_add(&w->partial, sizeof(*to), err);
+
+	if (!to)
+		return -ENOMEM;
+	*to = (struct usage_partial){ bytenr, generation, level, root };
+	return 0;
+}
+
+static int seed(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err)
+{
+	const struct usage_root *roots = w->roots.at;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < w->roots.n; i++) {
+		const struct tree_root *root = &roots[i].root;
+		uint32_t set;
+
+		if (roots[i].partly && root->level && root->level >= roots[i].drop_level) {
+			ret = add_partial(w, root->bytenr, root->generation, root->level, i, err);
+			continue;
+		}
+		ret = sets_single(&w->u->sets, roots[i].owner, &set, err);
+		if (!ret)
+			ret = usage_reach_block(w, r, root->bytenr, root->generation, root->level, set, err);
+	}
+	return ret;
+}
+
+/* What is left for a dying subvolume of a block on the path. */
+static int follow_partial(struct usage_work *w, struct usage_reacher *r, const struct usage_partial *p,
+			  const struct node *n, struct btrkit_error *err)
+{
+	const struct usage_root *root = (const struct usage_root *)w->roots.at + p->root;
+	const bool above = n->level > root->drop_level;
+	uint32_t set, first;
+	bool exact;
+	int ret = sets_single(&w->u->sets, root->owner, &set, err);
+
+	first = node_lower_bound(n, &root->drop_key, &exact);
+	if (above && !exact && first)
+		first--;
+	for (uint32_t i = first; !ret && i < n->nritems; i++) {
+		struct btrkit_key key;
+		const struct node_ref ref = node_child(n, i, 0, &key);
+
+		if (i == first && above && ref.level)
+			ret = add_partial(w, ref.bytenr, ref.generation, ref.level, p->root, err);
+		else
+			ret = usage_reach_block(w, r, ref.bytenr, ref.generation, ref.level, set, err);
+	}
+	return ret;
+}
+
+static int read_partial(struct usage_work *w, struct usage_reacher *r, size_t i, struct btrkit_error *err)
+{
+	/* The list may move while it grows. */
+	const struct usage_partial p = ((const struct usage_partial *)w->partial.at)[i];
+	const struct node_ref ref = { p.bytenr, p.generation, 0, p.level, NULL };
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct node *n;
+	int ret = node_get(w->fs, &ref, &n, &what);
+
+	if (ret)
+		return usage_damage(w, ret, &what, err);
+	w->u->total.blocks_read++;
+	ret = follow_partial(w, r, &p, n, err);
+	node_put(w->fs, n);
+	return ret;
+}
+
+static int read_partials(struct usage_work *w, struct usage_reacher *r, unsigned level, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < w->partial.n; i++)
+		if (((const struct usage_partial *)w->partial.at)[i].level == level)
+			ret = read_partial(w, r, i, err);
+	return ret;
+}
+
+/* The blocks on the paths themselves: nothing is passed on any more. */
+static int own_partials(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err)
+{
+	const struct usage_root *roots = w->roots.at;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < w->partial.n; i++) {
+		const struct usage_partial *p = (const struct usage_partial *)w->partial.at + i;
+		uint32_t set;
+
+		ret = sets_single(&w->u->sets, roots[p->root].owner, &set, err);
+		if (!ret)
+			ret = usage_reach_block(w, r, p->bytenr, p->generation, p->level, set, err);
+	}
+	for (unsigned level = 0; !ret && level < LEVELS_MAX; level++)
+		ret = usage_merge_blocks(w, level, err);
+	return ret;
+}
+
+static int own_v1_cache(struct usage_work *w, struct btrkit_error *err)
+{
+	const struct usage_table *t = &w->u->extents;
+	size_t hint = 0;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < w->v1.n; i++) {
+		struct usage_stray s = ((const struct usage_stray *)w->v1.at)[i];
+		const size_t at = usage_table_find(t, sizeof(struct usage_extent), s.bytenr, &hint);
+
+		s.set = w->filesystem;
+		s.info = USAGE_WRITTEN;
+		if (at == SIZE_MAX) {
+			ret = usage_stray_extent(w, &s, err);
+			continue;
+		}
+		atomic_fetch_or_explicit(&usage_extents_at(t, at)->info, USAGE_WRITTEN, memory_order_relaxed);
+		ret = usage_add_to_set(w, &w->memo, &usage_extents_at(t, at)->set, w->filesystem, err);
+	}
+	return ret;
+}
+
+static int create_batches(struct walk *k, struct btrkit_error *err)
+{
+	const size_t blocks = usage_batch_blocks(k->w);
+
+	k->num_batches = 2 * k->w->threads + 1;
+	k->batches = calloc(k->num_batches, sizeof(*k->batches));
+	k->slots = calloc(k->num_batches, sizeof(*k->slots));
+	if (!k->batches || !k->slots)
+		return err_nomem(err);
+	for (size_t i = 0; i < k->num_batches; i++) {
+		struct batch *b = &k->batches[i];
+
+		b->w = k->w;
+		b->sets = calloc(blocks, sizeof(*b->sets));
+		b->want = calloc(blocks, sizeof(*b->want));
+		b->ok = calloc(blocks, sizeof(*b->ok));
+		b->buf = malloc(blocks * k->w->fs->items.nodesize);
+		k->slots[i] = b;
+		if (!b->sets || !b->want || !b->ok || !b->buf)
+			return err_nomem(err);
+	}
+	return 0;
+}
+
+static void release_batches(struct walk *k)
+{
+	for (size_t i = 0; k->batches && i < k->num_batches; i++) {
+		struct batch *b = &k->batches[i];
+
+		free(b->sets);
+		free(b->want);
+		free(b->ok);
+		free(b->buf);
+		free(b->leaves.orphans.at);
+	}
+	free(k->batches);
+	free(k->slots);
+}
+
+int usage_walk(struct usage_work *w, struct btrkit_error *err)
+{
+	struct usage_reacher *r = calloc(1, sizeof(*r));
+	struct walk k = { .w = w };
+	int ret = r ? create_batches(&k, err) : err_nomem(err);
+
+	/* What is no block of a tree of files is not read, so this is more than will be done. */
+	w->due = w->done + w->u->blocks.n;
+	if (!ret)
+		ret = seed(w, r, err);
+	for (unsigned level = LEVELS_MAX; !ret && level-- > 0;) {
+		ret = usage_merge_blocks(w, level, err);
+		if (!ret)
+			ret = read_partials(w, r, level, err);
+		if (!ret)
+			ret = walk_level(&k, level, err);
+	}
+	if (!ret)
+		ret = own_partials(w, r, err);
+	if (!ret)
+		ret = own_v1_cache(w, err);
+	if (!ret)
+		ret = usage_merge_extents(w, err);
+	release_batches(&k);
+	free(r);
+	return ret;
+}
