@@ -191,7 +191,10 @@ struct btrkit_mkfs_options {
 	 * devices without a filesystem. It is called by the caller's thread. May be NULL.
 	 */
 	int (*filling)(void *ctx, const struct btrkit_mkfs_so_far *so_far);
-	/** Told with progress_ctx what was not done as the source has it, a line each. May be NULL. */
+	/**
+	 * Told with progress_ctx what was not done as the source has it, and where a failure leaves superblocks that
+	 * could not be removed: a line each. May be NULL.
+	 */
 	void (*warning)(void *ctx, const char *what);
 	/** As filling(), of bytes that were verified. */
 	int (*verifying)(void *ctx, uint64_t done, uint64_t total);

@@ -400,14 +400,13 @@ static void empty(const struct filling *f)
 /* What is not what it should be is not left behind as a filesystem. */
 static int verify(struct filling *f, struct btrkit_mkfs_result *result, struct btrkit_error *err)
 {
-	const struct btrkit_mkfs_options *o = &f->plan->opts;
 	int ret;
 
-	if (!(o->flags & BTRKIT_MKFS_VERIFY))
+	if (!(f->plan->opts.flags & BTRKIT_MKFS_VERIFY))
 		return 0;
 	ret = mkfs_verify(f->plan, &f->fill, result, err);
-	if (ret && mkfs_disown(f->plan, NULL) && o->warning)
-		o->warning(o->progress_ctx, "what was written could not be disowned");
+	if (ret)
+		mkfs_take_back(f->plan);
 	return ret;
 }
 

@@ -27,7 +27,8 @@ static void take_failure(struct crew *c, unsigned device, int ret, struct btrkit
 		c->ret = ret;
 		c->err = *err;
 	}
-	c->next = c->plan->num_devices;
+	if (!c->job->all)
+		c->next = c->plan->num_devices;
 }
 
 static void work(struct crew *c)

@@ -55,7 +55,10 @@ static int reserve(const struct mkfs_plan *p, unsigned device, void *ctx, struct
 	return ret;
 }
 
-/* What lies behind the bytes asked for is somebody else's, unless it is a copy of a superblock. */
+/*
+ * What is no superblock stays: behind the bytes asked for it is somebody else's, and in a hole there may be no room for
+ * zeros.
+ */
 static int disown_copy(const struct mkfs_device *dev, unsigned mirror, struct btrkit_error *err)
 {
 	uint64_t at = super_offset(mirror);
@@ -64,11 +67,10 @@ static int disown_copy(const struct mkfs_device *dev, unsigned mirror, struct bt
 
 	if (dev->io->size < at + SUPER_SIZE)
 		return 0;
-	if (dev->total_bytes < at + SUPER_SIZE) {
-		ret = btrkit_io_read(dev->io, at, &d, sizeof(d), err);
-		if (ret || le64_get(d.magic) != SUPER_MAGIC)
-			return ret;
-	}
+	ret = btrkit_io_read(dev->io, at, &d, sizeof(d), err);
+	/* What cannot be read may yet be overwritten, if it is ours. */
+	if (ret ? dev->total_bytes < at + SUPER_SIZE : le64_get(d.magic) != SUPER_MAGIC)
+		return ret;
 	return write_zeros(dev->io, at, at + SUPER_SIZE, err);
 }
 
@@ -151,6 +153,27 @@ int mkfs_reserve(const struct mkfs_plan *p, struct btrkit_error *err)
 int mkfs_disown(const struct mkfs_plan *p, struct btrkit_error *err)
 {
 	return mkfs_on_devices(p, &(struct mkfs_job){ .work = disown }, err);
+}
+
+/* When the primary superblock has gone for good there is no filesystem, whether the device takes more writes or not. */
+static int take_back(const struct mkfs_plan *p, unsigned device, void *ctx, struct btrkit_error *err)
+{
+	const struct mkfs_device *d = &p->devices[device];
+	int ret = disown_copy(d, 0, err);
+
+	if (!ret)
+		ret = btrkit_io_flush(d->io, err);
+	if (!ret)
+		(void)disown(p, device, ctx, NULL);
+	return ret;
+}
+
+void mkfs_take_back(const struct mkfs_plan *p)
+{
+	const struct btrkit_mkfs_options *o = &p->opts;
+
+	if (mkfs_on_devices(p, &(struct mkfs_job){ .work = take_back, .all = true }, NULL) && o->warning)
+		o->warning(o->progress_ctx, "what was written could not be disowned");
 }
 
 int mkfs_wipe_ends(const struct mkfs_plan *p, struct btrkit_error *err)

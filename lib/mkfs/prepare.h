@@ -15,6 +15,9 @@ int mkfs_reserve(const struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUS
 /* Old superblocks go, and only they: until they have gone for good, the old filesystems are whole. */
 int mkfs_disown(const struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* After a failure there is no filesystem on any device; where that fails too, the options' warning() is told. */
+void mkfs_take_back(const struct mkfs_plan *p);
+
 /* Discards what the filesystem will use, and no more. @return 0; what the options' progress() returned; <0 */
 int mkfs_discard(const struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

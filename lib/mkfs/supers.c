@@ -6,6 +6,7 @@
 
 #include "lib/format/feature_bits.h"
 #include "lib/mkfs/parallel.h"
+#include "lib/mkfs/prepare.h"
 #include "lib/mkfs/streams.h"
 
 /* The roots of the one commit there is; the other slots stay empty. */
@@ -108,5 +109,9 @@ int mkfs_write_supers(const struct mkfs_plan *p, struct btrkit_error *err)
 
 	fill_super(p, &common);
 	ret = mkfs_on_devices(p, &(struct mkfs_job){ .work = write_primary, .ctx = &common }, err);
-	return ret ? ret : mkfs_on_devices(p, &(struct mkfs_job){ .work = write_mirrors, .ctx = &common }, err);
+	if (!ret)
+		ret = mkfs_on_devices(p, &(struct mkfs_job){ .work = write_mirrors, .ctx = &common }, err);
+	if (ret)
+		mkfs_take_back(p);
+	return ret;
 }

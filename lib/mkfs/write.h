@@ -16,7 +16,7 @@ struct mkfs_writer *mkfs_writer_destroy(struct mkfs_writer *w);
 /* All trees, every copy of them and parity; flushed. */
 int mkfs_write_trees(struct mkfs_writer *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The primary superblocks of all devices, and when these are durable the mirrors. */
+/* The primary superblocks of all devices, and when these are durable the mirrors. After a failure there is none. */
 int mkfs_write_supers(const struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif
