@@ -87,13 +87,15 @@ static int disown(const struct mkfs_plan *p, unsigned device, void *ctx, struct 
 
 static int wipe_ends(const struct mkfs_plan *p, unsigned device, void *ctx, struct btrkit_error *err)
 {
-	const struct mkfs_device *d = &p->devices[device];
+	struct btrkit_io *io = p->devices[device].io;
 	int ret;
 
 	(void)ctx;
-	ret = write_zeros(d->io, 0, HEAD_BYTES, err);
-
-	return ret || p->opts.byte_count ? ret : write_zeros(d->io, d->io->size - TAIL_BYTES, d->io->size, err);
+	/* What is smaller is found to be so when it is to be filled, and an image that grows is empty. */
+	ret = write_zeros(io, 0, io->size < HEAD_BYTES ? io->size : HEAD_BYTES, err);
+	if (ret || p->opts.byte_count)
+		return ret;
+	return write_zeros(io, io->size < TAIL_BYTES ? 0 : io->size - TAIL_BYTES, io->size, err);
 }
 
 /* The devices discard at their own pace; how far they are in all is told by one thread. */
