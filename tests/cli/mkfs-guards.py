@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What mkfs refuses to write to, -f or not, because it is in use: mounted, locked, swap, behind a loop device."""
-import contextlib
 import fcntl
 import os
 import shutil
@@ -15,6 +14,7 @@ from tool import check_failure, digest, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel'))
 import image  # noqa: E402
+from image import loop, mounted  # noqa: E402
 
 SIZE = 200 << 20
 refusals = 0
@@ -34,22 +34,6 @@ def refused(device, says, path=None):
 def makes(*args):
     status, _, err = run('mkfs', '-f', '-q', *args)
     assert not status, f'{args}: {err}'
-
-
-@contextlib.contextmanager
-def loop(path, *options):
-    with image.loops([path], *options) as (device,):
-        yield device
-
-
-@contextlib.contextmanager
-def mounted(device, folder, *options):
-    """Read-only if nothing else is said: Linux writes to what it mounts, even when nobody else does."""
-    image.run('mount', *(options or ('-o', 'ro')), device, folder)
-    try:
-        yield
-    finally:
-        image.run('umount', folder)
 
 
 def make_file(scratch, name, size=SIZE):

@@ -138,6 +138,22 @@ def loops(paths, *options):
         detach(*made)
 
 
+@contextlib.contextmanager
+def loop(path, *options):
+    with loops([path], *options) as (device,):
+        yield device
+
+
+@contextlib.contextmanager
+def mounted(device, folder, *options):
+    """Read-only if nothing else is said: Linux writes to what it mounts, even when nobody else does."""
+    run('mount', *(options or ('-o', 'ro')), device, folder)
+    try:
+        yield
+    finally:
+        run('umount', folder)
+
+
 class Image:
     def __init__(self, path, size='300M'):
         self.path, self.loop, self.mnt = path, None, None
