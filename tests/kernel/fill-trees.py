@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Trees as systems have them, made into filesystems by `btrkit mkfs` from the directory and from a tar of it: Linux has
+them equal by path, attribute, extended attribute, link and content, its tar of them is the tar of the source byte for
+byte, and btrfs check finds nothing.
+
+    fill-trees.py [--linux] [TREE...]
+
+With --linux the tree is the one that LINUX_TREE names. BTRKIT is the program under test. Exits with 77 where it cannot
+run.
+"""
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+
+import everything
+import image
+import several
+from image import BTRFS, loop, mounted, run
+from several import BTRKIT, need
+
+# All that is in an archive follows from the tree: no numbers of processes, nor times that reading changes.
+TAR = ('tar', 'c', '--format=posix', '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
+       '--sort=name', '--numeric-owner', '--xattrs', '--xattrs-include=*', '--acls', '--selinux')
+UNTOLD = {'directory': ('atime',), 'tar': ('atime', 'ctime')}
+
+
+def archive(tree):
+    return subprocess.Popen([*TAR, '-C', tree, '.'], stdout=subprocess.PIPE, env={**os.environ, 'LC_ALL': 'C.UTF-8'})
+
+
+def digest(tree):
+    """Of its archive."""
+    found = hashlib.blake2b()
+    with archive(tree) as process:
+        while data := process.stdout.read(1 << 20):
+            found.update(data)
+    need(not process.returncode, f'tar of {tree}: exit {process.returncode}')
+    return found.digest()
+
+
+def make(source, tree, path):
+    if source == 'directory':
+        run(BTRKIT, 'mkfs', '-q', '--rootdir', tree, path)
+        return
+    with archive(tree) as process:
+        run(BTRKIT, 'mkfs', '-q', '--compress', 'zstd', '--tar', '-', path, stdin=process.stdout)
+    need(not process.returncode, f'tar of {tree}: exit {process.returncode}')
+
+
+def judge(tree, scratch):
+    """@return how many paths were compared"""
+    # Links from outside of the tree are none in the filesystem.
+    wanted, bytes_wanted, compared = everything.listing(tree, subvolumes=()), digest(tree), 0
+    path, mnt = f'{scratch}/image', f'{scratch}/mnt'
+    os.mkdir(mnt)
+    for source in ('directory', 'tar'):
+        make(source, tree, path)
+        with loop(path) as device:
+            run(BTRFS, 'check', '--check-data-csum', device)
+            with mounted(device, mnt):
+                found = everything.listing(mnt)
+                lines = everything.differences(found, wanted, UNTOLD[source])
+                need(not lines, f'from the {source}, not equal:\n' + '\n'.join(lines))
+                need(digest(mnt) == bytes_wanted, f'from the {source}: its tar is another one')
+        os.unlink(path)
+        compared += len(found)
+    return compared
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--linux', action='store_true', help='what LINUX_TREE names')
+    parser.add_argument('trees', metavar='TREE', nargs='*')
+    args = parser.parse_args()
+    reason = image.missing()
+    if not reason and args.linux and not os.environ.get('LINUX_TREE'):
+        reason = 'set LINUX_TREE to a source tree of Linux'
+    if reason:
+        print(f'skipped: {reason}')
+        return 77
+    results = []
+    for tree in [*args.trees, *([os.environ['LINUX_TREE']] if args.linux else [])]:
+        with tempfile.TemporaryDirectory(prefix='btrkit-trees-') as scratch:
+            results.append(several.attempt(tree, judge, tree, scratch))
+    failed = results.count(None)
+    print(f'{len(results)} trees, {sum(filter(None, results))} paths compared, {failed} failed')
+    return 1 if failed or not results else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
