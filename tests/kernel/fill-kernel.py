@@ -88,7 +88,7 @@ def deep_rows():
     for number, features in enumerate(('^no-holes', '^skinny-metadata', '^free-space-tree', '^block-group-tree',
                                        'quota', '^no-holes,^skinny-metadata,^free-space-tree', 'quota,^no-holes')):
         for compress in ('no', 'zstd'):
-            yield Row(1, '-O', features, '--compress', compress, cut=True, parts=('links',))
+            yield Row(1, '-O', features, '--compress', compress, cut=True)
             yield Row(2, '-O', features, '--compress', compress, room=None, source=SOURCES[number % 3])
     yield Row(1, '-R', 'quota', '-O', '^block-group-tree', cut=True)
 
@@ -204,11 +204,16 @@ def need_quota(mnt):
     need(before and before == after, f'qgroups {before}, Linux counts {after}')
 
 
-def write_to(mnt, rng):
+def write_to(mnt, row, rng):
+    # A group of data that Linux makes has a tenth of all devices: some of them with three copies leave no room for one
+    # of metadata, on six devices of mkfs.btrfs too. So that moves while there is room.
+    crowded = several.option(row.options, '-d') in ('raid1c3', 'raid1c4') and '-M' not in row.options
+    if crowded:
+        ops.balance(mnt, ops.BALANCE_METADATA)
     ops.subvolume(f'{mnt}/written')
     contents.fill(f'{mnt}/written', rng, files=20, steps=60, limit=200 * K)
     ops.snapshot(mnt, f'{mnt}/snapshot')
-    ops.balance(mnt, ops.BALANCE_DATA | ops.BALANCE_METADATA)
+    ops.balance(mnt, ops.BALANCE_DATA | (0 if crowded else ops.BALANCE_METADATA))
     for path in ('kinds/plain', 'files/mixed131073', 'some/a/17'):
         with open(f'{mnt}/{path}', 'r+b') as f:
             f.write(b'another beginning')
@@ -258,7 +263,7 @@ def judge(row, scratch, source, seed):
     if several.has_quota(row.options):
         need_quota(mnt)
     if row.room:
-        write_to(mnt, rng)
+        write_to(mnt, row, rng)
     else:
         remove_all(mnt)
     several.count_again(mnt, row.options)
