@@ -185,10 +185,30 @@ static const char *host_path(struct scan_worker *w, const struct scan_dir *d, co
 	return w->path;
 }
 
+/*
+ * For each call the system takes as much memory as there is room for an answer, which most do not need: with 64 KiB
+ * that is half of what the call costs.
+ */
+#define XATTR_USUAL 512u
+
+static ssize_t list_attributes(const char *path, char *list, size_t size)
+{
+	const ssize_t len = llistxattr(path, list, XATTR_USUAL);
+
+	return len < 0 && errno == ERANGE ? llistxattr(path, list, size) : len;
+}
+
+static ssize_t get_attribute(const char *path, const char *attribute, char *value, size_t size)
+{
+	const ssize_t len = lgetxattr(path, attribute, value, XATTR_USUAL);
+
+	return len < 0 && errno == ERANGE ? lgetxattr(path, attribute, value, size) : len;
+}
+
 static int read_xattr(struct scan_worker *w, const char *path, const char *name, const char *attribute,
 		      struct scan_failure *failure)
 {
-	const ssize_t len = lgetxattr(path, attribute, w->value, sizeof(w->value));
+	const ssize_t len = get_attribute(path, attribute, w->value, sizeof(w->value));
 	struct scan_xattr head;
 
 	if (len < 0)
@@ -217,7 +237,7 @@ static int read_xattrs(struct scan_worker *w, const struct scan_dir *d, struct s
 	if (w->has_plain && w->plain == f->device)
 		return 0;
 	path = host_path(w, d, f->name);
-	len = llistxattr(path, w->list, sizeof(w->list));
+	len = list_attributes(path, w->list, sizeof(w->list));
 	if (len < 0 && errno == ENOTSUP) {
 		w->has_plain = true;
 		w->plain = f->device;

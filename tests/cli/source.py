@@ -122,6 +122,9 @@ def make_tree(top):
         for i in range(40):
             os.setxattr(f'{top}/dir/many/{i}', f'user.{i % 3}', b'value')
         os.setxattr(f'{top}/dir', 'user.dir', b'\0' * 100)
+        # Around the room that is usual for values, and more names than that has room for.
+        for size in (511, 512, 513):
+            os.setxattr(f'{top}/dir/a', f'user.{"n" * 200}{size}', b'v' * size)
     except OSError as e:
         print(f'without attributes: {e}')
 
