@@ -208,6 +208,25 @@ static void digest_pieces(struct unit *w)
 		hash->compute(w->pieces[i].data, w->pieces[i].disk_bytes, w->pieces[i].digest);
 }
 
+static void take_encoder(struct units *u, struct unit *w)
+{
+	pthread_mutex_lock(&u->lock);
+	w->encoder = u->config.compression ? u->encoders[--u->num_encoders] : NULL;
+	pthread_mutex_unlock(&u->lock);
+}
+
+static void give_encoder_back(struct units *u, struct unit *w, bool failed)
+{
+	pthread_mutex_lock(&u->lock);
+	if (w->encoder)
+		u->encoders[u->num_encoders++] = w->encoder;
+	if (failed) {
+		u->failed = true;
+		pthread_cond_broadcast(&u->decided);
+	}
+	pthread_mutex_unlock(&u->lock);
+}
+
 int unit_work(void *ctx, void *slot, struct btrkit_error *err)
 {
 	struct units *u = ctx;
@@ -215,6 +234,7 @@ int unit_work(void *ctx, void *slot, struct btrkit_error *err)
 	struct source_near near = SOURCE_NEAR_INIT;
 	int ret = 0;
 
+	take_encoder(u, w);
 	for (unsigned i = 0; ret >= 0 && i < w->num_parts; i++) {
 		struct part *p = &w->parts[i];
 
@@ -234,11 +254,6 @@ int unit_work(void *ctx, void *slot, struct btrkit_error *err)
 	source_near_end(&near);
 	if (ret >= 0 && u->config.digest)
 		digest_pieces(w);
-	if (ret >= 0)
-		return 0;
-	pthread_mutex_lock(&u->lock);
-	u->failed = true;
-	pthread_cond_broadcast(&u->decided);
-	pthread_mutex_unlock(&u->lock);
-	return ret;
+	give_encoder_back(u, w, ret < 0);
+	return ret < 0 ? ret : 0;
 }

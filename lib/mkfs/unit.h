@@ -53,7 +53,7 @@ struct unit {
 	uint8_t *sums;
 	size_t sums_used;
 	uint64_t from, to;
-	struct encoder *encoder;
+	struct encoder *encoder; /* while it is worked on; NULL where nothing is compressed */
 };
 
 struct units {
@@ -64,7 +64,10 @@ struct units {
 	struct pipeline *pipeline;
 	struct unit *open; /* that is being put together */
 	struct big_file *files;
-	pthread_mutex_t lock; /* of verdicts */
+	/* One a thread. The last one that was used is the next, since its tables are in the processor's cache. */
+	struct encoder *encoders[THREADS_MAX];
+	unsigned num_encoders; /* that nobody uses */
+	pthread_mutex_t lock; /* of verdicts and encoders */
 	pthread_cond_t decided;
 	bool failed;
 	uint64_t given_out, files_given_out;

@@ -74,7 +74,19 @@ static int create_unit(struct units *u, struct unit *w, struct btrkit_error *err
 		w->packed = malloc(UNIT_BYTES);
 	if (!w->bytes || !w->pieces || !w->sums || (c->compression && !w->packed))
 		return err_nomem(err);
-	return c->compression ? encoder_create(c->compression, c->level, c->sectorsize, &w->encoder, err) : 0;
+	return 0;
+}
+
+static int create_encoder(struct units *u, struct btrkit_error *err)
+{
+	const struct units_config *c = &u->config;
+	int ret;
+
+	if (!c->compression)
+		return 0;
+	ret = encoder_create(c->compression, c->level, c->sectorsize, &u->encoders[u->num_encoders], err);
+	u->num_encoders += !ret;
+	return ret;
 }
 
 int units_create(const struct units_config *config, struct units **ret, struct btrkit_error *err)
@@ -100,6 +112,8 @@ int units_create(const struct units_config *config, struct units **ret, struct b
 		u->slots[i] = &u->units[i];
 		r = create_unit(u, &u->units[i], err);
 	}
+	for (unsigned i = 0; !r && i < threads; i++)
+		r = create_encoder(u, err);
 	if (!r)
 		r = pipeline_create(&(struct pipeline_ops){ unit_work, finish, u }, threads, u->slots, u->num_units,
 				    &u->pipeline, err);
@@ -122,12 +136,13 @@ struct units *units_destroy(struct units *u)
 	for (unsigned i = 0; u->units && i < u->num_units; i++) {
 		struct unit *w = &u->units[i];
 
-		encoder_destroy(w->encoder);
 		free(w->bytes);
 		free(w->packed);
 		free(w->pieces);
 		free(w->sums);
 	}
+	while (u->num_encoders)
+		encoder_destroy(u->encoders[--u->num_encoders]);
 	while (u->files) {
 		struct big_file *f = u->files;
 
