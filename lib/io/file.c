@@ -32,7 +32,7 @@ struct file_io {
 	uint64_t waiting; /* bytes that were written since the system was asked to begin with them; atomic */
 };
 
-#define BEHIND_BYTES (16u << 20)
+#define BEHIND_BYTES (2u << 20)
 
 #define DISCARD_MAX (1ull << 30)
 #define DISCARD_ALIGN 4096u	/* what every block device can do */
