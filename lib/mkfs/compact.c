@@ -31,6 +31,8 @@
 #define COPIED_PART 16
 
 #define COPY_BYTES (1u << 20)
+/* Room for data is asked for ahead, since the system writes to what is there already in much less time. */
+#define AHEAD (64 * MIB)
 
 static uint64_t lower(uint64_t a, uint64_t b)
 {
@@ -112,11 +114,12 @@ static int place(struct mkfs_compact *c, enum mkfs_role role, uint64_t type, con
 
 int mkfs_compact_begin(struct mkfs_compact *c, struct btrkit_error *err)
 {
-	c->ends = calloc(2ul * c->num_devices, sizeof(*c->ends));
+	c->ends = calloc(3ul * c->num_devices, sizeof(*c->ends));
 	c->chosen = calloc(c->num_devices, sizeof(*c->chosen));
 	if (!c->ends || !c->chosen)
 		return err_nomem(err);
 	c->ends_before_trees = c->ends + c->num_devices;
+	c->reserved = c->ends_before_trees + c->num_devices;
 	c->logical = RESERVED;
 	for (unsigned d = 0; d < c->num_devices; d++) {
 		c->ends[d] = RESERVED;
@@ -169,13 +172,21 @@ static uint64_t beside_superblocks(uint64_t at, uint64_t length)
 	return at;
 }
 
-static int ensure_size(struct mkfs_compact *c, unsigned device, uint64_t end, struct btrkit_error *err)
+static int ensure_room(struct mkfs_compact *c, unsigned device, uint64_t at, uint64_t end, struct btrkit_error *err)
 {
 	struct btrkit_io *io = c->devices[device].io;
+	int ret = 0;
 
-	if (!c->grow || c->devices[device].keeps_size || end <= io->size)
+	if (!c->grow || c->devices[device].keeps_size || end <= c->reserved[device])
 		return 0;
-	return btrkit_io_resize(io, (end + GIB - 1) / GIB * GIB, err);
+	c->reserved[device] = at + (end - at + AHEAD - 1) / AHEAD * AHEAD;
+	if (c->reserved[device] > io->size)
+		ret = btrkit_io_resize(io, (c->reserved[device] + GIB - 1) / GIB * GIB, err);
+	/* Shared blocks bring their own. Where there is no room, the write will tell. */
+	if (!ret && !(c->opts->flags & BTRKIT_MKFS_SHARE) &&
+	    btrkit_io_reserve(io, at, c->reserved[device] - at, NULL))
+		c->reserved[device] = end;
+	return ret;
 }
 
 /* Bytes in memory, or else in a file of the host, whose blocks are shared then. */
@@ -192,7 +203,7 @@ static int put_at(struct mkfs_compact *c, unsigned device, uint64_t physical, co
 
 	if (c->dry)
 		return 0;
-	ret = ensure_size(c, device, physical + len, err);
+	ret = ensure_room(c, device, physical, physical + len, err);
 	if (!ret && from->data)
 		ret = btrkit_io_write(c->devices[device].io, physical, from->data + at, len, err);
 	else if (!ret)
@@ -339,6 +350,17 @@ int mkfs_compact_share(struct mkfs_compact *c, uint64_t logical, int fd, uint64_
 	return put(c, logical, &(struct bytes){ .fd = fd, .offset = offset }, len, err);
 }
 
+/* Among and behind the trees there is room to spare, that an image file is to have as holes. */
+static int give_back_reserved(struct mkfs_compact *c, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (unsigned d = 0; !ret && d < c->num_devices; d++)
+		if (c->reserved[d] > c->ends[d])
+			ret = btrkit_io_resize(c->devices[d].io, c->ends[d], err);
+	return ret;
+}
+
 int mkfs_compact_end_data(struct mkfs_compact *c, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -348,6 +370,8 @@ int mkfs_compact_end_data(struct mkfs_compact *c, struct btrkit_error *err)
 		ret = open_data(c, err);
 	if (!ret && c->open)
 		ret = close_data(c, err);
+	if (!ret)
+		ret = give_back_reserved(c, err);
 	c->before_trees = c->layout->num_groups;
 	c->logical_before_trees = c->logical;
 	memcpy(c->ends_before_trees, c->ends, c->num_devices * sizeof(*c->ends));

@@ -26,6 +26,7 @@ struct mkfs_compact {
 	unsigned before_trees; /* groups */
 	uint64_t logical_before_trees;
 	uint64_t *ends_before_trees;
+	uint64_t *reserved; /* of each device that grows, up to where there is room */
 	uint64_t bytes_written;
 	uint64_t global_blocks; /* of the trees that every change reaches, of those that are to be placed */
 };

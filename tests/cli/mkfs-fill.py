@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Filling a filesystem that fails: one clear line, and nothing that looks like an image. And the owners of fakeroot."""
+"""Filling a filesystem that fails: one clear line, and nothing that looks like an image. What an image takes of the
+host, and the owners of fakeroot."""
 import contextlib
 import io
 import os
@@ -268,6 +269,19 @@ def links_without_extref(folder):
     shutil.rmtree(tree)
 
 
+def spare_room(folder):
+    """Where a filesystem has room to spare its image has holes."""
+    global checked
+    tree, image = make_tree(f'{folder}/spare'), f'{folder}/spare.img'
+    for options in ((), ('--free', '200m'), ('-d', 'dup')):
+        assert run('mkfs', '-q', '-f', *options, '-r', tree, image)[0] == 0
+        found = os.stat(image)
+        assert found.st_size > 30 * M and found.st_blocks * 512 < 12 * M, (options, found)
+        os.unlink(image)
+        checked += 1
+    shutil.rmtree(tree)
+
+
 def owners(path):
     """(uid, gid, mode, rdev) of each inode, as the dump of the tree has them."""
     text = run('dump-tree', '-t', '5', path)[1].decode()
@@ -305,6 +319,7 @@ def main():
         changing(folder)
         no_room(folder)
         links_without_extref(folder)
+        spare_room(folder)
         faked(folder)
     print(f'{checked} checked')
     return 0
