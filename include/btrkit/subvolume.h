@@ -7,7 +7,7 @@
  * Subvolumes.
  */
 
-#include <btrkit/filesystem.h>
+#include <btrkit/inode.h>
 
 BTRKIT_BEGIN_DECLS
 
@@ -41,6 +41,17 @@ struct btrkit_subvolume {
  * Since: 0.1
  */
 int btrkit_subvolume_next(struct btrkit_fs *fs, uint64_t after, struct btrkit_subvolume *ret,
+			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Where a subvolume lies: calls @p fn once with its path from the top level, the names of the subvolumes above it
+ * included, without a slash at the start; the empty path for the top level.
+ *
+ * @return 0; -ENOENT: there is no such subvolume, or no directory has it; what @p fn returned; -EUCLEAN, -EIO,
+ *	   -ENODATA, -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_subvolume_path(struct btrkit_fs *fs, uint64_t id, btrkit_path_fn fn, void *ctx,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS

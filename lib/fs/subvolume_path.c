@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <btrkit/subvolume.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/fs/path.h"
+#include "lib/fs/subvolume.h"
+
+/* Far more than Linux can follow. */
+#define PATH_BYTES_MAX (1u << 20)
+#define STEPS_MAX 4096u
+
+struct place {
+	uint64_t parent;
+	struct root_ref ref; /* its name lies in the cursor's leaf */
+};
+
+/* Where the subvolume lies: c stands on the item then. */
+static int find_place(struct cursor *c, uint64_t id, struct place *ret, struct btrkit_error *err)
+{
+	struct btrkit_key key = KEY(id, KEY_ROOT_BACKREF, 0);
+	int r = cursor_seek(c, &key, err);
+
+	if (r < 0)
+		return r;
+	if (r || c->item.key.objectid != id || c->item.key.type != KEY_ROOT_BACKREF)
+		return err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " lies in no directory", id);
+	ret->parent = c->item.key.offset;
+	return cursor_blame(c, root_ref_decode(&c->item, &ret->ref, err), err);
+}
+
+/* Puts the place's path in its parent before what is in *path already. */
+static int prepend(struct btrkit_fs *fs, const struct place *place, char **path, size_t *len, struct btrkit_error *err)
+{
+	struct path_namer *namer;
+	struct subvolume parent;
+	const char *more;
+	char *joined;
+	size_t n;
+	int r;
+
+	r = subvolume_get(fs, place->parent, &parent, err);
+	if (r)
+		return r;
+	r = path_namer_create(fs, &parent.root, &namer, err);
+	if (r)
+		return r;
+	r = path_namer_path(namer, place->ref.dirid, place->ref.name, place->ref.name_len, &more, &n, err);
+	if (!r && *len + n + 1 > PATH_BYTES_MAX)
+		r = err_corrupt(err, "name", "the path of a subvolume is longer than %u bytes", PATH_BYTES_MAX);
+	if (!r) {
+		joined = malloc(n + 1 + *len);
+		if (joined) {
+			memcpy(joined, more, n);
+			if (*len) {
+				joined[n++] = '/';
+				memcpy(joined + n, *path, *len);
+			}
+			free(*path);
+			*path = joined;
+			*len += n;
+		} else {
+			r = err_nomem(err);
+		}
+	}
+	path_namer_destroy(namer);
+	return r;
+}
+
+int btrkit_subvolume_path(struct btrkit_fs *fs, uint64_t id, btrkit_path_fn fn, void *ctx, struct btrkit_error *err)
+{
+	struct subvolume s;
+	char *path = NULL;
+	size_t len = 0;
+	struct cursor c;
+	int r;
+
+	r = subvolume_get(fs, id, &s, err);
+	if (r)
+		return r;
+	cursor_init(&c, fs, &fs->root_tree);
+	for (unsigned steps = 0; !r && id != OID_FS_TREE; steps++) {
+		struct place place;
+
+		/* They may lead back to where they began. */
+		if (steps == STEPS_MAX)
+			r = err_corrupt(err, "key.offset", "subvolume %" PRIu64 " has no way to the top level",
+					s.root.id);
+		if (!r)
+			r = find_place(&c, id, &place, err);
+		if (!r)
+			r = prepend(fs, &place, &path, &len, err);
+		if (!r)
+			id = place.parent;
+	}
+	cursor_release(&c);
+	if (!r)
+		r = fn(ctx, path ? path : "", len);
+	free(path);
+	return r;
+}
