@@ -54,6 +54,35 @@ int btrkit_subvolume_next(struct btrkit_fs *fs, uint64_t after, struct btrkit_su
 int btrkit_subvolume_path(struct btrkit_fs *fs, uint64_t id, btrkit_path_fn fn, void *ctx,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/** What keeps Linux from deleting a subvolume. Since: 0.1 */
+enum btrkit_subvolume_hold {
+	BTRKIT_SUBVOLUME_DELETABLE,	/**< nothing */
+	BTRKIT_SUBVOLUME_TOP_LEVEL,	/**< it is the top level */
+	BTRKIT_SUBVOLUME_DEFAULT,	/**< it is mounted where nothing else is asked for */
+	BTRKIT_SUBVOLUME_IN_READ_ONLY,	/**< it lies in a subvolume that is read-only */
+	BTRKIT_SUBVOLUME_NOWHERE,	/**< it lies in no directory */
+	BTRKIT_SUBVOLUME_HOLDS		/**< another subvolume lies in it that stays */
+};
+
+/** A subvolume that is to be deleted. Since: 0.1 */
+struct btrkit_subvolume_deletion {
+	uint64_t id;
+	enum btrkit_subvolume_hold hold;
+	uint64_t other;		/**< the one that it lies in or that lies in it; 0: none has to do with it */
+};
+
+/**
+ * Which of some subvolumes Linux would delete if it were asked to delete all of them, those that lie in others first.
+ * What programs do with them meanwhile is not known, and neither whose they are.
+ *
+ * @param subvolumes	@p n of them, ascending by id, each once; what holds each is filled in
+ * @return 0; -EINVAL: they are in another order; -ENOENT: no such subvolume, or it is being deleted; -EUCLEAN, -EIO,
+ *	   -ENODATA, -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_subvolumes_deletable(struct btrkit_fs *fs, struct btrkit_subvolume_deletion *subvolumes, size_t n,
+				struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 BTRKIT_END_DECLS
 
 #endif
