@@ -27,6 +27,7 @@ struct command {
 	int own_ids;	/* ids from that one on are of options that mkfs.btrfs lacks; 0: it is no such command */
 };
 
+extern const struct command cmd_du;
 extern const struct command cmd_dump_super;
 extern const struct command cmd_dump_tree;
 extern const struct command cmd_features;

@@ -6,6 +6,7 @@
 #include "cmd.h"
 
 static const struct command *const commands[] = {
+	&cmd_du,
 	&cmd_dump_super,
 	&cmd_dump_tree,
 	&cmd_features,

@@ -202,6 +202,83 @@ struct btrkit_usage_types {
 /** @see struct btrkit_usage_types. Since: 0.1 */
 void btrkit_usage_types(const struct btrkit_usage *u, struct btrkit_usage_types *ret);
 
+/** Forms of a printed report. Since: 0.1 */
+enum btrkit_usage_format {
+	BTRKIT_USAGE_TEXT,	/**< for people */
+	BTRKIT_USAGE_TSV,	/**< a line for each row, the first column says of what; no header */
+	BTRKIT_USAGE_JSON	/**< JSON Lines: a header, then an object a row */
+};
+
+/** Flags of struct btrkit_usage_print_options. Since: 0.1 */
+enum btrkit_usage_print_flags {
+	BTRKIT_USAGE_BYTES = 1 << 0	/**< text has sizes in bytes, as the other forms always have */
+};
+
+/** How to print. Initialise with BTRKIT_USAGE_PRINT_OPTIONS_INIT. Since: 0.1 */
+struct btrkit_usage_print_options {
+	unsigned flags;				/**< BTRKIT_USAGE_BYTES */
+	enum btrkit_usage_format format;
+	/**
+	 * Told why the path of a subvolume, or what holds it, cannot be told: it is left out. A value other than 0, a
+	 * negative errno, ends the work. NULL: the first such failure ends it.
+	 */
+	int (*damage)(void *ctx, const struct btrkit_error *what);
+	void *damage_ctx;
+};
+
+#define BTRKIT_USAGE_PRINT_OPTIONS_INIT { 0 }
+
+/** Turns the answer into bytes. One thread at a time. Since: 0.1 */
+struct btrkit_usage_printer;
+
+/**
+ * Makes a printer. @p fs and @p u, which belongs to it, must stay while it is used.
+ *
+ * @param opts	NULL: all defaults
+ * @param ret	to be freed by btrkit_usage_printer_finish()
+ * @return 0; -EINVAL: unknown flags or format; -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage *u,
+				const struct btrkit_usage_print_options *opts, btrkit_write_fn write, void *ctx,
+				struct btrkit_usage_printer **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Each owner, and the totals.
+ *
+ * @return 0; -ENOMEM; what the function of the options returned; without one -EUCLEAN, -EIO, -ENODATA; or what the
+ *	   write function returned
+ * Since: 0.1
+ */
+int btrkit_usage_print_owners(struct btrkit_usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * What deleting exactly these owners frees, and which of them Linux would not delete.
+ *
+ * @param owners	@p n numbers, ascending, each once
+ * @return as btrkit_usage_freed(), or as btrkit_usage_print_owners()
+ * Since: 0.1
+ */
+int btrkit_usage_print_freed(struct btrkit_usage_printer *printer, const uint32_t *owners, size_t n,
+			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** What each pair has in common. @return 0; -ENOMEM; or what the write function returned. Since: 0.1 */
+int btrkit_usage_print_matrix(struct btrkit_usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** The data by how they are stored. @return 0, or what the write function returned. Since: 0.1 */
+int btrkit_usage_print_types(struct btrkit_usage_printer *printer) BTRKIT_MUST_CHECK;
+
+/** Each data extent with its owners. @return 0, or what the write function returned. Since: 0.1 */
+int btrkit_usage_print_extents(struct btrkit_usage_printer *printer) BTRKIT_MUST_CHECK;
+
+/**
+ * Hands out the rest and frees the printer. NULL is allowed.
+ *
+ * @return 0, or what the write function returned
+ * Since: 0.1
+ */
+int btrkit_usage_printer_finish(struct btrkit_usage_printer *printer);
+
 BTRKIT_END_DECLS
 
 #endif

@@ -13,7 +13,8 @@ from tool import Super, check_failure, run
 SETS = {'compat': Super.COMPAT, 'compat_ro': Super.COMPAT_RO, 'incompat': Super.INCOMPAT}
 
 # Every command that takes a device, and its options here. dump-super shows what is there, whatever it is.
-READERS = {'dump-tree': [], 'fiemap': ['-a'], 'list-chunks': [], 'list-devices': [], 'space-cache': ['status']}
+READERS = {'du': [], 'dump-tree': [], 'fiemap': ['-a'], 'list-chunks': [], 'list-devices': [],
+           'space-cache': ['status']}
 # Bits that are about what a command shows: the trees that they promise are not there.
 SHOWN = {('space-cache', ('compat_ro', nr)) for nr in (0, 3)} | {('list-chunks', ('compat_ro', 3))}
 SHOWERS = {'dump-super': []}

@@ -16,7 +16,7 @@ import unpack   # noqa: E402
 
 BTRKIT, READ_FILES = os.environ['BTRKIT'], os.environ['READ_FILES']
 WRITERS = (['convert'], ['convert', '--dry-run'], ['convert', '--to=none'], ['clear', 'v1'], ['clear', 'v2'])
-READERS = (['dump-super', '-fa'], ['dump-tree'], ['fiemap', '-a'], ['list-chunks'], ['list-devices'],
+READERS = (['du'], ['dump-super', '-fa'], ['dump-tree'], ['fiemap', '-a'], ['list-chunks'], ['list-devices'],
            ['space-cache', 'status'])
 
 

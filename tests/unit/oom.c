@@ -58,6 +58,44 @@ static int discard(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
+static int ignore_damage(void *ctx, const struct btrkit_error *what)
+{
+	(void)ctx;
+	(void)what;
+	return 0;
+}
+
+static int print_usage(struct btrkit_usage_printer *p, struct btrkit_error *err)
+{
+	static const uint32_t owners[] = { 0, 1 };
+	int ret = btrkit_usage_print_owners(p, err);
+
+	if (!ret)
+		ret = btrkit_usage_print_freed(p, owners, 2, err);
+	if (!ret)
+		ret = btrkit_usage_print_matrix(p, err);
+	if (!ret)
+		ret = btrkit_usage_print_types(p);
+	return ret ? ret : btrkit_usage_print_extents(p);
+}
+
+static int use_usage(struct btrkit_fs *fs, size_t *written, struct btrkit_error *err)
+{
+	struct btrkit_usage_options how = { .threads = 1, .damage = ignore_damage };
+	struct btrkit_usage_printer *printer = NULL;
+	struct btrkit_usage *usage = NULL;
+	int ret, ended;
+
+	ret = btrkit_usage_load(fs, &how, &usage, err);
+	if (!ret)
+		ret = btrkit_usage_printer_create(fs, usage, NULL, discard, written, &printer, err);
+	if (!ret)
+		ret = print_usage(printer, err);
+	ended = btrkit_usage_printer_finish(printer);
+	btrkit_usage_free(usage);
+	return ret ? ret : ended;
+}
+
 static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 {
 	struct btrkit_fiemap_printer *printer = NULL;
@@ -80,6 +118,8 @@ static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 		ret = btrkit_dump_tree(fs, NULL, discard, written, err);
 	if (!ret)
 		ret = btrkit_space_status_print(fs, BTRKIT_SPACE_TEXT, discard, written, &sum, err);
+	if (!ret)
+		ret = use_usage(fs, written, err);
 	btrkit_fs_close(fs);
 	return ret;
 }

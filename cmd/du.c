@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <getopt.h>
+#include <stdlib.h>
+
+#include "du.h"
+
+enum {
+	OPT_FREED_BY = 256,
+	OPT_MATRIX,
+	OPT_TYPES,
+	OPT_EXTENTS,
+	OPT_RAW,
+	OPT_FORMAT,
+	OPT_THREADS,
+	OPT_DEVICE,
+	OPT_NOSCAN
+};
+
+static const struct cmd_option options[] = {
+	{ OPT_FREED_BY, "freed-by", "LIST",
+	  "what deleting exactly these subvolumes, numbers or paths with\ncommas between them, would free "
+	  "(repeatable)" },
+	{ OPT_MATRIX, "matrix", NULL, "what each pair of subvolumes has in common" },
+	{ OPT_TYPES, "types", NULL, "the data by how they are compressed" },
+	{ OPT_EXTENTS, "extents", NULL, "each data extent with those that have it" },
+	{ OPT_RAW, "raw", NULL, "sizes in bytes in text too" },
+	{ OPT_FORMAT, "format", "text|tsv|json", "text (the default), tab-separated values, or JSON Lines" },
+	{ OPT_THREADS, "threads", "N", "at most so many threads (default: one for each CPU)" },
+	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
+	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	{ 0 },
+};
+
+struct request {
+	bool matrix, types, extents, noscan, no_memory;
+	struct btrkit_usage_options how;
+	struct btrkit_usage_print_options print;
+	struct du_subset *subsets;
+	size_t num_subsets;
+	const char **devices; /* the first is the argument */
+	size_t num_devices;
+};
+
+/* What could not be read is told as it is met, and at the end there is a failure. */
+struct damages {
+	const struct command *cmd;
+	const char *device;
+	bool terminal;
+	bool any;
+};
+
+static int tell_damage(void *ctx, const struct btrkit_error *what)
+{
+	struct damages *d = ctx;
+
+	if (d->terminal)
+		cmd_progress_clear();
+	cmd_fail(d->cmd, d->device, what);
+	d->any = true;
+	return 0;
+}
+
+static int print_all(const struct request *req, struct btrkit_usage_printer *p, struct btrkit_error *err)
+{
+	int r = 0;
+
+	if (!req->num_subsets && !req->matrix && !req->types && !req->extents)
+		return btrkit_usage_print_owners(p, err);
+	for (size_t i = 0; i < req->num_subsets && !r; i++)
+		r = btrkit_usage_print_freed(p, req->subsets[i].owners, req->subsets[i].n, err);
+	if (!r && req->matrix)
+		r = btrkit_usage_print_matrix(p, err);
+	if (!r && req->types)
+		r = btrkit_usage_print_types(p);
+	if (!r && req->extents)
+		r = btrkit_usage_print_extents(p);
+	return r;
+}
+
+static int print(const struct request *req, struct btrkit_fs *fs, const struct btrkit_usage *u, struct cmd_output *out,
+		 struct btrkit_error *err)
+{
+	struct btrkit_usage_printer *p = NULL;
+	int r = 0, ended;
+
+	for (size_t i = 0; i < req->num_subsets && !r; i++)
+		r = du_subset_find(u, &req->subsets[i], err);
+	if (!r)
+		r = btrkit_usage_printer_create(fs, u, &req->print, cmd_write, out, &p, err);
+	if (!r)
+		r = print_all(req, p, err);
+	ended = btrkit_usage_printer_finish(p);
+	return r ? r : ended;
+}
+
+static int load(struct request *req, struct btrkit_fs *fs, struct damages *damages, struct btrkit_usage **ret,
+		struct btrkit_error *err)
+{
+	struct cmd_progress progress;
+	int r = 0;
+
+	for (size_t i = 0; i < req->num_subsets && !r; i++)
+		r = du_subset_resolve(fs, &req->subsets[i], err);
+	if (r)
+		return r;
+	cmd_progress_begin(&progress, "reading");
+	damages->terminal = progress.terminal;
+	req->how.progress = cmd_progress;
+	req->how.progress_ctx = &progress;
+	req->how.damage = req->print.damage = tell_damage;
+	req->how.damage_ctx = req->print.damage_ctx = damages;
+	r = btrkit_usage_load(fs, &req->how, ret, err);
+	cmd_progress_end(&progress);
+	damages->terminal = false;
+	if (cmd_was_interrupted(r))
+		*err = (struct btrkit_error){ .code = BTRKIT_SYSTEM, .err = r, .message = "interrupted" };
+	return r;
+}
+
+static int answer(const struct command *cmd, struct request *req, struct btrkit_fs *fs)
+{
+	struct damages damages = { cmd, req->devices[0], false, false };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct cmd_output out = { 0 };
+	struct btrkit_usage *u = NULL;
+	int r, status;
+
+	r = load(req, fs, &damages, &u, &err);
+	if (!r)
+		r = print(req, fs, u, &out, &err);
+	btrkit_usage_free(u);
+	status = cmd_end(cmd, req->devices[0], &out, r, &err);
+	return damages.any ? EXIT_FAILED : status;
+}
+
+static void take_option(const struct command *cmd, struct request *req, int c)
+{
+	static const char *const formats[] = { "text", "tsv", "json", NULL };
+	static const enum btrkit_usage_format found[] = { BTRKIT_USAGE_TEXT, BTRKIT_USAGE_TSV, BTRKIT_USAGE_JSON };
+	uint64_t threads;
+
+	switch (c) {
+	case OPT_FREED_BY:
+		if (!du_subset_take(cmd, &req->subsets[req->num_subsets++], optarg))
+			req->no_memory = true;
+		break;
+	case OPT_MATRIX:
+		req->matrix = true;
+		break;
+	case OPT_TYPES:
+		req->types = true;
+		break;
+	case OPT_EXTENTS:
+		req->extents = true;
+		break;
+	case OPT_RAW:
+		req->print.flags |= BTRKIT_USAGE_BYTES;
+		break;
+	case OPT_FORMAT:
+		req->print.format = found[cmd_format(cmd, optarg, formats)];
+		break;
+	case OPT_THREADS:
+		threads = cmd_number(cmd, "--threads", optarg, false);
+		if (!threads || threads > 1024)
+			cmd_usage_error(cmd, "--threads: from 1 to 1024");
+		req->how.threads = (unsigned)threads;
+		break;
+	case OPT_DEVICE:
+		req->devices[req->num_devices++] = optarg;
+		break;
+	case OPT_NOSCAN:
+		req->noscan = true;
+		break;
+	}
+}
+
+static void free_request(struct request *req)
+{
+	for (size_t i = 0; i < req->num_subsets; i++)
+		du_subset_free(&req->subsets[i]);
+	free(req->subsets);
+	free(req->devices);
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+	struct request req = { .num_devices = 1,
+			       .how = BTRKIT_USAGE_OPTIONS_INIT,
+			       .print = BTRKIT_USAGE_PRINT_OPTIONS_INIT };
+	struct btrkit_fs *fs = NULL;
+	int c, status = EXIT_FAILED;
+
+	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
+	req.subsets = calloc((size_t)argc + 1, sizeof(*req.subsets));
+	while (req.devices && req.subsets && (c = cmd_next_option(cmd, argc, argv)) != -1)
+		take_option(cmd, &req, c);
+	if (!req.devices || !req.subsets || req.no_memory) {
+		cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+		free_request(&req);
+		return EXIT_FAILED;
+	}
+	cmd_check_args(cmd, argc, 1, 1);
+	req.devices[0] = argv[optind];
+	fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
+	if (fs)
+		status = answer(cmd, &req, fs);
+	btrkit_fs_close(fs);
+	free_request(&req);
+	return status;
+}
+
+const struct command cmd_du = {
+	.name = "du",
+	.args = "DEV",
+	.summary = "Tell what space each subvolume has, alone and with others",
+	.options = options,
+	.run = run,
+};
