@@ -178,6 +178,17 @@ def list_extents(at, program, new, scratch):
     return compared
 
 
+def freed_by(at, program, scratch):
+    """Each alone and all together; scratch has the images that were listed."""
+    image = f'{scratch}/good-generations.img'
+    check(at.run(program, image, 's0', '257', '/s3') == (
+        's0: 32768 bytes of data, 20480 of metadata\n257: 24576 bytes of data, 16384 of metadata\n'
+        '/s3: 0 bytes of data, 16384 of metadata\nall: 90112 bytes of data, 61440 of metadata\n'), 'freed-by')
+    check(re.fullmatch(rf'freed-by: {image}: no such file.*: none\n', at.run(program, image, 'none', wanted=1)), 'none')
+    check('No such file' in at.run(program, f'{scratch}/none', 's0', wanted=1), 'no such file')
+    check(at.run(program, image, wanted=2).startswith('usage: '), 'usage')
+
+
 def main(root, build, *compilers):
     cut = compilers.index('--cxx') if '--cxx' in compilers else len(compilers)
     cc, cxx = compilers[:cut], compilers[cut + 1:]
@@ -199,6 +210,7 @@ def main(root, build, *compilers):
             built[source.stem] = at.build(cc, source.name, scratch / source.stem)
         image = make_filesystem(at, built['make-filesystem'], btrkit, scratch)
         compared = list_extents(at, built['list-extents'], image, scratch)
+        freed_by(at, built['freed-by'], scratch)
         if cxx:
             (scratch / 'user.cpp').write_text(USER)
             user = at.build(cxx, 'user.cpp', scratch / 'user')
