@@ -1,0 +1,456 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Compares `btrkit du` with Linux on filesystems that random plans make, and some others.
+
+- What each subvolume refers to and has alone is what its qgroup counts on a copy; what deleting random subsets frees is
+  what a qgroup of level 1 that holds the subset has alone.
+- Linux deletes subsets on a copy: the data block groups lose just what was said, the extent tree just the data extents
+  that were said and all tree blocks that were said; what it loses besides was rewritten in the trees of the filesystem
+  and of the parent directories. It refuses to delete just those that du says.
+- What is left of a half deleted subvolume goes likewise.
+- `--types` are the rows of compsize, and what a dump of all trees by btrfs-progs adds up to.
+
+    du-kernel.py [--plans N] [--seed N] [--only PATTERN]
+
+BTRKIT is the program under test, USAGE_BLOCKS shows its tree blocks; IMAGES are the committed ones; BTRFS and MKFS are
+btrfs-progs'. Exits with 77 where it cannot run.
+"""
+import argparse
+import fnmatch
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import image
+import ops
+import plan
+from image import BTRFS, Image, run
+from scenarios import SCENARIOS
+
+BTRKIT = os.environ.get('BTRKIT', 'btrkit')
+USAGE_BLOCKS = os.environ.get('USAGE_BLOCKS', 'usage-blocks')
+IMAGES = os.environ.get('IMAGES', 'images')
+OPERATIONS = 800
+SUBSETS, DELETIONS = 6, 2
+SCENARIO_NAMES = ('generations-4096', 'generations-deleted', 'prealloc', 'reflinks', 'zstd', 'leaves-partly-shared',
+                  'default-subvolume', 'mixed', 'extents-not-skinny', 'inline', 'inline-compressed')
+FILESYSTEM = 0
+KINDS = {0: 'none', 1: 'zlib', 2: 'lzo', 3: 'zstd'}
+# Of a file extent: where and how large the data extent is, how much of it is meant; of regular ones two numbers more.
+ITEM = re.compile(r'(?:extent|prealloc) data disk byte (\d+) nr (\d+)\n\s+(?:extent|prealloc) data offset \d+ nr (\d+)'
+                  r'(?: ram (\d+)\n\s+extent compression (\d))?')
+counts = dict.fromkeys(('subvolumes', 'subsets', 'deletions', 'refused', 'extents', 'blocks', 'types', 'compsize',
+                        'prealloc apart'), 0)
+
+
+class Difference(Exception):
+    pass
+
+
+def need(condition, *what):
+    if not condition:
+        raise Difference(' '.join(map(str, what)))
+
+
+def equal(ours, theirs, what):
+    need(ours == theirs, f'{what}: {ours}, Linux says {theirs}')
+
+
+# What btrkit says
+
+def du(path, *args):
+    lines = [json.loads(line) for line in run(BTRKIT, 'du', '--noscan', '--format=json', *args, path).splitlines()]
+    need(lines[0] == {'__header': {'version': 1, 'command': 'du'}}, lines[0])
+    return lines[1:]
+
+
+def subvolumes(path):
+    return {row['id']: row for row in du(path) if row.get('owner') == 'subvolume'}
+
+
+def freed(path, subsets):
+    return du(path, *('--freed-by=' + ','.join(map(str, subset)) for subset in subsets))
+
+
+def both(space):
+    return space['data'] + space['metadata']
+
+
+def owned_blocks(path):
+    """Address to owners."""
+    rows = [line.split(' ') for line in run(USAGE_BLOCKS, path).decode().splitlines()]
+    return {int(address): set(map(int, owners.split(','))) if owners else set() for address, _, owners in rows}
+
+
+# What Linux and btrfs-progs say
+
+def qgroups(path, subsets):
+    """Number of a qgroup to what it refers to and what it has alone, on a copy."""
+    copy = Image(path, None).copy(path + '.copy')
+    mnt = copy.mount('noatime')
+    try:
+        run(BTRFS, 'quota', 'enable', mnt)
+        run(BTRFS, 'quota', 'rescan', '-w', mnt)
+        for i, subset in enumerate(subsets):
+            run(BTRFS, 'qgroup', 'create', f'1/{i + 1}', mnt)
+            for number in subset:
+                run(BTRFS, 'qgroup', 'assign', '--no-rescan', f'0/{number}', f'1/{i + 1}', mnt)
+        run(BTRFS, 'quota', 'rescan', '-w', mnt)
+        text = run(BTRFS, 'qgroup', 'show', '--raw', mnt).decode()
+    finally:
+        copy.remove()
+    return {name: (int(rfer), int(excl)) for name, rfer, excl in re.findall(r'^(\d/\d+) +(\d+) +(\d+)', text, re.M)}
+
+
+def extents(path):
+    """What is in the extent tree: data extents and tree blocks, each as address and generation."""
+    text = run(BTRFS, 'inspect-internal', 'dump-tree', '-t', 'extent', path).decode()
+    found = {'DATA': set(), 'TREE_BLOCK': set()}
+    for address, generation, kind in re.findall(r' key \((\d+) (?:EXTENT|METADATA)_ITEM \d+\).*\n\s+refs \d+ gen (\d+) '
+                                                r'flags (DATA|TREE_BLOCK)', text):
+        found[kind].add((int(address), int(generation)))
+    need(found['DATA'] or found['TREE_BLOCK'], 'the dump of the extent tree has no extents')
+    return found['DATA'], found['TREE_BLOCK']
+
+
+def wait_for_cleaner(mnt):
+    """Until no deleted subvolume is left, and that is on disk. Each sync wakes the cleaner."""
+    for _ in range(200):
+        ops.sync(mnt)
+        if not run(BTRFS, 'subvolume', 'list', '-d', mnt).strip():
+            ops.sync(mnt)
+            return
+        time.sleep(0.05)
+    raise RuntimeError('the cleaner does not finish')
+
+
+def used_data(mnt):
+    """Bytes used in data block groups; None where they have metadata too."""
+    text = run(BTRFS, 'filesystem', 'df', '--raw', mnt).decode()
+    found = re.findall(r'^Data(\+Metadata)?,.* used=(\d+)', text, re.M)
+    need(found, f'block groups: {text}')
+    return None if found[0][0] else sum(int(used) for _, used in found)
+
+
+def compsize(path):
+    """Row to disk and uncompressed bytes; none where there is nothing."""
+    mounted = Image(path, None)
+    mnt = mounted.mount(readonly=True)
+    try:
+        done = subprocess.run(['compsize', '-b', mnt], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    finally:
+        mounted.umount()
+    text = done.stdout.decode()
+    need(not done.returncode or b'No files' in done.stderr or b'empty' in done.stderr, f'compsize: {done.stderr}')
+    return {name: (int(disk), int(whole))
+            for name, disk, whole in re.findall(r'^(\w+) +\d+% +(\d+) +(\d+) +\d+', text, re.M)}
+
+
+def dumped_types(path):
+    """The table of types by a dump of all trees, and how many extents some items call prealloc and others regular."""
+    text = run(BTRFS, 'inspect-internal', 'dump-tree', path).decode(errors='replace')
+    table, whole, hows, seen = {}, {}, {}, set()
+    for tree in re.split(r'^(?=(?:fs|file) tree key )', text, flags=re.M)[1:]:
+        tree = re.split(r'^\S.* tree key |^total bytes', tree[10:], flags=re.M)[0]
+        for leaf in re.split(r'^leaf (?=\d+ items )', tree, flags=re.M)[1:]:
+            address = int(leaf.split(' ', 1)[0])
+            for size, ram, kind in re.findall(r'inline extent data size (\d+) ram_bytes (\d+) compression (\d)', leaf):
+                once = (0, 0, 0) if address in seen else (1, int(size), int(ram))
+                add(table, 'inline-' + KINDS[int(kind)], (*once, int(ram)))
+            for start, length, referenced, ram, kind in ITEM.findall(leaf):
+                if not int(start):
+                    continue
+                name = KINDS[int(kind)] if kind else 'prealloc'
+                add(table, name, (0, 0, 0, int(referenced)))
+                hows.setdefault(int(start), set()).add(bool(kind))
+                if kind or int(start) not in whole:
+                    whole[int(start)] = name, (1, int(length), int(ram or length), 0)
+            seen.add(address)
+    for name, row in whole.values():
+        add(table, name, row)
+    return table, sum(len(how) > 1 for how in hows.values())
+
+
+def add(table, name, row):
+    table[name] = tuple(a + b for a, b in zip(table.get(name, (0,) * len(row)), row))
+
+
+# The judgements
+
+def judge_qgroups(path, rng):
+    found = subvolumes(path)
+    subsets = [sorted(rng.sample(sorted(found), rng.randint(1, len(found)))) for _ in range(SUBSETS)]
+    theirs = qgroups(path, subsets)
+    for number, row in found.items():
+        equal((both(row['referenced']), both(row['exclusive'])), theirs[f'0/{number}'], f'subvolume {number}')
+        equal(both(row['shared']), both(row['referenced']) - both(row['exclusive']), 'what is shared')
+        counts['subvolumes'] += 1
+    equal(len(found), sum(name.startswith('0/') for name in theirs), 'how many subvolumes')
+    for i, (subset, row) in enumerate(zip(subsets, freed(path, subsets))):
+        equal(row['freed_by'], subset, 'subset')
+        equal(row['freed_data'] + row['freed_metadata'], theirs[f'1/{i + 1}'][1], f'freed by {subset}')
+        counts['subsets'] += 1
+
+
+def delete_all(mnt, wanted, found):
+    """Deletes what Linux lets go, those that lie in others first; those that stay."""
+    left = sorted(wanted, key=lambda number: -found[number]['path'].count('/'))
+    while True:
+        stay = []
+        for number in left:
+            try:
+                need(number != 5)
+                ops.delete_subvolume(mnt + found[number]['path'])
+            except (OSError, Difference):
+                stay.append(number)
+        if len(stay) == len(left):
+            return set(stay)
+        left = stay
+
+
+def judge_deletion(path, rng, found):
+    wanted = sorted(rng.sample(sorted(found), rng.randint(1, len(found))))
+    held = {row['id'] for row in freed(path, [wanted])[0]['held']}
+    gone = sorted(set(wanted) - held)
+    copy = Image(path, None).copy(path + '.copy')
+    mnt = copy.mount('noatime')
+    try:
+        parents = {ops.root_id(os.path.dirname(mnt + found[number]['path'])) for number in gone} - set(gone)
+        for number in wanted:
+            equal(ops.root_id(mnt + found[number]['path']), number, f'path {found[number]["path"]}')
+        before = used_data(mnt)
+        equal(delete_all(mnt, wanted, found), held, f'of {wanted} stay')
+        wait_for_cleaner(mnt)
+        fell = None if before is None else before - used_data(mnt)
+        copy.umount()
+        counts['refused'] += len(held)
+        if gone:
+            counts['deletions'] += 1
+            judge_deleted(path, copy.path, gone, parents, fell)
+    finally:
+        copy.remove()
+
+
+def judge_deleted(path, after, gone, parents, fell):
+    said, = freed(path, [gone])
+    need(not said['held'], f'{gone}: {said}')
+    if fell is not None:
+        equal(said['freed_data'], fell, f'{gone}: freed data')
+    data, blocks = extents(path)
+    data_after, blocks_after = extents(after)
+    predicted = {row['extent'] for row in du(path, '--extents')
+                 if row['owners'] and set(row['owners']) <= set(gone)}
+    equal(predicted, {address for address, _ in data - data_after}, f'{gone}: data extents')
+    equal(len(predicted), said['freed_extents'], f'{gone}: number of extents')
+    need(not data_after - data, f'{gone}: new data')
+    owners = owned_blocks(path)
+    equal(set(owners), {address for address, _ in blocks}, 'tree blocks')
+    predicted = {address for address, of in owners.items() if of and of <= set(gone)}
+    equal(len(predicted), said['freed_blocks'], f'{gone}: number of tree blocks')
+    lost = {address for address, _ in blocks - blocks_after}
+    need(predicted <= lost, f'{gone}: these blocks stay: {sorted(predicted - lost)[:9]}')
+    for address in lost - predicted:
+        of = owners[address]
+        need(of == {FILESYSTEM} or of <= parents | set(gone), f'{gone}: {address}, owned by {of}, is gone')
+    counts['extents'] += said['freed_extents']
+    counts['blocks'] += said['freed_blocks']
+
+
+def judge_types(path):
+    ours = {row['type']: (row['extents'], row['disk'], row['uncompressed'], row['referenced'])
+            for row in du(path, '--types')}
+    total = ours.pop('total')
+    equal(total, tuple(map(sum, zip(*ours.values()))) or (0,) * 4, 'the total')
+    theirs, mixed = dumped_types(path)
+    equal(ours, theirs, 'types in a dump')
+    counts['types'] += len(ours)
+    if not any(name.startswith('inline') for name in ours) and ours:
+        judge_compsize({name: row[1:3] for name, row in ours.items()}, compsize(path), mixed)
+
+
+def judge_compsize(ours, theirs, mixed):
+    """Where an extent is prealloc to some and regular to others, compsize goes by whom it meets first."""
+    theirs.pop('TOTAL', None)
+    counts['compsize'] += len(ours)
+    counts['prealloc apart'] += 'prealloc' in ours and not mixed
+    if mixed:
+        for table in ours, theirs:
+            table['none'] = tuple(map(sum, zip(table.pop('none', (0, 0)), table.pop('prealloc', (0, 0)))))
+    equal(ours, theirs, 'compsize')
+
+
+def judge(path, rng, deletions):
+    judge_qgroups(path, rng)
+    found = subvolumes(path)
+    for _ in range(deletions):
+        judge_deletion(path, rng, found)
+    judge_types(path)
+
+
+def judge_dying(folder):
+    """What is left of a subvolume that was half deleted Linux deletes when it mounts."""
+    name = 'good-half-dropped'
+    subprocess.run([sys.executable, os.path.join(IMAGES, 'unpack.py'), name, folder], check=True,
+                   stdout=subprocess.DEVNULL)
+    path = os.path.join(folder, f'{name}.img')
+    gone = [row['id'] for row in du(path) if row.get('owner') == 'dying']
+    need(gone, 'nothing is half deleted')
+    copy = Image(path, None).copy(path + '.copy')
+    wait_for_cleaner(copy.mount('noatime'))
+    copy.umount()
+    judge_deleted(path, copy.path, gone, set(), None)
+    counts['deletions'] += 1
+
+
+# The filesystems
+
+def apart(t):
+    """No extent is prealloc to one and regular to another; every compression."""
+    sub = f'{t.mnt}/sub'
+    ops.subvolume(sub)
+    for kind in ('zlib', 'lzo', 'zstd'):
+        with ops.Opened(f'{sub}/{kind}'):
+            pass
+        ops.compression(f'{sub}/{kind}', kind)
+        ops.write(f'{sub}/{kind}', 0, b'btrfs ' * 100000)
+    ops.write(f'{sub}/plain', 0, ops.incompressible(1 << 20))
+    ops.fallocate(f'{sub}/prealloc', 4096, 1 << 20)
+    ops.fallocate(f'{sub}/beyond', 0, 1 << 19, ops.KEEP_SIZE)
+    ops.sync(t.mnt)
+    for name in ('zlib', 'plain', 'prealloc'):
+        ops.clone(f'{sub}/{name}', 131072, 65536, f'{t.mnt}/{name}', 0)
+    ops.punch(f'{sub}/prealloc', 8192, 65536)
+    os.truncate(f'{sub}/plain', 300000)
+    ops.snapshot(sub, f'{t.mnt}/snap', readonly=True)
+    ops.punch(f'{sub}/zstd', 0, 200000)
+    ops.subvolume(f'{sub}/inner')
+    ops.write(f'{sub}/inner/file', 0, ops.incompressible(70000))
+
+
+class Made:
+    """What a scenario is told; see class Trial of fiemap-kernel.py."""
+
+    def __init__(self, folder):
+        self.folder, self.image = folder, None
+        self.options = {}
+
+    @property
+    def mnt(self):
+        return self.image.mnt
+
+    def btrfs(self, *args):
+        return run(BTRFS, *args)
+
+    def wait_for_cleaner(self):
+        wait_for_cleaner(self.mnt)
+
+    def make(self, size, mkfs, mount, fill):
+        path = os.path.join(self.folder, 'fs.img')
+        self.image = Image(path, size)
+        self.image.mkfs(*mkfs)
+        self.image.mount(','.join(part for part in (mount, 'noatime') if part))
+        fill(self)
+        self.wait_for_cleaner()
+        self.image.umount()
+        return path
+
+
+def held(t):
+    """Subvolumes that Linux does not delete, each for another reason, below others that it would; odd names."""
+    for name in ('a', 'a/b', 'a/b/c', 'default', 'default/below', 'ro', 'ro/in\nner', 'ro/inner', 'free', 'free/lower'):
+        ops.subvolume(f'{t.mnt}/{name}')
+        ops.write(f'{t.mnt}/{name}/file', 0, ops.incompressible(20000 + len(name)))
+    os.mkdir(f'{t.mnt}/free/dir')
+    ops.subvolume(f'{t.mnt}/free/dir/s\u00e4ge')
+    ops.subvolume(f'{t.mnt}/a/default')
+    ops.snapshot(f'{t.mnt}/ro', f'{t.mnt}/free/dir/ro', readonly=True)
+    t.btrfs('property', 'set', '-ts', f'{t.mnt}/ro', 'ro', 'true')
+    t.btrfs('subvolume', 'set-default', f'{t.mnt}/a/default')
+
+
+def small(t):
+    """Inline data in leaves that subvolumes share, and in leaves of their own."""
+    ops.subvolume(f'{t.mnt}/sub')
+    for i in range(300):
+        ops.write(f'{t.mnt}/sub/f{i}', 0, b's' * (100 + i))
+    ops.sync(t.mnt)
+    for name in ('one', 'two'):
+        ops.snapshot(f'{t.mnt}/sub', f'{t.mnt}/{name}')
+    for i in range(20):
+        ops.write(f'{t.mnt}/one/f{i}', 0, b't' * (90 + i))
+
+
+def outlined(mount):
+    return ','.join(part for part in (mount, 'max_inline=0') if part)
+
+
+def random_plan(seed):
+    """Every other one is without inline data, which compsize counts otherwise."""
+    mkfs, mount = plan.shape(seed)
+    if seed % 2:
+        mount = outlined(mount)
+
+    def fill(t):
+        doing = plan.Plan(t.mnt, seed)
+        doing.weights.update(snapshot=4, subvolume=1.2, punch=10, truncate=8, dedupe=6)
+        done = doing.run(OPERATIONS)
+        need(sum(done.values()) - done['refused'] > OPERATIONS * 2 // 3, f'too many operations were refused: {done}')
+    return f'random-{seed}', '1G', mkfs, mount, fill
+
+
+def filesystems(args):
+    by_name = {scenario.name: scenario for scenario in SCENARIOS}
+    made = [random_plan(args.seed + i) for i in range(args.plans)]
+    made += [('apart', '300M', (), 'max_inline=0', apart), ('held', '300M', ('-n', '4096'), '', held)]
+    made.append(('small', '300M', ('-n', '4096'), '', small))
+    for name in SCENARIO_NAMES:
+        s = by_name[name]
+        made.append((name, s.size, s.mkfs, s.mount if name.startswith('inline') else outlined(s.mount), s.fill))
+    made.append(('half-dropped', None, (), '', None))
+    return [one for one in made if fnmatch.fnmatch(one[0], f'*{args.only}*')]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--only', default='*', metavar='PATTERN')
+    parser.add_argument('--plans', type=int, default=5)
+    parser.add_argument('--seed', type=int, default=int(time.time()) % 1000000 * 100, help='of the first plan')
+    parser.add_argument('--keep', action='store_true', help='the images of what failed')
+    args = parser.parse_args()
+    reason = image.missing() or (None if shutil.which('compsize') else 'needs compsize')
+    if reason:
+        print(f'skipped: {reason}')
+        return 77
+    failed = []
+    for name, size, mkfs, mount, fill in filesystems(args):
+        folder, start, error = tempfile.mkdtemp(prefix='btrkit-du-'), time.monotonic(), None
+        try:
+            if fill:
+                rng = random.Random(f'{args.seed} {name}')
+                judge(Made(folder).make(size, mkfs, mount, fill), rng, 8 if fill is held else DELETIONS)
+            else:
+                judge_dying(folder)
+        except (Difference, RuntimeError, OSError, subprocess.SubprocessError) as e:
+            error = f'{type(e).__name__}: {e}'
+            failed.append(name)
+        finally:
+            image.cleanup()
+        if not (error and args.keep):
+            shutil.rmtree(folder)
+        print(f'{"FAIL" if error else "ok"} {name} ({time.monotonic() - start:.1f} s), mkfs {" ".join(mkfs) or "-"}, '
+              f'mount {mount or "-"}{": " + error[:2000] if error else ""}', flush=True)
+    print(f'random plans from seed {args.seed}: compared', ', '.join(f'{n} {what}' for what, n in counts.items()))
+    if args.only == '*' and not failed:
+        need(all(counts.values()), f'nothing was compared of something: {counts}')
+        need(counts['subsets'] >= 20, 'few subsets')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * usage-blocks DEV: each tree block of a filesystem, and the owners that reach it: a line each of address, level, and
+ * subvolumes with commas between them; what is no subvolume is 0.
+ */
+#include <btrkit/btrkit.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int fail(const char *device, const struct btrkit_error *err)
+{
+	char line[BTRKIT_ERROR_LINE];
+
+	fprintf(stderr, "usage-blocks: %s: %s\n", device, btrkit_error_format(err, line, sizeof(line)));
+	return 1;
+}
+
+static int print(const struct btrkit_usage *u)
+{
+	const size_t num = btrkit_usage_num_owners(u);
+	uint32_t *members = calloc(num + 1, sizeof(*members));
+
+	if (!members)
+		return 1;
+	for (size_t i = 0; i < btrkit_usage_num_blocks(u); i++) {
+		struct btrkit_usage_set set = { .num_owners = 0 };
+		struct btrkit_usage_block b;
+
+		btrkit_usage_block(u, i, &b);
+		if (b.set != SIZE_MAX)
+			btrkit_usage_set(u, b.set, &set, members, num);
+		printf("%" PRIu64 " %u ", b.bytenr, b.level);
+		for (size_t j = 0; j < set.num_owners; j++) {
+			struct btrkit_usage_owner o;
+
+			btrkit_usage_owner(u, members[j], &o);
+			printf("%s%" PRIu64, j ? "," : "", o.kind <= BTRKIT_USAGE_DYING ? o.id : 0);
+		}
+		putchar('\n');
+	}
+	free(members);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_usage *u = NULL;
+	struct btrkit_io *io;
+	struct btrkit_fs *fs;
+	int status;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: usage-blocks DEV\n");
+		return 2;
+	}
+	if (btrkit_io_open(argv[1], BTRKIT_IO_READ, &io, &err))
+		return fail(argv[1], &err);
+	if (btrkit_fs_open(&io, 1, NULL, &fs, &err)) {
+		btrkit_io_close(io);
+		return fail(argv[1], &err);
+	}
+	status = btrkit_usage_load(fs, NULL, &u, &err) ? fail(argv[1], &err) : print(u);
+	btrkit_usage_free(u);
+	btrkit_fs_close(fs);
+	return status;
+}
