@@ -28,7 +28,10 @@ struct btrkit_usage_options {
 	 * an error that says so.
 	 */
 	uint64_t set_memory;
-	/** A share of the work is done. A value other than 0, a negative errno, ends it. May be NULL. */
+	/**
+	 * A share of the work is done; what the total is may change on the way. Called by one thread at a time. A value
+	 * other than 0, a negative errno, ends the work. May be NULL.
+	 */
 	int (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *progress_ctx;
 	/**

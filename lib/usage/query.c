@@ -16,20 +16,32 @@ void btrkit_usage_owner(const struct btrkit_usage *u, size_t i, struct btrkit_us
 	*ret = u->owners[i];
 }
 
-static bool is_subvolume(const struct btrkit_usage_owner *o)
+static size_t find_owner(const struct btrkit_usage *u, enum btrkit_usage_kind kind, uint64_t id)
 {
-	return o->kind == BTRKIT_USAGE_SUBVOLUME || o->kind == BTRKIT_USAGE_DYING;
+	size_t low = 0, high = u->num_owners;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+		const struct btrkit_usage_owner *o = &u->owners[mid];
+
+		if (o->kind < kind || (o->kind == kind && o->id < id))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < u->num_owners && u->owners[low].kind == kind && u->owners[low].id == id ? low : SIZE_MAX;
 }
 
 int btrkit_usage_find(const struct btrkit_usage *u, uint64_t id, size_t *ret)
 {
-	for (size_t i = 0; i < u->num_owners; i++) {
-		if (is_subvolume(&u->owners[i]) && u->owners[i].id == id) {
-			*ret = i;
-			return 0;
-		}
-	}
-	return -ENOENT;
+	size_t i = find_owner(u, BTRKIT_USAGE_SUBVOLUME, id);
+
+	if (i == SIZE_MAX)
+		i = find_owner(u, BTRKIT_USAGE_DYING, id);
+	if (i == SIZE_MAX)
+		return -ENOENT;
+	*ret = i;
+	return 0;
 }
 
 void btrkit_usage_total(const struct btrkit_usage *u, struct btrkit_usage_total *ret)

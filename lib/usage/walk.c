@@ -36,6 +36,7 @@ struct batch {
 
 struct walk {
 	struct usage_work *w;
+	uint64_t *roots; /* their addresses, ascending */
 	struct batch *batches;
 	void **slots;
 	size_t num_batches;
@@ -61,18 +62,33 @@ static int read_node(struct batch *b, const uint8_t *node, uint32_t set, struct 
 	return ret;
 }
 
-static bool is_root(const struct usage_work *w, uint64_t bytenr)
+static int compare_addresses(const void *a, const void *b)
 {
-	const struct usage_root *roots = w->roots.at;
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	for (size_t i = 0; i < w->roots.n; i++)
-		if (roots[i].root.bytenr == bytenr)
-			return true;
-	return false;
+	return x < y ? -1 : x > y;
+}
+
+static bool is_root(const struct walk *k, uint64_t bytenr)
+{
+	return bsearch(&bytenr, k->roots, k->w->roots.n, sizeof(bytenr), compare_addresses);
+}
+
+static int list_roots(struct walk *k, struct btrkit_error *err)
+{
+	const struct usage_root *roots = k->w->roots.at;
+
+	k->roots = calloc(k->w->roots.n + 1, sizeof(*k->roots));
+	if (!k->roots)
+		return err_nomem(err);
+	for (size_t i = 0; i < k->w->roots.n; i++)
+		k->roots[i] = roots[i].root.bytenr;
+	qsort(k->roots, k->w->roots.n, sizeof(*k->roots), compare_addresses);
+	return 0;
 }
 
 /* What a block of a tree of files is held against besides. */
-static int judge_block(struct usage_work *w, const uint8_t *block, bool *ok, struct btrkit_error *err)
+static int judge_block(struct walk *k, const uint8_t *block, bool *ok, struct btrkit_error *err)
 {
 	const uint64_t owner = le64_get(block_header(block)->owner);
 	const uint64_t bytenr = le64_get(block_header(block)->bytenr);
@@ -80,13 +96,13 @@ static int judge_block(struct usage_work *w, const uint8_t *block, bool *ok, str
 
 	if (!oid_is_file_tree(owner) && owner != OID_DATA_RELOC_TREE && owner != OID_TREE_RELOC)
 		err_corrupt(&what, "owner", "block of tree %" PRIu64 " in a tree of files", owner);
-	else if (!block_nritems(block) && !is_root(w, bytenr))
+	else if (!block_nritems(block) && !is_root(k, bytenr))
 		err_corrupt(&what, "nritems", "tree block is empty and not the root of a tree");
 	*ok = !what.err;
 	if (*ok)
 		return 0;
 	err_at_logical(&what, bytenr);
-	return usage_damage(w, -EUCLEAN, &what, err);
+	return usage_damage(k->w, -EUCLEAN, &what, err);
 }
 
 static int work(void *ctx, void *slot, struct btrkit_error *err)
@@ -95,7 +111,6 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 	const size_t size = b->w->fs->items.nodesize;
 	int ret;
 
-	(void)ctx;
 	ret = usage_read(b->w, b->want, b->n, b->buf, b->ok, err);
 	for (size_t i = 0; !ret && i < b->n; i++) {
 		const uint8_t *block = b->buf + i * size;
@@ -103,7 +118,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 
 		if (!b->ok[i])
 			continue;
-		ret = judge_block(b->w, block, &ok, err);
+		ret = judge_block(ctx, block, &ok, err);
 		if (ret || !ok)
 			continue;
 		ret = b->level ? read_node(b, block, b->sets[i], err) :
@@ -343,6 +358,8 @@ int usage_walk(struct usage_work *w, struct btrkit_error *err)
 	struct walk k = { .w = w };
 	int ret = r ? create_batches(&k, err) : err_nomem(err);
 
+	if (!ret)
+		ret = list_roots(&k, err);
 	/* What is no block of a tree of files is not read, so this is more than will be done. */
 	w->due = w->done + w->u->blocks.n;
 	if (!ret)
@@ -361,6 +378,7 @@ int usage_walk(struct usage_work *w, struct btrkit_error *err)
 	if (!ret)
 		ret = usage_merge_extents(w, err);
 	release_batches(&k);
+	free(k.roots);
 	free(r);
 	return ret;
 }

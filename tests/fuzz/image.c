@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A whole filesystem: opened, dumped, files and free space listed, audited. Input: records of an offset on the device
- * (le64), a length (le32) and that many bytes, as pack.py writes them: each is a superblock or a tree block, whose
- * checksum is made good here. What no record covers reads as zero.
+ * A whole filesystem: opened, dumped, files and free space listed, who owns what reckoned, audited. Input: records of
+ * an offset on the device (le64), a length (le32) and that many bytes, as pack.py writes them: each is a superblock or
+ * a tree block, whose checksum is made good here. What no record covers reads as zero.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -14,6 +14,7 @@
 #include <btrkit/filesystem.h>
 #include <btrkit/io.h>
 #include <btrkit/space.h>
+#include <btrkit/usage.h>
 
 #include "lib/check/audit.h"
 
@@ -140,6 +141,47 @@ static void hold_caches(struct btrkit_fs *fs)
 	ended(btrkit_space_status_print(fs, BTRKIT_SPACE_JSON, fuzz_write, &room, &sum, &err), &err);
 }
 
+static int pass_over(void *ctx, const struct btrkit_error *what)
+{
+	/* What is told must say what it is. */
+	if (!what->message[0])
+		abort();
+	++*(uint64_t *)ctx;
+	return 0;
+}
+
+/* All parts of the answer have to agree, whatever the filesystem is. */
+static void reckon(struct btrkit_fs *fs)
+{
+	struct btrkit_usage_options opts = BTRKIT_USAGE_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_usage_space sum = { 0 };
+	struct btrkit_usage_total total;
+	struct btrkit_usage *u;
+	uint64_t told = 0;
+	int ret;
+
+	opts.threads = 1;
+	opts.damage = pass_over;
+	opts.damage_ctx = &told;
+	ret = btrkit_usage_load(fs, &opts, &u, &err);
+	ended(ret, &err);
+	if (ret)
+		return;
+	btrkit_usage_total(u, &total);
+	for (size_t i = 0; i < btrkit_usage_num_sets(u); i++) {
+		struct btrkit_usage_set set;
+
+		btrkit_usage_set(u, i, &set, NULL, 0);
+		sum.data += set.space.data;
+		sum.blocks += set.space.blocks;
+	}
+	if (sum.data + total.unowned.data != total.space.data ||
+	    sum.blocks + total.unowned.blocks != total.space.blocks || told != total.damaged)
+		abort();
+	btrkit_usage_free(u);
+}
+
 static void audit_all(struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -175,6 +217,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			dump(fs, BTRKIT_DUMP_DFS | BTRKIT_DUMP_HIDE_NAMES);
 			dump(fs, BTRKIT_DUMP_BACKUPS);
 			hold_caches(fs);
+			reckon(fs);
 			audit_all(fs);
 			btrkit_fs_close(fs);
 		}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Memory runs out at every allocation of a load in turn, and of what is asked of its answer: that is said, and nothing
+ * stays behind. AddressSanitizer's run sees what leaks. What is damaged takes memory of its own.
+ */
+#include "tests/unit/unit.h"
+
+#include "tests/unit/memory.h"
+#include "tests/unit/usage_rig.h"
+
+static struct rig rig;
+
+static int pass_over(void *ctx, const struct btrkit_error *what)
+{
+	(void)ctx;
+	(void)what;
+	return 0;
+}
+
+static int ask(const struct btrkit_usage *u, struct btrkit_usage_space *sum, struct btrkit_error *err)
+{
+	struct btrkit_usage_space matrix[16];
+	const uint32_t both[] = { 0, 1 };
+	int ret = btrkit_usage_freed(u, both, 2, sum, err);
+
+	return ret ? ret : btrkit_usage_matrix(u, matrix, err);
+}
+
+/* @return what failed first */
+static int use(struct btrkit_fs *fs, unsigned threads, struct btrkit_usage_space *sum, struct btrkit_error *err)
+{
+	struct btrkit_usage_options opts = BTRKIT_USAGE_OPTIONS_INIT;
+	struct btrkit_usage *u = NULL;
+	int ret;
+
+	opts.threads = threads;
+	opts.damage = pass_over;
+	ret = btrkit_usage_load(fs, &opts, &u, err);
+	if (!ret)
+		ret = ask(u, sum, err);
+	btrkit_usage_free(u);
+	return ret;
+}
+
+static void make(bool damaged)
+{
+	rig_begin(&rig);
+	if (damaged) {
+		for (size_t i = 0; i < RIG_EXTENTS; i += 3)
+			rig_drop(&rig, rig_find(&rig, rig_data(i)));
+		rig_drop(&rig, rig_find(&rig, rig.s.fs_root));
+		rig.snapshot.refs = le32_put(0);
+		rig.snapshot.drop_progress = key_put(&KEY(257, KEY_EXTENT_DATA, 100 * RIG_LENGTH));
+		rig.snapshot.drop_level = 1;
+	}
+	rig_finish(&rig);
+}
+
+static void fail_in_turn(unsigned threads, bool damaged)
+{
+	struct btrkit_usage_space whole = { 0 }, sum;
+	struct btrkit_fs *fs;
+	uint64_t needed;
+
+	make(damaged);
+	assert_int_equal(syn_open(&rig.s, NULL, &fs, NULL), 0);
+	memory_count(MEMORY_SUFFICES, false);
+	assert_int_equal(use(fs, threads, &whole, NULL), 0);
+	needed = memory_end();
+	/* Some blocks are in the cache by then, and threads share the work as it comes, so this is about the number. */
+	for (uint64_t at = 0; at < 2 * needed; at++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		int ret;
+
+		memory_count(at / 2, at % 2);
+		ret = use(fs, threads, &sum, &err);
+		memory_end();
+		if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY))
+			fail_msg("allocation %llu: %d: %s", (unsigned long long)at / 2, ret, err.message);
+		if (!ret)
+			assert_memory_equal(&sum, &whole, sizeof(sum));
+	}
+	printf("%llu allocations failed in turn\n", (unsigned long long)needed);
+	assert_true(needed > 50);
+	btrkit_fs_close(fs);
+}
+
+static void whole_filesystem(void **state)
+{
+	(void)state;
+	fail_in_turn(1, false);
+	fail_in_turn(2, false);
+}
+
+static void damaged_filesystem(void **state)
+{
+	(void)state;
+	fail_in_turn(1, true);
+	fail_in_turn(2, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whole_filesystem),
+		cmocka_unit_test(damaged_filesystem),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
