@@ -115,9 +115,12 @@ static uint32_t refs_flags(const struct refs *r)
 /* There are no more of the last extent in this batch. */
 static void end_extent(struct batch *b)
 {
-	struct usage_extent *last = (struct usage_extent *)b->extents.at + b->extents.n - 1;
+	struct usage_extent *last;
 
-	if (b->open.of_data && b->extents.n && last->start == b->open.bytenr)
+	if (!b->open.of_data || !b->extents.n)
+		return;
+	last = (struct usage_extent *)b->extents.at + b->extents.n - 1;
+	if (last->start == b->open.bytenr)
 		atomic_store_explicit(&last->info, refs_flags(&b->open), memory_order_relaxed);
 }
 
@@ -289,9 +292,12 @@ static int append(struct load *l, struct usage_table *to, const struct usage_lis
 static void join_head(struct load *l, const struct batch *b)
 {
 	const struct usage_table *t = &l->w->u->extents;
-	struct usage_extent *last = usage_extents_at(t, t->n - 1);
+	struct usage_extent *last;
 
-	if (b->head.bytenr != l->open.bytenr || !l->open.of_data || !t->n || last->start != l->open.bytenr)
+	if (b->head.bytenr != l->open.bytenr || !l->open.of_data || !t->n)
+		return;
+	last = usage_extents_at(t, t->n - 1);
+	if (last->start != l->open.bytenr)
 		return;
 	join_refs(&l->open, &b->head);
 	atomic_store_explicit(&last->info, refs_flags(&l->open), memory_order_relaxed);

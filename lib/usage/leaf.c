@@ -106,9 +106,9 @@ static bool is_orphan(const struct item *item)
 
 static int count_orphan(struct usage_leaf_reader *r, uint32_t set, struct btrkit_error *err)
 {
-	struct usage_orphans *last = (struct usage_orphans *)r->orphans.at + r->orphans.n - 1;
+	struct usage_orphans *last = r->orphans.n ? (struct usage_orphans *)r->orphans.at + r->orphans.n - 1 : NULL;
 
-	if (!r->orphans.n || last->set != set) {
+	if (!last || last->set != set) {
 		last = usage_list_add(&r->orphans, sizeof(*last), err);
 		if (!last)
 			return -ENOMEM;
