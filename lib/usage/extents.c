@@ -141,7 +141,7 @@ static int add_block(struct batch *b, const struct extent_item *ei, struct btrki
 
 	if (!to)
 		return -ENOMEM;
-	to->place = ei->bytenr | ei->level;
+	atomic_init(&to->place, usage_place(ei->bytenr, ei->level, 0));
 	to->generation = (uint32_t)ei->generation;
 	atomic_init(&to->set, 0);
 	return 0;

@@ -226,6 +226,6 @@ void btrkit_usage_block(const struct btrkit_usage *u, size_t i, struct btrkit_us
 	const struct usage_block *b = usage_blocks_at(&u->blocks, i);
 	const uint32_t set = atomic_load_explicit(&b->set, memory_order_relaxed);
 
-	*ret = (struct btrkit_usage_block){ b->place & USAGE_ADDRESS, (uint8_t)usage_block_level(b),
-					    set ? set - 1 : SIZE_MAX };
+	*ret = (struct btrkit_usage_block){ usage_table_address(&u->blocks, sizeof(*b), i),
+					    (uint8_t)usage_block_level(b), set ? set - 1 : SIZE_MAX };
 }

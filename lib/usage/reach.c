@@ -26,20 +26,28 @@ int usage_add_to_set(struct usage_work *w, struct set_memo *memo, atomic_uint *t
 	return 0;
 }
 
-int usage_reach_block(struct usage_work *w, struct usage_reacher *r, uint64_t bytenr, uint64_t generation,
-		      unsigned level, uint32_t set, struct btrkit_error *err)
+int usage_reach_block(struct usage_work *w, struct usage_reacher *r, const struct usage_pointer *p, uint32_t set,
+		      struct btrkit_error *err)
 {
 	struct usage_table *t = &w->u->blocks;
-	const size_t i = usage_table_find(t, sizeof(struct usage_block), bytenr, &r->hint);
+	const size_t i = usage_table_find(t, sizeof(struct usage_block), p->bytenr, &r->hint);
 
 	if (i != SIZE_MAX) {
 		struct usage_block *b = usage_blocks_at(t, i);
 
-		if (usage_block_level(b) == level && b->generation == (uint32_t)generation)
+		if (usage_block_level(b) == p->level && b->generation == (uint32_t)p->generation) {
+			/* Pointers that differ make one that fits neither. */
+			if (usage_block_digest(b) != p->digest)
+				atomic_fetch_or_explicit(&b->place, usage_place(0, 0, p->digest), memory_order_relaxed);
 			return usage_add_to_set(w, &r->memo, &b->set, set, err);
+		}
 	}
-	return usage_stray_block(w, level,
-				 &(struct usage_stray){ .bytenr = bytenr, .generation = generation, .set = set }, err);
+	return usage_stray_block(w, p->level,
+				 &(struct usage_stray){ .bytenr = p->bytenr,
+							.generation = p->generation,
+							.set = set,
+							.digest = p->digest },
+				 err);
 }
 
 static int compare_strays(const void *a, const void *b)
@@ -68,6 +76,7 @@ int usage_strays_tidy(struct usage_work *w, struct usage_list *l, struct btrkit_
 		}
 		ret = sets_union(&w->u->sets, &w->memo, s[n - 1].set, s[i].set, &s[n - 1].set, err);
 		s[n - 1].info = usage_info_join(s[n - 1].info, s[i].info);
+		s[n - 1].digest |= s[i].digest;
 	}
 	l->n = n;
 	return ret;
@@ -158,7 +167,7 @@ static int settle_contradiction(struct usage_work *w, struct usage_block *b, uns
 	if (ret || !free)
 		return ret;
 	/* Nobody else has named it: the trees are believed, not what describes them. */
-	b->place = s->bytenr | level;
+	atomic_store_explicit(&b->place, usage_place(s->bytenr, level, s->digest), memory_order_relaxed);
 	b->generation = (uint32_t)s->generation;
 	return usage_add_to_set(w, &w->memo, &b->set, s->set, err);
 }
@@ -205,13 +214,13 @@ static int judge_blocks(struct usage_work *w, unsigned level, struct usage_list 
 			ret = settle_contradiction(w, usage_blocks_at(t, at), level, s, err);
 		} else if (!usage_in_chunk(w, s->bytenr, w->u->nodesize, &chunk)) {
 			ret = tell_place(w, s, "tree block lies in no chunk", err);
-		} else if ((*num_ready && s->bytenr - (b[-1].place & USAGE_ADDRESS) < w->u->nodesize) ||
+		} else if ((*num_ready && s->bytenr - (atomic_load(&b[-1].place) & USAGE_ADDRESS) < w->u->nodesize) ||
 			   overlaps_block(w, s->bytenr, w->u->nodesize) ||
 			   overlaps_extent(w, s->bytenr, w->u->nodesize)) {
 			ret = tell_place(w, s, "tree block lies where the extent tree has something else", err);
 		} else {
 			ret = tell_missing(w, s, "tree block", err);
-			b->place = s->bytenr | level;
+			atomic_init(&b->place, usage_place(s->bytenr, level, s->digest));
 			b->generation = (uint32_t)s->generation;
 			atomic_init(&b->set, s->set);
 			++*num_ready;

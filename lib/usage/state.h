@@ -59,6 +59,7 @@ struct usage_stray {
 	uint64_t bytenr;
 	uint64_t generation; /* of a tree block */
 	uint32_t set;
+	uint32_t digest;	/* of a tree block */
 	uint32_t sectors, info; /* of a data extent */
 };
 
@@ -177,12 +178,18 @@ bool usage_in_chunk(const struct usage_work *w, uint64_t start, uint64_t length,
 /* From the roots down, level by level. */
 int usage_walk(struct usage_work *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* A block is reached by the owners of @set. *hint is near where it is in the table. By many threads at once. */
+struct usage_pointer {
+	uint64_t bytenr, generation;
+	uint8_t level;
+	uint32_t digest; /* of the key, which is to be the first in the block; 0: a root */
+};
+
 struct usage_reacher {
 	struct set_memo memo;
 	size_t hint;
 };
-int usage_reach_block(struct usage_work *w, struct usage_reacher *r, uint64_t bytenr, uint64_t generation,
-		      unsigned level, uint32_t set, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int usage_reach_block(struct usage_work *w, struct usage_reacher *r, const struct usage_pointer *p, uint32_t set,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int usage_add_to_set(struct usage_work *w, struct set_memo *memo, atomic_uint *to, uint32_t set,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

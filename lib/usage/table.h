@@ -9,11 +9,14 @@
 
 #include <btrkit/error.h>
 
-/* Addresses are multiples of 4096: what is below it is the level. */
+/* Addresses are multiples of 4096: what is below it is the level, and the digest of the first key. */
 #define USAGE_ADDRESS (~4095ull)
+#define USAGE_LEVEL 7u
+#define USAGE_DIGEST_SHIFT 3
+#define USAGE_DIGEST_MAX 511u /* 0: no pointer to it was met, or it is a root */
 
 struct usage_block {
-	uint64_t place; /* address and level */
+	atomic_ullong place; /* address, level and digest */
 	atomic_uint set;
 	uint32_t generation; /* the lower half */
 };
@@ -37,7 +40,7 @@ enum usage_flag {
 #define USAGE_UNCOMPRESSED_MAX (UINT32_MAX >> USAGE_UNCOMPRESSED_SHIFT)
 
 struct usage_extent {
-	uint64_t start;
+	uint64_t start; /* a multiple of 4096 too */
 	uint32_t sectors;
 	atomic_uint set;
 	atomic_uint info; /* USAGE_* */
@@ -77,7 +80,9 @@ void usage_table_release(struct usage_table *t);
 /* Every entry begins with its address. */
 static inline uint64_t usage_table_address(const struct usage_table *t, size_t entry, size_t i)
 {
-	return *(const uint64_t *)((const uint8_t *)t->at + i * entry) & USAGE_ADDRESS;
+	const atomic_ullong *at = (const atomic_ullong *)((const uint8_t *)t->at + i * entry);
+
+	return atomic_load_explicit(at, memory_order_relaxed) & USAGE_ADDRESS;
 }
 
 /* The first entry whose address is not below @address. */
@@ -137,7 +142,18 @@ static inline struct usage_extent *usage_extents_at(const struct usage_table *t,
 
 static inline unsigned usage_block_level(const struct usage_block *b)
 {
-	return (unsigned)(b->place & 7);
+	return (unsigned)(atomic_load_explicit(&b->place, memory_order_relaxed) & USAGE_LEVEL);
+}
+
+static inline uint32_t usage_block_digest(const struct usage_block *b)
+{
+	return (uint32_t)(atomic_load_explicit(&b->place, memory_order_relaxed) >> USAGE_DIGEST_SHIFT) &
+	       USAGE_DIGEST_MAX;
+}
+
+static inline unsigned long long usage_place(uint64_t bytenr, unsigned level, uint32_t digest)
+{
+	return bytenr | level | digest << USAGE_DIGEST_SHIFT;
 }
 
 #endif

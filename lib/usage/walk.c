@@ -16,8 +16,7 @@
 
 /* A block on the path to where a deletion has come. */
 struct usage_partial {
-	uint64_t bytenr, generation;
-	uint8_t level;
+	struct usage_pointer at;
 	size_t root; /* number in the list of roots */
 };
 
@@ -26,7 +25,7 @@ struct batch {
 	struct usage_work *w;
 	unsigned level;
 	size_t n;
-	uint32_t *sets;
+	uint32_t *sets, *digests;
 	struct node_ref *want;
 	bool *ok;
 	uint8_t *buf;
@@ -36,7 +35,6 @@ struct batch {
 
 struct walk {
 	struct usage_work *w;
-	uint64_t *roots; /* their addresses, ascending */
 	struct batch *batches;
 	void **slots;
 	size_t num_batches;
@@ -51,44 +49,32 @@ static uint64_t whole_generation(const struct usage_work *w, uint32_t low)
 	return ret > now + 1 && ret > UINT32_MAX ? ret - UINT32_MAX - 1 : ret;
 }
 
+/* A few bits of a key: enough to see that a block is not the one that is meant. */
+static uint32_t digest(const struct disk_key *key)
+{
+	uint64_t h = le64_get(key->objectid) * 0x9e3779b97f4a7c15u;
+
+	h = (h ^ h >> 32 ^ key->type) * 0xff51afd7ed558ccdu;
+	h = (h ^ h >> 32 ^ le64_get(key->offset)) * 0xc4ceb9fe1a85ec53u;
+	return (uint32_t)(h >> 40) % USAGE_DIGEST_MAX + 1;
+}
+
 static int read_node(struct batch *b, const uint8_t *node, uint32_t set, struct btrkit_error *err)
 {
 	const struct disk_key_ptr *ptrs = block_ptrs(node);
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && i < block_nritems(node); i++)
-		ret = usage_reach_block(b->w, &b->reacher, le64_get(ptrs[i].blockptr), le64_get(ptrs[i].generation),
-					b->level - 1, set, err);
+	for (uint32_t i = 0; !ret && i < block_nritems(node); i++) {
+		const struct usage_pointer p = { le64_get(ptrs[i].blockptr), le64_get(ptrs[i].generation),
+						 (uint8_t)(b->level - 1), digest(&ptrs[i].key) };
+
+		ret = usage_reach_block(b->w, &b->reacher, &p, set, err);
+	}
 	return ret;
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static bool is_root(const struct walk *k, uint64_t bytenr)
-{
-	return bsearch(&bytenr, k->roots, k->w->roots.n, sizeof(bytenr), compare_addresses);
-}
-
-static int list_roots(struct walk *k, struct btrkit_error *err)
-{
-	const struct usage_root *roots = k->w->roots.at;
-
-	k->roots = calloc(k->w->roots.n + 1, sizeof(*k->roots));
-	if (!k->roots)
-		return err_nomem(err);
-	for (size_t i = 0; i < k->w->roots.n; i++)
-		k->roots[i] = roots[i].root.bytenr;
-	qsort(k->roots, k->w->roots.n, sizeof(*k->roots), compare_addresses);
-	return 0;
-}
-
 /* What a block of a tree of files is held against besides. */
-static int judge_block(struct walk *k, const uint8_t *block, bool *ok, struct btrkit_error *err)
+static int judge_block(struct usage_work *w, const uint8_t *block, uint32_t wanted, bool *ok, struct btrkit_error *err)
 {
 	const uint64_t owner = le64_get(block_header(block)->owner);
 	const uint64_t bytenr = le64_get(block_header(block)->bytenr);
@@ -96,13 +82,15 @@ static int judge_block(struct walk *k, const uint8_t *block, bool *ok, struct bt
 
 	if (!oid_is_file_tree(owner) && owner != OID_DATA_RELOC_TREE && owner != OID_TREE_RELOC)
 		err_corrupt(&what, "owner", "block of tree %" PRIu64 " in a tree of files", owner);
-	else if (!block_nritems(block) && !is_root(k, bytenr))
+	else if (wanted && !block_nritems(block))
 		err_corrupt(&what, "nritems", "tree block is empty and not the root of a tree");
+	else if (wanted && wanted != digest((const struct disk_key *)(block_header(block) + 1)))
+		err_corrupt(&what, "key", "first key of tree block is not what its parent says");
 	*ok = !what.err;
 	if (*ok)
 		return 0;
 	err_at_logical(&what, bytenr);
-	return usage_damage(k->w, -EUCLEAN, &what, err);
+	return usage_damage(w, -EUCLEAN, &what, err);
 }
 
 static int work(void *ctx, void *slot, struct btrkit_error *err)
@@ -111,6 +99,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 	const size_t size = b->w->fs->items.nodesize;
 	int ret;
 
+	(void)ctx;
 	ret = usage_read(b->w, b->want, b->n, b->buf, b->ok, err);
 	for (size_t i = 0; !ret && i < b->n; i++) {
 		const uint8_t *block = b->buf + i * size;
@@ -118,7 +107,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 
 		if (!b->ok[i])
 			continue;
-		ret = judge_block(ctx, block, &ok, err);
+		ret = judge_block(b->w, block, b->digests[i], &ok, err);
 		if (ret || !ok)
 			continue;
 		ret = b->level ? read_node(b, block, b->sets[i], err) :
@@ -154,7 +143,8 @@ static void fill_batch(struct batch *b, unsigned level, size_t *from)
 		if (usage_block_level(block) != level || !set || set == b->w->filesystem)
 			continue;
 		b->sets[b->n] = set;
-		b->want[b->n] = (struct node_ref){ block->place & USAGE_ADDRESS,
+		b->digests[b->n] = usage_block_digest(block);
+		b->want[b->n] = (struct node_ref){ usage_table_address(t, sizeof(*block), *from),
 						   whole_generation(b->w, block->generation), 0, (uint8_t)level, NULL };
 		/* Neighbours are asked for in one. */
 		if (b->n && b->want[b->n].bytenr != b->want[b->n - 1].bytenr + b->w->u->nodesize) {
@@ -189,14 +179,13 @@ static int walk_level(struct walk *k, unsigned level, struct btrkit_error *err)
 	return ret;
 }
 
-static int add_partial(struct usage_work *w, uint64_t bytenr, uint64_t generation, uint8_t level, size_t root,
-		       struct btrkit_error *err)
+static int add_partial(struct usage_work *w, const struct usage_pointer *p, size_t root, struct btrkit_error *err)
 {
 	struct usage_partial *to = usage_list_add(&w->partial, sizeof(*to), err);
 
 	if (!to)
 		return -ENOMEM;
-	*to = (struct usage_partial){ bytenr, generation, level, root };
+	*to = (struct usage_partial){ *p, root };
 	return 0;
 }
 
@@ -207,15 +196,16 @@ static int seed(struct usage_work *w, struct usage_reacher *r, struct btrkit_err
 
 	for (size_t i = 0; !ret && i < w->roots.n; i++) {
 		const struct tree_root *root = &roots[i].root;
+		const struct usage_pointer p = { root->bytenr, root->generation, root->level, 0 };
 		uint32_t set;
 
 		if (roots[i].partly && root->level && root->level >= roots[i].drop_level) {
-			ret = add_partial(w, root->bytenr, root->generation, root->level, i, err);
+			ret = add_partial(w, &p, i, err);
 			continue;
 		}
 		ret = sets_single(&w->u->sets, roots[i].owner, &set, err);
 		if (!ret)
-			ret = usage_reach_block(w, r, root->bytenr, root->generation, root->level, set, err);
+			ret = usage_reach_block(w, r, &p, set, err);
 	}
 	return ret;
 }
@@ -236,11 +226,13 @@ static int follow_partial(struct usage_work *w, struct usage_reacher *r, const s
 	for (uint32_t i = first; !ret && i < n->nritems; i++) {
 		struct btrkit_key key;
 		const struct node_ref ref = node_child(n, i, 0, &key);
+		const struct usage_pointer child = { ref.bytenr, ref.generation, ref.level,
+						     digest(&node_ptrs(n)[i].key) };
 
 		if (i == first && above && ref.level)
-			ret = add_partial(w, ref.bytenr, ref.generation, ref.level, p->root, err);
+			ret = add_partial(w, &child, p->root, err);
 		else
-			ret = usage_reach_block(w, r, ref.bytenr, ref.generation, ref.level, set, err);
+			ret = usage_reach_block(w, r, &child, set, err);
 	}
 	return ret;
 }
@@ -249,7 +241,7 @@ static int read_partial(struct usage_work *w, struct usage_reacher *r, size_t i,
 {
 	/* The list may move while it grows. */
 	const struct usage_partial p = ((const struct usage_partial *)w->partial.at)[i];
-	const struct node_ref ref = { p.bytenr, p.generation, 0, p.level, NULL };
+	const struct node_ref ref = { p.at.bytenr, p.at.generation, 0, p.at.level, NULL };
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct node *n;
 	int ret = node_get(w->fs, &ref, &n, &what);
@@ -267,7 +259,7 @@ static int read_partials(struct usage_work *w, struct usage_reacher *r, unsigned
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < w->partial.n; i++)
-		if (((const struct usage_partial *)w->partial.at)[i].level == level)
+		if (((const struct usage_partial *)w->partial.at)[i].at.level == level)
 			ret = read_partial(w, r, i, err);
 	return ret;
 }
@@ -284,7 +276,7 @@ static int own_partials(struct usage_work *w, struct usage_reacher *r, struct bt
 
 		ret = sets_single(&w->u->sets, roots[p->root].owner, &set, err);
 		if (!ret)
-			ret = usage_reach_block(w, r, p->bytenr, p->generation, p->level, set, err);
+			ret = usage_reach_block(w, r, &p->at, set, err);
 	}
 	for (unsigned level = 0; !ret && level < LEVELS_MAX; level++)
 		ret = usage_merge_blocks(w, level, err);
@@ -327,11 +319,12 @@ static int create_batches(struct walk *k, struct btrkit_error *err)
 
 		b->w = k->w;
 		b->sets = calloc(blocks, sizeof(*b->sets));
+		b->digests = calloc(blocks, sizeof(*b->digests));
 		b->want = calloc(blocks, sizeof(*b->want));
 		b->ok = calloc(blocks, sizeof(*b->ok));
 		b->buf = malloc(blocks * k->w->fs->items.nodesize);
 		k->slots[i] = b;
-		if (!b->sets || !b->want || !b->ok || !b->buf)
+		if (!b->sets || !b->digests || !b->want || !b->ok || !b->buf)
 			return err_nomem(err);
 	}
 	return 0;
@@ -343,6 +336,7 @@ static void release_batches(struct walk *k)
 		struct batch *b = &k->batches[i];
 
 		free(b->sets);
+		free(b->digests);
 		free(b->want);
 		free(b->ok);
 		free(b->buf);
@@ -358,8 +352,6 @@ int usage_walk(struct usage_work *w, struct btrkit_error *err)
 	struct walk k = { .w = w };
 	int ret = r ? create_batches(&k, err) : err_nomem(err);
 
-	if (!ret)
-		ret = list_roots(&k, err);
 	/* What is no block of a tree of files is not read, so this is more than will be done. */
 	w->due = w->done + w->u->blocks.n;
 	if (!ret)
@@ -378,7 +370,6 @@ int usage_walk(struct usage_work *w, struct btrkit_error *err)
 	if (!ret)
 		ret = usage_merge_extents(w, err);
 	release_batches(&k);
-	free(k.roots);
 	free(r);
 	return ret;
 }
