@@ -20,8 +20,9 @@ enum btrkit_open_flags {
 	/**
 	 * Transactions will be started: see transaction.h. What cannot be written is refused by name: a bad primary
 	 * superblock, a log tree, an unfinished balance or device replace, a seed device or what grew out of one, a
-	 * device with an older generation than the others, a conversion that was left half done, unknown features. The
-	 * devices should have been opened with BTRKIT_IO_EXCLUSIVE.
+	 * device with an older generation than the others, a conversion that was left half done, unknown features;
+	 * and chunks that lie on the same bytes of a device, or where it has none. The devices should have been opened
+	 * with BTRKIT_IO_EXCLUSIVE.
 	 */
 	BTRKIT_OPEN_WRITE = 1 << 1
 };

@@ -2,15 +2,17 @@
 /* What stands against writing a filesystem that can be read. */
 #include "lib/tree/writable.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "lib/base/err.h"
 #include "lib/format/feature.h"
 #include "lib/format/items/dev_replace.h"
-#include "lib/format/raid.h"
 #include "lib/io/zone.h"
 #include "lib/tree/cursor.h"
 #include "lib/volume/parity.h"
+#include "lib/volume/raid_map.h"
 #include "lib/volume/volume.h"
 
 /* States of a device replacement that Linux takes up again when it mounts. */
@@ -89,33 +91,107 @@ static int check_device(struct btrkit_io *io, struct btrkit_error *err)
 	return 0;
 }
 
-static uint64_t num_present(const struct volume *v)
+/* There may be more devices than the superblock counts: what has chunks on one that is not there cannot be written. */
+static int check_missing(const struct volume *v, struct btrkit_error *err)
 {
-	uint64_t n = 0;
-
 	for (size_t i = 0; i < volume_num_devices(v); i++)
-		n += !!volume_device(v, i).io;
-	return n;
+		if (!volume_device(v, i).io)
+			return refuse("a device is missing", err);
+	return 0;
 }
 
-static bool has_parity(const struct volume *v)
+/* Where a stripe of a chunk lies. */
+struct lying {
+	unsigned device;
+	uint64_t devid, start, length, chunk;
+};
+
+static int by_place(const void *a, const void *b)
 {
-	for (size_t i = 0; i < volume_num_chunks(v); i++)
-		if (raid_profile_find(volume_chunk(v, i)->type)->parity)
-			return true;
-	return false;
+	const struct lying *x = a, *y = b;
+
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Bytes of one chunk are not those of another, nor of another stripe. */
+static int judge_places(const struct volume *v, struct lying *at, size_t n, struct btrkit_error *err)
+{
+	qsort(at, n, sizeof(*at), by_place);
+	for (size_t i = 0; i < n; i++) {
+		const bool last = i + 1 == n || at[i + 1].device != at[i].device;
+		const uint64_t end = last ? volume_device(v, at[i].device).io->size : at[i + 1].start;
+
+		if (at[i].start <= end && at[i].length <= end - at[i].start)
+			continue;
+		if (last)
+			err_corrupt(err, NULL, "chunk %" PRIu64 " ends behind its device", at[i].chunk);
+		else
+			err_corrupt(err, NULL, "chunks %" PRIu64 " and %" PRIu64 " lie on the same bytes", at[i].chunk,
+				    at[i + 1].chunk);
+		err_at_device(err, at[i].devid, at[i].start);
+		return -EUCLEAN;
+	}
+	return 0;
+}
+
+/* Linux makes chunks of whole rows: the last strips of another kind would lie behind the device extents. */
+static int judge_rows(const struct volume_chunk *c, struct btrkit_error *err)
+{
+	const struct raid_shape shape = { c->type, c->num_stripes };
+	const unsigned data = raid_data_stripes(&shape);
+
+	if ((data == 1 && !raid_profile_find(c->type)->parity) ||
+	    !(c->length % ((uint64_t)CHUNK_STRIPE_LEN * data)))
+		return 0;
+	return err_corrupt(err, "length", "chunk %" PRIu64 " of %" PRIu64 " bytes ends within a row of %u strips",
+			   c->logical, c->length, data);
+}
+
+static int check_chunks(const struct volume *v, struct btrkit_error *err)
+{
+	struct lying *at;
+	size_t n = 0;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < volume_num_chunks(v); i++) {
+		const struct volume_chunk *c = volume_chunk(v, i);
+
+		n += c->num_stripes;
+		if (raid_profile_find(c->type)->parity && !parity_available())
+			ret = refuse("RAID5 and RAID6, by a build without ISA-L", err);
+		else
+			ret = judge_rows(c, err);
+	}
+	if (ret)
+		return ret;
+	at = calloc(n + 1, sizeof(*at));
+	if (!at)
+		return err_nomem(err);
+	n = 0;
+	for (size_t i = 0; i < volume_num_chunks(v); i++) {
+		const struct volume_chunk *c = volume_chunk(v, i);
+
+		for (unsigned k = 0; k < c->num_stripes; k++)
+			at[n++] = (struct lying){ c->stripes[k].device, c->stripes[k].devid, c->stripes[k].physical,
+						  c->stripe_length, c->logical };
+	}
+	ret = judge_places(v, at, n, err);
+	free(at);
+	return ret;
 }
 
 int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_t n, struct btrkit_error *err)
 {
 	int ret = features_check_write(&fs->super, err);
 
-	if (!ret && num_present(fs->volume) < fs->super.num_devices)
-		ret = refuse("a device is missing", err);
-	if (!ret && !parity_available() && has_parity(fs->volume))
-		ret = refuse("RAID5 and RAID6, by a build without ISA-L", err);
+	if (!ret)
+		ret = check_missing(fs->volume, err);
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = check_device(devices[i], err);
+	if (!ret)
+		ret = check_chunks(fs->volume, err);
 	if (!ret)
 		ret = check_balance(fs, err);
 	if (!ret)

@@ -162,6 +162,11 @@ static void call_seed(struct disk_super *d)
 	d->flags = le64_put(le64_get(d->flags) | SUPER_FLAG_SEEDING);
 }
 
+static void count_two(struct disk_super *d)
+{
+	d->num_devices = le64_put(2);
+}
+
 static void all_of_them(void **state)
 {
 	struct rig r;
@@ -172,6 +177,11 @@ static void all_of_them(void **state)
 	opened(&r, "cab", BTRKIT_OPEN_WRITE, "");
 	opened(&r, "ab", 0, "1 of 3 devices are missing\ndevice 3 is missing\n");
 	refused(&r, "ab", BTRKIT_OPEN_WRITE, -EOPNOTSUPP, "filesystem has 3 devices, 2 given");
+	/* The chunk tree has one more than the superblock counts. */
+	for (unsigned i = 0; i < DEVICES; i++)
+		change_super(&r, i, count_two);
+	refused(&r, "ab", BTRKIT_OPEN_WRITE, -EOPNOTSUPP, "a device is missing");
+	opened(&r, "abc", BTRKIT_OPEN_WRITE, "");
 	end(&r);
 }
 

@@ -9,6 +9,7 @@
 #include "lib/format/items/balance.h"
 #include "lib/format/items/dev_replace.h"
 #include "lib/format/super.h"
+#include "lib/volume/parity.h"
 #include "tests/unit/synthetic.h"
 
 static struct btrkit_open_options write_options(void)
@@ -212,6 +213,65 @@ static void devices_that_cannot_be_written(void **state)
 	syn_destroy(&s);
 }
 
+/* The chunk as the test wants it, in the superblocks and in its item. */
+static struct synthetic with_chunk(uint64_t type, uint64_t length, uint64_t first, uint64_t second)
+{
+	struct synthetic s = plain();
+	uint8_t block[SYN_NODESIZE];
+	struct disk_super super;
+	struct {
+		struct disk_chunk chunk;
+		struct disk_stripe stripes[2];
+	} *c = (void *)(super.sys_chunk_array + sizeof(struct disk_key));
+
+	for (unsigned mirror = 0; mirror < 2; mirror++) {
+		syn_get_super(&s, mirror, &super);
+		c->chunk.type = le64_put(type);
+		c->chunk.length = le64_put(length);
+		c->stripes[0].offset = le64_put(first);
+		c->stripes[1].offset = le64_put(second);
+		syn_put_super(&s, mirror, &super, 1);
+	}
+	/* It is the only item there. */
+	syn_get(&s, s.chunk_root, 0, block);
+	memcpy(block + sizeof(block) - sizeof(*c), c, sizeof(*c));
+	syn_put(&s, s.chunk_root, 0, block, 1);
+	return s;
+}
+
+static void chunks_where_none_can_be(void **state)
+{
+	const uint64_t dup = BG_SYSTEM | BG_DUP, raid0 = BG_SYSTEM | BG_RAID0, raid5 = BG_SYSTEM | BG_RAID5;
+	const uint64_t strip = 65536, first = SYN_COPY_1, behind = first + SYN_LENGTH;
+	const struct {
+		uint64_t type, length, first, second;
+		const char *word;
+	} rows[] = {
+		{ dup, SYN_LENGTH, first, behind, NULL },
+		{ dup, SYN_LENGTH, first, behind - 4096, "lie on the same bytes" },
+		{ dup, SYN_LENGTH, first, first, "lie on the same bytes" },
+		{ dup, SYN_LENGTH, first, SYN_SIZE - SYN_LENGTH, NULL },
+		{ dup, SYN_LENGTH, first, SYN_SIZE - SYN_LENGTH + 4096, "ends behind its device" },
+		{ dup, SYN_LENGTH, first, UINT64_MAX - 4095 - SYN_LENGTH, "ends behind its device" },
+		{ dup, SYN_LENGTH - 4096, first, behind, NULL },
+		{ raid0, SYN_LENGTH, first, behind, NULL },
+		{ raid0, SYN_LENGTH - strip, first, behind, "ends within a row" },
+		{ raid0, SYN_LENGTH - 4096, first, behind, "ends within a row" },
+		{ raid5, SYN_LENGTH, first, behind, NULL },
+		{ raid5, SYN_LENGTH - 4096, first, behind, "ends within a row" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct synthetic s;
+
+		if (rows[i].type == raid5 && !parity_available())
+			continue;
+		s = with_chunk(rows[i].type, rows[i].length, rows[i].first, rows[i].second);
+		expect(&s, rows[i].word ? -EUCLEAN : 0, rows[i].word);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +282,7 @@ int main(void)
 		cmocka_unit_test(what_is_under_way_is_refused),
 		cmocka_unit_test(an_unfinished_device_replace_is_refused),
 		cmocka_unit_test(devices_that_cannot_be_written),
+		cmocka_unit_test(chunks_where_none_can_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
