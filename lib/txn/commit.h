@@ -21,9 +21,8 @@ struct commit_supers *commit_supers_free(struct commit_supers *s);
 /* Room for all of them. */
 int commit_supers_reserve(struct btrkit_txn *txn, const struct commit_supers *s,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Whether each device still has the superblock that the transaction began with. @return 0; -EBUSY: no; -EIO */
-int commit_supers_check(struct btrkit_txn *txn, const struct commit_supers *s,
-			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether each device still has the superblock that @fs goes by. @return 0; -EBUSY: no; -EIO */
+int commit_supers_check(const struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Copy number @mirror on each device that has room for it. */
 int commit_supers_write(struct btrkit_txn *txn, const struct commit_supers *s, unsigned mirror,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -35,7 +34,7 @@ const struct super *commit_supers_decoded(const struct commit_supers *s);
 
 /*
  * level.c: every mirror that is not of the filesystem's generation, or not valid, is written anew. Before anything else
- * is written through a handle.
+ * is written through a handle. @return 0; as commit_supers_check(), and nothing is written; <0
  */
 int commit_level_supers(struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -58,8 +58,10 @@ static int level_device(struct btrkit_fs *fs, const struct volume_device *device
 int commit_level_supers(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	const struct volume *v = fs->volume;
-	int ret = 0;
+	int ret;
 
+	/* What another has written since would be the mirrors that are behind. */
+	ret = commit_supers_check(fs, err);
 	for (size_t i = 0; !ret && i < volume_num_devices(v); i++) {
 		const struct volume_device device = volume_device(v, i);
 

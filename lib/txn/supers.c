@@ -199,26 +199,25 @@ int commit_supers_reserve(struct btrkit_txn *txn, const struct commit_supers *s,
 }
 
 /* What a commit of anybody else changes. */
-static bool is_unchanged(const struct disk_super *d, const struct disk_super *known, const struct device_super *device)
+static bool is_unchanged(const struct disk_super *d, const struct disk_super *known, uint64_t devid)
 {
 	return le64_get(d->magic) == SUPER_MAGIC && !memcmp(d->fsid, known->fsid, sizeof(d->fsid)) &&
 	       le64_get(d->generation) == le64_get(known->generation) && le64_get(d->root) == le64_get(known->root) &&
 	       le64_get(d->chunk_root) == le64_get(known->chunk_root) &&
-	       le64_get(d->log_root) == le64_get(known->log_root) &&
-	       le64_get(d->dev_item.devid) == device->devid;
+	       le64_get(d->log_root) == le64_get(known->log_root) && le64_get(d->dev_item.devid) == devid;
 }
 
-int commit_supers_check(struct btrkit_txn *txn, const struct commit_supers *s, struct btrkit_error *err)
+int commit_supers_check(const struct btrkit_fs *fs, struct btrkit_error *err)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		const struct device_super *d = &s->devices[i];
+	for (size_t i = 0; i < volume_num_devices(fs->volume); i++) {
+		const struct volume_device d = volume_device(fs->volume, i);
 		struct disk_super now;
-		int ret = btrkit_io_read(d->io, super_offset(0), &now, sizeof(now), err);
+		int ret = btrkit_io_read(d.io, super_offset(0), &now, sizeof(now), err);
 
-		if (!ret && !is_unchanged(&now, &txn->fs->super.disk, d))
+		if (!ret && !is_unchanged(&now, &fs->super.disk, d.devid))
 			ret = err_set(err, BTRKIT_BUSY, "superblock was changed by somebody else since it was read");
 		if (ret) {
-			err_at_device(err, d->devid, super_offset(0));
+			err_at_device(err, d.devid, super_offset(0));
 			return ret;
 		}
 	}

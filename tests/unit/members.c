@@ -270,42 +270,54 @@ static void an_fsid_half_changed(void **state)
 	end(&r);
 }
 
-/* Somebody else commits between opening and the commit, on any of the devices. */
-static void changed_since(void **state)
+/* Somebody else commits between opening and the commit, on any of the devices, or before the transaction begins. */
+static void expect_changed(unsigned device, bool before)
 {
+	enum btrkit_commit_state reached = BTRKIT_COMMIT_OLD;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct sparse *as_it_was[DEVICES];
+	struct edit_tree *t = NULL;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
 	struct rig r;
+	int ret;
 
-	(void)state;
-	for (unsigned i = 0; i <= DEVICES; i++) {
-		enum btrkit_commit_state reached = BTRKIT_COMMIT_NEW;
-		struct btrkit_error err = BTRKIT_ERROR_INIT;
-		struct sparse *before[DEVICES];
-		struct edit_tree *t = NULL;
-		struct btrkit_txn *txn;
-		struct btrkit_fs *fs;
-		int ret;
-
-		start(&r);
-		assert_int_equal(open_some(&r, "abc", BTRKIT_OPEN_WRITE, &fs, NULL), 0);
-		assert_int_equal(btrkit_txn_start(fs, &txn, &err), 0);
+	start(&r);
+	assert_int_equal(open_some(&r, "abc", BTRKIT_OPEN_WRITE, &fs, NULL), 0);
+	if (before && device < DEVICES)
+		change_super(&r, device, make_new);
+	for (unsigned j = 0; before && j < DEVICES; j++)
+		as_it_was[j] = sparse_clone(r.now[j]);
+	ret = btrkit_txn_start(fs, &txn, &err);
+	assert_int_equal(ret, before && device < DEVICES ? -EBUSY : 0);
+	if (!before && device < DEVICES)
+		change_super(&r, device, make_new);
+	for (unsigned j = 0; !before && j < DEVICES; j++)
+		as_it_was[j] = sparse_clone(r.now[j]);
+	if (!ret) {
 		assert_int_equal(txn_tree(txn, OID_FS_TREE, &t, &err), 0);
 		assert_int_equal(edit_insert(t, &KEY(1000, 99, 0), "bytes", 5, &err), 0);
-		if (i < DEVICES)
-			change_super(&r, i, make_new);
-		for (unsigned j = 0; j < DEVICES; j++)
-			before[j] = sparse_clone(r.now[j]);
 		ret = btrkit_txn_commit(txn, &reached, &err);
-		assert_int_equal(ret, i < DEVICES ? -EBUSY : 0);
-		assert_int_equal(reached, i < DEVICES ? BTRKIT_COMMIT_OLD : BTRKIT_COMMIT_NEW);
-		for (unsigned j = 0; j < DEVICES; j++) {
-			assert_true(sparse_equal(before[j], r.now[j]) == (i < DEVICES));
-			sparse_free(before[j]);
-		}
-		if (ret)
-			assert_true(err.devid == i + 1 && err.physical == super_offset(0) &&
-				    strstr(err.message, "superblock was changed by somebody else since it was read"));
-		btrkit_fs_close(fs);
-		end(&r);
+	}
+	assert_int_equal(ret, device < DEVICES ? -EBUSY : 0);
+	assert_int_equal(reached, device < DEVICES ? BTRKIT_COMMIT_OLD : BTRKIT_COMMIT_NEW);
+	for (unsigned j = 0; j < DEVICES; j++) {
+		assert_true(sparse_equal(as_it_was[j], r.now[j]) == (device < DEVICES));
+		sparse_free(as_it_was[j]);
+	}
+	if (ret)
+		assert_true(err.devid == device + 1 && err.physical == super_offset(0) &&
+			    strstr(err.message, "superblock was changed by somebody else since it was read"));
+	btrkit_fs_close(fs);
+	end(&r);
+}
+
+static void changed_since(void **state)
+{
+	(void)state;
+	for (unsigned device = 0; device <= DEVICES; device++) {
+		expect_changed(device, false);
+		expect_changed(device, true);
 	}
 }
 
