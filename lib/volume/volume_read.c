@@ -12,12 +12,12 @@
 #include "lib/volume/trial.h"
 #include "lib/volume/volume_impl.h"
 
-/* How many views there are of ranges in a chunk. */
+/* How many views there are of ranges in a chunk. A row that is too wide for parity gives no more than its copies. */
 static unsigned num_views(const struct volume_chunk *m)
 {
 	const struct raid_profile *p = raid_profile_find(m->type);
 
-	if (!p->parity || !parity_available())
+	if (!p->parity || !parity_available() || m->num_stripes - p->parity > PARITY_STRIPS_MAX)
 		return p->copies;
 	return p->parity == 1 ? 2 : 2 + m->num_stripes - 1;
 }

@@ -417,6 +417,46 @@ static void copies_spoiled(void **state)
 	expect_copies(BG_RAID10, 6);
 }
 
+static unsigned reads;
+
+static int count_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	(void)io, (void)offset;
+	memset(buf, 0, len);
+	reads++;
+	return 0;
+}
+
+/* As many strips as no parity is made of: nothing is tried with them, however many ways there would be. */
+static void too_wide(void **state)
+{
+	const struct btrkit_io_ops ops = { .read = count_read };
+	const struct super super = { .num_devices = 1, .devid = 1 };
+	struct btrkit_io io = { .ops = &ops, .size = UINT64_MAX }, *given = &io;
+	uint8_t buf[4096];
+
+	(void)state;
+	for (unsigned n = 257; n <= 258; n++) {
+		struct disk_stripe stripes[258] = { 0 };
+		struct chunk chunk = { .logical = LOGICAL, .length = (n - 2) * (uint64_t)STRIP,
+				       .type = BG_DATA | BG_RAID6, .num_stripes = (uint16_t)n, .stripes = stripes };
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct expected wrong = { (const uint8_t *)"x", 1 };
+		struct volume *v;
+
+		for (unsigned i = 0; i < n; i++)
+			stripes[i] = (struct disk_stripe){ .devid = le64_put(1),
+							   .offset = le64_put(i * (uint64_t)STRIP) };
+		assert_int_equal(volume_create(&given, &super, 1, &v, NULL), 0);
+		assert_int_equal(volume_add_chunk(v, &chunk, NULL), 0);
+		reads = 0;
+		assert_int_equal(volume_read(v, LOGICAL, buf, sizeof(buf), verify, &wrong, &err), -EUCLEAN);
+		assert_string_equal(err.message, "not what was laid");
+		assert_true(n == 257 && parity_available() ? reads > 256 * 254 : reads == 1);
+		volume_release(v);
+	}
+}
+
 /* What has no judge is read from a device that others have left behind only if no other has it. */
 static void left_behind(void **state)
 {
@@ -535,6 +575,7 @@ int main(void)
 		cmocka_unit_test(rebuilt),
 		cmocka_unit_test(too_many_spoiled),
 		cmocka_unit_test(copies_spoiled),
+		cmocka_unit_test(too_wide),
 		cmocka_unit_test(left_behind),
 		cmocka_unit_test(missing_and_spoiled),
 		cmocka_unit_test(all_failures_are_told),
