@@ -188,7 +188,7 @@ static unsigned add_range(struct range *ranges, unsigned n, struct range add)
 static struct range kept_for(const struct volume_chunk *c, unsigned stripe, uint64_t offset)
 {
 	const struct raid_shape shape = { c->type, c->num_stripes };
-	uint64_t at, length = CHUNK_STRIPE_LEN;
+	uint64_t at, left, length = CHUNK_STRIPE_LEN;
 
 	/* With parity it is the whole row, which has its parity in common. */
 	if (raid_profile_find(c->type)->parity) {
@@ -197,7 +197,9 @@ static struct range kept_for(const struct volume_chunk *c, unsigned stripe, uint
 	} else {
 		raid_unmap(&shape, stripe, offset, &at);
 	}
-	return (struct range){ c->logical + at, c->length - at < length ? c->length - at : length };
+	/* Nothing, where the chunk ends within a row before that strip. */
+	left = at < c->length ? c->length - at : 0;
+	return (struct range){ c->logical + at, left < length ? left : length };
 }
 
 int block_group_supers(const struct btrkit_fs *fs, const struct block_group *group, struct block_group_supers *ret,
@@ -223,9 +225,12 @@ int block_group_supers(const struct btrkit_fs *fs, const struct block_group *gro
 	for (unsigned mirror = 0; mirror < SUPER_MIRRORS; mirror++) {
 		for (unsigned i = 0; i < c->num_stripes; i++) {
 			const uint64_t offset = super_offset(mirror) - c->stripes[i].physical;
+			struct range kept = { 0 };
 
 			if (super_offset(mirror) >= c->stripes[i].physical && offset < c->stripe_length)
-				s.n = add_range(s.at, s.n, kept_for(c, i, offset));
+				kept = kept_for(c, i, offset);
+			if (kept.length)
+				s.n = add_range(s.at, s.n, kept);
 		}
 	}
 	*ret = s;

@@ -8,10 +8,10 @@
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/dev.h"
-#include "lib/format/raid.h"
-#include "lib/space/chunk_impl.h"
 #include "lib/space/free_space_edit.h"
+#include "lib/space/space_impl.h"
 #include "lib/tree/edit.h"
+#include "lib/volume/raid_map.h"
 
 /* A chunk item. */
 struct item_bytes {
@@ -199,7 +199,8 @@ static bool has_free_space_tree(const struct disk_super *super)
 static int insert_items(struct space *s, const struct chunk_plan *plan, const struct item_bytes *item, uint32_t size,
 			const struct block_group *g, struct disk_super *super, struct btrkit_error *err)
 {
-	const uint64_t length = plan->length / chunk_data_stripes(plan->type, plan->num_stripes);
+	const struct raid_shape shape = { plan->type, plan->num_stripes };
+	const uint64_t length = plan->length / raid_data_stripes(&shape);
 	const struct disk_block_group d = { .chunk_objectid = le64_put(g->chunk_objectid),
 					    .flags = le64_put(g->flags) };
 	struct edit_tree *t;

@@ -8,8 +8,8 @@
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/dev.h"
-#include "lib/format/raid.h"
-#include "lib/space/chunk_impl.h"
+#include "lib/space/space_impl.h"
+#include "lib/volume/raid_map.h"
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
@@ -32,13 +32,6 @@ struct place {
 	uint64_t total, unused; /* bytes */
 	uint64_t offset, length;
 };
-
-unsigned chunk_data_stripes(uint64_t type, unsigned num_stripes)
-{
-	const struct raid_profile *raid = raid_profile_find(type);
-
-	return (num_stripes - raid->parity) / raid->copies;
-}
 
 static struct rules rules_of(const struct raid_profile *raid)
 {
@@ -281,7 +274,7 @@ static void lay_out(const struct rules *rules, const struct place *places, size_
 		    struct chunk_plan *plan)
 {
 	const unsigned stripes = (unsigned)n * rules->dev_stripes;
-	const unsigned data = chunk_data_stripes(plan->type, stripes);
+	const unsigned data = raid_data_stripes(&(struct raid_shape){ plan->type, stripes });
 	uint64_t stripe = places[n - 1].length / rules->dev_stripes;
 
 	if (stripe * data > chunk_max)

@@ -24,17 +24,17 @@ static int add(struct free_map *m, uint64_t from, uint64_t to, struct btrkit_err
 static int split(const struct space_group *g, const struct range *r, struct free_map *whole, struct free_map *rest,
 		 struct btrkit_error *err)
 {
-	const uint64_t base = g->item.start, end = range_end(r);
-	const uint64_t first = base + (r->start - base + g->row - 1) / g->row * g->row;
-	const uint64_t last = base + (end - base) / g->row * g->row;
+	const uint64_t base = g->item.start, from = r->start - base, to = from + r->length;
+	/* From the beginning of the group: a row that is not all of it may end behind the last address. */
+	const uint64_t first = (from + g->row - 1) / g->row * g->row, last = to / g->row * g->row;
 	int ret;
 
 	if (first >= last)
-		return add(rest, r->start, end, err);
-	ret = add(rest, r->start, first, err);
+		return add(rest, r->start, range_end(r), err);
+	ret = add(rest, r->start, base + first, err);
 	if (!ret)
-		ret = add(whole, first, last, err);
-	return ret ? ret : add(rest, last, end, err);
+		ret = add(whole, base + first, base + last, err);
+	return ret ? ret : add(rest, base + last, range_end(r), err);
 }
 
 /* Both in the order of addresses, which is what maps take at no cost. */
