@@ -22,7 +22,8 @@ struct refs_batch {
 	size_t num_inserts;
 	uint8_t *insert_bytes;
 	uint32_t insert_used, insert_size;
-	struct range dead; /* file data that is no more, whose checksums have to go */
+	struct range fresh; /* what they are of, as far as it is without a gap */
+	struct range dead;  /* file data that is no more, whose checksums have to go */
 };
 
 int refs_batch_create(struct refs *r, struct refs_batch **ret, struct btrkit_error *err)
@@ -56,28 +57,68 @@ struct refs_batch *refs_batch_destroy(struct refs_batch *b)
 	return NULL;
 }
 
+/*
+ * What was taken for free must not be in use: by a free space tree that is wrong, or a damaged cache, somebody's data
+ * would be overwritten.
+ */
+static int check_unused(struct edit_tree *t, const struct range *r, struct btrkit_error *err)
+{
+	struct btrkit_key key = KEY(range_end(r) - 1, KEY_METADATA_ITEM, UINT64_MAX);
+	const struct item *item = &t->c.item;
+	uint64_t length;
+	int ret;
+
+	while (!(ret = cursor_seek_back(&t->c, &key, err))) {
+		/* No extent reaches over the beginning of a block group. */
+		if (item->key.type == KEY_BLOCK_GROUP_ITEM && item->key.objectid <= r->start)
+			return 0;
+		if (item->key.type <= KEY_METADATA_ITEM)
+			break;
+		/* Behind the item of an extent stand those of its references. */
+		key = KEY(item->key.objectid, KEY_METADATA_ITEM, UINT64_MAX);
+	}
+	if (ret)
+		return ret < 0 ? ret : 0;
+	length = item->key.type == KEY_METADATA_ITEM ? t->c.fs->items.nodesize : item->key.offset;
+	if (item->key.objectid < r->start && length <= r->start - item->key.objectid)
+		return 0;
+	return cursor_blame(&t->c, err_corrupt(err, NULL, "what was free at %" PRIu64 " is in use", r->start), err);
+}
+
+static int flush_fresh(struct refs_batch *b, struct btrkit_error *err)
+{
+	int ret = b->fresh.length ? check_unused(b->t, &b->fresh, err) : 0;
+
+	b->fresh.length = 0;
+	return ret;
+}
+
 static int flush_inserts(struct refs_batch *b, struct btrkit_error *err)
 {
-	int ret = edit_insert_many(b->t, b->inserts, b->num_inserts, err);
+	int ret = flush_fresh(b, err);
 
-	if (ret == -EEXIST)
-		ret = err_corrupt(err, NULL, "an extent that was free has an item already");
+	if (!ret)
+		ret = edit_insert_many(b->t, b->inserts, b->num_inserts, err);
 	b->num_inserts = 0;
 	b->insert_used = 0;
 	return ret;
 }
 
 static int put_off_insert(struct refs_batch *b, const struct btrkit_key *key, const struct extent_bytes *x,
-			  struct btrkit_error *err)
+			  const struct range *extent, struct btrkit_error *err)
 {
 	uint8_t *to;
+	int ret = 0;
 
-	if (b->num_inserts == INSERTS_MAX || x->size > b->insert_size - b->insert_used) {
-		int ret = flush_inserts(b, err);
-
-		if (ret)
-			return ret;
-	}
+	if (b->num_inserts == INSERTS_MAX || x->size > b->insert_size - b->insert_used)
+		ret = flush_inserts(b, err);
+	else if (range_end(&b->fresh) != extent->start)
+		ret = flush_fresh(b, err);
+	if (ret)
+		return ret;
+	if (!b->fresh.length)
+		b->fresh.start = extent->start;
+	b->fresh.length += extent->length;
 	to = b->insert_bytes + b->insert_used;
 	memcpy(to, x->bytes, x->size);
 	b->inserts[b->num_inserts++] = (struct item){ *key, to, x->size };
@@ -183,7 +224,7 @@ static int insert_extent(struct refs_batch *b, const struct ref_head *h, struct 
 		return ret;
 	d.refs = le64_put(x.refs);
 	memcpy(x.bytes, &d, sizeof(d));
-	ret = put_off_insert(b, &key, &x, err);
+	ret = put_off_insert(b, &key, &x, &h->extent, err);
 	return ret ? ret : space_enter(b->r->txn->space, &h->extent, err);
 }
 

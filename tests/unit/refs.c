@@ -2,124 +2,9 @@
 /* Delayed references against a model: what is in the extent tree after each batch, whatever form it has there. */
 #include "tests/unit/unit.h"
 
-#include "lib/format/feature_bits.h"
-#include "lib/txn/refs.h"
-#include "lib/txn/refs_head.h"
-#include "tests/unit/written.h"
+#include "tests/unit/refs_bench.h"
 
-#define SIZE (160ull << 20)
 #define REFS 40u
-#define SECTOR 4096u
-
-static uint64_t seed;
-
-static uint32_t rnd(uint32_t n)
-{
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(seed >> 33) % n;
-}
-
-struct bench {
-	struct written w;
-	struct btrkit_fs *fs;
-	struct btrkit_txn *txn;
-};
-
-static void begin(struct bench *b, uint32_t nodesize)
-{
-	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
-
-	o.nodesize = nodesize;
-	written_make(&b->w, &o, SIZE);
-	b->fs = written_open(&b->w, BTRKIT_OPEN_WRITE);
-	b->txn = written_start(b->fs);
-}
-
-static void end(struct bench *b)
-{
-	btrkit_fs_close(b->fs);
-	written_destroy(&b->w);
-}
-
-static struct range alloc(struct bench *b)
-{
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct range r = { 0 };
-
-	written_check(txn_alloc_data(b->txn, SECTOR, 4 * SECTOR, &r, &err), &err);
-	return r;
-}
-
-static int change(struct bench *b, const struct range *r, const struct extent_ref *ref, int add,
-		  struct btrkit_error *err)
-{
-	const struct extent_change c = { r->start, r->length, true, 0, *ref, add };
-
-	return txn_change_data_ref(b->txn, &c, err);
-}
-
-static void must_change(struct bench *b, const struct range *r, const struct extent_ref *ref, int add)
-{
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-
-	written_check(change(b, r, ref, add, &err), &err);
-}
-
-static void run(struct bench *b)
-{
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-
-	written_check(txn_run_refs(b->txn, &err), &err);
-}
-
-/* What the extent tree has of an extent. */
-struct found {
-	struct extent_ref refs[1000];
-	size_t n, keyed;
-	uint64_t count; /* that the item says */
-	bool exists;
-	uint64_t flags;
-	uint8_t key_type;
-};
-
-static void read_extent(struct bench *b, uint64_t bytenr, struct found *f)
-{
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct extent_item item;
-	struct edit_tree *t = NULL;
-	int ret;
-
-	f->n = f->keyed = 0;
-	f->exists = false;
-	written_check(txn_tree(b->txn, OID_EXTENT_TREE, &t, &err), &err);
-	for (ret = cursor_seek(&t->c, &KEY(bytenr, 0, 0), &err); !ret && t->c.item.key.objectid == bytenr;
-	     ret = cursor_next(&t->c, &err)) {
-		written_check(item_validate(&b->fs->items, &t->c.item, &err), &err);
-		if (t->c.item.key.type <= KEY_METADATA_ITEM) {
-			written_check(extent_item_decode(&b->fs->items, &t->c.item, &item, &err), &err);
-			f->exists = true;
-			f->count = item.refs;
-			f->flags = item.flags;
-			f->key_type = t->c.item.key.type;
-			while (!extent_item_next_ref(&item, &f->refs[f->n], &err))
-				f->n++;
-		} else {
-			written_check(extent_keyed_ref_decode(&t->c.item, &f->refs[f->n++], &err), &err);
-			f->keyed++;
-		}
-	}
-	written_check(ret < 0 ? ret : 0, &err);
-}
-
-static struct extent_ref data_ref(uint64_t root, uint64_t inode, uint64_t offset)
-{
-	return (struct extent_ref){ .type = KEY_EXTENT_DATA_REF, .root = root, .objectid = inode, .offset = offset };
-}
-
-static struct extent_ref shared_ref(uint64_t parent)
-{
-	return (struct extent_ref){ .type = KEY_SHARED_DATA_REF, .parent = parent };
-}
 
 struct counted {
 	struct extent_ref ref;
@@ -274,14 +159,6 @@ static void references_of_one_hash(void **state)
 	}
 }
 
-static void change_block(struct bench *b, uint64_t bytenr, const struct extent_ref *ref, int add, int expected)
-{
-	const struct extent_change c = { bytenr, b->fs->super.nodesize, false, 0, *ref, add };
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-
-	assert_int_equal(refs_change(b->txn->refs, &c, &err), expected);
-}
-
 static void references_to_tree_blocks(void **state)
 {
 	struct extent_ref tree = { .type = KEY_TREE_BLOCK_REF, .root = OID_FS_TREE };
@@ -348,84 +225,6 @@ static void a_new_tree_block_may_be_shared_at_once(void **state)
 	run(&b);
 	read_extent(&b, r.start, &f);
 	assert_int_equal(f.flags, EXTENT_FLAG_TREE_BLOCK | EXTENT_FLAG_FULL_BACKREF);
-	end(&b);
-}
-
-/* What is wrong with a change that the extent tree contradicts. */
-static void contradictions_are_told(void **state)
-{
-	const struct {
-		struct extent_ref ref;
-		uint64_t length; /* 0: the extent's own */
-		int add;
-		const char *word;
-	} rows[] = {
-		{ data_ref(5, 257, 0), 0, -2, "dropped more often than it is there" },
-		{ data_ref(5, 258, 0), 0, -1, "dropped is not there" },
-		{ data_ref(6, 257, 0), 0, -1, "dropped is not there" },
-		{ shared_ref(SECTOR), 0, -1, "dropped is not there" },
-		{ data_ref(5, 257, 0), 0, INT32_MAX, NULL },
-		{ data_ref(5, 257, 0), 2 * SECTOR, -1, "extent item of data" },
-	};
-
-	(void)state;
-	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct btrkit_error err = BTRKIT_ERROR_INIT;
-		const struct extent_ref first = data_ref(5, 257, 0);
-		struct bench b;
-		struct range r;
-		int ret;
-
-		begin(&b, 16384);
-		r = alloc(&b);
-		must_change(&b, &r, &first, 1);
-		run(&b);
-		if (rows[i].length)
-			r.length = rows[i].length;
-		must_change(&b, &r, &rows[i].ref, rows[i].add);
-		ret = txn_run_refs(b.txn, &err);
-		assert_int_equal(ret, rows[i].word ? -EUCLEAN : 0);
-		if (ret) {
-			assert_non_null(strstr(err.message, rows[i].word));
-			assert_int_equal(err.tree, OID_EXTENT_TREE);
-			assert_int_equal(err.key.objectid, r.start);
-			assert_int_equal(btrkit_txn_commit(b.txn, NULL, &err), -EINVAL);
-		}
-		end(&b);
-	}
-}
-
-static void unknown_extents_are_told(void **state)
-{
-	const struct extent_ref tree = { .type = KEY_TREE_BLOCK_REF, .root = OID_CSUM_TREE };
-	const struct extent_ref ref = data_ref(5, 257, 0);
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct tree_root root;
-	struct range r;
-	struct bench b;
-
-	(void)state;
-	begin(&b, 16384);
-	r = alloc(&b);
-	must_change(&b, &r, &ref, 1);
-	/* Known as something else in the same transaction. */
-	r.length += SECTOR;
-	assert_int_equal(change(&b, &r, &ref, 1, &err), -EUCLEAN);
-	change_block(&b, r.start, &tree, 1, -EUCLEAN);
-	assert_int_equal(refs_new_extent(b.txn->refs, &r, true, 0, NULL, &err), -EUCLEAN);
-	btrkit_txn_abort(b.txn);
-	/* Not in the extent tree. */
-	b.txn = written_start(b.fs);
-	must_change(&b, &r, &ref, -1);
-	assert_int_equal(txn_run_refs(b.txn, &err), -EUCLEAN);
-	assert_non_null(strstr(err.message, "has no extent item"));
-	btrkit_txn_abort(b.txn);
-	/* A tree block is referred to once by each tree. */
-	written_check(fs_find_root(b.fs, OID_CSUM_TREE, &root, NULL, &err), &err);
-	b.txn = written_start(b.fs);
-	change_block(&b, root.bytenr, &tree, 1, 0);
-	assert_int_equal(txn_run_refs(b.txn, &err), -EUCLEAN);
-	assert_non_null(strstr(err.message, "more often than can be counted"));
 	end(&b);
 }
 
@@ -560,8 +359,6 @@ int main(void)
 		cmocka_unit_test(references_of_one_hash),
 		cmocka_unit_test(references_to_tree_blocks),
 		cmocka_unit_test(a_new_tree_block_may_be_shared_at_once),
-		cmocka_unit_test(contradictions_are_told),
-		cmocka_unit_test(unknown_extents_are_told),
 		cmocka_unit_test(what_came_and_went_leaves_nothing),
 		cmocka_unit_test(owners_are_no_references),
 		cmocka_unit_test(old_items_are_changed_too),

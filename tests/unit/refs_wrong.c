@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Changes of references that the extent tree contradicts: each is told, with the place, before anything is written. */
+#include "tests/unit/unit.h"
+
+#include "tests/unit/refs_bench.h"
+
+/* What is wrong with a change that the extent tree contradicts. */
+static void contradictions_are_told(void **state)
+{
+	const struct {
+		struct extent_ref ref;
+		uint64_t length; /* 0: the extent's own */
+		int add;
+		const char *word;
+	} rows[] = {
+		{ data_ref(5, 257, 0), 0, -2, "dropped more often than it is there" },
+		{ data_ref(5, 258, 0), 0, -1, "dropped is not there" },
+		{ data_ref(6, 257, 0), 0, -1, "dropped is not there" },
+		{ shared_ref(SECTOR), 0, -1, "dropped is not there" },
+		{ data_ref(5, 257, 0), 0, INT32_MAX, NULL },
+		{ data_ref(5, 257, 0), 2 * SECTOR, -1, "extent item of data" },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		const struct extent_ref first = data_ref(5, 257, 0);
+		struct bench b;
+		struct range r;
+		int ret;
+
+		begin(&b, 16384);
+		r = alloc(&b);
+		must_change(&b, &r, &first, 1);
+		run(&b);
+		if (rows[i].length)
+			r.length = rows[i].length;
+		must_change(&b, &r, &rows[i].ref, rows[i].add);
+		ret = txn_run_refs(b.txn, &err);
+		assert_int_equal(ret, rows[i].word ? -EUCLEAN : 0);
+		if (ret) {
+			assert_non_null(strstr(err.message, rows[i].word));
+			assert_int_equal(err.tree, OID_EXTENT_TREE);
+			assert_int_equal(err.key.objectid, r.start);
+			assert_int_equal(btrkit_txn_commit(b.txn, NULL, &err), -EINVAL);
+		}
+		end(&b);
+	}
+}
+
+static void unknown_extents_are_told(void **state)
+{
+	const struct extent_ref tree = { .type = KEY_TREE_BLOCK_REF, .root = OID_CSUM_TREE };
+	const struct extent_ref ref = data_ref(5, 257, 0);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct tree_root root;
+	struct range r;
+	struct bench b;
+
+	(void)state;
+	begin(&b, 16384);
+	r = alloc(&b);
+	must_change(&b, &r, &ref, 1);
+	/* Known as something else in the same transaction. */
+	r.length += SECTOR;
+	assert_int_equal(change(&b, &r, &ref, 1, &err), -EUCLEAN);
+	change_block(&b, r.start, &tree, 1, -EUCLEAN);
+	assert_int_equal(refs_new_extent(b.txn->refs, &r, true, 0, NULL, &err), -EUCLEAN);
+	btrkit_txn_abort(b.txn);
+	/* Not in the extent tree. */
+	b.txn = written_start(b.fs);
+	must_change(&b, &r, &ref, -1);
+	assert_int_equal(txn_run_refs(b.txn, &err), -EUCLEAN);
+	assert_non_null(strstr(err.message, "has no extent item"));
+	btrkit_txn_abort(b.txn);
+	/* A tree block is referred to once by each tree. */
+	written_check(fs_find_root(b.fs, OID_CSUM_TREE, &root, NULL, &err), &err);
+	b.txn = written_start(b.fs);
+	change_block(&b, root.bytenr, &tree, 1, 0);
+	assert_int_equal(txn_run_refs(b.txn, &err), -EUCLEAN);
+	assert_non_null(strstr(err.message, "more often than can be counted"));
+	end(&b);
+}
+
+/* Free space that is none, wherever it was read from, is noticed before it is written. */
+static void what_is_in_use_is_not_free(void **state)
+{
+	const struct extent_ref ref = data_ref(5, 257, 0);
+	/* Of a fresh extent against one of four sectors: before it, behind it, over its ends, inside, all of it. */
+	static const struct {
+		int from, sectors;
+		bool in_use;
+	} rows[] = { { -2, 2, false }, { 4, 2, false }, { -1, 2, true }, { 3, 2, true },
+		     { 1, 1, true },   { 0, 4, true },	{ -1, 6, true } };
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(rows); i++) {
+		const bool keyed = i % 2;
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct bench b;
+		struct range r, fresh;
+		int ret;
+
+		begin(&b, 4096);
+		written_check(space_alloc(b.txn->space, BG_DATA, 8 * SECTOR, 8 * SECTOR, SECTOR, &r, &err), &err);
+		r = (struct range){ r.start + 2 * SECTOR, 4 * SECTOR };
+		fresh = (struct range){ r.start + (uint64_t)(rows[i / 2].from * (int)SECTOR),
+					(uint64_t)rows[i / 2].sectors * SECTOR };
+		written_check(refs_new_extent(b.txn->refs, &r, true, 0, NULL, &err), &err);
+		for (unsigned j = 0; j < (keyed ? 20 : 1); j++)
+			must_change(&b, &r,
+				    &(struct extent_ref){ .type = KEY_EXTENT_DATA_REF, .root = 5, .objectid = 300 + j },
+				    1);
+		run(&b);
+		written_check(refs_new_extent(b.txn->refs, &fresh, true, 0, NULL, &err), &err);
+		must_change(&b, &fresh, &ref, 1);
+		ret = txn_run_refs(b.txn, &err);
+		assert_int_equal(ret, rows[i / 2].in_use ? -EUCLEAN : 0);
+		if (ret)
+			assert_non_null(strstr(err.message, "is in use"));
+		end(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(contradictions_are_told),
+		cmocka_unit_test(unknown_extents_are_told),
+		cmocka_unit_test(what_is_in_use_is_not_free),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
