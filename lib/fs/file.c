@@ -16,7 +16,6 @@
 #include "lib/fs/inode.h"
 #include "lib/fs/subvolume.h"
 
-#define INODE_NODATASUM 1u
 /* Linux compresses at most 128 KiB to one extent; nobody makes one that is larger than this. */
 #define COMPRESSED_MAX (1u << 20)
 

@@ -9,11 +9,7 @@
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
 #include "lib/format/ids.h"
-
-/* Flags of inodes. */
-#define INODE_NODATASUM (1u << 0)
-#define INODE_NODATACOW (1u << 1)
-#define INODE_NOCOMPRESS (1u << 3)
+#include "lib/format/items/inode.h"
 
 uint32_t mkfs_fill_subvolumes(const struct mkfs_fill *f)
 {

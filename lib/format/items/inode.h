@@ -47,6 +47,9 @@ DISK_ASSERT_AT(disk_inode_item, otime, 148);
 
 /* NODATASUM (bit 0) to COMPRESS (bit 11), and ROOT_ITEM_INIT (bit 31). */
 #define INODE_FLAGS_KNOWN 0x80000fffull
+#define INODE_NODATASUM (1u << 0)
+#define INODE_NODATACOW (1u << 1)
+#define INODE_NOCOMPRESS (1u << 3)
 
 /* Both are followed by the name. */
 struct disk_inode_ref {
