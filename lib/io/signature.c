@@ -135,8 +135,7 @@ int btrkit_io_find_fsid(const uint8_t fsid[16], struct btrkit_io *const *but, si
 	return io_cached_devices(fsid, true, take_other, &f, err);
 }
 
-/* What libblkid cannot know: see super_undo_mark(). */
-static bool undo_is_unfinished(struct btrkit_io *io)
+bool io_undo_is_unfinished(struct btrkit_io *io)
 {
 	struct disk_super disk;
 
@@ -152,7 +151,8 @@ int btrkit_io_signature(struct btrkit_io *io, char *type, size_t size, struct bt
 		type[0] = '\0';
 	if (!io_file_place(io, &fd, &start))
 		return err_set(err, BTRKIT_UNSUPPORTED, "only a file or block device can be searched for signatures");
-	if (undo_is_unfinished(io)) {
+	/* What libblkid cannot know. */
+	if (io_undo_is_unfinished(io)) {
 		snprintf(type, size, "an unfinished undo");
 		return 1;
 	}

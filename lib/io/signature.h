@@ -2,9 +2,10 @@
 #ifndef BTRKIT_IO_SIGNATURE_H
 #define BTRKIT_IO_SIGNATURE_H
 
-/* What libblkid knows: see also <btrkit/io.h>. */
+/* What lies on a device, as libblkid knows it and as it cannot: see also <btrkit/io.h>. */
 
 #include <btrkit/error.h>
+#include <btrkit/io.h>
 
 /*
  * Calls @fn with the path of each block device that has a btrfs filesystem with that fsid, until it returns something
@@ -14,5 +15,8 @@
  */
 int io_cached_devices(const uint8_t fsid[16], bool probe, int (*fn)(void *ctx, const char *path), void *ctx,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Whether the primary superblock is the mark of an undo that has not come to its end: see super_undo_mark(). */
+bool io_undo_is_unfinished(struct btrkit_io *io);
 
 #endif

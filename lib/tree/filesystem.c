@@ -12,6 +12,7 @@
 #include "lib/format/items/chunk.h"
 #include "lib/format/items/dev.h"
 #include "lib/format/raid.h"
+#include "lib/io/signature.h"
 #include "lib/tree/cache.h"
 #include "lib/tree/cursor.h"
 #include "lib/tree/members.h"
@@ -64,14 +65,6 @@ static void compare_mirrors(struct btrkit_io *io, const struct super *primary, c
 	}
 }
 
-/* Mirrors come back before the primary does: until then they are not to be used in its place. */
-static bool undo_is_unfinished(struct btrkit_io *io)
-{
-	struct disk_super disk;
-
-	return !btrkit_io_read(io, super_offset(0), &disk, sizeof(disk), NULL) && super_refuse_undo_mark(&disk, NULL);
-}
-
 /* The copy to use: the one asked for, or the primary if it is valid, or else the newest valid mirror. */
 static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *opts, struct super *ret,
 			unsigned *mirror, struct btrkit_error *err)
@@ -92,8 +85,11 @@ static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *
 		compare_mirrors(io, ret, opts);
 		return 0;
 	}
-	/* A valid superblock with a feature that is not read is no reason to look for another. */
-	if ((r != -EUCLEAN && r != -EMEDIUMTYPE && r != -EIO) || undo_is_unfinished(io)) {
+	/*
+	 * A valid superblock with a feature that is not read is no reason to look for another. In an undo mirrors come
+	 * back before the primary does: until then they are not to be used in its place.
+	 */
+	if ((r != -EUCLEAN && r != -EMEDIUMTYPE && r != -EIO) || io_undo_is_unfinished(io)) {
 		if (err)
 			*err = primary;
 		return r;
