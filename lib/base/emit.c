@@ -32,12 +32,18 @@ int emit_flush(struct emit *e)
 	return e->error;
 }
 
+void emit_abandon(struct emit *e)
+{
+	free(e->buf);
+	e->buf = NULL;
+	e->len = 0;
+}
+
 int emit_finish(struct emit *e)
 {
 	int ret = emit_flush(e);
 
-	free(e->buf);
-	e->buf = NULL;
+	emit_abandon(e);
 	return ret;
 }
 

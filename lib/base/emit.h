@@ -40,6 +40,8 @@ int emit_init(struct emit *e, enum emit_form form, btrkit_write_fn write, void *
 int emit_flush(struct emit *e);
 /* Flushes and frees. @return 0 or the first failure. */
 int emit_finish(struct emit *e);
+/* Frees, and drops what is buffered: the beginning of a list looks like all of it. */
+void emit_abandon(struct emit *e);
 
 static inline int emit_failed(const struct emit *e)
 {

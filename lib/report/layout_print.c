@@ -104,9 +104,10 @@ static int begin(struct emit *e, enum btrkit_list_format format, const char *com
 
 static int end(struct emit *e, int ret)
 {
-	const int ended = emit_finish(e);
-
-	return ret ? ret : ended;
+	if (!ret)
+		return emit_finish(e);
+	emit_abandon(e);
+	return ret;
 }
 
 int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
@@ -127,23 +128,12 @@ int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_list_format format, bt
 	return ret ? ret : end(&e, btrkit_chunks(fs, print_chunk, &e, err));
 }
 
-static int ignore_copy(void *ctx, const struct btrkit_copy *c)
-{
-	(void)ctx;
-	(void)c;
-	return 0;
-}
-
 int btrkit_map_logical_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_list_format format,
 			     btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct emit e;
 	struct places p = { &e, logical };
-	int ret;
+	int ret = begin(&e, format, "map-logical", write, ctx, err);
 
-	/* An address that is nowhere is a failure without a header before it. */
-	ret = btrkit_map_logical(fs, logical, ignore_copy, NULL, err);
-	if (!ret)
-		ret = begin(&e, format, "map-logical", write, ctx, err);
 	return ret ? ret : end(&e, btrkit_map_logical(fs, logical, print_copy, &p, err));
 }

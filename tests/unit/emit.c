@@ -226,6 +226,18 @@ static void the_first_failure_sticks(void **state)
 	assert_int_equal(sink.calls, 2);
 }
 
+static void what_is_abandoned_is_not_written(void **state)
+{
+	struct emit e;
+
+	(void)state;
+	begin(&e, EMIT_JSON);
+	emit_header(&e, "list");
+	emit_abandon(&e);
+	assert_int_equal(sink.calls, 0);
+	assert_null(e.buf);
+}
+
 static void too_many_levels_fail(void **state)
 {
 	struct emit e;
@@ -252,6 +264,7 @@ int main(void)
 		cmocka_unit_test(escaped_names_in_text),
 		cmocka_unit_test(long_output_arrives_whole),
 		cmocka_unit_test(the_first_failure_sticks),
+		cmocka_unit_test(what_is_abandoned_is_not_written),
 		cmocka_unit_test(too_many_levels_fail),
 	};
 
