@@ -9,6 +9,7 @@
 
 #include <archive.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,32 +60,52 @@ static bool is_word(const char *at, size_t len, const char *word)
 	return len == strlen(word) && !memcmp(at, word, len);
 }
 
+/* How long a record says that it is, in digits before a space. @return 0: it does not; @digits: how many there are */
+static size_t record_length(const char *at, size_t left, size_t *digits)
+{
+	size_t len = 0;
+
+	for (*digits = 0; *digits < left && at[*digits] >= '0' && at[*digits] <= '9' && len < SIZE_MAX / 16; ++*digits)
+		len = 10 * len + (size_t)(at[*digits] - '0');
+	return *digits < left && at[*digits] == ' ' && len > *digits + 1 ? len : 0;
+}
+
 /*
  * libarchive passes over what a pax header says of all members. That would go unnoticed; but what is at the beginning
- * of an archive can be seen. @return a keyword that means something, its length in @len; NULL: none
+ * of an archive can be seen, as far as it is there. @return what is wrong, its length in @wrong_len; NULL: nothing
  */
-static const char *global_keyword(const char *block, size_t len, size_t *keyword_len)
+static const char *wrong_global_header(const char *block, size_t len, size_t *wrong_len)
 {
-	const char *at = block + TAR_BLOCK, *end;
+	const char *at = block + TAR_BLOCK;
+	size_t left, said;
 
 	if (len <= TAR_BLOCK || memcmp(block + TAR_MAGIC_AT, "ustar", 5) || block[TAR_TYPE_AT] != 'g')
 		return NULL;
-	end = at + strtoul(block + TAR_SIZE_AT, NULL, 8);
-	if (end > block + len || end < at)
-		end = block + len;
-	while (at < end) {
-		const char *space = memchr(at, ' ', (size_t)(end - at)), *equals;
-		const unsigned long size = space ? strtoul(at, NULL, 10) : 0;
+	/* No digit is in the magic, where this ends at the latest. */
+	said = strtoul(block + TAR_SIZE_AT, NULL, 8);
+	for (left = said < len - TAR_BLOCK ? said : len - TAR_BLOCK; left;) {
+		size_t digits, record = record_length(at, left, &digits);
+		const char *keyword = at + digits + 1, *equals;
+		const bool cut = record > left;
 
-		if (!size || size > (unsigned long)(end - at) || space > at + size)
+		if (digits == left)
 			return NULL;
-		equals = memchr(space, '=', size - (size_t)(space - at));
-		if (!equals)
+		if (!record) {
+			*wrong_len = strlen("what is");
+			return "what is";
+		}
+		if (cut)
+			record = left;
+		*wrong_len = record - digits - 1;
+		equals = memchr(keyword, '=', *wrong_len);
+		if (!equals && cut)
 			return NULL;
-		*keyword_len = (size_t)(equals - space) - 1;
-		if (!is_word(space + 1, *keyword_len, "comment") && !is_word(space + 1, *keyword_len, "hdrcharset"))
-			return space + 1;
-		at += size;
+		if (equals)
+			*wrong_len = (size_t)(equals - keyword);
+		if (!is_word(keyword, *wrong_len, "comment") && !is_word(keyword, *wrong_len, "hdrcharset"))
+			return keyword;
+		at += record;
+		left -= record;
 	}
 	return NULL;
 }
@@ -108,14 +129,14 @@ static la_ssize_t next_block(struct archive *members, void *ctx, const void **bl
 		return -1;
 	}
 	if (!t->given && len) {
-		size_t keyword_len;
-		const char *keyword = global_keyword(*block, len, &keyword_len);
+		size_t wrong_len;
+		const char *wrong = wrong_global_header(*block, len, &wrong_len);
 
-		if (keyword) {
+		if (wrong) {
 			char text[80];
 
 			snprintf(text, sizeof(text), "%.*s in a global header is not understood",
-				 keyword_len > 40 ? 40 : (int)keyword_len, keyword);
+				 wrong_len > 40 ? 40 : (int)wrong_len, wrong);
 			archive_set_error(members, EILSEQ, "%s", text);
 			return -1;
 		}

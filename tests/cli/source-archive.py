@@ -182,7 +182,12 @@ def what_must_not_be_is_refused():
         tar(('a', {'pax_headers': {'SCHILY.acl.access': 'user::rw-,user:joe:r--,group::r--,mask::r--,other::r--'}})))
     bad('attribute user.x of 17000 bytes', tar(('a', {'pax_headers': {'SCHILY.xattr.user.x': 'x' * 17000}})))
     bad('mtime in a global header is not understood', tar(('a', FILE), pax_headers={'comment': 'x', 'mtime': '77.5'}))
-    good(tar(('a', FILE), pax_headers={'comment': 'x'}))
+    whole = tar(('a', FILE), pax_headers={'comment': 'x' * 90})
+    good(whole)
+    for record, says in ((b'\t 103 uid=5', 'what is'), (b'9' * 99, 'what is'), (b' ' * 99, 'what is'),
+                         (b'2 =', 'what is'), (b'103 commentx', 'commentxx'), (b'103 gid=5', 'gid')):
+        was = (b'103 comment=' + b'x' * 90)[:len(record)]
+        bad(says + '.* in a global header is not understood', whole.replace(was, record, 1))
     bad('a: flags are asked for under b, a later name', tar(('a', FILE), ('b', {'type': LINK, 'linkname': 'a'})), '-c',
         'b')
     bad('no such directory in the source', tar(('a', FILE)), '-s', 'b')
