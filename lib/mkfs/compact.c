@@ -426,21 +426,31 @@ int mkfs_compact_trees(struct mkfs_compact *c, uint64_t blocks, struct btrkit_er
 		g = last_group(c);
 		have = g->first_slot + g->slots;
 	}
+	if (!ret)
+		ret = mkfs_compact_judge(c, err);
 	c->layout->total_bytes = 0;
 	for (unsigned d = 0; !ret && d < c->num_devices; d++) {
-		const uint64_t needed = mkfs_compact_device_size(c, d), has = limit(c, d);
-
 		if (c->grow)
-			c->devices[d].total_bytes = needed;
-		if (needed > has)
-			ret = err_set(err, BTRKIT_NO_SPACE,
-				      "too small: %" PRIu64 " bytes, %" PRIu64 " are needed for what goes in", has,
-				      needed);
-		if (ret && c->num_devices > 1)
-			err_at_devid(err, d + 1u);
+			c->devices[d].total_bytes = mkfs_compact_device_size(c, d);
 		c->layout->total_bytes += c->devices[d].total_bytes;
 	}
 	return ret;
+}
+
+int mkfs_compact_judge(const struct mkfs_compact *c, struct btrkit_error *err)
+{
+	for (unsigned d = 0; d < c->num_devices; d++) {
+		const uint64_t needed = mkfs_compact_device_size(c, d), has = limit(c, d);
+
+		if (needed <= has)
+			continue;
+		(void)err_set(err, BTRKIT_NO_SPACE,
+			      "too small: %" PRIu64 " bytes, %" PRIu64 " are needed for what goes in", has, needed);
+		if (c->num_devices > 1)
+			err_at_devid(err, d + 1u);
+		return -ENOSPC;
+	}
+	return 0;
 }
 
 uint64_t mkfs_compact_device_size(const struct mkfs_compact *c, unsigned device)

@@ -57,6 +57,8 @@ int mkfs_compact_end_data(struct mkfs_compact *c, struct btrkit_error *err) BTRK
  * @return 0; -ENOSPC; -ENOMEM
  */
 int mkfs_compact_trees(struct mkfs_compact *c, uint64_t blocks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether devices have room for what was placed so far. @return 0; -ENOSPC */
+int mkfs_compact_judge(const struct mkfs_compact *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* How large a device has to be for what was placed. */
 uint64_t mkfs_compact_device_size(const struct mkfs_compact *c, unsigned device);
 

@@ -61,7 +61,7 @@ static int judge(const struct mkfs_plan *p, struct btrkit_error *err)
 	if (o->flags & BTRKIT_MKFS_VERIFY && o->source->kind == BTRKIT_SOURCE_ARCHIVE && !digest_available())
 		return err_set(err, BTRKIT_UNSUPPORTED,
 			       "this build is without libxxhash, by which contents of archives are verified");
-	if (o->flags & BTRKIT_MKFS_DETERMINISTIC && !csum_kind_find(BTRKIT_XXHASH64)->compute)
+	if (o->flags & BTRKIT_MKFS_DETERMINISTIC && !digest_available())
 		return err_set(err, BTRKIT_UNSUPPORTED, "this build is without libxxhash, by which contents are told");
 	return 0;
 }
@@ -381,6 +381,8 @@ static int clear(struct filling *f, struct btrkit_error *err)
 		if (ret && p->num_devices > 1)
 			err_at_devid(err, d + 1u);
 	}
+	if (!ret)
+		ret = mkfs_compact_judge(&f->compact, err);
 	for (unsigned d = 0; !ret && d < p->num_devices; d++)
 		if (!f->compact.grow || p->devices[d].keeps_size)
 			return mkfs_clear_devices(p, err);

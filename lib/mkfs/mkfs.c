@@ -54,16 +54,20 @@ int mkfs_make_uuids(struct mkfs_plan *p, const uint8_t *fsid, struct btrkit_erro
 	return ret ? ret : make_uuid(p, NULL, "top level", p->subvolume_uuid, err);
 }
 
+static int judge_zone(const struct mkfs_device *d, struct btrkit_error *err)
+{
+	struct btrkit_zone zone;
+	const int ret = d->io->size ? io_zone(d->io, 0, &zone, err) : 1;
+
+	return ret ? (ret < 0 ? ret : 0) : err_set(err, BTRKIT_UNSUPPORTED, "not supported: a zoned device");
+}
+
 /* How much of the device the filesystem takes: whole sectors. Only the first need have all that is asked for. */
 static int judge_size(struct mkfs_plan *p, unsigned device, uint64_t min, struct btrkit_error *err)
 {
 	struct mkfs_device *d = &p->devices[device];
 	uint64_t total = p->opts.byte_count ? p->opts.byte_count : d->io->size;
-	struct btrkit_zone zone;
-	int ret = d->io->size ? io_zone(d->io, 0, &zone, err) : 1;
 
-	if (ret <= 0)
-		return ret ? ret : err_set(err, BTRKIT_UNSUPPORTED, "not supported: a zoned device");
 	if (total > d->io->size && !device)
 		return err_set(err, BTRKIT_INVALID, "%" PRIu64 " bytes are asked for, the device has %" PRIu64, total,
 			       d->io->size);
@@ -77,21 +81,31 @@ static int judge_size(struct mkfs_plan *p, unsigned device, uint64_t min, struct
 	return 0;
 }
 
-static int judge_sizes(struct mkfs_plan *p, struct btrkit_error *err)
+/* @min: bytes that each has to have. Devices that are to fit need not have any. */
+static int judge_devices(struct mkfs_plan *p, uint64_t min, struct btrkit_error *err)
 {
-	uint64_t min = mkfs_layout_min_device(&p->opts), all = 0;
+	const bool fit = p->opts.flags & (BTRKIT_MKFS_FIT | BTRKIT_MKFS_DRY);
+	uint64_t all = 0;
 	int ret = 0;
 
-	if (p->num_devices == 1)
-		ret = mkfs_layout_min_size(&p->opts, 1, &min, err);
 	for (unsigned d = 0; !ret && d < p->num_devices; d++) {
-		ret = judge_size(p, d, min, err);
+		ret = judge_zone(&p->devices[d], err);
+		if (!ret && !fit)
+			ret = judge_size(p, d, min, err);
 		if (!ret && __builtin_add_overflow(all, p->devices[d].total_bytes, &all))
 			ret = err_set(err, BTRKIT_INVALID, "the devices have more bytes than a filesystem can");
 		if (ret && p->num_devices > 1)
 			err_at_devid(err, d + 1u);
 	}
 	return ret;
+}
+
+static int judge_sizes(struct mkfs_plan *p, struct btrkit_error *err)
+{
+	uint64_t min = mkfs_layout_min_device(&p->opts);
+	const int ret = p->num_devices == 1 ? mkfs_layout_min_size(&p->opts, 1, &min, err) : 0;
+
+	return ret ? ret : judge_devices(p, min, err);
 }
 
 static int judge_layout(const struct mkfs_layout *l, struct btrkit_error *err)
@@ -165,12 +179,11 @@ static int execute(const struct mkfs_plan *p, struct btrkit_error *err)
 	return ret ? ret : mkfs_write_supers(p, err);
 }
 
+/* What goes in is not known yet: no size is too small so far. */
 static int fill(struct mkfs_plan *p, struct btrkit_mkfs_result *result, struct btrkit_error *err)
 {
-	int ret = 0;
+	const int ret = judge_devices(p, 0, err);
 
-	for (unsigned d = 0; !ret && d < p->num_devices && !(p->opts.flags & (BTRKIT_MKFS_FIT | BTRKIT_MKFS_DRY)); d++)
-		ret = judge_size(p, d, 0, err);
 	return ret ? ret : mkfs_make_filled(p, result, err);
 }
 

@@ -16,6 +16,7 @@
 #define BLOCKSIZE_MIN 4096u
 #define BLOCKSIZE_MAX 65536u
 #define NODESIZE_DEFAULT 16384u
+#define FREE_PERCENT_MAX UINT16_MAX
 /* Above the page size of the first kernels; a flag says so. */
 #define SMALL_NODESIZE 4096u
 
@@ -85,7 +86,7 @@ static int judge_profiles(struct btrkit_mkfs_options *o, size_t n, struct btrkit
 		ret = judge_profile("data", data, n, err);
 	if (ret)
 		return ret;
-	/* The trees are written here, file data is not. */
+	/* The trees are written here; of file data there are none, with parity. */
 	if (metadata->parity && !parity_available())
 		return err_set(err, BTRKIT_UNSUPPORTED,
 			       "metadata profile %s is not supported: this build is without ISA-L", metadata->name);
@@ -161,6 +162,8 @@ int mkfs_options_judge(const struct btrkit_mkfs_options *given, size_t n, struct
 		return err_set(err, BTRKIT_INVALID, "nothing is written that could be verified");
 	if (!(o.flags & BTRKIT_MKFS_FIT) && (o.free_bytes || o.free_percent))
 		return err_set(err, BTRKIT_INVALID, "room is left free only where the size follows from the contents");
+	if (o.free_bytes > INT64_MAX || o.free_percent > FREE_PERCENT_MAX)
+		return err_set(err, BTRKIT_INVALID, "more is to be left free than a device can have");
 	if (o.flags & BTRKIT_MKFS_DETERMINISTIC)
 		o.flags |= BTRKIT_MKFS_REPRODUCIBLE;
 	r = judge_sizes(&o, err);

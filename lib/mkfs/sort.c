@@ -90,15 +90,14 @@ static int read_lines(struct mkfs_sort *s, FILE *f, struct btrkit_error *err)
 	ssize_t len;
 	int ret = 0;
 
-	errno = 0;
-	while (!ret && (len = getline(&text, &size, f)) >= 0) {
+	while (!ret && (errno = 0, len = getline(&text, &size, f)) >= 0) {
 		number++;
 		if (memchr(text, 0, (size_t)len))
 			ret = err_set(err, BTRKIT_INVALID, "%s: line %zu: a zero byte", s->file, number);
 		else
 			ret = add_line(s, text, number, err);
 	}
-	if (!ret && ferror(f))
+	if (!ret && (ferror(f) || errno == ENOMEM))
 		ret = err_system(err, errno, "%s", s->file);
 	free(text);
 	return ret;

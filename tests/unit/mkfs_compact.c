@@ -5,6 +5,10 @@
  */
 #include "tests/unit/unit.h"
 
+#include <unistd.h>
+
+#include <btrkit/btrkit.h>
+
 #include "lib/base/csum.h"
 #include "lib/format/super.h"
 #include "lib/mkfs/contents.h"
@@ -500,6 +504,81 @@ static void pieces_become_extents(void **state)
 	destroy(&r);
 }
 
+static struct btrkit_mkfs_options options_of(struct btrkit_mkfs_source *source, char *top)
+{
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+
+	assert_non_null(mkdtemp(top));
+	*source = (struct btrkit_mkfs_source){ .kind = BTRKIT_SOURCE_DIRECTORY, .path = top };
+	o.source = source;
+	return o;
+}
+
+/* What cannot become smaller or larger keeps its size, beside files that can. */
+static void devices_and_files_are_filled_together(void **state)
+{
+	char top[] = "/tmp/btrkit-compact.XXXXXX";
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_mkfs_source source;
+	struct btrkit_mkfs_options o = options_of(&source, top);
+
+	(void)state;
+	o.flags = BTRKIT_MKFS_FIT;
+	for (unsigned file = 0; file < 2; file++) {
+		struct sparse *sparse[] = { sparse_create(200 * MIB, NULL), sparse_create(200 * MIB, NULL) };
+		struct btrkit_io *ios[] = { sparse_io(sparse[0]), sparse_io(sparse[1]) };
+		struct btrkit_fs *fs;
+
+		sparse_like_file(sparse[file]);
+		need(btrkit_mkfs(ios, 2, &o, NULL, &err), &err);
+		assert_int_equal(ios[!file]->size, 200 * MIB);
+		assert_true(ios[file]->size < 100 * MIB);
+		need(btrkit_fs_open(ios, 2, NULL, &fs, &err), &err);
+		btrkit_fs_close(fs);
+		sparse_free(sparse[0]);
+		sparse_free(sparse[1]);
+	}
+	assert_int_equal(rmdir(top), 0);
+}
+
+static int ask_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *ret)
+{
+	(void)io;
+	*ret = (struct btrkit_zone){ offset, 64 * MIB, 64 * MIB, offset, 0 };
+	return 0;
+}
+
+/* Whether or not it would get the size that is needed. */
+static void what_cannot_be_filled_stays_as_it_is(void **state)
+{
+	static const char old[] = "somebody's";
+	static const int failures[] = { -ENOSPC, -EOPNOTSUPP, -EINVAL };
+	char top[] = "/tmp/btrkit-compact.XXXXXX", now[sizeof(old)];
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_mkfs_source source;
+	struct btrkit_mkfs_options o = options_of(&source, top);
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		struct sparse *sparse = sparse_create(i < 2 ? 4 * MIB : 200 * MIB, NULL);
+		struct btrkit_io *io = sparse_io(sparse);
+		struct btrkit_io_ops zoned = *io->ops;
+
+		zoned.zone = ask_zone;
+		o.flags = i & 1 ? BTRKIT_MKFS_FIT : 0;
+		o.byte_count = i == 4 ? 201 * MIB : 0;
+		o.free_bytes = i == 5 ? (uint64_t)INT64_MAX + 1 : 0;
+		if (i / 2 == 1)
+			io->ops = &zoned;
+		need(btrkit_io_write(io, 0, old, sizeof(old), &err), &err);
+		assert_int_equal(btrkit_mkfs(&io, 1, &o, NULL, &err), failures[i / 2]);
+		need(btrkit_io_read(io, 0, now, sizeof(now), &err), &err);
+		assert_memory_equal(now, old, sizeof(old));
+		sparse_free(sparse);
+	}
+	assert_int_equal(rmdir(top), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -509,6 +588,8 @@ int main(void)
 		cmocka_unit_test(sizes_follow_the_options),
 		cmocka_unit_test(contents_lie_across_the_ends_of_groups),
 		cmocka_unit_test(pieces_become_extents),
+		cmocka_unit_test(devices_and_files_are_filled_together),
+		cmocka_unit_test(what_cannot_be_filled_stays_as_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
