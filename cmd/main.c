@@ -65,6 +65,8 @@ int main(int argc, char **argv)
 
 	/* A closed pipe is met by write(), so that what is open gets closed. */
 	signal(SIGPIPE, SIG_IGN);
+	/* So is a file that may not become so large. */
+	signal(SIGXFSZ, SIG_IGN);
 	if (argc && !strcmp(basename(argv[0]), "mkfs.btrfs")) {
 		cmd_is_mkfs_btrfs = true;
 		return cmd_close_stdout(cmd_mkfs.name, cmd_mkfs.run(&cmd_mkfs, argc, argv));

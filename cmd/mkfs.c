@@ -27,6 +27,16 @@ static int no_memory(struct btrkit_error *err)
 	return refuse(err, BTRKIT_NO_MEMORY, ENOMEM, "out of memory");
 }
 
+/* What came of device number @i: a failure names it. */
+static int of_device(size_t i, int ret, struct btrkit_error *err)
+{
+	if (ret) {
+		err->places |= BTRKIT_AT_DEVID;
+		err->devid = i + 1;
+	}
+	return ret;
+}
+
 /* Nothing is written before this has returned 0. */
 static int guard(const struct mkfs_request *req, const char *device, struct btrkit_io *io, struct btrkit_error *err)
 {
@@ -55,11 +65,7 @@ static int open_device(const struct mkfs_request *req, size_t i, struct btrkit_i
 		ret = btrkit_io_open(device, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &ios[i], err);
 	if (!ret)
 		ret = guard(req, device, ios[i], err);
-	if (ret) {
-		err->places |= BTRKIT_AT_DEVID;
-		err->devid = i + 1;
-	}
-	return ret;
+	return of_device(i, ret, err);
 }
 
 /* Of one device anybody may have the UUID too: Linux then mounts only one of them, which is said of it. */
@@ -84,6 +90,8 @@ static int make_on(const struct command *cmd, struct mkfs_request *req, struct b
 		ret = open_device(req, i, ios, err);
 	if (!ret)
 		ret = guard_uuid(req, ios, err);
+	for (size_t i = 0; !ret && i < req->num_devices; i++)
+		ret = of_device(i, mkfs_enlarge_image(req, ios[i], err), err);
 	if (!ret)
 		ret = cmd_keep_undo(req->undo, ios, req->num_devices, err);
 	if (ret)
@@ -105,9 +113,7 @@ static int create_images(const struct mkfs_request *req, bool *created, struct b
 
 		if (ret) {
 			refuse(err, BTRKIT_SYSTEM, -ret, "cannot make the image file: %s", strerror(-ret));
-			err->places |= BTRKIT_AT_DEVID;
-			err->devid = i + 1;
-			return ret;
+			return of_device(i, ret, err);
 		}
 	}
 	return 0;

@@ -84,11 +84,10 @@ void mkfs_release_source(struct mkfs_request *req);
 
 /* How large image files that are filled become, as far as options say. */
 void mkfs_judge_image(struct mkfs_request *req);
-/*
- * An image file that is to be filled is made if there is none, and becomes larger if it is too small for the size asked
- * for. @return 0 or a negative errno
- */
+/* An image file that is to be filled is made if there is none. @return 0 or a negative errno */
 int mkfs_create_image(const struct mkfs_request *req, const char *path, bool *created);
+/* It becomes larger if it is too small for the size asked for: when it was guarded. @return 0; <0 */
+int mkfs_enlarge_image(const struct mkfs_request *req, struct btrkit_io *io, struct btrkit_error *err);
 /* When the filesystem in the image file is done. @return 0 or a negative errno */
 int mkfs_restore_size(const struct mkfs_request *req);
 

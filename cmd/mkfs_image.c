@@ -50,23 +50,29 @@ void mkfs_judge_image(struct mkfs_request *req)
 
 int mkfs_create_image(const struct mkfs_request *req, const char *path, bool *created)
 {
-	struct stat st;
-	int fd, ret = 0;
+	int fd;
 
 	*created = false;
-	if (!req->opts.source || is_part(path) || (!stat(path, &st) && !S_ISREG(st.st_mode)))
+	if (!req->opts.source || is_part(path))
 		return 0;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	*created = fd >= 0;
 	if (fd < 0)
-		fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) ||
-	    (!(req->opts.flags & BTRKIT_MKFS_FIT) && (uint64_t)st.st_size < req->opts.byte_count &&
-	     ftruncate(fd, (off_t)req->opts.byte_count)))
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
-	return ret;
+		return errno == EEXIST ? 0 : -errno;
+	close(fd);
+	*created = true;
+	return 0;
+}
+
+int mkfs_enlarge_image(const struct mkfs_request *req, struct btrkit_io *io, struct btrkit_error *err)
+{
+	const struct btrkit_mkfs_options *o = &req->opts;
+	int ret;
+
+	if (!o->source || o->flags & BTRKIT_MKFS_FIT || io->size >= o->byte_count)
+		return 0;
+	ret = btrkit_io_resize(io, o->byte_count, err);
+	/* What is no file of its own is too small, which the library says. */
+	return ret == -EOPNOTSUPP ? 0 : ret;
 }
 
 int mkfs_restore_size(const struct mkfs_request *req)

@@ -244,14 +244,28 @@ def no_room(folder):
     """A size that is not enough, and files that cannot become so large."""
     tree = make_tree(f'{folder}/large', files=400)
     fails('too small', folder, '-b', '20m', '-r', tree, keeps=20 * M)
+    fails('too small', folder, '-b', '4m', '-r', tree, keeps=4 * M)
+    fails('image0: too small: (0|299008) bytes', folder, '-r', tree, '--undo', f'{folder}/undo', keeps=300000)
     fails('too small', folder, '-b', '45m', '-d', 'raid1', '-m', 'raid1', '-r', tree, devices=2, keeps=45 * M)
 
     def limited():
         import resource
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (10 * M, 10 * M))
 
     fails('File too large', folder, '-r', tree, preexec_fn=limited)
+    shutil.rmtree(tree)
+
+
+def guarded(folder):
+    """What must not be overwritten does not become larger either."""
+    tree, path = make_tree(f'{folder}/guarded', files=5), f'{folder}/guarded.img'
+    assert run('mkfs', '-q', '-r', tree, path)[0] == 0
+    size = os.path.getsize(path)
+    told('there is btrfs on it', *run('mkfs', '-q', '-b', '500m', '-r', tree, path))
+    assert os.path.getsize(path) == size, f'{os.path.getsize(path)} bytes, not {size}'
+    assert run('mkfs', '-q', '-f', '-b', '500m', '-r', tree, path)[0] == 0 and os.path.getsize(path) == 500 * M
+    os.unlink(path)
     shutil.rmtree(tree)
 
 
@@ -318,6 +332,7 @@ def main():
         interrupted(folder)
         changing(folder)
         no_room(folder)
+        guarded(folder)
         links_without_extref(folder)
         spare_room(folder)
         faked(folder)
