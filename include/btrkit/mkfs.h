@@ -184,8 +184,8 @@ struct btrkit_mkfs_options {
 	enum btrkit_compression compression;	 /**< of what is filled in, where it saves room */
 	int compression_level;			 /**< 0: the default; 1 to 9 for zlib, 1 to 15 for zstd */
 	unsigned threads;			 /**< that read, compress and checksum; 0: as many as processors */
-	uint64_t free_bytes;			 /**< with BTRKIT_MKFS_FIT: to leave free on each device */
-	unsigned free_percent;			 /**< likewise, of what is needed */
+	uint64_t free_bytes;			 /**< with BTRKIT_MKFS_FIT: to leave free on each; up to 2^63 - 1 */
+	unsigned free_percent;			 /**< likewise, of what is needed; up to 65535 */
 	/**
 	 * Told with progress_ctx what was taken in so far. A value other than 0, a negative errno, ends it, and leaves
 	 * devices without a filesystem. It is called by the caller's thread. May be NULL.
@@ -263,8 +263,9 @@ int btrkit_mkfs_min_size(const struct btrkit_mkfs_options *opts, size_t n, uint6
  *
  * @param result	may be NULL
  * @return 0; -EINVAL: an option, or a device that is too small; -EOPNOTSUPP: a feature that is not written, by name;
- *	   -ENOSPC: also when there is no room for a chunk of a profile; -EIO, -ENOMEM. Before anything is written where
- *	   it is not the device that fails
+ *	   -ENOSPC: also when there is no room for a chunk of a profile; -EIO, -ENOMEM. Without a source before anything
+ *	   is written where it is not the device that fails. With one, whose failures are returned as they are (-ESTALE:
+ *	   a file changed; -EUCLEAN: a broken archive or manifest), there may be no filesystem any more
  * Since: 0.1
  */
 int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_mkfs_options *opts,

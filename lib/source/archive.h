@@ -30,13 +30,10 @@ void archive_stream_close(struct archive_stream *t);
 /* "NAME: ..." with what libarchive says of it. */
 int archive_fails(struct archive *a, const char *name, struct btrkit_error *err);
 
-/*
- * The attributes of a member: those that are extended, and ACLs in the form in which Linux keeps them. An ACL of access
- * changes the bits of the group in *@mode, where its mask has its place.
- */
+/* The attributes of a member: those that are extended, and ACLs in the form in which Linux keeps them. */
 int archive_add_xattrs(struct source *s, uint32_t inode, struct archive_entry *e,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The mode as stat(2) shows it. */
+/* The mode as stat(2) shows it: in the bits of the group the mask of an ACL has its place. */
 uint32_t archive_mode(struct archive_entry *e);
 
 #endif

@@ -139,8 +139,8 @@ int source_read(struct source *s, const struct source_sink *sink, struct btrkit_
 bool source_streams(const struct source *s);
 
 /*
- * Opens the contents of a regular file, by any thread. @return a descriptor; -EAGAIN... as below; <0
- * -ESTALE: it is not what it was when the source was read, by name
+ * Opens the contents of a regular file, by any thread.
+ * @return a descriptor; -ESTALE: it is not what it was when the source was read, by name; <0
  */
 int source_file_open(const struct source *s, uint32_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
