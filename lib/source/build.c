@@ -62,6 +62,9 @@ static uint64_t index_hash(const struct source_state *st, uint32_t parent, const
 
 		memcpy(&word, name, len < 8 ? len : 8);
 		h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
+		h ^= h >> 29;
+		/* Without knowing the seed nobody can tell what a difference becomes, and undo it by the next word. */
+		h *= st->index_seed | 1;
 		h ^= h >> 32;
 	}
 	h *= UINT64_C(0xc4ceb9fe1a85ec53);
@@ -422,7 +425,7 @@ int source_create(const struct btrkit_mkfs_source *opts, const struct source_lim
 	if (!failed)
 		failed = new_inode(s, &inode, err);
 	if (!failed && opts->kind != BTRKIT_SOURCE_DIRECTORY) {
-		s->state->index_seed = (uintptr_t)s->state;
+		s->state->index_seed = (uintptr_t)s->state * UINT64_C(0x9e3779b97f4a7c15);
 		failed = index_resize(s, 1024, err);
 	}
 	if (!failed) {
