@@ -190,13 +190,13 @@ static int add_member(struct reader *r, struct btrkit_error *err)
 	ret = member_find(r->s, r->path, &implicit, &m, err);
 	if (ret)
 		return ret < 0 ? ret : 0;
-	if (target)
-		return add_link(r, &m, target, err);
-	wrong = attr_of(r, &a);
+	wrong = target ? NULL : attr_of(r, &a);
 	if (wrong)
 		return refuse(r, err, EINVAL, "%s", wrong);
-	if (member_is_whiteout(r->s, &m, &a))
+	if (member_is_whiteout(r->s, &m, target ? NULL : &a))
 		return refuse(r, err, EINVAL, "a whiteout, which stands for a file that is to be removed");
+	if (target)
+		return add_link(r, &m, target, err);
 	ret = member_add(r->s, &m, &a, &inode, err);
 	if (ret)
 		return ret < 0 ? ret : 0;

@@ -18,6 +18,7 @@ struct archive_stream {
 	const void *block;
 	size_t len;
 	uint64_t given;
+	bool ends_in_zeros; /* what was given */
 };
 
 /* Close it also after a failure. */

@@ -110,6 +110,11 @@ static const char *wrong_global_header(const char *block, size_t len, size_t *wr
 	return NULL;
 }
 
+static bool is_zero(const char *bytes, size_t len)
+{
+	return !len || (!bytes[0] && !memcmp(bytes, bytes + 1, len - 1));
+}
+
 static la_ssize_t next_block(struct archive *members, void *ctx, const void **block)
 {
 	struct archive_stream *t = ctx;
@@ -140,6 +145,11 @@ static la_ssize_t next_block(struct archive *members, void *ctx, const void **bl
 			archive_set_error(members, EILSEQ, "%s", text);
 			return -1;
 		}
+	}
+	if (len) {
+		const size_t last = len < TAR_BLOCK ? len : TAR_BLOCK;
+
+		t->ends_in_zeros = is_zero((const char *)*block + len - last, last);
 	}
 	t->block = *block;
 	t->len = len;
@@ -186,11 +196,6 @@ int archive_stream_open(struct archive_stream *t, const char *path, const char *
 	return 0;
 }
 
-static bool is_zero(const char *bytes, size_t len)
-{
-	return !len || (!bytes[0] && !memcmp(bytes, bytes + 1, len - 1));
-}
-
 int archive_stream_finish(struct archive_stream *t, struct btrkit_error *err)
 {
 	const int64_t at = archive_filter_bytes(t->members, 0);
@@ -198,8 +203,8 @@ int archive_stream_finish(struct archive_stream *t, struct btrkit_error *err)
 	const void *block;
 	la_ssize_t len = 0;
 
-	/* A tar ends in blocks of zeros; one that was cut between members has none. */
-	if (tar && at <= archive_read_header_position(t->members))
+	/* A tar ends in blocks of zeros; one that was cut between headers has none, and all of it was read. */
+	if (tar && (at <= archive_read_header_position(t->members) || (!t->len && !t->ends_in_zeros)))
 		return err_corrupt(err, NULL, "%s: broken archive: it ends without an end", t->name);
 	if (at >= 0 && (uint64_t)at <= t->given && t->given - (uint64_t)at <= t->len &&
 	    !is_zero((const char *)t->block + t->len - (t->given - (uint64_t)at), (size_t)(t->given - (uint64_t)at)))

@@ -412,13 +412,13 @@ int manifest_read_line(struct manifest *m, char *line, size_t len, struct btrkit
 	link = *l.fields[FIELD_MODE].at == '@';
 	if (!number(l.fields[FIELD_MODE].at + link, l.fields[FIELD_MODE].len - link, 8, 0177777, &mode))
 		return wrong_field(m, err, FIELD_MODE, "no mode in octal");
-	if (link)
-		return read_link(m, &l, (uint32_t)mode, err);
-	ret = take_attr(m, &l, (uint32_t)mode, &a, err);
+	ret = link ? 0 : take_attr(m, &l, (uint32_t)mode, &a, err);
 	if (ret < 0)
 		return ret;
-	if (member_is_whiteout(m->s, &at, &a))
-		return wrong_field(m, err, FIELD_RDEV, "a whiteout, which stands for a file that is to be removed");
+	if (member_is_whiteout(m->s, &at, link ? NULL : &a))
+		return wrong_field(m, err, FIELD_PATH, "a whiteout, which stands for a file that is to be removed");
+	if (link)
+		return read_link(m, &l, (uint32_t)mode, err);
 	ret = member_add(m->s, &at, &a, &inode, err);
 	if (ret)
 		return ret < 0 ? at_line(m->line, ret, err) : 0;

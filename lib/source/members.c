@@ -100,5 +100,5 @@ bool member_is_whiteout(const struct source *s, const struct member *m, const st
 {
 	if (m->parent == SOURCE_NONE || (s->state->opts->flags & BTRKIT_SOURCE_WHITEOUTS))
 		return false;
-	return (m->len >= 4 && !memcmp(m->name, ".wh.", 4)) || (S_ISCHR(a->mode) && !a->rdev);
+	return (m->len >= 4 && !memcmp(m->name, ".wh.", 4)) || (a && S_ISCHR(a->mode) && !a->rdev);
 }

@@ -28,6 +28,7 @@ int member_add(struct source *s, const struct member *m, const struct source_att
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Whether it stands for a file that is to be removed, as in the layers of containers, and no option takes it as it is.
+ * @a: NULL of a hard link, which only its name can make one
  */
 bool member_is_whiteout(const struct source *s, const struct member *m, const struct source_attr *a);
 

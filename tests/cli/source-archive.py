@@ -151,6 +151,11 @@ def compressed_damage_is_found(pax):
         bad('broken archive', bytes(flipped))
     for behind in (b'garbage', bytes(300000) + b'x' * 512, pax):
         bad('standard input: something follows the end of the archive', pax + behind)
+    # Cut behind a header that is no member's.
+    member, header = tar(('a', FILE))[:1024], tar(pax_headers={'comment': 'x'})[:1024]
+    bad('broken archive: it ends without an end', member + header)
+    bad('broken archive: it ends without an end', header)
+    good(member + header + bytes(512))
     bad('broken archive: Unrecognized', b'')
     bad('broken archive: Unrecognized', b'neither tar nor anything\n' * 1000)
 
@@ -169,6 +174,7 @@ def what_must_not_be_is_refused():
     bad(r': \.wh\.a: a whiteout', tar(('.wh.a', FILE)))
     bad(r': d/\.wh\.\.wh\.\.opq: a whiteout', tar(('d/.wh..wh..opq', FILE)))
     bad(': x: a whiteout', tar(('x', {'type': tarfile.CHRTYPE})))
+    bad(r': \.wh\.l: a whiteout', tar(('a', FILE), ('.wh.l', {'type': LINK, 'linkname': 'a'})))
     assert '/.wh.a 0:1' in good(tar(('.wh.a', FILE), ('x', {'type': tarfile.CHRTYPE})), '-W')
     bad('l: hard link to a, which has not come', tar(('l', {'type': LINK, 'linkname': 'a'}), ('a', FILE)))
     bad('l: hard link to a, which has not come or was left out',
