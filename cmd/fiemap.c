@@ -6,7 +6,8 @@
 #include "cmd.h"
 
 enum {
-	OPT_SUBVOL = 256,
+	OPT_OWNERS = 256,
+	OPT_SUBVOL,
 	OPT_FORMAT,
 	OPT_DEVICE,
 	OPT_NOSCAN
@@ -14,6 +15,8 @@ enum {
 
 static const struct cmd_option options[] = {
 	{ 'a', "all", NULL, "every regular file of every subvolume; those without extents\nare left out" },
+	{ OPT_OWNERS, "owners", NULL,
+	  "a row for each extent, and who refers to it: subvolumes, inodes and\noffsets" },
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" },
 	{ OPT_FORMAT, "format", "text|tsv|json",
 	  "text as of filefrag -v (the default), tab-separated values, or\nJSON Lines" },
@@ -23,7 +26,7 @@ static const struct cmd_option options[] = {
 };
 
 struct request {
-	bool all, noscan;
+	bool all, owners, noscan;
 	const char *subvol;
 	unsigned format;
 	const char **devices;
@@ -55,11 +58,19 @@ static int pass_extents(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return r->sink->extents(r->sink->ctx, rows, n);
 }
 
+static int pass_owners(void *ctx, const struct btrkit_reference *refs, size_t n)
+{
+	const struct renamed *r = ctx;
+
+	return r->sink->owners(r->sink->ctx, refs, n);
+}
+
 static int list_path(struct btrkit_fs *fs, const struct request *req, uint64_t root, const char *path,
 		     const struct btrkit_fiemap_sink *sink, struct btrkit_error *err)
 {
 	struct renamed renamed = { sink, path };
-	const struct btrkit_fiemap_sink as_given = { rename_file, pass_extents, &renamed };
+	const struct btrkit_fiemap_sink as_given = { rename_file, pass_extents, &renamed,
+						     sink->owners ? pass_owners : NULL };
 
 	return btrkit_fiemap_path(fs, root, path, req->format ? sink : &as_given, NULL, err);
 }
@@ -87,7 +98,8 @@ static int print(const struct command *cmd, const struct request *req, struct bt
 	struct cmd_output out = { 0 };
 	int ret, ended;
 
-	ret = btrkit_fiemap_printer_create(fs, formats[req->format], cmd_write, &out, &printer, &err);
+	ret = btrkit_fiemap_printer_create(fs, formats[req->format], req->owners ? BTRKIT_FIEMAP_OWNERS : 0, cmd_write,
+					   &out, &printer, &err);
 	if (!ret)
 		ret = list(fs, req, btrkit_fiemap_printer_sink(printer), &err);
 	ended = btrkit_fiemap_printer_finish(printer, !ret);
@@ -101,6 +113,9 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	switch (c) {
 	case 'a':
 		req->all = true;
+		break;
+	case OPT_OWNERS:
+		req->owners = true;
 		break;
 	case OPT_SUBVOL:
 		req->subvol = optarg;

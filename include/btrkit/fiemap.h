@@ -7,7 +7,7 @@
  * The extents of files, each with the flags that Linux's FIEMAP ioctl gives it, sharedness included.
  */
 
-#include <btrkit/filesystem.h>
+#include <btrkit/reference.h>
 
 BTRKIT_BEGIN_DECLS
 
@@ -48,6 +48,12 @@ struct btrkit_fiemap_sink {
 	int (*file)(void *ctx, const struct btrkit_fiemap_file *file);
 	int (*extents)(void *ctx, const struct btrkit_extent *rows, size_t n);
 	void *ctx;
+	/**
+	 * May be NULL. Otherwise every extent is a row of its own, which extents() is called with, and after it this
+	 * with all references to that extent, the row's own among them, in their order; with none for data inside the
+	 * tree.
+	 */
+	int (*owners)(void *ctx, const struct btrkit_reference *refs, size_t n);
 };
 
 /** How the work went. Since: 0.1 */
@@ -90,15 +96,19 @@ enum btrkit_fiemap_format {
 /** Turns a listing into bytes. Since: 0.1 */
 struct btrkit_fiemap_printer;
 
+/** The printer also prints who refers to each extent. Since: 0.1 */
+#define BTRKIT_FIEMAP_OWNERS 0x1u
+
 /**
  * Makes a printer of listings of @p fs, which must stay open while it is used.
  *
+ * @param flags	BTRKIT_FIEMAP_OWNERS or 0
  * @param ret	to be freed by btrkit_fiemap_printer_finish()
- * @return 0, -EINVAL for an unknown format, -ENOMEM
+ * @return 0, -EINVAL for an unknown format or flag, -ENOMEM
  * Since: 0.1
  */
-int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, btrkit_write_fn write,
-				 void *ctx, struct btrkit_fiemap_printer **ret,
+int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, unsigned flags,
+				 btrkit_write_fn write, void *ctx, struct btrkit_fiemap_printer **ret,
 				 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** The sink to list into; it is the printer's. Since: 0.1 */

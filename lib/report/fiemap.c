@@ -16,6 +16,7 @@
 #include "lib/fs/inode.h"
 #include "lib/fs/path.h"
 #include "lib/fs/subvolume.h"
+#include "lib/report/references.h"
 #include "lib/report/share.h"
 
 #define ROWS_MAX 1024
@@ -46,6 +47,8 @@ struct listing {
 	struct current_file file;
 	struct btrkit_extent rows[ROWS_MAX];
 	size_t num_rows;
+	struct references refs; /* if the sink wants to know who refers to extents */
+	uint64_t row_extent;	/* then there is one row, of this extent; 0: of data inside the tree */
 };
 
 /* What a function of the sink returned. */
@@ -71,6 +74,16 @@ static int announce(struct listing *l)
 	return ret;
 }
 
+static int tell_owners(struct listing *l)
+{
+	int ret = 0;
+
+	l->refs.n = 0;
+	if (l->row_extent)
+		ret = references_load(&l->refs, l->row_extent, l->err);
+	return ret ? ret : sink_result(l, l->sink->owners(l->sink->ctx, l->refs.at, l->refs.n));
+}
+
 /* Hands out the rows but the last @keep. */
 static int hand_out(struct listing *l, size_t keep)
 {
@@ -81,26 +94,39 @@ static int hand_out(struct listing *l, size_t keep)
 		ret = announce(l);
 	if (!ret && n)
 		ret = sink_result(l, l->sink->extents(l->sink->ctx, l->rows, n));
+	if (!ret && n && l->sink->owners)
+		ret = tell_owners(l);
 	l->stats->extents += n;
 	memmove(l->rows, l->rows + n, keep * sizeof(l->rows[0]));
 	l->num_rows = keep;
 	return ret;
 }
 
-/* A row, which becomes part of the one before under the conditions under which Linux merges them. */
-static int add_row(struct listing *l, const struct btrkit_extent *row)
+static bool merges(const struct btrkit_extent *last, const struct btrkit_extent *row)
+{
+	return last->logical + last->length == row->logical && last->physical + last->length == row->physical &&
+	       last->flags == row->flags;
+}
+
+/*
+ * A row, of the extent that begins at @bytenr, which becomes part of the one before under the conditions under which
+ * Linux merges them.
+ */
+static int add_row(struct listing *l, const struct btrkit_extent *row, uint64_t bytenr)
 {
 	struct btrkit_extent *last = l->num_rows ? &l->rows[l->num_rows - 1] : NULL;
 	int ret = 0;
 
-	if (last && last->logical + last->length == row->logical && last->physical + last->length == row->physical &&
-	    last->flags == row->flags) {
+	if (l->sink->owners) {
+		ret = last ? hand_out(l, 0) : 0;
+		l->row_extent = bytenr;
+	} else if (last && merges(last, row)) {
 		last->length += row->length;
 		return 0;
-	}
-	/* The last row stays: it may grow, or turn out to be the file's last. */
-	if (l->num_rows == ROWS_MAX)
+	} else if (l->num_rows == ROWS_MAX) {
+		/* The last row stays: it may grow, or turn out to be the file's last. */
 		ret = hand_out(l, 1);
+	}
 	if (!ret)
 		l->rows[l->num_rows++] = *row;
 	return ret;
@@ -169,7 +195,7 @@ static int add_extent(struct listing *l)
 	}
 	if (fe.compression && fe.type != FILE_EXTENT_PREALLOC)
 		row.flags |= BTRKIT_EXTENT_ENCODED;
-	return add_row(l, &row);
+	return add_row(l, &row, fe.disk_bytenr);
 }
 
 static int begin_file(struct listing *l)
@@ -269,6 +295,8 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 	cursor_init(&l->cursor, fs, &s->root);
 	l->cursor.scan = true;
 	ret = share_init(&l->share, fs, &s->root, s->item.last_snapshot, err);
+	if (!ret && sink->owners)
+		ret = references_init(&l->refs, fs, err);
 	if (!ret)
 		ret = path_namer_create(fs, &s->root, &l->namer, err);
 	if (!ret)
@@ -276,6 +304,8 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 	l->stats->checked += l->share.checked;
 	path_namer_destroy(l->namer);
 	share_release(&l->share);
+	if (l->refs.fs)
+		references_release(&l->refs);
 	cursor_release(&l->cursor);
 	free(l);
 	return ret;

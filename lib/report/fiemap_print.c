@@ -19,6 +19,7 @@ struct btrkit_fiemap_printer {
 	unsigned block_shift;
 	unsigned physical_width;
 	bool begun; /* the header is out */
+	struct btrkit_extent row_of; /* with owners: the row that they come for */
 	/* The file whose rows are coming. */
 	bool in_file;
 	uint64_t root, inode, size;
@@ -237,7 +238,8 @@ static void tsv_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent 
 	emit_bytes(e, p->tail, p->tail_len);
 }
 
-static void json_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
+/* Leaves the object open. */
+static void begin_json_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
 {
 	struct emit *e = &p->emit;
 
@@ -249,7 +251,86 @@ static void json_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent
 	emit_u64(e, "length", "", x->length);
 	emit_u64(e, "flags", "", x->flags);
 	emit_name(e, "path", "", p->path, p->path_len);
+}
+
+static void json_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
+{
+	begin_json_row(p, x);
+	emit_object_end(&p->emit);
+}
+
+/* The row, and behind it who refers to it. */
+static void text_owners(struct btrkit_fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
+{
+	struct emit *e = &p->emit;
+
+	text_row(p, &p->row_of);
+	for (size_t i = 0; i < n; i++) {
+		emit_u64(e, NULL, "\troot ", refs[i].root);
+		emit_u64(e, NULL, " inode ", refs[i].inode);
+		emit_u64(e, NULL, " offset ", refs[i].offset);
+		emit_text(e, "\n");
+	}
+}
+
+/* A line for each of them, which begins as the row's; without them columns that are empty. */
+static void tsv_owners(struct btrkit_fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
+{
+	struct emit *e = &p->emit;
+	const size_t line_end = 1;
+
+	for (size_t i = 0; i < n || !i; i++) {
+		p->tail_len -= line_end;
+		tsv_row(p, &p->row_of);
+		p->tail_len += line_end;
+		if (n) {
+			emit_u64(e, NULL, "\t", refs[i].root);
+			emit_u64(e, NULL, "\t", refs[i].inode);
+			emit_u64(e, NULL, "\t", refs[i].offset);
+		} else {
+			emit_text(e, "\t\t\t");
+		}
+		emit_text(e, "\n");
+	}
+}
+
+static void json_owners(struct btrkit_fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
+{
+	struct emit *e = &p->emit;
+
+	begin_json_row(p, &p->row_of);
+	emit_array(e, "owners");
+	for (size_t i = 0; i < n; i++) {
+		emit_object(e, NULL);
+		emit_u64(e, "root", "", refs[i].root);
+		emit_u64(e, "inode", "", refs[i].inode);
+		emit_u64(e, "offset", "", refs[i].offset);
+		emit_object_end(e);
+	}
+	emit_array_end(e);
 	emit_object_end(e);
+}
+
+static int keep_row(void *ctx, const struct btrkit_extent *rows, size_t n)
+{
+	struct btrkit_fiemap_printer *p = ctx;
+
+	if (n)
+		p->row_of = rows[0];
+	return 0;
+}
+
+static int print_owners(void *ctx, const struct btrkit_reference *refs, size_t n)
+{
+	struct btrkit_fiemap_printer *p = ctx;
+
+	if (p->format == BTRKIT_FIEMAP_TEXT)
+		text_owners(p, refs, n);
+	else if (p->format == BTRKIT_FIEMAP_TSV)
+		tsv_owners(p, refs, n);
+	else
+		json_owners(p, refs, n);
+	return emit_failed(&p->emit);
 }
 
 static int print_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
@@ -267,14 +348,17 @@ static int print_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return emit_failed(&p->emit);
 }
 
-int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, btrkit_write_fn write,
-				 void *ctx, struct btrkit_fiemap_printer **ret, struct btrkit_error *err)
+int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, unsigned flags,
+				 btrkit_write_fn write, void *ctx, struct btrkit_fiemap_printer **ret,
+				 struct btrkit_error *err)
 {
 	uint64_t blocks = fs->super.total_bytes / volume_data_factor(fs->volume) / fs->items.sectorsize;
 	struct btrkit_fiemap_printer *p;
 
 	if (format != BTRKIT_FIEMAP_TEXT && format != BTRKIT_FIEMAP_TSV && format != BTRKIT_FIEMAP_JSON)
 		return err_set(err, BTRKIT_INVALID, "unknown format");
+	if (flags & ~BTRKIT_FIEMAP_OWNERS)
+		return err_set(err, BTRKIT_INVALID, "unknown flags");
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_nomem(err);
@@ -285,7 +369,11 @@ int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format
 		free(p);
 		return err_nomem(err);
 	}
-	p->sink = (struct btrkit_fiemap_sink){ print_file, print_rows, p };
+	p->sink = (struct btrkit_fiemap_sink){ print_file, print_rows, p, NULL };
+	if (flags & BTRKIT_FIEMAP_OWNERS) {
+		p->sink.extents = keep_row;
+		p->sink.owners = print_owners;
+	}
 	p->format = format;
 	p->block_shift = (unsigned)__builtin_ctz(fs->items.sectorsize);
 	p->physical_width = at_least(log10_of(blocks), 10);

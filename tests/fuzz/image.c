@@ -97,6 +97,13 @@ static int count_file(void *ctx, const struct btrkit_fiemap_file *file)
 	return ++*(uint64_t *)ctx > ROWS_MAX ? -27 : 0;
 }
 
+#define RESOLVED_MAX 64
+
+struct fuzz_resolve {
+	uint64_t rows; /* first, as the others count at the same place */
+	struct btrkit_fs *fs;
+};
+
 static int count_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 {
 	(void)rows;
@@ -130,6 +137,37 @@ static void list(struct btrkit_fs *fs)
 	ended(btrkit_fiemap_all(fs, &sink, NULL, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	ended(btrkit_fiemap_path(fs, 5, "dir/file", &sink, NULL, &err), &err);
+}
+
+static int count_owners(void *ctx, const struct btrkit_reference *refs, size_t n)
+{
+	(void)refs;
+	*(uint64_t *)ctx += n;
+	return *(uint64_t *)ctx > ROWS_MAX ? -27 : 0;
+}
+
+/* Each row's references; and the place of a row is resolved to paths. */
+static int resolve_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct fuzz_resolve *r = ctx;
+	uint64_t room = OUTPUT_MAX;
+
+	for (size_t i = 0; i < n; i++, r->rows++)
+		if (rows[i].physical && r->rows < RESOLVED_MAX)
+			ended(btrkit_logical_resolve_print(r->fs, rows[i].physical, 0, BTRKIT_LIST_JSON, fuzz_write,
+							   &room, &err),
+			      &err);
+	return r->rows > ROWS_MAX ? -27 : 0;
+}
+
+static void resolve(struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct fuzz_resolve r = { 0, fs };
+	const struct btrkit_fiemap_sink sink = { count_file, resolve_rows, &r, count_owners };
+
+	ended(btrkit_fiemap_all(fs, &sink, NULL, &err), &err);
 }
 
 static void hold_caches(struct btrkit_fs *fs)
@@ -213,6 +251,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		} else {
 			btrkit_fs_get_info(fs, &info);
 			list(fs);
+			resolve(fs);
 			dump(fs, BTRKIT_DUMP_CSUM_HEADERS | BTRKIT_DUMP_CSUM_ITEMS);
 			dump(fs, BTRKIT_DUMP_DFS | BTRKIT_DUMP_HIDE_NAMES);
 			dump(fs, BTRKIT_DUMP_BACKUPS);

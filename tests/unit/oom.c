@@ -108,7 +108,7 @@ static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 		btrkit_io_close(io);
 		return ret;
 	}
-	ret = btrkit_fiemap_printer_create(fs, BTRKIT_FIEMAP_TSV, discard, written, &printer, err);
+	ret = btrkit_fiemap_printer_create(fs, BTRKIT_FIEMAP_TSV, 0, discard, written, &printer, err);
 	if (!ret)
 		ret = btrkit_fiemap_all(fs, btrkit_fiemap_printer_sink(printer), NULL, err);
 	ended = btrkit_fiemap_printer_finish(printer, !ret);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* logical-resolve and inode-resolve: from addresses and numbers to paths. */
+#include <getopt.h>
+#include <stdlib.h>
+
+#include "cmd.h"
+
+enum {
+	OPT_SUBVOL = 256,
+	OPT_FORMAT,
+	OPT_DEVICE,
+	OPT_NOSCAN
+};
+
+static const struct cmd_option logical_options[] = {
+	{ 'P', "inodes", NULL, "print inodes, offsets and subvolumes, and not the paths" },
+	{ 'o', "whole-extent", NULL,
+	  "all that refer to the extent, and not only those that refer to the\nbyte at the address" },
+	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
+	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	{ 0 },
+};
+
+static const struct cmd_option inode_options[] = {
+	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume of the inode (default: 5, the top level)" },
+	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
+	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	{ 0 },
+};
+
+struct request {
+	unsigned flags;
+	const char *subvol;
+	enum btrkit_list_format format;
+	const char **devices; /* the first is the argument */
+	size_t num_devices;
+	bool noscan;
+	uint64_t number; /* the address, or the inode */
+};
+
+typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+			struct btrkit_error *err);
+
+static void take_option(const struct command *cmd, struct request *req, int c)
+{
+	static const char *const formats[] = { "text", "json", NULL };
+
+	switch (c) {
+	case 'P':
+		req->flags |= BTRKIT_LOGICAL_NO_PATHS;
+		break;
+	case 'o':
+		req->flags |= BTRKIT_LOGICAL_WHOLE_EXTENT;
+		break;
+	case OPT_SUBVOL:
+		req->subvol = optarg;
+		break;
+	case OPT_FORMAT:
+		req->format = cmd_format(cmd, optarg, formats);
+		break;
+	case OPT_DEVICE:
+		req->devices[req->num_devices++] = optarg;
+		break;
+	case OPT_NOSCAN:
+		req->noscan = true;
+		break;
+	}
+}
+
+static int run(const struct command *cmd, int argc, char **argv, const char *what, print_fn print)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct request req = { .num_devices = 1 };
+	struct cmd_output out = { 0 };
+	int c, status = EXIT_FAILED;
+	struct btrkit_fs *fs;
+
+	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
+	if (!req.devices)
+		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
+		take_option(cmd, &req, c);
+	cmd_check_args(cmd, argc, 2, 2);
+	req.devices[0] = argv[optind];
+	req.number = cmd_number(cmd, what, argv[optind + 1], true);
+	fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
+	if (fs)
+		status = cmd_end(cmd, req.devices[0], &out, print(fs, &req, &out, &err), &err);
+	btrkit_fs_close(fs);
+	free(req.devices);
+	return status;
+}
+
+static int print_logical(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+			 struct btrkit_error *err)
+{
+	return btrkit_logical_resolve_print(fs, req->number, req->flags, req->format, cmd_write, out, err);
+}
+
+static int run_logical(const struct command *cmd, int argc, char **argv)
+{
+	return run(cmd, argc, argv, "ADDRESS", print_logical);
+}
+
+static int print_inode(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+		       struct btrkit_error *err)
+{
+	uint64_t root = 5;
+	int ret = req->subvol ? btrkit_subvolume_find(fs, req->subvol, &root, err) : 0;
+
+	return ret ? ret : btrkit_inode_resolve_print(fs, root, req->number, req->format, cmd_write, out, err);
+}
+
+static int run_inode(const struct command *cmd, int argc, char **argv)
+{
+	return run(cmd, argc, argv, "INODE", print_inode);
+}
+
+const struct command cmd_logical_resolve = {
+	.name = "logical-resolve",
+	.args = "DEV ADDRESS",
+	.summary = "Tell which files have the byte at a logical address",
+	.options = logical_options,
+	.run = run_logical,
+};
+
+const struct command cmd_inode_resolve = {
+	.name = "inode-resolve",
+	.args = "DEV INODE",
+	.summary = "Tell the paths of an inode",
+	.options = inode_options,
+	.run = run_inode,
+};

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What refers to an address, and the names of inodes, as text or JSON Lines. */
+#include <btrkit/reference.h>
+#include <btrkit/subvolume.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/emit.h"
+#include "lib/base/err.h"
+
+struct paths {
+	struct btrkit_fs *fs;
+	struct emit *e;
+	struct btrkit_error *err;
+	unsigned flags;
+	/* The subvolume whose path is kept, with a slash behind it unless it is empty. */
+	uint64_t root;
+	char *prefix;
+	size_t prefix_len;
+	/* What the paths that come are of. */
+	const struct btrkit_reference *ref; /* NULL: of an inode alone */
+	uint64_t inode;
+	uint64_t printed;
+};
+
+static int keep_prefix(void *ctx, const char *path, size_t len)
+{
+	struct paths *p = ctx;
+	char *prefix = malloc(len + 1);
+
+	if (!prefix)
+		return err_nomem(p->err);
+	memcpy(prefix, path, len);
+	prefix[len] = '/';
+	free(p->prefix);
+	p->prefix = prefix;
+	p->prefix_len = len ? len + 1 : 0;
+	return 0;
+}
+
+/* Finds where the subvolume lies. @return 0; -ENOENT: nowhere, or it is none; <0 */
+static int enter(struct paths *p, uint64_t root)
+{
+	int ret;
+
+	if (p->prefix && p->root == root)
+		return 0;
+	ret = btrkit_subvolume_path(p->fs, root, keep_prefix, p, p->err);
+	if (!ret)
+		p->root = root;
+	return ret;
+}
+
+static void print_place(struct paths *p, uint64_t root)
+{
+	struct emit *e = p->e;
+
+	emit_object(e, NULL);
+	emit_u64(e, "root", "", root);
+	emit_u64(e, "inode", "", p->inode);
+	if (p->ref) {
+		emit_u64(e, "offset", "", p->ref->offset);
+		emit_u64(e, "length", "", p->ref->length);
+		emit_u64(e, "extent_offset", "", p->ref->extent_offset);
+	}
+}
+
+static int print_path(void *ctx, const char *path, size_t len)
+{
+	struct paths *p = ctx;
+	/* The root directory of a subvolume is the place where that lies. */
+	const size_t before = p->prefix_len - (!len && p->prefix_len);
+	struct emit *e = p->e;
+	char *whole = malloc(before + len + 1);
+
+	if (!whole)
+		return err_nomem(p->err);
+	memcpy(whole, p->prefix, before);
+	memcpy(whole + before, path, len);
+	p->printed++;
+	if (e->form == EMIT_JSON) {
+		print_place(p, p->root);
+		emit_name(e, "path", "", whole, before + len);
+		emit_object_end(e);
+	} else {
+		emit_name_escaped(e, NULL, "", whole, before + len, false);
+		emit_text(e, "\n");
+	}
+	free(whole);
+	return emit_failed(e);
+}
+
+static void print_reference(struct paths *p, const struct btrkit_reference *ref)
+{
+	struct emit *e = p->e;
+
+	if (e->form == EMIT_JSON) {
+		print_place(p, ref->root);
+		emit_object_end(e);
+		return;
+	}
+	emit_u64(e, NULL, "inode ", ref->inode);
+	emit_u64(e, NULL, " offset ", ref->offset);
+	emit_u64(e, NULL, " root ", ref->root);
+	emit_text(e, "\n");
+}
+
+static int tell_reference(void *ctx, const struct btrkit_reference *ref)
+{
+	struct paths *p = ctx;
+	const uint64_t before = p->printed;
+	int ret = 0;
+
+	p->ref = ref;
+	p->inode = ref->inode;
+	if (!(p->flags & BTRKIT_LOGICAL_NO_PATHS)) {
+		ret = enter(p, ref->root);
+		if (!ret)
+			ret = btrkit_inode_paths(p->fs, ref->root, ref->inode, print_path, p, p->err);
+		/* A subvolume that is being deleted lies nowhere, and other trees neither. */
+		if (ret && ret != -ENOENT)
+			return ret;
+	}
+	if (p->printed == before)
+		print_reference(p, ref);
+	return emit_failed(p->e);
+}
+
+static int begin(struct emit *e, enum btrkit_list_format format, const char *command, btrkit_write_fn write, void *ctx,
+		 struct btrkit_error *err)
+{
+	if (format != BTRKIT_LIST_TEXT && format != BTRKIT_LIST_JSON)
+		return err_set(err, BTRKIT_INVALID, "unknown format");
+	if (emit_init(e, format == BTRKIT_LIST_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx))
+		return err_nomem(err);
+	emit_header(e, command);
+	return 0;
+}
+
+int btrkit_logical_resolve_print(struct btrkit_fs *fs, uint64_t address, unsigned flags,
+				 enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
+				 struct btrkit_error *err)
+{
+	struct emit e;
+	struct paths p = { .fs = fs, .e = &e, .err = err, .flags = flags };
+	int ret, ended;
+
+	ret = begin(&e, format, "logical-resolve", write, ctx, err);
+	if (ret)
+		return ret;
+	ret = btrkit_logical_resolve(fs, address, flags, tell_reference, &p, err);
+	ended = emit_finish(&e);
+	free(p.prefix);
+	return ret ? ret : ended;
+}
+
+int btrkit_inode_resolve_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_list_format format,
+			       btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+{
+	struct emit e;
+	struct paths p = { .fs = fs, .e = &e, .err = err, .inode = inode };
+	int ret, ended;
+
+	ret = begin(&e, format, "inode-resolve", write, ctx, err);
+	if (ret)
+		return ret;
+	ret = enter(&p, root);
+	if (!ret)
+		ret = btrkit_inode_paths(fs, root, inode, print_path, &p, err);
+	if (!ret && !p.printed)
+		ret = err_set(err, BTRKIT_NOT_FOUND, "inode %" PRIu64 " of subvolume %" PRIu64 " has no name", inode,
+			      root);
+	ended = emit_finish(&e);
+	free(p.prefix);
+	return ret ? ret : ended;
+}

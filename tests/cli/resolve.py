@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""logical-resolve, inode-resolve and fiemap --owners on the committed images: that they agree with each other and with
+the listing, their forms, and what they refuse.
+
+    resolve.py IMAGE...
+
+BTRKIT is the program under test.
+"""
+import json
+import sys
+
+from tool import check_failure, run
+
+ROWS = 30  # at most, of an image, are asked for one by one
+
+
+def lines(*args):
+    status, out, err = run(*args)
+    assert (status, err) == (0, ''), (args, status, err)
+    return out.decode(errors='surrogateescape').split('\n')[:-1]
+
+
+def rows(*args):
+    header, *found = [json.loads(line) for line in lines(*args)]
+    assert header['__header']['version'] == 1, header
+    return found
+
+
+def agree(path):
+    """@return how many references were compared"""
+    listed = rows('fiemap', '-a', '--owners', '--format', 'json', path)
+    columns = [line.split('\t') for line in lines('fiemap', '-a', '--owners', '--format', 'tsv', path)]
+    assert [tuple(map(int, row[7:])) if row[7] else () for row in columns] == [
+        owner for row in listed
+        for owner in ([tuple(ref.values()) for ref in row['owners']] or [()])]
+    text = lines('fiemap', '-a', '--owners', path)
+    assert sum(line.startswith('\troot ') for line in text) == sum(len(row['owners']) for row in listed)
+    compared = 0
+    for row in listed[::len(listed) // ROWS + 1]:
+        mine = [ref for ref in row['owners'] if (ref['root'], ref['inode']) == (row['root'], row['inode'])]
+        assert mine or not row['physical'], row
+        if not row['physical']:
+            continue
+        # What refers to the extent, as a whole: the same, asked by its address.
+        found = rows('logical-resolve', '-P', '-o', '--format', 'json', path, str(row['physical']))
+        assert [(r['root'], r['inode'], r['offset']) for r in found] == [tuple(r.values()) for r in row['owners']], row
+        here = rows('logical-resolve', '--format', 'json', path, str(row['physical']))
+        assert (row['root'], row['inode']) in {(r['root'], r['inode']) for r in here}, (row, here)
+        for ref in here:
+            if 'path' in ref:
+                names = rows('inode-resolve', '--subvol', str(ref['root']), '--format', 'json', path, str(ref['inode']))
+                assert ref['path'] in [name['path'] for name in names], (ref, names)
+                compared += 1
+    assert listed, path
+    return compared
+
+
+def refusals(path):
+    result = run('logical-resolve', path, '1')
+    assert 'nothing is allocated at 1' in check_failure('logical-resolve', path, result), result
+    block = next(int(line.split()[1]) for line in lines('dump-tree', '-t', 'fs', path) if line.startswith('leaf '))
+    result = run('logical-resolve', path, str(block))
+    assert 'tree block of level 0' in check_failure('logical-resolve', path, result), result
+    result = run('inode-resolve', path, '123456')
+    assert '123456' in check_failure('inode-resolve', path, result), result
+    result = run('inode-resolve', '--subvol', '999', path, '256')
+    assert '999' in check_failure('inode-resolve', path, result), result
+    assert lines('inode-resolve', path, '256') == ['']
+    for command in ('logical-resolve', 'inode-resolve'):
+        for bad in ((), (path,), (path, 'x'), (path, '1', '2'), ('--format=tsv', path, '1'), ('--nothing', path, '1')):
+            status, out, err = run(command, *bad)
+            assert status == 2 and not out and err.count('\n') == 1, (command, bad, status, out, err)
+
+
+def main():
+    compared = 0
+    for path in sys.argv[1:]:
+        compared += agree(path)
+        refusals(path)
+    assert compared > 20, compared
+    print(f'compared {compared} paths')
+
+
+main()
