@@ -172,19 +172,22 @@ static int fail(const struct command *cmd, const struct mkfs_request *req, struc
 	return cmd_fail(cmd, device, err);
 }
 
-/* Nothing is made: the device, if one is given, is not even opened. @return the exit status */
+/* Nothing is made: devices, if any are given, are only counted. @return the exit status */
 static int size_only(const struct command *cmd, struct mkfs_request *req)
 {
+	const size_t n = req->num_devices ? req->num_devices : 1;
+	struct btrkit_io **ios = calloc(n, sizeof(struct btrkit_io *));
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_mkfs_result result;
-	struct btrkit_io *io;
-	int ret;
+	int ret = ios ? 0 : no_memory(&err);
 
-	ret = btrkit_io_memory(1, &io, &err);
-	if (!ret) {
-		ret = btrkit_mkfs(&io, 1, &req->opts, &result, &err);
-		btrkit_io_close(io);
-	}
+	for (size_t i = 0; !ret && i < n; i++)
+		ret = btrkit_io_memory(1, &ios[i], &err);
+	if (!ret)
+		ret = btrkit_mkfs(ios, n, &req->opts, &result, &err);
+	for (size_t i = 0; ios && i < n; i++)
+		btrkit_io_close(ios[i]);
+	free(ios);
 	if (ret)
 		return fail(cmd, req, &err);
 	if (req->json)

@@ -53,7 +53,7 @@ const struct cmd_option mkfs_options[] = {
 	{ OPT_REFLINK, "reflink", NULL, "share the blocks of the files of --rootdir, not to copy them" },
 	{ OPT_SHRINK, "shrink", NULL, "as small as its contents allow, also on a device" },
 	{ OPT_FREE, "free", "SIZE|N%", "leave so much free, where the size follows from the contents" },
-	{ OPT_SIZE_ONLY, "size-only", NULL, "only print how many bytes it would have" },
+	{ OPT_SIZE_ONLY, "size-only", NULL, "only print how many bytes it would have; DEV may be left out" },
 	{ OPT_DETERMINISTIC, "deterministic", NULL, "equal sources and options make equal bytes" },
 	{ OPT_VERIFY, "verify", NULL, "read what was written, and compare all of it with the source" },
 	{ OPT_THREADS, "threads", "N", "that read and compress (default: one a processor)" },
@@ -220,7 +220,7 @@ static void judge_options(const struct command *cmd, const struct mkfs_request *
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint64_t min;
 
-	if (btrkit_mkfs_min_size(&req->opts, req->num_devices, &min, &err))
+	if (btrkit_mkfs_min_size(&req->opts, req->num_devices ? req->num_devices : 1, &min, &err))
 		cmd_usage_error(cmd, "%s", err.message);
 }
 
@@ -240,7 +240,7 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 		else if (!mkfs_take_source_option(cmd, req, c))
 			take_option(cmd, req, c);
 	}
-	cmd_check_args(cmd, argc, 1, -1);
+	cmd_check_args(cmd, argc, o->flags & BTRKIT_MKFS_DRY ? 0 : 1, -1);
 	req->devices = argv + optind;
 	req->num_devices = (size_t)(argc - optind);
 	if (o->incompat & MKFS_MIXED_GROUPS)

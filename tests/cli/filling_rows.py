@@ -193,6 +193,25 @@ def levels(scratch, check):
         check(len({size[':1'], size[':3'], size[f':{top}']}) == 3, f'{kind}: levels: {size}')
 
 
+def without_device(scratch, check, plain):
+    """--size-only needs none; several are as many as there would be."""
+    status, out, err = run('mkfs', '--size-only', '-r', f'{scratch}/root')
+    check((status, out, err) == (0, b'%d\n' % plain, ''), f'--size-only: {out!r}, not {plain}: {err}')
+    with subprocess.Popen(['cat', f'{scratch}/root.tar'], stdout=subprocess.PIPE) as cat:
+        piped = subprocess.run([BTRKIT, 'mkfs', '--size-only', '--tar', '-'], stdin=cat.stdout, check=True,
+                               stdout=subprocess.PIPE, timeout=60).stdout
+    wanted = Filled(scratch, '--tar', 'root.tar').total()
+    check(piped == b'%d\n' % wanted, f'an archive through a pipe: {piped!r}, not {wanted}')
+    two = [f'{scratch}/one.img', f'{scratch}/other.img']
+    row = ('-f', '-d', 'raid1', '-m', 'raid1', '-r', f'{scratch}/root')
+    told = run('mkfs', '--size-only', *row, *two)
+    check(not any(map(os.path.exists, two)), '--size-only made a file')
+    made = run('mkfs', '-q', *row, *two)
+    check(told == (0, b'%d\n' % sum(map(os.path.getsize, two)), '') and not made[0], f'on two: {told} {made}')
+    status, out, err = run('mkfs', '-r', f'{scratch}/root')
+    check((status, out) == (2, b'') and 'too few arguments' in err, err)
+
+
 def sizes(scratch, check):
     """What --size-only says is what comes out, and so is what is asked for to be free."""
     plain = Filled(scratch, '-r', 'root').total()
@@ -206,6 +225,7 @@ def sizes(scratch, check):
         check(not told.status and told.out == f'{os.path.getsize(made.path)}\n' == f'{made.total()}\n',
               f'{row}: {told.out!r} {told.err!r}, {os.path.getsize(made.path)}, {made.total()}')
         check(not os.path.exists(told.path), '--size-only made a file')
+    without_device(scratch, check, plain)
     # Whatever size a file had, unless one is asked for.
     path = f'{scratch}/had.img'
     for size in (0, 1, 5 * M, 500 * M):
