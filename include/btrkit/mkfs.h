@@ -131,10 +131,10 @@ enum btrkit_mkfs_flags {
 	/** With a source: write nothing, but say in the result what would come out. Sizes of devices do not matter. */
 	BTRKIT_MKFS_DRY = 1 << 6,
 	/**
-	 * With a source: open what was written, and compare every name, attribute and byte with the source. What the
-	 * source is read from must stay as it is until then; of an archive numbers that its files' contents had are
-	 * compared. What differs is told by warning(), a line for each of the first twenty; there is no filesystem
-	 * then, and the call fails with -EUCLEAN.
+	 * With a source: open what was written, and compare every name, attribute and byte with the source, and every
+	 * copy with the first. What the source is read from must stay as it is until then; of an archive numbers that
+	 * its files' contents had are compared. What differs is told by warning(), a line for each of the first twenty;
+	 * there is no filesystem then, and the call fails with -EUCLEAN.
 	 */
 	BTRKIT_MKFS_VERIFY = 1 << 7,
 	/**
@@ -196,7 +196,7 @@ struct btrkit_mkfs_options {
 	 * could not be removed: a line each. May be NULL.
 	 */
 	void (*warning)(void *ctx, const char *what);
-	/** As filling(), of bytes that were verified. */
+	/** As filling(), of bytes that were verified: of files, of trees and of what has several copies. */
 	int (*verifying)(void *ctx, uint64_t done, uint64_t total);
 	/**
 	 * A file of lines `PATH PRIORITY`, as mksquashfs -sort takes it, for a directory or manifest: contents of files

@@ -20,18 +20,6 @@
 #include "lib/fs/subvolume.h"
 #include "lib/fs/xattr.h"
 
-#define NAME_SHOWN 120
-
-static uint64_t tree_of(const struct source_inode *n)
-{
-	return mkfs_fill_subvolume_id(n->subvolume);
-}
-
-static uint64_t objectid(const struct source_inode *n)
-{
-	return OID_FIRST_FREE + n->number;
-}
-
 BTRKIT_PRINTF(3, 0)
 static void say(struct compare *c, const char *path, const char *fmt, va_list args)
 {
@@ -58,9 +46,7 @@ void compare_differs(struct compare *c, uint32_t inode, const char *fmt, ...)
 	va_end(args);
 }
 
-/* The same of a name in a directory. */
-BTRKIT_PRINTF(5, 6)
-static void name_differs(struct compare *c, uint32_t dir, const char *name, size_t len, const char *fmt, ...)
+void compare_name_differs(struct compare *c, uint32_t dir, const char *name, size_t len, const char *fmt, ...)
 {
 	char path[COMPARE_LINE_MAX / 2];
 	va_list args;
@@ -71,9 +57,17 @@ static void name_differs(struct compare *c, uint32_t dir, const char *name, size
 	va_end(args);
 }
 
-/* What cannot be read differs from what was to be written. @return 0, or -ENOMEM */
-static int unreadable(struct compare *c, uint32_t inode, int ret, const char *what, const struct btrkit_error *why,
-		      struct btrkit_error *err)
+uint64_t compare_first_difference(const uint8_t *a, const uint8_t *b, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && a[i] == b[i])
+		i++;
+	return i;
+}
+
+int compare_unreadable(struct compare *c, uint32_t inode, int ret, const char *what, const struct btrkit_error *why,
+		       struct btrkit_error *err)
 {
 	char line[300];
 
@@ -114,7 +108,7 @@ int compare_subvolumes(struct compare *c, struct btrkit_error *err)
 	if (!ret && id != mkfs_fill_default(c->fill))
 		compare_differs(c, SOURCE_NONE, "default subvolume %" PRIu64 " instead of %" PRIu64, id,
 				mkfs_fill_default(c->fill));
-	return unreadable(c, SOURCE_NONE, ret, "subvolumes", &why, err);
+	return compare_unreadable(c, SOURCE_NONE, ret, "subvolumes", &why, err);
 }
 
 static void compare_number(struct compare *c, uint32_t inode, const char *what, uint64_t found, uint64_t wanted)
@@ -171,7 +165,7 @@ static int take_xattr(void *ctx, const struct xattr *x)
 	struct comparing_xattrs *k = ctx;
 	const struct source_xattrs *wanted = k->c->fill->source->inodes[k->inode].xattrs;
 	const struct source_xattr *y = wanted ? bsearch(x, wanted->at, wanted->n, sizeof(*y), by_name) : NULL;
-	char name[NAME_SHOWN];
+	char name[COMPARE_NAME_SHOWN];
 
 	source_escape(x->name, x->name_len, name, sizeof(name));
 	if (!y || k->met[y - wanted->at]) {
@@ -190,19 +184,19 @@ static int compare_xattrs(struct compare *c, uint32_t inode, struct btrkit_error
 	const uint32_t count = n->xattrs ? n->xattrs->n : 0;
 	struct comparing_xattrs k = { c, inode, count ? calloc(count, sizeof(bool)) : NULL };
 	struct btrkit_error why = BTRKIT_ERROR_INIT;
-	char name[NAME_SHOWN];
+	char name[COMPARE_NAME_SHOWN];
 	int ret;
 
 	if (count && !k.met)
 		return err_nomem(err);
-	ret = xattr_read(c->fs, tree_of(n), objectid(n), take_xattr, &k, &why);
+	ret = xattr_read(c->fs, compare_tree(n), compare_objectid(n), take_xattr, &k, &why);
 	for (uint32_t i = 0; !ret && i < count; i++) {
 		source_escape(n->xattrs->at[i].name, n->xattrs->at[i].name_len, name, sizeof(name));
 		if (!k.met[i])
 			compare_differs(c, inode, "attribute %s is missing", name);
 	}
 	free(k.met);
-	return unreadable(c, inode, ret, "attributes", &why, err);
+	return compare_unreadable(c, inode, ret, "attributes", &why, err);
 }
 
 /* A directory whose entries come in the order of their indices, as the source has them. */
@@ -220,26 +214,26 @@ static int compare_name(const struct comparing_names *k, const struct btrkit_dir
 {
 	const struct source *s = k->c->fill->source;
 	const struct source_inode *n = &s->inodes[wanted->inode];
-	struct inode_place at = { k->root, objectid(&s->inodes[k->inode]) };
+	struct inode_place at = { k->root, compare_objectid(&s->inodes[k->inode]) };
 	struct btrkit_error why = BTRKIT_ERROR_INIT;
 	char line[300];
 	int ret;
 
-	if (e->root != tree_of(n) || e->inode != objectid(n))
-		name_differs(k->c, k->inode, e->name, e->name_len,
-			     "inode %" PRIu64 " of subvolume %" PRIu64 " instead of %" PRIu64 " of %" PRIu64, e->inode,
-			     e->root, objectid(n), tree_of(n));
+	if (e->root != compare_tree(n) || e->inode != compare_objectid(n))
+		compare_name_differs(k->c, k->inode, e->name, e->name_len,
+				     "inode %" PRIu64 " of subvolume %" PRIu64 " instead of %" PRIu64 " of %" PRIu64,
+				     e->inode, e->root, compare_objectid(n), compare_tree(n));
 	if (e->type != IFTODT(n->mode))
-		name_differs(k->c, k->inode, e->name, e->name_len, "type %u instead of %u", e->type,
-			     IFTODT(n->mode));
+		compare_name_differs(k->c, k->inode, e->name, e->name_len, "type %u instead of %u", e->type,
+				     IFTODT(n->mode));
 	ret = path_step(k->c->fs, &at, e->name, e->name_len, &why);
 	if (ret == -ENOMEM)
 		return err_nomem(k->err);
 	if (ret)
-		name_differs(k->c, k->inode, e->name, e->name_len, "is not found by its name: %s",
-			     ret < 0 ? btrkit_error_format(&why, line, sizeof(line)) : "there is none");
-	else if (at.root.id != tree_of(n) || at.inode != objectid(n))
-		name_differs(k->c, k->inode, e->name, e->name_len, "leads to another inode by its name");
+		compare_name_differs(k->c, k->inode, e->name, e->name_len, "is not found by its name: %s",
+				     ret < 0 ? btrkit_error_format(&why, line, sizeof(line)) : "there is none");
+	else if (at.root.id != compare_tree(n) || at.inode != compare_objectid(n))
+		compare_name_differs(k->c, k->inode, e->name, e->name_len, "leads to another inode by its name");
 	return 0;
 }
 
@@ -251,16 +245,16 @@ static int take_name(void *ctx, const struct btrkit_dir_entry *e)
 	const struct source_entry *wanted = &s->entries[n->first + k->next];
 
 	for (; k->next < n->count && wanted->index < e->index; k->next++, wanted++)
-		name_differs(k->c, k->inode, wanted->name, wanted->len, "is missing");
+		compare_name_differs(k->c, k->inode, wanted->name, wanted->len, "is missing");
 	if (k->next == n->count || wanted->index != e->index) {
-		name_differs(k->c, k->inode, e->name, e->name_len, "is too many");
+		compare_name_differs(k->c, k->inode, e->name, e->name_len, "is too many");
 		return 0;
 	}
 	k->next++;
 	if (wanted->len == e->name_len && !memcmp(wanted->name, e->name, e->name_len))
 		return compare_name(k, e, wanted);
-	name_differs(k->c, k->inode, wanted->name, wanted->len, "is missing");
-	name_differs(k->c, k->inode, e->name, e->name_len, "is too many");
+	compare_name_differs(k->c, k->inode, wanted->name, wanted->len, "is missing");
+	compare_name_differs(k->c, k->inode, e->name, e->name_len, "is too many");
 	return 0;
 }
 
@@ -272,15 +266,15 @@ static int compare_names(struct compare *c, uint32_t inode, struct btrkit_error 
 	struct btrkit_error why = BTRKIT_ERROR_INIT;
 	int ret;
 
-	ret = fs_find_root(c->fs, tree_of(n), &k.root, NULL, &why);
+	ret = fs_find_root(c->fs, compare_tree(n), &k.root, NULL, &why);
 	if (!ret)
-		ret = btrkit_dir_read(c->fs, tree_of(n), objectid(n), take_name, &k, &why);
+		ret = btrkit_dir_read(c->fs, compare_tree(n), compare_objectid(n), take_name, &k, &why);
 	for (; !ret && k.next < n->count; k.next++) {
 		const struct source_entry *wanted = &s->entries[n->first + k.next];
 
-		name_differs(c, inode, wanted->name, wanted->len, "is missing");
+		compare_name_differs(c, inode, wanted->name, wanted->len, "is missing");
 	}
-	return unreadable(c, inode, ret, "names", &why, err);
+	return compare_unreadable(c, inode, ret, "names", &why, err);
 }
 
 static int compare_target(struct compare *c, uint32_t inode, struct btrkit_error *err)
@@ -291,14 +285,14 @@ static int compare_target(struct compare *c, uint32_t inode, struct btrkit_error
 	size_t got = 0;
 	int ret;
 
-	ret = btrkit_file_open(c->fs, tree_of(n), objectid(n), &f, &why);
+	ret = btrkit_file_open(c->fs, compare_tree(n), compare_objectid(n), &f, &why);
 	if (!ret) {
 		ret = btrkit_file_read(f, 0, c->found, DIGEST_UNIT, &got, &why);
 		btrkit_file_close(f);
 	}
 	if (!ret && (got != n->size || memcmp(c->found, n->text, got) != 0))
 		compare_differs(c, inode, "leads elsewhere");
-	return unreadable(c, inode, ret, "target", &why, err);
+	return compare_unreadable(c, inode, ret, "target", &why, err);
 }
 
 int compare_inode(struct compare *c, uint32_t inode, struct btrkit_error *err)
@@ -308,11 +302,13 @@ int compare_inode(struct compare *c, uint32_t inode, struct btrkit_error *err)
 	struct btrkit_inode found;
 	int ret;
 
-	ret = btrkit_inode_get(c->fs, tree_of(n), objectid(n), &found, &why);
+	ret = btrkit_inode_get(c->fs, compare_tree(n), compare_objectid(n), &found, &why);
 	if (ret)
-		return unreadable(c, inode, ret, "inode", &why, err);
+		return compare_unreadable(c, inode, ret, "inode", &why, err);
 	compare_attributes(c, inode, &found);
-	ret = compare_xattrs(c, inode, err);
+	ret = compare_refs(c, inode, err);
+	if (!ret)
+		ret = compare_xattrs(c, inode, err);
 	if (!ret && (found.mode & S_IFMT) != (n->mode & S_IFMT))
 		return 0;
 	if (!ret && S_ISDIR(n->mode))
@@ -323,10 +319,9 @@ int compare_inode(struct compare *c, uint32_t inode, struct btrkit_error *err)
 }
 
 /* Reads the source's bytes again. */
-static int read_wanted(struct compare *c, uint32_t inode, int fd, uint64_t offset, size_t len,
-		       struct btrkit_error *err)
+static int read_wanted(struct compare *c, uint32_t inode, int fd, uint64_t offset, size_t len, struct btrkit_error *err)
 {
-	char path[NAME_SHOWN];
+	char path[COMPARE_NAME_SHOWN];
 	size_t done = 0;
 
 	source_path(c->fill->source, inode, path, sizeof(path));
@@ -342,15 +337,6 @@ static int read_wanted(struct compare *c, uint32_t inode, int fd, uint64_t offse
 	return 0;
 }
 
-static uint64_t first_difference(const uint8_t *a, const uint8_t *b, size_t len)
-{
-	size_t i = 0;
-
-	while (i < len && a[i] == b[i])
-		i++;
-	return i;
-}
-
 /* One unit. @return 0; 1: it differs, and more need not be looked at; <0 */
 static int compare_unit(struct compare *c, uint32_t inode, struct btrkit_file *f, int fd, uint64_t offset, size_t len,
 			struct btrkit_error *err)
@@ -362,7 +348,7 @@ static int compare_unit(struct compare *c, uint32_t inode, struct btrkit_file *f
 	ret = btrkit_file_read(f, offset, c->found, len, &got, &why);
 	if (ret) {
 		c->unread = true;
-		ret = unreadable(c, inode, ret, "contents", &why, err);
+		ret = compare_unreadable(c, inode, ret, "contents", &why, err);
 		return ret ? ret : 1;
 	}
 	/* A size that differs was told already. */
@@ -378,7 +364,8 @@ static int compare_unit(struct compare *c, uint32_t inode, struct btrkit_file *f
 	ret = read_wanted(c, inode, fd, offset, len, err);
 	if (ret || !memcmp(c->found, c->wanted, len))
 		return ret;
-	compare_differs(c, inode, "byte %" PRIu64 " differs", offset + first_difference(c->found, c->wanted, len));
+	compare_differs(c, inode, "byte %" PRIu64 " differs",
+			offset + compare_first_difference(c->found, c->wanted, len));
 	return 1;
 }
 
@@ -392,10 +379,10 @@ int compare_contents(struct compare *c, uint32_t inode, uint64_t offset, uint64_
 
 	c->num_units = 0;
 	c->unread = false;
-	ret = btrkit_file_open(c->fs, tree_of(n), objectid(n), &f, &why);
+	ret = btrkit_file_open(c->fs, compare_tree(n), compare_objectid(n), &f, &why);
 	if (ret) {
 		c->unread = true;
-		return unreadable(c, inode, ret, "contents", &why, err);
+		return compare_unreadable(c, inode, ret, "contents", &why, err);
 	}
 	if (!source_streams(s)) {
 		fd = source_file_open(s, n->contents, err);

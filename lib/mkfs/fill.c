@@ -104,6 +104,21 @@ static int collect_links(struct mkfs_fill *f, struct btrkit_error *err)
 	return 0;
 }
 
+const struct mkfs_link *mkfs_fill_links(const struct mkfs_fill *f, uint32_t inode)
+{
+	size_t low = 0, high = f->num_links;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (f->links[middle].inode < inode)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return &f->links[low];
+}
+
 static int make_uuids(struct mkfs_fill *f, const struct mkfs_plan *p, struct btrkit_error *err)
 {
 	char name[32];

@@ -38,6 +38,8 @@ struct mkfs_times {
 /* Where nothing may depend on the host, only the time of change is taken, up to a limit. */
 struct mkfs_times mkfs_fill_times(const struct mkfs_fill *f, const struct source_inode *n);
 uint64_t mkfs_fill_size(const struct source *s, const struct source_inode *n);
+/* The first of the links of an inode that has several names, of which there are as many. */
+const struct mkfs_link *mkfs_fill_links(const struct mkfs_fill *f, uint32_t inode);
 /* As on disk. */
 uint64_t mkfs_fill_inode_flags(const struct source *s, const struct source_inode *n);
 

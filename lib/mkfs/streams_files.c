@@ -200,19 +200,8 @@ static int add_names(struct filler *e, uint32_t number, struct btrkit_error *err
 		size = put_ref(e->buf, 0, "..", 2);
 		return bulk_add(e->to, &KEY(objectid(n), KEY_INODE_REF, objectid(n)), e->buf, size, err);
 	}
-	if (n->nlink > 1) {
-		size_t low = 0, high = e->fill->num_links;
-
-		while (low < high) {
-			const size_t middle = low + (high - low) / 2;
-
-			if (e->fill->links[middle].inode < number)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		return add_links(e, n, &e->fill->links[low], err);
-	}
+	if (n->nlink > 1)
+		return add_links(e, n, mkfs_fill_links(e->fill, number), err);
 	entry = &e->source->entries[n->name];
 	size = put_ref(e->buf, entry->index, entry->name, entry->len);
 	return bulk_add(e->to, &KEY(objectid(n), KEY_INODE_REF, objectid(&e->source->inodes[entry->parent])), e->buf,

@@ -24,13 +24,14 @@
 #define BATCH_INODES 256u
 #define THREADS_MAX 64u
 
-/* Inodes one behind the other in source.in_order, or a part of one file. */
+/* Inodes one behind the other in source.in_order, or a part of one file or group. */
 struct batch {
 	struct compare compare;
 	uint32_t first, count;
 	uint64_t bytes;	 /* of their contents, or of the part */
-	uint64_t offset; /* of the part */
+	uint64_t offset; /* of the part: in the file, or its logical address */
 	bool is_part;
+	const struct mkfs_group *group; /* of which it is a part, or NULL */
 };
 
 struct verifier {
@@ -42,7 +43,8 @@ struct verifier {
 	unsigned num_batches;
 	struct pipeline *pipeline;
 	struct batch *open;
-	uint64_t given_out, total; /* bytes */
+	uint64_t contents;	   /* bytes of all files */
+	uint64_t given_out, total; /* bytes that are looked at */
 	/* Of the file whose parts are being taken. */
 	uint64_t digest;
 	bool unread;
@@ -77,6 +79,8 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 	struct batch *b = slot;
 	int ret = 0;
 
+	if (b->group)
+		return compare_copies(&b->compare, v->plan, b->group, b->offset, b->bytes, err);
 	if (b->is_part) {
 		const uint32_t inode = v->source->in_order[b->first];
 
@@ -145,6 +149,7 @@ static int next_batch(struct verifier *v, uint32_t first, struct btrkit_error *e
 	b->count = 0;
 	b->bytes = b->offset = 0;
 	b->is_part = false;
+	b->group = NULL;
 	v->open = b;
 	return 0;
 }
@@ -227,13 +232,68 @@ static int give_parts(struct verifier *v, uint32_t position, struct btrkit_error
 	return ret;
 }
 
-static int give_out(struct verifier *v, struct btrkit_error *err)
+/* Whether a group is looked at by itself: its copies, or blocks of trees. */
+static bool has_more(const struct mkfs_group *g)
+{
+	return g->role != MKFS_DATA || raid_copies(&g->shape) > 1;
+}
+
+/* A range of a group that is in use. */
+static int give_range(struct verifier *v, const struct mkfs_group *g, uint64_t from, uint64_t end,
+		      struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (uint64_t at = from, len; !ret && at < end; at += len) {
+		len = end - at < COMPARE_BYTES ? end - at : COMPARE_BYTES;
+		ret = next_batch(v, 0, err);
+		if (ret)
+			break;
+		v->open->group = g;
+		v->open->offset = at;
+		v->open->bytes = len;
+		v->given_out += len;
+	}
+	return ret;
+}
+
+static int give_groups(struct verifier *v, struct btrkit_error *err)
+{
+	const struct mkfs_layout *l = &v->plan->layout;
+	int ret = 0;
+
+	for (unsigned i = 0; !ret && i < l->num_groups; i++) {
+		const struct mkfs_group *g = &l->groups[i];
+		const uint64_t end = mkfs_group_end(v->plan, g);
+		struct mkfs_range gap;
+
+		for (uint64_t from = g->logical; !ret && has_more(g) && from < end; from = gap.start + gap.length) {
+			if (!mkfs_group_next_free(g, end, from, &gap) || gap.start > end)
+				gap = (struct mkfs_range){ end, 0 };
+			ret = give_range(v, g, from, gap.start, err);
+		}
+	}
+	submit(v);
+	return ret;
+}
+
+static void count_all(struct verifier *v)
+{
+	const struct mkfs_layout *l = &v->plan->layout;
+	const struct source *s = v->source;
+
+	for (uint32_t i = 0; i < s->num_inodes; i++)
+		v->contents += contents_size(&s->inodes[i]);
+	v->total = v->contents;
+	for (unsigned i = 0; i < l->num_groups; i++)
+		v->total += has_more(&l->groups[i]) ? mkfs_group_used(v->plan, &l->groups[i]) : 0;
+}
+
+static int give_inodes(struct verifier *v, struct btrkit_error *err)
 {
 	const struct source *s = v->source;
 	int ret = 0;
 
-	for (uint32_t i = 0; i < s->num_inodes; i++)
-		v->total += contents_size(&s->inodes[i]);
 	for (uint32_t i = 0; !ret && i < s->num_inodes; i++) {
 		const uint64_t size = contents_size(&s->inodes[s->in_order[i]]);
 
@@ -250,6 +310,17 @@ static int give_out(struct verifier *v, struct btrkit_error *err)
 		v->given_out += size;
 	}
 	submit(v);
+	return ret;
+}
+
+static int give_out(struct verifier *v, struct btrkit_error *err)
+{
+	int ret;
+
+	count_all(v);
+	ret = give_inodes(v, err);
+	if (!ret)
+		ret = give_groups(v, err);
 	return ret ? ret : pipeline_drain(v->pipeline, err);
 }
 
@@ -272,8 +343,8 @@ static int create_batches(struct verifier *v, struct btrkit_error *err)
 		c->fill = v->all.fill;
 		c->fs = v->all.fs;
 		c->found = malloc(DIGEST_UNIT);
-		c->wanted = source_streams(v->source) ? NULL : malloc(DIGEST_UNIT);
-		if (!c->found || (!c->wanted && !source_streams(v->source)))
+		c->wanted = malloc(DIGEST_UNIT);
+		if (!c->found || !c->wanted)
 			return err_nomem(err);
 		v->slots[i] = &v->batches[i];
 	}
@@ -365,7 +436,7 @@ int mkfs_verify(const struct mkfs_plan *p, const struct mkfs_fill *f, struct btr
 	fs_release(v->all.fs);
 	if (!ret) {
 		result->verified = f->source->num_inodes;
-		result->verified_bytes = v->total;
+		result->verified_bytes = v->contents;
 	}
 	free(v);
 	return ret;

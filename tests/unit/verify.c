@@ -10,7 +10,9 @@
 #include "lib/base/le.h"
 
 #define MIB (1u << 20)
-#define DEVICE_BYTES (96 * MIB) /* that are really there */
+#define DEVICE_BYTES (48 * MIB) /* that are really there */
+#define SMALL_BYTES (24 * MIB)	 /* the same where little is written */
+#define DEVICES_MAX 4u
 #define NODESIZE 16384u
 #define SUPER_AT 65536u
 #define MAGIC_AT (SUPER_AT + 64)
@@ -22,6 +24,7 @@ struct tamper {
 	const char *from, *to; /* NULL: nothing */
 	size_t len;
 	bool tree; /* in a tree block, whose checksum is made good */
+	uint64_t flip;	   /* the address of one bit that is another one; 0: none */
 	const char *touch; /* a file that changes when the superblock is written */
 	unsigned hits;
 };
@@ -40,6 +43,10 @@ static int tamper_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t 
 	uint8_t *at = buf;
 	int ret = btrkit_io_read(t->below, offset, buf, len, NULL);
 
+	if (!ret && t->flip && t->flip >= offset && t->flip - offset < len) {
+		at[t->flip - offset] ^= 1;
+		t->hits++;
+	}
 	if (ret || !t->from || (t->tree && len != NODESIZE))
 		return ret;
 	while ((at = memmem(at, len - (size_t)(at - (uint8_t *)buf), t->from, t->len))) {
@@ -94,7 +101,35 @@ static void take_line(void *ctx, const char *what)
 		memcpy(t->first, t->last, sizeof(t->first));
 }
 
-static char folder[] = "/tmp/btrkit-verify-XXXXXX", manifest[64], archive[64], big[64];
+#define LINKS 100u
+#define LINK_NAME 240u
+
+static char folder[] = "/tmp/btrkit-verify-XXXXXX", manifest[64], archive[64], links[64], big[64];
+
+static void link_name(char *to, unsigned number)
+{
+	snprintf(to, LINK_NAME + 1, "%0240u", number);
+}
+
+/* A file with many names, beside it a directory. */
+static void put_links(void)
+{
+	char name[LINK_NAME + 1];
+	FILE *f = fopen(links, "w");
+
+	assert_non_null(f);
+	fputs("/ 0 40755 1 0 0 0 1000000000.0 - - -\n/sub 0 40755 1 0 0 0 1000000000.0 - - -\n"
+	      "/many 0 40755 1 0 0 0 1000000000.0 - - -\n/big 8000 100644 1 0 0 0 1000000000.0 big - -\n",
+	      f);
+	for (unsigned i = 0; i < LINKS; i++) {
+		link_name(name, i);
+		if (i)
+			fprintf(f, "/many/%s 0 @100644 1 0 0 0 0.0 /many/%0240u - -\n", name, 0u);
+		else
+			fprintf(f, "/many/%s 10 100644 %u 0 0 0 1000000000.0 - MARKERDATA -\n", name, LINKS);
+	}
+	assert_int_equal(fclose(f), 0);
+}
 
 static void put_file(const char *path, const char *head, size_t size)
 {
@@ -152,6 +187,8 @@ static int make_files(void **state)
 	assert_non_null(mkdtemp(folder));
 	snprintf(manifest, sizeof(manifest), "%s/manifest", folder);
 	snprintf(archive, sizeof(archive), "%s/archive", folder);
+	snprintf(links, sizeof(links), "%s/links", folder);
+	put_links();
 	snprintf(big, sizeof(big), "%s/big", folder);
 	snprintf(large, sizeof(large), "%s/large", folder);
 	f = fopen(manifest, "w");
@@ -173,7 +210,7 @@ static int make_files(void **state)
 
 static int remove_files(void **state)
 {
-	static const char *const names[] = { "manifest", "archive", "big", "large" };
+	static const char *const names[] = { "manifest", "archive", "links", "big", "large" };
 	char path[96];
 
 	(void)state;
@@ -205,19 +242,28 @@ static struct btrkit_mkfs_options options(struct btrkit_mkfs_source *s, bool fro
 	return o;
 }
 
-static int run(struct tamper *t, const struct btrkit_mkfs_options *given, struct btrkit_mkfs_result *r,
-	       struct told *told, struct btrkit_error *err)
+static int run_on(struct tamper *t, unsigned n, uint64_t bytes, const struct btrkit_mkfs_options *given,
+		  struct btrkit_mkfs_result *r, struct told *told, struct btrkit_error *err)
 {
 	struct btrkit_mkfs_options o = *given;
-	struct btrkit_io *io = &t->io;
+	struct btrkit_io *ios[DEVICES_MAX];
 
 	*told = (struct told){ 0 };
 	o.warning = take_line;
 	o.progress_ctx = told;
-	t->io.ops = &tamper_ops;
-	t->io.size = o.flags & BTRKIT_MKFS_FIT ? 0 : DEVICE_BYTES;
-	assert_int_equal(btrkit_io_memory(DEVICE_BYTES, &t->below, err), 0);
-	return btrkit_mkfs(&io, 1, &o, r, err);
+	for (unsigned i = 0; i < n; i++) {
+		t[i].io.ops = &tamper_ops;
+		t[i].io.size = o.flags & BTRKIT_MKFS_FIT ? 0 : bytes;
+		assert_int_equal(btrkit_io_memory(bytes, &t[i].below, err), 0);
+		ios[i] = &t[i].io;
+	}
+	return btrkit_mkfs(ios, n, &o, r, err);
+}
+
+static int run(struct tamper *t, const struct btrkit_mkfs_options *o, struct btrkit_mkfs_result *r, struct told *told,
+	       struct btrkit_error *err)
+{
+	return run_on(t, 1, DEVICE_BYTES, o, r, told, err);
 }
 
 static void equal_is_equal(void **state)
@@ -256,7 +302,14 @@ static void what_differs_is_named(void **state)
 		{ "MARKERDATA", "MARKERDATB", 10, true, false, 1, "dir/again: byte 9 differs" },
 		{ "MARKVALUE", "MARKVALUF", 9, true, false, 1, "dir/again: attribute user.mark has another value" },
 		{ "user.mark", "user.marl", 9, true, false, 1, "dir/again: attributes cannot be read: " },
-		{ "somename", "somenamf", 8, true, false, 2, "dir/somename: is missing" },
+		{ "somename", "somenamf", 8, true, false, 4, "dir/somename: is missing" },
+		/* The length of a name stands right before it only in what an inode knows of itself. */
+		{ "\x08\0somename", "\x08\0somenamf", 10, true, false, 2,
+		  "dir/again: says that it is number 4 of directory 259 by the name somenamf, wrongly" },
+		{ "\4\0\0\0\0\0\0\0\x08\0somename", "\5\0\0\0\0\0\0\0\x08\0somename", 18, true, false, 2,
+		  "dir/again: says that it is number 5 of directory 259 by the name somename, wrongly" },
+		{ "\x02\0..", "\x02\0.,", 4, true, false, 2,
+		  ".: says that it is number 0 of directory 256 by the name .,, wrongly" },
 		{ "\x5a\x5a\x5a\x5a", "\x5b\x5a\x5a\x5a", 4, true, false, 1,
 		  "dir/again: uid 1515870811 instead of 1515870810" },
 		{ "\x15\xcd\x5b\x07", "\x15\xcd\x5b\x08", 4, true, false, 4,
@@ -302,6 +355,160 @@ static void what_differs_is_named(void **state)
 	}
 }
 
+static const struct btrkit_mkfs_subvolume subvolume[] = { { .path = "sub" } };
+
+/* What differs when the bytes @from are others: so many lines, of which the last ends like that. */
+static void check_names(const char *from, const char *to, size_t len, unsigned differences, const char *end)
+{
+	struct btrkit_mkfs_source s;
+	struct btrkit_mkfs_options o = options(&s, false);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct tamper t = { .from = from, .to = to, .len = len, .tree = true };
+	struct told told;
+	size_t shown;
+	int ret;
+
+	s.path = links;
+	s.num_inode_flags = 0;
+	s.subvolumes = subvolume;
+	s.num_subvolumes = 1;
+	ret = run(&t, &o, NULL, &told, &err);
+	shown = strlen(told.last) > strlen(end) ? strlen(told.last) - strlen(end) : 0;
+	if (strcmp(told.last + shown, end) != 0 || told.lines != differences || ret != (from ? -EUCLEAN : 0))
+		fail_msg("%u lines, '%s' instead of %u, '%s' (%s)", told.lines, told.last, differences, end,
+			 err.message);
+	assert_int_equal(!!t.hits, !!from);
+	btrkit_io_close(t.below);
+}
+
+/* So many long names that not all have room in one item. */
+static void names_are_known_to_inodes(void **state)
+{
+	char name[LINK_NAME + 1], head[2 + LINK_NAME], other[2 + LINK_NAME];
+	uint8_t key[9] = { 13 }, wrong[9];
+	le64 hash;
+
+	(void)state;
+	check_names(NULL, NULL, 0, 0, "");
+	link_name(name, LINKS - 1);
+	head[0] = (char)LINK_NAME;
+	head[1] = 0;
+	memcpy(head + 2, name, LINK_NAME);
+	memcpy(other, head, sizeof(head));
+	other[2] = '.';
+	check_names(head, other, sizeof(head), 2, "99: is not among the names of its inode");
+	hash = le64_put(crc32c(258, name, LINK_NAME));
+	memcpy(key + 1, &hash, sizeof(hash));
+	memcpy(wrong, key, sizeof(key));
+	wrong[1] ^= 1;
+	check_names((char *)key, (char *)wrong, sizeof(key), 1,
+		    "99: lies under another hash among the names of its inode");
+	check_names("\x90\5\0\0\0\0\0\0", "\x90\6\0\0\0\0\0\0", 9, 1, "sub: subvolume 256 has no back reference");
+}
+
+/* Where the bytes are on each device: each copy of them, of which there are so many. */
+struct places {
+	unsigned n;
+	struct {
+		unsigned device;
+		uint64_t at;
+	} copies[4];
+};
+
+static struct places find_places(const struct tamper *t, unsigned devices, const char *what, size_t len)
+{
+	uint8_t *bytes = malloc(SMALL_BYTES);
+	struct places p = { 0 };
+
+	assert_non_null(bytes);
+	for (unsigned i = 0; i < devices; i++) {
+		const uint8_t *place = bytes;
+
+		assert_int_equal(btrkit_io_read(t[i].below, 0, bytes, SMALL_BYTES, NULL), 0);
+		while ((place = memmem(place, SMALL_BYTES - (size_t)(place - bytes), what, len))) {
+			assert_true(p.n < ARRAY_SIZE(p.copies));
+			p.copies[p.n].device = i;
+			p.copies[p.n++].at = (uint64_t)(place++ - bytes);
+		}
+	}
+	free(bytes);
+	return p;
+}
+
+static int run_with(enum btrkit_profile profile, struct tamper *t, unsigned devices, struct told *told,
+		    struct btrkit_error *err)
+{
+	struct btrkit_mkfs_source s;
+	struct btrkit_mkfs_options o = options(&s, false);
+
+	s.path = links;
+	s.num_inode_flags = 0;
+	o.nodesize = 4096;
+	o.data = o.metadata = profile;
+	o.flags |= BTRKIT_MKFS_DETERMINISTIC;
+	return run_on(t, devices, SMALL_BYTES, &o, NULL, told, err);
+}
+
+static void close_all(struct tamper *t, unsigned devices)
+{
+	for (unsigned i = 0; i < devices; i++)
+		btrkit_io_close(t[i].below);
+}
+
+/* A bit of each copy in turn is another one. */
+static void check_copies(enum btrkit_profile profile, unsigned devices, const struct places *p)
+{
+	for (unsigned k = 0; k < p->n; k++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct tamper t[DEVICES_MAX] = { 0 };
+		struct told told;
+		char wanted[16];
+
+		t[p->copies[k].device].flip = p->copies[k].at;
+		assert_int_equal(run_with(profile, t, devices, &told, &err), -EUCLEAN);
+		close_all(t, devices);
+		snprintf(wanted, sizeof(wanted), "copy %u: ", k + 1);
+		/* Of the first more depends on it. */
+		if (k && (told.lines != 1 || strncmp(told.first, wanted, strlen(wanted)) != 0))
+			fail_msg("%u lines, '%s' instead of one that begins with '%s'", told.lines, told.first, wanted);
+	}
+}
+
+static void copies_are_read(void **state)
+{
+	static const struct {
+		enum btrkit_profile profile;
+		unsigned devices, copies;
+	} cases[] = { { BTRKIT_SINGLE, 1, 1 },
+		      { BTRKIT_DUP, 1, 2 },
+		      { BTRKIT_RAID1, 2, 2 },
+		      { BTRKIT_RAID1C3, 3, 3 },
+		      { BTRKIT_RAID10, 4, 2 } };
+	/* In data; in the tree of files; in the header of the device tree, by which no file is found. */
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} marks[] = { { "BIGMARKER", 9 }, { "MARKERDATA", 10 }, { "\1\0\0\0\0\0\0\0\4\0\0\0\0\0\0", 16 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct tamper t[DEVICES_MAX] = { 0 };
+		struct places p[ARRAY_SIZE(marks)];
+		struct told told;
+
+		if (run_with(cases[i].profile, t, cases[i].devices, &told, &err))
+			fail_msg("%s; %s", err.message, told.first);
+		for (size_t k = 0; k < ARRAY_SIZE(marks); k++)
+			p[k] = find_places(t, cases[i].devices, marks[k].bytes, marks[k].len);
+		close_all(t, cases[i].devices);
+		for (size_t k = 0; k < ARRAY_SIZE(marks); k++) {
+			assert_int_equal(p[k].n, cases[i].copies);
+			check_copies(cases[i].profile, cases[i].devices, &p[k]);
+		}
+	}
+}
+
 static void a_device_is_disowned(void **state)
 {
 	struct btrkit_mkfs_source s;
@@ -344,9 +551,12 @@ static void a_source_that_changes_is_told(void **state)
 
 static int interrupt(void *ctx, uint64_t done, uint64_t total)
 {
+	const uint64_t contents = 10 + 2 * 8000 + 12 * MIB + 30 * 9;
+
 	(void)ctx;
 	(void)done;
-	return total == 10 + 2 * 8000 + 12 * MIB + 30 * 9 ? -EINTR : 0;
+	/* And the blocks of trees. */
+	return total > contents && !((total - contents) % NODESIZE) ? -EINTR : 0;
 }
 
 static void it_can_be_interrupted(void **state)
@@ -377,6 +587,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_is_equal),
 		cmocka_unit_test(what_differs_is_named),
+		cmocka_unit_test(names_are_known_to_inodes),
+		cmocka_unit_test(copies_are_read),
 		cmocka_unit_test(a_device_is_disowned),
 		cmocka_unit_test(a_source_that_changes_is_told),
 		cmocka_unit_test(it_can_be_interrupted),
