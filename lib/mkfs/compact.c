@@ -13,11 +13,13 @@
 
 /* The first of a device belongs to boot loaders and the primary superblock. */
 #define RESERVED MIB
-#define SYSTEM_STRIPE (4 * MIB)
+/* For the chunk tree: with less room than these blocks Linux makes another group before it makes any other chunk. */
+#define SYSTEM_STRIPE_MIN MIB
+#define SYSTEM_BLOCKS 64u
 #define DATA_STRIPE_MAX GIB
 #define DATA_CHUNK_MAX (10 * GIB)
 #define TREES_STRIPE_MAX (256 * MIB)
-#define EMPTY_STRIPE MIB
+#define EMPTY_STRIPE CHUNK_STRIPE_LEN
 
 /*
  * What trees get beyond their blocks, so that Linux can remove files. It keeps back as much as the trees have that
@@ -112,6 +114,11 @@ static int place(struct mkfs_compact *c, enum mkfs_role role, uint64_t type, con
 	return ret;
 }
 
+static uint64_t higher(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 int mkfs_compact_begin(struct mkfs_compact *c, struct btrkit_error *err)
 {
 	c->ends = calloc(3ul * c->num_devices, sizeof(*c->ends));
@@ -126,7 +133,8 @@ int mkfs_compact_begin(struct mkfs_compact *c, struct btrkit_error *err)
 		c->devices[d].bytes_used = 0;
 	}
 	choose_devices(c);
-	return place(c, MKFS_CHUNK_TREE, BG_SYSTEM, mkfs_profile(c->opts->metadata), SYSTEM_STRIPE, err);
+	return place(c, MKFS_CHUNK_TREE, BG_SYSTEM, mkfs_profile(c->opts->metadata),
+		     higher(SYSTEM_STRIPE_MIN, (uint64_t)SYSTEM_BLOCKS * c->opts->nodesize), err);
 }
 
 void mkfs_compact_release(struct mkfs_compact *c)
@@ -389,11 +397,6 @@ static void drop_trees(struct mkfs_compact *c)
 	}
 	c->logical = c->logical_before_trees;
 	memcpy(c->ends, c->ends_before_trees, c->num_devices * sizeof(*c->ends));
-}
-
-static uint64_t higher(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 static uint64_t spare(const struct mkfs_compact *c, uint64_t blocks)
