@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Fills a filesystem from a directory, beside mkfs.btrfs with the same options and beside what only reads: in turns,
 each into a new file, with the flush at the end. Wall time counts; processor time is printed beside it, since a busy
-machine changes it less. Then how large images become, beside mkfs.btrfs's --shrink. BENCH_PAIRS: 3 if not set."""
+machine changes it less. Then how large images become, beside mkfs.btrfs's --shrink, and how much memory it takes.
+BENCH_PAIRS: 3 if not set; BENCH_ONLY: times, sizes or memory."""
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -17,6 +19,8 @@ from pairs import image
 PAIRS = int(os.environ.get('BENCH_PAIRS', '3'))
 SHARE = '/usr/share'
 MIB = 1 << 20
+MEMORY_GOAL = 256 * MIB
+INODE_GOAL = 64         # beyond that, for each inode
 
 
 class Cost:
@@ -108,7 +112,7 @@ def compare(work, way, *peers):
 
 
 def size(work, folder, *options):
-    """Both exactly as large as they have to be."""
+    """Both exactly as large as they have to be: of ours that is the default."""
     ours(folder, *options)()
     theirs(folder, '--shrink', *options)()
     mine, other = os.path.getsize(path('ours')), os.path.getsize(path('theirs'))
@@ -117,7 +121,8 @@ def size(work, folder, *options):
     sys.stdout.flush()
 
 
-def times(many):
+def times():
+    many = workloads.empty_files(400000)
     compare('400,000 empty files', ours(many),
             ('tar cf /dev/null', command('tar', '-C', many, '-cf', '/dev/null', '.'), 2),
             ('mkfs.btrfs', theirs(many), 1 / 12))
@@ -135,25 +140,57 @@ def times(many):
             ('250,000', ours(workloads.empty_files(250000)), 4 * 1.3))
 
 
-def sizes(many):
-    nothing = os.path.join(pairs.FOLDER, 'nothing')
-    os.makedirs(nothing, exist_ok=True)
-    for name, folder in (('an empty folder', nothing), ('this source', os.path.join(pairs.ROOT, 'lib')),
-                         ('man pages', '/usr/share/man'), (SHARE, SHARE), ('400,000 empty files', many)):
-        for options in ((), ('-m', 'single'), ('-m', 'single', '--compress', 'zstd:3')):
-            size(name, folder, *options)
+def folder_of(name, files):
+    """One with files of these names and sizes, of which half can be compressed, made once."""
+    path = os.path.join(pairs.FOLDER, name)
+    if os.path.exists(path):
+        return path
+    os.makedirs(f'{path}.part', exist_ok=True)
+    rng = random.Random(1)
+    for each, size in files:
+        with open(f'{path}.part/{each}', 'wb') as f:
+            for at in range(0, size, MIB):
+                f.write((rng.randbytes(MIB // 2) + f'{each} at {at}\n'.encode() * (MIB >> 4))[:min(MIB, size - at)])
+    os.rename(f'{path}.part', path)
+    return path
+
+
+def sizes():
+    options = ((), ('-m', 'single'), ('--compress', 'zstd:3'), ('-n', '4k'), ('-n', '64k'),
+               ('-n', '64k', '-m', 'single'))
+    for name, folder in (('nothing', folder_of('nothing', ())),
+                         ('ten files', folder_of('ten', [(f'file{i}', 1000 * i) for i in range(10)])),
+                         ('man pages', '/usr/share/man'), (SHARE, SHARE),
+                         ('400,000 empty files', workloads.empty_files(400000))):
+        for each in options:
+            size(name, folder, *each)
+
+
+def memory():
+    """The most that is resident at a time, also where much lies in one file."""
+    large = folder_of('large', [('file', 4 << 30)])
+    thousand = folder_of('thousand', [(f'file{i:03}', 4 * MIB) for i in range(1000)])
+    million = workloads.empty_files(1000000)
+    for name, folder, inodes, *options in (
+            ('1,000,000 empty files', million, 1000000), ('the same', million, 1000000, '--verify'),
+            ('a file of 4 GiB', large, 1), ('the same', large, 1, '--compress', 'zstd:3'),
+            ('the same', large, 1, '--verify'),
+            ('1,000 files of 4 MiB', thousand, 1000, '--compress', 'zstd:15'),
+            ('the same', thousand, 1000, '--compress', 'zlib:9', '--threads', '8')):
+        used, goal = ours(folder, *options)().memory, MEMORY_GOAL + INODE_GOAL * inodes
+        print(f'memory, {name}{"".join(" " + each for each in options)}: {used / MIB:.0f} MiB, goal {goal / MIB:.0f}: '
+              f'{"reached" if used <= goal else "not reached"}')
+        sys.stdout.flush()
 
 
 def main():
     os.makedirs(pairs.FOLDER, exist_ok=True)
     if not shutil.which(image.MKFS):
         sys.exit('needs mkfs.btrfs')
-    many = workloads.empty_files(400000)
     try:
-        if os.environ.get('BENCH_ONLY') != 'sizes':
-            times(many)
-        if os.environ.get('BENCH_ONLY') != 'times':
-            sizes(many)
+        for name, part in (('times', times), ('sizes', sizes), ('memory', memory)):
+            if os.environ.get('BENCH_ONLY', name) == name:
+                part()
     finally:
         remove()
 

@@ -60,6 +60,7 @@ ROWS = [
     Row(1, '-d', 'dup', '--csum', 'blake2', '-n', '64k', source='manifest', room='512M'),
     Row(3, '-d', 'raid0', '-m', 'raid1c3', '--csum', 'sha256', '--compress', 'zlib:9', '-O', 'quota', cut=True),
     Row(1, '-M', '-O', '^no-holes', room=None),
+    Row(1, '-m', 'single', '-n', '4k', room=None),
 ]
 NODES = ('4k', '8k', '16k', '32k', '64k')
 KINDS = ('no', 'zlib', 'lzo', 'zstd', 'zlib:1', 'zstd:15')
