@@ -264,9 +264,12 @@ def tmpfs(place):
                                             ((), f'?offset={M}&size={200 * M}', 300 * M, 300 * M, M),
                                             (both, '', None, None, 0), (both, '', 10 * M, 0, 0)):
         words = (*words, path + spec, '-r', place.tree)
-        full.begin(None, size, start)
-        makes(*words)
-        used = place.used()
+        used = None
+        # Where there is plenty, more than is needed is asked for ahead.
+        for _ in range(2):
+            full.begin(used, size, start, first)
+            makes(*words)
+            used = place.used()
         for less in (4 * K, 8 * K, 12 * K, 64 * K, M, used // 2, used - 64 * K):
             full.begin(used - less, size, start, first)
             full.fails('No space left on device', *words, keeps=keeps, start=start)
@@ -295,8 +298,11 @@ def ext4(place):
             run('fallocate', '-l', str(st.f_bavail * st.f_frsize - size), filler)
 
         full, tries = Full(place, where, room), 0
-        makes(full.path, '-r', place.tree)
-        used = os.stat(full.path).st_blocks * 512
+        used = 0
+        for _ in range(2):
+            full.begin(used and used + M, None, 0)
+            makes(full.path, '-r', place.tree)
+            used = os.stat(full.path).st_blocks * 512
         for size, keeps in ((None, None), (100 * M, 0)):
             for free in (used - 8 * K, used - M, used // 2, 64 * K, 4 * K):
                 full.begin(free, size, 0)
