@@ -10,6 +10,7 @@ BTRKIT is the program under test; BTRFS and MKFS are btrfs-progs'. Exits with 77
 """
 import argparse
 import fnmatch
+import hashlib
 import io
 import itertools
 import os
@@ -129,6 +130,17 @@ def no_filesystem(path, start=0):
     need(b'btrfs' not in done.stdout, f'blkid finds {done.stdout!r}')
 
 
+def untouched_or_none(path, before):
+    """What is refused before any of the source is read is as it was, all of it; what is taken is no filesystem then."""
+    if contents(path) != before:
+        no_filesystem(path)
+
+
+def contents(path):
+    with open(path, 'rb') as f:
+        return hashlib.file_digest(f, 'sha256').digest()
+
+
 def device(place):
     """It is taken as a whole, with --shrink as mkfs.btrfs takes it: what the filesystem needs, or less than that."""
     size, compared = 500 * M, 0
@@ -152,9 +164,10 @@ def device(place):
         # Beside an image that is not there yet both get what is needed, or else there is too little room.
         beside = f'{place.scratch}/beside'
         words = ('-d', 'raid1', '-m', 'raid1', '-r', place.tree, beside, dev)
+        before = contents(dev)
         told('too small', *mkfs(*words))
         need(not os.path.lexists(beside), 'there is an image')
-        no_filesystem(dev)
+        untouched_or_none(dev, before)
         makes('--shrink', *words)
         with loop(beside) as other:
             compared += place.judge(other, dev)
@@ -331,7 +344,6 @@ def behind_a_device(place):
 
 
 def small_device(place):
-    """What was on it is no filesystem any more; where not even the source was read it may be."""
     path, tries = f'{place.scratch}/small', 0
     exact = place.exact()
     for size in (exact - 4 * K, exact - 64 * K, exact // 2, 5 * M, 2 * M, M, 512 * K, 128 * K):
@@ -339,8 +351,9 @@ def small_device(place):
             os.pwrite(f.fileno(), place.superblock, SUPERS[0])
         with loop(path) as dev:
             for words in ((), ('--shrink',)):
+                before = contents(dev)
                 told('too small', *mkfs(*words, '-r', place.tree, dev))
-                no_filesystem(dev)
+                untouched_or_none(dev, before)
         tries += 1
     with loop(make_file(path, exact)) as dev:
         makes('--shrink', '-r', place.tree, dev)
