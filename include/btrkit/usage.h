@@ -198,7 +198,7 @@ struct btrkit_usage_stored {
 /** The data of subvolumes, dying ones too, by how they are stored. Since: 0.1 */
 struct btrkit_usage_types {
 	struct btrkit_usage_stored extents[BTRKIT_USAGE_NUM_TYPES];	/**< by enum btrkit_usage_type */
-	/** Data inside tree blocks, each block's once: [PLAIN], [ZLIB], [LZO], [ZSTD]. */
+	/** Data inside tree blocks, each block's once, symbolic links too: [PLAIN], [ZLIB], [LZO], [ZSTD]. */
 	struct btrkit_usage_stored inlined[BTRKIT_USAGE_NUM_TYPES];
 };
 

@@ -46,52 +46,109 @@ static void join_info(atomic_uint *to, uint32_t info)
 		 !atomic_compare_exchange_weak_explicit(to, &was, both, memory_order_relaxed, memory_order_relaxed));
 }
 
-static int take_extent(struct usage_work *w, struct usage_leaf_reader *r, const struct file_extent *fe, uint32_t set,
-		       struct btrkit_error *err)
+/* The leaf that is being read. */
+struct reading {
+	struct usage_work *w;
+	struct usage_leaf_reader *r;
+	const uint8_t *leaf;
+	uint32_t set;
+};
+
+/* An item of the leaf is not as it should be. */
+static int tell(const struct reading *g, uint32_t slot, int ret, struct btrkit_error *what, struct btrkit_error *err)
 {
-	struct usage_table *t = &w->u->extents;
-	const size_t i = usage_table_find(t, sizeof(struct usage_extent), fe->disk_bytenr, &r->hint);
-	const uint32_t info = info_of(w, r, fe);
-	const uint64_t sectors = fe->disk_num_bytes / w->u->sectorsize;
+	const struct btrkit_key key = block_item(g->leaf, slot).key;
+
+	err_at_logical(what, le64_get(block_header(g->leaf)->bytenr));
+	err_at_item(what, slot, &key);
+	return usage_damage(g->w, ret, what, err);
+}
+
+/* An extent gets the leaf's owners. @i: its number, or SIZE_MAX */
+static int settle(const struct reading *g, const struct usage_named *x, size_t i, struct btrkit_error *err)
+{
+	struct usage_work *w = g->w;
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct usage_extent *e;
 	int ret;
+
+	if (i == SIZE_MAX) {
+		const struct usage_stray s = { .bytenr = x->bytenr,
+					       .set = g->set,
+					       .sectors = x->sectors > UINT32_MAX ? 0 : (uint32_t)x->sectors,
+					       .info = x->info };
+
+		return usage_stray_extent(w, &s, err);
+	}
+	e = usage_extents_at(&w->u->extents, i);
+	ret = usage_add_to_set(w, &g->r->memo, &e->set, g->set, err);
+	if (ret)
+		return ret;
+	join_info(&e->info, x->info);
+	if (e->sectors == x->sectors ||
+	    atomic_fetch_or_explicit(&e->info, USAGE_DOUBTFUL, memory_order_relaxed) & USAGE_DOUBTFUL)
+		return 0;
+	ret = err_corrupt(&what, "disk_num_bytes",
+			  "data extent of %" PRIu64 " bytes, the extent tree has it with %" PRIu64,
+			  x->sectors * w->u->sectorsize, (uint64_t)e->sectors * w->u->sectorsize);
+	return tell(g, x->slot, ret, &what, err);
+}
+
+/* Those that are not near each other. */
+static int settle_waiting(const struct reading *g, struct btrkit_error *err)
+{
+	struct usage_leaf_reader *r = g->r;
+	uint64_t addresses[USAGE_FIND_MANY];
+	size_t at[USAGE_FIND_MANY];
+	int ret = 0;
+
+	for (size_t i = 0; i < r->num_waiting; i++)
+		addresses[i] = r->waiting[i].bytenr;
+	usage_table_find_many(&g->w->u->extents, sizeof(struct usage_extent), addresses, r->num_waiting, at);
+	for (size_t i = 0; !ret && i < r->num_waiting; i++) {
+		ret = settle(g, &r->waiting[i], at[i], err);
+		if (at[i] != SIZE_MAX)
+			r->hint = at[i];
+	}
+	r->num_waiting = 0;
+	r->astray = false;
+	return ret;
+}
+
+static int take_extent(const struct reading *g, uint32_t slot, const struct file_extent *fe, struct btrkit_error *err)
+{
+	const struct usage_named x = { slot, info_of(g->w, g->r, fe), fe->disk_bytenr,
+				       fe->disk_num_bytes / g->w->u->sectorsize };
+	const struct usage_table *t = &g->w->u->extents;
+	struct usage_leaf_reader *r = g->r;
+	size_t i = usage_table_near(t, sizeof(struct usage_extent), x.bytenr, &r->hint);
 
 	r->types.extents[fe->type == FILE_EXTENT_PREALLOC ? BTRKIT_USAGE_PREALLOC :
 							    BTRKIT_USAGE_PLAIN + fe->compression]
 		.referenced += fe->num_bytes * r->weight;
+	if (i == SIZE_MAX && r->astray) {
+		r->waiting[r->num_waiting++] = x;
+		return r->num_waiting == USAGE_FIND_MANY ? settle_waiting(g, err) : 0;
+	}
+	r->astray = i == SIZE_MAX;
 	if (i == SIZE_MAX)
-		return usage_stray_extent(w,
-					  &(struct usage_stray){ .bytenr = fe->disk_bytenr,
-								 .set = set,
-								 .sectors = sectors > UINT32_MAX ? 0 :
-												   (uint32_t)sectors,
-								 .info = info },
-					  err);
-	e = usage_extents_at(t, i);
-	ret = usage_add_to_set(w, &r->memo, &e->set, set, err);
-	if (ret)
-		return ret;
-	join_info(&e->info, info);
-	if (e->sectors == sectors ||
-	    atomic_fetch_or_explicit(&e->info, USAGE_DOUBTFUL, memory_order_relaxed) & USAGE_DOUBTFUL)
-		return 0;
-	return err_corrupt(err, "disk_num_bytes",
-			   "data extent of %" PRIu64 " bytes, the extent tree has it with %" PRIu64, fe->disk_num_bytes,
-			   (uint64_t)e->sectors * w->u->sectorsize);
+		i = usage_table_find(t, sizeof(struct usage_extent), x.bytenr, &r->hint);
+	return settle(g, &x, i, err);
 }
 
-static int take_file_extent(struct usage_work *w, struct usage_leaf_reader *r, const struct item *item, uint32_t set,
-			    struct btrkit_error *err)
+static int take_file_extent(const struct reading *g, uint32_t slot, struct btrkit_error *err)
 {
+	const struct item item = block_item(g->leaf, slot);
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct file_extent fe;
-	int ret = file_extent_decode(&w->fs->items, item, &fe, err);
+	int ret = file_extent_decode(&g->w->fs->items, &item, &fe, &what);
 
 	if (ret)
-		return ret;
+		return tell(g, slot, ret, &what, err);
 	if (fe.type == FILE_EXTENT_INLINE)
-		take_inline(r, &fe);
+		take_inline(g->r, &fe);
 	else if (fe.disk_bytenr)
-		ret = take_extent(w, r, &fe, set, err);
+		ret = take_extent(g, slot, &fe, err);
 	return ret;
 }
 
@@ -121,6 +178,7 @@ static int count_orphan(struct usage_leaf_reader *r, uint32_t set, struct btrkit
 int usage_read_leaf(struct usage_work *w, struct usage_leaf_reader *r, const uint8_t *leaf, uint32_t set,
 		    struct btrkit_error *err)
 {
+	const struct reading g = { w, r, leaf, set };
 	const struct disk_item *items = block_items(leaf);
 	const uint32_t n = block_nritems(leaf);
 	int ret = 0;
@@ -131,23 +189,17 @@ int usage_read_leaf(struct usage_work *w, struct usage_leaf_reader *r, const uin
 	}
 	for (uint32_t i = 0; !ret && i < n; i++) {
 		const uint8_t type = items[i].key.type;
-		struct btrkit_error what = BTRKIT_ERROR_INIT;
-		struct item item;
 
-		if (type != KEY_EXTENT_DATA && type != KEY_INODE_ITEM)
-			continue;
-		item = block_item(leaf, i);
-		if (type == KEY_EXTENT_DATA)
-			ret = take_file_extent(w, r, &item, set, &what);
-		else if (is_orphan(&item))
-			ret = count_orphan(r, set, &what);
-		if (ret) {
-			err_at_logical(&what, le64_get(block_header(leaf)->bytenr));
-			err_at_item(&what, i, &item.key);
-			ret = usage_damage(w, ret, &what, err);
+		if (type == KEY_EXTENT_DATA) {
+			ret = take_file_extent(&g, i, err);
+		} else if (type == KEY_INODE_ITEM) {
+			const struct item item = block_item(leaf, i);
+
+			if (is_orphan(&item))
+				ret = count_orphan(r, set, err);
 		}
 	}
-	return ret;
+	return ret ? ret : settle_waiting(&g, err);
 }
 
 static void add_stored(struct btrkit_usage_stored *to, struct btrkit_usage_stored *more)

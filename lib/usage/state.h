@@ -193,10 +193,20 @@ int usage_reach_block(struct usage_work *w, struct usage_reacher *r, const struc
 int usage_add_to_set(struct usage_work *w, struct set_memo *memo, atomic_uint *to, uint32_t set,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* A data extent as a leaf has it. */
+struct usage_named {
+	uint32_t slot; /* of the file extent */
+	uint32_t info;
+	uint64_t bytenr, sectors;
+};
+
 /* What leaves say: one thread's part of it. */
 struct usage_leaf_reader {
 	struct set_memo memo;
 	size_t hint;
+	bool astray; /* an extent was not near the one before: others will not be either, and are looked for together */
+	struct usage_named waiting[USAGE_FIND_MANY];
+	size_t num_waiting;
 	uint32_t set; /* of the leaf before, and its weight */
 	uint32_t weight;
 	struct btrkit_usage_types types; /* what is inline, and what is referenced */

@@ -67,6 +67,52 @@ int usage_table_merge(struct usage_table *t, size_t entry, const void *more, siz
 	return usage_table_settle(t, entry, err);
 }
 
+/* One step of all searches: what each looks at next is asked for meanwhile. @return how much is left of each range */
+static size_t step_index(const struct usage_table *t, const uint64_t *addresses, size_t n, size_t *low, size_t len)
+{
+	const size_t half = len / 2, next = (len - half) / 2;
+
+	for (size_t i = 0; i < n; i++) {
+		if (t->index[low[i] + half] <= addresses[i])
+			low[i] += half;
+		__builtin_prefetch(&t->index[low[i] + next]);
+	}
+	return len - half;
+}
+
+static size_t step_entries(const struct usage_table *t, size_t entry, const uint64_t *addresses, size_t n, size_t *low,
+			   size_t len)
+{
+	const size_t half = len / 2, next = (len - half) / 2;
+
+	for (size_t i = 0; i < n; i++) {
+		const size_t mid = low[i] + half;
+
+		if (mid < t->n && usage_table_address(t, entry, mid) <= addresses[i])
+			low[i] = mid;
+		if (low[i] + next < t->n)
+			__builtin_prefetch((const uint8_t *)t->at + (low[i] + next) * entry);
+	}
+	return len - half;
+}
+
+void usage_table_find_many(const struct usage_table *t, size_t entry, const uint64_t *addresses, size_t n, size_t *ret)
+{
+	size_t len = (t->n + USAGE_INDEX_STEP - 1) / USAGE_INDEX_STEP;
+
+	for (size_t i = 0; i < n; i++)
+		ret[i] = 0;
+	while (len > 1)
+		len = step_index(t, addresses, n, ret, len);
+	for (size_t i = 0; i < n; i++)
+		ret[i] *= USAGE_INDEX_STEP;
+	for (len = USAGE_INDEX_STEP; len > 1;)
+		len = step_entries(t, entry, addresses, n, ret, len);
+	for (size_t i = 0; i < n; i++)
+		if (ret[i] >= t->n || usage_table_address(t, entry, ret[i]) != addresses[i])
+			ret[i] = SIZE_MAX;
+}
+
 void usage_table_release(struct usage_table *t)
 {
 	free(t->at);

@@ -112,23 +112,40 @@ static inline size_t usage_table_lower_bound(const struct usage_table *t, size_t
 	return low;
 }
 
-/* The entry with that address, mostly one near *hint, which is moved there. @return its number, or SIZE_MAX */
-static inline size_t usage_table_find(const struct usage_table *t, size_t entry, uint64_t address, size_t *hint)
+/* The entry with that address, if it is at *hint or close behind; *hint moves there. @return its number; SIZE_MAX */
+static inline size_t usage_table_near(const struct usage_table *t, size_t entry, uint64_t address, size_t *hint)
 {
-	size_t i = *hint;
-
-	for (unsigned step = 0; step < 3 && i < t->n; step++, i++) {
+	for (size_t i = *hint; i < t->n && i < *hint + 3; i++) {
 		if (usage_table_address(t, entry, i) == address) {
 			*hint = i;
 			return i;
 		}
 	}
+	return SIZE_MAX;
+}
+
+/* The same wherever it is. */
+static inline size_t usage_table_find(const struct usage_table *t, size_t entry, uint64_t address, size_t *hint)
+{
+	size_t i = usage_table_near(t, entry, address, hint);
+
+	if (i != SIZE_MAX)
+		return i;
 	i = usage_table_lower_bound(t, entry, address);
 	if (i == t->n || usage_table_address(t, entry, i) != address)
 		return SIZE_MAX;
 	*hint = i;
 	return i;
 }
+
+/* So many at a time keep memory busy. */
+#define USAGE_FIND_MANY 32u
+
+/*
+ * Finds @n of them, in any order: each waits for memory as often as one alone, and all wait together. @ret gets their
+ * numbers, or SIZE_MAX.
+ */
+void usage_table_find_many(const struct usage_table *t, size_t entry, const uint64_t *addresses, size_t n, size_t *ret);
 
 static inline struct usage_block *usage_blocks_at(const struct usage_table *t, size_t i)
 {

@@ -69,7 +69,33 @@ static void tables_find_and_merge(void **state)
 		assert_int_equal(usage_table_lower_bound(&t, sizeof(*more), odd * 4096 + 1), odd + 1);
 	}
 	assert_int_equal(usage_table_find(&t, sizeof(*more), 1000 * 4096, &hint), SIZE_MAX);
+	for (size_t i = 0; i + USAGE_FIND_MANY <= 1100; i++) {
+		uint64_t addresses[USAGE_FIND_MANY];
+		size_t at[USAGE_FIND_MANY];
+
+		for (size_t k = 0; k < USAGE_FIND_MANY; k++)
+			addresses[k] = (i + k) * 389 % 1100 * 4096;
+		usage_table_find_many(&t, sizeof(*more), addresses, i % USAGE_FIND_MANY, at);
+		for (size_t k = 0; k < i % USAGE_FIND_MANY; k++)
+			assert_int_equal(at[k], addresses[k] < 1000 * 4096 ? addresses[k] / 4096 : SIZE_MAX);
+	}
 	usage_table_release(&t);
+	/* Of any size, nothing at all too. */
+	for (size_t n = 0; n < 200; n++) {
+		const uint64_t addresses[] = { 0, 4096, n * 4096 };
+		size_t at[3];
+
+		for (size_t i = 0; i < n; i++)
+			more[i].start = (i + 1) * 4096;
+		assert_int_equal(usage_table_merge(&t, sizeof(*more), more, n, NULL), 0);
+		if (!n)
+			assert_int_equal(usage_table_settle(&t, sizeof(*more), NULL), 0);
+		usage_table_find_many(&t, sizeof(*more), addresses, 3, at);
+		assert_int_equal(at[0], SIZE_MAX);
+		assert_int_equal(at[1], n ? 0 : SIZE_MAX);
+		assert_int_equal(at[2], n ? n - 1 : SIZE_MAX);
+		usage_table_release(&t);
+	}
 }
 
 int main(void)
