@@ -45,7 +45,7 @@ static int ignore_file(void *ctx, const struct btrkit_fiemap_file *file)
 
 static int list_file(struct walk *w, const struct btrkit_dir_entry *entry)
 {
-	const struct btrkit_fiemap_sink sink = { ignore_file, print_extents, NULL };
+	const struct btrkit_fiemap_sink sink = { .file = ignore_file, .extents = print_extents };
 	struct btrkit_inode inode;
 	int ret;
 

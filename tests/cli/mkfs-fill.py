@@ -290,7 +290,7 @@ def spare_room(folder):
     for options in ((), ('--free', '200m'), ('-d', 'dup')):
         assert run('mkfs', '-q', '-f', *options, '-r', tree, image)[0] == 0
         found = os.stat(image)
-        assert found.st_size > 30 * M and found.st_blocks * 512 < 12 * M, (options, found)
+        assert found.st_size > 25 * M and found.st_blocks * 512 < 12 * M, (options, found)
         os.unlink(image)
         checked += 1
     shutil.rmtree(tree)

@@ -560,7 +560,7 @@ static void what_cannot_be_filled_stays_as_it_is(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
-		struct sparse *sparse = sparse_create(i < 2 ? 4 * MIB : 200 * MIB, NULL);
+		struct sparse *sparse = sparse_create(i < 2 ? MIB + 64 * KIB : 200 * MIB, NULL);
 		struct btrkit_io *io = sparse_io(sparse);
 		struct btrkit_io_ops zoned = *io->ops;
 
