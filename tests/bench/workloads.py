@@ -2,6 +2,7 @@
 """The filesystems that are measured."""
 import itertools
 import os
+import random
 
 import image
 import ops
@@ -114,6 +115,40 @@ def extents(part, wanted=3000000):
     part.mount('space_cache=v1,nodiscard')
     part.umount()
     dig(part.path)
+
+
+def many_snapshots(part, snapshots=30):
+    """/usr/share of this machine, and snapshots between which files are written to and removed. 2 GB of disk."""
+    image.run('truncate', '-s', '20G', part.path)
+    part.mkfs()
+    part.mount('nodiscard')
+    ops.subvolume(f'{part.mnt}/cur')
+    image.run('cp', '-a', '/usr/share', f'{part.mnt}/cur')
+    for number in range(snapshots):
+        ops.snapshot(part.mnt, f'{part.mnt}/snap{number}', readonly=True)
+        rng = random.Random(number)
+        files = sorted(os.path.join(folder, name) for folder, _, names in os.walk(f'{part.mnt}/cur') for name in names)
+        files = [path for path in files if not os.path.islink(path)]
+        for path in rng.sample(files, 400):
+            ops.write(path, rng.randrange(max(1, os.path.getsize(path))), rng.randbytes(rng.randrange(1, 20000)))
+        for path in rng.sample(files, 60):
+            os.unlink(path)
+        ops.sync(part.mnt)
+
+
+def many_extents(part, extents, each=100000):
+    """So many of 4 KiB, in files of 100,000, and four snapshots that share their leaves."""
+    image.run('truncate', '-s', '300G', part.path)
+    part.mkfs('-m', 'single')
+    part.mount('nodiscard,noatime')
+    ops.subvolume(f'{part.mnt}/files')
+    for first in range(0, extents, each):
+        with ops.Opened(f'{part.mnt}/files/{first}') as fd:
+            ops.fallocate_each(fd, ((k << 12, 1 << 12) for k in range(min(each, extents - first))))
+    for number in range(4):
+        ops.snapshot(part.mnt, f'{part.mnt}/snap{number}')
+        ops.write(f'{part.mnt}/files/more{number}', 0, b'more')
+    ops.sync(part.mnt)
 
 
 def empty_files(n, folders=16):
