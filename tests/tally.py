@@ -15,6 +15,9 @@ def output_lines(test):
 
 def read(logs):
     for log in logs:
+        if not os.path.exists(log):
+            yield {"name": log, "result": "not there: its tests were not built, or not run"}
+            continue
         with open(log, encoding="utf-8") as lines:
             for line in lines:
                 if line.strip():

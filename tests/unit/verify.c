@@ -462,7 +462,7 @@ static void check_copies(enum btrkit_profile profile, unsigned devices, const st
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
 		struct tamper t[DEVICES_MAX] = { 0 };
 		struct told told;
-		char wanted[16];
+		char wanted[32];
 
 		t[p->copies[k].device].flip = p->copies[k].at;
 		assert_int_equal(run_with(profile, t, devices, &told, &err), -EUCLEAN);
