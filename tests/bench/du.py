@@ -10,9 +10,9 @@ import subprocess
 import tempfile
 import time
 
-import image
 import pairs
 import workloads
+from pairs import image
 
 EXTENTS = int(os.environ.get('BENCH_EXTENTS', '20000000'))
 MIB = 1 << 20
