@@ -125,7 +125,7 @@ def many_snapshots(part, snapshots=30):
     ops.subvolume(f'{part.mnt}/cur')
     image.run('cp', '-a', '/usr/share', f'{part.mnt}/cur')
     for number in range(snapshots):
-        ops.snapshot(part.mnt, f'{part.mnt}/snap{number}', readonly=True)
+        ops.snapshot(f'{part.mnt}/cur', f'{part.mnt}/snap{number}', readonly=True)
         rng = random.Random(number)
         files = sorted(os.path.join(folder, name) for folder, _, names in os.walk(f'{part.mnt}/cur') for name in names)
         files = [path for path in files if not os.path.islink(path)]
@@ -146,7 +146,7 @@ def many_extents(part, extents, each=100000):
         with ops.Opened(f'{part.mnt}/files/{first}') as fd:
             ops.fallocate_each(fd, ((k << 12, 1 << 12) for k in range(min(each, extents - first))))
     for number in range(4):
-        ops.snapshot(part.mnt, f'{part.mnt}/snap{number}')
+        ops.snapshot(f'{part.mnt}/files', f'{part.mnt}/snap{number}')
         ops.write(f'{part.mnt}/files/more{number}', 0, b'more')
     ops.sync(part.mnt)
 
