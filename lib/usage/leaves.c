@@ -107,3 +107,28 @@ void usage_leaves_release(struct usage_leaves *l)
 	free(l->lost.at);
 	*l = (struct usage_leaves){ 0 };
 }
+
+int usage_each_leaf(struct usage_work *w, const struct tree_root *root, usage_leaf_fn visit, void *ctx,
+		    struct btrkit_error *err)
+{
+	struct usage_leaves leaves;
+	int ret = usage_leaves_find(w, root, &leaves, err);
+
+	for (size_t i = 0; !ret && i < leaves.list.n; i++) {
+		const struct node_ref ref = usage_leaf_ref(&leaves, i);
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+		struct node *leaf;
+
+		ret = node_get(w->fs, &ref, &leaf, &what);
+		if (ret) {
+			err_at_tree(&what, root->id);
+			ret = usage_damage(w, ret, &what, err);
+			continue;
+		}
+		w->u->total.blocks_read++;
+		ret = visit(ctx, leaf, err);
+		node_put(w->fs, leaf);
+	}
+	usage_leaves_release(&leaves);
+	return ret;
+}

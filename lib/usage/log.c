@@ -16,6 +16,7 @@ struct log {
 	struct usage_work *w;
 	struct usage_list data;	 /* struct usage_stray: sectors, and info as in the table */
 	struct usage_list trees; /* struct tree_root */
+	bool top;		 /* the tree that names them is read */
 };
 
 static int take_data(struct log *l, const struct item *item, struct btrkit_error *err)
@@ -51,17 +52,18 @@ static int take_tree(struct log *l, const struct item *item, struct btrkit_error
 	return 0;
 }
 
-static int read_leaf(struct log *l, const struct node *leaf, bool top, struct btrkit_error *err)
+static int read_leaf(void *ctx, const struct node *leaf, struct btrkit_error *err)
 {
+	struct log *l = ctx;
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < leaf->nritems; i++) {
 		const struct item item = leaf_item(leaf, i);
 		struct btrkit_error what = BTRKIT_ERROR_INIT;
 
-		if (top && item.key.type == KEY_ROOT_ITEM)
+		if (l->top && item.key.type == KEY_ROOT_ITEM)
 			ret = take_tree(l, &item, &what);
-		else if (!top && item.key.type == KEY_EXTENT_DATA)
+		else if (!l->top && item.key.type == KEY_EXTENT_DATA)
 			ret = take_data(l, &item, &what);
 		if (ret) {
 			err_at_tree(&what, OID_TREE_LOG);
@@ -92,25 +94,10 @@ static int read_tree(struct log *l, const struct tree_root *root, bool top, stru
 {
 	struct usage_work *w = l->w;
 	const uint64_t before = w->u->total.blocks_read;
-	struct usage_leaves leaves;
-	int ret = usage_leaves_find(w, root, &leaves, err);
+	int ret;
 
-	for (size_t i = 0; !ret && i < leaves.list.n; i++) {
-		const struct node_ref ref = usage_leaf_ref(&leaves, i);
-		struct btrkit_error what = BTRKIT_ERROR_INIT;
-		struct node *leaf;
-
-		ret = node_get(w->fs, &ref, &leaf, &what);
-		if (ret) {
-			err_at_tree(&what, OID_TREE_LOG);
-			ret = usage_damage(w, ret, &what, err);
-			continue;
-		}
-		w->u->total.blocks_read++;
-		ret = read_leaf(l, leaf, top, err);
-		node_put(w->fs, leaf);
-	}
-	usage_leaves_release(&leaves);
+	l->top = top;
+	ret = usage_each_leaf(w, root, read_leaf, l, err);
 	to->blocks += w->u->total.blocks_read - before;
 	to->metadata += (w->u->total.blocks_read - before) * w->u->nodesize;
 	return ret;

@@ -60,9 +60,15 @@ static int take_v1(struct usage_work *w, const struct item *item, struct btrkit_
 	return 0;
 }
 
-static int take_leaf(struct usage_work *w, const struct node *leaf, struct tree_root *extent_tree,
-		     struct btrkit_error *err)
+struct root_reader {
+	struct usage_work *w;
+	struct tree_root *extent_tree;
+};
+
+static int take_leaf(void *ctx, const struct node *leaf, struct btrkit_error *err)
 {
+	const struct root_reader *r = ctx;
+	struct usage_work *w = r->w;
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < leaf->nritems; i++) {
@@ -70,7 +76,7 @@ static int take_leaf(struct usage_work *w, const struct node *leaf, struct tree_
 		struct btrkit_error what = BTRKIT_ERROR_INIT;
 
 		if (item.key.type == KEY_ROOT_ITEM)
-			ret = take_root(w, &item, extent_tree, &what);
+			ret = take_root(w, &item, r->extent_tree, &what);
 		else if (item.key.type == KEY_EXTENT_DATA)
 			ret = take_v1(w, &item, &what);
 		if (ret) {
@@ -85,26 +91,9 @@ static int take_leaf(struct usage_work *w, const struct node *leaf, struct tree_
 
 int usage_find_roots(struct usage_work *w, struct tree_root *extent_tree, struct btrkit_error *err)
 {
-	struct usage_leaves leaves;
-	int ret = usage_leaves_find(w, &w->fs->root_tree, &leaves, err);
+	struct root_reader r = { w, extent_tree };
 
-	for (size_t i = 0; !ret && i < leaves.list.n; i++) {
-		const struct node_ref ref = usage_leaf_ref(&leaves, i);
-		struct btrkit_error what = BTRKIT_ERROR_INIT;
-		struct node *leaf;
-
-		ret = node_get(w->fs, &ref, &leaf, &what);
-		if (ret) {
-			err_at_tree(&what, OID_ROOT_TREE);
-			ret = usage_damage(w, ret, &what, err);
-			continue;
-		}
-		w->u->total.blocks_read++;
-		ret = take_leaf(w, leaf, extent_tree, err);
-		node_put(w->fs, leaf);
-	}
-	usage_leaves_release(&leaves);
-	return ret;
+	return usage_each_leaf(w, &w->fs->root_tree, take_leaf, &r, err);
 }
 
 static enum btrkit_usage_kind kind_of(const struct usage_root *r)

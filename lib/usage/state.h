@@ -162,6 +162,11 @@ struct node_ref usage_leaf_ref(const struct usage_leaves *l, size_t i);
 /* Leaf number @i could not be read. */
 int usage_leaf_lost(struct usage_leaves *l, size_t i, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Calls @visit for each leaf of a tree in the order of keys, through the cache: for trees that are small. */
+typedef int (*usage_leaf_fn)(void *ctx, const struct node *leaf, struct btrkit_error *err);
+int usage_each_leaf(struct usage_work *w, const struct tree_root *root, usage_leaf_fn visit, void *ctx,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* Which owners there are, from the root tree. */
 int usage_find_roots(struct usage_work *w, struct tree_root *extent_tree, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int usage_name_owners(struct usage_work *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;
