@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-#include "lib/base/emit.h"
-#include "lib/base/err.h"
 #include "lib/format/key_names.h"
+#include "lib/report/list.h"
 
 static int print_device(void *ctx, const struct btrkit_device *d)
 {
@@ -91,41 +90,22 @@ static int print_copy(void *ctx, const struct btrkit_copy *c)
 	return emit_failed(e);
 }
 
-static int begin(struct emit *e, enum btrkit_list_format format, const char *command, btrkit_write_fn write, void *ctx,
-		 struct btrkit_error *err)
-{
-	if (format != BTRKIT_LIST_TEXT && format != BTRKIT_LIST_JSON)
-		return err_set(err, BTRKIT_INVALID, "unknown format");
-	if (emit_init(e, format == BTRKIT_LIST_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx))
-		return err_nomem(err);
-	emit_header(e, command);
-	return 0;
-}
-
-static int end(struct emit *e, int ret)
-{
-	if (!ret)
-		return emit_finish(e);
-	emit_abandon(e);
-	return ret;
-}
-
 int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
 			 struct btrkit_error *err)
 {
 	struct emit e;
-	int ret = begin(&e, format, "list-devices", write, ctx, err);
+	int ret = list_begin(&e, format, "list-devices", write, ctx, err);
 
-	return ret ? ret : end(&e, btrkit_devices(fs, print_device, &e, err));
+	return ret ? ret : list_end(&e, btrkit_devices(fs, print_device, &e, err));
 }
 
 int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
 			struct btrkit_error *err)
 {
 	struct emit e;
-	int ret = begin(&e, format, "list-chunks", write, ctx, err);
+	int ret = list_begin(&e, format, "list-chunks", write, ctx, err);
 
-	return ret ? ret : end(&e, btrkit_chunks(fs, print_chunk, &e, err));
+	return ret ? ret : list_end(&e, btrkit_chunks(fs, print_chunk, &e, err));
 }
 
 int btrkit_map_logical_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_list_format format,
@@ -133,7 +113,7 @@ int btrkit_map_logical_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit
 {
 	struct emit e;
 	struct places p = { &e, logical };
-	int ret = begin(&e, format, "map-logical", write, ctx, err);
+	int ret = list_begin(&e, format, "map-logical", write, ctx, err);
 
-	return ret ? ret : end(&e, btrkit_map_logical(fs, logical, print_copy, &p, err));
+	return ret ? ret : list_end(&e, btrkit_map_logical(fs, logical, print_copy, &p, err));
 }

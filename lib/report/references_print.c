@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/emit.h"
 #include "lib/base/err.h"
+#include "lib/report/list.h"
 
 struct paths {
 	struct btrkit_fs *fs;
@@ -129,32 +129,20 @@ static int tell_reference(void *ctx, const struct btrkit_reference *ref)
 	return emit_failed(p->e);
 }
 
-static int begin(struct emit *e, enum btrkit_list_format format, const char *command, btrkit_write_fn write, void *ctx,
-		 struct btrkit_error *err)
-{
-	if (format != BTRKIT_LIST_TEXT && format != BTRKIT_LIST_JSON)
-		return err_set(err, BTRKIT_INVALID, "unknown format");
-	if (emit_init(e, format == BTRKIT_LIST_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx))
-		return err_nomem(err);
-	emit_header(e, command);
-	return 0;
-}
-
 int btrkit_logical_resolve_print(struct btrkit_fs *fs, uint64_t address, unsigned flags,
 				 enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
 				 struct btrkit_error *err)
 {
 	struct emit e;
 	struct paths p = { .fs = fs, .e = &e, .err = err, .flags = flags };
-	int ret, ended;
+	int ret;
 
-	ret = begin(&e, format, "logical-resolve", write, ctx, err);
+	ret = list_begin(&e, format, "logical-resolve", write, ctx, err);
 	if (ret)
 		return ret;
 	ret = btrkit_logical_resolve(fs, address, flags, tell_reference, &p, err);
-	ended = emit_finish(&e);
 	free(p.prefix);
-	return ret ? ret : ended;
+	return list_end(&e, ret);
 }
 
 int btrkit_inode_resolve_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_list_format format,
@@ -162,9 +150,9 @@ int btrkit_inode_resolve_print(struct btrkit_fs *fs, uint64_t root, uint64_t ino
 {
 	struct emit e;
 	struct paths p = { .fs = fs, .e = &e, .err = err, .inode = inode };
-	int ret, ended;
+	int ret;
 
-	ret = begin(&e, format, "inode-resolve", write, ctx, err);
+	ret = list_begin(&e, format, "inode-resolve", write, ctx, err);
 	if (ret)
 		return ret;
 	ret = enter(&p, root);
@@ -173,7 +161,6 @@ int btrkit_inode_resolve_print(struct btrkit_fs *fs, uint64_t root, uint64_t ino
 	if (!ret && !p.printed)
 		ret = err_set(err, BTRKIT_NOT_FOUND, "inode %" PRIu64 " of subvolume %" PRIu64 " has no name", inode,
 			      root);
-	ended = emit_finish(&e);
 	free(p.prefix);
-	return ret ? ret : ended;
+	return list_end(&e, ret);
 }

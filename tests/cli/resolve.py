@@ -62,6 +62,8 @@ def refusals(path):
     block = next(int(line.split()[1]) for line in lines('dump-tree', '-t', 'fs', path) if line.startswith('leaf '))
     result = run('logical-resolve', path, str(block))
     assert 'tree block of level 0' in check_failure('logical-resolve', path, result), result
+    for command, number in (('logical-resolve', '1'), ('inode-resolve', '123456')):
+        check_failure(command, path, run(command, '--format', 'json', path, number))
     result = run('inode-resolve', path, '123456')
     assert '123456' in check_failure('inode-resolve', path, result), result
     result = run('inode-resolve', '--subvol', '999', path, '256')
