@@ -12,6 +12,7 @@ enum {
 	OPT_RAW,
 	OPT_FORMAT,
 	OPT_THREADS,
+	OPT_SET_MEMORY,
 	OPT_DEVICE,
 	OPT_NOSCAN
 };
@@ -26,6 +27,8 @@ static const struct cmd_option options[] = {
 	{ OPT_RAW, "raw", NULL, "sizes in bytes in text too" },
 	{ OPT_FORMAT, "format", "text|tsv|json", "text (the default), tab-separated values, or JSON Lines" },
 	{ OPT_THREADS, "threads", "N", "at most so many threads (default: one for each CPU)" },
+	{ OPT_SET_MEMORY, "set-memory", "SIZE",
+	  "memory for the sets of subvolumes that have something in\ncommon (default: 128m)" },
 	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
 	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
 	{ 0 },
@@ -164,6 +167,11 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		if (!threads || threads > 1024)
 			cmd_usage_error(cmd, "--threads: from 1 to 1024");
 		req->how.threads = (unsigned)threads;
+		break;
+	case OPT_SET_MEMORY:
+		req->how.set_memory = cmd_size(cmd, "--set-memory", optarg);
+		if (!req->how.set_memory)
+			cmd_usage_error(cmd, "--set-memory: must not be 0");
 		break;
 	case OPT_DEVICE:
 		req->devices[req->num_devices++] = optarg;

@@ -240,12 +240,23 @@ def damaged(folder):
     check(read == {'bad-dir-name', 'bad-one-copy', 'bad-super-primary'}, read)
 
 
+def little_memory(path):
+    """What is too little is told in one line, whatever is asked for; what is enough changes nothing."""
+    whole = du(path)
+    for size in ('64k', '1m', '3G'):
+        check(du(path, f'--set-memory={size}') == whole)
+    for args in ([], ['--types'], ['--freed-by=256'], ['--extents', '--format=json'], ['--threads=4', '--matrix']):
+        said = check_failure('du', path, run('du', '--noscan', '--set-memory=300', *args, path))
+        check('sets of owners take more than the 300 bytes that they may' in said, said)
+
+
 def misuse(path):
     for args, says in (
             ([], 'too few arguments'), ([path, path], 'too many arguments'),
             (['--freed-by=', path], 'lacks a subvolume'),
             (['--freed-by=5,', path], 'lacks a subvolume'), (['--freed-by=,5', path], 'lacks a subvolume'),
             (['--freed-by=5,,6', path], 'lacks a subvolume'), (['--threads=0', path], '--threads'),
+            (['--set-memory=0', path], '--set-memory'), (['--set-memory=1x', path], '--set-memory'),
             (['--threads=x', path], '--threads'), (['--threads=1025', path], '--threads'),
             (['--format=xml', path], "'xml' is unknown")):
         said = check_failure('du', None, run('du', *args), status=2)
@@ -288,6 +299,7 @@ def main():
         holds(images, folder)
         shared_flag(images)
         damaged(folder)
+        little_memory(images['good-generations'])
         misuse(images['good-default'])
         several(folder)
     check(extents > 500, extents)
