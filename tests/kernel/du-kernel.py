@@ -8,6 +8,9 @@
   that were said and all tree blocks that were said; what it loses besides was rewritten in the trees of the filesystem
   and of the parent directories. It refuses to delete just those that du says.
 - What is left of a half deleted subvolume goes likewise.
+- Each tree block and each data extent is owned by those in whose trees a dump by btrfs-progs has it; on copies that
+  were taken amid a balance, a deletion, logged writes and with open files that have no name, too. What Linux makes of
+  a log is what was said of it, and it removes the files without a name.
 - `--types` are the rows of compsize, and what a dump of all trees by btrfs-progs adds up to.
 
     du-kernel.py [--plans N] [--seed N] [--only PATTERN]
@@ -30,8 +33,9 @@ import time
 import image
 import ops
 import plan
+from dumped import Dumped
 from image import BTRFS, Image, run
-from scenarios import SCENARIOS
+from scenarios import SCENARIOS, half_dropped, log_tree, orphan, relocating
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 USAGE_BLOCKS = os.environ.get('USAGE_BLOCKS', 'usage-blocks')
@@ -40,13 +44,13 @@ OPERATIONS = 800
 SUBSETS, DELETIONS = 6, 2
 SCENARIO_NAMES = ('generations-4096', 'generations-deleted', 'prealloc', 'reflinks', 'zstd', 'leaves-partly-shared',
                   'default-subvolume', 'mixed', 'extents-not-skinny', 'inline', 'inline-compressed')
-FILESYSTEM = 0
 KINDS = {0: 'none', 1: 'zlib', 2: 'lzo', 3: 'zstd'}
 # Of a file extent: where and how large the data extent is, how much of it is meant; of regular ones two numbers more.
 ITEM = re.compile(r'(?:extent|prealloc) data disk byte (\d+) nr (\d+)\n\s+(?:extent|prealloc) data offset \d+ nr (\d+)'
                   r'(?: ram (\d+)\n\s+extent compression (\d))?')
 counts = dict.fromkeys(('subvolumes', 'subsets', 'deletions', 'refused', 'extents', 'blocks', 'types', 'compsize',
-                        'prealloc apart'), 0)
+                        'prealloc apart', 'owned blocks', 'owned extents', 'dying', 'relocation blocks',
+                        'relocated files', 'logged', 'orphans'), 0)
 
 
 class Difference(Exception):
@@ -85,7 +89,8 @@ def both(space):
 def owned_blocks(path):
     """Address to owners."""
     rows = [line.split(' ') for line in run(USAGE_BLOCKS, path).decode().splitlines()]
-    return {int(address): set(map(int, owners.split(','))) if owners else set() for address, _, owners in rows}
+    return {int(address): {int(name) if name.isdigit() else name for name in owners.split(',') if name}
+            for address, _, owners in rows}
 
 
 # What Linux and btrfs-progs say
@@ -257,7 +262,8 @@ def judge_deleted(path, after, gone, parents, fell):
     need(predicted <= lost, f'{gone}: these blocks stay: {sorted(predicted - lost)[:9]}')
     for address in lost - predicted:
         of = owners[address]
-        need(of == {FILESYSTEM} or of <= parents | set(gone), f'{gone}: {address}, owned by {of}, is gone')
+        need(of == {'filesystem'} or of == {'data-relocation'} or of <= parents | set(gone),
+             f'{gone}: {address}, owned by {of}, is gone')
     counts['extents'] += said['freed_extents']
     counts['blocks'] += said['freed_blocks']
 
@@ -285,7 +291,69 @@ def judge_compsize(ours, theirs, mixed):
     equal(ours, theirs, 'compsize')
 
 
+def judge_owners(path):
+    """Nothing is lost, nor given to somebody else."""
+    theirs, rows = Dumped(path), du(path)
+    equal_maps(owned_blocks(path), theirs.blocks, 'tree block')
+    equal_maps({row['extent']: set(row['owners']) for row in du(path, '--extents')}, theirs.extents, 'data extent')
+    need(not any('unowned' in row for row in rows), 'something is of nobody')
+    counts['owned blocks'] += len(theirs.blocks)
+    counts['owned extents'] += len(theirs.extents)
+    known = {address for address, _ in extents(path)[0]}
+    for row in rows:
+        if 'owner' not in row:
+            continue
+        name = owner_name(row)
+        equal(row['orphans'], 0 if name == 'filesystem' else theirs.orphans[name], f'nameless files of {name}')
+        blocks, data = theirs.logs.get('' if name == 'filesystem' else str(name), (set(), set()))
+        equal((row['log']['blocks'], row['log']['data']),
+              (len(blocks), sum(length for start, length in data if start not in known)), f'log of {name}')
+        if row['owner'] == 'relocation':
+            counts['relocation blocks'] += row['referenced']['blocks']
+        if row['owner'] == 'data-relocation':
+            counts['relocated files'] += row['orphans']
+        counts['orphans'] += row['orphans']
+        counts['dying'] += row['owner'] == 'dying' and name in theirs.dropping
+    return theirs
+
+
+def owner_name(row):
+    if row['owner'] == 'relocation':
+        return f'relocation:{row["id"]}'
+    return row['id'] if row['owner'] in ('subvolume', 'dying') else row['owner']
+
+
+def equal_maps(ours, theirs, what):
+    for one in sorted(ours.keys() | theirs.keys()):
+        equal(ours.get(one), theirs.get(one), f'who has {what} {one}')
+
+
+def judge_mounted(path):
+    """What Linux makes of what a crash leaves: a log becomes part of its subvolume, files without a name go."""
+    theirs = Dumped(path)
+    logged = {start for _, data in theirs.logs.values() for start, _ in data} - {at for at, _ in extents(path)[0]}
+    copy = Image(path, None).copy(path + '.copy')
+    try:
+        mnt = copy.mount('noatime,skip_balance')
+        for name in os.listdir(mnt):
+            os.stat(f'{mnt}/{name}')
+        wait_for_cleaner(mnt)
+        copy.umount()
+        after = Dumped(copy.path)
+        if logged:
+            equal(set(after.extents) - set(theirs.extents), logged, 'data of the log')
+            counts['logged'] += len(logged)
+        need(not after.logs and not after.dropping, 'something is left of what the crash left')
+        for row in du(copy.path):
+            need('owner' not in row or not row['orphans'], f'files without a name: {row}')
+            need(row.get('owner') not in ('dying', 'relocation'), row)
+        judge_owners(copy.path)
+    finally:
+        copy.remove()
+
+
 def judge(path, rng, deletions):
+    judge_owners(path)
     judge_qgroups(path, rng)
     found = subvolumes(path)
     for _ in range(deletions):
@@ -293,12 +361,8 @@ def judge(path, rng, deletions):
     judge_types(path)
 
 
-def judge_dying(folder):
+def judge_dying(path):
     """What is left of a subvolume that was half deleted Linux deletes when it mounts."""
-    name = 'good-half-dropped'
-    subprocess.run([sys.executable, os.path.join(IMAGES, 'unpack.py'), name, folder], check=True,
-                   stdout=subprocess.DEVNULL)
-    path = os.path.join(folder, f'{name}.img')
     gone = [row['id'] for row in du(path) if row.get('owner') == 'dying']
     need(gone, 'nothing is half deleted')
     copy = Image(path, None).copy(path + '.copy')
@@ -306,6 +370,22 @@ def judge_dying(folder):
     copy.umount()
     judge_deleted(path, copy.path, gone, set(), None)
     counts['deletions'] += 1
+    copy.remove()
+
+
+def judge_crashed(paths, fill):
+    for path in paths:
+        judge_owners(path)
+        if fill is half_dropped:
+            judge_dying(path)
+        else:
+            judge_mounted(path)
+
+
+def unpacked(folder):
+    name = 'good-half-dropped'
+    run(sys.executable, os.path.join(IMAGES, 'unpack.py'), name, folder)
+    return os.path.join(folder, f'{name}.img')
 
 
 # The filesystems
@@ -336,9 +416,10 @@ def apart(t):
 class Made:
     """What a scenario is told; see class Trial of fiemap-kernel.py."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, options=()):
         self.folder, self.image = folder, None
-        self.options = {}
+        self.options = dict(options)
+        self.listing, self.others, self.live = None, [], False
 
     @property
     def mnt(self):
@@ -350,15 +431,33 @@ class Made:
     def wait_for_cleaner(self):
         wait_for_cleaner(self.mnt)
 
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def oracle(self, *_):
+        """What files hold is another test's to ask."""
+
+    def use_copy(self, copy):
+        """The test is about a copy of the mounted image."""
+        self.image.umount()
+        self.image, self.live = copy, True
+
+    def matches(self, which, tree, pattern):
+        return re.search(pattern, self.btrfs('inspect-internal', 'dump-tree', '-t', tree, which).decode())
+
+    def half_dropped(self):
+        return bool(Dumped(self.image.path).dropping)
+
     def make(self, size, mkfs, mount, fill):
         path = os.path.join(self.folder, 'fs.img')
         self.image = Image(path, size)
         self.image.mkfs(*mkfs)
         self.image.mount(','.join(part for part in (mount, 'noatime') if part))
         fill(self)
-        self.wait_for_cleaner()
-        self.image.umount()
-        return path
+        if self.mnt:
+            self.wait_for_cleaner()
+            self.image.umount()
+        return [self.image.path] + [other.path for other in self.others]
 
 
 def held(t):
@@ -384,6 +483,27 @@ def small(t):
         ops.snapshot(f'{t.mnt}/sub', f'{t.mnt}/{name}')
     for i in range(20):
         ops.write(f'{t.mnt}/one/f{i}', 0, b't' * (90 + i))
+
+
+def large_log(t):
+    """Log trees of several leaves, of a file that had extents before and a new one, as after a crash."""
+    ops.subvolume(f'{t.mnt}/sub')
+    for folder in (t.mnt, f'{t.mnt}/sub'):
+        ops.write(f'{folder}/old', 0, ops.incompressible(4 << 20))
+    ops.sync(t.mnt)
+
+    def work():
+        for folder in (t.mnt, f'{t.mnt}/sub'):
+            for name in ('old', 'new'):
+                with ops.Opened(f'{folder}/{name}') as fd:
+                    for i in range(300):
+                        os.pwrite(fd, b'logged' * 700, i * 12288)
+                    os.fsync(fd)
+    t.use_copy(t.image.copy_with_log(t.path('copy.img'), work))
+
+
+# What leaves copies as after a crash.
+CRASHED = (half_dropped, log_tree, large_log, orphan, relocating, None)
 
 
 def outlined(mount):
@@ -412,8 +532,18 @@ def filesystems(args):
     for name in SCENARIO_NAMES:
         s = by_name[name]
         made.append((name, s.size, s.mkfs, s.mount if name.startswith('inline') else outlined(s.mount), s.fill))
-    made.append(('half-dropped', None, (), '', None))
+    made += [(name, s.size, s.mkfs, s.mount, s.fill) for name, s in by_name.items() if s.fill in CRASHED]
+    made += [('large-log', '2G', (), 'commit=600', large_log), ('half-dropped', None, (), '', None)]
     return [one for one in made if fnmatch.fnmatch(one[0], f'*{args.only}*')]
+
+
+def judge_filesystem(folder, rng, name, size, mkfs, mount, fill):
+    options = next((scenario.options for scenario in SCENARIOS if scenario.name == name), {})
+    paths = Made(folder, options).make(size, mkfs, mount, fill) if fill else [unpacked(folder)]
+    if fill in CRASHED:
+        judge_crashed(paths, fill or half_dropped)
+    else:
+        judge(paths[0], rng, 8 if fill is held else DELETIONS)
 
 
 def main():
@@ -431,11 +561,7 @@ def main():
     for name, size, mkfs, mount, fill in filesystems(args):
         folder, start, error = tempfile.mkdtemp(prefix='btrkit-du-'), time.monotonic(), None
         try:
-            if fill:
-                rng = random.Random(f'{args.seed} {name}')
-                judge(Made(folder).make(size, mkfs, mount, fill), rng, 8 if fill is held else DELETIONS)
-            else:
-                judge_dying(folder)
+            judge_filesystem(folder, random.Random(f'{args.seed} {name}'), name, size, mkfs, mount, fill)
         except (Difference, RuntimeError, OSError, subprocess.SubprocessError) as e:
             error = f'{type(e).__name__}: {e}'
             failed.append(name)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * usage-blocks DEV: each tree block of a filesystem, and the owners that reach it: a line each of address, level, and
- * subvolumes with commas between them; what is no subvolume is 0.
+ * the owners with commas between them, as btrkit du names them.
  */
 #include <btrkit/btrkit.h>
 
@@ -15,6 +15,16 @@ static int fail(const char *device, const struct btrkit_error *err)
 
 	fprintf(stderr, "usage-blocks: %s: %s\n", device, btrkit_error_format(err, line, sizeof(line)));
 	return 1;
+}
+
+static void print_owner(const struct btrkit_usage_owner *o)
+{
+	if (o->kind <= BTRKIT_USAGE_DYING)
+		printf("%" PRIu64, o->id);
+	else if (o->kind == BTRKIT_USAGE_RELOCATION)
+		printf("relocation:%" PRIu64, o->id);
+	else
+		printf("%s", o->kind == BTRKIT_USAGE_DATA_RELOCATION ? "data-relocation" : "filesystem");
 }
 
 static int print(const struct btrkit_usage *u)
@@ -36,7 +46,9 @@ static int print(const struct btrkit_usage *u)
 			struct btrkit_usage_owner o;
 
 			btrkit_usage_owner(u, members[j], &o);
-			printf("%s%" PRIu64, j ? "," : "", o.kind <= BTRKIT_USAGE_DYING ? o.id : 0);
+			if (j)
+				putchar(',');
+			print_owner(&o);
 		}
 		putchar('\n');
 	}
