@@ -4,39 +4,58 @@
 #include "lib/format/items/judge.h"
 #include "lib/format/items/render.h"
 
-static int inline_decode(const struct item *item, struct file_extent *fe, struct btrkit_error *err)
+static int inline_decode(const struct item *item, struct file_extent *ret, struct btrkit_error *err)
 {
-	fe->inline_data = item->data + FILE_EXTENT_INLINE_START;
-	fe->inline_len = item->size - FILE_EXTENT_INLINE_START;
+	const struct disk_file_extent *d = (const struct disk_file_extent *)item->data;
+	const uint64_t ram_bytes = le64_get(d->ram_bytes);
+	const uint32_t len = item->size - FILE_EXTENT_INLINE_START;
+
 	if (item->key.offset)
 		return err_corrupt(err, "key.offset", "inline extent at file offset %" PRIu64, item->key.offset);
-	if (fe->compression == COMPRESS_NONE && fe->inline_len != fe->ram_bytes)
-		return err_corrupt(err, "ram_bytes", "inline extent of %" PRIu32 " bytes says ram_bytes %" PRIu64,
-				   fe->inline_len, fe->ram_bytes);
+	if (d->compression == COMPRESS_NONE && len != ram_bytes)
+		return err_corrupt(err, "ram_bytes", "inline extent of %" PRIu32 " bytes says ram_bytes %" PRIu64, len,
+				   ram_bytes);
+	*ret = (struct file_extent){
+		.generation = le64_get(d->generation),
+		.ram_bytes = ram_bytes,
+		.compression = d->compression,
+		.type = d->type,
+		.inline_data = item->data + FILE_EXTENT_INLINE_START,
+		.inline_len = len,
+	};
 	return 0;
 }
 
-static int regular_decode(const struct item_ctx *ctx, const struct item *item, struct file_extent *fe,
+static int regular_decode(const struct item_ctx *ctx, const struct item *item, struct file_extent *ret,
 			  struct btrkit_error *err)
 {
 	const struct disk_file_extent *d = (const struct disk_file_extent *)item->data;
-	int ret = expect_size(item, sizeof(*d), err);
+	uint64_t num_bytes;
+	int r = expect_size(item, sizeof(*d), err);
 
-	if (ret < 0)
-		return ret;
-	fe->disk_bytenr = le64_get(d->disk_bytenr);
-	fe->disk_num_bytes = le64_get(d->disk_num_bytes);
-	fe->offset = le64_get(d->offset);
-	fe->num_bytes = le64_get(d->num_bytes);
-	if ((ret = expect_aligned(ctx, "ram_bytes", fe->ram_bytes, err)) < 0 ||
-	    (ret = expect_aligned(ctx, "disk_bytenr", fe->disk_bytenr, err)) < 0 ||
-	    (ret = expect_aligned(ctx, "disk_num_bytes", fe->disk_num_bytes, err)) < 0 ||
-	    (ret = expect_aligned(ctx, "offset", fe->offset, err)) < 0 ||
-	    (ret = expect_aligned(ctx, "num_bytes", fe->num_bytes, err)) < 0)
-		return ret;
-	if (item->key.offset + fe->num_bytes < fe->num_bytes)
-		return err_corrupt(err, "num_bytes", "extent of %" PRIu64 " bytes at file offset %" PRIu64,
-				   fe->num_bytes, item->key.offset);
+	if (r < 0)
+		return r;
+	num_bytes = le64_get(d->num_bytes);
+	if ((r = expect_aligned(ctx, "ram_bytes", le64_get(d->ram_bytes), err)) < 0 ||
+	    (r = expect_aligned(ctx, "disk_bytenr", le64_get(d->disk_bytenr), err)) < 0 ||
+	    (r = expect_aligned(ctx, "disk_num_bytes", le64_get(d->disk_num_bytes), err)) < 0 ||
+	    (r = expect_aligned(ctx, "offset", le64_get(d->offset), err)) < 0 ||
+	    (r = expect_aligned(ctx, "num_bytes", num_bytes, err)) < 0)
+		return r;
+	if (item->key.offset + num_bytes < num_bytes)
+		return err_corrupt(err, "num_bytes", "extent of %" PRIu64 " bytes at file offset %" PRIu64, num_bytes,
+				   item->key.offset);
+	/* Field by field: a copy of the whole would wait for the bytes among them. */
+	*ret = (struct file_extent){
+		.generation = le64_get(d->generation),
+		.ram_bytes = le64_get(d->ram_bytes),
+		.compression = d->compression,
+		.type = d->type,
+		.disk_bytenr = le64_get(d->disk_bytenr),
+		.disk_num_bytes = le64_get(d->disk_num_bytes),
+		.offset = le64_get(d->offset),
+		.num_bytes = num_bytes,
+	};
 	return 0;
 }
 
@@ -44,7 +63,6 @@ int file_extent_decode(const struct item_ctx *ctx, const struct item *item, stru
 		       struct btrkit_error *err)
 {
 	const struct disk_file_extent *d = (const struct disk_file_extent *)item->data;
-	struct file_extent fe;
 	int r;
 
 	if (item->size < FILE_EXTENT_INLINE_START)
@@ -52,23 +70,15 @@ int file_extent_decode(const struct item_ctx *ctx, const struct item *item, stru
 	r = expect_aligned(ctx, "key.offset", item->key.offset, err);
 	if (r < 0)
 		return r;
-	fe = (struct file_extent){
-		.generation = le64_get(d->generation),
-		.ram_bytes = le64_get(d->ram_bytes),
-		.compression = d->compression,
-		.type = d->type,
-	};
-	if (fe.type > FILE_EXTENT_PREALLOC)
-		return err_corrupt(err, "type", "file extent of unknown type %u", fe.type);
-	if (fe.compression > COMPRESS_ZSTD)
-		return err_corrupt(err, "compression", "file extent of unknown compression %u", fe.compression);
+	if (d->type > FILE_EXTENT_PREALLOC)
+		return err_corrupt(err, "type", "file extent of unknown type %u", d->type);
+	if (d->compression > COMPRESS_ZSTD)
+		return err_corrupt(err, "compression", "file extent of unknown compression %u", d->compression);
 	if (d->encryption)
 		return err_corrupt(err, "encryption", "file extent of unknown encryption %u", d->encryption);
-	r = fe.type == FILE_EXTENT_INLINE ? inline_decode(item, &fe, err) : regular_decode(ctx, item, &fe, err);
-	if (r < 0)
-		return r;
-	*ret = fe;
-	return 0;
+	if (d->type == FILE_EXTENT_INLINE)
+		return inline_decode(item, ret, err);
+	return regular_decode(ctx, item, ret, err);
 }
 
 static int file_extent_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
