@@ -241,7 +241,7 @@ static int visit_children(struct tree_walk *w, const struct node *n, const struc
 	int ret = 0;
 
 	if (n->level == 1)
-		node_prefetch_children(w->a->fs, n);
+		node_prefetch_children(w->a->fs, n, 0, n->nritems);
 	for (uint32_t i = first_slot(w, n, &first); !ret && i < n->nritems; i++, first = false) {
 		struct btrkit_key key, next;
 		const struct node_ref ref = node_child(n, i, w->root.id, &key);

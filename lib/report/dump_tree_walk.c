@@ -56,7 +56,7 @@ static int walk_levels(struct walk *w, uint8_t lowest, uint8_t highest, struct b
 	w->slots[w->top] = 0;
 	while (!ret && !step_up(w, lowest)) {
 		if (w->at == lowest + 1 && !w->slots[w->at])
-			node_prefetch_children(w->d->fs, w->nodes[w->at]);
+			node_prefetch_children(w->d->fs, w->nodes[w->at], 0, w->nodes[w->at]->nritems);
 		ret = step_down(w, err);
 		if (ret)
 			break;

@@ -267,6 +267,9 @@ static int list_items(struct listing *l, uint64_t inode)
 	struct btrkit_key key = KEY(inode, inode ? KEY_INODE_ITEM : 0, 0);
 	int ret;
 
+	if (inode)
+		l->cursor.until = KEY(inode, KEY_EXTENT_DATA, UINT64_MAX);
+
 	for (ret = cursor_seek(&l->cursor, &key, l->err); !ret; ret = cursor_next(&l->cursor, l->err)) {
 		if (inode && l->cursor.item.key.objectid != inode)
 			break;
@@ -295,6 +298,8 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 	cursor_init(&l->cursor, fs, &s->root);
 	l->cursor.scan = true;
 	ret = share_init(&l->share, fs, &s->root, s->item.last_snapshot, err);
+	/* All files are listed from one subvolume after the other, and these share leaves. */
+	l->cursor.once = l->share.extents.once = l->one_inode;
 	if (!ret && sink->owners)
 		ret = references_init(&l->refs, fs, err);
 	if (!ret)

@@ -18,6 +18,8 @@ int share_init(struct share_ctx *s, struct btrkit_fs *fs, const struct tree_root
 	*s = (struct share_ctx){ .fs = fs, .root = *root, .last_snapshot = last_snapshot };
 	ret = fs_find_root(fs, OID_EXTENT_TREE, &extent_tree, NULL, err);
 	cursor_init(&s->extents, fs, &extent_tree);
+	s->extents.forward = true;
+	cursor_init(&s->blocks, fs, &extent_tree);
 	cursor_init(&s->others, fs, root);
 	return ret;
 }
@@ -25,6 +27,7 @@ int share_init(struct share_ctx *s, struct btrkit_fs *fs, const struct tree_root
 void share_release(struct share_ctx *s)
 {
 	cursor_release(&s->extents);
+	cursor_release(&s->blocks);
 	cursor_release(&s->others);
 	free(s->batch);
 }
@@ -77,10 +80,10 @@ static int path_block_shared(struct share_ctx *s, const struct cursor *c, unsign
 	int ret;
 
 	b.path_parent = level < c->root.level ? c->nodes[level + 1]->bytenr : 0;
-	ret = extent_for_each_ref(&s->extents, b.bytenr, visit_path_ref, &b, err);
+	ret = extent_for_each_ref(&s->blocks, b.bytenr, visit_path_ref, &b, err);
 	*shared = ret == 1;
 	for (size_t i = 0; !ret && !*shared && i < b.parents.n; i++)
-		ret = block_reached_from_elsewhere(&s->extents, &s->root, b.parents.at[i], shared, err);
+		ret = block_reached_from_elsewhere(&s->blocks, &s->root, b.parents.at[i], shared, err);
 	free(b.parents.at);
 	return ret < 0 ? ret : 0;
 }
@@ -217,7 +220,8 @@ int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode
 
 		if (n && !compare_extents(&s->batch[i], &s->batch[n - 1]))
 			continue;
-		*e = s->batch[i];
+		if (n != i)
+			*e = s->batch[i];
 		ret = extent_for_each_ref(&s->extents, e->bytenr, visit_data_ref, e, err);
 		if (ret < 0)
 			return ret;
@@ -281,7 +285,7 @@ static int judge(struct share_ctx *s, const struct cursor *c, struct share_exten
 	if (e->ref_type == KEY_SHARED_DATA_REF) {
 		if (e->parent == cursor_leaf(c)->bytenr)
 			return 0;
-		return block_reached_from_elsewhere(&s->extents, &s->root, e->parent, shared, err);
+		return block_reached_from_elsewhere(&s->blocks, &s->root, e->parent, shared, err);
 	}
 	if (e->root != s->root.id) {
 		*shared = true;

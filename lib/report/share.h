@@ -46,7 +46,8 @@ struct share_ctx {
 	struct btrkit_fs *fs;
 	struct tree_root root;	/* the subvolume */
 	uint64_t last_snapshot; /* generation in which it was last part of a snapshot */
-	struct cursor extents;	/* in the extent tree, moving forward through a batch */
+	struct cursor extents;	/* in the extent tree at data, moving forward through a batch */
+	struct cursor blocks;	/* in the extent tree at tree blocks */
 	struct cursor others;	/* in the subvolume: leaves other than the listed one */
 	struct share_path path; /* of the listing's cursor */
 	struct share_path other_path;

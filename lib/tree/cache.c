@@ -14,12 +14,15 @@
 
 /* Shards keep threads out of each other's way. */
 #define SHARDS 16
+/* Of those passed over, in a shard: who looks up what is scattered comes back to them before so many others. */
+#define PASSED_MAX 16
 
 struct shard {
 	pthread_mutex_t lock;
 	struct node *by_bytenr;
 	struct node *idle; /* unpinned, the longest idle first */
-	size_t nodes;
+	struct node *passed; /* likewise, those that a scan has passed over */
+	size_t nodes, num_passed;
 };
 
 struct node_cache {
@@ -66,14 +69,29 @@ static struct shard *shard_of(struct node_cache *c, uint64_t bytenr)
 	return &c->shards[bytenr / c->nodesize % SHARDS];
 }
 
+/* With the lock held: an idle block is no longer in the list that has it. */
+static void unlist(struct shard *s, struct node *node)
+{
+	if (node->passed) {
+		DL_DELETE(s->passed, node);
+		s->num_passed--;
+		node->passed = false;
+	} else {
+		DL_DELETE(s->idle, node);
+	}
+}
+
 /* With the lock held: finds the block and pins it. */
 static struct node *pin_cached(struct shard *s, uint64_t bytenr)
 {
 	struct node *node;
 
 	HASH_FIND(hh, s->by_bytenr, &bytenr, sizeof(bytenr), node);
-	if (node && !node->pins++)
-		DL_DELETE(s->idle, node);
+	if (!node)
+		return NULL;
+	if (!node->pins++)
+		unlist(s, node);
+	node->again = true;
 	return node;
 }
 
@@ -110,6 +128,8 @@ static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct no
 	node->size = fs->items.nodesize;
 	node->level = node_header(node)->level;
 	node->private = false;
+	node->passed = false;
+	node->again = false;
 	node->pins = 1;
 	*ret = node;
 	return 0;
@@ -118,7 +138,7 @@ static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct no
 /* With the lock held: an idle block is forgotten. */
 static void forget(struct shard *s, struct node *node)
 {
-	DL_DELETE(s->idle, node);
+	unlist(s, node);
 	HASH_DEL(s->by_bytenr, node);
 	free(node);
 	s->nodes--;
@@ -127,8 +147,8 @@ static void forget(struct shard *s, struct node *node)
 /* With the lock held: drops idle blocks until there is room for another. */
 static void make_room(struct node_cache *c, struct shard *s)
 {
-	while (s->nodes >= c->nodes_max && s->idle)
-		forget(s, s->idle);
+	while (s->nodes >= c->nodes_max && (s->passed || s->idle))
+		forget(s, s->passed ? s->passed : s->idle);
 }
 
 /*
@@ -220,6 +240,24 @@ void node_put(struct btrkit_fs *fs, struct node *node)
 	pthread_mutex_unlock(&s->lock);
 }
 
+void node_pass(struct btrkit_fs *fs, struct node *node)
+{
+	struct shard *s = shard_of(fs->cache, node->bytenr);
+
+	if (node->private)
+		return;
+	pthread_mutex_lock(&s->lock);
+	if (!--node->pins && node->again) {
+		DL_APPEND(s->idle, node);
+	} else if (!node->pins) {
+		DL_APPEND(s->passed, node);
+		node->passed = true;
+		if (++s->num_passed > PASSED_MAX)
+			forget(s, s->passed);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
 void node_forget(struct btrkit_fs *fs, uint64_t bytenr)
 {
 	struct shard *s = shard_of(fs->cache, bytenr);
@@ -238,6 +276,8 @@ void node_cache_adopt(struct node_cache *c, struct node *node)
 	struct node *old;
 
 	node->private = false;
+	node->passed = false;
+	node->again = false;
 	node->pins = 0;
 	pthread_mutex_lock(&s->lock);
 	HASH_FIND(hh, s->by_bytenr, &node->bytenr, sizeof(node->bytenr), old);
@@ -262,9 +302,9 @@ void node_cache_forget_generation(struct node_cache *c, uint64_t generation)
 		struct node *node, *next;
 
 		pthread_mutex_lock(&s->lock);
-		for (node = s->idle; node; node = next) {
-			next = node->next;
-			if (node->generation == generation)
+		HASH_ITER(hh, s->by_bytenr, node, next)
+		{
+			if (!node->pins && node->generation == generation)
 				forget(s, node);
 		}
 		pthread_mutex_unlock(&s->lock);

@@ -3,6 +3,10 @@
 
 #include "lib/base/err.h"
 
+/* How far behind the leaf that was entered others are requested: more and more of them while all are wanted. */
+#define AHEAD_MIN 4u
+#define AHEAD_MAX 128u
+
 void cursor_init(struct cursor *c, struct btrkit_fs *fs, const struct tree_root *root)
 {
 	*c = (struct cursor){ .fs = fs, .root = *root };
@@ -43,8 +47,52 @@ static int enter(struct cursor *c, unsigned level, const struct node_ref *ref, s
 	if (c->nodes[level])
 		node_put(c->fs, c->nodes[level]);
 	c->nodes[level] = node;
-	if (level == 1 && c->scan)
-		node_prefetch_children(c->fs, node);
+	if (!level)
+		c->leaves++;
+	if (level == 1)
+		c->ahead = 0;
+	return 0;
+}
+
+/* In nodes[1], which was just entered, a slot was chosen: a scan will go on to the right. */
+static void request_children(const struct cursor *c)
+{
+	const struct node *n = c->nodes[1];
+	uint32_t to = n->nritems;
+	bool exact;
+
+	if (c->until.objectid) {
+		to = node_lower_bound(n, &c->until, &exact);
+		to += exact;
+	}
+	node_prefetch_children(c->fs, n, c->slots[1], to);
+}
+
+/* The child of the node at @level that @key leads to, or without one the first. */
+static void choose(struct cursor *c, unsigned level, const struct btrkit_key *key)
+{
+	bool exact;
+
+	c->slots[level] = 0;
+	if (!key)
+		return;
+	c->slots[level] = node_lower_bound(c->nodes[level], key, &exact);
+	if (level && !exact && c->slots[level])
+		c->slots[level]--;
+}
+
+/* enter(), and choose(). */
+static int enter_and_choose(struct cursor *c, unsigned level, const struct node_ref *ref, const struct btrkit_key *key,
+			    struct btrkit_error *err)
+{
+	const struct node *before = c->nodes[level];
+	int ret = enter(c, level, ref, err);
+
+	if (ret)
+		return ret;
+	choose(c, level, key);
+	if (level == 1 && c->scan && c->nodes[level] != before)
+		request_children(c);
 	return 0;
 }
 
@@ -59,51 +107,60 @@ static int descend(struct cursor *c, unsigned level, unsigned to, const struct b
 		const struct node *n = c->nodes[level];
 		struct btrkit_key child_key;
 		struct node_ref ref;
-		bool exact;
 		int ret;
 
 		ref = node_child(n, c->slots[level], c->root.id, &child_key);
 		level--;
-		ret = enter(c, level, &ref, err);
+		ret = enter_and_choose(c, level, &ref, key, err);
 		if (ret)
 			return ret;
-		c->slots[level] = 0;
-		if (!key)
-			continue;
-		c->slots[level] = node_lower_bound(c->nodes[level], key, &exact);
-		if (level && !exact && c->slots[level])
-			c->slots[level]--;
 	}
-	return 0;
-}
-
-/* The root's block, with the slot that @key leads to. */
-static int enter_root(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err)
-{
-	struct node_ref ref = { c->root.bytenr, c->root.generation, c->root.id, c->root.level, NULL };
-	unsigned level = c->root.level;
-	bool exact;
-	int ret;
-
-	ret = enter(c, level, &ref, err);
-	if (ret)
-		return ret;
-	c->slots[level] = node_lower_bound(c->nodes[level], key, &exact);
-	if (level && !exact && c->slots[level])
-		c->slots[level]--;
 	return 0;
 }
 
 int cursor_descend(struct cursor *c, const struct btrkit_key *key, unsigned level, struct btrkit_error *err)
 {
-	int ret = enter_root(c, key, err);
+	const struct node_ref ref = { c->root.bytenr, c->root.generation, c->root.id, c->root.level, NULL };
+	int ret = enter_and_choose(c, c->root.level, &ref, key, err);
 
+	c->run = 0;
 	return ret ? ret : descend(c, c->root.level, level, key, err);
+}
+
+/* The next leaf entered is the right neighbour of this one. */
+static void leave_to_the_right(struct cursor *c)
+{
+	struct node *leaf = c->nodes[0];
+
+	if (!leaf || !leaf->nritems) {
+		c->run = 0;
+		return;
+	}
+	c->before = node_key(leaf, leaf->nritems - 1);
+	c->run++;
+	if (c->once) {
+		node_pass(c->fs, leaf);
+		c->nodes[0] = NULL;
+	}
+}
+
+/* Without a scan that was announced: when some leaves were wanted end to end, the next ones are requested. */
+static void read_on(struct cursor *c)
+{
+	const uint32_t next = c->slots[1] + 1;
+	uint32_t far = c->run < AHEAD_MAX / AHEAD_MIN ? c->run * AHEAD_MIN : AHEAD_MAX, to;
+
+	if (!c->forward || c->run < 2 || next + far / 2 < c->ahead)
+		return;
+	to = c->nodes[1]->nritems - next < far ? c->nodes[1]->nritems : next + far;
+	node_prefetch_children(c->fs, c->nodes[1], c->ahead > next ? c->ahead : next, to);
+	c->ahead = to;
 }
 
 int cursor_next_block(struct cursor *c, unsigned level, struct btrkit_error *err)
 {
 	unsigned up = level;
+	int ret;
 
 	do {
 		if (up == c->root.level)
@@ -111,7 +168,12 @@ int cursor_next_block(struct cursor *c, unsigned level, struct btrkit_error *err
 		up++;
 	} while (c->slots[up] + 1 >= c->nodes[up]->nritems);
 	c->slots[up]++;
-	return descend(c, up, level, NULL, err);
+	if (!level)
+		leave_to_the_right(c);
+	ret = descend(c, up, level, NULL, err);
+	if (!ret && !level)
+		read_on(c);
+	return ret;
 }
 
 /* Settles on the current slot of the leaf, or on the first item of the next leaf when the slot is behind the last. */
@@ -146,11 +208,67 @@ static bool in_place(const struct cursor *c, const struct btrkit_key *key)
 	const struct node *leaf = c->nodes[0];
 	struct btrkit_key before, here;
 
-	if (!leaf || !c->slots[0] || c->slots[0] >= leaf->nritems)
+	if (!leaf || c->slots[0] >= leaf->nritems)
 		return false;
-	before = node_key(leaf, c->slots[0] - 1);
+	if (c->slots[0])
+		before = node_key(leaf, c->slots[0] - 1);
+	else if (c->forward && c->run)
+		before = c->before;
+	else
+		return false;
 	here = node_key(leaf, c->slots[0]);
 	return key_cmp(&before, key) < 0 && key_cmp(key, &here) <= 0;
+}
+
+/* Whether the child that @key leads to in nodes[level] is left of slot @slot. */
+static bool left_of(const struct cursor *c, unsigned level, uint32_t slot, const struct btrkit_key *key)
+{
+	struct btrkit_key at;
+
+	if (slot >= c->nodes[level]->nritems)
+		return false;
+	at = node_key(c->nodes[level], slot);
+	return key_cmp(key, &at) < 0;
+}
+
+/* Whether @key is above every key of the leaf where the cursor stands. */
+static bool behind_leaf(const struct cursor *c, const struct btrkit_key *key)
+{
+	const struct node *leaf = c->nodes[0];
+	struct btrkit_key last;
+
+	if (!leaf || !leaf->nritems)
+		return false;
+	last = node_key(leaf, leaf->nritems - 1);
+	return key_cmp(key, &last) > 0;
+}
+
+/* The way to a key behind this leaf: up only as far as it must, mostly to the right neighbour. */
+static int go_on(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	const uint32_t next = c->slots[1] + 1;
+	unsigned up = 1;
+	int ret;
+
+	while (up <= c->root.level && !left_of(c, up, c->slots[up] + 1, key))
+		up++;
+	if (up == 1 || !c->root.level) {
+		/* Between this leaf and the next one. */
+		c->slots[0] = c->nodes[0]->nritems;
+		return 0;
+	}
+	if (next < c->nodes[1]->nritems && left_of(c, 1, next + 1, key)) {
+		c->slots[1] = next;
+		leave_to_the_right(c);
+		ret = descend(c, 1, 0, key, err);
+		if (!ret)
+			read_on(c);
+		return ret;
+	}
+	up = up > c->root.level ? c->root.level : up - 1;
+	c->run = 0;
+	choose(c, up, key);
+	return descend(c, up, 0, key, err);
 }
 
 int cursor_seek(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err)
@@ -163,6 +281,10 @@ int cursor_seek(struct cursor *c, const struct btrkit_key *key, struct btrkit_er
 	}
 	if (in_leaf(c, key)) {
 		c->slots[0] = node_lower_bound(c->nodes[0], key, NULL);
+	} else if (c->forward && behind_leaf(c, key)) {
+		ret = go_on(c, key, err);
+		if (ret)
+			return ret;
 	} else {
 		ret = cursor_descend(c, key, 0, err);
 		if (ret)

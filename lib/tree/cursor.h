@@ -14,10 +14,17 @@
 struct cursor {
 	struct btrkit_fs *fs;
 	struct tree_root root;
-	bool scan;			/* whole ranges will be read: request children ahead */
+	bool scan;	/* whole ranges will be read: request children ahead */
+	bool once;	/* leaves that it goes through to their right end will hardly be wanted again */
+	bool forward;	/* seeks go on to the right more often than not, in a tree that nobody changes meanwhile */
+	struct btrkit_key until;	/* the last key that a scan will want; 0 0 0: to the end of the tree */
 	struct node *nodes[LEVELS_MAX]; /* pinned; [0] is the leaf */
 	uint32_t slots[LEVELS_MAX];
 	struct item item; /* the current one */
+	uint64_t leaves;  /* how many it has entered */
+	uint32_t run;	  /* of them the last ones, each the right neighbour of the one before */
+	struct btrkit_key before; /* with a run: the last key of that one */
+	uint32_t ahead;	  /* children of nodes[1] before this slot were requested by read_on() */
 };
 
 /* A cursor of a tree; nothing is read yet. Free with cursor_release(). */

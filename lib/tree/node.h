@@ -21,6 +21,8 @@ struct node {
 	bool private; /* of a transaction: see overlay.h */
 	/* The cache's, under the lock of its shard: see cache.c. */
 	unsigned pins;
+	bool passed; /* idle, and of those that were passed over: see node_pass() */
+	bool again;  /* wanted again since it was read */
 	UT_hash_handle hh;
 	struct node *prev, *next;
 	uint8_t data[];
@@ -47,6 +49,11 @@ struct node_ref {
 int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret,
 	     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void node_put(struct btrkit_fs *fs, struct node *node);
+/*
+ * The same of a block that a scan has gone through and will hardly come back to. Of those that nobody has wanted twice
+ * only the latest stay, so that what is read once, end to end, neither drives others out nor wants new memory.
+ */
+void node_pass(struct btrkit_fs *fs, struct node *node);
 
 static inline const struct disk_header *node_header(const struct node *n)
 {
@@ -87,8 +94,11 @@ static inline struct node_ref node_child(const struct node *n, uint32_t i, uint6
 	return (struct node_ref){ le64_get(p->blockptr), le64_get(p->generation), owner, (uint8_t)(n->level - 1), key };
 }
 
-/* Requests the children of a node in address order, neighbours in one request: for those who will read them all. */
-void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n);
+/*
+ * Requests the children of a node from slot @from to before @to, in address order, neighbours in one request: for those
+ * who will read them all.
+ */
+void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n, uint32_t from, uint32_t to);
 
 /*
  * A block changes on the device by another way than a transaction's private blocks: the cache forgets what it has of

@@ -13,20 +13,20 @@ static int compare_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n)
+void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n, uint32_t from, uint32_t to)
 {
-	uint64_t *at = malloc(n->nritems * sizeof(*at));
-	uint32_t i, run;
+	uint32_t count = to > from ? to - from : 0, i, run;
+	uint64_t *at = malloc(count * sizeof(*at));
 
 	/* Only advice, so without memory there is none. */
 	if (!at)
 		return;
-	for (i = 0; i < n->nritems; i++)
-		at[i] = le64_get(node_ptrs(n)[i].blockptr);
-	qsort(at, n->nritems, sizeof(*at), compare_u64);
-	for (i = 0; i < n->nritems; i += run) {
+	for (i = 0; i < count; i++)
+		at[i] = le64_get(node_ptrs(n)[from + i].blockptr);
+	qsort(at, count, sizeof(*at), compare_u64);
+	for (i = 0; i < count; i += run) {
 		run = 1;
-		while (i + run < n->nritems && at[i + run] == at[i] + (uint64_t)run * n->size)
+		while (i + run < count && at[i + run] == at[i] + (uint64_t)run * n->size)
 			run++;
 		volume_prefetch(fs->volume, at[i], (uint64_t)run * n->size);
 	}
