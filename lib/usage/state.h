@@ -95,6 +95,8 @@ int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what,
 /* @n more of @due were done. By one thread at a time. */
 int usage_progress(struct usage_work *w, uint64_t n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* How many threads there are to be besides the caller's: 0 where one does. @wanted: of the options */
+unsigned usage_threads(unsigned wanted);
 /* A pipeline of usage's threads; falls back to none. */
 int usage_pipeline(struct usage_work *w, const struct pipeline_ops *ops, void *const *slots, size_t n,
 		   struct pipeline **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;

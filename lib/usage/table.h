@@ -43,7 +43,8 @@ struct usage_extent {
 	uint64_t start; /* a multiple of 4096 too */
 	uint32_t sectors;
 	atomic_uint set;
-	atomic_uint info; /* USAGE_* */
+	atomic_uint info;   /* USAGE_* */
+	atomic_uint common; /* for paths.h: the directory that all that was met of it lies below */
 };
 
 /* What two file extents say of one extent: they differ where they contradict each other, and the higher one holds. */

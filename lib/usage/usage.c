@@ -70,10 +70,10 @@ static int judge_options(const struct btrkit_fs *fs, const struct btrkit_usage_o
 	return 0;
 }
 
-static unsigned threads_of(const struct btrkit_usage_options *opts)
+unsigned usage_threads(unsigned wanted)
 {
 	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned threads = opts->threads ? opts->threads : processors > 0 ? (unsigned)processors : 1;
+	unsigned threads = wanted ? wanted : processors > 0 ? (unsigned)processors : 1;
 
 	if (threads > USAGE_THREADS_MAX)
 		threads = USAGE_THREADS_MAX;
@@ -134,7 +134,7 @@ int btrkit_usage_load(struct btrkit_fs *fs, const struct btrkit_usage_options *o
 	w->opts = *opts;
 	if (!w->opts.set_memory)
 		w->opts.set_memory = SET_MEMORY_DEFAULT;
-	w->threads = threads_of(opts);
+	w->threads = usage_threads(opts->threads);
 	w->u->sectorsize = fs->items.sectorsize;
 	w->u->nodesize = fs->items.nodesize;
 	pthread_mutex_init(&w->lock, NULL);

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What is below each directory. */
+#include "lib/usage/paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+
+/* What was told once: subvolumes have the same blocks. */
+struct paths_told {
+	struct {
+		uint64_t logical, slot;
+	} place;
+	UT_hash_handle hh;
+};
+#define TOLD_MAX 65536u
+
+static int tell_once(void *ctx, const struct btrkit_error *what)
+{
+	struct paths_work *pw = ctx;
+	struct paths_told *told = NULL, *more;
+
+	if (what->places & BTRKIT_AT_LOGICAL) {
+		more = calloc(1, sizeof(*more));
+		if (more) {
+			more->place.logical = what->logical;
+			more->place.slot = what->places & BTRKIT_AT_SLOT ? what->slot : UINT64_MAX;
+			HASH_FIND(hh, pw->told, &more->place, sizeof(more->place), told);
+			if (!told && HASH_COUNT(pw->told) < TOLD_MAX)
+				HASH_ADD(hh, pw->told, place, sizeof(more->place), more);
+			/* Without memory it is told again. */
+			if (!more->hh.tbl)
+				free(more);
+		}
+	}
+	return told ? 0 : pw->opts.damage(pw->opts.damage_ctx, what);
+}
+
+static void forget_told(struct paths_work *pw)
+{
+	struct paths_told *told, *next;
+
+	HASH_ITER(hh, pw->told, told, next)
+	{
+		HASH_DEL(pw->told, told);
+		free(told);
+	}
+}
+
+static int load(struct paths_work *pw, struct btrkit_error *err)
+{
+	int ret = paths_find_subvolumes(pw, err);
+
+	if (!ret)
+		ret = paths_find_dirs(pw, err);
+	if (!ret)
+		ret = paths_link(pw, err);
+	if (!ret)
+		ret = paths_ranges_init(&pw->ranges, pw->opts.range_memory, pw->p->num_nodes, pw->usage->sectorsize,
+					err);
+	return ret ? ret : paths_count(pw, err);
+}
+
+/* Twice the leaves, which are most of the blocks. */
+static uint64_t blocks_due(const struct btrkit_usage *u)
+{
+	uint64_t due = 0;
+
+	for (size_t i = 0; i < u->num_owners; i++)
+		if (u->owners[i].kind == BTRKIT_USAGE_SUBVOLUME)
+			due += 2 * u->owners[i].referenced.blocks;
+	return due;
+}
+
+static void start(struct paths_work *pw, struct btrkit_fs *fs, struct btrkit_usage *u,
+		  const struct btrkit_usage_paths_options *opts)
+{
+	pw->opts = *opts;
+	pw->usage = u;
+	pw->counted.sectorsize = u->sectorsize;
+	pw->counted.nodesize = u->nodesize;
+	pw->w.u = &pw->counted;
+	pw->w.fs = fs;
+	pw->w.opts = (struct btrkit_usage_options){ .threads = opts->threads,
+						    .progress = opts->progress,
+						    .progress_ctx = opts->progress_ctx,
+						    .damage = opts->damage ? tell_once : NULL,
+						    .damage_ctx = pw };
+	pw->w.threads = usage_threads(opts->threads);
+	pw->w.due = blocks_due(u);
+	pthread_mutex_init(&pw->w.lock, NULL);
+}
+
+static void release(struct paths_work *pw)
+{
+	forget_told(pw);
+	paths_ranges_release(&pw->ranges);
+	free(pw->subvolumes);
+	free(pw->dirs);
+	free(pw->found.at);
+	pthread_mutex_destroy(&pw->w.lock);
+	free(pw);
+}
+
+int btrkit_usage_paths_load(struct btrkit_fs *fs, struct btrkit_usage *u, const struct btrkit_usage_paths_options *opts,
+			    struct btrkit_usage_paths **ret, struct btrkit_error *err)
+{
+	static const struct btrkit_usage_paths_options defaults = BTRKIT_USAGE_PATHS_OPTIONS_INIT;
+	struct paths_work *pw;
+	int r;
+
+	if (!opts)
+		opts = &defaults;
+	if (opts->flags & ~(unsigned)BTRKIT_USAGE_PATHS_LIMITED)
+		return err_set(err, BTRKIT_INVALID, "unknown flag");
+	if (fs->overlay)
+		return err_set(err, BTRKIT_BUSY, "a transaction is open");
+	pw = calloc(1, sizeof(*pw));
+	if (!pw)
+		return err_nomem(err);
+	start(pw, fs, u, opts);
+	pw->p = calloc(1, sizeof(*pw->p));
+	r = pw->p ? load(pw, err) : err_nomem(err);
+	if (r)
+		btrkit_usage_paths_free(pw->p);
+	else
+		*ret = pw->p;
+	release(pw);
+	return r;
+}
+
+void btrkit_usage_paths_free(struct btrkit_usage_paths *p)
+{
+	if (!p)
+		return;
+	free(p->nodes);
+	free(p->names.at);
+	free(p->tops);
+	free(p);
+}
+
+size_t btrkit_usage_paths_num(const struct btrkit_usage_paths *p)
+{
+	return p->num_nodes;
+}
+
+void btrkit_usage_path(const struct btrkit_usage_paths *p, size_t i, struct btrkit_usage_path *ret)
+{
+	const struct paths_node *n = &p->nodes[i];
+
+	*ret = (struct btrkit_usage_path){
+		.subvolume = n->subvolume,
+		.inode = n->inode,
+		.parent = n->parent == PATHS_NONE ? SIZE_MAX : n->parent,
+		.end = n->end,
+		.depth = n->depth,
+		.name = p->names.at ? (const char *)p->names.at + n->name : "",
+		.name_len = n->name_len,
+		.total = atomic_load_explicit(&n->total, memory_order_relaxed),
+		.unshared = atomic_load_explicit(&n->unshared, memory_order_relaxed),
+		.set_shared = n->set_shared,
+		.frees = n->frees,
+	};
+}
+
+int btrkit_usage_paths_find(const struct btrkit_usage_paths *p, uint64_t subvolume, size_t *ret)
+{
+	size_t low = 0, high = p->num_tops;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (p->tops[mid].id < subvolume)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == p->num_tops || p->tops[low].id != subvolume)
+		return -ENOENT;
+	*ret = p->tops[low].node;
+	return 0;
+}
