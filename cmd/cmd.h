@@ -14,7 +14,7 @@
 struct cmd_option {
 	int id;			/* its letter, or a number from 256 for one that has none */
 	const char *name;	/* the long form */
-	const char *arg;	/* name of its argument; NULL: it takes none */
+	const char *arg;	/* name of its argument; NULL: it takes none; [=NAME]: it may be left out */
 	const char *help;	/* a newline begins another line; NULL: --help does not tell of it */
 };
 

@@ -22,7 +22,7 @@ static void print_option(const char *name, int letter, const char *arg, const ch
 
 	if (letter < 256 && letter != OPTION_HELP)
 		snprintf(both, sizeof(both), "-%c, ", letter);
-	snprintf(left, sizeof(left), "%s--%s%s%s", both, name, arg ? " " : "", arg ? arg : "");
+	snprintf(left, sizeof(left), "%s--%s%s%s", both, name, arg && *arg != '[' ? " " : "", arg ? arg : "");
 	for (bool first = true; help; first = false) {
 		const char *end = strchrnul(help, '\n');
 
@@ -61,6 +61,13 @@ static bool is_known(const struct command *cmd, const struct cmd_option *o, int 
 	return !cmd_is_mkfs_btrfs || !cmd->own_ids || o->id < cmd->own_ids || spelled_out(o->name, argc, argv);
 }
 
+static int argument_of(const struct cmd_option *o)
+{
+	if (!o->arg)
+		return no_argument;
+	return *o->arg == '[' ? optional_argument : required_argument;
+}
+
 static size_t build_tables(const struct command *cmd, int argc, char **argv, struct option *longs, char *shorts)
 {
 	size_t n = 0;
@@ -69,7 +76,7 @@ static size_t build_tables(const struct command *cmd, int argc, char **argv, str
 	for (const struct cmd_option *o = cmd->options; o->id && n < OPTIONS_MAX; o++) {
 		if (!is_known(cmd, o, argc, argv))
 			continue;
-		longs[n++] = (struct option){ o->name, o->arg ? required_argument : no_argument, NULL, o->id };
+		longs[n++] = (struct option){ o->name, argument_of(o), NULL, o->id };
 		if (o->id < 256) {
 			*shorts++ = (char)o->id;
 			if (o->arg)

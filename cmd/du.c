@@ -7,6 +7,7 @@
 enum {
 	OPT_FREED_BY = 256,
 	OPT_MATRIX,
+	OPT_PATHS,
 	OPT_TYPES,
 	OPT_EXTENTS,
 	OPT_RAW,
@@ -22,6 +23,9 @@ static const struct cmd_option options[] = {
 	  "what deleting exactly these subvolumes, numbers or paths with\ncommas between them, would free "
 	  "(repeatable)" },
 	{ OPT_MATRIX, "matrix", NULL, "what each pair of subvolumes has in common" },
+	{ OPT_PATHS, "paths", "[=DEPTH]",
+	  "what is below each directory, and what deleting it would free;\n"
+	  "only of those so many steps below the top of a subvolume" },
 	{ OPT_TYPES, "types", NULL, "the data by how they are compressed" },
 	{ OPT_EXTENTS, "extents", NULL, "each data extent with those that have it" },
 	{ OPT_RAW, "raw", NULL, "sizes in bytes in text too" },
@@ -35,13 +39,19 @@ static const struct cmd_option options[] = {
 };
 
 struct request {
-	bool matrix, types, extents, noscan, no_memory;
+	bool matrix, paths, types, extents, noscan, no_memory;
 	struct btrkit_usage_options how;
+	struct btrkit_usage_paths_options below;
 	struct btrkit_usage_print_options print;
 	struct du_subset *subsets;
 	size_t num_subsets;
 	const char **devices; /* the first is the argument */
 	size_t num_devices;
+};
+
+struct loaded {
+	struct btrkit_usage *usage;
+	struct btrkit_usage_paths *paths; /* if asked for */
 };
 
 /* What could not be read is told as it is met, and at the end there is a failure. */
@@ -63,16 +73,19 @@ static int tell_damage(void *ctx, const struct btrkit_error *what)
 	return 0;
 }
 
-static int print_all(const struct request *req, struct btrkit_usage_printer *p, struct btrkit_error *err)
+static int print_all(const struct request *req, const struct loaded *l, struct btrkit_usage_printer *p,
+		     struct btrkit_error *err)
 {
 	int r = 0;
 
-	if (!req->num_subsets && !req->matrix && !req->types && !req->extents)
+	if (!req->num_subsets && !req->matrix && !req->paths && !req->types && !req->extents)
 		return btrkit_usage_print_owners(p, err);
 	for (size_t i = 0; i < req->num_subsets && !r; i++)
 		r = btrkit_usage_print_freed(p, req->subsets[i].owners, req->subsets[i].n, err);
 	if (!r && req->matrix)
 		r = btrkit_usage_print_matrix(p, err);
+	if (!r && req->paths)
+		r = btrkit_usage_print_paths(p, l->paths, err);
 	if (!r && req->types)
 		r = btrkit_usage_print_types(p);
 	if (!r && req->extents)
@@ -80,23 +93,33 @@ static int print_all(const struct request *req, struct btrkit_usage_printer *p, 
 	return r;
 }
 
-static int print(const struct request *req, struct btrkit_fs *fs, const struct btrkit_usage *u, struct cmd_output *out,
+static int print(const struct request *req, struct btrkit_fs *fs, const struct loaded *l, struct cmd_output *out,
 		 struct btrkit_error *err)
 {
 	struct btrkit_usage_printer *p = NULL;
 	int r = 0, ended;
 
 	for (size_t i = 0; i < req->num_subsets && !r; i++)
-		r = du_subset_find(u, &req->subsets[i], err);
+		r = du_subset_find(l->usage, &req->subsets[i], err);
 	if (!r)
-		r = btrkit_usage_printer_create(fs, u, &req->print, cmd_write, out, &p, err);
+		r = btrkit_usage_printer_create(fs, l->usage, &req->print, cmd_write, out, &p, err);
 	if (!r)
-		r = print_all(req, p, err);
+		r = print_all(req, l, p, err);
 	ended = btrkit_usage_printer_finish(p);
 	return r ? r : ended;
 }
 
-static int load(struct request *req, struct btrkit_fs *fs, struct damages *damages, struct btrkit_usage **ret,
+static int load_paths(struct request *req, struct btrkit_fs *fs, struct loaded *l, struct btrkit_error *err)
+{
+	req->below.threads = req->how.threads;
+	req->below.progress = req->how.progress;
+	req->below.progress_ctx = req->how.progress_ctx;
+	req->below.damage = req->how.damage;
+	req->below.damage_ctx = req->how.damage_ctx;
+	return btrkit_usage_paths_load(fs, l->usage, &req->below, &l->paths, err);
+}
+
+static int load(struct request *req, struct btrkit_fs *fs, struct damages *damages, struct loaded *ret,
 		struct btrkit_error *err)
 {
 	struct cmd_progress progress;
@@ -112,7 +135,9 @@ static int load(struct request *req, struct btrkit_fs *fs, struct damages *damag
 	req->how.progress_ctx = &progress;
 	req->how.damage = req->print.damage = tell_damage;
 	req->how.damage_ctx = req->print.damage_ctx = damages;
-	r = btrkit_usage_load(fs, &req->how, ret, err);
+	r = btrkit_usage_load(fs, &req->how, &ret->usage, err);
+	if (!r && req->paths)
+		r = load_paths(req, fs, ret, err);
 	cmd_progress_end(&progress);
 	damages->terminal = false;
 	if (cmd_was_interrupted(r))
@@ -125,15 +150,26 @@ static int answer(const struct command *cmd, struct request *req, struct btrkit_
 	struct damages damages = { cmd, req->devices[0], false, false };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
-	struct btrkit_usage *u = NULL;
+	struct loaded l = { NULL, NULL };
 	int r, status;
 
-	r = load(req, fs, &damages, &u, &err);
+	r = load(req, fs, &damages, &l, &err);
 	if (!r)
-		r = print(req, fs, u, &out, &err);
-	btrkit_usage_free(u);
+		r = print(req, fs, &l, &out, &err);
+	btrkit_usage_paths_free(l.paths);
+	btrkit_usage_free(l.usage);
 	status = cmd_end(cmd, req->devices[0], &out, r, &err);
 	return damages.any ? EXIT_FAILED : status;
+}
+
+static void take_depth(const struct command *cmd, struct request *req)
+{
+	const uint64_t depth = optarg ? cmd_number(cmd, "--paths", optarg, false) : 0;
+
+	if (depth > UINT32_MAX)
+		cmd_usage_error(cmd, "--paths: '%s' is too large", optarg);
+	req->below.flags = optarg ? BTRKIT_USAGE_PATHS_LIMITED : 0;
+	req->below.depth = (uint32_t)depth;
 }
 
 static void take_option(const struct command *cmd, struct request *req, int c)
@@ -149,6 +185,10 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		break;
 	case OPT_MATRIX:
 		req->matrix = true;
+		break;
+	case OPT_PATHS:
+		req->paths = true;
+		take_depth(cmd, req);
 		break;
 	case OPT_TYPES:
 		req->types = true;
@@ -194,6 +234,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 {
 	struct request req = { .num_devices = 1,
 			       .how = BTRKIT_USAGE_OPTIONS_INIT,
+			       .below = BTRKIT_USAGE_PATHS_OPTIONS_INIT,
 			       .print = BTRKIT_USAGE_PRINT_OPTIONS_INIT };
 	struct btrkit_fs *fs = NULL;
 	int c, status = EXIT_FAILED;
