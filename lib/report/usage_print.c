@@ -130,6 +130,7 @@ int usage_tell_damage(struct btrkit_usage_printer *p, int ret, const struct btrk
 static int find_path(struct btrkit_usage_printer *p, const struct label *l, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	char name[40];
 	int r;
 
 	p->path_len = 0;
@@ -138,7 +139,11 @@ static int find_path(struct btrkit_usage_printer *p, const struct label *l, stru
 	r = btrkit_subvolume_path(p->fs, l->id, keep_path, p, &what);
 	if (r == -ENOMEM)
 		return err_nomem(err);
-	return r ? usage_tell_damage(p, r, &what, err) : 0;
+	if (!r)
+		return 0;
+	snprintf(name, sizeof(name), "path of %" PRIu64, l->id);
+	err_name(&what, name);
+	return usage_tell_damage(p, r, &what, err);
 }
 
 static void emit_path(struct btrkit_usage_printer *p, const char *words)

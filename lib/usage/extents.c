@@ -247,7 +247,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 	b->end = 0;
 	for (size_t i = 0; i < b->n; i++)
 		b->want[i] = usage_leaf_ref(b->leaves, b->first + i);
-	ret = usage_read(b->w, b->want, b->n, b->buf, b->ok, err);
+	ret = usage_read(b->w, b->want, NULL, b->n, b->buf, b->ok, err);
 	for (size_t i = 0; !ret && i < b->n; i++)
 		if (b->ok[i])
 			ret = take_leaf(b, b->buf + i * size, err);

@@ -61,7 +61,7 @@ static int tell(const struct reading *g, uint32_t slot, int ret, struct btrkit_e
 
 	err_at_logical(what, le64_get(block_header(g->leaf)->bytenr));
 	err_at_item(what, slot, &key);
-	return usage_damage(g->w, ret, what, err);
+	return usage_damage_of(g->w, g->set, ret, what, err);
 }
 
 /* An extent gets the leaf's owners. @i: its number, or SIZE_MAX */

@@ -44,7 +44,7 @@ static int add_child(struct usage_work *w, struct usage_list *to, const struct n
 		err_at_tree(&what, l->root.id);
 		err_at_logical(&what, n->bytenr);
 		err_at_item(&what, slot, &key);
-		return usage_damage(w, -EUCLEAN, &what, err);
+		return l->told ? 0 : usage_damage(w, -EUCLEAN, &what, err);
 	}
 	leaf = usage_list_add(to, sizeof(*leaf), err);
 	if (!leaf)
@@ -53,9 +53,9 @@ static int add_child(struct usage_work *w, struct usage_list *to, const struct n
 	return 0;
 }
 
-/* From the blocks of a level in the list to those of the next. */
-static int descend(struct usage_work *w, struct usage_leaves *l, struct usage_list *below, struct btrkit_error *err)
+int usage_leaves_descend(struct usage_work *w, struct usage_leaves *l, struct btrkit_error *err)
 {
+	struct usage_list below = { 0 };
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < l->list.n; i++) {
@@ -66,38 +66,41 @@ static int descend(struct usage_work *w, struct usage_leaves *l, struct usage_li
 		ret = node_get(w->fs, &ref, &n, &what);
 		if (ret) {
 			err_at_tree(&what, l->root.id);
-			ret = usage_damage(w, ret, &what, err);
+			ret = l->told && ret != -ENOMEM ? 0 : usage_damage(w, ret, &what, err);
 			if (!ret)
 				ret = usage_leaf_lost(l, i, err);
 			continue;
 		}
-		w->u->total.blocks_read++;
+		w->u->total.blocks_read += !l->told;
 		for (uint32_t slot = 0; !ret && slot < n->nritems; slot++)
-			ret = add_child(w, below, n, slot, l, err);
+			ret = add_child(w, &below, n, slot, l, err);
 		node_put(w->fs, n);
 	}
+	free(l->list.at);
+	l->list = below;
+	l->level--;
 	return ret;
 }
 
-int usage_leaves_find(struct usage_work *w, const struct tree_root *root, struct usage_leaves *ret,
-		      struct btrkit_error *err)
+int usage_leaves_begin(const struct tree_root *root, struct usage_leaves *ret, struct btrkit_error *err)
 {
 	struct usage_leaf *first;
-	int r = 0;
 
 	*ret = (struct usage_leaves){ .root = *root, .level = root->level };
 	first = usage_list_add(&ret->list, sizeof(*first), err);
 	if (!first)
 		return -ENOMEM;
 	*first = (struct usage_leaf){ root->bytenr, root->generation, KEY(0, 0, 0) };
-	while (!r && ret->level) {
-		struct usage_list below = { 0 };
+	return 0;
+}
 
-		r = descend(w, ret, &below, err);
-		free(ret->list.at);
-		ret->list = below;
-		ret->level--;
-	}
+int usage_leaves_find(struct usage_work *w, const struct tree_root *root, struct usage_leaves *ret,
+		      struct btrkit_error *err)
+{
+	int r = usage_leaves_begin(root, ret, err);
+
+	while (!r && ret->level)
+		r = usage_leaves_descend(w, ret, err);
 	return r;
 }
 

@@ -55,7 +55,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 
 	b->found.n = b->names.n = b->ranges.n = 0;
 	b->file = (struct paths_file){ 0 };
-	ret = usage_read(&b->pw->w, b->want, b->n, b->buf, b->ok, err);
+	ret = usage_read(&b->pw->w, b->want, NULL, b->n, b->buf, b->ok, err);
 	for (size_t i = 0; !ret && i < b->n; i++)
 		if (b->ok[i])
 			ret = g->reader->leaf(b, b->buf + i * size, err);

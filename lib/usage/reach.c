@@ -137,7 +137,7 @@ static int tell_missing(struct usage_work *w, const struct usage_stray *s, const
 		return 0;
 	err_corrupt(&what, NULL, "the extent tree has no such %s", what_it_is);
 	err_at_logical(&what, s->bytenr);
-	return usage_damage(w, -EUCLEAN, &what, err);
+	return usage_damage_of(w, s->set, -EUCLEAN, &what, err);
 }
 
 static int tell_place(struct usage_work *w, const struct usage_stray *s, const char *why, struct btrkit_error *err)
@@ -146,7 +146,7 @@ static int tell_place(struct usage_work *w, const struct usage_stray *s, const c
 
 	err_corrupt(&what, NULL, "%s", why);
 	err_at_logical(&what, s->bytenr);
-	return usage_damage(w, -EUCLEAN, &what, err);
+	return usage_damage_of(w, s->set, -EUCLEAN, &what, err);
 }
 
 /* A block that the table has, but of another level or generation than the pointer says. */
@@ -163,7 +163,7 @@ static int settle_contradiction(struct usage_work *w, struct usage_block *b, uns
 		    " is named as one of level %u and generation %" PRIu64,
 		    usage_block_level(b), b->generation, level, s->generation);
 	err_at_logical(&what, s->bytenr);
-	ret = usage_damage(w, -EUCLEAN, &what, err);
+	ret = usage_damage_of(w, s->set, -EUCLEAN, &what, err);
 	if (ret || !free)
 		return ret;
 	/* Nobody else has named it: the trees are believed, not what describes them. */

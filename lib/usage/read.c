@@ -19,7 +19,8 @@ static int verify(void *ctx, const void *buf, struct btrkit_error *err)
 	return node_verify(v->judge, v->ref, buf, err);
 }
 
-static int read_one(struct usage_work *w, const struct node_ref *ref, uint8_t *buf, bool *ok, struct btrkit_error *err)
+static int read_one(struct usage_work *w, const struct node_ref *ref, uint32_t set, uint8_t *buf, bool *ok,
+		    struct btrkit_error *err)
 {
 	struct verify_ctx ctx = { &w->fs->judge, ref };
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -30,7 +31,7 @@ static int read_one(struct usage_work *w, const struct node_ref *ref, uint8_t *b
 		return 0;
 	if (ref->owner)
 		err_at_tree(&what, ref->owner);
-	return usage_damage(w, ret, &what, err);
+	return usage_damage_of(w, set, ret, &what, err);
 }
 
 /* As many from the first on as lie one behind the other on a device, read there into @buf. @return how many */
@@ -52,8 +53,8 @@ static size_t read_neighbours(struct usage_work *w, const struct node_ref *refs,
 	return run && copy.io && !btrkit_io_read(copy.io, copy.physical, buf, run * size, NULL) ? run : 0;
 }
 
-int usage_read(struct usage_work *w, const struct node_ref *refs, size_t n, uint8_t *buf, bool *ok,
-	       struct btrkit_error *err)
+int usage_read(struct usage_work *w, const struct node_ref *refs, const uint32_t *sets, size_t n, uint8_t *buf,
+	       bool *ok, struct btrkit_error *err)
 {
 	const size_t size = w->fs->items.nodesize;
 	int ret = 0;
@@ -65,7 +66,7 @@ int usage_read(struct usage_work *w, const struct node_ref *refs, size_t n, uint
 		for (; i < end; i++) {
 			ok[i] = run && !node_verify(&w->fs->judge, &refs[i], buf + i * size, NULL);
 			if (!ok[i])
-				ret = read_one(w, &refs[i], buf + i * size, &ok[i], err);
+				ret = read_one(w, &refs[i], sets ? sets[i] : 0, buf + i * size, &ok[i], err);
 			if (ret)
 				return ret;
 		}

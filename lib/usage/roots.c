@@ -15,6 +15,16 @@ static bool has_owner(uint64_t id)
 	return oid_is_file_tree(id) || id == OID_TREE_RELOC || id == OID_DATA_RELOC_TREE;
 }
 
+static int add_own(struct usage_work *w, struct tree_root root, struct btrkit_error *err)
+{
+	struct tree_root *to = usage_list_add(&w->own, sizeof(*to), err);
+
+	if (!to)
+		return -ENOMEM;
+	*to = root;
+	return 0;
+}
+
 static int take_root(struct usage_work *w, const struct item *item, struct tree_root *extent_tree,
 		     struct btrkit_error *err)
 {
@@ -27,7 +37,7 @@ static int take_root(struct usage_work *w, const struct item *item, struct tree_
 	if (item->key.objectid == OID_EXTENT_TREE)
 		*extent_tree = tree_root_of(&item->key, &ri);
 	if (!has_owner(item->key.objectid))
-		return 0;
+		return add_own(w, tree_root_of(&item->key, &ri), err);
 	to = usage_list_add(&w->roots, sizeof(*to), err);
 	if (!to)
 		return -ENOMEM;

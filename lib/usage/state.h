@@ -75,6 +75,7 @@ struct usage_work {
 	unsigned threads;	 /* 0: none but the caller's */
 	pthread_mutex_t lock;	 /* of strays and of what the caller is told */
 	struct usage_list roots; /* struct usage_root */
+	struct usage_list own;	 /* struct tree_root: of the trees of the filesystem itself */
 	struct usage_list v1;	 /* struct usage_stray: extents of the v1 cache */
 	struct usage_list lost;	 /* struct usage_lost */
 	struct usage_list strays[LEVELS_MAX];
@@ -92,6 +93,9 @@ struct usage_work {
  */
 int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same of what the owners of @set have: they are named. */
+int usage_damage_of(struct usage_work *w, uint32_t set, int ret, struct btrkit_error *what,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* @n more of @due were done. By one thread at a time. */
 int usage_progress(struct usage_work *w, uint64_t n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -110,9 +114,11 @@ static inline size_t usage_batch_blocks(const struct usage_work *w)
 /*
  * Reads blocks into @buf, one behind the other; neighbours in one request. *@ok says of each whether it is there: what
  * could not be read was told.
+ *
+ * @sets	of owners of each, NULL where @refs say whose they are
  */
-int usage_read(struct usage_work *w, const struct node_ref *refs, size_t n, uint8_t *buf, bool *ok,
-	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int usage_read(struct usage_work *w, const struct node_ref *refs, const uint32_t *sets, size_t n, uint8_t *buf,
+	       bool *ok, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* A block that was read, in place. */
 static inline const struct disk_header *block_header(const uint8_t *block)
@@ -152,11 +158,16 @@ struct usage_leaf {
 struct usage_leaves {
 	struct tree_root root;
 	uint8_t level;		/* of those that are in the list now */
+	bool told;		/* what of it cannot be read was told before */
 	struct usage_list list; /* struct usage_leaf */
 	struct usage_list lost; /* struct usage_lost: objectids below blocks that could not be read */
 };
 
-/* Free with usage_leaves_release(), on failure too. What cannot be read is told and left out. @return 0; <0 */
+/* In three steps: the list has the root alone; as many times as there are levels above it, one level more. */
+int usage_leaves_begin(const struct tree_root *root, struct usage_leaves *ret,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int usage_leaves_descend(struct usage_work *w, struct usage_leaves *l, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* All at once. Free with usage_leaves_release(), on failure too. What cannot be read is told and left out. */
 int usage_leaves_find(struct usage_work *w, const struct tree_root *root, struct usage_leaves *ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void usage_leaves_release(struct usage_leaves *l);
@@ -241,6 +252,9 @@ int usage_strays_tidy(struct usage_work *w, struct usage_list *l, struct btrkit_
 int usage_stray_block(struct usage_work *w, unsigned level, const struct usage_stray *s,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int usage_stray_extent(struct usage_work *w, const struct usage_stray *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Where the extent tree cannot be read: what of it the trees of the filesystem itself have. */
+int usage_own_trees(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The log trees. */
 int usage_load_logs(struct usage_work *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;

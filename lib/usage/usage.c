@@ -3,7 +3,10 @@
 #include <btrkit/usage.h>
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "lib/base/err.h"
@@ -40,6 +43,69 @@ int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what,
 	if (r && err)
 		*err = *what;
 	return r;
+}
+
+#define OWNERS_NAMED 3u
+
+/* The first of a set's owners, by their outer numbers. @return how many there are */
+static size_t first_owners(const struct usage_work *w, uint32_t set, uint32_t first[OWNERS_NAMED])
+{
+	const struct set s = sets_get(&w->u->sets, set);
+	size_t n = 0;
+
+	for (uint32_t run = 0; run < s.num_runs; run++) {
+		for (uint32_t i = s.runs[run].first; i <= s.runs[run].last; i++) {
+			uint32_t owner = w->u->outside[i];
+
+			for (size_t k = 0; k < OWNERS_NAMED && k < n + 1; k++) {
+				const uint32_t moved = first[k];
+
+				if (k < n && moved < owner)
+					continue;
+				first[k] = owner;
+				if (k == n)
+					break;
+				owner = moved;
+			}
+			n++;
+		}
+	}
+	return n;
+}
+
+static uint64_t tree_of(const struct btrkit_usage_owner *o)
+{
+	switch (o->kind) {
+	case BTRKIT_USAGE_RELOCATION:
+		return OID_TREE_RELOC;
+	case BTRKIT_USAGE_DATA_RELOCATION:
+		return OID_DATA_RELOC_TREE;
+	default:
+		return o->id;
+	}
+}
+
+int usage_damage_of(struct usage_work *w, uint32_t set, int ret, struct btrkit_error *what, struct btrkit_error *err)
+{
+	uint32_t first[OWNERS_NAMED] = { 0 };
+	size_t n, len;
+
+	if (ret == -ENOMEM || !set || set == w->filesystem)
+		return usage_damage(w, ret, what, err);
+	n = first_owners(w, set, first);
+	if (n == 1) {
+		err_at_tree(what, tree_of(&w->u->owners[first[0]]));
+		return usage_damage(w, ret, what, err);
+	}
+	for (size_t i = 0; i < n && i < OWNERS_NAMED; i++) {
+		len = strlen(what->message);
+		snprintf(what->message + len, sizeof(what->message) - len, "%s%" PRIu64, i ? ", " : "; of trees ",
+			 tree_of(&w->u->owners[first[i]]));
+	}
+	len = strlen(what->message);
+	if (n > OWNERS_NAMED)
+		snprintf(what->message + len, sizeof(what->message) - len, " and %zu more", n - OWNERS_NAMED);
+	return usage_damage(w, ret, what, err);
 }
 
 int usage_progress(struct usage_work *w, uint64_t n, struct btrkit_error *err)
@@ -100,6 +166,7 @@ static int load(struct usage_work *w, struct btrkit_error *err)
 static void release_work(struct usage_work *w)
 {
 	free(w->roots.at);
+	free(w->own.at);
 	free(w->v1.at);
 	free(w->lost.at);
 	for (unsigned i = 0; i < LEVELS_MAX; i++)

@@ -74,10 +74,10 @@ static int read_node(struct batch *b, const uint8_t *node, uint32_t set, struct 
 }
 
 /* What a block of a tree of files is held against besides. */
-static int judge_block(struct usage_work *w, const uint8_t *block, uint32_t wanted, bool *ok, struct btrkit_error *err)
+static int judge_block(const struct batch *b, size_t i, const uint8_t *block, bool *ok, struct btrkit_error *err)
 {
 	const uint64_t owner = le64_get(block_header(block)->owner);
-	const uint64_t bytenr = le64_get(block_header(block)->bytenr);
+	const uint32_t wanted = b->digests[i];
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
 	if (!oid_is_file_tree(owner) && owner != OID_DATA_RELOC_TREE && owner != OID_TREE_RELOC)
@@ -89,8 +89,8 @@ static int judge_block(struct usage_work *w, const uint8_t *block, uint32_t want
 	*ok = !what.err;
 	if (*ok)
 		return 0;
-	err_at_logical(&what, bytenr);
-	return usage_damage(w, -EUCLEAN, &what, err);
+	err_at_logical(&what, b->want[i].bytenr);
+	return usage_damage_of(b->w, b->sets[i], -EUCLEAN, &what, err);
 }
 
 static int work(void *ctx, void *slot, struct btrkit_error *err)
@@ -100,14 +100,14 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 	int ret;
 
 	(void)ctx;
-	ret = usage_read(b->w, b->want, b->n, b->buf, b->ok, err);
+	ret = usage_read(b->w, b->want, b->sets, b->n, b->buf, b->ok, err);
 	for (size_t i = 0; !ret && i < b->n; i++) {
 		const uint8_t *block = b->buf + i * size;
 		bool ok;
 
 		if (!b->ok[i])
 			continue;
-		ret = judge_block(b->w, block, b->digests[i], &ok, err);
+		ret = judge_block(b, i, block, &ok, err);
 		if (ret || !ok)
 			continue;
 		ret = b->level ? read_node(b, block, b->sets[i], err) :
@@ -246,8 +246,10 @@ static int read_partial(struct usage_work *w, struct usage_reacher *r, size_t i,
 	struct node *n;
 	int ret = node_get(w->fs, &ref, &n, &what);
 
-	if (ret)
+	if (ret) {
+		err_at_tree(&what, ((const struct usage_root *)w->roots.at)[p.root].root.id);
 		return usage_damage(w, ret, &what, err);
+	}
 	w->u->total.blocks_read++;
 	ret = follow_partial(w, r, &p, n, err);
 	node_put(w->fs, n);
@@ -363,6 +365,8 @@ int usage_walk(struct usage_work *w, struct btrkit_error *err)
 		if (!ret)
 			ret = walk_level(&k, level, err);
 	}
+	if (!ret)
+		ret = usage_own_trees(w, r, err);
 	if (!ret)
 		ret = own_partials(w, r, err);
 	if (!ret)

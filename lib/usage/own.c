@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The trees of the filesystem itself. The extent tree says which blocks they have, and they are not read for that: but
+ * for what it does not say where it is damaged.
+ */
+#include "lib/usage/state.h"
+
+/* The blocks of the level that is in the list. */
+static int own_level(struct usage_work *w, struct usage_reacher *r, const struct usage_leaves *l,
+		     struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < l->list.n; i++) {
+		const struct usage_leaf *b = (const struct usage_leaf *)l->list.at + i;
+		const struct usage_pointer p = { b->bytenr, b->generation, l->level, 0 };
+
+		ret = usage_reach_block(w, r, &p, w->filesystem, err);
+	}
+	return ret;
+}
+
+/* @told: it was read before, and what of it cannot be */
+static int own_tree(struct usage_work *w, struct usage_reacher *r, const struct tree_root *root, bool told,
+		    struct btrkit_error *err)
+{
+	struct usage_leaves l;
+	int ret = usage_leaves_begin(root, &l, err);
+
+	l.told = told;
+	if (!ret)
+		ret = own_level(w, r, &l, err);
+	while (!ret && l.level) {
+		ret = usage_leaves_descend(w, &l, err);
+		if (!ret)
+			ret = own_level(w, r, &l, err);
+	}
+	usage_leaves_release(&l);
+	return ret;
+}
+
+int usage_own_trees(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err)
+{
+	const struct tree_root *own = w->own.at;
+	int ret;
+
+	if (!w->lost.n)
+		return 0;
+	ret = own_tree(w, r, &w->fs->root_tree, true, err);
+	if (!ret)
+		ret = own_tree(w, r, &w->fs->chunk_tree, true, err);
+	for (size_t i = 0; !ret && i < w->own.n; i++)
+		ret = own_tree(w, r, &own[i], own[i].id == OID_EXTENT_TREE, err);
+	return ret;
+}
