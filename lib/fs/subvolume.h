@@ -25,6 +25,9 @@ int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret,
 /* The one that is mounted when nothing else is asked for. @return 0; -ENOENT: none is named; <0 */
 int subvolume_default(struct btrkit_fs *fs, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* The subvolume that @id lies in; 0: none. @c is a cursor in the root tree. */
+int subvolume_parent(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /*
  * Whether the subvolume @id lies in directory @dir of tree @parent under that name. An entry alone does not say so: a
  * snapshot has the entries of the subvolumes that are below its original.

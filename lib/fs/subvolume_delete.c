@@ -27,8 +27,7 @@ static void hold(struct btrkit_subvolume_deletion *d, enum btrkit_subvolume_hold
 	d->other = other;
 }
 
-/* The subvolume that @id lies in; 0: none. */
-static int find_parent(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit_error *err)
+int subvolume_parent(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(id, KEY_ROOT_BACKREF, 0);
 	int r = cursor_seek(c, &key, err);
@@ -69,7 +68,7 @@ static int judge(struct cursor *c, uint64_t default_id, struct btrkit_subvolume_
 	hold(d, BTRKIT_SUBVOLUME_DELETABLE, 0);
 	r = subvolume_get(c->fs, d->id, &s, err);
 	if (!r)
-		r = find_parent(c, d->id, parent, err);
+		r = subvolume_parent(c, d->id, parent, err);
 	if (!r)
 		r = find_other_child(c, d->id, all, n, &child, err);
 	if (r)

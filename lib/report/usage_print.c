@@ -13,7 +13,7 @@
 #include "lib/base/err.h"
 #include "lib/report/usage_print.h"
 
-static const char *const kind_names[] = { "subvolume", "dying", "relocation", "data-relocation", "filesystem" };
+const char *const usage_kind_names[] = { "subvolume", "dying", "relocation", "data-relocation", "filesystem" };
 
 struct emit *usage_print_begin(struct btrkit_usage_printer *p)
 {
@@ -74,9 +74,9 @@ const char *usage_label_text(const struct label *l, char to[LABEL_BYTES])
 	if (l->kind == BTRKIT_USAGE_SUBVOLUME || l->kind == BTRKIT_USAGE_DYING)
 		snprintf(to, LABEL_BYTES, "%" PRIu64, l->id);
 	else if (l->kind == BTRKIT_USAGE_RELOCATION)
-		snprintf(to, LABEL_BYTES, "%s:%" PRIu64, kind_names[l->kind], l->id);
+		snprintf(to, LABEL_BYTES, "%s:%" PRIu64, usage_kind_names[l->kind], l->id);
 	else
-		snprintf(to, LABEL_BYTES, "%s", kind_names[l->kind]);
+		snprintf(to, LABEL_BYTES, "%s", usage_kind_names[l->kind]);
 	return to;
 }
 
@@ -126,8 +126,7 @@ int usage_tell_damage(struct btrkit_usage_printer *p, int ret, const struct btrk
 	return ret;
 }
 
-/* The path of a subvolume; nothing where there is none. */
-static int find_path(struct btrkit_usage_printer *p, const struct label *l, struct btrkit_error *err)
+int usage_find_path(struct btrkit_usage_printer *p, const struct label *l, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	char name[40];
@@ -146,7 +145,7 @@ static int find_path(struct btrkit_usage_printer *p, const struct label *l, stru
 	return usage_tell_damage(p, r, &what, err);
 }
 
-static void emit_path(struct btrkit_usage_printer *p, const char *words)
+void usage_emit_path(struct btrkit_usage_printer *p, const char *words)
 {
 	if (p->path_len)
 		emit_name_escaped(&p->emit, "path", words, p->path, p->path_len, false);
@@ -300,7 +299,7 @@ static void text_owner(struct btrkit_usage_printer *p, const struct btrkit_usage
 		emit_textf(e, "%8s", "-");
 	text_amounts(p, a);
 	if (p->path_len)
-		emit_path(p, "  ");
+		usage_emit_path(p, "  ");
 	else
 		text_kind(e, l);
 	if (o->log.data || o->log.metadata) {
@@ -323,13 +322,13 @@ static void tsv_owner(struct btrkit_usage_printer *p, const struct btrkit_usage_
 {
 	struct emit *e = &p->emit;
 
-	emit_text(e, kind_names[o->kind]);
+	emit_text(e, usage_kind_names[o->kind]);
 	emit_u64(e, NULL, "\t", has_number(o) ? o->id : 0);
 	tsv_amounts(e, a);
 	emit_u64(e, NULL, "\t", o->log.data);
 	emit_u64(e, NULL, "\t", o->log.metadata);
 	emit_u64(e, NULL, "\t", o->orphans);
-	emit_path(p, "\t");
+	usage_emit_path(p, "\t");
 	emit_text(e, "\n");
 }
 
@@ -338,10 +337,10 @@ static void json_owner(struct btrkit_usage_printer *p, const struct btrkit_usage
 	struct emit *e = &p->emit;
 
 	emit_object(e, NULL);
-	emit_str(e, "owner", "", kind_names[o->kind]);
+	emit_str(e, "owner", "", usage_kind_names[o->kind]);
 	if (has_number(o))
 		emit_u64(e, "id", "", o->id);
-	emit_path(p, "");
+	usage_emit_path(p, "");
 	json_space(e, "referenced", &a->all);
 	json_space(e, "exclusive", &a->exclusive);
 	json_space(e, "shared", &a->shared);
@@ -388,7 +387,7 @@ int btrkit_usage_print_owners(struct btrkit_usage_printer *p, struct btrkit_erro
 	for (size_t i = 0; i < p->num_owners && !emit_failed(e); i++) {
 		struct btrkit_usage_owner o;
 		struct amounts a;
-		int r = find_path(p, &p->labels[i], err);
+		int r = usage_find_path(p, &p->labels[i], err);
 
 		if (r)
 			return r;

@@ -48,6 +48,13 @@ void usage_emit_label(struct emit *e, const char *key, const char *words, const 
 void usage_emit_labels(struct btrkit_usage_printer *p, const char *key, const char *words, const uint32_t *owners,
 		       size_t n);
 
+/* By enum btrkit_usage_kind, and by enum btrkit_subvolume_hold. */
+extern const char *const usage_kind_names[], *const usage_hold_names[];
+
+/* The path of a subvolume, kept in @p; nothing where there is none. @return 0, also where the damage was told; <0 */
+int usage_find_path(struct btrkit_usage_printer *p, const struct label *l, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void usage_emit_path(struct btrkit_usage_printer *p, const char *words);
+
 /* Something could not be told, which who prints may pass over. @return 0 it does, <0 it does not */
 int usage_tell_damage(struct btrkit_usage_printer *p, int ret, const struct btrkit_error *what,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;

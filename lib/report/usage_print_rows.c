@@ -12,7 +12,7 @@
 
 /* What deleting some frees. */
 
-static const char *const hold_names[] = { NULL, "top-level", "default", "in-read-only", "nowhere", "holds" };
+const char *const usage_hold_names[] = { NULL, "top-level", "default", "in-read-only", "nowhere", "holds" };
 static const char *const hold_words[] = {
 	NULL,
 	"it is the top level",
@@ -48,7 +48,7 @@ static void print_hold(struct btrkit_usage_printer *p, const char *words, const 
 	if (p->opts.format == BTRKIT_USAGE_TEXT)
 		emit_str(e, NULL, ": ", hold_words[h->hold]);
 	else
-		emit_str(e, "hold", "\t", hold_names[h->hold]);
+		emit_str(e, "hold", "\t", usage_hold_names[h->hold]);
 	if (h->other || p->opts.format == BTRKIT_USAGE_TSV)
 		emit_u64(e, "other", p->opts.format == BTRKIT_USAGE_TSV ? "\t" : "", h->other);
 	emit_text(e, "\n");

@@ -59,7 +59,7 @@ size_t btrkit_usage_num_sets(const struct btrkit_usage *u)
 	return u->num_final;
 }
 
-static const struct set *set_of(const struct btrkit_usage *u, size_t i)
+const struct set *usage_set_at(const struct btrkit_usage *u, size_t i)
 {
 	return &u->sets.at[u->final[i].number];
 }
@@ -109,7 +109,7 @@ static void list_owners(const struct btrkit_usage *u, const struct set *set, uin
 void btrkit_usage_set(const struct btrkit_usage *u, size_t i, struct btrkit_usage_set *ret, uint32_t *owners,
 		      size_t max)
 {
-	const struct set *set = set_of(u, i);
+	const struct set *set = usage_set_at(u, i);
 	size_t n = 0;
 
 	*ret = (struct btrkit_usage_set){ u->final[i].space, count_owners(set) };
@@ -151,7 +151,7 @@ int btrkit_usage_freed(const struct btrkit_usage *u, const uint32_t *owners, siz
 	for (size_t i = 0; i < u->num_owners; i++)
 		before[i + 1] += before[i];
 	for (size_t i = 0; i < u->num_final; i++)
-		if (is_subset(set_of(u, i), before))
+		if (is_subset(usage_set_at(u, i), before))
 			usage_space_add(&sum, &u->final[i].space);
 	free(before);
 	*ret = sum;
@@ -192,7 +192,7 @@ int btrkit_usage_matrix(const struct btrkit_usage *u, struct btrkit_usage_space 
 	if (!inner)
 		return err_nomem(err);
 	for (size_t i = 0; i < u->num_final; i++) {
-		const struct set *set = set_of(u, i);
+		const struct set *set = usage_set_at(u, i);
 
 		for (uint32_t r = 0; r < set->num_runs; r++)
 			for (uint32_t c = 0; c < set->num_runs; c++)

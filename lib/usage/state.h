@@ -54,6 +54,9 @@ struct btrkit_usage {
 	struct btrkit_usage_types types;
 };
 
+/* The owners of set number @i, by their inner numbers. */
+const struct set *usage_set_at(const struct btrkit_usage *u, size_t i);
+
 /* A place that is named and that the extent tree does not have, or has otherwise. */
 struct usage_stray {
 	uint64_t bytenr;
