@@ -68,8 +68,11 @@ def judge(source, text):
     lines = lines[:-1]
     if source.endswith((".c", ".h")):
         yield from judge_c(source, text, lines)
-    elif SPDX not in "\n".join(lines[:2]):
-        yield 1, f"no licence line ({SPDX}) among the first two"
+    else:
+        if SPDX not in "\n".join(lines[:2]):
+            yield 1, f"no licence line ({SPDX}) among the first two"
+        if source.endswith((".html", ".css", ".js")) and len(lines) > FILE_LINES:
+            yield len(lines), f"more than {FILE_LINES} lines in a file"
     # The word lists of this file name what they look for.
     if source != "tests/lint/sources.py":
         yield from judge_lines(lines)
@@ -77,9 +80,9 @@ def judge(source, text):
 
 def main(root):
     problems = []
-    found = common.files(root, "lib/**/*.[ch]", "cmd/**/*.[ch]", "include/**/*.h", "examples/*.[ch]", "tests/**/*.[ch]",
-                         "tests/**/*.py", "tests/**/*.sh", "images/**/*.py", "images/**/*.sh", "**/meson.build", "dev",
-                         ".ci/run")
+    found = common.files(root, "lib/**/*.[ch]", "lib/**/*.py", "lib/**/*.html", "lib/**/*.css", "lib/**/*.js",
+                         "cmd/**/*.[ch]", "include/**/*.h", "examples/*.[ch]", "tests/**/*.[ch]", "tests/**/*.py",
+                         "tests/**/*.sh", "images/**/*.py", "images/**/*.sh", "**/meson.build", "dev", ".ci/run")
     found = [(path, source) for path, source in found if not source.startswith("build")]
     for path, source in found:
         problems += [f"{source}:{number}: {what}" for number, what in judge(source, path.read_text())]
