@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * How things are written. Names come from a disk and may be anything: they get into the page as text only, and what
+ * would not be seen in them, or would turn their neighbours round, is escaped.
+ */
+const LETTERS = { 7: 'a', 8: 'b', 9: 't', 10: 'n', 11: 'v', 12: 'f', 13: 'r', 27: 'e' };
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\\]|(?! )\p{Zs}/gu;
+
+function escapeOne(character) {
+	const code = character.codePointAt(0);
+	if (character === '\\')
+		return '\\\\';
+	/* A byte that is no part of UTF-8. */
+	if (code >= 0xdc80 && code <= 0xdcff)
+		return '\\' + (code - 0xdc00).toString(8).padStart(3, '0');
+	if (code < 0x20 || code === 0x7f)
+		return '\\' + (LETTERS[code] || code.toString(8).padStart(3, '0'));
+	return `\\u{${code.toString(16)}}`;
+}
+
+function escapeName(name) {
+	return name.replace(UNSEEN, escapeOne);
+}
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
+
+function sizeText(bytes) {
+	let unit = 0;
+	for (let rest = bytes; rest >= 1024n; rest >>= 10n)
+		unit++;
+	if (!unit)
+		return `${bytes} B`;
+	const one = 1n << BigInt(10 * unit);
+	const hundredths = (bytes * 100n + one / 2n) / one;
+	return `${hundredths / 100n}.${(hundredths % 100n).toString().padStart(2, '0')} ${UNITS[unit]}`;
+}
+
+function exactText(bytes) {
+	return `${bytes.toString().replace(/\B(?=(\d{3})+$)/g, '\u202f')} bytes`;
+}
+
+function countText(n, one, many) {
+	return `${n} ${BigInt(n) === 1n ? one : many}`;
+}
+
+const KINDS = {
+	'subvolume': o => o.path === undefined ? `(${o.id}, no path)` : escapeName(o.path),
+	'dying': o => `(${o.id}, being deleted)`,
+	'relocation': o => `(relocation of subvolume ${o.id})`,
+	'data-relocation': () => '(relocation of data)',
+	'filesystem': () => '(the filesystem itself)',
+};
+
+function ownerName(o) {
+	o.shownName ??= KINDS[o.kind](o);
+	return o.shownName;
+}
+
+function dateText(seconds) {
+	const date = new Date(seconds * 1000);
+	return seconds && !isNaN(date) ? date.toISOString().slice(0, 16).replace('T', ' ') : '';
+}
+
+const HOLDS = {
+	'top-level': () => 'it is the top level',
+	'default': () => 'it is the default subvolume',
+	'in-read-only': other => `it lies in a subvolume that is read-only, ${other}`,
+	'nowhere': () => 'it lies in no directory',
+	'holds': other => `it holds a subvolume that stays, ${other}`,
+};
+
+function owned(o) {
+	return o.id === undefined ? ownerName(o) : `${o.id} ${ownerName(o)}`;
+}
+
+/* An element with properties, and what is in it: elements, and text that stays text. */
+function element(name, properties, ...contents) {
+	const made = document.createElement(name);
+	for (const [key, value] of Object.entries(properties || {})) {
+		if (key === 'class')
+			made.className = value;
+		else if (key.includes('-') || key === 'role')
+			made.setAttribute(key, value);
+		else
+			made[key] = value;
+	}
+	made.append(...contents);
+	return made;
+}
+
+/* A size for people that says the bytes too. */
+function showSize(target, bytes) {
+	target.textContent = sizeText(bytes);
+	target.title = exactText(bytes);
+	target.dataset.bytes = bytes;
+	return target;
+}
+
+function sized(name, properties, bytes) {
+	return showSize(element(name, properties), bytes);
+}
+
+function at(id) {
+	return document.getElementById(id);
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Who has which space, as a page to look at. The page is made of html/; what it is to show stands in it as JSON, which
+ * its scripts read. Numbers of 64 bits are strings there, since a number of JavaScript has 53.
+ */
+#include <btrkit/subvolume.h>
+#include <btrkit/usage.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/fs/subvolume.h"
+#include "lib/report/usage_html.h"
+#include "lib/report/usage_print.h"
+#include "lib/usage/state.h"
+
+#define NUMBER_BYTES 21		       /* of 64 bits in decimal, and a zero */
+#define SPACE_BYTES (5 * NUMBER_BYTES) /* an amount in words of the page */
+
+/* Where the page goes, and what was told on the way. */
+struct page {
+	btrkit_write_fn write;
+	void *ctx;
+	struct btrkit_usage_print_options opts;
+	uint64_t damaged;
+	struct btrkit_usage_printer *printer;
+	struct btrkit_subvolume_deletion *holds; /* by the order of the subvolumes among the owners */
+	size_t num_holds;
+};
+
+/*
+ * What a browser looks for is the end of the element that has the data, and that begins with '<'. JSON has that inside
+ * strings only, where it may be written otherwise.
+ */
+static int write_data(void *ctx, const void *data, size_t len)
+{
+	static const char escape[] = "\\u003c";
+	const struct page *page = ctx;
+	const char *at = data, *end = at + len;
+	int ret = 0;
+
+	while (at < end && !ret) {
+		const char *found = memchr(at, '<', (size_t)(end - at));
+		const char *stop = found ? found : end;
+
+		if (stop > at)
+			ret = page->write(page->ctx, at, (size_t)(stop - at));
+		if (!ret && found)
+			ret = page->write(page->ctx, escape, sizeof(escape) - 1);
+		at = found ? found + 1 : end;
+	}
+	return ret;
+}
+
+static int count_damage(void *ctx, const struct btrkit_error *what)
+{
+	struct page *page = ctx;
+
+	page->damaged++;
+	return page->opts.damage(page->opts.damage_ctx, what);
+}
+
+static void put_number(struct emit *e, const char *key, uint64_t v)
+{
+	char text[NUMBER_BYTES];
+
+	snprintf(text, sizeof(text), "%" PRIu64, v);
+	emit_str(e, key, "", text);
+}
+
+static void put_space(struct emit *e, const char *key, const struct btrkit_usage_space *s)
+{
+	char text[SPACE_BYTES];
+
+	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, s->data,
+		 s->uncompressed, s->metadata, s->extents, s->blocks);
+	emit_str(e, key, "", text);
+}
+
+/* What would hold each subvolume if all were to be deleted: all that does not depend on which others go. */
+static int find_holds(struct page *page, struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct btrkit_usage_printer *p = page->printer;
+	int r;
+
+	page->holds = calloc(p->num_owners + 1, sizeof(*page->holds));
+	if (!page->holds)
+		return err_nomem(err);
+	for (size_t i = 0; i < p->num_owners; i++)
+		if (p->labels[i].kind == BTRKIT_USAGE_SUBVOLUME)
+			page->holds[page->num_holds++].id = p->labels[i].id;
+	r = btrkit_subvolumes_deletable(p->fs, page->holds, page->num_holds, &what);
+	if (!r)
+		return 0;
+	page->num_holds = 0;
+	return usage_tell_damage(p, r, &what, err);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct btrkit_subvolume_deletion *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static const struct btrkit_subvolume_deletion *find_hold(const struct page *page, uint64_t id)
+{
+	const struct btrkit_subvolume_deletion key = { .id = id };
+
+	return bsearch(&key, page->holds, page->num_holds, sizeof(key), compare_ids);
+}
+
+static void put_hold(const struct page *page, struct emit *e, uint64_t id)
+{
+	const struct btrkit_subvolume_deletion *h = find_hold(page, id);
+
+	/* That one of the others stays depends on the selection: the page finds it. */
+	if (!h || h->hold == BTRKIT_SUBVOLUME_DELETABLE ||
+	    (h->hold == BTRKIT_SUBVOLUME_HOLDS && find_hold(page, h->other)))
+		return;
+	emit_str(e, "hold", "", usage_hold_names[h->hold]);
+	if (h->other)
+		put_number(e, "other", h->other);
+}
+
+/* What its items say of a subvolume. */
+static int put_subvolume(struct page *page, const struct label *l, struct btrkit_error *err)
+{
+	static const uint8_t none[16];
+	struct btrkit_usage_printer *p = page->printer;
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct emit *e = &p->emit;
+	struct subvolume s;
+	uint64_t parent;
+	struct cursor c;
+	int r;
+
+	r = usage_find_path(p, l, err);
+	if (r)
+		return r;
+	usage_emit_path(p, "");
+	put_hold(page, e, l->id);
+	cursor_init(&c, p->fs, &p->fs->root_tree);
+	r = subvolume_get(p->fs, l->id, &s, &what);
+	if (!r)
+		r = subvolume_parent(&c, l->id, &parent, &what);
+	cursor_release(&c);
+	if (r)
+		return usage_tell_damage(p, r, &what, err);
+	if (parent)
+		put_number(e, "parent", parent);
+	emit_u64(e, "created", "", le64_get(s.item.otime.sec));
+	emit_bool(e, "read_only", s.item.flags & ROOT_SUBVOL_RDONLY);
+	emit_bool(e, "snapshot", memcmp(s.item.parent_uuid, none, sizeof(none)));
+	return 0;
+}
+
+static int put_owners(struct page *page, struct btrkit_error *err)
+{
+	struct btrkit_usage_printer *p = page->printer;
+	struct emit *e = &p->emit;
+
+	emit_array(e, "owners");
+	for (size_t i = 0; i < p->num_owners && !emit_failed(e); i++) {
+		const struct label *l = &p->labels[i];
+		struct btrkit_usage_owner o;
+		int r = 0;
+
+		btrkit_usage_owner(p->usage, i, &o);
+		emit_object(e, NULL);
+		emit_str(e, "kind", "", usage_kind_names[l->kind]);
+		if (l->kind <= BTRKIT_USAGE_RELOCATION)
+			put_number(e, "id", l->id);
+		if (l->kind == BTRKIT_USAGE_SUBVOLUME)
+			r = put_subvolume(page, l, err);
+		if (r)
+			return r;
+		put_space(e, "referenced", &o.referenced);
+		put_space(e, "exclusive", &o.exclusive);
+		put_space(e, "log", &o.log);
+		put_number(e, "orphans", o.orphans);
+		emit_object_end(e);
+	}
+	emit_array_end(e);
+	return 0;
+}
+
+/*
+ * Each set is its space and then its runs, in the places that owners have in sets, which keep runs few: of each how far
+ * it begins behind the end of the one before, and its length.
+ */
+static void put_sets(struct btrkit_usage_printer *p)
+{
+	const size_t n = btrkit_usage_num_sets(p->usage);
+	struct emit *e = &p->emit;
+
+	emit_array(e, "order");
+	for (size_t i = 0; i < p->num_owners; i++)
+		emit_u64(e, NULL, "", p->usage->outside[i]);
+	emit_array_end(e);
+	emit_array(e, "sets");
+	for (size_t i = 0; i < n && !emit_failed(e); i++) {
+		const struct set *set = usage_set_at(p->usage, i);
+		struct btrkit_usage_set s;
+		uint32_t at = 0;
+
+		btrkit_usage_set(p->usage, i, &s, NULL, 0);
+		emit_array(e, NULL);
+		put_space(e, NULL, &s.space);
+		for (uint32_t run = 0; run < set->num_runs; run++) {
+			emit_u64(e, NULL, "", set->runs[run].first - at);
+			emit_u64(e, NULL, "", set->runs[run].last - set->runs[run].first + 1);
+			at = set->runs[run].last + 1;
+		}
+		emit_array_end(e);
+	}
+	emit_array_end(e);
+}
+
+static int put_data(struct page *page, struct btrkit_error *err)
+{
+	struct btrkit_usage_printer *p = page->printer;
+	struct emit *e = &p->emit;
+	struct btrkit_usage_total total;
+	struct btrkit_fs_info info;
+	int r = find_holds(page, err);
+
+	if (r)
+		return r;
+	btrkit_usage_total(p->usage, &total);
+	btrkit_fs_get_info(p->fs, &info);
+	emit_object(e, NULL);
+	emit_u64(e, "version", "", 1);
+	emit_uuid(e, "fsid", "", info.fsid);
+	emit_name(e, "label", "", info.label, strlen(info.label));
+	put_number(e, "generation", info.generation);
+	put_space(e, "total", &total.space);
+	put_space(e, "unowned", &total.unowned);
+	r = put_owners(page, err);
+	if (r)
+		return r;
+	put_sets(p);
+	/* Last, since more may have come up. */
+	put_number(e, "damaged", total.damaged + page->damaged);
+	emit_object_end(e);
+	return emit_flush(e);
+}
+
+int btrkit_usage_print_html(struct btrkit_fs *fs, const struct btrkit_usage *u,
+			    const struct btrkit_usage_print_options *opts, btrkit_write_fn write, void *ctx,
+			    struct btrkit_error *err)
+{
+	struct btrkit_usage_print_options own = { .format = BTRKIT_USAGE_JSON };
+	struct page page = { .write = write, .ctx = ctx };
+	int ret, ended;
+
+	if (opts)
+		page.opts = *opts;
+	if (page.opts.flags || page.opts.format)
+		return err_set(err, BTRKIT_INVALID, "a page has no flags and no format");
+	if (page.opts.damage) {
+		own.damage = count_damage;
+		own.damage_ctx = &page;
+	}
+	ret = btrkit_usage_printer_create(fs, u, &own, write_data, &page, &page.printer, err);
+	if (!ret)
+		ret = write(ctx, usage_html_head, usage_html_head_size);
+	if (!ret)
+		ret = put_data(&page, err);
+	if (ret && page.printer)
+		emit_abandon(&page.printer->emit);
+	ended = btrkit_usage_printer_finish(page.printer);
+	free(page.holds);
+	if (!ret)
+		ret = ended;
+	return ret ? ret : write(ctx, usage_html_tail, usage_html_tail_size);
+}
