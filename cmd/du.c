@@ -10,6 +10,7 @@ enum {
 	OPT_PATHS,
 	OPT_TYPES,
 	OPT_EXTENTS,
+	OPT_HTML,
 	OPT_RAW,
 	OPT_FORMAT,
 	OPT_THREADS,
@@ -28,6 +29,9 @@ static const struct cmd_option options[] = {
 	  "only of those so many steps below the top of a subvolume" },
 	{ OPT_TYPES, "types", NULL, "the data by how they are compressed" },
 	{ OPT_EXTENTS, "extents", NULL, "each data extent with those that have it" },
+	{ OPT_HTML, "html", "FILE",
+	  "all of it as a page for a browser, where subvolumes to be\ndeleted can be selected "
+	  "(- for the standard output)" },
 	{ OPT_RAW, "raw", NULL, "sizes in bytes in text too" },
 	{ OPT_FORMAT, "format", "text|tsv|json", "text (the default), tab-separated values, or JSON Lines" },
 	{ OPT_THREADS, "threads", "N", "at most so many threads (default: one for each CPU)" },
@@ -39,7 +43,8 @@ static const struct cmd_option options[] = {
 };
 
 struct request {
-	bool matrix, paths, types, extents, noscan, no_memory;
+	bool matrix, paths, types, extents, formed, noscan, no_memory;
+	struct du_page page;
 	struct btrkit_usage_options how;
 	struct btrkit_usage_paths_options below;
 	struct btrkit_usage_print_options print;
@@ -93,12 +98,16 @@ static int print_all(const struct request *req, const struct loaded *l, struct b
 	return r;
 }
 
-static int print(const struct request *req, struct btrkit_fs *fs, const struct loaded *l, struct cmd_output *out,
+static int print(struct request *req, struct btrkit_fs *fs, const struct loaded *l, struct cmd_output *out,
 		 struct btrkit_error *err)
 {
 	struct btrkit_usage_printer *p = NULL;
 	int r = 0, ended;
 
+	if (req->page.file && du_page_is_stdout(&req->page))
+		return btrkit_usage_print_html(fs, l->usage, &req->print, cmd_write, out, err);
+	if (req->page.file)
+		return btrkit_usage_print_html(fs, l->usage, &req->print, du_page_write, &req->page, err);
 	for (size_t i = 0; i < req->num_subsets && !r; i++)
 		r = du_subset_find(l->usage, &req->subsets[i], err);
 	if (!r)
@@ -135,13 +144,14 @@ static int load(struct request *req, struct btrkit_fs *fs, struct damages *damag
 	req->how.progress_ctx = &progress;
 	req->how.damage = req->print.damage = tell_damage;
 	req->how.damage_ctx = req->print.damage_ctx = damages;
-	r = btrkit_usage_load(fs, &req->how, &ret->usage, err);
+	/* A page that cannot be written is better told of now than after long work. */
+	r = du_page_begin(&req->page, req->devices, req->num_devices, err);
+	if (!r)
+		r = btrkit_usage_load(fs, &req->how, &ret->usage, err);
 	if (!r && req->paths)
 		r = load_paths(req, fs, ret, err);
 	cmd_progress_end(&progress);
 	damages->terminal = false;
-	if (cmd_was_interrupted(r))
-		*err = (struct btrkit_error){ .code = BTRKIT_SYSTEM, .err = r, .message = "interrupted" };
 	return r;
 }
 
@@ -158,6 +168,9 @@ static int answer(const struct command *cmd, struct request *req, struct btrkit_
 		r = print(req, fs, &l, &out, &err);
 	btrkit_usage_paths_free(l.paths);
 	btrkit_usage_free(l.usage);
+	r = du_page_end(&req->page, r, &err);
+	if (cmd_was_interrupted(r))
+		err = (struct btrkit_error){ .code = BTRKIT_SYSTEM, .err = r, .message = "interrupted" };
 	status = cmd_end(cmd, req->devices[0], &out, r, &err);
 	return damages.any ? EXIT_FAILED : status;
 }
@@ -196,10 +209,15 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_EXTENTS:
 		req->extents = true;
 		break;
+	case OPT_HTML:
+		req->page.file = optarg;
+		break;
 	case OPT_RAW:
+		req->formed = true;
 		req->print.flags |= BTRKIT_USAGE_BYTES;
 		break;
 	case OPT_FORMAT:
+		req->formed = true;
 		req->print.format = found[cmd_format(cmd, optarg, formats)];
 		break;
 	case OPT_THREADS:
@@ -233,6 +251,7 @@ static void free_request(struct request *req)
 static int run(const struct command *cmd, int argc, char **argv)
 {
 	struct request req = { .num_devices = 1,
+			       .page = { .fd = -1 },
 			       .how = BTRKIT_USAGE_OPTIONS_INIT,
 			       .below = BTRKIT_USAGE_PATHS_OPTIONS_INIT,
 			       .print = BTRKIT_USAGE_PRINT_OPTIONS_INIT };
@@ -249,6 +268,8 @@ static int run(const struct command *cmd, int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	cmd_check_args(cmd, argc, 1, 1);
+	if (req.page.file && (req.num_subsets || req.matrix || req.paths || req.types || req.extents || req.formed))
+		cmd_usage_error(cmd, "--html: the page has it all, and no other form");
 	req.devices[0] = argv[optind];
 	fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
 	if (fs)

@@ -2,9 +2,11 @@
 #ifndef CMD_DU_H
 #define CMD_DU_H
 
-/* --freed-by of du: subvolumes that are to be deleted together. */
+/* What du is asked for. */
 
 #include "cmd.h"
+
+/* --freed-by: subvolumes that are to be deleted together. */
 
 struct du_subset {
 	char *text;	/* as given */
@@ -22,5 +24,23 @@ int du_subset_resolve(struct btrkit_fs *fs, struct du_subset *s, struct btrkit_e
 
 /* Finds the owners that they are, in ascending order, each once. @return 0; -ENOENT */
 int du_subset_find(const struct btrkit_usage *u, struct du_subset *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* --html: the file that a page goes to. */
+struct du_page {
+	const char *file; /* as given; "-": the standard output; NULL: there is none */
+	/* It is written to another one beside it, which takes its place when it is whole. */
+	char *path, *temporary;
+	int fd;
+	int error; /* negative errno, of writing */
+};
+
+bool du_page_is_stdout(const struct du_page *p);
+/* Refuses what is no file to be written, devices among it. @return 0; <0: du_page_end() is due all the same */
+int du_page_begin(struct du_page *p, const char *const *devices, size_t n,
+		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* A btrkit_write_fn; @ctx is a struct du_page. */
+int du_page_write(void *ctx, const void *data, size_t len);
+/* @ret: what happened meanwhile; after a failure all is as before. @return @ret; <0: the page could not be written */
+int du_page_end(struct du_page *p, int ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif
