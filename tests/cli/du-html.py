@@ -1,0 +1,604 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""`btrkit du --html`: the page in a headless Chromium. What it says that deleting frees is what `--freed-by` says, to
+the byte, and so is what it says Linux would not delete; bars and areas are in proportion to bytes; it asks for
+nothing and complains of nothing, whatever names are; it bears many subvolumes and sets, and numbers of 64 bits.
+
+BTRKIT is the program under test, CHROMIUM the browser."""
+import html.parser
+import itertools
+import json
+import os
+import random
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+import browser
+from tool import BTRKIT, check_failure, digest, run, skip
+
+IMAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'images')
+sys.path.insert(0, IMAGES)
+import unpack   # noqa: E402
+
+AMOUNTS = ('data', 'uncompressed', 'metadata', 'extents', 'blocks')
+NAMES = ('default', 'generations', 'levels', 'half-dropped', 'log-tree', 'odd-names', 'orphan', 'keyed-references')
+DATA = re.compile(r'(<script id="data" type="application/json">)(.*?)(</script>)', re.S)
+SPACE, SHIFT = {'code': 'Space', 'windowsVirtualKeyCode': 32, 'text': ' '}, 8
+counts = dict.fromkeys(('subsets', 'cells', 'bars', 'checks'), 0)
+
+
+def check(condition, *what):
+    assert condition, what
+    counts['checks'] += 1
+
+
+def make_page(path, page, *args):
+    code, out, err = run('du', '--noscan', '--html', page, *args, path)
+    check(code == 0 and not out and not err, code, out, err)
+    return page
+
+
+# What is in the page
+
+CHOOSE = '''ids => {
+    document.getElementById('none').click();
+    for (const id of ids)
+        document.querySelector(`.row[data-id="${id}"] input`).click();
+    const bytes = id => document.getElementById(id).dataset.bytes;
+    return {
+        both: bytes('freed-both'), text: document.getElementById('freed-both').textContent,
+        space: ['data', 'uncompressed', 'metadata', 'extents', 'blocks'].map(name => bytes(`freed-${name}`)),
+        held: [...document.querySelectorAll('#held li')].map(li => [li.dataset.id, li.dataset.hold]),
+        next: [...document.querySelectorAll('#next button')].map(b => [b.dataset.id,
+            b.querySelector('.number').dataset.bytes]),
+    };
+}'''
+ROWS = '''[...document.querySelectorAll('.row')].map(row => ({
+    id: row.dataset.id, name: row.querySelector('.name').firstChild.textContent, shown: row.offsetHeight > 0,
+    bytes: [...row.querySelectorAll('.number[data-bytes]')].map(cell => cell.dataset.bytes),
+    bar: [...row.querySelectorAll('.bar span')].map(part => [part.dataset.bytes, part.getBoundingClientRect().width]),
+    width: row.querySelector('.bar').getBoundingClientRect().width, checked: row.querySelector('input').checked }))'''
+CELLS = '''[...document.querySelectorAll('#map .cell')].map(cell => ({
+    bytes: cell.dataset.bytes, level: Number(cell.dataset.level), label: cell.getAttribute('aria-label'),
+    x: parseFloat(cell.style.left), y: parseFloat(cell.style.top), width: parseFloat(cell.style.width),
+    height: parseFloat(cell.style.height), tab: cell.tabIndex, kind: cell.className }))'''
+
+
+def choose(page, ids):
+    return page.run(f'({CHOOSE})({json.dumps([str(i) for i in ids])})')
+
+
+def rows(page):
+    """The list; each is to be laid out, also what is out of sight."""
+    page.run("for (const row of document.querySelectorAll('.row')) row.style.contentVisibility = 'visible'; 0")
+    return page.run(ROWS)
+
+
+def judge_bars(page):
+    found = rows(page)
+    most = max(sum(int(bytes_) for bytes_, _ in row['bar']) for row in found)
+    for row in found:
+        check([bytes_ for bytes_, _ in row['bar']] == row['bytes'], row)
+        for bytes_, width in row['bar']:
+            check(abs(width - row['width'] * int(bytes_) / (most or 1)) < 0.2, row)
+            counts['bars'] += 1
+    return found
+
+
+def judge_map(page):
+    """Cells with the same cell around them have areas in proportion to their bytes, lie in it and not upon others."""
+    cells = page.run(CELLS)
+    check(cells and [cell['tab'] for cell in cells].count(0) == 1, cells)
+    around = {}
+    for i, cell in enumerate(cells):
+        holders = [j for j, other in enumerate(cells) if other['level'] == cell['level'] - 1 and
+                   all(other[at] <= cell[at] + 0.02 and cell[at] + cell[size] <= other[at] + other[size] + 0.02
+                       for at, size in (('x', 'width'), ('y', 'height')))]
+        check(len(holders) == (cell['level'] > 1), cell, holders)
+        around.setdefault(tuple(holders), []).append(i)
+    for holders, inner in around.items():
+        check(not holders or sum(int(cells[i]['bytes']) for i in inner) <= int(cells[holders[0]]['bytes']), holders)
+        first = cells[inner[0]]
+        unit = first['width'] * first['height'] / int(first['bytes'])
+        for i in inner:
+            cell = cells[i]
+            area = cell['width'] * cell['height']
+            check(abs(area - unit * int(cell['bytes'])) <= 2e-3 * area + 0.1, cell, first)
+            counts['cells'] += 1
+        for a, b in itertools.islice(itertools.combinations(inner, 2), 2000):
+            a, b = cells[a], cells[b]
+            check(min(a['x'] + a['width'], b['x'] + b['width']) - max(a['x'], b['x']) < 0.02 or
+                  min(a['y'] + a['height'], b['y'] + b['height']) - max(a['y'], b['y']) < 0.02, a, b)
+    return cells
+
+
+def whole_of_map(page, total):
+    """The cells of the first level are the whole filesystem, but for what is too small to be drawn."""
+    cells = [cell for cell in page.run(CELLS) if cell['level'] == 1]
+    area = page.run("document.getElementById('map').clientWidth * document.getElementById('map').clientHeight")
+    drawn = sum(int(cell['bytes']) for cell in cells)
+    check(drawn <= total and sum(cell['width'] * cell['height'] for cell in cells) >= area * 0.99 * drawn / total)
+    check(drawn > total * 0.98, drawn, total)
+
+
+def judge_clean(page, *what):
+    check(page.complaints() == [], what, page.complaints())
+
+
+# What it is held against
+
+def du(path, *args):
+    code, out, err = run('du', '--noscan', '--format=json', *args, path)
+    check(code == 0, err)
+    return [json.loads(line) for line in out.splitlines()[1:]]
+
+
+def judge_subset(page, subset, answer, alone):
+    said = choose(page, subset)
+    check(said['space'] == [str(answer[f'freed_{name}']) for name in AMOUNTS], subset, said, answer)
+    check(said['both'] == str(answer['freed_data'] + answer['freed_metadata']), said)
+    check(said['held'] == [[str(held['id']), held['hold']] for held in answer['held']], subset, said, answer)
+    check(len(said['next']) == min(len(alone), 10) and said['next'] == alone[:10], subset, said['next'], alone)
+    counts['subsets'] += 1
+
+
+def freed(path, subsets):
+    """By many runs of the command, since each has its arguments."""
+    answers = []
+    for at in range(0, len(subsets), 500):
+        answers += du(path, *(f'--freed-by={",".join(map(str, subset))}' for subset in subsets[at:at + 500]))
+    return {frozenset(subset): answer for subset, answer in zip(subsets, answers)}
+
+
+def both(answer):
+    return answer['freed_data'] + answer['freed_metadata']
+
+
+def judge_subsets(page, path, ids, subsets):
+    """Each, and with it what another one would free besides, which is what the larger subset frees more."""
+    subsets = [sorted(subset) for subset in subsets]
+    larger = [sorted({*subset, one}) for subset in subsets for one in ids if one not in subset]
+    answers = freed(path, [list(one) for one in {tuple(subset) for subset in subsets + larger if subset}])
+    for subset in subsets:
+        if not subset:
+            continue
+        base = both(answers[frozenset(subset)])
+        alone = [(both(answers[frozenset({*subset, one})]) - base, one) for one in ids if one not in subset]
+        alone = sorted((one for one in alone if one[0]), key=lambda one: (-one[0], one[1]))
+        judge_subset(page, subset, answers[frozenset(subset)], [[str(one), str(more)] for more, one in alone])
+
+
+def judge_image(page, path, rng, subsets=40):
+    """The page of an image."""
+    found = du(path)
+    owners = {row['id']: row for row in found if row.get('owner') in ('subvolume', 'dying')}
+    ids = sorted(owners)
+    shown = judge_bars(page)
+    # Those that are being deleted come after the others.
+    check(sorted(int(row['id']) for row in shown) == ids, shown, ids)
+    for row in shown:
+        owner = owners[int(row['id'])]
+        check(row['bytes'] == [str(owner['exclusive']['data']), str(owner['shared']['data']),
+                               str(owner['referenced']['metadata'])], row, owner)
+    total, = (row['total']['referenced'] for row in found if 'total' in row)
+    whole_of_map(page, total['data'] + total['metadata'])
+    judge_map(page)
+    if len(ids) < 6:
+        chosen = [s for n in range(1, len(ids) + 1) for s in itertools.combinations(ids, n)]
+    else:
+        chosen = [rng.sample(ids, rng.randint(1, len(ids))) for _ in range(subsets)]
+    judge_subsets(page, path, ids, chosen)
+    return ids
+
+
+# Made up: the data of a page are others
+
+def filled(template, folder, name, data):
+    """A page with other data, as the library would write them."""
+    text = json.dumps(data, separators=(',', ':')).replace('<', '\\u003c')
+    with open(template, encoding='utf-8', errors='surrogateescape') as f:
+        made, n = DATA.subn(lambda found: found.group(1) + text + found.group(3), f.read())
+    check(n == 1)
+    path = os.path.join(folder, f'{name}.html')
+    with open(path, 'w', encoding='utf-8', errors='surrogateescape') as f:
+        f.write(made)
+    return path
+
+
+def synthetic(rng, num_owners, num_sets, largest):
+    """Owners, sets and what is in them: [AMOUNTS, members]."""
+    members = {(i,) for i in range(num_owners)}
+    while len(members) < num_sets:
+        some = set()
+        for _ in range(rng.choice((1, 1, 1, 2, 5))):
+            first = rng.randrange(num_owners)
+            some.update(range(first, min(first + rng.choice((1, 2, 3, 10, 200)), num_owners)))
+        members.add(tuple(sorted(some)))
+    return [([rng.randrange(largest) for _ in AMOUNTS], some) for some in sorted(members)]
+
+
+def spaces(amounts):
+    return ' '.join(str(sum(column) % (1 << 64)) for column in zip([0] * len(AMOUNTS), *amounts))
+
+
+def as_data(rng, num_owners, made, names=None):
+    order = list(range(num_owners))
+    rng.shuffle(order)
+    place = {owner: at for at, owner in enumerate(order)}
+    referenced, exclusive = [[] for _ in order], [[] for _ in order]
+    found = []
+    for amounts, some in made:
+        runs, end = [], 0
+        for at in sorted(place[owner] for owner in some):
+            if runs and at == end:
+                runs[-1] += 1
+            else:
+                runs += [at - end, 1]
+            end = at + 1
+        found.append([spaces([amounts]), *runs])
+        for owner in some:
+            referenced[owner].append(amounts)
+            if len(some) == 1:
+                exclusive[owner].append(amounts)
+    owners = [{'kind': 'subvolume', 'id': str(256 + i), 'path': names[i] if names else f'/snapshots/{i}', 'parent': '5',
+               'created': 1700000000 + 3600 * i, 'read_only': True, 'snapshot': True, 'log': spaces([]), 'orphans': '0',
+               'referenced': spaces(referenced[i]), 'exclusive': spaces(exclusive[i])} for i in range(num_owners)]
+    return {'version': 1, 'fsid': '0' * 8 + '-0000-0000-0000-' + '0' * 12, 'label': 'made up', 'generation': '1',
+            'total': spaces(amounts for amounts, _ in made), 'unowned': spaces([]), 'owners': owners, 'order': order,
+            'sets': found, 'damaged': '0'}
+
+
+def judge_synthetic(page, rng, num_owners, made, subsets):
+    for _ in range(subsets):
+        some = set(rng.sample(range(num_owners), rng.randint(1, num_owners)))
+        if rng.random() < 0.7:
+            first = rng.randrange(num_owners)
+            some = set(range(first, min(num_owners, first + 300)))
+        gone, more = [], {}
+        for amounts, members in made:
+            left = set(members) - some
+            if not left:
+                gone.append(amounts)
+            elif len(left) == 1:
+                more.setdefault(left.pop(), []).append(amounts)
+        said = choose(page, [256 + i for i in sorted(some)]) if len(some) < 20 else choose_many(page, some)
+        wanted = [sum(column) % (1 << 64) for column in zip([0] * len(AMOUNTS), *gone)]
+        check(said['space'] == list(map(str, wanted)), said, wanted)
+        one = {o: (sum(a[0] for a in amounts) + sum(a[2] for a in amounts)) % (1 << 64) for o, amounts in more.items()}
+        best = sorted((o for o in one if one[o]), key=lambda o: (-one[o], o))[:10]
+        check(said['next'] == [[str(256 + o), str(one[o])] for o in best], said['next'])
+        counts['subsets'] += 1
+
+
+def choose_many(page, some):
+    """By the last click alone what was chosen is shown, or a test would take long: the others are chosen by a range."""
+    ids = sorted(256 + i for i in some)
+    runs = []
+    for number in ids:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    page.run("document.getElementById('none').click()")
+    for first, last in runs:
+        box = f'document.querySelector(\'.row[data-id="%d"] input\')'
+        page.run(f'{box % first}.click()')
+        if last > first:
+            page.run(f"{box % last}.dispatchEvent(new KeyboardEvent('keydown', {{ key: ' ', shiftKey: true }})); "
+                     f'{box % last}.click()')
+    return page.run(f"({CHOOSE.replace('''document.getElementById('none').click();''', '')})([])")
+
+
+def large(chromium, template, folder):
+    """2,000 subvolumes and 50,000 sets: opened, drawn and changed without a wait."""
+    rng = random.Random(1)
+    made = synthetic(rng, 2000, 50000, 1 << 40)
+    path = filled(template, folder, 'large', as_data(rng, 2000, made))
+    began = time.monotonic()
+    page = browser.Page(chromium, path)
+    page.settle()
+    opened = time.monotonic() - began
+    judge_synthetic(page, rng, 2000, made, 6)
+    took = page.run('''(() => {
+        const boxes = document.querySelectorAll('.row input'), began = performance.now();
+        for (let i = 0; i < 20; i++)
+            boxes[i * 50].click();
+        document.body.offsetHeight;
+        return (performance.now() - began) / 20; })()''')
+    judge_map(page)
+    page.click('#sort')
+    for order in ('next', 'path', 'created', 'exclusive', 'shared', 'metadata', 'number'):
+        page.run(f"document.getElementById('sort').value = '{order}'; "
+                 "document.getElementById('sort').dispatchEvent(new Event('change'))")
+    judge_clean(page, 'large')
+    page.close()
+    return opened, took, os.path.getsize(path)
+
+
+def numbers_of_64_bits(chromium, template, folder):
+    """Sums beyond 2^53 are not rounded, and beyond 2^64 they wrap as those of the library do."""
+    rng = random.Random(2)
+    for name, largest in (('wide', 1 << 58), ('wrapping', 1 << 64)):
+        made = synthetic(rng, 9, 200, largest)
+        page = browser.Page(chromium, filled(template, folder, name, as_data(rng, 9, made)))
+        judge_synthetic(page, rng, 9, made, 40)
+        judge_clean(page, name)
+        page.close()
+
+
+class Parser(html.parser.HTMLParser):
+    """What elements a page has, by another reader of HTML."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.attributes = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, *attr) for attr in attrs]
+
+
+HOSTILE = (b'</script><script>document.title = "run"</script>', b'<!--<script>', b'<img src=x onerror=alert(1)>',
+           b'"quotes\' & &amp; `ticks` ${1}', b'no \xff\xfe UTF-8 \xed\xa0\x80', '\u202egnp.exe'.encode(),
+           b'line\nline\r', b'tab\tescape\x1b[31m', b'back\\slash', '\u2028sep\u2029'.encode(),
+           'e\u0301\U0001f600'.encode(),
+           b'__proto__', b'constructor', b"javascript:alert(1)", b'%3Cscript%3E', b'\x7f\x01', b'n' * 255)
+SHOWN = ('/</script><script>document.title = "run"</script>', '/<!--<script>', '/<img src=x onerror=alert(1)>',
+         '/"quotes\' & &amp; `ticks` ${1}', '/no \\377\\376 UTF-8 \\355\\240\\200', '/\\u{202e}gnp.exe',
+         '/line\\nline\\r', '/tab\\t' 'escape\\e[31m', '/back\\\\slash', '/\\u{2028}sep\\u{2029}',
+         '/e\u0301\U0001f600', '/__proto__', '/constructor', '/javascript:alert(1)', '/%3Cscript%3E', '/\\177\\001',
+         '/' + 'n' * 255)
+
+
+def hostile(chromium, template, folder):
+    """Names that would be something else in HTML, in a script or on a screen: shown as what they are."""
+    parts = [name.replace(b'/', b'|') for name in HOSTILE]  # a name has no slash
+    root, path = os.path.join(folder, 'hostile').encode(), os.path.join(folder, 'hostile.img')
+    for name in parts:
+        os.makedirs(os.path.join(root, name))
+        with open(os.path.join(root, name, b'file'), 'wb') as f:
+            f.write(name * 3000)
+    done = subprocess.run([BTRKIT, 'mkfs', '-q', '-L', '</script>&"\u202e', '--rootdir', root,
+                           *(b'--subvol=rw:' + name for name in parts), path], stderr=subprocess.PIPE, check=False)
+    check(done.returncode == 0, done.stderr)
+    file = make_page(path, os.path.join(folder, 'hostile.html'))
+    with open(file, 'rb') as f:
+        text = f.read().decode()  # UTF-8 throughout
+    data = DATA.search(text).group(2)
+    check('<' not in data and 'script' in data and '\\udcff' in data)
+    parser, plain = Parser(), Parser()
+    parser.feed(text)
+    with open(template, encoding='utf-8') as f:
+        plain.feed(f.read())
+    check(parser.tags == plain.tags and parser.attributes == plain.attributes and parser.tags.count('script') == 2)
+    page = browser.Page(chromium, file)
+    wanted = {'/', *('/' + name[1:].replace('/', '|') for name in SHOWN)}
+    found = rows(page)
+    check({row['name'] for row in found} == wanted, {row['name'] for row in found} ^ wanted)
+    elements = page.run("document.querySelectorAll('*').length")
+    check(page.run("document.querySelectorAll('img, iframe, object, a, script:not(#data)').length") == 1)
+    for selector in ('.row input', '#map .cell', '#next button', '#map-list summary'):
+        page.run(f"for (const e of [...document.querySelectorAll('{selector}')].slice(0, 40)) e.click(); 0")
+    check(elements > 100 and page.run("document.querySelectorAll('img, script').length") == 2)
+    check(page.run('document.title') == 'Space of a btrfs filesystem')
+    check('Label </script>&"\\u{202e}, ' in page.run("document.getElementById('which').textContent"))
+    shown = page.run('document.body.innerText')
+    check(not re.search('[\u202e\u2028\u2029\x1b\x7f\x01\r]', shown))
+    judge_clean(page, 'hostile')
+    page.close()
+    # The same as a label of sets and in what is made up, without a path.
+    names = [name.decode(errors='surrogateescape') for name in HOSTILE]
+    rng = random.Random(3)
+    made = synthetic(rng, len(names), 60, 1 << 30)
+    page = browser.Page(chromium, filled(template, folder, 'made-up', as_data(rng, len(names), made, names)))
+    check([row['name'] for row in rows(page)] == [name[1:] for name in SHOWN])
+    judge_clean(page, 'made up')
+    page.close()
+
+
+def policy(chromium, template, folder):
+    """What would get into the page all the same is not run, and reaches nobody."""
+    bad = ('<script>document.title = "run"</script><img src="http://127.0.0.1:9/x" onerror="document.title = 1">'
+           '<link rel="stylesheet" href="http://127.0.0.1:9/x.css"><iframe src="http://127.0.0.1:9/"></iframe>'
+           '<style>h1 { color: red }</style>')
+    with open(template, encoding='utf-8') as f:
+        text = f.read().replace('</header>', bad + '</header>')
+    file = os.path.join(folder, 'policy.html')
+    with open(file, 'w', encoding='utf-8') as f:
+        f.write(text)
+    page = browser.Page(chromium, file)
+    page.settle()
+    check(page.run('document.title') == 'Space of a btrfs filesystem')
+    check(page.run("getComputedStyle(document.querySelector('h1')).color") != 'rgb(255, 0, 0)')
+    said = str(page.complaints())
+    check('Content Security Policy' in said and said.count('script-src') and said.count('style-src'), said)
+    page.close()
+
+
+FOCUSED = 'document.activeElement'
+
+
+def keyboard(chromium, file):
+    """All of it without a mouse."""
+    page = browser.Page(chromium, file)
+    page.run("document.querySelector('#map .cell[tabindex=\"0\"]').focus()")
+    labels = page.run('[...document.querySelectorAll("#map .cell")].map(cell => cell.getAttribute("aria-label"))')
+    seen = set()
+    for key in ['ArrowRight'] * 4 + ['ArrowDown'] * 4 + ['ArrowLeft'] * 4 + ['ArrowUp'] * 4:
+        page.key(key)
+        seen.add(page.run(f'{FOCUSED}.getAttribute("aria-label")'))
+    check(len(seen) > 3 and seen <= set(labels), seen)
+    crumbs = "document.querySelectorAll('#crumbs button').length"
+    page.run("[...document.querySelectorAll('#map .cell.group')].pop().focus()")
+    name = page.run(f"{FOCUSED}.querySelector('.name').textContent")
+    page.key('Enter', windowsVirtualKeyCode=13, text='\r')
+    check(page.run(crumbs) > 1 and name in page.run("document.querySelector('#crumbs [aria-current]').textContent"))
+    check(page.run(f"document.getElementById('map').contains({FOCUSED})"))
+    deeper = judge_map(page)
+    page.key('Escape')
+    while page.run(crumbs) > 1:
+        page.key('Escape')
+    check([cell['label'] for cell in page.run(CELLS)] == labels and len(deeper) < len(labels))
+    # A range, by the keys and by the mouse, and what is searched for.
+    ids = page.run("[...document.querySelectorAll('.row')].map(row => row.dataset.id)")
+    checked = "[...document.querySelectorAll('.row input:checked')].map(box => box.closest('.row').dataset.id)"
+    page.run(f"document.querySelector('.row[data-id=\"{ids[1]}\"] input').focus()")
+    page.key(' ', **SPACE)
+    check(page.run(checked) == [ids[1]])
+    page.run(f"document.querySelector('.row[data-id=\"{ids[3]}\"] input').focus()")
+    page.key(' ', SHIFT, **SPACE)
+    check(page.run(checked) == ids[1:4], page.run(checked))
+    page.click('#none')
+    check(page.run(checked) == [])
+    page.click(f'.row[data-id="{ids[0]}"] input')
+    page.click(f'.row[data-id="{ids[2]}"] label', SHIFT)
+    check(page.run(checked) == ids[:3], page.run(checked))
+    page.click(f'.row[data-id="{ids[0]}"] input')
+    page.click(f'.row[data-id="{ids[1]}"] input', SHIFT)
+    check(page.run(checked) == [ids[2]], page.run(checked))
+    page.run("document.getElementById('none').click(); document.getElementById('search').focus()")
+    page.call('Input.insertText', text='S1')
+    check([row['id'] for row in rows(page) if row['shown']] == ['257'], rows(page))
+    page.click('#all')
+    check(page.run(checked) == ['257'] and page.run("document.getElementById('command').textContent") ==
+          'btrkit du --freed-by 257')
+    page.run("document.getElementById('search').value = ''; "
+             "document.getElementById('search').dispatchEvent(new Event('input'))")
+    page.click('#all')
+    check(page.run(checked) == ids)
+    # What frees most next is one click.
+    page.click('#none')
+    first = page.run("document.querySelector('#next button').dataset.id")
+    page.click('#next button')
+    check(page.run(checked) == [first])
+    # A part of the map selects who has it.
+    page.click('#none')
+    page.run("[...document.querySelectorAll('#map .cell.shared')].find(cell => /, shared by 2,/.test(cell.ariaLabel))"
+             ".click(); document.querySelector('#detail button').click()")
+    check(len(page.run(checked)) == 2, page.run(checked))
+    judge_clean(page, 'keyboard')
+    page.close()
+
+
+def shapes(chromium, file):
+    """Whatever the window and the colours, nothing is wider than the page, and what matters is seen."""
+    for width, height, dark in ((1600, 900, False), (1000, 700, True), (360, 640, False), (360, 640, True)):
+        page = browser.Page(chromium, file, width, height, dark)
+        page.settle()
+        check(page.run('document.documentElement.scrollWidth') <= width, width)
+        back = page.run("getComputedStyle(document.body).backgroundColor")
+        level = sum(map(int, re.findall(r'\d+', back)[:3])) / 3
+        check(level < 60 if dark else level > 200, back)
+        judge_map(page)
+        judge_bars(page)
+        for measure in ('data', 'metadata', 'both'):
+            page.run(f"document.getElementById('measure').value = '{measure}'; "
+                     "document.getElementById('measure').dispatchEvent(new Event('change'))")
+            judge_map(page)
+        for selector in ('#freed-both', '#map', '#search'):
+            check(page.run(f"(e => e.offsetWidth * e.offsetHeight)(document.querySelector('{selector}'))") > 0)
+        unnamed = page.run('''[...document.querySelectorAll('button, input, select')].filter(e => !(e.ariaLabel ||
+            e.textContent.trim() || (e.labels && [...e.labels].some(l => l.textContent.trim())))).length''')
+        check(unnamed == 0, unnamed)
+        judge_clean(page, width)
+        page.close()
+
+
+# The file
+
+def damage(chromium, folder):
+    """What lies in a bad block is missing, the page says so, and the command fails."""
+    path = unpack.unpack('bad-checksum', folder, quick=True)
+    file = os.path.join(folder, 'damaged.html')
+    code, out, err = run('du', '--noscan', '--html', file, path)
+    check(code == 1 and not out and 'block 30932992' in err, err)
+    page = browser.Page(chromium, file)
+    check(page.run("document.getElementById('damage').textContent").startswith('1 place could not be read'))
+    check(page.run("document.getElementById('damage').offsetHeight") > 0)
+    judge_clean(page, 'damaged')
+    page.close()
+
+
+def files(path, folder):
+    """The file is there as a whole or as it was."""
+    place = os.path.join(folder, 'files')
+    os.mkdir(place)
+    file, link = os.path.join(place, 'page.html'), os.path.join(place, 'link')
+    mask = os.umask(0o027)
+    make_page(path, file)
+    os.umask(mask)
+    with open(file, 'rb') as f:
+        page = f.read()
+    check(stat.S_IMODE(os.stat(file).st_mode) == 0o640)
+    code, out, err = run('du', '--noscan', '--html=-', path)
+    check(code == 0 and out == page and not err, err)
+    for threads in (1, 3):
+        check(run('du', '--noscan', '--html=-', '--threads', threads, path)[1] == page)
+    os.chmod(file, 0o604)
+    with open(file, 'wb') as f:
+        f.write(b'old')
+    os.symlink('page.html', link)
+    make_page(path, link)
+    with open(file, 'rb') as f:
+        check(f.read() == page and os.path.islink(link) and stat.S_IMODE(os.stat(file).st_mode) == 0o604)
+    before = digest(path)
+    os.symlink(path, os.path.join(place, 'image'))
+    os.mkfifo(os.path.join(place, 'fifo'))
+    for bad, device, says in (
+            (path, path, 'is what is to be read'), (os.path.join(place, 'image'), path, 'is what is to be read'),
+            (path, f'{path}?offset=0', 'is what is to be read'), (place, path, 'is no regular file'),
+            (os.path.join(place, 'fifo'), path, 'is no regular file'), ('/dev/full', path, 'is no regular file'),
+            (os.path.join(place, 'none', 'page'), path, 'No such file'), ('', path, 'No such file')):
+        said = check_failure('du', device, run('du', '--noscan', '--html', bad, device))
+        check(f'--html {bad}: ' in said and says in said, said)
+    check(digest(path) == before)
+    with open(file, 'wb') as f:
+        f.write(b'old')
+    limit = 'ulimit -f 16; trap "" XFSZ; exec "$@"'
+    done = subprocess.run(['sh', '-c', limit, 'sh', BTRKIT, 'du', '--noscan', '--html', file, path], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    said = check_failure('du', path, (done.returncode, done.stdout, done.stderr.decode()))
+    check('File too large' in said, said)
+    with open(file, 'rb') as f:
+        check(f.read() == b'old')
+    check(run('du', '--noscan', '--html', file, '/nowhere/image')[0] == 1)
+    with open('/dev/full', 'wb') as full:
+        done = subprocess.run([BTRKIT, 'du', '--noscan', '--html=-', path], stdout=full, stderr=subprocess.PIPE,
+                              check=False)
+    check(done.returncode == 1 and b'standard output: No space left' in done.stderr, done)
+    for other in ('--matrix', '--types', '--extents', '--freed-by=5', '--raw', '--format=json', '--format=text'):
+        check('--html' in check_failure('du', None, run('du', other, '--html', file, path), status=2))
+    check(sorted(os.listdir(place)) == ['fifo', 'image', 'link', 'page.html'], os.listdir(place))
+
+
+def main():
+    if not browser.CHROMIUM:
+        skip('needs Chromium')
+    rng = random.Random(4)
+    with tempfile.TemporaryDirectory(prefix='btrkit-du-html-') as folder, browser.Browser() as chromium:
+        pages = {}
+        for name in NAMES:
+            path = unpack.unpack(f'good-{name}', folder, quick=True)
+            pages[name] = make_page(path, os.path.join(folder, f'{name}.html'))
+            page = browser.Page(chromium, pages[name])
+            judge_image(page, path, rng)
+            judge_clean(page, name)
+            page.close()
+        keyboard(chromium, pages['generations'])
+        shapes(chromium, pages['generations'])
+        hostile(chromium, pages['default'], folder)
+        policy(chromium, pages['default'], folder)
+        numbers_of_64_bits(chromium, pages['default'], folder)
+        opened, took, size = large(chromium, pages['default'], folder)
+        damage(chromium, folder)
+        files(os.path.join(folder, 'good-default.img'), folder)
+    print(', '.join(f'{n} {what}' for what, n in counts.items()))
+    print(f'2,000 subvolumes, 50,000 sets: {size / 1e6:.1f} MB, opened in {opened:.2f} s, a change {took:.0f} ms')
+
+
+if __name__ == '__main__':
+    main()
