@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +9,7 @@
 
 enum {
 	OPT_OWNERS = 256,
+	OPT_STATS,
 	OPT_SUBVOL,
 	OPT_FORMAT,
 	OPT_DEVICE,
@@ -17,6 +20,7 @@ static const struct cmd_option options[] = {
 	{ 'a', "all", NULL, "every regular file of every subvolume; those without extents\nare left out" },
 	{ OPT_OWNERS, "owners", NULL,
 	  "a row for each extent, and who refers to it: subvolumes, inodes and\noffsets" },
+	{ OPT_STATS, "stats", NULL, "how much was looked at, and what spared a look, to standard error" },
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" },
 	{ OPT_FORMAT, "format", "text|tsv|json",
 	  "text as of filefrag -v (the default), tab-separated values, or\nJSON Lines" },
@@ -26,7 +30,7 @@ static const struct cmd_option options[] = {
 };
 
 struct request {
-	bool all, owners, noscan;
+	bool all, owners, stats, noscan;
 	const char *subvol;
 	unsigned format;
 	const char **devices;
@@ -66,27 +70,50 @@ static int pass_owners(void *ctx, const struct btrkit_reference *refs, size_t n)
 }
 
 static int list_path(struct btrkit_fs *fs, const struct request *req, uint64_t root, const char *path,
-		     const struct btrkit_fiemap_sink *sink, struct btrkit_error *err)
+		     const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats, struct btrkit_error *err)
 {
 	struct renamed renamed = { sink, path };
 	const struct btrkit_fiemap_sink as_given = { rename_file, pass_extents, &renamed,
 						     sink->owners ? pass_owners : NULL };
 
-	return btrkit_fiemap_path(fs, root, path, req->format ? sink : &as_given, NULL, err);
+	return btrkit_fiemap_path(fs, root, path, req->format ? sink : &as_given, stats, err);
 }
 
 static int list(struct btrkit_fs *fs, const struct request *req, const struct btrkit_fiemap_sink *sink,
-		struct btrkit_error *err)
+		struct btrkit_fiemap_stats *stats, struct btrkit_error *err)
 {
 	uint64_t root = 5;
 	int ret;
 
 	if (req->all)
-		return btrkit_fiemap_all(fs, sink, NULL, err);
+		return btrkit_fiemap_all(fs, sink, stats, err);
 	ret = req->subvol ? btrkit_subvolume_find(fs, req->subvol, &root, err) : 0;
 	for (int i = 0; !ret && i < req->num_paths; i++)
-		ret = list_path(fs, req, root, req->paths[i], sink, err);
+		ret = list_path(fs, req, root, req->paths[i], sink, stats, err);
 	return ret;
+}
+
+static void say_stats(const struct btrkit_fiemap_stats *s)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} all[] = {
+		{ "files", s->files },
+		{ "rows", s->extents },
+		{ "leaves", s->leaves },
+		{ "extent_leaves", s->extent_leaves },
+		{ "checked", s->checked },
+		{ "saved_by_leaf", s->saved_by_leaf },
+		{ "saved_by_batch", s->saved_by_batch },
+		{ "blocks_checked", s->blocks_checked },
+		{ "saved_by_path", s->saved_by_path },
+		{ "spread_checked", s->spread_checked },
+		{ "saved_by_repeat", s->saved_by_repeat },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		fprintf(stderr, "%s\t%" PRIu64 "\n", all[i].name, all[i].value);
 }
 
 static int print(const struct command *cmd, const struct request *req, struct btrkit_fs *fs)
@@ -95,15 +122,19 @@ static int print(const struct command *cmd, const struct request *req, struct bt
 							     BTRKIT_FIEMAP_JSON };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fiemap_printer *printer = NULL;
+	struct btrkit_fiemap_stats stats = { 0 };
 	struct cmd_output out = { 0 };
-	int ret, ended;
+	int ret, ended, status;
 
 	ret = btrkit_fiemap_printer_create(fs, formats[req->format], req->owners ? BTRKIT_FIEMAP_OWNERS : 0, cmd_write,
 					   &out, &printer, &err);
 	if (!ret)
-		ret = list(fs, req, btrkit_fiemap_printer_sink(printer), &err);
+		ret = list(fs, req, btrkit_fiemap_printer_sink(printer), &stats, &err);
 	ended = btrkit_fiemap_printer_finish(printer, !ret);
-	return cmd_end(cmd, req->devices[0], &out, ret ? ret : ended, &err);
+	status = cmd_end(cmd, req->devices[0], &out, ret ? ret : ended, &err);
+	if (req->stats && status == EXIT_DONE)
+		say_stats(&stats);
+	return status;
 }
 
 static void take_option(const struct command *cmd, struct request *req, int c)
@@ -116,6 +147,9 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		break;
 	case OPT_OWNERS:
 		req->owners = true;
+		break;
+	case OPT_STATS:
+		req->stats = true;
 		break;
 	case OPT_SUBVOL:
 		req->subvol = optarg;

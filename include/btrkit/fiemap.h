@@ -56,12 +56,31 @@ struct btrkit_fiemap_sink {
 	int (*owners)(void *ctx, const struct btrkit_reference *refs, size_t n);
 };
 
-/** How the work went. Since: 0.1 */
+/**
+ * How the work went. Of each item of a file that names a data extent it is asked whether the extent is shared. The
+ * number of these items is checked, saved_by_leaf and saved_by_batch together; what is named saved is a look at back
+ * references that was not needed, and why.
+ *
+ * Since: 0.1
+ */
 struct btrkit_fiemap_stats {
 	uint64_t files, extents;	/**< listed; extents counts rows */
-	uint64_t leaves;		/**< leaves of file trees visited */
-	uint64_t checked;		/**< data extents whose references were looked at */
-	uint64_t saved_by_leaf;		/**< extents settled by a leaf known to be shared */
+	uint64_t leaves;		/**< leaves of file trees gone through, each once in a listing of its file */
+	uint64_t extent_leaves;		/**< leaves of the extent tree entered, for data extents and tree blocks */
+	uint64_t checked;		/**< data extents whose references were looked at, in one batch for each leaf */
+	uint64_t saved_by_leaf;		/**< items in leaves that are known to be shared */
+	uint64_t saved_by_batch;	/**< items that name an extent which another of their file and leaf names */
+	/**
+	 * Tree blocks on the way from the root to a leaf whose references were looked at, to find out whether the leaf
+	 * is shared.
+	 */
+	uint64_t blocks_checked;
+	/** The same of which the verdict was known, from the leaf before or from a shared block above them. */
+	uint64_t saved_by_path;
+	/** Extents that a file names more than once and nobody else does, of which all leaves were looked at. */
+	uint64_t spread_checked;
+	/** Items of such extents for which that was known from an item before them. */
+	uint64_t saved_by_repeat;
 };
 
 /**

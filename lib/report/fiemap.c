@@ -163,8 +163,6 @@ static int is_shared(struct listing *l, const struct file_extent *fe, uint32_t *
 		ret = judge_leaf(l);
 	if (!ret)
 		ret = share_extent_shared(&l->share, &l->cursor, fe, l->leaf_shared, &shared, l->err);
-	if (l->leaf_shared)
-		l->stats->saved_by_leaf++;
 	if (shared)
 		*flags |= BTRKIT_EXTENT_SHARED;
 	return ret;
@@ -280,6 +278,18 @@ static int list_items(struct listing *l, uint64_t inode)
 	return ret < 0 ? ret : finish_file(l);
 }
 
+static void add_counts(struct btrkit_fiemap_stats *stats, const struct share_ctx *s)
+{
+	stats->extent_leaves += s->extents.leaves + s->blocks.leaves;
+	stats->checked += s->counts.checked;
+	stats->saved_by_leaf += s->counts.saved_by_leaf;
+	stats->saved_by_batch += s->counts.saved_by_batch;
+	stats->blocks_checked += s->counts.blocks_checked;
+	stats->saved_by_path += s->counts.saved_by_path;
+	stats->spread_checked += s->counts.spread_checked;
+	stats->saved_by_repeat += s->counts.saved_by_repeat;
+}
+
 static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint64_t inode,
 			  const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats,
 			  struct btrkit_error *err)
@@ -306,7 +316,7 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 		ret = path_namer_create(fs, &s->root, &l->namer, err);
 	if (!ret)
 		ret = list_items(l, inode);
-	l->stats->checked += l->share.checked;
+	add_counts(l->stats, &l->share);
 	path_namer_destroy(l->namer);
 	share_release(&l->share);
 	if (l->refs.fs)

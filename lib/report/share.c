@@ -102,12 +102,17 @@ static int path_shared(struct share_ctx *s, struct share_path *path, const struc
 				ret = path_block_shared(s, c, level, &verdict, err);
 				if (ret)
 					return ret;
+				s->counts.blocks_checked++;
+			} else {
+				s->counts.saved_by_path++;
 			}
 			path->levels[level].bytenr = c->nodes[level]->bytenr;
 			path->levels[level].shared = verdict;
 			/* What is below belongs to another way down. */
 			for (unsigned below = 0; below < level; below++)
 				path->levels[below].bytenr = 0;
+		} else {
+			s->counts.saved_by_path++;
 		}
 		verdict = path->levels[level].shared;
 	}
@@ -228,8 +233,9 @@ int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode
 		e->shared = ret == 1;
 		n++;
 	}
+	s->counts.checked += n;
+	s->counts.saved_by_batch += s->batch_len - n;
 	s->batch_len = n;
-	s->checked += n;
 	return 0;
 }
 
@@ -296,6 +302,9 @@ static int judge(struct share_ctx *s, const struct cursor *c, struct share_exten
 		if (ret)
 			return ret;
 		e->leaves_known = true;
+		s->counts.spread_checked++;
+	} else if (e->count > 1) {
+		s->counts.saved_by_repeat++;
 	}
 	*shared = e->leaves_shared;
 	return 0;
@@ -313,10 +322,11 @@ static struct share_extent *find_extent(struct share_ctx *s, const struct share_
 	return e;
 }
 
-static void remember(struct share_ctx *s, uint64_t bytenr, bool shared)
+static void remember(struct share_ctx *s, const struct share_extent *e, bool shared)
 {
-	s->recent[s->recent_slot].bytenr = bytenr;
+	s->recent[s->recent_slot].bytenr = e->bytenr;
 	s->recent[s->recent_slot].shared = shared;
+	s->recent[s->recent_slot].looked = e->leaves_known;
 	s->recent_slot = (s->recent_slot + 1) % SHARE_RECENT;
 }
 
@@ -326,9 +336,13 @@ int share_extent_shared(struct share_ctx *s, const struct cursor *c, const struc
 	struct share_extent key = { .bytenr = fe->disk_bytenr, .inode = c->item.key.objectid }, *e;
 	int ret;
 
+	if (leaf_shared)
+		s->counts.saved_by_leaf++;
 	for (unsigned i = 0; i < SHARE_RECENT; i++) {
 		if (s->recent[i].bytenr == fe->disk_bytenr) {
 			*shared = s->recent[i].shared;
+			if (!leaf_shared && s->recent[i].looked)
+				s->counts.saved_by_repeat++;
 			return 0;
 		}
 	}
@@ -341,6 +355,6 @@ int share_extent_shared(struct share_ctx *s, const struct cursor *c, const struc
 		return err_set(err, BTRKIT_INVALID, "the batch of the leaf was not loaded");
 	ret = judge(s, c, e, fe, shared, err);
 	if (!ret && e->ref_type == KEY_EXTENT_DATA_REF && e->root == s->root.id && e->count > 1)
-		remember(s, e->bytenr, *shared);
+		remember(s, e, *shared);
 	return ret;
 }

@@ -39,6 +39,13 @@ struct share_path {
 	} levels[LEVELS_MAX];
 };
 
+/* What was done, and what was not: as in struct btrkit_fiemap_stats. */
+struct share_counts {
+	uint64_t checked, saved_by_leaf, saved_by_batch;
+	uint64_t blocks_checked, saved_by_path;
+	uint64_t spread_checked, saved_by_repeat;
+};
+
 /* Extents with several items in one file: Linux remembers so many of them, and so the answer may depend on it. */
 #define SHARE_RECENT 8
 
@@ -56,9 +63,10 @@ struct share_ctx {
 	struct {
 		uint64_t bytenr;
 		bool shared;
+		bool looked; /* at the leaves that have it */
 	} recent[SHARE_RECENT];
 	unsigned recent_slot;
-	uint64_t checked; /* extents whose references were looked at */
+	struct share_counts counts;
 };
 
 /* Free with share_release(), whatever is returned. @return 0; -ENOENT: there is no extent tree; <0 */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""logical-resolve, inode-resolve and fiemap --owners on the committed images: that they agree with each other and with
-the listing, their forms, and what they refuse.
+"""logical-resolve, inode-resolve, fiemap --owners and --stats on the committed images: that they agree with each other
+and with the listing, their forms, and what they refuse.
 
     resolve.py IMAGE...
 
@@ -56,6 +56,21 @@ def agree(path):
     return compared
 
 
+def statistics(path):
+    """Each extent that is listed was looked at, or something spared that."""
+    listed = rows('fiemap', '-a', '--owners', '--format', 'json', path)
+    plain = lines('fiemap', '-a', '--format', 'tsv', path)
+    status, out, err = run('fiemap', '-a', '--stats', '--format', 'tsv', path)
+    assert (status, out.decode(errors='surrogateescape').split('\n')[:-1]) == (0, plain), (status, err)
+    found = {name: int(value) for name, value in (line.split('\t') for line in err.splitlines())}
+    assert found['checked'] + found['saved_by_leaf'] + found['saved_by_batch'] == sum(
+        row['physical'] != 0 for row in listed), found
+    assert found['rows'] == len(plain) and found['files'] == len({(row['root'], row['inode']) for row in listed}), found
+    assert (found['leaves'] > 0) == bool(plain), found
+    result = run('fiemap', '--stats', path, 'no such file')
+    assert 'no such file' in check_failure('fiemap', path, result), result
+
+
 def refusals(path):
     result = run('logical-resolve', path, '1')
     assert 'nothing is allocated at 1' in check_failure('logical-resolve', path, result), result
@@ -79,6 +94,7 @@ def main():
     compared = 0
     for path in sys.argv[1:]:
         compared += agree(path)
+        statistics(path)
         refusals(path)
     assert compared > 20, compared
     print(f'compared {compared} paths')

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * How much a listing looks at: exact counts, on a file of 1,020 extents in 21 leaves; a leaf of the extent tree has as
+ * many of them.
+ */
+#include "tests/unit/unit.h"
+
+#include <sys/stat.h>
+
+#include <btrkit/fiemap.h>
+
+#include "lib/format/ids.h"
+#include "lib/format/items/extent.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/format/items/inode.h"
+#include "tests/unit/synthetic.h"
+
+#define INODE 257u
+#define LENGTH 4096u
+#define DATA_BYTENR (1ull << 30) /* of no chunk: only trees are read */
+#define SNAPSHOT 5u
+#define BEFORE 4u
+#define OTHER_ROOT 300u
+
+#define EXTENTS 1020u
+#define FIRST_LEAF 48u	 /* extents beside the inode in the file's first leaf */
+#define OTHER_LEAVES 51u /* and in the others */
+#define LEAVES (1 + (EXTENTS - FIRST_LEAF + OTHER_LEAVES - 1) / OTHER_LEAVES)
+#define LEVELS 3u /* of the file's tree, with five children to a node */
+#define BLOCKS (LEAVES + 5 + 1)
+
+/* What a test has to keep until the trees are written. */
+static struct disk_inode_item inode_item;
+static struct disk_file_extent file_extents[EXTENTS];
+static struct syn_item file_items[EXTENTS + 1], tree_items[EXTENTS + 2];
+
+struct data_item {
+	struct disk_extent_item head;
+	uint8_t type;
+	struct disk_extent_data_ref ref;
+};
+DISK_ASSERT_SIZE(data_item, 24 + 1 + 28);
+
+static struct data_item data_items[EXTENTS];
+
+static uint8_t root_item[sizeof(struct disk_extent_item) + 2 * 9];
+
+/* Which data extent lies at each place of the file, by number in the order of addresses; each has one item. */
+typedef unsigned (*order_fn)(unsigned i);
+
+static unsigned as_written(unsigned i)
+{
+	return i;
+}
+
+static unsigned scattered(unsigned i)
+{
+	return i * 389u % EXTENTS;
+}
+
+/* A file of @each pieces of the same extent, one behind the other. */
+static void make_file(order_fn order, unsigned each)
+{
+	inode_item = (struct disk_inode_item){ .generation = le64_put(BEFORE), .transid = le64_put(BEFORE) };
+	inode_item.size = le64_put(EXTENTS * LENGTH);
+	inode_item.nlink = le32_put(1);
+	inode_item.mode = le32_put(S_IFREG | 0644);
+	file_items[0] = (struct syn_item){ KEY(INODE, KEY_INODE_ITEM, 0), &inode_item, sizeof(inode_item) };
+	for (unsigned i = 0; i < EXTENTS; i++) {
+		const unsigned extent = order(i / each), piece = i % each;
+
+		file_extents[i] = (struct disk_file_extent){
+			.generation = le64_put(BEFORE),
+			.ram_bytes = le64_put(each * LENGTH),
+			.type = FILE_EXTENT_REG,
+			.disk_bytenr = le64_put(DATA_BYTENR + 2ull * extent * each * LENGTH),
+			.disk_num_bytes = le64_put(each * LENGTH),
+			.offset = le64_put(piece * LENGTH),
+			.num_bytes = le64_put(LENGTH),
+		};
+		file_items[1 + i] = (struct syn_item){ KEY(INODE, KEY_EXTENT_DATA, (uint64_t)i * LENGTH),
+						       &file_extents[i], sizeof(file_extents[i]) };
+	}
+}
+
+/* The item of the tree's root, reached by @num_owners trees, and those of the data. */
+static size_t make_extent_tree(const struct synthetic *s, order_fn order, unsigned each, unsigned num_owners)
+{
+	struct disk_extent_item *head = (struct disk_extent_item *)root_item;
+	uint8_t *at = root_item + sizeof(*head);
+	size_t n = 0;
+
+	*head = (struct disk_extent_item){ le64_put(num_owners), le64_put(BEFORE), le64_put(EXTENT_FLAG_TREE_BLOCK) };
+	for (unsigned i = 0; i < num_owners; i++, at += 9) {
+		const le64 root = le64_put(i ? OTHER_ROOT : OID_FS_TREE);
+
+		*at = KEY_TREE_BLOCK_REF;
+		memcpy(at + 1, &root, sizeof(root));
+	}
+	if (num_owners)
+		tree_items[n++] = (struct syn_item){ KEY(s->fs_root, KEY_METADATA_ITEM, 2), root_item,
+						     (uint32_t)(at - root_item) };
+	for (unsigned i = 0; i < EXTENTS / each; i++) {
+		const unsigned extent = order(i);
+
+		data_items[extent] = (struct data_item){
+			.head = { le64_put(each), le64_put(BEFORE), le64_put(EXTENT_FLAG_DATA) },
+			.type = KEY_EXTENT_DATA_REF,
+			.ref = { le64_put(OID_FS_TREE), le64_put(INODE), le64_put((uint64_t)i * each * LENGTH),
+				 le32_put(each) },
+		};
+		tree_items[n + extent] = (struct syn_item){
+			KEY(DATA_BYTENR + 2ull * extent * each * LENGTH, KEY_EXTENT_ITEM, (uint64_t)each * LENGTH),
+			&data_items[extent], sizeof(data_items[0])
+		};
+	}
+	return n + EXTENTS / each;
+}
+
+static int take_file(void *ctx, const struct btrkit_fiemap_file *file)
+{
+	(void)ctx;
+	(void)file;
+	return 0;
+}
+
+static int count_shared(void *ctx, const struct btrkit_extent *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		*(unsigned *)ctx += rows[i].flags & BTRKIT_EXTENT_SHARED ? 1 : 0;
+	return 0;
+}
+
+struct listing {
+	order_fn order;
+	unsigned each;
+	uint64_t last_snapshot;
+	unsigned num_owners; /* of the root; 0: it has no item */
+};
+
+/* Lists all files. @return how many rows were shared */
+static unsigned list(const struct listing *what, struct btrkit_fiemap_stats *stats)
+{
+	unsigned shared = 0;
+	const struct btrkit_fiemap_sink sink = { take_file, count_shared, &shared, NULL };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_fs *fs = NULL;
+	struct synthetic s;
+	size_t n;
+
+	make_file(what->order, what->each);
+	syn_begin(&s);
+	syn_put_fs_tree(&s, file_items, EXTENTS + 1);
+	assert_int_equal(s.fs_level, LEVELS - 1);
+	n = make_extent_tree(&s, what->order, what->each, what->num_owners);
+	syn_finish(&s, what->last_snapshot, tree_items, n);
+	*stats = (struct btrkit_fiemap_stats){ 0 };
+	if (syn_open(&s, NULL, &fs, &err) || btrkit_fiemap_all(fs, &sink, stats, &err))
+		fail_msg("%s", err.message);
+	btrkit_fs_close(fs);
+	assert_int_equal(stats->files, 1);
+	assert_int_equal(stats->leaves, LEAVES);
+	assert_int_equal(stats->checked + stats->saved_by_leaf + stats->saved_by_batch, EXTENTS);
+	return shared;
+}
+
+/* A subvolume that was never in a snapshot: no tree block is looked at, and the extent tree is gone through once. */
+static void extents_are_looked_at_one_leaf_after_the_other(void **state)
+{
+	const struct listing what = { as_written, 1, 0, 0 };
+	struct btrkit_fiemap_stats stats;
+
+	(void)state;
+	assert_int_equal(list(&what, &stats), 0);
+	assert_int_equal(stats.checked, EXTENTS);
+	assert_int_equal(stats.extent_leaves, EXTENTS / OTHER_LEAVES);
+	assert_int_equal(stats.blocks_checked + stats.saved_by_path, 0);
+	assert_int_equal(stats.spread_checked + stats.saved_by_repeat, 0);
+}
+
+/* The leaves of the extent tree that a sorted batch for each leaf of the file enters. */
+static unsigned leaves_of_batches(order_fn order)
+{
+	unsigned entered = 0, here = UINT32_MAX;
+
+	for (unsigned i = 0, n = FIRST_LEAF; i < EXTENTS; i += n, n = OTHER_LEAVES) {
+		bool wanted[EXTENTS / OTHER_LEAVES] = { false };
+
+		for (unsigned k = i; k < i + n && k < EXTENTS; k++)
+			wanted[order(k) / OTHER_LEAVES] = true;
+		for (unsigned k = 0; k < ARRAY_SIZE(wanted); k++) {
+			if (!wanted[k] || k == here)
+				continue;
+			entered++;
+			here = k;
+		}
+	}
+	return entered;
+}
+
+static void scattered_extents_are_looked_at_in_batches(void **state)
+{
+	const struct listing what = { scattered, 1, 0, 0 };
+	struct btrkit_fiemap_stats stats;
+
+	(void)state;
+	assert_int_equal(list(&what, &stats), 0);
+	assert_int_equal(stats.checked, EXTENTS);
+	assert_int_equal(stats.extent_leaves, leaves_of_batches(scattered));
+	/* Without batches nearly every extent would be another leaf's. */
+	assert_true(stats.extent_leaves < EXTENTS / 2);
+}
+
+static void shared_root_settles_everything(void **state)
+{
+	const struct listing what = { scattered, 1, SNAPSHOT, 2 };
+	struct btrkit_fiemap_stats stats;
+
+	(void)state;
+	assert_int_equal(list(&what, &stats), EXTENTS);
+	assert_int_equal(stats.saved_by_leaf, EXTENTS);
+	assert_int_equal(stats.checked, 0);
+	assert_int_equal(stats.blocks_checked, 1);
+	assert_int_equal(stats.saved_by_path, LEVELS * LEAVES - 1);
+	assert_int_equal(stats.extent_leaves, 1);
+}
+
+/* In a snapshot once, and changed since then in all its blocks: each of them is looked at once. */
+static void path_is_looked_at_once(void **state)
+{
+	const struct listing what = { as_written, 1, SNAPSHOT, 1 };
+	struct btrkit_fiemap_stats stats;
+
+	(void)state;
+	assert_int_equal(list(&what, &stats), 0);
+	assert_int_equal(stats.checked, EXTENTS);
+	assert_int_equal(stats.blocks_checked, BLOCKS);
+	assert_int_equal(stats.saved_by_path, LEVELS * LEAVES - BLOCKS);
+}
+
+/* Extents of five pieces: one look each, but where they lie in two leaves. */
+static void pieces_are_looked_at_together(void **state)
+{
+	const struct listing what = { as_written, 5, 0, 0 }, snapshot = { as_written, 5, SNAPSHOT, 1 };
+	struct btrkit_fiemap_stats stats;
+	unsigned looks = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < EXTENTS; i++)
+		looks += i % 5 == 0 || (i >= FIRST_LEAF && (i - FIRST_LEAF) % OTHER_LEAVES == 0);
+	assert_int_equal(list(&what, &stats), 0);
+	assert_int_equal(stats.checked, looks);
+	assert_int_equal(stats.saved_by_batch, EXTENTS - looks);
+	assert_int_equal(stats.spread_checked + stats.saved_by_repeat, 0);
+	/* Which leaves have the pieces may matter, and is found out once an extent. */
+	assert_int_equal(list(&snapshot, &stats), 0);
+	assert_int_equal(stats.checked, looks);
+	assert_int_equal(stats.spread_checked, EXTENTS / 5);
+	assert_int_equal(stats.saved_by_repeat, EXTENTS - EXTENTS / 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(extents_are_looked_at_one_leaf_after_the_other),
+		cmocka_unit_test(scattered_extents_are_looked_at_in_batches),
+		cmocka_unit_test(shared_root_settles_everything),
+		cmocka_unit_test(path_is_looked_at_once),
+		cmocka_unit_test(pieces_are_looked_at_together),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
