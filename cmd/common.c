@@ -16,13 +16,19 @@ bool cmd_is_mkfs_btrfs;
 #define LINE_MAX_BYTES 5120	/* a path of PATH_MAX bytes, and what is said about it */
 #define OPTION_HELP 255	/* no letter, and below the numbers of long options */
 
+/* An argument that an option may have, and then behind "=". */
+static bool is_optional(const char *arg)
+{
+	return !strncmp(arg, "[=", 2);
+}
+
 static void print_option(const char *name, int letter, const char *arg, const char *help)
 {
 	char left[64], both[8] = "    ";
 
 	if (letter < 256 && letter != OPTION_HELP)
 		snprintf(both, sizeof(both), "-%c, ", letter);
-	snprintf(left, sizeof(left), "%s--%s%s%s", both, name, arg && *arg != '[' ? " " : "", arg ? arg : "");
+	snprintf(left, sizeof(left), "%s--%s%s%s", both, name, arg && !is_optional(arg) ? " " : "", arg ? arg : "");
 	for (bool first = true; help; first = false) {
 		const char *end = strchrnul(help, '\n');
 
@@ -65,7 +71,7 @@ static int argument_of(const struct cmd_option *o)
 {
 	if (!o->arg)
 		return no_argument;
-	return *o->arg == '[' ? optional_argument : required_argument;
+	return is_optional(o->arg) ? optional_argument : required_argument;
 }
 
 static size_t build_tables(const struct command *cmd, int argc, char **argv, struct option *longs, char *shorts)
