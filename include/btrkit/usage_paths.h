@@ -46,7 +46,8 @@ struct btrkit_usage_paths_options {
 	void *progress_ctx;
 	/**
 	 * Told of what could not be read or contradicts itself, by one thread at a time: the answer is then without
-	 * what lies there. A value other than 0, a negative errno, ends the work. NULL: the first of them ends it.
+	 * what lies there. A block of which that was told before, when @c u was loaded too, is passed over in silence.
+	 * A value other than 0, a negative errno, ends the work. NULL: the first of them ends it.
 	 */
 	int (*damage)(void *ctx, const struct btrkit_error *what);
 	void *damage_ctx;

@@ -4,50 +4,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "lib/base/err.h"
-
-/* What was told once: subvolumes have the same blocks. */
-struct paths_told {
-	struct {
-		uint64_t logical, slot;
-	} place;
-	UT_hash_handle hh;
-};
-#define TOLD_MAX 65536u
-
-static int tell_once(void *ctx, const struct btrkit_error *what)
-{
-	struct paths_work *pw = ctx;
-	struct paths_told *told = NULL, *more;
-
-	if (what->places & BTRKIT_AT_LOGICAL) {
-		more = calloc(1, sizeof(*more));
-		if (more) {
-			more->place.logical = what->logical;
-			more->place.slot = what->places & BTRKIT_AT_SLOT ? what->slot : UINT64_MAX;
-			HASH_FIND(hh, pw->told, &more->place, sizeof(more->place), told);
-			if (!told && HASH_COUNT(pw->told) < TOLD_MAX)
-				HASH_ADD(hh, pw->told, place, sizeof(more->place), more);
-			/* Without memory it is told again. */
-			if (!more->hh.tbl)
-				free(more);
-		}
-	}
-	return told ? 0 : pw->opts.damage(pw->opts.damage_ctx, what);
-}
-
-static void forget_told(struct paths_work *pw)
-{
-	struct paths_told *told, *next;
-
-	HASH_ITER(hh, pw->told, told, next)
-	{
-		HASH_DEL(pw->told, told);
-		free(told);
-	}
-}
 
 static int load(struct paths_work *pw, struct btrkit_error *err)
 {
@@ -74,11 +33,17 @@ static uint64_t blocks_due(const struct btrkit_usage *u)
 	return due;
 }
 
-static void start(struct paths_work *pw, struct btrkit_fs *fs, struct btrkit_usage *u,
-		  const struct btrkit_usage_paths_options *opts)
+/* What was told when the answer by subvolumes was made is kept in mind. */
+static void start(struct paths_work *pw, struct btrkit_fs *fs, const struct btrkit_usage *u)
 {
-	pw->opts = *opts;
-	pw->usage = u;
+	const struct btrkit_usage_paths_options *opts = &pw->opts;
+	const size_t told = u->told.n * sizeof(struct usage_place);
+
+	pw->counted.told.at = told ? malloc(told) : NULL;
+	if (pw->counted.told.at) {
+		memcpy(pw->counted.told.at, u->told.at, told);
+		pw->counted.told.n = pw->counted.told.room = u->told.n;
+	}
 	pw->counted.sectorsize = u->sectorsize;
 	pw->counted.nodesize = u->nodesize;
 	pw->w.u = &pw->counted;
@@ -86,8 +51,9 @@ static void start(struct paths_work *pw, struct btrkit_fs *fs, struct btrkit_usa
 	pw->w.opts = (struct btrkit_usage_options){ .threads = opts->threads,
 						    .progress = opts->progress,
 						    .progress_ctx = opts->progress_ctx,
-						    .damage = opts->damage ? tell_once : NULL,
-						    .damage_ctx = pw };
+						    .damage = opts->damage,
+						    .damage_ctx = opts->damage_ctx };
+	pw->w.once = true;
 	pw->w.threads = usage_threads(opts->threads);
 	pw->w.due = blocks_due(u);
 	pthread_mutex_init(&pw->w.lock, NULL);
@@ -95,7 +61,7 @@ static void start(struct paths_work *pw, struct btrkit_fs *fs, struct btrkit_usa
 
 static void release(struct paths_work *pw)
 {
-	forget_told(pw);
+	free(pw->counted.told.at);
 	paths_ranges_release(&pw->ranges);
 	free(pw->subvolumes);
 	free(pw->dirs);
@@ -120,7 +86,9 @@ int btrkit_usage_paths_load(struct btrkit_fs *fs, struct btrkit_usage *u, const 
 	pw = calloc(1, sizeof(*pw));
 	if (!pw)
 		return err_nomem(err);
-	start(pw, fs, u, opts);
+	pw->opts = *opts;
+	pw->usage = u;
+	start(pw, fs, u);
 	pw->p = calloc(1, sizeof(*pw->p));
 	r = pw->p ? load(pw, err) : err_nomem(err);
 	if (r)

@@ -9,7 +9,6 @@
 
 #include <btrkit/usage_paths.h>
 
-#include "lib/base/hash.h"
 #include "lib/tree/cursor.h"
 #include "lib/usage/state.h"
 
@@ -99,7 +98,6 @@ struct paths_work {
 	struct usage_list found; /* struct paths_found: all of them, until dirs takes their place */
 	struct paths_ranges ranges;
 	bool again; /* files are read once more for the ranges alone */
-	struct paths_told *told;
 };
 
 /* The file that is being read. */

@@ -52,7 +52,13 @@ struct btrkit_usage {
 	uint32_t *counting;	    /* for sets_init(): subvolumes, dying ones too */
 	struct btrkit_usage_total total;
 	struct btrkit_usage_types types;
+	struct usage_list told; /* struct usage_place, ascending: what is damaged there was told */
 };
+
+struct usage_place {
+	uint64_t logical, slot; /* of a whole block UINT64_MAX */
+};
+#define USAGE_TOLD_MAX 65536u
 
 /* The owners of set number @i, by their inner numbers. */
 const struct set *usage_set_at(const struct btrkit_usage *u, size_t i);
@@ -88,6 +94,7 @@ struct usage_work {
 	struct set_memo memo;	   /* of the caller's thread */
 	uint64_t *orphans;	   /* by inner number: how many more than the one before has */
 	uint64_t done, due;	   /* for progress */
+	bool once;		   /* what was told of a place is not told again */
 };
 
 /*

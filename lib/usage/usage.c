@@ -30,14 +30,45 @@ void *usage_list_add(struct usage_list *l, size_t entry, struct btrkit_error *er
 	return (uint8_t *)l->at + l->n++ * entry;
 }
 
+/* Keeps the place in mind, unless there is no memory or there are too many. @return whether it was there */
+static bool was_told(struct usage_list *l, const struct btrkit_error *what)
+{
+	const struct usage_place place = { what->logical, what->places & BTRKIT_AT_SLOT ? what->slot : UINT64_MAX };
+	struct usage_place *at = l->at;
+	size_t low = 0, high = l->n;
+
+	if (!(what->places & BTRKIT_AT_LOGICAL))
+		return false;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (at[mid].logical < place.logical || (at[mid].logical == place.logical && at[mid].slot < place.slot))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < l->n && at[low].logical == place.logical && at[low].slot == place.slot)
+		return true;
+	if (l->n == USAGE_TOLD_MAX || !usage_list_add(l, sizeof(*at), NULL))
+		return false;
+	at = l->at;
+	memmove(at + low + 1, at + low, (l->n - 1 - low) * sizeof(*at));
+	at[low] = place;
+	return false;
+}
+
 int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what, struct btrkit_error *err)
 {
 	int r = ret;
 
 	if (ret != -ENOMEM && w->opts.damage) {
 		pthread_mutex_lock(&w->lock);
-		w->u->total.damaged++;
-		r = w->opts.damage(w->opts.damage_ctx, what);
+		if (was_told(&w->u->told, what) && w->once) {
+			r = 0;
+		} else {
+			w->u->total.damaged++;
+			r = w->opts.damage(w->opts.damage_ctx, what);
+		}
 		pthread_mutex_unlock(&w->lock);
 	}
 	if (r && err)
@@ -227,5 +258,6 @@ void btrkit_usage_free(struct btrkit_usage *u)
 	free(u->inside);
 	free(u->outside);
 	free(u->counting);
+	free(u->told.at);
 	free(u);
 }
