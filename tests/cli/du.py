@@ -53,6 +53,15 @@ inline-lzo        5%         44B        900B        900B           1
 inline-zstd       2%         22B     1.10KiB     1.10KiB           1
 total             3%    36.10KiB     1.03MiB     1.16MiB          12
 '''
+# Of what below_directories() makes; blanks are tabs here.
+PATHS = '''\
+path 5 256 0 184320 184320 0 184320 /
+path 5 257 1 12288 12288 0 12288 /a\\\\b
+path 5 258 2 12288 12288 0 12288 /a\\\\b/c\\nd
+path 256 256 0 65536 65536 0 65536 /s
+path 256 257 1 45056 45056 0 45056 /s/d
+path 257 256 0 36864 36864 0 36864 /s/d/t\\377
+'''.replace(' ', '\t')
 checks = 0
 
 
@@ -87,7 +96,7 @@ def texts(images):
     raw = du(images['good-generations'], '--raw')
     check('     256      999424       32768      966656' in raw and 'KiB' not in raw, raw)
     for path in images.values():
-        for args in ([], ['--types'], ['--matrix', '--extents'], ['--freed-by=5']):
+        for args in ([], ['--types'], ['--matrix', '--extents'], ['--paths'], ['--freed-by=5']):
             check(du(path, '--threads=1', '--format=tsv', *args) == du(path, '--threads=7', '--format=tsv', *args))
 
 
@@ -206,6 +215,36 @@ def holds(images, folder):
     check(', files without a name: 1\n' in du(images['good-orphan']))
 
 
+def below_directories(images, folder):
+    """What is below directories, where nothing is shared; names of every kind. The kernel tests ask Linux."""
+    path, root = os.path.join(folder, 'paths.img'), os.path.join(folder, 'paths')
+    for name, size in ((b'a\\b/c\nd/f', 12000), (b's/x', 20000), (b's/d/y', 5000), (b's/d/t\xff/z', 36864),
+                       (b'big', 104000), (b's/d/inline', 100)):
+        name = os.path.join(root.encode(), name)
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        with open(name, 'wb') as f:
+            f.write(os.urandom(size))
+    code, _, err = run('mkfs', '-q', '--rootdir', root, '--subvol=s', '--subvol=s/d/t\udcff', path)
+    check(code == 0, err)
+    check(du(path, '--paths', '--format=tsv') == PATHS, du(path, '--paths', '--format=tsv'))
+    for path in (path, *images.values()):
+        found, lines = rows(path, '--paths'), du(path, '--paths', '--format=tsv').splitlines()
+        check([[row[key] for key in ('subvolume', 'inode', 'depth', 'total', 'unshared', 'set_shared', 'frees')]
+               for row in found] == [list(map(int, line.split('\t')[1:8])) for line in lines], path)
+        table = du(path, '--paths', '--raw').splitlines()
+        check(table[0].split() == ['total', 'unshared', 'set', 'shared', 'frees', 'id', 'path'], table[0])
+        check([[*line.split('\t')[4:8], line.split('\t')[1], line.split('\t')[8]] for line in lines] ==
+              [line.split(None, 5) for line in table[1:]], table)
+        for depth in range(3):
+            check(rows(path, f'--paths={depth}') == [row for row in found if row['depth'] <= depth], path)
+        # All extents that only subvolumes have, without those of files that nobody can name.
+        freed = sum(row['frees'] for row in found if row['path'] == '/')
+        extents = [x for x in rows(path, '--extents') if x['owners'] and all(isinstance(o, int) for o in x['owners'])]
+        check(freed <= sum(x['bytes'] for x in extents), path)
+        check(found[0]['path'] == '/' and found[0]['subvolume'] == 5, found[0])
+    check(any(row['set_shared'] for row in rows(images['good-clones'], '--paths')))
+
+
 def shared_flag(images):
     """An extent that one file has twice is shared to Linux, and exclusive."""
     extents = rows(images['good-clones'], '--extents')
@@ -218,6 +257,7 @@ def shared_flag(images):
 def damaged(folder):
     """What lies in a bad block is missing, and only that."""
     whole = {row['id']: row for row in rows(unpack.unpack('good-default', folder, quick=True)) if 'id' in row}
+    below = {row['subvolume']: row for row in rows(unpack.unpack('good-default', folder, quick=True), '--paths=0')}
     for name in ('bad-checksum', 'bad-bytenr', 'bad-key-order'):
         path = unpack.unpack(name, folder, quick=True)
         code, out, err = run('du', '--noscan', '--format=json', path)
@@ -226,12 +266,22 @@ def damaged(folder):
         check('block 30932992' in lines[0], err)
         found = {row['id']: row for row in map(json.loads, out.splitlines()) if 'id' in row}
         check(found[256] == whole[256] and found[257] == whole[257] and found[5]['referenced']['data'] == 0, found)
+        code, out, err = run('du', '--noscan', '--format=json', '--paths', path)
+        lines = [line.removeprefix(f'btrkit du: {path}: ') for line in err.splitlines()]
+        check(code == 1 and 'block 30932992' in lines.pop(0), err)
+        check(lines == ['subvolume 5 has no directory to begin with, tree 5',
+                        *(f'subvolume {i} lies in no directory that can be found, tree 1' for i in (256, 257))], err)
+        found = [json.loads(line) for line in out.splitlines()[1:]]
+        check([row['subvolume'] for row in found if not row['depth']] == [256, 257], found)
+        check(all('path' not in row if not row['depth'] else row['path'][0] != '/' for row in found), found)
+        # A file of subvolume 5 that cannot be read may have it, too.
+        check(found[0]['total'] == below[256]['total'] and found[0]['frees'] >= below[256]['frees'], found, below)
         code, out, err = run('du', '--noscan', '--types', '--freed-by=256', path)
         check(code == 1 and out.startswith(b'deleting 256 frees 20.00KiB') and err, out)
     read = set()
     for name in sorted(name[:-7] for name in os.listdir(IMAGES) if re.fullmatch(r'bad-.*\.tar\.xz', name)):
         path = unpack.unpack(name, folder, quick=True)
-        code, out, err = run('du', '--noscan', '--extents', '--matrix', '--types', '--format=tsv', path)
+        code, out, err = run('du', '--noscan', '--extents', '--matrix', '--paths', '--types', '--format=tsv', path)
         check(code in (0, 1) and (code == 0 or err), name, code, err)
         check(all(line.startswith(f'btrkit du: {path}: ') for line in err.splitlines()), err)
         if not code:
@@ -257,6 +307,7 @@ def misuse(path):
             (['--freed-by=5,', path], 'lacks a subvolume'), (['--freed-by=,5', path], 'lacks a subvolume'),
             (['--freed-by=5,,6', path], 'lacks a subvolume'), (['--threads=0', path], '--threads'),
             (['--set-memory=0', path], '--set-memory'), (['--set-memory=1x', path], '--set-memory'),
+            (['--paths=x', path], "--paths: 'x' is no number"), (['--paths=4294967296', path], 'too large'),
             (['--threads=x', path], '--threads'), (['--threads=1025', path], '--threads'),
             (['--format=xml', path], "'xml' is unknown")):
         said = check_failure('du', None, run('du', *args), status=2)
@@ -297,6 +348,7 @@ def main():
         texts(images)
         extents = sum(together(path) for path in images.values())
         holds(images, folder)
+        below_directories(images, folder)
         shared_flag(images)
         damaged(folder)
         little_memory(images['good-generations'])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A whole filesystem: opened, dumped, files and free space listed, who owns what reckoned, audited. Input: records of
- * an offset on the device (le64), a length (le32) and that many bytes, as pack.py writes them: each is a superblock or
- * a tree block, whose checksum is made good here. What no record covers reads as zero.
+ * A whole filesystem: opened, dumped, files and free space listed, who owns what and where it lies reckoned, audited.
+ * Input: records of an offset on the device (le64), a length (le32) and that many bytes, as pack.py writes them: each
+ * is a superblock or a tree block, whose checksum is made good here. What no record covers reads as zero.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -14,7 +14,7 @@
 #include <btrkit/filesystem.h>
 #include <btrkit/io.h>
 #include <btrkit/space.h>
-#include <btrkit/usage.h>
+#include <btrkit/usage_paths.h>
 
 #include "lib/check/audit.h"
 
@@ -188,6 +188,43 @@ static int pass_over(void *ctx, const struct btrkit_error *what)
 	return 0;
 }
 
+static void reckon_below(struct btrkit_fs *fs, struct btrkit_usage *u, uint64_t data)
+{
+	struct btrkit_usage_paths_options opts = BTRKIT_USAGE_PATHS_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_usage_paths *p;
+	uint64_t told = 0, freed = 0;
+	size_t n;
+	int ret;
+
+	opts.threads = 1;
+	opts.range_memory = 1;
+	opts.damage = pass_over;
+	opts.damage_ctx = &told;
+	ret = btrkit_usage_paths_load(fs, u, &opts, &p, &err);
+	ended(ret, &err);
+	if (ret)
+		return;
+	n = btrkit_usage_paths_num(p);
+	for (size_t i = 0; i < n; i++) {
+		struct btrkit_usage_path d, parent;
+
+		btrkit_usage_path(p, i, &d);
+		if (d.end <= i || d.end > n)
+			abort();
+		if (d.parent == SIZE_MAX) {
+			freed += d.frees;
+			continue;
+		}
+		btrkit_usage_path(p, d.parent, &parent);
+		if (d.parent >= i || d.end > parent.end || d.frees > parent.frees || d.set_shared > parent.set_shared)
+			abort();
+	}
+	if (freed > data)
+		abort();
+	btrkit_usage_paths_free(p);
+}
+
 /* All parts of the answer have to agree, whatever the filesystem is. */
 static void reckon(struct btrkit_fs *fs)
 {
@@ -217,6 +254,7 @@ static void reckon(struct btrkit_fs *fs)
 	if (sum.data + total.unowned.data != total.space.data ||
 	    sum.blocks + total.unowned.blocks != total.space.blocks || told != total.damaged)
 		abort();
+	reckon_below(fs, u, total.space.data);
 	btrkit_usage_free(u);
 }
 

@@ -37,7 +37,7 @@ struct synthetic {
 	struct syn_item early; /* the one before that of tree 5, if it has data */
 	struct syn_item more[SYN_MORE_MAX];
 	size_t num_more;
-	struct disk_root_item more_roots[2];
+	struct disk_root_item more_roots[4];
 	size_t num_more_roots;
 	uint64_t compat_ro, cache_generation;
 };
