@@ -31,7 +31,7 @@ static const struct cmd_option options[] = {
 	{ OPT_EXTENTS, "extents", NULL, "each data extent with those that have it" },
 	{ OPT_HTML, "html", "FILE",
 	  "all of it as a page for a browser, where subvolumes to be\ndeleted can be selected "
-	  "(- for the standard output)" },
+	  "(- for the standard output); with\n--paths: directories too" },
 	{ OPT_RAW, "raw", NULL, "sizes in bytes in text too" },
 	{ OPT_FORMAT, "format", "text|tsv|json", "text (the default), tab-separated values, or JSON Lines" },
 	{ OPT_THREADS, "threads", "N", "at most so many threads (default: one for each CPU)" },
@@ -105,9 +105,10 @@ static int print(struct request *req, struct btrkit_fs *fs, const struct loaded 
 	int r = 0, ended;
 
 	if (req->page.file && du_page_is_stdout(&req->page))
-		return btrkit_usage_print_html(fs, l->usage, &req->print, cmd_write, out, err);
+		return btrkit_usage_print_html(fs, l->usage, l->paths, &req->print, cmd_write, out, err);
 	if (req->page.file)
-		return btrkit_usage_print_html(fs, l->usage, &req->print, du_page_write, &req->page, err);
+		return btrkit_usage_print_html(fs, l->usage, l->paths, &req->print, du_page_write, &req->page,
+					       err);
 	for (size_t i = 0; i < req->num_subsets && !r; i++)
 		r = du_subset_find(l->usage, &req->subsets[i], err);
 	if (!r)
@@ -268,7 +269,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	cmd_check_args(cmd, argc, 1, 1);
-	if (req.page.file && (req.num_subsets || req.matrix || req.paths || req.types || req.extents || req.formed))
+	if (req.page.file && (req.num_subsets || req.matrix || req.types || req.extents || req.formed))
 		cmd_usage_error(cmd, "--html: the page has it all, and no other form");
 	req.devices[0] = argv[optind];
 	fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);

@@ -282,18 +282,22 @@ int btrkit_usage_print_extents(struct btrkit_usage_printer *printer) BTRKIT_MUST
  */
 int btrkit_usage_printer_finish(struct btrkit_usage_printer *printer);
 
+struct btrkit_usage_paths;
+
 /**
  * A page of HTML to look at, the whole of it: a map of where exclusive and shared space lies, what each subvolume has,
  * and a selection of subvolumes for which it tells, as btrkit_usage_freed() does and to the byte, what deleting them
  * would free. It stands alone: a browser shows it without a network, and it loads nothing. Equal filesystems give equal
  * pages.
  *
+ * @param paths	of usage_paths.h: the map can then show directories, of which it has the 20,000 whose deletion frees
+ *		most; NULL: it has none
  * @param opts	flags and format must be 0; NULL: all defaults
  * @param write	gets the page piece by piece; when another value than 0 is returned, what it got is no page
  * @return 0; -EINVAL: flags or a format; -ENOMEM; or as btrkit_usage_print_owners()
  * Since: 0.1
  */
-int btrkit_usage_print_html(struct btrkit_fs *fs, const struct btrkit_usage *u,
+int btrkit_usage_print_html(struct btrkit_fs *fs, const struct btrkit_usage *u, const struct btrkit_usage_paths *paths,
 			    const struct btrkit_usage_print_options *opts, btrkit_write_fn write, void *ctx,
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

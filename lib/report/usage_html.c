@@ -27,6 +27,7 @@ struct page {
 	struct btrkit_usage_print_options opts;
 	uint64_t damaged;
 	struct btrkit_usage_printer *printer;
+	const struct btrkit_usage_paths *paths; /* or NULL */
 	struct btrkit_subvolume_deletion *holds; /* by the order of the subvolumes among the owners */
 	size_t num_holds;
 };
@@ -244,6 +245,10 @@ static int put_data(struct page *page, struct btrkit_error *err)
 	if (r)
 		return r;
 	put_sets(p);
+	if (page->paths)
+		r = usage_html_put_paths(e, page->paths, err);
+	if (r)
+		return r;
 	/* Last, since more may have come up. */
 	put_number(e, "damaged", total.damaged + page->damaged);
 	emit_object_end(e);
@@ -251,11 +256,11 @@ static int put_data(struct page *page, struct btrkit_error *err)
 }
 
 int btrkit_usage_print_html(struct btrkit_fs *fs, const struct btrkit_usage *u,
-			    const struct btrkit_usage_print_options *opts, btrkit_write_fn write, void *ctx,
-			    struct btrkit_error *err)
+			    const struct btrkit_usage_paths *paths, const struct btrkit_usage_print_options *opts,
+			    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct btrkit_usage_print_options own = { .format = BTRKIT_USAGE_JSON };
-	struct page page = { .write = write, .ctx = ctx };
+	struct page page = { .write = write, .ctx = ctx, .paths = paths };
 	int ret, ended;
 
 	if (opts)

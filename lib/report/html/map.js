@@ -2,12 +2,14 @@
 /* The map: rectangles whose areas are bytes. What is in a node is drawn in it as far as there is room. */
 const HEAD = 20;		/* height of the line that names a group */
 const LEVELS = 3;		/* drawn at once */
+const LEVELS_DIRECTORIES = 6;
 const AREA_LEAST = 6;		/* square pixels; what is smaller is left blank */
 const CELLS_MOST = 3000;
 
 const map = {
 	path: [],		/* from the whole filesystem to the node that fills the map */
 	measure: 'both',
+	levels: LEVELS,
 	cells: [],		/* those drawn: { node, parent, x, y, width, height, button } */
 	current: 0,		/* the one that is reached by Tab */
 };
@@ -73,7 +75,7 @@ function layOut(node, width, height) {
 		const inner = [box.x + edge, box.y + head, box.width - 2 * edge, box.height - head - edge];
 		if (box.level)
 			cells.push(box);
-		box.opened = Boolean(children?.length) && box.level < LEVELS && inner[2] > 40 && inner[3] > 24;
+		box.opened = Boolean(children?.length) && box.level < map.levels && inner[2] > 40 && inner[3] > 24;
 		if (!box.opened)
 			continue;
 		squarify(children.map(child => Number(measured(child))), ...inner).forEach(([x, y, w, h], i) => {
@@ -94,8 +96,9 @@ function colour(node) {
 }
 
 function describe(node) {
-	const how = node.kind === 'exclusive' ? ', exclusive' : node.sharers ? `, shared by ${node.sharers}` : '';
-	return `${node.name}${how}, ${sizeText(measured(node))}`;
+	const alone = node.kind === 'exclusive' && !node.path;
+	const how = alone ? ', exclusive' : node.sharers ? `, shared by ${node.sharers}` : '';
+	return `${node.path ? node.path() : node.name}${how}, ${sizeText(measured(node))}`;
 }
 
 function cellButton(cell) {
@@ -238,13 +241,24 @@ function mapKey(event) {
 	}
 }
 
+/* By sharing, or by directories, of which only the data are known. */
+function showView() {
+	const directories = at('view').value === 'directories';
+	map.levels = directories ? LEVELS_DIRECTORIES : LEVELS;
+	map.measure = directories ? 'data' : at('measure').value;
+	at('measure').parentElement.hidden = directories;
+	at('legend-sharing').hidden = directories;
+	at('legend-directories').hidden = !directories;
+	zoom([directories ? buildDirectories() : buildTree()]);
+}
+
 function startMap() {
-	map.path = [buildTree()];
-	drawCrumbs();
-	drawMap();
-	drawList();
+	at('view').value = 'sharing';
+	at('measure').value = 'both';
+	at('view-part').hidden = !input.directories;
+	showView();
+	at('view').addEventListener('change', showView);
 	at('map').addEventListener('keydown', mapKey);
-	at('measure').value = map.measure;
 	at('measure').addEventListener('change', event => {
 		map.measure = event.target.value;
 		drawMap();

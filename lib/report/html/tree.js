@@ -2,9 +2,10 @@
 /*
  * The tree that the map draws. A node has
  *	name		shown, escaped
- *	kind		'exclusive', 'shared', 'other': its colour; 'group': it is drawn by what is in it
+ *	kind		'exclusive', 'shared', 'own', 'other': its colour; 'group': it is drawn by what is in it
  *	data, metadata	bytes
  *	sharers		of a shared one: how many have it
+ *	path()		of a directory: all of it
  *	owners()	those who have it, or null
  *	children()	nodes that are in it and add up to it, largest first; or null
  */
@@ -136,4 +137,58 @@ function buildTree() {
 			owners: () => null, children: () => null,
 		});
 	return group('whole filesystem', nodes);
+}
+
+const PATH_SHOWN = 4000;	/* characters; that of a directory that lies deeper has its end only */
+
+function directoryPath(directory) {
+	const names = [];
+	let length = 0;
+	for (let one = directory; one && length < PATH_SHOWN; one = one.parent) {
+		names.unshift(one.name);
+		length += one.name.length + 1;
+	}
+	return (length < PATH_SHOWN ? '' : '…') + names.join('/').replace(/^\/\//, '/');
+}
+
+/*
+ * A directory has the data that deleting it would free. What of that is in none of those in it are its own files, what
+ * these share with them, and what they share with each other.
+ */
+function directoryNode(directory) {
+	const { name, subvolume, frees, below } = directory;
+	const top = byId.get(subvolume);
+	const leaf = { data: frees, metadata: 0n, owners: () => null, children: () => null };
+	const path = () => directoryPath(directory);
+	if (!below.length)
+		return { ...leaf, name, path, kind: 'exclusive', owners: () => top ? [top] : null };
+	const own = {
+		...leaf, name: 'its own files, and what is shared in it', kind: 'own', data: frees - sum(below).data,
+		path: () => `${path()}: its own files, and what is shared in it`,
+	};
+	return group(name, [...below, own], { data: frees, path });
+}
+
+function buildDirectories() {
+	const all = [], above = [];
+	for (const [depth, name, sizes, subvolume] of input.directories) {
+		const top = byId.get(subvolume);
+		const directory = {
+			name: depth ? escapeName(name) : top ? ownerName(top) : `(subvolume ${subvolume})`, subvolume,
+			frees: BigInt(sizes.split(' ')[0]), parent: depth ? above[depth - 1] : null, below: [],
+		};
+		all.push(directory);
+		above.length = depth;
+		above.push(directory);
+	}
+	/* Those in a directory come after it; they may lie deeper in each other than functions can call themselves. */
+	const nodes = [];
+	for (const directory of all.reverse())
+		(directory.parent ? directory.parent.below : nodes).push(directoryNode(directory));
+	const rest = total.data - sum(nodes).data;
+	nodes.push({
+		name: '(what deleting no directory frees)', kind: 'other', data: rest > 0n ? rest : 0n, metadata: 0n,
+		owners: () => null, children: () => null,
+	});
+	return group('all data', nodes);
 }
