@@ -6,7 +6,6 @@ nothing and complains of nothing, whatever names are; it bears many subvolumes a
 
 BTRKIT is the program under test, CHROMIUM the browser."""
 import html.parser
-import itertools
 import json
 import os
 import random
@@ -18,181 +17,16 @@ import tempfile
 import time
 
 import browser
+from du_page import (AMOUNTS, CELLS, CHOOSE, DATA, check, choose, counts, judge_bars, judge_clean, judge_directories,
+                     judge_image, judge_map, make_page, rows)
 from tool import BTRKIT, check_failure, digest, run, skip
 
 IMAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'images')
 sys.path.insert(0, IMAGES)
 import unpack   # noqa: E402
 
-AMOUNTS = ('data', 'uncompressed', 'metadata', 'extents', 'blocks')
 NAMES = ('default', 'generations', 'levels', 'half-dropped', 'log-tree', 'odd-names', 'orphan', 'keyed-references')
-DATA = re.compile(r'(<script id="data" type="application/json">)(.*?)(</script>)', re.S)
 SPACE, SHIFT = {'code': 'Space', 'windowsVirtualKeyCode': 32, 'text': ' '}, 8
-counts = dict.fromkeys(('subsets', 'cells', 'bars', 'checks'), 0)
-
-
-def check(condition, *what):
-    assert condition, what
-    counts['checks'] += 1
-
-
-def make_page(path, page, *args):
-    code, out, err = run('du', '--noscan', '--html', page, *args, path)
-    check(code == 0 and not out and not err, code, out, err)
-    return page
-
-
-# What is in the page
-
-CHOOSE = '''ids => {
-    document.getElementById('none').click();
-    for (const id of ids)
-        document.querySelector(`.row[data-id="${id}"] input`).click();
-    const bytes = id => document.getElementById(id).dataset.bytes;
-    return {
-        both: bytes('freed-both'), text: document.getElementById('freed-both').textContent,
-        space: ['data', 'uncompressed', 'metadata', 'extents', 'blocks'].map(name => bytes(`freed-${name}`)),
-        held: [...document.querySelectorAll('#held li')].map(li => [li.dataset.id, li.dataset.hold]),
-        next: [...document.querySelectorAll('#next button')].map(b => [b.dataset.id,
-            b.querySelector('.number').dataset.bytes]),
-    };
-}'''
-ROWS = '''[...document.querySelectorAll('.row')].map(row => ({
-    id: row.dataset.id, name: row.querySelector('.name').firstChild.textContent, shown: row.offsetHeight > 0,
-    bytes: [...row.querySelectorAll('.number[data-bytes]')].map(cell => cell.dataset.bytes),
-    bar: [...row.querySelectorAll('.bar span')].map(part => [part.dataset.bytes, part.getBoundingClientRect().width]),
-    width: row.querySelector('.bar').getBoundingClientRect().width, checked: row.querySelector('input').checked }))'''
-CELLS = '''[...document.querySelectorAll('#map .cell')].map(cell => ({
-    bytes: cell.dataset.bytes, level: Number(cell.dataset.level), label: cell.getAttribute('aria-label'),
-    x: parseFloat(cell.style.left), y: parseFloat(cell.style.top), width: parseFloat(cell.style.width),
-    height: parseFloat(cell.style.height), tab: cell.tabIndex, kind: cell.className }))'''
-
-
-def choose(page, ids):
-    return page.run(f'({CHOOSE})({json.dumps([str(i) for i in ids])})')
-
-
-def rows(page):
-    """The list; each is to be laid out, also what is out of sight."""
-    page.run("for (const row of document.querySelectorAll('.row')) row.style.contentVisibility = 'visible'; 0")
-    return page.run(ROWS)
-
-
-def judge_bars(page):
-    found = rows(page)
-    most = max(sum(int(bytes_) for bytes_, _ in row['bar']) for row in found)
-    for row in found:
-        check([bytes_ for bytes_, _ in row['bar']] == row['bytes'], row)
-        for bytes_, width in row['bar']:
-            check(abs(width - row['width'] * int(bytes_) / (most or 1)) < 0.2, row)
-            counts['bars'] += 1
-    return found
-
-
-def judge_map(page):
-    """Cells with the same cell around them have areas in proportion to their bytes, lie in it and not upon others."""
-    cells = page.run(CELLS)
-    check(cells and [cell['tab'] for cell in cells].count(0) == 1, cells)
-    around = {}
-    for i, cell in enumerate(cells):
-        holders = [j for j, other in enumerate(cells) if other['level'] == cell['level'] - 1 and
-                   all(other[at] <= cell[at] + 0.02 and cell[at] + cell[size] <= other[at] + other[size] + 0.02
-                       for at, size in (('x', 'width'), ('y', 'height')))]
-        check(len(holders) == (cell['level'] > 1), cell, holders)
-        around.setdefault(tuple(holders), []).append(i)
-    for holders, inner in around.items():
-        check(not holders or sum(int(cells[i]['bytes']) for i in inner) <= int(cells[holders[0]]['bytes']), holders)
-        first = cells[inner[0]]
-        unit = first['width'] * first['height'] / int(first['bytes'])
-        for i in inner:
-            cell = cells[i]
-            area = cell['width'] * cell['height']
-            check(abs(area - unit * int(cell['bytes'])) <= 2e-3 * area + 0.1, cell, first)
-            counts['cells'] += 1
-        for a, b in itertools.islice(itertools.combinations(inner, 2), 2000):
-            a, b = cells[a], cells[b]
-            check(min(a['x'] + a['width'], b['x'] + b['width']) - max(a['x'], b['x']) < 0.02 or
-                  min(a['y'] + a['height'], b['y'] + b['height']) - max(a['y'], b['y']) < 0.02, a, b)
-    return cells
-
-
-def whole_of_map(page, total):
-    """The cells of the first level are the whole filesystem, but for what is too small to be drawn."""
-    cells = [cell for cell in page.run(CELLS) if cell['level'] == 1]
-    area = page.run("document.getElementById('map').clientWidth * document.getElementById('map').clientHeight")
-    drawn = sum(int(cell['bytes']) for cell in cells)
-    check(drawn <= total and sum(cell['width'] * cell['height'] for cell in cells) >= area * 0.99 * drawn / total)
-    check(drawn > total * 0.98, drawn, total)
-
-
-def judge_clean(page, *what):
-    check(page.complaints() == [], what, page.complaints())
-
-
-# What it is held against
-
-def du(path, *args):
-    code, out, err = run('du', '--noscan', '--format=json', *args, path)
-    check(code == 0, err)
-    return [json.loads(line) for line in out.splitlines()[1:]]
-
-
-def judge_subset(page, subset, answer, alone):
-    said = choose(page, subset)
-    check(said['space'] == [str(answer[f'freed_{name}']) for name in AMOUNTS], subset, said, answer)
-    check(said['both'] == str(answer['freed_data'] + answer['freed_metadata']), said)
-    check(said['held'] == [[str(held['id']), held['hold']] for held in answer['held']], subset, said, answer)
-    check(len(said['next']) == min(len(alone), 10) and said['next'] == alone[:10], subset, said['next'], alone)
-    counts['subsets'] += 1
-
-
-def freed(path, subsets):
-    """By many runs of the command, since each has its arguments."""
-    answers = []
-    for at in range(0, len(subsets), 500):
-        answers += du(path, *(f'--freed-by={",".join(map(str, subset))}' for subset in subsets[at:at + 500]))
-    return {frozenset(subset): answer for subset, answer in zip(subsets, answers)}
-
-
-def both(answer):
-    return answer['freed_data'] + answer['freed_metadata']
-
-
-def judge_subsets(page, path, ids, subsets):
-    """Each, and with it what another one would free besides, which is what the larger subset frees more."""
-    subsets = [sorted(subset) for subset in subsets]
-    larger = [sorted({*subset, one}) for subset in subsets for one in ids if one not in subset]
-    answers = freed(path, [list(one) for one in {tuple(subset) for subset in subsets + larger if subset}])
-    for subset in subsets:
-        if not subset:
-            continue
-        base = both(answers[frozenset(subset)])
-        alone = [(both(answers[frozenset({*subset, one})]) - base, one) for one in ids if one not in subset]
-        alone = sorted((one for one in alone if one[0]), key=lambda one: (-one[0], one[1]))
-        judge_subset(page, subset, answers[frozenset(subset)], [[str(one), str(more)] for more, one in alone])
-
-
-def judge_image(page, path, rng, subsets=40):
-    """The page of an image."""
-    found = du(path)
-    owners = {row['id']: row for row in found if row.get('owner') in ('subvolume', 'dying')}
-    ids = sorted(owners)
-    shown = judge_bars(page)
-    # Those that are being deleted come after the others.
-    check(sorted(int(row['id']) for row in shown) == ids, shown, ids)
-    for row in shown:
-        owner = owners[int(row['id'])]
-        check(row['bytes'] == [str(owner['exclusive']['data']), str(owner['shared']['data']),
-                               str(owner['referenced']['metadata'])], row, owner)
-    total, = (row['total']['referenced'] for row in found if 'total' in row)
-    whole_of_map(page, total['data'] + total['metadata'])
-    judge_map(page)
-    if len(ids) < 6:
-        chosen = [s for n in range(1, len(ids) + 1) for s in itertools.combinations(ids, n)]
-    else:
-        chosen = [rng.sample(ids, rng.randint(1, len(ids))) for _ in range(subsets)]
-    judge_subsets(page, path, ids, chosen)
-    return ids
 
 
 # Made up: the data of a page are others
@@ -439,10 +273,9 @@ def keyboard(chromium, file):
     check(page.run(crumbs) > 1 and name in page.run("document.querySelector('#crumbs [aria-current]').textContent"))
     check(page.run(f"document.getElementById('map').contains({FOCUSED})"))
     deeper = judge_map(page)
-    page.key('Escape')
-    while page.run(crumbs) > 1:
+    for _ in range(page.run(crumbs) - 1):
         page.key('Escape')
-    check([cell['label'] for cell in page.run(CELLS)] == labels and len(deeper) < len(labels))
+    check(page.run(crumbs) == 1 and [cell['label'] for cell in page.run(CELLS)] == labels and len(deeper) < len(labels))
     # A range, by the keys and by the mouse, and what is searched for.
     ids = page.run("[...document.querySelectorAll('.row')].map(row => row.dataset.id)")
     checked = "[...document.querySelectorAll('.row input:checked')].map(box => box.closest('.row').dataset.id)"
@@ -586,6 +419,12 @@ def main():
             pages[name] = make_page(path, os.path.join(folder, f'{name}.html'))
             page = browser.Page(chromium, pages[name])
             judge_image(page, path, rng)
+            check(page.run("document.getElementById('view').offsetHeight") == 0)
+            judge_clean(page, name)
+            page.close()
+            file = make_page(path, os.path.join(folder, f'{name}-paths.html'), '--paths')
+            page = browser.Page(chromium, file)
+            judge_directories(page, path, file)
             judge_clean(page, name)
             page.close()
         keyboard(chromium, pages['generations'])
