@@ -13,6 +13,16 @@ import sys
 import tempfile
 
 LISTED = ('good-clones', 'good-compressed', 'good-holes', 'good-default', 'good-generations')
+COMPRESSED = '''\
+sets:
+5: 36864 bytes
+files:
+lzo-large: 307200 bytes
+zlib-large: 385024 bytes
+zstd-large: 385024 bytes
+clone: 131072 bytes
+freed: 36864 bytes
+'''
 USER = '''
 #include <btrkit/btrkit.h>
 #include <cstdio>
@@ -189,6 +199,18 @@ def freed_by(at, program, scratch):
     check(at.run(program, image, wanted=2).startswith('usage: '), 'usage')
 
 
+def alone(at, program, scratch):
+    """Of what the images have, found by other ways, too: what du says is alone."""
+    image = f'{scratch}/good-generations.img'
+    check(at.run(program, image, 's0') == (
+        'sets:\n256: 32768 bytes\n256,258: 16384 bytes\n256,258,259: 12288 bytes\n256,257,258,259: 937984 bytes\n'
+        'files:\nf1: 8192 bytes\nf10: 8192 bytes\nf19: 8192 bytes\nf28: 8192 bytes\nfreed: 32768 bytes\n'), 'alone')
+    image = f'{scratch}/good-compressed.img'
+    check(at.run(program, image, '5') == COMPRESSED, at.run(program, image, '5'))
+    check(re.fullmatch(rf'alone: {image}: no such file.*: none\n', at.run(program, image, 'none', wanted=1)), 'none')
+    check(at.run(program, wanted=2).startswith('usage: '), 'usage')
+
+
 def main(root, build, *compilers):
     cut = compilers.index('--cxx') if '--cxx' in compilers else len(compilers)
     cc, cxx = compilers[:cut], compilers[cut + 1:]
@@ -211,6 +233,7 @@ def main(root, build, *compilers):
         image = make_filesystem(at, built['make-filesystem'], btrkit, scratch)
         compared = list_extents(at, built['list-extents'], image, scratch)
         freed_by(at, built['freed-by'], scratch)
+        alone(at, built['alone'], scratch)
         if cxx:
             (scratch / 'user.cpp').write_text(USER)
             user = at.build(cxx, 'user.cpp', scratch / 'user')
