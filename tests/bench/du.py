@@ -1,21 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tells who has which space: `btrkit du` beside compsize on a filesystem with 30 snapshots, both with all in the page
-cache. Then filesystems of $BENCH_EXTENTS data extents (20 million if not set; a minute and a GB of disk for five) and
-of a quarter: time for each tree block, and the memory that the process took, for which there is a bound."""
+cache. Then time and memory against the number of data extents, up to $BENCH_EXTENTS (20 million if not set), in order
+and shuffled, and against the number of snapshots, up to $BENCH_SNAPSHOTS (1024). There is a bound of memory, and one of
+how much longer a tree block may take in the largest filesystem than in one of a quarter. $BENCH_PLOT names a file for a
+picture of it, SVG. Making all of them takes Linux most of an hour the first time, and 15 GB."""
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import tempfile
 import time
+from dataclasses import dataclass, field
 
 import pairs
 import workloads
 from pairs import image
 
 EXTENTS = int(os.environ.get('BENCH_EXTENTS', '20000000'))
+SNAPSHOTS = int(os.environ.get('BENCH_SNAPSHOTS', '1024'))
+PLOT = os.environ.get('BENCH_PLOT')
 MIB = 1 << 20
+GOAL = 1.3
 
 
 def beside_compsize(path):
@@ -31,33 +38,132 @@ def beside_compsize(path):
             image.run('umount', mnt)
 
 
-def run(path):
-    """Seconds of the clock, and bytes of memory."""
-    start = time.perf_counter()
-    process = subprocess.Popen([pairs.BTRKIT, 'du', '--format', 'tsv', path], stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        raise RuntimeError(f'du {path}: {status}')
-    return time.perf_counter() - start, used.ru_maxrss << 10
+@dataclass
+class Size:
+    """A filesystem of a series, and what was measured of it."""
+    number: int                                     # of what the series counts
+    path: str
+    extents: int = 0
+    blocks: int = 0
+    runs: list = field(default_factory=list)        # seconds, bytes of memory
+
+    def run(self):
+        start = time.perf_counter()
+        process = subprocess.Popen([pairs.BTRKIT, 'du', '--format', 'tsv', self.path], stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        if status:
+            raise RuntimeError(f'du {self.path}: {status}')
+        self.runs.append((time.perf_counter() - start, used.ru_maxrss << 10))
+
+    def look(self):
+        """What there is; and all of it is in the page cache then."""
+        rows = image.run(pairs.BTRKIT, 'du', '--format', 'json', self.path).splitlines()
+        total = next(row['total']['referenced'] for row in map(json.loads, rows) if 'total' in row)
+        self.extents, self.blocks = total['extents'], total['blocks']
+
+    @property
+    def seconds(self):
+        return statistics.median(seconds for seconds, _ in self.runs)
+
+    @property
+    def memory(self):
+        return max(memory for _, memory in self.runs)
+
+    @property
+    def bound(self):
+        return 24 * self.extents + 16 * self.blocks + 128 * MIB
+
+    @property
+    def each(self):
+        """Microseconds a tree block."""
+        return self.seconds / self.blocks * 1e6
 
 
-def measure(extents):
-    """Seconds for a tree block."""
-    path = pairs.made(f'du-{extents}.img', lambda part: workloads.many_extents(part, extents))
-    rows = image.run(pairs.BTRKIT, 'du', '--format', 'json', path).splitlines()
-    total = json.loads(rows[-1])['total']['referenced']
-    runs = sorted(run(path) for _ in range(pairs.PAIRS))
-    seconds, memory = runs[len(runs) // 2]
-    bound = 24 * total['extents'] + 16 * total['blocks'] + 128 * MIB
-    print(f'du of {total["extents"]} data extents: {seconds:.2f} s ({runs[0][0]:.2f}-{runs[-1][0]:.2f}), '
-          f'{seconds / total["blocks"] * 1e6:.2f} us for each of {total["blocks"]} tree blocks; memory '
-          f'{memory / MIB:.0f} MiB, goal {bound / MIB:.0f}: {"reached" if memory <= bound else "not reached"}',
-          flush=True)
-    return seconds / total['blocks']
+def measure(series, sizes, of_largest):
+    """All in turn, again and again. @of_largest: what part of the largest one the last is compared with"""
+    for size in sizes:
+        size.look()
+    for _ in range(pairs.PAIRS):
+        for size in sizes:
+            size.run()
+    print(f'{series}: data extents, tree blocks; s (from, to), us a tree block; MiB, bound')
+    for size in sizes:
+        times = [seconds for seconds, _ in size.runs]
+        print(f'    {size.number}: {size.extents}, {size.blocks}; {size.seconds:.3f} ({min(times):.3f}, '
+              f'{max(times):.3f}), {size.each:.2f}; {size.memory / MIB:.0f}, {size.bound / MIB:.0f}: '
+              f'{"reached" if size.memory <= size.bound else "not reached"}', flush=True)
+    large, small = sizes[-1], next(size for size in sizes if size.number == sizes[-1].number // of_largest)
+    ratio = large.each / small.each
+    print(f'    time for a tree block, {large.number} to {small.number}: {ratio:.2f}, goal {GOAL}: '
+          f'{"reached" if ratio <= GOAL else "not reached"}', flush=True)
 
 
-pairs.skip_unless_possible()
-beside_compsize(pairs.made('many-snapshots.img', workloads.many_snapshots))
-small, large = measure(EXTENTS // 4), measure(EXTENTS)
-print(f'time for a tree block, of the larger to the smaller: {large / small:.2f}, goal 1.30: '
-      f'{"reached" if large <= 1.3 * small else "not reached"}')
+def extents_of(name, shuffled):
+    return [Size(number, pairs.made(f'{name}-{number}.img', lambda part, number=number:
+                                    workloads.many_extents(part, number, shuffled=shuffled)))
+            for number in ([EXTENTS // 4, EXTENTS] if shuffled else [EXTENTS >> i for i in range(4, -1, -1)])]
+
+
+def snapshots():
+    return [Size(number, pairs.made(f'du-snapshots-{number}.img', lambda part, number=number:
+                                    workloads.changing_snapshots(part, number)))
+            for number in (SNAPSHOTS >> i for i in range(10, -1, -2)) if number]
+
+
+# The picture
+
+WIDTH, HEIGHT, MARGIN = 360, 220, 56
+
+
+def curve(sizes, value, top, color):
+    """Each size is twice or four times the one before, so they stand one beside the other."""
+    step = (WIDTH - 2 * MARGIN) / max(1, len(sizes) - 1)
+    points = [(MARGIN + i * step, HEIGHT - MARGIN - value(size) / top * (HEIGHT - 2 * MARGIN))
+              for i, size in enumerate(sizes)]
+    yield f'<polyline fill="none" stroke="{color}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>'
+    for x, y in points:
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>'
+
+
+def panel(title, sizes, *values):
+    """@values: how each curve is reckoned, and its color"""
+    top = max(value(size) for value, _ in values for size in sizes) * 1.1
+    step = (WIDTH - 2 * MARGIN) / max(1, len(sizes) - 1)
+    base = HEIGHT - MARGIN
+    yield f'<text x="{WIDTH / 2}" y="24" text-anchor="middle">{title}</text>'
+    yield f'<path fill="none" stroke="black" d="M{MARGIN},{MARGIN}V{base}H{WIDTH - MARGIN / 2}"/>'
+    yield f'<text x="{MARGIN - 6}" y="{MARGIN}" text-anchor="end">{top:.3g}</text>'
+    yield f'<text x="{MARGIN - 6}" y="{base}" text-anchor="end">0</text>'
+    for i, size in enumerate(sizes):
+        yield f'<text x="{MARGIN + i * step:.1f}" y="{base + 16}" text-anchor="middle">{size.number:.6g}</text>'
+    for value, color in values:
+        yield from curve(sizes, value, top, color)
+
+
+def picture(series):
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="10" '
+             f'width="{WIDTH * 3}" height="{HEIGHT * len(series)}">']
+    for row, (what, sizes) in enumerate(series.items()):
+        for column, (title, *values) in enumerate((
+                ('seconds', (lambda size: size.seconds, 'black')),
+                ('us for a tree block', (lambda size: size.each, 'black')),
+                ('MiB, and their bound', (lambda size: size.memory / MIB, 'black'),
+                 (lambda size: size.bound / MIB, 'red')))):
+            parts += [f'<g transform="translate({column * WIDTH},{row * HEIGHT})">',
+                      *panel(f'{title}, by {what}', sizes, *values), '</g>']
+    return '\n'.join([*parts, '</svg>', ''])
+
+
+def main():
+    pairs.skip_unless_possible()
+    beside_compsize(pairs.made('many-snapshots.img', workloads.many_snapshots))
+    series = {'data extents': extents_of('du', False), 'data extents, shuffled': extents_of('du-shuffled', True),
+              'snapshots': snapshots()}
+    for what, sizes in series.items():
+        measure(what, sizes, 4)
+    if PLOT:
+        with open(PLOT, 'w', encoding='utf-8') as f:
+            f.write(picture(series))
+
+
+main()

@@ -136,19 +136,51 @@ def many_snapshots(part, snapshots=30):
         ops.sync(part.mnt)
 
 
-def many_extents(part, extents, each=100000):
-    """So many of 4 KiB, in files of 100,000, and four snapshots that share their leaves."""
+def many_extents(part, extents, each=100000, shuffled=False):
+    """So many of 4 KiB, in files of 100,000, and four snapshots that share their leaves. Shuffled: each of them once
+    more in one of 900 files, by lot, so that what is neighbours in a leaf of those is not on disk."""
     image.run('truncate', '-s', '300G', part.path)
     part.mkfs('-m', 'single')
-    part.mount('nodiscard,noatime')
+    part.mount('nodiscard,noatime,commit=300')
     ops.subvolume(f'{part.mnt}/files')
     for first in range(0, extents, each):
         with ops.Opened(f'{part.mnt}/files/{first}') as fd:
             ops.fallocate_each(fd, ((k << 12, 1 << 12) for k in range(min(each, extents - first))))
+    if shuffled:
+        image.run(pairs.compiled('shuffled-clones'), f'{part.mnt}/files', str(extents), str(each), '900')
     for number in range(4):
         ops.snapshot(f'{part.mnt}/files', f'{part.mnt}/snap{number}')
         ops.write(f'{part.mnt}/files/more{number}', 0, b'more')
     ops.sync(part.mnt)
+    # What lay there for a while was written to the image too.
+    image.run('fstrim', part.mnt)
+
+
+def changing_snapshots(part, snapshots, files=200000, changes=200):
+    """A subvolume of 200,000 files, and so many snapshots, between which 200 files have something appended; every
+    eighth snapshot has changes of its own."""
+    image.run('truncate', '-s', '40G', part.path)
+    part.mkfs('-m', 'single')
+    part.mount('nodiscard,noatime,commit=300')
+    ops.subvolume(f'{part.mnt}/cur')
+    rng = random.Random(1)
+
+    def change(subvolume, number):
+        for i in rng.sample(range(files), number):
+            with ops.Opened(f'{subvolume}/{i // 1000}/{i}', os.O_WRONLY) as fd:
+                os.pwrite(fd, b'c' * 4096, os.lseek(fd, 0, os.SEEK_END))
+
+    for i in range(files):
+        if i % 1000 == 0:
+            os.mkdir(f'{part.mnt}/cur/{i // 1000}')
+        ops.fallocate(f'{part.mnt}/cur/{i // 1000}/{i}', 0, 4096)
+    for number in range(snapshots):
+        ops.snapshot(f'{part.mnt}/cur', f'{part.mnt}/snap{number}')
+        change(f'{part.mnt}/cur', changes)
+        if number % 8 == 4:
+            change(f'{part.mnt}/snap{number}', changes // 10)
+    ops.sync(part.mnt)
+    image.run('fstrim', part.mnt)
 
 
 def empty_files(n, folders=16):
@@ -164,17 +196,15 @@ def empty_files(n, folders=16):
 
 
 def fiemap(work, path, name, extents, goal):
-    """One file of at least so many extents (writing back early makes some more), beside the ioctl on the mounted image:
-    its time alone, and that of the whole process."""
+    """One file, beside the ioctl on the mounted image: its time alone, and that of the whole process."""
     ioctl = pairs.compiled('fiemap-ioctl')
     mounted = image.Image(path, None)
     mounted.mount(readonly=True)
     try:
-        wanted, extents = extents, int(image.run(ioctl, f'{mounted.mnt}/{name}', '0').split()[0])
         answer = image.run(ioctl, f'{mounted.mnt}/{name}', str(extents)).decode().split()
         rows = image.run(pairs.BTRKIT, 'fiemap', '--format', 'tsv', path, name).splitlines()
         shared = sum(int(row.split(b'\t')[5], 16) >> 13 & 1 for row in rows)
-        if (len(rows), shared) != (int(answer[0]), int(answer[2])) or extents < wanted:
+        if (len(rows), shared) != (int(answer[0]), int(answer[2])) or len(rows) != extents:
             raise RuntimeError(f'{answer[0]} extents of Linux, {answer[2]} shared; {len(rows)}, {shared} of btrkit')
         pairs.compare(f'{work}, {extents} extents, {answer[2]} shared',
                       pairs.process(pairs.BTRKIT, 'fiemap', '--format', 'tsv', path, name),
