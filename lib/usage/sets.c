@@ -27,18 +27,23 @@ int sets_init(struct sets *s, uint32_t owners, const uint32_t *counting, uint64_
 	return s->at && s->table && s->scratch ? 0 : err_nomem(err);
 }
 
-void sets_release(struct sets *s)
+static void release_all(struct sets *s)
 {
 	struct set_piece *next;
 
-	if (!s->budget)
-		return;
 	for (struct set_piece *p = s->pieces; p; p = next) {
 		next = p->next;
 		free(p);
 	}
 	free(s->at);
 	free(s->table);
+}
+
+void sets_release(struct sets *s)
+{
+	if (!s->budget)
+		return;
+	release_all(s);
 	free(s->scratch);
 	pthread_mutex_destroy(&s->lock);
 	*s = (struct sets){ 0 };
@@ -215,6 +220,45 @@ struct set sets_get(struct sets *s, uint32_t number)
 	ret = s->at[number];
 	pthread_mutex_unlock(&s->lock);
 	return ret;
+}
+
+uint64_t sets_bytes(struct sets *s)
+{
+	uint64_t ret;
+
+	pthread_mutex_lock(&s->lock);
+	ret = s->bytes;
+	pthread_mutex_unlock(&s->lock);
+	return ret;
+}
+
+int sets_keep(struct sets *s, uint32_t *numbers, struct btrkit_error *err)
+{
+	struct sets kept = { .budget = s->budget, .counting = s->counting, .n = 1, .room = 256, .table_size = 1024 };
+	int ret = 0;
+
+	kept.at = calloc(kept.room, sizeof(*kept.at));
+	kept.table = calloc(kept.table_size, sizeof(*kept.table));
+	if (!kept.at || !kept.table)
+		ret = err_nomem(err);
+	/* None is there twice, and all had room before. */
+	for (uint32_t i = 1; !ret && i < s->n; i++)
+		if (numbers[i])
+			ret = intern(&kept, s->at[i].runs, s->at[i].num_runs, &numbers[i], err);
+	if (ret) {
+		release_all(&kept);
+		return ret;
+	}
+	release_all(s);
+	s->at = kept.at;
+	s->n = kept.n;
+	s->room = kept.room;
+	s->table = kept.table;
+	s->table_size = kept.table_size;
+	s->pieces = kept.pieces;
+	s->piece_used = kept.piece_used;
+	s->bytes = kept.bytes;
+	return 0;
 }
 
 int set_compare(const struct set *a, const struct set *b)

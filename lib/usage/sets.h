@@ -56,6 +56,14 @@ int sets_single(struct sets *s, uint32_t owner, uint32_t *ret, struct btrkit_err
 int sets_union(struct sets *s, struct set_memo *memo, uint32_t a, uint32_t b, uint32_t *ret,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 struct set sets_get(struct sets *s, uint32_t number);
+/* Bytes that they take of the budget. */
+uint64_t sets_bytes(struct sets *s);
+
+/*
+ * While nobody else uses them: forgets those for which @numbers has 0; the others get new numbers, which @numbers gets.
+ * What memos remember is void then. @return 0; -ENOMEM, and nothing has changed
+ */
+int sets_keep(struct sets *s, uint32_t *numbers, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* By the members. */
 int set_compare(const struct set *a, const struct set *b);

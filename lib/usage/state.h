@@ -91,6 +91,7 @@ struct usage_work {
 	struct usage_list data_strays;
 	struct usage_list partial; /* struct usage_partial */
 	uint32_t filesystem;	   /* the set of the filesystem itself */
+	uint64_t kept_bytes;	   /* of the sets when those that nobody had were forgotten the last time */
 	struct set_memo memo;	   /* of the caller's thread */
 	uint64_t *orphans;	   /* by inner number: how many more than the one before has */
 	uint64_t done, due;	   /* for progress */
@@ -202,6 +203,15 @@ bool usage_is_lost(const struct usage_work *w, uint64_t bytenr);
 
 /* Whether a chunk has the range; *hint is the number of a chunk near it. */
 bool usage_in_chunk(const struct usage_work *w, uint64_t start, uint64_t length, size_t *hint);
+
+/*
+ * Whether it is time to forget sets that nobody has any more; that may be asked at any time, and done when no thread
+ * works. All numbers of sets are others then, and memos have to be emptied.
+ */
+bool usage_sets_are_many(struct usage_work *w);
+/* Whether blocks of the level may make many. */
+bool usage_sets_grow(struct usage_work *w, unsigned level);
+int usage_collect_sets(struct usage_work *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* From the roots down, level by level. */
 int usage_walk(struct usage_work *w, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -8,6 +8,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/tree/node.h"
@@ -19,6 +20,9 @@ struct usage_partial {
 	struct usage_pointer at;
 	size_t root; /* number in the list of roots */
 };
+
+/* Blocks in hand where they may make many sets: those are not counted before it is done. */
+#define SMALL_BATCH 4u
 
 /* A few blocks of a level. */
 struct batch {
@@ -38,6 +42,7 @@ struct walk {
 	struct batch *batches;
 	void **slots;
 	size_t num_batches;
+	struct usage_reacher *reacher; /* of the caller's thread */
 };
 
 /* Only half of it was kept; none is far from the filesystem's. */
@@ -132,7 +137,7 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 static void fill_batch(struct batch *b, unsigned level, size_t *from)
 {
 	const struct usage_table *t = &b->w->u->blocks;
-	const size_t most = usage_batch_blocks(b->w);
+	const size_t most = usage_sets_grow(b->w, level) ? SMALL_BATCH : usage_batch_blocks(b->w);
 	uint64_t run = 0;
 
 	b->level = level;
@@ -157,6 +162,27 @@ static void fill_batch(struct batch *b, unsigned level, size_t *from)
 		volume_prefetch(b->w->fs->volume, b->want[run].bytenr, (b->n - run) * b->w->u->nodesize);
 }
 
+/* Forgets sets when there are many. */
+static int collect_sets(struct walk *k, struct pipeline *p, struct btrkit_error *err)
+{
+	int ret;
+
+	if (!usage_sets_are_many(k->w))
+		return 0;
+	ret = pipeline_drain(p, err);
+	if (!ret)
+		ret = usage_collect_sets(k->w, err);
+	memset(&k->reacher->memo, 0, sizeof(k->reacher->memo));
+	for (size_t i = 0; i < k->num_batches; i++) {
+		struct batch *b = &k->batches[i];
+
+		memset(&b->reacher.memo, 0, sizeof(b->reacher.memo));
+		memset(&b->leaves.memo, 0, sizeof(b->leaves.memo));
+		b->leaves.set = 0;
+	}
+	return ret;
+}
+
 static int walk_level(struct walk *k, unsigned level, struct btrkit_error *err)
 {
 	struct pipeline *p = NULL;
@@ -167,7 +193,9 @@ static int walk_level(struct walk *k, unsigned level, struct btrkit_error *err)
 	while (!ret && at < k->w->u->blocks.n) {
 		void *slot;
 
-		ret = pipeline_next(p, &slot, err);
+		ret = collect_sets(k, p, err);
+		if (!ret)
+			ret = pipeline_next(p, &slot, err);
 		if (ret)
 			break;
 		fill_batch(slot, level, &at);
@@ -351,7 +379,7 @@ static void release_batches(struct walk *k)
 int usage_walk(struct usage_work *w, struct btrkit_error *err)
 {
 	struct usage_reacher *r = calloc(1, sizeof(*r));
-	struct walk k = { .w = w };
+	struct walk k = { .w = w, .reacher = r };
 	int ret = r ? create_batches(&k, err) : err_nomem(err);
 
 	/* What is no block of a tree of files is not read, so this is more than will be done. */

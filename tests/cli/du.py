@@ -300,6 +300,16 @@ def little_memory(path):
         check('sets of owners take more than the 300 bytes that they may' in said, said)
 
 
+def sets_are_forgotten(path):
+    """Steps on the way to sets make room, or this would take 6,000; with less the answer is whole or there is none."""
+    whole, enough = du(path, '--extents'), []
+    for size in range(1000, 5001, 250):
+        code, out, err = run('du', '--noscan', '--extents', '--threads=1', f'--set-memory={size}', path)
+        check((code, out.decode(), err) == (0, whole, '') or (code == 1 and not out and 'sets of owners' in err), err)
+        enough.append(not code)
+    check(not enough[0] and enough[-1], enough)
+
+
 def misuse(path):
     for args, says in (
             ([], 'too few arguments'), ([path, path], 'too many arguments'),
@@ -352,6 +362,7 @@ def main():
         shared_flag(images)
         damaged(folder)
         little_memory(images['good-generations'])
+        sets_are_forgotten(images['good-keyed-references'])
         misuse(images['good-default'])
         several(folder)
     check(extents > 500, extents)

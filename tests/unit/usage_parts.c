@@ -47,6 +47,46 @@ static void equal_sets_are_one(void **state)
 	free(memo);
 }
 
+/* Those that are kept stay what they are, are found again, and what is not kept makes room. */
+static void sets_are_forgotten(void **state)
+{
+	const uint32_t counting[65] = { 0 };
+	struct set_memo *memo = calloc(1, sizeof(*memo));
+	uint32_t single[64], numbers[4096] = { 0 }, pair[63], again;
+	struct sets s;
+	uint64_t before;
+
+	(void)state;
+	assert_non_null(memo);
+	assert_int_equal(sets_init(&s, 64, counting, 1 << 20, NULL), 0);
+	for (uint32_t i = 0; i < 64; i++)
+		assert_int_equal(sets_single(&s, i, &single[i], NULL), 0);
+	for (uint32_t i = 0; i < 63; i++)
+		for (uint32_t k = 63; k > i; k--)
+			assert_int_equal(sets_union(&s, memo, single[i], single[k], &pair[i], NULL), 0);
+	before = sets_bytes(&s);
+	assert_true(s.n < 4096);
+	for (uint32_t i = 0; i < 63; i += 2)
+		numbers[pair[i]] = 1;
+	assert_int_equal(sets_keep(&s, numbers, NULL), 0);
+	assert_true(sets_bytes(&s) < before / 50);
+	assert_int_equal(s.n, 33);
+	memset(memo, 0, sizeof(*memo));
+	for (uint32_t i = 0; i < 63; i += 2) {
+		const struct set set = sets_get(&s, numbers[pair[i]]);
+
+		assert_int_equal(set.num_runs, 1);
+		assert_int_equal(set.runs[0].first, i);
+		assert_int_equal(set.runs[0].last, i + 1);
+		assert_int_equal(sets_single(&s, i, &single[0], NULL), 0);
+		assert_int_equal(sets_single(&s, i + 1, &single[1], NULL), 0);
+		assert_int_equal(sets_union(&s, memo, single[0], single[1], &again, NULL), 0);
+		assert_int_equal(again, numbers[pair[i]]);
+	}
+	sets_release(&s);
+	free(memo);
+}
+
 static void tables_find_and_merge(void **state)
 {
 	struct usage_extent more[500];
@@ -102,6 +142,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_sets_are_one),
+		cmocka_unit_test(sets_are_forgotten),
 		cmocka_unit_test(tables_find_and_merge),
 	};
 

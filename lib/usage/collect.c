@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Sets that were only a step on the way to others. A leaf that a thousand snapshots share is named by hundreds of
+ * nodes, one after the other, and each adds its owners: what comes of it in the end is one set, and all others before
+ * are of no use any more.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/usage/state.h"
+
+/* Marks a number, or puts the new one in its place. */
+static void take(uint32_t *numbers, uint32_t *set, bool put)
+{
+	if (put)
+		*set = numbers[*set];
+	else
+		numbers[*set] = *set;
+}
+
+static void take_atomic(uint32_t *numbers, atomic_uint *set, bool put)
+{
+	uint32_t number = atomic_load_explicit(set, memory_order_relaxed);
+
+	take(numbers, &number, put);
+	if (put)
+		atomic_store_explicit(set, number, memory_order_relaxed);
+}
+
+static void take_strays(uint32_t *numbers, struct usage_list *l, bool put)
+{
+	struct usage_stray *s = l->at;
+
+	for (size_t i = 0; i < l->n; i++)
+		take(numbers, &s[i].set, put);
+}
+
+/* All numbers of sets that are kept anywhere but in memos. */
+static void take_all(struct usage_work *w, uint32_t *numbers, bool put)
+{
+	struct btrkit_usage *u = w->u;
+
+	for (size_t i = 0; i < u->blocks.n; i++)
+		take_atomic(numbers, &usage_blocks_at(&u->blocks, i)->set, put);
+	for (size_t i = 0; i < u->extents.n; i++)
+		take_atomic(numbers, &usage_extents_at(&u->extents, i)->set, put);
+	for (unsigned level = 0; level < LEVELS_MAX; level++)
+		take_strays(numbers, &w->strays[level], put);
+	take_strays(numbers, &w->data_strays, put);
+	take(numbers, &w->filesystem, put);
+}
+
+bool usage_sets_grow(struct usage_work *w, unsigned level)
+{
+	return level || sets_bytes(&w->u->sets) > w->opts.set_memory / 8;
+}
+
+bool usage_sets_are_many(struct usage_work *w)
+{
+	const uint64_t budget = w->opts.set_memory;
+
+	/* Those that are there afterwards have half of what is left for what is under way. */
+	return sets_bytes(&w->u->sets) > w->kept_bytes + (budget - w->kept_bytes) / 2;
+}
+
+int usage_collect_sets(struct usage_work *w, struct btrkit_error *err)
+{
+	uint32_t *numbers = calloc(w->u->sets.n, sizeof(*numbers));
+	int ret;
+
+	if (!numbers)
+		return err_nomem(err);
+	take_all(w, numbers, false);
+	ret = sets_keep(&w->u->sets, numbers, err);
+	if (!ret)
+		take_all(w, numbers, true);
+	free(numbers);
+	memset(&w->memo, 0, sizeof(w->memo));
+	w->kept_bytes = w->u->sets.bytes;
+	return ret;
+}
