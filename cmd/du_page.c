@@ -51,7 +51,7 @@ static int find_place(struct du_page *p, const char *const *devices, size_t n, m
 	umask(mask);
 	*mode = 0666 & ~mask;
 	if (stat(p->file, &st)) {
-		if (errno != ENOENT)
+		if (errno != ENOENT || !*p->file)
 			return fail(p, errno, err);
 		p->path = strdup(p->file);
 		return p->path ? 0 : fail(p, ENOMEM, err);

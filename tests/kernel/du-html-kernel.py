@@ -44,6 +44,7 @@ def fill(mnt, seed, rng):
         ops.snapshot(f'{mnt}/{name}', f'{mnt}/snapshots/{name}{i}', readonly=rng.random() < 0.5)
     ops.subvolume(f'{mnt}/snapshots/in')
     ops.subvolume(f'{mnt}/snapshots/in/side')
+    ops.subvolume(f'{mnt}/snapshots/in/side/deep')
     for i in rng.sample(range(SNAPSHOTS), 5):
         for name in 'ab':
             if os.path.exists(f'{mnt}/snapshots/{name}{i}'):

@@ -92,6 +92,8 @@ static int use_usage(struct btrkit_fs *fs, size_t *written, struct btrkit_error 
 	if (!ret)
 		ret = print_usage(printer, err);
 	ended = btrkit_usage_printer_finish(printer);
+	if (!ret && !ended)
+		ret = btrkit_usage_print_html(fs, usage, NULL, NULL, discard, written, err);
 	btrkit_usage_free(usage);
 	return ret ? ret : ended;
 }

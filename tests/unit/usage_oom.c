@@ -26,6 +26,33 @@ static int ask(const struct btrkit_usage *u, struct btrkit_usage_space *sum, str
 	return ret ? ret : btrkit_usage_matrix(u, matrix, err);
 }
 
+/* Pieces of a page that are taken, until one is refused. */
+struct taker {
+	size_t taken, most, refused;
+};
+
+static int take(void *ctx, const void *data, size_t len)
+{
+	struct taker *t = ctx;
+
+	(void)data;
+	assert_true(len > 0 && !t->refused);
+	if (t->taken == t->most) {
+		t->refused++;
+		return -ENOSPC;
+	}
+	t->taken++;
+	return 0;
+}
+
+static int print(struct btrkit_fs *fs, const struct btrkit_usage *u, struct taker *t, struct btrkit_error *err)
+{
+	struct btrkit_usage_print_options opts = BTRKIT_USAGE_PRINT_OPTIONS_INIT;
+
+	opts.damage = pass_over;
+	return btrkit_usage_print_html(fs, u, NULL, &opts, take, t, err);
+}
+
 /* @return what failed first */
 static int use(struct btrkit_fs *fs, unsigned threads, struct btrkit_usage_space *sum, struct btrkit_error *err)
 {
@@ -38,6 +65,8 @@ static int use(struct btrkit_fs *fs, unsigned threads, struct btrkit_usage_space
 	ret = btrkit_usage_load(fs, &opts, &u, err);
 	if (!ret)
 		ret = ask(u, sum, err);
+	if (!ret)
+		ret = print(fs, u, &(struct taker){ .most = SIZE_MAX }, err);
 	btrkit_usage_free(u);
 	return ret;
 }
@@ -99,11 +128,36 @@ static void damaged_filesystem(void **state)
 	fail_in_turn(2, true);
 }
 
+/* What refuses a piece of a page has its reason returned, and is not called again. */
+static void refused(void **state)
+{
+	struct btrkit_usage_options opts = BTRKIT_USAGE_OPTIONS_INIT;
+	struct taker all = { .most = SIZE_MAX };
+	struct btrkit_usage *u = NULL;
+	struct btrkit_fs *fs;
+
+	(void)state;
+	make(false);
+	assert_int_equal(syn_open(&rig.s, NULL, &fs, NULL), 0);
+	assert_int_equal(btrkit_usage_load(fs, &opts, &u, NULL), 0);
+	assert_int_equal(print(fs, u, &all, NULL), 0);
+	assert_true(all.taken >= 3);
+	for (size_t most = 0; most < all.taken; most++) {
+		struct taker some = { .most = most };
+
+		assert_int_equal(print(fs, u, &some, NULL), -ENOSPC);
+		assert_int_equal(some.refused, 1);
+	}
+	btrkit_usage_free(u);
+	btrkit_fs_close(fs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_filesystem),
 		cmocka_unit_test(damaged_filesystem),
+		cmocka_unit_test(refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
