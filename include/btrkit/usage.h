@@ -24,8 +24,8 @@ struct btrkit_usage_options {
 	unsigned flags;		/**< none are known */
 	unsigned threads;	/**< at most so many; 0: as many as there are CPUs */
 	/**
-	 * Bytes that the sets of owners may take; 0: 128 MiB. When they would take more the work ends with -ENOMEM and
-	 * an error that says so.
+	 * Bytes that the sets of owners may take; 0: 128 MiB. Sets that nothing has any more make room for others. When
+	 * that does not do, the work ends with -ENOMEM and an error that says so.
 	 */
 	uint64_t set_memory;
 	/**
@@ -35,8 +35,9 @@ struct btrkit_usage_options {
 	int (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *progress_ctx;
 	/**
-	 * Told of what could not be read or contradicts itself, by one thread at a time: the answer is then without
-	 * what lies there. A value other than 0, a negative errno, ends the work. NULL: the first of them ends it.
+	 * Told of what could not be read or contradicts itself, and in which trees, by one thread at a time: the answer
+	 * is then without what lies there. A value other than 0, a negative errno, ends the work. NULL: the first of
+	 * them ends it.
 	 */
 	int (*damage)(void *ctx, const struct btrkit_error *what);
 	void *damage_ctx;
