@@ -2,11 +2,10 @@
 /* A listing of extents as text, tab-separated values or JSON Lines. */
 #include <btrkit/fiemap.h>
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/digits.h"
 #include "lib/base/emit.h"
 #include "lib/base/err.h"
 #include "lib/tree/filesystem.h"
@@ -106,7 +105,13 @@ static int begin_tsv_file(struct btrkit_fiemap_printer *p)
 {
 	struct emit *e = &p->escaped;
 
-	p->head_len = (size_t)snprintf(p->head, sizeof(p->head), "%" PRIu64 "\t%" PRIu64 "\t", p->root, p->inode);
+	char *at = p->head;
+
+	at = digits_put(at, p->root);
+	*at++ = '\t';
+	at = digits_put(at, p->inode);
+	*at++ = '\t';
+	p->head_len = (size_t)(at - p->head);
 	p->tail_len = 0;
 	emit_name_escaped(e, NULL, "\t", p->path, p->path_len, false);
 	emit_text(e, "\n");

@@ -103,13 +103,23 @@ def reported(*args):
     return lambda: float(image.run(*args).split()[-2])
 
 
-def compare(work, ours, peers, *goals):
+def cold(way):
+    """The same with nothing in the caches of Linux, neither of images nor of what is mounted nor of programs."""
+    def after_drop():
+        os.sync()
+        with open('/proc/sys/vm/drop_caches', 'w', encoding='ascii') as caches:
+            caches.write('3')
+        return way()
+    return after_drop
+
+
+def compare(work, ours, peers, *goals, pairs=PAIRS):
     """Prints medians of the ways, ours in turn with each peer, {name: way}; a goal is a ratio to the peer of its place.
     The median of ours."""
     for each in (ours, *peers.values()):
         each()                                  # warms the page cache, of both sides
     times = {'btrkit': [], **{name: [] for name in peers}}
-    for _ in range(PAIRS):
+    for _ in range(pairs):
         for name, way in peers.items():
             times['btrkit'].append(ours())
             times[name].append(way())

@@ -15,6 +15,7 @@ class Counts:
     shared: int = 0
     dumped: int = 0
     filefrag: int = 0
+    alone: int = 0
     audited: int = 0
 
     def add(self, other):
