@@ -240,6 +240,17 @@ void node_put(struct btrkit_fs *fs, struct node *node)
 	pthread_mutex_unlock(&s->lock);
 }
 
+bool node_cached(const struct btrkit_fs *fs, uint64_t bytenr)
+{
+	struct shard *s = shard_of(fs->cache, bytenr);
+	const struct node *node;
+
+	pthread_mutex_lock(&s->lock);
+	HASH_FIND(hh, s->by_bytenr, &bytenr, sizeof(bytenr), node);
+	pthread_mutex_unlock(&s->lock);
+	return node != NULL;
+}
+
 void node_pass(struct btrkit_fs *fs, struct node *node)
 {
 	struct shard *s = shard_of(fs->cache, node->bytenr);

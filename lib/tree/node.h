@@ -94,9 +94,12 @@ static inline struct node_ref node_child(const struct node *n, uint32_t i, uint6
 	return (struct node_ref){ le64_get(p->blockptr), le64_get(p->generation), owner, (uint8_t)(n->level - 1), key };
 }
 
+/* Whether the cache has the block. Advice: that may change at once. */
+bool node_cached(const struct btrkit_fs *fs, uint64_t bytenr);
+
 /*
- * Requests the children of a node from slot @from to before @to, in address order, neighbours in one request: for those
- * who will read them all.
+ * Requests the children of a node from slot @from to before @to that the cache lacks, in address order, neighbours in
+ * one request: for those who will read them all.
  */
 void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n, uint32_t from, uint32_t to);
 

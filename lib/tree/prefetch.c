@@ -15,14 +15,16 @@ static int compare_u64(const void *a, const void *b)
 
 void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n, uint32_t from, uint32_t to)
 {
-	uint32_t count = to > from ? to - from : 0, i, run;
-	uint64_t *at = malloc(count * sizeof(*at));
+	uint64_t *at = to > from ? malloc((to - from) * sizeof(*at)) : NULL;
+	uint32_t count = 0, i, run;
 
 	/* Only advice, so without memory there is none. */
 	if (!at)
 		return;
-	for (i = 0; i < count; i++)
-		at[i] = le64_get(node_ptrs(n)[from + i].blockptr);
+	for (i = from; i < to; i++) {
+		at[count] = le64_get(node_ptrs(n)[i].blockptr);
+		count += !node_cached(fs, at[count]);
+	}
 	qsort(at, count, sizeof(*at), compare_u64);
 	for (i = 0; i < count; i += run) {
 		run = 1;

@@ -3,6 +3,7 @@
 import itertools
 import os
 import random
+import subprocess
 
 import image
 import ops
@@ -36,6 +37,21 @@ def hole_extents(part):
             for offset in range(0, 1 << bits, 8192):
                 os.pwrite(fd, b'a', offset)
             os.ftruncate(fd, 1 << bits)
+
+
+def scattered_extents(part, extents=65536):
+    """A file of which no extent lies beside the one before it, nor what the extent tree says of them. 1 GB of disk."""
+    image.run('truncate', '-s', '8G', part.path)
+    part.mkfs()
+    part.mount('nodiscard')
+    order = list(range(extents))
+    random.Random(1).shuffle(order)
+    with ops.Opened(f'{part.mnt}/source') as source, ops.Opened(f'{part.mnt}/scattered') as file:
+        ops.fallocate_each(source, ((k << 13, 1 << 12) for k in range(extents)))
+        os.ftruncate(source, extents << 13)
+        ops.clone_each(source, file, ((k << 13, 1 << 12, i << 13) for i, k in enumerate(order)))
+    os.unlink(f'{part.mnt}/source')
+    ops.sync(part.mnt)
 
 
 def dig(path):
@@ -195,6 +211,13 @@ def empty_files(n, folders=16):
     return path
 
 
+def looked_at(path, name):
+    """What a listing says of how it went, in a line."""
+    said = subprocess.run([pairs.BTRKIT, 'fiemap', '--stats', path, name], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, check=True).stderr.decode()
+    return ', '.join(line.replace('\t', ' ') for line in said.splitlines() if not line.endswith('\t0'))
+
+
 def fiemap(work, path, name, extents, goal):
     """One file of at least so many extents (writing back early makes some more), beside the ioctl on the mounted image:
     its time alone, and that of the whole process. Then with nothing in the caches."""
@@ -213,6 +236,7 @@ def fiemap(work, path, name, extents, goal):
         pairs.compare(f'{work}, {extents} extents, {answer[2]} shared', ours,
                       {'ioctl alone': alone,
                        'ioctl, process': pairs.process(ioctl, f'{mounted.mnt}/{name}', str(extents))}, goal)
+        print(f'    {looked_at(path, name)}')
         pairs.compare(f'{work}, {extents} extents, caches dropped', pairs.cold(ours),
                       {'ioctl alone': pairs.cold(alone)}, 1 / 2)
     finally:

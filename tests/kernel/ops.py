@@ -67,6 +67,12 @@ def clone(source, source_offset, length, dest, dest_offset):
         fcntl.ioctl(dst, FICLONERANGE, struct.pack('=qQQQ', src, source_offset, length, dest_offset))
 
 
+def clone_each(src, dst, ranges):
+    """Each range (source offset, length, offset) of one open file into another."""
+    for source_offset, length, offset in ranges:
+        fcntl.ioctl(dst, FICLONERANGE, struct.pack('=qQQQ', src, source_offset, length, offset))
+
+
 def dedupe(source, source_offset, length, dest, dest_offset):
     """0 when Linux found them equal."""
     with Opened(source, os.O_RDONLY) as src, Opened(dest) as dst:

@@ -179,7 +179,7 @@ static void leaves_that_are_passed_make_room(void **state)
 	close_counting(fs, &c);
 }
 
-/* A scan requests each leaf once, and with an end none behind it. */
+/* A scan requests each leaf once, with an end none behind it, and none that is there. */
 static void scan_requests_what_it_will_read(void **state)
 {
 	struct cursor c;
@@ -188,16 +188,19 @@ static void scan_requests_what_it_will_read(void **state)
 
 	(void)state;
 	c.scan = true;
-	reads_of_a_scan(&c);
-	assert_int_equal(counts.requested, LEAVES);
-	cursor_release(&c);
-	counts.requested = 0;
 	c.until = items[27].key; /* the last of the seventh leaf */
 	for (ret = cursor_seek(&c, &items[5].key, NULL); !ret; ret = cursor_next(&c, NULL))
 		if (!key_cmp(&c.item.key, &c.until))
 			break;
 	assert_int_equal(ret, 0);
 	assert_int_equal(counts.requested, 6); /* from the second on */
+	cursor_release(&c);
+	c.until = KEY(0, 0, 0);
+	reads_of_a_scan(&c);
+	assert_int_equal(counts.requested, LEAVES);
+	cursor_release(&c);
+	reads_of_a_scan(&c);
+	assert_int_equal(counts.requested, LEAVES);
 	close_counting(fs, &c);
 }
 
@@ -212,7 +215,9 @@ static void walk_requests_what_comes(void **state)
 	for (unsigned i = 0; i < ITEMS; i += 3 * PER_LEAF)
 		assert_int_equal(cursor_seek(&c, &items[i].key, NULL), 0);
 	assert_int_equal(counts.requested, 0);
-	cursor_release(&c);
+	close_counting(fs, &c);
+	fs = open_counting(&c);
+	c.forward = true;
 	reads_of_a_scan(&c);
 	/* All but the first of the five of a node, and of the first node two more: then there is a run. */
 	assert_int_equal(counts.requested, LEAVES / 5 * 4 - 2);
