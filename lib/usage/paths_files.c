@@ -289,7 +289,7 @@ static int add_freed(struct paths_work *pw, struct btrkit_error *err)
 	if (!known)
 		return err_nomem(err);
 	for (size_t i = 0; i < u->num_final; i++)
-		known[i + 1] = only_subvolumes(u, &u->sets.at[u->final[i].number]);
+		known[i + 1] = only_subvolumes(u, usage_set_at(u, i));
 	for (size_t i = 0; i < u->extents.n; i++) {
 		const struct usage_extent *e = usage_extents_at(&u->extents, i);
 		const uint32_t common = atomic_load_explicit(&e->common, memory_order_relaxed);

@@ -118,15 +118,20 @@ static void fill_batch(struct paths_batch *b, struct paths_subvolume *s, const s
 {
 	const size_t most = usage_batch_blocks(&b->pw->w), left = leaves->list.n - from;
 	const struct usage_leaf *leaf = (const struct usage_leaf *)leaves->list.at + from;
+	const uint64_t size = b->pw->w.fs->items.nodesize;
 
 	b->subvolume = s;
 	b->n = left < most ? left : most;
-	for (size_t i = 0; i < b->n; i++) {
+	for (size_t i = 0, run = 0; i < b->n; i++) {
 		b->leaves[i] = leaf[i];
 		b->want[i] = usage_leaf_ref(leaves, from + i);
 		if (b->want[i].first_key)
 			b->want[i].first_key = &b->leaves[i].key;
-		volume_prefetch(b->pw->w.fs->volume, leaf[i].bytenr, b->pw->w.fs->items.nodesize);
+		/* Neighbours are asked for in one. */
+		if (i + 1 < b->n && leaf[i + 1].bytenr == leaf[i].bytenr + size)
+			continue;
+		volume_prefetch(b->pw->w.fs->volume, leaf[run].bytenr, (i + 1 - run) * size);
+		run = i + 1;
 	}
 }
 
