@@ -243,6 +243,9 @@ def below_directories(images, folder):
         check(freed <= sum(x['bytes'] for x in extents), path)
         check(found[0]['path'] == '/' and found[0]['subvolume'] == 5, found[0])
     check(any(row['set_shared'] for row in rows(images['good-clones'], '--paths')))
+    # What a subvolume that is being deleted still has stays.
+    kept = {row['path']: row for row in rows(images['good-half-dropped'], '--paths')}
+    check(kept['/kept']['total'] and not kept['/']['frees'], kept)
 
 
 def shared_flag(images):

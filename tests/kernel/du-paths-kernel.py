@@ -91,14 +91,15 @@ class Walk:
     """All directories as Linux lists them. Of each what is below it, each file where it is met first."""
 
     def __init__(self, mnt):
-        self.seen = set()
-        self.found = {}     # path to total, unshared, shared ranges
+        self.found = {}     # path to total, unshared, set shared
+        self.order = []
         self.elsewhere = set()  # directories below which there is a file that was met before, outside
         self.first = {}
         self.walk(mnt, '/', ())
 
     def walk(self, path, name, above):
         above += (name,)
+        self.order.append(name)
         total, unshared, ranges = 0, 0, []
         with os.scandir(path) as entries:
             entries = list(entries)
@@ -141,7 +142,7 @@ def judge_listing(path):
     mnt = mounted.mount(readonly=True)
     try:
         walk = Walk(mnt)
-        equal(set(ours), set(walk.found), 'directories')
+        equal(list(ours), walk.order, 'directories')
         lines = filesystem_du(mnt, ['/'])
         alone = [name for name in ours if name not in walk.elsewhere]
         summaries = {}
@@ -302,9 +303,29 @@ def by_hand(mnt):
     ops.punch(f'{mnt}/young/in/deep/old/y', 4096, 40960)
 
 
+def large(mnt):
+    """A file and directories that take more leaves than a thread has in hand, in each of two subvolumes."""
+    ops.subvolume(f'{mnt}/sub')
+    os.mkdir(f'{mnt}/sub/dir')
+    with ops.Opened(f'{mnt}/sub/dir/file', os.O_RDWR | os.O_CREAT) as fd:
+        os.posix_fallocate(fd, 0, 64 << 20)
+        for offset in range(0, 64 << 20, 8192):
+            os.pwrite(fd, b'data', offset)
+    os.mkdir(f'{mnt}/sub/many')
+    for i in range(4000):
+        os.makedirs(f'{mnt}/sub/many/{i}')
+        if not i % 500:
+            ops.write(f'{mnt}/sub/many/{i}/file', 0, ops.incompressible(5000))
+    ops.sync(mnt)
+    ops.snapshot(f'{mnt}/sub', f'{mnt}/snap')
+    ops.clone(f'{mnt}/sub/dir/file', 8192, 16 << 20, f'{mnt}/outside', 0)
+    ops.punch(f'{mnt}/snap/dir/file', 1 << 20, 20 << 20)
+
+
 def filesystems(args):
     made = [random_plan(args.seed + i) for i in range(args.plans)]
-    made += [('by-hand', ('-n', '4096'), '', by_hand), ('by-hand-large', (), 'compress-force=zstd', by_hand)]
+    made += [('large', ('-n', '4096'), '', large), ('by-hand', ('-n', '4096'), '', by_hand),
+             ('by-hand-large', (), 'compress-force=zstd', by_hand)]
     return [one for one in made if fnmatch.fnmatch(one[0], f'*{args.only}*')]
 
 

@@ -16,9 +16,15 @@
 #include "tests/unit/synthetic.h"
 
 #define LENGTH 8192u
-#define EXTENTS 9u
+#define EXTENTS 110u
 #define DATA (SYN_LOGICAL + (8ull << 20))
-#define ITEMS_MAX 64u
+#define ITEMS_MAX 256u
+
+/* With room between them: neighbours would be one range. */
+static uint64_t address(size_t extent)
+{
+	return DATA + 2 * extent * LENGTH;
+}
 
 struct tree {
 	struct syn_item items[ITEMS_MAX];
@@ -73,7 +79,7 @@ static void add_data(struct tree *t, uint64_t inode, uint64_t offset, size_t ext
 		.generation = le64_put(SYN_GENERATION),
 		.ram_bytes = le64_put(LENGTH),
 		.type = FILE_EXTENT_REG,
-		.disk_bytenr = le64_put(DATA + extent * LENGTH),
+		.disk_bytenr = le64_put(address(extent)),
 		.disk_num_bytes = le64_put(LENGTH),
 		.num_bytes = le64_put(LENGTH),
 	};
@@ -177,7 +183,7 @@ static void describe_data(size_t i)
 	const size_t size = extent_inline_ref_size(KEY_EXTENT_DATA_REF);
 
 	qsort(refs[i], num_refs[i], sizeof(refs[i][0]), compare_refs);
-	d = add_item(&extent_tree, &KEY(DATA + i * LENGTH, KEY_EXTENT_ITEM, LENGTH), sizeof(*d) + num_refs[i] * size);
+	d = add_item(&extent_tree, &KEY(address(i), KEY_EXTENT_ITEM, LENGTH), sizeof(*d) + num_refs[i] * size);
 	*d = (struct disk_extent_item){ le64_put(num_refs[i]), le64_put(SYN_GENERATION), le64_put(EXTENT_FLAG_DATA) };
 	at = (uint8_t *)(d + 1);
 	for (size_t ref = 0; ref < num_refs[i]; ref++, at += size)
@@ -207,7 +213,7 @@ static void make(void)
 	syn_begin(&syn);
 	first = syn.next;
 	syn_put_fs_tree(&syn, trees[0].items, trees[0].n);
-	for (size_t i = 1; i < ARRAY_SIZE(trees); i++) {
+	for (size_t i = 1; i < ARRAY_SIZE(trees) && trees[i].n; i++) {
 		syn_put_tree(&syn, trees[i].id, trees[i].items, trees[i].n);
 		for (size_t place = 0; place < places.n; place++)
 			if (places.items[place].key.objectid == trees[i].id)
@@ -216,7 +222,8 @@ static void make(void)
 	for (uint64_t at = first; at < syn.next; at += SYN_NODESIZE)
 		describe_block(at);
 	for (size_t i = 0; i < EXTENTS; i++)
-		describe_data(i);
+		if (num_refs[i])
+			describe_data(i);
 	syn_finish(&syn, 0, extent_tree.items, extent_tree.n);
 }
 
@@ -426,6 +433,60 @@ static void unreadable_leaf(void **state)
 	btrkit_fs_close(fs);
 }
 
+static int count_rounds(void *ctx, uint64_t done, uint64_t total)
+{
+	uint64_t *totals = ctx;
+
+	(void)done;
+	if (total != totals[0]) {
+		totals[0] = total;
+		totals[1]++;
+	}
+	return 0;
+}
+
+/* More places of shared data than there is room for, which no directory has as neighbours. */
+static void files_read_again(void **state)
+{
+	static const struct row rows[] = {
+		{ 5, 256, NO_PARENT, 3, 0, "", 200, 0, 100, 100 },
+		{ 5, 257, 0, 2, 1, "a", 100, 0, 100, 0 },
+		{ 5, 258, 0, 3, 1, "b", 100, 0, 100, 0 },
+	};
+	struct btrkit_usage_paths_options opts = BTRKIT_USAGE_PATHS_OPTIONS_INIT;
+	uint64_t totals[2] = { 0, 0 };
+	struct btrkit_usage_paths *p;
+	struct heard heard = { 0 };
+	struct btrkit_fs *fs;
+	struct tree *t = &trees[0];
+
+	(void)state;
+	memset(num_refs, 0, sizeof(num_refs));
+	memset(trees, 0, sizeof(trees));
+	begin_tree(t, 5);
+	add_dir(t, 257, 256, 2, "a");
+	add_dir(t, 258, 256, 3, "b");
+	for (uint64_t inode = 300; inode < 302; inode++) {
+		add_inode(t, inode, S_IFREG, 1);
+		add_name(t, inode, inode - 43, 2, "f");
+		for (size_t i = 0; i < 100; i++)
+			add_data(t, inode, i * LENGTH, i);
+	}
+	make();
+	fs = open_made();
+	for (opts.range_memory = 0; opts.range_memory < 2; opts.range_memory++) {
+		totals[1] = 0;
+		opts.progress = count_rounds;
+		opts.progress_ctx = totals;
+		assert_int_equal(load(fs, &opts, &heard, &p, NULL), 0);
+		judge(p, rows, ARRAY_SIZE(rows));
+		btrkit_usage_paths_free(p);
+		assert_true(opts.range_memory ? totals[1] > 2 : totals[1] <= 1);
+	}
+	assert_int_equal(heard.n, 0);
+	btrkit_fs_close(fs);
+}
+
 static void memory_runs_out(void **state)
 {
 	struct btrkit_usage_paths_options opts = BTRKIT_USAGE_PATHS_OPTIONS_INIT;
@@ -525,9 +586,9 @@ static void ranges_in_windows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_directory),    cmocka_unit_test(ends_early),
-		cmocka_unit_test(unreadable_leaf),   cmocka_unit_test(memory_runs_out),
-		cmocka_unit_test(ranges_in_windows),
+		cmocka_unit_test(each_directory),   cmocka_unit_test(ends_early),
+		cmocka_unit_test(unreadable_leaf),  cmocka_unit_test(memory_runs_out),
+		cmocka_unit_test(files_read_again), cmocka_unit_test(ranges_in_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
