@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Tells who has which space: `btrkit du` beside compsize, and `btrkit du --paths` beside `btrfs filesystem du -s`, on a
 filesystem with 30 snapshots, all with what they read in the page cache. Then time and memory against the number of data
-extents, up to $BENCH_EXTENTS (20 million if not set), in order and shuffled, and against the number of snapshots, up to $BENCH_SNAPSHOTS (1024). There is a bound of memory, and one of
-how much longer a tree block may take in the largest filesystem than in one of a quarter. $BENCH_PLOT names a file for a
-picture of it, SVG. Making all of them takes Linux most of an hour the first time, and 15 GB."""
+extents, up to $BENCH_EXTENTS (20 million if not set), in order and shuffled, and against the number of snapshots, up to
+$BENCH_SNAPSHOTS (1024). There is a bound of memory, and one of how much longer a tree block may take in the largest
+filesystem than in one of a quarter. $BENCH_PLOT names a file for a picture of it, SVG. Making all of them takes Linux
+most of an hour the first time, and 15 GB."""
 import json
 import os
 import shutil
