@@ -266,6 +266,12 @@ def keyboard(chromium, file):
         page.key(key)
         seen.add(page.run(f'{FOCUSED}.getAttribute("aria-label")'))
     check(len(seen) > 3 and seen <= set(labels), seen)
+    focused = page.run(f'{FOCUSED}.getAttribute("aria-label")')
+    page.resize(1000, 700)
+    page.settle()
+    check(page.run(f'{FOCUSED}.getAttribute("aria-label")') == focused and focused in labels, focused)
+    page.resize(1280, 900)
+    page.settle()
     crumbs = "document.querySelectorAll('#crumbs button').length"
     page.run("[...document.querySelectorAll('#map .cell.group')].pop().focus()")
     name = page.run(f"{FOCUSED}.querySelector('.name').textContent")

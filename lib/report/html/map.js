@@ -12,6 +12,7 @@ const map = {
 	levels: LEVELS,
 	cells: [],		/* those drawn: { node, parent, x, y, width, height, button } */
 	current: 0,		/* the one that is reached by Tab */
+	width: 0, height: 0,	/* for which they were drawn */
 };
 
 function measured(node) {
@@ -110,7 +111,7 @@ function cellButton(cell) {
 	});
 	if (!tiny)
 		button.append(element('span', { 'class': 'name' }, node.name));
-	if (!tiny && (opened || height > 34))
+	if (!tiny && width > 70 && (opened || height > 34))
 		button.append(element('span', { 'class': 'size' }, sizeText(measured(node))));
 	button.style.left = `${cell.x}px`;
 	button.style.top = `${cell.y}px`;
@@ -126,12 +127,17 @@ function cellButton(cell) {
 function drawMap() {
 	const area = at('map');
 	const node = map.path[map.path.length - 1];
-	map.cells = layOut(node, area.clientWidth, area.clientHeight);
+	const focused = area.contains(document.activeElement) ? map.cells[map.current]?.node : null;
+	map.width = area.clientWidth;
+	map.height = area.clientHeight;
+	map.cells = layOut(node, map.width, map.height);
 	for (const cell of map.cells)
 		cell.button = cellButton(cell);
 	area.replaceChildren(...map.cells.map(cell => cell.button));
 	area.setAttribute('aria-label', `Map of the space: ${describe(node)}`);
-	setCurrent(0);
+	setCurrent(Math.max(map.cells.findIndex(cell => cell.node === focused), 0));
+	if (focused)
+		map.cells[map.current]?.button.focus({ preventScroll: true });
 }
 
 function setCurrent(i) {
@@ -173,14 +179,11 @@ function drawList() {
 }
 
 function zoom(path) {
-	const focused = at('map').contains(document.activeElement);
 	map.path = path;
 	at('detail').replaceChildren();
 	drawCrumbs();
 	drawMap();
 	drawList();
-	if (focused && map.cells.length)
-		map.cells[0].button.focus();
 }
 
 /* Into what a cell stands for, or, where nothing is in it, what is known of it. */
@@ -266,7 +269,7 @@ function startMap() {
 	});
 	let asked = false;
 	new ResizeObserver(() => {
-		if (asked)
+		if (asked || (map.width === at('map').clientWidth && map.height === at('map').clientHeight))
 			return;
 		asked = true;
 		requestAnimationFrame(() => {
