@@ -140,7 +140,7 @@ static int reserve_entry(struct source *s, const char *name, size_t len, struct 
 	if (failed)
 		return failed;
 	*ret = (struct source_entry){
-		.name = source_pool_copy(&s->state->pool, name, len),
+		.name = pool_copy(&s->state->pool, name, len),
 		.len = (uint8_t)len,
 		.hash = (uint32_t)dir_name_hash(name, len),
 	};
@@ -220,7 +220,7 @@ static int set_attr(struct source *s, struct source_inode *i, const struct sourc
 	const char *text = NULL;
 
 	if (a->text && (link || file)) {
-		text = source_pool_copy(&s->state->pool, a->text, a->is_inline ? a->size : strlen(a->text));
+		text = pool_copy(&s->state->pool, a->text, a->is_inline ? a->size : strlen(a->text));
 		if (!text)
 			return -ENOMEM;
 	}
@@ -452,7 +452,7 @@ struct source *source_destroy(struct source *s)
 		close(s->state->root);
 	pthread_mutex_destroy(&s->state->stat_lock);
 	source_xattrs_drop(s);
-	source_pool_free(&s->state->pool);
+	pool_free(&s->state->pool);
 	free(s->state->nodes);
 	free(s->state->path);
 	free(s->state->index);

@@ -42,7 +42,7 @@ struct scan {
 	struct scan_dir *open; /* with names that nobody has taken */
 	unsigned working;
 	struct linked *links;
-	struct source_pool pool;
+	struct pool pool;
 	char *path;
 	size_t path_max;
 	int ret;
@@ -106,7 +106,7 @@ static int add_another_name(struct scan *c, uint32_t dir, const struct scan_foun
 
 	HASH_FIND(hh, c->links, &key.key, sizeof(key.key), link);
 	if (!link) {
-		link = source_pool_take(&c->pool, sizeof(*link), 8);
+		link = pool_take(&c->pool, sizeof(*link), 8);
 		if (!link)
 			return err_nomem(err);
 		*link = key;
@@ -408,7 +408,7 @@ int source_read_directory(struct source *s, struct btrkit_error *err)
 		c.open = next;
 	}
 	HASH_CLEAR(hh, c.links);
-	source_pool_free(&c.pool);
+	pool_free(&c.pool);
 	free(c.waiting);
 	free(c.path);
 	return ret;

@@ -6,20 +6,8 @@
 
 #include <pthread.h>
 
+#include "lib/base/pool.h"
 #include "lib/source/build.h"
-
-/* Memory that is given back all at once. */
-struct source_pool {
-	struct pool_piece *pieces;
-	char *free;
-	size_t left, next_size;
-};
-
-/* @return NULL: no memory. @align: a power of two, at most 8 */
-void *source_pool_take(struct source_pool *p, size_t size, size_t align);
-/* With a zero byte behind it. */
-char *source_pool_copy(struct source_pool *p, const void *data, size_t len);
-void source_pool_free(struct source_pool *p);
 
 /* source_inode.bits */
 enum source_bits {
@@ -55,7 +43,7 @@ struct xattr_build {
 struct source_state {
 	const struct btrkit_mkfs_source *opts;
 	struct source_limits limits;
-	struct source_pool pool;
+	struct pool pool;
 	uint32_t max_inodes, max_entries;
 	struct source_node *nodes; /* 0 is the top directory */
 	uint32_t num_nodes;

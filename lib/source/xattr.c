@@ -48,7 +48,7 @@ static const struct source_xattrs *keep(struct source *s, const struct xattr_bui
 
 	for (uint32_t i = 0; i < b->n; i++)
 		size += b->at[i].name_len + 1u + b->at[i].value_len;
-	x = source_pool_take(&s->state->pool, size, 8);
+	x = pool_take(&s->state->pool, size, 8);
 	if (!x)
 		return NULL;
 	x->n = b->n;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/source/state.h"
+#include "lib/base/pool.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@ struct pool_piece {
 	uint64_t data[]; /* aligned for all that is taken */
 };
 
-static void *new_piece(struct source_pool *p, size_t size)
+static void *new_piece(struct pool *p, size_t size)
 {
 	struct pool_piece *piece;
 
@@ -26,7 +27,7 @@ static void *new_piece(struct source_pool *p, size_t size)
 	return piece->data;
 }
 
-void *source_pool_take(struct source_pool *p, size_t size, size_t align)
+void *pool_take(struct pool *p, size_t size, size_t align)
 {
 	const size_t skip = -(uintptr_t)p->free & (align - 1);
 	char *at;
@@ -52,9 +53,9 @@ void *source_pool_take(struct source_pool *p, size_t size, size_t align)
 	return at;
 }
 
-char *source_pool_copy(struct source_pool *p, const void *data, size_t len)
+char *pool_copy(struct pool *p, const void *data, size_t len)
 {
-	char *copy = source_pool_take(p, len + 1, 1);
+	char *copy = pool_take(p, len + 1, 1);
 
 	if (!copy)
 		return NULL;
@@ -64,7 +65,7 @@ char *source_pool_copy(struct source_pool *p, const void *data, size_t len)
 	return copy;
 }
 
-void source_pool_free(struct source_pool *p)
+void pool_free(struct pool *p)
 {
 	while (p->pieces) {
 		struct pool_piece *next = p->pieces->next;
@@ -72,5 +73,5 @@ void source_pool_free(struct source_pool *p)
 		free(p->pieces);
 		p->pieces = next;
 	}
-	*p = (struct source_pool){ 0 };
+	*p = (struct pool){ 0 };
 }
