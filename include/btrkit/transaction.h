@@ -42,6 +42,22 @@ struct btrkit_write_stats {
 	uint64_t writes;		/**< calls */
 };
 
+/** Buckets of a histogram of times. Since: 0.1 */
+#define BTRKIT_RESERVE_BUCKETS 40
+
+/** How operations got the space that they reserve before they change anything. Since: 0.1 */
+struct btrkit_reserve_stats {
+	uint64_t reservations;	/**< that were granted */
+	uint64_t refused;	/**< that ended with -ENOSPC */
+	/** How many took 2^i to 2^(i+1)-1 nanoseconds, waiting and reclaiming included. */
+	uint64_t latency_log2[BTRKIT_RESERVE_BUCKETS];
+	uint64_t tickets;	/**< that had to queue */
+	uint64_t item_runs;	/**< how often the first in the queue had delayed items put into the trees, */
+	uint64_t ref_runs;	/**< delayed references applied, */
+	uint64_t chunks;	/**< a chunk added if there was room for one, */
+	uint64_t commits;	/**< the transaction committed */
+};
+
 /**
  * Begins a transaction.
  *
@@ -65,8 +81,20 @@ int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
 int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/**
+ * Whether the transaction may be committed before its end, when space is short that only a commit makes free: what was
+ * freed can be used by the next one only. What was done so far is durable then, and the transaction goes on. At first
+ * it may not. Not while others work in it.
+ *
+ * Since: 0.1
+ */
+void btrkit_txn_set_may_commit(struct btrkit_txn *txn, bool may);
+
 /** Drops it with all its changes, and frees it. NULL is allowed. @return NULL. Since: 0.1 */
 struct btrkit_txn *btrkit_txn_abort(struct btrkit_txn *txn);
+
+/** Fills in @p stats: of this transaction, which may be open. Since: 0.1 */
+void btrkit_txn_get_reserve_stats(struct btrkit_txn *txn, struct btrkit_reserve_stats *stats);
 
 /** Fills in @p stats: zeros for a handle that was opened for reading. Since: 0.1 */
 void btrkit_fs_get_write_stats(const struct btrkit_fs *fs, struct btrkit_write_stats *stats);

@@ -8,6 +8,7 @@
 #include "lib/base/err.h"
 #include "lib/format/feature.h"
 #include "lib/format/feature_bits.h"
+#include "lib/txn/txn.h"
 #include "lib/volume/volume.h"
 
 int data_reader_init(struct data_reader *r, struct btrkit_fs *fs, struct btrkit_error *err)
@@ -127,6 +128,14 @@ static int read_piece(struct data_reader *r, uint64_t logical, uint8_t *buf, siz
 	return ret;
 }
 
+/* A transaction has it, and the devices get it with the commit only. */
+static bool is_kept(const struct btrkit_fs *fs, uint64_t logical, void *buf, size_t len)
+{
+	const struct btrkit_txn *txn = fs->writer ? fs->writer->txn : NULL;
+
+	return txn && txn_read_kept(txn, logical, buf, len);
+}
+
 int data_read(struct data_reader *r, uint64_t logical, void *buf, size_t len, bool verify, struct btrkit_error *err)
 {
 	uint8_t *to = buf;
@@ -138,8 +147,9 @@ int data_read(struct data_reader *r, uint64_t logical, void *buf, size_t len, bo
 	while (!ret && len) {
 		const size_t piece = len < DATA_PIECE ? len : DATA_PIECE;
 
-		ret = verify ? read_piece(r, logical, to, piece, err) :
-			       volume_read_any(r->fs->volume, logical, to, piece, err);
+		if (!is_kept(r->fs, logical, to, piece))
+			ret = verify ? read_piece(r, logical, to, piece, err) :
+				       volume_read_any(r->fs->volume, logical, to, piece, err);
 		logical += piece;
 		to += piece;
 		len -= piece;

@@ -21,6 +21,7 @@
 #define CHUNK_STRIPES_MAX 512u /* about as many as Linux puts into an item of a leaf of 16 KiB */
 struct chunk_plan {
 	uint64_t logical, length, type;
+	uint64_t unused; /* bytes of all devices that no chunk has, this one not counted */
 	unsigned num_stripes;
 	struct {
 		uint64_t devid, physical;

@@ -309,8 +309,10 @@ static int place(struct space *s, const struct rules *rules, struct place *place
 	ret = read_devices(s, places, &n, err);
 	if (ret)
 		return ret;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		total += places[i].total;
+		plan->unused += places[i].unused;
+	}
 	max = chunk_size_max(plan->type, total);
 	ret = find_holes(s, rules, lower(max, STRIPE_MAX) * rules->dev_stripes, places, &n, err);
 	if (ret)

@@ -501,3 +501,14 @@ int space_count(struct space *s, uint64_t type, uint64_t size, uint64_t enough, 
 		*pieces = n;
 	return ret;
 }
+
+uint64_t space_pinned(const struct space *s, uint64_t type)
+{
+	uint64_t sum = 0;
+
+	for (const struct space_group *g = s->touched; g; g = g->next_touched) {
+		if (serves(g, type) && g->pinned)
+			sum += free_map_bytes(g->pinned);
+	}
+	return sum;
+}

@@ -102,6 +102,9 @@ bool space_group_touches(const struct space_group *g, const struct range *r);
 int space_count(struct space *s, uint64_t type, uint64_t size, uint64_t enough, uint64_t *pieces,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Bytes in groups of @type that become free with the commit. */
+uint64_t space_pinned(const struct space *s, uint64_t type);
+
 /* The groups, in the order of addresses; also removed ones until the commit. */
 size_t space_num_groups(const struct space *s);
 struct space_group *space_group_at(struct space *s, size_t i);

@@ -135,6 +135,7 @@ static int add_node(struct edit_tree *t, unsigned level, const struct btrkit_key
 		return err_nomem(err);
 	}
 	o->num_nodes++;
+	t->private++;
 	*ret = n;
 	return 0;
 }
@@ -207,6 +208,7 @@ int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, stru
 		n->next = o->dead;
 		o->dead = n;
 		o->num_nodes--;
+		t->private--;
 	}
 	return o->ops->change(o->ctx, &drop, err);
 }

@@ -54,7 +54,8 @@ struct edit_tree {
 	bool shareable;		 /* a tree of files: snapshots share its blocks */
 	bool fresh;		 /* has no ROOT_ITEM yet */
 	bool changed;		 /* since this was last set to false: its root, or the number of its blocks */
-	int64_t blocks;		 /* allocated in the transaction less those freed */
+	int64_t blocks;		 /* allocated in the transaction less those freed, since the root item was written */
+	uint64_t private;	 /* blocks that need not be copied any more */
 	struct edit_tree *next;
 };
 

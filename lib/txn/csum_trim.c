@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/txn/refs_head.h"
+#include "lib/txn/csums.h"
 #include "lib/txn/txn.h"
 
 static struct btrkit_key csum_key(uint64_t logical)

@@ -41,8 +41,8 @@ static int write_copy(struct btrkit_txn *txn, uint64_t logical, const uint8_t *d
 			err_at_device(err, copy.devid, copy.physical);
 			return ret;
 		}
-		stats->writes++;
-		stats->bytes_written += copy.length;
+		__atomic_fetch_add(&stats->writes, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&stats->bytes_written, copy.length, __ATOMIC_RELAXED);
 	}
 	return 0;
 }
@@ -57,6 +57,18 @@ int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, s
 		if (ret)
 			return ret < 0 ? ret : 0;
 	}
+}
+
+bool txn_read_kept(const struct btrkit_txn *txn, uint64_t logical, void *buf, size_t len)
+{
+	for (const struct txn_data *d = txn->data; d; d = d->next) {
+		if (logical >= d->logical && logical - d->logical <= d->length &&
+		    len <= d->length - (logical - d->logical)) {
+			memcpy(buf, d->bytes + (logical - d->logical), len);
+			return true;
+		}
+	}
+	return false;
 }
 
 void txn_data_free(struct btrkit_txn *txn)

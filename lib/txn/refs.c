@@ -51,6 +51,11 @@ size_t refs_pending(const struct refs *r)
 	return r->pending;
 }
 
+size_t refs_pending_data(const struct refs *r)
+{
+	return r->pending_data;
+}
+
 bool refs_changed_files(const struct refs *r)
 {
 	return r->changed_files;
@@ -106,8 +111,10 @@ static int get_head(struct refs *r, const struct range *extent, bool data, unsig
 
 static void mark_changed(struct refs *r, struct ref_head *h)
 {
-	if (!h->changed)
+	if (!h->changed) {
 		r->pending++;
+		r->pending_data += h->data;
+	}
 	h->changed = true;
 }
 
@@ -333,6 +340,7 @@ static int run_all(struct refs *r, const struct range *order, size_t n, struct r
 
 		HASH_DEL(r->heads, h);
 		r->pending--;
+		r->pending_data -= h->data;
 		ref_head_net(r, h);
 		ret = refs_batch_apply(b, h, err);
 		ref_head_free(h);

@@ -30,6 +30,8 @@ int refs_lookup(struct refs *r, uint64_t bytenr, unsigned level, uint64_t *count
 
 /* Extents with changes that are not in the extent tree yet. */
 size_t refs_pending(const struct refs *r);
+/* Of those, data extents. */
+size_t refs_pending_data(const struct refs *r);
 /* Whether a reference of a file or of a tree of files has changed. */
 bool refs_changed_files(const struct refs *r);
 /* Applies all that is pending now, as one batch; more may be pending afterwards. @return 0; -EUCLEAN; <0 */

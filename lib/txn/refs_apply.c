@@ -8,6 +8,7 @@
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/space/space.h"
+#include "lib/txn/csums.h"
 #include "lib/txn/refs_head.h"
 #include "lib/txn/txn.h"
 

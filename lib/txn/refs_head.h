@@ -35,6 +35,7 @@ struct refs {
 	struct btrkit_txn *txn;
 	struct ref_head *heads; /* by address */
 	size_t pending;		/* of those, changed ones */
+	size_t pending_data;	/* and of these, data */
 	bool no_files;		/* simple quotas: references of files must not change */
 	bool changed_files;
 };
@@ -89,8 +90,5 @@ int refs_batch_end(struct refs_batch *b, struct btrkit_error *err) BTRKIT_MUST_C
 /* The item of a tree block or data extent in the extent tree, which becomes current. @return 0; 1: none; <0 */
 int refs_find_item(struct edit_tree *t, const struct range *extent, bool data, unsigned level, struct extent_item *ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/* Takes the checksums of a stretch of file data out of their tree: csum_trim.c. */
-int csums_trim(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

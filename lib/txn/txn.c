@@ -13,6 +13,7 @@
 #include "lib/format/items/qgroup.h"
 #include "lib/txn/commit.h"
 #include "lib/txn/data.h"
+#include "lib/txn/delayed.h"
 #include "lib/txn/refs.h"
 
 /* What the overlay asks for. A failure leaves an edit half done. */
@@ -150,6 +151,32 @@ static bool has_free_space_tree(const struct btrkit_fs *fs)
 	return (fs->super.compat_ro & both) == both;
 }
 
+/* What a transaction has anew with each generation: see drop(). On failure nothing of it is there. */
+static int begin(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	struct btrkit_fs *fs = txn->fs;
+	int ret;
+
+	/* Items of the next generation are allowed, none above. */
+	if (fs->super.generation >= UINT64_MAX - 1)
+		return err_corrupt(err, "generation", "superblock has the last generation there is");
+	txn->super = fs->super.disk;
+	txn->generation = fs->super.generation + 1;
+	txn->free_space_tree = has_free_space_tree(fs);
+	ret = read_quotas(txn, err);
+	if (!ret)
+		ret = refs_create(txn, &txn->refs, err);
+	if (!ret)
+		ret = overlay_create(fs, txn->generation, &overlay_ops, txn, &txn->overlay, err);
+	if (!ret)
+		ret = space_begin(txn->space, txn->overlay, err);
+	if (ret) {
+		txn->overlay = overlay_abort(txn->overlay);
+		txn->refs = refs_destroy(txn->refs);
+	}
+	return ret;
+}
+
 int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrkit_error *err)
 {
 	struct writer *w = NULL;
@@ -159,28 +186,17 @@ int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
 	r = get_writer(fs, &w, err);
 	if (r)
 		return r;
-	/* Items of the next generation are allowed, none above. */
-	if (fs->super.generation >= UINT64_MAX - 1)
-		return err_corrupt(err, "generation", "superblock has the last generation there is");
 	txn = calloc(1, sizeof(*txn));
 	if (!txn)
 		return err_nomem(err);
 	txn->fs = fs;
 	txn->writer = w;
 	txn->space = w->space;
-	txn->super = fs->super.disk;
-	txn->generation = fs->super.generation + 1;
-	txn->free_space_tree = has_free_space_tree(fs);
-	r = read_quotas(txn, err);
+	r = delayed_create(txn, &txn->delayed, err);
 	if (!r)
-		r = refs_create(txn, &txn->refs, err);
-	if (!r)
-		r = overlay_create(fs, txn->generation, &overlay_ops, txn, &txn->overlay, err);
-	if (!r)
-		r = space_begin(txn->space, txn->overlay, err);
+		r = begin(txn, err);
 	if (r) {
-		overlay_abort(txn->overlay);
-		refs_destroy(txn->refs);
+		delayed_destroy(txn->delayed);
 		free(txn);
 		return r;
 	}
@@ -189,22 +205,30 @@ int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
 	return 0;
 }
 
-/* After the overlay has gone one way or the other. */
+/* The changes are gone: the filesystem is what is on the device. */
+static void drop(struct btrkit_txn *txn)
+{
+	if (txn->overlay) {
+		txn->overlay = overlay_abort(txn->overlay);
+		space_aborted(txn->space);
+	}
+	txn_data_free(txn);
+	csums_free(&txn->csums);
+	txn->refs = refs_destroy(txn->refs);
+}
+
 static void end(struct btrkit_txn *txn)
 {
 	txn->writer->txn = NULL;
-	txn_data_free(txn);
-	refs_destroy(txn->refs);
+	drop(txn);
+	delayed_destroy(txn->delayed);
 	free(txn);
 }
 
 struct btrkit_txn *btrkit_txn_abort(struct btrkit_txn *txn)
 {
-	if (!txn)
-		return NULL;
-	overlay_abort(txn->overlay);
-	space_aborted(txn->space);
-	end(txn);
+	if (txn)
+		end(txn);
 	return NULL;
 }
 
@@ -238,7 +262,7 @@ uint64_t txn_bytes(const struct btrkit_txn *txn)
 
 static bool changed_anything(const struct btrkit_txn *txn)
 {
-	return txn->overlay->num_nodes || refs_pending(txn->refs) ||
+	return txn->overlay->num_nodes || refs_pending(txn->refs) || txn->csums.n ||
 	       memcmp(&txn->super, &txn->fs->super.disk, sizeof(txn->super));
 }
 
@@ -313,9 +337,9 @@ static void become_new(struct btrkit_txn *txn, const struct super *super)
 	stats->nodes_created += txn->overlay->created;
 	fs->super = *super;
 	fs->items = super_item_ctx(super);
-	overlay_commit(txn->overlay);
+	txn->overlay = overlay_commit(txn->overlay);
 	space_committed(txn->space);
-	end(txn);
+	drop(txn);
 }
 
 static uint64_t now_ns(void)
@@ -326,36 +350,69 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err)
+/* Afterwards the transaction has only what begin() makes anew, whatever is returned. */
+static int commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err)
 {
 	enum btrkit_commit_state reached = BTRKIT_COMMIT_OLD;
 	struct commit_supers *supers = NULL;
 	struct writer *w = txn->writer;
 	const uint64_t start = now_ns();
-	int ret = 0;
+	int ret;
 
-	if (txn->failed || txn->overlay->failed) {
+	ret = delayed_run_alone(txn->delayed, err);
+	if (!ret && (txn->failed || txn->overlay->failed || atomic_load(&txn->delayed->failed)))
 		ret = err_set(err, BTRKIT_INVALID, "an edit failed: the transaction cannot be committed");
-	} else if (changed_anything(txn)) {
-		ret = write_all(txn, &supers, &reached, err);
-	} else {
-		btrkit_txn_abort(txn);
-		if (state)
-			*state = BTRKIT_COMMIT_NEW;
+	if (!ret && !changed_anything(txn)) {
+		drop(txn);
+		*state = BTRKIT_COMMIT_NEW;
 		return 0;
 	}
+	if (!ret)
+		ret = write_all(txn, &supers, &reached, err);
 	if (reached == BTRKIT_COMMIT_NEW)
 		become_new(txn, commit_supers_decoded(supers));
 	else
-		btrkit_txn_abort(txn);
+		drop(txn);
 	commit_supers_free(supers);
 	if (ret) {
 		w->broken = true;
 		tell_state(reached, err);
 	}
 	w->stats.commit_ns += now_ns() - start;
+	*state = reached;
+	return ret;
+}
+
+int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err)
+{
+	enum btrkit_commit_state reached;
+	int ret;
+
+	gate_close(&txn->delayed->gate);
+	ret = commit(txn, &reached, err);
+	gate_open(&txn->delayed->gate);
+	end(txn);
 	if (state)
 		*state = reached;
+	return ret;
+}
+
+int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	enum btrkit_commit_state reached;
+	int ret;
+
+	gate_close(&txn->delayed->gate);
+	ret = commit(txn, &reached, err);
+	if (!ret)
+		ret = begin(txn, err);
+	if (!ret)
+		ret = delayed_go_on(txn->delayed, err);
+	if (ret) {
+		txn->failed = true;
+		atomic_store(&txn->delayed->failed, true);
+	}
+	gate_open(&txn->delayed->gate);
 	return ret;
 }
 

@@ -15,7 +15,10 @@
 
 #include "lib/space/space.h"
 #include "lib/tree/edit.h"
+#include "lib/txn/csums.h"
 
+struct delayed;
+struct ticket_amount;
 struct refs;
 struct txn_data;
 
@@ -35,6 +38,8 @@ struct btrkit_txn {
 	struct overlay *overlay;
 	struct space *space;
 	struct refs *refs;
+	struct delayed *delayed; /* items that wait to go into trees of files */
+	struct csums csums;    /* that wait to go into their tree */
 	struct txn_data *data; /* that the commit writes */
 	uint64_t data_bytes;   /* of memory for it */
 	struct disk_super super; /* the one that the commit will write; who changes features or chunks does it here */
@@ -68,6 +73,9 @@ int txn_change_data_ref(struct btrkit_txn *txn, const struct extent_change *chan
 int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct range *ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Adds a chunk for data. For between edits. @return 0; -ENOSPC; <0 */
+int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /*
  * Writes data to a place that txn_alloc_data() gave in this transaction: where there is parity with the commit, and
  * until then the data is kept, and counted by txn_bytes(). @return 0; <0: the transaction can only be aborted
@@ -75,12 +83,32 @@ int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct ra
 int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Data that was written in this transaction and is still kept. @return whether all of it was */
+bool txn_read_kept(const struct btrkit_txn *txn, uint64_t logical, void *buf, size_t len);
+
 /*
  * Sees to it that @blocks tree blocks more than are needed so far can be allocated, those of the commit besides, by new
  * chunks of metadata if need be. For between edits, never inside of one.
  * @return 0; -ENOSPC, after which the transaction can go on: at most there is a new chunk, still empty; <0
  */
 int txn_reserve(struct btrkit_txn *txn, uint64_t blocks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * The same for changes of items of trees of files that wait. With @removes what is kept for Linux may be used.
+ */
+enum txn_chunks {
+	TXN_NO_CHUNKS,
+	TXN_CHUNKS_OF_PLENTY, /* only as long as the devices are mostly free */
+	TXN_CHUNKS
+};
+int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, bool removes, enum txn_chunks chunks,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * Commits, and goes on as the next transaction with what waits since. Not by who is in the gate.
+ * @return 0; <0: it is as after a failed commit, and can only be aborted
+ */
+int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * Runs what is pending until nothing is, without root items: before a whole tree is read that must say how it is. For

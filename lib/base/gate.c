@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/base/gate.h"
+
+void gate_init(struct gate *g)
+{
+	atomic_init(&g->inside, 0);
+	atomic_init(&g->closed, false);
+	pthread_mutex_init(&g->lock, NULL);
+	pthread_cond_init(&g->opened, NULL);
+	pthread_cond_init(&g->emptied, NULL);
+}
+
+void gate_destroy(struct gate *g)
+{
+	pthread_cond_destroy(&g->emptied);
+	pthread_cond_destroy(&g->opened);
+	pthread_mutex_destroy(&g->lock);
+}
+
+void gate_enter(struct gate *g)
+{
+	/* Counted first: whoever closes either sees that, or is seen. */
+	for (;;) {
+		atomic_fetch_add(&g->inside, 1);
+		if (!atomic_load(&g->closed))
+			return;
+		gate_leave(g);
+		pthread_mutex_lock(&g->lock);
+		while (atomic_load(&g->closed))
+			pthread_cond_wait(&g->opened, &g->lock);
+		pthread_mutex_unlock(&g->lock);
+	}
+}
+
+void gate_leave(struct gate *g)
+{
+	if (atomic_fetch_sub(&g->inside, 1) != 1 || !atomic_load(&g->closed))
+		return;
+	pthread_mutex_lock(&g->lock);
+	pthread_cond_broadcast(&g->emptied);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void gate_close(struct gate *g)
+{
+	pthread_mutex_lock(&g->lock);
+	while (atomic_load(&g->closed))
+		pthread_cond_wait(&g->opened, &g->lock);
+	atomic_store(&g->closed, true);
+	while (atomic_load(&g->inside))
+		pthread_cond_wait(&g->emptied, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void gate_open(struct gate *g)
+{
+	pthread_mutex_lock(&g->lock);
+	atomic_store(&g->closed, false);
+	pthread_cond_broadcast(&g->opened);
+	pthread_mutex_unlock(&g->lock);
+}

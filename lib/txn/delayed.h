@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TXN_DELAYED_H
+#define BTRKIT_TXN_DELAYED_H
+
+/*
+ * Delayed items: what operations change of the items of trees of files waits in memory, by inode, and goes into the
+ * trees in the order of keys, as many items at a time as a leaf can hold.
+ *
+ * Any number of threads work at once. Each is inside the gate while it does, and has the locks of the inodes whose
+ * items it asks for or changes: an inode's lock is that of its shard, so two inodes may have the same one. Who has to
+ * be alone closes the gate instead and needs no locks.
+ *
+ * What waits is taken over at once by who runs it, and new changes are collected beside it: a tree is locked for a
+ * batch at a time, and what a batch had reserved is released without its lock.
+ *
+ * A reference to file data is added when an item that makes it is put here, and dropped when that goes: an item that
+ * never came into the tree at once, one that the tree has when it is taken out there, since a copy of its leaf may add
+ * the reference before. So delayed references are not to be applied while an item waits that drops one and another
+ * waits that needs the extent; they are not, since what is added is added first.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib/base/gate.h"
+#include "lib/base/pool.h"
+#include "lib/tree/edit.h"
+#include "lib/txn/ticket.h"
+
+#define DELAYED_SHARDS 64u
+
+struct btrkit_txn;
+struct delayed_inode;
+
+/* The inodes of a shard that have items here. */
+struct delayed_table {
+	struct delayed_inode **slots; /* by objectid, with open addressing; NULL is free */
+	size_t size, n;
+	struct pool pool;
+};
+
+struct delayed_shard {
+	pthread_mutex_t lock;
+	struct delayed_table now;     /* what operations change */
+	struct delayed_table running; /* what is going into the tree: it changes no more */
+};
+
+/* The items of one tree. */
+struct delayed_tree {
+	struct delayed_tree *next;
+	struct delayed *delayed;
+	uint64_t id;
+	struct edit_tree *edit; /* with the lock of trees */
+	uint64_t blocks; /* that the tree had when the transaction began */
+	bool read_only;
+	atomic_uint_fast64_t next_inode; /* 0: not looked for yet */
+	struct delayed_shard shards[DELAYED_SHARDS];
+};
+
+/* How many batches went into trees, of items of one kind. */
+struct delayed_stats {
+	uint64_t batches, items;
+	uint64_t log2[24]; /* batches of 2^i to 2^(i+1)-1 items */
+};
+
+struct delayed {
+	struct btrkit_txn *txn;
+	struct gate gate;
+	pthread_rwlock_t trees; /* for reading blocks; for writing by who changes them */
+	pthread_mutex_t lock;	/* of space, references and the list of trees */
+	pthread_mutex_t run;	/* one runs at a time */
+	pthread_mutex_t renames; /* before all others: directories go from one into another one at a time */
+	struct delayed_tree *list;
+	struct tickets tickets;
+	atomic_size_t bytes; /* of memory that items take which wait, about */
+	atomic_bool failed;	/* a change was half done */
+	struct delayed_stats index, others; /* DIR_INDEX; all else. With the lock of trees */
+};
+
+int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Drops what waits. NULL is allowed. */
+struct delayed *delayed_destroy(struct delayed *d);
+
+/* Both locks: trees and space may be changed. */
+void delayed_lock_trees(struct delayed *d);
+void delayed_unlock_trees(struct delayed *d);
+
+/* The tree of a subvolume that is in use. @return 0; -ENOENT; <0 */
+int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* The locks of up to six inodes, in an order that cannot lock up. */
+struct delayed_locks {
+	struct delayed_shard *held[6];
+	unsigned n;
+};
+void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret);
+void delayed_unlock(struct delayed_locks *l);
+
+/*
+ * Who reads: what is found lies in its buffer or in memory of the delayed items, and is valid until the reader is used
+ * again, the item is changed, or the lock is given back.
+ */
+struct delayed_reader {
+	uint8_t *buf;
+	size_t size;
+};
+void delayed_reader_release(struct delayed_reader *r);
+
+/* The item with that key. @return 0; 1 there is none; <0 */
+int delayed_find(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The first item of the key's inode that is not below it. @return 0; 1 there is none; <0 */
+int delayed_seek(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The last item of the key's inode that is not above it. @return 0; 1 there is none; <0 */
+int delayed_seek_back(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* What follows fails half way only for want of memory, or for what references do: then the transaction has failed. */
+
+/* All items of the inode that come are new: the tree is not searched for them. @return 0; -ENOMEM */
+int delayed_new_inode(struct delayed_tree *t, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * An item that is not there. Its bytes are @size of @data, or the caller's to fill in before the lock is given back if
+ * @data is NULL. @ret may be NULL. @return 0; -EEXIST; -EINVAL: larger than a leaf; <0
+ */
+int delayed_insert(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
+		   uint8_t **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Other contents, of any size, for an item that is there. @data is not of the item itself. @return as above; -ENOENT */
+int delayed_replace(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* An item that is there goes. @return 0; -ENOENT: it has gone already; <0 */
+int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * All that waits goes into the trees; others go on meanwhile. Not by who is in the gate.
+ * @return 0; -EUCLEAN, <0: the transaction has failed
+ */
+int delayed_run(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* The same by who has closed the gate. */
+int delayed_run_alone(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The transaction goes on as the next one, all of what waited being in the trees: finds these anew. */
+int delayed_go_on(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* A number for a new inode. @return 0; -ENOSPC: there is none; <0 */
+int delayed_take_inode(struct delayed_tree *t, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The index for a directory's next entry: behind all that it has. @return 0; <0 */
+int delayed_next_index(struct delayed_tree *t, struct delayed_reader *r, uint64_t dir, uint64_t *ret,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Below: what the files of this share. What waits of one item: */
+enum delayed_change {
+	DELAYED_NONE,	 /* nothing: it came and went */
+	DELAYED_NEW,	 /* it is not in the tree */
+	DELAYED_OVER,	 /* it takes the place of the one in the tree */
+	DELAYED_DELETED	 /* that in the tree goes */
+};
+
+struct delayed_item {
+	struct btrkit_key key;
+	uint32_t size, room;
+	uint8_t change; /* enum delayed_change */
+	uint8_t data[];
+};
+
+struct delayed_inode {
+	uint64_t objectid;
+	struct delayed_item **items;
+	struct delayed_item **index; /* the same by key, with open addressing, when they are many */
+	uint32_t n, room, index_size;
+	uint64_t next_index; /* of a directory's entries; 0: not looked for yet */
+	uint32_t sorted; /* so many of the first are in order, below all others */
+	bool fresh;	 /* made in this transaction: the tree has no items of it */
+};
+
+struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode);
+struct delayed_inode *delayed_table_find(const struct delayed_table *t, uint64_t objectid);
+int delayed_inode_get(struct delayed_table *t, uint64_t objectid, struct delayed_inode **ret,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+struct delayed_item *delayed_inode_find(const struct delayed_inode *in, const struct btrkit_key *key);
+/* Puts the items in order. */
+void delayed_sort(struct delayed_inode *in);
+/* Adds or drops the reference that an EXTENT_DATA makes; nothing for other items. */
+int delayed_change_ref(struct delayed *d, uint64_t tree, const struct item *item, int add,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void delayed_table_free(struct delayed_table *t);
+
+#endif

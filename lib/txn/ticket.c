@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/txn/ticket.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "lib/base/err.h"
+#include "lib/txn/delayed.h"
+#include "lib/txn/txn.h"
+
+/* What is granted besides what is asked for, as long as there is plenty: the queue is for when there is not. */
+#define CREDIT_ITEMS 65536
+#define CREDIT_BYTES (8 << 20)
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void tickets_init(struct tickets *t)
+{
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->turn, NULL);
+}
+
+void tickets_destroy(struct tickets *t)
+{
+	pthread_cond_destroy(&t->turn);
+	pthread_mutex_destroy(&t->lock);
+}
+
+static void count_latency(struct tickets *t, uint64_t ns)
+{
+	unsigned log2 = 0;
+
+	while (log2 + 1 < BTRKIT_RESERVE_BUCKETS && ns >> (log2 + 1))
+		log2++;
+	atomic_fetch_add_explicit(&t->reservations, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->latency_log2[log2], 1, memory_order_relaxed);
+}
+
+/* Takes from the credit. */
+static bool take(struct tickets *t, const struct ticket_need *need)
+{
+	if (atomic_fetch_sub(&t->items, need->items) >= need->items) {
+		if (atomic_fetch_sub(&t->bytes, need->bytes) >= need->bytes)
+			return true;
+		atomic_fetch_add(&t->bytes, need->bytes);
+	}
+	atomic_fetch_add(&t->items, need->items);
+	return false;
+}
+
+/* Reserves for one, and for the credit if that can be had too. With no lock held. */
+static int grant(struct btrkit_txn *txn, const struct ticket_need *need, enum txn_chunks chunks,
+		 struct btrkit_error *err)
+{
+	struct tickets *t = &txn->delayed->tickets;
+	struct ticket_amount credit = { CREDIT_ITEMS, CREDIT_BYTES };
+	int ret;
+
+	delayed_lock_trees(txn->delayed);
+	pthread_mutex_lock(&t->lock);
+	for (;;) {
+		const struct ticket_amount all = { t->held.items + need->items + credit.items,
+						   t->held.bytes + need->bytes + credit.bytes };
+
+		ret = txn_reserve_items(txn, &all, need->removes, chunks, err);
+		if (ret != -ENOSPC || !credit.items || atomic_load(&txn->delayed->failed))
+			break;
+		credit = (struct ticket_amount){ credit.items / 16, credit.bytes / 16 };
+	}
+	if (!ret) {
+		t->held.items += need->items + credit.items;
+		t->held.bytes += need->bytes + credit.bytes;
+		t->outside.items += need->items;
+		t->outside.bytes += need->bytes;
+		atomic_fetch_add(&t->items, credit.items);
+		atomic_fetch_add(&t->bytes, credit.bytes);
+	}
+	pthread_mutex_unlock(&t->lock);
+	delayed_unlock_trees(txn->delayed);
+	return ret;
+}
+
+/*
+ * Those who were granted something and are not in the gate yet get there: what they do can then be run. Nobody else is
+ * granted anything, since there is no credit and the caller is the first in the queue.
+ */
+static void wait_for_others(struct tickets *t)
+{
+	pthread_mutex_lock(&t->lock);
+	while (t->outside.items > 0)
+		pthread_cond_wait(&t->turn, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static int apply_refs(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	int ret;
+
+	gate_close(&txn->delayed->gate);
+	delayed_lock_trees(txn->delayed);
+	ret = txn_run_refs(txn, err);
+	delayed_unlock_trees(txn->delayed);
+	gate_open(&txn->delayed->gate);
+	return ret;
+}
+
+static void count_step(struct tickets *t, uint64_t *step)
+{
+	pthread_mutex_lock(&t->lock);
+	++*step;
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* One step after the other, until one of them has made room. */
+static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
+{
+	struct tickets *t = &txn->delayed->tickets;
+	int ret;
+
+	tickets_recall(t);
+	wait_for_others(t);
+	count_step(t, &t->stats.item_runs);
+	ret = delayed_run(txn->delayed, err);
+	if (!ret)
+		ret = grant(txn, need, TXN_NO_CHUNKS, err);
+	if (ret != -ENOSPC)
+		return ret;
+	count_step(t, &t->stats.ref_runs);
+	ret = apply_refs(txn, err);
+	if (!ret)
+		ret = grant(txn, need, TXN_NO_CHUNKS, err);
+	if (ret != -ENOSPC)
+		return ret;
+	count_step(t, &t->stats.chunks);
+	ret = grant(txn, need, TXN_CHUNKS, err);
+	if (ret != -ENOSPC || !t->may_commit)
+		return ret;
+	count_step(t, &t->stats.commits);
+	ret = txn_commit_and_go_on(txn, err);
+	return ret ? ret : grant(txn, need, TXN_CHUNKS, err);
+}
+
+static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
+{
+	struct tickets *t = &txn->delayed->tickets;
+	uint64_t mine;
+	int ret;
+
+	pthread_mutex_lock(&t->lock);
+	mine = t->next++;
+	t->stats.tickets++;
+	while (t->serving != mine)
+		pthread_cond_wait(&t->turn, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+	ret = grant(txn, need, TXN_CHUNKS_OF_PLENTY, err);
+	if (ret == -ENOSPC)
+		ret = reclaim(txn, need, err);
+	pthread_mutex_lock(&t->lock);
+	t->serving++;
+	t->stats.refused += ret == -ENOSPC;
+	pthread_cond_broadcast(&t->turn);
+	pthread_mutex_unlock(&t->lock);
+	return ret;
+}
+
+int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
+{
+	struct tickets *t = &txn->delayed->tickets;
+	const uint64_t start = now_ns();
+	int ret;
+
+	gate_enter(&txn->delayed->gate);
+	if (atomic_load(&txn->delayed->failed)) {
+		gate_leave(&txn->delayed->gate);
+		return err_set(err, BTRKIT_INVALID, "an earlier change failed: the transaction can only be aborted");
+	}
+	if (!take(t, need)) {
+		gate_leave(&txn->delayed->gate);
+		ret = queue(txn, need, err);
+		if (ret)
+			return ret;
+		gate_enter(&txn->delayed->gate);
+		pthread_mutex_lock(&t->lock);
+		t->outside.items -= need->items;
+		t->outside.bytes -= need->bytes;
+		pthread_cond_broadcast(&t->turn);
+		pthread_mutex_unlock(&t->lock);
+	}
+	count_latency(t, now_ns() - start);
+	return 0;
+}
+
+void tickets_run(struct tickets *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->running.items = t->held.items - t->outside.items - atomic_load(&t->items);
+	t->running.bytes = t->held.bytes - t->outside.bytes - atomic_load(&t->bytes);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tickets_ran(struct tickets *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->held.items -= t->running.items;
+	t->held.bytes -= t->running.bytes;
+	t->running = (struct ticket_amount){ 0 };
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tickets_recall(struct tickets *t)
+{
+	int64_t items, bytes;
+
+	pthread_mutex_lock(&t->lock);
+	/* Who is taking some just now gives back what he could not have. */
+	items = atomic_exchange(&t->items, 0);
+	bytes = atomic_exchange(&t->bytes, 0);
+	t->held.items -= items;
+	t->held.bytes -= bytes;
+	pthread_mutex_unlock(&t->lock);
+}
+
+void btrkit_txn_set_may_commit(struct btrkit_txn *txn, bool may)
+{
+	txn->delayed->tickets.may_commit = may;
+}
+
+void btrkit_txn_get_reserve_stats(struct btrkit_txn *txn, struct btrkit_reserve_stats *stats)
+{
+	struct tickets *t = &txn->delayed->tickets;
+
+	pthread_mutex_lock(&t->lock);
+	*stats = t->stats;
+	pthread_mutex_unlock(&t->lock);
+	stats->reservations = atomic_load(&t->reservations);
+	for (unsigned i = 0; i < BTRKIT_RESERVE_BUCKETS; i++)
+		stats->latency_log2[i] = atomic_load(&t->latency_log2[i]);
+}

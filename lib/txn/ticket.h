@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TXN_TICKET_H
+#define BTRKIT_TXN_TICKET_H
+
+/*
+ * Reservations: before an operation changes anything it reserves what the items that it changes may come to in tree
+ * blocks, those of the commit besides. Most are served from a credit that was granted before. Who finds too little
+ * queues; the first in the queue reclaims space in rising order of cost: what waits goes into the trees, so that it is
+ * known what it takes; delayed references are applied; a chunk is added; and last, if that is allowed, the transaction
+ * is committed, once. Then the operation fails, and nothing was changed.
+ *
+ * As much as Linux keeps as its global reserve is left free for it by all operations but those that remove things.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <btrkit/transaction.h>
+
+struct btrkit_txn;
+
+/* What an operation may change at the most. */
+struct ticket_need {
+	unsigned items;	 /* of trees of files */
+	uint32_t bytes;	 /* of those that come or grow, with their headers */
+	bool removes;	 /* it may use what is kept for Linux */
+};
+
+struct ticket_amount {
+	int64_t items, bytes;
+};
+
+struct tickets {
+	pthread_mutex_t lock;
+	pthread_cond_t turn;
+	uint64_t next, serving;
+	atomic_int_fast64_t items, bytes; /* the credit */
+	/* With the lock. What was granted, the credit too, and is not known to have gone into the trees. */
+	struct ticket_amount held;
+	struct ticket_amount outside; /* of that, granted to those who are not in the gate yet */
+	struct ticket_amount running; /* of that, what is going into the trees now */
+	bool may_commit;
+	atomic_uint_fast64_t reservations, latency_log2[BTRKIT_RESERVE_BUCKETS];
+	struct btrkit_reserve_stats stats; /* but for those; with the lock */
+};
+
+void tickets_init(struct tickets *t);
+void tickets_destroy(struct tickets *t);
+
+/* Goes through the gate with a reservation. @return 0; -ENOSPC; -EINVAL: the transaction has failed; <0 */
+int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* With the gate closed: all that operations have put there is taken to run. */
+void tickets_run(struct tickets *t);
+/* It is in the trees. */
+void tickets_ran(struct tickets *t);
+/* A bound that the credit was granted by has changed: who comes next asks again. */
+void tickets_recall(struct tickets *t);
+
+#endif
