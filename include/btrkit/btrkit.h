@@ -25,6 +25,7 @@
 #include <btrkit/inode.h>
 #include <btrkit/io.h>
 #include <btrkit/mkfs.h>
+#include <btrkit/modify.h>
 #include <btrkit/reference.h>
 #include <btrkit/space.h>
 #include <btrkit/subvolume.h>

@@ -47,7 +47,9 @@ static int device_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t 
 {
 	const struct device *d = (struct device *)io;
 
+	pthread_mutex_lock(&d->rig->lock);
 	sparse_read(d->rig->at[d->i], offset, buf, len);
+	pthread_mutex_unlock(&d->rig->lock);
 	return 0;
 }
 
@@ -55,16 +57,20 @@ static int device_write(struct btrkit_io *io, uint64_t offset, const void *buf, 
 {
 	struct device *d = (struct device *)io;
 	const uint8_t *held = d->rig->held[d->i];
+	int ret = 0;
 
+	pthread_mutex_lock(&d->rig->lock);
 	if (!is_super(d, offset, len) && held)
 		for (uint64_t at = offset / SECTOR; at <= (offset + len - 1) / SECTOR; at++)
 			if (held[at / 8] >> at % 8 & 1)
 				fail_msg("device %u: %zu bytes are written to %llu, where the committed state is",
 					 d->i + 1, len, (unsigned long long)offset);
 	if (fails(d))
-		return -EIO;
-	sparse_write(d->rig->at[d->i], offset, buf, len);
-	return 0;
+		ret = -EIO;
+	else
+		sparse_write(d->rig->at[d->i], offset, buf, len);
+	pthread_mutex_unlock(&d->rig->lock);
+	return ret;
 }
 
 static int device_flush(struct btrkit_io *io)
@@ -90,7 +96,7 @@ void rig_make(struct rig *r, const struct rig_kind *kind)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_io *io[RIG_DEVICES_MAX];
 
-	*r = (struct rig){ .n = kind->n, .fail_at = UINT64_MAX };
+	*r = (struct rig){ .n = kind->n, .lock = PTHREAD_MUTEX_INITIALIZER, .fail_at = UINT64_MAX };
 	for (unsigned i = 0; i < r->n; i++) {
 		r->at[i] = sparse_create(kind->mib[i] * MIB, NULL);
 		io[i] = sparse_io(r->at[i]);
@@ -106,7 +112,7 @@ void rig_make(struct rig *r, const struct rig_kind *kind)
 
 void rig_clone(struct rig *r, const struct rig *from)
 {
-	*r = (struct rig){ .n = from->n, .fail_at = UINT64_MAX };
+	*r = (struct rig){ .n = from->n, .lock = PTHREAD_MUTEX_INITIALIZER, .fail_at = UINT64_MAX };
 	for (unsigned i = 0; i < r->n; i++)
 		r->at[i] = sparse_create(sparse_io(from->at[i])->size, from->at[i]);
 }

@@ -4,6 +4,8 @@
 
 /* A filesystem on several devices in memory, whose writes are watched and can be made to fail. */
 
+#include <pthread.h>
+
 #include <btrkit/btrkit.h>
 
 #include "lib/txn/txn.h"
@@ -25,6 +27,7 @@ struct rig_kind {
 struct rig {
 	struct sparse *at[RIG_DEVICES_MAX];
 	unsigned n;
+	pthread_mutex_t lock; /* of the devices */
 	uint64_t calls;	  /* writes and flushes so far */
 	uint64_t fail_at; /* the one that fails */
 	unsigned failed;  /* the device, counted from 1, that it was of */

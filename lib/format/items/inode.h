@@ -50,6 +50,11 @@ DISK_ASSERT_AT(disk_inode_item, otime, 148);
 #define INODE_NODATASUM (1u << 0)
 #define INODE_NODATACOW (1u << 1)
 #define INODE_NOCOMPRESS (1u << 3)
+#define INODE_PREALLOC (1u << 4)
+#define INODE_IMMUTABLE (1u << 6)
+#define INODE_APPEND (1u << 7)
+#define INODE_COMPRESS (1u << 11)
+#define INODE_VERITY (1ull << 32)
 
 /* Both are followed by the name. */
 struct disk_inode_ref {

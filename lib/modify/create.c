@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* New inodes. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "lib/base/err.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/modify/names.h"
+
+/* What is to be made, once it is known where. */
+struct making {
+	struct name name;
+	const struct btrkit_new_inode *what;
+	size_t target_len;
+	uint64_t inode;
+};
+
+static struct disk_time put_time(const struct btrkit_time *t)
+{
+	return (struct disk_time){ le64_put((uint64_t)t->sec), le32_put(t->nsec) };
+}
+
+/* Of a device node: as Linux encodes it on disk. */
+static uint64_t put_device(uint64_t rdev)
+{
+	return (uint64_t)major(rdev) << 20 | minor(rdev);
+}
+
+/* What a new inode has from its directory. */
+static void inherit(const struct op_inode *dir, struct disk_inode_item *item)
+{
+	const uint64_t from = le64_get(dir->item.flags);
+	uint32_t mode = le32_get(item->mode);
+	uint64_t flags = 0;
+
+	if (op_inode_mode(dir) & S_ISGID) {
+		item->gid = dir->item.gid;
+		if (S_ISDIR(mode))
+			mode |= S_ISGID;
+	}
+	if (from & INODE_NOCOMPRESS)
+		flags |= INODE_NOCOMPRESS;
+	else if (from & INODE_COMPRESS)
+		flags |= INODE_COMPRESS;
+	if (from & INODE_NODATACOW)
+		flags |= INODE_NODATACOW | (S_ISREG(mode) ? INODE_NODATASUM : 0);
+	item->mode = le32_put(mode);
+	item->flags = le64_put(flags);
+}
+
+static int insert_inode(struct op *op, const struct op_inode *dir, const struct making *m, struct btrkit_error *err)
+{
+	const struct btrkit_new_inode *what = m->what;
+	const struct disk_time time = what->time ? put_time(what->time) : op->now;
+	struct disk_inode_item item = {
+		.generation = le64_put(op->txn->generation),
+		.transid = le64_put(op->txn->generation),
+		.nlink = le32_put(1),
+		.uid = le32_put(what->uid),
+		.gid = le32_put(what->gid),
+		.mode = le32_put(what->mode),
+		.rdev = le64_put(S_ISCHR(what->mode) || S_ISBLK(what->mode) ? put_device(what->rdev) : 0),
+		.size = le64_put(m->target_len),
+		.nbytes = le64_put(m->target_len),
+		.atime = time,
+		.ctime = time,
+		.mtime = time,
+		.otime = time,
+	};
+
+	inherit(dir, &item);
+	return delayed_insert(op->t, &KEY(m->inode, KEY_INODE_ITEM, 0), &item, sizeof(item), NULL, err);
+}
+
+/* The target of a symbolic link lies in an inline extent, not terminated. */
+static int insert_target(struct op *op, const struct making *m, struct btrkit_error *err)
+{
+	const struct disk_file_extent d = {
+		.generation = le64_put(op->txn->generation),
+		.ram_bytes = le64_put(m->target_len),
+		.type = FILE_EXTENT_INLINE,
+	};
+	uint8_t *data;
+	int ret;
+
+	if (!m->target_len)
+		return 0;
+	ret = delayed_insert(op->t, &KEY(m->inode, KEY_EXTENT_DATA, 0), NULL,
+			     FILE_EXTENT_INLINE_START + (uint32_t)m->target_len, &data, err);
+	if (ret)
+		return ret;
+	memcpy(data, &d, FILE_EXTENT_INLINE_START);
+	memcpy(data + FILE_EXTENT_INLINE_START, m->what->target, m->target_len);
+	return 0;
+}
+
+/* All that can keep it from being made. */
+static int judge_place(struct op *op, const struct op_inode *dir, const struct name *name, struct btrkit_error *err)
+{
+	struct name_entry there;
+	int ret;
+
+	ret = op_judge_dir(dir, 0, err);
+	if (!ret)
+		ret = name_find(op, dir, name, &there, err);
+	if (!ret)
+		return err_system(err, EEXIST, "\"%.*s\"", (int)name->len, name->bytes);
+	return ret < 0 ? ret : name_fits(op, dir, name, err);
+}
+
+static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrkit_error *err)
+{
+	const struct name_entry entry = { KEY(m->inode, KEY_INODE_ITEM, 0), op_entry_type(m->what->mode) };
+	struct op_inode dir;
+	uint64_t index;
+	int ret;
+
+	delayed_lock(op->t, (const uint64_t[]){ dir_inode, m->inode }, 2, &op->locks);
+	ret = op_inode_get(op, dir_inode, &dir, err);
+	if (!ret)
+		ret = judge_place(op, &dir, &m->name, err);
+	if (!ret)
+		ret = delayed_next_index(op->t, &op->reader, dir_inode, &index, err);
+	if (!ret)
+		ret = delayed_new_inode(op->t, m->inode, err);
+	if (!ret)
+		ret = insert_inode(op, &dir, m, err);
+	if (!ret)
+		ret = name_ref_add(op, m->inode, dir_inode, &m->name, index, true, err);
+	if (!ret)
+		ret = insert_target(op, m, err);
+	if (!ret)
+		ret = name_add(op, &dir, &m->name, &entry, index, err);
+	return ret ? ret : op_inode_put(op, &dir, err);
+}
+
+/* What can be judged before the filesystem is looked at. */
+static int judge(const struct btrkit_txn *txn, struct making *m, struct btrkit_error *err)
+{
+	const struct btrkit_new_inode *what = m->what;
+	int ret = name_judge(&m->name, err);
+
+	if (ret)
+		return ret;
+	if (!op_entry_type(what->mode) || what->mode & ~(S_IFMT | 07777u))
+		return err_set(err, BTRKIT_INVALID, "0%o is no mode of an inode", what->mode);
+	if (S_ISLNK(what->mode) != !!what->target)
+		return err_set(err, BTRKIT_INVALID, "a symbolic link has a target, and nothing else has");
+	m->target_len = what->target ? strlen(what->target) : 0;
+	if (what->target && !m->target_len)
+		return err_system(err, ENOENT, "the target of a symbolic link is empty");
+	if (m->target_len > op_inline_max(txn))
+		return err_system(err, ENAMETOOLONG, "a target of %zu bytes", m->target_len);
+	return 0;
+}
+
+int btrkit_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
+		  const struct btrkit_new_inode *what, uint64_t *inode, struct btrkit_error *err)
+{
+	static const struct btrkit_new_inode file = BTRKIT_NEW_INODE_INIT;
+	struct making m = { .name = { name, len }, .what = what ? what : &file };
+	struct ticket_need need;
+	struct op op;
+	int ret;
+
+	ret = judge(txn, &m, err);
+	if (ret)
+		return ret;
+	/* Inode, its reference, its target, entry and index, and the directory's inode. */
+	need = (struct ticket_need){
+		.items = 6,
+		.bytes = (uint32_t)(5 * sizeof(struct disk_item) + sizeof(struct disk_inode_item) +
+				    sizeof(struct disk_inode_ref) + 2 * sizeof(struct disk_dir_item) + 3 * len +
+				    FILE_EXTENT_INLINE_START + m.target_len),
+	};
+	ret = op_begin(&op, txn, root, &need, err);
+	if (ret)
+		return ret;
+	ret = delayed_take_inode(op.t, &m.inode, err);
+	if (!ret)
+		ret = make(&op, dir, &m, err);
+	if (!ret && inode)
+		*inode = m.inode;
+	return op_end(&op, ret);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_MODIFY_EXTENTS_H
+#define BTRKIT_MODIFY_EXTENTS_H
+
+/* The file extents of an inode whose lock is held: offsets and lengths are multiples of the sector size. */
+
+#include "lib/format/items/file_extent.h"
+#include "lib/modify/op.h"
+
+/* The first file extent of an inode that covers something from @from on, before @to. Its bytes belong to the reader. */
+struct extent_at {
+	struct btrkit_key key;
+	uint64_t end; /* in the file; of an inline one the end of its sector */
+	struct file_extent fe;
+	struct item item;
+};
+
+/* @return 0; 1 there is none; <0 */
+int extents_next(struct op *op, uint64_t inode, uint64_t from, uint64_t to, struct extent_at *ret,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * Takes away what the file has from @from to @to; what it has of the same extents besides stays. An inline extent must
+ * be inside. Counts in the inode's nbytes. At most @max items are changed; *@done is how far it came.
+ */
+int extents_drop(struct op *op, struct op_inode *in, uint64_t from, uint64_t to, unsigned max, uint64_t *done,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* A file extent where the file has none. Counts in nbytes. */
+int extents_put(struct op *op, struct op_inode *in, uint64_t offset, const struct file_extent *fe,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Without the feature no-holes a hole has an item too: puts one where the file has none. */
+int extents_put_hole(struct op *op, struct op_inode *in, uint64_t from, uint64_t to,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+static inline uint64_t sector_down(const struct op *op, uint64_t n)
+{
+	return n & ~((uint64_t)op->txn->fs->super.sectorsize - 1);
+}
+
+static inline uint64_t sector_up(const struct op *op, uint64_t n)
+{
+	return sector_down(op, n + op->txn->fs->super.sectorsize - 1);
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_MODIFY_NAMES_H
+#define BTRKIT_MODIFY_NAMES_H
+
+/* Entries of directories, and what inodes know of their names. The locks of both inodes are held. */
+
+#include "lib/format/items/dir.h"
+#include "lib/modify/op.h"
+
+struct name {
+	const char *bytes;
+	size_t len;
+};
+
+/* Whether a name may be given. @return 0; -EINVAL; -ENAMETOOLONG */
+int name_judge(const struct name *name, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* What a directory says of a name. */
+struct name_entry {
+	struct btrkit_key location; /* INODE_ITEM of an inode, or ROOT_ITEM of a subvolume */
+	uint8_t type;		    /* FT_* */
+};
+
+/* The entry of a directory. @return 0; 1 there is none; <0 */
+int name_find(struct op *op, const struct op_inode *dir, const struct name *name, struct name_entry *ret,
+	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Whether there is room for a name beside the others with its hash. @return 0; -EOVERFLOW; <0 */
+int name_fits(struct op *op, const struct op_inode *dir, const struct name *name,
+	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * A new entry at an index that delayed_next_index() gave, and its size added to that of the directory, whose item the
+ * caller puts back. The name is not there and fits. @return 0; <0
+ */
+int name_add(struct op *op, struct op_inode *dir, const struct name *name, const struct name_entry *entry,
+	     uint64_t index, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The entry goes. @return 0; -EUCLEAN: there is none; <0 */
+int name_remove(struct op *op, struct op_inode *dir, const struct name *name, uint64_t index,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * An inode gets to know a name of its: by an INODE_REF, or when that is full an INODE_EXTREF. @fresh: it has none in
+ * that directory yet. There is room. @return 0; <0
+ */
+int name_ref_add(struct op *op, uint64_t inode, uint64_t dir, const struct name *name, uint64_t index, bool fresh,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether there is room for that. @return 0; -EMLINK; <0 */
+int name_ref_fits(struct op *op, uint64_t inode, uint64_t dir, const struct name *name,
+		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* It forgets it. @index gets that of the entry. @return 0; -EUCLEAN: it does not know the name; <0 */
+int name_ref_remove(struct op *op, uint64_t inode, uint64_t dir, const struct name *name, uint64_t *index,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+#endif

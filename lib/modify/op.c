@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/modify/op.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "lib/base/err.h"
+#include "lib/format/items/dir.h"
+
+static int open_op(struct op *op, struct btrkit_txn *txn, uint64_t root, struct btrkit_error *err)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	*op = (struct op){ .txn = txn,
+			   .d = txn->delayed,
+			   .now = { le64_put((uint64_t)now.tv_sec), le32_put((uint32_t)now.tv_nsec) } };
+	return delayed_tree(op->d, root, &op->t, err);
+}
+
+int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
+	     struct btrkit_error *err)
+{
+	int ret = open_op(op, txn, root, err);
+
+	if (!ret && op->t->read_only)
+		ret = err_system(err, EROFS, "subvolume %" PRIu64, root);
+	return ret ? ret : ticket_enter(txn, need, err);
+}
+
+int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struct btrkit_error *err)
+{
+	int ret = open_op(op, txn, root, err);
+
+	if (!ret)
+		gate_enter(&op->d->gate);
+	return ret;
+}
+
+int op_end(struct op *op, int ret)
+{
+	/* Something may have been changed by half. */
+	if (ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENODATA)
+		atomic_store(&op->d->failed, true);
+	delayed_unlock(&op->locks);
+	gate_leave(&op->d->gate);
+	delayed_reader_release(&op->reader);
+	return ret;
+}
+
+int op_inode_get(struct op *op, uint64_t inode, struct op_inode *ret, struct btrkit_error *err)
+{
+	const struct btrkit_key key = KEY(inode, KEY_INODE_ITEM, 0);
+	struct item item;
+	int r;
+
+	r = delayed_find(op->t, &op->reader, &key, &item, err);
+	if (r == 1)
+		return err_set(err, BTRKIT_NOT_FOUND, "no inode %" PRIu64 " in subvolume %" PRIu64, inode,
+			       op->t->id);
+	if (!r && item.size != sizeof(ret->item))
+		r = err_corrupt(err, "item_size", "inode item of %" PRIu32 " bytes", item.size);
+	if (r) {
+		err_at_tree(err, op->t->id);
+		err_at_key(err, &key);
+		return r;
+	}
+	ret->inode = inode;
+	memcpy(&ret->item, item.data, sizeof(ret->item));
+	return 0;
+}
+
+int op_inode_put(struct op *op, struct op_inode *in, struct btrkit_error *err)
+{
+	in->item.transid = le64_put(op->txn->generation);
+	in->item.sequence = le64_put(le64_get(in->item.sequence) + 1);
+	return delayed_replace(op->t, &KEY(in->inode, KEY_INODE_ITEM, 0), &in->item, sizeof(in->item), err);
+}
+
+int op_judge_dir(const struct op_inode *dir, uint64_t forbidden, struct btrkit_error *err)
+{
+	if (!S_ISDIR(op_inode_mode(dir)))
+		return err_system(err, ENOTDIR, "inode %" PRIu64, dir->inode);
+	if (le64_get(dir->item.flags) & (INODE_IMMUTABLE | forbidden))
+		return err_system(err, EPERM, "directory %" PRIu64 " is %s", dir->inode,
+				  le64_get(dir->item.flags) & INODE_IMMUTABLE ? "immutable" : "append-only");
+	return 0;
+}
+
+uint8_t op_entry_type(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return FT_REG;
+	case S_IFDIR:
+		return FT_DIR;
+	case S_IFLNK:
+		return FT_SYMLINK;
+	case S_IFCHR:
+		return FT_CHR;
+	case S_IFBLK:
+		return FT_BLK;
+	case S_IFIFO:
+		return FT_FIFO;
+	case S_IFSOCK:
+		return FT_SOCK;
+	default:
+		return FT_UNKNOWN;
+	}
+}

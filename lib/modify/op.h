@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_MODIFY_OP_H
+#define BTRKIT_MODIFY_OP_H
+
+/* What every operation begins and ends with, and the inodes that it changes. */
+
+#include <btrkit/modify.h>
+
+#include "lib/format/items/inode.h"
+#include "lib/txn/delayed.h"
+#include "lib/txn/txn.h"
+
+struct op {
+	struct btrkit_txn *txn;
+	struct delayed *d;
+	struct delayed_tree *t; /* of the subvolume */
+	struct delayed_reader reader;
+	struct delayed_locks locks;
+	struct disk_time now;
+};
+
+/*
+ * Begins an operation on a subvolume: reserves what it may take, and goes through the gate. If that fails it must not
+ * be ended. @return 0; -ENOENT: no such subvolume; -EROFS; -ENOSPC; -EINVAL: the transaction has failed already; <0
+ */
+int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
+	     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same for an operation that changes nothing: it reserves nothing. Also on a read-only subvolume. */
+int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Gives back the locks that are held. @return @ret */
+int op_end(struct op *op, int ret);
+
+/* An inode whose lock is held, and its item, to be changed in place and put back. */
+struct op_inode {
+	uint64_t inode;
+	struct disk_inode_item item;
+};
+
+/* @return 0; -ENOENT; <0 */
+int op_inode_get(struct op *op, uint64_t inode, struct op_inode *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Says in which transaction it was changed. */
+int op_inode_put(struct op *op, struct op_inode *in, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+static inline uint32_t op_inode_mode(const struct op_inode *in)
+{
+	return le32_get(in->item.mode);
+}
+
+/* What an entry says of an inode: FT_*; FT_UNKNOWN for a mode that is none. */
+uint8_t op_entry_type(uint32_t mode);
+
+/*
+ * Whether entries of a directory may be changed: @forbidden are flags besides INODE_IMMUTABLE that forbid it.
+ * @return 0; -ENOTDIR; -EPERM
+ */
+int op_judge_dir(const struct op_inode *dir, uint64_t forbidden, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Bytes that an inline extent may have. */
+static inline uint32_t op_inline_max(const struct btrkit_txn *txn)
+{
+	const uint32_t sector = txn->fs->super.sectorsize - 1;
+	const uint32_t room = leaf_room(txn->fs->super.nodesize) - (uint32_t)sizeof(struct disk_item) - 21;
+
+	return room < sector ? room : sector;
+}
+
+#endif

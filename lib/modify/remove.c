@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Names that go, and inodes with their last one. */
+#include "lib/modify/remove.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "lib/base/err.h"
+
+/* Items of an orphan that one operation takes away. */
+#define AT_A_TIME 32u
+
+static struct btrkit_key orphan_key(uint64_t inode)
+{
+	return KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, inode);
+}
+
+int remove_judge(struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
+		 struct btrkit_error *err)
+{
+	const bool is_dir = S_ISDIR(op_inode_mode(in));
+	int ret = op_judge_dir(dir, INODE_APPEND, err);
+
+	(void)op;
+	if (ret)
+		return ret;
+	if (le64_get(in->item.flags) & (INODE_IMMUTABLE | INODE_APPEND))
+		return err_system(err, EPERM, "inode %" PRIu64 " is %s", in->inode,
+				  le64_get(in->item.flags) & INODE_IMMUTABLE ? "immutable" : "append-only");
+	if (is_dir && !directory)
+		return err_system(err, EISDIR, "inode %" PRIu64, in->inode);
+	if (!is_dir && directory)
+		return err_system(err, ENOTDIR, "inode %" PRIu64, in->inode);
+	if (is_dir && le64_get(in->item.size))
+		return err_system(err, ENOTEMPTY, "directory %" PRIu64, in->inode);
+	return 0;
+}
+
+/* It is to be removed, whatever happens. The lock of the orphans is held only here. */
+static int become_orphan(struct op *op, uint64_t inode, struct btrkit_error *err)
+{
+	return delayed_insert(op->t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, inode), "", 0, NULL, err);
+}
+
+int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const struct name *name,
+		struct btrkit_error *err)
+{
+	uint32_t nlink = le32_get(in->item.nlink);
+	uint64_t index;
+	int ret;
+
+	if (!nlink)
+		return err_corrupt(err, "nlink", "inode %" PRIu64 " has a name and no links", in->inode);
+	ret = name_ref_remove(op, in->inode, dir->inode, name, &index, err);
+	if (!ret)
+		ret = name_remove(op, dir, name, index, err);
+	if (ret)
+		return ret;
+	/* A directory has one link only, whatever is in it. */
+	nlink--;
+	in->item.nlink = le32_put(nlink);
+	in->item.ctime = op->now;
+	if (!nlink)
+		ret = become_orphan(op, in->inode, err);
+	return ret ? ret : op_inode_put(op, in, err);
+}
+
+/* Takes some items away; *@more says whether there are others. */
+static int remove_some(struct op *op, uint64_t inode, bool *more, struct btrkit_error *err)
+{
+	struct btrkit_key at = KEY(inode, 255, UINT64_MAX);
+	struct item item;
+	int ret = 0;
+
+	/* From the end on, so that the inode's own item is the last. */
+	for (unsigned i = 0; !ret && i < AT_A_TIME; i++) {
+		ret = delayed_seek_back(op->t, &op->reader, &at, &item, err);
+		if (!ret) {
+			at = item.key;
+			ret = delayed_delete(op->t, &at, err);
+		}
+	}
+	*more = !ret;
+	return ret < 0 ? ret : 0;
+}
+
+int remove_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err)
+{
+	const struct ticket_need need = { .items = AT_A_TIME + 1, .removes = true };
+	const struct btrkit_key orphan = orphan_key(inode);
+	bool more = true;
+	int ret = 0;
+
+	while (!ret && more) {
+		struct op op;
+
+		ret = op_begin(&op, txn, root, &need, err);
+		if (ret)
+			return ret;
+		delayed_lock(op.t, (const uint64_t[]){ inode, OID_ORPHAN }, 2, &op.locks);
+		ret = remove_some(&op, inode, &more, err);
+		if (!ret && !more)
+			ret = delayed_delete(op.t, &orphan, err);
+		ret = op_end(&op, ret);
+	}
+	return ret;
+}
+
+/* The inode that a name leads to, with the locks of both: who finds another one meanwhile looks again. */
+static int lock_named(struct op *op, uint64_t dir_inode, const struct name *name, struct op_inode *dir,
+		      struct op_inode *in, struct btrkit_error *err)
+{
+	struct name_entry entry, again;
+	int ret;
+
+	delayed_lock(op->t, &dir_inode, 1, &op->locks);
+	for (;;) {
+		ret = op_inode_get(op, dir_inode, dir, err);
+		if (!ret)
+			ret = op_judge_dir(dir, INODE_APPEND, err);
+		if (!ret)
+			ret = name_find(op, dir, name, &entry, err);
+		if (ret == 1)
+			ret = err_set(err, BTRKIT_NOT_FOUND, "\"%.*s\"", (int)name->len, name->bytes);
+		if (ret)
+			return ret;
+		if (entry.location.type != KEY_INODE_ITEM)
+			return err_system(err, EISDIR, "\"%.*s\" is a subvolume", (int)name->len, name->bytes);
+		delayed_unlock(&op->locks);
+		delayed_lock(op->t, (const uint64_t[]){ dir_inode, entry.location.objectid, OID_ORPHAN }, 3,
+			     &op->locks);
+		ret = name_find(op, dir, name, &again, err);
+		if (ret < 0)
+			return ret;
+		if (!ret && !key_cmp(&entry.location, &again.location))
+			break;
+	}
+	ret = op_inode_get(op, dir_inode, dir, err);
+	return ret ? ret : op_inode_get(op, entry.location.objectid, in, err);
+}
+
+int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, const char *bytes, size_t len,
+		  enum btrkit_unlink_what what, struct btrkit_error *err)
+{
+	const struct ticket_need need = { .items = REMOVE_ITEMS, .bytes = 64, .removes = true };
+	const struct name name = { bytes, len };
+	struct op_inode dir, in = { 0 };
+	bool last = false;
+	struct op op;
+	int ret;
+
+	if (what != BTRKIT_UNLINK_FILE && what != BTRKIT_UNLINK_DIR)
+		return err_set(err, BTRKIT_INVALID, "nothing that can be removed");
+	ret = name_judge(&name, err);
+	if (!ret)
+		ret = op_begin(&op, txn, root, &need, err);
+	if (ret)
+		return ret;
+	ret = lock_named(&op, dir_inode, &name, &dir, &in, err);
+	if (!ret)
+		ret = remove_judge(&op, &dir, &in, what == BTRKIT_UNLINK_DIR, err);
+	if (!ret)
+		ret = remove_name(&op, &dir, &in, &name, err);
+	if (!ret)
+		ret = op_inode_put(&op, &dir, err);
+	last = !ret && !le32_get(in.item.nlink);
+	ret = op_end(&op, ret);
+	return ret || !last ? ret : remove_orphan(txn, root, in.inode, err);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_MODIFY_REMOVE_H
+#define BTRKIT_MODIFY_REMOVE_H
+
+#include "lib/modify/names.h"
+
+/* What the removal of a name changes, and an ORPHAN_ITEM. */
+#define REMOVE_ITEMS 8u
+
+/*
+ * Takes the name @name of @in, which @entry says, out of @dir. With the last one the inode becomes an orphan, of which
+ * remove_orphan() leaves nothing. Puts @in back, and not @dir. @return 0; <0
+ */
+int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const struct name *name,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether an empty directory may be removed, or anything else. @return 0; -EPERM; -ENOTEMPTY; -EISDIR; -ENOTDIR */
+int remove_judge(struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * Takes all items of an inode that has no name away, by operations of their own: it may have any number of them. If
+ * that fails the rest is an orphan, which Linux removes when it is mounted. Not by who is in the gate.
+ */
+int remove_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+#endif

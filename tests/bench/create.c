@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * create DEV THREADS FILES NAMELEN: makes a directory for each thread, and in one transaction FILES empty files in
+ * them. Prints the seconds of all of it, the commit included, and of its parts.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <btrkit/btrkit.h>
+
+#define TOP_LEVEL 5 /* the subvolume */
+#define TOP 256	/* its root directory */
+
+struct worker {
+	pthread_t thread;
+	struct btrkit_txn *txn;
+	uint64_t dir;
+	unsigned long files;
+	unsigned name_len;
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void check(int ret, const struct btrkit_error *err)
+{
+	if (!ret)
+		return;
+	fprintf(stderr, "create: %s\n", err->message);
+	exit(1);
+}
+
+static void *work(void *arg)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct worker *w = arg;
+	char name[256];
+
+	for (unsigned long i = 0; i < w->files; i++) {
+		snprintf(name, sizeof(name), "%0*lx", (int)w->name_len, i * 0x9e3779b9ul);
+		check(btrkit_create(w->txn, TOP_LEVEL, w->dir, name, w->name_len, NULL, NULL, &err), &err);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
+	struct btrkit_new_inode dir = BTRKIT_NEW_INODE_INIT;
+	struct worker *workers;
+	unsigned threads;
+	double start, made, done;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	struct btrkit_io *io;
+
+	if (argc != 5)
+		return 2;
+	threads = (unsigned)atoi(argv[2]);
+	workers = calloc(threads, sizeof(*workers));
+	start = now();
+	opts.flags = BTRKIT_OPEN_WRITE;
+	check(btrkit_io_open(argv[1], BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &io, &err), &err);
+	check(btrkit_fs_open(&io, 1, &opts, &fs, &err), &err);
+	check(btrkit_txn_start(fs, &txn, &err), &err);
+	dir.mode = 040755;
+	for (unsigned i = 0; i < threads; i++) {
+		char name[32];
+
+		workers[i] = (struct worker){ .txn = txn,
+					      .files = strtoul(argv[3], NULL, 10) / threads,
+					      .name_len = (unsigned)atoi(argv[4]) };
+		snprintf(name, sizeof(name), "d%u", i);
+		check(btrkit_create(txn, TOP_LEVEL, TOP, name, strlen(name), &dir, &workers[i].dir, &err), &err);
+	}
+	for (unsigned i = 0; i < threads; i++)
+		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+	for (unsigned i = 0; i < threads; i++)
+		pthread_join(workers[i].thread, NULL);
+	made = now();
+	check(btrkit_txn_commit(txn, NULL, &err), &err);
+	done = now();
+	printf("%.3f %.3f %.3f\n", done - start, made - start, done - made);
+	btrkit_fs_close(fs);
+	free(workers);
+	return 0;
+}

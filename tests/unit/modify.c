@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Random changes of files beside a model in memory, by one thread and by many in one transaction: what a lookup finds
+ * meanwhile, and afterwards every name and every byte. The whole filesystem is held against itself after each commit.
+ */
+#include "tests/unit/unit.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "tests/unit/txn_rig.h"
+
+#define TOP_LEVEL 5u
+#define TOP 256u
+#define DIRS_MAX 24u
+#define NAMES_MAX 160u
+#define SIZE_MAX_OF_FILE 40000u
+
+static const struct rig_kind kinds[] = {
+	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 160 } },
+	{ "16k nodes", BTRKIT_SINGLE, BTRKIT_DUP, false, 16384, 0, 1, { 200 } },
+	{ "64k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 65536, 0, 1, { 200 } },
+	{ "mixed", BTRKIT_SINGLE, BTRKIT_SINGLE, true, 4096, 0, 1, { 160 } },
+	{ "raid1", BTRKIT_RAID1, BTRKIT_RAID1, false, 4096, 1, 2, { 160, 160 } },
+	{ "raid6", BTRKIT_RAID6, BTRKIT_RAID6, false, 4096, 2, 4, { 160, 160, 160, 160 } },
+};
+
+/* An inode of the model. */
+struct file {
+	uint64_t inode;
+	unsigned links;
+	uint32_t size;
+	uint8_t bytes[SIZE_MAX_OF_FILE];
+};
+
+struct entry {
+	char name[64];
+	unsigned dir;	   /* that it lies in */
+	struct file *file; /* NULL: a directory */
+	unsigned is_dir;   /* number of the directory */
+};
+
+/* One thread's part of the tree. */
+struct model {
+	struct btrkit_txn *txn;
+	uint64_t seed;
+	uint64_t dirs[DIRS_MAX]; /* inodes; [0] is the top; 0: there is none */
+	struct entry names[NAMES_MAX];
+	unsigned num_names;
+	uint64_t done[9]; /* operations of each kind */
+};
+
+static unsigned pick(struct model *m, unsigned below)
+{
+	m->seed = m->seed * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)((m->seed >> 33) % below);
+}
+
+static void expect(int ret, int wanted, const struct btrkit_error *err)
+{
+	if (ret == wanted)
+		return;
+	/* In a thread of its own nothing else would tell why. */
+	fprintf(stderr, "%d where %d is expected: %s\n", ret, wanted, ret ? err->message : "");
+	abort();
+}
+
+static unsigned some_dir(struct model *m)
+{
+	unsigned d;
+
+	do
+		d = pick(m, DIRS_MAX);
+	while (!m->dirs[d]);
+	return d;
+}
+
+static void new_name(struct model *m, char *to)
+{
+	const unsigned len = 1 + pick(m, 40);
+
+	snprintf(to, 64, "%08x", pick(m, 1u << 31));
+	memset(to + 8, 'n', len);
+	to[8 + len] = '\0';
+}
+
+static struct entry *some_entry(struct model *m, bool dirs, bool files)
+{
+	for (unsigned tries = 0; m->num_names && tries < 50; tries++) {
+		struct entry *e = &m->names[pick(m, m->num_names)];
+
+		if (e->file ? files : dirs)
+			return e;
+	}
+	return NULL;
+}
+
+static struct entry *add_entry(struct model *m, unsigned dir, const char *name)
+{
+	struct entry *e = &m->names[m->num_names++];
+
+	*e = (struct entry){ .dir = dir };
+	snprintf(e->name, sizeof(e->name), "%s", name);
+	return e;
+}
+
+static void drop_entry(struct model *m, struct entry *e)
+{
+	if (e->file && !--e->file->links)
+		free(e->file);
+	*e = m->names[--m->num_names];
+}
+
+static void make(struct model *m, bool directory)
+{
+	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	const unsigned dir = some_dir(m);
+	struct entry *e;
+	uint64_t inode;
+	unsigned slot = 1;
+	char name[64];
+
+	while (directory && slot < DIRS_MAX && m->dirs[slot])
+		slot++;
+	if (m->num_names == NAMES_MAX || slot == DIRS_MAX)
+		return;
+	new_name(m, name);
+	what.mode = directory ? S_IFDIR | 0755 : S_IFREG | 0644;
+	expect(btrkit_create(m->txn, TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, &inode, &err), 0, &err);
+	e = add_entry(m, dir, name);
+	if (directory) {
+		e->is_dir = slot;
+		m->dirs[slot] = inode;
+	} else {
+		e->file = calloc(1, sizeof(*e->file));
+		e->file->inode = inode;
+		e->file->links = 1;
+	}
+	expect(btrkit_create(m->txn, TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, NULL, &err), -EEXIST, &err);
+}
+
+static void write_some(struct model *m)
+{
+	static const struct btrkit_write_options packed = { .compression = 1 };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct entry *e = some_entry(m, false, true);
+	uint8_t bytes[SIZE_MAX_OF_FILE];
+	uint32_t at, len;
+
+	if (!e)
+		return;
+	at = pick(m, 3) ? pick(m, SIZE_MAX_OF_FILE - 1) : 0;
+	len = 1 + pick(m, pick(m, 2) ? 300 : SIZE_MAX_OF_FILE - at);
+	len = len < SIZE_MAX_OF_FILE - at ? len : SIZE_MAX_OF_FILE - at;
+	for (uint32_t i = 0; i < len; i++)
+		bytes[i] = (uint8_t)(m->seed >> (i % 8) ^ i / 64);
+	expect(btrkit_write(m->txn, TOP_LEVEL, e->file->inode, at, bytes, len, pick(m, 2) ? &packed : NULL, &err),
+	       0, &err);
+	memcpy(e->file->bytes + at, bytes, len);
+	if (e->file->size < at + len)
+		e->file->size = at + len;
+}
+
+static void cut(struct model *m)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct entry *e = some_entry(m, false, true);
+	uint32_t size;
+
+	if (!e)
+		return;
+	size = pick(m, 4) ? pick(m, SIZE_MAX_OF_FILE) : 0;
+	expect(btrkit_truncate(m->txn, TOP_LEVEL, e->file->inode, size, &err), 0, &err);
+	if (size < e->file->size)
+		memset(e->file->bytes + size, 0, e->file->size - size);
+	e->file->size = size;
+}
+
+static void remove_one(struct model *m)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct entry *e = some_entry(m, true, true);
+	const size_t len = e ? strlen(e->name) : 0;
+	bool empty = true;
+	int ret;
+
+	if (!e)
+		return;
+	for (unsigned i = 0; !e->file && i < m->num_names; i++)
+		empty = empty && m->names[i].dir != e->is_dir;
+	ret = btrkit_unlink(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, len,
+			    e->file ? BTRKIT_UNLINK_DIR : BTRKIT_UNLINK_FILE, &err);
+	expect(ret, e->file ? -ENOTDIR : -EISDIR, &err);
+	ret = btrkit_unlink(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, len,
+			    e->file ? BTRKIT_UNLINK_FILE : BTRKIT_UNLINK_DIR, &err);
+	expect(ret, empty ? 0 : -ENOTEMPTY, &err);
+	if (ret)
+		return;
+	if (!e->file)
+		m->dirs[e->is_dir] = 0;
+	drop_entry(m, e);
+}
+
+static void link_one(struct model *m)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct entry *e = some_entry(m, true, true), *made;
+	const unsigned dir = some_dir(m);
+	char name[64];
+	int ret;
+
+	if (!e || m->num_names == NAMES_MAX)
+		return;
+	new_name(m, name);
+	ret = btrkit_link(m->txn, TOP_LEVEL, e->file ? e->file->inode : m->dirs[e->is_dir], m->dirs[dir], name,
+			  strlen(name), &err);
+	expect(ret, e->file ? 0 : -EPERM, &err);
+	if (ret)
+		return;
+	made = add_entry(m, dir, name);
+	made->file = e->file;
+	made->file->links++;
+}
+
+/* Whether a directory is below another one, or is it. */
+static bool is_below(const struct model *m, unsigned dir, unsigned above)
+{
+	while (dir && dir != above) {
+		unsigned i = 0;
+
+		while (m->names[i].file || m->names[i].is_dir != dir)
+			i++;
+		dir = m->names[i].dir;
+	}
+	return dir == above;
+}
+
+static void move(struct model *m)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct entry *e = some_entry(m, true, true);
+	const unsigned dir = some_dir(m);
+	struct btrkit_place from, to;
+	char name[64];
+	bool loop;
+	int ret;
+
+	if (!e)
+		return;
+	new_name(m, name);
+	loop = !e->file && is_below(m, dir, e->is_dir);
+	from = (struct btrkit_place){ m->dirs[e->dir], e->name, strlen(e->name) };
+	to = (struct btrkit_place){ m->dirs[dir], name, strlen(name) };
+	ret = btrkit_rename(m->txn, TOP_LEVEL, &from, &to, BTRKIT_RENAME_NOREPLACE, &err);
+	expect(ret, loop ? -EINVAL : 0, &err);
+	if (ret)
+		return;
+	e->dir = dir;
+	snprintf(e->name, sizeof(e->name), "%s", name);
+}
+
+/* Onto another file, which goes, or the two change places. */
+static void move_over(struct model *m)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct entry *e = some_entry(m, false, true), *other = some_entry(m, false, true);
+	const bool exchange = pick(m, 2);
+	struct btrkit_place from, to;
+	struct file *f;
+
+	if (!e || !other || e == other)
+		return;
+	from = (struct btrkit_place){ m->dirs[e->dir], e->name, strlen(e->name) };
+	to = (struct btrkit_place){ m->dirs[other->dir], other->name, strlen(other->name) };
+	expect(btrkit_rename(m->txn, TOP_LEVEL, &from, &to, BTRKIT_RENAME_NOREPLACE, &err), -EEXIST, &err);
+	expect(btrkit_rename(m->txn, TOP_LEVEL, &from, &to, exchange ? BTRKIT_RENAME_EXCHANGE : 0, &err), 0, &err);
+	/* Two names of one file stay as they are. */
+	if (e->file == other->file)
+		return;
+	f = e->file;
+	e->file = other->file;
+	other->file = f;
+	if (!exchange)
+		drop_entry(m, e);
+}
+
+static void look_up(struct model *m)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct entry *e = some_entry(m, true, true);
+	struct btrkit_found found;
+
+	if (!e)
+		return;
+	expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name), &found, &err),
+	       0, &err);
+	assert_int_equal(found.inode, e->file ? e->file->inode : m->dirs[e->is_dir]);
+	assert_int_equal(found.type, e->file ? DT_REG : DT_DIR);
+	expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], "none", 4, &found, &err), -ENOENT, &err);
+}
+
+static void step(struct model *m)
+{
+	const unsigned kind = pick(m, 16);
+
+	switch (kind) {
+	case 0:
+		make(m, true);
+		break;
+	case 1:
+	case 2:
+	case 3:
+		make(m, false);
+		break;
+	case 4:
+	case 5:
+	case 6:
+	case 7:
+		write_some(m);
+		break;
+	case 8:
+		cut(m);
+		break;
+	case 9:
+	case 10:
+		remove_one(m);
+		break;
+	case 11:
+		link_one(m);
+		break;
+	case 12:
+		move(m);
+		break;
+	case 13:
+		move_over(m);
+		break;
+	default:
+		look_up(m);
+	}
+}
+
+struct listing {
+	const struct model *m;
+	struct btrkit_fs *fs;
+	unsigned dir, found;
+};
+
+static void judge_file(struct btrkit_fs *fs, const struct file *f)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint8_t bytes[SIZE_MAX_OF_FILE + 1];
+	struct btrkit_file *open;
+	struct btrkit_inode in;
+	size_t got;
+
+	expect(btrkit_inode_get(fs, TOP_LEVEL, f->inode, &in, &err), 0, &err);
+	assert_int_equal(in.size, f->size);
+	assert_int_equal(in.nlink, f->links);
+	rig_check(btrkit_file_open(fs, TOP_LEVEL, f->inode, &open, &err), &err);
+	rig_check(btrkit_file_read(open, 0, bytes, sizeof(bytes), &got, &err), &err);
+	btrkit_file_close(open);
+	assert_int_equal(got, f->size);
+	assert_memory_equal(bytes, f->bytes, got);
+}
+
+static int judge_entry(void *ctx, const struct btrkit_dir_entry *d)
+{
+	struct listing *l = ctx;
+
+	for (unsigned i = 0; i < l->m->num_names; i++) {
+		const struct entry *e = &l->m->names[i];
+
+		if (e->dir != l->dir || strlen(e->name) != d->name_len || memcmp(e->name, d->name, d->name_len) != 0)
+			continue;
+		assert_int_equal(d->inode, e->file ? e->file->inode : l->m->dirs[e->is_dir]);
+		if (e->file)
+			judge_file(l->fs, e->file);
+		l->found++;
+		return 0;
+	}
+	/* In the top directory others have theirs. */
+	if (l->dir)
+		fail_msg("%.*s is in a directory", (int)d->name_len, d->name);
+	return 0;
+}
+
+static void judge_model(const struct model *m, struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	unsigned found = 0;
+
+	for (unsigned d = 0; d < DIRS_MAX; d++) {
+		struct listing l = { m, fs, d, 0 };
+
+		if (m->dirs[d])
+			rig_check(btrkit_dir_read(fs, TOP_LEVEL, m->dirs[d], judge_entry, &l, &err), &err);
+		found += l.found;
+	}
+	assert_int_equal(found, m->num_names);
+}
+
+static void clear_model(struct model *m)
+{
+	while (m->num_names)
+		drop_entry(m, &m->names[0]);
+}
+
+static void *work(void *arg)
+{
+	struct model *m = arg;
+
+	for (unsigned i = 0; i < 400; i++)
+		step(m);
+	return NULL;
+}
+
+/* A few transactions of so many threads; the model is judged on the handle that wrote, and on a new one. */
+static void run(const struct rig_kind *kind, unsigned threads)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct model *models = calloc(threads, sizeof(*models));
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	struct rig r;
+
+	rig_make(&r, kind);
+	for (unsigned i = 0; i < threads; i++) {
+		models[i].seed = 77 + i;
+		models[i].dirs[0] = TOP;
+	}
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	for (unsigned round = 0; round < 3; round++) {
+		pthread_t ids[16];
+
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		for (unsigned i = 0; i < threads; i++) {
+			models[i].txn = txn;
+			if (threads == 1)
+				work(&models[i]);
+			else
+				assert_int_equal(pthread_create(&ids[i], NULL, work, &models[i]), 0);
+		}
+		if (round == 1)
+			rig_check(btrkit_txn_flush(txn, &err), &err);
+		for (unsigned i = 0; threads > 1 && i < threads; i++)
+			pthread_join(ids[i], NULL);
+		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+		for (unsigned i = 0; i < threads; i++)
+			judge_model(&models[i], fs);
+		rig_judge(&r);
+	}
+	btrkit_fs_close(fs);
+	fs = rig_open(&r, 0, 0);
+	for (unsigned i = 0; i < threads; i++) {
+		judge_model(&models[i], fs);
+		clear_model(&models[i]);
+	}
+	btrkit_fs_close(fs);
+	rig_destroy(&r);
+	free(models);
+}
+
+static void test_model(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		run(&kinds[i], 1);
+}
+
+static void test_threads(void **state)
+{
+	(void)state;
+	run(&kinds[0], 8);
+	run(&kinds[1], 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_model),
+		cmocka_unit_test(test_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
