@@ -27,6 +27,7 @@ struct command {
 	int own_ids;	/* ids from that one on are of options that mkfs.btrfs lacks; 0: it is no such command */
 };
 
+extern const struct command cmd_cat;
 extern const struct command cmd_du;
 extern const struct command cmd_dump_super;
 extern const struct command cmd_dump_tree;
@@ -36,9 +37,11 @@ extern const struct command cmd_inode_resolve;
 extern const struct command cmd_list_chunks;
 extern const struct command cmd_list_devices;
 extern const struct command cmd_logical_resolve;
+extern const struct command cmd_ls;
 extern const struct command cmd_map_logical;
 extern const struct command cmd_mkfs;
 extern const struct command cmd_space_cache;
+extern const struct command cmd_stat;
 extern const struct command cmd_undo;
 
 /* Called under the name of that program, whose exit statuses and rules for the sizes of files then hold. */
@@ -73,6 +76,10 @@ unsigned cmd_format(const struct command *cmd, const char *s, const char *const 
 
 /* The one line of a failure. @device may be NULL. @return EXIT_FAILED */
 int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_error *err);
+
+/* The same of something in the filesystem. A path that does not end with a zero byte is @len bytes long. */
+int cmd_fail_path(const struct command *cmd, const char *device, const char *path, size_t len,
+		  const struct btrkit_error *err);
 
 /* The note function of the library: one line to stderr. @ctx is a struct cmd_note. */
 struct cmd_note {

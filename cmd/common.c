@@ -14,6 +14,7 @@ bool cmd_is_mkfs_btrfs;
 
 #define OPTIONS_MAX 64
 #define LINE_MAX_BYTES 5120	/* a path of PATH_MAX bytes, and what is said about it */
+#define PATH_SHOWN 2048
 #define OPTION_HELP 255	/* no letter, and below the numbers of long options */
 
 /* An argument that an option may have, and then behind "=". */
@@ -209,6 +210,25 @@ int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_
 
 	btrkit_error_format(err, line, sizeof(line));
 	cmd_say("btrkit %s: %s%s%s", cmd->name, device ? device : "", device ? ": " : "", line);
+	return EXIT_FAILED;
+}
+
+int cmd_fail_path(const struct command *cmd, const char *device, const char *path, size_t len,
+		  const struct btrkit_error *err)
+{
+	char line[BTRKIT_ERROR_LINE];
+
+	btrkit_error_format(err, line, sizeof(line));
+	/* What does not exist is named already. */
+	if (err->code == BTRKIT_NOT_FOUND && strlen(line) >= len && !memcmp(line + strlen(line) - len, path, len))
+		return cmd_fail(cmd, device, err);
+	/* Of a path that is too long the end tells more, and so does what is wrong with it. */
+	if (len > PATH_SHOWN) {
+		path += len - PATH_SHOWN;
+		cmd_say("btrkit %s: %s: ...%.*s: %s", cmd->name, device, PATH_SHOWN, path, line);
+	} else {
+		cmd_say("btrkit %s: %s: %.*s: %s", cmd->name, device, len ? (int)len : 1, len ? path : "/", line);
+	}
 	return EXIT_FAILED;
 }
 

@@ -6,6 +6,7 @@
 #include "cmd.h"
 
 static const struct command *const commands[] = {
+	&cmd_cat,
 	&cmd_du,
 	&cmd_dump_super,
 	&cmd_dump_tree,
@@ -15,9 +16,11 @@ static const struct command *const commands[] = {
 	&cmd_list_chunks,
 	&cmd_list_devices,
 	&cmd_logical_resolve,
+	&cmd_ls,
 	&cmd_map_logical,
 	&cmd_mkfs,
 	&cmd_space_cache,
+	&cmd_stat,
 	&cmd_undo,
 };
 

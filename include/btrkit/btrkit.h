@@ -7,9 +7,9 @@
  * libbtrkit reads the btrfs on-disk format without mounting it.
  *
  * A device is a struct btrkit_io (io.h). One or more of them make a filesystem, struct btrkit_fs (filesystem.h), which
- * the reports take: extents with their sharedness (fiemap.h), who owns which space (usage.h) and where it lies
- * (usage_paths.h), the files that have an extent (reference.h), superblocks and trees as text (dump.h), free space and
- * the caches of it (space.h).
+ * the reports take: directories and inodes (listing.h), extents with their sharedness (fiemap.h), who owns which space
+ * (usage.h) and where it lies (usage_paths.h), the files that have an extent (reference.h), superblocks and trees as
+ * text (dump.h), free space and the caches of it (space.h).
  *
  * The library prints nothing, never exits, has no global state and uses no ioctl of a filesystem. Every byte that
  * comes from a device is checked before it is used. Handles for reading may be used by many threads at once.
@@ -24,6 +24,7 @@
 #include <btrkit/filesystem.h>
 #include <btrkit/inode.h>
 #include <btrkit/io.h>
+#include <btrkit/listing.h>
 #include <btrkit/mkfs.h>
 #include <btrkit/modify.h>
 #include <btrkit/reference.h>

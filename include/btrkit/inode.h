@@ -24,6 +24,8 @@ struct btrkit_inode {
 	uint64_t root;		/**< objectid of its subvolume */
 	uint64_t inode;
 	uint64_t generation;	/**< in which it was made */
+	uint64_t transid;	/**< generation in which it was changed last */
+	uint64_t sequence;	/**< how often it was changed, as Linux counts for NFS */
 	uint64_t size;		/**< bytes */
 	uint64_t nbytes;	/**< bytes that its extents take in the file's address space, holes left out */
 	uint64_t rdev;		/**< of a device node, as Linux encodes it: makedev() of major and minor */
@@ -98,6 +100,27 @@ typedef int (*btrkit_dir_fn)(void *ctx, const struct btrkit_dir_entry *entry);
  */
 int btrkit_dir_read(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_fn fn, void *ctx,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** An extended attribute; valid during the call only. Since: 0.1 */
+struct btrkit_xattr {
+	const char *name;	/**< with what stands before its first point, as in user.mime_type; not terminated */
+	const void *value;
+	size_t name_len, value_len;
+};
+
+/** Receives one. Returns 0, or a negative errno that ends the iteration. Since: 0.1 */
+typedef int (*btrkit_xattr_fn)(void *ctx, const struct btrkit_xattr *x);
+
+/**
+ * The extended attributes of an inode: ACLs in the form of Linux's system.posix_acl_access and
+ * system.posix_acl_default, and properties, as btrfs.compression, among them. They come in the order of the hashes of
+ * their names, by which Linux finds them: a name under another hash is an error.
+ *
+ * @return 0; -ENOENT: no such subvolume; what @p fn returned; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_xattrs_read(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_xattr_fn fn, void *ctx,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Kinds of file extents. Since: 0.1 */
 enum btrkit_file_extent_type {

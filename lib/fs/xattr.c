@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/fs/xattr.h"
+#include <btrkit/inode.h>
 
 #include "lib/format/items/dir.h"
 #include "lib/fs/subvolume.h"
 
 /* Those whose names have one hash. */
-static int tell_item(struct cursor *c, xattr_fn fn, void *ctx, struct btrkit_error *err)
+static int tell_item(struct cursor *c, btrkit_xattr_fn fn, void *ctx, struct btrkit_error *err)
 {
 	struct dir_iter it;
 	struct dir_entry e;
@@ -16,7 +16,7 @@ static int tell_item(struct cursor *c, xattr_fn fn, void *ctx, struct btrkit_err
 		return ret;
 	it = dir_first(&c->item);
 	while (!(ret = dir_next(&it, &e, err))) {
-		const struct xattr x = { (const char *)e.name, e.data, e.name_len, e.data_len };
+		const struct btrkit_xattr x = { (const char *)e.name, e.data, e.name_len, e.data_len };
 
 		ret = fn(ctx, &x);
 		if (ret)
@@ -25,7 +25,8 @@ static int tell_item(struct cursor *c, xattr_fn fn, void *ctx, struct btrkit_err
 	return ret < 0 ? cursor_blame(c, ret, err) : 0;
 }
 
-int xattr_read(struct btrkit_fs *fs, uint64_t root, uint64_t inode, xattr_fn fn, void *ctx, struct btrkit_error *err)
+int btrkit_xattrs_read(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_xattr_fn fn, void *ctx,
+		       struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(inode, KEY_XATTR_ITEM, 0);
 	struct subvolume s;

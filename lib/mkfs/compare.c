@@ -18,7 +18,6 @@
 #include "lib/format/ids.h"
 #include "lib/fs/path.h"
 #include "lib/fs/subvolume.h"
-#include "lib/fs/xattr.h"
 
 BTRKIT_PRINTF(3, 0)
 static void say(struct compare *c, const char *path, const char *fmt, va_list args)
@@ -153,14 +152,14 @@ struct comparing_xattrs {
 
 static int by_name(const void *key, const void *at)
 {
-	const struct xattr *x = key;
+	const struct btrkit_xattr *x = key;
 	const struct source_xattr *y = at;
 	const int order = memcmp(x->name, y->name, x->name_len < y->name_len ? x->name_len : y->name_len);
 
 	return order ? order : (x->name_len > y->name_len) - (x->name_len < y->name_len);
 }
 
-static int take_xattr(void *ctx, const struct xattr *x)
+static int take_xattr(void *ctx, const struct btrkit_xattr *x)
 {
 	struct comparing_xattrs *k = ctx;
 	const struct source_xattrs *wanted = k->c->fill->source->inodes[k->inode].xattrs;
@@ -189,7 +188,7 @@ static int compare_xattrs(struct compare *c, uint32_t inode, struct btrkit_error
 
 	if (count && !k.met)
 		return err_nomem(err);
-	ret = xattr_read(c->fs, compare_tree(n), compare_objectid(n), take_xattr, &k, &why);
+	ret = btrkit_xattrs_read(c->fs, compare_tree(n), compare_objectid(n), take_xattr, &k, &why);
 	for (uint32_t i = 0; !ret && i < count; i++) {
 		source_escape(n->xattrs->at[i].name, n->xattrs->at[i].name_len, name, sizeof(name));
 		if (!k.met[i])

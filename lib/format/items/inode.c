@@ -108,11 +108,11 @@ static const struct flag_name inode_flag_names[] = {
 	{ 0, NULL },
 };
 
-static void inode_flags_render(struct emit *e, uint64_t flags)
+void inode_flags_emit(struct emit *e, const char *name, const char *words, uint64_t flags)
 {
 	uint64_t unknown;
 
-	emit_x64(e, "flags", " flags ", flags);
+	emit_x64(e, name, words, flags);
 	if (e->form != EMIT_TEXT)
 		return;
 	emit_text(e, "(");
@@ -141,7 +141,7 @@ static void inode_render(struct emit *e, const struct item_ctx *ctx, const struc
 	emit_u64(e, "gid", " gid ", le32_get(d->gid));
 	emit_u64(e, "rdev", " rdev ", le64_get(d->rdev));
 	emit_u64(e, "sequence", "\n\t\tsequence ", le64_get(d->sequence));
-	inode_flags_render(e, le64_get(d->flags));
+	inode_flags_emit(e, "flags", " flags ", le64_get(d->flags));
 	render_time(e, "atime", "\t\tatime ", &d->atime);
 	render_time(e, "ctime", "\t\tctime ", &d->ctime);
 	render_time(e, "mtime", "\t\tmtime ", &d->mtime);

@@ -110,6 +110,10 @@ struct inode_ref_iter inode_ref_first(const struct item *item);
 /* @return 0 a name, 1 the end, -EUCLEAN */
 int inode_ref_next(struct inode_ref_iter *it, struct inode_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* The flags of an inode in words; in JSON their number. */
+struct emit;
+void inode_flags_emit(struct emit *e, const char *name, const char *words, uint64_t flags);
+
 extern const struct item_type item_type_inode;
 extern const struct item_type item_type_inode_ref;
 extern const struct item_type item_type_inode_extref;

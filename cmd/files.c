@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* ls, stat and cat: what is in directories, what inodes say, what is in files. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd.h"
+
+enum {
+	OPT_SUBVOL = 256,
+	OPT_FORMAT,
+	OPT_DEVICE,
+	OPT_NOSCAN
+};
+
+#define OPTIONS_SUBVOL \
+	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" }
+#define OPTIONS_FORMAT { OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" }
+#define OPTIONS_DEVICES \
+	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" }, \
+	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" }
+
+static const struct cmd_option ls_options[] = {
+	{ 'l', "long", NULL, "type, mode, links, owners, size and time too" },
+	{ 'R', "recursive", NULL, "what is in the directories below too, and in subvolumes" },
+	{ 'd', "directory", NULL, "directories themselves, and not what is in them" },
+	{ 'i', "inode", NULL, "the number of each inode too" },
+	OPTIONS_SUBVOL,
+	OPTIONS_FORMAT,
+	OPTIONS_DEVICES,
+	{ 0 },
+};
+
+static const struct cmd_option stat_options[] = {
+	OPTIONS_SUBVOL,
+	OPTIONS_FORMAT,
+	OPTIONS_DEVICES,
+	{ 0 },
+};
+
+static const struct cmd_option cat_options[] = {
+	OPTIONS_SUBVOL,
+	OPTIONS_DEVICES,
+	{ 0 },
+};
+
+struct request {
+	const struct command *cmd;
+	unsigned flags; /* BTRKIT_LS_* */
+	const char *subvol;
+	enum btrkit_list_format format;
+	const char **devices; /* the first is the argument */
+	size_t num_devices;
+	bool noscan;
+	const char *const *paths;
+	size_t num_paths;
+	/* While it runs. */
+	struct btrkit_fs *fs;
+	uint64_t root;
+	struct cmd_output out;
+	bool failed; /* of something a line was said */
+};
+
+typedef int (*work_fn)(struct request *req, struct btrkit_error *err);
+
+static void take_option(const struct command *cmd, struct request *req, int c)
+{
+	static const char *const formats[] = { "text", "json", NULL };
+
+	switch (c) {
+	case 'l':
+		req->flags |= BTRKIT_LS_LONG;
+		break;
+	case 'R':
+		req->flags |= BTRKIT_LS_RECURSIVE;
+		break;
+	case 'd':
+		req->flags |= BTRKIT_LS_DIRECTORY;
+		break;
+	case 'i':
+		req->flags |= BTRKIT_LS_INODE;
+		break;
+	case OPT_SUBVOL:
+		req->subvol = optarg;
+		break;
+	case OPT_FORMAT:
+		req->format = cmd_format(cmd, optarg, formats);
+		break;
+	case OPT_DEVICE:
+		req->devices[req->num_devices++] = optarg;
+		break;
+	case OPT_NOSCAN:
+		req->noscan = true;
+		break;
+	}
+}
+
+static int run(const struct command *cmd, int argc, char **argv, int min, work_fn work)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct request req = { .cmd = cmd, .num_devices = 1, .root = 5 };
+	int c, ret, status = EXIT_FAILED;
+
+	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
+	if (!req.devices)
+		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
+		take_option(cmd, &req, c);
+	cmd_check_args(cmd, argc, min, -1);
+	if ((req.flags & BTRKIT_LS_RECURSIVE) && (req.flags & BTRKIT_LS_DIRECTORY))
+		cmd_usage_error(cmd, "--recursive and --directory exclude each other");
+	req.devices[0] = argv[optind];
+	req.paths = (const char *const *)argv + optind + 1;
+	req.num_paths = (size_t)(argc - optind - 1);
+	req.fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
+	if (req.fs) {
+		ret = req.subvol ? btrkit_subvolume_find(req.fs, req.subvol, &req.root, &err) : 0;
+		if (!ret)
+			ret = work(&req, &err);
+		status = cmd_end(cmd, req.devices[0], &req.out, ret, &err);
+	}
+	btrkit_fs_close(req.fs);
+	free(req.devices);
+	return req.failed ? EXIT_FAILED : status;
+}
+
+/* One of several paths fails: a line, and the others come all the same. */
+static int problem(void *ctx, const char *path, size_t len, const struct btrkit_error *what)
+{
+	struct request *req = ctx;
+
+	req->failed = true;
+	cmd_fail_path(req->cmd, req->devices[0], path, len, what);
+	return 0;
+}
+
+static int ls(struct request *req, struct btrkit_error *err)
+{
+	const struct btrkit_ls_options opts = { req->flags, req->format, problem, req };
+
+	return btrkit_ls_print(req->fs, req->root, req->paths, req->num_paths, &opts, cmd_write, &req->out, err);
+}
+
+static int run_ls(const struct command *cmd, int argc, char **argv)
+{
+	return run(cmd, argc, argv, 1, ls);
+}
+
+static int print_stat(struct request *req, struct btrkit_error *err)
+{
+	return btrkit_stat_print(req->fs, req->root, req->paths, req->num_paths, req->format, problem, req, cmd_write,
+				 &req->out, err);
+}
+
+static int run_stat(const struct command *cmd, int argc, char **argv)
+{
+	return run(cmd, argc, argv, 2, print_stat);
+}
+
+/* Many extents at once, and when one of them is damaged what lies before it comes all the same. */
+#define CAT_BYTES ((size_t)1 << 20)
+#define CAT_STEP ((size_t)4096)
+
+static int copy(struct request *req, struct btrkit_file *f, char *buf, struct btrkit_error *err)
+{
+	size_t got, want = CAT_BYTES;
+	uint64_t at = 0;
+
+	for (;;) {
+		int ret = btrkit_file_read(f, at, buf, want, &got, err);
+
+		if (ret && want > CAT_STEP) {
+			want = CAT_STEP;
+			continue;
+		}
+		if (ret || !got)
+			return ret;
+		ret = cmd_write(&req->out, buf, got);
+		if (ret)
+			return ret;
+		at += got;
+	}
+}
+
+/* @return 0; <0: nothing more is to be tried */
+static int cat_path(struct request *req, const char *path, char *buf)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_file *f = NULL;
+	struct btrkit_inode i;
+	int ret = btrkit_inode_find(req->fs, req->root, path, &i, &err);
+
+	if (!ret && !S_ISREG(i.mode)) {
+		ret = -EINVAL;
+		err = (struct btrkit_error){ .code = BTRKIT_INVALID, .err = ret, .message = "not a regular file" };
+	}
+	if (!ret)
+		ret = btrkit_file_open(req->fs, i.root, i.inode, &f, &err);
+	if (!ret)
+		ret = copy(req, f, buf, &err);
+	btrkit_file_close(f);
+	if (req->out.error)
+		return ret;
+	return ret ? problem(req, path, strlen(path), &err) : 0;
+}
+
+static int cat(struct request *req, struct btrkit_error *err)
+{
+	char *buf = malloc(CAT_BYTES);
+	int ret = 0;
+
+	if (!buf) {
+		*err = (struct btrkit_error){ .code = BTRKIT_NO_MEMORY, .err = -ENOMEM, .message = "out of memory" };
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < req->num_paths && !ret; i++)
+		ret = cat_path(req, req->paths[i], buf);
+	free(buf);
+	return ret;
+}
+
+static int run_cat(const struct command *cmd, int argc, char **argv)
+{
+	return run(cmd, argc, argv, 2, cat);
+}
+
+const struct command cmd_ls = {
+	.name = "ls",
+	.args = "DEV [PATH]...",
+	.summary = "List what is in directories",
+	.options = ls_options,
+	.run = run_ls,
+};
+
+const struct command cmd_stat = {
+	.name = "stat",
+	.args = "DEV PATH...",
+	.summary = "Tell all that an inode says, its attributes and its extents",
+	.options = stat_options,
+	.run = run_stat,
+};
+
+const struct command cmd_cat = {
+	.name = "cat",
+	.args = "DEV PATH...",
+	.summary = "Write what is in files to the standard output",
+	.options = cat_options,
+	.run = run_cat,
+};

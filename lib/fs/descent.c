@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/fs/descent.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/format/items/inode.h"
+#include "lib/fs/subvolume.h"
+
+/* Remembers that a subvolume was entered. @return 0; 1: it was before; -ENOMEM */
+static int remember_root(struct descent *d, uint64_t root, struct btrkit_error *err)
+{
+	size_t low = 0, high = d->num_roots;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (d->roots[middle] < root)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < d->num_roots && d->roots[low] == root)
+		return 1;
+	if (d->num_roots == d->room) {
+		const size_t room = d->room ? 2 * d->room : 16;
+		uint64_t *more = reallocarray(d->roots, room, sizeof(*more));
+
+		if (!more)
+			return err_nomem(err);
+		d->roots = more;
+		d->room = room;
+	}
+	memmove(d->roots + low + 1, d->roots + low, (d->num_roots - low) * sizeof(*d->roots));
+	d->roots[low] = root;
+	d->num_roots++;
+	return 0;
+}
+
+int descent_begin(struct descent *d, struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct btrkit_error *err)
+{
+	*d = (struct descent){ .fs = fs, .root = root, .inode = inode };
+	return remember_root(d, root, err);
+}
+
+void descent_end(struct descent *d)
+{
+	free(d->roots);
+}
+
+static bool is_name(const struct cursor *c, uint64_t inode)
+{
+	return c->item.key.objectid == inode &&
+	       (c->item.key.type == KEY_INODE_REF || c->item.key.type == KEY_INODE_EXTREF);
+}
+
+/* Whether the inode has one name, and that is the entry's. @return 0; 1: no; <0 */
+static int is_only_name(struct cursor *c, uint64_t dir, const struct btrkit_dir_entry *e, struct btrkit_error *err)
+{
+	struct inode_ref_iter it;
+	struct inode_ref ref;
+	int ret = cursor_seek(c, &KEY(e->inode, KEY_INODE_REF, 0), err);
+
+	if (ret)
+		return ret;
+	if (!is_name(c, e->inode) || c->item.key.type != KEY_INODE_REF || c->item.key.offset != dir)
+		return 1;
+	it = inode_ref_first(&c->item);
+	ret = inode_ref_next(&it, &ref, err);
+	if (!ret && (ref.index != e->index || ref.name_len != e->name_len))
+		return 1;
+	if (!ret && memcmp(ref.name, e->name, e->name_len) != 0)
+		return 1;
+	if (!ret)
+		ret = inode_ref_next(&it, &ref, err);
+	if (ret < 0)
+		return cursor_blame(c, ret, err);
+	if (!ret)
+		return 1;
+	ret = cursor_next(c, err);
+	return ret < 0 ? ret : !ret && is_name(c, e->inode);
+}
+
+int descent_enter(struct descent *d, uint64_t root, uint64_t inode, const struct btrkit_dir_entry *e,
+		  struct btrkit_error *err)
+{
+	struct subvolume s;
+	struct cursor c;
+	int ret;
+
+	if (e->root != root) {
+		ret = remember_root(d, e->root, err);
+		return ret <= 0 ? ret :
+				  err_corrupt(err, NULL, "subvolume %" PRIu64 " lies in several places", e->root);
+	}
+	if (e->inode == OID_FIRST_FREE || (e->root == d->root && e->inode == d->inode))
+		return err_corrupt(err, NULL, "a directory that leads back to directory %" PRIu64 " above it",
+				   e->inode);
+	ret = subvolume_get(d->fs, root, &s, err);
+	if (ret)
+		return ret;
+	cursor_init(&c, d->fs, &s.root);
+	ret = is_only_name(&c, inode, e, err);
+	cursor_release(&c);
+	return ret <= 0 ? ret : err_corrupt(err, NULL, "directory %" PRIu64 " has another name", e->inode);
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""ls, stat and cat: the forms of their text, what they refuse, files that are damaged.
+
+BTRKIT is the program under test.
+"""
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+from tool import BTRKIT, check_failure, make_filesystem, run
+
+NOW = r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d'
+
+
+def fill(folder):
+    """Sizes of 1 to 300000 bytes, names that have to be escaped, every type that needs no root."""
+    os.makedirs(f'{folder}/dir/below/deep')
+    for name, text in ((b'dir/b', b'b'), (b'dir/a\n\\\xff', b'ab'), (b'dir/below/deep/c', b'abc')):
+        with open(os.path.join(os.fsencode(folder), name), 'wb') as f:
+            f.write(text)
+    os.symlink('to\nnowhere', f'{folder}/dir/link')
+    os.mkfifo(f'{folder}/dir/pipe')
+    os.chmod(f'{folder}/dir/pipe', 0o620)
+    os.chmod(f'{folder}/dir/b', 0o4751)
+    os.chmod(f'{folder}/dir/below', 0o1757)
+    os.link(f'{folder}/dir/b', f'{folder}/dir/below/b')
+    os.utime(f'{folder}/dir/b', ns=(10 ** 9 + 5, -10 ** 9 + 7))
+
+
+def text(*args):
+    status, out, err = run(*args)
+    assert (status, err) == (0, ''), (args, status, err)
+    return out.decode()
+
+
+def lists(path):
+    assert text('ls', path) == text('ls', path, '/') == 'big\ndir\n'
+    names = 'a\\n\\\\\\377\nb\nbelow\nlink\npipe\nsmall\n'
+    assert text('ls', path, 'dir') == text('ls', path, '//dir/.//') == names
+    assert text('ls', path, 'dir/b') == 'dir/b\n' and text('ls', '-d', path, 'dir', 'big') == 'big\ndir\n'
+    assert text('ls', '-d', path) == '.\n'
+    # What is no directory comes first; each directory has a heading where there are several.
+    assert text('ls', path, 'dir/below', 'dir/b', 'dir/below/deep') == (
+        'dir/b\n\ndir/below:\nb\ndeep\n\ndir/below/deep:\nc\n')
+    assert text('ls', '-R', path) == (f'.:\nbig\ndir\n\ndir:\n{names}\ndir/below:\nb\ndeep\n\ndir/below/deep:\nc\n')
+    owner = f'{os.getuid()} {os.getgid()}'
+    lines = text('ls', '-l', path, 'dir').splitlines()
+    forms = [rf'-rw-r--r-- 1 {owner} +2 {NOW} a.*', rf'-rwsr-x--x 2 {owner} +1 1969-12-31 23:59:59 b',
+             rf'drwxr-xrwt 1 {owner} +\d+ {NOW} below', rf'lrwxrwxrwx 1 {owner} +10 {NOW} link -> to\\nnowhere',
+             rf'prw--w---- 1 {owner} +0 {NOW} pipe', rf'-rw-r--r-- 1 {owner} +6 {NOW} small']
+    assert len(lines) == len(forms) and all(map(re.fullmatch, forms, lines)), lines
+    numbered = text('ls', '-i', path, 'dir').splitlines()
+    inodes = {row['path']: row['inode'] for row in map(json.loads, text('ls', '-R', '--format', 'json',
+                                                                        path).splitlines()[1:])}
+    assert numbered[1].split() == [str(inodes['dir/b']), 'b'], numbered
+    assert inodes['dir/b'] == inodes['dir/below/b'] and 'dir/a\n\\\udcff' in inodes, inodes
+
+
+def states(path):
+    lines = text('stat', path, '/dir/b').splitlines()
+    assert lines[0] == '  File: /dir/b' and lines[1] == '  Type: regular file', lines
+    assert lines[2] == '  Size: 1  Bytes: 1  Links: 2', lines
+    assert lines[4] == f'Access: (4751/-rwsr-x--x)  Uid: {os.getuid()}  Gid: {os.getgid()}', lines
+    assert re.fullmatch(r'Modify: 1969-12-31 23:59:59\.00000000[07] \+0000', lines[6]), lines  # mkfs may drop it
+    assert lines[-1] == ('Extents: inline 1, regular 0, holes 0, prealloc 0; compressed 0; bytes on disk 1, shared 0')
+    assert text('stat', path, 'dir/link').startswith('  File: dir/link -> to\\nnowhere\n  Type: symbolic link\n')
+    assert text('stat', path, '/').startswith('  File: /\n  Type: directory\n')
+    row = json.loads(text('stat', '--format', 'json', path, '/dir/./b').splitlines()[1])
+    assert (row['path'], row['mtime']['sec'], row['mode']) == ('dir/b', -1, 0o104751), row
+
+
+def refusals(path):
+    for command, *args in (('ls', '-l'), ('stat',), ('cat',)):
+        result = run(command, *args, path, 'nothing')
+        assert check_failure(command, path, (*result[:1], b'', result[2])) == 'no such file or directory: nothing'
+        assert '999' in check_failure(command, path, run(command, *args, '--subvol', '999', path, 'big'))
+        check_failure(command, '/dev/null/x', run(command, '/dev/null/x', 'big'))
+        for bad in ((), ('--nothing', path, 'big'), ('--subvol',)):
+            status, out, err = run(command, *bad)
+            assert status == 2 and not out and err.count('\n') == 1, (command, bad, status, out, err)
+    assert run('stat', path)[0] == run('cat', path)[0] == 2
+    assert run('ls', '-Rd', path)[0] == 2 and run('cat', '--format', 'json', path, 'big')[0] == 2
+    # The others come all the same.
+    status, out, err = run('cat', path, 'dir/b', 'none', 'dir', 'dir/small', 'dir/link')
+    assert (status, out) == (1, b'bsmall\n') and [line.partition(f'{path}: ')[2] for line in err.splitlines()] == [
+        'no such file or directory: none', 'dir: not a regular file', 'dir/link: not a regular file'], (out, err)
+    status, out, err = run('ls', path, 'none', 'dir/b', 'big')
+    assert (status, out) == (1, b'big\ndir/b\n') and err.count('\n') == 1, (out, err)
+    status, out, err = run('stat', path, 'none', 'dir/b')
+    assert status == 1 and out.startswith(b'  File: dir/b\n') and err.count('\n') == 1, (out, err)
+    with open('/dev/full', 'wb') as full:
+        for args in (('ls', path), ('stat', path, 'dir'), ('cat', path, 'big')):
+            status, _, err = run_to(full, *args)
+            assert status == 1 and 'No space left' in err and err.count('\n') == 1, (args, err)
+
+
+def run_to(stdout, *args):
+    done = subprocess.run([BTRKIT, *args], stdout=stdout, stderr=subprocess.PIPE,
+                          check=False)
+    return done.returncode, None, done.stderr.decode()
+
+
+def damaged(path):
+    """Of a file what lies before a sector that is damaged comes, and then what is wrong with it; then the next."""
+    row = json.loads(text('fiemap', '--format', 'json', path, 'big').splitlines()[1])
+    place = re.search(r'physical (\d+)', text('map-logical', path, str(row['physical'])))
+    with open(path, 'r+b') as f:
+        f.seek(int(place[1]) + 40 * 4096 + 17)
+        f.write(b'damage')
+    big = bytes(i % 251 for i in range(300000))
+    status, out, err = run('cat', path, 'big', 'dir/small')
+    assert (status, out) == (1, big[:40 * 4096] + b'small\n'), (status, len(out))
+    assert check_failure('cat', path, (status, b'', err)).startswith('big: data checksum mismatch'), err
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        path = f'{scratch}/fs.img'
+        os.umask(0o022)
+        fill(f'{scratch}/folder')
+        make_filesystem(path, f'{scratch}/folder')
+        lists(path)
+        states(path)
+        refusals(path)
+        damaged(path)
+
+
+main()
