@@ -24,6 +24,8 @@ struct command {
 	const char *summary;		/* one line */
 	const struct cmd_option *options;	/* ends with a zero id; --help is in none of them */
 	int (*run)(const struct command *cmd, int argc, char **argv);
+	bool options_first;	/* what follows the first argument are no options */
+	void (*more_help)(void);	/* prints what --help tells besides options; may be NULL */
 	int own_ids;	/* ids from that one on are of options that mkfs.btrfs lacks; 0: it is no such command */
 };
 
@@ -31,6 +33,7 @@ extern const struct command cmd_cat;
 extern const struct command cmd_du;
 extern const struct command cmd_dump_super;
 extern const struct command cmd_dump_tree;
+extern const struct command cmd_edit;
 extern const struct command cmd_features;
 extern const struct command cmd_fiemap;
 extern const struct command cmd_inode_resolve;
@@ -70,6 +73,9 @@ uint64_t cmd_number(const struct command *cmd, const char *option, const char *s
 
 /* A size in decimal with or without such a suffix. */
 uint64_t cmd_size(const struct command *cmd, const char *option, const char *s);
+
+/* --compress: TYPE[:LEVEL]. @return whether there is a level. Anything else is a usage error. */
+bool cmd_compression(const struct command *cmd, const char *s, enum btrkit_compression *kind, int *level);
 
 /* --format: the index in @names (which ends with NULL). Anything else is a usage error. */
 unsigned cmd_format(const struct command *cmd, const char *s, const char *const *names);

@@ -45,6 +45,8 @@ static void print_help(const struct command *cmd)
 		if (o->help)
 			print_option(o->name, o->id, o->arg, o->help);
 	print_option("help", OPTION_HELP, NULL, "print this and exit");
+	if (cmd->more_help)
+		cmd->more_help();
 }
 
 static bool spelled_out(const char *name, int argc, char **argv)
@@ -79,6 +81,8 @@ static size_t build_tables(const struct command *cmd, int argc, char **argv, str
 {
 	size_t n = 0;
 
+	if (cmd->options_first)
+		*shorts++ = '+';
 	*shorts++ = ':';	/* a missing argument is told apart from an unknown option */
 	for (const struct cmd_option *o = cmd->options; o->id && n < OPTIONS_MAX; o++) {
 		if (!is_known(cmd, o, argc, argv))
@@ -99,7 +103,7 @@ static size_t build_tables(const struct command *cmd, int argc, char **argv, str
 int cmd_next_option(const struct command *cmd, int argc, char **argv)
 {
 	struct option longs[OPTIONS_MAX + 2];
-	char shorts[2 * OPTIONS_MAX + 2];
+	char shorts[2 * OPTIONS_MAX + 3];
 	int c;
 
 	build_tables(cmd, argc, argv, longs, shorts);

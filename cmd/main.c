@@ -10,6 +10,7 @@ static const struct command *const commands[] = {
 	&cmd_du,
 	&cmd_dump_super,
 	&cmd_dump_tree,
+	&cmd_edit,
 	&cmd_features,
 	&cmd_fiemap,
 	&cmd_inode_resolve,
@@ -29,7 +30,7 @@ static const struct command *const commands[] = {
 static void print_help(void)
 {
 	printf("Usage: btrkit COMMAND [OPTION]... ARGUMENT...\n"
-	       "Reads and makes btrfs filesystems without mounting.\n\n");
+	       "Reads, makes and changes btrfs filesystems without mounting.\n\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf("  %-24s  %s\n", commands[i]->name, commands[i]->summary);
 	printf("  %-24s  %s\n", "--help", "print this and exit");

@@ -84,33 +84,6 @@ static void take_inode_flags(const struct command *cmd, struct mkfs_request *req
 	req->source.inode_flags = req->inode_flags;
 }
 
-static void take_compression(const struct command *cmd, struct mkfs_request *req, const char *s)
-{
-	struct btrkit_mkfs_options *o = &req->opts;
-	static const struct {
-		const char *name;
-		enum btrkit_compression kind;
-		unsigned max;
-	} kinds[] = { { "no", BTRKIT_UNCOMPRESSED, 0 }, { "zlib", BTRKIT_ZLIB, 9 }, { "lzo", BTRKIT_LZO, 1 },
-		      { "zstd", BTRKIT_ZSTD, 15 } };
-	const size_t len = strcspn(s, ":");
-	uint64_t level;
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (strlen(kinds[i].name) != len || strncmp(s, kinds[i].name, len))
-			continue;
-		level = s[len] ? cmd_number(cmd, "--compress", s + len + 1, false) : 0;
-		if (level > kinds[i].max || (s[len] && !kinds[i].max))
-			cmd_usage_error(cmd, "--compress: %s has no level '%s'", kinds[i].name, s + len + 1);
-		/* 0 is the default, and of lzo there is but one. */
-		o->compression = kinds[i].kind;
-		o->compression_level = kinds[i].kind == BTRKIT_LZO ? 0 : (int)level;
-		req->level_given = s[len];
-		return;
-	}
-	cmd_usage_error(cmd, "--compress: '%s' is unknown", s);
-}
-
 static void take_pattern(const struct command *cmd, const char ***list, size_t *n, const char *const **shown,
 			 const char *pattern)
 {
@@ -182,7 +155,8 @@ bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req
 		take_inode_flags(cmd, req, optarg);
 		break;
 	case OPT_COMPRESS:
-		take_compression(cmd, req, optarg);
+		req->level_given = cmd_compression(cmd, optarg, &req->opts.compression,
+						   &req->opts.compression_level);
 		/* That is the default too. */
 		if (req->opts.compression == BTRKIT_UNCOMPRESSED)
 			return true;

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "edit.h"
+
+enum {
+	OPT_COMMIT_EVERY = 256,
+	OPT_COMPRESS,
+	OPT_SUBVOL,
+	OPT_UNDO,
+	OPT_DEVICE,
+	OPT_NOSCAN
+};
+
+static const struct cmd_option options[] = {
+	{ OPT_COMMIT_EVERY, "commit-every", "N", "what N operations did is kept, whatever fails later" },
+	{ OPT_COMPRESS, "compress", "TYPE[:LEVEL]", "compress what is written: no (the default), zlib (1 to 9),\n"
+						    "lzo, zstd (1 to 15)" },
+	{ OPT_SUBVOL, "subvol", "ID|PATH", "paths start from this subvolume (default: the top level)" },
+	{ OPT_UNDO, "undo", "FILE", "keep what is overwritten in FILE, a new one, for btrkit undo" },
+	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
+	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	{ 0 },
+};
+
+struct request {
+	const struct command *cmd;
+	const char **devices;	/* the first is DEV */
+	size_t num_devices;
+	const char *undo, *subvol;
+	uint64_t commit_every;	/* 0: all at once */
+	bool noscan;
+	unsigned long line, committed; /* of the script: that is worked on, and up to which all is on the disk */
+};
+
+static void more_help(void)
+{
+	printf("\nWithout an operation a script is read from the standard input, an operation a line:\n\n");
+	for (const struct edit_op *op = edit_ops; op->name; op++)
+		printf("  %-9s %-29s %s\n", op->name, op->args, op->help);
+	printf("\nA failure ends it, and nothing is changed; of a line that begins with - it is told, and no more.\n");
+}
+
+/* The one line of a failure, with Linux's word for it; the library has it in some of its own. */
+static void say_failed(struct request *req, const struct btrkit_error *err)
+{
+	const char *reason = strerror(-err->err);
+	char line[BTRKIT_ERROR_LINE], where[32] = "", kept[64] = "";
+
+	btrkit_error_format(err, line, sizeof(line));
+	if (req->line)
+		snprintf(where, sizeof(where), "line %lu: ", req->line);
+	if (req->committed)
+		snprintf(kept, sizeof(kept), "; what was done up to line %lu is kept", req->committed);
+	cmd_say("btrkit %s: %s: %s%s%s%s%s", req->cmd->name, req->devices[0], where, line,
+		strstr(line, reason) ? "" : ": ", strstr(line, reason) ? "" : reason, kept);
+}
+
+/* These may have left an operation half done: the library takes no commit any more. */
+static bool is_fatal(int ret)
+{
+	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENODATA;
+}
+
+static int commit(struct request *req, struct edit *e, struct btrkit_error *err)
+{
+	int ret = btrkit_txn_commit(e->txn, NULL, err);
+
+	e->txn = NULL;
+	if (!ret)
+		req->committed = req->line;
+	return ret;
+}
+
+/* One line. @return 0; 1: there was an operation; <0 */
+static int do_line(struct request *req, struct edit *e, char *line, size_t len, struct edit_words *words,
+		   struct btrkit_error *err)
+{
+	struct edit_call call;
+	bool may_fail;
+	int ret;
+
+	ret = edit_split(line, len, words, err);
+	if (ret || !words->n)
+		return ret;
+	may_fail = words->word[0][0] == '-' && words->word[0][1];
+	words->word[0] += may_fail;
+	ret = edit_judge(words->word, words->n, &call, err);
+	if (ret)
+		return ret;
+	ret = edit_do(e, &call, err);
+	if (!ret || !may_fail || is_fatal(ret))
+		return ret ? ret : 1;
+	say_failed(req, err);
+	return 1;
+}
+
+static int run_script(struct request *req, struct edit *e, struct btrkit_error *err)
+{
+	struct edit_words words = { 0 };
+	uint64_t done = 0;
+	char *line = NULL;
+	size_t size = 0;
+	int ret = 0;
+
+	while (ret >= 0) {
+		const ssize_t len = getline(&line, &size, stdin);
+
+		if (len < 0)
+			break;
+		req->line++;
+		ret = do_line(req, e, line, (size_t)len, &words, err);
+		if (ret != 1 || ++done != req->commit_every)
+			continue;
+		done = 0;
+		ret = commit(req, e, err);
+		if (!ret)
+			ret = btrkit_txn_start(e->fs, &e->txn, err);
+	}
+	if (ret >= 0 && ferror(stdin))
+		ret = edit_fail(err, errno ? errno : EIO, "the script cannot be read");
+	free(words.word);
+	free(line);
+	return ret < 0 ? ret : 0;
+}
+
+static int edit(struct request *req, struct edit *e, const struct edit_call *call, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	e->root = 5;
+	if (req->subvol)
+		ret = btrkit_subvolume_find(e->fs, req->subvol, &e->root, err);
+	if (!ret)
+		ret = btrkit_txn_start(e->fs, &e->txn, err);
+	if (ret)
+		return ret;
+	ret = call->op ? edit_do(e, call, err) : run_script(req, e, err);
+	if (!ret)
+		ret = commit(req, e, err);
+	e->txn = btrkit_txn_abort(e->txn);
+	return ret;
+}
+
+static void take_option(struct request *req, struct edit *e, int c)
+{
+	enum btrkit_compression kind;
+
+	switch (c) {
+	case OPT_COMMIT_EVERY:
+		req->commit_every = cmd_number(req->cmd, "--commit-every", optarg, false);
+		if (!req->commit_every)
+			cmd_usage_error(req->cmd, "--commit-every: 0 operations are never done");
+		break;
+	case OPT_COMPRESS:
+		cmd_compression(req->cmd, optarg, &kind, &e->write.level);
+		e->write.compression = (uint8_t)kind;
+		break;
+	case OPT_SUBVOL:
+		req->subvol = optarg;
+		break;
+	case OPT_UNDO:
+		req->undo = optarg;
+		break;
+	case OPT_DEVICE:
+		req->devices[req->num_devices++] = optarg;
+		break;
+	default:
+		req->noscan = true;
+	}
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct request req = { .cmd = cmd, .num_devices = 1 };
+	struct edit_call call = { 0 };
+	struct edit e = { 0 };
+	int c, ret;
+
+	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
+	if (!req.devices)
+		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
+		take_option(&req, &e, c);
+	cmd_check_args(cmd, argc, 1, -1);
+	req.devices[0] = argv[optind];
+	if (optind + 1 < argc && edit_judge(argv + optind + 1, (size_t)(argc - optind - 1), &call, &err))
+		cmd_usage_error(cmd, "%s", err.message);
+	if (call.op && req.commit_every)
+		cmd_usage_error(cmd, "--commit-every is for scripts");
+	e.fs = cmd_open_write(cmd, req.devices, req.num_devices, !req.noscan, false, req.undo);
+	ret = e.fs ? edit(&req, &e, &call, &err) : 0;
+	if (ret)
+		say_failed(&req, &err);
+	if (e.fs)
+		btrkit_fs_close(e.fs);
+	free(e.buffer);
+	free(req.devices);
+	return ret || !e.fs ? EXIT_FAILED : EXIT_DONE;
+}
+
+const struct command cmd_edit = {
+	.name = "edit",
+	.args = "DEV [OPERATION ARG...]",
+	.summary = "Change files in an unmounted filesystem",
+	.options = options,
+	.run = run,
+	.options_first = true,
+	.more_help = more_help,
+};

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef CMD_EDIT_H
+#define CMD_EDIT_H
+
+/* Operations of `btrkit edit`, as words: edit.c takes them from arguments or a script, a table has who does them. */
+
+#include "cmd.h"
+
+struct edit {
+	struct btrkit_fs *fs;
+	struct btrkit_txn *txn;
+	uint64_t root;	/* subvolume that paths start from */
+	struct btrkit_write_options write;
+	char *buffer;	/* of EDIT_BUFFER bytes, for file data; NULL as long as there was none */
+};
+
+#define EDIT_BUFFER (4u << 20)
+
+struct edit_op {
+	const char *name;
+	const char *args;	/* as in --help */
+	const char *help;
+	const char *letters;	/* of its options, which have no arguments */
+	int min, max;	/* words behind the options; -1: any number */
+	/* @flags: a bit for each of @letters, in their order. @return 0, or a negative errno with what failed */
+	int (*run)(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+};
+
+/* Ends with a NULL name. */
+extern const struct edit_op edit_ops[];
+
+/* Which operation some words ask for, and with what. @n: 1 or more. @return 0; -EINVAL: none, or not so */
+struct edit_call {
+	const struct edit_op *op;
+	char **words;	/* behind the options */
+	size_t n;
+	unsigned flags;
+};
+int edit_judge(char **words, size_t n, struct edit_call *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+static inline int edit_do(struct edit *e, const struct edit_call *c, struct btrkit_error *err)
+{
+	return c->op->run(e, c->words, c->n, c->flags, err);
+}
+
+/* A failure that is not the library's. @error: errno. @return -@error */
+int edit_fail(struct btrkit_error *err, int error, const char *what);
+
+/* The words of a line; grown as needed. */
+struct edit_words {
+	char **word;
+	size_t n, room;
+};
+
+/*
+ * Splits a line of @len bytes, which is overwritten by what the words point to: separated by blanks; what stands in ''
+ * is literal; a backslash elsewhere begins an escape: \\ \" \' \n \t, a blank or # after a backslash, \xHH or \ooo.
+ * What begins with # where a word could begin is left out. @return 0; -EINVAL; -ENOMEM
+ */
+int edit_split(char *line, size_t len, struct edit_words *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* A number of bytes: decimal, hexadecimal or octal, with a suffix or none. @return 0; -EINVAL */
+int edit_number(const char *s, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* A path's directory, and its last name: none for the root directory of the subvolume that is begun from. */
+struct edit_spot {
+	uint64_t root;
+	struct btrkit_place at;
+};
+int edit_spot(const struct edit *e, const char *path, struct edit_spot *ret,
+	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* What a path leads to; links are not followed. */
+int edit_find(const struct edit *e, const char *path, struct btrkit_found *ret,
+	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Makes what is not there yet of a path's directories, and of the path. */
+int edit_make_dirs(struct edit *e, const char *path, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* A new inode at a path. @root: gets its subvolume; it and @inode may be NULL */
+int edit_create(struct edit *e, const char *path, const struct btrkit_new_inode *what, uint64_t *root, uint64_t *inode,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Operations that are more than a call of the library. */
+int edit_put(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_write(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_rm(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The table of operations, and those that are one call of the library. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "edit.h"
+
+int edit_fail(struct btrkit_error *err, int error, const char *what)
+{
+	*err = (struct btrkit_error){ .code = error == EINVAL ? BTRKIT_INVALID : BTRKIT_SYSTEM, .err = -error };
+	snprintf(err->message, sizeof(err->message), "%s", what);
+	return -error;
+}
+
+static int op_mkdir(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
+{
+	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
+	int ret = 0;
+
+	what.mode = S_IFDIR | 0755;
+	for (size_t i = 0; !ret && i < n; i++)
+		ret = flags ? edit_make_dirs(e, words[i], err) : edit_create(e, words[i], &what, NULL, NULL, err);
+	return ret;
+}
+
+static int op_mknod(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
+{
+	static const char letters[] = "bcps";
+	static const mode_t types[] = { S_IFBLK, S_IFCHR, S_IFIFO, S_IFSOCK };
+	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
+	const char *at = words[1][0] && !words[1][1] ? strchr(letters, words[1][0]) : NULL;
+	const bool device = at && at - letters < 2;
+	uint64_t major = 0, minor = 0;
+	int ret = 0;
+
+	(void)flags;
+	if (!at)
+		return edit_fail(err, EINVAL, "a node is b, c, p or s");
+	if (n != (device ? 4 : 2))
+		return edit_fail(err, EINVAL, "numbers are for b and c, and these have two");
+	if (device)
+		ret = edit_number(words[2], &major, err);
+	if (device && !ret)
+		ret = edit_number(words[3], &minor, err);
+	if (ret)
+		return ret;
+	/* As many bits as Linux has for them. */
+	if (major >> 12 || minor >> 20)
+		return edit_fail(err, EINVAL, "no device has such numbers");
+	what.mode = types[at - letters] | 0644;
+	what.rdev = makedev((unsigned)major, (unsigned)minor);
+	return edit_create(e, words[0], &what, NULL, NULL, err);
+}
+
+static int op_ln(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
+{
+	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
+	struct btrkit_found f;
+	struct edit_spot s;
+	int ret;
+
+	(void)n;
+	if (flags) {
+		what.mode = S_IFLNK | 0777;
+		what.target = words[0];
+		return edit_create(e, words[1], &what, NULL, NULL, err);
+	}
+	ret = edit_find(e, words[0], &f, err);
+	if (!ret)
+		ret = edit_spot(e, words[1], &s, err);
+	if (ret)
+		return ret;
+	if (s.root != f.root)
+		return edit_fail(err, EXDEV, words[1]);
+	return s.at.len ? btrkit_link(e->txn, s.root, f.inode, s.at.dir, s.at.name, s.at.len, err) :
+			  edit_fail(err, EEXIST, words[1]);
+}
+
+static int op_rmdir(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	(void)flags;
+	for (size_t i = 0; !ret && i < n; i++) {
+		struct edit_spot s;
+
+		ret = edit_spot(e, words[i], &s, err);
+		if (!ret)
+			ret = s.at.len ? btrkit_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len,
+						       BTRKIT_UNLINK_DIR, err) :
+					 edit_fail(err, EBUSY, words[i]);
+	}
+	return ret;
+}
+
+static int op_mv(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
+{
+	static const unsigned how[] = { 0, BTRKIT_RENAME_NOREPLACE, BTRKIT_RENAME_EXCHANGE,
+					BTRKIT_RENAME_NOREPLACE | BTRKIT_RENAME_EXCHANGE };
+	struct edit_spot from, to;
+	int ret;
+
+	(void)n;
+	ret = edit_spot(e, words[0], &from, err);
+	if (!ret)
+		ret = edit_spot(e, words[1], &to, err);
+	if (ret)
+		return ret;
+	if (!from.at.len || !to.at.len)
+		return edit_fail(err, EBUSY, words[from.at.len != 0]);
+	if (from.root != to.root)
+		return edit_fail(err, EXDEV, words[1]);
+	return btrkit_rename(e->txn, from.root, &from.at, &to.at, how[flags], err);
+}
+
+static int op_truncate(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
+{
+	struct btrkit_found f;
+	uint64_t size;
+	int ret = edit_number(words[1], &size, err);
+
+	(void)n;
+	(void)flags;
+	if (!ret)
+		ret = edit_find(e, words[0], &f, err);
+	return ret ? ret : btrkit_truncate(e->txn, f.root, f.inode, size, err);
+}
+
+const struct edit_op edit_ops[] = {
+	{ "ln", "[-s] TARGET PATH", "another name of a file; -s: a symbolic link", "s", 2, 2, op_ln },
+	{ "mkdir", "[-p] PATH...", "-p: and what is missing of the directories above", "p", 1, -1, op_mkdir },
+	{ "mknod", "PATH b|c|p|s [MAJOR MINOR]", "a device node, a fifo or a socket", "", 2, 4, op_mknod },
+	{ "mv", "[-n|-x] FROM TO", "-n: replace nothing; -x: exchange", "nx", 2, 2, op_mv },
+	{ "put", "[-f] FILE PATH", "a local file as a new one; -f: in the place of another", "f", 2, 2, edit_put },
+	{ "rm", "[-r] [-f] PATH...", "-r: directories too; -f: if it is there", "rf", 1, -1, edit_rm },
+	{ "rmdir", "PATH...", "empty directories", "", 1, -1, op_rmdir },
+	{ "truncate", "PATH SIZE", "cut off, or a hole at the end", "", 2, 2, op_truncate },
+	{ "write", "PATH OFFSET FILE", "contents of a local file, from a byte on", "", 3, 3, edit_write },
+	{ 0 },
+};
+
+/* What begins with - and more is options, up to -- and not beyond the first word that is none. */
+static int take_options(struct edit_call *c, struct btrkit_error *err)
+{
+	while (c->n && c->words[0][0] == '-' && c->words[0][1]) {
+		const char *word = *c->words++;
+
+		c->n--;
+		if (!strcmp(word, "--"))
+			return 0;
+		while (*++word) {
+			const char *at = strchr(c->op->letters, *word);
+
+			if (!at)
+				return edit_fail(err, EINVAL, "there is no such option");
+			c->flags |= 1u << (at - c->op->letters);
+		}
+	}
+	return 0;
+}
+
+int edit_judge(char **words, size_t n, struct edit_call *ret, struct btrkit_error *err)
+{
+	struct edit_call c = { .op = edit_ops, .words = words + 1, .n = n - 1 };
+	int r;
+
+	while (c.op->name && strcmp(c.op->name, words[0]))
+		c.op++;
+	if (!c.op->name) {
+		edit_fail(err, EINVAL, "");
+		snprintf(err->message, sizeof(err->message), "unknown operation '%.100s'", words[0]);
+		return -EINVAL;
+	}
+	r = take_options(&c, err);
+	if (!r && ((int)c.n < c.op->min || (c.op->max >= 0 && c.n > (size_t)c.op->max))) {
+		r = edit_fail(err, EINVAL, "");
+		snprintf(err->message, sizeof(err->message), "%s takes %s", c.op->name, c.op->args);
+	}
+	if (!r)
+		*ret = c;
+	return r;
+}

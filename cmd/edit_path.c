@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Where paths lead to, in what was changed so far. */
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "edit.h"
+
+#define TOP_DIR 256	/* inode of a subvolume's root directory */
+
+/* Passes over slashes, and names that are a dot. */
+static void skip(const char **path)
+{
+	for (;;) {
+		*path += strspn(*path, "/");
+		if (**path != '.' || ((*path)[1] && (*path)[1] != '/'))
+			return;
+		++*path;
+	}
+}
+
+/* The next name; @path then stands at the one after it, or at its end. */
+static const char *next_name(const char **path, size_t *len)
+{
+	const char *name;
+
+	skip(path);
+	name = *path;
+	*len = strcspn(name, "/");
+	*path += *len;
+	skip(path);
+	return name;
+}
+
+int edit_spot(const struct edit *e, const char *path, struct edit_spot *ret, struct btrkit_error *err)
+{
+	uint64_t root = e->root, dir = TOP_DIR;
+
+	for (;;) {
+		struct btrkit_found found;
+		size_t len;
+		const char *name = next_name(&path, &len);
+		int r;
+
+		if (!*path) {
+			*ret = (struct edit_spot){ root, { dir, name, len } };
+			return 0;
+		}
+		r = btrkit_txn_lookup(e->txn, root, dir, name, len, &found, err);
+		if (r)
+			return r;
+		root = found.root;
+		dir = found.inode;
+	}
+}
+
+int edit_find(const struct edit *e, const char *path, struct btrkit_found *ret, struct btrkit_error *err)
+{
+	struct edit_spot s;
+	int r = edit_spot(e, path, &s, err);
+
+	if (r)
+		return r;
+	if (!s.at.len) {
+		*ret = (struct btrkit_found){ s.root, s.at.dir, DT_DIR };
+		return 0;
+	}
+	return btrkit_txn_lookup(e->txn, s.root, s.at.dir, s.at.name, s.at.len, ret, err);
+}
+
+int edit_make_dirs(struct edit *e, const char *path, struct btrkit_error *err)
+{
+	uint64_t root = e->root, dir = TOP_DIR;
+
+	for (;;) {
+		struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
+		struct btrkit_found found;
+		size_t len;
+		const char *name = next_name(&path, &len);
+		int r;
+
+		if (!len)
+			return 0;
+		what.mode = 0040755;
+		r = btrkit_txn_lookup(e->txn, root, dir, name, len, &found, err);
+		if (r == -ENOENT) {
+			found = (struct btrkit_found){ root, 0, DT_DIR };
+			r = btrkit_create(e->txn, root, dir, name, len, &what, &found.inode, err);
+		} else if (!r && found.type != DT_DIR) {
+			return edit_fail(err, *path ? ENOTDIR : EEXIST, name);
+		}
+		if (r)
+			return r;
+		root = found.root;
+		dir = found.inode;
+	}
+}
+
+int edit_create(struct edit *e, const char *path, const struct btrkit_new_inode *what, uint64_t *root, uint64_t *inode,
+		struct btrkit_error *err)
+{
+	struct edit_spot s;
+	int ret = edit_spot(e, path, &s, err);
+
+	if (ret)
+		return ret;
+	if (!s.at.len)
+		return edit_fail(err, EEXIST, path);
+	if (root)
+		*root = s.root;
+	return btrkit_create(e->txn, s.root, s.at.dir, s.at.name, s.at.len, what, inode, err);
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Contents of local files, which go into files of the filesystem. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "edit.h"
+
+struct copying {
+	struct edit *e;
+	int fd;
+	const char *local;
+	uint64_t root, inode;
+	uint64_t offset;	/* in the file, of the first byte of the local one */
+};
+
+/* @len bytes from @at on, or all up to the end where the file turns out to be shorter. */
+static int copy_range(struct copying *c, uint64_t at, uint64_t len, bool seek, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	while (!ret && len) {
+		const size_t want = len < EDIT_BUFFER ? (size_t)len : EDIT_BUFFER;
+		size_t have = 0;
+
+		/* A pipe gives less than it is asked for, and small pieces would become small extents. */
+		while (have < want) {
+			char *to = c->e->buffer + have;
+			const ssize_t n = seek ? pread(c->fd, to, want - have, (off_t)(at + have)) :
+						 read(c->fd, to, want - have);
+
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n < 0)
+				return edit_fail(err, errno, c->local);
+			if (!n)
+				break;
+			have += (size_t)n;
+		}
+		if (!have)
+			return 0;
+		ret = btrkit_write(c->e->txn, c->root, c->inode, c->offset + at, c->e->buffer, have, &c->e->write,
+				   err);
+		at += have;
+		len -= have;
+	}
+	return ret;
+}
+
+/* What of a regular file is not a hole. */
+static int copy_sparse(struct copying *c, uint64_t size, struct btrkit_error *err)
+{
+	uint64_t at = 0;
+	int ret = 0;
+
+	while (!ret && at < size) {
+		const off_t data = lseek(c->fd, (off_t)at, SEEK_DATA);
+		off_t hole;
+
+		if (data < 0 && errno == ENXIO)
+			return 0;
+		if (data < 0)
+			return copy_range(c, at, size - at, true, err);
+		hole = lseek(c->fd, data, SEEK_HOLE);
+		if (hole < 0)
+			return edit_fail(err, errno, c->local);
+		ret = copy_range(c, (uint64_t)data, (uint64_t)(hole - data), true, err);
+		at = (uint64_t)hole;
+	}
+	return ret;
+}
+
+static int copy_data(struct copying *c, const struct stat *st, struct btrkit_error *err)
+{
+	if (!c->e->buffer)
+		c->e->buffer = malloc(EDIT_BUFFER);
+	if (!c->e->buffer)
+		return edit_fail(err, ENOMEM, c->local);
+	return S_ISREG(st->st_mode) ? copy_sparse(c, (uint64_t)st->st_size, err) :
+				      copy_range(c, 0, UINT64_MAX, false, err);
+}
+
+static int open_local(const char *local, int *fd, struct stat *st, struct btrkit_error *err)
+{
+	*fd = open(local, O_RDONLY | O_CLOEXEC);
+	if (*fd < 0)
+		return edit_fail(err, errno, local);
+	if (!fstat(*fd, st) && !S_ISDIR(st->st_mode))
+		return 0;
+	edit_fail(err, S_ISDIR(st->st_mode) ? EISDIR : errno, local);
+	close(*fd);
+	return err->err;
+}
+
+/* What has the path goes, if it is no directory. */
+static int make_way(struct edit *e, const char *path, struct btrkit_error *err)
+{
+	struct edit_spot s;
+	int ret = edit_spot(e, path, &s, err);
+
+	if (!ret)
+		ret = btrkit_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, err);
+	return ret == -ENOENT ? 0 : ret;
+}
+
+int edit_put(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
+{
+	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
+	struct copying c = { .e = e, .local = words[0] };
+	struct stat st = { 0 };
+	int ret;
+
+	(void)n;
+	ret = open_local(c.local, &c.fd, &st, err);
+	if (ret)
+		return ret;
+	what.mode = S_IFREG | (S_ISREG(st.st_mode) ? st.st_mode & 07777 : 0644);
+	what.uid = st.st_uid;
+	what.gid = st.st_gid;
+	if (flags)
+		ret = make_way(e, words[1], err);
+	if (!ret)
+		ret = edit_create(e, words[1], &what, &c.root, &c.inode, err);
+	if (!ret)
+		ret = copy_data(&c, &st, err);
+	/* A hole at the end. */
+	if (!ret && S_ISREG(st.st_mode))
+		ret = btrkit_truncate(e->txn, c.root, c.inode, (uint64_t)st.st_size, err);
+	close(c.fd);
+	return ret;
+}
+
+int edit_write(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
+{
+	struct copying c = { .e = e, .local = words[2] };
+	struct btrkit_found f;
+	struct stat st = { 0 };
+	int ret;
+
+	(void)n;
+	(void)flags;
+	ret = edit_number(words[1], &c.offset, err);
+	if (!ret)
+		ret = edit_find(e, words[0], &f, err);
+	if (!ret)
+		ret = open_local(c.local, &c.fd, &st, err);
+	if (ret)
+		return ret;
+	c.root = f.root;
+	c.inode = f.inode;
+	if (!e->buffer)
+		e->buffer = malloc(EDIT_BUFFER);
+	ret = e->buffer ? copy_range(&c, 0, UINT64_MAX, false, err) : edit_fail(err, ENOMEM, c.local);
+	close(c.fd);
+	return ret;
+}

@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""`btrkit edit` on images, without root: the words of a script, what each failure says of its line, that nothing of a
+script that fails is there, --commit-every and --undo. That operations do what Linux does is for tests/kernel."""
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+import tool
+from tool import BTRKIT, TABLE, check_failure, digest, run
+
+checks = 0
+
+
+def check(condition, *what):
+    global checks
+    assert condition, what
+    checks += 1
+
+
+def edit(path, script, *options):
+    """Of a script, or of words that are arguments."""
+    if isinstance(script, list):
+        return run('edit', *options, path, *script)
+    done = subprocess.run([BTRKIT, 'edit', *options, path], input=script, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False, timeout=600)
+    return done.returncode, done.stdout, done.stderr.decode(errors='backslashreplace')
+
+
+def works(path, script, *options):
+    code, out, err = edit(path, script, *options)
+    check(code == 0 and not out and not err, script[:200], code, err)
+
+
+def refused(path, script, *options, says, line=None):
+    """What it says, with the line; and not one byte is another."""
+    before = digest(path)
+    said = check_failure('edit', path, edit(path, script, *options))
+    check(said.startswith(f'line {line}: ') if line else not said.startswith('line '), script, said)
+    check(says in said, script, said)
+    check(digest(path) == before, script, 'has written')
+    return said
+
+
+def usage(*words, says):
+    code, out, err = run('edit', *words)
+    check(code == 2 and not out and says in err and err.count('\n') == 1, words, code, err)
+
+
+def name_hash(name):
+    crc = 0xFFFFFFFE
+    for byte in name:
+        crc = crc >> 8 ^ TABLE[(crc ^ byte) & 255]
+    return crc
+
+
+def entries(path, directory=256):
+    """Hash and length of every name in a directory."""
+    code, out, err = run('dump-tree', '-t', '5', path)
+    check(code == 0, err)
+    found, key = [], None
+    for row in out.decode(errors='surrogateescape').split('\n'):
+        item = re.match(r'\titem \d+ key \((\d+) (\w+) (\d+)\)', row)
+        if item:
+            key = item.groups()
+        length = re.match(r'\t\ttransid \d+ data_len 0 name_len (\d+)$', row)
+        if length and key[:2] == (str(directory), 'DIR_ITEM'):
+            found.append((int(key[2]), int(length[1])))
+    return sorted(found)
+
+
+def expected(names):
+    return sorted((name_hash(name), len(name)) for name in names)
+
+
+def quoted(name, rng):
+    """In one of the ways in which it can be written; mostly pieces of several."""
+    parts = []
+    while name or not parts:
+        n = rng.randrange(1, len(name) + 1) if name else 0
+        piece, name = name[:n], name[n:]
+        way = rng.randrange(4)
+        if way == 0 and b"'" not in piece and b'\n' not in piece:
+            parts.append(b"'" + piece + b"'")
+        elif way == 1:
+            parts.append(b''.join(b'\\x%02x' % c for c in piece))
+        elif way == 2:
+            parts.append(b''.join(b'\\%03o' % c for c in piece))
+        else:
+            special = {10: b'\\n', 9: b'\\t', 34: b'\\"', 92: b'\\\\'}
+            parts.append(b'"' + b''.join(special.get(c, bytes([c])) for c in piece) + b'"')
+    return b''.join(parts)
+
+
+def every_byte(path, scratch, rng):
+    """Names of random bytes, each made by one script, renamed by another and removed by a third."""
+    usable = [c for c in range(1, 256) if c != ord('/')]
+    names = {bytes([c]) for c in usable if c != ord('.')}
+    while len(names) < 600:
+        names.add(bytes(rng.choices(usable, k=rng.choice((1, 2, 3, 10, 255)))) + b'!')
+        names = {name[:255] for name in names}
+    names = sorted(names)
+    works(path, b''.join(b'  mkdir -- ' + quoted(name, rng) + rng.choice((b'\n', b' \t# told\n', b' #\n'))
+                         for name in names))
+    check(entries(path) == expected(names))
+    others = [name[::-1] + b'~' if len(name) < 255 else name for name in names]
+    works(path, b''.join(b'mv -- ' + quoted(a, rng) + b'\t' + quoted(b, rng) + b'\n' for a, b in zip(names, others)))
+    check(entries(path) == expected(others))
+    works(path, b'# all\n\n' + b''.join(b'rmdir ./' + quoted(name, rng) + b'\n' for name in others))
+    check(entries(path) == [])
+    # Words that are arguments are taken as they are.
+    works(path, ['mkdir', 'a"\\x41\' b'])
+    check(entries(path) == expected([b'a"\\x41\' b']))
+    works(path, b'rmdir a\\"\\\\x41\\\'\\ b')
+    local = os.path.join(scratch, 'a b#')
+    with open(local, 'wb') as f:
+        f.write(b'contents')
+    works(path, f'put "{local}" x#y'.encode())
+    check(entries(path) == expected([b'x#y']))
+    works(path, b'rm x#y')
+
+
+def what_fails(path, scratch):
+    """Each failure with its line, after lines that would have changed something."""
+    small, absent = os.path.join(scratch, 'small'), os.path.join(scratch, 'absent')
+    with open(small, 'wb') as f:
+        f.write(b'small')
+    works(path, f'mkdir full\nmkdir full/d\nput {small} file\nln -s file link\n'.encode())
+    before = f'mkdir new\nput {small} new/file\n# nothing\n'
+    for line, says in (
+            ('mkdir "open', 'a quote is not closed'), ("mkdir 'open", 'a quote is not closed'),
+            ('mkdir \\', 'nothing follows a backslash'), ('mkdir "a\\q"', 'there is no such escape'),
+            ('mkdir \\x4', 'two hexadecimal digits'), ('mkdir \\x4g', 'two hexadecimal digits'),
+            ('mkdir \\400', 'octal'), ('mkdir \\18', 'octal'), ('mkdir \\000', 'zero byte'),
+            ('mkdir \\x00', 'zero byte'),
+            ('mkdir a\0b', 'zero byte'), ('frob x', "unknown operation 'frob'"), ("'' x", "unknown operation ''"),
+            ('mkdir', 'mkdir takes [-p] PATH...'), ('mv a', 'mv takes'), ('mv a b c', 'mv takes'),
+            ('rm -q a', 'no such option'), ('rm -- -q', 'No such file or directory'),
+            ('mkdir new', 'File exists'), ('mkdir -p file', 'File exists'), ('mkdir -p file/a', 'Not a directory'),
+            ('mkdir no/such', 'No such file or directory'), ('mkdir file/x', 'Not a directory'),
+            ('mkdir link/x', 'Not a directory'), ('mkdir ' + 'n' * 256, 'File name too long'),
+            ('mkdir /', 'File exists'), ('mkdir ..', 'Invalid argument'), ('rmdir /', 'busy'), ('mv / x', 'busy'),
+            ('rm -r /', 'busy'), ('rm full', 'Is a directory'), ('rmdir file', 'Not a directory'),
+            ('rmdir full', 'Directory not empty'), ('rm absent', 'No such file'), ('rm -r absent', 'No such file'),
+            ('mv file full', 'Is a directory'), ('mv full file', 'Not a directory'),
+            ('mv full full/d/x', 'Invalid argument'), ('mv full/d full', 'Directory not empty'),
+            ('mv -n file link', 'File exists'), ('mv -x file absent', 'No such file'), ('mv -nx file link', 'Invalid'),
+            ('ln full x', 'Operation not permitted'), ('ln file link', 'File exists'), ('ln -s "" x', 'No such file'),
+            ('ln -s ' + 't' * 5000, 'ln takes'), ('ln -s ' + 't' * 5000 + ' x', 'File name too long'),
+            ('truncate full 0', 'Is a directory'), ('truncate link 0', 'Invalid argument'),
+            ('truncate file 9223372036854775808', 'File too large'), ('truncate file 1x', 'Invalid argument'),
+            ('truncate file -1', 'Invalid argument'), ('truncate file 99999999999999999999', 'Invalid argument'),
+            ('truncate file 16e', 'Invalid argument'), (f'put {absent} x', 'No such file'),
+            (f'put {small} file', 'exists'),
+            (f'put {scratch} x', 'Is a directory'), (f'put -f {small} full', 'Is a directory'),
+            (f'write file 8e {small}', 'File too large'), (f'write full 0 {small}', 'Is a directory'),
+            ('mknod x q', 'b, c, p or s'), ('mknod x b 1', 'two'), ('mknod x p 1 2', 'two'),
+            ('mknod x c 4096 0', 'no device'), ('mknod x c 0 1048576', 'no device')):
+        refused(path, (before + line + '\nmkdir later\n').encode(), says=says, line=4)
+    refused(path, b'mkdir a\nmkdir a', says='File exists', line=2)
+    # The word that a failure is about is told on one line.
+    refused(path, b'rm "a\\nb"', says='a\\012b', line=1)
+    refused(path, ['rm', 'absent'], says='No such file or directory')
+    refused(path, b'mkdir a\n', '--subvol', 'absent', says='absent')
+    refused(path, ['put', absent, 'x'], says=f'{absent}: No such file or directory')
+    # Data that was written has its place in what is free; of the filesystem nothing is another.
+    big, tree = os.path.join(scratch, 'big'), run('dump-tree', path)
+    with open(big, 'wb') as f:
+        f.write(random.Random(1).randbytes(1 << 20))
+    said = check_failure('edit', path, edit(path, f'put {big} x\nmkdir x\n'.encode()))
+    check(said.startswith('line 2: ') and run('dump-tree', path) == tree, said)
+
+
+def told_and_passed_over(path):
+    """A line that begins with - may fail."""
+    code, out, err = edit(path, b'-mkdir full\nmkdir one\n-rmdir full\n -rm absent\n-mkdir two\n')
+    check(code == 0 and not out, code, err)
+    check([re.match(f'btrkit edit: {path}: line (\\d): ', row)[1] for row in err.splitlines()] == ['1', '3', '4'], err)
+    check(entries(path) == expected([b'full', b'file', b'link', b'one', b'two']))
+    refused(path, b'-mkdir three\n-frob\n', says='unknown', line=2)
+    refused(path, b'-mkdir three\n-mkdir "\n', says='quote', line=2)
+    works(path, b'rm -rf full file link one two absent')
+    check(entries(path) == [])
+
+
+def commits(path):
+    generation = tool.Super(path).get(72)
+    works(path, b''.join(b'mkdir d%d\n# told\n\n' % i for i in range(10)), '--commit-every', '3')
+    check(tool.Super(path).get(72) == generation + 4, 'commits')
+    said = check_failure('edit', path, edit(path, b''.join(b'mkdir e%d\n' % i for i in range(5)) + b'mkdir e0\n',
+                                            '--commit-every', '2'))
+    check(said.startswith('line 6: ') and said.endswith('; what was done up to line 4 is kept'), said)
+    check(entries(path) == expected([b'd%d' % i for i in range(10)] + [b'e%d' % i for i in range(4)]))
+    generation = tool.Super(path).get(72)
+    works(path, b'rm -r ' + b' '.join([b'd%d' % i for i in range(10)] + [b'e%d' % i for i in range(4)]))
+    check(tool.Super(path).get(72) == generation + 1 and entries(path) == [])
+
+
+def undo(path, scratch):
+    before, file, big = digest(path), os.path.join(scratch, 'undo'), os.path.join(scratch, 'big')
+    works(path, f'mkdir -p a/b/c\nput {big} a/b/f\nln a/b/f g\ntruncate g 10\n'.encode(), '--undo', file)
+    check(digest(path) != before)
+    refused(path, b'mkdir b', '--undo', file, says='File exists')
+    code, _, err = run('undo', file, path)
+    check(code == 0 and digest(path) == before, err)
+    os.unlink(file)
+    # After a failure it has back what went to free space.
+    with open(big, 'wb') as f:
+        f.write(random.Random(2).randbytes(1 << 20))
+    check_failure('edit', path, edit(path, f'put {big} x\nmkdir x\n'.encode(), '--undo', file))
+    check(digest(path) != before and run('undo', file, path)[0] == 0 and digest(path) == before)
+    os.unlink(file)
+    # Where nothing is written there is nothing to keep.
+    generation = tool.Super(path).get(72)
+    works(path, b'# nothing\n', '--undo', file)
+    check(digest(path) == before and not os.path.exists(file) and tool.Super(path).get(72) == generation)
+
+
+def compressed(path, scratch):
+    """--compress and holes: by what lies in the tree."""
+    text, sparse = os.path.join(scratch, 'text'), os.path.join(scratch, 'sparse')
+    with open(text, 'wb') as f:
+        f.write(b'text ' * 40000)
+    with open(sparse, 'wb') as f:
+        f.truncate(8 << 20)
+        os.pwrite(f.fileno(), b'x' * 4096, 1 << 20)
+        os.pwrite(f.fileno(), b'y' * 65536, 4 << 20)
+    for kind, shown in (('no', 'none'), ('zlib:9', 'zlib'), ('lzo', 'lzo'), ('zstd:3', 'zstd')):
+        works(path, f'put {text} f\n'.encode(), '--compress', kind)
+        found = set(re.findall(r'extent compression \d \((\w+)\)', run('dump-tree', '-t', '5', path)[1].decode()))
+        check(found == {shown}, kind, found)
+        works(path, b'rm f\n')
+    works(path, f'put {sparse} f\n'.encode())
+    found = re.findall(r'extent data disk byte [1-9]\d* nr (\d+)', run('dump-tree', '-t', '5', path)[1].decode())
+    check(found == ['4096', '65536'], found)
+    works(path, b'rm f\n')
+
+
+def usage_errors(path):
+    usage(says='too few arguments')
+    usage('--undo', says='needs an argument')
+    usage(path, 'frob', says="unknown operation 'frob'")
+    usage(path, 'mkdir', says='mkdir takes [-p] PATH...')
+    usage(path, 'rm', '-q', 'x', says='no such option')
+    usage('--compress', 'gzip', path, says="'gzip' is unknown")
+    usage('--compress', 'zlib:10', path, says='no level')
+    usage('--commit-every', '0', path, says='never done')
+    usage('--commit-every', '2', path, 'mkdir', 'x', says='is for scripts')
+    code, out, err = run('edit', '--help')
+    check(code == 0 and not err)
+    check(re.findall(r'^  ([a-z]+) ', out.decode(), re.M) == sorted(re.findall(r'^  ([a-z]+) ', out.decode(), re.M)))
+
+
+def main():
+    rng = random.Random(int(os.environ.get('SEED', '1')))
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, 'fs.img')
+        with open(path, 'wb') as f:
+            f.truncate(256 << 20)
+        code, _, err = run('mkfs', '-q', path)
+        check(code == 0, err)
+        usage_errors(path)
+        every_byte(path, scratch, rng)
+        what_fails(path, scratch)
+        told_and_passed_over(path)
+        commits(path)
+        undo(path, scratch)
+        compressed(path, scratch)
+        for bad in (os.path.join(scratch, 'no'), '/dev/null', scratch):
+            check_failure('edit', bad, edit(bad, b'mkdir x\n'))
+    print(f'{checks} checks')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
