@@ -23,6 +23,13 @@ enum btrkit_commit_state {
 	BTRKIT_COMMIT_UNKNOWN	/**< the primary superblock could not be written or flushed: either of the two */
 };
 
+/** Batches in which items were put into trees. Since: 0.1 */
+struct btrkit_batches {
+	uint64_t batches;
+	uint64_t items;		/**< in all of them */
+	uint64_t log2[24];	/**< how many had 2^i to 2^(i+1)-1 items */
+};
+
 /** What was written through a handle, over all transactions. Since: 0.1 */
 struct btrkit_write_stats {
 	uint64_t commits;
@@ -40,6 +47,8 @@ struct btrkit_write_stats {
 	uint64_t barriers;		/**< flushes of a device */
 	uint64_t bytes_written;		/**< to all devices */
 	uint64_t writes;		/**< calls */
+	struct btrkit_batches index_batches;	/**< of index items of directories */
+	struct btrkit_batches item_batches;	/**< of other new items of trees of files */
 };
 
 /** Buckets of a histogram of times. Since: 0.1 */

@@ -57,12 +57,6 @@ struct delayed_tree {
 	struct delayed_shard shards[DELAYED_SHARDS];
 };
 
-/* How many batches went into trees, of items of one kind. */
-struct delayed_stats {
-	uint64_t batches, items;
-	uint64_t log2[24]; /* batches of 2^i to 2^(i+1)-1 items */
-};
-
 struct delayed {
 	struct btrkit_txn *txn;
 	struct gate gate;
@@ -74,7 +68,6 @@ struct delayed {
 	struct tickets tickets;
 	atomic_size_t bytes; /* of memory that items take which wait, about */
 	atomic_bool failed;	/* a change was half done */
-	struct delayed_stats index, others; /* DIR_INDEX; all else. With the lock of trees */
 };
 
 int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -30,8 +30,8 @@ struct batch {
 
 static void count_batch(struct batch *b)
 {
-	struct delayed *d = b->t->delayed;
-	struct delayed_stats *s = b->index ? &d->index : &d->others;
+	struct btrkit_write_stats *stats = &b->t->delayed->txn->writer->stats;
+	struct btrkit_batches *s = b->index ? &stats->index_batches : &stats->item_batches;
 	unsigned log2 = 0;
 
 	while (b->n >> (log2 + 1))

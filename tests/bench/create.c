@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * create DEV THREADS FILES NAMELEN: makes a directory for each thread, and in one transaction FILES empty files in
- * them. Prints the seconds of all of it, the commit included, and of its parts.
+ * create DEV THREADS FILES NAMELEN [one-by-one]: makes a directory for each thread, and in one transaction FILES empty
+ * files in them; one by one each goes into the tree before the next. Prints the seconds of all of it, the commit
+ * included, and of its parts, and in how many batches how many index items went in.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -21,6 +22,7 @@ struct worker {
 	uint64_t dir;
 	unsigned long files;
 	unsigned name_len;
+	bool one_by_one;
 };
 
 static double now(void)
@@ -46,8 +48,10 @@ static void *work(void *arg)
 	char name[256];
 
 	for (unsigned long i = 0; i < w->files; i++) {
-		snprintf(name, sizeof(name), "%0*lx", (int)w->name_len, i * 0x9e3779b9ul);
+		snprintf(name, sizeof(name), "%0*lx", (int)w->name_len, (unsigned long)(uint32_t)(i * 0x9e3779b9u));
 		check(btrkit_create(w->txn, TOP_LEVEL, w->dir, name, w->name_len, NULL, NULL, &err), &err);
+		if (w->one_by_one)
+			check(btrkit_txn_flush(w->txn, &err), &err);
 	}
 	return NULL;
 }
@@ -57,6 +61,7 @@ int main(int argc, char **argv)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
 	struct btrkit_new_inode dir = BTRKIT_NEW_INODE_INIT;
+	struct btrkit_write_stats stats;
 	struct worker *workers;
 	unsigned threads;
 	double start, made, done;
@@ -64,7 +69,7 @@ int main(int argc, char **argv)
 	struct btrkit_fs *fs;
 	struct btrkit_io *io;
 
-	if (argc != 5)
+	if (argc != 5 && argc != 6)
 		return 2;
 	threads = (unsigned)atoi(argv[2]);
 	workers = calloc(threads, sizeof(*workers));
@@ -79,7 +84,8 @@ int main(int argc, char **argv)
 
 		workers[i] = (struct worker){ .txn = txn,
 					      .files = strtoul(argv[3], NULL, 10) / threads,
-					      .name_len = (unsigned)atoi(argv[4]) };
+					      .name_len = (unsigned)atoi(argv[4]),
+					      .one_by_one = argc == 6 };
 		snprintf(name, sizeof(name), "d%u", i);
 		check(btrkit_create(txn, TOP_LEVEL, TOP, name, strlen(name), &dir, &workers[i].dir, &err), &err);
 	}
@@ -90,7 +96,9 @@ int main(int argc, char **argv)
 	made = now();
 	check(btrkit_txn_commit(txn, NULL, &err), &err);
 	done = now();
-	printf("%.3f %.3f %.3f\n", done - start, made - start, done - made);
+	btrkit_fs_get_write_stats(fs, &stats);
+	printf("%.3f %.3f %.3f %" PRIu64 " %" PRIu64 "\n", done - start, made - start, done - made,
+	       stats.index_batches.batches, stats.index_batches.items);
 	btrkit_fs_close(fs);
 	free(workers);
 	return 0;

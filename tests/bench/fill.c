@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * fill DEV THREADS ROUNDS BYTES: in each round as many threads make files of so many bytes until there is no space,
- * each in a directory of its own, and then remove them all. Prints of each round the files, seconds and commits to fill
- * and to remove; then the latency of reservations.
+ * fill DEV THREADS ROUNDS BYTES [full]: in each round as many threads make files of so many bytes until there is no
+ * space, each in a directory of its own, and then remove them all. Prints of each round the files, seconds and commits
+ * to fill and to remove; then the latency of reservations. With full it is filled once more.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 	struct btrkit_io *io;
 	unsigned threads;
 
-	if (argc != 5)
+	if (argc != 5 && argc != 6)
 		return 2;
 	threads = (unsigned)atoi(argv[2]);
 	workers = calloc(threads, sizeof(*workers));
@@ -158,6 +158,8 @@ int main(int argc, char **argv)
 		       filled, between - before, removed, commits(fs) - between);
 		fflush(stdout);
 	}
+	if (argc == 6)
+		phase(fs, workers, threads, false, &sum);
 	printf("%" PRIu64 " tickets, %" PRIu64 " runs of items, %" PRIu64 " of references, %" PRIu64 " chunks, %" PRIu64
 	       " commits\n",
 	       sum.tickets, sum.item_runs, sum.ref_runs, sum.chunks, sum.commits);

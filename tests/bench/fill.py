@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A filesystem of 256 MB in which a large file has left 2 MB: 8 threads make files of 2 KiB until there is no space,
+and then remove them all, round after round; Linux does the same on a copy. Then Linux mounts ours as it is after
+filling, and removes every file."""
+import os
+import re
+import statistics
+
+import pairs
+from pairs import image
+
+ROUNDS = int(os.environ.get('BENCH_ROUNDS', '10'))
+THREADS = 8
+BYTES = 2048
+LEFT = 2 << 20
+
+
+def make(part):
+    """All space for data but a little is taken."""
+    image.run('truncate', '-s', '256M', part.path)
+    image.run(image.MKFS, '-q', '-f', part.path)
+    part.mount('noatime')
+    with open(f'{part.mnt}/big', 'wb') as f:
+        size, step = 0, 1 << 20
+        while step >= 4096:
+            try:
+                os.posix_fallocate(f.fileno(), size, step)
+                size += step
+            except OSError:
+                step //= 2
+        os.ftruncate(f.fileno(), size - LEFT)
+        os.fsync(f.fileno())
+    part.umount()
+
+
+def counted(said):
+    return [int(files) for files in re.findall(r'(\d+) files:', said)]
+
+
+def seconds(said, what):
+    return [float(s) for s in re.findall(rf'([\d.]+) s (?:and \d+ commits |and \d+ )?to {what}', said)]
+
+
+def commits(said):
+    """To fill, and to remove."""
+    return ([int(n) for n in re.findall(r'and (\d+) commits to fill', said)],
+            [int(n) for n in re.findall(r'and (\d+) to remove', said)])
+
+
+def linux(path, program, *what):
+    part = image.Image(path, None)
+    uuid = image.run('blkid', '-p', '-s', 'UUID', '-o', 'value', path).decode().strip()
+    part.mount('noatime')
+    try:
+        with open(f'/sys/fs/btrfs/{uuid}/commit_stats', encoding='ascii') as f:
+            before = int(f.readline().split()[1])
+        if program:
+            said = image.run(program, 'fill', part.mnt, *what).decode()
+        else:
+            said = image.run('rm', '-r', *(f'{part.mnt}/d{i}' for i in range(THREADS))).decode()
+        with open(f'/sys/fs/btrfs/{uuid}/commit_stats', encoding='ascii') as f:
+            return said, int(f.readline().split()[1]) - before
+    finally:
+        part.umount()
+
+
+def copied(source, path):
+    image.run('cp', '--sparse=always', '--reflink=never', source, path)
+    return path
+
+
+def main():
+    pairs.skip_unless_possible()
+    program = pairs.compiled('linux-files')
+    source = pairs.made('fill.img', make)
+    path = os.path.join(pairs.FOLDER, 'filling.img')
+    arguments = (str(THREADS), str(ROUNDS), str(BYTES))
+    try:
+        said = image.run(pairs.program('bench-fill'), copied(source, path), *arguments).decode()
+        image.run(image.BTRFS, 'check', path)
+        theirs, their_commits = linux(copied(source, path), program, *arguments)
+        # Filled to the last, for Linux to clear.
+        image.run(pairs.program('bench-fill'), copied(source, path), str(THREADS), '0', str(BYTES), 'full')
+        image.run(image.BTRFS, 'check', path)
+        linux(path, None)
+        image.run(image.BTRFS, 'check', path)
+    finally:
+        os.unlink(path)
+    print(said)
+    files, peer = counted(said), counted(theirs)
+    filled, removed = commits(said)
+    print(f'files: median {statistics.median(files)}, least {min(files)}; Linux {statistics.median(peer)}, '
+          f'least {min(peer)}')
+    for what in ('fill', 'remove'):
+        ours, linuxs = (statistics.median(seconds(each, what)) for each in (said, theirs))
+        print(f'to {what}: {ours:.2f} s, Linux {linuxs:.2f} s, ratio {ours / linuxs:.3f}')
+    print(f'commits of a round: {max(filled)} to fill, {max(removed)} to remove; Linux {their_commits / ROUNDS:.0f}')
+    print('Linux mounted the full one and removed every file')
+
+
+if __name__ == '__main__':
+    main()
