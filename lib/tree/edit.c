@@ -218,7 +218,7 @@ int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n, st
 			put_items(t, items, fit);
 			items += fit;
 			n -= fit;
-		} else {
+		} else if (t->c.slots[0] == t->c.nodes[0]->nritems || !edit_push(t, item_bytes(items))) {
 			ret = make_room(t, &items->key, bytes, halved, err);
 		}
 		halved = !fit;

@@ -70,6 +70,11 @@ void leaf_resize(struct node *leaf, uint32_t slot, uint32_t size);
 
 /* After the first key of the path's block at @level has changed: the keys that the levels above have of it. */
 void edit_fix_first_key(struct edit_tree *t, unsigned level);
+/*
+ * Makes room for an item of so many bytes, its header included, at the path's slot by giving items to a neighbour that
+ * is private. @return whether there is room now; if not, nothing was changed
+ */
+bool edit_push(struct edit_tree *t, uint32_t bytes);
 /* The items of the path's leaf from @slot up go to a new leaf on its right; the path stays on the left one. */
 int edit_split_leaf(struct edit_tree *t, uint32_t slot, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* A new, empty leaf on the right of the path's, where @first will be put: the path leads to it. */

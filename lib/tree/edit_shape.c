@@ -86,6 +86,20 @@ void leaf_move_tail(struct node *from, uint32_t slot, struct node *to)
 	node_set_nritems(from, slot);
 }
 
+/* Puts the first items of a leaf behind the last of the one on its left. */
+static void move_head(struct node *from, uint32_t n, struct node *to)
+{
+	const uint32_t bytes = leaf_room(from->size) - data_above(from, n), end = leaf_end(to), at = to->nritems;
+	const int64_t by = (int64_t)end - leaf_room(from->size);
+
+	leaf_open(to, at, n, bytes);
+	memcpy(items_of(to) + at, items_of(from), n * sizeof(struct disk_item));
+	for (uint32_t i = at; i < at + n; i++)
+		items_of(to)[i].offset = le32_put((uint32_t)(le32_get(items_of(to)[i].offset) + by));
+	memcpy(leaf_data(to) + end - bytes, leaf_data(from) + leaf_room(from->size) - bytes, bytes);
+	leaf_close(from, 0, n);
+}
+
 void leaf_resize(struct node *leaf, uint32_t slot, uint32_t size)
 {
 	struct disk_item *d = items_of(leaf) + slot;
@@ -187,6 +201,55 @@ static int make_room_above(struct edit_tree *t, unsigned level, struct btrkit_er
 	while (!ret && --top > level)
 		ret = split_node(t, top, err);
 	return ret;
+}
+
+/* The leaf beside the path's below the same parent, if it is private. */
+static struct node *neighbour(const struct edit_tree *t, bool left)
+{
+	const struct cursor *c = &t->c;
+	const uint32_t slot = c->slots[1];
+
+	if (left ? !slot : slot + 1 == c->nodes[1]->nritems)
+		return NULL;
+	return overlay_find(t->overlay, le64_get(node_ptrs(c->nodes[1])[left ? slot - 1 : slot + 1].blockptr));
+}
+
+static uint32_t bytes_of_item(const struct node *leaf, uint32_t i)
+{
+	return (uint32_t)sizeof(struct disk_item) + le32_get(leaf_items(leaf)[i].size);
+}
+
+bool edit_push(struct edit_tree *t, uint32_t bytes)
+{
+	struct cursor *c = &t->c;
+	struct node *leaf = c->nodes[0], *other;
+	const uint32_t slot = c->slots[0], need = bytes - leaf_free(leaf);
+	uint32_t n = 0, sum = 0;
+	struct btrkit_key first;
+
+	if (!c->root.level || bytes <= leaf_free(leaf))
+		return false;
+	other = neighbour(t, true);
+	/* One item stays before the slot, so that what comes there belongs into this leaf. */
+	while (other && n + 1 < slot && sum + bytes_of_item(leaf, n) <= leaf_free(other))
+		sum += bytes_of_item(leaf, n++);
+	if (n && sum >= need) {
+		move_head(leaf, n, other);
+		c->slots[0] -= n;
+		edit_fix_first_key(t, 0);
+		return true;
+	}
+	other = neighbour(t, false);
+	n = sum = 0;
+	while (other && n < leaf->nritems - slot &&
+	       sum + bytes_of_item(leaf, leaf->nritems - n - 1) <= leaf_free(other))
+		sum += bytes_of_item(leaf, leaf->nritems - ++n);
+	if (!n || n == leaf->nritems || sum < need)
+		return false;
+	leaf_move_tail(leaf, leaf->nritems - n, other);
+	first = node_key(other, 0);
+	ptrs_of(c->nodes[1])[c->slots[1] + 1].key = key_put(&first);
+	return true;
 }
 
 int edit_split_leaf(struct edit_tree *t, uint32_t slot, struct btrkit_error *err)
