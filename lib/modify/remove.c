@@ -8,6 +8,9 @@
 
 #include "lib/base/err.h"
 
+/* Items of an inode that goes together with its name. */
+#define SMALL 4u
+
 /* Items of an orphan that one operation takes away. */
 #define AT_A_TIME 32u
 
@@ -37,13 +40,27 @@ int remove_judge(struct op *op, const struct op_inode *dir, const struct op_inod
 	return 0;
 }
 
-/* It is to be removed, whatever happens. The lock of the orphans is held only here. */
-static int become_orphan(struct op *op, uint64_t inode, struct btrkit_error *err)
+/* All items of an inode that has few of them. @return 0; 1: it has more, and all are there still; <0 */
+static int remove_small(struct op *op, uint64_t inode, struct btrkit_error *err)
 {
-	return delayed_insert(op->t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, inode), "", 0, NULL, err);
+	struct btrkit_key keys[SMALL], at = KEY(inode, 255, UINT64_MAX);
+	struct item item;
+	unsigned n = 0;
+	int ret;
+
+	while (!(ret = delayed_seek_back(op->t, &op->reader, &at, &item, err))) {
+		if (n == SMALL)
+			return 1;
+		at = keys[n++] = item.key;
+		if (!at.offset-- && !at.type--)
+			break;
+	}
+	for (unsigned i = 0; ret >= 0 && i < n; i++)
+		ret = delayed_delete(op->t, &keys[i], err);
+	return ret < 0 ? ret : 0;
 }
 
-int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const struct name *name,
+int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const struct name *name, bool *orphan,
 		struct btrkit_error *err)
 {
 	uint32_t nlink = le32_get(in->item.nlink);
@@ -61,8 +78,15 @@ int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const 
 	nlink--;
 	in->item.nlink = le32_put(nlink);
 	in->item.ctime = op->now;
+	*orphan = false;
 	if (!nlink)
-		ret = become_orphan(op, in->inode, err);
+		ret = remove_small(op, in->inode, err);
+	if (!nlink && ret != 1)
+		return ret;
+	if (!nlink) {
+		*orphan = true;
+		ret = delayed_insert(op->t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, in->inode), "", 0, NULL, err);
+	}
 	return ret ? ret : op_inode_put(op, in, err);
 }
 
@@ -146,7 +170,7 @@ int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, con
 	const struct ticket_need need = { .items = REMOVE_ITEMS, .bytes = 64, .removes = true };
 	const struct name name = { bytes, len };
 	struct op_inode dir, in = { 0 };
-	bool last = false;
+	bool orphan = false;
 	struct op op;
 	int ret;
 
@@ -161,10 +185,9 @@ int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, con
 	if (!ret)
 		ret = remove_judge(&op, &dir, &in, what == BTRKIT_UNLINK_DIR, err);
 	if (!ret)
-		ret = remove_name(&op, &dir, &in, &name, err);
+		ret = remove_name(&op, &dir, &in, &name, &orphan, err);
 	if (!ret)
 		ret = op_inode_put(&op, &dir, err);
-	last = !ret && !le32_get(in.item.nlink);
 	ret = op_end(&op, ret);
-	return ret || !last ? ret : remove_orphan(txn, root, in.inode, err);
+	return ret || !orphan ? ret : remove_orphan(txn, root, in.inode, err);
 }

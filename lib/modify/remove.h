@@ -4,14 +4,14 @@
 
 #include "lib/modify/names.h"
 
-/* What the removal of a name changes, and an ORPHAN_ITEM. */
+/* What the removal of a name changes: of the directory, and of an inode that goes, or an ORPHAN_ITEM. */
 #define REMOVE_ITEMS 8u
 
 /*
- * Takes the name @name of @in, which @entry says, out of @dir. With the last one the inode becomes an orphan, of which
- * remove_orphan() leaves nothing. Puts @in back, and not @dir. @return 0; <0
+ * Takes a name of @in out of @dir. With the last one the inode goes, or has too many items for that: *@orphan says so,
+ * and remove_orphan() does it. Puts @in back, and not @dir. @return 0; <0
  */
-int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const struct name *name,
+int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const struct name *name, bool *orphan,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Whether an empty directory may be removed, or anything else. @return 0; -EPERM; -ENOTEMPTY; -EISDIR; -ENOTDIR */
 int remove_judge(struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,

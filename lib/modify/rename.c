@@ -220,12 +220,12 @@ static int exchange(struct renaming *r, struct btrkit_error *err)
 	return ret ? ret : put_dirs(r, err);
 }
 
-static int replace(struct renaming *r, struct btrkit_error *err)
+static int replace(struct renaming *r, bool *orphan, struct btrkit_error *err)
 {
 	int ret = take_name(r, &r->from, err);
 
 	if (!ret && r->to.there)
-		ret = remove_name(&r->op, r->to.dir, &r->to.in, &r->to.name, err);
+		ret = remove_name(&r->op, r->to.dir, &r->to.in, &r->to.name, orphan, err);
 	if (!ret)
 		ret = give_name(r, &r->from.in, &r->from.entry, &r->to, err);
 	if (!ret)
@@ -233,8 +233,8 @@ static int replace(struct renaming *r, struct btrkit_error *err)
 	return ret ? ret : put_dirs(r, err);
 }
 
-/* @orphan: the inode that lost its last name, or 0. */
-static int rename_locked(struct renaming *r, uint64_t *orphan, struct btrkit_error *err)
+/* @orphan: what had the new name is to be removed. */
+static int rename_locked(struct renaming *r, bool *orphan, struct btrkit_error *err)
 {
 	int ret = lock_all(r, err);
 
@@ -249,10 +249,7 @@ static int rename_locked(struct renaming *r, uint64_t *orphan, struct btrkit_err
 		return ret;
 	if (r->flags & BTRKIT_RENAME_EXCHANGE)
 		return exchange(r, err);
-	ret = replace(r, err);
-	if (!ret && r->to.there && !le32_get(r->to.in.item.nlink))
-		*orphan = r->to.in.inode;
-	return ret;
+	return replace(r, orphan, err);
 }
 
 int btrkit_rename(struct btrkit_txn *txn, uint64_t root, const struct btrkit_place *from,
@@ -263,7 +260,7 @@ int btrkit_rename(struct btrkit_txn *txn, uint64_t root, const struct btrkit_pla
 			      .from.name = { from->name, from->len },
 			      .to.name = { to->name, to->len } };
 	struct ticket_need need;
-	uint64_t orphan = 0;
+	bool orphan = false;
 	int ret;
 
 	if (flags & ~(unsigned)(BTRKIT_RENAME_NOREPLACE | BTRKIT_RENAME_EXCHANGE) ||
@@ -291,5 +288,5 @@ int btrkit_rename(struct btrkit_txn *txn, uint64_t root, const struct btrkit_pla
 	ret = op_end(&r.op, ret);
 	if (from->dir != to->dir)
 		pthread_mutex_unlock(&txn->delayed->renames);
-	return ret || !orphan ? ret : remove_orphan(txn, root, orphan, err);
+	return ret || !orphan ? ret : remove_orphan(txn, root, r.to.in.inode, err);
 }

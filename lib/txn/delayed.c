@@ -76,6 +76,7 @@ struct delayed *delayed_destroy(struct delayed *d)
 	pthread_mutex_destroy(&d->lock);
 	pthread_rwlock_destroy(&d->trees);
 	gate_destroy(&d->gate);
+	free(d->batch);
 	free(d);
 	return NULL;
 }

@@ -31,6 +31,7 @@
 
 struct btrkit_txn;
 struct delayed_inode;
+struct delayed_batch;
 
 /* The inodes of a shard that have items here. */
 struct delayed_table {
@@ -65,6 +66,7 @@ struct delayed {
 	pthread_mutex_t run;	/* one runs at a time */
 	pthread_mutex_t renames; /* before all others: directories go from one into another one at a time */
 	struct delayed_tree *list;
+	struct delayed_batch *batch; /* that is put together, with the lock of runs */
 	struct tickets tickets;
 	atomic_size_t bytes; /* of memory that items take which wait, about */
 	atomic_bool failed;	/* a change was half done */

@@ -20,7 +20,7 @@ struct run_inode {
 };
 
 /* The new items that are collected, one behind the other in the order of keys. */
-struct batch {
+struct delayed_batch {
 	struct delayed_tree *t;
 	struct item items[BATCH_MAX];
 	size_t n;
@@ -28,7 +28,7 @@ struct batch {
 	bool index;
 };
 
-static void count_batch(struct batch *b)
+static void count_batch(struct delayed_batch *b)
 {
 	struct btrkit_write_stats *stats = &b->t->delayed->txn->writer->stats;
 	struct btrkit_batches *s = b->index ? &stats->index_batches : &stats->item_batches;
@@ -53,7 +53,7 @@ void delayed_unlock_trees(struct delayed *d)
 	pthread_rwlock_unlock(&d->trees);
 }
 
-static int put_batch(struct batch *b, struct btrkit_error *err)
+static int put_batch(struct delayed_batch *b, struct btrkit_error *err)
 {
 	struct delayed *d = b->t->delayed;
 	int ret;
@@ -102,7 +102,7 @@ static int change_one(struct delayed_tree *t, const struct delayed_item *it, str
 	return ret;
 }
 
-static int add_to_batch(struct batch *b, const struct delayed_item *it, struct btrkit_error *err)
+static int add_to_batch(struct delayed_batch *b, const struct delayed_item *it, struct btrkit_error *err)
 {
 	const uint32_t bytes = it->size + (uint32_t)sizeof(struct disk_item);
 	const bool index = it->key.type == KEY_DIR_INDEX;
@@ -120,7 +120,7 @@ static int add_to_batch(struct batch *b, const struct delayed_item *it, struct b
 	return 0;
 }
 
-static int run_inode(struct batch *b, const struct run_inode *r, struct btrkit_error *err)
+static int run_inode(struct delayed_batch *b, const struct run_inode *r, struct btrkit_error *err)
 {
 	struct delayed_inode *in = r->in;
 	int ret = 0;
@@ -194,15 +194,14 @@ static int collect(struct delayed_tree *t, struct run_inode **ret, size_t *n, st
 
 static int run_tree(struct delayed_tree *t, struct btrkit_error *err)
 {
-	struct batch *b;
+	struct delayed_batch *b = t->delayed->batch;
 	struct run_inode *all = NULL;
 	size_t n = 0;
 	int ret;
 
-	b = calloc(1, sizeof(*b));
-	if (!b)
-		return err_nomem(err);
 	b->t = t;
+	b->n = 0;
+	b->bytes = 0;
 	b->room = leaf_room(t->edit->c.fs->items.nodesize);
 	ret = collect(t, &all, &n, err);
 	for (size_t i = 0; !ret && i < n; i++)
@@ -210,7 +209,6 @@ static int run_tree(struct delayed_tree *t, struct btrkit_error *err)
 	if (!ret)
 		ret = put_batch(b, err);
 	free(all);
-	free(b);
 	if (ret)
 		return ret;
 	/* All of it is in the tree now. */
@@ -231,6 +229,10 @@ static int run_all(struct delayed *d, struct delayed_tree *t, struct btrkit_erro
 {
 	int ret = 0;
 
+	if (!d->batch)
+		d->batch = malloc(sizeof(*d->batch));
+	if (!d->batch)
+		ret = err_nomem(err);
 	for (; !ret && t; t = t->next)
 		ret = run_tree(t, err);
 	if (!ret) {

@@ -71,7 +71,7 @@ static int grant(struct btrkit_txn *txn, const struct ticket_need *need, enum tx
 		ret = txn_reserve_items(txn, &all, need->removes, chunks, err);
 		if (ret != -ENOSPC || !credit.items || atomic_load(&txn->delayed->failed))
 			break;
-		credit = (struct ticket_amount){ credit.items / 16, credit.bytes / 16 };
+		credit = (struct ticket_amount){ credit.items / 4, credit.bytes / 4 };
 	}
 	if (!ret) {
 		t->held.items += need->items + credit.items;

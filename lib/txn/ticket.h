@@ -21,7 +21,7 @@ struct btrkit_txn;
 
 /* What an operation may change at the most. */
 struct ticket_need {
-	unsigned items;	 /* of trees of files */
+	unsigned items;	 /* of trees of files; of those that are sure to lie in one leaf only one counts */
 	uint32_t bytes;	 /* of those that come or grow, with their headers */
 	bool removes;	 /* it may use what is kept for Linux */
 };
