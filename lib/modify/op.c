@@ -51,6 +51,15 @@ int op_end(struct op *op, int ret)
 	return ret;
 }
 
+void op_need_feature(struct op *op, uint64_t incompat)
+{
+	struct disk_super *super = &op->txn->super;
+
+	pthread_mutex_lock(&op->d->lock);
+	super->incompat_flags = le64_put(le64_get(super->incompat_flags) | incompat);
+	pthread_mutex_unlock(&op->d->lock);
+}
+
 int op_inode_get(struct op *op, uint64_t inode, struct op_inode *ret, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(inode, KEY_INODE_ITEM, 0);
@@ -80,17 +89,10 @@ int op_inode_put(struct op *op, struct op_inode *in, struct btrkit_error *err)
 	return delayed_replace(op->t, &KEY(in->inode, KEY_INODE_ITEM, 0), &in->item, sizeof(in->item), err);
 }
 
-int op_judge_is_dir(const struct op_inode *dir, struct btrkit_error *err)
-{
-	return S_ISDIR(op_inode_mode(dir)) ? 0 : err_system(err, ENOTDIR, "inode %" PRIu64, dir->inode);
-}
-
 int op_judge_dir(const struct op_inode *dir, uint64_t forbidden, struct btrkit_error *err)
 {
-	int ret = op_judge_is_dir(dir, err);
-
-	if (ret)
-		return ret;
+	if (!S_ISDIR(op_inode_mode(dir)))
+		return err_system(err, ENOTDIR, "inode %" PRIu64, dir->inode);
 	if (le64_get(dir->item.flags) & (INODE_IMMUTABLE | forbidden))
 		return err_system(err, EPERM, "directory %" PRIu64 " is %s", dir->inode,
 				  le64_get(dir->item.flags) & INODE_IMMUTABLE ? "immutable" : "append-only");

@@ -30,6 +30,9 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
 /* Gives back the locks that are held. @return @ret */
 int op_end(struct op *op, int ret);
 
+/* What is done needs an incompatible feature. */
+void op_need_feature(struct op *op, uint64_t incompat);
+
 /* An inode whose lock is held, and its item, to be changed in place and put back. */
 struct op_inode {
 	uint64_t inode;
@@ -49,8 +52,6 @@ static inline uint32_t op_inode_mode(const struct op_inode *in)
 /* What an entry says of an inode: FT_*; FT_UNKNOWN for a mode that is none. */
 uint8_t op_entry_type(uint32_t mode);
 
-/* What Linux looks up in what is none fails before anything else. @return 0; -ENOTDIR */
-int op_judge_is_dir(const struct op_inode *dir, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Whether entries of a directory may be changed: @forbidden are flags besides INODE_IMMUTABLE that forbid it.
  * @return 0; -ENOTDIR; -EPERM

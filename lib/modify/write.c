@@ -8,6 +8,7 @@
 
 #include "lib/base/encode.h"
 #include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
 #include "lib/modify/data.h"
 
 #define STEP (1u << 20)		/* bytes that one operation writes */
@@ -271,6 +272,9 @@ static int open_writing(struct writing *w, uint64_t inode, struct btrkit_error *
 	ret = encoder_create(opts->compression, opts->level, w->op->txn->fs->super.sectorsize, &w->encoder, err);
 	if (ret)
 		return ret;
+	if (opts->compression == COMPRESS_LZO || opts->compression == COMPRESS_ZSTD)
+		op_need_feature(w->op, opts->compression == COMPRESS_LZO ? INCOMPAT_COMPRESS_LZO :
+									   INCOMPAT_COMPRESS_ZSTD);
 	w->packed = malloc(ENCODE_MAX);
 	return w->packed ? 0 : err_nomem(err);
 }
