@@ -19,7 +19,13 @@
 
 BTRKIT_BEGIN_DECLS
 
-/** What a new inode has. Initialise with BTRKIT_NEW_INODE_INIT. Since: 0.1 */
+/**
+ * What a new inode has. Initialise with BTRKIT_NEW_INODE_INIT. The mode is the inode's as it is given, whatever the
+ * process's umask; but in a directory with a default ACL it only takes permissions from that, and the inode gets ACLs,
+ * as in Linux. Flags and compression are inherited too.
+ *
+ * Since: 0.1
+ */
 struct btrkit_new_inode {
 	uint32_t mode;		/**< type and permissions, as in struct stat; the default: a regular file, 0644 */
 	uint32_t uid, gid;	/**< @c gid is that of the directory where it has S_ISGID */
@@ -39,8 +45,8 @@ struct btrkit_new_inode {
  * @param what		NULL: an empty file
  * @param inode		gets its number; may be NULL
  * @return 0; -EEXIST; -ENOENT: no such subvolume or directory; -ENOTDIR; -ENAMETOOLONG; -EINVAL: no name, or no such
- *	   type; -EROFS: a read-only subvolume; -EPERM: an immutable directory; -EOVERFLOW: too many names with the same
- *	   hash; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ *	   type, or the directory's default ACL is damaged; -EROFS: a read-only subvolume; -EPERM: an immutable
+ *	   directory; -EOVERFLOW: too many names with the same hash; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
 int btrkit_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
@@ -127,6 +133,99 @@ int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t
  */
 int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** What btrkit_setattr() changes. Since: 0.1 */
+enum btrkit_attr_mask {
+	BTRKIT_ATTR_MODE = 1 << 0,
+	BTRKIT_ATTR_UID = 1 << 1,
+	BTRKIT_ATTR_GID = 1 << 2,
+	BTRKIT_ATTR_ATIME = 1 << 3,
+	BTRKIT_ATTR_MTIME = 1 << 4,
+	BTRKIT_ATTR_CTIME = 1 << 5,
+	BTRKIT_ATTR_OTIME = 1 << 6
+};
+
+/** Attributes of an inode. Since: 0.1 */
+struct btrkit_attr {
+	unsigned mask;		/**< BTRKIT_ATTR_*: which of the following are to be set */
+	uint32_t mode;		/**< permissions; the type is not looked at */
+	uint32_t uid, gid;
+	struct btrkit_time atime, mtime, ctime, otime;
+};
+
+/**
+ * Changes the owner, permissions and times of an inode. @c ctime becomes now if it is not given. A new owner or group
+ * takes S_ISUID, security.capability, and S_ISGID where the group may execute, from what is not a directory, as Linux
+ * does for root too; a mode that is given besides is set afterwards. An access ACL follows a new mode.
+ *
+ * @return 0, also if nothing is to be set; -ENOENT; -EINVAL: a wrong time, owner or mask, or the inode's ACL is
+ *	   damaged; -EOPNOTSUPP: the mode of a symbolic link; -EPERM: immutable or append-only; -EROFS; -ENOSPC;
+ *	   -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * Since: 0.1
+ */
+int btrkit_setattr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_attr *attr,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Sets inode flags as chattr(1) does. Like Linux, this leaves FS_NOCOW_FL of a file with data alone, forgets flags that
+ * mean nothing to that type of inode, and whenever flags of something to be compressed are set, makes its
+ * btrfs.compression "zlib".
+ *
+ * @param flags	FS_*_FL of linux/fs.h: FS_SYNC_FL, FS_DIRSYNC_FL, FS_IMMUTABLE_FL, FS_APPEND_FL, FS_NODUMP_FL,
+ *		FS_NOATIME_FL, FS_NOCOW_FL, FS_COMPR_FL, FS_NOCOMP_FL
+ * @param mask	which of them become as in @p flags; the others stay
+ * @return 0; -ENOENT; -EOPNOTSUPP: another flag; -EINVAL: flags that do not go together; -EPERM: FS_NOCOW_FL on zoned
+ *	   devices; -EROFS; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * Since: 0.1
+ */
+int btrkit_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint32_t flags, uint32_t mask,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** How btrkit_xattr_set() treats an attribute that is there, or is not. Since: 0.1 */
+enum btrkit_xattr_flags {
+	BTRKIT_XATTR_CREATE = 1 << 0,	/**< it must not be there: -EEXIST */
+	BTRKIT_XATTR_REPLACE = 1 << 1	/**< it must be there: -ENODATA */
+};
+
+/**
+ * Gives an inode an extended attribute, as setxattr(2) by root. Symbolic links are not followed. An access ACL changes
+ * the mode, and is not kept if it says no more than that; btrfs.compression changes the inode's flags, and goes if it
+ * is empty.
+ *
+ * @param name	with its namespace: user., trusted., security., system.posix_acl_access, system.posix_acl_default,
+ *		btrfs.compression
+ * @param value	@p size bytes; an ACL as Linux encodes it
+ * @param flags	BTRKIT_XATTR_*; of no effect for ACLs, as in Linux
+ * @return 0; -ENOENT: no such inode; -EEXIST; -ENODATA, with BTRKIT_SYSTEM: it is not there, and nothing was changed;
+ *	   -ERANGE: no name, or more than 255 bytes; -E2BIG: more than 65536 bytes; -ENOSPC: also more than fits into a
+ *	   leaf; -EOPNOTSUPP: no such namespace, or an ACL of a symbolic link or of an unknown version; -EPERM:
+ *	   immutable or append-only, or user. of what is neither file nor directory; -EACCES: a default ACL of what is
+ *	   no directory; -EINVAL: a value or name that cannot be; -EROFS; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * Since: 0.1
+ */
+int btrkit_xattr_set(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name, const void *value,
+		     size_t size, unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Takes an extended attribute away; an ACL need not be there.
+ *
+ * @return as btrkit_xattr_set()
+ * Since: 0.1
+ */
+int btrkit_xattr_remove(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name,
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * The value of an extended attribute, with all that was changed in the transaction.
+ *
+ * @param value	gets the value; may be NULL if @p room is 0
+ * @param size	gets its bytes, also if there is no room for them
+ * @return 0; -ENOENT: no such inode; -ENODATA, with BTRKIT_SYSTEM: no such attribute; -ERANGE: more than @p room bytes;
+ *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_txn_xattr_get(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name, void *value,
+			 size_t room, size_t *size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** What a name leads to. Since: 0.1 */
 struct btrkit_found {

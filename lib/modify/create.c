@@ -2,14 +2,16 @@
 /* New inodes. */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "lib/base/err.h"
 #include "lib/format/items/file_extent.h"
+#include "lib/modify/acl.h"
 #include "lib/modify/names.h"
+#include "lib/modify/xattr.h"
 
 /* What is to be made, once it is known where. */
 struct making {
@@ -17,6 +19,11 @@ struct making {
 	const struct btrkit_new_inode *what;
 	size_t target_len;
 	uint64_t inode;
+	uint32_t room; /* bytes that are reserved for attributes */
+	/* What its directory hands on: */
+	uint32_t mode;
+	struct acl *standard, *access; /* default and access ACL */
+	const char *compression;
 };
 
 static struct disk_time put_time(const struct btrkit_time *t)
@@ -30,7 +37,76 @@ static uint64_t put_device(uint64_t rdev)
 	return (uint64_t)major(rdev) << 20 | minor(rdev);
 }
 
-/* What a new inode has from its directory. */
+/* ACLs that a directory's default one gives to what is made in it. */
+static int find_acls(struct op *op, const struct op_inode *dir, struct making *m, struct btrkit_error *err)
+{
+	struct dir_entry e;
+	int ret;
+
+	if (S_ISLNK(m->mode))
+		return 0;
+	ret = xattr_find_noted(op, dir->inode, XATTR_DEFAULT_ACL, &e, err);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	ret = acl_parse(e.data, e.data_len, &m->access, err);
+	if (!ret && m->access && S_ISDIR(m->mode))
+		ret = acl_parse(e.data, e.data_len, &m->standard, err);
+	if (ret || !m->access)
+		return ret;
+	ret = acl_inherit(m->access, &m->mode, err);
+	if (ret == 1) {
+		free(m->access);
+		m->access = NULL;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+static void forget_inherited(struct making *m)
+{
+	free(m->standard);
+	free(m->access);
+	m->standard = m->access = NULL;
+	m->compression = NULL;
+}
+
+/* All of the attributes. @return 0; -EAGAIN: more room is to be reserved for them, m->room says how much; <0 */
+static int find_inherited(struct op *op, const struct op_inode *dir, struct making *m, struct btrkit_error *err)
+{
+	uint32_t need = 0;
+	int ret;
+
+	m->mode = m->what->mode;
+	ret = find_acls(op, dir, m, err);
+	if (!ret && (S_ISREG(m->mode) || S_ISDIR(m->mode)) && !(le64_get(dir->item.flags) & INODE_NODATACOW))
+		ret = property_inherited(op, dir, &m->compression, err);
+	if (ret < 0)
+		return ret;
+	if (m->standard)
+		need += xattr_bytes(strlen(ACL_DEFAULT), acl_size(m->standard));
+	if (m->access)
+		need += xattr_bytes(strlen(ACL_ACCESS), acl_size(m->access));
+	if (m->compression)
+		need += xattr_bytes(strlen(XATTR_COMPRESSION), strlen(m->compression));
+	if (need <= m->room)
+		return 0;
+	m->room = need;
+	return -EAGAIN;
+}
+
+static int insert_inherited(struct op *op, const struct making *m, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	if (m->compression)
+		ret = xattr_put(op, m->inode, XATTR_COMPRESSION, m->compression, strlen(m->compression), err);
+	if (!ret && m->standard)
+		ret = acl_put(op, m->inode, ACL_DEFAULT, m->standard, err);
+	if (!ret && m->access)
+		ret = acl_put(op, m->inode, ACL_ACCESS, m->access, err);
+	return ret;
+}
+
+/* What a new inode has from its directory besides. */
 static void inherit(const struct op_inode *dir, struct disk_inode_item *item)
 {
 	const uint64_t from = le64_get(dir->item.flags);
@@ -62,7 +138,7 @@ static int insert_inode(struct op *op, const struct op_inode *dir, const struct 
 		.nlink = le32_put(1),
 		.uid = le32_put(what->uid),
 		.gid = le32_put(what->gid),
-		.mode = le32_put(what->mode),
+		.mode = le32_put(m->mode),
 		.rdev = le64_put(S_ISCHR(what->mode) || S_ISBLK(what->mode) ? put_device(what->rdev) : 0),
 		.size = le64_put(m->target_len),
 		.nbytes = le64_put(m->target_len),
@@ -73,6 +149,8 @@ static int insert_inode(struct op *op, const struct op_inode *dir, const struct 
 	};
 
 	inherit(dir, &item);
+	if (m->compression)
+		property_apply(op, &item, m->compression, strlen(m->compression));
 	return delayed_insert(op->t, &KEY(m->inode, KEY_INODE_ITEM, 0), &item, sizeof(item), NULL, err);
 }
 
@@ -104,15 +182,12 @@ static int judge_place(struct op *op, const struct op_inode *dir, const struct n
 	struct name_entry there;
 	int ret;
 
-	ret = op_judge_is_dir(dir, err);
+	ret = op_judge_dir(dir, 0, err);
 	if (!ret)
 		ret = name_find(op, dir, name, &there, err);
 	if (!ret)
 		return err_system(err, EEXIST, "\"%.*s\"", (int)name->len, name->bytes);
-	if (ret < 0)
-		return ret;
-	ret = op_judge_dir(dir, 0, err);
-	return ret ? ret : name_fits(op, dir, name, err);
+	return ret < 0 ? ret : name_fits(op, dir, name, err);
 }
 
 static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrkit_error *err)
@@ -126,8 +201,8 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 	ret = op_inode_get(op, dir_inode, &dir, err);
 	if (!ret)
 		ret = judge_place(op, &dir, &m->name, err);
-	if (!ret && m->target_len > op_inline_max(op->txn))
-		ret = err_system(err, ENAMETOOLONG, "a target of %zu bytes", m->target_len);
+	if (!ret)
+		ret = find_inherited(op, &dir, m, err);
 	if (!ret)
 		ret = delayed_next_index(op->t, &op->reader, dir_inode, &index, err);
 	if (!ret)
@@ -139,12 +214,14 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 	if (!ret)
 		ret = insert_target(op, m, err);
 	if (!ret)
+		ret = insert_inherited(op, m, err);
+	if (!ret)
 		ret = name_add(op, &dir, &m->name, &entry, index, err);
 	return ret ? ret : op_inode_put(op, &dir, err);
 }
 
 /* What can be judged before the filesystem is looked at. */
-static int judge(struct making *m, struct btrkit_error *err)
+static int judge(const struct btrkit_txn *txn, struct making *m, struct btrkit_error *err)
 {
 	const struct btrkit_new_inode *what = m->what;
 	int ret = name_judge(&m->name, err);
@@ -158,7 +235,33 @@ static int judge(struct making *m, struct btrkit_error *err)
 	m->target_len = what->target ? strlen(what->target) : 0;
 	if (what->target && !m->target_len)
 		return err_system(err, ENOENT, "the target of a symbolic link is empty");
-	return m->target_len < PATH_MAX ? 0 : err_system(err, ENAMETOOLONG, "a target of %zu bytes", m->target_len);
+	if (m->target_len > op_inline_max(txn))
+		return err_system(err, ENAMETOOLONG, "a target of %zu bytes", m->target_len);
+	return 0;
+}
+
+static int reserve_and_make(struct btrkit_txn *txn, uint64_t root, uint64_t dir, struct making *m,
+			    struct btrkit_error *err)
+{
+	/* Inode, its reference, its target, entry and index, and the directory's inode; and what is inherited. */
+	const struct ticket_need need = {
+		.items = m->room ? 9 : 6,
+		.bytes = (uint32_t)(5 * sizeof(struct disk_item) + sizeof(struct disk_inode_item) +
+				    sizeof(struct disk_inode_ref) + 2 * sizeof(struct disk_dir_item) +
+				    3 * m->name.len + FILE_EXTENT_INLINE_START + m->target_len + m->room),
+	};
+	struct op op;
+	int ret;
+
+	ret = op_begin(&op, txn, root, &need, err);
+	if (ret)
+		return ret;
+	if (!m->inode)
+		ret = delayed_take_inode(op.t, &m->inode, err);
+	if (!ret)
+		ret = make(&op, dir, m, err);
+	forget_inherited(m);
+	return op_end(&op, ret);
 }
 
 int btrkit_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
@@ -166,27 +269,16 @@ int btrkit_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const cha
 {
 	static const struct btrkit_new_inode file = BTRKIT_NEW_INODE_INIT;
 	struct making m = { .name = { name, len }, .what = what ? what : &file };
-	struct ticket_need need;
-	struct op op;
 	int ret;
 
-	ret = judge(&m, err);
+	ret = judge(txn, &m, err);
 	if (ret)
 		return ret;
-	/* Inode, its reference, its target, entry and index, and the directory's inode. */
-	need = (struct ticket_need){
-		.items = 6,
-		.bytes = (uint32_t)(5 * sizeof(struct disk_item) + sizeof(struct disk_inode_item) +
-				    sizeof(struct disk_inode_ref) + 2 * sizeof(struct disk_dir_item) + 3 * len +
-				    FILE_EXTENT_INLINE_START + m.target_len),
-	};
-	ret = op_begin(&op, txn, root, &need, err);
-	if (ret)
-		return ret;
-	ret = delayed_take_inode(op.t, &m.inode, err);
-	if (!ret)
-		ret = make(&op, dir, &m, err);
+	/* What is inherited is known only then; meanwhile it may grow again. */
+	do
+		ret = reserve_and_make(txn, root, dir, &m, err);
+	while (ret == -EAGAIN);
 	if (!ret && inode)
 		*inode = m.inode;
-	return op_end(&op, ret);
+	return ret;
 }

@@ -25,33 +25,31 @@ int entry_find(const struct item *item, const char *name, size_t len, struct dir
 	}
 }
 
-int entry_append(struct op *op, const struct item *item, const void *data, uint32_t size, struct btrkit_error *err)
+int entry_swap(struct op *op, const struct item *item, uint32_t offset, uint32_t size, const void *data,
+	       uint32_t data_size, struct btrkit_error *err)
 {
-	uint8_t *all = malloc(item->size + size);
+	const uint32_t rest = item->size - size;
+	uint8_t *all = malloc(rest + data_size);
 	int ret;
 
 	if (!all)
 		return err_nomem(err);
-	memcpy(all, item->data, item->size);
-	memcpy(all + item->size, data, size);
-	ret = delayed_replace(op->t, &item->key, all, item->size + size, err);
+	memcpy(all, item->data, offset);
+	memcpy(all + offset, item->data + offset + size, rest - offset);
+	memcpy(all + rest, data, data_size);
+	ret = delayed_replace(op->t, &item->key, all, rest + data_size, err);
 	free(all);
 	return ret;
 }
 
+int entry_append(struct op *op, const struct item *item, const void *data, uint32_t size, struct btrkit_error *err)
+{
+	return entry_swap(op, item, item->size, 0, data, size, err);
+}
+
 int entry_cut(struct op *op, const struct item *item, uint32_t offset, uint32_t size, struct btrkit_error *err)
 {
-	uint8_t *rest;
-	int ret;
-
 	if (size == item->size)
 		return delayed_delete(op->t, &item->key, err);
-	rest = malloc(item->size - size);
-	if (!rest)
-		return err_nomem(err);
-	memcpy(rest, item->data, offset);
-	memcpy(rest + offset, item->data + offset + size, item->size - offset - size);
-	ret = delayed_replace(op->t, &item->key, rest, item->size - size, err);
-	free(rest);
-	return ret;
+	return entry_swap(op, item, offset, size, "", 0, err);
 }

@@ -17,6 +17,9 @@ int entry_find(const struct item *item, const char *name, size_t len, struct dir
 /* Puts bytes behind those of an item that is there. There is room. */
 int entry_append(struct op *op, const struct item *item, const void *data, uint32_t size,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Takes bytes out of an item, and puts others behind the rest. There is room. */
+int entry_swap(struct op *op, const struct item *item, uint32_t offset, uint32_t size, const void *data,
+	       uint32_t data_size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Takes bytes out of an item; all of them: the item goes. */
 int entry_cut(struct op *op, const struct item *item, uint32_t offset, uint32_t size,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -10,6 +10,7 @@
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/modify/data.h"
+#include "lib/modify/xattr.h"
 
 #define STEP (1u << 20)		/* bytes that one operation writes */
 #define INLINE_MAX 2048u	/* bytes of a file that lie in its item, as Linux mounts by default */
@@ -285,9 +286,12 @@ static struct ticket_need need_of_step(const struct btrkit_txn *txn, size_t len)
 	const uint32_t sector = txn->fs->super.sectorsize, sectors = (uint32_t)(len / sector) + 2;
 	const uint32_t item = sizeof(struct disk_item) + sizeof(struct disk_file_extent);
 
-	/* Each sector may have been an extent, and may become one; each has a checksum. */
+	/*
+	 * Each sector may have been an extent, and may become one; each has a checksum. And what the file was capable
+	 * of goes.
+	 */
 	return (struct ticket_need){
-		.items = 2 * sectors + 4,
+		.items = 2 * sectors + 5,
 		.bytes = sectors * (2 * item + txn->fs->judge.csum->size) + INLINE_MAX + 4 * item,
 	};
 }
@@ -298,7 +302,7 @@ static int write_piece(struct btrkit_txn *txn, uint64_t root, uint64_t inode, ui
 	const struct ticket_need need = need_of_step(txn, len);
 	struct op op;
 	struct writing w = { .op = &op, .opts = opts };
-	uint64_t size;
+	uint64_t size = 0;
 	int ret;
 
 	ret = op_begin(&op, txn, root, &need, err);
@@ -307,8 +311,10 @@ static int write_piece(struct btrkit_txn *txn, uint64_t root, uint64_t inode, ui
 	ret = open_writing(&w, inode, err);
 	if (!ret) {
 		size = le64_get(w.in.item.size);
-		ret = write_step(&w, offset, data, len, size > offset + len ? size : offset + len, err);
+		ret = xattr_drop_capability(&op, inode, err);
 	}
+	if (!ret)
+		ret = write_step(&w, offset, data, len, size > offset + len ? size : offset + len, err);
 	encoder_destroy(w.encoder);
 	free(w.packed);
 	return op_end(&op, ret);
@@ -420,8 +426,10 @@ int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint6
 	ret = open_writing(&w, inode, err);
 	if (!ret) {
 		old = le64_get(w.in.item.size);
-		ret = resize(&w, size, err);
+		ret = xattr_drop_capability(&op, inode, err);
 	}
+	if (!ret)
+		ret = resize(&w, size, err);
 	ret = op_end(&op, ret);
 	/* Also what was kept free behind the end. */
 	return ret || size > old ? ret : drop_range(txn, root, inode, sector_up(&op, size), UINT64_MAX - 4095, err);

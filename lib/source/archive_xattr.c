@@ -9,29 +9,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/base/le.h"
-
-/* As Linux keeps an ACL in an attribute. */
-#define ACL_VERSION 2
-#define ACL_NO_ID UINT32_MAX
-enum acl_tag {
-	ACL_USER_OBJ = 1,
-	ACL_USER = 2,
-	ACL_GROUP_OBJ = 4,
-	ACL_GROUP = 8,
-	ACL_MASK = 16,
-	ACL_OTHER = 32
-};
-
-struct acl_entry {
-	le16 tag, perm;
-	le32 id;
-};
-
-struct acl {
-	le32 version;
-	struct acl_entry at[];
-};
+#include "lib/format/acl.h"
 
 static enum acl_tag tag_of(int tag)
 {
@@ -53,7 +31,7 @@ static enum acl_tag tag_of(int tag)
 
 static int compare(const void *a, const void *b)
 {
-	const struct acl_entry *x = a, *y = b;
+	const struct disk_acl_entry *x = a, *y = b;
 	const uint32_t tags[2] = { le16_get(x->tag), le16_get(y->tag) };
 	const uint32_t ids[2] = { le32_get(x->id), le32_get(y->id) };
 
@@ -83,7 +61,7 @@ static int add_acl(struct source *s, uint32_t inode, struct archive_entry *e, in
 		   struct btrkit_error *err)
 {
 	int n = archive_entry_acl_reset(e, type), kind, permset, tag, id, ret = 0;
-	struct acl *acl;
+	struct disk_acl *acl;
 	const char *name;
 	uint32_t count = 0;
 
@@ -95,7 +73,7 @@ static int add_acl(struct source *s, uint32_t inode, struct archive_entry *e, in
 	acl->version = le32_put(ACL_VERSION);
 	while (count < (uint32_t)n &&
 	       archive_entry_acl_next(e, type, &kind, &permset, &tag, &id, &name) == ARCHIVE_OK) {
-		struct acl_entry *one = &acl->at[count++];
+		struct disk_acl_entry *one = &acl->at[count++];
 		const enum acl_tag t = tag_of(tag);
 		uint32_t number = ACL_NO_ID;
 
@@ -134,7 +112,7 @@ uint32_t archive_mode(struct archive_entry *e)
 
 int archive_add_xattrs(struct source *s, uint32_t inode, struct archive_entry *e, struct btrkit_error *err)
 {
-	static const char access[] = "system.posix_acl_access", standard[] = "system.posix_acl_default";
+	static const char access[] = ACL_ACCESS, standard[] = ACL_DEFAULT;
 	static const char selinux[] = "security.selinux";
 	const int types = archive_entry_acl_types(e);
 	bool has_access = false, has_default = false;

@@ -191,6 +191,16 @@ int delayed_next_index(struct delayed_tree *t, struct delayed_reader *r, uint64_
 	return 0;
 }
 
+int delayed_notes(struct delayed_tree *t, uint64_t inode, uint8_t **ret, struct btrkit_error *err)
+{
+	struct delayed_inode *in;
+	int res = delayed_inode_get(&delayed_shard_of(t, inode)->now, inode, &in, err);
+
+	if (!res)
+		*ret = &in->notes;
+	return res;
+}
+
 /* The highest number of an inode that the tree has. */
 static int last_inode(struct delayed_tree *t, uint64_t *ret, struct btrkit_error *err)
 {

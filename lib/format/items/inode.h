@@ -51,8 +51,12 @@ DISK_ASSERT_AT(disk_inode_item, otime, 148);
 #define INODE_NODATACOW (1u << 1)
 #define INODE_NOCOMPRESS (1u << 3)
 #define INODE_PREALLOC (1u << 4)
+#define INODE_SYNC (1u << 5)
 #define INODE_IMMUTABLE (1u << 6)
 #define INODE_APPEND (1u << 7)
+#define INODE_NODUMP (1u << 8)
+#define INODE_NOATIME (1u << 9)
+#define INODE_DIRSYNC (1u << 10)
 #define INODE_COMPRESS (1u << 11)
 #define INODE_VERITY (1ull << 32)
 

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What an inode says of itself: owner, permissions, times, flags. */
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
+#include "lib/modify/acl.h"
+#include "lib/modify/xattr.h"
+
+#define PERMISSIONS 07777u
+
+/* What a change comes to, once all is judged. */
+struct change {
+	uint32_t mode;
+	bool capability; /* goes */
+	struct acl *acl; /* that follows the mode; NULL: there is none */
+	bool acl_goes;	 /* it says no more than the mode */
+};
+
+static int judge_times(const struct btrkit_attr *a, struct btrkit_error *err)
+{
+	const struct btrkit_time *times[] = { &a->atime, &a->mtime, &a->ctime, &a->otime };
+
+	for (unsigned i = 0; i < 4; i++) {
+		if (a->mask & (unsigned)BTRKIT_ATTR_ATIME << i && times[i]->nsec >= 1000000000)
+			return err_set(err, BTRKIT_INVALID, "a time of %" PRIu32 " nanoseconds", times[i]->nsec);
+	}
+	return 0;
+}
+
+static int judge(const struct btrkit_attr *a, struct btrkit_error *err)
+{
+	const unsigned all = BTRKIT_ATTR_OTIME * 2 - 1;
+
+	if (a->mask & ~all)
+		return err_set(err, BTRKIT_INVALID, "unknown bits in the mask 0x%x", a->mask);
+	if ((a->mask & BTRKIT_ATTR_UID && a->uid == UINT32_MAX) || (a->mask & BTRKIT_ATTR_GID && a->gid == UINT32_MAX))
+		return err_set(err, BTRKIT_INVALID, "nobody can have the number %" PRIu32, UINT32_MAX);
+	return judge_times(a, err);
+}
+
+/* The ACL that is there follows a new mode. */
+static int judge_acl(struct op *op, const struct op_inode *in, struct change *c, struct btrkit_error *err)
+{
+	struct dir_entry e;
+	uint32_t mode;
+	int ret = xattr_find(op, in->inode, ACL_ACCESS, &e, err);
+
+	if (ret)
+		return ret < 0 ? ret : 0;
+	ret = acl_parse(e.data, e.data_len, &c->acl, err);
+	if (!ret && c->acl)
+		ret = acl_follow_mode(c->acl, c->mode, err);
+	if (!ret && c->acl)
+		c->acl_goes = acl_to_mode(c->acl, &mode);
+	if (!ret && c->acl && !c->acl_goes)
+		ret = xattr_fits(op, in->inode, ACL_ACCESS, acl_size(c->acl), err);
+	return ret;
+}
+
+static int judge_change(struct op *op, const struct op_inode *in, const struct btrkit_attr *a, struct change *c,
+			struct btrkit_error *err)
+{
+	const uint64_t flags = le64_get(in->item.flags);
+
+	c->mode = op_inode_mode(in);
+	if (flags & (INODE_IMMUTABLE | INODE_APPEND))
+		return err_system(err, EPERM, "inode %" PRIu64 " is %s", in->inode,
+				  flags & INODE_IMMUTABLE ? "immutable" : "append-only");
+	if (a->mask & (BTRKIT_ATTR_UID | BTRKIT_ATTR_GID) && !S_ISDIR(c->mode)) {
+		/* What a file may do is not for its next owner; S_ISGID that nobody can execute is something else. */
+		if (c->mode & S_IXGRP)
+			c->mode &= ~(uint32_t)S_ISGID;
+		c->mode &= ~(uint32_t)S_ISUID;
+		c->capability = true;
+	}
+	if (!(a->mask & BTRKIT_ATTR_MODE))
+		return 0;
+	if (S_ISLNK(c->mode))
+		return err_set(err, BTRKIT_UNSUPPORTED, "symbolic link %" PRIu64 " has no permissions", in->inode);
+	c->mode = (c->mode & S_IFMT) | (a->mode & PERMISSIONS);
+	return judge_acl(op, in, c, err);
+}
+
+static void set_time(const struct btrkit_attr *a, unsigned bit, const struct btrkit_time *from, struct disk_time *to)
+{
+	if (a->mask & bit)
+		*to = (struct disk_time){ le64_put((uint64_t)from->sec), le32_put(from->nsec) };
+}
+
+static int apply(struct op *op, struct op_inode *in, const struct btrkit_attr *a, const struct change *c,
+		 struct btrkit_error *err)
+{
+	struct disk_inode_item *item = &in->item;
+	int ret = c->capability ? xattr_drop_capability(op, in->inode, err) : 0;
+
+	if (!ret && c->acl)
+		ret = c->acl_goes ? acl_drop(op, in->inode, ACL_ACCESS, err) :
+				    acl_put(op, in->inode, ACL_ACCESS, c->acl, err);
+	if (ret)
+		return ret;
+	item->mode = le32_put(c->mode);
+	if (a->mask & BTRKIT_ATTR_UID)
+		item->uid = le32_put(a->uid);
+	if (a->mask & BTRKIT_ATTR_GID)
+		item->gid = le32_put(a->gid);
+	item->ctime = op->now;
+	set_time(a, BTRKIT_ATTR_ATIME, &a->atime, &item->atime);
+	set_time(a, BTRKIT_ATTR_MTIME, &a->mtime, &item->mtime);
+	set_time(a, BTRKIT_ATTR_CTIME, &a->ctime, &item->ctime);
+	set_time(a, BTRKIT_ATTR_OTIME, &a->otime, &item->otime);
+	return op_inode_put(op, in, err);
+}
+
+int btrkit_setattr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_attr *attr,
+		   struct btrkit_error *err)
+{
+	/* The inode, its ACL and its capabilities. None of these grows. */
+	const struct ticket_need need = { .items = 3 };
+	struct change c = { 0 };
+	struct op_inode in;
+	struct op op;
+	int ret;
+
+	ret = judge(attr, err);
+	if (!ret)
+		ret = op_begin(&op, txn, root, &need, err);
+	if (ret)
+		return ret;
+	delayed_lock(op.t, &inode, 1, &op.locks);
+	ret = op_inode_get(&op, inode, &in, err);
+	if (!ret && attr->mask)
+		ret = judge_change(&op, &in, attr, &c, err);
+	if (!ret && attr->mask)
+		ret = apply(&op, &in, attr, &c, err);
+	free(c.acl);
+	return op_end(&op, ret);
+}
+
+/* Flags as programs know them, and as an inode has them. */
+static const struct flag {
+	uint32_t fs;
+	uint64_t inode;
+} flag_bits[] = {
+	{ FS_SYNC_FL, INODE_SYNC },	  { FS_IMMUTABLE_FL, INODE_IMMUTABLE }, { FS_APPEND_FL, INODE_APPEND },
+	{ FS_NODUMP_FL, INODE_NODUMP },	  { FS_NOATIME_FL, INODE_NOATIME },	{ FS_DIRSYNC_FL, INODE_DIRSYNC },
+	{ FS_NOCOW_FL, INODE_NODATACOW }, { FS_NOCOMP_FL, INODE_NOCOMPRESS },	{ FS_COMPR_FL, INODE_COMPRESS },
+};
+
+/* Those that an inode has. What does not compress says so only if it is not to be compressed either. */
+static uint32_t flags_of(const struct op_inode *in)
+{
+	const uint64_t has = le64_get(in->item.flags);
+	uint32_t ret = 0;
+
+	for (size_t i = 0; i < sizeof(flag_bits) / sizeof(flag_bits[0]); i++)
+		ret |= has & flag_bits[i].inode ? flag_bits[i].fs : 0;
+	return has & INODE_NOCOMPRESS ? ret & ~(uint32_t)FS_COMPR_FL : ret;
+}
+
+/* Those that mean anything to it. */
+static uint32_t flags_for(const struct op_inode *in, uint32_t flags)
+{
+	if (S_ISDIR(op_inode_mode(in)))
+		return flags;
+	if (S_ISREG(op_inode_mode(in)))
+		return flags & ~(uint32_t)FS_DIRSYNC_FL;
+	return flags & (FS_NODUMP_FL | FS_NOATIME_FL);
+}
+
+static int judge_flags(const struct op *op, uint32_t old, uint32_t flags, struct btrkit_error *err)
+{
+	const uint32_t compression = FS_COMPR_FL | FS_NOCOMP_FL;
+	uint32_t known = 0;
+
+	for (size_t i = 0; i < sizeof(flag_bits) / sizeof(flag_bits[0]); i++)
+		known |= flag_bits[i].fs;
+	if (flags & ~known)
+		return err_set(err, BTRKIT_UNSUPPORTED, "flags 0x%" PRIx32 " are not for btrfs", flags & ~known);
+	if ((flags & compression) == compression)
+		return err_set(err, BTRKIT_INVALID, "to be compressed and not to be compressed");
+	if (((flags | old) & FS_NOCOW_FL && flags & FS_COMPR_FL) || (old & FS_NOCOW_FL && flags & compression) ||
+	    (flags & FS_NOCOW_FL && old & compression))
+		return err_set(err, BTRKIT_INVALID, "compression is not for what is written without copies");
+	if (flags & FS_NOCOW_FL && op->txn->fs->super.incompat & INCOMPAT_ZONED)
+		return err_system(err, EPERM, "on zoned devices nothing is written without copies");
+	return 0;
+}
+
+static int apply_flags(struct op *op, struct op_inode *in, uint32_t flags, struct btrkit_error *err)
+{
+	/* What Linux writes where no other method is asked for. */
+	static const char method[] = "zlib";
+	const bool regular = S_ISREG(op_inode_mode(in)), property = flags & FS_COMPR_FL;
+	uint64_t now = le64_get(in->item.flags);
+	int ret;
+
+	for (size_t i = 0; i < sizeof(flag_bits) / sizeof(flag_bits[0]); i++) {
+		const struct flag *f = &flag_bits[i];
+
+		/* A file that has data stays as that is. */
+		if (f->fs == FS_NOCOW_FL && regular && le64_get(in->item.size))
+			continue;
+		now = flags & f->fs ? now | f->inode : now & ~f->inode;
+		if (f->fs == FS_NOCOW_FL && regular)
+			now = flags & f->fs ? now | INODE_NODATASUM : now & ~(uint64_t)INODE_NODATASUM;
+	}
+	ret = property ? xattr_fits(op, in->inode, XATTR_COMPRESSION, strlen(method), err) : 0;
+	if (!ret)
+		ret = property ? xattr_put(op, in->inode, XATTR_COMPRESSION, method, strlen(method), err) :
+				 xattr_drop(op, in->inode, XATTR_COMPRESSION, err);
+	if (ret < 0)
+		return ret;
+	in->item.flags = le64_put(now);
+	in->item.ctime = op->now;
+	return op_inode_put(op, in, err);
+}
+
+int btrkit_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint32_t flags, uint32_t mask,
+		     struct btrkit_error *err)
+{
+	/* The inode, and the attribute of compression. */
+	const struct ticket_need need = { .items = 2, .bytes = xattr_bytes(strlen(XATTR_COMPRESSION), 8) };
+	struct op_inode in;
+	uint32_t old, wanted;
+	struct op op;
+	int ret;
+
+	ret = op_begin(&op, txn, root, &need, err);
+	if (ret)
+		return ret;
+	delayed_lock(op.t, &inode, 1, &op.locks);
+	ret = op_inode_get(&op, inode, &in, err);
+	if (!ret) {
+		old = flags_of(&in);
+		wanted = flags_for(&in, (old & ~mask) | (flags & mask));
+		ret = judge_flags(&op, old, wanted, err);
+		if (!ret)
+			ret = apply_flags(&op, &in, wanted, err);
+	}
+	return op_end(&op, ret);
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Extended attributes by their names: which may be given to what, and what else follows from it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/err.h"
+#include "lib/base/le.h"
+#include "lib/modify/acl.h"
+#include "lib/modify/xattr.h"
+
+#define NAME_MAX_OF_XATTR 255u
+#define SIZE_MAX_OF_XATTR 65536u /* whatever the filesystem */
+
+/* What is to be done to an attribute. */
+struct setting {
+	const char *name;
+	const void *value;
+	size_t size;
+	unsigned flags; /* BTRKIT_XATTR_* */
+	bool remove;
+	struct acl *acl; /* of an ACL: what the value says, NULL: no entries */
+};
+
+static bool is_acl(const char *name)
+{
+	return !strcmp(name, ACL_ACCESS) || !strcmp(name, ACL_DEFAULT);
+}
+
+/* Whether a file may be capable of that. @return 0; -EINVAL */
+static int judge_capability(const uint8_t *value, size_t size, struct btrkit_error *err)
+{
+	const uint32_t effective = 1, revision2 = 0x02000000, revision3 = 0x03000000;
+	uint32_t magic = 0;
+	le32 d;
+
+	if (size >= sizeof(d)) {
+		memcpy(&d, value, sizeof(d));
+		magic = le32_get(d) & ~effective;
+	}
+	if ((size == 20 && magic == revision2) || (size == 24 && magic == revision3))
+		return 0;
+	return err_set(err, BTRKIT_INVALID, "no capabilities of a file");
+}
+
+/* What can be judged before the filesystem is looked at. */
+static int judge_setting(struct setting *s, struct btrkit_error *err)
+{
+	const size_t len = s->name ? strlen(s->name) : 0;
+
+	if (s->flags & ~(unsigned)(BTRKIT_XATTR_CREATE | BTRKIT_XATTR_REPLACE))
+		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", s->flags);
+	if (!len || len > NAME_MAX_OF_XATTR)
+		return err_system(err, ERANGE, "an attribute's name of %zu bytes", len);
+	if (s->size > SIZE_MAX_OF_XATTR)
+		return err_system(err, E2BIG, "an attribute of %zu bytes", s->size);
+	if (is_acl(s->name))
+		return s->size ? acl_parse(s->value, s->size, &s->acl, err) : 0;
+	return !strcmp(s->name, XATTR_CAPABILITY) && s->size ? judge_capability(s->value, s->size, err) : 0;
+}
+
+/* @return 0; -EPERM */
+static int judge_inode(const struct op_inode *in, struct btrkit_error *err)
+{
+	const uint64_t flags = le64_get(in->item.flags);
+
+	if (flags & (INODE_IMMUTABLE | INODE_APPEND))
+		return err_system(err, EPERM, "inode %" PRIu64 " is %s", in->inode,
+				  flags & INODE_IMMUTABLE ? "immutable" : "append-only");
+	return 0;
+}
+
+/* Whether an attribute of that name can be there. @return 0; -EPERM; -EOPNOTSUPP; -EINVAL */
+static int judge_name(const struct op_inode *in, const char *name, struct btrkit_error *err)
+{
+	static const char *const spaces[] = { "security.", "trusted.", "user.", "btrfs." };
+	const char *rest = NULL;
+
+	if (!strncmp(name, "user.", 5) && !S_ISREG(op_inode_mode(in)) && !S_ISDIR(op_inode_mode(in)))
+		return err_system(err, EPERM, "only files and directories have attributes %s", name);
+	for (size_t i = 0; !rest && i < sizeof(spaces) / sizeof(spaces[0]); i++)
+		rest = strncmp(name, spaces[i], strlen(spaces[i])) != 0 ? NULL : name + strlen(spaces[i]);
+	if (!rest)
+		return err_set(err, BTRKIT_UNSUPPORTED, "there is no kind of attribute for %s", name);
+	if (!*rest)
+		return err_set(err, BTRKIT_INVALID, "%s is only the beginning of a name", name);
+	if (!strncmp(name, "btrfs.", 6) && strcmp(name, XATTR_COMPRESSION) != 0)
+		return err_set(err, BTRKIT_INVALID, "there is no property %s", name);
+	return 0;
+}
+
+/* Of an ACL. @return 0; -EPERM; -EOPNOTSUPP; -EACCES; -EINVAL */
+static int judge_acl(const struct op_inode *in, const struct setting *s, struct btrkit_error *err)
+{
+	int ret = judge_inode(in, err);
+
+	if (ret)
+		return ret;
+	if (S_ISLNK(op_inode_mode(in)))
+		return err_set(err, BTRKIT_UNSUPPORTED, "symbolic link %" PRIu64 " has no ACL", in->inode);
+	if (s->acl && !strcmp(s->name, ACL_DEFAULT) && !S_ISDIR(op_inode_mode(in)))
+		return err_system(err, EACCES, "only directories have a default ACL");
+	return s->acl ? acl_judge(s->acl, err) : 0;
+}
+
+static int put_inode(struct op *op, struct op_inode *in, struct btrkit_error *err)
+{
+	in->item.ctime = op->now;
+	return op_inode_put(op, in, err);
+}
+
+static int set_acl(struct op *op, struct op_inode *in, const struct setting *s, struct btrkit_error *err)
+{
+	uint32_t mode = op_inode_mode(in);
+	bool keep = s->acl;
+	int ret = judge_acl(in, s, err);
+
+	if (ret)
+		return ret;
+	if (!s->acl && !strcmp(s->name, ACL_DEFAULT) && !S_ISDIR(mode))
+		return 0;
+	/* What says no more than the mode is not kept. */
+	if (s->acl && !strcmp(s->name, ACL_ACCESS))
+		keep = !acl_to_mode(s->acl, &mode);
+	if (keep)
+		ret = xattr_fits(op, in->inode, s->name, acl_size(s->acl), err);
+	if (ret)
+		return ret;
+	in->item.mode = le32_put(mode);
+	ret = keep ? acl_put(op, in->inode, s->name, s->acl, err) : acl_drop(op, in->inode, s->name, err);
+	return ret ? ret : put_inode(op, in, err);
+}
+
+/* @return 0; 1: there is no such attribute; <0 */
+static int set_attribute(struct op *op, struct op_inode *in, const struct setting *s, struct btrkit_error *err)
+{
+	const bool property = !strcmp(s->name, XATTR_COMPRESSION), drop = s->remove || (property && !s->size);
+	struct dir_entry e;
+	int ret;
+
+	ret = judge_inode(in, err);
+	if (!ret)
+		ret = judge_name(in, s->name, err);
+	if (!ret && property)
+		ret = property_judge(in, s->value, s->size, err);
+	if (ret || (property && !property_matters(in)))
+		return ret;
+	if (!drop && s->size + strlen(s->name) + sizeof(struct disk_dir_item) > entry_room(op))
+		return err_system(err, ENOSPC, "an attribute of %zu bytes fits into no leaf", s->size);
+	ret = xattr_find(op, in->inode, s->name, &e, err);
+	if (ret < 0 || (ret && (s->remove || s->flags & BTRKIT_XATTR_REPLACE)))
+		return ret;
+	if (!ret && !drop && s->flags & BTRKIT_XATTR_CREATE)
+		return err_system(err, EEXIST, "attribute %s", s->name);
+	if (drop) {
+		ret = ret ? 0 : xattr_drop(op, in->inode, s->name, err);
+	} else {
+		ret = xattr_fits(op, in->inode, s->name, s->size, err);
+		if (!ret)
+			ret = xattr_put(op, in->inode, s->name, s->value, s->size, err);
+	}
+	if (ret)
+		return ret;
+	if (property)
+		property_apply(op, &in->item, s->value, s->size);
+	return put_inode(op, in, err);
+}
+
+static int no_such_attribute(const char *name, uint64_t inode, struct btrkit_error *err)
+{
+	const int ret = err_system(err, ENODATA, "inode %" PRIu64 " has no attribute %s", inode, name);
+
+	/* It is not a device that ends too early. */
+	if (err)
+		err->code = BTRKIT_SYSTEM;
+	return ret;
+}
+
+static int change(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct setting *s, struct btrkit_error *err)
+{
+	struct ticket_need need;
+	struct op_inode in;
+	struct op op;
+	int ret;
+
+	ret = judge_setting(s, err);
+	if (ret)
+		return ret;
+	/* The attribute, and the inode; what had the same hash may have to go elsewhere with it. */
+	need = (struct ticket_need){ .items = 3,
+				     .bytes = s->remove ? 0 : xattr_bytes(strlen(s->name), s->size),
+				     .removes = s->remove };
+	ret = op_begin(&op, txn, root, &need, err);
+	if (!ret) {
+		delayed_lock(op.t, &inode, 1, &op.locks);
+		ret = op_inode_get(&op, inode, &in, err);
+		if (!ret)
+			ret = is_acl(s->name) ? set_acl(&op, &in, s, err) : set_attribute(&op, &in, s, err);
+		ret = op_end(&op, ret);
+	}
+	free(s->acl);
+	return ret == 1 ? no_such_attribute(s->name, inode, err) : ret;
+}
+
+int btrkit_xattr_set(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name, const void *value,
+		     size_t size, unsigned flags, struct btrkit_error *err)
+{
+	struct setting s = { .name = name, .value = value, .size = size, .flags = flags };
+
+	return change(txn, root, inode, &s, err);
+}
+
+int btrkit_xattr_remove(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name,
+			struct btrkit_error *err)
+{
+	struct setting s = { .name = name, .remove = true };
+
+	return change(txn, root, inode, &s, err);
+}
+
+static int get(struct op *op, uint64_t inode, const char *name, void *value, size_t room, size_t *size,
+	       struct btrkit_error *err)
+{
+	struct op_inode in;
+	struct dir_entry e;
+	int ret;
+
+	delayed_lock(op->t, &inode, 1, &op->locks);
+	ret = op_inode_get(op, inode, &in, err);
+	if (!ret)
+		ret = xattr_find(op, inode, name, &e, err);
+	if (ret)
+		return ret;
+	*size = e.data_len;
+	if (e.data_len > room)
+		return err_system(err, ERANGE, "attribute %s has %u bytes", name, e.data_len);
+	if (e.data_len)
+		memcpy(value, e.data, e.data_len);
+	return 0;
+}
+
+int btrkit_txn_xattr_get(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name, void *value,
+			 size_t room, size_t *size, struct btrkit_error *err)
+{
+	struct op op;
+	int ret;
+
+	ret = op_begin_reading(&op, txn, root, err);
+	if (ret)
+		return ret;
+	ret = op_end(&op, get(&op, inode, name, value, room, size, err));
+	return ret == 1 ? no_such_attribute(name, inode, err) : ret;
+}
