@@ -11,7 +11,6 @@ static const struct command *const commands[] = {
 	&cmd_dump_super,
 	&cmd_dump_tree,
 	&cmd_edit,
-	&cmd_extract,
 	&cmd_features,
 	&cmd_fiemap,
 	&cmd_inode_resolve,
