@@ -34,6 +34,7 @@ extern const struct command cmd_du;
 extern const struct command cmd_dump_super;
 extern const struct command cmd_dump_tree;
 extern const struct command cmd_edit;
+extern const struct command cmd_extract;
 extern const struct command cmd_features;
 extern const struct command cmd_fiemap;
 extern const struct command cmd_inode_resolve;

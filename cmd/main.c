@@ -11,6 +11,7 @@ static const struct command *const commands[] = {
 	&cmd_dump_super,
 	&cmd_dump_tree,
 	&cmd_edit,
+	&cmd_extract,
 	&cmd_features,
 	&cmd_fiemap,
 	&cmd_inode_resolve,

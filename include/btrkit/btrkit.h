@@ -9,7 +9,8 @@
  * A device is a struct btrkit_io (io.h). One or more of them make a filesystem, struct btrkit_fs (filesystem.h), which
  * the reports take: directories and inodes (listing.h), extents with their sharedness (fiemap.h), who owns which space
  * (usage.h) and where it lies (usage_paths.h), the files that have an extent (reference.h), superblocks and trees as
- * text (dump.h), free space and the caches of it (space.h).
+ * text (dump.h), free space and the caches of it (space.h). Files are read (file.h), or brought to a directory
+ * (extract.h).
  *
  * The library prints nothing, never exits, has no global state and uses no ioctl of a filesystem. Every byte that
  * comes from a device is checked before it is used. Handles for reading may be used by many threads at once.
@@ -18,6 +19,7 @@
 #include <btrkit/device.h>
 #include <btrkit/dump.h>
 #include <btrkit/error.h>
+#include <btrkit/extract.h>
 #include <btrkit/feature.h>
 #include <btrkit/file.h>
 #include <btrkit/fiemap.h>

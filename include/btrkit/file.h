@@ -42,6 +42,18 @@ struct btrkit_file *btrkit_file_close(struct btrkit_file *f);
 int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t len, size_t *got,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/**
+ * Where data is: finds the first byte from @p offset on that is neither in a hole nor in space without data, as
+ * SEEK_DATA of lseek(2), and how far data reaches from there.
+ *
+ * @param start	offset of that byte, or the size of the file where there is none
+ * @param length	bytes of data from there on; 0 where there are none
+ * @return 0; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *start, uint64_t *length,
+			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 BTRKIT_END_DECLS
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/dir.h"
+#include "lib/fs/dir.h"
 #include "lib/fs/inode.h"
 #include "lib/fs/subvolume.h"
 
@@ -22,10 +23,9 @@ static uint8_t dirent_type(uint8_t type)
 }
 
 /* The one entry of a DIR_INDEX. */
-static int tell_entry(struct cursor *c, btrkit_dir_fn fn, void *ctx, struct btrkit_error *err)
+static int read_entry(struct cursor *c, struct btrkit_dir_entry *e, struct btrkit_error *err)
 {
 	struct dir_iter it = dir_first(&c->item);
-	struct btrkit_dir_entry e;
 	struct dir_entry d;
 	int ret;
 
@@ -34,7 +34,7 @@ static int tell_entry(struct cursor *c, btrkit_dir_fn fn, void *ctx, struct btrk
 		return cursor_blame(c, ret, err);
 	if (ret)
 		return cursor_blame(c, err_corrupt(err, "item", "directory index without an entry"), err);
-	e = (struct btrkit_dir_entry){
+	*e = (struct btrkit_dir_entry){
 		.name = (const char *)d.name,
 		.name_len = d.name_len,
 		.root = c->root.id,
@@ -43,20 +43,33 @@ static int tell_entry(struct cursor *c, btrkit_dir_fn fn, void *ctx, struct btrk
 		.type = dirent_type(d.type),
 	};
 	if (d.location.type == KEY_ROOT_ITEM) {
-		ret = subvolume_lies_at(c->fs, e.inode, c->root.id, c->item.key.objectid, d.name, d.name_len, err);
+		ret = subvolume_lies_at(c->fs, e->inode, c->root.id, c->item.key.objectid, d.name, d.name_len, err);
 		if (ret < 0)
 			return ret;
 		/* A subvolume begins here, which is entered at its root directory; or its place is empty. */
-		e.root = ret ? c->root.id : e.inode;
-		e.inode = ret ? BTRKIT_EMPTY_SUBVOLUME : OID_FIRST_FREE;
+		e->root = ret ? c->root.id : e->inode;
+		e->inode = ret ? BTRKIT_EMPTY_SUBVOLUME : OID_FIRST_FREE;
 	}
-	return fn(ctx, &e);
+	return 0;
+}
+
+int dir_entry_from(struct cursor *c, uint64_t inode, uint64_t index, struct btrkit_dir_entry *ret,
+		   struct btrkit_error *err)
+{
+	int r = cursor_seek(c, &KEY(inode, KEY_DIR_INDEX, index), err);
+
+	if (r)
+		return r;
+	if (c->item.key.objectid != inode || c->item.key.type != KEY_DIR_INDEX)
+		return 1;
+	return read_entry(c, ret, err);
 }
 
 int btrkit_dir_read(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_fn fn, void *ctx,
 		    struct btrkit_error *err)
 {
 	struct btrkit_key key = KEY(inode, KEY_DIR_INDEX, 0);
+	struct btrkit_dir_entry e;
 	struct inode_item item;
 	struct subvolume s;
 	struct cursor c;
@@ -72,7 +85,9 @@ int btrkit_dir_read(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_
 	if (!ret)
 		ret = cursor_seek(&c, &key, err);
 	while (!ret && c.item.key.objectid == inode && c.item.key.type == KEY_DIR_INDEX) {
-		ret = tell_entry(&c, fn, ctx, err);
+		ret = read_entry(&c, &e, err);
+		if (!ret)
+			ret = fn(ctx, &e);
 		if (!ret)
 			ret = cursor_next(&c, err);
 	}

@@ -108,6 +108,11 @@ static int find_extent(struct btrkit_file *f, uint64_t at, struct file_extent *f
 	return 1;
 }
 
+static bool is_data(const struct file_extent *fe)
+{
+	return fe->type == FILE_EXTENT_INLINE || (fe->type == FILE_EXTENT_REG && fe->disk_bytenr);
+}
+
 int file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *ret, struct btrkit_error *err)
 {
 	while (offset < f->size) {
@@ -117,11 +122,35 @@ int file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *ret, struct
 
 		if (r < 0)
 			return r;
-		if (!r && (fe.type == FILE_EXTENT_INLINE || (fe.type == FILE_EXTENT_REG && fe.disk_bytenr)))
+		if (!r && is_data(&fe))
 			break;
 		offset = length < f->size - offset ? offset + length : f->size;
 	}
 	*ret = offset < f->size ? offset : f->size;
+	return 0;
+}
+
+int btrkit_file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *start, uint64_t *length,
+			  struct btrkit_error *err)
+{
+	uint64_t at, end;
+	int ret = file_next_data(f, offset, &at, err);
+
+	if (ret)
+		return ret;
+	for (end = at; end < f->size;) {
+		struct file_extent fe;
+		uint64_t covered = 0;
+
+		ret = find_extent(f, end, &fe, &covered, err);
+		if (ret < 0)
+			return ret;
+		if (ret || !is_data(&fe))
+			break;
+		end = covered < f->size - end ? end + covered : f->size;
+	}
+	*start = at;
+	*length = end - at;
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 /* New inodes. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -182,12 +183,15 @@ static int judge_place(struct op *op, const struct op_inode *dir, const struct n
 	struct name_entry there;
 	int ret;
 
-	ret = op_judge_dir(dir, 0, err);
+	ret = op_judge_is_dir(dir, err);
 	if (!ret)
 		ret = name_find(op, dir, name, &there, err);
 	if (!ret)
 		return err_system(err, EEXIST, "\"%.*s\"", (int)name->len, name->bytes);
-	return ret < 0 ? ret : name_fits(op, dir, name, err);
+	if (ret < 0)
+		return ret;
+	ret = op_judge_dir(dir, 0, err);
+	return ret ? ret : name_fits(op, dir, name, err);
 }
 
 static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrkit_error *err)
@@ -201,6 +205,8 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 	ret = op_inode_get(op, dir_inode, &dir, err);
 	if (!ret)
 		ret = judge_place(op, &dir, &m->name, err);
+	if (!ret && m->target_len > op_inline_max(op->txn))
+		ret = err_system(err, ENAMETOOLONG, "a target of %zu bytes", m->target_len);
 	if (!ret)
 		ret = find_inherited(op, &dir, m, err);
 	if (!ret)
@@ -221,7 +227,7 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 }
 
 /* What can be judged before the filesystem is looked at. */
-static int judge(const struct btrkit_txn *txn, struct making *m, struct btrkit_error *err)
+static int judge(struct making *m, struct btrkit_error *err)
 {
 	const struct btrkit_new_inode *what = m->what;
 	int ret = name_judge(&m->name, err);
@@ -235,9 +241,7 @@ static int judge(const struct btrkit_txn *txn, struct making *m, struct btrkit_e
 	m->target_len = what->target ? strlen(what->target) : 0;
 	if (what->target && !m->target_len)
 		return err_system(err, ENOENT, "the target of a symbolic link is empty");
-	if (m->target_len > op_inline_max(txn))
-		return err_system(err, ENAMETOOLONG, "a target of %zu bytes", m->target_len);
-	return 0;
+	return m->target_len < PATH_MAX ? 0 : err_system(err, ENAMETOOLONG, "a target of %zu bytes", m->target_len);
 }
 
 static int reserve_and_make(struct btrkit_txn *txn, uint64_t root, uint64_t dir, struct making *m,
@@ -271,7 +275,7 @@ int btrkit_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const cha
 	struct making m = { .name = { name, len }, .what = what ? what : &file };
 	int ret;
 
-	ret = judge(txn, &m, err);
+	ret = judge(&m, err);
 	if (ret)
 		return ret;
 	/* What is inherited is known only then; meanwhile it may grow again. */

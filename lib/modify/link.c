@@ -12,13 +12,16 @@ static int judge(struct op *op, const struct op_inode *dir, const struct op_inod
 		 struct btrkit_error *err)
 {
 	struct name_entry there;
-	int ret = op_judge_dir(dir, 0, err);
+	int ret = op_judge_is_dir(dir, err);
 
 	if (!ret)
 		ret = name_find(op, dir, name, &there, err);
 	if (!ret)
 		return err_system(err, EEXIST, "\"%.*s\"", (int)name->len, name->bytes);
 	if (ret < 0)
+		return ret;
+	ret = op_judge_dir(dir, 0, err);
+	if (ret)
 		return ret;
 	if (S_ISDIR(op_inode_mode(in)) || le64_get(in->item.flags) & (INODE_IMMUTABLE | INODE_APPEND))
 		return err_system(err, EPERM, "inode %" PRIu64 " may have no other name", in->inode);

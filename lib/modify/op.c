@@ -89,10 +89,17 @@ int op_inode_put(struct op *op, struct op_inode *in, struct btrkit_error *err)
 	return delayed_replace(op->t, &KEY(in->inode, KEY_INODE_ITEM, 0), &in->item, sizeof(in->item), err);
 }
 
+int op_judge_is_dir(const struct op_inode *dir, struct btrkit_error *err)
+{
+	return S_ISDIR(op_inode_mode(dir)) ? 0 : err_system(err, ENOTDIR, "inode %" PRIu64, dir->inode);
+}
+
 int op_judge_dir(const struct op_inode *dir, uint64_t forbidden, struct btrkit_error *err)
 {
-	if (!S_ISDIR(op_inode_mode(dir)))
-		return err_system(err, ENOTDIR, "inode %" PRIu64, dir->inode);
+	int ret = op_judge_is_dir(dir, err);
+
+	if (ret)
+		return ret;
 	if (le64_get(dir->item.flags) & (INODE_IMMUTABLE | forbidden))
 		return err_system(err, EPERM, "directory %" PRIu64 " is %s", dir->inode,
 				  le64_get(dir->item.flags) & INODE_IMMUTABLE ? "immutable" : "append-only");

@@ -52,6 +52,8 @@ static inline uint32_t op_inode_mode(const struct op_inode *in)
 /* What an entry says of an inode: FT_*; FT_UNKNOWN for a mode that is none. */
 uint8_t op_entry_type(uint32_t mode);
 
+/* What Linux looks up in what is none fails before anything else. @return 0; -ENOTDIR */
+int op_judge_is_dir(const struct op_inode *dir, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Whether entries of a directory may be changed: @forbidden are flags besides INODE_IMMUTABLE that forbid it.
  * @return 0; -ENOTDIR; -EPERM

@@ -142,7 +142,7 @@ static int lock_named(struct op *op, uint64_t dir_inode, const struct name *name
 	for (;;) {
 		ret = op_inode_get(op, dir_inode, dir, err);
 		if (!ret)
-			ret = op_judge_dir(dir, INODE_APPEND, err);
+			ret = op_judge_is_dir(dir, err);
 		if (!ret)
 			ret = name_find(op, dir, name, &entry, err);
 		if (ret == 1)

@@ -42,9 +42,9 @@ static int find_both(struct renaming *r, struct btrkit_error *err)
 	if (!ret && r->to.dir != &r->dir[0])
 		ret = op_inode_get(&r->op, r->dirs[1], &r->dir[1], err);
 	if (!ret)
-		ret = op_judge_dir(r->from.dir, INODE_APPEND, err);
+		ret = op_judge_is_dir(r->from.dir, err);
 	if (!ret)
-		ret = op_judge_dir(r->to.dir, 0, err);
+		ret = op_judge_is_dir(r->to.dir, err);
 	if (!ret)
 		ret = find_side(r, &r->from, err);
 	return ret ? ret : find_side(r, &r->to, err);
@@ -127,16 +127,24 @@ static int judge_below(struct op *op, uint64_t dir, uint64_t inode, struct btrki
 /* A directory that gets into another one must not get below itself. With the lock of renames, and no others. */
 static int judge_loops(struct renaming *r, struct btrkit_error *err)
 {
+	const unsigned in_the_way = BTRKIT_RENAME_NOREPLACE, missing = BTRKIT_RENAME_EXCHANGE;
 	int ret;
 
 	delayed_lock(r->op.t, r->dirs, 2, &r->op.locks);
 	ret = find_both(r, err);
 	delayed_unlock(&r->op.locks);
+	/* What fails for another reason first is found out when all is locked. */
+	if (ret || !r->from.there || r->flags & (r->to.there ? in_the_way : missing))
+		return ret;
 	/* What is no directory is above none. */
-	if (!ret && r->from.there && r->from.entry.type == FT_DIR)
+	if (r->from.entry.type == FT_DIR)
 		ret = judge_below(&r->op, r->dirs[1], r->from.entry.location.objectid, err);
-	if (!ret && r->flags & BTRKIT_RENAME_EXCHANGE && r->to.there && r->to.entry.type == FT_DIR)
+	if (!ret && r->to.there && r->to.entry.type == FT_DIR)
 		ret = judge_below(&r->op, r->dirs[0], r->to.entry.location.objectid, err);
+	else
+		return ret;
+	if (ret == -EINVAL && !(r->flags & BTRKIT_RENAME_EXCHANGE))
+		ret = err_system(err, ENOTEMPTY, "\"%.*s\"", (int)r->to.name.len, r->to.name.bytes);
 	return ret;
 }
 
@@ -150,24 +158,25 @@ static int judge_fixed(const struct op_inode *in, struct btrkit_error *err)
 static int judge(struct renaming *r, struct btrkit_error *err)
 {
 	const struct name *to = &r->to.name;
-	int ret = judge_fixed(&r->from.in, err);
+	const bool exchange = r->flags & BTRKIT_RENAME_EXCHANGE;
+	int ret;
 
+	if (exchange && !r->to.there)
+		return err_set(err, BTRKIT_NOT_FOUND, "\"%.*s\"", (int)to->len, to->bytes);
+	ret = op_judge_dir(r->from.dir, INODE_APPEND, err);
+	if (!ret)
+		ret = judge_fixed(&r->from.in, err);
+	if (!ret)
+		ret = op_judge_dir(r->to.dir, exchange ? INODE_APPEND : 0, err);
+	if (!ret && exchange)
+		ret = judge_fixed(&r->to.in, err);
+	else if (!ret && r->to.there)
+		ret = remove_judge(&r->op, r->to.dir, &r->to.in, S_ISDIR(op_inode_mode(&r->from.in)), err);
 	if (!ret)
 		ret = name_ref_fits(&r->op, r->from.in.inode, r->to.dir->inode, to, err);
-	if (!ret && r->to.there && r->flags & BTRKIT_RENAME_EXCHANGE)
+	if (!ret && exchange)
 		ret = name_ref_fits(&r->op, r->to.in.inode, r->from.dir->inode, &r->from.name, err);
-	if (ret)
-		return ret;
-	if (!r->to.there) {
-		if (r->flags & BTRKIT_RENAME_EXCHANGE)
-			return err_set(err, BTRKIT_NOT_FOUND, "\"%.*s\"", (int)to->len, to->bytes);
-		return name_fits(&r->op, r->to.dir, to, err);
-	}
-	if (r->flags & BTRKIT_RENAME_EXCHANGE) {
-		ret = op_judge_dir(r->to.dir, INODE_APPEND, err);
-		return ret ? ret : judge_fixed(&r->to.in, err);
-	}
-	return remove_judge(&r->op, r->to.dir, &r->to.in, S_ISDIR(op_inode_mode(&r->from.in)), err);
+	return ret || r->to.there ? ret : name_fits(&r->op, r->to.dir, to, err);
 }
 
 /* The name goes from a side's directory, and what had it forgets it. */

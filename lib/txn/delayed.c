@@ -45,10 +45,12 @@ int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_e
 void delayed_table_free(struct delayed_table *t)
 {
 	for (size_t i = 0; i < t->size; i++) {
-		if (t->slots[i]) {
-			free(t->slots[i]->items);
-			free(t->slots[i]->index);
-		}
+		struct delayed_inode *in = t->slots[i].in;
+
+		if (in && in->items != in->few)
+			free(in->items);
+		if (in)
+			free(in->index);
 	}
 	free(t->slots);
 	pool_free(&t->pool);
@@ -185,30 +187,30 @@ void delayed_unlock(struct delayed_locks *l)
 }
 
 /* Where the inode is in the table, or would be: there is a free slot. */
-static struct delayed_inode **slot_of(struct delayed_inode **slots, size_t size, uint64_t objectid)
+static struct delayed_slot *slot_of(struct delayed_slot *slots, size_t size, uint64_t objectid)
 {
 	size_t i = mix(objectid) & (size - 1);
 
-	while (slots[i] && slots[i]->objectid != objectid)
+	while (slots[i].in && slots[i].objectid != objectid)
 		i = (i + 1) & (size - 1);
 	return &slots[i];
 }
 
 struct delayed_inode *delayed_table_find(const struct delayed_table *t, uint64_t objectid)
 {
-	return t->size ? *slot_of(t->slots, t->size, objectid) : NULL;
+	return t->size ? slot_of(t->slots, t->size, objectid)->in : NULL;
 }
 
 static int grow_table(struct delayed_table *t, struct btrkit_error *err)
 {
 	const size_t size = t->size ? t->size * 2 : 16;
-	struct delayed_inode **slots = calloc(size, sizeof(struct delayed_inode *));
+	struct delayed_slot *slots = calloc(size, sizeof(*slots));
 
 	if (!slots)
 		return err_nomem(err);
 	for (size_t i = 0; i < t->size; i++) {
-		if (t->slots[i])
-			*slot_of(slots, size, t->slots[i]->objectid) = t->slots[i];
+		if (t->slots[i].in)
+			*slot_of(slots, size, t->slots[i].objectid) = t->slots[i];
 	}
 	free(t->slots);
 	t->slots = slots;
@@ -228,8 +230,8 @@ int delayed_inode_get(struct delayed_table *t, uint64_t objectid, struct delayed
 		in = pool_take(&t->pool, sizeof(*in), 8);
 		if (!in)
 			return err_nomem(err);
-		*in = (struct delayed_inode){ .objectid = objectid };
-		*slot_of(t->slots, t->size, objectid) = in;
+		*in = (struct delayed_inode){ .objectid = objectid, .items = in->few, .room = DELAYED_FEW };
+		*slot_of(t->slots, t->size, objectid) = (struct delayed_slot){ objectid, in };
 		t->n++;
 	}
 	*ret = in;
@@ -246,19 +248,30 @@ static bool same_place(const struct btrkit_key *a, const struct btrkit_key *b)
 	return a->offset == b->offset && a->type == b->type;
 }
 
-static struct delayed_item **index_slot(struct delayed_item **index, uint32_t size, const struct btrkit_key *key)
+/* Where the item with a key is in the index, or would be. */
+static struct delayed_place *index_slot(struct delayed_place *index, uint32_t size, const struct btrkit_key *key)
 {
-	uint32_t i = (uint32_t)hash_key(key) & (size - 1);
+	const uint64_t hash = hash_key(key);
+	uint32_t i = (uint32_t)hash & (size - 1);
 
-	while (index[i] && !same_place(&index[i]->key, key))
+	while (index[i].item && (index[i].hash != hash || !same_place(&index[i].item->key, key)))
 		i = (i + 1) & (size - 1);
 	return &index[i];
+}
+
+static void put_in_index(struct delayed_place *index, uint32_t size, uint64_t hash, struct delayed_item *it)
+{
+	uint32_t i = (uint32_t)hash & (size - 1);
+
+	while (index[i].item)
+		i = (i + 1) & (size - 1);
+	index[i] = (struct delayed_place){ hash, it };
 }
 
 struct delayed_item *delayed_inode_find(const struct delayed_inode *in, const struct btrkit_key *key)
 {
 	if (in->index_size)
-		return *index_slot(in->index, in->index_size, key);
+		return index_slot(in->index, in->index_size, key)->item;
 	for (uint32_t i = 0; i < in->n; i++) {
 		if (same_place(&in->items[i]->key, key))
 			return in->items[i];
@@ -269,15 +282,19 @@ struct delayed_item *delayed_inode_find(const struct delayed_inode *in, const st
 static int grow_index(struct delayed_inode *in, struct btrkit_error *err)
 {
 	const uint32_t size = in->index_size ? in->index_size * 2 : 64;
-	struct delayed_item **index;
+	struct delayed_place *index;
 
 	if (size > UINT32_MAX / 4)
 		return err_nomem(err);
-	index = calloc(size, sizeof(struct delayed_item *));
+	index = calloc(size, sizeof(*index));
 	if (!index)
 		return err_nomem(err);
-	for (uint32_t i = 0; i < in->n; i++)
-		*index_slot(index, size, &in->items[i]->key) = in->items[i];
+	for (uint32_t i = 0; !in->index_size && i < in->n; i++)
+		put_in_index(index, size, hash_key(&in->items[i]->key), in->items[i]);
+	for (uint32_t i = 0; i < in->index_size; i++) {
+		if (in->index[i].item)
+			put_in_index(index, size, in->index[i].hash, in->index[i].item);
+	}
 	free(in->index);
 	in->index = index;
 	in->index_size = size;
@@ -286,14 +303,19 @@ static int grow_index(struct delayed_inode *in, struct btrkit_error *err)
 
 static int make_room(struct delayed_inode *in, struct btrkit_error *err)
 {
-	if (in->n == in->room) {
-		const uint32_t room = in->room ? in->room * 2 : 4;
-		struct delayed_item **items = reallocarray(in->items, room, sizeof(struct delayed_item *));
+	struct delayed_item **items;
 
-		if (!items || room > UINT32_MAX / 4)
+	if (in->n == in->room) {
+		if (in->room > UINT32_MAX / 4)
 			return err_nomem(err);
+		items = reallocarray(in->items == in->few ? NULL : in->items, 2 * (size_t)in->room,
+				     sizeof(struct delayed_item *));
+		if (!items)
+			return err_nomem(err);
+		if (in->items == in->few)
+			memcpy(items, in->few, sizeof(in->few));
 		in->items = items;
-		in->room = room;
+		in->room *= 2;
 	}
 	return in->n >= SEARCHED_ONE_BY_ONE && in->n * 2 >= in->index_size ? grow_index(in, err) : 0;
 }
@@ -319,7 +341,7 @@ static int add_item(struct delayed_table *t, struct delayed_inode *in, const str
 	if (!it)
 		return err_nomem(err);
 	if (in->index_size)
-		*index_slot(in->index, in->index_size, key) = it;
+		put_in_index(in->index, in->index_size, hash_key(key), it);
 	if (in->sorted == in->n && (!in->n || key_cmp(&in->items[in->n - 1]->key, key) < 0))
 		in->sorted++;
 	in->items[in->n++] = it;
@@ -339,7 +361,7 @@ static int set_data(struct delayed_table *t, struct delayed_inode *in, struct de
 			return err_nomem(err);
 		it->change = (*at)->change;
 		if (in->index_size)
-			*index_slot(in->index, in->index_size, &it->key) = it;
+			index_slot(in->index, in->index_size, &it->key)->item = it;
 		for (uint32_t i = in->n; i-- > 0;) {
 			if (in->items[i] == *at) {
 				in->items[i] = it;
@@ -520,20 +542,41 @@ int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct 
 	return ended(t, change_ref(t, it, -1, err));
 }
 
+/* Keys beside the items that they are of: what is compared is near. */
+struct sorted {
+	struct btrkit_key key;
+	struct delayed_item *item;
+};
+
 static int by_key(const void *a, const void *b)
 {
-	const struct delayed_item *const *x = a, *const *y = b;
+	const struct sorted *x = a, *y = b;
 
-	return key_cmp(&(*x)->key, &(*y)->key);
+	return key_cmp(&x->key, &y->key);
+}
+
+/* @return whether there was memory for it */
+static bool sort_all(struct delayed_inode *in)
+{
+	struct sorted *all = reallocarray(NULL, in->n, sizeof(*all));
+
+	if (!all)
+		return false;
+	for (uint32_t i = 0; i < in->n; i++)
+		all[i] = (struct sorted){ in->items[i]->key, in->items[i] };
+	qsort(all, in->n, sizeof(*all), by_key);
+	for (uint32_t i = 0; i < in->n; i++)
+		in->items[i] = all[i].item;
+	in->sorted = in->n;
+	free(all);
+	return true;
 }
 
 void delayed_sort(struct delayed_inode *in)
 {
 	/* Few that came last are put where they belong; many are sorted with the rest. */
-	if (in->n - in->sorted > 16) {
-		qsort(in->items, in->n, sizeof(struct delayed_item *), by_key);
-		in->sorted = in->n;
-	}
+	if (in->n - in->sorted > 16 && sort_all(in))
+		return;
 	for (; in->sorted < in->n; in->sorted++) {
 		struct delayed_item *it = in->items[in->sorted];
 		uint32_t low = 0, high = in->sorted;

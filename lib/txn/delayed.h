@@ -33,9 +33,15 @@ struct btrkit_txn;
 struct delayed_inode;
 struct delayed_batch;
 
+/* What is looked for stands in the table itself: what it leads to is seldom in the processor's cache. */
+struct delayed_slot {
+	uint64_t objectid;
+	struct delayed_inode *in; /* NULL: it is free */
+};
+
 /* The inodes of a shard that have items here. */
 struct delayed_table {
-	struct delayed_inode **slots; /* by objectid, with open addressing; NULL is free */
+	struct delayed_slot *slots; /* by objectid, with open addressing */
 	size_t size, n;
 	struct pool pool;
 };
@@ -162,15 +168,23 @@ struct delayed_item {
 	uint8_t data[];
 };
 
+struct delayed_place {
+	uint64_t hash;
+	struct delayed_item *item; /* NULL: it is free */
+};
+
+#define DELAYED_FEW 4u
+
 struct delayed_inode {
 	uint64_t objectid;
-	struct delayed_item **items;
-	struct delayed_item **index; /* the same by key, with open addressing, when they are many */
+	struct delayed_item **items; /* @few, or memory of its own */
+	struct delayed_place *index; /* the same by key, with open addressing, when they are many */
 	uint32_t n, room, index_size;
 	uint64_t next_index; /* of a directory's entries; 0: not looked for yet */
 	uint32_t sorted; /* so many of the first are in order, below all others */
 	bool fresh;	 /* made in this transaction: the tree has no items of it */
 	uint8_t notes;	 /* of operations */
+	struct delayed_item *few[DELAYED_FEW];
 };
 
 struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode);

@@ -179,7 +179,7 @@ static int collect(struct delayed_tree *t, struct run_inode **ret, size_t *n, st
 		struct delayed_shard *s = &t->shards[i];
 
 		for (size_t k = 0; k < s->running.size; k++) {
-			struct delayed_inode *in = s->running.slots[k];
+			struct delayed_inode *in = s->running.slots[k].in;
 
 			if (in)
 				all[count++] = (struct run_inode){ in->objectid, in, s };

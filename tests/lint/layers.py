@@ -8,7 +8,7 @@ import common
 
 # From the bottom up.
 LAYERS = ["base", "format", "io", "volume", "tree", "space", "txn", "fs", "modify", "usage", "check", "report",
-          "convert", "source", "mkfs"]
+          "convert", "source", "mkfs", "extract"]
 
 # What no source of the library or the commands has a use for: processes, mounts, and other people's disk structs.
 FORBIDDEN = {"sys/mount.h", "mntent.h", "spawn.h", "sys/wait.h", "linux/btrfs.h", "linux/btrfs_tree.h"}

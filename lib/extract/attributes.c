@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Owner, attributes, mode and times of what was made, in the order in which none takes back another. */
+#include "lib/extract/directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* Kinds of attributes, by what stands before the point. */
+static const char *const kinds[] = { "user.", "system.", "security.", "trusted.", "btrfs." };
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static size_t kind_of(const char *name)
+{
+	size_t k = 0;
+
+	while (k < KINDS && strncmp(name, kinds[k], strlen(kinds[k])) != 0)
+		k++;
+	return k;
+}
+
+static bool is_wanted(const struct extract *x, size_t kind)
+{
+	if (kind < KINDS && (kinds[kind][0] == 't' || !strcmp(kinds[kind], "security.")))
+		return x->opts->flags & BTRKIT_EXTRACT_OWNERS;
+	return true;
+}
+
+/* Of what @fd is, or, with @path, of what that leads to. */
+static int set_xattr(struct extract *x, const struct extract_item *item, const struct extract_xattr *a, int fd,
+		     const char *path)
+{
+	struct directory *d = x->to;
+	const size_t kind = kind_of(a->name);
+	int ret;
+
+	if (!is_wanted(x, kind))
+		return 0;
+	if (strlen(a->name) != a->name_len)
+		return extract_unmade(x, item->path, EINVAL, "attribute with a name that is none");
+	ret = path ? lsetxattr(path, a->name, a->value, a->value_len, 0) :
+		     fsetxattr(fd, a->name, a->value, a->value_len, 0);
+	if (!ret)
+		return 0;
+	/* A property of btrfs, which other filesystems have not. */
+	if (kind < KINDS && kinds[kind][0] == 'b')
+		return 0;
+	/* What no file here can have is told once. */
+	if (errno == EOPNOTSUPP) {
+		if (d->refused & (1u << kind))
+			return 0;
+		d->refused |= 1u << kind;
+	}
+	return extract_unmade(x, item->path, errno, "cannot set attribute %.60s", a->name);
+}
+
+static int set_xattrs(struct extract *x, const struct extract_item *item, int fd, const char *path)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < item->num_xattrs && !ret; i++)
+		ret = set_xattr(x, item, &item->xattrs[i], fd, path);
+	return ret;
+}
+
+/* What was somebody else's to be run as that one is not run as the caller. */
+static mode_t mode_of(const struct extract *x, const struct extract_item *item)
+{
+	mode_t mode = item->i.mode & 07777;
+
+	if (x->opts->flags & BTRKIT_EXTRACT_OWNERS)
+		return mode;
+	if (item->i.uid != geteuid())
+		mode &= ~(mode_t)S_ISUID;
+	if (item->i.gid != getegid() && !S_ISDIR(item->i.mode))
+		mode &= ~(mode_t)S_ISGID;
+	return mode;
+}
+
+static void times_of(const struct extract_item *item, struct timespec times[2])
+{
+	times[0] = (struct timespec){ .tv_sec = (time_t)item->i.atime.sec, .tv_nsec = item->i.atime.nsec };
+	times[1] = (struct timespec){ .tv_sec = (time_t)item->i.mtime.sec, .tv_nsec = item->i.mtime.nsec };
+}
+
+int attributes_set_fd(struct extract *x, const struct extract_item *item, int fd)
+{
+	struct timespec times[2];
+	int ret = 0;
+
+	times_of(item, times);
+	if ((x->opts->flags & BTRKIT_EXTRACT_OWNERS) && fchown(fd, item->i.uid, item->i.gid))
+		ret = extract_unmade(x, item->path, errno, "cannot change owner");
+	if (!ret)
+		ret = set_xattrs(x, item, fd, NULL);
+	if (!ret && fchmod(fd, mode_of(x, item)))
+		ret = extract_unmade(x, item->path, errno, "cannot change mode");
+	if (!ret && futimens(fd, times))
+		ret = extract_unmade(x, item->path, errno, "cannot set times");
+	return ret;
+}
+
+int attributes_set_at(struct extract *x, const struct extract_item *item, int dir)
+{
+	struct timespec times[2];
+	char path[300];
+	int ret = 0;
+
+	times_of(item, times);
+	/* There is no call that takes a directory; this link of /proc leads to just the one that is open. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir, item->name);
+	if ((x->opts->flags & BTRKIT_EXTRACT_OWNERS) &&
+	    fchownat(dir, item->name, item->i.uid, item->i.gid, AT_SYMLINK_NOFOLLOW))
+		ret = extract_unmade(x, item->path, errno, "cannot change owner");
+	if (!ret)
+		ret = set_xattrs(x, item, -1, path);
+	if (!ret && !S_ISLNK(item->i.mode) &&
+	    fchmodat(dir, item->name, mode_of(x, item), AT_SYMLINK_NOFOLLOW))
+		ret = extract_unmade(x, item->path, errno, "cannot change mode");
+	if (!ret && utimensat(dir, item->name, times, AT_SYMLINK_NOFOLLOW))
+		ret = extract_unmade(x, item->path, errno, "cannot set times");
+	return ret;
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The way through all that is asked for, directory by directory, without recursion. */
+#include "lib/extract/extract.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/err.h"
+#include "lib/fs/dir.h"
+#include "lib/fs/subvolume.h"
+
+/* A target is inline data, and so shorter than any tree block. */
+#define LINK_MAX_BYTES (64u << 10)
+
+/* Appends a name to the path. */
+static int push_name(struct extract *x, const char *name, size_t len)
+{
+	const size_t need = x->path_len + 1 + len + 1;
+
+	if (need > x->path_room) {
+		const size_t room = need + x->path_room;
+		char *more = realloc(x->path, room);
+
+		if (!more)
+			return err_nomem(x->err);
+		x->path = more;
+		x->path_room = room;
+	}
+	if (x->path_len)
+		x->path[x->path_len++] = '/';
+	memcpy(x->path + x->path_len, name, len);
+	x->path_len += len;
+	x->path[x->path_len] = '\0';
+	return 0;
+}
+
+static void pop_name(struct extract *x, size_t len)
+{
+	x->path_len = len;
+	x->path[len] = '\0';
+}
+
+static int push_frame(struct extract *x, uint64_t root, uint64_t inode, size_t name_at)
+{
+	if (x->num_frames == x->room_frames) {
+		const size_t room = x->room_frames ? 2 * x->room_frames : 32;
+		struct extract_frame *more = reallocarray(x->frames, room, sizeof(*more));
+
+		if (!more)
+			return err_nomem(x->err);
+		x->frames = more;
+		x->room_frames = room;
+	}
+	x->frames[x->num_frames++] = (struct extract_frame){ .root = root, .inode = inode, .path_len = x->path_len,
+							     .name_at = name_at };
+	return 0;
+}
+
+/* The item of what is at x->path. @return 0; 1: it was told what is wrong; <0 */
+static int load_item(struct extract *x, uint64_t root, uint64_t inode, size_t name_at, struct extract_item *item)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	int ret;
+
+	*item = (struct extract_item){ .path = x->path, .name = x->path + name_at };
+	ret = btrkit_inode_get(x->fs, root, inode, &item->i, &what);
+	if (ret) {
+		ret = extract_problem(x, x->path, ret, &what);
+		return ret ? ret : 1;
+	}
+	/* It is no number of nanoseconds, and might be one that Linux takes for another thing. */
+	if (item->i.atime.nsec > 999999999)
+		item->i.atime.nsec = 0;
+	if (item->i.mtime.nsec > 999999999)
+		item->i.mtime.nsec = 0;
+	ret = extract_load_xattrs(x, x->path, root, inode);
+	if (ret < 0)
+		return ret;
+	item->xattrs = x->xattrs;
+	item->num_xattrs = x->num_xattrs;
+	return 0;
+}
+
+/* In a snapshot: the place of a subvolume that was below the original, as empty as Linux shows it. */
+static int make_empty(struct extract *x, uint64_t root, uint64_t dir, size_t name_at)
+{
+	struct extract_item item;
+	int ret = load_item(x, root, dir, name_at, &item);
+
+	if (ret)
+		return ret < 0 ? ret : 0;
+	item.i.mode = S_IFDIR | 0755;
+	item.i.flags = 0;
+	item.num_xattrs = 0;
+	ret = x->target->enter(x, &item);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	return x->target->leave(x, &item);
+}
+
+static int enter(struct extract *x, const struct extract_item *item)
+{
+	const size_t name_at = (size_t)(item->name - x->path);
+	int ret = x->target->enter(x, item);
+
+	if (ret)
+		return ret < 0 ? ret : 0;
+	return push_frame(x, item->i.root, item->i.inode, name_at);
+}
+
+static int leave(struct extract *x)
+{
+	const struct extract_frame *f = &x->frames[x->num_frames - 1];
+	struct extract_item item;
+	int ret;
+
+	pop_name(x, f->path_len);
+	ret = load_item(x, f->root, f->inode, f->name_at, &item);
+	/* It could be read before; now the target has it as it is made. */
+	if (ret == 1)
+		item.i = (struct btrkit_inode){ .mode = S_IFDIR | 0700 };
+	if (ret >= 0)
+		ret = x->target->leave(x, &item);
+	x->num_frames--;
+	return ret;
+}
+
+static int load_target(struct extract *x, struct extract_item *item, char **ret)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct btrkit_file *f;
+	size_t len = 0;
+	char *text;
+	int r;
+
+	if (item->i.size > LINK_MAX_BYTES)
+		return extract_problem(x, item->path,
+				       err_corrupt(&what, "size", "symbolic link of %" PRIu64 " bytes", item->i.size),
+				       &what);
+	text = malloc(item->i.size + 1);
+	if (!text)
+		return err_nomem(x->err);
+	r = btrkit_file_open(x->fs, item->i.root, item->i.inode, &f, &what);
+	if (!r) {
+		r = btrkit_file_read(f, 0, text, item->i.size, &len, &what);
+		btrkit_file_close(f);
+	}
+	text[len] = '\0';
+	if (!r && (!len || strlen(text) != len))
+		r = err_corrupt(&what, NULL, "symbolic link to what is no path");
+	if (!r) {
+		*ret = text;
+		item->target = text;
+		return 0;
+	}
+	free(text);
+	return extract_problem(x, item->path, r, &what);
+}
+
+static int make_other(struct extract *x, struct extract_item *item)
+{
+	char *target = NULL;
+	int ret = extract_find_link(x, item);
+
+	if (!ret && item->link) {
+		/* The path may be asked for twice. */
+		ret = strcmp(item->link, item->path) ? x->target->link(x, item) : 0;
+		if (ret <= 0) {
+			extract_end_link(x, item);
+			return ret;
+		}
+		ret = extract_move_link(x, item);
+	}
+	if (!ret && S_ISLNK(item->i.mode)) {
+		ret = load_target(x, item, &target);
+		if (ret || !target)
+			return ret;
+	}
+	if (!ret)
+		ret = x->target->other(x, item);
+	free(target);
+	return ret;
+}
+
+/* What is at x->path. @dir is the directory it lies in, @e its entry; NULL: it was asked for. */
+static int make(struct extract *x, uint64_t root, uint64_t inode, size_t name_at, const struct extract_frame *dir,
+		const struct btrkit_dir_entry *e)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct extract_item item;
+	int ret;
+
+	if (dir && inode == BTRKIT_EMPTY_SUBVOLUME)
+		return make_empty(x, dir->root, dir->inode, name_at);
+	ret = load_item(x, root, inode, name_at, &item);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	if (!S_ISDIR(item.i.mode))
+		return make_other(x, &item);
+	if (dir) {
+		ret = descent_enter(&x->descent, dir->root, dir->inode, e, &what);
+		if (ret)
+			return extract_problem(x, x->path, ret, &what);
+	}
+	return enter(x, &item);
+}
+
+static bool is_name(const char *name, size_t len)
+{
+	if (!len || memchr(name, '/', len) || memchr(name, '\0', len))
+		return false;
+	return !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
+}
+
+/* The next entry of the directory that was entered last. @e->name is copied to the path. @return 0; 1: the end; <0 */
+static int next_entry(struct extract *x, struct extract_frame *f, struct btrkit_dir_entry *e, struct btrkit_error *what)
+{
+	int ret;
+
+	if (f->at_end)
+		return 1;
+	if (x->c.root.id != f->root) {
+		struct subvolume s;
+
+		cursor_release(&x->c);
+		ret = subvolume_get(x->fs, f->root, &s, what);
+		cursor_init(&x->c, x->fs, ret ? &(struct tree_root){ 0 } : &s.root);
+		if (ret)
+			return ret;
+	}
+	ret = dir_entry_from(&x->c, f->inode, f->next, e, what);
+	if (ret)
+		return ret;
+	f->next = e->index + 1;
+	f->at_end = !f->next;
+	return 0;
+}
+
+static int step(struct extract *x)
+{
+	struct extract_frame *f = &x->frames[x->num_frames - 1];
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct btrkit_dir_entry e;
+	struct extract_frame dir;
+	size_t name_at;
+	int ret;
+
+	pop_name(x, f->path_len);
+	ret = next_entry(x, f, &e, &what);
+	if (ret) {
+		/* Of a directory that is damaged what came before is there. */
+		if (ret < 0)
+			ret = extract_problem(x, x->path, ret, &what);
+		return ret < 0 ? ret : leave(x);
+	}
+	if (!is_name(e.name, e.name_len)) {
+		ret = err_corrupt(&what, "name", "an entry has a name that is none");
+		return extract_problem(x, x->path, ret, &what);
+	}
+	ret = push_name(x, e.name, e.name_len);
+	if (ret)
+		return ret;
+	name_at = x->path_len - e.name_len;
+	/* The cursor may move, and frames too. */
+	e.name = x->path + name_at;
+	dir = *f;
+	return make(x, e.root, e.inode, name_at, &dir, &e);
+}
+
+/* One of the paths, which x->path is now; the directories above it are entered. */
+static int run_path(struct extract *x, const struct btrkit_inode *i)
+{
+	const char *slash = strrchr(x->path, '/');
+	int ret = descent_begin(&x->descent, x->fs, i->root, i->inode, x->err);
+
+	if (!ret)
+		ret = make(x, i->root, i->inode, slash ? (size_t)(slash + 1 - x->path) : 0, NULL, NULL);
+	while (!ret && x->num_frames)
+		ret = step(x);
+	descent_end(&x->descent);
+	return ret;
+}
+
+/* Takes the next part of a path. @return 0; 1: there is none */
+static int next_part(const char **path, const char **part, size_t *len)
+{
+	for (;;) {
+		*path += strspn(*path, "/");
+		*part = *path;
+		*len = strcspn(*path, "/");
+		*path += *len;
+		if (!*len)
+			return 1;
+		if (!(*len == 1 && **part == '.'))
+			return 0;
+	}
+}
+
+static int take_path(struct extract *x, uint64_t root, const char *path)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct btrkit_inode i;
+	unsigned above = 0;
+	const char *part, *last = NULL;
+	size_t len, last_len = 0;
+	int ret = btrkit_inode_find(x->fs, root, path, &i, &what);
+
+	if (ret)
+		return extract_problem(x, path, ret, &what);
+	pop_name(x, 0);
+	while (!ret && !next_part(&path, &part, &len)) {
+		if (last) {
+			ret = push_name(x, last, last_len);
+			if (!ret)
+				ret = x->target->above(x, x->path + x->path_len - last_len);
+			above += !ret;
+		}
+		last = part;
+		last_len = len;
+	}
+	if (!ret && last)
+		ret = push_name(x, last, last_len);
+	if (!ret)
+		ret = run_path(x, &i);
+	/* One of those above could not be made, which was told. */
+	ret = ret == 1 ? 0 : ret;
+	while (!ret && above--)
+		ret = x->target->above_end(x);
+	return ret;
+}
+
+int extract_run(struct extract *x, uint64_t root, const char *const *paths, size_t n)
+{
+	static const char *const top[] = { "" };
+	struct btrkit_extract_result none;
+	struct btrkit_inode i;
+	int ret;
+
+	if (!x->result)
+		x->result = &none;
+	*x->result = (struct btrkit_extract_result){ 0 };
+	if (x->opts->flags & ~(unsigned)BTRKIT_EXTRACT_OWNERS)
+		return err_set(x->err, BTRKIT_INVALID, "unknown flag");
+	x->buf = malloc(EXTRACT_PIECE);
+	x->path = malloc(x->path_room = 256);
+	cursor_init(&x->c, x->fs, &(struct tree_root){ 0 });
+	ret = x->buf && x->path ? btrkit_inode_find(x->fs, root, "", &i, x->err) : err_nomem(x->err);
+	for (size_t k = 0; k < (n ? n : 1) && !ret; k++)
+		ret = take_path(x, root, (n ? paths : top)[k]);
+	cursor_release(&x->c);
+	extract_drop_xattrs(x);
+	free(x->xattrs);
+	extract_free_links(x);
+	free(x->frames);
+	free(x->path);
+	free(x->buf);
+	return ret;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What is told on the way, and what ends it. */
+#include "lib/extract/extract.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+
+int extract_problem(struct extract *x, const char *path, int ret, const struct btrkit_error *what)
+{
+	x->result->problems++;
+	if (ret == -ENOMEM || !x->opts->problem) {
+		if (x->err)
+			*x->err = *what;
+		return ret;
+	}
+	return x->opts->problem(x->opts->problem_ctx, path, strlen(path), what);
+}
+
+/* What the next file would meet as well. */
+static bool is_hopeless(int errnum)
+{
+	return errnum == ENOSPC || errnum == EDQUOT || errnum == EROFS || errnum == EIO || errnum == ENOMEM;
+}
+
+int extract_unmade(struct extract *x, const char *path, int errnum, const char *fmt, ...)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	char text[150];
+	va_list args;
+	int ret;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	ret = err_system(&what, errnum, "%s", text);
+	if (!is_hopeless(errnum))
+		return extract_problem(x, path, ret, &what);
+	x->result->problems++;
+	if (x->err)
+		*x->err = what;
+	return ret;
+}
+
+int extract_progress(struct extract *x)
+{
+	int ret;
+
+	if (!x->opts->progress)
+		return 0;
+	ret = x->opts->progress(x->opts->progress_ctx, x->result->names, x->result->bytes);
+	return ret ? err_system(x->err, ret, "stopped") : 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_FS_DIR_H
+#define BTRKIT_FS_DIR_H
+
+#include <btrkit/inode.h>
+
+#include "lib/tree/cursor.h"
+
+/*
+ * The first entry of directory @inode in the tree of @c whose index is not below @index. Its name is valid until the
+ * cursor moves.
+ * @return 0; 1: there is none; <0
+ */
+int dir_entry_from(struct cursor *c, uint64_t inode, uint64_t index, struct btrkit_dir_entry *ret,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+#endif

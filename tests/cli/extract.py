@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""extract: what it is told, who may not be owner, files that are damaged, targets that are full, signals.
+
+BTRKIT is the program under test.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+
+from tool import BTRKIT, check_failure, make_filesystem, run, watched
+
+BIG = bytes(i % 251 for i in range(300000))
+
+
+def fill(folder):
+    os.makedirs(f'{folder}/dir/below')
+    with open(f'{folder}/dir/below/set', 'wb') as f:
+        f.write(b'set')
+    os.chmod(f'{folder}/dir/below/set', 0o6755)
+    os.chmod(f'{folder}/dir/below', 0o555)
+    os.symlink('small', f'{folder}/dir/link')
+    for k in range(200):
+        with open(f'{folder}/dir/file{k}', 'wb') as f:
+            f.write(b'%d' % k * 3000)
+
+
+def names(folder):
+    return sorted(os.path.relpath(os.path.join(at, name), folder) for at, dirs, files in os.walk(folder)
+                  for name in dirs + files)
+
+
+def empty(scratch):
+    target = f'{scratch}/target'
+    if os.path.exists(target):
+        subprocess.run(['chmod', '-R', 'u+w', target], check=True)
+        shutil.rmtree(target)
+    os.mkdir(target)
+    return target
+
+
+def plain(path, scratch):
+    target = empty(scratch)
+    assert run('extract', '-C', target, path) == (0, b'', '')
+    assert len(names(target)) == 206
+    with open(f'{target}/big', 'rb') as f:
+        assert f.read() == BIG
+    assert os.readlink(f'{target}/dir/link') == 'small' and os.stat(f'{target}/dir/below').st_mode & 0o777 == 0o555
+    # From where it is started, only what is asked for.
+    target = empty(scratch)
+    assert run('extract', path, '/dir/below/', 'dir/link', cwd=target) == (0, b'', '')
+    assert names(target) == ['dir', 'dir/below', 'dir/below/set', 'dir/link'], names(target)
+
+
+def refusals(path, scratch):
+    target = empty(scratch)
+    for bad in ((), ('--nothing', path), ('-C',), ('--format', 'json', path)):
+        status, out, err = run('extract', *bad)
+        assert status == 2 and not out and err.count('\n') == 1, (bad, status, out, err)
+    check_failure('extract', '/dev/null/x', run('extract', '-C', target, '/dev/null/x'))
+    said = check_failure('extract', path, run('extract', '-C', f'{scratch}/none', path))
+    assert said == f'{scratch}/none: No such file or directory', said
+    assert '999' in check_failure('extract', path, run('extract', '-C', target, '--subvol', '999', path))
+    result = run('extract', '-C', target, path, 'none', 'dir/link')
+    assert check_failure('extract', path, result) == 'no such file or directory: none'
+    assert names(target) == ['dir', 'dir/link']
+    result = run('extract', '-C', target, path, 'dir/link/x')
+    assert check_failure('extract', path, result).startswith('no such file or directory: dir/link/x'), result
+
+
+def without_root(path, scratch):
+    """Files are the caller's; what belonged to somebody else sets nobody's identity."""
+    if os.getuid():
+        return
+    target = empty(scratch)
+    os.chmod(scratch, 0o755)
+    os.chmod(target, 0o777)
+    done = subprocess.run([BTRKIT, 'extract', '-C', target, path], user=65534, group=65534, extra_groups=[],
+                          stderr=subprocess.PIPE, check=False)
+    # The directory is not theirs: its mode and times stay, and that is told.
+    lines = done.stderr.decode().splitlines()
+    assert done.returncode == 1 and [line.partition(f'{path}: ')[2] for line in lines] == [
+        f'/: cannot {what}: Operation not permitted' for what in ('change mode', 'set times')], lines
+    st = os.stat(f'{target}/dir/below/set')
+    assert (st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode)) == (65534, 65534, 0o755), st
+    with open(f'{target}/big', 'rb') as f:
+        assert f.read() == BIG
+
+
+def damaged(path, scratch):
+    """Of a file what lies before a sector that is damaged comes, with all that the inode says; and all the others."""
+    row = json.loads(run('fiemap', '--format', 'json', path, 'big')[1].splitlines()[1])
+    place = re.search(rb'physical (\d+)', run('map-logical', path, row['physical'])[1])
+    with open(path, 'r+b') as f:
+        f.seek(int(place[1]) + 40 * 4096 + 17)
+        f.write(b'damage')
+    target = empty(scratch)
+    said = check_failure('extract', path, run('extract', '-C', target, path))
+    assert said.startswith('big: damaged from byte 163840 on: data checksum mismatch'), said
+    assert len(names(target)) == 206
+    with open(f'{target}/big', 'rb') as f:
+        assert f.read() == BIG[:163840]
+        assert os.fstat(f.fileno()).st_mode == 0o100644
+
+
+def signals(path, scratch):
+    target = empty(scratch)
+    status, out, said = watched('extract', '-C', target, path)
+    assert (status, out) == (0, b'') and re.match(r'\rextracting: \d+ files, \d+ MiB', said), said
+    assert said.endswith('\r\x1b[K'), said
+    target = empty(scratch)
+    status, out, said = watched('extract', '-C', target, path, number=signal.SIGINT)
+    assert status == 1 and not out and len(names(target)) < 206, (status, out, said)
+    assert 'stopped: Interrupted system call' in said, said
+
+
+def full(path, scratch):
+    """One line, and not one for each file."""
+    if os.getuid():
+        return
+    target = empty(scratch)
+    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', target], check=False).returncode:
+        return
+    try:
+        said = check_failure('extract', path, run('extract', '-C', target, path, 'big', 'dir'))
+        assert 'No space left on device' in said, said
+    finally:
+        subprocess.run(['umount', target], check=True)
+
+
+def main():
+    os.umask(0o022)
+    with tempfile.TemporaryDirectory() as scratch:
+        path = f'{scratch}/fs.img'
+        fill(f'{scratch}/folder')
+        make_filesystem(path, f'{scratch}/folder')
+        plain(path, scratch)
+        refusals(path, scratch)
+        without_root(path, scratch)
+        signals(path, scratch)
+        full(path, scratch)
+        damaged(path, scratch)
+        empty(scratch)
+        subprocess.run(['chmod', '-R', 'u+w', f'{scratch}/folder'], check=True)
+
+
+main()

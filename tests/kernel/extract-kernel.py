@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What extract brings out of filesystems that Linux made, beside the same mounted: names, types, modes, owners, times,
+attributes, contents, holes, hard links. Then targets in which something lies that is not to be written through.
+
+BTRKIT is the program under test. Exits with 77 where it cannot run.
+"""
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import contents
+import image
+import ops
+import trees
+
+BTRKIT = os.environ.get('BTRKIT', 'btrkit')
+FORMS = [((), 'compress=zstd'), (('-n', '4k', '-O', '^no-holes'), 'compress-force=lzo'), (('-M',), 'compress=zlib')]
+
+_spec = importlib.util.spec_from_file_location('namespace', os.path.join(os.path.dirname(__file__),
+                                                                         'namespace-kernel.py'))
+namespace = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(namespace)
+
+
+def extract(*args, status=0):
+    done = subprocess.run([BTRKIT, 'extract', *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == status, (args, done.returncode, done.stderr[-2000:])
+    assert bool(done.stderr) == bool(status), done.stderr[-2000:]
+    return done.stderr.decode(errors='backslashreplace')
+
+
+def deep(top, levels):
+    """A path longer than Linux takes in one."""
+    here = os.open(top, os.O_RDONLY)
+    for k in range(levels):
+        name = 'd' * (k % 255 + 1)
+        os.mkdir(name, 0o700 + k % 64, dir_fd=here)
+        if k % 100 == 99:
+            with open('file', 'w', encoding='ascii', opener=lambda name, flags: os.open(name, flags, dir_fd=here)) as f:
+                f.write(f'{k}\n')
+        below = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+
+
+def fill(mnt, rng):
+    image.run(image.BTRFS, 'subvolume', 'create', f'{mnt}/contents')
+    contents.fill(f'{mnt}/contents', rng, files=40, steps=150)
+    namespace.fill(mnt, rng)
+    os.mkdir(f'{mnt}/deep')
+    deep(f'{mnt}/deep', 1000)
+    with open(f'{mnt}/largest', 'wb') as f:
+        f.write(b'begin')
+        f.truncate((1 << 63) - 1)
+        os.pwrite(f.fileno(), b'middle', 1 << 50)
+        os.pwrite(f.fileno(), b'the end', (1 << 63) - 8192)
+    with open(f'{mnt}/only a hole', 'wb') as f:
+        f.truncate(1 << 40)
+    with open(f'{mnt}/prealloc', 'wb') as f:
+        f.write(bytes(range(256)) * 64)
+    ops.fallocate(f'{mnt}/prealloc', 1 << 20, 1 << 20, 0)
+    attributes(mnt, rng)
+    # Another order of names than that of inodes, and times that directories get although much is made in them.
+    for name in ('a', 'b'):
+        os.mkdir(f'{mnt}/times-{name}')
+    for k in range(20):
+        os.rename(f'{mnt}/link-{k:0100d}', f'{mnt}/times-{"ab"[k % 2]}/link{k}')
+    for name in ('times-a', 'times-b', 'deep'):
+        os.utime(f'{mnt}/{name}', ns=(7, 1234567890123456789))
+    image.run(image.BTRFS, 'subvolume', 'snapshot', mnt, f'{mnt}/whole')
+
+
+def attributes(mnt, rng):
+    files = [f'{mnt}/{name}' for name in ('largest', 'prealloc', 'deep', 'contents')]
+    for k, path in enumerate(files):
+        os.setxattr(path, f'user.{"n" * k}x', rng.randbytes(k * 700))
+        os.setxattr(path, 'trusted.overlay.opaque', b'y')
+        image.run('setfacl', '-m', f'u:{k + 5}:rwx,g:70000:r', path)
+    image.run('setfacl', '-d', '-m', 'u:77:rx', f'{mnt}/deep')
+    os.setxattr(f'{mnt}/contents', 'btrfs.compression', b'zstd')
+    os.symlink('nowhere', f'{mnt}/labelled')
+    os.setxattr(f'{mnt}/labelled', 'security.linked', b'a label\0', follow_symlinks=False)
+    os.chown(f'{mnt}/labelled', 5, 6, follow_symlinks=False)
+    os.chown(f'{mnt}/prealloc', 5, 6)
+    os.chmod(f'{mnt}/prealloc', 0o6755)
+    os.setxattr(f'{mnt}/prealloc', 'security.capability', bytes.fromhex('0100000200040000000000000000000000000000'))
+
+
+class Target:
+    """An empty filesystem to extract to."""
+
+    def __init__(self, scratch):
+        self.fs = image.Image(f'{scratch}/target.img', '3G')
+        self.fs.mkfs()
+        self.mnt = self.fs.mount()
+        self.count = 0
+
+    def folder(self):
+        self.count += 1
+        os.mkdir(path := f'{self.mnt}/{self.count}')
+        return path
+
+    def clear(self, path):
+        image.run('rm', '-r', path)
+
+
+def check(theirs, ours, what):
+    lines = trees.differences(theirs, ours)
+    assert not lines and theirs, f'{what}: ' + '\n'.join(line[:500] for line in lines[:10])
+    return len(theirs)
+
+
+def whole(fs, linux, target):
+    folder = target.folder()
+    extract('-C', folder, fs.path)
+    compared = check(linux, trees.tree(folder), 'all of it')
+    top = os.stat(fs.mnt), os.stat(folder)
+    assert len({(st.st_mode, st.st_uid, st.st_mtime_ns) for st in top}) == 1, top
+    # What is there already is replaced, and the same comes of it.
+    extract('-C', folder, fs.path)
+    compared += check(linux, trees.tree(folder), 'the second time')
+    target.clear(folder)
+    return compared
+
+
+def parts(fs, linux, target):
+    """Paths from another subvolume; a file and all of a directory; one inside of another; twice."""
+    folder = target.folder()
+    extract('-C', folder, '--subvol', 'whole', fs.path)
+    compared = check(trees.tree(f'{fs.mnt}/whole'), trees.tree(folder), 'a snapshot')
+    target.clear(folder)
+    folder = target.folder()
+    asked = (b'times-a', b'deep/d', b'contents/file3', b'prealloc', b'times-a/link0', b'prealloc')
+    extract('-C', folder, fs.path, *asked)
+    below = {path: what for path, what in linux.items()
+             if any(path == one or path.startswith(one + b'/') for one in asked)}
+    ours = trees.tree(folder)
+    assert ours.keys() - below.keys() == {b'deep', b'contents'}
+    names = {path for path in below if path.startswith(b'times-a/')}
+    assert all(set(ours[path]['names']) == names for path in names), 'links among what was asked for'
+    for path in ours.keys() - below.keys():
+        del ours[path]
+    lines = trees.differences(below, ours, leave_out=('names',))
+    assert not lines, lines[:10]
+    target.clear(folder)
+    return compared + len(ours)
+
+
+def obstacles(fs, linux, target):
+    """What lies in the way is replaced, and what links lead to stays as it is."""
+    folder, outside = target.folder(), target.folder()
+    os.mkdir(f'{outside}/d')
+    with open(f'{outside}/file', 'w', encoding='ascii') as f:
+        f.write('precious')
+    before = trees.tree(outside)
+    os.symlink(outside, f'{folder}/times-a')
+    os.symlink(f'{outside}/d', f'{folder}/contents')
+    os.symlink(f'{outside}/file', f'{folder}/prealloc')
+    os.symlink(f'{outside}/new', f'{folder}/labelled')
+    os.link(f'{outside}/file', f'{folder}/largest')
+    os.mkfifo(f'{folder}/deep')
+    os.mkdir(f'{folder}/only a hole')
+    os.mkdir(f'{folder}/socket')
+    with open(f'{folder}/stays', 'w', encoding='ascii'):
+        pass
+    extract('-C', folder, fs.path)
+    after = trees.tree(outside)
+    assert not trees.differences(before, after, leave_out=('names',)) and len(after) == 2, after
+    ours = trees.tree(folder)
+    del ours[b'stays']
+    compared = check(linux, ours, 'obstacles')
+    target.clear(folder)
+    # A directory above what is asked for is one too.
+    folder = target.folder()
+    os.symlink(outside, f'{folder}/deep')
+    extract('-C', folder, fs.path, 'deep/d')
+    assert trees.tree(outside).keys() == before.keys() and not os.path.islink(f'{folder}/deep')
+    # What is not empty stays, which is told, and the rest comes.
+    os.makedirs(f'{folder}/prealloc/full')
+    said = extract('-C', folder, fs.path, 'prealloc', 'only a hole', status=1)
+    assert 'prealloc: cannot make file: Directory not empty' in said or 'File exists' in said, said
+    assert os.path.isdir(f'{folder}/prealloc/full') and os.path.getsize(f'{folder}/only a hole') == 1 << 40
+    target.clear(folder)
+    return compared
+
+
+def main():
+    reason = image.missing()
+    if reason:
+        print(f'skipped: {reason}')
+        return 77
+    compared = 0
+    with tempfile.TemporaryDirectory(prefix='btrkit-extract-') as scratch:
+        for k, (mkfs, mount) in enumerate(FORMS):
+            fs = image.Image(f'{scratch}/fs.img', '1G')
+            fs.mkfs(*mkfs)
+            fill(fs.mount(mount), random.Random(image.seed() + k))
+            fs.umount()
+            fs.mount(readonly=True)
+            target = Target(scratch)
+            linux = trees.tree(fs.mnt)
+            compared += whole(fs, linux, target) + parts(fs, linux, target)
+            if not k:
+                compared += obstacles(fs, linux, target)
+            target.fs.remove()
+            fs.umount()
+            fs.remove()
+    print(f'{compared} names compared')
+    return 0
+
+
+sys.exit(main())

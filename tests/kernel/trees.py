@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a tree of files is, of any filesystem: everything that a copy of it has to have."""
+import hashlib
+import os
+import stat
+
+UNIT = 4096
+PIECE = 1 << 20
+
+
+def data_ranges(f, size):
+    """Where data is, in whole units: what is no hole for Linux."""
+    found, at = [], 0
+    while at < size:
+        try:
+            at = os.lseek(f.fileno(), at, os.SEEK_DATA)
+        except OSError:
+            break
+        end = os.lseek(f.fileno(), at, os.SEEK_HOLE)
+        start, stop = at // UNIT * UNIT, min(-(-end // UNIT) * UNIT, size)
+        if found and found[-1][1] >= start:
+            found[-1] = (found[-1][0], stop)
+        else:
+            found.append((start, stop))
+        at = end
+    return found
+
+
+def contents(path, dir_fd):
+    """The ranges of data, and the sum of what is in them."""
+    with open(path, 'rb', buffering=0, opener=lambda name, flags: os.open(
+            name, flags | os.O_NOFOLLOW | os.O_NOATIME, dir_fd=dir_fd)) as f:
+        ranges = data_ranges(f, os.fstat(f.fileno()).st_size)
+        found = hashlib.sha256()
+        for start, stop in ranges:
+            for at in range(start, stop, PIECE):
+                found.update(os.pread(f.fileno(), min(PIECE, stop - at), at))
+    return ranges, found.hexdigest()
+
+
+def describe(name, folder, st, holes, attributes):
+    """@folder is a descriptor"""
+    what = {'mode': f'{st.st_mode:o}', 'owner': (st.st_uid, st.st_gid), 'mtime': st.st_mtime_ns}
+    whole = f'/proc/self/fd/{folder}/'.encode() + name
+    if stat.S_ISREG(st.st_mode):
+        ranges, what['sum'] = contents(name, folder)
+        what['size'] = st.st_size
+        if holes:
+            what['ranges'] = ranges
+    elif stat.S_ISLNK(st.st_mode):
+        what['target'] = os.readlink(name, dir_fd=folder)
+    elif stat.S_ISCHR(st.st_mode) or stat.S_ISBLK(st.st_mode):
+        what['device'] = st.st_rdev
+    what['xattrs'] = {a: os.getxattr(whole, a, follow_symlinks=False)
+                      for a in os.listxattr(whole, follow_symlinks=False) if attributes(a)}
+    if stat.S_ISDIR(st.st_mode) or st.st_nlink > 1:
+        what['atime'] = None
+    else:
+        what['atime'] = st.st_atime_ns
+    return what
+
+
+def tree(top, holes=True, attributes=lambda name: True, atime=True):
+    """Each path below, in bytes, with what it is; paths may be longer than Linux takes. Names of one inode know each
+    other."""
+    found, names = {}, {}
+    stack = [(os.open(top, os.O_RDONLY | os.O_DIRECTORY), b'')]
+    while stack:
+        folder, shown = stack.pop()
+        for name in os.listdir(f'/proc/self/fd/{folder}'.encode()):
+            path = shown + name
+            st = os.lstat(name, dir_fd=folder)
+            found[path] = describe(name, folder, st, holes, attributes)
+            if not atime:
+                del found[path]['atime']
+            if stat.S_ISDIR(st.st_mode):
+                stack.append((os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder), path + b'/'))
+                # The place of a subvolume that a snapshot did not take along has the time at which Linux looked.
+                if st.st_ino == 2:
+                    del found[path]['mtime'], found[path]['owner']
+            elif st.st_nlink > 1:
+                names.setdefault((st.st_dev, st.st_ino), []).append(path)
+        os.close(folder)
+    for group in names.values():
+        for path in group:
+            found[path]['names'] = sorted(group)
+    return found
+
+
+def differences(theirs, ours, leave_out=()):
+    """Lines about what is not equal; what only one of them says of a path counts if both could."""
+    lines = [f'only there: {path!r}' for path in sorted(theirs.keys() - ours.keys())]
+    lines += [f'only here: {path!r}' for path in sorted(ours.keys() - theirs.keys())]
+    for path in sorted(theirs.keys() & ours.keys()):
+        for key in sorted(theirs[path].keys() & ours[path].keys() - set(leave_out)):
+            if theirs[path][key] != ours[path][key]:
+                lines.append(f'{path!r}: {key}: {theirs[path][key]!r} there, {ours[path][key]!r} here')
+        if theirs[path].keys() - ours[path].keys() - {'names', 'mtime', 'owner', 'atime'}:
+            lines.append(f'{path!r}: {theirs[path].keys() ^ ours[path].keys()}')
+        if ('names' in theirs[path]) != ('names' in ours[path]) and 'names' not in leave_out:
+            lines.append(f'{path!r}: has other names in one of them')
+    return lines

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Files of hostile filesystems come to a directory, and nowhere else. */
+#include "tests/unit/unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <btrkit/extract.h>
+
+#include "lib/format/ids.h"
+#include "lib/format/items/dir.h"
+#include "tests/unit/hostile.h"
+
+#define LEVELS 30u
+
+struct rig {
+	struct hostile h;
+	struct synthetic s;
+	struct btrkit_fs *fs;
+	char folder[64], target[80];
+	unsigned problems, progress, stop_at;
+	char last[400];
+};
+
+static int problem(void *ctx, const char *path, size_t len, const struct btrkit_error *what)
+{
+	struct rig *r = ctx;
+
+	r->problems++;
+	snprintf(r->last, sizeof(r->last), "%.*s: %s", (int)len, path, what->message);
+	return 0;
+}
+
+static int progress(void *ctx, uint64_t names, uint64_t bytes)
+{
+	struct rig *r = ctx;
+
+	(void)names;
+	(void)bytes;
+	return ++r->progress == r->stop_at ? -EINTR : 0;
+}
+
+static void begin(struct rig *r)
+{
+	*r = (struct rig){ .folder = "/tmp/btrkit-extract-XXXXXX" };
+	assert_non_null(mkdtemp(r->folder));
+	snprintf(r->target, sizeof(r->target), "%s/target", r->folder);
+	assert_int_equal(mkdir(r->target, 0755), 0);
+	hostile_init(&r->h);
+	hostile_inode(&r->h, 256, S_IFDIR | 0755, 1, 0);
+	hostile_ref(&r->h, 256, 256, 0, "..");
+}
+
+static int extract(struct rig *r, struct btrkit_extract_result *result, struct btrkit_error *err)
+{
+	const struct btrkit_extract_options opts = { .problem = problem, .problem_ctx = r, .progress = progress,
+						     .progress_ctx = r };
+
+	if (!r->fs)
+		r->fs = hostile_open(&r->h, &r->s);
+	return btrkit_extract(r->fs, 5, NULL, 0, r->target, &opts, result, err);
+}
+
+/* Removes a folder and all in it, and counts what that was. */
+static unsigned clear(const char *path)
+{
+	struct dirent *e;
+	unsigned n = 0;
+	DIR *d;
+
+	assert_int_equal(chmod(path, 0700), 0);
+	d = opendir(path);
+	assert_non_null(d);
+	while ((e = readdir(d))) {
+		char below[4096];
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		snprintf(below, sizeof(below), "%s/%s", path, e->d_name);
+		n++;
+		if (unlink(below))
+			n += clear(below);
+	}
+	closedir(d);
+	assert_int_equal(rmdir(path), 0);
+	return n;
+}
+
+/* @return how many names there are in the target; none is beside it */
+static unsigned end(struct rig *r)
+{
+	const unsigned n = clear(r->target);
+
+	assert_int_equal(clear(r->folder), 0);
+	btrkit_fs_close(r->fs);
+	hostile_free(&r->h);
+	return n;
+}
+
+static void file(struct rig *r, uint64_t index, const char *name, uint64_t inode)
+{
+	hostile_name(&r->h, 256, index, name, inode, FT_REG);
+	hostile_inode(&r->h, inode, S_IFREG | 06755, 1, 4);
+	hostile_data(&r->h, inode, "text");
+}
+
+static void names_that_lead_elsewhere_are_left_out(void **state)
+{
+	struct btrkit_extract_result result;
+	struct rig r;
+
+	(void)state;
+	begin(&r);
+	file(&r, 2, "../beside", 257);
+	file(&r, 3, "/tmp/btrkit-extract-absolute", 258);
+	file(&r, 4, "..", 259);
+	file(&r, 5, ".", 260);
+	file(&r, 6, "below/", 261);
+	file(&r, 7, "good", 262);
+	/* A link that the next name would be written through, and one that a directory would lie behind. */
+	hostile_name(&r.h, 256, 8, "link", 263, FT_SYMLINK);
+	hostile_inode(&r.h, 263, S_IFLNK | 0777, 1, 9);
+	hostile_data(&r.h, 263, "../beside");
+	hostile_entry(&r.h, 256, 9, "link", 262, FT_REG);
+	hostile_entry(&r.h, 256, 10, "again", 263, FT_SYMLINK);
+	hostile_name(&r.h, 256, 11, "again", 264, FT_DIR);
+	hostile_inode(&r.h, 264, S_IFDIR | 0755, 1, 0);
+	hostile_name(&r.h, 264, 2, "in it", 265, FT_REG);
+	hostile_inode(&r.h, 265, S_IFREG | 0644, 1, 0);
+	assert_int_equal(extract(&r, &result, NULL), 0);
+	assert_int_equal(r.problems, 5);
+	assert_int_equal(result.problems, 5);
+	assert_int_equal(access("/tmp/btrkit-extract-absolute", F_OK), -1);
+	/* good, link, again, again/in it */
+	assert_int_equal(end(&r), 4);
+}
+
+static void numbers_that_are_none_do_no_harm(void **state)
+{
+	struct btrkit_extract_result result;
+	struct stat st;
+	char path[100];
+	struct rig r;
+
+	(void)state;
+	begin(&r);
+	file(&r, 2, "file", 257);
+	/* A size that no file has, a link that is none, one to itself by name, more names than there are. */
+	hostile_name(&r.h, 256, 3, "large", 258, FT_REG);
+	hostile_inode(&r.h, 258, S_IFREG | 0644, 1, UINT64_MAX);
+	hostile_name(&r.h, 256, 4, "link", 259, FT_SYMLINK);
+	hostile_inode(&r.h, 259, S_IFLNK | 0777, 1, UINT64_MAX);
+	hostile_name(&r.h, 256, 5, "empty", 260, FT_SYMLINK);
+	hostile_inode(&r.h, 260, S_IFLNK | 0777, 1, 0);
+	hostile_name(&r.h, 256, 6, "many", 261, FT_REG);
+	hostile_inode(&r.h, 261, S_IFREG | 0644, UINT32_MAX, 0);
+	hostile_entry(&r.h, 256, 7, "many", 261, FT_REG);
+	hostile_entry(&r.h, 256, 8, "more", 261, FT_REG);
+	hostile_entry(&r.h, 256, 9, "gone", 300, FT_REG);
+	assert_int_equal(extract(&r, &result, NULL), 0);
+	assert_int_equal(r.problems, 4);
+	snprintf(path, sizeof(path), "%s/file", r.target);
+	assert_int_equal(stat(path, &st), 0);
+	/* Not the owner's: nobody runs it as somebody else. The nanoseconds are what Linux takes for "now". */
+	assert_int_equal(st.st_mode, S_IFREG | 0755);
+	assert_int_equal(st.st_mtim.tv_sec, 1000000000);
+	assert_int_equal(st.st_mtim.tv_nsec, 0);
+	assert_int_equal(end(&r), 3);
+}
+
+static void directories_that_lead_back_come_once(void **state)
+{
+	struct btrkit_extract_result result;
+	struct rig r;
+
+	(void)state;
+	begin(&r);
+	for (uint64_t i = 0; i < LEVELS; i++) {
+		hostile_name(&r.h, 256 + i, 2, "x", 257 + i, FT_DIR);
+		hostile_entry(&r.h, 256 + i, 3, "y", 257 + i, FT_DIR);
+		hostile_entry(&r.h, 256 + i, 4, "up", 256, FT_DIR);
+		hostile_inode(&r.h, 257 + i, S_IFDIR | 0500, 1, 0);
+	}
+	assert_int_equal(extract(&r, &result, NULL), 0);
+	assert_int_equal(r.problems, 2 * LEVELS);
+	assert_int_equal(result.names, LEVELS + 1);
+	assert_int_equal(end(&r), LEVELS);
+}
+
+static void it_stops_where_it_is_told(void **state)
+{
+	(void)state;
+	for (unsigned at = 1;; at++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct btrkit_extract_result result;
+		struct rig r;
+		int ret;
+
+		begin(&r);
+		for (unsigned k = 0; k < 10; k++)
+			file(&r, 2 + k, (char[]){ (char)('a' + k), 0 }, 257 + k);
+		r.stop_at = at;
+		ret = extract(&r, &result, &err);
+		if (ret) {
+			assert_int_equal(ret, -EINTR);
+			assert_true(result.names <= 11);
+		}
+		/* Without the one that it was stopped in. */
+		assert_int_equal(end(&r) + 1, result.names);
+		if (!ret)
+			break;
+	}
+}
+
+static void without_a_function_the_first_problem_ends_it(void **state)
+{
+	const struct btrkit_extract_options opts = BTRKIT_EXTRACT_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	const char *const paths[] = { "a", "none" };
+	struct btrkit_extract_result result;
+	struct rig r;
+
+	(void)state;
+	begin(&r);
+	file(&r, 2, "a", 257);
+	r.fs = hostile_open(&r.h, &r.s);
+	assert_int_equal(btrkit_extract(r.fs, 5, paths, 2, r.target, &opts, &result, &err), -ENOENT);
+	assert_int_equal(result.names, 1);
+	assert_int_equal(result.problems, 1);
+	assert_int_equal(btrkit_extract(r.fs, 6, NULL, 0, r.target, &opts, NULL, &err), -ENOENT);
+	assert_int_equal(btrkit_extract(r.fs, 5, NULL, 0, "/dev/null/x", &opts, NULL, &err), -ENOTDIR);
+	assert_int_equal(btrkit_extract(r.fs, 5, NULL, 0, r.target, &(struct btrkit_extract_options){ .flags = 2 },
+					NULL, &err), -EINVAL);
+	assert_int_equal(end(&r), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_that_lead_elsewhere_are_left_out),
+		cmocka_unit_test(numbers_that_are_none_do_no_harm),
+		cmocka_unit_test(directories_that_lead_back_come_once),
+		cmocka_unit_test(it_stops_where_it_is_told),
+		cmocka_unit_test(without_a_function_the_first_problem_ends_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
