@@ -108,6 +108,7 @@ int btrkit_rename(struct btrkit_txn *txn, uint64_t root, const struct btrkit_pla
 struct btrkit_write_options {
 	uint8_t compression;	/**< 0 none, 1 zlib, 2 lzo, 3 zstd: where that saves space, and the inode allows it */
 	int level;		/**< 0: the default */
+	unsigned threads;	/**< that a large write is shared by; 0: as many as processors; 1: the caller's own */
 };
 
 #define BTRKIT_WRITE_OPTIONS_INIT { 0 }
@@ -133,6 +134,51 @@ int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t
  */
 int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Gives the space of a range back: it becomes a hole, and zeros where only a part of a sector is in it. The size stays.
+ *
+ * @return as btrkit_write(); -EINVAL: also no bytes
+ * Since: 0.1
+ */
+int btrkit_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** How btrkit_prealloc() works. Since: 0.1 */
+enum btrkit_prealloc_flags {
+	BTRKIT_PREALLOC_KEEP_SIZE = 1 << 0	/**< the file does not get larger */
+};
+
+/**
+ * Keeps space for a range of a file, which reads as zeros until it is written. What the file has there stays.
+ *
+ * @param flags	BTRKIT_PREALLOC_*
+ * @return as btrkit_write(); -EINVAL: also no bytes, or unknown flags; -ENOSPC: space may be kept for the first part
+ * Since: 0.1
+ */
+int btrkit_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
+		    unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** A range that is to share the space of another one. Since: 0.1 */
+struct btrkit_clone {
+	uint64_t from_root, from_inode, from_offset;	/**< where the data is: also in a read-only subvolume */
+	uint64_t to_root, to_inode, to_offset;		/**< what it takes the place of, which may be behind the end */
+	uint64_t length;				/**< in bytes; 0: up to the end of the file */
+};
+
+/**
+ * Makes a range of a file share the space of a range of a file, which may be the same or in another subvolume; holes
+ * and preallocated space come along. Both begin at multiples of the sector size; they end there, too, or with their
+ * files. Who changes one of the files meanwhile may see, or make, half of it.
+ *
+ * @return 0; -ENOENT; -EISDIR; -EINVAL: no regular file, a range that is none of the source or does not begin or end as
+ *	   said, ranges that overlap, or only one of the files has checksums; -EFBIG; -EPERM: the target is immutable,
+ *	   append-only or has a verity seal; -EROFS; -ENOSPC: the first part may have been cloned; -ENOMEM, -EUCLEAN,
+ *	   -EIO, -ENODATA
+ * Since: 0.1
+ */
+int btrkit_clone_range(struct btrkit_txn *txn, const struct btrkit_clone *what,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** What btrkit_setattr() changes. Since: 0.1 */
 enum btrkit_attr_mask {

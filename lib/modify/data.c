@@ -7,48 +7,43 @@
 
 #include "lib/base/err.h"
 #include "lib/fs/extent_read.h"
+#include "lib/txn/refs.h"
 #include "lib/volume/row_write.h"
 
-/* Checksums that are made at a time. */
-#define SUMS_AT_A_TIME 256u
+/* Smaller places are taken when the devices have no room for a chunk. */
+#define PLACE_WANTED (1u << 20)
 
 int data_alloc(struct op *op, uint64_t min, uint64_t max, struct range *ret, struct btrkit_error *err)
 {
+	const uint64_t wanted = max < PLACE_WANTED ? max : PLACE_WANTED;
 	int r;
 
 	/* Free space may have to be loaded from trees, and a chunk changes some. */
 	delayed_lock_trees(op->d);
-	r = txn_alloc_data(op->txn, min, max, ret, err);
+	r = txn_alloc_data(op->txn, wanted > min ? wanted : min, max, ret, err);
 	if (r == -ENOSPC) {
 		r = txn_add_data_chunk(op->txn, err);
-		if (!r)
+		/* Without one there may still be less than was wanted. */
+		if (!r || (r == -ENOSPC && !op->txn->failed))
 			r = txn_alloc_data(op->txn, min, max, ret, err);
 	}
 	delayed_unlock_trees(op->d);
 	return r;
 }
 
-static int write_sums(struct op *op, uint64_t logical, const uint8_t *data, size_t len, struct btrkit_error *err)
+int data_add_sums(struct op *op, uint64_t logical, const uint8_t *sums, size_t n, struct btrkit_error *err)
 {
-	const struct csum_kind *csum = op->txn->fs->judge.csum;
-	const uint32_t sector = op->txn->fs->super.sectorsize;
-	uint8_t sums[SUMS_AT_A_TIME * CSUM_SIZE_MAX];
-	int ret = 0;
+	int ret;
 
-	for (size_t at = 0; !ret && at < len;) {
-		const uint64_t from = logical + at;
-		unsigned n = 0;
-
-		for (; n < SUMS_AT_A_TIME && at < len; at += sector)
-			csum->compute(data + at, sector, sums + n++ * csum->size);
-		pthread_mutex_lock(&op->d->lock);
-		ret = csums_add(op->txn, from, sums, n * csum->size, err);
-		pthread_mutex_unlock(&op->d->lock);
-	}
+	if (!n)
+		return 0;
+	pthread_mutex_lock(&op->d->lock);
+	ret = csums_add(op->txn, logical, sums, n * op->txn->fs->judge.csum->size, err);
+	pthread_mutex_unlock(&op->d->lock);
 	return ret;
 }
 
-int data_write(struct op *op, uint64_t logical, const uint8_t *data, size_t len, bool sums, struct btrkit_error *err)
+int data_write(struct op *op, uint64_t logical, const uint8_t *data, size_t len, struct btrkit_error *err)
 {
 	bool kept;
 	int ret;
@@ -62,27 +57,65 @@ int data_write(struct op *op, uint64_t logical, const uint8_t *data, size_t len,
 	if (kept)
 		pthread_mutex_unlock(&op->d->lock);
 	pthread_rwlock_unlock(&op->d->trees);
-	return ret || !sums ? ret : write_sums(op, logical, data, len, err);
+	return ret;
 }
 
-/* With checksums that still wait in their tree. */
-static int read_sector(struct op *op, const struct extent_at *x, uint64_t offset, bool verify, uint8_t *to,
-		       struct btrkit_error *err)
+int data_is_own(struct op *op, uint64_t inode, const struct extent_at *x, struct btrkit_error *err)
 {
-	const uint32_t sector = op->txn->fs->super.sectorsize;
-	const uint64_t left = x->fe.type == FILE_EXTENT_INLINE ? x->fe.ram_bytes - offset : sector;
-	const size_t n = left < sector ? (size_t)left : sector;
-	struct extent_reader r;
+	const struct range extent = { x->fe.disk_bytenr, x->fe.disk_num_bytes };
+	const struct extent_ref ref = { .type = KEY_EXTENT_DATA_REF,
+					.root = op->t->id,
+					.objectid = inode,
+					.offset = x->key.offset - x->fe.offset };
+	struct root_item item;
+	struct tree_root root;
+	bool fresh;
 	int ret;
 
-	memset(to + n, 0, sector - n);
-	ret = csums_run(op->txn, err);
-	if (ret)
-		return ret;
-	ret = extent_reader_init(&r, op->txn->fs, verify, err);
+	delayed_lock_trees(op->d);
+	ret = fs_find_root(op->txn->fs, op->t->id, &root, &item, err);
+	if (!ret)
+		ret = refs_is_only(op->txn->refs, &extent, &ref, item.last_snapshot, &fresh, err);
+	if (!ret && !fresh && row_wanted(op->txn->fs->volume, extent.start))
+		ret = 1;
+	delayed_unlock_trees(op->d);
+	return ret;
+}
+
+/* With the lock of trees, and none of its checksums waiting. */
+static int read_bytes(struct op *op, const struct extent_at *x, uint64_t offset, bool verify, uint8_t *to, size_t n,
+		      struct btrkit_error *err)
+{
+	struct extent_reader r;
+	int ret = extent_reader_init(&r, op->txn->fs, verify, err);
+
 	if (!ret)
 		ret = extent_read(&r, &x->fe, offset, to, n, err);
 	extent_reader_release(&r);
+	return ret;
+}
+
+int data_read_extent(struct op *op, const struct extent_at *x, uint64_t offset, bool verify, uint8_t *to, size_t n,
+		     struct btrkit_error *err)
+{
+	bool waits;
+	int ret = 0;
+
+	/* Only checksums that wait have to be put in their tree first; else reading is all there is to do. */
+	pthread_rwlock_rdlock(&op->d->trees);
+	pthread_mutex_lock(&op->d->lock);
+	waits = x->fe.type != FILE_EXTENT_INLINE && (op->txn->csums.n || op->txn->data);
+	pthread_mutex_unlock(&op->d->lock);
+	if (!waits)
+		ret = read_bytes(op, x, offset, verify, to, n, err);
+	pthread_rwlock_unlock(&op->d->trees);
+	if (!waits)
+		return ret;
+	delayed_lock_trees(op->d);
+	ret = csums_run(op->txn, err);
+	if (!ret)
+		ret = read_bytes(op, x, offset, verify, to, n, err);
+	delayed_unlock_trees(op->d);
 	return ret;
 }
 
@@ -90,18 +123,22 @@ int data_read_sector(struct op *op, const struct op_inode *in, uint64_t offset, 
 {
 	const uint32_t sector = op->txn->fs->super.sectorsize;
 	const bool verify = !(le64_get(in->item.flags) & INODE_NODATASUM);
+	const uint64_t size = le64_get(in->item.size), left = size > offset ? size - offset : 0;
 	struct extent_at x;
+	size_t n = sector;
 	int ret;
 
+	memset(to, 0, sector);
 	ret = extents_next(op, in->inode, offset, offset + sector, &x, err);
 	if (ret < 0)
 		return ret;
-	if (ret || (x.fe.type != FILE_EXTENT_INLINE && !x.fe.disk_bytenr)) {
-		memset(to, 0, sector);
+	if (ret || (x.fe.type != FILE_EXTENT_INLINE && !x.fe.disk_bytenr))
 		return 0;
-	}
-	delayed_lock_trees(op->d);
-	ret = read_sector(op, &x, offset - x.key.offset, verify, to, err);
-	delayed_unlock_trees(op->d);
+	if (x.fe.type == FILE_EXTENT_INLINE && x.fe.ram_bytes - offset < n)
+		n = (size_t)(x.fe.ram_bytes - offset);
+	ret = data_read_extent(op, &x, offset - x.key.offset, verify, to, n, err);
+	/* Behind the end of a file may lie what it had there before it was cut off. */
+	if (!ret && left < n)
+		memset(to + left, 0, n - (size_t)left);
 	return ret;
 }

@@ -146,12 +146,24 @@ int extents_put(struct op *op, struct op_inode *in, uint64_t offset, const struc
 
 int extents_put_hole(struct op *op, struct op_inode *in, uint64_t from, uint64_t to, struct btrkit_error *err)
 {
-	const struct file_extent fe = { .generation = op->txn->generation,
-					.ram_bytes = to - from,
-					.type = FILE_EXTENT_REG,
-					.num_bytes = to - from };
+	struct file_extent fe = { .generation = op->txn->generation, .type = FILE_EXTENT_REG };
+	int ret = 0;
 
-	if (from >= to || op->txn->fs->super.incompat & INCOMPAT_NO_HOLES)
+	if (op->txn->fs->super.incompat & INCOMPAT_NO_HOLES)
 		return 0;
-	return extents_put(op, in, from, &fe, err);
+	/* What was kept free behind the end of a file is no hole. */
+	while (!ret && from < to) {
+		struct extent_at x = { .end = to };
+		uint64_t end = to;
+
+		ret = extents_next(op, in->inode, from, to, &x, err);
+		if (!ret)
+			end = x.key.offset;
+		if (ret < 0)
+			return ret;
+		fe.ram_bytes = fe.num_bytes = end - from;
+		ret = end > from ? extents_put(op, in, from, &fe, err) : 0;
+		from = x.end;
+	}
+	return ret;
 }

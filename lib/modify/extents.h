@@ -30,7 +30,7 @@ int extents_drop(struct op *op, struct op_inode *in, uint64_t from, uint64_t to,
 int extents_put(struct op *op, struct op_inode *in, uint64_t offset, const struct file_extent *fe,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Without the feature no-holes a hole has an item too: puts one where the file has none. */
+/* Without the feature no-holes a hole has an item too: puts them where the file has nothing. */
 int extents_put_hole(struct op *op, struct op_inode *in, uint64_t from, uint64_t to,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* File data that is written, cut off and taken out. */
+/* File data that is written. */
+#include "lib/modify/write.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,15 +11,11 @@
 #include "lib/base/encode.h"
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
-#include "lib/modify/data.h"
 #include "lib/modify/xattr.h"
 
-#define STEP (1u << 20)		/* bytes that one operation writes */
-#define INLINE_MAX 2048u	/* bytes of a file that lie in its item, as Linux mounts by default */
-#define ITEMS_AT_A_TIME 256u	/* that one operation takes away */
+#define INLINE_MAX 2048u /* bytes of a file that lie in its item, as Linux mounts by default */
 
-/* Whether data of an inode may be changed. @return 0; -EISDIR; -EINVAL; -EPERM */
-static int judge_file(const struct op_inode *in, struct btrkit_error *err)
+int write_judge(const struct op_inode *in, struct btrkit_error *err)
 {
 	const uint32_t mode = op_inode_mode(in);
 
@@ -31,299 +29,309 @@ static int judge_file(const struct op_inode *in, struct btrkit_error *err)
 	return 0;
 }
 
-static void stamp(const struct op *op, struct op_inode *in)
+int write_open_locked(struct writing *w, uint64_t inode, struct btrkit_error *err)
 {
-	in->item.mtime = in->item.ctime = op->now;
+	static const struct btrkit_write_options none = BTRKIT_WRITE_OPTIONS_INIT;
+	/* What has no checksums is not compressed either, and what was preallocated is to be of use. */
+	const uint64_t plain = INODE_NODATASUM | INODE_NODATACOW | INODE_NOCOMPRESS | INODE_PREALLOC;
+	int ret;
+
+	if (!w->opts)
+		w->opts = &none;
+	ret = op_inode_get(w->op, inode, &w->in, err);
+	if (!ret)
+		ret = write_judge(&w->in, err);
+	if (ret)
+		return ret;
+	w->compression = le64_get(w->in.item.flags) & plain ? COMPRESS_NONE : w->opts->compression;
+	if (w->compression == COMPRESS_LZO || w->compression == COMPRESS_ZSTD)
+		op_need_feature(w->op, w->compression == COMPRESS_LZO ? INCOMPAT_COMPRESS_LZO : INCOMPAT_COMPRESS_ZSTD);
+	w->edges = malloc(2 * (size_t)w->op->txn->fs->super.sectorsize);
+	return w->edges ? 0 : err_nomem(err);
 }
 
-/* What an operation writes: whole sectors, but for the end of what becomes inline. */
-struct writing {
-	struct op *op;
-	struct op_inode in;
-	const struct btrkit_write_options *opts;
-	struct encoder *encoder; /* NULL: nothing is compressed */
-	uint64_t start;		 /* in the file */
-	uint8_t *data;
-	size_t len;
-	uint8_t *packed;
-	bool sums;
-};
-
-static int put_extent(struct writing *w, const struct range *at, uint64_t offset, uint64_t ram, uint64_t num,
-		      uint8_t compression, struct btrkit_error *err)
+int write_open(struct writing *w, uint64_t inode, struct btrkit_error *err)
 {
-	const struct file_extent fe = { .generation = w->op->txn->generation,
-					.ram_bytes = ram,
-					.compression = compression,
-					.type = FILE_EXTENT_REG,
-					.disk_bytenr = at->start,
-					.disk_num_bytes = at->length,
-					.num_bytes = num };
-
-	return extents_put(w->op, &w->in, offset, &fe, err);
+	delayed_lock(w->op->t, &inode, 1, &w->op->locks);
+	return write_open_locked(w, inode, err);
 }
 
-/* As it is, in as many pieces as space is left in. */
-static int write_plain(struct writing *w, size_t at, size_t len, struct btrkit_error *err)
+void write_close(struct writing *w)
 {
+	free(w->edges);
+	w->edges = NULL;
+}
+
+int write_put_inode(struct writing *w, struct btrkit_error *err)
+{
+	const int ret = xattr_drop_capability(w->op, w->in.inode, err);
+
+	w->in.item.mtime = w->in.item.ctime = w->op->now;
+	return ret ? ret : op_inode_put(w->op, &w->in, err);
+}
+
+int write_end(struct writing *w, int ret, struct btrkit_error *err)
+{
+	int put;
+
+	if (ret < 0 && ret != -ENOSPC)
+		return ret;
+	put = write_put_inode(w, ret < 0 ? NULL : err);
+	return put ? put : ret;
+}
+
+int write_is_inline(struct writing *w, uint64_t *size, struct btrkit_error *err)
+{
+	struct extent_at x;
+	int ret = extents_next(w->op, w->in.inode, 0, 1, &x, err);
+
+	if (ret)
+		return ret;
+	*size = x.fe.ram_bytes;
+	return x.fe.type != FILE_EXTENT_INLINE;
+}
+
+/* What is to be written as whole sectors: those at the ends get what the file has besides. */
+static int fill_bytes(struct writing *w, uint64_t offset, const uint8_t *data, size_t len, struct btrkit_error *err)
+{
+	const uint32_t sector = w->op->txn->fs->super.sectorsize;
+	const uint64_t start = sector_down(w->op, offset), end = sector_up(w->op, offset + len), to = offset + len;
+	struct store_bytes *b = &w->bytes;
 	int ret = 0;
 
-	while (!ret && len) {
-		struct range r;
+	*b = (struct store_bytes){ .start = start, .end = end };
+	b->body_start = sector_up(w->op, offset);
+	b->body_end = sector_down(w->op, to);
+	if (offset > start || to < start + sector) {
+		const size_t n = to < start + sector ? len : (size_t)(start + sector - offset);
 
-		ret = data_alloc(w->op, w->op->txn->fs->super.sectorsize, len, &r, err);
-		if (!ret)
-			ret = data_write(w->op, r.start, w->data + at, r.length, w->sums, err);
-		if (!ret)
-			ret = put_extent(w, &r, w->start + at, r.length, r.length, COMPRESS_NONE, err);
-		if (ret)
-			break;
-		at += r.length;
-		len -= r.length;
+		ret = data_read_sector(w->op, &w->in, start, w->edges, err);
+		if (data)
+			memcpy(w->edges + (offset - start), data, n);
+		else
+			memset(w->edges + (offset - start), 0, n);
+		b->head = w->edges;
 	}
+	if (!ret && to < end && !(b->head && end == start + sector)) {
+		ret = data_read_sector(w->op, &w->in, end - sector, w->edges + sector, err);
+		memcpy(w->edges + sector, data + (end - sector - offset), (size_t)(to - (end - sector)));
+		b->tail = w->edges + sector;
+	}
+	if (b->body_start < b->body_end)
+		b->body = data + (b->body_start - offset);
 	return ret;
 }
 
-/* @return 0; 1: it does not pay, or there is no room for it in one piece; <0 */
-static int write_packed(struct writing *w, size_t at, size_t len, struct btrkit_error *err)
+static int drop(struct writing *w, uint64_t from, uint64_t to, struct btrkit_error *err)
 {
-	const uint32_t sector = w->op->txn->fs->super.sectorsize;
-	struct range r;
-	size_t got, whole;
-	int ret;
+	uint64_t done;
 
-	if (!w->encoder || len <= sector)
-		return 1;
-	ret = encoder_run(w->encoder, w->data + at, len, w->packed, len - sector, &got, err);
-	if (ret)
-		return ret;
-	whole = (size_t)sector_up(w->op, got);
-	memset(w->packed + got, 0, whole - got);
-	ret = data_alloc(w->op, whole, whole, &r, err);
-	if (ret)
-		return ret == -ENOSPC ? 1 : ret;
-	ret = data_write(w->op, r.start, w->packed, whole, w->sums, err);
-	return ret ? ret : put_extent(w, &r, w->start + at, len, len, w->opts->compression, err);
+	return extents_drop(w->op, &w->in, from, to, UINT32_MAX, &done, err);
 }
 
 /* All of a small file, in its item. @return 0; 1: it is no small file; <0 */
-static int write_inline(struct writing *w, uint64_t size, struct btrkit_error *err)
+static int put_inline(struct writing *w, uint64_t size, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(w->in.inode, KEY_EXTENT_DATA, 0);
-	const uint32_t room = op_inline_max(w->op->txn), max = room < INLINE_MAX ? room : INLINE_MAX;
+	const uint32_t sector = w->op->txn->fs->super.sectorsize, room = op_inline_max(w->op->txn);
+	const uint32_t max = room < INLINE_MAX ? room : INLINE_MAX;
 	struct disk_file_extent d = { .generation = le64_put(w->op->txn->generation),
 				      .ram_bytes = le64_put(size),
 				      .type = FILE_EXTENT_INLINE };
-	const uint8_t *from = w->data;
+	uint8_t *plain, *packed;
 	size_t len = (size_t)size;
 	uint8_t *to;
 	int ret = 1;
 
-	if (w->start || size > w->op->txn->fs->super.sectorsize || !size)
+	if (w->bytes.start || size > sector || !size || le64_get(w->in.item.flags) & (INODE_NODATACOW | INODE_PREALLOC))
 		return 1;
-	if (w->encoder) {
-		ret = encoder_run(w->encoder, w->data, (size_t)size, w->packed, max < size - 1 ? max : (size_t)size - 1,
-				  &len, err);
-		if (ret < 0)
-			return ret;
+	plain = malloc(2 * (size_t)sector);
+	if (!plain)
+		return err_nomem(err);
+	packed = plain + sector;
+	store_bytes_copy(&w->bytes, sector, 0, sector, plain);
+	if (w->compression) {
+		struct encoder *e;
+
+		ret = encoder_create(w->compression, w->opts->level, sector, &e, err);
+		if (!ret) {
+			ret = encoder_run(e, plain, len, packed, max < size - 1 ? max : (size_t)size - 1, &len, err);
+			encoder_destroy(e);
+		}
 	}
+	if (!ret)
+		d.compression = w->compression;
+	else if (ret == 1 && size <= max)
+		len = (size_t)size, ret = 0;
+	if (!ret)
+		ret = drop(w, 0, sector, err);
+	if (!ret)
+		ret = delayed_insert(w->op->t, &key, NULL, FILE_EXTENT_INLINE_START + (uint32_t)len, &to, err);
 	if (!ret) {
-		from = w->packed;
-		d.compression = w->opts->compression;
-	} else if (size > max) {
-		return 1;
-	} else {
-		len = (size_t)size;
+		memcpy(to, &d, FILE_EXTENT_INLINE_START);
+		memcpy(to + FILE_EXTENT_INLINE_START, d.compression ? packed : plain, len);
+		w->in.item.nbytes = le64_put(le64_get(w->in.item.nbytes) + size);
 	}
-	ret = delayed_insert(w->op->t, &key, NULL, FILE_EXTENT_INLINE_START + (uint32_t)len, &to, err);
-	if (ret)
-		return ret;
-	memcpy(to, &d, FILE_EXTENT_INLINE_START);
-	memcpy(to + FILE_EXTENT_INLINE_START, from, len);
-	w->in.item.nbytes = le64_put(le64_get(w->in.item.nbytes) + size);
-	return 0;
-}
-
-static int write_extents(struct writing *w, struct btrkit_error *err)
-{
-	int ret = 0;
-
-	for (size_t at = 0; !ret && at < w->len; at += ENCODE_MAX) {
-		const size_t len = w->len - at < ENCODE_MAX ? w->len - at : ENCODE_MAX;
-
-		/* What is not compressed goes in one piece with what follows. */
-		if (!w->encoder)
-			return write_plain(w, at, w->len - at, err);
-		ret = write_packed(w, at, len, err);
-		if (ret == 1)
-			ret = write_plain(w, at, len, err);
-	}
+	free(plain);
 	return ret;
 }
 
-/* The one extent of a small file lies in its item. @return 0 it does; 1 it does not; <0 */
-static int is_inline(struct op *op, const struct op_inode *in, struct btrkit_error *err)
+/* The bytes get their places; *ret is NULL if they are all of a small file, and in its item now. */
+static int store_bytes(struct writing *w, uint64_t size, struct store **ret, struct btrkit_error *err)
 {
-	struct extent_at x;
-	int ret = extents_next(op, in->inode, 0, 1, &x, err);
+	struct store *s;
+	int r = w->bytes.end >= size ? put_inline(w, size, err) : 1;
 
-	return ret ? ret : x.fe.type != FILE_EXTENT_INLINE;
-}
-
-/* Puts what is in w->data in the place of what the file has there; @size is that of the file then. */
-static int put_data(struct writing *w, uint64_t size, struct btrkit_error *err)
-{
-	uint64_t done;
-	int ret;
-
-	ret = extents_drop(w->op, &w->in, w->start, w->start + w->len, UINT32_MAX, &done, err);
-	if (ret)
-		return ret;
-	ret = w->len >= size ? write_inline(w, size, err) : 1;
-	return ret == 1 ? write_extents(w, err) : ret;
-}
-
-/* The sector that an inline extent stands for becomes one of its own. */
-static int move_inline_out(struct writing *w, struct btrkit_error *err)
-{
-	const uint32_t sector = w->op->txn->fs->super.sectorsize;
-	struct writing first = *w;
-	int ret = is_inline(w->op, &w->in, err);
-
-	if (ret)
-		return ret < 0 ? ret : 0;
-	first.start = 0;
-	first.len = sector;
-	first.encoder = NULL;
-	first.data = malloc(sector);
-	if (!first.data)
+	*ret = NULL;
+	if (r != 1)
+		return r;
+	s = malloc(sizeof(*s));
+	if (!s)
 		return err_nomem(err);
-	ret = data_read_sector(w->op, &w->in, 0, first.data, err);
-	/* Of a file that is larger than a sector nothing is inline. */
-	if (!ret)
-		ret = put_data(&first, UINT64_MAX, err);
-	free(first.data);
-	w->in = first.in;
-	return ret;
-}
-
-/* The bytes of whole sectors around @len bytes of @data at @offset. The caller frees w->data. */
-static int fill_sectors(struct writing *w, uint64_t offset, const void *data, size_t len, struct btrkit_error *err)
-{
-	const uint32_t sector = w->op->txn->fs->super.sectorsize;
-	const uint64_t end = sector_up(w->op, offset + len);
-	int ret = 0;
-
-	w->start = sector_down(w->op, offset);
-	w->len = (size_t)(end - w->start);
-	w->data = malloc(w->len);
-	if (!w->data)
-		return err_nomem(err);
-	if (offset > w->start)
-		ret = data_read_sector(w->op, &w->in, w->start, w->data, err);
-	if (!ret && offset + len < end && (w->len > sector || offset == w->start))
-		ret = data_read_sector(w->op, &w->in, end - sector, w->data + w->len - sector, err);
-	if (data)
-		memcpy(w->data + (offset - w->start), data, len);
+	s->op = w->op;
+	s->inode = w->in.inode;
+	s->prealloc = le64_get(w->in.item.flags) & INODE_PREALLOC;
+	s->bytes = &w->bytes;
+	s->compression = w->compression;
+	s->level = w->opts->level;
+	s->sums = !(le64_get(w->in.item.flags) & INODE_NODATASUM);
+	s->threads = w->opts->threads;
+	r = store_run(s, err);
+	if (r)
+		store_free(s);
 	else
-		memset(w->data + (offset - w->start), 0, len);
+		*ret = s;
+	return r;
+}
+
+/* Puts what was stored in the place of what the file has there. */
+static int put_stored(struct writing *w, uint64_t start, uint64_t end, struct store *s, struct btrkit_error *err)
+{
+	int ret = drop(w, start, end, err);
+
+	for (unsigned i = 0; !ret && i < s->n; i++)
+		ret = extents_put(w->op, &w->in, s->pieces[i].offset, &s->pieces[i].fe, err);
+	return ret ? ret : store_add_sums(s, err);
+}
+
+int write_sector(struct writing *w, uint64_t offset, uint64_t size, struct btrkit_error *err)
+{
+	const uint64_t end = offset + w->op->txn->fs->super.sectorsize;
+	const uint8_t compression = w->compression;
+	struct store *s = NULL;
+	int ret;
+
+	w->bytes = (struct store_bytes){ .start = offset, .end = end, .head = w->edges };
+	w->compression = COMPRESS_NONE;
+	ret = store_bytes(w, size, &s, err);
+	if (!ret && s)
+		ret = put_stored(w, offset, end, s, err);
+	store_free(s);
+	w->compression = compression;
 	return ret;
 }
 
-static int write_step(struct writing *w, uint64_t offset, const void *data, size_t len, uint64_t size,
-		      struct btrkit_error *err)
+static int zero_edge(struct writing *w, uint64_t to, uint64_t size, struct btrkit_error *err)
 {
-	const uint64_t old = le64_get(w->in.item.size);
-	int ret = 0;
+	const uint64_t old = le64_get(w->in.item.size), edge = sector_up(w->op, old);
+	const int ret = fill_bytes(w, old, NULL, (size_t)((to < edge ? to : edge) - old), err);
 
-	/* What lies in the item stays there only if all of the file is written. */
-	if (sector_down(w->op, offset))
-		ret = move_inline_out(w, err);
-	if (!ret)
-		ret = fill_sectors(w, offset, data, len, err);
-	if (!ret && w->start > sector_up(w->op, old))
-		ret = extents_put_hole(w->op, &w->in, sector_up(w->op, old), w->start, err);
-	if (!ret)
-		ret = put_data(w, size, err);
-	free(w->data);
-	if (ret)
-		return ret;
-	w->in.item.size = le64_put(size);
-	stamp(w->op, &w->in);
-	return op_inode_put(w->op, &w->in, err);
+	return ret ? ret : write_sector(w, sector_down(w->op, old), size, err);
 }
 
-static int open_writing(struct writing *w, uint64_t inode, struct btrkit_error *err)
+int write_extend(struct writing *w, uint64_t to, uint64_t size, struct btrkit_error *err)
 {
-	const struct btrkit_write_options *opts = w->opts;
-	uint64_t flags;
+	const uint64_t old = le64_get(w->in.item.size), edge = sector_up(w->op, old);
+	const int ret = old < edge ? zero_edge(w, to, size, err) : 0;
+
+	return ret ? ret : extents_put_hole(w->op, &w->in, edge, sector_up(w->op, to), err);
+}
+
+int write_range(struct writing *w, uint64_t offset, const void *data, size_t len, uint64_t size,
+		struct btrkit_error *err)
+{
+	const uint64_t old = le64_get(w->in.item.size), start = sector_down(w->op, offset);
+	const uint64_t end = sector_up(w->op, offset + len);
+	struct store *s = NULL;
 	int ret;
 
-	delayed_lock(w->op->t, &inode, 1, &w->op->locks);
-	ret = op_inode_get(w->op, inode, &w->in, err);
+	ret = fill_bytes(w, offset, data, len, err);
 	if (!ret)
-		ret = judge_file(&w->in, err);
-	if (ret)
-		return ret;
-	flags = le64_get(w->in.item.flags);
-	w->sums = !(flags & INODE_NODATASUM);
-	/* What has no checksums is not compressed either. */
-	if (!opts->compression || flags & (INODE_NODATASUM | INODE_NODATACOW | INODE_NOCOMPRESS))
-		return 0;
-	ret = encoder_create(opts->compression, opts->level, w->op->txn->fs->super.sectorsize, &w->encoder, err);
-	if (ret)
-		return ret;
-	if (opts->compression == COMPRESS_LZO || opts->compression == COMPRESS_ZSTD)
-		op_need_feature(w->op, opts->compression == COMPRESS_LZO ? INCOMPAT_COMPRESS_LZO :
-									   INCOMPAT_COMPRESS_ZSTD);
-	w->packed = malloc(ENCODE_MAX);
-	return w->packed ? 0 : err_nomem(err);
+		ret = store_bytes(w, size, &s, err);
+	/* What lies between is not what it may have had there once. From here on there is room for everything. */
+	if (!ret && start > old)
+		ret = write_extend(w, start, size, err);
+	if (!ret && s)
+		ret = put_stored(w, start, end, s, err);
+	store_free(s);
+	if (!ret)
+		w->in.item.size = le64_put(size);
+	return ret;
 }
 
-/* What one step of writing may change. */
-static struct ticket_need need_of_step(const struct btrkit_txn *txn, size_t len)
+struct ticket_need write_need(const struct btrkit_txn *txn, uint64_t len)
 {
-	const uint32_t sector = txn->fs->super.sectorsize, sectors = (uint32_t)(len / sector) + 2;
+	const uint64_t sectors = len / txn->fs->super.sectorsize + 2;
+	/* Each sector may have been an extent, and may become one; each has a checksum. What a file can do goes. */
+	const uint32_t extents = sectors < WRITE_ITEMS ? (uint32_t)sectors : WRITE_ITEMS;
 	const uint32_t item = sizeof(struct disk_item) + sizeof(struct disk_file_extent);
 
-	/*
-	 * Each sector may have been an extent, and may become one; each has a checksum. And what the file was capable
-	 * of goes.
-	 */
 	return (struct ticket_need){
-		.items = 2 * sectors + 5,
-		.bytes = sectors * (2 * item + txn->fs->judge.csum->size) + INLINE_MAX + 4 * item,
+		.items = 3 * extents + 7,
+		.bytes = extents * 3 * item + (uint32_t)sectors * txn->fs->judge.csum->size + INLINE_MAX + 6 * item,
 	};
 }
 
-static int write_piece(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data,
-		       size_t len, const struct btrkit_write_options *opts, struct btrkit_error *err)
+/* How much can be written at a time, by what the file has there. */
+static int judge_span(struct writing *w, uint64_t offset, size_t *len, struct btrkit_error *err)
 {
-	const struct ticket_need need = need_of_step(txn, len);
+	uint64_t at = offset;
+	struct extent_at x;
+
+	if (*len / w->op->txn->fs->super.sectorsize < WRITE_ITEMS - 2)
+		return 0;
+	for (unsigned n = 0; n < WRITE_ITEMS; n++, at = x.end) {
+		const int ret = extents_next(w->op, w->in.inode, at, offset + *len, &x, err);
+
+		if (ret)
+			return ret < 0 ? ret : 0;
+		if (x.end >= offset + *len)
+			return 0;
+	}
+	*len = (size_t)(at - offset);
+	return 0;
+}
+
+/* @len: what is to be written, and what was. */
+static int write_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data,
+		      size_t *len, const struct btrkit_write_options *opts, struct btrkit_error *err)
+{
+	const struct ticket_need need = write_need(txn, *len);
 	struct op op;
 	struct writing w = { .op = &op, .opts = opts };
-	uint64_t size = 0;
+	uint64_t size;
 	int ret;
 
 	ret = op_begin(&op, txn, root, &need, err);
 	if (ret)
 		return ret;
-	ret = open_writing(&w, inode, err);
+	ret = write_open(&w, inode, err);
+	if (!ret)
+		ret = judge_span(&w, offset, len, err);
 	if (!ret) {
 		size = le64_get(w.in.item.size);
-		ret = xattr_drop_capability(&op, inode, err);
+		ret = write_range(&w, offset, data, *len, size > offset + *len ? size : offset + *len, err);
 	}
 	if (!ret)
-		ret = write_step(&w, offset, data, len, size > offset + len ? size : offset + len, err);
-	encoder_destroy(w.encoder);
-	free(w.packed);
+		ret = write_put_inode(&w, err);
+	write_close(&w);
 	return op_end(&op, ret);
 }
 
 int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data, size_t len,
 		 const struct btrkit_write_options *opts, struct btrkit_error *err)
 {
-	static const struct btrkit_write_options none = BTRKIT_WRITE_OPTIONS_INIT;
+	const uint64_t span = store_span(opts ? opts->compression : COMPRESS_NONE);
 	const uint8_t *from = data;
 	int ret = 0;
 
@@ -331,106 +339,13 @@ int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t
 		return err_system(err, EFBIG, "a file of more than 8 EiB");
 	while (!ret && len) {
 		/* Pieces end where one that is compressed would. */
-		const size_t room = STEP - (size_t)(offset % ENCODE_MAX), n = len < room ? len : room;
+		const uint64_t room = span - offset % ENCODE_MAX;
+		size_t n = len < room ? len : (size_t)room;
 
-		ret = write_piece(txn, root, inode, offset, from, n, opts ? opts : &none, err);
+		ret = write_step(txn, root, inode, offset, from, &n, opts, err);
 		from += n;
 		offset += n;
 		len -= n;
 	}
 	return ret;
-}
-
-/* Takes away what the file has from @from to @to, as often as needed. */
-static int drop_range(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t from, uint64_t to,
-		      struct btrkit_error *err)
-{
-	const struct ticket_need need = { .items = 2 * ITEMS_AT_A_TIME + 2, .bytes = 4096, .removes = true };
-	int ret = 0;
-
-	while (!ret && from < to) {
-		struct op_inode in;
-		uint64_t done = 0;
-		struct op op;
-
-		ret = op_begin(&op, txn, root, &need, err);
-		if (ret)
-			return ret;
-		delayed_lock(op.t, &inode, 1, &op.locks);
-		ret = op_inode_get(&op, inode, &in, err);
-		if (!ret)
-			ret = extents_drop(&op, &in, from, to, ITEMS_AT_A_TIME, &done, err);
-		if (!ret)
-			ret = extents_put_hole(&op, &in, from, done < sector_up(&op, le64_get(in.item.size)) ?
-					       done : sector_up(&op, le64_get(in.item.size)), err);
-		if (!ret)
-			ret = op_inode_put(&op, &in, err);
-		from = done;
-		ret = op_end(&op, ret);
-	}
-	return ret;
-}
-
-/* Another size, and what follows from it in the sector of the end. */
-static int resize(struct writing *w, uint64_t size, struct btrkit_error *err)
-{
-	const uint32_t sector = w->op->txn->fs->super.sectorsize;
-	const uint64_t old = le64_get(w->in.item.size), edge = size < old ? size : old;
-	const uint32_t rest = (uint32_t)(edge % sector);
-	int ret = is_inline(w->op, &w->in, err);
-
-	if (ret < 0)
-		return ret;
-	if (!ret && size) {
-		/* The sector is written anew, inline again if it still may be. */
-		ret = fill_sectors(w, edge, NULL, sector - rest, err);
-		w->start = 0;
-		w->len = sector;
-		if (!ret)
-			ret = put_data(w, size, err);
-		if (!ret)
-			ret = extents_put_hole(w->op, &w->in, sector, sector_up(w->op, size), err);
-		free(w->data);
-	} else if (size < old && rest) {
-		/* Behind its end a file has zeros, in case it grows again. */
-		ret = fill_sectors(w, size, NULL, sector - rest, err);
-		if (!ret)
-			ret = put_data(w, UINT64_MAX, err);
-		free(w->data);
-	} else if (size > old) {
-		ret = extents_put_hole(w->op, &w->in, sector_up(w->op, old), sector_up(w->op, size), err);
-	} else {
-		ret = 0;
-	}
-	if (ret)
-		return ret;
-	w->in.item.size = le64_put(size);
-	stamp(w->op, &w->in);
-	return op_inode_put(w->op, &w->in, err);
-}
-
-int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
-{
-	static const struct btrkit_write_options none = BTRKIT_WRITE_OPTIONS_INIT;
-	const struct ticket_need need = need_of_step(txn, 1);
-	struct op op;
-	struct writing w = { .op = &op, .opts = &none };
-	uint64_t old = 0;
-	int ret;
-
-	if (size > INT64_MAX)
-		return err_system(err, EFBIG, "a file of more than 8 EiB");
-	ret = op_begin(&op, txn, root, &need, err);
-	if (ret)
-		return ret;
-	ret = open_writing(&w, inode, err);
-	if (!ret) {
-		old = le64_get(w.in.item.size);
-		ret = xattr_drop_capability(&op, inode, err);
-	}
-	if (!ret)
-		ret = resize(&w, size, err);
-	ret = op_end(&op, ret);
-	/* Also what was kept free behind the end. */
-	return ret || size > old ? ret : drop_range(txn, root, inode, sector_up(&op, size), UINT64_MAX - 4095, err);
 }

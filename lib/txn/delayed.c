@@ -161,31 +161,6 @@ int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, stru
 	return r;
 }
 
-void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret)
-{
-	ret->n = 0;
-	for (unsigned i = 0; i < n; i++) {
-		struct delayed_shard *s = delayed_shard_of(t, inodes[i]);
-		unsigned at = ret->n;
-
-		while (at && ret->held[at - 1] > s)
-			at--;
-		if (at && ret->held[at - 1] == s)
-			continue;
-		memmove(ret->held + at + 1, ret->held + at, (ret->n - at) * sizeof(struct delayed_shard *));
-		ret->held[at] = s;
-		ret->n++;
-	}
-	for (unsigned i = 0; i < ret->n; i++)
-		pthread_mutex_lock(&ret->held[i]->lock);
-}
-
-void delayed_unlock(struct delayed_locks *l)
-{
-	while (l->n)
-		pthread_mutex_unlock(&l->held[--l->n]->lock);
-}
-
 /* Where the inode is in the table, or would be: there is a free slot. */
 static struct delayed_slot *slot_of(struct delayed_slot *slots, size_t size, uint64_t objectid)
 {

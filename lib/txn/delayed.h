@@ -95,6 +95,9 @@ struct delayed_locks {
 	unsigned n;
 };
 void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret);
+/* Those of two inodes that may be of two trees, likewise. */
+void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tree *b, uint64_t other,
+		      struct delayed_locks *ret);
 void delayed_unlock(struct delayed_locks *l);
 
 /*

@@ -310,6 +310,35 @@ int refs_lookup(struct refs *r, uint64_t bytenr, unsigned level, uint64_t *count
 	return 0;
 }
 
+int refs_is_only(struct refs *r, const struct range *extent, const struct extent_ref *ref, uint64_t last_snapshot,
+		 bool *fresh, struct btrkit_error *err)
+{
+	struct ref_head *h = find(r, extent->start);
+	struct extent_ref there;
+	struct extent_item item;
+	struct edit_tree *t;
+	int ret;
+
+	*fresh = h && h->fresh;
+	if (h)
+		ref_head_net(r, h);
+	for (uint32_t i = 0; h && i < h->n; i++) {
+		if (!ref_equal(&h->changes[i].ref, ref))
+			return 1;
+	}
+	if (*fresh)
+		return r->txn->generation <= last_snapshot;
+	ret = overlay_tree(r->txn->overlay, OID_EXTENT_TREE, &t, err);
+	if (!ret)
+		ret = refs_find_item(t, extent, true, 0, &item, err);
+	if (ret || item.generation <= last_snapshot)
+		return ret < 0 ? ret : 1;
+	ret = extent_item_next_ref(&item, &there, err);
+	if (ret)
+		return ret;
+	return !ref_equal(&there, ref) || there.count != item.refs;
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;

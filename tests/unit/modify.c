@@ -179,6 +179,61 @@ static void cut(struct model *m)
 	e->file->size = size;
 }
 
+static void punch(struct model *m)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct entry *e = some_entry(m, false, true);
+	const uint32_t at = pick(m, SIZE_MAX_OF_FILE), len = 1 + pick(m, pick(m, 2) ? 300 : SIZE_MAX_OF_FILE);
+
+	if (!e)
+		return;
+	expect(btrkit_punch(m->txn, TOP_LEVEL, e->file->inode, at, len, &err), 0, &err);
+	if (at < e->file->size)
+		memset(e->file->bytes + at, 0, len < e->file->size - at ? len : e->file->size - at);
+}
+
+static void preallocate(struct model *m)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct entry *e = some_entry(m, false, true);
+	const uint32_t at = pick(m, SIZE_MAX_OF_FILE - 1), len = 1 + pick(m, SIZE_MAX_OF_FILE - at);
+	const unsigned keep = pick(m, 2);
+
+	if (!e)
+		return;
+	expect(btrkit_prealloc(m->txn, TOP_LEVEL, e->file->inode, at, len, keep, &err), 0, &err);
+	if (!keep && e->file->size < at + len)
+		e->file->size = at + len;
+}
+
+static void clone_some(struct model *m)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct entry *e = some_entry(m, false, true), *other = some_entry(m, false, true);
+	const uint32_t from = pick(m, 10) * 4096, to = pick(m, 8) * 4096;
+	struct btrkit_clone what = { TOP_LEVEL, 0, from, TOP_LEVEL, 0, to, 0 };
+	uint32_t len;
+
+	if (!e || !other)
+		return;
+	what.from_inode = e->file->inode;
+	what.to_inode = other->file->inode;
+	len = e->file->size > from ? e->file->size - from : 0;
+	if (len > SIZE_MAX_OF_FILE - to || pick(m, 2))
+		what.length = len = len < 8192 ? 4096 : 8192;
+	if (from >= e->file->size ? what.length || from > e->file->size :
+	    len > e->file->size - from || (len % 4096 && to + len < other->file->size) ||
+	    (e->file == other->file && to < from + (len + 4095) / 4096 * 4096 &&
+	     from < to + (len + 4095) / 4096 * 4096)) {
+		expect(btrkit_clone_range(m->txn, &what, &err), -EINVAL, &err);
+		return;
+	}
+	expect(btrkit_clone_range(m->txn, &what, &err), 0, &err);
+	memcpy(other->file->bytes + to, e->file->bytes + from, len);
+	if (len && other->file->size < to + len)
+		other->file->size = to + len;
+}
+
 static void remove_one(struct model *m)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -304,7 +359,7 @@ static void look_up(struct model *m)
 
 static void step(struct model *m)
 {
-	const unsigned kind = pick(m, 16);
+	const unsigned kind = pick(m, 20);
 
 	switch (kind) {
 	case 0:
@@ -336,6 +391,16 @@ static void step(struct model *m)
 		break;
 	case 13:
 		move_over(m);
+		break;
+	case 14:
+		punch(m);
+		break;
+	case 15:
+		preallocate(m);
+		break;
+	case 16:
+	case 17:
+		clone_some(m);
 		break;
 	default:
 		look_up(m);

@@ -4,6 +4,7 @@
 
 #include "lib/check/audit.h"
 #include "lib/format/items/extent.h"
+#include "lib/format/items/file_extent.h"
 #include "lib/volume/raid_map.h"
 #include "lib/volume/volume.h"
 
@@ -168,13 +169,15 @@ struct btrkit_fs *rig_open(struct rig *r, unsigned flags, unsigned lost)
 	return fs;
 }
 
-static void hold(struct rig *r, unsigned device, uint64_t offset, uint64_t len)
+static void hold(struct rig *r, unsigned device, uint64_t offset, uint64_t len, bool release)
 {
 	for (uint64_t at = offset / SECTOR; at <= (offset + len - 1) / SECTOR; at++) {
 		uint8_t *byte = &r->held[device][at / 8];
 
-		r->num_held += !(*byte >> at % 8 & 1);
+		r->num_held += !release && !(*byte >> at % 8 & 1);
 		*byte |= (uint8_t)(1u << at % 8);
+		if (release)
+			*byte ^= (uint8_t)(1u << at % 8);
 	}
 }
 
@@ -191,7 +194,7 @@ static const struct volume_chunk *chunk_of(const struct btrkit_fs *fs, uint64_t 
 }
 
 /* Bytes of @fs from @from on, in the piece of a chunk where they lie in one strip. @return how many */
-static uint64_t hold_piece(struct rig *r, const struct btrkit_fs *fs, uint64_t from, uint64_t to)
+static uint64_t hold_piece(struct rig *r, const struct btrkit_fs *fs, uint64_t from, uint64_t to, bool release)
 {
 	const struct volume_chunk *c = chunk_of(fs, from);
 	const struct raid_shape shape = { c->type, c->num_stripes };
@@ -200,13 +203,41 @@ static uint64_t hold_piece(struct rig *r, const struct btrkit_fs *fs, uint64_t f
 	for (unsigned copy = 0; copy < raid_copies(&shape); copy++) {
 		place = raid_map(&shape, from - c->logical, copy);
 		place.length = place.length < to - from ? place.length : to - from;
+		/* With parity it is never written in place. */
+		if (release && raid_profile_find(c->type)->parity)
+			continue;
 		hold(r, (unsigned)c->stripes[place.stripe].devid - 1, c->stripes[place.stripe].physical + place.offset,
-		     place.length);
+		     place.length, release);
 	}
 	for (unsigned i = 0; raid_profile_find(c->type)->parity && i < c->num_stripes; i++)
 		hold(r, (unsigned)c->stripes[i].devid - 1,
-		     c->stripes[i].physical + place.offset / CHUNK_STRIPE_LEN * CHUNK_STRIPE_LEN, CHUNK_STRIPE_LEN);
+		     c->stripes[i].physical + place.offset / CHUNK_STRIPE_LEN * CHUNK_STRIPE_LEN, CHUNK_STRIPE_LEN,
+		     false);
 	return place.length;
+}
+
+/* What is kept for a file has nothing in it: its file may be written there. */
+static void release_kept(struct rig *r, struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct tree_root root;
+	struct file_extent fe;
+	struct cursor c;
+	int ret;
+
+	rig_check(fs_find_root(fs, OID_FS_TREE, &root, NULL, &err), &err);
+	cursor_init(&c, fs, &root);
+	for (ret = cursor_seek(&c, &KEY(0, 0, 0), &err); !ret; ret = cursor_next(&c, &err)) {
+		if (c.item.key.type != KEY_EXTENT_DATA)
+			continue;
+		rig_check(file_extent_decode(&fs->items, &c.item, &fe, &err), &err);
+		if (fe.type != FILE_EXTENT_PREALLOC)
+			continue;
+		for (uint64_t from = fe.disk_bytenr + fe.offset, end = from + fe.num_bytes; from < end;)
+			from += hold_piece(r, fs, from, end, true);
+	}
+	assert_int_equal(ret, 1);
+	cursor_release(&c);
 }
 
 void rig_hold(struct rig *r)
@@ -231,10 +262,11 @@ void rig_hold(struct rig *r)
 		if (!tree_block && c.item.key.type != KEY_EXTENT_ITEM)
 			continue;
 		for (end = from + (tree_block ? fs->super.nodesize : c.item.key.offset); from < end;)
-			from += hold_piece(r, fs, from, end);
+			from += hold_piece(r, fs, from, end, false);
 	}
 	assert_int_equal(ret, 1);
 	cursor_release(&c);
+	release_kept(r, fs);
 	btrkit_fs_close(fs);
 }
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The locks of inodes, in an order that cannot lock up. */
+#include <string.h>
+
+#include "lib/txn/delayed.h"
+
+void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret)
+{
+	ret->n = 0;
+	for (unsigned i = 0; i < n; i++) {
+		struct delayed_shard *s = delayed_shard_of(t, inodes[i]);
+		unsigned at = ret->n;
+
+		while (at && ret->held[at - 1] > s)
+			at--;
+		if (at && ret->held[at - 1] == s)
+			continue;
+		memmove(ret->held + at + 1, ret->held + at, (ret->n - at) * sizeof(struct delayed_shard *));
+		ret->held[at] = s;
+		ret->n++;
+	}
+	for (unsigned i = 0; i < ret->n; i++)
+		pthread_mutex_lock(&ret->held[i]->lock);
+}
+
+void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tree *b, uint64_t other,
+		      struct delayed_locks *ret)
+{
+	const uint64_t both[] = { inode, other };
+
+	if (a == b) {
+		delayed_lock(a, both, 2, ret);
+		return;
+	}
+	/* Nobody who has a lock in one tree waits for one in a tree before it. */
+	ret->held[0] = a->id < b->id ? delayed_shard_of(a, inode) : delayed_shard_of(b, other);
+	ret->held[1] = a->id < b->id ? delayed_shard_of(b, other) : delayed_shard_of(a, inode);
+	ret->n = 2;
+	pthread_mutex_lock(&ret->held[0]->lock);
+	pthread_mutex_lock(&ret->held[1]->lock);
+}
+
+void delayed_unlock(struct delayed_locks *l)
+{
+	while (l->n)
+		pthread_mutex_unlock(&l->held[--l->n]->lock);
+}

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Random changes of files' data, by the library and by Linux on a copy: what is written, cut off, punched, preallocated
+and cloned, within files, between them, and between subvolumes. Each operation returns the same, and afterwards files
+have the same contents, sizes, blocks, holes and shared ranges; `btrfs check` finds nothing, nor after Linux has gone on
+with ours.
+
+    file-data-kernel.py [--plans N] [--seed N] [--ops N]
+
+Exits with 77 where it cannot run.
+"""
+import argparse
+import errno
+import fcntl
+import hashlib
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+import image
+import ops
+
+FILE_DATA = os.environ['FILE_DATA']
+FS_IOC_FIEMAP = 0xC020660B
+ENCODED, INLINE, UNWRITTEN, SHARED = 8, 0x200, 0x800, 0x2000
+# Of mkfs, and of what Linux mounts with: compression is what the library is told, too.
+KINDS = (((), '', 0), (('-n', '4096', '-O', '^no-holes'), '', 0), (('-n', '65536'), 'compress-force=zstd', 3),
+         (('--csum', 'sha256', '-O', '^no-holes'), 'compress-force=zlib', 1), (('-M', '-n', '4096'), '', 0))
+FILES = [f'f{i}' for i in range(5)] + ['nocow0', 'nocow1'] + [f'sub/f{i}' for i in range(3)]
+K64, MASK = 0x9e3779b97f4a7c15, (1 << 64) - 1
+
+
+def pattern(seed, length):
+    """As do_write() in file-data.c has it."""
+    out, x = bytearray(), seed
+    for i in range(0, length, 64):
+        if seed % 2:
+            x = (seed * K64 + i // 65536) & MASK
+            out += struct.pack('<Q', x) * 8
+        else:
+            x = (x * 6364136223846793005 + 1442695040888963407) & MASK
+            out += bytes((x * (2 * k + 1) & MASK) >> 56 for k in range(64))
+    return bytes(out[:length])
+
+
+def place(rng):
+    near = rng.choice((0, 4096, 8192, 65536, 131072, 300000, 1 << 20))
+    return max(0, near + rng.choice((0, 0, 0, rng.randrange(-4096, 4096), 4096 * rng.randrange(-16, 16))))
+
+
+def length(rng):
+    return rng.choice((1, 100, 1500, 2048, 2049, 4095, 4096, 5000, 16384, 65536, 131072, rng.randrange(1, 400000)))
+
+
+def punched(offset, size):
+    """Linux looks for data only in as many whole sectors as the length comes to, from the first one on: where the range
+    reaches into one more it writes zeros there, even into a hole. The library leaves the hole."""
+    return (offset & ~4095 if offset % 4096 + size > (size + 4095) & ~4095 else offset), size
+
+
+def plan(rng, count, compression):
+    lines = []
+    for _ in range(count):
+        path, kind = rng.choice(FILES), rng.randrange(20)
+        if kind < 7:
+            lines.append(f'write {path} {place(rng)} {length(rng)} {rng.randrange(1 << 30)} {compression}')
+        elif kind < 10:
+            lines.append(f'truncate {path} {rng.choice((0, 1, 100, 2000, 4096, 5000, place(rng)))}')
+        elif kind < 13:
+            lines.append('punch {} {} {}'.format(path, *punched(place(rng), length(rng))))
+        elif kind < 15:
+            lines.append(f'prealloc {path} {place(rng)} {length(rng)} {rng.randrange(2)}')
+        else:
+            whole = rng.randrange(5) == 0
+            at, to = (p if rng.randrange(8) == 0 else p & ~4095 for p in (place(rng), place(rng)))
+            n = 0 if rng.randrange(3) == 0 else (length(rng) + 4095) & ~4095
+            lines.append(f'clone {path} {0 if whole else at} {0 if whole else n} {rng.choice(FILES)} '
+                         f'{0 if whole else to}')
+        if rng.randrange(12) == 0:
+            lines.append(rng.choice(('flush', 'commit')))
+    return lines
+
+
+def by_linux(mnt, line):
+    """What the library returns for the same."""
+    name, path, *rest = line.split()
+    fd = os.open(os.path.join(mnt, path), os.O_RDWR)
+    other = None
+    try:
+        if name == 'write':
+            os.pwrite(fd, pattern(int(rest[2]), int(rest[1])), int(rest[0]))
+        elif name == 'truncate':
+            os.ftruncate(fd, int(rest[0]))
+        elif name == 'punch':
+            fallocate(fd, ops.PUNCH_HOLE | ops.KEEP_SIZE, int(rest[0]), int(rest[1]))
+        elif name == 'prealloc':
+            fallocate(fd, ops.KEEP_SIZE if int(rest[2]) else 0, int(rest[0]), int(rest[1]))
+        elif name == 'clone':
+            other = os.open(os.path.join(mnt, rest[2]), os.O_RDWR)
+            fcntl.ioctl(other, ops.FICLONERANGE,
+                        struct.pack('=qQQQ', fd, int(rest[0]), int(rest[1]), int(rest[3])))
+    except OSError as e:
+        return -e.errno
+    finally:
+        # What waits to be written may be forgotten by the next operation: the library forgets nothing.
+        os.fsync(fd)
+        os.close(fd)
+        if other is not None:
+            os.fsync(other)
+            os.close(other)
+    return 0
+
+
+def fallocate(fd, mode, offset, size):
+    if ops._libc.fallocate(fd, mode, offset, size):
+        raise OSError(ops.ctypes.get_errno(), 'fallocate')
+
+
+def fiemap(fd):
+    """Ranges and what they are, of neighbours that are the same one."""
+    buf = bytearray(struct.pack('=QQIIII', 0, MASK, 0, 0, 4096, 0) + bytes(56 * 4096))
+    fcntl.ioctl(fd, FS_IOC_FIEMAP, buf)
+    rows = []
+    for i in range(struct.unpack_from('=I', buf, 20)[0]):
+        start, _, size, _, _, flags, *_ = struct.unpack_from('=QQQQQI', buf, 32 + 56 * i)
+        flags &= ENCODED | INLINE | UNWRITTEN | SHARED
+        if rows and rows[-1][1] == start and rows[-1][2] == flags:
+            rows[-1] = (rows[-1][0], start + size, flags)
+        else:
+            rows.append((start, start + size, flags))
+    return rows
+
+
+def segments(fd, size):
+    rows, at = [], 0
+    while at < size:
+        try:
+            start = os.lseek(fd, at, os.SEEK_DATA)
+        except OSError as e:
+            assert e.errno == errno.ENXIO
+            break
+        at = os.lseek(fd, start, os.SEEK_HOLE)
+        rows.append((start, at))
+    return rows
+
+
+def state(mnt):
+    ret = {}
+    for path in FILES:
+        fd = os.open(os.path.join(mnt, path), os.O_RDONLY)
+        st = os.fstat(fd)
+        data = hashlib.sha256(os.pread(fd, st.st_size, 0)).hexdigest()
+        ret[path] = (st.st_size, st.st_blocks, data, segments(fd, st.st_size), fiemap(fd))
+        os.close(fd)
+    return ret
+
+
+def check_clean(path):
+    done = subprocess.run([image.BTRFS, 'check', '--check-data-csum', path], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    text = done.stdout.decode(errors='replace')
+    if done.returncode or 'no error found' not in text:
+        raise AssertionError(f'btrfs check: exit {done.returncode}:\n{text[-3000:]}')
+
+
+def run_plan(folder, seed, count, size):
+    rng = random.Random(seed)
+    options, mount, compression = KINDS[seed % len(KINDS)]
+    base = image.Image(os.path.join(folder, 'base.img'), size)
+    base.mkfs(*options)
+    mnt = base.mount(mount)
+    os.mkdir(os.path.join(mnt, 'd'))
+    image.run(image.BTRFS, 'subvolume', 'create', os.path.join(mnt, 'sub'))
+    for path in FILES:
+        with open(os.path.join(mnt, path), 'wb') as f:
+            if path.startswith('nocow'):
+                image.run('chattr', '+C', f.name)
+    # Linux leaves behind the end what was there before it was cut off.
+    for path in FILES[:3]:
+        ops.write(os.path.join(mnt, path), 0, ops.incompressible(50000, 7), sync=True)
+        os.truncate(os.path.join(mnt, path), rng.randrange(50000))
+    base.umount()
+    ours, lines = base.copy(os.path.join(folder, 'ours.img')), plan(rng, count, compression)
+    said = image.run(FILE_DATA, ours.path, input='\n'.join(lines + ['']).encode())
+    check_clean(ours.path)
+    mnt = base.mount(mount)
+    lines = [line for line in lines if line not in ('flush', 'commit')]
+    now = mount
+    for i, (line, got) in enumerate(zip(lines, map(int, said.split()))):
+        # Only what is written is compressed by the library.
+        then = mount if line.startswith('write') or not mount else 'compress=no'
+        if then != now:
+            image.run('mount', '-o', f'remount,{then}', mnt)
+            now = then
+        wanted = by_linux(mnt, line)
+        if got != wanted:
+            raise AssertionError(f'line {i}, {line}: {got}, by Linux {wanted}')
+    os.sync()
+    wanted = state(mnt)
+    base.umount()
+    mnt = ours.mount(mount)
+    got = state(mnt)
+    for path in FILES:
+        for what, a, b in zip(('size', 'blocks', 'contents', 'data', 'extents'), got[path], wanted[path]):
+            if a != b:
+                log = '\n'.join(line for line in lines if f' {path} ' in line + ' ')
+                raise AssertionError(f'{path}: {what}\n{a}\nby Linux\n{b}\n{log}')
+    for line in plan(rng, 40, compression):
+        if line not in ('flush', 'commit'):
+            by_linux(mnt, line)
+    complaints = ours.log.complaints(ours.loop)
+    ours.umount()
+    if complaints:
+        raise AssertionError('\n'.join(complaints))
+    check_clean(ours.path)
+    refused = sum(int(x) != 0 for x in said.split())
+    base.remove()
+    ours.remove()
+    return len(lines), refused
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--plans', type=int, default=10)
+    parser.add_argument('--ops', type=int, default=150)
+    parser.add_argument('--seed', type=int, default=image.seed())
+    args = parser.parse_args()
+    why = image.missing()
+    if why:
+        print(f'skipped: {why}')
+        sys.exit(77)
+    with tempfile.TemporaryDirectory(prefix='btrkit-test-') as folder:
+        for seed in range(args.seed, args.seed + args.plans):
+            try:
+                done, refused = run_plan(folder, seed, args.ops, '400M')
+            except AssertionError as e:
+                print(f'plan {seed}, {KINDS[seed % len(KINDS)]}: {e}')
+                sys.exit(1)
+            print(f'plan {seed}: {done} operations, {refused} refused by both: the same')
+
+
+main()
