@@ -145,6 +145,9 @@ struct cmd_output {
 /* A btrkit_write_fn; @ctx is a struct cmd_output. */
 int cmd_write(void *ctx, const void *data, size_t len);
 
+/* The same to any descriptor. @return 0; a negative errno */
+int cmd_write_fd(int fd, const void *data, size_t len);
+
 /*
  * The end of a report that returned @ret: says what failed, if anything did. A closed pipe on stdout is a failure
  * without words.

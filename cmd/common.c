@@ -243,24 +243,31 @@ void cmd_note(void *ctx, const char *line)
 	cmd_say("btrkit %s: %s: %s", note->cmd->name, note->device, line);
 }
 
-int cmd_write(void *ctx, const void *data, size_t len)
+int cmd_write_fd(int fd, const void *data, size_t len)
 {
-	struct cmd_output *out = ctx;
 	const char *at = data;
 
 	while (len) {
-		ssize_t n = write(STDOUT_FILENO, at, len);
+		ssize_t n = write(fd, at, len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0) {
-			out->error = -errno;
-			return out->error;
-		}
+		if (n < 0)
+			return -errno;
 		at += n;
 		len -= (size_t)n;
 	}
 	return 0;
+}
+
+int cmd_write(void *ctx, const void *data, size_t len)
+{
+	struct cmd_output *out = ctx;
+	int ret = cmd_write_fd(STDOUT_FILENO, data, len);
+
+	if (ret)
+		out->error = ret;
+	return ret;
 }
 
 static void say_output_failed(const char *name, int errnum)

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
 
 enum {
-	OPT_SUBVOL = 256,
+	OPT_TAR = 256,
+	OPT_SUBVOL,
 	OPT_DEVICE,
 	OPT_NOSCAN
 };
 
 static const struct cmd_option options[] = {
 	{ 'C', "directory", "DIR", "where files come to (default: the working directory)" },
+	{ OPT_TAR, "tar", "FILE|-", "an archive in place of a directory; - is the standard output" },
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" },
 	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
 	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
@@ -25,13 +30,15 @@ static const struct cmd_option options[] = {
 
 struct request {
 	const struct command *cmd;
-	const char *directory, *subvol;
+	const char *directory, *tar, *subvol;
 	const char **devices; /* the first is the argument */
 	size_t num_devices;
 	bool noscan;
 	const char *const *paths;
 	size_t num_paths;
 	/* While it runs. */
+	struct cmd_output out; /* of an archive: what became of writing it */
+	int fd;
 	bool terminal, told;
 	struct timespec when; /* the last time that it was told how far it is */
 };
@@ -71,6 +78,46 @@ static int problem(void *ctx, const char *path, size_t len, const struct btrkit_
 	return 0;
 }
 
+static int write_archive(void *ctx, const void *data, size_t len)
+{
+	struct request *req = ctx;
+
+	req->out.error = cmd_write_fd(req->fd, data, len);
+	return req->out.error;
+}
+
+/* @return 0; <0: it cannot be made, which was said */
+static int open_archive(struct request *req)
+{
+	req->fd = STDOUT_FILENO;
+	if (!strcmp(req->tar, "-")) {
+		if (isatty(STDOUT_FILENO))
+			cmd_usage_error(req->cmd, "--tar -: an archive is not written to a terminal");
+		return 0;
+	}
+	req->fd = open(req->tar, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (req->fd >= 0)
+		return 0;
+	cmd_say("btrkit %s: %s: %s", req->cmd->name, req->tar, strerror(errno));
+	return -1;
+}
+
+/* An archive that is not whole does not stay. @return the status */
+static int close_archive(struct request *req, bool whole, int status)
+{
+	struct stat st;
+
+	if (req->fd == STDOUT_FILENO)
+		return status;
+	if (!whole && !fstat(req->fd, &st) && S_ISREG(st.st_mode))
+		unlink(req->tar);
+	if (close(req->fd) && whole) {
+		cmd_say("btrkit %s: %s: %s", req->cmd->name, req->tar, strerror(errno));
+		return EXIT_FAILED;
+	}
+	return status;
+}
+
 static int extract(struct btrkit_fs *fs, struct request *req, struct btrkit_extract_result *result,
 		   struct btrkit_error *err)
 {
@@ -78,6 +125,8 @@ static int extract(struct btrkit_fs *fs, struct request *req, struct btrkit_extr
 		.flags = geteuid() ? 0 : BTRKIT_EXTRACT_OWNERS,
 		.problem = problem,
 		.problem_ctx = req,
+		.left_out = problem,
+		.left_out_ctx = req,
 		.progress = progress,
 		.progress_ctx = req,
 	};
@@ -89,7 +138,10 @@ static int extract(struct btrkit_fs *fs, struct request *req, struct btrkit_extr
 		return ret;
 	cmd_progress_begin(&p, "extracting");
 	req->terminal = p.terminal;
-	ret = btrkit_extract(fs, root, req->paths, req->num_paths, req->directory, &opts, result, err);
+	if (req->tar)
+		ret = btrkit_extract_tar(fs, root, req->paths, req->num_paths, write_archive, req, &opts, result, err);
+	else
+		ret = btrkit_extract(fs, root, req->paths, req->num_paths, req->directory, &opts, result, err);
 	clear_line(req);
 	return ret;
 }
@@ -99,6 +151,9 @@ static void take_option(struct request *req, int c)
 	switch (c) {
 	case 'C':
 		req->directory = optarg;
+		break;
+	case OPT_TAR:
+		req->tar = optarg;
 		break;
 	case OPT_SUBVOL:
 		req->subvol = optarg;
@@ -112,13 +167,32 @@ static void take_option(struct request *req, int c)
 	}
 }
 
-static int run(const struct command *cmd, int argc, char **argv)
+/* @return the status */
+static int work(struct btrkit_fs *fs, struct request *req)
 {
-	struct request req = { .cmd = cmd, .num_devices = 1, .directory = "." };
 	struct btrkit_extract_result result = { 0 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct btrkit_fs *fs;
+	int ret;
+
+	if (req->tar && open_archive(req))
+		return EXIT_FAILED;
+	ret = extract(fs, req, &result, &err);
+	if (!req->tar)
+		return ret ? cmd_fail(req->cmd, req->devices[0], &err) : result.problems ? EXIT_FAILED : EXIT_DONE;
+	if (req->out.error && req->fd != STDOUT_FILENO) {
+		cmd_say("btrkit %s: %s: %s", req->cmd->name, req->tar, strerror(-req->out.error));
+		return close_archive(req, false, EXIT_FAILED);
+	}
+	if (ret)
+		return close_archive(req, false, cmd_end(req->cmd, req->devices[0], &req->out, ret, &err));
+	return close_archive(req, true, result.problems ? EXIT_FAILED : EXIT_DONE);
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+	struct request req = { .cmd = cmd, .num_devices = 1 };
 	int c, status = EXIT_FAILED;
+	struct btrkit_fs *fs;
 
 	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
 	if (!req.devices)
@@ -126,14 +200,16 @@ static int run(const struct command *cmd, int argc, char **argv)
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 		take_option(&req, c);
 	cmd_check_args(cmd, argc, 1, -1);
+	if (req.directory && req.tar)
+		cmd_usage_error(cmd, "--directory and --tar exclude each other");
+	if (!req.directory)
+		req.directory = ".";
 	req.devices[0] = argv[optind];
 	req.paths = (const char *const *)argv + optind + 1;
 	req.num_paths = (size_t)(argc - optind - 1);
 	fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
-	if (fs && extract(fs, &req, &result, &err))
-		status = cmd_fail(cmd, req.devices[0], &err);
-	else if (fs)
-		status = result.problems ? EXIT_FAILED : EXIT_DONE;
+	if (fs)
+		status = work(fs, &req);
 	btrkit_fs_close(fs);
 	free(req.devices);
 	return status;
@@ -142,7 +218,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_extract = {
 	.name = "extract",
 	.args = "DEV [PATH]...",
-	.summary = "Bring files, directories or a whole subvolume to a directory",
+	.summary = "Bring files and directories out, to a directory or into an archive",
 	.options = options,
 	.run = run,
 };

@@ -10,7 +10,7 @@
  * the reports take: directories and inodes (listing.h), extents with their sharedness (fiemap.h), who owns which space
  * (usage.h) and where it lies (usage_paths.h), the files that have an extent (reference.h), superblocks and trees as
  * text (dump.h), free space and the caches of it (space.h). Files are read (file.h), or brought to a directory
- * (extract.h).
+ * or into an archive (extract.h).
  *
  * The library prints nothing, never exits, has no global state and uses no ioctl of a filesystem. Every byte that
  * comes from a device is checked before it is used. Handles for reading may be used by many threads at once.

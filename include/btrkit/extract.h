@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Files, directories and whole subvolumes brought out of a filesystem, to a directory.
+ * Files, directories and whole subvolumes brought out of a filesystem, to a directory or into an archive.
  *
  * What comes out are names, contents with their holes, types, modes, owners, times of access and change, extended
  * attributes with ACLs, hard links, symbolic links, device nodes, fifos and sockets. Subvolumes that lie in what comes
@@ -23,7 +23,7 @@ enum btrkit_extract_flags {
 	/**
 	 * Into a directory: owners are set, and the attributes whose names begin with trusted. and security.; all of
 	 * that is a privilege of root. Without it files are the caller's, and set-user-ID and set-group-ID are dropped
-	 * where the owner was somebody else.
+	 * where the owner was somebody else. Archives have all of it always.
 	 */
 	BTRKIT_EXTRACT_OWNERS = 1 << 0
 };
@@ -37,6 +37,9 @@ struct btrkit_extract_options {
 	 */
 	btrkit_problem_fn problem;
 	void *problem_ctx;
+	/** Told of what an archive cannot hold and has not: sockets. May be NULL. */
+	btrkit_problem_fn left_out;
+	void *left_out_ctx;
 	/**
 	 * So many names, and bytes of data, are done. A value other than 0, a negative errno, ends the work. May be
 	 * NULL.
@@ -45,13 +48,13 @@ struct btrkit_extract_options {
 	void *progress_ctx;
 };
 
-#define BTRKIT_EXTRACT_OPTIONS_INIT { 0, NULL, NULL, NULL, NULL }
+#define BTRKIT_EXTRACT_OPTIONS_INIT { 0, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /** What came of it. Since: 0.1 */
 struct btrkit_extract_result {
 	uint64_t names;		/**< that were made */
 	uint64_t bytes;		/**< of data, without holes; of a file with several names once */
-	uint64_t problems;	/**< that were told of */
+	uint64_t problems;	/**< that were told of; not what was left out */
 };
 
 /**
@@ -76,6 +79,19 @@ struct btrkit_extract_result {
 int btrkit_extract(struct btrkit_fs *fs, uint64_t root, const char *const *paths, size_t n, const char *directory,
 		   const struct btrkit_extract_options *opts, struct btrkit_extract_result *result,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Writes the same as an archive in the pax form of tar, which is not compressed: owners by number, times with
+ * nanoseconds, holes as GNU tar 1.0 has them, attributes and ACLs as star has them. Sockets are left out. A file that
+ * is damaged has zeros from the damage on.
+ *
+ * @param write	is given the archive in its order
+ * @return as btrkit_extract(), or what @p write returned; -EOPNOTSUPP: this build has no libarchive
+ * Since: 0.1
+ */
+int btrkit_extract_tar(struct btrkit_fs *fs, uint64_t root, const char *const *paths, size_t n, btrkit_write_fn write,
+		       void *ctx, const struct btrkit_extract_options *opts, struct btrkit_extract_result *result,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

@@ -97,6 +97,8 @@ int extract_problem(struct extract *x, const char *path, int ret, const struct b
 /* What the operating system refused to make; @fmt is what was tried. @return 0: go on; <0: nothing more will succeed */
 int extract_unmade(struct extract *x, const char *path, int errnum, const char *fmt, ...) BTRKIT_MUST_CHECK
 	BTRKIT_PRINTF(4, 5);
+/* What the target has no form for. */
+int extract_left_out(struct extract *x, const char *path, const char *why) BTRKIT_MUST_CHECK;
 
 int extract_progress(struct extract *x) BTRKIT_MUST_CHECK;
 

@@ -44,6 +44,16 @@ int extract_unmade(struct extract *x, const char *path, int errnum, const char *
 	return ret;
 }
 
+int extract_left_out(struct extract *x, const char *path, const char *why)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+	if (!x->opts->left_out)
+		return 0;
+	(void)err_set(&what, BTRKIT_UNSUPPORTED, "%s", why);
+	return x->opts->left_out(x->opts->left_out_ctx, path, strlen(path), &what);
+}
+
 int extract_progress(struct extract *x)
 {
 	int ret;

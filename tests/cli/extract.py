@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""extract: what it is told, who may not be owner, files that are damaged, targets that are full, signals.
+"""extract: what it is told, who may not be owner, files that are damaged, targets that are full, signals,
+archives.
 
 BTRKIT is the program under test.
 """
+import io
 import json
 import os
 import re
@@ -11,6 +13,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import tarfile
 import tempfile
 
 from tool import BTRKIT, check_failure, make_filesystem, run, watched
@@ -133,6 +136,59 @@ def full(path, scratch):
         subprocess.run(['umount', target], check=True)
 
 
+def members(data):
+    with tarfile.open(fileobj=io.BytesIO(data)) as t:
+        return {m.name: (m, t.extractfile(m).read() if m.isreg() else None) for m in t}
+
+
+def archives(path, scratch):
+    """To a file and to the standard output; what is not whole does not stay."""
+    status, out, err = run('extract', '--tar', '-', path)
+    if 'made without libarchive' in err:
+        check_failure('extract', path, (status, out, err))
+        return False
+    assert (status, err) == (0, '') and len(out) % 10240 == 0, (status, err)
+    found = members(out)
+    assert len(found) == 207 and found['big'][1] == BIG and found['.'][0].isdir(), found.keys()
+    assert found['dir/below/set'][0].mode == 0o6755 and found['dir/link'][0].linkname == 'small'
+    archive = f'{scratch}/some.tar'
+    assert run('extract', '--tar', archive, path, 'dir/below', 'dir/link') == (0, b'', '')
+    with open(archive, 'rb') as f:
+        assert members(f.read()).keys() == {'dir/below', 'dir/below/set', 'dir/link'}
+    status, out, err = run('extract', '--tar', archive, '-C', scratch, path)
+    assert status == 2 and not out and err.count('\n') == 1, err
+    assert watched('extract', '--tar', archive, path, number=signal.SIGINT)[0] == 1 and not os.path.exists(archive)
+    result = run('extract', '--tar', '/dev/full', path)
+    assert check_failure('extract', '/dev/full', result) == 'No space left on device', result
+    result = run('extract', '--tar', f'{scratch}/none/some.tar', path)
+    assert check_failure('extract', f'{scratch}/none/some.tar', result) == 'No such file or directory', result
+    result = run('extract', '--tar', archive, path, 'none')
+    assert check_failure('extract', path, result) == 'no such file or directory: none', result
+    with open('/dev/full', 'wb') as out:
+        done = subprocess.run([BTRKIT, 'extract', '--tar', '-', path], stdout=out, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1 and done.stderr == b'btrkit extract: standard output: No space left on device\n', done
+    with subprocess.Popen([BTRKIT, 'extract', '--tar', '-', path], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b'' and process.wait() == 1, 'a closed pipe is a failure without words'
+    master, slave = os.openpty()
+    done = subprocess.run([BTRKIT, 'extract', '--tar', '-', path], stdout=slave, stderr=subprocess.PIPE, check=False)
+    os.close(slave)
+    os.close(master)
+    assert done.returncode == 2 and b'not written to a terminal' in done.stderr, done
+    return True
+
+
+def damaged_archive(path):
+    """From the damage on there are zeros; what follows is in its place."""
+    status, out, err = run('extract', '--tar', '-', path)
+    said = check_failure('extract', path, (status, b'', err))
+    assert said.startswith('big: damaged from byte 163840 on: data checksum mismatch'), said
+    found = members(out)
+    assert len(found) == 207 and found['big'][1] == BIG[:163840].ljust(len(BIG), b'\0'), len(found)
+    assert found['dir/below/set'][1] == b'set'
+
+
 def main():
     os.umask(0o022)
     with tempfile.TemporaryDirectory() as scratch:
@@ -144,7 +200,10 @@ def main():
         without_root(path, scratch)
         signals(path, scratch)
         full(path, scratch)
+        has_archives = archives(path, scratch)
         damaged(path, scratch)
+        if has_archives:
+            damaged_archive(path)
         empty(scratch)
         subprocess.run(['chmod', '-R', 'u+w', f'{scratch}/folder'], check=True)
 

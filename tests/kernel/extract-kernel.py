@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What extract brings out of filesystems that Linux made, beside the same mounted: names, types, modes, owners, times,
-attributes, contents, holes, hard links. Then targets in which something lies that is not to be written through.
+attributes, contents, holes, hard links, in a directory and as an archive that others read. Then targets in which
+something lies that is not to be written through.
 
 BTRKIT is the program under test. Exits with 77 where it cannot run.
 """
 import importlib.util
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -189,6 +191,67 @@ def obstacles(fs, linux, target):
     return compared
 
 
+def archived(fs, linux, target, scratch):
+    """As an archive: what GNU tar, bsdtar where it is installed, and mkfs --tar make of it."""
+    archive = f'{scratch}/files.tar'
+    # A path that is longer than Linux takes in one is too long for tar, and so large a hole takes it minutes.
+    asked = [name for name in os.listdir(fs.mnt.encode()) if name not in (b'largest', b'whole', b'deep')]
+    below = {path: what for path, what in linux.items() if path.partition(b'/')[0] in asked}
+    sockets = {path for path, what in below.items() if int(what['mode'], 8) >> 12 == 0o14}
+    for path in sockets:
+        del below[path]
+    done = subprocess.run([BTRKIT, 'extract', '--tar', archive, fs.path, '--', *asked], stderr=subprocess.PIPE,
+                          check=False)
+    lines = done.stderr.decode().splitlines()
+    assert not done.returncode and len(lines) == len(sockets), lines[:5]
+    assert all('a socket, which an archive cannot hold' in line for line in lines), lines[:5]
+    compared = 0
+    bsdtar = os.environ.get('BSDTAR') or shutil.which('bsdtar')
+    for reader in ('tar', bsdtar):
+        if not reader:
+            continue
+        folder = target.folder()
+        options = ['--xattrs', '--xattrs-include=*', '--acls', '--numeric-owner',
+                   '--warning=no-timestamp'] if reader == 'tar' else []
+        done = subprocess.run([reader, *options, '-xpf', archive, '-C', folder], stderr=subprocess.PIPE, check=False)
+        # GNU tar takes names as bytes whether it is told that they are or not. It does not know how libarchive writes
+        # numbers of devices that are too large for the field.
+        said = [line for line in done.stderr.splitlines() if b"keyword 'hdrcharset'" not in line
+                and b"keyword 'SCHILY.devm" not in line]
+        assert not done.returncode and not said, (reader, said[:5])
+        ours = trees.tree(folder)
+        for path, what in below.items():
+            # bsdtar gives it to a directory first, from which files have it then.
+            if reader == bsdtar and 'btrfs.compression' not in what['xattrs']:
+                ours[path]['xattrs'].pop('btrfs.compression', None)
+            if reader == 'tar' and os.minor(what.get('device', 0)) >= 1 << 18:
+                ours[path]['device'] = what['device']
+        lines = trees.differences(below, ours, leave_out=('atime',))
+        assert not lines, f'{reader}: ' + '\n'.join(line[:500] for line in lines[:10])
+        compared += len(below)
+        target.clear(folder)
+    return compared + filled(fs, below, asked, scratch)
+
+
+def filled(fs, below, asked, scratch):
+    """Through a pipe into another filesystem."""
+    made = image.Image(f'{scratch}/made.img', size=None)
+    with subprocess.Popen([BTRKIT, 'extract', '--tar', '-', fs.path, '--', *asked, b'deep'], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as writer:
+        image.run(BTRKIT, 'mkfs', '--tar', '-', made.path, stdin=writer.stdout)
+    assert not writer.returncode
+    mnt = made.mount(readonly=True)
+    ours = trees.tree(mnt)
+    deepest = {path for path in ours if path.startswith(b'deep/')}
+    assert len(deepest) == 1010, len(deepest)
+    lines = trees.differences(below, {path: what for path, what in ours.items()
+                                      if path != b'deep' and path not in deepest}, leave_out=('ranges',))
+    assert not lines, 'mkfs --tar: ' + '\n'.join(line[:500] for line in lines[:10])
+    made.umount()
+    made.remove()
+    return len(ours)
+
+
 def main():
     reason = image.missing()
     if reason:
@@ -205,6 +268,7 @@ def main():
             target = Target(scratch)
             linux = trees.tree(fs.mnt)
             compared += whole(fs, linux, target) + parts(fs, linux, target)
+            compared += archived(fs, linux, target, scratch)
             if not k:
                 compared += obstacles(fs, linux, target)
             target.fs.remove()

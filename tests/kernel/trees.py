@@ -27,14 +27,17 @@ def data_ranges(f, size):
 
 
 def contents(path, dir_fd):
-    """The ranges of data, and the sum of what is in them."""
+    """The ranges of data, and the sum of what is in them, whether zeros are holes or not."""
     with open(path, 'rb', buffering=0, opener=lambda name, flags: os.open(
             name, flags | os.O_NOFOLLOW | os.O_NOATIME, dir_fd=dir_fd)) as f:
         ranges = data_ranges(f, os.fstat(f.fileno()).st_size)
         found = hashlib.sha256()
         for start, stop in ranges:
             for at in range(start, stop, PIECE):
-                found.update(os.pread(f.fileno(), min(PIECE, stop - at), at))
+                data = os.pread(f.fileno(), min(PIECE, stop - at), at)
+                for k in range(0, len(data), UNIT):
+                    if any(data[k:k + UNIT]):
+                        found.update(b'%d:' % (at + k) + data[k:k + UNIT])
     return ranges, found.hexdigest()
 
 

@@ -236,6 +236,49 @@ static void without_a_function_the_first_problem_ends_it(void **state)
 	assert_int_equal(end(&r), 1);
 }
 
+static int count(void *ctx, const void *data, size_t len)
+{
+	(void)data;
+	*(size_t *)ctx += len;
+	return 0;
+}
+
+static void what_an_archive_has_no_form_for_is_told(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_extract_options opts = BTRKIT_EXTRACT_OPTIONS_INIT;
+	struct btrkit_extract_result result;
+	size_t written = 0;
+	struct rig r;
+	int ret;
+
+	(void)state;
+	begin(&r);
+	file(&r, 2, "file", 257);
+	hostile_xattr(&r.h, 257, "user.a=b", "value");
+	hostile_xattr(&r.h, 257, "system.posix_acl_access", "no ACL");
+	hostile_xattr(&r.h, 257, "system.posix_acl_default", "\2");
+	hostile_xattr(&r.h, 257, "user.good", "value");
+	file(&r, 3, "../file", 258);
+	hostile_name(&r.h, 256, 4, "large", 259, FT_REG);
+	hostile_inode(&r.h, 259, S_IFREG | 0644, 1, UINT64_MAX);
+	hostile_name(&r.h, 256, 5, "socket", 260, FT_SOCK);
+	hostile_inode(&r.h, 260, S_IFSOCK | 0644, 1, 0);
+	r.fs = hostile_open(&r.h, &r.s);
+	opts.problem = problem;
+	opts.problem_ctx = &r;
+	ret = btrkit_extract_tar(r.fs, 5, NULL, 0, count, &written, &opts, &result, &err);
+	if (ret != -EOPNOTSUPP) {
+		assert_int_equal(ret, 0);
+		assert_int_equal(r.problems, 5);
+		/* The socket is no problem. */
+		assert_int_equal(result.problems, 5);
+		assert_int_equal(result.names, 2);
+		assert_true(written && written % 10240 == 0);
+	}
+	assert_int_equal(end(&r), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +286,7 @@ int main(void)
 		cmocka_unit_test(numbers_that_are_none_do_no_harm),
 		cmocka_unit_test(directories_that_lead_back_come_once),
 		cmocka_unit_test(it_stops_where_it_is_told),
+		cmocka_unit_test(what_an_archive_has_no_form_for_is_told),
 		cmocka_unit_test(without_a_function_the_first_problem_ends_it),
 	};
 

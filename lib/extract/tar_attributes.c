@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "config.h"
+
+#include "lib/extract/tar.h"
+
+#ifdef HAVE_ARCHIVE
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/base/le.h"
+
+/* As Linux keeps an ACL in an attribute. */
+#define ACL_VERSION 2
+#define ACL_NO_ID UINT32_MAX
+
+struct acl_entry {
+	le16 tag, perm;
+	le32 id;
+};
+
+/* @return the tag of libarchive; 0: there is none */
+static int tag_of(uint32_t tag)
+{
+	switch (tag) {
+	case 1:
+		return ARCHIVE_ENTRY_ACL_USER_OBJ;
+	case 2:
+		return ARCHIVE_ENTRY_ACL_USER;
+	case 4:
+		return ARCHIVE_ENTRY_ACL_GROUP_OBJ;
+	case 8:
+		return ARCHIVE_ENTRY_ACL_GROUP;
+	case 16:
+		return ARCHIVE_ENTRY_ACL_MASK;
+	case 32:
+		return ARCHIVE_ENTRY_ACL_OTHER;
+	default:
+		return 0;
+	}
+}
+
+/* @return whether all of it is an ACL */
+static bool add_acl(struct archive_entry *e, int type, const struct extract_xattr *a)
+{
+	const size_t head = sizeof(le32);
+	size_t n;
+
+	if (a->value_len < head || (a->value_len - head) % sizeof(struct acl_entry))
+		return false;
+	n = (a->value_len - head) / sizeof(struct acl_entry);
+	for (size_t i = 0; i < n; i++) {
+		const struct acl_entry *one = (const void *)(a->value + head + i * sizeof(*one));
+		const int tag = tag_of(le16_get(one->tag));
+		const uint32_t id = le32_get(one->id);
+		const bool named = tag == ARCHIVE_ENTRY_ACL_USER || tag == ARCHIVE_ENTRY_ACL_GROUP;
+
+		if (!tag || le16_get(one->perm) > 7 || (named && id > INT32_MAX))
+			return false;
+		if (archive_entry_acl_add_entry(e, type, le16_get(one->perm), tag, named ? (int)id : -1, NULL) !=
+		    ARCHIVE_OK)
+			return false;
+	}
+	return true;
+}
+
+static void add_flags(struct archive_entry *e, uint64_t flags)
+{
+	static const struct {
+		uint64_t flag;
+		const char *text;
+	} names[] = { { 1ull << 6, ",schg" }, { 1ull << 7, ",sappnd" }, { 1ull << 8, ",nodump" } };
+	char text[32] = "";
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (flags & names[i].flag)
+			strcat(text, names[i].text);
+	if (*text)
+		archive_entry_copy_fflags_text(e, text + 1);
+}
+
+int tar_attributes(struct extract *x, struct archive_entry *e, const struct extract_item *item)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < item->num_xattrs && !ret; i++) {
+		const struct extract_xattr *a = &item->xattrs[i];
+		int type = 0;
+
+		if (!strcmp(a->name, "system.posix_acl_access"))
+			type = ARCHIVE_ENTRY_ACL_TYPE_ACCESS;
+		else if (!strcmp(a->name, "system.posix_acl_default"))
+			type = ARCHIVE_ENTRY_ACL_TYPE_DEFAULT;
+		/* In a header the first equals sign ends a name. */
+		if (type ? !add_acl(e, type, a) : strchr(a->name, '=') || strlen(a->name) != a->name_len)
+			ret = extract_unmade(x, item->path, EINVAL, "attribute %.60s cannot be put into an archive",
+					     a->name);
+		else if (!type)
+			archive_entry_xattr_add_entry(e, a->name, a->value, a->value_len);
+	}
+	if (!item->link)
+		add_flags(e, item->i.flags);
+	return ret;
+}
+
+#endif
