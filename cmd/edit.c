@@ -62,9 +62,10 @@ static void say_failed(struct request *req, const struct btrkit_error *err)
 }
 
 /* These may have left an operation half done: the library takes no commit any more. */
-static bool is_fatal(int ret)
+static bool is_fatal(int ret, const struct btrkit_error *err)
 {
-	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENODATA;
+	/* An attribute that is not there is no device that ends too early. */
+	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || (ret == -ENODATA && err->code != BTRKIT_SYSTEM);
 }
 
 static int commit(struct request *req, struct edit *e, struct btrkit_error *err)
@@ -94,7 +95,7 @@ static int do_line(struct request *req, struct edit *e, char *line, size_t len, 
 	if (ret)
 		return ret;
 	ret = edit_do(e, &call, err);
-	if (!ret || !may_fail || is_fatal(ret))
+	if (!ret || !may_fail || is_fatal(ret, err))
 		return ret ? ret : 1;
 	say_failed(req, err);
 	return 1;

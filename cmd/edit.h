@@ -20,7 +20,7 @@ struct edit_op {
 	const char *name;
 	const char *args;	/* as in --help */
 	const char *help;
-	const char *letters;	/* of its options, which have no arguments */
+	const char *letters;	/* of its options, which have no arguments; NULL: a word that begins with - is none */
 	int min, max;	/* words behind the options; -1: any number */
 	/* @flags: a bit for each of @letters, in their order. @return 0, or a negative errno with what failed */
 	int (*run)(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
@@ -84,5 +84,11 @@ int edit_create(struct edit *e, const char *path, const struct btrkit_new_inode 
 int edit_put(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_write(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_rm(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_chattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_chmod(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_chown(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_rmxattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_setxattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_touch(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 
 #endif

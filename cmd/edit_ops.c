@@ -145,6 +145,9 @@ static int op_truncate(struct edit *e, char **words, size_t n, unsigned flags, s
 }
 
 const struct edit_op edit_ops[] = {
+	{ "chattr", "+|-|=FLAGS PATH...", "inode flags, some of ACDSacdim", NULL, 2, -1, edit_chattr },
+	{ "chmod", "MODE PATH...", "permissions, an octal number", "", 2, -1, edit_chmod },
+	{ "chown", "[UID][:GID] PATH...", "owner and group, in numbers", "", 2, -1, edit_chown },
 	{ "ln", "[-s] TARGET PATH", "another name of a file; -s: a symbolic link", "s", 2, 2, op_ln },
 	{ "mkdir", "[-p] PATH...", "-p: and what is missing of the directories above", "p", 1, -1, op_mkdir },
 	{ "mknod", "PATH b|c|p|s [MAJOR MINOR]", "a device node, a fifo or a socket", "", 2, 4, op_mknod },
@@ -152,6 +155,11 @@ const struct edit_op edit_ops[] = {
 	{ "put", "[-f] FILE PATH", "a local file as a new one; -f: in the place of another", "f", 2, 2, edit_put },
 	{ "rm", "[-r] [-f] PATH...", "-r: directories too; -f: if it is there", "rf", 1, -1, edit_rm },
 	{ "rmdir", "PATH...", "empty directories", "", 1, -1, op_rmdir },
+	{ "rmxattr", "NAME PATH...", "an extended attribute goes", "", 2, -1, edit_rmxattr },
+	{ "setxattr", "[-c|-r] NAME VALUE PATH...", "-c: a new one; -r: in the place of one", "cr", 3, -1,
+	  edit_setxattr },
+	{ "touch", "[-a] [-m] TIME PATH...", "times: now or @SECONDS; -a: access; -m: change", "am", 2, -1,
+	  edit_touch },
 	{ "truncate", "PATH SIZE", "cut off, or a hole at the end", "", 2, 2, op_truncate },
 	{ "write", "PATH OFFSET FILE", "contents of a local file, from a byte on", "", 3, 3, edit_write },
 	{ 0 },
@@ -160,7 +168,7 @@ const struct edit_op edit_ops[] = {
 /* What begins with - and more is options, up to -- and not beyond the first word that is none. */
 static int take_options(struct edit_call *c, struct btrkit_error *err)
 {
-	while (c->n && c->words[0][0] == '-' && c->words[0][1]) {
+	while (c->op->letters && c->n && c->words[0][0] == '-' && c->words[0][1]) {
 		const char *word = *c->words++;
 
 		c->n--;

@@ -239,6 +239,33 @@ def compressed(path, scratch):
     works(path, b'rm f\n')
 
 
+def attributes(path):
+    works(path, b'mkdir at\nmknod at/p p\nput /dev/null at/f\nchmod 4711 at/f at/p\nchown 7:70000 at\n'
+                b'chown :9 at/p\ntouch @1.5 at/f\ntouch -m @-1.25 at/p\n'
+                b'setxattr user.a 0x00ff at/f at\nsetxattr user.b 0y at/f\n'
+                b'rmxattr user.a at\n-rmxattr user.a at/f\nsetxattr -c user.c "" at/f\nchattr +di at\nchattr -i at\n')
+    code, out, err = run('dump-tree', '-t', '5', path)
+    check(code == 0, err)
+    out = out.decode()
+    for what in ('mode 104711', 'mode 10711', 'uid 7 gid 70000', 'uid 0 gid 9', 'atime 1.500000000',
+                 'mtime 1.500000000', '(1969-12-31 23:59:58)', '.750000000 (1969', 'user.b', 'user.c', 'NODUMP'):
+        check(what in out, what, out)
+    check('user.a' not in out and 'IMMUTABLE' not in out, out)
+    for script, says in (('chmod 10000 at', 'octal'), ('chmod 8 at', 'octal'), ('chmod -- -1 at', 'octal'),
+                         ('chown 4294967295 at', 'UID'), ('chown x at', 'UID'), ('chown 1: at', 'UID'),
+                         ('touch @1.1234567890 at', '@SECONDS'), ('touch 5 at', '@SECONDS'), ('chattr x at', '+, -'),
+                         ('chattr +x at', '+, -'), ('setxattr user.a 0x1 at', '0x'), ('setxattr user.a 0xgg at', '0x'),
+                         ('setxattr -c user.b 1 at/f', 'exists'), ('setxattr -r user.z 1 at/f', 'No data'),
+                         ('rmxattr user.z at', 'No data'), ('setxattr user.a 1 at/p', 'not permitted'),
+                         ('setxattr none 1 at', 'not supported'), ('chmod 644 nowhere', 'nowhere')):
+        refused(path, script.encode() + b'\n', line=1, says=says)
+    usage('--', path, 'chmod', '644', says='chmod takes')
+    # An attribute that is not there is no damage.
+    code, out, err = edit(path, b'-rmxattr user.z at\nsetxattr user.d 1 at\n')
+    check(code == 0 and 'line 1: ' in err and 'user.z' in err and err.count('\n') == 1, code, err)
+    check('user.d' in run('dump-tree', '-t', '5', path)[1].decode())
+
+
 def usage_errors(path):
     usage(says='too few arguments')
     usage('--undo', says='needs an argument')
@@ -268,6 +295,7 @@ def main():
         told_and_passed_over(path)
         commits(path)
         undo(path, scratch)
+        attributes(path)
         compressed(path, scratch)
         for bad in (os.path.join(scratch, 'no'), '/dev/null', scratch):
             check_failure('edit', bad, edit(bad, b'mkdir x\n'))
