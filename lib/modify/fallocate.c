@@ -180,7 +180,7 @@ int btrkit_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint6
 {
 	const struct ticket_need need = write_need(txn, 1u << 20);
 	struct preallocating p = { .end = offset + len, .keep_size = flags & BTRKIT_PREALLOC_KEEP_SIZE };
-	bool first = true;
+	bool first = true, tried = false;
 	int ret;
 
 	if (flags & ~(unsigned)BTRKIT_PREALLOC_KEEP_SIZE)
@@ -192,7 +192,7 @@ int btrkit_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint6
 		ret = op_begin(&op, txn, root, &need, err);
 		if (ret)
 			return ret;
-		if (first) {
+		if (!p.to) {
 			p.at = sector_down(&op, offset);
 			p.to = sector_up(&op, offset + len);
 		}
@@ -202,7 +202,11 @@ int btrkit_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint6
 			ret = prealloc_some(&p, first, err);
 		write_close(&p.w);
 		ret = op_end(&op, ret);
-		first = false;
+		if (ret == -ENOSPC) {
+			ret = op_again(txn, &tried, ret, err);
+			continue;
+		}
+		first = tried = false;
 	}
 	return ret < 0 ? ret : 0;
 }

@@ -60,6 +60,15 @@ void op_need_feature(struct op *op, uint64_t incompat)
 	pthread_mutex_unlock(&op->d->lock);
 }
 
+int op_again(struct btrkit_txn *txn, bool *tried, int ret, struct btrkit_error *err)
+{
+	if (ret != -ENOSPC || *tried)
+		return ret;
+	*tried = true;
+	/* What the error says is still true if nothing is committed. */
+	return ticket_commit(txn, err);
+}
+
 int op_inode_get(struct op *op, uint64_t inode, struct op_inode *ret, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(inode, KEY_INODE_ITEM, 0);

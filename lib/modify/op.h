@@ -30,6 +30,12 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
 /* Gives back the locks that are held. @return @ret */
 int op_end(struct op *op, int ret);
 
+/*
+ * What an operation returned that may be done again: for want of space once, after a commit that is allowed.
+ * @tried: false at first. @return 0: it is to be done again, or what is the result then
+ */
+int op_again(struct btrkit_txn *txn, bool *tried, int ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* What is done needs an incompatible feature. */
 void op_need_feature(struct op *op, uint64_t incompat);
 

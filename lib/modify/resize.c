@@ -57,26 +57,40 @@ static int resize(struct writing *w, uint64_t size, struct btrkit_error *err)
 	return write_put_inode(w, err);
 }
 
-int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
+static int truncate_once(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, uint64_t *drop_from,
+			 struct btrkit_error *err)
 {
 	const struct ticket_need need = write_need(txn, 1);
 	struct op op;
 	struct writing w = { .op = &op };
-	uint64_t old = 0;
 	int ret;
 
-	if (size > INT64_MAX)
-		return err_system(err, EFBIG, "a file of more than 8 EiB");
 	ret = op_begin(&op, txn, root, &need, err);
 	if (ret)
 		return ret;
 	ret = write_open(&w, inode, err);
 	if (!ret) {
-		old = le64_get(w.in.item.size);
+		*drop_from = size > le64_get(w.in.item.size) ? UINT64_MAX : sector_up(&op, size);
 		ret = resize(&w, size, err);
 	}
 	write_close(&w);
-	ret = op_end(&op, ret);
+	return op_end(&op, ret);
+}
+
+int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
+{
+	uint64_t drop_from = UINT64_MAX;
+	bool tried = false;
+	int ret;
+
+	if (size > INT64_MAX)
+		return err_system(err, EFBIG, "a file of more than 8 EiB");
+	ret = truncate_once(txn, root, inode, size, &drop_from, err);
+	if (ret == -ENOSPC) {
+		ret = op_again(txn, &tried, ret, err);
+		if (!ret)
+			ret = truncate_once(txn, root, inode, size, &drop_from, err);
+	}
 	/* Also what was kept free behind the end. */
-	return ret || size > old ? ret : write_drop(txn, root, inode, sector_up(&op, size), UINT64_MAX - 4095, err);
+	return ret ? ret : write_drop(txn, root, inode, drop_from, UINT64_MAX - 4095, err);
 }

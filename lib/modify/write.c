@@ -333,6 +333,7 @@ int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t
 {
 	const uint64_t span = store_span(opts ? opts->compression : COMPRESS_NONE);
 	const uint8_t *from = data;
+	bool tried = false;
 	int ret = 0;
 
 	if (len > INT64_MAX || offset > INT64_MAX - len)
@@ -343,6 +344,11 @@ int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t
 		size_t n = len < room ? len : (size_t)room;
 
 		ret = write_step(txn, root, inode, offset, from, &n, opts, err);
+		if (ret) {
+			ret = op_again(txn, &tried, ret, err);
+			continue;
+		}
+		tried = false;
 		from += n;
 		offset += n;
 		len -= n;

@@ -6,6 +6,7 @@
 
 #include "lib/base/err.h"
 #include "lib/txn/delayed.h"
+#include "lib/txn/refs.h"
 #include "lib/txn/txn.h"
 
 /* What is granted besides what is asked for, as long as there is plenty: the queue is for when there is not. */
@@ -146,11 +147,9 @@ static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struc
 	return ret ? ret : grant(txn, need, TXN_CHUNKS, err);
 }
 
-static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
+static void wait_for_turn(struct tickets *t)
 {
-	struct tickets *t = &txn->delayed->tickets;
 	uint64_t mine;
-	int ret;
 
 	pthread_mutex_lock(&t->lock);
 	mine = t->next++;
@@ -158,14 +157,50 @@ static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 	while (t->serving != mine)
 		pthread_cond_wait(&t->turn, &t->lock);
 	pthread_mutex_unlock(&t->lock);
+}
+
+static void end_turn(struct tickets *t, bool refused)
+{
+	pthread_mutex_lock(&t->lock);
+	t->serving++;
+	t->stats.refused += refused;
+	pthread_cond_broadcast(&t->turn);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
+{
+	struct tickets *t = &txn->delayed->tickets;
+	int ret;
+
+	wait_for_turn(t);
 	ret = grant(txn, need, TXN_CHUNKS_OF_PLENTY, err);
 	if (ret == -ENOSPC)
 		ret = reclaim(txn, need, err);
-	pthread_mutex_lock(&t->lock);
-	t->serving++;
-	t->stats.refused += ret == -ENOSPC;
-	pthread_cond_broadcast(&t->turn);
-	pthread_mutex_unlock(&t->lock);
+	end_turn(t, ret == -ENOSPC);
+	return ret;
+}
+
+int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	struct delayed *d = txn->delayed;
+	bool waits;
+	int ret = -ENOSPC;
+
+	if (!d->tickets.may_commit || atomic_load(&d->failed))
+		return -ENOSPC;
+	wait_for_turn(&d->tickets);
+	/* Whoever had the turn before may have done it. */
+	delayed_lock_trees(d);
+	waits = atomic_load(&d->bytes) || refs_pending_data(txn->refs) || space_pinned(txn->space, BG_DATA);
+	delayed_unlock_trees(d);
+	if (waits) {
+		tickets_recall(&d->tickets);
+		wait_for_others(&d->tickets);
+		count_step(&d->tickets, &d->tickets.stats.commits);
+		ret = txn_commit_and_go_on(txn, err);
+	}
+	end_turn(&d->tickets, false);
 	return ret;
 }
 

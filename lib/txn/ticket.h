@@ -50,6 +50,12 @@ void tickets_destroy(struct tickets *t);
 /* Goes through the gate with a reservation. @return 0; -ENOSPC; -EINVAL: the transaction has failed; <0 */
 int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * Commits when an operation has found no space for data, if that is allowed and may free some. Not by who is in the
+ * gate. @return 0; -ENOSPC: it was not; <0
+ */
+int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* With the gate closed: all that operations have put there is taken to run. */
 void tickets_run(struct tickets *t);
 /* It is in the trees. */

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A filesystem that is full of data: what is written then fails and changes nothing, unless a commit makes space free
+ * and is allowed. And large writes, by threads and without.
+ */
+#include "tests/unit/unit.h"
+
+#include "tests/unit/txn_rig.h"
+
+#define TOP_LEVEL 5u
+#define TOP 256u
+#define PIECE (4u << 20)
+
+static const struct rig_kind kind = { "small", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 160 } };
+
+static uint64_t new_file(struct btrkit_txn *txn, unsigned number)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint64_t inode;
+	char name[16];
+
+	snprintf(name, sizeof(name), "f%u", number);
+	rig_check(btrkit_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err), &err);
+	return inode;
+}
+
+static void fill_bytes(uint8_t *bytes, size_t len, unsigned seed)
+{
+	uint32_t x = seed;
+
+	for (size_t i = 0; i < len; i++) {
+		x = x * 1664525u + 1013904223u;
+		bytes[i] = i % 4096 < 1500 ? (uint8_t)(x >> 24) : (uint8_t)(i / 3000);
+	}
+}
+
+static void judge_file(struct btrkit_fs *fs, uint64_t inode, const uint8_t *bytes, uint64_t size)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint8_t *there = malloc(size + 1);
+	struct btrkit_file *open;
+	size_t got;
+
+	assert_non_null(there);
+	rig_check(btrkit_file_open(fs, TOP_LEVEL, inode, &open, &err), &err);
+	rig_check(btrkit_file_read(open, 0, there, size + 1, &got, &err), &err);
+	btrkit_file_close(open);
+	assert_int_equal(got, size);
+	if (size)
+		assert_memory_equal(there, bytes, size);
+	free(there);
+}
+
+static void test_full(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint8_t *bytes = malloc(PIECE);
+	uint64_t files[64], inode;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	unsigned n = 0;
+	struct rig r;
+	int ret;
+
+	(void)state;
+	assert_non_null(bytes);
+	fill_bytes(bytes, PIECE, 1);
+	rig_make(&r, &kind);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	do {
+		files[n] = new_file(txn, n);
+		ret = btrkit_write(txn, TOP_LEVEL, files[n++], 0, bytes, PIECE, NULL, &err);
+	} while (!ret && n < 64);
+	assert_int_equal(ret, -ENOSPC);
+	assert_true(n > 10);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	rig_judge(&r);
+	judge_file(fs, files[n - 1], bytes, 0);
+
+	/* What is cut off is not free before the commit. */
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	rig_check(btrkit_truncate(txn, TOP_LEVEL, files[0], 0, &err), &err);
+	inode = files[n - 1];
+	assert_int_equal(btrkit_write(txn, TOP_LEVEL, inode, 100, bytes, PIECE - 100, NULL, &err), -ENOSPC);
+	assert_int_equal(btrkit_prealloc(txn, TOP_LEVEL, inode, 0, 2 * PIECE, 0, &err), -ENOSPC);
+	btrkit_txn_set_may_commit(txn, true);
+	/* From its own commit on there is another state to be held. */
+	free(r.held[0]);
+	r.held[0] = NULL;
+	rig_check(btrkit_truncate(txn, TOP_LEVEL, inode, 0, &err), &err);
+	rig_check(btrkit_write(txn, TOP_LEVEL, inode, 0, bytes, PIECE, NULL, &err), &err);
+	assert_int_equal(btrkit_write(txn, TOP_LEVEL, files[0], 0, bytes, PIECE, NULL, &err), -ENOSPC);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	rig_judge(&r);
+	judge_file(fs, inode, bytes, PIECE);
+	judge_file(fs, files[0], bytes, 0);
+	judge_file(fs, files[1], bytes, PIECE);
+	btrkit_fs_close(fs);
+	rig_destroy(&r);
+	free(bytes);
+}
+
+struct extents {
+	unsigned n;
+	uint64_t bytes;
+};
+
+static int count_extent(void *ctx, const struct btrkit_file_extent *x)
+{
+	struct extents *e = ctx;
+
+	e->n++;
+	e->bytes += x->length;
+	return 0;
+}
+
+/* Of several kinds, from and to places that are in no sector's beginning. */
+static void test_large(void **state)
+{
+	const size_t len = 20u << 20;
+	const uint64_t at = 3000, size = at + len;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_write_options how = BTRKIT_WRITE_OPTIONS_INIT;
+	uint8_t *bytes = calloc(1, size);
+	struct rig r;
+
+	(void)state;
+	assert_non_null(bytes);
+	fill_bytes(bytes + at, len, 2);
+	for (unsigned row = 0; row < 4; row++) {
+		struct extents e = { 0 };
+		struct btrkit_txn *txn;
+		struct btrkit_fs *fs;
+		uint64_t inode;
+
+		rig_make(&r, &kind);
+		fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		how.compression = row / 2;
+		how.threads = row % 2 ? 5 : 1;
+		inode = new_file(txn, 0);
+		rig_check(btrkit_write(txn, TOP_LEVEL, inode, at, bytes + at, len, &how, &err), &err);
+		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+		rig_judge(&r);
+		judge_file(fs, inode, bytes, size);
+		rig_check(btrkit_file_extents(fs, TOP_LEVEL, inode, count_extent, &e, &err), &err);
+		assert_true(how.compression ? e.n >= len >> 17 : e.n <= 4);
+		btrkit_fs_close(fs);
+		rig_destroy(&r);
+	}
+	free(bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_large),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
