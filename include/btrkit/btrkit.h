@@ -32,6 +32,7 @@
 #include <btrkit/reference.h>
 #include <btrkit/space.h>
 #include <btrkit/subvolume.h>
+#include <btrkit/subvolume_modify.h>
 #include <btrkit/transaction.h>
 #include <btrkit/types.h>
 #include <btrkit/undo.h>

@@ -21,29 +21,87 @@ static int open_op(struct op *op, struct btrkit_txn *txn, uint64_t root, struct 
 	return delayed_tree(op->d, root, &op->t, err);
 }
 
+/* Something may have been changed by half. */
+static bool is_fatal(int ret)
+{
+	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENODATA;
+}
+
+/* By who is in the gate or alone: until then it may become another one. */
+static int judge_tree(const struct op *op, bool writing, struct btrkit_error *err)
+{
+	if (op->t->deleted)
+		return err_set(err, BTRKIT_NOT_FOUND, "no subvolume %" PRIu64, op->t->id);
+	if (writing && op->t->read_only)
+		return err_system(err, EROFS, "subvolume %" PRIu64, op->t->id);
+	return 0;
+}
+
 int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
 	     struct btrkit_error *err)
 {
 	int ret = open_op(op, txn, root, err);
 
-	if (!ret && op->t->read_only)
-		ret = err_system(err, EROFS, "subvolume %" PRIu64, root);
-	return ret ? ret : ticket_enter(txn, need, err);
+	if (!ret)
+		ret = ticket_enter(txn, need, err);
+	if (ret)
+		return ret;
+	ret = judge_tree(op, true, err);
+	if (ret)
+		gate_leave(&op->d->gate);
+	return ret;
 }
 
 int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struct btrkit_error *err)
 {
 	int ret = open_op(op, txn, root, err);
 
+	if (ret)
+		return ret;
+	gate_enter(&op->d->gate);
+	ret = judge_tree(op, false, err);
+	if (ret)
+		gate_leave(&op->d->gate);
+	return ret;
+}
+
+int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
+		   const struct ticket_alone *alone, struct btrkit_error *err)
+{
+	int ret = open_op(op, txn, root, err);
+
+	if (ret)
+		return ret;
+	delayed_close(op->d);
+	if (atomic_load(&op->d->failed))
+		ret = err_set(err, BTRKIT_INVALID, "an earlier change failed: the transaction can only be aborted");
 	if (!ret)
-		gate_enter(&op->d->gate);
+		ret = delayed_run_alone(op->d, err);
+	if (!ret)
+		ret = judge_tree(op, true, err);
+	if (!ret)
+		ret = ticket_alone(txn, need, alone, err);
+	if (ret)
+		delayed_open(op->d);
+	return ret;
+}
+
+int op_end_alone(struct op *op, int ret, struct btrkit_error *err)
+{
+	/* Nothing may wait that has no reservation. */
+	if (!ret)
+		ret = delayed_run_alone(op->d, err);
+	if (is_fatal(ret))
+		atomic_store(&op->d->failed, true);
+	ticket_alone_end(op->txn);
+	delayed_open(op->d);
+	delayed_reader_release(&op->reader);
 	return ret;
 }
 
 int op_end(struct op *op, int ret)
 {
-	/* Something may have been changed by half. */
-	if (ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENODATA)
+	if (is_fatal(ret))
 		atomic_store(&op->d->failed, true);
 	delayed_unlock(&op->locks);
 	gate_leave(&op->d->gate);

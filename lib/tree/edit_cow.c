@@ -9,8 +9,10 @@
  *   copy. The block stays for the others, so it gets full back references of its own.
  * - Others reach it, and it was made by another tree: what it refers to keeps its references, the copy adds its own.
  *
- * These are Linux's rules, which its reader and its check depend on.
+ * These are Linux's rules, which its reader and its check depend on. A snapshot in the middle of the transaction makes
+ * private blocks ones that others may reach too: they are then treated like committed ones.
  */
+#include <errno.h>
 #include <inttypes.h>
 
 #include "lib/base/err.h"
@@ -91,18 +93,12 @@ static bool can_be_shared(const struct edit_tree *t, const struct node *n)
 }
 
 /* The references of what @old and its copy @copy point to. */
-static int change_refs(struct edit_tree *t, const struct node *old, const struct node *copy, struct btrkit_error *err)
+static int change_refs(struct edit_tree *t, const struct node *old, const struct node *copy, uint64_t refs,
+		       uint64_t flags, struct btrkit_error *err)
 {
 	struct overlay *o = t->overlay;
-	uint64_t refs = 1, flags = 0;
-	int ret = 0;
+	int ret;
 
-	if (can_be_shared(t, old))
-		ret = o->ops->lookup(o->ctx, old->bytenr, old->level, &refs, &flags, err);
-	if (ret)
-		return ret;
-	if (!refs)
-		return err_corrupt(err, "refs", "a block in use has no references");
 	if (refs == 1) {
 		if (!(flags & EXTENT_FLAG_FULL_BACKREF))
 			return 0;
@@ -115,27 +111,100 @@ static int change_refs(struct edit_tree *t, const struct node *old, const struct
 	return ret ? ret : o->ops->set_full_backref(o->ctx, old->bytenr, old->level, err);
 }
 
-int edit_cow(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err)
+static int copy_node(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err)
 {
+	struct overlay *o = t->overlay;
+	uint64_t refs = 1, flags = 0;
 	struct node *copy;
-	int r;
+	int r = 0;
 
-	if (n->private) {
+	if (n->private || can_be_shared(t, n))
+		r = o->ops->lookup(o->ctx, n->bytenr, n->level, &refs, &flags, err);
+	if (r)
+		return r;
+	if (!refs)
+		return err_corrupt(err, "refs", "a block in use has no references");
+	if (n->private && refs == 1 && n->owner == t->c.root.id && !(flags & EXTENT_FLAG_FULL_BACKREF)) {
+		/* The others that had it have let go of it. */
+		n->era = o->era;
+		t->private++;
 		*ret = n;
 		return 0;
 	}
 	r = overlay_copy_node(t, n, &copy, err);
 	if (!r)
-		r = change_refs(t, n, copy, err);
+		r = change_refs(t, n, copy, refs, flags, err);
 	if (!r)
 		r = overlay_free_node(t, n->bytenr, n->level, err);
+	if (!r)
+		*ret = copy;
+	return r;
+}
+
+int edit_cow(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err)
+{
+	int r;
+
+	if (n->private && !edit_may_share_private(t, n)) {
+		*ret = n;
+		return 0;
+	}
+	r = copy_node(t, n, ret, err);
 	if (r) {
 		err_at_tree(err, t->c.root.id);
 		err_at_logical(err, n->bytenr);
-		return r;
 	}
-	*ret = copy;
-	return 0;
+	return r;
+}
+
+/* The tree's root block becomes private, and the path's. */
+static int cow_root(struct edit_tree *t, struct btrkit_error *err)
+{
+	int ret = cursor_descend(&t->c, &KEY(0, 0, 0), t->c.root.level, err);
+
+	return ret ? ret : edit_cow_path(t, t->c.root.level, err);
+}
+
+static int snapshot(struct edit_tree *source, struct edit_tree *to, struct btrkit_error *err)
+{
+	struct overlay *o = source->overlay;
+	struct node *root, *copy;
+	int ret;
+
+	if (o->era == UINT32_MAX)
+		return err_system(err, EOVERFLOW, "so many snapshots in a transaction");
+	ret = cow_root(source, err);
+	if (ret)
+		return ret;
+	root = source->c.nodes[source->c.root.level];
+	source->era = to->era = root->era = ++o->era;
+	source->last_snapshot = to->last_snapshot = o->generation;
+	source->private = 1;
+	ret = overlay_copy_node(to, root, &copy, err);
+	if (!ret)
+		ret = change_child_refs(to, copy, false, 1, err);
+	if (!ret)
+		edit_set_root(to, copy);
+	return ret;
+}
+
+int overlay_snapshot(struct edit_tree *source, uint64_t id, struct edit_tree **ret, struct btrkit_error *err)
+{
+	struct overlay *o = source->overlay;
+	const struct tree_root root = { .id = id, .generation = o->generation, .key_offset = o->generation };
+	struct edit_tree *to;
+	int r;
+
+	if (!source->shareable)
+		return err_set(err, BTRKIT_INVALID, "tree %" PRIu64 " is none that can be snapshotted",
+			       source->c.root.id);
+	r = overlay_open(o, &root, &to, err);
+	if (!r)
+		r = edit_ended(source, snapshot(source, to, err));
+	cursor_release(&source->c);
+	if (!r)
+		*ret = to;
+	return r;
 }
 
 int edit_cow_path(struct edit_tree *t, unsigned down_to, struct btrkit_error *err)
@@ -146,11 +215,11 @@ int edit_cow_path(struct edit_tree *t, unsigned down_to, struct btrkit_error *er
 		struct node *n = c->nodes[level], *copy;
 		int ret;
 
-		if (n->private)
-			continue;
 		ret = edit_cow(t, n, &copy, err);
 		if (ret)
 			return ret;
+		if (copy == n)
+			continue;
 		if (level == c->root.level) {
 			edit_set_root(t, copy);
 		} else {

@@ -17,14 +17,24 @@ int overlay_new_node(struct edit_tree *t, unsigned level, const struct btrkit_ke
 /* A private copy of @from at a new place. */
 int overlay_copy_node(struct edit_tree *t, const struct node *from, struct node **ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Drops the tree's reference to a block of it; a private one is dead then. */
+/* A tree is open for editing from here on. */
+int overlay_open(struct overlay *o, const struct tree_root *root, struct edit_tree **ret,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* A private block has no references any more. */
+void overlay_forget_node(struct overlay *o, struct node *n);
+/* Whether a private block of the tree may be another one's too. Every tree has its own root block. */
+static inline bool edit_may_share_private(const struct edit_tree *t, const struct node *n)
+{
+	return n->era < t->era && n->bytenr != t->c.root.bytenr;
+}
+/* Drops the tree's reference to a block of it; a private one is dead then, if there is no other. */
 int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Passes on what an edit returned; a failure that may have left the tree half changed is noted. */
 int edit_ended(struct edit_tree *t, int ret);
 /* @n is the tree's root from now on. */
 void edit_set_root(struct edit_tree *t, const struct node *n);
 
-/* A copy of the block, with the changes of references that this asks for; @n itself if it is private. */
+/* A copy of the block, with the changes of references that this asks for; @n itself if it is this tree's own. */
 int edit_cow(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Makes every block of the path private, from the root's down to that of a level. */
 int edit_cow_path(struct edit_tree *t, unsigned down_to, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -203,15 +203,17 @@ static int make_room_above(struct edit_tree *t, unsigned level, struct btrkit_er
 	return ret;
 }
 
-/* The leaf beside the path's below the same parent, if it is private. */
+/* The leaf beside the path's below the same parent, if it is private and no other tree's too. */
 static struct node *neighbour(const struct edit_tree *t, bool left)
 {
 	const struct cursor *c = &t->c;
 	const uint32_t slot = c->slots[1];
+	struct node *n;
 
 	if (left ? !slot : slot + 1 == c->nodes[1]->nritems)
 		return NULL;
-	return overlay_find(t->overlay, le64_get(node_ptrs(c->nodes[1])[left ? slot - 1 : slot + 1].blockptr));
+	n = overlay_find(t->overlay, le64_get(node_ptrs(c->nodes[1])[left ? slot - 1 : slot + 1].blockptr));
+	return n && edit_may_share_private(t, n) ? NULL : n;
 }
 
 static uint32_t bytes_of_item(const struct node *leaf, uint32_t i)

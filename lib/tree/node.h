@@ -19,6 +19,7 @@ struct node {
 	uint32_t size; /* nodesize */
 	uint8_t level;
 	bool private; /* of a transaction: see overlay.h */
+	uint32_t era; /* of that, in which it was made: see struct edit_tree */
 	/* The cache's, under the lock of its shard: see cache.c. */
 	unsigned pins;
 	bool passed; /* idle, and of those that were passed over: see node_pass() */

@@ -129,6 +129,7 @@ static int add_node(struct edit_tree *t, unsigned level, const struct btrkit_key
 	n->size = o->fs->items.nodesize;
 	n->level = (uint8_t)level;
 	n->private = true;
+	n->era = o->era;
 	HASH_ADD(hh, o->nodes, bytenr, sizeof(n->bytenr), n);
 	if (!n->hh.tbl) {
 		free(n);
@@ -191,6 +192,14 @@ int overlay_copy_node(struct edit_tree *t, const struct node *from, struct node 
 	return 0;
 }
 
+void overlay_forget_node(struct overlay *o, struct node *n)
+{
+	HASH_DEL(o->nodes, n);
+	n->next = o->dead;
+	o->dead = n;
+	o->num_nodes--;
+}
+
 int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, struct btrkit_error *err)
 {
 	struct overlay *o = t->overlay;
@@ -201,15 +210,18 @@ int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, stru
 		.ref = { .type = KEY_TREE_BLOCK_REF, .root = t->c.root.id, .count = 1 },
 		.add = -1,
 	};
+	uint64_t refs = 1, flags;
 	struct node *n = overlay_find(o, bytenr);
+	int ret = 0;
 
-	if (n) {
-		HASH_DEL(o->nodes, n);
-		n->next = o->dead;
-		o->dead = n;
-		o->num_nodes--;
+	if (n && edit_may_share_private(t, n))
+		ret = o->ops->lookup(o->ctx, bytenr, level, &refs, &flags, err);
+	else if (n)
 		t->private--;
-	}
+	if (ret)
+		return ret;
+	if (n && refs <= 1)
+		overlay_forget_node(o, n);
 	return o->ops->change(o->ctx, &drop, err);
 }
 
@@ -227,7 +239,7 @@ void edit_set_root(struct edit_tree *t, const struct node *n)
 		fs->chunk_tree = t->c.root;
 }
 
-static int open_tree(struct overlay *o, const struct tree_root *root, struct edit_tree **ret, struct btrkit_error *err)
+int overlay_open(struct overlay *o, const struct tree_root *root, struct edit_tree **ret, struct btrkit_error *err)
 {
 	struct edit_tree *t = calloc(1, sizeof(*t));
 
@@ -260,7 +272,7 @@ int overlay_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct 
 	else
 		r = fs_find_root(o->fs, id, &root, &item, err);
 	if (!r)
-		r = open_tree(o, &root, &t, err);
+		r = overlay_open(o, &root, &t, err);
 	if (r)
 		return r;
 	t->last_snapshot = item.last_snapshot;
@@ -275,7 +287,7 @@ int overlay_new_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, str
 	struct node *n;
 	int r;
 
-	r = open_tree(o, &root, &t, err);
+	r = overlay_open(o, &root, &t, err);
 	if (!r)
 		r = edit_ended(t, overlay_new_node(t, 0, NULL, &n, err));
 	if (r)
@@ -289,7 +301,7 @@ int overlay_new_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, str
 int overlay_adopt_tree(struct overlay *o, const struct tree_root *root, uint64_t blocks, struct edit_tree **ret,
 		       struct btrkit_error *err)
 {
-	int r = open_tree(o, root, ret, err);
+	int r = overlay_open(o, root, ret, err);
 
 	if (r)
 		return r;

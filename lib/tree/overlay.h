@@ -51,9 +51,15 @@ struct edit_tree {
 	struct overlay *overlay;
 	struct cursor c;	 /* reads the tree as it is now, with the functions of cursor.h */
 	uint64_t last_snapshot;	 /* generation; blocks up to it may be shared */
+	/*
+	 * Each snapshot begins an era of the transaction. Private blocks of eras before the tree's may be shared by
+	 * what it was snapshotted to, or from.
+	 */
+	uint32_t era;
 	bool shareable;		 /* a tree of files: snapshots share its blocks */
 	bool fresh;		 /* has no ROOT_ITEM yet */
 	bool changed;		 /* since this was last set to false: its root, or the number of its blocks */
+	bool touched;		 /* since the root item was written: an inode */
 	int64_t blocks;		 /* allocated in the transaction less those freed, since the root item was written */
 	uint64_t private;	 /* blocks that need not be copied any more */
 	struct edit_tree *next;
@@ -69,6 +75,7 @@ struct overlay {
 	size_t num_nodes;
 	struct edit_tree *trees;
 	struct tree_root root_tree, chunk_tree; /* as committed */
+	uint32_t era;				/* snapshots that were made */
 	uint64_t copied;			/* blocks that were copied for an edit */
 	uint64_t created;			/* blocks that are new */
 	bool failed; /* a tree may be half changed: nothing of this is to be committed */
@@ -98,6 +105,14 @@ int overlay_adopt_tree(struct overlay *o, const struct tree_root *root, uint64_t
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Drops the references to all blocks of a tree that is not shareable, and forgets it. Its ROOT_ITEM is the caller's. */
 int overlay_drop_tree(struct overlay *o, struct edit_tree *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * A tree @id that shares all blocks of @source but its root, which has the same items. Its ROOT_ITEM, with the key
+ * offset of the transaction's generation, is the caller's, and so is it that both root items name that as the last
+ * snapshot.
+ */
+int overlay_snapshot(struct edit_tree *source, uint64_t id, struct edit_tree **ret,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The root of a tree before the transaction. @return as fs_find_root() */
 int overlay_committed_root(struct overlay *o, uint64_t id, struct tree_root *ret,

@@ -110,7 +110,17 @@ static void reset_extended(struct disk_root_item *d)
 		memset((uint8_t *)d + at, 0, sizeof(*d) - at);
 }
 
-static int write_root_item(struct btrkit_txn *txn, struct edit_tree *t, struct btrkit_error *err)
+/* A file of the subvolume has changed. */
+static void touch_root(const struct btrkit_txn *txn, struct disk_root_item *d)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	d->ctransid = le64_put(txn->generation);
+	d->ctime = (struct disk_time){ le64_put((uint64_t)now.tv_sec), le32_put((uint32_t)now.tv_nsec) };
+}
+
+int txn_write_root(struct btrkit_txn *txn, struct edit_tree *t, struct btrkit_error *err)
 {
 	const struct tree_root *root = &t->c.root;
 	const struct btrkit_key key = KEY(root->id, KEY_ROOT_ITEM, root->key_offset);
@@ -137,12 +147,14 @@ static int write_root_item(struct btrkit_txn *txn, struct edit_tree *t, struct b
 	d.level = root->level;
 	d.generation = d.generation_v2 = le64_put(root->generation);
 	d.bytes_used = le64_put(le64_get(d.bytes_used) + (uint64_t)t->blocks * nodesize);
+	if (t->touched)
+		touch_root(txn, &d);
 	if (size == sizeof(d))
 		memcpy(data, &d, sizeof(d));
 	else
 		ret = edit_replace(roots, &key, &d, sizeof(d), err);
 	t->blocks = 0;
-	t->changed = false;
+	t->changed = t->touched = false;
 	return ret;
 }
 
@@ -167,7 +179,7 @@ static int write_roots(struct btrkit_txn *txn, struct btrkit_error *err)
 	/* The root tree may be opened here, and is put before the others. */
 	for (struct edit_tree *t = txn->overlay->trees; !ret && t; t = t->next)
 		if (t->changed && has_root_item(t))
-			ret = write_root_item(txn, t, err);
+			ret = txn_write_root(txn, t, err);
 	return ret;
 }
 

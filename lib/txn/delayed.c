@@ -107,7 +107,8 @@ int delayed_go_on(struct delayed *d, struct btrkit_error *err)
 	int ret = 0;
 
 	for (struct delayed_tree *t = d->list; !ret && t; t = t->next)
-		ret = find_edit_tree(t, t->id, err);
+		if (!t->deleted)
+			ret = find_edit_tree(t, t->id, err);
 	return ret;
 }
 

@@ -59,7 +59,8 @@ struct delayed_tree {
 	uint64_t id;
 	struct edit_tree *edit; /* with the lock of trees */
 	uint64_t blocks; /* that the tree had when the transaction began */
-	bool read_only;
+	bool read_only; /* changes only while somebody is alone, like the next */
+	bool deleted;
 	atomic_uint_fast64_t next_inode; /* 0: not looked for yet */
 	struct delayed_shard shards[DELAYED_SHARDS];
 };
@@ -142,7 +143,10 @@ int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct 
  */
 int delayed_run(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The same by who has closed the gate. */
+/* To be alone: nobody is in the gate, and nothing is run, until delayed_open(). Not by who is in the gate. */
+void delayed_close(struct delayed *d);
+void delayed_open(struct delayed *d);
+/* The same by who is alone. */
 int delayed_run_alone(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The transaction goes on as the next one, all of what waited being in the trees: finds these anew. */
 int delayed_go_on(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -83,6 +83,7 @@ static int change_one(struct delayed_tree *t, const struct delayed_item *it, str
 	int ret;
 
 	delayed_lock_trees(d);
+	e->touched |= it->key.type == KEY_INODE_ITEM;
 	/* The leaf is copied first, by which the tree gets its own references to what the old item names. */
 	ret = edit_bytes(e, &it->key, &data, &size, err);
 	if (!ret) {
@@ -246,13 +247,24 @@ static int run_all(struct delayed *d, struct delayed_tree *t, struct btrkit_erro
 	return ret;
 }
 
+void delayed_close(struct delayed *d)
+{
+	pthread_mutex_lock(&d->run);
+	gate_close(&d->gate);
+}
+
+void delayed_open(struct delayed *d)
+{
+	gate_open(&d->gate);
+	pthread_mutex_unlock(&d->run);
+}
+
 int delayed_run(struct delayed *d, struct btrkit_error *err)
 {
 	struct delayed_tree *t;
 	int ret;
 
-	pthread_mutex_lock(&d->run);
-	gate_close(&d->gate);
+	delayed_close(d);
 	take_over(d);
 	t = d->list;
 	gate_open(&d->gate);
@@ -263,11 +275,6 @@ int delayed_run(struct delayed *d, struct btrkit_error *err)
 
 int delayed_run_alone(struct delayed *d, struct btrkit_error *err)
 {
-	int ret;
-
-	pthread_mutex_lock(&d->run);
 	take_over(d);
-	ret = run_all(d, d->list, err);
-	pthread_mutex_unlock(&d->run);
-	return ret;
+	return run_all(d, d->list, err);
 }

@@ -44,7 +44,9 @@ static int copies(struct btrkit_txn *txn, uint64_t id, uint64_t changes, uint64_
 static int blocks_of_commit(struct btrkit_txn *txn, uint64_t blocks, uint64_t *ret, struct btrkit_error *err)
 {
 	const uint64_t room = leaf_room(txn->fs->super.nodesize), groups = space_num_groups(txn->space);
-	const uint64_t extents = refs_pending(txn->refs) + 2 * blocks + CHANGES_OF_A_COMMIT;
+	const struct ticket_alone *alone = &txn->delayed->tickets.alone;
+	const uint64_t extents = refs_pending(txn->refs) + alone->refs + 2 * blocks + CHANGES_OF_A_COMMIT;
+	const uint64_t data = refs_pending_data(txn->refs) + alone->data;
 	uint64_t sum = 0, roots = CHANGES_OF_A_COMMIT;
 	int r;
 
@@ -60,9 +62,9 @@ static int blocks_of_commit(struct btrkit_txn *txn, uint64_t blocks, uint64_t *r
 	if (!r)
 		r = copies(txn, OID_DEV_TREE, CHANGES_OF_A_COMMIT, &sum, err);
 	/* Data that goes takes its checksums along, which may split an item. */
-	if (!r && refs_pending_data(txn->refs)) {
-		r = copies(txn, OID_CSUM_TREE, refs_pending_data(txn->refs), &sum, err);
-		sum += refs_pending_data(txn->refs);
+	if (!r && data) {
+		r = copies(txn, OID_CSUM_TREE, data, &sum, err);
+		sum += data;
 	}
 	if (r)
 		return r;
@@ -206,7 +208,7 @@ static int leave_reserve(struct btrkit_txn *txn, const struct ticket_amount *all
 int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, bool removes, enum txn_chunks chunks,
 		      struct btrkit_error *err)
 {
-	const uint64_t blocks = blocks_of_items(txn, all);
+	const uint64_t blocks = blocks_of_items(txn, all) + txn->delayed->tickets.alone.blocks;
 	uint64_t need;
 	int ret;
 

@@ -30,6 +30,13 @@ struct ticket_amount {
 	int64_t items, bytes;
 };
 
+/* What one who is alone may need besides, directly in the trees. */
+struct ticket_alone {
+	uint64_t blocks; /* of all trees but those that the commit changes */
+	uint64_t refs;	 /* extents whose references change */
+	uint64_t data;	 /* of these, data that may go */
+};
+
 struct tickets {
 	pthread_mutex_t lock;
 	pthread_cond_t turn;
@@ -39,6 +46,7 @@ struct tickets {
 	struct ticket_amount held;
 	struct ticket_amount outside; /* of that, granted to those who are not in the gate yet */
 	struct ticket_amount running; /* of that, what is going into the trees now */
+	struct ticket_alone alone;
 	bool may_commit;
 	atomic_uint_fast64_t reservations, latency_log2[BTRKIT_RESERVE_BUCKETS];
 	struct btrkit_reserve_stats stats; /* but for those; with the lock */
@@ -55,6 +63,14 @@ int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct 
  * gate. @return 0; -ENOSPC: it was not; <0
  */
 int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * The same for who is alone, while nothing waits; the transaction may have been committed by it, and goes on. What is
+ * granted of @need is released by running what waits, the rest by ticket_alone_end().
+ */
+int ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void ticket_alone_end(struct btrkit_txn *txn);
 
 /* With the gate closed: all that operations have put there is taken to run. */
 void tickets_run(struct tickets *t);

@@ -388,21 +388,20 @@ int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, s
 	enum btrkit_commit_state reached;
 	int ret;
 
-	gate_close(&txn->delayed->gate);
+	delayed_close(txn->delayed);
 	ret = commit(txn, &reached, err);
-	gate_open(&txn->delayed->gate);
+	delayed_open(txn->delayed);
 	end(txn);
 	if (state)
 		*state = reached;
 	return ret;
 }
 
-int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err)
+int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	enum btrkit_commit_state reached;
 	int ret;
 
-	gate_close(&txn->delayed->gate);
 	ret = commit(txn, &reached, err);
 	if (!ret)
 		ret = begin(txn, err);
@@ -412,7 +411,16 @@ int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err)
 		txn->failed = true;
 		atomic_store(&txn->delayed->failed, true);
 	}
-	gate_open(&txn->delayed->gate);
+	return ret;
+}
+
+int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	int ret;
+
+	delayed_close(txn->delayed);
+	ret = txn_commit_alone(txn, err);
+	delayed_open(txn->delayed);
 	return ret;
 }
 

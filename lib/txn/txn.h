@@ -28,6 +28,7 @@ struct writer {
 	struct space *space;
 	struct btrkit_txn *txn; /* the one that is open, or NULL */
 	struct btrkit_write_stats stats;
+	uint64_t next_root; /* above all numbers that subvolumes got, or 0 */
 	bool level;  /* all mirrors are those of the primary superblock */
 	bool broken; /* a commit failed: no more writes */
 };
@@ -109,6 +110,11 @@ int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, b
  * @return 0; <0: it is as after a failed commit, and can only be aborted
  */
 int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same by who is alone: see delayed_close(). */
+int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Brings the ROOT_ITEM of a tree up to date, as the commit does. For between edits. */
+int txn_write_root(struct btrkit_txn *txn, struct edit_tree *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * Runs what is pending until nothing is, without root items: before a whole tree is read that must say how it is. For

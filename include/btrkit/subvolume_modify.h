@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_SUBVOLUME_MODIFY_H
+#define BTRKIT_SUBVOLUME_MODIFY_H
+
+/**
+ * @file
+ * Making subvolumes and snapshots.
+ *
+ * What modify.h says of changes holds for these too: they are part of a transaction, and a function that fails has
+ * changed nothing, unless it fails with -ENOMEM, -EUCLEAN, -EIO or -ENODATA. Any number of threads may work in the
+ * transaction; each of these functions waits until it is alone, and the others wait meanwhile.
+ *
+ * While quotas are on, what they count is marked as inconsistent. With simple quotas all of this is -EOPNOTSUPP.
+ */
+
+#include <stdbool.h>
+
+#include <btrkit/modify.h>
+#include <btrkit/subvolume.h>
+
+BTRKIT_BEGIN_DECLS
+
+/** What a new subvolume has. Initialise with BTRKIT_NEW_SUBVOLUME_INIT. Since: 0.1 */
+struct btrkit_new_subvolume {
+	uint32_t mode;		/**< permissions of its directory; the default: 0755 */
+	uint32_t uid, gid;
+	const uint8_t *uuid;	/**< 16 bytes; NULL: a random one */
+	const struct btrkit_time *time;	/**< when it was made; NULL: now */
+};
+
+#define BTRKIT_NEW_SUBVOLUME_INIT { .mode = 0755 }
+
+/**
+ * Makes an empty subvolume.
+ *
+ * @param root	objectid of the subvolume that it is to lie in
+ * @param dir	inode of the directory
+ * @param name	@p len bytes, which need not be terminated
+ * @param what	NULL: all defaults
+ * @param id	gets its objectid; may be NULL
+ * @return 0; -EEXIST; -ENOENT: no such subvolume or directory; -ENOTDIR; -ENAMETOOLONG; -EINVAL: no name, or no such
+ *	   permissions; -EROFS: a read-only subvolume; -EPERM: an immutable directory; -EOVERFLOW; -EOPNOTSUPP;
+ *	   -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * Since: 0.1
+ */
+int btrkit_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
+			    const struct btrkit_new_subvolume *what, uint64_t *id,
+			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** How a snapshot is made. Initialise with BTRKIT_NEW_SNAPSHOT_INIT. Since: 0.1 */
+struct btrkit_new_snapshot {
+	bool read_only;
+	const uint8_t *uuid;	/**< 16 bytes; NULL: a random one */
+};
+
+#define BTRKIT_NEW_SNAPSHOT_INIT { 0 }
+
+/**
+ * Makes a snapshot of a subvolume as it is in the transaction now. Subvolumes that lie in it do not come along: in
+ * their places the snapshot has empty directories.
+ *
+ * @param source	objectid of the subvolume, which may be read-only
+ * @param root		that of the one that the snapshot is to lie in; this and what follows as for
+ *			btrkit_subvolume_create()
+ * @return as btrkit_subvolume_create()
+ * Since: 0.1
+ */
+int btrkit_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t root, uint64_t dir, const char *name,
+			      size_t len, const struct btrkit_new_snapshot *what, uint64_t *id,
+			      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+BTRKIT_END_DECLS
+
+#endif

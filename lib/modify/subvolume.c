@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* New subvolumes: empty ones, and snapshots. */
+#include <btrkit/subvolume_modify.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/err.h"
+#include "lib/base/uuid.h"
+#include "lib/fs/subvolume.h"
+#include "lib/modify/roots.h"
+
+/* Of the inode that a root item has in it: nobody reads that, but Linux writes it. */
+#define ROOT_INODE_SIZE 3
+#define INODE_ROOT_ITEM_INIT (1ull << 31)
+
+/* What is to be made, and where. */
+struct adding {
+	struct op op;
+	struct roots_place place;
+	struct op_inode dir;
+	uint8_t uuid[16];
+	uint64_t id, key_offset; /* of the ROOT_ITEM, as the entry names it */
+};
+
+static const struct ticket_need entry_need = {
+	.items = 4,
+	.bytes = 2 * (sizeof(struct disk_dir_item) + NAME_LEN_MAX + sizeof(struct disk_item)) + 256,
+};
+
+static int judge_quotas(const struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	return txn->simple_quota ? err_set(err, BTRKIT_UNSUPPORTED,
+					   "writing is not supported: changes of files while simple quotas are on") :
+				   0;
+}
+
+/* What can be said before the operation begins. */
+static int prepare(struct adding *a, const struct btrkit_txn *txn, const uint8_t *uuid, struct btrkit_error *err)
+{
+	int ret = name_judge(&a->place.name, err);
+
+	if (!ret)
+		ret = judge_quotas(txn, err);
+	if (!ret && !uuid)
+		ret = base_uuid_random(a->uuid, err);
+	else if (!ret)
+		memcpy(a->uuid, uuid, sizeof(a->uuid));
+	return ret;
+}
+
+/* Whether the name may be given in the directory, and by which index. */
+static int judge_place(struct adding *a, struct btrkit_error *err)
+{
+	struct name_entry there;
+	int ret;
+
+	ret = op_inode_get(&a->op, a->place.dir, &a->dir, err);
+	if (!ret)
+		ret = op_judge_dir(&a->dir, 0, err);
+	if (!ret)
+		ret = name_find(&a->op, &a->dir, &a->place.name, &there, err);
+	if (!ret)
+		return err_system(err, EEXIST, "\"%.*s\"", (int)a->place.name.len, a->place.name.bytes);
+	if (ret == 1)
+		ret = name_fits(&a->op, &a->dir, &a->place.name, err);
+	if (!ret)
+		ret = delayed_next_index(a->op.t, &a->op.reader, a->place.dir, &a->place.index, err);
+	return ret;
+}
+
+/* The entry, when the tree is there. */
+static int add_entry(struct adding *a, struct btrkit_error *err)
+{
+	const struct name_entry entry = { KEY(a->id, KEY_ROOT_ITEM, a->key_offset), FT_DIR };
+	int ret = name_add(&a->op, &a->dir, &a->place.name, &entry, a->place.index, err);
+
+	return ret ? ret : op_inode_put(&a->op, &a->dir, err);
+}
+
+static struct disk_time put_time(const struct btrkit_time *t)
+{
+	return (struct disk_time){ le64_put((uint64_t)t->sec), le32_put(t->nsec) };
+}
+
+/* Its directory, with the reference that leads to itself. */
+static int fill_tree(const struct adding *a, struct edit_tree *t, const struct btrkit_new_subvolume *what,
+		     struct btrkit_error *err)
+{
+	static const char name[] = { '.', '.' };
+	const struct disk_time time = what->time ? put_time(what->time) : a->op.now;
+	const struct disk_inode_item item = {
+		.generation = le64_put(a->op.txn->generation),
+		.transid = le64_put(a->op.txn->generation),
+		.nlink = le32_put(1),
+		.uid = le32_put(what->uid),
+		.gid = le32_put(what->gid),
+		.mode = le32_put(S_IFDIR | what->mode),
+		.atime = time,
+		.ctime = time,
+		.mtime = time,
+		.otime = time,
+	};
+	const struct disk_inode_ref ref = { .name_len = le16_put(sizeof(name)) };
+	uint8_t bytes[sizeof(ref) + sizeof(name)];
+	int ret;
+
+	memcpy(bytes, &ref, sizeof(ref));
+	memcpy(bytes + sizeof(ref), name, sizeof(name));
+	ret = edit_insert(t, &KEY(OID_FIRST_FREE, KEY_INODE_ITEM, 0), &item, sizeof(item), err);
+	if (!ret)
+		ret = edit_insert(t, &KEY(OID_FIRST_FREE, KEY_INODE_REF, OID_FIRST_FREE), bytes, sizeof(bytes), err);
+	return ret;
+}
+
+static int make_tree(struct adding *a, const struct btrkit_new_subvolume *what, struct btrkit_error *err)
+{
+	struct btrkit_txn *txn = a->op.txn;
+	struct disk_root_item d = {
+		.inode = {
+			.generation = le64_put(1),
+			.size = le64_put(ROOT_INODE_SIZE),
+			.nbytes = le64_put(txn->fs->super.nodesize),
+			.nlink = le32_put(1),
+			.mode = le32_put(S_IFDIR | 0755),
+			.flags = le64_put(INODE_ROOT_ITEM_INIT),
+		},
+		.root_dirid = le64_put(OID_FIRST_FREE),
+		.refs = le32_put(1),
+		.ctransid = le64_put(txn->generation),
+		.otransid = le64_put(txn->generation),
+		.ctime = a->op.now,
+		.otime = what->time ? put_time(what->time) : a->op.now,
+	};
+	struct edit_tree *t;
+	int ret;
+
+	memcpy(d.uuid, a->uuid, sizeof(d.uuid));
+	ret = roots_take_id(txn, &a->id, err);
+	if (!ret)
+		ret = overlay_new_tree(txn->overlay, a->id, &t, err);
+	if (!ret)
+		ret = fill_tree(a, t, what, err);
+	if (!ret)
+		ret = roots_insert(txn, t, &d, err);
+	return ret ? ret : roots_link(txn, a->id, &a->place, err);
+}
+
+/* What is done directly in the trees. A failure in the middle of it is fatal. */
+static int ended_in_trees(const struct adding *a, int ret)
+{
+	if (ret && a->id)
+		atomic_store(&a->op.d->failed, true);
+	return ret;
+}
+
+int btrkit_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
+			    const struct btrkit_new_subvolume *what, uint64_t *id, struct btrkit_error *err)
+{
+	static const struct btrkit_new_subvolume plain = BTRKIT_NEW_SUBVOLUME_INIT;
+	static const struct ticket_alone alone = { .blocks = 8 * ROOTS_BLOCKS };
+	struct adding a = { .place = { .parent = root, .dir = dir, .name = { name, len } } };
+	int ret;
+
+	if (!what)
+		what = &plain;
+	if (what->mode & ~07777u)
+		return err_set(err, BTRKIT_INVALID, "0%o are no permissions", what->mode);
+	ret = prepare(&a, txn, what->uuid, err);
+	if (!ret)
+		ret = op_begin_alone(&a.op, txn, root, &entry_need, &alone, err);
+	if (ret)
+		return ret;
+	ret = judge_place(&a, err);
+	if (!ret) {
+		delayed_lock_trees(a.op.d);
+		ret = ended_in_trees(&a, make_tree(&a, what, err));
+		delayed_unlock_trees(a.op.d);
+	}
+	if (!ret)
+		ret = add_entry(&a, err);
+	ret = op_end_alone(&a.op, ret, err);
+	if (!ret && id)
+		*id = a.id;
+	return ret;
+}
+
+/* The root item of a snapshot, by what that of its source was. */
+static void derive_root(const struct adding *a, struct disk_root_item *d, bool read_only)
+{
+	uint64_t flags = le64_get(d->flags);
+
+	memcpy(d->parent_uuid, d->uuid, sizeof(d->parent_uuid));
+	memcpy(d->uuid, a->uuid, sizeof(d->uuid));
+	/* An item that old kernels made says nothing by these. */
+	if (!(le64_get(d->inode.flags) & INODE_ROOT_ITEM_INIT)) {
+		d->inode.flags = le64_put(le64_get(d->inode.flags) | INODE_ROOT_ITEM_INIT);
+		d->byte_limit = le64_put(0);
+		flags = 0;
+	}
+	d->flags = le64_put(read_only ? flags | ROOT_SUBVOL_RDONLY : flags & ~ROOT_SUBVOL_RDONLY);
+	if (!read_only) {
+		memset(d->received_uuid, 0, sizeof(d->received_uuid));
+		d->stransid = d->rtransid = le64_put(0);
+		d->stime = d->rtime = (struct disk_time){ le64_put(0), le32_put(0) };
+	}
+	d->otransid = le64_put(a->op.txn->generation);
+	d->otime = a->op.now;
+}
+
+static int make_snapshot(struct adding *a, uint64_t source, bool read_only, struct btrkit_error *err)
+{
+	struct btrkit_txn *txn = a->op.txn;
+	struct edit_tree *from, *to;
+	struct roots_item item;
+	struct subvolume s;
+	int ret;
+
+	ret = subvolume_get(txn->fs, source, &s, err);
+	if (!ret)
+		ret = txn_tree(txn, source, &from, err);
+	if (!ret)
+		ret = roots_take_id(txn, &a->id, err);
+	if (!ret)
+		ret = overlay_snapshot(from, a->id, &to, err);
+	if (!ret)
+		ret = roots_get(txn, source, &item, err);
+	if (ret)
+		return ret;
+	a->key_offset = UINT64_MAX;
+	item.d.last_snapshot = le64_put(txn->generation);
+	ret = roots_put(txn, &item, err);
+	derive_root(a, &item.d, read_only);
+	if (!ret)
+		ret = roots_insert(txn, to, &item.d, err);
+	return ret ? ret : roots_link(txn, a->id, &a->place, err);
+}
+
+int btrkit_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t root, uint64_t dir, const char *name,
+			      size_t len, const struct btrkit_new_snapshot *what, uint64_t *id,
+			      struct btrkit_error *err)
+{
+	static const struct btrkit_new_snapshot plain = BTRKIT_NEW_SNAPSHOT_INIT;
+	/* All that the root block refers to gets another reference. */
+	const uint64_t refs = txn->fs->super.nodesize / sizeof(struct disk_key_ptr);
+	const struct ticket_alone alone = { .blocks = 8 * ROOTS_BLOCKS + 2, .refs = refs };
+	struct adding a = { .place = { .parent = root, .dir = dir, .name = { name, len } } };
+	int ret;
+
+	if (!what)
+		what = &plain;
+	ret = prepare(&a, txn, what->uuid, err);
+	if (!ret)
+		ret = op_begin_alone(&a.op, txn, root, &entry_need, &alone, err);
+	if (ret)
+		return ret;
+	ret = judge_place(&a, err);
+	if (!ret) {
+		delayed_lock_trees(a.op.d);
+		ret = ended_in_trees(&a, make_snapshot(&a, source, what->read_only, err));
+		delayed_unlock_trees(a.op.d);
+	}
+	if (!ret)
+		ret = add_entry(&a, err);
+	ret = op_end_alone(&a.op, ret, err);
+	if (!ret && id)
+		*id = a.id;
+	return ret;
+}

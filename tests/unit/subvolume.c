@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Random plans of subvolumes and snapshots that are made and changed, beside a model in memory: snapshots of
+ * snapshots in the middle of a transaction, with changes before and after. The whole filesystem is held against itself
+ * after each commit.
+ */
+#include "tests/unit/unit.h"
+
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "lib/format/items/extent.h"
+#include "lib/fs/subvolume.h"
+#include "tests/unit/txn_rig.h"
+
+#define TOP_LEVEL 5u
+#define TOP 256u
+#define SUBVOLUMES_MAX 12u
+#define FILES 40u
+#define BYTES_MAX 6000u
+
+static const struct rig_kind kinds[] = {
+	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 220 } },
+	{ "16k nodes", BTRKIT_SINGLE, BTRKIT_DUP, false, 16384, 0, 1, { 300 } },
+	{ "64k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 65536, 0, 1, { 300 } },
+	{ "mixed", BTRKIT_SINGLE, BTRKIT_SINGLE, true, 4096, 0, 1, { 220 } },
+	{ "raid6", BTRKIT_RAID6, BTRKIT_RAID6, false, 4096, 2, 4, { 220, 220, 220, 220 } },
+};
+
+/* What a file has in it: so many bytes that follow from a number. */
+struct contents {
+	bool there;
+	uint64_t inode;
+	uint32_t size, seed;
+};
+
+struct model {
+	uint64_t id; /* 0: there is none */
+	uint64_t parent_in; /* which one it lies in; itself for the top level */
+	char name[16];
+	bool read_only;
+	struct contents files[FILES];
+};
+
+struct plan {
+	struct btrkit_fs *fs;
+	struct btrkit_txn *txn;
+	uint64_t seed, serial;
+	struct model all[SUBVOLUMES_MAX]; /* [0] is the top level */
+	unsigned snapshots, created, in_one, most_in_one;
+};
+
+static unsigned pick(struct plan *p, unsigned below)
+{
+	p->seed = p->seed * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)((p->seed >> 33) % below);
+}
+
+static uint8_t byte_of(const struct contents *f, uint32_t at)
+{
+	return (uint8_t)(f->seed * 31 + at * (f->seed | 1) / 7);
+}
+
+static void file_name(unsigned i, char name[16])
+{
+	snprintf(name, 16, "file-%u", i);
+}
+
+static struct model *some(struct plan *p)
+{
+	struct model *m;
+
+	do
+		m = &p->all[pick(p, SUBVOLUMES_MAX)];
+	while (!m->id);
+	return m;
+}
+
+static struct model *free_slot(struct plan *p)
+{
+	for (unsigned i = 0; i < SUBVOLUMES_MAX; i++)
+		if (!p->all[i].id)
+			return &p->all[i];
+	return NULL;
+}
+
+static void change_file(struct plan *p)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	const unsigned which = pick(p, FILES), kind = pick(p, 4);
+	struct model *m = some(p);
+	struct contents *f = &m->files[which];
+	uint8_t bytes[BYTES_MAX];
+	char name[16];
+	int ret;
+
+	file_name(which, name);
+	if (m->read_only) {
+		ret = btrkit_create(p->txn, m->id, TOP, "no", 2, NULL, NULL, &err);
+		assert_int_equal(ret, -EROFS);
+		return;
+	}
+	if (f->there && (!kind || f->size > BYTES_MAX / 2)) {
+		rig_check(btrkit_unlink(p->txn, m->id, TOP, name, strlen(name), BTRKIT_UNLINK_FILE, &err), &err);
+		f->there = false;
+		return;
+	}
+	if (!f->there) {
+		rig_check(btrkit_create(p->txn, m->id, TOP, name, strlen(name), NULL, &f->inode, &err), &err);
+		f->there = true;
+	}
+	rig_check(btrkit_truncate(p->txn, m->id, f->inode, 0, &err), &err);
+	f->seed = pick(p, 1u << 30);
+	f->size = 1 + pick(p, kind == 1 ? BYTES_MAX : 900);
+	for (uint32_t i = 0; i < f->size; i++)
+		bytes[i] = byte_of(f, i);
+	rig_check(btrkit_write(p->txn, m->id, f->inode, 0, bytes, f->size, NULL, &err), &err);
+}
+
+static void add(struct plan *p, bool snapshot)
+{
+	struct btrkit_new_snapshot how = BTRKIT_NEW_SNAPSHOT_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct model *to = free_slot(p), *from = some(p), *in = some(p), made = { 0 };
+	size_t len;
+	int ret;
+
+	if (!to)
+		return;
+	snprintf(made.name, sizeof(made.name), "sub-%" PRIu64, ++p->serial);
+	len = strlen(made.name);
+	if (snapshot) {
+		how.read_only = !pick(p, 4);
+		ret = btrkit_subvolume_snapshot(p->txn, from->id, in->id, TOP, made.name, len, &how, &made.id, &err);
+	} else {
+		ret = btrkit_subvolume_create(p->txn, in->id, TOP, made.name, len, NULL, &made.id, &err);
+	}
+	if (in->read_only) {
+		assert_int_equal(ret, -EROFS);
+		return;
+	}
+	rig_check(ret, &err);
+	if (snapshot)
+		memcpy(made.files, from->files, sizeof(made.files));
+	made.read_only = how.read_only;
+	made.parent_in = in->id;
+	*to = made;
+	p->snapshots += snapshot;
+	p->created += !snapshot;
+	p->most_in_one = ++p->in_one > p->most_in_one ? p->in_one : p->most_in_one;
+	assert_int_equal(btrkit_subvolume_create(p->txn, in->id, TOP, made.name, len, NULL, NULL, &err), -EEXIST);
+	assert_int_equal(btrkit_subvolume_snapshot(p->txn, 77777, in->id, TOP, "x", 1, NULL, NULL, &err), -ENOENT);
+}
+
+static void judge_file(struct btrkit_fs *fs, const struct model *m, const struct contents *f)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint8_t bytes[BYTES_MAX + 1];
+	struct btrkit_file *file;
+	size_t got;
+
+	rig_check(btrkit_file_open(fs, m->id, f->inode, &file, &err), &err);
+	rig_check(btrkit_file_read(file, 0, bytes, sizeof(bytes), &got, &err), &err);
+	btrkit_file_close(file);
+	assert_int_equal(got, f->size);
+	for (uint32_t i = 0; i < f->size; i++)
+		assert_int_equal(bytes[i], byte_of(f, i));
+}
+
+static void judge_model(struct btrkit_fs *fs, const struct model *m)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct subvolume s;
+
+	rig_check(subvolume_get(fs, m->id, &s, &err), &err);
+	assert_int_equal(!!(s.item.flags & 1), m->read_only);
+	for (unsigned i = 0; i < FILES; i++)
+		if (m->files[i].there)
+			judge_file(fs, m, &m->files[i]);
+}
+
+static void judge_all(struct plan *p, struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_subvolume s;
+	unsigned there = 0, found = 0;
+	uint64_t after = 0;
+	int ret;
+
+	for (unsigned i = 0; i < SUBVOLUMES_MAX; i++) {
+		if (!p->all[i].id)
+			continue;
+		there++;
+		judge_model(fs, &p->all[i]);
+	}
+	while (!(ret = btrkit_subvolume_next(fs, after, &s, &err))) {
+		after = s.id;
+		found++;
+	}
+	assert_int_equal(ret, 1);
+	assert_int_equal(found, there);
+}
+
+static void run(const struct rig_kind *kind, uint64_t seed)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct plan *p = calloc(1, sizeof(*p));
+	struct btrkit_fs *fs;
+	struct rig r;
+
+	rig_make(&r, kind);
+	p->seed = seed;
+	p->all[0] = (struct model){ .id = TOP_LEVEL, .parent_in = TOP_LEVEL };
+	p->fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	for (unsigned round = 0; round < 5; round++) {
+		rig_check(btrkit_txn_start(p->fs, &p->txn, &err), &err);
+		p->in_one = 0;
+		for (unsigned i = 0; i < 120; i++) {
+			const unsigned what = pick(p, 24);
+
+			if (what < 2)
+				add(p, true);
+			else if (what < 3)
+				add(p, false);
+			else if (what < 4)
+				rig_check(btrkit_txn_flush(p->txn, &err), &err);
+			else
+				change_file(p);
+		}
+		rig_check(btrkit_txn_commit(p->txn, NULL, &err), &err);
+		judge_all(p, p->fs);
+		rig_judge(&r);
+	}
+	btrkit_fs_close(p->fs);
+	fs = rig_open(&r, 0, 0);
+	judge_all(p, fs);
+	btrkit_fs_close(fs);
+	assert_true(p->snapshots > 1 && p->created && p->most_in_one > 3);
+	rig_destroy(&r);
+	free(p);
+}
+
+static void test_plans(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		for (uint64_t seed = 1; seed < (i ? 3 : 9); seed++)
+			run(&kinds[i], seed * 1000 + i);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_plans),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
