@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Making subvolumes and snapshots.
+ * Making and deleting subvolumes and snapshots.
  *
  * What modify.h says of changes holds for these too: they are part of a transaction, and a function that fails has
  * changed nothing, unless it fails with -ENOMEM, -EUCLEAN, -EIO or -ENODATA. Any number of threads may work in the
@@ -68,6 +68,27 @@ struct btrkit_new_snapshot {
 int btrkit_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t root, uint64_t dir, const char *name,
 			      size_t len, const struct btrkit_new_snapshot *what, uint64_t *id,
 			      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Deletes a subvolume: its name at once, and then what only it has, in steps between which others may work in the
+ * transaction, and which may be committed in between: see btrkit_txn_set_may_commit().
+ *
+ * @return 0; -ENOENT: no such subvolume, or it lies in no directory; -EINVAL: the top level; -EPERM: the default, or
+ *	   in an immutable or append-only directory; -ENOTEMPTY: another one lies in it; -EROFS: it lies in one that is
+ *	   read-only; -EOPNOTSUPP; -ENOSPC: nothing was changed, or its name is gone and the rest is left for
+ *	   btrkit_subvolumes_clean(), or for Linux when it mounts; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * Since: 0.1
+ */
+int btrkit_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Goes on with subvolumes whose deletion has not come to its end: Linux does that in the background.
+ *
+ * @param count	gets how many are gone now; may be NULL
+ * @return 0; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * Since: 0.1
+ */
+int btrkit_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

@@ -18,7 +18,7 @@ static int open_op(struct op *op, struct btrkit_txn *txn, uint64_t root, struct 
 	*op = (struct op){ .txn = txn,
 			   .d = txn->delayed,
 			   .now = { le64_put((uint64_t)now.tv_sec), le32_put((uint32_t)now.tv_nsec) } };
-	return delayed_tree(op->d, root, &op->t, err);
+	return root ? delayed_tree(op->d, root, &op->t, err) : 0;
 }
 
 /* Something may have been changed by half. */
@@ -30,6 +30,8 @@ static bool is_fatal(int ret)
 /* By who is in the gate or alone: until then it may become another one. */
 static int judge_tree(const struct op *op, bool writing, struct btrkit_error *err)
 {
+	if (!op->t)
+		return 0;
 	if (op->t->deleted)
 		return err_set(err, BTRKIT_NOT_FOUND, "no subvolume %" PRIu64, op->t->id);
 	if (writing && op->t->read_only)

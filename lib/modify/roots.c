@@ -10,33 +10,53 @@
 #include "lib/format/items/qgroup.h"
 #include "lib/fs/subvolume.h"
 
-int roots_get(struct btrkit_txn *txn, uint64_t id, struct roots_item *ret, struct btrkit_error *err)
+static int read_item(struct btrkit_txn *txn, const struct tree_root *root, struct roots_item *ret,
+		     struct btrkit_error *err)
 {
-	struct edit_tree *t, *roots;
-	struct subvolume s;
+	struct edit_tree *roots;
 	struct cursor *c;
 	int r;
 
-	r = subvolume_get(txn->fs, id, &s, err);
-	t = r ? NULL : overlay_open_tree(txn->overlay, id);
-	if (t && (t->changed || t->touched))
-		r = txn_write_root(txn, t, err);
-	if (!r)
-		r = txn_tree(txn, OID_ROOT_TREE, &roots, err);
+	r = txn_tree(txn, OID_ROOT_TREE, &roots, err);
 	if (r)
 		return r;
 	c = &roots->c;
-	ret->key = KEY(id, KEY_ROOT_ITEM, s.root.key_offset);
+	ret->key = KEY(root->id, KEY_ROOT_ITEM, root->key_offset);
 	ret->d = (struct disk_root_item){ .refs = { { 0 } } };
 	r = cursor_find(c, &ret->key, err);
 	if (r)
-		return r < 0 ? r : err_corrupt(err, NULL, "root item of subvolume %" PRIu64 " is gone", id);
+		return r < 0 ? r : err_corrupt(err, NULL, "root item of subvolume %" PRIu64 " is gone", root->id);
 	memcpy(&ret->d, c->item.data, c->item.size < sizeof(ret->d) ? c->item.size : sizeof(ret->d));
 	/* What Linux of before 3.6 did not keep up is nothing. */
 	if (le64_get(ret->d.generation_v2) != le64_get(ret->d.generation))
 		memset((uint8_t *)&ret->d + ROOT_ITEM_SHORT, 0, sizeof(ret->d) - ROOT_ITEM_SHORT);
 	ret->d.generation_v2 = ret->d.generation;
 	return 0;
+}
+
+int roots_get(struct btrkit_txn *txn, uint64_t id, struct roots_item *ret, struct btrkit_error *err)
+{
+	struct edit_tree *t;
+	struct subvolume s;
+	int r;
+
+	r = subvolume_get(txn->fs, id, &s, err);
+	t = r ? NULL : overlay_open_tree(txn->overlay, id);
+	if (t && (t->changed || t->touched))
+		r = txn_write_root(txn, t, err);
+	return r ? r : read_item(txn, &s.root, ret, err);
+}
+
+int roots_get_dead(struct btrkit_txn *txn, uint64_t id, struct roots_item *ret, struct btrkit_error *err)
+{
+	struct tree_root root;
+	struct root_item item;
+	int r;
+
+	r = fs_find_root(txn->fs, id, &root, &item, err);
+	if (!r && item.refs)
+		r = err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " is not being deleted", id);
+	return r ? r : read_item(txn, &root, ret, err);
 }
 
 int roots_put(struct btrkit_txn *txn, const struct roots_item *item, struct btrkit_error *err)
@@ -176,4 +196,85 @@ int roots_add_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root_
 		return ret == -ENOENT ? 0 : ret;
 	ret = add_uuid(t, KEY_UUID_SUBVOL, d->uuid, id, err);
 	return ret ? ret : add_uuid(t, KEY_UUID_RECEIVED_SUBVOL, d->received_uuid, id, err);
+}
+
+int roots_find(struct btrkit_txn *txn, uint64_t id, struct roots_place *ret, char name[NAME_LEN_MAX],
+	       struct btrkit_error *err)
+{
+	struct root_ref ref;
+	struct cursor c;
+	int r;
+
+	cursor_init(&c, txn->fs, &txn->fs->root_tree);
+	r = cursor_seek(&c, &KEY(id, KEY_ROOT_BACKREF, 0), err);
+	if (!r && (c.item.key.objectid != id || c.item.key.type != KEY_ROOT_BACKREF))
+		r = 1;
+	if (r == 1)
+		r = err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " lies in no directory", id);
+	else if (!r)
+		r = cursor_blame(&c, root_ref_decode(&c.item, &ref, err), err);
+	if (!r && ref.name_len > NAME_LEN_MAX)
+		r = cursor_blame(&c, err_corrupt(err, "name_len", "a name of %u bytes", ref.name_len), err);
+	if (!r) {
+		memcpy(name, ref.name, ref.name_len);
+		*ret = (struct roots_place){ c.item.key.offset, ref.dirid, ref.sequence, { name, ref.name_len } };
+	}
+	cursor_release(&c);
+	return r;
+}
+
+int roots_unlink(struct btrkit_txn *txn, uint64_t id, uint64_t parent, struct btrkit_error *err)
+{
+	struct edit_tree *roots;
+	int ret = txn_tree(txn, OID_ROOT_TREE, &roots, err);
+
+	if (!ret)
+		ret = edit_delete(roots, &KEY(id, KEY_ROOT_BACKREF, parent), err);
+	if (!ret)
+		ret = edit_delete(roots, &KEY(parent, KEY_ROOT_REF, id), err);
+	return ret == -ENOENT ? err_corrupt(err, NULL, "one side only knows where subvolume %" PRIu64 " lies", id) :
+				ret;
+}
+
+static int drop_uuid(struct edit_tree *t, uint8_t type, const uint8_t uuid[16], uint64_t id, struct btrkit_error *err)
+{
+	struct btrkit_key key;
+	const le64 mine = le64_put(id);
+	uint8_t *bytes;
+	le64 half[2];
+	uint32_t size, kept = 0;
+	int ret;
+
+	memcpy(half, uuid, sizeof(half));
+	key = KEY(le64_get(half[0]), type, le64_get(half[1]));
+	ret = cursor_find(&t->c, &key, err);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	size = t->c.item.size;
+	bytes = malloc(size + 1);
+	if (!bytes)
+		return err_nomem(err);
+	for (uint32_t i = 0; i + sizeof(mine) <= size; i += (uint32_t)sizeof(mine)) {
+		if (!memcmp(t->c.item.data + i, &mine, sizeof(mine)))
+			continue;
+		memcpy(bytes + kept, t->c.item.data + i, sizeof(mine));
+		kept += (uint32_t)sizeof(mine);
+	}
+	if (!kept)
+		ret = edit_delete(t, &key, err);
+	else if (kept != size)
+		ret = edit_replace(t, &key, bytes, kept, err);
+	free(bytes);
+	return ret;
+}
+
+int roots_drop_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root_item *d, struct btrkit_error *err)
+{
+	struct edit_tree *t;
+	int ret = txn_tree(txn, OID_UUID_TREE, &t, err);
+
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	ret = drop_uuid(t, KEY_UUID_SUBVOL, d->uuid, id, err);
+	return ret ? ret : drop_uuid(t, KEY_UUID_RECEIVED_SUBVOL, d->received_uuid, id, err);
 }

@@ -18,6 +18,9 @@ struct roots_item {
 
 /* As it would be committed now. @return 0; -ENOENT: no such subvolume, or it is being deleted; <0 */
 int roots_get(struct btrkit_txn *txn, uint64_t id, struct roots_item *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Of one that is being deleted. @return 0; -ENOENT: there is none; <0 */
+int roots_get_dead(struct btrkit_txn *txn, uint64_t id, struct roots_item *ret,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int roots_put(struct btrkit_txn *txn, const struct roots_item *item, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* One that was not there, of a tree that is open for editing, and its UUIDs. Also what quotas count it by. */
 int roots_insert(struct btrkit_txn *txn, const struct edit_tree *t, struct disk_root_item *d,
@@ -35,8 +38,15 @@ struct roots_place {
 int roots_link(struct btrkit_txn *txn, uint64_t id, const struct roots_place *place,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* @name gets the name. It changes nothing. @return 0; -ENOENT: it lies in no directory; <0 */
+int roots_find(struct btrkit_txn *txn, uint64_t id, struct roots_place *ret, char name[NAME_LEN_MAX],
+	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int roots_unlink(struct btrkit_txn *txn, uint64_t id, uint64_t parent, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* The UUID tree, if there is one, names the subvolume by its UUIDs, but for those that are zero, or no longer does. */
 int roots_add_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root_item *d,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int roots_drop_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root_item *d,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -21,7 +21,7 @@
 
 /* What a slot of a block refers to, by full back references or in the name of a tree. */
 struct child_refs {
-	struct edit_tree *t;
+	struct overlay *o;
 	const struct node *n;
 	bool full;
 	int add;
@@ -29,7 +29,7 @@ struct child_refs {
 
 static int change_data_ref(const struct child_refs *r, uint32_t slot, struct btrkit_error *err)
 {
-	struct overlay *o = r->t->overlay;
+	struct overlay *o = r->o;
 	struct item item = leaf_item(r->n, slot);
 	struct file_extent fe;
 	struct extent_change change;
@@ -61,7 +61,7 @@ static int change_data_ref(const struct child_refs *r, uint32_t slot, struct btr
 
 static int change_block_ref(const struct child_refs *r, uint32_t slot, struct btrkit_error *err)
 {
-	struct overlay *o = r->t->overlay;
+	struct overlay *o = r->o;
 	struct extent_change change = { .bytenr = le64_get(node_ptrs(r->n)[slot].blockptr),
 					.num_bytes = r->n->size,
 					.level = (uint8_t)(r->n->level - 1),
@@ -74,10 +74,9 @@ static int change_block_ref(const struct child_refs *r, uint32_t slot, struct bt
 	return o->ops->change(o->ctx, &change, err);
 }
 
-/* Adds or drops the references that a block makes. */
-static int change_child_refs(struct edit_tree *t, const struct node *n, bool full, int add, struct btrkit_error *err)
+int overlay_change_refs(struct overlay *o, const struct node *n, bool full, int add, struct btrkit_error *err)
 {
-	const struct child_refs r = { t, n, full, add };
+	const struct child_refs r = { o, n, full, add };
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < n->nritems; i++)
@@ -102,12 +101,12 @@ static int change_refs(struct edit_tree *t, const struct node *old, const struct
 	if (refs == 1) {
 		if (!(flags & EXTENT_FLAG_FULL_BACKREF))
 			return 0;
-		ret = change_child_refs(t, copy, false, 1, err);
-		return ret ? ret : change_child_refs(t, old, true, -1, err);
+		ret = overlay_change_refs(o, copy, false, 1, err);
+		return ret ? ret : overlay_change_refs(o, old, true, -1, err);
 	}
 	if (old->owner != t->c.root.id || flags & EXTENT_FLAG_FULL_BACKREF)
-		return change_child_refs(t, copy, false, 1, err);
-	ret = change_child_refs(t, old, true, 1, err);
+		return overlay_change_refs(o, copy, false, 1, err);
+	ret = overlay_change_refs(o, old, true, 1, err);
 	return ret ? ret : o->ops->set_full_backref(o->ctx, old->bytenr, old->level, err);
 }
 
@@ -182,7 +181,7 @@ static int snapshot(struct edit_tree *source, struct edit_tree *to, struct btrki
 	source->private = 1;
 	ret = overlay_copy_node(to, root, &copy, err);
 	if (!ret)
-		ret = change_child_refs(to, copy, false, 1, err);
+		ret = overlay_change_refs(o, copy, false, 1, err);
 	if (!ret)
 		edit_set_root(to, copy);
 	return ret;
@@ -191,7 +190,7 @@ static int snapshot(struct edit_tree *source, struct edit_tree *to, struct btrki
 int overlay_snapshot(struct edit_tree *source, uint64_t id, struct edit_tree **ret, struct btrkit_error *err)
 {
 	struct overlay *o = source->overlay;
-	const struct tree_root root = { .id = id, .generation = o->generation, .key_offset = o->generation };
+	const struct tree_root root = { .id = id, .generation = o->generation, .key_offset = o->generation - 1 };
 	struct edit_tree *to;
 	int r;
 

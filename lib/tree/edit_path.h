@@ -20,6 +20,9 @@ int overlay_copy_node(struct edit_tree *t, const struct node *from, struct node 
 /* A tree is open for editing from here on. */
 int overlay_open(struct overlay *o, const struct tree_root *root, struct edit_tree **ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Adds or drops the references that a block makes: full ones, or in the name of its owner. */
+int overlay_change_refs(struct overlay *o, const struct node *n, bool full, int add,
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* A private block has no references any more. */
 void overlay_forget_node(struct overlay *o, struct node *n);
 /* Whether a private block of the tree may be another one's too. Every tree has its own root block. */

@@ -107,9 +107,11 @@ int overlay_adopt_tree(struct overlay *o, const struct tree_root *root, uint64_t
 int overlay_drop_tree(struct overlay *o, struct edit_tree *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * A tree @id that shares all blocks of @source but its root, which has the same items. Its ROOT_ITEM, with the key
- * offset of the transaction's generation, is the caller's, and so is it that both root items name that as the last
- * snapshot.
+ * A tree @id that shares all blocks of @source but its root, which has the same items. Its ROOT_ITEM is the caller's,
+ * and so is it that both root items name the transaction's generation as that of the last snapshot.
+ *
+ * The key's offset tells who drops the tree that blocks up to that generation were not made by it. It is the generation
+ * before: after a snapshot in the middle of a transaction both trees make blocks of the same.
  */
 int overlay_snapshot(struct edit_tree *source, uint64_t id, struct edit_tree **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;

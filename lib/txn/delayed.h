@@ -83,6 +83,9 @@ int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_e
 /* Drops what waits. NULL is allowed. */
 struct delayed *delayed_destroy(struct delayed *d);
 
+/* A subvolume goes, by who is alone while nothing waits: whoever has its tree here finds that out in the gate. */
+void delayed_forget_tree(struct delayed *d, uint64_t id);
+
 /* Both locks: trees and space may be changed. */
 void delayed_lock_trees(struct delayed *d);
 void delayed_unlock_trees(struct delayed *d);

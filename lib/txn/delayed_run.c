@@ -235,7 +235,8 @@ static int run_all(struct delayed *d, struct delayed_tree *t, struct btrkit_erro
 	if (!d->batch)
 		ret = err_nomem(err);
 	for (; !ret && t; t = t->next)
-		ret = run_tree(t, err);
+		if (!t->deleted)
+			ret = run_tree(t, err);
 	if (!ret) {
 		delayed_lock_trees(d);
 		ret = csums_run(d->txn, err);
@@ -257,6 +258,12 @@ void delayed_open(struct delayed *d)
 {
 	gate_open(&d->gate);
 	pthread_mutex_unlock(&d->run);
+}
+
+void delayed_forget_tree(struct delayed *d, uint64_t id)
+{
+	for (struct delayed_tree *t = d->list; t; t = t->next)
+		t->deleted |= t->id == id;
 }
 
 int delayed_run(struct delayed *d, struct btrkit_error *err)

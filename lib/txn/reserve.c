@@ -36,6 +36,17 @@ static int copies(struct btrkit_txn *txn, uint64_t id, uint64_t changes, uint64_
 	return 0;
 }
 
+/* Data that goes takes its checksums along, which may split an item, and that a leaf if it is full: but few twice. */
+static int csum_blocks(struct btrkit_txn *txn, uint64_t data, uint64_t *sum, struct btrkit_error *err)
+{
+	const uint64_t room = leaf_room(txn->fs->super.nodesize), before = *sum;
+	int ret = copies(txn, OID_CSUM_TREE, data, sum, err);
+	const uint64_t splits = 2 * (*sum - before) + data * 64 / room + 2;
+
+	*sum += data < splits ? data : splits;
+	return ret;
+}
+
 /*
  * How many blocks the commit will take at the most, if @blocks more are copied before it. Each block that comes and
  * each that goes changes an extent's item and the free space; what is copied for that comes and goes too, mostly side
@@ -61,11 +72,8 @@ static int blocks_of_commit(struct btrkit_txn *txn, uint64_t blocks, uint64_t *r
 		r = copies(txn, OID_ROOT_TREE, roots, &sum, err);
 	if (!r)
 		r = copies(txn, OID_DEV_TREE, CHANGES_OF_A_COMMIT, &sum, err);
-	/* Data that goes takes its checksums along, which may split an item. */
-	if (!r && data) {
-		r = copies(txn, OID_CSUM_TREE, data, &sum, err);
-		sum += data;
-	}
+	if (!r && data)
+		r = csum_blocks(txn, data, &sum, err);
 	if (r)
 		return r;
 	/* An extent's item and its free space take fewer bytes than 128, and leaves may be half full. */
@@ -149,8 +157,13 @@ static uint64_t blocks_of_items(const struct btrkit_txn *txn, const struct ticke
 
 	for (const struct delayed_tree *t = txn->delayed->list; t; t = t->next) {
 		const struct edit_tree *e = t->edit;
-		const uint64_t blocks = t->blocks + (uint64_t)(e->blocks > 0 ? e->blocks : 0) + 1;
-		const uint64_t old = blocks > e->private ? blocks - e->private : 0, levels = e->c.root.level + 1u;
+		uint64_t blocks, old, levels;
+
+		if (t->deleted)
+			continue;
+		blocks = t->blocks + (uint64_t)(e->blocks > 0 ? e->blocks : 0) + 1;
+		old = blocks > e->private ? blocks - e->private : 0;
+		levels = e->c.root.level + 1u;
 
 		sum += (items * levels < old ? items * levels : old) + 2 * levels;
 		splits += blocks;

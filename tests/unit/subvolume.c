@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Random plans of subvolumes and snapshots that are made and changed, beside a model in memory: snapshots of
+ * Random plans of subvolumes and snapshots that are made, changed and deleted, beside a model in memory: snapshots of
  * snapshots in the middle of a transaction, with changes before and after. The whole filesystem is held against itself
  * after each commit.
  */
@@ -11,13 +11,15 @@
 
 #include "lib/format/items/extent.h"
 #include "lib/fs/subvolume.h"
+#include "lib/modify/subvolume_remove.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u
 #define TOP 256u
 #define SUBVOLUMES_MAX 12u
-#define FILES 40u
+#define FILES 150u
 #define BYTES_MAX 6000u
+#define FILLING 4u
 
 static const struct rig_kind kinds[] = {
 	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 220 } },
@@ -47,7 +49,7 @@ struct plan {
 	struct btrkit_txn *txn;
 	uint64_t seed, serial;
 	struct model all[SUBVOLUMES_MAX]; /* [0] is the top level */
-	unsigned snapshots, created, in_one, most_in_one;
+	unsigned snapshots, created, deleted, steps, in_one, most_in_one;
 };
 
 static unsigned pick(struct plan *p, unsigned below)
@@ -84,11 +86,9 @@ static struct model *free_slot(struct plan *p)
 	return NULL;
 }
 
-static void change_file(struct plan *p)
+static void change_one(struct plan *p, struct model *m, unsigned which, unsigned kind)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	const unsigned which = pick(p, FILES), kind = pick(p, 4);
-	struct model *m = some(p);
 	struct contents *f = &m->files[which];
 	uint8_t bytes[BYTES_MAX];
 	char name[16];
@@ -111,10 +111,17 @@ static void change_file(struct plan *p)
 	}
 	rig_check(btrkit_truncate(p->txn, m->id, f->inode, 0, &err), &err);
 	f->seed = pick(p, 1u << 30);
-	f->size = 1 + pick(p, kind == 1 ? BYTES_MAX : 900);
+	f->size = 1 + (kind == FILLING ? 1900 : pick(p, kind == 1 ? BYTES_MAX : 900));
 	for (uint32_t i = 0; i < f->size; i++)
 		bytes[i] = byte_of(f, i);
 	rig_check(btrkit_write(p->txn, m->id, f->inode, 0, bytes, f->size, NULL, &err), &err);
+}
+
+static void change_file(struct plan *p)
+{
+	struct model *m = some(p);
+
+	change_one(p, m, pick(p, FILES), pick(p, 4));
 }
 
 static void add(struct plan *p, bool snapshot)
@@ -152,6 +159,34 @@ static void add(struct plan *p, bool snapshot)
 	assert_int_equal(btrkit_subvolume_snapshot(p->txn, 77777, in->id, TOP, "x", 1, NULL, NULL, &err), -ENOENT);
 }
 
+static void drop(struct plan *p)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct model *m = some(p), *in = &p->all[0];
+	int wanted = 0, ret;
+
+	for (unsigned i = 0; i < SUBVOLUMES_MAX; i++) {
+		if (p->all[i].id == m->parent_in)
+			in = &p->all[i];
+		if (p->all[i].id && p->all[i].parent_in == m->id && &p->all[i] != m)
+			wanted = -ENOTEMPTY;
+	}
+	if (!wanted && in->read_only)
+		wanted = -EROFS;
+	if (m == &p->all[0])
+		wanted = -EINVAL;
+	ret = btrkit_subvolume_delete(p->txn, m->id, &err);
+	if (ret != wanted)
+		rig_check(ret, &err);
+	assert_int_equal(ret, wanted);
+	if (wanted)
+		return;
+	assert_int_equal(btrkit_subvolume_delete(p->txn, m->id, &err), -ENOENT);
+	assert_int_equal(btrkit_create(p->txn, m->id, TOP, "no", 2, NULL, NULL, &err), -ENOENT);
+	m->id = 0;
+	p->deleted++;
+}
+
 static void judge_file(struct btrkit_fs *fs, const struct model *m, const struct contents *f)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -179,6 +214,49 @@ static void judge_model(struct btrkit_fs *fs, const struct model *m)
 			judge_file(fs, m, &m->files[i]);
 }
 
+static void judge_ref(struct btrkit_fs *fs, const struct btrkit_key *key, const struct extent_ref *ref)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct subvolume s;
+
+	if ((ref->type == KEY_TREE_BLOCK_REF || ref->type == KEY_EXTENT_DATA_REF) && oid_is_file_tree(ref->root) &&
+	    subvolume_get(fs, ref->root, &s, &err))
+		fail_msg("extent %" PRIu64 " has a reference of tree %" PRIu64 ", which is gone", key->objectid,
+			 ref->root);
+}
+
+/* No reference has the name of a subvolume that is gone, and nothing else is left of one. */
+static void judge_names(struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct tree_root root;
+	struct cursor c;
+	int ret;
+
+	rig_check(fs_find_root(fs, OID_EXTENT_TREE, &root, NULL, &err), &err);
+	cursor_init(&c, fs, &root);
+	for (ret = cursor_seek(&c, &KEY(0, 0, 0), &err); !ret; ret = cursor_next(&c, &err)) {
+		struct extent_item x;
+		struct extent_ref ref;
+
+		if (c.item.key.type == KEY_EXTENT_ITEM || c.item.key.type == KEY_METADATA_ITEM) {
+			rig_check(extent_item_decode(&fs->items, &c.item, &x, &err), &err);
+			while (!(ret = extent_item_next_ref(&x, &ref, &err)))
+				judge_ref(fs, &c.item.key, &ref);
+			assert_int_equal(ret, 1);
+		} else if (c.item.key.type == KEY_TREE_BLOCK_REF || c.item.key.type == KEY_EXTENT_DATA_REF) {
+			rig_check(extent_keyed_ref_decode(&c.item, &ref, &err), &err);
+			judge_ref(fs, &c.item.key, &ref);
+		}
+	}
+	assert_int_equal(ret, 1);
+	cursor_release(&c);
+	cursor_init(&c, fs, &fs->root_tree);
+	ret = cursor_seek(&c, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, 0), &err);
+	assert_true(ret == 1 || c.item.key.objectid != OID_ORPHAN);
+	cursor_release(&c);
+}
+
 static void judge_all(struct plan *p, struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -199,6 +277,51 @@ static void judge_all(struct plan *p, struct btrkit_fs *fs)
 	}
 	assert_int_equal(ret, 1);
 	assert_int_equal(found, there);
+	judge_names(fs);
+}
+
+/* One of those that may be deleted, or NULL. */
+static struct model *deletable(struct plan *p)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	for (unsigned i = 1; i < SUBVOLUMES_MAX; i++) {
+		struct btrkit_subvolume_deletion d = { .id = p->all[i].id };
+
+		if (d.id && !btrkit_subvolumes_deletable(p->fs, &d, 1, &err) && d.hold == BTRKIT_SUBVOLUME_DELETABLE)
+			return &p->all[i];
+	}
+	return NULL;
+}
+
+/* A subvolume goes in small steps, each in a transaction of its own, as if a crash had come between any two. */
+static void drop_slowly(struct plan *p, struct rig *r)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct model *m = deletable(p);
+	struct tree_drop d = { 0 };
+	bool done = false;
+	unsigned steps = 0;
+
+	if (!m)
+		return;
+	rig_check(btrkit_txn_start(p->fs, &p->txn, &err), &err);
+	rig_check(subvolume_take_name(p->txn, m->id, &err), &err);
+	rig_check(btrkit_txn_commit(p->txn, NULL, &err), &err);
+	rig_judge(r);
+	for (; !done; steps++) {
+		if (pick(p, 2))
+			d = (struct tree_drop){ .id = m->id };
+		rig_check(btrkit_txn_start(p->fs, &p->txn, &err), &err);
+		d.id = m->id;
+		rig_check(subvolume_drop_some(p->txn, &d, 1 + pick(p, 12), &done, &err), &err);
+		rig_check(btrkit_txn_commit(p->txn, NULL, &err), &err);
+		rig_judge(r);
+		assert_true(steps < 2000);
+	}
+	m->id = 0;
+	p->steps += steps;
+	judge_all(p, p->fs);
 }
 
 static void run(const struct rig_kind *kind, uint64_t seed)
@@ -215,6 +338,9 @@ static void run(const struct rig_kind *kind, uint64_t seed)
 	for (unsigned round = 0; round < 5; round++) {
 		rig_check(btrkit_txn_start(p->fs, &p->txn, &err), &err);
 		p->in_one = 0;
+		/* With small nodes that makes a tree of three levels. */
+		for (unsigned i = 0; !round && i < FILES; i++)
+			change_one(p, &p->all[0], i, FILLING);
 		for (unsigned i = 0; i < 120; i++) {
 			const unsigned what = pick(p, 24);
 
@@ -222,7 +348,9 @@ static void run(const struct rig_kind *kind, uint64_t seed)
 				add(p, true);
 			else if (what < 3)
 				add(p, false);
-			else if (what < 4)
+			else if (what < 5)
+				drop(p);
+			else if (what < 6)
 				rig_check(btrkit_txn_flush(p->txn, &err), &err);
 			else
 				change_file(p);
@@ -230,12 +358,14 @@ static void run(const struct rig_kind *kind, uint64_t seed)
 		rig_check(btrkit_txn_commit(p->txn, NULL, &err), &err);
 		judge_all(p, p->fs);
 		rig_judge(&r);
+		if (round > 1)
+			drop_slowly(p, &r);
 	}
 	btrkit_fs_close(p->fs);
 	fs = rig_open(&r, 0, 0);
 	judge_all(p, fs);
 	btrkit_fs_close(fs);
-	assert_true(p->snapshots > 1 && p->created && p->most_in_one > 3);
+	assert_true(p->snapshots > 1 && p->created && p->deleted && p->steps && p->most_in_one > 3);
 	rig_destroy(&r);
 	free(p);
 }

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Subvolumes that go: first the name, then all that is in them, some of it at a time. */
+#include "lib/modify/subvolume_remove.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <btrkit/subvolume_modify.h>
+
+#include "lib/base/err.h"
+#include "lib/fs/subvolume.h"
+#include "lib/modify/roots.h"
+
+/* References that change in one step, about. */
+#define REFS_AT_A_TIME 512u
+
+/* A subvolume that is to lose its name. */
+struct removing {
+	struct op op;
+	uint64_t id;
+	struct roots_place place;
+	char name[NAME_LEN_MAX];
+	struct op_inode dir;
+};
+
+/* What Linux answers. */
+static int refuse(const struct btrkit_subvolume_deletion *d, struct btrkit_error *err)
+{
+	switch (d->hold) {
+	case BTRKIT_SUBVOLUME_DELETABLE:
+		return 0;
+	case BTRKIT_SUBVOLUME_TOP_LEVEL:
+		return err_set(err, BTRKIT_INVALID, "the top level cannot be deleted");
+	case BTRKIT_SUBVOLUME_DEFAULT:
+		return err_system(err, EPERM, "subvolume %" PRIu64 " is the default", d->id);
+	case BTRKIT_SUBVOLUME_IN_READ_ONLY:
+		return err_system(err, EROFS, "subvolume %" PRIu64 ", in which %" PRIu64 " lies", d->other, d->id);
+	case BTRKIT_SUBVOLUME_NOWHERE:
+		return err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " lies in no directory", d->id);
+	case BTRKIT_SUBVOLUME_HOLDS:
+		return err_system(err, ENOTEMPTY, "subvolume %" PRIu64 " lies in %" PRIu64, d->other, d->id);
+	}
+	return err_set(err, BTRKIT_INVALID, "subvolume %" PRIu64 " cannot be deleted", d->id);
+}
+
+static int judge_subvolume(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
+{
+	struct btrkit_subvolume_deletion d = { .id = id };
+	int ret = btrkit_subvolumes_deletable(txn->fs, &d, 1, err);
+
+	return ret ? ret : refuse(&d, err);
+}
+
+/* Where it lies. */
+static int find_place(struct removing *r, struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	int ret;
+
+	pthread_rwlock_rdlock(&txn->delayed->trees);
+	ret = judge_subvolume(txn, r->id, err);
+	if (!ret)
+		ret = roots_find(txn, r->id, &r->place, r->name, err);
+	pthread_rwlock_unlock(&txn->delayed->trees);
+	return ret;
+}
+
+/* Its entry says the same. */
+static int judge_entry(struct removing *r, struct btrkit_error *err)
+{
+	struct name_entry entry;
+	int ret;
+
+	ret = op_inode_get(&r->op, r->place.dir, &r->dir, err);
+	if (!ret)
+		ret = op_judge_dir(&r->dir, INODE_APPEND, err);
+	if (!ret)
+		ret = name_find(&r->op, &r->dir, &r->place.name, &entry, err);
+	if (ret < 0)
+		return ret;
+	if (ret || entry.location.type != KEY_ROOT_ITEM || entry.location.objectid != r->id)
+		return err_corrupt(err, NULL, "directory %" PRIu64 " of subvolume %" PRIu64
+					      " has not the subvolume %" PRIu64 " that says so",
+				   r->place.dir, r->place.parent, r->id);
+	return 0;
+}
+
+/* The tree is nobody's any more: whatever happens, it is to be dropped. */
+static int mark_dead(struct removing *r, struct btrkit_error *err)
+{
+	struct btrkit_txn *txn = r->op.txn;
+	struct edit_tree *t = NULL, *roots;
+	struct roots_item item;
+	int ret;
+
+	ret = roots_get(txn, r->id, &item, err);
+	if (!ret)
+		ret = roots_unlink(txn, r->id, r->place.parent, err);
+	if (!ret)
+		ret = roots_drop_uuids(txn, r->id, &item.d, err);
+	if (ret)
+		return ret;
+	item.d.flags = le64_put(le64_get(item.d.flags) | ROOT_SUBVOL_DEAD);
+	item.d.refs = le32_put(0);
+	memset(&item.d.drop_progress, 0, sizeof(item.d.drop_progress));
+	item.d.drop_level = 0;
+	ret = roots_put(txn, &item, err);
+	if (!ret)
+		ret = txn_tree(txn, OID_ROOT_TREE, &roots, err);
+	if (!ret)
+		ret = edit_insert(roots, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, r->id), "", 0, err);
+	if (ret == -EEXIST)
+		ret = 0;
+	t = overlay_open_tree(txn->overlay, r->id);
+	if (t)
+		cursor_release(&t->c);
+	delayed_forget_tree(r->op.d, r->id);
+	return ret;
+}
+
+static int take_name(struct removing *r, struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	static const struct ticket_need need = { .items = 4, .bytes = 64, .removes = true };
+	static const struct ticket_alone alone = { .blocks = 8 * ROOTS_BLOCKS };
+	const uint64_t parent = r->place.parent;
+	int ret;
+
+	ret = op_begin_alone(&r->op, txn, parent, &need, &alone, err);
+	if (ret)
+		return ret;
+	/* It may have got another place meanwhile. */
+	ret = find_place(r, txn, err);
+	if (!ret && r->place.parent != parent)
+		ret = err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " has been moved", r->id);
+	if (!ret)
+		ret = judge_entry(r, err);
+	if (!ret)
+		ret = name_remove(&r->op, &r->dir, &r->place.name, r->place.index, err);
+	if (!ret)
+		ret = op_inode_put(&r->op, &r->dir, err);
+	if (!ret) {
+		delayed_lock_trees(r->op.d);
+		ret = mark_dead(r, err);
+		delayed_unlock_trees(r->op.d);
+		if (ret)
+			atomic_store(&r->op.d->failed, true);
+	}
+	return op_end_alone(&r->op, ret, err);
+}
+
+/* What is left of a tree of which all blocks are gone. */
+static int forget(struct btrkit_txn *txn, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	struct edit_tree *roots;
+	int ret = txn_tree(txn, OID_ROOT_TREE, &roots, err);
+
+	if (!ret)
+		ret = edit_delete(roots, key, err);
+	if (!ret)
+		ret = edit_delete(roots, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, key->objectid), err);
+	return ret == -ENOENT ? err_corrupt(err, NULL, "a tree that is dropped has no item that says so") : ret;
+}
+
+/* Its ROOT_ITEM says how far it is. */
+static int note_progress(struct btrkit_txn *txn, struct roots_item *item, const struct tree_drop *d,
+			 struct btrkit_error *err)
+{
+	item->d.drop_progress = key_put(&d->progress);
+	item->d.drop_level = d->level;
+	return roots_put(txn, item, err);
+}
+
+static int drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t refs, bool *done,
+		     struct btrkit_error *err)
+{
+	struct roots_item item;
+	int ret;
+
+	ret = roots_get_dead(txn, d->id, &item, err);
+	if (ret)
+		return ret;
+	/* What a step or a mount before has noted. */
+	d->progress = key_get(&item.d.drop_progress);
+	d->level = item.d.drop_level;
+	ret = tree_drop_some(txn->overlay, d, refs, err);
+	*done = ret == 1;
+	if (ret < 0)
+		return ret;
+	return *done ? forget(txn, &item.key, err) : note_progress(txn, &item, d, err);
+}
+
+int subvolume_drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t refs, bool *done,
+			struct btrkit_error *err)
+{
+	const uint64_t excess = tree_drop_excess(txn->fs->super.nodesize);
+	const struct ticket_need need = { .removes = true };
+	const struct ticket_alone alone = {
+		.blocks = 3 * ROOTS_BLOCKS,
+		.refs = refs + excess,
+		.data = refs + excess / 2,
+	};
+	struct op op;
+	int ret = op_begin_alone(&op, txn, 0, &need, &alone, err);
+
+	if (ret)
+		return ret;
+	delayed_lock_trees(op.d);
+	ret = drop_some(txn, d, refs, done, err);
+	delayed_unlock_trees(op.d);
+	return op_end_alone(&op, ret, err);
+}
+
+/* In operations of their own, so that others go on meanwhile, and the transaction may be committed in between. */
+static int drop_all(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
+{
+	struct tree_drop d = { .id = id };
+	bool done = false;
+	int ret = 0;
+
+	while (!ret && !done)
+		ret = subvolume_drop_some(txn, &d, REFS_AT_A_TIME, &done, err);
+	return ret;
+}
+
+int subvolume_take_name(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
+{
+	struct removing r = { .id = id };
+	int ret;
+
+	if (txn->simple_quota)
+		return err_set(err, BTRKIT_UNSUPPORTED,
+			       "writing is not supported: changes of files while simple quotas are on");
+	ret = find_place(&r, txn, err);
+	return ret ? ret : take_name(&r, txn, err);
+}
+
+int btrkit_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
+{
+	int ret = subvolume_take_name(txn, id, err);
+
+	return ret ? ret : drop_all(txn, id, err);
+}
+
+/* The next subvolume that is being deleted, from @from on. @return 0; 1 there is none; <0 */
+static int next_dead(struct btrkit_txn *txn, uint64_t from, uint64_t *ret, struct btrkit_error *err)
+{
+	struct root_item item;
+	struct tree_root root;
+	struct cursor c;
+	int r;
+
+	pthread_rwlock_rdlock(&txn->delayed->trees);
+	cursor_init(&c, txn->fs, &txn->fs->root_tree);
+	for (r = cursor_seek(&c, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, from), err); !r; r = cursor_next(&c, err)) {
+		if (c.item.key.objectid != OID_ORPHAN || c.item.key.type != KEY_ORPHAN_ITEM)
+			r = 1;
+		if (r)
+			break;
+		if (!oid_is_file_tree(c.item.key.offset))
+			continue;
+		*ret = c.item.key.offset;
+		r = fs_find_root(txn->fs, *ret, &root, &item, err);
+		if (r != -ENOENT && (r || !item.refs))
+			break;
+		r = 0;
+	}
+	cursor_release(&c);
+	pthread_rwlock_unlock(&txn->delayed->trees);
+	return r;
+}
+
+int btrkit_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct btrkit_error *err)
+{
+	uint64_t id = 0, n = 0;
+	int ret;
+
+	if (txn->simple_quota)
+		return err_set(err, BTRKIT_UNSUPPORTED,
+			       "writing is not supported: changes of files while simple quotas are on");
+	while (!(ret = next_dead(txn, id, &id, err))) {
+		ret = drop_all(txn, id, err);
+		if (ret)
+			break;
+		id++;
+		n++;
+	}
+	if (count)
+		*count = n;
+	return ret == 1 ? 0 : ret;
+}
