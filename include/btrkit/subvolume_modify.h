@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Making and deleting subvolumes and snapshots.
+ * Making, changing and deleting subvolumes and snapshots.
  *
  * What modify.h says of changes holds for these too: they are part of a transaction, and a function that fails has
  * changed nothing, unless it fails with -ENOMEM, -EUCLEAN, -EIO or -ENODATA. Any number of threads may work in the
@@ -89,6 +89,26 @@ int btrkit_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrkit_e
  * Since: 0.1
  */
 int btrkit_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Which subvolume is mounted when nothing else is asked for; 5 is the top level.
+ *
+ * @return 0; -ENOENT: no such subvolume, or the filesystem has no entry for a default; -ENOSPC; -ENOMEM, -EUCLEAN,
+ *	   -EIO, -ENODATA
+ * Since: 0.1
+ */
+int btrkit_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Whether a subvolume may be written. One that was received and becomes writable is not what was sent any more, and
+ * nothing that builds upon that can be received; so it has to forget what it was received from.
+ *
+ * @param forget_received	a received subvolume may be made writable, and forgets that it was received
+ * @return 0; -ENOENT: no such subvolume; -EPERM: it was received; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * Since: 0.1
+ */
+int btrkit_subvolume_set_read_only(struct btrkit_txn *txn, uint64_t id, bool read_only, bool forget_received,
+				   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

@@ -278,3 +278,13 @@ int roots_drop_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root
 	ret = drop_uuid(t, KEY_UUID_SUBVOL, d->uuid, id, err);
 	return ret ? ret : drop_uuid(t, KEY_UUID_RECEIVED_SUBVOL, d->received_uuid, id, err);
 }
+
+int roots_drop_received(struct btrkit_txn *txn, uint64_t id, const struct disk_root_item *d, struct btrkit_error *err)
+{
+	struct edit_tree *t;
+	int ret = txn_tree(txn, OID_UUID_TREE, &t, err);
+
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	return drop_uuid(t, KEY_UUID_RECEIVED_SUBVOL, d->received_uuid, id, err);
+}

@@ -48,5 +48,8 @@ int roots_add_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root_
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int roots_drop_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root_item *d,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Only that of what it was received from. */
+int roots_drop_received(struct btrkit_txn *txn, uint64_t id, const struct disk_root_item *d,
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

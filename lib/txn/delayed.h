@@ -85,6 +85,8 @@ struct delayed *delayed_destroy(struct delayed *d);
 
 /* A subvolume goes, by who is alone while nothing waits: whoever has its tree here finds that out in the gate. */
 void delayed_forget_tree(struct delayed *d, uint64_t id);
+/* It may be written no longer, or again. In the same way. */
+void delayed_set_read_only(struct delayed *d, uint64_t id, bool read_only);
 
 /* Both locks: trees and space may be changed. */
 void delayed_lock_trees(struct delayed *d);

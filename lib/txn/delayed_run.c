@@ -266,6 +266,13 @@ void delayed_forget_tree(struct delayed *d, uint64_t id)
 		t->deleted |= t->id == id;
 }
 
+void delayed_set_read_only(struct delayed *d, uint64_t id, bool read_only)
+{
+	for (struct delayed_tree *t = d->list; t; t = t->next)
+		if (t->id == id)
+			t->read_only = read_only;
+}
+
 int delayed_run(struct delayed *d, struct btrkit_error *err)
 {
 	struct delayed_tree *t;

@@ -26,6 +26,7 @@ class Plan:
         self.rng, self.lines, self.serial = rng, [], 0
         # path of a subvolume: whether it is read-only, and the files in it
         self.all = {'.': [False, set()]}
+        self.default = '.'
         for k in range(120):
             self.put('.', f'file{k}')
         for _ in range(steps):
@@ -56,11 +57,17 @@ class Plan:
             ro = not rng.randrange(4)
             self.lines.append(('snapro' if ro else 'snap', source, new))
             self.all[new] = [ro, set(self.all[source][1])]
-        elif kind < 9 and path != '.' and not any(p.startswith(f'{path}/') for p in self.all):
+        elif kind < 9 and path not in ('.', self.default) and not any(p.startswith(f'{path}/') for p in self.all):
             above = path.rpartition('/')[0] or '.'
             if not self.all[above][0]:
                 self.lines.append(('del', path))
                 del self.all[path]
+        elif kind == 9 and not rng.randrange(3):
+            self.lines.append(('rw' if read_only else 'ro', path))
+            self.all[path][0] = not read_only
+        elif kind == 10 and not rng.randrange(3):
+            self.lines.append(('default', path))
+            self.default = path
         elif kind < 12 and files and not read_only:
             name = rng.choice(sorted(files))
             files.discard(name)
@@ -83,6 +90,10 @@ def by_linux(mnt, lines):
             btrfs('subvolume', 'snapshot', '-r', *paths)
         elif op == 'del':
             btrfs('subvolume', 'delete', paths[0])
+        elif op in ('ro', 'rw'):
+            btrfs('property', 'set', '-ts', paths[0], 'ro', 'true' if op == 'ro' else 'false')
+        elif op == 'default':
+            btrfs('subvolume', 'set-default', paths[0])
         elif op == 'rm':
             os.unlink(paths[0])
         else:
@@ -119,7 +130,8 @@ def account(mnt):
     for row in rows:
         shown = image.run(image.BTRFS, 'subvolume', 'show', '-u', row[5], mnt).decode()
         assert re.search(r'Subvolume ID:\s+' + row[1], shown), shown
-    return listed, flags, files
+    default = image.run(image.BTRFS, 'subvolume', 'get-default', mnt).split(b' gen ')[0]
+    return listed, flags, files, default
 
 
 def check(path):
@@ -132,6 +144,8 @@ def check(path):
 def go_on(mnt, rng):
     """Linux makes snapshots of all, changes them, deletes half of what there is, and moves all blocks."""
     btrfs = lambda *args: image.run(image.BTRFS, *args)
+    btrfs('property', 'set', '-ts', mnt, 'ro', 'false')
+    btrfs('subvolume', 'set-default', mnt)
     listed = sorted(line.partition(' path ')[2]
                     for line in btrfs('subvolume', 'list', mnt).decode().splitlines())
     for k, path in enumerate(listed):
@@ -171,10 +185,11 @@ def one(work, form, quotas, seed):
     linux.umount()
     mnt = made.mount()
     found = account(mnt)
-    for ours, theirs, what in zip(found, wanted, ('subvolumes', 'flags', 'files')):
+    for ours, theirs, what in zip(found[:3], wanted, ('subvolumes', 'flags', 'files')):
         if ours != theirs:
             differ = [k for k in set(ours) ^ set(theirs)] or [k for k in ours if ours[k] != theirs[k]]
             raise AssertionError(f'{what} differ: {sorted(map(str, differ))[:6]}')
+    assert found[3] == wanted[3], (found[3], wanted[3])
     if quotas:
         image.run(image.BTRFS, 'quota', 'rescan', '-w', mnt)
     go_on(mnt, rng)

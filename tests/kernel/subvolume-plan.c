@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Does what the lines of its input say to a filesystem, by the public functions: subvol PATH, snap PATH PATH,
- * snapro PATH PATH, del PATH, put PATH SIZE SEED, rm PATH, commit. One transaction, but for what commits.
+ * snapro PATH PATH, del PATH, ro PATH, rw PATH, default PATH, put PATH SIZE SEED, rm PATH, commit. One transaction, but
+ * for what commits.
  */
 #include <btrkit/btrkit.h>
 
@@ -97,6 +98,10 @@ static void do_line(struct btrkit_fs *fs, const char *op, char *one, char *two, 
 						NULL, &err);
 	} else if (!strcmp(op, "del")) {
 		ret = btrkit_subvolume_delete(txn, subvolume_at(one), &err);
+	} else if (!strcmp(op, "ro") || !strcmp(op, "rw")) {
+		ret = btrkit_subvolume_set_read_only(txn, subvolume_at(one), op[1] == 'o', false, &err);
+	} else if (!strcmp(op, "default")) {
+		ret = btrkit_subvolume_set_default(txn, subvolume_at(one), &err);
 	} else if (!strcmp(op, "put")) {
 		put(spot_of(one), (uint32_t)atol(two), (uint32_t)strtoul(three, NULL, 10));
 	} else if (!strcmp(op, "rm")) {

@@ -9,8 +9,10 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
+#include "lib/format/feature_bits.h"
 #include "lib/format/items/extent.h"
 #include "lib/fs/subvolume.h"
+#include "lib/modify/roots.h"
 #include "lib/modify/subvolume_remove.h"
 #include "tests/unit/txn_rig.h"
 
@@ -378,10 +380,117 @@ static void test_plans(void **state)
 			run(&kinds[i], seed * 1000 + i);
 }
 
+/* As if it had been received. */
+static void receive(struct btrkit_txn *txn, uint64_t id)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct roots_item item;
+
+	rig_check(roots_get(txn, id, &item, &err), &err);
+	memset(item.d.received_uuid, 0x77, sizeof(item.d.received_uuid));
+	item.d.stransid = le64_put(3);
+	rig_check(roots_put(txn, &item, &err), &err);
+	rig_check(roots_add_uuids(txn, id, &item.d, &err), &err);
+}
+
+static bool uuid_known(struct btrkit_fs *fs)
+{
+	const struct btrkit_key key = KEY(0x7777777777777777, KEY_UUID_RECEIVED_SUBVOL, 0x7777777777777777);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct tree_root root;
+	struct cursor c;
+	int ret;
+
+	rig_check(fs_find_root(fs, OID_UUID_TREE, &root, NULL, &err), &err);
+	cursor_init(&c, fs, &root);
+	ret = cursor_find(&c, &key, &err);
+	cursor_release(&c);
+	assert_true(ret >= 0);
+	return !ret;
+}
+
+static void test_read_only(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	struct subvolume s;
+	uint64_t id;
+	struct rig r;
+
+	(void)state;
+	rig_make(&r, &kinds[0]);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
+	rig_check(btrkit_create(txn, id, TOP, "f", 1, NULL, NULL, &err), &err);
+	assert_int_equal(btrkit_subvolume_set_read_only(txn, 4711, true, false, &err), -ENOENT);
+	rig_check(btrkit_subvolume_set_read_only(txn, id, true, false, &err), &err);
+	assert_int_equal(btrkit_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
+	receive(txn, id);
+	assert_int_equal(btrkit_subvolume_set_read_only(txn, id, false, false, &err), -EPERM);
+	assert_int_equal(btrkit_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	rig_judge(&r);
+	assert_true(uuid_known(fs));
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	assert_int_equal(btrkit_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
+	rig_check(btrkit_subvolume_set_read_only(txn, id, false, true, &err), &err);
+	rig_check(btrkit_create(txn, id, TOP, "g", 1, NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	rig_judge(&r);
+	assert_false(uuid_known(fs));
+	rig_check(subvolume_get(fs, id, &s, &err), &err);
+	assert_int_equal(s.item.flags, 0);
+	assert_int_equal(s.item.received_uuid[0], 0);
+	assert_int_equal(s.item.stransid, 0);
+	assert_int_equal(s.item.rtransid, s.item.ctransid);
+	btrkit_fs_close(fs);
+	rig_destroy(&r);
+}
+
+static void test_default(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint64_t id, snapshot, found;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	struct rig r;
+
+	(void)state;
+	rig_make(&r, &kinds[1]);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
+	rig_check(btrkit_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
+	assert_int_equal(btrkit_subvolume_set_default(txn, 4711, &err), -ENOENT);
+	rig_check(btrkit_subvolume_set_default(txn, snapshot, &err), &err);
+	assert_int_equal(btrkit_subvolume_delete(txn, snapshot, &err), -EPERM);
+	rig_check(btrkit_subvolume_delete(txn, id, &err), &err);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	btrkit_fs_close(fs);
+	rig_judge(&r);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	rig_check(subvolume_default(fs, &found, &err), &err);
+	assert_int_equal(found, snapshot);
+	assert_true(fs->super.incompat & INCOMPAT_DEFAULT_SUBVOL);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	rig_check(btrkit_subvolume_set_default(txn, TOP_LEVEL, &err), &err);
+	rig_check(btrkit_subvolume_delete(txn, snapshot, &err), &err);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	rig_check(subvolume_default(fs, &found, &err), &err);
+	assert_int_equal(found, TOP_LEVEL);
+	btrkit_fs_close(fs);
+	rig_judge(&r);
+	rig_destroy(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plans),
+		cmocka_unit_test(test_read_only),
+		cmocka_unit_test(test_default),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
