@@ -119,7 +119,7 @@ static int open_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, 
 	int r;
 
 	for (t = d->list; t; t = t->next) {
-		if (t->id == id) {
+		if (t->id == id && !t->deleted) {
 			*ret = t;
 			return 0;
 		}
@@ -150,7 +150,7 @@ int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, stru
 	int r;
 
 	pthread_rwlock_rdlock(&d->trees);
-	for (t = d->list; t && t->id != id; t = t->next)
+	for (t = d->list; t && (t->id != id || t->deleted); t = t->next)
 		;
 	pthread_rwlock_unlock(&d->trees);
 	*ret = t;

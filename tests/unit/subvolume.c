@@ -163,6 +163,7 @@ static void add(struct plan *p, bool snapshot)
 
 static void drop(struct plan *p)
 {
+	struct btrkit_clone clone = { .to_root = TOP_LEVEL, .from_inode = TOP, .to_inode = TOP, .length = 1 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct model *m = some(p), *in = &p->all[0];
 	int wanted = 0, ret;
@@ -185,6 +186,8 @@ static void drop(struct plan *p)
 		return;
 	assert_int_equal(btrkit_subvolume_delete(p->txn, m->id, &err), -ENOENT);
 	assert_int_equal(btrkit_create(p->txn, m->id, TOP, "no", 2, NULL, NULL, &err), -ENOENT);
+	clone.from_root = m->id;
+	assert_int_equal(btrkit_clone_range(p->txn, &clone, &err), -ENOENT);
 	m->id = 0;
 	p->deleted++;
 }
