@@ -33,7 +33,8 @@ struct tar {
 	locale_t utf8; /* or 0 */
 	btrkit_write_fn write;
 	void *ctx;
-	int error;	   /* what the write function returned */
+	int error;	   /* what the write function returned; from then on nothing is written */
+	bool abandoned;	   /* nor is it worth the trouble */
 	void *zeros;	   /* MAP_FAILED: there are few */
 	/* Of the file that is written: where it is, and where its last data ends. */
 	uint64_t position, data_end;
@@ -41,15 +42,17 @@ struct tar {
 
 static const uint8_t few_zeros[FEW_ZERO_BYTES];
 
+/* A failure is kept from libarchive until the end: it would not free all of its memory after one. */
 static la_ssize_t take(struct archive *a, void *ctx, const void *data, size_t len)
 {
 	struct tar *t = ctx;
 
-	t->error = t->write(t->ctx, data, len);
+	(void)a;
+	if (t->abandoned)
+		return -1;
 	if (!t->error)
-		return (la_ssize_t)len;
-	archive_set_error(a, -t->error, "cannot write");
-	return -1;
+		t->error = t->write(t->ctx, data, len);
+	return (la_ssize_t)len;
 }
 
 /* What ends an archive: nothing can come behind it. */
@@ -75,7 +78,7 @@ static int write_bytes(struct extract *x, const void *data, uint64_t len, bool r
 		const la_ssize_t n = archive_write_data(t->a, at, want);
 		int ret;
 
-		if (n <= 0)
+		if (n <= 0 || t->error)
 			return fails(x);
 		at += repeat ? 0 : n;
 		len -= (uint64_t)n;
@@ -165,7 +168,7 @@ static int write_header(struct extract *x)
 	if (t->utf8)
 		uselocale(before);
 	t->position = 0;
-	if (ret != ARCHIVE_OK && ret != ARCHIVE_WARN)
+	if (t->error || (ret != ARCHIVE_OK && ret != ARCHIVE_WARN))
 		return fails(x);
 	x->result->names++;
 	return 0;
@@ -174,7 +177,7 @@ static int write_header(struct extract *x)
 static int finish(struct extract *x)
 {
 	struct tar *t = x->to;
-	int ret = archive_write_finish_entry(t->a) == ARCHIVE_OK ? 0 : fails(x);
+	int ret = archive_write_finish_entry(t->a) == ARCHIVE_OK && !t->error ? 0 : fails(x);
 
 	return ret ? ret : extract_progress(x);
 }
@@ -305,9 +308,8 @@ int btrkit_extract_tar(struct btrkit_fs *fs, uint64_t root, const char *const *p
 	if (!ret)
 		ret = extract_run(&x, root, paths, n);
 	/* What is not whole gets no end. */
-	if (ret)
-		(void)archive_write_fail(t.a);
-	else if (archive_write_close(t.a) != ARCHIVE_OK)
+	t.abandoned = ret;
+	if (!ret && (archive_write_close(t.a) != ARCHIVE_OK || t.error))
 		ret = fails(&x);
 	close_archive(&t);
 	return ret;
