@@ -119,14 +119,14 @@ def fallocate(fd, mode, offset, size):
         raise OSError(ops.ctypes.get_errno(), 'fallocate')
 
 
-def fiemap(fd):
+def fiemap(fd, kinds):
     """Ranges and what they are, of neighbours that are the same one."""
     buf = bytearray(struct.pack('=QQIIII', 0, MASK, 0, 0, 4096, 0) + bytes(56 * 4096))
     fcntl.ioctl(fd, FS_IOC_FIEMAP, buf)
     rows = []
     for i in range(struct.unpack_from('=I', buf, 20)[0]):
         start, _, size, _, _, flags, *_ = struct.unpack_from('=QQQQQI', buf, 32 + 56 * i)
-        flags &= ENCODED | INLINE | UNWRITTEN | SHARED
+        flags &= kinds
         if rows and rows[-1][1] == start and rows[-1][2] == flags:
             rows[-1] = (rows[-1][0], start + size, flags)
         else:
@@ -153,7 +153,10 @@ def state(mnt):
         fd = os.open(os.path.join(mnt, path), os.O_RDONLY)
         st = os.fstat(fd)
         data = hashlib.sha256(os.pread(fd, st.st_size, 0)).hexdigest()
-        ret[path] = (st.st_size, st.st_blocks, data, segments(fd, st.st_size), fiemap(fd))
+        # What is not copied on write by Linux stays in the extents that others may have parts of; the library makes new
+        # ones, so that others are shared there.
+        kinds = ENCODED | INLINE | UNWRITTEN | (0 if path.startswith('nocow') else SHARED)
+        ret[path] = (st.st_size, st.st_blocks, data, segments(fd, st.st_size), fiemap(fd, kinds))
         os.close(fd)
     return ret
 
