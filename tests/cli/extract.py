@@ -76,23 +76,27 @@ def refusals(path, scratch):
     assert check_failure('extract', path, result).startswith('no such file or directory: dir/link/x'), result
 
 
-def without_root(path, scratch):
+def without_root(path):
     """Files are the caller's; what belonged to somebody else sets nobody's identity."""
     if os.getuid():
         return
-    target = empty(scratch)
-    os.chmod(scratch, 0o755)
-    os.chmod(target, 0o777)
-    done = subprocess.run([BTRKIT, 'extract', '-C', target, path], user=65534, group=65534, extra_groups=[],
-                          stderr=subprocess.PIPE, check=False)
-    # The directory is not theirs: its mode and times stay, and that is told.
-    lines = done.stderr.decode().splitlines()
-    assert done.returncode == 1 and [line.partition(f'{path}: ')[2] for line in lines] == [
-        f'/: cannot {what}: Operation not permitted' for what in ('change mode', 'set times')], lines
-    st = os.stat(f'{target}/dir/below/set')
-    assert (st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode)) == (65534, 65534, 0o755), st
-    with open(f'{target}/big', 'rb') as f:
-        assert f.read() == BIG
+    # The folder of all tests may be closed to others.
+    with tempfile.TemporaryDirectory(dir='/var/tmp') as place:
+        os.chmod(place, 0o755)
+        theirs, target = f'{place}/fs.img', f'{place}/to'
+        shutil.copyfile(path, theirs)
+        os.mkdir(target)
+        os.chmod(target, 0o777)
+        done = subprocess.run([BTRKIT, 'extract', '-C', target, theirs], user=65534, group=65534, extra_groups=[],
+                              stderr=subprocess.PIPE, check=False)
+        # The directory is not theirs: its mode and times stay, and that is told.
+        lines = done.stderr.decode().splitlines()
+        assert done.returncode == 1 and [line.partition(f'{theirs}: ')[2] for line in lines] == [
+            f'/: cannot {what}: Operation not permitted' for what in ('change mode', 'set times')], lines
+        st = os.stat(f'{target}/dir/below/set')
+        assert (st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode)) == (65534, 65534, 0o755), st
+        with open(f'{target}/big', 'rb') as f:
+            assert f.read() == BIG
 
 
 def damaged(path, scratch):
@@ -197,7 +201,7 @@ def main():
         make_filesystem(path, f'{scratch}/folder')
         plain(path, scratch)
         refusals(path, scratch)
-        without_root(path, scratch)
+        without_root(path)
         signals(path, scratch)
         full(path, scratch)
         has_archives = archives(path, scratch)
