@@ -87,6 +87,9 @@ int edit_rm(struct edit *e, char **words, size_t n, unsigned flags, struct btrki
 int edit_chattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_chmod(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_chown(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_clone(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_prealloc(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_punch(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_rmxattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_setxattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_touch(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);

@@ -5,49 +5,13 @@ script that fails is there, --commit-every and --undo. That operations do what L
 import os
 import random
 import re
-import subprocess
 import sys
 import tempfile
 
+import editing
 import tool
-from tool import BTRKIT, TABLE, check_failure, digest, run
-
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    assert condition, what
-    checks += 1
-
-
-def edit(path, script, *options):
-    """Of a script, or of words that are arguments."""
-    if isinstance(script, list):
-        return run('edit', *options, path, *script)
-    done = subprocess.run([BTRKIT, 'edit', *options, path], input=script, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, check=False, timeout=600)
-    return done.returncode, done.stdout, done.stderr.decode(errors='backslashreplace')
-
-
-def works(path, script, *options):
-    code, out, err = edit(path, script, *options)
-    check(code == 0 and not out and not err, script[:200], code, err)
-
-
-def refused(path, script, *options, says, line=None):
-    """What it says, with the line; and not one byte is another."""
-    before = digest(path)
-    said = check_failure('edit', path, edit(path, script, *options))
-    check(said.startswith(f'line {line}: ') if line else not said.startswith('line '), script, said)
-    check(says in said, script, said)
-    check(digest(path) == before, script, 'has written')
-    return said
-
-
-def usage(*words, says):
-    code, out, err = run('edit', *words)
-    check(code == 2 and not out and says in err and err.count('\n') == 1, words, code, err)
+from editing import check, edit, refused, usage, works
+from tool import TABLE, check_failure, digest, run
 
 
 def name_hash(name):
@@ -299,7 +263,7 @@ def main():
         compressed(path, scratch)
         for bad in (os.path.join(scratch, 'no'), '/dev/null', scratch):
             check_failure('edit', bad, edit(bad, b'mkdir x\n'))
-    print(f'{checks} checks')
+    print(f'{editing.checks} checks')
 
 
 if __name__ == '__main__':
