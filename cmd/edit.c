@@ -11,6 +11,7 @@
 enum {
 	OPT_COMMIT_EVERY = 256,
 	OPT_COMPRESS,
+	OPT_FORCE_READONLY,
 	OPT_SUBVOL,
 	OPT_UNDO,
 	OPT_DEVICE,
@@ -21,6 +22,8 @@ static const struct cmd_option options[] = {
 	{ OPT_COMMIT_EVERY, "commit-every", "N", "what N operations did is kept, whatever fails later" },
 	{ OPT_COMPRESS, "compress", "TYPE[:LEVEL]", "compress what is written: no (the default), zlib (1 to 9),\n"
 						    "lzo, zstd (1 to 15)" },
+	{ OPT_FORCE_READONLY, "force-readonly", NULL,
+	  "write to read-only subvolumes too, which forget that\nthey were received" },
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "paths start from this subvolume (default: the top level)" },
 	{ OPT_UNDO, "undo", "FILE", "keep what is overwritten in FILE, a new one, for btrkit undo" },
 	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
@@ -38,11 +41,13 @@ struct request {
 	unsigned long line, committed; /* of the script: that is worked on, and up to which all is on the disk */
 };
 
+#define OPERATION_WIDTH 40	/* in --help, of its name and words */
+
 static void more_help(void)
 {
 	printf("\nWithout an operation a script is read from the standard input, an operation a line:\n\n");
 	for (const struct edit_op *op = edit_ops; op->name; op++)
-		printf("  %-9s %-29s %s\n", op->name, op->args, op->help);
+		printf("  %s %-*s %s\n", op->name, OPERATION_WIDTH - (int)strlen(op->name), op->args, op->help);
 	printf("\nA failure ends it, and nothing is changed; of a line that begins with - it is told, and no more.\n");
 }
 
@@ -70,12 +75,18 @@ static bool is_fatal(int ret, const struct btrkit_error *err)
 
 static int commit(struct request *req, struct edit *e, struct btrkit_error *err)
 {
-	int ret = btrkit_txn_commit(e->txn, NULL, err);
+	const struct cmd_note to = { req->cmd, req->devices[0] };
+	int ret = edit_lock_again(e, err);
 
+	if (ret)
+		return ret;
+	ret = btrkit_txn_commit(e->txn, NULL, err);
 	e->txn = NULL;
-	if (!ret)
-		req->committed = req->line;
-	return ret;
+	if (ret)
+		return ret;
+	req->committed = req->line;
+	edit_say_forced(e, &to);
+	return 0;
 }
 
 /* One line. @return 0; 1: there was an operation; <0 */
@@ -162,6 +173,9 @@ static void take_option(struct request *req, struct edit *e, int c)
 		cmd_compression(req->cmd, optarg, &kind, &e->write.level);
 		e->write.compression = (uint8_t)kind;
 		break;
+	case OPT_FORCE_READONLY:
+		e->force_readonly = true;
+		break;
 	case OPT_SUBVOL:
 		req->subvol = optarg;
 		break;
@@ -201,6 +215,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		say_failed(&req, &err);
 	if (e.fs)
 		btrkit_fs_close(e.fs);
+	free(e.forced);
 	free(e.buffer);
 	free(req.devices);
 	return ret || !e.fs ? EXIT_FAILED : EXIT_DONE;

@@ -12,12 +12,23 @@ struct edit {
 	uint64_t root;	/* subvolume that paths start from */
 	struct btrkit_write_options write;
 	char *buffer;	/* of EDIT_BUFFER bytes, for file data; NULL as long as there was none */
+	bool force_readonly;
+	struct edit_forced *forced;	/* subvolumes that became writable in the transaction */
+	size_t num_forced;
 };
 
 #define EDIT_BUFFER (4u << 20)
+#define EDIT_TOP_DIR 256	/* inode of a subvolume's root directory */
+
+struct edit_forced {
+	uint64_t id;
+	bool again;	/* it is to be read-only again */
+	bool received;	/* it was, as @uuid */
+	uint8_t uuid[16];
+};
 
 struct edit_op {
-	const char *name;
+	const char *name;	/* one word, or two with a blank between them */
 	const char *args;	/* as in --help */
 	const char *help;
 	const char *letters;	/* of its options, which have no arguments; NULL: a word that begins with - is none */
@@ -62,19 +73,37 @@ int edit_split(char *line, size_t len, struct edit_words *ret, struct btrkit_err
 /* A number of bytes: decimal, hexadecimal or octal, with a suffix or none. @return 0; -EINVAL */
 int edit_number(const char *s, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* A path's directory, and its last name: none for the root directory of the subvolume that is begun from. */
+/* What is said of a subvolume. @return 0; -ENOENT; ... */
+int edit_subvolume(struct edit *e, uint64_t id, struct btrkit_subvolume *ret,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* --force-readonly: a read-only subvolume is writable up to the end of the transaction; without it nothing is done. */
+int edit_unlock(struct edit *e, uint64_t root, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether it is read-only from now on. @forget: also one that was received may be writable */
+int edit_set_read_only(struct edit *e, uint64_t id, bool read_only, bool forget,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Before a commit, and after it. */
+int edit_lock_again(struct edit *e, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+void edit_say_forced(struct edit *e, const struct cmd_note *to);
+
+/* A path's directory, in which something is to be changed, and its last name: none for the root directory of the
+ * subvolume that is begun from. */
 struct edit_spot {
 	uint64_t root;
 	struct btrkit_place at;
 };
-int edit_spot(const struct edit *e, const char *path, struct edit_spot *ret,
+int edit_spot(struct edit *e, const char *path, struct edit_spot *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* What a path leads to; links are not followed. */
 int edit_find(const struct edit *e, const char *path, struct btrkit_found *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Makes what is not there yet of a path's directories, and of the path. */
-int edit_make_dirs(struct edit *e, const char *path, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same of what is to be changed. */
+int edit_target(struct edit *e, const char *path, struct btrkit_found *ret,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Makes what is not there yet of a path's directories, and with @last of the path. */
+int edit_make_dirs(struct edit *e, const char *path, bool last, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* A new inode at a path. @root: gets its subvolume; it and @inode may be NULL */
 int edit_create(struct edit *e, const char *path, const struct btrkit_new_inode *what, uint64_t *root, uint64_t *inode,
@@ -93,5 +122,11 @@ int edit_punch(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 int edit_rmxattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_setxattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_touch(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_property_set(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_subvolume_create(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_subvolume_delete(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_subvolume_set_default(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_subvolume_snapshot(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_subvolume_sync(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 
 #endif

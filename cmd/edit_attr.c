@@ -18,7 +18,7 @@ static int set_each(struct edit *e, char **paths, size_t n, const struct btrkit_
 	for (size_t i = 0; !ret && i < n; i++) {
 		struct btrkit_found f;
 
-		ret = edit_find(e, paths[i], &f, err);
+		ret = edit_target(e, paths[i], &f, err);
 		if (!ret)
 			ret = btrkit_setattr(e->txn, f.root, f.inode, attr, err);
 	}
@@ -134,7 +134,7 @@ int edit_chattr(struct edit *e, char **words, size_t n, unsigned flags, struct b
 	for (size_t i = 1; !ret && i < n; i++) {
 		struct btrkit_found f;
 
-		ret = edit_find(e, words[i], &f, err);
+		ret = edit_target(e, words[i], &f, err);
 		if (!ret)
 			ret = btrkit_set_flags(e->txn, f.root, f.inode, how == '-' ? 0 : bits,
 					       how == '=' ? UINT32_MAX : bits, err);
@@ -173,7 +173,7 @@ int edit_setxattr(struct edit *e, char **words, size_t n, unsigned flags, struct
 	for (size_t i = 2; !ret && i < n; i++) {
 		struct btrkit_found f;
 
-		ret = edit_find(e, words[i], &f, err);
+		ret = edit_target(e, words[i], &f, err);
 		if (!ret)
 			ret = btrkit_xattr_set(e->txn, f.root, f.inode, words[0], words[1], (size_t)size, how[flags],
 					       err);
@@ -189,7 +189,7 @@ int edit_rmxattr(struct edit *e, char **words, size_t n, unsigned flags, struct 
 	for (size_t i = 1; !ret && i < n; i++) {
 		struct btrkit_found f;
 
-		ret = edit_find(e, words[i], &f, err);
+		ret = edit_target(e, words[i], &f, err);
 		if (!ret)
 			ret = btrkit_xattr_remove(e->txn, f.root, f.inode, words[0], err);
 	}

@@ -22,7 +22,7 @@ static int op_mkdir(struct edit *e, char **words, size_t n, unsigned flags, stru
 
 	what.mode = S_IFDIR | 0755;
 	for (size_t i = 0; !ret && i < n; i++)
-		ret = flags ? edit_make_dirs(e, words[i], err) : edit_create(e, words[i], &what, NULL, NULL, err);
+		ret = flags ? edit_make_dirs(e, words[i], true, err) : edit_create(e, words[i], &what, NULL, NULL, err);
 	return ret;
 }
 
@@ -140,7 +140,7 @@ static int op_truncate(struct edit *e, char **words, size_t n, unsigned flags, s
 	(void)n;
 	(void)flags;
 	if (!ret)
-		ret = edit_find(e, words[0], &f, err);
+		ret = edit_target(e, words[0], &f, err);
 	return ret ? ret : btrkit_truncate(e->txn, f.root, f.inode, size, err);
 }
 
@@ -156,6 +156,8 @@ const struct edit_op edit_ops[] = {
 	{ "mv", "[-n|-x] FROM TO", "-n: replace nothing; -x: exchange", "nx", 2, 2, op_mv },
 	{ "prealloc", "[-k] PATH OFFSET LENGTH", "keep space; -k: the file does not get larger", "k", 3, 3,
 	  edit_prealloc },
+	{ "property set", "[-f] PATH NAME VALUE", "ro: true|false, -f: also if received; compression", "f", 3, 3,
+	  edit_property_set },
 	{ "punch", "PATH OFFSET LENGTH", "give space back: a hole", "", 3, 3, edit_punch },
 	{ "put", "[-f] FILE PATH", "a local file as a new one; -f: in the place of another", "f", 2, 2, edit_put },
 	{ "rm", "[-r] [-f] PATH...", "-r: directories too; -f: if it is there", "rf", 1, -1, edit_rm },
@@ -163,6 +165,13 @@ const struct edit_op edit_ops[] = {
 	{ "rmxattr", "NAME PATH...", "an extended attribute goes", "", 2, -1, edit_rmxattr },
 	{ "setxattr", "[-c|-r] NAME VALUE PATH...", "-c: a new one; -r: in the place of one", "cr", 3, -1,
 	  edit_setxattr },
+	{ "subvolume create", "[-p] PATH...", "-p: and what is missing of the directories above", "p", 1, -1,
+	  edit_subvolume_create },
+	{ "subvolume delete", "[-R] ID|PATH...", "-R: and the subvolumes in it", "R", 1, -1, edit_subvolume_delete },
+	{ "subvolume set-default", "ID|PATH", "what is mounted where nothing else is said", "", 1, 1,
+	  edit_subvolume_set_default },
+	{ "subvolume snapshot", "[-r] ID|PATH PATH", "-r: a read-only one", "r", 2, 2, edit_subvolume_snapshot },
+	{ "subvolume sync", "", "what was left of deleted ones goes", "", 0, 0, edit_subvolume_sync },
 	{ "touch", "[-a] [-m] TIME PATH...", "times: now or @SECONDS; -a: access; -m: change", "am", 2, -1,
 	  edit_touch },
 	{ "truncate", "PATH SIZE", "cut off, or a hole at the end", "", 2, 2, op_truncate },
@@ -190,22 +199,40 @@ static int take_options(struct edit_call *c, struct btrkit_error *err)
 	return 0;
 }
 
+/* @return how many words name it; 0: they name another one */
+static size_t matches(const struct edit_op *op, char **words, size_t n)
+{
+	const size_t len = strlen(words[0]);
+
+	if (!strcmp(op->name, words[0]))
+		return 1;
+	return n > 1 && !strncmp(op->name, words[0], len) && op->name[len] == ' ' &&
+	       !strcmp(op->name + len + 1, words[1]) ? 2 : 0;
+}
+
 int edit_judge(char **words, size_t n, struct edit_call *ret, struct btrkit_error *err)
 {
-	struct edit_call c = { .op = edit_ops, .words = words + 1, .n = n - 1 };
+	struct edit_call c = { .op = edit_ops };
+	size_t named = 0;
 	int r;
 
-	while (c.op->name && strcmp(c.op->name, words[0]))
+	while (c.op->name && !(named = matches(c.op, words, n)))
 		c.op++;
 	if (!c.op->name) {
+		const bool group = !strcmp(words[0], "subvolume") || !strcmp(words[0], "property");
+
 		edit_fail(err, EINVAL, "");
-		snprintf(err->message, sizeof(err->message), "unknown operation '%.100s'", words[0]);
+		snprintf(err->message, sizeof(err->message), "unknown operation '%.100s%s%.80s'", words[0],
+			 group && n > 1 ? " " : "", group && n > 1 ? words[1] : "");
 		return -EINVAL;
 	}
+	c.words = words + named;
+	c.n = n - named;
 	r = take_options(&c, err);
 	if (!r && ((int)c.n < c.op->min || (c.op->max >= 0 && c.n > (size_t)c.op->max))) {
 		r = edit_fail(err, EINVAL, "");
-		snprintf(err->message, sizeof(err->message), "%s takes %s", c.op->name, c.op->args);
+		snprintf(err->message, sizeof(err->message), "%s takes %s", c.op->name,
+			 *c.op->args ? c.op->args : "nothing else");
 	}
 	if (!r)
 		*ret = c;

@@ -6,8 +6,6 @@
 
 #include "edit.h"
 
-#define TOP_DIR 256	/* inode of a subvolume's root directory */
-
 /* Passes over slashes, and names that are a dot. */
 static void skip(const char **path)
 {
@@ -32,9 +30,9 @@ static const char *next_name(const char **path, size_t *len)
 	return name;
 }
 
-int edit_spot(const struct edit *e, const char *path, struct edit_spot *ret, struct btrkit_error *err)
+static int walk(const struct edit *e, const char *path, struct edit_spot *ret, struct btrkit_error *err)
 {
-	uint64_t root = e->root, dir = TOP_DIR;
+	uint64_t root = e->root, dir = EDIT_TOP_DIR;
 
 	for (;;) {
 		struct btrkit_found found;
@@ -54,10 +52,17 @@ int edit_spot(const struct edit *e, const char *path, struct edit_spot *ret, str
 	}
 }
 
+int edit_spot(struct edit *e, const char *path, struct edit_spot *ret, struct btrkit_error *err)
+{
+	int r = walk(e, path, ret, err);
+
+	return r ? r : edit_unlock(e, ret->root, err);
+}
+
 int edit_find(const struct edit *e, const char *path, struct btrkit_found *ret, struct btrkit_error *err)
 {
 	struct edit_spot s;
-	int r = edit_spot(e, path, &s, err);
+	int r = walk(e, path, &s, err);
 
 	if (r)
 		return r;
@@ -68,9 +73,16 @@ int edit_find(const struct edit *e, const char *path, struct btrkit_found *ret, 
 	return btrkit_txn_lookup(e->txn, s.root, s.at.dir, s.at.name, s.at.len, ret, err);
 }
 
-int edit_make_dirs(struct edit *e, const char *path, struct btrkit_error *err)
+int edit_target(struct edit *e, const char *path, struct btrkit_found *ret, struct btrkit_error *err)
 {
-	uint64_t root = e->root, dir = TOP_DIR;
+	int r = edit_find(e, path, ret, err);
+
+	return r ? r : edit_unlock(e, ret->root, err);
+}
+
+int edit_make_dirs(struct edit *e, const char *path, bool last, struct btrkit_error *err)
+{
+	uint64_t root = e->root, dir = EDIT_TOP_DIR;
 
 	for (;;) {
 		struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
@@ -79,13 +91,15 @@ int edit_make_dirs(struct edit *e, const char *path, struct btrkit_error *err)
 		const char *name = next_name(&path, &len);
 		int r;
 
-		if (!len)
+		if (!len || (!last && !*path))
 			return 0;
 		what.mode = 0040755;
 		r = btrkit_txn_lookup(e->txn, root, dir, name, len, &found, err);
 		if (r == -ENOENT) {
 			found = (struct btrkit_found){ root, 0, DT_DIR };
-			r = btrkit_create(e->txn, root, dir, name, len, &what, &found.inode, err);
+			r = edit_unlock(e, root, err);
+			if (!r)
+				r = btrkit_create(e->txn, root, dir, name, len, &what, &found.inode, err);
 		} else if (!r && found.type != DT_DIR) {
 			return edit_fail(err, *path ? ENOTDIR : EEXIST, name);
 		}

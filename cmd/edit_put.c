@@ -143,7 +143,7 @@ int edit_write(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 	(void)flags;
 	ret = edit_number(words[1], &c.offset, err);
 	if (!ret)
-		ret = edit_find(e, words[0], &f, err);
+		ret = edit_target(e, words[0], &f, err);
 	if (!ret)
 		ret = open_local(c.local, &c.fd, &st, err);
 	if (ret)

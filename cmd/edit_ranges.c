@@ -5,21 +5,24 @@
 
 #include "edit.h"
 
-/* PATH OFFSET LENGTH */
-static int take_range(struct edit *e, char **words, struct btrkit_found *f, uint64_t *range, struct btrkit_error *err)
+/* PATH OFFSET LENGTH. @change: of a file that is to be changed */
+static int take_range(struct edit *e, char **words, bool change, struct btrkit_found *f, uint64_t *range,
+		      struct btrkit_error *err)
 {
 	int ret = edit_number(words[1], &range[0], err);
 
 	if (!ret)
 		ret = edit_number(words[2], &range[1], err);
-	return ret ? ret : edit_find(e, words[0], f, err);
+	if (ret)
+		return ret;
+	return change ? edit_target(e, words[0], f, err) : edit_find(e, words[0], f, err);
 }
 
 int edit_punch(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
 {
 	struct btrkit_found f;
 	uint64_t range[2];
-	int ret = take_range(e, words, &f, range, err);
+	int ret = take_range(e, words, true, &f, range, err);
 
 	(void)n;
 	(void)flags;
@@ -30,7 +33,7 @@ int edit_prealloc(struct edit *e, char **words, size_t n, unsigned flags, struct
 {
 	struct btrkit_found f;
 	uint64_t range[2];
-	int ret = take_range(e, words, &f, range, err);
+	int ret = take_range(e, words, true, &f, range, err);
 
 	(void)n;
 	return ret ? ret : btrkit_prealloc(e->txn, f.root, f.inode, range[0], range[1],
@@ -45,9 +48,9 @@ static int clone_range(struct edit *e, char **words, struct btrkit_error *err)
 	int ret = edit_number(words[4], &offset, err);
 
 	if (!ret)
-		ret = take_range(e, words, &from, range, err);
+		ret = take_range(e, words, false, &from, range, err);
 	if (!ret)
-		ret = edit_find(e, words[3], &to, err);
+		ret = edit_target(e, words[3], &to, err);
 	if (ret)
 		return ret;
 	what = (struct btrkit_clone){ from.root, from.inode, range[0], to.root, to.inode, offset, range[1] };
@@ -82,7 +85,7 @@ static int clone_file(struct edit *e, char **words, struct btrkit_error *err)
 		return ret;
 	if (from.type != DT_REG)
 		return edit_fail(err, from.type == DT_DIR ? EISDIR : EINVAL, words[0]);
-	ret = edit_find(e, words[1], &to, err);
+	ret = edit_target(e, words[1], &to, err);
 	if (ret == -ENOENT)
 		ret = make_like(e, &from, words[1], &to, err);
 	else if (!ret && to.root == from.root && to.inode == from.inode)
