@@ -51,7 +51,8 @@ static int place(void *ctx, unsigned level, uint64_t index, uint64_t *bytenr, st
 /* Adds the place on device number @i to a failure. @return @ret */
 static int blame(const struct build *b, size_t i, int ret, struct btrkit_error *err)
 {
-	if (ret == -EIO)
+	/* Also of an image file for which there is no space. */
+	if (ret && ret != -ENOMEM)
 		err_at_device(err, volume_device(b->cv->fs->volume, i).devid, io_batch_place(b->batches[i]));
 	return ret;
 }
