@@ -57,40 +57,110 @@ static int resize(struct writing *w, uint64_t size, struct btrkit_error *err)
 	return write_put_inode(w, err);
 }
 
-static int truncate_once(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, uint64_t *drop_from,
+/* Where some of the last extents from @limit on begin; *@all: there are no others. */
+static int find_last(struct op *op, uint64_t inode, uint64_t limit, uint64_t *from, bool *all, struct btrkit_error *err)
+{
+	struct btrkit_key at = KEY(inode, KEY_EXTENT_DATA, UINT64_MAX);
+	struct item item;
+
+	*from = limit;
+	*all = true;
+	for (unsigned n = 0;; at.offset = item.key.offset - 1) {
+		const int ret = delayed_seek_back(op->t, &op->reader, &at, &item, err);
+
+		if (ret < 0)
+			return ret;
+		if (ret || item.key.type != KEY_EXTENT_DATA || item.key.offset <= limit) {
+			*from = limit;
+			return 0;
+		}
+		*from = item.key.offset;
+		if (++n == WRITE_ITEMS) {
+			*all = false;
+			return 0;
+		}
+	}
+}
+
+/*
+ * What the file has behind @size goes, the last first: if the transaction is committed in between the file ends where
+ * its data does, and does not show what is left when it grows again.
+ */
+static int cut_off(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
+{
+	const struct ticket_need need = { .items = 2 * WRITE_ITEMS + 4, .bytes = 4096, .removes = true };
+	bool all = false;
+	int ret = 0;
+
+	while (!ret && !all) {
+		struct op op;
+		struct writing w = { .op = &op };
+		uint64_t from, done;
+
+		ret = op_begin(&op, txn, root, &need, err);
+		if (ret)
+			return ret;
+		ret = write_open(&w, inode, err);
+		if (!ret)
+			ret = find_last(&op, inode, sector_up(&op, size), &from, &all, err);
+		if (!ret)
+			ret = extents_drop(&op, &w.in, from, UINT64_MAX - 4095, UINT32_MAX, &done, err);
+		if (!ret && from < le64_get(w.in.item.size))
+			w.in.item.size = le64_put(from);
+		if (!ret)
+			ret = op_inode_put(&op, &w.in, err);
+		write_close(&w);
+		ret = op_end(&op, ret);
+	}
+	return ret;
+}
+
+/* @return 0; 1: there is something to be cut off first; <0 */
+static int truncate_once(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, bool shorter,
 			 struct btrkit_error *err)
 {
-	const struct ticket_need need = write_need(txn, 1);
+	struct ticket_need need = write_need(txn, 1);
 	struct op op;
 	struct writing w = { .op = &op };
+	struct extent_at x;
 	int ret;
 
+	need.removes = shorter;
 	ret = op_begin(&op, txn, root, &need, err);
 	if (ret)
 		return ret;
 	ret = write_open(&w, inode, err);
-	if (!ret) {
-		*drop_from = size > le64_get(w.in.item.size) ? UINT64_MAX : sector_up(&op, size);
-		ret = resize(&w, size, err);
+	/* Also what was kept free behind the end. */
+	if (!ret && size <= le64_get(w.in.item.size)) {
+		ret = extents_next(&op, inode, sector_up(&op, size), UINT64_MAX - 4095, &x, err);
+		ret = ret < 0 ? ret : !ret;
 	}
+	if (!ret)
+		ret = resize(&w, size, err);
 	write_close(&w);
 	return op_end(&op, ret);
 }
 
 int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
 {
-	uint64_t drop_from = UINT64_MAX;
-	bool tried = false;
+	bool tried = false, shorter = false;
 	int ret;
 
 	if (size > INT64_MAX)
 		return err_system(err, EFBIG, "a file of more than 8 EiB");
-	ret = truncate_once(txn, root, inode, size, &drop_from, err);
-	if (ret == -ENOSPC) {
+	for (;;) {
+		ret = truncate_once(txn, root, inode, size, shorter, err);
+		if (ret == 1) {
+			shorter = true;
+			ret = cut_off(txn, root, inode, size, err);
+			/* And again: somebody may have written there meanwhile. */
+			if (!ret)
+				continue;
+		}
+		if (ret != -ENOSPC)
+			return ret;
 		ret = op_again(txn, &tried, ret, err);
-		if (!ret)
-			ret = truncate_once(txn, root, inode, size, &drop_from, err);
+		if (ret)
+			return ret;
 	}
-	/* Also what was kept free behind the end. */
-	return ret ? ret : write_drop(txn, root, inode, drop_from, UINT64_MAX - 4095, err);
 }
