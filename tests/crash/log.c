@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "log.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +35,15 @@ void log_release(struct log *log)
 	free(log->events);
 }
 
+/* Threads may write at once. */
+static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
+
 static void take(const struct log_tap *tap, struct event e)
 {
 	e.device = tap->device;
+	pthread_mutex_lock(&taking);
 	log_put(tap->log, tap->log->n, e);
+	pthread_mutex_unlock(&taking);
 }
 
 static int on_write(void *ctx, uint64_t offset, const void *data, size_t len)
@@ -65,7 +71,9 @@ static int on_discard(void *ctx, uint64_t offset, uint64_t len)
 
 void log_mark(struct log *log)
 {
+	pthread_mutex_lock(&taking);
 	log_put(log, log->n, (struct event){ .kind = EVENT_MARK });
+	pthread_mutex_unlock(&taking);
 }
 
 struct btrkit_io *log_record(struct log *log, unsigned device, struct sparse *below)

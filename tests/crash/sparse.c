@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,19 +102,26 @@ void sparse_discard(struct sparse *s, uint64_t offset, uint64_t len)
 	}
 }
 
+/* Threads may read and write at once. */
+static pthread_mutex_t using = PTHREAD_MUTEX_INITIALIZER;
+
 static int io_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
 {
 	const struct sparse *s = (struct sparse *)io;
 
+	pthread_mutex_lock(&using);
 	for (uint64_t n = offset / PAGE; s->trace && n * PAGE < offset + len; n++)
 		s->trace[n / 8] |= (uint8_t)(1u << n % 8);
 	sparse_read((struct sparse *)io, offset, buf, len);
+	pthread_mutex_unlock(&using);
 	return 0;
 }
 
 static int io_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
 {
+	pthread_mutex_lock(&using);
 	sparse_write((struct sparse *)io, offset, buf, len);
+	pthread_mutex_unlock(&using);
 	return 0;
 }
 
@@ -125,7 +133,9 @@ static int io_flush(struct btrkit_io *io)
 
 static int io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
 {
+	pthread_mutex_lock(&using);
 	sparse_discard((struct sparse *)io, offset, len);
+	pthread_mutex_unlock(&using);
 	return 0;
 }
 

@@ -3,10 +3,14 @@
  * Power fails while transactions are committed: every state that the devices may be in then is one of the sequence of
  * committed states, whole; also with any devices removed that the profile can do without.
  *
- *	crash-txn [--deep] [--kind NAME] [--defect N] [--export DIR COUNT] IMAGE...
+ *	crash-txn [--deep] [--kind NAME] [--each N] [--defect N] [--export DIR COUNT] IMAGE...
  *
  * Without options all kinds of transactions, and then the defects, which have to be seen. --deep: more states of each.
- * --defect: only this one; --defect -1: none. --export: COUNT states of all kinds into DIR, with a list of them.
+ * --each: one in so many kinds. --defect: only this one; --defect -1: none. --export: COUNT states of all kinds into
+ * DIR, with a list of them.
+ *
+ * crash-modify is the same with kinds of transactions that change files: after a state was judged it is opened for
+ * writing, changed, committed and judged again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,6 +39,7 @@ struct trial {
 	struct log log;
 	struct txn_judge judge;
 	bool planted; /* bad states are what is wanted: one is enough */
+	unsigned step; /* one in so many states is gone on with */
 	uint64_t looked, bad;
 	struct seen *seen; /* the distinct ones */
 	uint64_t torn, again, refused;
@@ -45,10 +50,6 @@ struct trial {
 	FILE *list;
 	uint64_t wanted, of;
 };
-
-static const struct {
-	unsigned seeds, torn_step;
-} efforts[] = { { 4, 15 }, { 32, 1 } };
 
 static struct log *recording;
 
@@ -66,6 +67,38 @@ int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *s
 	if (!ret && recording && recording->n > before)
 		log_mark(recording);
 	return ret;
+}
+
+/* One that is in between: reclaim commits, and the transaction goes on. */
+static int note_inner(int ret, size_t before)
+{
+	if (!ret && recording && recording->n > before)
+		log_mark(recording);
+	return ret;
+}
+
+int __real_txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err);
+int __wrap_txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err);
+
+int __wrap_txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	const uint64_t generation = txn->generation;
+	const size_t before = recording ? recording->n : 0;
+	const int ret = __real_txn_commit_and_go_on(txn, err);
+
+	return txn->generation == generation ? ret : note_inner(ret, before);
+}
+
+int __real_txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err);
+int __wrap_txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err);
+
+int __wrap_txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	const uint64_t generation = txn->generation;
+	const size_t before = recording ? recording->n : 0;
+	const int ret = __real_txn_commit_alone(txn, err);
+
+	return txn->generation == generation ? ret : note_inner(ret, before);
 }
 
 static int work(struct btrkit_io *const *io, unsigned n, int (*does)(struct btrkit_fs *fs, struct btrkit_error *err),
@@ -120,9 +153,9 @@ static int crash_before(struct trial *t, struct btrkit_error *err)
 	log_apply(log.events, end, &t->first);
 	for (size_t i = 0; i < end; i++) {
 		const struct event *e = &log.events[i];
-		const bool super = e->kind == EVENT_WRITE && e->len == SUPER_SIZE;
 
-		if (!super || e->offset == super_offset(0))
+		/* Tree blocks and data may be as large as a superblock. */
+		if (e->kind != EVENT_WRITE || (e->offset != super_offset(1) && e->offset != super_offset(2)))
 			log_apply(e, 1, &t->before);
 	}
 	log_release(&log);
@@ -190,7 +223,7 @@ static bool is_level(const struct disks *state)
 	return true;
 }
 
-/* Who was killed runs it again, where there is a primary superblock to begin with. */
+/* Who was killed runs it again, or somebody else goes on, where there is a primary superblock to begin with. */
 static bool run_again(struct trial *t, const struct disks *state, char why[WHY_SIZE])
 {
 	struct disks after = disks_over(state);
@@ -200,7 +233,7 @@ static bool run_again(struct trial *t, const struct disks *state, char why[WHY_S
 
 	for (unsigned i = 0; i < after.n; i++)
 		io[i] = sparse_io(after.at[i]);
-	if (!work(io, after.n, t->kind->work, &err)) {
+	if (!work(io, after.n, t->kind->after ? t->kind->after : t->kind->work, &err)) {
 		good = is_level(state) && txn_judge_whole(&t->judge, &after, NULL, why);
 		t->again++;
 	} else {
@@ -241,7 +274,8 @@ static void look(void *ctx, const struct disks *state, const char *what, size_t 
 		tell_bad(t, what, at, why);
 	if (seen || holds < 0)
 		return;
-	if (t->kind->again && !torn && !t->planted && !run_again(t, state, why))
+	if ((t->kind->again || t->kind->after) && !torn && !t->planted && !(HASH_COUNT(t->seen) % t->step) &&
+	    !t->folder && !run_again(t, state, why))
 		tell_bad(t, "run again", at, why);
 	seen = calloc(1, sizeof(*seen));
 	if (!seen)
@@ -300,7 +334,10 @@ static void export_committed(struct trial *t, unsigned kind)
 static bool run_kind(const struct kind *kind, char **images, bool deep, const char *folder, uint64_t wanted,
 		     uint64_t *states, uint64_t *removed)
 {
-	struct trial t = { .kind = kind, .before = base_of(kind, images), .judge.spare = spare_of(kind) };
+	struct trial t = { .kind = kind,
+			   .before = base_of(kind, images),
+			   .judge = { .spare = spare_of(kind), .files = kind->after },
+			   .step = efforts[deep].again };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	bool every = true;
 	char line[512];
@@ -349,7 +386,10 @@ static bool run_kind(const struct kind *kind, char **images, bool deep, const ch
 static bool run_defect(unsigned number, char **images)
 {
 	const struct kind *kind = kind_find(defects[number].kind);
-	struct trial t = { .kind = kind, .judge.spare = spare_of(kind), .planted = true };
+	struct trial t = { .kind = kind,
+			   .judge = { .spare = spare_of(kind), .files = kind->after },
+			   .planted = true,
+			   .step = 1 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	const char *how = "a state";
 	bool planted;
@@ -387,6 +427,7 @@ static bool run_defect(unsigned number, char **images)
 
 struct options {
 	bool deep;
+	unsigned each;
 	const char *kind, *folder;
 	int defect; /* -2: all */
 	uint64_t count;
@@ -394,12 +435,14 @@ struct options {
 
 static char **parse(char **argv, struct options *o)
 {
-	*o = (struct options){ .defect = -2 };
+	*o = (struct options){ .defect = -2, .each = 1 };
 	for (argv++; *argv && !strncmp(*argv, "--", 2); argv++) {
 		if (!strcmp(*argv, "--deep")) {
 			o->deep = true;
 		} else if (!strcmp(*argv, "--kind") && argv[1]) {
 			o->kind = *++argv;
+		} else if (!strcmp(*argv, "--each") && argv[1] && atoi(argv[1]) > 0) {
+			o->each = (unsigned)atoi(*++argv);
 		} else if (!strcmp(*argv, "--defect") && argv[1]) {
 			o->defect = atoi(*++argv);
 		} else if (!strcmp(*argv, "--export") && argv[1] && argv[2]) {
@@ -411,6 +454,27 @@ static char **parse(char **argv, struct options *o)
 		}
 	}
 	return argv;
+}
+
+static bool is_to_run(unsigned number, const struct options *o)
+{
+	unsigned before = 0;
+
+	if (o->kind)
+		return !strcmp(kinds[number].name, o->kind);
+	for (unsigned i = 0; i < number; i++)
+		before += o->deep || !kinds[i].deep;
+	return (o->deep || !kinds[number].deep) && !(before % o->each);
+}
+
+/* How many kinds are run. */
+static unsigned runs(const struct options *o)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < num_kinds; i++)
+		n += is_to_run(i, o);
+	return n;
 }
 
 int main(int argc, char **argv)
@@ -425,9 +489,9 @@ int main(int argc, char **argv)
 	if (o.folder)
 		base_use_random_uuids();
 	for (unsigned i = 0; i < num_kinds && o.defect < 0; i++) {
-		if (o.kind && strcmp(kinds[i].name, o.kind))
+		if (!is_to_run(i, &o))
 			continue;
-		good &= run_kind(&kinds[i], images, o.deep, o.folder, o.count / num_kinds + 1, &states, &removed);
+		good &= run_kind(&kinds[i], images, o.deep, o.folder, o.count / runs(&o) + 1, &states, &removed);
 		fflush(stdout);
 		ran++;
 	}

@@ -13,6 +13,7 @@
 #include "lib/format/items/extent.h"
 #include "lib/tree/cursor.h"
 #include "lib/volume/volume.h"
+#include "file_trees.h"
 
 enum {
 	NOTHING = -2,
@@ -124,25 +125,25 @@ static int read_piece(struct btrkit_fs *fs, uint64_t logical, size_t len, uint8_
 }
 
 /* Piece by piece, none of which lies on two strips: of each another may be missing. */
-static int read_extent(struct btrkit_fs *fs, const struct extent_item *ei, struct digest *d, struct btrkit_error *err)
+static int read_extent(struct btrkit_fs *fs, const struct extent_item *ei, const struct kept_space *kept,
+		       struct digest *d, struct btrkit_error *err)
 {
 	uint8_t *buf = must(malloc(fs->items.nodesize));
 	struct copy copy;
 	int ret = 0;
 
 	for (uint64_t at = 0; !ret && at < ei->num_bytes; at += copy.length) {
-		const uint64_t left = ei->num_bytes - at;
+		const uint64_t left = ei->num_bytes - at, most = kept ? fs->super.sectorsize : fs->items.nodesize;
 
-		ret = volume_map(fs->volume, ei->bytenr + at, left < fs->items.nodesize ? left : fs->items.nodesize, 0,
-				 &copy, err);
-		if (!ret)
+		ret = volume_map(fs->volume, ei->bytenr + at, left < most ? left : most, 0, &copy, err);
+		if (!ret && !(kept && kept_space_has(kept, ei->bytenr + at, copy.length)))
 			ret = read_piece(fs, ei->bytenr + at, (size_t)copy.length, buf, d, err);
 	}
 	free(buf);
 	return ret;
 }
 
-static int read_extents(struct btrkit_fs *fs, struct digest *d, struct btrkit_error *err)
+static int read_extents(struct btrkit_fs *fs, const struct kept_space *kept, struct digest *d, struct btrkit_error *err)
 {
 	struct tree_root root;
 	struct cursor c;
@@ -153,17 +154,34 @@ static int read_extents(struct btrkit_fs *fs, struct digest *d, struct btrkit_er
 	cursor_init(&c, fs, &root);
 	for (ret = cursor_seek(&c, &KEY(0, 0, 0), err); !ret; ret = cursor_next(&c, err)) {
 		struct extent_item ei;
+		bool some;
 
 		if (c.item.key.type != KEY_EXTENT_ITEM && c.item.key.type != KEY_METADATA_ITEM)
 			continue;
 		ret = extent_item_decode(&fs->items, &c.item, &ei, err);
+		/* Of most extents nothing is kept. */
+		some = kept && !ret && kept_space_touches(kept, ei.bytenr, ei.num_bytes);
 		if (!ret)
-			ret = read_extent(fs, &ei, d, err);
+			ret = read_extent(fs, &ei, some ? kept : NULL, d, err);
 		if (ret)
 			break;
 	}
 	cursor_release(&c);
 	return ret < 0 ? ret : 0;
+}
+
+static int read_files(struct btrkit_fs *fs, struct digest *d, struct btrkit_error *err)
+{
+	struct kept_space kept;
+	int ret = file_trees_judge(fs, err);
+
+	if (ret)
+		return ret;
+	ret = kept_space_find(fs, &kept, err);
+	if (!ret)
+		ret = read_extents(fs, &kept, d, err);
+	kept_space_release(&kept);
+	return ret;
 }
 
 static int open_view(const struct disks *disks, const struct view *v, struct btrkit_fs **ret,
@@ -195,7 +213,8 @@ static void digest_super(struct digest *d, const struct disk_super *of)
 }
 
 /* Everything that is reached. @return whether it is whole; @why if not */
-static bool read_all(const struct disks *disks, const struct view *v, struct committed *ret, char *why)
+static bool read_all(const struct txn_judge *j, const struct disks *disks, const struct view *v, struct committed *ret,
+		     char *why)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs;
@@ -209,10 +228,11 @@ static bool read_all(const struct disks *disks, const struct view *v, struct com
 		r = audit(fs, &ret->counts, &err);
 		if (!r)
 			r = audit_backups(fs, &err);
-		if (!r)
+		/* Of a subvolume that is half gone the dump shows blocks that may be something else by now. */
+		if (!r && !j->files)
 			r = btrkit_dump_tree(fs, NULL, take_text, &ret->all, &err);
 		if (!r)
-			r = read_extents(fs, &ret->all, &err);
+			r = j->files ? read_files(fs, &ret->all, &err) : read_extents(fs, NULL, &ret->all, &err);
 		btrkit_fs_close(fs);
 	}
 	if (r)
@@ -258,14 +278,14 @@ bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, uint64_t *g
 {
 	struct committed found, other;
 
-	if (!read_all(disks, &(struct view){ all_of(disks), 0, 0 }, &found, why))
+	if (!read_all(j, disks, &(struct view){ all_of(disks), 0, 0 }, &found, why))
 		return false;
 	if (generation)
 		*generation = found.generation;
 	for (unsigned mask = 1; mask < all_of(disks); mask++) {
 		if (!suffices(j, disks, mask))
 			continue;
-		if (!read_all(disks, &(struct view){ mask, 0, 0 }, &other, why)) {
+		if (!read_all(j, disks, &(struct view){ mask, 0, 0 }, &other, why)) {
 			tell_without(why, mask, disks, why);
 			return false;
 		}
@@ -280,8 +300,10 @@ bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, uint64_t *g
 }
 
 /* Each device has the same to say, in each copy of its superblock. */
-static bool judge_supers(const struct committed *c, char *why)
+static bool judge_supers(const struct txn_judge *j, const struct committed *c, char *why)
 {
+	const unsigned all = all_of(&c->disks);
+
 	for (unsigned device = 0; device < c->disks.n; device++) {
 		struct sparse *s = c->disks.at[device];
 		struct committed found;
@@ -298,7 +320,7 @@ static bool judge_supers(const struct committed *c, char *why)
 			}
 			if (!mirror && !device)
 				continue;
-			if (!read_all(&c->disks, &(struct view){ all_of(&c->disks), (int)mirror, device }, &found, why))
+			if (!read_all(j, &c->disks, &(struct view){ all, (int)mirror, device }, &found, why))
 				return false;
 			if (memcmp(&found.all, &c->all, sizeof(found.all))) {
 				snprintf(why, WHY_SIZE, "superblock %u of device %u is another", mirror, device + 1);
@@ -315,7 +337,7 @@ bool txn_judge_add(struct txn_judge *j, struct disks disks, char why[WHY_SIZE])
 
 	j->states = must(reallocarray(j->states, j->n + 1, sizeof(*j->states)));
 	c = &j->states[j->n];
-	if (!read_all(&disks, &(struct view){ all_of(&disks), 0, 0 }, c, why)) {
+	if (!read_all(j, &disks, &(struct view){ all_of(&disks), 0, 0 }, c, why)) {
 		disks_free(&disks);
 		return false;
 	}
@@ -328,7 +350,7 @@ bool txn_judge_add(struct txn_judge *j, struct disks disks, char why[WHY_SIZE])
 		snprintf(why, WHY_SIZE, "not the next generation");
 		return false;
 	}
-	return judge_supers(c, why);
+	return judge_supers(j, c, why);
 }
 
 void txn_judge_release(struct txn_judge *j)
@@ -405,7 +427,7 @@ static struct verdict *judge_anew(struct txn_judge *j, const struct disks *state
 		traces[i] = must(calloc(1, pages_of(state->at[i]) / 8 + 1));
 		sparse_trace(state->at[i], traces[i]);
 	}
-	v->whole = read_all(state, view, &found, v->why);
+	v->whole = read_all(j, state, view, &found, v->why);
 	if (v->whole && memcmp(&j->states[commit].all, &found.all, sizeof(found.all))) {
 		v->whole = false;
 		snprintf(v->why, WHY_SIZE, "not the committed state of generation %llu",

@@ -32,6 +32,7 @@ struct verdict;
 
 struct txn_judge {
 	unsigned spare; /* so many devices may be missing */
+	bool files;	/* the trees of files are judged too, and what is kept for files may have been written */
 	bool behind;	/* before the first commit not all superblocks were the newest */
 	struct committed *states;
 	size_t n;

@@ -27,7 +27,18 @@ struct kind {
 	const struct made *made; /* without an image */
 	bool behind; /* power failed once before: of the work's first commit the mirrors were not written */
 	bool again; /* who is killed runs it again: that ends well in every state */
+	/* Files are changed: who opens a state goes on with this. May be NULL. */
+	int (*after)(struct btrkit_fs *fs, struct btrkit_error *err);
+	bool deep; /* only in the deep run */
+	bool threads; /* threads take turns as they like: what comes of it is another each time */
 };
+
+/* How many states are looked at: in every run, and in the deep one. */
+struct effort {
+	unsigned seeds, torn_step; /* see states.h */
+	unsigned again;		   /* one in so many distinct states is gone on with */
+};
+extern const struct effort efforts[2];
 
 extern const struct kind kinds[];
 extern const unsigned num_kinds;

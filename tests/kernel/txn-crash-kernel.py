@@ -35,6 +35,11 @@ PRIMARY, MIRROR = 0x10000, 0x4000000
 FSID, BYTENR, GENERATION = 0x20, 0x30, 0x48
 
 
+# Kinds in which what is to go is left half done.
+IN_STEPS = ('large files', 'a large file', 'a subvolume deleted in steps')
+found_orphans = collections.Counter()
+
+
 class Failure(Exception):
     pass
 
@@ -63,7 +68,8 @@ def contents(mnt):
         names = sorted(names)[::20 if len(names) > 1000 else 1]
         for path in [folder, *(os.path.join(folder, name) for name in names)]:
             info = os.lstat(path)
-            said = [os.path.relpath(path, mnt), info.st_mode, info.st_size, info.st_nlink]
+            said = [os.path.relpath(path, mnt), info.st_mode, info.st_size, info.st_nlink, info.st_uid, info.st_gid,
+                    info.st_rdev, info.st_mtime_ns, info.st_ctime_ns, info.st_blocks]
             if stat.S_ISREG(info.st_mode):
                 # What lies behind is holes and preallocated: nothing to read.
                 with open(path, 'rb') as f:
@@ -94,10 +100,18 @@ def read(paths):
         volume.umount()
 
 
+def orphans(volume):
+    """What nothing leads to any more, and Linux takes away when it mounts."""
+    return len(re.findall(r'key \(ORPHAN ORPHAN_ITEM', image.run(image.BTRFS, 'inspect-internal', 'dump-tree',
+                                                                 *volume.paths).decode()))
+
+
 def judge(paths, expected, missing, kind):
     """Mounted, read, written to, unmounted, checked."""
     volume = Devices(paths)
     several = len(paths) + missing > 1
+    in_steps = kind.startswith(IN_STEPS)
+    left = orphans(volume) if in_steps else 0
     try:
         mnt = volume.mount('degraded' if missing else '')
         found, count = contents(mnt)
@@ -106,11 +120,16 @@ def judge(paths, expected, missing, kind):
         with open(os.path.join(mnt, 'written'), 'wb') as f:
             f.write(b'w' * 100000)
             os.fsync(f.fileno())
+        if in_steps:
+            image.run(image.BTRFS, 'subvolume', 'sync', mnt)
         volume.leave()
         # Without `degraded` Linux does not mount if one is; that was the mount before then.
         said = [line for line in volume.log.complaints(*volume.loops) if not line.endswith(' is missing')]
         if said:
             raise Failure('Linux says: ' + '\n'.join(said))
+        if left and orphans(volume):
+            raise Failure('Linux leaves an orphan')
+        found_orphans.update({kind: left})
         if not missing or not kind.startswith('raid6'):
             check(volume.loops[0], *(['--check-data-csum'] if several else []))
             return count
@@ -272,8 +291,9 @@ def run(scratch, wanted, options):
     torn = sum(row.torn == 'torn' for row in states)
     print(f'compared {len(states)} states of {len({row.kind for row in states})} kinds, {torn} with a torn primary, '
           f'{judges.removed} also with devices removed, with {len(committed)} committed ones: {files} files read, '
-          f'{failed} failed')
-    return int(bool(failed) or not states or not torn or not judges.removed)
+          f'{found_orphans.total()} orphans taken away, {failed} failed')
+    spares = any(int(row.spare) for row in states)
+    return int(bool(failed) or not states or not torn or (spares and not judges.removed))
 
 
 def main(count, *options):

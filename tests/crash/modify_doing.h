@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TESTS_CRASH_MODIFY_DOING_H
+#define BTRKIT_TESTS_CRASH_MODIFY_DOING_H
+
+/* Files are changed, step by step: after a step that failed the others do nothing. */
+
+#include <btrkit/btrkit.h>
+
+#define TOP_LEVEL 5u
+#define TOP 256u
+
+struct doing {
+	struct btrkit_fs *fs;
+	struct btrkit_txn *txn; /* NULL between two */
+	struct btrkit_error *err;
+	int ret;
+	bool may_commit;
+};
+
+/* Begins a transaction. */
+struct doing doing_start(struct btrkit_fs *fs, struct btrkit_error *err);
+/* Commits, and begins the next one. */
+void doing_commit(struct doing *d);
+/* Commits, or drops what failed. @return what came of it */
+int doing_end(struct doing *d);
+/* -ENOSPC, or another failure that changes nothing, may be. */
+void doing_allow(struct doing *d, int error);
+
+/* What a path from the top level leads to. */
+struct btrkit_found at(struct doing *d, const char *path);
+/* A directory of the path, and its last name. */
+struct spot {
+	uint64_t root, dir;
+	const char *name;
+	size_t len;
+};
+struct spot spot_of(struct doing *d, const char *path);
+
+/* A file, or whatever the mode says. */
+struct btrkit_found make(struct doing *d, const char *path, uint32_t mode);
+void make_symlink(struct doing *d, const char *path, const char *target);
+void link_to(struct doing *d, const char *path, const char *name);
+void drop(struct doing *d, const char *path);
+void drop_dir(struct doing *d, const char *path);
+void move(struct doing *d, const char *from, const char *to, unsigned flags);
+
+/* @seed: what the bytes are; with an odd one they can be compressed. */
+void put(struct doing *d, const char *path, uint64_t offset, size_t len, unsigned seed, uint8_t compression);
+void put_at(struct doing *d, const struct btrkit_found *f, uint64_t offset, size_t len, unsigned seed,
+	    uint8_t compression);
+void cut(struct doing *d, const char *path, uint64_t size);
+void punch(struct doing *d, const char *path, uint64_t offset, uint64_t len);
+void keep(struct doing *d, const char *path, uint64_t offset, uint64_t len, unsigned flags);
+void share(struct doing *d, const char *from, uint64_t offset, uint64_t len, const char *to, uint64_t there);
+
+void set_xattr(struct doing *d, const char *path, const char *name, size_t len);
+void drop_xattr(struct doing *d, const char *path, const char *name);
+void set_flags(struct doing *d, const char *path, uint32_t flags, uint32_t mask);
+void set_acl(struct doing *d, const char *path, const char *name, unsigned perm);
+void set_attr(struct doing *d, const char *path, const struct btrkit_attr *attr);
+
+void subvolume(struct doing *d, const char *path);
+void snapshot(struct doing *d, const char *from, const char *to, bool read_only);
+void delete_subvolume(struct doing *d, const char *path);
+
+#endif
