@@ -6,6 +6,9 @@
 
 #include "lib/base/err.h"
 
+/* File extents that are cut off in one operation: what that may take has to be there where nearly all is full, too. */
+#define CUT_ITEMS 32u
+
 int write_drop(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t from, uint64_t to,
 	       struct btrkit_error *err)
 {
@@ -75,7 +78,7 @@ static int find_last(struct op *op, uint64_t inode, uint64_t limit, uint64_t *fr
 			return 0;
 		}
 		*from = item.key.offset;
-		if (++n == WRITE_ITEMS) {
+		if (++n == CUT_ITEMS) {
 			*all = false;
 			return 0;
 		}
@@ -88,7 +91,7 @@ static int find_last(struct op *op, uint64_t inode, uint64_t limit, uint64_t *fr
  */
 static int cut_off(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
 {
-	const struct ticket_need need = { .items = 2 * WRITE_ITEMS + 4, .bytes = 4096, .removes = true };
+	const struct ticket_need need = { .items = 2 * CUT_ITEMS + 4, .bytes = 4096, .removes = true };
 	bool all = false;
 	int ret = 0;
 
