@@ -501,6 +501,7 @@ static const struct made made_64k = { BTRKIT_SINGLE, BTRKIT_SINGLE, 1, 160 * MIB
 	KIND_64K(what, fn), .behind = true, .deep = true }
 
 #define LARGE(name, fn, size) { name, NULL, fn, prepare_large, .made = &size, .after = go_on
+#define FULL(name, fn, with, size) { name, NULL, fn, with, .made = &size, .after = go_on_full
 #define THREADS(name, fn, size) { name, NULL, fn, prepare, .made = &size, .after = go_on, .threads = true
 #define STEPS(name, size) { name, NULL, deletion_in_steps, prepare, .made = &size, .after = go_on_cleaning
 
@@ -537,6 +538,10 @@ const struct kind kinds[] = {
 	STEPS("a subvolume deleted in steps, 4K", made_4k) },
 	STEPS("a subvolume deleted in steps, 16K", made_16k), .deep = true },
 	STEPS("a subvolume deleted in steps, 64K", made_64k), .deep = true },
+	FULL("full of data, 4K", full_of_data, prepare_full, made_4k) },
+	FULL("full of data, 16K", full_of_data, prepare_full, made_16k), .deep = true },
+	FULL("full of data, 64K", full_of_data, prepare_full, made_64k), .deep = true },
+	FULL("full of trees", full_of_trees, prepare_full_trees, made_16k), .deep = true },
 	KIND_4K("plan 1", plan_1), .faults = true },
 	KIND_16K("plan 1", plan_1), .deep = true },
 	KIND_64K("plan 1", plan_1), .deep = true },

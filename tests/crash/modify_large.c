@@ -53,8 +53,9 @@ int large_truncates(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct doing d = doing_start(fs, err);
 
-	between_commit_every(1);
+	between_commit_every(5);
 	cut(&d, "large", 20 * KIB + 100);
+	between_commit_every(1);
 	cut(&d, "large", 1u << 20);
 	punch(&d, "dir/large", 100, 5u << 20);
 	put(&d, "dir/large", 8 * KIB, 60 * KIB, 2, 0);
@@ -90,4 +91,126 @@ int go_on_cleaning(struct btrkit_fs *fs, struct btrkit_error *err)
 		d.ret = btrkit_subvolumes_clean(d.txn, NULL, err);
 	doing_end(&d);
 	return d.ret ? d.ret : go_on(fs, err);
+}
+
+/* All space for data is kept for a file, and no room is left for a chunk. */
+static void fill_data(struct doing *d)
+{
+	uint64_t end = 0;
+
+	make(d, "fill", FILE_MODE);
+	for (uint64_t size = 32u << 20; size >= 4 * KIB && !d->ret; size /= 2) {
+		while (!d->ret) {
+			keep(d, "fill", end, size, 0);
+			end += size;
+		}
+		/* Of what did not fit some may be there. */
+		doing_allow(d, -ENOSPC);
+	}
+}
+
+int prepare_full(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	struct doing d;
+	int ret = prepare(fs, err);
+
+	if (ret)
+		return ret;
+	d = doing_start(fs, err);
+	for (unsigned i = 0; i < 3; i++) {
+		char path[16];
+
+		snprintf(path, sizeof(path), "spare %u", i);
+		make(&d, path, FILE_MODE);
+		keep(&d, path, 0, 128 * KIB, 0);
+	}
+	fill_data(&d);
+	return doing_end(&d);
+}
+
+int full_of_data(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	struct doing d = doing_start(fs, err);
+
+	d.may_commit = true;
+	if (!d.ret)
+		btrkit_txn_set_may_commit(d.txn, true);
+	for (unsigned i = 0; i < 3; i++) {
+		char path[16];
+
+		snprintf(path, sizeof(path), "spare %u", i);
+		drop(&d, path);
+		snprintf(path, sizeof(path), "dir/new %u", i);
+		make(&d, path, FILE_MODE);
+		put(&d, path, 0, 100 * KIB, 2 * i, 0);
+		put(&d, "dir/plain", 0, 20 * KIB, 2 * i, 0);
+	}
+	drop(&d, "dir/new 1");
+	put(&d, "dir/kept", 0, 40 * KIB, 8, 0);
+	return doing_end(&d);
+}
+
+/* Files that are in their trees until there is room for none. */
+static void fill_trees(struct doing *d, const char *folder, unsigned from)
+{
+	char path[64];
+
+	for (unsigned n = from; !d->ret; n++) {
+		snprintf(path, sizeof(path), "%s/%u", folder, n);
+		make(d, path, FILE_MODE);
+		put(d, path, 0, 1900, n, 0);
+	}
+	doing_allow(d, -ENOSPC);
+}
+
+/* As many of them as are there. */
+static void drop_some(struct doing *d, unsigned from, unsigned n)
+{
+	char path[64];
+
+	for (unsigned i = from; i < from + n && !d->ret; i++) {
+		snprintf(path, sizeof(path), "other/%u", i);
+		drop(d, path);
+	}
+	doing_allow(d, -ENOENT);
+}
+
+int prepare_full_trees(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	struct doing d;
+	int ret = prepare_full(fs, err);
+
+	if (ret)
+		return ret;
+	d = doing_start(fs, err);
+	fill_trees(&d, "other", 0);
+	return doing_end(&d);
+}
+
+int full_of_trees(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	struct doing d = doing_start(fs, err);
+
+	d.may_commit = true;
+	if (!d.ret)
+		btrkit_txn_set_may_commit(d.txn, true);
+	for (unsigned round = 0; round < 2; round++) {
+		drop_some(&d, 40 * round, 40);
+		fill_trees(&d, "dir", 1000 * round);
+	}
+	return doing_end(&d);
+}
+
+int go_on_full(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	struct doing d = doing_start(fs, err);
+	int ret;
+
+	cut(&d, "fill", 0);
+	drop_some(&d, 80, 600);
+	ret = doing_end(&d);
+	if (!ret)
+		ret = go_on(fs, err);
+	/* Of trees there may be no room for more; then nothing is changed by that. */
+	return ret == -ENOSPC ? 0 : ret;
 }

@@ -14,6 +14,13 @@ int large_truncates(struct btrkit_fs *fs, struct btrkit_error *err);
 int deletion_in_steps(struct btrkit_fs *fs, struct btrkit_error *err);
 
 
+/* Space is short: of data, and of trees too. Reclaim commits. */
+int prepare_full(struct btrkit_fs *fs, struct btrkit_error *err);
+int full_of_data(struct btrkit_fs *fs, struct btrkit_error *err);
+int prepare_full_trees(struct btrkit_fs *fs, struct btrkit_error *err);
+int full_of_trees(struct btrkit_fs *fs, struct btrkit_error *err);
+int go_on_full(struct btrkit_fs *fs, struct btrkit_error *err);
+
 /* Of modify_kinds.c. */
 int prepare(struct btrkit_fs *fs, struct btrkit_error *err);
 int go_on(struct btrkit_fs *fs, struct btrkit_error *err);
