@@ -3,11 +3,11 @@
  * Power fails while transactions are committed: every state that the devices may be in then is one of the sequence of
  * committed states, whole; also with any devices removed that the profile can do without.
  *
- *	crash-txn [--deep] [--kind NAME] [--each N] [--defect N] [--export DIR COUNT] IMAGE...
+ *	crash-txn [--deep | --all] [--kind NAME] [--each N] [--defect N] [--export DIR COUNT] IMAGE...
  *
  * Without options all kinds of transactions, and then the defects, which have to be seen. --deep: more states of each.
- * --each: one in so many kinds. --defect: only this one; --defect -1: none. --export: COUNT states of all kinds into
- * DIR, with a list of them.
+ * --all: also the kinds of the deep run, with as many states as in every run. --each: one in so many kinds. --defect:
+ * only this one; --defect -1: none. --export: COUNT states of all kinds into DIR, with a list of them.
  *
  * crash-modify is the same with kinds of transactions that change files: after a state was judged it is opened for
  * writing, changed, committed and judged again.
@@ -426,7 +426,7 @@ static bool run_defect(unsigned number, char **images)
 }
 
 struct options {
-	bool deep;
+	bool deep, all;
 	unsigned each;
 	const char *kind, *folder;
 	int defect; /* -2: all */
@@ -439,6 +439,8 @@ static char **parse(char **argv, struct options *o)
 	for (argv++; *argv && !strncmp(*argv, "--", 2); argv++) {
 		if (!strcmp(*argv, "--deep")) {
 			o->deep = true;
+		} else if (!strcmp(*argv, "--all")) {
+			o->all = true;
 		} else if (!strcmp(*argv, "--kind") && argv[1]) {
 			o->kind = *++argv;
 		} else if (!strcmp(*argv, "--each") && argv[1] && atoi(argv[1]) > 0) {
@@ -463,8 +465,8 @@ static bool is_to_run(unsigned number, const struct options *o)
 	if (o->kind)
 		return !strcmp(kinds[number].name, o->kind);
 	for (unsigned i = 0; i < number; i++)
-		before += o->deep || !kinds[i].deep;
-	return (o->deep || !kinds[number].deep) && !(before % o->each);
+		before += o->deep || o->all || !kinds[i].deep;
+	return (o->deep || o->all || !kinds[number].deep) && !(before % o->each);
 }
 
 /* How many kinds are run. */

@@ -451,7 +451,7 @@ static bool find_committed(struct trial *t)
 static uint64_t step_of(const struct kind *kind, enum fault fault, bool deep)
 {
 	static const uint64_t steps[] = { 1, 1, 1, 5, 1, 5, 1, 17 };
-	static const uint64_t of_files[2][NUM_FAULTS] = { { 2, 9, 5, 3, 7, 31, 0, 0 }, { 1, 1, 1, 1, 1, 3, 97, 307 } };
+	static const uint64_t of_files[2][NUM_FAULTS] = { { 2, 9, 5, 3, 7, 31, 0, 0 }, { 1, 3, 3, 1, 5, 31, 0, 0 } };
 
 	return kind->after ? of_files[deep][fault] : deep ? 1 : steps[fault];
 }
