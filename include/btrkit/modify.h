@@ -73,7 +73,8 @@ enum btrkit_unlink_what {
  * Removes a name, and with its last name the inode.
  *
  * @return 0; -ENOENT; -ENOTDIR; -EISDIR: also a subvolume; -ENOTEMPTY; -EPERM: something immutable or append-only;
- *	   -EROFS; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ *	   -EROFS; -ENOSPC: the name of a large file may be gone, and the rest be left to a mount; -ENOMEM, -EUCLEAN,
+ *	   -EIO, -ENODATA
  * Since: 0.1
  */
 int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
@@ -130,7 +131,7 @@ int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t
 /**
  * Gives a file another size; what comes is a hole.
  *
- * @return as btrkit_write()
+ * @return as btrkit_write(); -ENOSPC: it may have its new size, and keep space behind its end
  * Since: 0.1
  */
 int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size,
@@ -139,7 +140,7 @@ int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint6
 /**
  * Gives the space of a range back: it becomes a hole, and zeros where only a part of a sector is in it. The size stays.
  *
- * @return as btrkit_write(); -EINVAL: also no bytes
+ * @return as btrkit_write(); -EINVAL: also no bytes; -ENOSPC: the first part may have become a hole
  * Since: 0.1
  */
 int btrkit_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,

@@ -13,6 +13,13 @@
 /* Smaller places are taken when the devices have no room for a chunk. */
 #define PLACE_WANTED (1u << 20)
 
+static int alloc(struct op *op, uint64_t min, uint64_t max, struct range *ret, struct btrkit_error *err)
+{
+	int r = txn_spare_mixed(op->txn, min, &max, err);
+
+	return r ? r : txn_alloc_data(op->txn, min, max, ret, err);
+}
+
 int data_alloc(struct op *op, uint64_t min, uint64_t max, struct range *ret, struct btrkit_error *err)
 {
 	const uint64_t wanted = max < PLACE_WANTED ? max : PLACE_WANTED;
@@ -20,12 +27,12 @@ int data_alloc(struct op *op, uint64_t min, uint64_t max, struct range *ret, str
 
 	/* Free space may have to be loaded from trees, and a chunk changes some. */
 	delayed_lock_trees(op->d);
-	r = txn_alloc_data(op->txn, wanted > min ? wanted : min, max, ret, err);
+	r = alloc(op, wanted > min ? wanted : min, max, ret, err);
 	if (r == -ENOSPC) {
 		r = txn_add_data_chunk(op->txn, err);
 		/* Without one there may still be less than was wanted. */
 		if (!r || (r == -ENOSPC && !op->txn->failed))
-			r = txn_alloc_data(op->txn, min, max, ret, err);
+			r = alloc(op, min, max, ret, err);
 	}
 	delayed_unlock_trees(op->d);
 	return r;

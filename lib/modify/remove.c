@@ -11,8 +11,9 @@
 /* Items of an inode that goes together with its name. */
 #define SMALL 4u
 
-/* Items of an orphan that one operation takes away. */
+/* Items of an orphan that one operation takes away, and where space is short. */
 #define AT_A_TIME 32u
+#define FEW_AT_A_TIME 4u
 
 static struct btrkit_key orphan_key(uint64_t inode)
 {
@@ -91,14 +92,14 @@ int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const 
 }
 
 /* Takes some items away; *@more says whether there are others. */
-static int remove_some(struct op *op, uint64_t inode, bool *more, struct btrkit_error *err)
+static int remove_some(struct op *op, uint64_t inode, unsigned max, bool *more, struct btrkit_error *err)
 {
 	struct btrkit_key at = KEY(inode, 255, UINT64_MAX);
 	struct item item;
 	int ret = 0;
 
 	/* From the end on, so that the inode's own item is the last. */
-	for (unsigned i = 0; !ret && i < AT_A_TIME; i++) {
+	for (unsigned i = 0; !ret && i < max; i++) {
 		ret = delayed_seek_back(op->t, &op->reader, &at, &item, err);
 		if (!ret) {
 			at = item.key;
@@ -109,24 +110,35 @@ static int remove_some(struct op *op, uint64_t inode, bool *more, struct btrkit_
 	return ret < 0 ? ret : 0;
 }
 
+static int remove_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned max, bool *more,
+		       struct btrkit_error *err)
+{
+	const struct ticket_need need = { .items = max + 1, .removes = true };
+	const struct btrkit_key orphan = orphan_key(inode);
+	struct op op;
+	int ret = op_begin(&op, txn, root, &need, err);
+
+	if (ret)
+		return ret;
+	delayed_lock(op.t, (const uint64_t[]){ inode, OID_ORPHAN }, 2, &op.locks);
+	ret = remove_some(&op, inode, max, more, err);
+	if (!ret && !*more)
+		ret = delayed_delete(op.t, &orphan, err);
+	return op_end(&op, ret);
+}
+
 int remove_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err)
 {
-	const struct ticket_need need = { .items = AT_A_TIME + 1, .removes = true };
-	const struct btrkit_key orphan = orphan_key(inode);
+	unsigned max = AT_A_TIME;
 	bool more = true;
 	int ret = 0;
 
 	while (!ret && more) {
-		struct op op;
-
-		ret = op_begin(&op, txn, root, &need, err);
-		if (ret)
-			return ret;
-		delayed_lock(op.t, (const uint64_t[]){ inode, OID_ORPHAN }, 2, &op.locks);
-		ret = remove_some(&op, inode, &more, err);
-		if (!ret && !more)
-			ret = delayed_delete(op.t, &orphan, err);
-		ret = op_end(&op, ret);
+		ret = remove_step(txn, root, inode, max, &more, err);
+		if (ret != -ENOSPC || max == FEW_AT_A_TIME)
+			continue;
+		max = FEW_AT_A_TIME;
+		ret = 0;
 	}
 	return ret;
 }

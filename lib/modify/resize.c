@@ -9,32 +9,50 @@
 /* File extents that are cut off in one operation: what that may take has to be there where nearly all is full, too. */
 #define CUT_ITEMS 32u
 
+/* Extents that go at a time where space is short. */
+#define FEW_ITEMS 2u
+
+/* Takes away up to @max extents from *@from on, which gets where it came to. */
+static int drop_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned max, uint64_t *from, uint64_t to,
+		     struct btrkit_error *err)
+{
+	const struct ticket_need need = { .items = 2 * max + 4, .bytes = max < WRITE_ITEMS ? 512 : 4096,
+					  .removes = true };
+	uint64_t done = 0, end;
+	struct op_inode in;
+	struct op op;
+	int ret = op_begin(&op, txn, root, &need, err);
+
+	if (ret)
+		return ret;
+	delayed_lock(op.t, &inode, 1, &op.locks);
+	ret = op_inode_get(&op, inode, &in, err);
+	if (!ret)
+		ret = extents_drop(&op, &in, *from, to, max, &done, err);
+	if (!ret) {
+		end = sector_up(&op, le64_get(in.item.size));
+		ret = extents_put_hole(&op, &in, *from, done < end ? done : end, err);
+	}
+	if (!ret)
+		ret = op_inode_put(&op, &in, err);
+	if (!ret)
+		*from = done;
+	return op_end(&op, ret);
+}
+
 int write_drop(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t from, uint64_t to,
 	       struct btrkit_error *err)
 {
-	const struct ticket_need need = { .items = 2 * WRITE_ITEMS + 4, .bytes = 4096, .removes = true };
+	unsigned max = WRITE_ITEMS;
 	int ret = 0;
 
 	while (!ret && from < to) {
-		uint64_t done = 0, end;
-		struct op_inode in;
-		struct op op;
-
-		ret = op_begin(&op, txn, root, &need, err);
-		if (ret)
-			return ret;
-		delayed_lock(op.t, &inode, 1, &op.locks);
-		ret = op_inode_get(&op, inode, &in, err);
-		if (!ret)
-			ret = extents_drop(&op, &in, from, to, WRITE_ITEMS, &done, err);
-		if (!ret) {
-			end = sector_up(&op, le64_get(in.item.size));
-			ret = extents_put_hole(&op, &in, from, done < end ? done : end, err);
-		}
-		if (!ret)
-			ret = op_inode_put(&op, &in, err);
-		from = done;
-		ret = op_end(&op, ret);
+		ret = drop_step(txn, root, inode, max, &from, to, err);
+		if (ret != -ENOSPC || max == FEW_ITEMS)
+			continue;
+		/* For little of it there may be room. */
+		max = FEW_ITEMS;
+		ret = 0;
 	}
 	return ret;
 }

@@ -489,6 +489,15 @@ static int count(struct space *s, uint64_t type, uint64_t size, uint64_t enough,
 	return 0;
 }
 
+uint64_t space_free_bytes(const struct space *s, uint64_t type)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->num_groups; i++)
+		sum += serves(s->groups[i], type) ? free_bytes(s->groups[i]) : 0;
+	return sum;
+}
+
 int space_count(struct space *s, uint64_t type, uint64_t size, uint64_t enough, uint64_t *pieces,
 		struct btrkit_error *err)
 {

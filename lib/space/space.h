@@ -95,6 +95,8 @@ uint64_t space_group_free(const struct space_group *g);
 /* Whether any part of a range is free in a group that is loaded. */
 bool space_group_touches(const struct space_group *g, const struct range *r);
 
+/* Bytes that are free in groups of @type, in however many pieces; nothing is loaded for it. */
+uint64_t space_free_bytes(const struct space *s, uint64_t type);
 /*
  * How many pieces of @size bytes, aligned to it, can still be taken from groups of @type; stops counting (and loading)
  * at @enough. @return 0; <0

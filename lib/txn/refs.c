@@ -56,6 +56,11 @@ size_t refs_pending_data(const struct refs *r)
 	return r->pending_data;
 }
 
+size_t refs_queued(const struct refs *r)
+{
+	return r->queued;
+}
+
 bool refs_changed_files(const struct refs *r)
 {
 	return r->changed_files;
@@ -169,6 +174,7 @@ void ref_head_net(struct refs *r, struct ref_head *h)
 {
 	uint32_t kept = 0;
 
+	r->queued -= h->n;
 	if (h->n > 1)
 		qsort(h->changes, h->n, sizeof(*h->changes), by_ref);
 	for (uint32_t i = 0; i < h->n; i++) {
@@ -186,6 +192,7 @@ void ref_head_net(struct refs *r, struct ref_head *h)
 		}
 	}
 	h->n = kept;
+	r->queued += kept;
 }
 
 /* Whether the reference is one of a file, or of a tree of files: what quotas account for. */
@@ -219,6 +226,7 @@ static int append(struct refs *r, struct ref_head *h, const struct extent_change
 	}
 	h->changes[h->n] = (struct ref_change){ change->ref, change->add };
 	h->changes[h->n++].ref.count = 1;
+	r->queued++;
 	h->total += change->add;
 	return 0;
 }
@@ -371,6 +379,7 @@ static int run_all(struct refs *r, const struct range *order, size_t n, struct r
 		r->pending--;
 		r->pending_data -= h->data;
 		ref_head_net(r, h);
+		r->queued -= h->n;
 		ret = refs_batch_apply(b, h, err);
 		ref_head_free(h);
 	}

@@ -40,6 +40,8 @@ int refs_is_only(struct refs *r, const struct range *extent, const struct extent
 size_t refs_pending(const struct refs *r);
 /* Of those, data extents. */
 size_t refs_pending_data(const struct refs *r);
+/* How many changes of references these are, before those that cancel out are found. */
+size_t refs_queued(const struct refs *r);
 /* Whether a reference of a file or of a tree of files has changed. */
 bool refs_changed_files(const struct refs *r);
 /* Applies all that is pending now, as one batch; more may be pending afterwards. @return 0; -EUCLEAN; <0 */

@@ -36,6 +36,7 @@ struct refs {
 	struct ref_head *heads; /* by address */
 	size_t pending;		/* of those, changed ones */
 	size_t pending_data;	/* and of these, data */
+	size_t queued;		/* changes of all of them */
 	bool no_files;		/* simple quotas: references of files must not change */
 	bool changed_files;
 };

@@ -4,82 +4,20 @@
 #include <inttypes.h>
 
 #include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
 #include "lib/space/chunk.h"
+#include "lib/txn/bound.h"
 #include "lib/txn/delayed.h"
-#include "lib/txn/refs.h"
 #include "lib/txn/txn.h"
-
-/* Changes that a commit makes of itself: quotas, a chunk. */
-#define CHANGES_OF_A_COMMIT 8u
 
 #define GLOBAL_RESERVE_MAX (512ull << 20)
 
+/* The most that one step of removing something asks for. */
+#define REMOVAL_ITEMS 16
+#define REMOVAL_BYTES 512
+
 /* So many times a chunk must be free for it to be one of plenty. */
 #define PLENTY 8u
-
-/*
- * How many blocks of a tree that many changes copy at the most: a path for each, but no block twice.
- */
-static int copies(struct btrkit_txn *txn, uint64_t id, uint64_t changes, uint64_t *sum, struct btrkit_error *err)
-{
-	struct btrkit_fs *fs = txn->fs;
-	struct tree_root root = fs->root_tree;
-	struct root_item item = { .bytes_used = UINT64_MAX };
-	int ret = id == OID_ROOT_TREE ? 0 : fs_find_root(fs, id, &root, &item, err);
-	uint64_t blocks, path = root.level + 1u;
-
-	if (ret)
-		return ret == -ENOENT ? 0 : ret;
-	/* A tree of one level is one block, whatever its item says. */
-	blocks = root.level ? item.bytes_used / fs->super.nodesize + 1 : 1;
-	*sum += changes > blocks / path ? blocks : changes * path;
-	return 0;
-}
-
-/* Data that goes takes its checksums along, which may split an item, and that a leaf if it is full: but few twice. */
-static int csum_blocks(struct btrkit_txn *txn, uint64_t data, uint64_t *sum, struct btrkit_error *err)
-{
-	const uint64_t room = leaf_room(txn->fs->super.nodesize), before = *sum;
-	int ret = copies(txn, OID_CSUM_TREE, data, sum, err);
-	const uint64_t splits = 2 * (*sum - before) + data * 64 / room + 2;
-
-	*sum += data < splits ? data : splits;
-	return ret;
-}
-
-/*
- * How many blocks the commit will take at the most, if @blocks more are copied before it. Each block that comes and
- * each that goes changes an extent's item and the free space; what is copied for that comes and goes too, mostly side
- * by side.
- */
-static int blocks_of_commit(struct btrkit_txn *txn, uint64_t blocks, uint64_t *ret, struct btrkit_error *err)
-{
-	const uint64_t room = leaf_room(txn->fs->super.nodesize), groups = space_num_groups(txn->space);
-	const struct ticket_alone *alone = &txn->delayed->tickets.alone;
-	const uint64_t extents = refs_pending(txn->refs) + alone->refs + 2 * blocks + CHANGES_OF_A_COMMIT;
-	const uint64_t data = refs_pending_data(txn->refs) + alone->data;
-	uint64_t sum = 0, roots = CHANGES_OF_A_COMMIT;
-	int r;
-
-	for (const struct edit_tree *t = txn->overlay->trees; t; t = t->next)
-		roots++;
-	r = copies(txn, OID_EXTENT_TREE, extents, &sum, err);
-	if (!r)
-		r = copies(txn, OID_FREE_SPACE_TREE, extents, &sum, err);
-	if (!r)
-		r = copies(txn, OID_BLOCK_GROUP_TREE, extents < groups ? extents : groups, &sum, err);
-	if (!r)
-		r = copies(txn, OID_ROOT_TREE, roots, &sum, err);
-	if (!r)
-		r = copies(txn, OID_DEV_TREE, CHANGES_OF_A_COMMIT, &sum, err);
-	if (!r && data)
-		r = csum_blocks(txn, data, &sum, err);
-	if (r)
-		return r;
-	/* An extent's item and its free space take fewer bytes than 128, and leaves may be half full. */
-	*ret = sum + extents * 256 / room + CHANGES_OF_A_COMMIT;
-	return 0;
-}
 
 static int add_chunk(struct btrkit_txn *txn, uint64_t type, bool of_plenty, struct btrkit_error *err)
 {
@@ -100,7 +38,14 @@ static int add_chunk(struct btrkit_txn *txn, uint64_t type, bool of_plenty, stru
 /* Blocks that groups of a type still have; stops counting at @enough. */
 static int count(struct btrkit_txn *txn, uint64_t type, uint64_t enough, uint64_t *ret, struct btrkit_error *err)
 {
-	return space_count(txn->space, type, txn->fs->super.nodesize, enough, ret, err);
+	const uint64_t size = txn->fs->super.nodesize, most = space_free_bytes(txn->space, type) / size;
+
+	/* Where they do not come to that the pieces need not be looked for. */
+	if (most < enough) {
+		*ret = most;
+		return 0;
+	}
+	return space_count(txn->space, type, size, enough, ret, err);
 }
 
 /* A new chunk changes the chunk tree, whose blocks lie in chunks of their own. */
@@ -141,39 +86,8 @@ int txn_reserve(struct btrkit_txn *txn, uint64_t blocks, struct btrkit_error *er
 	uint64_t need;
 	int ret;
 
-	ret = blocks_of_commit(txn, blocks, &need, err);
-	return ret ? ret : make_room(txn, need + blocks, TXN_CHUNKS, err);
-}
-
-/*
- * How many blocks changes of items come to at the most, in all trees that are open: each copies a path and may split a
- * leaf, but there are only so many, and none is copied twice; and what comes fills leaves at least by half.
- */
-static uint64_t blocks_of_items(const struct btrkit_txn *txn, const struct ticket_amount *all)
-{
-	const uint64_t room = leaf_room(txn->fs->super.nodesize), items = (uint64_t)all->items;
-	const uint64_t fill = 2 * (uint64_t)all->bytes / room + 1;
-	uint64_t sum = 0, splits = 0;
-
-	for (const struct delayed_tree *t = txn->delayed->list; t; t = t->next) {
-		const struct edit_tree *e = t->edit;
-		uint64_t blocks, old, levels;
-
-		if (t->deleted)
-			continue;
-		blocks = t->blocks + (uint64_t)(e->blocks > 0 ? e->blocks : 0) + 1;
-		old = blocks > e->private ? blocks - e->private : 0;
-		levels = e->c.root.level + 1u;
-
-		sum += (items * levels < old ? items * levels : old) + 2 * levels;
-		splits += blocks;
-	}
-	/* Only what comes splits leaves, and a leaf has at least room for one item. */
-	if (splits > items)
-		splits = items;
-	if (splits > (uint64_t)all->bytes / sizeof(struct disk_item))
-		splits = (uint64_t)all->bytes / sizeof(struct disk_item);
-	return sum + splits + fill + (splits + fill) / 64 + 8;
+	ret = bound_blocks(txn, blocks, &need, err);
+	return ret ? ret : make_room(txn, need, TXN_CHUNKS, err);
 }
 
 /* What Linux keeps for itself, and needs to remove anything from a full filesystem: see its global block reserve. */
@@ -203,43 +117,95 @@ static int global_reserve(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_e
 	return 0;
 }
 
-/* Whether what Linux keeps stays free behind all that is reserved. */
-static int leave_reserve(struct btrkit_txn *txn, const struct ticket_amount *all, enum txn_chunks chunks,
-			 struct btrkit_error *err)
+/*
+ * What Linux keeps stays free behind all that is reserved, but for those who remove something; and enough for one who
+ * does so later.
+ */
+static int with_reserve(struct btrkit_txn *txn, const struct ticket_amount *all, uint64_t *need,
+			struct btrkit_error *err)
 {
 	const uint64_t nodesize = txn->fs->super.nodesize;
 	const uint64_t pinned = space_pinned(txn->space, BG_METADATA) / nodesize;
-	uint64_t keep, need;
+	uint64_t keep;
 	int ret = global_reserve(txn, &keep, err);
 
 	if (ret)
 		return ret;
-	need = keep / nodesize + (uint64_t)all->bytes / leaf_room(txn->fs->super.nodesize) + 1;
-	return need > pinned ? make_room(txn, need - pinned, chunks, err) : 0;
+	keep = keep / nodesize + (uint64_t)all->bytes / leaf_room(txn->fs->super.nodesize) + 1;
+	keep = keep > pinned ? keep - pinned : 0;
+	*need = *need > keep ? *need : keep;
+	return 0;
 }
 
 int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, bool removes, enum txn_chunks chunks,
 		      struct btrkit_error *err)
 {
-	const uint64_t blocks = blocks_of_items(txn, all) + txn->delayed->tickets.alone.blocks;
-	uint64_t need;
+	struct ticket_amount most = *all;
+	uint64_t bound = 0, need;
 	int ret;
 
-	ret = blocks_of_commit(txn, blocks, &need, err);
+	if (!removes)
+		most = (struct ticket_amount){ all->items + REMOVAL_ITEMS, all->bytes + REMOVAL_BYTES };
+	ret = bound_items(txn, &most, &bound, err);
+	need = bound;
+	if (!ret && !removes)
+		ret = with_reserve(txn, all, &need, err);
 	if (!ret)
-		ret = make_room(txn, need + blocks, chunks, err);
-	return ret || removes ? ret : leave_reserve(txn, all, chunks, err);
+		ret = make_room(txn, need, chunks, err);
+	if (!ret)
+		txn->delayed->tickets.promise = (struct ticket_promise){
+			bound, txn->overlay->created + txn->overlay->copied
+		};
+	return ret;
+}
+
+/* What was granted, in blocks; the credit is taken back, so that only what somebody relies on counts. */
+static int bound_held(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error *err)
+{
+	struct tickets *t = &txn->delayed->tickets;
+	struct ticket_amount held;
+
+	tickets_recall(t);
+	pthread_mutex_lock(&t->lock);
+	held = t->held;
+	pthread_mutex_unlock(&t->lock);
+	return bound_items(txn, &held, ret, err);
 }
 
 int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	uint64_t need;
-	int ret = blocks_of_commit(txn, CHANGES_OF_A_COMMIT, &need, err);
+	int ret = bound_held(txn, &need, err);
 
-	/* What describes it needs room itself. */
+	/* What describes it needs room itself: that is one of the changes of a commit. */
 	if (!ret)
-		ret = make_room(txn, need + CHANGES_OF_A_COMMIT, TXN_NO_CHUNKS, err);
+		ret = make_room(txn, need, TXN_NO_CHUNKS, err);
 	if (!ret)
 		ret = reserve_system(txn, err);
 	return ret ? ret : add_chunk(txn, BG_DATA, false, err);
+}
+
+int txn_spare_mixed(struct btrkit_txn *txn, uint64_t min, uint64_t *max, struct btrkit_error *err)
+{
+	const uint64_t nodesize = txn->fs->super.nodesize;
+	uint64_t need, pieces, keep, wanted = *max / nodesize + 1;
+	int ret;
+
+	if (!(txn->fs->super.incompat & INCOMPAT_MIXED_GROUPS))
+		return 0;
+	ret = bound_held(txn, &need, err);
+	if (!ret)
+		ret = global_reserve(txn, &keep, err);
+	if (ret)
+		return ret;
+	need = need > keep / nodesize ? need : keep / nodesize;
+	ret = count(txn, BG_METADATA, need + wanted, &pieces, err);
+	if (ret || pieces >= need + wanted)
+		return ret;
+	if (pieces < need || (pieces - need) * nodesize < min)
+		return err_set(err, BTRKIT_NO_SPACE,
+			       "%" PRIu64 " blocks are free for data and trees, of which trees may need %" PRIu64,
+			       pieces, need);
+	*max = (pieces - need) * nodesize;
+	return 0;
 }

@@ -25,6 +25,7 @@ void tickets_init(struct tickets *t)
 {
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->turn, NULL);
+	t->credit = (struct ticket_amount){ CREDIT_ITEMS, CREDIT_BYTES };
 }
 
 void tickets_destroy(struct tickets *t)
@@ -60,7 +61,7 @@ static int grant(struct btrkit_txn *txn, const struct ticket_need *need, enum tx
 		 struct btrkit_error *err)
 {
 	struct tickets *t = &txn->delayed->tickets;
-	struct ticket_amount credit = { CREDIT_ITEMS, CREDIT_BYTES };
+	struct ticket_amount credit = t->credit;
 	int ret;
 
 	delayed_lock_trees(txn->delayed);
@@ -72,7 +73,7 @@ static int grant(struct btrkit_txn *txn, const struct ticket_need *need, enum tx
 		ret = txn_reserve_items(txn, &all, need->removes, chunks, err);
 		if (ret != -ENOSPC || !credit.items || atomic_load(&txn->delayed->failed))
 			break;
-		credit = (struct ticket_amount){ credit.items / 4, credit.bytes / 4 };
+		credit = (struct ticket_amount){ credit.items / 16, credit.bytes / 16 };
 	}
 	if (!ret) {
 		t->held.items += need->items + credit.items;

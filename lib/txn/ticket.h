@@ -37,6 +37,11 @@ struct ticket_alone {
 	uint64_t data;	 /* of these, data that may go */
 };
 
+/* What was made sure of last: that so many blocks can be had when so many had been taken. */
+struct ticket_promise {
+	uint64_t blocks, taken;
+};
+
 struct tickets {
 	pthread_mutex_t lock;
 	pthread_cond_t turn;
@@ -47,6 +52,8 @@ struct tickets {
 	struct ticket_amount outside; /* of that, granted to those who are not in the gate yet */
 	struct ticket_amount running; /* of that, what is going into the trees now */
 	struct ticket_alone alone;
+	struct ticket_amount credit; /* that is granted at a time at the most */
+	struct ticket_promise promise;
 	bool may_commit;
 	atomic_uint_fast64_t reservations, latency_log2[BTRKIT_RESERVE_BUCKETS];
 	struct btrkit_reserve_stats stats; /* but for those; with the lock */

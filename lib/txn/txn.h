@@ -74,6 +74,12 @@ int txn_change_data_ref(struct btrkit_txn *txn, const struct extent_change *chan
 int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct range *ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * Where data lies among tree blocks: what of it may be taken, so that trees find what was promised to them. Nothing is
+ * changed where it does not. @return 0; -ENOSPC: not even @min; <0
+ */
+int txn_spare_mixed(struct btrkit_txn *txn, uint64_t min, uint64_t *max, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* Adds a chunk for data. For between edits. @return 0; -ENOSPC; <0 */
 int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
