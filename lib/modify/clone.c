@@ -145,7 +145,8 @@ static int clone_inline(struct cloning *c, const struct extent_at *x, struct btr
 		if (!ret)
 			ret = write_sector(&c->w, to, size_then(c), err);
 	}
-	c->at += sector;
+	if (!ret)
+		c->at += sector;
 	return ret;
 }
 
@@ -209,9 +210,10 @@ int btrkit_clone_range(struct btrkit_txn *txn, const struct btrkit_clone *what, 
 {
 	const struct ticket_need need = write_need(txn, 1u << 20);
 	struct cloning c = { .what = what };
+	bool first = true, tried = false;
 	int ret = 0;
 
-	for (bool first = true; !ret; first = false) {
+	while (!ret) {
 		struct op op;
 
 		ret = op_begin(&op, txn, what->to_root, &need, err);
@@ -225,6 +227,11 @@ int btrkit_clone_range(struct btrkit_txn *txn, const struct btrkit_clone *what, 
 		write_close(&c.w);
 		delayed_reader_release(&c.from.reader);
 		ret = op_end(&op, ret);
+		if (ret == -ENOSPC) {
+			ret = op_again(txn, &tried, ret, err);
+			continue;
+		}
+		first = tried = false;
 	}
 	return ret < 0 ? ret : 0;
 }

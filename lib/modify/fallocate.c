@@ -65,30 +65,42 @@ static int punch_edges(struct writing *w, uint64_t from, uint64_t to, struct btr
 	return write_end(w, ret, err);
 }
 
-int btrkit_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
-		 struct btrkit_error *err)
+/* @return 0; 1: there is nothing in all of it; <0 */
+static int punch_ends(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
+		      struct btrkit_error *err)
 {
 	const struct ticket_need need = write_need(txn, 1);
 	struct op op;
 	struct writing w = { .op = &op };
-	uint64_t from, to;
-	int ret;
+	int ret = op_begin(&op, txn, root, &need, err);
 
-	ret = judge_range(offset, len, err);
-	if (!ret)
-		ret = op_begin(&op, txn, root, &need, err);
 	if (ret)
 		return ret;
-	from = sector_up(&op, offset);
-	to = sector_down(&op, offset + len);
 	ret = write_open(&w, inode, err);
 	if (!ret)
 		ret = punch_edges(&w, offset, offset + len, err);
 	write_close(&w);
-	ret = op_end(&op, ret);
+	return op_end(&op, ret);
+}
+
+int btrkit_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
+		 struct btrkit_error *err)
+{
+	const uint64_t sector = txn->fs->super.sectorsize;
+	bool tried = false;
+	int ret = judge_range(offset, len, err);
+
+	if (ret)
+		return ret;
+	ret = punch_ends(txn, root, inode, offset, len, err);
+	if (ret == -ENOSPC) {
+		ret = op_again(txn, &tried, ret, err);
+		if (!ret)
+			ret = punch_ends(txn, root, inode, offset, len, err);
+	}
 	if (ret)
 		return ret < 0 ? ret : 0;
-	return write_drop(txn, root, inode, from, to, err);
+	return write_drop(txn, root, inode, (offset + sector - 1) & ~(sector - 1), (offset + len) & ~(sector - 1), err);
 }
 
 struct preallocating {

@@ -101,6 +101,76 @@ static void test_full(void **state)
 	free(bytes);
 }
 
+/* The rest of the space goes to small files: what a write takes that fails is free after a commit. */
+static void fill_rest(struct btrkit_fs *fs, const uint8_t *bytes, unsigned n)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn;
+
+	for (size_t size = PIECE; size >= 4096; size /= size > 4096 ? 1024 : 2) {
+		int ret;
+
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		do
+			ret = btrkit_write(txn, TOP_LEVEL, new_file(txn, n++), 0, bytes, size, NULL, &err);
+		while (!ret);
+		assert_int_equal(ret, -ENOSPC);
+		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	}
+}
+
+/* The sector of which a part is punched, and one in which what was inline is to lie, need a place. */
+static void test_again(void **state)
+{
+	struct btrkit_clone clone = { .from_root = TOP_LEVEL, .to_root = TOP_LEVEL, .to_offset = 8192 };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint8_t *bytes = malloc(PIECE);
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	uint64_t files[4];
+	struct rig r;
+
+	(void)state;
+	assert_non_null(bytes);
+	fill_bytes(bytes, PIECE, 3);
+	rig_make(&r, &kind);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	for (unsigned i = 0; i < 4; i++)
+		files[i] = new_file(txn, i);
+	for (unsigned i = 0; i < 4; i++)
+		rig_check(btrkit_write(txn, TOP_LEVEL, files[i], 0, bytes, i ? 65536 : 1000, NULL, &err), &err);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	fill_rest(fs, bytes, 1000);
+	clone.from_inode = files[0];
+	clone.to_inode = files[1];
+	for (unsigned row = 0; row < 2; row++) {
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		assert_int_equal(btrkit_punch(txn, TOP_LEVEL, files[1], 100, 200, &err), -ENOSPC);
+		assert_int_equal(btrkit_clone_range(txn, &clone, &err), row ? -ENOSPC : -EINVAL);
+		btrkit_txn_set_may_commit(txn, true);
+		rig_check(btrkit_truncate(txn, TOP_LEVEL, files[2 + row], 0, &err), &err);
+		if (!row)
+			rig_check(btrkit_punch(txn, TOP_LEVEL, files[1], 100, 200, &err), &err);
+		else
+			rig_check(btrkit_clone_range(txn, &clone, &err), &err);
+		if (!row)
+			rig_check(btrkit_truncate(txn, TOP_LEVEL, files[1], 8192, &err), &err);
+		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+		rig_judge(&r);
+		free(r.held[0]);
+		r.held[0] = NULL;
+		memset(bytes + 100, 0, 200);
+		if (!row)
+			judge_file(fs, files[1], bytes, 8192);
+		if (!row)
+			fill_rest(fs, bytes, 5000);
+	}
+	btrkit_fs_close(fs);
+	rig_destroy(&r);
+	free(bytes);
+}
+
 struct extents {
 	unsigned n;
 	uint64_t bytes;
@@ -156,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_large),
 	};
 
