@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Memory runs out at an allocation of a transaction in which every operation is done, and of its commit: that is said,
+ * the transaction can be given up, nothing stays behind, and the filesystem is the old one or, if it could be done
+ * without, the new one. AddressSanitizer's run sees what leaks.
+ */
+#include "tests/unit/unit.h"
+
+#include <linux/fs.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <btrkit/btrkit.h>
+
+#include "lib/check/audit.h"
+#include "lib/txn/txn.h"
+#include "tests/crash/sparse.h"
+#include "tests/unit/memory.h"
+
+#define TOP_LEVEL 5u
+#define TOP 256u
+#define BYTES (140u << 10)
+
+/* Its memory does not count. */
+struct device {
+	struct btrkit_io io;
+	struct sparse *at;
+};
+
+static int device_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	const bool counted = memory_pause();
+
+	sparse_read(((struct device *)io)->at, offset, buf, len);
+	memory_resume(counted);
+	return 0;
+}
+
+static int device_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
+{
+	const bool counted = memory_pause();
+
+	sparse_write(((struct device *)io)->at, offset, buf, len);
+	memory_resume(counted);
+	return 0;
+}
+
+static int device_flush(struct btrkit_io *io)
+{
+	(void)io;
+	return 0;
+}
+
+static void device_close(struct btrkit_io *io)
+{
+	(void)io;
+}
+
+static const struct btrkit_io_ops device_ops = {
+	.read = device_read, .write = device_write, .flush = device_flush, .close = device_close
+};
+
+/* What the steps of a plan hand on. */
+struct plan {
+	struct btrkit_txn *txn;
+	uint8_t *bytes;
+	uint64_t dir, file, small, there, subvolume, snapshot;
+	struct btrkit_error *err;
+};
+
+static int create(struct plan *p, uint64_t root, uint64_t dir, const char *name, uint32_t mode, uint64_t *inode)
+{
+	const struct btrkit_new_inode what = { .mode = mode, .target = S_ISLNK(mode) ? "to" : NULL,
+					       .rdev = S_ISCHR(mode) ? makedev(1, 3) : 0 };
+
+	return btrkit_create(p->txn, root, dir, name, strlen(name), &what, inode, p->err);
+}
+
+static int put(struct plan *p, uint64_t inode, uint64_t at, size_t len, uint8_t compression)
+{
+	const struct btrkit_write_options how = { .compression = compression, .threads = 1 };
+
+	return btrkit_write(p->txn, TOP_LEVEL, inode, at, p->bytes, len, &how, p->err);
+}
+
+static int unlink_name(struct plan *p, uint64_t dir, const char *name, enum btrkit_unlink_what what)
+{
+	return btrkit_unlink(p->txn, TOP_LEVEL, dir, name, strlen(name), what, p->err);
+}
+
+static int clone(struct plan *p, uint64_t root, uint64_t from, uint64_t to, uint64_t at)
+{
+	const struct btrkit_clone what = { root, from, 0, TOP_LEVEL, to, at, 0 };
+
+	return btrkit_clone_range(p->txn, &what, p->err);
+}
+
+static int attributes(struct plan *p)
+{
+	const struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE | BTRKIT_ATTR_UID, .mode = 0600, .uid = 7 };
+	uint8_t value[64];
+	size_t size;
+	int ret = btrkit_setattr(p->txn, TOP_LEVEL, p->file, &attr, p->err);
+
+	if (!ret)
+		ret = btrkit_set_flags(p->txn, TOP_LEVEL, p->file, FS_NODUMP_FL, FS_NODUMP_FL, p->err);
+	if (!ret)
+		ret = btrkit_xattr_set(p->txn, TOP_LEVEL, p->file, "user.a", p->bytes, 500, 0, p->err);
+	if (!ret)
+		ret = btrkit_xattr_set(p->txn, TOP_LEVEL, p->dir, "btrfs.compression", "zlib", 4, 0, p->err);
+	if (!ret)
+		ret = btrkit_xattr_set(p->txn, TOP_LEVEL, p->there, "user.old", "new", 3, BTRKIT_XATTR_REPLACE, p->err);
+	if (!ret)
+		ret = btrkit_txn_xattr_get(p->txn, TOP_LEVEL, p->there, "user.old", value, sizeof(value), &size,
+					   p->err);
+	return ret ? ret : btrkit_xattr_remove(p->txn, TOP_LEVEL, p->file, "user.a", p->err);
+}
+
+static int names(struct plan *p)
+{
+	struct btrkit_place a = { 0, "file", 4 };
+	const struct btrkit_place b = { TOP, "other", 5 }, c = { TOP, "there", 5 };
+	struct btrkit_found found;
+	int ret = create(p, TOP_LEVEL, TOP, "dir", S_IFDIR | 0755, &p->dir);
+
+	if (!ret)
+		ret = create(p, TOP_LEVEL, p->dir, "file", S_IFREG | 0644, &p->file);
+	if (!ret)
+		ret = create(p, TOP_LEVEL, p->dir, "small", S_IFREG | 0644, &p->small);
+	if (!ret)
+		ret = create(p, TOP_LEVEL, p->dir, "node", S_IFCHR | 0644, NULL);
+	if (!ret)
+		ret = create(p, TOP_LEVEL, p->dir, "link", S_IFLNK | 0777, NULL);
+	if (!ret)
+		ret = btrkit_link(p->txn, TOP_LEVEL, p->there, p->dir, "again", 5, p->err);
+	a.dir = p->dir;
+	if (!ret)
+		ret = btrkit_rename(p->txn, TOP_LEVEL, &a, &b, 0, p->err);
+	if (!ret)
+		ret = btrkit_rename(p->txn, TOP_LEVEL, &b, &c, BTRKIT_RENAME_EXCHANGE, p->err);
+	return ret ? ret : btrkit_txn_lookup(p->txn, TOP_LEVEL, p->dir, "small", 5, &found, p->err);
+}
+
+static int data(struct plan *p)
+{
+	int ret = put(p, p->small, 0, 700, 0);
+
+	if (!ret)
+		ret = put(p, p->file, 3000, BYTES, 1);
+	if (!ret)
+		ret = put(p, p->there, 4096, 70000, 0);
+	if (!ret)
+		ret = btrkit_prealloc(p->txn, TOP_LEVEL, p->small, 8192, 65536, BTRKIT_PREALLOC_KEEP_SIZE, p->err);
+	if (!ret)
+		ret = btrkit_punch(p->txn, TOP_LEVEL, p->file, 10000, 100000, p->err);
+	if (!ret)
+		ret = clone(p, TOP_LEVEL, p->there, p->file, 1 << 20);
+	if (!ret)
+		ret = clone(p, TOP_LEVEL, p->small, p->there, 1 << 20);
+	return ret ? ret : btrkit_truncate(p->txn, TOP_LEVEL, p->file, 5000, p->err);
+}
+
+static int subvolumes(struct plan *p)
+{
+	uint64_t count;
+	int ret;
+
+	ret = btrkit_subvolume_create(p->txn, TOP_LEVEL, TOP, "sub", 3, NULL, &p->subvolume, p->err);
+	if (!ret)
+		ret = create(p, p->subvolume, TOP, "in", S_IFREG | 0644, NULL);
+	if (!ret)
+		ret = btrkit_subvolume_snapshot(p->txn, TOP_LEVEL, TOP_LEVEL, TOP, "snap", 4, NULL, &p->snapshot,
+						p->err);
+	if (!ret)
+		ret = create(p, p->snapshot, TOP, "in", S_IFREG | 0644, NULL);
+	if (!ret)
+		ret = clone(p, p->snapshot, p->there, p->file, 0);
+	if (!ret)
+		ret = btrkit_subvolume_set_read_only(p->txn, p->snapshot, true, false, p->err);
+	if (!ret)
+		ret = btrkit_subvolume_set_default(p->txn, p->snapshot, p->err);
+	if (!ret)
+		ret = btrkit_subvolume_delete(p->txn, p->subvolume, p->err);
+	if (!ret)
+		ret = unlink_name(p, p->dir, "again", BTRKIT_UNLINK_FILE);
+	if (!ret)
+		ret = unlink_name(p, p->dir, "small", BTRKIT_UNLINK_FILE);
+	if (!ret)
+		ret = btrkit_txn_flush(p->txn, p->err);
+	return ret ? ret : btrkit_subvolumes_clean(p->txn, &count, p->err);
+}
+
+static int work(struct btrkit_fs *fs, struct plan *p, enum btrkit_commit_state *state)
+{
+	int ret = btrkit_txn_start(fs, &p->txn, p->err);
+
+	if (ret)
+		return ret;
+	ret = names(p);
+	if (!ret)
+		ret = attributes(p);
+	if (!ret)
+		ret = data(p);
+	if (!ret)
+		ret = subvolumes(p);
+	if (ret) {
+		p->txn = btrkit_txn_abort(p->txn);
+		return ret;
+	}
+	return btrkit_txn_commit(p->txn, state, p->err);
+}
+
+static struct sparse *base;
+
+static void must(int ret, const struct btrkit_error *err)
+{
+	if (ret)
+		fail_msg("%d: %s", ret, err->message);
+}
+
+static int open_fs(struct sparse *at, unsigned flags, struct btrkit_fs **fs, struct device *d, struct btrkit_error *err)
+{
+	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
+	struct btrkit_io *io = &d->io;
+
+	*d = (struct device){ .io = { .ops = &device_ops, .size = sparse_io(at)->size, .name = "device" }, .at = at };
+	opts.flags = flags;
+	return btrkit_fs_open(&io, 1, &opts, fs, err);
+}
+
+/* A file, and enough others for the tree to have two levels. */
+static uint64_t make_base(uint8_t *bytes)
+{
+	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io;
+	struct plan p = { .err = &err, .bytes = bytes };
+	struct btrkit_fs *fs;
+	struct device d;
+	uint64_t there;
+
+	base = sparse_create(120u << 20, NULL);
+	io = sparse_io(base);
+	o.nodesize = 4096;
+	o.data = o.metadata = BTRKIT_SINGLE;
+	must(btrkit_mkfs(&io, 1, &o, NULL, &err), &err);
+	must(open_fs(base, BTRKIT_OPEN_WRITE, &fs, &d, &err), &err);
+	must(btrkit_txn_start(fs, &p.txn, &err), &err);
+	must(create(&p, TOP_LEVEL, TOP, "there", S_IFREG | 0644, &there), &err);
+	must(put(&p, there, 0, 50000, 0), &err);
+	must(btrkit_xattr_set(p.txn, TOP_LEVEL, there, "user.old", "old", 3, 0, &err), &err);
+	for (unsigned i = 0; i < 60; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "more-%u", i);
+		must(create(&p, TOP_LEVEL, TOP, name, S_IFREG | 0644, NULL), &err);
+	}
+	must(btrkit_txn_commit(p.txn, NULL, &err), &err);
+	btrkit_fs_close(fs);
+	return there;
+}
+
+static void judge(struct sparse *at, uint64_t wanted, bool whole)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct audit_counts counts;
+	struct btrkit_fs *fs;
+	struct device d;
+
+	must(open_fs(at, 0, &fs, &d, &err), &err);
+	assert_int_equal(fs->super.generation, wanted);
+	if (whole)
+		must(audit(fs, &counts, &err), &err);
+	btrkit_fs_close(fs);
+}
+
+struct outcome {
+	uint64_t needed, refused, done;
+};
+
+static void run(uint64_t at, bool on, struct plan p, struct outcome *o)
+{
+	enum btrkit_commit_state state = BTRKIT_COMMIT_OLD;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct sparse *copy = sparse_create(120u << 20, base);
+	uint64_t generation;
+	struct btrkit_fs *fs;
+	struct device d;
+	int ret;
+
+	p.err = &err;
+	must(open_fs(copy, BTRKIT_OPEN_WRITE, &fs, &d, &err), &err);
+	generation = fs->super.generation;
+	memory_count(at, on);
+	ret = work(fs, &p, &state);
+	o->needed = memory_end();
+	if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY))
+		fail_msg("allocation %llu%s: %d: %s", (unsigned long long)at, on ? " and on" : "", ret, err.message);
+	if (!ret && state != BTRKIT_COMMIT_NEW)
+		fail_msg("allocation %llu: done, and not new", (unsigned long long)at);
+	o->refused += !!ret;
+	o->done += !ret;
+	btrkit_fs_close(fs);
+	judge(copy, state == BTRKIT_COMMIT_NEW ? generation + 1 : generation, !ret || at % 64 == 0);
+	sparse_free(copy);
+}
+
+static void test_each(void **state)
+{
+	struct outcome o = { 0 };
+	struct plan p = { .bytes = malloc(BYTES) };
+	uint64_t needed;
+
+	(void)state;
+	assert_non_null(p.bytes);
+	for (uint32_t i = 0; i < BYTES; i++)
+		p.bytes[i] = (uint8_t)(i * i >> 9);
+	p.there = make_base(p.bytes);
+	run(MEMORY_SUFFICES, false, p, &o);
+	needed = o.needed;
+	for (uint64_t at = 0; at < needed; at++) {
+		run(at, false, p, &o);
+		run(at, true, p, &o);
+	}
+	print_message("%llu allocations: %llu runs failed, %llu did without\n", (unsigned long long)needed,
+		      (unsigned long long)o.refused, (unsigned long long)o.done);
+	assert_true(o.refused > needed);
+	sparse_free(base);
+	free(p.bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
