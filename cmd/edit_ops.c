@@ -96,21 +96,6 @@ static int op_rmdir(struct edit *e, char **words, size_t n, unsigned flags, stru
 	return ret;
 }
 
-/* From one subvolume to another nothing is renamed; but other things come first. */
-static int fail_across(struct edit *e, const struct edit_spot *from, const struct edit_spot *to, bool new_only,
-		       const char *path, struct btrkit_error *err)
-{
-	struct btrkit_found f;
-	int ret = btrkit_txn_lookup(e->txn, from->root, from->at.dir, from->at.name, from->at.len, &f, err);
-
-	if (ret)
-		return ret;
-	ret = btrkit_txn_lookup(e->txn, to->root, to->at.dir, to->at.name, to->at.len, &f, err);
-	if (!ret || ret == -ENOENT)
-		ret = edit_fail(err, !ret && new_only ? EEXIST : EXDEV, path);
-	return ret;
-}
-
 static int op_mv(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
 {
 	static const unsigned how[] = { 0, BTRKIT_RENAME_NOREPLACE, BTRKIT_RENAME_EXCHANGE,
@@ -126,9 +111,7 @@ static int op_mv(struct edit *e, char **words, size_t n, unsigned flags, struct 
 		return ret;
 	if (!from.at.len || !to.at.len)
 		return edit_fail(err, EBUSY, words[from.at.len != 0]);
-	if (from.root != to.root)
-		return fail_across(e, &from, &to, flags & 1, words[1], err);
-	return btrkit_rename(e->txn, from.root, &from.at, &to.at, how[flags], err);
+	return btrkit_rename(e->txn, &from.at, &to.at, how[flags], err);
 }
 
 static int op_truncate(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)

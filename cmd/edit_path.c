@@ -41,7 +41,7 @@ static int walk(const struct edit *e, const char *path, struct edit_spot *ret, s
 		int r;
 
 		if (!*path) {
-			*ret = (struct edit_spot){ root, { dir, name, len } };
+			*ret = (struct edit_spot){ root, { root, dir, name, len } };
 			return 0;
 		}
 		r = btrkit_txn_lookup(e->txn, root, dir, name, len, &found, err);

@@ -66,15 +66,15 @@ int btrkit_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t 
 /** What btrkit_unlink() removes. Since: 0.1 */
 enum btrkit_unlink_what {
 	BTRKIT_UNLINK_FILE,	/**< anything but a directory, as unlink(2) */
-	BTRKIT_UNLINK_DIR	/**< an empty directory, as rmdir(2) */
+	BTRKIT_UNLINK_DIR	/**< an empty directory, as rmdir(2): also an empty subvolume, or the place of one */
 };
 
 /**
- * Removes a name, and with its last name the inode.
+ * Removes a name, and with its last name the inode. An empty subvolume is deleted as by btrkit_subvolume_delete().
  *
- * @return 0; -ENOENT; -ENOTDIR; -EISDIR: also a subvolume; -ENOTEMPTY; -EPERM: something immutable or append-only;
- *	   -EROFS; -ENOSPC: the name of a large file may be gone, and the rest be left to a mount; -ENOMEM, -EUCLEAN,
- *	   -EIO, -ENODATA
+ * @return 0; -ENOENT; -ENOTDIR; -EISDIR; -ENOTEMPTY; -EPERM: something immutable or append-only, or the default
+ *	   subvolume; -EROFS; -ENOSPC: the name of a large file may be gone, and the rest be left to a mount; -ENOMEM,
+ *	   -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
 int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
@@ -88,22 +88,26 @@ enum btrkit_rename_flags {
 
 /** A place in a directory. Since: 0.1 */
 struct btrkit_place {
-	uint64_t dir;		/**< inode of the directory */
+	uint64_t root;		/**< objectid of the subvolume that the directory is in */
+	uint64_t dir;		/**< its inode */
 	const char *name;	/**< not necessarily terminated */
 	size_t len;
 };
 
 /**
- * Gives something another name, in the same subvolume. What has that name already is replaced, if it is of the same
- * kind and no directory with entries.
+ * Gives something another name, in the same subvolume; a subvolume also in another one. What has that name already is
+ * replaced, if it is of the same kind and no directory with entries. Who renames a subvolume waits until it is alone in
+ * the transaction, and so do the others meanwhile.
  *
  * @param flags	BTRKIT_RENAME_*
- * @return 0; -ENOENT; -EEXIST; -ENOTDIR; -EISDIR; -ENOTEMPTY; -EINVAL: a directory into itself, or unknown flags;
- *	   -EXDEV: a subvolume; -EPERM; -EMLINK; -EOVERFLOW; -EROFS; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * @return 0; -ENOENT; -EEXIST; -ENOTDIR; -EISDIR; -ENOTEMPTY: also a subvolume that would be replaced, and the place of
+ *	   one that a snapshot has not taken along; -EINVAL: a directory into itself, or unknown flags; -EXDEV: from one
+ *	   subvolume to another, and no subvolume; -EPERM; -EMLINK; -EOVERFLOW; -EROFS: also a read-only subvolume that
+ *	   is to lie in another directory; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_rename(struct btrkit_txn *txn, uint64_t root, const struct btrkit_place *from,
-		  const struct btrkit_place *to, unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_rename(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
+		  unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** How data is written. Initialise with BTRKIT_WRITE_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_write_options {

@@ -20,7 +20,13 @@
 
 BTRKIT_BEGIN_DECLS
 
-/** What a new subvolume has. Initialise with BTRKIT_NEW_SUBVOLUME_INIT. Since: 0.1 */
+/**
+ * What a new subvolume has. Initialise with BTRKIT_NEW_SUBVOLUME_INIT. As in Linux the directory that it is made in
+ * hands on the group, if it has S_ISGID, and takes permissions from the mode by a default ACL, which is not handed on;
+ * neither are flags. btrfs.compression is that of the subvolume that it lies in.
+ *
+ * Since: 0.1
+ */
 struct btrkit_new_subvolume {
 	uint32_t mode;		/**< permissions of its directory; the default: 0755 */
 	uint32_t uid, gid;
@@ -38,9 +44,9 @@ struct btrkit_new_subvolume {
  * @param name	@p len bytes, which need not be terminated
  * @param what	NULL: all defaults
  * @param id	gets its objectid; may be NULL
- * @return 0; -EEXIST; -ENOENT: no such subvolume or directory; -ENOTDIR; -ENAMETOOLONG; -EINVAL: no name, or no such
- *	   permissions; -EROFS: a read-only subvolume; -EPERM: an immutable directory; -EOVERFLOW; -EOPNOTSUPP;
- *	   -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * @return 0; -EEXIST; -ENOENT: no such subvolume or directory; -ENOTDIR; -ENAMETOOLONG; -EINVAL: no name, no such
+ *	   permissions, or a damaged default ACL; -EROFS: a read-only subvolume; -EPERM: an immutable directory;
+ *	   -EOVERFLOW; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
 int btrkit_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,

@@ -67,6 +67,7 @@ static int judge_change(struct op *op, const struct op_inode *in, const struct b
 			struct btrkit_error *err)
 {
 	const uint64_t flags = le64_get(in->item.flags);
+	int ret;
 
 	c->mode = op_inode_mode(in);
 	if (flags & (INODE_IMMUTABLE | INODE_APPEND))
@@ -79,10 +80,11 @@ static int judge_change(struct op *op, const struct op_inode *in, const struct b
 		c->mode &= ~(uint32_t)S_ISUID;
 		c->capability = true;
 	}
-	if (!(a->mask & BTRKIT_ATTR_MODE))
-		return 0;
-	if (S_ISLNK(c->mode))
+	if (a->mask & BTRKIT_ATTR_MODE && S_ISLNK(c->mode))
 		return err_set(err, BTRKIT_UNSUPPORTED, "symbolic link %" PRIu64 " has no permissions", in->inode);
+	ret = op_judge_writable(op, err);
+	if (ret || !(a->mask & BTRKIT_ATTR_MODE))
+		return ret;
 	c->mode = (c->mode & S_IFMT) | (a->mode & PERMISSIONS);
 	return judge_acl(op, in, c, err);
 }
@@ -236,6 +238,8 @@ int btrkit_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint
 		return ret;
 	delayed_lock(op.t, &inode, 1, &op.locks);
 	ret = op_inode_get(&op, inode, &in, err);
+	if (!ret)
+		ret = op_judge_writable(&op, err);
 	if (!ret) {
 		old = flags_of(&in);
 		wanted = flags_for(&in, (old & ~mask) | (flags & mask));

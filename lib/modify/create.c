@@ -10,9 +10,8 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/file_extent.h"
-#include "lib/modify/acl.h"
+#include "lib/modify/inherit.h"
 #include "lib/modify/names.h"
-#include "lib/modify/xattr.h"
 
 /* What is to be made, once it is known where. */
 struct making {
@@ -21,10 +20,7 @@ struct making {
 	size_t target_len;
 	uint64_t inode;
 	uint32_t room; /* bytes that are reserved for attributes */
-	/* What its directory hands on: */
-	uint32_t mode;
-	struct acl *standard, *access; /* default and access ACL */
-	const char *compression;
+	struct inherited from_dir;
 };
 
 static struct disk_time put_time(const struct btrkit_time *t)
@@ -38,73 +34,24 @@ static uint64_t put_device(uint64_t rdev)
 	return (uint64_t)major(rdev) << 20 | minor(rdev);
 }
 
-/* ACLs that a directory's default one gives to what is made in it. */
-static int find_acls(struct op *op, const struct op_inode *dir, struct making *m, struct btrkit_error *err)
-{
-	struct dir_entry e;
-	int ret;
-
-	if (S_ISLNK(m->mode))
-		return 0;
-	ret = xattr_find_noted(op, dir->inode, XATTR_DEFAULT_ACL, &e, err);
-	if (ret)
-		return ret < 0 ? ret : 0;
-	ret = acl_parse(e.data, e.data_len, &m->access, err);
-	if (!ret && m->access && S_ISDIR(m->mode))
-		ret = acl_parse(e.data, e.data_len, &m->standard, err);
-	if (ret || !m->access)
-		return ret;
-	ret = acl_inherit(m->access, &m->mode, err);
-	if (ret == 1) {
-		free(m->access);
-		m->access = NULL;
-	}
-	return ret < 0 ? ret : 0;
-}
-
-static void forget_inherited(struct making *m)
-{
-	free(m->standard);
-	free(m->access);
-	m->standard = m->access = NULL;
-	m->compression = NULL;
-}
-
-/* All of the attributes. @return 0; -EAGAIN: more room is to be reserved for them, m->room says how much; <0 */
+/* All that its directory hands on. @return 0; -EAGAIN: more room is to be reserved for it, m->room says how much; <0 */
 static int find_inherited(struct op *op, const struct op_inode *dir, struct making *m, struct btrkit_error *err)
 {
-	uint32_t need = 0;
+	struct inherited *h = &m->from_dir;
+	uint32_t need;
 	int ret;
 
-	m->mode = m->what->mode;
-	ret = find_acls(op, dir, m, err);
-	if (!ret && (S_ISREG(m->mode) || S_ISDIR(m->mode)) && !(le64_get(dir->item.flags) & INODE_NODATACOW))
-		ret = property_inherited(op, dir, &m->compression, err);
+	h->mode = m->what->mode;
+	ret = inherit_acls(op, dir, h, err);
+	if (!ret && (S_ISREG(h->mode) || S_ISDIR(h->mode)) && !(le64_get(dir->item.flags) & INODE_NODATACOW))
+		ret = property_inherited(op, dir, &h->compression, err);
 	if (ret < 0)
 		return ret;
-	if (m->standard)
-		need += xattr_bytes(strlen(ACL_DEFAULT), acl_size(m->standard));
-	if (m->access)
-		need += xattr_bytes(strlen(ACL_ACCESS), acl_size(m->access));
-	if (m->compression)
-		need += xattr_bytes(strlen(XATTR_COMPRESSION), strlen(m->compression));
+	need = inherit_bytes(h);
 	if (need <= m->room)
 		return 0;
 	m->room = need;
 	return -EAGAIN;
-}
-
-static int insert_inherited(struct op *op, const struct making *m, struct btrkit_error *err)
-{
-	int ret = 0;
-
-	if (m->compression)
-		ret = xattr_put(op, m->inode, XATTR_COMPRESSION, m->compression, strlen(m->compression), err);
-	if (!ret && m->standard)
-		ret = acl_put(op, m->inode, ACL_DEFAULT, m->standard, err);
-	if (!ret && m->access)
-		ret = acl_put(op, m->inode, ACL_ACCESS, m->access, err);
-	return ret;
 }
 
 /* What a new inode has from its directory besides. */
@@ -139,7 +86,7 @@ static int insert_inode(struct op *op, const struct op_inode *dir, const struct 
 		.nlink = le32_put(1),
 		.uid = le32_put(what->uid),
 		.gid = le32_put(what->gid),
-		.mode = le32_put(m->mode),
+		.mode = le32_put(m->from_dir.mode),
 		.rdev = le64_put(S_ISCHR(what->mode) || S_ISBLK(what->mode) ? put_device(what->rdev) : 0),
 		.size = le64_put(m->target_len),
 		.nbytes = le64_put(m->target_len),
@@ -150,8 +97,7 @@ static int insert_inode(struct op *op, const struct op_inode *dir, const struct 
 	};
 
 	inherit(dir, &item);
-	if (m->compression)
-		property_apply(op, &item, m->compression, strlen(m->compression));
+	inherit_property(op, &m->from_dir, &item);
 	return delayed_insert(op->t, &KEY(m->inode, KEY_INODE_ITEM, 0), &item, sizeof(item), NULL, err);
 }
 
@@ -177,23 +123,6 @@ static int insert_target(struct op *op, const struct making *m, struct btrkit_er
 	return 0;
 }
 
-/* All that can keep it from being made. */
-static int judge_place(struct op *op, const struct op_inode *dir, const struct name *name, struct btrkit_error *err)
-{
-	struct name_entry there;
-	int ret;
-
-	ret = op_judge_is_dir(dir, err);
-	if (!ret)
-		ret = name_find(op, dir, name, &there, err);
-	if (!ret)
-		return err_system(err, EEXIST, "\"%.*s\"", (int)name->len, name->bytes);
-	if (ret < 0)
-		return ret;
-	ret = op_judge_dir(dir, 0, err);
-	return ret ? ret : name_fits(op, dir, name, err);
-}
-
 static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrkit_error *err)
 {
 	const struct name_entry entry = { KEY(m->inode, KEY_INODE_ITEM, 0), op_entry_type(m->what->mode) };
@@ -204,7 +133,9 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 	delayed_lock(op->t, (const uint64_t[]){ dir_inode, m->inode }, 2, &op->locks);
 	ret = op_inode_get(op, dir_inode, &dir, err);
 	if (!ret)
-		ret = judge_place(op, &dir, &m->name, err);
+		ret = name_judge_new(op, &dir, &m->name, err);
+	if (!ret)
+		ret = name_fits(op, &dir, &m->name, err);
 	if (!ret && m->target_len > op_inline_max(op->txn))
 		ret = err_system(err, ENAMETOOLONG, "a target of %zu bytes", m->target_len);
 	if (!ret)
@@ -220,7 +151,7 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 	if (!ret)
 		ret = insert_target(op, m, err);
 	if (!ret)
-		ret = insert_inherited(op, m, err);
+		ret = inherit_put(op, m->inode, &m->from_dir, err);
 	if (!ret)
 		ret = name_add(op, &dir, &m->name, &entry, index, err);
 	return ret ? ret : op_inode_put(op, &dir, err);
@@ -264,7 +195,7 @@ static int reserve_and_make(struct btrkit_txn *txn, uint64_t root, uint64_t dir,
 		ret = delayed_take_inode(op.t, &m->inode, err);
 	if (!ret)
 		ret = make(&op, dir, m, err);
-	forget_inherited(m);
+	inherit_forget(&m->from_dir);
 	return op_end(&op, ret);
 }
 

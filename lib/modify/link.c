@@ -11,16 +11,8 @@
 static int judge(struct op *op, const struct op_inode *dir, const struct op_inode *in, const struct name *name,
 		 struct btrkit_error *err)
 {
-	struct name_entry there;
-	int ret = op_judge_is_dir(dir, err);
+	int ret = name_judge_new(op, dir, name, err);
 
-	if (!ret)
-		ret = name_find(op, dir, name, &there, err);
-	if (!ret)
-		return err_system(err, EEXIST, "\"%.*s\"", (int)name->len, name->bytes);
-	if (ret < 0)
-		return ret;
-	ret = op_judge_dir(dir, 0, err);
 	if (ret)
 		return ret;
 	if (S_ISDIR(op_inode_mode(in)) || le64_get(in->item.flags) & (INODE_IMMUTABLE | INODE_APPEND))

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
-#include "lib/fs/subvolume.h"
 #include "lib/modify/names.h"
 
 static uint8_t dirent_type(uint8_t type)
@@ -20,14 +19,11 @@ static uint8_t dirent_type(uint8_t type)
 }
 
 /* A subvolume begins at an entry, or its place is empty. */
-static int enter_subvolume(struct op *op, uint64_t dir, const struct name *name, struct btrkit_found *found,
-			   struct btrkit_error *err)
+static int enter_subvolume(struct op *op, const struct op_inode *dir, const struct name *name,
+			   const struct name_entry *entry, struct btrkit_found *found, struct btrkit_error *err)
 {
-	int ret;
+	const int ret = name_is_subvolume(op, dir, name, entry, err);
 
-	pthread_rwlock_rdlock(&op->d->trees);
-	ret = subvolume_lies_at(op->txn->fs, found->inode, op->t->id, dir, name->bytes, name->len, err);
-	pthread_rwlock_unlock(&op->d->trees);
 	if (ret < 0)
 		return ret;
 	found->root = ret ? op->t->id : found->inode;
@@ -53,7 +49,7 @@ static int look_up(struct op *op, uint64_t dir_inode, const struct name *name, s
 	if (r)
 		return r;
 	*ret = (struct btrkit_found){ op->t->id, entry.location.objectid, dirent_type(entry.type) };
-	return entry.location.type == KEY_ROOT_ITEM ? enter_subvolume(op, dir_inode, name, ret, err) : 0;
+	return entry.location.type == KEY_ROOT_ITEM ? enter_subvolume(op, &dir, name, &entry, ret, err) : 0;
 }
 
 int btrkit_txn_lookup(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *bytes, size_t len,

@@ -2,6 +2,7 @@
 #include "lib/modify/names.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/inode.h"
+#include "lib/fs/subvolume.h"
 #include "lib/modify/entries.h"
 
 int name_judge(const struct name *name, struct btrkit_error *err)
@@ -56,6 +58,57 @@ int name_find(struct op *op, const struct op_inode *dir, const struct name *name
 	if (!r)
 		*ret = (struct name_entry){ e.location, e.type };
 	return r;
+}
+
+int name_judge_new(struct op *op, const struct op_inode *dir, const struct name *name, struct btrkit_error *err)
+{
+	struct name_entry there;
+	int ret;
+
+	ret = op_judge_is_dir(dir, err);
+	if (!ret)
+		ret = name_find(op, dir, name, &there, err);
+	if (!ret)
+		return err_system(err, EEXIST, "\"%.*s\"", (int)name->len, name->bytes);
+	return ret < 0 ? ret : op_judge_dir(op, dir, 0, err);
+}
+
+int name_is_subvolume(struct op *op, const struct op_inode *dir, const struct name *name,
+		      const struct name_entry *entry, struct btrkit_error *err)
+{
+	int ret;
+
+	pthread_rwlock_rdlock(&op->d->trees);
+	ret = subvolume_lies_at(op->txn->fs, entry->location.objectid, op->t->id, dir->inode, name->bytes, name->len,
+				err);
+	pthread_rwlock_unlock(&op->d->trees);
+	return ret;
+}
+
+int name_find_index(struct op *op, const struct op_inode *dir, const struct name *name, uint64_t *ret,
+		    struct btrkit_error *err)
+{
+	struct btrkit_key at = KEY(dir->inode, KEY_DIR_INDEX, 0);
+	struct dir_entry e;
+	struct item item;
+	uint32_t offset;
+	int r;
+
+	for (;; at.offset++) {
+		r = delayed_seek(op->t, &op->reader, &at, &item, err);
+		if (r < 0)
+			return r;
+		if (r || item.key.type != KEY_DIR_INDEX)
+			return err_corrupt(err, NULL, "no index for a name that directory %" PRIu64 " has", dir->inode);
+		at = item.key;
+		r = blame(op->t, &at, entry_find(&item, name->bytes, name->len, &e, &offset, err), err);
+		if (r <= 0) {
+			*ret = at.offset;
+			return r;
+		}
+		if (at.offset == UINT64_MAX)
+			return err_corrupt(err, NULL, "an index that none can follow");
+	}
 }
 
 static uint32_t entry_size(const struct name *name)

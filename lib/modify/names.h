@@ -25,6 +25,17 @@ struct name_entry {
 int name_find(struct op *op, const struct op_inode *dir, const struct name *name, struct name_entry *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Whether a directory may get an entry of that name. @return 0; -ENOTDIR; -EEXIST; -EPERM; -EROFS; <0 */
+int name_judge_new(struct op *op, const struct op_inode *dir, const struct name *name,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Whether the entry that was found of a name is a subvolume's. @return 0; 1: only the place of one; <0 */
+int name_is_subvolume(struct op *op, const struct op_inode *dir, const struct name *name,
+		      const struct name_entry *entry, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The index of an entry that no inode knows, by all that are there. @return 0; -EUCLEAN: there is none; <0 */
+int name_find_index(struct op *op, const struct op_inode *dir, const struct name *name, uint64_t *ret,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* Whether there is room for a name beside the others with its hash. @return 0; -EOVERFLOW; <0 */
 int name_fits(struct op *op, const struct op_inode *dir, const struct name *name,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -28,15 +28,9 @@ static bool is_fatal(int ret)
 }
 
 /* By who is in the gate or alone: until then it may become another one. */
-static int judge_tree(const struct op *op, bool writing, struct btrkit_error *err)
+static int judge_tree(const struct op *op, struct btrkit_error *err)
 {
-	if (!op->t)
-		return 0;
-	if (op->t->deleted)
-		return err_set(err, BTRKIT_NOT_FOUND, "no subvolume %" PRIu64, op->t->id);
-	if (writing && op->t->read_only)
-		return err_system(err, EROFS, "subvolume %" PRIu64, op->t->id);
-	return 0;
+	return op->t && op->t->deleted ? err_set(err, BTRKIT_NOT_FOUND, "no subvolume %" PRIu64, op->t->id) : 0;
 }
 
 int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
@@ -48,7 +42,7 @@ int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct 
 		ret = ticket_enter(txn, need, err);
 	if (ret)
 		return ret;
-	ret = judge_tree(op, true, err);
+	ret = judge_tree(op, err);
 	if (ret)
 		gate_leave(&op->d->gate);
 	return ret;
@@ -61,7 +55,7 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
 	if (ret)
 		return ret;
 	gate_enter(&op->d->gate);
-	ret = judge_tree(op, false, err);
+	ret = judge_tree(op, err);
 	if (ret)
 		gate_leave(&op->d->gate);
 	return ret;
@@ -80,12 +74,21 @@ int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const s
 	if (!ret)
 		ret = delayed_run_alone(op->d, err);
 	if (!ret)
-		ret = judge_tree(op, true, err);
+		ret = judge_tree(op, err);
 	if (!ret)
 		ret = ticket_alone(txn, need, alone, err);
 	if (ret)
 		delayed_open(op->d);
 	return ret;
+}
+
+int op_join(const struct op *op, uint64_t root, struct op *ret, struct btrkit_error *err)
+{
+	int r;
+
+	*ret = (struct op){ .txn = op->txn, .d = op->d, .now = op->now };
+	r = delayed_tree(op->d, root, &ret->t, err);
+	return r ? r : judge_tree(ret, err);
 }
 
 int op_end_alone(struct op *op, int ret, struct btrkit_error *err)
@@ -163,16 +166,23 @@ int op_judge_is_dir(const struct op_inode *dir, struct btrkit_error *err)
 	return S_ISDIR(op_inode_mode(dir)) ? 0 : err_system(err, ENOTDIR, "inode %" PRIu64, dir->inode);
 }
 
-int op_judge_dir(const struct op_inode *dir, uint64_t forbidden, struct btrkit_error *err)
+int op_judge_writable(const struct op *op, struct btrkit_error *err)
 {
+	return op->t->read_only ? err_system(err, EROFS, "subvolume %" PRIu64, op->t->id) : 0;
+}
+
+int op_judge_dir(const struct op *op, const struct op_inode *dir, uint64_t forbidden, struct btrkit_error *err)
+{
+	const uint64_t flags = le64_get(dir->item.flags);
 	int ret = op_judge_is_dir(dir, err);
 
-	if (ret)
-		return ret;
-	if (le64_get(dir->item.flags) & (INODE_IMMUTABLE | forbidden))
-		return err_system(err, EPERM, "directory %" PRIu64 " is %s", dir->inode,
-				  le64_get(dir->item.flags) & INODE_IMMUTABLE ? "immutable" : "append-only");
-	return 0;
+	if (!ret && flags & INODE_IMMUTABLE)
+		ret = err_system(err, EPERM, "directory %" PRIu64 " is immutable", dir->inode);
+	if (!ret)
+		ret = op_judge_writable(op, err);
+	if (!ret && flags & forbidden)
+		ret = err_system(err, EPERM, "directory %" PRIu64 " is append-only", dir->inode);
+	return ret;
 }
 
 uint8_t op_entry_type(uint32_t mode)

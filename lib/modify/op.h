@@ -21,11 +21,12 @@ struct op {
 
 /*
  * Begins an operation on a subvolume: reserves what it may take, and goes through the gate. If that fails it must not
- * be ended. @return 0; -ENOENT: no such subvolume; -EROFS; -ENOSPC; -EINVAL: the transaction has failed already; <0
+ * be ended. That the subvolume may be written is to be judged when Linux would: op_judge_writable().
+ * @return 0; -ENOENT: no such subvolume; -ENOSPC; -EINVAL: the transaction has failed already; <0
  */
 int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
 	     struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same for an operation that changes nothing: it reserves nothing. Also on a read-only subvolume. */
+/* The same for an operation that changes nothing: it reserves nothing. */
 int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * The same for an operation that is alone, on a subvolume in which entries change (0: none): what waits is in the
@@ -34,6 +35,11 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
  */
 int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
 		   const struct ticket_alone *alone, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * Another subvolume that the same operation has to do with. Its reader is to be released, and nothing else ended.
+ * @return 0; -ENOENT; <0
+ */
+int op_join(const struct op *op, uint64_t root, struct op *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Puts into the trees what it has left to wait. @return @ret; <0 */
 int op_end_alone(struct op *op, int ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Gives back the locks that are held. @return @ret */
@@ -67,13 +73,16 @@ static inline uint32_t op_inode_mode(const struct op_inode *in)
 /* What an entry says of an inode: FT_*; FT_UNKNOWN for a mode that is none. */
 uint8_t op_entry_type(uint32_t mode);
 
+/* Whether the subvolume may be written. @return 0; -EROFS */
+int op_judge_writable(const struct op *op, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* What Linux looks up in what is none fails before anything else. @return 0; -ENOTDIR */
 int op_judge_is_dir(const struct op_inode *dir, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Whether entries of a directory may be changed: @forbidden are flags besides INODE_IMMUTABLE that forbid it.
- * @return 0; -ENOTDIR; -EPERM
+ * @return 0; -ENOTDIR; -EPERM; -EROFS
  */
-int op_judge_dir(const struct op_inode *dir, uint64_t forbidden, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int op_judge_dir(const struct op *op, const struct op_inode *dir, uint64_t forbidden,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Bytes that an inline extent may have. */
 static inline uint32_t op_inline_max(const struct btrkit_txn *txn)

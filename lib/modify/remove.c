@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
+#include "lib/modify/subvolume_remove.h"
 
 /* Items of an inode that goes together with its name. */
 #define SMALL 4u
@@ -20,25 +21,39 @@ static struct btrkit_key orphan_key(uint64_t inode)
 	return KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, inode);
 }
 
-int remove_judge(struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
-		 struct btrkit_error *err)
+int remove_judge_fixed(const struct op_inode *in, struct btrkit_error *err)
+{
+	const uint64_t flags = le64_get(in->item.flags);
+
+	if (flags & (INODE_IMMUTABLE | INODE_APPEND))
+		return err_system(err, EPERM, "inode %" PRIu64 " is %s", in->inode,
+				  flags & INODE_IMMUTABLE ? "immutable" : "append-only");
+	return 0;
+}
+
+int remove_judge_name(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
+		      struct btrkit_error *err)
 {
 	const bool is_dir = S_ISDIR(op_inode_mode(in));
-	int ret = op_judge_dir(dir, INODE_APPEND, err);
+	int ret = op_judge_dir(op, dir, INODE_APPEND, err);
 
-	(void)op;
-	if (ret)
-		return ret;
-	if (le64_get(in->item.flags) & (INODE_IMMUTABLE | INODE_APPEND))
-		return err_system(err, EPERM, "inode %" PRIu64 " is %s", in->inode,
-				  le64_get(in->item.flags) & INODE_IMMUTABLE ? "immutable" : "append-only");
-	if (is_dir && !directory)
-		return err_system(err, EISDIR, "inode %" PRIu64, in->inode);
-	if (!is_dir && directory)
-		return err_system(err, ENOTDIR, "inode %" PRIu64, in->inode);
-	if (is_dir && le64_get(in->item.size))
-		return err_system(err, ENOTEMPTY, "directory %" PRIu64, in->inode);
-	return 0;
+	if (!ret)
+		ret = remove_judge_fixed(in, err);
+	if (!ret && is_dir && !directory)
+		ret = err_system(err, EISDIR, "inode %" PRIu64, in->inode);
+	if (!ret && !is_dir && directory)
+		ret = err_system(err, ENOTDIR, "inode %" PRIu64, in->inode);
+	return ret;
+}
+
+int remove_judge(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
+		 struct btrkit_error *err)
+{
+	int ret = remove_judge_name(op, dir, in, directory, err);
+
+	if (!ret && S_ISDIR(op_inode_mode(in)) && le64_get(in->item.size))
+		ret = err_system(err, ENOTEMPTY, "directory %" PRIu64, in->inode);
+	return ret;
 }
 
 /* All items of an inode that has few of them. @return 0; 1: it has more, and all are there still; <0 */
@@ -143,11 +158,14 @@ int remove_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct 
 	return ret;
 }
 
-/* The inode that a name leads to, with the locks of both: who finds another one meanwhile looks again. */
+/*
+ * The inode that a name leads to, with the locks of both: who finds another one meanwhile looks again.
+ * @return 0; 1: it is a subvolume, or the place of one, and only the directory is locked; <0
+ */
 static int lock_named(struct op *op, uint64_t dir_inode, const struct name *name, struct op_inode *dir,
-		      struct op_inode *in, struct btrkit_error *err)
+		      struct op_inode *in, struct name_entry *entry, struct btrkit_error *err)
 {
-	struct name_entry entry, again;
+	struct name_entry again;
 	int ret;
 
 	delayed_lock(op->t, &dir_inode, 1, &op->locks);
@@ -156,24 +174,61 @@ static int lock_named(struct op *op, uint64_t dir_inode, const struct name *name
 		if (!ret)
 			ret = op_judge_is_dir(dir, err);
 		if (!ret)
-			ret = name_find(op, dir, name, &entry, err);
+			ret = name_find(op, dir, name, entry, err);
 		if (ret == 1)
 			ret = err_set(err, BTRKIT_NOT_FOUND, "\"%.*s\"", (int)name->len, name->bytes);
 		if (ret)
 			return ret;
-		if (entry.location.type != KEY_INODE_ITEM)
-			return err_system(err, EISDIR, "\"%.*s\" is a subvolume", (int)name->len, name->bytes);
+		if (entry->location.type != KEY_INODE_ITEM)
+			return 1;
 		delayed_unlock(&op->locks);
-		delayed_lock(op->t, (const uint64_t[]){ dir_inode, entry.location.objectid, OID_ORPHAN }, 3,
+		delayed_lock(op->t, (const uint64_t[]){ dir_inode, entry->location.objectid, OID_ORPHAN }, 3,
 			     &op->locks);
 		ret = name_find(op, dir, name, &again, err);
 		if (ret < 0)
 			return ret;
-		if (!ret && !key_cmp(&entry.location, &again.location))
+		if (!ret && !key_cmp(&entry->location, &again.location))
 			break;
 	}
 	ret = op_inode_get(op, dir_inode, dir, err);
-	return ret ? ret : op_inode_get(op, entry.location.objectid, in, err);
+	return ret ? ret : op_inode_get(op, entry->location.objectid, in, err);
+}
+
+/* @return 0: it was the place of a subvolume, and is gone; 1: it is a subvolume; <0 */
+static int unlink_place(struct op *op, struct op_inode *dir, const struct name *name, const struct name_entry *entry,
+			enum btrkit_unlink_what what, struct btrkit_error *err)
+{
+	uint64_t index;
+	int ret;
+
+	ret = op_judge_dir(op, dir, INODE_APPEND, err);
+	if (!ret)
+		ret = name_is_subvolume(op, dir, name, entry, err);
+	if (ret <= 0)
+		return ret ? ret : 1;
+	if (what == BTRKIT_UNLINK_FILE)
+		return err_system(err, EISDIR, "\"%.*s\" is the place of a subvolume", (int)name->len, name->bytes);
+	ret = name_find_index(op, dir, name, &index, err);
+	if (!ret)
+		ret = name_remove(op, dir, name, index, err);
+	return ret ? ret : op_inode_put(op, dir, err);
+}
+
+/* Of a subvolume that is no file. @return -EPERM; -EISDIR; <0 */
+static int refuse_subvolume(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
+{
+	const uint64_t top = OID_FIRST_FREE;
+	struct op_inode in;
+	struct op op;
+	int ret = op_begin_reading(&op, txn, id, err);
+
+	if (ret)
+		return ret;
+	delayed_lock(op.t, &top, 1, &op.locks);
+	ret = op_inode_get(&op, top, &in, err);
+	if (!ret)
+		ret = remove_judge_fixed(&in, err);
+	return op_end(&op, ret ? ret : err_system(err, EISDIR, "subvolume %" PRIu64, id));
 }
 
 int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, const char *bytes, size_t len,
@@ -181,7 +236,9 @@ int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, con
 {
 	const struct ticket_need need = { .items = REMOVE_ITEMS, .bytes = 64, .removes = true };
 	const struct name name = { bytes, len };
+	const struct roots_place place = { .parent = root, .dir = dir_inode, .name = name };
 	struct op_inode dir, in = { 0 };
+	struct name_entry entry;
 	bool orphan = false;
 	struct op op;
 	int ret;
@@ -193,7 +250,15 @@ int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, con
 		ret = op_begin(&op, txn, root, &need, err);
 	if (ret)
 		return ret;
-	ret = lock_named(&op, dir_inode, &name, &dir, &in, err);
+	ret = lock_named(&op, dir_inode, &name, &dir, &in, &entry, err);
+	if (ret == 1) {
+		ret = op_end(&op, unlink_place(&op, &dir, &name, &entry, what, err));
+		if (ret != 1)
+			return ret;
+		return what == BTRKIT_UNLINK_FILE ?
+			       refuse_subvolume(txn, entry.location.objectid, err) :
+			       subvolume_remove_empty(txn, entry.location.objectid, &place, err);
+	}
 	if (!ret)
 		ret = remove_judge(&op, &dir, &in, what == BTRKIT_UNLINK_DIR, err);
 	if (!ret)

@@ -13,8 +13,16 @@
  */
 int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const struct name *name, bool *orphan,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Whether an empty directory may be removed, or anything else. @return 0; -EPERM; -ENOTEMPTY; -EISDIR; -ENOTDIR */
-int remove_judge(struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
+/*
+ * Whether something may lose its name in a directory: a directory, or anything else.
+ * @return 0; -EPERM; -EROFS; -EISDIR; -ENOTDIR
+ */
+int remove_judge_name(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* What is immutable or append-only keeps its names. @return 0; -EPERM */
+int remove_judge_fixed(const struct op_inode *in, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same, and a directory must be empty. @return as remove_judge_name(); -ENOTEMPTY */
+int remove_judge(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*

@@ -28,6 +28,8 @@ static int drop_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsi
 	delayed_lock(op.t, &inode, 1, &op.locks);
 	ret = op_inode_get(&op, inode, &in, err);
 	if (!ret)
+		ret = op_judge_writable(&op, err);
+	if (!ret)
 		ret = extents_drop(&op, &in, *from, to, max, &done, err);
 	if (!ret) {
 		end = sector_up(&op, le64_get(in.item.size));

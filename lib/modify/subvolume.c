@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
 #include "lib/base/uuid.h"
 #include "lib/fs/subvolume.h"
+#include "lib/modify/inherit.h"
 #include "lib/modify/roots.h"
 
 /* Of the inode that a root item has in it: nobody reads that, but Linux writes it. */
@@ -23,11 +25,14 @@ struct adding {
 	struct op_inode dir;
 	uint8_t uuid[16];
 	uint64_t id, key_offset; /* of the ROOT_ITEM, as the entry names it */
+	struct inherited from_dir;
+	struct disk_inode_item inode;
 };
 
+/* The entry and its index, the directory, and one attribute of the new one. */
 static const struct ticket_need entry_need = {
-	.items = 4,
-	.bytes = 2 * (sizeof(struct disk_dir_item) + NAME_LEN_MAX + sizeof(struct disk_item)) + 256,
+	.items = 5,
+	.bytes = 2 * (sizeof(struct disk_dir_item) + NAME_LEN_MAX + sizeof(struct disk_item)) + 512,
 };
 
 static int judge_quotas(const struct btrkit_txn *txn, struct btrkit_error *err)
@@ -54,17 +59,12 @@ static int prepare(struct adding *a, const struct btrkit_txn *txn, const uint8_t
 /* Whether the name may be given in the directory, and by which index. */
 static int judge_place(struct adding *a, struct btrkit_error *err)
 {
-	struct name_entry there;
 	int ret;
 
 	ret = op_inode_get(&a->op, a->place.dir, &a->dir, err);
 	if (!ret)
-		ret = op_judge_dir(&a->dir, 0, err);
+		ret = name_judge_new(&a->op, &a->dir, &a->place.name, err);
 	if (!ret)
-		ret = name_find(&a->op, &a->dir, &a->place.name, &there, err);
-	if (!ret)
-		return err_system(err, EEXIST, "\"%.*s\"", (int)a->place.name.len, a->place.name.bytes);
-	if (ret == 1)
 		ret = name_fits(&a->op, &a->dir, &a->place.name, err);
 	if (!ret)
 		ret = delayed_next_index(a->op.t, &a->op.reader, a->place.dir, &a->place.index, err);
@@ -85,31 +85,58 @@ static struct disk_time put_time(const struct btrkit_time *t)
 	return (struct disk_time){ le64_put((uint64_t)t->sec), le32_put(t->nsec) };
 }
 
-/* Its directory, with the reference that leads to itself. */
-static int fill_tree(const struct adding *a, struct edit_tree *t, const struct btrkit_new_subvolume *what,
-		     struct btrkit_error *err)
+/*
+ * What its directory has from others, which is what Linux gives it: the compression from that of the subvolume that it
+ * lies in, and permissions from a default ACL of its own one, but neither this nor any flags.
+ */
+static int find_inherited(struct adding *a, struct btrkit_error *err)
 {
-	static const char name[] = { '.', '.' };
+	struct inherited *h = &a->from_dir;
+	struct op_inode top;
+	int ret;
+
+	ret = inherit_acls(&a->op, &a->dir, h, err);
+	free(h->access);
+	free(h->standard);
+	h->access = h->standard = NULL;
+	if (!ret)
+		ret = op_inode_get(&a->op, OID_FIRST_FREE, &top, err);
+	if (!ret)
+		ret = property_inherited(&a->op, &top, &h->compression, err);
+	return ret < 0 ? ret : 0;
+}
+
+static void make_inode(struct adding *a, const struct btrkit_new_subvolume *what)
+{
 	const struct disk_time time = what->time ? put_time(what->time) : a->op.now;
-	const struct disk_inode_item item = {
+	const bool group = op_inode_mode(&a->dir) & S_ISGID;
+
+	a->inode = (struct disk_inode_item){
 		.generation = le64_put(a->op.txn->generation),
 		.transid = le64_put(a->op.txn->generation),
 		.nlink = le32_put(1),
 		.uid = le32_put(what->uid),
-		.gid = le32_put(what->gid),
-		.mode = le32_put(S_IFDIR | what->mode),
+		.gid = group ? a->dir.item.gid : le32_put(what->gid),
+		.mode = le32_put(a->from_dir.mode | (group ? S_ISGID : 0)),
 		.atime = time,
 		.ctime = time,
 		.mtime = time,
 		.otime = time,
 	};
+	inherit_property(&a->op, &a->from_dir, &a->inode);
+}
+
+/* Its directory, with the reference that leads to itself. */
+static int fill_tree(const struct adding *a, struct edit_tree *t, struct btrkit_error *err)
+{
+	static const char name[] = { '.', '.' };
 	const struct disk_inode_ref ref = { .name_len = le16_put(sizeof(name)) };
 	uint8_t bytes[sizeof(ref) + sizeof(name)];
 	int ret;
 
 	memcpy(bytes, &ref, sizeof(ref));
 	memcpy(bytes + sizeof(ref), name, sizeof(name));
-	ret = edit_insert(t, &KEY(OID_FIRST_FREE, KEY_INODE_ITEM, 0), &item, sizeof(item), err);
+	ret = edit_insert(t, &KEY(OID_FIRST_FREE, KEY_INODE_ITEM, 0), &a->inode, sizeof(a->inode), err);
 	if (!ret)
 		ret = edit_insert(t, &KEY(OID_FIRST_FREE, KEY_INODE_REF, OID_FIRST_FREE), bytes, sizeof(bytes), err);
 	return ret;
@@ -142,7 +169,7 @@ static int make_tree(struct adding *a, const struct btrkit_new_subvolume *what, 
 	if (!ret)
 		ret = overlay_new_tree(txn->overlay, a->id, &t, err);
 	if (!ret)
-		ret = fill_tree(a, t, what, err);
+		ret = fill_tree(a, t, err);
 	if (!ret)
 		ret = roots_insert(txn, t, &d, err);
 	return ret ? ret : roots_link(txn, a->id, &a->place, err);
@@ -154,6 +181,36 @@ static int ended_in_trees(const struct adding *a, int ret)
 	if (ret && a->id)
 		atomic_store(&a->op.d->failed, true);
 	return ret;
+}
+
+/* Attributes of its directory. */
+static int put_inherited(const struct adding *a, struct btrkit_error *err)
+{
+	struct op own;
+	int ret = op_join(&a->op, a->id, &own, err);
+
+	if (!ret)
+		ret = inherit_put(&own, OID_FIRST_FREE, &a->from_dir, err);
+	delayed_reader_release(&own.reader);
+	return ret;
+}
+
+static int make_subvolume(struct adding *a, const struct btrkit_new_subvolume *what, struct btrkit_error *err)
+{
+	int ret = judge_place(a, err);
+
+	a->from_dir.mode = S_IFDIR | what->mode;
+	if (!ret)
+		ret = find_inherited(a, err);
+	if (ret)
+		return ret;
+	make_inode(a, what);
+	delayed_lock_trees(a->op.d);
+	ret = ended_in_trees(a, make_tree(a, what, err));
+	delayed_unlock_trees(a->op.d);
+	if (!ret)
+		ret = ended_in_trees(a, put_inherited(a, err));
+	return ret ? ret : add_entry(a, err);
 }
 
 int btrkit_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
@@ -173,15 +230,7 @@ int btrkit_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir,
 		ret = op_begin_alone(&a.op, txn, root, &entry_need, &alone, err);
 	if (ret)
 		return ret;
-	ret = judge_place(&a, err);
-	if (!ret) {
-		delayed_lock_trees(a.op.d);
-		ret = ended_in_trees(&a, make_tree(&a, what, err));
-		delayed_unlock_trees(a.op.d);
-	}
-	if (!ret)
-		ret = add_entry(&a, err);
-	ret = op_end_alone(&a.op, ret, err);
+	ret = op_end_alone(&a.op, make_subvolume(&a, what, err), err);
 	if (!ret && id)
 		*id = a.id;
 	return ret;

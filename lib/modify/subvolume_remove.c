@@ -10,7 +10,7 @@
 
 #include "lib/base/err.h"
 #include "lib/fs/subvolume.h"
-#include "lib/modify/roots.h"
+#include "lib/modify/remove.h"
 
 /* References that change in one step, about. */
 #define REFS_AT_A_TIME 512u
@@ -22,6 +22,7 @@ struct removing {
 	struct roots_place place;
 	char name[NAME_LEN_MAX];
 	struct op_inode dir;
+	const struct roots_place *empty_at; /* NULL: it may have something in it, and lie anywhere */
 };
 
 /* What Linux answers. */
@@ -47,22 +48,52 @@ static int refuse(const struct btrkit_subvolume_deletion *d, struct btrkit_error
 static int judge_subvolume(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
 {
 	struct btrkit_subvolume_deletion d = { .id = id };
-	int ret = btrkit_subvolumes_deletable(txn->fs, &d, 1, err);
+	int ret;
 
+	pthread_rwlock_rdlock(&txn->delayed->trees);
+	ret = btrkit_subvolumes_deletable(txn->fs, &d, 1, err);
+	pthread_rwlock_unlock(&txn->delayed->trees);
 	return ret ? ret : refuse(&d, err);
 }
 
 /* Where it lies. */
 static int find_place(struct removing *r, struct btrkit_txn *txn, struct btrkit_error *err)
 {
+	struct subvolume s;
 	int ret;
 
 	pthread_rwlock_rdlock(&txn->delayed->trees);
-	ret = judge_subvolume(txn, r->id, err);
+	ret = subvolume_get(txn->fs, r->id, &s, err);
 	if (!ret)
 		ret = roots_find(txn, r->id, &r->place, r->name, err);
 	pthread_rwlock_unlock(&txn->delayed->trees);
 	return ret;
+}
+
+/* What its directory says that Linux asks first. */
+static int judge_own_dir(struct removing *r, struct btrkit_error *err)
+{
+	struct op_inode in;
+	struct op own;
+	int ret;
+
+	ret = op_join(&r->op, r->id, &own, err);
+	if (!ret)
+		ret = op_inode_get(&own, OID_FIRST_FREE, &in, err);
+	delayed_reader_release(&own.reader);
+	if (!ret)
+		ret = remove_judge_fixed(&in, err);
+	if (!ret && r->empty_at && le64_get(in.item.size))
+		ret = err_system(err, ENOTEMPTY, "subvolume %" PRIu64, r->id);
+	return ret;
+}
+
+static bool lies_there(const struct removing *r)
+{
+	const struct roots_place *at = r->empty_at;
+
+	return !at || (r->place.dir == at->dir && r->place.name.len == at->name.len &&
+		       !memcmp(r->place.name.bytes, at->name.bytes, at->name.len));
 }
 
 /* Its entry says the same. */
@@ -73,7 +104,7 @@ static int judge_entry(struct removing *r, struct btrkit_error *err)
 
 	ret = op_inode_get(&r->op, r->place.dir, &r->dir, err);
 	if (!ret)
-		ret = op_judge_dir(&r->dir, INODE_APPEND, err);
+		ret = op_judge_dir(&r->op, &r->dir, INODE_APPEND, err);
 	if (!ret)
 		ret = name_find(&r->op, &r->dir, &r->place.name, &entry, err);
 	if (ret < 0)
@@ -130,10 +161,14 @@ static int take_name(struct removing *r, struct btrkit_txn *txn, struct btrkit_e
 		return ret;
 	/* It may have got another place meanwhile. */
 	ret = find_place(r, txn, err);
-	if (!ret && r->place.parent != parent)
+	if (!ret && (r->place.parent != parent || !lies_there(r)))
 		ret = err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " has been moved", r->id);
 	if (!ret)
 		ret = judge_entry(r, err);
+	if (!ret)
+		ret = judge_own_dir(r, err);
+	if (!ret)
+		ret = judge_subvolume(txn, r->id, err);
 	if (!ret)
 		ret = name_remove(&r->op, &r->dir, &r->place.name, r->place.index, err);
 	if (!ret)
@@ -222,16 +257,32 @@ static int drop_all(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *er
 	return ret;
 }
 
-int subvolume_take_name(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
+static int remove_name_of(struct btrkit_txn *txn, uint64_t id, const struct roots_place *empty_at,
+			  struct btrkit_error *err)
 {
-	struct removing r = { .id = id };
+	struct removing r = { .id = id, .empty_at = empty_at };
 	int ret;
 
 	if (txn->simple_quota)
 		return err_set(err, BTRKIT_UNSUPPORTED,
 			       "writing is not supported: changes of files while simple quotas are on");
+	if (id == OID_FS_TREE)
+		return err_set(err, BTRKIT_INVALID, "the top level cannot be deleted");
+	/* What keeps it from being deleted is judged when that can change no more. */
 	ret = find_place(&r, txn, err);
 	return ret ? ret : take_name(&r, txn, err);
+}
+
+int subvolume_take_name(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
+{
+	return remove_name_of(txn, id, NULL, err);
+}
+
+int subvolume_remove_empty(struct btrkit_txn *txn, uint64_t id, const struct roots_place *at, struct btrkit_error *err)
+{
+	int ret = remove_name_of(txn, id, at, err);
+
+	return ret ? ret : drop_all(txn, id, err);
 }
 
 int btrkit_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)

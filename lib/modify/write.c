@@ -15,18 +15,23 @@
 
 #define INLINE_MAX 2048u /* bytes of a file that lie in its item, as Linux mounts by default */
 
-int write_judge(const struct op_inode *in, struct btrkit_error *err)
+int write_judge(const struct op *op, const struct op_inode *in, struct btrkit_error *err)
 {
+	const uint64_t flags = le64_get(in->item.flags);
 	const uint32_t mode = op_inode_mode(in);
+	int ret;
 
 	if (S_ISDIR(mode))
 		return err_system(err, EISDIR, "inode %" PRIu64, in->inode);
 	if (!S_ISREG(mode))
 		return err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " is not a regular file", in->inode);
-	if (le64_get(in->item.flags) & (INODE_IMMUTABLE | INODE_APPEND | INODE_VERITY))
-		return err_system(err, EPERM, "inode %" PRIu64 " is immutable, append-only or has a verity seal",
-				  in->inode);
-	return 0;
+	if (flags & INODE_IMMUTABLE)
+		return err_system(err, EPERM, "inode %" PRIu64 " is immutable", in->inode);
+	ret = op_judge_writable(op, err);
+	if (!ret && flags & (INODE_APPEND | INODE_VERITY))
+		ret = err_system(err, EPERM, "inode %" PRIu64 " %s", in->inode,
+				 flags & INODE_APPEND ? "is append-only" : "has a verity seal");
+	return ret;
 }
 
 int write_open_locked(struct writing *w, uint64_t inode, struct btrkit_error *err)
@@ -40,7 +45,7 @@ int write_open_locked(struct writing *w, uint64_t inode, struct btrkit_error *er
 		w->opts = &none;
 	ret = op_inode_get(w->op, inode, &w->in, err);
 	if (!ret)
-		ret = write_judge(&w->in, err);
+		ret = write_judge(w->op, &w->in, err);
 	if (ret)
 		return ret;
 	w->compression = le64_get(w->in.item.flags) & plain ? COMPRESS_NONE : w->opts->compression;

@@ -18,8 +18,8 @@ struct writing {
 	uint8_t *edges; /* two sectors that the bytes may begin and end with */
 };
 
-/* Whether data of an inode may be changed. @return 0; -EISDIR; -EINVAL; -EPERM */
-int write_judge(const struct op_inode *in, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether data of an inode may be changed. @return 0; -EISDIR; -EINVAL; -EPERM; -EROFS */
+int write_judge(const struct op *op, const struct op_inode *in, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Takes the lock and gets the inode. Close with write_close(), on failure too. */
 int write_open(struct writing *w, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;

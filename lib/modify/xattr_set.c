@@ -91,11 +91,13 @@ static int judge_name(const struct op_inode *in, const char *name, struct btrkit
 	return 0;
 }
 
-/* Of an ACL. @return 0; -EPERM; -EOPNOTSUPP; -EACCES; -EINVAL */
-static int judge_acl(const struct op_inode *in, const struct setting *s, struct btrkit_error *err)
+/* Of an ACL. @return 0; -EPERM; -EROFS; -EOPNOTSUPP; -EACCES; -EINVAL */
+static int judge_acl(const struct op *op, const struct op_inode *in, const struct setting *s, struct btrkit_error *err)
 {
 	int ret = judge_inode(in, err);
 
+	if (!ret)
+		ret = op_judge_writable(op, err);
 	if (ret)
 		return ret;
 	if (S_ISLNK(op_inode_mode(in)))
@@ -115,7 +117,7 @@ static int set_acl(struct op *op, struct op_inode *in, const struct setting *s, 
 {
 	uint32_t mode = op_inode_mode(in);
 	bool keep = s->acl;
-	int ret = judge_acl(in, s, err);
+	int ret = judge_acl(op, in, s, err);
 
 	if (ret)
 		return ret;
@@ -143,6 +145,8 @@ static int set_attribute(struct op *op, struct op_inode *in, const struct settin
 	ret = judge_inode(in, err);
 	if (!ret)
 		ret = judge_name(in, s->name, err);
+	if (!ret)
+		ret = op_judge_writable(op, err);
 	if (!ret && property)
 		ret = property_judge(in, s->value, s->size, err);
 	if (ret || (property && !property_matters(in)))

@@ -124,12 +124,10 @@ void drop_dir(struct doing *d, const char *path)
 void move(struct doing *d, const char *from, const char *to, unsigned flags)
 {
 	const struct spot a = spot_of(d, from), b = spot_of(d, to);
-	const struct btrkit_place old = { a.dir, a.name, a.len }, new = { b.dir, b.name, b.len };
+	const struct btrkit_place old = { a.root, a.dir, a.name, a.len }, new = { b.root, b.dir, b.name, b.len };
 
-	if (!d->ret && a.root != b.root)
-		d->ret = -EXDEV;
 	if (!d->ret)
-		d->ret = btrkit_rename(d->txn, a.root, &old, &new, flags, d->err);
+		d->ret = btrkit_rename(d->txn, &old, &new, flags, d->err);
 }
 
 static void fill(uint8_t *bytes, size_t len, unsigned seed)

@@ -75,7 +75,7 @@ static int find_place(struct plan *p, char *path, struct btrkit_place *ret)
 		r = btrkit_txn_lookup(p->txn, TOP_LEVEL, found.inode, path, (size_t)(slash - path), &found, &p->err);
 		path = slash + 1;
 	}
-	*ret = (struct btrkit_place){ found.inode, path, strlen(path) };
+	*ret = (struct btrkit_place){ TOP_LEVEL, found.inode, path, strlen(path) };
 	return r;
 }
 

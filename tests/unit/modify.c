@@ -307,9 +307,9 @@ static void move(struct model *m)
 		return;
 	new_name(m, name);
 	loop = !e->file && is_below(m, dir, e->is_dir);
-	from = (struct btrkit_place){ m->dirs[e->dir], e->name, strlen(e->name) };
-	to = (struct btrkit_place){ m->dirs[dir], name, strlen(name) };
-	ret = btrkit_rename(m->txn, TOP_LEVEL, &from, &to, BTRKIT_RENAME_NOREPLACE, &err);
+	from = (struct btrkit_place){ TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name) };
+	to = (struct btrkit_place){ TOP_LEVEL, m->dirs[dir], name, strlen(name) };
+	ret = btrkit_rename(m->txn, &from, &to, BTRKIT_RENAME_NOREPLACE, &err);
 	expect(ret, loop ? -EINVAL : 0, &err);
 	if (ret)
 		return;
@@ -328,10 +328,10 @@ static void move_over(struct model *m)
 
 	if (!e || !other || e == other)
 		return;
-	from = (struct btrkit_place){ m->dirs[e->dir], e->name, strlen(e->name) };
-	to = (struct btrkit_place){ m->dirs[other->dir], other->name, strlen(other->name) };
-	expect(btrkit_rename(m->txn, TOP_LEVEL, &from, &to, BTRKIT_RENAME_NOREPLACE, &err), -EEXIST, &err);
-	expect(btrkit_rename(m->txn, TOP_LEVEL, &from, &to, exchange ? BTRKIT_RENAME_EXCHANGE : 0, &err), 0, &err);
+	from = (struct btrkit_place){ TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name) };
+	to = (struct btrkit_place){ TOP_LEVEL, m->dirs[other->dir], other->name, strlen(other->name) };
+	expect(btrkit_rename(m->txn, &from, &to, BTRKIT_RENAME_NOREPLACE, &err), -EEXIST, &err);
+	expect(btrkit_rename(m->txn, &from, &to, exchange ? BTRKIT_RENAME_EXCHANGE : 0, &err), 0, &err);
 	/* Two names of one file stay as they are. */
 	if (e->file == other->file)
 		return;

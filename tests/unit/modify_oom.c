@@ -118,8 +118,8 @@ static int attributes(struct plan *p)
 
 static int names(struct plan *p)
 {
-	struct btrkit_place a = { 0, "file", 4 };
-	const struct btrkit_place b = { TOP, "other", 5 }, c = { TOP, "there", 5 };
+	struct btrkit_place a = { TOP_LEVEL, 0, "file", 4 };
+	const struct btrkit_place b = { TOP_LEVEL, TOP, "other", 5 }, c = { TOP_LEVEL, TOP, "there", 5 };
 	struct btrkit_found found;
 	int ret = create(p, TOP_LEVEL, TOP, "dir", S_IFDIR | 0755, &p->dir);
 
@@ -135,9 +135,9 @@ static int names(struct plan *p)
 		ret = btrkit_link(p->txn, TOP_LEVEL, p->there, p->dir, "again", 5, p->err);
 	a.dir = p->dir;
 	if (!ret)
-		ret = btrkit_rename(p->txn, TOP_LEVEL, &a, &b, 0, p->err);
+		ret = btrkit_rename(p->txn, &a, &b, 0, p->err);
 	if (!ret)
-		ret = btrkit_rename(p->txn, TOP_LEVEL, &b, &c, BTRKIT_RENAME_EXCHANGE, p->err);
+		ret = btrkit_rename(p->txn, &b, &c, BTRKIT_RENAME_EXCHANGE, p->err);
 	return ret ? ret : btrkit_txn_lookup(p->txn, TOP_LEVEL, p->dir, "small", 5, &found, p->err);
 }
 

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Names that change, once it is known what has them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "lib/base/err.h"
+#include "lib/modify/rename.h"
+
+static bool is_dir(const struct rename_side *s)
+{
+	return s->what != RENAME_INODE || S_ISDIR(op_inode_mode(&s->in));
+}
+
+int rename_loops(const struct renaming *r, bool above, struct btrkit_error *err)
+{
+	if (above && !(r->flags & BTRKIT_RENAME_EXCHANGE))
+		return err_system(err, ENOTEMPTY, "\"%.*s\"", (int)r->to.name.len, r->to.name.bytes);
+	return err_set(err, BTRKIT_INVALID, "a directory cannot be put into itself");
+}
+
+/* Whether something may lose its name in its directory. @directory: it has to be one, or must not be */
+static int judge_leaves(const struct rename_side *s, bool directory, struct btrkit_error *err)
+{
+	int ret;
+
+	if (s->what != RENAME_PLACE)
+		return remove_judge_name(s->op, s->dir, &s->in, directory, err);
+	ret = op_judge_dir(s->op, s->dir, INODE_APPEND, err);
+	if (!ret && !directory)
+		ret = err_system(err, EISDIR, "\"%.*s\"", (int)s->name.len, s->name.bytes);
+	return ret;
+}
+
+/* Whether a directory may get into another one: by its entry .. it changes, though btrfs has none. */
+static int judge_moves(const struct rename_side *s, struct btrkit_error *err)
+{
+	return s->what == RENAME_SUBVOLUME && s->read_only ? err_system(err, EROFS, "subvolume \"%.*s\"",
+									(int)s->name.len, s->name.bytes) :
+							     0;
+}
+
+static int no_subvolume(struct btrkit_error *err)
+{
+	return err_system(err, EXDEV, "what is no subvolume stays in its own");
+}
+
+static int full(const struct rename_side *s, struct btrkit_error *err)
+{
+	return err_system(err, ENOTEMPTY, "\"%.*s\"", (int)s->name.len, s->name.bytes);
+}
+
+/* What is for btrfs to say. */
+static int judge_kinds(const struct renaming *r, struct btrkit_error *err)
+{
+	const struct rename_side *from = &r->from, *to = &r->to;
+	const bool exchange = r->flags & BTRKIT_RENAME_EXCHANGE, across = from->op != to->op;
+
+	if (across && (from->what != RENAME_SUBVOLUME || (exchange && to->what != RENAME_SUBVOLUME)))
+		return no_subvolume(err);
+	/* Linux would exchange a place and fail when it is half done. */
+	if (from->what == RENAME_PLACE || (exchange && to->what == RENAME_PLACE))
+		return full(from->what == RENAME_PLACE ? from : to, err);
+	if (exchange || !to->there)
+		return 0;
+	if (to->what == RENAME_SUBVOLUME || (to->what == RENAME_INODE && is_dir(to) && le64_get(to->in.item.size)))
+		return full(to, err);
+	return 0;
+}
+
+/* Whether what is at one side can be called what the other is. */
+static int judge_room(const struct rename_side *s, const struct rename_side *other, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	if (s->what == RENAME_INODE)
+		ret = name_ref_fits(s->op, s->in.inode, other->dir->inode, &other->name, err);
+	return ret || other->there ? ret : name_fits(other->op, other->dir, &other->name, err);
+}
+
+int rename_judge(struct renaming *r, struct btrkit_error *err)
+{
+	const bool exchange = r->flags & BTRKIT_RENAME_EXCHANGE, moves = r->from.dir != r->to.dir;
+	struct rename_side *from = &r->from, *to = &r->to;
+	int ret;
+
+	if (exchange && !to->there)
+		return err_set(err, BTRKIT_NOT_FOUND, "\"%.*s\"", (int)to->name.len, to->name.bytes);
+	ret = judge_leaves(from, is_dir(from), err);
+	if (!ret && to->there)
+		ret = judge_leaves(to, is_dir(exchange ? to : from), err);
+	else if (!ret)
+		ret = op_judge_dir(to->op, to->dir, 0, err);
+	if (!ret && moves)
+		ret = judge_moves(from, err);
+	if (!ret && moves && exchange)
+		ret = judge_moves(to, err);
+	if (!ret)
+		ret = judge_kinds(r, err);
+	if (!ret)
+		ret = judge_room(from, to, err);
+	if (!ret && exchange)
+		ret = judge_room(to, from, err);
+	return ret;
+}
+
+static int take_subvolume(struct rename_side *s, uint64_t *index, struct btrkit_error *err)
+{
+	const uint64_t id = s->entry.location.objectid;
+	struct btrkit_txn *txn = s->op->txn;
+	char name[NAME_LEN_MAX];
+	struct roots_place place;
+	int ret;
+
+	delayed_lock_trees(s->op->d);
+	ret = roots_find(txn, id, &place, name, err);
+	if (!ret && (place.parent != s->op->t->id || place.dir != s->dir->inode))
+		ret = err_corrupt(err, NULL, "subvolume %" PRIu64 " lies in two directories", id);
+	if (!ret)
+		ret = roots_unlink(txn, id, place.parent, err);
+	delayed_unlock_trees(s->op->d);
+	*index = place.index;
+	return ret;
+}
+
+/* The name goes from a side's directory, and what had it forgets it. */
+static int take_name(struct rename_side *s, struct btrkit_error *err)
+{
+	uint64_t index;
+	int ret = 0;
+
+	switch (s->what) {
+	case RENAME_INODE:
+		ret = name_ref_remove(s->op, s->in.inode, s->dir->inode, &s->name, &index, err);
+		break;
+	case RENAME_SUBVOLUME:
+		ret = take_subvolume(s, &index, err);
+		break;
+	case RENAME_PLACE:
+		ret = name_find_index(s->op, s->dir, &s->name, &index, err);
+		break;
+	}
+	return ret ? ret : name_remove(s->op, s->dir, &s->name, index, err);
+}
+
+/* What was at one side gets the name of the other. */
+static int give_name(struct rename_side *from, struct rename_side *to, struct btrkit_error *err)
+{
+	struct roots_place place = { .parent = to->op->t->id, .dir = to->dir->inode, .name = to->name };
+	int ret;
+
+	ret = delayed_next_index(to->op->t, &to->op->reader, to->dir->inode, &place.index, err);
+	if (!ret && from->what == RENAME_INODE) {
+		ret = name_ref_add(to->op, from->in.inode, place.dir, &to->name, place.index, false, err);
+	} else if (!ret) {
+		delayed_lock_trees(to->op->d);
+		ret = roots_link(to->op->txn, from->entry.location.objectid, &place, err);
+		delayed_unlock_trees(to->op->d);
+	}
+	if (!ret)
+		ret = name_add(to->op, to->dir, &to->name, &from->entry, place.index, err);
+	if (ret || from->what != RENAME_INODE)
+		return ret;
+	from->in.item.ctime = to->op->now;
+	return op_inode_put(to->op, &from->in, err);
+}
+
+int rename_do(struct renaming *r, bool *orphan, struct btrkit_error *err)
+{
+	struct rename_side *from = &r->from, *to = &r->to;
+	const bool exchange = r->flags & BTRKIT_RENAME_EXCHANGE;
+	int ret = take_name(from, err);
+
+	if (!ret && to->there && (exchange || to->what == RENAME_PLACE))
+		ret = take_name(to, err);
+	else if (!ret && to->there)
+		ret = remove_name(to->op, to->dir, &to->in, &to->name, orphan, err);
+	if (!ret)
+		ret = give_name(from, to, err);
+	if (!ret && exchange)
+		ret = give_name(to, from, err);
+	if (!ret)
+		ret = op_inode_put(from->op, from->dir, err);
+	return ret || to->dir == from->dir ? ret : op_inode_put(to->op, to->dir, err);
+}
