@@ -152,7 +152,10 @@ static int edit(struct request *req, struct edit *e, const struct edit_call *cal
 		ret = btrkit_txn_start(e->fs, &e->txn, err);
 	if (ret)
 		return ret;
-	ret = call->op ? edit_do(e, call, err) : run_script(req, e, err);
+	/* As a mount of the subvolume would. */
+	ret = btrkit_orphans_clean(e->txn, e->root, NULL, err);
+	if (!ret)
+		ret = call->op ? edit_do(e, call, err) : run_script(req, e, err);
 	if (!ret)
 		ret = commit(req, e, err);
 	e->txn = btrkit_txn_abort(e->txn);

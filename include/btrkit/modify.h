@@ -80,6 +80,17 @@ enum btrkit_unlink_what {
 int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
 		  enum btrkit_unlink_what what, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/**
+ * Removes what a crash has left in a subvolume, also a read-only one: files that were removed while somebody had them
+ * open, or of which not everything could go at once. Linux does this when it first comes to the subvolume.
+ *
+ * @param count	gets how many there were; may be NULL
+ * @return 0; -ENOENT: no such subvolume; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * Since: 0.1
+ */
+int btrkit_orphans_clean(struct btrkit_txn *txn, uint64_t root, uint64_t *count,
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /** How btrkit_rename() treats what has the new name. Since: 0.1 */
 enum btrkit_rename_flags {
 	BTRKIT_RENAME_NOREPLACE = 1 << 0,	/**< nothing may have it: -EEXIST */

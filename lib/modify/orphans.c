@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What a crash has left: inodes without names, and verity seals that are half made. */
+#include "lib/modify/remove.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "lib/base/err.h"
+
+#define AT_A_TIME 32u /* items that one operation takes away */
+
+/* The next one from @from on. @return 0; 1: there is none; <0 */
+static int next_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t from, uint64_t *ret, struct btrkit_error *err)
+{
+	const uint64_t orphans = OID_ORPHAN;
+	struct item item;
+	struct op op;
+	int r = op_begin_reading(&op, txn, root, err);
+
+	if (r)
+		return r;
+	delayed_lock(op.t, &orphans, 1, &op.locks);
+	r = delayed_seek(op.t, &op.reader, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, from), &item, err);
+	if (!r && item.key.type != KEY_ORPHAN_ITEM)
+		r = 1;
+	if (!r)
+		*ret = item.key.offset;
+	return op_end(&op, r);
+}
+
+/* Some items of a seal go. @return 0: there may be more; 1: there are none; <0 */
+static int drop_seal(struct op *op, uint64_t inode, struct btrkit_error *err)
+{
+	for (unsigned i = 0; i < AT_A_TIME; i++) {
+		struct btrkit_key key = KEY(inode, KEY_VERITY_DESC_ITEM, 0);
+		struct item item;
+		int ret = delayed_seek(op->t, &op->reader, &key, &item, err);
+
+		if (!ret && item.key.type != KEY_VERITY_DESC_ITEM && item.key.type != KEY_VERITY_MERKLE_ITEM)
+			ret = 1;
+		if (ret)
+			return ret;
+		key = item.key;
+		ret = delayed_delete(op->t, &key, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* @return 0: it is not done yet; 1: it is; 2: the inode is to go; <0 */
+static int clean_step(struct op *op, uint64_t inode, struct btrkit_error *err)
+{
+	const uint64_t inodes[] = { inode, OID_ORPHAN };
+	struct op_inode in;
+	int ret;
+
+	delayed_lock(op->t, inodes, 2, &op->locks);
+	ret = op_inode_get(op, inode, &in, err);
+	if (!ret && !le32_get(in.item.nlink))
+		return 2;
+	/* What has names is there to stay, but its seal was not finished. */
+	if (!ret)
+		ret = le64_get(in.item.flags) & INODE_VERITY ? 1 : drop_seal(op, inode, err);
+	else if (ret == -ENOENT)
+		ret = 1;
+	if (ret != 1)
+		return ret;
+	ret = delayed_delete(op->t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, inode), err);
+	return ret ? ret : 1;
+}
+
+static int clean(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err)
+{
+	const struct ticket_need need = { .items = AT_A_TIME + 1, .removes = true };
+	int ret = 0;
+
+	while (!ret) {
+		struct op op;
+
+		ret = op_begin(&op, txn, root, &need, err);
+		if (ret)
+			return ret;
+		ret = op_end(&op, clean_step(&op, inode, err));
+	}
+	if (ret == 2)
+		ret = remove_orphan(txn, root, inode, err);
+	return ret < 0 ? ret : 0;
+}
+
+int btrkit_orphans_clean(struct btrkit_txn *txn, uint64_t root, uint64_t *count, struct btrkit_error *err)
+{
+	uint64_t inode = 0, n = 0;
+	int ret;
+
+	while (!(ret = next_orphan(txn, root, inode, &inode, err))) {
+		ret = clean(txn, root, inode, err);
+		if (ret)
+			break;
+		n++;
+		if (++inode == 0)
+			break;
+	}
+	if (count)
+		*count = n;
+	return ret == 1 ? 0 : ret;
+}
