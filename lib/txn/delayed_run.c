@@ -6,18 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/each.h"
 #include "lib/base/err.h"
+#include "lib/base/sort.h"
 #include "lib/txn/delayed.h"
 #include "lib/txn/txn.h"
 
 /* An item has at least a header, so that a leaf cannot hold more. */
 #define BATCH_MAX (65536u / sizeof(struct disk_item))
 
-struct run_inode {
-	uint64_t objectid;
-	struct delayed_inode *in;
-	struct delayed_shard *shard;
-};
+/* Items are fetched from memory so long before they are wanted. */
+#define AHEAD 8u
+
+/* So many bytes that wait are put in order by several threads. */
+#define BYTES_FOR_THREADS (4u << 20)
 
 /* The new items that are collected, one behind the other in the order of keys. */
 struct delayed_batch {
@@ -121,17 +123,29 @@ static int add_to_batch(struct delayed_batch *b, const struct delayed_item *it, 
 	return 0;
 }
 
-static int run_inode(struct delayed_batch *b, const struct run_inode *r, struct btrkit_error *err)
+/* Asks for lines of memory, which are not waited for. */
+static void fetch(const void *at, unsigned lines)
 {
-	struct delayed_inode *in = r->in;
+	for (unsigned i = 0; i < lines; i++)
+		__builtin_prefetch((const char *)at + 64 * (size_t)i);
+}
+
+/* What an inode has lies mostly behind it. */
+static void fetch_inode(const struct delayed_inode *in)
+{
+	fetch(in, 6);
+}
+
+/* The items are in order, and nobody changes them any more. */
+static int run_inode(struct delayed_batch *b, const struct delayed_inode *in, struct btrkit_error *err)
+{
 	int ret = 0;
 
-	/* Who reads puts it in order too. */
-	pthread_mutex_lock(&r->shard->lock);
-	delayed_sort(in);
-	pthread_mutex_unlock(&r->shard->lock);
 	for (uint32_t i = 0; !ret && i < in->n; i++) {
 		const struct delayed_item *it = in->items[i];
+
+		if (i + AHEAD < in->n)
+			fetch(in->items[i + AHEAD], 2);
 
 		if (it->change == DELAYED_NEW) {
 			ret = add_to_batch(b, it, err);
@@ -144,30 +158,37 @@ static int run_inode(struct delayed_batch *b, const struct run_inode *r, struct 
 	return ret;
 }
 
-static int by_objectid(const void *a, const void *b)
+/* Takes over what waits: from here on changes are collected anew. With the gate closed. @return the bytes of it */
+static size_t take_over(struct delayed *d)
 {
-	const struct run_inode *x = a, *y = b;
+	const size_t bytes = atomic_exchange(&d->bytes, 0);
 
-	return x->objectid < y->objectid ? -1 : x->objectid > y->objectid;
-}
-
-/* Takes over what waits: from here on changes are collected anew. With the gate closed. */
-static void take_over(struct delayed *d)
-{
 	for (struct delayed_tree *t = d->list; t; t = t->next) {
 		for (unsigned i = 0; i < DELAYED_SHARDS; i++) {
 			t->shards[i].running = t->shards[i].now;
 			t->shards[i].now = (struct delayed_table){ 0 };
 		}
 	}
-	atomic_store(&d->bytes, 0);
 	tickets_run(&d->tickets);
+	return bytes;
+}
+
+/* Puts the items of a shard's inodes in order, as who reads does too. */
+static void sort_shard(void *ctx, size_t i)
+{
+	struct delayed_shard *s = &((struct delayed_tree *)ctx)->shards[i];
+
+	pthread_mutex_lock(&s->lock);
+	for (size_t k = 0; k < s->running.size; k++)
+		if (s->running.slots[k].in)
+			delayed_sort(s->running.slots[k].in);
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* The inodes that are taken over, in order. */
-static int collect(struct delayed_tree *t, struct run_inode **ret, size_t *n, struct btrkit_error *err)
+static int collect(struct delayed_tree *t, struct sort_entry **ret, size_t *n, struct btrkit_error *err)
 {
-	struct run_inode *all = NULL;
+	struct sort_entry *all = NULL;
 	size_t count = 0, room = 0;
 
 	for (unsigned i = 0; i < DELAYED_SHARDS; i++)
@@ -177,26 +198,36 @@ static int collect(struct delayed_tree *t, struct run_inode **ret, size_t *n, st
 	if (room && !all)
 		return err_nomem(err);
 	for (unsigned i = 0; i < DELAYED_SHARDS; i++) {
-		struct delayed_shard *s = &t->shards[i];
+		const struct delayed_table *running = &t->shards[i].running;
 
-		for (size_t k = 0; k < s->running.size; k++) {
-			struct delayed_inode *in = s->running.slots[k].in;
-
-			if (in)
-				all[count++] = (struct run_inode){ in->objectid, in, s };
-		}
+		for (size_t k = 0; k < running->size; k++)
+			if (running->slots[k].in)
+				all[count++] =
+					(struct sort_entry){ 0, running->slots[k].objectid, running->slots[k].in };
 	}
-	if (count)
-		qsort(all, count, sizeof(*all), by_objectid);
+	sort_entries(all, count);
 	*ret = all;
 	*n = count;
 	return 0;
 }
 
-static int run_tree(struct delayed_tree *t, struct btrkit_error *err)
+/* Gives back what is all in the tree now. */
+static void forget_shard(void *ctx, size_t i)
+{
+	struct delayed_shard *s = &((struct delayed_tree *)ctx)->shards[i];
+	struct delayed_table done;
+
+	pthread_mutex_lock(&s->lock);
+	done = s->running;
+	s->running = (struct delayed_table){ 0 };
+	pthread_mutex_unlock(&s->lock);
+	delayed_table_free(&done);
+}
+
+static int run_tree(struct delayed_tree *t, unsigned threads, struct btrkit_error *err)
 {
 	struct delayed_batch *b = t->delayed->batch;
-	struct run_inode *all = NULL;
+	struct sort_entry *all = NULL;
 	size_t n = 0;
 	int ret;
 
@@ -204,30 +235,24 @@ static int run_tree(struct delayed_tree *t, struct btrkit_error *err)
 	b->n = 0;
 	b->bytes = 0;
 	b->room = leaf_room(t->edit->c.fs->items.nodesize);
+	each(DELAYED_SHARDS, threads, sort_shard, t);
 	ret = collect(t, &all, &n, err);
-	for (size_t i = 0; !ret && i < n; i++)
-		ret = run_inode(b, &all[i], err);
+	for (size_t i = 0; !ret && i < n; i++) {
+		if (i + AHEAD < n)
+			fetch_inode(all[i + AHEAD].what);
+		ret = run_inode(b, all[i].what, err);
+	}
 	if (!ret)
 		ret = put_batch(b, err);
 	free(all);
-	if (ret)
-		return ret;
-	/* All of it is in the tree now. */
-	for (unsigned i = 0; i < DELAYED_SHARDS; i++) {
-		struct delayed_shard *s = &t->shards[i];
-		struct delayed_table done;
-
-		pthread_mutex_lock(&s->lock);
-		done = s->running;
-		s->running = (struct delayed_table){ 0 };
-		pthread_mutex_unlock(&s->lock);
-		delayed_table_free(&done);
-	}
-	return 0;
+	if (!ret)
+		each(DELAYED_SHARDS, threads, forget_shard, t);
+	return ret;
 }
 
-static int run_all(struct delayed *d, struct delayed_tree *t, struct btrkit_error *err)
+static int run_all(struct delayed *d, struct delayed_tree *t, size_t bytes, struct btrkit_error *err)
 {
+	const unsigned threads = bytes < BYTES_FOR_THREADS ? 1 : each_processor();
 	int ret = 0;
 
 	if (!d->batch)
@@ -236,7 +261,7 @@ static int run_all(struct delayed *d, struct delayed_tree *t, struct btrkit_erro
 		ret = err_nomem(err);
 	for (; !ret && t; t = t->next)
 		if (!t->deleted)
-			ret = run_tree(t, err);
+			ret = run_tree(t, threads, err);
 	if (!ret) {
 		delayed_lock_trees(d);
 		ret = csums_run(d->txn, err);
@@ -276,19 +301,21 @@ void delayed_set_read_only(struct delayed *d, uint64_t id, bool read_only)
 int delayed_run(struct delayed *d, struct btrkit_error *err)
 {
 	struct delayed_tree *t;
+	size_t bytes;
 	int ret;
 
 	delayed_close(d);
-	take_over(d);
+	bytes = take_over(d);
 	t = d->list;
 	gate_open(&d->gate);
-	ret = run_all(d, t, err);
+	ret = run_all(d, t, bytes, err);
 	pthread_mutex_unlock(&d->run);
 	return ret;
 }
 
 int delayed_run_alone(struct delayed *d, struct btrkit_error *err)
 {
-	take_over(d);
-	return run_all(d, d->list, err);
+	const size_t bytes = take_over(d);
+
+	return run_all(d, d->list, bytes, err);
 }
