@@ -5,26 +5,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/big.h"
+
 #define PIECE_MIN ((size_t)16 << 10)
-#define PIECE_MAX ((size_t)1 << 20)
+/* The largest but for huge pages. */
+#define PIECE_MAX ((size_t)512 << 10)
 
 struct pool_piece {
 	struct pool_piece *next;
+	size_t big; /* its size if it is a huge page, else 0 */
 	uint64_t data[]; /* aligned for all that is taken */
 };
 
-static void *new_piece(struct pool *p, size_t size)
+static void *add_piece(struct pool *p, struct pool_piece *piece, size_t big)
 {
-	struct pool_piece *piece;
-
-	if (size > SIZE_MAX - sizeof(*piece))
-		return NULL;
-	piece = malloc(sizeof(*piece) + size);
 	if (!piece)
 		return NULL;
 	piece->next = p->pieces;
+	piece->big = big;
 	p->pieces = piece;
 	return piece->data;
+}
+
+/* What is large gets a piece of its own, so that the rest of another is not lost. */
+static void *own_piece(struct pool *p, size_t size)
+{
+	return size > SIZE_MAX - sizeof(struct pool_piece) ? NULL :
+							     add_piece(p, malloc(sizeof(struct pool_piece) + size), 0);
+}
+
+static void *new_piece(struct pool *p, size_t size)
+{
+	return size < BIG_MIN ? add_piece(p, malloc(size), 0) : add_piece(p, big_take(size), size);
 }
 
 void *pool_take(struct pool *p, size_t size, size_t align)
@@ -38,18 +50,16 @@ void *pool_take(struct pool *p, size_t size, size_t align)
 		p->left -= skip + size;
 		return at;
 	}
-	/* What is large gets a piece of its own, so that the rest of this one is not lost. */
 	if (size > PIECE_MIN / 4)
-		return new_piece(p, size);
+		return own_piece(p, size);
 	if (!p->next_size)
 		p->next_size = PIECE_MIN;
 	at = new_piece(p, p->next_size);
 	if (!at)
 		return NULL;
 	p->free = at + size;
-	p->left = p->next_size - size;
-	if (p->next_size < PIECE_MAX)
-		p->next_size *= 2;
+	p->left = p->next_size - sizeof(struct pool_piece) - size;
+	p->next_size = p->next_size < PIECE_MAX ? p->next_size * 2 : BIG_MIN;
 	return at;
 }
 
@@ -70,7 +80,10 @@ void pool_free(struct pool *p)
 	while (p->pieces) {
 		struct pool_piece *next = p->pieces->next;
 
-		free(p->pieces);
+		if (p->pieces->big)
+			big_free(p->pieces, p->pieces->big);
+		else
+			free(p->pieces);
 		p->pieces = next;
 	}
 	*p = (struct pool){ 0 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/big.h"
 #include "lib/base/err.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/txn/txn.h"
@@ -20,9 +21,22 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 32;
 }
 
+/* Numbers that come one after the other lie by fours beside each other in a table: in one line of the cache. */
+static uint64_t hash_number(uint64_t x)
+{
+	return mix(x >> 2) << 2 | (x & 3);
+}
+
+/* Those who make inodes at the same time have different ones. */
 struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode)
 {
-	return &t->shards[mix(inode) >> 16 & (DELAYED_SHARDS - 1)];
+	return &t->shards[inode % DELAYED_SHARDS];
+}
+
+/* Within its shard. */
+static uint64_t hash_inode(uint64_t inode)
+{
+	return hash_number(inode / DELAYED_SHARDS);
 }
 
 int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_error *err)
@@ -50,9 +64,9 @@ void delayed_table_free(struct delayed_table *t)
 		if (in && in->items != in->few)
 			free(in->items);
 		if (in)
-			free(in->index);
+			big_free(in->index, in->index_size * sizeof(*in->index));
 	}
-	free(t->slots);
+	big_free(t->slots, t->size * sizeof(*t->slots));
 	pool_free(&t->pool);
 	*t = (struct delayed_table){ 0 };
 }
@@ -165,7 +179,7 @@ int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, stru
 /* Where the inode is in the table, or would be: there is a free slot. */
 static struct delayed_slot *slot_of(struct delayed_slot *slots, size_t size, uint64_t objectid)
 {
-	size_t i = mix(objectid) & (size - 1);
+	size_t i = hash_inode(objectid) & (size - 1);
 
 	while (slots[i].in && slots[i].objectid != objectid)
 		i = (i + 1) & (size - 1);
@@ -180,7 +194,7 @@ struct delayed_inode *delayed_table_find(const struct delayed_table *t, uint64_t
 static int grow_table(struct delayed_table *t, struct btrkit_error *err)
 {
 	const size_t size = t->size ? t->size * 2 : 16;
-	struct delayed_slot *slots = calloc(size, sizeof(*slots));
+	struct delayed_slot *slots = big_take(size * sizeof(*slots));
 
 	if (!slots)
 		return err_nomem(err);
@@ -188,7 +202,7 @@ static int grow_table(struct delayed_table *t, struct btrkit_error *err)
 		if (t->slots[i].in)
 			*slot_of(slots, size, t->slots[i].objectid) = t->slots[i];
 	}
-	free(t->slots);
+	big_free(t->slots, t->size * sizeof(*t->slots));
 	t->slots = slots;
 	t->size = size;
 	return 0;
@@ -216,7 +230,7 @@ int delayed_inode_get(struct delayed_table *t, uint64_t objectid, struct delayed
 
 static uint64_t hash_key(const struct btrkit_key *key)
 {
-	return mix(key->offset + ((uint64_t)key->type << 56));
+	return hash_number(key->offset + ((uint64_t)key->type << 56));
 }
 
 static bool same_place(const struct btrkit_key *a, const struct btrkit_key *b)
@@ -262,7 +276,7 @@ static int grow_index(struct delayed_inode *in, struct btrkit_error *err)
 
 	if (size > UINT32_MAX / 4)
 		return err_nomem(err);
-	index = calloc(size, sizeof(*index));
+	index = big_take(size * sizeof(*index));
 	if (!index)
 		return err_nomem(err);
 	for (uint32_t i = 0; !in->index_size && i < in->n; i++)
@@ -271,7 +285,7 @@ static int grow_index(struct delayed_inode *in, struct btrkit_error *err)
 		if (in->index[i].item)
 			put_in_index(index, size, in->index[i].hash, in->index[i].item);
 	}
-	free(in->index);
+	big_free(in->index, in->index_size * sizeof(*in->index));
 	in->index = index;
 	in->index_size = size;
 	return 0;
