@@ -375,11 +375,6 @@ int overlay_committed_root(struct overlay *o, uint64_t id, struct tree_root *ret
 	return r;
 }
 
-static int by_bytenr(struct node *a, struct node *b)
-{
-	return a->bytenr < b->bytenr ? -1 : a->bytenr > b->bytenr;
-}
-
 static int judge_items(const struct btrkit_fs *fs, const struct node *n, struct btrkit_error *err)
 {
 	struct item_ctx ctx = fs->items;
@@ -397,8 +392,9 @@ static int judge_items(const struct btrkit_fs *fs, const struct node *n, struct 
 	return 0;
 }
 
-static int seal(const struct btrkit_fs *fs, struct node *n, struct btrkit_error *err)
+int overlay_seal(const struct overlay *o, struct node *n, struct btrkit_error *err)
 {
+	const struct btrkit_fs *fs = o->fs;
 	struct disk_header *h = (struct disk_header *)n->data;
 	struct btrkit_key first;
 	struct node_ref ref = { n->bytenr, n->generation, n->owner, n->level, NULL };
@@ -428,20 +424,22 @@ static int seal(const struct btrkit_fs *fs, struct node *n, struct btrkit_error 
 	return ret;
 }
 
-int overlay_seal(struct overlay *o, int (*write)(void *ctx, const struct node *node, struct btrkit_error *err),
-		 void *ctx, struct btrkit_error *err)
+int overlay_blocks(const struct overlay *o, struct sort_entry **ret, size_t *n, struct btrkit_error *err)
 {
-	struct node *n, *next;
+	struct sort_entry *all = NULL;
+	struct node *node, *next;
+	size_t count = 0;
 
-	HASH_SORT(o->nodes, by_bytenr);
-	HASH_ITER(hh, o->nodes, n, next)
+	if (o->num_nodes)
+		all = reallocarray(NULL, o->num_nodes, sizeof(*all));
+	if (o->num_nodes && !all)
+		return err_nomem(err);
+	HASH_ITER(hh, o->nodes, node, next)
 	{
-		int ret = seal(o->fs, n, err);
-
-		if (!ret)
-			ret = write(ctx, n, err);
-		if (ret)
-			return ret;
+		all[count++] = (struct sort_entry){ 0, node->bytenr, node };
 	}
+	sort_entries(all, count);
+	*ret = all;
+	*n = count;
 	return 0;
 }

@@ -11,6 +11,7 @@
  * Space and references are somebody else's: overlay_ops tells whose.
  */
 
+#include "lib/base/sort.h"
 #include "lib/format/items/extent.h"
 #include "lib/tree/cursor.h"
 #include "lib/tree/filesystem.h"
@@ -125,11 +126,14 @@ struct node *overlay_find(const struct overlay *o, uint64_t bytenr);
 /* The tree that is open for editing, or NULL. */
 struct edit_tree *overlay_open_tree(const struct overlay *o, uint64_t id);
 
+/* All private blocks in the order of addresses: @n of them, each a struct node; @ret is the caller's to free. */
+int overlay_blocks(const struct overlay *o, struct sort_entry **ret, size_t *n,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /*
- * Fills in header and checksum of each private block, judges it and all its items as after a read, and calls @write for
- * it in the order of addresses. @return 0; -EUCLEAN; what @write returned; -ENOMEM
+ * Fills in header and checksum of a private block, and judges it and all its items as after a read. May be called by
+ * many threads for different blocks. @return 0; -EUCLEAN
  */
-int overlay_seal(struct overlay *o, int (*write)(void *ctx, const struct node *node, struct btrkit_error *err),
-		 void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int overlay_seal(const struct overlay *o, struct node *n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The blocks of a transaction reach the devices: in the order of addresses, neighbours as one write. Where there is
- * parity that is whole rows, in which space.h gives nothing to anybody else.
+ * The blocks of a transaction reach the devices: in the order of addresses, neighbours as one write. Threads seal them
+ * and put them together while those before are written. Where there is parity that is whole rows, in which space.h
+ * gives nothing to anybody else.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/each.h"
 #include "lib/base/err.h"
+#include "lib/base/pipeline.h"
 #include "lib/txn/commit.h"
 #include "lib/txn/data.h"
 #include "lib/volume/row_write.h"
 
-#define RUN_BYTES (1u << 20)
+/* Of the blocks that one thread takes at a time; less in all is not worth a thread. */
+#define UNIT_BYTES (1u << 20)
+#define UNITS 8u
 
 /* One copy of a block, or a piece of it. */
 struct block_copy {
@@ -30,18 +35,28 @@ struct row_piece {
 	const uint8_t *data;
 };
 
-struct block_list {
-	struct btrkit_txn *txn;
+/* Blocks that are written together, and what of them is not in rows. */
+struct unit {
+	const struct sort_entry *blocks;
+	size_t num_blocks;
 	struct block_copy *at;
 	size_t n, size;
+	uint8_t *buf; /* copies that lie one behind the other */
+	size_t buf_size;
+};
+
+struct writing {
+	struct btrkit_txn *txn;
+	struct sort_entry *blocks; /* by address */
+	size_t num_blocks;
 	struct row_piece *pieces;
 	size_t num_pieces, pieces_size;
 };
 
 /* A copy of a block, which striped profiles may have in pieces. @return 0; 1: there is no such copy; <0 */
-static int add_copy(struct block_list *l, const struct node *node, unsigned mirror, struct btrkit_error *err)
+static int add_copy(const struct volume *v, struct unit *u, const struct node *node, unsigned mirror,
+		    struct btrkit_error *err)
 {
-	const struct volume *v = l->txn->fs->volume;
 
 	for (uint32_t done = 0; done < node->size;) {
 		struct block_copy *more;
@@ -50,48 +65,34 @@ static int add_copy(struct block_list *l, const struct node *node, unsigned mirr
 
 		if (ret)
 			return ret;
-		if (l->n == l->size) {
-			l->size = l->size ? 2 * l->size : 64;
-			more = reallocarray(l->at, l->size, sizeof(*more));
+		if (u->n == u->size) {
+			u->size = u->size ? 2 * u->size : 64;
+			more = reallocarray(u->at, u->size, sizeof(*more));
 			if (!more)
 				return err_nomem(err);
-			l->at = more;
+			u->at = more;
 		}
-		l->at[l->n++] =
+		u->at[u->n++] =
 			(struct block_copy){ copy.io, copy.devid, copy.physical, copy.length, node->data + done };
 		done += (uint32_t)copy.length;
 	}
 	return 0;
 }
 
-static int add_piece(struct block_list *l, uint64_t logical, const uint8_t *data, size_t length,
+static int add_piece(struct writing *w, uint64_t logical, const uint8_t *data, size_t length,
 		     struct btrkit_error *err)
 {
-	if (l->num_pieces == l->pieces_size) {
-		const size_t size = l->pieces_size ? 2 * l->pieces_size : 64;
-		struct row_piece *more = reallocarray(l->pieces, size, sizeof(*more));
+	if (w->num_pieces == w->pieces_size) {
+		const size_t size = w->pieces_size ? 2 * w->pieces_size : 64;
+		struct row_piece *more = reallocarray(w->pieces, size, sizeof(*more));
 
 		if (!more)
 			return err_nomem(err);
-		l->pieces = more;
-		l->pieces_size = size;
+		w->pieces = more;
+		w->pieces_size = size;
 	}
-	l->pieces[l->num_pieces++] = (struct row_piece){ logical, length, data };
+	w->pieces[w->num_pieces++] = (struct row_piece){ logical, length, data };
 	return 0;
-}
-
-static int add_copies(void *ctx, const struct node *node, struct btrkit_error *err)
-{
-	struct block_list *l = ctx;
-
-	if (row_wanted(l->txn->fs->volume, node->bytenr))
-		return add_piece(l, node->bytenr, node->data, node->size, err);
-	for (unsigned mirror = 0;; mirror++) {
-		const int ret = add_copy(l, node, mirror, err);
-
-		if (ret)
-			return ret < 0 ? ret : 0;
-	}
 }
 
 static int by_place(const void *a, const void *b)
@@ -110,49 +111,105 @@ static int by_address(const void *a, const void *b)
 	return x->logical < y->logical ? -1 : x->logical > y->logical;
 }
 
-/* How many copies from @i on lie one behind the other, up to @max bytes; @bytes gets how many those are. */
-static size_t run_length(const struct block_list *l, size_t i, size_t max, size_t *bytes)
+/* Where the unit's blocks go, in the order of places. */
+static int map_unit(const struct writing *w, struct unit *u, struct btrkit_error *err)
+{
+	const struct volume *v = w->txn->fs->volume;
+
+	u->n = 0;
+	for (size_t i = 0; i < u->num_blocks; i++) {
+		const struct node *node = u->blocks[i].what;
+		int ret = row_wanted(v, node->bytenr) ? 1 : 0;
+
+		for (unsigned mirror = 0; !ret; mirror++)
+			ret = add_copy(v, u, node, mirror, err);
+		if (ret < 0)
+			return ret;
+	}
+	if (u->n)
+		qsort(u->at, u->n, sizeof(*u->at), by_place);
+	return 0;
+}
+
+/* How many copies from @i on lie one behind the other; @bytes gets how many those are. */
+static size_t run_length(const struct unit *u, size_t i, size_t *bytes)
 {
 	size_t n = 1;
 
-	*bytes = l->at[i].length;
-	while (i + n < l->n && l->at[i + n].devid == l->at[i].devid &&
-	       l->at[i + n].physical == l->at[i].physical + *bytes && *bytes + l->at[i + n].length <= max)
-		*bytes += l->at[i + n++].length;
+	*bytes = u->at[i].length;
+	while (i + n < u->n && u->at[i + n].devid == u->at[i].devid &&
+	       u->at[i + n].physical == u->at[i].physical + *bytes)
+		*bytes += u->at[i + n++].length;
 	return n;
 }
 
 /* A full disk under a sparse image is met before anything is written. */
-static int reserve(const struct block_list *l, struct btrkit_error *err)
+static int reserve(const struct writing *w, struct btrkit_error *err)
 {
-	for (size_t i = 0, n; i < l->n; i += n) {
-		const struct block_copy *c = &l->at[i];
-		size_t bytes;
-		int ret;
+	struct unit all = { .blocks = w->blocks, .num_blocks = w->num_blocks };
+	int ret = map_unit(w, &all, err);
 
-		n = run_length(l, i, SIZE_MAX, &bytes);
+	for (size_t i = 0, n; !ret && i < all.n; i += n) {
+		const struct block_copy *c = &all.at[i];
+		size_t bytes;
+
+		n = run_length(&all, i, &bytes);
 		ret = btrkit_io_reserve(c->io, c->physical, bytes, err);
-		if (ret) {
+		if (ret)
 			err_at_device(err, c->devid, c->physical);
-			return ret;
-		}
 	}
-	return 0;
+	free(all.at);
+	return ret;
 }
 
-static int write_runs(const struct block_list *l, uint8_t *buf, struct btrkit_error *err)
+static int make_buffer(struct unit *u, struct btrkit_error *err)
 {
-	struct btrkit_write_stats *stats = &l->txn->writer->stats;
+	size_t bytes = 0;
 
-	for (size_t i = 0, n; i < l->n; i += n) {
-		const struct block_copy *c = &l->at[i];
-		size_t bytes, at = 0;
+	for (size_t i = 0; i < u->n; i++)
+		bytes += u->at[i].length;
+	if (bytes <= u->buf_size)
+		return 0;
+	free(u->buf);
+	u->buf = malloc(bytes);
+	u->buf_size = u->buf ? bytes : 0;
+	return u->buf ? 0 : err_nomem(err);
+}
+
+/* Seals the unit's blocks and puts them as they lie. */
+static int prepare(void *ctx, void *slot, struct btrkit_error *err)
+{
+	const struct writing *w = ctx;
+	struct unit *u = slot;
+	uint8_t *to;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < u->num_blocks; i++)
+		ret = overlay_seal(w->txn->overlay, u->blocks[i].what, err);
+	if (!ret)
+		ret = map_unit(w, u, err);
+	if (!ret)
+		ret = make_buffer(u, err);
+	to = u->buf;
+	for (size_t i = 0; !ret && i < u->n; to += u->at[i++].length)
+		memcpy(to, u->at[i].data, u->at[i].length);
+	return ret;
+}
+
+static int write_unit(void *ctx, void *slot, struct btrkit_error *err)
+{
+	const struct writing *w = ctx;
+	struct btrkit_write_stats *stats = &w->txn->writer->stats;
+	const struct unit *u = slot;
+	const uint8_t *from = u->buf;
+	size_t bytes;
+
+	for (size_t i = 0; i < u->n; from += bytes) {
+		const struct block_copy *c = &u->at[i];
 		int ret;
 
-		n = run_length(l, i, RUN_BYTES, &bytes);
-		for (size_t j = 0; n > 1 && j < n; at += c[j++].length)
-			memcpy(buf + at, c[j].data, c[j].length);
-		ret = btrkit_io_write(c->io, c->physical, n > 1 ? buf : c->data, bytes, err);
+		i += run_length(u, i, &bytes);
+		ret = btrkit_io_write(c->io, c->physical, from, bytes, err);
 		if (ret) {
 			err_at_device(err, c->devid, c->physical);
 			return ret;
@@ -163,38 +220,87 @@ static int write_runs(const struct block_list *l, uint8_t *buf, struct btrkit_er
 	return 0;
 }
 
-/* All rows, or room for them. */
-static int put_rows(const struct block_list *l, bool only_reserve, struct btrkit_error *err)
+static int give_out(const struct writing *w, struct pipeline *p, struct btrkit_error *err)
 {
-	struct btrkit_write_stats *stats = &l->txn->writer->stats;
-	struct row_writer *w;
+	const size_t each = UNIT_BYTES / w->txn->fs->super.nodesize;
+
+	for (size_t i = 0; i < w->num_blocks; i += each) {
+		struct unit *u;
+		void *slot;
+		int ret = pipeline_next(p, &slot, err);
+
+		if (ret)
+			return ret;
+		u = slot;
+		u->blocks = w->blocks + i;
+		u->num_blocks = w->num_blocks - i < each ? w->num_blocks - i : each;
+		pipeline_submit(p);
+	}
+	return pipeline_drain(p, err);
+}
+
+static int write_units(struct writing *w, struct btrkit_error *err)
+{
+	const struct pipeline_ops ops = { prepare, write_unit, w };
+	const bool alone = w->num_blocks * (uint64_t)w->txn->fs->super.nodesize <= UNIT_BYTES;
+	struct unit units[UNITS] = { 0 };
+	struct pipeline *p = NULL;
+	void *slots[UNITS];
 	int ret;
 
-	if (!l->num_pieces)
-		return 0;
-	ret = row_writer_create(l->txn->fs->volume, only_reserve, &w, err);
-	if (ret)
-		return ret;
-	for (size_t i = 0; !ret && i < l->num_pieces; i++)
-		ret = row_writer_put(w, l->pieces[i].logical, l->pieces[i].data, l->pieces[i].length, err);
+	for (unsigned i = 0; i < UNITS; i++)
+		slots[i] = &units[i];
+	ret = pipeline_create(&ops, alone ? 0 : each_processor(), slots, alone ? 1 : UNITS, &p, err);
+	/* What threads would do can be done without. */
+	if (ret == -EAGAIN)
+		ret = pipeline_create(&ops, 0, slots, UNITS, &p, err);
 	if (!ret)
-		ret = row_writer_finish(w, err);
-	stats->writes += only_reserve ? 0 : row_writer_written(w).writes;
-	stats->bytes_written += only_reserve ? 0 : row_writer_written(w).bytes;
-	row_writer_destroy(w);
+		ret = give_out(w, p, err);
+	pipeline_destroy(p);
+	for (unsigned i = 0; i < UNITS; i++) {
+		free(units[i].at);
+		free(units[i].buf);
+	}
 	return ret;
 }
 
-static int collect(struct block_list *l, struct btrkit_error *err)
+/* All rows, or room for them. */
+static int put_rows(const struct writing *w, bool only_reserve, struct btrkit_error *err)
 {
-	int ret = overlay_seal(l->txn->overlay, add_copies, l, err);
+	struct btrkit_write_stats *stats = &w->txn->writer->stats;
+	struct row_writer *rows;
+	int ret;
 
-	for (const struct txn_data *d = l->txn->data; !ret && d; d = d->next)
-		ret = add_piece(l, d->logical, d->bytes, d->length, err);
-	if (!ret && l->n)
-		qsort(l->at, l->n, sizeof(*l->at), by_place);
-	if (!ret && l->num_pieces)
-		qsort(l->pieces, l->num_pieces, sizeof(*l->pieces), by_address);
+	if (!w->num_pieces)
+		return 0;
+	ret = row_writer_create(w->txn->fs->volume, only_reserve, &rows, err);
+	if (ret)
+		return ret;
+	for (size_t i = 0; !ret && i < w->num_pieces; i++)
+		ret = row_writer_put(rows, w->pieces[i].logical, w->pieces[i].data, w->pieces[i].length, err);
+	if (!ret)
+		ret = row_writer_finish(rows, err);
+	stats->writes += only_reserve ? 0 : row_writer_written(rows).writes;
+	stats->bytes_written += only_reserve ? 0 : row_writer_written(rows).bytes;
+	row_writer_destroy(rows);
+	return ret;
+}
+
+/* What goes into rows: blocks and data. */
+static int collect_pieces(struct writing *w, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < w->num_blocks; i++) {
+		const struct node *node = w->blocks[i].what;
+
+		if (row_wanted(w->txn->fs->volume, node->bytenr))
+			ret = add_piece(w, node->bytenr, node->data, node->size, err);
+	}
+	for (const struct txn_data *d = w->txn->data; !ret && d; d = d->next)
+		ret = add_piece(w, d->logical, d->bytes, d->length, err);
+	if (!ret && w->num_pieces)
+		qsort(w->pieces, w->num_pieces, sizeof(*w->pieces), by_address);
 	return ret;
 }
 
@@ -219,23 +325,21 @@ int commit_flush(struct btrkit_txn *txn, struct btrkit_error *err)
 
 int commit_write_blocks(struct btrkit_txn *txn, struct btrkit_error *err)
 {
-	struct block_list l = { .txn = txn };
-	uint8_t *buf = NULL;
+	struct writing w = { .txn = txn };
 	int ret;
 
-	ret = collect(&l, err);
+	ret = overlay_blocks(txn->overlay, &w.blocks, &w.num_blocks, err);
 	if (!ret)
-		ret = reserve(&l, err);
+		ret = collect_pieces(&w, err);
 	if (!ret)
-		ret = put_rows(&l, true, err);
-	if (!ret) {
-		buf = malloc(RUN_BYTES);
-		ret = buf ? write_runs(&l, buf, err) : err_nomem(err);
-	}
+		ret = reserve(&w, err);
 	if (!ret)
-		ret = put_rows(&l, false, err);
-	free(buf);
-	free(l.at);
-	free(l.pieces);
+		ret = put_rows(&w, true, err);
+	if (!ret)
+		ret = write_units(&w, err);
+	if (!ret)
+		ret = put_rows(&w, false, err);
+	free(w.blocks);
+	free(w.pieces);
 	return ret ? ret : commit_flush(txn, err);
 }
