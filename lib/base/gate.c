@@ -3,7 +3,8 @@
 
 void gate_init(struct gate *g)
 {
-	atomic_init(&g->inside, 0);
+	for (unsigned i = 0; i < STRIPES; i++)
+		atomic_init(&g->stripes[i].inside, 0);
 	atomic_init(&g->closed, false);
 	pthread_mutex_init(&g->lock, NULL);
 	pthread_cond_init(&g->opened, NULL);
@@ -21,7 +22,7 @@ void gate_enter(struct gate *g)
 {
 	/* Counted first: whoever closes either sees that, or is seen. */
 	for (;;) {
-		atomic_fetch_add(&g->inside, 1);
+		atomic_fetch_add(&g->stripes[stripe_of_thread()].inside, 1);
 		if (!atomic_load(&g->closed))
 			return;
 		gate_leave(g);
@@ -34,11 +35,20 @@ void gate_enter(struct gate *g)
 
 void gate_leave(struct gate *g)
 {
-	if (atomic_fetch_sub(&g->inside, 1) != 1 || !atomic_load(&g->closed))
+	if (atomic_fetch_sub(&g->stripes[stripe_of_thread()].inside, 1) != 1 || !atomic_load(&g->closed))
 		return;
 	pthread_mutex_lock(&g->lock);
 	pthread_cond_broadcast(&g->emptied);
 	pthread_mutex_unlock(&g->lock);
+}
+
+/* Of a stripe in which nobody was once it was closed, nobody is inside any more. */
+static bool somebody_inside(struct gate *g)
+{
+	for (unsigned i = 0; i < STRIPES; i++)
+		if (atomic_load(&g->stripes[i].inside))
+			return true;
+	return false;
 }
 
 void gate_close(struct gate *g)
@@ -47,7 +57,7 @@ void gate_close(struct gate *g)
 	while (atomic_load(&g->closed))
 		pthread_cond_wait(&g->opened, &g->lock);
 	atomic_store(&g->closed, true);
-	while (atomic_load(&g->inside))
+	while (somebody_inside(g))
 		pthread_cond_wait(&g->emptied, &g->lock);
 	pthread_mutex_unlock(&g->lock);
 }

@@ -11,8 +11,15 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-struct gate {
+#include "lib/base/stripe.h"
+
+struct gate_stripe {
 	atomic_uint inside;
+	char apart[STRIPE_APART];
+};
+
+struct gate {
+	struct gate_stripe stripes[STRIPES];
 	atomic_bool closed;
 	pthread_mutex_t lock;
 	pthread_cond_t opened, emptied;

@@ -163,10 +163,9 @@ int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, stru
 	struct delayed_tree *t;
 	int r;
 
-	pthread_rwlock_rdlock(&d->trees);
+	/* Who has been there stays, and so does what is behind it. */
 	for (t = d->list; t && (t->id != id || t->deleted); t = t->next)
 		;
-	pthread_rwlock_unlock(&d->trees);
 	*ret = t;
 	if (t)
 		return 0;
@@ -436,10 +435,9 @@ static int ended(struct delayed_tree *t, int ret)
 	return ret;
 }
 
-static void count_item(struct delayed_tree *t, uint32_t size)
+static void count_item(struct delayed_tree *t, const struct btrkit_key *key, uint32_t size)
 {
-	atomic_fetch_add_explicit(&t->delayed->bytes, sizeof(struct delayed_item) + size + 3 * sizeof(void *),
-				  memory_order_relaxed);
+	delayed_shard_of(t, key->objectid)->bytes += sizeof(struct delayed_item) + size + 3 * sizeof(void *);
 }
 
 int delayed_new_inode(struct delayed_tree *t, uint64_t inode, struct btrkit_error *err)
@@ -480,7 +478,7 @@ static int put(struct delayed_tree *t, const struct btrkit_key *key, const void 
 		if (r)
 			return r;
 		it->change = insert ? DELAYED_NEW : DELAYED_OVER;
-		count_item(t, size);
+		count_item(t, key, size);
 	}
 	if (!r)
 		r = set_data(table, in, &it, data, size, err);
@@ -522,7 +520,7 @@ int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct 
 		ret = add_item(table, in, key, 0, &it, err);
 		if (!ret) {
 			it->change = DELAYED_DELETED;
-			count_item(t, 0);
+			count_item(t, key, 0);
 		}
 		return ended(t, ret);
 	}

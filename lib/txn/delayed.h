@@ -24,6 +24,7 @@
 
 #include "lib/base/gate.h"
 #include "lib/base/pool.h"
+#include "lib/base/stripe.h"
 #include "lib/tree/edit.h"
 #include "lib/txn/ticket.h"
 
@@ -50,6 +51,8 @@ struct delayed_shard {
 	pthread_mutex_t lock;
 	struct delayed_table now;     /* what operations change */
 	struct delayed_table running; /* what is going into the tree: it changes no more */
+	size_t bytes; /* of memory that items take which wait, about */
+	char apart[STRIPE_APART];
 };
 
 /* The items of one tree. */
@@ -60,9 +63,10 @@ struct delayed_tree {
 	struct edit_tree *edit; /* with the lock of trees */
 	uint64_t blocks; /* that the tree had when the transaction began */
 	bool read_only; /* changes only while somebody is alone, like the next */
-	bool deleted;
-	atomic_uint_fast64_t next_inode; /* 0: not looked for yet */
+	atomic_bool deleted;
+	char apart[STRIPE_APART];
 	struct delayed_shard shards[DELAYED_SHARDS];
+	atomic_uint_fast64_t next_inode; /* 0: not looked for yet */
 };
 
 struct delayed {
@@ -72,10 +76,9 @@ struct delayed {
 	pthread_mutex_t lock;	/* of space, references and the list of trees */
 	pthread_mutex_t run;	/* one runs at a time */
 	pthread_mutex_t renames; /* before all others: directories go from one into another one at a time */
-	struct delayed_tree *list;
+	_Atomic(struct delayed_tree *) list; /* grows at its beginning, with the locks */
 	struct delayed_batch *batch; /* that is put together, with the lock of runs */
 	struct tickets tickets;
-	atomic_size_t bytes; /* of memory that items take which wait, about */
 	atomic_bool failed;	/* a change was half done */
 };
 
@@ -147,6 +150,8 @@ int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct 
  * @return 0; -EUCLEAN, <0: the transaction has failed
  */
 int delayed_run(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether anything waits. Not by who has the lock of an inode. */
+bool delayed_waits(struct delayed *d);
 
 /* To be alone: nobody is in the gate, and nothing is run, until delayed_open(). Not by who is in the gate. */
 void delayed_close(struct delayed *d);

@@ -161,12 +161,14 @@ static int run_inode(struct delayed_batch *b, const struct delayed_inode *in, st
 /* Takes over what waits: from here on changes are collected anew. With the gate closed. @return the bytes of it */
 static size_t take_over(struct delayed *d)
 {
-	const size_t bytes = atomic_exchange(&d->bytes, 0);
+	size_t bytes = 0;
 
 	for (struct delayed_tree *t = d->list; t; t = t->next) {
 		for (unsigned i = 0; i < DELAYED_SHARDS; i++) {
 			t->shards[i].running = t->shards[i].now;
 			t->shards[i].now = (struct delayed_table){ 0 };
+			bytes += t->shards[i].bytes;
+			t->shards[i].bytes = 0;
 		}
 	}
 	tickets_run(&d->tickets);
@@ -288,7 +290,8 @@ void delayed_open(struct delayed *d)
 void delayed_forget_tree(struct delayed *d, uint64_t id)
 {
 	for (struct delayed_tree *t = d->list; t; t = t->next)
-		t->deleted |= t->id == id;
+		if (t->id == id)
+			t->deleted = true;
 }
 
 void delayed_set_read_only(struct delayed *d, uint64_t id, bool read_only)
@@ -296,6 +299,20 @@ void delayed_set_read_only(struct delayed *d, uint64_t id, bool read_only)
 	for (struct delayed_tree *t = d->list; t; t = t->next)
 		if (t->id == id)
 			t->read_only = read_only;
+}
+
+bool delayed_waits(struct delayed *d)
+{
+	bool waits = false;
+
+	for (struct delayed_tree *t = d->list; t; t = t->next) {
+		for (unsigned i = 0; !waits && i < DELAYED_SHARDS; i++) {
+			pthread_mutex_lock(&t->shards[i].lock);
+			waits = t->shards[i].bytes;
+			pthread_mutex_unlock(&t->shards[i].lock);
+		}
+	}
+	return waits;
 }
 
 int delayed_run(struct delayed *d, struct btrkit_error *err)

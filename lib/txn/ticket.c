@@ -12,6 +12,9 @@
 /* What is granted besides what is asked for, as long as there is plenty: the queue is for when there is not. */
 #define CREDIT_ITEMS 65536
 #define CREDIT_BYTES (8 << 20)
+/* Of that a stripe takes so much at a time. */
+#define STRIPE_ITEMS 256u
+#define STRIPE_BYTES (32u << 10)
 
 static uint64_t now_ns(void)
 {
@@ -40,20 +43,33 @@ static void count_latency(struct tickets *t, uint64_t ns)
 
 	while (log2 + 1 < BTRKIT_RESERVE_BUCKETS && ns >> (log2 + 1))
 		log2++;
-	atomic_fetch_add_explicit(&t->reservations, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&t->latency_log2[log2], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->stripes[stripe_of_thread()].latency_log2[log2], 1, memory_order_relaxed);
 }
 
-/* Takes from the credit. */
+/* Takes from a credit. */
+static bool take_of(atomic_int_fast64_t *items, atomic_int_fast64_t *bytes, const struct ticket_need *need)
+{
+	if (atomic_fetch_sub(items, need->items) >= need->items) {
+		if (atomic_fetch_sub(bytes, need->bytes) >= need->bytes)
+			return true;
+		atomic_fetch_add(bytes, need->bytes);
+	}
+	atomic_fetch_add(items, need->items);
+	return false;
+}
+
 static bool take(struct tickets *t, const struct ticket_need *need)
 {
-	if (atomic_fetch_sub(&t->items, need->items) >= need->items) {
-		if (atomic_fetch_sub(&t->bytes, need->bytes) >= need->bytes)
-			return true;
-		atomic_fetch_add(&t->bytes, need->bytes);
-	}
-	atomic_fetch_add(&t->items, need->items);
-	return false;
+	const struct ticket_need more = { .items = need->items + STRIPE_ITEMS, .bytes = need->bytes + STRIPE_BYTES };
+	struct ticket_stripe *s = &t->stripes[stripe_of_thread()];
+
+	if (take_of(&s->items, &s->bytes, need))
+		return true;
+	if (!take_of(&t->items, &t->bytes, &more))
+		return take_of(&t->items, &t->bytes, need);
+	atomic_fetch_add(&s->items, STRIPE_ITEMS);
+	atomic_fetch_add(&s->bytes, STRIPE_BYTES);
+	return true;
 }
 
 /* Reserves for one, and for the credit if that can be had too. With no lock held. */
@@ -129,6 +145,8 @@ static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struc
 	wait_for_others(t);
 	count_step(t, &t->stats.item_runs);
 	ret = delayed_run(txn->delayed, err);
+	/* Those who were taking some for their stripes have got it by now. */
+	tickets_recall(t);
 	if (!ret)
 		ret = grant(txn, need, TXN_NO_CHUNKS, err);
 	if (ret != -ENOSPC)
@@ -192,8 +210,9 @@ int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 		return -ENOSPC;
 	wait_for_turn(&d->tickets);
 	/* Whoever had the turn before may have done it. */
+	waits = delayed_waits(d);
 	delayed_lock_trees(d);
-	waits = atomic_load(&d->bytes) || refs_pending_data(txn->refs) || space_pinned(txn->space, BG_DATA);
+	waits |= refs_pending_data(txn->refs) || space_pinned(txn->space, BG_DATA);
 	delayed_unlock_trees(d);
 	if (waits) {
 		tickets_recall(&d->tickets);
@@ -295,9 +314,15 @@ void ticket_alone_end(struct btrkit_txn *txn)
 
 void tickets_run(struct tickets *t)
 {
+	struct ticket_amount credit = { atomic_load(&t->items), atomic_load(&t->bytes) };
+
+	for (unsigned i = 0; i < STRIPES; i++) {
+		credit.items += atomic_load(&t->stripes[i].items);
+		credit.bytes += atomic_load(&t->stripes[i].bytes);
+	}
 	pthread_mutex_lock(&t->lock);
-	t->running.items = t->held.items - t->outside.items - atomic_load(&t->items);
-	t->running.bytes = t->held.bytes - t->outside.bytes - atomic_load(&t->bytes);
+	t->running.items = t->held.items - t->outside.items - credit.items;
+	t->running.bytes = t->held.bytes - t->outside.bytes - credit.bytes;
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -318,6 +343,10 @@ void tickets_recall(struct tickets *t)
 	/* Who is taking some just now gives back what he could not have. */
 	items = atomic_exchange(&t->items, 0);
 	bytes = atomic_exchange(&t->bytes, 0);
+	for (unsigned i = 0; i < STRIPES; i++) {
+		items += atomic_exchange(&t->stripes[i].items, 0);
+		bytes += atomic_exchange(&t->stripes[i].bytes, 0);
+	}
 	t->held.items -= items;
 	t->held.bytes -= bytes;
 	pthread_mutex_unlock(&t->lock);
@@ -335,7 +364,12 @@ void btrkit_txn_get_reserve_stats(struct btrkit_txn *txn, struct btrkit_reserve_
 	pthread_mutex_lock(&t->lock);
 	*stats = t->stats;
 	pthread_mutex_unlock(&t->lock);
-	stats->reservations = atomic_load(&t->reservations);
-	for (unsigned i = 0; i < BTRKIT_RESERVE_BUCKETS; i++)
-		stats->latency_log2[i] = atomic_load(&t->latency_log2[i]);
+	for (unsigned i = 0; i < STRIPES; i++) {
+		for (unsigned log2 = 0; log2 < BTRKIT_RESERVE_BUCKETS; log2++) {
+			const uint64_t count = atomic_load(&t->stripes[i].latency_log2[log2]);
+
+			stats->latency_log2[log2] += count;
+			stats->reservations += count;
+		}
+	}
 }

@@ -17,6 +17,8 @@
 
 #include <btrkit/transaction.h>
 
+#include "lib/base/stripe.h"
+
 struct btrkit_txn;
 
 /* What an operation may change at the most. */
@@ -42,11 +44,19 @@ struct ticket_promise {
 	uint64_t blocks, taken;
 };
 
+/* What threads have of the credit, and what they count: see stripe.h. */
+struct ticket_stripe {
+	atomic_int_fast64_t items, bytes;
+	atomic_uint_fast64_t latency_log2[BTRKIT_RESERVE_BUCKETS];
+	char apart[STRIPE_APART];
+};
+
 struct tickets {
+	struct ticket_stripe stripes[STRIPES];
 	pthread_mutex_t lock;
 	pthread_cond_t turn;
 	uint64_t next, serving;
-	atomic_int_fast64_t items, bytes; /* the credit */
+	atomic_int_fast64_t items, bytes; /* the credit that no stripe has */
 	/* With the lock. What was granted, the credit too, and is not known to have gone into the trees. */
 	struct ticket_amount held;
 	struct ticket_amount outside; /* of that, granted to those who are not in the gate yet */
@@ -55,8 +65,7 @@ struct tickets {
 	struct ticket_amount credit; /* that is granted at a time at the most */
 	struct ticket_promise promise;
 	bool may_commit;
-	atomic_uint_fast64_t reservations, latency_log2[BTRKIT_RESERVE_BUCKETS];
-	struct btrkit_reserve_stats stats; /* but for those; with the lock */
+	struct btrkit_reserve_stats stats; /* but for what stripes count; with the lock */
 };
 
 void tickets_init(struct tickets *t);
