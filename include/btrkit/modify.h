@@ -72,9 +72,9 @@ enum btrkit_unlink_what {
 /**
  * Removes a name, and with its last name the inode. An empty subvolume is deleted as by btrkit_subvolume_delete().
  *
- * @return 0; -ENOENT; -ENOTDIR; -EISDIR; -ENOTEMPTY; -EPERM: something immutable or append-only, or the default
- *	   subvolume; -EROFS; -ENOSPC: the name of a large file may be gone, and the rest be left to a mount; -ENOMEM,
- *	   -EUCLEAN, -EIO, -ENODATA
+ * @return 0; -ENOENT; -ENOTDIR; -ENAMETOOLONG; -EISDIR; -ENOTEMPTY; -EPERM: something immutable or append-only, or the
+ *	   default subvolume; -EROFS; -ENOSPC: the name of a large file may be gone, and the rest be left to a mount;
+ *	   -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
 int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
@@ -300,7 +300,7 @@ struct btrkit_found {
 /**
  * What has a name in a directory, with all that was changed in the transaction.
  *
- * @return 0; -ENOENT; -ENOTDIR; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT; -ENOTDIR; -ENAMETOOLONG; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_txn_lookup(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,

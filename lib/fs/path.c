@@ -49,7 +49,7 @@ int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, si
 	int ret;
 
 	if (len > NAME_LEN_MAX)
-		return 1;
+		return err_system(err, ENAMETOOLONG, "a name of %zu bytes", len);
 	cursor_init(&c, fs, &at->root);
 	ret = find_entry(&c, at->inode, name, len, &entry, err);
 	cursor_release(&c);

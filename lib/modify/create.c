@@ -161,10 +161,7 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 static int judge(struct making *m, struct btrkit_error *err)
 {
 	const struct btrkit_new_inode *what = m->what;
-	int ret = name_judge(&m->name, err);
 
-	if (ret)
-		return ret;
 	if (!op_entry_type(what->mode) || what->mode & ~(S_IFMT | 07777u))
 		return err_set(err, BTRKIT_INVALID, "0%o is no mode of an inode", what->mode);
 	if (S_ISLNK(what->mode) != !!what->target)
@@ -206,7 +203,9 @@ int btrkit_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const cha
 	struct making m = { .name = { name, len }, .what = what ? what : &file };
 	int ret;
 
-	ret = judge(&m, err);
+	ret = name_judge_in(txn, root, dir, &m.name, err);
+	if (!ret)
+		ret = judge(&m, err);
 	if (ret)
 		return ret;
 	/* What is inherited is known only then; meanwhile it may grow again. */

@@ -62,7 +62,7 @@ int btrkit_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t 
 	struct op op;
 	int ret;
 
-	ret = name_judge(&name, err);
+	ret = name_judge_in(txn, root, dir, &name, err);
 	if (ret)
 		return ret;
 	/* The reference, or an extended one; entry, index, and both inodes. */

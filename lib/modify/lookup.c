@@ -63,6 +63,15 @@ int btrkit_txn_lookup(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const
 	return r ? r : op_end(&op, look_up(&op, dir, &name, ret, err));
 }
 
+int name_judge_in(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name,
+		  struct btrkit_error *err)
+{
+	struct btrkit_found found;
+
+	return name->len > NAME_LEN_MAX ? btrkit_txn_lookup(txn, root, dir, name->bytes, name->len, &found, err) :
+					  name_judge(name, err);
+}
+
 int btrkit_txn_flush(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	return delayed_run(txn->delayed, err);

@@ -52,6 +52,8 @@ int name_find(struct op *op, const struct op_inode *dir, const struct name *name
 	uint32_t offset;
 	int r;
 
+	if (name->len > NAME_LEN_MAX)
+		return err_system(err, ENAMETOOLONG, "a name of %zu bytes", name->len);
 	r = delayed_find(op->t, &op->reader, &key, &item, err);
 	if (!r)
 		r = blame(op->t, &key, entry_find(&item, name->bytes, name->len, &e, &offset, err), err);

@@ -15,6 +15,10 @@ struct name {
 /* Whether a name may be given. @return 0; -EINVAL; -ENAMETOOLONG */
 int name_judge(const struct name *name, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* The same of a name in @dir. Of one that is too long Linux first finds out that the directory is none. */
+int name_judge_in(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name,
+		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* What a directory says of a name. */
 struct name_entry {
 	struct btrkit_key location; /* INODE_ITEM of an inode, or ROOT_ITEM of a subvolume */

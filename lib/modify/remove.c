@@ -245,7 +245,7 @@ int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, con
 
 	if (what != BTRKIT_UNLINK_FILE && what != BTRKIT_UNLINK_DIR)
 		return err_set(err, BTRKIT_INVALID, "nothing that can be removed");
-	ret = name_judge(&name, err);
+	ret = name_judge_in(txn, root, dir_inode, &name, err);
 	if (!ret)
 		ret = op_begin(&op, txn, root, &need, err);
 	if (ret)

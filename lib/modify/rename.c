@@ -177,6 +177,21 @@ static int rename_inodes(struct btrkit_txn *txn, const struct btrkit_place *from
 	return ret || !orphan ? ret : remove_orphan(txn, to->root, r.to.in.inode, err);
 }
 
+/* Linux looks for what there is before it judges the name that it is to have. */
+static int judge_names(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
+		       struct btrkit_error *err)
+{
+	const struct name old = { from->name, from->len }, new = { to->name, to->len };
+	int ret = name_judge_in(txn, from->root, from->dir, &old, err), found = 0;
+	struct btrkit_found there;
+
+	if (!ret)
+		ret = name_judge_in(txn, to->root, to->dir, &new, err);
+	if (ret == -ENAMETOOLONG && old.len <= NAME_LEN_MAX)
+		found = btrkit_txn_lookup(txn, from->root, from->dir, old.bytes, old.len, &there, err);
+	return found ? found : ret;
+}
+
 int btrkit_rename(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
 		  unsigned flags, struct btrkit_error *err)
 {
@@ -185,9 +200,7 @@ int btrkit_rename(struct btrkit_txn *txn, const struct btrkit_place *from, const
 	if (flags & ~(unsigned)(BTRKIT_RENAME_NOREPLACE | BTRKIT_RENAME_EXCHANGE) ||
 	    flags == (BTRKIT_RENAME_NOREPLACE | BTRKIT_RENAME_EXCHANGE))
 		return err_set(err, BTRKIT_INVALID, "flags 0x%x of a renaming", flags);
-	ret = name_judge(&(struct name){ from->name, from->len }, err);
-	if (!ret)
-		ret = name_judge(&(struct name){ to->name, to->len }, err);
+	ret = judge_names(txn, from, to, err);
 	if (!ret)
 		ret = from->root == to->root ? rename_inodes(txn, from, to, flags, err) : ALONE;
 	return ret == ALONE ? rename_alone(txn, from, to, flags, err) : ret;

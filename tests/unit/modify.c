@@ -344,6 +344,7 @@ static void move_over(struct model *m)
 
 static void look_up(struct model *m)
 {
+	static const char too_long[256] = "too long";
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct entry *e = some_entry(m, true, true);
 	struct btrkit_found found;
@@ -355,6 +356,8 @@ static void look_up(struct model *m)
 	assert_int_equal(found.inode, e->file ? e->file->inode : m->dirs[e->is_dir]);
 	assert_int_equal(found.type, e->file ? DT_REG : DT_DIR);
 	expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], "none", 4, &found, &err), -ENOENT, &err);
+	expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], too_long, sizeof(too_long), &found, &err),
+	       -ENAMETOOLONG, &err);
 }
 
 static void step(struct model *m)
