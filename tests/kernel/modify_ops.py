@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Operations of `btrkit edit`: as lines of its scripts, and as the system calls that Linux does the same by.
+
+An operation is a tuple of words in bytes: its name, and what is behind it in a line. Paths start from the top level,
+without a slash.
+"""
+import errno
+import fcntl
+import os
+import stat
+import struct
+
+import attributes
+import ops
+
+RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
+SYNC_FILE_RANGE = 7
+GET_SUBVOL_FLAGS, SET_SUBVOL_FLAGS, DEFAULT_SUBVOL = 0x80089419, 0x4008941A, 0x40089413
+SUBVOL_RDONLY = 2
+PLAIN = frozenset(b'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./=:@,+-')
+NODES = {b'b': stat.S_IFBLK, b'c': stat.S_IFCHR, b'p': stat.S_IFIFO, b's': stat.S_IFSOCK}
+
+
+def quote(word):
+    if not word:
+        return b"''"
+    return b''.join(b'%c' % c if c in PLAIN else b'\\x%02x' % c for c in word)
+
+
+def line(op, may_fail):
+    return (b'-' if may_fail else b'') + b' '.join(map(quote, op)) + b'\n'
+
+
+def options(words):
+    """Letters, and the other words."""
+    letters, words = b'', list(words)
+    while words and words[0][:1] == b'-' and len(words[0]) > 1:
+        letters += words.pop(0)[1:]
+        if letters[-1:] == b'-':
+            return letters[:-1], words
+    return letters, words
+
+
+def number(word):
+    return int(word, 0)
+
+
+class Linux:
+    """Does operations below a mount point."""
+
+    def __init__(self, top):
+        self.top = os.fsencode(top)
+
+    def path(self, path):
+        return b'/'.join((self.top, path)) if path else self.top
+
+    def run(self, op):
+        """The errno, 0: it was done."""
+        try:
+            getattr(self, op[0].decode().replace('-', '_'))(*op[1:])
+        except OSError as e:
+            return e.errno
+        return 0
+
+    def opened(self, path, flags=os.O_RDWR, mode=0):
+        return Descriptor(os.open(self.path(path), flags | os.O_NOFOLLOW | os.O_NONBLOCK, mode))
+
+    # Names.
+
+    def mkdir(self, *words):
+        letters, paths = options(words)
+        for path in paths:
+            if letters:
+                os.makedirs(self.path(path), 0o755, exist_ok=True)
+            else:
+                os.mkdir(self.path(path), 0o755)
+
+    def mknod(self, path, kind, *numbers):
+        device = os.makedev(*map(number, numbers)) if numbers else 0
+        os.mknod(self.path(path), NODES[kind] | 0o644, device)
+
+    def ln(self, *words):
+        letters, (target, path) = options(words)
+        if letters:
+            os.symlink(target, self.path(path))
+        else:
+            os.link(self.path(target), self.path(path), follow_symlinks=False)
+
+    def rm(self, *words):
+        letters, paths = options(words)
+        for path in paths:
+            try:
+                self.remove(self.path(path), b'r' in letters)
+            except FileNotFoundError:
+                if b'f' not in letters:
+                    raise
+
+    def remove(self, path, below):
+        """The last entry of a directory first, as edit does."""
+        if below:
+            st = os.lstat(path)
+            if stat.S_ISDIR(st.st_mode) and st.st_ino not in (2, 256):
+                for name in os.listdir(path)[::-1]:
+                    self.remove(path + b'/' + name, True)
+                os.rmdir(path)
+                return
+        os.unlink(path)
+
+    def rmdir(self, *paths):
+        for path in paths:
+            os.rmdir(self.path(path))
+
+    def mv(self, *words):
+        letters, paths = options(words)
+        flags = (RENAME_NOREPLACE if b'n' in letters else 0) | (RENAME_EXCHANGE if b'x' in letters else 0)
+        call(attributes.libc.renameat2, attributes.AT_FDCWD, self.path(paths[0]), attributes.AT_FDCWD,
+             self.path(paths[1]), flags)
+
+    # What is in files. What is written gets its extent at once, as with the library: Linux may otherwise forget what
+    # the next operation cuts off.
+
+    def put(self, *words):
+        letters, (local, path) = options(words)
+        with open(local, 'rb', buffering=0) as f:
+            st = os.fstat(f.fileno())
+            if letters:
+                try:
+                    os.unlink(self.path(path))
+                except FileNotFoundError:
+                    pass
+            with self.opened(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, st.st_mode & 0o7777) as fd:
+                if (st.st_uid, st.st_gid) != (0, 0):
+                    above = os.stat(os.path.dirname(self.path(path)))
+                    os.fchown(fd, st.st_uid, -1 if above.st_mode & stat.S_ISGID else st.st_gid)
+                at = 0
+                while at < st.st_size:
+                    try:
+                        at = os.lseek(f.fileno(), at, os.SEEK_DATA)
+                    except OSError:
+                        break
+                    end = os.lseek(f.fileno(), at, os.SEEK_HOLE)
+                    os.pwrite(fd, os.pread(f.fileno(), end - at, at), at)
+                    at = end
+                    start_writing(fd)
+                os.ftruncate(fd, st.st_size)
+                start_writing(fd)
+
+    def write(self, path, offset, local):
+        with self.opened(path, os.O_WRONLY) as fd, open(local, 'rb') as f:
+            data, at = f.read(), number(offset)
+            while data:
+                done = pwrite(fd, data, at)
+                data, at = data[done:], at + done
+            start_writing(fd)
+
+    def truncate(self, path, size):
+        if number(size) >> 63:
+            raise OSError(errno.EFBIG, 'no file is so large')
+        os.truncate(self.path(path), number(size))
+        with self.opened(path, os.O_RDONLY) as fd:
+            start_writing(fd)
+
+    def punch(self, path, offset, length):
+        self.fallocate(path, ops.PUNCH_HOLE | ops.KEEP_SIZE, offset, length)
+
+    def prealloc(self, *words):
+        letters, (path, offset, length) = options(words)
+        self.fallocate(path, ops.KEEP_SIZE if letters else 0, offset, length)
+
+    def fallocate(self, path, mode, offset, length):
+        with self.opened(path) as fd:
+            call(ops._libc.fallocate, fd, mode, number(offset), number(length))
+            start_writing(fd)
+
+    def clone(self, *words):
+        whole = len(words) == 2
+        source, target = (words[0], words[1]) if whole else (words[0], words[3])
+        with self.opened(source, os.O_RDONLY) as src:
+            st = os.fstat(src)
+            if whole and not stat.S_ISREG(st.st_mode):
+                raise OSError(errno.EISDIR if stat.S_ISDIR(st.st_mode) else errno.EINVAL, 'no file')
+            with self.clone_target(st, target, whole) as dst:
+                at, length, to = (0, 0, 0) if whole else map(number, (words[1], words[2], words[4]))
+                ops.clone_each(src, dst, [(at, length, to)])
+                start_writing(dst)
+
+    def clone_target(self, st, path, whole):
+        if not whole:
+            return self.opened(path)
+        try:
+            there = os.lstat(self.path(path))
+        except FileNotFoundError:
+            made = self.opened(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, st.st_mode & 0o7777)
+            if (st.st_uid, st.st_gid) != (0, 0):
+                above = os.stat(os.path.dirname(self.path(path)))
+                mode = os.fstat(made.fd).st_mode
+                os.fchown(made.fd, st.st_uid, -1 if above.st_mode & stat.S_ISGID else st.st_gid)
+                os.fchmod(made.fd, mode & 0o7777)
+            return made
+        if (there.st_dev, there.st_ino) == (st.st_dev, st.st_ino) or not stat.S_ISREG(there.st_mode):
+            raise OSError(errno.EISDIR if stat.S_ISDIR(there.st_mode) else errno.EINVAL, 'no other file')
+        os.truncate(self.path(path), 0)
+        return self.opened(path)
+
+    # What inodes say of themselves.
+
+    def chmod(self, mode, *paths):
+        for path in paths:
+            attributes.set_attributes(os.fsdecode(self.path(path)), attributes.MODE, int(mode, 8), 0, 0, 0, 0)
+
+    def chown(self, owner, *paths):
+        uid, _, gid = owner.partition(b':')
+        for path in paths:
+            os.chown(self.path(path), int(uid or -1), int(gid or -1), follow_symlinks=False)
+
+    def chattr(self, change, *paths):
+        bits = sum(attributes.FLAGS[c] for c in change[1:].decode())
+        how = change[:1]
+        for path in paths:
+            attributes.change_flags(self.path(path), 0 if how == b'-' else bits, ~0 if how == b'=' else bits)
+
+    def touch(self, *words):
+        letters, (when, *paths) = options(words)
+        seconds, _, part = when[1:].partition(b'.')
+        new = int(seconds) * 10**9 + int(part.ljust(9, b'0') or 0)
+        for path in paths:
+            now = os.lstat(self.path(path))
+            os.utime(self.path(path), ns=(now.st_atime_ns if letters == b'm' else new,
+                                          now.st_mtime_ns if letters == b'a' else new), follow_symlinks=False)
+
+    def setxattr(self, *words):
+        letters, (name, value, *paths) = options(words)
+        flags = (os.XATTR_CREATE if b'c' in letters else 0) | (os.XATTR_REPLACE if b'r' in letters else 0)
+        value = bytes.fromhex(value[2:].decode()) if value[:2] == b'0x' else value
+        for path in paths:
+            os.setxattr(self.path(path), name, value, flags, follow_symlinks=False)
+
+    def rmxattr(self, name, *paths):
+        for path in paths:
+            os.removexattr(self.path(path), name, follow_symlinks=False)
+
+
+def call(function, *args):
+    if function(*args):
+        raise OSError(attributes.ctypes.get_errno(), function.__name__)
+
+
+def pwrite(fd, data, offset):
+    """Linux says EINVAL to a sum that is no loff_t, before it compares it with the size that files may have, and its
+    calls cannot name larger ones: EFBIG is what it says where it compares."""
+    if (offset + len(data)) >> 63:
+        raise OSError(errno.EFBIG, 'no file is so large')
+    return os.pwrite(fd, data, offset)
+
+
+def start_writing(fd):
+    call(attributes.libc.sync_file_range, fd, attributes.ctypes.c_long(0), attributes.ctypes.c_long(0), SYNC_FILE_RANGE)
+
+
+class Descriptor:
+    """Closed at the end of a `with`."""
+
+    def __init__(self, fd):
+        self.fd = fd
+
+    def __enter__(self):
+        return self.fd
+
+    def __exit__(self, *_):
+        os.close(self.fd)

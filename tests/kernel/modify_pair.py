@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Two filesystems that are the same in the beginning: what `btrkit edit` does to one Linux does to the other."""
+import errno
+import os
+import re
+import subprocess
+import time
+
+import image
+import modify_state
+from modify_ops import Linux, line
+
+BTRKIT = os.environ['BTRKIT']
+ERRORS = {os.strerror(number): number for number in errno.errorcode}
+counts = {'operations': 0, 'failures': 0, 'paths': 0, 'sectors': 0}
+
+
+def check_clean(path):
+    done = subprocess.run([image.BTRFS, 'check', '--check-data-csum', path], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    text = done.stdout.decode(errors='replace')
+    if done.returncode or 'no error found' not in text or 'ERROR' in text:
+        raise AssertionError(f'btrfs check: exit {done.returncode}:\n{text[-3000:]}')
+
+
+def failures(said):
+    """Of what edit says: {line: errno}."""
+    ret = {}
+    for text in said.splitlines():
+        found = re.search(r': line (\d+): (.*)$', text)
+        words = found and [w for w in ERRORS if w in found[2]]
+        if not words:
+            raise AssertionError(text)
+        ret[int(found[1])] = ERRORS[max(words, key=len)]
+    return ret
+
+
+def edit(path, plan, options=()):
+    """@plan: of operations with what Linux said. Those that it did must be done, all others fail as there."""
+    script = b''.join(line(op, number) for op, number in plan)
+    done = subprocess.run([BTRKIT, 'edit', *options, path], input=script, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+    said = done.stderr.decode(errors='replace')
+    found = failures(said)
+    if done.returncode:
+        last = max(found, default=0)
+        raise AssertionError(f'{said.splitlines()[-1]}\n{plan[last - 1] if last else ""}')
+    for k, (op, number) in enumerate(plan):
+        if found.get(k + 1, 0) == number:
+            continue
+        # Linux judges names and values of attributes before it looks for the file.
+        if op[0] in (b'setxattr', b'rmxattr') and found.get(k + 1) in (errno.ENOENT, errno.ENOTDIR):
+            continue
+        raise AssertionError(f'line {k + 1}, {op!r:.700}: {name(found.get(k + 1, 0))}; Linux: {name(number)}')
+
+
+def name(number):
+    return errno.errorcode[number] if number else 'done'
+
+
+def judge(ours, theirs, bounds, compressed, loaded, what):
+    """Both are mounted, and all is written."""
+    a = modify_state.State(ours.mnt, bounds[0], compressed, loaded)
+    b = modify_state.State(theirs.mnt, bounds[1], compressed, loaded)
+    found = modify_state.differences(a, b)
+    listed = [modify_state.subvolumes(img.mnt) for img in (ours, theirs)]
+    found += [f'{path!r}: {listed[0].get(path)}; by Linux: {listed[1].get(path)}'
+              for path in sorted(listed[0].keys() | listed[1].keys(), key=str)
+              if listed[0].get(path) != listed[1].get(path)]
+    if found:
+        raise AssertionError(f'{what}: {len(found)} differences:\n' + '\n'.join(found[:12]))
+    counts['paths'] += len(a.paths)
+    counts['sectors'] += len(a.shared)
+
+
+class Pair:
+    """Two filesystems that are the same in the beginning: what edit does to one Linux does to the other."""
+
+    def __init__(self, folder, options=(), mount='', edit_options=(), size='1500M'):
+        self.mount_options = ','.join(filter(None, ('noatime,nodev', mount)))
+        self.compressed, self.edit_options = 'compress' in mount, edit_options
+        # Linux has read inodes of ours. It knows of the compression of one only if that lies in the same leaf, and puts
+        # down what does not compress only where it knows of none.
+        self.loaded = False
+        self.folder, self.bounds = folder, ([], [])
+        self.ours = image.Image(f'{folder}/ours.img', size)
+        self.ours.mkfs(*image.peer_options(list(options)))
+        self.theirs = None
+
+    def begin(self):
+        """From now on there are two, and the other one is mounted."""
+        self.ours.umount()
+        self.theirs = self.ours.copy(f'{self.folder}/theirs.img')
+        self.theirs.mount(self.mount_options)
+
+    def now(self, which):
+        """Something else begins. The clock of inodes goes in steps."""
+        time.sleep(.02)
+        self.bounds[which].append(time.time_ns())
+        time.sleep(.02)
+
+    def by_linux(self, operations, done=lambda op: None):
+        """Each with its errno."""
+        self.now(1)
+        linux, ret = Linux(self.theirs.mnt), []
+        for op in operations:
+            ret.append((op, linux.run(op)))
+            if not ret[-1][1]:
+                done(op)
+        counts['operations'] += len(ret)
+        counts['failures'] += sum(bool(number) for _, number in ret)
+        return ret
+
+    def by_edit(self, plan, pieces=(), check=True):
+        """@pieces: operations and options of each run; the last takes the rest"""
+        self.ours.umount()
+        self.now(0)
+        for count, options in (*pieces, (len(plan), ())):
+            edit(self.ours.path, plan[:count], (*self.edit_options, *options))
+            plan = plan[count:]
+        if check:
+            check_clean(self.ours.path)
+
+    def by_linux_with_ours(self, plan):
+        self.now(0)
+        self.loaded = True
+        linux = Linux(self.ours.mnt)
+        for op, number in plan:
+            got = linux.run(op)
+            if got != number:
+                raise AssertionError(f'Linux, with ours: {op!r:.700}: {name(got)}; with its own: {name(number)}')
+
+    def compare(self, what):
+        if not self.ours.mnt:
+            self.ours.mount(self.mount_options)
+        for img in (self.ours, self.theirs):
+            image.run(image.BTRFS, 'filesystem', 'sync', img.mnt)
+        judge(self.ours, self.theirs, self.bounds, self.compressed, self.loaded, what)
+
+    def leave(self):
+        """Linux has said nothing of ours."""
+        found = self.ours.log.complaints(self.ours.loop)
+        self.ours.umount()
+        if found:
+            raise AssertionError('\n'.join(found))
+        check_clean(self.ours.path)
+
+    def end(self):
+        for img in filter(None, (self.ours, self.theirs)):
+            img.remove()

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Random plans of operations on all that a filesystem may have. Most of them make sense; the others are to fail, with
+the same errno everywhere."""
+import os
+import random
+
+import attributes
+
+MASK = (1 << 64) - 1
+DIRS, FILES, SPECIAL = 'ds', 'f', 'lnp'
+LONG = 900      # paths that nothing is put below, so that all stay short enough for Linux
+
+
+class Local:
+    """Files that contents come from."""
+
+    SIZES = (0, 1, 100, 1500, 2047, 2048, 2049, 4095, 4096, 4097, 5000, 16384, 65536, 131072, 131073, 200000, 400000)
+
+    def __init__(self, folder):
+        self.paths, rng = [], random.Random(1)
+        for k, size in enumerate(self.SIZES + self.SIZES):
+            path = f'{folder}/local{k}'
+            with open(path, 'wb') as f:
+                f.write(rng.randbytes(size) if k % 2 else (b'text of file %d ' % k * (size // 10 + 1))[:size])
+                if k % 7 == 6:
+                    f.truncate(size + 50000)
+                if k % 9 == 8:
+                    f.seek(size + 300000)
+                    f.write(b'behind a hole')
+            os.chmod(path, rng.choice((0o644, 0o644, 0o600, 0o755, 0o4755, 0o2640)))
+            if k % 11 == 10:
+                os.chown(path, 1000, 1001)
+            self.paths.append(os.fsencode(path))
+
+
+class Plan:
+    """Makes operations one by one; what is there is known by those that were done()."""
+
+    def __init__(self, seed, local, node, same_hash):
+        self.rng, self.local, self.node, self.same_hash = random.Random(f'modify {seed}'), local, node, same_hash
+        self.kinds, self.serial = {b'': 's'}, 0
+        # Of what Linux has in memory a property may be unknown to it; and what chattr +c makes of a file is up to the
+        # mount.
+        self.compression, self.flags = True, 'SiadADCm'
+        self.weights = {
+            'put': 16, 'mkdir': 8, 'symlink': 4, 'mknod': 4, 'ln': 8, 'rm': 8, 'rm_below': 1, 'rmdir': 3, 'mv': 14,
+            'chmod': 6, 'chown': 5, 'chattr': 4, 'touch': 6, 'setxattr': 12, 'rmxattr': 4, 'truncate': 6, 'write': 14,
+            'punch': 7, 'prealloc': 6, 'clone': 14,
+        }
+
+    def some(self, count):
+        """One after the other: what comes next goes by what was done."""
+        names, weights = zip(*self.weights.items())
+        for _ in range(count):
+            op = tuple(getattr(self, self.rng.choices(names, weights)[0])())
+            yield op
+            # Whether a hole that is punched again is a change goes by what Linux has in memory of it.
+            if op[0] == b'punch' and not self.compression:
+                yield b'touch', b'-m', b'@5', op[1]
+
+    # What is there.
+
+    def adopt(self, mnt):
+        """What was there before."""
+        top = os.fsencode(mnt)
+        for folder, dirs, files in os.walk(top):
+            for name in dirs + files:
+                whole = os.path.join(folder, name)
+                self.kinds[whole[len(top) + 1:]] = (
+                    'l' if os.path.islink(whole) else 'd' if name in dirs else 'f' if os.path.isfile(whole) else 'n')
+
+    def below(self, path):
+        return [p for p in self.kinds if p == path or p.startswith(path + b'/')]
+
+    def take(self, path):
+        """What is known of it is not known any more."""
+        return {p[len(path):]: self.kinds.pop(p) for p in self.below(path)}
+
+    def give(self, path, tree):
+        self.kinds.update({path + p: kind for p, kind in tree.items()})
+
+    def done(self, op):
+        name, words = op[0], [w for w in op[1:] if w[:1] != b'-']
+        if name in (b'put', b'ln', b'mkdir', b'mknod'):
+            if name == b'mknod':
+                kind = 'n'
+            elif name == b'ln':
+                kind = 'l' if op[1] == b'-s' else self.kinds.get(words[0], 'f')
+            else:
+                kind = {b'put': 'f', b'mkdir': 'd'}[name]
+            path = words[0] if name in (b'mkdir', b'mknod') else words[1]
+            self.kinds[path] = kind
+        elif name in (b'rm', b'rmdir'):
+            for path in words:
+                self.take(path)
+        elif name == b'mv':
+            moved, there = self.take(words[0]), self.take(words[1])
+            self.give(words[1], moved)
+            if op[1] == b'-x':
+                self.give(words[0], there)
+        elif name == b'clone':
+            self.kinds[words[1] if len(words) == 2 else words[3]] = 'f'
+
+    def pick(self, kinds, miss=.03):
+        """A path of what is there; now and then of something else, or of nothing."""
+        if self.rng.random() < miss:
+            kinds = 'dsflnp'
+        found = [p for p, kind in self.kinds.items() if kind in kinds and p]
+        path = self.rng.choice(found) if found else b'none'
+        odd = self.rng.randrange(300)
+        # Links on the way are not followed by edit.
+        if odd < 4 and self.kinds.get(path) != 'l':
+            return (path + b'none', path + b'/none', b'none/' + path, os.path.dirname(path) + b'/' + b'x' * 256)[odd]
+        return path
+
+    def folder(self):
+        return self.rng.choice([p for p, kind in self.kinds.items() if kind in DIRS and len(p) < LONG])
+
+    def new(self):
+        """A path for something new."""
+        rng, folder = self.rng, self.folder()
+        self.serial += 1
+        kind = rng.randrange(60)
+        if kind < 3:
+            name = bytes(rng.choice([c for c in range(1, 256) if c != ord('/')])
+                         for _ in range(rng.randrange(1, 40))) + b'%d' % self.serial
+        elif kind < 5:
+            name = (b'%d' % self.serial).ljust(255, rng.choice((b'n', b'\xff')))
+        elif kind == 5:
+            name = b'%d' % self.serial * 256
+        elif kind < 8:
+            return self.pick('dsflnp')
+        elif kind < 18:
+            name = rng.choice(rng.choice(self.same_hash))
+        else:
+            name = b'%c%d' % (rng.choice(b'abcdef'), self.serial)
+        return folder + b'/' + name if folder else name
+
+    def place(self):
+        rng = self.rng
+        near = rng.choice((0, 4096, 8192, 65536, 131072, 300000, 1 << 20))
+        return max(0, near + rng.choice((0, 0, 0, rng.randrange(-4096, 4096), 4096 * rng.randrange(-16, 16))))
+
+    def length(self):
+        return self.rng.choice((1, 100, 1500, 2048, 2049, 4095, 4096, 5000, 16384, 65536, 131072,
+                                self.rng.randrange(1, 400000)))
+
+    # Names.
+
+    def put(self):
+        flag = [b'-f'] if self.rng.randrange(5) == 0 else []
+        path = self.pick(FILES) if flag and self.rng.randrange(2) else self.new()
+        return b'put', *flag, self.rng.choice(self.local.paths), path
+
+    def mkdir(self):
+        return b'mkdir', self.new()
+
+    def symlink(self):
+        target = self.rng.choice((b'target', b't' * self.rng.randrange(1, 3000), self.pick('dsf')))
+        return b'ln', b'-s', target, self.new()
+
+    def mknod(self):
+        kind = self.rng.choice((b'b', b'c', b'p', b's'))
+        numbers = [b'%d' % self.rng.randrange(1 << bits) for bits in (12, 20)] if kind in b'bc' else []
+        return b'mknod', self.new(), kind, *numbers
+
+    def ln(self):
+        """Mostly in the same subvolume by chance."""
+        return b'ln', self.pick('flnp'), self.new()
+
+    def rm(self):
+        flag = [b'-f'] if self.rng.randrange(4) == 0 else []
+        return b'rm', *flag, *(self.pick('flnp') for _ in range(self.rng.choice((1, 1, 1, 3))))
+
+    def rm_below(self):
+        return b'rm', b'-r', self.pick('ddddf')
+
+    def rmdir(self):
+        dirs = [p for p, kind in self.kinds.items() if kind == 'd' and p]
+        empty = [p for p in dirs if not any(q.startswith(p + b'/') for q in self.kinds)]
+        return b'rmdir', self.rng.choice(empty) if empty and self.rng.randrange(3) else self.pick('d')
+
+    def mv(self):
+        rng = self.rng
+        kind = rng.randrange(10)
+        if kind == 0:
+            return b'mv', b'-x', self.pick('dflnp'), self.pick('dflnp')
+        source = self.pick(rng.choice(('d', 'flnp', 'flnp')))
+        target = self.pick('d' if self.kinds.get(source) == 'd' else 'flnp') if rng.randrange(3) == 0 else self.new()
+        return b'mv', *([b'-n'] if kind < 3 else []), source, target
+
+    # What inodes say of themselves.
+
+    def chmod(self):
+        mode = self.rng.choice((0o777, 0o755, 0o4755, 0o6755, 0o2755, 0o2640, 0o7000, 0, self.rng.randrange(0o10000)))
+        return b'chmod', b'%o' % mode, self.pick('dsfn', .1)
+
+    def chown(self):
+        ids = [b'%d' % self.rng.choice((0, 1, 70000, 4294967294)) for _ in range(2)]
+        return b'chown', self.rng.choice((ids[0], b':' + ids[1], b':'.join(ids))), self.pick('dsflnp')
+
+    def chattr(self):
+        """Not of what cannot be opened; and what cannot be changed is boring."""
+        rng = self.rng
+        path = rng.choice([p for p, kind in self.kinds.items() if kind in 'dsf' and p] or [b'none'])
+        stuck = rng.randrange(3) == 0
+        letters = [c for c in self.flags if self.compression or c not in 'Ccm']
+        chosen = ''.join(c for c in letters if rng.random() < (.15 if c in 'ia' and stuck else 0 if c in 'ia' else .3))
+        how = '=' if not stuck or rng.randrange(3) else rng.choice('+-=')
+        return b'chattr', (how + (chosen or 'd')).encode(), path
+
+    def touch(self):
+        flags = self.rng.choice(([], [], [b'-a'], [b'-m'], [b'-a', b'-m']))
+        when = b'@%d' % self.rng.randrange(10**9)
+        if self.rng.randrange(2):
+            when += b'.%09d' % self.rng.randrange(10**9)
+        return b'touch', *flags, when, *(self.pick('dsflnp') for _ in range(self.rng.choice((1, 1, 2))))
+
+    def attribute(self):
+        """A name and a value."""
+        rng = self.rng
+        kind = rng.randrange(14)
+        if kind < 4:
+            name = rng.choice((b'user.a', b'trusted.b', b'security.c', b'user.' + b'n' * 250))
+            return name, rng.randbytes(rng.randrange(99))
+        if kind < 6:
+            return b'user.' + rng.choice(rng.choice(self.same_hash)), rng.randbytes(rng.randrange(60))
+        if kind < 7 and self.compression:
+            return b'btrfs.compression', rng.choice((b'zlib', b'lzo', b'zstd', b'no', b'none', b'nono', b'', b'ZLIB'))
+        if kind < 11:
+            return (rng.choice((b'system.posix_acl_access', b'system.posix_acl_default')),
+                    attributes.acl(rng, self.node))
+        if kind < 12:
+            return b'security.capability', attributes.capability(rng)
+        if kind < 13:
+            return rng.choice((b'user.', b'system.x', b'foo.bar', b'btrfs.x', b'trusted.', b'none',
+                               b'user.' + b'n' * 251)), b'value'
+        # Linux may find no room for a larger one in the place of one that is there.
+        self.serial += 1
+        size = rng.choice((2000, 3000, attributes.MAX[self.node] - 14, attributes.MAX[self.node] - 13))
+        return b'user.large%010d' % self.serial, b'L' * size
+
+    def setxattr(self):
+        name, value = self.attribute()
+        text = value.isalnum() and value[:2] != b'0x'
+        return (b'setxattr', *self.rng.choice(([], [], [], [b'-c'], [b'-r'])), name,
+                value if text else b'0x' + value.hex().encode(), self.pick('dsflnp'))
+
+    def rmxattr(self):
+        return b'rmxattr', self.attribute()[0], self.pick('dsflnp')
+
+    # What is in files.
+
+    def truncate(self):
+        """Not of what is behind a link, which the library does not follow."""
+        path = self.rng.choice([p for p, kind in self.kinds.items() if kind in 'fffd' and p] or [b'none'])
+        return b'truncate', path, b'%d' % self.rng.choice((0, 1, 100, 2000, 4096, 5000, self.place()))
+
+    def file(self):
+        return self.rng.choice([p for p, kind in self.kinds.items() if kind == 'f'] or [b'none'])
+
+    def write(self):
+        return b'write', self.file(), b'%d' % self.place(), self.rng.choice(self.local.paths)
+
+    def punch(self):
+        """Whole sectors: into one that is a hole, and of which only a part is punched, Linux may write zeros, where the
+        library leaves the hole."""
+        offset, size = self.place(), self.length()
+        first = offset & ~4095
+        return b'punch', self.file(), b'%d' % first, b'%d' % (((offset + size + 4095) & ~4095) - first)
+
+    def prealloc(self):
+        flag = [b'-k'] if self.rng.randrange(2) else []
+        return b'prealloc', *flag, self.file(), b'%d' % self.place(), b'%d' % self.length()
+
+    def clone(self):
+        rng = self.rng
+        if rng.randrange(3) == 0:
+            return b'clone', self.file(), self.file() if rng.randrange(3) else self.new()
+        at, to = (p if rng.randrange(8) == 0 else p & ~4095 for p in (self.place(), self.place()))
+        length = 0 if rng.randrange(3) == 0 else (self.length() + 4095) & ~4095
+        return b'clone', self.file(), b'%d' % at, b'%d' % length, self.file(), b'%d' % to
