@@ -156,8 +156,11 @@ class Linux:
     def truncate(self, path, size):
         if number(size) >> 63:
             raise OSError(errno.EFBIG, 'no file is so large')
-        os.truncate(self.path(path), number(size))
-        with self.opened(path, os.O_RDONLY) as fd:
+        if not stat.S_ISREG(os.lstat(self.path(path)).st_mode):
+            os.truncate(self.path(path), number(size))
+        # The time of change is now, whether the size is another one or not, unlike with truncate(2).
+        with self.opened(path, os.O_WRONLY) as fd:
+            os.ftruncate(fd, number(size))
             start_writing(fd)
 
     def punch(self, path, offset, length):
@@ -199,8 +202,7 @@ class Linux:
             return made
         if (there.st_dev, there.st_ino) == (st.st_dev, st.st_ino) or not stat.S_ISREG(there.st_mode):
             raise OSError(errno.EISDIR if stat.S_ISDIR(there.st_mode) else errno.EINVAL, 'no other file')
-        os.truncate(self.path(path), 0)
-        return self.opened(path)
+        return self.opened(path, os.O_RDWR | os.O_TRUNC)
 
     # What inodes say of themselves.
 

@@ -55,7 +55,7 @@ class Plan:
             op = tuple(getattr(self, self.rng.choices(names, weights)[0])())
             yield op
             # Whether a hole that is punched again is a change goes by what Linux has in memory of it.
-            if op[0] == b'punch' and not self.compression:
+            if op[0] == b'punch':
                 yield b'touch', b'-m', b'@5', op[1]
 
     # What is there.

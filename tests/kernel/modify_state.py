@@ -186,6 +186,7 @@ class State:
             ret['segments'], ret['sum'] = trees.contents(name, folder)
         ret['compressed'] = self.compressed or any(row[5] for row in rows)
         ret['extents'] = joined((at // SECTOR, -(-(at + length) // SECTOR), kind) for kind, at, length, *_ in rows)
+        ret['pieces'] = [row[1:3] + row[4:] for row in rows]
         ret['nbytes'] = inode['nbytes']
         fd = os.open(name, os.O_RDONLY | os.O_NOATIME | os.O_NOFOLLOW, dir_fd=folder)
         try:
@@ -246,11 +247,17 @@ def read_only(mnt, path):
         return struct.unpack('=Q', fcntl.ioctl(fd, 0x80089419, bytes(8)))[0] & 2
 
 
+def without_sharing(a, b):
+    """An extent of which another file has a part is shared as a whole; which sectors are is compared besides."""
+    return [{key: joined((at, end, flags & ~SHARED) for at, end, flags in value) if key == 'fiemap' else value
+             for key, value in each.items() if key != 'pieces'} for each in (a, b)]
+
+
 def comparable(a, b):
     """Which pieces of a file are compressed, and how large they are then, is for each to decide."""
     if not (a.get('compressed') or b.get('compressed')):
-        return a, b
-    both = [{key: value for key, value in each.items() if key not in ('compressed', 'nbytes', 'fiemap')}
+        return without_sharing(a, b) if a.get('pieces') != b.get('pieces') else (a, b)
+    both = [{key: value for key, value in each.items() if key not in ('compressed', 'nbytes', 'fiemap', 'pieces')}
             for each in (a, b)]
     for each in both:
         each['extents'] = joined((at, end, 'data' if kind == 'inline' else kind) for at, end, kind in each['extents'])
