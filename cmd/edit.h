@@ -86,8 +86,10 @@ int edit_set_read_only(struct edit *e, uint64_t id, bool read_only, bool forget,
 int edit_lock_again(struct edit *e, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void edit_say_forced(struct edit *e, const struct cmd_note *to);
 
-/* A path's directory, in which something is to be changed, and its last name: none for the root directory of the
- * subvolume that is begun from. */
+/*
+ * A path's directory, in which something is to be changed, and its last name: none for the root directory of the
+ * subvolume that is begun from.
+ */
 struct edit_spot {
 	uint64_t root;
 	struct btrkit_place at;

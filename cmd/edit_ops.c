@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The table of operations, and those that are one call of the library. */
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,6 +57,31 @@ static int op_mknod(struct edit *e, char **words, size_t n, unsigned flags, stru
 	return edit_create(e, words[0], &what, NULL, NULL, err);
 }
 
+static int fail_read_only(struct edit *e, uint64_t root, struct btrkit_error *err)
+{
+	struct btrkit_subvolume s;
+	int ret = edit_subvolume(e, root, &s, err);
+
+	if (ret || !s.read_only)
+		return ret;
+	edit_fail(err, EROFS, "");
+	snprintf(err->message, sizeof(err->message), "subvolume %" PRIu64, root);
+	return -EROFS;
+}
+
+/* A file has no names in another subvolume; but that is what Linux looks at last. */
+static int link_across(struct edit *e, const struct btrkit_found *f, const struct edit_spot *s, const char *path,
+		       struct btrkit_error *err)
+{
+	struct btrkit_found there;
+	int ret = btrkit_txn_lookup(e->txn, s->root, s->at.dir, s->at.name, s->at.len, &there, err);
+
+	if (!ret)
+		return edit_fail(err, EEXIST, path);
+	ret = ret == -ENOENT ? fail_read_only(e, s->root, err) : ret;
+	return ret ? ret : edit_fail(err, f->type == DT_DIR ? EPERM : EXDEV, path);
+}
+
 static int op_ln(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
 {
 	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
@@ -73,10 +100,11 @@ static int op_ln(struct edit *e, char **words, size_t n, unsigned flags, struct 
 		ret = edit_spot(e, words[1], &s, err);
 	if (ret)
 		return ret;
+	if (!s.at.len)
+		return edit_fail(err, EEXIST, words[1]);
 	if (s.root != f.root)
-		return edit_fail(err, EXDEV, words[1]);
-	return s.at.len ? btrkit_link(e->txn, s.root, f.inode, s.at.dir, s.at.name, s.at.len, err) :
-			  edit_fail(err, EEXIST, words[1]);
+		return link_across(e, &f, &s, words[1], err);
+	return btrkit_link(e->txn, s.root, f.inode, s.at.dir, s.at.name, s.at.len, err);
 }
 
 static int op_rmdir(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Each operation of `btrkit edit` on targets that are missing, of a wrong type, read-only, immutable, append-only or
+full, and Linux's answer to the same on a mounted filesystem: both do it, or both fail with the same errno.
+
+Exits with 77 where it cannot run.
+"""
+import errno
+import fcntl
+import os
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+
+import image
+import ops
+
+BTRKIT = os.environ.get('BTRKIT', 'btrkit')
+IMMUTABLE, APPEND, NODUMP = 0x10, 0x20, 0x40
+SUBVOL_SETFLAGS, SUBVOL_RDONLY = 0x4008941A, 2
+NOREPLACE, EXCHANGE = 1, 2
+LONG = 'n' * 256
+
+# Paths below the folder of the round, and what they are.
+TARGETS = ('no', 'no/x', LONG, 'f', 'f/x', 'd', 'd/x', 'e', 'l', 'p', 'c', 's', 's/f', 'z', 'ro', 'ro/no', 'ro/f',
+           'ro/d', 'ro/e', 'ro/l', 'ro/p', 'i', 'a', 'id', 'id/no', 'id/f', 'id/e', 'ad', 'ad/no', 'ad/f')
+
+
+def set_flags(path, flags):
+    with ops.Opened(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW) as fd:
+        fcntl.ioctl(fd, ops.FS_IOC_SETFLAGS, struct.pack('=I', flags))
+
+
+def set_read_only(path, on):
+    with ops.Opened(path, os.O_RDONLY) as fd:
+        fcntl.ioctl(fd, SUBVOL_SETFLAGS, struct.pack('=Q', SUBVOL_RDONLY if on else 0))
+
+
+def make_targets(top):
+    os.mkdir(top)
+    for folder in ('', 'd/', 's/', 'ro/', 'ro/d/', 'id/', 'ad/'):
+        if folder in ('s/', 'ro/'):
+            ops.subvolume(f'{top}/{folder[:-1]}')
+        elif folder:
+            os.mkdir(f'{top}/{folder}')
+        ops.write(f'{top}/{folder}f', 0, b'x' * 8192)
+    for path in ('d/x', 'a', 'i'):
+        ops.write(f'{top}/{path}', 0, b'x' * 8192)
+    for folder in ('', 'ro/', 'id/'):
+        os.mkdir(f'{top}/{folder}e')
+        os.symlink('f', f'{top}/{folder}l')
+        os.mkfifo(f'{top}/{folder}p')
+    os.mknod(f'{top}/c', stat.S_IFCHR | 0o600, os.makedev(1, 3))
+    ops.subvolume(f'{top}/z')
+    set_read_only(f'{top}/ro', True)
+    for path, flags in (('i', IMMUTABLE), ('a', APPEND), ('id', IMMUTABLE), ('ad', APPEND)):
+        set_flags(f'{top}/{path}', flags)
+
+
+def write(path, flags=0):
+    fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | flags)
+    os.write(fd, b'local')
+    os.close(fd)
+
+
+def rename(a, b, flags):
+    if ops._libc.renameat2(-100, os.fsencode(a), -100, os.fsencode(b), flags):
+        raise OSError(ops.ctypes.get_errno(), 'renameat2')
+
+
+def allocate(path, mode):
+    with ops.Opened(path, os.O_WRONLY | os.O_NOFOLLOW) as fd:
+        if ops._libc.fallocate(fd, mode, 0, 4096):
+            raise OSError(ops.ctypes.get_errno(), 'fallocate')
+
+
+def clone(a, b, flags=0):
+    with ops.Opened(a, os.O_RDONLY | os.O_NOFOLLOW) as src, \
+            ops.Opened(b, os.O_WRONLY | os.O_NOFOLLOW | flags) as dst:
+        fcntl.ioctl(dst, ops.FICLONERANGE, struct.pack('=qQQQ', src, 0, 0, 0))
+
+
+# The words, with P for the target and T/ for the folder of the round; what Linux does with both, and the targets that
+# are left out: of links and devices it opens what they lead to, and a fifo has no end to write to; subvolumes that are
+# renamed are for subvolume-kernel.py, and what is deleted as one has to be a directory that can be changed.
+SUBVOLUMES = ('s', 'z', 'ro')
+OPENED = ('l', 'ro/l', 'p', 'ro/p', 'c')
+CASES = (
+    ('mkdir P', lambda p, t: os.mkdir(p), ()),
+    ('mknod P p', lambda p, t: os.mkfifo(p), ()),
+    ('ln -s x P', lambda p, t: os.symlink('x', p), ()),
+    ('put LOCAL P', lambda p, t: write(p, os.O_CREAT | os.O_EXCL), ()),
+    ('rmdir P', lambda p, t: os.rmdir(p), SUBVOLUMES),
+    ('rm P', lambda p, t: os.unlink(p), ()),
+    ('ln T/f P', lambda p, t: os.link(f'{t}/f', p), ()),
+    ('ln P T/new', lambda p, t: os.link(p, f'{t}/new', follow_symlinks=False), ()),
+    ('mv T/f P', lambda p, t: os.rename(f'{t}/f', p), SUBVOLUMES),
+    ('mv T/d P', lambda p, t: os.rename(f'{t}/d', p), SUBVOLUMES),
+    ('mv P T/new', lambda p, t: os.rename(p, f'{t}/new'), SUBVOLUMES),
+    ('mv P T/e', lambda p, t: os.rename(p, f'{t}/e'), SUBVOLUMES),
+    ('mv -n T/f P', lambda p, t: rename(f'{t}/f', p, NOREPLACE), SUBVOLUMES),
+    ('mv -x T/f P', lambda p, t: rename(f'{t}/f', p, EXCHANGE), SUBVOLUMES),
+    ('truncate P 5', lambda p, t: os.truncate(p, 5), OPENED),
+    ('write P 0 LOCAL', lambda p, t: write(p), OPENED),
+    ('punch P 0 4096', lambda p, t: allocate(p, ops.PUNCH_HOLE | ops.KEEP_SIZE), OPENED),
+    ('prealloc P 0 4096', lambda p, t: allocate(p, 0), OPENED),
+    ('clone T/d/f P', lambda p, t: clone(f'{t}/d/f', p, os.O_CREAT | os.O_TRUNC), OPENED),
+    ('clone P T/d/x', lambda p, t: clone(p, f'{t}/d/x', os.O_TRUNC), OPENED + ('d/x',)),
+    ('chmod 600 P', lambda p, t: os.chmod(p, 0o600), ('l', 'ro/l')),
+    ('chown 7:8 P', lambda p, t: os.lchown(p, 7, 8), ()),
+    ('touch @5 P', lambda p, t: os.utime(p, (5, 5), follow_symlinks=False), ()),
+    ('setxattr user.x y P', lambda p, t: os.setxattr(p, 'user.x', b'y', 0, follow_symlinks=False), ()),
+    ('setxattr -r trusted.x y P',
+     lambda p, t: os.setxattr(p, 'trusted.x', b'y', os.XATTR_REPLACE, follow_symlinks=False), ()),
+    ('rmxattr user.x P', lambda p, t: os.removexattr(p, 'user.x', follow_symlinks=False), ()),
+    ('chattr =d P', lambda p, t: set_flags(p, NODUMP), OPENED),
+    ('subvolume create P', lambda p, t: ops.subvolume(p), ('f/x', LONG)),
+    ('subvolume snapshot T/s P', lambda p, t: ops.snapshot(f'{t}/s', p), ('f/x', LONG)),
+    ('subvolume delete P', lambda p, t: ops.delete_subvolume(p),
+     tuple(set(TARGETS) - {'no', 'no/x', 'd', 'e', *SUBVOLUMES})),
+    ('property set P ro true', lambda p, t: set_read_only(p, True), OPENED),
+)
+
+
+def by_linux(call, path, top):
+    try:
+        call(path, top)
+    except OSError as e:
+        return e.errno
+    return 0
+
+
+def by_btrkit(img, script, folder, target, local):
+    """With a line behind it that fails: nothing is ever kept."""
+    words = [target and f'{folder}/{target}' if w == 'P' else local if w == 'LOCAL' else w.replace('T/', f'{folder}/')
+             for w in script.split()]
+    done = subprocess.run([BTRKIT, 'edit', img], input=f'{" ".join(words)}\nno such operation\n'.encode(),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=60)
+    said = done.stderr.decode()
+    if done.returncode != 1 or said.count('\n') != 1 or done.stdout:
+        raise AssertionError(f'{script} {target}: exit {done.returncode}: {said}')
+    return said
+
+
+def agree(expected, said):
+    if not expected:
+        return ': line 2: ' in said
+    return ': line 1: ' in said and os.strerror(expected) in said
+
+
+class Round:
+    """Linux's side: a new folder with all targets whenever the last one was changed."""
+
+    def __init__(self, mnt):
+        self.mnt, self.n = mnt, 0
+        self.top = f'{mnt}/t0'
+
+    def answer(self, call, target):
+        got = by_linux(call, f'{self.top}/{target}', self.top)
+        if not got:
+            self.n += 1
+            self.top = f'{self.mnt}/t{self.n}'
+            make_targets(self.top)
+        return got
+
+
+def compare(scratch, local):
+    img = image.Image(os.path.join(scratch, 'fs.img'), '400M')
+    img.mkfs()
+    make_targets(f'{img.mount()}/t0')
+    img.umount()
+    before = img.copy(os.path.join(scratch, 'copy.img'))
+    linux, compared, failed, wrong = Round(img.mount()), 0, set(), []
+    for script, call, left_out in CASES:
+        for target in TARGETS:
+            if target in left_out:
+                continue
+            expected = linux.answer(call, target)
+            said = by_btrkit(before.path, script, 't0', target, local)
+            compared += 1
+            failed.add(expected)
+            if not agree(expected, said):
+                wrong.append(f'{script}, P is {target[:20]}: Linux: {os.strerror(expected)}; {said.strip()[-120:]}')
+    img.remove()
+    before.remove()
+    if wrong:
+        raise AssertionError('\n'.join(wrong))
+    print(f'{compared} answers as Linux gives them, among them {len(failed) - 1} errnos')
+
+
+def full(scratch, local):
+    """No space: the same errno, and afterwards both still remove files."""
+    img = image.Image(os.path.join(scratch, 'full.img'), '130M')
+    img.mkfs('-m', 'single')
+    mnt = img.mount()
+    for size in (1 << 20, 4096):
+        try:
+            for n in range(10000):
+                ops.fallocate(f'{mnt}/fill{size}-{n}', 0, size)
+        except OSError as e:
+            if e.errno != errno.ENOSPC:
+                raise
+    os.sync()
+    try:
+        ops.fallocate(f'{mnt}/one', 0, 1 << 20)
+        raise AssertionError('Linux has space')
+    except OSError as e:
+        expected = e.errno
+    img.umount()
+    for script in ('prealloc fill4096-0 1m 1m', 'prealloc -k fill4096-0 1m 4k', f'put {local} new',
+                   f'write one 0 {local}'):
+        said = by_btrkit(img.path, f'{script}', '', '', local)
+        if not agree(expected, said):
+            raise AssertionError(f'{script}: {said}')
+    img.remove()
+
+
+def main():
+    reason = image.missing()
+    if reason:
+        print(f'skipped: {reason}')
+        return 77
+    with tempfile.TemporaryDirectory(prefix='btrkit-test-') as scratch:
+        local = os.path.join(scratch, 'local')
+        with open(local, 'wb') as f:
+            f.write(b'local')
+        compare(scratch, local)
+        with open(local, 'wb') as f:
+            f.write(bytes(range(256)) * 40000)
+        full(scratch, local)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
