@@ -46,8 +46,14 @@ struct request {
 static void more_help(void)
 {
 	printf("\nWithout an operation a script is read from the standard input, an operation a line:\n\n");
-	for (const struct edit_op *op = edit_ops; op->name; op++)
-		printf("  %s %-*s %s\n", op->name, OPERATION_WIDTH - (int)strlen(op->name), op->args, op->help);
+	for (const struct edit_op *op = edit_ops; op->name; op++) {
+		const char *end = strchrnul(op->help, '\n');
+
+		printf("  %s %-*s %.*s\n", op->name, OPERATION_WIDTH - (int)strlen(op->name), op->args,
+		       (int)(end - op->help), op->help);
+		if (*end)
+			printf("  %*s  %s\n", OPERATION_WIDTH, "", end + 1);
+	}
 	printf("\nA failure ends it, and nothing is changed; of a line that begins with - it is told, and no more.\n");
 }
 
@@ -146,6 +152,7 @@ static int edit(struct request *req, struct edit *e, const struct edit_call *cal
 	int ret = 0;
 
 	e->root = 5;
+	e->script = !call->op;
 	if (req->subvol)
 		ret = btrkit_subvolume_find(e->fs, req->subvol, &e->root, err);
 	if (!ret)

@@ -11,6 +11,7 @@ struct edit {
 	struct btrkit_txn *txn;
 	uint64_t root;	/* subvolume that paths start from */
 	struct btrkit_write_options write;
+	bool script;	/* that is read from the standard input */
 	char *buffer;	/* of EDIT_BUFFER bytes, for file data; NULL as long as there was none */
 	bool force_readonly;
 	struct edit_forced *forced;	/* subvolumes that became writable in the transaction */
@@ -31,7 +32,7 @@ struct edit_op {
 	const char *name;	/* one word, or two with a blank between them */
 	const char *args;	/* as in --help */
 	const char *help;
-	const char *letters;	/* of its options, which have no arguments; NULL: a word that begins with - is none */
+	const char *letters;	/* of its options, which have no arguments; NULL: only -- is not taken for a word */
 	int min, max;	/* words behind the options; -1: any number */
 	/* @flags: a bit for each of @letters, in their order. @return 0, or a negative errno with what failed */
 	int (*run)(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
@@ -110,6 +111,23 @@ int edit_make_dirs(struct edit *e, const char *path, bool last, struct btrkit_er
 /* A new inode at a path. @root: gets its subvolume; it and @inode may be NULL */
 int edit_create(struct edit *e, const char *path, const struct btrkit_new_inode *what, uint64_t *root, uint64_t *inode,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Options of put. */
+#define EDIT_PUT_FORCE 1u	/* in the place of another one */
+#define EDIT_PUT_PRESERVE 2u	/* with times and extended attributes */
+#define EDIT_PUT_BELOW 4u	/* directories with what is in them */
+
+int edit_put_file(struct edit *e, const char *local, const char *path, unsigned flags,
+		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int edit_put_tree(struct edit *e, const char *local, const char *path, unsigned flags,
+		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+struct stat;
+/* An inode gets permissions, times and extended attributes of a local one. */
+int edit_preserve(struct edit *e, const char *local, const struct stat *st, uint64_t root, uint64_t inode,
+		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* What a symbolic mode makes of a mode, whose type stays out of it. @return 0; -EINVAL: it is none */
+int edit_mode(const char *s, uint32_t mode, uint32_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Operations that are more than a call of the library. */
 int edit_put(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);

@@ -35,16 +35,39 @@ static const char *take_number(const char *s, int base, char stop, uint64_t belo
 	return isdigit((unsigned char)*s) && !errno && *ret < below && (!*end || *end == stop) ? end : NULL;
 }
 
+/* From what the inode has. */
+static int change_mode(struct edit *e, const char *mode, const char *path, struct btrkit_error *err)
+{
+	struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE };
+	struct btrkit_inode now;
+	struct btrkit_found f;
+	int ret = edit_target(e, path, &f, err);
+
+	if (!ret)
+		ret = btrkit_txn_flush(e->txn, err);
+	if (!ret)
+		ret = btrkit_inode_get(e->fs, f.root, f.inode, &now, err);
+	if (!ret)
+		ret = edit_mode(mode, now.mode, &attr.mode, err);
+	return ret ? ret : btrkit_setattr(e->txn, f.root, f.inode, &attr, err);
+}
+
 int edit_chmod(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
 {
 	struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE };
 	uint64_t mode;
+	int ret;
 
 	(void)flags;
-	if (!take_number(words[0], 8, '\0', 010000, &mode))
-		return edit_fail(err, EINVAL, "a mode is an octal number up to 7777");
-	attr.mode = (uint32_t)mode;
-	return set_each(e, words + 1, n - 1, &attr, err);
+	if (take_number(words[0], 8, '\0', 010000, &mode)) {
+		attr.mode = (uint32_t)mode;
+		return set_each(e, words + 1, n - 1, &attr, err);
+	}
+	/* Whether it is one does not depend on what is there. */
+	ret = edit_mode(words[0], 0, &attr.mode, err);
+	for (size_t i = 1; !ret && i < n; i++)
+		ret = change_mode(e, words[0], words[i], err);
+	return ret;
 }
 
 int edit_chown(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)

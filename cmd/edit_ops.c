@@ -157,7 +157,7 @@ static int op_truncate(struct edit *e, char **words, size_t n, unsigned flags, s
 
 const struct edit_op edit_ops[] = {
 	{ "chattr", "+|-|=FLAGS PATH...", "inode flags, some of ACDSacdim", NULL, 2, -1, edit_chattr },
-	{ "chmod", "MODE PATH...", "permissions, an octal number", "", 2, -1, edit_chmod },
+	{ "chmod", "MODE PATH...", "permissions: octal, or as u+rwX,g-w", NULL, 2, -1, edit_chmod },
 	{ "chown", "[UID][:GID] PATH...", "owner and group, in numbers", "", 2, -1, edit_chown },
 	{ "clone", "FROM [AT LENGTH] TO [AT]", "share the space of a file, or of a range of one", "", 2, 5,
 	  edit_clone },
@@ -170,7 +170,8 @@ const struct edit_op edit_ops[] = {
 	{ "property set", "[-f] PATH NAME VALUE", "ro: true|false, -f: also if received; compression", "f", 3, 3,
 	  edit_property_set },
 	{ "punch", "PATH OFFSET LENGTH", "give space back: a hole", "", 3, 3, edit_punch },
-	{ "put", "[-f] FILE PATH", "a local file as a new one; -f: in the place of another", "f", 2, 2, edit_put },
+	{ "put", "[-f] [-p] [-r] FILE PATH", "a local file, -r: or directory; -f: in the place of another;\n"
+					       "-p: times and attributes too", "fpr", 2, 2, edit_put },
 	{ "rm", "[-r] [-f] PATH...", "-r: directories too; -f: if it is there", "rf", 1, -1, edit_rm },
 	{ "rmdir", "PATH...", "empty directories", "", 1, -1, op_rmdir },
 	{ "rmxattr", "NAME PATH...", "an extended attribute goes", "", 2, -1, edit_rmxattr },
@@ -193,6 +194,10 @@ const struct edit_op edit_ops[] = {
 /* What begins with - and more is options, up to -- and not beyond the first word that is none. */
 static int take_options(struct edit_call *c, struct btrkit_error *err)
 {
+	if (!c->op->letters && c->n && !strcmp(c->words[0], "--")) {
+		c->words++;
+		c->n--;
+	}
 	while (c->op->letters && c->n && c->words[0][0] == '-' && c->words[0][1]) {
 		const char *word = *c->words++;
 

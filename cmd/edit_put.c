@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,12 +83,18 @@ static int copy_data(struct copying *c, const struct stat *st, struct btrkit_err
 				      copy_range(c, 0, UINT64_MAX, false, err);
 }
 
-static int open_local(const char *local, int *fd, struct stat *st, struct btrkit_error *err)
+/* "-" is the standard input, which is read up to its end, whatever it is. */
+static int open_local(const struct edit *e, const char *local, int *fd, struct stat *st, struct btrkit_error *err)
 {
-	*fd = open(local, O_RDONLY | O_CLOEXEC);
+	const bool input = !strcmp(local, "-");
+
+	if (input && e->script)
+		return edit_fail(err, EINVAL, "the standard input is the script");
+	*st = (struct stat){ 0 };
+	*fd = input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(local, O_RDONLY | O_CLOEXEC);
 	if (*fd < 0)
 		return edit_fail(err, errno, local);
-	if (!fstat(*fd, st) && !S_ISDIR(st->st_mode))
+	if (input || (!fstat(*fd, st) && !S_ISDIR(st->st_mode)))
 		return 0;
 	edit_fail(err, S_ISDIR(st->st_mode) ? EISDIR : errno, local);
 	close(*fd);
@@ -105,31 +112,39 @@ static int make_way(struct edit *e, const char *path, struct btrkit_error *err)
 	return ret == -ENOENT ? 0 : ret;
 }
 
-int edit_put(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
+int edit_put_file(struct edit *e, const char *local, const char *path, unsigned flags, struct btrkit_error *err)
 {
 	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
-	struct copying c = { .e = e, .local = words[0] };
-	struct stat st = { 0 };
+	struct copying c = { .e = e, .local = local };
+	struct stat st;
 	int ret;
 
-	(void)n;
-	ret = open_local(c.local, &c.fd, &st, err);
+	ret = open_local(e, local, &c.fd, &st, err);
 	if (ret)
 		return ret;
 	what.mode = S_IFREG | (S_ISREG(st.st_mode) ? st.st_mode & 07777 : 0644);
 	what.uid = st.st_uid;
 	what.gid = st.st_gid;
-	if (flags)
-		ret = make_way(e, words[1], err);
+	if (flags & EDIT_PUT_FORCE)
+		ret = make_way(e, path, err);
 	if (!ret)
-		ret = edit_create(e, words[1], &what, &c.root, &c.inode, err);
+		ret = edit_create(e, path, &what, &c.root, &c.inode, err);
 	if (!ret)
 		ret = copy_data(&c, &st, err);
 	/* A hole at the end. */
 	if (!ret && S_ISREG(st.st_mode))
 		ret = btrkit_truncate(e->txn, c.root, c.inode, (uint64_t)st.st_size, err);
 	close(c.fd);
+	if (!ret && flags & EDIT_PUT_PRESERVE && S_ISREG(st.st_mode))
+		ret = edit_preserve(e, local, &st, c.root, c.inode, err);
 	return ret;
+}
+
+int edit_put(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
+{
+	(void)n;
+	return flags & EDIT_PUT_BELOW ? edit_put_tree(e, words[0], words[1], flags, err) :
+					edit_put_file(e, words[0], words[1], flags, err);
 }
 
 int edit_write(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
@@ -145,7 +160,7 @@ int edit_write(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 	if (!ret)
 		ret = edit_target(e, words[0], &f, err);
 	if (!ret)
-		ret = open_local(c.local, &c.fd, &st, err);
+		ret = open_local(e, c.local, &c.fd, &st, err);
 	if (ret)
 		return ret;
 	c.root = f.root;

@@ -215,7 +215,7 @@ def attributes(path):
                  'mtime 1.500000000', '(1969-12-31 23:59:58)', '.750000000 (1969', 'user.b', 'user.c', 'NODUMP'):
         check(what in out, what, out)
     check('user.a' not in out and 'IMMUTABLE' not in out, out)
-    for script, says in (('chmod 10000 at', 'octal'), ('chmod 8 at', 'octal'), ('chmod -- -1 at', 'octal'),
+    for script, says in (('chmod 10000 at', 'octal'), ('chmod 8 at', 'octal'), ('chmod -- -1 at', 'rwxXst'),
                          ('chown 4294967295 at', 'UID'), ('chown x at', 'UID'), ('chown 1: at', 'UID'),
                          ('touch @1.1234567890 at', '@SECONDS'), ('touch 5 at', '@SECONDS'), ('chattr x at', '+, -'),
                          ('chattr +x at', '+, -'), ('setxattr user.a 0x1 at', '0x'), ('setxattr user.a 0xgg at', '0x'),

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Local directories with what is in them, and what local files have besides contents. */
+#include <dirent.h>
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "edit.h"
+
+#define OPEN_DIRECTORIES 32	/* at once; deeper ones are read in pieces */
+
+/* @buf: has room for any value */
+static int copy_attribute(struct edit *e, const char *local, const char *name, void *buf, uint64_t root,
+			  uint64_t inode, struct btrkit_error *err)
+{
+	const ssize_t size = lgetxattr(local, name, buf, XATTR_SIZE_MAX);
+
+	if (size < 0)
+		return edit_fail(err, errno, name);
+	return btrkit_xattr_set(e->txn, root, inode, name, buf, (size_t)size, 0, err);
+}
+
+static int copy_attributes(struct edit *e, const char *local, uint64_t root, uint64_t inode, struct btrkit_error *err)
+{
+	char *names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX);
+	ssize_t len;
+	int ret = 0;
+
+	if (!names)
+		return edit_fail(err, ENOMEM, local);
+	len = llistxattr(local, names, XATTR_LIST_MAX);
+	if (len < 0 && errno != ENOTSUP)
+		ret = edit_fail(err, errno, local);
+	for (ssize_t at = 0; !ret && at < len; at += (ssize_t)strlen(names + at) + 1)
+		ret = copy_attribute(e, local, names + at, names + XATTR_LIST_MAX, root, inode, err);
+	free(names);
+	return ret;
+}
+
+int edit_preserve(struct edit *e, const char *local, const struct stat *st, uint64_t root, uint64_t inode,
+		  struct btrkit_error *err)
+{
+	struct btrkit_attr attr = {
+		.mask = BTRKIT_ATTR_ATIME | BTRKIT_ATTR_MTIME,
+		.mode = st->st_mode & 07777,
+		.atime = { st->st_atim.tv_sec, (uint32_t)st->st_atim.tv_nsec },
+		.mtime = { st->st_mtim.tv_sec, (uint32_t)st->st_mtim.tv_nsec },
+	};
+	int ret = copy_attributes(e, local, root, inode, err);
+
+	/* Whatever a default ACL has made of it. */
+	if (!S_ISLNK(st->st_mode))
+		attr.mask |= BTRKIT_ATTR_MODE;
+	return ret ? ret : btrkit_setattr(e->txn, root, inode, &attr, err);
+}
+
+/* nftw() has no context for its functions. */
+static struct putting {
+	struct edit *e;
+	const char *path;	/* what the directory becomes */
+	size_t local_len;	/* of its name; what is below goes on with a slash */
+	unsigned flags;
+	struct btrkit_error *err;
+} put;
+
+static char *target_of(const char *local)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "%s%s", put.path, local + put.local_len) < 0)
+		edit_fail(put.err, ENOMEM, local);
+	return path;
+}
+
+static int read_link(const char *local, char target[PATH_MAX])
+{
+	const ssize_t len = readlink(local, target, PATH_MAX);
+
+	if (len < 0 || len == PATH_MAX)
+		return edit_fail(put.err, len < 0 ? errno : ENAMETOOLONG, local);
+	target[len] = '\0';
+	return 0;
+}
+
+/* @return 0; 1: a directory that is there stays; <0 */
+static int make_room(const char *path, const struct stat *st)
+{
+	struct btrkit_found f;
+	struct edit_spot s;
+	int ret;
+
+	if (!(put.flags & EDIT_PUT_FORCE))
+		return 0;
+	ret = edit_find(put.e, path, &f, put.err);
+	if (ret || (S_ISDIR(st->st_mode) && f.type == DT_DIR))
+		return ret == -ENOENT ? 0 : ret ? ret : 1;
+	ret = edit_spot(put.e, path, &s, put.err);
+	return ret ? ret : btrkit_unlink(put.e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE,
+					 put.err);
+}
+
+/* What is no regular file. */
+static int put_inode(const char *local, const char *path, const struct stat *st)
+{
+	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
+	char target[PATH_MAX];
+	uint64_t root, inode;
+	int ret = make_room(path, st);
+
+	if (ret)
+		return ret < 0 ? ret : 0;
+	what.mode = st->st_mode;
+	what.uid = st->st_uid;
+	what.gid = st->st_gid;
+	if (S_ISBLK(st->st_mode) || S_ISCHR(st->st_mode))
+		what.rdev = st->st_rdev;
+	if (S_ISLNK(st->st_mode)) {
+		ret = read_link(local, target);
+		what.target = target;
+	}
+	if (!ret)
+		ret = edit_create(put.e, path, &what, &root, &inode, put.err);
+	if (!ret && put.flags & EDIT_PUT_PRESERVE && !S_ISDIR(st->st_mode))
+		ret = edit_preserve(put.e, local, st, root, inode, put.err);
+	return ret;
+}
+
+static int put_one(const char *local, const struct stat *st, int type, struct FTW *ftw)
+{
+	char *path;
+	int ret;
+
+	(void)ftw;
+	if (type == FTW_DNR || type == FTW_NS)
+		return edit_fail(put.err, EACCES, local);
+	path = target_of(local);
+	if (!path)
+		return -ENOMEM;
+	ret = S_ISREG(st->st_mode) ? edit_put_file(put.e, local, path, put.flags, put.err) :
+				     put_inode(local, path, st);
+	free(path);
+	/* That something is not there yet may be no failure. */
+	if (!ret)
+		*put.err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	return ret;
+}
+
+/* When nothing is put into it any more. */
+static int preserve_dir(const char *local, const struct stat *st, int type, struct FTW *ftw)
+{
+	struct btrkit_found f;
+	char *path;
+	int ret;
+
+	(void)ftw;
+	if (type != FTW_DP)
+		return 0;
+	path = target_of(local);
+	if (!path)
+		return -ENOMEM;
+	ret = edit_find(put.e, path, &f, put.err);
+	if (!ret)
+		ret = edit_preserve(put.e, local, st, f.root, f.inode, put.err);
+	free(path);
+	return ret;
+}
+
+int edit_put_tree(struct edit *e, const char *local, const char *path, unsigned flags, struct btrkit_error *err)
+{
+	size_t len = strlen(local);
+	char *top;
+	int ret;
+
+	while (len > 1 && local[len - 1] == '/')
+		len--;
+	top = strndup(local, len);
+	if (!top)
+		return edit_fail(err, ENOMEM, local);
+	put = (struct putting){ e, path, strcmp(top, "/") ? len : 0, flags, err };
+	*err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	ret = nftw(top, put_one, OPEN_DIRECTORIES, FTW_PHYS);
+	if (!ret && flags & EDIT_PUT_PRESERVE)
+		ret = nftw(top, preserve_dir, OPEN_DIRECTORIES, FTW_PHYS | FTW_DEPTH);
+	if (ret && !err->err)
+		ret = edit_fail(err, errno, local);
+	free(top);
+	return ret;
+}

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""`btrkit edit` puts local files and directories into images, which come out again as they were; and changes
+permissions as chmod(1) does with the same words."""
+import os
+import random
+import stat
+import subprocess
+import sys
+import tempfile
+
+import editing
+from editing import check, refused, works
+from tool import BTRKIT, run
+
+
+def make_tree(top, rng):
+    for folder in ('', '/a', '/a/b', '/a b\n\\"', '/empty'):
+        os.mkdir(top + folder)
+        for name in ('f', 'g'):
+            with open(f'{top}{folder}/{name}', 'wb') as f:
+                f.write(rng.randbytes(rng.choice((0, 10, 5000, 70000))))
+            os.chmod(f'{top}{folder}/{name}', rng.choice((0o600, 0o4755, 0o644)))
+        os.symlink('f', f'{top}{folder}/link')
+    for name in ('f', 'g', 'link'):
+        os.unlink(f'{top}/empty/{name}')
+    os.mkfifo(f'{top}/a/fifo')
+    with open(f'{top}/a/sparse', 'wb') as f:
+        f.truncate(1 << 20)
+        os.pwrite(f.fileno(), b'x', 500000)
+    names = [os.path.join(at, name) for at, folders, files in os.walk(top, topdown=False) for name in folders + files]
+    with_attributes = True
+    for name in names + [top]:
+        if rng.randrange(2) and not os.path.islink(name) and not stat.S_ISFIFO(os.lstat(name).st_mode):
+            try:
+                os.setxattr(name, 'user.x', rng.randbytes(rng.choice((0, 10, 1000))))
+            except OSError:
+                with_attributes = False
+        when = rng.randrange(1, 1 << 61)
+        os.utime(name, ns=(when, when + 12345), follow_symlinks=False)
+    return with_attributes
+
+
+def describe(top, times):
+    """What is in a directory."""
+    found = {}
+    for at, folders, files in os.walk(top):
+        for name in [''] + folders + files:
+            path = os.path.join(at, name) if name else at
+            st = os.lstat(path)
+            row = [oct(st.st_mode), st.st_uid, st.st_gid]
+            if stat.S_ISREG(st.st_mode):
+                with open(path, 'rb') as f:
+                    row.append(f.read())
+            if stat.S_ISLNK(st.st_mode):
+                row.append(os.readlink(path))
+            if times:
+                row.append(st.st_mtime_ns)
+                row += sorted((x, os.getxattr(path, x, follow_symlinks=False))
+                              for x in os.listxattr(path, follow_symlinks=False) if x.startswith('user.'))
+            found[os.path.relpath(path, top)] = row
+    return found
+
+
+def trees(path, scratch, rng):
+    top, out = os.path.join(scratch, 'top'), os.path.join(scratch, 'out')
+    make_tree(top, rng)
+    works(path, f'put -rp {top}/ kept\nput -r {top} plain\nput -p {top}/a/f f\nput {top}/a/f g\n'.encode())
+    os.mkdir(out)
+    code, _, err = run('extract', '-C', out, path)
+    check(code == 0, err)
+    check(describe(top, True) == describe(f'{out}/kept', True))
+    check(describe(top, False) == describe(f'{out}/plain', False))
+    check(os.stat(f'{top}/a/f').st_mtime_ns == os.stat(f'{out}/f').st_mtime_ns != os.stat(f'{out}/g').st_mtime_ns)
+    # Into what is there.
+    refused(path, f'put -r {top} plain\n'.encode(), says='exists', line=1)
+    works(path, f'rm plain/a/f\nrm -r plain/a/b\nput /dev/null plain/other\nput -rf {top} plain\n'
+                f'put -rf {top}/a /\n'.encode())
+    refused(path, f'rm plain/f\nmkdir plain/f\nput -rf {top} plain\n'.encode(), says='Is a directory', line=3)
+    refused(path, f'put -r {top}/absent x\n'.encode(), says='No such file', line=1)
+    out += '2'
+    os.mkdir(out)
+    check(run('extract', '-C', out, path)[0] == 0)
+    found = describe(f'{out}/plain', False)
+    check(found.pop('other') and found == describe(top, False))
+    check(describe(f'{out}/b', False) == describe(f'{top}/a/b', False))
+    works(path, b'rm -r kept plain f g b sparse fifo link\n')
+
+
+def standard_input(path):
+    done = subprocess.run([BTRKIT, 'edit', path, 'put', '-', 'input'], input=b'input' * 10000, check=False)
+    check(done.returncode == 0 and run('cat', path, 'input')[1] == b'input' * 10000)
+    done = subprocess.run([BTRKIT, 'edit', path, 'write', 'input', '5', '-'], input=b'INPUT', check=False)
+    check(done.returncode == 0 and run('cat', path, 'input')[1][:15] == b'inputINPUTinput')
+    refused(path, b'put - x\n', says='the script', line=1)
+    works(path, b'rm input\n')
+
+
+def random_mode(rng):
+    def permissions():
+        return rng.choice('ugo') if not rng.randrange(4) else ''.join(rng.choices('rwxXst', k=rng.randrange(4)))
+
+    return ','.join(''.join(rng.choices('ugoa', k=rng.randrange(3))) +
+                    ''.join(rng.choice('+-=') + permissions() for _ in range(rng.choice((1, 1, 2))))
+                    for _ in range(rng.choice((1, 1, 2, 3))))
+
+
+def modes(path, scratch, rng):
+    """150 of them on a file and a directory each, with the umask of this process."""
+    lines, expected = [], {}
+    for k in range(150):
+        mode, start = random_mode(rng), rng.choice((0, 0o644, 0o755, 0o7777, rng.randrange(0o10000)))
+        for kind in 'fd':
+            local = os.path.join(scratch, f'{kind}{k}')
+            os.mkdir(local) if kind == 'd' else os.close(os.open(local, os.O_CREAT, 0o600))
+            os.chmod(local, start)
+            subprocess.run(['chmod', '--', mode, local], check=True, stderr=subprocess.DEVNULL)
+            expected[f'{kind}{k}'] = (os.stat(local).st_mode & 0o7777, mode, oct(start))
+            lines.append(f'{"mkdir" if kind == "d" else "put /dev/null"} m/{kind}{k}\n'
+                         f'chmod {start:o} m/{kind}{k}\nchmod {mode} m/{kind}{k}\n')
+            os.chmod(local, 0o700)
+    works(path, ('mkdir m\n' + ''.join(lines)).encode())
+    code, out, err = run('ls', '-l', path, 'm')
+    check(code == 0, err)
+    found = {row.split()[-1]: row.split()[0] for row in out.decode().splitlines()}
+    for name, (mode, *how) in expected.items():
+        kind = stat.S_IFDIR if name[0] == 'd' else stat.S_IFREG
+        check(found[name] == stat.filemode(kind | mode), name, oct(mode), how, found[name])
+    works(path, b'chmod 700 m\nchmod -x m\nchmod -- -w m\n')
+    check(run('ls', '-l', path)[1].startswith(b'dr--------'), run('ls', '-l', path))
+    for bad in ('u', 'u+q', 'rw', 'u+r,', ',u+r', 'u+ur', 'z+r', '""', '+r,,+w', '888', '1234567'):
+        refused(path, f'chmod {bad} m\n'.encode(), says='Invalid argument', line=1)
+
+
+def main():
+    rng = random.Random(int(os.environ.get('SEED', '1')))
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, 'fs.img')
+        with open(path, 'wb') as f:
+            f.truncate(256 << 20)
+        code, _, err = run('mkfs', '-q', path)
+        check(code == 0, err)
+        trees(path, scratch, rng)
+        standard_input(path)
+        modes(path, scratch, rng)
+    print(f'{editing.checks} checks')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
