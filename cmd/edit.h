@@ -140,6 +140,7 @@ int edit_clone(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 int edit_prealloc(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_punch(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_rmxattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
+int edit_setfacl(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_setxattr(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_touch(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);
 int edit_property_set(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err);

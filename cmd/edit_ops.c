@@ -175,6 +175,8 @@ const struct edit_op edit_ops[] = {
 	{ "rm", "[-r] [-f] PATH...", "-r: directories too; -f: if it is there", "rf", 1, -1, edit_rm },
 	{ "rmdir", "PATH...", "empty directories", "", 1, -1, op_rmdir },
 	{ "rmxattr", "NAME PATH...", "an extended attribute goes", "", 2, -1, edit_rmxattr },
+	{ "setfacl", "-m|-x|-b|-k [ENTRIES] PATH...", "ACLs: -m: set; -x: remove; -b: all; -k: the default",
+	  "mxbk", 1, -1, edit_setfacl },
 	{ "setxattr", "[-c|-r] NAME VALUE PATH...", "-c: a new one; -r: in the place of one", "cr", 3, -1,
 	  edit_setxattr },
 	{ "subvolume create", "[-p] PATH...", "-p: and what is missing of the directories above", "p", 1, -1,

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef CMD_EDIT_ACL_H
+#define CMD_EDIT_ACL_H
+
+/* Entries of ACLs, and the words for them. */
+
+#include "edit.h"
+
+/* As Linux numbers them. */
+enum acl_tag { OWNER = 0x01, USER = 0x02, OWNER_GROUP = 0x04, GROUP = 0x08, MASK = 0x10, OTHER = 0x20 };
+#define NOBODY UINT32_MAX	/* number of an entry that has none */
+
+/* What one entry of the words says. */
+struct acl_wish {
+	bool of_new;
+	uint16_t tag;
+	uint32_t id, perm;
+};
+
+/* @with_perm: it ends with permissions. @return what follows it, a comma or the end; NULL: it is none */
+const char *acl_take_entry(const char *s, bool with_perm, struct acl_wish *ret);
+
+#endif
