@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Each operation of `btrkit edit` on targets that are missing, of a wrong type, read-only, immutable, append-only or
-full, and Linux's answer to the same on a mounted filesystem: both do it, or both fail with the same errno.
+full, and Linux's answer to the same on a mounted filesystem: both do it, or both fail with the same errno. And what
+becomes of received subvolumes.
 
 Exits with 77 where it cannot run.
 """
 import errno
 import fcntl
 import os
+import re
 import stat
 import struct
 import subprocess
@@ -217,6 +219,46 @@ def full(scratch, local):
     img.remove()
 
 
+def received(scratch):
+    """A received subvolume becomes writable only with a word for it, is not what was received then, and that is told;
+    written to with --force-readonly it stays read-only."""
+    img = image.Image(os.path.join(scratch, 'received.img'), '300M')
+    img.mkfs()
+    mnt = img.mount()
+    ops.subvolume(f'{mnt}/s')
+    ops.snapshot(f'{mnt}/s', f'{mnt}/sent', readonly=True)
+    stream = image.run(image.BTRFS, 'send', f'{mnt}/sent')
+    for folder in ('one', 'two'):
+        os.mkdir(f'{mnt}/{folder}')
+        image.run(image.BTRFS, 'receive', f'{mnt}/{folder}', input=stream)
+    img.umount()
+
+    def edit(*words):
+        done = subprocess.run([BTRKIT, 'edit', *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              stdin=subprocess.DEVNULL)
+        return done.returncode, done.stderr.decode()
+
+    for words in (('property', 'set', 'one/sent', 'ro', 'false'), ('mkdir', 'one/sent/new')):
+        code, said = edit(img.path, *words)
+        if code != 1 or os.strerror(errno.EPERM if words[0] == 'property' else errno.EROFS) not in said:
+            raise AssertionError(f'{words}: {said}')
+    for words in ((img.path, 'property', 'set', '-f', 'one/sent', 'ro', 'false'),
+                  ('--force-readonly', img.path, 'mkdir', 'two/sent/new')):
+        code, said = edit(*words)
+        if code or 'cleared received_uuid ' not in said or said.count('\n') != 1:
+            raise AssertionError(f'{words}: exit {code}: {said}')
+    mnt = img.mount()
+    for folder, flags in (('one', '-'), ('two', 'readonly')):
+        shown = image.run(image.BTRFS, 'subvolume', 'show', f'{mnt}/{folder}/sent').decode()
+        if not re.search(r'Received UUID:\s+-\n', shown) or not re.search(rf'Flags:\s+{flags}\n', shown):
+            raise AssertionError(f'{folder}: {shown}')
+    if not os.path.isdir(f'{mnt}/two/sent/new'):
+        raise AssertionError('two: nothing was made')
+    img.umount()
+    image.run(image.BTRFS, 'check', img.path)
+    img.remove()
+
+
 def main():
     reason = image.missing()
     if reason:
@@ -230,6 +272,7 @@ def main():
         with open(local, 'wb') as f:
             f.write(bytes(range(256)) * 40000)
         full(scratch, local)
+        received(scratch)
     return 0
 
 
