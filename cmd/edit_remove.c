@@ -7,11 +7,14 @@
 
 #include "edit.h"
 
+/* Directories below one another. What is deeper is damaged, and below itself. */
+#define DEPTH_MAX (1u << 20)
+
 /* Something that is to go. */
 struct doomed {
-	uint64_t dir;	/* inode of the directory */
-	uint64_t inode;
-	uint8_t type;
+	uint64_t root, dir;	/* subvolume and inode of the directory */
+	struct btrkit_found found; /* of a subvolume its root directory */
+	uint32_t depth;
 	bool read;	/* a directory: what is in it lies behind it in the list */
 	size_t name_len;
 	char *name;
@@ -20,13 +23,13 @@ struct doomed {
 /* All that is known of it and not gone yet: what is in a directory behind it, so that the last goes first. */
 struct doom {
 	struct edit *e;
-	uint64_t root;
-	uint64_t dir;	/* that is being read */
+	uint64_t root, dir;	/* that is being read */
+	uint32_t depth;
 	struct doomed *list;
 	size_t n, room;
 };
 
-static int add(struct doom *d, uint64_t inode, uint8_t type, const char *name, size_t len)
+static int add(struct doom *d, const struct btrkit_found *found, const char *name, size_t len)
 {
 	if (d->n == d->room) {
 		const size_t room = d->room ? 2 * d->room : 64;
@@ -37,7 +40,7 @@ static int add(struct doom *d, uint64_t inode, uint8_t type, const char *name, s
 		d->list = more;
 		d->room = room;
 	}
-	d->list[d->n] = (struct doomed){ d->dir, inode, type, false, len, strndup(name, len) };
+	d->list[d->n] = (struct doomed){ d->root, d->dir, *found, d->depth, false, len, strndup(name, len) };
 	if (!d->list[d->n].name)
 		return -ENOMEM;
 	d->n++;
@@ -46,10 +49,27 @@ static int add(struct doom *d, uint64_t inode, uint8_t type, const char *name, s
 
 static int add_entry(void *ctx, const struct btrkit_dir_entry *entry)
 {
-	struct doom *d = ctx;
+	const struct btrkit_found found = { entry->root, entry->inode, entry->type };
 
-	/* Of a subvolume only the name is in this one; that it cannot be removed is for the library to say. */
-	return add(d, entry->inode, entry->root == d->root ? entry->type : DT_UNKNOWN, entry->name, entry->name_len);
+	return add(ctx, &found, entry->name, entry->name_len);
+}
+
+/* What is in a directory, before it goes itself. */
+static int read_dir(struct doom *d, const struct btrkit_found *dir, struct btrkit_error *err)
+{
+	const size_t n = d->n;
+	int ret;
+
+	if (d->depth++ == DEPTH_MAX)
+		return edit_fail(err, EUCLEAN, "a directory is below itself");
+	d->root = dir->root;
+	d->dir = dir->inode;
+	*err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	ret = btrkit_dir_read(d->e->fs, d->root, d->dir, add_entry, d, err);
+	if (ret == -ENOMEM && !err->err)
+		return edit_fail(err, ENOMEM, "entries");
+	/* An empty subvolume may go although it is read-only. */
+	return ret || d->n == n ? ret : edit_unlock(d->e, d->root, err);
 }
 
 static int step(struct doom *d, struct btrkit_error *err)
@@ -57,15 +77,15 @@ static int step(struct doom *d, struct btrkit_error *err)
 	struct doomed *last = &d->list[d->n - 1];
 	int ret;
 
-	if (last->type == DT_DIR && !last->read) {
+	if (last->found.type == DT_DIR && last->found.inode != BTRKIT_EMPTY_SUBVOLUME && !last->read) {
+		const struct btrkit_found dir = last->found;
+
 		last->read = true;
-		d->dir = last->inode;
-		*err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-		ret = btrkit_dir_read(d->e->fs, d->root, last->inode, add_entry, d, err);
-		return ret == -ENOMEM && !err->err ? edit_fail(err, ENOMEM, "entries") : ret;
+		d->depth = last->depth;
+		return read_dir(d, &dir, err);
 	}
-	ret = btrkit_unlink(d->e->txn, d->root, last->dir, last->name, last->name_len,
-			    last->type == DT_DIR ? BTRKIT_UNLINK_DIR : BTRKIT_UNLINK_FILE, err);
+	ret = btrkit_unlink(d->e->txn, last->root, last->dir, last->name, last->name_len,
+			    last->found.type == DT_DIR ? BTRKIT_UNLINK_DIR : BTRKIT_UNLINK_FILE, err);
 	free(last->name);
 	d->n--;
 	return ret;
@@ -79,7 +99,7 @@ static int remove_tree(struct edit *e, const struct edit_spot *s, const struct b
 
 	/* The directories are read as they are now; what goes from then on is known. */
 	ret = btrkit_txn_flush(e->txn, err);
-	if (!ret && add(&d, f->inode, f->type, s->at.name, s->at.len))
+	if (!ret && add(&d, f, s->at.name, s->at.len))
 		ret = edit_fail(err, ENOMEM, "entries");
 	while (!ret && d.n)
 		ret = step(&d, err);
@@ -98,7 +118,7 @@ static int remove_path(struct edit *e, const char *path, bool below, struct btrk
 	if (!ret && below) {
 		ret = s.at.len ? btrkit_txn_lookup(e->txn, s.root, s.at.dir, s.at.name, s.at.len, &f, err) :
 				 edit_fail(err, EBUSY, path);
-		if (!ret && f.type == DT_DIR && f.root == s.root && f.inode != BTRKIT_EMPTY_SUBVOLUME)
+		if (!ret && f.type == DT_DIR)
 			return remove_tree(e, &s, &f, err);
 	}
 	return ret ? ret : btrkit_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, err);

@@ -82,6 +82,16 @@ def deleted(path):
     check(not {256, 257} & set(roots(path)[0]), roots(path))
 
 
+def removed(path):
+    """rm takes subvolumes along, wherever they are, and only from those that can be written."""
+    before = roots(path)
+    works(path, b'mkdir g\nsubvolume create -p g/a/b h\nmv h g/a/b/h\nmkdir -p g/a/b/h/d/e\n'
+                b'subvolume snapshot g/a/b g/copy\nproperty set g/a/b/h ro true\n')
+    refused(path, b'rm -r g\n', says='Read-only file system', line=1)
+    works(path, b'property set g/a/b/h ro false\nrm -r g\n')
+    check(roots(path) == before and b'g' not in run('ls', path)[1].split(), roots(path))
+
+
 def what_fails(path):
     works(path, b'subvolume create s t\nmkdir s/dir\nproperty set t ro true\nsubvolume create def\n'
                 b'subvolume set-default def\n')
@@ -120,6 +130,7 @@ def main():
         forced(path)
         numbers_and_paths(path)
         deleted(path)
+        removed(path)
         what_fails(path)
     print(f'{editing.checks} checks')
 
