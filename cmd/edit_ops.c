@@ -10,6 +10,10 @@
 
 #include "edit.h"
 
+/* Flags of inodes, as on disk. */
+#define IMMUTABLE (1u << 6)
+#define APPEND_ONLY (1u << 7)
+
 int edit_fail(struct btrkit_error *err, int error, const char *what)
 {
 	*err = (struct btrkit_error){ .code = error == EINVAL ? BTRKIT_INVALID : BTRKIT_SYSTEM, .err = -error };
@@ -69,6 +73,18 @@ static int fail_read_only(struct edit *e, uint64_t root, struct btrkit_error *er
 	return -EROFS;
 }
 
+/* Something that is immutable, or append-only if that matters, is not changed. */
+static int fail_fixed(struct edit *e, uint64_t root, uint64_t inode, uint64_t flags, const char *path,
+		      struct btrkit_error *err)
+{
+	struct btrkit_inode in;
+	int ret = btrkit_txn_flush(e->txn, err);
+
+	if (!ret)
+		ret = btrkit_inode_get(e->fs, root, inode, &in, err);
+	return ret || !(in.flags & flags) ? ret : edit_fail(err, EPERM, path);
+}
+
 /* A file has no names in another subvolume; but that is what Linux looks at last. */
 static int link_across(struct edit *e, const struct btrkit_found *f, const struct edit_spot *s, const char *path,
 		       struct btrkit_error *err)
@@ -78,7 +94,12 @@ static int link_across(struct edit *e, const struct btrkit_found *f, const struc
 
 	if (!ret)
 		return edit_fail(err, EEXIST, path);
-	ret = ret == -ENOENT ? fail_read_only(e, s->root, err) : ret;
+	if (ret == -ENOENT)
+		ret = fail_fixed(e, s->root, s->at.dir, IMMUTABLE, path, err);
+	if (!ret)
+		ret = fail_read_only(e, s->root, err);
+	if (!ret)
+		ret = fail_fixed(e, f->root, f->inode, IMMUTABLE | APPEND_ONLY, path, err);
 	return ret ? ret : edit_fail(err, f->type == DT_DIR ? EPERM : EXDEV, path);
 }
 

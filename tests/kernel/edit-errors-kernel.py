@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Each operation of `btrkit edit` on targets that are missing, of a wrong type, read-only, immutable, append-only or
-full, and Linux's answer to the same on a mounted filesystem: both do it, or both fail with the same errno. And what
-becomes of received subvolumes.
+full, and Linux's answer to the same on a mounted filesystem: both do it, or both fail with the same errno. What
+becomes of received subvolumes; and subvolumes that rm removes with all that is below them.
 
 Exits with 77 where it cannot run.
 """
@@ -26,8 +26,9 @@ NOREPLACE, EXCHANGE = 1, 2
 LONG = 'n' * 256
 
 # Paths below the folder of the round, and what they are.
-TARGETS = ('no', 'no/x', LONG, 'f', 'f/x', 'd', 'd/x', 'e', 'l', 'p', 'c', 's', 's/f', 'z', 'ro', 'ro/no', 'ro/f',
-           'ro/d', 'ro/e', 'ro/l', 'ro/p', 'i', 'a', 'id', 'id/no', 'id/f', 'id/e', 'ad', 'ad/no', 'ad/f')
+TARGETS = ('no', 'no/x', LONG, 'f', 'f/x', 'd', 'd/x', 'e', 'l', 'p', 'c', 's', 's/f', 's/id/no', 'z', 'z/no', 'ro',
+           'ro/no', 'ro/f', 'ro/d', 'ro/e', 'ro/l', 'ro/p', 'i', 'a', 'id', 'id/no', 'id/f', 'id/e', 'ad', 'ad/no',
+           'ad/f')
 
 
 def set_flags(path, flags):
@@ -42,7 +43,7 @@ def set_read_only(path, on):
 
 def make_targets(top):
     os.mkdir(top)
-    for folder in ('', 'd/', 's/', 'ro/', 'ro/d/', 'id/', 'ad/'):
+    for folder in ('', 'd/', 's/', 's/id/', 'ro/', 'ro/d/', 'id/', 'ad/'):
         if folder in ('s/', 'ro/'):
             ops.subvolume(f'{top}/{folder[:-1]}')
         elif folder:
@@ -57,7 +58,8 @@ def make_targets(top):
     os.mknod(f'{top}/c', stat.S_IFCHR | 0o600, os.makedev(1, 3))
     ops.subvolume(f'{top}/z')
     set_read_only(f'{top}/ro', True)
-    for path, flags in (('i', IMMUTABLE), ('a', APPEND), ('id', IMMUTABLE), ('ad', APPEND)):
+    for path, flags in (('i', IMMUTABLE), ('a', APPEND), ('id', IMMUTABLE), ('ad', APPEND),
+                        ('s/id', IMMUTABLE)):
         set_flags(f'{top}/{path}', flags)
 
 
@@ -85,25 +87,32 @@ def clone(a, b, flags=0):
 
 
 # The words, with P for the target and T/ for the folder of the round; what Linux does with both, and the targets that
-# are left out: of links and devices it opens what they lead to, and a fifo has no end to write to; subvolumes that are
-# renamed are for subvolume-kernel.py, and what is deleted as one has to be a directory that can be changed.
-SUBVOLUMES = ('s', 'z', 'ro')
+# are left out: of links and devices it opens what they lead to, and a fifo has no end to write to; what is deleted as
+# a subvolume has to be a directory that can be changed.
 OPENED = ('l', 'ro/l', 'p', 'ro/p', 'c')
 CASES = (
     ('mkdir P', lambda p, t: os.mkdir(p), ()),
     ('mknod P p', lambda p, t: os.mkfifo(p), ()),
     ('ln -s x P', lambda p, t: os.symlink('x', p), ()),
     ('put LOCAL P', lambda p, t: write(p, os.O_CREAT | os.O_EXCL), ()),
-    ('rmdir P', lambda p, t: os.rmdir(p), SUBVOLUMES),
+    ('rmdir P', lambda p, t: os.rmdir(p), ()),
     ('rm P', lambda p, t: os.unlink(p), ()),
     ('ln T/f P', lambda p, t: os.link(f'{t}/f', p), ()),
+    ('ln T/d P', lambda p, t: os.link(f'{t}/d', p), ()),
+    ('ln T/i P', lambda p, t: os.link(f'{t}/i', p), ()),
     ('ln P T/new', lambda p, t: os.link(p, f'{t}/new', follow_symlinks=False), ()),
-    ('mv T/f P', lambda p, t: os.rename(f'{t}/f', p), SUBVOLUMES),
-    ('mv T/d P', lambda p, t: os.rename(f'{t}/d', p), SUBVOLUMES),
-    ('mv P T/new', lambda p, t: os.rename(p, f'{t}/new'), SUBVOLUMES),
-    ('mv P T/e', lambda p, t: os.rename(p, f'{t}/e'), SUBVOLUMES),
-    ('mv -n T/f P', lambda p, t: rename(f'{t}/f', p, NOREPLACE), SUBVOLUMES),
-    ('mv -x T/f P', lambda p, t: rename(f'{t}/f', p, EXCHANGE), SUBVOLUMES),
+    ('mv T/f P', lambda p, t: os.rename(f'{t}/f', p), ()),
+    ('mv T/d P', lambda p, t: os.rename(f'{t}/d', p), ()),
+    ('mv P T/new', lambda p, t: os.rename(p, f'{t}/new'), ()),
+    ('mv P T/e', lambda p, t: os.rename(p, f'{t}/e'), ()),
+    ('mv P T/s/new', lambda p, t: os.rename(p, f'{t}/s/new'), ()),
+    ('mv P T/ro/new', lambda p, t: os.rename(p, f'{t}/ro/new'), ()),
+    ('mv T/z P', lambda p, t: os.rename(f'{t}/z', p), ()),
+    ('mv T/s P', lambda p, t: os.rename(f'{t}/s', p), ()),
+    ('mv T/ro P', lambda p, t: os.rename(f'{t}/ro', p), ()),
+    ('mv -x T/z P', lambda p, t: rename(f'{t}/z', p, EXCHANGE), ()),
+    ('mv -n T/f P', lambda p, t: rename(f'{t}/f', p, NOREPLACE), ()),
+    ('mv -x T/f P', lambda p, t: rename(f'{t}/f', p, EXCHANGE), ()),
     ('truncate P 5', lambda p, t: os.truncate(p, 5), OPENED),
     ('write P 0 LOCAL', lambda p, t: write(p), OPENED),
     ('punch P 0 4096', lambda p, t: allocate(p, ops.PUNCH_HOLE | ops.KEEP_SIZE), OPENED),
@@ -121,7 +130,7 @@ CASES = (
     ('subvolume create P', lambda p, t: ops.subvolume(p), ('f/x', LONG)),
     ('subvolume snapshot T/s P', lambda p, t: ops.snapshot(f'{t}/s', p), ('f/x', LONG)),
     ('subvolume delete P', lambda p, t: ops.delete_subvolume(p),
-     tuple(set(TARGETS) - {'no', 'no/x', 'd', 'e', *SUBVOLUMES})),
+     tuple(set(TARGETS) - {'no', 'no/x', 'd', 'e', 's', 'z', 'ro'})),
     ('property set P ro true', lambda p, t: set_read_only(p, True), OPENED),
 )
 
@@ -219,6 +228,60 @@ def full(scratch, local):
     img.remove()
 
 
+def edit(*words):
+    done = subprocess.run([BTRKIT, 'edit', *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          stdin=subprocess.DEVNULL)
+    return done.returncode, done.stderr.decode()
+
+
+def left(img):
+    """Paths and subvolumes, by Linux."""
+    mnt = img.mount()
+    paths = sorted(os.path.join(top, name)[len(mnt):] for top, dirs, files in os.walk(mnt) for name in dirs + files)
+    listed = image.run(image.BTRFS, 'subvolume', 'list', mnt).decode()
+    img.umount()
+    return paths, sorted(re.findall(r'path (.*)', listed))
+
+
+def removed(scratch):
+    """What is left after rm -r, and after rm -rf on the same filesystem that is mounted."""
+    img = image.Image(os.path.join(scratch, 'removed.img'), '300M')
+    img.mkfs()
+    mnt = img.mount()
+    os.mkdir(f'{mnt}/t')
+    for path in ('t/s', 't/s/in', 't/s/in/deep', 't/empty', 'ro', 'ro/below'):
+        ops.subvolume(f'{mnt}/{path}')
+        if path != 't/empty':
+            os.makedirs(f'{mnt}/{path}/d/e')
+            ops.write(f'{mnt}/{path}/d/f', 0, b'x' * 8192)
+    ops.snapshot(f'{mnt}/t/s', f'{mnt}/t/snapshot')
+    for path in ('t/empty', 'ro'):
+        set_read_only(f'{mnt}/{path}', True)
+    img.umount()
+    copy = img.copy(os.path.join(scratch, 'by-linux.img'))
+    mnt = copy.mount()
+    for path in ('ro', 't'):
+        done = subprocess.run(['rm', '-rf', f'{mnt}/{path}'], stderr=subprocess.PIPE, check=False,
+                              env={**os.environ, 'LC_ALL': 'C'})
+        said = edit(img.path, 'rm', '-r', path)
+        fails = path == 'ro'
+        if bool(done.returncode) != fails or bool(said[0]) != fails:
+            raise AssertionError(f'{path}: {done.stderr.decode()}; {said}')
+        if fails and (os.strerror(errno.EROFS) not in done.stderr.decode() or os.strerror(errno.EROFS) not in said[1]):
+            raise AssertionError(f'{path}: {done.stderr.decode()}; {said}')
+    # Linux has removed what can be written below the one that is not.
+    set_read_only(f'{mnt}/ro', False)
+    subprocess.run(['rm', '-rf', f'{mnt}/ro'], check=True)
+    copy.umount()
+    if edit('--force-readonly', img.path, 'rm', '-r', 'ro') != (0, ''):
+        raise AssertionError('a read-only subvolume does not go')
+    if left(img) != left(copy) or left(img) != ([], []):
+        raise AssertionError(f'{left(img)}; by Linux {left(copy)}')
+    image.run(image.BTRFS, 'check', '--check-data-csum', img.path)
+    img.remove()
+    copy.remove()
+
+
 def received(scratch):
     """A received subvolume becomes writable only with a word for it, is not what was received then, and that is told;
     written to with --force-readonly it stays read-only."""
@@ -232,11 +295,6 @@ def received(scratch):
         os.mkdir(f'{mnt}/{folder}')
         image.run(image.BTRFS, 'receive', f'{mnt}/{folder}', input=stream)
     img.umount()
-
-    def edit(*words):
-        done = subprocess.run([BTRKIT, 'edit', *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              stdin=subprocess.DEVNULL)
-        return done.returncode, done.stderr.decode()
 
     for words in (('property', 'set', 'one/sent', 'ro', 'false'), ('mkdir', 'one/sent/new')):
         code, said = edit(img.path, *words)
@@ -273,6 +331,7 @@ def main():
             f.write(bytes(range(256)) * 40000)
         full(scratch, local)
         received(scratch)
+        removed(scratch)
     return 0
 
 
