@@ -48,14 +48,33 @@ static int zero_part(struct writing *w, uint64_t from, uint64_t to, struct btrki
 	return ret ? (ret < 0 ? ret : 0) : write_range(w, from, NULL, (size_t)(to - from), size, err);
 }
 
-/* What of the range is not whole sectors. @return 0; 1: there is nothing in all of it; <0 */
+/*
+ * Then the file does not change, nor do its times. Linux looks at one hole only, and at as many sectors as the length
+ * has, wherever they begin.
+ */
+static int is_in_hole(struct writing *w, uint64_t from, uint64_t to, struct btrkit_error *err)
+{
+	const uint64_t start = sector_down(w->op, from);
+	uint64_t end = start + sector_up(w->op, to - from);
+	struct extent_at x;
+	const int ret = extents_next(w->op, w->in.inode, start, end, &x, err);
+
+	if (ret < 0)
+		return ret;
+	if (!ret && x.key.offset <= start && (x.fe.type == FILE_EXTENT_INLINE || x.fe.disk_bytenr))
+		return 0;
+	if (!ret)
+		end = x.key.offset > start ? x.key.offset : x.end;
+	return end >= to;
+}
+
+/* What of the range is not whole sectors. @return 0; 1: all of it is in a hole; <0 */
 static int punch_edges(struct writing *w, uint64_t from, uint64_t to, struct btrkit_error *err)
 {
 	const uint64_t inner = sector_up(w->op, from), outer = sector_down(w->op, to);
-	uint64_t at;
 	int ret;
 
-	ret = next_data(w, sector_down(w->op, from), sector_up(w->op, to), &at, err);
+	ret = is_in_hole(w, from, to, err);
 	if (ret)
 		return ret;
 	w->compression = COMPRESS_NONE;
@@ -65,7 +84,7 @@ static int punch_edges(struct writing *w, uint64_t from, uint64_t to, struct btr
 	return write_end(w, ret, err);
 }
 
-/* @return 0; 1: there is nothing in all of it; <0 */
+/* @return 0; 1: all of it is in a hole; <0 */
 static int punch_ends(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
 		      struct btrkit_error *err)
 {

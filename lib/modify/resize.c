@@ -3,6 +3,7 @@
 #include "lib/modify/write.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "lib/base/err.h"
 
@@ -59,6 +60,43 @@ int write_drop(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t f
 	return ret;
 }
 
+/* What is left of a small file's item stays in it, whatever the file may get. @return 0; 1: it is compressed; <0 */
+static int cut_inline(struct writing *w, uint64_t size, struct btrkit_error *err)
+{
+	const struct btrkit_key key = KEY(w->in.inode, KEY_EXTENT_DATA, 0);
+	const uint32_t sector = w->op->txn->fs->super.sectorsize;
+	const uint32_t len = FILE_EXTENT_INLINE_START + (uint32_t)size;
+	struct disk_file_extent d;
+	struct extent_at x;
+	uint64_t done;
+	uint8_t *to;
+	int ret;
+
+	ret = extents_next(w->op, w->in.inode, 0, 1, &x, err);
+	if (ret || x.fe.compression || size > sector || x.item.size < len)
+		return ret < 0 ? ret : 1;
+	memcpy(w->edges, x.item.data, len);
+	ret = extents_drop(w->op, &w->in, 0, sector, UINT32_MAX, &done, err);
+	if (!ret)
+		ret = delayed_insert(w->op->t, &key, NULL, len, &to, err);
+	if (ret)
+		return ret;
+	memcpy(&d, w->edges, FILE_EXTENT_INLINE_START);
+	d.ram_bytes = le64_put(size);
+	memcpy(to, &d, FILE_EXTENT_INLINE_START);
+	memcpy(to + FILE_EXTENT_INLINE_START, w->edges + FILE_EXTENT_INLINE_START, (size_t)size);
+	w->in.item.nbytes = le64_put(le64_get(w->in.item.nbytes) + size);
+	return 0;
+}
+
+/* The sector of a small file is written anew, inline again if it still may be. */
+static int shorten_inline(struct writing *w, uint64_t size, uint64_t inlined, struct btrkit_error *err)
+{
+	const int ret = cut_inline(w, size, err);
+
+	return ret == 1 ? write_range(w, size, NULL, (size_t)(inlined - size), size, err) : ret;
+}
+
 static int resize(struct writing *w, uint64_t size, struct btrkit_error *err)
 {
 	const uint64_t old = le64_get(w->in.item.size);
@@ -70,8 +108,7 @@ static int resize(struct writing *w, uint64_t size, struct btrkit_error *err)
 	if (size > old)
 		ret = write_extend(w, size, size, err);
 	else if (!ret && size && size < inlined)
-		/* The sector is written anew, inline again if it still may be. */
-		ret = write_range(w, size, NULL, (size_t)(inlined - size), size, err);
+		ret = shorten_inline(w, size, inlined, err);
 	else
 		ret = 0;
 	if (ret)

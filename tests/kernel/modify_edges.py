@@ -15,6 +15,9 @@ from modify_pair import Pair, check_clean, counts, edit
 
 LARGEST = (1 << 63) - 1
 LINKS = 65535
+# Where a file has its first data, nothing from 4096 to 36864 and 40960 to 196608, and nothing behind 204800.
+HOLES = ((4096, 32768), (4096, 32767), (4096, 32769), (8192, 4096), (36863, 2), (0, 4096),
+         (32768, 8192), (40960, 163840), (204800, 4096), (300000, 1 << 30), (204799, 4096), (0, 1 << 30), (5000, 100))
 ENABLE_VERITY = 0x40806685
 
 
@@ -137,11 +140,20 @@ def sizes(local):
                 (b'truncate', b'huge2', most))
 
 
+def holes(local):
+    """Which of those that are punched are changes; and what is left of a small file is one, whatever it was before."""
+    for k, (first, size) in enumerate(HOLES):
+        yield b'punch', b'holes%d' % k, b'%d' % first, b'%d' % size
+    yield from ((b'put', local, b'two'), (b'write', b'two', b'1', local), (b'put', local, b'kept'),
+                (b'prealloc', b'-k', b'kept', b'0', b'9000'), (b'clone', b'two', b'kept'), (b'truncate', b'kept', b'1'),
+                (b'clone', b'kept', b'kept2'))
+
+
 def small(node, local):
     """All that is over quickly."""
     yield from ((b'mkdir', b'names'), (b'put', local, b'file2'), (b'put', local, b'large'), (b'put', local, b'huge'),
                 (b'put', local, b'huge2'), *names(local), *collisions(node, local), *attribute_limits(node),
-                *sizes(local))
+                *sizes(local), *holes(local))
     for each, other in ((b'ro', b'ro/dir/file'), (b'ro/dir', b'ro/file')):
         yield from inside(each, local, other)
     for flag in (b'i', b'a'):
@@ -164,6 +176,13 @@ def base(mnt, local):
     os.mkdir(f'{mnt}/dir')
     os.mkdir(f'{mnt}/dir/below')
     os.mkfifo(f'{mnt}/pipe')
+    # Each is punched once: what Linux has in memory of it after that decides about the next time.
+    for k in range(len(HOLES)):
+        with open(f'{mnt}/holes{k}', 'wb') as f:
+            f.write(b'data')
+            for at in (40000, 200000):
+                f.seek(at)
+                f.write(b'more')
     for path in ('file', 'dir/file'):
         with open(f'{mnt}/{path}', 'wb') as f:
             f.write(random.Random(1).randbytes(20000))

@@ -278,5 +278,5 @@ def differences(ours, theirs, leave_out=()):
     here, there = (set(filter(lambda users: len(users) > 1, (
         tuple(user for user in users if user[0] not in inline) for users in each.shared))) for each in (ours, theirs))
     for what, rest in (('only in ours', here - there), ('only by Linux', there - here)):
-        ret += [f'shared {what}: {users!r:.500}' for users in sorted(rest)[:5]]
+        ret += [f'shared {what}: {users!r:.4000}' for users in sorted(rest)[:5]]
     return ret
