@@ -4,7 +4,7 @@
 attributes, contents, holes, hard links, in a directory and as an archive that others read. Then targets in which
 something lies that is not to be written through.
 
-BTRKIT is the program under test. Exits with 77 where it cannot run.
+BTRKIT is the program under test. With --deep in more forms. Exits with 77 where it cannot run.
 """
 import importlib.util
 import os
@@ -20,7 +20,8 @@ import ops
 import trees
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
-FORMS = [((), 'compress=zstd'), (('-n', '4k', '-O', '^no-holes'), 'compress-force=lzo'), (('-M',), 'compress=zlib')]
+FORMS = [((), 'compress=zstd'), (('-M', '-n', '4k', '-O', '^no-holes'), 'compress-force=lzo')]
+DEEP = [(('-n', '4k', '-O', '^no-holes'), 'compress-force=lzo'), (('-M',), 'compress=zlib')]
 
 _spec = importlib.util.spec_from_file_location('namespace', os.path.join(os.path.dirname(__file__),
                                                                          'namespace-kernel.py'))
@@ -259,7 +260,7 @@ def main():
         return 77
     compared = 0
     with tempfile.TemporaryDirectory(prefix='btrkit-extract-') as scratch:
-        for k, (mkfs, mount) in enumerate(FORMS):
+        for k, (mkfs, mount) in enumerate(FORMS + DEEP if '--deep' in sys.argv else FORMS):
             fs = image.Image(f'{scratch}/fs.img', '1G')
             fs.mkfs(*mkfs)
             fill(fs.mount(mount), random.Random(image.seed() + k))
