@@ -42,8 +42,6 @@ static int look_up(struct op *op, uint64_t dir_inode, const struct name *name, s
 	r = op_inode_get(op, dir_inode, &dir, err);
 	if (!r && !S_ISDIR(op_inode_mode(&dir)))
 		r = err_system(err, ENOTDIR, "inode %" PRIu64, dir_inode);
-	if (!r && name->len > NAME_LEN_MAX)
-		r = err_system(err, ENAMETOOLONG, "a name of %zu bytes", name->len);
 	if (!r)
 		r = name_find(op, &dir, name, &entry, err);
 	if (r == 1)
