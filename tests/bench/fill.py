@@ -14,6 +14,10 @@ ROUNDS = int(os.environ.get('BENCH_ROUNDS', '10'))
 THREADS = 8
 BYTES = 2048
 LEFT = 2 << 20
+# Reservations by milliseconds, as the seed has them of ten rounds: below 1, from 1, from 2 and so on.
+SEED = {'before tickets': (345330, 17221, 3506, 212, 17777, 7125, 1974, 136, 3),
+        'with tickets': (311844, 11123, 10103, 8669, 10802, 20079, 18015, 1485, 175),
+        'its change': (321168, 10620, 9099, 6488, 17000, 12495, 3525, 54, 0)}
 
 
 def make(part):
@@ -46,6 +50,15 @@ def commits(said):
     """To fill, and to remove."""
     return ([int(n) for n in re.findall(r'and (\d+) commits to fill', said)],
             [int(n) for n in re.findall(r'and (\d+) to remove', said)])
+
+
+def latencies(said):
+    """The same of ours."""
+    rows = [0] * 9
+    for nanoseconds, count in re.findall(r'(\d+) ns +(\d+)', said):
+        # A bucket of 2^20 ns begins a little behind a millisecond.
+        rows[min(max(int(nanoseconds).bit_length() - 20, 0), 8)] += int(count)
+    return rows
 
 
 def linux(path, program, *what):
@@ -96,6 +109,9 @@ def main():
         ours, linuxs = (statistics.median(seconds(each, what)) for each in (said, theirs))
         print(f'to {what}: {ours:.2f} s, Linux {linuxs:.2f} s, ratio {ours / linuxs:.3f}')
     print(f'commits of a round: {max(filled)} to fill, {max(removed)} to remove; Linux {their_commits / ROUNDS:.0f}')
+    print('reservations that took from so many ms on: btrkit; ' + '; '.join(SEED))
+    for row, each in enumerate(zip(latencies(said), *SEED.values())):
+        print(f'{(1 << row) >> 1:5} ' + ' '.join(f'{count:9}' for count in each))
     print('Linux mounted the full one and removed every file')
 
 
