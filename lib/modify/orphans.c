@@ -66,7 +66,7 @@ static int clean_step(struct op *op, uint64_t inode, struct btrkit_error *err)
 		ret = 1;
 	if (ret != 1)
 		return ret;
-	ret = delayed_delete(op->t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, inode), err);
+	ret = remove_orphan_item(op, inode, err);
 	return ret ? ret : 1;
 }
 

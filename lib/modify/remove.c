@@ -76,6 +76,16 @@ static int remove_small(struct op *op, uint64_t inode, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
+/* A verity seal that a crash has left half made has one already. */
+static int add_orphan_item(struct op *op, uint64_t inode, struct btrkit_error *err)
+{
+	const struct btrkit_key key = orphan_key(inode);
+	struct item item;
+	const int ret = delayed_find(op->t, &op->reader, &key, &item, err);
+
+	return ret == 1 ? delayed_insert(op->t, &key, "", 0, NULL, err) : ret;
+}
+
 int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const struct name *name, bool *orphan,
 		struct btrkit_error *err)
 {
@@ -101,7 +111,7 @@ int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const 
 		return ret;
 	if (!nlink) {
 		*orphan = true;
-		ret = delayed_insert(op->t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, in->inode), "", 0, NULL, err);
+		ret = add_orphan_item(op, in->inode, err);
 	}
 	return ret ? ret : op_inode_put(op, in, err);
 }
@@ -125,11 +135,19 @@ static int remove_some(struct op *op, uint64_t inode, unsigned max, bool *more, 
 	return ret < 0 ? ret : 0;
 }
 
+int remove_orphan_item(struct op *op, uint64_t inode, struct btrkit_error *err)
+{
+	const struct btrkit_key key = orphan_key(inode);
+	struct item item;
+	const int ret = delayed_find(op->t, &op->reader, &key, &item, err);
+
+	return ret ? (ret < 0 ? ret : 0) : delayed_delete(op->t, &key, err);
+}
+
 static int remove_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned max, bool *more,
 		       struct btrkit_error *err)
 {
 	const struct ticket_need need = { .items = max + 1, .removes = true };
-	const struct btrkit_key orphan = orphan_key(inode);
 	struct op op;
 	int ret = op_begin(&op, txn, root, &need, err);
 
@@ -138,7 +156,7 @@ static int remove_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, un
 	delayed_lock(op.t, (const uint64_t[]){ inode, OID_ORPHAN }, 2, &op.locks);
 	ret = remove_some(&op, inode, max, more, err);
 	if (!ret && !*more)
-		ret = delayed_delete(op.t, &orphan, err);
+		ret = remove_orphan_item(&op, inode, err);
 	return op_end(&op, ret);
 }
 

@@ -30,5 +30,7 @@ int remove_judge(const struct op *op, const struct op_inode *dir, const struct o
  * that fails the rest is an orphan, which Linux removes when it is mounted. Not by who is in the gate.
  */
 int remove_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Takes away what says that an inode is an orphan, if nobody else has; with the lock of OID_ORPHAN. @return 0; <0 */
+int remove_orphan_item(struct op *op, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

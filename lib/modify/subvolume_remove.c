@@ -254,7 +254,8 @@ static int drop_all(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *er
 
 	while (!ret && !done)
 		ret = subvolume_drop_some(txn, &d, REFS_AT_A_TIME, &done, err);
-	return ret;
+	/* Somebody else was at it too, and has come to its end. */
+	return ret == -ENOENT ? 0 : ret;
 }
 
 static int remove_name_of(struct btrkit_txn *txn, uint64_t id, const struct roots_place *empty_at,

@@ -228,9 +228,12 @@ static struct file_trees file_trees(const struct btrkit_txn *txn)
 
 	for (const struct delayed_tree *t = txn->delayed->list; t; t = t->next) {
 		const struct edit_tree *e = t->edit;
-		const struct tree_shape s = t->deleted ? (struct tree_shape){ 0 } :
-							 shape_of(e, t->blocks, e->c.root.level);
+		struct tree_shape s;
 
+		/* What a subvolume had that is deleted a commit has freed. */
+		if (t->deleted)
+			continue;
+		s = shape_of(e, t->blocks, e->c.root.level);
 		add_shape(&f.all, &s);
 		if ((e->last_snapshot || e->era) && s.levels > 1)
 			add_shape(&f.shared, &s);

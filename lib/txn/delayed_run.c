@@ -100,8 +100,11 @@ static int change_one(struct delayed_tree *t, const struct delayed_item *it, str
 	else if (!ret)
 		ret = edit_replace(e, &it->key, it->data, it->size, err);
 	delayed_unlock_trees(d);
-	if (ret == -ENOENT)
+	if (ret == -ENOENT) {
 		ret = err_corrupt(err, NULL, "item is gone that was there");
+		err_at_tree(err, t->id);
+		err_at_key(err, &it->key);
+	}
 	return ret;
 }
 
@@ -158,12 +161,18 @@ static int run_inode(struct delayed_batch *b, const struct delayed_inode *in, st
 	return ret;
 }
 
-/* Takes over what waits: from here on changes are collected anew. With the gate closed. @return the bytes of it */
-static size_t take_over(struct delayed *d)
+/*
+ * Takes over what waits: from here on changes are collected anew. With the gate closed. Who is before the gate may open
+ * other trees meanwhile, in which nothing waits. @return the bytes of it
+ */
+static size_t take_over(struct delayed *d, struct delayed_tree **list)
 {
 	size_t bytes = 0;
 
-	for (struct delayed_tree *t = d->list; t; t = t->next) {
+	pthread_rwlock_rdlock(&d->trees);
+	*list = d->list;
+	pthread_rwlock_unlock(&d->trees);
+	for (struct delayed_tree *t = *list; t; t = t->next) {
 		for (unsigned i = 0; i < DELAYED_SHARDS; i++) {
 			t->shards[i].running = t->shards[i].now;
 			t->shards[i].now = (struct delayed_table){ 0 };
@@ -322,8 +331,7 @@ int delayed_run(struct delayed *d, struct btrkit_error *err)
 	int ret;
 
 	delayed_close(d);
-	bytes = take_over(d);
-	t = d->list;
+	bytes = take_over(d, &t);
 	gate_open(&d->gate);
 	ret = run_all(d, t, bytes, err);
 	pthread_mutex_unlock(&d->run);
@@ -332,7 +340,8 @@ int delayed_run(struct delayed *d, struct btrkit_error *err)
 
 int delayed_run_alone(struct delayed *d, struct btrkit_error *err)
 {
-	const size_t bytes = take_over(d);
+	struct delayed_tree *t;
+	const size_t bytes = take_over(d, &t);
 
-	return run_all(d, d->list, bytes, err);
+	return run_all(d, t, bytes, err);
 }
