@@ -10,7 +10,7 @@
 #include "lib/base/err.h"
 #include "lib/format/items/dir.h"
 
-static int open_op(struct op *op, struct btrkit_txn *txn, uint64_t root, struct btrkit_error *err)
+static void open_nowhere(struct op *op, struct btrkit_txn *txn)
 {
 	struct timespec now;
 
@@ -18,7 +18,12 @@ static int open_op(struct op *op, struct btrkit_txn *txn, uint64_t root, struct 
 	*op = (struct op){ .txn = txn,
 			   .d = txn->delayed,
 			   .now = { le64_put((uint64_t)now.tv_sec), le32_put((uint32_t)now.tv_nsec) } };
-	return root ? delayed_tree(op->d, root, &op->t, err) : 0;
+}
+
+static int open_op(struct op *op, struct btrkit_txn *txn, uint64_t root, struct btrkit_error *err)
+{
+	open_nowhere(op, txn);
+	return delayed_tree(op->d, root, &op->t, err);
 }
 
 /* Something may have been changed by half. */
@@ -61,13 +66,11 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
 	return ret;
 }
 
-int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
-		   const struct ticket_alone *alone, struct btrkit_error *err)
+static int begin_alone(struct op *op, const struct ticket_need *need, const struct ticket_alone *alone,
+		       struct btrkit_error *err)
 {
-	int ret = open_op(op, txn, root, err);
+	int ret = 0;
 
-	if (ret)
-		return ret;
 	delayed_close(op->d);
 	if (atomic_load(&op->d->failed))
 		ret = err_set(err, BTRKIT_INVALID, "an earlier change failed: the transaction can only be aborted");
@@ -76,10 +79,25 @@ int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const s
 	if (!ret)
 		ret = judge_tree(op, err);
 	if (!ret)
-		ret = ticket_alone(txn, need, alone, err);
+		ret = ticket_alone(op->txn, need, alone, err);
 	if (ret)
 		delayed_open(op->d);
 	return ret;
+}
+
+int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
+		   const struct ticket_alone *alone, struct btrkit_error *err)
+{
+	const int ret = open_op(op, txn, root, err);
+
+	return ret ? ret : begin_alone(op, need, alone, err);
+}
+
+int op_begin_nowhere(struct op *op, struct btrkit_txn *txn, const struct ticket_need *need,
+		     const struct ticket_alone *alone, struct btrkit_error *err)
+{
+	open_nowhere(op, txn);
+	return begin_alone(op, need, alone, err);
 }
 
 int op_join(const struct op *op, uint64_t root, struct op *ret, struct btrkit_error *err)

@@ -29,12 +29,15 @@ int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct 
 /* The same for an operation that changes nothing: it reserves nothing. */
 int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * The same for an operation that is alone, on a subvolume in which entries change (0: none): what waits is in the
- * trees, and it may edit these while it holds delayed_lock_trees(). @alone: what it may need for that. The transaction
- * may have been committed meanwhile.
+ * The same for an operation that is alone, on a subvolume in which entries change: what waits is in the trees, and
+ * it may edit these while it holds delayed_lock_trees(). @alone: what it may need for that. The transaction may have
+ * been committed meanwhile.
  */
 int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
 		   const struct ticket_alone *alone, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same where no entries of any subvolume change. */
+int op_begin_nowhere(struct op *op, struct btrkit_txn *txn, const struct ticket_need *need,
+		     const struct ticket_alone *alone, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Another subvolume that the same operation has to do with. Its reader is to be released, and nothing else ended.
  * @return 0; -ENOENT; <0

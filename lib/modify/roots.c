@@ -213,6 +213,8 @@ int roots_find(struct btrkit_txn *txn, uint64_t id, struct roots_place *ret, cha
 		r = err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " lies in no directory", id);
 	else if (!r)
 		r = cursor_blame(&c, root_ref_decode(&c.item, &ref, err), err);
+	if (!r && !oid_is_file_tree(c.item.key.offset))
+		r = cursor_blame(&c, err_corrupt(err, NULL, "a subvolume lies in what is none"), err);
 	if (!r && ref.name_len > NAME_LEN_MAX)
 		r = cursor_blame(&c, err_corrupt(err, "name_len", "a name of %u bytes", ref.name_len), err);
 	if (!r) {

@@ -50,7 +50,7 @@ int btrkit_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct btr
 	struct op op;
 	int ret;
 
-	ret = op_begin_alone(&op, txn, 0, &nothing_waits, &few_items, err);
+	ret = op_begin_nowhere(&op, txn, &nothing_waits, &few_items, err);
 	if (ret)
 		return ret;
 	delayed_lock_trees(op.d);
@@ -103,7 +103,7 @@ int btrkit_subvolume_set_read_only(struct btrkit_txn *txn, uint64_t id, bool rea
 				   struct btrkit_error *err)
 {
 	struct op op;
-	int ret = op_begin_alone(&op, txn, 0, &nothing_waits, &few_items, err);
+	int ret = op_begin_nowhere(&op, txn, &nothing_waits, &few_items, err);
 
 	if (ret)
 		return ret;

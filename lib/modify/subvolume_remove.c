@@ -235,7 +235,7 @@ int subvolume_drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t re
 		.data = refs + excess / 2,
 	};
 	struct op op;
-	int ret = op_begin_alone(&op, txn, 0, &need, &alone, err);
+	int ret = op_begin_nowhere(&op, txn, &need, &alone, err);
 
 	if (ret)
 		return ret;
