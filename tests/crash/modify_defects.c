@@ -9,17 +9,12 @@
 #include "lib/format/super.h"
 #include "lib/modify/data.h"
 #include "lib/modify/roots.h"
-#include "lib/space/space_impl.h"
 #include "lib/tree/cursor.h"
 #include "lib/txn/commit.h"
 #include "lib/txn/csums.h"
 #include "lib/txn/refs.h"
 #include "lib/txn/txn.h"
-
-#define WRAPPED(ret, name, ...)         \
-	ret __real_##name(__VA_ARGS__); \
-	ret __wrap_##name(__VA_ARGS__); \
-	ret __wrap_##name(__VA_ARGS__)
+#include "planted.h"
 
 enum {
 	NO_FIRST_FLUSH,
@@ -80,12 +75,9 @@ const struct defect defects[] = {
 	{ "data reaches the device last", WRITE, .doctor = data_last },
 };
 const unsigned num_defects = sizeof(defects) / sizeof(defects[0]);
+const int planted_reuse = PINNED_REUSED;
 
-static int now = -1;	  /* the defect */
-static unsigned occasion; /* how many there were */
-static bool planted;
 static unsigned flushes; /* in this commit */
-static struct range freed;
 static uint64_t chosen;
 static uint8_t nowhere[1 << 17];
 
@@ -99,30 +91,20 @@ static unsigned num_late;
 
 void defects_plant(int number)
 {
-	now = number;
-	planted = false;
-	occasion = num_late = flushes = 0;
-	freed.length = chosen = 0;
+	planted_begin(number);
+	num_late = flushes = 0;
+	chosen = 0;
 }
 
 void defects_commit(void)
 {
+	planted_commit();
 	flushes = 0;
-	freed.length = 0;
 }
 
 bool defects_planted(void)
 {
-	return planted || now >= NUM_REPLACED;
-}
-
-/* Whether the mistake is made here: at this occasion, from 1, or at every one (0). */
-static bool wrong(int defect, unsigned at)
-{
-	if (now != defect || (at && ++occasion != at))
-		return false;
-	planted = true;
-	return true;
+	return planted_seen() || planted_now >= NUM_REPLACED;
 }
 
 /* The first write, which is of data, comes behind all of the first commit. */
@@ -141,9 +123,9 @@ static bool data_last(struct log *log, const struct disks *before)
 
 WRAPPED(int, btrkit_io_flush, struct btrkit_io *io, struct btrkit_error *err)
 {
-	if (now == NO_FIRST_FLUSH && !flushes++ && wrong(NO_FIRST_FLUSH, 0))
+	if (planted_now == NO_FIRST_FLUSH && !flushes++ && planted_wrong(NO_FIRST_FLUSH, 0))
 		return 0;
-	if (now == NO_LAST_FLUSH && flushes++ % 3 && wrong(NO_LAST_FLUSH, 0))
+	if (planted_now == NO_LAST_FLUSH && flushes++ % 3 && planted_wrong(NO_LAST_FLUSH, 0))
 		return 0;
 	return __real_btrkit_io_flush(io, err);
 }
@@ -177,14 +159,14 @@ WRAPPED(int, txn_write_data, struct btrkit_txn *txn, uint64_t logical, const voi
 {
 	uint64_t other;
 
-	if (num_late < 64 && wrong(DATA_LATE, 0)) {
+	if (num_late < 64 && planted_wrong(DATA_LATE, 0)) {
 		late[num_late] = (struct late){ logical, len, malloc(len) };
 		if (!late[num_late].data)
 			exit(99);
 		memcpy(late[num_late++].data, data, len);
 		return 0;
 	}
-	if (now == IN_PLACE && (other = committed_data(txn->fs, len)) && wrong(IN_PLACE, 1))
+	if (planted_now == IN_PLACE && (other = committed_data(txn->fs, len)) && planted_wrong(IN_PLACE, 1))
 		if (__real_txn_write_data(txn, other, data, len, err))
 			exit(99);
 	return __real_txn_write_data(txn, logical, data, len, err);
@@ -207,45 +189,25 @@ WRAPPED(int, data_is_own, struct op *op, uint64_t inode, const struct extent_at 
 {
 	const int ret = __real_data_is_own(op, inode, x, err);
 
-	return ret == 1 && wrong(KEPT_SHARED, 0) ? 0 : ret;
-}
-
-WRAPPED(int, space_leave, struct space *s, const struct range *r, struct btrkit_error *err)
-{
-	const int ret = __real_space_leave(s, r, err);
-
-	if (now == PINNED_REUSED && !freed.length)
-		freed = *r;
-	return ret;
-}
-
-WRAPPED(int, space_alloc, struct space *s, uint64_t type, uint64_t min, uint64_t max, uint64_t align, struct range *ret,
-	struct btrkit_error *err)
-{
-	if (freed.length == max && wrong(PINNED_REUSED, 1)) {
-		*ret = freed;
-		freed.length = 0;
-		return 0;
-	}
-	return __real_space_alloc(s, type, min, max, align, ret, err);
+	return ret == 1 && planted_wrong(KEPT_SHARED, 0) ? 0 : ret;
 }
 
 WRAPPED(int, csums_add, struct btrkit_txn *txn, uint64_t logical, const uint8_t *sums, size_t size,
 	struct btrkit_error *err)
 {
-	return wrong(NO_CSUM, 2) ? 0 : __real_csums_add(txn, logical, sums, size, err);
+	return planted_wrong(NO_CSUM, 2) ? 0 : __real_csums_add(txn, logical, sums, size, err);
 }
 
 WRAPPED(int, csums_trim, struct btrkit_txn *txn, const struct range *dead, struct btrkit_error *err)
 {
-	return wrong(CSUMS_STAY, 0) ? 0 : __real_csums_trim(txn, dead, err);
+	return planted_wrong(CSUMS_STAY, 0) ? 0 : __real_csums_trim(txn, dead, err);
 }
 
 WRAPPED(int, refs_change, struct refs *r, const struct extent_change *change, struct btrkit_error *err)
 {
-	if (change->data && change->add < 0 && wrong(DATA_REF_STAYS, 2))
+	if (change->data && change->add < 0 && planted_wrong(DATA_REF_STAYS, 2))
 		return 0;
-	if (change->data && change->add > 0 && wrong(DATA_REF_MISSING, 1))
+	if (change->data && change->add > 0 && planted_wrong(DATA_REF_MISSING, 1))
 		return 0;
 	return __real_refs_change(r, change, err);
 }
@@ -253,22 +215,22 @@ WRAPPED(int, refs_change, struct refs *r, const struct extent_change *change, st
 /* @return whether the item is not to be put there */
 static bool leave_out(const struct btrkit_key *key)
 {
-	if (now == INODE_DROPPED && key->type == KEY_INODE_ITEM && !chosen && wrong(INODE_DROPPED, 5))
+	if (planted_now == INODE_DROPPED && key->type == KEY_INODE_ITEM && !chosen && planted_wrong(INODE_DROPPED, 5))
 		chosen = key->objectid;
-	if (chosen && now == INODE_DROPPED && key->objectid == chosen)
+	if (chosen && planted_now == INODE_DROPPED && key->objectid == chosen)
 		return true;
-	if (now == ORPHAN_EARLY && key->type == KEY_ORPHAN_ITEM && !chosen && wrong(ORPHAN_EARLY, 1))
+	if (planted_now == ORPHAN_EARLY && key->type == KEY_ORPHAN_ITEM && !chosen && planted_wrong(ORPHAN_EARLY, 1))
 		chosen = key->offset;
-	return (key->type == KEY_DIR_ITEM && wrong(NO_DIR_ITEM, 3)) ||
-	       (key->type == KEY_DIR_INDEX && wrong(NO_DIR_INDEX, 3)) ||
-	       (key->type == KEY_INODE_REF && wrong(NO_INODE_REF, 2)) ||
-	       (key->type == KEY_ORPHAN_ITEM && wrong(NO_ORPHAN, 0));
+	return (key->type == KEY_DIR_ITEM && planted_wrong(NO_DIR_ITEM, 3)) ||
+	       (key->type == KEY_DIR_INDEX && planted_wrong(NO_DIR_INDEX, 3)) ||
+	       (key->type == KEY_INODE_REF && planted_wrong(NO_INODE_REF, 2)) ||
+	       (key->type == KEY_ORPHAN_ITEM && planted_wrong(NO_ORPHAN, 0));
 }
 
 WRAPPED(int, delayed_insert, struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 	uint8_t **ret, struct btrkit_error *err)
 {
-	if (now < 0 || !leave_out(key))
+	if (planted_now < 0 || !leave_out(key))
 		return __real_delayed_insert(t, key, data, size, ret, err);
 	if (ret)
 		*ret = nowhere;
@@ -277,13 +239,13 @@ WRAPPED(int, delayed_insert, struct delayed_tree *t, const struct btrkit_key *ke
 
 WRAPPED(int, delayed_delete, struct delayed_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
 {
-	if (now == NO_ORPHAN && key->type == KEY_ORPHAN_ITEM)
+	if (planted_now == NO_ORPHAN && key->type == KEY_ORPHAN_ITEM)
 		return 0;
-	if (key->type == KEY_DIR_ITEM && wrong(NAME_STAYS, 1))
+	if (key->type == KEY_DIR_ITEM && planted_wrong(NAME_STAYS, 1))
 		return 0;
-	if (now == ORPHAN_EARLY && chosen && key->type == KEY_ORPHAN_ITEM)
+	if (planted_now == ORPHAN_EARLY && chosen && key->type == KEY_ORPHAN_ITEM)
 		return 0;
-	if (now == ORPHAN_EARLY && chosen == key->objectid) {
+	if (planted_now == ORPHAN_EARLY && chosen == key->objectid) {
 		chosen = 1;
 		if (__real_delayed_delete(t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, key->objectid), err))
 			exit(99);
@@ -293,7 +255,7 @@ WRAPPED(int, delayed_delete, struct delayed_tree *t, const struct btrkit_key *ke
 
 WRAPPED(int, op_inode_put, struct op *op, struct op_inode *in, struct btrkit_error *err)
 {
-	return S_ISDIR(op_inode_mode(in)) && wrong(DIR_NOT_PUT, 1) ? 0 : __real_op_inode_put(op, in, err);
+	return S_ISDIR(op_inode_mode(in)) && planted_wrong(DIR_NOT_PUT, 1) ? 0 : __real_op_inode_put(op, in, err);
 }
 
 WRAPPED(int, extents_put, struct op *op, struct op_inode *in, uint64_t offset, const struct file_extent *fe,
@@ -302,7 +264,7 @@ WRAPPED(int, extents_put, struct op *op, struct op_inode *in, uint64_t offset, c
 	const le64 before = in->item.nbytes;
 	const int ret = __real_extents_put(op, in, offset, fe, err);
 
-	if (wrong(BYTES_NOT_COUNTED, 2))
+	if (planted_wrong(BYTES_NOT_COUNTED, 2))
 		in->item.nbytes = before;
 	return ret;
 }
@@ -311,9 +273,9 @@ WRAPPED(int, roots_put, struct btrkit_txn *txn, const struct roots_item *item, s
 {
 	struct roots_item other = *item;
 
-	if (!le32_get(item->d.refs) && le64_get(item->d.drop_progress.objectid) && wrong(NO_DROP_PROGRESS, 0))
+	if (!le32_get(item->d.refs) && le64_get(item->d.drop_progress.objectid) && planted_wrong(NO_DROP_PROGRESS, 0))
 		memset(&other.d.drop_progress, 0, sizeof(other.d.drop_progress));
-	if (!le32_get(item->d.refs) && wrong(DEAD_ALIVE, 0))
+	if (!le32_get(item->d.refs) && planted_wrong(DEAD_ALIVE, 0))
 		other.d.refs = le32_put(1);
 	return __real_roots_put(txn, &other, err);
 }

@@ -6,18 +6,13 @@
 
 #include "lib/base/hash.h"
 #include "lib/space/free_space_edit.h"
-#include "lib/space/space_impl.h"
 #include "lib/txn/commit.h"
 #include "lib/txn/refs_head.h"
 #include "lib/txn/refs.h"
 #include "lib/txn/txn.h"
 #include "lib/volume/parity.h"
+#include "planted.h"
 #include "txn_doctor.h"
-
-#define WRAPPED(ret, name, ...)         \
-	ret __real_##name(__VA_ARGS__); \
-	ret __wrap_##name(__VA_ARGS__); \
-	ret __wrap_##name(__VA_ARGS__)
 
 enum {
 	NO_FIRST_FLUSH,
@@ -128,55 +123,41 @@ const struct defect defects[] = {
 	{ "a stale cache v1 is said to be valid", "data, a cache v1", .spoil = doctor_cache_generation },
 };
 const unsigned num_defects = sizeof(defects) / sizeof(defects[0]);
+const int planted_reuse = PINNED_REUSED;
 
-static int now = -1;	  /* the defect */
-static unsigned occasion; /* how many there were */
-static bool planted;
 static unsigned flushes; /* in this commit */
-static struct range freed;
 static uint64_t in_place;
 static struct btrkit_txn *deferred;
 static bool leave_out;
 
 void defects_plant(int number)
 {
-	now = number;
-	planted = false;
-	occasion = 0;
+	planted_begin(number);
 }
 
 void defects_commit(void)
 {
+	planted_commit();
 	flushes = 0;
-	freed.length = 0;
 }
 
 bool defects_planted(void)
 {
-	return planted || now >= NUM_REPLACED;
-}
-
-/* Whether the mistake is made here: at this occasion, from 1, or at every one (0). */
-static bool wrong(int defect, unsigned at)
-{
-	if (now != defect || (at && ++occasion != at))
-		return false;
-	planted = true;
-	return true;
+	return planted_seen() || planted_now >= NUM_REPLACED;
 }
 
 WRAPPED(int, btrkit_io_flush, struct btrkit_io *io, struct btrkit_error *err)
 {
 	static const int which[] = { NO_FIRST_FLUSH, NO_SECOND_FLUSH, NO_LAST_FLUSH };
 
-	if (flushes < 3 && wrong(which[flushes++], 0))
+	if (flushes < 3 && planted_wrong(which[flushes++], 0))
 		return 0;
 	return __real_btrkit_io_flush(io, err);
 }
 
 WRAPPED(int, commit_write_blocks, struct btrkit_txn *txn, struct btrkit_error *err)
 {
-	if (!wrong(SUPER_BEFORE_BLOCKS, 0))
+	if (!planted_wrong(SUPER_BEFORE_BLOCKS, 0))
 		return __real_commit_write_blocks(txn, err);
 	deferred = txn;
 	return 0;
@@ -187,7 +168,7 @@ WRAPPED(int, commit_supers_write, struct btrkit_txn *txn, const struct commit_su
 {
 	int ret = 0;
 
-	if (!mirror && wrong(MIRROR_BEFORE_PRIMARY, 0))
+	if (!mirror && planted_wrong(MIRROR_BEFORE_PRIMARY, 0))
 		ret = __real_commit_supers_write(txn, s, 1, err);
 	if (!ret)
 		ret = __real_commit_supers_write(txn, s, mirror, err);
@@ -202,24 +183,24 @@ WRAPPED(int, refs_change, struct refs *r, const struct extent_change *change, st
 {
 	struct extent_change other = *change;
 
-	if (change->add > 0 && change->ref.type == KEY_TREE_BLOCK_REF && wrong(REF_TOO_FEW, 4))
+	if (change->add > 0 && change->ref.type == KEY_TREE_BLOCK_REF && planted_wrong(REF_TOO_FEW, 4))
 		return 0;
-	if (change->add > 0 && change->data && wrong(REF_TOO_MANY, 2))
+	if (change->add > 0 && change->data && planted_wrong(REF_TOO_MANY, 2))
 		other.add++;
-	if (change->add < 0 && wrong(REF_NOT_DROPPED, 3))
+	if (change->add < 0 && planted_wrong(REF_NOT_DROPPED, 3))
 		return 0;
-	if (change->add > 0 && change->ref.type == KEY_SHARED_BLOCK_REF && wrong(NO_SHARED_REFS, 0))
+	if (change->add > 0 && change->ref.type == KEY_SHARED_BLOCK_REF && planted_wrong(NO_SHARED_REFS, 0))
 		return 0;
-	if (change->add > 0 && change->ref.type == KEY_SHARED_DATA_REF && wrong(NO_SHARED_DATA_REFS, 0))
+	if (change->add > 0 && change->ref.type == KEY_SHARED_DATA_REF && planted_wrong(NO_SHARED_DATA_REFS, 0))
 		return 0;
-	if (change->add > 0 && change->ref.type == KEY_EXTENT_DATA_REF && wrong(DATA_REF_ELSEWHERE, 2))
+	if (change->add > 0 && change->ref.type == KEY_EXTENT_DATA_REF && planted_wrong(DATA_REF_ELSEWHERE, 2))
 		other.ref.offset += 4096;
 	return __real_refs_change(r, &other, err);
 }
 
 WRAPPED(int, refs_set_full_backref, struct refs *r, uint64_t bytenr, unsigned level, struct btrkit_error *err)
 {
-	return wrong(NO_FULL_BACKREF, 0) ? 0 : __real_refs_set_full_backref(r, bytenr, level, err);
+	return planted_wrong(NO_FULL_BACKREF, 0) ? 0 : __real_refs_set_full_backref(r, bytenr, level, err);
 }
 
 /* A private block where the committed one lies. */
@@ -249,12 +230,12 @@ WRAPPED(int, overlay_copy_node, struct edit_tree *t, const struct node *from, st
 {
 	int r;
 
-	if (wrong(IN_PLACE, 2)) {
+	if (planted_wrong(IN_PLACE, 2)) {
 		*ret = copy_in_place(t->overlay, from);
 		return 0;
 	}
 	r = __real_overlay_copy_node(t, from, ret, err);
-	if (!r && wrong(OLD_GENERATION, 2)) {
+	if (!r && planted_wrong(OLD_GENERATION, 2)) {
 		(*ret)->generation--;
 		((struct disk_header *)(*ret)->data)->generation = le64_put((*ret)->generation);
 	}
@@ -270,56 +251,36 @@ WRAPPED(int, overlay_free_node, struct edit_tree *t, uint64_t bytenr, unsigned l
 	return __real_overlay_free_node(t, bytenr, level, err);
 }
 
-WRAPPED(int, space_leave, struct space *s, const struct range *r, struct btrkit_error *err)
-{
-	int ret = __real_space_leave(s, r, err);
-
-	if (now == PINNED_REUSED && !freed.length)
-		freed = *r;
-	return ret;
-}
-
-WRAPPED(int, space_alloc, struct space *s, uint64_t type, uint64_t min, uint64_t max, uint64_t align, struct range *ret,
-	struct btrkit_error *err)
-{
-	if (freed.length == max && wrong(PINNED_REUSED, 1)) {
-		*ret = freed;
-		freed.length = 0;
-		return 0;
-	}
-	return __real_space_alloc(s, type, min, max, align, ret, err);
-}
-
 WRAPPED(uint64_t, space_bytes_used, const struct space *s)
 {
-	return __real_space_bytes_used(s) + (wrong(NO_SUPER_COUNTER, 0) ? 4096 : 0);
+	return __real_space_bytes_used(s) + (planted_wrong(NO_SUPER_COUNTER, 0) ? 4096 : 0);
 }
 
 WRAPPED(int, free_space_edit, struct edit_tree *t, const struct block_group *group, const struct space_change *changes,
 	size_t n, struct free_space_stats *stats, struct btrkit_error *err)
 {
-	if (wrong(NO_FREE_SPACE, 2))
+	if (planted_wrong(NO_FREE_SPACE, 2))
 		return 0;
-	if (n > 1 && wrong(SOME_FREE_SPACE, 1))
+	if (n > 1 && planted_wrong(SOME_FREE_SPACE, 1))
 		n--;
 	return __real_free_space_edit(t, group, changes, n, stats, err);
 }
 
 WRAPPED(int, free_space_add_group, struct edit_tree *t, const struct block_group *group, struct btrkit_error *err)
 {
-	return wrong(NO_NEW_FREE_SPACE, 0) ? 0 : __real_free_space_add_group(t, group, err);
+	return planted_wrong(NO_NEW_FREE_SPACE, 0) ? 0 : __real_free_space_add_group(t, group, err);
 }
 
 WRAPPED(int, free_space_remove_group, struct edit_tree *t, const struct block_group *group, struct btrkit_error *err)
 {
-	return wrong(FREE_SPACE_LEFT, 0) ? 0 : __real_free_space_remove_group(t, group, err);
+	return planted_wrong(FREE_SPACE_LEFT, 0) ? 0 : __real_free_space_remove_group(t, group, err);
 }
 
 /* It is counted first, and then built. */
 WRAPPED(int, free_space_build, struct extent_ranges *ranges, uint32_t sectorsize, struct bulk *b,
 	struct free_space_built *ret, struct btrkit_error *err)
 {
-	leave_out = wrong(RANGE_LEFT_OUT, 2);
+	leave_out = planted_wrong(RANGE_LEFT_OUT, 2);
 	return __real_free_space_build(ranges, sectorsize, b, ret, err);
 }
 
@@ -335,29 +296,29 @@ WRAPPED(int, extent_ranges_next, struct extent_ranges *r, struct range *free, st
 
 WRAPPED(int, commit_level_supers, struct btrkit_fs *fs, struct btrkit_error *err)
 {
-	return wrong(NOT_LEVEL, 0) ? 0 : __real_commit_level_supers(fs, err);
+	return planted_wrong(NOT_LEVEL, 0) ? 0 : __real_commit_level_supers(fs, err);
 }
 
 WRAPPED(int, parity_generate, unsigned n, size_t len, uint8_t *const *data, uint8_t *p, uint8_t *q,
 	struct btrkit_error *err)
 {
-	int ret = wrong(NO_PARITY, 0) ? 0 : __real_parity_generate(n, len, data, p, q, err);
+	int ret = planted_wrong(NO_PARITY, 0) ? 0 : __real_parity_generate(n, len, data, p, q, err);
 
-	if (wrong(WRONG_P, 3))
+	if (planted_wrong(WRONG_P, 3))
 		p[0] ^= 1;
-	if (q && wrong(WRONG_Q, 3))
+	if (q && planted_wrong(WRONG_Q, 3))
 		q[1] ^= 1;
 	return ret;
 }
 
 WRAPPED(int, space_sort_rows, struct space *s, struct space_group *g, struct btrkit_error *err)
 {
-	return wrong(ROWS_IN_PART, 0) ? 0 : __real_space_sort_rows(s, g, err);
+	return planted_wrong(ROWS_IN_PART, 0) ? 0 : __real_space_sort_rows(s, g, err);
 }
 
 WRAPPED(int, csums_trim, struct btrkit_txn *txn, const struct range *dead, struct btrkit_error *err)
 {
-	return wrong(NO_CSUM_TRIM, 0) ? 0 : __real_csums_trim(txn, dead, err);
+	return planted_wrong(NO_CSUM_TRIM, 0) ? 0 : __real_csums_trim(txn, dead, err);
 }
 
 /* What is to be changed in place is changed elsewhere. */
@@ -369,9 +330,9 @@ WRAPPED(int, edit_bytes, struct edit_tree *t, const struct btrkit_key *key, uint
 
 	if (ret)
 		return ret;
-	if ((key->type == KEY_BLOCK_GROUP_ITEM && wrong(NO_GROUP_COUNTER, 0)) ||
-	    (key->type == KEY_ROOT_ITEM && key->objectid == OID_FS_TREE && wrong(NO_ROOT_ITEM, 0)) ||
-	    (key->type == KEY_DEV_ITEM && wrong(NO_DEVICE_COUNTER, 0))) {
+	if ((key->type == KEY_BLOCK_GROUP_ITEM && planted_wrong(NO_GROUP_COUNTER, 0)) ||
+	    (key->type == KEY_ROOT_ITEM && key->objectid == OID_FS_TREE && planted_wrong(NO_ROOT_ITEM, 0)) ||
+	    (key->type == KEY_DEV_ITEM && planted_wrong(NO_DEVICE_COUNTER, 0))) {
 		memcpy(elsewhere, *data, *size);
 		*data = elsewhere;
 	}
@@ -381,9 +342,9 @@ WRAPPED(int, edit_bytes, struct edit_tree *t, const struct btrkit_key *key, uint
 WRAPPED(int, edit_insert, struct edit_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 	struct btrkit_error *err)
 {
-	if ((key->type == KEY_DEV_EXTENT && wrong(NO_DEV_EXTENT, 0)) ||
-	    (key->type == KEY_BLOCK_GROUP_ITEM && wrong(NO_GROUP_ITEM, 0)) ||
-	    (key->type == KEY_CHUNK_ITEM && wrong(NO_CHUNK_ITEM, 0)))
+	if ((key->type == KEY_DEV_EXTENT && planted_wrong(NO_DEV_EXTENT, 0)) ||
+	    (key->type == KEY_BLOCK_GROUP_ITEM && planted_wrong(NO_GROUP_ITEM, 0)) ||
+	    (key->type == KEY_CHUNK_ITEM && planted_wrong(NO_CHUNK_ITEM, 0)))
 		return 0;
 	return __real_edit_insert(t, key, data, size, err);
 }

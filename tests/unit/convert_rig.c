@@ -8,8 +8,7 @@
 #include "lib/format/items/free_space.h"
 #include "lib/format/items/inode.h"
 #include "lib/format/items/space_cache.h"
-#include "tests/crash/sparse.h"
-#include "tests/unit/memory.h"
+#include "tests/unit/device.h"
 
 static void put(struct edit_tree *t, struct btrkit_key key, const void *data, size_t size)
 {
@@ -93,55 +92,12 @@ static void plant_v1(struct written *w, bool leftover)
 	btrkit_fs_close(fs);
 }
 
-/* A device of which only what was written takes memory, which it always gets. */
-struct device {
-	struct btrkit_io io;
-	struct sparse *sparse;
-};
-
-static int device_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
-{
-	const bool counted = memory_pause();
-
-	sparse_read(((struct device *)io)->sparse, offset, buf, len);
-	memory_resume(counted);
-	return 0;
-}
-
-static int device_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
-{
-	const bool counted = memory_pause();
-
-	sparse_write(((struct device *)io)->sparse, offset, buf, len);
-	memory_resume(counted);
-	return 0;
-}
-
-static int device_flush(struct btrkit_io *io)
-{
-	(void)io;
-	return 0;
-}
-
-static void device_close(struct btrkit_io *io)
-{
-	sparse_free(((struct device *)io)->sparse);
-	free(io);
-}
-
 /* @below stays as it is. */
 static void create(struct written *w, struct sparse *below)
 {
-	static const struct btrkit_io_ops ops = {
-		.read = device_read, .write = device_write, .flush = device_flush, .close = device_close
-	};
-	struct device *d = calloc(1, sizeof(*d));
-
-	assert_non_null(d);
-	d->sparse = sparse_create(SIZE, below);
-	d->io = (struct btrkit_io){ .ops = &ops, .size = SIZE, .name = "memory" };
 	*w = (struct written){
-		.bytes = &d->io, .fail_at = UINT64_MAX, .failures = UINT64_MAX, .fail_read_at = UINT64_MAX
+		.bytes = device_create(sparse_create(SIZE, below), SIZE),
+		.fail_at = UINT64_MAX, .failures = UINT64_MAX, .fail_read_at = UINT64_MAX
 	};
 }
 
@@ -164,7 +120,7 @@ static struct sparse *make_base(unsigned variant)
 	create(&w, NULL);
 	written_check(btrkit_mkfs(&w.bytes, 1, &o, NULL, &err), &err);
 	plant_v1(&w, variant & LEFTOVER);
-	made = ((struct device *)w.bytes)->sparse;
+	made = ((struct device *)w.bytes)->at;
 	free(w.bytes);
 	return made;
 }

@@ -14,51 +14,12 @@
 
 #include "lib/check/audit.h"
 #include "lib/txn/txn.h"
-#include "tests/crash/sparse.h"
+#include "tests/unit/device.h"
 #include "tests/unit/memory.h"
 
 #define TOP_LEVEL 5u
 #define TOP 256u
 #define BYTES (140u << 10)
-
-/* Its memory does not count. */
-struct device {
-	struct btrkit_io io;
-	struct sparse *at;
-};
-
-static int device_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
-{
-	const bool counted = memory_pause();
-
-	sparse_read(((struct device *)io)->at, offset, buf, len);
-	memory_resume(counted);
-	return 0;
-}
-
-static int device_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
-{
-	const bool counted = memory_pause();
-
-	sparse_write(((struct device *)io)->at, offset, buf, len);
-	memory_resume(counted);
-	return 0;
-}
-
-static int device_flush(struct btrkit_io *io)
-{
-	(void)io;
-	return 0;
-}
-
-static void device_close(struct btrkit_io *io)
-{
-	(void)io;
-}
-
-static const struct btrkit_io_ops device_ops = {
-	.read = device_read, .write = device_write, .flush = device_flush, .close = device_close
-};
 
 /* What the steps of a plan hand on. */
 struct plan {
@@ -223,7 +184,7 @@ static int open_fs(struct sparse *at, unsigned flags, struct btrkit_fs **fs, str
 	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
 	struct btrkit_io *io = &d->io;
 
-	*d = (struct device){ .io = { .ops = &device_ops, .size = sparse_io(at)->size, .name = "device" }, .at = at };
+	device_init(d, at, sparse_io(at)->size);
 	opts.flags = flags;
 	return btrkit_fs_open(&io, 1, &opts, fs, err);
 }

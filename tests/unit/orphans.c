@@ -1,43 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What a crash leaves of files goes; and what a verity seal forbids, with the seals that are half made. */
-#include "tests/unit/unit.h"
-
 #include <btrkit/subvolume_modify.h>
 
 #include "lib/modify/names.h"
-#include "tests/unit/txn_rig.h"
+#include "tests/unit/session.h"
 
-#define TOP_LEVEL 5u
-#define TOP 256u
 #define SECTORS 300u
-
-static const struct rig_kind kind = { "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 220 } };
-
-static struct btrkit_error err = BTRKIT_ERROR_INIT;
-static struct btrkit_txn *txn;
-static struct btrkit_fs *fs;
-static struct rig rig;
-
-static void begin(void)
-{
-	rig_make(&rig, &kind);
-	fs = rig_open(&rig, BTRKIT_OPEN_WRITE, 0);
-	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-}
-
-static void commit(void)
-{
-	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-}
-
-static void end(void)
-{
-	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-	btrkit_fs_close(fs);
-	rig_judge(&rig);
-	rig_destroy(&rig);
-}
 
 /* A file of many extents. */
 static uint64_t file(uint64_t root, const char *name)
@@ -109,26 +77,26 @@ static void test_left(void **state)
 	uint64_t id, inode, other;
 
 	(void)state;
-	begin();
+	session_begin();
 	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, "s", 1, NULL, &id, &err), &err);
 	inode = file(id, "f");
 	other = file(id, "g");
 	rig_check(btrkit_unlink(txn, id, TOP, "f", 1, BTRKIT_UNLINK_FILE, &err), &err);
 	rig_check(btrkit_create(txn, id, TOP, "h", 1, NULL, &inode, &err), &err);
-	commit();
+	session_commit();
 	clean(id, 0);
 	/* One that is gone already, one whose names are gone, and a directory that has one. */
 	leave(id, 100000, -1, 0, 0, true);
 	rig_check(btrkit_subvolume_set_read_only(txn, id, true, false, &err), &err);
-	commit();
+	session_commit();
 	clean(id, 1);
 	assert_int_equal(btrkit_orphans_clean(txn, 4711, NULL, &err), -ENOENT);
 	rig_check(btrkit_subvolume_set_read_only(txn, id, false, false, &err), &err);
 	leave(id, other, 1, 0, 100, true);
-	commit();
+	session_commit();
 	clean(id, 1);
 	assert_int_equal(items_of(id, other), 2);
-	end();
+	session_end();
 }
 
 /* The last name goes in one step, and the rest when the subvolume is come to again. */
@@ -140,9 +108,9 @@ static void test_nameless(void **state)
 	struct op op;
 
 	(void)state;
-	begin();
+	session_begin();
 	inode = file(TOP_LEVEL, "f");
-	commit();
+	session_commit();
 	rig_check(op_begin(&op, txn, TOP_LEVEL, &need, &err), &err);
 	delayed_lock(op.t, (const uint64_t[]){ TOP, inode }, 2, &op.locks);
 	rig_check(op_inode_get(&op, TOP, &dir, &err), &err);
@@ -151,10 +119,10 @@ static void test_nameless(void **state)
 	rig_check(op_inode_put(&op, &dir, &err), &err);
 	assert_int_equal(op_end(&op, 0), 0);
 	leave(TOP_LEVEL, inode, 0, 0, 50, true);
-	commit();
+	session_commit();
 	clean(TOP_LEVEL, 1);
 	assert_int_equal(items_of(TOP_LEVEL, inode), 0);
-	end();
+	session_end();
 }
 
 static void test_sealed(void **state)
@@ -164,11 +132,11 @@ static void test_sealed(void **state)
 	uint64_t inode, other;
 
 	(void)state;
-	begin();
+	session_begin();
 	inode = file(TOP_LEVEL, "f");
 	other = file(TOP_LEVEL, "g");
 	leave(TOP_LEVEL, inode, 1, INODE_VERITY, 100, true);
-	commit();
+	session_commit();
 	/* A seal that is whole stays. */
 	clean(TOP_LEVEL, 1);
 	assert_int_equal(items_of(TOP_LEVEL, inode), 102);
@@ -182,10 +150,10 @@ static void test_sealed(void **state)
 	what.from_inode = inode;
 	what.to_inode = other;
 	rig_check(btrkit_clone_range(txn, &what, &err), &err);
-	commit();
+	session_commit();
 	rig_check(btrkit_unlink(txn, TOP_LEVEL, TOP, "f", 1, BTRKIT_UNLINK_FILE, &err), &err);
 	assert_int_equal(items_of(TOP_LEVEL, inode), 0);
-	end();
+	session_end();
 }
 
 int main(void)

@@ -1,45 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Subvolumes get other names and places, and go when they are empty; what Linux refuses is refused with its errno. */
-#include "tests/unit/unit.h"
-
 #include <sys/stat.h>
 
 #include <btrkit/subvolume_modify.h>
 
-#include "tests/unit/txn_rig.h"
-
-#define TOP_LEVEL 5u
-#define TOP 256u
-
-static const struct rig_kind kind = { "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 220 } };
-
-static struct btrkit_error err = BTRKIT_ERROR_INIT;
-static struct btrkit_txn *txn;
-static struct btrkit_fs *fs;
-static struct rig rig;
-
-static void begin(void)
-{
-	rig_make(&rig, &kind);
-	fs = rig_open(&rig, BTRKIT_OPEN_WRITE, 0);
-	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-}
-
-/* What is committed holds together, and the next transaction begins with it. */
-static void commit(void)
-{
-	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-	rig_judge(&rig);
-	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-}
-
-static void end(void)
-{
-	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
-	btrkit_fs_close(fs);
-	rig_judge(&rig);
-	rig_destroy(&rig);
-}
+#include "tests/unit/session.h"
 
 static uint64_t subvolume(uint64_t root, const char *name)
 {
@@ -87,13 +52,13 @@ static void test_moves(void **state)
 	uint64_t a, b, dir;
 
 	(void)state;
-	begin();
+	session_begin();
 	a = subvolume(TOP_LEVEL, "a");
 	b = subvolume(TOP_LEVEL, "b");
 	dir = folder(a, "dir");
 	rig_check(move(at(TOP_LEVEL, TOP, "b"), at(TOP_LEVEL, TOP, "c"), 0), &err);
 	assert_int_equal(root_at(at(TOP_LEVEL, TOP, "c")), b);
-	commit();
+	session_commit();
 	/* Into another subvolume, and never into itself. */
 	rig_check(move(at(TOP_LEVEL, TOP, "c"), at(a, dir, "c"), 0), &err);
 	assert_int_equal(root_at(at(a, dir, "c")), b);
@@ -101,7 +66,7 @@ static void test_moves(void **state)
 	assert_int_equal(move(at(TOP_LEVEL, TOP, "a"), at(b, TOP, "x"), 0), -EINVAL);
 	assert_int_equal(move(at(a, TOP, "dir"), at(b, TOP, "x"), 0), -EINVAL);
 	assert_int_equal(move(at(a, dir, "c"), at(TOP_LEVEL, TOP, "a"), 0), -ENOTEMPTY);
-	commit();
+	session_commit();
 	assert_int_equal(move(at(a, TOP, "dir"), at(TOP_LEVEL, TOP, "dir"), 0), -EXDEV);
 	assert_int_equal(move(at(a, TOP, "none"), at(TOP_LEVEL, TOP, "x"), 0), -ENOENT);
 	assert_int_equal(move(at(a, dir, "c"), at(TOP_LEVEL, TOP, "a"), BTRKIT_RENAME_NOREPLACE), -EEXIST);
@@ -110,7 +75,7 @@ static void test_moves(void **state)
 	assert_int_equal(move(at(a, dir, "c"), at(TOP_LEVEL, TOP, "c"), 0), -EROFS);
 	rig_check(move(at(a, dir, "c"), at(a, dir, "d"), 0), &err);
 	assert_int_equal(move(at(a, dir, "d"), at(b, TOP, "d"), 0), -EINVAL);
-	end();
+	session_end();
 }
 
 static void test_exchange(void **state)
@@ -119,7 +84,7 @@ static void test_exchange(void **state)
 	uint64_t a, b, c;
 
 	(void)state;
-	begin();
+	session_begin();
 	a = subvolume(TOP_LEVEL, "a");
 	b = subvolume(TOP_LEVEL, "b");
 	c = subvolume(a, "c");
@@ -128,14 +93,14 @@ static void test_exchange(void **state)
 	rig_check(move(at(TOP_LEVEL, TOP, "b"), at(a, TOP, "c"), exchange), &err);
 	assert_int_equal(root_at(at(TOP_LEVEL, TOP, "b")), c);
 	assert_int_equal(root_at(at(a, TOP, "c")), b);
-	commit();
+	session_commit();
 	rig_check(move(at(TOP_LEVEL, TOP, "b"), at(TOP_LEVEL, TOP, "f"), exchange), &err);
 	assert_int_equal(root_at(at(TOP_LEVEL, TOP, "f")), c);
 	assert_int_equal(move(at(TOP_LEVEL, TOP, "f"), at(a, TOP, "g"), exchange), -EXDEV);
 	assert_int_equal(move(at(TOP_LEVEL, TOP, "a"), at(a, TOP, "c"), exchange), -EINVAL);
 	assert_int_equal(move(at(a, TOP, "c"), at(TOP_LEVEL, TOP, "a"), exchange), -EINVAL);
 	assert_int_equal(move(at(TOP_LEVEL, TOP, "f"), at(a, TOP, "none"), exchange), -ENOENT);
-	end();
+	session_end();
 }
 
 /* A snapshot has places of the subvolumes that it has not taken along. */
@@ -144,12 +109,12 @@ static void test_places(void **state)
 	uint64_t a, b, s;
 
 	(void)state;
-	begin();
+	session_begin();
 	a = subvolume(TOP_LEVEL, "a");
 	b = subvolume(a, "b");
 	subvolume(a, "c");
 	rig_check(btrkit_subvolume_snapshot(txn, a, TOP_LEVEL, TOP, "s", 1, NULL, &s, &err), &err);
-	commit();
+	session_commit();
 	folder(s, "dir");
 	rig_check(btrkit_create(txn, s, TOP, "f", 1, NULL, NULL, &err), &err);
 	assert_int_equal(move(at(s, TOP, "b"), at(s, TOP, "x"), 0), -ENOTEMPTY);
@@ -161,11 +126,11 @@ static void test_places(void **state)
 	rig_check(move(at(a, TOP, "b"), at(s, TOP, "b"), 0), &err);
 	assert_int_equal(root_at(at(s, TOP, "b")), b);
 	rig_check(move(at(s, TOP, "dir"), at(s, TOP, "c"), 0), &err);
-	commit();
+	session_commit();
 	rig_check(btrkit_subvolume_snapshot(txn, a, TOP_LEVEL, TOP, "t", 1, NULL, &s, &err), &err);
 	rig_check(take(s, "c", BTRKIT_UNLINK_DIR), &err);
 	assert_int_equal(take(s, "c", BTRKIT_UNLINK_DIR), -ENOENT);
-	end();
+	session_end();
 }
 
 static void test_rmdir(void **state)
@@ -173,7 +138,7 @@ static void test_rmdir(void **state)
 	uint64_t a, b;
 
 	(void)state;
-	begin();
+	session_begin();
 	a = subvolume(TOP_LEVEL, "a");
 	b = subvolume(a, "b");
 	assert_int_equal(take(TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), -ENOTEMPTY);
@@ -183,13 +148,13 @@ static void test_rmdir(void **state)
 	rig_check(btrkit_subvolume_set_default(txn, TOP_LEVEL, &err), &err);
 	rig_check(btrkit_subvolume_set_read_only(txn, b, true, false, &err), &err);
 	rig_check(take(a, "b", BTRKIT_UNLINK_DIR), &err);
-	commit();
+	session_commit();
 	rig_check(btrkit_subvolume_set_read_only(txn, a, true, false, &err), &err);
 	/* What is not there is said before that nothing may be written, and so is what is there. */
 	assert_int_equal(take(a, "b", BTRKIT_UNLINK_DIR), -ENOENT);
 	rig_check(take(TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), &err);
 	assert_int_equal(take(TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), -ENOENT);
-	end();
+	session_end();
 }
 
 /* The compression is that of the subvolume around it, the group that of the directory. */
@@ -202,7 +167,7 @@ static void test_inherited(void **state)
 	size_t size;
 
 	(void)state;
-	begin();
+	session_begin();
 	dir = folder(TOP_LEVEL, "dir");
 	rig_check(btrkit_setattr(txn, TOP_LEVEL, dir, &attr, &err), &err);
 	rig_check(btrkit_xattr_set(txn, TOP_LEVEL, TOP, "btrfs.compression", "lzo", 3, 0, &err), &err);
@@ -215,7 +180,7 @@ static void test_inherited(void **state)
 	rig_check(btrkit_inode_get(fs, id, TOP, &inode, &err), &err);
 	assert_int_equal(inode.gid, 77);
 	assert_int_equal(inode.mode, S_IFDIR | 02755);
-	end();
+	session_end();
 }
 
 int main(void)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_TESTS_UNIT_SESSION_H
+#define BTRKIT_TESTS_UNIT_SESSION_H
+
+/* A small filesystem with nodes of 4 KiB, and one transaction after the other on it. */
+
+#include "tests/unit/unit.h"
+
+#include "tests/unit/txn_rig.h"
+
+#define TOP_LEVEL 5u
+#define TOP 256u
+
+extern struct btrkit_error err;
+extern struct btrkit_txn *txn; /* that is open */
+extern struct btrkit_fs *fs;
+extern struct rig rig;
+
+void session_begin(void);
+/* What is committed holds together, and the next transaction begins with it. */
+void session_commit(void);
+void session_end(void);
+
+#endif
