@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Items that lie, each in a filesystem that is good else: operations say so in a line, or do what was asked for; and
+ * they end. tests/damage has random ones.
+ */
+#include "tests/unit/unit.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <btrkit/subvolume_modify.h>
+
+#include "lib/format/items/dir.h"
+#include "lib/format/items/root.h"
+#include "lib/modify/op.h"
+#include "lib/modify/subvolume_remove.h"
+#include "tests/unit/txn_rig.h"
+
+#define TOP_LEVEL 5u
+#define TOP 256u
+#define FILES 200u
+#define SECONDS_EACH 60u
+
+static const struct rig_kind kind = { "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 160 } };
+
+static struct btrkit_error err = BTRKIT_ERROR_INIT;
+static struct btrkit_txn *txn;
+static struct btrkit_fs *fs;
+static struct rig base, rig;
+static uint64_t dir, file, sub, snapshot, dead;
+
+static uint64_t create(uint64_t root, uint64_t in, const char *name, uint32_t mode)
+{
+	const struct btrkit_new_inode what = { .mode = mode };
+	uint64_t inode;
+
+	rig_check(btrkit_create(txn, root, in, name, strlen(name), &what, &inode, &err), &err);
+	return inode;
+}
+
+static void commit(void)
+{
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+}
+
+static uint64_t take_snapshot(const char *name)
+{
+	uint64_t id;
+
+	rig_check(btrkit_subvolume_snapshot(txn, sub, TOP_LEVEL, TOP, name, strlen(name), NULL, &id, &err), &err);
+	return id;
+}
+
+/* A directory and a file, a subvolume of some levels with a snapshot, and one that is half gone. */
+static int make_base(void **state)
+{
+	static const uint8_t bytes[20000] = { 1 };
+	struct tree_drop d = { .id = 0 };
+	char name[120];
+	bool done;
+
+	(void)state;
+	rig_make(&base, &kind);
+	fs = rig_open(&base, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	dir = create(TOP_LEVEL, TOP, "dir", S_IFDIR | 0755);
+	file = create(TOP_LEVEL, TOP, "file", S_IFREG | 0644);
+	rig_check(btrkit_write(txn, TOP_LEVEL, file, 0, bytes, sizeof(bytes), NULL, &err), &err);
+	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, &sub, &err), &err);
+	for (unsigned i = 0; i < FILES; i++) {
+		snprintf(name, sizeof(name), "file-%0100u", i);
+		create(sub, TOP, name, S_IFREG | 0644);
+	}
+	commit();
+	snapshot = take_snapshot("snap");
+	dead = take_snapshot("dead");
+	commit();
+	for (unsigned i = 0; i < FILES; i += 9) {
+		snprintf(name, sizeof(name), "more-%0100u", i);
+		create(dead, TOP, name, S_IFREG | 0644);
+	}
+	commit();
+	rig_check(subvolume_take_name(txn, dead, &err), &err);
+	d.id = dead;
+	rig_check(subvolume_drop_some(txn, &d, 2, &done, &err), &err);
+	assert_false(done);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	btrkit_fs_close(fs);
+	return 0;
+}
+
+static int free_base(void **state)
+{
+	(void)state;
+	rig_destroy(&base);
+	return 0;
+}
+
+static void begin(void)
+{
+	rig_clone(&rig, &base);
+	fs = rig_open(&rig, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	alarm(SECONDS_EACH);
+}
+
+static void end(void)
+{
+	txn = btrkit_txn_abort(txn);
+	btrkit_fs_close(fs);
+	rig_destroy(&rig);
+}
+
+/* What is committed lies, and a new handle is told. */
+static void tell(void)
+{
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	btrkit_fs_close(fs);
+	fs = rig_open(&rig, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+}
+
+/* An item that is put where it is not, or in the place of what is there. */
+static void put(uint64_t root, const struct btrkit_key *key, const void *data, uint32_t size)
+{
+	struct edit_tree *t;
+	int ret;
+
+	rig_check(txn_tree(txn, root, &t, &err), &err);
+	ret = edit_insert(t, key, data, size, &err);
+	if (ret == -EEXIST)
+		ret = edit_replace(t, key, data, size, &err);
+	rig_check(ret, &err);
+}
+
+static void change_inode(uint64_t inode, uint32_t nlink, uint64_t size)
+{
+	struct disk_inode_item item;
+	struct edit_tree *t;
+	uint8_t *data;
+	uint32_t n;
+
+	rig_check(overlay_tree(txn->overlay, TOP_LEVEL, &t, &err), &err);
+	rig_check(edit_bytes(t, &KEY(inode, KEY_INODE_ITEM, 0), &data, &n, &err), &err);
+	memcpy(&item, data, sizeof(item));
+	item.nlink = le32_put(nlink);
+	item.size = le64_put(size);
+	memcpy(data, &item, sizeof(item));
+}
+
+static void put_in_top(const struct btrkit_key *key, const void *data, uint32_t size)
+{
+	struct edit_tree *t;
+	int ret;
+
+	rig_check(overlay_tree(txn->overlay, TOP_LEVEL, &t, &err), &err);
+	ret = edit_insert(t, key, data, size, &err);
+	if (ret == -EEXIST)
+		ret = edit_replace(t, key, data, size, &err);
+	rig_check(ret, &err);
+}
+
+/* One of two outcomes; what fails says what it is. Begins anew after damage. */
+static void expect_at(int ret, int wanted, int or, unsigned line)
+{
+	if (ret != wanted && ret != or)
+		fail_msg("line %u: %d: %s", line, ret, ret ? err.message : "done");
+	if (ret && !err.message[0])
+		fail_msg("%d: and nothing else", ret);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	if (ret == -EUCLEAN) {
+		txn = btrkit_txn_abort(txn);
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	}
+}
+
+#define expect(ret, wanted, or) expect_at(ret, wanted, or, __LINE__)
+
+static void test_numbers(void **state)
+{
+	static const uint64_t wrong[] = { 0, 1, 4711, UINT64_MAX, 2 };
+	uint64_t id;
+
+	(void)state;
+	begin();
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		const uint64_t root = wrong[i];
+		const struct btrkit_place a = { root, TOP, "file", 4 }, b = { TOP_LEVEL, TOP, "new", 3 };
+		const struct btrkit_clone from = { root, file, 0, TOP_LEVEL, file, 0, 4096 };
+
+		expect(btrkit_create(txn, root, TOP, "new", 3, NULL, NULL, &err), -ENOENT, -ENOENT);
+		expect(btrkit_unlink(txn, root, TOP, "file", 4, BTRKIT_UNLINK_FILE, &err), -ENOENT, -ENOENT);
+		expect(btrkit_rename(txn, &a, &b, 0, &err), -ENOENT, -EXDEV);
+		expect(btrkit_rename(txn, &b, &a, 0, &err), -ENOENT, -EXDEV);
+		expect(btrkit_write(txn, root, file, 0, "x", 1, NULL, &err), -ENOENT, -ENOENT);
+		expect(btrkit_truncate(txn, root, file, 0, &err), -ENOENT, -ENOENT);
+		expect(btrkit_clone_range(txn, &from, &err), -ENOENT, -ENOENT);
+		expect(btrkit_orphans_clean(txn, root, NULL, &err), -ENOENT, -ENOENT);
+		expect(btrkit_subvolume_create(txn, root, TOP, "new", 3, NULL, &id, &err), -ENOENT, -ENOENT);
+		expect(btrkit_subvolume_snapshot(txn, root, TOP_LEVEL, TOP, "new", 3, NULL, &id, &err), -ENOENT,
+		       -ENOENT);
+		expect(btrkit_subvolume_snapshot(txn, sub, root, TOP, "new", 3, NULL, &id, &err), -ENOENT, -ENOENT);
+		expect(btrkit_subvolume_delete(txn, root, &err), -ENOENT, -ENOENT);
+		expect(btrkit_subvolume_set_default(txn, root, &err), -ENOENT, -ENOENT);
+		expect(btrkit_subvolume_set_read_only(txn, root, true, false, &err), -ENOENT, -ENOENT);
+	}
+	end();
+}
+
+/* Where a subvolume that is being dropped is said to have come to. */
+static void test_drop_progress(void **state)
+{
+	static const struct btrkit_key keys[] = { { 0, 0, 0 },
+						  { 1, 0, 0 },
+						  { 256, KEY_INODE_ITEM, 0 },
+						  { 300, 0, 0 },
+						  { UINT64_MAX, UINT8_MAX, UINT64_MAX } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		for (unsigned level = 0; level < 8; level++) {
+			struct roots_item item;
+			uint64_t n;
+
+			begin();
+			delayed_lock_trees(txn->delayed);
+			rig_check(roots_get_dead(txn, dead, &item, &err), &err);
+			item.d.drop_progress = key_put(&keys[i]);
+			item.d.drop_level = (uint8_t)level;
+			rig_check(roots_put(txn, &item, &err), &err);
+			delayed_unlock_trees(txn->delayed);
+			tell();
+			expect(btrkit_subvolumes_clean(txn, &n, &err), 0, -EUCLEAN);
+			end();
+		}
+}
+
+/* An inode whose item says what cannot be. */
+static void test_inodes(void **state)
+{
+	static const uint32_t nlinks[] = { 0, 1, 65535, UINT32_MAX };
+	static const uint64_t sizes[] = { 0, 1ull << 62, INT64_MAX, 1ull << 63, UINT64_MAX - 4096, UINT64_MAX };
+	const struct btrkit_place a = { TOP_LEVEL, TOP, "file", 4 }, b = { TOP_LEVEL, dir, "moved", 5 };
+	const struct btrkit_clone what = { TOP_LEVEL, file, 0, TOP_LEVEL, file, 65536, 0 };
+	int ret;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(nlinks); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
+			begin();
+			change_inode(file, nlinks[i], sizes[k]);
+			tell();
+			ret = btrkit_link(txn, TOP_LEVEL, file, dir, "link", 4, &err);
+			expect(ret, nlinks[i] >= 65535 ? -EMLINK : 0, nlinks[i] ? 0 : -ENOENT);
+			ret = btrkit_write(txn, TOP_LEVEL, file, 100, "bytes", 5, NULL, &err);
+			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
+			ret = btrkit_write(txn, TOP_LEVEL, file, 1u << 20, "bytes", 5, NULL, &err);
+			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
+			ret = btrkit_punch(txn, TOP_LEVEL, file, 100, 9000, &err);
+			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
+			ret = btrkit_prealloc(txn, TOP_LEVEL, file, 1u << 20, 100000, 0, &err);
+			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
+			ret = btrkit_clone_range(txn, &what, &err);
+			expect(ret, sizes[k] > INT64_MAX ? -EUCLEAN : -EINVAL, ret == -EFBIG ? ret : 0);
+			ret = btrkit_truncate(txn, TOP_LEVEL, file, 1u << 22, &err);
+			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
+			ret = btrkit_truncate(txn, TOP_LEVEL, file, 5000, &err);
+			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
+			expect(btrkit_rename(txn, &a, &b, 0, &err), 0, 0);
+			ret = btrkit_unlink(txn, TOP_LEVEL, dir, "moved", 5, BTRKIT_UNLINK_FILE, &err);
+			expect(ret, 0, nlinks[i] ? 0 : -EUCLEAN);
+			end();
+		}
+}
+
+/* An index that leaves no number for the next, and entries that lead elsewhere. */
+static void test_entries(void **state)
+{
+	static const uint64_t indexes[] = { 1ull << 63, UINT64_MAX - 1, UINT64_MAX };
+	const uint64_t inodes[] = { TOP, dir, 5000, 1ull << 47 };
+	const struct btrkit_place a = { TOP_LEVEL, dir, "lies", 4 }, b = { TOP_LEVEL, TOP, "moved", 5 };
+	const uint64_t hash = dir_name_hash("lies", 4);
+	struct {
+		struct disk_dir_item d;
+		char name[4];
+	} entry = { .name = { 'l', 'i', 'e', 's' } };
+	struct btrkit_found found;
+	int ret;
+
+	(void)state;
+	entry.d.name_len = le16_put(4);
+	entry.d.type = FT_REG;
+	for (size_t i = 0; i < ARRAY_SIZE(indexes); i++) {
+		begin();
+		entry.d.location = (struct disk_key){ .objectid = le64_put(file), .type = KEY_INODE_ITEM };
+		put_in_top(&KEY(dir, KEY_DIR_INDEX, indexes[i]), &entry, sizeof(entry));
+		tell();
+		ret = btrkit_create(txn, TOP_LEVEL, dir, "new", 3, NULL, NULL, &err);
+		expect(ret, i == 2 ? -EUCLEAN : 0, i == 2 ? -EUCLEAN : 0);
+		/* Its number was the last. */
+		ret = btrkit_create(txn, TOP_LEVEL, dir, "newer", 5, NULL, NULL, &err);
+		expect(ret, i ? -EUCLEAN : 0, i ? -EUCLEAN : 0);
+		expect(btrkit_txn_flush(txn, &err), 0, -EUCLEAN);
+		end();
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(inodes); i++)
+		for (unsigned type = 0; type < 2; type++) {
+			static const uint8_t types[] = { KEY_INODE_ITEM, KEY_ROOT_ITEM };
+
+			begin();
+			entry.d.location = (struct disk_key){ .objectid = le64_put(inodes[i]), .type = types[type] };
+			entry.d.type = (uint8_t)(1 + type);
+			put_in_top(&KEY(dir, KEY_DIR_INDEX, 77), &entry, sizeof(entry));
+			put_in_top(&KEY(dir, KEY_DIR_ITEM, hash), &entry, sizeof(entry));
+			tell();
+			ret = btrkit_txn_lookup(txn, TOP_LEVEL, dir, "lies", 4, &found, &err);
+			expect(ret, 0, ret == -ENOENT ? ret : -EUCLEAN);
+			for (unsigned what = 0; what < 2; what++) {
+				ret = btrkit_unlink(txn, TOP_LEVEL, dir, "lies", 4, what, &err);
+				/* A subvolume that does not lie there may have lain there: a place of one goes. */
+				if (ret != -ENOENT && ret != -EISDIR && ret != -ENOTDIR && ret != -ENOTEMPTY)
+					expect(ret, -EUCLEAN, type && what == BTRKIT_UNLINK_DIR ? 0 : -EUCLEAN);
+			}
+			ret = btrkit_rename(txn, &a, &b, 0, &err);
+			if (ret != -ENOENT && ret != -EINVAL)
+				expect(ret, -EUCLEAN, type ? 0 : -EUCLEAN);
+			end();
+		}
+}
+
+/* A subvolume that lies in itself, in what is none, in two, or where nobody knows of it. */
+static void test_places(void **state)
+{
+	const uint64_t parents[] = { 0, 1, 2, sub, snapshot, dead, 4711, UINT64_MAX };
+	struct {
+		struct disk_root_ref d;
+		char name[3];
+	} ref = { .name = { 's', 'u', 'b' } };
+	const struct btrkit_place a = { TOP_LEVEL, TOP, "sub", 3 }, b = { TOP_LEVEL, dir, "moved", 5 };
+
+	(void)state;
+	ref.d.dirid = le64_put(TOP);
+	ref.d.sequence = le64_put(UINT64_MAX);
+	ref.d.name_len = le16_put(3);
+	for (size_t i = 0; i < ARRAY_SIZE(parents); i++)
+		for (unsigned both = 0; both < 2; both++) {
+			int ret;
+
+			begin();
+			put(OID_ROOT_TREE, &KEY(sub, KEY_ROOT_BACKREF, parents[i]), &ref, sizeof(ref));
+			if (both)
+				put(OID_ROOT_TREE, &KEY(parents[i], KEY_ROOT_REF, sub), &ref, sizeof(ref));
+			tell();
+			ret = btrkit_rename(txn, &a, &b, 0, &err);
+			expect(ret, 0, -EUCLEAN);
+			ret = btrkit_subvolume_delete(txn, sub, &err);
+			if (ret != -ENOENT && ret != -ENOTEMPTY)
+				expect(ret, 0, -EUCLEAN);
+			ret = btrkit_subvolume_delete(txn, snapshot, &err);
+			if (ret != -ENOTEMPTY)
+				expect(ret, 0, -EUCLEAN);
+			expect(btrkit_subvolumes_clean(txn, NULL, &err), 0, -EUCLEAN);
+			end();
+		}
+}
+
+/* What is to be removed is not there, is a directory, is the root directory, or is no inode at all. */
+static void test_orphans(void **state)
+{
+	const uint64_t inodes[] = { 0, 1, TOP, 5000, 999, OID_ORPHAN, UINT64_MAX - 1, UINT64_MAX };
+	uint64_t n;
+
+	(void)state;
+	begin();
+	for (size_t i = 0; i < ARRAY_SIZE(inodes); i++)
+		put_in_top(&KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, inodes[i]), "", 0);
+	put_in_top(&KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, dir), "", 0);
+	put(OID_ROOT_TREE, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, 4711), "", 0);
+	put(OID_ROOT_TREE, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, sub), "", 0);
+	put(OID_ROOT_TREE, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, UINT64_MAX), "", 0);
+	tell();
+	rig_check(btrkit_orphans_clean(txn, TOP_LEVEL, &n, &err), &err);
+	assert_int_equal(n, ARRAY_SIZE(inodes) + 1);
+	rig_check(btrkit_subvolumes_clean(txn, &n, &err), &err);
+	assert_int_equal(n, 1);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	txn = NULL;
+	rig_judge(&rig);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_drop_progress), cmocka_unit_test(test_inodes),
+		cmocka_unit_test(test_entries), cmocka_unit_test(test_places),	      cmocka_unit_test(test_orphans),
+	};
+
+	return cmocka_run_group_tests(tests, make_base, free_base);
+}
