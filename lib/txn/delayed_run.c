@@ -312,9 +312,14 @@ void delayed_set_read_only(struct delayed *d, uint64_t id, bool read_only)
 
 bool delayed_waits(struct delayed *d)
 {
+	struct delayed_tree *t;
 	bool waits = false;
 
-	for (struct delayed_tree *t = d->list; t; t = t->next) {
+	/* Who has a shard may want the trees: not both at once. */
+	pthread_rwlock_rdlock(&d->trees);
+	t = d->list;
+	pthread_rwlock_unlock(&d->trees);
+	for (; t; t = t->next) {
 		for (unsigned i = 0; !waits && i < DELAYED_SHARDS; i++) {
 			pthread_mutex_lock(&t->shards[i].lock);
 			waits = t->shards[i].bytes;
