@@ -22,8 +22,8 @@ BTRKIT_BEGIN_DECLS
 
 /**
  * What a new subvolume has. Initialise with BTRKIT_NEW_SUBVOLUME_INIT. As in Linux the directory that it is made in
- * hands on the group, if it has S_ISGID, and takes permissions from the mode by a default ACL, which is not handed on;
- * neither are flags. btrfs.compression is that of the subvolume that it lies in.
+ * takes permissions from the mode by a default ACL, which is not handed on; neither are flags, nor the group where the
+ * directory has S_ISGID. btrfs.compression is that of the subvolume that it lies in.
  *
  * Since: 0.1
  */

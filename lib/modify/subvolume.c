@@ -109,15 +109,14 @@ static int find_inherited(struct adding *a, struct btrkit_error *err)
 static void make_inode(struct adding *a, const struct btrkit_new_subvolume *what)
 {
 	const struct disk_time time = what->time ? put_time(what->time) : a->op.now;
-	const bool group = op_inode_mode(&a->dir) & S_ISGID;
 
 	a->inode = (struct disk_inode_item){
 		.generation = le64_put(a->op.txn->generation),
 		.transid = le64_put(a->op.txn->generation),
 		.nlink = le32_put(1),
 		.uid = le32_put(what->uid),
-		.gid = group ? a->dir.item.gid : le32_put(what->gid),
-		.mode = le32_put(a->from_dir.mode | (group ? S_ISGID : 0)),
+		.gid = le32_put(what->gid),
+		.mode = le32_put(a->from_dir.mode),
 		.atime = time,
 		.ctime = time,
 		.mtime = time,

@@ -99,7 +99,7 @@ class Linux:
         """The last entry of a directory first, as edit does."""
         if below:
             st = os.lstat(path)
-            if stat.S_ISDIR(st.st_mode) and st.st_ino not in (2, 256):
+            if stat.S_ISDIR(st.st_mode):
                 for name in os.listdir(path)[::-1]:
                     self.remove(path + b'/' + name, True)
                 os.rmdir(path)
@@ -109,6 +109,53 @@ class Linux:
     def rmdir(self, *paths):
         for path in paths:
             os.rmdir(self.path(path))
+
+    # Subvolumes.
+
+    def subvolume(self, verb, *words):
+        letters, paths = options(words)
+        getattr(self, 'subvolume_' + verb.decode().replace('-', '_'))(*paths, *([SUBVOL_RDONLY] if letters else []))
+
+    def call_with_name(self, path, request, form, *values):
+        """A call of the directory that has a name, or is to."""
+        folder, name = os.path.split(path)
+        with ops.opened_dir(self.path(folder)) as fd:
+            if len(name) > 255:
+                raise OSError(errno.ENAMETOOLONG, 'a name')
+            fcntl.ioctl(fd, request, bytearray(struct.pack(form, *values, name)))
+
+    def opened_subvolume(self, path):
+        st = os.lstat(self.path(path))
+        if not stat.S_ISDIR(st.st_mode) or st.st_ino != 256:
+            raise OSError(errno.EINVAL, 'no subvolume')
+        return self.opened(path, os.O_RDONLY)
+
+    def subvolume_create(self, path):
+        """The call has no mode: as edit makes directories."""
+        mask = os.umask(0o22)
+        try:
+            self.call_with_name(path, ops.SUBVOL_CREATE, '=q4088s', 0)
+        finally:
+            os.umask(mask)
+
+    def subvolume_delete(self, path):
+        self.opened_subvolume(path).close()
+        self.call_with_name(path, ops.SNAP_DESTROY, '=q4088s', 0)
+
+    def subvolume_snapshot(self, source, path, flags=0):
+        with self.opened_subvolume(source) as src:
+            self.call_with_name(path, ops.SNAP_CREATE_V2, '=qQQ32x4040s', src, 0, flags)
+
+    def subvolume_set_default(self, path):
+        with self.opened_subvolume(path) as fd:
+            found = bytearray(struct.pack('=QQ4080x', 0, 256))
+            fcntl.ioctl(fd, ops.INO_LOOKUP, found)
+            fcntl.ioctl(fd, DEFAULT_SUBVOL, bytearray(found[:8]))
+
+    def property(self, _, path, name, value):
+        """Of a subvolume: ro."""
+        with self.opened_subvolume(path) as fd:
+            fcntl.ioctl(fd, SET_SUBVOL_FLAGS, bytearray(struct.pack('=Q', SUBVOL_RDONLY if value == b'true' else 0)))
 
     def mv(self, *words):
         letters, paths = options(words)
@@ -269,4 +316,7 @@ class Descriptor:
         return self.fd
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
         os.close(self.fd)

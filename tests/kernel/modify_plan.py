@@ -38,7 +38,7 @@ class Plan:
 
     def __init__(self, seed, local, node, same_hash):
         self.rng, self.local, self.node, self.same_hash = random.Random(f'modify {seed}'), local, node, same_hash
-        self.kinds, self.serial = {b'': 's'}, 0
+        self.kinds, self.serial, self.top = {b'': 's'}, 0, b''
         # Of what Linux has in memory a property may be unknown to it; and what chattr +c makes of a file is up to the
         # mount.
         self.compression, self.flags = True, 'SiadADCm'
@@ -46,6 +46,7 @@ class Plan:
             'put': 16, 'mkdir': 8, 'symlink': 4, 'mknod': 4, 'ln': 8, 'rm': 8, 'rm_below': 1, 'rmdir': 3, 'mv': 14,
             'chmod': 6, 'chown': 5, 'chattr': 4, 'touch': 6, 'setxattr': 12, 'rmxattr': 4, 'truncate': 6, 'write': 14,
             'punch': 7, 'prealloc': 6, 'clone': 14,
+            'subvolume_create': 2, 'subvolume_snapshot': 2, 'subvolume_delete': 1, 'set_default': 1, 'read_only': 2,
         }
 
     def some(self, count):
@@ -62,7 +63,7 @@ class Plan:
 
     def adopt(self, mnt):
         """What was there before."""
-        top = os.fsencode(mnt)
+        self.top = top = os.fsencode(mnt)
         for folder, dirs, files in os.walk(top):
             for name in dirs + files:
                 whole = os.path.join(folder, name)
@@ -98,8 +99,24 @@ class Plan:
             self.give(words[1], moved)
             if op[1] == b'-x':
                 self.give(words[0], there)
+        elif name == b'subvolume':
+            self.done_subvolume(op[1], words[1:])
         elif name == b'clone':
             self.kinds[words[1] if len(words) == 2 else words[3]] = 'f'
+
+    def done_subvolume(self, verb, paths):
+        """Of subvolumes in one that a snapshot is made of it gets the places only, which the plan forgets."""
+        if verb == b'create':
+            self.kinds[paths[0]] = 's'
+        elif verb == b'delete':
+            self.take(paths[0])
+        elif verb == b'snapshot':
+            source, to = paths
+            below = {p[len(source):]: kind for p, kind in self.kinds.items() if p.startswith(source + b'/')}
+            inner = [p for p, kind in below.items() if kind == 's']
+            self.kinds[to] = 's'
+            self.give(to, {p: kind for p, kind in below.items()
+                           if not any(p == i or p.startswith(i + b'/') for i in inner)})
 
     def pick(self, kinds, miss=.03):
         """A path of what is there; now and then of something else, or of nothing."""
@@ -178,16 +195,34 @@ class Plan:
     def rmdir(self):
         dirs = [p for p, kind in self.kinds.items() if kind == 'd' and p]
         empty = [p for p in dirs if not any(q.startswith(p + b'/') for q in self.kinds)]
-        return b'rmdir', self.rng.choice(empty) if empty and self.rng.randrange(3) else self.pick('d')
+        return b'rmdir', self.rng.choice(empty) if empty and self.rng.randrange(3) else self.pick('ds')
 
     def mv(self):
         rng = self.rng
         kind = rng.randrange(10)
         if kind == 0:
             return b'mv', b'-x', self.pick('dflnp'), self.pick('dflnp')
-        source = self.pick(rng.choice(('d', 'flnp', 'flnp')))
+        source = self.pick(rng.choice(('ds', 'flnp', 'flnp')))
         target = self.pick('d' if self.kinds.get(source) == 'd' else 'flnp') if rng.randrange(3) == 0 else self.new()
         return b'mv', *([b'-n'] if kind < 3 else []), source, target
+
+    # Subvolumes.
+
+    def subvolume_create(self):
+        return b'subvolume', b'create', self.new()
+
+    def subvolume_snapshot(self):
+        """Not of the top level, of which there is too much."""
+        return b'subvolume', b'snapshot', *self.rng.choice(([], [], [b'-r'])), self.pick('s'), self.new()
+
+    def subvolume_delete(self):
+        return b'subvolume', b'delete', self.pick('s')
+
+    def set_default(self):
+        return b'subvolume', b'set-default', self.pick('s')
+
+    def read_only(self):
+        return b'property', b'set', self.pick('s', 0), b'ro', self.rng.choice((b'true', b'false', b'false'))
 
     # What inodes say of themselves.
 
@@ -240,14 +275,25 @@ class Plan:
         size = rng.choice((2000, 3000, attributes.MAX[self.node] - 14, attributes.MAX[self.node] - 13))
         return b'user.large%010d' % self.serial, b'L' * size
 
-    def setxattr(self):
+    def attribute_of(self):
+        """And a path. Linux changes ACLs in read-only subvolumes, too."""
         name, value = self.attribute()
+        path = self.pick('dsflnp')
+        whole = os.path.join(self.top, path)
+        if name.startswith(b'system.posix') and not all(
+                os.access(p, os.W_OK, follow_symlinks=False) for p in (whole, os.path.dirname(whole))):
+            name, value = b'user.a', b'value'
+        return name, value, path
+
+    def setxattr(self):
+        name, value, path = self.attribute_of()
         text = value.isalnum() and value[:2] != b'0x'
         return (b'setxattr', *self.rng.choice(([], [], [], [b'-c'], [b'-r'])), name,
-                value if text else b'0x' + value.hex().encode(), self.pick('dsflnp'))
+                value if text else b'0x' + value.hex().encode(), path)
 
     def rmxattr(self):
-        return b'rmxattr', self.attribute()[0], self.pick('dsflnp')
+        name, _, path = self.attribute_of()
+        return b'rmxattr', name, path
 
     # What is in files.
 
@@ -260,7 +306,9 @@ class Plan:
         return self.rng.choice([p for p, kind in self.kinds.items() if kind == 'f'] or [b'none'])
 
     def write(self):
-        return b'write', self.file(), b'%d' % self.place(), self.rng.choice(self.local.paths)
+        """Of no bytes only Linux says that the file could not have been opened."""
+        local = self.rng.choice([p for p in self.local.paths if os.path.getsize(p)])
+        return b'write', self.file(), b'%d' % self.place(), local
 
     def punch(self):
         """Whole sectors: into one that is a hole, and of which only a part is punched, Linux may write zeros, where the

@@ -229,9 +229,9 @@ def xattr(path, name):
 def subvolumes(mnt):
     """What Linux lists: paths, whose snapshot each is, which is read-only, which is the default."""
     text = image.run(image.BTRFS, 'subvolume', 'list', '-puq', mnt)
-    rows = re.findall(rb'^ID (\d+) gen \d+ parent (\d+) top level (\d+) parent_uuid (\S+) +uuid (\S+) path (.*)$', text,
-                      re.M)
-    if len(rows) != len(text.splitlines()):
+    rows = re.findall(rb'^ID (\d+) gen \d+ parent (\d+) top level (\d+) parent_uuid (\S+) +uuid (\S+) '
+                      rb'path (.*?)\n(?=ID |\Z)', text, re.M | re.S)
+    if len(rows) != len(re.findall(rb'^ID \d+ gen ', text, re.M)):
         raise AssertionError(f'subvolume list: {text!r}')
     top = re.search(rb'UUID:\s+(\S+)', image.run(image.BTRFS, 'subvolume', 'show', mnt))[1]
     paths = {row[0]: row[5] for row in rows} | {b'5': b''}
