@@ -75,10 +75,16 @@ static int copy_sparse(struct copying *c, uint64_t size, struct btrkit_error *er
 
 static int copy_data(struct copying *c, const struct stat *st, struct btrkit_error *err)
 {
+	int ret;
+
 	if (!c->e->buffer)
 		c->e->buffer = malloc(EDIT_BUFFER);
 	if (!c->e->buffer)
 		return edit_fail(err, ENOMEM, c->local);
+	/* Whether it may be written, also if there is nothing to write. */
+	ret = btrkit_write(c->e->txn, c->root, c->inode, c->offset, c->e->buffer, 0, &c->e->write, err);
+	if (ret)
+		return ret;
 	return S_ISREG(st->st_mode) ? copy_sparse(c, (uint64_t)st->st_size, err) :
 				      copy_range(c, 0, UINT64_MAX, false, err);
 }

@@ -132,7 +132,8 @@ struct btrkit_write_options {
 /**
  * Writes @p len bytes of a file from @p offset on; it grows if it ends before. Nothing that is committed is
  * overwritten: what is written gets a new place, for files without copy on write too. Where space is short that only a
- * commit makes free, there is one if btrkit_txn_set_may_commit() allows that.
+ * commit makes free, there is one if btrkit_txn_set_may_commit() allows that. No bytes change nothing, and fail where
+ * others would.
  *
  * @param opts	NULL: all defaults
  * @return 0; -ENOENT; -EISDIR; -EINVAL: no regular file; -EFBIG; -EPERM: immutable, append-only, or with a verity seal;

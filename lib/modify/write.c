@@ -333,6 +333,20 @@ static int write_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uin
 	return op_end(&op, ret);
 }
 
+/* Where nothing is written that is no success if nothing may be. */
+static int judge_only(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err)
+{
+	struct op op;
+	struct writing w = { .op = &op };
+	int ret = op_begin_reading(&op, txn, root, err);
+
+	if (ret)
+		return ret;
+	ret = write_open(&w, inode, err);
+	write_close(&w);
+	return op_end(&op, ret);
+}
+
 int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data, size_t len,
 		 const struct btrkit_write_options *opts, struct btrkit_error *err)
 {
@@ -343,6 +357,8 @@ int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t
 
 	if (len > INT64_MAX || offset > INT64_MAX - len)
 		return err_system(err, EFBIG, "a file of more than 8 EiB");
+	if (!len)
+		return judge_only(txn, root, inode, err);
 	while (!ret && len) {
 		/* Pieces end where one that is compressed would. */
 		const uint64_t room = span - offset % ENCODE_MAX;

@@ -430,6 +430,7 @@ static void test_read_only(void **state)
 	assert_int_equal(btrkit_subvolume_set_read_only(txn, 4711, true, false, &err), -ENOENT);
 	rig_check(btrkit_subvolume_set_read_only(txn, id, true, false, &err), &err);
 	assert_int_equal(btrkit_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
+	assert_int_equal(btrkit_write(txn, id, TOP + 1, 0, "", 0, NULL, &err), -EROFS);
 	receive(txn, id);
 	assert_int_equal(btrkit_subvolume_set_read_only(txn, id, false, false, &err), -EPERM);
 	assert_int_equal(btrkit_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
