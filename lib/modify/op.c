@@ -141,6 +141,11 @@ void op_need_feature(struct op *op, uint64_t incompat)
 	pthread_mutex_unlock(&op->d->lock);
 }
 
+bool op_less_may_do(const struct btrkit_txn *txn, int ret)
+{
+	return ret == -ENOSPC && !atomic_load(&txn->delayed->failed);
+}
+
 int op_again(struct btrkit_txn *txn, bool *tried, int ret, struct btrkit_error *err)
 {
 	if (ret != -ENOSPC || *tried)

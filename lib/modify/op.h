@@ -54,6 +54,9 @@ int op_end(struct op *op, int ret);
  */
 int op_again(struct btrkit_txn *txn, bool *tried, int ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Whether what failed for want of space may be tried in smaller steps: not if a device has none. */
+bool op_less_may_do(const struct btrkit_txn *txn, int ret);
+
 /* What is done needs an incompatible feature. */
 void op_need_feature(struct op *op, uint64_t incompat);
 

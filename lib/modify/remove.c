@@ -168,7 +168,7 @@ int remove_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct 
 
 	while (!ret && more) {
 		ret = remove_step(txn, root, inode, max, &more, err);
-		if (ret != -ENOSPC || max == FEW_AT_A_TIME)
+		if (max == FEW_AT_A_TIME || !op_less_may_do(txn, ret))
 			continue;
 		max = FEW_AT_A_TIME;
 		ret = 0;

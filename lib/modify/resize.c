@@ -51,7 +51,7 @@ int write_drop(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t f
 
 	while (!ret && from < to) {
 		ret = drop_step(txn, root, inode, max, &from, to, err);
-		if (ret != -ENOSPC || max == FEW_ITEMS)
+		if (max == FEW_ITEMS || !op_less_may_do(txn, ret))
 			continue;
 		/* For little of it there may be room. */
 		max = FEW_ITEMS;
