@@ -104,6 +104,9 @@ int edit_find(const struct edit *e, const char *path, struct btrkit_found *ret,
 /* The same of what is to be changed. */
 int edit_target(struct edit *e, const char *path, struct btrkit_found *ret,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same, and the place of a subvolume that a snapshot has not taken along is a directory. @return also -EISDIR */
+int edit_target_file(struct edit *e, const char *path, struct btrkit_found *ret,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Makes what is not there yet of a path's directories, and with @last of the path. */
 int edit_make_dirs(struct edit *e, const char *path, bool last, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -117,7 +120,8 @@ int edit_create(struct edit *e, const char *path, const struct btrkit_new_inode 
 #define EDIT_PUT_PRESERVE 2u	/* with times and extended attributes */
 #define EDIT_PUT_BELOW 4u	/* directories with what is in them */
 
-int edit_put_file(struct edit *e, const char *local, const char *path, unsigned flags,
+/* @made: gets the new inode; may be NULL */
+int edit_put_file(struct edit *e, const char *local, const char *path, unsigned flags, struct btrkit_found *made,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int edit_put_tree(struct edit *e, const char *local, const char *path, unsigned flags,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -125,6 +129,17 @@ struct stat;
 /* An inode gets permissions, times and extended attributes of a local one. */
 int edit_preserve(struct edit *e, const char *local, const struct stat *st, uint64_t root, uint64_t inode,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Local files that have several names, while the first of them was put, and not all. Begins with NULL. */
+struct edit_link;
+/* What became of the file under another name. @return NULL: nothing yet */
+const struct btrkit_found *edit_links_find(struct edit_link *links, const struct stat *st);
+/* It was put, or put again where no link is possible. @return 0; -ENOMEM */
+int edit_links_add(struct edit_link **links, const struct stat *st, const struct btrkit_found *made,
+		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* One of the further names was put. */
+void edit_links_end(struct edit_link **links, const struct stat *st);
+void edit_links_free(struct edit_link **links);
 
 /* What a symbolic mode makes of a mode, whose type stays out of it. @return 0; -EINVAL: it is none */
 int edit_mode(const char *s, uint32_t mode, uint32_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;

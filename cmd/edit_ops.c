@@ -10,10 +10,6 @@
 
 #include "edit.h"
 
-/* Flags of inodes, as on disk. */
-#define IMMUTABLE (1u << 6)
-#define APPEND_ONLY (1u << 7)
-
 int edit_fail(struct btrkit_error *err, int error, const char *what)
 {
 	*err = (struct btrkit_error){ .code = error == EINVAL ? BTRKIT_INVALID : BTRKIT_SYSTEM, .err = -error };
@@ -61,48 +57,6 @@ static int op_mknod(struct edit *e, char **words, size_t n, unsigned flags, stru
 	return edit_create(e, words[0], &what, NULL, NULL, err);
 }
 
-static int fail_read_only(struct edit *e, uint64_t root, struct btrkit_error *err)
-{
-	struct btrkit_subvolume s;
-	int ret = edit_subvolume(e, root, &s, err);
-
-	if (ret || !s.read_only)
-		return ret;
-	edit_fail(err, EROFS, "");
-	snprintf(err->message, sizeof(err->message), "subvolume %" PRIu64, root);
-	return -EROFS;
-}
-
-/* Something that is immutable, or append-only if that matters, is not changed. */
-static int fail_fixed(struct edit *e, uint64_t root, uint64_t inode, uint64_t flags, const char *path,
-		      struct btrkit_error *err)
-{
-	struct btrkit_inode in;
-	int ret = btrkit_txn_flush(e->txn, err);
-
-	if (!ret)
-		ret = btrkit_inode_get(e->fs, root, inode, &in, err);
-	return ret || !(in.flags & flags) ? ret : edit_fail(err, EPERM, path);
-}
-
-/* A file has no names in another subvolume; but that is what Linux looks at last. */
-static int link_across(struct edit *e, const struct btrkit_found *f, const struct edit_spot *s, const char *path,
-		       struct btrkit_error *err)
-{
-	struct btrkit_found there;
-	int ret = btrkit_txn_lookup(e->txn, s->root, s->at.dir, s->at.name, s->at.len, &there, err);
-
-	if (!ret)
-		return edit_fail(err, EEXIST, path);
-	if (ret == -ENOENT)
-		ret = fail_fixed(e, s->root, s->at.dir, IMMUTABLE, path, err);
-	if (!ret)
-		ret = fail_read_only(e, s->root, err);
-	if (!ret)
-		ret = fail_fixed(e, f->root, f->inode, IMMUTABLE | APPEND_ONLY, path, err);
-	return ret ? ret : edit_fail(err, f->type == DT_DIR ? EPERM : EXDEV, path);
-}
-
 static int op_ln(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
 {
 	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
@@ -123,9 +77,7 @@ static int op_ln(struct edit *e, char **words, size_t n, unsigned flags, struct 
 		return ret;
 	if (!s.at.len)
 		return edit_fail(err, EEXIST, words[1]);
-	if (s.root != f.root)
-		return link_across(e, &f, &s, words[1], err);
-	return btrkit_link(e->txn, s.root, f.inode, s.at.dir, s.at.name, s.at.len, err);
+	return btrkit_link(e->txn, f.root, f.inode, &s.at, err);
 }
 
 static int op_rmdir(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
@@ -172,7 +124,7 @@ static int op_truncate(struct edit *e, char **words, size_t n, unsigned flags, s
 	(void)n;
 	(void)flags;
 	if (!ret)
-		ret = edit_target(e, words[0], &f, err);
+		ret = edit_target_file(e, words[0], &f, err);
 	return ret ? ret : btrkit_truncate(e->txn, f.root, f.inode, size, err);
 }
 

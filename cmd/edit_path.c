@@ -80,6 +80,13 @@ int edit_target(struct edit *e, const char *path, struct btrkit_found *ret, stru
 	return r ? r : edit_unlock(e, ret->root, err);
 }
 
+int edit_target_file(struct edit *e, const char *path, struct btrkit_found *ret, struct btrkit_error *err)
+{
+	int r = edit_target(e, path, ret, err);
+
+	return r || ret->inode != BTRKIT_EMPTY_SUBVOLUME ? r : edit_fail(err, EISDIR, path);
+}
+
 int edit_make_dirs(struct edit *e, const char *path, bool last, struct btrkit_error *err)
 {
 	uint64_t root = e->root, dir = EDIT_TOP_DIR;

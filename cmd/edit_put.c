@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Contents of local files, which go into files of the filesystem. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -118,7 +119,8 @@ static int make_way(struct edit *e, const char *path, struct btrkit_error *err)
 	return ret == -ENOENT ? 0 : ret;
 }
 
-int edit_put_file(struct edit *e, const char *local, const char *path, unsigned flags, struct btrkit_error *err)
+int edit_put_file(struct edit *e, const char *local, const char *path, unsigned flags, struct btrkit_found *made,
+		  struct btrkit_error *err)
 {
 	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
 	struct copying c = { .e = e, .local = local };
@@ -143,6 +145,8 @@ int edit_put_file(struct edit *e, const char *local, const char *path, unsigned 
 	close(c.fd);
 	if (!ret && flags & EDIT_PUT_PRESERVE && S_ISREG(st.st_mode))
 		ret = edit_preserve(e, local, &st, c.root, c.inode, err);
+	if (made)
+		*made = (struct btrkit_found){ c.root, c.inode, DT_REG };
 	return ret;
 }
 
@@ -150,7 +154,7 @@ int edit_put(struct edit *e, char **words, size_t n, unsigned flags, struct btrk
 {
 	(void)n;
 	return flags & EDIT_PUT_BELOW ? edit_put_tree(e, words[0], words[1], flags, err) :
-					edit_put_file(e, words[0], words[1], flags, err);
+					edit_put_file(e, words[0], words[1], flags, NULL, err);
 }
 
 int edit_write(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
@@ -164,7 +168,7 @@ int edit_write(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 	(void)flags;
 	ret = edit_number(words[1], &c.offset, err);
 	if (!ret)
-		ret = edit_target(e, words[0], &f, err);
+		ret = edit_target_file(e, words[0], &f, err);
 	if (!ret)
 		ret = open_local(e, c.local, &c.fd, &st, err);
 	if (ret)

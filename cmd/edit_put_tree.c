@@ -66,6 +66,7 @@ static struct putting {
 	const char *path;	/* what the directory becomes */
 	size_t local_len;	/* of its name; what is below goes on with a slash */
 	unsigned flags;
+	struct edit_link *links;
 	struct btrkit_error *err;
 } put;
 
@@ -105,16 +106,15 @@ static int make_room(const char *path, const struct stat *st)
 					 put.err);
 }
 
-/* What is no regular file. */
-static int put_inode(const char *local, const char *path, const struct stat *st)
+/* What is neither a directory nor a regular file. */
+static int put_other(const char *local, const char *path, const struct stat *st, struct btrkit_found *made)
 {
 	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
 	char target[PATH_MAX];
-	uint64_t root, inode;
 	int ret = make_room(path, st);
 
 	if (ret)
-		return ret < 0 ? ret : 0;
+		return ret;
 	what.mode = st->st_mode;
 	what.uid = st->st_uid;
 	what.gid = st->st_gid;
@@ -125,10 +125,51 @@ static int put_inode(const char *local, const char *path, const struct stat *st)
 		what.target = target;
 	}
 	if (!ret)
-		ret = edit_create(put.e, path, &what, &root, &inode, put.err);
-	if (!ret && put.flags & EDIT_PUT_PRESERVE && !S_ISDIR(st->st_mode))
-		ret = edit_preserve(put.e, local, st, root, inode, put.err);
+		ret = edit_create(put.e, path, &what, &made->root, &made->inode, put.err);
+	if (!ret && put.flags & EDIT_PUT_PRESERVE)
+		ret = edit_preserve(put.e, local, st, made->root, made->inode, put.err);
 	return ret;
+}
+
+static int put_dir(const char *path, const struct stat *st)
+{
+	const struct btrkit_new_inode what = { .mode = st->st_mode, .uid = st->st_uid, .gid = st->st_gid };
+	const int ret = make_room(path, st);
+
+	if (ret)
+		return ret < 0 ? ret : 0;
+	return edit_create(put.e, path, &what, NULL, NULL, put.err);
+}
+
+/* A further name of what was put. @return 0; 1: it cannot be one, and is to be another file; <0 */
+static int put_link(const char *path, const struct stat *st, const struct btrkit_found *there)
+{
+	struct edit_spot s;
+	int ret = make_room(path, st);
+
+	if (!ret)
+		ret = edit_spot(put.e, path, &s, put.err);
+	if (!ret)
+		ret = btrkit_link(put.e->txn, there->root, there->inode, &s.at, put.err);
+	/* Where the path leads into another subvolume, or the file has all the names that it can have. */
+	if (ret == -EXDEV || ret == -EMLINK)
+		return 1;
+	if (!ret)
+		edit_links_end(&put.links, st);
+	return ret;
+}
+
+static int put_file(const char *local, const char *path, const struct stat *st)
+{
+	const struct btrkit_found *there = edit_links_find(put.links, st);
+	struct btrkit_found made = { 0 };
+	int ret = there ? put_link(path, st, there) : 1;
+
+	if (ret != 1)
+		return ret;
+	ret = S_ISREG(st->st_mode) ? edit_put_file(put.e, local, path, put.flags, &made, put.err) :
+				     put_other(local, path, st, &made);
+	return ret ? ret : edit_links_add(&put.links, st, &made, put.err);
 }
 
 static int put_one(const char *local, const struct stat *st, int type, struct FTW *ftw)
@@ -142,8 +183,7 @@ static int put_one(const char *local, const struct stat *st, int type, struct FT
 	path = target_of(local);
 	if (!path)
 		return -ENOMEM;
-	ret = S_ISREG(st->st_mode) ? edit_put_file(put.e, local, path, put.flags, put.err) :
-				     put_inode(local, path, st);
+	ret = S_ISDIR(st->st_mode) ? put_dir(path, st) : put_file(local, path, st);
 	free(path);
 	/* That something is not there yet may be no failure. */
 	if (!ret)
@@ -182,13 +222,14 @@ int edit_put_tree(struct edit *e, const char *local, const char *path, unsigned 
 	top = strndup(local, len);
 	if (!top)
 		return edit_fail(err, ENOMEM, local);
-	put = (struct putting){ e, path, strcmp(top, "/") ? len : 0, flags, err };
+	put = (struct putting){ e, path, strcmp(top, "/") ? len : 0, flags, NULL, err };
 	*err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	ret = nftw(top, put_one, OPEN_DIRECTORIES, FTW_PHYS);
 	if (!ret && flags & EDIT_PUT_PRESERVE)
 		ret = nftw(top, preserve_dir, OPEN_DIRECTORIES, FTW_PHYS | FTW_DEPTH);
 	if (ret && !err->err)
 		ret = edit_fail(err, errno, local);
+	edit_links_free(&put.links);
 	free(top);
 	return ret;
 }

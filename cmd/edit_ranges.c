@@ -15,7 +15,7 @@ static int take_range(struct edit *e, char **words, bool change, struct btrkit_f
 		ret = edit_number(words[2], &range[1], err);
 	if (ret)
 		return ret;
-	return change ? edit_target(e, words[0], f, err) : edit_find(e, words[0], f, err);
+	return change ? edit_target_file(e, words[0], f, err) : edit_find(e, words[0], f, err);
 }
 
 int edit_punch(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
@@ -50,7 +50,9 @@ static int clone_range(struct edit *e, char **words, struct btrkit_error *err)
 	if (!ret)
 		ret = take_range(e, words, false, &from, range, err);
 	if (!ret)
-		ret = edit_target(e, words[3], &to, err);
+		ret = edit_target_file(e, words[3], &to, err);
+	if (!ret && from.inode == BTRKIT_EMPTY_SUBVOLUME)
+		ret = edit_fail(err, EISDIR, words[0]);
 	if (ret)
 		return ret;
 	what = (struct btrkit_clone){ from.root, from.inode, range[0], to.root, to.inode, offset, range[1] };
@@ -85,7 +87,7 @@ static int clone_file(struct edit *e, char **words, struct btrkit_error *err)
 		return ret;
 	if (from.type != DT_REG)
 		return edit_fail(err, from.type == DT_DIR ? EISDIR : EINVAL, words[0]);
-	ret = edit_target(e, words[1], &to, err);
+	ret = edit_target_file(e, words[1], &to, err);
 	if (ret == -ENOENT)
 		ret = make_like(e, &from, words[1], &to, err);
 	else if (!ret && to.root == from.root && to.inode == from.inode)

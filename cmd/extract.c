@@ -14,6 +14,7 @@
 
 enum {
 	OPT_TAR = 256,
+	OPT_FLAGS,
 	OPT_SUBVOL,
 	OPT_DEVICE,
 	OPT_NOSCAN
@@ -22,6 +23,7 @@ enum {
 static const struct cmd_option options[] = {
 	{ 'C', "directory", "DIR", "where files come to (default: the working directory)" },
 	{ OPT_TAR, "tar", "FILE|-", "an archive in place of a directory; - is the standard output" },
+	{ OPT_FLAGS, "flags", NULL, "set inode flags, too" },
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" },
 	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
 	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
@@ -33,7 +35,7 @@ struct request {
 	const char *directory, *tar, *subvol;
 	const char **devices; /* the first is the argument */
 	size_t num_devices;
-	bool noscan;
+	bool noscan, flags;
 	const char *const *paths;
 	size_t num_paths;
 	/* While it runs. */
@@ -122,7 +124,7 @@ static int extract(struct btrkit_fs *fs, struct request *req, struct btrkit_extr
 		   struct btrkit_error *err)
 {
 	const struct btrkit_extract_options opts = {
-		.flags = geteuid() ? 0 : BTRKIT_EXTRACT_OWNERS,
+		.flags = (geteuid() ? 0 : BTRKIT_EXTRACT_OWNERS) | (req->flags ? BTRKIT_EXTRACT_INODE_FLAGS : 0),
 		.problem = problem,
 		.problem_ctx = req,
 		.left_out = problem,
@@ -154,6 +156,9 @@ static void take_option(struct request *req, int c)
 		break;
 	case OPT_TAR:
 		req->tar = optarg;
+		break;
+	case OPT_FLAGS:
+		req->flags = true;
 		break;
 	case OPT_SUBVOL:
 		req->subvol = optarg;
@@ -202,6 +207,8 @@ static int run(const struct command *cmd, int argc, char **argv)
 	cmd_check_args(cmd, argc, 1, -1);
 	if (req.directory && req.tar)
 		cmd_usage_error(cmd, "--directory and --tar exclude each other");
+	if (req.flags && req.tar)
+		cmd_usage_error(cmd, "--flags is for a directory: an archive has them always");
 	if (!req.directory)
 		req.directory = ".";
 	req.devices[0] = argv[optind];

@@ -25,7 +25,12 @@ enum btrkit_extract_flags {
 	 * that is a privilege of root. Without it files are the caller's, and set-user-ID and set-group-ID are dropped
 	 * where the owner was somebody else. Archives have all of it always.
 	 */
-	BTRKIT_EXTRACT_OWNERS = 1 << 0
+	BTRKIT_EXTRACT_OWNERS = 1 << 0,
+	/**
+	 * Into a directory: inode flags of files and directories are set, as chattr(1) does. What makes it immutable or
+	 * append-only is a privilege of root. A flag that the target refuses is told of once.
+	 */
+	BTRKIT_EXTRACT_INODE_FLAGS = 1 << 1
 };
 
 /** How to do it. Initialise with BTRKIT_EXTRACT_OPTIONS_INIT. Since: 0.1 */
@@ -63,7 +68,8 @@ struct btrkit_extract_result {
  * What is at DIRECTORY/PATH is replaced: a file or a link is removed first, and nothing is written through it; a
  * directory stays and gets what is missing. Directories above PATH are made where there are none. Modes and times of
  * directories come last. Of a file that is damaged what lies before the damage comes out; space without data becomes a
- * hole. Inode flags are not set, and the property btrfs.compression only where the target has it.
+ * hole. The property btrfs.compression is set only where the target has it. What is immutable in the target already is
+ * not replaced.
  *
  * Memory is needed for each file that has further names still to come, and for what lies above a file.
  *

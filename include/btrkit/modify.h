@@ -11,7 +11,9 @@
  * waits in memory: functions that read the filesystem see it after btrkit_txn_flush().
  *
  * The rules are Linux's, and so are the errors. A function that fails has changed nothing, unless it fails with
- * -ENOMEM, -EUCLEAN, -EIO or -ENODATA: the transaction can then only be aborted, and its commit says so.
+ * -ENOMEM, -EUCLEAN, -EIO or -ENODATA, or a commit in between did (btrkit_txn_set_may_commit()): the transaction can
+ * then only be aborted, and whatever else is done in it, its commit too, fails with the same error. Where an -ENOSPC
+ * names a device it is that which has no space for what is written; nothing is tried again then.
  */
 
 #include <btrkit/inode.h>
@@ -52,15 +54,26 @@ struct btrkit_new_inode {
 int btrkit_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
 		  const struct btrkit_new_inode *what, uint64_t *inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/** A place in a directory. Since: 0.1 */
+struct btrkit_place {
+	uint64_t root;		/**< objectid of the subvolume that the directory is in */
+	uint64_t dir;		/**< its inode */
+	const char *name;	/**< not necessarily terminated */
+	size_t len;
+};
+
 /**
- * Gives a file another name in its subvolume.
+ * Gives a file another name, in its subvolume.
  *
- * @return 0; -EEXIST; -ENOENT; -ENOTDIR; -ENAMETOOLONG; -EINVAL; -EPERM: a directory, or something immutable or
- *	   append-only; -EMLINK: 65535 names, or no room for another; -EOVERFLOW; -EROFS; -ENOSPC; -ENOMEM, -EUCLEAN,
- *	   -EIO, -ENODATA
+ * @param root	objectid of the subvolume that the file is in
+ * @param inode	its inode; as btrkit_txn_lookup() gives it, and so also what is none: that has no other names
+ * @param to	where the name is to be
+ * @return 0; -EEXIST; -ENOENT; -ENOTDIR; -ENAMETOOLONG; -EINVAL; -EROFS; -EPERM: a directory, or something immutable or
+ *	   append-only; -EXDEV: @p to is in another subvolume, and nothing else is wrong; -EMLINK: 65535 names, or no
+ *	   room for another; -EOVERFLOW; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t dir, const char *name, size_t len,
+int btrkit_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_place *to,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** What btrkit_unlink() removes. Since: 0.1 */
@@ -95,14 +108,6 @@ int btrkit_orphans_clean(struct btrkit_txn *txn, uint64_t root, uint64_t *count,
 enum btrkit_rename_flags {
 	BTRKIT_RENAME_NOREPLACE = 1 << 0,	/**< nothing may have it: -EEXIST */
 	BTRKIT_RENAME_EXCHANGE = 1 << 1		/**< the two change places */
-};
-
-/** A place in a directory. Since: 0.1 */
-struct btrkit_place {
-	uint64_t root;		/**< objectid of the subvolume that the directory is in */
-	uint64_t dir;		/**< its inode */
-	const char *name;	/**< not necessarily terminated */
-	size_t len;
 };
 
 /**

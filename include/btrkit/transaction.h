@@ -84,7 +84,8 @@ int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
  * After a failure the handle refuses further transactions.
  *
  * @param state	which state the filesystem is in now; may be NULL
- * @return 0; -ENOSPC, -EUCLEAN, -EIO, -ENOMEM; -EINVAL: a change failed half way, so that it can only be dropped
+ * @return 0; -ENOSPC, -EUCLEAN, -EIO, -ENOMEM; -EINVAL: a change failed half way, so that it can only be dropped;
+ *	   what an operation or a commit in between has failed of, told again
  * Since: 0.1
  */
 int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state,

@@ -85,7 +85,11 @@ static int leave(struct extract *x, const struct extract_item *item)
 	int ret, fd = here(x, item->path, &ret);
 
 	if (fd >= 0)
+		ret = flags_set_early(x, item, fd);
+	if (fd >= 0 && !ret)
 		ret = attributes_set_fd(x, item, fd);
+	if (fd >= 0 && !ret)
+		ret = flags_set_late(x, item, fd);
 	if (*item->path)
 		levels_leave(x->to);
 	return ret;
@@ -150,9 +154,13 @@ static int make_file(struct extract *x, const struct extract_item *item, int dir
 		fd = openat(dir, item->name, flags, 0600);
 	if (fd < 0)
 		return extract_unmade(x, item->path, errno, "cannot make file");
-	ret = fill(x, item, fd);
+	ret = flags_set_early(x, item, fd);
+	if (!ret)
+		ret = fill(x, item, fd);
 	if (!ret)
 		ret = attributes_set_fd(x, item, fd);
+	if (!ret)
+		ret = flags_set_late(x, item, fd);
 	if (close(fd) && !ret)
 		ret = extract_unmade(x, item->path, errno, "cannot write");
 	/* Half a file that looks like one stays for nobody; what is damaged is as long as it can be. */
@@ -194,21 +202,27 @@ static int other(struct extract *x, const struct extract_item *item)
 static int make_link(struct extract *x, const struct extract_item *item)
 {
 	const char *slash = strrchr(item->link, '/'), *name = slash ? slash + 1 : item->link;
-	int ret, from, dir = here(x, item->path, &ret);
+	int ret, from, lifted, dir = here(x, item->path, &ret);
 
 	if (dir < 0)
 		return ret;
 	from = levels_open_parent(x->to, item->link);
 	if (from < 0)
 		return 1;
+	lifted = flags_lift(x, item, from, name);
 	ret = linkat(from, name, dir, item->name, 0);
 	if (ret && errno == EEXIST && !remove_at(dir, item->name))
 		ret = linkat(from, name, dir, item->name, 0);
 	close(from);
-	if (ret)
-		return 1;
-	x->result->names++;
-	return extract_progress(x);
+	x->result->names += !ret;
+	ret = ret ? 1 : extract_progress(x);
+	if (lifted >= 0) {
+		const int set = flags_set_late(x, item, lifted);
+
+		close(lifted);
+		ret = set ? set : ret;
+	}
+	return ret;
 }
 
 static const struct extract_target directory_target = { above, above_end, enter, leave, other, make_link };

@@ -44,4 +44,13 @@ int levels_open_parent(const struct directory *d, const char *path);
 int attributes_set_fd(struct extract *x, const struct extract_item *item, int fd);
 int attributes_set_at(struct extract *x, const struct extract_item *item, int dir);
 
+/* Inode flags, if they are asked for: of an empty file, or a directory, and when nothing else is to be set any more. */
+int flags_set_early(struct extract *x, const struct extract_item *item, int fd);
+int flags_set_late(struct extract *x, const struct extract_item *item, int fd);
+/*
+ * A file that is made immutable or append-only gets no further names: that is taken back.
+ * @return a descriptor, to be closed, by which flags_set_late() sets it again; -1: there is nothing to set
+ */
+int flags_lift(const struct extract *x, const struct extract_item *item, int dir, const char *name);
+
 #endif

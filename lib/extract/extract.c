@@ -342,7 +342,7 @@ int extract_run(struct extract *x, uint64_t root, const char *const *paths, size
 	if (!x->result)
 		x->result = &none;
 	*x->result = (struct btrkit_extract_result){ 0 };
-	if (x->opts->flags & ~(unsigned)BTRKIT_EXTRACT_OWNERS)
+	if (x->opts->flags & ~(unsigned)(BTRKIT_EXTRACT_OWNERS | BTRKIT_EXTRACT_INODE_FLAGS))
 		return err_set(x->err, BTRKIT_INVALID, "unknown flag");
 	x->buf = malloc(EXTRACT_PIECE);
 	x->path = malloc(x->path_room = 256);

@@ -2,7 +2,7 @@
 /* An archive as a target: pax, by libarchive. */
 #include "config.h"
 
-#include "lib/extract/extract.h"
+#include "lib/extract/tar.h"
 
 #include "lib/base/err.h"
 
@@ -10,37 +10,38 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "lib/extract/tar.h"
+/* At its end an archive is filled up to blocks of this size, as tar does. */
+#define BLOCK_BYTES 10240u
+#define OUTPUT_BYTES (100 * (size_t)BLOCK_BYTES)
 
-/* What is written at once; at its end an archive is filled up to blocks of this second size, as tar does. */
-#define BLOCK_BYTES 10240
-#define OUTPUT_BYTES (100 * BLOCK_BYTES)
-/* Holes are handed to libarchive as zeros, which it does not look at. That many need no memory. */
-#define ZERO_BYTES ((size_t)0x7ffff000)
-#define HOLE_UNIT 4096u
-#define FEW_ZERO_BYTES ((size_t)64 << 10)
+static void flush(struct tar *t)
+{
+	if (!t->error && t->out_len)
+		t->error = t->write(t->ctx, t->out, t->out_len);
+	t->out_len = 0;
+}
 
-struct tar {
-	struct archive *a;
-	struct archive_entry *e;
-	locale_t utf8; /* or 0 */
-	btrkit_write_fn write;
-	void *ctx;
-	int error;	   /* what the write function returned; from then on nothing is written */
-	bool abandoned;	   /* nor is it worth the trouble */
-	void *zeros;	   /* MAP_FAILED: there are few */
-	/* Of the file that is written: where it is, and where its last data ends. */
-	uint64_t position, data_end;
-};
+void tar_output(struct tar *t, const void *data, size_t len)
+{
+	const uint8_t *at = data;
 
-static const uint8_t few_zeros[FEW_ZERO_BYTES];
+	t->written += len;
+	while (len) {
+		const size_t room = OUTPUT_BYTES - t->out_len, n = len < room ? len : room;
+
+		memcpy(t->out + t->out_len, at, n);
+		t->out_len += n;
+		if (t->out_len == OUTPUT_BYTES)
+			flush(t);
+		at += n;
+		len -= n;
+	}
+}
 
 /* A failure is kept from libarchive until the end: it would not free all of its memory after one. */
 static la_ssize_t take(struct archive *a, void *ctx, const void *data, size_t len)
@@ -50,8 +51,8 @@ static la_ssize_t take(struct archive *a, void *ctx, const void *data, size_t le
 	(void)a;
 	if (t->abandoned)
 		return -1;
-	if (!t->error)
-		t->error = t->write(t->ctx, data, len);
+	if (!t->silent)
+		tar_output(t, data, len);
 	return (la_ssize_t)len;
 }
 
@@ -68,72 +69,45 @@ static int fails(struct extract *x)
 	return err_system(x->err, EIO, "archive: %s", text ? text : "cannot be written");
 }
 
-static int write_bytes(struct extract *x, const void *data, uint64_t len, bool repeat, size_t most)
+int tar_write(struct extract *x, const void *data, size_t len)
 {
 	struct tar *t = x->to;
 	const uint8_t *at = data;
 
 	while (len) {
-		const size_t want = len < most ? (size_t)len : most;
-		const la_ssize_t n = archive_write_data(t->a, at, want);
-		int ret;
+		const la_ssize_t n = archive_write_data(t->a, at, len);
 
 		if (n <= 0 || t->error)
 			return fails(x);
-		at += repeat ? 0 : n;
-		len -= (uint64_t)n;
+		at += n;
+		len -= (size_t)n;
 		t->position += (uint64_t)n;
-		ret = repeat ? extract_progress(x) : 0;
-		if (ret)
-			return ret;
 	}
 	return 0;
 }
 
-static int write_zeros(struct extract *x, uint64_t len)
+/* Of a file without holes, which may be damaged: what was cut has zeros in its place. */
+static int write_zeros(struct extract *x, uint64_t to)
 {
+	static const uint8_t zeros[65536];
 	const struct tar *t = x->to;
+	int ret = 0;
 
-	if (t->zeros == MAP_FAILED)
-		return write_bytes(x, few_zeros, len, true, FEW_ZERO_BYTES);
-	return write_bytes(x, t->zeros, len, true, ZERO_BYTES);
+	while (!ret && t->position < to) {
+		const uint64_t left = to - t->position;
+
+		ret = tar_write(x, zeros, left < sizeof(zeros) ? (size_t)left : sizeof(zeros));
+		if (!ret)
+			ret = extract_progress(x);
+	}
+	return ret;
 }
 
 static int put(void *ctx, uint64_t offset, const void *data, size_t len)
 {
-	struct extract *x = ctx;
-	const struct tar *t = x->to;
-	int ret = offset > t->position ? write_zeros(x, offset - t->position) : 0;
+	int ret = write_zeros(ctx, offset);
 
-	return ret ? ret : write_bytes(x, data, len, false, len);
-}
-
-/*
- * Where data is, if it is not everywhere, in whole units: GNU tar reads each range from the start of a block on. Behind
- * what cannot be read there is a hole.
- */
-static void find_holes(struct extract *x, struct btrkit_file *f, const struct extract_item *item)
-{
-	struct tar *t = x->to;
-	uint64_t at = 0, start, length, data = 0, first = 0, last = 0;
-
-	while (!btrkit_file_next_data(f, at, &start, &length, NULL) && length) {
-		at = start + length;
-		start -= start % HOLE_UNIT;
-		if (start > last) {
-			if (last > first)
-				archive_entry_sparse_add_entry(t->e, (la_int64_t)first, (la_int64_t)(last - first));
-			data += last - first;
-			first = start;
-		}
-		last = at % HOLE_UNIT ? at + (HOLE_UNIT - at % HOLE_UNIT) : at;
-		if (last > item->i.size)
-			last = item->i.size;
-	}
-	data += last - first;
-	if (data != item->i.size)
-		archive_entry_sparse_add_entry(t->e, (la_int64_t)first, (la_int64_t)(last - first));
-	t->data_end = last;
+	return ret ? ret : tar_write(ctx, data, len);
 }
 
 static void describe(struct archive_entry *e, const struct extract_item *item)
@@ -198,22 +172,25 @@ static int write_file(struct extract *x, struct btrkit_file *f, const struct ext
 {
 	struct tar *t = x->to;
 	uint64_t end;
-	int ret;
+	int ret, sparse;
 
 	describe(t->e, item);
-	find_holes(x, f, item);
+	sparse = tar_find_holes(x, f, item);
+	if (sparse < 0)
+		return sparse;
 	ret = tar_attributes(x, t->e, item);
 	if (!ret)
 		ret = write_header(x);
 	if (!ret)
-		ret = extract_contents(x, f, item, put, x, &end);
-	/* What was cut has zeros in its place, and so has what a unit lacks; a hole at the end comes of itself. */
+		ret = extract_contents(x, f, item, sparse ? tar_put_sparse : put, x, &end);
 	if (ret >= 0)
-		ret = write_zeros(x, t->data_end > t->position ? t->data_end - t->position : 0);
-	/* The list of holes goes before the first byte that libarchive is given, and be that in a hole. */
-	if (!ret && !t->position && item->i.size)
-		ret = write_zeros(x, 1);
-	return ret ? ret : finish(x);
+		ret = sparse ? tar_end_sparse(x, item) : write_zeros(x, item->i.size);
+	/* Of its data libarchive knows nothing and would write zeros. */
+	t->silent = sparse;
+	if (!ret)
+		ret = finish(x);
+	t->silent = false;
+	return ret;
 }
 
 static int other(struct extract *x, const struct extract_item *item)
@@ -273,28 +250,40 @@ static int open_archive(struct extract *x)
 
 	t->a = archive_write_new();
 	t->e = archive_entry_new();
-	if (!t->a || !t->e)
+	t->out = malloc(OUTPUT_BYTES);
+	if (!t->a || !t->e || !t->out)
 		return err_nomem(x->err);
 	/* GNU tar knows star's form of attributes, and warns of that of libarchive. */
 	if (archive_write_set_format_pax(t->a) != ARCHIVE_OK ||
 	    archive_write_set_format_option(t->a, "pax", "xattrheader", "SCHILY") != ARCHIVE_OK ||
-	    archive_write_set_bytes_per_block(t->a, OUTPUT_BYTES) != ARCHIVE_OK ||
-	    archive_write_set_bytes_in_last_block(t->a, BLOCK_BYTES) != ARCHIVE_OK ||
+	    archive_write_set_bytes_per_block(t->a, 0) != ARCHIVE_OK ||
 	    archive_write_open(t->a, t, NULL, take, NULL) != ARCHIVE_OK)
 		return fails(x);
 	t->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-	t->zeros = mmap(NULL, ZERO_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return 0;
+}
+
+static int end_archive(struct extract *x)
+{
+	static const uint8_t zeros[BLOCK_BYTES];
+	struct tar *t = x->to;
+
+	if (archive_write_close(t->a) != ARCHIVE_OK)
+		return fails(x);
+	if (t->written % BLOCK_BYTES)
+		tar_output(t, zeros, BLOCK_BYTES - t->written % BLOCK_BYTES);
+	flush(t);
+	return t->error ? fails(x) : 0;
 }
 
 static void close_archive(struct tar *t)
 {
-	if (t->zeros && t->zeros != MAP_FAILED)
-		munmap(t->zeros, ZERO_BYTES);
 	if (t->utf8)
 		freelocale(t->utf8);
 	archive_entry_free(t->e);
 	archive_write_free(t->a);
+	free(t->regions);
+	free(t->out);
 }
 
 int btrkit_extract_tar(struct btrkit_fs *fs, uint64_t root, const char *const *paths, size_t n, btrkit_write_fn write,
@@ -309,8 +298,8 @@ int btrkit_extract_tar(struct btrkit_fs *fs, uint64_t root, const char *const *p
 		ret = extract_run(&x, root, paths, n);
 	/* What is not whole gets no end. */
 	t.abandoned = ret;
-	if (!ret && (archive_write_close(t.a) != ARCHIVE_OK || t.error))
-		ret = fails(&x);
+	if (!ret)
+		ret = end_archive(&x);
 	close_archive(&t);
 	return ret;
 }

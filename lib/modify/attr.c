@@ -83,9 +83,11 @@ static int judge_change(struct op *op, const struct op_inode *in, const struct b
 	if (a->mask & BTRKIT_ATTR_MODE && S_ISLNK(c->mode))
 		return err_set(err, BTRKIT_UNSUPPORTED, "symbolic link %" PRIu64 " has no permissions", in->inode);
 	ret = op_judge_writable(op, err);
-	if (ret || !(a->mask & BTRKIT_ATTR_MODE))
+	if (a->mask & BTRKIT_ATTR_MODE)
+		c->mode = (c->mode & S_IFMT) | (a->mode & PERMISSIONS);
+	/* Linux puts it down anew also where an owner's change takes S_ISUID away. */
+	if (ret || (!(a->mask & BTRKIT_ATTR_MODE) && c->mode == op_inode_mode(in)))
 		return ret;
-	c->mode = (c->mode & S_IFMT) | (a->mode & PERMISSIONS);
 	return judge_acl(op, in, c, err);
 }
 
@@ -141,7 +143,7 @@ int btrkit_setattr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const 
 	if (!ret && attr->mask)
 		ret = apply(&op, &in, attr, &c, err);
 	free(c.acl);
-	return op_end(&op, ret);
+	return op_end(&op, ret, err);
 }
 
 /* Flags as programs know them, and as an inode has them. */
@@ -247,5 +249,5 @@ int btrkit_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint
 		if (!ret)
 			ret = apply_flags(&op, &in, wanted, err);
 	}
-	return op_end(&op, ret);
+	return op_end(&op, ret, err);
 }

@@ -185,7 +185,7 @@ static int open_both(struct cloning *c, struct btrkit_error *err)
 	return ret ? ret : op_inode_get(&c->from, a->from_inode, &c->source, err);
 }
 
-/* @return 0; 1: that was all; <0 */
+/* @return 0; 1: that was all; WRITE_CLEAR; <0 */
 static int clone_step(struct cloning *c, bool first, struct btrkit_error *err)
 {
 	const uint64_t to = c->what->to_offset;
@@ -194,6 +194,8 @@ static int clone_step(struct cloning *c, bool first, struct btrkit_error *err)
 
 	if (!ret && first)
 		ret = judge(c, err);
+	if (!ret && first)
+		ret = write_judge_extend(&c->w, to, err);
 	if (!ret && first && to > le64_get(c->w.in.item.size))
 		ret = write_extend(&c->w, to, le64_get(c->w.in.item.size), err);
 	if (ret)
@@ -226,7 +228,12 @@ int btrkit_clone_range(struct btrkit_txn *txn, const struct btrkit_clone *what, 
 			ret = clone_step(&c, first, err);
 		write_close(&c.w);
 		delayed_reader_release(&c.from.reader);
-		ret = op_end(&op, ret);
+		ret = op_end(&op, ret, err);
+		if (ret == WRITE_CLEAR) {
+			ret = write_clear(txn, what->to_root, what->to_inode, what->to_offset, err);
+			if (!ret)
+				continue;
+		}
 		if (ret == -ENOSPC) {
 			ret = op_again(txn, &tried, ret, err);
 			continue;

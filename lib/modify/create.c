@@ -175,9 +175,9 @@ static int judge(struct making *m, struct btrkit_error *err)
 static int reserve_and_make(struct btrkit_txn *txn, uint64_t root, uint64_t dir, struct making *m,
 			    struct btrkit_error *err)
 {
-	/* Inode, its reference, its target, entry and index, and the directory's inode; and what is inherited. */
+	/* All of the inode, its entry and index, and the directory's inode. */
 	const struct ticket_need need = {
-		.items = m->room ? 9 : 6,
+		.items = 4,
 		.bytes = (uint32_t)(5 * sizeof(struct disk_item) + sizeof(struct disk_inode_item) +
 				    sizeof(struct disk_inode_ref) + 2 * sizeof(struct disk_dir_item) +
 				    3 * m->name.len + FILE_EXTENT_INLINE_START + m->target_len + m->room),
@@ -192,8 +192,10 @@ static int reserve_and_make(struct btrkit_txn *txn, uint64_t root, uint64_t dir,
 		ret = delayed_take_inode(op.t, &m->inode, err);
 	if (!ret)
 		ret = make(&op, dir, m, err);
+	if (!ret)
+		op_spare(&op, &need, need.bytes);
 	inherit_forget(&m->from_dir);
-	return op_end(&op, ret);
+	return op_end(&op, ret, err);
 }
 
 int btrkit_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,

@@ -61,6 +61,8 @@ int data_write(struct op *op, uint64_t logical, const uint8_t *data, size_t len,
 	if (kept)
 		pthread_mutex_lock(&op->d->lock);
 	ret = txn_write_data(op->txn, logical, data, len, err);
+	if (ret == -ENOSPC)
+		atomic_store(&op->d->full, true);
 	if (kept)
 		pthread_mutex_unlock(&op->d->lock);
 	pthread_rwlock_unlock(&op->d->trees);

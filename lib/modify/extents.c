@@ -144,26 +144,98 @@ int extents_put(struct op *op, struct op_inode *in, uint64_t offset, const struc
 	return put_item(op, &KEY(in->inode, KEY_EXTENT_DATA, offset), fe, false, err);
 }
 
+static bool has_hole_items(const struct op *op)
+{
+	return !(op->txn->fs->super.incompat & INCOMPAT_NO_HOLES);
+}
+
 int extents_put_hole(struct op *op, struct op_inode *in, uint64_t from, uint64_t to, struct btrkit_error *err)
 {
-	struct file_extent fe = { .generation = op->txn->generation, .type = FILE_EXTENT_REG };
+	const struct file_extent fe = { .generation = op->txn->generation,
+					.type = FILE_EXTENT_REG,
+					.ram_bytes = to - from,
+					.num_bytes = to - from };
+
+	return from < to && has_hole_items(op) ? extents_put(op, in, from, &fe, err) : 0;
+}
+
+/* A range behind the end of a file that is to be a hole. */
+struct gap {
+	uint64_t start, end;
+	unsigned left; /* extents in it that are to go */
+};
+
+/* What was kept free for a file, and a hole that has an item, may lie behind its end. */
+static bool may_stay(const struct extent_at *x)
+{
+	return x->fe.type == FILE_EXTENT_PREALLOC || (x->fe.type == FILE_EXTENT_REG && !x->fe.disk_bytenr);
+}
+
+/* The first one from @from on, with at most @max extents. @return 0; 1: there is none; <0 */
+static int next_gap(struct op *op, uint64_t inode, uint64_t from, uint64_t to, unsigned max, struct gap *ret,
+		    struct btrkit_error *err)
+{
+	struct extent_at x;
+
+	*ret = (struct gap){ from, from, 0 };
+	while (ret->end < to) {
+		const int r = extents_next(op, inode, ret->end, to, &x, err);
+
+		if (r < 0)
+			return r;
+		if (r) {
+			ret->end = to;
+		} else if (x.key.offset > ret->end) {
+			ret->end = x.key.offset;
+		} else if (!may_stay(&x)) {
+			if (ret->left == max)
+				break;
+			ret->left++;
+			ret->end = x.end < to ? x.end : to;
+		} else if (ret->end > ret->start) {
+			break;
+		} else {
+			ret->start = ret->end = x.end;
+		}
+	}
+	return ret->end == ret->start || ret->start >= to;
+}
+
+int extents_judge_behind(struct op *op, uint64_t inode, uint64_t from, uint64_t to, struct btrkit_error *err)
+{
+	unsigned holes = 0;
+	struct gap gap;
+	int ret;
+
+	for (; !(ret = next_gap(op, inode, from, to, 1, &gap, err)); from = gap.end)
+		if (gap.left || (holes++ && has_hole_items(op)))
+			return 1;
+	return ret < 0 ? ret : 0;
+}
+
+int extents_clear_behind(struct op *op, struct op_inode *in, uint64_t from, uint64_t to, unsigned max, uint64_t *done,
+			 struct btrkit_error *err)
+{
+	struct gap gap;
+	uint64_t end;
 	int ret = 0;
 
-	if (op->txn->fs->super.incompat & INCOMPAT_NO_HOLES)
-		return 0;
-	/* What was kept free behind the end of a file is no hole. */
-	while (!ret && from < to) {
-		struct extent_at x = { .end = to };
-		uint64_t end = to;
-
-		ret = extents_next(op, in->inode, from, to, &x, err);
+	*done = to;
+	while (!(ret = next_gap(op, in->inode, from, to, max, &gap, err))) {
+		if (gap.left)
+			ret = extents_drop(op, in, gap.start, gap.end, gap.left, &end, err);
 		if (!ret)
-			end = x.key.offset;
-		if (ret < 0)
+			ret = extents_put_hole(op, in, gap.start, gap.end, err);
+		if (ret)
 			return ret;
-		fe.ram_bytes = fe.num_bytes = end - from;
-		ret = end > from ? extents_put(op, in, from, &fe, err) : 0;
-		from = x.end;
+		from = gap.end;
+		if (!gap.left && !has_hole_items(op))
+			continue;
+		if (max <= gap.left + 1) {
+			*done = from;
+			break;
+		}
+		max -= gap.left + 1;
 	}
-	return ret;
+	return ret < 0 ? ret : 0;
 }

@@ -30,9 +30,22 @@ int extents_drop(struct op *op, struct op_inode *in, uint64_t from, uint64_t to,
 int extents_put(struct op *op, struct op_inode *in, uint64_t offset, const struct file_extent *fe,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Without the feature no-holes a hole has an item too: puts them where the file has nothing. */
+/* Without the feature no-holes a hole has an item too: puts one where the file has nothing. */
 int extents_put_hole(struct op *op, struct op_inode *in, uint64_t from, uint64_t to,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * What lies behind the end of a file when it is to grow: what was kept free stays, and the rest becomes a hole. A crash
+ * may have left extents there, without no-holes, with data that was never the file's.
+ *
+ * The first says whether there is too much of that for an operation to do it beside other things.
+ * @return 0: it takes one item at the most; 1: it takes more; <0
+ */
+int extents_judge_behind(struct op *op, uint64_t inode, uint64_t from, uint64_t to,
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* At most @max extents go and holes come; *@done is how far it came. */
+int extents_clear_behind(struct op *op, struct op_inode *in, uint64_t from, uint64_t to, unsigned max, uint64_t *done,
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 static inline uint64_t sector_down(const struct op *op, uint64_t n)
 {

@@ -99,13 +99,13 @@ static int punch_ends(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uin
 	if (!ret)
 		ret = punch_edges(&w, offset, offset + len, err);
 	write_close(&w);
-	return op_end(&op, ret);
+	return op_end(&op, ret, err);
 }
 
 int btrkit_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
 		 struct btrkit_error *err)
 {
-	const uint64_t sector = txn->fs->super.sectorsize;
+	const uint64_t sector = txn->fs->judge.sectorsize;
 	bool tried = false;
 	int ret = judge_range(offset, len, err);
 
@@ -133,7 +133,7 @@ struct preallocating {
 static int find_gap(struct preallocating *p, uint64_t *end, struct btrkit_error *err)
 {
 	while (p->at < p->to) {
-		const uint64_t size = le64_get(p->w.in.item.size);
+		const uint64_t size = le64_get(p->w.in.item.size), edge = sector_up(p->w.op, size);
 		struct extent_at x;
 		int ret = extents_next(p->w.op, p->w.in.inode, p->at, p->to, &x, err);
 
@@ -151,7 +151,8 @@ static int find_gap(struct preallocating *p, uint64_t *end, struct btrkit_error 
 			*end = x.end < p->to ? x.end : p->to;
 			return 0;
 		}
-		p->at = x.end;
+		/* What an extent has behind the end was never the file's. */
+		p->at = x.fe.type == FILE_EXTENT_REG && p->at < edge && edge < x.end ? edge : x.end;
 	}
 	return 1;
 }
@@ -178,7 +179,7 @@ static int fill_gap(struct preallocating *p, uint64_t end, struct btrkit_error *
 	return ret;
 }
 
-/* With the lock. @return 0; 1: it is done; -ENOSPC: what could be kept is; <0 */
+/* With the lock. @return 0; 1: it is done; WRITE_CLEAR; -ENOSPC: what could be kept is; <0 */
 static int prealloc_some(struct preallocating *p, bool first, struct btrkit_error *err)
 {
 	struct op *op = p->w.op;
@@ -188,8 +189,10 @@ static int prealloc_some(struct preallocating *p, bool first, struct btrkit_erro
 
 	/* Nothing was changed when this fails. As in Linux a small file stays one if the range touches its end. */
 	if (first && p->at > old)
+		ret = write_judge_extend(&p->w, p->at, err);
+	if (first && !ret && p->at > old)
 		ret = write_extend(&p->w, p->at, UINT64_MAX, err);
-	else if (first && p->end > old)
+	else if (first && !ret && p->end > old)
 		ret = write_extend(&p->w, sector_up(op, old), old, err);
 	if (ret)
 		return ret;
@@ -232,7 +235,12 @@ int btrkit_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint6
 		if (!ret)
 			ret = prealloc_some(&p, first, err);
 		write_close(&p.w);
-		ret = op_end(&op, ret);
+		ret = op_end(&op, ret, err);
+		if (ret == WRITE_CLEAR) {
+			ret = write_clear(txn, root, inode, p.at, err);
+			if (!ret)
+				continue;
+		}
 		if (ret == -ENOSPC) {
 			ret = op_again(txn, &tried, ret, err);
 			continue;

@@ -8,69 +8,120 @@
 
 #define LINKS_MAX 65535u
 
-static int judge(struct op *op, const struct op_inode *dir, const struct op_inode *in, const struct name *name,
-		 struct btrkit_error *err)
-{
-	int ret = name_judge_new(op, dir, name, err);
+struct linking {
+	struct op *op;	  /* on the subvolume that the name is to be in */
+	struct op *other; /* on the file's, if that is another one; else NULL */
+	uint64_t inode;
+	struct op_inode dir, in;
+};
 
-	if (ret)
-		return ret;
-	if (S_ISDIR(op_inode_mode(in)) || le64_get(in->item.flags) & (INODE_IMMUTABLE | INODE_APPEND))
-		return err_system(err, EPERM, "inode %" PRIu64 " may have no other name", in->inode);
-	if (!le32_get(in->item.nlink))
-		return err_set(err, BTRKIT_NOT_FOUND, "inode %" PRIu64 " was removed", in->inode);
-	if (le32_get(in->item.nlink) >= LINKS_MAX)
-		return err_system(err, EMLINK, "inode %" PRIu64 " has %u names", in->inode, LINKS_MAX);
-	ret = name_ref_fits(op, in->inode, dir->inode, name, err);
-	return ret ? ret : name_fits(op, dir, name, err);
+/* @return 0; -EPERM; -ENOENT: it has no name any more */
+static int judge_file(const struct linking *l, struct btrkit_error *err)
+{
+	/* The place of a subvolume is a directory, too. */
+	if (l->inode == BTRKIT_EMPTY_SUBVOLUME || S_ISDIR(op_inode_mode(&l->in)) ||
+	    le64_get(l->in.item.flags) & (INODE_IMMUTABLE | INODE_APPEND))
+		return err_system(err, EPERM, "inode %" PRIu64 " may have no other name", l->inode);
+	if (!le32_get(l->in.item.nlink))
+		return err_set(err, BTRKIT_NOT_FOUND, "inode %" PRIu64 " was removed", l->inode);
+	return 0;
 }
 
-static int make_link(struct op *op, uint64_t inode, uint64_t dir_inode, const struct name *name,
-		     struct btrkit_error *err)
+/* In Linux's order. */
+static int judge(const struct linking *l, const struct name *name, struct btrkit_error *err)
 {
-	struct name_entry entry = { .location = KEY(inode, KEY_INODE_ITEM, 0) };
-	struct op_inode dir, in;
+	int ret = name_judge_new(l->op, &l->dir, name, err);
+
+	if (!ret)
+		ret = judge_file(l, err);
+	if (ret)
+		return ret;
+	if (l->other)
+		return err_system(err, EXDEV, "inode %" PRIu64 " has its names in subvolume %" PRIu64, l->inode,
+				  l->other->t->id);
+	if (le32_get(l->in.item.nlink) >= LINKS_MAX)
+		return err_system(err, EMLINK, "inode %" PRIu64 " has %u names", l->inode, LINKS_MAX);
+	ret = name_ref_fits(l->op, l->inode, l->dir.inode, name, err);
+	return ret ? ret : name_fits(l->op, &l->dir, name, err);
+}
+
+static int find_both(struct linking *l, uint64_t dir, struct btrkit_error *err)
+{
+	struct op *from = l->other ? l->other : l->op;
+	int ret = 0;
+
+	delayed_lock_two(l->op->t, dir, from->t, l->inode, &l->op->locks);
+	if (l->inode != BTRKIT_EMPTY_SUBVOLUME)
+		ret = op_inode_get(from, l->inode, &l->in, err);
+	return ret ? ret : op_inode_get(l->op, dir, &l->dir, err);
+}
+
+static int make_link(struct linking *l, const struct name *name, struct btrkit_error *err)
+{
+	struct name_entry entry = { .location = KEY(l->inode, KEY_INODE_ITEM, 0) };
+	struct op *op = l->op;
 	uint64_t index;
 	int ret;
 
-	delayed_lock(op->t, (const uint64_t[]){ dir_inode, inode }, 2, &op->locks);
-	ret = op_inode_get(op, dir_inode, &dir, err);
+	ret = delayed_next_index(op->t, &op->reader, l->dir.inode, &index, err);
 	if (!ret)
-		ret = op_inode_get(op, inode, &in, err);
-	if (!ret)
-		ret = judge(op, &dir, &in, name, err);
-	if (!ret)
-		ret = delayed_next_index(op->t, &op->reader, dir_inode, &index, err);
-	if (!ret)
-		ret = name_ref_add(op, inode, dir_inode, name, index, false, err);
+		ret = name_ref_add(op, l->inode, l->dir.inode, name, index, false, err);
 	if (ret)
 		return ret;
-	entry.type = op_entry_type(op_inode_mode(&in));
-	ret = name_add(op, &dir, name, &entry, index, err);
-	in.item.nlink = le32_put(le32_get(in.item.nlink) + 1);
-	in.item.ctime = op->now;
+	entry.type = op_entry_type(op_inode_mode(&l->in));
+	ret = name_add(op, &l->dir, name, &entry, index, err);
+	l->in.item.nlink = le32_put(le32_get(l->in.item.nlink) + 1);
+	l->in.item.ctime = op->now;
 	if (!ret)
-		ret = op_inode_put(op, &in, err);
-	return ret ? ret : op_inode_put(op, &dir, err);
+		ret = op_inode_put(op, &l->in, err);
+	return ret ? ret : op_inode_put(op, &l->dir, err);
 }
 
-int btrkit_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t dir, const char *bytes, size_t len,
-		struct btrkit_error *err)
+/* It fails, but what else is wrong comes first. */
+static int link_across(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_place *to,
+		       struct btrkit_error *err)
 {
-	const struct name name = { bytes, len };
-	struct ticket_need need;
-	struct op op;
-	int ret;
+	const struct name name = { to->name, to->len };
+	struct op op, other;
+	struct linking l = { .op = &op, .other = &other, .inode = inode };
+	int ret = op_begin_reading(&op, txn, to->root, err);
 
-	ret = name_judge_in(txn, root, dir, &name, err);
 	if (ret)
 		return ret;
+	ret = op_join(&op, root, &other, err);
+	if (!ret)
+		ret = find_both(&l, to->dir, err);
+	if (!ret)
+		ret = judge(&l, &name, err);
+	delayed_reader_release(&other.reader);
+	return op_end(&op, ret, err);
+}
+
+int btrkit_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_place *to,
+		struct btrkit_error *err)
+{
+	const struct name name = { to->name, to->len };
+	struct ticket_need need;
+	struct op op;
+	struct linking l = { .op = &op, .inode = inode };
+	int ret;
+
+	ret = name_judge_in(txn, to->root, to->dir, &name, err);
+	if (ret)
+		return ret;
+	if (root != to->root)
+		return link_across(txn, root, inode, to, err);
 	/* The reference, or an extended one; entry, index, and both inodes. */
 	need = (struct ticket_need){
 		.items = 6,
 		.bytes = (uint32_t)(4 * sizeof(struct disk_item) + sizeof(struct disk_inode_extref) +
-				    2 * sizeof(struct disk_dir_item) + 3 * len),
+				    2 * sizeof(struct disk_dir_item) + 3 * name.len),
 	};
 	ret = op_begin(&op, txn, root, &need, err);
-	return ret ? ret : op_end(&op, make_link(&op, inode, dir, &name, err));
+	if (ret)
+		return ret;
+	ret = find_both(&l, to->dir, err);
+	if (!ret)
+		ret = judge(&l, &name, err);
+	return op_end(&op, ret ? ret : make_link(&l, &name, err), err);
 }

@@ -60,7 +60,7 @@ int btrkit_txn_lookup(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const
 	int r;
 
 	r = op_begin_reading(&op, txn, root, err);
-	return r ? r : op_end(&op, look_up(&op, dir, &name, ret, err));
+	return r ? r : op_end(&op, look_up(&op, dir, &name, ret, err), err);
 }
 
 int name_judge_in(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name,

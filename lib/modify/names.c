@@ -33,7 +33,6 @@ static struct btrkit_key name_key(const struct op_inode *dir, const struct name 
 	return KEY(dir->inode, KEY_DIR_ITEM, dir_name_hash(name->bytes, name->len));
 }
 
-
 static int blame(const struct delayed_tree *t, const struct btrkit_key *key, int ret, struct btrkit_error *err)
 {
 	if (ret < 0) {

@@ -60,7 +60,10 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
 	if (ret)
 		return ret;
 	gate_enter(&op->d->gate);
-	ret = judge_tree(op, err);
+	/* When a commit in between failed there are no trees any more. */
+	ret = delayed_judge(op->d, err);
+	if (!ret)
+		ret = judge_tree(op, err);
 	if (ret)
 		gate_leave(&op->d->gate);
 	return ret;
@@ -69,13 +72,10 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
 static int begin_alone(struct op *op, const struct ticket_need *need, const struct ticket_alone *alone,
 		       struct btrkit_error *err)
 {
-	int ret = 0;
+	int ret;
 
 	delayed_close(op->d);
-	if (atomic_load(&op->d->failed))
-		ret = err_set(err, BTRKIT_INVALID, "an earlier change failed: the transaction can only be aborted");
-	if (!ret)
-		ret = delayed_run_alone(op->d, err);
+	ret = delayed_run_alone(op->d, err);
 	if (!ret)
 		ret = judge_tree(op, err);
 	if (!ret)
@@ -115,17 +115,27 @@ int op_end_alone(struct op *op, int ret, struct btrkit_error *err)
 	if (!ret)
 		ret = delayed_run_alone(op->d, err);
 	if (is_fatal(ret))
-		atomic_store(&op->d->failed, true);
+		delayed_fail(op->d, ret, err);
 	ticket_alone_end(op->txn);
 	delayed_open(op->d);
 	delayed_reader_release(&op->reader);
 	return ret;
 }
 
-int op_end(struct op *op, int ret)
+void op_spare(struct op *op, const struct ticket_need *need, uint32_t bytes)
+{
+	const uint64_t places = delayed_places(&op->locks);
+	const struct ticket_need spare = { .items = places < need->items ? need->items - (unsigned)places : 0,
+					   .bytes = bytes < need->bytes ? need->bytes - bytes : 0,
+					   .removes = need->removes };
+
+	ticket_spare(op->txn, &spare);
+}
+
+int op_end(struct op *op, int ret, const struct btrkit_error *err)
 {
 	if (is_fatal(ret))
-		atomic_store(&op->d->failed, true);
+		delayed_fail(op->d, ret, err);
 	delayed_unlock(&op->locks);
 	gate_leave(&op->d->gate);
 	delayed_reader_release(&op->reader);
@@ -143,12 +153,12 @@ void op_need_feature(struct op *op, uint64_t incompat)
 
 bool op_less_may_do(const struct btrkit_txn *txn, int ret)
 {
-	return ret == -ENOSPC && !atomic_load(&txn->delayed->failed);
+	return ret == -ENOSPC && !atomic_load(&txn->delayed->failed) && !atomic_load(&txn->delayed->full);
 }
 
 int op_again(struct btrkit_txn *txn, bool *tried, int ret, struct btrkit_error *err)
 {
-	if (ret != -ENOSPC || *tried)
+	if (ret != -ENOSPC || *tried || atomic_load(&txn->delayed->full))
 		return ret;
 	*tried = true;
 	/* What the error says is still true if nothing is committed. */

@@ -22,7 +22,7 @@ struct op {
 /*
  * Begins an operation on a subvolume: reserves what it may take, and goes through the gate. If that fails it must not
  * be ended. That the subvolume may be written is to be judged when Linux would: op_judge_writable().
- * @return 0; -ENOENT: no such subvolume; -ENOSPC; -EINVAL: the transaction has failed already; <0
+ * @return 0; -ENOENT: no such subvolume; -ENOSPC; <0; as delayed_judge()
  */
 int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct ticket_need *need,
 	     struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -45,11 +45,17 @@ int op_begin_nowhere(struct op *op, struct btrkit_txn *txn, const struct ticket_
 int op_join(const struct op *op, uint64_t root, struct op *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Puts into the trees what it has left to wait. @return @ret; <0 */
 int op_end_alone(struct op *op, int ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Gives back the locks that are held. @return @ret */
-int op_end(struct op *op, int ret);
+/*
+ * Before the end: of what was reserved nothing is used but for what waits of the inodes whose locks it has had since
+ * they were taken, and @bytes; checksums are not added.
+ */
+void op_spare(struct op *op, const struct ticket_need *need, uint32_t bytes);
+/* Gives back the locks that are held. @err: what was told of @ret. @return @ret */
+int op_end(struct op *op, int ret, const struct btrkit_error *err);
 
 /*
- * What an operation returned that may be done again: for want of space once, after a commit that is allowed.
+ * What an operation returned that may be done again: for want of space once, after a commit that is allowed; not if a
+ * device has none.
  * @tried: false at first. @return 0: it is to be done again, or what is the result then
  */
 int op_again(struct btrkit_txn *txn, bool *tried, int ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;

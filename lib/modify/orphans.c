@@ -25,7 +25,7 @@ static int next_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t from, uin
 		r = 1;
 	if (!r)
 		*ret = item.key.offset;
-	return op_end(&op, r);
+	return op_end(&op, r, err);
 }
 
 /* Some items of a seal go. @return 0: there may be more; 1: there are none; <0 */
@@ -81,7 +81,7 @@ static int clean(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct b
 		ret = op_begin(&op, txn, root, &need, err);
 		if (ret)
 			return ret;
-		ret = op_end(&op, clean_step(&op, inode, err));
+		ret = op_end(&op, clean_step(&op, inode, err), err);
 	}
 	if (ret == 2)
 		ret = remove_orphan(txn, root, inode, err);

@@ -157,7 +157,7 @@ static int remove_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, un
 	ret = remove_some(&op, inode, max, more, err);
 	if (!ret && !*more)
 		ret = remove_orphan_item(&op, inode, err);
-	return op_end(&op, ret);
+	return op_end(&op, ret, err);
 }
 
 int remove_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err)
@@ -246,7 +246,7 @@ static int refuse_subvolume(struct btrkit_txn *txn, uint64_t id, struct btrkit_e
 	ret = op_inode_get(&op, top, &in, err);
 	if (!ret)
 		ret = remove_judge_fixed(&in, err);
-	return op_end(&op, ret ? ret : err_system(err, EISDIR, "subvolume %" PRIu64, id));
+	return op_end(&op, ret ? ret : err_system(err, EISDIR, "subvolume %" PRIu64, id), err);
 }
 
 int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, const char *bytes, size_t len,
@@ -270,7 +270,7 @@ int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, con
 		return ret;
 	ret = lock_named(&op, dir_inode, &name, &dir, &in, &entry, err);
 	if (ret == 1) {
-		ret = op_end(&op, unlink_place(&op, &dir, &name, &entry, what, err));
+		ret = op_end(&op, unlink_place(&op, &dir, &name, &entry, what, err), err);
 		if (ret != 1)
 			return ret;
 		return what == BTRKIT_UNLINK_FILE ?
@@ -283,6 +283,8 @@ int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, con
 		ret = remove_name(&op, &dir, &in, &name, &orphan, err);
 	if (!ret)
 		ret = op_inode_put(&op, &dir, err);
-	ret = op_end(&op, ret);
+	if (!ret)
+		op_spare(&op, &need, orphan ? need.bytes : 0);
+	ret = op_end(&op, ret, err);
 	return ret || !orphan ? ret : remove_orphan(txn, root, in.inode, err);
 }

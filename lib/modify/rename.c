@@ -171,7 +171,7 @@ static int rename_inodes(struct btrkit_txn *txn, const struct btrkit_place *from
 	}
 	if (!ret)
 		ret = rename_locked(&r, &orphan, err);
-	ret = op_end(r.op, ret);
+	ret = op_end(r.op, ret, err);
 	if (from->dir != to->dir)
 		pthread_mutex_unlock(&txn->delayed->renames);
 	return ret || !orphan ? ret : remove_orphan(txn, to->root, r.to.in.inode, err);

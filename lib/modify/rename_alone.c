@@ -113,7 +113,8 @@ static int parent(const struct op *op, struct spot *at, struct btrkit_error *err
 	pthread_rwlock_rdlock(&op->d->trees);
 	ret = roots_find(op->txn, at->root, &place, name, err);
 	pthread_rwlock_unlock(&op->d->trees);
-	*at = (struct spot){ place.parent, place.dir };
+	if (!ret)
+		*at = (struct spot){ place.parent, place.dir };
 	return ret == -ENOENT ? 1 : ret;
 }
 
@@ -165,7 +166,7 @@ static int rename_found(struct renaming *r, bool *orphan, struct btrkit_error *e
 		return ret;
 	ret = rename_do(r, orphan, err);
 	if (ret)
-		atomic_store(&r->op->d->failed, true);
+		delayed_fail(r->op->d, ret, err);
 	return ret;
 }
 

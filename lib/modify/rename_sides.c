@@ -114,12 +114,16 @@ static int take_subvolume(struct rename_side *s, uint64_t *index, struct btrkit_
 
 	delayed_lock_trees(s->op->d);
 	ret = roots_find(txn, id, &place, name, err);
+	/* Its directory knows of it, and it has to be known on both sides. */
+	if (ret == -ENOENT)
+		ret = err_corrupt(err, NULL, "subvolume %" PRIu64 " does not know where it lies", id);
 	if (!ret && (place.parent != s->op->t->id || place.dir != s->dir->inode))
 		ret = err_corrupt(err, NULL, "subvolume %" PRIu64 " lies in two directories", id);
 	if (!ret)
 		ret = roots_unlink(txn, id, place.parent, err);
 	delayed_unlock_trees(s->op->d);
-	*index = place.index;
+	if (!ret)
+		*index = place.index;
 	return ret;
 }
 

@@ -10,7 +10,10 @@
 /* File extents that are cut off in one operation: what that may take has to be there where nearly all is full, too. */
 #define CUT_ITEMS 32u
 
-/* Extents that go at a time where space is short. */
+/* Extents that go, and holes that come, at a time behind the end of a file that grows. */
+#define CLEAR_ITEMS 32u
+
+/* The same where space is short. */
 #define FEW_ITEMS 2u
 
 /* Takes away up to @max extents from *@from on, which gets where it came to. */
@@ -40,7 +43,7 @@ static int drop_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsi
 		ret = op_inode_put(&op, &in, err);
 	if (!ret)
 		*from = done;
-	return op_end(&op, ret);
+	return op_end(&op, ret, err);
 }
 
 int write_drop(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t from, uint64_t to,
@@ -117,8 +120,9 @@ static int resize(struct writing *w, uint64_t size, struct btrkit_error *err)
 	return write_put_inode(w, err);
 }
 
-/* Where some of the last extents from @limit on begin; *@all: there are no others. */
-static int find_last(struct op *op, uint64_t inode, uint64_t limit, uint64_t *from, bool *all, struct btrkit_error *err)
+/* Where the last @max extents from @limit on begin; *@all: there are no others. */
+static int find_last(struct op *op, uint64_t inode, uint64_t limit, unsigned max, uint64_t *from, bool *all,
+		     struct btrkit_error *err)
 {
 	struct btrkit_key at = KEY(inode, KEY_EXTENT_DATA, UINT64_MAX);
 	struct item item;
@@ -135,11 +139,37 @@ static int find_last(struct op *op, uint64_t inode, uint64_t limit, uint64_t *fr
 			return 0;
 		}
 		*from = item.key.offset;
-		if (++n == CUT_ITEMS) {
+		if (++n == max) {
 			*all = false;
 			return 0;
 		}
 	}
+}
+
+/* *@all: nothing is left behind @size. */
+static int cut_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, unsigned max, bool *all,
+		    struct btrkit_error *err)
+{
+	const struct ticket_need need = { .items = 2 * max + 4, .bytes = max < CUT_ITEMS ? 512 : 4096,
+					  .removes = true };
+	struct op op;
+	struct writing w = { .op = &op };
+	uint64_t from, done;
+	int ret = op_begin(&op, txn, root, &need, err);
+
+	if (ret)
+		return ret;
+	ret = write_open(&w, inode, err);
+	if (!ret)
+		ret = find_last(&op, inode, sector_up(&op, size), max, &from, all, err);
+	if (!ret)
+		ret = extents_drop(&op, &w.in, from, UINT64_MAX - 4095, UINT32_MAX, &done, err);
+	if (!ret && from < le64_get(w.in.item.size))
+		w.in.item.size = le64_put(from);
+	if (!ret)
+		ret = op_inode_put(&op, &w.in, err);
+	write_close(&w);
+	return op_end(&op, ret, err);
 }
 
 /*
@@ -148,34 +178,67 @@ static int find_last(struct op *op, uint64_t inode, uint64_t limit, uint64_t *fr
  */
 static int cut_off(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
 {
-	const struct ticket_need need = { .items = 2 * CUT_ITEMS + 4, .bytes = 4096, .removes = true };
+	unsigned max = CUT_ITEMS;
 	bool all = false;
 	int ret = 0;
 
 	while (!ret && !all) {
-		struct op op;
-		struct writing w = { .op = &op };
-		uint64_t from, done;
-
-		ret = op_begin(&op, txn, root, &need, err);
-		if (ret)
-			return ret;
-		ret = write_open(&w, inode, err);
-		if (!ret)
-			ret = find_last(&op, inode, sector_up(&op, size), &from, &all, err);
-		if (!ret)
-			ret = extents_drop(&op, &w.in, from, UINT64_MAX - 4095, UINT32_MAX, &done, err);
-		if (!ret && from < le64_get(w.in.item.size))
-			w.in.item.size = le64_put(from);
-		if (!ret)
-			ret = op_inode_put(&op, &w.in, err);
-		write_close(&w);
-		ret = op_end(&op, ret);
+		ret = cut_step(txn, root, inode, size, max, &all, err);
+		if (max == FEW_ITEMS || !op_less_may_do(txn, ret))
+			continue;
+		max = FEW_ITEMS;
+		ret = 0;
 	}
 	return ret;
 }
 
-/* @return 0; 1: there is something to be cut off first; <0 */
+/* Some of what lies from *@from on, or from the end of the file, if that is behind it. */
+static int clear_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned max, uint64_t *from, uint64_t to,
+		      struct btrkit_error *err)
+{
+	/* Of each extent two parts may stay. */
+	const uint32_t item = sizeof(struct disk_item) + sizeof(struct disk_file_extent);
+	const struct ticket_need need = { .items = 3 * max + 2, .bytes = 3 * max * item };
+	struct op op;
+	struct writing w = { .op = &op };
+	uint64_t end;
+	int ret = op_begin(&op, txn, root, &need, err);
+
+	if (ret)
+		return ret;
+	ret = write_open(&w, inode, err);
+	if (!ret) {
+		end = sector_up(&op, le64_get(w.in.item.size));
+		if (end > *from)
+			*from = end;
+		ret = extents_clear_behind(&op, &w.in, *from, sector_up(&op, to), max, from, err);
+	}
+	if (!ret)
+		ret = op_inode_put(&op, &w.in, err);
+	write_close(&w);
+	return op_end(&op, ret, err);
+}
+
+int write_clear(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t to, struct btrkit_error *err)
+{
+	unsigned max = CLEAR_ITEMS;
+	uint64_t from = 0;
+	int ret = 0;
+
+	while (!ret && from < to) {
+		ret = clear_step(txn, root, inode, max, &from, to, err);
+		if (max == FEW_ITEMS || !op_less_may_do(txn, ret))
+			continue;
+		max = FEW_ITEMS;
+		ret = 0;
+	}
+	return ret;
+}
+
+/* What is to be done before a file can have another size. */
+#define CUT_OFF 1
+
+/* @return 0; CUT_OFF; WRITE_CLEAR; <0 */
 static int truncate_once(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, bool shorter,
 			 struct btrkit_error *err)
 {
@@ -193,12 +256,29 @@ static int truncate_once(struct btrkit_txn *txn, uint64_t root, uint64_t inode, 
 	/* Also what was kept free behind the end. */
 	if (!ret && size <= le64_get(w.in.item.size)) {
 		ret = extents_next(&op, inode, sector_up(&op, size), UINT64_MAX - 4095, &x, err);
-		ret = ret < 0 ? ret : !ret;
+		ret = ret < 0 ? ret : ret ? 0 : CUT_OFF;
+	} else if (!ret) {
+		ret = write_judge_extend(&w, size, err);
 	}
 	if (!ret)
 		ret = resize(&w, size, err);
 	write_close(&w);
-	return op_end(&op, ret);
+	return op_end(&op, ret, err);
+}
+
+/* Whether a file does not become larger: what is kept for Linux is for that, too. @return 0; 1: it does; <0 */
+static int judge_shorter(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size,
+			 struct btrkit_error *err)
+{
+	struct op_inode in;
+	struct op op;
+	int ret = op_begin_reading(&op, txn, root, err);
+
+	if (ret)
+		return ret;
+	delayed_lock(op.t, &inode, 1, &op.locks);
+	ret = op_inode_get(&op, inode, &in, err);
+	return op_end(&op, ret ? ret : size > le64_get(in.item.size), err);
 }
 
 int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
@@ -210,16 +290,23 @@ int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint6
 		return err_system(err, EFBIG, "a file of more than 8 EiB");
 	for (;;) {
 		ret = truncate_once(txn, root, inode, size, shorter, err);
-		if (ret == 1) {
+		if (ret == CUT_OFF) {
 			shorter = true;
 			ret = cut_off(txn, root, inode, size, err);
-			/* And again: somebody may have written there meanwhile. */
-			if (!ret)
-				continue;
+		} else if (ret == WRITE_CLEAR) {
+			ret = write_clear(txn, root, inode, size, err);
+		} else if (op_less_may_do(txn, ret) && !shorter) {
+			/* The error stays what it is unless this fails, too. */
+			ret = judge_shorter(txn, root, inode, size, err);
+			shorter = !ret;
+			if (ret == 1)
+				ret = -ENOSPC;
+		} else if (!ret) {
+			return 0;
 		}
-		if (ret != -ENOSPC)
-			return ret;
-		ret = op_again(txn, &tried, ret, err);
+		/* And again: somebody may have written there meanwhile. */
+		if (ret == -ENOSPC)
+			ret = op_again(txn, &tried, ret, err);
 		if (ret)
 			return ret;
 	}

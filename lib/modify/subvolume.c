@@ -174,11 +174,11 @@ static int make_tree(struct adding *a, const struct btrkit_new_subvolume *what, 
 	return ret ? ret : roots_link(txn, a->id, &a->place, err);
 }
 
-/* What is done directly in the trees. A failure in the middle of it is fatal. */
-static int ended_in_trees(const struct adding *a, int ret)
+/* What is done directly in the trees, and the entry for that. A failure in the middle of it is fatal. */
+static int ended_in_trees(const struct adding *a, int ret, const struct btrkit_error *err)
 {
 	if (ret && a->id)
-		atomic_store(&a->op.d->failed, true);
+		delayed_fail(a->op.d, ret, err);
 	return ret;
 }
 
@@ -205,11 +205,11 @@ static int make_subvolume(struct adding *a, const struct btrkit_new_subvolume *w
 		return ret;
 	make_inode(a, what);
 	delayed_lock_trees(a->op.d);
-	ret = ended_in_trees(a, make_tree(a, what, err));
+	ret = ended_in_trees(a, make_tree(a, what, err), err);
 	delayed_unlock_trees(a->op.d);
 	if (!ret)
-		ret = ended_in_trees(a, put_inherited(a, err));
-	return ret ? ret : add_entry(a, err);
+		ret = ended_in_trees(a, put_inherited(a, err), err);
+	return ret ? ret : ended_in_trees(a, add_entry(a, err), err);
 }
 
 int btrkit_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
@@ -292,7 +292,7 @@ int btrkit_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t 
 {
 	static const struct btrkit_new_snapshot plain = BTRKIT_NEW_SNAPSHOT_INIT;
 	/* All that the root block refers to gets another reference. */
-	const uint64_t refs = txn->fs->super.nodesize / sizeof(struct disk_key_ptr);
+	const uint64_t refs = txn->fs->judge.nodesize / sizeof(struct disk_key_ptr);
 	const struct ticket_alone alone = { .blocks = 8 * ROOTS_BLOCKS + 2, .refs = refs };
 	struct adding a = { .place = { .parent = root, .dir = dir, .name = { name, len } } };
 	int ret;
@@ -307,11 +307,11 @@ int btrkit_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t 
 	ret = judge_place(&a, err);
 	if (!ret) {
 		delayed_lock_trees(a.op.d);
-		ret = ended_in_trees(&a, make_snapshot(&a, source, what->read_only, err));
+		ret = ended_in_trees(&a, make_snapshot(&a, source, what->read_only, err), err);
 		delayed_unlock_trees(a.op.d);
 	}
 	if (!ret)
-		ret = add_entry(&a, err);
+		ret = ended_in_trees(&a, add_entry(&a, err), err);
 	ret = op_end_alone(&a.op, ret, err);
 	if (!ret && id)
 		*id = a.id;

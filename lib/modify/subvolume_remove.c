@@ -178,7 +178,7 @@ static int take_name(struct removing *r, struct btrkit_txn *txn, struct btrkit_e
 		ret = mark_dead(r, err);
 		delayed_unlock_trees(r->op.d);
 		if (ret)
-			atomic_store(&r->op.d->failed, true);
+			delayed_fail(r->op.d, ret, err);
 	}
 	return op_end_alone(&r->op, ret, err);
 }
@@ -227,7 +227,7 @@ static int drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t refs,
 int subvolume_drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t refs, bool *done,
 			struct btrkit_error *err)
 {
-	const uint64_t excess = tree_drop_excess(txn->fs->super.nodesize);
+	const uint64_t excess = tree_drop_excess(txn->fs->judge.nodesize);
 	const struct ticket_need need = { .removes = true };
 	const struct ticket_alone alone = {
 		.blocks = 3 * ROOTS_BLOCKS,
@@ -264,6 +264,10 @@ static int remove_name_of(struct btrkit_txn *txn, uint64_t id, const struct root
 	struct removing r = { .id = id, .empty_at = empty_at };
 	int ret;
 
+	/* Places are read from trees as they are. */
+	ret = delayed_judge(txn->delayed, err);
+	if (ret)
+		return ret;
 	if (txn->simple_quota)
 		return err_set(err, BTRKIT_UNSUPPORTED,
 			       "writing is not supported: changes of files while simple quotas are on");
@@ -324,8 +328,10 @@ static int next_dead(struct btrkit_txn *txn, uint64_t from, uint64_t *ret, struc
 int btrkit_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct btrkit_error *err)
 {
 	uint64_t id = 0, n = 0;
-	int ret;
+	int ret = delayed_judge(txn->delayed, err);
 
+	if (ret)
+		return ret;
 	if (txn->simple_quota)
 		return err_set(err, BTRKIT_UNSUPPORTED,
 			       "writing is not supported: changes of files while simple quotas are on");

@@ -201,6 +201,7 @@ static int store_bytes(struct writing *w, uint64_t size, struct store **ret, str
 	s->level = w->opts->level;
 	s->sums = !(le64_get(w->in.item.flags) & INODE_NODATASUM);
 	s->threads = w->opts->threads;
+	w->stored = true;
 	r = store_run(s, err);
 	if (r)
 		store_free(s);
@@ -248,8 +249,17 @@ int write_extend(struct writing *w, uint64_t to, uint64_t size, struct btrkit_er
 {
 	const uint64_t old = le64_get(w->in.item.size), edge = sector_up(w->op, old);
 	const int ret = old < edge ? zero_edge(w, to, size, err) : 0;
+	uint64_t done;
 
-	return ret ? ret : extents_put_hole(w->op, &w->in, edge, sector_up(w->op, to), err);
+	return ret ? ret : extents_clear_behind(w->op, &w->in, edge, sector_up(w->op, to), 1, &done, err);
+}
+
+int write_judge_extend(struct writing *w, uint64_t to, struct btrkit_error *err)
+{
+	const uint64_t edge = sector_up(w->op, le64_get(w->in.item.size)), end = sector_up(w->op, to);
+	const int ret = edge < end ? extents_judge_behind(w->op, w->in.inode, edge, end, err) : 0;
+
+	return ret == 1 ? WRITE_CLEAR : ret;
 }
 
 int write_range(struct writing *w, uint64_t offset, const void *data, size_t len, uint64_t size,
@@ -276,7 +286,7 @@ int write_range(struct writing *w, uint64_t offset, const void *data, size_t len
 
 struct ticket_need write_need(const struct btrkit_txn *txn, uint64_t len)
 {
-	const uint64_t sectors = len / txn->fs->super.sectorsize + 2;
+	const uint64_t sectors = len / txn->fs->judge.sectorsize + 2;
 	/* Each sector may have been an extent, and may become one; each has a checksum. What a file can do goes. */
 	const uint32_t extents = sectors < WRITE_ITEMS ? (uint32_t)sectors : WRITE_ITEMS;
 	const uint32_t item = sizeof(struct disk_item) + sizeof(struct disk_file_extent);
@@ -307,14 +317,14 @@ static int judge_span(struct writing *w, uint64_t offset, size_t *len, struct bt
 	return 0;
 }
 
-/* @len: what is to be written, and what was. */
+/* @len: what is to be written, and what was. @return 0; WRITE_CLEAR; <0 */
 static int write_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data,
 		      size_t *len, const struct btrkit_write_options *opts, struct btrkit_error *err)
 {
 	const struct ticket_need need = write_need(txn, *len);
 	struct op op;
 	struct writing w = { .op = &op, .opts = opts };
-	uint64_t size;
+	uint64_t size = 0;
 	int ret;
 
 	ret = op_begin(&op, txn, root, &need, err);
@@ -323,14 +333,20 @@ static int write_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uin
 	ret = write_open(&w, inode, err);
 	if (!ret)
 		ret = judge_span(&w, offset, len, err);
+	if (!ret)
+		ret = write_judge_extend(&w, sector_down(&op, offset), err);
 	if (!ret) {
 		size = le64_get(w.in.item.size);
-		ret = write_range(&w, offset, data, *len, size > offset + *len ? size : offset + *len, err);
+		size = size > offset + *len ? size : offset + *len;
+		ret = write_range(&w, offset, data, *len, size, err);
 	}
 	if (!ret)
 		ret = write_put_inode(&w, err);
+	/* What lies in an item replaces what was in one. */
+	if (!ret && !w.stored)
+		op_spare(&op, &need, sizeof(struct disk_item) + sizeof(struct disk_file_extent) + (uint32_t)size);
 	write_close(&w);
-	return op_end(&op, ret);
+	return op_end(&op, ret, err);
 }
 
 /* Where nothing is written that is no success if nothing may be. */
@@ -344,7 +360,7 @@ static int judge_only(struct btrkit_txn *txn, uint64_t root, uint64_t inode, str
 		return ret;
 	ret = write_open(&w, inode, err);
 	write_close(&w);
-	return op_end(&op, ret);
+	return op_end(&op, ret, err);
 }
 
 int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data, size_t len,
@@ -365,6 +381,11 @@ int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t
 		size_t n = len < room ? len : (size_t)room;
 
 		ret = write_step(txn, root, inode, offset, from, &n, opts, err);
+		if (ret == WRITE_CLEAR) {
+			ret = write_clear(txn, root, inode, offset, err);
+			if (!ret)
+				continue;
+		}
 		if (ret) {
 			ret = op_again(txn, &tried, ret, err);
 			continue;

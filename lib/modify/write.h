@@ -14,6 +14,7 @@ struct writing {
 	struct op_inode in;
 	const struct btrkit_write_options *opts;
 	uint8_t compression; /* as the inode allows it */
+	bool stored; /* something lies in extents of its own */
 	struct store_bytes bytes;
 	uint8_t *edges; /* two sectors that the bytes may begin and end with */
 };
@@ -51,6 +52,18 @@ int write_sector(struct writing *w, uint64_t offset, uint64_t size, struct btrki
  * are zeros from now on, and a hole between. Its size stays. @size: what it will be
  */
 int write_extend(struct writing *w, uint64_t to, uint64_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* What an operation returns that has changed nothing: write_clear() is to come first. */
+#define WRITE_CLEAR 2
+
+/* Whether write_extend() can be done by this operation. @return 0, also if nothing is extended; WRITE_CLEAR; <0 */
+int write_judge_extend(struct writing *w, uint64_t to, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * What lies behind the end of the file and before @to, and is not to be there, goes, by operations of its own. That
+ * does not change what the file has. Not by who is in the gate.
+ */
+int write_clear(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t to,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* What writing @len bytes may change. */
 struct ticket_need write_need(const struct btrkit_txn *txn, uint64_t len);

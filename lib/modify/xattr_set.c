@@ -72,23 +72,44 @@ static int judge_inode(const struct op_inode *in, struct btrkit_error *err)
 	return 0;
 }
 
-/* Whether an attribute of that name can be there. @return 0; -EPERM; -EOPNOTSUPP; -EINVAL */
-static int judge_name(const struct op_inode *in, const char *name, struct btrkit_error *err)
+/* What follows the first @n of the kinds of attributes, NULL: it is none of them. */
+static const char *rest_of(const char *name, size_t n)
 {
-	static const char *const spaces[] = { "security.", "trusted.", "user.", "btrfs." };
-	const char *rest = NULL;
+	static const char *const kinds[] = { "security.", "trusted.", "system.", "user.", "btrfs." };
 
-	if (!strncmp(name, "user.", 5) && !S_ISREG(op_inode_mode(in)) && !S_ISDIR(op_inode_mode(in)))
+	for (size_t i = 0; i < n; i++) {
+		if (!strncmp(name, kinds[i], strlen(kinds[i])))
+			return name + strlen(kinds[i]);
+	}
+	return NULL;
+}
+
+enum {
+	KINDS_UNASKED = 3, /* of which Linux does not ask whether the inode may be written to, btrfs does */
+	KINDS = 5,
+};
+
+/* Whether the inode can have an attribute of that name. @return 0; -EPERM; -EROFS; -EOPNOTSUPP; -EINVAL */
+static int judge_name(const struct op *op, const struct op_inode *in, const char *name, struct btrkit_error *err)
+{
+	/* What no data is written to is never read-only. */
+	const bool special = !property_matters(in) && !S_ISLNK(op_inode_mode(in));
+	const bool unasked = rest_of(name, KINDS_UNASKED);
+	const char *rest = strncmp(name, "system.", 7) != 0 ? rest_of(name, KINDS) : NULL;
+	int ret;
+
+	if (!strncmp(name, "user.", 5) && !property_matters(in))
 		return err_system(err, EPERM, "only files and directories have attributes %s", name);
-	for (size_t i = 0; !rest && i < sizeof(spaces) / sizeof(spaces[0]); i++)
-		rest = strncmp(name, spaces[i], strlen(spaces[i])) != 0 ? NULL : name + strlen(spaces[i]);
+	ret = unasked || special ? 0 : op_judge_writable(op, err);
+	if (ret)
+		return ret;
 	if (!rest)
 		return err_set(err, BTRKIT_UNSUPPORTED, "there is no kind of attribute for %s", name);
 	if (!*rest)
 		return err_set(err, BTRKIT_INVALID, "%s is only the beginning of a name", name);
 	if (!strncmp(name, "btrfs.", 6) && strcmp(name, XATTR_COMPRESSION) != 0)
 		return err_set(err, BTRKIT_INVALID, "there is no property %s", name);
-	return 0;
+	return unasked ? op_judge_writable(op, err) : 0;
 }
 
 /* Of an ACL. @return 0; -EPERM; -EROFS; -EOPNOTSUPP; -EACCES; -EINVAL */
@@ -144,9 +165,7 @@ static int set_attribute(struct op *op, struct op_inode *in, const struct settin
 
 	ret = judge_inode(in, err);
 	if (!ret)
-		ret = judge_name(in, s->name, err);
-	if (!ret)
-		ret = op_judge_writable(op, err);
+		ret = judge_name(op, in, s->name, err);
 	if (!ret && property)
 		ret = property_judge(in, s->value, s->size, err);
 	if (ret || (property && !property_matters(in)))
@@ -202,7 +221,7 @@ static int change(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct 
 		ret = op_inode_get(&op, inode, &in, err);
 		if (!ret)
 			ret = is_acl(s->name) ? set_acl(&op, &in, s, err) : set_attribute(&op, &in, s, err);
-		ret = op_end(&op, ret);
+		ret = op_end(&op, ret, err);
 	}
 	free(s->acl);
 	return ret == 1 ? no_such_attribute(s->name, inode, err) : ret;
@@ -254,6 +273,6 @@ int btrkit_txn_xattr_get(struct btrkit_txn *txn, uint64_t root, uint64_t inode, 
 	ret = op_begin_reading(&op, txn, root, err);
 	if (ret)
 		return ret;
-	ret = op_end(&op, get(&op, inode, name, value, room, size, err));
+	ret = op_end(&op, get(&op, inode, name, value, room, size, err), err);
 	return ret == 1 ? no_such_attribute(name, inode, err) : ret;
 }

@@ -142,6 +142,16 @@ static void put_items(struct edit_tree *t, const struct item *items, size_t n)
 	t->c.slots[0] += (uint32_t)n;
 }
 
+/* Bytes that items of a leaf take, those before @end from @from on. */
+static uint64_t bytes_between(const struct node *leaf, uint32_t from, uint32_t end)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = from; i < end; i++)
+		sum += sizeof(struct disk_item) + le32_get(leaf_items(leaf)[i].size);
+	return sum;
+}
+
 /* Where to split a full leaf for a few bytes at the slot: so that both halves get about as much. */
 static uint32_t middle(const struct node *leaf, uint32_t slot, uint64_t bytes)
 {
@@ -159,24 +169,41 @@ static uint32_t middle(const struct node *leaf, uint32_t slot, uint64_t bytes)
 	return i ? i : 1;
 }
 
+/* Whether a leaf that is split at @at has room for bytes at the slot in the half where that is. */
+static bool half_has_room(const struct node *leaf, uint32_t slot, uint32_t at, uint64_t bytes)
+{
+	const uint64_t half = slot <= at ? bytes_between(leaf, 0, at) : bytes_between(leaf, at, leaf->nritems);
+
+	return at < leaf->nritems && half + bytes <= leaf_room(leaf->size);
+}
+
 /*
  * Splits the leaf of the path, into which an item for its slot does not fit: who appends gets a new leaf; a run that
- * fits into half a leaf halves the leaf; a longer one, or one that found no room in its half, pushes what lies behind
- * aside.
+ * fits into half a leaf halves the leaf, if its half has room then; else what lies behind is pushed aside, and the run
+ * goes before that at once if it can stay there only. So one leaf comes, and others only if the run fills half of one.
  */
-static int make_room(struct edit_tree *t, const struct btrkit_key *first, uint64_t bytes, bool halved,
+static int make_room(struct edit_tree *t, const struct item *items, size_t run, uint64_t bytes, size_t *put,
 		     struct btrkit_error *err)
 {
 	const struct node *leaf = t->c.nodes[0];
-	const uint32_t slot = t->c.slots[0];
-	uint32_t at;
+	const uint32_t slot = t->c.slots[0], room = leaf_room(leaf->size);
+	const uint32_t at = middle(leaf, slot, bytes);
+	bool before;
+	int ret;
 
+	*put = 0;
 	if (slot == leaf->nritems)
-		return edit_append_leaf(t, first, err);
-	at = middle(leaf, slot, bytes);
-	if (halved || bytes > leaf_room(leaf->size) / 2 || at >= leaf->nritems)
-		at = slot;
-	return edit_split_leaf(t, at, err);
+		return edit_append_leaf(t, &items->key, err);
+	if (bytes <= room / 2 && half_has_room(leaf, slot, at, bytes))
+		return edit_split_leaf(t, at, false, err);
+	before = bytes_between(leaf, 0, slot) + item_bytes(items) > room &&
+		 bytes_between(leaf, slot, leaf->nritems) + bytes <= room;
+	ret = edit_split_leaf(t, slot, before, err);
+	if (ret || !before)
+		return ret;
+	put_items(t, items, run);
+	*put = run;
+	return 0;
 }
 
 static int judge_batch(const struct edit_tree *t, const struct item *items, size_t n, struct btrkit_error *err)
@@ -195,7 +222,7 @@ static int judge_batch(const struct edit_tree *t, const struct item *items, size
 
 int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n, struct btrkit_error *err)
 {
-	bool halved = false, exact;
+	bool exact;
 	int ret;
 
 	ret = judge_batch(t, items, n, err);
@@ -216,12 +243,11 @@ int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n, st
 			room -= item_bytes(&items[fit]);
 		if (fit) {
 			put_items(t, items, fit);
-			items += fit;
-			n -= fit;
 		} else if (t->c.slots[0] == t->c.nodes[0]->nritems || !edit_push(t, item_bytes(items))) {
-			ret = make_room(t, &items->key, bytes, halved, err);
+			ret = make_room(t, items, run, bytes, &fit, err);
 		}
-		halved = !fit;
+		items += fit;
+		n -= fit;
 	}
 	return edit_ended(t, ret);
 }

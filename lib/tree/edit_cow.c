@@ -23,6 +23,7 @@
 struct child_refs {
 	struct overlay *o;
 	const struct node *n;
+	uint64_t root; /* of the tree */
 	bool full;
 	int add;
 };
@@ -53,7 +54,7 @@ static int change_data_ref(const struct child_refs *r, uint32_t slot, struct btr
 		change.ref = (struct extent_ref){ .type = KEY_SHARED_DATA_REF, .parent = r->n->bytenr };
 	else
 		change.ref = (struct extent_ref){ .type = KEY_EXTENT_DATA_REF,
-						  .root = r->n->owner,
+						  .root = r->root,
 						  .objectid = item.key.objectid,
 						  .offset = item.key.offset - fe.offset };
 	return o->ops->change(o->ctx, &change, err);
@@ -70,18 +71,22 @@ static int change_block_ref(const struct child_refs *r, uint32_t slot, struct bt
 	if (r->full)
 		change.ref = (struct extent_ref){ .type = KEY_SHARED_BLOCK_REF, .parent = r->n->bytenr, .count = 1 };
 	else
-		change.ref = (struct extent_ref){ .type = KEY_TREE_BLOCK_REF, .root = r->n->owner, .count = 1 };
+		change.ref = (struct extent_ref){ .type = KEY_TREE_BLOCK_REF, .root = r->root, .count = 1 };
 	return o->ops->change(o->ctx, &change, err);
+}
+
+static int change_all(const struct child_refs *r, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < r->n->nritems; i++)
+		ret = r->n->level ? change_block_ref(r, i, err) : change_data_ref(r, i, err);
+	return ret;
 }
 
 int overlay_change_refs(struct overlay *o, const struct node *n, bool full, int add, struct btrkit_error *err)
 {
-	const struct child_refs r = { o, n, full, add };
-	int ret = 0;
-
-	for (uint32_t i = 0; !ret && i < n->nritems; i++)
-		ret = n->level ? change_block_ref(&r, i, err) : change_data_ref(&r, i, err);
-	return ret;
+	return change_all(&(struct child_refs){ o, n, n->owner, full, add }, err);
 }
 
 /* Whether a block may be reached by another tree too. Every tree has its own root block. */
@@ -91,48 +96,59 @@ static bool can_be_shared(const struct edit_tree *t, const struct node *n)
 	       (n->generation <= t->last_snapshot || n->flags & HEADER_FLAG_RELOC);
 }
 
-/* The references of what @old and its copy @copy point to. */
-static int change_refs(struct edit_tree *t, const struct node *old, const struct node *copy, uint64_t refs,
-		       uint64_t flags, struct btrkit_error *err)
+/* The references of what @old points to, whose contents are another block's of this tree from now on. */
+static int change_refs(struct edit_tree *t, const struct node *old, uint64_t refs, uint64_t flags,
+		       struct btrkit_error *err)
 {
 	struct overlay *o = t->overlay;
+	const struct child_refs own = { o, old, t->c.root.id, false, 1 };
 	int ret;
 
 	if (refs == 1) {
 		if (!(flags & EXTENT_FLAG_FULL_BACKREF))
 			return 0;
-		ret = overlay_change_refs(o, copy, false, 1, err);
+		ret = change_all(&own, err);
 		return ret ? ret : overlay_change_refs(o, old, true, -1, err);
 	}
 	if (old->owner != t->c.root.id || flags & EXTENT_FLAG_FULL_BACKREF)
-		return overlay_change_refs(o, copy, false, 1, err);
+		return change_all(&own, err);
 	ret = overlay_change_refs(o, old, true, 1, err);
 	return ret ? ret : o->ops->set_full_backref(o->ctx, old->bytenr, old->level, err);
 }
 
-static int copy_node(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err)
+/* How many references there are to a block of the tree, and its EXTENT_FLAG_*. */
+static int find_refs(struct edit_tree *t, const struct node *n, uint64_t *refs, uint64_t *flags,
+		     struct btrkit_error *err)
 {
 	struct overlay *o = t->overlay;
-	uint64_t refs = 1, flags = 0;
-	struct node *copy;
-	int r = 0;
+	int ret = 0;
 
+	*refs = 1;
+	*flags = 0;
 	if (n->private || can_be_shared(t, n))
-		r = o->ops->lookup(o->ctx, n->bytenr, n->level, &refs, &flags, err);
+		ret = o->ops->lookup(o->ctx, n->bytenr, n->level, refs, flags, err);
+	return ret || *refs ? ret : err_corrupt(err, "refs", "a block in use has no references");
+}
+
+static int copy_node(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err)
+{
+	uint64_t refs, flags;
+	struct node *copy;
+	int r = find_refs(t, n, &refs, &flags, err);
+
 	if (r)
 		return r;
-	if (!refs)
-		return err_corrupt(err, "refs", "a block in use has no references");
 	if (n->private && refs == 1 && n->owner == t->c.root.id && !(flags & EXTENT_FLAG_FULL_BACKREF)) {
 		/* The others that had it have let go of it. */
-		n->era = o->era;
+		n->era = t->overlay->era;
 		t->private++;
+		t->private_inner += n->level > 0;
 		*ret = n;
 		return 0;
 	}
 	r = overlay_copy_node(t, n, &copy, err);
 	if (!r)
-		r = change_refs(t, n, copy, refs, flags, err);
+		r = change_refs(t, n, refs, flags, err);
 	if (!r)
 		r = overlay_free_node(t, n->bytenr, n->level, err);
 	if (!r)
@@ -140,20 +156,42 @@ static int copy_node(struct edit_tree *t, struct node *n, struct node **ret, str
 	return r;
 }
 
-int edit_cow(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err)
+static bool is_own(const struct edit_tree *t, const struct node *n)
 {
-	int r;
+	return n->private && !edit_may_share_private(t, n);
+}
 
-	if (n->private && !edit_may_share_private(t, n)) {
-		*ret = n;
-		return 0;
-	}
-	r = copy_node(t, n, ret, err);
-	if (r) {
+static int told(const struct edit_tree *t, const struct node *n, int ret, struct btrkit_error *err)
+{
+	if (ret) {
 		err_at_tree(err, t->c.root.id);
 		err_at_logical(err, n->bytenr);
 	}
-	return r;
+	return ret;
+}
+
+int edit_cow(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err)
+{
+	if (is_own(t, n)) {
+		*ret = n;
+		return 0;
+	}
+	return told(t, n, copy_node(t, n, ret, err), err);
+}
+
+int edit_let_go(struct edit_tree *t, const struct node *n, struct btrkit_error *err)
+{
+	uint64_t refs, flags;
+	int ret = 0;
+
+	if (!is_own(t, n)) {
+		ret = find_refs(t, n, &refs, &flags, err);
+		if (!ret)
+			ret = change_refs(t, n, refs, flags, err);
+	}
+	if (!ret)
+		ret = overlay_free_node(t, n->bytenr, n->level, err);
+	return told(t, n, ret, err);
 }
 
 /* The tree's root block becomes private, and the path's. */
@@ -179,6 +217,7 @@ static int snapshot(struct edit_tree *source, struct edit_tree *to, struct btrki
 	source->era = to->era = root->era = ++o->era;
 	source->last_snapshot = to->last_snapshot = o->generation;
 	source->private = 1;
+	source->private_inner = root->level > 0;
 	ret = overlay_copy_node(to, root, &copy, err);
 	if (!ret)
 		ret = overlay_change_refs(o, copy, false, 1, err);

@@ -39,6 +39,11 @@ void edit_set_root(struct edit_tree *t, const struct node *n);
 
 /* A copy of the block, with the changes of references that this asks for; @n itself if it is this tree's own. */
 int edit_cow(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * What is in a block has gone into another one of the tree, which has no reference to it any more. No block is taken
+ * for that, and @n is not changed: others may have it still.
+ */
+int edit_let_go(struct edit_tree *t, const struct node *n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Makes every block of the path private, from the root's down to that of a level. */
 int edit_cow_path(struct edit_tree *t, unsigned down_to, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -76,7 +81,9 @@ void node_set_nritems(struct node *n, uint32_t nritems);
 void leaf_open(struct node *leaf, uint32_t slot, uint32_t n, uint32_t bytes);
 /* Takes out items. */
 void leaf_close(struct node *leaf, uint32_t slot, uint32_t n);
-/* Appends the items @slot and up of @from to @to, or puts them before its first, and takes them out of @from. */
+/* Appends the items @slot and up of @from to @to, or puts them before its first. */
+void leaf_copy_tail(const struct node *from, uint32_t slot, struct node *to);
+/* The same, and takes them out of @from. */
 void leaf_move_tail(struct node *from, uint32_t slot, struct node *to);
 /* Another size for an item's data, which keeps its beginning. There must be room. */
 void leaf_resize(struct node *leaf, uint32_t slot, uint32_t size);
@@ -88,8 +95,11 @@ void edit_fix_first_key(struct edit_tree *t, unsigned level);
  * is private. @return whether there is room now; if not, nothing was changed
  */
 bool edit_push(struct edit_tree *t, uint32_t bytes);
-/* The items of the path's leaf from @slot up go to a new leaf on its right; the path stays on the left one. */
-int edit_split_leaf(struct edit_tree *t, uint32_t slot, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * The items of the path's leaf from @slot up go to a new leaf on its right; the path stays on the left one, or goes to
+ * the first of them.
+ */
+int edit_split_leaf(struct edit_tree *t, uint32_t slot, bool go_right, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* A new, empty leaf on the right of the path's, where @first will be put: the path leads to it. */
 int edit_append_leaf(struct edit_tree *t, const struct btrkit_key *first, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* After items were taken out: an empty leaf goes, a sparse one is joined with a neighbour. The path is lost. */

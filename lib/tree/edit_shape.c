@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The shape of a tree under edit: items moved about in leaves, blocks split, joined and dropped, levels. */
+/* The shape of a tree under edit: items moved about in leaves, blocks split, levels that come. */
 #include <errno.h>
 #include <string.h>
 
@@ -17,6 +17,11 @@ static struct disk_key_ptr *ptrs_of(struct node *n)
 }
 
 static uint8_t *leaf_data(struct node *n)
+{
+	return n->data + sizeof(struct disk_header);
+}
+
+static const uint8_t *data_of(const struct node *n)
 {
 	return n->data + sizeof(struct disk_header);
 }
@@ -63,7 +68,7 @@ void leaf_close(struct node *leaf, uint32_t slot, uint32_t n)
 	node_set_nritems(leaf, leaf->nritems - n);
 }
 
-void leaf_move_tail(struct node *from, uint32_t slot, struct node *to)
+void leaf_copy_tail(const struct node *from, uint32_t slot, struct node *to)
 {
 	const uint32_t n = from->nritems - slot, above = data_above(from, slot), bytes = above - leaf_end(from);
 	struct btrkit_key first, there;
@@ -79,10 +84,15 @@ void leaf_move_tail(struct node *from, uint32_t slot, struct node *to)
 	}
 	by = (int64_t)data_above(to, at) - above;
 	leaf_open(to, at, n, bytes);
-	memcpy(items_of(to) + at, items_of(from) + slot, n * sizeof(struct disk_item));
+	memcpy(items_of(to) + at, leaf_items(from) + slot, n * sizeof(struct disk_item));
 	for (uint32_t i = at; i < at + n; i++)
 		items_of(to)[i].offset = le32_put((uint32_t)(le32_get(items_of(to)[i].offset) + by));
-	memcpy(leaf_data(to) + above + by - bytes, leaf_data(from) + above - bytes, bytes);
+	memcpy(leaf_data(to) + above + by - bytes, data_of(from) + above - bytes, bytes);
+}
+
+void leaf_move_tail(struct node *from, uint32_t slot, struct node *to)
+{
+	leaf_copy_tail(from, slot, to);
 	node_set_nritems(from, slot);
 }
 
@@ -254,10 +264,10 @@ bool edit_push(struct edit_tree *t, uint32_t bytes)
 	return true;
 }
 
-int edit_split_leaf(struct edit_tree *t, uint32_t slot, struct btrkit_error *err)
+int edit_split_leaf(struct edit_tree *t, uint32_t slot, bool go_right, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;
-	struct btrkit_key first = node_key(c->nodes[0], slot);
+	const struct btrkit_key first = node_key(c->nodes[0], slot);
 	struct node *right;
 	int ret;
 
@@ -268,6 +278,11 @@ int edit_split_leaf(struct edit_tree *t, uint32_t slot, struct btrkit_error *err
 		return ret;
 	leaf_move_tail(c->nodes[0], slot, right);
 	insert_pointer(c->nodes[1], c->slots[1] + 1, &first, right);
+	if (go_right) {
+		c->slots[1]++;
+		c->nodes[0] = right;
+		c->slots[0] = 0;
+	}
 	return 0;
 }
 
@@ -287,187 +302,4 @@ int edit_append_leaf(struct edit_tree *t, const struct btrkit_key *first, struct
 	c->nodes[0] = right;
 	c->slots[0] = 0;
 	return 0;
-}
-
-/* As long as the root has one child only, that becomes the root. The path is lost. */
-static int lower_root(struct edit_tree *t, struct btrkit_error *err)
-{
-	struct cursor *c = &t->c;
-
-	while (c->root.level && c->nodes[c->root.level]->nritems == 1) {
-		struct node *root = c->nodes[c->root.level], *child, *copy;
-		struct btrkit_key key;
-		struct node_ref ref = node_child(root, 0, c->root.id, &key);
-		int ret;
-
-		ret = node_get(c->fs, &ref, &child, err);
-		if (ret)
-			return ret;
-		/* A root is never shared, so the child is copied before it becomes one. */
-		ret = edit_cow(t, child, &copy, err);
-		node_put(c->fs, child);
-		if (!ret)
-			ret = overlay_free_node(t, root->bytenr, root->level, err);
-		if (ret)
-			return ret;
-		t->blocks--;
-		cursor_release(c);
-		c->nodes[copy->level] = copy;
-		edit_set_root(t, copy);
-	}
-	return 0;
-}
-
-/* Takes the pointer to the leaf out of the node above it, and nodes that are empty then out of theirs. */
-static int remove_pointer(struct edit_tree *t, struct btrkit_error *err)
-{
-	struct cursor *c = &t->c;
-
-	for (unsigned level = 1;; level++) {
-		struct node *n = c->nodes[level];
-		struct disk_key_ptr *p = ptrs_of(n);
-		const uint32_t slot = c->slots[level];
-		int ret;
-
-		memmove(p + slot, p + slot + 1, (n->nritems - slot - 1) * sizeof(*p));
-		node_set_nritems(n, n->nritems - 1);
-		if (n->nritems) {
-			if (!slot)
-				edit_fix_first_key(t, level);
-			return 0;
-		}
-		/* Only a tree that loses all its items comes to this: its root becomes an empty leaf. */
-		if (level == c->root.level) {
-			struct node *leaf;
-
-			ret = overlay_new_node(t, 0, NULL, &leaf, err);
-			if (!ret)
-				ret = overlay_free_node(t, n->bytenr, n->level, err);
-			if (ret)
-				return ret;
-			t->blocks--;
-			cursor_release(c);
-			edit_set_root(t, leaf);
-			return 0;
-		}
-		ret = overlay_free_node(t, n->bytenr, n->level, err);
-		if (ret)
-			return ret;
-		t->blocks--;
-		c->nodes[level] = NULL;
-	}
-}
-
-/* Bytes that are taken in a block behind its header. */
-static uint32_t used(const struct node *n)
-{
-	return n->level ? n->nritems * (uint32_t)sizeof(struct disk_key_ptr) : leaf_used(n);
-}
-
-static void move_all(struct node *from, struct node *to, bool to_left)
-{
-	if (!from->level) {
-		leaf_move_tail(from, 0, to);
-		return;
-	}
-	if (!to_left)
-		memmove(ptrs_of(to) + from->nritems, ptrs_of(to), to->nritems * sizeof(struct disk_key_ptr));
-	memcpy(ptrs_of(to) + (to_left ? to->nritems : 0), ptrs_of(from), from->nritems * sizeof(struct disk_key_ptr));
-	node_set_nritems(to, to->nritems + from->nritems);
-	node_set_nritems(from, 0);
-}
-
-/*
- * Joins the path's block at @level with the neighbour on one side, if both fit into one: the neighbour, which is on the
- * device and may be shared, is the one that is left where it is, unless it must be copied to be changed.
- */
-static int join(struct edit_tree *t, unsigned level, bool with_left, bool *joined, struct btrkit_error *err)
-{
-	struct cursor *c = &t->c;
-	struct node *parent = c->nodes[level + 1], *n = c->nodes[level], *other, *copy;
-	const uint32_t slot = c->slots[level + 1], at = with_left ? slot - 1 : slot + 1;
-	struct btrkit_key key;
-	struct node_ref ref;
-	int ret;
-
-	if (with_left ? !slot : slot + 1 == parent->nritems)
-		return 0;
-	ref = node_child(parent, at, c->root.id, &key);
-	ret = node_get(c->fs, &ref, &other, err);
-	if (ret)
-		return ret;
-	if (used(n) + used(other) > leaf_room(n->size)) {
-		node_put(c->fs, other);
-		return 0;
-	}
-	ret = edit_cow(t, other, &copy, err);
-	if (!ret) {
-		move_all(copy, n, !with_left);
-		ret = overlay_free_node(t, copy->bytenr, level, err);
-	}
-	node_put(c->fs, other);
-	if (ret)
-		return ret;
-	t->blocks--;
-	/* The other's pointer goes, and with the left one's items the first key is its. */
-	memmove(ptrs_of(parent) + at, ptrs_of(parent) + at + 1,
-		(parent->nritems - at - 1) * sizeof(struct disk_key_ptr));
-	node_set_nritems(parent, parent->nritems - 1);
-	if (with_left)
-		c->slots[level + 1]--;
-	edit_fix_first_key(t, level);
-	*joined = true;
-	return 0;
-}
-
-/* A block that is less than a third full is joined with a neighbour, and so on upwards. */
-static int join_sparse(struct edit_tree *t, struct btrkit_error *err)
-{
-	struct cursor *c = &t->c;
-	int ret = 0;
-
-	for (unsigned level = 0; !ret && level < c->root.level; level++) {
-		bool joined = false;
-
-		if (!c->nodes[level] || used(c->nodes[level]) >= leaf_room(c->nodes[level]->size) / 3)
-			continue;
-		ret = join(t, level, true, &joined, err);
-		if (!ret && !joined)
-			ret = join(t, level, false, &joined, err);
-	}
-	return ret;
-}
-
-int edit_drop_leaf(struct edit_tree *t, struct btrkit_error *err)
-{
-	struct cursor *c = &t->c;
-	const uint64_t bytenr = c->nodes[0]->bytenr;
-	int ret;
-
-	node_put(c->fs, c->nodes[0]);
-	c->nodes[0] = NULL;
-	t->blocks--;
-	ret = overlay_free_node(t, bytenr, 0, err);
-	if (!ret)
-		ret = remove_pointer(t, err);
-	if (!ret && c->nodes[c->root.level])
-		ret = join_sparse(t, err);
-	if (!ret && c->nodes[c->root.level])
-		ret = lower_root(t, err);
-	cursor_release(c);
-	return ret;
-}
-
-int edit_shrink(struct edit_tree *t, struct btrkit_error *err)
-{
-	struct cursor *c = &t->c;
-	int ret;
-
-	if (!c->nodes[0]->nritems && c->root.level)
-		return edit_drop_leaf(t, err);
-	ret = join_sparse(t, err);
-	if (!ret)
-		ret = lower_root(t, err);
-	cursor_release(c);
-	return ret;
 }

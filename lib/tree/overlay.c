@@ -137,6 +137,7 @@ static int add_node(struct edit_tree *t, unsigned level, const struct btrkit_key
 	}
 	o->num_nodes++;
 	t->private++;
+	t->private_inner += level > 0;
 	*ret = n;
 	return 0;
 }
@@ -214,10 +215,12 @@ int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, stru
 	struct node *n = overlay_find(o, bytenr);
 	int ret = 0;
 
-	if (n && edit_may_share_private(t, n))
+	if (n && edit_may_share_private(t, n)) {
 		ret = o->ops->lookup(o->ctx, bytenr, level, &refs, &flags, err);
-	else if (n)
+	} else if (n) {
 		t->private--;
+		t->private_inner -= level > 0;
+	}
 	if (ret)
 		return ret;
 	if (n && refs <= 1)

@@ -63,6 +63,7 @@ struct edit_tree {
 	bool touched;		 /* since the root item was written: an inode */
 	int64_t blocks;		 /* allocated in the transaction less those freed, since the root item was written */
 	uint64_t private;	 /* blocks that need not be copied any more */
+	uint64_t private_inner;	 /* of these, not leaves */
 	struct edit_tree *next;
 };
 

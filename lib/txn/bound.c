@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The bound is one by the worst that can be: every change of an item copies a path of its own, and the blocks beside it
- * that what is left is joined with; it splits the leaf that it goes into. But no block is copied twice, and of a tree
- * there are only so many.
+ * The bound is one by the worst that can be: every change of an item copies a path of its own, and splits the leaf
+ * that it goes into. But no block is copied twice, and of a tree there are only so many. What is left of a leaf is
+ * joined with a neighbour without a copy of that: see edit_join.c.
  *
  * A block that is copied is an extent that comes and one that goes, and each of these changes an item of the extent
  * tree and the free space, which copies blocks again. That ends when these trees are private as a whole, which is what
@@ -25,35 +25,43 @@
 
 #define FOLLOWING_MAX (512ull << 20)
 
+/* Of data: what Linux makes, and space that is kept for files. */
+#define EXTENT_MAX (256ull << 20)
+
 /* Bytes, with the header of an item if it gets one of its own. */
 #define EXTENT_BYTES 80u       /* a new extent, or a reference */
 #define DEV_EXTENT_BYTES 73u
 #define ROOT_ITEM_GROWS 200u   /* from the form of before Linux 3.6 */
-#define BITMAPS_BYTES 36000u   /* all bitmaps of a block group of 1 GiB with sectors of 4 KiB */
+#define BITMAP_BYTES 281u      /* of a block group: for so many sectors */
+#define BITMAP_SECTORS 2048u
 #define FILE_EXTENT_BYTES 78u
 
 /* How many inner nodes there are: trees whose nodes have fewer children than that are none that anybody makes. */
 #define CHILDREN_MIN 16u
 
-/* A tree as it is. */
-struct tree_shape {
-	uint64_t blocks; /* all of them */
-	uint64_t old;	 /* of these, not private yet */
-	unsigned levels; /* 0: there is no such tree */
-};
-
-/* What changes in it. */
+/* What changes in a tree. */
 struct tree_load {
 	uint64_t touched;  /* items, or places among them, each in a leaf of its own at the worst */
 	uint64_t inserted; /* of these, items that come or grow */
 	uint64_t bytes;	   /* of those */
+	unsigned batches;  /* leaves that come of what would fill one */
 };
 
-struct bound {
-	struct btrkit_txn *txn;
-	uint32_t room; /* of a leaf */
-	uint64_t groups, roots;
-	struct tree_shape extents, csums, free_space, block_groups, root_tree, devices;
+/*
+ * What is in the way of items that come at a place is in a leaf that there was, or in one that was filled since: of two
+ * of these that follow each other one is, so that what is put in one by one makes two of one.
+ */
+#define ONE_BY_ONE 2u
+/*
+ * Of the batches of delayed items two that follow each other fill a leaf, as do two leaves of what is put in; each of
+ * both may find something in its way again.
+ */
+#define BY_BATCHES 5u
+
+/* What that comes to. */
+struct tree_cost {
+	uint64_t blocks;  /* that are copied or come */
+	uint64_t changes; /* of references to blocks */
 };
 
 /* What a commit has to bring its trees up to date with. */
@@ -69,14 +77,42 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* A tree of one level is one block, whatever its item says. */
-static struct tree_shape shape_of(const struct edit_tree *e, uint64_t blocks, unsigned level)
+/* How many nodes are no leaves: known by the root of what has few levels. */
+static int count_inner(struct btrkit_txn *txn, const struct tree_root *root, uint64_t blocks, uint64_t *ret,
+		       struct btrkit_error *err)
+{
+	const struct node_ref ref = { root->bytenr, root->generation, root->id, root->level, NULL };
+	struct node *n;
+	int r;
+
+	*ret = root->level > 0;
+	if (root->level < 2)
+		return 0;
+	r = node_get(txn->fs, &ref, &n, err);
+	if (r)
+		return r;
+	*ret = root->level == 2 ? n->nritems + 1 : blocks / CHILDREN_MIN + root->level + 1u;
+	node_put(txn->fs, n);
+	return 0;
+}
+
+/* A tree of one level is one block, whatever its item says. @blocks: as that says */
+static int shape_of(struct btrkit_txn *txn, const struct tree_root *root, const struct edit_tree *e, uint64_t blocks,
+		    struct tree_shape *ret, struct btrkit_error *err)
 {
 	const uint64_t more = e && e->blocks > 0 ? (uint64_t)e->blocks : 0, private = e ? e->private : 0;
-	struct tree_shape s = { .blocks = level ? blocks + more + 1 : 1, .levels = level + 1 };
+	struct tree_shape s = { .blocks = root->level ? blocks + more + 1 : 1, .levels = root->level + 1u,
+				.trees = 1 };
+	uint64_t inner;
+	int r = count_inner(txn, root, s.blocks, &inner, err);
 
+	if (r)
+		return r;
 	s.old = s.blocks > private ? s.blocks - private : 0;
-	return s;
+	s.inner = inner;
+	s.old_inner = inner - least(inner, e ? e->private_inner : 0);
+	*ret = s;
+	return 0;
 }
 
 static int find_shape(struct btrkit_txn *txn, uint64_t id, struct tree_shape *ret, struct btrkit_error *err)
@@ -89,8 +125,7 @@ static int find_shape(struct btrkit_txn *txn, uint64_t id, struct tree_shape *re
 	*ret = (struct tree_shape){ 0 };
 	if (r)
 		return r == -ENOENT ? 0 : r;
-	*ret = shape_of(e, item.bytes_used / txn->fs->super.nodesize, root.level);
-	return 0;
+	return shape_of(txn, &root, e, item.bytes_used / txn->fs->super.nodesize, ret, err);
 }
 
 /* Nothing says how large the root tree is but what is in it. */
@@ -110,41 +145,48 @@ static int root_tree_shape(struct btrkit_txn *txn, struct tree_shape *ret, struc
 	node_put(txn->fs, n);
 	for (unsigned level = 1; level < root->level; level++)
 		blocks = least(blocks * capacity, UINT32_MAX);
-	*ret = shape_of(NULL, blocks, root->level);
-	if (e)
-		ret->old -= least(ret->old, e->private);
-	return 0;
+	return shape_of(txn, root, e, blocks, ret, err);
 }
 
+/* A leaf is copied for each, and no other: a neighbour that it is joined with is not. */
 static uint64_t leaf_copies(const struct tree_shape *s, const struct tree_load *l)
 {
-	return least(s->levels > 1 ? 2 * l->touched : l->touched, s->old);
+	return least(l->touched, s->old);
 }
 
+/* Those above it likewise. */
 static uint64_t inner_copies(const struct tree_shape *s, const struct tree_load *l)
 {
-	const uint64_t paths = s->levels > 1 ? l->touched * (2 * (s->levels - 1u) - 1) : 0;
-
-	return least(least(paths, s->blocks / CHILDREN_MIN + s->levels), s->old);
+	return least(l->touched * (s->levels - 1u), s->old_inner);
 }
 
-/* The blocks that are copied or come. */
-static uint64_t blocks_of(const struct bound *b, const struct tree_shape *s, const struct tree_load *l)
+static struct tree_cost cost_of(const struct bound *b, const struct tree_shape *s, const struct tree_load *l)
 {
 	const uint64_t capacity = b->room / sizeof(struct disk_key_ptr);
-	uint64_t splits = 0, nodes = 0;
+	uint64_t splits = 0, nodes = 0, lowered;
+	struct tree_cost c = { 0 };
 
 	if (!s->levels || !l->touched)
-		return 0;
+		return c;
 	if (l->inserted) {
-		/* What is in the way of an item is in a leaf that there was, or in one that was filled since. */
-		splits = least(l->inserted, s->blocks) + 2 * l->bytes / b->room + 2;
+		splits = least(l->inserted, s->blocks) + l->batches * l->bytes / b->room + 2;
 		nodes = least(s->blocks / capacity, splits * s->levels) + 4 * splits / capacity + s->levels + 1;
 	}
-	return leaf_copies(s, l) + inner_copies(s, l) + splits + nodes;
+	/* The only child of a root is copied before it takes its place; what loses all gets a new one. */
+	lowered = least(l->touched, s->trees) * s->levels;
+	c.blocks = leaf_copies(s, l) + inner_copies(s, l) + lowered + splits + nodes;
+	/* One that comes and one that goes; and of each level one that is empty, or in which there was room for it. */
+	c.changes = 2 * c.blocks + least(l->touched, s->blocks) + least(l->touched * (s->levels - 1u), s->inner);
+	return c;
 }
 
-static int begin(struct bound *b, struct btrkit_txn *txn, struct btrkit_error *err)
+static void add_cost(struct tree_cost *to, struct tree_cost c)
+{
+	to->blocks += c.blocks;
+	to->changes += c.changes;
+}
+
+static int find_shapes(struct btrkit_txn *txn, struct bound *b, struct btrkit_error *err)
 {
 	const struct { uint64_t id; struct tree_shape *to; } trees[] = {
 		{ OID_EXTENT_TREE, &b->extents },	{ OID_CSUM_TREE, &b->csums },
@@ -153,136 +195,209 @@ static int begin(struct bound *b, struct btrkit_txn *txn, struct btrkit_error *e
 	};
 	int ret = 0;
 
-	*b = (struct bound){ .txn = txn, .room = leaf_room(txn->fs->super.nodesize) };
-	b->groups = space_num_groups(txn->space);
-	for (const struct edit_tree *t = txn->overlay->trees; t; t = t->next)
-		b->roots++;
 	for (size_t i = 0; !ret && i < sizeof(trees) / sizeof(trees[0]); i++)
 		ret = find_shape(txn, trees[i].id, trees[i].to, err);
 	return ret ? ret : root_tree_shape(txn, &b->root_tree, err);
 }
 
 /* The trees that a commit changes. */
-static uint64_t commit_trees(const struct bound *b, const struct commit_load *c)
+static struct tree_cost commit_trees(const struct bound *b, const struct commit_load *c)
 {
 	const uint64_t groups = least(c->changes, b->groups), roots = b->roots + CHANGES_OF_A_COMMIT;
-	const uint64_t stripes = le64_get(b->txn->super.num_devices) + CHANGES_OF_A_COMMIT;
+	const uint64_t stripes = b->num_devices + CHANGES_OF_A_COMMIT;
 	const uint64_t sums = 2 * c->data + c->items;
 	/* An item of an extent, and one of a reference that has not its place there. */
-	const struct tree_load extents = { 2 * c->changes, c->changes, c->changes * EXTENT_BYTES };
+	const struct tree_load extents = { 2 * c->changes, c->changes, c->changes * EXTENT_BYTES, ONE_BY_ONE };
+	const uint64_t bitmaps = least(groups * b->bitmaps_most, b->bitmaps);
 	/* What is free before, behind, and what the group says of itself. */
 	const struct tree_load free_space = { 2 * c->changes + groups, c->changes + groups,
-					      c->changes * sizeof(struct disk_item) + groups * BITMAPS_BYTES };
-	const struct tree_load csums = { sums, sums, 2 * c->data * sizeof(struct disk_item) + c->bytes };
-	const struct tree_load block_groups = { groups + CHANGES_OF_A_COMMIT, CHANGES_OF_A_COMMIT, 1024 };
-	const struct tree_load root_tree = { roots, roots, roots * ROOT_ITEM_GROWS };
-	const struct tree_load devices = { stripes, stripes, stripes * DEV_EXTENT_BYTES };
+					      c->changes * sizeof(struct disk_item) + bitmaps, ONE_BY_ONE };
+	const struct tree_load csums = { sums, sums, 2 * c->data * sizeof(struct disk_item) + c->bytes,
+					ONE_BY_ONE };
+	const struct tree_load block_groups = { groups + CHANGES_OF_A_COMMIT, CHANGES_OF_A_COMMIT, 1024,
+						ONE_BY_ONE };
+	const struct tree_load root_tree = { roots, roots, roots * ROOT_ITEM_GROWS, ONE_BY_ONE };
+	const struct tree_load devices = { stripes, stripes, stripes * DEV_EXTENT_BYTES, ONE_BY_ONE };
 
-	return blocks_of(b, &b->extents, &extents) + blocks_of(b, &b->free_space, &free_space) +
-	       blocks_of(b, &b->csums, &csums) + blocks_of(b, &b->block_groups, &block_groups) +
-	       blocks_of(b, &b->root_tree, &root_tree) + blocks_of(b, &b->devices, &devices) + CHANGES_OF_A_COMMIT;
+	struct tree_cost sum = { CHANGES_OF_A_COMMIT, 2 * CHANGES_OF_A_COMMIT };
+
+	add_cost(&sum, cost_of(b, &b->extents, &extents));
+	add_cost(&sum, cost_of(b, &b->free_space, &free_space));
+	add_cost(&sum, cost_of(b, &b->csums, &csums));
+	/* Leaves of checksums that go as a whole. */
+	sum.changes += least(c->data * b->sums_leaves, b->csums.blocks);
+	add_cost(&sum, cost_of(b, &b->block_groups, &block_groups));
+	add_cost(&sum, cost_of(b, &b->root_tree, &root_tree));
+	add_cost(&sum, cost_of(b, &b->devices, &devices));
+	return sum;
 }
 
 /* With what follows from the changes of its own blocks. */
 static uint64_t blocks_of_commit(const struct bound *b, const struct commit_load *load)
 {
-	const uint64_t first = commit_trees(b, load), most = first + FOLLOWING_MAX / b->txn->fs->super.nodesize;
+	struct tree_cost cost = commit_trees(b, load);
+	const uint64_t most = cost.blocks + b->following_max;
 	struct commit_load c = *load;
-	uint64_t sum = first, before;
+	uint64_t before;
 
 	do {
-		before = sum;
-		c.changes = load->changes + 2 * sum;
-		sum = commit_trees(b, &c);
-	} while (sum > before && sum < most);
-	return least(sum, most);
+		before = cost.blocks;
+		c.changes = load->changes + cost.changes;
+		cost = commit_trees(b, &c);
+	} while (cost.blocks > before && cost.blocks < most);
+	return least(cost.blocks, most);
 }
 
 /* What is pending, and what somebody does who is alone. */
-static struct commit_load load_now(const struct btrkit_txn *txn)
+static struct commit_load load_now(const struct bound *b)
 {
-	const struct ticket_alone *alone = &txn->delayed->tickets.alone;
-
-	return (struct commit_load){
-		.changes = refs_pending(txn->refs) + refs_queued(txn->refs) + alone->refs + CHANGES_OF_A_COMMIT,
-		.data = refs_pending_data(txn->refs) + alone->data,
-	};
+	return (struct commit_load){ .changes = b->pending + CHANGES_OF_A_COMMIT, .data = b->pending_data };
 }
-
-/* The trees of files that are open, taken as one: changes may be in any of them. */
-struct file_trees {
-	struct tree_shape all;	  /* with the levels of the highest */
-	struct tree_shape shared; /* of these, what snapshots may share; a root is nobody else's */
-};
 
 static void add_shape(struct tree_shape *to, const struct tree_shape *s)
 {
 	to->blocks += s->blocks;
 	to->old += s->old;
+	to->inner += s->inner;
+	to->old_inner += s->old_inner;
 	to->levels = s->levels > to->levels ? s->levels : to->levels;
+	to->trees++;
 }
 
-static struct file_trees file_trees(const struct btrkit_txn *txn)
+static int find_file_trees(struct btrkit_txn *txn, struct bound *b, struct btrkit_error *err)
 {
-	struct file_trees f = { .all = { .levels = 0 } };
+	int ret = 0;
 
-	for (const struct delayed_tree *t = txn->delayed->list; t; t = t->next) {
+	for (const struct delayed_tree *t = txn->delayed->list; !ret && t; t = t->next) {
 		const struct edit_tree *e = t->edit;
 		struct tree_shape s;
 
 		/* What a subvolume had that is deleted a commit has freed. */
 		if (t->deleted)
 			continue;
-		s = shape_of(e, t->blocks, e->c.root.level);
-		add_shape(&f.all, &s);
+		ret = shape_of(txn, &e->c.root, e, t->blocks, &s, err);
+		if (ret)
+			break;
+		add_shape(&b->files, &s);
 		if ((e->last_snapshot || e->era) && s.levels > 1)
-			add_shape(&f.shared, &s);
+			add_shape(&b->shared, &s);
 	}
-	return f;
+	return ret;
 }
 
-/* References of what shared blocks refer to: those of the copy, and those of the old one. */
-static uint64_t shared_refs(const struct bound *b, const struct tree_shape *s, const struct tree_load *l)
+/* What all bitmaps of the groups come to, and of the largest. */
+static void count_bitmaps(struct btrkit_txn *txn, struct bound *b)
 {
-	const uint64_t children = inner_copies(s, l) * (b->room / sizeof(struct disk_key_ptr));
+	const uint64_t part = (uint64_t)BITMAP_SECTORS * txn->fs->super.sectorsize;
 
-	return s->levels ? 2 * (leaf_copies(s, l) * (b->room / FILE_EXTENT_BYTES) + least(children, s->blocks)) : 0;
+	for (size_t i = 0; i < b->groups; i++) {
+		const uint64_t n = space_group_at(txn->space, i)->item.length / part + 1, bytes = n * BITMAP_BYTES;
+
+		b->bitmaps += bytes;
+		b->bitmaps_most = bytes > b->bitmaps_most ? bytes : b->bitmaps_most;
+	}
 }
 
-int bound_items(struct btrkit_txn *txn, const struct ticket_amount *all, uint64_t *ret, struct btrkit_error *err)
+int bound_begin(struct btrkit_txn *txn, struct bound *ret, struct btrkit_error *err)
+{
+	const struct ticket_alone *alone = &txn->delayed->tickets.alone;
+	int r;
+
+	*ret = (struct bound){
+		.room = leaf_room(txn->fs->super.nodesize),
+		.sums_leaves = EXTENT_MAX / txn->fs->super.sectorsize * txn->fs->judge.csum->size /
+				       leaf_room(txn->fs->super.nodesize) + 2,
+		.groups = space_num_groups(txn->space),
+		.num_devices = le64_get(txn->super.num_devices),
+		.following_max = FOLLOWING_MAX / txn->fs->super.nodesize,
+		.pending = refs_pending(txn->refs) + refs_queued(txn->refs) + alone->refs,
+		.pending_data = refs_pending_data(txn->refs) + alone->data,
+		.alone = alone->blocks,
+	};
+	for (const struct edit_tree *t = txn->overlay->trees; t; t = t->next)
+		ret->roots++;
+	count_bitmaps(txn, ret);
+	r = find_shapes(txn, ret, err);
+	return r ? r : find_file_trees(txn, ret, err);
+}
+
+/*
+ * References of what shared blocks refer to: those of the copy, and those of the old one. A block and one that it is
+ * joined with, or that is left of two as the only one, have as many as fit into one, and those that were taken out
+ * before. A root is not shared.
+ */
+static uint64_t shared_refs(const struct bound *b, const struct tree_load *l)
+{
+	const struct tree_shape *s = &b->shared;
+	const uint64_t in_leaf = b->room / FILE_EXTENT_BYTES, in_node = b->room / sizeof(struct disk_key_ptr);
+
+	if (s->levels < 2)
+		return 0;
+	return 2 * (least(l->touched * (in_leaf + 1), s->old * in_leaf) +
+		    least(l->touched * (s->levels - 2u) * (in_node + 1), s->blocks));
+}
+
+static struct tree_load load_of(const struct ticket_amount *all)
 {
 	const uint64_t items = (uint64_t)all->items, bytes = (uint64_t)all->bytes;
-	const struct tree_load l = { items, least(items, bytes / sizeof(struct disk_item)), bytes };
-	const struct file_trees files = file_trees(txn);
-	struct commit_load load = load_now(txn);
-	struct bound b;
-	uint64_t blocks;
-	int r;
 
-	r = begin(&b, txn, err);
-	if (r)
-		return r;
-	blocks = blocks_of(&b, &files.all, &l) + txn->delayed->tickets.alone.blocks;
-	/* An item may drop a reference and add one. */
-	load.changes += 2 * blocks + 2 * items + shared_refs(&b, &files.shared, &l);
-	load.data += items;
-	load.items = items;
-	load.bytes = bytes;
-	*ret = blocks + blocks_of_commit(&b, &load);
-	return 0;
+	return (struct tree_load){ items, least(items, bytes / sizeof(struct disk_item)), bytes, BY_BATCHES };
 }
 
-int bound_blocks(struct btrkit_txn *txn, uint64_t blocks, uint64_t *ret, struct btrkit_error *err)
+uint64_t bound_refs(const struct bound *b, const struct ticket_amount *all)
 {
-	struct commit_load load;
-	struct bound b;
-	int r;
+	const struct tree_load l = load_of(all);
 
-	load = load_now(txn);
-	r = begin(&b, txn, err);
-	if (r)
-		return r;
+	/* An item may drop a reference and add one. */
+	return cost_of(b, &b->files, &l).changes + 2 * l.touched + shared_refs(b, &l);
+}
+
+uint64_t bound_own(const struct bound *b, const struct ticket_amount *all)
+{
+	const struct tree_load l = load_of(all);
+
+	return cost_of(b, &b->files, &l).blocks;
+}
+
+uint64_t bound_items(const struct bound *b, const struct ticket_amount *all)
+{
+	const struct tree_load l = load_of(all);
+	const uint64_t blocks = bound_own(b, all) + b->alone;
+	struct commit_load load = load_now(b);
+
+	load.changes += bound_refs(b, all) + 2 * b->alone;
+	load.data += l.touched;
+	load.items = l.touched;
+	load.bytes = l.bytes;
+	return blocks + blocks_of_commit(b, &load);
+}
+
+static void make_old(struct tree_shape *s)
+{
+	s->old = s->blocks;
+	s->old_inner = s->inner;
+}
+
+uint64_t bound_next(const struct bound *b, const struct ticket_amount *all)
+{
+	struct bound next = *b;
+
+	next.pending = next.pending_data = next.alone = 0;
+	make_old(&next.extents);
+	make_old(&next.csums);
+	make_old(&next.free_space);
+	make_old(&next.block_groups);
+	make_old(&next.root_tree);
+	make_old(&next.devices);
+	make_old(&next.files);
+	make_old(&next.shared);
+	return bound_items(&next, all);
+}
+
+uint64_t bound_blocks(const struct bound *b, uint64_t blocks)
+{
+	struct commit_load load = load_now(b);
+
 	load.changes += 2 * blocks;
-	*ret = blocks + blocks_of_commit(&b, &load);
-	return 0;
+	return blocks + blocks_of_commit(b, &load);
 }

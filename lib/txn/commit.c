@@ -17,6 +17,7 @@
 #include "lib/format/items/qgroup.h"
 #include "lib/format/items/root.h"
 #include "lib/space/free_space_edit.h"
+#include "lib/txn/delayed.h"
 #include "lib/txn/refs.h"
 
 static uint64_t now_ns(void)
@@ -96,8 +97,10 @@ int txn_run_refs(struct btrkit_txn *txn, struct btrkit_error *err)
 		if (!ret && !refs_pending(txn->refs))
 			ret = account_space(txn, err);
 	} while (!ret && refs_pending(txn->refs));
-	if (ret)
+	if (ret) {
 		txn->failed = true;
+		delayed_fail(txn->delayed, ret, err);
+	}
 	return ret;
 }
 
@@ -164,10 +167,16 @@ static bool has_root_item(const struct edit_tree *t)
 	return t->c.root.id != OID_ROOT_TREE && t->c.root.id != OID_CHUNK_TREE;
 }
 
+/* After a snapshot was made of it a tree may change without getting other blocks, and its item says when it did. */
+static bool is_due(const struct edit_tree *t)
+{
+	return (t->changed || t->touched) && has_root_item(t);
+}
+
 static bool roots_changed(const struct btrkit_txn *txn)
 {
 	for (const struct edit_tree *t = txn->overlay->trees; t; t = t->next)
-		if (t->changed && has_root_item(t))
+		if (is_due(t))
 			return true;
 	return false;
 }
@@ -178,7 +187,7 @@ static int write_roots(struct btrkit_txn *txn, struct btrkit_error *err)
 
 	/* The root tree may be opened here, and is put before the others. */
 	for (struct edit_tree *t = txn->overlay->trees; !ret && t; t = t->next)
-		if (t->changed && has_root_item(t))
+		if (is_due(t))
 			ret = txn_write_root(txn, t, err);
 	return ret;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,7 @@ int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_e
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_mutex_init(&d->run, NULL);
 	pthread_mutex_init(&d->renames, NULL);
+	pthread_mutex_init(&d->failure.lock, NULL);
 	tickets_init(&d->tickets);
 	*ret = d;
 	return 0;
@@ -87,6 +89,7 @@ struct delayed *delayed_destroy(struct delayed *d)
 		free(t);
 	}
 	tickets_destroy(&d->tickets);
+	pthread_mutex_destroy(&d->failure.lock);
 	pthread_mutex_destroy(&d->renames);
 	pthread_mutex_destroy(&d->run);
 	pthread_mutex_destroy(&d->lock);
@@ -120,6 +123,7 @@ int delayed_go_on(struct delayed *d, struct btrkit_error *err)
 {
 	int ret = 0;
 
+	atomic_store(&d->full, false);
 	for (struct delayed_tree *t = d->list; !ret && t; t = t->next)
 		if (!t->deleted)
 			ret = find_edit_tree(t, t->id, err);
@@ -138,6 +142,10 @@ static int open_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, 
 			return 0;
 		}
 	}
+	/* After a commit has failed there are none. */
+	r = delayed_judge(d, err);
+	if (r)
+		return r;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return err_nomem(err);
@@ -311,10 +319,15 @@ static int make_room(struct delayed_inode *in, struct btrkit_error *err)
 
 static struct delayed_item *new_item(struct delayed_table *t, const struct btrkit_key *key, uint32_t size)
 {
-	struct delayed_item *it = pool_take(&t->pool, sizeof(*it) + size, 8);
+	struct delayed_item *it = pool_take(&t->pool, offsetof(struct delayed_item, data) + size, 8);
 
-	if (it)
-		*it = (struct delayed_item){ .key = *key, .room = size };
+	if (it) {
+		/* The bytes begin before the end that the struct would have. */
+		it->key = *key;
+		it->size = 0;
+		it->room = size;
+		it->change = DELAYED_NONE;
+	}
 	return it;
 }
 
@@ -428,16 +441,24 @@ static int there_already(const struct delayed_tree *t, const struct btrkit_key *
 }
 
 /* Passes on what a change returned; what may have been half done is noted. */
-static int ended(struct delayed_tree *t, int ret)
+static int ended(struct delayed_tree *t, int ret, const struct btrkit_error *err)
 {
 	if (ret && ret != -EEXIST && ret != -ENOENT && ret != -EINVAL)
-		atomic_store(&t->delayed->failed, true);
+		delayed_fail(t->delayed, ret, err);
 	return ret;
 }
 
-static void count_item(struct delayed_tree *t, const struct btrkit_key *key, uint32_t size)
+/*
+ * The items of a new inode go to one place, one behind the other; but its index items are batches of their own, so that
+ * its entries are counted.
+ */
+static void count_item(struct delayed_tree *t, const struct delayed_inode *in, const struct btrkit_key *key,
+		       uint32_t size)
 {
-	delayed_shard_of(t, key->objectid)->bytes += sizeof(struct delayed_item) + size + 3 * sizeof(void *);
+	struct delayed_shard *s = delayed_shard_of(t, key->objectid);
+
+	s->bytes += offsetof(struct delayed_item, data) + size + 3 * sizeof(void *);
+	s->places += !in->fresh || in->n == 1 || key->type == KEY_DIR_ITEM || key->type == KEY_DIR_INDEX;
 }
 
 int delayed_new_inode(struct delayed_tree *t, uint64_t inode, struct btrkit_error *err)
@@ -447,7 +468,7 @@ int delayed_new_inode(struct delayed_tree *t, uint64_t inode, struct btrkit_erro
 
 	if (!ret)
 		in->fresh = true;
-	return ended(t, ret);
+	return ended(t, ret, err);
 }
 
 static int put(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size, bool insert,
@@ -478,7 +499,7 @@ static int put(struct delayed_tree *t, const struct btrkit_key *key, const void 
 		if (r)
 			return r;
 		it->change = insert ? DELAYED_NEW : DELAYED_OVER;
-		count_item(t, key, size);
+		count_item(t, in, key, size);
 	}
 	if (!r)
 		r = set_data(table, in, &it, data, size, err);
@@ -494,7 +515,7 @@ int delayed_insert(struct delayed_tree *t, const struct btrkit_key *key, const v
 {
 	int r = judge_size(t, size, err);
 
-	return ended(t, r ? r : put(t, key, data, size, true, ret, err));
+	return ended(t, r ? r : put(t, key, data, size, true, ret, err), err);
 }
 
 int delayed_replace(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
@@ -502,7 +523,7 @@ int delayed_replace(struct delayed_tree *t, const struct btrkit_key *key, const 
 {
 	int r = judge_size(t, size, err);
 
-	return ended(t, r ? r : put(t, key, data, size, false, NULL, err));
+	return ended(t, r ? r : put(t, key, data, size, false, NULL, err), err);
 }
 
 int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
@@ -514,18 +535,18 @@ int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct 
 
 	ret = delayed_inode_get(table, key->objectid, &in, err);
 	if (ret)
-		return ended(t, ret);
+		return ended(t, ret, err);
 	it = delayed_inode_find(in, key);
 	if (!it) {
 		ret = add_item(table, in, key, 0, &it, err);
 		if (!ret) {
 			it->change = DELAYED_DELETED;
-			count_item(t, key, 0);
+			count_item(t, in, key, 0);
 		}
-		return ended(t, ret);
+		return ended(t, ret, err);
 	}
 	if (it->change != DELAYED_NEW && it->change != DELAYED_OVER)
 		return no_such_item(t, key, err);
 	it->change = it->change == DELAYED_NEW ? DELAYED_NONE : DELAYED_DELETED;
-	return ended(t, change_ref(t, it, -1, err));
+	return ended(t, change_ref(t, it, -1, err), err);
 }

@@ -52,6 +52,7 @@ struct delayed_shard {
 	struct delayed_table now;     /* what operations change */
 	struct delayed_table running; /* what is going into the tree: it changes no more */
 	size_t bytes; /* of memory that items take which wait, about */
+	uint64_t places; /* that items waited for at any time, of each new inode one; but each of its entries */
 	char apart[STRIPE_APART];
 };
 
@@ -69,6 +70,14 @@ struct delayed_tree {
 	atomic_uint_fast64_t next_inode; /* 0: not looked for yet */
 };
 
+/* What made the transaction fail, as it was told first. */
+struct delayed_failure {
+	pthread_mutex_t lock; /* after all others */
+	struct btrkit_error first;
+	bool of_commit; /* then that tells the state, too */
+	enum btrkit_commit_state state;
+};
+
 struct delayed {
 	struct btrkit_txn *txn;
 	struct gate gate;
@@ -79,12 +88,26 @@ struct delayed {
 	_Atomic(struct delayed_tree *) list; /* grows at its beginning, with the locks */
 	struct delayed_batch *batch; /* that is put together, with the lock of runs */
 	struct tickets tickets;
-	atomic_bool failed;	/* a change was half done */
+	atomic_bool failed;	/* a change was half done, or a commit failed */
+	struct delayed_failure failure;
+	atomic_bool full; /* a device had no space for data, which neither smaller steps nor a commit help against */
 };
 
 int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Drops what waits. NULL is allowed. */
 struct delayed *delayed_destroy(struct delayed *d);
+
+/*
+ * A change was half done, with what was told of that in @err, which may be NULL: the transaction has failed, and tells
+ * what was told first from now on. @return @ret
+ */
+int delayed_fail(struct delayed *d, int ret, const struct btrkit_error *err);
+/* The same by a commit. What that told of the state is told on. */
+int delayed_fail_commit(struct delayed *d, int ret, const struct btrkit_error *err, enum btrkit_commit_state state);
+/* @return 0; <0: the transaction has failed, and this is what was told first */
+int delayed_judge(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* @return whether a commit has failed; then @state is what it left */
+bool delayed_commit_failed(struct delayed *d, enum btrkit_commit_state *state);
 
 /* A subvolume goes, by who is alone while nothing waits: whoever has its tree here finds that out in the gate. */
 void delayed_forget_tree(struct delayed *d, uint64_t id);
@@ -102,11 +125,14 @@ int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, stru
 struct delayed_locks {
 	struct delayed_shard *held[6];
 	unsigned n;
+	uint64_t places; /* that were waited for when they were taken */
 };
 void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret);
 /* Those of two inodes that may be of two trees, likewise. */
 void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tree *b, uint64_t other,
 		      struct delayed_locks *ret);
+/* How many places items wait for since then that nobody waited for before: see struct ticket_need. */
+uint64_t delayed_places(const struct delayed_locks *l);
 void delayed_unlock(struct delayed_locks *l);
 
 /*

@@ -4,6 +4,20 @@
 
 #include "lib/txn/delayed.h"
 
+static uint64_t count_places(const struct delayed_locks *l)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < l->n; i++)
+		sum += l->held[i]->places;
+	return sum;
+}
+
+uint64_t delayed_places(const struct delayed_locks *l)
+{
+	return count_places(l) - l->places;
+}
+
 void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret)
 {
 	ret->n = 0;
@@ -21,6 +35,7 @@ void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, st
 	}
 	for (unsigned i = 0; i < ret->n; i++)
 		pthread_mutex_lock(&ret->held[i]->lock);
+	ret->places = count_places(ret);
 }
 
 void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tree *b, uint64_t other,
@@ -38,6 +53,7 @@ void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tre
 	ret->n = 2;
 	pthread_mutex_lock(&ret->held[0]->lock);
 	pthread_mutex_lock(&ret->held[1]->lock);
+	ret->places = count_places(ret);
 }
 
 void delayed_unlock(struct delayed_locks *l)

@@ -15,6 +15,9 @@
 /* An item has at least a header, so that a leaf cannot hold more. */
 #define BATCH_MAX (65536u / sizeof(struct disk_item))
 
+/* So many items are changed before others may have the tree. */
+#define CHANGES_AT_A_TIME 16u
+
 /* Items are fetched from memory so long before they are wanted. */
 #define AHEAD 8u
 
@@ -75,23 +78,21 @@ static int put_batch(struct delayed_batch *b, struct btrkit_error *err)
 	return ret;
 }
 
-/* Another value for an item of the tree, or none. */
+/* Another value for an item of the tree, or none. With the locks. */
 static int change_one(struct delayed_tree *t, const struct delayed_item *it, struct btrkit_error *err)
 {
 	struct edit_tree *e = t->edit;
-	struct delayed *d = t->delayed;
 	uint8_t *data;
 	uint32_t size;
 	int ret;
 
-	delayed_lock_trees(d);
 	e->touched |= it->key.type == KEY_INODE_ITEM;
 	/* The leaf is copied first, by which the tree gets its own references to what the old item names. */
 	ret = edit_bytes(e, &it->key, &data, &size, err);
 	if (!ret) {
 		const struct item old = { it->key, data, size };
 
-		ret = delayed_change_ref(d, t->id, &old, -1, err);
+		ret = delayed_change_ref(t->delayed, t->id, &old, -1, err);
 	}
 	if (!ret && it->change == DELAYED_DELETED)
 		ret = edit_delete(e, &it->key, err);
@@ -99,12 +100,25 @@ static int change_one(struct delayed_tree *t, const struct delayed_item *it, str
 		memcpy(data, it->data, size);
 	else if (!ret)
 		ret = edit_replace(e, &it->key, it->data, it->size, err);
-	delayed_unlock_trees(d);
 	if (ret == -ENOENT) {
 		ret = err_corrupt(err, NULL, "item is gone that was there");
 		err_at_tree(err, t->id);
 		err_at_key(err, &it->key);
 	}
+	return ret;
+}
+
+/* Such changes of an inode's items that follow each other; *@i gets where they end. */
+static int change_some(struct delayed_tree *t, const struct delayed_inode *in, uint32_t *i, struct btrkit_error *err)
+{
+	const uint32_t end = in->n - *i < CHANGES_AT_A_TIME ? in->n : *i + CHANGES_AT_A_TIME;
+	int ret = 0;
+
+	delayed_lock_trees(t->delayed);
+	for (; !ret && *i < end && in->items[*i]->change != DELAYED_NEW; ++*i)
+		if (in->items[*i]->change != DELAYED_NONE)
+			ret = change_one(t, in->items[*i], err);
+	delayed_unlock_trees(t->delayed);
 	return ret;
 }
 
@@ -144,18 +158,20 @@ static int run_inode(struct delayed_batch *b, const struct delayed_inode *in, st
 {
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && i < in->n; i++) {
+	for (uint32_t i = 0; !ret && i < in->n;) {
 		const struct delayed_item *it = in->items[i];
 
 		if (i + AHEAD < in->n)
 			fetch(in->items[i + AHEAD], 2);
-
 		if (it->change == DELAYED_NEW) {
 			ret = add_to_batch(b, it, err);
+			i++;
 		} else if (it->change != DELAYED_NONE) {
 			ret = put_batch(b, err);
 			if (!ret)
-				ret = change_one(b->t, it, err);
+				ret = change_some(b->t, in, &i, err);
+		} else {
+			i++;
 		}
 	}
 	return ret;
@@ -279,7 +295,7 @@ static int run_all(struct delayed *d, struct delayed_tree *t, size_t bytes, stru
 		delayed_unlock_trees(d);
 	}
 	if (ret)
-		atomic_store(&d->failed, true);
+		delayed_fail(d, ret, err);
 	tickets_ran(&d->tickets);
 	return ret;
 }
@@ -336,6 +352,11 @@ int delayed_run(struct delayed *d, struct btrkit_error *err)
 	int ret;
 
 	delayed_close(d);
+	ret = delayed_judge(d, err);
+	if (ret) {
+		delayed_open(d);
+		return ret;
+	}
 	bytes = take_over(d, &t);
 	gate_open(&d->gate);
 	ret = run_all(d, t, bytes, err);
@@ -345,8 +366,13 @@ int delayed_run(struct delayed *d, struct btrkit_error *err)
 
 int delayed_run_alone(struct delayed *d, struct btrkit_error *err)
 {
+	int ret = delayed_judge(d, err);
 	struct delayed_tree *t;
-	const size_t bytes = take_over(d, &t);
+	size_t bytes;
 
+	/* What was not done to the end is still there, and its trees may not be. */
+	if (ret)
+		return ret;
+	bytes = take_over(d, &t);
 	return run_all(d, t, bytes, err);
 }

@@ -30,8 +30,10 @@ static int add_chunk(struct btrkit_txn *txn, uint64_t type, bool of_plenty, stru
 	if (ret)
 		return ret;
 	ret = chunk_create(txn->space, &plan, &txn->super, &g, err);
-	if (ret)
+	if (ret) {
 		txn->failed = true;
+		delayed_fail(txn->delayed, ret, err);
+	}
 	return ret;
 }
 
@@ -58,16 +60,20 @@ static int reserve_system(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret || pieces >= need ? ret : add_chunk(txn, BG_SYSTEM, false, err);
 }
 
-/* Sees to it that @need blocks are free in groups of metadata. */
-static int make_room(struct btrkit_txn *txn, uint64_t need, enum txn_chunks chunks, struct btrkit_error *err)
+/* Sees to it that @need blocks are free in groups of metadata. @ret_pieces: those that are, as far as they count */
+static int make_room(struct btrkit_txn *txn, uint64_t need, enum txn_chunks chunks, uint64_t *ret_pieces,
+		     struct btrkit_error *err)
 {
 	uint64_t pieces;
 	int ret;
 
 	for (;;) {
 		ret = count(txn, BG_METADATA, need, &pieces, err);
-		if (ret || pieces >= need)
+		if (ret)
 			return ret;
+		*ret_pieces = pieces;
+		if (pieces >= need)
+			return 0;
 		ret = chunks == TXN_NO_CHUNKS ? -ENOSPC : reserve_system(txn, err);
 		if (!ret)
 			ret = add_chunk(txn, BG_METADATA, chunks == TXN_CHUNKS_OF_PLENTY, err);
@@ -83,11 +89,11 @@ static int make_room(struct btrkit_txn *txn, uint64_t need, enum txn_chunks chun
 
 int txn_reserve(struct btrkit_txn *txn, uint64_t blocks, struct btrkit_error *err)
 {
-	uint64_t need;
-	int ret;
+	uint64_t pieces;
+	struct bound b;
+	int ret = bound_begin(txn, &b, err);
 
-	ret = bound_blocks(txn, blocks, &need, err);
-	return ret ? ret : make_room(txn, need, TXN_CHUNKS, err);
+	return ret ? ret : make_room(txn, bound_blocks(&b, blocks), TXN_CHUNKS, &pieces, err);
 }
 
 /* What Linux keeps for itself, and needs to remove anything from a full filesystem: see its global block reserve. */
@@ -117,41 +123,100 @@ static int global_reserve(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_e
 	return 0;
 }
 
-/*
- * What Linux keeps stays free behind all that is reserved, but for those who remove something; and enough for one who
- * does so later.
- */
-static int with_reserve(struct btrkit_txn *txn, const struct ticket_amount *all, uint64_t *need,
-			struct btrkit_error *err)
-{
-	const uint64_t nodesize = txn->fs->super.nodesize;
-	const uint64_t pinned = space_pinned(txn->space, BG_METADATA) / nodesize;
-	uint64_t keep;
-	int ret = global_reserve(txn, &keep, err);
+/* What is asked for, and what is asked for besides as long as there is plenty. */
+struct asking {
+	const struct ticket_amount *all;
+	const struct ticket_need *need;
+	struct bound bound;
+	uint64_t keep;	 /* blocks that stay free for Linux, and for who removes something after the commit */
+	uint64_t pinned; /* that a commit frees */
+};
 
+/*
+ * The blocks that are needed for so much: as many as it comes to, with enough for one who removes something later; what
+ * is kept stays free behind all that is reserved, but for those who remove something themselves.
+ */
+static uint64_t blocks_for(const struct asking *a, const struct ticket_amount *all, uint64_t *bound)
+{
+	const struct ticket_amount more = { all->items + REMOVAL_ITEMS, all->bytes + REMOVAL_BYTES };
+	uint64_t keep;
+
+	*bound = bound_items(&a->bound, a->need->removes ? all : &more);
+	if (a->need->removes)
+		return *bound;
+	keep = a->keep + (uint64_t)all->bytes / a->bound.room + 1;
+	keep = keep > a->pinned ? keep - a->pinned : 0;
+	return *bound > keep ? *bound : keep;
+}
+
+static struct ticket_amount plus(const struct ticket_amount *a, const struct ticket_amount *b)
+{
+	return (struct ticket_amount){ a->items + b->items, a->bytes + b->bytes };
+}
+
+/* The most besides, in the measure of what is asked for, that so many blocks will do for. */
+static struct ticket_amount most_credit(const struct asking *a, const struct ticket_amount *credit, uint64_t pieces)
+{
+	struct ticket_amount best = { 0 };
+	int64_t low = 0, high = a->need->items ? credit->items : 0;
+	uint64_t bound;
+
+	while (high - low > 1 + low / 16) {
+		const int64_t items = low + (high - low) / 2;
+		const struct ticket_amount c = { items, items * a->need->bytes / a->need->items + 1 };
+		const struct ticket_amount all = plus(a->all, &c);
+
+		if (c.bytes <= credit->bytes && blocks_for(a, &all, &bound) <= pieces) {
+			best = c;
+			low = items;
+		} else {
+			high = items;
+		}
+	}
+	return best;
+}
+
+static int begin_asking(struct btrkit_txn *txn, struct asking *a, struct btrkit_error *err)
+{
+	const struct ticket_amount removal = { REMOVAL_ITEMS, REMOVAL_BYTES };
+	const uint64_t nodesize = txn->fs->super.nodesize;
+	uint64_t later;
+	int ret = bound_begin(txn, &a->bound, err);
+
+	if (ret || a->need->removes)
+		return ret;
+	ret = global_reserve(txn, &a->keep, err);
 	if (ret)
 		return ret;
-	keep = keep / nodesize + (uint64_t)all->bytes / leaf_room(txn->fs->super.nodesize) + 1;
-	keep = keep > pinned ? keep - pinned : 0;
-	*need = *need > keep ? *need : keep;
+	a->keep /= nodesize;
+	later = bound_next(&a->bound, &removal);
+	a->keep = a->keep > later ? a->keep : later;
+	a->pinned = space_pinned(txn->space, BG_METADATA) / nodesize;
 	return 0;
 }
 
-int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, bool removes, enum txn_chunks chunks,
-		      struct btrkit_error *err)
+int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, const struct ticket_need *need,
+		      struct ticket_amount *credit, enum txn_chunks chunks, struct btrkit_error *err)
 {
-	struct ticket_amount most = *all;
-	uint64_t bound = 0, need;
+	struct asking a = { .all = all, .need = need };
+	struct ticket_amount most;
+	uint64_t bound, pieces;
 	int ret;
 
-	if (!removes)
-		most = (struct ticket_amount){ all->items + REMOVAL_ITEMS, all->bytes + REMOVAL_BYTES };
-	ret = bound_items(txn, &most, &bound, err);
-	need = bound;
-	if (!ret && !removes)
-		ret = with_reserve(txn, all, &need, err);
-	if (!ret)
-		ret = make_room(txn, need, chunks, err);
+	ret = begin_asking(txn, &a, err);
+	if (ret)
+		return ret;
+	most = plus(all, credit);
+	ret = make_room(txn, blocks_for(&a, &most, &bound), chunks, &pieces, err);
+	if (ret == -ENOSPC && credit->items && !txn->failed) {
+		/* A chunk that was added for it is one more thing to change. */
+		ret = begin_asking(txn, &a, err);
+		if (ret)
+			return ret;
+		*credit = most_credit(&a, credit, pieces);
+		most = plus(all, credit);
+		ret = make_room(txn, blocks_for(&a, &most, &bound), chunks, &pieces, err);
+	}
 	if (!ret)
 		txn->delayed->tickets.promise = (struct ticket_promise){
 			bound, txn->overlay->created + txn->overlay->copied
@@ -164,22 +229,27 @@ static int bound_held(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error
 {
 	struct tickets *t = &txn->delayed->tickets;
 	struct ticket_amount held;
+	struct bound b;
+	int r;
 
 	tickets_recall(t);
 	pthread_mutex_lock(&t->lock);
 	held = t->held;
 	pthread_mutex_unlock(&t->lock);
-	return bound_items(txn, &held, ret, err);
+	r = bound_begin(txn, &b, err);
+	if (!r)
+		*ret = bound_items(&b, &held);
+	return r;
 }
 
 int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err)
 {
-	uint64_t need;
+	uint64_t need, pieces;
 	int ret = bound_held(txn, &need, err);
 
 	/* What describes it needs room itself: that is one of the changes of a commit. */
 	if (!ret)
-		ret = make_room(txn, need, TXN_NO_CHUNKS, err);
+		ret = make_room(txn, need, TXN_NO_CHUNKS, &pieces, err);
 	if (!ret)
 		ret = reserve_system(txn, err);
 	return ret ? ret : add_chunk(txn, BG_DATA, false, err);

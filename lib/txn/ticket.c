@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <time.h>
 
-#include "lib/base/err.h"
 #include "lib/txn/delayed.h"
 #include "lib/txn/refs.h"
 #include "lib/txn/txn.h"
@@ -15,6 +14,9 @@
 /* Of that a stripe takes so much at a time. */
 #define STRIPE_ITEMS 256u
 #define STRIPE_BYTES (32u << 10)
+
+/* Less credit than that is soon gone. */
+#define LITTLE_CREDIT 64
 
 static uint64_t now_ns(void)
 {
@@ -27,13 +29,13 @@ static uint64_t now_ns(void)
 void tickets_init(struct tickets *t)
 {
 	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->turn, NULL);
+	pthread_cond_init(&t->entered, NULL);
 	t->credit = (struct ticket_amount){ CREDIT_ITEMS, CREDIT_BYTES };
 }
 
 void tickets_destroy(struct tickets *t)
 {
-	pthread_cond_destroy(&t->turn);
+	pthread_cond_destroy(&t->entered);
 	pthread_mutex_destroy(&t->lock);
 }
 
@@ -46,62 +48,97 @@ static void count_latency(struct tickets *t, uint64_t ns)
 	atomic_fetch_add_explicit(&t->stripes[stripe_of_thread()].latency_log2[log2], 1, memory_order_relaxed);
 }
 
-/* Takes from a credit. */
-static bool take_of(atomic_int_fast64_t *items, atomic_int_fast64_t *bytes, const struct ticket_need *need)
+static void add(struct ticket_credit *c, int64_t items, int64_t bytes)
 {
-	if (atomic_fetch_sub(items, need->items) >= need->items) {
-		if (atomic_fetch_sub(bytes, need->bytes) >= need->bytes)
+	atomic_fetch_add(&c->items, items);
+	atomic_fetch_add(&c->bytes, bytes);
+}
+
+/* Adds what there is of it. */
+static void sum_up(struct ticket_amount *to, const struct ticket_credit *c)
+{
+	to->items += atomic_load(&c->items);
+	to->bytes += atomic_load(&c->bytes);
+}
+
+/* Who is taking some just now gives back what he could not have. */
+static void take_all(struct ticket_amount *to, struct ticket_credit *c)
+{
+	to->items += atomic_exchange(&c->items, 0);
+	to->bytes += atomic_exchange(&c->bytes, 0);
+}
+
+static bool take_of(struct ticket_credit *c, int64_t items, int64_t bytes)
+{
+	if (atomic_fetch_sub(&c->items, items) >= items) {
+		if (atomic_fetch_sub(&c->bytes, bytes) >= bytes)
 			return true;
-		atomic_fetch_add(bytes, need->bytes);
+		atomic_fetch_add(&c->bytes, bytes);
 	}
-	atomic_fetch_add(items, need->items);
+	atomic_fetch_add(&c->items, items);
 	return false;
 }
 
 static bool take(struct tickets *t, const struct ticket_need *need)
 {
-	const struct ticket_need more = { .items = need->items + STRIPE_ITEMS, .bytes = need->bytes + STRIPE_BYTES };
-	struct ticket_stripe *s = &t->stripes[stripe_of_thread()];
+	struct ticket_credit *own = &t->stripes[stripe_of_thread()].credit;
 
-	if (take_of(&s->items, &s->bytes, need))
+	if (take_of(own, need->items, need->bytes))
 		return true;
-	if (!take_of(&t->items, &t->bytes, &more))
-		return take_of(&t->items, &t->bytes, need);
-	atomic_fetch_add(&s->items, STRIPE_ITEMS);
-	atomic_fetch_add(&s->bytes, STRIPE_BYTES);
+	if (need->removes && atomic_load(&t->removals.items) > 0 &&
+	    take_of(&t->removals, need->items, need->bytes))
+		return true;
+	if (!take_of(&t->common, need->items + STRIPE_ITEMS, need->bytes + STRIPE_BYTES))
+		return take_of(&t->common, need->items, need->bytes);
+	add(own, STRIPE_ITEMS, STRIPE_BYTES);
 	return true;
 }
 
-/* Reserves for one, and for the credit if that can be had too. With no lock held. */
-static int grant(struct btrkit_txn *txn, const struct ticket_need *need, enum txn_chunks chunks,
-		 struct btrkit_error *err)
+void ticket_spare(struct btrkit_txn *txn, const struct ticket_need *need)
 {
 	struct tickets *t = &txn->delayed->tickets;
-	struct ticket_amount credit = t->credit;
+
+	add(need->removes ? &t->removals : &t->stripes[stripe_of_thread()].credit, need->items, need->bytes);
+}
+
+/*
+ * Reserves for one, and for the credit as far as that can be had too: @items of it. With no lock held; who is alone may
+ * be committing.
+ */
+static int grant_with(struct btrkit_txn *txn, const struct ticket_need *need, enum txn_chunks chunks, int64_t *items,
+		      struct btrkit_error *err)
+{
+	struct tickets *t = &txn->delayed->tickets;
+	struct ticket_amount credit = t->credit, all;
 	int ret;
 
+	gate_enter(&txn->delayed->gate);
 	delayed_lock_trees(txn->delayed);
 	pthread_mutex_lock(&t->lock);
-	for (;;) {
-		const struct ticket_amount all = { t->held.items + need->items + credit.items,
-						   t->held.bytes + need->bytes + credit.bytes };
-
-		ret = txn_reserve_items(txn, &all, need->removes, chunks, err);
-		if (ret != -ENOSPC || !credit.items || atomic_load(&txn->delayed->failed))
-			break;
-		credit = (struct ticket_amount){ credit.items / 16, credit.bytes / 16 };
-	}
+	all = (struct ticket_amount){ t->held.items + need->items, t->held.bytes + need->bytes };
+	ret = delayed_judge(txn->delayed, err);
+	if (!ret)
+		ret = txn_reserve_items(txn, &all, need, &credit, chunks, err);
 	if (!ret) {
-		t->held.items += need->items + credit.items;
-		t->held.bytes += need->bytes + credit.bytes;
+		t->held.items = all.items + credit.items;
+		t->held.bytes = all.bytes + credit.bytes;
 		t->outside.items += need->items;
 		t->outside.bytes += need->bytes;
-		atomic_fetch_add(&t->items, credit.items);
-		atomic_fetch_add(&t->bytes, credit.bytes);
+		add(need->removes ? &t->removals : &t->common, credit.items, credit.bytes);
+		*items = credit.items;
 	}
 	pthread_mutex_unlock(&t->lock);
 	delayed_unlock_trees(txn->delayed);
+	gate_leave(&txn->delayed->gate);
 	return ret;
+}
+
+static int grant(struct btrkit_txn *txn, const struct ticket_need *need, enum txn_chunks chunks,
+		 struct btrkit_error *err)
+{
+	int64_t credit;
+
+	return grant_with(txn, need, chunks, &credit, err);
 }
 
 /*
@@ -112,7 +149,7 @@ static void wait_for_others(struct tickets *t)
 {
 	pthread_mutex_lock(&t->lock);
 	while (t->outside.items > 0)
-		pthread_cond_wait(&t->turn, &t->lock);
+		pthread_cond_wait(&t->entered, &t->lock);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -122,7 +159,10 @@ static int apply_refs(struct btrkit_txn *txn, struct btrkit_error *err)
 
 	gate_close(&txn->delayed->gate);
 	delayed_lock_trees(txn->delayed);
-	ret = txn_run_refs(txn, err);
+	/* Somebody who was alone may have failed to commit. */
+	ret = delayed_judge(txn->delayed, err);
+	if (!ret)
+		ret = txn_run_refs(txn, err);
 	delayed_unlock_trees(txn->delayed);
 	gate_open(&txn->delayed->gate);
 	return ret;
@@ -135,10 +175,44 @@ static void count_step(struct tickets *t, uint64_t *step)
 	pthread_mutex_unlock(&t->lock);
 }
 
+static int commit(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
+{
+	struct tickets *t = &txn->delayed->tickets;
+	int ret;
+
+	count_step(t, &t->stats.commits);
+	ret = txn_commit_and_go_on(txn, err);
+	return ret ? ret : grant(txn, need, TXN_CHUNKS, err);
+}
+
+/* Whether a commit frees as much as there is, at least: that is cheaper than to reclaim little again and again. */
+static bool commit_frees_much(struct btrkit_txn *txn)
+{
+	bool much;
+
+	delayed_lock_trees(txn->delayed);
+	much = txn->overlay &&
+	       txn->overlay->copied * txn->fs->super.nodesize > space_free_bytes(txn->space, BG_METADATA);
+	delayed_unlock_trees(txn->delayed);
+	return much;
+}
+
+/* What was granted to the caller, who goes on without it. */
+static void take_back(struct tickets *t, const struct ticket_need *need)
+{
+	pthread_mutex_lock(&t->lock);
+	t->held.items -= need->items;
+	t->held.bytes -= need->bytes;
+	t->outside.items -= need->items;
+	t->outside.bytes -= need->bytes;
+	pthread_mutex_unlock(&t->lock);
+}
+
 /* One step after the other, until one of them has made room. */
 static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
 {
 	struct tickets *t = &txn->delayed->tickets;
+	int64_t credit;
 	int ret;
 
 	tickets_recall(t);
@@ -148,7 +222,13 @@ static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struc
 	/* Those who were taking some for their stripes have got it by now. */
 	tickets_recall(t);
 	if (!ret)
-		ret = grant(txn, need, TXN_NO_CHUNKS, err);
+		ret = grant_with(txn, need, TXN_NO_CHUNKS, &credit, err);
+	if (!ret && credit < LITTLE_CREDIT && t->may_commit && commit_frees_much(txn)) {
+		take_back(t, need);
+		tickets_recall(t);
+		wait_for_others(t);
+		return commit(txn, need, err);
+	}
 	if (ret != -ENOSPC)
 		return ret;
 	count_step(t, &t->stats.ref_runs);
@@ -159,61 +239,93 @@ static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struc
 		return ret;
 	count_step(t, &t->stats.chunks);
 	ret = grant(txn, need, TXN_CHUNKS, err);
-	if (ret != -ENOSPC || !t->may_commit)
-		return ret;
-	count_step(t, &t->stats.commits);
-	ret = txn_commit_and_go_on(txn, err);
-	return ret ? ret : grant(txn, need, TXN_CHUNKS, err);
+	return ret == -ENOSPC && t->may_commit ? commit(txn, need, err) : ret;
 }
 
-static void wait_for_turn(struct tickets *t)
+static void wait_for_turn(struct tickets *t, struct ticket_waiter *w)
 {
-	uint64_t mine;
-
+	w->next = NULL;
 	pthread_mutex_lock(&t->lock);
-	mine = t->next++;
 	t->stats.tickets++;
-	while (t->serving != mine)
-		pthread_cond_wait(&t->turn, &t->lock);
+	if (t->first) {
+		pthread_cond_init(&w->turn, NULL);
+		t->last->next = w;
+		t->last = w;
+		while (t->first != w)
+			pthread_cond_wait(&w->turn, &t->lock);
+		pthread_cond_destroy(&w->turn);
+	} else {
+		t->first = t->last = w;
+	}
 	pthread_mutex_unlock(&t->lock);
 }
 
 static void end_turn(struct tickets *t, bool refused)
 {
 	pthread_mutex_lock(&t->lock);
-	t->serving++;
 	t->stats.refused += refused;
-	pthread_cond_broadcast(&t->turn);
+	t->first = t->first->next;
+	if (t->first)
+		pthread_cond_signal(&t->first->turn);
 	pthread_mutex_unlock(&t->lock);
 }
 
+/* Who was granted something is in the gate. */
+static void entered(struct tickets *t, const struct ticket_need *need)
+{
+	pthread_mutex_lock(&t->lock);
+	t->outside.items -= need->items;
+	t->outside.bytes -= need->bytes;
+	if (t->outside.items <= 0)
+		pthread_cond_signal(&t->entered);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* Waits for its turn, and goes through the gate with what it has got then. */
 static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
 {
 	struct tickets *t = &txn->delayed->tickets;
+	struct ticket_waiter w;
 	int ret;
 
-	wait_for_turn(t);
+	wait_for_turn(t, &w);
+	/* Those before may have left enough for it. */
+	gate_enter(&txn->delayed->gate);
+	if (take(t, need)) {
+		end_turn(t, false);
+		return 0;
+	}
+	gate_leave(&txn->delayed->gate);
 	ret = grant(txn, need, TXN_CHUNKS_OF_PLENTY, err);
 	if (ret == -ENOSPC)
 		ret = reclaim(txn, need, err);
 	end_turn(t, ret == -ENOSPC);
-	return ret;
+	if (ret)
+		return ret;
+	gate_enter(&txn->delayed->gate);
+	entered(t, need);
+	return 0;
 }
 
 int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct delayed *d = txn->delayed;
-	bool waits;
+	struct ticket_waiter w;
+	bool waits = false;
 	int ret = -ENOSPC;
 
 	if (!d->tickets.may_commit || atomic_load(&d->failed))
 		return -ENOSPC;
-	wait_for_turn(&d->tickets);
+	wait_for_turn(&d->tickets, &w);
 	/* Whoever had the turn before may have done it. */
-	waits = delayed_waits(d);
-	delayed_lock_trees(d);
-	waits |= refs_pending_data(txn->refs) || space_pinned(txn->space, BG_DATA);
-	delayed_unlock_trees(d);
+	gate_enter(&d->gate);
+	if (!atomic_load(&d->failed)) {
+		waits = delayed_waits(d);
+		delayed_lock_trees(d);
+		waits |= refs_pending_data(txn->refs) || space_pinned(txn->space, BG_DATA);
+		delayed_unlock_trees(d);
+	}
+	gate_leave(&d->gate);
 	if (waits) {
 		tickets_recall(&d->tickets);
 		wait_for_others(&d->tickets);
@@ -231,21 +343,16 @@ int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 	int ret;
 
 	gate_enter(&txn->delayed->gate);
-	if (atomic_load(&txn->delayed->failed)) {
+	ret = delayed_judge(txn->delayed, err);
+	if (ret) {
 		gate_leave(&txn->delayed->gate);
-		return err_set(err, BTRKIT_INVALID, "an earlier change failed: the transaction can only be aborted");
+		return ret;
 	}
 	if (!take(t, need)) {
 		gate_leave(&txn->delayed->gate);
 		ret = queue(txn, need, err);
 		if (ret)
 			return ret;
-		gate_enter(&txn->delayed->gate);
-		pthread_mutex_lock(&t->lock);
-		t->outside.items -= need->items;
-		t->outside.bytes -= need->bytes;
-		pthread_cond_broadcast(&t->turn);
-		pthread_mutex_unlock(&t->lock);
 	}
 	count_latency(t, now_ns() - start);
 	return 0;
@@ -255,14 +362,14 @@ static int grant_alone(struct btrkit_txn *txn, const struct ticket_need *need, c
 		       enum txn_chunks chunks, struct btrkit_error *err)
 {
 	struct tickets *t = &txn->delayed->tickets;
-	struct ticket_amount all;
+	struct ticket_amount all, credit = { 0 };
 	int ret;
 
 	delayed_lock_trees(txn->delayed);
 	pthread_mutex_lock(&t->lock);
 	all = (struct ticket_amount){ t->held.items + need->items, t->held.bytes + need->bytes };
 	t->alone = *alone;
-	ret = txn_reserve_items(txn, &all, need->removes, chunks, err);
+	ret = txn_reserve_items(txn, &all, need, &credit, chunks, err);
 	if (ret)
 		t->alone = (struct ticket_alone){ 0 };
 	else
@@ -314,12 +421,12 @@ void ticket_alone_end(struct btrkit_txn *txn)
 
 void tickets_run(struct tickets *t)
 {
-	struct ticket_amount credit = { atomic_load(&t->items), atomic_load(&t->bytes) };
+	struct ticket_amount credit = { 0 };
 
-	for (unsigned i = 0; i < STRIPES; i++) {
-		credit.items += atomic_load(&t->stripes[i].items);
-		credit.bytes += atomic_load(&t->stripes[i].bytes);
-	}
+	sum_up(&credit, &t->common);
+	sum_up(&credit, &t->removals);
+	for (unsigned i = 0; i < STRIPES; i++)
+		sum_up(&credit, &t->stripes[i].credit);
 	pthread_mutex_lock(&t->lock);
 	t->running.items = t->held.items - t->outside.items - credit.items;
 	t->running.bytes = t->held.bytes - t->outside.bytes - credit.bytes;
@@ -337,18 +444,15 @@ void tickets_ran(struct tickets *t)
 
 void tickets_recall(struct tickets *t)
 {
-	int64_t items, bytes;
+	struct ticket_amount all = { 0 };
 
 	pthread_mutex_lock(&t->lock);
-	/* Who is taking some just now gives back what he could not have. */
-	items = atomic_exchange(&t->items, 0);
-	bytes = atomic_exchange(&t->bytes, 0);
-	for (unsigned i = 0; i < STRIPES; i++) {
-		items += atomic_exchange(&t->stripes[i].items, 0);
-		bytes += atomic_exchange(&t->stripes[i].bytes, 0);
-	}
-	t->held.items -= items;
-	t->held.bytes -= bytes;
+	take_all(&all, &t->common);
+	take_all(&all, &t->removals);
+	for (unsigned i = 0; i < STRIPES; i++)
+		take_all(&all, &t->stripes[i].credit);
+	t->held.items -= all.items;
+	t->held.bytes -= all.bytes;
 	pthread_mutex_unlock(&t->lock);
 }
 

@@ -4,10 +4,11 @@
 
 /*
  * Reservations: before an operation changes anything it reserves what the items that it changes may come to in tree
- * blocks, those of the commit besides. Most are served from a credit that was granted before. Who finds too little
- * queues; the first in the queue reclaims space in rising order of cost: what waits goes into the trees, so that it is
- * known what it takes; delayed references are applied; a chunk is added; and last, if that is allowed, the transaction
- * is committed, once. Then the operation fails, and nothing was changed.
+ * blocks, those of the commit besides. Most are served from a credit that was granted before, or that others have not
+ * used. Who finds too little queues; the first in the queue reclaims space in rising order of cost: what waits goes
+ * into the trees, so that it is known what it takes; delayed references are applied; a chunk is added; and last, if
+ * that is allowed, the transaction is committed, once. Then the operation fails, and nothing was changed. The commit
+ * comes first when it frees as much as there is, and what was made room for will soon be gone.
  *
  * As much as Linux keeps as its global reserve is left free for it by all operations but those that remove things.
  */
@@ -23,9 +24,10 @@ struct btrkit_txn;
 
 /* What an operation may change at the most. */
 struct ticket_need {
-	unsigned items;	 /* of trees of files; of those that are sure to lie in one leaf only one counts */
-	uint32_t bytes;	 /* of those that come or grow, with their headers */
-	bool removes;	 /* it may use what is kept for Linux */
+	/* Of trees of files; of those that are sure to lie in one leaf, and those of a new inode, only one counts. */
+	unsigned items;
+	uint32_t bytes; /* of those that come or grow, with their headers */
+	bool removes;	/* it may use what is kept for Linux */
 };
 
 struct ticket_amount {
@@ -44,19 +46,31 @@ struct ticket_promise {
 	uint64_t blocks, taken;
 };
 
+/* What is granted and waits for who takes it. */
+struct ticket_credit {
+	atomic_int_fast64_t items, bytes;
+};
+
 /* What threads have of the credit, and what they count: see stripe.h. */
 struct ticket_stripe {
-	atomic_int_fast64_t items, bytes;
+	struct ticket_credit credit;
 	atomic_uint_fast64_t latency_log2[BTRKIT_RESERVE_BUCKETS];
 	char apart[STRIPE_APART];
 };
 
+/* Somebody in the queue, or the one who reclaims. */
+struct ticket_waiter {
+	struct ticket_waiter *next;
+	pthread_cond_t turn;
+};
+
 struct tickets {
 	struct ticket_stripe stripes[STRIPES];
+	struct ticket_credit common;   /* the credit that no stripe has */
+	struct ticket_credit removals; /* for those only who remove something */
 	pthread_mutex_t lock;
-	pthread_cond_t turn;
-	uint64_t next, serving;
-	atomic_int_fast64_t items, bytes; /* the credit that no stripe has */
+	struct ticket_waiter *first, *last;
+	pthread_cond_t entered; /* nobody is outside any more */
 	/* With the lock. What was granted, the credit too, and is not known to have gone into the trees. */
 	struct ticket_amount held;
 	struct ticket_amount outside; /* of that, granted to those who are not in the gate yet */
@@ -71,8 +85,11 @@ struct tickets {
 void tickets_init(struct tickets *t);
 void tickets_destroy(struct tickets *t);
 
-/* Goes through the gate with a reservation. @return 0; -ENOSPC; -EINVAL: the transaction has failed; <0 */
+/* Goes through the gate with a reservation. @return 0; -ENOSPC; <0; as delayed_judge() */
 int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* By who is in the gate still: what it was granted and has not used, nor will. */
+void ticket_spare(struct btrkit_txn *txn, const struct ticket_need *need);
 
 /*
  * Commits when an operation has found no space for data, if that is allowed and may free some. Not by who is in the

@@ -3,6 +3,7 @@
 #include "lib/txn/txn.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,12 @@
 
 /* What the overlay asks for. A failure leaves an edit half done. */
 
-static int noticed(struct btrkit_txn *txn, int ret)
+static int noticed(struct btrkit_txn *txn, int ret, const struct btrkit_error *err)
 {
-	if (ret)
+	if (ret) {
 		txn->failed = true;
+		delayed_fail(txn->delayed, ret, err);
+	}
 	return ret;
 }
 
@@ -48,7 +51,7 @@ static int alloc_block(void *ctx, uint64_t owner, unsigned level, const struct b
 		ret = refs_change(txn->refs, &add, err);
 	if (!ret)
 		*bytenr = r.start;
-	return noticed(txn, ret);
+	return noticed(txn, ret, err);
 }
 
 static int lookup_block(void *ctx, uint64_t bytenr, unsigned level, uint64_t *refs, uint64_t *flags,
@@ -56,21 +59,21 @@ static int lookup_block(void *ctx, uint64_t bytenr, unsigned level, uint64_t *re
 {
 	struct btrkit_txn *txn = ctx;
 
-	return noticed(txn, refs_lookup(txn->refs, bytenr, level, refs, flags, err));
+	return noticed(txn, refs_lookup(txn->refs, bytenr, level, refs, flags, err), err);
 }
 
 static int change_ref(void *ctx, const struct extent_change *change, struct btrkit_error *err)
 {
 	struct btrkit_txn *txn = ctx;
 
-	return noticed(txn, refs_change(txn->refs, change, err));
+	return noticed(txn, refs_change(txn->refs, change, err), err);
 }
 
 static int set_full_backref(void *ctx, uint64_t bytenr, unsigned level, struct btrkit_error *err)
 {
 	struct btrkit_txn *txn = ctx;
 
-	return noticed(txn, refs_set_full_backref(txn->refs, bytenr, level, err));
+	return noticed(txn, refs_set_full_backref(txn->refs, bytenr, level, err), err);
 }
 
 static const struct overlay_ops overlay_ops = {
@@ -239,7 +242,7 @@ int txn_tree(struct btrkit_txn *txn, uint64_t id, struct edit_tree **ret, struct
 
 int txn_change_data_ref(struct btrkit_txn *txn, const struct extent_change *change, struct btrkit_error *err)
 {
-	return noticed(txn, refs_change(txn->refs, change, err));
+	return noticed(txn, refs_change(txn->refs, change, err), err);
 }
 
 int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct range *ret, struct btrkit_error *err)
@@ -249,7 +252,7 @@ int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct ra
 
 	res = space_alloc(txn->space, BG_DATA, min, max, txn->fs->super.sectorsize, &r, err);
 	if (!res)
-		res = noticed(txn, refs_new_extent(txn->refs, &r, true, 0, NULL, err));
+		res = noticed(txn, refs_new_extent(txn->refs, &r, true, 0, NULL, err), err);
 	if (!res)
 		*ret = r;
 	return res;
@@ -326,6 +329,15 @@ static void tell_state(enum btrkit_commit_state state, struct btrkit_error *err)
 	strcat(err->message, words[state]);
 }
 
+/* Operations that wait may be reading how large sectors and nodes are, which stays as it is. */
+static void take_super(struct super *to, const struct super *from)
+{
+	const size_t sizes = offsetof(struct super, sectorsize), rest = offsetof(struct super, compat);
+
+	memcpy(to, from, sizes);
+	memcpy((uint8_t *)to + rest, (const uint8_t *)from + rest, sizeof(*to) - rest);
+}
+
 /* The handle goes on with what is on the device now. */
 static void become_new(struct btrkit_txn *txn, const struct super *super)
 {
@@ -335,7 +347,7 @@ static void become_new(struct btrkit_txn *txn, const struct super *super)
 	stats->commits++;
 	stats->nodes_copied += txn->overlay->copied;
 	stats->nodes_created += txn->overlay->created;
-	fs->super = *super;
+	take_super(&fs->super, super);
 	fs->items = super_item_ctx(super);
 	txn->overlay = overlay_commit(txn->overlay);
 	space_committed(txn->space);
@@ -350,17 +362,22 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Afterwards the transaction has only what begin() makes anew, whatever is returned. */
-static int commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err)
+/*
+ * After all of what waited has been run since @start, with what that returned. Afterwards the transaction has only what
+ * begin() makes anew, whatever is returned.
+ */
+static int commit(struct btrkit_txn *txn, uint64_t start, int ret, enum btrkit_commit_state *state,
+		  struct btrkit_error *err)
 {
 	enum btrkit_commit_state reached = BTRKIT_COMMIT_OLD;
 	struct commit_supers *supers = NULL;
 	struct writer *w = txn->writer;
-	const uint64_t start = now_ns();
-	int ret;
+	/* One in between, of which was told again what it left. */
+	const bool before = delayed_commit_failed(txn->delayed, &reached);
 
-	ret = delayed_run_alone(txn->delayed, err);
-	if (!ret && (txn->failed || txn->overlay->failed || atomic_load(&txn->delayed->failed)))
+	if (!ret)
+		ret = delayed_judge(txn->delayed, err);
+	if (!ret && (txn->failed || txn->overlay->failed))
 		ret = err_set(err, BTRKIT_INVALID, "an edit failed: the transaction cannot be committed");
 	if (!ret && !changed_anything(txn)) {
 		drop(txn);
@@ -369,14 +386,15 @@ static int commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struc
 	}
 	if (!ret)
 		ret = write_all(txn, &supers, &reached, err);
-	if (reached == BTRKIT_COMMIT_NEW)
+	if (supers && reached == BTRKIT_COMMIT_NEW)
 		become_new(txn, commit_supers_decoded(supers));
 	else
 		drop(txn);
 	commit_supers_free(supers);
 	if (ret) {
 		w->broken = true;
-		tell_state(reached, err);
+		if (!before)
+			tell_state(reached, err);
 	}
 	w->stats.commit_ns += now_ns() - start;
 	*state = reached;
@@ -385,11 +403,12 @@ static int commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struc
 
 int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err)
 {
+	const uint64_t start = now_ns();
 	enum btrkit_commit_state reached;
 	int ret;
 
 	delayed_close(txn->delayed);
-	ret = commit(txn, &reached, err);
+	ret = commit(txn, start, delayed_run_alone(txn->delayed, err), &reached, err);
 	delayed_open(txn->delayed);
 	end(txn);
 	if (state)
@@ -397,20 +416,36 @@ int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, s
 	return ret;
 }
 
+/* As the next transaction. */
+static int go_on(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	const int ret = begin(txn, err);
+
+	return ret ? ret : delayed_go_on(txn->delayed, err);
+}
+
 int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
 {
+	const uint64_t start = now_ns();
 	enum btrkit_commit_state reached;
+	struct btrkit_error own;
 	int ret;
 
-	ret = commit(txn, &reached, err);
-	if (!ret)
-		ret = begin(txn, err);
-	if (!ret)
-		ret = delayed_go_on(txn->delayed, err);
+	/* It is told again later. */
+	err = err ? err : &own;
+	/* What nobody has taken was granted for this transaction. */
+	tickets_recall(&txn->delayed->tickets);
+	ret = delayed_run_alone(txn->delayed, err);
+	/* Who is before the gate opens a tree, or asks for more: of one transaction or the next. */
+	delayed_lock_trees(txn->delayed);
+	ret = commit(txn, start, ret, &reached, err);
 	if (ret) {
 		txn->failed = true;
-		atomic_store(&txn->delayed->failed, true);
+		delayed_fail_commit(txn->delayed, ret, err, reached);
+	} else {
+		ret = noticed(txn, go_on(txn, err), err);
 	}
+	delayed_unlock_trees(txn->delayed);
 	return ret;
 }
 

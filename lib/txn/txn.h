@@ -19,6 +19,7 @@
 
 struct delayed;
 struct ticket_amount;
+struct ticket_need;
 struct refs;
 struct txn_data;
 
@@ -100,16 +101,17 @@ bool txn_read_kept(const struct btrkit_txn *txn, uint64_t logical, void *buf, si
  */
 int txn_reserve(struct btrkit_txn *txn, uint64_t blocks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/*
- * The same for changes of items of trees of files that wait. With @removes what is kept for Linux may be used.
- */
 enum txn_chunks {
 	TXN_NO_CHUNKS,
 	TXN_CHUNKS_OF_PLENTY, /* only as long as the devices are mostly free */
 	TXN_CHUNKS
 };
-int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, bool removes, enum txn_chunks chunks,
-		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * The same for changes of items of trees of files that wait: @all with those of @need, which may remove things and then
+ * use what is kept for Linux. @credit besides, or as much of that as there is room for.
+ */
+int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, const struct ticket_need *need,
+		      struct ticket_amount *credit, enum txn_chunks chunks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * Commits, and goes on as the next transaction with what waits since. Not by who is in the gate.

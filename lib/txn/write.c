@@ -57,7 +57,6 @@ struct writing {
 static int add_copy(const struct volume *v, struct unit *u, const struct node *node, unsigned mirror,
 		    struct btrkit_error *err)
 {
-
 	for (uint32_t done = 0; done < node->size;) {
 		struct block_copy *more;
 		struct copy copy;

@@ -14,17 +14,28 @@ WITHOUT_V2 = ('-O', '^free-space-tree,^block-group-tree')
 GIB = 1 << 30
 
 
-def snapshot_extents(part):
+def snapshot_extents(part, gib=40):
     """A 40 GiB file in 327,680 extents, three of 20 GiB, and a snapshot. 3.6 GB of disk, some minutes."""
-    image.run('truncate', '-s', '130G', part.path)
+    image.run('truncate', '-s', f'{gib * 3 + 10}G', part.path)
     part.mkfs()
     part.mount('compress=lzo,nodiscard')
-    for name, gib, byte in (('foobar', 40, 0xAB), ('file1', 20, 0xCD), ('file2', 20, 0xEF), ('file3', 20, 0x73)):
+    for name, size, byte in (('foobar', gib, 0xAB), ('file1', gib // 2, 0xCD), ('file2', gib // 2, 0xEF),
+                             ('file3', gib // 2, 0x73)):
         piece = bytes([byte]) * (1 << 20)
         with ops.Opened(f'{part.mnt}/{name}') as fd:
-            for i in range(gib << 10):
+            for i in range(size << 10):
                 os.pwrite(fd, piece, i << 20)
     ops.snapshot(part.mnt, f'{part.mnt}/snap1', readonly=True)
+
+
+def blocks_and_data(part):
+    """1.5 GB of data and many small files on 3 GiB: what a scan of a device meets."""
+    image.run('truncate', '-s', '3G', part.path)
+    part.mkfs('-m', 'single')
+    part.mount('nodiscard')
+    ops.write(f'{part.mnt}/data', 0, ops.incompressible(500 << 20) * 3)
+    for i in range(60000):
+        ops.write(f'{part.mnt}/{i}', 0, b'small' * 300)
 
 
 def hole_extents(part):

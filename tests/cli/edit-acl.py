@@ -90,15 +90,11 @@ def what_fails(path):
 def main():
     rng = random.Random(int(os.environ.get('SEED', '1')))
     with tempfile.TemporaryDirectory() as scratch:
-        path, probe = os.path.join(scratch, 'fs.img'), os.path.join(scratch, 'probe')
+        path, probe = editing.make_image(scratch), os.path.join(scratch, 'probe')
         with open(probe, 'wb'):
             pass
         if not shutil.which('setfacl') or subprocess.run(['setfacl', '-m', 'u:1:r', probe], check=False).returncode:
             tool.skip('needs setfacl, and ACLs')
-        with open(path, 'wb') as f:
-            f.truncate(256 << 20)
-        code, _, err = run('mkfs', '-q', path)
-        check(code == 0, err)
         as_setfacl(path, scratch, rng)
         what_fails(path)
     print(f'{editing.checks} checks')

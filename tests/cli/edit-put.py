@@ -28,6 +28,11 @@ def make_tree(top, rng):
     with open(f'{top}/a/sparse', 'wb') as f:
         f.truncate(1 << 20)
         os.pwrite(f.fileno(), b'x', 500000)
+    # Names of one inode; some more of them lie elsewhere.
+    for name, others in (('a/f', ('a/b/again', 'third')), ('a/link', ('b',)), ('a/fifo', ('a/b/fifo',)),
+                         ('g', ('../outside', 'empty/g'))):
+        for other in others:
+            os.link(f'{top}/{name}', f'{top}/{other}', follow_symlinks=False)
     names = [os.path.join(at, name) for at, folders, files in os.walk(top, topdown=False) for name in folders + files]
     with_attributes = True
     for name in names + [top]:
@@ -43,9 +48,10 @@ def make_tree(top, rng):
 
 def describe(top, times):
     """What is in a directory."""
-    found = {}
+    found, first = {}, {}
     for at, folders, files in os.walk(top):
-        for name in [''] + folders + files:
+        folders.sort()
+        for name in [''] + sorted(folders + files):
             path = os.path.join(at, name) if name else at
             st = os.lstat(path)
             row = [oct(st.st_mode), st.st_uid, st.st_gid]
@@ -59,6 +65,8 @@ def describe(top, times):
                 row += sorted((x, os.getxattr(path, x, follow_symlinks=False))
                               for x in os.listxattr(path, follow_symlinks=False) if x.startswith('user.'))
             found[os.path.relpath(path, top)] = row
+            if not stat.S_ISDIR(st.st_mode):
+                row.append(first.setdefault(st.st_ino, os.path.relpath(path, top)))
     return found
 
 
@@ -85,6 +93,25 @@ def trees(path, scratch, rng):
     check(found.pop('other') and found == describe(top, False))
     check(describe(f'{out}/b', False) == describe(f'{top}/a/b', False))
     works(path, b'rm -r kept plain f g b sparse fifo link\n')
+
+
+def links(path, scratch):
+    """A file has no names in another subvolume: there it is one of its own, with the names that come there."""
+    top, out = os.path.join(scratch, 'links'), os.path.join(scratch, 'links-out')
+    os.makedirs(f'{top}/s')
+    os.mkdir(out)
+    with open(f'{top}/f', 'wb') as f:
+        f.write(b'linked' * 1000)
+    for name in ('s/a', 's/b', 'g'):
+        os.link(f'{top}/f', f'{top}/{name}')
+    works(path, f'mkdir t\nsubvolume create t/s\nput -rf {top} t\n'.encode())
+    check(run('extract', '-C', out, path, 't')[0] == 0)
+    inodes = [os.stat(f'{out}/t/{name}').st_ino for name in ('f', 'g', 's/a', 's/b')]
+    check(inodes[0] == inodes[1] != inodes[2] == inodes[3], inodes)
+    # In the place of what is there.
+    works(path, f'put -rf {top} t\n'.encode())
+    check(run('cat', path, 't/s/b')[1] == b'linked' * 1000)
+    works(path, b'rm -r t\n')
 
 
 def standard_input(path):
@@ -135,12 +162,9 @@ def modes(path, scratch, rng):
 def main():
     rng = random.Random(int(os.environ.get('SEED', '1')))
     with tempfile.TemporaryDirectory() as scratch:
-        path = os.path.join(scratch, 'fs.img')
-        with open(path, 'wb') as f:
-            f.truncate(256 << 20)
-        code, _, err = run('mkfs', '-q', path)
-        check(code == 0, err)
+        path = editing.make_image(scratch)
         trees(path, scratch, rng)
+        links(path, scratch)
         standard_input(path)
         modes(path, scratch, rng)
     print(f'{editing.checks} checks')

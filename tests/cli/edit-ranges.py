@@ -90,13 +90,9 @@ def what_fails(path, local):
 def main():
     content = random.Random(1).randbytes(100001)
     with tempfile.TemporaryDirectory() as scratch:
-        path, local = os.path.join(scratch, 'fs.img'), os.path.join(scratch, 'local')
-        with open(path, 'wb') as f:
-            f.truncate(256 << 20)
+        path, local = editing.make_image(scratch), os.path.join(scratch, 'local')
         with open(local, 'wb') as f:
             f.write(content)
-        code, _, err = run('mkfs', '-q', path)
-        check(code == 0, err)
         holes(path, local, content)
         kept(path)
         shared(path, local, content)

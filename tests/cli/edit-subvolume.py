@@ -119,13 +119,9 @@ def what_fails(path):
 
 def main():
     with tempfile.TemporaryDirectory() as scratch:
-        path, local = os.path.join(scratch, 'fs.img'), os.path.join(scratch, 'local')
-        with open(path, 'wb') as f:
-            f.truncate(256 << 20)
+        path, local = editing.make_image(scratch), os.path.join(scratch, 'local')
         with open(local, 'wb') as f:
             f.write(b'local\n')
-        code, _, err = run('mkfs', '-q', path)
-        check(code == 0, err)
         made_and_changed(path, local)
         forced(path)
         numbers_and_paths(path)

@@ -248,11 +248,7 @@ def usage_errors(path):
 def main():
     rng = random.Random(int(os.environ.get('SEED', '1')))
     with tempfile.TemporaryDirectory() as scratch:
-        path = os.path.join(scratch, 'fs.img')
-        with open(path, 'wb') as f:
-            f.truncate(256 << 20)
-        code, _, err = run('mkfs', '-q', path)
-        check(code == 0, err)
+        path = editing.make_image(scratch)
         usage_errors(path)
         every_byte(path, scratch, rng)
         what_fails(path, scratch)

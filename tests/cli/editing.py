@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the tests of `btrkit edit` share: scripts that work, and such that change nothing."""
+import os
 import subprocess
 
 from tool import BTRKIT, check_failure, digest, run
@@ -11,6 +12,16 @@ def check(condition, *what):
     global checks
     assert condition, what
     checks += 1
+
+
+def make_image(scratch):
+    """The path of an empty filesystem."""
+    path = os.path.join(scratch, 'fs.img')
+    with open(path, 'wb') as f:
+        f.truncate(256 << 20)
+    code, _, err = run('mkfs', '-q', path)
+    check(code == 0, err)
+    return path
 
 
 def edit(path, script, *options):

@@ -183,6 +183,52 @@ def archives(path, scratch):
     return True
 
 
+# Where data is, and the size.
+SPARSE = {
+    'begins': ([(0, 5)], 100000), 'begins late': ([(100, 5)], 100000), 'ends': ([(1 << 20, 5000)], (1 << 20) + 5000),
+    'middle': ([(8192, 1), (70000, 4096)], 99999), 'hole': ([], 12345), 'one': ([], 1), 'empty': ([], 0),
+    'many': ([(k << 16, 3000 + k) for k in range(64)], 1 << 22), 'whole': ([(0, 20000)], 20000),
+    'largest': ([(0, 5), (1 << 50, 5), ((1 << 62) + 1, 70000)], (1 << 63) - 1), 'largest hole': ([], (1 << 63) - 1),
+}
+
+
+def holes(scratch):
+    """However large: neither is it written, nor does it take time."""
+    path, data = f'{scratch}/sparse.img', f'{scratch}/data'
+    with open(path, 'wb') as f:
+        f.truncate(200 << 20)
+    assert run('mkfs', '-q', path)[0] == 0
+    lines = []
+    for name, (parts, size) in SPARSE.items():
+        lines.append(f"put /dev/null '{name}'")
+        for offset, length in parts:
+            with open(f'{data}{length}', 'wb') as f:
+                f.write(BIG[1:length + 1])
+            lines.append(f"write '{name}' {offset} {data}{length}")
+        lines.append(f"truncate '{name}' {size}")
+    done = subprocess.run([BTRKIT, 'edit', path], input='\n'.join(lines).encode(), check=False)
+    assert done.returncode == 0
+    done = subprocess.run([BTRKIT, 'extract', '--tar', '-', path], stdout=subprocess.PIPE, check=True, timeout=60)
+    out = done.stdout
+    assert len(out) < 20 << 20, len(out)
+    with tarfile.open(fileobj=io.BytesIO(out)) as t:
+        found = {m.name: m for m in t}
+        for name, (parts, size) in SPARSE.items():
+            file = t.extractfile(found[name])
+            assert found[name].size == size, (name, found[name].size)
+            if size < 1 << 30:
+                expected = bytearray(size)
+                for offset, length in parts:
+                    expected[offset:offset + length] = BIG[1:length + 1]
+                assert file.read() == expected, name
+            for offset, length in parts:
+                file.seek(offset)
+                assert file.read(length) == BIG[1:length + 1], (name, offset)
+    target = empty(scratch)
+    assert run('extract', '-C', target, path, 'middle', 'many') == (0, b'', '')
+    assert os.stat(f'{target}/many').st_size == 1 << 22 and os.stat(f'{target}/many').st_blocks < 1 << 12
+
+
 def damaged_archive(path):
     """From the damage on there are zeros; what follows is in its place."""
     status, out, err = run('extract', '--tar', '-', path)
@@ -205,6 +251,8 @@ def main():
         signals(path, scratch)
         full(path, scratch)
         has_archives = archives(path, scratch)
+        if has_archives:
+            holes(scratch)
         damaged(path, scratch)
         if has_archives:
             damaged_archive(path)

@@ -97,10 +97,10 @@ void link_to(struct doing *d, const char *path, const char *name)
 	const struct btrkit_found found = at(d, path);
 	const struct spot s = spot_of(d, name);
 
-	if (!d->ret && s.root != found.root)
-		d->ret = -EXDEV;
+	const struct btrkit_place to = { s.root, s.dir, s.name, s.len };
+
 	if (!d->ret)
-		d->ret = btrkit_link(d->txn, s.root, found.inode, s.dir, s.name, s.len, d->err);
+		d->ret = btrkit_link(d->txn, found.root, found.inode, &to, d->err);
 }
 
 static void drop_what(struct doing *d, const char *path, enum btrkit_unlink_what what)

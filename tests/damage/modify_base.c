@@ -99,8 +99,10 @@ static void fill_top(struct making *m)
 	/* So many names that they do not fit one item. */
 	b->many = create(m, BASE_TOP, b->dir, "many", S_IFREG | 0644);
 	for (unsigned i = 0; i < (b->nodesize == 4096 ? 40u : 160u); i++) {
-		snprintf(name, sizeof(name), "many-%0150u", i);
-		must(m, btrkit_link(m->txn, BASE_TOP, b->many, b->dir, name, strlen(name), &m->err));
+		const size_t len = (size_t)snprintf(name, sizeof(name), "many-%0150u", i);
+		const struct btrkit_place to = { BASE_TOP, b->dir, name, len };
+
+		must(m, btrkit_link(m->txn, BASE_TOP, b->many, &to, &m->err));
 	}
 }
 
@@ -147,7 +149,7 @@ static void leave_orphans(struct making *m)
 	must(m, op_inode_put(&op, &in, &m->err));
 	for (unsigned i = 0; i < 3; i++)
 		must(m, delayed_insert(op.t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, orphans[i]), "", 0, NULL, &m->err));
-	must(m, op_end(&op, 0));
+	must(m, op_end(&op, 0, NULL));
 }
 
 /* Subvolumes that share blocks, and one that is half gone. */

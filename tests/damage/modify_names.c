@@ -64,9 +64,9 @@ static int link_all(struct doing *d)
 
 	for (unsigned i = 0; !ret && i < BASE_FILES; i++) {
 		const int len = snprintf(name, sizeof(name), "again %u %u", i, d->round);
+		const struct btrkit_place to = { BASE_TOP, d->b->dir, name, (size_t)len };
 
-		ret = doing_pass(btrkit_link(d->txn, BASE_TOP, i ? doing_file(d, i) : d->b->many, d->b->dir, name,
-					     (size_t)len, d->err));
+		ret = doing_pass(btrkit_link(d->txn, BASE_TOP, i ? doing_file(d, i) : d->b->many, &to, d->err));
 	}
 	return ret;
 }

@@ -180,7 +180,7 @@ def free(mnt):
     for name in os.listdir(mnt):
         if name in (f'c{turn}', f'k{turn}', f'c{last}') or name.startswith(f'd{last}'):
             os.unlink(f'{mnt}/{name}')
-    os.sync()
+    image.sync(mnt)
     image.run(image.BTRFS, 'balance', 'start', '-dusage=0', mnt)
 
 
@@ -284,7 +284,7 @@ def use(ours):
         for k in range(1000):
             with open(f'{mnt}/after-{k}', 'wb') as f:
                 f.write(b'y' * (1500 if k % 10 else 70000))
-        os.sync()
+        image.sync(mnt)
     except OSError:
         count['filesystems filled'] += 1
     for name in os.listdir(mnt)[::2]:

@@ -102,14 +102,14 @@ def use(mnt):
             with open(f'{mnt}/after{n}', 'wb') as f:
                 n += 1
                 f.write(rng.randbytes(rng.choice((100, 4096, 20000, 70000))))
-        os.sync()
+        image.sync(mnt)
     except OSError as e:
         if e.errno != errno.ENOSPC:
             raise
     for k in (*range(0, n, 2), *range(1, n, 2)):
         os.unlink(f'{mnt}/after{k}')
         if k + 2 >= n:
-            os.sync()
+            image.sync(mnt)
 
 
 def mount_and_use(fs, expected, never=('free space tree', 'rebuilding', 'error', 'corrupt')):
@@ -137,10 +137,10 @@ def fragment(mnt, rng, files_=2500):
         for k in range(files_):
             with open(f'{mnt}/f{turn}-{k}', 'wb') as f:
                 f.write(rng.randbytes(rng.choice((4096, 4096, 8192, 20000, 3))))
-        os.sync()
+        image.sync(mnt)
         for k in range(0, files_, 2):
             os.unlink(f'{mnt}/f{turn}-{k}')
-        os.sync()
+        image.sync(mnt)
 
 
 def snapshots(mnt, rng):
@@ -151,7 +151,7 @@ def snapshots(mnt, rng):
         for i in range(1, 60, 2):
             with open(f'{mnt}/sub/f0-{i}', 'ab') as f:
                 f.write(rng.randbytes(5000))
-        os.sync()
+        image.sync(mnt)
     image.run(image.BTRFS, 'subvolume', 'delete', '-c', f'{mnt}/snap1')
 
 
@@ -171,7 +171,7 @@ def fill(mnt, rng):
                 f.write(rng.randbytes(1500))
     except OSError:
         count['filesystems filled'] += 1
-    os.sync()
+    image.sync(mnt)
 
 
 def few(mnt, rng):

@@ -29,6 +29,8 @@ LONG = 'n' * 256
 TARGETS = ('no', 'no/x', LONG, 'f', 'f/x', 'd', 'd/x', 'e', 'l', 'p', 'c', 's', 's/f', 's/id/no', 'z', 'z/no', 'ro',
            'ro/no', 'ro/f', 'ro/d', 'ro/e', 'ro/l', 'ro/p', 'i', 'a', 'id', 'id/no', 'id/f', 'id/e', 'ad', 'ad/no',
            'ad/f')
+# In a snapshot, the place of a subvolume, which has a name and no inode: for operations on names only.
+PLACE, OF_NAMES = 'of/in', ('mkdir', 'mknod', 'ln', 'put', 'rmdir', 'rm', 'mv')
 
 
 def set_flags(path, flags):
@@ -61,6 +63,14 @@ def make_targets(top):
     for path, flags in (('i', IMMUTABLE), ('a', APPEND), ('id', IMMUTABLE), ('ad', APPEND),
                         ('s/id', IMMUTABLE)):
         set_flags(f'{top}/{path}', flags)
+
+
+def make_place(top, source):
+    if not os.path.isdir(source):
+        ops.subvolume(source)
+        ops.subvolume(f'{source}/in')
+    if not os.path.isdir(f'{top}/{PLACE}'):
+        ops.snapshot(source, f'{top}/of')
 
 
 def write(path, flags=0):
@@ -169,6 +179,8 @@ class Round:
         self.top = f'{mnt}/t0'
 
     def answer(self, call, target):
+        if target == PLACE:
+            make_place(self.top, f'{self.mnt}/source')
         got = by_linux(call, f'{self.top}/{target}', self.top)
         if not got:
             self.n += 1
@@ -180,12 +192,14 @@ class Round:
 def compare(scratch, local):
     img = image.Image(os.path.join(scratch, 'fs.img'), '400M')
     img.mkfs()
-    make_targets(f'{img.mount()}/t0')
+    mnt = img.mount()
+    make_targets(f'{mnt}/t0')
+    make_place(f'{mnt}/t0', f'{mnt}/source')
     img.umount()
     before = img.copy(os.path.join(scratch, 'copy.img'))
     linux, compared, failed, wrong = Round(img.mount()), 0, set(), []
     for script, call, left_out in CASES:
-        for target in TARGETS:
+        for target in TARGETS + (PLACE,) * (script.split()[0] in OF_NAMES):
             if target in left_out:
                 continue
             expected = linux.answer(call, target)
@@ -213,7 +227,7 @@ def full(scratch, local):
         except OSError as e:
             if e.errno != errno.ENOSPC:
                 raise
-    os.sync()
+    image.sync(mnt)
     try:
         ops.fallocate(f'{mnt}/one', 0, 1 << 20)
         raise AssertionError('Linux has space')

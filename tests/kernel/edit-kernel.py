@@ -73,7 +73,7 @@ def make(img, name, rng):
         return {5: inodes}, folders
     ops.subvolume(f'{img.mnt}/source')
     inodes = populate(f'{img.mnt}/source', rng)
-    os.sync()
+    image.sync(img.mnt)
     for folder in snapshots:
         ops.snapshot(f'{img.mnt}/source', f'{img.mnt}/{folder}', readonly=folder == 'kept')
     folders = {ops.root_id(f'{img.mnt}/{folder}'): folder for folder in ('source', *snapshots)}

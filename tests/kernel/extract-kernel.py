@@ -6,10 +6,12 @@ something lies that is not to be written through.
 
 BTRKIT is the program under test. With --deep in more forms. Exits with 77 where it cannot run.
 """
+import fcntl
 import importlib.util
 import os
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ import trees
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 FORMS = [((), 'compress=zstd'), (('-M', '-n', '4k', '-O', '^no-holes'), 'compress-force=lzo')]
+IMMUTABLE_APPEND = 0x30
 DEEP = [(('-n', '4k', '-O', '^no-holes'), 'compress-force=lzo'), (('-M',), 'compress=zlib')]
 
 _spec = importlib.util.spec_from_file_location('namespace', os.path.join(os.path.dirname(__file__),
@@ -192,11 +195,79 @@ def obstacles(fs, linux, target):
     return compared
 
 
+def flag_of(path, folder):
+    with ops.Opened(f'{folder}/{path}', os.O_RDONLY) as fd:
+        return struct.unpack('=I', fcntl.ioctl(fd, ops.FS_IOC_GETFLAGS, bytes(4)))[0]
+
+
+def flags(scratch, target):
+    """chattr's, also of what has several names and a compression; and where a filesystem has not all of them."""
+    letters = ('', 'A', 'C', 'S', 'a', 'c', 'd', 'i', 'm', 'Ai', 'aS', 'ci')
+    fs = image.Image(f'{scratch}/flags.img', '300M')
+    fs.mkfs()
+    mnt = fs.mount()
+    for kind in ('f', 'd'):
+        for each in letters + ('D',) * (kind == 'd'):
+            path = f'{mnt}/{kind}{each}'
+            os.mkdir(path) if kind == 'd' else ops.write(path, 0, b'')
+            if each:
+                image.run('chattr', '+' + ''.join(c for c in each if c not in 'ai'), path)
+            if kind == 'f':
+                ops.write(path, 0, b'x' * 20000)
+            if kind == 'd':
+                ops.write(f'{path}/in', 0, b'y' * 20000)
+                image.run('chattr', '-C', '-c', '-m', '-S', '-A', '-d', f'{path}/in')
+            if each == 'ci':
+                os.setxattr(path, 'btrfs.compression', b'zstd')
+    for name in ('fi', 'fa', 'fci'):
+        os.link(f'{mnt}/{name}', f'{mnt}/d/{name}')
+        os.link(f'{mnt}/{name}', f'{mnt}/another-{name}')
+    for kind in ('f', 'd'):
+        for each in (each for each in letters if set(each) & set('ai')):
+            image.run('chattr', '+' + ''.join(c for c in each if c in 'ai'), f'{mnt}/{kind}{each}')
+    paths = [os.path.relpath(os.path.join(at, name), mnt) for at, dirs, files in os.walk(mnt) for name in dirs + files]
+    wanted = {path: flag_of(path, mnt) for path in paths}
+    linux = trees.tree(mnt)
+    os.sync()
+    folder = target.folder()
+    extract('-C', folder, '--flags', fs.path)
+    assert len({value for value in wanted.values()}) > len(letters), wanted
+    for again in range(2):
+        got = {path: flag_of(path, folder) for path in paths}
+        assert got == wanted, {path: (hex(got[path]), hex(wanted[path])) for path in paths if got[path] != wanted[path]}
+        check(linux, trees.tree(folder), 'with flags')
+        # Into directories whose flags new files have from them.
+        if not again:
+            image.run('chattr', '-R', '-f', '-i', '-a', folder)
+            extract('-C', folder, '--flags', fs.path)
+    assert os.stat(f'{folder}/fi').st_nlink == 3
+    plain = target.folder()
+    extract('-C', plain, fs.path)
+    assert not any(flag_of(path, plain) & 0x8100f8 for path in paths)
+    # Another filesystem: a line for each that it has not, and all else is there.
+    other = f'{scratch}/other'
+    os.mkdir(other)
+    image.run('mount', '-t', 'tmpfs', 'none', other)
+    try:
+        lines = extract('-C', other, '--flags', fs.path, status=1).splitlines()
+        told = [line.rpartition('cannot set inode flag ')[2] for line in lines]
+        assert told and len(set(told)) == len(told) and all(': Operation not supported' in line for line in told), lines
+        has = [path for path in paths if flag_of(path, other) & IMMUTABLE_APPEND == wanted[path] & IMMUTABLE_APPEND]
+        assert len(has) == len(paths), set(paths) - set(has)
+    finally:
+        image.run('chattr', '-R', '-f', '-i', '-a', other)
+        image.run('umount', other)
+    image.run('chattr', '-R', '-f', '-i', '-a', folder, mnt)
+    fs.umount()
+    fs.remove()
+    return len(paths)
+
+
 def archived(fs, linux, target, scratch):
     """As an archive: what GNU tar, bsdtar where it is installed, and mkfs --tar make of it."""
     archive = f'{scratch}/files.tar'
-    # A path that is longer than Linux takes in one is too long for tar, and so large a hole takes it minutes.
-    asked = [name for name in os.listdir(fs.mnt.encode()) if name not in (b'largest', b'whole', b'deep')]
+    # A path that is longer than Linux takes in one is too long for tar.
+    asked = [name for name in os.listdir(fs.mnt.encode()) if name not in (b'whole', b'deep')]
     below = {path: what for path, what in linux.items() if path.partition(b'/')[0] in asked}
     sockets = {path for path, what in below.items() if int(what['mode'], 8) >> 12 == 0o14}
     for path in sockets:
@@ -271,7 +342,7 @@ def main():
             compared += whole(fs, linux, target) + parts(fs, linux, target)
             compared += archived(fs, linux, target, scratch)
             if not k:
-                compared += obstacles(fs, linux, target)
+                compared += obstacles(fs, linux, target) + flags(scratch, target)
             target.fs.remove()
             fs.umount()
             fs.remove()

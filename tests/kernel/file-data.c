@@ -4,6 +4,7 @@
  *
  *	write PATH OFFSET LENGTH SEED COMPRESSION | zeros ... | truncate PATH SIZE | punch PATH OFFSET LENGTH
  *	prealloc PATH OFFSET LENGTH FLAGS | clone PATH OFFSET LENGTH TO-PATH TO-OFFSET | flush | commit
+ *	end PATH SIZE: the inode says that the file ends there, and nothing else changes, as after a crash
  *
  * PATH is NAME or SUBVOLUME/NAME. Bytes number i of what is written are those of pattern() in file-data-kernel.py.
  */
@@ -13,6 +14,8 @@
 #include <string.h>
 
 #include <btrkit/btrkit.h>
+
+#include "lib/modify/op.h"
 
 #define TOP_LEVEL 5
 #define TOP 256
@@ -73,6 +76,24 @@ static int clone_to(struct btrkit_txn *txn, const struct btrkit_found *f, const 
 	return btrkit_clone_range(txn, &what, &err);
 }
 
+static int lose_end(struct btrkit_txn *txn, const struct btrkit_found *f, uint64_t size)
+{
+	const struct ticket_need need = { .items = 1 };
+	struct op_inode in;
+	struct op op;
+	int ret = op_begin(&op, txn, f->root, &need, &err);
+
+	if (ret)
+		return ret;
+	delayed_lock(op.t, &f->inode, 1, &op.locks);
+	ret = op_inode_get(&op, f->inode, &in, &err);
+	if (!ret) {
+		in.item.size = le64_put(size);
+		ret = op_inode_put(&op, &in, &err);
+	}
+	return op_end(&op, ret, &err);
+}
+
 static int step(struct btrkit_txn *txn, const char *line)
 {
 	char op[16], path[64], other[64];
@@ -87,6 +108,8 @@ static int step(struct btrkit_txn *txn, const char *line)
 		return do_write(txn, &f, a);
 	if (!strcmp(op, "truncate"))
 		return btrkit_truncate(txn, f.root, f.inode, a[0], &err);
+	if (!strcmp(op, "end"))
+		return lose_end(txn, &f, a[0]);
 	if (!strcmp(op, "punch"))
 		return btrkit_punch(txn, f.root, f.inode, a[0], a[1], &err);
 	if (!strcmp(op, "prealloc"))

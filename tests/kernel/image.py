@@ -2,6 +2,8 @@
 """A filesystem in an image file, made by mkfs.btrfs and mounted through a loop device. What is left is cleaned up."""
 import atexit
 import contextlib
+import ctypes
+import fcntl
 import os
 import re
 import shutil
@@ -15,6 +17,7 @@ MKFS = os.environ.get('MKFS', 'mkfs.btrfs')
 BTRFS = os.environ.get('BTRFS', 'btrfs')
 BTRFSTUNE = os.environ.get('BTRFSTUNE', 'btrfstune')
 
+_libc = ctypes.CDLL(None, use_errno=True)
 _live = []
 
 
@@ -96,6 +99,24 @@ class KernelLog:
     def complaints(self, *devices):
         return [line for line in self.lines(*devices) if not re.match('BTRFS (info|notice|debug)', line)
                 and 'space cache v1 is being deprecated' not in line]
+
+
+def sync(path):
+    """Linux commits the filesystem that @path lies in; sync(2) would wait for all others of the machine."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        if _libc.syncfs(fd):
+            raise OSError(ctypes.get_errno(), 'syncfs', path)
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def committed():
+    """While committed images are mounted: Linux has no two filesystems of one id, and another test may have them."""
+    with open('/run/lock/btrkit-test-images', 'wb') as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
 
 
 def attach(path, *options):

@@ -64,8 +64,9 @@ def run_plan(folder, seed, count, same_hash):
         pair.by_edit(pair.by_linux(plan.some(count), plan.done), pieces(plan.rng, count))
         pair.compare('after edit')
         # Linux goes on with both.
-        plan.compression = False
+        plan.compression, plan.keep_size = False, '^no-holes' in options
         pair.by_linux_with_ours(pair.by_linux(plan.some(count // 2), plan.done))
+        plan.keep_size = False
         pair.compare('after Linux went on')
         pair.leave()
         # And edit with what Linux has written.

@@ -18,6 +18,9 @@ LINKS = 65535
 # Where a file has its first data, nothing from 4096 to 36864 and 40960 to 196608, and nothing behind 204800.
 HOLES = ((4096, 32768), (4096, 32767), (4096, 32769), (8192, 4096), (36863, 2), (0, 4096),
          (32768, 8192), (40960, 163840), (204800, 4096), (300000, 1 << 30), (204799, 4096), (0, 1 << 30), (5000, 100))
+# Of attributes, not all of which there can be.
+NAMES = (b'user.a', b'user.', b'trusted.b', b'trusted.', b'security.c', b'security.', b'system.x', b'btrfs.compression',
+         b'btrfs.x', b'foo.bar', b'none')
 ENABLE_VERITY = 0x40806685
 
 
@@ -111,8 +114,12 @@ def collisions(node, local):
         yield b'rm', b'hash/' + name
     # As many names of one inode as its items take, whose hashes are the same too.
     yield b'mkdir', b'refs'
-    for k, name in enumerate(same_hash(room + 3, 255)):
-        yield b'ln', b'hash/first', b'refs/' + name
+    yield from ((b'ln', b'hash/first', b'refs/' + name) for name in same_hash(room + 3, 255))
+    # As many as make another kind of item, and the last of them go.
+    others = [b'refs/' + (b'%d' % k).ljust(255, b'o') for k in range(node // 255)]
+    yield from ((b'ln', b'hash/first', path) for path in others)
+    yield from ((b'rm', others[-1]), (b'mv', others[-3], b'refs/other'), (b'rm', others[0]),
+                (b'ln', b'hash/first', others[-1]), (b'rm', others[-2]))
     # Attributes likewise.
     for name in same_hash(room + 3, 255, b'user.'):
         yield b'setxattr', name, b'', b'file'
@@ -149,6 +156,14 @@ def holes(local):
                 (b'clone', b'kept', b'kept2'))
 
 
+def contents(path, local):
+    """Operations on data."""
+    yield from ((b'truncate', path, b'5'), (b'write', path, b'0', local), (b'punch', path, b'0', b'4096'),
+                (b'prealloc', path, b'0', b'9000'), (b'clone', b'file', path), (b'clone', path, b'file'),
+                (b'clone', b'file', b'0', b'4096', path, b'0'), (b'clone', path, b'0', b'4096', b'file', b'0'),
+                (b'clone', path, b'0', b'4096', b'none', b'0'))
+
+
 def small(node, local):
     """All that is over quickly."""
     yield from ((b'mkdir', b'names'), (b'put', local, b'file2'), (b'put', local, b'large'), (b'put', local, b'huge'),
@@ -156,6 +171,14 @@ def small(node, local):
                 *sizes(local), *holes(local))
     for each, other in ((b'ro', b'ro/dir/file'), (b'ro/dir', b'ro/file')):
         yield from inside(each, local, other)
+    yield from (words('subvolume snapshot -r source frozen'), words('mkdir frozen/new'),
+                words('property set frozen ro false'), words('mkdir frozen/new'),
+                words('subvolume snapshot -r frozen frozen2'), words('rm frozen2/file'))
+    for path in (b'ro/inner', b'rw/inner', b'rw/dir'):
+        yield from contents(path, local)
+    for path, name in itertools.product((b'ro/pipe', b'ro/link', b'ro/file', b'ro/dir'), NAMES):
+        yield from ((b'setxattr', name, value, path) for value in (b'zlib', b'nono'))
+        yield b'rmxattr', name, path
     for flag in (b'i', b'a'):
         folder, path = b'dir_' + flag, b'file_' + flag
         yield from ((b'mkdir', folder), (b'mkdir', folder + b'/dir'), (b'put', local, folder + b'/file'),
@@ -188,10 +211,14 @@ def base(mnt, local):
             f.write(random.Random(1).randbytes(20000))
     ops.subvolume(f'{mnt}/source')
     os.mkdir(f'{mnt}/source/dir')
+    os.mkfifo(f'{mnt}/source/pipe')
+    os.symlink('file', f'{mnt}/source/link')
     for path in ('file', 'dir/file'):
         with open(f'{mnt}/source/{path}', 'wb') as f:
             f.write(b'not to be written')
+    ops.subvolume(f'{mnt}/source/inner')
     ops.snapshot(f'{mnt}/source', f'{mnt}/ro', readonly=True)
+    ops.snapshot(f'{mnt}/source', f'{mnt}/rw')
     with open(f'{mnt}/sealed', 'wb') as f:
         f.write(bytes(range(256)) * 100)
     fd = os.open(f'{mnt}/sealed', os.O_RDONLY)

@@ -5,6 +5,7 @@ import os
 import random
 
 import attributes
+from modify_state import fiemap
 
 MASK = (1 << 64) - 1
 DIRS, FILES, SPECIAL = 'ds', 'f', 'lnp'
@@ -42,6 +43,9 @@ class Plan:
         # Of what Linux has in memory a property may be unknown to it; and what chattr +c makes of a file is up to the
         # mount.
         self.compression, self.flags = True, 'SiadADCm'
+        # With items for holes Linux, which has read an inode with space that was kept behind its end, forgets a size
+        # that the next preallocation gives it as soon as nobody has the file in memory.
+        self.keep_size = False
         self.weights = {
             'put': 16, 'mkdir': 8, 'symlink': 4, 'mknod': 4, 'ln': 8, 'rm': 8, 'rm_below': 1, 'rmdir': 3, 'mv': 14,
             'chmod': 6, 'chown': 5, 'chattr': 4, 'touch': 6, 'setxattr': 12, 'rmxattr': 4, 'truncate': 6, 'write': 14,
@@ -54,7 +58,12 @@ class Plan:
         names, weights = zip(*self.weights.items())
         for _ in range(count):
             op = tuple(getattr(self, self.rng.choices(names, weights)[0])())
+            # Linux finds no room for a larger one in the place of one that is there, if both do not go into a leaf.
+            if op[0] == b'setxattr' and op[-3].startswith(b'system.posix') and len(op[-2]) > self.node // 2:
+                yield b'rmxattr', op[-3], op[-1]
+            zeros = self.zeros(*op[1:]) if op[0] == b'punch' else ()
             yield op
+            yield from zeros
             # Whether a hole that is punched again is a change goes by what Linux has in memory of it.
             if op[0] == b'punch':
                 yield b'touch', b'-m', b'@5', op[1]
@@ -270,7 +279,7 @@ class Plan:
         if kind < 13:
             return rng.choice((b'user.', b'system.x', b'foo.bar', b'btrfs.x', b'trusted.', b'none',
                                b'user.' + b'n' * 251)), b'value'
-        # Linux may find no room for a larger one in the place of one that is there.
+        # As above, each gets a name of its own.
         self.serial += 1
         size = rng.choice((2000, 3000, attributes.MAX[self.node] - 14, attributes.MAX[self.node] - 13))
         return b'user.large%010d' % self.serial, b'L' * size
@@ -311,14 +320,25 @@ class Plan:
         return b'write', self.file(), b'%d' % self.place(), local
 
     def punch(self):
-        """Whole sectors: into one that is a hole, and of which only a part is punched, Linux may write zeros, where the
-        library leaves the hole."""
-        offset, size = self.place(), self.length()
-        first = offset & ~4095
-        return b'punch', self.file(), b'%d' % first, b'%d' % (((offset + size + 4095) & ~4095) - first)
+        return b'punch', self.file(), b'%d' % self.place(), b'%d' % self.length()
+
+    def zeros(self, path, offset, length):
+        """Into a sector that is a hole already, and of which only a part is punched, Linux may write zeros, by the size
+        of the holes that it has in memory, where the library leaves the hole. Then it is punched as a whole."""
+        try:
+            fd = os.open(os.path.join(self.top, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return []
+        try:
+            rows = fiemap(fd, 0)
+        finally:
+            os.close(fd)
+        ends = {n & ~4095 for n in (int(offset), int(offset) + int(length)) if n % 4096}
+        return [(b'punch', path, b'%d' % at, b'4096') for at in sorted(ends)
+                if not any(start <= at < end for start, end, _ in rows)]
 
     def prealloc(self):
-        flag = [b'-k'] if self.rng.randrange(2) else []
+        flag = [b'-k'] if self.rng.randrange(2) or self.keep_size else []
         return b'prealloc', *flag, self.file(), b'%d' % self.place(), b'%d' % self.length()
 
     def clone(self):

@@ -13,22 +13,23 @@ import image
 import ops
 import trees
 
-TREE_SEARCH_V2, FIEMAP = 0xC0709411, 0xC020660B
-INODE_ITEM, EXTENT_DATA = 1, 108
+TREE_SEARCH_V2, FIEMAP, FIEMAP_FLAG_SYNC = 0xC0709411, 0xC020660B, 1
+INODE_ITEM, XATTR_ITEM, DIR_ITEM, DIR_INDEX, EXTENT_DATA, ROOT_ITEM = 1, 24, 84, 96, 108, 132
+ROOT_TREE = 1
 SECTOR = 4096
 # Of FIEMAP: of a file that is not compressed these do not depend on who wrote it.
 SHARED, UNWRITTEN, INLINE, ENCODED = 0x2000, 0x800, 0x200, 8
-NODATACOW, COMPRESSION = 1 << 1, 1 << 3 | 1 << 11
+NODATACOW, PREALLOC, COMPRESSION = 1 << 1, 1 << 4, 1 << 3 | 1 << 11
 EMPTY, TOP = 2, 256
 LARGEST = (1 << 63) - 1
 
 
-def search(fd, buffer=bytearray(112 + (4 << 20))):
-    """Items of the subvolume that a descriptor belongs to: (inode, type, offset, bytes)."""
+def search(fd, tree, kinds, buffer=bytearray(112 + (4 << 20))):
+    """Items of a tree, of 0: of the subvolume that a descriptor belongs to: (object, type, offset, bytes)."""
     at = (0, 0, 0)
     while True:
-        key = struct.pack('=7Q4I4Q', 0, at[0], 2**64 - 1, at[2], 2**64 - 1, 0, 2**64 - 1, at[1], 255, 2**32 - 1, 0, 0,
-                          0, 0, 0)
+        key = struct.pack('=7Q4I4Q', tree, at[0], 2**64 - 1, at[2], 2**64 - 1, 0, 2**64 - 1, at[1], 255, 2**32 - 1, 0,
+                          0, 0, 0, 0)
         struct.pack_into('=104sQ', buffer, 0, key, len(buffer) - 112)
         fcntl.ioctl(fd, TREE_SEARCH_V2, buffer)
         count, place = struct.unpack_from('=I', buffer, 64)[0], 112
@@ -37,21 +38,40 @@ def search(fd, buffer=bytearray(112 + (4 << 20))):
         for _ in range(count):
             _, inode, offset, kind, size = struct.unpack_from('=3Q2I', buffer, place)
             place += 32
-            if kind in (INODE_ITEM, EXTENT_DATA):
+            if kind in kinds:
                 yield inode, kind, offset, bytes(buffer[place:place + size])
             place += size
         at = (inode, kind, offset + 1) if offset + 1 < 2**64 else (inode, kind + 1, 0)
 
 
-def extent(offset, item):
-    """(kind, offset, length, address on disk, offset in the extent, compression), None: a hole."""
-    ram, compression, kind = struct.unpack_from('=8xQB3xB', item)
-    if kind == 0:
-        return 'inline', offset, ram, 0, 0, compression
-    disk, _, skipped, length = struct.unpack_from('=4Q', item, 21)
-    if not disk:
-        return None
-    return 'prealloc' if kind == 2 else 'data', offset, length, disk, skipped, compression
+class Extent:
+    """What an item of a file says. Without an address it is a hole."""
+
+    def __init__(self, offset, item):
+        self.generation, ram, self.compression, kind = struct.unpack_from('=QQB3xB', item)
+        self.kind, self.offset, self.length, self.whole = ('inline', 'data', 'prealloc')[kind], offset, ram, ram
+        self.disk = self.size = self.skipped = 0
+        if kind:
+            self.disk, self.size, self.skipped, self.length = struct.unpack_from('=4Q', item, 21)
+
+    def is_hole(self):
+        return self.kind != 'inline' and not self.disk
+
+    def piece(self):
+        """All but where it lies on disk."""
+        return self.kind, self.offset, self.length, self.skipped, self.size, self.whole, self.compression
+
+    def sectors(self, what):
+        return self.offset // SECTOR, -(-(self.offset + self.length) // SECTOR), what
+
+
+def names(item):
+    """Of entries and attributes: (name, transid)."""
+    at = 0
+    while at < len(item):
+        transid, data, name = struct.unpack_from('=17xQHHx', item, at)
+        yield item[at + 30:at + 30 + name], transid
+        at += 30 + name + data
 
 
 class Subvolume:
@@ -59,14 +79,19 @@ class Subvolume:
 
     def __init__(self, fd, path):
         self.path, self.inodes, self.extents = path, {}, {}
-        for inode, kind, offset, item in search(fd):
-            if kind == INODE_ITEM:
+        # Of each kind of them: in which transaction each name of an inode was put down.
+        self.named = {DIR_ITEM: {}, DIR_INDEX: {}, XATTR_ITEM: {}}
+        for inode, kind, offset, item in search(fd, 0, {INODE_ITEM, EXTENT_DATA, *self.named}):
+            if kind in self.named:
+                self.named[kind].setdefault(inode, {}).update(names(item))
+            elif kind == INODE_ITEM:
                 times = struct.unpack_from('=QIQIQIQI', item, 112)
                 self.inodes[inode] = {
+                    'transactions': struct.unpack_from('=QQ', item),
                     'nbytes': struct.unpack_from('=Q', item, 24)[0], 'flags': struct.unpack_from('=Q', item, 64)[0],
                     'times': dict(zip(('atime', 'ctime', 'mtime', 'otime'),
                                       (times[k] * 10**9 + times[k + 1] for k in (0, 2, 4, 6))))}
-            elif found := extent(offset, item):
+            elif not (found := Extent(offset, item)).is_hole():
                 self.extents.setdefault(inode, []).append(found)
 
 
@@ -82,9 +107,10 @@ def joined(rows):
 
 
 def fiemap(fd, kinds):
+    """Of what is written until then."""
     rows, at = [], 0
     while True:
-        buffer = bytearray(struct.pack('=QQIIII', at, 2**64 - 1 - at, 0, 0, 512, 0) + bytes(56 * 512))
+        buffer = bytearray(struct.pack('=QQIIII', at, 2**64 - 1 - at, FIEMAP_FLAG_SYNC, 0, 512, 0) + bytes(56 * 512))
         fcntl.ioctl(fd, FIEMAP, buffer)
         count = struct.unpack_from('=I', buffer, 20)[0]
         for k in range(count):
@@ -96,11 +122,12 @@ def fiemap(fd, kinds):
 
 
 class State:
-    """@bounds: times at which something else began. @loaded: nothing of compression; each path below @top gets what it
-    has in .paths"""
+    """@bounds: times at which something else began, each with the last transaction before. @loaded: nothing of
+    compression; each path below @top gets what it has in .paths"""
 
     def __init__(self, top, bounds=(), compressed=False, loaded=False):
-        self.bounds, self.compressed, self.loaded = bounds, compressed, loaded
+        self.bounds, self.transactions = [ns for ns, _ in bounds], [generation for _, generation in bounds]
+        self.compressed, self.loaded = compressed, loaded
         self.paths, self.subvolumes, self.names = {}, [], {}
         self.cache = {}
         fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
@@ -112,8 +139,11 @@ class State:
             os.close(fd)
         self.walk(top)
         for group in self.names.values():
+            # Each with each of 65,535 takes minutes.
+            said = group if len(group) < 100 else (len(group), hashlib.sha256(b'/ '.join(group)).hexdigest())
             for path in group:
-                self.paths[path]['names'] = group
+                self.paths[path]['names'] = said
+        self.single = set()
         self.shared = self.sharing()
 
     def enter(self, fd, path):
@@ -143,6 +173,8 @@ class State:
                 self.paths[below] = {'mode': 'the place of a subvolume'}
                 continue
             inside = subvolume
+            entry = [self.transaction(subvolume.named[kind][os.fstat(folder).st_ino][name])
+                     for kind in (DIR_ITEM, DIR_INDEX)]
             if stat.S_ISDIR(st.st_mode):
                 fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
                 if st.st_ino == TOP:
@@ -151,11 +183,16 @@ class State:
             elif st.st_nlink > 1:
                 self.names.setdefault((inside.path, st.st_ino), []).append(below)
             self.paths[below] = self.describe(name, folder, st, inside)
+            self.paths[below]['entry'] = entry
             inside.inodes[st.st_ino].setdefault('path', below)
 
     def time(self, ns):
         """What a plan sets lies before any clock."""
         return ns if not self.bounds or ns < self.bounds[0] else f'time {bisect.bisect_right(self.bounds, ns)}'
+
+    def transaction(self, generation):
+        """Whether it was before what began, and before which."""
+        return bisect.bisect_left(self.transactions, generation)
 
     def describe(self, name, folder, st, subvolume):
         inode = subvolume.inodes[st.st_ino]
@@ -163,9 +200,16 @@ class State:
         ret = {'mode': oct(st.st_mode), 'owner': (st.st_uid, st.st_gid), 'size': st.st_size, 'nlink': st.st_nlink,
                'rdev': st.st_rdev, 'flags': inode['flags'],
                'times': {key: self.time(ns) for key, ns in inode['times'].items()},
-               'xattrs': {key: xattr(whole, key) for key in os.listxattr(whole, follow_symlinks=False)}}
+               'xattrs': {key: xattr(whole, key) for key in os.listxattr(whole, follow_symlinks=False)},
+               'transactions': [self.transaction(n) for n in inode['transactions']],
+               'named': {key: self.transaction(n)
+                         for key, n in subvolume.named[XATTR_ITEM].get(st.st_ino, {}).items()}}
         if self.loaded:
             ret['xattrs'].pop('btrfs.compression', None)
+            ret['named'].pop(b'btrfs.compression', None)
+            ret['flags'] &= ~COMPRESSION
+        # What a subvolume inherits Linux puts into its inode when that changes next.
+        if st.st_ino == TOP and 'btrfs.compression' in ret['xattrs']:
             ret['flags'] &= ~COMPRESSION
         if stat.S_ISLNK(st.st_mode):
             ret['target'] = os.readlink(name, dir_fd=folder)
@@ -184,9 +228,13 @@ class State:
             ret['sum'] = self.far(name, folder, rows)
         else:
             ret['segments'], ret['sum'] = trees.contents(name, folder)
-        ret['compressed'] = self.compressed or any(row[5] for row in rows)
-        ret['extents'] = joined((at // SECTOR, -(-(at + length) // SECTOR), kind) for kind, at, length, *_ in rows)
-        ret['pieces'] = [row[1:3] + row[4:] for row in rows]
+        ret['compressed'] = self.compressed or any(row.compression for row in rows)
+        ret['extents'] = joined(row.sectors(row.kind) for row in rows)
+        # Without copies Linux overwrites data where it is, and the library never; of preallocated space of which a part
+        # is written Linux puts down the others anew too.
+        ret['written'] = joined(row.sectors(self.transaction(row.generation)) for row in rows
+                                if not inode['flags'] & (NODATACOW | PREALLOC))
+        ret['pieces'] = [row.piece() for row in rows]
         ret['nbytes'] = inode['nbytes']
         fd = os.open(name, os.O_RDONLY | os.O_NOATIME | os.O_NOFOLLOW, dir_fd=folder)
         try:
@@ -199,8 +247,8 @@ class State:
         """Where the last sector of a file ends is beyond what lseek() can tell."""
         fd = os.open(name, os.O_RDONLY | os.O_NOATIME | os.O_NOFOLLOW, dir_fd=folder)
         try:
-            return [(at, hashlib.sha256(os.pread(fd, min(length, LARGEST - at), at)).hexdigest())
-                    for _, at, length, *_ in rows]
+            return [(row.offset, hashlib.sha256(os.pread(fd, min(row.length, LARGEST - row.offset), row.offset))
+                     .hexdigest()) for row in rows]
         finally:
             os.close(fd)
 
@@ -212,9 +260,11 @@ class State:
                 path = subvolume.inodes.get(inode, {}).get('path')
                 if path is None:
                     continue
-                for _, at, length, disk, skipped, _ in rows:
-                    for k in range(0, length if disk else 0, SECTOR):
-                        places.setdefault((disk, skipped + k), []).append((path, at + k))
+                for row in rows:
+                    if row.kind == 'inline' or row.size == row.length == row.whole == SECTOR:
+                        self.single.add((path, row.offset))
+                    for k in range(0, row.length if row.disk else 0, SECTOR):
+                        places.setdefault((row.disk, row.skipped + k), []).append((path, row.offset + k))
         return {tuple(sorted(users)) for users in places.values() if len(users) > 1}
 
 
@@ -226,8 +276,8 @@ def xattr(path, name):
         return e.errno
 
 
-def subvolumes(mnt):
-    """What Linux lists: paths, whose snapshot each is, which is read-only, which is the default."""
+def subvolumes(mnt, state):
+    """What Linux lists: paths, whose snapshot each is, which is the default; and what their root items say."""
     text = image.run(image.BTRFS, 'subvolume', 'list', '-puq', mnt)
     rows = re.findall(rb'^ID (\d+) gen \d+ parent (\d+) top level (\d+) parent_uuid (\S+) +uuid (\S+) '
                       rb'path (.*?)\n(?=ID |\Z)', text, re.M | re.S)
@@ -237,31 +287,59 @@ def subvolumes(mnt):
     paths = {row[0]: row[5] for row in rows} | {b'5': b''}
     owners = {row[4]: row[5] for row in rows} | {top: b'', b'-': '-'}
     default = image.run(image.BTRFS, 'subvolume', 'get-default', mnt).split()[1]
+    with ops.opened_dir(mnt) as fd:
+        items = {b'%d' % root: root_item(item, state)
+                 for root, _, _, item in search(fd, ROOT_TREE, {ROOT_ITEM}) if root == 5 or root >= 256}
     return {'default': paths[default],
-            **{row[5]: (paths[row[1]], paths[row[2]], owners.get(row[3], 'gone'), read_only(mnt, row[5]))
-               for row in rows}}
+            **{row[5]: (paths[row[1]], paths[row[2]], owners.get(row[3], 'gone'), items[row[0]]) for row in rows}}
 
 
-def read_only(mnt, path):
-    with ops.opened_dir(os.path.join(os.fsencode(mnt), path)) as fd:
-        return struct.unpack('=Q', fcntl.ioctl(fd, 0x80089419, bytes(8)))[0] & 2
+def root_item(item, state):
+    """Of a subvolume: what does not depend on where it lies."""
+    flags, refs = struct.unpack_from('=QI', item, 208)
+    transactions = struct.unpack_from('=Q', item, 200) + struct.unpack_from('=4Q', item, 295)
+    times = struct.unpack_from('=QIQIQIQI', item, 327)
+    return {'flags': flags, 'refs': refs, 'received': item[279:295] != bytes(16),
+            'transactions': [n and state.transaction(n) for n in transactions],
+            'times': [times[k] and state.time(times[k] * 10**9 + times[k + 1]) for k in range(0, 8, 2)]}
 
 
-def without_sharing(a, b):
-    """An extent of which another file has a part is shared as a whole; which sectors are is compared besides."""
-    return [{key: joined((at, end, flags & ~SHARED) for at, end, flags in value) if key == 'fiemap' else value
-             for key, value in each.items() if key != 'pieces'} for each in (a, b)]
+def flags_where(rows, pieces, kinds):
+    """Of what FIEMAP said: each flag in these pieces, outside of them but some."""
+    ret, at = [], 0
+    for start, end in sorted((offset, offset + length) for _, offset, length, *_ in pieces) + [(2**64, 2**64)]:
+        for low, high, mask in ((at, start, kinds), (start, end, ~0)):
+            ret += [(max(row[0], low), min(row[1], high), row[2] & mask) for row in rows
+                    if row[0] < high and low < row[1]]
+        at = end
+    return joined(ret)
 
 
 def comparable(a, b):
-    """Which pieces of a file are compressed, and how large they are then, is for each to decide."""
-    if not (a.get('compressed') or b.get('compressed')):
-        return without_sharing(a, b) if a.get('pieces') != b.get('pieces') else (a, b)
-    both = [{key: value for key, value in each.items() if key not in ('compressed', 'nbytes', 'fiemap', 'pieces')}
-            for each in (a, b)]
+    """Which pieces of a file are compressed, how large they are then, and whether one lies in an item, is for each to
+    decide. An extent of which another file has a part is shared as a whole, so that FIEMAP says the same only of
+    extents that are alike; which sectors are shared is compared besides."""
+    if 'pieces' not in a or 'pieces' not in b:
+        return a, b
+    packed = a['compressed'] or b['compressed']
+    alike = set(a['pieces']) & set(b['pieces'])
+    both = [{key: value for key, value in each.items() if key not in ('compressed', 'pieces')} for each in (a, b)]
     for each in both:
-        each['extents'] = joined((at, end, 'data' if kind == 'inline' else kind) for at, end, kind in each['extents'])
+        if not packed:
+            each['fiemap'] = flags_where(each['fiemap'], alike, ~SHARED)
+        else:
+            each['fiemap'] = flags_where([(at, end, flags & ~SHARED) for at, end, flags in each['fiemap']], alike, 0)
+            del each['nbytes'], each['written']
+            each['extents'] = joined((at, end, 'data' if kind == 'inline' else kind)
+                                     for at, end, kind in each['extents'])
     return both
+
+
+def apart(users, a, b):
+    """Whether sectors that are shared in @a need not be in @b: where files are compressed one of a sector may lie in
+    its item, and what is cloned from there gets an extent of its own, of that sector only."""
+    return b.single.issuperset(users) and any(
+        each.paths.get(path, {}).get('compressed') for path, _ in users for each in (a, b))
 
 
 def differences(ours, theirs, leave_out=()):
@@ -272,11 +350,7 @@ def differences(ours, theirs, leave_out=()):
         a, b = comparable(ours.paths[path], theirs.paths[path])
         ret += [f'{path!r}: {key}: {a.get(key)!r:.1500}; by Linux: {b.get(key)!r:.1500}'
                 for key in sorted(a.keys() | b.keys()) if key not in leave_out and a.get(key) != b.get(key)]
-    # A file of a sector may lie in its item when it is compressed.
-    inline = {path for each in (ours, theirs) if each.compressed for path, what in each.paths.items()
-              if any(kind == 'inline' for _, _, kind in what.get('extents', ()))}
-    here, there = (set(filter(lambda users: len(users) > 1, (
-        tuple(user for user in users if user[0] not in inline) for users in each.shared))) for each in (ours, theirs))
-    for what, rest in (('only in ours', here - there), ('only by Linux', there - here)):
+    for what, a, b in (('only in ours', ours, theirs), ('only by Linux', theirs, ours)):
+        rest = {users for users in a.shared - b.shared if not apart(users, a, b)}
         ret += [f'shared {what}: {users!r:.4000}' for users in sorted(rest)[:5]]
     return ret

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from image import BTRFS, Image, attach, missing, run
+from image import BTRFS, Image, attach, missing, run, sync
 
 BTRKIT = os.environ['BTRKIT']
 OPTIONS = ['-q', '--verify', '--deterministic']
@@ -40,7 +40,7 @@ def mkfs(*args):
 
 
 def shared_bytes(path):
-    os.sync()
+    sync(path)
     text = run('filefrag', '-v', '-b1', path).decode()
     return sum(int(length) for length in re.findall(r'^ *\d+:(?:[^:]*:){2} *(\d+):.*\bshared\b', text, re.M))
 
@@ -78,7 +78,7 @@ def on(image):
     image.mkfs()
     top = image.mount()
     make_tree(f'{top}/tree')
-    os.sync()
+    sync(top)
     args = [*OPTIONS, '--rootdir', f'{top}/tree']
     for more in ([], ['-d', 'dup'], ['--compress', 'no', '--threads', '1', '--csum', 'sha256']):
         for name, option in (('copied', []), ('shared', ['--reflink'])):

@@ -188,10 +188,10 @@ def fragment(mnt, rng, files=9000):
         for k in range(files):
             with open(f'{mnt}/f{turn}-{k}', 'wb') as f:
                 f.write(b'x' * rng.choice((4096, 4096, 8192, 20000, 3)))
-        os.sync()
+        image.sync(mnt)
         for k in range(0, files, 2):
             os.unlink(f'{mnt}/f{turn}-{k}')
-        os.sync()
+        image.sync(mnt)
 
 
 def fill(mnt, rng):
@@ -207,7 +207,7 @@ def fill(mnt, rng):
             full = True
     expect(full, 'there is space left')
     count['filesystems filled'] += 1
-    os.sync()
+    image.sync(mnt)
 
 
 def few(mnt, rng):

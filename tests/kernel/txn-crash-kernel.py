@@ -285,6 +285,9 @@ def run(scratch, wanted, options):
         rows = [State(*line.rstrip('\n').split('\t')) for line in f]
     committed = [row for row in rows if row.torn == 'committed']
     states = [row for row in rows if row.torn != 'committed']
+    # What a state may be: its commit, or the one before.
+    possible = {(row.kind, int(row.commit) - before) for row in states for before in (0, 1)}
+    committed = [row for row in committed if (row.kind, int(row.commit)) in possible]
     self_test(folder, committed)
     judges, failed, files = Judges(folder), 0, 0
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
@@ -309,7 +312,7 @@ def main(count, *options):
     if reason:
         print(f'skipped: {reason}')
         return 77
-    with tempfile.TemporaryDirectory(prefix='btrkit-txn-crash-') as scratch:
+    with image.committed(), tempfile.TemporaryDirectory(prefix='btrkit-txn-crash-') as scratch:
         try:
             return run(scratch, count, options)
         finally:

@@ -231,7 +231,7 @@ static void without_a_function_the_first_problem_ends_it(void **state)
 	assert_int_equal(result.problems, 1);
 	assert_int_equal(btrkit_extract(r.fs, 6, NULL, 0, r.target, &opts, NULL, &err), -ENOENT);
 	assert_int_equal(btrkit_extract(r.fs, 5, NULL, 0, "/dev/null/x", &opts, NULL, &err), -ENOTDIR);
-	assert_int_equal(btrkit_extract(r.fs, 5, NULL, 0, r.target, &(struct btrkit_extract_options){ .flags = 2 },
+	assert_int_equal(btrkit_extract(r.fs, 5, NULL, 0, r.target, &(struct btrkit_extract_options){ .flags = 4 },
 					NULL, &err), -EINVAL);
 	assert_int_equal(end(&r), 1);
 }

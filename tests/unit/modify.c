@@ -58,15 +58,6 @@ static unsigned pick(struct model *m, unsigned below)
 	return (unsigned)((m->seed >> 33) % below);
 }
 
-static void expect(int ret, int wanted, const struct btrkit_error *err)
-{
-	if (ret == wanted)
-		return;
-	/* In a thread of its own nothing else would tell why. */
-	fprintf(stderr, "%d where %d is expected: %s\n", ret, wanted, ret ? err->message : "");
-	abort();
-}
-
 static unsigned some_dir(struct model *m)
 {
 	unsigned d;
@@ -129,7 +120,7 @@ static void make(struct model *m, bool directory)
 		return;
 	new_name(m, name);
 	what.mode = directory ? S_IFDIR | 0755 : S_IFREG | 0644;
-	expect(btrkit_create(m->txn, TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, &inode, &err), 0, &err);
+	rig_expect(btrkit_create(m->txn, TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, &inode, &err), 0, &err);
 	e = add_entry(m, dir, name);
 	if (directory) {
 		e->is_dir = slot;
@@ -139,7 +130,8 @@ static void make(struct model *m, bool directory)
 		e->file->inode = inode;
 		e->file->links = 1;
 	}
-	expect(btrkit_create(m->txn, TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, NULL, &err), -EEXIST, &err);
+	rig_expect(btrkit_create(m->txn, TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, NULL, &err), -EEXIST,
+		   &err);
 }
 
 static void write_some(struct model *m)
@@ -157,8 +149,8 @@ static void write_some(struct model *m)
 	len = len < SIZE_MAX_OF_FILE - at ? len : SIZE_MAX_OF_FILE - at;
 	for (uint32_t i = 0; i < len; i++)
 		bytes[i] = (uint8_t)(m->seed >> (i % 8) ^ i / 64);
-	expect(btrkit_write(m->txn, TOP_LEVEL, e->file->inode, at, bytes, len, pick(m, 2) ? &packed : NULL, &err),
-	       0, &err);
+	rig_expect(btrkit_write(m->txn, TOP_LEVEL, e->file->inode, at, bytes, len, pick(m, 2) ? &packed : NULL, &err),
+		   0, &err);
 	memcpy(e->file->bytes + at, bytes, len);
 	if (e->file->size < at + len)
 		e->file->size = at + len;
@@ -173,7 +165,7 @@ static void cut(struct model *m)
 	if (!e)
 		return;
 	size = pick(m, 4) ? pick(m, SIZE_MAX_OF_FILE) : 0;
-	expect(btrkit_truncate(m->txn, TOP_LEVEL, e->file->inode, size, &err), 0, &err);
+	rig_expect(btrkit_truncate(m->txn, TOP_LEVEL, e->file->inode, size, &err), 0, &err);
 	if (size < e->file->size)
 		memset(e->file->bytes + size, 0, e->file->size - size);
 	e->file->size = size;
@@ -187,7 +179,7 @@ static void punch(struct model *m)
 
 	if (!e)
 		return;
-	expect(btrkit_punch(m->txn, TOP_LEVEL, e->file->inode, at, len, &err), 0, &err);
+	rig_expect(btrkit_punch(m->txn, TOP_LEVEL, e->file->inode, at, len, &err), 0, &err);
 	if (at < e->file->size)
 		memset(e->file->bytes + at, 0, len < e->file->size - at ? len : e->file->size - at);
 }
@@ -201,7 +193,7 @@ static void preallocate(struct model *m)
 
 	if (!e)
 		return;
-	expect(btrkit_prealloc(m->txn, TOP_LEVEL, e->file->inode, at, len, keep, &err), 0, &err);
+	rig_expect(btrkit_prealloc(m->txn, TOP_LEVEL, e->file->inode, at, len, keep, &err), 0, &err);
 	if (!keep && e->file->size < at + len)
 		e->file->size = at + len;
 }
@@ -225,10 +217,10 @@ static void clone_some(struct model *m)
 	    len > e->file->size - from || (len % 4096 && to + len < other->file->size) ||
 	    (e->file == other->file && to < from + (len + 4095) / 4096 * 4096 &&
 	     from < to + (len + 4095) / 4096 * 4096)) {
-		expect(btrkit_clone_range(m->txn, &what, &err), -EINVAL, &err);
+		rig_expect(btrkit_clone_range(m->txn, &what, &err), -EINVAL, &err);
 		return;
 	}
-	expect(btrkit_clone_range(m->txn, &what, &err), 0, &err);
+	rig_expect(btrkit_clone_range(m->txn, &what, &err), 0, &err);
 	memcpy(other->file->bytes + to, e->file->bytes + from, len);
 	if (len && other->file->size < to + len)
 		other->file->size = to + len;
@@ -248,10 +240,10 @@ static void remove_one(struct model *m)
 		empty = empty && m->names[i].dir != e->is_dir;
 	ret = btrkit_unlink(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, len,
 			    e->file ? BTRKIT_UNLINK_DIR : BTRKIT_UNLINK_FILE, &err);
-	expect(ret, e->file ? -ENOTDIR : -EISDIR, &err);
+	rig_expect(ret, e->file ? -ENOTDIR : -EISDIR, &err);
 	ret = btrkit_unlink(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, len,
 			    e->file ? BTRKIT_UNLINK_FILE : BTRKIT_UNLINK_DIR, &err);
-	expect(ret, empty ? 0 : -ENOTEMPTY, &err);
+	rig_expect(ret, empty ? 0 : -ENOTEMPTY, &err);
 	if (ret)
 		return;
 	if (!e->file)
@@ -264,15 +256,17 @@ static void link_one(struct model *m)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct entry *e = some_entry(m, true, true), *made;
 	const unsigned dir = some_dir(m);
+	struct btrkit_place to = { .root = TOP_LEVEL, .dir = m->dirs[dir] };
 	char name[64];
 	int ret;
 
 	if (!e || m->num_names == NAMES_MAX)
 		return;
 	new_name(m, name);
-	ret = btrkit_link(m->txn, TOP_LEVEL, e->file ? e->file->inode : m->dirs[e->is_dir], m->dirs[dir], name,
-			  strlen(name), &err);
-	expect(ret, e->file ? 0 : -EPERM, &err);
+	to.name = name;
+	to.len = strlen(name);
+	ret = btrkit_link(m->txn, TOP_LEVEL, e->file ? e->file->inode : m->dirs[e->is_dir], &to, &err);
+	rig_expect(ret, e->file ? 0 : -EPERM, &err);
 	if (ret)
 		return;
 	made = add_entry(m, dir, name);
@@ -310,7 +304,7 @@ static void move(struct model *m)
 	from = (struct btrkit_place){ TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name) };
 	to = (struct btrkit_place){ TOP_LEVEL, m->dirs[dir], name, strlen(name) };
 	ret = btrkit_rename(m->txn, &from, &to, BTRKIT_RENAME_NOREPLACE, &err);
-	expect(ret, loop ? -EINVAL : 0, &err);
+	rig_expect(ret, loop ? -EINVAL : 0, &err);
 	if (ret)
 		return;
 	e->dir = dir;
@@ -330,8 +324,8 @@ static void move_over(struct model *m)
 		return;
 	from = (struct btrkit_place){ TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name) };
 	to = (struct btrkit_place){ TOP_LEVEL, m->dirs[other->dir], other->name, strlen(other->name) };
-	expect(btrkit_rename(m->txn, &from, &to, BTRKIT_RENAME_NOREPLACE, &err), -EEXIST, &err);
-	expect(btrkit_rename(m->txn, &from, &to, exchange ? BTRKIT_RENAME_EXCHANGE : 0, &err), 0, &err);
+	rig_expect(btrkit_rename(m->txn, &from, &to, BTRKIT_RENAME_NOREPLACE, &err), -EEXIST, &err);
+	rig_expect(btrkit_rename(m->txn, &from, &to, exchange ? BTRKIT_RENAME_EXCHANGE : 0, &err), 0, &err);
 	/* Two names of one file stay as they are. */
 	if (e->file == other->file)
 		return;
@@ -351,13 +345,13 @@ static void look_up(struct model *m)
 
 	if (!e)
 		return;
-	expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name), &found, &err),
-	       0, &err);
+	rig_expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name), &found, &err), 0,
+		   &err);
 	assert_int_equal(found.inode, e->file ? e->file->inode : m->dirs[e->is_dir]);
 	assert_int_equal(found.type, e->file ? DT_REG : DT_DIR);
-	expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], "none", 4, &found, &err), -ENOENT, &err);
-	expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], too_long, sizeof(too_long), &found, &err),
-	       -ENAMETOOLONG, &err);
+	rig_expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], "none", 4, &found, &err), -ENOENT, &err);
+	rig_expect(btrkit_txn_lookup(m->txn, TOP_LEVEL, m->dirs[e->dir], too_long, sizeof(too_long), &found, &err),
+		   -ENAMETOOLONG, &err);
 }
 
 static void step(struct model *m)
@@ -424,7 +418,7 @@ static void judge_file(struct btrkit_fs *fs, const struct file *f)
 	struct btrkit_inode in;
 	size_t got;
 
-	expect(btrkit_inode_get(fs, TOP_LEVEL, f->inode, &in, &err), 0, &err);
+	rig_expect(btrkit_inode_get(fs, TOP_LEVEL, f->inode, &in, &err), 0, &err);
 	assert_int_equal(in.size, f->size);
 	assert_int_equal(in.nlink, f->links);
 	rig_check(btrkit_file_open(fs, TOP_LEVEL, f->inode, &open, &err), &err);

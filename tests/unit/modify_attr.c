@@ -55,15 +55,6 @@ static unsigned pick(struct model *m, unsigned below)
 	return (unsigned)((m->seed >> 33) % below);
 }
 
-/* In a thread of its own nothing else would tell why. */
-static void expect(int ret, int wanted, const struct btrkit_error *err)
-{
-	if (ret == wanted)
-		return;
-	fprintf(stderr, "%d where %d is expected: %s\n", ret, wanted, ret ? err->message : "");
-	abort();
-}
-
 static void make_files(struct model *m, unsigned number)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -73,7 +64,7 @@ static void make_files(struct model *m, unsigned number)
 		char name[32];
 
 		snprintf(name, sizeof(name), "%u.%u", number, i);
-		expect(btrkit_create(m->txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &f->inode, &err), 0, &err);
+		rig_expect(btrkit_create(m->txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &f->inode, &err), 0, &err);
 		f->attr.mode = S_IFREG | 0644;
 	}
 }
@@ -93,7 +84,8 @@ static void put(struct model *m, struct file *f, unsigned i)
 		wanted = -EEXIST;
 	else if (flags & BTRKIT_XATTR_REPLACE && !v->there)
 		wanted = -ENODATA;
-	expect(btrkit_xattr_set(m->txn, TOP_LEVEL, f->inode, names[i], now.bytes, now.size, flags, &err), wanted, &err);
+	rig_expect(btrkit_xattr_set(m->txn, TOP_LEVEL, f->inode, names[i], now.bytes, now.size, flags, &err), wanted,
+		   &err);
 	if (!wanted)
 		*v = now;
 }
@@ -107,22 +99,22 @@ static void get(struct model *m, struct file *f, unsigned i)
 	int ret;
 
 	ret = btrkit_txn_xattr_get(m->txn, TOP_LEVEL, f->inode, names[i], bytes, sizeof(bytes), &size, &err);
-	expect(ret, v->there ? 0 : -ENODATA, &err);
+	rig_expect(ret, v->there ? 0 : -ENODATA, &err);
 	if (ret)
 		return;
 	assert_int_equal(size, v->size);
 	assert_memory_equal(bytes, v->bytes, size);
 	if (size)
-		expect(btrkit_txn_xattr_get(m->txn, TOP_LEVEL, f->inode, names[i], NULL, 0, &size, &err), -ERANGE,
-		       &err);
+		rig_expect(btrkit_txn_xattr_get(m->txn, TOP_LEVEL, f->inode, names[i], NULL, 0, &size, &err), -ERANGE,
+			   &err);
 }
 
 static void take_away(struct model *m, struct file *f, unsigned i)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
-	expect(btrkit_xattr_remove(m->txn, TOP_LEVEL, f->inode, names[i], &err), f->values[i].there ? 0 : -ENODATA,
-	       &err);
+	rig_expect(btrkit_xattr_remove(m->txn, TOP_LEVEL, f->inode, names[i], &err),
+		   f->values[i].there ? 0 : -ENODATA, &err);
 	f->values[i].there = false;
 }
 
@@ -137,7 +129,7 @@ static void change_attributes(struct model *m, struct file *f)
 	now.atime = (struct btrkit_time){ pick(m, 1u << 30), pick(m, 1000000000) };
 	now.mtime = (struct btrkit_time){ -(int64_t)pick(m, 1u << 30), pick(m, 1000000000) };
 	now.otime = (struct btrkit_time){ INT64_MAX, 999999999 };
-	expect(btrkit_setattr(m->txn, TOP_LEVEL, f->inode, &now, &err), 0, &err);
+	rig_expect(btrkit_setattr(m->txn, TOP_LEVEL, f->inode, &now, &err), 0, &err);
 	if (now.mask & (BTRKIT_ATTR_UID | BTRKIT_ATTR_GID))
 		f->attr.mode &= f->attr.mode & S_IXGRP ? ~(S_ISUID | S_ISGID) : ~(unsigned)S_ISUID;
 	if (now.mask & BTRKIT_ATTR_MODE)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * A filesystem that is full of data: what is written then fails and changes nothing, unless a commit makes space free
- * and is allowed. And large writes, by threads and without.
+ * and is allowed. The same for one that is full of metadata: a file can be cut off. And large writes, by threads and
+ * without.
  */
 #include "tests/unit/unit.h"
 
+#include "lib/txn/delayed.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u
@@ -222,12 +224,102 @@ static void test_large(void **state)
 	free(bytes);
 }
 
+#define MANY_EXTENTS 200u
+#define NAMES 4000u
+
+static size_t long_name(char name[64], unsigned i)
+{
+	return (size_t)snprintf(name, 64, "a-name-that-takes-its-room-%u", i);
+}
+
+static uint64_t make_extents(struct btrkit_txn *txn, const uint8_t *bytes)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	const uint64_t inode = new_file(txn, 0);
+
+	for (unsigned i = 0; i < MANY_EXTENTS; i++)
+		rig_check(btrkit_write(txn, TOP_LEVEL, inode, 8192ull * i, bytes, 4096, NULL, &err), &err);
+	return inode;
+}
+
+/* Names until there is no room for metadata, in leaves that a snapshot shares but for the last. */
+static void fill_metadata(struct btrkit_fs *fs)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn;
+	uint64_t id;
+	char name[64];
+	int ret = 0;
+
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	for (unsigned i = 0; i < NAMES; i++)
+		rig_check(btrkit_create(txn, TOP_LEVEL, TOP, name, long_name(name, i), NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	rig_check(btrkit_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, "snapshot", 8, NULL, &id, &err), &err);
+	for (unsigned i = NAMES; !ret; i++)
+		ret = btrkit_create(txn, TOP_LEVEL, TOP, name, long_name(name, i), NULL, NULL, &err);
+	assert_int_equal(ret, -ENOSPC);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+}
+
+/* Whether so many items could be removed at once. */
+static bool has_room(struct btrkit_txn *txn, unsigned items)
+{
+	const struct ticket_need need = { .items = items, .bytes = 4096, .removes = true };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	int ret;
+
+	txn->delayed->tickets.credit = (struct ticket_amount){ 0 };
+	ret = ticket_enter(txn, &need, &err);
+	if (ret == -ENOSPC)
+		return false;
+	rig_check(ret, &err);
+	gate_leave(&txn->delayed->gate);
+	return true;
+}
+
+/* What is kept for removals is nearly used up: a file can still be cut off, some extents at a time. */
+static void test_cut_off(void **state)
+{
+	static const struct rig_kind tiny = { "tiny", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 50 } };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint8_t bytes[8192] = { 0 };
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	uint64_t inode;
+	char name[64];
+	struct rig r;
+
+	(void)state;
+	fill_bytes(bytes, 4096, 4);
+	rig_make(&r, &tiny);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	inode = make_extents(txn, bytes);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	fill_metadata(fs);
+	rig_judge(&r);
+
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	for (unsigned i = 0; i < NAMES && has_room(txn, 60); i += 7)
+		rig_check(btrkit_unlink(txn, TOP_LEVEL, TOP, name, long_name(name, i), BTRKIT_UNLINK_FILE, &err), &err);
+	assert_false(has_room(txn, 60));
+	rig_check(btrkit_truncate(txn, TOP_LEVEL, inode, 6000, &err), &err);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	rig_judge(&r);
+	judge_file(fs, inode, bytes, 6000);
+	btrkit_fs_close(fs);
+	rig_destroy(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_cut_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,11 +5,13 @@
  */
 #include "tests/unit/unit.h"
 
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <btrkit/subvolume_modify.h>
 
+#include "lib/format/feature_bits.h"
 #include "lib/format/items/dir.h"
 #include "lib/format/items/root.h"
 #include "lib/modify/op.h"
@@ -55,12 +57,13 @@ static uint64_t take_snapshot(const char *name)
 /* A directory and a file, a subvolume of some levels with a snapshot, and one that is half gone. */
 static int make_base(void **state)
 {
-	static const uint8_t bytes[20000] = { 1 };
+	uint8_t bytes[20000];
 	struct tree_drop d = { .id = 0 };
 	char name[120];
 	bool done;
 
 	(void)state;
+	memset(bytes, 1, sizeof(bytes));
 	rig_make(&base, &kind);
 	fs = rig_open(&base, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
@@ -193,6 +196,8 @@ static void test_numbers(void **state)
 		expect(btrkit_unlink(txn, root, TOP, "file", 4, BTRKIT_UNLINK_FILE, &err), -ENOENT, -ENOENT);
 		expect(btrkit_rename(txn, &a, &b, 0, &err), -ENOENT, -EXDEV);
 		expect(btrkit_rename(txn, &b, &a, 0, &err), -ENOENT, -EXDEV);
+		expect(btrkit_link(txn, root, file, &b, &err), -ENOENT, -ENOENT);
+		expect(btrkit_link(txn, TOP_LEVEL, file, &a, &err), -ENOENT, -ENOENT);
 		expect(btrkit_write(txn, root, file, 0, "x", 1, NULL, &err), -ENOENT, -ENOENT);
 		expect(btrkit_truncate(txn, root, file, 0, &err), -ENOENT, -ENOENT);
 		expect(btrkit_clone_range(txn, &from, &err), -ENOENT, -ENOENT);
@@ -242,6 +247,7 @@ static void test_inodes(void **state)
 	static const uint32_t nlinks[] = { 0, 1, 65535, UINT32_MAX };
 	static const uint64_t sizes[] = { 0, 1ull << 62, INT64_MAX, 1ull << 63, UINT64_MAX - 4096, UINT64_MAX };
 	const struct btrkit_place a = { TOP_LEVEL, TOP, "file", 4 }, b = { TOP_LEVEL, dir, "moved", 5 };
+	const struct btrkit_place link = { TOP_LEVEL, dir, "link", 4 };
 	const struct btrkit_clone what = { TOP_LEVEL, file, 0, TOP_LEVEL, file, 65536, 0 };
 	int ret;
 
@@ -251,7 +257,7 @@ static void test_inodes(void **state)
 			begin();
 			change_inode(file, nlinks[i], sizes[k]);
 			tell();
-			ret = btrkit_link(txn, TOP_LEVEL, file, dir, "link", 4, &err);
+			ret = btrkit_link(txn, TOP_LEVEL, file, &link, &err);
 			expect(ret, nlinks[i] >= 65535 ? -EMLINK : 0, nlinks[i] ? 0 : -ENOENT);
 			ret = btrkit_write(txn, TOP_LEVEL, file, 100, "bytes", 5, NULL, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
@@ -272,6 +278,114 @@ static void test_inodes(void **state)
 			expect(ret, 0, nlinks[i] ? 0 : -EUCLEAN);
 			end();
 		}
+}
+
+/* What a file reads as: the first @n bytes of the base's, then @size of zeros but for @at. */
+static void judge_zeros(uint64_t n, uint64_t size, uint64_t at, size_t len)
+{
+	uint8_t *bytes = malloc(size + 1);
+	struct btrkit_file *f;
+	size_t got;
+
+	assert_non_null(bytes);
+	rig_check(btrkit_txn_flush(txn, &err), &err);
+	rig_check(btrkit_file_open(fs, TOP_LEVEL, file, &f, &err), &err);
+	rig_check(btrkit_file_read(f, 0, bytes, size + 1, &got, &err), &err);
+	btrkit_file_close(f);
+	assert_int_equal(got, size);
+	for (uint64_t i = 0; i < size; i++)
+		if (bytes[i] != (i >= at && i < at + len ? 'x' : i < n))
+			fail_msg("byte %" PRIu64 " of %" PRIu64 " is %u", i, size, bytes[i]);
+	free(bytes);
+}
+
+static uint64_t reservations(void)
+{
+	struct btrkit_reserve_stats stats;
+
+	btrkit_txn_get_reserve_stats(txn, &stats);
+	return stats.reservations;
+}
+
+/* What a crash has left behind the end of a file is never read, however the file grows. */
+static void test_behind(void **state)
+{
+	static const uint64_t ends[] = { 0, 1, 4096, 5000 };
+	static const char bytes[40000] = "";
+	const uint64_t other = 65536;
+	struct btrkit_clone what = { TOP_LEVEL, 0, 0, TOP_LEVEL, file, other, 4096 };
+	char x[5000];
+
+	(void)state;
+	memset(x, 'x', sizeof(x));
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(ends); i++)
+		for (unsigned how = 0; how < 6; how++) {
+			const uint64_t size = ends[i / 2];
+
+			begin();
+			fs->super.incompat ^= i % 2 ? INCOMPAT_NO_HOLES : 0;
+			/* Of several extents, of which one goes over the end. */
+			rig_check(btrkit_write(txn, TOP_LEVEL, file, 28672, x, 4096, NULL, &err), &err);
+			what.from_inode = create(TOP_LEVEL, dir, "zeros", S_IFREG | 0644);
+			rig_check(btrkit_write(txn, TOP_LEVEL, what.from_inode, 0, bytes, sizeof(bytes), NULL, &err),
+				  &err);
+			rig_check(btrkit_txn_flush(txn, &err), &err);
+			change_inode(file, 1, size);
+			switch (how) {
+			case 0:
+				rig_check(btrkit_truncate(txn, TOP_LEVEL, file, 50000, &err), &err);
+				judge_zeros(size, 50000, 0, 0);
+				break;
+			case 1:
+				rig_check(btrkit_write(txn, TOP_LEVEL, file, other, x, 5000, NULL, &err), &err);
+				judge_zeros(size, other + 5000, other, 5000);
+				break;
+			case 2:
+				rig_check(btrkit_prealloc(txn, TOP_LEVEL, file, other, 5000, 0, &err), &err);
+				judge_zeros(size, other + 5000, 0, 0);
+				break;
+			case 3:
+				rig_check(btrkit_clone_range(txn, &what, &err), &err);
+				judge_zeros(size, other + 4096, 0, 0);
+				break;
+			case 4:
+				rig_check(btrkit_prealloc(txn, TOP_LEVEL, file, 0, 50000, 0, &err), &err);
+				judge_zeros(size, 50000, 0, 0);
+				break;
+			case 5:
+				/* From the end on, and again behind what that made. */
+				rig_check(btrkit_write(txn, TOP_LEVEL, file, size, x, 100, NULL, &err), &err);
+				rig_check(btrkit_truncate(txn, TOP_LEVEL, file, 50000, &err), &err);
+				judge_zeros(size, 50000, size, 100);
+				break;
+			}
+			end();
+		}
+}
+
+#define KEPT 300u
+
+/* Space that is kept behind the end, with gaps between that become holes: as many operations as that takes. */
+static void test_behind_kept(void **state)
+{
+	(void)state;
+	for (unsigned holes = 0; holes < 2; holes++) {
+		uint64_t before;
+
+		begin();
+		fs->super.incompat |= INCOMPAT_NO_HOLES;
+		for (uint64_t i = 1; i <= KEPT; i++)
+			rig_check(btrkit_prealloc(txn, TOP_LEVEL, file, 8192 * (5 + i), 4096, BTRKIT_PREALLOC_KEEP_SIZE,
+						  &err), &err);
+		fs->super.incompat ^= holes ? INCOMPAT_NO_HOLES : 0;
+		before = reservations();
+		rig_check(btrkit_truncate(txn, TOP_LEVEL, file, 8192 * KEPT, &err), &err);
+		assert_in_range(reservations() - before, holes ? KEPT / 32 : 1, holes ? KEPT / 32 + 3 : 1);
+		judge_zeros(20000, 8192 * KEPT, 0, 0);
+		rig_check(btrkit_write(txn, TOP_LEVEL, file, 8192 * (KEPT + 2), "x", 1, NULL, &err), &err);
+		judge_zeros(20000, 8192 * (KEPT + 2) + 1, 8192 * (KEPT + 2), 1);
+		end();
+	}
 }
 
 /* An index that leaves no number for the next, and entries that lead elsewhere. */
@@ -365,6 +479,38 @@ static void test_places(void **state)
 		}
 }
 
+/* A subvolume of which its directory knows, and it not of that: nothing is done by half and called a missing name. */
+static void test_one_sided(void **state)
+{
+	const struct btrkit_place a = { TOP_LEVEL, TOP, "sub", 3 }, b = { TOP_LEVEL, dir, "moved", 5 };
+	const struct btrkit_place other = { TOP_LEVEL, TOP, "snap", 4 };
+	struct edit_tree *roots;
+
+	(void)state;
+	for (unsigned how = 0; how < 4; how++) {
+		begin();
+		rig_check(txn_tree(txn, OID_ROOT_TREE, &roots, &err), &err);
+		rig_check(edit_delete(roots, &KEY(sub, KEY_ROOT_BACKREF, TOP_LEVEL), &err), &err);
+		tell();
+		switch (how) {
+		case 0:
+			expect(btrkit_rename(txn, &a, &b, 0, &err), -EUCLEAN, -EUCLEAN);
+			break;
+		case 1:
+			expect(btrkit_rename(txn, &other, &a, BTRKIT_RENAME_EXCHANGE, &err), -EUCLEAN, -EUCLEAN);
+			break;
+		case 2:
+			expect(btrkit_subvolume_delete(txn, sub, &err), -ENOENT, -ENOENT);
+			break;
+		case 3:
+			expect(btrkit_unlink(txn, TOP_LEVEL, TOP, "sub", 3, BTRKIT_UNLINK_DIR, &err), -ENOENT, -ENOENT);
+			break;
+		}
+		rig_check(btrkit_rename(txn, &(struct btrkit_place){ TOP_LEVEL, TOP, "file", 4 }, &b, 0, &err), &err);
+		end();
+	}
+}
+
 /* What is to be removed is not there, is a directory, is the root directory, or is no inode at all. */
 static void test_orphans(void **state)
 {
@@ -394,7 +540,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers), cmocka_unit_test(test_drop_progress), cmocka_unit_test(test_inodes),
-		cmocka_unit_test(test_entries), cmocka_unit_test(test_places),	      cmocka_unit_test(test_orphans),
+		cmocka_unit_test(test_behind),	cmocka_unit_test(test_behind_kept),   cmocka_unit_test(test_entries),
+		cmocka_unit_test(test_places),	cmocka_unit_test(test_one_sided),     cmocka_unit_test(test_orphans),
 	};
 
 	return cmocka_run_group_tests(tests, make_base, free_base);

@@ -79,11 +79,12 @@ static int attributes(struct plan *p)
 
 static int names(struct plan *p)
 {
-	struct btrkit_place a = { TOP_LEVEL, 0, "file", 4 };
+	struct btrkit_place a = { TOP_LEVEL, 0, "file", 4 }, again = { TOP_LEVEL, 0, "again", 5 };
 	const struct btrkit_place b = { TOP_LEVEL, TOP, "other", 5 }, c = { TOP_LEVEL, TOP, "there", 5 };
 	struct btrkit_found found;
 	int ret = create(p, TOP_LEVEL, TOP, "dir", S_IFDIR | 0755, &p->dir);
 
+	a.dir = again.dir = p->dir;
 	if (!ret)
 		ret = create(p, TOP_LEVEL, p->dir, "file", S_IFREG | 0644, &p->file);
 	if (!ret)
@@ -93,8 +94,7 @@ static int names(struct plan *p)
 	if (!ret)
 		ret = create(p, TOP_LEVEL, p->dir, "link", S_IFLNK | 0777, NULL);
 	if (!ret)
-		ret = btrkit_link(p->txn, TOP_LEVEL, p->there, p->dir, "again", 5, p->err);
-	a.dir = p->dir;
+		ret = btrkit_link(p->txn, TOP_LEVEL, p->there, &again, p->err);
 	if (!ret)
 		ret = btrkit_rename(p->txn, &a, &b, 0, p->err);
 	if (!ret)

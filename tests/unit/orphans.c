@@ -42,7 +42,7 @@ static void leave(uint64_t root, uint64_t inode, int links, uint64_t flags, unsi
 			  &err);
 	if (orphan)
 		rig_check(delayed_insert(op.t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, inode), "", 0, NULL, &err), &err);
-	assert_int_equal(op_end(&op, 0), 0);
+	assert_int_equal(op_end(&op, 0, NULL), 0);
 }
 
 /* How many items there are of an inode, but for those of file data. */
@@ -59,7 +59,7 @@ static unsigned items_of(uint64_t root, uint64_t inode)
 		key = item.key;
 		n += key.type != KEY_EXTENT_DATA;
 	}
-	assert_int_equal(op_end(&op, 0), 0);
+	assert_int_equal(op_end(&op, 0, NULL), 0);
 	return n;
 }
 
@@ -117,7 +117,7 @@ static void test_nameless(void **state)
 	rig_check(name_ref_remove(&op, inode, TOP, &(struct name){ "f", 1 }, &index, &err), &err);
 	rig_check(name_remove(&op, &dir, &(struct name){ "f", 1 }, index, &err), &err);
 	rig_check(op_inode_put(&op, &dir, &err), &err);
-	assert_int_equal(op_end(&op, 0), 0);
+	assert_int_equal(op_end(&op, 0, NULL), 0);
 	leave(TOP_LEVEL, inode, 0, 0, 50, true);
 	session_commit();
 	clean(TOP_LEVEL, 1);

@@ -337,10 +337,12 @@ static struct ticket_promise flush(struct plan *p)
 	const struct ticket_amount none = { 0 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct ticket_promise promise = { 0 };
+	struct bound b;
 
 	rig_check(btrkit_txn_flush(p->txn, &err), &err);
 	delayed_lock_trees(p->txn->delayed);
-	rig_check(bound_items(p->txn, &none, &promise.blocks, &err), &err);
+	rig_check(bound_begin(p->txn, &b, &err), &err);
+	promise.blocks = bound_items(&b, &none);
 	promise.taken = taken(p->txn);
 	delayed_unlock_trees(p->txn->delayed);
 	return promise;

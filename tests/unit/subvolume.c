@@ -418,19 +418,26 @@ static void test_read_only(void **state)
 	struct btrkit_txn *txn;
 	struct btrkit_fs *fs;
 	struct subvolume s;
-	uint64_t id;
+	struct btrkit_new_inode node = BTRKIT_NEW_INODE_INIT;
+	uint64_t id, pipe;
 	struct rig r;
 
 	(void)state;
 	rig_make(&r, &kinds[0]);
+	node.mode = S_IFIFO | 0644;
 	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
 	rig_check(btrkit_create(txn, id, TOP, "f", 1, NULL, NULL, &err), &err);
+	rig_check(btrkit_create(txn, id, TOP, "p", 1, &node, &pipe, &err), &err);
 	assert_int_equal(btrkit_subvolume_set_read_only(txn, 4711, true, false, &err), -ENOENT);
 	rig_check(btrkit_subvolume_set_read_only(txn, id, true, false, &err), &err);
 	assert_int_equal(btrkit_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
 	assert_int_equal(btrkit_write(txn, id, TOP + 1, 0, "", 0, NULL, &err), -EROFS);
+	/* Before Linux knows what it could be, and of a node there is nothing to ask. */
+	assert_int_equal(btrkit_xattr_set(txn, id, TOP + 1, "none", "", 0, 0, &err), -EROFS);
+	assert_int_equal(btrkit_xattr_set(txn, id, TOP + 1, "system.x", "", 0, 0, &err), -EOPNOTSUPP);
+	rig_check(btrkit_xattr_set(txn, id, pipe, "btrfs.compression", "lzo", 3, 0, &err), &err);
 	receive(txn, id);
 	assert_int_equal(btrkit_subvolume_set_read_only(txn, id, false, false, &err), -EPERM);
 	assert_int_equal(btrkit_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
@@ -450,6 +457,35 @@ static void test_read_only(void **state)
 	assert_int_equal(s.item.stransid, 0);
 	assert_int_equal(s.item.rtransid, s.item.ctransid);
 	btrkit_fs_close(fs);
+	rig_destroy(&r);
+}
+
+/* What a subvolume says of its last change, when a snapshot of it was made before in the same transaction. */
+static void test_changed(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct subvolume s, copy;
+	uint64_t id, snapshot;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	struct rig r;
+
+	(void)state;
+	rig_make(&r, &kinds[0]);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	rig_check(btrkit_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
+	rig_check(btrkit_create(txn, id, TOP, "f", 1, NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	rig_check(subvolume_get(fs, id, &s, &err), &err);
+	rig_check(subvolume_get(fs, snapshot, &copy, &err), &err);
+	assert_int_equal(s.item.ctransid, fs->super.generation);
+	assert_int_equal(copy.item.ctransid, s.item.otransid);
+	btrkit_fs_close(fs);
+	rig_judge(&r);
 	rig_destroy(&r);
 }
 
@@ -494,6 +530,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_read_only),
+		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_default),
 	};
 

@@ -25,6 +25,15 @@ void rig_check(int ret, const struct btrkit_error *err)
 		fail_msg("%d: %s", ret, btrkit_error_format(err, line, sizeof(line)));
 }
 
+void rig_expect(int ret, int wanted, const struct btrkit_error *err)
+{
+	if (ret == wanted)
+		return;
+	/* In a thread of its own nothing else would tell why. */
+	fprintf(stderr, "%d where %d is expected: %s\n", ret, wanted, ret ? err->message : "");
+	abort();
+}
+
 static bool fails(struct device *d)
 {
 	if (d->rig->calls++ != d->rig->fail_at)

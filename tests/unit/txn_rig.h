@@ -59,5 +59,7 @@ void rig_judge(struct rig *r);
 
 /* Fails the test with the error's line if @ret is one. */
 void rig_check(int ret, const struct btrkit_error *err);
+/* The same if it is not what is expected; in any thread, so it ends the program. */
+void rig_expect(int ret, int wanted, const struct btrkit_error *err);
 
 #endif

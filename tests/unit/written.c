@@ -22,11 +22,16 @@ static bool fails(struct written *w)
 	return call >= w->fail_at && call - w->fail_at < w->failures;
 }
 
+static int error_of(const struct written *w)
+{
+	return w->no_space ? -ENOSPC : -EIO;
+}
+
 static int kept_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
 {
 	struct written *w = ((struct kept_io *)io)->w;
 
-	return fails(w) ? -EIO : w->bytes->ops->write(w->bytes, offset, buf, len);
+	return fails(w) ? error_of(w) : w->bytes->ops->write(w->bytes, offset, buf, len);
 }
 
 static int kept_flush(struct btrkit_io *io)
@@ -34,7 +39,7 @@ static int kept_flush(struct btrkit_io *io)
 	struct written *w = ((struct kept_io *)io)->w;
 
 	w->flushes++;
-	return fails(w) ? -EIO : 0;
+	return fails(w) ? error_of(w) : 0;
 }
 
 static int kept_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)

@@ -16,6 +16,7 @@ struct written {
 	uint64_t flushes;      /* of them */
 	uint64_t fail_at;      /* this many succeed; UINT64_MAX: all */
 	uint64_t failures;     /* so many fail from there on */
+	bool no_space;	       /* they say ENOSPC, not EIO */
 	bool full;	       /* the disk below a sparse image */
 	uint64_t reads;	       /* so far */
 	uint64_t fail_read_at; /* this many succeed, none of the others */

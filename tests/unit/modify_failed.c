@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A transaction in which something has failed that cannot be undone: whatever is done in it then fails with the same
+ * error, with the same places, and with what a commit in between has left. A device without space is told, and not
+ * tried again.
+ */
+#include "tests/unit/unit.h"
+
+#include "lib/txn/txn.h"
+#include "tests/unit/commit_words.h"
+#include "tests/unit/written.h"
+
+#define SIZE (160ull << 20)
+#define TOP_LEVEL 5u
+#define TOP 256u
+
+/* What all operations are tried on. */
+struct doing {
+	struct btrkit_txn *txn;
+	uint64_t inode, sub, unopened;
+};
+
+static uint64_t make(struct btrkit_txn *txn, uint64_t root, const char *name)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint64_t inode;
+
+	written_check(btrkit_create(txn, root, TOP, name, strlen(name), NULL, &inode, &err), &err);
+	return inode;
+}
+
+static uint64_t make_subvolume(struct btrkit_txn *txn, const char *name)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint64_t id;
+
+	written_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &id, &err), &err);
+	return id;
+}
+
+/* A filesystem with a file, and subvolumes one of which the transaction has not opened. */
+static struct btrkit_fs *begin(struct written *w, struct doing *d)
+{
+	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+
+	written_make(w, &o, SIZE);
+	fs = written_open_cached(w, BTRKIT_OPEN_WRITE, 1);
+	txn = written_start(fs);
+	d->inode = make(txn, TOP_LEVEL, "file");
+	d->sub = make_subvolume(txn, "sub");
+	d->unopened = make_subvolume(txn, "unopened");
+	written_commit(txn);
+	d->txn = written_start(fs);
+	btrkit_txn_set_may_commit(d->txn, true);
+	make(d->txn, TOP_LEVEL, "new");
+	make(d->txn, d->sub, "new");
+	return fs;
+}
+
+static const uint8_t bytes[20000] = { 1, 2, 3 };
+
+static int look_up(const struct doing *d, struct btrkit_error *err)
+{
+	struct btrkit_found found;
+
+	return btrkit_txn_lookup(d->txn, TOP_LEVEL, TOP, "file", 4, &found, err);
+}
+
+static int look_up_elsewhere(const struct doing *d, struct btrkit_error *err)
+{
+	struct btrkit_found found;
+
+	return btrkit_txn_lookup(d->txn, d->unopened, TOP, "file", 4, &found, err);
+}
+
+static int get_xattr(const struct doing *d, struct btrkit_error *err)
+{
+	uint8_t value[8];
+	size_t size;
+
+	return btrkit_txn_xattr_get(d->txn, TOP_LEVEL, d->inode, "user.a", value, sizeof(value), &size, err);
+}
+
+static int create(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_create(d->txn, TOP_LEVEL, TOP, "other", 5, NULL, NULL, err);
+}
+
+static int create_elsewhere(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_create(d->txn, d->unopened, TOP, "other", 5, NULL, NULL, err);
+}
+
+static int link_it(const struct doing *d, struct btrkit_error *err)
+{
+	const struct btrkit_place to = { TOP_LEVEL, TOP, "link", 4 };
+
+	return btrkit_link(d->txn, TOP_LEVEL, d->inode, &to, err);
+}
+
+static int unlink_it(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_unlink(d->txn, TOP_LEVEL, TOP, "file", 4, BTRKIT_UNLINK_FILE, err);
+}
+
+static int rename_it(const struct doing *d, struct btrkit_error *err)
+{
+	const struct btrkit_place from = { TOP_LEVEL, TOP, "file", 4 }, to = { TOP_LEVEL, TOP, "name", 4 };
+
+	return btrkit_rename(d->txn, &from, &to, 0, err);
+}
+
+static int rename_subvolume(const struct doing *d, struct btrkit_error *err)
+{
+	const struct btrkit_place from = { TOP_LEVEL, TOP, "sub", 3 }, to = { d->unopened, TOP, "name", 4 };
+
+	return btrkit_rename(d->txn, &from, &to, 0, err);
+}
+
+static int write_it(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_write(d->txn, TOP_LEVEL, d->inode, 0, bytes, sizeof(bytes), NULL, err);
+}
+
+static int write_nothing(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_write(d->txn, TOP_LEVEL, d->inode, 0, bytes, 0, NULL, err);
+}
+
+static int truncate_it(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_truncate(d->txn, TOP_LEVEL, d->inode, 100, err);
+}
+
+static int punch(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_punch(d->txn, TOP_LEVEL, d->inode, 0, 4096, err);
+}
+
+static int prealloc(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_prealloc(d->txn, TOP_LEVEL, d->inode, 0, 4096, 0, err);
+}
+
+static int clone(const struct doing *d, struct btrkit_error *err)
+{
+	const struct btrkit_clone what = { .from_root = TOP_LEVEL, .from_inode = d->inode, .to_root = TOP_LEVEL,
+					   .to_inode = d->inode, .to_offset = 8192, .length = 4096 };
+
+	return btrkit_clone_range(d->txn, &what, err);
+}
+
+static int set_attr(const struct doing *d, struct btrkit_error *err)
+{
+	const struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE, .mode = 0600 };
+
+	return btrkit_setattr(d->txn, TOP_LEVEL, d->inode, &attr, err);
+}
+
+static int set_flags(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_set_flags(d->txn, TOP_LEVEL, d->inode, 0x40, 0x40, err);
+}
+
+static int set_xattr(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_xattr_set(d->txn, TOP_LEVEL, d->inode, "user.a", bytes, 10, 0, err);
+}
+
+static int remove_xattr(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_xattr_remove(d->txn, TOP_LEVEL, d->inode, "user.a", err);
+}
+
+static int clean_orphans(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_orphans_clean(d->txn, TOP_LEVEL, NULL, err);
+}
+
+static int flush(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_txn_flush(d->txn, err);
+}
+
+static int create_subvolume(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_subvolume_create(d->txn, TOP_LEVEL, TOP, "third", 5, NULL, NULL, err);
+}
+
+static int snapshot(const struct doing *d, struct btrkit_error *err)
+{
+	const struct btrkit_new_snapshot how = BTRKIT_NEW_SNAPSHOT_INIT;
+
+	return btrkit_subvolume_snapshot(d->txn, d->unopened, TOP_LEVEL, TOP, "snap", 4, &how, NULL, err);
+}
+
+static int delete_subvolume(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_subvolume_delete(d->txn, d->unopened, err);
+}
+
+static int clean_subvolumes(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_subvolumes_clean(d->txn, NULL, err);
+}
+
+static int set_default(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_subvolume_set_default(d->txn, d->sub, err);
+}
+
+static int set_read_only(const struct doing *d, struct btrkit_error *err)
+{
+	return btrkit_subvolume_set_read_only(d->txn, d->sub, true, false, err);
+}
+
+static int (*const operations[])(const struct doing *d, struct btrkit_error *err) = {
+	look_up,	look_up_elsewhere, get_xattr,	create,		  create_elsewhere, link_it,
+	unlink_it,	rename_it,	   rename_subvolume, write_it,	  write_nothing,    truncate_it,
+	punch,		prealloc,	   clone,	set_attr,	  set_flags,	    set_xattr,
+	remove_xattr,	clean_orphans,	   flush,	create_subvolume, snapshot,	    delete_subvolume,
+	clean_subvolumes, set_default,	   set_read_only,
+};
+
+/* But for what a commit says of the state besides. */
+static void same_error(const struct btrkit_error *a, const struct btrkit_error *first)
+{
+	assert_int_equal(a->err, first->err);
+	assert_int_equal(a->code, first->code);
+	assert_int_equal(a->places, first->places);
+	assert_int_equal(a->devid, first->devid);
+	assert_int_equal(a->physical, first->physical);
+	assert_int_equal(a->logical, first->logical);
+	assert_memory_equal(a->message, first->message, strlen(first->message));
+}
+
+static void all_say(const struct doing *d, const struct btrkit_error *first)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(operations); i++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+		assert_int_equal(operations[i](d, &err), first->err);
+		same_error(&err, first);
+		assert_string_equal(err.message, first->message);
+		assert_int_equal(operations[i](d, NULL), first->err);
+	}
+}
+
+/* What is on the device: whether what the transaction made is there. */
+static bool has_new(struct written *w)
+{
+	struct btrkit_fs *fs = written_open(w, BTRKIT_OPEN_WRITE);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn = written_start(fs);
+	struct btrkit_found found;
+	const int ret = btrkit_txn_lookup(txn, TOP_LEVEL, TOP, "new", 3, &found, &err);
+
+	btrkit_txn_abort(txn);
+	btrkit_fs_close(fs);
+	if (ret != -ENOENT)
+		written_check(ret, &err);
+	return !ret;
+}
+
+/* @return whether call number @call of a commit in between is there to fail */
+static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned states[3])
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT, last = BTRKIT_ERROR_INIT;
+	enum btrkit_commit_state state;
+	struct btrkit_fs *fs;
+	struct written w;
+	struct doing d;
+	uint64_t calls;
+	int ret;
+
+	fs = begin(&w, &d);
+	w.fail_at = w.calls + call;
+	w.failures = 1;
+	w.no_space = no_space;
+	/* Who does not ask for the error gets it later. */
+	ret = txn_commit_and_go_on(d.txn, ask ? &err : NULL);
+	w.fail_at = UINT64_MAX;
+	calls = w.calls;
+	if (ret) {
+		assert_int_equal(ret, no_space ? -ENOSPC : -EIO);
+		if (!ask)
+			assert_int_equal(look_up(&d, &err), ret);
+		assert_true(err.places & BTRKIT_AT_DEVID);
+		all_say(&d, &err);
+		assert_int_equal(btrkit_txn_commit(d.txn, &state, &last), ret);
+		same_error(&last, &err);
+		assert_string_equal(last.message, err.message);
+		expect_words(&last, state);
+		/* Nothing is written after that, and the words are true. */
+		assert_int_equal(w.calls, calls);
+		if (state != BTRKIT_COMMIT_UNKNOWN)
+			assert_int_equal(has_new(&w), state == BTRKIT_COMMIT_NEW);
+		states[state]++;
+	} else {
+		btrkit_txn_abort(d.txn);
+	}
+	btrkit_fs_close(fs);
+	if (ret)
+		written_judge(&w);
+	written_destroy(&w);
+	return ret;
+}
+
+static void a_commit_in_between_fails(void **state)
+{
+	unsigned states[3] = { 0 };
+	uint64_t call = 0;
+
+	(void)state;
+	while (fail_in_between(call, call % 2, call % 3, states))
+		call++;
+	assert_true(call > 6);
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++)
+		assert_true(states[i]);
+}
+
+static void an_operation_fails(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT, last = BTRKIT_ERROR_INIT;
+	enum btrkit_commit_state reached;
+	struct btrkit_fs *fs;
+	struct written w;
+	struct doing d;
+	uint64_t calls;
+
+	(void)state;
+	fs = begin(&w, &d);
+	calls = w.calls;
+	w.fail_at = calls++;
+	w.failures = 1;
+	assert_int_equal(write_it(&d, &err), -EIO);
+	assert_true(err.places & BTRKIT_AT_DEVID && err.places & BTRKIT_AT_PHYSICAL);
+	all_say(&d, &err);
+	assert_int_equal(btrkit_txn_commit(d.txn, &reached, &last), -EIO);
+	same_error(&last, &err);
+	assert_int_equal(reached, BTRKIT_COMMIT_OLD);
+	expect_words(&last, reached);
+	assert_int_equal(w.calls, calls);
+	btrkit_fs_close(fs);
+	assert_false(has_new(&w));
+	written_judge(&w);
+	written_destroy(&w);
+}
+
+/* A commit would free some of the filesystem's space, which is not what is missing. */
+static void a_device_has_no_space(void **state)
+{
+	struct btrkit_write_stats before, after;
+	struct btrkit_fs *fs;
+	struct written w;
+	struct doing d;
+
+	(void)state;
+	fs = begin(&w, &d);
+	for (size_t i = 0; i < 2; i++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+		/* A hole that ends within a sector is written, too. */
+		btrkit_fs_get_write_stats(fs, &before);
+		w.fail_at = w.calls;
+		w.failures = 1;
+		w.no_space = true;
+		assert_int_equal(i ? btrkit_punch(d.txn, TOP_LEVEL, d.inode, 100, 50, &err) : write_it(&d, &err),
+				 -ENOSPC);
+		assert_true(err.places & BTRKIT_AT_DEVID && err.places & BTRKIT_AT_PHYSICAL);
+		assert_int_equal(err.code, BTRKIT_NO_SPACE);
+		btrkit_fs_get_write_stats(fs, &after);
+		assert_int_equal(after.commits, before.commits);
+		w.fail_at = UINT64_MAX;
+		written_check(write_it(&d, &err), &err);
+	}
+	written_commit(d.txn);
+	btrkit_fs_close(fs);
+	assert_true(has_new(&w));
+	written_judge(&w);
+	written_destroy(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_commit_in_between_fails),
+		cmocka_unit_test(an_operation_fails),
+		cmocka_unit_test(a_device_has_no_space),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
