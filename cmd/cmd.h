@@ -30,6 +30,7 @@ struct command {
 };
 
 extern const struct command cmd_cat;
+extern const struct command cmd_diff;
 extern const struct command cmd_du;
 extern const struct command cmd_dump_super;
 extern const struct command cmd_dump_tree;
@@ -40,12 +41,14 @@ extern const struct command cmd_fiemap;
 extern const struct command cmd_inode_resolve;
 extern const struct command cmd_list_chunks;
 extern const struct command cmd_list_devices;
+extern const struct command cmd_list_subvolumes;
 extern const struct command cmd_logical_resolve;
 extern const struct command cmd_ls;
 extern const struct command cmd_map_logical;
 extern const struct command cmd_mkfs;
 extern const struct command cmd_space_cache;
 extern const struct command cmd_stat;
+extern const struct command cmd_tree_stats;
 extern const struct command cmd_undo;
 
 /* Called under the name of that program, whose exit statuses and rules for the sizes of files then hold. */

@@ -6,7 +6,7 @@
 
 #define MIRRORS 3
 
-enum { OPT_BYTENR = 256 };
+enum { OPT_BYTENR = 256, OPT_FORMAT, OPT_HIDE_NAMES };
 
 static const struct cmd_option options[] = {
 	{ 'a', "all", NULL, "every copy that the device is large enough for" },
@@ -15,6 +15,8 @@ static const struct cmd_option options[] = {
 	{ 'i', "mirror", "N", "the same, for 0, 1 and 2 only" },
 	{ OPT_BYTENR, "bytenr", "OFFSET", "what lies at a byte offset" },
 	{ 'F', "force", NULL, "even without the magic" },
+	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of the label" },
+	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
 	{ 0 },
 };
 
@@ -24,16 +26,27 @@ struct request {
 	unsigned flags;
 };
 
-static int dump(struct btrkit_io *io, const struct request *req, struct cmd_output *out, struct btrkit_error *err)
+static int dump_one(struct btrkit_io *io, uint64_t offset, struct request *req, struct cmd_output *out,
+		    struct btrkit_error *err)
+{
+	int ret = btrkit_dump_super(io, offset, req->flags, cmd_write, out, err);
+
+	/* What contradicts itself was shown. */
+	if (!ret || ret == -EUCLEAN)
+		req->flags |= req->flags & BTRKIT_DUMP_SUPER_JSON ? BTRKIT_DUMP_SUPER_MORE : 0;
+	return ret;
+}
+
+static int dump(struct btrkit_io *io, struct request *req, struct cmd_output *out, struct btrkit_error *err)
 {
 	int ret = 0;
 
 	if (!req->all)
-		return btrkit_dump_super(io, req->offset, req->flags, cmd_write, out, err);
+		return dump_one(io, req->offset, req, out, err);
 	/* A copy that fails does not hide the others, which are wanted most then. The first failure is the one told. */
 	for (unsigned i = 0; i < MIRRORS && !out->error; i++) {
 		int r = !i || btrkit_super_offset(i) < io->size ?
-			btrkit_dump_super(io, btrkit_super_offset(i), req->flags, cmd_write, out, ret ? NULL : err) :
+			dump_one(io, btrkit_super_offset(i), req, out, ret ? NULL : err) :
 			0;
 
 		/* Zoned devices have further copies far behind where others have them, if at all. */
@@ -43,7 +56,7 @@ static int dump(struct btrkit_io *io, const struct request *req, struct cmd_outp
 	return ret;
 }
 
-static int dump_device(const struct command *cmd, const char *device, const struct request *req)
+static int dump_device(const struct command *cmd, const char *device, struct request *req)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
@@ -68,6 +81,7 @@ static void choose_mirror(const struct command *cmd, struct request *req, int c)
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
+	static const char *const formats[] = { "text", "json", NULL };
 	struct request req = { .offset = btrkit_super_offset(0) };
 	int c, status = EXIT_DONE;
 
@@ -81,6 +95,13 @@ static int run(const struct command *cmd, int argc, char **argv)
 			break;
 		case 'F':
 			req.flags |= BTRKIT_DUMP_SUPER_FORCE;
+			break;
+		case OPT_HIDE_NAMES:
+			req.flags |= BTRKIT_DUMP_SUPER_HIDE_NAMES;
+			break;
+		case OPT_FORMAT:
+			req.flags &= ~BTRKIT_DUMP_SUPER_JSON;
+			req.flags |= cmd_format(cmd, optarg, formats) ? BTRKIT_DUMP_SUPER_JSON : 0;
 			break;
 		case 's':
 			req.all = false;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "cmd.h"
+#include "dump_tree.h"
 
 #define CACHE_BYTES (4u << 20)
-
-enum { OPT_FOLLOW = 256, OPT_NOSCAN, OPT_BFS, OPT_DFS, OPT_HIDE_NAMES, OPT_CSUM_HEADERS, OPT_CSUM_ITEMS };
 
 static const struct cmd_option options[] = {
 	{ 'e', "extents", NULL, "only the extent and device trees, without their nodes" },
@@ -16,14 +16,39 @@ static const struct cmd_option options[] = {
 	{ 'R', "backups", NULL, "the same, and the superblock's backup roots" },
 	{ 'u', "uuid", NULL, "only the UUID tree" },
 	{ 'b', "block", "BYTENR", "only the block at a logical address (repeatable)" },
-	{ 't', "tree", "TREE", "only the tree with this number or name: extent, fs, csum,\n"
-			       "free_space and the like (repeatable)" },
+	{ 't', "tree", "TREE", "only the tree with this number or name (extent, fs, csum,\n"
+			       "free_space and the like), or the subvolume with this\n"
+			       "path (repeatable)" },
+	{ OPT_KEY, "key", "MIN..MAX", "only items with keys in that range, each end as\n"
+				      "OBJECTID,TYPE,OFFSET, of which parts may be missing;\n"
+				      "OBJECTID alone is all of it (repeatable)" },
+	{ OPT_TYPE, "type", "NAME[,NAME]...", "only items of these types (repeatable)" },
+	{ OPT_INODE, "inode", "N", "only items of the inode, in all subvolumes or those of -t" },
+	{ OPT_PATH, "path", "PATH", "only items of that file or directory" },
+	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that PATH is relative to (default: 5, the\ntop level)" },
+	{ OPT_WITH_EXTENTS, "with-extents", NULL, "with --inode or --path: checksums of its data and items\n"
+						  "of its extents too" },
+	{ OPT_BYTENR, "bytenr", "A..B", "only blocks with logical addresses from A to B" },
+	{ OPT_GENERATION, "generation", "N..M", "only blocks of these generations" },
+	{ OPT_LEVEL, "level", "N[..M]", "only blocks of these levels" },
+	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	{ OPT_FIELDS, "fields", "LIST", "with JSON: only these members of each line, with commas\n"
+					"between, as in key.objectid,item.size" },
+	{ 's', "super", "N", "start from copy N of the superblock: 0, 1 or 2" },
+	{ OPT_BACKUP, "backup", "N", "start from the backup roots in slot N, 0 to 3" },
+	{ OPT_TREE_ROOT, "tree-root", "BYTENR", "the root tree's root block is there" },
+	{ OPT_CHUNK_ROOT, "chunk-root", "BYTENR", "the chunk tree's root block is there" },
+	{ OPT_RAW, "raw", "BYTENR", "the bytes of the block at a logical address, beside what\n"
+				    "they say" },
+	{ OPT_COPY, "copy", "N", "with --raw: copy N of the block, from 1" },
+	{ OPT_SCAN, "scan", NULL, "where on the devices tree blocks are, also such as\n"
+				  "nothing leads to" },
+	{ OPT_DUMP, "dump", NULL, "with --scan: what is in them too" },
 	{ OPT_FOLLOW, "follow", NULL, "with -b: what lies below the block too" },
 	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
 	{ OPT_BFS, "bfs", NULL, "breadth first: nodes, then leaves (the default)" },
 	{ OPT_DFS, "dfs", NULL, "depth first" },
-	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of names and of values of xattrs;\n"
-						"as in btrfs-progs not in root references" },
+	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of all that users named or wrote" },
 	{ OPT_CSUM_HEADERS, "csum-headers", NULL, "the checksums of nodes" },
 	{ OPT_CSUM_ITEMS, "csum-items", NULL, "the checksums of data" },
 	{ 0 },
@@ -31,7 +56,11 @@ static const struct cmd_option options[] = {
 
 struct request {
 	struct btrkit_dump_options opts;
+	struct dump_choice choice;
+	struct dump_other other;
+	struct btrkit_open_options open;
 	uint64_t *trees, *blocks;
+	const char **names;	/* of trees, as they are given */
 	bool scan;
 };
 
@@ -63,8 +92,61 @@ static unsigned flag_of(int c)
 	}
 }
 
+static void check_fields(const struct command *cmd, const char *list)
+{
+	size_t count;
+	const char *const *known = btrkit_dump_fields(&count);
+
+	for (;;) {
+		const size_t len = strcspn(list, ",");
+		size_t i = 0;
+
+		while (i < count && (strncmp(known[i], list, len) || known[i][len]))
+			i++;
+		if (i == count)
+			cmd_usage_error(cmd, "--fields: no line has a member '%.*s'", (int)len, list);
+		if (!list[len])
+			return;
+		list += len + 1;
+	}
+}
+
+/* @return whether the option says where to start */
+static bool take_start(const struct command *cmd, struct btrkit_open_options *o, int c)
+{
+	uint64_t n;
+
+	switch (c) {
+	case 's':
+		n = cmd_number(cmd, "--super", optarg, false);
+		if (n > 2)
+			cmd_usage_error(cmd, "--super: there are copies 0, 1 and 2");
+		o->super_mirror = (unsigned)n;
+		o->flags |= BTRKIT_OPEN_SUPER_MIRROR;
+		return true;
+	case OPT_BACKUP:
+		n = cmd_number(cmd, "--backup", optarg, false);
+		if (n > 3)
+			cmd_usage_error(cmd, "--backup: there are slots 0 to 3");
+		o->backup = (unsigned)n;
+		o->flags |= BTRKIT_OPEN_BACKUP;
+		return true;
+	case OPT_TREE_ROOT:
+		o->tree_root = cmd_number(cmd, "--tree-root", optarg, false);
+		o->flags |= BTRKIT_OPEN_TREE_ROOT;
+		return true;
+	case OPT_CHUNK_ROOT:
+		o->chunk_root = cmd_number(cmd, "--chunk-root", optarg, false);
+		o->flags |= BTRKIT_OPEN_CHUNK_ROOT;
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
+	static const char *const formats[] = { "text", "json", NULL };
 	struct btrkit_dump_options *o = &req->opts;
 
 	switch (c) {
@@ -72,8 +154,14 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->blocks[o->num_blocks++] = cmd_number(cmd, "--block", optarg, false);
 		break;
 	case 't':
-		if (btrkit_tree_by_name(optarg, &req->trees[o->num_trees++]))
-			cmd_usage_error(cmd, "--tree: '%s' is no tree", optarg);
+		req->names[o->num_trees++] = optarg;
+		break;
+	case OPT_FORMAT:
+		o->format = cmd_format(cmd, optarg, formats);
+		break;
+	case OPT_FIELDS:
+		check_fields(cmd, optarg);
+		o->fields = optarg;
 		break;
 	case OPT_BFS:
 		o->flags &= ~BTRKIT_DUMP_DFS;
@@ -82,51 +170,113 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->scan = false;
 		break;
 	default:
-		o->flags |= flag_of(c);
+		if (!take_start(cmd, &req->open, c) && !dump_choose(cmd, &req->choice, c, optarg) &&
+		    !dump_take_other(cmd, &req->other, c, optarg))
+			o->flags |= flag_of(c);
 	}
+}
+
+/* What does not go together. */
+static void judge(const struct command *cmd, const struct request *req)
+{
+	const struct btrkit_dump_select *s = &req->choice.select;
+	const bool file = s->path || s->flags & BTRKIT_DUMP_BY_INODE;
+
+	if (req->opts.fields && req->opts.format != BTRKIT_LIST_JSON)
+		cmd_usage_error(cmd, "--fields needs --format json");
+	if (s->path && (s->flags & BTRKIT_DUMP_BY_INODE || req->opts.num_trees))
+		cmd_usage_error(cmd, "--path excludes --inode and --tree");
+	if (req->choice.subvol && !s->path)
+		cmd_usage_error(cmd, "--subvol goes with --path only");
+	if (s->flags & BTRKIT_DUMP_WITH_EXTENTS && !file)
+		cmd_usage_error(cmd, "--with-extents goes with --inode or --path only");
+	if (file && req->opts.num_blocks)
+		cmd_usage_error(cmd, "--inode and --path exclude --block");
+	if (req->choice.any && req->opts.flags & BTRKIT_DUMP_ROOTS)
+		cmd_usage_error(cmd, "--roots and --backups exclude options that choose items or blocks");
+}
+
+/* Trees by name or number, or else subvolumes by path. */
+static int find_trees(struct request *req, struct btrkit_fs *fs, const char **bad, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < req->opts.num_trees; i++) {
+		const char *name = req->names[i];
+
+		if (!btrkit_tree_by_name(name, &req->trees[i]))
+			continue;
+		ret = *name ? btrkit_subvolume_find(fs, name, &req->trees[i], err) : -ENOENT;
+		if (ret == -ENOENT || ret == -EINVAL)
+			*bad = name;
+	}
+	if (!ret && req->choice.subvol)
+		ret = btrkit_subvolume_find(fs, req->choice.subvol, &req->choice.select.subvolume, err);
+	return ret;
 }
 
 static int dump(const struct command *cmd, struct request *req, const char *const *devices, size_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct btrkit_open_options open = BTRKIT_OPEN_OPTIONS_INIT;
 	struct cmd_output out = { 0 };
+	const char *bad = NULL;
 	struct btrkit_fs *fs;
-	int status;
+	int ret, status;
 
 	/* A dump meets most blocks once: a large cache would only cost the memory's first touch. */
-	open.cache_bytes = CACHE_BYTES;
-	fs = cmd_open(cmd, devices, n, req->scan, &open);
+	req->open.cache_bytes = CACHE_BYTES;
+	req->open.flags |= BTRKIT_OPEN_PARTIAL;
+	fs = cmd_open(cmd, devices, n, req->scan, &req->open);
 	if (!fs)
 		return EXIT_FAILED;
-	status = cmd_end(cmd, devices[0], &out, btrkit_dump_tree(fs, &req->opts, cmd_write, &out, &err), &err);
+	ret = find_trees(req, fs, &bad, &err);
+	if (bad) {
+		btrkit_fs_close(fs);
+		cmd_usage_error(cmd, "--tree: '%s' is no tree", bad);
+	}
+	if (!ret && (req->other.raw || req->other.scan))
+		ret = dump_other(fs, &req->other, &req->opts, &out, &err);
+	else if (!ret)
+		ret = btrkit_dump_tree(fs, &req->opts, cmd_write, &out, &err);
+	status = cmd_end(cmd, devices[0], &out, ret, &err);
 	btrkit_fs_close(fs);
 	return status;
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-	/* No more of either than there are arguments. */
+	/* No more of each than there are arguments. */
 	struct request req = {
 		.opts = BTRKIT_DUMP_OPTIONS_INIT,
+		.open = BTRKIT_OPEN_OPTIONS_INIT,
 		.trees = calloc((size_t)argc, sizeof(uint64_t)),
 		.blocks = calloc((size_t)argc, sizeof(uint64_t)),
+		.names = calloc((size_t)argc, sizeof(const char *)),
+		.choice = { .ranges = calloc((size_t)argc, sizeof(struct btrkit_dump_range)) },
 		.scan = true,
 	};
 	int c, status = EXIT_FAILED;
 
-	if (req.trees && req.blocks) {
+	if (req.trees && req.blocks && req.names && req.choice.ranges) {
 		while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 			take_option(cmd, &req, c);
 		cmd_check_args(cmd, argc, 1, -1);
+		judge(cmd, &req);
 		req.opts.trees = req.trees;
 		req.opts.blocks = req.blocks;
+		req.choice.select.ranges = req.choice.ranges;
+		req.choice.select.types = req.choice.types;
+		if (req.choice.any)
+			req.opts.select = &req.choice.select;
+		dump_judge_other(cmd, &req.other, &req.opts);
 		status = dump(cmd, &req, (const char *const *)argv + optind, (size_t)(argc - optind));
 	} else {
 		cmd_say("btrkit %s: out of memory", cmd->name);
 	}
 	free(req.trees);
 	free(req.blocks);
+	free(req.names);
+	free(req.choice.ranges);
 	return status;
 }
 

@@ -7,6 +7,7 @@
 
 static const struct command *const commands[] = {
 	&cmd_cat,
+	&cmd_diff,
 	&cmd_du,
 	&cmd_dump_super,
 	&cmd_dump_tree,
@@ -17,12 +18,14 @@ static const struct command *const commands[] = {
 	&cmd_inode_resolve,
 	&cmd_list_chunks,
 	&cmd_list_devices,
+	&cmd_list_subvolumes,
 	&cmd_logical_resolve,
 	&cmd_ls,
 	&cmd_map_logical,
 	&cmd_mkfs,
 	&cmd_space_cache,
 	&cmd_stat,
+	&cmd_tree_stats,
 	&cmd_undo,
 };
 

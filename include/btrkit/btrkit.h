@@ -9,7 +9,8 @@
  * A device is a struct btrkit_io (io.h). One or more of them make a filesystem, struct btrkit_fs (filesystem.h), which
  * the reports take: directories and inodes (listing.h), extents with their sharedness (fiemap.h), who owns which space
  * (usage.h) and where it lies (usage_paths.h), the files that have an extent (reference.h), superblocks and trees as
- * text (dump.h), free space and the caches of it (space.h). Files are read (file.h), or brought to a directory
+ * text or JSON (dump.h), subvolumes, the sizes of trees and what differs between them (inspect.h), free space and the
+ * caches of it (space.h). Files are read (file.h), or brought to a directory
  * or into an archive (extract.h).
  *
  * The library prints nothing, never exits, has no global state and uses no ioctl of a filesystem. Every byte that
@@ -25,6 +26,7 @@
 #include <btrkit/fiemap.h>
 #include <btrkit/filesystem.h>
 #include <btrkit/inode.h>
+#include <btrkit/inspect.h>
 #include <btrkit/io.h>
 #include <btrkit/listing.h>
 #include <btrkit/mkfs.h>

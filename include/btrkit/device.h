@@ -91,7 +91,8 @@ int btrkit_map_logical(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn fn
 /** Forms of a printed list. Since: 0.1 */
 enum btrkit_list_format {
 	BTRKIT_LIST_TEXT,
-	BTRKIT_LIST_JSON	/**< JSON Lines: a header, then an object for each */
+	BTRKIT_LIST_JSON,	/**< JSON Lines: a header, then an object for each */
+	BTRKIT_LIST_TSV		/**< tab-separated values, where a function says that it has them */
 };
 
 /**

@@ -24,7 +24,21 @@ enum btrkit_open_flags {
 	 * and chunks that lie on the same bytes of a device, or where it has none. The devices should have been opened
 	 * with BTRKIT_IO_EXCLUSIVE.
 	 */
-	BTRKIT_OPEN_WRITE = 1 << 1
+	BTRKIT_OPEN_WRITE = 1 << 1,
+	/**
+	 * Start from the roots of slot number backup of the superblock's backup roots, as they were after an earlier
+	 * commit. What that commit has let go of may have been overwritten since. Logs are not used. Not for writing.
+	 */
+	BTRKIT_OPEN_BACKUP = 1 << 2,
+	/** The root tree's root is at tree_root, whatever the superblock says. Logs are not used. Not for writing. */
+	BTRKIT_OPEN_TREE_ROOT = 1 << 3,
+	/** The root of the chunk tree is at chunk_root, in a chunk that the superblock has. Not for writing. */
+	BTRKIT_OPEN_CHUNK_ROOT = 1 << 4,
+	/**
+	 * Open although chunks and devices cannot be read, or only some of them: for who shows what there is, such as
+	 * btrkit_dump_tree(), which tells of it. Others fail where they need what is missing. Not for writing.
+	 */
+	BTRKIT_OPEN_PARTIAL = 1 << 5
 };
 
 /** A copy that was tried, or what was rebuilt from parity. Since: 0.1 */
@@ -67,9 +81,12 @@ struct btrkit_open_options {
 	void *note_ctx;
 	btrkit_repair_fn repair;	/**< may be NULL */
 	void *repair_ctx;
+	unsigned backup;		/**< 0 to 3 */
+	uint64_t tree_root;		/**< logical addresses */
+	uint64_t chunk_root;
 };
 
-#define BTRKIT_OPEN_OPTIONS_INIT { 0, 0, 0, NULL, NULL, NULL, NULL }
+#define BTRKIT_OPEN_OPTIONS_INIT { 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0 }
 
 /**
  * Opens a filesystem, for reading unless BTRKIT_OPEN_WRITE is among the flags.
@@ -91,8 +108,8 @@ struct btrkit_open_options {
  * @param n		how many
  * @param opts		may be NULL
  * @return 0; -EMEDIUMTYPE: not a btrfs filesystem; -EOPNOTSUPP: a feature that is not read, or not written, named in
- *	   the message; -EROFS: a device that cannot be written; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; -EINVAL for bad
- *	   options
+ *	   the message; -ENOENT: a slot without backup roots; -EROFS: a device that cannot be written;
+ *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM; -EINVAL for bad options
  * Since: 0.1
  */
 int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrkit_open_options *opts,

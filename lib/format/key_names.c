@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/format/key_names.h"
 
+#include <errno.h>
+#include <strings.h>
+
 #include "lib/base/digits.h"
 #include "lib/format/item.h"
 #include "lib/format/raid.h"
@@ -54,6 +57,35 @@ static const char *objectid_name(uint64_t oid, uint8_t type)
 	if (oid == OID_FIRST_CHUNK_TREE && type == KEY_CHUNK_ITEM)
 		return "FIRST_CHUNK_TREE";
 	return oid == OID_MULTIPLE ? "MULTIPLE" : NULL;
+}
+
+int objectid_by_name(const char *name, uint64_t *ret)
+{
+	static const struct {
+		const char *name;
+		uint64_t oid;
+	} others[] = {
+		{ "DEV_ITEMS", OID_DEV_ITEMS },
+		{ "FIRST_CHUNK_TREE", OID_FIRST_CHUNK_TREE },
+		{ "MULTIPLE", OID_MULTIPLE },
+		{ "DEV_STATS", OID_DEV_STATS },
+	};
+
+	for (uint64_t oid = 0; oid < COUNT(low_names) || oid < COUNT(high_names); oid++) {
+		const bool low = oid < COUNT(low_names) && low_names[oid] && !strcasecmp(name, low_names[oid]);
+
+		if (!low && (oid >= COUNT(high_names) || !high_names[oid] || strcasecmp(name, high_names[oid])))
+			continue;
+		*ret = low ? oid : NEGATIVE(oid);
+		return 0;
+	}
+	for (size_t i = 0; i < COUNT(others); i++) {
+		if (strcasecmp(name, others[i].name))
+			continue;
+		*ret = others[i].oid;
+		return 0;
+	}
+	return -ENOENT;
 }
 
 const char *key_type_name(uint64_t objectid, uint8_t type)
@@ -146,6 +178,14 @@ static char *put_key(char *to, const struct btrkit_key *key)
 	return to;
 }
 
+static void type_unknown_emit(struct emit *e, uint8_t type)
+{
+	char name[16];
+
+	*put_type(name, 0, type) = '\0';
+	emit_word(e, "type_name", name);
+}
+
 static void key_emit_json(struct emit *e, const char *name, const struct btrkit_key *key)
 {
 	const char *type = key_type_name(key->objectid, key->type);
@@ -154,7 +194,9 @@ static void key_emit_json(struct emit *e, const char *name, const struct btrkit_
 	emit_u64(e, "objectid", "", key->objectid);
 	emit_u64(e, "type", "", key->type);
 	if (type)
-		emit_str(e, "type_name", "", type);
+		emit_word(e, "type_name", type);
+	else
+		type_unknown_emit(e, key->type);
 	emit_u64(e, "offset", "", key->offset);
 	emit_object_end(e);
 }
@@ -194,8 +236,8 @@ void item_line_emit(struct emit *e, uint32_t slot, const struct btrkit_key *key,
 	if (e->form == EMIT_JSON) {
 		emit_u64(e, "slot", "", slot);
 		key_emit_json(e, "key", key);
-		emit_u64(e, "item_offset", "", offset);
-		emit_u64(e, "item_size", "", size);
+		emit_u64(e, "offset", "", offset);
+		emit_u64(e, "size", "", size);
 		return;
 	}
 	start = emit_room(e, 2 * KEY_ROOM);
@@ -255,22 +297,45 @@ uint64_t flags_text(struct emit *e, const struct flag_name *names, uint64_t flag
 	return flags;
 }
 
+void flags_names_emit(struct emit *e, const char *name, const struct flag_name *names, uint64_t flags)
+{
+	if (e->form != EMIT_JSON)
+		return;
+	emit_array(e, name);
+	for (; names->bit; names++)
+		if (flags & names->bit)
+			emit_word(e, NULL, names->name);
+	emit_array_end(e);
+}
+
+static const struct flag_name bg_types[] = {
+	{ BG_DATA, "DATA" },
+	{ BG_METADATA, "METADATA" },
+	{ BG_SYSTEM, "SYSTEM" },
+	{ BG_METADATA_REMAP, "METADATA_REMAP" },
+	{ 0, NULL },
+};
+
 void bg_flags_emit(struct emit *e, const char *name, const char *words, uint64_t flags)
 {
-	static const struct flag_name types[] = {
-		{ BG_DATA, "DATA" },
-		{ BG_METADATA, "METADATA" },
-		{ BG_SYSTEM, "SYSTEM" },
-		{ BG_METADATA_REMAP, "METADATA_REMAP" },
-		{ 0, NULL },
-	};
-
 	if (e->form == EMIT_JSON) {
 		emit_u64(e, name, words, flags);
 		return;
 	}
 	emit_text(e, words);
-	flags_text(e, types, flags);
+	flags_text(e, bg_types, flags);
 	emit_text(e, "|");
 	emit_text(e, raid_profile_find(flags)->name);
+}
+
+void bg_flags_names_emit(struct emit *e, const char *name, uint64_t flags)
+{
+	if (e->form != EMIT_JSON)
+		return;
+	emit_array(e, name);
+	for (const struct flag_name *type = bg_types; type->bit; type++)
+		if (flags & type->bit)
+			emit_word(e, NULL, type->name);
+	emit_str(e, NULL, "", raid_profile_find(flags)->name);
+	emit_array_end(e);
 }

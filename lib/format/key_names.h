@@ -13,13 +13,16 @@
 /* What a key of this type is called: "UNTYPED" for the v1 cache's headers, NULL for an unknown type. */
 const char *key_type_name(uint64_t objectid, uint8_t type);
 
+/* What a fixed objectid is called, in any case, back to its number. @return 0; -ENOENT */
+int objectid_by_name(const char *name, uint64_t *ret);
+
 /* "key (OBJECTID TYPE OFFSET)" */
 void key_emit(struct emit *e, const char *name, const char *words, const struct btrkit_key *key);
 
 /* An objectid by its name, if it has one in keys of @type. Type 0 is for roots and owners outside of keys. */
 void objectid_emit(struct emit *e, const char *name, const char *words, uint64_t objectid, uint8_t type);
 
-/* The line of an item in a leaf, in JSON its members "slot", "key", "item_offset" and "item_size". */
+/* The line of an item in a leaf, in JSON its members "slot", "key", "offset" and "size". */
 void item_line_emit(struct emit *e, uint32_t slot, const struct btrkit_key *key, uint32_t offset, uint32_t size);
 
 /* The word that stands before " tree key (...)": "extent", "fs", ...; "file" for subvolumes. */
@@ -27,6 +30,9 @@ const char *tree_title(uint64_t objectid);
 
 /* Type and profile of a chunk or block group: "DATA|single". */
 void bg_flags_emit(struct emit *e, const char *name, const char *words, uint64_t flags);
+
+/* The same in an array of words, for JSON only. */
+void bg_flags_names_emit(struct emit *e, const char *name, uint64_t flags);
 
 /* A bit and what it is called; a table of them ends with bit 0. */
 struct flag_name {
@@ -36,5 +42,8 @@ struct flag_name {
 
 /* The names of the bits that are set, with "|" between. @return the bits that have no name */
 uint64_t flags_text(struct emit *e, const struct flag_name *names, uint64_t flags);
+
+/* An array of the names of the bits that are set, for JSON only. */
+void flags_names_emit(struct emit *e, const char *name, const struct flag_name *names, uint64_t flags);
 
 #endif

@@ -35,13 +35,40 @@ static void render_csum(struct emit *e, const struct disk_super *d)
 	emit_text(e, "]");
 }
 
-/* The names of the bits below a number; nothing for zero. */
-static void render_bits(struct emit *e, uint64_t bits, const char *(*name_of)(size_t i, uint64_t *bit))
+/* A name from a table as the text has it: in capitals, with underscores. */
+static void render_bit(struct emit *e, const char *name)
+{
+	char text[48];
+	size_t n = 0;
+
+	for (; name[n] && n < sizeof(text) - 1; n++)
+		text[n] = name[n] == '-' ? '_' : (char)toupper((unsigned char)name[n]);
+	emit_name(e, NULL, "", text, n);
+}
+
+static void render_bits_json(struct emit *e, const char *key, uint64_t bits,
+			     const char *(*name_of)(size_t i, uint64_t *bit))
+{
+	const char *name;
+	uint64_t bit;
+
+	emit_array(e, key);
+	for (size_t i = 0; (name = name_of(i, &bit)); i++)
+		if (bits & bit)
+			render_bit(e, name);
+	emit_array_end(e);
+}
+
+/* The names of the bits below a number, in text nothing for zero. */
+static void render_bits(struct emit *e, const char *key, uint64_t bits,
+			const char *(*name_of)(size_t i, uint64_t *bit))
 {
 	const char *before = "\n\t\t\t( ";
 	const char *name;
 	uint64_t bit;
 
+	if (e->form == EMIT_JSON)
+		render_bits_json(e, key, bits, name_of);
 	if (!bits || e->form != EMIT_TEXT)
 		return;
 	for (size_t i = 0; (name = name_of(i, &bit)); i++) {
@@ -49,11 +76,7 @@ static void render_bits(struct emit *e, uint64_t bits, const char *(*name_of)(si
 			continue;
 		bits &= ~bit;
 		emit_text(e, before);
-		for (; *name; name++) {
-			char c = *name == '-' ? '_' : (char)toupper((unsigned char)*name);
-
-			emit_bytes(e, &c, 1);
-		}
+		render_bit(e, name);
 		emit_text(e, " ");
 		before = "|\n\t\t\t  ";
 	}
@@ -118,18 +141,22 @@ static void render_printable(struct emit *e, const char *key, const char *words,
 		emit_name(e, key, words, data, n);
 }
 
-static void render_identity(struct emit *e, const struct disk_super *d)
+static void render_identity(struct emit *e, const struct disk_super *d, unsigned flags)
 {
 	bool magic = le64_get(d->magic) == SUPER_MAGIC;
 
 	emit_u64(e, "bytenr", "\nbytenr\t\t\t", le64_get(d->bytenr));
 	emit_x64(e, "flags", "\nflags\t\t\t", le64_get(d->flags));
-	render_bits(e, le64_get(d->flags), flag_name);
+	render_bits(e, "flags_names", le64_get(d->flags), flag_name);
 	render_printable(e, "magic", "\nmagic\t\t\t", &d->magic, sizeof(d->magic), false);
+	emit_bool(e, "magic_matches", magic);
 	emit_text(e, magic ? " [match]" : " [DON'T MATCH]");
 	emit_uuid(e, "fsid", "\nfsid\t\t\t", d->fsid);
 	emit_uuid(e, "metadata_uuid", "\nmetadata_uuid\t\t", d->metadata_uuid);
-	render_printable(e, "label", "\nlabel\t\t\t", d->label, sizeof(d->label), true);
+	if (flags & RENDER_HIDE_NAMES && d->label[0])
+		emit_str(e, "label", "\nlabel\t\t\t", "HIDDEN");
+	else
+		render_printable(e, "label", "\nlabel\t\t\t", d->label, sizeof(d->label), true);
 }
 
 static void render_roots(struct emit *e, const struct disk_super *d)
@@ -154,9 +181,9 @@ static void render_roots(struct emit *e, const struct disk_super *d)
 	emit_u64(e, "num_devices", "\nnum_devices\t\t", le64_get(d->num_devices));
 	emit_x64(e, "compat_flags", "\ncompat_flags\t\t", le64_get(d->compat_flags));
 	emit_x64(e, "compat_ro_flags", "\ncompat_ro_flags\t\t", le64_get(d->compat_ro_flags));
-	render_bits(e, le64_get(d->compat_ro_flags), compat_ro_name);
+	render_bits(e, "compat_ro_flags_names", le64_get(d->compat_ro_flags), compat_ro_name);
 	emit_x64(e, "incompat_flags", "\nincompat_flags\t\t", le64_get(d->incompat_flags));
-	render_bits(e, le64_get(d->incompat_flags), incompat_name);
+	render_bits(e, "incompat_flags_names", le64_get(d->incompat_flags), incompat_name);
 	emit_u64(e, "cache_generation", "\ncache_generation\t", le64_get(d->cache_generation));
 	emit_u64(e, "uuid_tree_generation", "\nuuid_tree_generation\t", le64_get(d->uuid_tree_generation));
 }
@@ -168,21 +195,24 @@ static void render_device(struct emit *e, const struct disk_super *d)
 		le64_get(d->incompat_flags) & INCOMPAT_METADATA_UUID ? d->metadata_uuid : d->fsid;
 	bool ours = !memcmp(dev->fsid, fsid, sizeof(dev->fsid));
 
-	emit_uuid(e, "dev_item.uuid", "\ndev_item.uuid\t\t", dev->uuid);
-	emit_uuid(e, "dev_item.fsid", "\ndev_item.fsid\t\t", dev->fsid);
+	emit_object(e, "dev_item");
+	emit_uuid(e, "uuid", "\ndev_item.uuid\t\t", dev->uuid);
+	emit_uuid(e, "fsid", "\ndev_item.fsid\t\t", dev->fsid);
+	emit_bool(e, "fsid_matches", ours);
 	emit_text(e, ours ? " [match]" : " [DON'T MATCH]");
-	emit_u64(e, "dev_item.type", "\ndev_item.type\t\t", le64_get(dev->type));
-	emit_u64(e, "dev_item.total_bytes", "\ndev_item.total_bytes\t", le64_get(dev->total_bytes));
-	emit_u64(e, "dev_item.bytes_used", "\ndev_item.bytes_used\t", le64_get(dev->bytes_used));
-	emit_u64(e, "dev_item.io_align", "\ndev_item.io_align\t", le32_get(dev->io_align));
-	emit_u64(e, "dev_item.io_width", "\ndev_item.io_width\t", le32_get(dev->io_width));
-	emit_u64(e, "dev_item.sector_size", "\ndev_item.sector_size\t", le32_get(dev->sector_size));
-	emit_u64(e, "dev_item.devid", "\ndev_item.devid\t\t", le64_get(dev->devid));
-	emit_u64(e, "dev_item.dev_group", "\ndev_item.dev_group\t", le32_get(dev->dev_group));
-	emit_u64(e, "dev_item.seek_speed", "\ndev_item.seek_speed\t", dev->seek_speed);
-	emit_u64(e, "dev_item.bandwidth", "\ndev_item.bandwidth\t", dev->bandwidth);
-	emit_u64(e, "dev_item.generation", "\ndev_item.generation\t", le64_get(dev->generation));
+	emit_u64(e, "type", "\ndev_item.type\t\t", le64_get(dev->type));
+	emit_u64(e, "total_bytes", "\ndev_item.total_bytes\t", le64_get(dev->total_bytes));
+	emit_u64(e, "bytes_used", "\ndev_item.bytes_used\t", le64_get(dev->bytes_used));
+	emit_u64(e, "io_align", "\ndev_item.io_align\t", le32_get(dev->io_align));
+	emit_u64(e, "io_width", "\ndev_item.io_width\t", le32_get(dev->io_width));
+	emit_u64(e, "sector_size", "\ndev_item.sector_size\t", le32_get(dev->sector_size));
+	emit_u64(e, "devid", "\ndev_item.devid\t\t", le64_get(dev->devid));
+	emit_u64(e, "dev_group", "\ndev_item.dev_group\t", le32_get(dev->dev_group));
+	emit_u64(e, "seek_speed", "\ndev_item.seek_speed\t", dev->seek_speed);
+	emit_u64(e, "bandwidth", "\ndev_item.bandwidth\t", dev->bandwidth);
+	emit_u64(e, "generation", "\ndev_item.generation\t", le64_get(dev->generation));
 	emit_text(e, "\n");
+	emit_object_end(e);
 }
 
 static int array_too_short(struct btrkit_error *err)
@@ -190,74 +220,95 @@ static int array_too_short(struct btrkit_error *err)
 	return err_corrupt(err, "sys_chunk_array_size", "system chunk array ends inside an entry");
 }
 
-/* What can be read of the array is rendered; what ends the reading is the result. */
-static int render_chunks(struct emit *e, const struct disk_super *d, struct btrkit_error *err)
+/* The entry @i of the array, whose key is there. */
+static int render_chunk(struct emit *e, struct reader *r, uint64_t i, struct btrkit_error *err)
 {
 	static const struct item_ctx ctx;	/* rendering a chunk needs nothing of it */
-	uint32_t size = le32_get(d->sys_chunk_array_size);
-	struct reader r = reader_of(d->sys_chunk_array, size);
+	const struct disk_key *dk = reader_take(r, sizeof(*dk));
+	const struct disk_chunk *chunk;
+	struct item item = { 0 };
 
-	if (size > sizeof(d->sys_chunk_array))
-		return err_corrupt(err, "sys_chunk_array_size", "system chunk array has %u bytes", size);
-	for (uint64_t i = 0; reader_left(&r); i++) {
-		const struct disk_key *dk = reader_take(&r, sizeof(*dk));
-		const struct disk_chunk *chunk;
-		struct item item = { 0 };
-
-		if (!dk)
-			return array_too_short(err);
-		item.key = key_get(dk);
-		emit_u64(e, "slot", "\titem ", i);
-		key_emit(e, "key", " ", &item.key);
-		emit_text(e, "\n");
-		if (item.key.type != KEY_CHUNK_ITEM)
-			return err_corrupt(err, "sys_chunk_array", "system chunk array has an item of type %u",
-					   item.key.type);
-		chunk = reader_peek(&r, chunk_item_size(1));
-		if (!chunk)
-			return array_too_short(err);
-		if (!le16_get(chunk->num_stripes))
-			return err_corrupt(err, "num_stripes", "system chunk has no stripes");
-		item.size = (uint32_t)chunk_item_size(le16_get(chunk->num_stripes));
-		item.data = reader_take(&r, item.size);
-		if (!item.data)
-			return array_too_short(err);
-		item_type_chunk.render(e, &ctx, &item, 0);
-	}
+	item.key = key_get(dk);
+	if (e->form == EMIT_TEXT)
+		emit_u64(e, "", "\titem ", i);
+	key_emit(e, "key", " ", &item.key);
+	emit_text(e, "\n");
+	if (item.key.type != KEY_CHUNK_ITEM)
+		return err_corrupt(err, "sys_chunk_array", "system chunk array has an item of type %u", item.key.type);
+	chunk = reader_peek(r, chunk_item_size(1));
+	if (!chunk)
+		return array_too_short(err);
+	if (!le16_get(chunk->num_stripes))
+		return err_corrupt(err, "num_stripes", "system chunk has no stripes");
+	item.size = (uint32_t)chunk_item_size(le16_get(chunk->num_stripes));
+	item.data = reader_take(r, item.size);
+	if (!item.data)
+		return array_too_short(err);
+	emit_object(e, "item");
+	item_type_chunk.render(e, &ctx, &item, 0);
+	emit_object_end(e);
 	return 0;
 }
 
-static void render_backup_root(struct emit *e, const char *words, le64 bytenr, le64 generation, uint8_t level)
+/* What can be read of the array is rendered; what ends the reading is the result. */
+static int render_chunks(struct emit *e, const struct disk_super *d, struct btrkit_error *err)
 {
+	uint32_t size = le32_get(d->sys_chunk_array_size);
+	struct reader r = reader_of(d->sys_chunk_array, size);
+	int ret = 0;
+
+	emit_array(e, "sys_chunk_array");
+	if (size > sizeof(d->sys_chunk_array))
+		ret = err_corrupt(err, "sys_chunk_array_size", "system chunk array has %u bytes", size);
+	for (uint64_t i = 0; !ret && reader_left(&r); i++) {
+		if (reader_left(&r) < sizeof(struct disk_key)) {
+			ret = array_too_short(err);
+			break;
+		}
+		emit_object(e, NULL);
+		ret = render_chunk(e, &r, i, err);
+		emit_object_end(e);
+	}
+	emit_array_end(e);
+	return ret;
+}
+
+static void render_backup_root(struct emit *e, const char *key, const char *words, le64 bytenr, le64 generation,
+			       uint8_t level)
+{
+	emit_object(e, key);
 	emit_text(e, "\t\t");
 	emit_u64(e, "bytenr", words, le64_get(bytenr));
 	emit_u64(e, "generation", "\tgen: ", le64_get(generation));
 	emit_u64(e, "level", "\tlevel: ", level);
 	emit_text(e, "\n");
+	emit_object_end(e);
 }
 
 static void render_backup(struct emit *e, const struct disk_root_backup *b, bool extent_tree_v2)
 {
-	render_backup_root(e, "backup_tree_root:\t", b->tree_root, b->tree_root_gen, b->tree_root_level);
-	render_backup_root(e, "backup_chunk_root:\t", b->chunk_root, b->chunk_root_gen, b->chunk_root_level);
-	render_backup_root(e, extent_tree_v2 ? "backup_block_group_root:\t" : "backup_extent_root:\t",
+	render_backup_root(e, "tree_root", "backup_tree_root:\t", b->tree_root, b->tree_root_gen, b->tree_root_level);
+	render_backup_root(e, "chunk_root", "backup_chunk_root:\t", b->chunk_root, b->chunk_root_gen,
+			   b->chunk_root_level);
+	render_backup_root(e, extent_tree_v2 ? "block_group_root" : "extent_root",
+			   extent_tree_v2 ? "backup_block_group_root:\t" : "backup_extent_root:\t",
 			   b->extent_root, b->extent_root_gen, b->extent_root_level);
-	render_backup_root(e, "backup_fs_root:\t\t", b->fs_root, b->fs_root_gen, b->fs_root_level);
-	render_backup_root(e, "backup_dev_root:\t", b->dev_root, b->dev_root_gen, b->dev_root_level);
-	render_backup_root(e, "csum_root:\t", b->csum_root, b->csum_root_gen, b->csum_root_level);
+	render_backup_root(e, "fs_root", "backup_fs_root:\t\t", b->fs_root, b->fs_root_gen, b->fs_root_level);
+	render_backup_root(e, "dev_root", "backup_dev_root:\t", b->dev_root, b->dev_root_gen, b->dev_root_level);
+	render_backup_root(e, "csum_root", "csum_root:\t", b->csum_root, b->csum_root_gen, b->csum_root_level);
 	emit_u64(e, "total_bytes", "\t\tbackup_total_bytes:\t", le64_get(b->total_bytes));
 	emit_u64(e, "bytes_used", "\n\t\tbackup_bytes_used:\t", le64_get(b->bytes_used));
 	emit_u64(e, "num_devices", "\n\t\tbackup_num_devices:\t", le64_get(b->num_devices));
 	emit_text(e, "\n\n");
 }
 
-int super_render(struct emit *e, const struct disk_super *d, bool full, struct btrkit_error *err)
+int super_render(struct emit *e, const struct disk_super *d, bool full, unsigned flags, struct btrkit_error *err)
 {
 	bool extent_tree_v2 = le64_get(d->incompat_flags) & INCOMPAT_EXTENT_TREE_V2;
 	int ret;
 
 	render_csum(e, d);
-	render_identity(e, d);
+	render_identity(e, d, flags);
 	render_roots(e, d);
 	render_device(e, d);
 	if (!full)
@@ -265,14 +316,18 @@ int super_render(struct emit *e, const struct disk_super *d, bool full, struct b
 	emit_text(e, "sys_chunk_array[2048]:\n");
 	ret = render_chunks(e, d, err);
 	emit_text(e, "backup_roots[4]:\n");
+	emit_array(e, "backup_roots");
 	for (unsigned i = 0; i < SUPER_BACKUPS; i++) {
 		const struct disk_root_backup *b = &d->backups[i];
 
 		if (!le64_get(b->tree_root) && !le64_get(b->tree_root_gen))
 			continue;
-		emit_u64(e, "backup", "\tbackup ", i);
+		emit_object(e, NULL);
+		emit_u64(e, "slot", "\tbackup ", i);
 		emit_text(e, ":\n");
 		render_backup(e, b, extent_tree_v2);
+		emit_object_end(e);
 	}
+	emit_array_end(e);
 	return ret;
 }

@@ -2,13 +2,15 @@
 #include <btrkit/dump.h>
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/format/item.h"
 #include "lib/format/super.h"
 #include "lib/format/super_render.h"
 #include "lib/volume/super_place.h"
 
-#define FLAGS_KNOWN (BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_FORCE)
+#define FLAGS_KNOWN ((BTRKIT_DUMP_SUPER_MORE << 1) - 1)
 
 /* The nominal place of a copy stands for where it is. @return 0 or <0 */
 static int place_of(struct btrkit_io *io, uint64_t offset, uint64_t *ret, struct btrkit_error *err)
@@ -63,6 +65,9 @@ uint64_t btrkit_super_offset(unsigned mirror)
 int btrkit_dump_super(struct btrkit_io *io, uint64_t offset, unsigned flags, btrkit_write_fn write, void *ctx,
 		      struct btrkit_error *err)
 {
+	const unsigned render = flags & BTRKIT_DUMP_SUPER_HIDE_NAMES ? RENDER_HIDE_NAMES : 0;
+	const bool json = flags & BTRKIT_DUMP_SUPER_JSON;
+	struct btrkit_error bad = BTRKIT_ERROR_INIT;
 	struct disk_super d;
 	struct emit e;
 	int ret, written;
@@ -72,13 +77,21 @@ int btrkit_dump_super(struct btrkit_io *io, uint64_t offset, unsigned flags, btr
 	ret = read_super(io, offset, flags, &d, err);
 	if (ret)
 		return ret;
-	if (emit_init(&e, EMIT_TEXT, write, ctx))
+	if (emit_init(&e, json ? EMIT_JSON : EMIT_TEXT, write, ctx))
 		return err_nomem(err);
-	emit_u64(&e, "bytenr", "superblock: bytenr=", offset);
-	emit_str(&e, "device", ", device=", io->name);
+	if (!(flags & BTRKIT_DUMP_SUPER_MORE))
+		emit_header(&e, "dump-super");
+	emit_object(&e, NULL);
+	emit_u64(&e, "offset", "superblock: bytenr=", offset);
+	emit_name(&e, "device", ", device=", io->name, strlen(io->name));
 	emit_text(&e, "\n---------------------------------------------------------\n");
-	ret = super_render(&e, &d, flags & BTRKIT_DUMP_SUPER_FULL, err);
+	ret = super_render(&e, &d, flags & BTRKIT_DUMP_SUPER_FULL, render, &bad);
 	emit_text(&e, "\n");
+	if (ret && json)
+		emit_str(&e, "damaged", "", bad.message);
+	emit_object_end(&e);
+	if (ret && err)
+		*err = bad;
 	written = emit_finish(&e);
 	if (written)
 		return err_system(err, written, "cannot write the dump");

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "lib/report/dump_tree.h"
+#include "lib/report/dump_tree_select.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "lib/base/err.h"
-#include "lib/format/feature_bits.h"
 #include "lib/format/key_names.h"
 #include "lib/tree/cursor.h"
 
 #define FLAGS_KNOWN ((BTRKIT_DUMP_CSUM_ITEMS << 1) - 1)
 
-/* What the root tree's items are asked for. */
-struct request {
+struct report {
+	struct btrkit_fs *fs;
+	const struct btrkit_dump_options *o;
 	unsigned flags;
+	struct dump_run run;
+	struct dump_select select;
 	bool found;	/* a tree that was asked for by number */
+	bool named;	/* trees are asked for, and not all */
+	bool told;	/* the trees that name others are shown whole */
+	bool lost;	/* some of their items cannot be read */
+	bool seen[BACKUP_TREES];	/* of the trees that backup roots name too */
 };
 
 /* Options that ask for some trees only, and what is left when several of them are given. */
@@ -44,84 +50,170 @@ static struct node_ref root_ref(const struct tree_root *root)
 	return (struct node_ref){ root->bytenr, root->generation, root->id, root->level, NULL };
 }
 
-static int dump_whole(struct dump *d, const struct tree_root *root, enum dump_order order, struct btrkit_error *err)
+/* Where a heading goes: where only some items are shown it waits for one of them. */
+static int heading(struct report *r, struct dump **d, struct btrkit_error *err)
 {
-	struct node_ref ref = root_ref(root);
-	int ret = dump_blocks(d, &ref, order, err);
+	int ret = r->select.any ? dump_run_heading(&r->run, d, err) : dump_run_text(&r->run, d, err);
 
-	if (ret)
-		err_at_tree(err, root->id);
+	if (!ret)
+		dump_begin(*d);
 	return ret;
 }
 
-/* " BYTENR level LEVEL" of a root block, which is read so that what is said about it was seen there. */
-static int dump_place(struct dump *d, const struct tree_root *root, struct btrkit_error *err)
+static enum dump_order order_of(const struct report *r)
 {
+	return r->flags & BTRKIT_DUMP_DFS ? DUMP_DEPTH_FIRST : DUMP_BREADTH_FIRST;
+}
+
+/* " BYTENR level LEVEL" of a root block, which is read so that what is said about it was seen there. */
+static int dump_place(struct report *r, struct dump *d, const struct tree_root *root, struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct node_ref ref = root_ref(root);
 	struct node *n;
 	int ret;
 
-	ret = node_get(d->fs, &ref, &n, err);
+	ret = node_get(r->fs, &ref, &n, &what);
+	if (ret && !dump_is_damage(ret))
+		return err_nomem(err);
 	if (ret) {
-		err_at_tree(err, root->id);
-		return ret;
+		emit_text(&d->e, "\n");
+		err_at_tree(&what, root->id);
+		dump_damaged_block(d, &ref, ret, &what);
+		return 0;
 	}
-	emit_u64(&d->e, "bytenr", " ", n->bytenr);
-	emit_u64(&d->e, "level", " level ", n->level);
-	emit_text(&d->e, "\n");
-	node_put(d->fs, n);
-	return emit_failed(&d->e);
+	if (!dump_is_json(d)) {
+		emit_u64(&d->e, "", " ", n->bytenr);
+		emit_u64(&d->e, "", " level ", n->level);
+		emit_text(&d->e, "\n");
+	}
+	node_put(r->fs, n);
+	return 0;
 }
 
 /* A tree that has an item in the root tree or the log root tree. */
-static int dump_item_tree(struct dump *d, const struct btrkit_key *key, const struct tree_root *root, unsigned flags,
+static int dump_item_tree(struct report *r, const struct btrkit_key *key, const struct root_item *item, bool log,
 			  struct btrkit_error *err)
 {
-	dump_begin(d);
-	emit_str(&d->e, "tree", "", tree_title(key->objectid));
-	key_emit(&d->e, "key", " tree ", key);
-	if (flags & BTRKIT_DUMP_EXTENTS) {
+	const struct tree_root root = tree_root_of(key, item);
+	const struct node_ref ref = root_ref(&root);
+	/* Who is half gone has no references any more, and says how far that has come. */
+	struct dump_what what = { .order = order_of(r),
+				  .dropping = !item->refs && item->drop_progress.objectid,
+				  .drop_key = item->drop_progress,
+				  .drop_level = item->drop_level };
+	struct dump *d;
+	int ret;
+
+	if (!dump_select_tree(&r->select, key->objectid, r->named, log, &what))
+		return 0;
+	ret = heading(r, &d, err);
+	if (ret)
+		return ret;
+	dump_heading(d, tree_title(key->objectid), key, &root);
+	if (r->flags & BTRKIT_DUMP_EXTENTS) {
 		emit_text(&d->e, "\n");
 		/* This form has no checksums of nodes, asked for or not. */
+		r->run.like.csum_headers = false;
 		d->csum_headers = false;
-		return dump_whole(d, root, DUMP_LEAVES, err);
+		what.order = DUMP_LEAVES;
+	} else if (r->flags & BTRKIT_DUMP_ROOTS) {
+		return dump_place(r, d, &root, err);
+	} else {
+		emit_text(&d->e, " \n");
 	}
-	if (flags & BTRKIT_DUMP_ROOTS)
-		return dump_place(d, root, err);
-	emit_text(&d->e, " \n");
-	return dump_whole(d, root, DUMP_ALL, err);
+	return dump_tree_walk(&r->run, &ref, &what, err);
 }
 
-/* The trees that the items of @holder from @first on name; only those with @first's objectid where @one. */
-static int dump_item_trees(struct dump *d, const struct tree_root *holder, const struct btrkit_key *first, bool one,
-			   struct request *req, struct btrkit_error *err)
+/* In the place of trees whose items cannot be read. */
+struct losing {
+	struct report *r;
+	struct btrkit_error *err;
+};
+
+static int tell_lost(void *ctx, int ret, const struct btrkit_error *what)
 {
+	const struct losing *l = ctx;
+	const struct node_ref ref = { what->logical, NODE_ANY, what->tree, LEVELS_MAX, NULL };
+	struct dump *d;
+
+	int r = 0;
+
+	/* Not again for the next one that is asked for. */
+	if (!l->r->told && !l->r->lost)
+		r = dump_run_text(&l->r->run, &d, l->err);
+	if (!r && !l->r->told && !l->r->lost)
+		dump_damaged_block(d, &ref, ret, what);
+	l->r->lost = true;
+	return r;
+}
+
+/* An item of a tree's root, with which nothing can be done. */
+static int tell_bad_item(struct report *r, struct cursor *c, int ret, struct btrkit_error *what,
+			 struct btrkit_error *err)
+{
+	struct dump *d;
+	int got = dump_run_text(&r->run, &d, err);
+
+	if (got)
+		return got;
+	cursor_blame(c, ret, what);
+	dump_damaged_root(d, &c->item.key, ret, what);
+	return 0;
+}
+
+static int dump_root_item(struct report *r, struct cursor *c, bool log, struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	const struct btrkit_key key = c->item.key;
 	struct root_item item;
-	struct tree_root root;
+	int ret;
+
+	if (key.type != KEY_ROOT_ITEM || !is_wanted(key.objectid, r->flags))
+		return 0;
+	r->found = true;
+	for (size_t i = 0; i < r->fs->num_backup_roots; i++)
+		r->seen[i] |= r->fs->backup_roots[i].id == key.objectid;
+	ret = root_item_decode(&r->fs->items, &c->item, &item, &what);
+	return ret ? tell_bad_item(r, c, ret, &what, err) : dump_item_tree(r, &key, &item, log, err);
+}
+
+/* The trees that the items of @holder name from @id on; only those with that objectid where it is not 0. */
+static int dump_item_trees(struct report *r, const struct tree_root *holder, uint64_t id, struct btrkit_error *err)
+{
+	struct losing losing = { r, err };
+	struct btrkit_key at = KEY(id, 0, 0);
 	struct cursor c;
 	int ret;
 
-	cursor_init(&c, d->fs, holder);
-	for (ret = cursor_seek(&c, first, err); !ret; ret = cursor_next(&c, err)) {
-		struct btrkit_key key = c.item.key;
-
-		if (one && key.objectid != first->objectid)
-			break;
-		if (key.type != KEY_ROOT_ITEM || !is_wanted(key.objectid, req->flags))
-			continue;
-		ret = root_item_decode(&d->fs->items, &c.item, &item, err);
-		if (ret) {
-			ret = cursor_blame(&c, ret, err);
-			break;
-		}
-		root = tree_root_of(&key, &item);
-		req->found = true;
-		ret = dump_item_tree(d, &key, &root, req->flags, err);
-		if (ret)
-			break;
+	cursor_init(&c, r->fs, holder);
+	ret = cursor_next_around(&c, &at, true, tell_lost, &losing, err);
+	while (!ret && (!id || at.objectid == id)) {
+		ret = dump_root_item(r, &c, holder->id == OID_TREE_LOG, err);
+		if (!ret)
+			ret = cursor_next_around(&c, &at, false, tell_lost, &losing, err);
 	}
 	cursor_release(&c);
 	return ret < 0 ? ret : 0;
+}
+
+/* Trees that nothing names but the backup roots: all of them, or that with number @id. */
+static int dump_backup_trees(struct report *r, uint64_t id, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && r->lost && i < r->fs->num_backup_roots; i++) {
+		const struct tree_root *root = &r->fs->backup_roots[i];
+		const struct btrkit_key key = KEY(root->id, KEY_ROOT_ITEM, 0);
+		const struct root_item item = { .bytenr = root->bytenr, .generation = root->generation,
+						.level = root->level, .refs = 1 };
+
+		if ((id && root->id != id) || r->seen[i] || !is_wanted(root->id, r->flags))
+			continue;
+		r->found = true;
+		ret = dump_item_tree(r, &key, &item, false, err);
+	}
+	return ret;
 }
 
 /* The trees that the superblock names, and the block group tree. */
@@ -148,22 +240,30 @@ static int find_headed(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret,
 }
 
 /* These trees stand under a heading without a key. */
-static int dump_headed(struct dump *d, uint64_t id, const char *heading, unsigned flags, struct btrkit_error *err)
+static int dump_headed(struct report *r, uint64_t id, const char *title, bool places, struct btrkit_error *err)
 {
+	struct dump_what what = { .order = order_of(r) };
 	struct tree_root root;
+	struct node_ref ref;
+	struct dump *d;
 	int ret;
 
-	ret = find_headed(d->fs, id, &root, err);
+	if (!dump_select_tree(&r->select, id, r->named, false, &what))
+		return 0;
+	ret = find_headed(r->fs, id, &root, err);
 	if (ret)
 		return ret;
-	dump_begin(d);
-	emit_str(&d->e, "tree", "", heading);
-	if (flags & BTRKIT_DUMP_ROOTS) {
+	ret = heading(r, &d, err);
+	if (ret)
+		return ret;
+	dump_heading(d, title, NULL, &root);
+	if (places) {
 		emit_text(&d->e, ":");
-		return dump_place(d, &root, err);
+		return dump_place(r, d, &root, err);
 	}
 	emit_text(&d->e, "\n");
-	return dump_whole(d, &root, DUMP_ALL, err);
+	ref = root_ref(&root);
+	return dump_tree_walk(&r->run, &ref, &what, err);
 }
 
 static const struct {
@@ -176,92 +276,89 @@ static const struct {
 	{ OID_BLOCK_GROUP_TREE, "block group tree" },
 };
 
-static int dump_everything(struct dump *d, unsigned flags, struct btrkit_error *err)
+static int dump_everything(struct report *r, struct btrkit_error *err)
 {
-	struct request req = { .flags = flags };
-	bool has_log = d->fs->super.log_root;
+	const bool has_log = r->fs->super.log_root;
 	struct tree_root log;
 	int ret = 0;
 
-	if (!(flags & (BTRKIT_DUMP_EXTENTS | BTRKIT_DUMP_UUIDS)))
+	if (!(r->flags & (BTRKIT_DUMP_EXTENTS | BTRKIT_DUMP_UUIDS))) {
+		r->told = !(r->flags & BTRKIT_DUMP_ROOTS) && !r->select.any;
 		for (size_t i = 0; i < (has_log ? 3 : 2) && !ret; i++)
-			ret = dump_headed(d, headed[i].id, headed[i].heading, flags, err);
+			ret = dump_headed(r, headed[i].id, headed[i].heading, r->flags & BTRKIT_DUMP_ROOTS, err);
+	}
 	if (!ret)
-		ret = dump_item_trees(d, &d->fs->root_tree, &KEY(0, 0, 0), false, &req, err);
+		ret = dump_item_trees(r, &r->fs->root_tree, 0, err);
+	if (!ret)
+		ret = dump_backup_trees(r, 0, err);
 	if (ret || !has_log)
 		return ret;
-	ret = find_headed(d->fs, OID_TREE_LOG, &log, err);
-	if (ret)
-		return ret;
-	return dump_item_trees(d, &log, &KEY(0, 0, 0), false, &req, err);
+	ret = find_headed(r->fs, OID_TREE_LOG, &log, err);
+	return ret ? ret : dump_item_trees(r, &log, 0, err);
 }
 
 /* One tree by its objectid. *totals: it is one of those after which the filesystem's totals stand. */
-static int dump_tree_by_id(struct dump *d, uint64_t id, unsigned flags, bool *totals, struct btrkit_error *err)
+static int dump_tree_by_id(struct report *r, uint64_t id, bool *totals, struct btrkit_error *err)
 {
-	struct request req = { .flags = flags };
 	int ret;
 
 	for (size_t i = 0; i < sizeof(headed) / sizeof(headed[0]); i++)
 		if (headed[i].id == id)
-			return dump_headed(d, id, headed[i].heading, flags & ~BTRKIT_DUMP_ROOTS, err);
-	ret = dump_item_trees(d, &d->fs->root_tree, &KEY(id, 0, 0), true, &req, err);
+			return dump_headed(r, id, headed[i].heading, false, err);
+	r->found = false;
+	ret = dump_item_trees(r, &r->fs->root_tree, id, err);
+	if (!ret)
+		ret = dump_backup_trees(r, id, err);
 	if (ret)
 		return ret;
-	if (!req.found && is_wanted(id, flags))
+	/* Where it may be in what cannot be read, that is what is wrong. */
+	if (!r->found && !r->lost && is_wanted(id, r->flags))
 		return err_set(err, BTRKIT_NOT_FOUND, "no tree %" PRIu64, id);
 	*totals = true;
 	return 0;
 }
 
-static void dump_backup_root(struct emit *e, const char *words, le64 generation, le64 bytenr)
+static bool is_asked_for(const struct btrkit_dump_options *o, uint64_t id)
 {
-	emit_u64(e, "generation", words, le64_get(generation));
-	emit_u64(e, "bytenr", " block ", le64_get(bytenr));
-	emit_text(e, "\n");
+	for (size_t i = 0; i < o->num_trees; i++)
+		if (o->trees[i] == id)
+			return true;
+	return false;
 }
 
-static void dump_backups(struct dump *d)
+/* What other trees have of the extents of an inode, unless these trees are asked for anyway. */
+static int dump_extents_of(struct report *r, struct btrkit_error *err)
 {
-	const char *extent_words =
-		d->fs->super.incompat & INCOMPAT_EXTENT_TREE_V2 ? "\t\tblock group root gen " : "\t\textent root gen ";
-	struct emit *e = &d->e;
+	static const uint64_t ids[] = { OID_EXTENT_TREE, OID_CSUM_TREE };
+	bool totals;
+	int ret = 0;
 
-	for (unsigned i = 0; i < SUPER_BACKUPS; i++) {
-		const struct disk_root_backup *b = &d->fs->super.disk.backups[i];
-
-		emit_u64(e, "slot", "btrfs root backup slot ", i);
-		dump_backup_root(e, "\n\ttree root gen ", b->tree_root_gen, b->tree_root);
-		dump_backup_root(e, extent_words, b->extent_root_gen, b->extent_root);
-		dump_backup_root(e, "\t\tchunk root gen ", b->chunk_root_gen, b->chunk_root);
-		dump_backup_root(e, "\t\tdevice root gen ", b->dev_root_gen, b->dev_root);
-		dump_backup_root(e, "\t\tcsum root gen ", b->csum_root_gen, b->csum_root);
-		dump_backup_root(e, "\t\tfs root gen ", b->fs_root_gen, b->fs_root);
-		emit_u64(e, "bytes_used", "\t\t", le64_get(b->bytes_used));
-		emit_u64(e, "total_bytes", " used ", le64_get(b->total_bytes));
-		emit_u64(e, "num_devices", " total ", le64_get(b->num_devices));
-		emit_text(e, " devices\n");
-	}
+	for (size_t i = 0; !ret && r->select.with_extents && i < 2; i++)
+		if (!is_asked_for(r->o, ids[i]))
+			ret = dump_tree_by_id(r, ids[i], &totals, err);
+	return ret;
 }
 
-static void dump_totals(struct dump *d)
+static int dump_trees(struct report *r, struct btrkit_error *err)
 {
-	emit_u64(&d->e, "total_bytes", "total bytes ", d->fs->super.total_bytes);
-	emit_u64(&d->e, "bytes_used", "\nbytes used ", d->fs->super.bytes_used);
-	emit_uuid(&d->e, "fsid", "\nuuid ", d->fs->super.fsid);
-	emit_text(&d->e, "\n");
-}
-
-static int dump_trees(struct dump *d, const struct btrkit_dump_options *o, struct btrkit_error *err)
-{
+	const struct btrkit_dump_options *o = r->o;
 	bool totals = !o->num_trees;
+	struct dump *d;
 	int ret = 0;
 
 	if (!o->num_trees)
-		ret = dump_everything(d, o->flags, err);
+		ret = dump_everything(r, err);
 	for (size_t i = 0; i < o->num_trees && !ret; i++)
-		ret = dump_tree_by_id(d, o->trees[i], o->flags, &totals, err);
-	if (ret || d->damage || !totals || o->flags & (BTRKIT_DUMP_EXTENTS | BTRKIT_DUMP_DEVICES | BTRKIT_DUMP_UUIDS))
+		ret = dump_tree_by_id(r, o->trees[i], &totals, err);
+	if (!ret && o->num_trees)
+		ret = dump_extents_of(r, err);
+	if (!ret)
+		ret = dump_run_drain(&r->run, err);
+	if (ret || r->run.damage || !totals || r->select.any ||
+	    o->flags & (BTRKIT_DUMP_EXTENTS | BTRKIT_DUMP_DEVICES | BTRKIT_DUMP_UUIDS))
+		return ret;
+	ret = dump_run_text(&r->run, &d, err);
+	if (ret)
 		return ret;
 	dump_begin(d);
 	if (o->flags & BTRKIT_DUMP_BACKUPS)
@@ -278,9 +375,10 @@ static int compare_u64(const void *a, const void *b)
 }
 
 /* Blocks come in the order of their addresses, each once. */
-static int dump_chosen_blocks(struct dump *d, const struct btrkit_dump_options *o, struct btrkit_error *err)
+static int dump_chosen_blocks(struct report *r, struct btrkit_error *err)
 {
-	enum dump_order order = o->flags & BTRKIT_DUMP_FOLLOW ? DUMP_ALL : DUMP_ALONE;
+	const struct btrkit_dump_options *o = r->o;
+	struct dump_what what = { .order = o->flags & BTRKIT_DUMP_FOLLOW ? order_of(r) : DUMP_ALONE };
 	uint64_t *blocks = calloc(o->num_blocks, sizeof(*blocks));
 	int ret = 0;
 
@@ -293,14 +391,75 @@ static int dump_chosen_blocks(struct dump *d, const struct btrkit_dump_options *
 
 		if (i && blocks[i] == blocks[i - 1])
 			continue;
-		if (blocks[i] % d->fs->super.sectorsize)
+		if (blocks[i] % r->fs->super.sectorsize)
 			ret = err_set(err, BTRKIT_INVALID, "block %" PRIu64 " is not aligned to the sectorsize",
 				      blocks[i]);
-		else
-			ret = dump_blocks(d, &ref, order, err);
+		else if (dump_select_tree(&r->select, 0, true, false, &what))
+			ret = dump_tree_walk(&r->run, &ref, &what, err);
 	}
 	free(blocks);
 	return ret;
+}
+
+/* All is written; a dump of nothing has its first line. */
+static int end(struct report *r, struct btrkit_error *err)
+{
+	struct dump *d;
+	int ret = dump_run_text(&r->run, &d, err);
+
+	if (!ret)
+		dump_begin(d);
+	if (!ret)
+		ret = dump_run_drain(&r->run, err);
+	if (ret || !r->run.damage)
+		return ret;
+	if (err)
+		*err = r->run.damage_error;
+	return r->run.damage;
+}
+
+/* What kept chunks from being read, without which blocks in them are not found. */
+static int tell_partial(struct report *r, struct btrkit_error *err)
+{
+	struct dump *d;
+	int ret = r->fs->damage ? dump_run_text(&r->run, &d, err) : 0;
+
+	if (!ret && r->fs->damage)
+		dump_damaged_chunks(d, r->fs->damage, &r->fs->damage_error);
+	return ret;
+}
+
+/* Also what came before a failure. */
+static int run(struct report *r, struct btrkit_error *err)
+{
+	int ret = tell_partial(r, err), drained;
+
+	if (!ret)
+		ret = r->o->num_blocks ? dump_chosen_blocks(r, err) : dump_trees(r, err);
+
+	if (!ret)
+		return end(r, err);
+	drained = dump_run_drain(&r->run, NULL);
+	(void)drained;
+	return ret;
+}
+
+int dump_like(struct btrkit_fs *fs, const struct btrkit_dump_options *o, struct dump *ret, struct btrkit_error *err)
+{
+	*ret = (struct dump){
+		.fs = fs,
+		.render = (o->flags & BTRKIT_DUMP_HIDE_NAMES ? RENDER_HIDE_NAMES : 0) |
+			  (o->flags & BTRKIT_DUMP_CSUM_ITEMS ? RENDER_CSUM_ITEMS : 0),
+		.csum_headers = o->flags & BTRKIT_DUMP_CSUM_HEADERS,
+	};
+	if (o->flags & ~FLAGS_KNOWN)
+		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", o->flags & ~FLAGS_KNOWN);
+	if (o->format != BTRKIT_LIST_TEXT && o->format != BTRKIT_LIST_JSON)
+		return err_set(err, BTRKIT_INVALID, "unknown format");
+	if (o->fields && o->format != BTRKIT_LIST_JSON)
+		return err_set(err, BTRKIT_INVALID, "only JSON has members");
+	ret->e.form = o->format == BTRKIT_LIST_JSON ? EMIT_JSON : EMIT_TEXT;
+	return o->fields ? dump_choose(o->fields, &ret->choice, err) : 0;
 }
 
 int btrkit_dump_tree(struct btrkit_fs *fs, const struct btrkit_dump_options *opts, btrkit_write_fn write, void *ctx,
@@ -308,29 +467,20 @@ int btrkit_dump_tree(struct btrkit_fs *fs, const struct btrkit_dump_options *opt
 {
 	static const struct btrkit_dump_options everything = BTRKIT_DUMP_OPTIONS_INIT;
 	const struct btrkit_dump_options *o = opts ? opts : &everything;
-	struct dump d = {
-		.fs = fs,
-		.render = (o->flags & BTRKIT_DUMP_HIDE_NAMES ? RENDER_HIDE_NAMES : 0) |
-			  (o->flags & BTRKIT_DUMP_CSUM_ITEMS ? RENDER_CSUM_ITEMS : 0),
-		.csum_headers = o->flags & BTRKIT_DUMP_CSUM_HEADERS,
-		.depth_first = o->flags & BTRKIT_DUMP_DFS,
-	};
-	int ret, written;
+	struct report r = { .fs = fs, .o = o, .flags = o->flags, .named = o->num_trees };
+	struct dump like;
+	int ret = dump_like(fs, o, &like, err);
 
-	if (o->flags & ~FLAGS_KNOWN)
-		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", o->flags & ~FLAGS_KNOWN);
-	if (emit_init(&d.e, EMIT_TEXT, write, ctx))
-		return err_nomem(err);
-	ret = o->num_blocks ? dump_chosen_blocks(&d, o, err) : dump_trees(&d, o, err);
-	if (!ret)
-		dump_begin(&d);
-	if (!ret && d.damage) {
-		ret = d.damage;
-		if (err)
-			*err = d.damage_error;
+	if (ret)
+		return ret;
+	ret = dump_select_begin(fs, o, &r.select, err);
+	if (!ret) {
+		ret = dump_run_begin(&r.run, &like, write, ctx, err);
+		if (!ret)
+			ret = run(&r, err);
+		dump_run_end(&r.run);
 	}
-	written = emit_finish(&d.e);
-	if (written)
-		return err_system(err, written, "cannot write the dump");
+	dump_select_end(&r.select);
+	dump_choice_free(&like.choice);
 	return ret;
 }

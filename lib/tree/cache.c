@@ -10,7 +10,6 @@
 #include "lib/tree/filesystem.h"
 #include "lib/tree/node.h"
 #include "lib/tree/overlay.h"
-#include "lib/volume/volume.h"
 
 /* Shards keep threads out of each other's way. */
 #define SHARDS 16
@@ -95,38 +94,19 @@ static struct node *pin_cached(struct shard *s, uint64_t bytenr)
 	return node;
 }
 
-struct verify_ctx {
-	struct btrkit_fs *fs;
-	const struct node_ref *ref;
-};
-
-static int verify_read(void *ctx, const void *buf, struct btrkit_error *err)
-{
-	struct verify_ctx *v = ctx;
-
-	return node_verify(&v->fs->judge, v->ref, buf, err);
-}
-
 static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)
 {
-	struct verify_ctx ctx = { fs, ref };
 	struct node *node = malloc(sizeof(*node) + fs->items.nodesize);
 	int r;
 
 	if (!node)
 		return err_nomem(err);
-	r = volume_read(fs->volume, ref->bytenr, node->data, fs->items.nodesize, verify_read, &ctx, err);
+	r = node_read_alone(fs, ref, node->data, err);
 	if (r) {
 		free(node);
 		return r;
 	}
-	node->bytenr = ref->bytenr;
-	node->generation = le64_get(node_header(node)->generation);
-	node->owner = le64_get(node_header(node)->owner);
-	node->flags = le64_get(node_header(node)->flags);
-	node->nritems = le32_get(node_header(node)->nritems);
-	node->size = fs->items.nodesize;
-	node->level = node_header(node)->level;
+	node_describe(node, fs->items.nodesize);
 	node->private = false;
 	node->passed = false;
 	node->again = false;

@@ -51,6 +51,16 @@ int cursor_next_block(struct cursor *c, unsigned level, struct btrkit_error *err
 /* To the neighbour. @return 0; 1 there is none (the cursor is then at an end: seek again); <0 */
 int cursor_next(struct cursor *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Is told of a block that cannot be read. @return 0 to go on around it; <0 */
+typedef int (*cursor_lost_fn)(void *ctx, int ret, const struct btrkit_error *what);
+/*
+ * To the first item from *@at on, or if that is not the @first to the neighbour, in either case around what cannot be
+ * read. *@at becomes its key.
+ * @return 0; 1: there is none; -ENOMEM; or what @lost returned
+ */
+int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, cursor_lost_fn lost, void *ctx,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 static inline const struct node *cursor_leaf(const struct cursor *c)
 {
 	return c->nodes[0];

@@ -9,18 +9,18 @@
 
 #include "lib/base/err.h"
 #include "lib/format/feature.h"
-#include "lib/format/items/chunk.h"
-#include "lib/format/items/dev.h"
 #include "lib/format/raid.h"
 #include "lib/io/signature.h"
 #include "lib/tree/cache.h"
 #include "lib/tree/cursor.h"
 #include "lib/tree/members.h"
 #include "lib/tree/overlay.h"
+#include "lib/tree/start.h"
 #include "lib/tree/writable.h"
 #include "lib/volume/super_place.h"
 #include "lib/volume/volume.h"
 
+#define FLAGS_KNOWN ((BTRKIT_OPEN_PARTIAL << 1) - 1)
 #define CACHE_BYTES_DEFAULT (64u << 20)
 
 static void note(const struct btrkit_open_options *opts, const char *line)
@@ -112,53 +112,6 @@ static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *
 	return 0;
 }
 
-static int add_chunk(struct btrkit_fs *fs, const struct item *item, struct btrkit_error *err)
-{
-	struct chunk chunk;
-	int ret = chunk_decode(&fs->items, item, &chunk, err);
-
-	return ret ? ret : volume_add_chunk(fs->volume, &chunk, err);
-}
-
-/* A bad one is no reason not to read: chunks have their devices' numbers too. */
-static void add_device(struct btrkit_fs *fs, const struct item *item)
-{
-	struct dev_item d;
-
-	if (!dev_item_decode(item, &d, NULL))
-		volume_add_device(fs->volume, d.devid, d.uuid);
-}
-
-/* Devices and chunks. */
-static int read_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
-{
-	struct btrkit_key start = KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, 0);
-	struct cursor c;
-	struct item item;
-	uint32_t pos = 0;
-	int ret;
-
-	while (!(ret = super_next_chunk(&fs->super, &pos, &item, err))) {
-		ret = add_chunk(fs, &item, err);
-		if (ret)
-			return ret;
-	}
-	if (ret < 0)
-		return ret;
-	cursor_init(&c, fs, &fs->chunk_tree);
-	c.scan = true;
-	for (ret = cursor_seek(&c, &start, err); !ret; ret = cursor_next(&c, err)) {
-		if (c.item.key.type == KEY_DEV_ITEM)
-			add_device(fs, &c.item);
-		else if (c.item.key.type == KEY_CHUNK_ITEM)
-			ret = cursor_blame(&c, add_chunk(fs, &c.item, err), err);
-		if (ret)
-			break;
-	}
-	cursor_release(&c);
-	return ret < 0 ? ret : 0;
-}
-
 /* Of many chunks that are lost so many are named. */
 #define LOST_NAMED_MAX 10u
 
@@ -213,24 +166,15 @@ static void note_missing(const struct btrkit_fs *fs, size_t given, const struct 
 	note_lost_chunks(v, opts);
 }
 
-static void set_special_roots(struct btrkit_fs *fs)
-{
-	const struct super *s = &fs->super;
-
-	fs->root_tree = (struct tree_root){ OID_ROOT_TREE, 0, s->root, s->generation, s->root_level };
-	fs->chunk_tree = (struct tree_root){ OID_CHUNK_TREE, 0, s->chunk_root, s->chunk_root_generation,
-					     s->chunk_root_level };
-}
-
 static int judge_options(const struct btrkit_open_options *opts, size_t n, struct btrkit_error *err)
 {
-	if (opts->flags & ~(unsigned)(BTRKIT_OPEN_SUPER_MIRROR | BTRKIT_OPEN_WRITE))
+	if (opts->flags & ~(unsigned)FLAGS_KNOWN)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
 	if (opts->super_mirror >= SUPER_MIRRORS)
 		return err_set(err, BTRKIT_INVALID, "superblock copy %u: there are 0, 1 and 2", opts->super_mirror);
 	if (!n || n > VOLUME_DEVICES_MAX)
 		return err_set(err, BTRKIT_INVALID, "%zu devices", n);
-	return 0;
+	return start_judge(opts, err);
 }
 
 /* The superblock of each device; one of them becomes the filesystem's. */
@@ -270,6 +214,17 @@ static int read_supers(struct btrkit_fs *fs, struct members *m, struct btrkit_er
 	return members_admit_seeds(m, fs, err);
 }
 
+/* Where the items of devices cannot be read, those that are given are taken for what they say. */
+static int confirm(struct btrkit_fs *fs, struct members *m, struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	const int ret = members_confirm(m, fs, &what);
+
+	if (ret)
+		m->present = m->n;
+	return start_partial(fs, m->opts, ret, &what, err);
+}
+
 static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_error *err)
 {
 	const struct btrkit_open_options *opts = m->opts;
@@ -285,10 +240,13 @@ static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_e
 		return r;
 	volume_watch(fs->volume, opts->repair, opts->repair_ctx);
 	members_note_stale(m, fs);
-	set_special_roots(fs);
-	r = read_chunks(fs, err);
+	r = start_roots(fs, opts, err);
 	if (!r)
-		r = members_confirm(m, fs, err);
+		r = chunks_read(fs, opts, err);
+	if (!r)
+		r = confirm(fs, m, err);
+	if (!r)
+		r = start_tree_root(fs, opts, err);
 	if (r)
 		return r;
 	note_missing(fs, m->present, opts);

@@ -4,6 +4,7 @@
 
 /* The open filesystem: superblock, volume, node cache, roots. */
 
+#include <btrkit/error.h>
 #include <btrkit/filesystem.h>
 
 #include "lib/base/uuid.h"
@@ -27,6 +28,8 @@ struct tree_root {
 	uint8_t level;
 };
 
+#define BACKUP_TREES 4 /* that backup roots name besides the root and the chunk tree */
+
 struct btrkit_fs {
 	struct super super;
 	unsigned super_mirror; /* which copy is used: 0 is the primary */
@@ -37,6 +40,12 @@ struct btrkit_fs {
 	struct volume *volume;
 	struct node_cache *cache;
 	struct tree_root root_tree, chunk_tree; /* as they are now: in a transaction its own */
+	/* With BTRKIT_OPEN_BACKUP: trees that the slot names, which the root tree should name too. */
+	struct tree_root backup_roots[BACKUP_TREES];
+	size_t num_backup_roots;
+	/* With BTRKIT_OPEN_PARTIAL: the first that kept chunks and devices from being read, or 0. */
+	int damage;
+	struct btrkit_error damage_error;
 	struct overlay *overlay;		/* of the open transaction, or NULL */
 	struct writer *writer;			/* of a handle that has written, or NULL */
 	void (*writer_destroy)(struct writer *writer);

@@ -61,6 +61,20 @@ static inline const struct disk_header *node_header(const struct node *n)
 	return (const struct disk_header *)n->data;
 }
 
+/* What the verified bytes of a block say of it. */
+static inline void node_describe(struct node *n, uint32_t size)
+{
+	const struct disk_header *h = node_header(n);
+
+	n->bytenr = le64_get(h->bytenr);
+	n->generation = le64_get(h->generation);
+	n->owner = le64_get(h->owner);
+	n->flags = le64_get(h->flags);
+	n->nritems = le32_get(h->nritems);
+	n->level = h->level;
+	n->size = size;
+}
+
 static inline const struct disk_item *leaf_items(const struct node *n)
 {
 	return (const struct disk_item *)(n->data + sizeof(struct disk_header));
@@ -103,6 +117,18 @@ bool node_cached(const struct btrkit_fs *fs, uint64_t bytenr);
  * one request: for those who will read them all.
  */
 void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n, uint32_t from, uint32_t to);
+
+/*
+ * As many from the first on as lie one behind the other on a device, read into @buf past the cache from the first copy,
+ * and judged by nobody. @return how many; 0: try node_read_alone()
+ */
+size_t node_read_neighbours(const struct btrkit_fs *fs, const struct node_ref *refs, size_t n, uint8_t *buf);
+/*
+ * The bytes of a block past the cache, verified, from the first good copy.
+ * @return 0, -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ */
+int node_read_alone(const struct btrkit_fs *fs, const struct node_ref *ref, uint8_t *buf,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * A block changes on the device by another way than a transaction's private blocks: the cache forgets what it has of

@@ -1,24 +1,80 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Dumps all trees of the filesystem of fiemap-snapshot, beside btrfs-progs."""
+"""Dumps all trees of the filesystem of fiemap-snapshot, beside btrfs-progs: to nothing and to a file, a part of them,
+and as JSON; one of a quarter of its size; and looks for blocks on a device. Usage: dump-tree.py [WHAT]..."""
 import hashlib
 import os
+import subprocess
+import sys
+import time
 
 import pairs
 import workloads
 from pairs import image
 
 os.environ['TZ'] = 'UTC'
+WHAT = sys.argv[1:] or ['text', 'file', 'part', 'json', 'growth', 'scan']
+PEER = (image.BTRFS, 'inspect-internal', 'dump-tree')
+OURS = (pairs.BTRKIT, 'dump-tree')
+MEMORY = 64 << 10   # KiB
+
+
+def into(path, *args):
+    """A way: a whole process, its output into a file that is made anew."""
+    def way():
+        with open(path, 'wb') as out:
+            start = time.perf_counter()
+            subprocess.run(args, stdout=out, check=True)
+            return (time.perf_counter() - start) * 1e3
+    return way
+
+
+def memory(*args):
+    """The most that a process has taken, in KiB."""
+    with subprocess.Popen(args, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f'{args} failed')
+    return usage.ru_maxrss
+
+
+def blocks_of(path):
+    return image.run(*OURS, path).count(b'\nfs uuid ')
+
 
 pairs.skip_unless_possible()
 path = pairs.made('snap.img', workloads.snapshot_extents)
+# Before this process is large itself, which Linux would count.
+most = max(memory(*OURS, *form, path) for form in ((), ('--format', 'json'), ('--csum-items', '--dfs')))
 sums = []
-for command in ((image.BTRFS, 'inspect-internal', 'dump-tree', path), (pairs.BTRKIT, 'dump-tree', path)):
+for command in ((*PEER, path), (*OURS, path)):
     text = image.run(*command)
     size = len(text)
     sums.append(hashlib.sha256(memoryview(text)[text.index(b'\n'):]).digest())
     del text
 if sums[0] != sums[1]:
     raise RuntimeError('the texts differ')
-pairs.compare(f'dump-tree, {size / 1e6:.0f} MB of text', pairs.process(pairs.BTRKIT, 'dump-tree', path),
-              {'btrfs-progs': pairs.process(image.BTRFS, 'inspect-internal', 'dump-tree', path)}, 1 / 8)
+peer = {'btrfs-progs': pairs.process(*PEER, path)}
+if 'text' in WHAT:
+    pairs.compare(f'dump-tree, {size / 1e6:.0f} MB of text', pairs.process(*OURS, path), peer, 1 / 8)
+    print(f'    memory: {most} KiB, goal {MEMORY}: {"reached" if most <= MEMORY else "not reached"}')
+if 'file' in WHAT:
+    file = os.path.join(pairs.FOLDER, 'dump.out')
+    pairs.compare('to a file', into(file, *OURS, path), {'btrfs-progs': into(file, *PEER, path)}, 1 / 8)
+    os.unlink(file)
+if 'part' in WHAT:
+    pairs.compare('--inode 256', pairs.process(*OURS, '--inode', '256', path), peer, 1 / 200)
+    pairs.compare('--key of 10 MB of a file', pairs.process(
+        *OURS, '--key', '257,EXTENT_DATA,20000000000..257,EXTENT_DATA,20010000000', path), peer, 1 / 200)
+if 'json' in WHAT:
+    pairs.compare('--format json', pairs.process(*OURS, '--format', 'json', path),
+                  {'text': pairs.process(*OURS, path)}, 2)
+if 'growth' in WHAT:
+    quarter = pairs.made('snap-quarter.img', lambda part: workloads.snapshot_extents(part, 10))
+    n, m = blocks_of(path), blocks_of(quarter)
+    pairs.compare(f'{n} blocks beside {m}', lambda: pairs.process(*OURS, path)() / n,
+                  {'time of a block': lambda: pairs.process(*OURS, quarter)() / m}, 1.3)
+if 'scan' in WHAT:
+    device = pairs.made('scan.img', workloads.blocks_and_data)
+    pairs.compare(f'--scan of {os.stat(device).st_size / 1e9:.1f} GB', pairs.process(*OURS, '--scan', device),
+                  {'dd': pairs.process('dd', f'if={device}', 'of=/dev/null', 'bs=1M', 'status=none')}, 1.2)

@@ -14,12 +14,12 @@ SETS = {'compat': Super.COMPAT, 'compat_ro': Super.COMPAT_RO, 'incompat': Super.
 
 # Every command that takes a device, and its options here. dump-super shows what is there, whatever it is.
 READERS = {'du': [], 'dump-tree': [], 'fiemap': ['-a'], 'list-chunks': [], 'list-devices': [],
-           'space-cache': ['status']}
+           'list-subvolumes': ['--format', 'json'], 'space-cache': ['status'], 'tree-stats': []}
 # Bits that are about what a command shows: the trees that they promise are not there.
 SHOWN = {('space-cache', ('compat_ro', nr)) for nr in (0, 3)} | {('list-chunks', ('compat_ro', 3))}
 SHOWERS = {'dump-super': []}
-OTHERS = {'cat', 'edit', 'extract', 'features', 'inode-resolve', 'logical-resolve', 'ls', 'map-logical', 'mkfs', 'stat',
-          'undo'}
+OTHERS = {'cat', 'diff', 'edit', 'extract', 'features', 'inode-resolve', 'logical-resolve', 'ls', 'map-logical', 'mkfs',
+          'stat', 'undo'}
 
 # Flags of the superblock with which Linux mounts: written, reloc, error, seeding, metadump, metadump v2. The names
 # are those in the refusals of the others.

@@ -125,7 +125,10 @@ def failures(image, scratch):
     fails('dump-tree', '-t', '300', image, device=image, says='no tree 300')
     fails('dump-tree', '-t', 'tree-log', image, device=image, says='no log tree')
     fails('dump-tree', '-b', '1', image, device=image, says='block 1 ')
-    fails('dump-tree', '-b', '8796093022208', image, device=image, says='8796093022208')
+    # What is damaged is told in its place, too.
+    status, out, err = run('dump-tree', '-b', '8796093022208', image)
+    check(status == 1 and out.endswith(b'\ndamaged block 8796093022208: no chunk has the address\n'), (status, out))
+    check(err.count('\n') == 1 and '8796093022208' in err, err)
     fails('dump-tree', image, image, device=image, says='given twice')
 
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 import compare
-from compare import BTRFS, BTRKIT, SUPER_OPTIONS, TREE_OPTIONS, block_options, must, without_banner
+from compare import BTRFS, BTRKIT, SUPER_OPTIONS, TREE_OPTIONS, block_options, must, peer_text
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 SUMS = os.path.join(HERE, 'dump-golden.sum')
@@ -31,7 +31,7 @@ def texts(name, dump_tree, dump_super):
     more = LOG_OPTIONS if name == 'good-log-tree' else []
     places = must(*dump_tree, '-r', image)
     for options in TREE_OPTIONS + more + block_options(places):
-        yield ' '.join(['dump-tree', *options, image]), without_banner(must(*dump_tree, *options, image))
+        yield ' '.join(['dump-tree', *options, image]), peer_text(options, must(*dump_tree, *options, image))
     for options in SUPER_OPTIONS:
         # Smaller than the second copy's place, these images have only one.
         if '1' not in options and '67108864' not in options:

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include <btrkit/dump.h>
+#include <btrkit/inspect.h>
 #include <btrkit/error.h>
 #include <btrkit/fiemap.h>
 #include <btrkit/filesystem.h>
@@ -126,6 +127,30 @@ static void dump(struct btrkit_fs *fs, unsigned flags)
 
 	opts.flags = flags;
 	ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
+}
+
+/* The same as JSON, all of it or some members; and what else looks at whole trees. */
+static void inspect(struct btrkit_fs *fs)
+{
+	const struct btrkit_diff_side subvolume = { fs, 5 }, other = { fs, 256 }, all = { fs, 0 };
+	struct btrkit_dump_options opts = BTRKIT_DUMP_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint64_t room = OUTPUT_MAX;
+	bool differ;
+
+	opts.format = BTRKIT_LIST_JSON;
+	ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
+	opts.fields = "kind,key.objectid,item.entries.name,message";
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	ended(btrkit_tree_stats_print(fs, NULL, 0, BTRKIT_LIST_JSON, fuzz_write, &room, &err), &err);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	ended(btrkit_subvolumes_print(fs, BTRKIT_SUBVOLUMES_DELETED, BTRKIT_LIST_JSON, fuzz_write, &room, &err), &err);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	ended(btrkit_diff_print(&subvolume, &other, 0, BTRKIT_LIST_JSON, fuzz_write, &room, &differ, &err), &err);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	ended(btrkit_diff_print(&all, &all, 0, BTRKIT_LIST_TEXT, fuzz_write, &room, &differ, &err), &err);
 }
 
 static void list(struct btrkit_fs *fs)
@@ -288,6 +313,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			btrkit_io_close(io);
 		} else {
 			btrkit_fs_get_info(fs, &info);
+			inspect(fs);
 			list(fs);
 			resolve(fs);
 			dump(fs, BTRKIT_DUMP_CSUM_HEADERS | BTRKIT_DUMP_CSUM_ITEMS);

@@ -50,8 +50,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&disk, 0, sizeof(disk));
 	memcpy(&disk, data, size < sizeof(disk) ? size : sizeof(disk));
 	dump(&disk, BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_FORCE);
+	dump(&disk, BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_FORCE | BTRKIT_DUMP_SUPER_JSON);
 	fuzz_seal((uint8_t *)&disk, sizeof(disk));
 	judge(&disk);
 	dump(&disk, BTRKIT_DUMP_SUPER_FULL);
+	dump(&disk, BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_JSON | BTRKIT_DUMP_SUPER_HIDE_NAMES);
 	return 0;
 }

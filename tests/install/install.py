@@ -112,6 +112,8 @@ def files(at, version):
     btrkit = prefix / 'bin/btrkit'
     check('PATH)' not in run('readelf', '-d', btrkit), 'btrkit has a path of this machine')
     check(at.run(btrkit, '--version').startswith(f'btrkit {version}'), 'btrkit --version')
+    schema = prefix / 'share/btrkit/dump-tree.schema.json'
+    check(schema.read_bytes() == (at.root / 'schema/dump-tree.schema.json').read_bytes(), schema)
     if shutil.which('scdoc'):
         pages = {p.name[:-4] for p in at.root.glob('man/*.scd')}
         found = {p.name for p in (prefix / 'share/man/man8').iterdir()}

@@ -238,6 +238,37 @@ static void what_is_abandoned_is_not_written(void **state)
 	assert_null(e.buf);
 }
 
+/* Members that are kept, and lines of which nothing is left. */
+static void a_filter_keeps_what_it_names(void **state)
+{
+	static const struct emit_filter inner = { "inner", NULL, NULL }, two = { "two", NULL, NULL };
+	static const struct emit_filter only_inner = { "list", &inner, NULL };
+	static const struct emit_filter whole[] = { { "u", NULL, &whole[1] }, { "list", NULL, NULL } };
+	static const struct emit_filter nested = { "b", &two, &whole[0] };
+	struct emit e;
+
+	(void)state;
+	begin(&e, EMIT_JSON);
+	emit_header(&e, "x");
+	emit_keep(&e, &only_inner);
+	every_field(&e);
+	emit_keep(&e, whole);
+	every_field(&e);
+	/* A value where an object is asked for. */
+	emit_keep(&e, &nested);
+	every_field(&e);
+	emit_keep(&e, &two);
+	every_field(&e);
+	emit_object(&e, NULL);
+	emit_object(&e, "b");
+	emit_u64(&e, "two", "", 2);
+	emit_object_end(&e);
+	emit_object_end(&e);
+	expect(&e, "{\"__header\":{\"version\":1,\"command\":\"x\"}}\n{\"list\":[{\"inner\":false}]}\n"
+		   "{\"u\":18446744073709551615,\"list\":[0,7,10,99,100,{\"inner\":false}]}\n"
+		   "{\"u\":18446744073709551615,\"list\":[0,7,10,99,100,{\"inner\":false}]}\n");
+}
+
 static void too_many_levels_fail(void **state)
 {
 	struct emit e;
@@ -265,6 +296,7 @@ int main(void)
 		cmocka_unit_test(long_output_arrives_whole),
 		cmocka_unit_test(the_first_failure_sticks),
 		cmocka_unit_test(what_is_abandoned_is_not_written),
+		cmocka_unit_test(a_filter_keeps_what_it_names),
 		cmocka_unit_test(too_many_levels_fail),
 	};
 

@@ -64,7 +64,7 @@ static const struct disk_file_extent extent_prealloc = {
 	.disk_bytenr = LE64(13631488), .disk_num_bytes = LE64(4096), .num_bytes = LE64(4096),
 };
 
-static const uint8_t extent_inline[FILE_EXTENT_INLINE_START + 5] = { [0] = 9, [8] = 5 };
+static const uint8_t extent_inline[FILE_EXTENT_INLINE_START + 5] = { [0] = 9, [8] = 5, [21] = 'h', 'e', 'l', 'l', 'o' };
 
 static const struct disk_verity_desc verity_desc = { .size = LE64(256) };
 static const struct disk_dir_log dir_log = { LE64(-1) };
@@ -84,6 +84,7 @@ static const struct sample file_samples[] = {
 		  "\t\totime 0.0 (1970-01-01 00:00:00)\n",
 	  .json = "\"generation\":7,\"transid\":9,\"size\":5000,\"nbytes\":8192,\"block_group\":0,\"mode\":33188,"
 		  "\"nlink\":2,\"uid\":1000,\"gid\":100,\"rdev\":0,\"sequence\":4,\"flags\":3,"
+		  "\"flags_names\":[\"NODATASUM\",\"NODATACOW\"],"
 		  "\"atime\":{\"sec\":1700000000,\"nsec\":5},\"ctime\":{\"sec\":1700000001,\"nsec\":0},"
 		  "\"mtime\":{\"sec\":-5,\"nsec\":7},\"otime\":{\"sec\":0,\"nsec\":0}",
 	  .bad = BAD(SIZE(159), SIZE(161), OBJECTID(5), OBJECTID(-1), OFFSET(1), INODE(generation, GENERATION + 2),
@@ -109,7 +110,8 @@ static const struct sample file_samples[] = {
 	  .text = "\t\tlocation key (FS_TREE ROOT_ITEM 18446744073709551615) type DIR\n"
 		  "\t\ttransid 0 data_len 0 name_len 7\n\t\tname: default\n",
 	  .json = "\"entries\":[{\"location\":{\"objectid\":5,\"type\":132,\"type_name\":\"ROOT_ITEM\","
-		  "\"offset\":18446744073709551615},\"type\":2,\"transid\":0,\"data_len\":0,\"name_len\":7,"
+		  "\"offset\":18446744073709551615},\"type\":2,\"type_name\":\"DIR\",\"encrypted\":false,"
+		  "\"transid\":0,\"data_len\":0,\"name_len\":7,"
 		  "\"name\":\"default\"}]",
 	  .bad = BAD(SIZE(29), OFFSET(2378154707), BYTES_AT("location", 0, 8, 7), BYTES_AT("location", 8, 1, 7),
 		     BYTES_AT("location", 8, 1, KEY_INODE_ITEM), DIR(type, FT_UNKNOWN), DIR(type, FT_XATTR),
@@ -122,16 +124,18 @@ static const struct sample file_samples[] = {
 	{ { 257, KEY_XATTR_ITEM, 3817753667 }, DATA(xattr_selinux),
 	  .text = "\t\tlocation key (0 UNKNOWN.0 0) type XATTR\n\t\ttransid 8 data_len 3 name_len 16\n"
 		  "\t\tname: security.selinux\n\t\tdata v\\\\\\000\n",
-	  .json = "\"entries\":[{\"location\":{\"objectid\":0,\"type\":0,\"offset\":0},\"type\":8,\"transid\":8,"
-		  "\"data_len\":3,\"name_len\":16,\"name\":\"security.selinux\",\"data\":\"v\\\\\\u0000\"}]",
+	  .json = "\"entries\":[{\"location\":{\"objectid\":0,\"type\":0,\"type_name\":\"UNKNOWN.0\",\"offset\":0},"
+		  "\"type\":8,\"type_name\":\"XATTR\",\"encrypted\":false,\"transid\":8,"
+		  "\"data_len\":3,\"name_len\":16,\"name\":\"security.selinux\",\"data\":\"765c00\"}]",
 	  .bad = BAD(SIZE(29), OFFSET(1), BYTES_AT("location", 0, 8, 257),
 		     FIELD_NAMED("data_len", disk_dir_item, type, FT_REG),
 		     DIR(data_len, 4), DIR(name_len, 20)) },
 	{ { 257, KEY_EXTENT_DATA, 4096 }, DATA(extent_regular),
 	  .text = "\t\tgeneration 9 type 1 (regular)\n\t\textent data disk byte 13631488 nr 4096\n"
 		  "\t\textent data offset 8192 nr 4096 ram 131072\n\t\textent compression 3 (zstd)\n",
-	  .json = "\"generation\":9,\"type\":1,\"disk_bytenr\":13631488,\"disk_num_bytes\":4096,\"offset\":8192,"
-		  "\"num_bytes\":4096,\"ram_bytes\":131072,\"compression\":3",
+	  .json = "\"generation\":9,\"type\":1,\"type_name\":\"regular\",\"encryption\":0,\"other_encoding\":0,"
+		  "\"disk_bytenr\":13631488,\"disk_num_bytes\":4096,\"offset\":8192,"
+		  "\"num_bytes\":4096,\"ram_bytes\":131072,\"compression\":3,\"compression_name\":\"zstd\"",
 	  .bad = BAD(SIZE(20), SIZE(52), SIZE(54), OFFSET(1), EXTENT(type, 3), EXTENT(compression, 4),
 		     EXTENT(encryption, 1), EXTENT(ram_bytes, 1), EXTENT(disk_bytenr, 512), EXTENT(disk_num_bytes, 1),
 		     EXTENT(offset, 1), EXTENT(num_bytes, 4097), EXTENT(num_bytes, -4096)) },
@@ -142,12 +146,16 @@ static const struct sample file_samples[] = {
 	{ { 257, KEY_EXTENT_DATA, 0 }, DATA(extent_inline),
 	  .text = "\t\tgeneration 9 type 0 (inline)\n"
 		  "\t\tinline extent data size 5 ram_bytes 5 compression 0 (none)\n",
+	  .json = "\"generation\":9,\"type\":0,\"type_name\":\"inline\",\"encryption\":0,\"other_encoding\":0,"
+		  "\"inline_size\":5,\"ram_bytes\":5,\"compression\":0,\"compression_name\":\"none\","
+		  "\"inline_data\":\"68656c6c6f\"",
 	  .bad = BAD(OFFSET(4096), EXTENT(ram_bytes, 6)) },
-	{ { 257, KEY_VERITY_DESC_ITEM, 0 }, DATA(verity_desc), .text = "", .json = "\"size\":256",
+	{ { 257, KEY_VERITY_DESC_ITEM, 0 }, DATA(verity_desc), .text = "",
+	  .json = "\"size\":256,\"encryption\":0,\"data\":\"00010000000000000000000000000000000000000000000000\"",
 	  .bad = BAD(SIZE(24), FIELD(disk_verity_desc, size, 1ull << 31), FIELD(disk_verity_desc, encryption, 1),
 		     BYTES_AT("reserved", 8, 8, 1), BYTES_AT("reserved", 16, 8, 1)) },
-	{ { 257, KEY_VERITY_DESC_ITEM, 1 }, "\1\1", 2, .text = "" },
-	{ { 257, KEY_VERITY_MERKLE_ITEM, 0 }, "abcd", 4, .text = "" },
+	{ { 257, KEY_VERITY_DESC_ITEM, 1 }, "\1\1", 2, .text = "", .json = "\"data\":\"0101\"" },
+	{ { 257, KEY_VERITY_MERKLE_ITEM, 0 }, "abcd", 4, .text = "", .json = "\"data\":\"61626364\"" },
 	{ { OID_ORPHAN, KEY_ORPHAN_ITEM, 257 }, "", 0, .text = "\t\torphan item\n" },
 	{ { 256, KEY_DIR_LOG_ITEM, 1 }, DATA(dir_log), .text = "\t\tdir log end 18446744073709551615\n",
 	  .bad = BAD(SIZE(7), SIZE(9)) },

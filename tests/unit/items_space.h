@@ -90,7 +90,9 @@ static const struct sample space_samples[] = {
 		  "\t\tio_align 65536 io_width 65536 sector_size 4096\n\t\tnum_stripes 2 sub_stripes 1\n"
 		  "\t\t\tstripe 0 devid 1 offset 22020096\n\t\t\tdev_uuid abababab-abab-abab-abab-abababababab\n"
 		  "\t\t\tstripe 1 devid 1 offset 30408704\n\t\t\tdev_uuid abababab-abab-abab-abab-abababababab\n",
-	  .json = "\"length\":8388608,\"owner\":2,\"stripe_len\":65536,\"type\":36,\"io_align\":65536,"
+	  .json = "\"length\":8388608,\"owner\":2,\"stripe_len\":65536,"
+		  "\"type\":36,\"type_names\":[\"METADATA\",\"DUP\"],"
+		  "\"io_align\":65536,"
 		  "\"io_width\":65536,\"sector_size\":4096,\"num_stripes\":2,\"sub_stripes\":1,\"stripes\":["
 		  "{\"devid\":1,\"offset\":22020096,\"dev_uuid\":\"abababab-abab-abab-abab-abababababab\"},"
 		  "{\"devid\":1,\"offset\":30408704,\"dev_uuid\":\"abababab-abab-abab-abab-abababababab\"}]",
@@ -110,13 +112,14 @@ static const struct sample space_samples[] = {
 	  .bad = BAD(FIELD_NAMED("num_stripes", disk_chunk, type, BG_DATA | BG_DUP | BG_REMAPPED)) },
 	{ { 13631488, KEY_BLOCK_GROUP_ITEM, 8388608 }, DATA(block_group),
 	  .text = "\t\tblock group used 4096 chunk_objectid 256 flags DATA|single\n",
-	  .json = "\"used\":4096,\"chunk_objectid\":256,\"flags\":1",
+	  .json = "\"used\":4096,\"chunk_objectid\":256,\"flags\":1,\"flags_names\":[\"DATA\",\"single\"]",
 	  .bad = BAD(SIZE(23), SIZE(25), OFFSET(0), BG(used, 8388609), BG(chunk_objectid, 255), BG(flags, 0),
 		     BG(flags, BG_DATA | BG_RAID1 | BG_DUP), BG(flags, BG_DATA | BG_SYSTEM),
 		     WITH_INCOMPAT("item_size", INCOMPAT_REMAP_TREE)) },
 	{ { 13631488, KEY_BLOCK_GROUP_ITEM, 8388608 }, DATA(block_group_remap), INCOMPAT_REMAP_TREE,
 	  .text = "\t\tblock group used 0 chunk_objectid 256 flags METADATA_REMAP|DUP\n",
-	  .json = "\"used\":0,\"chunk_objectid\":256,\"flags\":4128,\"remap_bytes\":7,\"identity_remap_count\":8" },
+	  .json = "\"used\":0,\"chunk_objectid\":256,\"flags\":4128,\"flags_names\":[\"METADATA_REMAP\",\"DUP\"],"
+		  "\"remap_bytes\":7,\"identity_remap_count\":8" },
 	{ { OID_EXTENT_CSUM, KEY_EXTENT_CSUM, 8192 }, "abcdefghijklmnopqrst", 20,
 	  .text = "\t\trange start 8192 end 28672 length 20480\n",
 	  .json = "\"start\":8192,\"end\":28672,\"length\":20480",
@@ -152,7 +155,9 @@ static const struct sample space_samples[] = {
 	  .bad = BAD(SIZE(7), SIZE(9)) },
 	{ { 0, KEY_QGROUP_STATUS, 0 }, DATA(qgroup_status), INCOMPAT_SIMPLE_QUOTA,
 	  .text = "\t\tversion 1 generation 9 flags OFF|SIMPLE_MODE|INCONSISTENT|UNKNOWN(0x10) scan 0 enable_gen 8\n",
-	  .json = "\"version\":1,\"generation\":9,\"flags\":28,\"rescan\":0,\"enable_gen\":8",
+	  .json = "\"version\":1,\"generation\":9,\"flags\":28,"
+		  "\"flags_names\":[\"OFF\",\"SIMPLE_MODE\",\"INCONSISTENT\"],"
+		  "\"rescan\":0,\"enable_gen\":8",
 	  .bad = BAD(SIZE(31)) },
 	{ { 0, KEY_QGROUP_STATUS, 0 }, &qgroup_status, QGROUP_STATUS_SHORT,
 	  .text = "\t\tversion 1 generation 9 flags OFF|SIMPLE_MODE|INCONSISTENT|UNKNOWN(0x10) scan 0\n" },
@@ -162,7 +167,7 @@ static const struct sample space_samples[] = {
 	  .bad = BAD(SIZE(39)) },
 	{ { 0, KEY_QGROUP_LIMIT, 256 }, DATA(qgroup_limit),
 	  .text = "\t\tflags 11\n\t\tmax_referenced -1 max_exclusive 2\n\t\trsv_referenced 3 rsv_exclusive 4\n",
-	  .json = "\"flags\":17,\"max_rfer\":-1,\"max_excl\":2,\"rsv_rfer\":3,\"rsv_excl\":4",
+	  .json = "\"flags\":17,\"max_rfer\":18446744073709551615,\"max_excl\":2,\"rsv_rfer\":3,\"rsv_excl\":4",
 	  .bad = BAD(SIZE(39)) },
 	{ { 256, KEY_QGROUP_RELATION, 1ull << 48 }, "", 0, .text = "" },
 	{ { OID_BALANCE, KEY_TEMPORARY_ITEM, 0 }, DATA(balance),
@@ -195,7 +200,7 @@ static const struct sample space_samples[] = {
 	{ { 1, KEY_UUID_RECEIVED_SUBVOL, 2 }, DATA(subvolumes), .text = "\t\tsubvol_id 256\n\t\tsubvol_id 257\n",
 	  .bad = BAD(SIZE(0), SIZE(9)) },
 	{ { 1, KEY_STRING_ITEM, 0 }, "any\0thing", 9, .text = "\t\titem data any\n",
-	  .json = "\"data\":\"any\\u0000thing\"" },
+	  .json = "\"string\":\"any\\u0000thing\"" },
 };
 
 #endif

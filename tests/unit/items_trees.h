@@ -101,7 +101,7 @@ static const struct sample tree_samples[] = {
 		  "\t\tdrop_progress key (0 UNKNOWN.0 0) drop_level 0\n\t\tlevel 1 generation_v2 0\n",
 	  .bad = BAD(OFFSET(0), OFFSET(2), OFFSET(1ull << 48)) },
 	{ { 5, KEY_ROOT_REF, 256 }, DATA(root_ref), .text = "\t\troot ref key dirid 256 sequence 2 name sn 1\n",
-	  .json = "\"dirid\":256,\"sequence\":2,\"name\":\"sn 1\"",
+	  .json = "\"dirid\":256,\"sequence\":2,\"name_len\":4,\"name\":\"sn 1\"",
 	  .bad = BAD(SIZE(17), FIELD(disk_root_ref, name_len, 5), FIELD(disk_root_ref, name_len, 3)) },
 	{ { 256, KEY_ROOT_BACKREF, 5 }, DATA(root_ref),
 	  .text = "\t\troot backref key dirid 256 sequence 2 name sn 1\n",
@@ -110,9 +110,12 @@ static const struct sample tree_samples[] = {
 	  .text = "\t\trefs 6 gen 9 flags DATA\n\t(172 0x100) textent owner root 256\n"
 		  "\t\t(178 0xdfb591fa80d95ea) extent data backref root FS_TREE objectid 257 offset 0 count 2\n"
 		  "\t\t(184 0x1d00000) shared data backref parent 30408704 count 3\n",
-	  .json = "\"refs\":6,\"generation\":9,\"flags\":1,\"inline_refs\":[{\"type\":172,\"root\":256},"
-		  "{\"type\":178,\"root\":5,\"objectid\":257,\"offset\":0,\"count\":2},"
-		  "{\"type\":184,\"parent\":30408704,\"count\":3}]",
+	  .json = "\"refs\":6,\"generation\":9,\"flags\":1,\"flags_names\":[\"DATA\"],\"inline_refs\":["
+		  "{\"type\":172,\"type_name\":\"EXTENT_OWNER_REF\",\"sequence\":256,\"root\":256},"
+		  "{\"type\":178,\"type_name\":\"EXTENT_DATA_REF\",\"sequence\":1007496934145758698,"
+		  "\"root\":5,\"objectid\":257,\"offset\":0,\"count\":2},"
+		  "{\"type\":184,\"type_name\":\"SHARED_DATA_REF\",\"sequence\":30408704,"
+		  "\"parent\":30408704,\"count\":3}]",
 	  .bad = BAD(SIZE(23), SIZE(74), OBJECTID(512), OFFSET(512), FIELD_NAMED("refs", data_extent, item.refs, 4),
 		     FIELD_NAMED("generation", data_extent, item.generation, GENERATION + 2),
 		     FIELD_NAMED("flags", data_extent, item.flags, 3), FIELD_NAMED("flags", data_extent, item.flags, 0),

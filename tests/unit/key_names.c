@@ -69,7 +69,8 @@ static void keys_are_numbers_in_json(void **state)
 	assert_string_equal(key_as(EMIT_JSON, KEY(OID_EXTENT_TREE, KEY_ROOT_ITEM, 0)),
 			    "{\"key\":{\"objectid\":2,\"type\":132,\"type_name\":\"ROOT_ITEM\",\"offset\":0}}\n");
 	assert_string_equal(key_as(EMIT_JSON, KEY(1, 77, UINT64_MAX)),
-			    "{\"key\":{\"objectid\":1,\"type\":77,\"offset\":18446744073709551615}}\n");
+			    "{\"key\":{\"objectid\":1,\"type\":77,\"type_name\":\"UNKNOWN.77\","
+			    "\"offset\":18446744073709551615}}\n");
 }
 
 static void item_line_reads_as_in_dump_tree(void **state)
@@ -89,7 +90,7 @@ static void item_line_reads_as_in_dump_tree(void **state)
 	emit_object_end(&e);
 	assert_int_equal(emit_finish(&e), 0);
 	assert_string_equal(out, "{\"slot\":3,\"key\":{\"objectid\":257,\"type\":108,\"type_name\":\"EXTENT_DATA\","
-				 "\"offset\":4096},\"item_offset\":15000,\"item_size\":53}\n");
+				 "\"offset\":4096},\"offset\":15000,\"size\":53}\n");
 }
 
 static void block_group_flags_name_type_and_profile(void **state)

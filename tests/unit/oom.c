@@ -98,6 +98,25 @@ static int use_usage(struct btrkit_fs *fs, size_t *written, struct btrkit_error 
 	return ret ? ret : ended;
 }
 
+static int use_inspect(struct btrkit_fs *fs, size_t *written, struct btrkit_error *err)
+{
+	const struct btrkit_diff_side side = { fs, 5 }, all = { fs, 0 };
+	struct btrkit_dump_options opts = BTRKIT_DUMP_OPTIONS_INIT;
+	bool differ;
+	int ret;
+
+	opts.format = BTRKIT_LIST_JSON;
+	opts.fields = "kind,key.objectid,item.size";
+	ret = btrkit_dump_tree(fs, &opts, discard, written, err);
+	if (!ret)
+		ret = btrkit_tree_stats_print(fs, NULL, 0, BTRKIT_LIST_TEXT, discard, written, err);
+	if (!ret)
+		ret = btrkit_subvolumes_print(fs, 0, BTRKIT_LIST_JSON, discard, written, err);
+	if (!ret)
+		ret = btrkit_diff_print(&side, &side, 0, BTRKIT_LIST_TEXT, discard, written, &differ, err);
+	return ret ? ret : btrkit_diff_print(&all, &all, 0, BTRKIT_LIST_TEXT, discard, written, &differ, err);
+}
+
 static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 {
 	struct btrkit_fiemap_printer *printer = NULL;
@@ -122,6 +141,8 @@ static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 		ret = btrkit_space_status_print(fs, BTRKIT_SPACE_TEXT, discard, written, &sum, err);
 	if (!ret)
 		ret = use_usage(fs, written, err);
+	if (!ret)
+		ret = use_inspect(fs, written, err);
 	btrkit_fs_close(fs);
 	return ret;
 }

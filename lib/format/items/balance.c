@@ -43,14 +43,15 @@ static void balance_render(struct emit *e, const struct item *item)
 		return;
 	emit_u64(e, "flags", "\t\tbalance status flags ", le64_get(d->flags));
 	emit_text(e, "\n");
-	args_render(e, "data", "\t\tDATA\n", &d->data);
-	args_render(e, "metadata", "\t\tMETADATA\n", &d->meta);
-	args_render(e, "system", "\t\tSYSTEM\n", &d->sys);
+	args_render(e, "data_args", "\t\tDATA\n", &d->data);
+	args_render(e, "meta_args", "\t\tMETADATA\n", &d->meta);
+	args_render(e, "sys_args", "\t\tSYSTEM\n", &d->sys);
 }
 
 /* The kind of checksum that a conversion is on its way to. */
-static void csum_change_render(struct emit *e, uint64_t type)
+static void csum_change_render(struct emit *e, const struct item *item, unsigned flags)
 {
+	const uint64_t type = item->key.offset;
 	const struct csum_kind *kind = type <= UINT16_MAX ? csum_kind_find((uint16_t)type) : NULL;
 
 	if (kind) {
@@ -59,12 +60,13 @@ static void csum_change_render(struct emit *e, uint64_t type)
 	} else {
 		emit_textf(e, "\t\tunknown csum type %" PRIu64 "\n", type);
 	}
+	if (item->size)
+		render_data(e, "data", item->data, item->size, flags);
 }
 
 static void temporary_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
 {
 	(void)ctx;
-	(void)flags;
 	if (e->form == EMIT_TEXT) {
 		objectid_emit(e, "", "\t\ttemporary item objectid ", item->key.objectid, KEY_TEMPORARY_ITEM);
 		emit_u64(e, "", " offset ", item->key.offset);
@@ -73,9 +75,9 @@ static void temporary_render(struct emit *e, const struct item_ctx *ctx, const s
 	if (item->key.objectid == OID_BALANCE)
 		balance_render(e, item);
 	else if (item->key.objectid == OID_CSUM_CHANGE)
-		csum_change_render(e, item->key.offset);
+		csum_change_render(e, item, flags);
 	else
-		emit_textf(e, "\t\tunknown temporary item objectid %" PRIu64 "\n", item->key.objectid);
+		render_unknown(e, "\t\tunknown temporary item objectid ", item, flags);
 }
 
 const struct item_type item_type_temporary = {

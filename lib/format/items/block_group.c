@@ -69,6 +69,7 @@ static void block_group_render(struct emit *e, const struct item_ctx *ctx, const
 	emit_u64(e, "used", "\t\tblock group used ", le64_get(d->used));
 	emit_u64(e, "chunk_objectid", " chunk_objectid ", le64_get(d->chunk_objectid));
 	bg_flags_emit(e, "flags", " flags ", le64_get(d->flags));
+	bg_flags_names_emit(e, "flags_names", le64_get(d->flags));
 	emit_text(e, "\n");
 	if (e->form == EMIT_JSON && item->size >= sizeof(struct disk_block_group_remap)) {
 		const struct disk_block_group_remap *remap = (const struct disk_block_group_remap *)item->data;

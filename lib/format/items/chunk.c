@@ -136,6 +136,7 @@ static void chunk_render(struct emit *e, const struct item_ctx *ctx, const struc
 	emit_u64(e, "owner", " owner ", c.owner);
 	emit_u64(e, "stripe_len", " stripe_len ", c.stripe_len);
 	bg_flags_emit(e, "type", " type ", c.type);
+	bg_flags_names_emit(e, "type_names", c.type);
 	emit_u64(e, "io_align", "\n\t\tio_align ", c.io_align);
 	emit_u64(e, "io_width", " io_width ", c.io_width);
 	emit_u64(e, "sector_size", " sector_size ", c.sector_size);

@@ -13,11 +13,13 @@ static int dev_replace_validate(const struct item_ctx *ctx, const struct item *i
 	return 0;
 }
 
-static void name_render(struct emit *e, const char *name, const char *words, const char *const *names, size_t count,
-			uint64_t v)
+static void name_render(struct emit *e, const char *name, const char *name_key, const char *words,
+			const char *const *names, size_t count, uint64_t v)
 {
 	if (e->form == EMIT_JSON) {
 		emit_u64(e, name, "", v);
+		if (v < count)
+			emit_word(e, name_key, names[v]);
 		return;
 	}
 	emit_text(e, words);
@@ -45,11 +47,12 @@ static void dev_replace_render(struct emit *e, const struct item_ctx *ctx, const
 	(void)flags;
 	if (!d)
 		return;
-	emit_s64(e, "src_devid", "\t\tsrc devid ", (int64_t)le64_get(d->src_devid));
+	render_signed(e, "src_devid", "\t\tsrc devid ", le64_get(d->src_devid));
 	emit_u64(e, "cursor_left", " cursor left ", le64_get(d->cursor_left));
 	emit_u64(e, "cursor_right", " cursor right ", le64_get(d->cursor_right));
-	name_render(e, "mode", " mode ", modes, sizeof(modes) / sizeof(modes[0]), le64_get(d->mode));
-	name_render(e, "state", "\n\t\tstate ", states, sizeof(states) / sizeof(states[0]), le64_get(d->state));
+	name_render(e, "mode", "mode_name", " mode ", modes, sizeof(modes) / sizeof(modes[0]), le64_get(d->mode));
+	name_render(e, "state", "state_name", "\n\t\tstate ", states, sizeof(states) / sizeof(states[0]),
+		    le64_get(d->state));
 	emit_u64(e, "num_write_errors", " write errors ", le64_get(d->num_write_errors));
 	emit_u64(e, "num_uncorrectable_read_errors", " uncorrectable read errors ",
 		 le64_get(d->num_uncorrectable_read_errors));

@@ -57,7 +57,6 @@ static void dev_stats_render(struct emit *e, const struct item *item)
 static void persistent_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
 {
 	(void)ctx;
-	(void)flags;
 	if (e->form == EMIT_TEXT) {
 		objectid_emit(e, "", "\t\tpersistent item objectid ", item->key.objectid, KEY_PERSISTENT_ITEM);
 		emit_u64(e, "", " offset ", item->key.offset);
@@ -66,7 +65,7 @@ static void persistent_render(struct emit *e, const struct item_ctx *ctx, const 
 	if (item->key.objectid == OID_DEV_STATS)
 		dev_stats_render(e, item);
 	else
-		emit_textf(e, "\t\tunknown persistent item objectid %" PRIu64 "\n", item->key.objectid);
+		render_unknown(e, "\t\tunknown persistent item objectid ", item, flags);
 }
 
 const struct item_type item_type_persistent = {

@@ -119,27 +119,27 @@ static void dir_type_render(struct emit *e, uint8_t type)
 
 	if (e->form == EMIT_JSON || !name) {
 		emit_u64(e, "type", " type DIR_ITEM.", type);
+		if (name && e->form == EMIT_JSON)
+			emit_word(e, "type_name", name);
 		return;
 	}
 	emit_text(e, " type ");
 	emit_text(e, name);
 }
 
-/* One entry. @return NULL, or the field that says more than the item holds */
-static const char *dir_entry_render(struct emit *e, struct reader *r, unsigned flags)
+/* One entry, whose name and data come next in @r. @return NULL, or the field that says more than the item holds */
+static const char *dir_entry_render(struct emit *e, const struct disk_dir_item *d, struct reader *r, unsigned flags)
 {
-	const struct disk_dir_item *d = reader_take(r, sizeof(*d));
 	struct btrkit_key location;
 	uint16_t name_len, data_len;
 	const uint8_t *name, *data;
 
-	if (!d)
-		return "item_size";
 	name_len = le16_get(d->name_len);
 	data_len = le16_get(d->data_len);
 	location = key_get(&d->location);
 	key_emit(e, "location", "\t\tlocation ", &location);
 	dir_type_render(e, d->type & ~DIR_TYPE_ENCRYPTED);
+	emit_bool(e, "encrypted", d->type & DIR_TYPE_ENCRYPTED);
 	emit_u64(e, "transid", "\n\t\ttransid ", le64_get(d->transid));
 	emit_u64(e, "data_len", " data_len ", data_len);
 	emit_u64(e, "name_len", " name_len ", name_len);
@@ -153,7 +153,10 @@ static const char *dir_entry_render(struct emit *e, struct reader *r, unsigned f
 	if (!data)
 		return "data_len";
 	if (data_len) {
-		render_name(e, "data", "\t\tdata ", data, data_len, flags);
+		if (e->form == EMIT_JSON)
+			render_data(e, "data", data, data_len, flags);
+		else
+			render_name(e, "", "\t\tdata ", data, data_len, flags);
 		emit_text(e, "\n");
 	}
 	return NULL;
@@ -167,8 +170,14 @@ static void dir_render(struct emit *e, const struct item_ctx *ctx, const struct 
 	(void)ctx;
 	emit_array(e, "entries");
 	while (reader_left(&r) && !damaged) {
+		const struct disk_dir_item *d = reader_take(&r, sizeof(*d));
+
+		if (!d) {
+			damaged = "item_size";
+			break;
+		}
 		emit_object(e, NULL);
-		damaged = dir_entry_render(e, &r, flags);
+		damaged = dir_entry_render(e, d, &r, flags);
 		emit_object_end(e);
 	}
 	emit_array_end(e);

@@ -183,9 +183,17 @@ static int extent_validate(const struct item_ctx *ctx, const struct item *item, 
 
 static void extent_flags_render(struct emit *e, uint64_t flags)
 {
+	static const struct flag_name names[] = {
+		{ EXTENT_FLAG_DATA, "DATA" },
+		{ EXTENT_FLAG_TREE_BLOCK, "TREE_BLOCK" },
+		{ EXTENT_FLAG_FULL_BACKREF, "FULL_BACKREF" },
+		{ 0, NULL },
+	};
+
 	emit_text(e, " flags ");
 	if (e->form == EMIT_JSON) {
 		emit_u64(e, "flags", "", flags);
+		flags_names_emit(e, "flags_names", names, flags);
 		return;
 	}
 	if (flags & EXTENT_FLAG_DATA)
@@ -204,7 +212,10 @@ static bool tree_block_render(struct emit *e, const struct btrkit_key *key, stru
 	struct btrkit_key first;
 
 	if (key->type == KEY_METADATA_ITEM) {
-		emit_s64(e, "level", "\t\ttree block skinny level ", (int32_t)key->offset);
+		if (e->form == EMIT_JSON)
+			emit_u64(e, "level", "", key->offset);
+		else
+			emit_s64(e, "level", "\t\ttree block skinny level ", (int32_t)key->offset);
 		emit_text(e, "\n");
 		return true;
 	}
@@ -223,8 +234,9 @@ static void inline_ref_render(struct emit *e, const struct extent_ref *ref)
 	emit_object(e, NULL);
 	/* The lead-in of 6.19 lacks a tab before owner references. */
 	emit_u64(e, "type", ref->type == KEY_EXTENT_OWNER_REF ? "\t(" : "\t\t(", ref->type);
-	if (e->form == EMIT_TEXT)
-		emit_x64(e, "", " ", extent_ref_sequence(ref));
+	if (e->form == EMIT_JSON)
+		emit_word(e, "type_name", key_type_name(0, ref->type));
+	emit_x64(e, "sequence", " ", extent_ref_sequence(ref));
 	switch (ref->type) {
 	case KEY_TREE_BLOCK_REF:
 		objectid_emit(e, "root", ") tree block backref root ", ref->root, 0);

@@ -90,11 +90,14 @@ static int file_extent_validate(const struct item_ctx *ctx, const struct item *i
 
 static void compression_render(struct emit *e, const char *words, uint8_t compression)
 {
-	static const char *const names[] = { " (none)\n", " (zlib)\n", " (lzo)\n", " (zstd)\n" };
+	static const char *const words_of[] = { " (none)\n", " (zlib)\n", " (lzo)\n", " (zstd)\n" };
+	static const char *const names[] = { "none", "zlib", "lzo", "zstd" };
 
 	emit_u64(e, "compression", words, compression);
+	if (e->form == EMIT_JSON && compression <= COMPRESS_ZSTD)
+		emit_word(e, "compression_name", names[compression]);
 	if (compression <= COMPRESS_ZSTD)
-		emit_text(e, names[compression]);
+		emit_text(e, words_of[compression]);
 	else
 		emit_textf(e, " (UNKNOWN.%u)\n", compression);
 }
@@ -119,20 +122,28 @@ static void regular_render(struct emit *e, const struct disk_file_extent *d)
 
 static void file_extent_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
 {
+	static const char *const names[] = { "inline", "regular", "prealloc" };
 	static const char *const types[] = { " (inline)\n", " (regular)\n", " (prealloc)\n" };
 	const struct disk_file_extent *d = render_struct(e, item, FILE_EXTENT_INLINE_START);
 
 	(void)ctx;
-	(void)flags;
 	if (!d)
 		return;
 	emit_u64(e, "generation", "\t\tgeneration ", le64_get(d->generation));
 	emit_u64(e, "type", " type ", d->type);
 	emit_text(e, d->type <= FILE_EXTENT_PREALLOC ? types[d->type] : " (unknown)\n");
+	if (e->form == EMIT_JSON && d->type <= FILE_EXTENT_PREALLOC)
+		emit_word(e, "type_name", names[d->type]);
+	if (e->form == EMIT_JSON) {
+		emit_u64(e, "encryption", "", d->encryption);
+		emit_u64(e, "other_encoding", "", le16_get(d->other_encoding));
+	}
 	if (d->type == FILE_EXTENT_INLINE) {
 		emit_u64(e, "inline_size", "\t\tinline extent data size ", item->size - FILE_EXTENT_INLINE_START);
 		emit_u64(e, "ram_bytes", " ram_bytes ", le64_get(d->ram_bytes));
 		compression_render(e, " compression ", d->compression);
+		render_data(e, "inline_data", item->data + FILE_EXTENT_INLINE_START,
+			    item->size - FILE_EXTENT_INLINE_START, flags);
 	} else if (render_struct(e, item, sizeof(*d))) {
 		regular_render(e, d);
 	}

@@ -122,14 +122,8 @@ void inode_flags_emit(struct emit *e, const char *name, const char *words, uint6
 	emit_text(e, flags ? ")\n" : "none)\n");
 }
 
-static void inode_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
+void inode_fields_render(struct emit *e, const struct disk_inode_item *d)
 {
-	const struct disk_inode_item *d = render_struct(e, item, sizeof(*d));
-
-	(void)ctx;
-	(void)flags;
-	if (!d)
-		return;
 	emit_u64(e, "generation", "\t\tgeneration ", le64_get(d->generation));
 	emit_u64(e, "transid", " transid ", le64_get(d->transid));
 	emit_u64(e, "size", " size ", le64_get(d->size));
@@ -142,10 +136,21 @@ static void inode_render(struct emit *e, const struct item_ctx *ctx, const struc
 	emit_u64(e, "rdev", " rdev ", le64_get(d->rdev));
 	emit_u64(e, "sequence", "\n\t\tsequence ", le64_get(d->sequence));
 	inode_flags_emit(e, "flags", " flags ", le64_get(d->flags));
+	flags_names_emit(e, "flags_names", inode_flag_names, le64_get(d->flags));
 	render_time(e, "atime", "\t\tatime ", &d->atime);
 	render_time(e, "ctime", "\t\tctime ", &d->ctime);
 	render_time(e, "mtime", "\t\tmtime ", &d->mtime);
 	render_time(e, "otime", "\t\totime ", &d->otime);
+}
+
+static void inode_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
+{
+	const struct disk_inode_item *d = render_struct(e, item, sizeof(*d));
+
+	(void)ctx;
+	(void)flags;
+	if (d)
+		inode_fields_render(e, d);
 }
 
 const struct item_type item_type_inode = {

@@ -118,6 +118,9 @@ int inode_ref_next(struct inode_ref_iter *it, struct inode_ref *ret, struct btrk
 struct emit;
 void inode_flags_emit(struct emit *e, const char *name, const char *words, uint64_t flags);
 
+/* What an inode says, whether it stands alone or, in JSON only, inside a root item. */
+void inode_fields_render(struct emit *e, const struct disk_inode_item *d);
+
 extern const struct item_type item_type_inode;
 extern const struct item_type item_type_inode_ref;
 extern const struct item_type item_type_inode_extref;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/format/items/plain.h"
 
+#include "lib/format/items/render.h"
+
 static int plain_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
 {
 	(void)ctx;
@@ -12,7 +14,6 @@ static int plain_validate(const struct item_ctx *ctx, const struct item *item, s
 static void plain_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
 {
 	(void)ctx;
-	(void)flags;
 	switch (item->key.type) {
 	case KEY_ORPHAN_ITEM:
 		emit_text(e, "\t\torphan item\n");
@@ -24,6 +25,8 @@ static void plain_render(struct emit *e, const struct item_ctx *ctx, const struc
 		emit_text(e, "\t\textent ref v0 (deprecated)\n");
 		break;
 	}
+	if (item->size)
+		render_data(e, "data", item->data, item->size, flags);
 }
 
 const struct item_type item_type_verity_merkle = {

@@ -92,6 +92,12 @@ static void status_flags_render(struct emit *e, uint64_t flags)
 
 	if (e->form == EMIT_JSON) {
 		emit_u64(e, "flags", "", flags);
+		emit_array(e, "flags_names");
+		emit_str(e, NULL, "", flags & QGROUP_STATUS_ON ? "ON" : "OFF");
+		for (const struct flag_name *n = names; n->bit; n++)
+			if (flags & n->bit)
+				emit_word(e, NULL, n->name);
+		emit_array_end(e);
 		return;
 	}
 	emit_text(e, flags & QGROUP_STATUS_ON ? " flags ON" : " flags OFF");
@@ -117,7 +123,7 @@ static void status_render(struct emit *e, const struct item_ctx *ctx, const stru
 	emit_u64(e, "generation", " generation ", s.generation);
 	status_flags_render(e, s.flags);
 	emit_u64(e, "rescan", " scan ", s.rescan);
-	if (ctx->incompat & INCOMPAT_SIMPLE_QUOTA)
+	if (ctx->incompat & INCOMPAT_SIMPLE_QUOTA || e->form == EMIT_JSON)
 		emit_u64(e, "enable_gen", " enable_gen ", s.enable_gen);
 	emit_text(e, "\n");
 }
@@ -153,10 +159,10 @@ static void limit_render(struct emit *e, const struct item_ctx *ctx, const struc
 	if (e->form == EMIT_JSON)
 		emit_u64(e, "flags", "", l.flags);
 	emit_textf(e, "\t\tflags %" PRIx64, l.flags);
-	emit_s64(e, "max_rfer", "\n\t\tmax_referenced ", (int64_t)l.max_rfer);
-	emit_s64(e, "max_excl", " max_exclusive ", (int64_t)l.max_excl);
-	emit_s64(e, "rsv_rfer", "\n\t\trsv_referenced ", (int64_t)l.rsv_rfer);
-	emit_s64(e, "rsv_excl", " rsv_exclusive ", (int64_t)l.rsv_excl);
+	render_signed(e, "max_rfer", "\n\t\tmax_referenced ", l.max_rfer);
+	render_signed(e, "max_excl", " max_exclusive ", l.max_excl);
+	render_signed(e, "rsv_rfer", "\n\t\trsv_referenced ", l.rsv_rfer);
+	render_signed(e, "rsv_excl", " rsv_exclusive ", l.rsv_excl);
 	emit_text(e, "\n");
 }
 

@@ -74,6 +74,26 @@ void render_time(struct emit *e, const char *name, const char *words, const stru
 	emit_text(e, ")\n");
 }
 
+void render_data(struct emit *e, const char *name, const uint8_t *data, size_t len, unsigned flags)
+{
+	if (e->form != EMIT_JSON)
+		return;
+	if (flags & RENDER_HIDE_NAMES)
+		emit_str(e, name, "", "HIDDEN");
+	else
+		emit_hex(e, name, "", data, len);
+}
+
+void render_unknown(struct emit *e, const char *words, const struct item *item, unsigned flags)
+{
+	if (e->form == EMIT_TEXT) {
+		emit_u64(e, "", words, item->key.objectid);
+		emit_text(e, "\n");
+	}
+	if (item->size)
+		render_data(e, "data", item->data, item->size, flags);
+}
+
 void render_name(struct emit *e, const char *name, const char *words, const uint8_t *s, size_t len, unsigned flags)
 {
 	if (flags & RENDER_HIDE_NAMES)

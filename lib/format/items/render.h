@@ -30,6 +30,21 @@ void render_local_time(struct emit *e, uint64_t sec);
 /* A name, value or other bytes of a user; "HIDDEN" if that is what @flags ask for. */
 void render_name(struct emit *e, const char *name, const char *words, const uint8_t *s, size_t len, unsigned flags);
 
+/* A number that is negative in text where its highest bit is set; in JSON all of them are as on disk. */
+static inline void render_signed(struct emit *e, const char *name, const char *words, uint64_t v)
+{
+	if (e->form == EMIT_JSON)
+		emit_u64(e, name, words, v);
+	else
+		emit_s64(e, name, words, (int64_t)v);
+}
+
+/* Bytes that text does not show: two digits a byte in JSON, "HIDDEN" if that is what @flags ask for. */
+void render_data(struct emit *e, const char *name, const uint8_t *data, size_t len, unsigned flags);
+
+/* An item of a known type and an unknown objectid: a line in text, its bytes in JSON. */
+void render_unknown(struct emit *e, const char *words, const struct item *item, unsigned flags);
+
 /* As much of a string as dump-tree prints: to the first NUL. All of it in JSON. */
 static inline size_t render_text_length(const struct emit *e, const uint8_t *s, size_t len)
 {

@@ -121,6 +121,11 @@ static void extended_render(struct emit *e, const struct root_item *r)
 
 static void root_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
 {
+	static const struct flag_name flag_names[] = {
+		{ ROOT_SUBVOL_RDONLY, "RDONLY" },
+		{ ROOT_SUBVOL_DEAD, "DEAD" },
+		{ 0, NULL },
+	};
 	struct root_item r;
 
 	(void)ctx;
@@ -135,6 +140,7 @@ static void root_render(struct emit *e, const struct item_ctx *ctx, const struct
 	emit_u64(e, "bytes_used", " bytes_used ", r.bytes_used);
 	emit_u64(e, "last_snapshot", "\n\t\tlast_snapshot ", r.last_snapshot);
 	emit_x64(e, "flags", " flags ", r.flags);
+	flags_names_emit(e, "flags_names", flag_names, r.flags);
 	emit_text(e, r.flags & ROOT_SUBVOL_RDONLY ? "(RDONLY)" : "(none)");
 	emit_u64(e, "refs", " refs ", r.refs);
 	key_emit(e, "drop_progress", "\n\t\tdrop_progress ", &r.drop_progress);
@@ -143,6 +149,11 @@ static void root_render(struct emit *e, const struct item_ctx *ctx, const struct
 	emit_u64(e, "generation_v2", " generation_v2 ", r.generation_v2);
 	emit_text(e, "\n");
 	extended_render(e, &r);
+	if (e->form == EMIT_JSON) {
+		emit_object(e, "inode");
+		inode_fields_render(e, &((const struct disk_root_item *)item->data)->inode);
+		emit_object_end(e);
+	}
 }
 
 const struct item_type item_type_root = {

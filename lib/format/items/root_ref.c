@@ -46,8 +46,10 @@ static void root_ref_render(struct emit *e, const struct item_ctx *ctx, const st
 	name = item->data + sizeof(*d);
 	left = item->size - sizeof(*d);
 	len = le16_get(d->name_len) < left ? le16_get(d->name_len) : left;
-	/* The text of --hide-names is that of btrfs-progs, which leaves the names of subvolumes in these items. */
-	if (flags & RENDER_HIDE_NAMES && e->form != EMIT_TEXT)
+	if (e->form == EMIT_JSON)
+		emit_u64(e, "name_len", "", le16_get(d->name_len));
+	/* As in btrfs-progs without escapes; hidden, which it is not there. */
+	if (flags & RENDER_HIDE_NAMES)
 		emit_str(e, "name", " name ", "HIDDEN");
 	else
 		emit_name(e, "name", " name ", name, render_text_length(e, name, len));

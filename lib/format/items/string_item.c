@@ -15,10 +15,10 @@ static void string_render(struct emit *e, const struct item_ctx *ctx, const stru
 {
 	(void)ctx;
 	/* As with the names of subvolumes: see root_ref.c. */
-	if (flags & RENDER_HIDE_NAMES && e->form != EMIT_TEXT)
-		emit_str(e, "data", "\t\titem data ", "HIDDEN");
+	if (flags & RENDER_HIDE_NAMES)
+		emit_str(e, "string", "\t\titem data ", "HIDDEN");
 	else
-		emit_name(e, "data", "\t\titem data ", item->data, render_text_length(e, item->data, item->size));
+		emit_name(e, "string", "\t\titem data ", item->data, render_text_length(e, item->data, item->size));
 	emit_text(e, "\n");
 }
 

@@ -23,14 +23,17 @@ static int verity_validate(const struct item_ctx *ctx, const struct item *item, 
 	return 0;
 }
 
+/* Text has nothing of it. */
 static void verity_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
 {
 	const struct disk_verity_desc *d = (const struct disk_verity_desc *)item->data;
 
 	(void)ctx;
-	(void)flags;
-	if (e->form == EMIT_JSON && !item->key.offset && item->size >= sizeof(*d))
+	if (e->form == EMIT_JSON && !item->key.offset && item->size >= sizeof(*d)) {
 		emit_u64(e, "size", "", le64_get(d->size));
+		emit_u64(e, "encryption", "", d->encryption);
+	}
+	render_data(e, "data", item->data, item->size, flags);
 }
 
 const struct item_type item_type_verity_desc = {

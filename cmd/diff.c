@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* diff: what is on one of two filesystems, or in one of two trees, and not in the other. */
+#include <getopt.h>
+#include <stdlib.h>
+
+#include "cmd.h"
+
+/* Most blocks are met once. */
+#define CACHE_BYTES (4u << 20)
+
+enum {
+	OPT_FROM = 256,
+	OPT_TO,
+	OPT_FORMAT,
+	OPT_BRIEF,
+	OPT_HIDE_NAMES,
+	OPT_NOSCAN
+};
+
+static const struct cmd_option options[] = {
+	{ OPT_FROM, "from", "TREE", "with one device: a tree by its number or name, or a\nsubvolume by its path" },
+	{ OPT_TO, "to", "TREE", "with one device: the tree to compare it with" },
+	{ 't', "tree", "TREE", "with two devices: only the tree with this number or name" },
+	{ OPT_BRIEF, "brief", NULL, "without what items say" },
+	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of all that users named or wrote" },
+	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	{ 0 },
+};
+
+struct request {
+	const char *from, *to, *tree;
+	enum btrkit_list_format format;
+	unsigned flags;
+	bool noscan;
+};
+
+static void take_option(const struct command *cmd, struct request *req, int c)
+{
+	static const char *const formats[] = { "text", "json", NULL };
+
+	switch (c) {
+	case OPT_FROM:
+		req->from = optarg;
+		break;
+	case OPT_TO:
+		req->to = optarg;
+		break;
+	case 't':
+		req->tree = optarg;
+		break;
+	case OPT_BRIEF:
+		req->flags |= BTRKIT_DIFF_BRIEF;
+		break;
+	case OPT_HIDE_NAMES:
+		req->flags |= BTRKIT_DIFF_HIDE_NAMES;
+		break;
+	case OPT_FORMAT:
+		req->format = cmd_format(cmd, optarg, formats);
+		break;
+	case OPT_NOSCAN:
+		req->noscan = true;
+		break;
+	}
+}
+
+static int find_tree(struct btrkit_fs *fs, const char *name, uint64_t *ret, struct btrkit_error *err)
+{
+	return btrkit_tree_by_name(name, ret) ? btrkit_subvolume_find(fs, name, ret, err) : 0;
+}
+
+static int compare(const struct command *cmd, const struct request *req, struct btrkit_diff_side sides[2],
+		   const char *device)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct cmd_output out = { 0 };
+	bool differ = false;
+	int ret = 0;
+
+	if (req->from) {
+		ret = find_tree(sides[0].fs, req->from, &sides[0].tree, &err);
+		if (!ret)
+			ret = find_tree(sides[1].fs, req->to, &sides[1].tree, &err);
+	}
+	if (!ret)
+		ret = btrkit_diff_print(&sides[0], &sides[1], req->flags, req->format, cmd_write, &out, &differ, &err);
+	return cmd_end(cmd, device, &out, ret, &err);
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+	struct btrkit_diff_side sides[2] = { { NULL, 0 }, { NULL, 0 } };
+	struct btrkit_open_options open = BTRKIT_OPEN_OPTIONS_INIT;
+	struct request req = { .noscan = false };
+	int c, status = EXIT_FAILED;
+	bool two;
+
+	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
+		take_option(cmd, &req, c);
+	cmd_check_args(cmd, argc, 1, 2);
+	two = argc - optind == 2;
+	if (two && (req.from || req.to))
+		cmd_usage_error(cmd, "--from and --to go with one device");
+	if (!two && (!req.from || !req.to || req.tree))
+		cmd_usage_error(cmd, "one device needs --from and --to, and no --tree");
+	if (req.tree && btrkit_tree_by_name(req.tree, &sides[0].tree))
+		cmd_usage_error(cmd, "--tree: '%s' is no tree", req.tree);
+	sides[1].tree = sides[0].tree;
+	open.cache_bytes = CACHE_BYTES;
+	sides[0].fs = cmd_open(cmd, (const char *const *)argv + optind, 1, !req.noscan, &open);
+	if (sides[0].fs)
+		sides[1].fs = two ? cmd_open(cmd, (const char *const *)argv + optind + 1, 1, !req.noscan, &open) :
+			      sides[0].fs;
+	if (sides[1].fs)
+		status = compare(cmd, &req, sides, argv[optind]);
+	if (two)
+		btrkit_fs_close(sides[1].fs);
+	btrkit_fs_close(sides[0].fs);
+	return status;
+}
+
+const struct command cmd_diff = {
+	.name = "diff",
+	.args = "DEV-A [DEV-B]",
+	.summary = "Tell which items differ between filesystems or trees",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef CMD_DUMP_TREE_H
+#define CMD_DUMP_TREE_H
+
+/* The parts of dump-tree. */
+
+#include "cmd.h"
+
+enum {
+	OPT_FOLLOW = 256,
+	OPT_NOSCAN,
+	OPT_BFS,
+	OPT_DFS,
+	OPT_HIDE_NAMES,
+	OPT_CSUM_HEADERS,
+	OPT_CSUM_ITEMS,
+	OPT_KEY,
+	OPT_TYPE,
+	OPT_INODE,
+	OPT_PATH,
+	OPT_SUBVOL,
+	OPT_WITH_EXTENTS,
+	OPT_BYTENR,
+	OPT_GENERATION,
+	OPT_LEVEL,
+	OPT_FORMAT,
+	OPT_FIELDS,
+	OPT_BACKUP,
+	OPT_TREE_ROOT,
+	OPT_CHUNK_ROOT,
+	OPT_RAW,
+	OPT_COPY,
+	OPT_SCAN,
+	OPT_DUMP,
+};
+
+/* What is chosen of the trees. There is room for as many ranges as there are arguments. */
+struct dump_choice {
+	struct btrkit_dump_select select;
+	struct btrkit_dump_range *ranges;
+	uint8_t types[256];
+	const char *subvol;	/* that a path begins in, or NULL */
+	bool any;
+};
+
+/* What is shown in place of trees. */
+struct dump_other {
+	bool raw, scan, dump, copy_given;
+	uint64_t bytenr;
+	unsigned copy;	/* 0 is the first */
+};
+
+/* @return whether the option is one of them */
+bool dump_take_other(const struct command *cmd, struct dump_other *other, int c, const char *arg);
+/* What does not go together ends the program. */
+void dump_judge_other(const struct command *cmd, const struct dump_other *other,
+		      const struct btrkit_dump_options *opts);
+int dump_other(struct btrkit_fs *fs, const struct dump_other *other, const struct btrkit_dump_options *opts,
+	       struct cmd_output *out, struct btrkit_error *err);
+
+/* @return whether the option is one of them */
+bool dump_choose(const struct command *cmd, struct dump_choice *choice, int c, const char *arg);
+
+#endif

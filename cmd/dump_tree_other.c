@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* dump-tree without trees: the bytes of a block, and blocks that are found on the devices. */
+#include "dump_tree.h"
+
+bool dump_take_other(const struct command *cmd, struct dump_other *other, int c, const char *arg)
+{
+	uint64_t n;
+
+	switch (c) {
+	case OPT_RAW:
+		other->bytenr = cmd_number(cmd, "--raw", arg, false);
+		other->raw = true;
+		return true;
+	case OPT_COPY:
+		n = cmd_number(cmd, "--copy", arg, false);
+		if (!n || n > 1024)
+			cmd_usage_error(cmd, "--copy: copies count from 1");
+		other->copy = (unsigned)n - 1;
+		other->copy_given = true;
+		return true;
+	case OPT_SCAN:
+		other->scan = true;
+		return true;
+	case OPT_DUMP:
+		other->dump = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+void dump_judge_other(const struct command *cmd, const struct dump_other *other,
+		      const struct btrkit_dump_options *opts)
+{
+	const unsigned shown = BTRKIT_DUMP_HIDE_NAMES | BTRKIT_DUMP_CSUM_HEADERS | BTRKIT_DUMP_CSUM_ITEMS;
+
+	if (other->copy_given && !other->raw)
+		cmd_usage_error(cmd, "--copy goes with --raw only");
+	if (other->dump && !other->scan)
+		cmd_usage_error(cmd, "--dump goes with --scan only");
+	if (other->raw && (other->scan || opts->flags || opts->num_trees || opts->num_blocks || opts->select ||
+			   opts->format != BTRKIT_LIST_TEXT))
+		cmd_usage_error(cmd, "--raw goes with no option that says what of trees is shown, or how");
+	if (other->scan && (opts->num_blocks || opts->flags & ~shown))
+		cmd_usage_error(cmd, "--scan goes by no tree: it excludes --block and options that choose trees");
+	if (other->scan && opts->select &&
+	    (opts->select->path || opts->select->flags & BTRKIT_DUMP_WITH_EXTENTS))
+		cmd_usage_error(cmd, "--scan excludes --path and --with-extents");
+}
+
+int dump_other(struct btrkit_fs *fs, const struct dump_other *other, const struct btrkit_dump_options *opts,
+	       struct cmd_output *out, struct btrkit_error *err)
+{
+	struct btrkit_dump_scan scan = BTRKIT_DUMP_SCAN_INIT;
+	struct cmd_progress progress;
+	int ret;
+
+	if (other->raw)
+		return btrkit_dump_raw(fs, other->bytenr, other->copy, cmd_write, out, err);
+	cmd_progress_begin(&progress, "scan");
+	scan.flags = other->dump ? BTRKIT_DUMP_SCAN_BLOCKS : 0;
+	scan.progress = cmd_progress;
+	scan.progress_ctx = &progress;
+	ret = btrkit_dump_scan(fs, opts, &scan, cmd_write, out, err);
+	cmd_progress_end(&progress);
+	return ret;
+}

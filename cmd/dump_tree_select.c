@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The options of dump-tree that choose items and blocks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "dump_tree.h"
+
+/* A or A..B, of which one may be missing. */
+static void take_numbers(const struct command *cmd, const char *option, char *s, uint64_t *min, uint64_t *max)
+{
+	char *dots = strstr(s, "..");
+
+	*min = 0;
+	*max = UINT64_MAX;
+	if (dots)
+		*dots = '\0';
+	if (*s || !dots)
+		*min = cmd_number(cmd, option, s, false);
+	if (!dots)
+		*max = *min;
+	else if (dots[2])
+		*max = cmd_number(cmd, option, dots + 2, false);
+	if (*min > *max)
+		cmd_usage_error(cmd, "%s: the lowest is above the highest", option);
+}
+
+/* Types with commas between. */
+static void take_types(const struct command *cmd, struct dump_choice *choice, char *s)
+{
+	char *rest = s, *name;
+
+	while ((name = strsep(&rest, ","))) {
+		uint8_t type;
+
+		if (btrkit_item_type_by_name(name, &type))
+			cmd_usage_error(cmd, "--type: '%s' is no type of items", name);
+		/* A set: there are no more than there are numbers. */
+		if (!memchr(choice->types, type, choice->select.num_types))
+			choice->types[choice->select.num_types++] = type;
+	}
+}
+
+static void take_levels(const struct command *cmd, struct btrkit_dump_select *s, char *arg)
+{
+	uint64_t min, max;
+
+	take_numbers(cmd, "--level", arg, &min, &max);
+	s->min_level = min < 255 ? (unsigned)min : 255;
+	s->max_level = max < 255 ? (unsigned)max : 255;
+	s->flags |= BTRKIT_DUMP_BY_LEVEL;
+}
+
+bool dump_choose(const struct command *cmd, struct dump_choice *choice, int c, const char *arg)
+{
+	struct btrkit_dump_select *s = &choice->select;
+	char copy[256];
+
+	snprintf(copy, sizeof(copy), "%s", arg ? arg : "");
+	switch (c) {
+	case OPT_KEY:
+		if (btrkit_dump_range_parse(arg, &choice->ranges[s->num_ranges++]))
+			cmd_usage_error(cmd, "--key: '%s' is no range of keys", arg);
+		break;
+	case OPT_TYPE:
+		take_types(cmd, choice, copy);
+		break;
+	case OPT_INODE:
+		s->inode = cmd_number(cmd, "--inode", arg, false);
+		s->flags |= BTRKIT_DUMP_BY_INODE;
+		break;
+	case OPT_PATH:
+		s->path = arg;
+		break;
+	case OPT_SUBVOL:
+		choice->subvol = arg;
+		break;
+	case OPT_WITH_EXTENTS:
+		s->flags |= BTRKIT_DUMP_WITH_EXTENTS;
+		break;
+	case OPT_BYTENR:
+		take_numbers(cmd, "--bytenr", copy, &s->min_bytenr, &s->max_bytenr);
+		s->flags |= BTRKIT_DUMP_BY_BYTENR;
+		break;
+	case OPT_GENERATION:
+		take_numbers(cmd, "--generation", copy, &s->min_generation, &s->max_generation);
+		s->flags |= BTRKIT_DUMP_BY_GENERATION;
+		break;
+	case OPT_LEVEL:
+		take_levels(cmd, s, copy);
+		break;
+	default:
+		return false;
+	}
+	choice->any = true;
+	return true;
+}

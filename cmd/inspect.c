@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* list-subvolumes and tree-stats. */
+#include <getopt.h>
+#include <stdlib.h>
+
+#include "cmd.h"
+
+/* What goes through whole trees meets most blocks once. */
+#define CACHE_BYTES (4u << 20)
+
+enum {
+	OPT_FORMAT = 256,
+	OPT_DELETED,
+	OPT_DEVICE,
+	OPT_NOSCAN
+};
+
+#define OPTIONS_DEVICES \
+	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" }, \
+	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" }
+
+static const struct cmd_option subvolume_options[] = {
+	{ OPT_DELETED, "deleted", NULL, "those too that are being deleted" },
+	{ OPT_FORMAT, "format", "text|json|tsv", "text (the default), JSON Lines, or values with tabs between" },
+	OPTIONS_DEVICES,
+	{ 0 },
+};
+
+static const struct cmd_option stats_options[] = {
+	{ 't', "tree", "TREE", "only the tree with this number or name (repeatable)" },
+	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	OPTIONS_DEVICES,
+	{ 0 },
+};
+
+struct request {
+	const char *const *formats;	/* in the order of enum btrkit_list_format */
+	enum btrkit_list_format format;
+	unsigned flags;
+	uint64_t *trees;
+	size_t num_trees;
+	const char **devices; /* the first is the argument */
+	size_t num_devices;
+	bool noscan;
+};
+
+typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+			struct btrkit_error *err);
+
+static int print_stats(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+		       struct btrkit_error *err)
+{
+	return btrkit_tree_stats_print(fs, req->trees, req->num_trees, req->format, cmd_write, out, err);
+}
+
+static void take_option(const struct command *cmd, struct request *req, int c)
+{
+	switch (c) {
+	case OPT_FORMAT:
+		req->format = cmd_format(cmd, optarg, req->formats);
+		break;
+	case OPT_DELETED:
+		req->flags |= BTRKIT_SUBVOLUMES_DELETED;
+		break;
+	case OPT_DEVICE:
+		req->devices[req->num_devices++] = optarg;
+		break;
+	case OPT_NOSCAN:
+		req->noscan = true;
+		break;
+	case 't':
+		if (btrkit_tree_by_name(optarg, &req->trees[req->num_trees++]))
+			cmd_usage_error(cmd, "--tree: '%s' is no tree", optarg);
+		break;
+	}
+}
+
+static int run(const struct command *cmd, int argc, char **argv, const char *const *formats, print_fn print)
+{
+	struct btrkit_open_options open = BTRKIT_OPEN_OPTIONS_INIT;
+	struct request req = { .formats = formats, .num_devices = 1 };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct cmd_output out = { 0 };
+	struct btrkit_fs *fs;
+	int c, status = EXIT_FAILED;
+
+	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
+	req.trees = calloc((size_t)argc, sizeof(*req.trees));
+	if (req.devices && req.trees) {
+		while ((c = cmd_next_option(cmd, argc, argv)) != -1)
+			take_option(cmd, &req, c);
+		cmd_check_args(cmd, argc, 1, 1);
+		req.devices[0] = argv[optind];
+		if (print == print_stats)
+			open.cache_bytes = CACHE_BYTES;
+		fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, &open);
+		if (fs)
+			status = cmd_end(cmd, req.devices[0], &out, print(fs, &req, &out, &err), &err);
+		btrkit_fs_close(fs);
+	} else {
+		cmd_say("btrkit %s: out of memory", cmd->name);
+	}
+	free(req.devices);
+	free(req.trees);
+	return status;
+}
+
+static int print_subvolumes(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
+			    struct btrkit_error *err)
+{
+	return btrkit_subvolumes_print(fs, req->flags, req->format, cmd_write, out, err);
+}
+
+static int run_subvolumes(const struct command *cmd, int argc, char **argv)
+{
+	static const char *const formats[] = { "text", "json", "tsv", NULL };
+
+	return run(cmd, argc, argv, formats, print_subvolumes);
+}
+
+static int run_stats(const struct command *cmd, int argc, char **argv)
+{
+	static const char *const formats[] = { "text", "json", NULL };
+
+	return run(cmd, argc, argv, formats, print_stats);
+}
+
+const struct command cmd_list_subvolumes = {
+	.name = "list-subvolumes",
+	.args = "DEV",
+	.summary = "List subvolumes and all that is known of them",
+	.options = subvolume_options,
+	.run = run_subvolumes,
+};
+
+const struct command cmd_tree_stats = {
+	.name = "tree-stats",
+	.args = "DEV",
+	.summary = "Tell how large trees are, by level and by type of item",
+	.options = stats_options,
+	.run = run_stats,
+};

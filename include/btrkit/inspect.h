@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_INSPECT_H
+#define BTRKIT_INSPECT_H
+
+/**
+ * @file
+ * What subvolumes there are, how large trees are, and what differs between two of them.
+ */
+
+#include <btrkit/device.h>
+#include <btrkit/filesystem.h>
+
+BTRKIT_BEGIN_DECLS
+
+/** Flags of btrkit_subvolumes_print(). Since: 0.1 */
+enum btrkit_subvolumes_flags {
+	BTRKIT_SUBVOLUMES_DELETED = 1 << 0	/**< those too that are being deleted, which lie nowhere */
+};
+
+/**
+ * Prints the subvolumes but for the top level, in the order of their numbers: as text in the words of
+ * `btrfs subvolume list -pcguqR`, as tab-separated values, or as JSON Lines with all that root items say and the
+ * numbers of the snapshots that were made of each.
+ *
+ * @return 0; -EINVAL: unknown flag or format; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what @p write returned
+ * Since: 0.1
+ */
+int btrkit_subvolumes_print(struct btrkit_fs *fs, unsigned flags, enum btrkit_list_format format,
+			    btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Prints how large trees are: levels, blocks and bytes of each level, items and bytes of each type. As text or JSON
+ * Lines. A tree that cannot be read to its end is told with what is wrong, and the others come all the same.
+ *
+ * @param trees	@p n objectids; none: the root tree, the chunk tree and all that the root tree names
+ * @return 0; -EINVAL: unknown format; -ENOENT: no such tree; -ENOMEM; what @p write returned; -EUCLEAN, -EIO, -ENODATA:
+ *	   the first that was wrong, after everything was written
+ * Since: 0.1
+ */
+int btrkit_tree_stats_print(struct btrkit_fs *fs, const uint64_t *trees, size_t n, enum btrkit_list_format format,
+			    btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** One side of a comparison. Since: 0.1 */
+struct btrkit_diff_side {
+	struct btrkit_fs *fs;
+	uint64_t tree;	/**< objectid of the tree; 0: each, beside the one of the same number on the other side */
+};
+
+/** Flags of btrkit_diff_print(). Since: 0.1 */
+enum btrkit_diff_flags {
+	BTRKIT_DIFF_HIDE_NAMES = 1 << 0,	/**< as BTRKIT_DUMP_HIDE_NAMES */
+	BTRKIT_DIFF_BRIEF = 1 << 1		/**< without what items say */
+};
+
+/**
+ * Prints which items are on one side only, or have other bytes there, in the order of their keys. Blocks that both
+ * sides share, as snapshots do, are not read; that takes one handle for both, since blocks of two filesystems with
+ * equal places and generations may still differ. As text, `-` and `+` before the items of either side, or as JSON
+ * Lines.
+ * @param differ	whether anything does
+ * @return 0; -EINVAL: one side has a tree and the other none, or an unknown format or flag; -ENOENT: no such tree;
+ *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what @p write returned
+ * Since: 0.1
+ */
+int btrkit_diff_print(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, unsigned flags,
+		      enum btrkit_list_format format, btrkit_write_fn write, void *ctx, bool *differ,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+BTRKIT_END_DECLS
+
+#endif

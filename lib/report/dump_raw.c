@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The bytes of a tree block, beside what they say, whether that makes sense or not. */
+#include <btrkit/dump.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/base/digits.h"
+#include "lib/base/emit.h"
+#include "lib/base/err.h"
+#include "lib/format/key_names.h"
+#include "lib/tree/filesystem.h"
+#include "lib/volume/volume.h"
+
+#define IN_LINE 17u /* bytes: a key is not torn apart */
+
+struct raw {
+	struct emit e;
+	struct btrkit_fs *fs;
+	const uint8_t *bytes;
+	uint32_t size;
+};
+
+/* "OFFSET  xx xx ..." of up to IN_LINE bytes, and as many blanks as the missing ones would take. */
+static void put_bytes(struct raw *r, uint32_t at, uint32_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+	char line[8 + 3 * IN_LINE + 2], *to = line;
+
+	for (int shift = 16; shift >= 0; shift -= 4)
+		*to++ = digits[at >> shift & 15];
+	*to++ = ' ';
+	for (uint32_t i = 0; i < IN_LINE; i++) {
+		*to++ = ' ';
+		*to++ = i < n ? digits[r->bytes[at + i] >> 4] : ' ';
+		*to++ = i < n ? digits[r->bytes[at + i] & 15] : ' ';
+	}
+	*to++ = ' ';
+	*to++ = ' ';
+	emit_bytes(&r->e, line, (size_t)(to - line));
+}
+
+/* The bytes of a field, the first line of which ends with what it says. */
+static void begin_field(struct raw *r, uint32_t at, uint32_t n, const char *name)
+{
+	put_bytes(r, at, n < IN_LINE ? n : IN_LINE);
+	emit_text(&r->e, name);
+}
+
+static void end_field(struct raw *r, uint32_t at, uint32_t n)
+{
+	emit_text(&r->e, "\n");
+	for (uint32_t i = IN_LINE; i < n; i += IN_LINE) {
+		put_bytes(r, at + i, n - i < IN_LINE ? n - i : IN_LINE);
+		emit_text(&r->e, "\n");
+	}
+}
+
+static void show_number(struct raw *r, uint32_t at, uint32_t n, const char *name)
+{
+	uint64_t v = 0;
+
+	for (uint32_t i = n; i > 0; i--)
+		v = v << 8 | r->bytes[at + i - 1];
+	begin_field(r, at, n, name);
+	emit_text(&r->e, " ");
+	emit_decimal(&r->e, v);
+	end_field(r, at, n);
+}
+
+static void show_key(struct raw *r, uint32_t at)
+{
+	const struct btrkit_key key = key_get((const struct disk_key *)(r->bytes + at));
+
+	begin_field(r, at, sizeof(struct disk_key), "");
+	key_emit(&r->e, "", "", &key);
+	end_field(r, at, sizeof(struct disk_key));
+}
+
+static char printable(uint8_t c)
+{
+	return c >= 0x20 && c < 0x7f ? (char)c : '.';
+}
+
+/* Bytes that have no fields, 16 in a line; many lines of the same are one. */
+static void show_bytes(struct raw *r, uint32_t at, uint32_t end)
+{
+	bool same = false;
+
+	for (uint32_t from = at; at < end; at += 16) {
+		const uint32_t n = end - at < 16 ? end - at : 16;
+		char text[18];
+
+		if (at >= from + 16 && n == 16 && !memcmp(r->bytes + at, r->bytes + at - 16, 16)) {
+			if (!same)
+				emit_text(&r->e, "*\n");
+			same = true;
+			continue;
+		}
+		same = false;
+		put_bytes(r, at, n);
+		text[0] = '|';
+		for (uint32_t i = 0; i < n; i++)
+			text[1 + i] = printable(r->bytes[at + i]);
+		emit_bytes(&r->e, text, n + 1);
+		emit_text(&r->e, "|\n");
+	}
+}
+
+static void show_header(struct raw *r)
+{
+	static const struct {
+		uint8_t at, size;
+		const char *name;
+	} fields[] = {
+		{ 48, 8, "bytenr" }, { 56, 7, "flags" },     { 63, 1, "backref revision" }, { 80, 8, "generation" },
+		{ 88, 8, "owner" },  { 96, 4, "nritems" }, { 100, 1, "level" },
+	};
+	const struct disk_header *h = (const struct disk_header *)r->bytes;
+
+	begin_field(r, 0, sizeof(h->csum), "csum");
+	emit_hex(&r->e, "", " 0x", h->csum, r->fs->super.csum->size);
+	end_field(r, 0, sizeof(h->csum));
+	begin_field(r, 32, 16, "");
+	emit_uuid(&r->e, "", "fsid ", h->fsid);
+	end_field(r, 32, 16);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (fields[i].at == 80) {
+			begin_field(r, 64, 16, "");
+			emit_uuid(&r->e, "", "chunk tree uuid ", h->chunk_tree_uuid);
+			end_field(r, 64, 16);
+		}
+		show_number(r, fields[i].at, fields[i].size, fields[i].name);
+	}
+}
+
+static void show_pointers(struct raw *r, uint32_t n)
+{
+	uint32_t at = sizeof(struct disk_header);
+
+	for (uint32_t i = 0; i < n; i++, at += sizeof(struct disk_key_ptr)) {
+		emit_u64(&r->e, "", "pointer ", i);
+		emit_text(&r->e, "\n");
+		show_key(r, at);
+		show_number(r, at + 17, 8, "block");
+		show_number(r, at + 25, 8, "generation");
+	}
+	emit_text(&r->e, "free space\n");
+	show_bytes(r, at, r->size);
+}
+
+/* What an item has, as the dump shows it; only if it lies in the block. */
+static void show_item_data(struct raw *r, const struct disk_header *h, uint32_t slot, uint32_t low)
+{
+	const struct disk_item *d = (const struct disk_item *)(h + 1) + slot;
+	const uint64_t at = sizeof(*h) + (uint64_t)le32_get(d->offset), size = le32_get(d->size);
+	const struct item item = { key_get(&d->key), r->bytes + at, (uint32_t)size };
+	const struct item_type *type = item_type_find(&item.key);
+	struct item_ctx ctx = r->fs->items;
+
+	emit_u64(&r->e, "", "data of item ", slot);
+	key_emit(&r->e, "", " ", &item.key);
+	if (at + size > r->size || at < low) {
+		emit_text(&r->e, at < low ? ": overlaps the item headers\n" : ": outside of the block\n");
+		return;
+	}
+	emit_text(&r->e, "\n");
+	show_bytes(r, (uint32_t)at, (uint32_t)(at + size));
+	ctx.owner = le64_get(h->owner);
+	if (type && type->render)
+		type->render(&r->e, &ctx, &item, 0);
+}
+
+static void show_items(struct raw *r, const struct disk_header *h, uint32_t n)
+{
+	const struct disk_item *items = (const struct disk_item *)(h + 1);
+	const uint32_t low = (uint32_t)(sizeof(*h) + n * sizeof(*items));
+	uint64_t lowest = r->size;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t at = (uint32_t)(sizeof(*h) + i * sizeof(*items));
+		const uint64_t data = sizeof(*h) + (uint64_t)le32_get(items[i].offset);
+
+		emit_u64(&r->e, "", "item ", i);
+		emit_text(&r->e, "\n");
+		show_key(r, at);
+		show_number(r, at + 17, 4, "offset");
+		show_number(r, at + 21, 4, "size");
+		if (data >= low && data < lowest)
+			lowest = data;
+	}
+	emit_text(&r->e, "free space\n");
+	show_bytes(r, low, (uint32_t)lowest);
+	for (uint32_t i = n; i > 0 && !emit_failed(&r->e); i--)
+		show_item_data(r, h, i - 1, low);
+}
+
+static void show_block(struct raw *r)
+{
+	const struct disk_header *h = (const struct disk_header *)r->bytes;
+	const size_t one = h->level ? sizeof(struct disk_key_ptr) : sizeof(struct disk_item);
+	const uint32_t most = (uint32_t)((r->size - sizeof(*h)) / one);
+	uint32_t n = le32_get(h->nritems);
+
+	show_header(r);
+	if (n > most) {
+		emit_u64(&r->e, "", "there is room for ", most);
+		emit_text(&r->e, h->level ? " pointers only\n" : " items only\n");
+		n = most;
+	}
+	if (h->level)
+		show_pointers(r, n);
+	else
+		show_items(r, h, n);
+}
+
+static void show_place(struct raw *r, uint64_t bytenr, unsigned copy, const struct copy *place)
+{
+	const struct node_ref ref = { bytenr, NODE_ANY, 0, LEVELS_MAX, NULL };
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+	emit_u64(&r->e, "", "block ", bytenr);
+	emit_u64(&r->e, "", " copy ", copy + 1);
+	emit_u64(&r->e, "", " on device ", place->devid);
+	emit_u64(&r->e, "", " at ", place->physical);
+	if (node_verify(&r->fs->judge, &ref, r->bytes, &what))
+		emit_str(&r->e, "", ": ", what.message);
+	emit_text(&r->e, "\n");
+}
+
+/* @return 0; 1: there is no such copy; <0 */
+static int read_copy(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, uint8_t *buf, struct copy *place,
+		     struct btrkit_error *err)
+{
+	const uint32_t size = fs->items.nodesize;
+	int ret = volume_map(fs->volume, bytenr, size, copy, place, err);
+
+	if (ret)
+		return ret;
+	if (place->length < size)
+		return err_set(err, BTRKIT_UNSUPPORTED, "block %" PRIu64 " lies on several strips", bytenr);
+	if (!place->io)
+		ret = err_set(err, BTRKIT_IO, "device is missing");
+	else
+		ret = btrkit_io_read(place->io, place->physical, buf, size, err);
+	if (ret)
+		err_at_device(err, place->devid, place->physical);
+	return ret;
+}
+
+int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, btrkit_write_fn write, void *ctx,
+		    struct btrkit_error *err)
+{
+	struct raw r = { .fs = fs, .size = fs->items.nodesize };
+	struct copy place;
+	uint8_t *buf;
+	int ret, written;
+
+	if (bytenr % fs->super.sectorsize)
+		return err_set(err, BTRKIT_INVALID, "block %" PRIu64 " is not aligned to the sectorsize", bytenr);
+	buf = malloc(r.size);
+	if (!buf)
+		return err_nomem(err);
+	ret = read_copy(fs, bytenr, copy, buf, &place, err);
+	if (ret == 1)
+		ret = err_set(err, BTRKIT_NOT_FOUND, "block %" PRIu64 " has no copy %u", bytenr, copy + 1);
+	if (!ret && emit_init(&r.e, EMIT_TEXT, write, ctx))
+		ret = err_nomem(err);
+	if (ret) {
+		free(buf);
+		return ret;
+	}
+	r.bytes = buf;
+	show_place(&r, bytenr, copy, &place);
+	show_block(&r);
+	written = emit_finish(&r.e);
+	free(buf);
+	return written ? err_system(err, written, "cannot write the dump") : 0;
+}

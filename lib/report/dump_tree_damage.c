@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What stands in the output in the place of what cannot be read. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/base/err.h"
+#include "lib/format/key_names.h"
+#include "lib/report/dump_tree.h"
+#include "lib/volume/volume.h"
+
+void dump_blame(struct dump *d, int ret, const struct btrkit_error *what)
+{
+	if (d->damage)
+		return;
+	d->damage = ret;
+	d->damage_error = *what;
+}
+
+static const char *code_name(enum btrkit_code code)
+{
+	switch (code) {
+	case BTRKIT_CORRUPT:
+		return "corrupt";
+	case BTRKIT_TRUNCATED:
+		return "truncated";
+	case BTRKIT_IO:
+		return "io";
+	case BTRKIT_UNSUPPORTED:
+		return "unsupported";
+	default:
+		return "other";
+	}
+}
+
+/* The line of JSON begins with what is damaged; text with these words. */
+static void line_begin(struct dump *d, const char *what, const char *words)
+{
+	dump_line(d, "damage", NULL);
+	emit_str(&d->e, "what", words, dump_is_json(d) ? what : "");
+}
+
+/* What is wrong: in text its message stands behind the place. */
+static void show_error(struct emit *e, const struct btrkit_error *what)
+{
+	if (e->form == EMIT_JSON) {
+		emit_str(e, "code", "", code_name(what->code));
+		if (what->field[0])
+			emit_str(e, "field", "", what->field);
+	}
+	emit_str(e, "message", ": ", what->message);
+	emit_text(e, "\n");
+}
+
+/* Reads a copy once more, to say what is wrong with that one. */
+static void judge_copy(const struct dump *d, const struct node_ref *ref, const struct copy *copy, uint8_t *buf,
+		       struct btrkit_error *what)
+{
+	const uint32_t size = d->fs->items.nodesize;
+	int ret;
+
+	if (!copy->io)
+		ret = err_set(what, BTRKIT_IO, "device is missing");
+	else if (copy->length < size)
+		ret = err_set(what, BTRKIT_CORRUPT, "block lies on several strips");
+	else if (!buf)
+		ret = err_nomem(what);
+	else
+		ret = btrkit_io_read(copy->io, copy->physical, buf, size, what);
+	if (!ret)
+		ret = node_verify(&d->fs->judge, ref, buf, what);
+	if (!ret)
+		err_set(what, BTRKIT_IO, "good when it was read again");
+}
+
+static void show_copy(struct emit *e, unsigned mirror, const struct copy *copy, const struct btrkit_error *what)
+{
+	emit_object(e, NULL);
+	emit_u64(e, "mirror", "\tcopy ", mirror);
+	emit_u64(e, "devid", " on device ", copy->devid);
+	emit_u64(e, "physical", " at ", copy->physical);
+	show_error(e, what);
+	emit_object_end(e);
+}
+
+static void show_copies(struct dump *d, const struct node_ref *ref)
+{
+	uint8_t *buf = malloc(d->fs->items.nodesize);
+	struct copy copy;
+
+	emit_array(&d->e, "copies");
+	for (unsigned i = 0; !volume_map(d->fs->volume, ref->bytenr, d->fs->items.nodesize, i, &copy, NULL); i++) {
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+		judge_copy(d, ref, &copy, buf, &what);
+		show_copy(&d->e, i + 1, &copy, &what);
+	}
+	emit_array_end(&d->e);
+	free(buf);
+}
+
+void dump_damaged_block(struct dump *d, const struct node_ref *ref, int ret, const struct btrkit_error *what)
+{
+	const char *parity = strstr(what->copies, "by parity");
+	struct emit *e = &d->e;
+
+	dump_begin(d);
+	dump_blame(d, ret, what);
+	line_begin(d, "block", "damaged block");
+	emit_u64(e, "bytenr", " ", ref->bytenr);
+	if (ref->level < LEVELS_MAX)
+		emit_u64(e, "level", " level ", ref->level);
+	if (ref->generation != NODE_ANY)
+		emit_u64(e, "generation", " generation ", ref->generation);
+	if (what->places & BTRKIT_AT_TREE)
+		emit_u64(e, "tree", " of tree ", what->tree);
+	show_error(e, what);
+	show_copies(d, ref);
+	if (parity)
+		emit_str(e, "parity", "\t", parity);
+	if (parity)
+		emit_text(e, "\n");
+	emit_object_end(e);
+}
+
+void dump_damaged_pointer(struct dump *d, const struct node *n, uint32_t slot, uint64_t tree)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	const struct btrkit_key key = node_key(n, slot);
+	struct emit *e = &d->e;
+	int ret = err_corrupt(&what, "key", "pointer to keys that lie in the next block");
+
+	err_at_tree(&what, tree);
+	err_at_logical(&what, n->bytenr);
+	err_at_item(&what, slot, &key);
+	dump_begin(d);
+	dump_blame(d, ret, &what);
+	line_begin(d, "pointer", "damaged pointer");
+	emit_u64(e, "bytenr", " in block ", n->bytenr);
+	emit_u64(e, "slot", " slot ", slot);
+	emit_u64(e, "blockptr", " to block ", le64_get(node_ptrs(n)[slot].blockptr));
+	emit_u64(e, "tree", " of tree ", tree);
+	show_error(e, &what);
+	emit_object_end(e);
+}
+
+void dump_damaged_chunks(struct dump *d, int ret, const struct btrkit_error *what)
+{
+	dump_begin(d);
+	dump_blame(d, ret, what);
+	line_begin(d, "chunks", "damaged chunks");
+	if (what->places & BTRKIT_AT_LOGICAL)
+		emit_u64(&d->e, "bytenr", " in block ", what->logical);
+	show_error(&d->e, what);
+	emit_object_end(&d->e);
+}
+
+void dump_damaged_device(struct dump *d, int ret, const struct btrkit_error *what)
+{
+	dump_blame(d, ret, what);
+	line_begin(d, "device", "damaged device");
+	emit_u64(&d->e, "devid", " ", what->devid);
+	emit_u64(&d->e, "physical", " at ", what->physical);
+	show_error(&d->e, what);
+	emit_object_end(&d->e);
+}
+
+void dump_damaged_root(struct dump *d, const struct btrkit_key *key, int ret, const struct btrkit_error *what)
+{
+	char line[BTRKIT_ERROR_LINE];
+
+	dump_begin(d);
+	dump_blame(d, ret, what);
+	line_begin(d, "root", "damaged root item");
+	key_emit(&d->e, "key", " ", key);
+	if (dump_is_json(d)) {
+		show_error(&d->e, what);
+	} else {
+		emit_str(&d->e, "", ": ", btrkit_error_format(what, line, sizeof(line)));
+		emit_text(&d->e, "\n");
+	}
+	emit_object_end(&d->e);
+}
+
+void dump_damaged_item(struct dump *d, const struct node *n, uint32_t slot, int ret, const struct btrkit_error *what)
+{
+	const struct btrkit_key key = node_key(n, slot);
+
+	dump_blame(d, ret, what);
+	if (!dump_is_json(d))
+		return;
+	line_begin(d, "item", "");
+	emit_u64(&d->e, "tree", "", d->tree);
+	emit_u64(&d->e, "bytenr", "", n->bytenr);
+	emit_u64(&d->e, "level", "", n->level);
+	emit_u64(&d->e, "slot", "", slot);
+	key_emit(&d->e, "key", "", &key);
+	show_error(&d->e, what);
+	emit_object_end(&d->e);
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Subvolumes, as `btrfs subvolume list` and `show` tell of them. */
+#include <btrkit/inspect.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/format/items/render.h"
+#include "lib/format/items/root.h"
+#include "lib/fs/subvolume.h"
+#include "lib/report/list.h"
+
+/* A snapshot, by the UUID of what it was made of. */
+struct snapshot {
+	uint8_t of[16];
+	uint64_t id;
+};
+
+struct job {
+	struct btrkit_fs *fs;
+	struct emit *e;
+	enum btrkit_list_format format;
+	struct cursor c;	/* in the root tree, beside the one that lists */
+	struct snapshot *snapshots;
+	size_t count, room;
+	uint64_t mounted;	/* where nothing else is asked for */
+	/* The path of the subvolume that is printed. */
+	struct btrkit_error *err;
+	char *path;
+	size_t path_len;
+};
+
+typedef int (*subvolume_fn)(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err);
+
+/* All root items of subvolumes but the top level's; those that are being deleted too if @deleted. */
+static int each_subvolume(struct job *j, bool deleted, subvolume_fn fn, struct btrkit_error *err)
+{
+	struct btrkit_key key = KEY(OID_FIRST_FREE, KEY_ROOT_ITEM, 0);
+	struct cursor c;
+	int r;
+
+	cursor_init(&c, j->fs, &j->fs->root_tree);
+	for (r = cursor_seek(&c, &key, err); !r; r = cursor_next(&c, err)) {
+		const struct btrkit_key at = c.item.key;
+		struct root_item item;
+
+		if (at.objectid > OID_LAST_FREE) {
+			r = 1;
+			break;
+		}
+		if (at.type != KEY_ROOT_ITEM)
+			continue;
+		r = cursor_blame(&c, root_item_decode(&j->fs->items, &c.item, &item, err), err);
+		if (!r && (item.refs || deleted))
+			r = fn(j, at.objectid, &item, err);
+		if (r)
+			break;
+	}
+	cursor_release(&c);
+	return r < 0 ? r : 0;
+}
+
+static int collect(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
+{
+	static const uint8_t none[16];
+
+	if (!memcmp(item->parent_uuid, none, sizeof(none)))
+		return 0;
+	if (j->count == j->room) {
+		const size_t room = j->room ? 2 * j->room : 64;
+		struct snapshot *more = realloc(j->snapshots, room * sizeof(*more));
+
+		if (!more)
+			return err_nomem(err);
+		j->snapshots = more;
+		j->room = room;
+	}
+	memcpy(j->snapshots[j->count].of, item->parent_uuid, 16);
+	j->snapshots[j->count++].id = id;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct snapshot *x = a, *y = b;
+	const int order = memcmp(x->of, y->of, sizeof(x->of));
+
+	return order ? order : x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void print_snapshots(const struct job *j, const uint8_t uuid[16])
+{
+	struct snapshot first = { .id = 0 };
+	size_t low = 0, high = j->count;
+
+	memcpy(first.of, uuid, sizeof(first.of));
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (compare(&j->snapshots[middle], &first) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	emit_array(j->e, "snapshots");
+	for (; low < j->count && !memcmp(j->snapshots[low].of, uuid, sizeof(first.of)); low++)
+		emit_u64(j->e, NULL, "", j->snapshots[low].id);
+	emit_array_end(j->e);
+}
+
+static bool is_zero(const uint8_t uuid[16])
+{
+	static const uint8_t none[16];
+
+	return !memcmp(uuid, none, sizeof(none));
+}
+
+/* A UUID in a column as wide as one; "-" for none. */
+static void print_uuid(struct job *j, const char *words, const uint8_t uuid[16])
+{
+	emit_text(j->e, words);
+	if (!is_zero(uuid))
+		emit_uuid(j->e, "", "", uuid);
+	else
+		emit_text(j->e, j->format == BTRKIT_LIST_TEXT ? "-                                   " : "-");
+}
+
+static int keep_path(void *ctx, const char *path, size_t len)
+{
+	struct job *j = ctx;
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return err_nomem(j->err);
+	memcpy(copy, path, len);
+	free(j->path);
+	j->path = copy;
+	j->path_len = len;
+	return 0;
+}
+
+/* j->path: NULL where it lies nowhere. */
+static int find_path(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
+{
+	int r;
+
+	free(j->path);
+	j->path = NULL;
+	if (!item->refs)
+		return 0;
+	j->err = err;
+	r = btrkit_subvolume_path(j->fs, id, keep_path, j, err);
+	return r == -ENOENT ? 0 : r;
+}
+
+static void print_path(struct job *j, const struct root_item *item, const char *words)
+{
+	if (j->path)
+		emit_name_escaped(j->e, "path", words, j->path, j->path_len, false);
+	else
+		emit_str(j->e, "", words, item->refs ? "-" : "DELETED");
+}
+
+static void print_text(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item)
+{
+	struct emit *e = j->e;
+
+	emit_u64(e, "", "ID ", id);
+	emit_u64(e, "", " gen ", item->generation);
+	emit_u64(e, "", " cgen ", item->otransid);
+	emit_u64(e, "", " parent ", parent);
+	emit_u64(e, "", " top level ", parent);
+	print_uuid(j, " parent_uuid ", item->parent_uuid);
+	print_uuid(j, " received_uuid ", item->received_uuid);
+	print_uuid(j, " uuid ", item->uuid);
+	print_path(j, item, " path ");
+	emit_text(e, "\n");
+}
+
+static void print_tsv(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item)
+{
+	struct emit *e = j->e;
+
+	emit_u64(e, "", "", id);
+	emit_u64(e, "", "\t", item->generation);
+	emit_u64(e, "", "\t", item->otransid);
+	emit_u64(e, "", "\t", parent);
+	emit_s64(e, "", "\t", (int64_t)le64_get(item->otime.sec));
+	emit_x64(e, "", "\t", item->flags);
+	print_uuid(j, "\t", item->uuid);
+	print_uuid(j, "\t", item->parent_uuid);
+	print_uuid(j, "\t", item->received_uuid);
+	print_path(j, item, "\t");
+	emit_text(e, "\n");
+}
+
+static void print_json(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item)
+{
+	static const struct flag_name flags[] = {
+		{ ROOT_SUBVOL_RDONLY, "RDONLY" }, { ROOT_SUBVOL_DEAD, "DEAD" }, { 0, NULL },
+	};
+	struct emit *e = j->e;
+
+	emit_object(e, NULL);
+	emit_u64(e, "id", "", id);
+	emit_u64(e, "generation", "", item->generation);
+	emit_u64(e, "parent", "", parent);
+	emit_u64(e, "top_level", "", parent);
+	if (j->path)
+		print_path(j, item, "");
+	emit_bool(e, "default", id == j->mounted);
+	emit_bool(e, "deleted", !item->refs);
+	emit_u64(e, "flags", "", item->flags);
+	flags_names_emit(e, "flags_names", flags, item->flags);
+	emit_uuid(e, "uuid", "", item->uuid);
+	emit_uuid(e, "parent_uuid", "", item->parent_uuid);
+	emit_uuid(e, "received_uuid", "", item->received_uuid);
+	emit_u64(e, "otransid", "", item->otransid);
+	emit_u64(e, "ctransid", "", item->ctransid);
+	emit_u64(e, "stransid", "", item->stransid);
+	emit_u64(e, "rtransid", "", item->rtransid);
+	render_time(e, "otime", "", &item->otime);
+	render_time(e, "ctime", "", &item->ctime);
+	render_time(e, "stime", "", &item->stime);
+	render_time(e, "rtime", "", &item->rtime);
+	emit_u64(e, "last_snapshot", "", item->last_snapshot);
+	emit_u64(e, "bytenr", "", item->bytenr);
+	emit_u64(e, "level", "", item->level);
+	emit_u64(e, "bytes_used", "", item->bytes_used);
+	print_snapshots(j, item->uuid);
+	emit_object_end(e);
+}
+
+static int print(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
+{
+	uint64_t parent = 0;
+	int r = item->refs ? subvolume_parent(&j->c, id, &parent, err) : 0;
+
+	if (!r)
+		r = find_path(j, id, item, err);
+	if (r)
+		return r;
+	if (j->format == BTRKIT_LIST_JSON)
+		print_json(j, id, parent, item);
+	else if (j->format == BTRKIT_LIST_TSV)
+		print_tsv(j, id, parent, item);
+	else
+		print_text(j, id, parent, item);
+	return emit_failed(j->e);
+}
+
+static int list(struct job *j, bool deleted, struct btrkit_error *err)
+{
+	int r = 0;
+
+	if (j->format == BTRKIT_LIST_JSON) {
+		r = subvolume_default(j->fs, &j->mounted, err);
+		if (!r || r == -ENOENT)
+			r = each_subvolume(j, false, collect, err);
+	}
+	if (!r && j->count)
+		qsort(j->snapshots, j->count, sizeof(*j->snapshots), compare);
+	return r ? r : each_subvolume(j, deleted, print, err);
+}
+
+int btrkit_subvolumes_print(struct btrkit_fs *fs, unsigned flags, enum btrkit_list_format format,
+			    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+{
+	struct emit e;
+	struct job j = { .fs = fs, .e = &e, .format = format };
+	int r;
+
+	if (flags & ~BTRKIT_SUBVOLUMES_DELETED)
+		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", flags & ~BTRKIT_SUBVOLUMES_DELETED);
+	r = list_begin(&e, format == BTRKIT_LIST_TSV ? BTRKIT_LIST_TEXT : format, "list-subvolumes", write, ctx, err);
+	if (r)
+		return r;
+	cursor_init(&j.c, fs, &fs->root_tree);
+	r = list(&j, flags & BTRKIT_SUBVOLUMES_DELETED, err);
+	cursor_release(&j.c);
+	free(j.snapshots);
+	free(j.path);
+	return list_end(&e, r);
+}

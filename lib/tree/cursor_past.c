@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The way around what cannot be read. */
+#include "lib/tree/cursor.h"
+
+#include "lib/base/err.h"
+
+/* The last block on the way down that was entered: what its slot points to was not. */
+static unsigned deepest(const struct cursor *c)
+{
+	unsigned level = c->root.level;
+
+	while (level) {
+		const uint64_t child = le64_get(node_ptrs(c->nodes[level])[c->slots[level]].blockptr);
+
+		if (!c->nodes[level - 1] || c->nodes[level - 1]->bytenr != child)
+			break;
+		level--;
+	}
+	return level;
+}
+
+/* The first key behind all that lies below what was not entered. @return 0; 1: nothing is behind it */
+static int key_behind(const struct cursor *c, struct btrkit_key *ret)
+{
+	if (!c->nodes[c->root.level])
+		return 1;
+	for (unsigned level = deepest(c); level && level <= c->root.level; level++) {
+		const struct node *n = c->nodes[level];
+
+		if (c->slots[level] + 1 >= n->nritems)
+			continue;
+		*ret = node_key(n, c->slots[level] + 1);
+		return 0;
+	}
+	return 1;
+}
+
+int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, cursor_lost_fn lost, void *ctx,
+		       struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	int ret = first ? cursor_seek(c, at, &what) : cursor_next(c, &what);
+
+	while (ret < 0 && ret != -ENOMEM) {
+		struct btrkit_key next;
+		int r = lost(ctx, ret, &what);
+
+		if (r)
+			return r;
+		/* Keys rise, or a tree that leads in a circle would never end. */
+		if (key_behind(c, &next) || key_cmp(&next, at) <= 0)
+			return 1;
+		*at = next;
+		what = (struct btrkit_error)BTRKIT_ERROR_INIT;
+		ret = cursor_seek(c, at, &what);
+	}
+	if (ret < 0)
+		return err_nomem(err);
+	if (!ret)
+		*at = c->item.key;
+	return ret;
+}

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Each tree block of committed images is destroyed in turn, with all its copies: what does not lie below it is dumped
+as before, and it is told in its place. Usage: dump-damage.py [BLOCKS [SEED]]: so many of each image, 0 for all"""
+import importlib
+import os
+import random
+import re
+import sys
+import tempfile
+
+from compare import BTRKIT, must, run, without_banner
+
+select = importlib.import_module('dump-select')
+NAMES = ('good-default', 'good-generations', 'good-levels', 'good-log-tree', 'good-mixed')
+
+
+def places_of(path, bytenr):
+    """Where its copies lie in the image."""
+    text = must(BTRKIT, 'map-logical', path, str(bytenr)).decode()
+    return [int(found) for found in re.findall(r'physical (\d+)', text)]
+
+
+def trees_of(path, *options):
+    return select.parse(without_banner(must(BTRKIT, 'dump-tree', *options, path)).decode())
+
+
+def below(tree, bytenr):
+    """The block and all that lies below it in the tree."""
+    pointers = {block.bytenr: [int(n) for n in re.findall(r' block (\d+) gen ', '\n'.join(block.body))]
+                for block in tree.blocks}
+    lost, todo = set(), [bytenr] if bytenr in pointers else []
+    while todo:
+        at = todo.pop()
+        lost.add(at)
+        todo += pointers[at]
+    return lost
+
+
+def expected(trees, bytenr):
+    """The text without what is lost, and how often the block has to be told."""
+    out, told, gone = [], 0, set()
+    for tree in trees:
+        key = re.search(r'key \(.*\)', tree.heading)
+        if key and key[0] in gone:
+            continue
+        lost = below(tree, bytenr)
+        told += bool(lost)
+        out.append(tree.heading)
+        for block in tree.blocks:
+            if block.bytenr not in lost:
+                out += block.head + block.body
+                for item in block.items:
+                    out += item.lines
+            elif tree.id in (1, select.MAX - 5):
+                gone |= {re.search(r'key \(.*?\)', item.lines[0])[0] for item in block.items if item.key[1] == 132}
+    return out, told
+
+
+def problems(path, trees, block, dfs):
+    bytenr = block.bytenr
+    done = run(BTRKIT, 'dump-tree', *(['--dfs'] if dfs else []), path)
+    text = done.stdout.decode()
+    said = done.stderr.decode()
+    if done.returncode != 1 or said.count('\n') != 1:
+        yield f'exit {done.returncode}: {said!r}'
+    if f'block {bytenr}' not in said:
+        yield f'{said!r} does not name it'
+    lines = without_banner(done.stdout).decode().split('\n')[:-1]
+    if any(line.startswith('damaged chunks') for line in lines):
+        # What leads to other blocks is gone.
+        if not any(block in tree.blocks for tree in trees if tree.id == 3):
+            yield 'chunks are damaged'
+        return
+    want, told = expected(trees, bytenr)
+    have = [line for line in lines if not re.match('(damaged block|\tcopy) ', line)]
+    if text.count(f'\ndamaged block {bytenr} ') < told or text.count('\ndamaged block ') > told + 1:
+        yield f'told {text.count(chr(10) + "damaged block ")} times, not {told}'
+    if have != want:
+        at = next((i for i, (a, b) in enumerate(zip(want, have)) if a != b), min(len(want), len(have)))
+        yield f'{len(want)} lines wanted, {len(have)} there: {want[at:at + 3]} {have[at:at + 3]}'
+
+
+def hurt(path, places, rng, size):
+    """What was there before."""
+    old = []
+    with open(path, 'r+b') as f:
+        for place in places:
+            f.seek(place)
+            old.append((place, f.read(size)))
+            f.seek(place)
+            half = old[-1][1][:size // 2]
+            f.write(rng.choice((bytes(size), rng.randbytes(size), half + bytes(size // 2 - 1) + b'x')))
+    return old
+
+
+def main(count=12, seed=1):
+    tried = failed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in NAMES:
+            rng = random.Random(f'{seed} {name}')
+            path = select.unpack.unpack(name, scratch, quick=True)
+            size = 4096 if name == 'good-mixed' else int(re.search(
+                rb'nodesize\s+(\d+)', must(BTRKIT, 'dump-super', path))[1])
+            whole = {dfs: trees_of(path, *(['--dfs'] if dfs else [])) for dfs in (False, True)}
+            blocks = list({block.bytenr: block for tree in whole[False] for block in tree.blocks}.values())
+            nodes = [block for block in blocks if block.level]
+            chosen = blocks if not count else rng.sample(blocks, min(count, len(blocks))) + nodes[:count]
+            for block in chosen:
+                places = places_of(path, block.bytenr)
+                old = hurt(path, places, rng, size)
+                dfs = rng.random() < 0.5
+                found = list(problems(path, whole[dfs], block, dfs)) if places else ['no place']
+                tried += 1
+                failed += bool(found)
+                for each in found:
+                    print(f'{name}: block {block.bytenr} level {block.level}: {each}')
+                with open(path, 'r+b') as f:
+                    for place, data in old:
+                        f.seek(place)
+                        f.write(data)
+            assert trees_of(path) == whole[False], 'not put back'
+            os.unlink(path)
+    print(f'{tried} blocks destroyed, {failed} dumps not as they should be')
+    return 0 if tried and not failed else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main(*map(int, sys.argv[1:])))

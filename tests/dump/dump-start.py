@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""dump-tree that starts elsewhere: other superblocks, backup roots, roots by their address."""
+import importlib
+import re
+import sys
+import tempfile
+
+from compare import BTRKIT, must, run, without_banner
+
+select = importlib.import_module('dump-select')
+
+
+def dump(*args):
+    return without_banner(must(BTRKIT, 'dump-tree', *args))
+
+
+def slots(path):
+    """Root tree and chunk tree of each backup slot: generation and address."""
+    text = must(BTRKIT, 'dump-tree', '-R', path).decode()
+    return [tuple(map(int, found)) for found in re.findall(
+        r'tree root gen (\d+) block (\d+)\n.*\n\t\tchunk root gen (\d+) block (\d+)\n', text)]
+
+
+def overwrite(path, offset, data):
+    with open(path, 'r+b') as f:
+        f.seek(offset)
+        f.write(data)
+
+
+def copies(path, bytenr):
+    return [int(n) for n in re.findall(r'physical (\d+)', must(BTRKIT, 'map-logical', path, str(bytenr)).decode())]
+
+
+def main():
+    checks = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        path = select.unpack.unpack('good-generations', scratch, quick=True)
+        plain = dump(path)
+        generation = int(re.search(rb'\ngeneration\s+(\d+)', must(BTRKIT, 'dump-super', path))[1])
+        roots = slots(path)
+        assert len(roots) == 4 and len({root[0] for root in roots}) == 4, roots
+        for i, (gen, tree, _, chunk) in enumerate(roots):
+            text = dump('--backup', str(i), path)
+            assert dump('--tree-root', str(tree), '--chunk-root', str(chunk), path) == text
+            assert (text == plain) == (gen == generation), f'slot {i}'
+            assert f'generation {gen} owner ROOT_TREE'.encode() in text
+            checks += 3
+        now = next(i for i, root in enumerate(roots) if root[0] == generation)
+        assert dump('-s', '0', path) == dump('--super', '1', path) == plain
+        # Without the root tree there is what backup roots name.
+        for place in copies(path, roots[now][1]):
+            overwrite(path, place + 200, b'damage')
+        for options, word in ((['-t', 'fs'], b'fs tree key'), ([], b'csum tree key|checksum tree key'),
+                              (['-e'], b'extent tree key')):
+            without, having = (run(BTRKIT, 'dump-tree', *options, *more, path) for more in
+                               ([], ['--backup', str(now)]))
+            assert without.returncode == having.returncode == 1
+            assert b'damaged block %d ' % roots[now][1] in without.stdout
+            assert not re.search(word, without.stdout) and re.search(word, having.stdout), having.stdout[:500]
+            checks += 1
+        items = plain.split(b'fs tree key')[1].count(b'\titem ')
+        assert run(BTRKIT, 'dump-tree', '-t', 'fs', '--backup', str(now), path).stdout.count(b'\titem ') <= items
+        # Another root tree still reads.
+        other = next(i for i, root in enumerate(roots) if root[0] == generation - 1)
+        assert dump('--backup', str(other), path)
+        # Of a chunk tree that is gone the system chunks are left, which have the backup's.
+        for place in copies(path, roots[now][3]):
+            overwrite(path, place + 200, b'damage')
+        done = run(BTRKIT, 'dump-tree', path)
+        assert done.returncode == 1 and b'\ndamaged chunks' in done.stdout and done.stderr.count(b'\n') == 1
+        for bad in (['--backup', '4'], ['-s', '3'], ['--tree-root', 'x'], ['--backup', '-1']):
+            assert run(BTRKIT, 'dump-tree', *bad, path).returncode == 2, bad
+        for bad in (['--tree-root', '5'], ['--chunk-root', '1'], ['--tree-root', '4096']):
+            done = run(BTRKIT, 'dump-tree', *bad, path)
+            assert done.returncode == 1 and done.stderr.count(b'\n') == 1 and not done.stdout, bad
+            checks += 1
+    print(f'{checks} ways to start')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

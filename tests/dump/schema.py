@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The schema of dump-tree --format json, applied to lines."""
+import json
+import os
+import re
+import sys
+
+SCHEMA = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', 'schema', 'dump-tree.schema.json')
+
+
+class Wrong(Exception):
+    pass
+
+
+def pairs(members):
+    """An object; a member that comes twice is an error, which JSON libraries leave out of sight."""
+    names = [name for name, _ in members]
+    if len(names) != len(set(names)):
+        raise Wrong(f'a member comes twice: {sorted(n for n in names if names.count(n) > 1)}')
+    return dict(members)
+
+
+def parse(line):
+    return json.loads(line, object_pairs_hook=pairs)
+
+
+def load():
+    with open(SCHEMA, encoding='ascii') as f:
+        return json.load(f)
+
+
+FORMS = [re.compile(p) for p in (r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', r'([0-9a-f]{2})*', r'HIDDEN', r'.*')]
+WORDS = {'kind', 'code', 'command', 'type_name'}
+
+
+def form(value, name=None):
+    """What the schema can tell a value by: those that are alike need to be judged only once."""
+    if isinstance(value, dict):
+        return tuple((k, form(v, k)) for k, v in value.items())
+    if isinstance(value, list):
+        return tuple(value) if name.endswith('_names') else frozenset(map(form, value))
+    if isinstance(value, bool) or name in WORDS:
+        return value
+    if isinstance(value, int):
+        return value if name in ('level', 'version') else ('+' if value >= 0 else '-', value >> 63, value >> 64)
+    return next(i for i, f in enumerate(FORMS) if f.fullmatch(value.replace('\n', '')))
+
+
+class Validator:
+    """Lines by their kind, items by their type besides: the whole schema says the same, but takes long to find it."""
+
+    def __init__(self):
+        try:
+            from jsonschema import Draft202012Validator
+        except ImportError:
+            print('skipped: needs python3-jsonschema')
+            sys.exit(77)
+        self.schema = load()
+        Draft202012Validator.check_schema(self.schema)
+        self.make = Draft202012Validator
+        self.whole = Draft202012Validator(self.schema)
+        self.parts, self.seen, self.judged = {}, {}, set()
+
+    def part(self, name):
+        if name not in self.parts:
+            part = {'$defs': self.schema['$defs'], '$ref': f'#/$defs/{name}'}
+            if name == 'lines/item':
+                item = {k: v for k, v in self.schema['$defs']['lines']['item'].items() if k != 'allOf'}
+                part = {'$defs': self.schema['$defs'], **item}
+            self.parts[name] = self.make(part)
+        return self.parts[name]
+
+    def check(self, line):
+        """Judges a line. Returns what it says."""
+        value = parse(line)
+        self.judge('lines/' + value.get('kind', 'header'), value, line)
+        if value.get('kind') == 'item':
+            name = value['key']['type_name']
+            self.judge('items/' + ('unknown' if name.startswith('UNKNOWN.') else name), value['item'], line)
+        return value
+
+    def judge(self, name, value, line):
+        if name.split('/')[1] not in self.schema['$defs'][name.split('/')[0]]:
+            raise Wrong(f'the schema has no {name}: {line}')
+        self.seen[name] = self.seen.get(name, 0) + 1
+        alike = name, form(value)
+        if alike in self.judged:
+            return
+        self.judged.add(alike)
+        error = next(self.part(name).iter_errors(value), None)
+        if error:
+            raise Wrong(f'{name}: {error.json_path}: {error.message[:300]}\n{line[:600]}')
