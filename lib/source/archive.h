@@ -28,6 +28,9 @@ int archive_stream_open(struct archive_stream *t, const char *path, const char *
 int archive_stream_finish(struct archive_stream *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void archive_stream_close(struct archive_stream *t);
 
+/* Opens @a to read from @fd, without gzip's compression if there is any. */
+int archive_open_fd(struct archive *a, int fd, const char *name, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* "NAME: ..." with what libarchive says of it. */
 int archive_fails(struct archive *a, const char *name, struct btrkit_error *err);
 

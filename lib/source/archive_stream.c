@@ -22,8 +22,6 @@
 #define TAR_TYPE_AT 156u
 #define TAR_MAGIC_AT 257u
 
-#define READ_SIZE ((size_t)256 << 10)
-
 int archive_fails(struct archive *a, const char *name, struct btrkit_error *err)
 {
 	const char *text = archive_error_string(a);
@@ -160,6 +158,7 @@ static la_ssize_t next_block(struct archive *members, void *ctx, const void **bl
 static int open_bytes(struct archive_stream *t, const char *path, struct btrkit_error *err)
 {
 	struct archive_entry *all;
+	int ret;
 
 	t->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	if (t->fd < 0)
@@ -170,8 +169,9 @@ static int open_bytes(struct archive_stream *t, const char *path, struct btrkit_
 	support_filters(t->bytes);
 	if (archive_read_support_format_raw(t->bytes) != ARCHIVE_OK)
 		return archive_fails(t->bytes, t->name, err);
-	if (archive_read_open_fd(t->bytes, t->fd, READ_SIZE) != ARCHIVE_OK)
-		return archive_fails(t->bytes, t->name, err);
+	ret = archive_open_fd(t->bytes, t->fd, t->name, err);
+	if (ret < 0)
+		return ret;
 	if (archive_read_next_header(t->bytes, &all) != ARCHIVE_OK)
 		return archive_fails(t->bytes, t->name, err);
 	return 0;

@@ -146,9 +146,17 @@ def compressed_damage_is_found(pax):
         data = compress(pax)
         for cut in (1, 4, 8, 20, len(data) // 2):
             bad('broken archive', data[:-cut])
-        flipped = bytearray(data)
-        flipped[len(data) // 2] ^= 1
-        bad('broken archive', bytes(flipped))
+        for at in range(20, len(data) - 8, len(data) // 40):
+            flipped = bytearray(data)
+            flipped[at] ^= 1
+            bad('broken archive', bytes(flipped))
+    # In what is only stored, nothing but the checksum tells that a byte of a file is another one.
+    member = tar(('a', {'data': b'what is in the file'}))
+    for count in (1, 3):
+        third = -(-len(member) // count)
+        stored = b''.join(gzip.compress(member[at:at + third], 0) for at in range(0, len(member), third))
+        good(stored)
+        bad('broken archive: gzip data or their checksum', stored.replace(b'in the file', b'in the film'))
     for behind in (b'garbage', bytes(300000) + b'x' * 512, pax):
         bad('standard input: something follows the end of the archive', pax + behind)
     # Cut behind a header that is no member's.
