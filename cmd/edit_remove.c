@@ -31,6 +31,8 @@ struct doom {
 
 static int add(struct doom *d, const struct btrkit_found *found, const char *name, size_t len)
 {
+	char *copy;
+
 	if (d->n == d->room) {
 		const size_t room = d->room ? 2 * d->room : 64;
 		struct doomed *more = realloc(d->list, room * sizeof(*more));
@@ -40,10 +42,13 @@ static int add(struct doom *d, const struct btrkit_found *found, const char *nam
 		d->list = more;
 		d->room = room;
 	}
-	d->list[d->n] = (struct doomed){ d->root, d->dir, *found, d->depth, false, len, strndup(name, len) };
-	if (!d->list[d->n].name)
+	/* Bytes of a node: no zero ends them, and in a damaged one there may be some among them. */
+	copy = malloc(len + 1);
+	if (!copy)
 		return -ENOMEM;
-	d->n++;
+	memcpy(copy, name, len);
+	copy[len] = 0;
+	d->list[d->n++] = (struct doomed){ d->root, d->dir, *found, d->depth, false, len, copy };
 	return 0;
 }
 
