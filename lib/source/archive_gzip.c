@@ -43,8 +43,9 @@ static la_ssize_t read_plain(struct archive *a, void *ctx, const void **block)
 	else if (status == Z_MEM_ERROR)
 		archive_set_error(a, ENOMEM, "no memory");
 	else
-		archive_set_error(a, EILSEQ, "%s",
-				  status == Z_BUF_ERROR ? "gzip data that end too early" : "gzip data or their checksum");
+		archive_set_error(a, EILSEQ,
+				  status == Z_BUF_ERROR ? "gzip data that end too early"
+							: "gzip data or their checksum");
 	return -1;
 }
 
