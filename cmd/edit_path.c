@@ -33,6 +33,7 @@ static const char *next_name(const char **path, size_t *len)
 static int walk(const struct edit *e, const char *path, struct edit_spot *ret, struct btrkit_error *err)
 {
 	uint64_t root = e->root, dir = EDIT_TOP_DIR;
+	const char *whole = path;
 
 	for (;;) {
 		struct btrkit_found found;
@@ -45,6 +46,9 @@ static int walk(const struct edit *e, const char *path, struct edit_spot *ret, s
 			return 0;
 		}
 		r = btrkit_txn_lookup(e->txn, root, dir, name, len, &found, err);
+		/* Before another path is looked at, as in Linux. */
+		if (!r && found.type != DT_DIR)
+			r = edit_fail(err, ENOTDIR, whole);
 		if (r)
 			return r;
 		root = found.root;
