@@ -8,13 +8,6 @@
 #include "lib/txn/refs.h"
 #include "lib/txn/txn.h"
 
-/* What is granted besides what is asked for, as long as there is plenty: the queue is for when there is not. */
-#define CREDIT_ITEMS 65536
-#define CREDIT_BYTES (8 << 20)
-/* Of that a stripe takes so much at a time. */
-#define STRIPE_ITEMS 256u
-#define STRIPE_BYTES (32u << 10)
-
 /* Less credit than that is soon gone. */
 #define LITTLE_CREDIT 64
 
@@ -24,81 +17,6 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-void tickets_init(struct tickets *t)
-{
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->entered, NULL);
-	t->credit = (struct ticket_amount){ CREDIT_ITEMS, CREDIT_BYTES };
-}
-
-void tickets_destroy(struct tickets *t)
-{
-	pthread_cond_destroy(&t->entered);
-	pthread_mutex_destroy(&t->lock);
-}
-
-static void count_latency(struct tickets *t, uint64_t ns)
-{
-	unsigned log2 = 0;
-
-	while (log2 + 1 < BTRKIT_RESERVE_BUCKETS && ns >> (log2 + 1))
-		log2++;
-	atomic_fetch_add_explicit(&t->stripes[stripe_of_thread()].latency_log2[log2], 1, memory_order_relaxed);
-}
-
-static void add(struct ticket_credit *c, int64_t items, int64_t bytes)
-{
-	atomic_fetch_add(&c->items, items);
-	atomic_fetch_add(&c->bytes, bytes);
-}
-
-/* Adds what there is of it. */
-static void sum_up(struct ticket_amount *to, const struct ticket_credit *c)
-{
-	to->items += atomic_load(&c->items);
-	to->bytes += atomic_load(&c->bytes);
-}
-
-/* Who is taking some just now gives back what he could not have. */
-static void take_all(struct ticket_amount *to, struct ticket_credit *c)
-{
-	to->items += atomic_exchange(&c->items, 0);
-	to->bytes += atomic_exchange(&c->bytes, 0);
-}
-
-static bool take_of(struct ticket_credit *c, int64_t items, int64_t bytes)
-{
-	if (atomic_fetch_sub(&c->items, items) >= items) {
-		if (atomic_fetch_sub(&c->bytes, bytes) >= bytes)
-			return true;
-		atomic_fetch_add(&c->bytes, bytes);
-	}
-	atomic_fetch_add(&c->items, items);
-	return false;
-}
-
-static bool take(struct tickets *t, const struct ticket_need *need)
-{
-	struct ticket_credit *own = &t->stripes[stripe_of_thread()].credit;
-
-	if (take_of(own, need->items, need->bytes))
-		return true;
-	if (need->removes && atomic_load(&t->removals.items) > 0 &&
-	    take_of(&t->removals, need->items, need->bytes))
-		return true;
-	if (!take_of(&t->common, need->items + STRIPE_ITEMS, need->bytes + STRIPE_BYTES))
-		return take_of(&t->common, need->items, need->bytes);
-	add(own, STRIPE_ITEMS, STRIPE_BYTES);
-	return true;
-}
-
-void ticket_spare(struct btrkit_txn *txn, const struct ticket_need *need)
-{
-	struct tickets *t = &txn->delayed->tickets;
-
-	add(need->removes ? &t->removals : &t->stripes[stripe_of_thread()].credit, need->items, need->bytes);
 }
 
 /*
@@ -124,7 +42,7 @@ static int grant_with(struct btrkit_txn *txn, const struct ticket_need *need, en
 		t->held.bytes = all.bytes + credit.bytes;
 		t->outside.items += need->items;
 		t->outside.bytes += need->bytes;
-		add(need->removes ? &t->removals : &t->common, credit.items, credit.bytes);
+		ticket_add(need->removes ? &t->removals : &t->common, credit.items, credit.bytes);
 		*items = credit.items;
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -168,7 +86,7 @@ static int apply_refs(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret;
 }
 
-static void count_step(struct tickets *t, uint64_t *step)
+void tickets_count_step(struct tickets *t, uint64_t *step)
 {
 	pthread_mutex_lock(&t->lock);
 	++*step;
@@ -180,7 +98,7 @@ static int commit(struct btrkit_txn *txn, const struct ticket_need *need, struct
 	struct tickets *t = &txn->delayed->tickets;
 	int ret;
 
-	count_step(t, &t->stats.commits);
+	tickets_count_step(t, &t->stats.commits);
 	ret = txn_commit_and_go_on(txn, err);
 	return ret ? ret : grant(txn, need, TXN_CHUNKS, err);
 }
@@ -217,7 +135,7 @@ static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struc
 
 	tickets_recall(t);
 	wait_for_others(t);
-	count_step(t, &t->stats.item_runs);
+	tickets_count_step(t, &t->stats.item_runs);
 	ret = delayed_run(txn->delayed, err);
 	/* Those who were taking some for their stripes have got it by now. */
 	tickets_recall(t);
@@ -231,13 +149,13 @@ static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struc
 	}
 	if (ret != -ENOSPC)
 		return ret;
-	count_step(t, &t->stats.ref_runs);
+	tickets_count_step(t, &t->stats.ref_runs);
 	ret = apply_refs(txn, err);
 	if (!ret)
 		ret = grant(txn, need, TXN_NO_CHUNKS, err);
 	if (ret != -ENOSPC)
 		return ret;
-	count_step(t, &t->stats.chunks);
+	tickets_count_step(t, &t->stats.chunks);
 	ret = grant(txn, need, TXN_CHUNKS, err);
 	return ret == -ENOSPC && t->may_commit ? commit(txn, need, err) : ret;
 }
@@ -291,7 +209,7 @@ static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 	wait_for_turn(t, &w);
 	/* Those before may have left enough for it. */
 	gate_enter(&txn->delayed->gate);
-	if (take(t, need)) {
+	if (tickets_take(t, need)) {
 		end_turn(t, false);
 		return 0;
 	}
@@ -329,7 +247,7 @@ int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 	if (waits) {
 		tickets_recall(&d->tickets);
 		wait_for_others(&d->tickets);
-		count_step(&d->tickets, &d->tickets.stats.commits);
+		tickets_count_step(&d->tickets, &d->tickets.stats.commits);
 		ret = txn_commit_and_go_on(txn, err);
 	}
 	end_turn(&d->tickets, false);
@@ -348,132 +266,12 @@ int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 		gate_leave(&txn->delayed->gate);
 		return ret;
 	}
-	if (!take(t, need)) {
+	if (!tickets_take(t, need)) {
 		gate_leave(&txn->delayed->gate);
 		ret = queue(txn, need, err);
 		if (ret)
 			return ret;
 	}
-	count_latency(t, now_ns() - start);
+	tickets_count_latency(t, now_ns() - start);
 	return 0;
-}
-
-static int grant_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
-		       enum txn_chunks chunks, struct btrkit_error *err)
-{
-	struct tickets *t = &txn->delayed->tickets;
-	struct ticket_amount all, credit = { 0 };
-	int ret;
-
-	delayed_lock_trees(txn->delayed);
-	pthread_mutex_lock(&t->lock);
-	all = (struct ticket_amount){ t->held.items + need->items, t->held.bytes + need->bytes };
-	t->alone = *alone;
-	ret = txn_reserve_items(txn, &all, need, &credit, chunks, err);
-	if (ret)
-		t->alone = (struct ticket_alone){ 0 };
-	else
-		t->held = all;
-	pthread_mutex_unlock(&t->lock);
-	delayed_unlock_trees(txn->delayed);
-	return ret;
-}
-
-int ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
-		 struct btrkit_error *err)
-{
-	struct tickets *t = &txn->delayed->tickets;
-	int ret;
-
-	tickets_recall(t);
-	ret = grant_alone(txn, need, alone, TXN_CHUNKS_OF_PLENTY, err);
-	if (ret != -ENOSPC)
-		return ret;
-	count_step(t, &t->stats.ref_runs);
-	delayed_lock_trees(txn->delayed);
-	ret = txn_run_refs(txn, err);
-	delayed_unlock_trees(txn->delayed);
-	if (!ret)
-		ret = grant_alone(txn, need, alone, TXN_NO_CHUNKS, err);
-	if (ret != -ENOSPC)
-		return ret;
-	count_step(t, &t->stats.chunks);
-	ret = grant_alone(txn, need, alone, TXN_CHUNKS, err);
-	if (ret == -ENOSPC && t->may_commit) {
-		count_step(t, &t->stats.commits);
-		ret = txn_commit_alone(txn, err);
-		if (!ret)
-			ret = grant_alone(txn, need, alone, TXN_CHUNKS, err);
-	}
-	if (ret == -ENOSPC)
-		count_step(t, &t->stats.refused);
-	return ret;
-}
-
-void ticket_alone_end(struct btrkit_txn *txn)
-{
-	struct tickets *t = &txn->delayed->tickets;
-
-	pthread_mutex_lock(&t->lock);
-	t->alone = (struct ticket_alone){ 0 };
-	pthread_mutex_unlock(&t->lock);
-}
-
-void tickets_run(struct tickets *t)
-{
-	struct ticket_amount credit = { 0 };
-
-	sum_up(&credit, &t->common);
-	sum_up(&credit, &t->removals);
-	for (unsigned i = 0; i < STRIPES; i++)
-		sum_up(&credit, &t->stripes[i].credit);
-	pthread_mutex_lock(&t->lock);
-	t->running.items = t->held.items - t->outside.items - credit.items;
-	t->running.bytes = t->held.bytes - t->outside.bytes - credit.bytes;
-	pthread_mutex_unlock(&t->lock);
-}
-
-void tickets_ran(struct tickets *t)
-{
-	pthread_mutex_lock(&t->lock);
-	t->held.items -= t->running.items;
-	t->held.bytes -= t->running.bytes;
-	t->running = (struct ticket_amount){ 0 };
-	pthread_mutex_unlock(&t->lock);
-}
-
-void tickets_recall(struct tickets *t)
-{
-	struct ticket_amount all = { 0 };
-
-	pthread_mutex_lock(&t->lock);
-	take_all(&all, &t->common);
-	take_all(&all, &t->removals);
-	for (unsigned i = 0; i < STRIPES; i++)
-		take_all(&all, &t->stripes[i].credit);
-	t->held.items -= all.items;
-	t->held.bytes -= all.bytes;
-	pthread_mutex_unlock(&t->lock);
-}
-
-void btrkit_txn_set_may_commit(struct btrkit_txn *txn, bool may)
-{
-	txn->delayed->tickets.may_commit = may;
-}
-
-void btrkit_txn_get_reserve_stats(struct btrkit_txn *txn, struct btrkit_reserve_stats *stats)
-{
-	struct tickets *t = &txn->delayed->tickets;
-
-	pthread_mutex_lock(&t->lock);
-	*stats = t->stats;
-	pthread_mutex_unlock(&t->lock);
-	for (unsigned i = 0; i < STRIPES; i++) {
-		for (unsigned log2 = 0; log2 < BTRKIT_RESERVE_BUCKETS; log2++) {
-			const uint64_t count = atomic_load(&t->stripes[i].latency_log2[log2]);
-
-			stats->latency_log2[log2] += count;
-			stats->reservations += count;
-		}
-	}
 }

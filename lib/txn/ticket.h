@@ -112,4 +112,13 @@ void tickets_ran(struct tickets *t);
 /* A bound that the credit was granted by has changed: who comes next asks again. */
 void tickets_recall(struct tickets *t);
 
+/* Below: what the files of this share. */
+
+void ticket_add(struct ticket_credit *c, int64_t items, int64_t bytes);
+/* Of what the thread has, or others have left. By who is in the gate. @return whether there was so much */
+bool tickets_take(struct tickets *t, const struct ticket_need *need);
+/* Of a reservation that is made. */
+void tickets_count_latency(struct tickets *t, uint64_t ns);
+void tickets_count_step(struct tickets *t, uint64_t *step);
+
 #endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Reservations of who is alone. */
+#include <errno.h>
+
+#include "lib/txn/delayed.h"
+#include "lib/txn/txn.h"
+
+static int grant_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
+		       enum txn_chunks chunks, struct btrkit_error *err)
+{
+	struct tickets *t = &txn->delayed->tickets;
+	struct ticket_amount all, credit = { 0 };
+	int ret;
+
+	delayed_lock_trees(txn->delayed);
+	pthread_mutex_lock(&t->lock);
+	all = (struct ticket_amount){ t->held.items + need->items, t->held.bytes + need->bytes };
+	t->alone = *alone;
+	ret = txn_reserve_items(txn, &all, need, &credit, chunks, err);
+	if (ret)
+		t->alone = (struct ticket_alone){ 0 };
+	else
+		t->held = all;
+	pthread_mutex_unlock(&t->lock);
+	delayed_unlock_trees(txn->delayed);
+	return ret;
+}
+
+int ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
+		 struct btrkit_error *err)
+{
+	struct tickets *t = &txn->delayed->tickets;
+	int ret;
+
+	tickets_recall(t);
+	ret = grant_alone(txn, need, alone, TXN_CHUNKS_OF_PLENTY, err);
+	if (ret != -ENOSPC)
+		return ret;
+	tickets_count_step(t, &t->stats.ref_runs);
+	delayed_lock_trees(txn->delayed);
+	ret = txn_run_refs(txn, err);
+	delayed_unlock_trees(txn->delayed);
+	if (!ret)
+		ret = grant_alone(txn, need, alone, TXN_NO_CHUNKS, err);
+	if (ret != -ENOSPC)
+		return ret;
+	tickets_count_step(t, &t->stats.chunks);
+	ret = grant_alone(txn, need, alone, TXN_CHUNKS, err);
+	if (ret == -ENOSPC && t->may_commit) {
+		tickets_count_step(t, &t->stats.commits);
+		ret = txn_commit_alone(txn, err);
+		if (!ret)
+			ret = grant_alone(txn, need, alone, TXN_CHUNKS, err);
+	}
+	if (ret == -ENOSPC)
+		tickets_count_step(t, &t->stats.refused);
+	return ret;
+}
+
+void ticket_alone_end(struct btrkit_txn *txn)
+{
+	struct tickets *t = &txn->delayed->tickets;
+
+	pthread_mutex_lock(&t->lock);
+	t->alone = (struct ticket_alone){ 0 };
+	pthread_mutex_unlock(&t->lock);
+}

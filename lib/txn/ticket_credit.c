@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What was granted: the credit, what threads have of it, and what becomes of it when it goes into the trees. */
+#include "lib/txn/delayed.h"
+#include "lib/txn/txn.h"
+
+/* What is granted besides what is asked for, as long as there is plenty: the queue is for when there is not. */
+#define CREDIT_ITEMS 65536
+#define CREDIT_BYTES (8 << 20)
+/* Of that a stripe takes so much at a time. */
+#define STRIPE_ITEMS 256u
+#define STRIPE_BYTES (32u << 10)
+
+void tickets_init(struct tickets *t)
+{
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->entered, NULL);
+	t->credit = (struct ticket_amount){ CREDIT_ITEMS, CREDIT_BYTES };
+}
+
+void tickets_destroy(struct tickets *t)
+{
+	pthread_cond_destroy(&t->entered);
+	pthread_mutex_destroy(&t->lock);
+}
+
+void tickets_count_latency(struct tickets *t, uint64_t ns)
+{
+	unsigned log2 = 0;
+
+	while (log2 + 1 < BTRKIT_RESERVE_BUCKETS && ns >> (log2 + 1))
+		log2++;
+	atomic_fetch_add_explicit(&t->stripes[stripe_of_thread()].latency_log2[log2], 1, memory_order_relaxed);
+}
+
+void ticket_add(struct ticket_credit *c, int64_t items, int64_t bytes)
+{
+	atomic_fetch_add(&c->items, items);
+	atomic_fetch_add(&c->bytes, bytes);
+}
+
+/* Adds what there is of it. */
+static void sum_up(struct ticket_amount *to, const struct ticket_credit *c)
+{
+	to->items += atomic_load(&c->items);
+	to->bytes += atomic_load(&c->bytes);
+}
+
+/* Who is taking some just now gives back what he could not have. */
+static void take_all(struct ticket_amount *to, struct ticket_credit *c)
+{
+	to->items += atomic_exchange(&c->items, 0);
+	to->bytes += atomic_exchange(&c->bytes, 0);
+}
+
+static bool take_of(struct ticket_credit *c, int64_t items, int64_t bytes)
+{
+	if (atomic_fetch_sub(&c->items, items) >= items) {
+		if (atomic_fetch_sub(&c->bytes, bytes) >= bytes)
+			return true;
+		atomic_fetch_add(&c->bytes, bytes);
+	}
+	atomic_fetch_add(&c->items, items);
+	return false;
+}
+
+bool tickets_take(struct tickets *t, const struct ticket_need *need)
+{
+	struct ticket_credit *own = &t->stripes[stripe_of_thread()].credit;
+
+	if (take_of(own, need->items, need->bytes))
+		return true;
+	if (need->removes && atomic_load(&t->removals.items) > 0 &&
+	    take_of(&t->removals, need->items, need->bytes))
+		return true;
+	if (!take_of(&t->common, need->items + STRIPE_ITEMS, need->bytes + STRIPE_BYTES))
+		return take_of(&t->common, need->items, need->bytes);
+	ticket_add(own, STRIPE_ITEMS, STRIPE_BYTES);
+	return true;
+}
+
+void ticket_spare(struct btrkit_txn *txn, const struct ticket_need *need)
+{
+	struct tickets *t = &txn->delayed->tickets;
+
+	ticket_add(need->removes ? &t->removals : &t->stripes[stripe_of_thread()].credit, need->items, need->bytes);
+}
+
+void tickets_run(struct tickets *t)
+{
+	struct ticket_amount credit = { 0 };
+
+	sum_up(&credit, &t->common);
+	sum_up(&credit, &t->removals);
+	for (unsigned i = 0; i < STRIPES; i++)
+		sum_up(&credit, &t->stripes[i].credit);
+	pthread_mutex_lock(&t->lock);
+	t->running.items = t->held.items - t->outside.items - credit.items;
+	t->running.bytes = t->held.bytes - t->outside.bytes - credit.bytes;
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tickets_ran(struct tickets *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->held.items -= t->running.items;
+	t->held.bytes -= t->running.bytes;
+	t->running = (struct ticket_amount){ 0 };
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tickets_recall(struct tickets *t)
+{
+	struct ticket_amount all = { 0 };
+
+	pthread_mutex_lock(&t->lock);
+	take_all(&all, &t->common);
+	take_all(&all, &t->removals);
+	for (unsigned i = 0; i < STRIPES; i++)
+		take_all(&all, &t->stripes[i].credit);
+	t->held.items -= all.items;
+	t->held.bytes -= all.bytes;
+	pthread_mutex_unlock(&t->lock);
+}
+
+void btrkit_txn_set_may_commit(struct btrkit_txn *txn, bool may)
+{
+	txn->delayed->tickets.may_commit = may;
+}
+
+void btrkit_txn_get_reserve_stats(struct btrkit_txn *txn, struct btrkit_reserve_stats *stats)
+{
+	struct tickets *t = &txn->delayed->tickets;
+
+	pthread_mutex_lock(&t->lock);
+	*stats = t->stats;
+	pthread_mutex_unlock(&t->lock);
+	for (unsigned i = 0; i < STRIPES; i++) {
+		for (unsigned log2 = 0; log2 < BTRKIT_RESERVE_BUCKETS; log2++) {
+			const uint64_t count = atomic_load(&t->stripes[i].latency_log2[log2]);
+
+			stats->latency_log2[log2] += count;
+			stats->reservations += count;
+		}
+	}
+}
