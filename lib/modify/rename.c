@@ -70,10 +70,8 @@ static int lock_all(struct renaming *r, struct btrkit_error *err)
 	} while (!same_entry(from.there, &from.entry, &r->from) || !same_entry(to.there, &to.entry, &r->to));
 	if (!r->from.there)
 		return err_set(err, BTRKIT_NOT_FOUND, "\"%.*s\"", (int)from.name.len, from.name.bytes);
-	ret = op_inode_get(r->op, r->from.entry.location.objectid, &r->from.in, err);
-	if (!ret && r->to.there)
-		ret = op_inode_get(r->op, r->to.entry.location.objectid, &r->to.in, err);
-	return ret;
+	ret = rename_get_inode(&r->from, err);
+	return ret || !r->to.there ? ret : rename_get_inode(&r->to, err);
 }
 
 int rename_parent(struct op *op, uint64_t inode, uint64_t *ret, struct btrkit_error *err)
@@ -123,7 +121,7 @@ static int judge_loops(struct renaming *r, struct btrkit_error *err)
 	/* What fails for another reason first is found out when all is locked. */
 	if (ret || !r->from.there || r->flags & (r->to.there ? in_the_way : missing))
 		return ret;
-	/* What is no directory is above none. */
+	/* What is no directory is above none. That entries do not lie about it is found out when all is locked. */
 	if (r->from.entry.type == FT_DIR)
 		ret = is_below(r->op, dirs[1], r->from.entry.location.objectid, err);
 	if (ret)
@@ -133,9 +131,28 @@ static int judge_loops(struct renaming *r, struct btrkit_error *err)
 	return ret == 1 ? rename_loops(r, true, err) : ret;
 }
 
+/* Nobody else moves directories meanwhile, but the names may lead elsewhere once that is judged. */
+static int lock_across(struct renaming *r, struct btrkit_error *err)
+{
+	struct rename_side from, to;
+	int ret;
+
+	for (;;) {
+		ret = judge_loops(r, err);
+		if (ret)
+			return ret;
+		from = r->from;
+		to = r->to;
+		ret = lock_all(r, err);
+		if (ret || (same_entry(from.there, &from.entry, &r->from) && same_entry(to.there, &to.entry, &r->to)))
+			return ret;
+		delayed_unlock(&r->op->locks);
+	}
+}
+
 static int rename_locked(struct renaming *r, bool *orphan, struct btrkit_error *err)
 {
-	int ret = lock_all(r, err);
+	int ret = r->to.dir == r->from.dir ? lock_all(r, err) : lock_across(r, err);
 
 	if (!ret && r->to.there && r->flags & BTRKIT_RENAME_NOREPLACE)
 		return err_system(err, EEXIST, "\"%.*s\"", (int)r->to.name.len, r->to.name.bytes);
@@ -165,13 +182,9 @@ static int rename_inodes(struct btrkit_txn *txn, const struct btrkit_place *from
 	r.from.op = r.to.op = r.op;
 	r.from.dir = &r.dir[0];
 	r.to.dir = from->dir == to->dir ? &r.dir[0] : &r.dir[1];
-	if (from->dir != to->dir) {
+	if (from->dir != to->dir)
 		pthread_mutex_lock(&txn->delayed->renames);
-		ret = judge_loops(&r, err);
-	}
-	if (!ret)
-		ret = rename_locked(&r, &orphan, err);
-	ret = op_end(r.op, ret, err);
+	ret = op_end(r.op, rename_locked(&r, &orphan, err), err);
 	if (from->dir != to->dir)
 		pthread_mutex_unlock(&txn->delayed->renames);
 	return ret || !orphan ? ret : remove_orphan(txn, to->root, r.to.in.inode, err);

@@ -38,6 +38,9 @@ static inline uint32_t rename_bytes(const struct btrkit_place *from, const struc
 	return (uint32_t)(8 * 64 + 4 * (from->len + to->len));
 }
 
+/* The inode that an entry leads to. @return 0; -EUCLEAN: it is not of the entry's type; <0 */
+int rename_get_inode(struct rename_side *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* The directory that a directory is in. Only who renames changes that. @return 0; -ENOENT; <0 */
 int rename_parent(struct op *op, uint64_t inode, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Something would be in itself. @above: what is at the new name is what the other thing is in. @return <0 */

@@ -48,7 +48,7 @@ static int find_side(struct rename_side *s, struct btrkit_error *err)
 		return ret < 0 ? ret : 0;
 	s->what = RENAME_INODE;
 	if (s->entry.location.type == KEY_INODE_ITEM)
-		return op_inode_get(s->op, s->entry.location.objectid, &s->in, err);
+		return rename_get_inode(s, err);
 	ret = name_is_subvolume(s->op, s->dir, &s->name, &s->entry, err);
 	s->what = ret ? RENAME_PLACE : RENAME_SUBVOLUME;
 	if (ret)
@@ -86,7 +86,7 @@ static int find_both(struct renaming *r, const struct btrkit_place *from, const 
 /* What a side is above of, if it is a directory that there is. */
 static bool top_of(const struct rename_side *s, struct spot *ret)
 {
-	if (!s->there || s->what == RENAME_PLACE || s->entry.type != FT_DIR)
+	if (!s->there || s->what == RENAME_PLACE || (s->what == RENAME_INODE && s->entry.type != FT_DIR))
 		return false;
 	*ret = s->what == RENAME_SUBVOLUME ? (struct spot){ s->entry.location.objectid, OID_FIRST_FREE } :
 					     (struct spot){ s->op->t->id, s->in.inode };
