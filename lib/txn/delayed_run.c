@@ -58,6 +58,17 @@ void delayed_unlock_trees(struct delayed *d)
 	pthread_rwlock_unlock(&d->trees);
 }
 
+/* An item that was not there when it was put here: its tree contradicts itself. @err: what was told of the item */
+static int contradicts(const struct delayed_tree *t, struct btrkit_error *err)
+{
+	const struct btrkit_key key = err ? err->key : KEY(0, 0, 0);
+	const int ret = err_corrupt(err, NULL, "item is there already that no other one speaks of");
+
+	err_at_tree(err, t->id);
+	err_at_key(err, &key);
+	return ret;
+}
+
 static int put_batch(struct delayed_batch *b, struct btrkit_error *err)
 {
 	struct delayed *d = b->t->delayed;
@@ -70,9 +81,8 @@ static int put_batch(struct delayed_batch *b, struct btrkit_error *err)
 	if (!ret)
 		count_batch(b);
 	delayed_unlock_trees(d);
-	/* An item that was not there when it was put here: its tree contradicts itself. */
 	if (ret == -EEXIST)
-		ret = err_corrupt(err, NULL, "item is there already that no other one speaks of");
+		ret = contradicts(b->t, err);
 	b->n = 0;
 	b->bytes = 0;
 	return ret;

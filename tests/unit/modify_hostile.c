@@ -443,6 +443,33 @@ static void test_entries(void **state)
 		}
 }
 
+/* An item in the tree of an inode that was taken for a new one: which one it is is told. */
+static void test_there_already(void **state)
+{
+	const struct ticket_need need = { .items = 1, .bytes = 200 };
+	const struct disk_inode_item item = { .nlink = le32_put(1) };
+	const uint64_t inode = file;
+	struct delayed_locks locks;
+	struct delayed_tree *t;
+
+	(void)state;
+	begin();
+	rig_check(delayed_tree(txn->delayed, TOP_LEVEL, &t, &err), &err);
+	rig_check(ticket_enter(txn, &need, &err), &err);
+	delayed_lock(t, &inode, 1, &locks);
+	rig_check(delayed_new_inode(t, file, &err), &err);
+	rig_check(delayed_insert(t, &KEY(file, KEY_INODE_ITEM, 0), &item, sizeof(item), NULL, &err), &err);
+	delayed_unlock(&locks);
+	gate_leave(&txn->delayed->gate);
+	assert_int_equal(btrkit_txn_flush(txn, &err), -EUCLEAN);
+	assert_int_equal(err.places, BTRKIT_AT_TREE | BTRKIT_AT_KEY);
+	assert_int_equal(err.tree, TOP_LEVEL);
+	assert_int_equal(err.key.objectid, file);
+	assert_int_equal(err.key.type, KEY_INODE_ITEM);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	end();
+}
+
 /* A subvolume that lies in itself, in what is none, in two, or where nobody knows of it. */
 static void test_places(void **state)
 {
@@ -542,6 +569,7 @@ int main(void)
 		cmocka_unit_test(test_numbers), cmocka_unit_test(test_drop_progress), cmocka_unit_test(test_inodes),
 		cmocka_unit_test(test_behind),	cmocka_unit_test(test_behind_kept),   cmocka_unit_test(test_entries),
 		cmocka_unit_test(test_places),	cmocka_unit_test(test_one_sided),     cmocka_unit_test(test_orphans),
+		cmocka_unit_test(test_there_already),
 	};
 
 	return cmocka_run_group_tests(tests, make_base, free_base);
