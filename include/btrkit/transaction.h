@@ -72,8 +72,9 @@ struct btrkit_reserve_stats {
  *
  * The first one of a handle writes mirrors of the superblock anew that a crash has left behind, or has torn, if any.
  *
- * @return 0; -EROFS: not opened for writing, or an earlier commit failed; -EBUSY: there is one already, or a superblock
- *	   is not what it was when the filesystem was opened; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -EROFS: not opened for writing, or an earlier commit failed, whose first error is told with its places;
+ *	   -EBUSY: there is one already, or a superblock is not what it was when the filesystem was opened; -EUCLEAN,
+ *	   -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;

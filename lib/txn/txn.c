@@ -90,6 +90,21 @@ static void destroy_writer(struct writer *w)
 	free(w);
 }
 
+/* No more writes, for what a commit has told first. */
+static int refuse(const struct writer *w, struct btrkit_error *err)
+{
+	static const char before[] = "an earlier transaction failed: ";
+	const int room = (int)(sizeof(err->message) - sizeof(before));
+
+	if (err) {
+		*err = w->why;
+		err->code = BTRKIT_SYSTEM;
+		err->err = -EROFS;
+		snprintf(err->message, sizeof(err->message), "%s%.*s", before, room, w->why.message);
+	}
+	return -EROFS;
+}
+
 static int get_writer(struct btrkit_fs *fs, struct writer **ret, struct btrkit_error *err)
 {
 	struct writer *w = fs->writer;
@@ -111,7 +126,7 @@ static int get_writer(struct btrkit_fs *fs, struct writer **ret, struct btrkit_e
 		fs->writer_destroy = destroy_writer;
 	}
 	if (w->broken)
-		return err_system(err, EROFS, "an earlier transaction failed");
+		return refuse(w, err);
 	if (w->txn)
 		return err_set(err, BTRKIT_BUSY, "a transaction is open already");
 	r = w->level ? 0 : commit_level_supers(fs, err);
@@ -364,7 +379,7 @@ static uint64_t now_ns(void)
 
 /*
  * After all of what waited has been run since @start, with what that returned. Afterwards the transaction has only what
- * begin() makes anew, whatever is returned.
+ * begin() makes anew, whatever is returned. @err: not NULL, since it is told again later
  */
 static int commit(struct btrkit_txn *txn, uint64_t start, int ret, enum btrkit_commit_state *state,
 		  struct btrkit_error *err)
@@ -391,10 +406,11 @@ static int commit(struct btrkit_txn *txn, uint64_t start, int ret, enum btrkit_c
 	else
 		drop(txn);
 	commit_supers_free(supers);
-	if (ret) {
+	if (ret && !before)
+		tell_state(reached, err);
+	if (ret && !w->broken) {
 		w->broken = true;
-		if (!before)
-			tell_state(reached, err);
+		w->why = *err;
 	}
 	w->stats.commit_ns += now_ns() - start;
 	*state = reached;
@@ -405,8 +421,10 @@ int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, s
 {
 	const uint64_t start = now_ns();
 	enum btrkit_commit_state reached;
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	int ret;
 
+	err = err ? err : &own;
 	delayed_close(txn->delayed);
 	ret = commit(txn, start, delayed_run_alone(txn->delayed, err), &reached, err);
 	delayed_open(txn->delayed);
@@ -428,7 +446,7 @@ int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	const uint64_t start = now_ns();
 	enum btrkit_commit_state reached;
-	struct btrkit_error own;
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	int ret;
 
 	/* It is told again later. */

@@ -32,6 +32,7 @@ struct writer {
 	uint64_t next_root; /* above all numbers that subvolumes got, or 0 */
 	bool level;  /* all mirrors are those of the primary superblock */
 	bool broken; /* a commit failed: no more writes */
+	struct btrkit_error why; /* as it told first */
 };
 
 struct btrkit_txn {

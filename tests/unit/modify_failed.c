@@ -264,6 +264,23 @@ static bool has_new(struct written *w)
 	return !ret;
 }
 
+/* There is no other transaction, and it says why. */
+static void refuses(struct btrkit_fs *fs, const struct btrkit_error *first)
+{
+	static const char before[] = "an earlier transaction failed: ";
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn;
+
+	assert_int_equal(btrkit_txn_start(fs, &txn, &err), -EROFS);
+	assert_int_equal(err.err, -EROFS);
+	assert_int_equal(err.places, first->places);
+	assert_int_equal(err.devid, first->devid);
+	assert_int_equal(err.physical, first->physical);
+	assert_memory_equal(err.message, before, strlen(before));
+	assert_memory_equal(err.message + strlen(before), first->message, strlen(first->message));
+	assert_int_equal(btrkit_txn_start(fs, &txn, NULL), -EROFS);
+}
+
 /* @return whether call number @call of a commit in between is there to fail */
 static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned states[3])
 {
@@ -298,6 +315,7 @@ static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned sta
 		if (state != BTRKIT_COMMIT_UNKNOWN)
 			assert_int_equal(has_new(&w), state == BTRKIT_COMMIT_NEW);
 		states[state]++;
+		refuses(fs, &last);
 	} else {
 		btrkit_txn_abort(d.txn);
 	}
@@ -343,6 +361,7 @@ static void an_operation_fails(void **state)
 	assert_int_equal(reached, BTRKIT_COMMIT_OLD);
 	expect_words(&last, reached);
 	assert_int_equal(w.calls, calls);
+	refuses(fs, &last);
 	btrkit_fs_close(fs);
 	assert_false(has_new(&w));
 	written_judge(&w);
