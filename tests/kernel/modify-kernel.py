@@ -61,13 +61,16 @@ def run_plan(folder, seed, count, same_hash):
         plan = Plan(seed, Local(folder), node, same_hash)
         plan.adopt(pair.theirs.mnt)
         plan.flags += '' if mount.startswith('compress') else 'c'
+        # With items for holes Linux, which has read an inode with space that was kept behind its end, writes another
+        # size than the next change gave it: of such plans some have no such space, with the others it does not go on.
+        plan.keeps = '^no-holes' not in options or seed // len(FORMS) % 2
         pair.by_edit(pair.by_linux(plan.some(count), plan.done), pieces(plan.rng, count))
         pair.compare('after edit')
-        # Linux goes on with both.
-        plan.compression, plan.keep_size = False, '^no-holes' in options
-        pair.by_linux_with_ours(pair.by_linux(plan.some(count // 2), plan.done))
-        plan.keep_size = False
-        pair.compare('after Linux went on')
+        plan.compression = False
+        if not (plan.keeps and '^no-holes' in options):
+            # It does with both.
+            pair.by_linux_with_ours(pair.by_linux(plan.some(count // 2), plan.done))
+            pair.compare('after Linux went on')
         pair.leave()
         # And edit with what Linux has written.
         pair.by_edit(pair.by_linux(plan.some(count // 2), plan.done), pieces(plan.rng, count // 2))

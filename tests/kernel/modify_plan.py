@@ -43,9 +43,10 @@ class Plan:
         # Of what Linux has in memory a property may be unknown to it; and what chattr +c makes of a file is up to the
         # mount.
         self.compression, self.flags = True, 'SiadADCm'
-        # With items for holes Linux, which has read an inode with space that was kept behind its end, forgets a size
-        # that the next preallocation gives it as soon as nobody has the file in memory.
-        self.keep_size = False
+        # Files that got a capability under these names.
+        self.capable = set()
+        # Whether preallocations may keep space behind the end.
+        self.keeps = True
         self.weights = {
             'put': 16, 'mkdir': 8, 'symlink': 4, 'mknod': 4, 'ln': 8, 'rm': 8, 'rm_below': 1, 'rmdir': 3, 'mv': 14,
             'chmod': 6, 'chown': 5, 'chattr': 4, 'touch': 6, 'setxattr': 12, 'rmxattr': 4, 'truncate': 6, 'write': 14,
@@ -62,9 +63,12 @@ class Plan:
             if op[0] == b'setxattr' and op[-3].startswith(b'system.posix') and len(op[-2]) > self.node // 2:
                 yield b'rmxattr', op[-3], op[-1]
             zeros = self.zeros(*op[1:]) if op[0] == b'punch' else ()
+            # Whether a hole that is punched again is a change, by which a capability goes, is up to what Linux has in
+            # memory of it.
+            if op[0] == b'punch' and op[1] in self.capable:
+                yield b'rmxattr', b'security.capability', op[1]
             yield op
             yield from zeros
-            # Whether a hole that is punched again is a change goes by what Linux has in memory of it.
             if op[0] == b'punch':
                 yield b'touch', b'-m', b'@5', op[1]
 
@@ -99,6 +103,8 @@ class Plan:
             else:
                 kind = {b'put': 'f', b'mkdir': 'd'}[name]
             path = words[0] if name in (b'mkdir', b'mknod') else words[1]
+            # Through a link in the place of a directory Linux would find something else.
+            self.take(path)
             self.kinds[path] = kind
         elif name in (b'rm', b'rmdir'):
             for path in words:
@@ -110,6 +116,8 @@ class Plan:
                 self.give(words[0], there)
         elif name == b'subvolume':
             self.done_subvolume(op[1], words[1:])
+        elif name == b'setxattr' and words[0] == b'security.capability':
+            self.capable.add(words[-1])
         elif name == b'clone':
             self.kinds[words[1] if len(words) == 2 else words[3]] = 'f'
 
@@ -338,7 +346,7 @@ class Plan:
                 if not any(start <= at < end for start, end, _ in rows)]
 
     def prealloc(self):
-        flag = [b'-k'] if self.rng.randrange(2) or self.keep_size else []
+        flag = [b'-k'] if self.rng.randrange(2) and self.keeps else []
         return b'prealloc', *flag, self.file(), b'%d' % self.place(), b'%d' % self.length()
 
     def clone(self):

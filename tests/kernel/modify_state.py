@@ -2,6 +2,7 @@
 """All that a mounted btrfs has, in a form in which two filesystems with the same history are equal: no numbers of
 inodes or subvolumes, no addresses, and of times of the clock only between which others they are."""
 import bisect
+import collections
 import fcntl
 import hashlib
 import os
@@ -232,7 +233,12 @@ class State:
         ret['extents'] = joined(row.sectors(row.kind) for row in rows)
         # Without copies Linux overwrites data where it is, and the library never; of preallocated space of which a part
         # is written Linux puts down the others anew too.
-        ret['written'] = joined(row.sectors(self.transaction(row.generation)) for row in rows
+        # Which it also does to those that were cloned from there.
+        kept = collections.defaultdict(int)
+        for row in rows:
+            if row.kind == 'prealloc':
+                kept[row.disk] = max(each.generation for each in rows if each.disk == row.disk)
+        ret['written'] = joined(row.sectors(self.transaction(kept[row.disk] or row.generation)) for row in rows
                                 if not inode['flags'] & (NODATACOW | PREALLOC))
         ret['pieces'] = [row.piece() for row in rows]
         ret['nbytes'] = inode['nbytes']
@@ -318,11 +324,11 @@ def flags_where(rows, pieces, kinds):
 def comparable(a, b):
     """Which pieces of a file are compressed, how large they are then, and whether one lies in an item, is for each to
     decide. An extent of which another file has a part is shared as a whole, so that FIEMAP says the same only of
-    extents that are alike; which sectors are shared is compared besides."""
+    extents that are alike, and longer than a sector: see apart(). Which sectors are shared is compared besides."""
     if 'pieces' not in a or 'pieces' not in b:
         return a, b
     packed = a['compressed'] or b['compressed']
-    alike = set(a['pieces']) & set(b['pieces'])
+    alike = {piece for piece in set(a['pieces']) & set(b['pieces']) if piece[2:6] != (SECTOR, 0, SECTOR, SECTOR)}
     both = [{key: value for key, value in each.items() if key not in ('compressed', 'pieces')} for each in (a, b)]
     for each in both:
         if not packed:
