@@ -1,66 +1,120 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/base/pool.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/big.h"
+#include "lib/base/stock.h"
 
 #define PIECE_MIN ((size_t)16 << 10)
 /* The largest but for huge pages. */
 #define PIECE_MAX ((size_t)512 << 10)
+/* Larger ones are chunks of the stock, where there is one. */
+#define PIECE_OF_STOCK_FROM ((size_t)64 << 10)
 
 struct pool_piece {
 	struct pool_piece *next;
-	size_t big; /* its size if it is a huge page, else 0 */
+	uint64_t mark; /* the highest of what is in it */
+	enum { PIECE_OF_HEAP, PIECE_BIG, PIECE_OF_STOCK } kind;
 	uint64_t data[]; /* aligned for all that is taken */
 };
 
-static void *add_piece(struct pool *p, struct pool_piece *piece, size_t big)
+/* *@size: the bytes that it has. */
+static struct pool_piece *new_piece(const struct pool *p, size_t *size)
 {
+	struct pool_piece *piece;
+
+	*size = p->next_size;
+	if (p->stock && *size > PIECE_OF_STOCK_FROM) {
+		*size = CHUNK_SIZE;
+		piece = stock_take(p->stock);
+		if (piece)
+			piece->kind = PIECE_OF_STOCK;
+	} else if (*size == BIG_MIN) {
+		piece = big_take(*size);
+		if (piece)
+			piece->kind = PIECE_BIG;
+	} else {
+		piece = malloc(*size);
+		if (piece)
+			piece->kind = PIECE_OF_HEAP;
+	}
+	if (piece)
+		piece->mark = 0;
+	return piece;
+}
+
+static void free_piece(const struct pool *p, struct pool_piece *piece)
+{
+	if (piece->kind == PIECE_OF_HEAP)
+		free(piece);
+	else if (piece->kind == PIECE_OF_STOCK)
+		stock_give(p->stock, piece);
+	else
+		big_free(piece, BIG_MIN);
+}
+
+/*
+ * Pools that fill at the same pace would always write to addresses that are the same in their lower bits, which the
+ * processor's cache has few lines for.
+ */
+static size_t stagger(const struct pool_piece *piece)
+{
+	return (uintptr_t)piece / CHUNK_ALIGN * 7 % 31 * 320;
+}
+
+/* What is large gets a piece of its own, so that the rest of another is not lost. The first is the one that fills. */
+static void *own_piece(struct pool *p, size_t size, uint64_t mark)
+{
+	struct pool_piece *piece, **at = p->pieces ? &p->pieces->next : &p->pieces;
+
+	if (size > SIZE_MAX - sizeof(*piece))
+		return NULL;
+	piece = malloc(sizeof(*piece) + size);
 	if (!piece)
 		return NULL;
-	piece->next = p->pieces;
-	piece->big = big;
-	p->pieces = piece;
+	piece->next = *at;
+	piece->mark = mark;
+	piece->kind = PIECE_OF_HEAP;
+	*at = piece;
 	return piece->data;
 }
 
-/* What is large gets a piece of its own, so that the rest of another is not lost. */
-static void *own_piece(struct pool *p, size_t size)
+void *pool_take_marked(struct pool *p, size_t size, size_t align, uint64_t mark)
 {
-	return size > SIZE_MAX - sizeof(struct pool_piece) ? NULL :
-							     add_piece(p, malloc(sizeof(struct pool_piece) + size), 0);
-}
+	size_t skip = -(uintptr_t)p->free & (align - 1);
+	struct pool_piece *piece;
+	size_t bytes;
+	char *at;
 
-static void *new_piece(struct pool *p, size_t size)
-{
-	return size < BIG_MIN ? add_piece(p, malloc(size), 0) : add_piece(p, big_take(size), size);
+	if (p->left < skip || p->left - skip < size) {
+		if (size > PIECE_MIN / 4)
+			return own_piece(p, size, mark);
+		if (!p->next_size)
+			p->next_size = PIECE_MIN;
+		piece = new_piece(p, &bytes);
+		if (!piece)
+			return NULL;
+		piece->next = p->pieces;
+		p->pieces = piece;
+		skip = piece->kind == PIECE_OF_STOCK ? stagger(piece) : 0;
+		p->free = (char *)piece->data + skip;
+		p->left = bytes - sizeof(*piece) - skip;
+		p->next_size = p->next_size < PIECE_MAX ? p->next_size * 2 : BIG_MIN;
+		skip = 0;
+	}
+	at = p->free + skip;
+	p->free = at + size;
+	p->left -= skip + size;
+	if (p->pieces->mark < mark)
+		p->pieces->mark = mark;
+	return at;
 }
 
 void *pool_take(struct pool *p, size_t size, size_t align)
 {
-	const size_t skip = -(uintptr_t)p->free & (align - 1);
-	char *at;
-
-	if (p->left >= skip && p->left - skip >= size) {
-		at = p->free + skip;
-		p->free = at + size;
-		p->left -= skip + size;
-		return at;
-	}
-	if (size > PIECE_MIN / 4)
-		return own_piece(p, size);
-	if (!p->next_size)
-		p->next_size = PIECE_MIN;
-	at = new_piece(p, p->next_size);
-	if (!at)
-		return NULL;
-	p->free = at + size;
-	p->left = p->next_size - sizeof(struct pool_piece) - size;
-	p->next_size = p->next_size < PIECE_MAX ? p->next_size * 2 : BIG_MIN;
-	return at;
+	return pool_take_marked(p, size, align, 0);
 }
 
 char *pool_copy(struct pool *p, const void *data, size_t len)
@@ -75,16 +129,29 @@ char *pool_copy(struct pool *p, const void *data, size_t len)
 	return copy;
 }
 
+void pool_release(struct pool *p, uint64_t mark)
+{
+	struct pool_piece **at = p->pieces ? &p->pieces->next : &p->pieces;
+
+	while (*at) {
+		struct pool_piece *piece = *at;
+
+		if (piece->mark > mark) {
+			at = &piece->next;
+			continue;
+		}
+		*at = piece->next;
+		free_piece(p, piece);
+	}
+}
+
 void pool_free(struct pool *p)
 {
 	while (p->pieces) {
 		struct pool_piece *next = p->pieces->next;
 
-		if (p->pieces->big)
-			big_free(p->pieces, p->pieces->big);
-		else
-			free(p->pieces);
+		free_piece(p, p->pieces);
 		p->pieces = next;
 	}
-	*p = (struct pool){ 0 };
+	*p = (struct pool){ .stock = p->stock };
 }

@@ -10,6 +10,7 @@
 #include "lib/tree/filesystem.h"
 #include "lib/tree/node.h"
 #include "lib/tree/overlay.h"
+#include "lib/tree/slab.h"
 
 /* Shards keep threads out of each other's way. */
 #define SHARDS 16
@@ -21,6 +22,7 @@ struct shard {
 	struct node *by_bytenr;
 	struct node *idle; /* unpinned, the longest idle first */
 	struct node *passed; /* likewise, those that a scan has passed over */
+	struct slabs *slabs;
 	size_t nodes, num_passed;
 };
 
@@ -30,7 +32,8 @@ struct node_cache {
 	struct shard shards[SHARDS];
 };
 
-int node_cache_create(size_t budget, uint32_t nodesize, struct node_cache **ret, struct btrkit_error *err)
+int node_cache_create(size_t budget, uint32_t nodesize, struct slabs *slabs, struct node_cache **ret,
+		      struct btrkit_error *err)
 {
 	struct node_cache *c = calloc(1, sizeof(*c));
 
@@ -38,8 +41,10 @@ int node_cache_create(size_t budget, uint32_t nodesize, struct node_cache **ret,
 		return err_nomem(err);
 	c->nodesize = nodesize;
 	c->nodes_max = budget / (nodesize + sizeof(struct node)) / SHARDS + 1;
-	for (int i = 0; i < SHARDS; i++)
+	for (int i = 0; i < SHARDS; i++) {
 		pthread_mutex_init(&c->shards[i].lock, NULL);
+		c->shards[i].slabs = slabs;
+	}
 	*ret = c;
 	return 0;
 }
@@ -54,7 +59,7 @@ struct node_cache *node_cache_destroy(struct node_cache *c)
 		HASH_ITER(hh, c->shards[i].by_bytenr, node, next)
 		{
 			HASH_DEL(c->shards[i].by_bytenr, node);
-			free(node);
+			node_free(c->shards[i].slabs, node);
 		}
 		pthread_mutex_destroy(&c->shards[i].lock);
 	}
@@ -107,6 +112,7 @@ static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct no
 		return r;
 	}
 	node_describe(node, fs->items.nodesize);
+	node->place = NODE_READ;
 	node->private = false;
 	node->passed = false;
 	node->again = false;
@@ -120,7 +126,7 @@ static void forget(struct shard *s, struct node *node)
 {
 	unlist(s, node);
 	HASH_DEL(s->by_bytenr, node);
-	free(node);
+	node_free(s->slabs, node);
 	s->nodes--;
 }
 
@@ -281,7 +287,7 @@ void node_cache_adopt(struct node_cache *c, struct node *node)
 		DL_APPEND(s->idle, node);
 		s->nodes++;
 	} else {
-		free(node);
+		node_free(s->slabs, node);
 	}
 	pthread_mutex_unlock(&s->lock);
 }

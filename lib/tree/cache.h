@@ -8,14 +8,15 @@
 
 struct node;
 struct node_cache;
+struct slabs;
 
 /* @return 0 or -ENOMEM */
-int node_cache_create(size_t budget, uint32_t nodesize, struct node_cache **ret,
+int node_cache_create(size_t budget, uint32_t nodesize, struct slabs *slabs, struct node_cache **ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* No block may be pinned. NULL is allowed. */
 struct node_cache *node_cache_destroy(struct node_cache *c);
 
-/* Takes over a block of the heap, verified and not pinned, in place of what it has of that address. */
+/* Takes over a private block, verified and not pinned, in place of what it has of that address. */
 void node_cache_adopt(struct node_cache *c, struct node *node);
 /* Forgets the blocks of a generation that never came to be. None may be pinned. */
 void node_cache_forget_generation(struct node_cache *c, uint64_t generation);

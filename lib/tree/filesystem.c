@@ -233,7 +233,7 @@ static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_e
 	r = read_supers(fs, m, err);
 	if (!r)
 		r = node_cache_create(opts->cache_bytes ? opts->cache_bytes : CACHE_BYTES_DEFAULT, fs->super.nodesize,
-				      &fs->cache, err);
+				      &fs->slabs, &fs->cache, err);
 	if (!r)
 		r = volume_create(m->devices, m->supers, m->n, &fs->volume, err);
 	if (r)
@@ -257,6 +257,14 @@ static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_e
 	return r;
 }
 
+static void forget_memory(struct btrkit_fs *fs)
+{
+	node_cache_destroy(fs->cache);
+	slabs_destroy(&fs->slabs);
+	stock_destroy(&fs->stock);
+	free(fs->seeds);
+}
+
 int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrkit_open_options *opts,
 		   struct btrkit_fs **ret, struct btrkit_error *err)
 {
@@ -269,6 +277,10 @@ int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrk
 	if (r)
 		return r;
 	fs = calloc(1, sizeof(*fs));
+	if (fs) {
+		stock_init(&fs->stock);
+		slabs_init(&fs->slabs, &fs->stock);
+	}
 	m.supers = calloc(n, sizeof(*m.supers));
 	r = fs && m.supers ? open_members(fs, &m, err) : err_nomem(err);
 	free(m.supers);
@@ -279,8 +291,7 @@ int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrk
 	/* The devices stay the caller's. */
 	if (fs) {
 		volume_release(fs->volume);
-		node_cache_destroy(fs->cache);
-		free(fs->seeds);
+		forget_memory(fs);
 	}
 	free(fs);
 	return r;
@@ -291,7 +302,6 @@ static void close_above_volume(struct btrkit_fs *fs)
 {
 	if (fs->writer)
 		fs->writer_destroy(fs->writer);
-	node_cache_destroy(fs->cache);
 }
 
 struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs)
@@ -300,7 +310,7 @@ struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs)
 		return NULL;
 	close_above_volume(fs);
 	volume_destroy(fs->volume);
-	free(fs->seeds);
+	forget_memory(fs);
 	free(fs);
 	return NULL;
 }
@@ -311,7 +321,7 @@ struct btrkit_fs *fs_release(struct btrkit_fs *fs)
 		return NULL;
 	close_above_volume(fs);
 	volume_release(fs->volume);
-	free(fs->seeds);
+	forget_memory(fs);
 	free(fs);
 	return NULL;
 }

@@ -12,6 +12,7 @@
 #include "lib/format/items/root.h"
 #include "lib/format/super.h"
 #include "lib/tree/node.h"
+#include "lib/tree/slab.h"
 
 struct volume;
 struct node_cache;
@@ -38,6 +39,8 @@ struct btrkit_fs {
 	struct node_judge judge;
 	uint8_t (*seeds)[UUID_SIZE]; /* what the judge admits besides, or NULL */
 	struct volume *volume;
+	struct stock stock; /* memory that goes from one use to another within a transaction */
+	struct slabs slabs;
 	struct node_cache *cache;
 	struct tree_root root_tree, chunk_tree; /* as they are now: in a transaction its own */
 	/* With BTRKIT_OPEN_BACKUP: trees that the slot names, which the root tree should name too. */

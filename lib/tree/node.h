@@ -10,6 +10,13 @@
 #include "lib/base/hash.h"
 #include "lib/format/item.h"
 
+/* Where a block's memory is from: see slab.h. */
+enum node_place {
+	NODE_READ, /* the heap; it was read from a device */
+	NODE_OF_HEAP,
+	NODE_OF_SLAB
+};
+
 struct node {
 	uint64_t bytenr;
 	uint64_t generation;
@@ -18,6 +25,7 @@ struct node {
 	uint32_t nritems;
 	uint32_t size; /* nodesize */
 	uint8_t level;
+	uint8_t place; /* enum node_place */
 	bool private; /* of a transaction: see overlay.h */
 	uint32_t era; /* of that, in which it was made: see struct edit_tree */
 	/* The cache's, under the lock of its shard: see cache.c. */

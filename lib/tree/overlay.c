@@ -49,7 +49,7 @@ static void free_dead(struct overlay *o)
 		struct node *n = o->dead;
 
 		o->dead = n->next;
-		free(n);
+		node_free(&o->fs->slabs, n);
 	}
 }
 
@@ -63,12 +63,13 @@ struct overlay *overlay_abort(struct overlay *o)
 	HASH_ITER(hh, o->nodes, n, next)
 	{
 		HASH_DEL(o->nodes, n);
-		free(n);
+		node_free(&o->fs->slabs, n);
 	}
 	free_dead(o);
 	o->fs->root_tree = o->root_tree;
 	o->fs->chunk_tree = o->chunk_tree;
 	o->fs->overlay = NULL;
+	stock_trim(&o->fs->stock);
 	/* What was built on the device and read back has a generation that the next transaction will have too. */
 	node_cache_forget_generation(o->fs->cache, o->generation);
 	free(o);
@@ -87,6 +88,7 @@ struct overlay *overlay_commit(struct overlay *o)
 	}
 	free_dead(o);
 	o->fs->overlay = NULL;
+	stock_trim(&o->fs->stock);
 	free(o);
 	return NULL;
 }
@@ -113,26 +115,25 @@ static int add_node(struct edit_tree *t, unsigned level, const struct btrkit_key
 		    struct btrkit_error *err)
 {
 	struct overlay *o = t->overlay;
-	struct node *n = calloc(1, sizeof(*n) + o->fs->items.nodesize);
+	struct node *n = slab_take(&o->fs->slabs, o->fs->items.nodesize);
 	int r;
 
 	if (!n)
 		return err_nomem(err);
 	r = o->ops->alloc(o->ctx, t->c.root.id, level, first, &n->bytenr, err);
 	if (r) {
-		free(n);
+		node_free(&o->fs->slabs, n);
 		return r;
 	}
 	n->generation = o->generation;
 	n->owner = t->c.root.id;
 	n->flags = MIXED_BACKREF_REV;
-	n->size = o->fs->items.nodesize;
 	n->level = (uint8_t)level;
 	n->private = true;
 	n->era = o->era;
 	HASH_ADD(hh, o->nodes, bytenr, sizeof(n->bytenr), n);
 	if (!n->hh.tbl) {
-		free(n);
+		node_free(&o->fs->slabs, n);
 		return err_nomem(err);
 	}
 	o->num_nodes++;
@@ -165,6 +166,7 @@ int overlay_new_node(struct edit_tree *t, unsigned level, const struct btrkit_ke
 	if (r)
 		return r;
 	h = (struct disk_header *)(*ret)->data;
+	*h = (struct disk_header){ .level = 0 };
 	memcpy(h->fsid, fs->judge.fsid, sizeof(h->fsid));
 	memcpy(h->chunk_tree_uuid, uuid, sizeof(h->chunk_tree_uuid));
 	sign_header(*ret, h);

@@ -101,7 +101,7 @@ static int keep(struct doing *d)
 	return ret;
 }
 
-static int clone(struct doing *d, uint64_t root, uint64_t from, uint64_t to, uint64_t at)
+static int clone_range(struct doing *d, uint64_t root, uint64_t from, uint64_t to, uint64_t at)
 {
 	const struct btrkit_clone what = { root, from, 0, BASE_TOP, to, at, 0 };
 
@@ -113,7 +113,7 @@ static int clone_files(struct doing *d)
 	int ret = 0;
 
 	for (unsigned i = 0; !ret && i + 1 < BASE_FILES; i++)
-		ret = doing_pass(clone(d, BASE_TOP, doing_file(d, i), doing_file(d, i + 1), 40960));
+		ret = doing_pass(clone_range(d, BASE_TOP, doing_file(d, i), doing_file(d, i + 1), 40960));
 	return ret;
 }
 
@@ -122,7 +122,7 @@ static int clone_from_snapshot(struct doing *d)
 	int ret = 0;
 
 	for (uint64_t inode = BASE_DIR + 1; !ret && inode < BASE_DIR + 30; inode += 3)
-		ret = doing_pass(clone(d, d->b->snapshot, inode, doing_file(d, (unsigned)inode), 0));
+		ret = doing_pass(clone_range(d, d->b->snapshot, inode, doing_file(d, (unsigned)inode), 0));
 	return ret;
 }
 

@@ -144,7 +144,7 @@ static int prealloc(const struct doing *d, struct btrkit_error *err)
 	return btrkit_prealloc(d->txn, TOP_LEVEL, d->inode, 0, 4096, 0, err);
 }
 
-static int clone(const struct doing *d, struct btrkit_error *err)
+static int clone_range(const struct doing *d, struct btrkit_error *err)
 {
 	const struct btrkit_clone what = { .from_root = TOP_LEVEL, .from_inode = d->inode, .to_root = TOP_LEVEL,
 					   .to_inode = d->inode, .to_offset = 8192, .length = 4096 };
@@ -219,7 +219,7 @@ static int set_read_only(const struct doing *d, struct btrkit_error *err)
 static int (*const operations[])(const struct doing *d, struct btrkit_error *err) = {
 	look_up,	look_up_elsewhere, get_xattr,	create,		  create_elsewhere, link_it,
 	unlink_it,	rename_it,	   rename_subvolume, write_it,	  write_nothing,    truncate_it,
-	punch,		prealloc,	   clone,	set_attr,	  set_flags,	    set_xattr,
+	punch,		prealloc,	   clone_range,	set_attr,	  set_flags,	    set_xattr,
 	remove_xattr,	clean_orphans,	   flush,	create_subvolume, snapshot,	    delete_subvolume,
 	clean_subvolumes, set_default,	   set_read_only,
 };

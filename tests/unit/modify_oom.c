@@ -49,7 +49,7 @@ static int unlink_name(struct plan *p, uint64_t dir, const char *name, enum btrk
 	return btrkit_unlink(p->txn, TOP_LEVEL, dir, name, strlen(name), what, p->err);
 }
 
-static int clone(struct plan *p, uint64_t root, uint64_t from, uint64_t to, uint64_t at)
+static int clone_range(struct plan *p, uint64_t root, uint64_t from, uint64_t to, uint64_t at)
 {
 	const struct btrkit_clone what = { root, from, 0, TOP_LEVEL, to, at, 0 };
 
@@ -115,9 +115,9 @@ static int data(struct plan *p)
 	if (!ret)
 		ret = btrkit_punch(p->txn, TOP_LEVEL, p->file, 10000, 100000, p->err);
 	if (!ret)
-		ret = clone(p, TOP_LEVEL, p->there, p->file, 1 << 20);
+		ret = clone_range(p, TOP_LEVEL, p->there, p->file, 1 << 20);
 	if (!ret)
-		ret = clone(p, TOP_LEVEL, p->small, p->there, 1 << 20);
+		ret = clone_range(p, TOP_LEVEL, p->small, p->there, 1 << 20);
 	return ret ? ret : btrkit_truncate(p->txn, TOP_LEVEL, p->file, 5000, p->err);
 }
 
@@ -135,7 +135,7 @@ static int subvolumes(struct plan *p)
 	if (!ret)
 		ret = create(p, p->snapshot, TOP, "in", S_IFREG | 0644, NULL);
 	if (!ret)
-		ret = clone(p, p->snapshot, p->there, p->file, 0);
+		ret = clone_range(p, p->snapshot, p->there, p->file, 0);
 	if (!ret)
 		ret = btrkit_subvolume_set_read_only(p->txn, p->snapshot, true, false, p->err);
 	if (!ret)
