@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Delayed items as operations change them: tables of inodes, their locks. */
+/* Delayed items as operations change them: the trees whose items wait, and the changes. */
 #include "lib/txn/delayed.h"
 
 #include <errno.h>
@@ -8,36 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/big.h"
 #include "lib/base/err.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/txn/txn.h"
-
-/* An inode with more items gets an index of them. */
-#define SEARCHED_ONE_BY_ONE 8u
-
-static uint64_t mix(uint64_t x)
-{
-	x *= 0x9e3779b97f4a7c15ull;
-	return x ^ x >> 32;
-}
-
-/* Numbers that come one after the other lie by fours beside each other in a table: in one line of the cache. */
-static uint64_t hash_number(uint64_t x)
-{
-	return mix(x >> 2) << 2 | (x & 3);
-}
 
 /* Those who make inodes at the same time have different ones. */
 struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode)
 {
 	return &t->shards[inode % DELAYED_SHARDS];
-}
-
-/* Within its shard. */
-static uint64_t hash_inode(uint64_t inode)
-{
-	return hash_number(inode / DELAYED_SHARDS);
 }
 
 int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_error *err)
@@ -56,21 +34,6 @@ int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_e
 	tickets_init(&d->tickets);
 	*ret = d;
 	return 0;
-}
-
-void delayed_table_free(struct delayed_table *t)
-{
-	for (size_t i = 0; i < t->size; i++) {
-		struct delayed_inode *in = t->slots[i].in;
-
-		if (in && in->items != in->few)
-			free(in->items);
-		if (in)
-			big_free(in->index, in->index_size * sizeof(*in->index));
-	}
-	big_free(t->slots, t->size * sizeof(*t->slots));
-	pool_free(&t->pool);
-	*t = (struct delayed_table){ 0 };
 }
 
 struct delayed *delayed_destroy(struct delayed *d)
@@ -156,8 +119,10 @@ static int open_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, 
 		free(t);
 		return r;
 	}
-	for (unsigned i = 0; i < DELAYED_SHARDS; i++)
+	for (unsigned i = 0; i < DELAYED_SHARDS; i++) {
 		pthread_mutex_init(&t->shards[i].lock, NULL);
+		t->shards[i].now = t->shards[i].running = delayed_table(d);
+	}
 	t->next = d->list;
 	d->list = t;
 	/* Another tree has other blocks that changes may copy. */
@@ -183,201 +148,6 @@ int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, stru
 	return r;
 }
 
-/* Where the inode is in the table, or would be: there is a free slot. */
-static struct delayed_slot *slot_of(struct delayed_slot *slots, size_t size, uint64_t objectid)
-{
-	size_t i = hash_inode(objectid) & (size - 1);
-
-	while (slots[i].in && slots[i].objectid != objectid)
-		i = (i + 1) & (size - 1);
-	return &slots[i];
-}
-
-struct delayed_inode *delayed_table_find(const struct delayed_table *t, uint64_t objectid)
-{
-	return t->size ? slot_of(t->slots, t->size, objectid)->in : NULL;
-}
-
-static int grow_table(struct delayed_table *t, struct btrkit_error *err)
-{
-	const size_t size = t->size ? t->size * 2 : 16;
-	struct delayed_slot *slots = big_take(size * sizeof(*slots));
-
-	if (!slots)
-		return err_nomem(err);
-	for (size_t i = 0; i < t->size; i++) {
-		if (t->slots[i].in)
-			*slot_of(slots, size, t->slots[i].objectid) = t->slots[i];
-	}
-	big_free(t->slots, t->size * sizeof(*t->slots));
-	t->slots = slots;
-	t->size = size;
-	return 0;
-}
-
-int delayed_inode_get(struct delayed_table *t, uint64_t objectid, struct delayed_inode **ret, struct btrkit_error *err)
-{
-	struct delayed_inode *in = delayed_table_find(t, objectid);
-	int r;
-
-	if (!in) {
-		r = t->n * 2 >= t->size ? grow_table(t, err) : 0;
-		if (r)
-			return r;
-		in = pool_take(&t->pool, sizeof(*in), 8);
-		if (!in)
-			return err_nomem(err);
-		*in = (struct delayed_inode){ .objectid = objectid, .items = in->few, .room = DELAYED_FEW };
-		*slot_of(t->slots, t->size, objectid) = (struct delayed_slot){ objectid, in };
-		t->n++;
-	}
-	*ret = in;
-	return 0;
-}
-
-static uint64_t hash_key(const struct btrkit_key *key)
-{
-	return hash_number(key->offset + ((uint64_t)key->type << 56));
-}
-
-static bool same_place(const struct btrkit_key *a, const struct btrkit_key *b)
-{
-	return a->offset == b->offset && a->type == b->type;
-}
-
-/* Where the item with a key is in the index, or would be. */
-static struct delayed_place *index_slot(struct delayed_place *index, uint32_t size, const struct btrkit_key *key)
-{
-	const uint64_t hash = hash_key(key);
-	uint32_t i = (uint32_t)hash & (size - 1);
-
-	while (index[i].item && (index[i].hash != hash || !same_place(&index[i].item->key, key)))
-		i = (i + 1) & (size - 1);
-	return &index[i];
-}
-
-static void put_in_index(struct delayed_place *index, uint32_t size, uint64_t hash, struct delayed_item *it)
-{
-	uint32_t i = (uint32_t)hash & (size - 1);
-
-	while (index[i].item)
-		i = (i + 1) & (size - 1);
-	index[i] = (struct delayed_place){ hash, it };
-}
-
-struct delayed_item *delayed_inode_find(const struct delayed_inode *in, const struct btrkit_key *key)
-{
-	if (in->index_size)
-		return index_slot(in->index, in->index_size, key)->item;
-	for (uint32_t i = 0; i < in->n; i++) {
-		if (same_place(&in->items[i]->key, key))
-			return in->items[i];
-	}
-	return NULL;
-}
-
-static int grow_index(struct delayed_inode *in, struct btrkit_error *err)
-{
-	const uint32_t size = in->index_size ? in->index_size * 2 : 64;
-	struct delayed_place *index;
-
-	if (size > UINT32_MAX / 4)
-		return err_nomem(err);
-	index = big_take(size * sizeof(*index));
-	if (!index)
-		return err_nomem(err);
-	for (uint32_t i = 0; !in->index_size && i < in->n; i++)
-		put_in_index(index, size, hash_key(&in->items[i]->key), in->items[i]);
-	for (uint32_t i = 0; i < in->index_size; i++) {
-		if (in->index[i].item)
-			put_in_index(index, size, in->index[i].hash, in->index[i].item);
-	}
-	big_free(in->index, in->index_size * sizeof(*in->index));
-	in->index = index;
-	in->index_size = size;
-	return 0;
-}
-
-static int make_room(struct delayed_inode *in, struct btrkit_error *err)
-{
-	struct delayed_item **items;
-
-	if (in->n == in->room) {
-		if (in->room > UINT32_MAX / 4)
-			return err_nomem(err);
-		items = reallocarray(in->items == in->few ? NULL : in->items, 2 * (size_t)in->room,
-				     sizeof(struct delayed_item *));
-		if (!items)
-			return err_nomem(err);
-		if (in->items == in->few)
-			memcpy(items, in->few, sizeof(in->few));
-		in->items = items;
-		in->room *= 2;
-	}
-	return in->n >= SEARCHED_ONE_BY_ONE && in->n * 2 >= in->index_size ? grow_index(in, err) : 0;
-}
-
-static struct delayed_item *new_item(struct delayed_table *t, const struct btrkit_key *key, uint32_t size)
-{
-	struct delayed_item *it = pool_take(&t->pool, offsetof(struct delayed_item, data) + size, 8);
-
-	if (it) {
-		/* The bytes begin before the end that the struct would have. */
-		it->key = *key;
-		it->size = 0;
-		it->room = size;
-		it->change = DELAYED_NONE;
-	}
-	return it;
-}
-
-static int add_item(struct delayed_table *t, struct delayed_inode *in, const struct btrkit_key *key, uint32_t size,
-		    struct delayed_item **ret, struct btrkit_error *err)
-{
-	struct delayed_item *it;
-	int r = make_room(in, err);
-
-	if (r)
-		return r;
-	it = new_item(t, key, size);
-	if (!it)
-		return err_nomem(err);
-	if (in->index_size)
-		put_in_index(in->index, in->index_size, hash_key(key), it);
-	if (in->sorted == in->n && (!in->n || key_cmp(&in->items[in->n - 1]->key, key) < 0))
-		in->sorted++;
-	in->items[in->n++] = it;
-	*ret = it;
-	return 0;
-}
-
-/* Puts bytes into an item that is known, which may have to move for that. */
-static int set_data(struct delayed_table *t, struct delayed_inode *in, struct delayed_item **at, const void *data,
-		    uint32_t size, struct btrkit_error *err)
-{
-	struct delayed_item *it = *at;
-
-	if (size > it->room) {
-		it = new_item(t, &(*at)->key, size);
-		if (!it)
-			return err_nomem(err);
-		it->change = (*at)->change;
-		if (in->index_size)
-			index_slot(in->index, in->index_size, &it->key)->item = it;
-		for (uint32_t i = in->n; i-- > 0;) {
-			if (in->items[i] == *at) {
-				in->items[i] = it;
-				break;
-			}
-		}
-		*at = it;
-	}
-	it->size = size;
-	if (data && size)
-		memcpy(it->data, data, size);
-	return 0;
-}
-
 int delayed_change_ref(struct delayed *d, uint64_t tree, const struct item *item, int add, struct btrkit_error *err)
 {
 	struct extent_change change;
@@ -401,13 +171,14 @@ int delayed_change_ref(struct delayed *d, uint64_t tree, const struct item *item
 }
 
 /* The reference of what an item was, or is now. */
-static int change_ref(struct delayed_tree *t, const struct delayed_item *it, int add, struct btrkit_error *err)
+static int change_ref(struct delayed_tree *t, const struct delayed_inode *in, const struct delayed_item *it, int add,
+		      struct btrkit_error *err)
 {
-	const struct item item = { it->key, it->data, it->size };
+	const struct item item = { delayed_key(in, it), it->data, it->size };
 	struct delayed *d = t->delayed;
 	int ret;
 
-	if (it->key.type != KEY_EXTENT_DATA)
+	if (it->type != KEY_EXTENT_DATA)
 		return 0;
 	pthread_mutex_lock(&d->lock);
 	ret = delayed_change_ref(d, t->id, &item, add, err);
@@ -491,20 +262,20 @@ static int put(struct delayed_tree *t, const struct btrkit_key *key, const void 
 		return no_such_item(t, key, err);
 	if (it) {
 		if (there)
-			r = change_ref(t, it, -1, err);
+			r = change_ref(t, in, it, -1, err);
 		else
 			it->change = it->change == DELAYED_DELETED ? DELAYED_OVER : DELAYED_NEW;
 	} else {
-		r = add_item(table, in, key, size, &it, err);
+		r = delayed_item_add(table, in, key, size, &it, err);
 		if (r)
 			return r;
 		it->change = insert ? DELAYED_NEW : DELAYED_OVER;
 		count_item(t, in, key, size);
 	}
 	if (!r)
-		r = set_data(table, in, &it, data, size, err);
+		r = delayed_item_set(table, in, &it, data, size, err);
 	if (!r && data)
-		r = change_ref(t, it, 1, err);
+		r = change_ref(t, in, it, 1, err);
 	if (!r && ret)
 		*ret = it->data;
 	return r;
@@ -538,7 +309,7 @@ int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct 
 		return ended(t, ret, err);
 	it = delayed_inode_find(in, key);
 	if (!it) {
-		ret = add_item(table, in, key, 0, &it, err);
+		ret = delayed_item_add(table, in, key, 0, &it, err);
 		if (!ret) {
 			it->change = DELAYED_DELETED;
 			count_item(t, in, key, 0);
@@ -548,5 +319,5 @@ int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct 
 	if (it->change != DELAYED_NEW && it->change != DELAYED_OVER)
 		return no_such_item(t, key, err);
 	it->change = it->change == DELAYED_NEW ? DELAYED_NONE : DELAYED_DELETED;
-	return ended(t, change_ref(t, it, -1, err), err);
+	return ended(t, change_ref(t, in, it, -1, err), err);
 }

@@ -21,6 +21,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "lib/base/gate.h"
 #include "lib/base/pool.h"
@@ -44,7 +45,7 @@ struct delayed_slot {
 struct delayed_table {
 	struct delayed_slot *slots; /* by objectid, with open addressing */
 	size_t size, n;
-	struct pool pool;
+	struct pool inodes, items;
 };
 
 struct delayed_shard {
@@ -204,12 +205,16 @@ enum delayed_change {
 	DELAYED_DELETED	 /* that in the tree goes */
 };
 
+/* There are many, so they are small: whose it is says the inode. */
 struct delayed_item {
-	struct btrkit_key key;
-	uint32_t size, room;
+	uint64_t offset; /* of the key, as the type */
+	uint16_t size, room;
+	uint8_t type;
 	uint8_t change; /* enum delayed_change */
 	uint8_t data[];
 };
+
+_Static_assert(offsetof(struct delayed_item, data) == 14, "its data would begin behind padding");
 
 struct delayed_place {
 	uint64_t hash;
@@ -221,6 +226,7 @@ struct delayed_place {
 struct delayed_inode {
 	uint64_t objectid;
 	struct delayed_item **items; /* @few, or memory of its own */
+	struct pool *own; /* of one that has many: its items */
 	struct delayed_place *index; /* the same by key, with open addressing, when they are many */
 	uint32_t n, room, index_size;
 	uint64_t next_index; /* of a directory's entries; 0: not looked for yet */
@@ -230,8 +236,23 @@ struct delayed_inode {
 	struct delayed_item *few[DELAYED_FEW];
 };
 
+static inline struct btrkit_key delayed_key(const struct delayed_inode *in, const struct delayed_item *it)
+{
+	return KEY(in->objectid, it->type, it->offset);
+}
+
+/* Where an item is beside a key of the same inode: below 0, 0 or above. */
+static inline int delayed_cmp(const struct delayed_item *it, const struct btrkit_key *key)
+{
+	if (it->type != key->type)
+		return it->type < key->type ? -1 : 1;
+	return it->offset < key->offset ? -1 : it->offset > key->offset;
+}
+
 struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode);
 struct delayed_inode *delayed_table_find(const struct delayed_table *t, uint64_t objectid);
+/* An empty one. */
+struct delayed_table delayed_table(const struct delayed *d);
 int delayed_inode_get(struct delayed_table *t, uint64_t objectid, struct delayed_inode **ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 struct delayed_item *delayed_inode_find(const struct delayed_inode *in, const struct btrkit_key *key);
@@ -240,6 +261,14 @@ void delayed_sort(struct delayed_inode *in);
 /* Adds or drops the reference that an EXTENT_DATA makes; nothing for other items. */
 int delayed_change_ref(struct delayed *d, uint64_t tree, const struct item *item, int add,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* An item that is not there, without bytes yet, and with room for @size. @return 0; -ENOMEM */
+int delayed_item_add(struct delayed_table *t, struct delayed_inode *in, const struct btrkit_key *key, uint32_t size,
+		     struct delayed_item **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Puts bytes into an item that is known, which may have to move for that. @data: as of delayed_insert() */
+int delayed_item_set(struct delayed_table *t, struct delayed_inode *in, struct delayed_item **at, const void *data,
+		     uint32_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Gives back the items of an inode, which are all in the tree: who looks for them finds them there. */
+void delayed_inode_empty(struct delayed_inode *in);
 void delayed_table_free(struct delayed_table *t);
 
 #endif

@@ -63,9 +63,9 @@ static bool visible(const struct delayed_item *it)
 	return it->change == DELAYED_NEW || it->change == DELAYED_OVER;
 }
 
-static struct item item_of(const struct delayed_item *it)
+static struct item item_of(const struct delayed_inode *in, const struct delayed_item *it)
 {
-	return (struct item){ it->key, it->data, it->size };
+	return (struct item){ delayed_key(in, it), it->data, it->size };
 }
 
 int delayed_find(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
@@ -79,7 +79,7 @@ int delayed_find(struct delayed_tree *t, struct delayed_reader *r, const struct 
 		const struct delayed_item *it = in ? delayed_inode_find(in, key) : NULL;
 
 		if (it) {
-			*ret = item_of(it);
+			*ret = item_of(in, it);
 			return !visible(it);
 		}
 		if (in && in->fresh)
@@ -99,7 +99,7 @@ static const struct delayed_item *nearest(struct delayed_inode *in, const struct
 	high = in->n;
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
-		const int cmp = key_cmp(&in->items[middle]->key, key);
+		const int cmp = delayed_cmp(in->items[middle], key);
 
 		if (cmp < 0 || (back && !cmp))
 			low = middle + 1;
@@ -130,27 +130,33 @@ static int seek_either(struct delayed_tree *t, struct delayed_reader *r, const s
 
 	do {
 		const struct delayed_item *first = nearest(now, &at, back), *second = nearest(running, &at, back);
+		struct delayed_inode *in = now;
+		struct btrkit_key found;
 		struct item item;
 		int res = fresh ? 1 : tree_item(t, r, &at, back ? TREE_BACK : TREE_FORWARD, &item, err);
 
 		if (res < 0)
 			return res;
+		if (first)
+			found = delayed_key(now, first);
 		/* Of those that are equally near the one that was changed last holds. */
-		if (!first || (second && (back ? key_cmp(&second->key, &first->key) > 0 :
-						 key_cmp(&second->key, &first->key) < 0)))
+		if (second && (!first || (back ? delayed_cmp(second, &found) > 0 : delayed_cmp(second, &found) < 0))) {
 			first = second;
+			in = running;
+			found = delayed_key(running, second);
+		}
 		if (!first && res)
 			return 1;
-		if (!first || (!res && (back ? key_cmp(&item.key, &first->key) > 0 :
-					       key_cmp(&item.key, &first->key) < 0))) {
+		if (!first ||
+		    (!res && (back ? key_cmp(&item.key, &found) > 0 : key_cmp(&item.key, &found) < 0))) {
 			*ret = item;
 			return 0;
 		}
 		if (visible(first)) {
-			*ret = item_of(first);
+			*ret = item_of(in, first);
 			return 0;
 		}
-		at = first->key;
+		at = found;
 	} while (step(&at, back));
 	return 1;
 }

@@ -21,6 +21,9 @@
 /* Items are fetched from memory so long before they are wanted. */
 #define AHEAD 8u
 
+/* So many inodes are worth going through the shards. */
+#define RELEASED_AT_A_TIME 256u
+
 /* So many bytes that wait are put in order by several threads. */
 #define BYTES_FOR_THREADS (4u << 20)
 
@@ -89,31 +92,33 @@ static int put_batch(struct delayed_batch *b, struct btrkit_error *err)
 }
 
 /* Another value for an item of the tree, or none. With the locks. */
-static int change_one(struct delayed_tree *t, const struct delayed_item *it, struct btrkit_error *err)
+static int change_one(struct delayed_tree *t, const struct delayed_inode *in, const struct delayed_item *it,
+		      struct btrkit_error *err)
 {
+	const struct btrkit_key key = delayed_key(in, it);
 	struct edit_tree *e = t->edit;
 	uint8_t *data;
 	uint32_t size;
 	int ret;
 
-	e->touched |= it->key.type == KEY_INODE_ITEM;
+	e->touched |= it->type == KEY_INODE_ITEM;
 	/* The leaf is copied first, by which the tree gets its own references to what the old item names. */
-	ret = edit_bytes(e, &it->key, &data, &size, err);
+	ret = edit_bytes(e, &key, &data, &size, err);
 	if (!ret) {
-		const struct item old = { it->key, data, size };
+		const struct item old = { key, data, size };
 
 		ret = delayed_change_ref(t->delayed, t->id, &old, -1, err);
 	}
 	if (!ret && it->change == DELAYED_DELETED)
-		ret = edit_delete(e, &it->key, err);
+		ret = edit_delete(e, &key, err);
 	else if (!ret && it->size == size)
 		memcpy(data, it->data, size);
 	else if (!ret)
-		ret = edit_replace(e, &it->key, it->data, it->size, err);
+		ret = edit_replace(e, &key, it->data, it->size, err);
 	if (ret == -ENOENT) {
 		ret = err_corrupt(err, NULL, "item is gone that was there");
 		err_at_tree(err, t->id);
-		err_at_key(err, &it->key);
+		err_at_key(err, &key);
 	}
 	return ret;
 }
@@ -127,25 +132,26 @@ static int change_some(struct delayed_tree *t, const struct delayed_inode *in, u
 	delayed_lock_trees(t->delayed);
 	for (; !ret && *i < end && in->items[*i]->change != DELAYED_NEW; ++*i)
 		if (in->items[*i]->change != DELAYED_NONE)
-			ret = change_one(t, in->items[*i], err);
+			ret = change_one(t, in, in->items[*i], err);
 	delayed_unlock_trees(t->delayed);
 	return ret;
 }
 
-static int add_to_batch(struct delayed_batch *b, const struct delayed_item *it, struct btrkit_error *err)
+static int add_to_batch(struct delayed_batch *b, const struct delayed_inode *in, const struct delayed_item *it,
+			struct btrkit_error *err)
 {
 	const uint32_t bytes = it->size + (uint32_t)sizeof(struct disk_item);
-	const bool index = it->key.type == KEY_DIR_INDEX;
+	const bool index = it->type == KEY_DIR_INDEX;
 	int ret = 0;
 
 	/* Index items of a directory are batches of their own. */
 	if (b->n && (b->bytes + bytes > b->room || b->index != index ||
-		     (index && b->items[0].key.objectid != it->key.objectid)))
+		     (index && b->items[0].key.objectid != in->objectid)))
 		ret = put_batch(b, err);
 	if (ret)
 		return ret;
 	b->index = index;
-	b->items[b->n++] = (struct item){ it->key, it->data, it->size };
+	b->items[b->n++] = (struct item){ delayed_key(in, it), it->data, it->size };
 	b->bytes += bytes;
 	return 0;
 }
@@ -174,7 +180,7 @@ static int run_inode(struct delayed_batch *b, const struct delayed_inode *in, st
 		if (i + AHEAD < in->n)
 			fetch(in->items[i + AHEAD], 2);
 		if (it->change == DELAYED_NEW) {
-			ret = add_to_batch(b, it, err);
+			ret = add_to_batch(b, in, it, err);
 			i++;
 		} else if (it->change != DELAYED_NONE) {
 			ret = put_batch(b, err);
@@ -201,7 +207,7 @@ static size_t take_over(struct delayed *d, struct delayed_tree **list)
 	for (struct delayed_tree *t = *list; t; t = t->next) {
 		for (unsigned i = 0; i < DELAYED_SHARDS; i++) {
 			t->shards[i].running = t->shards[i].now;
-			t->shards[i].now = (struct delayed_table){ 0 };
+			t->shards[i].now = delayed_table(d);
 			bytes += t->shards[i].bytes;
 			t->shards[i].bytes = 0;
 		}
@@ -251,21 +257,60 @@ static int collect(struct delayed_tree *t, struct sort_entry **ret, size_t *n, s
 /* Gives back what is all in the tree now. */
 static void forget_shard(void *ctx, size_t i)
 {
-	struct delayed_shard *s = &((struct delayed_tree *)ctx)->shards[i];
+	struct delayed_tree *t = ctx;
+	struct delayed_shard *s = &t->shards[i];
 	struct delayed_table done;
 
 	pthread_mutex_lock(&s->lock);
 	done = s->running;
-	s->running = (struct delayed_table){ 0 };
+	s->running = delayed_table(t->delayed);
 	pthread_mutex_unlock(&s->lock);
 	delayed_table_free(&done);
+}
+
+/* Gives back the memory of inodes that are all in the tree: blocks are made of it, see slab.h. */
+static void release(struct delayed_tree *t, const struct sort_entry *done, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct delayed_inode *in = done[i].what;
+		struct delayed_shard *s = delayed_shard_of(t, in->objectid);
+
+		pthread_mutex_lock(&s->lock);
+		delayed_inode_empty(in);
+		pthread_mutex_unlock(&s->lock);
+	}
+	for (unsigned i = 0; i < DELAYED_SHARDS; i++) {
+		struct delayed_shard *s = &t->shards[i];
+
+		pthread_mutex_lock(&s->lock);
+		pool_release(&s->running.items, done[n - 1].number);
+		pthread_mutex_unlock(&s->lock);
+	}
+}
+
+/*
+ * Of the first @n inodes, which have been run, those before the batch's are done with; *@from is the first that was not
+ * given back yet.
+ */
+static void release_done(const struct delayed_batch *b, const struct sort_entry *all, size_t *from, size_t n)
+{
+	const struct delayed_inode *first = all[*from].what;
+	size_t end = n;
+
+	if (n - *from < RELEASED_AT_A_TIME && !first->own)
+		return;
+	while (b->n && end > *from && all[end - 1].number >= b->items[0].key.objectid)
+		end--;
+	if (end > *from)
+		release(b->t, all + *from, end - *from);
+	*from = end;
 }
 
 static int run_tree(struct delayed_tree *t, unsigned threads, struct btrkit_error *err)
 {
 	struct delayed_batch *b = t->delayed->batch;
 	struct sort_entry *all = NULL;
-	size_t n = 0;
+	size_t n = 0, kept = 0;
 	int ret;
 
 	b->t = t;
@@ -278,6 +323,8 @@ static int run_tree(struct delayed_tree *t, unsigned threads, struct btrkit_erro
 		if (i + AHEAD < n)
 			fetch_inode(all[i + AHEAD].what);
 		ret = run_inode(b, all[i].what, err);
+		if (!ret)
+			release_done(b, all, &kept, i + 1);
 	}
 	if (!ret)
 		ret = put_batch(b, err);

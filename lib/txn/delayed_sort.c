@@ -19,7 +19,7 @@ static bool sort_all(struct delayed_inode *in)
 	for (uint32_t i = 0; i < in->n; i++) {
 		struct delayed_item *it = in->items[i];
 
-		all[i] = (struct sort_entry){ it->key.type, it->key.offset, it };
+		all[i] = (struct sort_entry){ it->type, it->offset, it };
 	}
 	sort_entries(all, in->n);
 	for (uint32_t i = 0; i < in->n; i++)
@@ -35,12 +35,13 @@ void delayed_sort(struct delayed_inode *in)
 		return;
 	for (; in->sorted < in->n; in->sorted++) {
 		struct delayed_item *it = in->items[in->sorted];
+		const struct btrkit_key key = delayed_key(in, it);
 		uint32_t low = 0, high = in->sorted;
 
 		while (low < high) {
 			const uint32_t middle = low + (high - low) / 2;
 
-			if (key_cmp(&in->items[middle]->key, &it->key) < 0)
+			if (delayed_cmp(in->items[middle], &key) < 0)
 				low = middle + 1;
 			else
 				high = middle;
