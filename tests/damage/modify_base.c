@@ -222,6 +222,7 @@ static void open_base(struct making *m, unsigned flags)
 
 void base_make(struct base *b, enum base_kind kind)
 {
+	static const uint8_t fsid[16] = { 1 };
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
 	struct making m = { .b = b, .err = BTRKIT_ERROR_INIT, .bytes = malloc(BYTES) };
 	struct btrkit_io *io;
@@ -232,6 +233,9 @@ void base_make(struct base *b, enum base_kind kind)
 	for (uint32_t i = 0; i < BYTES; i++)
 		m.bytes[i] = (uint8_t)(i * i >> 9);
 	io = sparse_io(b->at);
+	/* So that a number is the same damage in each run, but for times. */
+	o.fsid = fsid;
+	o.flags |= BTRKIT_MKFS_REPRODUCIBLE;
 	o.nodesize = b->nodesize;
 	o.data = o.metadata = BTRKIT_SINGLE;
 	if (kind == BASE_HOLES) {
