@@ -74,7 +74,7 @@ static int begin_alone(struct op *op, const struct ticket_need *need, const stru
 {
 	int ret;
 
-	delayed_close(op->d);
+	ticket_close(op->txn);
 	ret = delayed_run_alone(op->d, err);
 	if (!ret)
 		ret = judge_tree(op, err);

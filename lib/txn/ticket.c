@@ -61,7 +61,7 @@ static int grant(struct btrkit_txn *txn, const struct ticket_need *need, enum tx
 
 /*
  * Those who were granted something and are not in the gate yet get there: what they do can then be run. Nobody else is
- * granted anything, since there is no credit and the caller is the first in the queue.
+ * granted anything outside of it, since the caller is the first in the queue.
  */
 static void wait_for_others(struct tickets *t)
 {
@@ -164,7 +164,6 @@ static void wait_for_turn(struct tickets *t, struct ticket_waiter *w)
 {
 	w->next = NULL;
 	pthread_mutex_lock(&t->lock);
-	t->stats.tickets++;
 	if (t->first) {
 		pthread_cond_init(&w->turn, NULL);
 		t->last->next = w;
@@ -206,6 +205,7 @@ static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 	struct ticket_waiter w;
 	int ret;
 
+	tickets_count_step(t, &t->stats.tickets);
 	wait_for_turn(t, &w);
 	/* Those before may have left enough for it. */
 	gate_enter(&txn->delayed->gate);
@@ -234,6 +234,7 @@ int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 
 	if (!d->tickets.may_commit || atomic_load(&d->failed))
 		return -ENOSPC;
+	tickets_count_step(&d->tickets, &d->tickets.stats.tickets);
 	wait_for_turn(&d->tickets, &w);
 	/* Whoever had the turn before may have done it. */
 	gate_enter(&d->gate);
@@ -252,6 +253,17 @@ int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 	}
 	end_turn(&d->tickets, false);
 	return ret;
+}
+
+void ticket_close(struct btrkit_txn *txn)
+{
+	struct tickets *t = &txn->delayed->tickets;
+	struct ticket_waiter w;
+
+	wait_for_turn(t, &w);
+	wait_for_others(t);
+	delayed_close(txn->delayed);
+	end_turn(t, false);
 }
 
 int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)

@@ -98,8 +98,13 @@ void ticket_spare(struct btrkit_txn *txn, const struct ticket_need *need);
 int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * The same for who is alone, while nothing waits; the transaction may have been committed by it, and goes on. What is
- * granted of @need is released by running what waits, the rest by ticket_alone_end().
+ * Closes the gate for who wants to be alone: see delayed_close(). What he does may change what a reservation comes to,
+ * so those who have one already, and are not in the gate, get there before.
+ */
+void ticket_close(struct btrkit_txn *txn);
+/*
+ * A reservation for who is alone, while nothing waits; the transaction may have been committed by it, and goes on. What
+ * is granted of @need is released by running what waits, the rest by ticket_alone_end().
  */
 int ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;

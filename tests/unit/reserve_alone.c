@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What somebody has reserved while leaves were not shared is used before one who is alone makes a snapshot, by which it
+ * would come to more: no space is promised twice.
+ */
+#include "tests/unit/unit.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <btrkit/subvolume_modify.h>
+
+#include "lib/format/items/inode.h"
+#include "lib/txn/bound.h"
+#include "lib/txn/delayed.h"
+#include "tests/unit/txn_rig.h"
+
+#define TOP_LEVEL 5u
+#define TOP 256u
+#define FILES 200u
+#define SECTORS 6000u
+
+static const struct rig_kind kinds[] = {
+	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 400 } },
+	{ "16k nodes", BTRKIT_SINGLE, BTRKIT_DUP, false, 16384, 0, 1, { 400 } },
+};
+
+static struct btrkit_error err = BTRKIT_ERROR_INIT;
+static struct btrkit_txn *txn;
+static uint64_t inodes[FILES];
+
+/* Extents of one sector each, in another order than that of their files: references to them lie apart. */
+static void make_files(struct btrkit_fs *fs)
+{
+	static uint8_t bytes[4096];
+	uint32_t at = 0;
+	char name[16];
+
+	memset(bytes, 7, sizeof(bytes));
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	for (unsigned i = 0; i < FILES; i++) {
+		const size_t len = (size_t)snprintf(name, sizeof(name), "%u", i);
+
+		rig_check(btrkit_create(txn, TOP_LEVEL, TOP, name, len, NULL, &inodes[i], &err), &err);
+	}
+	for (unsigned i = 0; i < SECTORS; i++) {
+		/* Prime to their number, so that each is written once. */
+		at = (at + 3701) % SECTORS;
+		rig_check(btrkit_write(txn, TOP_LEVEL, inodes[at % FILES], at / FILES * 8192ull, bytes, sizeof(bytes),
+				       NULL, &err), &err);
+	}
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+}
+
+static const struct ticket_need need = { .items = FILES };
+
+/* As who is granted something, and before he gets to the gate. */
+static void reserve(void)
+{
+	struct tickets *t = &txn->delayed->tickets;
+	const struct ticket_amount all = { need.items, need.bytes };
+	struct ticket_amount none = { 0 };
+	struct delayed_tree *tree;
+
+	rig_check(delayed_tree(txn->delayed, TOP_LEVEL, &tree, &err), &err);
+	gate_enter(&txn->delayed->gate);
+	delayed_lock_trees(txn->delayed);
+	pthread_mutex_lock(&t->lock);
+	assert_int_equal(t->held.items, 0);
+	rig_check(txn_reserve_items(txn, &all, &need, &none, TXN_CHUNKS, &err), &err);
+	t->held = t->outside = all;
+	pthread_mutex_unlock(&t->lock);
+	delayed_unlock_trees(txn->delayed);
+	gate_leave(&txn->delayed->gate);
+}
+
+static void change(struct delayed_tree *tree, struct delayed_reader *reader, uint64_t inode)
+{
+	const struct btrkit_key key = KEY(inode, KEY_INODE_ITEM, 0);
+	struct btrkit_error e = BTRKIT_ERROR_INIT;
+	struct disk_inode_item in;
+	struct delayed_locks locks;
+	struct item item;
+
+	delayed_lock(tree, &inode, 1, &locks);
+	rig_expect(delayed_find(tree, reader, &key, &item, &e), 0, &e);
+	memcpy(&in, item.data, sizeof(in));
+	in.mode = le32_put(S_IFREG | 0640);
+	rig_expect(delayed_replace(tree, &key, &in, sizeof(in), &e), 0, &e);
+	delayed_unlock(&locks);
+}
+
+static uint64_t taken_so_far(void)
+{
+	return txn->overlay->created + txn->overlay->copied;
+}
+
+/* What was made sure of last and is not taken still suffices for what is granted. */
+static void judge_promise(void)
+{
+	const struct ticket_promise promise = txn->delayed->tickets.promise;
+	struct btrkit_error e = BTRKIT_ERROR_INIT;
+	uint64_t needed, left;
+	struct bound b;
+
+	delayed_lock_trees(txn->delayed);
+	rig_expect(bound_begin(txn, &b, &e), 0, &e);
+	needed = bound_items(&b, &txn->delayed->tickets.held);
+	left = promise.blocks + promise.taken - taken_so_far();
+	delayed_unlock_trees(txn->delayed);
+	if (needed > left) {
+		fprintf(stderr, "%" PRIu64 " blocks are left of what was promised, %" PRIu64 " may be needed\n", left,
+			needed);
+		exit(1);
+	}
+}
+
+/* He gets there late, and does what he reserved for. */
+static void *use(void *unused)
+{
+	const struct timespec while_others_go_on = { .tv_nsec = 100000000 };
+	struct tickets *t = &txn->delayed->tickets;
+	struct btrkit_error e = BTRKIT_ERROR_INIT;
+	struct delayed_reader reader = { 0 };
+	struct delayed_tree *tree;
+
+	(void)unused;
+	nanosleep(&while_others_go_on, NULL);
+	gate_enter(&txn->delayed->gate);
+	pthread_mutex_lock(&t->lock);
+	t->outside = (struct ticket_amount){ 0 };
+	pthread_cond_signal(&t->entered);
+	pthread_mutex_unlock(&t->lock);
+	rig_expect(delayed_tree(txn->delayed, TOP_LEVEL, &tree, &e), 0, &e);
+	judge_promise();
+	for (unsigned i = 0; i < FILES; i++)
+		change(tree, &reader, inodes[i]);
+	delayed_reader_release(&reader);
+	gate_leave(&txn->delayed->gate);
+	return NULL;
+}
+
+static void run(const struct rig_kind *kind)
+{
+	struct btrkit_write_stats before, after;
+	struct ticket_promise promise;
+	struct btrkit_fs *fs;
+	pthread_t other;
+	struct rig r;
+	uint64_t taken;
+
+	rig_make(&r, kind);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	make_files(fs);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	txn->delayed->tickets.credit = (struct ticket_amount){ 0 };
+	btrkit_fs_get_write_stats(fs, &before);
+	reserve();
+	assert_int_equal(pthread_create(&other, NULL, use, NULL), 0);
+	rig_check(btrkit_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, "snap", 4, NULL, NULL, &err), &err);
+	pthread_join(other, NULL);
+	/* For what the snapshot and all that is not in the trees by then come to. */
+	promise = txn->delayed->tickets.promise;
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	btrkit_fs_get_write_stats(fs, &after);
+	taken = after.nodes_created + after.nodes_copied - before.nodes_created - before.nodes_copied - promise.taken;
+	print_message("%s: %" PRIu64 " blocks were promised, %" PRIu64 " are taken\n", kind->name, promise.blocks,
+		      taken);
+	assert_in_range(taken, 0, promise.blocks);
+	rig_judge(&r);
+	btrkit_fs_close(fs);
+	rig_destroy(&r);
+}
+
+static void a_snapshot_while_somebody_has_reserved(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		run(&kinds[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(a_snapshot_while_somebody_has_reserved) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
