@@ -218,12 +218,18 @@ static struct node *neighbour(const struct edit_tree *t, bool left)
 {
 	const struct cursor *c = &t->c;
 	const uint32_t slot = c->slots[1];
+	struct btrkit_key key;
+	struct node_ref ref;
 	struct node *n;
 
 	if (left ? !slot : slot + 1 == c->nodes[1]->nritems)
 		return NULL;
-	n = overlay_find(t->overlay, le64_get(node_ptrs(c->nodes[1])[left ? slot - 1 : slot + 1].blockptr));
-	return n && edit_may_share_private(t, n) ? NULL : n;
+	ref = node_child(c->nodes[1], left ? slot - 1 : slot + 1, c->root.id, &key);
+	n = overlay_find(t->overlay, ref.bytenr);
+	if (!n || edit_may_share_private(t, n))
+		return NULL;
+	/* Who goes there is told what else it is. */
+	return node_verify_ref(&ref, n->data, NULL) ? NULL : n;
 }
 
 static uint32_t bytes_of_item(const struct node *leaf, uint32_t i)

@@ -435,6 +435,52 @@ static void test_no_space(void **state)
 	}
 }
 
+/* A leaf is full, and the pointer beside its own leads to a node: nothing is put in there. */
+static void test_wrong_neighbour(void **state)
+{
+	static uint8_t data[100];
+	const uint32_t count = 8000, step = 16;
+	struct world *w = create(4096, 1);
+
+	(void)state;
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(edit_insert(w->t, &KEY(i * step, 2, 3), data, sizeof(data), NULL), 0);
+	assert_int_equal(w->t->c.root.level, 2);
+	for (unsigned right = 0; right < 2; right++) {
+		const uint32_t at = count - 400 + 200 * right; /* below a node that has room */
+		struct disk_key_ptr *ptrs;
+		struct node *leaf, *above;
+		uint32_t size, slot;
+		le64 before;
+		uint8_t *found;
+
+		assert_int_equal(edit_bytes(w->t, &KEY(at * step, 2, 3), &found, &size, NULL), 0);
+		leaf = w->t->c.nodes[0];
+		above = w->t->c.nodes[1];
+		slot = w->t->c.slots[1] + (right ? 1 : -1);
+		assert_in_range(slot, 0, above->nritems - 1);
+		ptrs = (struct disk_key_ptr *)(above->data + sizeof(struct disk_header));
+		before = ptrs[slot].blockptr;
+		ptrs[slot].blockptr = le64_put(above->bytenr);
+		for (uint32_t i = 1; i < 12; i++) {
+			const struct btrkit_key last = node_key(leaf, leaf->nritems - 2);
+
+			assert_int_equal(edit_insert(w->t, &KEY(last.objectid + 1, 2, i), data, sizeof(data), NULL), 0);
+		}
+		for (uint32_t i = 0; i < above->nritems; i++)
+			if (le64_get(ptrs[i].blockptr) == above->bytenr)
+				ptrs[i].blockptr = before;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t size;
+		uint8_t *found;
+
+		assert_int_equal(edit_bytes(w->t, &KEY(i * step, 2, 3), &found, &size, NULL), 0);
+		assert_int_equal(size, sizeof(data));
+	}
+	destroy(w);
+}
+
 static void test_drop_tree(void **state)
 {
 	struct world *w = create(4096, 5);
@@ -456,7 +502,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_4k), cmocka_unit_test(test_random_16k), cmocka_unit_test(test_random_64k),
 		cmocka_unit_test(test_in_order),  cmocka_unit_test(test_arguments),  cmocka_unit_test(test_no_space),
-		cmocka_unit_test(test_drop_tree),
+		cmocka_unit_test(test_drop_tree), cmocka_unit_test(test_wrong_neighbour),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
