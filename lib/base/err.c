@@ -105,6 +105,13 @@ int err_nomem(struct btrkit_error *err)
 	return err_set(err, BTRKIT_NO_MEMORY, "out of memory");
 }
 
+int err_pass(struct btrkit_error *err, const struct btrkit_error *own, int ret)
+{
+	if (ret < 0 && err)
+		*err = *own;
+	return ret;
+}
+
 int (err_corrupt)(struct btrkit_error *err, const char *field, const char *fmt, ...)
 {
 	va_list args;

@@ -21,6 +21,9 @@ int err_system(struct btrkit_error *err, int errnum, const char *fmt, ...) BTRKI
 /* No memory. */
 int err_nomem(struct btrkit_error *err);
 
+/* Attempts were told to @own: of these the last counts, and none if that succeeded. @return @ret */
+int err_pass(struct btrkit_error *err, const struct btrkit_error *own, int ret);
+
 /*
  * The funnel: every contradiction between bytes and format is reported through this function, which is therefore the
  * place for a breakpoint. @field is the name of the field at fault, or NULL. Returns -EUCLEAN.

@@ -208,7 +208,7 @@ static int clone_step(struct cloning *c, bool first, struct btrkit_error *err)
 	return ret ? ret : c->at >= c->end;
 }
 
-int btrkit_clone_range(struct btrkit_txn *txn, const struct btrkit_clone *what, struct btrkit_error *err)
+static int clone_all(struct btrkit_txn *txn, const struct btrkit_clone *what, struct btrkit_error *err)
 {
 	const struct ticket_need need = write_need(txn, 1u << 20);
 	struct cloning c = { .what = what };
@@ -241,4 +241,11 @@ int btrkit_clone_range(struct btrkit_txn *txn, const struct btrkit_clone *what, 
 		first = tried = false;
 	}
 	return ret < 0 ? ret : 0;
+}
+
+int btrkit_clone_range(struct btrkit_txn *txn, const struct btrkit_clone *what, struct btrkit_error *err)
+{
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
+
+	return err_pass(err, &own, clone_all(txn, what, &own));
 }

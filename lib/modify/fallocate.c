@@ -102,8 +102,8 @@ static int punch_ends(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uin
 	return op_end(&op, ret, err);
 }
 
-int btrkit_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
-		 struct btrkit_error *err)
+static int punch_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
+		     struct btrkit_error *err)
 {
 	const uint64_t sector = txn->fs->judge.sectorsize;
 	bool tried = false;
@@ -120,6 +120,14 @@ int btrkit_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t
 	if (ret)
 		return ret < 0 ? ret : 0;
 	return write_drop(txn, root, inode, (offset + sector - 1) & ~(sector - 1), (offset + len) & ~(sector - 1), err);
+}
+
+int btrkit_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
+		 struct btrkit_error *err)
+{
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
+
+	return err_pass(err, &own, punch_all(txn, root, inode, offset, len, &own));
 }
 
 struct preallocating {
@@ -209,8 +217,8 @@ static int prealloc_some(struct preallocating *p, bool first, struct btrkit_erro
 	return write_end(&p->w, ret, err);
 }
 
-int btrkit_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
-		    unsigned flags, struct btrkit_error *err)
+static int prealloc_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
+			unsigned flags, struct btrkit_error *err)
 {
 	const struct ticket_need need = write_need(txn, 1u << 20);
 	struct preallocating p = { .end = offset + len, .keep_size = flags & BTRKIT_PREALLOC_KEEP_SIZE };
@@ -248,4 +256,12 @@ int btrkit_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint6
 		first = tried = false;
 	}
 	return ret < 0 ? ret : 0;
+}
+
+int btrkit_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
+		    unsigned flags, struct btrkit_error *err)
+{
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
+
+	return err_pass(err, &own, prealloc_all(txn, root, inode, offset, len, flags, &own));
 }

@@ -160,7 +160,7 @@ static int remove_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, un
 	return op_end(&op, ret, err);
 }
 
-int remove_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err)
+static int remove_steps(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err)
 {
 	unsigned max = AT_A_TIME;
 	bool more = true;
@@ -174,6 +174,13 @@ int remove_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct 
 		ret = 0;
 	}
 	return ret;
+}
+
+int remove_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err)
+{
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
+
+	return err_pass(err, &own, remove_steps(txn, root, inode, &own));
 }
 
 /*

@@ -281,7 +281,7 @@ static int judge_shorter(struct btrkit_txn *txn, uint64_t root, uint64_t inode, 
 	return op_end(&op, ret ? ret : size > le64_get(in.item.size), err);
 }
 
-int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
+static int truncate_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
 {
 	bool tried = false, shorter = false;
 	int ret;
@@ -310,4 +310,11 @@ int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint6
 		if (ret)
 			return ret;
 	}
+}
+
+int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
+{
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
+
+	return err_pass(err, &own, truncate_all(txn, root, inode, size, &own));
 }

@@ -363,8 +363,8 @@ static int judge_only(struct btrkit_txn *txn, uint64_t root, uint64_t inode, str
 	return op_end(&op, ret, err);
 }
 
-int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data, size_t len,
-		 const struct btrkit_write_options *opts, struct btrkit_error *err)
+static int write_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data,
+		     size_t len, const struct btrkit_write_options *opts, struct btrkit_error *err)
 {
 	const uint64_t span = store_span(opts ? opts->compression : COMPRESS_NONE);
 	const uint8_t *from = data;
@@ -396,4 +396,12 @@ int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t
 		len -= n;
 	}
 	return ret;
+}
+
+int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data, size_t len,
+		 const struct btrkit_write_options *opts, struct btrkit_error *err)
+{
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
+
+	return err_pass(err, &own, write_all(txn, root, inode, offset, data, len, opts, &own));
 }

@@ -173,6 +173,7 @@ static int load(struct loader *l, int (*by)(struct loader *l, struct btrkit_erro
 int space_load(struct space *s, struct space_group *g, enum space_source from, struct btrkit_error *err)
 {
 	struct loader l = { .s = s, .group = g->item };
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	const struct {
 		enum space_source source;
 		int (*by)(struct loader *l, struct btrkit_error *err);
@@ -194,12 +195,12 @@ int space_load(struct space *s, struct space_group *g, enum space_source from, s
 	for (size_t i = 0; ret == -ENOENT && i < sizeof(sources) / sizeof(sources[0]); i++) {
 		if (from != SPACE_FROM_ANY && from != sources[i].source)
 			continue;
-		ret = load(&l, sources[i].by, err);
+		ret = load(&l, sources[i].by, &own);
 		*sources[i].count += !ret;
 	}
 	block_group_supers_release(&l.supers);
 	if (ret)
-		return ret;
+		return err_pass(err, &own, ret);
 	g->free = l.map;
 	ret = space_sort_rows(s, g, err);
 	if (ret)

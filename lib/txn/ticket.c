@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "lib/base/err.h"
 #include "lib/txn/delayed.h"
 #include "lib/txn/refs.h"
 #include "lib/txn/txn.h"
@@ -202,6 +203,7 @@ static void entered(struct tickets *t, const struct ticket_need *need)
 static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
 {
 	struct tickets *t = &txn->delayed->tickets;
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct ticket_waiter w;
 	int ret;
 
@@ -214,12 +216,13 @@ static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 		return 0;
 	}
 	gate_leave(&txn->delayed->gate);
-	ret = grant(txn, need, TXN_CHUNKS_OF_PLENTY, err);
+	/* What one step has failed of is not told when another one does. */
+	ret = grant(txn, need, TXN_CHUNKS_OF_PLENTY, &own);
 	if (ret == -ENOSPC)
-		ret = reclaim(txn, need, err);
+		ret = reclaim(txn, need, &own);
 	end_turn(t, ret == -ENOSPC);
 	if (ret)
-		return ret;
+		return err_pass(err, &own, ret);
 	gate_enter(&txn->delayed->gate);
 	entered(t, need);
 	return 0;
@@ -227,6 +230,7 @@ static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 
 int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 {
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct delayed *d = txn->delayed;
 	struct ticket_waiter w;
 	bool waits = false;
@@ -249,7 +253,7 @@ int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 		tickets_recall(&d->tickets);
 		wait_for_others(&d->tickets);
 		tickets_count_step(&d->tickets, &d->tickets.stats.commits);
-		ret = txn_commit_and_go_on(txn, err);
+		ret = err_pass(err, &own, txn_commit_and_go_on(txn, &own));
 	}
 	end_turn(&d->tickets, false);
 	return ret;

@@ -2,6 +2,7 @@
 /* Reservations of who is alone. */
 #include <errno.h>
 
+#include "lib/base/err.h"
 #include "lib/txn/delayed.h"
 #include "lib/txn/txn.h"
 
@@ -26,8 +27,8 @@ static int grant_alone(struct btrkit_txn *txn, const struct ticket_need *need, c
 	return ret;
 }
 
-int ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
-		 struct btrkit_error *err)
+static int try_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
+		     struct btrkit_error *err)
 {
 	struct tickets *t = &txn->delayed->tickets;
 	int ret;
@@ -55,6 +56,14 @@ int ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const s
 	if (ret == -ENOSPC)
 		tickets_count_step(t, &t->stats.refused);
 	return ret;
+}
+
+int ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
+		 struct btrkit_error *err)
+{
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
+
+	return err_pass(err, &own, try_alone(txn, need, alone, &own));
 }
 
 void ticket_alone_end(struct btrkit_txn *txn)

@@ -195,7 +195,7 @@ static int begin(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret;
 }
 
-int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrkit_error *err)
+static int start_txn(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrkit_error *err)
 {
 	struct writer *w = NULL;
 	struct btrkit_txn *txn;
@@ -221,6 +221,13 @@ int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
 	w->txn = txn;
 	*ret = txn;
 	return 0;
+}
+
+int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrkit_error *err)
+{
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
+
+	return err_pass(err, &own, start_txn(fs, ret, &own));
 }
 
 /* The changes are gone: the filesystem is what is on the device. */
@@ -424,14 +431,13 @@ int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, s
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	int ret;
 
-	err = err ? err : &own;
 	delayed_close(txn->delayed);
-	ret = commit(txn, start, delayed_run_alone(txn->delayed, err), &reached, err);
+	ret = commit(txn, start, delayed_run_alone(txn->delayed, &own), &reached, &own);
 	delayed_open(txn->delayed);
 	end(txn);
 	if (state)
 		*state = reached;
-	return ret;
+	return err_pass(err, &own, ret);
 }
 
 /* As the next transaction. */

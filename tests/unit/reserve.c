@@ -66,6 +66,9 @@ static bool done(struct plan *p, int ret, const struct btrkit_error *err)
 	p->ops++;
 	if (ret != -ENOSPC)
 		rig_check(ret, err);
+	/* However much was tried. */
+	if (!ret && err->code != BTRKIT_OK)
+		fail_msg("it was done, and an error is told: %s", err->message);
 	p->refused += !!ret;
 	return !ret;
 }
@@ -269,6 +272,7 @@ static void begin(struct plan *p)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	rig_check(btrkit_txn_start(p->fs, &p->txn, &err), &err);
+	assert_int_equal(err.code, BTRKIT_OK);
 }
 
 static void commit(struct plan *p)
@@ -276,6 +280,7 @@ static void commit(struct plan *p)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	rig_check(btrkit_txn_commit(p->txn, NULL, &err), &err);
+	assert_int_equal(err.code, BTRKIT_OK);
 	p->txn = NULL;
 	p->commits++;
 }
