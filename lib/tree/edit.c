@@ -67,20 +67,23 @@ int edit_find_leaf(struct edit_tree *t, const struct btrkit_key *key, bool *exac
 	return 0;
 }
 
-/* The path to the item with @key, to change it. */
-static int find_item(struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
+int edit_no_such_item(const struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	int ret = err_set(err, BTRKIT_NOT_FOUND, "no such item");
+
+	err_at_tree(err, t->c.root.id);
+	err_at_key(err, key);
+	return ret;
+}
+
+int edit_find_item(struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	bool exact;
 	int ret = edit_find_leaf(t, key, &exact, err);
 
 	if (ret)
 		return ret;
-	if (exact)
-		return edit_cow_path(t, 0, err);
-	ret = err_set(err, BTRKIT_NOT_FOUND, "no such item");
-	err_at_tree(err, t->c.root.id);
-	err_at_key(err, key);
-	return ret;
+	return exact ? edit_cow_path(t, 0, err) : edit_no_such_item(t, key, err);
 }
 
 static int there_already(const struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
@@ -260,71 +263,6 @@ int edit_insert(struct edit_tree *t, const struct btrkit_key *key, const void *d
 	return edit_insert_many(t, &item, 1, err);
 }
 
-/* Takes items out of the path's leaf, which is private. */
-static int take_out(struct edit_tree *t, uint32_t n, struct btrkit_error *err)
-{
-	struct node *leaf = t->c.nodes[0];
-
-	leaf_close(leaf, t->c.slots[0], n);
-	if (!t->c.slots[0])
-		edit_fix_first_key(t, 0);
-	return t->c.root.level && leaf_used(leaf) < leaf_room(leaf->size) / 3 ? edit_shrink(t, err) : 0;
-}
-
-int edit_delete(struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
-{
-	int ret = find_item(t, key, err);
-
-	return edit_ended(t, ret ? ret : take_out(t, 1, err));
-}
-
-/* Takes the items from the path's slot up to @last out of its leaf. */
-static int take_out_run(struct edit_tree *t, const struct btrkit_key *last, uint64_t *taken, struct btrkit_error *err)
-{
-	const struct node *leaf = t->c.nodes[0];
-	bool exact;
-	uint32_t end = node_lower_bound(leaf, last, &exact), n;
-	int ret;
-
-	n = end + exact - t->c.slots[0];
-	*taken += n;
-	if (!n)
-		return 0;
-	/* Blocks that nobody shares need not be copied to be dropped. */
-	if (n == leaf->nritems && t->c.root.level && !t->shareable) {
-		ret = edit_cow_path(t, 1, err);
-		return ret ? ret : edit_drop_leaf(t, err);
-	}
-	ret = edit_cow_path(t, 0, err);
-	return ret ? ret : take_out(t, n, err);
-}
-
-int edit_delete_range(struct edit_tree *t, const struct btrkit_key *first, const struct btrkit_key *last,
-		      uint64_t *count, struct btrkit_error *err)
-{
-	struct btrkit_key at = *first;
-	uint64_t taken = 0;
-	int ret = 0;
-
-	while (!ret && key_cmp(&at, last) <= 0) {
-		struct btrkit_key next;
-		bool exact, more;
-
-		ret = edit_find_leaf(t, &at, &exact, err);
-		if (ret)
-			break;
-		more = edit_separator(t, &next);
-		if (t->c.slots[0] < t->c.nodes[0]->nritems)
-			ret = take_out_run(t, last, &taken, err);
-		if (!more)
-			break;
-		at = next;
-	}
-	if (!ret && count)
-		*count = taken;
-	return edit_ended(t, ret);
-}
-
 int edit_replace(struct edit_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 		 struct btrkit_error *err)
 {
@@ -335,7 +273,7 @@ int edit_replace(struct edit_tree *t, const struct btrkit_key *key, const void *
 
 	ret = judge_batch(t, &item, 1, err);
 	if (!ret)
-		ret = find_item(t, key, err);
+		ret = edit_find_item(t, key, err);
 	if (ret)
 		return edit_ended(t, ret);
 	leaf = t->c.nodes[0];
@@ -359,7 +297,7 @@ int edit_replace(struct edit_tree *t, const struct btrkit_key *key, const void *
 int edit_bytes(struct edit_tree *t, const struct btrkit_key *key, uint8_t **data, uint32_t *size,
 	       struct btrkit_error *err)
 {
-	int ret = find_item(t, key, err);
+	int ret = edit_find_item(t, key, err);
 
 	if (ret)
 		return edit_ended(t, ret);
@@ -407,7 +345,7 @@ int edit_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct 
 	bool fits;
 	int ret;
 
-	ret = find_item(t, from, err);
+	ret = edit_find_item(t, from, err);
 	if (!ret)
 		ret = judge_rekey(t, from, to, &fits, err);
 	if (ret)

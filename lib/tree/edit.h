@@ -31,6 +31,16 @@ int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n,
 /* @return 0; -ENOENT; <0 */
 int edit_delete(struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Is told of an item that goes, when the tree has its own references to what that names. @return 0; <0 */
+typedef int (*edit_gone_fn)(void *ctx, const struct item *item, struct btrkit_error *err);
+/*
+ * The items with those keys, which are in order, as far as they lie one behind the other in the leaf of the first; a
+ * leaf that has no others is not copied. @taken gets how many.
+ * @return 0; -ENOENT: the first is not there; <0
+ */
+int edit_delete_many(struct edit_tree *t, const struct btrkit_key *keys, size_t n, edit_gone_fn gone, void *ctx,
+		     size_t *taken, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* All items from @first to @last, both included. @count (may be NULL) gets their number. @return 0; <0 */
 int edit_delete_range(struct edit_tree *t, const struct btrkit_key *first, const struct btrkit_key *last,
 		      uint64_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;

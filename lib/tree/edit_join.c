@@ -158,13 +158,11 @@ static int join_sparse(struct edit_tree *t, struct btrkit_error *err)
 int edit_drop_leaf(struct edit_tree *t, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;
-	const uint64_t bytenr = c->nodes[0]->bytenr;
-	int ret;
+	int ret = edit_let_go(t, c->nodes[0], err);
 
 	node_put(c->fs, c->nodes[0]);
 	c->nodes[0] = NULL;
 	t->blocks--;
-	ret = overlay_free_node(t, bytenr, 0, err);
 	if (!ret)
 		ret = remove_pointer(t, err);
 	if (!ret && c->nodes[c->root.level])

@@ -227,6 +227,7 @@ int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, stru
 		return ret;
 	if (n && refs <= 1)
 		overlay_forget_node(o, n);
+	o->freed++;
 	return o->ops->change(o->ctx, &drop, err);
 }
 

@@ -80,6 +80,7 @@ struct overlay {
 	uint32_t era;				/* snapshots that were made */
 	uint64_t copied;			/* blocks that were copied for an edit */
 	uint64_t created;			/* blocks that are new */
+	uint64_t freed;				/* blocks that a tree has dropped, private ones too */
 	bool failed; /* a tree may be half changed: nothing of this is to be committed */
 };
 

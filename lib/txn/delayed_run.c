@@ -34,6 +34,9 @@ struct delayed_batch {
 	size_t n;
 	uint32_t bytes, room;
 	bool index;
+	/* Or items that go, likewise: never both. */
+	struct btrkit_key gone[BATCH_MAX];
+	size_t num_gone;
 };
 
 static void count_batch(struct delayed_batch *b)
@@ -91,7 +94,41 @@ static int put_batch(struct delayed_batch *b, struct btrkit_error *err)
 	return ret;
 }
 
-/* Another value for an item of the tree, or none. With the locks. */
+static int is_gone(void *ctx, const struct item *item, struct btrkit_error *err)
+{
+	struct delayed_tree *t = ctx;
+
+	t->edit->touched |= item->key.type == KEY_INODE_ITEM;
+	return delayed_change_ref(t->delayed, t->id, item, -1, err);
+}
+
+static int no_longer_there(const struct delayed_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	int ret = err_corrupt(err, NULL, "item is gone that was there");
+
+	err_at_tree(err, t->id);
+	err_at_key(err, key);
+	return ret;
+}
+
+/* Takes out what is to go, a leaf's at a time. */
+static int take_gone(struct delayed_batch *b, struct btrkit_error *err)
+{
+	struct delayed_tree *t = b->t;
+	int ret = 0;
+
+	for (size_t i = 0, taken; !ret && i < b->num_gone; i += taken) {
+		delayed_lock_trees(t->delayed);
+		ret = edit_delete_many(t->edit, b->gone + i, b->num_gone - i, is_gone, t, &taken, err);
+		delayed_unlock_trees(t->delayed);
+		if (ret == -ENOENT)
+			ret = no_longer_there(t, &b->gone[i], err);
+	}
+	b->num_gone = 0;
+	return ret;
+}
+
+/* Another value for an item of the tree. With the locks. */
 static int change_one(struct delayed_tree *t, const struct delayed_inode *in, const struct delayed_item *it,
 		      struct btrkit_error *err)
 {
@@ -109,18 +146,11 @@ static int change_one(struct delayed_tree *t, const struct delayed_inode *in, co
 
 		ret = delayed_change_ref(t->delayed, t->id, &old, -1, err);
 	}
-	if (!ret && it->change == DELAYED_DELETED)
-		ret = edit_delete(e, &key, err);
-	else if (!ret && it->size == size)
+	if (!ret && it->size == size)
 		memcpy(data, it->data, size);
 	else if (!ret)
 		ret = edit_replace(e, &key, it->data, it->size, err);
-	if (ret == -ENOENT) {
-		ret = err_corrupt(err, NULL, "item is gone that was there");
-		err_at_tree(err, t->id);
-		err_at_key(err, &key);
-	}
-	return ret;
+	return ret == -ENOENT ? no_longer_there(t, &key, err) : ret;
 }
 
 /* Such changes of an inode's items that follow each other; *@i gets where they end. */
@@ -130,9 +160,8 @@ static int change_some(struct delayed_tree *t, const struct delayed_inode *in, u
 	int ret = 0;
 
 	delayed_lock_trees(t->delayed);
-	for (; !ret && *i < end && in->items[*i]->change != DELAYED_NEW; ++*i)
-		if (in->items[*i]->change != DELAYED_NONE)
-			ret = change_one(t, in, in->items[*i], err);
+	for (; !ret && *i < end && in->items[*i]->change == DELAYED_OVER; ++*i)
+		ret = change_one(t, in, in->items[*i], err);
 	delayed_unlock_trees(t->delayed);
 	return ret;
 }
@@ -179,16 +208,20 @@ static int run_inode(struct delayed_batch *b, const struct delayed_inode *in, st
 
 		if (i + AHEAD < in->n)
 			fetch(in->items[i + AHEAD], 2);
-		if (it->change == DELAYED_NEW) {
-			ret = add_to_batch(b, in, it, err);
+		if (it->change != DELAYED_OVER)
 			i++;
-		} else if (it->change != DELAYED_NONE) {
+		if (it->change != DELAYED_NONE && (it->change != DELAYED_DELETED || b->num_gone == BATCH_MAX))
+			ret = take_gone(b, err);
+		if (!ret && it->change != DELAYED_NONE && it->change != DELAYED_NEW)
 			ret = put_batch(b, err);
-			if (!ret)
-				ret = change_some(b->t, in, &i, err);
-		} else {
-			i++;
-		}
+		if (ret)
+			break;
+		if (it->change == DELAYED_NEW)
+			ret = add_to_batch(b, in, it, err);
+		else if (it->change == DELAYED_DELETED)
+			b->gone[b->num_gone++] = delayed_key(in, it);
+		else if (it->change == DELAYED_OVER)
+			ret = change_some(b->t, in, &i, err);
 	}
 	return ret;
 }
@@ -299,7 +332,12 @@ static void release_done(const struct delayed_batch *b, const struct sort_entry 
 
 	if (n - *from < RELEASED_AT_A_TIME && !first->own)
 		return;
+	/* What is to go is not seen to go before it has. */
+	if (b->num_gone && first->objectid >= b->gone[0].objectid)
+		return;
 	while (b->n && end > *from && all[end - 1].number >= b->items[0].key.objectid)
+		end--;
+	while (b->num_gone && end > *from && all[end - 1].number >= b->gone[0].objectid)
 		end--;
 	if (end > *from)
 		release(b->t, all + *from, end - *from);
@@ -314,7 +352,7 @@ static int run_tree(struct delayed_tree *t, unsigned threads, struct btrkit_erro
 	int ret;
 
 	b->t = t;
-	b->n = 0;
+	b->n = b->num_gone = 0;
 	b->bytes = 0;
 	b->room = leaf_room(t->edit->c.fs->items.nodesize);
 	each(DELAYED_SHARDS, threads, sort_shard, t);
@@ -326,6 +364,8 @@ static int run_tree(struct delayed_tree *t, unsigned threads, struct btrkit_erro
 		if (!ret)
 			release_done(b, all, &kept, i + 1);
 	}
+	if (!ret)
+		ret = take_gone(b, err);
 	if (!ret)
 		ret = put_batch(b, err);
 	free(all);

@@ -111,7 +111,7 @@ static bool commit_frees_much(struct btrkit_txn *txn)
 
 	delayed_lock_trees(txn->delayed);
 	much = txn->overlay &&
-	       txn->overlay->copied * txn->fs->super.nodesize > space_free_bytes(txn->space, BG_METADATA);
+	       txn->overlay->freed * txn->fs->super.nodesize > space_free_bytes(txn->space, BG_METADATA);
 	delayed_unlock_trees(txn->delayed);
 	return much;
 }

@@ -212,6 +212,44 @@ static void delete_some(struct world *w)
 		model_take_out(w, model_find(w, &key), 1);
 }
 
+static int count_gone(void *ctx, const struct item *item, struct btrkit_error *err)
+{
+	const struct model_item **at = ctx;
+
+	(void)err;
+	assert_int_equal(key_cmp(&item->key, &(*at)->key), 0);
+	assert_int_equal(item->size, (*at)->size);
+	assert_memory_equal(item->data, bytes_of(*at), item->size);
+	++*at;
+	return 0;
+}
+
+/* Some that follow each other, or all but one of them. */
+static void delete_many(struct world *w)
+{
+	static struct btrkit_key keys[ITEMS_MAX];
+	const uint32_t from = (uint32_t)roll(w, w->n + 1), most = w->n - from < 400 ? w->n - from : 400;
+	const uint32_t n = (uint32_t)roll(w, most + 1), left = roll(w, 2) ? (uint32_t)roll(w, n + 1) : n;
+	const struct model_item *at = w->items + from;
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (i != left)
+			keys[k++] = w->items[from + i].key;
+	for (size_t i = 0, taken; i < k; i += taken) {
+		at += at == w->items + from + left;
+		/* Those of one leaf, which may have the one that stays between them. */
+		assert_int_equal(edit_delete_many(w->t, keys + i, k - i, count_gone, &at, &taken, NULL), 0);
+		assert_true(taken && taken <= k - i);
+	}
+	if (left < n) {
+		w->items[from] = w->items[from + left];
+		model_take_out(w, from + 1, n - 1);
+	} else {
+		model_take_out(w, from, n);
+	}
+}
+
 static void delete_range(struct world *w)
 {
 	struct btrkit_key first = some_key(w), last = first;
@@ -323,7 +361,7 @@ static void compare(struct world *w)
 }
 
 static void (*const edits[])(struct world *w) = { insert_some, insert_some, insert_some,  insert_many, delete_some,
-						  delete_some, replace_some, rekey_some, delete_range };
+						  delete_some, replace_some, rekey_some, delete_range, delete_many };
 
 static void run(uint32_t nodesize, uint64_t seed)
 {
@@ -394,6 +432,7 @@ static void test_arguments(void **state)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct item pair[2] = { { KEY(300, 2, 2), NULL, 0 }, { KEY(300, 2, 1), NULL, 0 } };
 	uint8_t *data = calloc(1, room);
+	size_t taken;
 
 	(void)state;
 	assert_non_null(data);
@@ -403,6 +442,7 @@ static void test_arguments(void **state)
 	assert_int_equal(edit_insert(w->t, &KEY(1, 2, 3), data, 8, &err), -EEXIST);
 	assert_int_equal(edit_replace(w->t, &KEY(1, 2, 3), NULL, 9, &err), -EINVAL);
 	assert_int_equal(edit_delete(w->t, &KEY(1, 2, 4), &err), -ENOENT);
+	assert_int_equal(edit_delete_many(w->t, &KEY(1, 2, 4), 1, count_gone, NULL, &taken, &err), -ENOENT);
 	assert_int_equal(edit_rekey(w->t, &KEY(1, 2, 4), &KEY(1, 2, 5), &err), -ENOENT);
 	/* None of these did anything. */
 	assert_false(w->o->failed);
