@@ -124,12 +124,12 @@ int op_end_alone(struct op *op, int ret, struct btrkit_error *err)
 
 void op_spare(struct op *op, const struct ticket_need *need, uint32_t bytes)
 {
-	const uint64_t places = delayed_places(&op->locks);
-	const struct ticket_need spare = { .items = places < need->items ? need->items - (unsigned)places : 0,
-					   .bytes = bytes < need->bytes ? need->bytes - bytes : 0,
-					   .removes = need->removes };
+	const struct ticket_amount used = delayed_places(&op->locks);
+	const struct ticket_amount spare = { .items = used.items < need->items ? need->items - used.items : 0,
+					     .bytes = bytes < need->bytes ? need->bytes - bytes : 0,
+					     .leaves = used.leaves < need->items ? need->items - used.leaves : 0 };
 
-	ticket_spare(op->txn, &spare);
+	ticket_spare(op->txn, &spare, need->removes);
 }
 
 int op_end(struct op *op, int ret, const struct btrkit_error *err)

@@ -63,6 +63,9 @@ int edit_bytes(struct edit_tree *t, const struct btrkit_key *key, uint8_t **data
 int edit_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct btrkit_key *to,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Whether a block of the tree is private and nobody else's, so that it is changed where it is. */
+bool edit_is_own(const struct edit_tree *t, const struct node *n);
+
 /* Bytes that items and their headers may take in a leaf. */
 static inline uint32_t leaf_room(uint32_t nodesize)
 {

@@ -156,7 +156,7 @@ static int copy_node(struct edit_tree *t, struct node *n, struct node **ret, str
 	return r;
 }
 
-static bool is_own(const struct edit_tree *t, const struct node *n)
+bool edit_is_own(const struct edit_tree *t, const struct node *n)
 {
 	return n->private && !edit_may_share_private(t, n);
 }
@@ -172,7 +172,7 @@ static int told(const struct edit_tree *t, const struct node *n, int ret, struct
 
 int edit_cow(struct edit_tree *t, struct node *n, struct node **ret, struct btrkit_error *err)
 {
-	if (is_own(t, n)) {
+	if (edit_is_own(t, n)) {
 		*ret = n;
 		return 0;
 	}
@@ -184,7 +184,7 @@ int edit_let_go(struct edit_tree *t, const struct node *n, struct btrkit_error *
 	uint64_t refs, flags;
 	int ret = 0;
 
-	if (!is_own(t, n)) {
+	if (!edit_is_own(t, n)) {
 		ret = find_refs(t, n, &refs, &flags, err);
 		if (!ret)
 			ret = change_refs(t, n, refs, flags, err);

@@ -149,18 +149,20 @@ static int root_tree_shape(struct btrkit_txn *txn, struct tree_shape *ret, struc
 }
 
 /* A leaf is copied for each, and no other: a neighbour that it is joined with is not. */
-static uint64_t leaf_copies(const struct tree_shape *s, const struct tree_load *l)
+static uint64_t leaf_copies(const struct tree_shape *s, uint64_t leaves)
 {
-	return least(l->touched, s->old);
+	return least(leaves, s->old);
 }
 
 /* Those above it likewise. */
-static uint64_t inner_copies(const struct tree_shape *s, const struct tree_load *l)
+static uint64_t inner_copies(const struct tree_shape *s, uint64_t leaves)
 {
-	return least(l->touched * (s->levels - 1u), s->old_inner);
+	return least(leaves * (s->levels - 1u), s->old_inner);
 }
 
-static struct tree_cost cost_of(const struct bound *b, const struct tree_shape *s, const struct tree_load *l)
+/* Where what is touched is known to lie in so many leaves at the most. */
+static struct tree_cost cost_in(const struct bound *b, const struct tree_shape *s, const struct tree_load *l,
+				uint64_t leaves)
 {
 	const uint64_t capacity = b->room / sizeof(struct disk_key_ptr);
 	uint64_t splits = 0, nodes = 0, lowered;
@@ -174,10 +176,15 @@ static struct tree_cost cost_of(const struct bound *b, const struct tree_shape *
 	}
 	/* The only child of a root is copied before it takes its place; what loses all gets a new one. */
 	lowered = least(l->touched, s->trees) * s->levels;
-	c.blocks = leaf_copies(s, l) + inner_copies(s, l) + lowered + splits + nodes;
+	c.blocks = leaf_copies(s, leaves) + inner_copies(s, leaves) + lowered + splits + nodes;
 	/* One that comes and one that goes; and of each level one that is empty, or in which there was room for it. */
 	c.changes = 2 * c.blocks + least(l->touched, s->blocks) + least(l->touched * (s->levels - 1u), s->inner);
 	return c;
+}
+
+static struct tree_cost cost_of(const struct bound *b, const struct tree_shape *s, const struct tree_load *l)
+{
+	return cost_in(b, s, l, l->touched);
 }
 
 static void add_cost(struct tree_cost *to, struct tree_cost c)
@@ -349,14 +356,14 @@ uint64_t bound_refs(const struct bound *b, const struct ticket_amount *all)
 	const struct tree_load l = load_of(all);
 
 	/* An item may drop a reference and add one. */
-	return cost_of(b, &b->files, &l).changes + 2 * l.touched + shared_refs(b, &l);
+	return cost_in(b, &b->files, &l, (uint64_t)all->leaves).changes + 2 * l.touched + shared_refs(b, &l);
 }
 
 uint64_t bound_own(const struct bound *b, const struct ticket_amount *all)
 {
 	const struct tree_load l = load_of(all);
 
-	return cost_of(b, &b->files, &l).blocks;
+	return cost_in(b, &b->files, &l, (uint64_t)all->leaves).blocks;
 }
 
 uint64_t bound_items(const struct bound *b, const struct ticket_amount *all)

@@ -223,13 +223,17 @@ static int ended(struct delayed_tree *t, int ret, const struct btrkit_error *err
  * The items of a new inode go to one place, one behind the other; but its index items are batches of their own, so that
  * its entries are counted.
  */
-static void count_item(struct delayed_tree *t, const struct delayed_inode *in, const struct btrkit_key *key,
+static void count_item(struct delayed_tree *t, const struct delayed_inode *in, const struct delayed_item *it,
 		       uint32_t size)
 {
-	struct delayed_shard *s = delayed_shard_of(t, key->objectid);
+	const struct btrkit_key key = delayed_key(in, it);
+	struct delayed_shard *s = delayed_shard_of(t, in->objectid);
 
 	s->bytes += offsetof(struct delayed_item, data) + size + 3 * sizeof(void *);
-	s->places += !in->fresh || in->n == 1 || key->type == KEY_DIR_ITEM || key->type == KEY_DIR_INDEX;
+	if (in->fresh && in->n > 1 && key.type != KEY_DIR_ITEM && key.type != KEY_DIR_INDEX)
+		return;
+	s->places++;
+	s->leaves += it->change == DELAYED_NEW || delayed_count_leaf(t, &key);
 }
 
 int delayed_new_inode(struct delayed_tree *t, uint64_t inode, struct btrkit_error *err)
@@ -270,7 +274,7 @@ static int put(struct delayed_tree *t, const struct btrkit_key *key, const void 
 		if (r)
 			return r;
 		it->change = insert ? DELAYED_NEW : DELAYED_OVER;
-		count_item(t, in, key, size);
+		count_item(t, in, it, size);
 	}
 	if (!r)
 		r = delayed_item_set(table, in, &it, data, size, err);
@@ -312,7 +316,7 @@ int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct 
 		ret = delayed_item_add(table, in, key, 0, &it, err);
 		if (!ret) {
 			it->change = DELAYED_DELETED;
-			count_item(t, in, key, 0);
+			count_item(t, in, it, 0);
 		}
 		return ended(t, ret, err);
 	}

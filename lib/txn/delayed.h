@@ -30,6 +30,8 @@
 #include "lib/txn/ticket.h"
 
 #define DELAYED_SHARDS 64u
+#define DELAYED_LEAVES 1024u
+#define DELAYED_SEEN 3u
 
 struct btrkit_txn;
 struct delayed_inode;
@@ -39,6 +41,13 @@ struct delayed_batch;
 struct delayed_slot {
 	uint64_t objectid;
 	struct delayed_inode *in; /* NULL: it is free */
+};
+
+/* A leaf that somebody has looked into: all keys from the first up to the last belong there. */
+struct delayed_seen {
+	uint64_t bytenr; /* 0: none */
+	bool own;	 /* it will not be copied any more */
+	struct btrkit_key first, last;
 };
 
 /* The inodes of a shard that have items here. */
@@ -53,7 +62,9 @@ struct delayed_shard {
 	struct delayed_table now;     /* what operations change */
 	struct delayed_table running; /* what is going into the tree: it changes no more */
 	size_t bytes; /* of memory that items take which wait, about */
-	uint64_t places; /* that items waited for at any time, of each new inode one; but each of its entries */
+	int64_t places; /* that items waited for at any time, of each new inode one; but each of its entries */
+	int64_t leaves; /* that they were in, and one for each new one of those: see delayed_leaves.c */
+	struct delayed_seen seen[DELAYED_SEEN];
 	char apart[STRIPE_APART];
 };
 
@@ -68,6 +79,7 @@ struct delayed_tree {
 	atomic_bool deleted;
 	char apart[STRIPE_APART];
 	struct delayed_shard shards[DELAYED_SHARDS];
+	atomic_uint_fast64_t leaves[DELAYED_LEAVES]; /* in which something waits, by their address */
 	atomic_uint_fast64_t next_inode; /* 0: not looked for yet */
 };
 
@@ -126,14 +138,14 @@ int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, stru
 struct delayed_locks {
 	struct delayed_shard *held[6];
 	unsigned n;
-	uint64_t places; /* that were waited for when they were taken */
+	struct ticket_amount places; /* that were waited for when they were taken */
 };
 void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret);
 /* Those of two inodes that may be of two trees, likewise. */
 void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tree *b, uint64_t other,
 		      struct delayed_locks *ret);
-/* How many places items wait for since then that nobody waited for before: see struct ticket_need. */
-uint64_t delayed_places(const struct delayed_locks *l);
+/* How many places items wait for since then that nobody waited for before, and leaves: see struct ticket_need. */
+struct ticket_amount delayed_places(const struct delayed_locks *l);
 void delayed_unlock(struct delayed_locks *l);
 
 /*
@@ -270,5 +282,12 @@ int delayed_item_set(struct delayed_table *t, struct delayed_inode *in, struct d
 /* Gives back the items of an inode, which are all in the tree: who looks for them finds them there. */
 void delayed_inode_empty(struct delayed_inode *in);
 void delayed_table_free(struct delayed_table *t);
+
+/* The leaf where a cursor of the tree stands, with the locks of an item of it that was looked for, and of the tree. */
+void delayed_see_leaf(struct delayed_tree *t, const struct btrkit_key *key, const struct cursor *c);
+/* An item of the tree waits. @return false: its leaf need not be copied for that, or must be for another one too */
+bool delayed_count_leaf(struct delayed_tree *t, const struct btrkit_key *key);
+/* All of what waits is taken over. */
+void delayed_forget_leaves(struct delayed_tree *t);
 
 #endif

@@ -4,18 +4,22 @@
 
 #include "lib/txn/delayed.h"
 
-static uint64_t count_places(const struct delayed_locks *l)
+static struct ticket_amount count_places(const struct delayed_locks *l)
 {
-	uint64_t sum = 0;
+	struct ticket_amount sum = { 0 };
 
-	for (unsigned i = 0; i < l->n; i++)
-		sum += l->held[i]->places;
+	for (unsigned i = 0; i < l->n; i++) {
+		sum.items += l->held[i]->places;
+		sum.leaves += l->held[i]->leaves;
+	}
 	return sum;
 }
 
-uint64_t delayed_places(const struct delayed_locks *l)
+struct ticket_amount delayed_places(const struct delayed_locks *l)
 {
-	return count_places(l) - l->places;
+	const struct ticket_amount now = count_places(l);
+
+	return (struct ticket_amount){ .items = now.items - l->places.items, .leaves = now.leaves - l->places.leaves };
 }
 
 void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret)

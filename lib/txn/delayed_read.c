@@ -52,6 +52,8 @@ static int tree_item(struct delayed_tree *t, struct delayed_reader *r, const str
 	if (!res && c.item.key.objectid != key->objectid)
 		res = 1;
 	if (!res)
+		delayed_see_leaf(t, &c.item.key, &c);
+	if (!res)
 		res = copy_item(r, &c.item, ret, err);
 	cursor_release(&c);
 	pthread_rwlock_unlock(&d->trees);

@@ -244,6 +244,7 @@ static size_t take_over(struct delayed *d, struct delayed_tree **list)
 			bytes += t->shards[i].bytes;
 			t->shards[i].bytes = 0;
 		}
+		delayed_forget_leaves(t);
 	}
 	tickets_run(&d->tickets);
 	return bytes;

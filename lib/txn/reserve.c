@@ -16,6 +16,9 @@
 #define REMOVAL_ITEMS 16
 #define REMOVAL_BYTES 512
 
+/* For so many items that are removed a leaf is granted where there is not one for each. */
+#define REMOVED_IN_A_LEAF 16
+
 /* So many times a chunk must be free for it to be one of plenty. */
 #define PLENTY 8u
 
@@ -138,7 +141,8 @@ struct asking {
  */
 static uint64_t blocks_for(const struct asking *a, const struct ticket_amount *all, uint64_t *bound)
 {
-	const struct ticket_amount more = { all->items + REMOVAL_ITEMS, all->bytes + REMOVAL_BYTES };
+	const struct ticket_amount more = { all->items + REMOVAL_ITEMS, all->bytes + REMOVAL_BYTES,
+					    all->leaves + REMOVAL_ITEMS };
 	uint64_t keep;
 
 	*bound = bound_items(&a->bound, a->need->removes ? all : &more);
@@ -151,26 +155,31 @@ static uint64_t blocks_for(const struct asking *a, const struct ticket_amount *a
 
 static struct ticket_amount plus(const struct ticket_amount *a, const struct ticket_amount *b)
 {
-	return (struct ticket_amount){ a->items + b->items, a->bytes + b->bytes };
+	return (struct ticket_amount){ a->items + b->items, a->bytes + b->bytes, a->leaves + b->leaves };
 }
 
-/* The most besides, in the measure of what is asked for, that so many blocks will do for. */
+/*
+ * The most besides, in the measure of what is asked for, that so many blocks will do for; but what is removed lies
+ * beside each other more often than not.
+ */
 static struct ticket_amount most_credit(const struct asking *a, const struct ticket_amount *credit, uint64_t pieces)
 {
 	struct ticket_amount best = { 0 };
-	int64_t low = 0, high = a->need->items ? credit->items : 0;
+	const int64_t in_a_leaf = a->need->removes ? REMOVED_IN_A_LEAF : 1;
+	int64_t low = 0, high = a->need->items ? credit->leaves : 0;
 	uint64_t bound;
 
 	while (high - low > 1 + low / 16) {
-		const int64_t items = low + (high - low) / 2;
-		const struct ticket_amount c = { items, items * a->need->bytes / a->need->items + 1 };
+		const int64_t leaves = low + (high - low) / 2, items = leaves * in_a_leaf;
+		const struct ticket_amount c = { items < credit->items ? items : credit->items,
+						 leaves * a->need->bytes / a->need->items + 1, leaves };
 		const struct ticket_amount all = plus(a->all, &c);
 
 		if (c.bytes <= credit->bytes && blocks_for(a, &all, &bound) <= pieces) {
 			best = c;
-			low = items;
+			low = leaves;
 		} else {
-			high = items;
+			high = leaves;
 		}
 	}
 	return best;
@@ -178,7 +187,7 @@ static struct ticket_amount most_credit(const struct asking *a, const struct tic
 
 static int begin_asking(struct btrkit_txn *txn, struct asking *a, struct btrkit_error *err)
 {
-	const struct ticket_amount removal = { REMOVAL_ITEMS, REMOVAL_BYTES };
+	const struct ticket_amount removal = { REMOVAL_ITEMS, REMOVAL_BYTES, REMOVAL_ITEMS };
 	const uint64_t nodesize = txn->fs->super.nodesize;
 	uint64_t later;
 	int ret = bound_begin(txn, &a->bound, err);

@@ -21,30 +21,31 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Reserves for one, and for the credit as far as that can be had too: @items of it. With no lock held; who is alone may
- * be committing.
+ * Reserves for one, and for the credit as far as that can be had too: @leaves of it. With no lock held; who is alone
+ * may be committing.
  */
-static int grant_with(struct btrkit_txn *txn, const struct ticket_need *need, enum txn_chunks chunks, int64_t *items,
+static int grant_with(struct btrkit_txn *txn, const struct ticket_need *need, enum txn_chunks chunks, int64_t *leaves,
 		      struct btrkit_error *err)
 {
 	struct tickets *t = &txn->delayed->tickets;
+	const struct ticket_amount a = ticket_amount_of(need);
 	struct ticket_amount credit = t->credit, all;
 	int ret;
 
 	gate_enter(&txn->delayed->gate);
 	delayed_lock_trees(txn->delayed);
 	pthread_mutex_lock(&t->lock);
-	all = (struct ticket_amount){ t->held.items + need->items, t->held.bytes + need->bytes };
+	all = t->held;
+	ticket_add(&all, &a);
 	ret = delayed_judge(txn->delayed, err);
 	if (!ret)
 		ret = txn_reserve_items(txn, &all, need, &credit, chunks, err);
 	if (!ret) {
-		t->held.items = all.items + credit.items;
-		t->held.bytes = all.bytes + credit.bytes;
-		t->outside.items += need->items;
-		t->outside.bytes += need->bytes;
-		ticket_add(need->removes ? &t->removals : &t->common, credit.items, credit.bytes);
-		*items = credit.items;
+		ticket_add(&all, &credit);
+		t->held = all;
+		ticket_add(&t->outside, &a);
+		ticket_give(need->removes ? &t->removals : &t->common, &credit);
+		*leaves = credit.leaves;
 	}
 	pthread_mutex_unlock(&t->lock);
 	delayed_unlock_trees(txn->delayed);
@@ -119,11 +120,11 @@ static bool commit_frees_much(struct btrkit_txn *txn)
 /* What was granted to the caller, who goes on without it. */
 static void take_back(struct tickets *t, const struct ticket_need *need)
 {
+	const struct ticket_amount a = ticket_amount_of(need);
+
 	pthread_mutex_lock(&t->lock);
-	t->held.items -= need->items;
-	t->held.bytes -= need->bytes;
-	t->outside.items -= need->items;
-	t->outside.bytes -= need->bytes;
+	ticket_subtract(&t->held, &a);
+	ticket_subtract(&t->outside, &a);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -191,9 +192,10 @@ static void end_turn(struct tickets *t, bool refused)
 /* Who was granted something is in the gate. */
 static void entered(struct tickets *t, const struct ticket_need *need)
 {
+	const struct ticket_amount a = ticket_amount_of(need);
+
 	pthread_mutex_lock(&t->lock);
-	t->outside.items -= need->items;
-	t->outside.bytes -= need->bytes;
+	ticket_subtract(&t->outside, &a);
 	if (t->outside.items <= 0)
 		pthread_cond_signal(&t->entered);
 	pthread_mutex_unlock(&t->lock);

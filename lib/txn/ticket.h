@@ -24,7 +24,10 @@ struct btrkit_txn;
 
 /* What an operation may change at the most. */
 struct ticket_need {
-	/* Of trees of files; of those that are sure to lie in one leaf, and those of a new inode, only one counts. */
+	/*
+	 * Of trees of files; of those that are sure to lie in one leaf, and those of a new inode, only one counts. Each
+	 * may lie in a leaf of its own.
+	 */
 	unsigned items;
 	uint32_t bytes; /* of those that come or grow, with their headers */
 	bool removes;	/* it may use what is kept for Linux */
@@ -32,6 +35,7 @@ struct ticket_need {
 
 struct ticket_amount {
 	int64_t items, bytes;
+	int64_t leaves; /* in which the items lie that are in a tree, and as many as there are others */
 };
 
 /* What one who is alone may need besides, directly in the trees. */
@@ -48,7 +52,7 @@ struct ticket_promise {
 
 /* What is granted and waits for who takes it. */
 struct ticket_credit {
-	atomic_int_fast64_t items, bytes;
+	atomic_int_fast64_t items, bytes, leaves;
 };
 
 /* What threads have of the credit, and what they count: see stripe.h. */
@@ -89,7 +93,7 @@ void tickets_destroy(struct tickets *t);
 int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* By who is in the gate still: what it was granted and has not used, nor will. */
-void ticket_spare(struct btrkit_txn *txn, const struct ticket_need *need);
+void ticket_spare(struct btrkit_txn *txn, const struct ticket_amount *spare, bool removes);
 
 /*
  * Commits when an operation has found no space for data, if that is allowed and may free some. Not by who is in the
@@ -119,7 +123,10 @@ void tickets_recall(struct tickets *t);
 
 /* Below: what the files of this share. */
 
-void ticket_add(struct ticket_credit *c, int64_t items, int64_t bytes);
+struct ticket_amount ticket_amount_of(const struct ticket_need *need);
+void ticket_add(struct ticket_amount *to, const struct ticket_amount *a);
+void ticket_subtract(struct ticket_amount *from, const struct ticket_amount *a);
+void ticket_give(struct ticket_credit *c, const struct ticket_amount *a);
 /* Of what the thread has, or others have left. By who is in the gate. @return whether there was so much */
 bool tickets_take(struct tickets *t, const struct ticket_need *need);
 /* Of a reservation that is made. */

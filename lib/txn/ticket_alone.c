@@ -10,12 +10,12 @@ static int grant_alone(struct btrkit_txn *txn, const struct ticket_need *need, c
 		       enum txn_chunks chunks, struct btrkit_error *err)
 {
 	struct tickets *t = &txn->delayed->tickets;
-	struct ticket_amount all, credit = { 0 };
+	struct ticket_amount all = ticket_amount_of(need), credit = { 0 };
 	int ret;
 
 	delayed_lock_trees(txn->delayed);
 	pthread_mutex_lock(&t->lock);
-	all = (struct ticket_amount){ t->held.items + need->items, t->held.bytes + need->bytes };
+	ticket_add(&all, &t->held);
 	t->alone = *alone;
 	ret = txn_reserve_items(txn, &all, need, &credit, chunks, err);
 	if (ret)

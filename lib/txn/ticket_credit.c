@@ -14,7 +14,7 @@ void tickets_init(struct tickets *t)
 {
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->entered, NULL);
-	t->credit = (struct ticket_amount){ CREDIT_ITEMS, CREDIT_BYTES };
+	t->credit = (struct ticket_amount){ CREDIT_ITEMS, CREDIT_BYTES, CREDIT_ITEMS };
 }
 
 void tickets_destroy(struct tickets *t)
@@ -32,10 +32,30 @@ void tickets_count_latency(struct tickets *t, uint64_t ns)
 	atomic_fetch_add_explicit(&t->stripes[stripe_of_thread()].latency_log2[log2], 1, memory_order_relaxed);
 }
 
-void ticket_add(struct ticket_credit *c, int64_t items, int64_t bytes)
+struct ticket_amount ticket_amount_of(const struct ticket_need *need)
 {
-	atomic_fetch_add(&c->items, items);
-	atomic_fetch_add(&c->bytes, bytes);
+	return (struct ticket_amount){ need->items, need->bytes, need->items };
+}
+
+void ticket_add(struct ticket_amount *to, const struct ticket_amount *a)
+{
+	to->items += a->items;
+	to->bytes += a->bytes;
+	to->leaves += a->leaves;
+}
+
+void ticket_subtract(struct ticket_amount *from, const struct ticket_amount *a)
+{
+	from->items -= a->items;
+	from->bytes -= a->bytes;
+	from->leaves -= a->leaves;
+}
+
+void ticket_give(struct ticket_credit *c, const struct ticket_amount *a)
+{
+	atomic_fetch_add(&c->items, a->items);
+	atomic_fetch_add(&c->bytes, a->bytes);
+	atomic_fetch_add(&c->leaves, a->leaves);
 }
 
 /* Adds what there is of it. */
@@ -43,6 +63,7 @@ static void sum_up(struct ticket_amount *to, const struct ticket_credit *c)
 {
 	to->items += atomic_load(&c->items);
 	to->bytes += atomic_load(&c->bytes);
+	to->leaves += atomic_load(&c->leaves);
 }
 
 /* Who is taking some just now gives back what he could not have. */
@@ -50,39 +71,53 @@ static void take_all(struct ticket_amount *to, struct ticket_credit *c)
 {
 	to->items += atomic_exchange(&c->items, 0);
 	to->bytes += atomic_exchange(&c->bytes, 0);
+	to->leaves += atomic_exchange(&c->leaves, 0);
 }
 
-static bool take_of(struct ticket_credit *c, int64_t items, int64_t bytes)
+static bool take_some(atomic_int_fast64_t *of, int64_t n)
 {
-	if (atomic_fetch_sub(&c->items, items) >= items) {
-		if (atomic_fetch_sub(&c->bytes, bytes) >= bytes)
-			return true;
-		atomic_fetch_add(&c->bytes, bytes);
+	if (atomic_fetch_sub(of, n) >= n)
+		return true;
+	atomic_fetch_add(of, n);
+	return false;
+}
+
+static bool take_of(struct ticket_credit *c, const struct ticket_amount *a)
+{
+	if (take_some(&c->items, a->items)) {
+		if (take_some(&c->leaves, a->leaves)) {
+			if (take_some(&c->bytes, a->bytes))
+				return true;
+			atomic_fetch_add(&c->leaves, a->leaves);
+		}
+		atomic_fetch_add(&c->items, a->items);
 	}
-	atomic_fetch_add(&c->items, items);
 	return false;
 }
 
 bool tickets_take(struct tickets *t, const struct ticket_need *need)
 {
+	static const struct ticket_amount more = { STRIPE_ITEMS, STRIPE_BYTES, STRIPE_ITEMS };
 	struct ticket_credit *own = &t->stripes[stripe_of_thread()].credit;
+	const struct ticket_amount a = ticket_amount_of(need);
+	struct ticket_amount both = a;
 
-	if (take_of(own, need->items, need->bytes))
+	if (take_of(own, &a))
 		return true;
-	if (need->removes && atomic_load(&t->removals.items) > 0 &&
-	    take_of(&t->removals, need->items, need->bytes))
+	if (need->removes && atomic_load(&t->removals.items) > 0 && take_of(&t->removals, &a))
 		return true;
-	if (!take_of(&t->common, need->items + STRIPE_ITEMS, need->bytes + STRIPE_BYTES))
-		return take_of(&t->common, need->items, need->bytes);
-	ticket_add(own, STRIPE_ITEMS, STRIPE_BYTES);
+	ticket_add(&both, &more);
+	if (!take_of(&t->common, &both))
+		return take_of(&t->common, &a);
+	ticket_give(own, &more);
 	return true;
 }
 
-void ticket_spare(struct btrkit_txn *txn, const struct ticket_need *need)
+void ticket_spare(struct btrkit_txn *txn, const struct ticket_amount *spare, bool removes)
 {
 	struct tickets *t = &txn->delayed->tickets;
 
-	ticket_add(need->removes ? &t->removals : &t->stripes[stripe_of_thread()].credit, need->items, need->bytes);
+	ticket_give(removes ? &t->removals : &t->stripes[stripe_of_thread()].credit, spare);
 }
 
 void tickets_run(struct tickets *t)
@@ -94,16 +129,16 @@ void tickets_run(struct tickets *t)
 	for (unsigned i = 0; i < STRIPES; i++)
 		sum_up(&credit, &t->stripes[i].credit);
 	pthread_mutex_lock(&t->lock);
-	t->running.items = t->held.items - t->outside.items - credit.items;
-	t->running.bytes = t->held.bytes - t->outside.bytes - credit.bytes;
+	t->running = t->held;
+	ticket_subtract(&t->running, &t->outside);
+	ticket_subtract(&t->running, &credit);
 	pthread_mutex_unlock(&t->lock);
 }
 
 void tickets_ran(struct tickets *t)
 {
 	pthread_mutex_lock(&t->lock);
-	t->held.items -= t->running.items;
-	t->held.bytes -= t->running.bytes;
+	ticket_subtract(&t->held, &t->running);
 	t->running = (struct ticket_amount){ 0 };
 	pthread_mutex_unlock(&t->lock);
 }
@@ -117,8 +152,7 @@ void tickets_recall(struct tickets *t)
 	take_all(&all, &t->removals);
 	for (unsigned i = 0; i < STRIPES; i++)
 		take_all(&all, &t->stripes[i].credit);
-	t->held.items -= all.items;
-	t->held.bytes -= all.bytes;
+	ticket_subtract(&t->held, &all);
 	pthread_mutex_unlock(&t->lock);
 }
 

@@ -170,6 +170,7 @@ static void run_shared(const struct rig_kind *kind)
 	copy_leaves(&s, TOP_LEVEL);
 	commit(&s);
 	items.items = (int64_t)leaves_of(&s, s.snapshot);
+	items.leaves = items.items;
 	begin(&s);
 	b = bound_with(&s, s.snapshot);
 	before = queued(&s);
@@ -254,6 +255,7 @@ static void run_joined(const struct rig_kind *kind)
 	begin(&s);
 	b = bound_with(&s, TOP_LEVEL);
 	items.items = (int64_t)join_leaves(&s);
+	items.leaves = items.items;
 	judge("blocks", (uint64_t)items.items, s.txn->overlay->copied + s.txn->overlay->created,
 	      bound_own(&b, &items));
 	/* They were joined. */

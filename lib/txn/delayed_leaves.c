@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * How many leaves are copied for items of a tree that wait to be changed there: each once, however many they are, and
+ * none that was copied before. What lay in a leaf when it was looked into is there still when it is run, or in one that
+ * is the tree's own: items go from one leaf into another one by edits, which make both private. So what was seen since
+ * the last run holds until the next, which is before the commit or a snapshot. More may be counted than are copied,
+ * never less.
+ */
+#include "lib/txn/delayed.h"
+
+static struct delayed_seen *seen_of(struct delayed_tree *t, const struct btrkit_key *key)
+{
+	struct delayed_shard *s = delayed_shard_of(t, key->objectid);
+
+	/* Directories have them in different leaves. */
+	return &s->seen[key->type == KEY_DIR_INDEX ? 2 : key->type == KEY_DIR_ITEM];
+}
+
+void delayed_see_leaf(struct delayed_tree *t, const struct btrkit_key *key, const struct cursor *c)
+{
+	const struct node *leaf = c->nodes[0];
+	struct delayed_seen *seen = seen_of(t, key);
+
+	if (seen->bytenr == leaf->bytenr || !leaf->nritems)
+		return;
+	*seen = (struct delayed_seen){ leaf->bytenr, edit_is_own(t->edit, leaf), node_key(leaf, 0),
+				       node_key(leaf, leaf->nritems - 1) };
+}
+
+static bool covers(const struct delayed_seen *seen, const struct btrkit_key *key)
+{
+	return seen->bytenr && key_cmp(&seen->first, key) <= 0 && key_cmp(key, &seen->last) <= 0;
+}
+
+/* Looks for the leaf. What fails then will fail again. */
+static void look(struct delayed_tree *t, const struct btrkit_key *key)
+{
+	struct cursor c;
+
+	pthread_rwlock_rdlock(&t->delayed->trees);
+	cursor_init(&c, t->edit->c.fs, &t->edit->c.root);
+	if (!cursor_descend(&c, key, 0, NULL))
+		delayed_see_leaf(t, key, &c);
+	cursor_release(&c);
+	pthread_rwlock_unlock(&t->delayed->trees);
+}
+
+bool delayed_count_leaf(struct delayed_tree *t, const struct btrkit_key *key)
+{
+	const struct delayed_seen *seen = seen_of(t, key);
+	atomic_uint_fast64_t *slot;
+
+	if (!covers(seen, key))
+		look(t, key);
+	if (!covers(seen, key))
+		return true;
+	if (seen->own)
+		return false;
+	slot = &t->leaves[(seen->bytenr / t->edit->c.fs->items.nodesize) % DELAYED_LEAVES];
+	/* Of two in one slot the other one is counted again. */
+	return atomic_exchange(slot, seen->bytenr) != seen->bytenr;
+}
+
+void delayed_forget_leaves(struct delayed_tree *t)
+{
+	for (unsigned i = 0; i < DELAYED_LEAVES; i++)
+		atomic_store_explicit(&t->leaves[i], 0, memory_order_relaxed);
+	for (unsigned i = 0; i < DELAYED_SHARDS; i++)
+		for (unsigned k = 0; k < DELAYED_SEEN; k++)
+			t->shards[i].seen[k].bytenr = 0;
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What is granted and what is used of it: no more leaves are copied for what waits than are counted, which are far less
+ * than items.
+ */
+#include "tests/unit/unit.h"
+
+#include <inttypes.h>
+
+#include "lib/txn/delayed.h"
+#include "tests/unit/txn_rig.h"
+
+#define TOP_LEVEL 5u
+#define TOP 256u
+#define FILES 3000u
+#define BYTES 1000u
+#define MANY 40u
+
+static const struct rig_kind kinds[] = {
+	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 200 } },
+	{ "16k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 16384, 0, 1, { 200 } },
+	{ "64k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 65536, 0, 1, { 200 } },
+};
+
+struct scene {
+	struct rig r;
+	struct btrkit_fs *fs;
+	struct btrkit_txn *txn;
+	uint64_t seed;
+	bool gone[FILES];
+};
+
+static unsigned pick(struct scene *s, unsigned below)
+{
+	s->seed = s->seed * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)((s->seed >> 33) % below);
+}
+
+static size_t file_name(char name[16], unsigned i)
+{
+	return (size_t)snprintf(name, 16, "f%u", i);
+}
+
+static uint64_t make_file(struct scene *s, unsigned i)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint64_t inode;
+	char name[16];
+
+	rig_check(btrkit_create(s->txn, TOP_LEVEL, TOP, name, file_name(name, i), NULL, &inode, &err), &err);
+	return inode;
+}
+
+static void fill_file(struct scene *s, uint64_t inode)
+{
+	static const uint8_t bytes[BYTES] = { 3 };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	rig_check(btrkit_write(s->txn, TOP_LEVEL, inode, 0, bytes, BYTES, NULL, &err), &err);
+}
+
+static void begin(struct scene *s)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	rig_check(btrkit_txn_start(s->fs, &s->txn, &err), &err);
+}
+
+static void commit(struct scene *s)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	rig_check(btrkit_txn_commit(s->txn, NULL, &err), &err);
+	rig_judge(&s->r);
+}
+
+static struct scene *make_scene(const struct rig_kind *kind)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	rig_make(&s->r, kind);
+	s->fs = rig_open(&s->r, BTRKIT_OPEN_WRITE, 0);
+	begin(s);
+	return s;
+}
+
+static void free_scene(struct scene *s)
+{
+	btrkit_fs_close(s->fs);
+	rig_destroy(&s->r);
+	free(s);
+}
+
+static void remove_some(struct scene *s, unsigned n)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	char name[16];
+
+	while (n) {
+		const unsigned i = pick(s, FILES);
+
+		if (s->gone[i])
+			continue;
+		rig_check(btrkit_unlink(s->txn, TOP_LEVEL, TOP, name, file_name(name, i), BTRKIT_UNLINK_FILE, &err),
+			  &err);
+		s->gone[i] = true;
+		n--;
+	}
+}
+
+static struct ticket_amount counted(const struct scene *s)
+{
+	const struct delayed_tree *t = s->txn->delayed->list;
+	struct ticket_amount sum = { 0 };
+
+	for (unsigned i = 0; t && i < DELAYED_SHARDS; i++) {
+		sum.items += t->shards[i].places;
+		sum.leaves += t->shards[i].leaves;
+	}
+	return sum;
+}
+
+/* Leaves that were copied. */
+static int64_t copied(const struct scene *s)
+{
+	const struct edit_tree *t = s->txn->overlay ? overlay_open_tree(s->txn->overlay, TOP_LEVEL) : NULL;
+
+	return t ? (int64_t)(s->txn->overlay->copied - t->private_inner) : 0;
+}
+
+/* Nothing is known of leaves that were copied, or are to be again. */
+static void judge_forgotten(const struct scene *s)
+{
+	const struct delayed_tree *t = s->txn->delayed->list;
+
+	for (unsigned i = 0; i < DELAYED_LEAVES; i++)
+		assert_int_equal(atomic_load(&t->leaves[i]), 0);
+	for (unsigned i = 0; i < DELAYED_SHARDS; i++)
+		for (unsigned k = 0; k < DELAYED_SEEN; k++)
+			assert_int_equal(t->shards[i].seen[k].bytenr, 0);
+}
+
+static void remove_and_run(struct scene *s, unsigned n)
+{
+	const struct ticket_amount before = counted(s);
+	const int64_t copied_before = copied(s);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct ticket_amount now;
+
+	remove_some(s, n);
+	now = counted(s);
+	rig_check(btrkit_txn_flush(s->txn, &err), &err);
+	judge_forgotten(s);
+	print_message("%u files: %" PRId64 " items in %" PRId64 " leaves, %" PRId64 " were copied\n", n,
+		      now.items - before.items, now.leaves - before.leaves, copied(s) - copied_before);
+	assert_true(copied(s) - copied_before <= now.leaves - before.leaves);
+	if (n >= MANY)
+		assert_true(3 * (now.leaves - before.leaves) <= 2 * (now.items - before.items));
+}
+
+static void test_leaves(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct scene *s = make_scene(&kinds[i]);
+
+		print_message("%s\n", kinds[i].name);
+		for (unsigned k = 0; k < FILES; k++)
+			fill_file(s, make_file(s, k));
+		commit(s);
+		for (unsigned round = 0; round < 4; round++) {
+			begin(s);
+			remove_and_run(s, 1 + round);
+			remove_and_run(s, MANY);
+			/* What was copied is to be copied again. */
+			if (round % 2) {
+				rig_check(txn_commit_and_go_on(s->txn, &err), &err);
+				rig_judge(&s->r);
+			}
+			remove_and_run(s, 300);
+			commit(s);
+		}
+		free_scene(s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_leaves),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
