@@ -189,6 +189,8 @@ int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct 
  * @return 0; -EUCLEAN, <0: the transaction has failed
  */
 int delayed_run(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same but for inodes that have just been made. */
+int delayed_run_older(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Whether anything waits. Not by who has the lock of an inode. */
 bool delayed_waits(struct delayed *d);
 
@@ -289,5 +291,7 @@ void delayed_see_leaf(struct delayed_tree *t, const struct btrkit_key *key, cons
 bool delayed_count_leaf(struct delayed_tree *t, const struct btrkit_key *key);
 /* All of what waits is taken over. */
 void delayed_forget_leaves(struct delayed_tree *t);
+/* What a shard has taken over to run: puts back what can wait, and adds what that was granted for. */
+void delayed_keep_newest(struct delayed_tree *t, struct delayed_shard *s, struct ticket_amount *kept);
 
 #endif

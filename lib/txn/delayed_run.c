@@ -230,8 +230,9 @@ static int run_inode(struct delayed_batch *b, const struct delayed_inode *in, st
  * Takes over what waits: from here on changes are collected anew. With the gate closed. Who is before the gate may open
  * other trees meanwhile, in which nothing waits. @return the bytes of it
  */
-static size_t take_over(struct delayed *d, struct delayed_tree **list)
+static size_t take_over(struct delayed *d, bool keep_newest, struct delayed_tree **list)
 {
+	struct ticket_amount kept = { 0 };
 	size_t bytes = 0;
 
 	pthread_rwlock_rdlock(&d->trees);
@@ -243,10 +244,12 @@ static size_t take_over(struct delayed *d, struct delayed_tree **list)
 			t->shards[i].now = delayed_table(d);
 			bytes += t->shards[i].bytes;
 			t->shards[i].bytes = 0;
+			if (keep_newest)
+				delayed_keep_newest(t, &t->shards[i], &kept);
 		}
 		delayed_forget_leaves(t);
 	}
-	tickets_run(&d->tickets);
+	tickets_run(&d->tickets, &kept);
 	return bytes;
 }
 
@@ -443,7 +446,7 @@ bool delayed_waits(struct delayed *d)
 	return waits;
 }
 
-int delayed_run(struct delayed *d, struct btrkit_error *err)
+static int run(struct delayed *d, bool keep_newest, struct btrkit_error *err)
 {
 	struct delayed_tree *t;
 	size_t bytes;
@@ -455,11 +458,21 @@ int delayed_run(struct delayed *d, struct btrkit_error *err)
 		delayed_open(d);
 		return ret;
 	}
-	bytes = take_over(d, &t);
+	bytes = take_over(d, keep_newest, &t);
 	gate_open(&d->gate);
 	ret = run_all(d, t, bytes, err);
 	pthread_mutex_unlock(&d->run);
 	return ret;
+}
+
+int delayed_run(struct delayed *d, struct btrkit_error *err)
+{
+	return run(d, false, err);
+}
+
+int delayed_run_older(struct delayed *d, struct btrkit_error *err)
+{
+	return run(d, true, err);
 }
 
 int delayed_run_alone(struct delayed *d, struct btrkit_error *err)
@@ -471,6 +484,6 @@ int delayed_run_alone(struct delayed *d, struct btrkit_error *err)
 	/* What was not done to the end is still there, and its trees may not be. */
 	if (ret)
 		return ret;
-	bytes = take_over(d, &t);
+	bytes = take_over(d, false, &t);
 	return run_all(d, t, bytes, err);
 }

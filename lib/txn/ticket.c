@@ -138,11 +138,16 @@ static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struc
 	tickets_recall(t);
 	wait_for_others(t);
 	tickets_count_step(t, &t->stats.item_runs);
-	ret = delayed_run(txn->delayed, err);
+	ret = delayed_run_older(txn->delayed, err);
 	/* Those who were taking some for their stripes have got it by now. */
 	tickets_recall(t);
 	if (!ret)
 		ret = grant_with(txn, need, TXN_NO_CHUNKS, &credit, err);
+	if (ret == -ENOSPC) {
+		ret = delayed_run(txn->delayed, err);
+		if (!ret)
+			ret = grant_with(txn, need, TXN_NO_CHUNKS, &credit, err);
+	}
 	if (!ret && credit < LITTLE_CREDIT && t->may_commit && commit_frees_much(txn)) {
 		take_back(t, need);
 		tickets_recall(t);
@@ -213,6 +218,7 @@ static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 	wait_for_turn(t, &w);
 	/* Those before may have left enough for it. */
 	gate_enter(&txn->delayed->gate);
+	tickets_gather(t);
 	if (tickets_take(t, need)) {
 		end_turn(t, false);
 		return 0;

@@ -114,8 +114,8 @@ int ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const s
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void ticket_alone_end(struct btrkit_txn *txn);
 
-/* With the gate closed: all that operations have put there is taken to run. */
-void tickets_run(struct tickets *t);
+/* With the gate closed: all that operations have put there is taken to run, but what was granted for @kept. */
+void tickets_run(struct tickets *t, const struct ticket_amount *kept);
 /* It is in the trees. */
 void tickets_ran(struct tickets *t);
 /* A bound that the credit was granted by has changed: who comes next asks again. */
@@ -129,6 +129,8 @@ void ticket_subtract(struct ticket_amount *from, const struct ticket_amount *a);
 void ticket_give(struct ticket_credit *c, const struct ticket_amount *a);
 /* Of what the thread has, or others have left. By who is in the gate. @return whether there was so much */
 bool tickets_take(struct tickets *t, const struct ticket_need *need);
+/* What all threads have left over is for whoever comes first. By who has the turn. */
+void tickets_gather(struct tickets *t);
 /* Of a reservation that is made. */
 void tickets_count_latency(struct tickets *t, uint64_t ns);
 void tickets_count_step(struct tickets *t, uint64_t *step);

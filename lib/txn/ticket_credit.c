@@ -113,6 +113,15 @@ bool tickets_take(struct tickets *t, const struct ticket_need *need)
 	return true;
 }
 
+void tickets_gather(struct tickets *t)
+{
+	struct ticket_amount all = { 0 };
+
+	for (unsigned i = 0; i < STRIPES; i++)
+		take_all(&all, &t->stripes[i].credit);
+	ticket_give(&t->common, &all);
+}
+
 void ticket_spare(struct btrkit_txn *txn, const struct ticket_amount *spare, bool removes)
 {
 	struct tickets *t = &txn->delayed->tickets;
@@ -120,7 +129,7 @@ void ticket_spare(struct btrkit_txn *txn, const struct ticket_amount *spare, boo
 	ticket_give(removes ? &t->removals : &t->stripes[stripe_of_thread()].credit, spare);
 }
 
-void tickets_run(struct tickets *t)
+void tickets_run(struct tickets *t, const struct ticket_amount *kept)
 {
 	struct ticket_amount credit = { 0 };
 
@@ -132,6 +141,7 @@ void tickets_run(struct tickets *t)
 	t->running = t->held;
 	ticket_subtract(&t->running, &t->outside);
 	ticket_subtract(&t->running, &credit);
+	ticket_subtract(&t->running, kept);
 	pthread_mutex_unlock(&t->lock);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * What is granted and what is used of it: no more leaves are copied for what waits than are counted, which are far less
- * than items.
+ * than items; the newest inodes go on waiting with what they were granted; and of what was granted nothing is left when
+ * all has gone into the trees.
  */
 #include "tests/unit/unit.h"
 
@@ -186,10 +187,47 @@ static void test_leaves(void **state)
 	}
 }
 
+/* What is granted when nobody has credit. */
+static struct ticket_amount held(struct scene *s)
+{
+	tickets_recall(&s->txn->delayed->tickets);
+	return s->txn->delayed->tickets.held;
+}
+
+static void test_newest(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct scene *s = make_scene(&kinds[i]);
+		struct ticket_amount h;
+		uint64_t last = 0;
+
+		for (unsigned k = 0; k < 500; k++)
+			last = make_file(s, k);
+		rig_check(delayed_run_older(s->txn->delayed, &err), &err);
+		assert_true(delayed_waits(s->txn->delayed));
+		h = held(s);
+		assert_in_range(h.items, 1, 100);
+		assert_int_equal(h.leaves, h.items);
+		assert_true(h.bytes >= h.items * (int64_t)(sizeof(struct disk_inode_item) + 50));
+		fill_file(s, last);
+		rig_check(btrkit_txn_flush(s->txn, &err), &err);
+		assert_false(delayed_waits(s->txn->delayed));
+		h = held(s);
+		assert_int_equal(h.items, 0);
+		assert_int_equal(h.bytes, 0);
+		assert_int_equal(h.leaves, 0);
+		commit(s);
+		free_scene(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_leaves),
+		cmocka_unit_test(test_newest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The newest inodes go on waiting when space is short: who has made one is about to write into it. What comes later of
+ * an inode that is in the tree already finds its leaf full, and leaves two that are half full.
+ */
+#include <string.h>
+
+#include "lib/txn/delayed.h"
+
+/* Of the highest numbers so many are kept. */
+#define NEWEST 64u
+
+/* It has few items, all of them new. */
+static bool is_small(const struct delayed_inode *in)
+{
+	return in->fresh && in->items == in->few && !in->index_size;
+}
+
+static bool copy_items(struct delayed_table *t, const struct delayed_inode *from, struct delayed_inode *to,
+		       struct ticket_amount *kept)
+{
+	for (uint32_t i = 0; i < from->n; i++) {
+		const struct delayed_item *it = from->few[i];
+		const struct btrkit_key key = delayed_key(from, it);
+		struct delayed_item *copy;
+
+		if (delayed_item_add(t, to, &key, it->size, &copy, NULL))
+			return false;
+		copy->change = it->change;
+		copy->size = it->size;
+		memcpy(copy->data, it->data, it->size);
+		kept->bytes += it->size + (int64_t)sizeof(struct disk_item);
+	}
+	return true;
+}
+
+/* What there is no memory for is run, too. */
+static void keep_inode(struct delayed_table *now, struct delayed_inode *in, struct ticket_amount *kept)
+{
+	struct ticket_amount own = { .items = 1, .leaves = 1 };
+	struct delayed_inode *to;
+
+	if (delayed_inode_get(now, in->objectid, &to, NULL))
+		return;
+	to->fresh = true;
+	to->notes = in->notes;
+	to->next_index = in->next_index;
+	if (!copy_items(now, in, to, &own)) {
+		to->n = to->sorted = 0;
+		return;
+	}
+	in->n = in->sorted = 0;
+	kept->items += own.items;
+	kept->bytes += own.bytes;
+	kept->leaves += own.leaves;
+}
+
+void delayed_keep_newest(struct delayed_tree *t, struct delayed_shard *s, struct ticket_amount *kept)
+{
+	const uint64_t next = atomic_load(&t->next_inode), first = next > NEWEST ? next - NEWEST : 0;
+	const int64_t before = kept->bytes;
+
+	for (size_t i = 0; next && i < s->running.size; i++) {
+		struct delayed_inode *in = s->running.slots[i].in;
+
+		if (in && in->n && in->objectid >= first && is_small(in))
+			keep_inode(&s->now, in, kept);
+	}
+	s->bytes = (size_t)(kept->bytes - before);
+}
