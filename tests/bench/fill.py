@@ -46,6 +46,11 @@ def seconds(said, what):
     return [float(s) for s in re.findall(rf'([\d.]+) s (?:and \d+ commits |and \d+ )?to {what}', said)]
 
 
+def again(said):
+    """Removals that Linux had no space for before a commit."""
+    return sum(int(n) for n in re.findall(r'(\d+) again', said))
+
+
 def commits(said):
     """To fill, and to remove."""
     return ([int(n) for n in re.findall(r'and (\d+) commits to fill', said)],
@@ -108,6 +113,7 @@ def main():
     for what in ('fill', 'remove'):
         ours, linuxs = (statistics.median(seconds(each, what)) for each in (said, theirs))
         print(f'to {what}: {ours:.2f} s, Linux {linuxs:.2f} s, ratio {ours / linuxs:.3f}')
+    print(f'removals that Linux had no space for until it was synced: {again(theirs)}')
     print(f'commits of a round: {max(filled)} to fill, {max(removed)} to remove; Linux {their_commits / ROUNDS:.0f}')
     print('reservations that took from so many ms on: btrkit; ' + '; '.join(SEED))
     for row, each in enumerate(zip(latencies(said), *SEED.values())):

@@ -15,10 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
+/* So often in a row a removal is tried again that finds no space. */
+#define TRIES 100
+
 struct worker {
 	pthread_t thread;
 	int dir;
 	unsigned long files;
+	unsigned long again; /* removals that found no space, and had to wait for a commit */
 	size_t bytes;
 	unsigned name_len;
 	int removes;
@@ -55,6 +59,18 @@ static void *create(void *arg)
 	return NULL;
 }
 
+/* Linux may have no space left to remove something: as an administrator would, it is synced, and tried again. */
+static void remove_file(struct worker *w, const char *name)
+{
+	for (int i = 0; unlinkat(w->dir, name, 0); i++) {
+		if (errno != ENOSPC || i == TRIES)
+			die(name);
+		w->again++;
+		if (syncfs(w->dir))
+			die("sync");
+	}
+}
+
 static void *fill(void *arg)
 {
 	struct worker *w = arg;
@@ -69,8 +85,7 @@ static void *fill(void *arg)
 		if (w->removes && i == w->files)
 			break;
 		if (w->removes) {
-			if (unlinkat(w->dir, name, 0))
-				die(name);
+			remove_file(w, name);
 			continue;
 		}
 		fd = openat(w->dir, name, O_CREAT | O_EXCL | O_WRONLY, 0644);
@@ -80,7 +95,7 @@ static void *fill(void *arg)
 			die(name);
 		if (write(fd, data, w->bytes) != (ssize_t)w->bytes) {
 			close(fd);
-			unlinkat(w->dir, name, 0);
+			remove_file(w, name);
 			break;
 		}
 		close(fd);
@@ -133,18 +148,20 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	for (int round = 0; round < atoi(argv[4]); round++) {
-		unsigned long files = 0;
+		unsigned long files = 0, again = 0;
 		double filled, removed;
 
 		for (unsigned i = 0; i < threads; i++)
-			workers[i].removes = 0;
+			workers[i].removes = workers[i].again = 0;
 		filled = run(workers, threads, fill, top);
 		for (unsigned i = 0; i < threads; i++) {
 			files += workers[i].files;
 			workers[i].removes = 1;
 		}
 		removed = run(workers, threads, fill, top);
-		printf("%lu files: %.3f s to fill, %.3f s to remove\n", files, filled, removed);
+		for (unsigned i = 0; i < threads; i++)
+			again += workers[i].again;
+		printf("%lu files: %.3f s to fill, %.3f s to remove, %lu again\n", files, filled, removed, again);
 		fflush(stdout);
 	}
 	return 0;
