@@ -176,17 +176,6 @@ def used_data(mnt):
     return None if found[0][0] else sum(int(used) for _, used in found)
 
 
-def settle(mnt):
-    """Until nothing is left of what was deleted, and that is on disk."""
-    for _ in range(200):
-        run(BTRFS, 'filesystem', 'sync', mnt)
-        if not run(BTRFS, 'subvolume', 'list', '-d', mnt).strip():
-            run(BTRFS, 'filesystem', 'sync', mnt)
-            return
-        time.sleep(0.05)
-    raise RuntimeError('the cleaner does not finish')
-
-
 def judge_deletion(path, row):
     name = row['path']
     copy = Image(path, None).copy(path + '.copy')
@@ -194,13 +183,13 @@ def judge_deletion(path, row):
     try:
         for line in run(BTRFS, 'subvolume', 'list', mnt).decode().splitlines():
             run(BTRFS, 'property', 'set', '-ts', f'{mnt}/{line.split(" path ", 1)[1]}', 'ro', 'false')
-        settle(mnt)
+        image.wait_for_cleaner(mnt)
         before = used_data(mnt)
         if name == '/':
             run('find', mnt, '-mindepth', '1', '-delete')
         else:
             run('rm', '-r', mnt + name)
-        settle(mnt)
+        image.wait_for_cleaner(mnt)
         after = used_data(mnt)
     finally:
         copy.remove()
@@ -334,7 +323,7 @@ def make(folder, mkfs, mount, fill):
     made.mkfs(*mkfs)
     mnt = made.mount(','.join(part for part in (mount, 'noatime') if part))
     fill(mnt)
-    settle(mnt)
+    image.wait_for_cleaner(mnt)
     made.umount()
     return made.path
 

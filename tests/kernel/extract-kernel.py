@@ -228,7 +228,7 @@ def flags(scratch, target):
     paths = [os.path.relpath(os.path.join(at, name), mnt) for at, dirs, files in os.walk(mnt) for name in dirs + files]
     wanted = {path: flag_of(path, mnt) for path in paths}
     linux = trees.tree(mnt)
-    os.sync()
+    image.sync(mnt)
     folder = target.folder()
     extract('-C', folder, '--flags', fs.path)
     assert len({value for value in wanted.values()}) > len(letters), wanted

@@ -90,15 +90,7 @@ class Trial:
         return any(re.search(r'refs 0\b', root) and dropping.search(root) for root in roots)
 
     def wait_for_cleaner(self):
-        """Until no deleted subvolume is left, and that is on disk."""
-        for _ in range(600):
-            ops.sync(self.mnt)
-            left = self.btrfs('subvolume', 'list', '-d', self.mnt)
-            if not left.strip():
-                ops.sync(self.mnt)
-                return
-            time.sleep(0.1)
-        raise RuntimeError('the cleaner does not finish')
+        image.wait_for_cleaner(self.mnt)
 
     def run(self):
         scenario = self.scenario

@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+import ops
+
 MKFS = os.environ.get('MKFS', 'mkfs.btrfs')
 BTRFS = os.environ.get('BTRFS', 'btrfs')
 BTRFSTUNE = os.environ.get('BTRFSTUNE', 'btrfstune')
@@ -33,11 +35,14 @@ for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
 
 
 def run(*args, **kwargs):
-    """Runs a program that must succeed; its standard output."""
-    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **kwargs)
-    if done.returncode:
-        said = done.stderr.decode(errors='replace')
-        raise RuntimeError(f'{" ".join(map(str, args))}: exit {done.returncode}: {said}')
+    """Runs a program that must succeed; its standard output. From two pipes at a time Python would read a dump of many
+    megabytes in small pieces."""
+    with tempfile.TemporaryFile() as errors:
+        done = subprocess.run(args, stdout=subprocess.PIPE, stderr=errors, check=False, **kwargs)
+        if done.returncode:
+            errors.seek(0)
+            said = errors.read().decode(errors='replace')
+            raise RuntimeError(f'{" ".join(map(str, args))}: exit {done.returncode}: {said}')
     return done.stdout
 
 
@@ -109,6 +114,19 @@ def sync(path):
             raise OSError(ctypes.get_errno(), 'syncfs', path)
     finally:
         os.close(fd)
+
+
+def wait_for_cleaner(mnt):
+    """Until no deleted subvolume is left, and that is on disk. This sync wakes the cleaner, which otherwise sleeps
+    until the next commit, for half a minute: so long does `btrfs subvolume sync` wait, and so would who calls
+    syncfs(2)."""
+    for _ in range(1200):
+        ops.sync(mnt)
+        if not run(BTRFS, 'subvolume', 'list', '-d', mnt).strip():
+            ops.sync(mnt)
+            return
+        time.sleep(0.05)
+    raise RuntimeError('the cleaner does not finish')
 
 
 @contextlib.contextmanager

@@ -40,7 +40,7 @@ def fill(mnt, rng):
         with open(f'{path}/file', 'wb') as f:
             f.write(rng.randbytes(100))
         if not rng.randrange(4):
-            os.sync()
+            image.sync(mnt)
     for path in [p for p in paths if not any(q.startswith(f'{p}/') for q in paths)][:6]:
         btrfs('subvolume', 'delete', path)
         paths.remove(path)
@@ -113,8 +113,7 @@ def main():
         fs.mount()
         paths = fill(fs.mnt, rng)
         receive(fs.mnt, paths, folder)
-        btrfs('subvolume', 'sync', fs.mnt)
-        os.sync()
+        image.wait_for_cleaner(fs.mnt)
         fs.umount()
         # Everything is on disk then; mounted read-only it stays as it is.
         fs.mount(readonly=True)

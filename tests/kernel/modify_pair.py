@@ -141,8 +141,7 @@ class Pair:
         if not self.ours.mnt:
             self.ours.mount(self.mount_options)
         for img in (self.ours, self.theirs):
-            image.run(image.BTRFS, 'filesystem', 'sync', img.mnt)
-            image.run(image.BTRFS, 'subvolume', 'sync', img.mnt)
+            image.wait_for_cleaner(img.mnt)
         judge(self.ours, self.theirs, self.bounds, self.compressed, self.loaded, what)
 
     def leave(self):

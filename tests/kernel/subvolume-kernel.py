@@ -100,8 +100,7 @@ def by_linux(mnt, lines):
             size = int(words[1])
             with open(paths[0], 'wb') as f:
                 f.write((int(words[2]).to_bytes(4, 'little') * (size // 4 + 1))[:size])
-    btrfs('subvolume', 'sync', mnt)
-    btrfs('filesystem', 'sync', mnt)
+    image.wait_for_cleaner(mnt)
 
 
 def account(mnt):
@@ -162,7 +161,7 @@ def go_on(mnt, rng):
                 continue
             btrfs('subvolume', 'delete', f'{mnt}/{path}')
             listed.remove(path)
-    btrfs('subvolume', 'sync', mnt)
+    image.wait_for_cleaner(mnt)
     btrfs('balance', 'start', '--full-balance', mnt)
 
 

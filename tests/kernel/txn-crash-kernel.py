@@ -127,7 +127,7 @@ def judge(paths, expected, missing, kind):
                 f.write(b'w' * 100000)
                 os.fsync(f.fileno())
         if in_steps:
-            image.run(image.BTRFS, 'subvolume', 'sync', mnt)
+            image.wait_for_cleaner(mnt)
         volume.leave()
         # Without `degraded` Linux does not mount if one is; that was the mount before then.
         # Nor is there room for what it does besides where all is full.
