@@ -396,12 +396,15 @@ static const struct defect_at {
 	{ 7, { "the second device is written to before its old contents are saved", second_written_too_early } },
 };
 
-int main(void)
+int main(int argc, char **argv)
 {
+	/* For the sanitizers, in whose eyes many states are the same: every other setup, and no defects. */
+	const bool brief = argc == 2 && !strcmp(argv[1], "--brief");
+	const size_t num_defects = brief ? 0 : sizeof(defects) / sizeof(defects[0]);
 	uint64_t states = 0, unfinished = 0;
 	int failed = 0;
 
-	for (size_t i = 0; i < sizeof(setups) / sizeof(setups[0]); i++) {
+	for (size_t i = 0; i < sizeof(setups) / sizeof(setups[0]); i += brief ? 2 : 1) {
 		struct trial t;
 
 		failed |= !!run(&setups[i], NULL, &t);
@@ -411,7 +414,7 @@ int main(void)
 		states += t.states;
 		unfinished += t.unfinished;
 	}
-	for (size_t i = 0; i < sizeof(defects) / sizeof(defects[0]); i++) {
+	for (size_t i = 0; i < num_defects; i++) {
 		struct trial t;
 		uint64_t bad = run(&setups[defects[i].setup], &defects[i].defect, &t);
 
@@ -420,6 +423,6 @@ int main(void)
 		failed |= !bad;
 	}
 	printf("compared %" PRIu64 " states of a device and its undo file, %" PRIu64 " of them of an undo; "
-	       "%zu planted defects\n", states, unfinished, sizeof(defects) / sizeof(defects[0]));
+	       "%zu planted defects\n", states, unfinished, num_defects);
 	return failed;
 }

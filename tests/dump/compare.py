@@ -5,6 +5,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'cli'))
+from tool import thinned    # noqa: E402  pylint: disable=wrong-import-position
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 BTRFS = os.environ.get('BTRFS', 'btrfs')
@@ -35,8 +39,13 @@ class Difference(Exception):
 
 
 def run(*args):
-    return subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, env=ENV,
-                          stdin=subprocess.DEVNULL)
+    # From two pipes at a time Python would read a dump of many megabytes in small pieces.
+    with tempfile.TemporaryFile() as errors:
+        done = subprocess.run(args, stdout=subprocess.PIPE, stderr=errors, check=False, env=ENV,
+                              stdin=subprocess.DEVNULL)
+        errors.seek(0)
+        done.stderr = errors.read()
+    return done
 
 
 def must(*args):
@@ -121,7 +130,7 @@ class Comparison:
             self.tree(options, *devices)
 
     def trees(self, *devices, more=()):
-        for options in TREE_OPTIONS + list(more):
+        for options in (thinned(TREE_OPTIONS, 5) if self.filesystems else TREE_OPTIONS) + list(more):
             self.tree(options, *devices)
         self.blocks(*devices)
         self.filesystems += 1
@@ -139,7 +148,7 @@ class Comparison:
         return ours.returncode
 
     def supers(self, *devices):
-        for options in SUPER_OPTIONS:
+        for options in thinned(SUPER_OPTIONS, 3) if self.filesystems > 1 else SUPER_OPTIONS:
             if self.super(options, *devices):
                 raise Difference(f'dump-super {options} fails')
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 import compare
-from compare import BTRFS, BTRFSTUNE, BTRKIT, MKFS, Comparison, Difference, must, run
+from compare import BTRFS, BTRFSTUNE, BTRKIT, MKFS, Comparison, Difference, must, run, thinned
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'cli'))
 from tool import SUPER_OFFSETS, SUPER_SIZE, crc32c  # noqa: E402
@@ -114,7 +114,7 @@ def damaged_superblocks(c, scratch, folder):
     with open(image, 'r+b') as f:
         f.seek(SUPER_OFFSETS[0])
         good = f.read(SUPER_SIZE)
-        for number in range(200):
+        for number in thinned(range(200), 3):
             data = bytearray(good)
             for _ in range(rng.choice((1, 3, 30, 300))):
                 at = rng.randrange(len(data))
@@ -127,7 +127,7 @@ def damaged_superblocks(c, scratch, folder):
             f.flush()
             c.super(['-f', '-F'], image)
             c.super(['-F', '-a'], image)
-    print('200 damaged superblocks are shown alike')
+    print('damaged superblocks are shown alike')
 
 
 def main():

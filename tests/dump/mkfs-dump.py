@@ -13,7 +13,7 @@ import tempfile
 
 import canonical
 import compare
-from compare import BTRFS, BTRKIT, MKFS, Difference, must, run
+from compare import BTRFS, BTRKIT, MKFS, Difference, must, run, thinned
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel'))
 from image import peer_options      # noqa: E402
@@ -179,7 +179,7 @@ def limits():
 def smallest(path):
     """The same limit as mkfs.btrfs: there both make a filesystem, with a sector less on each device neither."""
     counted = 0
-    for count, options, theirs, ours in limits():
+    for count, options, theirs, ours in thinned(limits(), 4):
         for size, program in ((theirs, (MKFS, '-q', '-f')), (ours, (BTRKIT, 'mkfs', '-q'))):
             for less, wanted in ((0, 0), (4096, 1)):
                 done = make(path, (size - less,) * count, *program, *options)
@@ -239,7 +239,7 @@ def main():
         ours, theirs = f'{scratch}/ours.img', f'{scratch}/theirs.img'
         lines += judge(ours, theirs, 300 * M, (), ())
         planted = self_test(dumps(theirs), dumps(ours))
-        fixed = [*cases(), *several_cases()] if not args.random else []
+        fixed = thinned([*cases(), *several_cases()], 4) if not args.random else []
         for number, (size, given) in enumerate(fixed + [random_case(rng) for _ in range(args.random)]):
             uuids = [(), ('-U', FSID), ('-U', FSID, '--device-uuid', DEVICE)][number % 3]
             try:

@@ -4,7 +4,8 @@
 status` finds that every cache agrees with the extent tree, and says of each block group what a second reader says,
 which is made of `btrfs inspect-internal dump-tree` here. Then caches are damaged, and that is found.
 
-Arguments are names of scenarios; without any all are run. Exits with 77 where it cannot run.
+Arguments are names of scenarios; without any all are run, with --deep with more files. Exits with 77 where it cannot
+run.
 """
 import collections
 import itertools
@@ -25,6 +26,8 @@ BTRKIT = os.environ['BTRKIT']
 SECTOR = 4096
 SUPERS = (1 << 16, 1 << 26, 1 << 38)
 HEADER = 101
+DEEP = '--deep' in sys.argv
+NAMED = [name for name in sys.argv[1:] if name != '--deep']
 count = collections.Counter()
 
 
@@ -182,7 +185,7 @@ def compare(path, nodesize, cache):
     return dump, free
 
 
-def fragment(mnt, rng, files=9000):
+def fragment(mnt, rng, files=9000 if DEEP else 3000):
     """Small files, every other one deleted, the gaps filled again in part, and so on."""
     for turn in range(3):
         for k in range(files):
@@ -459,13 +462,13 @@ def main():
     seed = image.seed()
     print(f'seed {seed}')
     with tempfile.TemporaryDirectory(prefix='btrkit-test-') as folder:
-        for name in sys.argv[1:] or SCENARIOS:
+        for name in NAMED or SCENARIOS:
             print(name, flush=True)
             run_scenario(os.path.join(folder, 'fs.img'), name, seed)
     for what, n in sorted(count.items()):
         print(f'{n} {what}')
     lacking = [what for what in WANTED if not count[what]]
-    if lacking and not sys.argv[1:]:
+    if lacking and not NAMED:
         print('nothing was tried of:', *lacking, sep=' ')
         return 1
     return 0

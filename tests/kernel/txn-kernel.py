@@ -21,7 +21,7 @@ import plan
 
 EDIT = os.environ['TXN_EDIT']
 BLOCK = 4096
-ZERO = hashlib.blake2b(bytes(BLOCK), digest_size=8).digest()
+ZERO = hash(bytes(BLOCK))
 
 # mkfs, mount, sizes of the devices
 SCENARIOS = {
@@ -149,12 +149,13 @@ class File:
             self.xattrs = {name: os.getxattr(path, name).decode() for name in names}
         if os.path.isfile(path) and not os.path.islink(path):
             with open(path, 'rb') as f:
-                while block := f.read(BLOCK):
-                    self.blocks.append(self.hash(block))
+                while piece := f.read(256 * BLOCK):
+                    self.blocks += [self.hash(piece[at:at + BLOCK]) for at in range(0, len(piece), BLOCK)]
 
     @staticmethod
     def hash(block):
-        return hashlib.blake2b(block.ljust(BLOCK, b'\0'), digest_size=8).digest()
+        """Python's own: 64 bits with a key of this process, in a fraction of the time of others."""
+        return hash(block.ljust(BLOCK, b'\0'))
 
     def put(self, offset, blocks, grow):
         at = offset // BLOCK
