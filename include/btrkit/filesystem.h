@@ -35,8 +35,9 @@ enum btrkit_open_flags {
 	/** The root of the chunk tree is at chunk_root, in a chunk that the superblock has. Not for writing. */
 	BTRKIT_OPEN_CHUNK_ROOT = 1 << 4,
 	/**
-	 * Open although chunks and devices cannot be read, or only some of them: for who shows what there is, such as
-	 * btrkit_dump_tree(), which tells of it. Others fail where they need what is missing. Not for writing.
+	 * Open although chunks and devices cannot be read, or only some of them, or a conversion was left half done,
+	 * which a note tells: for who shows what there is, such as btrkit_dump_tree(), which tells of it. Others fail
+	 * where they need what is missing. Not for writing.
 	 */
 	BTRKIT_OPEN_PARTIAL = 1 << 5
 };

@@ -102,25 +102,42 @@ static void list_incompat(uint64_t bits, char *list, size_t size)
 	}
 }
 
-static void list_flags(uint64_t bits, char *list, size_t size)
+static void list_unknown_flags(uint64_t bits, char *list, size_t size)
 {
 	for (unsigned nr = 0; nr < 64; nr++) {
 		const struct super_flag *f = find_flag(1ull << nr);
 		char unknown[32];
 
-		if (!(bits & ~SUPER_FLAG_ERROR & 1ull << nr) || (f && !f->refused))
+		if (!(bits & ~SUPER_FLAG_ERROR & 1ull << nr) || f)
 			continue;
 		snprintf(unknown, sizeof(unknown), "unknown superblock flag %u", nr);
-		append(list, size, f ? f->refused : unknown);
+		append(list, size, unknown);
 	}
+}
+
+bool features_half_done(const struct super *s, char *list, size_t size)
+{
+	*list = '\0';
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (s->flags & flags[i].bit && flags[i].refused)
+			append(list, size, flags[i].refused);
+	return *list;
+}
+
+int features_check_done(const struct super *s, struct btrkit_error *err)
+{
+	char list[FEATURES_TEXT];
+
+	return features_half_done(s, list, sizeof(list)) ?
+		       err_set(err, BTRKIT_UNSUPPORTED, "not supported: %s", list) : 0;
 }
 
 int features_check_read(const struct super *s, struct btrkit_error *err)
 {
-	char list[128] = "";
+	char list[FEATURES_TEXT] = "";
 
 	list_incompat(s->incompat, list, sizeof(list));
-	list_flags(s->flags, list, sizeof(list));
+	list_unknown_flags(s->flags, list, sizeof(list));
 	return *list ? err_set(err, BTRKIT_UNSUPPORTED, "not supported: %s", list) : 0;
 }
 
@@ -148,7 +165,7 @@ static void list_unwritten_bits(const struct super *s, char *list, size_t size)
 
 int features_check_write(const struct super *s, struct btrkit_error *err)
 {
-	char list[128] = "";
+	char list[FEATURES_TEXT] = "";
 
 	list_unwritten_bits(s, list, sizeof(list));
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {

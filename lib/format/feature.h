@@ -21,10 +21,15 @@ const struct super_flag *super_flags(size_t *count);
 
 /*
  * Whether the filesystem can be read. As in Linux, unknown bits of compat and compat_ro do not stand against reading,
- * any incompat bit that is not read does, and so does a flag that says that a conversion was left half done.
+ * any incompat bit that is not read does, and so does an unknown flag.
  * @return 0; -EOPNOTSUPP with the names of what is not read
  */
 int features_check_read(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether no flag says that a conversion was left half done. @return 0; -EOPNOTSUPP, likewise */
+int features_check_done(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same for who shows what there is. @list of @size bytes gets the names. @return whether there are any */
+bool features_half_done(const struct super *s, char *list, size_t size);
+#define FEATURES_TEXT ((size_t)128)
 
 /*
  * Whether a filesystem that is read can be written too, as far as its superblock tells: no unknown bit of compat_ro, no

@@ -42,8 +42,8 @@ static inline const char *const *super_mirror_names(void)
 
 /*
  * Judges what was read at @offset, in the order magic, checksum, own address, fields, sys_chunk_array bounds, and
- * decodes it. Features are not judged here: see feature.h.
- * @return 0; -EMEDIUMTYPE without the magic; -EOPNOTSUPP for a checksum this build cannot compute; -EUCLEAN
+ * decodes it. Of features only those are judged that may change what the fields mean: see feature.h.
+ * @return 0; -EMEDIUMTYPE without the magic; -EOPNOTSUPP for these, or a checksum this build cannot compute; -EUCLEAN
  */
 int super_decode(const struct disk_super *disk, uint64_t offset, struct super *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -29,7 +29,8 @@ static void note(const struct btrkit_open_options *opts, const char *line)
 		opts->note(opts->note_ctx, line);
 }
 
-static int read_super(struct btrkit_io *io, unsigned mirror, struct super *ret, struct btrkit_error *err)
+static int read_super(struct btrkit_io *io, unsigned mirror, const struct btrkit_open_options *opts, struct super *ret,
+		      struct btrkit_error *err)
 {
 	struct disk_super disk;
 	uint64_t at;
@@ -43,6 +44,8 @@ static int read_super(struct btrkit_io *io, unsigned mirror, struct super *ret, 
 	if (r)
 		return r;
 	r = super_decode(&disk, super_offset(mirror), ret, err);
+	if (!r && !(opts->flags & BTRKIT_OPEN_PARTIAL))
+		r = features_check_done(ret, err);
 	if (r == -EUCLEAN)
 		err_at_device(err, le64_get(disk.dev_item.devid), at);
 	return r;
@@ -55,7 +58,7 @@ static void compare_mirrors(struct btrkit_io *io, const struct super *primary, c
 	char line[160];
 
 	for (unsigned i = 1; i < SUPER_MIRRORS; i++) {
-		if (read_super(io, i, &mirror, NULL) || memcmp(mirror.fsid, primary->fsid, sizeof(mirror.fsid)) ||
+		if (read_super(io, i, opts, &mirror, NULL) || memcmp(mirror.fsid, primary->fsid, sizeof(mirror.fsid)) ||
 		    mirror.generation <= primary->generation)
 			continue;
 		snprintf(line, sizeof(line),
@@ -77,9 +80,9 @@ static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *
 
 	if (opts->flags & BTRKIT_OPEN_SUPER_MIRROR) {
 		*mirror = opts->super_mirror;
-		return read_super(io, *mirror, ret, err);
+		return read_super(io, *mirror, opts, ret, err);
 	}
-	r = read_super(io, 0, ret, &primary);
+	r = read_super(io, 0, opts, ret, &primary);
 	*mirror = 0;
 	if (!r) {
 		compare_mirrors(io, ret, opts);
@@ -95,7 +98,7 @@ static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *
 		return r;
 	}
 	for (unsigned i = 1; i < SUPER_MIRRORS; i++) {
-		if (read_super(io, i, &s, NULL) || (found && s.generation <= ret->generation))
+		if (read_super(io, i, opts, &s, NULL) || (found && s.generation <= ret->generation))
 			continue;
 		*ret = s;
 		*mirror = i;
@@ -225,6 +228,17 @@ static int confirm(struct btrkit_fs *fs, struct members *m, struct btrkit_error 
 	return start_partial(fs, m->opts, ret, &what, err);
 }
 
+/* It is no reason not to show what there is. */
+static void note_half_done(const struct btrkit_fs *fs, const struct btrkit_open_options *opts)
+{
+	char list[FEATURES_TEXT], line[FEATURES_TEXT + 40];
+
+	if (!features_half_done(&fs->super, list, sizeof(list)))
+		return;
+	snprintf(line, sizeof(line), "%s: shown as it is", list);
+	note(opts, line);
+}
+
 static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_error *err)
 {
 	const struct btrkit_open_options *opts = m->opts;
@@ -249,6 +263,7 @@ static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_e
 		r = start_tree_root(fs, opts, err);
 	if (r)
 		return r;
+	note_half_done(fs, opts);
 	note_missing(fs, m->present, opts);
 	if (opts->flags & BTRKIT_OPEN_WRITE) {
 		r = fs_check_write(fs, m->devices, m->n, err);
