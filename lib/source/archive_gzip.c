@@ -10,43 +10,125 @@
 
 #include <archive.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "lib/base/err.h"
 
 #define READ_SIZE (256u << 10)
+#define GZIP_MAGIC "\x1f\x8b"
+#define GZIP_MAGIC_LEN 2u
+/* For inflateInit2(): the largest window, and a header and a trailer of gzip, whose checksum is verified. */
+#define GZIP_WINDOW (15 + 16)
 
 struct gunzip {
-	gzFile file;
-	char bytes[READ_SIZE];
+	int fd;
+	bool begun, gzip, inside; /* a member: input must go on */
+	bool has_state;		  /* inflate's */
+	z_stream z;		  /* its input is what was read and not used yet, of gzip or not */
+	uint8_t in[READ_SIZE], out[READ_SIZE];
 };
+
+static int fails(struct archive *a, int errnum, const char *what)
+{
+	archive_set_error(a, errnum, "%s", what);
+	return -1;
+}
+
+/* Reads until there are @n bytes, or there is no more. @return 0; -1 */
+static int want(struct archive *a, struct gunzip *g, unsigned n)
+{
+	if (g->z.avail_in >= n)
+		return 0;
+	/* What is left are few bytes, as is what is wanted. */
+	for (unsigned i = 0; i < g->z.avail_in; i++)
+		g->in[i] = g->z.next_in[i];
+	g->z.next_in = g->in;
+	while (g->z.avail_in < n) {
+		const ssize_t got = read(g->fd, g->in + g->z.avail_in, READ_SIZE - g->z.avail_in);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return fails(a, errno, "cannot read");
+		if (!got)
+			break;
+		g->z.avail_in += (unsigned)got;
+	}
+	return 0;
+}
+
+static bool at_gzip(const struct gunzip *g)
+{
+	return g->z.avail_in >= GZIP_MAGIC_LEN && !memcmp(g->z.next_in, GZIP_MAGIC, GZIP_MAGIC_LEN);
+}
+
+/* Behind a member: another one, or nothing but zeros. @return 1: there is one; 0: that was the last; -1 */
+static int next_member(struct archive *a, struct gunzip *g)
+{
+	for (;;) {
+		if (want(a, g, GZIP_MAGIC_LEN) < 0)
+			return -1;
+		if (at_gzip(g))
+			break;
+		if (!g->z.avail_in)
+			return 0;
+		if (*g->z.next_in)
+			return fails(a, EILSEQ, "something follows the gzip data");
+		g->z.next_in++;
+		g->z.avail_in--;
+	}
+	if ((g->has_state ? inflateReset(&g->z) : inflateInit2(&g->z, GZIP_WINDOW)) != Z_OK)
+		return fails(a, ENOMEM, "no memory");
+	g->has_state = g->inside = true;
+	return 1;
+}
+
+static la_ssize_t inflate_some(struct archive *a, struct gunzip *g)
+{
+	g->z.next_out = g->out;
+	g->z.avail_out = READ_SIZE;
+	while (g->z.avail_out == READ_SIZE) {
+		int ret = g->inside ? 1 : next_member(a, g);
+
+		if (ret <= 0)
+			return ret;
+		if (want(a, g, 1) < 0)
+			return -1;
+		if (!g->z.avail_in)
+			return fails(a, EILSEQ, "gzip data that end too early");
+		ret = inflate(&g->z, Z_NO_FLUSH);
+		if (ret == Z_STREAM_END)
+			g->inside = false;
+		else if (ret == Z_MEM_ERROR)
+			return fails(a, ENOMEM, "no memory");
+		else if (ret != Z_OK)
+			return fails(a, EILSEQ, "gzip data or their checksum");
+	}
+	return READ_SIZE - g->z.avail_out;
+}
 
 static la_ssize_t read_plain(struct archive *a, void *ctx, const void **block)
 {
 	struct gunzip *g = ctx;
-	int status, len;
+	la_ssize_t len;
 
-	errno = 0;
-	len = gzread(g->file, g->bytes, READ_SIZE);
-	if (len > 0) {
-		*block = g->bytes;
-		return len;
+	if (want(a, g, g->begun ? 1 : GZIP_MAGIC_LEN) < 0)
+		return -1;
+	if (!g->begun)
+		g->gzip = at_gzip(g);
+	g->begun = true;
+	if (g->gzip) {
+		*block = g->out;
+		return inflate_some(a, g);
 	}
-	/* One that was cut off says so only here. */
-	(void)gzerror(g->file, &status);
-	if (len == 0 && status == Z_OK)
-		return 0;
-	if (status == Z_ERRNO)
-		archive_set_error(a, errno ? errno : EIO, "cannot read");
-	else if (status == Z_MEM_ERROR)
-		archive_set_error(a, ENOMEM, "no memory");
-	else
-		archive_set_error(a, EILSEQ,
-				  status == Z_BUF_ERROR ? "gzip data that end too early"
-							: "gzip data or their checksum");
-	return -1;
+	*block = g->z.next_in;
+	len = g->z.avail_in;
+	g->z.avail_in = 0;
+	return len;
 }
 
 static int close_plain(struct archive *a, void *ctx)
@@ -54,31 +136,20 @@ static int close_plain(struct archive *a, void *ctx)
 	struct gunzip *g = ctx;
 
 	(void)a;
-	(void)gzclose_r(g->file);
+	if (g->has_state)
+		inflateEnd(&g->z);
 	free(g);
 	return ARCHIVE_OK;
 }
 
 int archive_open_fd(struct archive *a, int fd, const char *name, struct btrkit_error *err)
 {
-	struct gunzip *g = malloc(sizeof(*g));
-	int own;
+	struct gunzip *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return err_nomem(err);
-	/* It closes what it was given. */
-	own = dup(fd);
-	g->file = own < 0 ? NULL : gzdopen(own, "rb");
-	if (!g->file) {
-		const int errnum = own < 0 ? errno : ENOMEM;
-
-		if (own >= 0)
-			close(own);
-		free(g);
-		return err_system(err, errnum, "%s: cannot read archive", name);
-	}
+	g->fd = fd;
 	/* Whatever comes of opening, libarchive then calls close_plain() when it is freed. */
-	(void)gzbuffer(g->file, READ_SIZE);
 	return archive_read_open(a, g, NULL, read_plain, close_plain) == ARCHIVE_OK ? 0 : archive_fails(a, name, err);
 }
 

@@ -157,6 +157,10 @@ def compressed_damage_is_found(pax):
         stored = b''.join(gzip.compress(member[at:at + third], 0) for at in range(0, len(member), third))
         good(stored)
         bad('broken archive: gzip data or their checksum', stored.replace(b'in the file', b'in the film'))
+        good(stored + bytes(1000))
+        bad('broken archive: something follows the gzip data', stored + b'x')
+        bad('broken archive: something follows the gzip data', stored + bytes(1000) + b'x')
+        bad('broken archive: gzip data that end too early', stored[:-1])
     for behind in (b'garbage', bytes(300000) + b'x' * 512, pax):
         bad('standard input: something follows the end of the archive', pax + behind)
     # Cut behind a header that is no member's.
