@@ -40,7 +40,8 @@ def compare(path, plain, offset, nr, known):
         changed.put(Super.METADATA_UUID + 8, plain.get(Super.FSID + 8))
     changed.write()
     linux = mounts(path)
-    status, _, err = run('dump-tree', path)
+    # Others than dump-tree, which shows what is half done, too.
+    status, _, err = run('ls', path, '/')
     if row['name'] in ON_TRIAL:
         assert not status, f'{row["name"]}: exit {status}: {err}'
     elif row['name'] in PROMISES:
