@@ -2,6 +2,7 @@
 /* Lines into words. */
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,6 +172,14 @@ int edit_split(char *line, size_t len, struct edit_words *ret, struct btrkit_err
 	return r;
 }
 
+static int no_number(const char *s, struct btrkit_error *err)
+{
+	char what[128];
+
+	snprintf(what, sizeof(what), "'%.80s' is no number that fits", s);
+	return edit_fail(err, EINVAL, what);
+}
+
 int edit_number(const char *s, uint64_t *ret, struct btrkit_error *err)
 {
 	static const char letters[] = "bkmgtpe";
@@ -181,14 +190,14 @@ int edit_number(const char *s, uint64_t *ret, struct btrkit_error *err)
 	errno = 0;
 	*ret = strtoull(s, &end, 0);
 	if (!isdigit((unsigned char)*s) || errno)
-		return edit_fail(err, EINVAL, s);
+		return no_number(s, err);
 	at = *end ? strchr(letters, tolower((unsigned char)*end)) : NULL;
 	if (at) {
 		shift = 10 * (unsigned)(at - letters);
 		end++;
 	}
 	if (*end || (shift && *ret > UINT64_MAX >> shift))
-		return edit_fail(err, EINVAL, s);
+		return no_number(s, err);
 	*ret <<= shift;
 	return 0;
 }
