@@ -80,6 +80,7 @@ static int begin_alone(struct op *op, const struct ticket_need *need, const stru
 		ret = judge_tree(op, err);
 	if (!ret)
 		ret = ticket_alone(op->txn, need, alone, err);
+	op->alone = true;
 	if (ret)
 		delayed_open(op->d);
 	return ret;
@@ -104,7 +105,7 @@ int op_join(const struct op *op, uint64_t root, struct op *ret, struct btrkit_er
 {
 	int r;
 
-	*ret = (struct op){ .txn = op->txn, .d = op->d, .now = op->now };
+	*ret = (struct op){ .txn = op->txn, .d = op->d, .now = op->now, .alone = op->alone };
 	r = delayed_tree(op->d, root, &ret->t, err);
 	return r ? r : judge_tree(ret, err);
 }

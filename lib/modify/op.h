@@ -17,6 +17,7 @@ struct op {
 	struct delayed_reader reader;
 	struct delayed_locks locks;
 	struct disk_time now;
+	bool alone; /* it needs no locks */
 };
 
 /*

@@ -20,7 +20,7 @@ static int next_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t from, uin
 	if (r)
 		return r;
 	delayed_lock(op.t, &orphans, 1, &op.locks);
-	r = delayed_seek(op.t, &op.reader, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, from), &item, err);
+	r = delayed_seek(op.t, NULL, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, from), &item, err);
 	if (!r && item.key.type != KEY_ORPHAN_ITEM)
 		r = 1;
 	if (!r)
@@ -34,7 +34,7 @@ static int drop_seal(struct op *op, uint64_t inode, struct btrkit_error *err)
 	for (unsigned i = 0; i < AT_A_TIME; i++) {
 		struct btrkit_key key = KEY(inode, KEY_VERITY_DESC_ITEM, 0);
 		struct item item;
-		int ret = delayed_seek(op->t, &op->reader, &key, &item, err);
+		int ret = delayed_seek(op->t, NULL, &key, &item, err);
 
 		if (!ret && item.key.type != KEY_VERITY_DESC_ITEM && item.key.type != KEY_VERITY_MERKLE_ITEM)
 			ret = 1;

@@ -64,7 +64,7 @@ static int remove_small(struct op *op, uint64_t inode, struct btrkit_error *err)
 	unsigned n = 0;
 	int ret;
 
-	while (!(ret = delayed_seek_back(op->t, &op->reader, &at, &item, err))) {
+	while (!(ret = delayed_seek_back(op->t, NULL, &at, &item, err))) {
 		if (n == SMALL)
 			return 1;
 		at = keys[n++] = item.key;
@@ -81,8 +81,12 @@ static int add_orphan_item(struct op *op, uint64_t inode, struct btrkit_error *e
 {
 	const struct btrkit_key key = orphan_key(inode);
 	struct item item;
-	const int ret = delayed_find(op->t, &op->reader, &key, &item, err);
+	int ret;
 
+	/* Few inodes come here: the others do not wait for each other. */
+	if (!op->alone)
+		delayed_lock_orphans(op->t, &op->locks);
+	ret = delayed_find(op->t, &op->reader, &key, &item, err);
 	return ret == 1 ? delayed_insert(op->t, &key, "", 0, NULL, err) : ret;
 }
 
@@ -125,7 +129,7 @@ static int remove_some(struct op *op, uint64_t inode, unsigned max, bool *more, 
 
 	/* From the end on, so that the inode's own item is the last. */
 	for (unsigned i = 0; !ret && i < max; i++) {
-		ret = delayed_seek_back(op->t, &op->reader, &at, &item, err);
+		ret = delayed_seek_back(op->t, NULL, &at, &item, err);
 		if (!ret) {
 			at = item.key;
 			ret = delayed_delete(op->t, &at, err);
@@ -207,8 +211,7 @@ static int lock_named(struct op *op, uint64_t dir_inode, const struct name *name
 		if (entry->location.type != KEY_INODE_ITEM)
 			return 1;
 		delayed_unlock(&op->locks);
-		delayed_lock(op->t, (const uint64_t[]){ dir_inode, entry->location.objectid, OID_ORPHAN }, 3,
-			     &op->locks);
+		delayed_lock(op->t, (const uint64_t[]){ dir_inode, entry->location.objectid }, 2, &op->locks);
 		ret = name_find(op, dir, name, &again, err);
 		if (ret < 0)
 			return ret;

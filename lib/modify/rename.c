@@ -45,9 +45,9 @@ static bool same_entry(bool there, const struct name_entry *a, const struct rena
 /* Both directories and what has the names in them, with their locks. */
 static int lock_all(struct renaming *r, struct btrkit_error *err)
 {
-	uint64_t inodes[5] = { r->dir[0].inode, r->dir[1].inode, OID_ORPHAN };
+	uint64_t inodes[4] = { r->dir[0].inode, r->dir[1].inode };
 	struct rename_side from, to;
-	unsigned n = 3;
+	unsigned n = 2;
 	int ret;
 
 	delayed_lock(r->op->t, inodes, 2, &r->op->locks);
@@ -57,7 +57,7 @@ static int lock_all(struct renaming *r, struct btrkit_error *err)
 			return ret;
 		from = r->from;
 		to = r->to;
-		n = 3;
+		n = 2;
 		if (from.there)
 			inodes[n++] = from.entry.location.objectid;
 		if (to.there)

@@ -12,10 +12,12 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/txn/txn.h"
 
-/* Those who make inodes at the same time have different ones. */
+/* Those who make inodes at the same time have different ones. That of the orphans, OID_ORPHAN being -5, is the last. */
 struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode)
 {
-	return &t->shards[inode % DELAYED_SHARDS];
+	_Static_assert((OID_ORPHAN + 4) % DELAYED_SHARDS == DELAYED_SHARDS - 1, "see delayed_lock_orphans()");
+
+	return &t->shards[(inode + 4) % DELAYED_SHARDS];
 }
 
 int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_error *err)

@@ -144,6 +144,8 @@ void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, st
 /* Those of two inodes that may be of two trees, likewise. */
 void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tree *b, uint64_t other,
 		      struct delayed_locks *ret);
+/* That of OID_ORPHAN besides those of inodes of the same tree: it comes last, and is taken when it is needed. */
+void delayed_lock_orphans(struct delayed_tree *t, struct delayed_locks *l);
 /* How many places items wait for since then that nobody waited for before, and leaves: see struct ticket_need. */
 struct ticket_amount delayed_places(const struct delayed_locks *l);
 void delayed_unlock(struct delayed_locks *l);
@@ -161,10 +163,10 @@ void delayed_reader_release(struct delayed_reader *r);
 /* The item with that key. @return 0; 1 there is none; <0 */
 int delayed_find(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The first item of the key's inode that is not below it. @return 0; 1 there is none; <0 */
+/* The first item of the key's inode that is not below it. @r: NULL for its key alone. @return 0; 1 there is none; <0 */
 int delayed_seek(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The last item of the key's inode that is not above it. @return 0; 1 there is none; <0 */
+/* The last item of the key's inode that is not above it. @r: NULL for its key alone. @return 0; 1 there is none; <0 */
 int delayed_seek_back(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

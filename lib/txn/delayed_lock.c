@@ -60,6 +60,18 @@ void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tre
 	ret->places = count_places(ret);
 }
 
+void delayed_lock_orphans(struct delayed_tree *t, struct delayed_locks *l)
+{
+	struct delayed_shard *last = delayed_shard_of(t, OID_ORPHAN);
+
+	if (l->n && l->held[l->n - 1] == last)
+		return;
+	pthread_mutex_lock(&last->lock);
+	l->held[l->n++] = last;
+	l->places.items += last->places;
+	l->places.leaves += last->leaves;
+}
+
 void delayed_unlock(struct delayed_locks *l)
 {
 	while (l->n)

@@ -16,9 +16,13 @@ void delayed_reader_release(struct delayed_reader *r)
 	*r = (struct delayed_reader){ 0 };
 }
 
-/* The tree's item where the cursor stands, out of the reach of who changes the tree. */
+/* The tree's item where the cursor stands, out of the reach of who changes the tree. @r: NULL for its key alone */
 static int copy_item(struct delayed_reader *r, const struct item *from, struct item *ret, struct btrkit_error *err)
 {
+	if (!r) {
+		*ret = (struct item){ .key = from->key };
+		return 0;
+	}
 	if (from->size > r->size) {
 		uint8_t *buf = realloc(r->buf, from->size);
 
