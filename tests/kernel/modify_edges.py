@@ -247,6 +247,25 @@ def run_small(folder, node, local):
     return sealed
 
 
+def run_kept(folder, local):
+    """What is written over space that was kept behind a file's end. Linux, which has read such an inode in a filesystem
+    whose holes have items, has the new size in memory only, and not when it is mounted again: edit puts it down."""
+    pair = Pair(folder, ('-O', '^no-holes'))
+    try:
+        mnt = pair.ours.mount(pair.mount_options)
+        for name in ('write', 'truncate', 'prealloc'):
+            with open(f'{mnt}/{name}', 'wb') as f:
+                f.write(b'small')
+            ops.fallocate(f'{mnt}/{name}', 8192, 2048, ops.KEEP_SIZE)
+        pair.begin()
+        pair.by_edit(pair.by_linux([(b'write', b'write', b'0', local), (b'truncate', b'truncate', b'10000'),
+                                    (b'prealloc', b'prealloc', b'0', b'20000')]))
+        pair.compare('space behind the end')
+        pair.leave()
+    finally:
+        pair.end()
+
+
 def listing(mnt):
     """Names in their order, and what their directories are."""
     found, stack = {}, [mnt]

@@ -137,6 +137,11 @@ class Pair:
             if got != number:
                 raise AssertionError(f'Linux, with ours: {op!r:.700}: {name(got)}; with its own: {name(number)}')
 
+    def read_anew(self):
+        """Linux forgets what it has of its own in memory, and the next change is not beside what it was of before."""
+        self.theirs.umount()
+        return self.theirs.mount(self.mount_options)
+
     def compare(self, what):
         if not self.ours.mnt:
             self.ours.mount(self.mount_options)
