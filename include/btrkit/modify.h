@@ -306,7 +306,8 @@ struct btrkit_found {
 /**
  * What has a name in a directory, with all that was changed in the transaction.
  *
- * @return 0; -ENOENT; -ENOTDIR; -ENAMETOOLONG; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT; -ENOTDIR; -ENAMETOOLONG; -EUCLEAN: among others, the name is not of what the inode is; -EIO,
+ *	   -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_txn_lookup(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is there in a transaction, without putting what waits into the trees. */
+/* What names lead to in a transaction, without putting what waits into the trees. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -31,25 +31,65 @@ static int enter_subvolume(struct op *op, const struct op_inode *dir, const stru
 	return 0;
 }
 
+int name_judge_type(const struct op *op, const struct op_inode *dir, const struct name *name,
+		    const struct name_entry *entry, const struct op_inode *in, struct btrkit_error *err)
+{
+	const uint32_t mode = op_inode_mode(in);
+	int ret;
+
+	if (entry->type == op_entry_type(mode))
+		return 0;
+	ret = err_corrupt(err, "type", "entry \"%.*s\" says %u of inode %" PRIu64 " with mode 0%" PRIo32,
+			  (int)name->len, name->bytes, entry->type, in->inode, mode);
+	err_at_tree(err, op->t->id);
+	err_at_key(err, &KEY(dir->inode, KEY_DIR_ITEM, dir_name_hash(name->bytes, name->len)));
+	return ret;
+}
+
+int name_lock(struct op *op, uint64_t dir_inode, const struct name *name, struct op_inode *dir, struct op_inode *in,
+	      struct name_entry *entry, struct btrkit_error *err)
+{
+	struct name_entry again;
+	int ret;
+
+	delayed_lock(op->t, &dir_inode, 1, &op->locks);
+	for (;;) {
+		ret = op_inode_get(op, dir_inode, dir, err);
+		if (!ret)
+			ret = op_judge_is_dir(dir, err);
+		if (!ret)
+			ret = name_find(op, dir, name, entry, err);
+		if (ret == 1)
+			ret = err_set(err, BTRKIT_NOT_FOUND, "\"%.*s\"", (int)name->len, name->bytes);
+		if (ret)
+			return ret;
+		if (entry->location.type != KEY_INODE_ITEM)
+			return 1;
+		delayed_unlock(&op->locks);
+		delayed_lock(op->t, (const uint64_t[]){ dir_inode, entry->location.objectid }, 2, &op->locks);
+		ret = name_find(op, dir, name, &again, err);
+		if (ret < 0)
+			return ret;
+		if (!ret && !key_cmp(&entry->location, &again.location))
+			break;
+	}
+	ret = op_inode_get(op, dir_inode, dir, err);
+	if (!ret)
+		ret = op_inode_get(op, entry->location.objectid, in, err);
+	return ret ? ret : name_judge_type(op, dir, name, entry, in, err);
+}
+
 static int look_up(struct op *op, uint64_t dir_inode, const struct name *name, struct btrkit_found *ret,
 		   struct btrkit_error *err)
 {
+	struct op_inode dir, in;
 	struct name_entry entry;
-	struct op_inode dir;
-	int r;
+	int r = name_lock(op, dir_inode, name, &dir, &in, &entry, err);
 
-	delayed_lock(op->t, &dir_inode, 1, &op->locks);
-	r = op_inode_get(op, dir_inode, &dir, err);
-	if (!r && !S_ISDIR(op_inode_mode(&dir)))
-		r = err_system(err, ENOTDIR, "inode %" PRIu64, dir_inode);
-	if (!r)
-		r = name_find(op, &dir, name, &entry, err);
-	if (r == 1)
-		r = err_set(err, BTRKIT_NOT_FOUND, "\"%.*s\"", (int)name->len, name->bytes);
-	if (r)
+	if (r < 0)
 		return r;
 	*ret = (struct btrkit_found){ op->t->id, entry.location.objectid, dirent_type(entry.type) };
-	return entry.location.type == KEY_ROOT_ITEM ? enter_subvolume(op, &dir, name, &entry, ret, err) : 0;
+	return r ? enter_subvolume(op, &dir, name, &entry, ret, err) : 0;
 }
 
 int btrkit_txn_lookup(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *bytes, size_t len,

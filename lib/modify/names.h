@@ -29,6 +29,17 @@ struct name_entry {
 int name_find(struct op *op, const struct op_inode *dir, const struct name *name, struct name_entry *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* What an entry says of its inode decides what is done: it must be true. @return 0; -EUCLEAN */
+int name_judge_type(const struct op *op, const struct op_inode *dir, const struct name *name,
+		    const struct name_entry *entry, const struct op_inode *in,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * The inode that a name leads to, with the locks of both: who finds another one meanwhile looks again.
+ * @return 0; 1: it is a subvolume, or the place of one, and only the directory is locked; -ENOTDIR; -ENOENT; <0
+ */
+int name_lock(struct op *op, uint64_t dir_inode, const struct name *name, struct op_inode *dir, struct op_inode *in,
+	      struct name_entry *entry, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* Whether a directory may get an entry of that name. @return 0; -ENOTDIR; -EEXIST; -EPERM; -EROFS; <0 */
 int name_judge_new(struct op *op, const struct op_inode *dir, const struct name *name,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;

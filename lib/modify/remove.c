@@ -187,41 +187,6 @@ int remove_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct 
 	return err_pass(err, &own, remove_steps(txn, root, inode, &own));
 }
 
-/*
- * The inode that a name leads to, with the locks of both: who finds another one meanwhile looks again.
- * @return 0; 1: it is a subvolume, or the place of one, and only the directory is locked; <0
- */
-static int lock_named(struct op *op, uint64_t dir_inode, const struct name *name, struct op_inode *dir,
-		      struct op_inode *in, struct name_entry *entry, struct btrkit_error *err)
-{
-	struct name_entry again;
-	int ret;
-
-	delayed_lock(op->t, &dir_inode, 1, &op->locks);
-	for (;;) {
-		ret = op_inode_get(op, dir_inode, dir, err);
-		if (!ret)
-			ret = op_judge_is_dir(dir, err);
-		if (!ret)
-			ret = name_find(op, dir, name, entry, err);
-		if (ret == 1)
-			ret = err_set(err, BTRKIT_NOT_FOUND, "\"%.*s\"", (int)name->len, name->bytes);
-		if (ret)
-			return ret;
-		if (entry->location.type != KEY_INODE_ITEM)
-			return 1;
-		delayed_unlock(&op->locks);
-		delayed_lock(op->t, (const uint64_t[]){ dir_inode, entry->location.objectid }, 2, &op->locks);
-		ret = name_find(op, dir, name, &again, err);
-		if (ret < 0)
-			return ret;
-		if (!ret && !key_cmp(&entry->location, &again.location))
-			break;
-	}
-	ret = op_inode_get(op, dir_inode, dir, err);
-	return ret ? ret : op_inode_get(op, entry->location.objectid, in, err);
-}
-
 /* @return 0: it was the place of a subvolume, and is gone; 1: it is a subvolume; <0 */
 static int unlink_place(struct op *op, struct op_inode *dir, const struct name *name, const struct name_entry *entry,
 			enum btrkit_unlink_what what, struct btrkit_error *err)
@@ -278,7 +243,7 @@ int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, con
 		ret = op_begin(&op, txn, root, &need, err);
 	if (ret)
 		return ret;
-	ret = lock_named(&op, dir_inode, &name, &dir, &in, &entry, err);
+	ret = name_lock(&op, dir_inode, &name, &dir, &in, &entry, err);
 	if (ret == 1) {
 		ret = op_end(&op, unlink_place(&op, &dir, &name, &entry, what, err), err);
 		if (ret != 1)

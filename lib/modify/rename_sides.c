@@ -12,26 +12,11 @@ static bool is_dir(const struct rename_side *s)
 	return s->what != RENAME_INODE || S_ISDIR(op_inode_mode(&s->in));
 }
 
-/* What an entry says of an inode decides what is judged: it must be true. */
-static int judge_type(const struct rename_side *s, struct btrkit_error *err)
-{
-	const uint32_t mode = op_inode_mode(&s->in);
-	int ret;
-
-	if (s->entry.type == op_entry_type(mode))
-		return 0;
-	ret = err_corrupt(err, "type", "entry \"%.*s\" says %u of inode %" PRIu64 " with mode 0%" PRIo32,
-			  (int)s->name.len, s->name.bytes, s->entry.type, s->in.inode, mode);
-	err_at_tree(err, s->op->t->id);
-	err_at_key(err, &KEY(s->dir->inode, KEY_DIR_ITEM, dir_name_hash(s->name.bytes, s->name.len)));
-	return ret;
-}
-
 int rename_get_inode(struct rename_side *s, struct btrkit_error *err)
 {
 	const int ret = op_inode_get(s->op, s->entry.location.objectid, &s->in, err);
 
-	return ret ? ret : judge_type(s, err);
+	return ret ? ret : name_judge_type(s->op, s->dir, &s->name, &s->entry, &s->in, err);
 }
 
 int rename_loops(const struct renaming *r, bool above, struct btrkit_error *err)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A directory never gets below itself: neither by an entry that lies about what it leads to, nor by what others do. */
+/*
+ * Entries that lie about what they lead to, which nothing goes by; and a directory never gets below itself, neither by
+ * such an entry, nor by what others do.
+ */
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
@@ -86,10 +89,10 @@ static struct btrkit_place place(uint64_t dir, const char *name)
 	return (struct btrkit_place){ TOP_LEVEL, dir, name, strlen(name) };
 }
 
-/* It fails in a line that says where; then there is a new transaction. */
-static void expect_lie(const struct btrkit_place *from, const struct btrkit_place *to, unsigned flags)
+/* It failed in a line that says where; now there is a new transaction. */
+static void expect_told(int ret)
 {
-	assert_int_equal(btrkit_rename(txn, from, to, flags, &err), -EUCLEAN);
+	assert_int_equal(ret, -EUCLEAN);
 	assert_int_equal(err.code, BTRKIT_CORRUPT);
 	assert_string_equal(err.field, "type");
 	assert_int_equal(err.places & (BTRKIT_AT_TREE | BTRKIT_AT_KEY), BTRKIT_AT_TREE | BTRKIT_AT_KEY);
@@ -97,6 +100,11 @@ static void expect_lie(const struct btrkit_place *from, const struct btrkit_plac
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	txn = btrkit_txn_abort(txn);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+}
+
+static void expect_lie(const struct btrkit_place *from, const struct btrkit_place *to, unsigned flags)
+{
+	expect_told(btrkit_rename(txn, from, to, flags, &err));
 }
 
 /* A directory that is said to be a file, on either side; with a subvolume on the other one, too. */
@@ -125,6 +133,32 @@ static void a_file_called_a_directory(void **state)
 	expect_lie(&other, &sub, BTRKIT_RENAME_EXCHANGE);
 	make_lie(TOP, "other", FT_REG);
 	rig_check(btrkit_rename(txn, &other, &f, 0, &err), &err);
+}
+
+/* Each type but its own, for a file and for a directory: what a name leads to is not told, and it stays. */
+static void types_that_lie(void **state)
+{
+	static const uint8_t types[] = { FT_REG, FT_DIR, FT_CHR, FT_BLK, FT_FIFO, FT_SOCK, FT_SYMLINK };
+	static const char *const names[] = { "other", "above" };
+	struct btrkit_found found;
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(types); i++) {
+		const uint8_t own = i % 2 ? FT_DIR : FT_REG, type = types[i / 2];
+		const char *name = names[i % 2];
+		const struct btrkit_place from = place(TOP, name), to = place(TOP, "to");
+
+		if (type == own)
+			continue;
+		make_lie(TOP, name, type);
+		expect_told(btrkit_txn_lookup(txn, TOP_LEVEL, TOP, name, from.len, &found, &err));
+		expect_told(btrkit_unlink(txn, TOP_LEVEL, TOP, name, from.len, BTRKIT_UNLINK_FILE, &err));
+		expect_told(btrkit_unlink(txn, TOP_LEVEL, TOP, name, from.len, BTRKIT_UNLINK_DIR, &err));
+		expect_lie(&from, &to, 0);
+		make_lie(TOP, name, own);
+		rig_check(btrkit_txn_lookup(txn, TOP_LEVEL, TOP, name, from.len, &found, &err), &err);
+		assert_int_equal(found.type, i % 2 ? DT_DIR : DT_REG);
+	}
 }
 
 static atomic_bool done;
@@ -190,6 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_directory_called_a_file, begin, end),
 		cmocka_unit_test_setup_teardown(a_file_called_a_directory, begin, end),
+		cmocka_unit_test_setup_teardown(types_that_lie, begin, end),
 		cmocka_unit_test_setup_teardown(names_change_meanwhile, begin, end),
 	};
 
