@@ -277,6 +277,7 @@ static void cut_items_name_what_does_not_fit(void **state)
 	struct item chunk = { { 256, KEY_CHUNK_ITEM, 0 }, (const uint8_t *)&chunk_dup, sizeof(chunk_dup) - 1 };
 	struct item extent = { { 4096, KEY_EXTENT_ITEM, 4096 }, (const uint8_t *)&data_extent, 40 };
 	struct item inode = { { 256, KEY_INODE_ITEM, 0 }, (const uint8_t *)&inode_dir, 100 };
+	struct item count = { { 4096, KEY_SHARED_DATA_REF, 8192 }, (const uint8_t *)&data_ref, sizeof(data_ref) };
 
 	(void)state;
 	assert_string_equal(render(&ctx, &ref, EMIT_TEXT, 0),
@@ -292,6 +293,9 @@ static void cut_items_name_what_does_not_fit(void **state)
 			    "\t\trefs 6 gen 9 flags DATA\n\t(172 0x100) textent owner root 256\n"
 			    "\t\t(item is damaged: inline_refs)\n");
 	assert_string_equal(render(&ctx, &inode, EMIT_TEXT, 0), "\t\t(item is damaged: item_size)\n");
+	/* Too many bytes hide none of those that there should be. */
+	assert_string_equal(render(&ctx, &count, EMIT_TEXT, 0),
+			    "\t\tshared data backref count 4294967287\n\t\t(item is damaged: item_size)\n");
 }
 
 /* Whatever the bytes are, judging and rendering stay inside them (the sanitizers see to that) and come to an end. */

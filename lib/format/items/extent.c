@@ -95,14 +95,6 @@ size_t extent_inline_ref_size(uint8_t type)
 	}
 }
 
-static void data_ref_get(const struct disk_extent_data_ref *d, struct extent_ref *ret)
-{
-	ret->root = le64_get(d->root);
-	ret->objectid = le64_get(d->objectid);
-	ret->offset = le64_get(d->offset);
-	ret->count = le32_get(d->count);
-}
-
 int extent_item_next_ref(struct extent_item *ei, struct extent_ref *ret, struct btrkit_error *err)
 {
 	const size_t left = (size_t)(ei->end - ei->pos);
@@ -124,7 +116,7 @@ int extent_item_next_ref(struct extent_item *ei, struct extent_ref *ret, struct 
 		ref.root = le64_get(d->offset);
 		break;
 	case KEY_EXTENT_DATA_REF:
-		data_ref_get((const struct disk_extent_data_ref *)(ei->pos + 1), &ref);
+		extent_data_ref_get((const struct disk_extent_data_ref *)(ei->pos + 1), &ref);
 		break;
 	case KEY_SHARED_DATA_REF:
 		ref.count = le32_get(*(const le32 *)(ei->pos + sizeof(*d)));

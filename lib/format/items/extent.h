@@ -79,6 +79,15 @@ static inline struct disk_extent_data_ref extent_data_ref_put(const struct exten
 int extent_keyed_ref_decode(const struct item *item, struct extent_ref *ret,
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* And back: its root, inode, offset and count. */
+static inline void extent_data_ref_get(const struct disk_extent_data_ref *d, struct extent_ref *ret)
+{
+	ret->root = le64_get(d->root);
+	ret->objectid = le64_get(d->objectid);
+	ret->offset = le64_get(d->offset);
+	ret->count = le32_get(d->count);
+}
+
 /* The offset of the key of an EXTENT_DATA_REF. */
 uint64_t extent_data_ref_hash(uint64_t root, uint64_t objectid, uint64_t offset);
 

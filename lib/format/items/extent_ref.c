@@ -32,7 +32,9 @@ int extent_ref_judge(const struct item_ctx *ctx, const struct extent_ref *ref, s
 		/* The root tree's files are those of the v1 space cache. */
 		if (!is_subvolume(ref->root) && ref->root != OID_ROOT_TREE && ref->root != OID_DATA_RELOC_TREE)
 			return err_corrupt(err, "root", "data reference of tree %" PRIu64, ref->root);
-		if (ref->objectid < OID_FIRST_FREE || ref->objectid > OID_LAST_FREE)
+		/* Linux before 5.11 kept free inode numbers in a file of the subvolume. */
+		if ((ref->objectid < OID_FIRST_FREE || ref->objectid > OID_LAST_FREE) &&
+		    (ref->objectid != OID_FREE_INO || ref->root == OID_ROOT_TREE))
 			return err_corrupt(err, "objectid", "data reference of inode %" PRIu64, ref->objectid);
 		if (!sector_aligned(ctx, ref->offset))
 			return expect_aligned(ctx, "offset", ref->offset, err);
@@ -64,52 +66,63 @@ int extent_ref_in_order(struct extent_ref_order *order, const struct extent_ref 
 	return 0;
 }
 
-static int data_ref_decode(const struct item *item, struct extent_ref *ret, struct btrkit_error *err)
+/* How many bytes an item of one reference has; data references of the same hash lie one behind the other in an item. */
+static size_t keyed_ref_size(uint8_t type)
 {
-	const struct disk_extent_data_ref *d = (const struct disk_extent_data_ref *)item->data;
+	switch (type) {
+	case KEY_EXTENT_DATA_REF:
+		return sizeof(struct disk_extent_data_ref);
+	case KEY_SHARED_DATA_REF:
+		return sizeof(le32);
+	case KEY_EXTENT_OWNER_REF:
+		return sizeof(le64);
+	default:
+		return 0;
+	}
+}
 
-	if (!item->size || item->size % sizeof(*d))
-		return expect_size(item, sizeof(*d), err);
-	ret->root = le64_get(d->root);
-	ret->objectid = le64_get(d->objectid);
-	ret->offset = le64_get(d->offset);
-	ret->count = le32_get(d->count);
-	return 0;
+/* What is there, also with more bytes behind it. @return false: there are too few */
+static bool keyed_ref_read(const struct item *item, struct extent_ref *ret)
+{
+	*ret = (struct extent_ref){ .type = item->key.type, .count = 1 };
+	if (item->size < keyed_ref_size(ret->type))
+		return false;
+	switch (ret->type) {
+	case KEY_TREE_BLOCK_REF:
+		ret->root = item->key.offset;
+		break;
+	case KEY_SHARED_BLOCK_REF:
+		ret->parent = item->key.offset;
+		break;
+	case KEY_EXTENT_DATA_REF:
+		extent_data_ref_get((const struct disk_extent_data_ref *)item->data, ret);
+		break;
+	case KEY_SHARED_DATA_REF:
+		ret->parent = item->key.offset;
+		ret->count = le32_get(*(const le32 *)item->data);
+		break;
+	case KEY_EXTENT_OWNER_REF:
+		ret->root = le64_get(*(const le64 *)item->data);
+		break;
+	}
+	return true;
 }
 
 int extent_keyed_ref_decode(const struct item *item, struct extent_ref *ret, struct btrkit_error *err)
 {
-	struct extent_ref ref = { .type = item->key.type, .count = 1 };
-	int r;
+	const size_t size = keyed_ref_size(item->key.type);
+	struct extent_ref ref;
 
-	switch (item->key.type) {
-	case KEY_TREE_BLOCK_REF:
-		ref.root = item->key.offset;
-		r = expect_size(item, 0, err);
-		break;
-	case KEY_SHARED_BLOCK_REF:
-		ref.parent = item->key.offset;
-		r = expect_size(item, 0, err);
-		break;
-	case KEY_EXTENT_DATA_REF:
-		r = data_ref_decode(item, &ref, err);
-		break;
-	case KEY_SHARED_DATA_REF:
-		ref.parent = item->key.offset;
-		r = expect_size(item, sizeof(le32), err);
-		if (!r)
-			ref.count = le32_get(*(const le32 *)item->data);
-		break;
-	case KEY_EXTENT_OWNER_REF:
-		r = expect_size(item, sizeof(le64), err);
-		if (!r)
-			ref.root = le64_get(*(const le64 *)item->data);
-		break;
-	default:
+	if (!size && item->key.type != KEY_TREE_BLOCK_REF && item->key.type != KEY_SHARED_BLOCK_REF)
 		return err_corrupt(err, "key.type", "%u is no type of a reference", item->key.type);
+	if (item->key.type != KEY_EXTENT_DATA_REF || !item->size || item->size % size) {
+		const int r = expect_size(item, size, err);
+
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
+	if (!keyed_ref_read(item, &ref))
+		return expect_size(item, size, err);
 	*ret = ref;
 	return 0;
 }
@@ -135,7 +148,7 @@ static void keyed_ref_render(struct emit *e, const struct item_ctx *ctx, const s
 
 	(void)ctx;
 	(void)flags;
-	if (extent_keyed_ref_decode(item, &ref, NULL) < 0) {
+	if (!keyed_ref_read(item, &ref)) {
 		render_damage(e, "item_size");
 		return;
 	}
@@ -160,6 +173,8 @@ static void keyed_ref_render(struct emit *e, const struct item_ctx *ctx, const s
 		break;
 	}
 	emit_text(e, "\n");
+	if (extent_keyed_ref_decode(item, &ref, NULL) < 0)
+		render_damage(e, "item_size");
 }
 
 const struct item_type item_type_tree_block_ref = {

@@ -8,8 +8,8 @@ static int root_judge_key(const struct btrkit_key *key, struct btrkit_error *err
 {
 	if (!key->objectid)
 		return err_corrupt(err, "key.objectid", "root item of tree 0");
-	/* The offset of a relocation tree's key is the subvolume it belongs to. */
-	if (key->objectid == OID_TREE_RELOC && !is_subvolume(key->offset))
+	/* The offset of a relocation tree's key is the tree it belongs to; that of relocated data may have one. */
+	if (key->objectid == OID_TREE_RELOC && !is_subvolume(key->offset) && key->offset != OID_DATA_RELOC_TREE)
 		return err_corrupt(err, "key.offset", "relocation tree of %" PRIu64 ", which is no subvolume",
 				   key->offset);
 	return 0;
@@ -72,6 +72,14 @@ static void root_get(const struct item *item, struct root_item *ret)
 	/* A kernel of before 3.6 that wrote over a long item leaves a generation that no longer matches. */
 	if (ret->generation == ret->generation_v2)
 		root_get_extended(&d, ret);
+}
+
+bool root_item_read(const struct item *item, struct root_item *ret)
+{
+	if (item->size < ROOT_ITEM_SHORT)
+		return false;
+	root_get(item, ret);
+	return true;
 }
 
 int root_item_decode(const struct item_ctx *ctx, const struct item *item, struct root_item *ret,

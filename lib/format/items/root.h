@@ -83,6 +83,9 @@ struct root_item {
 	struct disk_time ctime, otime, stime, rtime;
 };
 
+/* What the bytes say, however wrong that is. @return false: they are too few */
+bool root_item_read(const struct item *item, struct root_item *ret);
+
 int root_item_decode(const struct item_ctx *ctx, const struct item *item, struct root_item *ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
