@@ -32,6 +32,7 @@ struct dump {
 	/* The first block that cannot be read, or item that its validator refused; the dump goes on. */
 	int damage;
 	struct btrkit_error damage_error;
+	bool lost;	/* not all is there that should be */
 };
 
 static inline bool dump_is_json(const struct dump *d)
@@ -75,8 +76,9 @@ void dump_blame(struct dump *d, int ret, const struct btrkit_error *what);
 void dump_damaged_block(struct dump *d, const struct node_ref *ref, int ret, const struct btrkit_error *what);
 /* An item that its validator refused: a line of JSON behind it. */
 void dump_damaged_item(struct dump *d, const struct node *n, uint32_t slot, int ret, const struct btrkit_error *what);
-/* In the place of the tree of an item @key, which is refused. */
-void dump_damaged_root(struct dump *d, const struct btrkit_key *key, int ret, const struct btrkit_error *what);
+/* In the place of the tree of an item @key, which is refused; @shown: before it, since the item says where it lies. */
+void dump_damaged_root(struct dump *d, const struct btrkit_key *key, bool shown, int ret,
+		       const struct btrkit_error *what);
 /* Chunks cannot be read, without which blocks are not found. */
 void dump_damaged_chunks(struct dump *d, int ret, const struct btrkit_error *what);
 /* In the place of what may lie on a device where that cannot be read. */
@@ -115,6 +117,7 @@ struct dump_run {
 	/* Of what is finished: */
 	int damage;
 	struct btrkit_error damage_error;
+	bool lost;
 	char *heading;		/* that waits for what it stands before */
 	size_t heading_len;
 };

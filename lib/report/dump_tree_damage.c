@@ -16,6 +16,13 @@ void dump_blame(struct dump *d, int ret, const struct btrkit_error *what)
 	d->damage_error = *what;
 }
 
+/* What is told in the place of something else. */
+static void blame_loss(struct dump *d, int ret, const struct btrkit_error *what)
+{
+	d->lost = true;
+	dump_blame(d, ret, what);
+}
+
 static const char *code_name(enum btrkit_code code)
 {
 	switch (code) {
@@ -104,7 +111,7 @@ void dump_damaged_block(struct dump *d, const struct node_ref *ref, int ret, con
 	struct emit *e = &d->e;
 
 	dump_begin(d);
-	dump_blame(d, ret, what);
+	blame_loss(d, ret, what);
 	line_begin(d, "block", "damaged block");
 	emit_u64(e, "bytenr", " ", ref->bytenr);
 	if (ref->level < LEVELS_MAX)
@@ -133,7 +140,7 @@ void dump_damaged_pointer(struct dump *d, const struct node *n, uint32_t slot, u
 	err_at_logical(&what, n->bytenr);
 	err_at_item(&what, slot, &key);
 	dump_begin(d);
-	dump_blame(d, ret, &what);
+	blame_loss(d, ret, &what);
 	line_begin(d, "pointer", "damaged pointer");
 	emit_u64(e, "bytenr", " in block ", n->bytenr);
 	emit_u64(e, "slot", " slot ", slot);
@@ -146,7 +153,7 @@ void dump_damaged_pointer(struct dump *d, const struct node *n, uint32_t slot, u
 void dump_damaged_chunks(struct dump *d, int ret, const struct btrkit_error *what)
 {
 	dump_begin(d);
-	dump_blame(d, ret, what);
+	blame_loss(d, ret, what);
 	line_begin(d, "chunks", "damaged chunks");
 	if (what->places & BTRKIT_AT_LOGICAL)
 		emit_u64(&d->e, "bytenr", " in block ", what->logical);
@@ -156,7 +163,7 @@ void dump_damaged_chunks(struct dump *d, int ret, const struct btrkit_error *wha
 
 void dump_damaged_device(struct dump *d, int ret, const struct btrkit_error *what)
 {
-	dump_blame(d, ret, what);
+	blame_loss(d, ret, what);
 	line_begin(d, "device", "damaged device");
 	emit_u64(&d->e, "devid", " ", what->devid);
 	emit_u64(&d->e, "physical", " at ", what->physical);
@@ -164,12 +171,17 @@ void dump_damaged_device(struct dump *d, int ret, const struct btrkit_error *wha
 	emit_object_end(&d->e);
 }
 
-void dump_damaged_root(struct dump *d, const struct btrkit_key *key, int ret, const struct btrkit_error *what)
+void dump_damaged_root(struct dump *d, const struct btrkit_key *key, bool shown, int ret,
+		       const struct btrkit_error *what)
 {
 	char line[BTRKIT_ERROR_LINE];
 
 	dump_begin(d);
 	dump_blame(d, ret, what);
+	d->lost |= !shown;
+	/* As of other items, text has what the item says and no word about it. */
+	if (shown && !dump_is_json(d))
+		return;
 	line_begin(d, "root", "damaged root item");
 	key_emit(&d->e, "key", " ", key);
 	if (dump_is_json(d)) {

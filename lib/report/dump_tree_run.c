@@ -118,6 +118,7 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 	struct dump_piece *p = slot;
 	int ret = 0;
 
+	run->lost |= p->d.lost;
 	if (p->d.damage && !run->damage) {
 		run->damage = p->d.damage;
 		run->damage_error = p->d.damage_error;
@@ -214,6 +215,7 @@ static int begin_piece(struct dump_run *run, struct btrkit_error *err)
 	p->d.pick = run->like.pick;
 	p->d.csum_headers = run->like.csum_headers;
 	p->d.damage = 0;
+	p->d.lost = false;
 	p->d.e.len = 0;
 	p->heading = false;
 	p->n = 0;

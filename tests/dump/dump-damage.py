@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Each tree block of committed images is destroyed in turn, with all its copies: what does not lie below it is dumped
-as before, and it is told in its place. Usage: dump-damage.py [BLOCKS [SEED]]: so many of each image, 0 for all"""
+as before, and it is told in its place. And root items that contradict the format: their trees are shown as long as they
+say where these lie. Usage: dump-damage.py [BLOCKS [SEED]]: so many of each image, 0 for all"""
 import importlib
+import json
 import os
 import random
 import re
+import struct
 import sys
 import tempfile
 
 from compare import BTRKIT, must, run, without_banner
+from tool import crc32c
 
 select = importlib.import_module('dump-select')
 NAMES = ('good-default', 'good-generations', 'good-levels', 'good-log-tree', 'good-mixed')
@@ -94,8 +98,44 @@ def hurt(path, places, rng, size):
     return old
 
 
+def change_root(path, block, item, offset, value):
+    """Writes a number into an item of the root tree, with a checksum that matches."""
+    where = re.search(r'itemoff (\d+) ', item.lines[0])[1]
+    for place in places_of(path, block.bytenr):
+        with open(path, 'r+b') as f:
+            f.seek(place)
+            data = bytearray(f.read(16384))
+            struct.pack_into('<Q', data, 101 + int(where) + offset, value)
+            data[:4] = struct.pack('<I', crc32c(data[32:]))
+            f.seek(place)
+            f.write(data)
+
+
+def roots(scratch):
+    """Of the root item of the file tree: flags that there are none of, and a place where no block can lie."""
+    path = select.unpack.unpack('good-default', scratch, quick=True)
+    heading = 'fs tree key (FS_TREE ROOT_ITEM 0) '
+    block, item = next((b, i) for t in trees_of(path) if t.id == 1 for b in t.blocks for i in b.items
+                       if i.key[:2] == (5, 132))
+    whole = must(BTRKIT, 'dump-tree', path).decode()
+    change_root(path, block, item, 208, 4)
+    refused = run(BTRKIT, 'dump-tree', path)
+    shown = refused.stdout.decode().replace('flags 0x4(none)', 'flags 0x0(none)')
+    assert refused.returncode == 1 and b'unknown root flags 0x4' in refused.stderr, refused.stderr
+    assert shown == whole and heading in whole and '\ntotal bytes' in whole, 'a tree whose item is refused is not shown'
+    told = [json.loads(line) for line in run(BTRKIT, 'dump-tree', '--format', 'json', path).stdout.splitlines()[1:]]
+    assert [line['what'] for line in told if line['kind'] == 'damage'] == ['item', 'root'], told
+    change_root(path, block, item, 176, 12345)
+    lost = run(BTRKIT, 'dump-tree', path)
+    text = lost.stdout.decode()
+    assert lost.returncode == 1 and re.search(r'\ndamaged root item .*FS_TREE ROOT_ITEM 0', text), lost.stderr
+    assert heading not in text and '\ntotal bytes' not in text, 'a tree that lies nowhere'
+
+
 def main(count=12, seed=1):
     tried = failed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        roots(scratch)
     with tempfile.TemporaryDirectory() as scratch:
         for name in NAMES:
             rng = random.Random(f'{seed} {name}')
