@@ -100,6 +100,8 @@ void cmd_note(void *ctx, const char *line);
 
 /* Whether two names are of one device or file. */
 bool cmd_same_device(const char *a, const char *b);
+/* Whether a file is a device as it was given, of which a part may be meant, which stands behind its path. */
+bool cmd_is_device(const char *file, const char *device);
 
 /*
  * Opens a filesystem for reading from @n devices, or says why not. Notes of the library go to stderr.

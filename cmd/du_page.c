@@ -27,21 +27,6 @@ bool du_page_is_stdout(const struct du_page *p)
 	return !strcmp(p->file, "-");
 }
 
-/* Of a device as it was given a part may be meant, which stands behind its path. */
-static bool is_device(const char *file, const char *device)
-{
-	const char *mark = strrchr(device, '?');
-	bool same = cmd_same_device(file, device);
-	char *path;
-
-	if (same || !mark)
-		return same;
-	path = strndup(device, (size_t)(mark - device));
-	same = !path || cmd_same_device(file, path);
-	free(path);
-	return same;
-}
-
 /* The place of the file itself, so that a link stays one. */
 static int find_place(struct du_page *p, const char *const *devices, size_t n, mode_t *mode, struct btrkit_error *err)
 {
@@ -59,7 +44,7 @@ static int find_place(struct du_page *p, const char *const *devices, size_t n, m
 	if (!S_ISREG(st.st_mode))
 		return refuse(p, -EINVAL, "is no regular file", err);
 	for (size_t i = 0; i < n; i++)
-		if (is_device(p->file, devices[i]))
+		if (cmd_is_device(p->file, devices[i]))
 			return refuse(p, -EINVAL, "is what is to be read", err);
 	*mode = st.st_mode & 0777;
 	p->path = realpath(p->file, NULL);

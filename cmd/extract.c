@@ -88,9 +88,30 @@ static int write_archive(void *ctx, const void *data, size_t len)
 	return req->out.error;
 }
 
-/* @return 0; <0: it cannot be made, which was said */
-static int open_archive(struct request *req)
+static int judge_device(void *ctx, const struct btrkit_device *device)
 {
+	return device->name && cmd_is_device(*(const char *const *)ctx, device->name) ? -EBUSY : 0;
+}
+
+/* Whether the archive would go over what it is made of: a device that was given, or found. */
+static bool overwrites(struct btrkit_fs *fs, const struct request *req)
+{
+	const char *to = strcmp(req->tar, "-") ? req->tar : "/dev/stdout";
+	struct btrkit_error err;
+
+	for (size_t i = 0; i < req->num_devices; i++)
+		if (cmd_is_device(to, req->devices[i]))
+			return true;
+	return btrkit_devices(fs, judge_device, &to, &err) == -EBUSY;
+}
+
+/* @return 0; <0: it cannot be made, which was said */
+static int open_archive(struct btrkit_fs *fs, struct request *req)
+{
+	if (overwrites(fs, req)) {
+		cmd_say("btrkit %s: %s: is what is to be read", req->cmd->name, req->tar);
+		return -1;
+	}
 	req->fd = STDOUT_FILENO;
 	if (!strcmp(req->tar, "-")) {
 		if (isatty(STDOUT_FILENO))
@@ -179,7 +200,7 @@ static int work(struct btrkit_fs *fs, struct request *req)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	int ret;
 
-	if (req->tar && open_archive(req))
+	if (req->tar && open_archive(fs, req))
 		return EXIT_FAILED;
 	ret = extract(fs, req, &result, &err);
 	if (!req->tar)

@@ -27,6 +27,20 @@ bool cmd_same_device(const char *a, const char *b)
 				     x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
+bool cmd_is_device(const char *file, const char *device)
+{
+	const char *mark = strrchr(device, '?');
+	bool same = cmd_same_device(file, device);
+	char *path;
+
+	if (same || !mark)
+		return same;
+	path = strndup(device, (size_t)(mark - device));
+	same = !path || cmd_same_device(file, path);
+	free(path);
+	return same;
+}
+
 struct opening {
 	const char *const *devices; /* as given */
 	size_t n;

@@ -164,6 +164,18 @@ def archives(path, scratch):
     assert watched('extract', '--tar', archive, path, number=signal.SIGINT)[0] == 1 and not os.path.exists(archive)
     result = run('extract', '--tar', '/dev/full', path)
     assert check_failure('extract', '/dev/full', result) == 'No space left on device', result
+    # What is read is not written over, by whatever name.
+    os.symlink(path, f'{scratch}/alias')
+    with open(path, 'rb') as f:
+        before = f.read()
+    for name, device in ((path, path), (f'{scratch}/alias', path), (path, f'{path}?offset=0')):
+        result = run('extract', '--noscan', '--tar', name, device)
+        assert check_failure('extract', name, result) == 'is what is to be read', result
+    with open(path, 'r+b') as out:
+        done = subprocess.run([BTRKIT, 'extract', '--tar', '-', path], stdout=out, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1 and done.stderr.endswith(b': is what is to be read\n'), done
+    with open(path, 'rb') as f:
+        assert f.read() == before
     result = run('extract', '--tar', f'{scratch}/none/some.tar', path)
     assert check_failure('extract', f'{scratch}/none/some.tar', result) == 'No such file or directory', result
     result = run('extract', '--tar', archive, path, 'none')
