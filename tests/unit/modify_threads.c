@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Threads change files in subvolumes that others make, take snapshots of and delete meanwhile, in transactions
- * that are committed when space is short and at the end: everything agrees after each of these ends.
+ * that are committed when space is short and at the end: everything agrees after each of these ends. What goes into
+ * the tree, or out of it, is seen to be there, or gone, the whole time.
  * ThreadSanitizer's run sees what they do to each other.
  */
 #include "tests/unit/unit.h"
@@ -12,6 +13,7 @@
 
 #include <btrkit/subvolume_modify.h>
 
+#include "lib/modify/op.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u
@@ -292,10 +294,92 @@ static void test_threads(void **state)
 	run(&kinds[1], true);
 }
 
+#define MOVING 4000u
+#define MOVES 6u
+
+static uint64_t moving[MOVING];
+static atomic_bool moved;
+
+static void *move(void *arg)
+{
+	struct worker *w = arg;
+
+	rig_check(btrkit_txn_flush(txn, &w->err), &w->err);
+	atomic_store(&moved, true);
+	return NULL;
+}
+
+/* @return 0; -ENOENT; whatever of the inode waits, is on its way, or is in the tree */
+static int look_for(uint64_t inode, struct btrkit_error *err)
+{
+	struct op_inode in;
+	struct op op;
+
+	rig_check(op_begin_reading(&op, txn, TOP_LEVEL, err), err);
+	delayed_lock(op.t, &inode, 1, &op.locks);
+	return op_end(&op, op_inode_get(&op, inode, &in, err), err);
+}
+
+/* What waits goes into the tree meanwhile: the inodes are there, or are gone, at any time. */
+static unsigned watch(int wanted)
+{
+	struct worker w = { .number = 0 };
+	unsigned looks = 0;
+	pthread_t other;
+
+	atomic_store(&moved, false);
+	assert_int_equal(pthread_create(&other, NULL, move, &w), 0);
+	for (; !atomic_load(&moved); looks++) {
+		const int ret = look_for(moving[looks * 7 % MOVING], &w.err);
+
+		if (ret != wanted)
+			fail_msg("after %u looks inode %u is %s", looks, looks * 7 % MOVING, ret ? "gone" : "there");
+	}
+	pthread_join(other, NULL);
+	return looks;
+}
+
+static void test_seen_meanwhile(void **state)
+{
+	/* Few of them in a leaf, so that it takes long. */
+	static const uint8_t bytes[1500] = { 4, 5 };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	unsigned looks = 0;
+	struct btrkit_fs *fs;
+	char name[32];
+	struct rig r;
+
+	(void)state;
+	rig_make(&r, &kinds[0]);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	for (unsigned k = 0; k < MOVES; k++) {
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		for (unsigned i = 0; i < MOVING; i++) {
+			rig_check(btrkit_create(txn, TOP_LEVEL, TOP, name, (size_t)snprintf(name, 32, "m%u", i), NULL,
+						&moving[i], &err),
+				  &err);
+			rig_check(btrkit_write(txn, TOP_LEVEL, moving[i], 0, bytes, sizeof(bytes), NULL, &err), &err);
+		}
+		looks += watch(0);
+		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		for (unsigned i = 0; i < MOVING; i++)
+			rig_check(btrkit_unlink(txn, TOP_LEVEL, TOP, name, (size_t)snprintf(name, 32, "m%u", i),
+						BTRKIT_UNLINK_FILE, &err),
+				  &err);
+		looks += watch(-ENOENT);
+		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	}
+	print_message("%u looks meanwhile\n", looks);
+	btrkit_fs_close(fs);
+	rig_destroy(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_seen_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
