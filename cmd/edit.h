@@ -16,6 +16,7 @@ struct edit {
 	bool force_readonly;
 	struct edit_forced *forced;	/* subvolumes that became writable in the transaction */
 	size_t num_forced;
+	const char *path;	/* that an operation has come to; NULL: to none yet */
 };
 
 #define EDIT_BUFFER (4u << 20)
@@ -50,10 +51,8 @@ struct edit_call {
 };
 int edit_judge(char **words, size_t n, struct edit_call *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-static inline int edit_do(struct edit *e, const struct edit_call *c, struct btrkit_error *err)
-{
-	return c->op->run(e, c->words, c->n, c->flags, err);
-}
+/* Of several paths, what fails tells which one it is. */
+int edit_do(struct edit *e, const struct edit_call *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* A failure that is not the library's. @error: errno. @return -@error */
 int edit_fail(struct btrkit_error *err, int error, const char *what);
@@ -98,7 +97,7 @@ struct edit_spot {
 int edit_spot(struct edit *e, const char *path, struct edit_spot *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* What a path leads to; links are not followed. */
-int edit_find(const struct edit *e, const char *path, struct btrkit_found *ret,
+int edit_find(struct edit *e, const char *path, struct btrkit_found *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The same of what is to be changed. */

@@ -17,6 +17,29 @@ int edit_fail(struct btrkit_error *err, int error, const char *what)
 	return -error;
 }
 
+/* Whether a message begins with a path. */
+static bool tells(const char *message, const char *path)
+{
+	const size_t len = strlen(path);
+
+	message += message[0] == '"';
+	return !strncmp(message, path, len) && strchr("\": ", message[len]);
+}
+
+int edit_do(struct edit *e, const struct edit_call *c, struct btrkit_error *err)
+{
+	char message[sizeof(err->message)];
+	int ret;
+
+	e->path = NULL;
+	ret = c->op->run(e, c->words, c->n, c->flags, err);
+	if (!ret || !e->path || !strstr(c->op->args, "PATH...") || tells(err->message, e->path))
+		return ret;
+	if (snprintf(message, sizeof(message), "%s: %s", e->path, err->message) < (int)sizeof(message))
+		snprintf(err->message, sizeof(err->message), "%s", message);
+	return ret;
+}
+
 static int op_mkdir(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
 {
 	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;

@@ -30,11 +30,12 @@ static const char *next_name(const char **path, size_t *len)
 	return name;
 }
 
-static int walk(const struct edit *e, const char *path, struct edit_spot *ret, struct btrkit_error *err)
+static int walk(struct edit *e, const char *path, struct edit_spot *ret, struct btrkit_error *err)
 {
 	uint64_t root = e->root, dir = EDIT_TOP_DIR;
 	const char *whole = path;
 
+	e->path = path;
 	for (;;) {
 		struct btrkit_found found;
 		size_t len;
@@ -63,7 +64,7 @@ int edit_spot(struct edit *e, const char *path, struct edit_spot *ret, struct bt
 	return r ? r : edit_unlock(e, ret->root, err);
 }
 
-int edit_find(const struct edit *e, const char *path, struct btrkit_found *ret, struct btrkit_error *err)
+int edit_find(struct edit *e, const char *path, struct btrkit_found *ret, struct btrkit_error *err)
 {
 	struct edit_spot s;
 	int r = walk(e, path, &s, err);
@@ -95,6 +96,7 @@ int edit_make_dirs(struct edit *e, const char *path, bool last, struct btrkit_er
 {
 	uint64_t root = e->root, dir = EDIT_TOP_DIR;
 
+	e->path = path;
 	for (;;) {
 		struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
 		struct btrkit_found found;

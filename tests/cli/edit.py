@@ -128,6 +128,11 @@ def what_fails(path, scratch):
     refused(path, b'mkdir a\nmkdir a', says='File exists', line=2)
     # The word that a failure is about is told on one line.
     refused(path, b'rm "a\\nb"', says='a\\012b', line=1)
+    # Of several paths the one that failed, also where it is another inode below it that is told of.
+    for line, says in (('rm -f absent file full', 'full: inode'), ('rmdir full/d full/none', 'full/none: "none"'),
+                       ('chmod 755 full/none file', 'full/none: "none"'), ('mkdir -p a/b file/x', 'file/x'),
+                       ('setxattr a b full', 'full: there is no kind'), ('touch now full link/x', 'link/x')):
+        refused(path, line.encode(), says=f'line 1: {says}', line=1)
     refused(path, ['rm', 'absent'], says='No such file or directory')
     refused(path, b'mkdir a\n', '--subvol', 'absent', says='absent')
     refused(path, ['put', absent, 'x'], says=f'{absent}: No such file or directory')
