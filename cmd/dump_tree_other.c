@@ -39,7 +39,7 @@ void dump_judge_other(const struct command *cmd, const struct dump_other *other,
 	if (other->dump && !other->scan)
 		cmd_usage_error(cmd, "--dump goes with --scan only");
 	if (other->raw && (other->scan || opts->flags || opts->num_trees || opts->num_blocks || opts->select ||
-			   opts->format != BTRKIT_LIST_TEXT))
+			   opts->fields))
 		cmd_usage_error(cmd, "--raw goes with no option that says what of trees is shown, or how");
 	if (other->scan && (opts->num_blocks || opts->flags & ~shown))
 		cmd_usage_error(cmd, "--scan goes by no tree: it excludes --block and options that choose trees");
@@ -56,7 +56,7 @@ int dump_other(struct btrkit_fs *fs, const struct dump_other *other, const struc
 	int ret;
 
 	if (other->raw)
-		return btrkit_dump_raw(fs, other->bytenr, other->copy, cmd_write, out, err);
+		return btrkit_dump_raw(fs, other->bytenr, other->copy, opts->format, cmd_write, out, err);
 	cmd_progress_begin(&progress, "scan");
 	scan.flags = other->dump ? BTRKIT_DUMP_SCAN_BLOCKS : 0;
 	scan.progress = cmd_progress;

@@ -197,12 +197,13 @@ int btrkit_dump_scan(struct btrkit_fs *fs, const struct btrkit_dump_options *opt
  *
  * @param bytenr	its logical address
  * @param copy		0 is the first
+ * @param format	text or JSON: a line for the block, one for each field, and one for what each item has
  * @return 0; -ENOENT: there is no such copy; -EINVAL: an address that is no multiple of the sector size; -EUCLEAN: no
  *	   chunk has it; -EOPNOTSUPP: it lies on several strips; -EIO, -ENODATA, -ENOMEM; or what @p write returned
  * Since: 0.1
  */
-int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, btrkit_write_fn write, void *ctx,
-		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, enum btrkit_list_format format,
+		    btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * The objectid of a tree by its name (`extent`, `EXTENT_TREE`, `root`, ...) in any case, or by its number.

@@ -5,13 +5,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "lib/base/digits.h"
 #include "lib/base/emit.h"
 #include "lib/base/err.h"
+#include "lib/format/items/render.h"
 #include "lib/format/key_names.h"
+#include "lib/report/list.h"
 #include "lib/tree/filesystem.h"
 #include "lib/volume/volume.h"
 
+#define NONE UINT32_MAX
 #define IN_LINE 17u /* bytes: a key is not torn apart */
 
 struct raw {
@@ -20,6 +22,11 @@ struct raw {
 	const uint8_t *bytes;
 	uint32_t size;
 };
+
+static bool is_json(const struct raw *r)
+{
+	return r->e.form == EMIT_JSON;
+}
 
 /* "OFFSET  xx xx ..." of up to IN_LINE bytes, and as many blanks as the missing ones would take. */
 static void put_bytes(struct raw *r, uint32_t at, uint32_t n)
@@ -40,41 +47,65 @@ static void put_bytes(struct raw *r, uint32_t at, uint32_t n)
 	emit_bytes(&r->e, line, (size_t)(to - line));
 }
 
-/* The bytes of a field, the first line of which ends with what it says. */
-static void begin_field(struct raw *r, uint32_t at, uint32_t n, const char *name)
+/* The beginning of a line of JSON. */
+static void begin_line(struct raw *r, const char *kind, uint32_t at, uint32_t n)
 {
-	put_bytes(r, at, n < IN_LINE ? n : IN_LINE);
-	emit_text(&r->e, name);
+	emit_object(&r->e, NULL);
+	emit_word(&r->e, "kind", kind);
+	emit_u64(&r->e, "offset", "", at);
+	emit_u64(&r->e, "size", "", n);
+	emit_hex(&r->e, "bytes", "", r->bytes + at, n);
+}
+
+/* The bytes of a field, the first line of which ends with what it says. @slot: of an item or pointer; NONE */
+static void begin_field(struct raw *r, uint32_t at, uint32_t n, uint32_t slot, const char *name)
+{
+	if (!is_json(r)) {
+		put_bytes(r, at, n < IN_LINE ? n : IN_LINE);
+		return;
+	}
+	begin_line(r, "field", at, n);
+	if (slot != NONE)
+		emit_u64(&r->e, "slot", "", slot);
+	emit_word(&r->e, "name", name);
 }
 
 static void end_field(struct raw *r, uint32_t at, uint32_t n)
 {
 	emit_text(&r->e, "\n");
-	for (uint32_t i = IN_LINE; i < n; i += IN_LINE) {
+	for (uint32_t i = IN_LINE; !is_json(r) && i < n; i += IN_LINE) {
 		put_bytes(r, at + i, n - i < IN_LINE ? n - i : IN_LINE);
 		emit_text(&r->e, "\n");
 	}
+	emit_object_end(&r->e);
 }
 
-static void show_number(struct raw *r, uint32_t at, uint32_t n, const char *name)
+/* @words: its name in text, with a blank behind it. */
+static void show_number(struct raw *r, uint32_t at, uint32_t n, uint32_t slot, const char *name, const char *words)
 {
 	uint64_t v = 0;
 
 	for (uint32_t i = n; i > 0; i--)
 		v = v << 8 | r->bytes[at + i - 1];
-	begin_field(r, at, n, name);
-	emit_text(&r->e, " ");
-	emit_decimal(&r->e, v);
+	begin_field(r, at, n, slot, name);
+	emit_u64(&r->e, "value", words, v);
 	end_field(r, at, n);
 }
 
-static void show_key(struct raw *r, uint32_t at)
+static void show_key(struct raw *r, uint32_t at, uint32_t slot)
 {
 	const struct btrkit_key key = key_get((const struct disk_key *)(r->bytes + at));
 
-	begin_field(r, at, sizeof(struct disk_key), "");
-	key_emit(&r->e, "", "", &key);
+	begin_field(r, at, sizeof(struct disk_key), slot, "key");
+	key_emit(&r->e, "key", "", &key);
 	end_field(r, at, sizeof(struct disk_key));
+}
+
+static void show_uuid(struct raw *r, uint32_t at, const char *name, const char *words)
+{
+	begin_field(r, at, 16, NONE, name);
+	emit_uuid(&r->e, "uuid", words, r->bytes + at);
+	end_field(r, at, 16);
 }
 
 static char printable(uint8_t c)
@@ -107,31 +138,43 @@ static void show_bytes(struct raw *r, uint32_t at, uint32_t end)
 	}
 }
 
+static void show_free(struct raw *r, uint32_t at, uint32_t end)
+{
+	emit_text(&r->e, "free space\n");
+	if (!is_json(r)) {
+		show_bytes(r, at, end);
+		return;
+	}
+	begin_line(r, "free", at, end > at ? end - at : 0);
+	emit_object_end(&r->e);
+}
+
 static void show_header(struct raw *r)
 {
-	static const struct {
-		uint8_t at, size;
-		const char *name;
-	} fields[] = {
-		{ 48, 8, "bytenr" }, { 56, 7, "flags" },     { 63, 1, "backref revision" }, { 80, 8, "generation" },
-		{ 88, 8, "owner" },  { 96, 4, "nritems" }, { 100, 1, "level" },
-	};
 	const struct disk_header *h = (const struct disk_header *)r->bytes;
 
-	begin_field(r, 0, sizeof(h->csum), "csum");
-	emit_hex(&r->e, "", " 0x", h->csum, r->fs->super.csum->size);
+	begin_field(r, 0, sizeof(h->csum), NONE, "csum");
+	if (!is_json(r))
+		emit_hex(&r->e, "", "csum 0x", h->csum, r->fs->super.csum->size);
 	end_field(r, 0, sizeof(h->csum));
-	begin_field(r, 32, 16, "");
-	emit_uuid(&r->e, "", "fsid ", h->fsid);
-	end_field(r, 32, 16);
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		if (fields[i].at == 80) {
-			begin_field(r, 64, 16, "");
-			emit_uuid(&r->e, "", "chunk tree uuid ", h->chunk_tree_uuid);
-			end_field(r, 64, 16);
-		}
-		show_number(r, fields[i].at, fields[i].size, fields[i].name);
-	}
+	show_uuid(r, 32, "fsid", "fsid ");
+	show_number(r, 48, 8, NONE, "bytenr", "bytenr ");
+	show_number(r, 56, 7, NONE, "flags", "flags ");
+	show_number(r, 63, 1, NONE, "backref_revision", "backref revision ");
+	show_uuid(r, 64, "chunk_tree_uuid", "chunk tree uuid ");
+	show_number(r, 80, 8, NONE, "generation", "generation ");
+	show_number(r, 88, 8, NONE, "owner", "owner ");
+	show_number(r, 96, 4, NONE, "nritems", "nritems ");
+	show_number(r, 100, 1, NONE, "level", "level ");
+}
+
+/* What begins a part of the text. */
+static void show_title(struct raw *r, const char *words, uint32_t slot)
+{
+	if (is_json(r))
+		return;
+	emit_u64(&r->e, "", words, slot);
+	emit_text(&r->e, "\n");
 }
 
 static void show_pointers(struct raw *r, uint32_t n)
@@ -139,14 +182,61 @@ static void show_pointers(struct raw *r, uint32_t n)
 	uint32_t at = sizeof(struct disk_header);
 
 	for (uint32_t i = 0; i < n; i++, at += sizeof(struct disk_key_ptr)) {
-		emit_u64(&r->e, "", "pointer ", i);
-		emit_text(&r->e, "\n");
-		show_key(r, at);
-		show_number(r, at + 17, 8, "block");
-		show_number(r, at + 25, 8, "generation");
+		show_title(r, "pointer ", i);
+		show_key(r, at, i);
+		show_number(r, at + 17, 8, i, "blockptr", "block ");
+		show_number(r, at + 25, 8, i, "generation", "generation ");
 	}
-	emit_text(&r->e, "free space\n");
-	show_bytes(r, at, r->size);
+	show_free(r, at, r->size);
+}
+
+static void render(struct raw *r, const struct disk_header *h, const struct item *item)
+{
+	const struct item_type *type = item_type_find(&item->key);
+	struct item_ctx ctx = r->fs->items;
+
+	ctx.owner = le64_get(h->owner);
+	emit_object(&r->e, "item");
+	if (type && type->render)
+		type->render(&r->e, &ctx, item, 0);
+	else if (is_json(r))
+		render_data(&r->e, "data", item->data, item->size, 0);
+	emit_object_end(&r->e);
+}
+
+static void item_text(struct raw *r, const struct disk_header *h, uint32_t slot, const struct item *item,
+		      const char *bad)
+{
+	const uint32_t at = (uint32_t)(item->data - r->bytes);
+
+	emit_u64(&r->e, "", "data of item ", slot);
+	key_emit(&r->e, "", " ", &item->key);
+	if (bad) {
+		emit_str(&r->e, "", ": ", bad);
+		emit_text(&r->e, "\n");
+		return;
+	}
+	emit_text(&r->e, "\n");
+	show_bytes(r, at, at + item->size);
+	render(r, h, item);
+}
+
+static void item_json(struct raw *r, const struct disk_header *h, uint32_t slot, const struct item *item, uint64_t at,
+		      const char *bad)
+{
+	emit_object(&r->e, NULL);
+	emit_word(&r->e, "kind", "item");
+	emit_u64(&r->e, "offset", "", at);
+	emit_u64(&r->e, "size", "", item->size);
+	if (!bad)
+		emit_hex(&r->e, "bytes", "", item->data, item->size);
+	emit_u64(&r->e, "slot", "", slot);
+	key_emit(&r->e, "key", "", &item->key);
+	if (bad)
+		emit_str(&r->e, "damaged", "", bad);
+	else
+		render(r, h, item);
+	emit_object_end(&r->e);
 }
 
 /* What an item has, as the dump shows it; only if it lies in the block. */
@@ -154,21 +244,14 @@ static void show_item_data(struct raw *r, const struct disk_header *h, uint32_t 
 {
 	const struct disk_item *d = (const struct disk_item *)(h + 1) + slot;
 	const uint64_t at = sizeof(*h) + (uint64_t)le32_get(d->offset), size = le32_get(d->size);
-	const struct item item = { key_get(&d->key), r->bytes + at, (uint32_t)size };
-	const struct item_type *type = item_type_find(&item.key);
-	struct item_ctx ctx = r->fs->items;
+	const char *bad = at < low ? "overlaps the item headers" :
+			  at + size > r->size ? "outside of the block" : NULL;
+	const struct item item = { key_get(&d->key), bad ? r->bytes : r->bytes + at, (uint32_t)size };
 
-	emit_u64(&r->e, "", "data of item ", slot);
-	key_emit(&r->e, "", " ", &item.key);
-	if (at + size > r->size || at < low) {
-		emit_text(&r->e, at < low ? ": overlaps the item headers\n" : ": outside of the block\n");
-		return;
-	}
-	emit_text(&r->e, "\n");
-	show_bytes(r, (uint32_t)at, (uint32_t)(at + size));
-	ctx.owner = le64_get(h->owner);
-	if (type && type->render)
-		type->render(&r->e, &ctx, &item, 0);
+	if (is_json(r))
+		item_json(r, h, slot, &item, at, bad);
+	else
+		item_text(r, h, slot, &item, bad);
 }
 
 static void show_items(struct raw *r, const struct disk_header *h, uint32_t n)
@@ -181,16 +264,14 @@ static void show_items(struct raw *r, const struct disk_header *h, uint32_t n)
 		const uint32_t at = (uint32_t)(sizeof(*h) + i * sizeof(*items));
 		const uint64_t data = sizeof(*h) + (uint64_t)le32_get(items[i].offset);
 
-		emit_u64(&r->e, "", "item ", i);
-		emit_text(&r->e, "\n");
-		show_key(r, at);
-		show_number(r, at + 17, 4, "offset");
-		show_number(r, at + 21, 4, "size");
+		show_title(r, "item ", i);
+		show_key(r, at, i);
+		show_number(r, at + 17, 4, i, "offset", "offset ");
+		show_number(r, at + 21, 4, i, "size", "size ");
 		if (data >= low && data < lowest)
 			lowest = data;
 	}
-	emit_text(&r->e, "free space\n");
-	show_bytes(r, low, (uint32_t)lowest);
+	show_free(r, low, (uint32_t)lowest);
 	for (uint32_t i = n; i > 0 && !emit_failed(&r->e); i--)
 		show_item_data(r, h, i - 1, low);
 }
@@ -204,8 +285,11 @@ static void show_block(struct raw *r)
 
 	show_header(r);
 	if (n > most) {
-		emit_u64(&r->e, "", "there is room for ", most);
+		emit_object(&r->e, NULL);
+		emit_word(&r->e, "kind", "damage");
+		emit_u64(&r->e, "room", "there is room for ", most);
 		emit_text(&r->e, h->level ? " pointers only\n" : " items only\n");
+		emit_object_end(&r->e);
 		n = most;
 	}
 	if (h->level)
@@ -219,13 +303,16 @@ static void show_place(struct raw *r, uint64_t bytenr, unsigned copy, const stru
 	const struct node_ref ref = { bytenr, NODE_ANY, 0, LEVELS_MAX, NULL };
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
-	emit_u64(&r->e, "", "block ", bytenr);
-	emit_u64(&r->e, "", " copy ", copy + 1);
-	emit_u64(&r->e, "", " on device ", place->devid);
-	emit_u64(&r->e, "", " at ", place->physical);
+	emit_object(&r->e, NULL);
+	emit_word(&r->e, "kind", "block");
+	emit_u64(&r->e, "bytenr", "block ", bytenr);
+	emit_u64(&r->e, "mirror", " copy ", copy + 1);
+	emit_u64(&r->e, "devid", " on device ", place->devid);
+	emit_u64(&r->e, "physical", " at ", place->physical);
 	if (node_verify(&r->fs->judge, &ref, r->bytes, &what))
-		emit_str(&r->e, "", ": ", what.message);
+		emit_str(&r->e, "damaged", ": ", what.message);
 	emit_text(&r->e, "\n");
+	emit_object_end(&r->e);
 }
 
 /* @return 0; 1: there is no such copy; <0 */
@@ -248,8 +335,8 @@ static int read_copy(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, uint8
 	return ret;
 }
 
-int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, btrkit_write_fn write, void *ctx,
-		    struct btrkit_error *err)
+int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, enum btrkit_list_format format,
+		    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct raw r = { .fs = fs, .size = fs->items.nodesize };
 	struct copy place;
@@ -264,8 +351,8 @@ int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, btrkit
 	ret = read_copy(fs, bytenr, copy, buf, &place, err);
 	if (ret == 1)
 		ret = err_set(err, BTRKIT_NOT_FOUND, "block %" PRIu64 " has no copy %u", bytenr, copy + 1);
-	if (!ret && emit_init(&r.e, EMIT_TEXT, write, ctx))
-		ret = err_nomem(err);
+	if (!ret)
+		ret = list_begin(&r.e, format, "dump-raw", write, ctx, err);
 	if (ret) {
 		free(buf);
 		return ret;
