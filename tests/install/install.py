@@ -112,8 +112,10 @@ def files(at, version):
     btrkit = prefix / 'bin/btrkit'
     check('PATH)' not in run('readelf', '-d', btrkit), 'btrkit has a path of this machine')
     check(at.run(btrkit, '--version').startswith(f'btrkit {version}'), 'btrkit --version')
-    schema = prefix / 'share/btrkit/dump-tree.schema.json'
-    check(schema.read_bytes() == (at.root / 'schema/dump-tree.schema.json').read_bytes(), schema)
+    schemas = sorted(p.name for p in at.root.glob('schema/*.json'))
+    check(schemas and sorted(p.name for p in (prefix / 'share/btrkit').iterdir()) == schemas, 'schemas')
+    for name in schemas:
+        check((prefix / 'share/btrkit' / name).read_bytes() == (at.root / 'schema' / name).read_bytes(), name)
     if shutil.which('scdoc'):
         pages = {p.name[:-4] for p in at.root.glob('man/*.scd')}
         found = {p.name for p in (prefix / 'share/man/man8').iterdir()}
