@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Random damages of whole filesystems, handed to the image target, which makes checksums good again: each must end, in
- * bounded time and memory. Usage: damage FIRST COUNT FILE...    A failure names the number of the damage, which with
+ * Random damages of whole filesystems, handed to a target, which makes checksums good again: each must end, in bounded
+ * time and memory. Usage: damage-TARGET FIRST COUNT FILE...    A failure names the number of the damage, which with
  * COUNT 1 happens again alone.
  */
 #include "tests/fuzz/fuzz.h"
@@ -14,6 +14,7 @@
 
 #define SECONDS_EACH 20
 #define BYTES_MAX (1u << 20)
+#define CHOICES_MAX 80
 #define MEMORY_MAX (1ull << 30)
 
 static char failure[128];
@@ -81,6 +82,16 @@ static void damage(uint64_t *state, uint8_t *data, size_t size)
 	}
 }
 
+/* Behind the last record are what targets choose by, mostly small numbers. */
+static size_t choose(uint64_t *state, uint8_t *data, size_t size)
+{
+	size_t n = next(state) % 2 * CHOICES_MAX;
+
+	for (size_t i = 0; i < n; i++)
+		data[size + i] = (uint8_t)next(state) >> next(state) % 9;
+	return size + n;
+}
+
 static size_t read_file(const char *path, uint8_t *data)
 {
 	FILE *f = fopen(path, "rb");
@@ -97,7 +108,7 @@ static size_t read_file(const char *path, uint8_t *data)
 
 int main(int argc, char **argv)
 {
-	static uint8_t whole[BYTES_MAX], damaged[BYTES_MAX];
+	static uint8_t whole[BYTES_MAX], damaged[BYTES_MAX + CHOICES_MAX];
 	const struct rlimit memory = { MEMORY_MAX, MEMORY_MAX };
 	uint64_t first, count, done = 0;
 
@@ -122,7 +133,7 @@ int main(int argc, char **argv)
 			memcpy(damaged, whole, size);
 			damage(&state, damaged, size);
 			alarm(SECONDS_EACH);
-			LLVMFuzzerTestOneInput(damaged, size);
+			LLVMFuzzerTestOneInput(damaged, choose(&state, damaged, size));
 		}
 	}
 	printf("%llu damages: no crash, no hang, less than a gigabyte of memory\n", (unsigned long long)done);

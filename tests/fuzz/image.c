@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * A whole filesystem: opened, dumped, files and free space listed, who owns what and where it lies reckoned, audited.
- * Input: records of an offset on the device (le64), a length (le32) and that many bytes, as pack.py writes them: each
- * is a superblock or a tree block, whose checksum is made good here. What no record covers reads as zero.
+ * Input: device.h tells it.
  */
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/device.h"
 
 #include <stdlib.h>
 
@@ -19,78 +18,8 @@
 
 #include "lib/check/audit.h"
 
-#define RECORDS_MAX 1024
-#define BLOCK_MIN 4096u
-#define BLOCK_MAX 65536u
 #define OUTPUT_MAX (64u << 20)
 #define ROWS_MAX (1u << 20)
-
-struct record {
-	uint64_t offset;
-	uint32_t len;
-	const uint8_t *bytes;
-};
-
-struct sparse_io {
-	struct btrkit_io io;
-	struct record records[RECORDS_MAX];
-	size_t count;
-};
-
-static int sparse_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
-{
-	struct sparse_io *s = (struct sparse_io *)io;
-
-	memset(buf, 0, len);
-	for (size_t i = 0; i < s->count; i++) {
-		const struct record *r = &s->records[i];
-		uint64_t from = r->offset > offset ? r->offset : offset;
-		uint64_t end = r->offset + r->len < offset + len ? r->offset + r->len : offset + len;
-
-		if (from < end)
-			memcpy((uint8_t *)buf + (from - offset), r->bytes + (from - r->offset), (size_t)(end - from));
-	}
-	return 0;
-}
-
-static void sparse_close(struct btrkit_io *io)
-{
-	free(io);
-}
-
-static const struct btrkit_io_ops sparse_ops = { .read = sparse_read, .close = sparse_close };
-
-/* The device that @data, which is changed, describes. */
-static struct btrkit_io *sparse_open(uint8_t *data, size_t size)
-{
-	struct sparse_io *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->io.ops = &sparse_ops;
-	s->io.size = 1ull << 40;
-	memcpy(s->io.name, "fuzz", 5);
-	while (size >= 12 && s->count < RECORDS_MAX) {
-		struct record r;
-		le64 offset;
-		le32 len;
-
-		memcpy(&offset, data, sizeof(offset));
-		memcpy(&len, data + 8, sizeof(len));
-		data += 12;
-		size -= 12;
-		r.offset = le64_get(offset) % s->io.size;
-		r.len = le32_get(len);
-		if (r.len < BLOCK_MIN || r.len > BLOCK_MAX || r.len > size)
-			break;
-		r.bytes = data;
-		fuzz_seal(data, r.len);
-		s->records[s->count++] = r;
-		data += r.len;
-		size -= r.len;
-	}
-	return &s->io;
-}
 
 static int count_file(void *ctx, const struct btrkit_fiemap_file *file)
 {
@@ -112,13 +41,6 @@ static int count_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return *(uint64_t *)ctx > ROWS_MAX ? -27 : 0;
 }
 
-/* A failure must say what it is. */
-static void ended(int ret, const struct btrkit_error *err)
-{
-	if (ret < 0 && ret != -27 && !err->message[0])
-		abort();
-}
-
 static void dump(struct btrkit_fs *fs, unsigned flags)
 {
 	struct btrkit_dump_options opts = BTRKIT_DUMP_OPTIONS_INIT;
@@ -126,7 +48,7 @@ static void dump(struct btrkit_fs *fs, unsigned flags)
 	uint64_t room = OUTPUT_MAX;
 
 	opts.flags = flags;
-	ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
+	fuzz_ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
 }
 
 /* The same as JSON, all of it or some members; and what else looks at whole trees. */
@@ -139,18 +61,19 @@ static void inspect(struct btrkit_fs *fs)
 	bool differ;
 
 	opts.format = BTRKIT_LIST_JSON;
-	ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
+	fuzz_ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
 	opts.fields = "kind,key.objectid,item.entries.name,message";
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
+	fuzz_ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	ended(btrkit_tree_stats_print(fs, NULL, 0, BTRKIT_LIST_JSON, fuzz_write, &room, &err), &err);
+	fuzz_ended(btrkit_tree_stats_print(fs, NULL, 0, BTRKIT_LIST_JSON, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	ended(btrkit_subvolumes_print(fs, BTRKIT_SUBVOLUMES_DELETED, BTRKIT_LIST_JSON, fuzz_write, &room, &err), &err);
+	fuzz_ended(btrkit_subvolumes_print(fs, BTRKIT_SUBVOLUMES_DELETED, BTRKIT_LIST_JSON, fuzz_write, &room, &err),
+		   &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	ended(btrkit_diff_print(&subvolume, &other, 0, BTRKIT_LIST_JSON, fuzz_write, &room, &differ, &err), &err);
+	fuzz_ended(btrkit_diff_print(&subvolume, &other, 0, BTRKIT_LIST_JSON, fuzz_write, &room, &differ, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	ended(btrkit_diff_print(&all, &all, 0, BTRKIT_LIST_TEXT, fuzz_write, &room, &differ, &err), &err);
+	fuzz_ended(btrkit_diff_print(&all, &all, 0, BTRKIT_LIST_TEXT, fuzz_write, &room, &differ, &err), &err);
 }
 
 static void list(struct btrkit_fs *fs)
@@ -159,9 +82,9 @@ static void list(struct btrkit_fs *fs)
 	uint64_t rows = 0;
 	const struct btrkit_fiemap_sink sink = { count_file, count_rows, &rows };
 
-	ended(btrkit_fiemap_all(fs, &sink, NULL, &err), &err);
+	fuzz_ended(btrkit_fiemap_all(fs, &sink, NULL, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	ended(btrkit_fiemap_path(fs, 5, "dir/file", &sink, NULL, &err), &err);
+	fuzz_ended(btrkit_fiemap_path(fs, 5, "dir/file", &sink, NULL, &err), &err);
 }
 
 static int count_owners(void *ctx, const struct btrkit_reference *refs, size_t n)
@@ -180,9 +103,9 @@ static int resolve_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 
 	for (size_t i = 0; i < n; i++, r->rows++)
 		if (rows[i].physical && r->rows < RESOLVED_MAX)
-			ended(btrkit_logical_resolve_print(r->fs, rows[i].physical, 0, BTRKIT_LIST_JSON, fuzz_write,
-							   &room, &err),
-			      &err);
+			fuzz_ended(btrkit_logical_resolve_print(r->fs, rows[i].physical, 0, BTRKIT_LIST_JSON,
+								fuzz_write, &room, &err),
+				   &err);
 	return r->rows > ROWS_MAX ? -27 : 0;
 }
 
@@ -192,7 +115,7 @@ static void resolve(struct btrkit_fs *fs)
 	struct fuzz_resolve r = { 0, fs };
 	const struct btrkit_fiemap_sink sink = { count_file, resolve_rows, &r, count_owners };
 
-	ended(btrkit_fiemap_all(fs, &sink, NULL, &err), &err);
+	fuzz_ended(btrkit_fiemap_all(fs, &sink, NULL, &err), &err);
 }
 
 static void hold_caches(struct btrkit_fs *fs)
@@ -201,7 +124,7 @@ static void hold_caches(struct btrkit_fs *fs)
 	struct btrkit_space_summary sum;
 	uint64_t room = OUTPUT_MAX;
 
-	ended(btrkit_space_status_print(fs, BTRKIT_SPACE_JSON, fuzz_write, &room, &sum, &err), &err);
+	fuzz_ended(btrkit_space_status_print(fs, BTRKIT_SPACE_JSON, fuzz_write, &room, &sum, &err), &err);
 }
 
 static int pass_over(void *ctx, const struct btrkit_error *what)
@@ -227,7 +150,7 @@ static void reckon_below(struct btrkit_fs *fs, struct btrkit_usage *u, uint64_t 
 	opts.damage = pass_over;
 	opts.damage_ctx = &told;
 	ret = btrkit_usage_paths_load(fs, u, &opts, &p, &err);
-	ended(ret, &err);
+	fuzz_ended(ret, &err);
 	if (ret)
 		return;
 	n = btrkit_usage_paths_num(p);
@@ -265,7 +188,7 @@ static void reckon(struct btrkit_fs *fs)
 	opts.damage = pass_over;
 	opts.damage_ctx = &told;
 	ret = btrkit_usage_load(fs, &opts, &u, &err);
-	ended(ret, &err);
+	fuzz_ended(ret, &err);
 	if (ret)
 		return;
 	btrkit_usage_total(u, &total);
@@ -288,15 +211,16 @@ static void audit_all(struct btrkit_fs *fs)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct audit_counts counts;
 
-	ended(audit(fs, &counts, &err), &err);
+	fuzz_ended(audit(fs, &counts, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	ended(audit_backups(fs, &err), &err);
+	fuzz_ended(audit_backups(fs, &err), &err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs = NULL;
+	struct fuzz_choices choices;
 	struct btrkit_fs_info info;
 	struct btrkit_io *io;
 	uint8_t *copy = malloc(size + !size);
@@ -305,10 +229,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!copy)
 		return 0;
 	memcpy(copy, data, size);
-	io = sparse_open(copy, size);
+	io = fuzz_device_open(copy, size, false, &choices);
 	if (io) {
 		ret = btrkit_fs_open(&io, 1, NULL, &fs, &err);
-		ended(ret, &err);
+		fuzz_ended(ret, &err);
 		if (ret) {
 			btrkit_io_close(io);
 		} else {

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Makes seeds for the fuzz targets from the image of a small filesystem.
-Usage: pack.py BTRKIT IMAGE CORPUS NAME
-       writes CORPUS/image/NAME (every live tree block and the primary superblock), CORPUS/super/NAME, and one item of
-       each key type and size class that CORPUS/item does not have yet"""
+Usage: pack.py BTRKIT IMAGE CORPUS NAME [--data]
+       writes CORPUS/image/NAME (the primary superblock and every live tree block that can be found), CORPUS/super/NAME,
+       and one item of each key type and size class that CORPUS/item does not have yet. With --data what is in files
+       too, and inodes that say that it has no checksums: those would not be right for what is made of it"""
+import os
 import pathlib
 import re
 import struct
@@ -13,56 +15,95 @@ import sys
 SUPER_AT = 65536
 SUPER_SIZE = 4096
 HEADER = 101
-RAID_STRIPE = 230
+RECORD_MAX = 65536
+DATA_MAX = 1 << 18
+INODE_ITEM, EXTENT_DATA, CHUNK_ITEM, RAID_STRIPE = 1, 108, 228, 230
 ITEM = struct.Struct("<QBQII")
 
 
 def live_blocks(binary, image):
-    """Logical addresses of the blocks that a dump visits."""
-    text = subprocess.run([binary, "dump-tree", image], capture_output=True, check=True).stdout.decode(errors="replace")
-    return {int(number) for number in re.findall(r"^(?:leaf|node) (\d+) ", text, flags=re.M)}
+    """Logical addresses of the blocks that a dump visits, whatever else it meets."""
+    dump = subprocess.run([binary, "dump-tree", image], capture_output=True, check=False)
+    text = dump.stdout.decode(errors="replace")
+    return {int(number) for number in re.findall(r"^(?:leaf|node|damaged block) (\d+) ", text, flags=re.M)}
 
 
-def blocks(image, nodesize, fsid, live):
+def filled(fd):
+    """(start, end) of what has data on the host."""
+    at = 0
+    while True:
+        try:
+            start = os.lseek(fd, at, os.SEEK_DATA)
+        except OSError:
+            return
+        at = os.lseek(fd, start, os.SEEK_HOLE)
+        yield start - start % 4096, at
+
+
+def blocks(fd, nodesize, fsids, live):
     """(offset on the device, bytes) of the first copy of each live block."""
     seen = set()
-    for offset in range(0, len(image) - nodesize + 1, 4096):
-        head = image[offset:offset + HEADER]
-        bytenr = int.from_bytes(head[48:56], "little")
-        if head[32:48] == fsid and bytenr in live and bytenr not in seen and offset != SUPER_AT:
-            seen.add(bytenr)
-            yield offset, image[offset:offset + nodesize]
-    if seen != live:
-        sys.exit(f"pack.py: found {len(seen)} of {len(live)} live blocks")
+    for start, end in filled(fd):
+        for offset in range(start, end, 4096):
+            head = os.pread(fd, HEADER, offset)
+            bytenr = int.from_bytes(head[48:56], "little")
+            if head[32:48] in fsids and bytenr in live and bytenr not in seen and offset != SUPER_AT:
+                seen.add(bytenr)
+                yield offset, bytearray(os.pread(fd, nodesize, offset))
 
 
 def items(block):
-    """(key and offsets, bytes) of a leaf's items."""
+    """(objectid, type, offset, where the bytes are) of a leaf's items."""
     if block[100]:
         return
-    for slot in range(int.from_bytes(block[96:100], "little")):
-        objectid, kind, key_offset, offset, size = ITEM.unpack_from(block, HEADER + slot * ITEM.size)
-        yield struct.pack("<QBQ", objectid, kind, key_offset), block[HEADER + offset:HEADER + offset + size]
+    for slot in range(min(int.from_bytes(block[96:100], "little"), (len(block) - HEADER) // ITEM.size)):
+        *key, offset, size = ITEM.unpack_from(block, HEADER + slot * ITEM.size)
+        yield *key, slice(HEADER + offset, HEADER + offset + size)
 
 
-def main(binary, path, corpus, name):
-    image = pathlib.Path(path).read_bytes()
+def data_of(fd, leaves):
+    """(offset on the device, bytes) of extents that inodes have; the inodes are changed."""
+    chunks, extents = [], {}
+    for block in leaves:
+        for _, kind, offset, where in items(block):
+            if kind == INODE_ITEM:
+                block[where.start + 64] |= 1
+            elif kind == CHUNK_ITEM:
+                physical = struct.unpack_from("<Q", block, where.start + 56)[0]
+                chunks.append((offset, struct.unpack_from("<Q", block, where.start)[0], physical))
+            elif kind == EXTENT_DATA and where.stop - where.start == 53:
+                logical, length = struct.unpack_from("<QQ", block, where.start + 21)
+                extents[logical] = length
+    left = DATA_MAX
+    for logical, length in sorted(extents.items()):
+        for start, size, physical in chunks:
+            if logical and start <= logical < start + size and length <= min(left, RECORD_MAX):
+                left -= length
+                yield logical - start + physical, os.pread(fd, length, logical - start + physical)
+
+
+def main(binary, path, corpus, name, *options):
+    fd = os.open(path, os.O_RDONLY)
     corpus = pathlib.Path(corpus)
-    superblock = image[SUPER_AT:SUPER_AT + SUPER_SIZE]
+    superblock = os.pread(fd, SUPER_SIZE, SUPER_AT).ljust(SUPER_SIZE, b"\0")
     nodesize = int.from_bytes(superblock[148:152], "little")
-    fsid = superblock[32:48]
     for kind in ("image", "super", "item"):
         (corpus / kind).mkdir(parents=True, exist_ok=True)
     (corpus / "super" / name).write_bytes(superblock)
-    packed = [struct.pack("<QI", SUPER_AT, SUPER_SIZE) + superblock]
-    for offset, block in blocks(image, nodesize, fsid, live_blocks(binary, path)):
-        packed.append(struct.pack("<QI", offset, len(block)) + block)
-        for key, data in items(block):
-            seed = corpus / "item" / f"{key[8]:03d}-{len(data).bit_length()}"
+    found = dict(blocks(fd, nodesize, (superblock[32:48], superblock[571:587]), live_blocks(binary, path)))
+    for block in found.values():
+        for objectid, kind, offset, where in items(block):
+            seed = corpus / "item" / f"{kind:03d}-{(where.stop - where.start).bit_length()}"
             if not seed.exists():
-                seed.write_bytes(bytes([2 | 16 | (32 if key[8] == RAID_STRIPE else 0)]) + key + data)
-    (corpus / "image" / name).write_bytes(b"".join(packed))
-    print(f"{name}: {len(packed)} records, {sum(map(len, packed))} bytes")
+                seed.write_bytes(bytes([2 | 16 | (32 if kind == RAID_STRIPE else 0)])
+                                 + struct.pack("<QBQ", objectid, kind, offset) + block[where])
+    records = [(SUPER_AT, superblock)]
+    if "--data" in options:
+        records += [(offset | 1, data) for offset, data in data_of(fd, found.values())]
+    records += found.items()
+    packed = b"".join(struct.pack("<QI", offset, len(data)) + data for offset, data in records)
+    (corpus / "image" / name).write_bytes(packed)
+    print(f"{name}: {len(records)} records, {len(packed)} bytes")
 
 
 if __name__ == "__main__":

@@ -116,6 +116,8 @@ make mixed-v1 space_cache=v1,noatime -n 4096 -M -O ^free-space-tree,^no-holes
 make defaults noatime -n 16384 -m dup -d single -O block-group-tree,quota
 python3 "$here/../../images/unpack.py" unsupported-raid-stripe-tree "$work"
 "$here/pack.py" "$btrkit" "$work/unsupported-raid-stripe-tree.img" "$here/corpus" stripes
+python3 "$here/../../images/unpack.py" good-compressed "$work"
+"$here/pack.py" "$btrkit" "$work/good-compressed.img" "$here/corpus" compressed --data
 make_streams
 make_logs
 make_specs
