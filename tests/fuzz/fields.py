@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Where the fields of all structs on disk are, from the headers that declare them, as C.
+Usage: fields.py OUTPUT HEADER..."""
+import re
+import sys
+
+WIDTHS = {'le64': 8, 'le32': 4, 'le16': 2, 'uint8_t': 1, 'char': 1}
+PIECES_MAX = 5
+
+
+def constants(text):
+    """Numbers that arrays are as long as."""
+    found = {name: int(value) for name, value in re.findall(r'^#define (\w+) (\d+)\b', text, re.M)}
+    for names in re.findall(r'^enum \w+ \{([^={}]*)\};', text, re.M):
+        found.update({name.strip(): i for i, name in enumerate(names.split(','))})
+    return found
+
+
+def members(body, numbers):
+    """(type, how many) of each member."""
+    for line in re.sub(r'/\*.*?\*/', '', body, flags=re.S).split(';'):
+        if not line.strip():
+            continue
+        kind, names = re.fullmatch(r'\s*(?:struct )?(\w+)\s+(.*)', line, re.S).groups()
+        for name in names.split(','):
+            length = re.search(r'\[(\w+)\]', name)
+            count = length[1] if length else '1'
+            yield kind, int(count) if count.isdigit() else numbers[count]
+
+
+def layout(name, structs, numbers):
+    """(fields as pairs of place and width, size). Of many bytes the first are fields of eight."""
+    fields, at = [], 0
+    for kind, count in members(structs[name], numbers):
+        if kind in structs:
+            inner, width = layout(kind, structs, numbers)
+            for _ in range(count):
+                fields += [(at + place, size) for place, size in inner]
+                at += width
+            continue
+        width = WIDTHS[kind]
+        step = 8 if width == 1 and count >= 8 else width
+        fields += [(place, step) for place in range(at, at + min(width * count - step + 1, PIECES_MAX * step), step)]
+        at += width * count
+    return fields, at
+
+
+def main(output, *headers):
+    text = ''.join(open(header, encoding='ascii').read() for header in headers)
+    structs = dict(re.findall(r'^struct (disk_\w+) \{\n(.*?)^\};', text, re.M | re.S))
+    numbers = constants(text)
+    with open(output, 'w', encoding='ascii') as f:
+        for name in structs:
+            fields, size = layout(name, structs, numbers)
+            f.write(f'static_assert(sizeof(struct {name}) == {size}, "{name}");\n')
+            f.write(f'static const struct field fields_{name}[] = {{\n')
+            f.writelines(f'\t{{ {place}, {width} }},\n' for place, width in fields)
+            f.write(f'}};\nstatic const struct layout {name} = {{ {size}, {len(fields)}, fields_{name} }};\n')
+
+
+main(*sys.argv[1:])
