@@ -42,7 +42,7 @@ static int make_plain(struct extent_reader *r, size_t size, struct btrkit_error 
 
 static int judge_compressed(const struct file_extent *fe, uint64_t stored, struct btrkit_error *err)
 {
-	if (stored > COMPRESSED_MAX || fe->ram_bytes > COMPRESSED_MAX)
+	if (stored > COMPRESSED_MAX || fe->ram_bytes > COMPRESSED_MAX || !fe->ram_bytes)
 		return err_corrupt(err, "ram_bytes", "compressed extent of %" PRIu64 " bytes, %" PRIu64 " on disk",
 				   fe->ram_bytes, stored);
 	return 0;
