@@ -3,6 +3,7 @@
 """What dump-tree shows of a selection beside what a filter takes from the whole dump, for random selections of
 committed images. Usage: dump-select.py [SELECTIONS [SEED]]"""
 import dataclasses
+import json
 import os
 import random
 import re
@@ -232,6 +233,36 @@ def words():
     yield ['-t', '/'], ['-t', '5']
 
 
+def places(path, bytenr):
+    return [int(p) for p in re.findall(r'physical (\d+)', must(BTRKIT, 'map-logical', path, str(bytenr)).decode())]
+
+
+def unread(path):
+    """What is older than all that is asked for is not read: whatever lies there does no harm. The roots of trees have
+    to be looked at, and without the chunk tree nothing is found."""
+    lines = [json.loads(line) for line in must(BTRKIT, 'dump-tree', '--format', 'json', path).splitlines()[1:]]
+    roots = {line['bytenr'] for line in lines if line['kind'] == 'tree'}
+    pointers = {(line['blockptr'], line['generation']) for line in lines if line['kind'] == 'pointer' and
+                line['tree'] not in (1, 3) and line['blockptr'] not in roots}
+    hurt, runs = 0, 0
+    # Ever more blocks are destroyed.
+    for generation in sorted({generation for _, generation in pointers})[1:]:
+        ways = [['--generation', f'{generation}..', *more] for more in ([], ['--dfs'], ['--level', '0'])]
+        wanted = [must(BTRKIT, 'dump-tree', *way, path) for way in ways]
+        for bytenr in {bytenr for bytenr, other in pointers if other < generation}:
+            for place in places(path, bytenr):
+                with open(path, 'r+b') as f:
+                    f.seek(place)
+                    f.write(b'\xff' * 4096)
+            pointers = {p for p in pointers if p[0] != bytenr}
+            hurt += 1
+        for way, want in zip(ways, wanted):
+            have = compare.run(BTRKIT, 'dump-tree', *way, path)
+            assert have.returncode == 0 and have.stdout == want, (path, way, have.stderr)
+            runs += 1
+    return hurt, runs
+
+
 def main(count=25, seed=1):
     runs = lines = failed = empty = 0
     with tempfile.TemporaryDirectory() as scratch:
@@ -260,6 +291,9 @@ def main(count=25, seed=1):
                     failed += 1
                     print(compare.first_difference(other, one, f'{name} {" ".join(a)}'))
             os.unlink(path)
+        hurt = [unread(unpack.unpack(name, scratch, quick=True)) for name in ('good-generations', 'good-levels')]
+        assert all(blocks > 3 for blocks, _ in hurt), hurt
+    print(f'{sum(b for b, _ in hurt)} older blocks destroyed, which {sum(r for _, r in hurt)} selections do not read')
     print(f'{runs} selections, {empty} of nothing, {lines} lines compared, {failed} differ')
     return 0 if runs and lines and not failed else 1
 
