@@ -2,15 +2,20 @@
 /* list-subvolumes and tree-stats. */
 #include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd.h"
 
 /* What goes through whole trees meets most blocks once. */
 #define CACHE_BYTES (4u << 20)
+/* Keys of an order; each once is enough. */
+#define ORDER_MAX 8
 
 enum {
 	OPT_FORMAT = 256,
 	OPT_DELETED,
+	OPT_BELOW,
+	OPT_SORT,
 	OPT_DEVICE,
 	OPT_NOSCAN
 };
@@ -21,6 +26,14 @@ enum {
 
 static const struct cmd_option subvolume_options[] = {
 	{ OPT_DELETED, "deleted", NULL, "those too that are being deleted" },
+	{ 'd', "only-deleted", NULL, "only those that are being deleted" },
+	{ 'r', "read-only", NULL, "only those that are read-only" },
+	{ 's', "snapshots", NULL, "only snapshots" },
+	{ OPT_BELOW, "below", "ID|PATH", "only those that lie in this subvolume, not deeper" },
+	{ 'G', "generation", "[+|-]N", "only those of generation N, from N on, or up to N" },
+	{ 'C', "created", "[+|-]N", "the same of the generation of their creation" },
+	{ OPT_SORT, "sort", "KEY[,KEY]...", "by rootid, gen, ogen (of the creation) or path; - before\n"
+					    "one: downwards" },
 	{ OPT_FORMAT, "format", "text|json|tsv", "text (the default), JSON Lines, or values with tabs between" },
 	OPTIONS_DEVICES,
 	{ 0 },
@@ -36,7 +49,9 @@ static const struct cmd_option stats_options[] = {
 struct request {
 	const char *const *formats;	/* in the order of enum btrkit_list_format */
 	enum btrkit_list_format format;
-	unsigned flags;
+	struct btrkit_subvolumes_options list;
+	struct btrkit_subvolumes_order order[ORDER_MAX];
+	const char *below;
 	uint64_t *trees;
 	size_t num_trees;
 	const char **devices; /* the first is the argument */
@@ -53,14 +68,86 @@ static int print_stats(struct btrkit_fs *fs, const struct request *req, struct c
 	return btrkit_tree_stats_print(fs, req->trees, req->num_trees, req->format, cmd_write, out, err);
 }
 
+/* N, +N for all from there on, -N for all up to there. */
+static void take_range(const struct command *cmd, const char *option, uint64_t *min, uint64_t *max)
+{
+	const bool up = *optarg == '+', down = *optarg == '-';
+	const uint64_t n = cmd_number(cmd, option, optarg + (up || down), false);
+
+	*min = down ? 0 : n;
+	*max = up ? UINT64_MAX : n;
+}
+
+static void take_order(const struct command *cmd, struct request *req, const char *s)
+{
+	static const char *const keys[] = {
+		[BTRKIT_SUBVOLUMES_BY_ID] = "rootid",
+		[BTRKIT_SUBVOLUMES_BY_GENERATION] = "gen",
+		[BTRKIT_SUBVOLUMES_BY_CREATION] = "ogen",
+		[BTRKIT_SUBVOLUMES_BY_PATH] = "path",
+	};
+
+	for (req->list.num_order = 0;;) {
+		const bool sign = *s == '+' || *s == '-';
+		const size_t len = strcspn(s += sign, ",");
+		unsigned i = 0;
+
+		while (i < sizeof(keys) / sizeof(keys[0]) && (strlen(keys[i]) != len || strncmp(keys[i], s, len)))
+			i++;
+		if (i == sizeof(keys) / sizeof(keys[0]))
+			cmd_usage_error(cmd, "--sort: '%.*s' is no key", (int)len, s);
+		if (req->list.num_order == ORDER_MAX)
+			cmd_usage_error(cmd, "--sort: too many keys");
+		req->order[req->list.num_order++] = (struct btrkit_subvolumes_order){
+			(enum btrkit_subvolumes_key)i, sign && s[-1] == '-' };
+		if (!s[len])
+			return;
+		s += len + 1;
+	}
+}
+
+/* @return whether it is one of those that choose subvolumes, or their order */
+static bool take_choice(const struct command *cmd, struct request *req, int c)
+{
+	struct btrkit_subvolumes_options *o = &req->list;
+
+	switch (c) {
+	case OPT_DELETED:
+		o->flags |= BTRKIT_SUBVOLUMES_DELETED;
+		return true;
+	case 'd':
+		o->flags |= BTRKIT_SUBVOLUMES_ONLY_DELETED;
+		return true;
+	case 'r':
+		o->flags |= BTRKIT_SUBVOLUMES_READONLY;
+		return true;
+	case 's':
+		o->flags |= BTRKIT_SUBVOLUMES_SNAPSHOTS;
+		return true;
+	case OPT_BELOW:
+		req->below = optarg;
+		return true;
+	case 'G':
+		take_range(cmd, "--generation", &o->min_generation, &o->max_generation);
+		return true;
+	case 'C':
+		take_range(cmd, "--created", &o->min_creation, &o->max_creation);
+		return true;
+	case OPT_SORT:
+		take_order(cmd, req, optarg);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
+	if (take_choice(cmd, req, c))
+		return;
 	switch (c) {
 	case OPT_FORMAT:
 		req->format = cmd_format(cmd, optarg, req->formats);
-		break;
-	case OPT_DELETED:
-		req->flags |= BTRKIT_SUBVOLUMES_DELETED;
 		break;
 	case OPT_DEVICE:
 		req->devices[req->num_devices++] = optarg;
@@ -78,7 +165,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 static int run(const struct command *cmd, int argc, char **argv, const char *const *formats, print_fn print)
 {
 	struct btrkit_open_options open = BTRKIT_OPEN_OPTIONS_INIT;
-	struct request req = { .formats = formats, .num_devices = 1 };
+	struct request req = { .formats = formats, .num_devices = 1, .list = BTRKIT_SUBVOLUMES_OPTIONS_INIT };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
 	struct btrkit_fs *fs;
@@ -108,7 +195,11 @@ static int run(const struct command *cmd, int argc, char **argv, const char *con
 static int print_subvolumes(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
 			    struct btrkit_error *err)
 {
-	return btrkit_subvolumes_print(fs, req->flags, req->format, cmd_write, out, err);
+	struct btrkit_subvolumes_options options = req->list;
+	int ret = req->below ? btrkit_subvolume_find(fs, req->below, &options.parent, err) : 0;
+
+	options.order = req->order;
+	return ret ? ret : btrkit_subvolumes_select(fs, &options, req->format, cmd_write, out, err);
 }
 
 static int run_subvolumes(const struct command *cmd, int argc, char **argv)

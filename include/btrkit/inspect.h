@@ -14,8 +14,38 @@ BTRKIT_BEGIN_DECLS
 
 /** Flags of btrkit_subvolumes_print(). Since: 0.1 */
 enum btrkit_subvolumes_flags {
-	BTRKIT_SUBVOLUMES_DELETED = 1 << 0	/**< those too that are being deleted, which lie nowhere */
+	BTRKIT_SUBVOLUMES_DELETED = 1 << 0,	/**< those too that are being deleted, which lie nowhere */
+	BTRKIT_SUBVOLUMES_ONLY_DELETED = 1 << 1,	/**< these alone */
+	BTRKIT_SUBVOLUMES_READONLY = 1 << 2,	/**< only those that are read-only */
+	BTRKIT_SUBVOLUMES_SNAPSHOTS = 1 << 3	/**< only those that were made as snapshots */
 };
+
+/** What subvolumes are sorted by. Since: 0.1 */
+enum btrkit_subvolumes_key {
+	BTRKIT_SUBVOLUMES_BY_ID,
+	BTRKIT_SUBVOLUMES_BY_GENERATION,
+	BTRKIT_SUBVOLUMES_BY_CREATION,	/**< the generation in which one was created */
+	BTRKIT_SUBVOLUMES_BY_PATH	/**< byte by byte; what lies nowhere comes first */
+};
+
+/** One of the keys of an order. Since: 0.1 */
+struct btrkit_subvolumes_order {
+	enum btrkit_subvolumes_key key;
+	bool descending;
+};
+
+/** Which subvolumes are listed, and in which order. Since: 0.1 */
+struct btrkit_subvolumes_options {
+	uint32_t flags;		/**< BTRKIT_SUBVOLUMES_* */
+	uint32_t num_order;
+	const struct btrkit_subvolumes_order *order;	/**< by one, then the next, then the number */
+	uint64_t parent;	/**< only those that lie in this one, not deeper; 0: all */
+	uint64_t min_generation, max_generation;
+	uint64_t min_creation, max_creation;
+};
+
+/** Everything that is not being deleted, by numbers. Since: 0.1 */
+#define BTRKIT_SUBVOLUMES_OPTIONS_INIT { .max_generation = UINT64_MAX, .max_creation = UINT64_MAX }
 
 /**
  * Prints the subvolumes but for the top level, in the order of their numbers: as text in the words of
@@ -27,6 +57,16 @@ enum btrkit_subvolumes_flags {
  */
 int btrkit_subvolumes_print(struct btrkit_fs *fs, unsigned flags, enum btrkit_list_format format,
 			    btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * The same of some of them, or in another order, for which all that are listed are in memory.
+ *
+ * @return 0; -EINVAL: unknown flag, key or format; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what @p write returned
+ * Since: 0.1
+ */
+int btrkit_subvolumes_select(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *options,
+			     enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
+			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Prints how large trees are: levels, blocks and bytes of each level, items and bytes of each type. As text or JSON

@@ -11,6 +11,7 @@
 #include "lib/format/items/root.h"
 #include "lib/fs/subvolume.h"
 #include "lib/report/list.h"
+#include "lib/report/subvolumes.h"
 
 /* A snapshot, by the UUID of what it was made of. */
 struct snapshot {
@@ -19,6 +20,9 @@ struct snapshot {
 };
 
 struct job {
+	const struct btrkit_subvolumes_options *o;
+	struct subvolume_listed *listed;
+	size_t num_listed, listed_room;
 	struct btrkit_fs *fs;
 	struct emit *e;
 	enum btrkit_list_format format;
@@ -34,8 +38,32 @@ struct job {
 
 typedef int (*subvolume_fn)(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err);
 
-/* All root items of subvolumes but the top level's; those that are being deleted too if @deleted. */
-static int each_subvolume(struct job *j, bool deleted, subvolume_fn fn, struct btrkit_error *err)
+static bool is_zero(const uint8_t uuid[16])
+{
+	static const uint8_t none[16];
+
+	return !memcmp(uuid, none, sizeof(none));
+}
+
+/* Room for one more in an array that doubles. */
+static int grow(void **at, size_t count, size_t *room, size_t size, struct btrkit_error *err)
+{
+	const size_t more = *room ? 2 * *room : 64;
+	void *new;
+
+	if (count < *room)
+		return 0;
+	new = realloc(*at, more * size);
+	if (!new)
+		return err_nomem(err);
+	*at = new;
+	*room = more;
+	return 0;
+}
+
+/* The root items of subvolumes that @o wants, but for the top level's. */
+static int each_subvolume(struct job *j, const struct btrkit_subvolumes_options *o, subvolume_fn fn,
+			  struct btrkit_error *err)
 {
 	struct btrkit_key key = KEY(OID_FIRST_FREE, KEY_ROOT_ITEM, 0);
 	struct cursor c;
@@ -53,7 +81,7 @@ static int each_subvolume(struct job *j, bool deleted, subvolume_fn fn, struct b
 		if (at.type != KEY_ROOT_ITEM)
 			continue;
 		r = cursor_blame(&c, root_item_decode(&j->fs->items, &c.item, &item, err), err);
-		if (!r && (item.refs || deleted))
+		if (!r && subvolumes_wanted(o, &at, &item))
 			r = fn(j, at.objectid, &item, err);
 		if (r)
 			break;
@@ -64,19 +92,13 @@ static int each_subvolume(struct job *j, bool deleted, subvolume_fn fn, struct b
 
 static int collect(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
 {
-	static const uint8_t none[16];
+	int r;
 
-	if (!memcmp(item->parent_uuid, none, sizeof(none)))
+	if (is_zero(item->parent_uuid))
 		return 0;
-	if (j->count == j->room) {
-		const size_t room = j->room ? 2 * j->room : 64;
-		struct snapshot *more = realloc(j->snapshots, room * sizeof(*more));
-
-		if (!more)
-			return err_nomem(err);
-		j->snapshots = more;
-		j->room = room;
-	}
+	r = grow((void **)&j->snapshots, j->count, &j->room, sizeof(*j->snapshots), err);
+	if (r)
+		return r;
 	memcpy(j->snapshots[j->count].of, item->parent_uuid, 16);
 	j->snapshots[j->count++].id = id;
 	return 0;
@@ -108,13 +130,6 @@ static void print_snapshots(const struct job *j, const uint8_t uuid[16])
 	for (; low < j->count && !memcmp(j->snapshots[low].of, uuid, sizeof(first.of)); low++)
 		emit_u64(j->e, NULL, "", j->snapshots[low].id);
 	emit_array_end(j->e);
-}
-
-static bool is_zero(const uint8_t uuid[16])
-{
-	static const uint8_t none[16];
-
-	return !memcmp(uuid, none, sizeof(none));
 }
 
 /* A UUID in a column as wide as one; "-" for none. */
@@ -238,6 +253,8 @@ static int print(struct job *j, uint64_t id, const struct root_item *item, struc
 	uint64_t parent = 0;
 	int r = item->refs ? subvolume_parent(&j->c, id, &parent, err) : 0;
 
+	if (!r && j->o->parent && parent != j->o->parent)
+		return 0;
 	if (!r)
 		r = find_path(j, id, item, err);
 	if (r)
@@ -251,36 +268,81 @@ static int print(struct job *j, uint64_t id, const struct root_item *item, struc
 	return emit_failed(j->e);
 }
 
-static int list(struct job *j, bool deleted, struct btrkit_error *err)
+static int keep(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
 {
+	struct subvolume_listed one = { .id = id, .item = *item };
+	int r = grow((void **)&j->listed, j->num_listed, &j->listed_room, sizeof(*j->listed), err);
+
+	if (!r && subvolumes_by_path(j->o)) {
+		r = find_path(j, id, item, err);
+		one.path = j->path;
+		one.path_len = j->path_len;
+		j->path = NULL;
+	}
+	if (!r)
+		j->listed[j->num_listed++] = one;
+	else
+		free(one.path);
+	return r;
+}
+
+static int print_sorted(struct job *j, struct btrkit_error *err)
+{
+	int r = each_subvolume(j, j->o, keep, err);
+
+	if (!r && j->num_listed)
+		qsort_r(j->listed, j->num_listed, sizeof(*j->listed), subvolumes_compare, (void *)j->o);
+	for (size_t i = 0; !r && i < j->num_listed; i++)
+		r = print(j, j->listed[i].id, &j->listed[i].item, err);
+	for (size_t i = 0; i < j->num_listed; i++)
+		free(j->listed[i].path);
+	free(j->listed);
+	return r;
+}
+
+static int list(struct job *j, struct btrkit_error *err)
+{
+	static const struct btrkit_subvolumes_options all = BTRKIT_SUBVOLUMES_OPTIONS_INIT;
 	int r = 0;
 
 	if (j->format == BTRKIT_LIST_JSON) {
 		r = subvolume_default(j->fs, &j->mounted, err);
 		if (!r || r == -ENOENT)
-			r = each_subvolume(j, false, collect, err);
+			r = each_subvolume(j, &all, collect, err);
 	}
 	if (!r && j->count)
 		qsort(j->snapshots, j->count, sizeof(*j->snapshots), compare);
-	return r ? r : each_subvolume(j, deleted, print, err);
+	if (r)
+		return r;
+	return j->o->num_order ? print_sorted(j, err) : each_subvolume(j, j->o, print, err);
+}
+
+int btrkit_subvolumes_select(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *options,
+			     enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
+			     struct btrkit_error *err)
+{
+	struct emit e;
+	struct job j = { .fs = fs, .e = &e, .format = format, .o = options };
+	int r = subvolumes_judge(options, err);
+
+	if (!r)
+		r = list_begin(&e, format == BTRKIT_LIST_TSV ? BTRKIT_LIST_TEXT : format, "list-subvolumes", write,
+			       ctx, err);
+	if (r)
+		return r;
+	cursor_init(&j.c, fs, &fs->root_tree);
+	r = list(&j, err);
+	cursor_release(&j.c);
+	free(j.snapshots);
+	free(j.path);
+	return list_end(&e, r);
 }
 
 int btrkit_subvolumes_print(struct btrkit_fs *fs, unsigned flags, enum btrkit_list_format format,
 			    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
-	struct emit e;
-	struct job j = { .fs = fs, .e = &e, .format = format };
-	int r;
+	struct btrkit_subvolumes_options options = BTRKIT_SUBVOLUMES_OPTIONS_INIT;
 
-	if (flags & ~BTRKIT_SUBVOLUMES_DELETED)
-		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", flags & ~BTRKIT_SUBVOLUMES_DELETED);
-	r = list_begin(&e, format == BTRKIT_LIST_TSV ? BTRKIT_LIST_TEXT : format, "list-subvolumes", write, ctx, err);
-	if (r)
-		return r;
-	cursor_init(&j.c, fs, &fs->root_tree);
-	r = list(&j, flags & BTRKIT_SUBVOLUMES_DELETED, err);
-	cursor_release(&j.c);
-	free(j.snapshots);
-	free(j.path);
-	return list_end(&e, r);
+	options.flags = flags;
+	return btrkit_subvolumes_select(fs, &options, format, write, ctx, err);
 }

@@ -242,6 +242,8 @@ def dying(folder):
     assert [s['id'] for s in one] == [257] and [s['id'] for s in two] == [256, 257], (one, two)
     assert two[0]['deleted'] and 'path' not in two[0] and not two[1]['deleted'], two
     assert text('list-subvolumes', '--deleted', image).splitlines()[0].endswith(' path DELETED')
+    assert [s['id'] for s in lines('list-subvolumes', '-d', image)] == [256]
+    assert [s['id'] for s in lines('list-subvolumes', '--deleted', '--sort=-path', image)] == [257, 256]
     assert 256 not in [s['tree'] for s in lines('tree-stats', image)]
 
 
@@ -249,7 +251,9 @@ def refusals(a):
     for bad in (('diff', a), ('diff', '--from', '5', a), ('diff', '--from', '5', '--to', '5', a, a), ('diff',),
                 ('diff', '-t', 'none', a, a), ('tree-stats',), ('tree-stats', '-t', 'none', a),
                 ('list-subvolumes', '--format', 'xml', a), ('tree-stats', '--format', 'tsv', a),
-                ('list-subvolumes', a, a)):
+                ('list-subvolumes', a, a), ('list-subvolumes', '--sort', 'size', a),
+                ('list-subvolumes', '--sort', 'gen,', a), ('list-subvolumes', '-G', '+', a),
+                ('list-subvolumes', '-C', '3x', a)):
         status, out, err = run(*bad)
         assert status == 2 and not out and err.count('\n') == 1, (bad, status, out, err)
     for command, args in (('tree-stats', ('-t', '999')), ('diff', ('--from', '5', '--to', '999'))):

@@ -75,6 +75,40 @@ def listed(mnt):
     return rows, shown
 
 
+def numbers(text):
+    return [int(row.split()[1]) for row in text.splitlines()]
+
+
+def choices(mnt, rows):
+    """Filters and orders: what the options of both are, and which numbers come of them, one after the other."""
+    generations = sorted(int(row.split()[3]) for row in rows)
+    created = sorted(int(row.split()[5]) for row in rows)
+    found = [[[option], [option]] for option in ('-r', '-s', '-d')]
+    for option, values in (('-G', generations), ('-C', created)):
+        for sign in ('', '+', '-'):
+            found += [[[option, f'{sign}{v}']] * 2 for v in {values[0], values[len(values) // 2], values[-1]}]
+    found += [[[f'--sort={keys}']] * 2 for keys in (
+        'rootid', '-rootid', 'gen,rootid', '-gen,rootid', 'ogen,-rootid', '-ogen,gen,rootid', 'path', '-path')]
+    found += [[['-r', '-s']] * 2, [['-s', '-C', f'+{created[len(created) // 2]}', '--sort=-path']] * 2]
+    result = [(ours, numbers(btrfs('subvolume', 'list', *theirs, mnt))) for theirs, ours in found]
+    result.append((['--below', '5'], numbers(btrfs('subvolume', 'list', '-o', mnt))))
+    for row in rows:
+        path = row.partition(' path ')[2]
+        result.append((['--below', row.split()[1]], numbers(btrfs('subvolume', 'list', '-o', f'{mnt}/{path}'))))
+    return result
+
+
+def chosen(path, wanted):
+    """The same of ours. Returns how often something was chosen, but not all."""
+    some = 0
+    for options, theirs in wanted:
+        ours = numbers(image.run(BTRKIT, 'list-subvolumes', *options, path).decode())
+        sort = any(option.startswith('--sort') for option in options)
+        assert ours == (theirs if sort else sorted(theirs)), (options, ours, theirs)
+        some += bool(theirs)
+    return some
+
+
 def time(seconds):
     return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime('%Y-%m-%d %H:%M:%S +0000')
 
@@ -118,17 +152,20 @@ def main():
         # Everything is on disk then; mounted read-only it stays as it is.
         fs.mount(readonly=True)
         rows, shown = listed(fs.mnt)
+        wanted = choices(fs.mnt, rows)
         fs.umount()
         ours = image.run(BTRKIT, 'list-subvolumes', path).decode('utf-8')
         text = re.sub(r'\\342\\202\\254', '\u20ac', ours).splitlines()
         assert text == rows, [pair for pair in zip(text, rows) if pair[0] != pair[1]][:2]
         found = [json.loads(line) for line in
                  image.run(BTRKIT, 'list-subvolumes', '--format', 'json', path).splitlines()][1:]
+        some = chosen(path, wanted)
         names = {s['id']: s['path'] for s in found}
         fields = sum(same(s, shown[s['id']], names) for s in found)
     received = sum(s['received_uuid'] != NONE for s in found)
-    print(f'{len(rows)} subvolumes are listed alike, {fields} fields shown; {received} were received')
-    return 0 if len(rows) > 20 and received == 2 else 1
+    print(f'{len(rows)} subvolumes are listed alike, {fields} fields shown; {received} were received; '
+          f'{len(wanted)} choices are alike, {some} of something')
+    return 0 if len(rows) > 20 and some > 25 and received == 2 else 1
 
 
 if __name__ == '__main__':

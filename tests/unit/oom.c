@@ -102,9 +102,13 @@ static int use_inspect(struct btrkit_fs *fs, size_t *written, struct btrkit_erro
 {
 	const struct btrkit_diff_side side = { fs, 5 }, all = { fs, 0 };
 	struct btrkit_dump_options opts = BTRKIT_DUMP_OPTIONS_INIT;
+	const struct btrkit_subvolumes_order path = { BTRKIT_SUBVOLUMES_BY_PATH, false };
+	struct btrkit_subvolumes_options by_path = BTRKIT_SUBVOLUMES_OPTIONS_INIT;
 	bool differ;
 	int ret;
 
+	by_path.order = &path;
+	by_path.num_order = 1;
 	opts.format = BTRKIT_LIST_JSON;
 	opts.fields = "kind,key.objectid,item.size";
 	ret = btrkit_dump_tree(fs, &opts, discard, written, err);
@@ -112,6 +116,8 @@ static int use_inspect(struct btrkit_fs *fs, size_t *written, struct btrkit_erro
 		ret = btrkit_tree_stats_print(fs, NULL, 0, BTRKIT_LIST_TEXT, discard, written, err);
 	if (!ret)
 		ret = btrkit_subvolumes_print(fs, 0, BTRKIT_LIST_JSON, discard, written, err);
+	if (!ret)
+		ret = btrkit_subvolumes_select(fs, &by_path, BTRKIT_LIST_TEXT, discard, written, err);
 	if (!ret)
 		ret = btrkit_diff_print(&side, &side, 0, BTRKIT_LIST_TEXT, discard, written, &differ, err);
 	return ret ? ret : btrkit_diff_print(&all, &all, 0, BTRKIT_LIST_TEXT, discard, written, &differ, err);
