@@ -169,10 +169,17 @@ static void dump_raw(struct btrkit_fs *fs, const struct btrkit_io *io, struct fu
 	unsigned copy = (unsigned)fuzz_choose(c, 1);
 
 	for (size_t i = 0; i <= RAW_MAX; i++) {
+		uint64_t bytenr = i == RAW_MAX ? chosen : fuzz_device_block(io, i);
+		struct fuzz_json json = { .left = OUTPUT_MAX };
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
-		uint64_t room = OUTPUT_MAX, bytenr = i == RAW_MAX ? chosen : fuzz_device_block(io, i);
+		unsigned which = i == RAW_MAX ? copy : 0;
+		int ret;
 
-		fuzz_ended(btrkit_dump_raw(fs, bytenr, i == RAW_MAX ? copy : 0, fuzz_write, &room, &err), &err);
+		fuzz_ended(btrkit_dump_raw(fs, bytenr, which, BTRKIT_LIST_TEXT, fuzz_write, &json.left, &err), &err);
+		err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+		ret = btrkit_dump_raw(fs, bytenr, which, BTRKIT_LIST_JSON, fuzz_write_json, &json, &err);
+		fuzz_ended(ret, &err);
+		fuzz_json_ended(&json, ret);
 	}
 }
 
