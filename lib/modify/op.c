@@ -140,6 +140,7 @@ int op_end(struct op *op, int ret, const struct btrkit_error *err)
 	delayed_unlock(&op->locks);
 	gate_leave(&op->d->gate);
 	delayed_reader_release(&op->reader);
+	delayed_run_much(op->d);
 	return ret;
 }
 

@@ -51,7 +51,10 @@ int op_end_alone(struct op *op, int ret, struct btrkit_error *err) BTRKIT_MUST_C
  * they were taken, and @bytes; checksums are not added.
  */
 void op_spare(struct op *op, const struct ticket_need *need, uint32_t bytes);
-/* Gives back the locks that are held. @err: what was told of @ret. @return @ret */
+/*
+ * Gives back the locks that are held. The caller has no others: it may wait until what others have left to wait is run.
+ * @err: what was told of @ret. @return @ret
+ */
 int op_end(struct op *op, int ret, const struct btrkit_error *err);
 
 /*

@@ -184,9 +184,11 @@ static int rename_inodes(struct btrkit_txn *txn, const struct btrkit_place *from
 	r.to.dir = from->dir == to->dir ? &r.dir[0] : &r.dir[1];
 	if (from->dir != to->dir)
 		pthread_mutex_lock(&txn->delayed->renames);
-	ret = op_end(r.op, rename_locked(&r, &orphan, err), err);
+	ret = rename_locked(&r, &orphan, err);
+	/* Those who wait for it are in the gate, which may be closed at the end. */
 	if (from->dir != to->dir)
 		pthread_mutex_unlock(&txn->delayed->renames);
+	ret = op_end(r.op, ret, err);
 	return ret || !orphan ? ret : remove_orphan(txn, to->root, r.to.in.inode, err);
 }
 

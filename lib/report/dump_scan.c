@@ -192,6 +192,7 @@ static int create(struct scan *s, const struct dump *like, struct btrkit_error *
 		p->node = malloc(sizeof(*p->node) + size);
 		if (!p->buf || !p->node)
 			return err_nomem(err);
+		p->node->data = (uint8_t *)(p->node + 1);
 	}
 	return pipeline_create(&(struct pipeline_ops){ work, finish, s }, threads, s->slots, s->num_pieces,
 			       &s->pipeline, err);

@@ -14,10 +14,9 @@
 /* Text that the caller made: it goes on its way when there is so much of it. */
 #define TEXT_BYTES (192u << 10)
 
-/* Block @i of a piece. Its struct lies over the end of the block before, which is done with by then. */
-static struct node *node_at(const struct dump_piece *p, size_t i)
+static uint8_t *bytes_at(const struct dump_piece *p, size_t i)
 {
-	return (struct node *)(p->buf + i * p->d.fs->items.nodesize);
+	return p->buf + i * p->d.fs->items.nodesize;
 }
 
 static void show_lost(struct dump_piece *p, size_t i, int ret, struct btrkit_error *what)
@@ -40,17 +39,17 @@ static void show_good(struct dump_piece *p, size_t i, const struct node *n)
 /* Verified bytes of a block, and what they say. @good: they were judged */
 static int show(struct dump_piece *p, size_t i, bool good, struct btrkit_error *err)
 {
-	struct node *n = node_at(p, i);
+	struct node n = { .data = bytes_at(p, i) };
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
-	int ret = good ? 0 : node_read_alone(p->d.fs, &p->refs[i], n->data, &what);
+	int ret = good ? 0 : node_read_alone(p->d.fs, &p->refs[i], n.data, &what);
 
 	if (dump_is_damage(ret)) {
 		show_lost(p, i, ret, &what);
 	} else if (ret) {
 		return err_nomem(err);
 	} else {
-		node_describe(n, p->d.fs->items.nodesize);
-		show_good(p, i, n);
+		node_describe(&n, p->d.fs->items.nodesize);
+		show_good(p, i, &n);
 	}
 	return emit_failed(&p->d.e) ? err_nomem(err) : 0;
 }
@@ -83,11 +82,11 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 	for (size_t i = 0; fs->overlay && !ret && i < p->n; i++)
 		ret = show_cached(p, i, err);
 	for (size_t i = 0; !fs->overlay && !ret && i < p->n;) {
-		const size_t run = node_read_neighbours(fs, &p->refs[i], p->n - i, node_at(p, i)->data);
+		const size_t run = node_read_neighbours(fs, &p->refs[i], p->n - i, bytes_at(p, i));
 		const size_t end = i + run + !run;
 
 		for (; !ret && i < end; i++)
-			ret = show(p, i, run && !node_verify(&fs->judge, &p->refs[i], node_at(p, i)->data, NULL), err);
+			ret = show(p, i, run && !node_verify(&fs->judge, &p->refs[i], bytes_at(p, i), NULL), err);
 	}
 	return ret;
 }
@@ -141,7 +140,7 @@ static int create_piece(struct dump_run *run, struct dump_piece *p, struct btrki
 	p->refs = calloc(run->blocks_max, sizeof(*p->refs));
 	p->keys = calloc(run->blocks_max, sizeof(*p->keys));
 	p->dropped = calloc(run->blocks_max, sizeof(*p->dropped));
-	p->buf = malloc(sizeof(struct node) + run->blocks_max * run->fs->items.nodesize);
+	p->buf = malloc(run->blocks_max * run->fs->items.nodesize);
 	return p->refs && p->keys && p->dropped && p->buf ? 0 : err_nomem(err);
 }
 

@@ -106,6 +106,7 @@ static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct no
 
 	if (!node)
 		return err_nomem(err);
+	node->data = (uint8_t *)(node + 1);
 	r = node_read_alone(fs, ref, node->data, err);
 	if (r) {
 		free(node);
@@ -145,10 +146,14 @@ static bool is_stale(const struct node *node, const struct node_ref *ref)
 	return node->pins == 1 && ref->generation != NODE_ANY && node->generation < ref->generation;
 }
 
-static int get_private(struct node *node, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)
+static int get_private(struct overlay *o, struct node *node, const struct node_ref *ref, struct node **ret,
+		       struct btrkit_error *err)
 {
-	int r = node_verify_ref(ref, node->data, err);
+	int r = overlay_bring_back(o, node, err);
 
+	if (r)
+		return r;
+	r = node_verify_ref(ref, node->data, err);
 	if (r) {
 		err_at_logical(err, ref->bytenr);
 		return r;
@@ -166,7 +171,7 @@ int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret
 	if (fs->overlay) {
 		node = overlay_find(fs->overlay, ref->bytenr);
 		if (node)
-			return get_private(node, ref, ret, err);
+			return get_private(fs->overlay, node, ref, ret, err);
 	}
 	pthread_mutex_lock(&s->lock);
 	node = pin_cached(s, ref->bytenr);

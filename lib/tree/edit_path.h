@@ -23,6 +23,9 @@ int overlay_open(struct overlay *o, const struct tree_root *root, struct edit_tr
 /* Adds or drops the references that a block makes: full ones, or in the name of its owner. */
 int overlay_change_refs(struct overlay *o, const struct node *n, bool full, int add,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* A leaf came that overlay_take_full() may take, and is not to be taken any more. */
+void overlay_add_young(struct overlay *o, struct node *n);
+void overlay_grown_up(struct overlay *o, struct node *n);
 /* A private block has no references any more. */
 void overlay_forget_node(struct overlay *o, struct node *n);
 /* Whether a private block of the tree may be another one's too. Every tree has its own root block. */

@@ -226,7 +226,8 @@ static struct node *neighbour(const struct edit_tree *t, bool left)
 		return NULL;
 	ref = node_child(c->nodes[1], left ? slot - 1 : slot + 1, c->root.id, &key);
 	n = overlay_find(t->overlay, ref.bytenr);
-	if (!n || edit_may_share_private(t, n))
+	/* One that was put away is full. */
+	if (!n || !n->data || edit_may_share_private(t, n))
 		return NULL;
 	/* Who goes there is told what else it is. */
 	return node_verify_ref(&ref, n->data, NULL) ? NULL : n;

@@ -14,7 +14,8 @@
 enum node_place {
 	NODE_READ, /* the heap; it was read from a device */
 	NODE_OF_HEAP,
-	NODE_OF_SLAB
+	NODE_OF_SLAB,
+	NODE_AWAY /* the heap, and its bytes apart, as far as they are there: see overlay_put_away() */
 };
 
 struct node {
@@ -32,9 +33,10 @@ struct node {
 	unsigned pins;
 	bool passed; /* idle, and of those that were passed over: see node_pass() */
 	bool again;  /* wanted again since it was read */
+	bool young; /* a transaction's: see overlay_take_full() */
 	UT_hash_handle hh;
 	struct node *prev, *next;
-	uint8_t data[];
+	uint8_t *data; /* behind it, but for NODE_AWAY */
 };
 
 /*

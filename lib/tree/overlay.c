@@ -27,6 +27,7 @@ int overlay_create(struct btrkit_fs *fs, uint64_t generation, const struct overl
 			       .ctx = ctx,
 			       .root_tree = fs->root_tree,
 			       .chunk_tree = fs->chunk_tree };
+	pthread_mutex_init(&o->back, NULL);
 	fs->overlay = o;
 	*ret = o;
 	return 0;
@@ -72,6 +73,7 @@ struct overlay *overlay_abort(struct overlay *o)
 	stock_trim(&o->fs->stock);
 	/* What was built on the device and read back has a generation that the next transaction will have too. */
 	node_cache_forget_generation(o->fs->cache, o->generation);
+	pthread_mutex_destroy(&o->back);
 	free(o);
 	return NULL;
 }
@@ -84,11 +86,15 @@ struct overlay *overlay_commit(struct overlay *o)
 	HASH_ITER(hh, o->nodes, n, next)
 	{
 		HASH_DEL(o->nodes, n);
-		node_cache_adopt(o->fs->cache, n);
+		if (n->data)
+			node_cache_adopt(o->fs->cache, n);
+		else
+			node_free(&o->fs->slabs, n);
 	}
 	free_dead(o);
 	o->fs->overlay = NULL;
 	stock_trim(&o->fs->stock);
+	pthread_mutex_destroy(&o->back);
 	free(o);
 	return NULL;
 }
@@ -170,6 +176,8 @@ int overlay_new_node(struct edit_tree *t, unsigned level, const struct btrkit_ke
 	memcpy(h->fsid, fs->judge.fsid, sizeof(h->fsid));
 	memcpy(h->chunk_tree_uuid, uuid, sizeof(h->chunk_tree_uuid));
 	sign_header(*ret, h);
+	if (!level && t->shareable)
+		overlay_add_young(t->overlay, *ret);
 	t->blocks++;
 	t->changed = true;
 	t->overlay->created++;
@@ -198,6 +206,9 @@ int overlay_copy_node(struct edit_tree *t, const struct node *from, struct node 
 void overlay_forget_node(struct overlay *o, struct node *n)
 {
 	HASH_DEL(o->nodes, n);
+	overlay_grown_up(o, n);
+	if (!n->data)
+		o->num_away--;
 	n->next = o->dead;
 	o->dead = n;
 	o->num_nodes--;
@@ -442,7 +453,8 @@ int overlay_blocks(const struct overlay *o, struct sort_entry **ret, size_t *n, 
 		return err_nomem(err);
 	HASH_ITER(hh, o->nodes, node, next)
 	{
-		all[count++] = (struct sort_entry){ 0, node->bytenr, node };
+		if (node->data)
+			all[count++] = (struct sort_entry){ 0, node->bytenr, node };
 	}
 	sort_entries(all, count);
 	*ret = all;

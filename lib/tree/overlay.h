@@ -11,6 +11,8 @@
  * Space and references are somebody else's: overlay_ops tells whose.
  */
 
+#include <pthread.h>
+
 #include "lib/base/sort.h"
 #include "lib/format/items/extent.h"
 #include "lib/tree/cursor.h"
@@ -75,6 +77,10 @@ struct overlay {
 	struct node *nodes; /* private ones, by address */
 	struct node *dead;  /* private ones that were freed again; kept, for cursors may stand there */
 	size_t num_nodes;
+	size_t num_away;       /* of these, put away and not brought back */
+	struct node *young;    /* leaves of trees of files in the order in which they came, but those that were taken */
+	size_t num_young;
+	pthread_mutex_t back;  /* one block at a time is brought back */
 	struct edit_tree *trees;
 	struct tree_root root_tree, chunk_tree; /* as committed */
 	uint32_t era;				/* snapshots that were made */
@@ -128,7 +134,23 @@ struct node *overlay_find(const struct overlay *o, uint64_t bytenr);
 /* The tree that is open for editing, or NULL. */
 struct edit_tree *overlay_open_tree(const struct overlay *o, uint64_t id);
 
-/* All private blocks in the order of addresses: @n of them, each a struct node; @ret is the caller's to free. */
+/*
+ * Full leaves need not stay in memory until the commit. Who has the trees to himself may take those that came before
+ * the latest @keep leaves, up to @n of them; each is told of once. @return how many
+ */
+size_t overlay_take_full(struct overlay *o, size_t keep, struct sort_entry *ret, size_t n);
+/*
+ * Leaves that were taken, sealed and written to their places give their memory back. They are still private: node_get()
+ * brings one back when it is wanted, and then it stays. No cursor may stand there but those of the trees that are open
+ * for editing, which are released.
+ */
+void overlay_put_away(struct overlay *o, const struct sort_entry *leaves, size_t n);
+/* Reads what was put away, by any number of threads. @return 0, -EUCLEAN, -EIO, -ENODATA, -ENOMEM */
+int overlay_bring_back(struct overlay *o, struct node *n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Private blocks that are in memory. */
+size_t overlay_in_memory(const struct overlay *o);
+
+/* All private blocks in memory by address: @n of them, each a struct node; @ret is the caller's to free. */
 int overlay_blocks(const struct overlay *o, struct sort_entry **ret, size_t *n,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -129,13 +129,17 @@ struct node *slab_take(struct slabs *s, uint32_t nodesize)
 			forget_one(s);
 	}
 	if (n)
-		*n = (struct node){ .size = nodesize, .place = heap ? NODE_OF_HEAP : NODE_OF_SLAB };
+		*n = (struct node){ .size = nodesize,
+				    .place = heap ? NODE_OF_HEAP : NODE_OF_SLAB,
+				    .data = (uint8_t *)(n + 1) };
 	return n;
 }
 
 void node_free(struct slabs *s, struct node *n)
 {
-	if (n->place == NODE_READ) {
+	if (n->place == NODE_READ || n->place == NODE_AWAY) {
+		if (n->place == NODE_AWAY)
+			free(n->data);
 		free(n);
 		return;
 	}

@@ -12,6 +12,11 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/txn/txn.h"
 
+/* Bytes of memory that are much for what waits. */
+#define WAITING_MAX (64u << 20)
+/* Of that a shard counts this part at a time. */
+#define COUNTED_PART 1024u
+
 /* Those who make inodes at the same time have different ones. That of the orphans, OID_ORPHAN being -5, is the last. */
 struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode)
 {
@@ -27,6 +32,7 @@ int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_e
 	if (!d)
 		return err_nomem(err);
 	d->txn = txn;
+	d->waiting_max = WAITING_MAX;
 	gate_init(&d->gate);
 	pthread_rwlock_init(&d->trees, NULL);
 	pthread_mutex_init(&d->lock, NULL);
@@ -221,17 +227,29 @@ static int ended(struct delayed_tree *t, int ret, const struct btrkit_error *err
 	return ret;
 }
 
+/* Threads add up for all of them what has come to some. */
+static void count_bytes(struct delayed *d, struct delayed_shard *s, size_t bytes)
+{
+	s->bytes += bytes;
+	s->uncounted += bytes;
+	if (s->uncounted < d->waiting_max / COUNTED_PART)
+		return;
+	atomic_fetch_add_explicit(&d->waiting, s->uncounted, memory_order_relaxed);
+	s->uncounted = 0;
+}
+
 /*
  * The items of a new inode go to one place, one behind the other; but its index items are batches of their own, so that
  * its entries are counted.
  */
-static void count_item(struct delayed_tree *t, const struct delayed_inode *in, const struct delayed_item *it,
+static void count_item(struct delayed_tree *t, struct delayed_inode *in, const struct delayed_item *it,
 		       uint32_t size)
 {
 	const struct btrkit_key key = delayed_key(in, it);
 	struct delayed_shard *s = delayed_shard_of(t, in->objectid);
 
-	s->bytes += offsetof(struct delayed_item, data) + size + 3 * sizeof(void *);
+	count_bytes(t->delayed, s, offsetof(struct delayed_item, data) + size + 3 * sizeof(void *));
+	in->bytes += size + sizeof(struct disk_item);
 	if (in->fresh && in->n > 1 && key.type != KEY_DIR_ITEM && key.type != KEY_DIR_INDEX)
 		return;
 	s->places++;

@@ -62,6 +62,7 @@ struct delayed_shard {
 	struct delayed_table now;     /* what operations change */
 	struct delayed_table running; /* what is going into the tree: it changes no more */
 	size_t bytes; /* of memory that items take which wait, about */
+	size_t uncounted; /* of these, not in struct delayed's waiting yet */
 	int64_t places; /* that items waited for at any time, of each new inode one; but each of its entries */
 	int64_t leaves; /* that they were in, and one for each new one of those: see delayed_leaves.c */
 	struct delayed_seen seen[DELAYED_SEEN];
@@ -103,6 +104,9 @@ struct delayed {
 	struct tickets tickets;
 	atomic_bool failed;	/* a change was half done, or a commit failed */
 	struct delayed_failure failure;
+	atomic_size_t waiting; /* bytes of memory that what waits takes, about, but for what the last run left */
+	size_t waiting_max;    /* much, of that */
+	atomic_bool running;   /* much is */
 	atomic_bool full; /* a device had no space for data, which neither smaller steps nor a commit help against */
 };
 
@@ -193,6 +197,11 @@ int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct 
 int delayed_run(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The same but for inodes that have just been made. */
 int delayed_run_older(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * By who has ended an operation: when much waits what may goes into the trees, by one at a time. Where it fails the
+ * transaction has failed, and tells who comes next.
+ */
+void delayed_run_much(struct delayed *d);
 /* Whether anything waits. Not by who has the lock of an inode. */
 bool delayed_waits(struct delayed *d);
 
@@ -247,6 +256,7 @@ struct delayed_inode {
 	uint32_t n, room, index_size;
 	uint64_t next_index; /* of a directory's entries; 0: not looked for yet */
 	uint32_t sorted; /* so many of the first are in order, below all others */
+	uint64_t bytes;	 /* that count_item() saw of its items */
 	bool fresh;	 /* made in this transaction: the tree has no items of it */
 	uint8_t notes;	 /* of operations */
 	struct delayed_item *few[DELAYED_FEW];
@@ -283,6 +293,14 @@ int delayed_item_add(struct delayed_table *t, struct delayed_inode *in, const st
 /* Puts bytes into an item that is known, which may have to move for that. @data: as of delayed_insert() */
 int delayed_item_set(struct delayed_table *t, struct delayed_inode *in, struct delayed_item **at, const void *data,
 		     uint32_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* One with memory of its own goes on in another table, where it is not; it is empty then. @return 0; -ENOMEM */
+int delayed_inode_move(struct delayed_table *to, struct delayed_inode *in);
+/*
+ * Puts what was taken over into the trees of a list, @bytes of it, with the lock of runs.
+ * @return 0; -EUCLEAN, <0: the transaction has failed
+ */
+int delayed_run_taken(struct delayed *d, struct delayed_tree *t, size_t bytes,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Gives back the items of an inode, which are all in the tree: who looks for them finds them there. */
 void delayed_inode_empty(struct delayed_inode *in);
 void delayed_table_free(struct delayed_table *t);
@@ -293,7 +311,11 @@ void delayed_see_leaf(struct delayed_tree *t, const struct btrkit_key *key, cons
 bool delayed_count_leaf(struct delayed_tree *t, const struct btrkit_key *key);
 /* All of what waits is taken over. */
 void delayed_forget_leaves(struct delayed_tree *t);
-/* What a shard has taken over to run: puts back what can wait, and adds what that was granted for. */
+/*
+ * What a shard has taken over to run: puts back what had better wait, and adds what that was granted for. The newest
+ * inodes where space is short, new directories where memory is.
+ */
 void delayed_keep_newest(struct delayed_tree *t, struct delayed_shard *s, struct ticket_amount *kept);
+void delayed_keep_directories(struct delayed_shard *s, struct ticket_amount *kept);
 
 #endif

@@ -2,6 +2,9 @@
 /*
  * The newest inodes go on waiting when space is short: who has made one is about to write into it. What comes later of
  * an inode that is in the tree already finds its leaf full, and leaves two that are half full.
+ *
+ * New directories that grow do when memory is: as long as nothing of one is in its tree nobody need look there whether
+ * a name is taken, and entries, whose order is that of their hashes, fill leaves when they come all at once.
  */
 #include <string.h>
 
@@ -67,4 +70,23 @@ void delayed_keep_newest(struct delayed_tree *t, struct delayed_shard *s, struct
 			keep_inode(&s->now, in, kept);
 	}
 	s->bytes = (size_t)(kept->bytes - before);
+}
+
+static bool is_growing_directory(const struct delayed_inode *in)
+{
+	return in->fresh && in->own && in->next_index;
+}
+
+void delayed_keep_directories(struct delayed_shard *s, struct ticket_amount *kept)
+{
+	for (size_t i = 0; i < s->running.size; i++) {
+		struct delayed_inode *in = s->running.slots[i].in;
+		/* More than each of its entries, and one for all others, by what else it has. */
+		const struct ticket_amount own = { in ? in->n : 0, in ? (int64_t)in->bytes : 0, in ? in->n : 0 };
+
+		if (!in || !is_growing_directory(in) || delayed_inode_move(&s->now, in))
+			continue;
+		ticket_add(kept, &own);
+		s->bytes += (size_t)own.bytes;
+	}
 }

@@ -52,18 +52,6 @@ static void count_batch(struct delayed_batch *b)
 	s->log2[log2]++;
 }
 
-void delayed_lock_trees(struct delayed *d)
-{
-	pthread_rwlock_wrlock(&d->trees);
-	pthread_mutex_lock(&d->lock);
-}
-
-void delayed_unlock_trees(struct delayed *d)
-{
-	pthread_mutex_unlock(&d->lock);
-	pthread_rwlock_unlock(&d->trees);
-}
-
 /* An item that was not there when it was put here: its tree contradicts itself. @err: what was told of the item */
 static int contradicts(const struct delayed_tree *t, struct btrkit_error *err)
 {
@@ -84,8 +72,10 @@ static int put_batch(struct delayed_batch *b, struct btrkit_error *err)
 		return 0;
 	delayed_lock_trees(d);
 	ret = edit_insert_many(b->t->edit, b->items, b->n, err);
-	if (!ret)
+	if (!ret) {
 		count_batch(b);
+		ret = txn_write_early(d->txn, err);
+	}
 	delayed_unlock_trees(d);
 	if (ret == -EEXIST)
 		ret = contradicts(b->t, err);
@@ -226,33 +216,6 @@ static int run_inode(struct delayed_batch *b, const struct delayed_inode *in, st
 	return ret;
 }
 
-/*
- * Takes over what waits: from here on changes are collected anew. With the gate closed. Who is before the gate may open
- * other trees meanwhile, in which nothing waits. @return the bytes of it
- */
-static size_t take_over(struct delayed *d, bool keep_newest, struct delayed_tree **list)
-{
-	struct ticket_amount kept = { 0 };
-	size_t bytes = 0;
-
-	pthread_rwlock_rdlock(&d->trees);
-	*list = d->list;
-	pthread_rwlock_unlock(&d->trees);
-	for (struct delayed_tree *t = *list; t; t = t->next) {
-		for (unsigned i = 0; i < DELAYED_SHARDS; i++) {
-			t->shards[i].running = t->shards[i].now;
-			t->shards[i].now = delayed_table(d);
-			bytes += t->shards[i].bytes;
-			t->shards[i].bytes = 0;
-			if (keep_newest)
-				delayed_keep_newest(t, &t->shards[i], &kept);
-		}
-		delayed_forget_leaves(t);
-	}
-	tickets_run(&d->tickets, &kept);
-	return bytes;
-}
-
 /* Puts the items of a shard's inodes in order, as who reads does too. */
 static void sort_shard(void *ctx, size_t i)
 {
@@ -378,7 +341,7 @@ static int run_tree(struct delayed_tree *t, unsigned threads, struct btrkit_erro
 	return ret;
 }
 
-static int run_all(struct delayed *d, struct delayed_tree *t, size_t bytes, struct btrkit_error *err)
+int delayed_run_taken(struct delayed *d, struct delayed_tree *t, size_t bytes, struct btrkit_error *err)
 {
 	const unsigned threads = bytes < BYTES_FOR_THREADS ? 1 : each_processor();
 	int ret = 0;
@@ -399,91 +362,4 @@ static int run_all(struct delayed *d, struct delayed_tree *t, size_t bytes, stru
 		delayed_fail(d, ret, err);
 	tickets_ran(&d->tickets);
 	return ret;
-}
-
-void delayed_close(struct delayed *d)
-{
-	pthread_mutex_lock(&d->run);
-	gate_close(&d->gate);
-}
-
-void delayed_open(struct delayed *d)
-{
-	gate_open(&d->gate);
-	pthread_mutex_unlock(&d->run);
-}
-
-void delayed_forget_tree(struct delayed *d, uint64_t id)
-{
-	for (struct delayed_tree *t = d->list; t; t = t->next)
-		if (t->id == id)
-			t->deleted = true;
-}
-
-void delayed_set_read_only(struct delayed *d, uint64_t id, bool read_only)
-{
-	for (struct delayed_tree *t = d->list; t; t = t->next)
-		if (t->id == id)
-			t->read_only = read_only;
-}
-
-bool delayed_waits(struct delayed *d)
-{
-	struct delayed_tree *t;
-	bool waits = false;
-
-	/* Who has a shard may want the trees: not both at once. */
-	pthread_rwlock_rdlock(&d->trees);
-	t = d->list;
-	pthread_rwlock_unlock(&d->trees);
-	for (; t; t = t->next) {
-		for (unsigned i = 0; !waits && i < DELAYED_SHARDS; i++) {
-			pthread_mutex_lock(&t->shards[i].lock);
-			waits = t->shards[i].bytes;
-			pthread_mutex_unlock(&t->shards[i].lock);
-		}
-	}
-	return waits;
-}
-
-static int run(struct delayed *d, bool keep_newest, struct btrkit_error *err)
-{
-	struct delayed_tree *t;
-	size_t bytes;
-	int ret;
-
-	delayed_close(d);
-	ret = delayed_judge(d, err);
-	if (ret) {
-		delayed_open(d);
-		return ret;
-	}
-	bytes = take_over(d, keep_newest, &t);
-	gate_open(&d->gate);
-	ret = run_all(d, t, bytes, err);
-	pthread_mutex_unlock(&d->run);
-	return ret;
-}
-
-int delayed_run(struct delayed *d, struct btrkit_error *err)
-{
-	return run(d, false, err);
-}
-
-int delayed_run_older(struct delayed *d, struct btrkit_error *err)
-{
-	return run(d, true, err);
-}
-
-int delayed_run_alone(struct delayed *d, struct btrkit_error *err)
-{
-	int ret = delayed_judge(d, err);
-	struct delayed_tree *t;
-	size_t bytes;
-
-	/* What was not done to the end is still there, and its trees may not be. */
-	if (ret)
-		return ret;
-	bytes = take_over(d, false, &t);
-	return run_all(d, t, bytes, err);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Inodes that have items which wait, and these: found by number and by key. */
+#include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +119,23 @@ int delayed_inode_get(struct delayed_table *t, uint64_t objectid, struct delayed
 	return 0;
 }
 
+int delayed_inode_move(struct delayed_table *to, struct delayed_inode *in)
+{
+	struct pool *own = pool_take(&to->inodes, sizeof(*own), 8);
+	struct delayed_inode *moved;
+
+	if (!own || delayed_inode_get(to, in->objectid, &moved, NULL))
+		return -ENOMEM;
+	*moved = *in;
+	*own = *in->own;
+	moved->own = own;
+	in->own = NULL;
+	in->items = in->few;
+	in->index = NULL;
+	delayed_inode_empty(in);
+	return 0;
+}
+
 static uint64_t hash_key(uint8_t type, uint64_t offset)
 {
 	return hash_number(offset + ((uint64_t)type << 56));
@@ -153,19 +172,41 @@ struct delayed_item *delayed_inode_find(const struct delayed_inode *in, const st
 	return NULL;
 }
 
+/* Its items lie in memory of its own from now on: all of them, so that they can go on to another table. */
+static int make_own(struct delayed_table *t, struct delayed_inode *in, struct btrkit_error *err)
+{
+	struct pool *own = pool_take(&t->inodes, sizeof(*own), 8);
+
+	if (!own)
+		return err_nomem(err);
+	*own = (struct pool){ .stock = t->items.stock };
+	for (uint32_t i = 0; i < in->n; i++) {
+		const struct delayed_item *from = in->items[i];
+		const size_t head = offsetof(struct delayed_item, data);
+		struct delayed_item *it = pool_take_marked(own, head + from->room, 8, in->objectid);
+
+		if (!it) {
+			pool_free(own);
+			return err_nomem(err);
+		}
+		memcpy(it, from, head + from->size);
+		in->items[i] = it;
+	}
+	in->own = own;
+	return 0;
+}
+
 static int grow_index(struct delayed_table *t, struct delayed_inode *in, struct btrkit_error *err)
 {
 	const uint32_t size = in->index_size ? in->index_size * 2 : 64;
 	struct delayed_place *index;
+	int ret;
 
 	if (size > UINT32_MAX / 4)
 		return err_nomem(err);
-	if (!in->own) {
-		in->own = pool_take(&t->inodes, sizeof(*in->own), 8);
-		if (!in->own)
-			return err_nomem(err);
-		*in->own = (struct pool){ .stock = t->items.stock };
-	}
+	ret = in->own ? 0 : make_own(t, in, err);
+	if (ret)
+		return ret;
 	index = big_take(size * sizeof(*index));
 	if (!index)
 		return err_nomem(err);

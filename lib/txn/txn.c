@@ -17,6 +17,9 @@
 #include "lib/txn/delayed.h"
 #include "lib/txn/refs.h"
 
+/* Blocks in memory from which on leaves that are full are written before the commit. */
+#define EARLY_BYTES (32u << 20)
+
 /* What the overlay asks for. A failure leaves an edit half done. */
 
 static int noticed(struct btrkit_txn *txn, int ret, const struct btrkit_error *err)
@@ -210,6 +213,7 @@ static int start_txn(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
 	txn->fs = fs;
 	txn->writer = w;
 	txn->space = w->space;
+	txn->early_bytes = EARLY_BYTES;
 	r = delayed_create(txn, &txn->delayed, err);
 	if (!r)
 		r = begin(txn, err);
@@ -282,7 +286,7 @@ int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct ra
 
 uint64_t txn_bytes(const struct btrkit_txn *txn)
 {
-	return txn->overlay->num_nodes * (sizeof(struct node) + txn->fs->super.nodesize) + txn->data_bytes;
+	return overlay_in_memory(txn->overlay) * (sizeof(struct node) + txn->fs->super.nodesize) + txn->data_bytes;
 }
 
 static bool changed_anything(const struct btrkit_txn *txn)

@@ -45,6 +45,7 @@ struct btrkit_txn {
 	struct csums csums;    /* that wait to go into their tree */
 	struct txn_data *data; /* that the commit writes */
 	uint64_t data_bytes;   /* of memory for it */
+	uint64_t early_bytes;  /* of blocks in memory: from there on leaves that are full are written */
 	struct disk_super super; /* the one that the commit will write; who changes features or chunks does it here */
 	uint64_t generation;
 	bool failed;	   /* an edit failed half way: it can only be aborted */
@@ -133,5 +134,10 @@ int txn_run_refs(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_C
 
 /* Bytes of memory that the transaction's private blocks and data take: for who commits now and then. */
 uint64_t txn_bytes(const struct btrkit_txn *txn);
+/*
+ * Writes full leaves, if there is much in memory: nothing refers to them on the devices before the commit. With the
+ * trees locked; no cursor may stand in them but those of edits. @return 0; <0: the transaction can only be aborted
+ */
+int txn_write_early(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

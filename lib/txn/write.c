@@ -19,6 +19,11 @@
 #define UNIT_BYTES (1u << 20)
 #define UNITS 8u
 
+/* Before the commit so many leaves are written at a time, at the most. */
+#define EARLY_LEAVES 256u
+/* Of those that may be in memory this part. */
+#define EARLY_PART 8u
+
 /* One copy of a block, or a piece of it. */
 struct block_copy {
 	struct btrkit_io *io;
@@ -320,6 +325,42 @@ int commit_flush(struct btrkit_txn *txn, struct btrkit_error *err)
 		txn->writer->stats.barriers++;
 	}
 	return 0;
+}
+
+/* Leaves in rows with parity wait for the rows. */
+static size_t leave_out_rows(const struct volume *v, struct sort_entry *leaves, size_t n)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!row_wanted(v, ((const struct node *)leaves[i].what)->bytenr))
+			leaves[left++] = leaves[i];
+	return left;
+}
+
+int txn_write_early(struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	struct overlay *o = txn->overlay;
+	struct sort_entry leaves[EARLY_LEAVES];
+	struct writing w = { .txn = txn, .blocks = leaves };
+	const uint64_t wanted = txn->early_bytes / txn->fs->super.nodesize / EARLY_PART;
+	const size_t n = wanted < 2 ? 2 : wanted < EARLY_LEAVES ? (size_t)wanted : EARLY_LEAVES;
+	int ret;
+
+	/* The latest are still being filled. */
+	if (overlay_in_memory(o) * txn->fs->super.nodesize < txn->early_bytes || o->num_young < n)
+		return 0;
+	w.num_blocks = overlay_take_full(o, n / 2, leaves, n);
+	w.num_blocks = leave_out_rows(txn->fs->volume, leaves, w.num_blocks);
+	if (!w.num_blocks)
+		return 0;
+	sort_entries(leaves, w.num_blocks);
+	ret = reserve(&w, err);
+	if (!ret)
+		ret = write_units(&w, err);
+	if (!ret)
+		overlay_put_away(o, leaves, w.num_blocks);
+	return ret;
 }
 
 int commit_write_blocks(struct btrkit_txn *txn, struct btrkit_error *err)

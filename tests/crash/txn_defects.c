@@ -210,6 +210,7 @@ static struct node *copy_in_place(struct overlay *o, const struct node *from)
 
 	if (!n)
 		exit(99);
+	n->data = (uint8_t *)(n + 1);
 	memcpy(n->data, from->data, from->size);
 	n->bytenr = in_place = from->bytenr;
 	n->owner = from->owner;

@@ -303,6 +303,7 @@ static int take_block(void *ctx, uint64_t bytenr, const void *block, struct btrk
 
 	(void)bytenr;
 	(void)err;
+	n->data = (uint8_t *)(n + 1);
 	memcpy(n->data, block, image->fs->items.nodesize);
 	for (uint32_t i = 0; !node_header(n)->level && i < le32_get(node_header(n)->nritems); i++) {
 		const struct item item = leaf_item(n, i);

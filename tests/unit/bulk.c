@@ -105,6 +105,7 @@ static void walk(const struct built *t, const struct node_ref *ref, unsigned *ne
 		fail_msg("%s", err.message);
 	n = calloc(1, sizeof(*n) + NODESIZE);
 	assert_non_null(n);
+	n->data = (uint8_t *)(n + 1);
 	memcpy(n->data, block, NODESIZE);
 	n->level = node_header(n)->level;
 	n->nritems = le32_get(node_header(n)->nritems);

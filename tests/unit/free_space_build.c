@@ -126,6 +126,7 @@ static int keep_block(void *ctx, uint64_t bytenr, const void *block, struct btrk
 	(void)bytenr;
 	(void)err;
 	assert_non_null(n);
+	n->data = (uint8_t *)(n + 1);
 	memcpy(n->data, block, SYN_NODESIZE);
 	n->nritems = le32_get(node_header(n)->nritems);
 	for (uint32_t i = 0; !node_header(n)->level && i < n->nritems; i++) {

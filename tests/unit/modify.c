@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include "tests/unit/hurry.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u
@@ -498,6 +499,8 @@ static void run(const struct rig_kind *kind, unsigned threads)
 		pthread_t ids[16];
 
 		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		if (round == 2)
+			txn_hurry(txn);
 		for (unsigned i = 0; i < threads; i++) {
 			models[i].txn = txn;
 			if (threads == 1)

@@ -14,6 +14,7 @@
 #include <btrkit/subvolume_modify.h>
 
 #include "lib/modify/op.h"
+#include "tests/unit/hurry.h"
 #include "tests/unit/txn_rig.h"
 
 #define TOP_LEVEL 5u
@@ -232,6 +233,8 @@ static void run_round(struct btrkit_fs *fs, unsigned round)
 
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	btrkit_txn_set_may_commit(txn, true);
+	if (round % 2)
+		txn_hurry(txn);
 	for (unsigned i = 0; i < WORKERS + MANAGERS; i++) {
 		workers[i] = (struct worker){ .seed = 100 * round + i, .number = i, .round = round };
 		assert_int_equal(pthread_create(&ids[i], NULL, i < WORKERS ? work : manage, &workers[i]), 0);

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A transaction that would take much memory puts what waits into the trees before the commit, and writes leaves that
+ * are full: nothing of that is seen on the device before the commit, all of it by who reads through the handle.
+ */
+#include "tests/unit/unit.h"
+
+#include <sys/stat.h>
+
+#include "lib/volume/volume.h"
+#include "tests/unit/hurry.h"
+#include "tests/unit/txn_rig.h"
+
+#define TOP_LEVEL 5u
+#define TOP 256u
+#define FILES 3000u
+
+static const struct rig_kind kinds[] = {
+	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 4000 } },
+	{ "two copies", BTRKIT_DUP, BTRKIT_SINGLE, false, 16384, 0, 1, { 8000 } },
+	{ "rows with parity", BTRKIT_RAID5, BTRKIT_RAID5, false, 16384, 0, 3, { 3000, 3000, 3000 } },
+};
+
+struct early {
+	struct rig r;
+	struct btrkit_fs *fs;
+	struct btrkit_txn *txn;
+	struct btrkit_error err;
+	uint64_t dir, inodes[FILES];
+};
+
+static size_t name_of(unsigned i, char name[32])
+{
+	return (size_t)snprintf(name, 32, "%08x-file", i * 0x9e3779b9u);
+}
+
+/* A directory with many files; what is in memory at the most is little. */
+static void make(struct early *e, const struct rig_kind *kind)
+{
+	const struct btrkit_new_inode what = { .mode = S_IFDIR | 0755 };
+	char name[32];
+
+	memset(e, 0, sizeof(*e));
+	rig_make(&e->r, kind);
+	e->fs = rig_open(&e->r, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(e->fs, &e->txn, &e->err), &e->err);
+	txn_hurry(e->txn);
+	/* The directory has a few entries before. */
+	e->txn->delayed->waiting_max = 64u << 10;
+	rig_check(btrkit_create(e->txn, TOP_LEVEL, TOP, "dir", 3, &what, &e->dir, &e->err), &e->err);
+	for (unsigned i = 0; i < FILES; i++)
+		rig_check(btrkit_create(e->txn, TOP_LEVEL, e->dir, name, name_of(i, name), NULL, &e->inodes[i],
+					&e->err),
+			  &e->err);
+}
+
+static void destroy(struct early *e)
+{
+	btrkit_fs_close(e->fs);
+	rig_destroy(&e->r);
+}
+
+/* The directory as a new handle finds it. */
+static void expect_on_device(struct early *e, bool there)
+{
+	struct btrkit_fs *fs = rig_open(&e->r, 0, 0);
+	struct btrkit_inode st;
+	int ret;
+
+	ret = btrkit_inode_get(fs, TOP_LEVEL, e->dir, &st, &e->err);
+	rig_expect(ret, there ? 0 : -ENOENT, &e->err);
+	if (there)
+		assert_int_equal(st.size, 2 * 13 * (FILES - FILES / 7 - 1));
+	btrkit_fs_close(fs);
+}
+
+static void change_some(struct early *e)
+{
+	const struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE, .mode = 0400 };
+	struct btrkit_found found;
+	char name[32];
+
+	for (unsigned i = 0; i < FILES; i++) {
+		const size_t len = name_of(i, name);
+
+		rig_check(btrkit_txn_lookup(e->txn, TOP_LEVEL, e->dir, name, len, &found, &e->err), &e->err);
+		assert_int_equal(found.inode, e->inodes[i]);
+		if (!(i % 5))
+			rig_check(btrkit_setattr(e->txn, TOP_LEVEL, e->inodes[i], &attr, &e->err), &e->err);
+		if (!(i % 7))
+			rig_check(btrkit_unlink(e->txn, TOP_LEVEL, e->dir, name, len, BTRKIT_UNLINK_FILE, &e->err),
+				  &e->err);
+	}
+}
+
+static void judge_files(struct early *e)
+{
+	struct btrkit_fs *fs = rig_open(&e->r, 0, 0);
+	struct btrkit_inode st;
+
+	for (unsigned i = 0; i < FILES; i++) {
+		rig_expect(btrkit_inode_get(fs, TOP_LEVEL, e->inodes[i], &st, &e->err), i % 7 ? 0 : -ENOENT, &e->err);
+		if (i % 7)
+			assert_int_equal(st.mode & 07777, i % 5 ? 0644 : 0400);
+	}
+	btrkit_fs_close(fs);
+}
+
+static void run(const struct rig_kind *kind, bool parity)
+{
+	struct btrkit_write_stats stats;
+	struct early e;
+
+	make(&e, kind);
+	btrkit_fs_get_write_stats(e.fs, &stats);
+	/* Files are in the trees, a new directory's entries wait for each other. */
+	assert_true(stats.item_batches.items > FILES);
+	assert_int_equal(stats.index_batches.items, 1);
+	if (parity)
+		assert_int_equal(stats.writes, 0);
+	else
+		assert_true(stats.bytes_written > 100u * FILES);
+	assert_int_equal(e.txn->overlay->num_away > 20, !parity);
+	assert_int_equal(stats.barriers, 0);
+	expect_on_device(&e, false);
+	rig_judge(&e.r);
+	change_some(&e);
+	expect_on_device(&e, false);
+	rig_check(btrkit_txn_commit(e.txn, NULL, &e.err), &e.err);
+	rig_judge(&e.r);
+	expect_on_device(&e, true);
+	judge_files(&e);
+	destroy(&e);
+}
+
+static void test_committed(void **state)
+{
+	(void)state;
+	run(&kinds[0], false);
+	run(&kinds[1], false);
+	run(&kinds[2], true);
+}
+
+static void test_aborted(void **state)
+{
+	struct early e;
+
+	(void)state;
+	make(&e, &kinds[0]);
+	assert_true(e.txn->overlay->num_away);
+	btrkit_txn_abort(e.txn);
+	expect_on_device(&e, false);
+	rig_judge(&e.r);
+	destroy(&e);
+}
+
+static void unlink_some(struct early *e, unsigned from, unsigned to)
+{
+	char name[32];
+
+	for (unsigned i = from; i < to; i++)
+		rig_check(btrkit_unlink(e->txn, TOP_LEVEL, e->dir, name, name_of(i, name), BTRKIT_UNLINK_FILE, &e->err),
+			  &e->err);
+}
+
+/* Leaves go again before they were written. */
+static void test_dropped(void **state)
+{
+	struct early e;
+	char name[32];
+
+	(void)state;
+	make(&e, &kinds[0]);
+	e.txn->early_bytes = 256u << 10;
+	for (unsigned round = 0; round < 3; round++) {
+		rig_check(btrkit_txn_flush(e.txn, &e.err), &e.err);
+		unlink_some(&e, FILES / 2, FILES);
+		rig_check(btrkit_txn_flush(e.txn, &e.err), &e.err);
+		for (unsigned i = FILES / 2; i < FILES; i++)
+			rig_check(btrkit_create(e.txn, TOP_LEVEL, e.dir, name, name_of(i, name), NULL, &e.inodes[i],
+						&e.err),
+				  &e.err);
+	}
+	unlink_some(&e, 0, FILES / 2);
+	rig_check(btrkit_txn_commit(e.txn, NULL, &e.err), &e.err);
+	rig_judge(&e.r);
+	destroy(&e);
+}
+
+/* All blocks that were put away are lost on the device. */
+static void lose(struct early *e)
+{
+	static const uint8_t zeros[4096];
+	struct node *n, *next;
+
+	HASH_ITER(hh, e->txn->overlay->nodes, n, next)
+	{
+		struct copy c;
+
+		if (n->data)
+			continue;
+		rig_check(volume_map(e->fs->volume, n->bytenr, n->size, 0, &c, &e->err), &e->err);
+		rig_check(btrkit_io_write(c.io, c.physical, zeros, n->size, &e->err), &e->err);
+	}
+}
+
+static void test_lost(void **state)
+{
+	const struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE, .mode = 0400 };
+	enum btrkit_commit_state reached;
+	struct early e;
+	int ret = 0;
+
+	(void)state;
+	make(&e, &kinds[0]);
+	lose(&e);
+	for (unsigned i = 0; !ret && i < FILES; i++)
+		ret = btrkit_setattr(e.txn, TOP_LEVEL, e.inodes[i], &attr, &e.err);
+	rig_expect(ret, -EUCLEAN, &e.err);
+	rig_expect(btrkit_txn_commit(e.txn, &reached, &e.err), -EUCLEAN, &e.err);
+	assert_int_equal(reached, BTRKIT_COMMIT_OLD);
+	expect_on_device(&e, false);
+	rig_judge(&e.r);
+	destroy(&e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_committed),
+		cmocka_unit_test(test_aborted),
+		cmocka_unit_test(test_dropped),
+		cmocka_unit_test(test_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
