@@ -69,7 +69,7 @@ struct btrkit_extract_result {
  * directory stays and gets what is missing. Directories above PATH are made where there are none. Modes and times of
  * directories come last. Of a file that is damaged what lies before the damage comes out; space without data becomes a
  * hole. The property btrfs.compression is set only where the target has it. What is immutable in the target already is
- * not replaced.
+ * not replaced, nor are the devices that are read.
  *
  * Memory is needed for each file that has further names still to come, and for what lies above a file.
  *

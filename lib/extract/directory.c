@@ -10,15 +10,49 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
+#include "lib/io/file.h"
+#include "lib/volume/volume.h"
 
-/* What was there goes, as with tar; a directory only if it is empty. @return 0; -1: errno tells */
-static int remove_at(int dir, const char *name)
+/* Whether there is a device of the filesystem that is read, or what one lies on. */
+static bool is_read(const struct extract *x, int dir, const char *name)
 {
+	const struct volume *v = x->fs->volume;
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		return false;
+	for (size_t i = 0; i < volume_num_devices(v); i++) {
+		const struct btrkit_io *io = volume_device(v, i).io;
+
+		if (io && io_file_reads(io, &st))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What was there goes, as with tar; a directory only if it is empty, and what is read not at all.
+ * @return 0; -1: errno tells
+ */
+static int remove_at(const struct extract *x, int dir, const char *name)
+{
+	if (is_read(x, dir, name)) {
+		errno = ETXTBSY;
+		return -1;
+	}
 	if (!unlinkat(dir, name, 0) || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -1;
 	return unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+/* What could not be made, since something may be in its place. @return as extract_unmade() */
+static int unmade(struct extract *x, const char *path, int errnum, const char *what)
+{
+	if (errnum == ETXTBSY)
+		return extract_unmade(x, path, EBUSY, "%s over what is read", what);
+	return extract_unmade(x, path, errnum, "%s", what);
 }
 
 /* The directory that is worked in. @return -1: it was told in @ret what is wrong */
@@ -44,14 +78,14 @@ static int make_directory(struct extract *x, const char *path, const char *name)
 		errnum = -levels_enter(x->to, name);
 		if (errnum != ENOTDIR && errnum != ELOOP)
 			break;
-		if (remove_at(dir, name)) {
+		if (remove_at(x, dir, name)) {
 			errnum = errno;
 			break;
 		}
 	}
 	if (!errnum)
 		return 0;
-	ret = extract_unmade(x, path, errnum, "cannot make directory");
+	ret = unmade(x, path, errnum, "cannot make directory");
 	return ret ? ret : 1;
 }
 
@@ -150,10 +184,10 @@ static int make_file(struct extract *x, const struct extract_item *item, int dir
 	if (item->i.size > INT64_MAX)
 		return extract_unmade(x, item->path, EFBIG, "cannot make file");
 	fd = openat(dir, item->name, flags, 0600);
-	if (fd < 0 && errno == EEXIST && !remove_at(dir, item->name))
+	if (fd < 0 && errno == EEXIST && !remove_at(x, dir, item->name))
 		fd = openat(dir, item->name, flags, 0600);
 	if (fd < 0)
-		return extract_unmade(x, item->path, errno, "cannot make file");
+		return unmade(x, item->path, errno, "cannot make file");
 	ret = flags_set_early(x, item, fd);
 	if (!ret)
 		ret = fill(x, item, fd);
@@ -189,11 +223,11 @@ static int other(struct extract *x, const struct extract_item *item)
 		return ret ? ret : extract_progress(x);
 	}
 	ret = make_node(item, dir);
-	if (ret && errno == EEXIST && !remove_at(dir, item->name))
+	if (ret && errno == EEXIST && !remove_at(x, dir, item->name))
 		ret = make_node(item, dir);
 	if (ret)
-		return extract_unmade(x, item->path, errno, S_ISLNK(item->i.mode) ? "cannot make symbolic link" :
-										      "cannot make node");
+		return unmade(x, item->path, errno,
+			      S_ISLNK(item->i.mode) ? "cannot make symbolic link" : "cannot make node");
 	x->result->names++;
 	ret = attributes_set_at(x, item, dir);
 	return ret ? ret : extract_progress(x);
@@ -211,7 +245,7 @@ static int make_link(struct extract *x, const struct extract_item *item)
 		return 1;
 	lifted = flags_lift(x, item, from, name);
 	ret = linkat(from, name, dir, item->name, 0);
-	if (ret && errno == EEXIST && !remove_at(dir, item->name))
+	if (ret && errno == EEXIST && !remove_at(x, dir, item->name))
 		ret = linkat(from, name, dir, item->name, 0);
 	close(from);
 	x->result->names += !ret;

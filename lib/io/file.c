@@ -287,6 +287,22 @@ bool io_file_shared(const struct btrkit_io *a, const struct btrkit_io *b)
 	return false;
 }
 
+bool io_file_reads(const struct btrkit_io *io, const struct stat *st)
+{
+	const struct place is = place_of(st, 0, UINT64_MAX);
+	struct places places;
+
+	/* Others need no look at what lies on what. */
+	if (!S_ISBLK(st->st_mode) && (!S_ISREG(st->st_mode) || (uint64_t)st->st_size < io->size))
+		return false;
+	if (!find_places(io, &places))
+		return false;
+	for (size_t i = 0; i < places.n; i++)
+		if (place_overlap(&is, &places.at[i]).len)
+			return true;
+	return false;
+}
+
 static int open_flags(unsigned flags)
 {
 	/* O_NONBLOCK: a fifo must not make open() wait before it can be refused. */

@@ -76,6 +76,40 @@ def refusals(path, scratch):
     assert check_failure('extract', path, result).startswith('no such file or directory: dir/link/x'), result
 
 
+def over_itself(path, scratch):
+    """What is read is not replaced by what is in it, be it a file, a link or a directory, nor what it lies on."""
+    target = empty(scratch)
+    with open(path, 'rb') as f:
+        before = f.read()
+    for name, kind in ('big', 'file'), ('dir/file1', 'file'), ('dir/link', 'symbolic link'), ('dir', 'directory'):
+        os.makedirs(f'{target}/{os.path.dirname(name)}', exist_ok=True)
+        image = f'{target}/{name}'
+        shutil.copyfile(path, image)
+        for device in image, f'{image}?offset=0':
+            result = run('extract', '--noscan', '-C', target, device, name, 'dir/file2')
+            problem = f'cannot make {kind} over what is read: Device or resource busy'
+            said = result[2].splitlines()
+            assert result[0] == 1 and said[0].endswith(f': {name}: {problem}'), result
+            assert len(said) == 1 + (name == 'dir'), said
+            assert name == 'dir' or os.path.exists(f'{target}/dir/file2')
+            with open(image, 'rb') as f:
+                assert f.read() == before
+        loop = subprocess.run(['losetup', '--show', '-rf', image], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True, check=False) if os.getuid() == 0 else None
+        if loop and not loop.returncode:
+            result = run('extract', '--noscan', '-C', target, loop.stdout.strip(), name)
+            subprocess.run(['losetup', '-d', loop.stdout.strip()], check=True)
+            assert result[0] == 1 and result[2].endswith(f': {name}: {problem}\n'), result
+        # A link to it is replaced, and another file.
+        os.rename(image, f'{scratch}/image')
+        os.symlink(f'{scratch}/image', image)
+        assert run('extract', '-C', target, f'{scratch}/image', name) == (0, b'', '')
+        assert os.path.islink(image) == (name == 'dir/link')
+        with open(f'{scratch}/image', 'rb') as f:
+            assert f.read() == before
+        target = empty(scratch)
+
+
 def without_root(path):
     """Files are the caller's; what belonged to somebody else sets nobody's identity."""
     if os.getuid():
@@ -259,6 +293,7 @@ def main():
         make_filesystem(path, f'{scratch}/folder')
         plain(path, scratch)
         refusals(path, scratch)
+        over_itself(path, scratch)
         without_root(path)
         signals(path, scratch)
         full(path, scratch)
