@@ -153,6 +153,16 @@ int cmd_write(void *ctx, const void *data, size_t len);
 /* The same to any descriptor. @return 0; a negative errno */
 int cmd_write_fd(int fd, const void *data, size_t len);
 
+/* A file that is written to another one beside it, which takes its place when it is whole, with its mode. */
+struct cmd_whole {
+	char *path, *temporary;
+	int fd; /* to be written to */
+};
+/* @return 0; a negative errno: there is nothing to end */
+int cmd_whole_begin(struct cmd_whole *w, const char *file) BTRKIT_MUST_CHECK;
+/* @whole: otherwise all is as before. @return 0; a negative errno: it is as before */
+int cmd_whole_end(struct cmd_whole *w, bool whole) BTRKIT_MUST_CHECK;
+
 /*
  * The end of a report that returned @ret: says what failed, if anything did. A closed pipe on stdout is a failure
  * without words.

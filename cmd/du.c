@@ -252,7 +252,7 @@ static void free_request(struct request *req)
 static int run(const struct command *cmd, int argc, char **argv)
 {
 	struct request req = { .num_devices = 1,
-			       .page = { .fd = -1 },
+			       .page.whole.fd = -1,
 			       .how = BTRKIT_USAGE_OPTIONS_INIT,
 			       .below = BTRKIT_USAGE_PATHS_OPTIONS_INIT,
 			       .print = BTRKIT_USAGE_PRINT_OPTIONS_INIT };

@@ -28,9 +28,7 @@ int du_subset_find(const struct btrkit_usage *u, struct du_subset *s, struct btr
 /* --html: the file that a page goes to. */
 struct du_page {
 	const char *file; /* as given; "-": the standard output; NULL: there is none */
-	/* It is written to another one beside it, which takes its place when it is whole. */
-	char *path, *temporary;
-	int fd;
+	struct cmd_whole whole;
 	int error; /* negative errno, of writing */
 };
 

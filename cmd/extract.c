@@ -41,6 +41,7 @@ struct request {
 	/* While it runs. */
 	struct cmd_output out; /* of an archive: what became of writing it */
 	int fd;
+	struct cmd_whole whole; /* the archive, if it is a file */
 	bool terminal, told;
 	struct timespec when; /* the last time that it was told how far it is */
 };
@@ -105,9 +106,26 @@ static bool overwrites(struct btrkit_fs *fs, const struct request *req)
 	return btrkit_devices(fs, judge_device, &to, &err) == -EBUSY;
 }
 
+/* A device, like that of a tape, or a fifo is written to as it is. @return 0; a negative errno */
+static int open_file(struct request *req)
+{
+	struct stat st;
+	int ret;
+
+	if (!stat(req->tar, &st) && !S_ISREG(st.st_mode)) {
+		req->fd = open(req->tar, O_WRONLY | O_CLOEXEC);
+		return req->fd < 0 ? -errno : 0;
+	}
+	ret = cmd_whole_begin(&req->whole, req->tar);
+	req->fd = req->whole.fd;
+	return ret;
+}
+
 /* @return 0; <0: it cannot be made, which was said */
 static int open_archive(struct btrkit_fs *fs, struct request *req)
 {
+	int ret;
+
 	if (overwrites(fs, req)) {
 		cmd_say("btrkit %s: %s: is what is to be read", req->cmd->name, req->tar);
 		return -1;
@@ -118,27 +136,28 @@ static int open_archive(struct btrkit_fs *fs, struct request *req)
 			cmd_usage_error(req->cmd, "--tar -: an archive is not written to a terminal");
 		return 0;
 	}
-	req->fd = open(req->tar, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (req->fd >= 0)
+	ret = open_file(req);
+	if (!ret)
 		return 0;
-	cmd_say("btrkit %s: %s: %s", req->cmd->name, req->tar, strerror(errno));
+	cmd_say("btrkit %s: %s: %s", req->cmd->name, req->tar, strerror(-ret));
 	return -1;
 }
 
-/* An archive that is not whole does not stay. @return the status */
+/* An archive that is not whole does not take the place of what was there. @return the status */
 static int close_archive(struct request *req, bool whole, int status)
 {
-	struct stat st;
+	int ret;
 
 	if (req->fd == STDOUT_FILENO)
 		return status;
-	if (!whole && !fstat(req->fd, &st) && S_ISREG(st.st_mode))
-		unlink(req->tar);
-	if (close(req->fd) && whole) {
-		cmd_say("btrkit %s: %s: %s", req->cmd->name, req->tar, strerror(errno));
-		return EXIT_FAILED;
-	}
-	return status;
+	if (req->whole.fd >= 0)
+		ret = cmd_whole_end(&req->whole, whole);
+	else
+		ret = close(req->fd) ? -errno : 0;
+	if (!ret || !whole)
+		return status;
+	cmd_say("btrkit %s: %s: %s", req->cmd->name, req->tar, strerror(-ret));
+	return EXIT_FAILED;
 }
 
 static int extract(struct btrkit_fs *fs, struct request *req, struct btrkit_extract_result *result,
@@ -211,12 +230,13 @@ static int work(struct btrkit_fs *fs, struct request *req)
 	}
 	if (ret)
 		return close_archive(req, false, cmd_end(req->cmd, req->devices[0], &req->out, ret, &err));
-	return close_archive(req, true, result.problems ? EXIT_FAILED : EXIT_DONE);
+	/* Of names that are mistaken nothing comes. */
+	return close_archive(req, result.names || !result.problems, result.problems ? EXIT_FAILED : EXIT_DONE);
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-	struct request req = { .cmd = cmd, .num_devices = 1 };
+	struct request req = { .cmd = cmd, .num_devices = 1, .whole.fd = -1 };
 	int c, status = EXIT_FAILED;
 	struct btrkit_fs *fs;
 

@@ -16,7 +16,7 @@ import subprocess
 import tarfile
 import tempfile
 
-from tool import BTRKIT, check_failure, make_filesystem, run, watched
+from tool import BTRKIT, check_failure, forbidden, make_filesystem, run, watched
 
 BIG = bytes(i % 251 for i in range(300000))
 
@@ -195,7 +195,28 @@ def archives(path, scratch):
         assert members(f.read()).keys() == {'dir/below', 'dir/below/set', 'dir/link'}
     status, out, err = run('extract', '--tar', archive, '-C', scratch, path)
     assert status == 2 and not out and err.count('\n') == 1, err
-    assert watched('extract', '--tar', archive, path, number=signal.SIGINT)[0] == 1 and not os.path.exists(archive)
+    # What does not come as a whole, or brings nothing, leaves what was there.
+    for kind in 'old', 'none':
+        with open(archive, 'rb') as f:
+            old = f.read()
+        if kind == 'none':
+            os.unlink(archive)
+        assert watched('extract', '--tar', archive, path, number=signal.SIGINT)[0] == 1
+        result = run('extract', '--tar', archive, path, 'none')
+        assert check_failure('extract', path, result) == 'no such file or directory: none', result
+        if kind == 'none':
+            assert not os.path.exists(archive)
+        else:
+            with open(archive, 'rb') as f:
+                assert f.read() == old
+    result = run('extract', '--tar', archive, path, 'none', 'dir/link')
+    assert check_failure('extract', path, result) == 'no such file or directory: none', result
+    with open(archive, 'rb') as f:
+        assert members(f.read()).keys() == {'dir/link'}
+    os.chmod(archive, 0o400)
+    result = run('extract', '--tar', archive, path, 'dir/link', **forbidden())
+    assert check_failure('extract', archive, result) == 'Permission denied', result
+    assert [name for name in os.listdir(scratch) if name.startswith('some.tar')] == ['some.tar'], os.listdir(scratch)
     result = run('extract', '--tar', '/dev/full', path)
     assert check_failure('extract', '/dev/full', result) == 'No space left on device', result
     # What is read is not written over, by whatever name.
@@ -212,8 +233,6 @@ def archives(path, scratch):
         assert f.read() == before
     result = run('extract', '--tar', f'{scratch}/none/some.tar', path)
     assert check_failure('extract', f'{scratch}/none/some.tar', result) == 'No such file or directory', result
-    result = run('extract', '--tar', archive, path, 'none')
-    assert check_failure('extract', path, result) == 'no such file or directory: none', result
     with open('/dev/full', 'wb') as out:
         done = subprocess.run([BTRKIT, 'extract', '--tar', '-', path], stdout=out, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 1 and done.stderr == b'btrkit extract: standard output: No space left on device\n', done
