@@ -63,6 +63,12 @@ int cmd_next_option(const struct command *cmd, int argc, char **argv);
 /* Ends the program with status 2 unless @min to @max (-1: any number) arguments follow the options. */
 void cmd_check_args(const struct command *cmd, int argc, int min, int max);
 
+/* A path in a filesystem: @return it. One that is empty is a usage error: it came of something that is not set. */
+const char *cmd_path(const struct command *cmd, const char *path);
+
+/* The same of all that are behind argument @first. */
+void cmd_check_paths(const struct command *cmd, int argc, char **argv, int first);
+
 /* A line to stderr, and only one: what would end it, and all else that a terminal obeys, is written as \ooo. */
 void cmd_say(const char *fmt, ...) BTRKIT_PRINTF(1, 2);
 

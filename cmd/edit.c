@@ -187,7 +187,7 @@ static void take_option(struct request *req, struct edit *e, int c)
 		e->force_readonly = true;
 		break;
 	case OPT_SUBVOL:
-		req->subvol = optarg;
+		req->subvol = cmd_path(&cmd_edit, optarg);
 		break;
 	case OPT_UNDO:
 		req->undo = optarg;

@@ -6,6 +6,8 @@
 
 #include "edit.h"
 
+#define EMPTY "an empty path: / is the root directory"
+
 /* Passes over slashes, and names that are a dot. */
 static void skip(const char **path)
 {
@@ -36,6 +38,8 @@ static int walk(struct edit *e, const char *path, struct edit_spot *ret, struct 
 	const char *whole = path;
 
 	e->path = path;
+	if (!*path)
+		return edit_fail(err, EINVAL, EMPTY);
 	for (;;) {
 		struct btrkit_found found;
 		size_t len;
@@ -97,6 +101,8 @@ int edit_make_dirs(struct edit *e, const char *path, bool last, struct btrkit_er
 	uint64_t root = e->root, dir = EDIT_TOP_DIR;
 
 	e->path = path;
+	if (!*path)
+		return edit_fail(err, EINVAL, EMPTY);
 	for (;;) {
 		struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
 		struct btrkit_found found;

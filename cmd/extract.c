@@ -201,7 +201,7 @@ static void take_option(struct request *req, int c)
 		req->flags = true;
 		break;
 	case OPT_SUBVOL:
-		req->subvol = optarg;
+		req->subvol = cmd_path(req->cmd, optarg);
 		break;
 	case OPT_DEVICE:
 		req->devices[req->num_devices++] = optarg;
@@ -246,6 +246,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 		take_option(&req, c);
 	cmd_check_args(cmd, argc, 1, -1);
+	cmd_check_paths(cmd, argc, argv, optind + 1);
 	if (req.directory && req.tar)
 		cmd_usage_error(cmd, "--directory and --tar exclude each other");
 	if (req.flags && req.tar)

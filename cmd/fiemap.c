@@ -152,7 +152,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->stats = true;
 		break;
 	case OPT_SUBVOL:
-		req->subvol = optarg;
+		req->subvol = cmd_path(cmd, optarg);
 		break;
 	case OPT_FORMAT:
 		req->format = cmd_format(cmd, optarg, formats);
@@ -178,6 +178,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 		take_option(cmd, &req, c);
 	cmd_check_args(cmd, argc, 1, -1);
+	cmd_check_paths(cmd, argc, argv, optind + 1);
 	req.devices[0] = argv[optind];
 	req.paths = argv + optind + 1;
 	req.num_paths = argc - optind - 1;

@@ -83,7 +83,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->flags |= BTRKIT_LS_INODE;
 		break;
 	case OPT_SUBVOL:
-		req->subvol = optarg;
+		req->subvol = cmd_path(cmd, optarg);
 		break;
 	case OPT_FORMAT:
 		req->format = cmd_format(cmd, optarg, formats);
@@ -109,6 +109,7 @@ static int run(const struct command *cmd, int argc, char **argv, int min, work_f
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 		take_option(cmd, &req, c);
 	cmd_check_args(cmd, argc, min, -1);
+	cmd_check_paths(cmd, argc, argv, optind + 1);
 	if ((req.flags & BTRKIT_LS_RECURSIVE) && (req.flags & BTRKIT_LS_DIRECTORY))
 		cmd_usage_error(cmd, "--recursive and --directory exclude each other");
 	req.devices[0] = argv[optind];

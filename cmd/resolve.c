@@ -55,7 +55,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->flags |= BTRKIT_LOGICAL_WHOLE_EXTENT;
 		break;
 	case OPT_SUBVOL:
-		req->subvol = optarg;
+		req->subvol = cmd_path(cmd, optarg);
 		break;
 	case OPT_FORMAT:
 		req->format = cmd_format(cmd, optarg, formats);

@@ -134,6 +134,9 @@ def what_fails(path, scratch):
                        ('setxattr a b full', 'full: there is no kind'), ('touch now full link/x', 'link/x')):
         refused(path, line.encode(), says=f'line 1: {says}', line=1)
     refused(path, ['rm', 'absent'], says='No such file or directory')
+    for words in (['rm', ''], ['mkdir', 'new', ''], ['mkdir', '-p', ''], ['mv', '', 'x'], ['chmod', '755', ''],
+                  ['put', '/dev/null', ''], ['subvolume', 'create', '-p', '']):
+        refused(path, words, says='an empty path')
     refused(path, b'mkdir a\n', '--subvol', 'absent', says='absent')
     refused(path, ['put', absent, 'x'], says=f'{absent}: No such file or directory')
     # Data that was written has its place in what is free; of the filesystem nothing is another.

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Paths in a filesystem, as arguments. */
+#include "cmd.h"
+
+const char *cmd_path(const struct command *cmd, const char *path)
+{
+	if (!*path)
+		cmd_usage_error(cmd, "an empty path: / is the root directory");
+	return path;
+}
+
+void cmd_check_paths(const struct command *cmd, int argc, char **argv, int first)
+{
+	for (int i = first; i < argc; i++)
+		(void)cmd_path(cmd, argv[i]);
+}
