@@ -6,6 +6,7 @@
 
 #include "lib/modify/store.h"
 
+#define WRITE_INLINE_MAX 2048u /* bytes of a file that lie in its item, as Linux mounts by default */
 #define WRITE_ITEMS 256u /* file extents that one operation takes away */
 
 /* A file whose lock is held, while its data is changed. */
@@ -65,7 +66,7 @@ int write_judge_extend(struct writing *w, uint64_t to, struct btrkit_error *err)
 int write_clear(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t to,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* What writing @len bytes may change. */
+/* write_all.c: what writing @len bytes may change. */
 struct ticket_need write_need(const struct btrkit_txn *txn, uint64_t len);
 
 /* Takes away what the file has from @from to @to, as often as needed. */
