@@ -2,8 +2,9 @@
 /*
  * Each field of whole filesystems set to each value, handed to a target that makes checksums good again: those of the
  * superblock, of tree blocks' headers, and of one item of each type in each tree with its key and place.
- * Usage: fields-TARGET [--samples|--types] FILE...    With --samples a leaf of files has a good item of every type
- * instead of its own, and only its fields are set; with --types only those of one item of each type whatever its tree.
+ * Usage: fields-TARGET [--samples|--types] [--every N] FILE...    With --samples a leaf of files has a good item of
+ * every type instead of its own, and only its fields are set; with --types only those of one item of each type whatever
+ * its tree. With --every only each Nth value of all is tried.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ static uint8_t image[BYTES_MAX];
 
 static struct run {
 	bool samples, types;
+	uint64_t every, turn;
 	size_t size;
 	uint64_t random, fields, done;
 	struct {
@@ -42,7 +44,7 @@ static void each_value(void *ctx, uint8_t *base, struct field f)
 	run.fields++;
 	memcpy(kept, base + f.at, f.width);
 	for (unsigned n = 0; n < FIELD_VALUES; n++) {
-		if (field_set(base, f, n, fields_next(&run.random))) {
+		if (field_set(base, f, n, fields_next(&run.random)) && !(run.turn++ % run.every)) {
 			alarm(SECONDS_EACH);
 			LLVMFuzzerTestOneInput(image, run.size);
 			run.done++;
@@ -136,14 +138,23 @@ static void set_file(const char *path)
 int main(int argc, char **argv)
 {
 	const struct rlimit memory = { MEMORY_MAX, MEMORY_MAX };
+	int at = 1;
 
 	run.samples = argc > 1 && !strcmp(argv[1], "--samples");
 	run.types = argc > 1 && !strcmp(argv[1], "--types");
+	run.every = 1;
+	at += run.samples || run.types;
+	if (at + 1 < argc && !strcmp(argv[at], "--every")) {
+		run.every = strtoull(argv[at + 1], NULL, 10);
+		at += 2;
+	}
+	if (!run.every)
+		return 2;
 	/* A sanitizer reserves more than anybody has. */
 	if (!getenv("ASAN_OPTIONS"))
 		setrlimit(RLIMIT_AS, &memory);
-	for (int i = 1 + (run.samples || run.types); i < argc; i++)
-		set_file(argv[i]);
+	while (at < argc)
+		set_file(argv[at++]);
 	printf("%llu fields, %llu values: no crash, no hang, less than a gigabyte of memory\n",
 	       (unsigned long long)run.fields, (unsigned long long)run.done);
 	return !run.done;
