@@ -109,6 +109,27 @@ bool cmd_same_device(const char *a, const char *b);
 /* Whether a file is a device as it was given, of which a part may be meant, which stands behind its path. */
 bool cmd_is_device(const char *file, const char *device);
 
+/* The devices of a command's one filesystem, and whether others are looked for. */
+struct cmd_devices {
+	const char **at; /* the first is the argument, which the command puts there */
+	size_t n;
+	bool noscan;
+};
+#define CMD_OPT_DEVICE 1000
+#define CMD_OPT_NOSCAN 1001
+/* For who opens only what is given as arguments. */
+#define CMD_NOSCAN_OPTION { CMD_OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" }
+#define CMD_DEVICE_OPTIONS \
+	{ CMD_OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" }, CMD_NOSCAN_OPTION
+/* As many as arguments can name. @return 0; EXIT_FAILED after saying that there is no memory */
+int cmd_devices_begin(const struct command *cmd, int argc, struct cmd_devices *ret);
+/* @return whether the option that getopt_long() has just given is one of CMD_DEVICE_OPTIONS: it is taken then */
+bool cmd_devices_option(struct cmd_devices *d, int option);
+void cmd_devices_end(struct cmd_devices *d);
+/* As cmd_open(). */
+struct btrkit_fs *cmd_devices_open(const struct command *cmd, const struct cmd_devices *d,
+				   const struct btrkit_open_options *opts);
+
 /*
  * Opens a filesystem for reading from @n devices, or says why not. Notes of the library go to stderr.
  * @scan: look for the devices that are missing. @opts: may be NULL. @return NULL after a failure

@@ -13,8 +13,7 @@ enum {
 	OPT_TO,
 	OPT_FORMAT,
 	OPT_BRIEF,
-	OPT_HIDE_NAMES,
-	OPT_NOSCAN
+	OPT_HIDE_NAMES
 };
 
 static const struct cmd_option options[] = {
@@ -24,7 +23,7 @@ static const struct cmd_option options[] = {
 	{ OPT_BRIEF, "brief", NULL, "without what items say" },
 	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of all that users named or wrote" },
 	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
-	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	CMD_NOSCAN_OPTION,
 	{ 0 },
 };
 
@@ -58,7 +57,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_FORMAT:
 		req->format = cmd_format(cmd, optarg, formats);
 		break;
-	case OPT_NOSCAN:
+	case CMD_OPT_NOSCAN:
 		req->noscan = true;
 		break;
 	}

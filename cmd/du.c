@@ -14,9 +14,7 @@ enum {
 	OPT_RAW,
 	OPT_FORMAT,
 	OPT_THREADS,
-	OPT_SET_MEMORY,
-	OPT_DEVICE,
-	OPT_NOSCAN
+	OPT_SET_MEMORY
 };
 
 static const struct cmd_option options[] = {
@@ -37,21 +35,19 @@ static const struct cmd_option options[] = {
 	{ OPT_THREADS, "threads", "N", "at most so many threads (default: one for each CPU)" },
 	{ OPT_SET_MEMORY, "set-memory", "SIZE",
 	  "memory for the sets of subvolumes that have something in\ncommon (default: 128m)" },
-	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
-	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 struct request {
-	bool matrix, paths, types, extents, formed, noscan, no_memory;
+	bool matrix, paths, types, extents, formed, no_memory;
 	struct du_page page;
 	struct btrkit_usage_options how;
 	struct btrkit_usage_paths_options below;
 	struct btrkit_usage_print_options print;
 	struct du_subset *subsets;
 	size_t num_subsets;
-	const char **devices; /* the first is the argument */
-	size_t num_devices;
+	struct cmd_devices devices;
 };
 
 struct loaded {
@@ -146,7 +142,7 @@ static int load(struct request *req, struct btrkit_fs *fs, struct damages *damag
 	req->how.damage = req->print.damage = tell_damage;
 	req->how.damage_ctx = req->print.damage_ctx = damages;
 	/* A page that cannot be written is better told of now than after long work. */
-	r = du_page_begin(&req->page, req->devices, req->num_devices, err);
+	r = du_page_begin(&req->page, req->devices.at, req->devices.n, err);
 	if (!r)
 		r = btrkit_usage_load(fs, &req->how, &ret->usage, err);
 	if (!r && req->paths)
@@ -158,7 +154,7 @@ static int load(struct request *req, struct btrkit_fs *fs, struct damages *damag
 
 static int answer(const struct command *cmd, struct request *req, struct btrkit_fs *fs)
 {
-	struct damages damages = { cmd, req->devices[0], false, false };
+	struct damages damages = { cmd, req->devices.at[0], false, false };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
 	struct loaded l = { NULL, NULL };
@@ -172,7 +168,7 @@ static int answer(const struct command *cmd, struct request *req, struct btrkit_
 	r = du_page_end(&req->page, r, &err);
 	if (cmd_was_interrupted(r))
 		err = (struct btrkit_error){ .code = BTRKIT_SYSTEM, .err = r, .message = "interrupted" };
-	status = cmd_end(cmd, req->devices[0], &out, r, &err);
+	status = cmd_end(cmd, req->devices.at[0], &out, r, &err);
 	return damages.any ? EXIT_FAILED : status;
 }
 
@@ -232,11 +228,8 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		if (!req->how.set_memory)
 			cmd_usage_error(cmd, "--set-memory: must not be 0");
 		break;
-	case OPT_DEVICE:
-		req->devices[req->num_devices++] = optarg;
-		break;
-	case OPT_NOSCAN:
-		req->noscan = true;
+	default:
+		cmd_devices_option(&req->devices, c);
 		break;
 	}
 }
@@ -246,24 +239,24 @@ static void free_request(struct request *req)
 	for (size_t i = 0; i < req->num_subsets; i++)
 		du_subset_free(&req->subsets[i]);
 	free(req->subsets);
-	free(req->devices);
+	cmd_devices_end(&req->devices);
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-	struct request req = { .num_devices = 1,
-			       .page.whole.fd = -1,
+	struct request req = { .page.whole.fd = -1,
 			       .how = BTRKIT_USAGE_OPTIONS_INIT,
 			       .below = BTRKIT_USAGE_PATHS_OPTIONS_INIT,
 			       .print = BTRKIT_USAGE_PRINT_OPTIONS_INIT };
 	struct btrkit_fs *fs = NULL;
 	int c, status = EXIT_FAILED;
 
-	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
+	if (cmd_devices_begin(cmd, argc, &req.devices))
+		return EXIT_FAILED;
 	req.subsets = calloc((size_t)argc + 1, sizeof(*req.subsets));
-	while (req.devices && req.subsets && (c = cmd_next_option(cmd, argc, argv)) != -1)
+	while (req.subsets && (c = cmd_next_option(cmd, argc, argv)) != -1)
 		take_option(cmd, &req, c);
-	if (!req.devices || !req.subsets || req.no_memory) {
+	if (!req.subsets || req.no_memory) {
 		cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
 		free_request(&req);
 		return EXIT_FAILED;
@@ -271,8 +264,8 @@ static int run(const struct command *cmd, int argc, char **argv)
 	cmd_check_args(cmd, argc, 1, 1);
 	if (req.page.file && (req.num_subsets || req.matrix || req.types || req.extents || req.formed))
 		cmd_usage_error(cmd, "--html: the page has it all, and no other form");
-	req.devices[0] = argv[optind];
-	fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
+	req.devices.at[0] = argv[optind];
+	fs = cmd_devices_open(cmd, &req.devices, NULL);
 	if (fs)
 		status = answer(cmd, &req, fs);
 	btrkit_fs_close(fs);

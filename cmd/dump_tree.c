@@ -45,7 +45,7 @@ static const struct cmd_option options[] = {
 				  "nothing leads to" },
 	{ OPT_DUMP, "dump", NULL, "with --scan: what is in them too" },
 	{ OPT_FOLLOW, "follow", NULL, "with -b: what lies below the block too" },
-	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	CMD_NOSCAN_OPTION,
 	{ OPT_BFS, "bfs", NULL, "breadth first: nodes, then leaves (the default)" },
 	{ OPT_DFS, "dfs", NULL, "depth first" },
 	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of all that users named or wrote" },
@@ -166,7 +166,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_BFS:
 		o->flags &= ~BTRKIT_DUMP_DFS;
 		break;
-	case OPT_NOSCAN:
+	case CMD_OPT_NOSCAN:
 		req->scan = false;
 		break;
 	default:

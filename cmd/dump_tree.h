@@ -8,7 +8,6 @@
 
 enum {
 	OPT_FOLLOW = 256,
-	OPT_NOSCAN,
 	OPT_BFS,
 	OPT_DFS,
 	OPT_HIDE_NAMES,

@@ -13,9 +13,7 @@ enum {
 	OPT_COMPRESS,
 	OPT_FORCE_READONLY,
 	OPT_SUBVOL,
-	OPT_UNDO,
-	OPT_DEVICE,
-	OPT_NOSCAN
+	OPT_UNDO
 };
 
 static const struct cmd_option options[] = {
@@ -26,18 +24,15 @@ static const struct cmd_option options[] = {
 	  "write to read-only subvolumes too, which forget that\nthey were received" },
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "paths start from this subvolume (default: the top level)" },
 	{ OPT_UNDO, "undo", "FILE", "keep what is overwritten in FILE, a new one, for btrkit undo" },
-	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
-	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 struct request {
 	const struct command *cmd;
-	const char **devices;	/* the first is DEV */
-	size_t num_devices;
+	struct cmd_devices devices;
 	const char *undo, *subvol;
 	uint64_t commit_every;	/* 0: all at once */
-	bool noscan;
 	unsigned long line, committed; /* of the script: that is worked on, and up to which all is on the disk */
 };
 
@@ -68,7 +63,7 @@ static void say_failed(struct request *req, const struct btrkit_error *err)
 		snprintf(where, sizeof(where), "line %lu: ", req->line);
 	if (req->committed)
 		snprintf(kept, sizeof(kept), "; what was done up to line %lu is kept", req->committed);
-	cmd_say("btrkit %s: %s: %s%s%s%s%s", req->cmd->name, req->devices[0], where, line,
+	cmd_say("btrkit %s: %s: %s%s%s%s%s", req->cmd->name, req->devices.at[0], where, line,
 		strstr(line, reason) ? "" : ": ", strstr(line, reason) ? "" : reason, kept);
 }
 
@@ -81,7 +76,7 @@ static bool is_fatal(int ret, const struct btrkit_error *err)
 
 static int commit(struct request *req, struct edit *e, struct btrkit_error *err)
 {
-	const struct cmd_note to = { req->cmd, req->devices[0] };
+	const struct cmd_note to = { req->cmd, req->devices.at[0] };
 	int ret = edit_lock_again(e, err);
 
 	if (ret)
@@ -192,34 +187,31 @@ static void take_option(struct request *req, struct edit *e, int c)
 	case OPT_UNDO:
 		req->undo = optarg;
 		break;
-	case OPT_DEVICE:
-		req->devices[req->num_devices++] = optarg;
-		break;
 	default:
-		req->noscan = true;
+		cmd_devices_option(&req->devices, c);
+		break;
 	}
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct request req = { .cmd = cmd, .num_devices = 1 };
+	struct request req = { .cmd = cmd };
 	struct edit_call call = { 0 };
 	struct edit e = { 0 };
 	int c, ret;
 
-	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
-	if (!req.devices)
-		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	if (cmd_devices_begin(cmd, argc, &req.devices))
+		return EXIT_FAILED;
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 		take_option(&req, &e, c);
 	cmd_check_args(cmd, argc, 1, -1);
-	req.devices[0] = argv[optind];
+	req.devices.at[0] = argv[optind];
 	if (optind + 1 < argc && edit_judge(argv + optind + 1, (size_t)(argc - optind - 1), &call, &err))
 		cmd_usage_error(cmd, "%s", err.message);
 	if (call.op && req.commit_every)
 		cmd_usage_error(cmd, "--commit-every is for scripts");
-	e.fs = cmd_open_write(cmd, req.devices, req.num_devices, !req.noscan, false, req.undo);
+	e.fs = cmd_open_write(cmd, req.devices.at, req.devices.n, !req.devices.noscan, false, req.undo);
 	ret = e.fs ? edit(&req, &e, &call, &err) : 0;
 	if (ret)
 		say_failed(&req, &err);
@@ -227,7 +219,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		btrkit_fs_close(e.fs);
 	free(e.forced);
 	free(e.buffer);
-	free(req.devices);
+	cmd_devices_end(&req.devices);
 	return ret || !e.fs ? EXIT_FAILED : EXIT_DONE;
 }
 

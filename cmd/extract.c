@@ -15,9 +15,7 @@
 enum {
 	OPT_TAR = 256,
 	OPT_FLAGS,
-	OPT_SUBVOL,
-	OPT_DEVICE,
-	OPT_NOSCAN
+	OPT_SUBVOL
 };
 
 static const struct cmd_option options[] = {
@@ -25,17 +23,15 @@ static const struct cmd_option options[] = {
 	{ OPT_TAR, "tar", "FILE|-", "an archive in place of a directory; - is the standard output" },
 	{ OPT_FLAGS, "flags", NULL, "set inode flags, too" },
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" },
-	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
-	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 struct request {
 	const struct command *cmd;
 	const char *directory, *tar, *subvol;
-	const char **devices; /* the first is the argument */
-	size_t num_devices;
-	bool noscan, flags;
+	struct cmd_devices devices;
+	bool flags;
 	const char *const *paths;
 	size_t num_paths;
 	/* While it runs. */
@@ -77,7 +73,7 @@ static int problem(void *ctx, const char *path, size_t len, const struct btrkit_
 	struct request *req = ctx;
 
 	clear_line(req);
-	cmd_fail_path(req->cmd, req->devices[0], path, len, what);
+	cmd_fail_path(req->cmd, req->devices.at[0], path, len, what);
 	return 0;
 }
 
@@ -100,8 +96,8 @@ static bool overwrites(struct btrkit_fs *fs, const struct request *req)
 	const char *to = strcmp(req->tar, "-") ? req->tar : "/dev/stdout";
 	struct btrkit_error err;
 
-	for (size_t i = 0; i < req->num_devices; i++)
-		if (cmd_is_device(to, req->devices[i]))
+	for (size_t i = 0; i < req->devices.n; i++)
+		if (cmd_is_device(to, req->devices.at[i]))
 			return true;
 	return btrkit_devices(fs, judge_device, &to, &err) == -EBUSY;
 }
@@ -203,11 +199,8 @@ static void take_option(struct request *req, int c)
 	case OPT_SUBVOL:
 		req->subvol = cmd_path(req->cmd, optarg);
 		break;
-	case OPT_DEVICE:
-		req->devices[req->num_devices++] = optarg;
-		break;
-	case OPT_NOSCAN:
-		req->noscan = true;
+	default:
+		cmd_devices_option(&req->devices, c);
 		break;
 	}
 }
@@ -223,26 +216,25 @@ static int work(struct btrkit_fs *fs, struct request *req)
 		return EXIT_FAILED;
 	ret = extract(fs, req, &result, &err);
 	if (!req->tar)
-		return ret ? cmd_fail(req->cmd, req->devices[0], &err) : result.problems ? EXIT_FAILED : EXIT_DONE;
+		return ret ? cmd_fail(req->cmd, req->devices.at[0], &err) : result.problems ? EXIT_FAILED : EXIT_DONE;
 	if (req->out.error && req->fd != STDOUT_FILENO) {
 		cmd_say("btrkit %s: %s: %s", req->cmd->name, req->tar, strerror(-req->out.error));
 		return close_archive(req, false, EXIT_FAILED);
 	}
 	if (ret)
-		return close_archive(req, false, cmd_end(req->cmd, req->devices[0], &req->out, ret, &err));
+		return close_archive(req, false, cmd_end(req->cmd, req->devices.at[0], &req->out, ret, &err));
 	/* Of names that are mistaken nothing comes. */
 	return close_archive(req, result.names || !result.problems, result.problems ? EXIT_FAILED : EXIT_DONE);
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-	struct request req = { .cmd = cmd, .num_devices = 1, .whole.fd = -1 };
+	struct request req = { .cmd = cmd, .whole.fd = -1 };
 	int c, status = EXIT_FAILED;
 	struct btrkit_fs *fs;
 
-	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
-	if (!req.devices)
-		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	if (cmd_devices_begin(cmd, argc, &req.devices))
+		return EXIT_FAILED;
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 		take_option(&req, c);
 	cmd_check_args(cmd, argc, 1, -1);
@@ -253,14 +245,14 @@ static int run(const struct command *cmd, int argc, char **argv)
 		cmd_usage_error(cmd, "--flags is for a directory: an archive has them always");
 	if (!req.directory)
 		req.directory = ".";
-	req.devices[0] = argv[optind];
+	req.devices.at[0] = argv[optind];
 	req.paths = (const char *const *)argv + optind + 1;
 	req.num_paths = (size_t)(argc - optind - 1);
-	fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
+	fs = cmd_devices_open(cmd, &req.devices, NULL);
 	if (fs)
 		status = work(fs, &req);
 	btrkit_fs_close(fs);
-	free(req.devices);
+	cmd_devices_end(&req.devices);
 	return status;
 }
 

@@ -11,9 +11,7 @@ enum {
 	OPT_OWNERS = 256,
 	OPT_STATS,
 	OPT_SUBVOL,
-	OPT_FORMAT,
-	OPT_DEVICE,
-	OPT_NOSCAN
+	OPT_FORMAT
 };
 
 static const struct cmd_option options[] = {
@@ -24,17 +22,15 @@ static const struct cmd_option options[] = {
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" },
 	{ OPT_FORMAT, "format", "text|tsv|json",
 	  "text as of filefrag -v (the default), tab-separated values, or\nJSON Lines" },
-	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
-	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 struct request {
-	bool all, owners, stats, noscan;
+	bool all, owners, stats;
 	const char *subvol;
 	unsigned format;
-	const char **devices;
-	size_t num_devices;
+	struct cmd_devices devices;
 	char **paths;
 	int num_paths;
 };
@@ -131,7 +127,7 @@ static int print(const struct command *cmd, const struct request *req, struct bt
 	if (!ret)
 		ret = list(fs, req, btrkit_fiemap_printer_sink(printer), &stats, &err);
 	ended = btrkit_fiemap_printer_finish(printer, !ret);
-	status = cmd_end(cmd, req->devices[0], &out, ret ? ret : ended, &err);
+	status = cmd_end(cmd, req->devices.at[0], &out, ret ? ret : ended, &err);
 	if (req->stats && status == EXIT_DONE)
 		say_stats(&stats);
 	return status;
@@ -157,39 +153,35 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_FORMAT:
 		req->format = cmd_format(cmd, optarg, formats);
 		break;
-	case OPT_DEVICE:
-		req->devices[req->num_devices++] = optarg;
-		break;
-	case OPT_NOSCAN:
-		req->noscan = true;
+	default:
+		cmd_devices_option(&req->devices, c);
 		break;
 	}
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-	struct request req = { .num_devices = 1 };
+	struct request req = { .devices.n = 1 };
 	struct btrkit_fs *fs;
 	int c, status;
 
-	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
-	if (!req.devices)
-		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	if (cmd_devices_begin(cmd, argc, &req.devices))
+		return EXIT_FAILED;
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 		take_option(cmd, &req, c);
 	cmd_check_args(cmd, argc, 1, -1);
 	cmd_check_paths(cmd, argc, argv, optind + 1);
-	req.devices[0] = argv[optind];
+	req.devices.at[0] = argv[optind];
 	req.paths = argv + optind + 1;
 	req.num_paths = argc - optind - 1;
 	if (req.all && (req.num_paths || req.subvol))
 		cmd_usage_error(cmd, "--all lists every file: no PATH and no --subvol beside it");
 	if (!req.all && !req.num_paths)
 		cmd_usage_error(cmd, "no PATH given (or --all)");
-	fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
+	fs = cmd_devices_open(cmd, &req.devices, NULL);
 	status = fs ? print(cmd, &req, fs) : EXIT_FAILED;
 	btrkit_fs_close(fs);
-	free(req.devices);
+	cmd_devices_end(&req.devices);
 	return status;
 }
 

@@ -10,17 +10,14 @@
 
 enum {
 	OPT_SUBVOL = 256,
-	OPT_FORMAT,
-	OPT_DEVICE,
-	OPT_NOSCAN
+	OPT_FORMAT
 };
 
 #define OPTIONS_SUBVOL \
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" }
 #define OPTIONS_FORMAT { OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" }
 #define OPTIONS_DEVICES \
-	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" }, \
-	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" }
+	CMD_DEVICE_OPTIONS
 
 static const struct cmd_option ls_options[] = {
 	{ 'l', "long", NULL, "type, mode, links, owners, size and time too" },
@@ -51,9 +48,7 @@ struct request {
 	unsigned flags; /* BTRKIT_LS_* */
 	const char *subvol;
 	enum btrkit_list_format format;
-	const char **devices; /* the first is the argument */
-	size_t num_devices;
-	bool noscan;
+	struct cmd_devices devices;
 	const char *const *paths;
 	size_t num_paths;
 	/* While it runs. */
@@ -88,11 +83,8 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_FORMAT:
 		req->format = cmd_format(cmd, optarg, formats);
 		break;
-	case OPT_DEVICE:
-		req->devices[req->num_devices++] = optarg;
-		break;
-	case OPT_NOSCAN:
-		req->noscan = true;
+	default:
+		cmd_devices_option(&req->devices, c);
 		break;
 	}
 }
@@ -100,30 +92,29 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 static int run(const struct command *cmd, int argc, char **argv, int min, work_fn work)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct request req = { .cmd = cmd, .num_devices = 1, .root = 5 };
+	struct request req = { .cmd = cmd, .root = 5 };
 	int c, ret, status = EXIT_FAILED;
 
-	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
-	if (!req.devices)
-		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	if (cmd_devices_begin(cmd, argc, &req.devices))
+		return EXIT_FAILED;
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 		take_option(cmd, &req, c);
 	cmd_check_args(cmd, argc, min, -1);
 	cmd_check_paths(cmd, argc, argv, optind + 1);
 	if ((req.flags & BTRKIT_LS_RECURSIVE) && (req.flags & BTRKIT_LS_DIRECTORY))
 		cmd_usage_error(cmd, "--recursive and --directory exclude each other");
-	req.devices[0] = argv[optind];
+	req.devices.at[0] = argv[optind];
 	req.paths = (const char *const *)argv + optind + 1;
 	req.num_paths = (size_t)(argc - optind - 1);
-	req.fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
+	req.fs = cmd_devices_open(cmd, &req.devices, NULL);
 	if (req.fs) {
 		ret = req.subvol ? btrkit_subvolume_find(req.fs, req.subvol, &req.root, &err) : 0;
 		if (!ret)
 			ret = work(&req, &err);
-		status = cmd_end(cmd, req.devices[0], &req.out, ret, &err);
+		status = cmd_end(cmd, req.devices.at[0], &req.out, ret, &err);
 	}
 	btrkit_fs_close(req.fs);
-	free(req.devices);
+	cmd_devices_end(&req.devices);
 	return req.failed ? EXIT_FAILED : status;
 }
 
@@ -133,7 +124,7 @@ static int problem(void *ctx, const char *path, size_t len, const struct btrkit_
 	struct request *req = ctx;
 
 	req->failed = true;
-	cmd_fail_path(req->cmd, req->devices[0], path, len, what);
+	cmd_fail_path(req->cmd, req->devices.at[0], path, len, what);
 	return 0;
 }
 

@@ -15,14 +15,11 @@ enum {
 	OPT_FORMAT = 256,
 	OPT_DELETED,
 	OPT_BELOW,
-	OPT_SORT,
-	OPT_DEVICE,
-	OPT_NOSCAN
+	OPT_SORT
 };
 
 #define OPTIONS_DEVICES \
-	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" }, \
-	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" }
+	CMD_DEVICE_OPTIONS
 
 static const struct cmd_option subvolume_options[] = {
 	{ OPT_DELETED, "deleted", NULL, "those too that are being deleted" },
@@ -54,9 +51,7 @@ struct request {
 	const char *below;
 	uint64_t *trees;
 	size_t num_trees;
-	const char **devices; /* the first is the argument */
-	size_t num_devices;
-	bool noscan;
+	struct cmd_devices devices;
 };
 
 typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
@@ -149,15 +144,12 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_FORMAT:
 		req->format = cmd_format(cmd, optarg, req->formats);
 		break;
-	case OPT_DEVICE:
-		req->devices[req->num_devices++] = optarg;
-		break;
-	case OPT_NOSCAN:
-		req->noscan = true;
-		break;
 	case 't':
 		if (btrkit_tree_by_name(optarg, &req->trees[req->num_trees++]))
 			cmd_usage_error(cmd, "--tree: '%s' is no tree", optarg);
+		break;
+	default:
+		cmd_devices_option(&req->devices, c);
 		break;
 	}
 }
@@ -165,29 +157,30 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 static int run(const struct command *cmd, int argc, char **argv, const char *const *formats, print_fn print)
 {
 	struct btrkit_open_options open = BTRKIT_OPEN_OPTIONS_INIT;
-	struct request req = { .formats = formats, .num_devices = 1, .list = BTRKIT_SUBVOLUMES_OPTIONS_INIT };
+	struct request req = { .formats = formats, .list = BTRKIT_SUBVOLUMES_OPTIONS_INIT };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
 	struct btrkit_fs *fs;
 	int c, status = EXIT_FAILED;
 
-	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
+	if (cmd_devices_begin(cmd, argc, &req.devices))
+		return EXIT_FAILED;
 	req.trees = calloc((size_t)argc, sizeof(*req.trees));
-	if (req.devices && req.trees) {
+	if (req.trees) {
 		while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 			take_option(cmd, &req, c);
 		cmd_check_args(cmd, argc, 1, 1);
-		req.devices[0] = argv[optind];
+		req.devices.at[0] = argv[optind];
 		if (print == print_stats)
 			open.cache_bytes = CACHE_BYTES;
-		fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, &open);
+		fs = cmd_devices_open(cmd, &req.devices, &open);
 		if (fs)
-			status = cmd_end(cmd, req.devices[0], &out, print(fs, &req, &out, &err), &err);
+			status = cmd_end(cmd, req.devices.at[0], &out, print(fs, &req, &out, &err), &err);
 		btrkit_fs_close(fs);
 	} else {
 		cmd_say("btrkit %s: out of memory", cmd->name);
 	}
-	free(req.devices);
+	cmd_devices_end(&req.devices);
 	free(req.trees);
 	return status;
 }

@@ -7,23 +7,18 @@
 #include "cmd.h"
 
 enum {
-	OPT_FORMAT = 256,
-	OPT_DEVICE,
-	OPT_NOSCAN
+	OPT_FORMAT = 256
 };
 
 static const struct cmd_option options[] = {
 	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
-	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
-	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 struct request {
 	enum btrkit_list_format format;
-	const char **devices; /* the first is the argument */
-	size_t num_devices;
-	bool noscan;
+	struct cmd_devices devices;
 	uint64_t address; /* of map-logical */
 };
 
@@ -39,34 +34,31 @@ static void parse(const struct command *cmd, int argc, char **argv, bool has_add
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1) {
 		if (c == OPT_FORMAT)
 			req->format = cmd_format(cmd, optarg, formats);
-		else if (c == OPT_NOSCAN)
-			req->noscan = true;
 		else
-			req->devices[req->num_devices++] = optarg;
+			cmd_devices_option(&req->devices, c);
 	}
 	cmd_check_args(cmd, argc, 1 + has_address, 1 + has_address);
-	req->devices[0] = argv[optind];
+	req->devices.at[0] = argv[optind];
 	if (has_address)
 		req->address = cmd_number(cmd, "ADDRESS", argv[optind + 1], true);
 }
 
 static int run(const struct command *cmd, int argc, char **argv, bool has_address, print_fn print)
 {
-	struct request req = { .num_devices = 1 };
+	struct request req = { .devices.n = 1 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
 	struct btrkit_fs *fs;
 	int status = EXIT_FAILED;
 
-	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
-	if (!req.devices)
-		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	if (cmd_devices_begin(cmd, argc, &req.devices))
+		return EXIT_FAILED;
 	parse(cmd, argc, argv, has_address, &req);
-	fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
+	fs = cmd_devices_open(cmd, &req.devices, NULL);
 	if (fs)
-		status = cmd_end(cmd, req.devices[0], &out, print(fs, &req, &out, &err), &err);
+		status = cmd_end(cmd, req.devices.at[0], &out, print(fs, &req, &out, &err), &err);
 	btrkit_fs_close(fs);
-	free(req.devices);
+	cmd_devices_end(&req.devices);
 	return status;
 }
 

@@ -7,9 +7,7 @@
 
 enum {
 	OPT_SUBVOL = 256,
-	OPT_FORMAT,
-	OPT_DEVICE,
-	OPT_NOSCAN
+	OPT_FORMAT
 };
 
 static const struct cmd_option logical_options[] = {
@@ -17,16 +15,14 @@ static const struct cmd_option logical_options[] = {
 	{ 'o', "whole-extent", NULL,
 	  "all that refer to the extent, and not only those that refer to the\nbyte at the address" },
 	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
-	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
-	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 static const struct cmd_option inode_options[] = {
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume of the inode (default: 5, the top level)" },
 	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
-	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
-	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
@@ -34,9 +30,7 @@ struct request {
 	unsigned flags;
 	const char *subvol;
 	enum btrkit_list_format format;
-	const char **devices; /* the first is the argument */
-	size_t num_devices;
-	bool noscan;
+	struct cmd_devices devices;
 	uint64_t number; /* the address, or the inode */
 };
 
@@ -60,11 +54,8 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	case OPT_FORMAT:
 		req->format = cmd_format(cmd, optarg, formats);
 		break;
-	case OPT_DEVICE:
-		req->devices[req->num_devices++] = optarg;
-		break;
-	case OPT_NOSCAN:
-		req->noscan = true;
+	default:
+		cmd_devices_option(&req->devices, c);
 		break;
 	}
 }
@@ -72,24 +63,23 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 static int run(const struct command *cmd, int argc, char **argv, const char *what, print_fn print)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct request req = { .num_devices = 1 };
+	struct request req = { .devices.n = 1 };
 	struct cmd_output out = { 0 };
 	int c, status = EXIT_FAILED;
 	struct btrkit_fs *fs;
 
-	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
-	if (!req.devices)
-		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	if (cmd_devices_begin(cmd, argc, &req.devices))
+		return EXIT_FAILED;
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1)
 		take_option(cmd, &req, c);
 	cmd_check_args(cmd, argc, 2, 2);
-	req.devices[0] = argv[optind];
+	req.devices.at[0] = argv[optind];
 	req.number = cmd_number(cmd, what, argv[optind + 1], true);
-	fs = cmd_open(cmd, req.devices, req.num_devices, !req.noscan, NULL);
+	fs = cmd_devices_open(cmd, &req.devices, NULL);
 	if (fs)
-		status = cmd_end(cmd, req.devices[0], &out, print(fs, &req, &out, &err), &err);
+		status = cmd_end(cmd, req.devices.at[0], &out, print(fs, &req, &out, &err), &err);
 	btrkit_fs_close(fs);
-	free(req.devices);
+	cmd_devices_end(&req.devices);
 	return status;
 }
 

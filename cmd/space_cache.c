@@ -11,9 +11,7 @@ enum {
 	OPT_FORMAT = 256,
 	OPT_TO,
 	OPT_DRY_RUN,
-	OPT_UNDO,
-	OPT_DEVICE,
-	OPT_NOSCAN
+	OPT_UNDO
 };
 
 static const struct cmd_option options[] = {
@@ -21,8 +19,7 @@ static const struct cmd_option options[] = {
 	{ OPT_TO, "to", "v2|v1|none", "convert: the cache to have; v2 is the default" },
 	{ OPT_DRY_RUN, "dry-run", NULL, "convert, clear: only say what would be changed" },
 	{ OPT_UNDO, "undo", "FILE", "convert, clear: keep what is overwritten in FILE, a new one,\nfor btrkit undo" },
-	{ OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" },
-	{ OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" },
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
@@ -37,17 +34,17 @@ static int status(const struct command *cmd, const struct space_cache_request *r
 	struct btrkit_fs *fs;
 	int ret, exit_status;
 
-	fs = cmd_open(cmd, req->devices, req->num_devices, !req->noscan, NULL);
+	fs = cmd_devices_open(cmd, &req->devices, NULL);
 	if (!fs)
 		return EXIT_FAILED;
 	ret = btrkit_space_status_print(fs, req->format, cmd_write, &out, &sum, &err);
 	btrkit_fs_close(fs);
-	exit_status = cmd_end(cmd, req->devices[0], &out, ret, &err);
+	exit_status = cmd_end(cmd, req->devices.at[0], &out, ret, &err);
 	if (exit_status != EXIT_DONE || !sum.contradictions)
 		return exit_status;
 	cmd_say("btrkit %s: %s: the %s contradicts the extent tree in %" PRIu64 " of %" PRIu64
 		" block groups, first in %" PRIu64,
-		cmd->name, req->devices[0], names[sum.in_use], sum.contradictions, sum.groups, sum.first_contradiction);
+		cmd->name, req->devices.at[0], names[sum.in_use], sum.contradictions, sum.groups, sum.first_contradiction);
 	return EXIT_FAILED;
 }
 
@@ -101,6 +98,8 @@ static void parse_options(const struct command *cmd, int argc, char **argv, stru
 	int c;
 
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1) {
+		if (cmd_devices_option(&req->devices, c))
+			continue;
 		given[c - OPT_FORMAT] = true;
 		if (c == OPT_FORMAT)
 			req->format = cmd_format(cmd, optarg, formats);
@@ -108,25 +107,20 @@ static void parse_options(const struct command *cmd, int argc, char **argv, stru
 			req->kind = kind_of(cmd, "--to", optarg, true);
 		else if (c == OPT_DRY_RUN)
 			req->dry_run = true;
-		else if (c == OPT_UNDO)
-			req->undo = optarg;
-		else if (c == OPT_NOSCAN)
-			req->noscan = true;
 		else
-			req->devices[req->num_devices++] = optarg;
+			req->undo = optarg;
 	}
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-	struct space_cache_request req = { .num_devices = 1, .kind = BTRKIT_SPACE_CACHE_V2 };
-	bool given[OPT_NOSCAN - OPT_FORMAT + 1] = { false };
+	struct space_cache_request req = { .kind = BTRKIT_SPACE_CACHE_V2 };
+	bool given[OPT_UNDO - OPT_FORMAT + 1] = { false };
 	enum action action;
 	int exit_status;
 
-	req.devices = calloc((size_t)argc + 1, sizeof(*req.devices));
-	if (!req.devices)
-		return cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	if (cmd_devices_begin(cmd, argc, &req.devices))
+		return EXIT_FAILED;
 	parse_options(cmd, argc, argv, &req, given);
 	cmd_check_args(cmd, argc, 1, -1);
 	action = action_of(cmd, argv[optind]);
@@ -135,9 +129,9 @@ static int run(const struct command *cmd, int argc, char **argv)
 	cmd_check_args(cmd, argc, 2 + req.clear, 2 + req.clear);
 	if (req.clear)
 		req.kind = kind_of(cmd, "clear", argv[optind + 1], false);
-	req.devices[0] = argv[optind + 1 + req.clear];
+	req.devices.at[0] = argv[optind + 1 + req.clear];
 	exit_status = action == STATUS ? status(cmd, &req) : space_cache_change(cmd, &req);
-	free(req.devices);
+	cmd_devices_end(&req.devices);
 	return exit_status;
 }
 

@@ -5,9 +5,7 @@
 #include "cmd.h"
 
 struct space_cache_request {
-	const char **devices;
-	size_t num_devices;
-	bool noscan;
+	struct cmd_devices devices;
 	enum btrkit_space_format format;	/* status */
 	/* convert and clear */
 	bool clear;

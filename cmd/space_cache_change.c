@@ -78,7 +78,7 @@ int space_cache_change(const struct command *cmd, const struct space_cache_reque
 	struct btrkit_fs *fs;
 	int ret;
 
-	fs = cmd_open_write(cmd, req->devices, req->num_devices, !req->noscan, req->dry_run, req->undo);
+	fs = cmd_open_write(cmd, req->devices.at, req->devices.n, !req->devices.noscan, req->dry_run, req->undo);
 	if (!fs)
 		return EXIT_FAILED;
 	ret = change(req, fs, &done, &err);
@@ -88,7 +88,7 @@ int space_cache_change(const struct command *cmd, const struct space_cache_reque
 		err = (struct btrkit_error){ .code = BTRKIT_SYSTEM, .err = ret,
 					     .message = "interrupted; the filesystem is whole" };
 	if (ret)
-		return cmd_fail(cmd, req->devices[0], &err);
+		return cmd_fail(cmd, req->devices.at[0], &err);
 	if (!done.changed) {
 		print_unchanged(req, &done);
 		return EXIT_DONE;
