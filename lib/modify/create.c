@@ -214,6 +214,7 @@ int btrkit_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const cha
 	do
 		ret = reserve_and_make(txn, root, dir, &m, err);
 	while (ret == -EAGAIN);
+	ret = name_in_the_way(txn, root, dir, &m.name, ret, err);
 	if (!ret && inode)
 		*inode = m.inode;
 	return ret;

@@ -123,5 +123,6 @@ int btrkit_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const str
 	ret = find_both(&l, to->dir, err);
 	if (!ret)
 		ret = judge(&l, &name, err);
-	return op_end(&op, ret ? ret : make_link(&l, &name, err), err);
+	ret = op_end(&op, ret ? ret : make_link(&l, &name, err), err);
+	return name_in_the_way(txn, root, to->dir, &name, ret, err);
 }

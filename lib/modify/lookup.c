@@ -103,6 +103,19 @@ int btrkit_txn_lookup(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const
 	return r ? r : op_end(&op, look_up(&op, dir, &name, ret, err), err);
 }
 
+int name_in_the_way(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name, int ret,
+		    struct btrkit_error *err)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct btrkit_found found;
+
+	if (ret != -EEXIST || btrkit_txn_lookup(txn, root, dir, name->bytes, name->len, &found, &what) != -EUCLEAN)
+		return ret;
+	if (err)
+		*err = what;
+	return -EUCLEAN;
+}
+
 int name_judge_in(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name,
 		  struct btrkit_error *err)
 {

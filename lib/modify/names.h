@@ -19,6 +19,13 @@ int name_judge(const struct name *name, struct btrkit_error *err) BTRKIT_MUST_CH
 int name_judge_in(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * What comes of a new name that was refused with @ret. Linux looks up first what is in the way: an entry that lies about
+ * its type is damage. With nothing locked. @return @ret; -EUCLEAN
+ */
+int name_in_the_way(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name, int ret,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* What a directory says of a name. */
 struct name_entry {
 	struct btrkit_key location; /* INODE_ITEM of an inode, or ROOT_ITEM of a subvolume */

@@ -230,6 +230,7 @@ int btrkit_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir,
 	if (ret)
 		return ret;
 	ret = op_end_alone(&a.op, make_subvolume(&a, what, err), err);
+	ret = name_in_the_way(txn, root, dir, &a.place.name, ret, err);
 	if (!ret && id)
 		*id = a.id;
 	return ret;
@@ -312,7 +313,7 @@ int btrkit_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t 
 	}
 	if (!ret)
 		ret = ended_in_trees(&a, add_entry(&a, err), err);
-	ret = op_end_alone(&a.op, ret, err);
+	ret = name_in_the_way(txn, root, dir, &a.place.name, op_end_alone(&a.op, ret, err), err);
 	if (!ret && id)
 		*id = a.id;
 	return ret;

@@ -140,9 +140,10 @@ static void types_that_lie(void **state)
 {
 	static const uint8_t types[] = { FT_REG, FT_DIR, FT_CHR, FT_BLK, FT_FIFO, FT_SOCK, FT_SYMLINK };
 	static const char *const names[] = { "other", "above" };
-	struct btrkit_found found;
+	struct btrkit_found found, linked;
 
 	(void)state;
+	rig_check(btrkit_txn_lookup(txn, TOP_LEVEL, above, "file", 4, &linked, &err), &err);
 	for (unsigned i = 0; i < 2 * ARRAY_SIZE(types); i++) {
 		const uint8_t own = i % 2 ? FT_DIR : FT_REG, type = types[i / 2];
 		const char *name = names[i % 2];
@@ -154,8 +155,13 @@ static void types_that_lie(void **state)
 		expect_told(btrkit_txn_lookup(txn, TOP_LEVEL, TOP, name, from.len, &found, &err));
 		expect_told(btrkit_unlink(txn, TOP_LEVEL, TOP, name, from.len, BTRKIT_UNLINK_FILE, &err));
 		expect_told(btrkit_unlink(txn, TOP_LEVEL, TOP, name, from.len, BTRKIT_UNLINK_DIR, &err));
+		expect_told(btrkit_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
+		expect_told(btrkit_link(txn, TOP_LEVEL, linked.inode, &from, &err));
+		expect_told(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
+		expect_told(btrkit_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
 		expect_lie(&from, &to, 0);
 		make_lie(TOP, name, own);
+		assert_int_equal(btrkit_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err), -EEXIST);
 		rig_check(btrkit_txn_lookup(txn, TOP_LEVEL, TOP, name, from.len, &found, &err), &err);
 		assert_int_equal(found.type, i % 2 ? DT_DIR : DT_REG);
 	}
