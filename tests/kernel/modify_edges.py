@@ -190,7 +190,7 @@ def small(node, local):
     # Of what cannot be opened Linux cannot be asked more.
     yield from (op for op in everything(b'pipe', local)
                 if op[0] not in (b'chattr', b'write', b'punch', b'prealloc', b'clone'))
-    yield from ((b'mkdir', b''), (b'chmod', b'755', b''), (b'touch', b'@9', b''))
+    yield from ((b'mkdir', b'/'), (b'chmod', b'755', b'/'), (b'touch', b'@9', b'/'))
     yield from (words('mv dir dir/below'), words('mv -x dir dir/below'), words('mkdir dir dir'),
                 words('mv file2 dir'), words('mv dir file2'), words('mv -n -x file2 dir'), words('ln dir hard'))
 
