@@ -44,7 +44,8 @@ static int status(const struct command *cmd, const struct space_cache_request *r
 		return exit_status;
 	cmd_say("btrkit %s: %s: the %s contradicts the extent tree in %" PRIu64 " of %" PRIu64
 		" block groups, first in %" PRIu64,
-		cmd->name, req->devices.at[0], names[sum.in_use], sum.contradictions, sum.groups, sum.first_contradiction);
+		cmd->name, req->devices.at[0], names[sum.in_use], sum.contradictions, sum.groups,
+		sum.first_contradiction);
 	return EXIT_FAILED;
 }
 

@@ -20,8 +20,8 @@ int name_judge_in(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const str
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * What comes of a new name that was refused with @ret. Linux looks up first what is in the way: an entry that lies about
- * its type is damage. With nothing locked. @return @ret; -EUCLEAN
+ * What comes of a new name that was refused with @ret. Linux looks up first what is in the way: an entry that lies
+ * about its type is damage. With nothing locked. @return @ret; -EUCLEAN
  */
 int name_in_the_way(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const struct name *name, int ret,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;

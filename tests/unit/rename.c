@@ -158,7 +158,8 @@ static void types_that_lie(void **state)
 		expect_told(btrkit_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
 		expect_told(btrkit_link(txn, TOP_LEVEL, linked.inode, &from, &err));
 		expect_told(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
-		expect_told(btrkit_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
+		expect_told(
+			btrkit_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
 		expect_lie(&from, &to, 0);
 		make_lie(TOP, name, own);
 		assert_int_equal(btrkit_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err), -EEXIST);
