@@ -68,7 +68,10 @@ int cmd_whole_end(struct cmd_whole *w, bool whole)
 	int ret = 0;
 
 	if (w->fd >= 0) {
-		ret = close(w->fd) ? -errno : 0;
+		/* Its bytes are there before its name is, whatever happens then. */
+		ret = whole && fsync(w->fd) ? -errno : 0;
+		if (close(w->fd) && !ret)
+			ret = -errno;
 		if (!ret && whole && rename(w->temporary, w->path))
 			ret = -errno;
 		if (ret || !whole)
