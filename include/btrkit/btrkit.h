@@ -17,6 +17,7 @@
  * comes from a device is checked before it is used. Handles for reading may be used by many threads at once.
  */
 
+#include <btrkit/check.h>
 #include <btrkit/device.h>
 #include <btrkit/dump.h>
 #include <btrkit/error.h>

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_CHECK_CODES_H
+#define BTRKIT_CHECK_CODES_H
+
+/*
+ * All kinds of findings: CODE(our name, the public one without its "BTR-", severity, meaning). They are told in this order: what other findings may come of stands first.
+ */
+
+#define CHECK_CODES_SUPER(CODE)                    \
+	CODE(SUPER_COPY, "SUPER-COPY", MISBEHAVES, \
+	     "a copy of the superblock is damaged, or differs from the one that is used")
+
+#define CHECK_CODES_BLOCK(CODE)                                                                                 \
+	CODE(BLOCK_READ, "BLOCK-READ", REFUSED, "no copy of a tree block can be read")                          \
+	CODE(BLOCK_CSUM, "BLOCK-CSUM", REFUSED, "no copy of a tree block has the checksum that it says")        \
+	CODE(BLOCK_HEADER, "BLOCK-HEADER", REFUSED,                                                             \
+	     "the header of a tree block is not what its address and its parent say")                           \
+	CODE(BLOCK_ORDER, "BLOCK-ORDER", REFUSED,                                                               \
+	     "keys of a tree block are out of order, or items do not lie as they should")                       \
+	CODE(BLOCK_PARENT, "BLOCK-PARENT", REFUSED, "the keys of a tree block do not fit what its parent says") \
+	CODE(BLOCK_CYCLE, "BLOCK-CYCLE", REFUSED, "a tree block is reached in a way that it cannot be")         \
+	CODE(BLOCK_COPY, "BLOCK-COPY", MISBEHAVES, "a copy of a tree block is damaged, and another one is not") \
+	CODE(ITEM_INVALID, "ITEM-INVALID", REFUSED, "an item that Linux refuses for what is in it")             \
+	CODE(ITEM_TREE, "ITEM-TREE", REFUSED, "an item in a tree that has no such items")                       \
+	CODE(TREE_MISSING, "TREE-MISSING", REFUSED, "a tree that every filesystem has is not there")
+
+#define CHECK_CODES_EXTENT(CODE)                                                                              \
+	CODE(EXTENT_OVERLAP, "EXTENT-OVERLAP", REFUSED, "an extent begins inside the one before it")          \
+	CODE(EXTENT_PLACE, "EXTENT-PLACE", REFUSED,                                                           \
+	     "an extent that does not lie in one block group, or not in one of its kind")                     \
+	CODE(EXTENT_REFCOUNT, "EXTENT-REFCOUNT", REFUSED, "an extent counts other references than it has")    \
+	CODE(EXTENT_REF_TWICE, "EXTENT-REF-TWICE", REFUSED, "a reference to an extent is told in two places") \
+	CODE(EXTENT_REF_STRAY, "EXTENT-REF-STRAY", REFUSED,                                                   \
+	     "a reference of an extent that there is not, or of another kind")                                \
+	CODE(EXTENT_MISSING, "EXTENT-MISSING", REFUSED, "something that is used is not in the extent tree")   \
+	CODE(EXTENT_BLOCK, "EXTENT-BLOCK", REFUSED,                                                           \
+	     "the extent tree says something else of a tree block than the block itself")                     \
+	CODE(EXTENT_REF_MISSING, "EXTENT-REF-MISSING", REFUSED,                                               \
+	     "a reference that there is and that the extent tree does not tell")                              \
+	CODE(EXTENT_REF_EXTRA, "EXTENT-REF-EXTRA", REFUSED,                                                   \
+	     "a reference that the extent tree tells and that there is not")                                  \
+	CODE(EXTENT_SNAPSHOT, "EXTENT-SNAPSHOT", REFUSED, "a tree block is shared that Linux would take for unshared")
+
+#define CHECK_CODES_CSUM(CODE)
+#define CHECK_CODES_VOLUME(CODE)
+#define CHECK_CODES_SPACE(CODE)
+#define CHECK_CODES_ROOT(CODE)
+#define CHECK_CODES_INODE(CODE)
+#define CHECK_CODES_QGROUP(CODE)
+#define CHECK_CODES_LOG(CODE)
+#define CHECK_CODES_DATA(CODE)
+
+#define CHECK_CODES(CODE)        \
+	CHECK_CODES_SUPER(CODE)  \
+	CHECK_CODES_VOLUME(CODE) \
+	CHECK_CODES_BLOCK(CODE)  \
+	CHECK_CODES_EXTENT(CODE) \
+	CHECK_CODES_SPACE(CODE)  \
+	CHECK_CODES_ROOT(CODE)   \
+	CHECK_CODES_INODE(CODE)  \
+	CHECK_CODES_CSUM(CODE)   \
+	CHECK_CODES_DATA(CODE)   \
+	CHECK_CODES_QGROUP(CODE) \
+	CHECK_CODES_LOG(CODE)
+
+#define CHECK_CODE_ENUM(id, name, severity, meaning) CHECK_##id,
+enum check_code {
+	CHECK_CODES(CHECK_CODE_ENUM) CHECK_NUM_CODES
+};
+
+#endif

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Findings are met by threads in any order. Of each code the first ones by their places are kept, and counted besides:
+ * what is told of a filesystem is the same in every run.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/check/state.h"
+
+void *check_list_add(struct check *c, struct check_list *list, size_t size)
+{
+	if (list->n == list->room) {
+		const size_t room = list->room ? 2 * list->room : 16;
+		void *more = reallocarray(list->at, room, size);
+
+		if (!more) {
+			struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+			check_fail(c, err_nomem(&err), &err);
+			return NULL;
+		}
+		list->at = more;
+		list->room = room;
+	}
+	return (uint8_t *)list->at + list->n++ * size;
+}
+
+/* With the lock. */
+static int fail(struct check *c, int ret, const struct btrkit_error *err)
+{
+	if (!c->failed) {
+		c->failed = ret;
+		if (err)
+			c->failure = *err;
+	}
+	return c->failed;
+}
+
+int check_fail(struct check *c, int ret, const struct btrkit_error *err)
+{
+	pthread_mutex_lock(&c->lock);
+	ret = fail(c, ret, err);
+	pthread_mutex_unlock(&c->lock);
+	return ret;
+}
+
+bool check_failed(struct check *c)
+{
+	bool failed;
+
+	pthread_mutex_lock(&c->lock);
+	failed = c->failed;
+	pthread_mutex_unlock(&c->lock);
+	return failed;
+}
+
+void check_progress(struct check *c, uint64_t n)
+{
+	pthread_mutex_lock(&c->lock);
+	c->done += n;
+	if (c->opts.progress && !c->failed) {
+		const int ret = c->opts.progress(c->opts.progress_ctx, c->done < c->due ? c->done : c->due, c->due);
+
+		if (ret)
+			fail(c, ret, NULL);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* By place, then by what is said. */
+static int compare(const struct check_finding *a, const struct check_finding *b)
+{
+	const struct btrkit_error *x = &a->what, *y = &b->what;
+	int cmp = compare_u64(x->tree, y->tree);
+
+	if (!cmp)
+		cmp = key_cmp(&x->key, &y->key);
+	if (!cmp)
+		cmp = compare_u64(x->logical, y->logical);
+	if (!cmp)
+		cmp = compare_u64(x->devid, y->devid);
+	if (!cmp)
+		cmp = compare_u64(x->physical, y->physical);
+	if (!cmp)
+		cmp = compare_u64(x->slot, y->slot);
+	if (!cmp)
+		cmp = strcmp(x->field, y->field);
+	if (!cmp)
+		cmp = strcmp(x->message, y->message);
+	return cmp;
+}
+
+/* The first that is not before @f; *same: it is the same. */
+static size_t place_of(const struct check_findings *l, const struct check_finding *f, bool *same)
+{
+	size_t low = 0, high = l->n;
+
+	*same = false;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+		const int cmp = compare(&l->at[mid], f);
+
+		*same |= !cmp;
+		if (cmp < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* With the lock. */
+static void keep(struct check *c, enum check_code code, const struct check_finding *f)
+{
+	struct check_findings *l = &c->findings[code];
+	const size_t most = c->opts.repeats;
+	bool same;
+	const size_t at = place_of(l, f, &same);
+
+	if (same) {
+		l->at[at].times++;
+		return;
+	}
+	l->total++;
+	if (at == most)
+		return;
+	if (l->n == l->room) {
+		const size_t room = l->room ? 2 * l->room : 4;
+		struct check_finding *more = reallocarray(l->at, room, sizeof(*more));
+
+		if (!more) {
+			struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+			fail(c, err_nomem(&err), &err);
+			return;
+		}
+		l->at = more;
+		l->room = room;
+	}
+	if (l->n == most)
+		l->n--;
+	memmove(&l->at[at + 1], &l->at[at], (l->n - at) * sizeof(*l->at));
+	l->at[at] = *f;
+	l->n++;
+}
+
+static void tell(struct check *c, enum check_code code, struct check_finding *f)
+{
+	f->times = 1;
+	pthread_mutex_lock(&c->lock);
+	keep(c, code, f);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void check_tell(struct check *c, enum check_code code, const struct btrkit_error *what)
+{
+	struct check_finding f = { .what = *what };
+
+	tell(c, code, &f);
+}
+
+void check_tell_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,
+		       uint64_t expected)
+{
+	struct check_finding f = { .what = *what, .has_values = true, .found = found, .expected = expected };
+
+	tell(c, code, &f);
+}
+
+void check_say(struct check *c, enum check_code code, const struct check_place *at, const char *fmt, ...)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	char message[sizeof(what.message)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(message, sizeof(message), fmt, ap);
+	va_end(ap);
+	err_corrupt(&what, at->field, "%s", message);
+	if (at->tree)
+		err_at_tree(&what, at->tree);
+	if (at->logical)
+		err_at_logical(&what, at->logical);
+	if (at->key)
+		err_at_key(&what, at->key);
+	check_tell(c, code, &what);
+}
+
+/* Which of the codes of blocks a failure to read one has. */
+static enum check_code code_of(int ret, const struct btrkit_error *what)
+{
+	static const struct {
+		const char *field;
+		enum check_code code;
+	} fields[] = {
+		{ "csum", CHECK_BLOCK_CSUM },	 { "fsid", CHECK_BLOCK_HEADER },       { "bytenr", CHECK_BLOCK_HEADER },
+		{ "level", CHECK_BLOCK_HEADER }, { "generation", CHECK_BLOCK_HEADER }, { "owner", CHECK_BLOCK_HEADER },
+	};
+
+	if (ret != -EUCLEAN)
+		return CHECK_BLOCK_READ;
+	if (what->places & BTRKIT_AT_SLOT)
+		return CHECK_BLOCK_ORDER;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (!strcmp(fields[i].field, what->field))
+			return fields[i].code;
+	return CHECK_BLOCK_ORDER;
+}
+
+void check_tell_failure(struct check *c, uint64_t tree, int ret, const struct btrkit_error *what)
+{
+	struct btrkit_error own = *what;
+
+	if (ret == -ENOMEM) {
+		check_fail(c, ret, what);
+		return;
+	}
+	err_at_tree(&own, tree);
+	check_tell(c, code_of(ret, &own), &own);
+}
+
+static int hand_out_code(struct check *c, enum check_code code, const struct btrkit_check_code *public)
+{
+	const struct check_findings *l = &c->findings[code];
+	int ret = 0;
+
+	c->result.findings[public->severity] += l->total;
+	for (size_t i = 0; !ret && i < l->n && c->opts.finding; i++) {
+		const struct check_finding *f = &l->at[i];
+
+		ret = c->opts.finding(c->opts.ctx, &(struct btrkit_finding){ public, f->what, f->has_values, f->found,
+									     f->expected, NULL, f->times });
+	}
+	if (!ret && l->total > l->n && c->opts.more)
+		ret = c->opts.more(c->opts.ctx, public, l->total - l->n);
+	return ret;
+}
+
+int check_hand_out(struct check *c)
+{
+	size_t n;
+	const struct btrkit_check_code *codes = btrkit_check_codes(&n);
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < n; i++)
+		ret = hand_out_code(c, (enum check_code)i, &codes[i]);
+	return ret;
+}

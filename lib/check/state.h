@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_CHECK_STATE_H
+#define BTRKIT_CHECK_STATE_H
+
+/* What the parts of a check hand to each other; they run in the order in which they stand in check.c. */
+
+#include <pthread.h>
+
+#include <btrkit/check.h>
+
+#include "lib/base/err.h"
+#include "lib/check/codes.h"
+#include "lib/check/table.h"
+#include "lib/format/items/extent.h"
+#include "lib/format/items/file_extent.h"
+#include "lib/format/items/root.h"
+#include "lib/space/block_group.h"
+#include "lib/tree/cursor.h"
+#include "lib/tree/filesystem.h"
+#include "lib/tree/node.h"
+
+/* Grows; no element is taken out. */
+struct check_list {
+	void *at;
+	size_t n, room;
+};
+
+/* A tree that has a root item, or is the root or the chunk tree. */
+struct check_root {
+	struct tree_root root;
+	struct root_item item; /* zeros of the root and the chunk tree, which have none */
+	bool has_item;
+	/* A subvolume that is being dropped: what lies left of the key is gone, in nodes of drop_level and above. */
+	bool partly;
+	bool lost; /* something of it could not be read, or is not valid: what it says as a whole is not judged */
+};
+
+/* A chunk with the block group that it should have. */
+struct check_group {
+	uint64_t start, length;
+	uint64_t flags;	    /* of the block group item; of the chunk where there is none */
+	uint64_t said_used; /* by the item */
+	uint64_t used;	    /* by the extents; filled in by extents.c */
+	bool chunk, item;   /* there is one */
+};
+
+struct check_finding {
+	struct btrkit_error what;
+	bool has_values;
+	uint64_t found, expected, times;
+};
+
+/* Of one code the first ones in the order of places: the same ones whatever order they are met in. */
+struct check_findings {
+	struct check_finding *at;
+	size_t n, room;
+	uint64_t total;
+};
+
+struct check {
+	struct btrkit_fs *fs;
+	struct btrkit_check_options opts;
+	struct btrkit_check_result result;
+	struct item_ctx items; /* fs->items */
+	unsigned threads;
+	uint64_t key; /* what hashes of references are made with: another one in each run */
+	pthread_mutex_t lock;
+	/* Under the lock: */
+	int failed; /* the first failure that ends the work, a negative errno */
+	struct btrkit_error failure;
+	struct check_findings findings[CHECK_NUM_CODES];
+	uint64_t done, due; /* for progress: tree blocks, and with --data bytes of it in units of a block */
+
+	struct check_tables tables; /* extents and blocks */
+	struct check_list roots;  /* struct check_root: number 0 is the root tree's, 1 the chunk tree's, then by keys */
+	struct check_list groups; /* struct check_group, by address */
+	uint64_t group_tree;	  /* that has the block group items */
+	struct check_list csums;  /* struct range: data that has checksums, by address, none touching the next */
+	/* What could not be read, so that what else would follow from it is not told. */
+	bool extents_lost; /* of the extent tree */
+	bool csums_lost;   /* of the checksum tree */
+	bool blocks_lost;  /* of any tree that makes references */
+	bool chunks_lost;  /* of the chunk tree */
+};
+
+/* Room for another element of @size bytes; NULL without memory, which check_fail() was told. */
+void *check_list_add(struct check *c, struct check_list *list, size_t size);
+
+/*
+ * Tells of a finding. @what: message, field and places, as err_corrupt() and err_at_*() fill it in. By any thread.
+ * A failure to keep it ends the check, without the caller having to know.
+ */
+void check_tell(struct check *c, enum check_code code, const struct btrkit_error *what);
+/* The same where numbers say what there is and what there should be. */
+void check_tell_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,
+		       uint64_t expected);
+/*
+ * In one go: @what is begun anew with a message and gets tree, logical address and key where they are given (0, 0 and
+ * NULL where not).
+ */
+struct check_place {
+	uint64_t tree, logical;
+	const struct btrkit_key *key;
+	const char *field;
+};
+void check_say(struct check *c, enum check_code code, const struct check_place *at, const char *fmt, ...)
+	BTRKIT_PRINTF(4, 5);
+
+/* Everything that was found goes to the caller. @return 0, or what a function of the caller's returned */
+int check_hand_out(struct check *c);
+
+/* Something ends the check: no memory, a spill file that fails, a caller who had enough. @return @ret, or what ended it before */
+int check_fail(struct check *c, int ret, const struct btrkit_error *err);
+/* Whether it has ended: loops ask that now and then. */
+bool check_failed(struct check *c);
+/* @n more tree blocks are done. */
+void check_progress(struct check *c, uint64_t n);
+
+/*
+ * Reads every copy of a block past the cache and judges them against @ref; what is wrong is told, as of tree @tree.
+ * @return true: @buf has a good copy
+ */
+bool check_read_block(struct check *c, const struct node_ref *ref, uint64_t tree, uint8_t *buf);
+/* A block in memory as a node: what functions want that take one. It has no life of its own. */
+struct node check_node(const struct check *c, const uint8_t *block);
+
+/* How a cursor's failure in a tree is told: as a finding of the block or the item where it came to be. */
+void check_tell_failure(struct check *c, uint64_t tree, int ret, const struct btrkit_error *what);
+
+/* The tree's root by its objectid (the last one with it), or NULL. */
+const struct check_root *check_find_root(const struct check *c, uint64_t id);
+/* The group that has an address, or NULL. *hint is near it, and moves. */
+const struct check_group *check_group_of(const struct check *c, uint64_t logical, size_t *hint);
+
+/* What a reference is added up as: a reference of @count has as many times this. */
+uint64_t check_ref_hash(const struct check *c, const struct extent_ref *ref, uint64_t bytenr);
+/* Names, inodes and whatever else has to be met in two places: @kind keeps sorts of it apart. */
+uint64_t check_hash(const struct check *c, unsigned kind, const uint64_t *numbers, size_t n, const void *bytes,
+		    size_t len);
+
+/* --- The parts. Each returns 0 or what check_fail() was told. --- */
+
+/* supers.c: the copies of the superblock on every device. */
+int check_supers(struct check *c);
+/* volume.c: chunks, device extents, devices, block group items; fills in groups. */
+int check_volume(struct check *c);
+/* roots.c: the root items; fills in roots. */
+int check_roots(struct check *c);
+/* csums.c: the checksum tree; fills in csums. */
+int check_csums(struct check *c);
+/* extents.c: the extent tree; fills in the tables, and used of the groups. */
+int check_extents(struct check *c);
+/* walk.c: every tree from its root down to above its leaves, and the references that are made on the way. */
+int check_walk(struct check *c);
+/* leaves.c: every leaf, and what they make together. */
+int check_leaves(struct check *c);
+/* refs.c: the references that were told against those that were made. */
+int check_refs(struct check *c);
+/* csums.c: whether all that has a checksum is data. */
+int check_csum_extents(struct check *c);
+/* space.c: counters of the groups, and the caches of free space. */
+int check_space(struct check *c);
+/* subvolumes.c: what root refs, the UUID tree and orphan items say of subvolumes. */
+int check_subvolumes(struct check *c);
+/* qgroups.c: counters of both kinds of quota. */
+int check_qgroups(struct check *c);
+/* log.c: the log trees. */
+int check_logs(struct check *c);
+/* data.c: data against its checksums, every copy, and parity. */
+int check_data(struct check *c);
+
+/* --- What leaves call. --- */
+
+/* Where a thread was last in the tables: neighbours are looked for together. */
+struct check_hints {
+	size_t extent, csum;
+};
+/*
+ * file_refs.c: a file extent of a leaf. Takes what it refers to from the sum of the extent, and judges it against that.
+ */
+void check_file_extent(struct check *c, const struct node *leaf, bool full_backref, const struct item *item,
+		       const struct file_extent *fe, struct check_hints *hints);
+/* csums.c: how many bytes of a range of data have checksums. */
+uint64_t check_csum_bytes(const struct check *c, uint64_t logical, uint64_t length, size_t *hint);
+
+#endif
