@@ -6,8 +6,8 @@
  * @file
  * Every structure of a filesystem against every other. Nothing is written.
  *
- * What is wrong is told as findings. Each has a code that stays what it is from release to release; btrkit_check_codes()
- * has them all.
+ * What is wrong is told as findings. Each has a code that stays what it is from release to release;
+ * btrkit_check_codes() has them all.
  */
 
 #include <btrkit/error.h>
@@ -60,8 +60,8 @@ struct btrkit_check_options {
 	unsigned flags;	  /**< BTRKIT_CHECK_* */
 	unsigned threads; /**< at most so many; 0: as many as there are CPUs */
 	/**
-	 * Bytes that tables of extents and of what refers to them may take in memory; 0: as many as they need. Beyond it
-	 * they lie in a file in @c spill; without one the work ends with -ENOMEM.
+	 * Bytes that tables of extents and of what refers to them may take in memory; 0: as many as they need. Beyond
+	 * it they lie in a file in @c spill; without one the work ends with -ENOMEM.
 	 */
 	uint64_t memory;
 	const char *spill; /**< a directory for that file, which has no name; NULL: none */

@@ -52,7 +52,7 @@ const struct check_group *check_group_of(const struct check *c, uint64_t logical
 	return &groups[low - 1];
 }
 
-/* What is judged for what it says, and not for who says it, needs no better hash than one that differs from run to run. */
+/* It differs from run to run, so that nobody can make a filesystem whose contradictions cancel out. */
 static uint64_t mix(uint64_t h, uint64_t v)
 {
 	h = (h ^ v) * 0x9e3779b97f4a7c15u;

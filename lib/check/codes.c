@@ -7,9 +7,7 @@
 
 const struct btrkit_check_code *btrkit_check_codes(size_t *n)
 {
-	static const struct btrkit_check_code codes[] = {
-		CHECK_CODES(CODE)
-	};
+	static const struct btrkit_check_code codes[] = { CHECK_CODES(CODE) };
 
 	*n = CHECK_NUM_CODES;
 	return codes;

@@ -3,7 +3,8 @@
 #define BTRKIT_CHECK_CODES_H
 
 /*
- * All kinds of findings: CODE(our name, the public one without its "BTR-", severity, meaning). They are told in this order: what other findings may come of stands first.
+ * All kinds of findings: CODE(our name, the public one without its "BTR-", severity, meaning). They are told in this
+ * order: what other findings may come of stands first.
  */
 
 #define CHECK_CODES_SUPER(CODE)                    \
@@ -32,6 +33,7 @@
 	CODE(EXTENT_REF_TWICE, "EXTENT-REF-TWICE", REFUSED, "a reference to an extent is told in two places") \
 	CODE(EXTENT_REF_STRAY, "EXTENT-REF-STRAY", REFUSED,                                                   \
 	     "a reference of an extent that there is not, or of another kind")                                \
+	CODE(EXTENT_REF_KEY, "EXTENT-REF-KEY", REFUSED, "a reference that is not where its hash says")        \
 	CODE(EXTENT_MISSING, "EXTENT-MISSING", REFUSED, "something that is used is not in the extent tree")   \
 	CODE(EXTENT_BLOCK, "EXTENT-BLOCK", REFUSED,                                                           \
 	     "the extent tree says something else of a tree block than the block itself")                     \

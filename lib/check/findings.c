@@ -10,22 +10,28 @@
 
 #include "lib/check/state.h"
 
-void *check_list_add(struct check *c, struct check_list *list, size_t size)
+void *check_list_room(struct check_list *list, size_t size)
 {
 	if (list->n == list->room) {
 		const size_t room = list->room ? 2 * list->room : 16;
 		void *more = reallocarray(list->at, room, size);
 
-		if (!more) {
-			struct btrkit_error err = BTRKIT_ERROR_INIT;
-
-			check_fail(c, err_nomem(&err), &err);
+		if (!more)
 			return NULL;
-		}
 		list->at = more;
 		list->room = room;
 	}
 	return (uint8_t *)list->at + list->n++ * size;
+}
+
+void *check_list_add(struct check *c, struct check_list *list, size_t size)
+{
+	void *ret = check_list_room(list, size);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	if (!ret)
+		check_fail(c, err_nomem(&err), &err);
+	return ret;
 }
 
 /* With the lock. */
@@ -205,7 +211,8 @@ static enum check_code code_of(int ret, const struct btrkit_error *what)
 		{ "level", CHECK_BLOCK_HEADER }, { "generation", CHECK_BLOCK_HEADER }, { "owner", CHECK_BLOCK_HEADER },
 	};
 
-	if (ret != -EUCLEAN)
+	/* Without a chunk nothing is known of a block, not even a field. */
+	if (ret != -EUCLEAN || !what->field[0])
 		return CHECK_BLOCK_READ;
 	if (what->places & BTRKIT_AT_SLOT)
 		return CHECK_BLOCK_ORDER;

@@ -18,7 +18,7 @@ struct span {
 /* The span of a leaf; what is wrong within it is told. @hints: the caller's thread's. */
 void span_leaf(struct check *c, const struct node *leaf, bool full_backref, struct check_hints *hints,
 	       struct span *ret);
-/* @left becomes @left followed by @right; the inode that was cut between them is judged. @tree for what is told of it */
+/* @left becomes @left followed by @right; the inode that was cut between them is judged, and told of as of @tree. */
 void span_join(struct check *c, uint64_t tree, struct span *left, const struct span *right);
 /* What is there is not known. */
 void span_lost(struct span *ret);

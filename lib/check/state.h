@@ -85,6 +85,8 @@ struct check {
 
 /* Room for another element of @size bytes; NULL without memory, which check_fail() was told. */
 void *check_list_add(struct check *c, struct check_list *list, size_t size);
+/* The same for who cannot tell it. */
+void *check_list_room(struct check_list *list, size_t size);
 
 /*
  * Tells of a finding. @what: message, field and places, as err_corrupt() and err_at_*() fill it in. By any thread.
@@ -109,7 +111,10 @@ void check_say(struct check *c, enum check_code code, const struct check_place *
 /* Everything that was found goes to the caller. @return 0, or what a function of the caller's returned */
 int check_hand_out(struct check *c);
 
-/* Something ends the check: no memory, a spill file that fails, a caller who had enough. @return @ret, or what ended it before */
+/*
+ * Something ends the check: no memory, a spill file that fails, a caller who had enough.
+ * @return @ret, or what ended it before
+ */
 int check_fail(struct check *c, int ret, const struct btrkit_error *err);
 /* Whether it has ended: loops ask that now and then. */
 bool check_failed(struct check *c);
@@ -180,6 +185,9 @@ struct check_hints {
  */
 void check_file_extent(struct check *c, const struct node *leaf, bool full_backref, const struct item *item,
 		       const struct file_extent *fe, struct check_hints *hints);
+/* The reference that it makes. */
+struct extent_ref check_file_ref(const struct node *leaf, bool full_backref, const struct item *item,
+				 const struct file_extent *fe);
 /* csums.c: how many bytes of a range of data have checksums. */
 uint64_t check_csum_bytes(const struct check *c, uint64_t logical, uint64_t length, size_t *hint);
 

@@ -13,7 +13,7 @@
 #define CHECK_ADDRESS (~4095ull) /* addresses are multiples of it; below there is room for other things */
 
 /* Below the address of a data extent. */
-#define CHECK_EXTENT_FREED 1u /* nothing that is left is wrong with it: not told again */
+#define CHECK_EXTENT_DOUBT 1u /* its item is not valid, which was told: references are not judged */
 
 struct check_extent {
 	uint64_t place;
@@ -27,6 +27,7 @@ enum check_block_place {
 	CHECK_BLOCK_FULL = 1 << 3,  /* has FULL_BACKREF */
 	CHECK_BLOCK_MANY = 1 << 4,  /* counts more than one reference */
 	CHECK_BLOCK_STRAY = 1 << 5, /* the extent tree does not have it */
+	CHECK_BLOCK_DOUBT = 1 << 6, /* as CHECK_EXTENT_DOUBT */
 };
 
 /* What is found out of a block on the way down. */
@@ -37,7 +38,8 @@ enum check_block_state {
 	CHECK_PARTLY = 1 << 3, /* by a dying subvolume, from its drop key on */
 	CHECK_ROOT = 1 << 4,   /* of a tree */
 	CHECK_LOST = 1 << 5,   /* could not be read */
-	CHECK_RELOC = 1 << 6,  /* below the root of a relocation tree */
+	CHECK_AGAIN = 1 << 6,  /* by more than one pointer */
+	CHECK_RELOC = 1 << 7,  /* below the root of a relocation tree */
 	CHECK_STATE_BITS = 8   /* above: the number of the root that reached it first */
 };
 

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The extent tree as it is: extents that neither overlap nor leave their block group, and what refers to each. What is
+ * in items that are not valid is not told here: who reads all leaves does that.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/check/state.h"
+#include "lib/format/feature_bits.h"
+
+/* What a hash of 64 bits may be off by: references with equal hashes lie one behind the other. */
+#define HASH_STEPS_MAX 65536
+
+struct load {
+	struct check *c;
+	struct cursor cur;
+	size_t group_hint;
+	uint64_t end; /* of the last extent */
+	/* The current extent. */
+	bool have, doubt;
+	struct extent_item item;
+	struct btrkit_key key;
+	uint64_t counted, sum;
+	/* Hashes of its references, whatever they count: inline ones, and keyed ones that are near each other. */
+	struct check_list inline_refs, near;
+	uint64_t near_hash;
+};
+
+static void blame(struct load *l, enum check_code code, const char *field, const char *message)
+{
+	check_say(l->c, code, &(struct check_place){ OID_EXTENT_TREE, 0, &l->key, field }, "%s", message);
+}
+
+static int add_entry(struct load *l, struct check_table *table, const void *entry)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	int ret = check_table_reserve(&l->c->tables, table, 1, &err);
+
+	if (ret)
+		return check_fail(l->c, ret, &err);
+	memcpy((uint8_t *)table->at + table->n++ * table->entry, entry, table->entry);
+	return 0;
+}
+
+static int keep(struct load *l)
+{
+	const struct extent_item *e = &l->item;
+	const uint32_t refs = e->refs > UINT32_MAX ? UINT32_MAX : (uint32_t)e->refs;
+
+	if (e->flags & EXTENT_FLAG_TREE_BLOCK) {
+		const struct check_block b = {
+			.place = e->bytenr | (e->level & CHECK_BLOCK_LEVEL) |
+				 (e->flags & EXTENT_FLAG_FULL_BACKREF ? CHECK_BLOCK_FULL : 0) |
+				 (refs > 1 ? CHECK_BLOCK_MANY : 0) | (l->doubt ? CHECK_BLOCK_DOUBT : 0),
+			.generation = e->generation,
+			.sum = l->sum,
+		};
+
+		return add_entry(l, &l->c->tables.blocks, &b);
+	}
+	l->c->result.extents++;
+	return add_entry(l, &l->c->tables.extents,
+			 &(struct check_extent){ .place = e->bytenr | (l->doubt ? CHECK_EXTENT_DOUBT : 0),
+						 .sum = l->sum,
+						 .sectors = (uint32_t)(e->num_bytes / l->c->items.sectorsize),
+						 .refs = refs });
+}
+
+/* There are no more references to come of the current extent. */
+static int end_extent(struct load *l)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+	if (!l->have)
+		return 0;
+	l->have = false;
+	if (!l->doubt && !l->c->extents_lost && (!l->item.refs || l->item.refs != l->counted)) {
+		err_corrupt(&what, "refs", "extent says %" PRIu64 " references, there are %" PRIu64, l->item.refs,
+			    l->counted);
+		err_at_tree(&what, OID_EXTENT_TREE);
+		err_at_key(&what, &l->key);
+		check_tell_values(l->c, CHECK_EXTENT_REFCOUNT, &what, l->item.refs, l->counted);
+	}
+	return keep(l);
+}
+
+/* Whether the extent may lie where it does; what it takes of its block group is counted. */
+static void judge_place(struct load *l)
+{
+	const struct extent_item *e = &l->item;
+	const uint64_t wanted = e->flags & EXTENT_FLAG_DATA ? BG_DATA : BG_METADATA | BG_SYSTEM;
+	const struct check_group *g = check_group_of(l->c, e->bytenr, &l->group_hint);
+
+	if (!g) {
+		blame(l, CHECK_EXTENT_PLACE, "key.objectid", "extent lies outside of any block group");
+		return;
+	}
+	if (!e->num_bytes || e->num_bytes > g->start + g->length - e->bytenr) {
+		blame(l, CHECK_EXTENT_PLACE, "key.offset", "extent does not end in its block group");
+		l->item.num_bytes = l->c->items.sectorsize;
+		l->doubt = true;
+	} else if (!(g->flags & wanted)) {
+		blame(l, CHECK_EXTENT_PLACE, "flags", "extent of another kind than its block group");
+	}
+	((struct check_group *)l->c->groups.at)[l->group_hint].used += l->item.num_bytes;
+}
+
+static bool is_among(const struct check_list *list, uint64_t hash)
+{
+	const uint64_t *at = list->at;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (at[i] == hash)
+			return true;
+	return false;
+}
+
+static void add_hash(struct load *l, struct check_list *list, uint64_t hash)
+{
+	uint64_t *to;
+
+	if (is_among(&l->inline_refs, hash) || is_among(&l->near, hash))
+		blame(l, CHECK_EXTENT_REF_TWICE, "type", "a reference of the extent is told in two places");
+	to = check_list_add(l->c, list, sizeof(*to));
+	if (to)
+		*to = hash;
+}
+
+/* A reference of the current extent. */
+static void take_ref(struct load *l, const struct extent_ref *ref, struct check_list *list)
+{
+	const bool of_data = ref->type == KEY_EXTENT_DATA_REF || ref->type == KEY_SHARED_DATA_REF;
+	uint64_t hash;
+
+	if (ref->type == KEY_EXTENT_OWNER_REF) {
+		if (!(l->item.flags & EXTENT_FLAG_DATA) || !(l->c->fs->super.incompat & INCOMPAT_SIMPLE_QUOTA))
+			blame(l, CHECK_EXTENT_REF_STRAY, "type", "owner reference where there is none");
+		return;
+	}
+	if (of_data != !!(l->item.flags & EXTENT_FLAG_DATA)) {
+		blame(l, CHECK_EXTENT_REF_STRAY, "type", "reference of another kind than its extent");
+		return;
+	}
+	hash = check_ref_hash(l->c, ref, l->item.bytenr);
+	add_hash(l, list, hash);
+	l->sum += hash * ref->count;
+	l->counted += ref->count;
+}
+
+/* What can be said of an extent whose item is not valid, so that what refers to it is not told to be without one. */
+static bool guess(struct load *l, const struct item *item)
+{
+	const bool skinny = item->key.type == KEY_METADATA_ITEM;
+	uint64_t flags = EXTENT_FLAG_DATA;
+
+	if (item->key.objectid & ~CHECK_ADDRESS || item->key.objectid < l->end)
+		return false;
+	if (item->size >= sizeof(struct disk_extent_item))
+		flags = le64_get(((const struct disk_extent_item *)item->data)->flags);
+	if (skinny || (item->size >= sizeof(struct disk_extent_item) && flags & EXTENT_FLAG_TREE_BLOCK &&
+		       item->key.offset == l->c->items.nodesize))
+		flags = EXTENT_FLAG_TREE_BLOCK;
+	else
+		flags = EXTENT_FLAG_DATA;
+	l->item = (struct extent_item){ .bytenr = item->key.objectid,
+					.num_bytes = skinny ? l->c->items.nodesize : item->key.offset,
+					.flags = flags,
+					.level = skinny ? (uint8_t)item->key.offset : 0 };
+	l->doubt = true;
+	return true;
+}
+
+static void take_extent(struct load *l, const struct item *item)
+{
+	struct extent_ref ref;
+	int ret;
+
+	l->key = item->key;
+	l->sum = l->counted = 0;
+	l->inline_refs.n = l->near.n = 0;
+	l->doubt = false;
+	if (item_validate(&l->c->items, item, NULL) || extent_item_decode(&l->c->items, item, &l->item, NULL)) {
+		l->have = guess(l, item);
+		if (!l->have)
+			return;
+	}
+	if (l->item.bytenr < l->end) {
+		blame(l, CHECK_EXTENT_OVERLAP, "key.objectid", "extent begins inside the one before");
+		l->have = false;
+		return;
+	}
+	l->have = true;
+	judge_place(l);
+	l->end = l->item.bytenr + l->item.num_bytes;
+	if (l->doubt)
+		return;
+	while (!(ret = extent_item_next_ref(&l->item, &ref, NULL)))
+		take_ref(l, &ref, &l->inline_refs);
+}
+
+/* A reference with an item of its own. */
+static void take_keyed(struct load *l, const struct item *item)
+{
+	const bool of_file = item->key.type == KEY_EXTENT_DATA_REF;
+	struct extent_ref ref;
+	uint64_t hash;
+
+	if (!l->have || l->item.bytenr != item->key.objectid) {
+		if (!l->c->extents_lost)
+			check_say(l->c, CHECK_EXTENT_REF_STRAY,
+				  &(struct check_place){ OID_EXTENT_TREE, 0, &item->key, "key.objectid" },
+				  "reference of an extent that there is not");
+		return;
+	}
+	if (item_validate(&l->c->items, item, NULL) || extent_keyed_ref_decode(item, &ref, NULL)) {
+		l->doubt = true;
+		return;
+	}
+	hash = of_file ? extent_data_ref_hash(ref.root, ref.objectid, ref.offset) : 0;
+	if (of_file && item->key.offset - hash >= HASH_STEPS_MAX)
+		check_say(l->c, CHECK_EXTENT_REF_KEY,
+			  &(struct check_place){ OID_EXTENT_TREE, 0, &item->key, "key.offset" },
+			  "reference at %" PRIu64 ", where its hash is %" PRIu64, item->key.offset, hash);
+	/* Those of other hashes are others. */
+	if (!of_file || hash != l->near_hash)
+		l->near.n = 0;
+	l->near_hash = hash;
+	take_ref(l, &ref, &l->near);
+}
+
+static void take_item(struct load *l)
+{
+	const struct item *item = &l->cur.item;
+
+	switch (item->key.type) {
+	case KEY_EXTENT_ITEM:
+	case KEY_METADATA_ITEM:
+		if (!end_extent(l))
+			take_extent(l, item);
+		break;
+	case KEY_TREE_BLOCK_REF:
+	case KEY_SHARED_BLOCK_REF:
+	case KEY_EXTENT_DATA_REF:
+	case KEY_SHARED_DATA_REF:
+	case KEY_EXTENT_OWNER_REF:
+		take_keyed(l, item);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Where blocks cannot be read is told by who reads all of them. */
+static int lost(void *ctx, int ret, const struct btrkit_error *what)
+{
+	struct check *c = ctx;
+
+	if (ret == -ENOMEM)
+		return check_fail(c, ret, what);
+	c->extents_lost = true;
+	return 0;
+}
+
+static void load(struct load *l)
+{
+	struct btrkit_key at = KEY(0, 0, 0);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	bool first = true;
+	int ret;
+
+	while (!(ret = cursor_next_around(&l->cur, &at, first, lost, l->c, &err))) {
+		first = false;
+		take_item(l);
+		if (l->c->failed)
+			return;
+	}
+	if (ret < 0)
+		check_fail(l->c, ret, &err);
+	else
+		end_extent(l);
+}
+
+int check_extents(struct check *c)
+{
+	const struct check_root *root = check_find_root(c, OID_EXTENT_TREE);
+	struct load l = { .c = c };
+
+	if (!root) {
+		c->extents_lost = true;
+		return 0;
+	}
+	cursor_init(&l.cur, c->fs, &root->root);
+	l.cur.scan = l.cur.once = true;
+	load(&l);
+	cursor_release(&l.cur);
+	free(l.inline_refs.at);
+	free(l.near.at);
+	return c->failed;
+}

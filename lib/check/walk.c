@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * From the roots down to above the leaves, level by level: each node is read once, when all that may point to it have
+ * been. What pointers say is held against the extent tree, and taken from the sums of what they point to. What the
+ * extent tree does not have is added, so that it is read as well.
+ */
+#include "lib/check/walk.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* A block that the table does not have yet, by its address. */
+struct stray {
+	uint64_t bytenr;
+	size_t number; /* in the list */
+	UT_hash_handle hh;
+};
+
+struct walk {
+	struct check *c;
+	struct check_list strays; /* struct check_block, while a level is walked */
+	struct stray *by_address;
+	struct check_list snapshots; /* uint64_t: of each node the lowest last_snapshot of those that reach it */
+	size_t block_hint, group_hint;
+	uint8_t *buf;
+};
+
+/* A pointer to a block. */
+struct edge {
+	uint64_t bytenr, generation;
+	uint8_t level;
+	unsigned state; /* CHECK_* that it hands on */
+	uint32_t root;
+	uint64_t last_snapshot;
+	struct extent_ref ref;
+	uint64_t tree;		      /* for what is told: where it stands */
+	const struct btrkit_key *key; /* NULL: of a root */
+};
+
+struct extent_ref check_root_ref(const struct tree_root *root)
+{
+	/* The root of a relocation tree has nothing above that could refer to it. */
+	if (root->id == OID_TREE_RELOC)
+		return (struct extent_ref){ .type = KEY_SHARED_BLOCK_REF, .parent = root->bytenr, .count = 1 };
+	return (struct extent_ref){ .type = KEY_TREE_BLOCK_REF, .root = root->id, .count = 1 };
+}
+
+struct extent_ref check_child_ref(const struct node *n, bool full_backref)
+{
+	if (full_backref)
+		return (struct extent_ref){ .type = KEY_SHARED_BLOCK_REF, .parent = n->bytenr, .count = 1 };
+	return (struct extent_ref){ .type = KEY_TREE_BLOCK_REF, .root = n->owner, .count = 1 };
+}
+
+struct node_ref check_block_ref(const struct check *c, const struct check_block *b)
+{
+	return (struct node_ref){ check_block_bytenr(b), b->generation, check_reached_by(c, b)->root.id,
+				  (uint8_t)check_block_level(b), NULL };
+}
+
+uint32_t check_first_slot(const struct check *c, const struct check_block *b, const struct node *n, bool *on)
+{
+	const struct check_root *root = check_reached_by(c, b);
+	bool exact;
+	uint32_t slot;
+
+	if (on)
+		*on = false;
+	if (!check_reached_partly(b) || n->level < root->item.drop_level)
+		return 0;
+	slot = node_lower_bound(n, &root->item.drop_progress, &exact);
+	if (n->level > root->item.drop_level) {
+		if (!exact && slot)
+			slot--;
+		if (on)
+			*on = true;
+	}
+	return slot;
+}
+
+static void say(struct walk *w, enum check_code code, const struct edge *e, const char *field, const char *message)
+{
+	check_say(w->c, code, &(struct check_place){ e->tree, e->bytenr, e->key, field }, "%s", message);
+}
+
+/* The block as the extent tree has it, or has it now. */
+static struct check_block *find(struct walk *w, const struct edge *e)
+{
+	struct check_block *b = check_find_block(&w->c->tables, e->bytenr, &w->block_hint);
+	struct stray *stray = NULL;
+
+	if (b)
+		return b;
+	HASH_FIND(hh, w->by_address, &e->bytenr, sizeof(e->bytenr), stray);
+	return stray ? (struct check_block *)w->strays.at + stray->number : NULL;
+}
+
+static struct check_block *add_stray(struct walk *w, const struct edge *e)
+{
+	struct check_block *b = check_list_add(w->c, &w->strays, sizeof(*b));
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct stray *stray = malloc(sizeof(*stray));
+
+	if (!w->c->extents_lost)
+		say(w, CHECK_EXTENT_MISSING, e, "blockptr", "the extent tree has no such tree block");
+	if (stray) {
+		*stray = (struct stray){ .bytenr = e->bytenr, .number = w->strays.n - 1 };
+		HASH_ADD(hh, w->by_address, bytenr, sizeof(stray->bytenr), stray);
+	}
+	if (!b || !stray || !stray->hh.tbl) {
+		if (!stray || !stray->hh.tbl)
+			free(stray);
+		check_fail(w->c, err_nomem(&err), &err);
+		return NULL;
+	}
+	*b = (struct check_block){ .place = e->bytenr | e->level | CHECK_BLOCK_STRAY, .generation = e->generation };
+	return b;
+}
+
+static void forget_strays(struct walk *w)
+{
+	struct stray *stray, *next;
+
+	HASH_ITER(hh, w->by_address, stray, next)
+	{
+		HASH_DEL(w->by_address, stray);
+		free(stray);
+	}
+	w->strays.n = 0;
+}
+
+/* What the extent tree says of it against what the pointer does, which is who is right. */
+static void judge_first(struct walk *w, const struct edge *e, struct check_block *b)
+{
+	const uint64_t wanted = e->tree == OID_CHUNK_TREE ? BG_SYSTEM : BG_METADATA;
+	const struct check_group *g = check_group_of(w->c, e->bytenr, &w->group_hint);
+	const bool doubt = b->place & (CHECK_BLOCK_DOUBT | CHECK_BLOCK_STRAY);
+
+	if (!doubt && check_block_level(b) != e->level)
+		say(w, CHECK_EXTENT_BLOCK, e, "level", "tree block of another level than the extent tree says");
+	if (!doubt && b->generation != e->generation)
+		say(w, CHECK_EXTENT_BLOCK, e, "generation",
+		    "tree block of another generation than the extent tree says");
+	if (g && !(g->flags & wanted))
+		say(w, CHECK_EXTENT_PLACE, e, "flags", "tree block in a block group of another kind");
+	b->place = (b->place & ~(uint64_t)CHECK_BLOCK_LEVEL) | e->level;
+	b->generation = e->generation;
+}
+
+/* @return false: it leads nowhere */
+static bool judge_again(struct walk *w, const struct edge *e, struct check_block *b)
+{
+	const unsigned state = atomic_load(&b->state);
+
+	if (check_block_level(b) != e->level || b->generation != e->generation) {
+		say(w, CHECK_BLOCK_CYCLE, e, "blockptr", "tree block is pointed to with two levels or generations");
+		return false;
+	}
+	if (!(state & e->state & CHECK_FILES)) {
+		say(w, CHECK_BLOCK_CYCLE, e, "blockptr", "tree block is pointed to twice, and is in no tree of files");
+		return false;
+	}
+	return true;
+}
+
+/* Linux takes a block for unshared that is younger than the last snapshot, unless relocation made it. */
+static void judge_shared(struct walk *w, const struct edge *e, const struct check_block *b)
+{
+	if (!(b->place & CHECK_BLOCK_MANY) || e->generation <= e->last_snapshot || e->state & CHECK_RELOC ||
+	    e->tree == OID_TREE_RELOC)
+		return;
+	check_say(w->c, CHECK_EXTENT_SNAPSHOT, &(struct check_place){ e->tree, e->bytenr, e->key, "last_snapshot" },
+		  "block of generation %" PRIu64 " has several references, in a tree whose last snapshot is of "
+		  "generation %" PRIu64,
+		  e->generation, e->last_snapshot);
+}
+
+/* Of nodes, what those who come later have to know. */
+static void note_snapshot(struct walk *w, const struct edge *e, struct check_block *b)
+{
+	uint64_t *at = w->snapshots.at;
+
+	if (!e->level)
+		return;
+	if (!b->below) {
+		at = check_list_add(w->c, &w->snapshots, sizeof(*at));
+		if (!at)
+			return;
+		*at = e->last_snapshot;
+		b->below = (uint32_t)w->snapshots.n;
+	} else if (e->last_snapshot < at[b->below - 1]) {
+		at[b->below - 1] = e->last_snapshot;
+	}
+}
+
+static void reach(struct walk *w, const struct edge *e)
+{
+	struct check_block *b = find(w, e);
+	unsigned state;
+
+	if (!b)
+		b = add_stray(w, e);
+	if (!b)
+		return;
+	b->sum -= check_ref_hash(w->c, &e->ref, e->bytenr);
+	state = b->state;
+	if (!(state & CHECK_REACHED))
+		judge_first(w, e, b);
+	else if (!judge_again(w, e, b))
+		return;
+	judge_shared(w, e, b);
+	note_snapshot(w, e, b);
+	/* Who has all of it comes before who has a part. */
+	if (!(state & CHECK_REACHED) || (e->state & CHECK_WHOLE && !(state & CHECK_WHOLE)))
+		state = (state & ((1u << CHECK_STATE_BITS) - 1)) | e->root << CHECK_STATE_BITS;
+	else
+		state |= CHECK_AGAIN;
+	b->state = state | CHECK_REACHED | e->state;
+}
+
+static void walk_children(struct walk *w, const struct check_block *b, const struct node *n)
+{
+	const struct check_root *root = check_reached_by(w->c, b);
+	struct btrkit_key key;
+	struct edge e = {
+		.level = (uint8_t)(n->level - 1),
+		.state = b->state & (CHECK_FILES | CHECK_RELOC),
+		.root = b->state >> CHECK_STATE_BITS,
+		.last_snapshot = ((const uint64_t *)w->snapshots.at)[b->below - 1],
+		.ref = check_child_ref(n, b->place & CHECK_BLOCK_FULL),
+		.tree = root->root.id,
+		.key = &key,
+	};
+	const unsigned state = e.state;
+	bool on;
+
+	if (n->flags & HEADER_FLAG_RELOC)
+		e.state |= CHECK_RELOC;
+	for (uint32_t i = check_first_slot(w->c, b, n, &on); i < n->nritems; i++, on = false) {
+		const struct node_ref ref = node_child(n, i, 0, &key);
+
+		e.bytenr = ref.bytenr;
+		e.generation = ref.generation;
+		e.state = state | (on ? CHECK_PARTLY : CHECK_WHOLE);
+		if (!(e.bytenr & ~CHECK_ADDRESS))
+			reach(w, &e);
+	}
+}
+
+static void walk_node(struct walk *w, size_t i)
+{
+	struct check_block *b = check_block_at(&w->c->tables, i);
+	const struct node_ref ref = check_block_ref(w->c, b);
+	struct node n;
+
+	if (!b->below)
+		return;
+	if (!check_read_block(w->c, &ref, ref.owner, w->buf)) {
+		atomic_fetch_or(&b->state, CHECK_LOST);
+		w->c->blocks_lost = true;
+		return;
+	}
+	n = check_node(w->c, w->buf);
+	walk_children(w, b, &n);
+	w->c->result.blocks++;
+}
+
+static int compare_blocks(const void *x, const void *y)
+{
+	const struct check_block *a = x, *b = y;
+
+	return check_block_bytenr(a) < check_block_bytenr(b) ? -1 : check_block_bytenr(a) > check_block_bytenr(b);
+}
+
+static void merge_strays(struct walk *w)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	int ret;
+
+	if (!w->strays.n)
+		return;
+	qsort(w->strays.at, w->strays.n, sizeof(struct check_block), compare_blocks);
+	ret = check_table_merge(&w->c->tables, &w->c->tables.blocks, w->strays.at, w->strays.n, &err);
+	if (ret)
+		check_fail(w->c, ret, &err);
+	forget_strays(w);
+}
+
+static void reach_roots(struct walk *w)
+{
+	const struct check_root *roots = w->c->roots.at;
+
+	for (size_t i = 0; i < w->c->roots.n; i++) {
+		const struct check_root *r = &roots[i];
+		const bool partly = r->partly && r->root.level && r->root.level >= r->item.drop_level;
+
+		if (!check_root_valid(w->c, r))
+			continue;
+		reach(w, &(struct edge){ .bytenr = r->root.bytenr,
+					 .generation = r->root.generation,
+					 .level = r->root.level,
+					 .state = CHECK_ROOT | (partly ? CHECK_PARTLY : CHECK_WHOLE) |
+						  (check_is_files(r->root.id) ? CHECK_FILES : 0) |
+						  (r->root.id == OID_TREE_RELOC ? CHECK_RELOC : 0),
+					 .root = (uint32_t)i,
+					 .last_snapshot = r->item.last_snapshot,
+					 .ref = check_root_ref(&r->root),
+					 .tree = r->root.id });
+	}
+}
+
+static void walk_levels(struct walk *w)
+{
+	struct check_table *blocks = &w->c->tables.blocks;
+
+	reach_roots(w);
+	merge_strays(w);
+	for (unsigned level = LEVELS_MAX - 1; level > 0 && !check_failed(w->c); level--) {
+		for (size_t i = 0; i < blocks->n && !w->c->failed; i++) {
+			const struct check_block *b = check_block_at(&w->c->tables, i);
+
+			if (check_block_level(b) == level && b->state & CHECK_REACHED)
+				walk_node(w, i);
+		}
+		merge_strays(w);
+	}
+}
+
+int check_walk(struct check *c)
+{
+	struct walk w = { .c = c, .buf = malloc(c->items.nodesize) };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	if (!w.buf)
+		return check_fail(c, err_nomem(&err), &err);
+	c->due += c->tables.blocks.n;
+	walk_levels(&w);
+	/* The numbers meant what is forgotten now. */
+	for (size_t i = 0; i < c->tables.blocks.n; i++)
+		check_block_at(&c->tables, i)->below = 0;
+	forget_strays(&w);
+	free(w.strays.at);
+	free(w.snapshots.at);
+	free(w.buf);
+	return c->failed;
+}
