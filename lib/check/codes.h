@@ -11,6 +11,13 @@
 	CODE(SUPER_COPY, "SUPER-COPY", MISBEHAVES, \
 	     "a copy of the superblock is damaged, or differs from the one that is used")
 
+#define CHECK_CODES_VOLUME(CODE)                                                                                     \
+	CODE(CHUNK_SHAPE, "CHUNK-SHAPE", REFUSED, "a chunk has another number of stripes than its profile can have") \
+	CODE(CHUNK_OVERLAP, "CHUNK-OVERLAP", REFUSED, "a chunk begins inside the one before it")                     \
+	CODE(CHUNK_GROUP, "CHUNK-GROUP", REFUSED, "a chunk has no block group")                                      \
+	CODE(GROUP_CHUNK, "GROUP-CHUNK", REFUSED, "a block group has no chunk of its own")                           \
+	CODE(GROUP_DIFFERS, "GROUP-DIFFERS", REFUSED, "length or flags of a block group are not its chunk's")
+
 #define CHECK_CODES_BLOCK(CODE)                                                                                 \
 	CODE(BLOCK_READ, "BLOCK-READ", REFUSED, "no copy of a tree block can be read")                          \
 	CODE(BLOCK_CSUM, "BLOCK-CSUM", REFUSED, "no copy of a tree block has the checksum that it says")        \
@@ -44,7 +51,6 @@
 	CODE(EXTENT_SNAPSHOT, "EXTENT-SNAPSHOT", REFUSED, "a tree block is shared that Linux would take for unshared")
 
 #define CHECK_CODES_CSUM(CODE)
-#define CHECK_CODES_VOLUME(CODE)
 #define CHECK_CODES_SPACE(CODE)
 #define CHECK_CODES_ROOT(CODE)
 #define CHECK_CODES_INODE(CODE)

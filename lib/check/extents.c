@@ -247,6 +247,9 @@ static void take_item(struct load *l)
 	case KEY_EXTENT_OWNER_REF:
 		take_keyed(l, item);
 		break;
+	case KEY_BLOCK_GROUP_ITEM:
+		check_group_item(l->c, &item->key);
+		break;
 	default:
 		break;
 	}

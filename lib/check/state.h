@@ -81,6 +81,7 @@ struct check {
 	bool csums_lost;   /* of the checksum tree */
 	bool blocks_lost;  /* of any tree that makes references */
 	bool chunks_lost;  /* of the chunk tree */
+	bool groups_lost;  /* of block group items */
 };
 
 /* Room for another element of @size bytes; NULL without memory, which check_fail() was told. */
@@ -188,6 +189,8 @@ void check_file_extent(struct check *c, const struct node *leaf, bool full_backr
 /* The reference that it makes. */
 struct extent_ref check_file_ref(const struct node *leaf, bool full_backref, const struct item *item,
 				 const struct file_extent *fe);
+/* groups.c: extents.c has met a block group item. */
+void check_group_item(struct check *c, const struct btrkit_key *key);
 /* csums.c: how many bytes of a range of data have checksums. */
 uint64_t check_csum_bytes(const struct check *c, uint64_t logical, uint64_t length, size_t *hint);
 

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Block groups against chunks: there is one for each. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/check/volume.h"
+#include "lib/format/feature_bits.h"
+
+struct loading {
+	struct volume_check *v;
+	struct cursor cur;
+	struct check_list items; /* struct block_group, by address, none overlapping another */
+};
+
+static void blame(const struct loading *l, enum check_code code, const struct btrkit_key *key, const char *field,
+		  const char *message)
+{
+	check_say(l->v->c, code, &(struct check_place){ l->v->c->group_tree, 0, key, field }, "%s", message);
+}
+
+static void take_item(void *ctx, const struct item *item)
+{
+	struct loading *l = ctx;
+	const struct block_group *last = l->items.n ? (struct block_group *)l->items.at + l->items.n - 1 : NULL;
+	struct block_group group, *to;
+
+	if (item->key.type != KEY_BLOCK_GROUP_ITEM)
+		return;
+	if (block_group_decode(&l->v->c->items, item, &group, NULL)) {
+		l->v->c->groups_lost = true;
+		return;
+	}
+	/* Where it ends decides what is looked for next: it must not go back. */
+	if (group.start + group.length < group.start || (last && group.start - last->start < last->length)) {
+		blame(l, CHECK_GROUP_CHUNK, &item->key, "key.objectid", "block group that overlaps another");
+		return;
+	}
+	to = check_list_add(l->v->c, &l->items, sizeof(*to));
+	if (to)
+		*to = group;
+}
+
+/* The items from a place among the extents on that lie before @end, and the one there. */
+static int take_from(struct loading *l, uint64_t from, uint64_t end)
+{
+	struct check *c = l->v->c;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	int ret = cursor_seek(&l->cur, &KEY(from, KEY_BLOCK_GROUP_ITEM, 0), &err);
+
+	while (!ret && !c->failed && l->cur.item.key.objectid < end) {
+		take_item(l, &l->cur.item);
+		ret = cursor_next(&l->cur, &err);
+	}
+	if (ret == -ENOMEM)
+		return check_fail(c, ret, &err);
+	if (ret < 0)
+		c->groups_lost = c->extents_lost = true;
+	return c->failed;
+}
+
+/*
+ * Among the extents each is looked up, and besides where no chunk is, and so no extents should be. What extents.c finds
+ * within a group it hands to check_group_item().
+ */
+static int load_between_extents(struct loading *l, const struct tree_root *root)
+{
+	const struct known_chunk *chunks = l->v->chunks.at;
+	uint64_t end = 0;
+	int ret = 0;
+
+	cursor_init(&l->cur, l->v->c->fs, root);
+	for (size_t i = 0; !ret && i < l->v->chunks.n; i++) {
+		if (end < chunks[i].logical)
+			ret = take_from(l, end, chunks[i].logical);
+		if (!ret)
+			ret = take_from(l, chunks[i].logical, chunks[i].logical + 1);
+		end = chunks[i].logical + chunks[i].length;
+	}
+	if (!ret)
+		ret = take_from(l, end, UINT64_MAX);
+	cursor_release(&l->cur);
+	return ret;
+}
+
+static void add_group(struct loading *l, const struct known_chunk *chunk, const struct block_group *group)
+{
+	struct check *c = l->v->c;
+	struct check_group *to = check_list_add(c, &c->groups, sizeof(*to));
+
+	if (!to)
+		return;
+	*to = (struct check_group){ .chunk = chunk, .item = group };
+	if (chunk) {
+		to->start = chunk->logical;
+		to->length = chunk->length;
+		to->flags = chunk->type;
+	}
+	if (group) {
+		/* Of two lengths the chunk's is where blocks can be. */
+		if (!chunk) {
+			to->start = group->start;
+			to->length = group->length;
+		}
+		to->flags = group->flags;
+		to->said_used = group->used;
+	}
+}
+
+static void judge_pair(struct loading *l, const struct known_chunk *chunk, const struct block_group *group)
+{
+	const struct btrkit_key key = KEY(group->start, KEY_BLOCK_GROUP_ITEM, group->length);
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+	if (group->length != chunk->length) {
+		err_corrupt(&what, "key.offset", "block group of %" PRIu64 " bytes for a chunk of %" PRIu64,
+			    group->length, chunk->length);
+		err_at_tree(&what, l->v->c->group_tree);
+		err_at_key(&what, &key);
+		check_tell_values(l->v->c, CHECK_GROUP_DIFFERS, &what, group->length, chunk->length);
+	}
+	if (group->flags != chunk->type) {
+		err_corrupt(&what, "flags", "flags 0x%" PRIx64 " of a block group whose chunk has 0x%" PRIx64,
+			    group->flags, chunk->type);
+		err_at_tree(&what, l->v->c->group_tree);
+		err_at_key(&what, &key);
+		check_tell_values(l->v->c, CHECK_GROUP_DIFFERS, &what, group->flags, chunk->type);
+	}
+}
+
+static void tell_lonely_chunk(const struct loading *l, const struct known_chunk *chunk)
+{
+	const struct btrkit_key key = KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, chunk->logical);
+
+	if (!l->v->c->groups_lost)
+		check_say(l->v->c, CHECK_CHUNK_GROUP, &(struct check_place){ OID_CHUNK_TREE, 0, &key, NULL },
+			  "chunk has no block group");
+}
+
+static void tell_lonely_group(const struct loading *l, const struct block_group *group)
+{
+	if (!l->v->c->chunks_lost)
+		blame(l, CHECK_GROUP_CHUNK, &KEY(group->start, KEY_BLOCK_GROUP_ITEM, group->length), "key.objectid",
+		      "block group has no chunk");
+}
+
+/* Both in the order of addresses. */
+static void compare(struct loading *l)
+{
+	const struct known_chunk *chunks = l->v->chunks.at;
+	const struct block_group *groups = l->items.at;
+	const size_t num_chunks = l->v->chunks.n, num_groups = l->items.n;
+
+	for (size_t i = 0, j = 0; (i < num_chunks || j < num_groups) && !l->v->c->failed;) {
+		if (j == num_groups || (i < num_chunks && chunks[i].logical < groups[j].start)) {
+			tell_lonely_chunk(l, &chunks[i]);
+			add_group(l, &chunks[i++], NULL);
+		} else if (i == num_chunks || chunks[i].logical > groups[j].start) {
+			const uint64_t end = groups[j].start + groups[j].length;
+			const struct known_chunk *before = i ? &chunks[i - 1] : NULL;
+
+			tell_lonely_group(l, &groups[j]);
+			/* Groups do not overlap for who looks for the one that has an address. */
+			if ((!before || groups[j].start - before->logical >= before->length) &&
+			    (i == num_chunks || chunks[i].logical >= end))
+				add_group(l, NULL, &groups[j]);
+			j++;
+		} else {
+			judge_pair(l, &chunks[i], &groups[j]);
+			add_group(l, &chunks[i++], &groups[j++]);
+		}
+	}
+}
+
+int volume_groups(struct volume_check *v)
+{
+	struct check *c = v->c;
+	const bool own = c->fs->super.compat_ro & COMPAT_RO_BLOCK_GROUP_TREE;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct loading l = { .v = v };
+	struct tree_root root;
+	int ret;
+
+	c->group_tree = own ? OID_BLOCK_GROUP_TREE : OID_EXTENT_TREE;
+	ret = fs_find_root(c->fs, c->group_tree, &root, NULL, &err);
+	if (ret == -ENOMEM)
+		return check_fail(c, ret, &err);
+	/* That there is no such tree is told with the roots. */
+	if (ret)
+		c->groups_lost = true;
+	else if (own)
+		ret = volume_each_item(c, &root, &c->groups_lost, take_item, &l);
+	else
+		ret = load_between_extents(&l, &root);
+	compare(&l);
+	free(l.items.at);
+	return c->failed;
+}
+
+void check_group_item(struct check *c, const struct btrkit_key *key)
+{
+	size_t hint = 0;
+	const struct check_group *g = check_group_of(c, key->objectid, &hint);
+
+	if (g && g->start < key->objectid)
+		check_say(c, CHECK_GROUP_CHUNK, &(struct check_place){ c->group_tree, 0, key, "key.objectid" },
+			  "block group begins inside of another");
+}

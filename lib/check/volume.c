@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The chunk tree: chunks and devices. Items that are not valid are told by who reads all leaves. */
+#include "lib/check/volume.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/volume/raid_map.h"
+
+struct lost {
+	struct check *c;
+	bool *flag;
+};
+
+static int lose(void *ctx, int ret, const struct btrkit_error *what)
+{
+	const struct lost *lost = ctx;
+
+	if (ret == -ENOMEM)
+		return check_fail(lost->c, ret, what);
+	*lost->flag = true;
+	return 0;
+}
+
+int volume_each_item(struct check *c, const struct tree_root *root, bool *lost,
+		     void (*take)(void *ctx, const struct item *item), void *ctx)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_key at = KEY(0, 0, 0);
+	struct lost l = { c, lost };
+	struct cursor cur;
+	bool first = true;
+	int ret;
+
+	cursor_init(&cur, c->fs, root);
+	cur.scan = true;
+	while (!(ret = cursor_next_around(&cur, &at, first, lose, &l, &err)) && !c->failed) {
+		first = false;
+		take(ctx, &cur.item);
+	}
+	cursor_release(&cur);
+	return ret < 0 ? check_fail(c, ret, &err) : c->failed;
+}
+
+static void blame(struct check *c, enum check_code code, const struct item *item, const char *field,
+		  const char *message)
+{
+	check_say(c, code, &(struct check_place){ OID_CHUNK_TREE, 0, &item->key, field }, "%s", message);
+}
+
+static void add_stripes(struct volume_check *v, const struct chunk *chunk, const struct raid_shape *shape)
+{
+	for (unsigned i = 0; i < chunk->num_stripes; i++) {
+		struct known_stripe *s = check_list_add(v->c, &v->stripes, sizeof(*s));
+
+		if (!s)
+			return;
+		s->is = (struct dev_extent){ .devid = le64_get(chunk->stripes[i].devid),
+					     .physical = le64_get(chunk->stripes[i].offset),
+					     .chunk_tree = OID_CHUNK_TREE,
+					     .chunk_objectid = OID_FIRST_CHUNK_TREE,
+					     .chunk_offset = chunk->logical,
+					     .length = chunk->length / raid_data_stripes(shape) };
+		memcpy(s->dev_uuid, chunk->stripes[i].dev_uuid, sizeof(s->dev_uuid));
+	}
+}
+
+static void take_chunk(struct volume_check *v, const struct item *item)
+{
+	const struct known_chunk *last = v->chunks.n ? (struct known_chunk *)v->chunks.at + v->chunks.n - 1 : NULL;
+	struct raid_shape shape;
+	struct known_chunk *to;
+	struct chunk chunk;
+
+	if (chunk_decode(&v->c->items, item, &chunk, NULL)) {
+		v->c->chunks_lost = true;
+		return;
+	}
+	shape = (struct raid_shape){ chunk.type, chunk.num_stripes };
+	if (!raid_shape_valid(&shape)) {
+		blame(v->c, CHECK_CHUNK_SHAPE, item, "num_stripes",
+		      "chunk of a number of stripes that its profile has not");
+		v->c->chunks_lost = true;
+		return;
+	}
+	if (last && chunk.logical - last->logical < last->length) {
+		blame(v->c, CHECK_CHUNK_OVERLAP, item, "key.offset", "chunk begins inside the one before");
+		return;
+	}
+	to = check_list_add(v->c, &v->chunks, sizeof(*to));
+	if (!to)
+		return;
+	*to = (struct known_chunk){ chunk.logical, chunk.length, chunk.type };
+	add_stripes(v, &chunk, &shape);
+}
+
+static void take_device(struct volume_check *v, const struct item *item)
+{
+	struct dev_item device, *to;
+
+	if (dev_item_decode(item, &device, NULL)) {
+		v->devices_lost = true;
+		return;
+	}
+	to = check_list_add(v->c, &v->devices, sizeof(*to));
+	if (to)
+		*to = device;
+}
+
+static void take_item(void *ctx, const struct item *item)
+{
+	if (item->key.type == KEY_CHUNK_ITEM)
+		take_chunk(ctx, item);
+	else if (item->key.type == KEY_DEV_ITEM)
+		take_device(ctx, item);
+}
+
+int check_volume(struct check *c)
+{
+	struct volume_check v = { .c = c };
+	int ret = volume_each_item(c, &c->fs->chunk_tree, &c->chunks_lost, take_item, &v);
+
+	v.devices_lost |= c->chunks_lost;
+	if (!ret)
+		ret = volume_groups(&v);
+	free(v.chunks.at);
+	free(v.stripes.at);
+	free(v.devices.at);
+	free(v.extents.at);
+	return ret;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_CHECK_VOLUME_H
+#define BTRKIT_CHECK_VOLUME_H
+
+/* What chunk and device tree say, for the files that hold it against each other. */
+
+#include "lib/check/state.h"
+#include "lib/format/items/chunk.h"
+#include "lib/format/items/dev.h"
+#include "lib/volume/volume.h"
+
+/* Of a chunk in the chunk tree. */
+struct known_chunk {
+	uint64_t logical, length, type;
+};
+
+/* The place of a copy of a chunk, as the chunk tells it. */
+struct known_stripe {
+	struct dev_extent is;
+	uint8_t dev_uuid[16];
+};
+
+struct volume_check {
+	struct check *c;
+	struct check_list chunks;  /* struct known_chunk, by address, none overlapping another */
+	struct check_list stripes; /* struct known_stripe of all chunks */
+	struct check_list devices; /* struct dev_item, by devid */
+	struct check_list extents; /* struct dev_extent, in the order of their keys */
+	uint64_t system_bytes;	   /* of chunks in the superblock that the chunk tree has too */
+	bool devices_lost;	   /* items of devices */
+	bool extents_lost;	   /* of the device tree */
+};
+
+/* Reads all items of a tree around what cannot be read, which is told by who reads all blocks: *lost becomes true. */
+int volume_each_item(struct check *c, const struct tree_root *root, bool *lost,
+		     void (*take)(void *ctx, const struct item *item), void *ctx);
+
+/* groups.c: the block group items; fills in groups. */
+int volume_groups(struct volume_check *v);
+
+#endif
