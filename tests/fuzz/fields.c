@@ -29,7 +29,7 @@ struct layout {
 
 #include "tests/fuzz/fields_table.h"
 
-static const struct field number_at[] = { { 0, 8 } }, count_at[] = { { 0, 4 } };
+static const struct field number_at[] = { { 0, 8, "number" } }, count_at[] = { { 0, 4, "count" } };
 static const struct layout number = { 8, 1, number_at }, count = { 4, 1, count_at };
 
 /* Items of a type: one struct, then others as often as they fit, each with as many bytes more as fields in it say. */
@@ -86,7 +86,7 @@ static const struct shape {
 static uint32_t put(const struct layout *l, uint8_t *data, uint32_t at, uint32_t size, field_fn fn, void *ctx)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
-		struct field f = { at + l->fields[i].at, l->fields[i].width };
+		struct field f = { at + l->fields[i].at, l->fields[i].width, l->fields[i].name };
 
 		if (f.at + f.width <= size)
 			fn(ctx, data, f);
@@ -119,7 +119,7 @@ static uint32_t put_extent(const struct disk_key *key, uint8_t *data, uint32_t s
 	while (at < size) {
 		uint8_t type = data[at];
 
-		fn(ctx, data, (struct field){ at++, 1 });
+		fn(ctx, data, (struct field){ at++, 1, "type" });
 		if (type == KEY_EXTENT_DATA_REF)
 			at = put(&disk_extent_data_ref, data, at, size, fn, ctx);
 		else
@@ -136,9 +136,9 @@ static void put_rest(uint8_t *data, uint32_t at, uint32_t size, field_fn fn, voi
 
 	if (at >= size)
 		return;
-	fn(ctx, data, (struct field){ at, width });
+	fn(ctx, data, (struct field){ at, width, "first-bytes" });
 	if (size - width > at)
-		fn(ctx, data, (struct field){ size - width, width });
+		fn(ctx, data, (struct field){ size - width, width, "last-bytes" });
 }
 
 void fields_of_item(const struct disk_key *key, uint8_t *data, uint32_t size, field_fn fn, void *ctx)

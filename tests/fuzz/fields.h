@@ -8,6 +8,7 @@
 
 struct field {
 	uint32_t at, width; /* bytes */
+	const char *name;   /* as in the struct that it is a member of; NULL: none is known */
 };
 
 /* Is handed a field of what begins at @base. */

@@ -18,7 +18,7 @@ def constants(text):
 
 
 def members(body, numbers):
-    """(type, how many) of each member."""
+    """(type, name, how many) of each member."""
     for line in re.sub(r'/\*.*?\*/', '', body, flags=re.S).split(';'):
         if not line.strip():
             continue
@@ -26,22 +26,23 @@ def members(body, numbers):
         for name in names.split(','):
             length = re.search(r'\[(\w+)\]', name)
             count = length[1] if length else '1'
-            yield kind, int(count) if count.isdigit() else numbers[count]
+            yield kind, name.split('[')[0].strip(), int(count) if count.isdigit() else numbers[count]
 
 
 def layout(name, structs, numbers):
-    """(fields as pairs of place and width, size). Of many bytes the first are fields of eight."""
+    """(fields as place, width and name, size). Of many bytes the first are fields of eight."""
     fields, at = [], 0
-    for kind, count in members(structs[name], numbers):
+    for kind, member, count in members(structs[name], numbers):
         if kind in structs:
             inner, width = layout(kind, structs, numbers)
             for _ in range(count):
-                fields += [(at + place, size) for place, size in inner]
+                fields += [(at + place, size, f'{member}.{inside}') for place, size, inside in inner]
                 at += width
             continue
         width = WIDTHS[kind]
         step = 8 if width == 1 and count >= 8 else width
-        fields += [(place, step) for place in range(at, at + min(width * count - step + 1, PIECES_MAX * step), step)]
+        places = range(at, at + min(width * count - step + 1, PIECES_MAX * step), step)
+        fields += [(place, step, member) for place in places]
         at += width * count
     return fields, at
 
@@ -55,7 +56,7 @@ def main(output, *headers):
             fields, size = layout(name, structs, numbers)
             f.write(f'static_assert(sizeof(struct {name}) == {size}, "{name}");\n')
             f.write(f'static const struct field fields_{name}[] = {{\n')
-            f.writelines(f'\t{{ {place}, {width} }},\n' for place, width in fields)
+            f.writelines(f'\t{{ {place}, {width}, "{member}" }},\n' for place, width, member in fields)
             f.write(f'}};\nstatic const struct layout {name} = {{ {size}, {len(fields)}, fields_{name} }};\n')
 
 

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""check of the test images of btrfs-progs, or of any other ones, beside btrfs check of them.
+
+Usage: peer-images.py [-v] FOLDER
+
+Images are found and unpacked as ../dump/peer-images.py does. The environment gives BTRKIT, BTRFS and BTRFS_IMAGE. Data
+of images that btrfs-image put together is not there, so checksums of data are judged by neither. An image is in one of
+these classes, of which the last three are failures:
+
+both clean      neither objects
+both object     both object
+ours objects    to what the peer passes: to be looked at, one by one
+in part         one device of several; the peer opens it or not
+not opened      by either of them
+MISSED          the peer objects to an image that ours calls clean
+NOT OPENED      the peer opens it
+CRASH           ours was killed by a signal, or did not end"""
+import collections
+import importlib.util
+import os
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '../dump'))
+SPEC = importlib.util.spec_from_file_location('dump_images', os.path.join(HERE, '../dump/peer-images.py'))
+dump_images = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(dump_images)
+
+FAILURES = 'MISSED', 'NOT OPENED', 'CRASH'
+
+
+def judge(path):
+    """The class, and lines that tell more."""
+    status, out, err = dump_images.run(dump_images.BTRKIT, 'check', '--noscan', path)
+    peer, peer_out, peer_err = dump_images.run(dump_images.BTRFS, 'check', '--readonly', path)
+    lines = out.decode(errors='backslashreplace').splitlines()[:6] + err.splitlines()[:2]
+    objects = [line for line in (peer_out.decode(errors='backslashreplace') + peer_err).splitlines()
+               if not line.startswith(('Opening', 'Checking', 'UUID', '['))][:4]
+    if status is None or status < 0 or status > 8:
+        return 'CRASH', lines
+    opened = 'cannot open file system' not in peer_err
+    if 'is missing' in err or 'BTR-DEV-MISSING' in '\n'.join(lines):
+        return 'in part', lines
+    if status == 8:
+        return ('NOT OPENED' if opened else 'not opened'), lines + objects
+    if status == 0:
+        return ('both clean' if peer == 0 else 'MISSED'), objects
+    return ('ours objects' if peer == 0 else 'both object'), lines
+
+
+def main():
+    verbose, folder = '-v' in sys.argv[1:], sys.argv[-1]
+    classes = collections.defaultdict(list)
+    with tempfile.TemporaryDirectory(dir=os.environ.get('TMPDIR', '/var/tmp')) as scratch:
+        for name, path in dump_images.images(folder):
+            image = os.path.join(scratch, 'image')
+            why = dump_images.unpack(path, image)
+            if why:
+                found, lines = 'not unpacked', [why]
+            else:
+                found, lines = judge(image)
+            classes[found].append(name)
+            if verbose or found in FAILURES or found == 'ours objects':
+                print(f'{found}: {name}', *lines, sep='\n    ')
+            for left in os.listdir(scratch):
+                os.unlink(os.path.join(scratch, left))
+    for found, names in sorted(classes.items()):
+        print(f'{len(names):4} {found}')
+    return any(classes[found] for found in FAILURES)
+
+
+sys.exit(main())
