@@ -94,6 +94,9 @@ static int run(struct check *c)
 {
 	static int (*const parts[])(struct check * c) = {
 		check_volume,
+		check_csums,
+		check_extents,
+		check_csum_extents,
 		NULL,
 	};
 

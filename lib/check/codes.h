@@ -50,7 +50,10 @@
 	     "a reference that the extent tree tells and that there is not")                                  \
 	CODE(EXTENT_SNAPSHOT, "EXTENT-SNAPSHOT", REFUSED, "a tree block is shared that Linux would take for unshared")
 
-#define CHECK_CODES_CSUM(CODE)
+#define CHECK_CODES_CSUM(CODE)                                                                 \
+	CODE(CSUM_OVERLAP, "CSUM-OVERLAP", REFUSED, "data has checksums in two items")         \
+	CODE(CSUM_EXTENT, "CSUM-EXTENT", MISBEHAVES, "there are checksums of what is no data") \
+	CODE(CSUM_EMPTY, "CSUM-EMPTY", LEFTOVER, "a checksum item without a checksum")
 #define CHECK_CODES_SPACE(CODE)
 #define CHECK_CODES_ROOT(CODE)
 #define CHECK_CODES_INODE(CODE)

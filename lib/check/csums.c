@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What data has checksums. Items that are not valid are told by who reads all leaves. */
+#include <inttypes.h>
+
+#include "lib/check/volume.h"
+#include "lib/format/items/csum.h"
+#include "lib/space/range.h"
+
+struct loading {
+	struct check *c;
+	uint64_t end; /* of the item before */
+};
+
+static void blame(struct check *c, enum check_code code, const struct btrkit_key *key, const char *message)
+{
+	check_say(c, code, &(struct check_place){ OID_CSUM_TREE, 0, key, NULL }, "%s", message);
+}
+
+static void add_range(struct check *c, uint64_t start, uint64_t end)
+{
+	struct range *ranges = c->csums.at, *to;
+
+	if (c->csums.n && range_end(&ranges[c->csums.n - 1]) == start) {
+		ranges[c->csums.n - 1].length += end - start;
+		return;
+	}
+	to = check_list_add(c, &c->csums, sizeof(*to));
+	if (to)
+		*to = (struct range){ start, end - start };
+}
+
+static void take_item(void *ctx, const struct item *item)
+{
+	struct loading *l = ctx;
+	struct check *c = l->c;
+	uint64_t start = item->key.offset, length;
+
+	if (item->key.type != KEY_EXTENT_CSUM)
+		return;
+	length = (uint64_t)(item->size / c->items.csum_size) * c->items.sectorsize;
+	if (item_validate(&c->items, item, NULL)) {
+		c->csums_lost = true;
+		return;
+	}
+	if (!length) {
+		blame(c, CHECK_CSUM_EMPTY, &item->key, "checksum item without a checksum");
+		return;
+	}
+	if (start + length < start) {
+		blame(c, CHECK_CSUM_EXTENT, &item->key, "checksums of data behind all addresses");
+		return;
+	}
+	if (start < l->end) {
+		blame(c, CHECK_CSUM_OVERLAP, &item->key, "checksums of data that the item before has checksums of");
+		start = l->end;
+	}
+	if (start + length > l->end)
+		l->end = item->key.offset + length;
+	if (start < l->end)
+		add_range(c, start, l->end);
+}
+
+int check_csums(struct check *c)
+{
+	const struct check_root *root = check_find_root(c, OID_CSUM_TREE);
+	struct loading l = { .c = c };
+
+	/* That there is no such tree is told with the roots. */
+	if (!root) {
+		c->csums_lost = true;
+		return 0;
+	}
+	return volume_each_item(c, &root->root, &c->csums_lost, take_item, &l);
+}
+
+/* The first range that ends behind an address; *hint is near it, and moves. */
+static size_t range_behind(const struct check *c, uint64_t logical, size_t *hint)
+{
+	const struct range *ranges = c->csums.at;
+	size_t low = 0, high = c->csums.n;
+
+	/* What is looked for is often the same one, or the next. */
+	for (size_t i = *hint; i < c->csums.n && i < *hint + 2; i++)
+		if (range_end(&ranges[i]) > logical && (!i || range_end(&ranges[i - 1]) <= logical))
+			return *hint = i;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (range_end(&ranges[mid]) <= logical)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return *hint = low;
+}
+
+uint64_t check_csum_bytes(const struct check *c, uint64_t logical, uint64_t length, size_t *hint)
+{
+	const struct range *ranges = c->csums.at;
+	const uint64_t end = logical + length < logical ? UINT64_MAX : logical + length;
+	uint64_t bytes = 0;
+
+	for (size_t i = range_behind(c, logical, hint); i < c->csums.n && ranges[i].start < end; i++) {
+		const uint64_t from = ranges[i].start > logical ? ranges[i].start : logical;
+		const uint64_t to = range_end(&ranges[i]) < end ? range_end(&ranges[i]) : end;
+
+		bytes += to - from;
+	}
+	return bytes;
+}
+
+/* All of a range is data, or what is not is told. */
+static void judge_range(struct check *c, const struct range *range, size_t *hint)
+{
+	uint64_t pos = range->start;
+
+	while (pos < range_end(range)) {
+		const struct check_extent *e = check_find_extent(&c->tables, pos, c->items.sectorsize, hint);
+		uint64_t end = range_end(range);
+
+		if (e) {
+			const uint64_t behind = check_extent_start(e) + (uint64_t)e->sectors * c->items.sectorsize;
+
+			/* One that is not valid may say that it has no bytes. */
+			pos = behind > pos ? behind : pos + c->items.sectorsize;
+			continue;
+		}
+		const size_t next = check_table_lower_bound(&c->tables.extents, pos, hint);
+
+		if (next < c->tables.extents.n && check_extent_start(check_extent_at(&c->tables, next)) < end)
+			end = check_extent_start(check_extent_at(&c->tables, next));
+		check_say(c, CHECK_CSUM_EXTENT, &(struct check_place){ OID_CSUM_TREE, pos, NULL, NULL },
+			  "%" PRIu64 " bytes have checksums and are in no data extent", end - pos);
+		pos = end;
+	}
+}
+
+int check_csum_extents(struct check *c)
+{
+	const struct range *ranges = c->csums.at;
+	size_t hint = 0;
+
+	for (size_t i = 0; !c->extents_lost && i < c->csums.n && !check_failed(c); i++)
+		judge_range(c, &ranges[i], &hint);
+	return c->failed;
+}
