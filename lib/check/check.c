@@ -94,8 +94,10 @@ static int run(struct check *c)
 {
 	static int (*const parts[])(struct check * c) = {
 		check_volume,
+		check_roots,
 		check_csums,
 		check_extents,
+		check_walk,
 		check_csum_extents,
 		NULL,
 	};

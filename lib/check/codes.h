@@ -55,7 +55,11 @@
 	CODE(CSUM_EXTENT, "CSUM-EXTENT", MISBEHAVES, "there are checksums of what is no data") \
 	CODE(CSUM_EMPTY, "CSUM-EMPTY", LEFTOVER, "a checksum item without a checksum")
 #define CHECK_CODES_SPACE(CODE)
-#define CHECK_CODES_ROOT(CODE)
+#define CHECK_CODES_ROOT(CODE)                                                                           \
+	CODE(ROOT_GENERATION, "ROOT-GENERATION", REFUSED,                                                \
+	     "the generations that a root item tells contradict each other")                             \
+	CODE(ROOT_DROP, "ROOT-DROP", REFUSED, "what a root item says of the drop of its tree cannot be") \
+	CODE(ROOT_DIR, "ROOT-DIR", REFUSED, "a subvolume's top directory is not where it has to be")
 #define CHECK_CODES_INODE(CODE)
 #define CHECK_CODES_QGROUP(CODE)
 #define CHECK_CODES_LOG(CODE)

@@ -19,10 +19,12 @@ void check_tables_init(struct check_tables *t, uint64_t memory, const char *spil
 	t->blocks = (struct check_table){ .entry = sizeof(struct check_block), .fd = -1 };
 }
 
-static void release(struct check_table *table)
+void check_table_release(struct check_tables *t, struct check_table *table)
 {
 	if (table->at)
 		munmap(table->at, table->room * table->entry);
+	if (table->fd < 0)
+		t->bytes -= table->room * table->entry;
 	if (table->fd >= 0)
 		close(table->fd);
 	table->at = NULL;
@@ -32,8 +34,8 @@ static void release(struct check_table *table)
 
 void check_tables_release(struct check_tables *t)
 {
-	release(&t->extents);
-	release(&t->blocks);
+	check_table_release(t, &t->extents);
+	check_table_release(t, &t->blocks);
 }
 
 /* From now on in a file: what is in memory goes there. */

@@ -70,8 +70,13 @@ struct check_tables {
 
 void check_tables_init(struct check_tables *t, uint64_t memory, const char *spill);
 void check_tables_release(struct check_tables *t);
+/* The same of one that is counted with them: at first it has an entry's size and no file. */
+void check_table_release(struct check_tables *t, struct check_table *table);
 
-/* Room for @more entries. @return 0; -ENOMEM: no memory, or more than is allowed and no directory to spill to; <0 */
+/*
+ * Room for @more entries, zeros as long as nobody wrote there.
+ * @return 0; -ENOMEM: no memory, or more than is allowed and no directory to spill to; <0
+ */
 int check_table_reserve(struct check_tables *t, struct check_table *table, size_t more,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* @more, ascending and none of them there, @n, take their places. @return 0; <0 */

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Which trees there are: the root items, and what each says of its tree. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/check/state.h"
+#include "lib/format/feature_bits.h"
+
+static void say(struct check *c, enum check_code code, const struct btrkit_key *key, const char *field,
+		const char *message)
+{
+	check_say(c, code, &(struct check_place){ OID_ROOT_TREE, 0, key, field }, "%s", message);
+}
+
+static void add(struct check *c, const struct tree_root *root, const struct root_item *item)
+{
+	struct check_root *to = check_list_add(c, &c->roots, sizeof(*to));
+
+	if (!to)
+		return;
+	*to = (struct check_root){ .root = *root, .has_item = item };
+	if (!item)
+		return;
+	to->item = *item;
+	to->partly = !item->refs && item->drop_progress.objectid;
+}
+
+/* Where the drop of a subvolume has come to. Linux does not look whether the tree has such a level. */
+static void judge_drop(struct check *c, const struct btrkit_key *key, const struct root_item *item)
+{
+	const bool begun = item->drop_progress.objectid || item->drop_progress.type || item->drop_progress.offset;
+
+	if (begun && item->drop_level > item->level)
+		say(c, CHECK_ROOT_DROP, key, "drop_level", "tree is being dropped at a level that it does not have");
+	else if (begun && item->refs)
+		say(c, CHECK_ROOT_DROP, key, "drop_progress", "tree is being dropped, and is referred to");
+	else if (!begun && item->drop_level)
+		say(c, CHECK_ROOT_DROP, key, "drop_level", "drop level of a tree that is not being dropped");
+}
+
+static void judge(struct check *c, const struct item *at, const struct root_item *item)
+{
+	const struct btrkit_key *key = &at->key;
+
+	if (at->size != ROOT_ITEM_SHORT && item->generation_v2 != item->generation)
+		say(c, CHECK_ROOT_GENERATION, key, "generation_v2", "root has two different generations");
+	if (item->last_snapshot > item->generation)
+		say(c, CHECK_ROOT_GENERATION, key, "last_snapshot", "last snapshot is newer than the tree");
+	judge_drop(c, key, item);
+	/* Linux sets 256 in trees of files and in some others, and looks at it nowhere else. */
+	if (oid_is_file_tree(key->objectid) && item->root_dirid && item->root_dirid != OID_FIRST_FREE)
+		say(c, CHECK_ROOT_DIR, key, "root_dirid", "subvolume's top directory has another number than 256");
+}
+
+static int lost(void *ctx, int ret, const struct btrkit_error *what)
+{
+	struct check *c = ctx;
+
+	if (ret == -ENOMEM)
+		return check_fail(c, ret, what);
+	c->blocks_lost = true;
+	return 0;
+}
+
+static void take(struct check *c, const struct item *item)
+{
+	struct root_item root;
+	struct tree_root tree;
+
+	if (item->key.type != KEY_ROOT_ITEM)
+		return;
+	/* Who reads all leaves tells of it. */
+	if (item_validate(&c->items, item, NULL) || root_item_decode(&c->items, item, &root, NULL)) {
+		c->blocks_lost = true;
+		return;
+	}
+	tree = tree_root_of(&item->key, &root);
+	judge(c, item, &root);
+	add(c, &tree, &root);
+}
+
+static void load(struct check *c, struct cursor *cur)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_key at = KEY(0, 0, 0);
+	bool first = true;
+	int ret;
+
+	while (!(ret = cursor_next_around(cur, &at, first, lost, c, &err)) && !c->failed) {
+		first = false;
+		take(c, &cur->item);
+	}
+	if (ret < 0)
+		check_fail(c, ret, &err);
+}
+
+/* What Linux does not mount a filesystem without. */
+static void judge_missing(struct check *c)
+{
+	const struct {
+		uint64_t id;
+		const char *name;
+		bool wanted;
+	} trees[] = {
+		{ OID_EXTENT_TREE, "extent", true },
+		{ OID_DEV_TREE, "device", true },
+		{ OID_FS_TREE, "top-level", true },
+		{ OID_CSUM_TREE, "checksum", true },
+		{ OID_DATA_RELOC_TREE, "data relocation", true },
+		{ OID_FREE_SPACE_TREE, "free space", c->fs->super.compat_ro & COMPAT_RO_FREE_SPACE_TREE },
+		{ OID_BLOCK_GROUP_TREE, "block group", c->fs->super.compat_ro & COMPAT_RO_BLOCK_GROUP_TREE },
+	};
+
+	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]) && !c->blocks_lost; i++)
+		if (trees[i].wanted && !check_find_root(c, trees[i].id))
+			check_say(c, CHECK_TREE_MISSING, &(struct check_place){ .tree = OID_ROOT_TREE },
+				  "there is no %s tree", trees[i].name);
+}
+
+int check_roots(struct check *c)
+{
+	struct cursor cur;
+
+	add(c, &c->fs->root_tree, NULL);
+	add(c, &c->fs->chunk_tree, NULL);
+	cursor_init(&cur, c->fs, &c->fs->root_tree);
+	load(c, &cur);
+	cursor_release(&cur);
+	judge_missing(c);
+	return c->failed;
+}
