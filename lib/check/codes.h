@@ -11,11 +11,31 @@
 	CODE(SUPER_COPY, "SUPER-COPY", MISBEHAVES, \
 	     "a copy of the superblock is damaged, or differs from the one that is used")
 
-#define CHECK_CODES_VOLUME(CODE)                                                                                     \
-	CODE(CHUNK_SHAPE, "CHUNK-SHAPE", REFUSED, "a chunk has another number of stripes than its profile can have") \
-	CODE(CHUNK_OVERLAP, "CHUNK-OVERLAP", REFUSED, "a chunk begins inside the one before it")                     \
-	CODE(CHUNK_GROUP, "CHUNK-GROUP", REFUSED, "a chunk has no block group")                                      \
-	CODE(GROUP_CHUNK, "GROUP-CHUNK", REFUSED, "a block group has no chunk of its own")                           \
+#define CHECK_CODES_VOLUME(CODE)                                                                                       \
+	CODE(CHUNK_SHAPE, "CHUNK-SHAPE", REFUSED, "a chunk has another number of stripes than its profile can have")   \
+	CODE(CHUNK_OVERLAP, "CHUNK-OVERLAP", REFUSED, "a chunk begins inside the one before it")                       \
+	CODE(CHUNK_GROUP, "CHUNK-GROUP", REFUSED, "a chunk has no block group")                                        \
+	CODE(CHUNK_DEVICE, "CHUNK-DEVICE", REFUSED,                                                                    \
+	     "a copy of a chunk lies on a device that the filesystem does not have")                                   \
+	CODE(CHUNK_EXTENT, "CHUNK-EXTENT", REFUSED, "a copy of a chunk is in no device extent")                        \
+	CODE(SYSTEM_CHUNK, "SYSTEM-CHUNK", REFUSED, "system chunks of the superblock and of the chunk tree differ")    \
+	CODE(DEVEXT_CHUNK, "DEVICE-EXTENT-CHUNK", REFUSED, "a device extent is no copy of a chunk")                    \
+	CODE(DEVEXT_DIFFERS, "DEVICE-EXTENT-DIFFERS", REFUSED, "a device extent says something else than its chunk")   \
+	CODE(DEVEXT_OVERLAP, "DEVICE-EXTENT-OVERLAP", REFUSED, "a device extent begins inside the one before it")      \
+	CODE(DEVEXT_END, "DEVICE-EXTENT-END", REFUSED, "a device extent ends behind its device")                       \
+	CODE(DEVEXT_DEVICE, "DEVICE-EXTENT-DEVICE", REFUSED,                                                           \
+	     "a device extent on a device that the filesystem does not have")                                          \
+	CODE(DEVICE_MISSING, "DEVICE-MISSING", REFUSED, "a device of the filesystem is not there")                     \
+	CODE(DEVICE_IDENTITY, "DEVICE-IDENTITY", REFUSED, "a device is not the one that its item describes")           \
+	CODE(DEVICE_SIZE, "DEVICE-SIZE", REFUSED, "a device is smaller than its item says")                            \
+	CODE(DEVICE_TOTAL, "DEVICE-TOTAL", REFUSED, "the superblock says fewer bytes than the devices have")           \
+	CODE(DEVICE_SUM, "DEVICE-SUM", MISBEHAVES,                                                                     \
+	     "the superblock says more bytes than the devices have, or not those of seeds")                            \
+	CODE(DEVICE_COUNT, "DEVICE-COUNT", MISBEHAVES, "the superblock counts other devices than there are")           \
+	CODE(DEVICE_USED, "DEVICE-USED", MISBEHAVES, "a device counts other bytes as used than it has device extents") \
+	CODE(DEVICE_COPY, "DEVICE-COPY", MISBEHAVES,                                                                   \
+	     "a superblock says something else of its device than the device's item")                                  \
+	CODE(GROUP_CHUNK, "GROUP-CHUNK", REFUSED, "a block group has no chunk of its own")                             \
 	CODE(GROUP_DIFFERS, "GROUP-DIFFERS", REFUSED, "length or flags of a block group are not its chunk's")
 
 #define CHECK_CODES_BLOCK(CODE)                                                                                 \

@@ -197,7 +197,14 @@ void check_say(struct check *c, enum check_code code, const struct check_place *
 		err_at_logical(&what, at->logical);
 	if (at->key)
 		err_at_key(&what, at->key);
-	check_tell(c, code, &what);
+	if (at->devid && at->physical)
+		err_at_device(&what, at->devid, at->physical);
+	else if (at->devid)
+		err_at_devid(&what, at->devid);
+	if (at->values)
+		check_tell_values(c, code, &what, at->values[0], at->values[1]);
+	else
+		check_tell(c, code, &what);
 }
 
 /* Which of the codes of blocks a failure to read one has. */

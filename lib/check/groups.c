@@ -109,22 +109,17 @@ static void add_group(struct loading *l, const struct known_chunk *chunk, const 
 static void judge_pair(struct loading *l, const struct known_chunk *chunk, const struct block_group *group)
 {
 	const struct btrkit_key key = KEY(group->start, KEY_BLOCK_GROUP_ITEM, group->length);
-	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	const uint64_t lengths[] = { group->length, chunk->length }, flags[] = { group->flags, chunk->type };
+	struct check_place at = { l->v->c->group_tree, 0, &key, "key.offset", .values = lengths };
 
-	if (group->length != chunk->length) {
-		err_corrupt(&what, "key.offset", "block group of %" PRIu64 " bytes for a chunk of %" PRIu64,
-			    group->length, chunk->length);
-		err_at_tree(&what, l->v->c->group_tree);
-		err_at_key(&what, &key);
-		check_tell_values(l->v->c, CHECK_GROUP_DIFFERS, &what, group->length, chunk->length);
-	}
-	if (group->flags != chunk->type) {
-		err_corrupt(&what, "flags", "flags 0x%" PRIx64 " of a block group whose chunk has 0x%" PRIx64,
-			    group->flags, chunk->type);
-		err_at_tree(&what, l->v->c->group_tree);
-		err_at_key(&what, &key);
-		check_tell_values(l->v->c, CHECK_GROUP_DIFFERS, &what, group->flags, chunk->type);
-	}
+	if (group->length != chunk->length)
+		check_say(l->v->c, CHECK_GROUP_DIFFERS, &at, "block group of %" PRIu64 " bytes for a chunk of %" PRIu64,
+			  group->length, chunk->length);
+	at.field = "flags";
+	at.values = flags;
+	if (group->flags != chunk->type)
+		check_say(l->v->c, CHECK_GROUP_DIFFERS, &at,
+			  "flags 0x%" PRIx64 " of a block group whose chunk has 0x%" PRIx64, group->flags, chunk->type);
 }
 
 static void tell_lonely_chunk(const struct loading *l, const struct known_chunk *chunk)

@@ -98,13 +98,14 @@ void check_tell(struct check *c, enum check_code code, const struct btrkit_error
 void check_tell_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,
 		       uint64_t expected);
 /*
- * In one go: @what is begun anew with a message and gets tree, logical address and key where they are given (0, 0 and
- * NULL where not).
+ * In one go: what is told is begun anew with a message and gets the places that are given (others are 0 and NULL).
  */
 struct check_place {
 	uint64_t tree, logical;
 	const struct btrkit_key *key;
 	const char *field;
+	uint64_t devid, physical; /* devid 0: no device; physical 0: no place of it */
+	const uint64_t *values;	  /* found and expected, or NULL */
 };
 void check_say(struct check *c, enum check_code code, const struct check_place *at, const char *fmt, ...)
 	BTRKIT_PRINTF(4, 5);

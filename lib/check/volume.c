@@ -77,6 +77,8 @@ static void take_chunk(struct volume_check *v, const struct item *item)
 		v->c->chunks_lost = true;
 		return;
 	}
+	if (chunk.type & BG_SYSTEM)
+		volume_system_chunk(v, item);
 	shape = (struct raid_shape){ chunk.type, chunk.num_stripes };
 	if (!raid_shape_valid(&shape)) {
 		blame(v->c, CHECK_CHUNK_SHAPE, item, "num_stripes",
@@ -84,15 +86,14 @@ static void take_chunk(struct volume_check *v, const struct item *item)
 		v->c->chunks_lost = true;
 		return;
 	}
+	add_stripes(v, &chunk, &shape);
 	if (last && chunk.logical - last->logical < last->length) {
 		blame(v->c, CHECK_CHUNK_OVERLAP, item, "key.offset", "chunk begins inside the one before");
 		return;
 	}
 	to = check_list_add(v->c, &v->chunks, sizeof(*to));
-	if (!to)
-		return;
-	*to = (struct known_chunk){ chunk.logical, chunk.length, chunk.type };
-	add_stripes(v, &chunk, &shape);
+	if (to)
+		*to = (struct known_chunk){ chunk.logical, chunk.length, chunk.type };
 }
 
 static void take_device(struct volume_check *v, const struct item *item)
@@ -124,6 +125,13 @@ int check_volume(struct check *c)
 	v.devices_lost |= c->chunks_lost;
 	if (!ret)
 		ret = volume_groups(&v);
+	if (!ret)
+		ret = volume_dev_extents(&v);
+	if (!ret) {
+		volume_devices(&v);
+		volume_system_chunks(&v);
+		ret = c->failed;
+	}
 	free(v.chunks.at);
 	free(v.stripes.at);
 	free(v.devices.at);

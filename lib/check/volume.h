@@ -26,7 +26,6 @@ struct volume_check {
 	struct check_list stripes; /* struct known_stripe of all chunks */
 	struct check_list devices; /* struct dev_item, by devid */
 	struct check_list extents; /* struct dev_extent, in the order of their keys */
-	uint64_t system_bytes;	   /* of chunks in the superblock that the chunk tree has too */
 	bool devices_lost;	   /* items of devices */
 	bool extents_lost;	   /* of the device tree */
 };
@@ -37,5 +36,12 @@ int volume_each_item(struct check *c, const struct tree_root *root, bool *lost,
 
 /* groups.c: the block group items; fills in groups. */
 int volume_groups(struct volume_check *v);
+/* dev_extents.c: the device tree. */
+int volume_dev_extents(struct volume_check *v);
+/* devices.c */
+void volume_devices(const struct volume_check *v);
+/* system_chunks.c: one of the chunk tree; and those of the superblock. */
+void volume_system_chunk(struct volume_check *v, const struct item *item);
+void volume_system_chunks(const struct volume_check *v);
 
 #endif
