@@ -99,6 +99,7 @@ static int run(struct check *c)
 		check_extents,
 		check_walk,
 		check_csum_extents,
+		check_subvolumes,
 		NULL,
 	};
 

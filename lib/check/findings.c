@@ -249,9 +249,11 @@ static int hand_out_code(struct check *c, enum check_code code, const struct btr
 	c->result.findings[public->severity] += l->total;
 	for (size_t i = 0; !ret && i < l->n && c->opts.finding; i++) {
 		const struct check_finding *f = &l->at[i];
+		char *path = check_path(c, &f->what);
 
 		ret = c->opts.finding(c->opts.ctx, &(struct btrkit_finding){ public, f->what, f->has_values, f->found,
-									     f->expected, NULL, f->times });
+									     f->expected, path, f->times });
+		free(path);
 	}
 	if (!ret && l->total > l->n && c->opts.more)
 		ret = c->opts.more(c->opts.ctx, public, l->total - l->n);

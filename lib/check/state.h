@@ -110,6 +110,9 @@ struct check_place {
 void check_say(struct check *c, enum check_code code, const struct check_place *at, const char *fmt, ...)
 	BTRKIT_PRINTF(4, 5);
 
+/* path.c: the path of the file that a finding is about, to be freed; NULL: none, or it cannot be told. */
+char *check_path(const struct check *c, const struct btrkit_error *what);
+
 /* Everything that was found goes to the caller. @return 0, or what a function of the caller's returned */
 int check_hand_out(struct check *c);
 
@@ -167,8 +170,10 @@ int check_refs(struct check *c);
 int check_csum_extents(struct check *c);
 /* space.c: counters of the groups, and the caches of free space. */
 int check_space(struct check *c);
-/* subvolumes.c: what root refs, the UUID tree and orphan items say of subvolumes. */
+/* subvolumes.c: what root refs and orphan items say of subvolumes; then uuids.c. */
 int check_subvolumes(struct check *c);
+/* uuids.c: the UUID tree. */
+int check_uuids(struct check *c);
 /* qgroups.c: counters of both kinds of quota. */
 int check_qgroups(struct check *c);
 /* log.c: the log trees. */

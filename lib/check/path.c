@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The path of the file that a finding is about. */
+#include "lib/fs/path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/check/state.h"
+#include "lib/format/items/inode.h"
+
+/* The first name that an inode knows of itself. */
+static bool first_name(struct cursor *cur, uint64_t inode, struct inode_ref *ret)
+{
+	struct inode_ref_iter it;
+
+	if (cursor_seek(cur, &KEY(inode, KEY_INODE_REF, 0), NULL) || cur->item.key.objectid != inode ||
+	    cur->item.key.type > KEY_INODE_EXTREF)
+		return false;
+	it = inode_ref_first(&cur->item);
+	return !inode_ref_next(&it, ret, NULL);
+}
+
+static char *path_of(struct btrkit_fs *fs, const struct tree_root *root, struct cursor *cur, uint64_t inode)
+{
+	struct path_namer *namer;
+	struct inode_ref name;
+	const char *path;
+	char *ret = NULL;
+	size_t len;
+
+	if (!first_name(cur, inode, &name) || path_namer_create(fs, root, &namer, NULL))
+		return NULL;
+	if (!path_namer_path(namer, name.parent, name.name, name.name_len, &path, &len, NULL))
+		ret = calloc(1, len + 1);
+	if (ret)
+		memcpy(ret, path, len);
+	path_namer_destroy(namer);
+	return ret;
+}
+
+char *check_path(const struct check *c, const struct btrkit_error *what)
+{
+	const struct check_root *root;
+	struct cursor cur;
+	char *ret;
+
+	/* The top directory has a name of itself that says nothing. */
+	if (!(what->places & BTRKIT_AT_KEY) || !(what->places & BTRKIT_AT_TREE) || !oid_is_file_tree(what->tree) ||
+	    what->key.objectid <= OID_FIRST_FREE || what->key.objectid > OID_LAST_FREE)
+		return NULL;
+	root = check_find_root(c, what->tree);
+	if (!root)
+		return NULL;
+	cursor_init(&cur, c->fs, &root->root);
+	ret = path_of(c->fs, &root->root, &cur, what->key.objectid);
+	cursor_release(&cur);
+	return ret;
+}

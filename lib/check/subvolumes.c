@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Where subvolumes lie, by the root tree and by the directories that they lie in, and who is on the way out. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/check/state.h"
+#include "lib/format/items/dir.h"
+
+/* A reading of the root tree, and cursors for what it leads to. */
+struct subvolumes {
+	struct check *c;
+	struct cursor refs; /* in the root tree as well */
+	struct cursor dirs; /* in the tree of the last parent */
+	uint64_t parent;
+};
+
+static void say(struct check *c, enum check_code code, const struct btrkit_key *key, const char *field,
+		const char *message)
+{
+	check_say(c, code, &(struct check_place){ OID_ROOT_TREE, 0, key, field }, "%s", message);
+}
+
+static bool same_ref(const struct root_ref *a, const struct root_ref *b)
+{
+	return a->dirid == b->dirid && a->sequence == b->sequence && a->name_len == b->name_len &&
+	       !memcmp(a->name, b->name, a->name_len);
+}
+
+/* @ref points into the item where the other cursor stands. */
+static void judge_other_way(struct subvolumes *s, const struct btrkit_key *key, const struct root_ref *ref)
+{
+	const bool back = key->type == KEY_ROOT_BACKREF;
+	const struct btrkit_key other = KEY(key->offset, back ? KEY_ROOT_REF : KEY_ROOT_BACKREF, key->objectid);
+	struct root_ref there;
+	int ret = cursor_find(&s->refs, &other, NULL);
+
+	if (ret > 0)
+		say(s->c, CHECK_ROOT_REF, key, NULL,
+		    back ? "the tree that the subvolume lies in has no reference to it" :
+			   "subvolume has no reference back to the tree that it lies in");
+	else if (!ret && !back && !root_ref_decode(&s->refs.item, &there, NULL) && !same_ref(ref, &there))
+		say(s->c, CHECK_ROOT_REF, key, "name",
+		    "subvolume's reference back says another directory, index or name");
+}
+
+/* @return the entry of that name in the item where the cursor stands */
+static bool find_entry(const struct item *item, const struct root_ref *ref, struct dir_entry *ret)
+{
+	struct dir_iter it = dir_first(item);
+
+	while (!dir_next(&it, ret, NULL))
+		if (ret->name_len == ref->name_len && !memcmp(ret->name, ref->name, ref->name_len))
+			return true;
+	return false;
+}
+
+/* @return 0: the entry leads to the subvolume; 1: it does not, or there is none; <0: nobody knows */
+static int look_at(struct subvolumes *s, const struct btrkit_key *at, uint64_t id, const struct root_ref *ref)
+{
+	struct dir_entry entry;
+	int ret = cursor_find(&s->dirs, at, NULL);
+
+	if (ret)
+		return ret;
+	return !find_entry(&s->dirs.item, ref, &entry) || entry.location.objectid != id ||
+	       entry.location.type != KEY_ROOT_ITEM;
+}
+
+/* The directory that a subvolume lies in. */
+static void judge_entries(struct subvolumes *s, const struct btrkit_key *key, const struct root_ref *ref)
+{
+	const struct check_root *parent = check_find_root(s->c, key->objectid);
+	const uint64_t hash = dir_name_hash(ref->name, ref->name_len);
+
+	if (!parent || !oid_is_file_tree(key->objectid)) {
+		if (!s->c->blocks_lost)
+			say(s->c, CHECK_ROOT_REF, key, "key.objectid", "reference of a tree that there is not");
+		return;
+	}
+	if (s->parent != key->objectid) {
+		cursor_release(&s->dirs);
+		cursor_init(&s->dirs, s->c->fs, &parent->root);
+		s->parent = key->objectid;
+	}
+	if (look_at(s, &KEY(ref->dirid, KEY_DIR_ITEM, hash), key->offset, ref) > 0)
+		say(s->c, CHECK_ROOT_REF_ENTRY, key, "name", "no directory entry by that name leads to the subvolume");
+	if (look_at(s, &KEY(ref->dirid, KEY_DIR_INDEX, ref->sequence), key->offset, ref) > 0)
+		say(s->c, CHECK_ROOT_REF_ENTRY, key, "sequence",
+		    "no directory entry with that index leads to the subvolume");
+}
+
+static void judge_ref(struct subvolumes *s, const struct item *item)
+{
+	const uint64_t child = item->key.type == KEY_ROOT_REF ? item->key.offset : item->key.objectid;
+	struct root_ref ref;
+
+	if (root_ref_decode(item, &ref, NULL))
+		return;
+	if (!check_find_root(s->c, child) && !s->c->blocks_lost)
+		say(s->c, CHECK_ROOT_REF, &item->key, "key.offset", "reference of a subvolume that there is not");
+	judge_other_way(s, &item->key, &ref);
+	if (item->key.type == KEY_ROOT_REF)
+		judge_entries(s, &item->key, &ref);
+}
+
+/* Whether the root tree has an item of that type of the subvolume. @return 0 it has, 1 not, <0 */
+static int has_item(struct subvolumes *s, uint64_t id, uint8_t type)
+{
+	int ret = cursor_seek(&s->refs, &KEY(id, type, 0), NULL);
+
+	return ret ? ret : s->refs.item.key.objectid != id || s->refs.item.key.type != type;
+}
+
+static void judge_root(struct subvolumes *s, const struct check_root *root)
+{
+	const struct btrkit_key key = KEY(root->root.id, KEY_ROOT_ITEM, root->root.key_offset);
+
+	if (!oid_is_file_tree(key.objectid))
+		return;
+	if (key.objectid == OID_FS_TREE) {
+		if (root->item.refs != 1)
+			say(s->c, CHECK_ROOT_REFS, &key, "refs", "the top-level subvolume is not referred to once");
+		return;
+	}
+	if (root->item.refs > 1)
+		say(s->c, CHECK_ROOT_REFS, &key, "refs", "subvolume is referred to more than once");
+	if (root->item.refs && has_item(s, key.objectid, KEY_ROOT_BACKREF) > 0)
+		say(s->c, CHECK_ROOT_LOST, &key, NULL, "subvolume lies in no directory");
+	/* Linux does away with those that have an orphan item. */
+	if (!root->item.refs && cursor_find(&s->refs, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, key.objectid), NULL) > 0)
+		say(s->c, CHECK_ROOT_ORPHAN, &key, "refs", "deleted subvolume that nobody will clean up");
+}
+
+static void judge_default(struct subvolumes *s)
+{
+	static const char name[] = "default";
+	const struct root_ref ref = { .name = (const uint8_t *)name, .name_len = sizeof(name) - 1 };
+	const struct btrkit_key key = KEY(OID_ROOT_TREE_DIR, KEY_DIR_ITEM, dir_name_hash(name, sizeof(name) - 1));
+	const struct check_root *root;
+	struct dir_entry entry;
+
+	if (cursor_find(&s->refs, &key, NULL) || !find_entry(&s->refs.item, &ref, &entry))
+		return;
+	root = check_find_root(s->c, entry.location.objectid);
+	if (entry.location.type != KEY_ROOT_ITEM || !root || !oid_is_file_tree(root->root.id) || !root->item.refs)
+		say(s->c, CHECK_ROOT_DEFAULT, &key, "location", "the default subvolume is one that there is not");
+}
+
+static int lost(void *ctx, int ret, const struct btrkit_error *what)
+{
+	return ret == -ENOMEM ? check_fail(ctx, ret, what) : 0;
+}
+
+static void walk(struct subvolumes *s)
+{
+	const struct check_root *roots = s->c->roots.at;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_key at = KEY(0, 0, 0);
+	struct cursor cur;
+	bool first = true;
+	int ret;
+
+	cursor_init(&cur, s->c->fs, &s->c->fs->root_tree);
+	while (!(ret = cursor_next_around(&cur, &at, first, lost, s->c, &err)) && !check_failed(s->c)) {
+		first = false;
+		if (at.type == KEY_ROOT_REF || at.type == KEY_ROOT_BACKREF)
+			judge_ref(s, &cur.item);
+	}
+	cursor_release(&cur);
+	if (ret < 0)
+		check_fail(s->c, ret, &err);
+	for (size_t i = 2; i < s->c->roots.n && !check_failed(s->c); i++)
+		judge_root(s, &roots[i]);
+	judge_default(s);
+}
+
+int check_subvolumes(struct check *c)
+{
+	struct subvolumes s = { .c = c };
+
+	cursor_init(&s.refs, c->fs, &c->fs->root_tree);
+	cursor_init(&s.dirs, c->fs, &c->fs->root_tree);
+	walk(&s);
+	cursor_release(&s.refs);
+	cursor_release(&s.dirs);
+	return c->failed ? c->failed : check_uuids(c);
+}

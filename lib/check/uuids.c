@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The UUID tree: it leads from the UUIDs of subvolumes to their numbers, which send and receive go by. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/check/state.h"
+
+static struct btrkit_key key_of(const uint8_t uuid[UUID_SIZE], uint8_t type)
+{
+	le64 halves[2];
+
+	memcpy(halves, uuid, sizeof(halves));
+	return KEY(le64_get(halves[0]), type, le64_get(halves[1]));
+}
+
+static bool lists(const struct item *item, uint64_t id)
+{
+	for (uint32_t i = 0; i < item->size / sizeof(le64); i++)
+		if (le64_get(((const le64 *)item->data)[i]) == id)
+			return true;
+	return false;
+}
+
+static void judge_root(struct check *c, struct cursor *cur, const struct check_root *root,
+		       const uint8_t uuid[UUID_SIZE], uint8_t type)
+{
+	static const uint8_t none[UUID_SIZE];
+	const struct btrkit_key key = key_of(uuid, type);
+	int ret;
+
+	if (!memcmp(uuid, none, sizeof(none)))
+		return;
+	ret = cursor_find(cur, &key, NULL);
+	if (ret > 0 || (!ret && !lists(&cur->item, root->root.id)))
+		check_say(c, CHECK_UUID_MISSING, &(struct check_place){ .tree = OID_UUID_TREE, .key = &key },
+			  "subvolume %" PRIu64 " is not found by its UUID", root->root.id);
+}
+
+/* What an entry leads to. */
+static void judge_entry(struct check *c, const struct item *item)
+{
+	const bool received = item->key.type == KEY_UUID_RECEIVED_SUBVOL;
+
+	if (!received && item->key.type != KEY_UUID_SUBVOL)
+		return;
+	for (uint32_t i = 0; i < item->size / sizeof(le64); i++) {
+		const uint64_t id = le64_get(((const le64 *)item->data)[i]);
+		const struct check_root *root = check_find_root(c, id);
+		struct btrkit_key key = { 0 };
+
+		if (root)
+			key = key_of(received ? root->item.received_uuid : root->item.uuid, item->key.type);
+		if (!root || key_cmp(&key, &item->key))
+			check_say(c, CHECK_UUID_STALE,
+				  &(struct check_place){ .tree = OID_UUID_TREE, .key = &item->key },
+				  "subvolume %" PRIu64 " is found by a UUID that is not its own", id);
+	}
+}
+
+static void walk(struct check *c, struct cursor *cur)
+{
+	const struct check_root *roots = c->roots.at;
+	int ret;
+
+	for (ret = cursor_seek(cur, &KEY(0, 0, 0), NULL); !ret && !check_failed(c); ret = cursor_next(cur, NULL))
+		judge_entry(c, &cur->item);
+	for (size_t i = 2; i < c->roots.n && !check_failed(c); i++) {
+		if (!oid_is_file_tree(roots[i].root.id) || !roots[i].item.refs)
+			continue;
+		judge_root(c, cur, &roots[i], roots[i].item.uuid, KEY_UUID_SUBVOL);
+		judge_root(c, cur, &roots[i], roots[i].item.received_uuid, KEY_UUID_RECEIVED_SUBVOL);
+	}
+}
+
+int check_uuids(struct check *c)
+{
+	const struct check_root *root = check_find_root(c, OID_UUID_TREE);
+	struct cursor cur;
+
+	/* Linux goes through all of it when it mounts a filesystem that somebody else has written to. */
+	if (!root || c->fs->super.uuid_tree_generation != c->fs->super.generation || c->blocks_lost)
+		return 0;
+	cursor_init(&cur, c->fs, &root->root);
+	walk(c, &cur);
+	cursor_release(&cur);
+	return c->failed;
+}
