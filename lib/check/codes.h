@@ -93,7 +93,10 @@
 	CODE(UUID_STALE, "UUID-STALE", LEFTOVER, "a UUID leads to a subvolume that has another one")
 #define CHECK_CODES_INODE(CODE)
 #define CHECK_CODES_QGROUP(CODE)
-#define CHECK_CODES_LOG(CODE)
+#define CHECK_CODES_LOG(CODE)                                                                                       \
+	CODE(LOG_BLOCK, "LOG-BLOCK", REFUSED, "a block of a log tree lies where it cannot, or is pointed to twice") \
+	CODE(LOG_TREE, "LOG-TREE", REFUSED, "a log tree of a subvolume that there is not")                          \
+	CODE(LOG_EXTENT, "LOG-EXTENT", REFUSED, "data that a log tree tells of lies where it cannot")
 #define CHECK_CODES_DATA(CODE)
 
 #define CHECK_CODES(CODE)        \

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Log trees: what was written last and only Linux brings into the trees, when it mounts. The extent tree knows nothing
+ * of them, so that they must lie where it has nothing.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/base/hash.h"
+#include "lib/check/state.h"
+
+/* A block that was met: by each pointer but the first it would be read again. */
+struct log_block {
+	uint64_t bytenr;
+	UT_hash_handle hh;
+};
+
+struct log {
+	struct check *c;
+	struct check_list trees;   /* struct tree_root */
+	struct check_list pending; /* struct node_ref, of one tree */
+	struct log_block *met;
+	struct check_hints hints;
+	size_t block_hint, group_hint;
+	bool top; /* the tree that names the others is read */
+};
+
+static void say(struct log *l, enum check_code code, uint64_t logical, const struct btrkit_key *key, const char *field,
+		const char *message)
+{
+	check_say(l->c, code, &(struct check_place){ OID_TREE_LOG, logical, key, field }, "%s", message);
+}
+
+/* @return whether it is met for the first time */
+static bool meet(struct log *l, uint64_t bytenr)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct log_block *b;
+
+	HASH_FIND(hh, l->met, &bytenr, sizeof(bytenr), b);
+	if (b)
+		return false;
+	b = malloc(sizeof(*b));
+	if (b) {
+		b->bytenr = bytenr;
+		HASH_ADD(hh, l->met, bytenr, sizeof(b->bytenr), b);
+	}
+	if (b && b->hh.tbl)
+		return true;
+	free(b);
+	check_fail(l->c, err_nomem(&err), &err);
+	return false;
+}
+
+/* Whether extents have any of the range. */
+static bool is_used(struct log *l, uint64_t start, uint64_t length)
+{
+	const struct check_tables *t = &l->c->tables;
+	size_t i;
+
+	if (check_find_extent(t, start, l->c->items.sectorsize, &l->hints.extent))
+		return true;
+	i = check_table_lower_bound(&t->extents, start, NULL);
+	if (i < t->extents.n && check_extent_start(check_extent_at(t, i)) - start < length)
+		return true;
+	i = check_table_lower_bound(&t->blocks, start, &l->block_hint);
+	if (i < t->blocks.n && check_block_bytenr(check_block_at(t, i)) - start < length)
+		return true;
+	return i && start - check_block_bytenr(check_block_at(t, i - 1)) < l->c->items.nodesize;
+}
+
+static void want(struct log *l, uint64_t bytenr, uint64_t generation, uint8_t level, const struct btrkit_key *key)
+{
+	const struct check_group *g = check_group_of(l->c, bytenr, &l->group_hint);
+	struct node_ref *to;
+
+	if (!meet(l, bytenr)) {
+		say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr", "block of a log tree is pointed to twice");
+		return;
+	}
+	if (!l->c->extents_lost && is_used(l, bytenr, l->c->items.nodesize))
+		say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
+		    "block of a log tree lies where the extent tree has something");
+	else if (g && !(g->flags & BG_METADATA))
+		say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
+		    "block of a log tree lies in a block group of another kind");
+	to = check_list_add(l->c, &l->pending, sizeof(*to));
+	if (to)
+		*to = (struct node_ref){ bytenr, generation, OID_TREE_LOG, level, NULL };
+}
+
+static void take_tree(struct log *l, uint64_t logical, const struct item *item)
+{
+	struct root_item ri;
+	struct tree_root *to;
+
+	if (root_item_decode(&l->c->items, item, &ri, NULL))
+		return;
+	if (item->key.objectid != OID_TREE_LOG || !check_find_root(l->c, item->key.offset)) {
+		if (!l->c->blocks_lost)
+			say(l, CHECK_LOG_TREE, logical, &item->key, "key.offset",
+			    "log tree of a subvolume that there is not");
+		return;
+	}
+	to = check_list_add(l->c, &l->trees, sizeof(*to));
+	if (to)
+		*to = tree_root_of(&item->key, &ri);
+}
+
+/* Data that the log names: that of an extent, or what only the log knows of, where nothing is. */
+static void judge_data(struct log *l, uint64_t logical, const struct item *item)
+{
+	const struct check_extent *e;
+	const struct check_group *g;
+	struct file_extent fe;
+
+	if (file_extent_decode(&l->c->items, item, &fe, NULL) || !fe.disk_bytenr || l->c->extents_lost)
+		return;
+	e = check_find_extent(&l->c->tables, fe.disk_bytenr, l->c->items.sectorsize, &l->hints.extent);
+	if (e && check_extent_start(e) == fe.disk_bytenr &&
+	    (uint64_t)e->sectors * l->c->items.sectorsize == fe.disk_num_bytes)
+		return;
+	g = check_group_of(l->c, fe.disk_bytenr, &l->group_hint);
+	if (!g || !(g->flags & BG_DATA) || fe.disk_num_bytes > g->start + g->length - fe.disk_bytenr)
+		say(l, CHECK_LOG_EXTENT, logical, &item->key, "disk_bytenr",
+		    "file extent of a log tree lies outside of block groups for data");
+	else if (is_used(l, fe.disk_bytenr, fe.disk_num_bytes))
+		say(l, CHECK_LOG_EXTENT, logical, &item->key, "disk_bytenr",
+		    "file extent of a log tree lies where the extent tree has something else");
+}
+
+static void judge_leaf(struct log *l, const struct node *leaf)
+{
+	struct item_ctx ctx = l->c->items;
+
+	ctx.owner = OID_TREE_LOG;
+	for (uint32_t i = 0; i < leaf->nritems; i++) {
+		const struct item item = leaf_item(leaf, i);
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+		if (item_validate(&ctx, &item, &what)) {
+			err_at_tree(&what, OID_TREE_LOG);
+			err_at_logical(&what, leaf->bytenr);
+			err_at_item(&what, i, &item.key);
+			check_tell(l->c, CHECK_ITEM_INVALID, &what);
+		} else if (l->top != (item.key.type == KEY_ROOT_ITEM)) {
+			say(l, CHECK_ITEM_TREE, leaf->bytenr, &item.key, "key.type",
+			    "item in a log tree that has no such items");
+		} else if (l->top) {
+			take_tree(l, leaf->bytenr, &item);
+		} else if (item.key.type == KEY_EXTENT_DATA) {
+			judge_data(l, leaf->bytenr, &item);
+		}
+	}
+}
+
+static void judge_node(struct log *l, const struct node *n)
+{
+	for (uint32_t i = 0; i < n->nritems; i++) {
+		struct btrkit_key key;
+		const struct node_ref ref = node_child(n, i, OID_TREE_LOG, &key);
+
+		want(l, ref.bytenr, ref.generation, ref.level, &key);
+	}
+}
+
+/* Each block once, however often it is pointed to, so that this ends. */
+static void read_tree(struct log *l, const struct tree_root *root, bool top, uint8_t *buf)
+{
+	l->top = top;
+	want(l, root->bytenr, root->generation, root->level, NULL);
+	while (l->pending.n && !check_failed(l->c)) {
+		const struct node_ref ref = ((const struct node_ref *)l->pending.at)[--l->pending.n];
+		struct node n;
+
+		if (!check_read_block(l->c, &ref, OID_TREE_LOG, buf))
+			continue;
+		l->c->result.blocks++;
+		n = check_node(l->c, buf);
+		if (n.level)
+			judge_node(l, &n);
+		else
+			judge_leaf(l, &n);
+	}
+}
+
+static void release(struct log *l)
+{
+	struct log_block *b, *next;
+
+	HASH_ITER(hh, l->met, b, next)
+	{
+		HASH_DEL(l->met, b);
+		free(b);
+	}
+	free(l->trees.at);
+	free(l->pending.at);
+}
+
+int check_logs(struct check *c)
+{
+	const struct super *super = &c->fs->super;
+	/* Log trees are written ahead of the next commit. */
+	const struct tree_root root = { OID_TREE_LOG, 0, super->log_root, super->generation + 1,
+					super->log_root_level };
+	struct log l = { .c = c };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint8_t *buf;
+
+	if (!super->log_root)
+		return 0;
+	buf = malloc(c->items.nodesize);
+	if (!buf)
+		return check_fail(c, err_nomem(&err), &err);
+	read_tree(&l, &root, true, buf);
+	for (size_t i = 0; i < l.trees.n && !check_failed(c); i++)
+		read_tree(&l, (const struct tree_root *)l.trees.at + i, false, buf);
+	release(&l);
+	free(buf);
+	return c->failed;
+}
