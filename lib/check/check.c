@@ -93,6 +93,7 @@ uint64_t check_ref_hash(const struct check *c, const struct extent_ref *ref, uin
 static int run(struct check *c)
 {
 	static int (*const parts[])(struct check * c) = {
+		check_supers,
 		check_volume,
 		check_roots,
 		check_csums,

@@ -7,9 +7,19 @@
  * order: what other findings may come of stands first.
  */
 
-#define CHECK_CODES_SUPER(CODE)                    \
-	CODE(SUPER_COPY, "SUPER-COPY", MISBEHAVES, \
-	     "a copy of the superblock is damaged, or differs from the one that is used")
+#define CHECK_CODES_SUPER(CODE)                                                                                       \
+	CODE(SUPER_PRIMARY, "SUPER-PRIMARY", REFUSED, "the primary superblock of a device is damaged")                \
+	CODE(SUPER_FIELD, "SUPER-FIELD", REFUSED, "a field of the superblock that Linux refuses")                     \
+	CODE(SUPER_FEATURE, "SUPER-FEATURE", REFUSED, "features that are not known, or that do not go together")      \
+	CODE(SUPER_UNFINISHED, "SUPER-UNFINISHED", REFUSED,                                                           \
+	     "flags of the superblock say that something was left half done")                                         \
+	CODE(SUPER_VALUE, "SUPER-VALUE", MISBEHAVES, "a field of the superblock contradicts others or what there is") \
+	CODE(SUPER_STALE, "SUPER-STALE", MISBEHAVES, "a device was not there when the others were written last")      \
+	CODE(SUPER_COPY, "SUPER-COPY", MISBEHAVES,                                                                    \
+	     "a copy of the superblock is damaged, or differs from another of the same generation")                   \
+	CODE(SUPER_NEW, "SUPER-NEW", MISBEHAVES, "a mirror of the superblock is newer than the primary one")          \
+	CODE(SUPER_OLD, "SUPER-OLD", LEFTOVER, "a mirror of the superblock is older than the primary one")            \
+	CODE(SUPER_BACKUP, "SUPER-BACKUP", LEFTOVER, "backup roots of the superblock name what is no root of a tree")
 
 #define CHECK_CODES_VOLUME(CODE)                                                                                       \
 	CODE(CHUNK_SHAPE, "CHUNK-SHAPE", REFUSED, "a chunk has another number of stripes than its profile can have")   \

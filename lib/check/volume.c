@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/format/feature_bits.h"
 #include "lib/volume/raid_map.h"
 
 struct lost {
@@ -117,6 +118,21 @@ static void take_item(void *ctx, const struct item *item)
 		take_device(ctx, item);
 }
 
+/* Who does not know a profile must be kept from the filesystem. */
+static void judge_profiles(const struct volume_check *v)
+{
+	const struct known_chunk *chunks = v->chunks.at;
+	const uint64_t incompat = v->c->fs->super.incompat;
+	uint64_t flags = 0;
+
+	for (size_t i = 0; i < v->chunks.n; i++)
+		flags |= chunks[i].type;
+	if ((flags & (BG_RAID5 | BG_RAID6) && !(incompat & INCOMPAT_RAID56)) ||
+	    (flags & (BG_RAID1C3 | BG_RAID1C4) && !(incompat & INCOMPAT_RAID1C34)))
+		check_say(v->c, CHECK_SUPER_VALUE, &(struct check_place){ .field = "incompat_flags" },
+			  "the feature of a chunk's profile is not set");
+}
+
 int check_volume(struct check *c)
 {
 	struct volume_check v = { .c = c };
@@ -130,6 +146,7 @@ int check_volume(struct check *c)
 	if (!ret) {
 		volume_devices(&v);
 		volume_system_chunks(&v);
+		judge_profiles(&v);
 		ret = c->failed;
 	}
 	free(v.chunks.at);
