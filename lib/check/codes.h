@@ -102,7 +102,12 @@
 	     "a subvolume is not found by its UUID, which send and receive go by")                                   \
 	CODE(UUID_STALE, "UUID-STALE", LEFTOVER, "a UUID leads to a subvolume that has another one")
 #define CHECK_CODES_INODE(CODE)
-#define CHECK_CODES_QGROUP(CODE)
+#define CHECK_CODES_QGROUP(CODE)                                                                            \
+	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES, "the items of qgroups contradict each other")      \
+	CODE(QGROUP_RELATION, "QGROUP-RELATION", MISBEHAVES,                                                \
+	     "a relation of qgroups that is told one way, or cannot be")                                    \
+	CODE(QGROUP_MISSING, "QGROUP-MISSING", MISBEHAVES, "a subvolume has no qgroup, with quota enabled") \
+	CODE(QGROUP_COUNT, "QGROUP-COUNT", MISBEHAVES, "a qgroup counts other bytes than there are")
 #define CHECK_CODES_LOG(CODE)                                                                                       \
 	CODE(LOG_BLOCK, "LOG-BLOCK", REFUSED, "a block of a log tree lies where it cannot, or is pointed to twice") \
 	CODE(LOG_TREE, "LOG-TREE", REFUSED, "a log tree of a subvolume that there is not")                          \

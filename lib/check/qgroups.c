@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Quota: what the quota tree says, and whether its counters are right as far as Linux goes by them. */
+#include "lib/check/qgroups.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static void say(struct check_quota *q, enum check_code code, const struct btrkit_key *key, const char *field,
+		const char *message)
+{
+	check_say(q->c, code, &(struct check_place){ OID_QUOTA_TREE, 0, key, field }, "%s", message);
+}
+
+static int compare_ids(const void *x, const void *y)
+{
+	const uint64_t a = ((const struct check_qgroup *)x)->id, b = ((const struct check_qgroup *)y)->id;
+
+	return a < b ? -1 : a > b;
+}
+
+struct check_qgroup *check_qgroup_find(const struct check_quota *q, uint64_t id)
+{
+	const struct check_qgroup wanted = { .id = id };
+
+	return q->groups.n ? bsearch(&wanted, q->groups.at, q->groups.n, sizeof(wanted), compare_ids) : NULL;
+}
+
+/* Items come by type and then by number: all INFO before all LIMIT. */
+static void take(struct check_quota *q, const struct item *item)
+{
+	struct check_qgroup *g;
+	struct check_relation *r;
+
+	if (item_validate(&q->c->items, item, NULL))
+		return;
+	switch (item->key.type) {
+	case KEY_QGROUP_STATUS:
+		q->has_status = !qgroup_status_decode(item, &q->status, NULL);
+		break;
+	case KEY_QGROUP_INFO:
+		g = check_list_add(q->c, &q->groups, sizeof(*g));
+		if (g) {
+			*g = (struct check_qgroup){ .id = item->key.offset };
+			g->has_info = !qgroup_info_decode(item, &g->said, NULL);
+		}
+		break;
+	case KEY_QGROUP_LIMIT:
+		g = check_qgroup_find(q, item->key.offset);
+		if (g)
+			g->has_limit = true;
+		else
+			say(q, CHECK_QGROUP_CONFIG, &item->key, "key.offset", "limits of a qgroup that there is not");
+		break;
+	case KEY_QGROUP_RELATION:
+		r = check_list_add(q->c, &q->relations, sizeof(*r));
+		if (r)
+			*r = (struct check_relation){ item->key.objectid, item->key.offset };
+		break;
+	default:
+		break;
+	}
+}
+
+static bool has_relation(const struct check_quota *q, uint64_t a, uint64_t b)
+{
+	const struct check_relation *at = q->relations.at;
+	size_t low = 0, high = q->relations.n;
+
+	/* In the order of keys. */
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (at[mid].member < a || (at[mid].member == a && at[mid].parent < b))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < q->relations.n && at[low].member == a && at[low].parent == b;
+}
+
+static void judge_relations(struct check_quota *q)
+{
+	const struct check_relation *at = q->relations.at;
+
+	for (size_t i = 0; i < q->relations.n; i++) {
+		const struct btrkit_key key = KEY(at[i].member, KEY_QGROUP_RELATION, at[i].parent);
+
+		if (!has_relation(q, at[i].parent, at[i].member))
+			say(q, CHECK_QGROUP_RELATION, &key, NULL, "relation of qgroups is told one way only");
+		if (!check_qgroup_find(q, at[i].member) || !check_qgroup_find(q, at[i].parent))
+			say(q, CHECK_QGROUP_RELATION, &key, NULL, "relation to a qgroup that there is not");
+		else if (qgroup_level(at[i].member) == qgroup_level(at[i].parent))
+			say(q, CHECK_QGROUP_RELATION, &key, NULL, "relation of qgroups of one level");
+	}
+}
+
+static void judge_config(struct check_quota *q)
+{
+	const struct check_root *roots = q->c->roots.at;
+	const struct check_qgroup *groups = q->groups.at;
+
+	if (!q->has_status) {
+		say(q, CHECK_QGROUP_CONFIG, NULL, NULL, "quota tree says nothing of its state");
+		return;
+	}
+	judge_relations(q);
+	for (size_t i = 0; i < q->groups.n; i++)
+		if (!groups[i].has_limit)
+			say(q, CHECK_QGROUP_CONFIG, &KEY(0, KEY_QGROUP_INFO, groups[i].id), NULL,
+			    "qgroup has no item for its limits");
+	for (size_t i = 2; i < q->c->roots.n; i++)
+		if (oid_is_file_tree(roots[i].root.id) && roots[i].item.refs && !check_qgroup_find(q, roots[i].root.id))
+			say(q, CHECK_QGROUP_MISSING, &KEY(0, KEY_QGROUP_INFO, roots[i].root.id), NULL,
+			    "subvolume has no qgroup");
+}
+
+static void tell(struct check_quota *q, const struct check_qgroup *g, const char *field, uint64_t said,
+		 uint64_t counted)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+	if (said == counted)
+		return;
+	err_corrupt(&what, field, "qgroup %" PRIu64 "/%" PRIu64 " says %" PRIu64 " bytes, there are %" PRIu64,
+		    qgroup_level(g->id), g->id & ((UINT64_C(1) << 48) - 1), said, counted);
+	err_at_tree(&what, OID_QUOTA_TREE);
+	err_at_key(&what, &KEY(0, KEY_QGROUP_INFO, g->id));
+	check_tell_values(q->c, CHECK_QGROUP_COUNT, &what, said, counted);
+}
+
+static void judge_counts(struct check_quota *q)
+{
+	const struct check_qgroup *g = q->groups.at;
+	const bool simple = q->status.flags & QGROUP_STATUS_SIMPLE_MODE;
+	const int ret = simple ? check_squota_count(q) : check_qgroup_count(q);
+
+	for (size_t i = 0; !ret && i < q->groups.n; i++) {
+		if (!g[i].has_info || (simple && qgroup_level(g[i].id)))
+			continue;
+		tell(q, &g[i], "rfer", g[i].said.rfer, g[i].rfer);
+		tell(q, &g[i], "excl", g[i].said.excl, g[i].excl);
+		/* Simple quota leaves these alone. */
+		if (simple)
+			continue;
+		tell(q, &g[i], "rfer_cmpr", g[i].said.rfer_cmpr, g[i].rfer);
+		tell(q, &g[i], "excl_cmpr", g[i].said.excl_cmpr, g[i].excl);
+	}
+}
+
+/* Whether Linux goes by the counters, and does not count again. */
+static bool trusted(const struct check_quota *q)
+{
+	const uint64_t flags = q->status.flags;
+
+	if (!(flags & QGROUP_STATUS_ON) || flags & (QGROUP_STATUS_RESCAN | QGROUP_STATUS_INCONSISTENT))
+		return false;
+	return flags & QGROUP_STATUS_SIMPLE_MODE || q->status.generation == q->c->fs->super.generation;
+}
+
+static int load(struct check_quota *q, const struct check_root *root)
+{
+	struct cursor cur;
+	int ret;
+
+	cursor_init(&cur, q->c->fs, &root->root);
+	for (ret = cursor_seek(&cur, &KEY(0, 0, 0), NULL); !ret && !check_failed(q->c); ret = cursor_next(&cur, NULL))
+		take(q, &cur.item);
+	cursor_release(&cur);
+	return ret;
+}
+
+/* Comes last: what counts has tables of its own, for which those of the check make room. */
+int check_qgroups(struct check *c)
+{
+	const struct check_root *root = check_find_root(c, OID_QUOTA_TREE);
+	struct check_quota q = { .c = c };
+
+	if (!root || c->blocks_lost || c->extents_lost)
+		return 0;
+	if (load(&q, root) == 1) {
+		judge_config(&q);
+		if (q.has_status && trusted(&q)) {
+			check_tables_release(&c->tables);
+			judge_counts(&q);
+		}
+	}
+	free(q.groups.at);
+	free(q.relations.at);
+	return c->failed;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Simple quota: an extent counts for who made it, as long as it is there, if that was since quota was enabled. */
+#include <stdlib.h>
+
+#include "lib/check/qgroups.h"
+
+struct squota {
+	struct check_quota *q;
+	uint8_t *buf;
+};
+
+static void add(struct squota *s, uint64_t root, uint64_t bytes)
+{
+	struct check_qgroup *g = check_qgroup_find(s->q, root);
+
+	if (!g)
+		return;
+	g->rfer += bytes;
+	g->excl += bytes;
+}
+
+/* Whose tree a block was made for. @return 0: nobody knows */
+static uint64_t owner_of(struct squota *s, const struct extent_item *ei)
+{
+	const struct node_ref ref = { ei->bytenr, NODE_ANY, 0, LEVELS_MAX, NULL };
+
+	if (node_read_alone(s->q->c->fs, &ref, s->buf, NULL))
+		return 0;
+	return le64_get(((const struct disk_header *)s->buf)->owner);
+}
+
+static void take(struct squota *s, const struct item *item)
+{
+	struct extent_item ei;
+	struct extent_ref ref;
+
+	if ((item->key.type != KEY_EXTENT_ITEM && item->key.type != KEY_METADATA_ITEM) ||
+	    extent_item_decode(&s->q->c->items, item, &ei, NULL) || ei.generation < s->q->status.enable_gen)
+		return;
+	if (extent_item_next_ref(&ei, &ref, NULL))
+		ref.type = 0;
+	if (ei.flags & EXTENT_FLAG_DATA) {
+		if (ref.type == KEY_EXTENT_OWNER_REF)
+			add(s, ref.root, ei.num_bytes);
+	} else if (ei.refs == 1 && ref.type == KEY_TREE_BLOCK_REF) {
+		add(s, ref.root, ei.num_bytes);
+	} else {
+		add(s, owner_of(s, &ei), ei.num_bytes);
+	}
+}
+
+int check_squota_count(struct check_quota *q)
+{
+	const struct check_root *root = check_find_root(q->c, OID_EXTENT_TREE);
+	struct squota s = { .q = q, .buf = malloc(q->c->items.nodesize) };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct cursor cur;
+	int ret;
+
+	if (!s.buf)
+		return check_fail(q->c, err_nomem(&err), &err);
+	cursor_init(&cur, q->c->fs, &root->root);
+	cur.scan = cur.once = true;
+	for (ret = cursor_seek(&cur, &KEY(0, 0, 0), NULL); !ret && !check_failed(q->c); ret = cursor_next(&cur, NULL))
+		take(&s, &cur.item);
+	cursor_release(&cur);
+	free(s.buf);
+	return ret == 1 ? 0 : 1;
+}
