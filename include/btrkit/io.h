@@ -89,6 +89,8 @@ enum btrkit_io_flags {
 	 * device shows of a file or device is refused with -EBUSY. That goes by bytes, through partitions and loop
 	 * devices on loop devices: another part of the same file or disk may be in use, and a partition of a
 	 * loop device that nobody uses is claimed, so that it stays so.
+	 * Without BTRKIT_IO_WRITE: see that nobody changes what is read. A block device is opened O_EXCL; what is
+	 * mounted, or what a loop device that is in use shows, is refused with -EBUSY. Nothing is locked.
 	 */
 	BTRKIT_IO_EXCLUSIVE = 1 << 1
 };

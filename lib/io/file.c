@@ -402,7 +402,7 @@ static int open_part(struct io_spec *part, unsigned flags, struct file_io *f, st
 	if (!ret && block && is_part)
 		ret = enter_partition(f, flags, part, &st, err);
 	if (!ret && flags & BTRKIT_IO_EXCLUSIVE)
-		ret = io_guard(f->fd, &st, part->offset, part->size, &f->guard, err);
+		ret = io_guard(f->fd, &st, part->offset, part->size, flags & BTRKIT_IO_WRITE, &f->guard, err);
 	return ret;
 }
 
@@ -414,8 +414,6 @@ int btrkit_io_open(const char *spec, unsigned flags, struct btrkit_io **ret, str
 
 	if (flags & ~(unsigned)(BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE))
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
-	if (flags == BTRKIT_IO_EXCLUSIVE)
-		return err_set(err, BTRKIT_INVALID, "only a writer can keep others off");
 	r = io_spec_parse(spec, &part, err);
 	if (r)
 		return r;

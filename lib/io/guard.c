@@ -52,11 +52,25 @@ static int lock_file(int fd, uint64_t start, uint64_t len, struct btrkit_error *
 	return err_system(err, errno, "cannot lock");
 }
 
+/* A reader takes a device that it may not open for one that nobody uses: most are. */
+static bool is_in_use(const char *path, const struct guard *guard)
+{
+	int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd >= 0) {
+		close(fd);
+		return false;
+	}
+	return guard->writes || errno == EBUSY;
+}
+
 /* Takes a device for itself, as long as nobody else has done that. */
 static bool claim(const char *path, struct guard *guard)
 {
 	int fd;
 
+	if (!guard->writes)
+		return !is_in_use(path, guard);
 	if (guard->n == GUARD_CLAIMS)
 		return false;
 	fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
@@ -66,15 +80,6 @@ static bool claim(const char *path, struct guard *guard)
 	(void)ioctl(fd, BLKFLSBUF, 0);
 	guard->claims[guard->n++] = fd;
 	return true;
-}
-
-static bool is_in_use(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
-
-	if (fd >= 0)
-		close(fd);
-	return fd < 0;
 }
 
 /*
@@ -94,7 +99,7 @@ static int judge_loop(const struct loop *loop, uint64_t at, uint64_t len, bool b
 	}
 	snprintf(path, sizeof(path), "/dev/%s", loop->name);
 	/* Two devices of one file may be there for whatever reason: that is no use yet. */
-	if (below && !is_in_use(path))
+	if ((below || !guard->writes) && !is_in_use(path, guard))
 		return 0;
 	return err_set(err, BTRKIT_BUSY, "in use: it backs %s", path);
 }
@@ -140,14 +145,16 @@ static int refuse_loops(const struct places *own, struct guard *guard, struct bt
 	return ret;
 }
 
-int io_guard(int fd, const struct stat *st, uint64_t start, uint64_t len, struct guard *guard,
+int io_guard(int fd, const struct stat *st, uint64_t start, uint64_t len, bool writes, struct guard *guard,
 	     struct btrkit_error *err)
 {
 	struct places own;
 	struct place place;
-	int ret = S_ISBLK(st->st_mode) ? lock_block(fd, err) : lock_file(fd, start, len, err);
+	int ret = 0;
 
-	guard->n = 0;
+	*guard = (struct guard){ .writes = writes };
+	if (writes)
+		ret = S_ISBLK(st->st_mode) ? lock_block(fd, err) : lock_file(fd, start, len, err);
 	if (ret)
 		return ret;
 	place = place_of(st, start, len);
