@@ -26,10 +26,13 @@ struct command {
 	int (*run)(const struct command *cmd, int argc, char **argv);
 	bool options_first;	/* what follows the first argument are no options */
 	void (*more_help)(void);	/* prints what --help tells besides options; may be NULL */
+	/* Exit statuses, where they are others than EXIT_FAILED and EXIT_USAGE. */
+	int failed, usage;
 	int own_ids;	/* ids from that one on are of options that mkfs.btrfs lacks; 0: it is no such command */
 };
 
 extern const struct command cmd_cat;
+extern const struct command cmd_check;
 extern const struct command cmd_diff;
 extern const struct command cmd_du;
 extern const struct command cmd_dump_super;
@@ -72,7 +75,7 @@ void cmd_check_paths(const struct command *cmd, int argc, char **argv, int first
 /* A line to stderr, and only one: what would end it, and all else that a terminal obeys, is written as \ooo. */
 void cmd_say(const char *fmt, ...) BTRKIT_PRINTF(1, 2);
 
-/* A usage error: one line to stderr; ends the program with status 2. */
+/* A usage error: one line to stderr; ends the program with status 2, or what the command has in its place. */
 void cmd_usage_error(const struct command *cmd, const char *fmt, ...) BTRKIT_PRINTF(2, 3) __attribute__((noreturn));
 
 /*
@@ -90,7 +93,10 @@ bool cmd_compression(const struct command *cmd, const char *s, enum btrkit_compr
 /* --format: the index in @names (which ends with NULL). Anything else is a usage error. */
 unsigned cmd_format(const struct command *cmd, const char *s, const char *const *names);
 
-/* The one line of a failure. @device may be NULL. @return EXIT_FAILED */
+/* The exit status of a failure. */
+int cmd_failed(const struct command *cmd);
+
+/* The one line of a failure. @device may be NULL. @return EXIT_FAILED, or what the command has in its place */
 int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_error *err);
 
 /* The same of something in the filesystem. A path that does not end with a zero byte is @len bytes long. */
@@ -121,6 +127,19 @@ struct cmd_devices {
 #define CMD_NOSCAN_OPTION { CMD_OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" }
 #define CMD_DEVICE_OPTIONS \
 	{ CMD_OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" }, CMD_NOSCAN_OPTION
+/* For who can start from others than the newest roots. */
+#define CMD_OPT_SUPER 's'
+#define CMD_OPT_BACKUP 1002
+#define CMD_OPT_TREE_ROOT 1003
+#define CMD_OPT_CHUNK_ROOT 1004
+#define CMD_START_OPTIONS \
+	{ CMD_OPT_SUPER, "super", "N", "start from copy N of the superblock: 0, 1 or 2" }, \
+	{ CMD_OPT_BACKUP, "backup", "N", "start from the backup roots in slot N, 0 to 3" }, \
+	{ CMD_OPT_TREE_ROOT, "tree-root", "BYTENR", "the root tree's root block is there" }, \
+	{ CMD_OPT_CHUNK_ROOT, "chunk-root", "BYTENR", "the chunk tree's root block is there" }
+/* @return whether the option that getopt_long() has just given is one of them: @o has it then */
+bool cmd_start_option(const struct command *cmd, struct btrkit_open_options *o, int option);
+
 /* As many as arguments can name. @return 0; EXIT_FAILED after saying that there is no memory */
 int cmd_devices_begin(const struct command *cmd, int argc, struct cmd_devices *ret);
 /* @return whether the option that getopt_long() has just given is one of CMD_DEVICE_OPTIONS: it is taken then */
@@ -136,6 +155,10 @@ struct btrkit_fs *cmd_devices_open(const struct command *cmd, const struct cmd_d
  */
 struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices, size_t n, bool scan,
 			   const struct btrkit_open_options *opts);
+
+/* The same of devices that are not mounted, and stay so as long as they are open. */
+struct btrkit_fs *cmd_open_unused(const struct command *cmd, const char *const *devices, size_t n, bool scan,
+				  const struct btrkit_open_options *opts);
 
 /*
  * --undo FILE: from now on what is overwritten on devices is kept in @file. To be called when they have been judged and
@@ -198,7 +221,7 @@ int cmd_whole_end(struct cmd_whole *w, bool whole) BTRKIT_MUST_CHECK;
 int cmd_end(const struct command *cmd, const char *device, const struct cmd_output *out, int ret,
 	    const struct btrkit_error *err);
 
-/* Flushes and closes the standard output. @return @status, or EXIT_FAILED after saying why */
-int cmd_close_stdout(const char *name, int status);
+/* Flushes and closes the standard output. @return @status, or that of a failure after saying why */
+int cmd_close_stdout(const struct command *cmd, int status);
 
 #endif

@@ -113,7 +113,7 @@ int cmd_next_option(const struct command *cmd, int argc, char **argv)
 	switch (c) {
 	case OPTION_HELP:
 		print_help(cmd);
-		exit(cmd_close_stdout(cmd->name, EXIT_DONE));
+		exit(cmd_close_stdout(cmd, EXIT_DONE));
 	case ':':
 		cmd_usage_error(cmd, "option '%s' needs an argument", argv[optind - 1]);
 	case '?':
@@ -163,7 +163,9 @@ void cmd_usage_error(const struct command *cmd, const char *fmt, ...)
 	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
 	cmd_say("btrkit %s: %s (see btrkit %s --help)", cmd->name, what, cmd->name);
-	exit(cmd_is_mkfs_btrfs ? EXIT_FAILED : EXIT_USAGE);
+	if (cmd_is_mkfs_btrfs)
+		exit(EXIT_FAILED);
+	exit(cmd->usage ? cmd->usage : EXIT_USAGE);
 }
 
 static uint64_t number(const struct command *cmd, const char *option, const char *s, int base, bool suffix)
@@ -208,13 +210,18 @@ unsigned cmd_format(const struct command *cmd, const char *s, const char *const 
 	cmd_usage_error(cmd, "--format: '%s' is unknown", s);
 }
 
+int cmd_failed(const struct command *cmd)
+{
+	return cmd->failed ? cmd->failed : EXIT_FAILED;
+}
+
 int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_error *err)
 {
 	char line[BTRKIT_ERROR_LINE];
 
 	btrkit_error_format(err, line, sizeof(line));
 	cmd_say("btrkit %s: %s%s%s", cmd->name, device ? device : "", device ? ": " : "", line);
-	return EXIT_FAILED;
+	return cmd_failed(cmd);
 }
 
 int cmd_fail_path(const struct command *cmd, const char *device, const char *path, size_t len,
@@ -233,7 +240,7 @@ int cmd_fail_path(const struct command *cmd, const char *device, const char *pat
 	} else {
 		cmd_say("btrkit %s: %s: %.*s: %s", cmd->name, device, len ? (int)len : 1, len ? path : "/", line);
 	}
-	return EXIT_FAILED;
+	return cmd_failed(cmd);
 }
 
 void cmd_note(void *ctx, const char *line)
@@ -241,60 +248,4 @@ void cmd_note(void *ctx, const char *line)
 	const struct cmd_note *note = ctx;
 
 	cmd_say("btrkit %s: %s: %s", note->cmd->name, note->device, line);
-}
-
-int cmd_write_fd(int fd, const void *data, size_t len)
-{
-	const char *at = data;
-
-	while (len) {
-		ssize_t n = write(fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-int cmd_write(void *ctx, const void *data, size_t len)
-{
-	struct cmd_output *out = ctx;
-	int ret = cmd_write_fd(STDOUT_FILENO, data, len);
-
-	if (ret)
-		out->error = ret;
-	return ret;
-}
-
-static void say_output_failed(const char *name, int errnum)
-{
-	if (errnum != EPIPE)
-		cmd_say("btrkit %s: standard output: %s", name, strerror(errnum));
-}
-
-int cmd_end(const struct command *cmd, const char *device, const struct cmd_output *out, int ret,
-	    const struct btrkit_error *err)
-{
-	if (out->error) {
-		say_output_failed(cmd->name, -out->error);
-		return EXIT_FAILED;
-	}
-	return ret < 0 ? cmd_fail(cmd, device, err) : EXIT_DONE;
-}
-
-int cmd_close_stdout(const char *name, int status)
-{
-	bool failed = ferror(stdout);
-
-	errno = EIO;	/* of a failure before, whose errno is gone */
-	if (!fclose(stdout) && !failed)
-		return status;
-	/* One failure, one line: a command that has failed has said so. */
-	if (status == EXIT_DONE)
-		say_output_failed(name, errno);
-	return status == EXIT_DONE ? EXIT_FAILED : status;
 }

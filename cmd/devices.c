@@ -31,3 +31,35 @@ struct btrkit_fs *cmd_devices_open(const struct command *cmd, const struct cmd_d
 {
 	return cmd_open(cmd, d->at, d->n, !d->noscan, opts);
 }
+
+bool cmd_start_option(const struct command *cmd, struct btrkit_open_options *o, int c)
+{
+	uint64_t n;
+
+	switch (c) {
+	case CMD_OPT_SUPER:
+		n = cmd_number(cmd, "--super", optarg, false);
+		if (n > 2)
+			cmd_usage_error(cmd, "--super: there are copies 0, 1 and 2");
+		o->super_mirror = (unsigned)n;
+		o->flags |= BTRKIT_OPEN_SUPER_MIRROR;
+		return true;
+	case CMD_OPT_BACKUP:
+		n = cmd_number(cmd, "--backup", optarg, false);
+		if (n > 3)
+			cmd_usage_error(cmd, "--backup: there are slots 0 to 3");
+		o->backup = (unsigned)n;
+		o->flags |= BTRKIT_OPEN_BACKUP;
+		return true;
+	case CMD_OPT_TREE_ROOT:
+		o->tree_root = cmd_number(cmd, "--tree-root", optarg, false);
+		o->flags |= BTRKIT_OPEN_TREE_ROOT;
+		return true;
+	case CMD_OPT_CHUNK_ROOT:
+		o->chunk_root = cmd_number(cmd, "--chunk-root", optarg, false);
+		o->flags |= BTRKIT_OPEN_CHUNK_ROOT;
+		return true;
+	default:
+		return false;
+	}
+}

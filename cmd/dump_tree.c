@@ -34,10 +34,7 @@ static const struct cmd_option options[] = {
 	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
 	{ OPT_FIELDS, "fields", "LIST", "with JSON: only these members of each line, with commas\n"
 					"between, as in key.objectid,item.size" },
-	{ 's', "super", "N", "start from copy N of the superblock: 0, 1 or 2" },
-	{ OPT_BACKUP, "backup", "N", "start from the backup roots in slot N, 0 to 3" },
-	{ OPT_TREE_ROOT, "tree-root", "BYTENR", "the root tree's root block is there" },
-	{ OPT_CHUNK_ROOT, "chunk-root", "BYTENR", "the chunk tree's root block is there" },
+	CMD_START_OPTIONS,
 	{ OPT_RAW, "raw", "BYTENR", "the bytes of the block at a logical address, beside what\n"
 				    "they say" },
 	{ OPT_COPY, "copy", "N", "with --raw: copy N of the block, from 1" },
@@ -111,39 +108,6 @@ static void check_fields(const struct command *cmd, const char *list)
 	}
 }
 
-/* @return whether the option says where to start */
-static bool take_start(const struct command *cmd, struct btrkit_open_options *o, int c)
-{
-	uint64_t n;
-
-	switch (c) {
-	case 's':
-		n = cmd_number(cmd, "--super", optarg, false);
-		if (n > 2)
-			cmd_usage_error(cmd, "--super: there are copies 0, 1 and 2");
-		o->super_mirror = (unsigned)n;
-		o->flags |= BTRKIT_OPEN_SUPER_MIRROR;
-		return true;
-	case OPT_BACKUP:
-		n = cmd_number(cmd, "--backup", optarg, false);
-		if (n > 3)
-			cmd_usage_error(cmd, "--backup: there are slots 0 to 3");
-		o->backup = (unsigned)n;
-		o->flags |= BTRKIT_OPEN_BACKUP;
-		return true;
-	case OPT_TREE_ROOT:
-		o->tree_root = cmd_number(cmd, "--tree-root", optarg, false);
-		o->flags |= BTRKIT_OPEN_TREE_ROOT;
-		return true;
-	case OPT_CHUNK_ROOT:
-		o->chunk_root = cmd_number(cmd, "--chunk-root", optarg, false);
-		o->flags |= BTRKIT_OPEN_CHUNK_ROOT;
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
 	static const char *const formats[] = { "text", "json", NULL };
@@ -170,7 +134,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->scan = false;
 		break;
 	default:
-		if (!take_start(cmd, &req->open, c) && !dump_choose(cmd, &req->choice, c, optarg) &&
+		if (!cmd_start_option(cmd, &req->open, c) && !dump_choose(cmd, &req->choice, c, optarg) &&
 		    !dump_take_other(cmd, &req->other, c, optarg))
 			o->flags |= flag_of(c);
 	}

@@ -7,6 +7,7 @@
 
 static const struct command *const commands[] = {
 	&cmd_cat,
+	&cmd_check,
 	&cmd_diff,
 	&cmd_du,
 	&cmd_dump_super,
@@ -48,29 +49,37 @@ static void print_version(void)
 	       btrkit_build_license());
 }
 
-static int run(int argc, char **argv)
+static const struct command *find(const char *name)
 {
-	if (argc < 2) {
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(name, commands[i]->name))
+			return commands[i];
+	return NULL;
+}
+
+/* Of what is no command. */
+static int run(const char *name)
+{
+	if (!name) {
 		cmd_say("btrkit: no command (see btrkit --help)");
 		return EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+	if (!strcmp(name, "--help") || !strcmp(name, "help")) {
 		print_help();
 		return EXIT_DONE;
 	}
-	if (!strcmp(argv[1], "--version")) {
+	if (!strcmp(name, "--version")) {
 		print_version();
 		return EXIT_DONE;
 	}
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(argv[1], commands[i]->name))
-			return commands[i]->run(commands[i], argc - 1, argv + 1);
-	cmd_say("btrkit: unknown command '%s' (see btrkit --help)", argv[1]);
+	cmd_say("btrkit: unknown command '%s' (see btrkit --help)", name);
 	return EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
 {
+	struct command none = { .name = argc > 1 ? argv[1] : "" };
+	const struct command *cmd = NULL;
 	int status;
 
 	/* A closed pipe is met by write(), so that what is open gets closed. */
@@ -79,8 +88,10 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	if (argc && !strcmp(basename(argv[0]), "mkfs.btrfs")) {
 		cmd_is_mkfs_btrfs = true;
-		return cmd_close_stdout(cmd_mkfs.name, cmd_mkfs.run(&cmd_mkfs, argc, argv));
+		return cmd_close_stdout(&cmd_mkfs, cmd_mkfs.run(&cmd_mkfs, argc, argv));
 	}
-	status = run(argc, argv);
-	return cmd_close_stdout(argc > 1 ? argv[1] : "", status);
+	if (argc > 1)
+		cmd = find(argv[1]);
+	status = cmd ? cmd->run(cmd, argc - 1, argv + 1) : run(argc > 1 ? argv[1] : NULL);
+	return cmd_close_stdout(cmd ? cmd : &none, status);
 }

@@ -62,7 +62,7 @@ static void list_features(const struct command *cmd, bool old)
 			printf("%-20s- %s%s\n", f->name, f->what,
 			       !f->alias && set ? " (default)" : "");
 	}
-	exit(cmd_close_stdout(cmd->name, EXIT_DONE));
+	exit(cmd_close_stdout(cmd, EXIT_DONE));
 }
 
 static void take_feature(const struct command *cmd, struct btrkit_mkfs_options *o, const char *name, bool old)

@@ -190,7 +190,7 @@ static void take_option(const struct command *cmd, struct mkfs_request *req, int
 		break;
 	case 'V':
 		printf("btrkit mkfs, part of btrkit %s\nbuilt with %s\n", btrkit_version(), btrkit_build_features());
-		exit(cmd_close_stdout(cmd->name, EXIT_DONE));
+		exit(cmd_close_stdout(cmd, EXIT_DONE));
 	default:
 		break;
 	}

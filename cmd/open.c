@@ -48,6 +48,7 @@ struct opening {
 	const char *undo; /* file, or NULL */
 	struct btrkit_open_options opts;
 	const char *blame; /* the device that a failure is about */
+	bool unused;	   /* although they are only read, nobody else may use them */
 };
 
 static bool for_writing(const struct opening *o)
@@ -55,11 +56,18 @@ static bool for_writing(const struct opening *o)
 	return o->opts.flags & BTRKIT_OPEN_WRITE;
 }
 
-/* @io is opened again, for writing: what the scan found it has opened for reading. */
-static int reopen(struct btrkit_io **io, struct btrkit_error *err)
+static unsigned io_flags(const struct opening *o)
+{
+	if (for_writing(o))
+		return BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE;
+	return o->unused ? BTRKIT_IO_EXCLUSIVE : BTRKIT_IO_READ;
+}
+
+/* @io is opened again with other flags: what the scan found it has opened for reading. */
+static int reopen(struct btrkit_io **io, unsigned flags, struct btrkit_error *err)
 {
 	struct btrkit_io *again;
-	int r = btrkit_io_open((*io)->name, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &again, err);
+	int r = btrkit_io_open((*io)->name, flags, &again, err);
 
 	if (r)
 		return r;
@@ -83,13 +91,13 @@ static int refuse_twice(const struct opening *o, size_t i, struct btrkit_error *
 /* @ios has room for what is found by the scan. @opened: how many are to be closed after a failure */
 static int open_ios(struct opening *o, struct btrkit_io **ios, size_t *opened, struct btrkit_error *err)
 {
-	const unsigned flags = for_writing(o) ? BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE : BTRKIT_IO_READ;
+	const unsigned flags = io_flags(o);
 	size_t found = 0;
 	int r = 0;
 
 	while (*opened < o->n && !r) {
 		o->blame = o->devices[*opened];
-		if (for_writing(o))
+		if (flags != BTRKIT_IO_READ)
 			r = refuse_twice(o, *opened, err);
 		if (r)
 			break;
@@ -106,8 +114,8 @@ static int open_ios(struct opening *o, struct btrkit_io **ios, size_t *opened, s
 		return r;
 	*opened += found;
 	r = 0;
-	for (size_t i = o->n; for_writing(o) && i < *opened && !r; i++)
-		r = reopen(&ios[i], err);
+	for (size_t i = o->n; flags != BTRKIT_IO_READ && i < *opened && !r; i++)
+		r = reopen(&ios[i], flags, err);
 	return r;
 }
 
@@ -144,19 +152,33 @@ static struct btrkit_fs *open_or_say(const struct command *cmd, struct opening *
 	return NULL;
 }
 
+static struct btrkit_fs *open_noted(const struct command *cmd, struct opening *o,
+				    const struct btrkit_open_options *opts)
+{
+	static struct cmd_note note; /* the handle may tell something as long as it lives */
+
+	if (opts)
+		o->opts = *opts;
+	note = (struct cmd_note){ cmd, o->devices[0] };
+	o->opts.note = cmd_note;
+	o->opts.note_ctx = &note;
+	return open_or_say(cmd, o);
+}
+
 struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices, size_t n, bool scan,
 			   const struct btrkit_open_options *opts)
 {
-	struct opening o = { devices, n, scan, NULL, BTRKIT_OPEN_OPTIONS_INIT, devices[0] };
+	struct opening o = { devices, n, scan, NULL, BTRKIT_OPEN_OPTIONS_INIT, devices[0], false };
 
-	static struct cmd_note note;	/* the handle may tell something as long as it lives */
+	return open_noted(cmd, &o, opts);
+}
 
-	if (opts)
-		o.opts = *opts;
-	note = (struct cmd_note){ cmd, devices[0] };
-	o.opts.note = cmd_note;
-	o.opts.note_ctx = &note;
-	return open_or_say(cmd, &o);
+struct btrkit_fs *cmd_open_unused(const struct command *cmd, const char *const *devices, size_t n, bool scan,
+				  const struct btrkit_open_options *opts)
+{
+	struct opening o = { devices, n, scan, NULL, BTRKIT_OPEN_OPTIONS_INIT, devices[0], true };
+
+	return open_noted(cmd, &o, opts);
 }
 
 /* What is worth a word is why it is refused, and then one line is enough. */
@@ -169,7 +191,7 @@ static void keep_note(void *ctx, const char *line)
 struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, bool scan,
 				 bool dry_run, const char *undo)
 {
-	struct opening o = { devices, n, scan, undo, BTRKIT_OPEN_OPTIONS_INIT, devices[0] };
+	struct opening o = { devices, n, scan, undo, BTRKIT_OPEN_OPTIONS_INIT, devices[0], false };
 	struct cmd_note note = { cmd, devices[0] };
 	static char line[NOTE_SIZE];
 	struct btrkit_fs *fs;

@@ -10,8 +10,8 @@
  * btrkit_check_codes() has them all.
  */
 
+#include <btrkit/device.h>
 #include <btrkit/error.h>
-#include <btrkit/filesystem.h>
 
 BTRKIT_BEGIN_DECLS
 
@@ -33,6 +33,9 @@ struct btrkit_check_code {
 	enum btrkit_check_severity severity;
 	const char *meaning; /**< a sentence without its full stop */
 };
+
+/** What a severity is called in text and JSON: "refused", "misbehaves", "leftover". Since: 0.1 */
+const char *btrkit_check_severity_name(enum btrkit_check_severity severity);
 
 /** All of them, in the order in which findings are told. *@p n: how many. Since: 0.1 */
 const struct btrkit_check_code *btrkit_check_codes(size_t *n);
@@ -106,6 +109,25 @@ struct btrkit_check_result {
  */
 int btrkit_check(struct btrkit_fs *fs, const struct btrkit_check_options *opts, struct btrkit_check_result *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/**
+ * Checks a filesystem as btrkit_check() does and prints what is found: a line for each finding, one for findings that
+ * are only counted, and a last one with what there was. Findings and counts in @p opts go to nobody else.
+ *
+ * JSON Lines: a header; objects with "kind" "finding", "more" and at the end "summary".
+ *
+ * @param opts	may be NULL
+ * @param ret	what there was; may be NULL
+ * @return as btrkit_check(), or what @p write returned. Whatever was found, it is 0.
+ * Since: 0.1
+ */
+int btrkit_check_print(struct btrkit_fs *fs, const struct btrkit_check_options *opts, enum btrkit_list_format format,
+		       btrkit_write_fn write, void *ctx, struct btrkit_check_result *ret,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** Prints all codes: a line each. @return 0, -EINVAL, -ENOMEM or what @p write returned. Since: 0.1 */
+int btrkit_check_codes_print(enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
+			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

@@ -25,7 +25,7 @@ def fails(command, *args, device, says):
 
 
 def misused(command, *args, says):
-    said = check_failure(command, None, run(command, *args), status=2)
+    said = check_failure(command, None, run(command, *args), status=16 if command == 'check' else 2)
     check(says in said, f'{command} {args}: {said!r} lacks {says!r}')
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The commands and long options that the binary tells of are those of its man pages. Usage: man.py ROOT BTRKIT"""
+"""The commands and long options that the binary tells of are those of its man pages.
+Usage: man.py ROOT BTRKIT [--write-codes]; with that the page of check gets the codes that the binary has."""
 import pathlib
 import re
 import subprocess
@@ -31,8 +32,25 @@ def compare(name, text, page):
         yield f"man/{name}.8.scd: {option} is no option: {name} --help does not tell it"
 
 
-def main(root, binary):
+CODES = re.compile(r"(?<=\n# CODES\n\n).*?(?=# EXIT STATUS\n)", flags=re.S)
+
+
+def codes(binary):
+    """As the page of check has them, each a paragraph."""
+    rows = re.findall(r"^(\S+) (\S+): (.)(.*)", told(binary, "check", "--list-codes"), flags=re.M)
+    return "".join(f"*{name}* ({severity})\n\t{first.upper()}{rest}.\n\n".replace("_", "\\_")
+                   for name, severity, first, rest in rows)
+
+
+def write_codes(manual, binary):
+    page = manual / "btrkit-check.8.scd"
+    page.write_text(CODES.sub(lambda _: codes(binary), page.read_text()))
+
+
+def main(root, binary, *how):
     manual = pathlib.Path(root) / "man"
+    if how == ("--write-codes",):
+        write_codes(manual, binary)
     overview = told(binary, "--help")
     commands = re.findall(r"^  ([a-z][a-z-]*) ", overview, flags=re.M)
     pages = {path.name.removesuffix(".8.scd"): path.read_text() for path in manual.glob("*.scd")}

@@ -60,15 +60,17 @@ PLANTED = [
 ]
 
 BINARY = """#!/bin/sh
-case $1 in
---help) echo "  ls   lists"; echo "      --help  help" ;;
-ls) echo "  -a, --all  all"; echo "      --one N  one" ;;
+case $1$2 in
+--help) echo "  ls   lists"; echo "  check   checks"; echo "      --help  help" ;;
+check--list-codes) echo "BTR-A refused: what is A_B" ;;
+ls*) echo "  -a, --all  all"; echo "      --one N  one" ;;
 esac
 """
 MANUAL = {
-    "man/btrkit.8.scd": "*btrkit-ls*(8)\n*--help*\n",
+    "man/btrkit.8.scd": "*btrkit-ls*(8)\n*btrkit-check*(8)\n*--help*\n",
+    "man/btrkit-check.8.scd": "\n# CODES\n\n*BTR-A* (refused)\n\tWhat is A\\_B.\n\n# EXIT STATUS\n",
     "man/btrkit-ls.8.scd": "*-a*, *--all*\n*--one* _N_\n",
-    "man/meson.build": "'btrkit.8' 'btrkit-ls.8'",
+    "man/meson.build": "'btrkit.8' 'btrkit-ls.8' 'btrkit-check.8'",
 }
 
 # A file of the manual, what it is instead, a part of the complaint.
@@ -77,8 +79,8 @@ MISWRITTEN = [
     ("man/btrkit-ls.8.scd", "*-a*, *--all*\n", "--one has no paragraph"),
     ("man/btrkit-ls.8.scd", MANUAL["man/btrkit-ls.8.scd"] + "*--two*\n", "--two is no option"),
     ("man/btrkit-rm.8.scd", "", "there is no such command"),
-    ("man/btrkit.8.scd", "*--help*\n", "does not list *btrkit-ls*(8)"),
-    ("man/meson.build", "'btrkit.8'", "btrkit-ls.8 is not built"),
+    ("man/btrkit.8.scd", "*btrkit-check*(8)\n*--help*\n", "does not list *btrkit-ls*(8)"),
+    ("man/meson.build", "'btrkit.8' 'btrkit-check.8'", "btrkit-ls.8 is not built"),
 ]
 
 # Lint, source of a library, a part of the complaint; None where there is none.

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The standard output, and what a command ends with. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+int cmd_write_fd(int fd, const void *data, size_t len)
+{
+	const char *at = data;
+
+	while (len) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int cmd_write(void *ctx, const void *data, size_t len)
+{
+	struct cmd_output *out = ctx;
+	int ret = cmd_write_fd(STDOUT_FILENO, data, len);
+
+	if (ret)
+		out->error = ret;
+	return ret;
+}
+
+static void say_output_failed(const char *name, int errnum)
+{
+	if (errnum != EPIPE)
+		cmd_say("btrkit %s: standard output: %s", name, strerror(errnum));
+}
+
+int cmd_end(const struct command *cmd, const char *device, const struct cmd_output *out, int ret,
+	    const struct btrkit_error *err)
+{
+	if (out->error) {
+		say_output_failed(cmd->name, -out->error);
+		return cmd_failed(cmd);
+	}
+	return ret < 0 ? cmd_fail(cmd, device, err) : EXIT_DONE;
+}
+
+int cmd_close_stdout(const struct command *cmd, int status)
+{
+	bool lost = ferror(stdout);
+
+	errno = EIO;	/* of a failure before, whose errno is gone */
+	if (!fclose(stdout) && !lost)
+		return status;
+	/* One failure, one line: a command that has failed has said so. */
+	if (status == EXIT_DONE)
+		say_output_failed(cmd->name, errno);
+	return status == EXIT_DONE ? cmd_failed(cmd) : status;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What a check has found, as text or JSON Lines. */
+#include <btrkit/check.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/format/key_names.h"
+#include "lib/report/list.h"
+
+const char *btrkit_check_severity_name(enum btrkit_check_severity severity)
+{
+	static const char *const names[] = { "refused", "misbehaves", "leftover" };
+
+	return names[severity];
+}
+
+static void emit_code(struct emit *e, const char *kind, const struct btrkit_check_code *code)
+{
+	if (e->form == EMIT_JSON)
+		emit_word(e, "kind", kind);
+	emit_str(e, "code", "", code->name);
+	emit_str(e, "severity", " ", btrkit_check_severity_name(code->severity));
+}
+
+/* The places in the line of btrkit_error_format(), each as a member. */
+static void emit_places(struct emit *e, const struct btrkit_error *what)
+{
+	if (what->places & BTRKIT_AT_TREE)
+		emit_u64(e, "tree", "", what->tree);
+	if (what->places & BTRKIT_AT_LOGICAL)
+		emit_u64(e, "logical", "", what->logical);
+	if (what->places & BTRKIT_AT_DEVID)
+		emit_u64(e, "devid", "", what->devid);
+	if (what->places & BTRKIT_AT_PHYSICAL)
+		emit_u64(e, "physical", "", what->physical);
+	if (what->places & BTRKIT_AT_SLOT)
+		emit_u64(e, "slot", "", what->slot);
+	if (what->places & BTRKIT_AT_KEY)
+		key_emit(e, "key", "", &what->key);
+	if (what->field[0])
+		emit_name(e, "field", "", what->field, strlen(what->field));
+	if (what->copies[0])
+		emit_name(e, "copies", "", what->copies, strlen(what->copies));
+}
+
+static void emit_what(struct emit *e, const struct btrkit_error *what)
+{
+	char line[BTRKIT_ERROR_LINE];
+
+	if (e->form == EMIT_JSON) {
+		emit_name(e, "message", "", what->message, strlen(what->message));
+		emit_places(e, what);
+	} else {
+		btrkit_error_format(what, line, sizeof(line));
+		emit_name_escaped(e, NULL, ": ", line, strlen(line), false);
+	}
+}
+
+static int print_finding(void *ctx, const struct btrkit_finding *f)
+{
+	struct emit *e = ctx;
+
+	emit_object(e, NULL);
+	emit_code(e, "finding", f->code);
+	emit_what(e, &f->what);
+	if (f->has_values) {
+		emit_u64(e, "found", ", found ", f->found);
+		emit_u64(e, "expected", ", expected ", f->expected);
+	}
+	if (f->path)
+		emit_name_escaped(e, "path", ", path ", f->path, strlen(f->path), false);
+	if (f->times > 1 || e->form == EMIT_JSON) {
+		emit_u64(e, "times", ", ", f->times);
+		emit_text(e, " times");
+	}
+	emit_text(e, "\n");
+	emit_object_end(e);
+	return emit_failed(e);
+}
+
+static int print_more(void *ctx, const struct btrkit_check_code *code, uint64_t n)
+{
+	struct emit *e = ctx;
+
+	emit_object(e, NULL);
+	emit_code(e, "more", code);
+	emit_u64(e, "times", ": ", n);
+	emit_text(e, " more\n");
+	emit_object_end(e);
+	return emit_failed(e);
+}
+
+static void print_verdict(struct emit *e, const struct btrkit_check_result *r)
+{
+	const uint64_t refused = r->findings[BTRKIT_CHECK_REFUSED], wrong = r->findings[BTRKIT_CHECK_MISBEHAVES];
+	const uint64_t left = r->findings[BTRKIT_CHECK_LEFTOVER];
+
+	if (refused || wrong)
+		emit_textf(e, ": %" PRIu64 " errors, %" PRIu64 " of them refused by Linux", refused + wrong, refused);
+	else
+		emit_text(e, ": no errors");
+	if (left)
+		emit_textf(e, "; %" PRIu64 " leftovers", left);
+	emit_text(e, "\n");
+}
+
+static void print_summary(struct emit *e, const struct btrkit_check_result *r, bool data)
+{
+	emit_object(e, NULL);
+	if (e->form == EMIT_JSON)
+		emit_word(e, "kind", "summary");
+	emit_u64(e, "blocks", "checked ", r->blocks);
+	emit_u64(e, "extents", " tree blocks, ", r->extents);
+	emit_text(e, " data extents");
+	if (data || e->form == EMIT_JSON) {
+		emit_u64(e, "data", ", ", r->data);
+		emit_text(e, " bytes of data");
+	}
+	if (e->form == EMIT_JSON) {
+		for (unsigned i = 0; i < BTRKIT_CHECK_SEVERITIES; i++)
+			emit_u64(e, btrkit_check_severity_name((enum btrkit_check_severity)i), "", r->findings[i]);
+		emit_u64(e, "table_bytes", "", r->table_bytes);
+	} else {
+		print_verdict(e, r);
+	}
+	emit_object_end(e);
+}
+
+int btrkit_check_print(struct btrkit_fs *fs, const struct btrkit_check_options *opts, enum btrkit_list_format format,
+		       btrkit_write_fn write, void *ctx, struct btrkit_check_result *ret, struct btrkit_error *err)
+{
+	struct btrkit_check_options own = BTRKIT_CHECK_OPTIONS_INIT;
+	struct btrkit_check_result result;
+	struct emit e;
+	int r = list_begin(&e, format, "check", write, ctx, err);
+
+	if (r)
+		return r;
+	if (opts)
+		own = *opts;
+	own.finding = print_finding;
+	own.more = print_more;
+	own.ctx = &e;
+	r = btrkit_check(fs, &own, &result, err);
+	if (!r)
+		print_summary(&e, &result, own.flags & BTRKIT_CHECK_DATA);
+	r = list_end(&e, r);
+	if (!r && ret)
+		*ret = result;
+	return r;
+}
+
+int btrkit_check_codes_print(enum btrkit_list_format format, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+{
+	size_t n;
+	const struct btrkit_check_code *codes = btrkit_check_codes(&n);
+	struct emit e;
+	int r = list_begin(&e, format, "check", write, ctx, err);
+
+	if (r)
+		return r;
+	for (size_t i = 0; i < n && !emit_failed(&e); i++) {
+		emit_object(&e, NULL);
+		emit_code(&e, "code", &codes[i]);
+		emit_str(&e, "meaning", ": ", codes[i].meaning);
+		emit_text(&e, "\n");
+		emit_object_end(&e);
+	}
+	return list_end(&e, 0);
+}
