@@ -100,6 +100,7 @@ static int run(struct check *c)
 		check_extents,
 		check_walk,
 		check_csum_extents,
+		check_space,
 		check_subvolumes,
 		check_logs,
 		check_qgroups,

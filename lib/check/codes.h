@@ -84,7 +84,24 @@
 	CODE(CSUM_OVERLAP, "CSUM-OVERLAP", REFUSED, "data has checksums in two items")         \
 	CODE(CSUM_EXTENT, "CSUM-EXTENT", MISBEHAVES, "there are checksums of what is no data") \
 	CODE(CSUM_EMPTY, "CSUM-EMPTY", LEFTOVER, "a checksum item without a checksum")
-#define CHECK_CODES_SPACE(CODE)
+#define CHECK_CODES_SPACE(CODE)                                                                                      \
+	CODE(GROUP_USED, "GROUP-USED", MISBEHAVES, "a block group counts other bytes as used than its extents have") \
+	CODE(BYTES_USED, "BYTES-USED", MISBEHAVES, "the superblock counts other bytes as used than extents have")    \
+	CODE(SPACE_FEATURE, "SPACE-FEATURE", REFUSED,                                                                \
+	     "there is a free space tree where there should be none, or none where it should be")                    \
+	CODE(SPACE_INFO, "SPACE-INFO", REFUSED,                                                                      \
+	     "the free space tree does not know a block group, or knows it with another length")                     \
+	CODE(SPACE_ITEM, "SPACE-ITEM", REFUSED,                                                                      \
+	     "items of the free space tree do not fit the block group that they are of")                             \
+	CODE(SPACE_WRONG, "SPACE-WRONG", REFUSED,                                                                    \
+	     "the free space tree says something else than what lies between extents")                               \
+	CODE(SPACE_STRAY, "SPACE-STRAY", MISBEHAVES, "free space in the free space tree of no block group")          \
+	CODE(SPACE_CACHE_SIZE, "SPACE-CACHE-SIZE", REFUSED,                                                          \
+	     "the v1 cache of a block group is larger than its file, which makes Linux crash")                       \
+	CODE(SPACE_CACHE, "SPACE-CACHE", MISBEHAVES,                                                                 \
+	     "the v1 cache of a block group says something else than what lies between extents")                     \
+	CODE(SPACE_LEFTOVER, "SPACE-LEFTOVER", LEFTOVER,                                                             \
+	     "free space of the temporary block groups of mkfs.btrfs up to 6.2")
 #define CHECK_CODES_ROOT(CODE)                                                                                       \
 	CODE(ROOT_GENERATION, "ROOT-GENERATION", REFUSED,                                                            \
 	     "the generations that a root item tells contradict each other")                                         \

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The v1 cache. One that is not whole is passed over, as Linux does. */
+#include <inttypes.h>
+
+#include "lib/check/space.h"
+#include "lib/format/items/inode.h"
+#include "lib/space/space_cache.h"
+
+static int next_range(void *cache, struct range *ret, struct btrkit_error *err)
+{
+	(void)err;
+	return space_cache_next(cache, ret);
+}
+
+/* Up to where a file has data without a gap. */
+static int data_end(struct cursor *cur, uint64_t ino, uint64_t size, uint64_t *end, struct btrkit_error *err)
+{
+	struct file_extent extent;
+	int ret = 0;
+
+	for (*end = 0; *end < size; *end += extent.num_bytes) {
+		ret = cursor_find(cur, &KEY(ino, KEY_EXTENT_DATA, *end), err);
+		if (ret || file_extent_decode(&cur->fs->items, &cur->item, &extent, NULL) || !extent.num_bytes ||
+		    *end + extent.num_bytes < *end || extent.type == FILE_EXTENT_INLINE || !extent.disk_bytenr)
+			break;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/* Linux reads as many pages as the inode's size says, and does not survive one that is not there. */
+static void judge_size(struct check *c, const struct space_cache_group *cache)
+{
+	const struct btrkit_key *key = &cache->header.location;
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct inode_item inode;
+	struct cursor cur;
+	uint64_t end = 0;
+	int ret;
+
+	cursor_init(&cur, c->fs, &c->fs->root_tree);
+	ret = cursor_find(&cur, key, &what);
+	if (!ret && !inode_item_decode(&c->items, &cur.item, &inode, NULL) && inode.generation && inode.size &&
+	    inode.generation == cache->header.generation) {
+		const uint64_t size = inode.size;
+		uint64_t values[2];
+
+		ret = data_end(&cur, key->objectid, size, &end, &what);
+		values[0] = size;
+		values[1] = end;
+		if (!ret && size > end)
+			check_say(c, CHECK_SPACE_CACHE_SIZE,
+				  &(struct check_place){ OID_ROOT_TREE, 0, key, "size", .values = values },
+				  "the cache of free space is said to be larger than its file is");
+	}
+	cursor_release(&cur);
+	if (ret == -ENOMEM)
+		check_fail(c, ret, &what);
+}
+
+static void judge_group(struct space *s, const struct check_group *g)
+{
+	const struct block_group group = space_group(g);
+	struct gaps gaps = { .s = s, .group = { g->start, g->length }, .pos = g->start };
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct space_cache_group cache;
+	int ret = space_cache_load(s->c->fs, &group, &cache, &what);
+
+	if (ret) {
+		if (ret == -ENOMEM)
+			check_fail(s->c, ret, &what);
+		return;
+	}
+	if (cache.state == SPACE_CACHE_IGNORED || cache.state == SPACE_CACHE_USABLE)
+		judge_size(s->c, &cache);
+	if (cache.state == SPACE_CACHE_USABLE && !block_group_supers(s->c->fs, &group, &gaps.supers, &what)) {
+		ret = space_compare(&gaps, next_range, &cache, CHECK_SPACE_CACHE, OID_ROOT_TREE, &what);
+		block_group_supers_release(&gaps.supers);
+	}
+	space_cache_group_release(&cache);
+	if (ret)
+		check_fail(s->c, ret, &what);
+}
+
+void space_judge_caches(struct check *c)
+{
+	const struct check_group *groups = c->groups.at;
+	struct space s = { .c = c };
+
+	for (size_t i = 0; i < c->groups.n && !check_failed(c); i++)
+		if (groups[i].chunk && groups[i].item)
+			judge_group(&s, &groups[i]);
+}
