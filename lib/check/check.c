@@ -102,6 +102,7 @@ static int run(struct check *c)
 		check_csum_extents,
 		check_space,
 		check_subvolumes,
+		check_replace,
 		check_logs,
 		check_qgroups,
 		NULL,

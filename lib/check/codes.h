@@ -102,21 +102,22 @@
 	     "the v1 cache of a block group says something else than what lies between extents")                     \
 	CODE(SPACE_LEFTOVER, "SPACE-LEFTOVER", LEFTOVER,                                                             \
 	     "free space of the temporary block groups of mkfs.btrfs up to 6.2")
-#define CHECK_CODES_ROOT(CODE)                                                                                       \
-	CODE(ROOT_GENERATION, "ROOT-GENERATION", REFUSED,                                                            \
-	     "the generations that a root item tells contradict each other")                                         \
-	CODE(ROOT_DROP, "ROOT-DROP", REFUSED, "what a root item says of the drop of its tree cannot be")             \
-	CODE(ROOT_DIR, "ROOT-DIR", REFUSED, "a subvolume's top directory is not where it has to be")                 \
-	CODE(ROOT_REF, "ROOT-REF", REFUSED,                                                                          \
-	     "a subvolume and the tree that it lies in do not say the same of where it lies")                        \
-	CODE(ROOT_REF_ENTRY, "ROOT-REF-ENTRY", REFUSED, "a subvolume has no entry in the directory that it lies in") \
-	CODE(ROOT_REFS, "ROOT-REFS", REFUSED, "a subvolume counts other references than one")                        \
-	CODE(ROOT_LOST, "ROOT-LOST", MISBEHAVES, "a subvolume lies in no directory")                                 \
-	CODE(ROOT_ORPHAN, "ROOT-ORPHAN", MISBEHAVES,                                                                 \
-	     "a deleted subvolume is not in the list of those that are cleaned up")                                  \
-	CODE(ROOT_DEFAULT, "ROOT-DEFAULT", REFUSED, "the default subvolume is none")                                 \
-	CODE(UUID_MISSING, "UUID-MISSING", MISBEHAVES,                                                               \
-	     "a subvolume is not found by its UUID, which send and receive go by")                                   \
+#define CHECK_CODES_ROOT(CODE)                                                                                        \
+	CODE(ROOT_GENERATION, "ROOT-GENERATION", REFUSED,                                                             \
+	     "the generations that a root item tells contradict each other")                                          \
+	CODE(ROOT_DROP, "ROOT-DROP", REFUSED, "what a root item says of the drop of its tree cannot be")              \
+	CODE(ROOT_DIR, "ROOT-DIR", REFUSED, "a subvolume's top directory is not where it has to be")                  \
+	CODE(ROOT_REF, "ROOT-REF", REFUSED,                                                                           \
+	     "a subvolume and the tree that it lies in do not say the same of where it lies")                         \
+	CODE(ROOT_REF_ENTRY, "ROOT-REF-ENTRY", REFUSED, "a subvolume has no entry in the directory that it lies in")  \
+	CODE(ROOT_REFS, "ROOT-REFS", REFUSED, "a subvolume counts other references than one")                         \
+	CODE(ROOT_LOST, "ROOT-LOST", MISBEHAVES, "a subvolume lies in no directory")                                  \
+	CODE(ROOT_ORPHAN, "ROOT-ORPHAN", MISBEHAVES,                                                                  \
+	     "a deleted subvolume is not in the list of those that are cleaned up")                                   \
+	CODE(ROOT_DEFAULT, "ROOT-DEFAULT", REFUSED, "the default subvolume is none")                                  \
+	CODE(DEV_REPLACE, "DEV-REPLACE", REFUSED, "a device is being replaced in a way that Linux cannot go on with") \
+	CODE(UUID_MISSING, "UUID-MISSING", MISBEHAVES,                                                                \
+	     "a subvolume is not found by its UUID, which send and receive go by")                                    \
 	CODE(UUID_STALE, "UUID-STALE", LEFTOVER, "a UUID leads to a subvolume that has another one")
 #define CHECK_CODES_INODE(CODE)
 #define CHECK_CODES_QGROUP(CODE)                                                                            \
