@@ -121,6 +121,7 @@ static void release(struct check *c)
 	free(c->roots.at);
 	free(c->groups.at);
 	free(c->csums.at);
+	free(c->names.at);
 	pthread_mutex_destroy(&c->lock);
 }
 

@@ -119,7 +119,44 @@
 	CODE(UUID_MISSING, "UUID-MISSING", MISBEHAVES,                                                                \
 	     "a subvolume is not found by its UUID, which send and receive go by")                                    \
 	CODE(UUID_STALE, "UUID-STALE", LEFTOVER, "a UUID leads to a subvolume that has another one")
-#define CHECK_CODES_INODE(CODE)
+#define CHECK_CODES_INODE(CODE)                                                                                     \
+	CODE(TREE_TOP, "TREE-TOP", REFUSED, "a tree whose top directory is missing, or not what it should be")      \
+	CODE(INODE_MISSING, "INODE-MISSING", REFUSED, "items of an inode that has no inode item")                   \
+	CODE(INODE_FLAGS, "INODE-FLAGS", REFUSED, "an inode with flags that Linux does not know")                   \
+	CODE(INODE_KIND, "INODE-KIND", MISBEHAVES, "an inode with items that its kind of file does not have")       \
+	CODE(INODE_GENERATION, "INODE-GENERATION", MISBEHAVES, "an inode that is younger than the filesystem")      \
+	CODE(INODE_NLINK, "INODE-NLINK", MISBEHAVES, "an inode that counts other names than it has")                \
+	CODE(INODE_ORPHAN, "INODE-ORPHAN", MISBEHAVES, "an inode without names that nothing says is to be deleted") \
+	CODE(INODE_SYMLINK, "INODE-SYMLINK", MISBEHAVES, "a symbolic link unlike any that Linux makes")             \
+	CODE(INODE_XATTR, "INODE-XATTR", MISBEHAVES, "an inode that has one extended attribute twice")              \
+	CODE(INODE_VERITY, "INODE-VERITY", REFUSED, "a file with fs-verity that lacks what describes it")           \
+	CODE(INODE_CACHE, "INODE-CACHE", LEFTOVER, "a cache of free inode numbers, which Linux no longer has")      \
+	CODE(DIR_SIZE, "DIR-SIZE", MISBEHAVES, "a directory whose size is not that of its names")                   \
+	CODE(DIR_NAMES, "DIR-NAMES", MISBEHAVES, "a directory with more than one name")                             \
+	CODE(DIR_DUPLICATE, "DIR-DUPLICATE", MISBEHAVES, "a name, or an index, that a directory has twice")         \
+	CODE(DIR_INDEX, "DIR-INDEX", MISBEHAVES, "an entry with an index that belongs to \".\" or \"..\"")          \
+	CODE(DIR_NAME, "DIR-NAME", REFUSED, "an entry with a name that no file can have")                           \
+	CODE(DIR_LOCATION, "DIR-LOCATION", REFUSED, "an entry that leads to no inode and to no subvolume")          \
+	CODE(NAME_NO_INODE, "NAME-NO-INODE", REFUSED, "an entry of a directory whose inode is not there")           \
+	CODE(NAME_NO_ITEM, "NAME-NO-ITEM", REFUSED, "an entry of a directory that cannot be found by its name")     \
+	CODE(NAME_NO_INDEX, "NAME-NO-INDEX", REFUSED, "an entry of a directory that is not listed")                 \
+	CODE(NAME_NO_REF, "NAME-NO-REF", REFUSED, "an entry of a directory that its inode does not know")           \
+	CODE(NAME_NO_ENTRY, "NAME-NO-ENTRY", REFUSED, "a name of an inode that its directory does not have")        \
+	CODE(NAME_TWICE, "NAME-TWICE", REFUSED, "an inode that knows one of its names twice")                       \
+	CODE(NAME_INDEX, "NAME-INDEX", REFUSED, "a name with another index in its inode than in its directory")     \
+	CODE(NAME_TYPE, "NAME-TYPE", MISBEHAVES, "an entry that says another kind of file than its inode")          \
+	CODE(NAME_DIFFERS, "NAME-DIFFERS", REFUSED, "an entry that leads elsewhere by its name than by its index")  \
+	CODE(NAME_HASH, "NAME-HASH", REFUSED, "a name of an inode that is not where its hash says")                 \
+	CODE(NAME_SUM, "NAME-SUM", MISBEHAVES,                                                                      \
+	     "names of a tree that contradict each other, and were not gone through")                               \
+	CODE(FILE_EXTENT, "FILE-EXTENT", MISBEHAVES, "a file extent that says what cannot be")                      \
+	CODE(FILE_OVERLAP, "FILE-OVERLAP", REFUSED, "a file with two extents in one place")                         \
+	CODE(FILE_GAP, "FILE-GAP", MISBEHAVES,                                                                      \
+	     "a file with a hole that has no extent, on a filesystem where all have")                               \
+	CODE(FILE_NBYTES, "FILE-NBYTES", MISBEHAVES, "a file that counts other bytes than its extents have")        \
+	CODE(FILE_COMPRESSED, "FILE-COMPRESSED", MISBEHAVES, "a compressed file that is to have no checksums")      \
+	CODE(FILE_CSUM_MISSING, "FILE-CSUM-MISSING", REFUSED, "data without the checksums that they should have")   \
+	CODE(FILE_CSUM_ODD, "FILE-CSUM-ODD", MISBEHAVES, "data with checksums that they should not have")
 #define CHECK_CODES_QGROUP(CODE)                                                                            \
 	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES, "the items of qgroups contradict each other")      \
 	CODE(QGROUP_RELATION, "QGROUP-RELATION", MISBEHAVES,                                                \

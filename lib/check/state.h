@@ -76,6 +76,7 @@ struct check {
 	struct check_list groups; /* struct check_group, by address */
 	uint64_t group_tree;	  /* that has the block group items */
 	struct check_list csums;  /* struct range: data that has checksums, by address, none touching the next */
+	struct check_list names;  /* of names.c: contradictions that were gone through */
 	/* What could not be read, so that what else would follow from it is not told. */
 	bool extents_lost; /* of the extent tree */
 	bool csums_lost;   /* of the checksum tree */

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Inodes of which everything is known. */
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "lib/check/span.h"
+#include "lib/format/feature_bits.h"
+
+static void say_item(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
+		     const char *words, uint64_t number)
+{
+	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, field };
+
+	check_say(r->c, code, &at, "%s%" PRIu64, words, number);
+}
+
+void span_inode_item(struct span_reader *r, const struct item *item)
+{
+	const uint64_t generation = r->c->items.generation;
+	struct inode_item i;
+
+	inode_item_get((const struct disk_inode_item *)item->data, &i);
+	r->inode->seen |= SEEN_ITEM;
+	r->inode->size = i.size;
+	r->inode->nbytes = i.nbytes;
+	r->inode->flags = i.flags;
+	r->inode->nlink = i.nlink;
+	r->inode->mode = i.mode;
+	if (item->key.objectid == OID_FREE_INO) {
+		say_item(r, CHECK_INODE_CACHE, item, NULL, "a cache of free inode numbers, of bytes: ", i.size);
+		r->inode->seen |= SEEN_DOUBT;
+	}
+	if (i.generation > generation)
+		say_item(r, CHECK_INODE_GENERATION, item, "generation", "inode of generation ", i.generation);
+	if (i.transid > generation)
+		say_item(r, CHECK_INODE_GENERATION, item, "transid", "inode changed in generation ", i.transid);
+	if (i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY))
+		say_item(r, CHECK_INODE_FLAGS, item, "flags",
+			 "unknown flags of an inode: ", i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY));
+	if (S_ISLNK(i.mode) && i.flags & (INODE_IMMUTABLE | INODE_APPEND))
+		say_item(r, CHECK_INODE_SYMLINK, item, "flags", "symbolic link that cannot be changed, flags ",
+			 i.flags);
+}
+
+/* An inode that is judged. */
+struct judged {
+	struct check *c;
+	uint64_t tree;
+	const struct span_inode *i;
+};
+
+static void say(const struct judged *j, enum check_code code, const char *field, const char *words, uint64_t found,
+		uint64_t expected)
+{
+	const struct btrkit_key key = { j->i->objectid, KEY_INODE_ITEM, 0 };
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+	err_corrupt(&what, field, "%s", words);
+	err_at_tree(&what, j->tree);
+	err_at_key(&what, &key);
+	if (field)
+		check_tell_values(j->c, code, &what, found, expected);
+	else
+		check_tell(j->c, code, &what);
+}
+
+/* @return whether it is of the kind that its items are for */
+static bool judge_kind(const struct judged *j)
+{
+	const uint32_t mode = j->i->mode, seen = j->i->seen;
+	const char *words = NULL;
+
+	if (S_ISDIR(mode) && seen & SEEN_EXTENTS)
+		words = "directory with file extents";
+	else if (!S_ISDIR(mode) && seen & SEEN_ENTRIES)
+		words = "inode that is no directory, with entries";
+	else if (!S_ISREG(mode) && !S_ISLNK(mode) && seen & SEEN_EXTENTS)
+		words = "special file with file extents";
+	else if (!S_ISREG(mode) && (seen & SEEN_VERITY || j->i->flags & INODE_VERITY))
+		words = "inode that is no regular file, with fs-verity";
+	if (words)
+		say(j, CHECK_INODE_KIND, NULL, words, 0, 0);
+	return !words;
+}
+
+static void judge_top(const struct judged *j)
+{
+	const char *words = NULL;
+
+	if (!S_ISDIR(j->i->mode))
+		words = "the top of a tree is no directory";
+	else if (j->i->nlink != 1)
+		words = "the top directory of a tree does not count one link";
+	else if (!(j->i->seen & SEEN_DOTDOT))
+		words = "the top directory of a tree does not have the name \"..\" in itself";
+	else if (j->i->names)
+		words = "the top directory of a tree has names in directories";
+	if (words)
+		say(j, CHECK_TREE_TOP, NULL, words, 0, 0);
+}
+
+static void judge_names(const struct judged *j)
+{
+	if (j->i->objectid == OID_FIRST_FREE)
+		judge_top(j);
+	else if (S_ISDIR(j->i->mode) && j->i->names > 1)
+		say(j, CHECK_DIR_NAMES, "names", "directory with more than one name", j->i->names, 1);
+	else if (j->i->names != j->i->nlink)
+		say(j, CHECK_INODE_NLINK, "nlink", "inode that counts other names than it has", j->i->nlink,
+		    j->i->names);
+}
+
+/* What an inode that waits to be deleted says is nobody's concern. */
+static void judge_contents(const struct judged *j)
+{
+	const struct span_inode *i = j->i;
+	const uint64_t gap = i->seen & SEEN_EXTENTS && !i->begin ? (i->gap < i->end ? i->gap : i->end) : 0;
+
+	if (S_ISDIR(i->mode)) {
+		if (i->size != i->bytes)
+			say(j, CHECK_DIR_SIZE, "size", "directory of another size than its names have", i->size,
+			    i->bytes);
+		return;
+	}
+	if (i->nbytes != i->bytes)
+		say(j, CHECK_FILE_NBYTES, "nbytes", "file that counts other bytes than its extents have", i->nbytes,
+		    i->bytes);
+	if (!S_ISREG(i->mode) && !S_ISLNK(i->mode))
+		return;
+	if (gap < i->size && !(j->c->items.incompat & INCOMPAT_NO_HOLES))
+		say(j, CHECK_FILE_GAP, "size", "file with a hole that has no extent", gap, i->size);
+	if (S_ISLNK(i->mode)) {
+		if (i->seen & SEEN_REGULAR)
+			say(j, CHECK_INODE_SYMLINK, NULL, "symbolic link with an extent that is not inline", 0, 0);
+		else if (!i->size || i->bytes < i->size)
+			say(j, CHECK_INODE_SYMLINK, "size", "symbolic link that is longer than its target", i->size,
+			    i->bytes);
+	}
+}
+
+static void judge_csums(const struct judged *j)
+{
+	const struct span_inode *i = j->i;
+	const bool none = i->flags & INODE_NODATASUM;
+
+	if (!S_ISREG(i->mode) && !S_ISLNK(i->mode))
+		return;
+	if (none && i->seen & SEEN_CSUM)
+		say(j, CHECK_FILE_CSUM_ODD, NULL, "file that has no checksums by its flags, and has some", 0, 0);
+	if (!none && i->seen & SEEN_NO_CSUM)
+		say(j, CHECK_FILE_CSUM_MISSING, NULL, "file with data that have no checksums", 0, 0);
+	if (none && i->seen & SEEN_BARE_ZIP)
+		say(j, CHECK_FILE_CSUM_MISSING, NULL, "file with compressed data that have no checksums", 0, 0);
+	if (none && i->seen & SEEN_COMPRESSED)
+		say(j, CHECK_FILE_COMPRESSED, NULL, "file that has no checksums by its flags is compressed", 0, 0);
+}
+
+static void judge_verity(const struct judged *j)
+{
+	if (!(j->i->flags & INODE_VERITY) || !S_ISREG(j->i->mode))
+		return;
+	if (!(j->i->seen & SEEN_VERITY_DESC))
+		say(j, CHECK_INODE_VERITY, NULL, "file with fs-verity that has no descriptor", 0, 0);
+	else if (j->i->verity)
+		say(j, CHECK_INODE_VERITY, NULL, "file with fs-verity whose descriptor is of another length", 0, 0);
+}
+
+void span_judge(struct check *c, uint64_t tree, struct span *span, const struct span_inode *inode)
+{
+	const struct judged j = { c, tree, inode };
+	const bool known = inode->seen & SEEN_ITEM;
+
+	span->names -= inode->name_hash * span_hash_type(c, known ? span_mode_type(inode->mode) : 0);
+	if (inode->seen & SEEN_DOUBT)
+		return;
+	if (!known) {
+		say(&j, CHECK_INODE_MISSING, NULL, "inode that has items, and no inode item", 0, 0);
+		return;
+	}
+	judge_names(&j);
+	judge_csums(&j);
+	judge_verity(&j);
+	if (judge_kind(&j) && inode->nlink)
+		judge_contents(&j);
+	if (!inode->nlink)
+		span->orphans += check_hash(c, HASH_ORPHAN, &inode->objectid, 1, NULL, 0);
+}

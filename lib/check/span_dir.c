@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Names as leaves have them: entries of directories, what inodes say of theirs, and extended attributes. */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/crc32c.h"
+#include "lib/check/span.h"
+#include "lib/format/items/dir.h"
+
+#define INDEX_FIRST 2 /* 0 and 1 are those of "." and ".." */
+
+uint64_t span_hash_name(const struct check *c, uint64_t dir, const void *name, size_t len)
+{
+	return check_hash(c, HASH_NAME, &dir, 1, name, len);
+}
+
+uint64_t span_hash_entry(const struct check *c, uint64_t name, const struct btrkit_key *location, uint8_t type)
+{
+	const uint64_t numbers[] = { name, location->objectid, location->offset, location->type << 8 | type };
+
+	return check_hash(c, HASH_ENTRY, numbers, 4, NULL, 0);
+}
+
+uint64_t span_hash_child(const struct check *c, uint64_t name, uint64_t index, uint64_t child)
+{
+	const uint64_t numbers[] = { name, index, child };
+
+	return check_hash(c, HASH_CHILD, numbers, 3, NULL, 0);
+}
+
+/* Odd, so that what it is multiplied with can be told from 0. */
+uint64_t span_hash_type(const struct check *c, uint8_t type)
+{
+	const uint64_t number = type;
+
+	return check_hash(c, HASH_TYPE, &number, 1, NULL, 0) | 1;
+}
+
+uint8_t span_mode_type(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return FT_REG;
+	case S_IFDIR:
+		return FT_DIR;
+	case S_IFCHR:
+		return FT_CHR;
+	case S_IFBLK:
+		return FT_BLK;
+	case S_IFIFO:
+		return FT_FIFO;
+	case S_IFSOCK:
+		return FT_SOCK;
+	case S_IFLNK:
+		return FT_SYMLINK;
+	default:
+		return FT_UNKNOWN;
+	}
+}
+
+static void say(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
+		const char *words, uint64_t number)
+{
+	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, field };
+
+	check_say(r->c, code, &at, "%s%" PRIu64, words, number);
+}
+
+/* Linux does not list a directory with such a name. */
+static bool name_possible(const uint8_t *name, size_t len)
+{
+	if (!len || (name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.'))))
+		return false;
+	return !memchr(name, '/', len) && !memchr(name, 0, len);
+}
+
+/* Whether a name of an item is among the entries before it. */
+static bool is_repeated(const struct item *item, const struct dir_entry *entry)
+{
+	struct dir_iter it = dir_first(item);
+	struct dir_entry other;
+
+	while (!dir_next(&it, &other, NULL) && other.name != entry->name)
+		if (other.name_len == entry->name_len && !memcmp(other.name, entry->name, entry->name_len))
+			return true;
+	return false;
+}
+
+/* @nth: among those of its item */
+static void judge_entry(struct span_reader *r, const struct item *item, const struct dir_entry *e, unsigned nth)
+{
+	const bool index = item->key.type == KEY_DIR_INDEX;
+
+	if (index && !name_possible(e->name, e->name_len))
+		say(r, CHECK_DIR_NAME, item, "name", "name that no file can have, of bytes: ", e->name_len);
+	if (index && nth == 1)
+		say(r, CHECK_DIR_DUPLICATE, item, "item_size", "more than one name has index ", item->key.offset);
+	if (!index && nth && is_repeated(item, e))
+		say(r, CHECK_DIR_DUPLICATE, item, "name", "a name is there twice, the second of inode ",
+		    e->location.objectid);
+	if (!e->location.type)
+		say(r, CHECK_DIR_LOCATION, item, "location", "the entry's key has no type, and inode number ",
+		    e->location.objectid);
+	if (e->location.type == KEY_ROOT_ITEM && e->type != FT_DIR)
+		say(r, CHECK_NAME_TYPE, item, "type", "a subvolume is no directory but of type ", e->type);
+}
+
+void span_entries(struct span_reader *r, const struct item *item)
+{
+	struct dir_iter it = dir_first(item);
+	struct dir_entry e;
+
+	r->inode->seen |= SEEN_ENTRIES;
+	if (item->key.type == KEY_DIR_INDEX && item->key.offset < INDEX_FIRST)
+		say(r, CHECK_DIR_INDEX, item, "key.offset", "entry with index ", item->key.offset);
+	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++) {
+		const uint64_t name = span_hash_name(r->c, item->key.objectid, e.name, e.name_len);
+		const uint64_t entry = span_hash_entry(r->c, name, &e.location, e.type);
+
+		judge_entry(r, item, &e, i);
+		r->inode->bytes += e.name_len;
+		if (item->key.type == KEY_DIR_ITEM) {
+			r->span->entries -= entry;
+			continue;
+		}
+		r->span->entries += entry;
+		if (e.location.type != KEY_ROOT_ITEM)
+			r->span->names += span_hash_child(r->c, name, item->key.offset, e.location.objectid) *
+					  span_hash_type(r->c, e.type);
+	}
+}
+
+void span_refs(struct span_reader *r, const struct item *item)
+{
+	struct inode_ref_iter it = inode_ref_first(item);
+	struct inode_ref ref;
+
+	while (!inode_ref_next(&it, &ref, NULL)) {
+		uint64_t name;
+
+		if (item->key.type == KEY_INODE_EXTREF &&
+		    item->key.offset != crc32c((uint32_t)ref.parent, ref.name, ref.name_len))
+			say(r, CHECK_NAME_HASH, item, "key.offset", "not the hash of a name in directory ", ref.parent);
+		if (span_is_dotdot(&ref, item->key.objectid)) {
+			r->inode->seen |= SEEN_DOTDOT;
+			continue;
+		}
+		name = span_hash_name(r->c, ref.parent, ref.name, ref.name_len);
+		r->inode->names++;
+		r->inode->name_hash += span_hash_child(r->c, name, ref.index, item->key.objectid);
+	}
+}
+
+void span_xattrs(struct span_reader *r, const struct item *item)
+{
+	struct dir_iter it = dir_first(item);
+	struct dir_entry e;
+
+	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++)
+		if (i && is_repeated(item, &e))
+			say(r, CHECK_INODE_XATTR, item, "name",
+			    "an extended attribute is there twice, the second of bytes: ", e.data_len);
+}

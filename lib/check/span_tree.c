@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Trees of files as a whole. */
+#include <inttypes.h>
+
+#include "lib/check/span.h"
+
+/* What the tree says of an inode. @return 0; 1: it has none; <0 */
+static int read_inode(struct cursor *cur, uint64_t objectid, struct inode_item *ret)
+{
+	const struct btrkit_key key = { objectid, KEY_INODE_ITEM, 0 };
+	int r = cursor_find(cur, &key, NULL);
+
+	if (!r && cur->item.size < sizeof(struct disk_inode_item))
+		r = -EUCLEAN;
+	if (!r)
+		inode_item_get((const struct disk_inode_item *)cur->item.data, ret);
+	return r;
+}
+
+static int next_item(struct cursor *cur, const struct btrkit_key *after)
+{
+	struct btrkit_key key = *after;
+
+	if (!++key.offset && !++key.type && !++key.objectid)
+		return 1;
+	return cursor_seek(cur, &key, NULL);
+}
+
+/* The sum of the inodes without links that orphan items name. @return 0, <0 */
+static int sum_orphans(struct check *c, struct cursor *cur, uint64_t *sum)
+{
+	struct btrkit_key key = { OID_ORPHAN, KEY_ORPHAN_ITEM, 0 };
+	int ret = cursor_seek(cur, &key, NULL);
+
+	*sum = 0;
+	while (!ret && cur->item.key.objectid == OID_ORPHAN && cur->item.key.type == KEY_ORPHAN_ITEM) {
+		struct inode_item inode;
+
+		key = cur->item.key;
+		ret = read_inode(cur, key.offset, &inode);
+		if (!ret && !inode.nlink)
+			*sum += check_hash(c, HASH_ORPHAN, &key.offset, 1, NULL, 0);
+		if (ret >= 0)
+			ret = next_item(cur, &key);
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/* Those without links that no orphan item names, one by one. */
+static void tell_orphans(struct check *c, const struct check_root *root, struct cursor *cur)
+{
+	const struct btrkit_key first = { OID_FIRST_FREE, KEY_INODE_ITEM, 0 };
+	int ret = cursor_seek(cur, &first, NULL);
+
+	while (!ret && cur->item.key.objectid <= OID_LAST_FREE && !check_failed(c)) {
+		const struct btrkit_key orphan = { OID_ORPHAN, KEY_ORPHAN_ITEM, cur->item.key.objectid };
+		const struct btrkit_key key = { cur->item.key.objectid, KEY_INODE_ITEM, 0 };
+		const struct check_place at = { root->root.id, 0, &key, "nlink" };
+		struct inode_item inode;
+
+		ret = read_inode(cur, key.objectid, &inode);
+		if (!ret && !inode.nlink && cursor_find(cur, &orphan, NULL) == 1)
+			check_say(c, CHECK_INODE_ORPHAN, &at, "inode without links that no orphan item names");
+		if (ret >= 0)
+			ret = cursor_seek(cur, &(struct btrkit_key){ key.objectid + 1, KEY_INODE_ITEM, 0 }, NULL);
+	}
+}
+
+static void judge_orphans(struct check *c, const struct check_root *root, uint64_t orphans)
+{
+	struct cursor cur;
+	uint64_t sum;
+
+	cursor_init(&cur, c->fs, &root->root);
+	if (!sum_orphans(c, &cur, &sum) && sum != orphans)
+		tell_orphans(c, root, &cur);
+	cursor_release(&cur);
+}
+
+/* The inode that a tree begins with is its top directory. */
+static void judge_top(struct check *c, const struct check_root *root, const struct span *all)
+{
+	const struct btrkit_key key = { OID_FIRST_FREE, KEY_INODE_ITEM, 0 };
+	const struct check_place at = { root->root.id, 0, &key, NULL };
+	struct inode_item inode;
+	struct cursor cur;
+	int ret = 0;
+
+	if (all->first.seen && all->first.objectid == OID_FIRST_FREE)
+		return;
+	if (all->first.objectid < OID_FIRST_FREE) {
+		cursor_init(&cur, c->fs, &root->root);
+		ret = read_inode(&cur, OID_FIRST_FREE, &inode);
+		cursor_release(&cur);
+	} else {
+		ret = 1;
+	}
+	if (ret == 1)
+		check_say(c, CHECK_TREE_TOP, &at, "the tree has no top directory");
+}
+
+void span_tree(struct check *c, const struct check_root *root, const struct span *all)
+{
+	struct span span = *all;
+
+	if (span.flags & SPAN_GAP_LEFT && span.first.seen)
+		span.first.seen |= SEEN_DOUBT;
+	if (span.flags & SPAN_GAP_RIGHT && span.first.seen)
+		(span.last.seen ? &span.last : &span.first)->seen |= SEEN_DOUBT;
+	if (span.first.seen)
+		span_judge(c, root->root.id, &span, &span.first);
+	if (span.last.seen)
+		span_judge(c, root->root.id, &span, &span.last);
+	if (span.flags & (SPAN_LOST | SPAN_DOUBT) || root->lost)
+		return;
+	judge_top(c, root, &span);
+	if (span.orphans)
+		judge_orphans(c, root, span.orphans);
+	if (span.names || span.entries)
+		span_names(c, root, &span);
+}
