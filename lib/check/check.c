@@ -105,6 +105,7 @@ static int run(struct check *c)
 		check_replace,
 		check_logs,
 		check_qgroups,
+		check_data,
 		NULL,
 	};
 

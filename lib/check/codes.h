@@ -167,7 +167,11 @@
 	CODE(LOG_BLOCK, "LOG-BLOCK", REFUSED, "a block of a log tree lies where it cannot, or is pointed to twice") \
 	CODE(LOG_TREE, "LOG-TREE", REFUSED, "a log tree of a subvolume that there is not")                          \
 	CODE(LOG_EXTENT, "LOG-EXTENT", REFUSED, "data that a log tree tells of lies where it cannot")
-#define CHECK_CODES_DATA(CODE)
+#define CHECK_CODES_DATA(CODE)                                                       \
+	CODE(DATA_CSUM, "DATA-CSUM", REFUSED, "no copy of data has its checksum")    \
+	CODE(DATA_COPY, "DATA-COPY", MISBEHAVES,                                     \
+	     "a copy of data does not have its checksum, and others make up for it") \
+	CODE(DATA_PARITY, "DATA-PARITY", MISBEHAVES, "parity does not fit the data that it is of")
 
 #define CHECK_CODES(CODE)        \
 	CHECK_CODES_SUPER(CODE)  \

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* All data that has checksums, piece by piece in the order of addresses. */
+#include "lib/check/data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/each.h"
+#include "lib/check/volume.h"
+#include "lib/space/range.h"
+
+#define PIECE_BYTES (1u << 20)
+#define BATCH_PIECES 256u
+#define BATCH_SUMS (4u << 20) /* bytes of checksums, at the least those of a leaf */
+
+/* Checksums are gathered by one thread; then all threads read the data. */
+struct gathering {
+	struct data_check d;
+	struct data_piece pieces[BATCH_PIECES];
+	size_t n;
+	uint8_t *sums;
+	size_t sums_len;
+	size_t group_hint;
+};
+
+void data_progress(struct data_check *d, uint64_t n)
+{
+	const uint32_t unit = d->c->items.nodesize;
+	uint64_t units;
+
+	pthread_mutex_lock(&d->c->lock);
+	units = (d->bytes + n) / unit - d->bytes / unit;
+	d->bytes += n;
+	pthread_mutex_unlock(&d->c->lock);
+	if (units)
+		check_progress(d->c, units);
+}
+
+static void work(void *ctx, size_t i)
+{
+	struct gathering *g = ctx;
+
+	if (check_failed(g->d.c))
+		return;
+	data_judge_piece(&g->d, &g->pieces[i]);
+	data_progress(&g->d, g->pieces[i].length);
+}
+
+static void run_batch(struct gathering *g)
+{
+	each(g->n, g->d.c->threads, work, g);
+	g->n = 0;
+	g->sums_len = 0;
+}
+
+/* Up to the end of its group, and no more than a piece. 0: it has no group, of which others tell. */
+static uint64_t fits(struct gathering *g, uint64_t logical, uint64_t length)
+{
+	const struct check_group *group = check_group_of(g->d.c, logical, &g->group_hint);
+	const uint64_t left = group && group->chunk ? group->start + group->length - logical : 0;
+
+	if (length > PIECE_BYTES)
+		length = PIECE_BYTES;
+	return length < left ? length : left;
+}
+
+static void take_item(void *ctx, const struct item *item)
+{
+	struct gathering *g = ctx;
+	const struct item_ctx *items = &g->d.c->items;
+	const uint8_t *sums = item->data;
+	uint64_t logical = item->key.offset;
+	uint64_t left = (uint64_t)(item->size / items->csum_size) * items->sectorsize;
+
+	if (item->key.type != KEY_EXTENT_CSUM || item_validate(items, item, NULL) || logical + left < logical)
+		return;
+	while (left) {
+		uint64_t length = fits(g, logical, left);
+		const size_t size = length / items->sectorsize * items->csum_size;
+
+		if (!length)
+			return;
+		if (g->n == BATCH_PIECES || g->sums_len + size > BATCH_SUMS)
+			run_batch(g);
+		memcpy(g->sums + g->sums_len, sums, size);
+		g->pieces[g->n++] = (struct data_piece){ logical, length, g->sums + g->sums_len };
+		g->sums_len += size;
+		sums += size;
+		logical += length;
+		left -= length;
+	}
+}
+
+static void judge_sums(struct gathering *g, const struct check_root *root)
+{
+	bool lost = false; /* which was told */
+
+	if (!volume_each_item(g->d.c, &root->root, &lost, take_item, g))
+		run_batch(g);
+}
+
+static void release(struct gathering *g)
+{
+	if (!g)
+		return;
+	free(g->d.bad);
+	free(g->sums);
+	free(g);
+}
+
+int check_data(struct check *c)
+{
+	const struct check_root *root = check_find_root(c, OID_CSUM_TREE);
+	const struct range *ranges = c->csums.at;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct gathering *g;
+	uint64_t bytes = 0;
+
+	if (!(c->opts.flags & BTRKIT_CHECK_DATA))
+		return 0;
+	g = calloc(1, sizeof(*g));
+	if (g) {
+		g->d.c = c;
+		g->sums = malloc(BATCH_SUMS);
+		g->d.bad = malloc(DATA_BAD_MAX * sizeof(*g->d.bad));
+	}
+	if (!g || !g->sums || !g->d.bad) {
+		release(g);
+		return check_fail(c, err_nomem(&err), &err);
+	}
+	for (size_t i = 0; i < c->csums.n; i++)
+		bytes += ranges[i].length;
+	c->due += (bytes + data_parity_bytes(c)) / c->items.nodesize;
+	if (root)
+		judge_sums(g, root);
+	if (!check_failed(c))
+		data_judge_parity(&g->d);
+	release(g);
+	return c->failed;
+}
