@@ -99,6 +99,8 @@ static int run(struct check *c)
 		check_csums,
 		check_extents,
 		check_walk,
+		check_leaves,
+		check_refs,
 		check_csum_extents,
 		check_space,
 		check_subvolumes,
