@@ -156,14 +156,6 @@ static int compare_named(struct job *j, struct btrkit_error *err)
 	return r;
 }
 
-static int find(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct btrkit_error *err)
-{
-	if (id != OID_ROOT_TREE && id != OID_CHUNK_TREE)
-		return fs_find_root(fs, id, ret, NULL, err);
-	*ret = id == OID_ROOT_TREE ? fs->root_tree : fs->chunk_tree;
-	return 0;
-}
-
 static int compare_all(struct job *j, struct btrkit_error *err)
 {
 	int r = compare(j, &j->a->root_tree, &j->b->root_tree, err);
@@ -189,9 +181,9 @@ int btrkit_diff_print(const struct btrkit_diff_side *a, const struct btrkit_diff
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", flags & ~FLAGS_KNOWN);
 	if (!a->tree != !b->tree)
 		return err_set(err, BTRKIT_INVALID, "a tree beside all trees");
-	r = a->tree ? find(a->fs, a->tree, &x, err) : 0;
+	r = a->tree ? fs_find_tree(a->fs, a->tree, &x, NULL, err) : 0;
 	if (!r && b->tree)
-		r = find(b->fs, b->tree, &y, err);
+		r = fs_find_tree(b->fs, b->tree, &y, NULL, err);
 	if (!r)
 		r = list_begin(&e, format, "diff", write, ctx, err);
 	if (r)

@@ -212,22 +212,13 @@ static int find_headed(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret,
 {
 	const struct super *s = &fs->super;
 
-	switch (id) {
-	case OID_ROOT_TREE:
-		*ret = fs->root_tree;
-		return 0;
-	case OID_CHUNK_TREE:
-		*ret = fs->chunk_tree;
-		return 0;
-	case OID_TREE_LOG:
-		if (!s->log_root)
-			return err_set(err, BTRKIT_NOT_FOUND, "no log tree");
-		/* The log belongs to the transaction after the last that was committed. */
-		*ret = (struct tree_root){ OID_TREE_LOG, 0, s->log_root, s->generation + 1, s->log_root_level };
-		return 0;
-	default:
-		return fs_find_root(fs, id, ret, NULL, err);
-	}
+	if (id != OID_TREE_LOG)
+		return fs_find_tree(fs, id, ret, NULL, err);
+	if (!s->log_root)
+		return err_set(err, BTRKIT_NOT_FOUND, "no log tree");
+	/* The log belongs to the transaction after the last that was committed. */
+	*ret = (struct tree_root){ OID_TREE_LOG, 0, s->log_root, s->generation + 1, s->log_root_level };
+	return 0;
 }
 
 /* These trees stand under a heading without a key. */

@@ -110,13 +110,8 @@ static int collect_block_ref(void *ctx, const struct extent_item *extent, const 
 /* The tree with that objectid. @return 0; 1: there is none any more; <0 */
 static int find_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct btrkit_error *err)
 {
-	int r;
+	const int r = fs_find_tree(fs, id, ret, NULL, err);
 
-	if (id == OID_ROOT_TREE) {
-		*ret = fs->root_tree;
-		return 0;
-	}
-	r = fs_find_root(fs, id, ret, NULL, err);
 	return r == -ENOENT ? 1 : r;
 }
 

@@ -49,11 +49,7 @@ static int committed_root(const struct space *s, uint64_t id, struct tree_root *
 {
 	if (s->overlay)
 		return overlay_committed_root(s->overlay, id, ret, err);
-	if (id == OID_ROOT_TREE) {
-		*ret = s->fs->root_tree;
-		return 0;
-	}
-	return fs_find_root(s->fs, id, ret, NULL, err);
+	return fs_find_tree(s->fs, id, ret, NULL, err);
 }
 
 static int read_tree(struct loader *l, struct free_space_tree *t, struct btrkit_error *err)

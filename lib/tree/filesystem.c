@@ -396,6 +396,17 @@ int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struc
 	return r;
 }
 
+int fs_find_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
+		 struct btrkit_error *err)
+{
+	if (id != OID_ROOT_TREE && id != OID_CHUNK_TREE)
+		return fs_find_root(fs, id, ret, item, err);
+	*ret = id == OID_ROOT_TREE ? fs->root_tree : fs->chunk_tree;
+	if (item)
+		*item = (struct root_item){ 0 };
+	return 0;
+}
+
 int fs_chunk_tree_uuid(struct btrkit_fs *fs, uint8_t uuid[16], struct btrkit_error *err)
 {
 	const struct tree_root *root = &fs->chunk_tree;

@@ -65,6 +65,13 @@ struct btrkit_fs *fs_release(struct btrkit_fs *fs);
 int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * Any tree by its objectid, the root and the chunk tree too: these have no root item, so that @item, which may be NULL,
+ * is all zero. @return as fs_find_root()
+ */
+int fs_find_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
+		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* The UUID that the headers of all blocks carry besides the filesystem's. @return 0; <0 */
 int fs_chunk_tree_uuid(struct btrkit_fs *fs, uint8_t uuid[16], struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -274,20 +274,15 @@ int overlay_open(struct overlay *o, const struct tree_root *root, struct edit_tr
 int overlay_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct btrkit_error *err)
 {
 	struct edit_tree *t = overlay_open_tree(o, id);
-	struct root_item item = { 0 };
+	struct root_item item;
 	struct tree_root root;
-	int r = 0;
+	int r;
 
 	if (t) {
 		*ret = t;
 		return 0;
 	}
-	if (id == OID_ROOT_TREE)
-		root = o->fs->root_tree;
-	else if (id == OID_CHUNK_TREE)
-		root = o->fs->chunk_tree;
-	else
-		r = fs_find_root(o->fs, id, &root, &item, err);
+	r = fs_find_tree(o->fs, id, &root, &item, err);
 	if (!r)
 		r = overlay_open(o, &root, &t, err);
 	if (r)

@@ -80,11 +80,11 @@ static bool wanted(const struct mutation *m, const struct item_ctx *ctx, const s
 
 static void seek(struct cursor *c, struct btrkit_fs *fs, const struct mutation *m)
 {
-	struct tree_root root = m->tree == OID_CHUNK_TREE ? fs->chunk_tree : fs->root_tree;
+	struct tree_root root;
 	unsigned nth = m->nth;
 	int ret = 0;
 
-	if (m->tree != OID_CHUNK_TREE && m->tree != OID_ROOT_TREE && fs_find_root(fs, m->tree, &root, NULL, NULL))
+	if (fs_find_tree(fs, m->tree, &root, NULL, NULL))
 		broken(m, "no such tree");
 	cursor_init(c, fs, &root);
 	for (ret = cursor_seek(c, &KEY(0, 0, 0), NULL); !ret; ret = cursor_next(c, NULL))

@@ -110,6 +110,25 @@ static void seeks_land_where_an_array_says(void **state)
 	btrkit_fs_close(fs);
 }
 
+/* Those with a root item, and those that the superblock names. */
+static void trees_are_found_by_their_number(void **state)
+{
+	struct synthetic s;
+	struct btrkit_fs *fs = open_new(&s, 1 << 20);
+	struct root_item item;
+	struct tree_root root;
+
+	(void)state;
+	assert_int_equal(fs_find_tree(fs, OID_FS_TREE, &root, &item, NULL), 0);
+	assert_true(root.id == OID_FS_TREE && root.bytenr == item.bytenr && item.bytenr != 0);
+	assert_int_equal(fs_find_tree(fs, OID_ROOT_TREE, &root, &item, NULL), 0);
+	assert_true(root.id == OID_ROOT_TREE && root.bytenr == fs->root_tree.bytenr && !item.bytenr);
+	assert_int_equal(fs_find_tree(fs, OID_CHUNK_TREE, &root, NULL, NULL), 0);
+	assert_true(root.id == OID_CHUNK_TREE && root.bytenr == fs->chunk_tree.bytenr);
+	assert_int_equal(fs_find_tree(fs, 999, &root, NULL, NULL), -ENOENT);
+	btrkit_fs_close(fs);
+}
+
 static int scan(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct btrkit_key first = KEY(0, 0, 0);
@@ -566,6 +585,7 @@ int main(void)
 		cmocka_unit_test(newer_mirror_is_told_and_not_used),
 		cmocka_unit_test(mirror_is_used_when_asked_for),
 		cmocka_unit_test(threads_share_a_handle),
+		cmocka_unit_test(trees_are_found_by_their_number),
 		cmocka_unit_test(subvolumes_end_with_the_highest),
 	};
 
