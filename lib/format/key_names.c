@@ -178,25 +178,33 @@ static char *put_key(char *to, const struct btrkit_key *key)
 	return to;
 }
 
-static void type_unknown_emit(struct emit *e, uint8_t type)
+/* Apart, since few keys need the room. */
+static void type_unknown_emit(struct emit *e, const char *words, uint8_t type)
 {
 	char name[16];
 
 	*put_type(name, 0, type) = '\0';
-	emit_word(e, "type_name", name);
+	emit_str(e, "type_name", words, name);
+}
+
+void key_type_emit(struct emit *e, const char *words, uint64_t objectid, uint8_t type)
+{
+	const char *name = key_type_name(objectid, type);
+
+	if (!name)
+		type_unknown_emit(e, words, type);
+	else if (e->form == EMIT_JSON)
+		emit_word(e, "type_name", name);
+	else
+		emit_str(e, "", words, name);
 }
 
 static void key_emit_json(struct emit *e, const char *name, const struct btrkit_key *key)
 {
-	const char *type = key_type_name(key->objectid, key->type);
-
 	emit_object(e, name);
 	emit_u64(e, "objectid", "", key->objectid);
 	emit_u64(e, "type", "", key->type);
-	if (type)
-		emit_word(e, "type_name", type);
-	else
-		type_unknown_emit(e, key->type);
+	key_type_emit(e, "", key->objectid, key->type);
 	emit_u64(e, "offset", "", key->offset);
 	emit_object_end(e);
 }

@@ -13,6 +13,9 @@
 /* What a key of this type is called: "UNTYPED" for the v1 cache's headers, NULL for an unknown type. */
 const char *key_type_name(uint64_t objectid, uint8_t type);
 
+/* The same as a member "type_name"; of an unknown type "UNKNOWN." and its number. */
+void key_type_emit(struct emit *e, const char *words, uint64_t objectid, uint8_t type);
+
 /* What a fixed objectid is called, in any case, back to its number. @return 0; -ENOENT */
 int objectid_by_name(const char *name, uint64_t *ret);
 

@@ -111,18 +111,12 @@ static void print_types(struct emit *e, const struct stats *s)
 {
 	emit_array(e, "items");
 	for (unsigned type = 0; type < 256; type++) {
-		const struct btrkit_key key = { s->types[type].objectid, (uint8_t)type, 0 };
-		const char *name = key_type_name(key.objectid, key.type);
-		char unknown[16] = "UNKNOWN";
-
 		if (!s->types[type].count)
 			continue;
 		emit_object(e, NULL);
 		if (e->form == EMIT_JSON)
 			emit_u64(e, "type", "", type);
-		emit_str(e, "type_name", "\t", name ? name : unknown);
-		if (!name && e->form == EMIT_TEXT)
-			emit_u64(e, "", ".", type);
+		key_type_emit(e, "\t", s->types[type].objectid, (uint8_t)type);
 		emit_u64(e, "count", ": ", s->types[type].count);
 		emit_u64(e, "bytes", " items, ", s->types[type].bytes);
 		emit_text(e, " bytes\n");

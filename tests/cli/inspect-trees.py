@@ -12,7 +12,9 @@ import tempfile
 
 from tool import check_failure, run, skip
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', 'images'))
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [os.path.join(HERE, '../../images'), os.path.join(HERE, '../damage')]
+import damages  # noqa: E402
 import unpack  # noqa: E402
 
 BTRFS = os.environ.get('BTRFS', 'btrfs')
@@ -100,6 +102,19 @@ def tree_stats(image, items, nodes):
         for value in [s['blocks'], s['used'], s['free']] + [n for v in kinds.values() for n in v]:
             assert re.search(rf'\b{value}\b', shown), (value, shown)
     return found
+
+
+def unknown_type(folder, a):
+    """An item of a type that nobody knows is counted under the name that a dump has for it."""
+    image = shutil.copyfile(a, f'{folder}/unknown.img')
+    fs = damages.Filesystem(image)
+    leaf = fs.leaf(damages.FS_TREE, -1)
+    last = damages.u32(fs.block(leaf), 96) - 1
+    damages.poke(fs, leaf, damages.HEADER + last * damages.ITEM + 8, b'\xdd')
+    fs.save()
+    stats = tree_stats(image, *trees(image))[damages.FS_TREE]
+    assert [k['count'] for k in stats['items'] if k['type_name'] == 'UNKNOWN.221'] == [1], stats
+    assert 'UNKNOWN.221: 1 items, ' in text('tree-stats', '-t', 'fs', image)
 
 
 def beside_progs(image, found):
@@ -266,6 +281,7 @@ def main():
         skip('needs cp')
     with tempfile.TemporaryDirectory(prefix='btrkit-inspect-') as folder:
         a, b = make(folder)
+        unknown_type(folder, a)
         sizes = beside_progs(b, tree_stats(b, *trees(b)))
         told = diffs(folder, a, b)
         refusals(a)
