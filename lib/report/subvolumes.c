@@ -178,37 +178,41 @@ static void print_path(struct job *j, const struct root_item *item, const char *
 		emit_str(j->e, "", words, item->refs ? "-" : "DELETED");
 }
 
+/* What a line begins with in both forms. */
+static void print_numbers(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item,
+			  const char *const words[4])
+{
+	emit_u64(j->e, "", words[0], id);
+	emit_u64(j->e, "", words[1], item->generation);
+	emit_u64(j->e, "", words[2], item->otransid);
+	emit_u64(j->e, "", words[3], parent);
+}
+
 static void print_text(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item)
 {
-	struct emit *e = j->e;
+	static const char *const words[] = { "ID ", " gen ", " cgen ", " parent " };
 
-	emit_u64(e, "", "ID ", id);
-	emit_u64(e, "", " gen ", item->generation);
-	emit_u64(e, "", " cgen ", item->otransid);
-	emit_u64(e, "", " parent ", parent);
-	emit_u64(e, "", " top level ", parent);
+	print_numbers(j, id, parent, item, words);
+	emit_u64(j->e, "", " top level ", parent);
 	print_uuid(j, " parent_uuid ", item->parent_uuid);
 	print_uuid(j, " received_uuid ", item->received_uuid);
 	print_uuid(j, " uuid ", item->uuid);
 	print_path(j, item, " path ");
-	emit_text(e, "\n");
+	emit_text(j->e, "\n");
 }
 
 static void print_tsv(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item)
 {
-	struct emit *e = j->e;
+	static const char *const words[] = { "", "\t", "\t", "\t" };
 
-	emit_u64(e, "", "", id);
-	emit_u64(e, "", "\t", item->generation);
-	emit_u64(e, "", "\t", item->otransid);
-	emit_u64(e, "", "\t", parent);
-	emit_s64(e, "", "\t", (int64_t)le64_get(item->otime.sec));
-	emit_x64(e, "", "\t", item->flags);
+	print_numbers(j, id, parent, item, words);
+	emit_s64(j->e, "", "\t", (int64_t)le64_get(item->otime.sec));
+	emit_x64(j->e, "", "\t", item->flags);
 	print_uuid(j, "\t", item->uuid);
 	print_uuid(j, "\t", item->parent_uuid);
 	print_uuid(j, "\t", item->received_uuid);
 	print_path(j, item, "\t");
-	emit_text(e, "\n");
+	emit_text(j->e, "\n");
 }
 
 static void print_json(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item)
