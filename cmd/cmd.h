@@ -9,6 +9,7 @@
 #define EXIT_DONE 0
 #define EXIT_FAILED 1
 #define EXIT_USAGE 2
+#define EXIT_DIFFER 3	/* only where it was asked for */
 
 /* An option. Parsing and --help both come from the table, so that they cannot differ. */
 struct cmd_option {

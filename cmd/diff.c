@@ -13,7 +13,8 @@ enum {
 	OPT_TO,
 	OPT_FORMAT,
 	OPT_BRIEF,
-	OPT_HIDE_NAMES
+	OPT_HIDE_NAMES,
+	OPT_EXIT_CODE
 };
 
 static const struct cmd_option options[] = {
@@ -22,6 +23,7 @@ static const struct cmd_option options[] = {
 	{ 't', "tree", "TREE", "with two devices: only the tree with this number or name" },
 	{ OPT_BRIEF, "brief", NULL, "without what items say" },
 	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of all that users named or wrote" },
+	{ OPT_EXIT_CODE, "exit-code", NULL, "exit with 3 if anything differs" },
 	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
 	CMD_NOSCAN_OPTION,
 	{ 0 },
@@ -31,7 +33,7 @@ struct request {
 	const char *from, *to, *tree;
 	enum btrkit_list_format format;
 	unsigned flags;
-	bool noscan;
+	bool noscan, exit_code;
 };
 
 static void take_option(const struct command *cmd, struct request *req, int c)
@@ -53,6 +55,9 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		break;
 	case OPT_HIDE_NAMES:
 		req->flags |= BTRKIT_DIFF_HIDE_NAMES;
+		break;
+	case OPT_EXIT_CODE:
+		req->exit_code = true;
 		break;
 	case OPT_FORMAT:
 		req->format = cmd_format(cmd, optarg, formats);
@@ -83,7 +88,8 @@ static int compare(const struct command *cmd, const struct request *req, struct 
 	}
 	if (!ret)
 		ret = btrkit_diff_print(&sides[0], &sides[1], req->flags, req->format, cmd_write, &out, &differ, &err);
-	return cmd_end(cmd, device, &out, ret, &err);
+	ret = cmd_end(cmd, device, &out, ret, &err);
+	return ret == EXIT_DONE && req->exit_code && differ ? EXIT_DIFFER : ret;
 }
 
 static int run(const struct command *cmd, int argc, char **argv)

@@ -52,13 +52,13 @@ int cmd_end(const struct command *cmd, const char *device, const struct cmd_outp
 
 int cmd_close_stdout(const struct command *cmd, int status)
 {
-	bool lost = ferror(stdout);
+	const bool done = status == EXIT_DONE || status == EXIT_DIFFER, lost = ferror(stdout);
 
 	errno = EIO;	/* of a failure before, whose errno is gone */
 	if (!fclose(stdout) && !lost)
 		return status;
 	/* One failure, one line: a command that has failed has said so. */
-	if (status == EXIT_DONE)
+	if (done)
 		say_output_failed(cmd->name, errno);
-	return status == EXIT_DONE ? cmd_failed(cmd) : status;
+	return done ? cmd_failed(cmd) : status;
 }

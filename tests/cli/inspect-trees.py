@@ -7,10 +7,11 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
-from tool import check_failure, run, skip
+from tool import BTRKIT, check_failure, run, skip
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [os.path.join(HERE, '../../images'), os.path.join(HERE, '../damage')]
@@ -192,6 +193,23 @@ def diffs(folder, a, b):
     return told
 
 
+def exit_codes(a, b):
+    """Only of what was asked for, and a failure comes first."""
+    for args, status in (((a, b), 3), ((a, a), 0), (('-t', 'extent', a, b), 3), (('--brief', '--format=json', a, b), 3),
+                         (('-t', 'data-reloc', a, b), 0), (('--from', 'sub', '--to', 'again', b), 3),
+                         (('--from', 'snap', '--to', 'snap', b), 0), (('-t', '999', a, b), 1), ((a,), 2)):
+        got, out, err = run('diff', '--exit-code', *args)
+        assert (got, bool(err)) == (status, status in (1, 2)), (args, got, err)
+        assert bool(out.count(b'\n') > ('--format=json' in args)) == (status == 3), (args, out)
+    assert run('diff', '--exit-code', '--brief', a, b)[1] == run('diff', '--brief', a, b)[1]
+    if os.path.exists('/dev/full'):
+        with open('/dev/full', 'wb') as full:
+            for more in ([], ['--brief', '-t', 'uuid']):
+                done = subprocess.run([BTRKIT, 'diff', '--exit-code', *more, a, b], stdout=full,
+                                      stderr=subprocess.PIPE, check=False)
+                assert done.returncode == 1 and done.stderr.count(b'\n') == 1, done
+
+
 def forked(folder, image):
     """Two copies that were changed alike, but for a value: blocks in the same places, of the same generation."""
     paths = [f'{folder}/fork-{i}.img' for i in range(2)]
@@ -284,6 +302,7 @@ def main():
         unknown_type(folder, a)
         sizes = beside_progs(b, tree_stats(b, *trees(b)))
         told = diffs(folder, a, b)
+        exit_codes(a, b)
         refusals(a)
         count = subvolumes(b)
         dying(folder)
