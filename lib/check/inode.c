@@ -25,7 +25,7 @@ void span_inode_item(struct span_reader *r, const struct item *item)
 	r->inode->nbytes = i.nbytes;
 	r->inode->flags = i.flags;
 	r->inode->nlink = i.nlink;
-	r->inode->mode = i.mode;
+	r->inode->mode = (uint16_t)i.mode;
 	if (item->key.objectid == OID_FREE_INO) {
 		say_item(r, CHECK_INODE_CACHE, item, NULL, "a cache of free inode numbers, of bytes: ", i.size);
 		r->inode->seen |= SEEN_DOUBT;
@@ -171,6 +171,11 @@ void span_judge(struct check *c, uint64_t tree, struct span *span, const struct 
 	const bool known = inode->seen & SEEN_ITEM;
 
 	span->names -= inode->name_hash * span_hash_type(c, known ? span_mode_type(inode->mode) : 0);
+	/* Linux does not hurry to take out the index of what was in a directory that waits to be deleted. */
+	if (!known || inode->nlink || inode->objectid == OID_FIRST_FREE) {
+		span->names += inode->children;
+		span->entries += inode->entries;
+	}
 	if (inode->seen & SEEN_DOUBT)
 		return;
 	if (!known) {
@@ -182,6 +187,6 @@ void span_judge(struct check *c, uint64_t tree, struct span *span, const struct 
 	judge_verity(&j);
 	if (judge_kind(&j) && inode->nlink)
 		judge_contents(&j);
-	if (!inode->nlink)
+	if (!inode->nlink && inode->objectid != OID_FIRST_FREE)
 		span->orphans += check_hash(c, HASH_ORPHAN, &inode->objectid, 1, NULL, 0);
 }

@@ -38,7 +38,8 @@ struct names {
 	const struct check_root *root;
 	struct cursor cur;
 	uint64_t inode; /* the current one, */
-	uint8_t type;	/* and what it is by its item; 0: it has none */
+	uint8_t type;	/* what it is by its item; 0: it has none; */
+	bool gone;	/* and whether it waits to be deleted: see inode.c */
 	struct bucket *buckets;
 	bool second; /* the pass */
 	struct check_list facts;
@@ -129,21 +130,26 @@ static int take_refs(struct names *n, const struct item *item)
 
 static int take(struct names *n, const struct item *item)
 {
+	const struct disk_inode_item *d = (const struct disk_inode_item *)item->data;
+
 	if (n->inode != item->key.objectid) {
 		n->inode = item->key.objectid;
 		n->type = FT_UNKNOWN;
+		n->gone = false;
 	}
 	switch (item->key.type) {
 	case KEY_INODE_ITEM:
-		if (item->size >= sizeof(struct disk_inode_item))
-			n->type = span_mode_type(le32_get(((const struct disk_inode_item *)item->data)->mode));
+		if (item->size < sizeof(*d))
+			return 0;
+		n->type = span_mode_type(le32_get(d->mode));
+		n->gone = !le32_get(d->nlink) && n->inode != OID_FIRST_FREE;
 		return 0;
 	case KEY_INODE_REF:
 	case KEY_INODE_EXTREF:
 		return take_refs(n, item);
 	case KEY_DIR_ITEM:
 	case KEY_DIR_INDEX:
-		return take_entries(n, item);
+		return n->gone ? 0 : take_entries(n, item);
 	default:
 		return 0;
 	}
@@ -345,6 +351,7 @@ static bool is_news(struct check *c, const struct span *all, bool *many)
 void span_names(struct check *c, const struct check_root *root, const struct span *all)
 {
 	const struct check_place at = { root->root.id, 0, NULL, NULL };
+	int ret;
 	struct names n = { .c = c, .root = root };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	bool many = false;
@@ -355,14 +362,15 @@ void span_names(struct check *c, const struct check_root *root, const struct spa
 			check_fail(c, err_nomem(&err), &err);
 			return;
 		}
-		if (!pass(&n)) {
-			n.second = true;
-			if (!pass(&n) && n.facts.n) {
-				qsort(n.facts.at, n.facts.n, sizeof(struct fact), compare);
-				judge_groups(&n);
-			}
+		ret = pass(&n);
+		n.second = true;
+		if (!ret)
+			ret = pass(&n);
+		if (!ret && n.facts.n) {
+			qsort(n.facts.at, n.facts.n, sizeof(struct fact), compare);
+			judge_groups(&n);
 		}
-		many = !n.told;
+		many = !ret && !n.told;
 		free(n.facts.at);
 		free(n.buckets);
 	}

@@ -38,7 +38,7 @@ static void verity_desc(struct span_reader *r, const struct item *item)
 		return;
 	}
 	r->inode->seen |= SEEN_VERITY_DESC;
-	r->inode->verity -= le64_get(((const struct disk_verity_desc *)item->data)->size);
+	r->inode->verity -= (uint32_t)le64_get(((const struct disk_verity_desc *)item->data)->size);
 }
 
 /* Of objectids that no inode has, or that files do not have to do with. @return whether it is one */
@@ -125,6 +125,8 @@ static void add(struct check *c, uint64_t tree, struct span_inode *to, const str
 	to->name_hash += more->name_hash;
 	to->bytes += more->bytes;
 	to->verity += more->verity;
+	to->children += more->children;
+	to->entries += more->entries;
 }
 
 /* Flags of both, and what lies beside something that is lost is in doubt. */

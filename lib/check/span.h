@@ -33,14 +33,16 @@ enum span_seen {
 struct span_inode {
 	uint64_t objectid;
 	uint64_t size, nbytes, flags; /* what its item says */
-	uint32_t nlink, mode;
-	uint32_t seen;
+	uint32_t nlink;
+	uint16_t mode; /* a valid item says no more */
+	uint16_t seen;
 	uint32_t names;	    /* how many it has, but for that of a top directory */
-	uint64_t name_hash; /* their sum */
+	uint32_t verity;    /* bytes that its descriptor has, less those that it should have */
+	uint64_t name_hash; /* of the names that it has */
 	/* Of the names of a directory's entries, in both of its lists; or those that the extents of a file count. */
 	uint64_t bytes;
-	uint64_t begin, end, gap; /* of its extents, and of the first hole that has none; UINT64_MAX */
-	uint64_t verity;	  /* bytes that its descriptor has, less those that it should have */
+	uint64_t children, entries; /* of a directory: see those of struct span */
+	uint64_t begin, end, gap;   /* of its extents, and of the first hole that has none; UINT64_MAX */
 };
 
 enum span_flags {
@@ -59,7 +61,7 @@ struct span {
 	uint32_t flags;
 };
 
-static_assert(sizeof(struct span) <= 256, "the span of a shared block takes more memory than was promised");
+static_assert(sizeof(struct span) <= 250, "the span of a shared block takes more memory than was promised");
 
 static inline bool span_is_lost(const struct span *s)
 {

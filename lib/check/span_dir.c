@@ -121,13 +121,13 @@ void span_entries(struct span_reader *r, const struct item *item)
 		judge_entry(r, item, &e, i);
 		r->inode->bytes += e.name_len;
 		if (item->key.type == KEY_DIR_ITEM) {
-			r->span->entries -= entry;
+			r->inode->entries -= entry;
 			continue;
 		}
-		r->span->entries += entry;
+		r->inode->entries += entry;
 		if (e.location.type != KEY_ROOT_ITEM)
-			r->span->names += span_hash_child(r->c, name, item->key.offset, e.location.objectid) *
-					  span_hash_type(r->c, e.type);
+			r->inode->children += span_hash_child(r->c, name, item->key.offset, e.location.objectid) *
+					      span_hash_type(r->c, e.type);
 	}
 }
 

@@ -69,8 +69,6 @@ static void judge_regular(struct span_reader *r, const struct item *item, const 
 		    "file extent that goes on behind its data, of bytes: ", fe->disk_num_bytes);
 	if (fe->type == FILE_EXTENT_PREALLOC && coded)
 		say(r, item, "compression", "space is kept for compressed data, of kind ", fe->compression);
-	if (!fe->disk_bytenr && fe->disk_num_bytes)
-		say(r, item, "disk_num_bytes", "hole that has data, of bytes: ", fe->disk_num_bytes);
 }
 
 /* Of an extent that nothing else refers to, nobody else can have written the data. */

@@ -38,7 +38,7 @@ static int sum_orphans(struct check *c, struct cursor *cur, uint64_t *sum)
 
 		key = cur->item.key;
 		ret = read_inode(cur, key.offset, &inode);
-		if (!ret && !inode.nlink)
+		if (!ret && !inode.nlink && key.offset != OID_FIRST_FREE)
 			*sum += check_hash(c, HASH_ORPHAN, &key.offset, 1, NULL, 0);
 		if (ret >= 0)
 			ret = next_item(cur, &key);
@@ -46,10 +46,10 @@ static int sum_orphans(struct check *c, struct cursor *cur, uint64_t *sum)
 	return ret < 0 ? ret : 0;
 }
 
-/* Those without links that no orphan item names, one by one. */
+/* Those without links that no orphan item names, one by one; the top directory is judged as such. */
 static void tell_orphans(struct check *c, const struct check_root *root, struct cursor *cur)
 {
-	const struct btrkit_key first = { OID_FIRST_FREE, KEY_INODE_ITEM, 0 };
+	const struct btrkit_key first = { OID_FIRST_FREE + 1, KEY_INODE_ITEM, 0 };
 	int ret = cursor_seek(cur, &first, NULL);
 
 	while (!ret && cur->item.key.objectid <= OID_LAST_FREE && !check_failed(c)) {
