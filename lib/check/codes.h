@@ -22,7 +22,8 @@
 	CODE(SUPER_BACKUP, "SUPER-BACKUP", LEFTOVER, "backup roots of the superblock name what is no root of a tree")
 
 #define CHECK_CODES_VOLUME(CODE)                                                                                       \
-	CODE(CHUNK_SHAPE, "CHUNK-SHAPE", REFUSED, "a chunk has another number of stripes than its profile can have")   \
+	CODE(CHUNK_SHAPE, "CHUNK-SHAPE", REFUSED,                                                                      \
+	     "a chunk has a key or a number of stripes that no chunk of its profile has")                              \
 	CODE(CHUNK_OVERLAP, "CHUNK-OVERLAP", REFUSED, "a chunk begins inside the one before it")                       \
 	CODE(CHUNK_GROUP, "CHUNK-GROUP", REFUSED, "a chunk has no block group")                                        \
 	CODE(CHUNK_DEVICE, "CHUNK-DEVICE", REFUSED,                                                                    \

@@ -143,7 +143,7 @@ int check_space(struct check *c)
 				"there is a free space tree and free-space-tree is not set");
 	/* One that is not valid is built anew by Linux. */
 	if (has && tree && !tree->lost && super->compat_ro & COMPAT_RO_FREE_SPACE_TREE_VALID)
-		space_judge_tree(c);
+		space_judge_tree(c, &tree->root);
 	if (!has && super->cache_generation == super->generation)
 		space_judge_caches(c);
 	return c->failed;

@@ -27,7 +27,7 @@ int space_compare(struct gaps *g, int (*next)(void *cache, struct range *ret, st
 struct block_group space_group(const struct check_group *g);
 
 /* space_tree.c */
-void space_judge_tree(struct check *c);
+void space_judge_tree(struct check *c, const struct tree_root *root);
 /* space_cache_v1.c */
 void space_judge_caches(struct check *c);
 

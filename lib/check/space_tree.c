@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "lib/check/space.h"
+#include "lib/check/volume.h"
 #include "lib/space/free_space_tree.h"
 
 /*
@@ -61,14 +62,25 @@ static void judge_group(struct space *s, struct free_space_tree *t, const struct
 		tell(s->c, CHECK_SPACE_ITEM, ret, &what);
 }
 
-void space_judge_tree(struct check *c)
+static void pass(void *ctx, const struct item *item)
+{
+	(void)ctx;
+	(void)item;
+}
+
+void space_judge_tree(struct check *c, const struct tree_root *root)
 {
 	const struct check_group *groups = c->groups.at;
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct space s = { .c = c };
 	struct free_space_tree t;
-	int ret = free_space_tree_begin(&t, c->fs, tell_stray, c, &what);
+	bool lost = false;
+	int ret;
 
+	/* Of blocks that cannot be read others tell, and what is left says nothing of groups. */
+	if (volume_each_item(c, root, &lost, pass, NULL) || lost)
+		return;
+	ret = free_space_tree_begin(&t, c->fs, tell_stray, c, &what);
 	for (size_t i = 0; !ret && i < c->groups.n && !check_failed(c); i++)
 		if (groups[i].chunk || groups[i].item)
 			judge_group(&s, &t, &groups[i]);

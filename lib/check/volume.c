@@ -78,6 +78,8 @@ static void take_chunk(struct volume_check *v, const struct item *item)
 		v->c->chunks_lost = true;
 		return;
 	}
+	if (item->key.objectid != OID_FIRST_CHUNK_TREE)
+		blame(v->c, CHECK_CHUNK_SHAPE, item, "key.objectid", "chunk where no chunks are looked for");
 	if (chunk.type & BG_SYSTEM)
 		volume_system_chunk(v, item);
 	shape = (struct raid_shape){ chunk.type, chunk.num_stripes };
