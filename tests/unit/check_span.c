@@ -350,7 +350,7 @@ static void apply(struct tree *t, const struct change *ch)
 	struct piece *p;
 
 	if (ch->op == ADD) {
-		uint8_t none[64] = { 0 };
+		const uint8_t none[sizeof(struct disk_inode_item)] = { 0 };
 
 		put(t, ch->key.objectid, ch->key.type, ch->key.offset, none, ch->at);
 		qsort(t->at, t->n, sizeof(t->at[0]), compare_pieces);
