@@ -97,12 +97,13 @@ static void print_verdict(struct emit *e, const struct btrkit_check_result *r)
 	const uint64_t refused = r->findings[BTRKIT_CHECK_REFUSED], wrong = r->findings[BTRKIT_CHECK_MISBEHAVES];
 	const uint64_t left = r->findings[BTRKIT_CHECK_LEFTOVER];
 
-	if (refused || wrong)
-		emit_textf(e, ": %" PRIu64 " errors, %" PRIu64 " of them refused by Linux", refused + wrong, refused);
+	if (refused + wrong)
+		emit_textf(e, ": %" PRIu64 " error%s, of which Linux refuses %" PRIu64, refused + wrong,
+			   refused + wrong > 1 ? "s" : "", refused);
 	else
 		emit_text(e, ": no errors");
 	if (left)
-		emit_textf(e, "; %" PRIu64 " leftovers", left);
+		emit_textf(e, ", %" PRIu64 " leftover%s", left, left > 1 ? "s" : "");
 	emit_text(e, "\n");
 }
 
