@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Checks two filesystems, one of a large file and its snapshot and one of 30 snapshots, beside btrfs check, in turns and
+with what they read in the page cache: time and peak of memory. Neither reads data. Usage: check.py [IMAGE]..., by which
+other images are taken."""
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import pairs
+import workloads
+from pairs import image
+
+# Of the peer's time and memory.
+TIME, MEMORY = 1 / 8, 1 / 2
+
+
+def once(*args):
+    """Seconds, and bytes of memory at the most. Neither may find anything."""
+    start = time.perf_counter()
+    with subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f'{" ".join(args)}: exit {process.returncode}')
+    return time.perf_counter() - start, used.ru_maxrss << 10
+
+
+def compare(work, path):
+    ways = {'btrkit': (pairs.BTRKIT, 'check', path), 'btrfs check': (image.BTRFS, 'check', path)}
+    runs = {name: [] for name in ways}
+    for number in range(1 + pairs.PAIRS):
+        for name, args in ways.items():
+            # The first pair brings what is read into the page cache.
+            run = once(*args)
+            runs[name] += [run] * bool(number)
+    for what, at, unit, word, goal in (('time', 0, 1e-3, 'ms', TIME), ('memory', 1, 1 << 20, 'MiB', MEMORY)):
+        values = {name: [run[at] / unit for run in each] for name, each in runs.items()}
+        ratio = statistics.median(values['btrkit']) / statistics.median(values['btrfs check'])
+        print(f'{work}, {what}: ' +
+              ', '.join(f'{name} {statistics.median(each):.1f} {word} ({min(each):.1f}-{max(each):.1f})'
+                        for name, each in values.items()) +
+              f', ratio {ratio:.3f}, goal {goal:.3f}: {"reached" if ratio <= goal else "not reached"}')
+    sys.stdout.flush()
+
+
+def main(*paths):
+    if not paths:
+        pairs.skip_unless_possible()
+        paths = (pairs.made('snap.img', workloads.snapshot_extents), pairs.made('many-snapshots.img', workloads.many_snapshots))
+    print(f'{image.run(image.BTRFS, "--version").decode().splitlines()[0]}, {len(os.sched_getaffinity(0))} processors, '
+          f'load {os.getloadavg()[0]:.1f}')
+    for path in paths:
+        compare(os.path.basename(path).removesuffix('.img'), path)
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])
