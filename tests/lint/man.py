@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The commands and long options that the binary tells of are those of its man pages.
+"""The commands and long options that the binary tells of are those of its man pages, and so are the codes of check.
 Usage: man.py ROOT BTRKIT [--write-codes]; with that the page of check gets the codes that the binary has."""
 import pathlib
 import re
@@ -63,6 +63,8 @@ def main(root, binary, *how):
     problems += [f"man/meson.build: {name}.8 is not built" for name in sorted(pages) if f"'{name}.8'" not in listed]
     problems += [f"man/btrkit.8.scd: does not list *{name}*(8)" for name in sorted(wanted.keys() - {"btrkit"})
                  if f"*{name}*(8)" not in pages.get("btrkit", "")]
+    if CODES.findall(pages.get("btrkit-check", "")) != [codes(binary)]:
+        problems.append("man/btrkit-check.8.scd: has other codes than the binary: run this with --write-codes")
     common.verdict("man", sum(len(options(text)) for text in wanted.values()), "options", problems)
 
 

@@ -80,6 +80,8 @@ MISWRITTEN = [
     ("man/btrkit-ls.8.scd", MANUAL["man/btrkit-ls.8.scd"] + "*--two*\n", "--two is no option"),
     ("man/btrkit-rm.8.scd", "", "there is no such command"),
     ("man/btrkit.8.scd", "*btrkit-check*(8)\n*--help*\n", "does not list *btrkit-ls*(8)"),
+    ("man/btrkit-check.8.scd", MANUAL["man/btrkit-check.8.scd"].replace("refused", "leftover"), "has other codes"),
+    ("man/btrkit-check.8.scd", MANUAL["man/btrkit-check.8.scd"].replace("# CODES", "# CODE"), "has other codes"),
     ("man/meson.build", "'btrkit.8' 'btrkit-check.8'", "btrkit-ls.8 is not built"),
 ]
 
