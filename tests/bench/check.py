@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Checks two filesystems, one of a large file and its snapshot and one of 30 snapshots, beside btrfs check, in turns and
-with what they read in the page cache: time and peak of memory. Neither reads data. Usage: check.py [IMAGE]..., by which
-other images are taken."""
+"""Checks two filesystems, one of a large file and its snapshot and one of 30 snapshots, beside btrfs check, in turns
+and with what they read in the page cache: time and peak of memory. Neither reads data. Usage: check.py [IMAGE]..., by
+which other images are taken."""
 import os
 import statistics
 import subprocess
@@ -49,7 +49,8 @@ def compare(work, path):
 def main(*paths):
     if not paths:
         pairs.skip_unless_possible()
-        paths = (pairs.made('snap.img', workloads.snapshot_extents), pairs.made('many-snapshots.img', workloads.many_snapshots))
+        paths = (pairs.made('snap.img', workloads.snapshot_extents),
+                 pairs.made('many-snapshots.img', workloads.many_snapshots))
     print(f'{image.run(image.BTRFS, "--version").decode().splitlines()[0]}, {len(os.sched_getaffinity(0))} processors, '
           f'load {os.getloadavg()[0]:.1f}')
     for path in paths:
