@@ -19,14 +19,19 @@ OURS = (pairs.BTRKIT, 'dump-tree')
 MEMORY = 64 << 10   # KiB
 
 
-def into(path, *args):
-    """A way: a whole process, its output into a file that is made anew."""
+def warm(*args):
+    """A way: a whole process, its image, which is last, in the page cache; its output into nothing."""
+    return pairs.warm(args[-1], pairs.process(*args))
+
+
+def into(file, *args):
+    """The same, its output into a file that is made anew."""
     def way():
-        with open(path, 'wb') as out:
+        with open(file, 'wb') as out:
             start = time.perf_counter()
             subprocess.run(args, stdout=out, check=True)
             return (time.perf_counter() - start) * 1e3
-    return way
+    return pairs.warm(args[-1], way)
 
 
 def memory(*args):
@@ -54,27 +59,27 @@ for command in ((*PEER, path), (*OURS, path)):
     del text
 if sums[0] != sums[1]:
     raise RuntimeError('the texts differ')
-peer = {'btrfs-progs': pairs.process(*PEER, path)}
+peer = {'btrfs-progs': warm(*PEER, path)}
 if 'text' in WHAT:
-    pairs.compare(f'dump-tree, {size / 1e6:.0f} MB of text', pairs.process(*OURS, path), peer, 1 / 8)
+    pairs.compare(f'dump-tree, {size / 1e6:.0f} MB of text', warm(*OURS, path), peer, 1 / 8)
     print(f'    memory: {most} KiB, goal {MEMORY}: {"reached" if most <= MEMORY else "not reached"}')
 if 'file' in WHAT:
     file = os.path.join(pairs.FOLDER, 'dump.out')
     pairs.compare('to a file', into(file, *OURS, path), {'btrfs-progs': into(file, *PEER, path)}, 1 / 8)
     os.unlink(file)
 if 'part' in WHAT:
-    pairs.compare('--inode 256', pairs.process(*OURS, '--inode', '256', path), peer, 1 / 200)
-    pairs.compare('--key of 10 MB of a file', pairs.process(
+    pairs.compare('--inode 256', warm(*OURS, '--inode', '256', path), peer, 1 / 200)
+    pairs.compare('--key of 10 MB of a file', warm(
         *OURS, '--key', '257,EXTENT_DATA,20000000000..257,EXTENT_DATA,20010000000', path), peer, 1 / 200)
 if 'json' in WHAT:
-    pairs.compare('--format json', pairs.process(*OURS, '--format', 'json', path),
-                  {'text': pairs.process(*OURS, path)}, 2)
+    pairs.compare('--format json', warm(*OURS, '--format', 'json', path), {'text': warm(*OURS, path)}, 2)
 if 'growth' in WHAT:
     quarter = pairs.made('snap-quarter.img', lambda part: workloads.snapshot_extents(part, 10))
     n, m = blocks_of(path), blocks_of(quarter)
-    pairs.compare(f'{n} blocks beside {m}', lambda: pairs.process(*OURS, path)() / n,
-                  {'time of a block': lambda: pairs.process(*OURS, quarter)() / m}, 1.3)
+    pairs.compare(f'{n} blocks beside {m}', lambda: warm(*OURS, path)() / n,
+                  {'time of a block': lambda: warm(*OURS, quarter)() / m}, 1.3)
 if 'scan' in WHAT:
     device = pairs.made('scan.img', workloads.blocks_and_data)
-    pairs.compare(f'--scan of {os.stat(device).st_size / 1e9:.1f} GB', pairs.process(*OURS, '--scan', device),
-                  {'dd': pairs.process('dd', f'if={device}', 'of=/dev/null', 'bs=1M', 'status=none')}, 1.2)
+    dd = pairs.process('dd', f'if={device}', 'of=/dev/null', 'bs=1M', 'status=none')
+    pairs.compare(f'--scan of {os.stat(device).st_size / 1e9:.1f} GB', warm(*OURS, '--scan', device),
+                  {'dd': pairs.warm(device, dd)}, 1.2)

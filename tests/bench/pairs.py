@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Times two ways to do the same work in turns, A B A B, so that a slow minute of the machine slows both; what counts is
 the ratio of the medians. Images are made once in $BENCH_DIR (default build/bench) and kept there."""
+import errno
 import itertools
 import os
 import shutil
@@ -111,6 +112,35 @@ def cold(way):
             caches.write('3')
         return way()
     return after_drop
+
+
+def read_data(path):
+    """Reads what a sparse file has allocated."""
+    with open(path, 'rb', buffering=0) as f:
+        end = 0
+        while True:
+            try:
+                at = os.lseek(f.fileno(), end, os.SEEK_DATA)
+            except OSError as e:
+                if e.errno != errno.ENXIO:
+                    raise
+                return
+            end = os.lseek(f.fileno(), at, os.SEEK_HOLE)
+            f.seek(at)
+            while at < end:
+                got = len(f.read(min(1 << 20, end - at)))
+                if not got:
+                    return
+                at += got
+
+
+def warm(path, way):
+    """The same with all of the image in the page cache: btrfs-progs asks Linux to forget it when it closes it, so what
+    runs next would begin without."""
+    def after_read():
+        read_data(path)
+        return way()
+    return after_read
 
 
 def compare(work, ours, peers, *goals, pairs=PAIRS):
