@@ -56,6 +56,7 @@
 	     "the header of a tree block is not what its address and its parent say")                           \
 	CODE(BLOCK_ORDER, "BLOCK-ORDER", REFUSED,                                                               \
 	     "keys of a tree block are out of order, or items do not lie as they should")                       \
+	CODE(BLOCK_FLAGS, "BLOCK-FLAGS", REFUSED, "a tree block lacks the flag that says it was written")       \
 	CODE(BLOCK_PARENT, "BLOCK-PARENT", REFUSED, "the keys of a tree block do not fit what its parent says") \
 	CODE(BLOCK_CYCLE, "BLOCK-CYCLE", REFUSED, "a tree block is reached in a way that it cannot be")         \
 	CODE(BLOCK_COPY, "BLOCK-COPY", MISBEHAVES, "a copy of a tree block is damaged, and another one is not") \
@@ -67,6 +68,7 @@
 	CODE(EXTENT_OVERLAP, "EXTENT-OVERLAP", REFUSED, "an extent begins inside the one before it")          \
 	CODE(EXTENT_PLACE, "EXTENT-PLACE", REFUSED,                                                           \
 	     "an extent that does not lie in one block group, or not in one of its kind")                     \
+	CODE(EXTENT_FLAGS, "EXTENT-FLAGS", MISBEHAVES, "an extent has flags that no Linux knows")             \
 	CODE(EXTENT_REFCOUNT, "EXTENT-REFCOUNT", REFUSED, "an extent counts other references than it has")    \
 	CODE(EXTENT_REF_TWICE, "EXTENT-REF-TWICE", REFUSED, "a reference to an extent is told in two places") \
 	CODE(EXTENT_REF_STRAY, "EXTENT-REF-STRAY", REFUSED,                                                   \

@@ -104,6 +104,8 @@ static void judge_place(struct load *l)
 	} else if (!(g->flags & wanted)) {
 		blame(l, CHECK_EXTENT_PLACE, "flags", "extent of another kind than its block group");
 	}
+	if (e->flags & ~(uint64_t)(EXTENT_FLAG_DATA | EXTENT_FLAG_TREE_BLOCK | EXTENT_FLAG_FULL_BACKREF))
+		blame(l, CHECK_EXTENT_FLAGS, "flags", "extent has flags that nobody knows");
 	((struct check_group *)l->c->groups.at)[l->group_hint].used += l->item.num_bytes;
 }
 

@@ -31,6 +31,15 @@ static int judge_copy(const struct check *c, const struct node_ref *ref, const s
 	return node_verify(&c->fs->judge, ref, buf, err);
 }
 
+/* Linux wants it of whatever it reads, since 6.8. */
+static void judge_flags(struct check *c, const struct node_ref *ref, uint64_t tree, const uint8_t *block)
+{
+	if (le64_get(((const struct disk_header *)block)->flags) & HEADER_FLAG_WRITTEN)
+		return;
+	check_say(c, CHECK_BLOCK_FLAGS, &(struct check_place){ .tree = tree, .logical = ref->bytenr, .field = "flags" },
+		  "tree block says that it was not written");
+}
+
 #define COPIES_MAX 4u /* RAID1C4 */
 
 bool check_read_block(struct check *c, const struct node_ref *ref, uint64_t tree, uint8_t *buf)
@@ -68,5 +77,6 @@ bool check_read_block(struct check *c, const struct node_ref *ref, uint64_t tree
 	for (unsigned i = 0; i < n; i++)
 		if (bad[i])
 			tell_copy(c, ref, tree, &copies[i], &why[i]);
+	judge_flags(c, ref, tree, buf);
 	return true;
 }

@@ -44,8 +44,6 @@ static void judge(struct check *c, const struct item *at, const struct root_item
 
 	if (at->size != ROOT_ITEM_SHORT && item->generation_v2 != item->generation)
 		say(c, CHECK_ROOT_GENERATION, key, "generation_v2", "root has two different generations");
-	if (item->last_snapshot > item->generation)
-		say(c, CHECK_ROOT_GENERATION, key, "last_snapshot", "last snapshot is newer than the tree");
 	judge_drop(c, key, item);
 	/* Linux sets 256 in trees of files and in some others, and looks at it nowhere else. */
 	if (oid_is_file_tree(key->objectid) && item->root_dirid && item->root_dirid != OID_FIRST_FREE)

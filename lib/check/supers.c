@@ -139,6 +139,14 @@ static void judge_primary(const struct copies *on, const struct super *s, uint64
 		blame(on, CHECK_SUPER_COPY, 0, at, field, NULL, "differs from that of another device");
 }
 
+/* Who puts a filesystem together from a dump of its metadata writes the primary superblock alone. */
+static bool is_empty(const struct disk_super *disk)
+{
+	static const struct disk_super none;
+
+	return !memcmp(disk, &none, sizeof(none));
+}
+
 /* @return whether there is a valid one; @ret is it */
 static bool read_copy(const struct copies *on, unsigned mirror, struct super *ret, uint64_t *at)
 {
@@ -152,7 +160,7 @@ static bool read_copy(const struct copies *on, unsigned mirror, struct super *re
 		r = super_decode(&disk, super_offset(mirror), ret, &what);
 	if (!r)
 		return true;
-	if (!expected(on, mirror))
+	if (!expected(on, mirror) || (mirror && r == -EMEDIUMTYPE && is_empty(&disk)))
 		return false;
 	err_name(&what, super_mirror_names()[mirror]);
 	err_at_device(&what, on->devid, *at);

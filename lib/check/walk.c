@@ -141,6 +141,9 @@ static void judge_first(struct walk *w, const struct edge *e, struct check_block
 	if (!doubt && b->generation != e->generation)
 		say(w, CHECK_EXTENT_BLOCK, e, "generation",
 		    "tree block of another generation than the extent tree says");
+	if (b->place & CHECK_BLOCK_FULL && !(e->state & CHECK_FILES))
+		say(w, CHECK_EXTENT_BLOCK, e, "flags",
+		    "tree block has full back references, and is in no tree of files");
 	if (g && !(g->flags & wanted))
 		say(w, CHECK_EXTENT_PLACE, e, "flags", "tree block in a block group of another kind");
 	b->place = (b->place & ~(uint64_t)CHECK_BLOCK_LEVEL) | e->level;

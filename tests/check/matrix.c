@@ -19,6 +19,7 @@
 
 #include <btrkit/check.h>
 
+#include "lib/format/items/file_extent.h"
 #include "lib/tree/cursor.h"
 #include "lib/volume/volume.h"
 #include "tests/crash/sparse.h"
@@ -135,6 +136,7 @@ static int judge(struct sparse *disk, char codes[CODES_ROOM])
 	how.flags = BTRKIT_OPEN_PARTIAL;
 	if (btrkit_fs_open(&io, 1, &how, &fs, &err))
 		return -1;
+	opts.flags = BTRKIT_CHECK_DATA;
 	opts.threads = 1;
 	opts.finding = note_code;
 	opts.ctx = codes;
@@ -337,7 +339,11 @@ static void try_block(uint64_t bytenr, uint8_t *block)
 		copy = *at;
 		key = key_get(&copy);
 		type = item_type_find(&key);
-		if (type)
+		/* What lies behind the type of an inline extent is data. */
+		if (key.type == KEY_EXTENT_DATA && size > FILE_EXTENT_INLINE_START - 1 &&
+		    data[FILE_EXTENT_INLINE_START - 1] == FILE_EXTENT_INLINE)
+			snprintf(t.type, sizeof(t.type), "INLINE_DATA");
+		else if (type)
 			snprintf(t.type, sizeof(t.type), "%s", type->name);
 		else
 			snprintf(t.type, sizeof(t.type), "%u", key.type);
@@ -399,6 +405,8 @@ static void try_image(const char *path)
 
 	image.name = path;
 	image.num_seen = 0;
+	/* The same ones whatever other images there are. */
+	run.random = 0;
 	image.good = sparse_import(path);
 	if (judge(image.good, codes))
 		die(codes);
@@ -503,7 +511,7 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--all"))
 			run.all = true;
 		else if (!strcmp(argv[i], "--codes"))
-			run.codes = run.all = true;
+			run.codes = true;
 		else if (!strcmp(argv[i], "--list"))
 			run.list = true;
 		else if (!strcmp(argv[i], "--every") && i + 1 < argc)

@@ -44,8 +44,10 @@ def judge(path):
         return 'in part', lines
     if status == 8:
         return ('NOT OPENED' if opened else 'not opened'), lines + objects
-    if status == 0:
+    if status == 0 and 'leftover' not in out.decode(errors='backslashreplace'):
         return ('both clean' if peer == 0 else 'MISSED'), objects
+    if status == 0:
+        return ('both clean' if peer == 0 else 'both object'), lines
     return ('ours objects' if peer == 0 else 'both object'), lines
 
 
