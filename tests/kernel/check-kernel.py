@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Filesystems as Linux makes them, with a bit of everything in them, have no errors, all data and parity included; and
+what is mounted is refused, which --force overrides. BTRKIT is the program under test."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import image
+import ops
+import volumes
+from image import run
+
+BTRKIT = os.environ.get('BTRKIT', 'btrkit')
+K, M = 1 << 10, 1 << 20
+
+# Devices, options of mkfs.btrfs and of the mount.
+FORMS = {
+    'default': (1, (), ''),
+    'compressed': (1, ('-n', '4k'), 'compress-force=zstd'),
+    'large nodes': (1, ('-n', '64k', '--csum', 'sha256'), 'compress=lzo'),
+    'v1': (1, ('-O', '^free-space-tree,^block-group-tree,^no-holes'), 'space_cache=v1'),
+    'mixed': (1, ('-M',), ''),
+    'old': (1, ('-O', '^skinny-metadata,^extref'), 'nodatasum'),
+    'quota': (1, ('-O', 'quota'), ''),
+    'xxhash': (1, ('--csum', 'xxhash', '-O', 'block-group-tree'), 'autodefrag'),
+    'raid1': (2, ('-d', 'raid1', '-m', 'raid1'), ''),
+    'raid10': (4, ('-d', 'raid10', '-m', 'raid10'), ''),
+    'raid5': (3, ('-d', 'raid5', '-m', 'raid1'), ''),
+    'raid6': (4, ('-d', 'raid6', '-m', 'raid1c3'), 'compress=zlib'),
+}
+
+
+def older(options):
+    """For a mkfs.btrfs to which some features are options of the run."""
+    if '-O' not in options:
+        return options
+    at = options.index('-O') + 1
+    features = options[at].split(',')
+    features = [f for f in features if f != '^block-group-tree']
+    runtime = [f for f in features if f.lstrip('^') in ('free-space-tree', 'quota', 'block-group-tree')]
+    features = [f for f in features if f not in runtime]
+    return (*options[:at - 1], *options[at + 1:], *(('-O', ','.join(features)) if features else ()),
+            *(('-R', ','.join(runtime)) if runtime else ()))
+
+
+def fill(mnt, quota):
+    """Files, holes, prealloc, clones, links, attributes, subvolumes, snapshots, and what deletion leaves of them."""
+    if quota:
+        run(image.BTRFS, 'quota', 'rescan', '-w', mnt)
+    ops.subvolume(f'{mnt}/sub')
+    os.makedirs(f'{mnt}/sub/dir/below')
+    for i in range(150):
+        ops.write(f'{mnt}/sub/dir/{i}', 0, (b'%d ' % i) * (i * 20))
+    ops.write(f'{mnt}/sub/big', 0, ops.incompressible(3 * M))
+    ops.write(f'{mnt}/sub/zeros', M, bytes(M))
+    ops.write(f'{mnt}/sub/holes', 3 * M, b'behind a hole')
+    ops.punch(f'{mnt}/sub/big', M, 128 * K)
+    ops.fallocate(f'{mnt}/sub/holes', 8 * M, M, ops.KEEP_SIZE)
+    ops.write(f'{mnt}/sub/clone', 0, b'')
+    ops.clone(f'{mnt}/sub/big', 0, M, f'{mnt}/sub/clone', 64 * K)
+    os.link(f'{mnt}/sub/big', f'{mnt}/sub/dir/link')
+    os.symlink('big', f'{mnt}/sub/symlink')
+    os.mkfifo(f'{mnt}/sub/fifo')
+    os.setxattr(f'{mnt}/sub/big', 'user.long', b'x' * 900)
+    ops.sync(mnt)
+    for number in range(3):
+        ops.snapshot(f'{mnt}/sub', f'{mnt}/snap{number}', readonly=number == 1)
+        ops.write(f'{mnt}/sub/big', number * 64 * K, ops.incompressible(100 * K, number + 1))
+        for i in range(number, 150, 7):
+            os.unlink(f'{mnt}/sub/dir/{i}') if os.path.exists(f'{mnt}/sub/dir/{i}') else None
+        os.rename(f'{mnt}/sub/zeros', f'{mnt}/sub/zeros.new')
+        os.rename(f'{mnt}/sub/zeros.new', f'{mnt}/sub/zeros')
+    ops.delete_subvolume(f'{mnt}/snap0')
+    ops.sync(mnt)
+
+
+def check(paths, *args):
+    done = subprocess.run([BTRKIT, 'check', '--data', *args, *paths], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+    return done.returncode, done.stdout.decode(errors='replace')
+
+
+def clean(name, paths, *args):
+    """No line but the last, or on those of mkfs.btrfs 6.2 leftovers."""
+    status, said = check(paths, *args)
+    lines = said.splitlines()
+    assert status == 0 and all(line.startswith('BTR-SPACE-LEFTOVER ') for line in lines[:-1]), f'{name}: {said}'
+    assert ': no errors' in lines[-1] and lines[-1].startswith('checked '), f'{name}: {said}'
+    return int(lines[-1].split()[1])
+
+
+def refused(form):
+    """As long as it is mounted, by the device and by the file that it lies on."""
+    for what in (form.loops[0], form.paths[0]):
+        status, said = check([what])
+        assert status == 8 and said.startswith(f'btrkit check: {what}: in use'), (what, status, said)
+
+
+def one(name, folder):
+    devices, options, mount = FORMS[name]
+    form = volumes.Volume(folder, devices, '256M')
+    try:
+        try:
+            form.mkfs(*options)
+        except RuntimeError as e:
+            if 'unrecognized' not in str(e):
+                raise
+            form.mkfs(*older(options))
+        blocks = clean(f'{name}, empty', form.paths)
+        fill(form.mount(mount), name == 'quota')
+        refused(form)
+        # What Linux has not written yet does not change what there is.
+        clean(f'{name}, mounted', form.paths, '--force')
+        if name in ('default', 'raid1', 'v1'):
+            ops.write(f'{form.mnt}/sub/big', 0, b'in the log', sync=True)
+            for i, path in enumerate(form.paths):
+                run('cp', '--sparse=always', path, f'{folder}/copy{i}')
+            clean(f'{name}, with a log', [f'{folder}/copy{i}' for i in range(devices)])
+        form.umount()
+        return blocks + clean(name, form.paths)
+    finally:
+        form.remove()
+
+
+def main():
+    reason = image.missing()
+    if reason:
+        print(f'skipped: {reason}')
+        return 77
+    blocks = 0
+    for name in sys.argv[1:] or FORMS:
+        with tempfile.TemporaryDirectory(prefix='btrkit-check-') as folder:
+            blocks += one(name, folder)
+    print(f'{len(FORMS)} forms of filesystems, {blocks} tree blocks, no errors')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
