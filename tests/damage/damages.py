@@ -9,6 +9,7 @@ from dataclasses import dataclass
 SUPERS = (0x10000, 0x4000000, 0x4000000000)
 HEADER, KEY, ITEM, POINTER = 101, 17, 25, 33
 CHUNK_ITEM, ROOT_ITEM, EXTENT_DATA, EXTENT_ITEM, METADATA_ITEM, DIR_ITEM = 228, 132, 108, 168, 169, 84
+INODE_REF = 12
 ROOT_TREE, EXTENT_TREE, CHUNK_TREE, FS_TREE = 1, 2, 3, 5
 
 
@@ -110,15 +111,15 @@ class Filesystem:
             level = [child for logical in level for child in self.children(self.block(logical))]
         return level[number]
 
-    def find(self, tree, kind):
-        """The leaf, slot, key and data of the tree's first item of a type."""
+    def find(self, tree, kind, objectid=None):
+        """The leaf, slot, key and data of the tree's first item of a type, or the first that an object has."""
         number = 0
         while True:
             logical = self.leaf(tree, number)
             block = self.block(logical)
             for slot in range(u32(block, 96)):
                 key, data = self.item(block, slot)
-                if key[1] == kind:
+                if key[1] == kind and objectid in (None, key[0]):
                     return logical, slot, key, data
             number += 1
 
@@ -133,8 +134,8 @@ def poke(fs, logical, offset, data):
     fs.put(logical, block)
 
 
-def poke_item(fs, tree, kind, offset, data):
-    logical, slot, _, _ = fs.find(tree, kind)
+def poke_item(fs, tree, kind, offset, data, objectid=None):
+    logical, slot, _, _ = fs.find(tree, kind, objectid)
     at = u32(fs.block(logical), HEADER + slot * ITEM + KEY)
     poke(fs, logical, HEADER + at + offset, data)
 
@@ -247,6 +248,10 @@ DAMAGES = {
                               lambda fs: poke_item(fs, FS_TREE, EXTENT_DATA, 20, b'\x09')),
     'bad-dir-name': Damage('the name of a directory item is longer than the item',
                            lambda fs: poke_item(fs, FS_TREE, DIR_ITEM, 27, b'\xff\x7f')),
+    'bad-compressed-nothing': Damage('a compressed extent of no bytes',
+                                     lambda fs: poke_item(fs, FS_TREE, EXTENT_DATA, 8, bytes(8)), 'good-compressed'),
+    'bad-empty-name': Damage("a file's only name is empty", lambda fs: poke_item(
+        fs, FS_TREE, INODE_REF, 8, bytes(2), 257), 'good-compressed'),
     'bad-inline-ref': Damage('a back reference of an unknown type in an extent item',
                              lambda fs: poke_item(fs, EXTENT_TREE, METADATA_ITEM, 24, b'\x07')),
 }

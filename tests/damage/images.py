@@ -42,6 +42,8 @@ EXPECTED = {
     'bad-root-level': 'level 200',
     'bad-extent-type': 'unknown type 9',
     'bad-dir-name': (None, 'field name_len'),
+    'bad-compressed-nothing': None,
+    'bad-empty-name': (None, 'runs over its item, tree 5, .* field item_size'),
     'bad-inline-ref': (None, 'field'),
     'unsupported-extent-tree-v2': 'not supported: extent-tree-v2',
 }
@@ -49,7 +51,16 @@ EXPECTED = {
 DAMAGED_ITEM = {
     'bad-extent-type': b'type 9 (unknown)',
     'bad-dir-name': b'(item is damaged: name_len)',
+    'bad-empty-name': b'index 2 namelen 0 name: \n\t\t(item is damaged: item_size)',
     'bad-inline-ref': b'(item is damaged: inline_refs)',
+}
+# What is only seen by who reads the file: further runs.
+FILE = 'lzo-large'
+READING = {
+    'bad-compressed-nothing': (
+        ('cat', (), (FILE,), 'compressed extent of 0 bytes, .* field ram_bytes'),
+        ('extract', ('--tar', os.devnull), (FILE,), 'damaged from byte 0 on: compressed extent of 0 bytes')),
+    'bad-empty-name': (('cat', (), (FILE,), None),),
 }
 
 
@@ -59,9 +70,9 @@ def run(*args):
     return done.returncode, done.stdout, done.stderr.decode(errors='replace')
 
 
-def judge(command, args, path, words, shown=b''):
+def judge(command, args, path, words, shown=b'', operands=()):
     """The problems of one run."""
-    status, out, said = run(command, *args, path)
+    status, out, said = run(command, *args, path, *operands)
     if words is None:
         return [] if status == 0 else [f'{command}: exit {status}, not 0: {said}']
     problems = []
@@ -107,6 +118,8 @@ def main(images, what):
             words = words if isinstance(words, tuple) else (words, words)
             shown = DAMAGED_ITEM.get(what, b'')
             tries = [(command, args, path, each, shown) for (command, args), each in zip(COMMANDS, words)]
+            tries += [(command, args, path, each, b'', operands)
+                      for command, args, operands, each in READING.get(what, ())]
         for each in tries:
             problems += judge(*each)
             count += 1
