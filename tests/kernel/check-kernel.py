@@ -33,13 +33,12 @@ FORMS = {
 
 
 def older(options):
-    """For a mkfs.btrfs to which some features are options of the run."""
+    """For a mkfs.btrfs to which some features are options of the run, and that lacks one."""
     if '-O' not in options:
         return options
     at = options.index('-O') + 1
-    features = options[at].split(',')
-    features = [f for f in features if f != '^block-group-tree']
-    runtime = [f for f in features if f.lstrip('^') in ('free-space-tree', 'quota', 'block-group-tree')]
+    features = [f for f in options[at].split(',') if f.lstrip('^') != 'block-group-tree']
+    runtime = [f for f in features if f.lstrip('^') in ('free-space-tree', 'quota')]
     features = [f for f in features if f not in runtime]
     return (*options[:at - 1], *options[at + 1:], *(('-O', ','.join(features)) if features else ()),
             *(('-R', ','.join(runtime)) if runtime else ()))
