@@ -108,6 +108,8 @@
 #define CHECK_CODES_ROOT(CODE)                                                                                        \
 	CODE(ROOT_GENERATION, "ROOT-GENERATION", REFUSED,                                                             \
 	     "the generations that a root item tells contradict each other")                                          \
+	CODE(ROOT_TWICE, "ROOT-TWICE", MISBEHAVES, "a root item that Linux does not find: the tree has another one")  \
+	CODE(ROOT_UNKNOWN, "ROOT-UNKNOWN", LEFTOVER, "a tree that Linux does not know")                               \
 	CODE(ROOT_DROP, "ROOT-DROP", REFUSED, "what a root item says of the drop of its tree cannot be")              \
 	CODE(ROOT_DIR, "ROOT-DIR", REFUSED, "a subvolume's top directory is not where it has to be")                  \
 	CODE(ROOT_REF, "ROOT-REF", REFUSED,                                                                           \
@@ -117,6 +119,8 @@
 	CODE(ROOT_LOST, "ROOT-LOST", MISBEHAVES, "a subvolume lies in no directory")                                  \
 	CODE(ROOT_ORPHAN, "ROOT-ORPHAN", MISBEHAVES,                                                                  \
 	     "a deleted subvolume is not in the list of those that are cleaned up")                                   \
+	CODE(ROOT_ORPHAN_STRAY, "ROOT-ORPHAN-STRAY", LEFTOVER,                                                        \
+	     "the list of deleted subvolumes that are cleaned up has something that is none")                         \
 	CODE(ROOT_DEFAULT, "ROOT-DEFAULT", REFUSED, "the default subvolume is none")                                  \
 	CODE(DEV_REPLACE, "DEV-REPLACE", REFUSED, "a device is being replaced in a way that Linux cannot go on with") \
 	CODE(UUID_MISSING, "UUID-MISSING", MISBEHAVES,                                                                \

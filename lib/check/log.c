@@ -15,10 +15,17 @@ struct log_block {
 	UT_hash_handle hh;
 };
 
+/* A pointer that is still to be followed. */
+struct log_ref {
+	struct node_ref ref;
+	struct btrkit_key first_key;
+	bool has_key;
+};
+
 struct log {
 	struct check *c;
 	struct check_list trees;   /* struct tree_root */
-	struct check_list pending; /* struct node_ref, of one tree */
+	struct check_list pending; /* struct log_ref, of one tree */
 	struct log_block *met;
 	struct check_hints hints;
 	size_t block_hint, group_hint;
@@ -72,7 +79,7 @@ static bool is_used(struct log *l, uint64_t start, uint64_t length)
 static void want(struct log *l, uint64_t bytenr, uint64_t generation, uint8_t level, const struct btrkit_key *key)
 {
 	const struct check_group *g = check_group_of(l->c, bytenr, &l->group_hint);
-	struct node_ref *to;
+	struct log_ref *to;
 
 	if (!meet(l, bytenr)) {
 		say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr", "block of a log tree is pointed to twice");
@@ -85,8 +92,11 @@ static void want(struct log *l, uint64_t bytenr, uint64_t generation, uint8_t le
 		say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
 		    "block of a log tree lies in a block group of another kind");
 	to = check_list_add(l->c, &l->pending, sizeof(*to));
-	if (to)
-		*to = (struct node_ref){ bytenr, generation, OID_TREE_LOG, level, NULL };
+	if (!to)
+		return;
+	*to = (struct log_ref){ .ref = { bytenr, generation, OID_TREE_LOG, level, NULL }, .has_key = key };
+	if (key)
+		to->first_key = *key;
 }
 
 static void take_tree(struct log *l, uint64_t logical, const struct item *item)
@@ -170,10 +180,12 @@ static void read_tree(struct log *l, const struct tree_root *root, bool top, uin
 	l->top = top;
 	want(l, root->bytenr, root->generation, root->level, NULL);
 	while (l->pending.n && !check_failed(l->c)) {
-		const struct node_ref ref = ((const struct node_ref *)l->pending.at)[--l->pending.n];
+		struct log_ref at = ((const struct log_ref *)l->pending.at)[--l->pending.n];
 		struct node n;
 
-		if (!check_read_block(l->c, &ref, OID_TREE_LOG, buf))
+		if (at.has_key)
+			at.ref.first_key = &at.first_key;
+		if (!check_read_block(l->c, &at.ref, OID_TREE_LOG, buf))
 			continue;
 		l->c->result.blocks++;
 		n = check_node(l->c, buf);

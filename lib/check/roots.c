@@ -30,12 +30,38 @@ static void judge_drop(struct check *c, const struct btrkit_key *key, const stru
 {
 	const bool begun = item->drop_progress.objectid || item->drop_progress.type || item->drop_progress.offset;
 
-	if (begun && item->drop_level > item->level)
+	/* Linux asks the objectid alone whether it goes on, and crashes at level 0. */
+	if ((begun && item->drop_level > item->level) || (item->drop_progress.objectid && !item->drop_level))
 		say(c, CHECK_ROOT_DROP, key, "drop_level", "tree is being dropped at a level that it does not have");
 	else if (begun && item->refs)
 		say(c, CHECK_ROOT_DROP, key, "drop_progress", "tree is being dropped, and is referred to");
 	else if (!begun && item->drop_level)
 		say(c, CHECK_ROOT_DROP, key, "drop_level", "drop level of a tree that is not being dropped");
+}
+
+/* The top directory. The top-level subvolume is found without it. */
+static void judge_dir(struct check *c, const struct btrkit_key *key, const struct root_item *item)
+{
+	const bool found_without = key->objectid == OID_FS_TREE && !item->root_dirid;
+
+	if (oid_is_file_tree(key->objectid) && !found_without && item->root_dirid != OID_FIRST_FREE)
+		say(c, CHECK_ROOT_DIR, key, "root_dirid", "subvolume's top directory has another number than 256");
+}
+
+/* Trees that nothing in the filesystem would look for. */
+static void judge_id(struct check *c, const struct btrkit_key *key)
+{
+	const uint64_t id = key->objectid;
+	const struct check_root *before = (const struct check_root *)c->roots.at + c->roots.n - 1;
+
+	if (!oid_is_file_tree(id) && id != OID_TREE_RELOC && id != OID_DATA_RELOC_TREE &&
+	    (id < OID_EXTENT_TREE || id > OID_REMAP_TREE || id == OID_CHUNK_TREE || id == OID_ROOT_TREE_DIR))
+		say(c, CHECK_ROOT_UNKNOWN, key, "key.objectid", "tree that Linux does not know");
+	/* Linux finds the last one. */
+	else if (before->has_item && before->root.id == id && id != OID_TREE_RELOC)
+		say(c, CHECK_ROOT_TWICE, key, "key.offset", "tree has another root item before this one");
+	else if (!oid_is_file_tree(id) && id != OID_TREE_RELOC && id != OID_DATA_RELOC_TREE && key->offset)
+		say(c, CHECK_ROOT_TWICE, key, "key.offset", "root item of a tree that Linux looks for elsewhere");
 }
 
 static void judge(struct check *c, const struct item *at, const struct root_item *item)
@@ -44,10 +70,11 @@ static void judge(struct check *c, const struct item *at, const struct root_item
 
 	if (at->size != ROOT_ITEM_SHORT && item->generation_v2 != item->generation)
 		say(c, CHECK_ROOT_GENERATION, key, "generation_v2", "root has two different generations");
+	if (item->generation > c->fs->super.generation)
+		say(c, CHECK_ROOT_GENERATION, key, "generation", "tree is newer than the superblock");
 	judge_drop(c, key, item);
-	/* Linux sets 256 in trees of files and in some others, and looks at it nowhere else. */
-	if (oid_is_file_tree(key->objectid) && item->root_dirid && item->root_dirid != OID_FIRST_FREE)
-		say(c, CHECK_ROOT_DIR, key, "root_dirid", "subvolume's top directory has another number than 256");
+	judge_dir(c, key, item);
+	judge_id(c, key);
 }
 
 static int lost(void *ctx, int ret, const struct btrkit_error *what)
@@ -107,6 +134,7 @@ static void judge_missing(struct check *c)
 		{ OID_DATA_RELOC_TREE, "data relocation", true },
 		{ OID_FREE_SPACE_TREE, "free space", c->fs->super.compat_ro & COMPAT_RO_FREE_SPACE_TREE },
 		{ OID_BLOCK_GROUP_TREE, "block group", c->fs->super.compat_ro & COMPAT_RO_BLOCK_GROUP_TREE },
+		{ OID_RAID_STRIPE_TREE, "stripe", c->fs->super.incompat & INCOMPAT_RAID_STRIPE_TREE },
 	};
 
 	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]) && !c->blocks_lost; i++)

@@ -103,32 +103,62 @@ static void judge_ref(struct subvolumes *s, const struct item *item)
 		judge_entries(s, &item->key, &ref);
 }
 
-/* Whether the root tree has an item of that type of the subvolume. @return 0 it has, 1 not, <0 */
-static int has_item(struct subvolumes *s, uint64_t id, uint8_t type)
+/* How many subvolumes that are not deleted a subvolume lies in. @return it, at most 2; <0: not known */
+static int num_parents(struct subvolumes *s, uint64_t id)
 {
-	int ret = cursor_seek(&s->refs, &KEY(id, type, 0), NULL);
+	int n = 0, ret = cursor_seek(&s->refs, &KEY(id, KEY_ROOT_BACKREF, 0), NULL);
 
-	return ret ? ret : s->refs.item.key.objectid != id || s->refs.item.key.type != type;
+	for (; !ret && n < 2; ret = cursor_next(&s->refs, NULL)) {
+		const struct btrkit_key *at = &s->refs.item.key;
+		const struct check_root *parent;
+
+		if (at->objectid != id || at->type != KEY_ROOT_BACKREF)
+			return n;
+		parent = check_find_root(s->c, at->offset);
+		n += parent && parent->item.refs;
+	}
+	return ret < 0 ? ret : n;
+}
+
+static void judge_subvolume(struct subvolumes *s, const struct btrkit_key *key, uint32_t refs)
+{
+	const int parents = num_parents(s, key->objectid);
+
+	if (refs > 1)
+		say(s->c, CHECK_ROOT_REFS, key, "refs", "subvolume is referred to more than once");
+	else if (parents > 1)
+		say(s->c, CHECK_ROOT_REFS, key, "refs", "subvolume lies in two trees");
+	else if (!refs && parents > 0)
+		say(s->c, CHECK_ROOT_REFS, key, "refs", "deleted subvolume that lies in a directory");
+	if (refs && !parents && !s->c->blocks_lost)
+		say(s->c, CHECK_ROOT_LOST, key, NULL, "subvolume lies in no directory");
+	/* Linux does away with those that have an orphan item. */
+	if (!refs && cursor_find(&s->refs, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, key->objectid), NULL) > 0)
+		say(s->c, CHECK_ROOT_ORPHAN, key, "refs", "deleted subvolume that nobody will clean up");
 }
 
 static void judge_root(struct subvolumes *s, const struct check_root *root)
 {
 	const struct btrkit_key key = KEY(root->root.id, KEY_ROOT_ITEM, root->root.key_offset);
 
-	if (!oid_is_file_tree(key.objectid))
+	/* Of these two Linux takes none that is deleted. */
+	if (key.objectid == OID_FS_TREE && root->item.refs != 1)
+		say(s->c, CHECK_ROOT_REFS, &key, "refs", "the top-level subvolume is not referred to once");
+	else if (key.objectid == OID_DATA_RELOC_TREE && !root->item.refs)
+		say(s->c, CHECK_ROOT_REFS, &key, "refs", "the data relocation tree is deleted");
+	else if (key.objectid != OID_FS_TREE && oid_is_file_tree(key.objectid))
+		judge_subvolume(s, &key, root->item.refs);
+}
+
+/* The files of the root tree have orphan items too: those of the v1 cache. */
+static void judge_orphan(struct subvolumes *s, const struct btrkit_key *key)
+{
+	const struct check_root *root = check_find_root(s->c, key->offset);
+
+	if ((root && root->has_item && !root->item.refs) || s->c->blocks_lost)
 		return;
-	if (key.objectid == OID_FS_TREE) {
-		if (root->item.refs != 1)
-			say(s->c, CHECK_ROOT_REFS, &key, "refs", "the top-level subvolume is not referred to once");
-		return;
-	}
-	if (root->item.refs > 1)
-		say(s->c, CHECK_ROOT_REFS, &key, "refs", "subvolume is referred to more than once");
-	if (root->item.refs && has_item(s, key.objectid, KEY_ROOT_BACKREF) > 0)
-		say(s->c, CHECK_ROOT_LOST, &key, NULL, "subvolume lies in no directory");
-	/* Linux does away with those that have an orphan item. */
-	if (!root->item.refs && cursor_find(&s->refs, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, key.objectid), NULL) > 0)
-		say(s->c, CHECK_ROOT_ORPHAN, &key, "refs", "deleted subvolume that nobody will clean up");
+	if (cursor_find(&s->refs, &KEY(key->offset, KEY_INODE_ITEM, 0), NULL) > 0)
+		say(s->c, CHECK_ROOT_ORPHAN_STRAY, key, "key.offset", "orphan item of nothing that is deleted");
 }
 
 static void judge_default(struct subvolumes *s)
@@ -165,6 +195,8 @@ static void walk(struct subvolumes *s)
 		first = false;
 		if (at.type == KEY_ROOT_REF || at.type == KEY_ROOT_BACKREF)
 			judge_ref(s, &cur.item);
+		else if (at.type == KEY_ORPHAN_ITEM && at.objectid == OID_ORPHAN)
+			judge_orphan(s, &at);
 	}
 	cursor_release(&cur);
 	if (ret < 0)
