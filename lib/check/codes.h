@@ -168,11 +168,11 @@
 	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES, "the items of qgroups contradict each other")      \
 	CODE(QGROUP_RELATION, "QGROUP-RELATION", MISBEHAVES,                                                \
 	     "a relation of qgroups that is told one way, or cannot be")                                    \
-	CODE(QGROUP_MISSING, "QGROUP-MISSING", MISBEHAVES, "a subvolume has no qgroup, with quota enabled") \
+	CODE(QGROUP_MISSING, "QGROUP-MISSING", LEFTOVER, "a subvolume has no qgroup, with quota enabled") \
 	CODE(QGROUP_COUNT, "QGROUP-COUNT", MISBEHAVES, "a qgroup counts other bytes than there are")
 #define CHECK_CODES_LOG(CODE)                                                                                       \
 	CODE(LOG_BLOCK, "LOG-BLOCK", REFUSED, "a block of a log tree lies where it cannot, or is pointed to twice") \
-	CODE(LOG_TREE, "LOG-TREE", REFUSED, "a log tree of a subvolume that there is not")                          \
+	CODE(LOG_TREE, "LOG-TREE", MISBEHAVES, "a log tree of a subvolume that there is not")                          \
 	CODE(LOG_EXTENT, "LOG-EXTENT", REFUSED, "data that a log tree tells of lies where it cannot")
 #define CHECK_CODES_DATA(CODE)                                                       \
 	CODE(DATA_CSUM, "DATA-CSUM", REFUSED, "no copy of data has its checksum")    \

@@ -30,7 +30,9 @@ static char *path_of(struct btrkit_fs *fs, const struct tree_root *root, struct 
 
 	if (!first_name(cur, inode, &name) || path_namer_create(fs, root, &namer, NULL))
 		return NULL;
-	if (!path_namer_path(namer, name.parent, name.name, name.name_len, &path, &len, NULL))
+	/* A damaged name may have a zero in it, and the rest would not be told. */
+	if (!path_namer_path(namer, name.parent, name.name, name.name_len, &path, &len, NULL) && len &&
+	    !memchr(path, 0, len))
 		ret = calloc(1, len + 1);
 	if (ret)
 		memcpy(ret, path, len);

@@ -33,7 +33,8 @@ static void judge_drop(struct check *c, const struct btrkit_key *key, const stru
 	/* Linux asks the objectid alone whether it goes on, and crashes at level 0. */
 	if ((begun && item->drop_level > item->level) || (item->drop_progress.objectid && !item->drop_level))
 		say(c, CHECK_ROOT_DROP, key, "drop_level", "tree is being dropped at a level that it does not have");
-	else if (begun && item->refs)
+	/* A relocation tree is dropped while it is in use. */
+	else if (begun && item->refs && key->objectid != OID_TREE_RELOC)
 		say(c, CHECK_ROOT_DROP, key, "drop_progress", "tree is being dropped, and is referred to");
 	else if (!begun && item->drop_level)
 		say(c, CHECK_ROOT_DROP, key, "drop_level", "drop level of a tree that is not being dropped");
@@ -68,7 +69,7 @@ static void judge(struct check *c, const struct item *at, const struct root_item
 {
 	const struct btrkit_key *key = &at->key;
 
-	if (at->size != ROOT_ITEM_SHORT && item->generation_v2 != item->generation)
+	if (at->size != ROOT_ITEM_SHORT && item->generation_v2 && item->generation_v2 != item->generation)
 		say(c, CHECK_ROOT_GENERATION, key, "generation_v2", "root has two different generations");
 	if (item->generation > c->fs->super.generation)
 		say(c, CHECK_ROOT_GENERATION, key, "generation", "tree is newer than the superblock");

@@ -19,7 +19,7 @@ static void add(struct squota *s, uint64_t root, uint64_t bytes)
 	g->excl += bytes;
 }
 
-/* Whose tree a block was made for. @return 0: nobody knows */
+/* Whose tree a block was made for, whoever refers to it now. @return 0: nobody knows */
 static uint64_t owner_of(struct squota *s, const struct extent_item *ei)
 {
 	const struct node_ref ref = { ei->bytenr, NODE_ANY, 0, LEVELS_MAX, NULL };
@@ -42,8 +42,6 @@ static void take(struct squota *s, const struct item *item)
 	if (ei.flags & EXTENT_FLAG_DATA) {
 		if (ref.type == KEY_EXTENT_OWNER_REF)
 			add(s, ref.root, ei.num_bytes);
-	} else if (ei.refs == 1 && ref.type == KEY_TREE_BLOCK_REF) {
-		add(s, ref.root, ei.num_bytes);
 	} else {
 		add(s, owner_of(s, &ei), ei.num_bytes);
 	}
