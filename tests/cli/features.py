@@ -18,8 +18,8 @@ READERS = {'du': [], 'dump-tree': [], 'fiemap': ['-a'], 'list-chunks': [], 'list
 # Bits that are about what a command shows: the trees that they promise are not there.
 SHOWN = {('space-cache', ('compat_ro', nr)) for nr in (0, 3)} | {('list-chunks', ('compat_ro', 3))}
 SHOWERS = {'dump-super': []}
-OTHERS = {'cat', 'check', 'diff', 'edit', 'extract', 'features', 'inode-resolve', 'logical-resolve', 'ls', 'map-logical',
-          'mkfs', 'stat', 'undo'}
+OTHERS = {'cat', 'check', 'diff', 'edit', 'extract', 'features', 'inode-resolve', 'logical-resolve', 'ls',
+          'map-logical', 'mkfs', 'stat', 'undo'}
 
 # Flags of the superblock with which Linux mounts: written, reloc, error, seeding, metadump, metadump v2. The names
 # are those in the refusals of the others.

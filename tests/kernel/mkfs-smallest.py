@@ -7,6 +7,7 @@ directory, small files and a megabyte of data; btrfs check finds nothing wrong.
 
 BTRKIT is the program under test; BTRFS is btrfs-progs'. Exits with 77 where it cannot run.
 """
+import errno
 import importlib
 import os
 import sys
@@ -23,16 +24,30 @@ BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 STEP = 5
 
 
+def write(mnt, name, size, pieces=1):
+    with open(f'{mnt}/{name}', 'wb') as f:
+        for _ in range(pieces):
+            f.write(os.urandom(size))
+            os.fsync(f.fileno())
+
+
+def write_again(mnt, *args):
+    """Linux may find no room as long as blocks wait for a commit that are free after it."""
+    for tries in range(3, -1, -1):
+        try:
+            return write(mnt, *args)
+        except OSError as e:
+            if e.errno != errno.ENOSPC or not tries:
+                raise
+            image.run('sync', '-f', mnt)
+    return None
+
+
 def fill(mnt):
     os.mkdir(f'{mnt}/folder')
     for number in range(30):
-        with open(f'{mnt}/folder/{number}', 'wb') as f:
-            f.write(os.urandom(1500))
-            os.fsync(f.fileno())
-    with open(f'{mnt}/data', 'wb') as f:
-        for _ in range(16):
-            f.write(os.urandom(65536))
-            os.fsync(f.fileno())
+        write_again(mnt, f'folder/{number}', 1500)
+    write_again(mnt, 'data', 65536, 16)
     image.run('sync', '-f', mnt)
 
 
