@@ -144,7 +144,9 @@ static int print_file(void *ctx, const struct btrkit_fiemap_file *file)
 		p->path = more;
 		p->path_size = file->path_len;
 	}
-	memcpy(p->path, file->path, file->path_len);
+	/* A damaged name may have no bytes, and nothing was made room for then. */
+	if (file->path_len)
+		memcpy(p->path, file->path, file->path_len);
 	p->path_len = file->path_len;
 	p->root = file->root;
 	p->inode = file->inode;
