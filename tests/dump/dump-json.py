@@ -235,9 +235,10 @@ def main():
             if name == 'good-default':
                 examples, members = jq(f'{scratch}/{name}.img'), fields(f'{scratch}/{name}.img')
             os.unlink(f'{scratch}/{name}.img')
+    planted = validator.planted()
     print(f'{of_items} items and {lines} lines of {images} of {len(names)} images are valid, {examples} examples of jq '
           f'run, {members} members are chosen; {agreed}, and so do {blocks} '
-          'superblocks')
+          f'superblocks; {planted} wrong lines are refused')
     return 0 if blocks > 40 and lines > 10000 and images > 30 and agreed.items > 5000 else 1
 
 

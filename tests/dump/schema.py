@@ -59,7 +59,7 @@ class Validator:
         Draft202012Validator.check_schema(self.schema)
         self.make = Draft202012Validator
         self.whole = Draft202012Validator(self.schema)
-        self.parts, self.seen, self.judged = {}, {}, set()
+        self.parts, self.seen, self.judged, self.planters = {}, {}, set(), {}
 
     def part(self, name):
         if name not in self.parts:
@@ -90,3 +90,81 @@ class Validator:
         error = next(self.part(name).iter_errors(value), None)
         if error:
             raise Wrong(f'{name}: {error.json_path}: {error.message[:300]}\n{line[:600]}')
+        self.planters.setdefault(name, Planter(['item'])).take(value)
+
+    def planted(self):
+        """How many wrong values were refused, of all kinds that were there."""
+        found = 0
+        for name, planter in self.planters.items():
+            for what, bad in planter.wrong():
+                if self.part(name).is_valid(bad):
+                    raise Wrong(f'{name}: {what}: {bad} is valid')
+                found += 1
+        return found
+
+
+SIGNED = {'sec'}
+# Missing with an extent tree of version 2, and from references of a parent.
+OPTIONAL = {'extent_root', 'inline_refs.root'}
+
+
+def shape(value):
+    """The members that a value has, at any depth."""
+    if isinstance(value, dict):
+        return tuple((k, shape(v)) for k, v in sorted(value.items()))
+    return frozenset(map(shape, value)) if isinstance(value, list) else type(value).__name__
+
+
+class Planter:
+    """Values of a kind, one of each shape, and what is wrong when it is changed: in each object, at any depth, a member
+    too many, each one that is always there left out, and each of another type. @free: members at the top that the
+    schema says nothing of."""
+
+    def __init__(self, free=()):
+        self.shapes, self.members, self.free = {}, {}, free
+
+    def take(self, value):
+        if self.shapes.setdefault(shape(value), value) is value:
+            self.meet(value, ())
+
+    def meet(self, value, path):
+        """Notes which members all objects in a place have."""
+        for v in value if isinstance(value, list) else ():
+            self.meet(v, path)
+        if not isinstance(value, dict) or path and path[-1] in self.free:
+            return
+        self.members[path] = self.members.get(path, set(value)) & set(value)
+        for k, v in value.items():
+            self.meet(v, path + (k,))
+
+    def wrong(self):
+        """Pairs of what is wrong and a value in which it is."""
+        for value in self.shapes.values():
+            yield from self.plant(value, ())
+
+    def plant(self, value, path):
+        where = '.'.join(path)
+        if isinstance(value, list):
+            for i, v in enumerate(value):
+                for what, bad in self.plant(v, path):
+                    yield what, value[:i] + [bad] + value[i + 1:]
+                yield f'{where}: an element of another type', value[:i] + [other_type(v)] + value[i + 1:]
+        if not isinstance(value, dict):
+            return
+        yield f'{where}: a member too many', {**value, 'more': 1}
+        for k, v in value.items():
+            # Of what is damaged anything may be missing.
+            if k in self.members[path] and '.'.join(path + (k,)) not in OPTIONAL and 'damaged' not in value:
+                yield f'{where}: no {k}', {m: w for m, w in value.items() if m != k}
+            if k in self.free:
+                continue
+            yield f'{where}: {k} of another type', {**value, k: other_type(v)}
+            if isinstance(v, int) and not isinstance(v, bool):
+                yield f'{where}: {k} a fraction', {**value, k: 0.5}
+                yield f'{where}: {k} too small', {**value, k: -1 - (0 if k not in SIGNED else 1 << 63)}
+            for what, bad in self.plant(v, path + (k,)):
+                yield what, {**value, k: bad}
+
+
+def other_type(value):
+    return [] if isinstance(value, dict) else {'other': 0}
