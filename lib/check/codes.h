@@ -81,6 +81,8 @@
 	     "a reference that there is and that the extent tree does not tell")                              \
 	CODE(EXTENT_REF_EXTRA, "EXTENT-REF-EXTRA", REFUSED,                                                   \
 	     "a reference that the extent tree tells and that there is not")                                  \
+	CODE(EXTENT_COMPRESSION, "EXTENT-COMPRESSION", REFUSED,                                               \
+	     "file extents say that one extent is compressed in different ways")                              \
 	CODE(EXTENT_SNAPSHOT, "EXTENT-SNAPSHOT", REFUSED, "a tree block is shared that Linux would take for unshared")
 
 #define CHECK_CODES_CSUM(CODE)                                                                 \
@@ -178,6 +180,8 @@
 	CODE(DATA_CSUM, "DATA-CSUM", REFUSED, "no copy of data has its checksum")    \
 	CODE(DATA_COPY, "DATA-COPY", MISBEHAVES,                                     \
 	     "a copy of data does not have its checksum, and others make up for it") \
+	CODE(DATA_COMPRESSED, "DATA-COMPRESSED", REFUSED,                            \
+	     "compressed data that cannot be decompressed")                          \
 	CODE(DATA_PARITY, "DATA-PARITY", MISBEHAVES, "parity does not fit the data that it is of")
 
 #define CHECK_CODES(CODE)        \

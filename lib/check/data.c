@@ -7,6 +7,8 @@
 
 #include "lib/base/each.h"
 #include "lib/check/volume.h"
+#include "lib/format/feature.h"
+#include "lib/format/feature_bits.h"
 #include "lib/space/range.h"
 
 #define PIECE_BYTES (1u << 20)
@@ -118,6 +120,12 @@ int check_data(struct check *c)
 
 	if (!(c->opts.flags & BTRKIT_CHECK_DATA))
 		return 0;
+	/* Data does not lie where its chunk says. */
+	if (c->items.incompat & INCOMPAT_RAID_STRIPE_TREE)
+		return check_fail(c,
+				  features_refuse(BTRKIT_INCOMPAT, INCOMPAT_RAID_STRIPE_TREE,
+						  "checking file data is not supported", &err),
+				  &err);
 	g = calloc(1, sizeof(*g));
 	if (g) {
 		g->d.c = c;

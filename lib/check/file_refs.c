@@ -2,7 +2,7 @@
 /* What file extents refer to. */
 #include <inttypes.h>
 
-#include "lib/check/state.h"
+#include "lib/check/compressed.h"
 
 static void blame(struct check *c, const struct node *leaf, const struct item *item, const struct file_extent *fe,
 		  const struct check_extent *e)
@@ -36,6 +36,14 @@ struct extent_ref check_file_ref(const struct node *leaf, bool full_backref, con
 	return ref;
 }
 
+/* Whether no other reference has said of the extent what this one says. An extent that has only one is not marked. */
+static bool is_new(struct check_extent *e, const struct file_extent *fe)
+{
+	const unsigned kind = CHECK_EXTENT_KIND(fe->compression);
+
+	return e->refs == 1 || (!(e->place & kind) && !(atomic_fetch_or(&e->place, kind) & kind));
+}
+
 void check_file_extent(struct check *c, const struct node *leaf, bool full_backref, const struct item *item,
 		       const struct file_extent *fe, struct check_hints *hints)
 {
@@ -53,6 +61,8 @@ void check_file_extent(struct check *c, const struct node *leaf, bool full_backr
 			blame(c, leaf, item, fe, e);
 		return;
 	}
+	if (is_new(e, fe) && fe->compression && c->opts.flags & BTRKIT_CHECK_DATA)
+		check_compressed_extent(c, leaf, item, fe, e);
 	ref = check_file_ref(leaf, full_backref, item, fe);
 	atomic_fetch_sub_explicit(&e->sum, check_ref_hash(c, &ref, fe->disk_bytenr), memory_order_relaxed);
 }

@@ -288,10 +288,25 @@ static void compare_refs(struct refs *r)
 	r->told.n = r->made.n = 0;
 }
 
+/* Only one kind of compression can be right. */
+static void judge_kinds(struct check *c)
+{
+	for (size_t i = 0; i < c->tables.extents.n; i++) {
+		const struct check_extent *e = check_extent_at(&c->tables, i);
+		const unsigned kinds = e->place & CHECK_EXTENT_KINDS;
+
+		if (kinds & (kinds - 1))
+			check_say(c, CHECK_EXTENT_COMPRESSION,
+				  &(struct check_place){ .logical = check_extent_start(e), .field = "compression" },
+				  "file extents say that one extent is compressed in different ways");
+	}
+}
+
 int check_refs(struct check *c)
 {
 	struct refs r = { .c = c };
 
+	judge_kinds(c);
 	if (c->extents_lost)
 		return 0;
 	for (unsigned times = 0; !check_failed(c); times++) {

@@ -2,7 +2,9 @@
 /* The extents of files: each by itself, whether its data have checksums, and what they make of the file together. */
 #include <inttypes.h>
 
+#include "lib/check/compressed.h"
 #include "lib/check/span.h"
+#include "lib/fs/extent_read.h"
 
 static void say(struct span_reader *r, const struct item *item, const char *field, const char *words, uint64_t number)
 {
@@ -67,6 +69,8 @@ static void judge_regular(struct span_reader *r, const struct item *item, const 
 		 (fe->num_bytes > fe->disk_num_bytes || fe->offset > fe->disk_num_bytes - fe->num_bytes))
 		say(r, item, "disk_num_bytes",
 		    "file extent that goes on behind its data, of bytes: ", fe->disk_num_bytes);
+	if (fe->compression && (fe->ram_bytes > EXTENT_COMPRESSED_MAX || fe->disk_num_bytes > EXTENT_COMPRESSED_MAX))
+		say(r, item, "ram_bytes", "compressed extent larger than any, of bytes: ", fe->ram_bytes);
 	if (fe->type == FILE_EXTENT_PREALLOC && coded)
 		say(r, item, "compression", "space is kept for compressed data, of kind ", fe->compression);
 }
@@ -115,6 +119,8 @@ void span_extent(struct span_reader *r, const struct item *item)
 		say(r, item, "generation", "file extent of generation ", fe.generation);
 	if (fe.type == FILE_EXTENT_INLINE) {
 		judge_inline(r, item, &fe);
+		if (fe.compression)
+			check_compressed_inline(r->c, r->leaf, item, &fe);
 		r->inode->bytes += fe.ram_bytes;
 		length = (fe.ram_bytes + sector - 1) & ~(sector - 1);
 	} else {

@@ -14,9 +14,12 @@
 
 /* Below the address of a data extent. */
 #define CHECK_EXTENT_DOUBT 1u /* its item is not valid, which was told: references are not judged */
+/* Of an extent that counts several references, a bit for each kind of compression that file extents say. */
+#define CHECK_EXTENT_KIND(compression) (2u << (compression))
+#define CHECK_EXTENT_KINDS (15u << 1)
 
 struct check_extent {
-	uint64_t place;
+	atomic_ullong place;
 	atomic_ullong sum; /* of references told, less those made: 0 when all is well */
 	uint32_t sectors;
 	uint32_t refs; /* as it counts them, UINT32_MAX for more */

@@ -9,9 +9,6 @@
 #include "lib/base/codec.h"
 #include "lib/base/err.h"
 
-/* Linux compresses at most 128 KiB to one extent; nobody makes one that is larger than this. */
-#define COMPRESSED_MAX (1u << 20)
-
 int extent_reader_init(struct extent_reader *r, struct btrkit_fs *fs, bool verify, struct btrkit_error *err)
 {
 	*r = (struct extent_reader){ .fs = fs, .verify = verify };
@@ -42,7 +39,7 @@ static int make_plain(struct extent_reader *r, size_t size, struct btrkit_error 
 
 static int judge_compressed(const struct file_extent *fe, uint64_t stored, struct btrkit_error *err)
 {
-	if (stored > COMPRESSED_MAX || fe->ram_bytes > COMPRESSED_MAX || !fe->ram_bytes)
+	if (stored > EXTENT_COMPRESSED_MAX || fe->ram_bytes > EXTENT_COMPRESSED_MAX || !fe->ram_bytes)
 		return err_corrupt(err, "ram_bytes", "compressed extent of %" PRIu64 " bytes, %" PRIu64 " on disk",
 				   fe->ram_bytes, stored);
 	return 0;

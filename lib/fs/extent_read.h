@@ -7,6 +7,9 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/fs/data.h"
 
+/* Linux compresses at most 128 KiB to one extent; nobody makes one that is larger than this, on disk or plain. */
+#define EXTENT_COMPRESSED_MAX (1u << 20)
+
 struct extent_reader {
 	struct btrkit_fs *fs;
 	bool verify; /* data has checksums */

@@ -267,7 +267,11 @@ def images(schema, folder, codes):
             fails(image, device=image, says=UNUSABLE[name])
             os.unlink(image)
             continue
-        status, rows, _ = told(schema, *(['--data'] if name != 'good-single' else []), image, codes=codes)
+        with_data = name != 'good-single'
+        if name == 'unsupported-raid-stripe-tree':
+            fails('--data', image, device=image, says='checking file data is not supported: raid-stripe-tree')
+            with_data = False
+        status, rows, _ = told(schema, *(['--data'] if with_data else []), image, codes=codes)
         found = {row['code'] for row in rows}
         if name.startswith('bad-'):
             fold += folded(schema, image, codes)
