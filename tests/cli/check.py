@@ -234,6 +234,29 @@ def several(folder):
     check(status == 4 and b'missing' in out, (out, err))
 
 
+def compressed(folder, schema, codes):
+    """A copy of compressed data that is damaged is one finding, whether another copy is good or not."""
+    source, image = os.path.join(folder, 'source'), os.path.join(folder, 'compressed.img')
+    os.mkdir(source)
+    with open(os.path.join(source, 'file'), 'wb') as f:
+        f.write(b'abcd' * 16384)
+    check(run('mkfs', '-q', '-d', 'dup', '--compress', 'zlib', '--rootdir', source, image)[0] == 0, 'mkfs')
+
+    def rows(*args):
+        return [json.loads(line) for line in run(*args)[1].splitlines()[1:]]
+
+    extent, = rows('fiemap', '--format', 'json', image, 'file')
+    copies = rows('map-logical', '--format', 'json', image, str(extent['physical']))
+    check(len(copies) == 2, copies)
+    for copy, code in zip(copies, ('BTR-DATA-COPY', 'BTR-DATA-CSUM')):
+        with open(image, 'r+b') as f:
+            f.seek(copy['physical'])
+            f.write(bytes(64))
+        status, found, _ = told(schema, '--data', image, codes=codes)
+        check(status == 4 and {row['code'] for row in found} == {code}, (code, found))
+        check(told(schema, image, codes=codes)[0] == 0, 'data was read')
+
+
 def same(schema, image, codes):
     """However many threads there are and wherever tables lie."""
     def shown(*args):
@@ -291,6 +314,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix='btrkit-check-') as folder:
         image = unpack.unpack('good-default', folder, quick=True)
         before = tool.digest(image)
+        compressed(folder, schema, codes)
         options(image)
         refused(folder, image)
         starts(image)
