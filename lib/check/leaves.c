@@ -1,149 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * From the leaves up. Leaves that several nodes point to, or that are all of a tree, come first, in the order of their
- * addresses: what is in each is kept. Then the nodes right above leaves, which read their other leaves in the order of
- * keys, and at last those above, level by level. So each leaf is read once, whoever shares it, and what is kept of it
- * is what those have to know who come after it. Threads share out leaves and nodes among themselves.
+ * addresses: what is in each is kept. Then the nodes right above leaves, which read their other leaves in that order
+ * too, and at last those above, level by level. So each leaf is read once, whoever shares it, and what is kept of it is
+ * what those have to know who come after it. Threads share out leaves and nodes among themselves.
  */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/each.h"
-#include "lib/check/span.h"
-#include "lib/check/walk.h"
-#include "lib/volume/volume.h"
-
-/* What is known of all that lies below a block, itself included. */
-struct below {
-	struct btrkit_key first, last;
-	bool lost, empty;
-	struct span span; /* in trees of files */
-};
-
-struct leaves {
-	struct check *c;
-	struct check_table below; /* struct below, in the order of the numbers that blocks have */
-	size_t *work;		  /* numbers of blocks in the table */
-	size_t num_work;
-};
-
-static struct below *below_of(const struct leaves *l, const struct check_block *b)
-{
-	return (struct below *)l->below.at + (b->below - 1);
-}
-
-/* One thread's. */
-struct reader {
-	struct leaves *l;
-	struct check_hints hints;
-	size_t block_hint;
-	uint8_t *buf;
-};
-
-/* The tree that a block's findings are told of: in trees of files the one that it was made for. */
-static uint64_t tree_of(const struct check *c, const struct check_block *b)
-{
-	return check_reached_by(c, b)->root.id;
-}
-
-static bool is_files(const struct check_block *b)
-{
-	return atomic_load(&b->state) & CHECK_FILES;
-}
-
-/* Item types that belong into one tree. */
-static const struct {
-	uint8_t first, last;
-	uint64_t tree;
-} homes[] = {
-	{ KEY_ROOT_ITEM, KEY_ROOT_ITEM, OID_ROOT_TREE },
-	{ KEY_ROOT_BACKREF, KEY_ROOT_BACKREF, OID_ROOT_TREE },
-	{ KEY_ROOT_REF, KEY_ROOT_REF, OID_ROOT_TREE },
-	{ KEY_EXTENT_ITEM, KEY_EXTENT_ITEM, OID_EXTENT_TREE },
-	{ KEY_METADATA_ITEM, KEY_METADATA_ITEM, OID_EXTENT_TREE },
-	{ KEY_EXTENT_OWNER_REF, KEY_EXTENT_OWNER_REF, OID_EXTENT_TREE },
-	{ KEY_TREE_BLOCK_REF, KEY_TREE_BLOCK_REF, OID_EXTENT_TREE },
-	{ KEY_EXTENT_DATA_REF, KEY_EXTENT_DATA_REF, OID_EXTENT_TREE },
-	{ KEY_SHARED_BLOCK_REF, KEY_SHARED_BLOCK_REF, OID_EXTENT_TREE },
-	{ KEY_SHARED_DATA_REF, KEY_SHARED_DATA_REF, OID_EXTENT_TREE },
-	{ KEY_EXTENT_CSUM, KEY_EXTENT_CSUM, OID_CSUM_TREE },
-	{ KEY_FREE_SPACE_INFO, KEY_FREE_SPACE_INFO, OID_FREE_SPACE_TREE },
-	{ KEY_FREE_SPACE_EXTENT, KEY_FREE_SPACE_EXTENT, OID_FREE_SPACE_TREE },
-	{ KEY_FREE_SPACE_BITMAP, KEY_FREE_SPACE_BITMAP, OID_FREE_SPACE_TREE },
-	{ KEY_DEV_EXTENT, KEY_DEV_EXTENT, OID_DEV_TREE },
-	{ KEY_DEV_ITEM, KEY_DEV_ITEM, OID_CHUNK_TREE },
-	{ KEY_CHUNK_ITEM, KEY_CHUNK_ITEM, OID_CHUNK_TREE },
-};
-
-static void judge_item(struct check *c, uint64_t tree, const struct node *leaf, uint32_t slot, const struct item *item)
-{
-	struct btrkit_error what = BTRKIT_ERROR_INIT;
-	struct item_ctx ctx = c->items;
-	enum check_code code = CHECK_ITEM_INVALID;
-	int ret;
-
-	ctx.owner = leaf->owner;
-	ret = item_validate(&ctx, item, &what);
-	for (size_t i = 0; !ret && i < sizeof(homes) / sizeof(homes[0]); i++) {
-		if (item->key.type < homes[i].first || item->key.type > homes[i].last || tree == homes[i].tree)
-			continue;
-		ret = err_corrupt(&what, "key.type", "item of type %u, of which tree %" PRIu64 " has all",
-				  item->key.type, homes[i].tree);
-		code = CHECK_ITEM_TREE;
-	}
-	if (!ret)
-		return;
-	err_at_tree(&what, tree);
-	err_at_logical(&what, leaf->bytenr);
-	err_at_item(&what, slot, &item->key);
-	check_tell(c, code, &what);
-}
-
-/* A leaf of a tree that is none of files; the root tree has files all the same, those of the v1 cache. */
-static void read_other(struct reader *r, uint64_t tree, const struct node *leaf, bool full_backref)
-{
-	struct check *c = r->l->c;
-
-	for (uint32_t i = 0; i < leaf->nritems; i++) {
-		const struct item item = leaf_item(leaf, i);
-		struct file_extent fe;
-
-		judge_item(c, tree, leaf, i, &item);
-		if (item.key.type == KEY_EXTENT_DATA && !file_extent_decode(&c->items, &item, &fe, NULL))
-			check_file_extent(c, leaf, full_backref, &item, &fe, &r->hints);
-	}
-}
-
-static void read_leaf(struct reader *r, struct check_block *b, struct below *ret)
-{
-	struct check *c = r->l->c;
-	const struct node_ref ref = check_block_ref(c, b);
-	struct node leaf;
-
-	*ret = (struct below){ .lost = true };
-	if (!check_read_block(c, &ref, ref.owner, r->buf)) {
-		atomic_fetch_or(&b->state, CHECK_LOST);
-		span_lost(&ret->span);
-		return;
-	}
-	leaf = check_node(c, r->buf);
-	ret->lost = false;
-	ret->empty = !leaf.nritems;
-	if (leaf.nritems) {
-		ret->first = node_key(&leaf, 0);
-		ret->last = node_key(&leaf, leaf.nritems - 1);
-	}
-	if (is_files(b))
-		span_leaf(c, &leaf, b->place & CHECK_BLOCK_FULL, &r->hints, &ret->span);
-	else
-		read_other(r, ref.owner, &leaf, b->place & CHECK_BLOCK_FULL);
-}
+#include "lib/check/leaves.h"
 
 static void say(struct check *c, const struct check_block *b, const struct btrkit_key *key, uint64_t child,
 		const char *message)
 {
-	check_say(c, CHECK_BLOCK_PARENT, &(struct check_place){ tree_of(c, b), child, key, "key" }, "%s", message);
+	check_say(c, CHECK_BLOCK_PARENT, &(struct check_place){ leaves_tree(c, b), child, key, "key" }, "%s", message);
 }
 
 /* The keys of a child against the pointers to it and to the next one. */
@@ -169,8 +39,8 @@ static void judge_keys(struct check *c, const struct check_block *b, const struc
 		say(c, b, &next, bytenr, "the highest key below a tree block is not below that of the next");
 }
 
-/* What is below a child of a node: known, or read now. */
-static void take_child(struct reader *r, const struct node_ref *ref, struct below *ret)
+/* What is below a child of a node, if that is known. A leaf that is to be read is wanted. */
+static void take_child(struct reader *r, const struct node_ref *ref, struct below *ret, size_t *num_wanted)
 {
 	struct leaves *l = r->l;
 	struct check_block *b = check_find_block(&l->c->tables, ref->bytenr, &r->block_hint);
@@ -180,15 +50,32 @@ static void take_child(struct reader *r, const struct node_ref *ref, struct belo
 	if (!b || check_block_level(b) != ref->level || b->generation != ref->generation)
 		return;
 	if (b->below)
-		*ret = *below_of(l, b);
+		*ret = *leaves_below(l, b);
 	else if (!ref->level)
-		read_leaf(r, b, ret);
+		r->wanted[(*num_wanted)++] = (struct wanted){ b, ret };
 }
 
-static void prefetch(struct check *c, const struct node *n, uint32_t from)
+/* The table is in the order of addresses. */
+static int compare_wanted(const void *x, const void *y)
 {
-	for (uint32_t i = from; i < n->nritems; i++)
-		volume_prefetch(c->fs->volume, le64_get(node_ptrs(n)[i].blockptr), c->items.nodesize);
+	const struct check_block *a = ((const struct wanted *)x)->block, *b = ((const struct wanted *)y)->block;
+
+	return a < b ? -1 : a > b;
+}
+
+static void read_children(struct reader *r, const struct node *n, uint32_t from)
+{
+	struct btrkit_key key;
+	size_t num = 0;
+
+	for (uint32_t i = from; i < n->nritems; i++) {
+		const struct node_ref ref = node_child(n, i, 0, &key);
+
+		take_child(r, &ref, &r->children[i], &num);
+	}
+	if (num > 1)
+		qsort(r->wanted, num, sizeof(*r->wanted), compare_wanted);
+	leaves_read(r, num);
 }
 
 /* Puts together what is below a node. */
@@ -196,24 +83,20 @@ static void join_children(struct reader *r, const struct check_block *b, const s
 {
 	struct check *c = r->l->c;
 	const uint32_t from = check_first_slot(c, b, n, NULL);
-	struct below child;
 
-	if (n->level == 1)
-		prefetch(c, n, from);
+	read_children(r, n, from);
 	for (uint32_t i = from; i < n->nritems; i++) {
-		struct btrkit_key key;
-		const struct node_ref ref = node_child(n, i, 0, &key);
+		const struct below *child = &r->children[i];
 
-		take_child(r, &ref, &child);
-		judge_keys(c, b, n, i, &child);
+		judge_keys(c, b, n, i, child);
 		if (i == from) {
-			*all = child;
+			*all = *child;
 			continue;
 		}
-		if (is_files(b))
-			span_join(c, tree_of(c, b), &all->span, &child.span);
-		if (!child.lost && !child.empty)
-			all->last = child.last;
+		if (leaves_are_files(b))
+			span_join(c, leaves_tree(c, b), &all->span, &child->span);
+		if (!child->lost && !child->empty)
+			all->last = child->last;
 	}
 	/* Of one that has lost its first children to a drop too. */
 	all->first = node_key(n, 0);
@@ -224,43 +107,41 @@ static void read_node(struct reader *r, struct check_block *b, struct below *all
 {
 	struct check *c = r->l->c;
 	const struct node_ref ref = check_block_ref(c, b);
-	uint8_t *buf = malloc(c->items.nodesize);
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct node n;
 
 	*all = (struct below){ .lost = true };
 	span_lost(&all->span);
-	if (!buf) {
-		check_fail(c, err_nomem(&err), &err);
-		return;
-	}
 	/* What there is to be told of it was told on the way down. */
-	if (!(atomic_load(&b->state) & CHECK_LOST) && !node_read_alone(c->fs, &ref, buf, NULL)) {
-		n = check_node(c, buf);
+	if (!(atomic_load(&b->state) & CHECK_LOST) && !node_read_alone(c->fs, &ref, r->node, NULL)) {
+		n = check_node(c, r->node);
 		join_children(r, b, &n, all);
 	}
-	free(buf);
 }
 
-/* A piece of work of a thread: a leaf that is shared, or a node and those of its leaves that are not. */
-static void work(void *ctx, size_t i)
+/* A piece of work of a thread: leaves that are shared, or a node and those of its leaves that are not. */
+static void work(void *ctx, size_t piece)
 {
 	struct leaves *l = ctx;
-	struct check_block *b = check_block_at(&l->c->tables, l->work[i]);
-	struct reader r = { .l = l, .block_hint = l->work[i], .buf = malloc(l->c->items.nodesize) };
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct below *to = below_of(l, b);
+	const size_t from = piece * l->at_a_time;
+	const size_t n = l->num_work - from < l->at_a_time ? l->num_work - from : l->at_a_time;
+	struct reader *r = check_failed(l->c) ? NULL : leaves_take_reader(l);
+	size_t num = 0;
 
-	if (!r.buf)
-		check_fail(l->c, err_nomem(&err), &err);
-	else if (check_failed(l->c))
-		span_lost(&to->span);
-	else if (check_block_level(b))
-		read_node(&r, b, to);
-	else
-		read_leaf(&r, b, to);
-	free(r.buf);
-	check_progress(l->c, 1);
+	for (size_t i = from; i < from + n; i++) {
+		struct check_block *b = check_block_at(&l->c->tables, l->work[i]);
+
+		if (!r)
+			span_lost(&leaves_below(l, b)->span);
+		else if (check_block_level(b))
+			read_node(r, b, leaves_below(l, b));
+		else
+			r->wanted[num++] = (struct wanted){ b, leaves_below(l, b) };
+	}
+	if (r) {
+		leaves_read(r, num);
+		leaves_put_reader(l, r);
+	}
+	check_progress(l->c, n);
 }
 
 /* Whether something is kept of what is below a block. */
@@ -304,7 +185,9 @@ static void read_level(struct leaves *l, unsigned level)
 		if (b->below && check_block_level(b) == level)
 			l->work[l->num_work++] = i;
 	}
-	each(l->num_work, l->c->threads, work, l);
+	/* Nodes are much work each. */
+	l->at_a_time = level ? 1 : CHECK_RUN_BYTES / l->c->items.nodesize;
+	each((l->num_work + l->at_a_time - 1) / l->at_a_time, l->c->threads, work, l);
 }
 
 /* What is lost of leaves is lost for who adds up references. */
@@ -330,7 +213,7 @@ static void end_trees(struct leaves *l)
 			continue;
 		b = check_find_block(&c->tables, root->bytenr, NULL);
 		if (b && b->below && check_block_level(b) == root->level && b->state & CHECK_WHOLE)
-			span_tree(c, &roots[i], &below_of(l, b)->span);
+			span_tree(c, &roots[i], &leaves_below(l, b)->span);
 	}
 }
 
@@ -338,12 +221,15 @@ int check_leaves(struct check *c)
 {
 	struct leaves l = { .c = c, .below = { .entry = sizeof(struct below), .fd = -1 } };
 
+	pthread_mutex_init(&l.lock, NULL);
 	if (!number_blocks(&l)) {
 		for (unsigned level = 0; level < LEVELS_MAX && !check_failed(c); level++)
 			read_level(&l, level);
 		note_lost(&l);
 		end_trees(&l);
 	}
+	leaves_free_readers(&l);
+	pthread_mutex_destroy(&l.lock);
 	check_table_release(&c->tables, &l.below);
 	free(l.work);
 	return c->failed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Tree blocks are read from every copy. */
+/* Tree blocks are read from every copy, neighbours in one request. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,4 +79,116 @@ bool check_read_block(struct check *c, const struct node_ref *ref, uint64_t tree
 			tell_copy(c, ref, tree, &copies[i], &why[i]);
 	judge_flags(c, ref, tree, buf);
 	return true;
+}
+
+void check_run_release(struct check_run *run)
+{
+	free(run->blocks);
+	free(run->others);
+	run->blocks = run->others = NULL;
+}
+
+int check_run_init(struct check *c, struct check_run *run)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	run->max = CHECK_RUN_BYTES / c->items.nodesize;
+	/* Kernels copy much slower to what begins a little behind a page's beginning. */
+	run->blocks = aligned_alloc(4096, CHECK_RUN_BYTES);
+	run->others = aligned_alloc(4096, CHECK_RUN_BYTES);
+	if (run->blocks && run->others)
+		return 0;
+	check_run_release(run);
+	return check_fail(c, err_nomem(&err), &err);
+}
+
+/* How many of them have a first copy in one piece; the others are in the next strip or chunk, or in none. */
+static size_t in_one_piece(const struct check *c, const struct node_ref *refs, size_t n)
+{
+	const uint64_t size = c->items.nodesize;
+	struct copy copy;
+
+	while (volume_map(c->fs->volume, refs->bytenr, n * size, 0, &copy, NULL)) {
+		if (n == 1)
+			return 0;
+		n = 1;
+	}
+	return (size_t)(copy.length / size);
+}
+
+/* The first copy that is there; @return its number, or COPIES_MAX */
+static unsigned read_first(const struct check *c, uint64_t logical, uint8_t *buf, size_t len)
+{
+	struct copy copy;
+
+	for (unsigned m = 0; m < COPIES_MAX && !volume_map(c->fs->volume, logical, len, m, &copy, NULL); m++)
+		if (copy.io && copy.length == len)
+			return btrkit_io_read(copy.io, copy.physical, buf, len, NULL) ? COPIES_MAX : m;
+	return COPIES_MAX;
+}
+
+/* What the copies behind the first one have that is not equal is not good. @return whether all could be read */
+static bool compare_others(const struct check *c, struct check_run *run, uint64_t logical, size_t n, unsigned first,
+			   bool *good)
+{
+	const size_t size = c->items.nodesize;
+	struct copy copy;
+
+	for (unsigned m = first + 1; m < COPIES_MAX; m++) {
+		if (volume_map(c->fs->volume, logical, n * size, m, &copy, NULL))
+			break;
+		if (!copy.io)
+			continue;
+		if (copy.length < n * size || btrkit_io_read(copy.io, copy.physical, run->others, n * size, NULL))
+			return false;
+		for (size_t i = 0; i < n; i++)
+			good[i] = good[i] && !memcmp(run->blocks + i * size, run->others + i * size, size);
+	}
+	return true;
+}
+
+/* Only where all copies of all are good, and equal, there is nothing to tell. */
+static bool read_together(struct check *c, struct check_run *run, const struct node_ref *refs, size_t n, bool *good)
+{
+	const size_t size = c->items.nodesize;
+	const unsigned first = read_first(c, refs->bytenr, run->blocks, n * size);
+
+	if (first == COPIES_MAX)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		good[i] = !node_verify(&c->fs->judge, &refs[i], run->blocks + i * size, NULL);
+	return compare_others(c, run, refs->bytenr, n, first, good);
+}
+
+size_t check_read_run(struct check *c, struct check_run *run, const struct node_ref *refs, size_t n, bool *good)
+{
+	const size_t size = c->items.nodesize, most = in_one_piece(c, refs, n < run->max ? n : run->max);
+	const bool together = most && read_together(c, run, refs, most, good);
+
+	n = most ? most : 1;
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *block = run->blocks + i * size;
+
+		/* One by one it is found out what is wrong with which copy. */
+		if (!together || !good[i])
+			good[i] = check_read_block(c, &refs[i], refs[i].owner, block);
+		else
+			judge_flags(c, &refs[i], refs[i].owner, block);
+	}
+	return n;
+}
+
+void check_request(struct check *c, uint64_t logical, size_t n)
+{
+	const uint64_t len = (uint64_t)n * c->items.nodesize;
+	struct copy copy;
+
+	for (unsigned m = 0; m < COPIES_MAX; m++) {
+		for (uint64_t pos = 0; pos < len; pos += copy.length) {
+			if (volume_map(c->fs->volume, logical + pos, len - pos, m, &copy, NULL))
+				return;
+			if (copy.io && copy.io->ops->prefetch)
+				copy.io->ops->prefetch(copy.io, copy.physical, copy.length);
+		}
+	}
 }

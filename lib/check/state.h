@@ -132,6 +132,25 @@ void check_progress(struct check *c, uint64_t n);
  * @return true: @buf has a good copy
  */
 bool check_read_block(struct check *c, const struct node_ref *ref, uint64_t tree, uint8_t *buf);
+/* Neighbours that a thread reads together: two copies of them stay in a processor's own cache. */
+#define CHECK_RUN_BYTES (128u << 10)
+#define CHECK_RUN_BLOCKS 32u /* at the most: of 4096 bytes */
+struct check_run {
+	uint8_t *blocks; /* one behind the other */
+	uint8_t *others; /* another copy */
+	size_t max;	 /* as many as there is room for */
+};
+/* @return 0 or what check_fail() was told */
+int check_run_init(struct check *c, struct check_run *run);
+void check_run_release(struct check_run *run);
+/*
+ * Reads as many blocks from the first on as can be read in one request; @refs have addresses one behind the other. Each
+ * is judged and told as by check_read_block(), of the tree of its owner. *good of each: run->blocks has a good copy.
+ * @return how many, at least one
+ */
+size_t check_read_run(struct check *c, struct check_run *run, const struct node_ref *refs, size_t n, bool *good);
+/* All copies of @n neighbours will be read soon. */
+void check_request(struct check *c, uint64_t logical, size_t n);
 /* A block in memory as a node: what functions want that take one. It has no life of its own. */
 struct node check_node(const struct check *c, const uint8_t *block);
 
