@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tests/check/image.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <btrkit/check.h>
+
+#include "lib/format/items/file_extent.h"
+#include "lib/format/items/root.h"
+#include "lib/tree/cursor.h"
+#include "lib/volume/volume.h"
+
+struct image image;
+
+void die(const char *what)
+{
+	fprintf(stderr, "%s: %s\n", image.name ? image.name : "", what);
+	exit(1);
+}
+
+const char *image_tree_name(uint64_t id)
+{
+	static const struct {
+		uint64_t id;
+		const char *name;
+	} names[] = {
+		{ OID_ROOT_TREE, "root" },
+		{ OID_EXTENT_TREE, "extent" },
+		{ OID_CHUNK_TREE, "chunk" },
+		{ OID_DEV_TREE, "dev" },
+		{ OID_CSUM_TREE, "csum" },
+		{ OID_QUOTA_TREE, "quota" },
+		{ OID_UUID_TREE, "uuid" },
+		{ OID_FREE_SPACE_TREE, "free-space" },
+		{ OID_BLOCK_GROUP_TREE, "block-group" },
+		{ OID_DATA_RELOC_TREE, "data-reloc" },
+		{ OID_TREE_RELOC, "reloc" },
+		{ OID_TREE_LOG, "log" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].id == id)
+			return names[i].name;
+	return "files";
+}
+
+void image_type_name(const struct disk_key *key, const uint8_t *data, uint32_t size, char ret[40])
+{
+	const struct btrkit_key k = key_get(key);
+	const struct item_type *type = item_type_find(&k);
+
+	/* What lies behind the type of an inline extent is data. */
+	if (k.type == KEY_EXTENT_DATA && size > FILE_EXTENT_INLINE_START - 1 &&
+	    data[FILE_EXTENT_INLINE_START - 1] == FILE_EXTENT_INLINE)
+		snprintf(ret, 40, "INLINE_DATA");
+	else if (type)
+		snprintf(ret, 40, "%s", type->name);
+	else
+		snprintf(ret, 40, "%u", k.type);
+}
+
+/* Their names, one behind the other, each once. */
+static int note_code(void *ctx, const struct btrkit_finding *f)
+{
+	char *codes = ctx;
+	const size_t len = strlen(codes), name = strlen(f->code->name);
+
+	if (len + name + 2 < CODES_ROOM && (len <= name || strcmp(codes + len - name, f->code->name)))
+		snprintf(codes + len, CODES_ROOM - len, "%s%s", len ? " " : "", f->code->name);
+	return 0;
+}
+
+int image_judge(struct sparse *disk, char codes[CODES_ROOM])
+{
+	struct btrkit_open_options how = BTRKIT_OPEN_OPTIONS_INIT;
+	struct btrkit_check_options opts = BTRKIT_CHECK_OPTIONS_INIT;
+	struct btrkit_check_result result;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io = sparse_io(disk);
+	struct btrkit_fs *fs;
+	char line[BTRKIT_ERROR_LINE];
+	int ret;
+
+	codes[0] = '\0';
+	how.flags = BTRKIT_OPEN_PARTIAL;
+	if (btrkit_fs_open(&io, 1, &how, &fs, &err))
+		return -1;
+	opts.flags = BTRKIT_CHECK_DATA;
+	opts.threads = 1;
+	opts.finding = note_code;
+	opts.ctx = codes;
+	ret = btrkit_check(fs, &opts, &result, &err);
+	if (ret)
+		die(btrkit_error_format(&err, line, sizeof(line)));
+	btrkit_fs_close(fs);
+	return result.findings[0] + result.findings[1] + result.findings[2] ? 1 : 0;
+}
+
+void image_put_block(struct sparse *disk, uint64_t bytenr, uint8_t *block)
+{
+	const uint32_t size = image.fs->items.nodesize;
+	struct copy copy;
+
+	image.fs->super.csum->compute(block + CSUM_SIZE_MAX, size - CSUM_SIZE_MAX, block);
+	for (unsigned i = 0; !volume_map(image.fs->volume, bytenr, size, i, &copy, NULL); i++)
+		sparse_write(disk, copy.physical, block, size);
+}
+
+/* On every device there is one copy after the other. */
+void image_put_super(struct sparse *disk, const uint8_t *super)
+{
+	struct disk_super s;
+	le64 magic;
+
+	for (unsigned i = 0; i < SUPER_MIRRORS; i++) {
+		if (super_offset(i) + SUPER_SIZE > sparse_io(disk)->size)
+			break;
+		sparse_read(disk, super_offset(i) + offsetof(struct disk_super, magic), &magic, sizeof(magic));
+		if (!le64_get(magic))
+			continue;
+		memcpy(&s, super, sizeof(s));
+		if (i && le64_get(s.bytenr) == super_offset(0))
+			s.bytenr = le64_put(super_offset(i));
+		image.fs->super.csum->compute(s.fsid, SUPER_SIZE - sizeof(s.csum), s.csum);
+		sparse_write(disk, super_offset(i), &s, sizeof(s));
+	}
+}
+
+static bool add_block(uint64_t bytenr)
+{
+	for (size_t i = 0; i < image.num_blocks; i++)
+		if (image.blocks[i] == bytenr)
+			return false;
+	if (image.num_blocks == BLOCKS_MAX)
+		die("too many blocks");
+	image.blocks[image.num_blocks++] = bytenr;
+	return true;
+}
+
+/* What a pointer leads to, or an item of the log that names the log of a subvolume. */
+static void add_child(const struct node *n, uint32_t slot, bool logs)
+{
+	struct root_item root;
+	struct item item;
+
+	if (n->level) {
+		add_block(le64_get(node_ptrs(n)[slot].blockptr));
+		return;
+	}
+	item = leaf_item(n, slot);
+	if (logs && n->owner == OID_TREE_LOG && item.key.type == KEY_ROOT_ITEM && root_item_read(&item, &root))
+		add_block(root.bytenr);
+}
+
+static void find_blocks(bool logs)
+{
+	struct cursor c;
+	int ret;
+
+	image.num_blocks = 0;
+	add_block(image.fs->root_tree.bytenr);
+	add_block(image.fs->chunk_tree.bytenr);
+	if (image.fs->super.log_root)
+		add_block(image.fs->super.log_root);
+	cursor_init(&c, image.fs, &image.fs->root_tree);
+	for (ret = cursor_seek(&c, &KEY(0, 0, 0), NULL); !ret; ret = cursor_next(&c, NULL)) {
+		struct root_item root;
+
+		if (c.item.key.type == KEY_ROOT_ITEM && root_item_read(&c.item, &root))
+			add_block(root.bytenr);
+	}
+	cursor_release(&c);
+	for (size_t i = 0; i < image.num_blocks; i++) {
+		const struct node_ref ref = { image.blocks[i], NODE_ANY, 0, LEVELS_MAX, NULL };
+		struct node *n;
+
+		if (node_get(image.fs, &ref, &n, NULL))
+			continue; /* of a tree that is partly gone */
+		for (uint32_t j = 0; j < n->nritems; j++)
+			add_child(n, j, logs);
+		node_put(image.fs, n);
+	}
+}
+
+void image_open(const char *path, bool logs)
+{
+	struct btrkit_io *io;
+	char codes[CODES_ROOM];
+
+	image.name = path;
+	image.good = sparse_import(path);
+	if (image_judge(image.good, codes))
+		die(codes);
+	io = sparse_io(image.good);
+	if (btrkit_fs_open(&io, 1, NULL, &image.fs, NULL))
+		die("cannot be opened");
+	find_blocks(logs);
+}
+
+void image_close(void)
+{
+	btrkit_fs_close(image.fs);
+	sparse_free(image.good);
+}

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The cases of codes.txt that no image leads to, on filesystems that are made here. BTRKIT is the program under test.
+A case that codes.txt says to be here, and is not, fails.    made.py [no-parity]"""
+import json
+import os
+import re
+import struct
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'damage')]
+import damages  # noqa: E402
+from editing import works  # noqa: E402
+from tool import run  # noqa: E402
+
+TREES_MAX = 64  # whose names are gone through
+
+
+def make(folder, number, *options):
+    """A new filesystem that nothing is wrong with."""
+    paths = [os.path.join(folder, f'device-{i}') for i in range(number)]
+    for path in paths:
+        with open(path, 'wb') as f:
+            f.truncate(128 << 20)
+    status, _, err = run('mkfs', '-q', *options, *paths)
+    assert status == 0, err
+    assert codes(paths) == [], codes(paths)
+    return paths
+
+
+def codes(paths):
+    """Those by which it is told, one for each finding, in their order."""
+    status, out, err = run('check', '--data', '--json', '--repeats', '1000', *paths)
+    assert status in (0, 4), (status, err)
+    rows = [json.loads(line) for line in out.decode().splitlines()[1:]]
+    return [row['code'].removeprefix('BTR-') for row in rows if row['kind'] == 'finding']
+
+
+def stale(folder):
+    """The superblocks of a device are those that it had before it missed a commit."""
+    paths = make(folder, 2, '-d', 'raid1')
+    with open(paths[1], 'rb') as f:
+        kept = [os.pread(f.fileno(), 4096, at) for at in damages.SUPERS[:2]]
+    works(paths[0], b'mkdir new\n', '--device', paths[1])
+    assert codes(paths) == []
+    with open(paths[1], 'r+b') as f:
+        for at, old in zip(damages.SUPERS, kept):
+            os.pwrite(f.fileno(), old, at)
+    return codes(paths)
+
+
+def flip(path, at):
+    with open(path, 'r+b') as f:
+        byte = os.pread(f.fileno(), 1, at)
+        os.pwrite(f.fileno(), bytes([byte[0] ^ 1]), at)
+
+
+def parity(folder):
+    """The first row of strips is damaged on one device after the other; one of them has its parity."""
+    source = os.path.join(folder, 'source')
+    with open(source, 'wb') as f:
+        f.write(os.urandom(1 << 20))
+    paths = make(folder, 3, '-d', 'raid5', '-m', 'raid1')
+    works(paths[0], f'put {source} file\n'.encode(), *(word for path in paths[1:] for word in ('--device', path)))
+    assert codes(paths) == []
+    chunks = run('dump-tree', '-t', 'chunk', *paths)[1].decode().split('\titem ')
+    data = next(chunk for chunk in chunks if 'DATA|RAID5' in chunk)
+    told = []
+    for devid, offset in re.findall(r'stripe \d+ devid (\d+) offset (\d+)', data):
+        flip(paths[int(devid) - 1], int(offset) + 4096)
+        told.append(codes(paths))
+        flip(paths[int(devid) - 1], int(offset) + 4096)
+    assert sorted(told) == [['DATA-COPY'], ['DATA-COPY'], ['DATA-PARITY']], told
+    return max(told)
+
+
+def names(folder):
+    """One tree after the other has a name with another index in its inode than in its directory."""
+    number = TREES_MAX + 2
+    path, = make(folder, 1)
+    works(path, ''.join(f'subvolume create sub{i}\nmkdir sub{i}/dir{i}\n' for i in range(number)).encode())
+    fs = damages.Filesystem(path)
+    for tree in range(256, 256 + number):
+        logical, slot, _, _ = fs.find(tree, damages.INODE_REF, 257)
+        block = fs.block(logical)
+        offset = struct.unpack_from('<I', block, damages.HEADER + slot * damages.ITEM + damages.KEY)[0]
+        struct.pack_into('<Q', block, damages.HEADER + offset, 77)
+        fs.put(logical, block)
+    fs.save()
+    told = codes([path])
+    assert told == ['NAME-INDEX'] * TREES_MAX + ['NAME-SUM'] * (number - TREES_MAX), told
+    return told[-1:]
+
+
+CASES = {'SUPER-STALE': stale, 'DATA-PARITY': parity, 'NAME-SUM': names}
+
+
+def main():
+    with open(os.path.join(HERE, 'codes.txt'), encoding='ascii') as f:
+        wanted = {code.removeprefix('BTR-') for code in re.findall(r'^(\S+) - ', f.read(), re.M)}
+    assert wanted == set(CASES), (wanted, set(CASES))
+    if 'no-parity' in sys.argv:
+        del CASES['DATA-PARITY']
+    for code, case in CASES.items():
+        with tempfile.TemporaryDirectory(prefix='btrkit-made-') as folder:
+            told = case(folder)
+        assert told == [code], (code, told)
+    print(f'{len(CASES)} codes')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
