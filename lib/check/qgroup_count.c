@@ -8,13 +8,30 @@
 
 #include "lib/check/qgroups.h"
 
-/* Whoever is asked for says what is in a set; nothing is asked for twice. */
+#define NONE UINT32_MAX
+#define SET_MEMORY (128ull << 20) /* bytes that sets of owners may take, unless they need more */
+#define AT_A_TIME 64u		  /* qgroups of higher levels: bits of a mask */
+
+/* A relation that goes up, and the next one of the same member; qgroups by their numbers. */
+struct up {
+	uint32_t parent, next;
+};
+
+/*
+ * How many owners and qgroups there are is up to the filesystem, and their product would be too much: those of level 0
+ * are counted in one pass over all sets, of those above 64 in each.
+ */
 struct count {
 	struct check_quota *q;
 	struct btrkit_usage *usage;
-	uint64_t *owners; /* their subvolumes */
 	size_t num_owners;
-	bool *members; /* [qgroup * owners + owner]: is in it */
+	uint32_t *owners; /* of a set */
+	uint32_t *own;	  /* of each owner the number of his qgroup of level 0, or NONE */
+	/* Of each qgroup: */
+	uint32_t *ups;	 /* its first relation, or NONE */
+	bool *reached;	 /* an owner is in it */
+	uint64_t *masks; /* which of the 64 it belongs to */
+	struct up *up;
 };
 
 /* What is damaged was told. */
@@ -30,91 +47,180 @@ static size_t number_of(const struct check_quota *q, const struct check_qgroup *
 	return (size_t)(g - (const struct check_qgroup *)q->groups.at);
 }
 
-/* Levels rise from member to parent, so that as many rounds as there are levels reach all. */
-static void add_members(struct count *n)
+/* Relations are told both ways: levels rise from member to parent. */
+static void link_relations(struct count *n)
 {
 	const struct check_relation *r = n->q->relations.at;
-	bool more = true;
 
-	for (size_t o = 0; o < n->num_owners; o++) {
-		const struct check_qgroup *g = check_qgroup_find(n->q, n->owners[o]);
+	for (size_t i = 0; i < n->q->groups.n; i++)
+		n->ups[i] = NONE;
+	for (size_t i = 0; i < n->q->relations.n; i++) {
+		const struct check_qgroup *member = check_qgroup_find(n->q, r[i].member);
+		const struct check_qgroup *parent = check_qgroup_find(n->q, r[i].parent);
 
+		if (!member || !parent || qgroup_level(r[i].member) >= qgroup_level(r[i].parent))
+			continue;
+		n->up[i] = (struct up){ (uint32_t)number_of(n->q, parent), n->ups[number_of(n->q, member)] };
+		n->ups[number_of(n->q, member)] = (uint32_t)i;
+	}
+}
+
+/* @return false: there is somebody of whom it depends on when he is asked whether he counts */
+static bool find_owners(struct count *n)
+{
+	for (size_t i = 0; i < n->num_owners; i++) {
+		struct btrkit_usage_owner owner;
+		const struct check_qgroup *g;
+
+		btrkit_usage_owner(n->usage, i, &owner);
+		if (owner.kind == BTRKIT_USAGE_DYING || owner.kind == BTRKIT_USAGE_RELOCATION)
+			return false;
+		g = check_qgroup_find(n->q, owner.id);
+		n->own[i] = g ? (uint32_t)number_of(n->q, g) : NONE;
 		if (g)
-			n->members[number_of(n->q, g) * n->num_owners + o] = true;
+			n->reached[n->own[i]] = true;
 	}
-	for (size_t round = 0; more && round <= n->q->groups.n; round++) {
-		more = false;
-		for (size_t i = 0; i < n->q->relations.n; i++) {
-			const struct check_qgroup *member = check_qgroup_find(n->q, r[i].member);
-			const struct check_qgroup *parent = check_qgroup_find(n->q, r[i].parent);
-
-			if (!member || !parent || qgroup_level(r[i].member) >= qgroup_level(r[i].parent))
-				continue;
-			for (size_t o = 0; o < n->num_owners; o++) {
-				bool *to = &n->members[number_of(n->q, parent) * n->num_owners + o];
-				const bool is = n->members[number_of(n->q, member) * n->num_owners + o];
-
-				more |= is && !*to;
-				*to |= is;
-			}
-		}
-	}
+	return true;
 }
 
-static void add_set(struct count *n, const struct btrkit_usage_set *set, const uint32_t *owners)
+/* Numbers are in the order of levels, so that each comes before all that it belongs to. */
+static void reach(struct count *n)
 {
-	struct check_qgroup *groups = n->q->groups.at;
+	for (size_t i = 0; i < n->q->groups.n; i++)
+		for (uint32_t u = n->reached[i] ? n->ups[i] : NONE; u != NONE; u = n->up[u].next)
+			n->reached[n->up[u].parent] = true;
+}
+
+/* A set counts for the qgroups of its owners themselves. */
+static void add_to_own(struct count *n, const struct btrkit_usage_set *set)
+{
 	const uint64_t bytes = set->space.data + set->space.metadata;
+	struct check_qgroup *groups = n->q->groups.at;
+	for (size_t i = 0; i < set->num_owners; i++) {
+		const uint32_t g = n->own[n->owners[i]];
 
-	for (size_t i = 0; i < n->q->groups.n; i++) {
-		size_t in = 0;
+		if (g != NONE)
+			groups[g].rfer += bytes;
+	}
+	if (set->num_owners == 1 && n->own[n->owners[0]] != NONE)
+		groups[n->own[n->owners[0]]].excl += bytes;
+}
 
-		for (size_t j = 0; j < set->num_owners; j++)
-			in += n->members[i * n->num_owners + owners[j]];
-		if (in)
-			groups[i].rfer += bytes;
-		if (in == set->num_owners)
-			groups[i].excl += bytes;
+/* The same for those that @chosen names by bits: all that some owner is in, and all that each is in. */
+static void add_to_chosen(struct count *n, const struct btrkit_usage_set *set, const uint32_t *chosen)
+{
+	const uint64_t bytes = set->space.data + set->space.metadata;
+	struct check_qgroup *groups = n->q->groups.at;
+	uint64_t any = 0, all = UINT64_MAX;
+
+	for (size_t i = 0; i < set->num_owners; i++) {
+		const uint32_t g = n->own[n->owners[i]];
+		const uint64_t mask = g == NONE ? 0 : n->masks[g];
+
+		any |= mask;
+		all &= mask;
+	}
+	for (; any; any &= any - 1) {
+		const unsigned bit = (unsigned)__builtin_ctzll(any);
+
+		groups[chosen[bit]].rfer += bytes;
+		if (all >> bit & 1)
+			groups[chosen[bit]].excl += bytes;
 	}
 }
 
-static int add_sets(struct count *n)
+/* @chosen: NULL: to those of level 0 */
+static void add_sets(struct count *n, const uint32_t *chosen)
 {
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	uint32_t *owners = calloc(n->num_owners + 1, sizeof(*owners));
 	struct btrkit_usage_set set;
 
-	if (!owners)
-		return check_fail(n->q->c, err_nomem(&err), &err);
-	for (size_t i = 0; i < btrkit_usage_num_sets(n->usage); i++) {
-		btrkit_usage_set(n->usage, i, &set, owners, n->num_owners);
-		if (set.num_owners)
-			add_set(n, &set, owners);
+	for (size_t i = 0; i < btrkit_usage_num_sets(n->usage) && !(i % 4096 == 0 && check_failed(n->q->c)); i++) {
+		btrkit_usage_set(n->usage, i, &set, n->owners, n->num_owners);
+		if (!set.num_owners)
+			continue;
+		if (chosen)
+			add_to_chosen(n, &set, chosen);
+		else
+			add_to_own(n, &set);
 	}
-	free(owners);
-	return 0;
 }
 
-/* @return 0; 1: there is somebody of whom it depends on when he is asked whether he counts; <0 */
-static int count(struct count *n)
+/* The next of higher levels that anybody is in, from *at on. @return how many */
+static unsigned choose(struct count *n, size_t *at, uint32_t chosen[AT_A_TIME])
 {
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	const struct check_qgroup *groups = n->q->groups.at;
+	unsigned num = 0;
+
+	memset(n->masks, 0, n->q->groups.n * sizeof(*n->masks));
+	for (; *at < n->q->groups.n && num < AT_A_TIME; ++*at) {
+		if (!n->reached[*at] || !qgroup_level(groups[*at].id))
+			continue;
+		n->masks[*at] = 1ull << num;
+		chosen[num++] = (uint32_t)*at;
+	}
+	for (size_t i = n->q->groups.n; i-- > 0;)
+		for (uint32_t u = n->ups[i]; u != NONE; u = n->up[u].next)
+			n->masks[i] |= n->masks[n->up[u].parent];
+	return num;
+}
+
+static bool make_room(struct count *n)
+{
+	const size_t groups = n->q->groups.n;
 
 	n->num_owners = btrkit_usage_num_owners(n->usage);
 	n->owners = calloc(n->num_owners + 1, sizeof(*n->owners));
-	n->members = calloc(n->num_owners * n->q->groups.n + 1, sizeof(*n->members));
-	if (!n->owners || !n->members)
-		return check_fail(n->q->c, err_nomem(&err), &err);
-	for (size_t i = 0; i < n->num_owners; i++) {
-		struct btrkit_usage_owner owner;
+	n->own = calloc(n->num_owners + 1, sizeof(*n->own));
+	n->ups = calloc(groups + 1, sizeof(*n->ups));
+	n->reached = calloc(groups + 1, sizeof(*n->reached));
+	n->masks = calloc(groups + 1, sizeof(*n->masks));
+	n->up = calloc(n->q->relations.n + 1, sizeof(*n->up));
+	return n->owners && n->own && n->ups && n->reached && n->masks && n->up;
+}
 
-		btrkit_usage_owner(n->usage, i, &owner);
-		n->owners[i] = owner.id;
-		if (owner.kind == BTRKIT_USAGE_DYING || owner.kind == BTRKIT_USAGE_RELOCATION)
-			return 1;
+/* @return 0; 1: see find_owners(); <0 */
+static int count(struct count *n)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint32_t chosen[AT_A_TIME];
+	size_t at = 0;
+
+	if (!make_room(n) || n->q->groups.n >= NONE || n->q->relations.n >= NONE)
+		return check_fail(n->q->c, err_nomem(&err), &err);
+	if (!find_owners(n))
+		return 1;
+	link_relations(n);
+	reach(n);
+	add_sets(n, NULL);
+	while (!check_failed(n->q->c) && choose(n, &at, chosen)) {
+		add_sets(n, chosen);
+		/* So that somebody who has had enough is asked. */
+		check_progress(n->q->c, 0);
 	}
-	add_members(n);
-	return add_sets(n);
+	return n->q->c->failed;
+}
+
+/* With as much memory for sets of owners as there may be, where the usual does not do. */
+static int load(struct check *c, struct btrkit_usage_options *opts, struct btrkit_usage **ret, struct btrkit_error *err)
+{
+	const uint64_t more = c->opts.memory ? c->opts.memory : UINT64_MAX;
+	int r = btrkit_usage_load(c->fs, opts, ret, err);
+
+	if (r != -ENOMEM || more <= SET_MEMORY)
+		return r;
+	opts->set_memory = more;
+	return btrkit_usage_load(c->fs, opts, ret, err);
+}
+
+static void release(struct count *n)
+{
+	btrkit_usage_free(n->usage);
+	free(n->owners);
+	free(n->own);
+	free(n->ups);
+	free(n->reached);
+	free(n->masks);
+	free(n->up);
 }
 
 int check_qgroup_count(struct check_quota *q)
@@ -126,16 +232,15 @@ int check_qgroup_count(struct check_quota *q)
 	int ret;
 
 	opts.threads = q->c->threads;
+	opts.set_memory = SET_MEMORY;
 	opts.damage = damage;
 	opts.damage_ctx = &damaged;
-	ret = btrkit_usage_load(q->c->fs, &opts, &n.usage, &err);
+	ret = load(q->c, &opts, &n.usage, &err);
 	if (ret == -ENOMEM)
 		return check_fail(q->c, ret, &err);
 	if (ret)
 		return 1;
 	ret = damaged ? 1 : count(&n);
-	btrkit_usage_free(n.usage);
-	free(n.owners);
-	free(n.members);
+	release(&n);
 	return ret;
 }
