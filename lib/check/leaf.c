@@ -83,6 +83,12 @@ static void take_leaf(struct reader *r, struct check_block *b, const uint8_t *bl
 	leaf = check_node(c, block);
 	ret->lost = false;
 	ret->empty = !leaf.nritems;
+	/* That is told of all but the root of a tree, and what it should have had is lost. */
+	if (ret->empty && !(atomic_load(&b->state) & CHECK_ROOT)) {
+		atomic_fetch_or(&b->state, CHECK_LOST);
+		span_lost(&ret->span);
+		return;
+	}
 	if (leaf.nritems) {
 		ret->first = node_key(&leaf, 0);
 		ret->last = node_key(&leaf, leaf.nritems - 1);

@@ -8,58 +8,11 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "lib/check/span.h"
+#include "lib/check/names.h"
 #include "lib/format/items/dir.h"
 
 #define BUCKETS (1u << 14)
 #define TREES_MAX 64 /* that are gone through, each for contradictions of its own */
-
-enum fact_kind {
-	FACT_ITEM,
-	FACT_INDEX,
-	FACT_REF
-};
-
-struct fact {
-	uint64_t name; /* the hash of name and directory */
-	uint64_t dir, index;
-	struct btrkit_key location; /* of an inode or a subvolume */
-	uint64_t entry;		    /* the hash of it with its type */
-	uint8_t type, kind;
-	struct btrkit_key key; /* where it is said */
-};
-
-struct bucket {
-	uint64_t names, entries;
-};
-
-struct names {
-	struct check *c;
-	const struct check_root *root;
-	struct cursor cur;
-	uint64_t inode; /* the current one, */
-	uint8_t type;	/* what it is by its item; 0: it has none; */
-	bool gone;	/* and whether it waits to be deleted: see inode.c */
-	struct bucket *buckets;
-	bool second; /* the pass */
-	struct check_list facts;
-	uint64_t told;
-};
-
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
-static int compare(const void *a, const void *b)
-{
-	const struct fact *x = a, *y = b;
-	int cmp = compare_numbers(x->name, y->name);
-
-	if (!cmp)
-		cmp = x->kind - y->kind;
-	return cmp ? cmp : key_cmp(&x->key, &y->key);
-}
 
 /* @return 0, or the failure that ends the check */
 static int add_fact(struct names *n, const struct fact *f)
@@ -175,161 +128,6 @@ static int pass(struct names *n)
 	return ret < 0 ? ret : 0;
 }
 
-static void say(struct names *n, enum check_code code, const struct fact *f, const char *field, const char *words)
-{
-	const struct check_place at = { n->root->root.id, 0, &f->key, field };
-
-	if (f->location.type == KEY_ROOT_ITEM)
-		check_say(n->c, code, &at, "%s; directory %" PRIu64 ", subvolume %" PRIu64, words, f->dir,
-			  f->location.objectid);
-	else
-		check_say(n->c, code, &at, "%s; directory %" PRIu64 ", inode %" PRIu64, words, f->dir,
-			  f->location.objectid);
-	n->told++;
-}
-
-static void say_values(struct names *n, enum check_code code, const struct fact *f, const char *field,
-		       const char *words, uint64_t found, uint64_t expected)
-{
-	struct btrkit_error what = BTRKIT_ERROR_INIT;
-
-	err_corrupt(&what, field, "%s; directory %" PRIu64 ", inode %" PRIu64, words, f->dir, f->location.objectid);
-	err_at_tree(&what, n->root->root.id);
-	err_at_key(&what, &f->key);
-	check_tell_values(n->c, code, &what, found, expected);
-	n->told++;
-}
-
-/* All that is said of a name. */
-struct group {
-	const struct fact *items, *indexes, *refs;
-	size_t num_items, num_indexes, num_refs;
-};
-
-/* What the inode says, if it does; one that says the same index rather than another. */
-static const struct fact *ref_of(const struct group *g, const struct fact *entry)
-{
-	const struct fact *found = NULL;
-
-	for (size_t i = 0; i < g->num_refs; i++)
-		if (g->refs[i].location.objectid == entry->location.objectid &&
-		    (!found || g->refs[i].index == entry->index))
-			found = &g->refs[i];
-	return found;
-}
-
-/* An entry that leads to an inode. The inode's own names are judged when it is there. */
-static void judge_child(struct names *n, const struct group *g, const struct fact *entry)
-{
-	const struct fact *ref = ref_of(g, entry);
-	const struct btrkit_key key = { entry->location.objectid, KEY_INODE_ITEM, 0 };
-	struct cursor cur;
-	int ret;
-
-	if (entry->location.type == KEY_ROOT_ITEM)
-		return;
-	if (ref) {
-		if (entry->kind == FACT_INDEX && ref->index != entry->index)
-			say_values(n, CHECK_NAME_INDEX, ref, "index",
-				   "another index than the directory has for the name", ref->index, entry->index);
-		if (!ref->type)
-			n->told++; /* that it has no item */
-		else if (ref->type != entry->type)
-			say_values(n, CHECK_NAME_TYPE, entry, "type", "entry of another type than its inode",
-				   entry->type, ref->type);
-		return;
-	}
-	cursor_init(&cur, n->c->fs, &n->root->root);
-	ret = cursor_find(&cur, &key, NULL);
-	cursor_release(&cur);
-	if (ret >= 0)
-		say(n, ret ? CHECK_NAME_NO_INODE : CHECK_NAME_NO_REF, entry, "location",
-		    ret ? "the inode of an entry is not there" : "the inode of an entry does not have its name");
-}
-
-static void judge_entries(struct names *n, const struct group *g)
-{
-	for (size_t i = 0; i < g->num_indexes; i++) {
-		const struct fact *index = &g->indexes[i];
-
-		if (i)
-			say(n, CHECK_DIR_DUPLICATE, index, "name", "the directory has the name with another index too");
-		if (!g->num_items)
-			say(n, CHECK_NAME_NO_ITEM, index, NULL, "the entry is not there by its name");
-		else if (!i && g->items->entry != index->entry)
-			say(n, CHECK_NAME_DIFFERS, index, "location", "the entry is another one by its name");
-		judge_child(n, g, index);
-	}
-	if (g->num_indexes)
-		return;
-	for (size_t i = 0; i < g->num_items; i++) {
-		say(n, CHECK_NAME_NO_INDEX, &g->items[i], NULL, "the entry is not there by its index");
-		judge_child(n, g, &g->items[i]);
-	}
-}
-
-static bool has_child(const struct fact *entries, size_t num, uint64_t inode)
-{
-	for (size_t i = 0; i < num; i++)
-		if (entries[i].location.type != KEY_ROOT_ITEM && entries[i].location.objectid == inode)
-			return true;
-	return false;
-}
-
-static void judge_refs(struct names *n, const struct group *g)
-{
-	for (size_t i = 0; i < g->num_refs; i++) {
-		const struct fact *ref = &g->refs[i];
-		const uint64_t inode = ref->location.objectid;
-
-		if (i && ref[-1].location.objectid == inode)
-			say(n, CHECK_NAME_TWICE, ref, "name", "the inode has the name twice");
-		else if (!has_child(g->indexes, g->num_indexes, inode) && !has_child(g->items, g->num_items, inode))
-			say(n, CHECK_NAME_NO_ENTRY, ref, "name", "the directory has no entry of the name");
-	}
-}
-
-/* Entries and names that are the same in many places would take the square of their number. */
-#define GROUP_MAX 64
-
-static size_t count(const struct fact *f, size_t n, uint64_t name, enum fact_kind kind)
-{
-	size_t i = 0;
-
-	while (i < n && f[i].name == name && f[i].kind == kind)
-		i++;
-	return i;
-}
-
-static void judge_groups(struct names *n)
-{
-	const struct fact *f = n->facts.at;
-	size_t left = n->facts.n;
-
-	while (left) {
-		const uint64_t name = f->name;
-		struct group g = { .items = f, .num_items = count(f, left, name, FACT_ITEM) };
-		size_t all;
-
-		g.indexes = f + g.num_items;
-		g.num_indexes = count(g.indexes, left - g.num_items, name, FACT_INDEX);
-		g.refs = g.indexes + g.num_indexes;
-		all = g.num_items + g.num_indexes;
-		g.num_refs = count(g.refs, left - all, name, FACT_REF);
-		all += g.num_refs;
-		if (g.num_refs > GROUP_MAX)
-			g.num_refs = GROUP_MAX;
-		if (g.num_items > GROUP_MAX)
-			g.num_items = GROUP_MAX;
-		if (g.num_indexes > GROUP_MAX)
-			g.num_indexes = GROUP_MAX;
-		judge_entries(n, &g);
-		judge_refs(n, &g);
-		f += all;
-		left -= all;
-	}
-}
-
 /* @return whether the tree is to be gone through: none with the same contradictions was, and not too many others */
 static bool is_news(struct check *c, const struct span *all, bool *many)
 {
@@ -367,8 +165,7 @@ void span_names(struct check *c, const struct check_root *root, const struct spa
 		if (!ret)
 			ret = pass(&n);
 		if (!ret && n.facts.n) {
-			qsort(n.facts.at, n.facts.n, sizeof(struct fact), compare);
-			judge_groups(&n);
+			names_judge(&n);
 		}
 		many = !ret && !n.told;
 		free(n.facts.at);

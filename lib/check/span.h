@@ -119,6 +119,8 @@ uint64_t span_hash_type(const struct check *c, uint8_t type);
 /* The type that directories have for a mode. */
 uint8_t span_mode_type(uint32_t mode);
 
+#define DIR_INDEX_FIRST 2 /* 0 and 1 are those of "." and ".." */
+
 /* Of sorts of hashes, for check_hash(): none of a key type's number. */
 enum span_hash_kind {
 	HASH_NAME = 256,

@@ -8,8 +8,6 @@
 #include "lib/check/span.h"
 #include "lib/format/items/dir.h"
 
-#define INDEX_FIRST 2 /* 0 and 1 are those of "." and ".." */
-
 uint64_t span_hash_name(const struct check *c, uint64_t dir, const void *name, size_t len)
 {
 	return check_hash(c, HASH_NAME, &dir, 1, name, len);
@@ -112,7 +110,7 @@ void span_entries(struct span_reader *r, const struct item *item)
 	struct dir_entry e;
 
 	r->inode->seen |= SEEN_ENTRIES;
-	if (item->key.type == KEY_DIR_INDEX && item->key.offset < INDEX_FIRST)
+	if (item->key.type == KEY_DIR_INDEX && item->key.offset < DIR_INDEX_FIRST)
 		say(r, CHECK_DIR_INDEX, item, "key.offset", "entry with index ", item->key.offset);
 	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++) {
 		const uint64_t name = span_hash_name(r->c, item->key.objectid, e.name, e.name_len);

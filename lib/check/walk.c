@@ -101,7 +101,8 @@ static struct check_block *add_stray(struct walk *w, const struct edge *e)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct stray *stray = malloc(sizeof(*stray));
 
-	if (!w->c->extents_lost)
+	/* Where no chunk is, that it cannot be read is told. */
+	if (!w->c->extents_lost && (check_group_of(w->c, e->bytenr, &w->group_hint) || w->c->chunks_lost))
 		say(w, CHECK_EXTENT_MISSING, e, "blockptr", "the extent tree has no such tree block");
 	if (stray) {
 		*stray = (struct stray){ .bytenr = e->bytenr, .number = w->strays.n - 1 };
@@ -207,10 +208,12 @@ static void reach(struct walk *w, const struct edge *e)
 		return;
 	b->sum -= check_ref_hash(w->c, &e->ref, e->bytenr);
 	state = b->state;
-	if (!(state & CHECK_REACHED))
+	if (!(state & CHECK_REACHED)) {
 		judge_first(w, e, b);
-	else if (!judge_again(w, e, b))
+	} else if (!judge_again(w, e, b)) {
+		w->c->blocks_lost = true;
 		return;
+	}
 	judge_shared(w, e, b);
 	note_snapshot(w, e, b);
 	/* Who has all of it comes before who has a part. */

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What is said of names against each other. First what is said of one name; but where one place has another name than
+ * the others, that is told once: entries and names of one inode in one directory are looked for as well.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/check/names.h"
+
+/* Entries and names that are the same in many places would take the square of their number. */
+#define GROUP_MAX 64
+
+struct judging {
+	struct names *n;
+	struct fact **children; /* by directory and by what they lead to */
+};
+
+/* All that is said of a name. */
+struct group {
+	struct fact *items, *indexes, *refs;
+	size_t num_items, num_indexes, num_refs;
+};
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct fact *x = a, *y = b;
+	int cmp = compare_numbers(x->name, y->name);
+
+	if (!cmp)
+		cmp = x->kind - y->kind;
+	return cmp ? cmp : key_cmp(&x->key, &y->key);
+}
+
+static int compare_children(const struct fact *x, const struct fact *y)
+{
+	int cmp = compare_numbers(x->dir, y->dir);
+
+	if (!cmp)
+		cmp = compare_numbers(x->location.objectid, y->location.objectid);
+	if (!cmp)
+		cmp = x->location.type - y->location.type;
+	return cmp ? cmp : x->kind - y->kind;
+}
+
+static int compare_pointers(const void *a, const void *b)
+{
+	return compare_children(*(struct fact *const *)a, *(struct fact *const *)b);
+}
+
+static void say(struct names *n, enum check_code code, const struct fact *f, const char *field, const char *words)
+{
+	const struct check_place at = { n->root->root.id, 0, &f->key, field };
+
+	if (f->location.type == KEY_ROOT_ITEM)
+		check_say(n->c, code, &at, "%s; directory %" PRIu64 ", subvolume %" PRIu64, words, f->dir,
+			  f->location.objectid);
+	else
+		check_say(n->c, code, &at, "%s; directory %" PRIu64 ", inode %" PRIu64, words, f->dir,
+			  f->location.objectid);
+	n->told++;
+}
+
+static void say_values(struct names *n, enum check_code code, const struct fact *f, const char *field,
+		       const char *words, uint64_t found, uint64_t expected)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+	err_corrupt(&what, field, "%s; directory %" PRIu64 ", inode %" PRIu64, words, f->dir, f->location.objectid);
+	err_at_tree(&what, n->root->root.id);
+	err_at_key(&what, &f->key);
+	check_tell_values(n->c, code, &what, found, expected);
+	n->told++;
+}
+
+/* The first of a kind that is said of the same inode in the same directory. @return how many there are, to look at */
+static size_t find_children(const struct judging *j, const struct fact *like, enum fact_kind kind, struct fact ***ret)
+{
+	struct fact wanted = *like;
+	size_t low = 0, high = j->n->facts.n, n = 0;
+
+	wanted.kind = kind;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (compare_children(j->children[mid], &wanted) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*ret = j->children + low;
+	while (n < GROUP_MAX && low + n < j->n->facts.n && !compare_children((*ret)[n], &wanted))
+		n++;
+	return n;
+}
+
+/* What the inode says, if it does; one that says the same index rather than another. */
+static const struct fact *ref_of(const struct group *g, const struct fact *entry)
+{
+	const struct fact *found = NULL;
+
+	for (size_t i = 0; i < g->num_refs; i++)
+		if (g->refs[i].location.objectid == entry->location.objectid &&
+		    (!found || g->refs[i].index == entry->index))
+			found = &g->refs[i];
+	return found;
+}
+
+/* Whether the inode knows that index in that directory, with another name. What is wrong there is told elsewhere. */
+static bool has_other_name(const struct judging *j, const struct fact *index)
+{
+	struct fact **refs;
+	const size_t n = find_children(j, index, FACT_REF, &refs);
+
+	for (size_t i = 0; i < n; i++)
+		if (refs[i]->index == index->index)
+			return true;
+	return false;
+}
+
+static void judge_ref(struct judging *j, const struct fact *entry, const struct fact *ref)
+{
+	/* That the index cannot be is told of it. */
+	if (entry->kind == FACT_INDEX && entry->index < DIR_INDEX_FIRST)
+		j->n->told++;
+	else if (entry->kind == FACT_INDEX && ref->index != entry->index)
+		say_values(j->n, CHECK_NAME_INDEX, ref, "index", "another index than the directory has for the name",
+			   ref->index, entry->index);
+	if (!ref->type)
+		j->n->told++; /* that it has no item */
+	else if (ref->type != entry->type)
+		say_values(j->n, CHECK_NAME_TYPE, entry, "type", "entry of another type than its inode", entry->type,
+			   ref->type);
+}
+
+/* An entry that leads to an inode. The inode's own names are judged when it is there. */
+static void judge_child(struct judging *j, const struct group *g, const struct fact *entry)
+{
+	const struct fact *ref = ref_of(g, entry);
+	const struct btrkit_key key = { entry->location.objectid, KEY_INODE_ITEM, 0 };
+	struct cursor cur;
+	int ret;
+
+	if (entry->location.type == KEY_ROOT_ITEM)
+		return;
+	if (ref) {
+		judge_ref(j, entry, ref);
+		return;
+	}
+	if (entry->kind == FACT_INDEX && has_other_name(j, entry))
+		return;
+	cursor_init(&cur, j->n->c->fs, &j->n->root->root);
+	ret = cursor_find(&cur, &key, NULL);
+	cursor_release(&cur);
+	if (ret >= 0)
+		say(j->n, ret ? CHECK_NAME_NO_INODE : CHECK_NAME_NO_REF, entry, "location",
+		    ret ? "the inode of an entry is not there" : "the inode of an entry does not have its name");
+}
+
+static bool same_location(const struct fact *a, const struct fact *b)
+{
+	return !key_cmp(&a->location, &b->location);
+}
+
+/* @return whether that is all that there is to be told of the index */
+static bool judge_differing(struct judging *j, const struct group *g, const struct fact *index)
+{
+	const struct fact *item = g->items, *ref = ref_of(g, index);
+
+	/* A key that leads nowhere is told by who reads it. */
+	if (!item->location.type || !index->location.type) {
+		j->n->told++;
+		return false;
+	}
+	/* Of a type that is not the inode's that is told. */
+	if (same_location(item, index) && ref && ref->type && index->type != ref->type)
+		return false;
+	say(j->n, CHECK_NAME_DIFFERS, index, "location", "the entry is another one by its name");
+	/* The inode knows who is right. */
+	ref = ref_of(g, item);
+	return !same_location(item, index) && ref && ref->index == index->index;
+}
+
+static void judge_indexes(struct judging *j, const struct group *g)
+{
+	for (size_t i = 0; i < g->num_indexes; i++) {
+		const struct fact *index = &g->indexes[i];
+		bool all = false;
+
+		if (i)
+			say(j->n, CHECK_DIR_DUPLICATE, index, "name",
+			    "the directory has the name with another index too");
+		if (!g->num_items)
+			say(j->n, CHECK_NAME_NO_ITEM, index, NULL, "the entry is not there by its name");
+		else if (!i && g->items->entry != index->entry)
+			all = judge_differing(j, g, index);
+		if (!all)
+			judge_child(j, g, index);
+	}
+}
+
+static void judge_entries(struct judging *j, const struct group *g)
+{
+	/* That it is there twice is told by who reads it. */
+	if (g->num_items > 1)
+		j->n->told++;
+	judge_indexes(j, g);
+	for (size_t i = 0; i < g->num_items && !g->num_indexes; i++) {
+		if (g->items[i].known)
+			continue;
+		say(j->n, CHECK_NAME_NO_INDEX, &g->items[i], NULL, "the entry is not there by its index");
+		judge_child(j, g, &g->items[i]);
+	}
+}
+
+static bool has_child(const struct fact *entries, size_t num, uint64_t inode)
+{
+	for (size_t i = 0; i < num; i++)
+		if (entries[i].location.type != KEY_ROOT_ITEM && entries[i].location.objectid == inode)
+			return true;
+	return false;
+}
+
+static void judge_refs(struct judging *j, const struct group *g)
+{
+	for (size_t i = 0; i < g->num_refs; i++) {
+		const struct fact *ref = &g->refs[i];
+		const uint64_t inode = ref->location.objectid;
+
+		if (i && ref[-1].location.objectid == inode)
+			say(j->n, CHECK_NAME_TWICE, ref, "name", "the inode has the name twice");
+		else if (!has_child(g->indexes, g->num_indexes, inode) && !has_child(g->items, g->num_items, inode))
+			say(j->n, CHECK_NAME_NO_ENTRY, ref, "name", "the directory has no entry of the name");
+	}
+}
+
+static size_t count(const struct fact *f, size_t n, uint64_t name, enum fact_kind kind)
+{
+	size_t i = 0;
+
+	while (i < n && f[i].name == name && f[i].kind == kind)
+		i++;
+	return i;
+}
+
+/* The name that @f is the first fact of. @return how many facts there are of it */
+static size_t group_at(struct fact *f, size_t left, struct group *g)
+{
+	g->items = f;
+	g->num_items = count(f, left, f->name, FACT_ITEM);
+	g->indexes = f + g->num_items;
+	g->num_indexes = count(g->indexes, left - g->num_items, f->name, FACT_INDEX);
+	g->refs = g->indexes + g->num_indexes;
+	g->num_refs = count(g->refs, left - g->num_items - g->num_indexes, f->name, FACT_REF);
+	return g->num_items + g->num_indexes + g->num_refs;
+}
+
+static size_t most(size_t n)
+{
+	return n < GROUP_MAX ? n : GROUP_MAX;
+}
+
+static void each_group(struct judging *j, void (*take)(struct judging *j, struct group *g))
+{
+	struct fact *f = j->n->facts.at;
+	size_t left = j->n->facts.n;
+
+	while (left) {
+		struct group g;
+		const size_t all = group_at(f, left, &g);
+
+		take(j, &g);
+		f += all;
+		left -= all;
+	}
+}
+
+static void mark_alone(struct judging *j, struct group *g)
+{
+	(void)j;
+	for (size_t i = 0; i < g->num_items; i++)
+		g->items[i].alone = !g->num_indexes;
+}
+
+/* An index whose name is not in the other list has that inode there with another name: that is told of the index. */
+static void pair(struct judging *j, struct group *g)
+{
+	struct fact **items;
+
+	if (!g->num_indexes || g->num_items)
+		return;
+	for (size_t i = 0; i < most(g->num_indexes); i++) {
+		const size_t n = find_children(j, &g->indexes[i], FACT_ITEM, &items);
+		size_t k = 0;
+
+		while (k < n && (!items[k]->alone || items[k]->known))
+			k++;
+		if (k < n)
+			items[k]->known = true;
+	}
+}
+
+static void judge(struct judging *j, struct group *g)
+{
+	g->num_items = most(g->num_items);
+	g->num_indexes = most(g->num_indexes);
+	g->num_refs = most(g->num_refs);
+	judge_entries(j, g);
+	judge_refs(j, g);
+}
+
+void names_judge(struct names *n)
+{
+	struct judging j = { .n = n, .children = malloc(n->facts.n * sizeof(*j.children)) };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct fact *facts = n->facts.at;
+
+	if (!j.children) {
+		check_fail(n->c, err_nomem(&err), &err);
+		return;
+	}
+	qsort(facts, n->facts.n, sizeof(*facts), compare);
+	for (size_t i = 0; i < n->facts.n; i++)
+		j.children[i] = &facts[i];
+	qsort(j.children, n->facts.n, sizeof(*j.children), compare_pointers);
+	each_group(&j, mark_alone);
+	each_group(&j, pair);
+	each_group(&j, judge);
+	free(j.children);
+}
