@@ -127,12 +127,12 @@ int check_table_reserve(struct check_tables *t, struct check_table *table, size_
 	return 0;
 }
 
+/* Other threads may mark a data extent meanwhile, below its address. */
 static uint64_t address(const struct check_table *table, size_t i)
 {
-	uint64_t place;
+	const uint64_t *place = (const void *)((const uint8_t *)table->at + i * table->entry);
 
-	memcpy(&place, (const uint8_t *)table->at + i * table->entry, sizeof(place));
-	return place & CHECK_ADDRESS;
+	return __atomic_load_n(place, __ATOMIC_RELAXED) & CHECK_ADDRESS;
 }
 
 static uint64_t address_of(const void *entry)
