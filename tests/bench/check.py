@@ -31,11 +31,11 @@ def once(*args):
 def compare(work, path):
     ways = {'btrkit': (pairs.BTRKIT, 'check', path), 'btrfs check': (image.BTRFS, 'check', path)}
     runs = {name: [] for name in ways}
-    for number in range(1 + pairs.PAIRS):
+    for _ in range(pairs.PAIRS):
         for name, args in ways.items():
-            # The first pair brings what is read into the page cache.
-            run = once(*args)
-            runs[name] += [run] * bool(number)
+            # What has waited for the other may have left the page cache.
+            once(*args)
+            runs[name].append(once(*args))
     for what, at, unit, word, goal in (('time', 0, 1e-3, 'ms', TIME), ('memory', 1, 1 << 20, 'MiB', MEMORY)):
         values = {name: [run[at] / unit for run in each] for name, each in runs.items()}
         ratio = statistics.median(values['btrkit']) / statistics.median(values['btrfs check'])
