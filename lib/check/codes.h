@@ -62,6 +62,7 @@
 	CODE(BLOCK_COPY, "BLOCK-COPY", MISBEHAVES, "a copy of a tree block is damaged, and another one is not") \
 	CODE(ITEM_INVALID, "ITEM-INVALID", REFUSED, "an item that Linux refuses for what is in it")             \
 	CODE(ITEM_TREE, "ITEM-TREE", REFUSED, "an item in a tree that has no such items")                       \
+	CODE(ITEM_UNKNOWN, "ITEM-UNKNOWN", LEFTOVER, "an item of a type that Linux does not know")              \
 	CODE(TREE_MISSING, "TREE-MISSING", REFUSED, "a tree that every filesystem has is not there")
 
 #define CHECK_CODES_EXTENT(CODE)                                                                              \

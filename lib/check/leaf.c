@@ -29,6 +29,12 @@ static const struct {
 	{ KEY_CHUNK_ITEM, KEY_CHUNK_ITEM, OID_CHUNK_TREE },
 };
 
+void check_unknown_item(struct check *c, uint64_t tree, const struct node *leaf, const struct item *item)
+{
+	check_say(c, CHECK_ITEM_UNKNOWN, &(struct check_place){ tree, leaf->bytenr, &item->key, "key.type" },
+		  "item of unknown type %u", item->key.type);
+}
+
 static void judge_item(struct check *c, uint64_t tree, const struct node *leaf, uint32_t slot, const struct item *item)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -36,6 +42,10 @@ static void judge_item(struct check *c, uint64_t tree, const struct node *leaf, 
 	enum check_code code = CHECK_ITEM_INVALID;
 	int ret;
 
+	if (!item_type_find(&item->key)) {
+		check_unknown_item(c, tree, leaf, item);
+		return;
+	}
 	ctx.owner = leaf->owner;
 	ret = item_validate(&ctx, item, &what);
 	for (size_t i = 0; !ret && i < sizeof(homes) / sizeof(homes[0]); i++) {

@@ -94,6 +94,10 @@ void span_leaf(struct check *c, const struct node *leaf, bool full_backref, stru
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
 		const bool alone = stands_alone(&item);
 
+		if (!item_type_find(&item.key)) {
+			check_unknown_item(c, leaf->owner, leaf, &item);
+			continue;
+		}
 		if (!alone && (!r.inode || r.inode->objectid != item.key.objectid))
 			begin_inode(&r, item.key.objectid);
 		if (item_validate(&ctx, &item, &err) < 0) {

@@ -214,6 +214,8 @@ struct check_hints {
  */
 void check_file_extent(struct check *c, const struct node *leaf, bool full_backref, const struct item *item,
 		       const struct file_extent *fe, struct check_hints *hints);
+/* leaf.c: an item that nobody reads. */
+void check_unknown_item(struct check *c, uint64_t tree, const struct node *leaf, const struct item *item);
 /* The reference that it makes. */
 struct extent_ref check_file_ref(const struct node *leaf, bool full_backref, const struct item *item,
 				 const struct file_extent *fe);
