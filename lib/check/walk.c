@@ -167,11 +167,29 @@ static bool judge_again(struct walk *w, const struct edge *e, struct check_block
 	return true;
 }
 
+/* By its own word, which whoever copies what points to it does not repeat. */
+static bool is_of_relocation(struct walk *w, const struct edge *e)
+{
+	const struct node_ref ref = { e->bytenr, e->generation, e->tree, e->level, NULL };
+	uint8_t *buf = malloc(w->c->items.nodesize);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	bool ret;
+
+	if (!buf) {
+		check_fail(w->c, err_nomem(&err), &err);
+		return true;
+	}
+	/* That it cannot be read is told by who reads all blocks. */
+	ret = node_read_alone(w->c->fs, &ref, buf, NULL) || check_node(w->c, buf).flags & HEADER_FLAG_RELOC;
+	free(buf);
+	return ret;
+}
+
 /* Linux takes a block for unshared that is younger than the last snapshot, unless relocation made it. */
 static void judge_shared(struct walk *w, const struct edge *e, const struct check_block *b)
 {
 	if (!(b->place & CHECK_BLOCK_MANY) || e->generation <= e->last_snapshot || e->state & CHECK_RELOC ||
-	    e->tree == OID_TREE_RELOC)
+	    e->tree == OID_TREE_RELOC || is_of_relocation(w, e))
 		return;
 	check_say(w->c, CHECK_EXTENT_SNAPSHOT, &(struct check_place){ e->tree, e->bytenr, e->key, "last_snapshot" },
 		  "block of generation %" PRIu64 " has several references, in a tree whose last snapshot is of "
