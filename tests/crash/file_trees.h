@@ -3,7 +3,7 @@
 #define BTRKIT_TESTS_CRASH_FILE_TREES_H
 
 /*
- * Whether the items in the trees of files agree with each other, which the audit does not ask: names, in each of the
+ * Whether the items in the trees of files agree with each other, by another way than check's: names, in each of the
  * three places where they are; links and sizes; an ORPHAN_ITEM for what has no name; file extents that do not overlap,
  * and what they come to; all data by its checksums.
  */

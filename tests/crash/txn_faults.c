@@ -376,7 +376,7 @@ static void judge_device(struct trial *t, const struct failing *f, struct sparse
 	holds = txn_judge_state(&t->judge, &disks, commits.good, &torn, text);
 	/* What memory or space was not there for may be done in another way, and right. */
 	if (holds < 0 && (f->fault >= MEMORY_ONCE || f->fault == WRITE_FULL) &&
-	    txn_judge_whole(&t->judge, &disks, &generation, text))
+	    txn_judge_whole(&t->judge, &disks, f->fault == WRITE_FULL ? AUDIT_SUPERS : 0, &generation, text))
 		holds = (int)(generation - t->judge.states[0].generation);
 	if (holds < 0) {
 		snprintf(why.message, sizeof(why.message), "%.190s", text);

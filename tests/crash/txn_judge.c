@@ -212,9 +212,14 @@ static void digest_super(struct digest *d, const struct disk_super *of)
 	digest_add(d, &super, sizeof(super));
 }
 
-/* Everything that is reached. @return whether it is whole; @why if not */
-static bool read_all(const struct txn_judge *j, const struct disks *disks, const struct view *v, struct committed *ret,
-		     char *why)
+static unsigned all_of(const struct disks *disks)
+{
+	return (1u << disks->n) - 1;
+}
+
+/* Everything that is reached. @known: of the audit. @return whether it is whole; @why if not */
+static bool read_all(const struct txn_judge *j, const struct disks *disks, const struct view *v, unsigned known,
+		     struct committed *ret, char *why)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fs *fs;
@@ -225,9 +230,11 @@ static bool read_all(const struct txn_judge *j, const struct disks *disks, const
 	if (!r) {
 		digest_super(&ret->all, &fs->super.disk);
 		ret->generation = fs->super.generation;
-		r = audit(fs, &ret->counts, &err);
+		r = audit(fs, known | (v->mask == all_of(disks) ? 0 : AUDIT_MISSING), NULL, &err);
 		if (!r)
 			r = audit_backups(fs, &err);
+		if (!r && !known)
+			r = audit_root_bytes(fs, &ret->inexact, &err);
 		/* Of a subvolume that is half gone the dump shows blocks that may be something else by now. */
 		if (!r && !j->files)
 			r = btrkit_dump_tree(fs, NULL, take_text, &ret->all, &err);
@@ -238,11 +245,6 @@ static bool read_all(const struct txn_judge *j, const struct disks *disks, const
 	if (r)
 		btrkit_error_format(&err, why, WHY_SIZE);
 	return !r;
-}
-
-static unsigned all_of(const struct disks *disks)
-{
-	return (1u << disks->n) - 1;
 }
 
 /* Whether so few devices are missing that nothing is lost. */
@@ -274,18 +276,19 @@ static bool is_committed(const struct txn_judge *j, const struct committed *c)
 	return false;
 }
 
-bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, uint64_t *generation, char why[WHY_SIZE])
+bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, unsigned known, uint64_t *generation,
+		     char why[WHY_SIZE])
 {
 	struct committed found, other;
 
-	if (!read_all(j, disks, &(struct view){ all_of(disks), 0, 0 }, &found, why))
+	if (!read_all(j, disks, &(struct view){ all_of(disks), 0, 0 }, known, &found, why))
 		return false;
 	if (generation)
 		*generation = found.generation;
 	for (unsigned mask = 1; mask < all_of(disks); mask++) {
 		if (!suffices(j, disks, mask))
 			continue;
-		if (!read_all(j, disks, &(struct view){ mask, 0, 0 }, &other, why)) {
+		if (!read_all(j, disks, &(struct view){ mask, 0, 0 }, known, &other, why)) {
 			tell_without(why, mask, disks, why);
 			return false;
 		}
@@ -320,7 +323,8 @@ static bool judge_supers(const struct txn_judge *j, const struct committed *c, c
 			}
 			if (!mirror && !device)
 				continue;
-			if (!read_all(j, &c->disks, &(struct view){ all, (int)mirror, device }, &found, why))
+			if (!read_all(j, &c->disks, &(struct view){ all, (int)mirror, device }, 0, &found,
+				      why))
 				return false;
 			if (memcmp(&found.all, &c->all, sizeof(found.all))) {
 				snprintf(why, WHY_SIZE, "superblock %u of device %u is another", mirror, device + 1);
@@ -337,12 +341,12 @@ bool txn_judge_add(struct txn_judge *j, struct disks disks, char why[WHY_SIZE])
 
 	j->states = must(reallocarray(j->states, j->n + 1, sizeof(*j->states)));
 	c = &j->states[j->n];
-	if (!read_all(j, &disks, &(struct view){ all_of(&disks), 0, 0 }, c, why)) {
+	if (!read_all(j, &disks, &(struct view){ all_of(&disks), 0, 0 }, 0, c, why)) {
 		disks_free(&disks);
 		return false;
 	}
 	j->n++;
-	if (j->n > 1 && c->counts.inexact_trees > j->states[0].counts.inexact_trees) {
+	if (j->n > 1 && c->inexact > j->states[0].inexact) {
 		snprintf(why, WHY_SIZE, "the root item of a tree counts its blocks wrong");
 		return false;
 	}
@@ -427,7 +431,8 @@ static struct verdict *judge_anew(struct txn_judge *j, const struct disks *state
 		traces[i] = must(calloc(1, pages_of(state->at[i]) / 8 + 1));
 		sparse_trace(state->at[i], traces[i]);
 	}
-	v->whole = read_all(j, state, view, &found, v->why);
+	/* The superblocks are judged by their bytes. */
+	v->whole = read_all(j, state, view, AUDIT_SUPERS, &found, v->why);
 	if (v->whole && memcmp(&j->states[commit].all, &found.all, sizeof(found.all))) {
 		v->whole = false;
 		snprintf(v->why, WHY_SIZE, "not the committed state of generation %llu",

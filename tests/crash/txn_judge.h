@@ -5,14 +5,14 @@
 /*
  * Whether a state that devices may be left in is one of the sequence of committed states, whole: each valid superblock
  * is one of theirs, all that it reaches is as it was committed (trees, each copy of a block, files' data), and the
- * audit finds nothing. The same with any devices removed that the filesystem can do without.
+ * audit finds nothing but other superblocks. The same with any devices removed that the filesystem can do without.
  */
 
 #include <btrkit/error.h>
 
-#include "lib/check/audit.h"
 #include "lib/format/super.h"
 #include "disks.h"
+#include "tests/audit/audit.h"
 
 #define WHY_SIZE 600
 
@@ -25,7 +25,7 @@ struct committed {
 	struct disks disks;
 	uint64_t generation;
 	struct digest all; /* superblock, trees, data */
-	struct audit_counts counts;
+	uint64_t inexact;  /* trees: see audit_root_bytes() */
 };
 
 struct verdict;
@@ -55,9 +55,10 @@ int txn_judge_state(struct txn_judge *j, const struct disks *state, size_t floor
 
 /*
  * Whether the devices are a whole filesystem, whichever, with any devices removed that it can do without; @generation
- * (may be NULL) gets the superblock's; @why if not.
+ * (may be NULL) gets the superblock's; @known: AUDIT_*; @why if not.
  */
-bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, uint64_t *generation, char why[WHY_SIZE]);
+bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, unsigned known, uint64_t *generation,
+		     char why[WHY_SIZE]);
 
 /* How many superblocks the device has. */
 unsigned supers_of(struct sparse *device);

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <btrkit/check.h>
 #include <btrkit/mkfs.h>
 #include <btrkit/subvolume_modify.h>
 
 #include "lib/base/crc32c.h"
 #include "lib/base/err.h"
-#include "lib/check/audit.h"
 #include "lib/format/feature_bits.h"
 #include "lib/modify/op.h"
 #include "lib/modify/subvolume_remove.h"
@@ -180,17 +180,26 @@ static void fill_subvolumes(struct making *m)
 		must(m, err_set(&m->err, BTRKIT_INVALID, "it is all gone at once"));
 }
 
-/* The tree blocks are what an audit reads that has the checksum of one. */
+static bool is_super(uint64_t page)
+{
+	for (unsigned mirror = 0; mirror < SUPER_MIRRORS; mirror++)
+		if (page == super_offset(mirror) / SPARSE_PAGE)
+			return true;
+	return false;
+}
+
+/* The tree blocks are what a check reads that has the checksum of one, the chunk tree aside. */
 static void find_blocks(struct making *m)
 {
 	struct base *b = m->b;
 	uint8_t *pages = calloc(1, SIZE / SPARSE_PAGE / 8), *block = malloc(b->nodesize);
-	struct audit_counts counts;
+	struct btrkit_check_options opts = BTRKIT_CHECK_OPTIONS_INIT;
 
 	if (!pages || !block)
 		exit(2);
 	sparse_trace(b->at, pages);
-	must(m, audit(m->fs, &counts, &m->err));
+	opts.threads = 1;
+	must(m, btrkit_check(m->fs, &opts, NULL, &m->err));
 	sparse_trace(b->at, NULL);
 	b->blocks = calloc(SIZE / SPARSE_PAGE, sizeof(*b->blocks));
 	if (!b->blocks)
@@ -203,7 +212,8 @@ static void find_blocks(struct making *m)
 			continue;
 		sparse_read(b->at, n * SPARSE_PAGE, block, b->nodesize);
 		sum = le32_put(~crc32c(~0u, block + 32, b->nodesize - 32));
-		if (memcmp(block, &sum, sizeof(sum)) != 0 || le64_get(h->bytenr) % b->nodesize || n == 16)
+		if (memcmp(block, &sum, sizeof(sum)) != 0 || le64_get(h->bytenr) % b->nodesize || is_super(n) ||
+		    le64_get(h->bytenr) == m->fs->chunk_tree.bytenr)
 			continue;
 		b->blocks[b->num_blocks++] = (struct base_block){ n * SPARSE_PAGE, le64_get(h->bytenr), h->level };
 	}

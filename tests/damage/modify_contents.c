@@ -6,11 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <btrkit/check.h>
 #include <btrkit/extract.h>
 #include <btrkit/listing.h>
 #include <btrkit/subvolume_modify.h>
 
-#include "lib/check/audit.h"
+#include "lib/base/err.h"
 
 #define BYTES (150u << 10)
 #define OUTPUT_MAX (64u << 20)
@@ -266,7 +267,8 @@ static int swallow(void *ctx, const void *data, size_t len)
 int read_all(struct doing *d)
 {
 	struct btrkit_extract_options opts = BTRKIT_EXTRACT_OPTIONS_INIT;
-	struct audit_counts counts;
+	struct btrkit_check_options check = BTRKIT_CHECK_OPTIONS_INIT;
+	struct btrkit_check_result found;
 	int ret, silent = 0;
 
 	opts.problem = pass_over;
@@ -278,5 +280,9 @@ int read_all(struct doing *d)
 	if (silent || (ret && !d->err->message[0] && d->extracted <= OUTPUT_MAX))
 		return -EDOM;
 	*d->err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	return audit(d->fs, &counts, d->err);
+	check.threads = 1;
+	ret = btrkit_check(d->fs, &check, &found, d->err);
+	if (!ret && found.findings[BTRKIT_CHECK_REFUSED])
+		ret = err_corrupt(d->err, NULL, "check has findings");
+	return ret;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A whole filesystem: opened, dumped, files and free space listed, who owns what and where it lies reckoned, audited.
+ * A whole filesystem: opened, dumped, files and free space listed, who owns what and where it lies reckoned.
  * Input: device.h tells it.
  */
 #include "tests/fuzz/device.h"
@@ -15,8 +15,6 @@
 #include <btrkit/io.h>
 #include <btrkit/space.h>
 #include <btrkit/usage_paths.h>
-
-#include "lib/check/audit.h"
 
 #define OUTPUT_MAX (64u << 20)
 #define ROWS_MAX (1u << 20)
@@ -206,16 +204,6 @@ static void reckon(struct btrkit_fs *fs)
 	btrkit_usage_free(u);
 }
 
-static void audit_all(struct btrkit_fs *fs)
-{
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct audit_counts counts;
-
-	fuzz_ended(audit(fs, &counts, &err), &err);
-	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(audit_backups(fs, &err), &err);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -245,7 +233,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			dump(fs, BTRKIT_DUMP_BACKUPS);
 			hold_caches(fs);
 			reckon(fs);
-			audit_all(fs);
 			btrkit_fs_close(fs);
 		}
 	}

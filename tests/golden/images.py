@@ -60,7 +60,7 @@ def main(name):
     if not int(loaded[{'v2': 0, 'v1': 1}[summary['in_use']]]):
         print(f'{name}: no free space was loaded from the cache')
         return 1
-    if audit.returncode or b' references' not in audit.stdout:
+    if audit.returncode or b' data extents' not in audit.stdout:
         print(f'{name}: audit: {audit.stdout.decode(errors="replace")}')
         return 1
     lines = dump.count(b'\n')

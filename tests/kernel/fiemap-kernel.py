@@ -126,13 +126,13 @@ class Trial:
         return counts
 
     def audit(self):
-        """How many references agree."""
+        """How many tree blocks and data extents agree."""
         live = ['--live'] if self.live else []
         done = subprocess.run([AUDIT, *live, self.image.path], stdout=subprocess.PIPE, check=False)
         said = done.stdout.decode(errors='replace')
         if done.returncode:
             raise Difference(f'audit: {said}')
-        return int(re.search(r' (\d+) references', said).group(1))
+        return sum(int(n) for n in re.search(r' (\d+) tree blocks, (\d+) data extents', said).groups())
 
     def compare_listing(self, listing):
         ours = command(BTRKIT, 'fiemap', '-a', '--format', 'tsv', self.image.path)
@@ -313,13 +313,13 @@ def main():
             print(f'ok {scenario.name}: {counts.files} files, {counts.extents} extents, '
                   f'{counts.shared} shared, {counts.flags} flags, {counts.alone} alone, '
                   f'{counts.filefrag} by filefrag, '
-                  f'{counts.dumped} lines dumped, {counts.audited} references audited '
+                  f'{counts.dumped} lines dumped, {counts.audited} blocks and extents audited '
                   f'({seconds:.1f} s) {notes}', flush=True)
     if not (failed and args.keep):
         shutil.rmtree(scratch)
     print(f'compared {total.files} files, {total.extents} extents ({total.shared} shared) and {total.flags} flags '
           f'with FIEMAP, {total.alone} files alone, {total.filefrag} files with filefrag, '
-          f'{total.dumped} lines of dumps, audited {total.audited} references: '
+          f'{total.dumped} lines of dumps, audited {total.audited} blocks and extents: '
           f'{len(chosen) - len(failed)} filesystems equal, {len(failed)} not')
     if failed:
         print('failed:', *failed)

@@ -59,7 +59,7 @@ static const struct {
 	{ false, BTRKIT_SPACE_CACHE_NONE, false, 0, true, 0, 0, false },
 	{ false, BTRKIT_SPACE_CACHE_NONE, true, 0, true, 0, 0, false },
 	{ false, BTRKIT_SPACE_CACHE_V1, false, KEPT, false, 0, KEPT, true },
-	{ false, BTRKIT_SPACE_CACHE_V1, false, 3, false, 0, 3, true },
+	{ false, BTRKIT_SPACE_CACHE_V1, false, 1, false, 0, 1, true },
 	{ false, BTRKIT_SPACE_CACHE_V1, false, 0, true, 0, UINT64_MAX, true },
 	{ false, BTRKIT_SPACE_CACHE_V1, true, 0, true, 0, UINT64_MAX, true },
 	{ false, BTRKIT_SPACE_CACHE_V2, true, 0, false, BOTH, 0, true },

@@ -321,7 +321,7 @@ static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned sta
 	}
 	btrkit_fs_close(fs);
 	if (ret)
-		written_judge(&w);
+		written_judge_but(&w, has_new(&w) ? AUDIT_MIRRORS : 0);
 	written_destroy(&w);
 	return ret;
 }

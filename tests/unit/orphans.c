@@ -2,6 +2,7 @@
 /* What a crash leaves of files goes; and what a verity seal forbids, with the seals that are half made. */
 #include <btrkit/subvolume_modify.h>
 
+#include "lib/format/items/verity.h"
 #include "lib/modify/names.h"
 #include "tests/unit/session.h"
 
@@ -40,6 +41,14 @@ static void leave(uint64_t root, uint64_t inode, int links, uint64_t flags, unsi
 		rig_check(delayed_insert(op.t, &KEY(inode, KEY_VERITY_MERKLE_ITEM, i * 512), bytes, sizeof(bytes), NULL,
 					 &err),
 			  &err);
+	if (flags & INODE_VERITY) {
+		const struct disk_verity_desc desc = { .size = le64_put(sizeof(bytes)) };
+
+		rig_check(delayed_insert(op.t, &KEY(inode, KEY_VERITY_DESC_ITEM, 0), &desc, sizeof(desc), NULL, &err),
+			  &err);
+		rig_check(delayed_insert(op.t, &KEY(inode, KEY_VERITY_DESC_ITEM, 1), bytes, sizeof(bytes), NULL, &err),
+			  &err);
+	}
 	if (orphan)
 		rig_check(delayed_insert(op.t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, inode), "", 0, NULL, &err), &err);
 	assert_int_equal(op_end(&op, 0, NULL), 0);
@@ -139,7 +148,7 @@ static void test_sealed(void **state)
 	session_commit();
 	/* A seal that is whole stays. */
 	clean(TOP_LEVEL, 1);
-	assert_int_equal(items_of(TOP_LEVEL, inode), 102);
+	assert_int_equal(items_of(TOP_LEVEL, inode), 104);
 	assert_int_equal(btrkit_write(txn, TOP_LEVEL, inode, 0, "x", 1, NULL, &err), -EPERM);
 	assert_int_equal(btrkit_truncate(txn, TOP_LEVEL, inode, 0, &err), -EPERM);
 	assert_int_equal(btrkit_punch(txn, TOP_LEVEL, inode, 0, 4096, &err), -EPERM);

@@ -514,7 +514,8 @@ static void quotas_are_marked(void **state)
 	assert_int_equal(get_quota(fs).generation, 4);
 	assert_int_equal(get_quota(fs).flags, QGROUP_STATUS_ON | QGROUP_STATUS_INCONSISTENT);
 	btrkit_fs_close(fs);
-	written_judge(&w);
+	/* There are no qgroups. */
+	written_judge_but(&w, AUDIT_LEFTOVERS);
 	written_destroy(&w);
 }
 
@@ -566,7 +567,8 @@ static void simple_quotas_forbid_changes_of_files(void **state)
 	change_device_tree(txn);
 	written_commit(txn);
 	btrkit_fs_close(fs);
-	written_judge(&w);
+	/* There are no qgroups. */
+	written_judge_but(&w, AUDIT_LEFTOVERS);
 	written_destroy(&w);
 }
 

@@ -7,8 +7,11 @@
  */
 #include "tests/unit/unit.h"
 
+#include <sys/stat.h>
+
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/file_extent.h"
+#include "lib/format/items/inode.h"
 #include "lib/format/raid.h"
 #include "lib/space/chunk.h"
 #include "tests/unit/commit_words.h"
@@ -374,17 +377,34 @@ static struct range place(struct btrkit_txn *txn)
 	return r;
 }
 
-/* Files without checksums, or every other of them gone again: the free space is in as many pieces. */
+#define INODE 5000u
+
+/* A file without checksums that waits to be deleted. */
+static void put_inode(struct btrkit_txn *txn, struct edit_tree *t)
+{
+	const struct disk_inode_item d = { .generation = le64_put(txn->generation),
+					   .transid = le64_put(txn->generation),
+					   .mode = le32_put(S_IFREG | 0600),
+					   .flags = le64_put(INODE_NODATASUM) };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+	rig_check(edit_insert(t, &KEY(INODE, KEY_INODE_ITEM, 0), &d, sizeof(d), &err), &err);
+	rig_check(edit_insert(t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, INODE), "", 0, &err), &err);
+}
+
+/* Its extents, or every other of them gone again: the free space is in as many pieces. */
 static void scatter(struct btrkit_txn *txn, struct range *at, bool add)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct edit_tree *t = NULL;
 
 	rig_check(txn_tree(txn, OID_FS_TREE, &t, &err), &err);
+	if (add)
+		put_inode(txn, t);
 	for (unsigned i = 0; i < EXTENTS; i += add ? 1 : 2) {
 		struct disk_file_extent d = { .type = FILE_EXTENT_REG };
 		struct extent_change change = { .num_bytes = EXTENT, .data = true, .add = add ? 1 : -1 };
-		const struct btrkit_key key = KEY(5000 + i, KEY_EXTENT_DATA, 0);
+		const struct btrkit_key key = KEY(INODE, KEY_EXTENT_DATA, (uint64_t)i * EXTENT);
 
 		if (add)
 			at[i] = place(txn);
@@ -393,7 +413,7 @@ static void scatter(struct btrkit_txn *txn, struct range *at, bool add)
 		d.ram_bytes = d.disk_num_bytes = d.num_bytes = le64_put(EXTENT);
 		change.bytenr = at[i].start;
 		change.ref = (struct extent_ref){ .type = KEY_EXTENT_DATA_REF, .root = OID_FS_TREE,
-						  .objectid = 5000 + i };
+						  .objectid = INODE, .offset = key.offset };
 		rig_check(add ? edit_insert(t, &key, &d, sizeof(d), &err) : edit_delete(t, &key, &err), &err);
 		rig_check(txn_change_data_ref(txn, &change, &err), &err);
 	}

@@ -9,6 +9,7 @@
 #include <btrkit/btrkit.h>
 
 #include "lib/txn/txn.h"
+#include "tests/audit/audit.h"
 #include "tests/crash/sparse.h"
 
 #define RIG_DEVICES_MAX 6
@@ -54,8 +55,13 @@ int rig_try_open(struct rig *r, unsigned flags, unsigned lost, struct btrkit_fs 
  */
 void rig_hold(struct rig *r);
 
-/* Everything agrees: with itself, on every device, and every parity with what it was made of. Holds that state. */
+/*
+ * Everything agrees, items of unknown types aside: with itself, on every device, and every parity with what it was made
+ * of. Holds that state.
+ */
 void rig_judge(struct rig *r);
+/* The same but for AUDIT_* @known, not AUDIT_ITEMS. */
+void rig_judge_but(struct rig *r, unsigned known);
 
 /* Fails the test with the error's line if @ret is one. */
 void rig_check(int ret, const struct btrkit_error *err);

@@ -9,6 +9,7 @@
 #include <btrkit/btrkit.h>
 
 #include "lib/txn/txn.h"
+#include "tests/audit/audit.h"
 
 struct written {
 	struct btrkit_io *bytes;
@@ -32,8 +33,10 @@ struct btrkit_fs *written_open(struct written *w, unsigned flags);
 /* The same with a cache of so many bytes, so that more is read. */
 struct btrkit_fs *written_open_cached(struct written *w, unsigned flags, size_t cache_bytes);
 
-/* Opens it anew and judges all that is there: fails the test unless everything agrees. */
+/* Opens it anew and judges all that is there, items of unknown types aside: fails the test unless everything agrees. */
 void written_judge(struct written *w);
+/* The same but for AUDIT_* @known. */
+void written_judge_but(struct written *w, unsigned known);
 
 struct btrkit_txn *written_start(struct btrkit_fs *fs);
 void written_commit(struct btrkit_txn *txn);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The roots of the last commits that the superblock keeps. */
+#include "audit.h"
+
 #include <inttypes.h>
 
 #include "lib/base/err.h"
-#include "lib/check/audit.h"
 #include "lib/tree/cursor.h"
 
 /* What a backup slot of the superblock says about one tree. */
