@@ -119,7 +119,7 @@
 	     "a subvolume and the tree that it lies in do not say the same of where it lies")                         \
 	CODE(ROOT_REF_ENTRY, "ROOT-REF-ENTRY", REFUSED, "a subvolume has no entry in the directory that it lies in")  \
 	CODE(ROOT_REFS, "ROOT-REFS", REFUSED, "a subvolume counts other references than one")                         \
-	CODE(ROOT_LOST, "ROOT-LOST", MISBEHAVES, "a subvolume lies in no directory")                                  \
+	CODE(ROOT_LOST, "ROOT-LOST", MISBEHAVES, "a subvolume lies in no directory, or in itself")                    \
 	CODE(ROOT_ORPHAN, "ROOT-ORPHAN", MISBEHAVES,                                                                  \
 	     "a deleted subvolume is not in the list of those that are cleaned up")                                   \
 	CODE(ROOT_ORPHAN_STRAY, "ROOT-ORPHAN-STRAY", LEFTOVER,                                                        \
@@ -167,22 +167,21 @@
 	CODE(FILE_COMPRESSED, "FILE-COMPRESSED", MISBEHAVES, "a compressed file that is to have no checksums")      \
 	CODE(FILE_CSUM_MISSING, "FILE-CSUM-MISSING", REFUSED, "data without the checksums that they should have")   \
 	CODE(FILE_CSUM_ODD, "FILE-CSUM-ODD", MISBEHAVES, "data with checksums that they should not have")
-#define CHECK_CODES_QGROUP(CODE)                                                                            \
-	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES, "the items of qgroups contradict each other")      \
-	CODE(QGROUP_RELATION, "QGROUP-RELATION", MISBEHAVES,                                                \
-	     "a relation of qgroups that is told one way, or cannot be")                                    \
+#define CHECK_CODES_QGROUP(CODE)                                                                          \
+	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES, "the items of qgroups contradict each other")    \
+	CODE(QGROUP_RELATION, "QGROUP-RELATION", MISBEHAVES,                                              \
+	     "a relation of qgroups that is told one way, or cannot be")                                  \
 	CODE(QGROUP_MISSING, "QGROUP-MISSING", LEFTOVER, "a subvolume has no qgroup, with quota enabled") \
 	CODE(QGROUP_COUNT, "QGROUP-COUNT", MISBEHAVES, "a qgroup counts other bytes than there are")
 #define CHECK_CODES_LOG(CODE)                                                                                       \
 	CODE(LOG_BLOCK, "LOG-BLOCK", REFUSED, "a block of a log tree lies where it cannot, or is pointed to twice") \
-	CODE(LOG_TREE, "LOG-TREE", MISBEHAVES, "a log tree of a subvolume that there is not")                          \
+	CODE(LOG_TREE, "LOG-TREE", MISBEHAVES, "a log tree of a subvolume that there is not")                       \
 	CODE(LOG_EXTENT, "LOG-EXTENT", REFUSED, "data that a log tree tells of lies where it cannot")
-#define CHECK_CODES_DATA(CODE)                                                       \
-	CODE(DATA_CSUM, "DATA-CSUM", REFUSED, "no copy of data has its checksum")    \
-	CODE(DATA_COPY, "DATA-COPY", MISBEHAVES,                                     \
-	     "a copy of data does not have its checksum, and others make up for it") \
-	CODE(DATA_COMPRESSED, "DATA-COMPRESSED", REFUSED,                            \
-	     "compressed data that cannot be decompressed")                          \
+#define CHECK_CODES_DATA(CODE)                                                                           \
+	CODE(DATA_CSUM, "DATA-CSUM", REFUSED, "no copy of data has its checksum")                        \
+	CODE(DATA_COPY, "DATA-COPY", MISBEHAVES,                                                         \
+	     "a copy of data does not have its checksum, and others make up for it")                     \
+	CODE(DATA_COMPRESSED, "DATA-COMPRESSED", REFUSED, "compressed data that cannot be decompressed") \
 	CODE(DATA_PARITY, "DATA-PARITY", MISBEHAVES, "parity does not fit the data that it is of")
 
 #define CHECK_CODES(CODE)        \

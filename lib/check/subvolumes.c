@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Where subvolumes lie, by the root tree and by the directories that they lie in, and who is on the way out. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/check/state.h"
@@ -12,6 +13,7 @@ struct subvolumes {
 	struct cursor refs; /* in the root tree as well */
 	struct cursor dirs; /* in the tree of the last parent */
 	uint64_t parent;
+	size_t *up; /* of each root the number of that which it lies in, from 1 */
 };
 
 static void say(struct check *c, enum check_code code, const struct btrkit_key *key, const char *field,
@@ -103,8 +105,8 @@ static void judge_ref(struct subvolumes *s, const struct item *item)
 		judge_entries(s, &item->key, &ref);
 }
 
-/* How many subvolumes that are not deleted a subvolume lies in. @return it, at most 2; <0: not known */
-static int num_parents(struct subvolumes *s, uint64_t id)
+/* How many subvolumes that are not deleted a subvolume lies in. @return it, at most 2; <0: not known; *up: the last */
+static int num_parents(struct subvolumes *s, uint64_t id, size_t *up)
 {
 	int n = 0, ret = cursor_seek(&s->refs, &KEY(id, KEY_ROOT_BACKREF, 0), NULL);
 
@@ -115,14 +117,17 @@ static int num_parents(struct subvolumes *s, uint64_t id)
 		if (at->objectid != id || at->type != KEY_ROOT_BACKREF)
 			return n;
 		parent = check_find_root(s->c, at->offset);
-		n += parent && parent->item.refs;
+		if (!parent || !parent->item.refs)
+			continue;
+		*up = (size_t)(parent - (const struct check_root *)s->c->roots.at) + 1;
+		n++;
 	}
 	return ret < 0 ? ret : n;
 }
 
-static void judge_subvolume(struct subvolumes *s, const struct btrkit_key *key, uint32_t refs)
+static void judge_subvolume(struct subvolumes *s, const struct btrkit_key *key, uint32_t refs, size_t *up)
 {
-	const int parents = num_parents(s, key->objectid);
+	const int parents = num_parents(s, key->objectid, up);
 
 	if (refs > 1)
 		say(s->c, CHECK_ROOT_REFS, key, "refs", "subvolume is referred to more than once");
@@ -137,7 +142,7 @@ static void judge_subvolume(struct subvolumes *s, const struct btrkit_key *key, 
 		say(s->c, CHECK_ROOT_ORPHAN, key, "refs", "deleted subvolume that nobody will clean up");
 }
 
-static void judge_root(struct subvolumes *s, const struct check_root *root)
+static void judge_root(struct subvolumes *s, const struct check_root *root, size_t *up)
 {
 	const struct btrkit_key key = KEY(root->root.id, KEY_ROOT_ITEM, root->root.key_offset);
 
@@ -147,7 +152,25 @@ static void judge_root(struct subvolumes *s, const struct check_root *root)
 	else if (key.objectid == OID_DATA_RELOC_TREE && !root->item.refs)
 		say(s->c, CHECK_ROOT_REFS, &key, "refs", "the data relocation tree is deleted");
 	else if (key.objectid != OID_FS_TREE && oid_is_file_tree(key.objectid))
-		judge_subvolume(s, &key, root->item.refs);
+		judge_subvolume(s, &key, root->item.refs, up);
+}
+
+/* From each subvolume up, until one that was met before: in this round, it lies in itself. */
+static void judge_circles(struct subvolumes *s, size_t *round)
+{
+	const struct check_root *roots = s->c->roots.at;
+
+	for (size_t i = 0; i < s->c->roots.n; i++) {
+		size_t at = i;
+
+		while (s->up[at] && !round[at]) {
+			round[at] = i + 1;
+			at = s->up[at] - 1;
+		}
+		if (round[at] == i + 1)
+			say(s->c, CHECK_ROOT_LOST, &KEY(roots[at].root.id, KEY_ROOT_ITEM, roots[at].root.key_offset),
+			    NULL, "subvolume lies in itself");
+	}
 }
 
 /* The files of the root tree have orphan items too: those of the v1 cache. */
@@ -202,18 +225,24 @@ static void walk(struct subvolumes *s)
 	if (ret < 0)
 		check_fail(s->c, ret, &err);
 	for (size_t i = 2; i < s->c->roots.n && !check_failed(s->c); i++)
-		judge_root(s, &roots[i]);
+		judge_root(s, &roots[i], &s->up[i]);
 	judge_default(s);
 }
 
 int check_subvolumes(struct check *c)
 {
-	struct subvolumes s = { .c = c };
+	/* And who was met in which round. */
+	struct subvolumes s = { .c = c, .up = calloc(2 * c->roots.n, sizeof(*s.up)) };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
+	if (!s.up)
+		return check_fail(c, err_nomem(&err), &err);
 	cursor_init(&s.refs, c->fs, &c->fs->root_tree);
 	cursor_init(&s.dirs, c->fs, &c->fs->root_tree);
 	walk(&s);
+	judge_circles(&s, s.up + c->roots.n);
 	cursor_release(&s.refs);
 	cursor_release(&s.dirs);
+	free(s.up);
 	return c->failed ? c->failed : check_uuids(c);
 }
