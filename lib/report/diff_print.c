@@ -123,6 +123,9 @@ static struct btrkit_key behind(const struct btrkit_key *key)
 {
 	if (key->objectid == OID_TREE_RELOC && key->offset != UINT64_MAX)
 		return KEY(key->objectid, key->type, key->offset + 1);
+	/* Behind the highest number there is only the end. */
+	if (key->objectid == UINT64_MAX)
+		return KEY(UINT64_MAX, UINT8_MAX, UINT64_MAX);
 	return KEY(key->objectid + 1, 0, 0);
 }
 

@@ -39,6 +39,7 @@ DAMAGED = {
     'bad-item-past-leaf': {'BTR-BLOCK-ORDER'},
     'bad-item-size': {'BTR-BLOCK-ORDER'},
     'bad-key-order': {'BTR-BLOCK-ORDER'},
+    'bad-last-tree': {'BTR-TREE-MISSING', 'BTR-EXTENT-REF-MISSING', 'BTR-EXTENT-REF-EXTRA', 'BTR-ROOT-UNKNOWN'},
     'bad-level': {'BTR-BLOCK-HEADER'},
     'bad-no-items': {'BTR-BLOCK-PARENT'},
     'bad-node-zero': {'BTR-BLOCK-CSUM'},

@@ -290,7 +290,8 @@ def damaged(folder):
         if not code:
             read.add(name)
     # What is wrong is of no interest here, or has another copy.
-    check(read == {'bad-compressed-nothing', 'bad-dir-name', 'bad-one-copy', 'bad-super-primary'}, read)
+    check(read == {'bad-compressed-nothing', 'bad-dir-name', 'bad-last-tree', 'bad-one-copy', 'bad-super-primary'},
+          read)
 
 
 def little_memory(path):

@@ -11,6 +11,7 @@ HEADER, KEY, ITEM, POINTER = 101, 17, 25, 33
 CHUNK_ITEM, ROOT_ITEM, EXTENT_DATA, EXTENT_ITEM, METADATA_ITEM, DIR_ITEM = 228, 132, 108, 168, 169, 84
 INODE_REF = 12
 ROOT_TREE, EXTENT_TREE, CHUNK_TREE, FS_TREE = 1, 2, 3, 5
+DATA_RELOC_TREE = (1 << 64) - 9
 
 
 def _table():
@@ -140,6 +141,14 @@ def poke_item(fs, tree, kind, offset, data, objectid=None):
     poke(fs, logical, HEADER + at + offset, data)
 
 
+def rename_tree(fs, tree, new):
+    """The tree is one leaf, and its root item stays in order."""
+    leaf = fs.leaf(tree)
+    logical, slot, _, _ = fs.find(ROOT_TREE, ROOT_ITEM, tree)
+    poke(fs, leaf, 88, u64_bytes(new))
+    poke(fs, logical, HEADER + slot * ITEM, u64_bytes(new))
+
+
 def poke_supers(fs, offset, data, which=(0, 1, 2), checksum=True):
     for at in [SUPERS[i] for i in which]:
         if at + 4096 <= len(fs.data):
@@ -252,6 +261,8 @@ DAMAGES = {
                                      lambda fs: poke_item(fs, FS_TREE, EXTENT_DATA, 8, bytes(8)), 'good-compressed'),
     'bad-empty-name': Damage("a file's only name is empty", lambda fs: poke_item(
         fs, FS_TREE, INODE_REF, 8, bytes(2), 257), 'good-compressed'),
+    'bad-last-tree': Damage('a tree of the highest number that there is',
+                            lambda fs: rename_tree(fs, DATA_RELOC_TREE, (1 << 64) - 1)),
     'bad-inline-ref': Damage('a back reference of an unknown type in an extent item',
                              lambda fs: poke_item(fs, EXTENT_TREE, METADATA_ITEM, 24, b'\x07')),
 }

@@ -45,6 +45,7 @@ EXPECTED = {
     'bad-compressed-nothing': None,
     'bad-empty-name': (None, 'runs over its item, tree 5, .* field item_size'),
     'bad-inline-ref': (None, 'field'),
+    'bad-last-tree': None,
     'unsupported-extent-tree-v2': 'not supported: extent-tree-v2',
 }
 # A dump goes on after such an item, and shows it as far as it can, or says in its place that it cannot.
@@ -54,13 +55,14 @@ DAMAGED_ITEM = {
     'bad-empty-name': b'index 2 namelen 0 name: \n\t\t(item is damaged: item_size)',
     'bad-inline-ref': b'(item is damaged: inline_refs)',
 }
-# What is only seen by who reads the file: further runs.
-FILE = 'lzo-large'
+# What is only seen by who reads the file, or all trees one after the other: further runs.
+FILE, ITSELF = 'lzo-large', '.'
 READING = {
     'bad-compressed-nothing': (
         ('cat', (), (FILE,), 'compressed extent of 0 bytes, .* field ram_bytes'),
         ('extract', ('--tar', os.devnull), (FILE,), 'damaged from byte 0 on: compressed extent of 0 bytes')),
     'bad-empty-name': (('cat', (), (FILE,), None),),
+    'bad-last-tree': (('diff', (), (ITSELF,), None),),
 }
 
 
@@ -72,7 +74,7 @@ def run(*args):
 
 def judge(command, args, path, words, shown=b'', operands=()):
     """The problems of one run."""
-    status, out, said = run(command, *args, path, *operands)
+    status, out, said = run(command, *args, path, *(path if each == ITSELF else each for each in operands))
     if words is None:
         return [] if status == 0 else [f'{command}: exit {status}, not 0: {said}']
     problems = []
