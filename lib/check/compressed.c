@@ -8,6 +8,7 @@
 #include "lib/base/codec.h"
 #include "lib/fs/data.h"
 #include "lib/fs/extent_read.h"
+#include "lib/io/buffer.h"
 #include "lib/volume/volume.h"
 
 static void blame(struct check *c, const struct check_place *at, const struct file_extent *fe,
@@ -90,7 +91,7 @@ void check_compressed_extent(struct check *c, const struct node *leaf, const str
 	/* Which was told, or is told of the extent. */
 	if (!fe->ram_bytes || fe->ram_bytes > EXTENT_COMPRESSED_MAX || fe->disk_num_bytes > EXTENT_COMPRESSED_MAX)
 		return;
-	stored = malloc(fe->disk_num_bytes);
+	stored = io_buffer(fe->disk_num_bytes);
 	ret = stored ? judge(c, fe, stored, &err) : err_nomem(&err);
 	free(stored);
 	if (ret == -ENOMEM)

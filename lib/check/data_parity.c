@@ -9,6 +9,7 @@
 
 #include "lib/base/each.h"
 #include "lib/check/data.h"
+#include "lib/io/buffer.h"
 #include "lib/space/range.h"
 #include "lib/volume/parity.h"
 #include "lib/volume/raid_map.h"
@@ -178,7 +179,7 @@ static void read_and_judge(struct rows *r)
 {
 	const struct parity *p = r->p;
 	const size_t len = (size_t)r->n * CHUNK_STRIPE_LEN;
-	uint8_t *bytes = malloc(len * p->shape.num_stripes);
+	uint8_t *bytes = io_buffer(len * p->shape.num_stripes);
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	r->stripes = calloc(p->shape.num_stripes, sizeof(*r->stripes));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/check/data.h"
+#include "lib/io/buffer.h"
 #include "lib/volume/volume.h"
 
 #define COPIES_MAX 4u /* RAID1C4 */
@@ -134,7 +135,7 @@ void data_judge_piece(struct data_check *d, const struct data_piece *p)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct sectors s = { .d = d, .p = p, .n = p->length / d->c->items.sectorsize };
 
-	s.buf = malloc(p->length);
+	s.buf = io_buffer(p->length);
 	s.good = calloc(2, s.n);
 	s.bad = s.good ? s.good + s.n : NULL;
 	if (s.buf && s.good)

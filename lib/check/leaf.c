@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/check/leaves.h"
+#include "lib/io/buffer.h"
 
 /* Item types that belong into one tree. */
 static const struct {
@@ -159,7 +160,7 @@ static struct reader *make_reader(struct leaves *l)
 
 	if (r) {
 		r->l = l;
-		r->node = malloc(nodesize);
+		r->node = io_buffer(nodesize);
 		r->children = calloc(children, sizeof(*r->children));
 		r->wanted = calloc(children, sizeof(*r->wanted));
 		if (r->node && r->children && r->wanted && !check_run_init(l->c, &r->run))

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/check/state.h"
+#include "lib/io/buffer.h"
 #include "lib/volume/volume.h"
 
 /* A copy is not what it should be, and another one is. */
@@ -56,7 +57,7 @@ bool check_read_block(struct check *c, const struct node_ref *ref, uint64_t tree
 		if (!copies[n].io || copies[n].length < c->items.nodesize)
 			continue;
 		if (good && !other)
-			other = malloc(c->items.nodesize);
+			other = io_buffer(c->items.nodesize);
 		if (good && !other)
 			break;
 		why[n] = (struct btrkit_error)BTRKIT_ERROR_INIT;
@@ -94,8 +95,8 @@ int check_run_init(struct check *c, struct check_run *run)
 
 	run->max = CHECK_RUN_BYTES / c->items.nodesize;
 	/* Kernels copy much slower to what begins a little behind a page's beginning. */
-	run->blocks = aligned_alloc(4096, CHECK_RUN_BYTES);
-	run->others = aligned_alloc(4096, CHECK_RUN_BYTES);
+	run->blocks = io_buffer(CHECK_RUN_BYTES);
+	run->others = io_buffer(CHECK_RUN_BYTES);
 	if (run->blocks && run->others)
 		return 0;
 	check_run_release(run);

@@ -8,6 +8,7 @@
 
 #include "lib/base/each.h"
 #include "lib/check/walk.h"
+#include "lib/io/buffer.h"
 
 #define AT_A_TIME 16384u
 #define TIMES_MAX 64u /* beyond it they are counted as one finding */
@@ -184,7 +185,7 @@ static void work(void *ctx, size_t i)
 	struct refs *r = ctx;
 	const struct check_block *b = check_block_at(&r->c->tables, r->work[i]);
 	const struct node_ref ref = check_block_ref(r->c, b);
-	uint8_t *buf = malloc(r->c->items.nodesize);
+	uint8_t *buf = io_buffer(r->c->items.nodesize);
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct node n;
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/check/qgroups.h"
+#include "lib/io/buffer.h"
 
 struct squota {
 	struct check_quota *q;
@@ -50,7 +51,7 @@ static void take(struct squota *s, const struct item *item)
 int check_squota_count(struct check_quota *q)
 {
 	const struct check_root *root = check_find_root(q->c, OID_EXTENT_TREE);
-	struct squota s = { .q = q, .buf = malloc(q->c->items.nodesize) };
+	struct squota s = { .q = q, .buf = io_buffer(q->c->items.nodesize) };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cursor cur;
 	int ret;

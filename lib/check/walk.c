@@ -5,6 +5,7 @@
  * extent tree does not have is added, so that it is read as well.
  */
 #include "lib/check/walk.h"
+#include "lib/io/buffer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -352,7 +353,7 @@ static void walk_levels(struct walk *w)
 
 int check_walk(struct check *c)
 {
-	struct walk w = { .c = c, .buf = malloc(c->items.nodesize) };
+	struct walk w = { .c = c, .buf = io_buffer(c->items.nodesize) };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	if (!w.buf)

@@ -11,6 +11,7 @@
 #include "lib/base/err.h"
 #include "lib/fs/dir.h"
 #include "lib/fs/subvolume.h"
+#include "lib/io/buffer.h"
 
 /* A target is inline data, and so shorter than any tree block. */
 #define LINK_MAX_BYTES (64u << 10)
@@ -344,7 +345,7 @@ int extract_run(struct extract *x, uint64_t root, const char *const *paths, size
 	*x->result = (struct btrkit_extract_result){ 0 };
 	if (x->opts->flags & ~(unsigned)(BTRKIT_EXTRACT_OWNERS | BTRKIT_EXTRACT_INODE_FLAGS))
 		return err_set(x->err, BTRKIT_INVALID, "unknown flag");
-	x->buf = malloc(EXTRACT_PIECE);
+	x->buf = io_buffer(EXTRACT_PIECE);
 	x->path = malloc(x->path_room = 256);
 	cursor_init(&x->c, x->fs, &(struct tree_root){ 0 });
 	ret = x->buf && x->path ? btrkit_inode_find(x->fs, root, "", &i, x->err) : err_nomem(x->err);

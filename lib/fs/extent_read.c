@@ -8,6 +8,7 @@
 
 #include "lib/base/codec.h"
 #include "lib/base/err.h"
+#include "lib/io/buffer.h"
 
 int extent_reader_init(struct extent_reader *r, struct btrkit_fs *fs, bool verify, struct btrkit_error *err)
 {
@@ -58,7 +59,7 @@ static int load_compressed(struct extent_reader *r, const struct file_extent *fe
 		ret = make_plain(r, fe->ram_bytes, err);
 	if (ret)
 		return ret;
-	stored = malloc(fe->disk_num_bytes);
+	stored = io_buffer(fe->disk_num_bytes);
 	if (!stored)
 		return err_nomem(err);
 	ret = data_read(&r->data, fe->disk_bytenr, stored, fe->disk_num_bytes, r->verify, err);

@@ -7,6 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/super.h"
+#include "lib/io/buffer.h"
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
@@ -226,7 +227,7 @@ static int put_at(struct mkfs_compact *c, unsigned device, uint64_t physical, co
 static int copy_stripe(struct mkfs_compact *c, const struct mkfs_group *g, struct btrkit_error *err)
 {
 	const uint64_t end = g->end - g->logical;
-	uint8_t *buf = c->dry ? NULL : malloc(COPY_BYTES);
+	uint8_t *buf = c->dry ? NULL : io_buffer(COPY_BYTES);
 	int ret = 0;
 
 	if (!buf)

@@ -8,6 +8,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/le.h"
+#include "lib/io/buffer.h"
 #include "lib/mkfs/unit.h"
 
 /* By pieces, not by units: where a hole is known of, there is nothing that could make units of zeros. */
@@ -66,7 +67,7 @@ static int create_unit(struct units *u, struct unit *w, struct btrkit_error *err
 	const unsigned sectors = UNIT_BYTES / c->sectorsize;
 
 	w->pieces_max = PARTS_MAX + sectors;
-	w->bytes = malloc(UNIT_BYTES);
+	w->bytes = io_buffer(UNIT_BYTES);
 	w->pieces = calloc(w->pieces_max, sizeof(*w->pieces));
 	w->sums = malloc((size_t)sectors * c->csum->size);
 	/* What is compressed takes no more room than it took before, but for the sectors of what goes into items. */

@@ -10,6 +10,7 @@
 #include "lib/base/err.h"
 #include "lib/base/pipeline.h"
 #include "lib/format/key_names.h"
+#include "lib/io/buffer.h"
 #include "lib/report/dump_tree_select.h"
 #include "lib/volume/volume.h"
 
@@ -188,7 +189,7 @@ static int create(struct scan *s, const struct dump *like, struct btrkit_error *
 		if (emit_init(&p->d.e, like->e.form, NULL, NULL))
 			return err_nomem(err);
 		emit_keep(&p->d.e, like->choice.filter);
-		p->buf = malloc(PIECE_BYTES + size);
+		p->buf = io_buffer(PIECE_BYTES + size);
 		p->node = malloc(sizeof(*p->node) + size);
 		if (!p->buf || !p->node)
 			return err_nomem(err);

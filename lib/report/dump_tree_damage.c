@@ -5,6 +5,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/key_names.h"
+#include "lib/io/buffer.h"
 #include "lib/report/dump_tree.h"
 #include "lib/volume/volume.h"
 
@@ -91,7 +92,7 @@ static void show_copy(struct emit *e, unsigned mirror, const struct copy *copy, 
 
 static void show_copies(struct dump *d, const struct node_ref *ref)
 {
-	uint8_t *buf = malloc(d->fs->items.nodesize);
+	uint8_t *buf = io_buffer(d->fs->items.nodesize);
 	struct copy copy;
 
 	emit_array(&d->e, "copies");

@@ -6,6 +6,7 @@
 #include "lib/base/each.h"
 #include "lib/base/err.h"
 #include "lib/base/pipeline.h"
+#include "lib/io/buffer.h"
 
 /* Blocks of a piece: what is made of them stays in the caches of a processor. */
 #define PIECE_BYTES (128u << 10)
@@ -140,7 +141,7 @@ static int create_piece(struct dump_run *run, struct dump_piece *p, struct btrki
 	p->refs = calloc(run->blocks_max, sizeof(*p->refs));
 	p->keys = calloc(run->blocks_max, sizeof(*p->keys));
 	p->dropped = calloc(run->blocks_max, sizeof(*p->dropped));
-	p->buf = malloc(run->blocks_max * run->fs->items.nodesize);
+	p->buf = io_buffer(run->blocks_max * run->fs->items.nodesize);
 	return p->refs && p->keys && p->dropped && p->buf ? 0 : err_nomem(err);
 }
 

@@ -7,6 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
+#include "lib/io/buffer.h"
 #include "lib/tree/filesystem.h"
 #include "lib/tree/node.h"
 #include "lib/tree/overlay.h"
@@ -101,12 +102,12 @@ static struct node *pin_cached(struct shard *s, uint64_t bytenr)
 
 static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)
 {
-	struct node *node = malloc(sizeof(*node) + fs->items.nodesize);
+	struct node *node = io_buffer(io_buffer_round(sizeof(*node)) + fs->items.nodesize);
 	int r;
 
 	if (!node)
 		return err_nomem(err);
-	node->data = (uint8_t *)(node + 1);
+	node->data = (uint8_t *)node + io_buffer_round(sizeof(*node));
 	r = node_read_alone(fs, ref, node->data, err);
 	if (r) {
 		free(node);

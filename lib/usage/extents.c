@@ -8,6 +8,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/items/extent.h"
+#include "lib/io/buffer.h"
 #include "lib/tree/node.h"
 #include "lib/usage/state.h"
 #include "lib/volume/volume.h"
@@ -338,7 +339,7 @@ static int create_batches(struct load *l, struct btrkit_error *err)
 		struct batch *b = &l->batches[i];
 
 		*b = (struct batch){ .w = l->w, .leaves = &l->leaves };
-		b->buf = malloc(blocks * l->w->fs->items.nodesize);
+		b->buf = io_buffer(blocks * l->w->fs->items.nodesize);
 		b->want = calloc(blocks, sizeof(*b->want));
 		b->ok = calloc(blocks, sizeof(*b->ok));
 		l->slots[i] = b;

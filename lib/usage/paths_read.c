@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
+#include "lib/io/buffer.h"
 #include "lib/usage/paths.h"
 #include "lib/volume/volume.h"
 
@@ -88,7 +89,7 @@ static int create_batches(struct reading *g, struct btrkit_error *err)
 		b->leaves = calloc(blocks, sizeof(*b->leaves));
 		b->want = calloc(blocks, sizeof(*b->want));
 		b->ok = calloc(blocks, sizeof(*b->ok));
-		b->buf = malloc(blocks * w->fs->items.nodesize);
+		b->buf = io_buffer(blocks * w->fs->items.nodesize);
 		g->slots[i] = b;
 		if (!b->leaves || !b->want || !b->ok || !b->buf)
 			return err_nomem(err);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/io/buffer.h"
 #include "lib/tree/node.h"
 #include "lib/usage/state.h"
 #include "lib/volume/volume.h"
@@ -352,7 +353,7 @@ static int create_batches(struct walk *k, struct btrkit_error *err)
 		b->digests = calloc(blocks, sizeof(*b->digests));
 		b->want = calloc(blocks, sizeof(*b->want));
 		b->ok = calloc(blocks, sizeof(*b->ok));
-		b->buf = malloc(blocks * k->w->fs->items.nodesize);
+		b->buf = io_buffer(blocks * k->w->fs->items.nodesize);
 		k->slots[i] = b;
 		if (!b->sets || !b->digests || !b->want || !b->ok || !b->buf)
 			return err_nomem(err);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/base/err.h"
+#include "lib/io/buffer.h"
 #include "lib/volume/parity.h"
 #include "lib/volume/trial.h"
 #include "lib/volume/volume_impl.h"
@@ -62,7 +63,7 @@ static int rebuild(const struct how *h, uint64_t offset, unsigned without, uint8
 	const unsigned data = raid_data_stripes(&shape), n = h->m->num_stripes;
 	const uint64_t row = place.offset / CHUNK_STRIPE_LEN;
 	const unsigned want = (unsigned)(offset / CHUNK_STRIPE_LEN % data);
-	uint8_t **strips = calloc(n, sizeof(*strips)), *bytes = malloc((size_t)n * len);
+	uint8_t **strips = calloc(n, sizeof(*strips)), *bytes = io_buffer((size_t)n * len);
 	unsigned other = 0;
 	int ret;
 

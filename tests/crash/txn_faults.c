@@ -100,6 +100,7 @@ void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t size);
 void *__real_reallocarray(void *p, size_t n, size_t size);
+void *__real_aligned_alloc(size_t align, size_t size);
 char *__real_strdup(const char *s);
 char *__real_strndup(const char *s, size_t n);
 void __real_free(void *p);
@@ -107,6 +108,7 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 void *__wrap_reallocarray(void *p, size_t n, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
 char *__wrap_strdup(const char *s);
 char *__wrap_strndup(const char *s, size_t n);
 void __wrap_free(void *p);
@@ -129,6 +131,11 @@ void *__wrap_realloc(void *p, size_t size)
 void *__wrap_reallocarray(void *p, size_t n, size_t size)
 {
 	return no_memory() ? NULL : p ? __real_reallocarray(p, n, size) : counted(__real_reallocarray(p, n, size));
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+	return no_memory() ? NULL : counted(__real_aligned_alloc(align, size));
 }
 
 char *__wrap_strdup(const char *s)
