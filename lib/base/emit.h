@@ -165,7 +165,7 @@ void emit_uuid(struct emit *e, const char *key, const char *words, const uint8_t
 void emit_hex(struct emit *e, const char *key, const char *words, const uint8_t *data, size_t len);
 /* A string of the program itself: printed as it is. */
 void emit_str(struct emit *e, const char *key, const char *words, const char *s);
-/* The same of a word that JSON need not escape, for JSON only. */
+/* The same of a word that JSON need not escape; text has nothing of it. */
 void emit_word(struct emit *e, const char *key, const char *s);
 /* Members of JSON that are put together already, without a comma before them; not with a filter. */
 void emit_members(struct emit *e, const char *text, size_t len);

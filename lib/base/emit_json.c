@@ -80,6 +80,8 @@ void emit_word(struct emit *e, const char *key, const char *s)
 	const size_t len = strlen(s), key_len = key ? strlen(key) : 0;
 	char *to;
 
+	if (e->form != EMIT_JSON)
+		return;
 	if (key && emit_is_simple(e, key_len + len)) {
 		to = emit_put_key(e, e->buf + e->len, key, key_len);
 		*to++ = '"';

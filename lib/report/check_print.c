@@ -18,8 +18,7 @@ const char *btrkit_check_severity_name(enum btrkit_check_severity severity)
 
 static void emit_code(struct emit *e, const char *kind, const struct btrkit_check_code *code)
 {
-	if (e->form == EMIT_JSON)
-		emit_word(e, "kind", kind);
+	emit_word(e, "kind", kind);
 	emit_str(e, "code", "", code->name);
 	emit_str(e, "severity", " ", btrkit_check_severity_name(code->severity));
 }
@@ -110,8 +109,7 @@ static void print_verdict(struct emit *e, const struct btrkit_check_result *r)
 static void print_summary(struct emit *e, const struct btrkit_check_result *r, bool data)
 {
 	emit_object(e, NULL);
-	if (e->form == EMIT_JSON)
-		emit_word(e, "kind", "summary");
+	emit_word(e, "kind", "summary");
 	emit_u64(e, "blocks", "checked ", r->blocks);
 	emit_u64(e, "extents", " tree blocks, ", r->extents);
 	emit_text(e, " data extents");

@@ -102,6 +102,7 @@ def main():
                     assert any(each[:2] == (place, block.bytenr) for each in have), block.bytenr
                     text = must(BTRKIT, 'dump-tree', '--raw', str(block.bytenr), '--copy', str(i + 1), path).decode()
                     assert raw_bytes(text, nodesize) == data[place:place + nodesize], (name, block.bytenr)
+                    assert re.match(rf'block {block.bytenr} copy {i + 1} on device 1 at {place}\n', text), text[:80]
                     blocks += 1
             # Whatever the bytes are: they are shown, and of a leaf at least its header.
             leaf = rng.choice([block for tree in trees for block in tree.blocks if not block.level and block.items])
