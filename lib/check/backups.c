@@ -2,7 +2,8 @@
 /*
  * The roots of the last commits that the superblock keeps. Linux may have begun the next transaction when it notes
  * them, and what that has changed has a generation above the superblock's: only what is of the superblock's commit or
- * older is known to be wrong.
+ * older is known to be wrong. So the slot of this commit may begin with a root tree of the next one, and the slot of
+ * the one before with the root tree of this.
  */
 #include <inttypes.h>
 
@@ -99,6 +100,7 @@ void supers_judge_backups(struct check *c)
 
 		if (field)
 			blame(c, i, field, "name a block that cannot be one");
+		right |= !field && le64_get(d->tree_root_gen) > s->generation;
 		if (field || le64_get(d->tree_root_gen) != s->generation)
 			continue;
 		field = judge_slot(c, d);

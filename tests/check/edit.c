@@ -277,17 +277,27 @@ static void repeat(struct edit *e)
 	save(e);
 }
 
-/* A byte of what the item contains. */
-static void set_byte(struct edit *e, uint64_t at, const char *value)
+static void set_one(struct edit *e, uint8_t *byte, const char *value)
 {
-	const struct node leaf = leaf_of(e);
-	const struct item item = leaf_item(&leaf, e->slot);
-	uint8_t *byte = (uint8_t *)(uintptr_t)item.data + at;
-
-	if (at >= item.size)
-		refuse(e, "the item has no such byte");
 	*byte = (uint8_t)number(e, value, *byte, UINT8_MAX);
 	save(e);
+}
+
+/* A byte of the superblock, or of what the item contains. */
+static void set_byte(struct edit *e, uint64_t at, const char *value)
+{
+	struct node leaf;
+	struct item item;
+
+	if (e->found == A_SUPER && at < SUPER_SIZE) {
+		set_one(e, e->bytes + at, value);
+		return;
+	}
+	leaf = leaf_of(e);
+	item = leaf_item(&leaf, e->slot);
+	if (at >= item.size)
+		refuse(e, "the item has no such byte");
+	set_one(e, (uint8_t *)(uintptr_t)item.data + at, value);
 }
 
 static void take_out(struct edit *e)

@@ -32,18 +32,6 @@ FORMS = {
 }
 
 
-def older(options):
-    """For a mkfs.btrfs to which some features are options of the run, and that lacks one."""
-    if '-O' not in options:
-        return options
-    at = options.index('-O') + 1
-    features = [f for f in options[at].split(',') if f.lstrip('^') != 'block-group-tree']
-    runtime = [f for f in features if f.lstrip('^') in ('free-space-tree', 'quota')]
-    features = [f for f in features if f not in runtime]
-    return (*options[:at - 1], *options[at + 1:], *(('-O', ','.join(features)) if features else ()),
-            *(('-R', ','.join(runtime)) if runtime else ()))
-
-
 def fill(mnt, quota):
     """Files, holes, prealloc, clones, links, attributes, subvolumes, snapshots, and what deletion leaves of them."""
     if quota:
@@ -101,12 +89,7 @@ def one(name, folder):
     devices, options, mount = FORMS[name]
     form = volumes.Volume(folder, devices, '256M')
     try:
-        try:
-            form.mkfs(*options)
-        except RuntimeError as e:
-            if 'unrecognized' not in str(e):
-                raise
-            form.mkfs(*older(options))
+        form.mkfs_newer(*options)
         blocks = clean(f'{name}, empty', form.paths)
         fill(form.mount(mount), name == 'quota')
         refused(form)

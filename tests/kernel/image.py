@@ -55,6 +55,18 @@ def peer_options(options):
     return given + ['-O', ','.join(off)]
 
 
+def older(options):
+    """For a mkfs.btrfs to which some features are options of the run, and that lacks one."""
+    if '-O' not in options:
+        return options
+    at = options.index('-O') + 1
+    features = [f for f in options[at].split(',') if f.lstrip('^') != 'block-group-tree']
+    runtime = [f for f in features if f.lstrip('^') in ('free-space-tree', 'quota')]
+    features = [f for f in features if f not in runtime]
+    return (*options[:at - 1], *options[at + 1:], *(('-O', ','.join(features)) if features else ()),
+            *(('-R', ','.join(runtime)) if runtime else ()))
+
+
 def missing():
     """Why tests with a mounted filesystem cannot run here, or None."""
     if os.geteuid():
@@ -203,6 +215,15 @@ class Image:
 
     def mkfs(self, *args):
         run(MKFS, '-q', '-f', *args, self.path)
+
+    def mkfs_newer(self, *options):
+        """With options of the newest mkfs.btrfs, by whichever there is."""
+        try:
+            self.mkfs(*options)
+        except RuntimeError as e:
+            if 'unrecognized' not in str(e):
+                raise
+            self.mkfs(*older(options))
 
     def mount(self, options='', readonly=False):
         """The top level, whatever the default subvolume is."""
