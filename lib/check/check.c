@@ -104,6 +104,7 @@ static int run(struct check *c)
 		check_csum_extents,
 		check_space,
 		check_subvolumes,
+		check_balance,
 		check_replace,
 		check_logs,
 		check_qgroups,

@@ -126,6 +126,7 @@
 	     "the list of deleted subvolumes that are cleaned up has something that is none")                         \
 	CODE(ROOT_DEFAULT, "ROOT-DEFAULT", REFUSED, "the default subvolume is none")                                  \
 	CODE(DEV_REPLACE, "DEV-REPLACE", REFUSED, "a device is being replaced in a way that Linux cannot go on with") \
+	CODE(BALANCE, "BALANCE", LEFTOVER, "an interrupted balance that Linux gives up instead of going on with it")  \
 	CODE(UUID_MISSING, "UUID-MISSING", MISBEHAVES,                                                                \
 	     "a subvolume is not found by its UUID, which send and receive go by")                                    \
 	CODE(UUID_STALE, "UUID-STALE", LEFTOVER, "a UUID leads to a subvolume that has another one")

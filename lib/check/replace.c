@@ -15,10 +15,15 @@ enum {
 	REPLACE_SUSPENDED
 };
 
-static bool has_device(const struct check *c, uint64_t devid)
+/* Linux numbers the device that is to take another one's place 0, and has no item of it. */
+#define TARGET_DEVID 0
+
+static bool has_device(const struct check *c, uint64_t devid, bool at_hand)
 {
-	for (size_t i = 0; i < volume_num_devices(c->fs->volume); i++)
-		if (volume_device(c->fs->volume, i).devid == devid)
+	const struct volume *v = c->fs->volume;
+
+	for (size_t i = 0; i < volume_num_devices(v); i++)
+		if (volume_device(v, i).devid == devid && (!at_hand || volume_device(v, i).io))
 			return true;
 	return false;
 }
@@ -27,28 +32,41 @@ static void judge(struct check *c, const struct item *item)
 {
 	const struct disk_dev_replace *d = (const struct disk_dev_replace *)item->data;
 	const struct check_place at = { OID_DEV_TREE, 0, &item->key, "state" };
-	const uint64_t state = le64_get(d->state);
+	const uint64_t state = le64_get(d->state), devid = le64_get(d->src_devid);
+	const bool active = state == REPLACE_STARTED || state == REPLACE_SUSPENDED;
+	const bool target = has_device(c, TARGET_DEVID, true);
 
-	if (item_validate(&c->items, item, NULL))
-		return;
 	if (state > REPLACE_SUSPENDED)
 		check_say(c, CHECK_DEV_REPLACE, &at, "device replacement in the unknown state %" PRIu64, state);
-	else if ((state == REPLACE_STARTED || state == REPLACE_SUSPENDED) && !has_device(c, le64_get(d->src_devid)))
+	else if (active && !has_device(c, devid, false))
 		check_say(c, CHECK_DEV_REPLACE, &at,
-			  "device %" PRIu64 " is being replaced, and the filesystem has no such device",
-			  le64_get(d->src_devid));
+			  "device %" PRIu64 " is being replaced, and the filesystem has no such device", devid);
+	else if (active && !target)
+		check_say(c, CHECK_DEV_REPLACE, &at,
+			  "device %" PRIu64 " is being replaced, and the device that takes its place is missing",
+			  devid);
+	else if (!active && target)
+		check_say(c, CHECK_DEV_REPLACE, &at,
+			  "a device is there to take the place of another, and none is being replaced");
 }
 
 int check_replace(struct check *c)
 {
 	const struct check_root *root = check_find_root(c, OID_DEV_TREE);
+	/* Without an item, or with one of another size, nothing was ever replaced. */
+	static const struct disk_dev_replace never;
+	struct item item = { KEY(0, KEY_DEV_REPLACE, 0), (const uint8_t *)&never, sizeof(never) };
 	struct cursor cur;
+	int ret;
 
 	if (!root)
 		return 0;
 	cursor_init(&cur, c->fs, &root->root);
-	if (!cursor_find(&cur, &KEY(0, KEY_DEV_REPLACE, 0), NULL))
-		judge(c, &cur.item);
+	ret = cursor_find(&cur, &item.key, NULL);
+	if (!ret && !item_validate(&c->items, &cur.item, NULL))
+		item = cur.item;
+	if (ret >= 0)
+		judge(c, &item);
 	cursor_release(&cur);
 	return c->failed;
 }

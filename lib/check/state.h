@@ -194,6 +194,8 @@ int check_space(struct check *c);
 int check_subvolumes(struct check *c);
 /* uuids.c: the UUID tree. */
 int check_uuids(struct check *c);
+/* balance.c: an interrupted balance. */
+int check_balance(struct check *c);
 /* replace.c: the replacement of a device. */
 int check_replace(struct check *c);
 /* qgroups.c: counters of both kinds of quota. */

@@ -60,7 +60,10 @@ static bool is_newer(const struct super *a, const struct super *b)
 {
 	if (is_seed(a) != is_seed(b))
 		return is_seed(b);
-	return a->generation > b->generation;
+	if (a->generation != b->generation)
+		return a->generation > b->generation;
+	/* One that is to take the place of another is no device of the chunk tree. */
+	return a->devid && !b->devid;
 }
 
 /* A filesystem that grew out of a seed has the devices of both, with an fsid for each. */
@@ -217,7 +220,11 @@ static int judge_unknown(const struct confirming *c, size_t i, struct btrkit_err
 		return err_set(err, BTRKIT_UNSUPPORTED,
 			       "writing is not supported: %s, device %" PRIu64 ", is no longer of the filesystem",
 			       name_end(m, i, 80), m->supers[i].devid);
-	note(m->opts, "%s, device %" PRIu64 ", is no longer of the filesystem", name_of(m, i), m->supers[i].devid);
+	if (!m->supers[i].devid)
+		note(m->opts, "%s is to take the place of another device", name_of(m, i));
+	else
+		note(m->opts, "%s, device %" PRIu64 ", is no longer of the filesystem", name_of(m, i),
+		     m->supers[i].devid);
 	return 0;
 }
 

@@ -5,6 +5,7 @@ A case that codes.txt says to be here, and is not, fails.    made.py [no-parity]
 import json
 import os
 import re
+import shutil
 import struct
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import damages  # noqa: E402
 from editing import works  # noqa: E402
 from tool import run  # noqa: E402
 
+DEVID = 0xC9  # in the superblock
 TREES_MAX = 64  # whose names are gone through
 
 
@@ -94,7 +96,23 @@ def names(folder):
     return told[-1:]
 
 
-CASES = {'SUPER-STALE': stale, 'DATA-PARITY': parity, 'NAME-SUM': names}
+def target(folder):
+    """A device is there to take the place of another, as it is left when a replacement ends by a crash."""
+    paths = make(folder, 2, '-d', 'raid1')
+    paths.append(os.path.join(folder, 'target'))
+    shutil.copy(paths[0], paths[2])
+    with open(paths[2], 'r+b') as f:
+        for at in damages.SUPERS[:2]:
+            block = bytearray(os.pread(f.fileno(), 4096, at))
+            struct.pack_into('<Q', block, DEVID, 0)
+            struct.pack_into('<I', block, 0, damages.crc32c(block[32:]))
+            os.pwrite(f.fileno(), block, at)
+    told = codes(paths)
+    assert codes(paths[2:] + paths[:2]) == told, 'it depends on the order of devices'
+    return told
+
+
+CASES = {'SUPER-STALE': stale, 'DATA-PARITY': parity, 'NAME-SUM': names, 'DEV-REPLACE': target}
 
 
 def main():

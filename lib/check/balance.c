@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* An interrupted balance, with which Linux goes on when it mounts, or which it gives up. */
+#include "lib/format/items/balance.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/check/state.h"
+#include "lib/format/feature_bits.h"
+#include "lib/format/raid.h"
+#include "lib/volume/volume.h"
+
+#define BALANCE_DATA (1ull << 0)
+#define BALANCE_METADATA (1ull << 2)
+#define ARGS_CONVERT (1ull << 8)
+#define TARGET_SINGLE (1ull << 48) /* the profile that has no bit elsewhere */
+
+static void blame(struct check *c, const struct item *item, const char *field, const char *message)
+{
+	check_say(c, CHECK_BALANCE, &(struct check_place){ OID_ROOT_TREE, 0, &item->key, field }, "%s", message);
+}
+
+/* Whether as many devices can have chunks of the profile, which is a single one. */
+static bool can_be(uint64_t target, size_t devices)
+{
+	const struct raid_profile *profile = raid_profile_find(target);
+
+	if (target == TARGET_SINGLE)
+		return true;
+	if (!target || target & (target - 1) || target & ~BG_PROFILE_MASK)
+		return false;
+	return target == BG_DUP || devices >= profile->min_stripes;
+}
+
+static void judge_target(struct check *c, const struct item *item, const struct disk_balance_args *args,
+			 const char *field)
+{
+	if (le64_get(args->flags) & ARGS_CONVERT && !can_be(le64_get(args->target), volume_num_devices(c->fs->volume)))
+		blame(c, item, field, "interrupted balance to a profile that cannot be");
+}
+
+static void judge(struct check *c, const struct item *item)
+{
+	const struct disk_balance *b = (const struct disk_balance *)item->data;
+	const uint64_t mixed = BALANCE_DATA | BALANCE_METADATA;
+
+	if (item_validate(&c->items, item, NULL))
+		return;
+	judge_target(c, item, &b->data, "data.target");
+	judge_target(c, item, &b->meta, "meta.target");
+	judge_target(c, item, &b->sys, "sys.target");
+	if (c->items.incompat & INCOMPAT_MIXED_GROUPS && le64_get(b->flags) & mixed &&
+	    ((le64_get(b->flags) & mixed) != mixed || memcmp(&b->data, &b->meta, sizeof(b->data))))
+		blame(c, item, "flags", "interrupted balance of data alone, where data and metadata are mixed");
+}
+
+int check_balance(struct check *c)
+{
+	const struct check_root *root = check_find_root(c, OID_ROOT_TREE);
+	struct cursor cur;
+
+	if (!root)
+		return 0;
+	cursor_init(&cur, c->fs, &root->root);
+	if (!cursor_find(&cur, &KEY(OID_BALANCE, KEY_TEMPORARY_ITEM, 0), NULL))
+		judge(c, &cur.item);
+	cursor_release(&cur);
+	return c->failed;
+}
