@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The extents of files: each by itself, whether its data have checksums, and what they make of the file together. */
+/* The extents of files: whether its data have checksums, and what they make of the file together. */
 #include <inttypes.h>
 
 #include "lib/check/compressed.h"
 #include "lib/check/span.h"
-#include "lib/fs/extent_read.h"
-
-static void say(struct span_reader *r, const struct item *item, const char *field, const char *words, uint64_t number)
-{
-	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, field };
-
-	check_say(r->c, CHECK_FILE_EXTENT, &at, "%s%" PRIu64, words, number);
-}
 
 void span_add_extents(struct check *c, uint64_t tree, struct span_inode *to, uint64_t begin, uint64_t end, uint64_t gap)
 {
@@ -32,47 +24,6 @@ void span_add_extents(struct check *c, uint64_t tree, struct span_inode *to, uin
 		to->gap = begin > to->end ? to->end : gap;
 	if (end > to->end)
 		to->end = end;
-}
-
-/* Less than a sector, and what a leaf has room for. */
-static uint64_t inline_most(const struct check *c)
-{
-	const uint64_t room = c->items.nodesize - sizeof(struct disk_header) - sizeof(struct disk_item) -
-			      FILE_EXTENT_INLINE_START;
-	const uint64_t sector = c->items.sectorsize - 1;
-
-	return sector < room ? sector : room;
-}
-
-static void judge_inline(struct span_reader *r, const struct item *item, const struct file_extent *fe)
-{
-	const uint64_t most = inline_most(r->c);
-
-	if (!fe->ram_bytes)
-		say(r, item, "ram_bytes", "inline extent of bytes: ", 0);
-	if (fe->inline_len > most)
-		say(r, item, "item_size", "inline extent that takes more bytes than are allowed: ", fe->inline_len);
-	else if (fe->ram_bytes > (fe->compression ? r->c->items.sectorsize : most))
-		say(r, item, "ram_bytes", "inline extent of more bytes than are allowed: ", fe->ram_bytes);
-}
-
-static void judge_regular(struct span_reader *r, const struct item *item, const struct file_extent *fe)
-{
-	const struct disk_file_extent *d = (const struct disk_file_extent *)item->data;
-	const bool coded = fe->compression || le16_get(d->other_encoding);
-
-	if (!fe->num_bytes)
-		say(r, item, "num_bytes", "file extent of bytes: ", 0);
-	if (fe->num_bytes > fe->ram_bytes || fe->offset > fe->ram_bytes - fe->num_bytes)
-		say(r, item, "ram_bytes", "file extent that goes on behind its end, ", fe->ram_bytes);
-	else if (fe->disk_bytenr && !coded &&
-		 (fe->num_bytes > fe->disk_num_bytes || fe->offset > fe->disk_num_bytes - fe->num_bytes))
-		say(r, item, "disk_num_bytes",
-		    "file extent that goes on behind its data, of bytes: ", fe->disk_num_bytes);
-	if (fe->compression && (fe->ram_bytes > EXTENT_COMPRESSED_MAX || fe->disk_num_bytes > EXTENT_COMPRESSED_MAX))
-		say(r, item, "ram_bytes", "compressed extent larger than any, of bytes: ", fe->ram_bytes);
-	if (fe->type == FILE_EXTENT_PREALLOC && coded)
-		say(r, item, "compression", "space is kept for compressed data, of kind ", fe->compression);
 }
 
 /* Of an extent that nothing else refers to, nobody else can have written the data. */
@@ -115,17 +66,14 @@ void span_extent(struct span_reader *r, const struct item *item)
 
 	if (file_extent_decode(&r->c->items, item, &fe, NULL) < 0)
 		return; /* it was found valid */
-	if (fe.generation > r->c->items.generation)
-		say(r, item, "generation", "file extent of generation ", fe.generation);
+	check_extent_fields(r->c, r->leaf, item, &fe);
 	if (fe.type == FILE_EXTENT_INLINE) {
-		judge_inline(r, item, &fe);
 		/* A dump of metadata has zeros for data, here too. */
 		if (fe.compression && r->c->opts.flags & BTRKIT_CHECK_DATA)
 			check_compressed_inline(r->c, r->leaf, item, &fe);
 		r->inode->bytes += fe.ram_bytes;
 		length = (fe.ram_bytes + sector - 1) & ~(sector - 1);
 	} else {
-		judge_regular(r, item, &fe);
 		check_file_extent(r->c, r->leaf, r->full_backref, item, &fe, r->hints);
 		r->inode->seen |= fe.compression ? SEEN_REGULAR | SEEN_COMPRESSED : SEEN_REGULAR;
 		length = fe.num_bytes;

@@ -216,6 +216,9 @@ struct check_hints {
  */
 void check_file_extent(struct check *c, const struct node *leaf, bool full_backref, const struct item *item,
 		       const struct file_extent *fe, struct check_hints *hints);
+/* extent_fields.c: what a valid file extent says against what any can say. */
+void check_extent_fields(struct check *c, const struct node *leaf, const struct item *item,
+			 const struct file_extent *fe);
 /* leaf.c: an item that nobody reads. */
 void check_unknown_item(struct check *c, uint64_t tree, const struct node *leaf, const struct item *item);
 /* The reference that it makes. */

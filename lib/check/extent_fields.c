@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What a file extent says of itself, in a file or in a log. */
+#include <inttypes.h>
+
+#include "lib/check/state.h"
+#include "lib/fs/extent_read.h"
+
+/* A file extent that is judged. */
+struct judged {
+	struct check *c;
+	const struct node *leaf;
+	const struct item *item;
+	const struct file_extent *fe;
+};
+
+static void say(const struct judged *j, const char *field, const char *words, uint64_t number)
+{
+	const struct check_place at = { j->leaf->owner, j->leaf->bytenr, &j->item->key, field };
+
+	check_say(j->c, CHECK_FILE_EXTENT, &at, "%s%" PRIu64, words, number);
+}
+
+/* Less than a sector, and what a leaf has room for. */
+static uint64_t inline_most(const struct check *c)
+{
+	const uint64_t room = c->items.nodesize - sizeof(struct disk_header) - sizeof(struct disk_item) -
+			      FILE_EXTENT_INLINE_START;
+	const uint64_t sector = c->items.sectorsize - 1;
+
+	return sector < room ? sector : room;
+}
+
+static void judge_inline(const struct judged *j)
+{
+	const struct file_extent *fe = j->fe;
+	const uint64_t most = inline_most(j->c);
+
+	if (!fe->ram_bytes)
+		say(j, "ram_bytes", "inline extent of bytes: ", 0);
+	if (fe->inline_len > most)
+		say(j, "item_size", "inline extent that takes more bytes than are allowed: ", fe->inline_len);
+	else if (fe->ram_bytes > (fe->compression ? j->c->items.sectorsize : most))
+		say(j, "ram_bytes", "inline extent of more bytes than are allowed: ", fe->ram_bytes);
+}
+
+static void judge_regular(const struct judged *j)
+{
+	const struct disk_file_extent *d = (const struct disk_file_extent *)j->item->data;
+	const struct file_extent *fe = j->fe;
+	const bool coded = fe->compression || le16_get(d->other_encoding);
+
+	if (!fe->num_bytes)
+		say(j, "num_bytes", "file extent of bytes: ", 0);
+	if (fe->num_bytes > fe->ram_bytes || fe->offset > fe->ram_bytes - fe->num_bytes)
+		say(j, "ram_bytes", "file extent that goes on behind its end, ", fe->ram_bytes);
+	else if (fe->disk_bytenr && !coded &&
+		 (fe->num_bytes > fe->disk_num_bytes || fe->offset > fe->disk_num_bytes - fe->num_bytes))
+		say(j, "disk_num_bytes", "file extent that goes on behind its data, of bytes: ", fe->disk_num_bytes);
+	if (fe->compression && (fe->ram_bytes > EXTENT_COMPRESSED_MAX || fe->disk_num_bytes > EXTENT_COMPRESSED_MAX))
+		say(j, "ram_bytes", "compressed extent larger than any, of bytes: ", fe->ram_bytes);
+	if (fe->type == FILE_EXTENT_PREALLOC && coded)
+		say(j, "compression", "space is kept for compressed data, of kind ", fe->compression);
+}
+
+void check_extent_fields(struct check *c, const struct node *leaf, const struct item *item,
+			 const struct file_extent *fe)
+{
+	const struct judged j = { c, leaf, item, fe };
+	const bool in_log = leaf->owner == OID_TREE_LOG;
+
+	/* Logs are ahead of the next commit. */
+	if (fe->generation > c->items.generation + in_log)
+		say(&j, "generation", "file extent of generation ", fe->generation);
+	if (fe->type == FILE_EXTENT_INLINE)
+		judge_inline(&j);
+	else
+		judge_regular(&j);
+	/* Of files the count of bytes tells of such holes. */
+	if (in_log && fe->type != FILE_EXTENT_INLINE && !fe->disk_bytenr && fe->disk_num_bytes)
+		say(&j, "disk_bytenr", "hole with data of bytes: ", fe->disk_num_bytes);
+}
