@@ -101,12 +101,12 @@ static int run(struct check *c)
 		check_walk,
 		check_leaves,
 		check_refs,
+		check_logs,
 		check_csum_extents,
 		check_space,
 		check_subvolumes,
 		check_balance,
 		check_replace,
-		check_logs,
 		check_qgroups,
 		check_data,
 		NULL,
@@ -125,6 +125,8 @@ static void release(struct check *c)
 	free(c->roots.at);
 	free(c->groups.at);
 	free(c->csums.at);
+	free(c->log_data.at);
+	check_log_sums_release(c);
 	free(c->names.at);
 	pthread_mutex_destroy(&c->lock);
 }

@@ -177,7 +177,12 @@
 #define CHECK_CODES_LOG(CODE)                                                                                       \
 	CODE(LOG_BLOCK, "LOG-BLOCK", REFUSED, "a block of a log tree lies where it cannot, or is pointed to twice") \
 	CODE(LOG_TREE, "LOG-TREE", MISBEHAVES, "a log tree of a subvolume that there is not")                       \
-	CODE(LOG_EXTENT, "LOG-EXTENT", REFUSED, "data that a log tree tells of lies where it cannot")
+	CODE(LOG_EXTENT, "LOG-EXTENT", REFUSED, "data that a log tree tells of lies where it cannot")               \
+	CODE(LOG_INODE, "LOG-INODE", REFUSED,                                                                       \
+	     "a log tree has items that its inode cannot have, or of an inode that there is not")                   \
+	CODE(LOG_NAME, "LOG-NAME", REFUSED, "a log tree has a name that cannot be, or not where it is")             \
+	CODE(LOG_CSUM, "LOG-CSUM", REFUSED,                                                                         \
+	     "data that a log tree tells of has no checksums, or has some that it should not have")
 #define CHECK_CODES_DATA(CODE)                                                                           \
 	CODE(DATA_CSUM, "DATA-CSUM", REFUSED, "no copy of data has its checksum")                        \
 	CODE(DATA_COPY, "DATA-COPY", MISBEHAVES,                                                         \

@@ -129,6 +129,11 @@ static void judge_range(struct check *c, const struct range *range, size_t *hint
 
 		if (next < c->tables.extents.n && check_extent_start(check_extent_at(&c->tables, next)) < end)
 			end = check_extent_start(check_extent_at(&c->tables, next));
+		/* Linux would take it for the data's own when it replays the log. */
+		if (check_log_data(c, pos, &end)) {
+			pos = end;
+			continue;
+		}
 		check_say(c, CHECK_CSUM_EXTENT, &(struct check_place){ OID_CSUM_TREE, pos, NULL, NULL },
 			  "%" PRIu64 " bytes have checksums and are in no data extent", end - pos);
 		pos = end;

@@ -66,16 +66,10 @@ static uint64_t fits(struct gathering *g, uint64_t logical, uint64_t length)
 	return length < left ? length : left;
 }
 
-static void take_item(void *ctx, const struct item *item)
+static void take_sums(struct gathering *g, uint64_t tree, uint64_t logical, uint64_t left, const uint8_t *sums)
 {
-	struct gathering *g = ctx;
 	const struct item_ctx *items = &g->d.c->items;
-	const uint8_t *sums = item->data;
-	uint64_t logical = item->key.offset;
-	uint64_t left = (uint64_t)(item->size / items->csum_size) * items->sectorsize;
 
-	if (item->key.type != KEY_EXTENT_CSUM || item_validate(items, item, NULL) || logical + left < logical)
-		return;
 	while (left) {
 		uint64_t length = fits(g, logical, left);
 		const size_t size = length / items->sectorsize * items->csum_size;
@@ -85,7 +79,7 @@ static void take_item(void *ctx, const struct item *item)
 		if (g->n == BATCH_PIECES || g->sums_len + size > BATCH_SUMS)
 			run_batch(g);
 		memcpy(g->sums + g->sums_len, sums, size);
-		g->pieces[g->n++] = (struct data_piece){ logical, length, g->sums + g->sums_len };
+		g->pieces[g->n++] = (struct data_piece){ logical, length, g->sums + g->sums_len, tree };
 		g->sums_len += size;
 		sums += size;
 		logical += length;
@@ -93,12 +87,45 @@ static void take_item(void *ctx, const struct item *item)
 	}
 }
 
+static void take_item(void *ctx, const struct item *item)
+{
+	struct gathering *g = ctx;
+	const struct item_ctx *items = &g->d.c->items;
+	const uint64_t logical = item->key.offset;
+	const uint64_t length = (uint64_t)(item->size / items->csum_size) * items->sectorsize;
+
+	if (item->key.type == KEY_EXTENT_CSUM && !item_validate(items, item, NULL) && logical + length >= logical)
+		take_sums(g, OID_CSUM_TREE, logical, length, item->data);
+}
+
+/* Of the checksums of logs those of data that logs name: others are of what was given up since. */
+static void take_logs(struct gathering *g)
+{
+	struct check *c = g->d.c;
+	const struct check_log_sum *sums = c->log_sums.at;
+
+	for (size_t i = 0; i < c->log_sums.n && !check_failed(c); i++) {
+		const uint64_t start = sums[i].start, end = start + sums[i].length;
+		uint64_t pos, next;
+
+		for (pos = start; pos < end; pos = next) {
+			const size_t at = (pos - start) / c->items.sectorsize * c->items.csum_size;
+
+			next = end;
+			if (check_log_data(c, pos, &next))
+				take_sums(g, OID_TREE_LOG, pos, next - pos, sums[i].sums + at);
+		}
+	}
+}
+
 static void judge_sums(struct gathering *g, const struct check_root *root)
 {
 	bool lost = false; /* which was told */
 
-	if (!volume_each_item(g->d.c, &root->root, &lost, take_item, g))
-		run_batch(g);
+	if (root && volume_each_item(g->d.c, &root->root, &lost, take_item, g))
+		return;
+	take_logs(g);
+	run_batch(g);
 }
 
 static void release(struct gathering *g)
@@ -113,7 +140,7 @@ static void release(struct gathering *g)
 int check_data(struct check *c)
 {
 	const struct check_root *root = check_find_root(c, OID_CSUM_TREE);
-	const struct range *ranges = c->csums.at;
+	const struct range *ranges = c->csums.at, *logged = c->log_data.at;
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct gathering *g;
 	uint64_t bytes = 0;
@@ -138,9 +165,10 @@ int check_data(struct check *c)
 	}
 	for (size_t i = 0; i < c->csums.n; i++)
 		bytes += ranges[i].length;
+	for (size_t i = 0; i < c->log_data.n; i++)
+		bytes += logged[i].length;
 	c->due += (bytes + data_parity_bytes(c)) / c->items.nodesize;
-	if (root)
-		judge_sums(g, root);
+	judge_sums(g, root);
 	if (!check_failed(c))
 		data_judge_parity(&g->d);
 	release(g);

@@ -21,6 +21,7 @@ void data_progress(struct data_check *d, uint64_t n);
 struct data_piece {
 	uint64_t logical, length;
 	const uint8_t *sums;
+	uint64_t tree; /* that has them */
 };
 void data_judge_piece(struct data_check *d, const struct data_piece *p);
 

@@ -96,7 +96,7 @@ static void tell_sector(struct sectors *s, size_t i)
 {
 	struct check *c = s->d->c;
 	const uint64_t logical = s->p->logical + i * c->items.sectorsize;
-	struct check_place at = { OID_CSUM_TREE, logical, NULL, NULL };
+	struct check_place at = { s->p->tree, logical, NULL, NULL };
 	const bool can = s->good[i] || rebuilt(s, i);
 	struct copy copy;
 

@@ -3,37 +3,12 @@
  * Log trees: what was written last and only Linux brings into the trees, when it mounts. The extent tree knows nothing
  * of them, so that they must lie where it has nothing.
  */
-#include <inttypes.h>
+#include "lib/check/log.h"
+
 #include <stdlib.h>
 
-#include "lib/base/hash.h"
-#include "lib/check/state.h"
-
-/* A block that was met: by each pointer but the first it would be read again. */
-struct log_block {
-	uint64_t bytenr;
-	UT_hash_handle hh;
-};
-
-/* A pointer that is still to be followed. */
-struct log_ref {
-	struct node_ref ref;
-	struct btrkit_key first_key;
-	bool has_key;
-};
-
-struct log {
-	struct check *c;
-	struct check_list trees;   /* struct tree_root */
-	struct check_list pending; /* struct log_ref, of one tree */
-	struct log_block *met;
-	struct check_hints hints;
-	size_t block_hint, group_hint;
-	bool top; /* the tree that names the others is read */
-};
-
-static void say(struct log *l, enum check_code code, uint64_t logical, const struct btrkit_key *key, const char *field,
-		const char *message)
+void log_say(struct log *l, enum check_code code, uint64_t logical, const struct btrkit_key *key, const char *field,
+	     const char *message)
 {
 	check_say(l->c, code, &(struct check_place){ OID_TREE_LOG, logical, key, field }, "%s", message);
 }
@@ -59,8 +34,7 @@ static bool meet(struct log *l, uint64_t bytenr)
 	return false;
 }
 
-/* Whether extents have any of the range. */
-static bool is_used(struct log *l, uint64_t start, uint64_t length)
+bool log_is_used(struct log *l, uint64_t start, uint64_t length)
 {
 	const struct check_tables *t = &l->c->tables;
 	size_t i;
@@ -82,15 +56,16 @@ static void want(struct log *l, uint64_t bytenr, uint64_t generation, uint8_t le
 	struct log_ref *to;
 
 	if (!meet(l, bytenr)) {
-		say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr", "block of a log tree is pointed to twice");
+		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr", "block of a log tree is pointed to twice");
+		l->lost = true;
 		return;
 	}
-	if (!l->c->extents_lost && is_used(l, bytenr, l->c->items.nodesize))
-		say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
-		    "block of a log tree lies where the extent tree has something");
+	if (!l->c->extents_lost && log_is_used(l, bytenr, l->c->items.nodesize))
+		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
+			"block of a log tree lies where the extent tree has something");
 	else if (g && !(g->flags & BG_METADATA))
-		say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
-		    "block of a log tree lies in a block group of another kind");
+		log_say(l, CHECK_LOG_BLOCK, bytenr, key, "blockptr",
+			"block of a log tree lies in a block group of another kind");
 	to = check_list_add(l->c, &l->pending, sizeof(*to));
 	if (!to)
 		return;
@@ -108,8 +83,8 @@ static void take_tree(struct log *l, uint64_t logical, const struct item *item)
 		return;
 	if (item->key.objectid != OID_TREE_LOG || !check_find_root(l->c, item->key.offset)) {
 		if (!l->c->blocks_lost)
-			say(l, CHECK_LOG_TREE, logical, &item->key, "key.offset",
-			    "log tree of a subvolume that there is not");
+			log_say(l, CHECK_LOG_TREE, logical, &item->key, "key.offset",
+				"log tree of a subvolume that there is not");
 		return;
 	}
 	to = check_list_add(l->c, &l->trees, sizeof(*to));
@@ -117,26 +92,16 @@ static void take_tree(struct log *l, uint64_t logical, const struct item *item)
 		*to = tree_root_of(&item->key, &ri);
 }
 
-/* Data that the log names: that of an extent, or what only the log knows of, where nothing is. */
-static void judge_data(struct log *l, uint64_t logical, const struct item *item)
+/* An item of the tree that names the others, or of one of those. */
+static void take_item(struct log *l, const struct node *leaf, const struct item *item)
 {
-	const struct check_extent *e;
-	const struct check_group *g;
-	struct file_extent fe;
-
-	if (file_extent_decode(&l->c->items, item, &fe, NULL) || !fe.disk_bytenr || l->c->extents_lost)
-		return;
-	e = check_find_extent(&l->c->tables, fe.disk_bytenr, l->c->items.sectorsize, &l->hints.extent);
-	if (e && check_extent_start(e) == fe.disk_bytenr &&
-	    (uint64_t)e->sectors * l->c->items.sectorsize == fe.disk_num_bytes)
-		return;
-	g = check_group_of(l->c, fe.disk_bytenr, &l->group_hint);
-	if (!g || !(g->flags & BG_DATA) || fe.disk_num_bytes > g->start + g->length - fe.disk_bytenr)
-		say(l, CHECK_LOG_EXTENT, logical, &item->key, "disk_bytenr",
-		    "file extent of a log tree lies outside of block groups for data");
-	else if (is_used(l, fe.disk_bytenr, fe.disk_num_bytes))
-		say(l, CHECK_LOG_EXTENT, logical, &item->key, "disk_bytenr",
-		    "file extent of a log tree lies where the extent tree has something else");
+	if (l->top != (item->key.type == KEY_ROOT_ITEM))
+		log_say(l, CHECK_ITEM_TREE, leaf->bytenr, &item->key, "key.type",
+			"item in a log tree that has no such items");
+	else if (l->top)
+		take_tree(l, leaf->bytenr, item);
+	else
+		log_files_item(l, leaf, item);
 }
 
 static void judge_leaf(struct log *l, const struct node *leaf)
@@ -148,25 +113,29 @@ static void judge_leaf(struct log *l, const struct node *leaf)
 		const struct item item = leaf_item(leaf, i);
 		struct btrkit_error what = BTRKIT_ERROR_INIT;
 
-		if (item_validate(&ctx, &item, &what)) {
-			err_at_tree(&what, OID_TREE_LOG);
-			err_at_logical(&what, leaf->bytenr);
-			err_at_item(&what, i, &item.key);
-			check_tell(l->c, CHECK_ITEM_INVALID, &what);
-		} else if (l->top != (item.key.type == KEY_ROOT_ITEM)) {
-			say(l, CHECK_ITEM_TREE, leaf->bytenr, &item.key, "key.type",
-			    "item in a log tree that has no such items");
-		} else if (l->top) {
-			take_tree(l, leaf->bytenr, &item);
-		} else if (item.key.type == KEY_EXTENT_DATA) {
-			judge_data(l, leaf->bytenr, &item);
+		if (!i && l->any && key_cmp(&item.key, &l->last) <= 0) {
+			log_say(l, CHECK_BLOCK_PARENT, leaf->bytenr, &item.key, "key",
+				"leaf begins before the end of the one before it");
+			l->lost = true;
 		}
+		l->any = true;
+		l->last = item.key;
+		if (!item_validate(&ctx, &item, &what)) {
+			take_item(l, leaf, &item);
+			continue;
+		}
+		err_at_tree(&what, OID_TREE_LOG);
+		err_at_logical(&what, leaf->bytenr);
+		err_at_item(&what, i, &item.key);
+		check_tell(l->c, CHECK_ITEM_INVALID, &what);
+		log_files_doubt(l, &item);
 	}
 }
 
+/* What comes first is put behind, and read next. */
 static void judge_node(struct log *l, const struct node *n)
 {
-	for (uint32_t i = 0; i < n->nritems; i++) {
+	for (uint32_t i = n->nritems; i-- > 0;) {
 		struct btrkit_key key;
 		const struct node_ref ref = node_child(n, i, OID_TREE_LOG, &key);
 
@@ -174,10 +143,11 @@ static void judge_node(struct log *l, const struct node *n)
 	}
 }
 
-/* Each block once, however often it is pointed to, so that this ends. */
+/* Each block once, however often it is pointed to, so that this ends; leaves in the order of their keys. */
 static void read_tree(struct log *l, const struct tree_root *root, bool top, uint8_t *buf)
 {
 	l->top = top;
+	l->lost = l->any = false;
 	want(l, root->bytenr, root->generation, root->level, NULL);
 	while (l->pending.n && !check_failed(l->c)) {
 		struct log_ref at = ((const struct log_ref *)l->pending.at)[--l->pending.n];
@@ -185,8 +155,10 @@ static void read_tree(struct log *l, const struct tree_root *root, bool top, uin
 
 		if (at.has_key)
 			at.ref.first_key = &at.first_key;
-		if (!check_read_block(l->c, &at.ref, OID_TREE_LOG, buf))
+		if (!check_read_block(l->c, &at.ref, OID_TREE_LOG, buf)) {
+			l->lost = true;
 			continue;
+		}
 		l->c->result.blocks++;
 		n = check_node(l->c, buf);
 		if (n.level)
@@ -194,6 +166,13 @@ static void read_tree(struct log *l, const struct tree_root *root, bool top, uin
 		else
 			judge_leaf(l, &n);
 	}
+}
+
+static void read_files(struct log *l, const struct tree_root *root, uint8_t *buf)
+{
+	log_files_begin(l, root->key_offset);
+	read_tree(l, root, false, buf);
+	log_files_end(l);
 }
 
 static void release(struct log *l)
@@ -207,6 +186,9 @@ static void release(struct log *l)
 	}
 	free(l->trees.at);
 	free(l->pending.at);
+	free(l->wanted.at);
+	free(l->modes.at);
+	free(l->names.at);
 }
 
 int check_logs(struct check *c)
@@ -226,7 +208,8 @@ int check_logs(struct check *c)
 		return check_fail(c, err_nomem(&err), &err);
 	read_tree(&l, &root, true, buf);
 	for (size_t i = 0; i < l.trees.n && !check_failed(c); i++)
-		read_tree(&l, (const struct tree_root *)l.trees.at + i, false, buf);
+		read_files(&l, (const struct tree_root *)l.trees.at + i, buf);
+	log_data_join(&l);
 	release(&l);
 	free(buf);
 	return c->failed;

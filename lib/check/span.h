@@ -119,6 +119,9 @@ uint64_t span_hash_type(const struct check *c, uint8_t type);
 /* The type that directories have for a mode. */
 uint8_t span_mode_type(uint32_t mode);
 
+/* Whether a file can have the name: Linux does not list a directory with one that it cannot. */
+bool span_name_possible(const uint8_t *name, size_t len);
+
 #define DIR_INDEX_FIRST 2 /* 0 and 1 are those of "." and ".." */
 
 /* Of sorts of hashes, for check_hash(): none of a key type's number. */

@@ -65,8 +65,7 @@ static void say(struct span_reader *r, enum check_code code, const struct item *
 	check_say(r->c, code, &at, "%s%" PRIu64, words, number);
 }
 
-/* Linux does not list a directory with such a name. */
-static bool name_possible(const uint8_t *name, size_t len)
+bool span_name_possible(const uint8_t *name, size_t len)
 {
 	if (!len || (name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.'))))
 		return false;
@@ -90,7 +89,7 @@ static void judge_entry(struct span_reader *r, const struct item *item, const st
 {
 	const bool index = item->key.type == KEY_DIR_INDEX;
 
-	if (index && !name_possible(e->name, e->name_len))
+	if (index && !span_name_possible(e->name, e->name_len))
 		say(r, CHECK_DIR_NAME, item, "name", "name that no file can have, of bytes: ", e->name_len);
 	if (index && nth == 1)
 		say(r, CHECK_DIR_DUPLICATE, item, "item_size", "more than one name has index ", item->key.offset);

@@ -44,6 +44,12 @@ struct check_group {
 	bool chunk, item;   /* there is one */
 };
 
+/* Checksums that a log has of data. */
+struct check_log_sum {
+	uint64_t start, length;
+	uint8_t *sums; /* NULL without --data */
+};
+
 struct check_finding {
 	struct btrkit_error what;
 	bool has_values;
@@ -76,7 +82,9 @@ struct check {
 	struct check_list groups; /* struct check_group, by address */
 	uint64_t group_tree;	  /* that has the block group items */
 	struct check_list csums;  /* struct range: data that has checksums, by address, none touching the next */
-	struct check_list names;  /* of names.c: contradictions that were gone through */
+	struct check_list log_data; /* struct range: data that only logs name, by address, none touching the next */
+	struct check_list log_sums; /* struct check_log_sum: of one log by address, then those of the next */
+	struct check_list names;    /* of names.c: contradictions that were gone through */
 	/* What could not be read, so that what else would follow from it is not told. */
 	bool extents_lost; /* of the extent tree */
 	bool csums_lost;   /* of the checksum tree */
@@ -186,6 +194,11 @@ int check_walk(struct check *c);
 int check_leaves(struct check *c);
 /* refs.c: the references that were told against those that were made. */
 int check_refs(struct check *c);
+/* log.c: the log trees; fills in log_data and log_sums. */
+int check_logs(struct check *c);
+/* log_data.c: whether only a log names data of an address. *end, if that is less: where it ends, or begins if not. */
+bool check_log_data(const struct check *c, uint64_t logical, uint64_t *end);
+void check_log_sums_release(struct check *c);
 /* csums.c: whether all that has a checksum is data. */
 int check_csum_extents(struct check *c);
 /* space.c: counters of the groups, and the caches of free space. */
@@ -200,8 +213,6 @@ int check_balance(struct check *c);
 int check_replace(struct check *c);
 /* qgroups.c: counters of both kinds of quota. */
 int check_qgroups(struct check *c);
-/* log.c: the log trees. */
-int check_logs(struct check *c);
 /* data.c: data against its checksums, every copy, and parity. */
 int check_data(struct check *c);
 

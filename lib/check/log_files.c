@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What a log tree says of inodes and their names, with the subvolume that it is of. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/crc32c.h"
+#include "lib/check/log.h"
+#include "lib/check/span.h"
+#include "lib/format/items/dir.h"
+#include "lib/format/items/dir_log.h"
+
+#define MODE_NONE 0u		/* there is no such inode */
+#define MODE_UNKNOWN UINT32_MAX /* or it cannot be said */
+
+/* The mode that an inode has in the subvolume. */
+static uint32_t committed_mode(struct log *l, uint64_t objectid)
+{
+	struct inode_item i;
+	int ret;
+
+	if (!l->has_subvolume)
+		return MODE_UNKNOWN;
+	if (l->asked == objectid)
+		return l->answer;
+	ret = cursor_find(&l->subvolume, &KEY(objectid, KEY_INODE_ITEM, 0), NULL);
+	l->asked = objectid;
+	l->answer = ret ? MODE_NONE : MODE_UNKNOWN;
+	if (ret < 0)
+		l->answer = MODE_UNKNOWN;
+	else if (!ret && l->subvolume.item.size >= sizeof(struct disk_inode_item)) {
+		inode_item_get((const struct disk_inode_item *)l->subvolume.item.data, &i);
+		l->answer = i.mode & S_IFMT ? i.mode : MODE_UNKNOWN;
+	}
+	return l->answer;
+}
+
+static void say(struct log *l, enum check_code code, const struct node *leaf, const struct item *item,
+		const char *field, const char *message)
+{
+	log_say(l, code, leaf->bytenr, &item->key, field, message);
+}
+
+static void take_inode(struct log *l, const struct node *leaf, const struct item *item)
+{
+	const uint32_t there = committed_mode(l, item->key.objectid);
+	struct log_mode *to = check_list_add(l->c, &l->modes, sizeof(*to));
+	struct inode_item i;
+
+	inode_item_get((const struct disk_inode_item *)item->data, &i);
+	l->inode.item = true;
+	l->inode.mode = i.mode;
+	l->inode.flags = i.flags;
+	if (to)
+		*to = (struct log_mode){ item->key.objectid, i.mode };
+	if (i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY))
+		say(l, CHECK_INODE_FLAGS, leaf, item, "flags", "unknown flags of an inode in a log tree");
+	/* No transaction makes another file of an inode. */
+	if (there != MODE_NONE && there != MODE_UNKNOWN && (there ^ i.mode) & S_IFMT)
+		say(l, CHECK_LOG_INODE, leaf, item, "mode",
+		    "inode of another kind in a log tree than in its subvolume");
+}
+
+/* Linux fails to replay what is of an inode that is nowhere. */
+static void first_of_inode(struct log *l, const struct node *leaf, const struct item *item)
+{
+	const uint32_t there = committed_mode(l, item->key.objectid);
+
+	l->inode.mode = there == MODE_UNKNOWN ? 0 : there;
+	if (there == MODE_NONE && !l->inode.doubt && !l->lost)
+		say(l, CHECK_LOG_INODE, leaf, item, "key.objectid",
+		    "item in a log tree of an inode that neither the log nor the subvolume has");
+}
+
+static bool fits_kind(const struct log *l, uint8_t type)
+{
+	const uint32_t mode = l->inode.mode;
+
+	switch (mode ? type : 0) {
+	case KEY_EXTENT_DATA:
+		return S_ISREG(mode) || S_ISLNK(mode);
+	case KEY_DIR_LOG_ITEM:
+	case KEY_DIR_LOG_INDEX:
+	case KEY_DIR_ITEM:
+	case KEY_DIR_INDEX:
+		return S_ISDIR(mode);
+	default:
+		return true;
+	}
+}
+
+static void judge_later(struct log *l, const struct node *leaf, const struct item *item, uint64_t directory,
+			uint64_t other)
+{
+	struct log_name *to = check_list_add(l->c, &l->names, sizeof(*to));
+
+	if (to)
+		*to = (struct log_name){ directory, leaf->bytenr, other, item->key };
+}
+
+/* The inode that the subvolume leads to by the name's index, and by another name; 0: none. */
+static uint64_t index_taken(struct log *l, const struct inode_ref *ref)
+{
+	const struct btrkit_key key = { ref->parent, KEY_DIR_INDEX, ref->index };
+	struct dir_entry e;
+	struct dir_iter it;
+
+	if (cursor_find(&l->subvolume, &key, NULL))
+		return 0;
+	it = dir_first(&l->subvolume.item);
+	if (dir_next(&it, &e, NULL) || (e.name_len == ref->name_len && !memcmp(e.name, ref->name, e.name_len)))
+		return 0;
+	return e.location.type == KEY_INODE_ITEM ? e.location.objectid : 0;
+}
+
+/* A new name gets into its directory, where its index must be free. */
+static void judge_parent(struct log *l, const struct node *leaf, const struct item *item, const struct inode_ref *ref)
+{
+	const uint32_t there = committed_mode(l, ref->parent);
+	uint64_t other;
+
+	if (there == MODE_NONE) {
+		judge_later(l, leaf, item, ref->parent, 0);
+	} else if (there != MODE_UNKNOWN && !S_ISDIR(there)) {
+		say(l, CHECK_LOG_NAME, leaf, item, "parent", "name in a log tree in what is no directory");
+	} else if (there != MODE_UNKNOWN) {
+		other = index_taken(l, ref);
+		if (other)
+			judge_later(l, leaf, item, ref->parent, other);
+	}
+}
+
+static void judge_ref(struct log *l, const struct node *leaf, const struct item *item, const struct inode_ref *ref)
+{
+	const uint64_t objectid = item->key.objectid;
+
+	if (item->key.type == KEY_INODE_EXTREF &&
+	    item->key.offset != crc32c((uint32_t)ref->parent, ref->name, ref->name_len))
+		say(l, CHECK_NAME_HASH, leaf, item, "key.offset", "name in a log tree that is not where its hash says");
+	if (span_is_dotdot(ref, objectid))
+		return;
+	if (!span_name_possible(ref->name, ref->name_len))
+		say(l, CHECK_LOG_NAME, leaf, item, "name", "name in a log tree that no file can have");
+	if (ref->index < DIR_INDEX_FIRST)
+		say(l, CHECK_LOG_NAME, leaf, item, "index", "name in a log tree with the index of \".\" or \"..\"");
+	if (ref->parent < OID_FIRST_FREE || ref->parent > OID_LAST_FREE || ref->parent == objectid)
+		say(l, CHECK_LOG_NAME, leaf, item, "parent", "name in a log tree in a directory that cannot be");
+	else
+		judge_parent(l, leaf, item, ref);
+}
+
+static void judge_refs(struct log *l, const struct node *leaf, const struct item *item)
+{
+	struct inode_ref_iter it = inode_ref_first(item);
+	struct inode_ref ref;
+
+	while (!inode_ref_next(&it, &ref, NULL))
+		judge_ref(l, leaf, item, &ref);
+}
+
+/* Of what a directory's name leads to nothing need be there: Linux leaves it out then. */
+static void judge_entries(struct log *l, const struct node *leaf, const struct item *item)
+{
+	const bool index = item->key.type == KEY_DIR_INDEX;
+	struct dir_iter it = dir_first(item);
+	struct dir_entry e;
+
+	if (index && item->key.offset < DIR_INDEX_FIRST)
+		say(l, CHECK_LOG_NAME, leaf, item, "key.offset",
+		    "entry in a log tree with the index of \".\" or \"..\"");
+	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++) {
+		if (!span_name_possible(e.name, e.name_len))
+			say(l, CHECK_LOG_NAME, leaf, item, "name",
+			    "entry in a log tree with a name that no file can have");
+		if (index && i == 1)
+			say(l, CHECK_LOG_NAME, leaf, item, "item_size",
+			    "more than one name of one index in a log tree");
+		if (!e.location.type)
+			say(l, CHECK_LOG_NAME, leaf, item, "location", "entry in a log tree whose key has no type");
+		if (e.location.type == KEY_ROOT_ITEM && e.type != FT_DIR)
+			say(l, CHECK_LOG_NAME, leaf, item, "type", "subvolume in a log tree that is no directory");
+	}
+}
+
+static void judge_range(struct log *l, const struct node *leaf, const struct item *item)
+{
+	const struct disk_dir_log *d = (const struct disk_dir_log *)item->data;
+
+	if (le64_get(d->end) < item->key.offset)
+		say(l, CHECK_LOG_NAME, leaf, item, "end", "names in a log tree from one on that comes behind the last");
+}
+
+static void judge_item(struct log *l, const struct node *leaf, const struct item *item)
+{
+	switch (item->key.type) {
+	case KEY_INODE_ITEM:
+		take_inode(l, leaf, item);
+		break;
+	case KEY_INODE_REF:
+	case KEY_INODE_EXTREF:
+		judge_refs(l, leaf, item);
+		break;
+	case KEY_DIR_ITEM:
+	case KEY_DIR_INDEX:
+		judge_entries(l, leaf, item);
+		break;
+	case KEY_DIR_LOG_ITEM:
+	case KEY_DIR_LOG_INDEX:
+		judge_range(l, leaf, item);
+		break;
+	case KEY_EXTENT_DATA:
+		log_extent(l, leaf, item);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Those that Linux copies from the tree of a subvolume, and those that it makes for logs. */
+static bool belongs(uint8_t type)
+{
+	switch (type) {
+	case KEY_INODE_ITEM:
+	case KEY_INODE_REF:
+	case KEY_INODE_EXTREF:
+	case KEY_XATTR_ITEM:
+	case KEY_VERITY_DESC_ITEM:
+	case KEY_VERITY_MERKLE_ITEM:
+	case KEY_DIR_LOG_ITEM:
+	case KEY_DIR_LOG_INDEX:
+	case KEY_DIR_ITEM:
+	case KEY_DIR_INDEX:
+	case KEY_EXTENT_DATA:
+	case KEY_EXTENT_CSUM:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void begin_inode(struct log *l, uint64_t objectid)
+{
+	if (!l->inode.any || l->inode.objectid != objectid)
+		l->inode = (struct log_inode){ .objectid = objectid, .any = true };
+}
+
+void log_files_item(struct log *l, const struct node *leaf, const struct item *item)
+{
+	if (item->key.type == KEY_EXTENT_CSUM) {
+		log_sums(l, leaf, item);
+		return;
+	}
+	if (!item_type_find(&item->key)) {
+		check_unknown_item(l->c, OID_TREE_LOG, leaf, item);
+		return;
+	}
+	if (!belongs(item->key.type)) {
+		say(l, CHECK_ITEM_TREE, leaf, item, "key.type", "item in a log tree that has no such items");
+		return;
+	}
+	if (!l->inode.any || l->inode.objectid != item->key.objectid) {
+		begin_inode(l, item->key.objectid);
+		if (item->key.type != KEY_INODE_ITEM)
+			first_of_inode(l, leaf, item);
+	}
+	if (!fits_kind(l, item->key.type))
+		say(l, CHECK_LOG_INODE, leaf, item, "key.type",
+		    "item in a log tree that its inode's kind of file does not have");
+	judge_item(l, leaf, item);
+}
+
+void log_files_doubt(struct log *l, const struct item *item)
+{
+	begin_inode(l, item->key.objectid);
+	l->inode.doubt = true;
+	/* What it may have been is not told to be missing. */
+	if (item->key.type == KEY_EXTENT_CSUM)
+		l->lost = true;
+}
+
+void log_files_begin(struct log *l, uint64_t subvolume)
+{
+	const struct check_root *root = check_find_root(l->c, subvolume);
+
+	l->inode = (struct log_inode){ .any = false };
+	l->first_sum = l->c->log_sums.n;
+	l->asked = 0;
+	l->answer = MODE_NONE;
+	l->has_subvolume = root && !root->partly && !root->lost;
+	if (l->has_subvolume)
+		cursor_init(&l->subvolume, l->c->fs, &root->root);
+}
+
+/* The mode that an inode has in the log. */
+static uint32_t logged_mode(const struct log *l, uint64_t objectid)
+{
+	const struct log_mode *modes = l->modes.at;
+	size_t low = 0, high = l->modes.n;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (modes[mid].objectid < objectid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < l->modes.n && modes[low].objectid == objectid ? modes[low].mode : MODE_NONE;
+}
+
+/*
+ * A name whose directory is nowhere Linux leaves out. What had its index may be gone when it is put in, if anything is
+ * said of that inode or of the directory. If not, the mount fails: Linux itself writes such logs, when it gives the
+ * index of a deleted name anew.
+ */
+static void judge_name(struct log *l, const struct log_name *n)
+{
+	const uint32_t mode = logged_mode(l, n->directory);
+
+	if (!n->other && mode != MODE_NONE && !S_ISDIR(mode))
+		log_say(l, CHECK_LOG_NAME, n->leaf, &n->key, "parent", "name in a log tree in what is no directory");
+	if (n->other && mode == MODE_NONE && logged_mode(l, n->other) == MODE_NONE && !l->lost)
+		log_say(l, CHECK_LOG_NAME, n->leaf, &n->key, "index",
+			"name in a log tree with the index of another name in its directory");
+}
+
+void log_files_end(struct log *l)
+{
+	const struct log_name *names = l->names.at;
+
+	for (size_t i = 0; i < l->names.n; i++)
+		judge_name(l, &names[i]);
+	log_data_end(l);
+	l->names.n = l->modes.n = 0;
+	if (l->has_subvolume)
+		cursor_release(&l->subvolume);
+	l->has_subvolume = false;
+}
