@@ -85,7 +85,7 @@ static unsigned try_image(const char *path, bool list)
 	if (!name)
 		die("no memory");
 	name[strcspn(name, ".")] = '\0';
-	image_open(path, true);
+	image_open(path);
 	for (size_t i = 0; i < num_cases; i++) {
 		struct coded *c = &cases[i];
 

@@ -140,7 +140,7 @@ static bool add_block(uint64_t bytenr)
 }
 
 /* What a pointer leads to, or an item of the log that names the log of a subvolume. */
-static void add_child(const struct node *n, uint32_t slot, bool logs)
+static void add_child(const struct node *n, uint32_t slot)
 {
 	struct root_item root;
 	struct item item;
@@ -150,11 +150,11 @@ static void add_child(const struct node *n, uint32_t slot, bool logs)
 		return;
 	}
 	item = leaf_item(n, slot);
-	if (logs && n->owner == OID_TREE_LOG && item.key.type == KEY_ROOT_ITEM && root_item_read(&item, &root))
+	if (n->owner == OID_TREE_LOG && item.key.type == KEY_ROOT_ITEM && root_item_read(&item, &root))
 		add_block(root.bytenr);
 }
 
-static void find_blocks(bool logs)
+static void find_blocks(void)
 {
 	struct cursor c;
 	int ret;
@@ -179,12 +179,12 @@ static void find_blocks(bool logs)
 		if (node_get(image.fs, &ref, &n, NULL))
 			continue; /* of a tree that is partly gone */
 		for (uint32_t j = 0; j < n->nritems; j++)
-			add_child(n, j, logs);
+			add_child(n, j);
 		node_put(image.fs, n);
 	}
 }
 
-void image_open(const char *path, bool logs)
+void image_open(const char *path)
 {
 	struct btrkit_io *io;
 	char codes[CODES_ROOM];
@@ -196,7 +196,7 @@ void image_open(const char *path, bool logs)
 	io = sparse_io(image.good);
 	if (btrkit_fs_open(&io, 1, NULL, &image.fs, NULL))
 		die("cannot be opened");
-	find_blocks(logs);
+	find_blocks();
 }
 
 void image_close(void)

@@ -15,14 +15,14 @@ extern struct image {
 	const char *name;
 	struct sparse *good;
 	struct btrkit_fs *fs;
-	uint64_t blocks[BLOCKS_MAX]; /* all of all trees, each once */
+	uint64_t blocks[BLOCKS_MAX]; /* all of all trees, logs too, each once */
 	size_t num_blocks;
 } image;
 
 _Noreturn void die(const char *what);
 
-/* It must be one in which check finds nothing. @logs: its blocks include those of the logs of subvolumes. */
-void image_open(const char *path, bool logs);
+/* It must be one in which check finds nothing. */
+void image_open(const char *path);
 void image_close(void);
 
 /* What is said of trees: those that one of them says to be its owner. */

@@ -196,7 +196,7 @@ static void try_image(const char *path)
 	struct target super = { 0, NULL, SUPER_SIZE, "super", "SUPER", "" };
 	struct disk_super disk;
 
-	image_open(path, false);
+	image_open(path);
 	num_seen = 0;
 	/* The same ones whatever other images there are. */
 	run.random = 0;
