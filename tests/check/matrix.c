@@ -3,10 +3,11 @@
  * Sets each field of superblock, headers, pointers and items of good images to each of seven values, with good
  * checksums, on all copies, and has the check find it. What is not found must stand in a list of harmless ones.
  *
- *	check-matrix [--all] [--every N] [--from I] [--list] HARMLESS IMAGE...
+ *	check-matrix [--all] [--every N] [--from I] [--list] [--write FILE] HARMLESS IMAGE...
  *
  * --all: every item, not only one of each type in each tree; --every: only each Nth case, --from the Ith on;
- * --list: a line for each case with what was found
+ * --list: a line for each case with what was found; --write: into a file a line for each case with the image, what is
+ * set, what was found, and the bytes that are different, with tabs between
  */
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -30,6 +31,7 @@ struct harmless {
 
 static struct {
 	bool all, list;
+	FILE *write;
 	uint64_t every, from, turn, random;
 	uint64_t cases, found, unopened, harmless, missed;
 	struct harmless rows[HARMLESS_MAX];
@@ -64,12 +66,11 @@ static bool is_harmless(const struct target *t, const char *field, const char *v
 	return false;
 }
 
-/* As image_judge(), of the image with what is changed in it now. */
-static int judge_changed(const struct target *t, char codes[CODES_ROOM])
+/* The image with what is changed in it now. */
+static struct sparse *changed(const struct target *t)
 {
 	struct sparse *disk = sparse_create(sparse_io(image.good)->size, image.good);
 	uint8_t csum[CSUM_SIZE_MAX];
-	int ret;
 
 	memcpy(csum, t->bytes, sizeof(csum));
 	if (t->bytenr)
@@ -77,15 +78,15 @@ static int judge_changed(const struct target *t, char codes[CODES_ROOM])
 	else
 		image_put_super(disk, t->bytes);
 	memcpy(t->bytes, csum, sizeof(csum));
-	ret = image_judge(disk, codes);
-	sparse_free(disk);
-	return ret;
+	return disk;
 }
 
 static void try_one(const struct target *t, const char *field, const char *value)
 {
+	struct sparse *disk = changed(t);
 	char codes[CODES_ROOM];
-	int ret = judge_changed(t, codes);
+	const int ret = image_judge(disk, codes);
+	const char *told = ret < 0 ? "not opened" : ret ? codes : "nothing";
 
 	run.cases++;
 	if (ret > 0) {
@@ -99,10 +100,13 @@ static void try_one(const struct target *t, const char *field, const char *value
 		       image.name);
 	}
 	if (run.list)
-		printf("%s %s %s %s %s: %s\n", image.name, t->tree, t->type, field, value,
-		       ret < 0 ? "not opened" :
-		       ret     ? codes :
-				 "nothing");
+		printf("%s %s %s %s %s: %s\n", image.name, t->tree, t->type, field, value, told);
+	if (run.write) {
+		fprintf(run.write, "%s\t%s %s %s %s\t%s\t", image.name, t->tree, t->type, field, value, told);
+		sparse_print(disk, run.write);
+		fputc('\n', run.write);
+	}
+	sparse_free(disk);
 }
 
 static void each_value(void *ctx, uint8_t *base, struct field f)
@@ -248,6 +252,8 @@ int main(int argc, char **argv)
 			run.every = strtoull(argv[++i], NULL, 10);
 		else if (!strcmp(argv[i], "--from") && i + 1 < argc)
 			run.from = strtoull(argv[++i], NULL, 10);
+		else if (!strcmp(argv[i], "--write") && i + 1 < argc && !run.write)
+			run.write = fopen(argv[++i], "w");
 		else
 			die("bad option");
 	}
@@ -263,5 +269,7 @@ int main(int argc, char **argv)
 	printf("%" PRIu64 " cases: %" PRIu64 " found, %" PRIu64 " not opened, %" PRIu64 " harmless, %" PRIu64
 	       " missed\n",
 	       run.cases, run.found, run.unopened, run.harmless, run.missed);
+	if (run.write && fclose(run.write))
+		die("cannot write the cases");
 	return run.missed || !run.cases;
 }

@@ -299,6 +299,24 @@ void sparse_export(struct sparse *s, const char *path)
 	}
 }
 
+void sparse_print(struct sparse *s, FILE *to)
+{
+	const char *between = "";
+
+	for (const struct page *page = s->pages; page; page = page->hh.next) {
+		const uint8_t *old = look(s->below, page->number);
+
+		for (size_t i = 0; i < PAGE; i++) {
+			if (page->bytes[i] == old[i])
+				continue;
+			fprintf(to, "%s%llu:", between, (unsigned long long)(page->number * PAGE + i));
+			for (; i < PAGE && page->bytes[i] != old[i]; i++)
+				fprintf(to, "%02x", page->bytes[i]);
+			between = " ";
+		}
+	}
+}
+
 struct sparse *sparse_clone(const struct sparse *s)
 {
 	struct sparse *copy = sparse_create(s->io.size, s->below);

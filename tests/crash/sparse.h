@@ -7,6 +7,8 @@
  * no page of its own and never changes: so a state of a device costs what is different in it.
  */
 
+#include <stdio.h>
+
 #include <btrkit/io.h>
 
 struct sparse;
@@ -48,5 +50,8 @@ uint64_t sparse_hash(struct sparse *s, const struct sparse *base);
 
 /* Into a file, with a hole wherever there is nothing but zeros. */
 void sparse_export(struct sparse *s, const char *path);
+
+/* What is different from what it lies over: OFFSET:BYTES of each run, in hexadecimal, with spaces between. */
+void sparse_print(struct sparse *s, FILE *to);
 
 #endif

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The first process of a virtual machine in which Linux judges damaged filesystems, of which one may end it: see
+ * judges.py, which makes what is read here.
+ *
+ * /modules has the modules to load, in order, each with a line of /modules/list. /images/NAME has what is not zero of
+ * an image: its size, then runs of offset, length and bytes. /cases has a line for each: number, NAME, changes as
+ * OFFSET:HEX. From the case on that the command line has as "from=N" each is mounted read-only, read, mounted again to
+ * write, written to and unmounted. What is told, on the console:
+ *
+ *	CASE N
+ *	STEP errno (of each that failed)
+ *	LOG line (of what the kernel said of btrfs, or of itself)
+ *	END N
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define LOOP "/dev/loop0"
+#define IMAGE "/scratch/image"
+#define MNT "/mnt"
+#define BTRFS_IOC_FORGET_DEV _IOW(0x94, 5, char[4096])
+#define PATH_ROOM 4096
+#define DEPTH_MAX 40u
+#define ENTRIES_MAX 100000u
+
+static int kmsg;
+static unsigned entries;
+
+static void step(const char *name, int error)
+{
+	if (error)
+		printf("STEP %s %d\n", name, error);
+}
+
+static void load_modules(void)
+{
+	char name[256], path[512];
+	FILE *list = fopen("/modules/list", "r");
+
+	while (list && fscanf(list, "%255s", name) == 1) {
+		int fd;
+
+		snprintf(path, sizeof(path), "/modules/%s", name);
+		fd = open(path, O_RDONLY);
+		if (fd < 0 || (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST))
+			printf("cannot load %s: %s\n", name, strerror(errno));
+		close(fd);
+	}
+	if (list)
+		fclose(list);
+}
+
+/* What the kernel has said since, of btrfs and of its own faults. */
+static void tell_log(void)
+{
+	char record[8192];
+	ssize_t n;
+
+	while ((n = read(kmsg, record, sizeof(record) - 1)) > 0) {
+		const char *text;
+
+		record[n] = '\0';
+		text = strchr(record, ';');
+		record[strcspn(record, "\n")] = '\0';
+		if (text && (strstr(text, "BTRFS") || strstr(text, "WARNING") || strstr(text, "BUG") ||
+			     strstr(text, "I/O error")))
+			printf("LOG %s\n", text + 1);
+	}
+}
+
+static bool put_bytes(int to, const char *hex, off_t at)
+{
+	uint8_t bytes[4096];
+	size_t n = 0;
+
+	for (; hex[0] && hex[0] != ' ' && hex[0] != '\n' && n < sizeof(bytes); hex += 2) {
+		const char two[] = { hex[0], hex[1], 0 };
+
+		bytes[n++] = (uint8_t)strtoul(two, NULL, 16);
+	}
+	return pwrite(to, bytes, n, at) == (ssize_t)n;
+}
+
+/* The image anew, with what the case changes. */
+static int make_image(const char *name, char *changes)
+{
+	char path[512];
+	uint64_t head[2], size;
+	uint8_t *piece = NULL;
+	size_t room = 0;
+	FILE *from;
+	int to;
+	bool good;
+
+	snprintf(path, sizeof(path), "/images/%s", name);
+	from = fopen(path, "rb");
+	unlink(IMAGE);
+	to = open(IMAGE, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	good = from && to >= 0 && fread(&size, sizeof(size), 1, from) == 1 && !ftruncate(to, (off_t)size);
+	while (good && fread(head, sizeof(head), 1, from) == 1) {
+		if (head[1] > room)
+			piece = realloc(piece, room = head[1]);
+		good = piece && fread(piece, head[1], 1, from) == 1 &&
+		       pwrite(to, piece, head[1], (off_t)head[0]) == (ssize_t)head[1];
+	}
+	for (char *at = changes; good && *at && *at != '\n'; at += strcspn(at, " \n"), at += *at == ' ') {
+		char *hex;
+		const off_t offset = (off_t)strtoull(at, &hex, 10);
+
+		good = *hex == ':' && put_bytes(to, hex + 1, offset);
+	}
+	if (from)
+		fclose(from);
+	free(piece);
+	if (!good) {
+		printf("cannot make %s\n", name);
+		close(to);
+		return -1;
+	}
+	return to;
+}
+
+/* @return errno of the first that fails */
+static int read_one(const char *path)
+{
+	static char bytes[1 << 16], names[1 << 16], value[1 << 16];
+	struct stat st;
+	ssize_t n;
+	int ret = 0;
+
+	if (lstat(path, &st))
+		return errno;
+	n = llistxattr(path, names, sizeof(names));
+	if (n < 0 && errno != EOPNOTSUPP)
+		ret = errno;
+	for (const char *at = names; n > 0 && at < names + n && !ret; at += strlen(at) + 1)
+		if (lgetxattr(path, at, value, sizeof(value)) < 0)
+			ret = errno;
+	if (S_ISLNK(st.st_mode) && readlink(path, bytes, sizeof(bytes)) < 0)
+		ret = ret ? ret : errno;
+	if (S_ISREG(st.st_mode)) {
+		int fd = open(path, O_RDONLY);
+		off_t at = 0;
+
+		if (fd < 0)
+			return errno;
+		while (!ret && at < (64 << 20) && (n = pread(fd, bytes, sizeof(bytes), at)))
+			if (n < 0)
+				ret = errno;
+			else
+				at += n;
+		close(fd);
+	}
+	return ret;
+}
+
+/* @return errno of the first that fails; a bad filesystem may have no end */
+static int read_all(const char *path, unsigned depth)
+{
+	DIR *dir;
+	const struct dirent *e;
+	int ret = read_one(path);
+	struct stat st;
+
+	if (depth > DEPTH_MAX || entries++ > ENTRIES_MAX || lstat(path, &st) || !S_ISDIR(st.st_mode))
+		return ret;
+	dir = opendir(path);
+	if (!dir)
+		return ret ? ret : errno;
+	while (errno = 0, e = readdir(dir)) {
+		char child[PATH_ROOM];
+		int one;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (snprintf(child, sizeof(child), "%s/%s", path, e->d_name) >= (int)sizeof(child))
+			continue;
+		one = read_all(child, depth + 1);
+		ret = ret ? ret : one;
+	}
+	ret = ret ? ret : errno;
+	closedir(dir);
+	return ret;
+}
+
+/* Files small and large, an attribute, a directory, and all gone again. */
+static int write_some(void)
+{
+	static char bytes[200000];
+	int fd, ret = 0;
+
+	if (mkdir(MNT "/judged", 0700))
+		return errno;
+	for (unsigned i = 0; i < 20 && !ret; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), MNT "/judged/%u", i);
+		fd = open(path, O_CREAT | O_WRONLY, 0600);
+		if (fd < 0 || write(fd, bytes, i * 10000) != (ssize_t)(i * 10000) ||
+		    fsetxattr(fd, "user.judged", bytes, i, 0) || (!(i % 4) && fsync(fd)))
+			ret = errno;
+		close(fd);
+	}
+	fd = open(MNT, O_RDONLY | O_DIRECTORY);
+	if (!ret && syncfs(fd))
+		ret = errno;
+	for (unsigned i = 0; i < 20 && !ret; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), MNT "/judged/%u", i);
+		ret = unlink(path) ? errno : 0;
+	}
+	if (!ret && (rmdir(MNT "/judged") || syncfs(fd)))
+		ret = errno;
+	close(fd);
+	return ret;
+}
+
+static bool is_read_only(void)
+{
+	char line[4096];
+	bool ret = false;
+	FILE *f = fopen("/proc/mounts", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strstr(line, " " MNT " "))
+			ret = strstr(line, " btrfs ro");
+	if (f)
+		fclose(f);
+	return ret;
+}
+
+static void judge(void)
+{
+	if (mount(LOOP, MNT, "btrfs", MS_RDONLY, "subvolid=5")) {
+		step("mount", errno);
+		return;
+	}
+	entries = 0;
+	step("read", read_all(MNT, 0));
+	if (mount(LOOP, MNT, "btrfs", MS_REMOUNT, NULL)) {
+		step("remount", errno);
+	} else {
+		step("write", write_some());
+		step("forced", is_read_only() ? EROFS : 0);
+	}
+	if (umount2(MNT, 0)) {
+		step("umount", errno);
+		umount2(MNT, MNT_DETACH);
+		return;
+	}
+	/* What it wrote must be what it can mount again. */
+	if (mount(LOOP, MNT, "btrfs", 0, "subvolid=5"))
+		step("again", errno);
+	else
+		step("umount", umount2(MNT, 0) ? errno : 0);
+}
+
+static void one(unsigned number, const char *name, char *changes)
+{
+	int loop, control, file;
+	char forget[4096] = "";
+
+	printf("CASE %u\n", number);
+	file = make_image(name, changes);
+	loop = open(LOOP, O_RDWR);
+	if (file < 0 || loop < 0 || ioctl(loop, LOOP_SET_FD, file)) {
+		printf("cannot attach: %s\n", strerror(errno));
+	} else {
+		judge();
+		sync();
+		control = open("/dev/btrfs-control", O_RDWR);
+		strcpy(forget + 8, LOOP);
+		ioctl(control, BTRFS_IOC_FORGET_DEV, forget);
+		close(control);
+		ioctl(loop, LOOP_CLR_FD, 0);
+	}
+	close(loop);
+	close(file);
+	tell_log();
+	printf("END %u\n", number);
+}
+
+int main(void)
+{
+	static char line[1 << 20];
+	char command[1024] = "";
+	unsigned from = 0;
+	FILE *f;
+
+	mkdir("/proc", 0700);
+	mkdir("/sys", 0700);
+	mkdir("/dev", 0700);
+	mkdir("/scratch", 0700);
+	mkdir(MNT, 0700);
+	mount("proc", "/proc", "proc", 0, NULL);
+	mount("sysfs", "/sys", "sysfs", 0, NULL);
+	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
+	mount("tmpfs", "/scratch", "tmpfs", 0, "size=90%");
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	f = fopen("/proc/cmdline", "r");
+	if (f && fgets(command, sizeof(command), f) && strstr(command, "from="))
+		from = (unsigned)strtoul(strstr(command, "from=") + 5, NULL, 10);
+	if (f)
+		fclose(f);
+	load_modules();
+	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
+	lseek(kmsg, 0, SEEK_END);
+	f = fopen("/cases", "r");
+	if (!f)
+		printf("cannot open the cases: %s\n", strerror(errno));
+	while (f && fgets(line, sizeof(line), f)) {
+		char name[128];
+		unsigned number;
+		int at = 0;
+
+		if (sscanf(line, "%u %127s %n", &number, name, &at) == 2 && number >= from)
+			one(number, name, line + at);
+	}
+	printf("ALL DONE\n");
+	sync();
+	reboot(RB_POWER_OFF);
+	return 0;
+}
