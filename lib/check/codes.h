@@ -167,7 +167,8 @@
 	CODE(FILE_NBYTES, "FILE-NBYTES", MISBEHAVES, "a file that counts other bytes than its extents have")        \
 	CODE(FILE_COMPRESSED, "FILE-COMPRESSED", MISBEHAVES, "a compressed file that is to have no checksums")      \
 	CODE(FILE_CSUM_MISSING, "FILE-CSUM-MISSING", REFUSED, "data without the checksums that they should have")   \
-	CODE(FILE_CSUM_ODD, "FILE-CSUM-ODD", MISBEHAVES, "data with checksums that they should not have")
+	CODE(FILE_CSUM_ODD, "FILE-CSUM-ODD", MISBEHAVES, "data with checksums that they should not have")           \
+	CODE(FILE_CSUM_KEPT, "FILE-CSUM-KEPT", LEFTOVER, "space that is kept for data, with checksums")
 #define CHECK_CODES_QGROUP(CODE)                                                                          \
 	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES, "the items of qgroups contradict each other")    \
 	CODE(QGROUP_RELATION, "QGROUP-RELATION", MISBEHAVES,                                              \

@@ -140,6 +140,19 @@ static void judge_range(struct check *c, const struct range *range, size_t *hint
 	}
 }
 
+/* Extents of several references with checksums where one keeps space for data, and none has data. */
+static void judge_kept(struct check *c)
+{
+	for (size_t i = 0; !c->blocks_lost && i < c->tables.extents.n; i++) {
+		const struct check_extent *e = check_extent_at(&c->tables, i);
+
+		if (e->place & CHECK_EXTENT_KEPT_CSUM && !(e->place & (CHECK_EXTENT_KINDS | CHECK_EXTENT_DOUBT)))
+			check_say(c, CHECK_FILE_CSUM_KEPT,
+				  &(struct check_place){ OID_CSUM_TREE, check_extent_start(e), NULL, NULL },
+				  "space that several file extents keep for data has checksums");
+	}
+}
+
 int check_csum_extents(struct check *c)
 {
 	const struct range *ranges = c->csums.at;
@@ -147,5 +160,7 @@ int check_csum_extents(struct check *c)
 
 	for (size_t i = 0; !c->extents_lost && i < c->csums.n && !check_failed(c); i++)
 		judge_range(c, &ranges[i], &hint);
+	if (!c->extents_lost && !check_failed(c))
+		judge_kept(c);
 	return c->failed;
 }

@@ -39,7 +39,8 @@ struct extent_ref check_file_ref(const struct node *leaf, bool full_backref, con
 /* Whether no other reference has said of the extent what this one says. An extent that has only one is not marked. */
 static bool is_new(struct check_extent *e, const struct file_extent *fe)
 {
-	const unsigned kind = CHECK_EXTENT_KIND(fe->compression);
+	const bool kept = fe->type == FILE_EXTENT_PREALLOC && !fe->compression;
+	const unsigned kind = kept ? CHECK_EXTENT_KEPT : CHECK_EXTENT_KIND(fe->compression);
 
 	return e->refs == 1 || (!(e->place & kind) && !(atomic_fetch_or(&e->place, kind) & kind));
 }

@@ -294,7 +294,8 @@ static void judge_kinds(struct check *c)
 {
 	for (size_t i = 0; i < c->tables.extents.n; i++) {
 		const struct check_extent *e = check_extent_at(&c->tables, i);
-		const unsigned kinds = e->place & CHECK_EXTENT_KINDS;
+		const unsigned kept = e->place & CHECK_EXTENT_KEPT ? CHECK_EXTENT_KIND(0) : 0;
+		const unsigned kinds = (e->place & CHECK_EXTENT_KINDS) | kept;
 
 		if (kinds & (kinds - 1))
 			check_say(c, CHECK_EXTENT_COMPRESSION,

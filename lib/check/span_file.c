@@ -26,16 +26,23 @@ void span_add_extents(struct check *c, uint64_t tree, struct span_inode *to, uin
 		to->end = end;
 }
 
-/* Of an extent that nothing else refers to, nobody else can have written the data. */
+/*
+ * Somebody else who refers to the extent may have been given the data by a log. Checksums stay when he is gone, and
+ * Linux then writes elsewhere.
+ */
 static void judge_kept(struct span_reader *r, const struct item *item, const struct file_extent *fe, uint64_t found)
 {
 	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, "disk_bytenr" };
-	const struct check_extent *e = check_find_extent(&r->c->tables, fe->disk_bytenr, r->c->items.sectorsize,
-							 &r->hints->extent);
+	struct check_extent *e = check_find_extent(&r->c->tables, fe->disk_bytenr, r->c->items.sectorsize,
+						   &r->hints->extent);
 
-	if (found && e && check_extent_start(e) == fe->disk_bytenr && e->refs == 1)
-		check_say(r->c, CHECK_FILE_CSUM_ODD, &at,
+	if (!found || !e || check_extent_start(e) != fe->disk_bytenr)
+		return;
+	if (e->refs == 1)
+		check_say(r->c, CHECK_FILE_CSUM_KEPT, &at,
 			  "space that is kept for data has checksums of %" PRIu64 " bytes", found);
+	else if (!(e->place & CHECK_EXTENT_KEPT_CSUM))
+		atomic_fetch_or(&e->place, CHECK_EXTENT_KEPT_CSUM);
 }
 
 /* Relocation copies data whose checksums, if there are any, come later. */
@@ -48,12 +55,12 @@ static void judge_csums(struct span_reader *r, const struct item *item, const st
 	if (r->c->csums_lost || r->leaf->owner == OID_DATA_RELOC_TREE)
 		return;
 	found = check_csum_bytes(r->c, start, length, &r->hints->csum);
+	if (found)
+		r->inode->seen |= SEEN_CSUM;
 	if (fe->type == FILE_EXTENT_PREALLOC) {
 		judge_kept(r, item, fe, found);
 		return;
 	}
-	if (found)
-		r->inode->seen |= SEEN_CSUM;
 	if (found < length)
 		r->inode->seen |= fe->compression ? SEEN_NO_CSUM | SEEN_BARE_ZIP : SEEN_NO_CSUM;
 }

@@ -199,7 +199,7 @@ int check_logs(struct check *c);
 /* log_data.c: whether only a log names data of an address. *end, if that is less: where it ends, or begins if not. */
 bool check_log_data(const struct check *c, uint64_t logical, uint64_t *end);
 void check_log_sums_release(struct check *c);
-/* csums.c: whether all that has a checksum is data. */
+/* csums.c: whether all that has a checksum is data, and not space for it. */
 int check_csum_extents(struct check *c);
 /* space.c: counters of the groups, and the caches of free space. */
 int check_space(struct check *c);

@@ -17,6 +17,8 @@
 /* Of an extent that counts several references, a bit for each kind of compression that file extents say. */
 #define CHECK_EXTENT_KIND(compression) (2u << (compression))
 #define CHECK_EXTENT_KINDS (15u << 1)
+#define CHECK_EXTENT_KEPT (1u << 5)	 /* in place of these: space for data to come */
+#define CHECK_EXTENT_KEPT_CSUM (1u << 6) /* there are checksums where it says so */
 
 struct check_extent {
 	atomic_ullong place;

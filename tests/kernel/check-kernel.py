@@ -106,6 +106,42 @@ def one(name, folder):
         form.remove()
 
 
+def kept(folder):
+    """
+    Space of one file that another has data in, which came there by its log: checksums are there, and stay when the
+    other file is gone.
+    """
+    form = volumes.Volume(folder, 1, '256M')
+    try:
+        form.mkfs()
+        mnt = form.mount()
+        ops.write(f'{mnt}/kept', 0, b'')
+        ops.fallocate(f'{mnt}/kept', 0, 256 * K)
+        ops.sync(mnt)
+        ops.write(f'{mnt}/kept', 0, ops.incompressible(256 * K))
+        ops.write(f'{mnt}/clone', 0, b'')
+        ops.clone(f'{mnt}/kept', 0, 256 * K, f'{mnt}/clone', 0)
+        ops.fsync(f'{mnt}/clone')
+        run('cp', '--sparse=always', form.path, f'{folder}/copy')
+        form.umount()
+        os.rename(f'{folder}/copy', form.path)
+        mnt = form.mount()
+        ops.write(f'{mnt}/two', 0, b'')
+        ops.clone(f'{mnt}/kept', 0, 256 * K, f'{mnt}/two', 0)
+        form.umount()
+        blocks = clean('kept', form.paths)
+        for left in ('clone', 'two'):
+            mnt = form.mount()
+            os.unlink(f'{mnt}/{left}')
+            form.umount()
+            status, said = check(form.paths)
+            lines = [line for line in said.splitlines() if not line.startswith('BTR-SPACE-LEFTOVER ')]
+            assert status == 0 and lines[0].startswith('BTR-FILE-CSUM-KEPT leftover') and len(lines) == 2, said
+        return blocks
+    finally:
+        form.remove()
+
+
 def main():
     reason = image.missing()
     if reason:
@@ -115,7 +151,9 @@ def main():
     for name in sys.argv[1:] or FORMS:
         with tempfile.TemporaryDirectory(prefix='btrkit-check-') as folder:
             blocks += one(name, folder)
-    print(f'{len(FORMS)} forms of filesystems, {blocks} tree blocks, no errors')
+    with tempfile.TemporaryDirectory(prefix='btrkit-check-') as folder:
+        blocks += kept(folder)
+    print(f'{len(FORMS) + 1} forms of filesystems, {blocks} tree blocks, no errors')
     return 0
 
 
