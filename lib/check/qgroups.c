@@ -135,7 +135,7 @@ static void judge_counts(struct check_quota *q)
 	const int ret = simple ? check_squota_count(q) : check_qgroup_count(q);
 
 	for (size_t i = 0; !ret && i < q->groups.n; i++) {
-		if (!g[i].has_info || (simple && qgroup_level(g[i].id)))
+		if (!g[i].has_info || g[i].unsure)
 			continue;
 		tell(q, &g[i], "rfer", g[i].said.rfer, g[i].rfer);
 		tell(q, &g[i], "excl", g[i].said.excl, g[i].excl);

@@ -13,6 +13,8 @@ struct check_qgroup {
 	struct qgroup_info said;
 	bool has_info, has_limit;
 	uint64_t rfer, excl; /* as they were counted */
+	/* Of squota.c: a member belongs elsewhere too; the same could come here in two ways, and is not judged. */
+	bool forked, unsure;
 };
 
 /* One belongs to another, of a higher level. */
@@ -38,7 +40,7 @@ struct check_qgroup *check_qgroup_find(const struct check_quota *q, uint64_t id)
 
 /* qgroup_count.c: by who reaches what. @return 0; 1: that cannot be said; <0 */
 int check_qgroup_count(struct check_quota *q);
-/* squota.c: by who made what, for those of level 0 alone. @return as above */
+/* squota.c: by who made what. @return as above */
 int check_squota_count(struct check_quota *q);
 
 #endif

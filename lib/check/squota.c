@@ -48,6 +48,34 @@ static void take(struct squota *s, const struct item *item)
 	}
 }
 
+/*
+ * Numbers are in the order of levels, and relations in that of members: what is added to a qgroup is known to the last
+ * before it is added to others. What a qgroup belongs to in two ways has it once as it is written, and twice of what
+ * was there when the relations were made.
+ */
+static void add_members(struct check_quota *q)
+{
+	const struct check_relation *r = q->relations.at;
+
+	for (size_t i = 0, end; i < q->relations.n; i = end) {
+		const struct check_qgroup *m = check_qgroup_find(q, r[i].member);
+		size_t parents = 0;
+
+		for (end = i; end < q->relations.n && r[end].member == r[i].member; end++)
+			parents += qgroup_level(r[end].parent) > qgroup_level(r[end].member);
+		for (size_t k = i; m && k < end; k++) {
+			struct check_qgroup *p = check_qgroup_find(q, r[k].parent);
+
+			if (!p || qgroup_level(p->id) <= qgroup_level(m->id))
+				continue;
+			p->rfer += m->rfer;
+			p->excl += m->excl;
+			p->unsure |= m->unsure || m->forked;
+			p->forked |= parents > 1;
+		}
+	}
+}
+
 int check_squota_count(struct check_quota *q)
 {
 	const struct check_root *root = check_find_root(q->c, OID_EXTENT_TREE);
@@ -64,5 +92,6 @@ int check_squota_count(struct check_quota *q)
 		take(&s, &cur.item);
 	cursor_release(&cur);
 	free(s.buf);
+	add_members(q);
 	return ret == 1 ? 0 : 1;
 }

@@ -142,6 +142,45 @@ def kept(folder):
         form.remove()
 
 
+def simple_quota(folder):
+    """Groups of three levels that subvolumes are put into before and after they are written, and taken out of."""
+    form = volumes.Volume(folder, 1, '256M')
+    try:
+        form.mkfs()
+        mnt = form.mount()
+        ops.quota(mnt, simple=True)
+
+        def ask(*words):
+            run(image.BTRFS, 'qgroup', *words, mnt)
+
+        for group in ('1/0', '1/1', '2/0', '3/0'):
+            ask('create', group)
+        ask('assign', '1/0', '2/0')
+        ask('assign', '2/0', '3/0')
+        for i, group in enumerate(('1/0', '1/1', '1/0', '1/1')):
+            ops.subvolume(f'{mnt}/sub{i}')
+            member = f'0/{ops.root_id(f"{mnt}/sub{i}")}'
+            for part in range(2):
+                ops.write(f'{mnt}/sub{i}/file{part}', 0, ops.incompressible((i + 1) * M))
+                ops.sync(mnt)
+                if part == i % 2:
+                    ask('assign', member, group)
+            ops.snapshot(f'{mnt}/sub{i}', f'{mnt}/snap{i}')
+        ask('assign', '1/1', '2/0')
+        blocks = 0
+        for i, words in enumerate((('remove', '1/0', '2/0'), ('assign', '1/0', '3/0'), ('remove', '1/1', '2/0'))):
+            form.umount()
+            blocks += clean(f'simple quota before {words}', form.paths)
+            mnt = form.mount()
+            ops.delete_subvolume(f'{mnt}/sub{i}')
+            ops.sync(mnt)
+            ask(*words)
+        form.umount()
+        return blocks + clean('simple quota', form.paths)
+    finally:
+        form.remove()
+
+
 def main():
     reason = image.missing()
     if reason:
@@ -153,7 +192,8 @@ def main():
             blocks += one(name, folder)
     with tempfile.TemporaryDirectory(prefix='btrkit-check-') as folder:
         blocks += kept(folder)
-    print(f'{len(FORMS) + 1} forms of filesystems, {blocks} tree blocks, no errors')
+        blocks += simple_quota(folder)
+    print(f'{len(FORMS) + 2} forms of filesystems, {blocks} tree blocks, no errors')
     return 0
 
 
