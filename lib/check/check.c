@@ -98,6 +98,7 @@ static int run(struct check *c)
 		check_roots,
 		check_csums,
 		check_extents,
+		check_stripes,
 		check_walk,
 		check_leaves,
 		check_refs,
@@ -125,6 +126,7 @@ static void release(struct check *c)
 	free(c->roots.at);
 	free(c->groups.at);
 	free(c->csums.at);
+	free(c->stripes.at);
 	free(c->log_data.at);
 	check_log_sums_release(c);
 	free(c->names.at);

@@ -90,6 +90,12 @@
 	CODE(CSUM_OVERLAP, "CSUM-OVERLAP", REFUSED, "data has checksums in two items")         \
 	CODE(CSUM_EXTENT, "CSUM-EXTENT", MISBEHAVES, "there are checksums of what is no data") \
 	CODE(CSUM_EMPTY, "CSUM-EMPTY", LEFTOVER, "a checksum item without a checksum")
+#define CHECK_CODES_STRIPE(CODE)                                                                    \
+	CODE(STRIPE_PLACE, "STRIPE-PLACE", REFUSED,                                                 \
+	     "the stripe tree says of data that it lies where its block group does not")            \
+	CODE(STRIPE_OVERLAP, "STRIPE-OVERLAP", REFUSED, "data has places in two items")             \
+	CODE(STRIPE_MISSING, "STRIPE-MISSING", REFUSED, "data of which nothing says where it lies") \
+	CODE(STRIPE_EXTENT, "STRIPE-EXTENT", LEFTOVER, "the stripe tree has a place of what is no data")
 #define CHECK_CODES_SPACE(CODE)                                                                                      \
 	CODE(GROUP_USED, "GROUP-USED", MISBEHAVES, "a block group counts other bytes as used than its extents have") \
 	CODE(BYTES_USED, "BYTES-USED", MISBEHAVES, "the superblock counts other bytes as used than extents have")    \
@@ -200,6 +206,7 @@
 	CHECK_CODES_ROOT(CODE)   \
 	CHECK_CODES_INODE(CODE)  \
 	CHECK_CODES_CSUM(CODE)   \
+	CHECK_CODES_STRIPE(CODE) \
 	CHECK_CODES_DATA(CODE)   \
 	CHECK_CODES_QGROUP(CODE) \
 	CHECK_CODES_LOG(CODE)

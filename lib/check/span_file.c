@@ -65,6 +65,18 @@ static void judge_csums(struct span_reader *r, const struct item *item, const st
 		r->inode->seen |= fe->compression ? SEEN_NO_CSUM | SEEN_BARE_ZIP : SEEN_NO_CSUM;
 }
 
+static void judge_place(struct span_reader *r, const struct item *item, const struct file_extent *fe)
+{
+	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, "disk_bytenr" };
+	const uint64_t start = fe->compression ? fe->disk_bytenr : fe->disk_bytenr + fe->offset;
+	const uint64_t length = fe->compression ? fe->disk_num_bytes : fe->num_bytes;
+
+	if (fe->type == FILE_EXTENT_PREALLOC || r->leaf->owner == OID_DATA_RELOC_TREE)
+		return;
+	if (!check_stripes_have(r->c, start, length))
+		check_say(r->c, CHECK_STRIPE_MISSING, &at, "data of which the stripe tree has not all places");
+}
+
 void span_extent(struct span_reader *r, const struct item *item)
 {
 	const uint64_t sector = r->c->items.sectorsize;
@@ -87,6 +99,7 @@ void span_extent(struct span_reader *r, const struct item *item)
 		if (fe.disk_bytenr) {
 			r->inode->bytes += length;
 			judge_csums(r, item, &fe);
+			judge_place(r, item, &fe);
 		}
 	}
 	span_add_extents(r->c, r->leaf->owner, r->inode, item->key.offset, item->key.offset + length, UINT64_MAX);

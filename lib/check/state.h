@@ -82,12 +82,14 @@ struct check {
 	struct check_list groups; /* struct check_group, by address */
 	uint64_t group_tree;	  /* that has the block group items */
 	struct check_list csums;  /* struct range: data that has checksums, by address, none touching the next */
+	struct check_list stripes;  /* struct range: data that the stripe tree has a place of, as csums */
 	struct check_list log_data; /* struct range: data that only logs name, by address, none touching the next */
 	struct check_list log_sums; /* struct check_log_sum: of one log by address, then those of the next */
 	struct check_list names;    /* of names.c: contradictions that were gone through */
 	/* What could not be read, so that what else would follow from it is not told. */
 	bool extents_lost; /* of the extent tree */
 	bool csums_lost;   /* of the checksum tree */
+	bool stripes_lost; /* of the stripe tree */
 	bool blocks_lost;  /* of any tree that makes references */
 	bool chunks_lost;  /* of the chunk tree */
 	bool groups_lost;  /* of block group items */
@@ -188,6 +190,8 @@ int check_roots(struct check *c);
 int check_csums(struct check *c);
 /* extents.c: the extent tree; fills in the tables, and used of the groups. */
 int check_extents(struct check *c);
+/* stripes.c: the stripe tree; fills in stripes. */
+int check_stripes(struct check *c);
 /* walk.c: every tree from its root down to above its leaves, and the references that are made on the way. */
 int check_walk(struct check *c);
 /* leaves.c: every leaf, and what they make together. */
@@ -237,6 +241,8 @@ struct extent_ref check_file_ref(const struct node *leaf, bool full_backref, con
 				 const struct file_extent *fe);
 /* groups.c: extents.c has met a block group item. */
 void check_group_item(struct check *c, const struct btrkit_key *key);
+/* stripes.c: whether all of a range has a place by the stripe tree, or needs none. */
+bool check_stripes_have(const struct check *c, uint64_t start, uint64_t length);
 /* csums.c: how many bytes of a range of data have checksums. */
 uint64_t check_csum_bytes(const struct check *c, uint64_t logical, uint64_t length, size_t *hint);
 

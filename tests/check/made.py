@@ -11,12 +11,16 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'damage')]
+sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'damage'),
+                os.path.join(HERE, '..', '..', 'images')]
 import damages  # noqa: E402
+import unpack  # noqa: E402
 from editing import works  # noqa: E402
 from tool import run  # noqa: E402
 
 DEVID = 0xC9  # in the superblock
+BLOCK_GROUP_TREE, STRIPE_TREE, BLOCK_GROUP_ITEM, RAID_STRIPE = 11, 12, 192, 230
+DATA, RAID0 = 1, 8
 TREES_MAX = 64  # whose names are gone through
 
 
@@ -32,9 +36,9 @@ def make(folder, number, *options):
     return paths
 
 
-def codes(paths):
-    """Those by which it is told, one for each finding, in their order."""
-    status, out, err = run('check', '--data', '--json', '--repeats', '1000', *paths)
+def codes(paths, *options):
+    """Those by which it is told, one for each finding, in their order; without options of its data too."""
+    status, out, err = run('check', *(options or ('--data', '--json')), '--repeats', '1000', *paths)
     assert status in (0, 4), (status, err)
     rows = [json.loads(line) for line in out.decode().splitlines()[1:]]
     return [row['code'].removeprefix('BTR-') for row in rows if row['kind'] == 'finding']
@@ -112,7 +116,59 @@ def target(folder):
     return told
 
 
-CASES = {'SUPER-STALE': stale, 'DATA-PARITY': parity, 'NAME-SUM': names, 'DEV-REPLACE': target}
+def make_striped(fs):
+    """
+    Of a filesystem with a stripe tree one whose data is RAID0 on one device, whose strips lie where they did, so that
+    Linux looks for them in the tree.
+    """
+    for tree, kind, at in ((damages.CHUNK_TREE, damages.CHUNK_ITEM, 24), (BLOCK_GROUP_TREE, BLOCK_GROUP_ITEM, 16)):
+        logical = fs.leaf(tree)
+        block = fs.block(logical)
+        for slot in range(damages.u32(block, 96)):
+            (_, found, _), data = fs.item(block, slot)
+            offset = damages.HEADER + damages.u32(block, damages.HEADER + slot * damages.ITEM + damages.KEY) + at
+            if found == kind and damages.u64(data, at) == DATA:
+                struct.pack_into('<Q', block, offset, DATA | RAID0)
+        fs.put(logical, block)
+
+
+def put_strides(fs, rows):
+    """The items of the stripe tree are these, with one stride each."""
+    logical = fs.leaf(STRIPE_TREE)
+    block, end = fs.block(logical), fs.nodesize - damages.HEADER
+    for n, (start, length, physical) in enumerate(rows):
+        end -= 16
+        struct.pack_into('<QBQII', block, damages.HEADER + n * damages.ITEM, start, RAID_STRIPE, length, end, 16)
+        struct.pack_into('<QQ', block, damages.HEADER + end, 1, physical)
+    struct.pack_into('<I', block, 96, len(rows))
+    fs.put(logical, block)
+    fs.save()
+
+
+def strides(edit):
+    """What is told when the rows of a good filesystem's stripe tree are edited."""
+    def case(folder):
+        fs = damages.Filesystem(unpack.unpack('unsupported-raid-stripe-tree', folder, quick=True))
+        make_striped(fs)
+        extents = [key for key, _ in fs.items(fs.root(damages.EXTENT_TREE)) if key[1] == damages.EXTENT_ITEM]
+        rows = [(start, length, fs.copies(start)[0]) for start, _, length in extents]
+        put_strides(fs, rows)
+        assert codes([fs.path], '--json') == [], codes([fs.path], '--json')
+        edit(rows)
+        put_strides(fs, rows)
+        return codes([fs.path], '--json')
+    return case
+
+
+def set_row(i, start=0, length=0, physical=0):
+    def edit(rows):
+        rows[i] = tuple(old + add for old, add in zip(rows[i], (start, length, physical)))
+    return edit
+
+
+CASES = {'SUPER-STALE': stale, 'DATA-PARITY': parity, 'NAME-SUM': names, 'DEV-REPLACE': target,
+         'STRIPE-PLACE': strides(set_row(1, physical=1 << 30)), 'STRIPE-OVERLAP': strides(set_row(0, length=4096)),
+         'STRIPE-MISSING': strides(list.pop), 'STRIPE-EXTENT': strides(set_row(-1, length=4096))}
 
 
 def main():

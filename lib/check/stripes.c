@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The stripe tree, which says where data of most profiles lies. Linux looks for a copy by its device: it has to be one
+ * of the chunk. Where on it is left to who wrote it, within what the chunk has there.
+ */
+#include <inttypes.h>
+
+#include "lib/check/volume.h"
+#include "lib/format/feature_bits.h"
+#include "lib/format/items/raid_stripe.h"
+#include "lib/format/raid.h"
+#include "lib/space/range.h"
+#include "lib/volume/volume.h"
+
+struct stripes {
+	struct check *c;
+	size_t group_hint, extent_hint;
+	uint64_t end; /* of the item before */
+};
+
+static void blame(struct stripes *s, enum check_code code, const struct item *item, const char *field,
+		  const char *message)
+{
+	check_say(s->c, code, &(struct check_place){ OID_RAID_STRIPE_TREE, 0, &item->key, field }, "%s", message);
+}
+
+/* Data alone that has copies, or is in strips without parity. */
+static bool is_mapped(uint64_t flags)
+{
+	return (flags & BG_TYPE_MASK) == BG_DATA && flags & BG_PROFILE_MASK && !(flags & (BG_RAID5 | BG_RAID6));
+}
+
+static bool is_of(const struct volume_chunk *chunk, const struct disk_raid_stride *stride, uint64_t length)
+{
+	const uint64_t devid = le64_get(stride->devid), physical = le64_get(stride->physical);
+
+	for (unsigned i = 0; i < chunk->num_stripes; i++) {
+		const struct volume_stripe *at = &chunk->stripes[i];
+
+		if (at->devid == devid && physical >= at->physical && length <= chunk->stripe_length &&
+		    physical - at->physical <= chunk->stripe_length - length)
+			return true;
+	}
+	return false;
+}
+
+static void judge_copies(struct stripes *s, const struct item *item, const struct check_group *group)
+{
+	const struct volume *v = s->c->fs->volume;
+	const size_t number = volume_find_chunk(v, group->start);
+	const struct disk_raid_stride *strides = (const struct disk_raid_stride *)item->data;
+	const size_t n = item->size / sizeof(*strides);
+
+	if (number == volume_num_chunks(v))
+		return;
+	if (n < raid_profile_find(group->flags)->copies)
+		blame(s, CHECK_STRIPE_PLACE, item, "item_size", "data with fewer copies than its block group has");
+	for (size_t i = 0; i < n; i++)
+		if (!is_of(volume_chunk(v, number), &strides[i], item->key.offset))
+			blame(s, CHECK_STRIPE_PLACE, item, "physical", "a copy of data lies outside of its chunk");
+}
+
+static void judge_place(struct stripes *s, const struct item *item)
+{
+	const uint64_t start = item->key.objectid, length = item->key.offset;
+	const struct check_group *g = check_group_of(s->c, start, &s->group_hint);
+
+	if (!g || length > g->start + g->length - start || !(g->flags & BG_DATA))
+		blame(s, CHECK_STRIPE_PLACE, item, "key", "a place of data that lies in no block group of data");
+	else if (is_mapped(g->flags) && !s->c->chunks_lost)
+		judge_copies(s, item, g);
+}
+
+/* What is nobody's data gets another place when it is used again; what a log has is in no extent yet. */
+static void judge_use(struct stripes *s, const struct item *item)
+{
+	const uint64_t end = item->key.objectid + item->key.offset;
+	const uint32_t sector = s->c->items.sectorsize;
+
+	for (uint64_t pos = item->key.objectid; pos < end && !s->c->extents_lost && !s->c->fs->super.log_root;) {
+		const struct check_extent *e = check_find_extent(&s->c->tables, pos, sector, &s->extent_hint);
+		const uint64_t behind = e ? check_extent_start(e) + (uint64_t)e->sectors * sector : 0;
+
+		if (behind <= pos) {
+			blame(s, CHECK_STRIPE_EXTENT, item, "key", "a place of what is in no data extent");
+			return;
+		}
+		pos = behind;
+	}
+}
+
+static void add(struct check *c, uint64_t start, uint64_t end)
+{
+	struct range *ranges = c->stripes.at, *to;
+
+	if (c->stripes.n && range_end(&ranges[c->stripes.n - 1]) == start) {
+		ranges[c->stripes.n - 1].length += end - start;
+		return;
+	}
+	to = check_list_add(c, &c->stripes, sizeof(*to));
+	if (to)
+		*to = (struct range){ start, end - start };
+}
+
+static void take(void *ctx, const struct item *item)
+{
+	struct stripes *s = ctx;
+	const uint64_t start = item->key.objectid, length = item->key.offset;
+
+	if (item->key.type != KEY_RAID_STRIPE)
+		return;
+	if (item_validate(&s->c->items, item, NULL)) {
+		s->c->stripes_lost = true;
+		return;
+	}
+	if (!length || length % s->c->items.sectorsize || start + length < start) {
+		blame(s, CHECK_STRIPE_PLACE, item, "key.offset", "a place of a length that no data has");
+		return;
+	}
+	judge_place(s, item);
+	judge_use(s, item);
+	if (start < s->end)
+		blame(s, CHECK_STRIPE_OVERLAP, item, "key.objectid", "a place of data that the item before has");
+	if (start + length <= s->end)
+		return;
+	add(s->c, start < s->end ? s->end : start, start + length);
+	s->end = start + length;
+}
+
+int check_stripes(struct check *c)
+{
+	const struct check_root *root = check_find_root(c, OID_RAID_STRIPE_TREE);
+	struct stripes s = { .c = c };
+
+	if (!(c->items.incompat & INCOMPAT_RAID_STRIPE_TREE))
+		return 0;
+	/* That there is no such tree is told with the roots. */
+	if (!root) {
+		c->stripes_lost = true;
+		return 0;
+	}
+	return volume_each_item(c, &root->root, &c->stripes_lost, take, &s);
+}
+
+bool check_stripes_have(const struct check *c, uint64_t start, uint64_t length)
+{
+	const struct range *ranges = c->stripes.at;
+	size_t low = 0, high = c->stripes.n, hint = 0;
+	const struct check_group *g;
+
+	if (c->stripes_lost || !(c->items.incompat & INCOMPAT_RAID_STRIPE_TREE))
+		return true;
+	g = check_group_of(c, start, &hint);
+	if (!g || !is_mapped(g->flags))
+		return true;
+	/* The first that ends behind it: ranges do not touch. */
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (range_end(&ranges[mid]) <= start)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < c->stripes.n && ranges[low].start <= start && range_end(&ranges[low]) - start >= length;
+}
