@@ -108,8 +108,8 @@ static int run(struct check *c)
 		check_subvolumes,
 		check_balance,
 		check_replace,
-		check_qgroups,
 		check_data,
+		check_qgroups,
 		NULL,
 	};
 
@@ -127,6 +127,7 @@ static void release(struct check *c)
 	free(c->groups.at);
 	free(c->csums.at);
 	free(c->stripes.at);
+	free(c->bare.at);
 	free(c->log_data.at);
 	check_log_sums_release(c);
 	free(c->names.at);

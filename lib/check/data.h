@@ -25,6 +25,9 @@ struct data_piece {
 };
 void data_judge_piece(struct data_check *d, const struct data_piece *p);
 
+/* data_bare.c: c->bare has been filled in, and is put in the order of addresses, none touching the next. */
+void data_sort_bare(struct check *c);
+
 /* data_parity.c */
 uint64_t data_parity_bytes(const struct check *c);
 void data_judge_parity(struct data_check *d);

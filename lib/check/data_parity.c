@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Parity of what is used. Linux keeps it up sector by sector: at an offset of the strips of a row where nothing was
- * ever written it is anything. What is known to be written are tree blocks, and data that has checksums.
+ * ever written it is anything. What is known to be written are tree blocks, data that has checksums, and what file
+ * extents have of other data.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ struct rows {
 	uint64_t first, n;
 	uint64_t start, end;	    /* logical */
 	uint32_t columns[ROWS_MAX]; /* offsets in the strips of a row, in sectors, that something was written to */
+	uint32_t bare[ROWS_MAX];    /* of these where data has no checksum */
 	uint8_t **stripes;	    /* as they are on disk */
 	uint8_t *made;		    /* P and Q */
 };
@@ -61,25 +63,35 @@ static void mark(struct rows *r, uint64_t start, uint64_t end)
 	}
 }
 
-/* @return whether anything is there */
-static bool mark_all(struct rows *r)
+/* Ranges in the order of addresses. */
+static void mark_list(struct rows *r, const struct check_list *list)
 {
-	const struct check *c = r->p->d->c;
-	const struct range *sums = c->csums.at;
-	const uint32_t nodesize = c->items.nodesize;
-	size_t low = 0, high = c->csums.n;
-	bool any = false;
+	const struct range *ranges = list->at;
+	size_t low = 0, high = list->n;
 
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
-		if (range_end(&sums[mid]) <= r->start)
+		if (range_end(&ranges[mid]) <= r->start)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	for (; low < c->csums.n && sums[low].start < r->end; low++)
-		mark(r, sums[low].start, range_end(&sums[low]));
+	for (; low < list->n && ranges[low].start < r->end; low++)
+		mark(r, ranges[low].start, range_end(&ranges[low]));
+}
+
+/* @return whether anything is there */
+static bool mark_all(struct rows *r)
+{
+	const struct check *c = r->p->d->c;
+	const uint32_t nodesize = c->items.nodesize;
+	bool any = false;
+	size_t low;
+
+	mark_list(r, &c->bare);
+	memcpy(r->bare, r->columns, sizeof(r->bare));
+	mark_list(r, &c->csums);
 	low = check_table_lower_bound(&c->tables.blocks, r->start > nodesize ? r->start - nodesize + 1 : 0, NULL);
 	for (; low < c->tables.blocks.n; low++) {
 		const struct check_block *b = check_block_at(&c->tables, low);
@@ -146,7 +158,8 @@ static void compare(const struct rows *r, unsigned row, unsigned which)
 			  &(struct check_place){ .logical = start + at,
 						 .devid = s->devid,
 						 .physical = s->physical + (r->first + row) * CHUNK_STRIPE_LEN + at },
-			  "%s is not what it should be by the data of its row", which ? "Q" : "P");
+			  "%s is not what it should be by the data of its row%s", which ? "Q" : "P",
+			  r->bare[row] & 1u << i ? ", some of which has no checksums" : "");
 	}
 }
 
@@ -237,6 +250,7 @@ void data_judge_parity(struct data_check *d)
 {
 	const struct volume *v = d->c->fs->volume;
 
+	data_sort_bare(d->c);
 	for (size_t i = 0; i < volume_num_chunks(v) && !check_failed(d->c); i++) {
 		const struct volume_chunk *chunk = volume_chunk(v, i);
 		struct parity p = { .d = d, .chunk = chunk, .shape = { chunk->type, chunk->num_stripes } };

@@ -61,8 +61,10 @@ static void judge_csums(struct span_reader *r, const struct item *item, const st
 		judge_kept(r, item, fe, found);
 		return;
 	}
-	if (found < length)
+	if (found < length) {
 		r->inode->seen |= fe->compression ? SEEN_NO_CSUM | SEEN_BARE_ZIP : SEEN_NO_CSUM;
+		check_bare_data(r->c, start, length);
+	}
 }
 
 static void judge_place(struct span_reader *r, const struct item *item, const struct file_extent *fe)

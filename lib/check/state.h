@@ -83,6 +83,7 @@ struct check {
 	uint64_t group_tree;	  /* that has the block group items */
 	struct check_list csums;  /* struct range: data that has checksums, by address, none touching the next */
 	struct check_list stripes;  /* struct range: data that the stripe tree has a place of, as csums */
+	struct check_list bare;     /* struct range: written data without checksums, of which there is parity */
 	struct check_list log_data; /* struct range: data that only logs name, by address, none touching the next */
 	struct check_list log_sums; /* struct check_log_sum: of one log by address, then those of the next */
 	struct check_list names;    /* of names.c: contradictions that were gone through */
@@ -243,6 +244,8 @@ struct extent_ref check_file_ref(const struct node *leaf, bool full_backref, con
 void check_group_item(struct check *c, const struct btrkit_key *key);
 /* stripes.c: whether all of a range has a place by the stripe tree, or needs none. */
 bool check_stripes_have(const struct check *c, uint64_t start, uint64_t length);
+/* data_bare.c: data was written there and has no checksums, or not all. By any thread. */
+void check_bare_data(struct check *c, uint64_t start, uint64_t length);
 /* csums.c: how many bytes of a range of data have checksums. */
 uint64_t check_csum_bytes(const struct check *c, uint64_t logical, uint64_t length, size_t *hint);
 

@@ -28,6 +28,8 @@ FORMS = {
     'raid1': (2, ('-d', 'raid1', '-m', 'raid1'), ''),
     'raid10': (4, ('-d', 'raid10', '-m', 'raid10'), ''),
     'raid5': (3, ('-d', 'raid5', '-m', 'raid1'), ''),
+    'raid5 without checksums': (3, ('-d', 'raid5', '-m', 'raid5'), 'nodatasum'),
+    'raid6 without checksums': (5, ('-d', 'raid6', '-m', 'raid1'), 'nodatacow'),
     'raid6': (4, ('-d', 'raid6', '-m', 'raid1c3'), 'compress=zlib'),
 }
 
