@@ -92,14 +92,26 @@ static void keep_bad(struct data_check *d, uint64_t logical)
 	pthread_mutex_unlock(&d->c->lock);
 }
 
+/* Whether there is data that the checksum can be of: where there is none that is told. */
+static bool is_data(const struct check *c, uint64_t logical)
+{
+	uint64_t end = UINT64_MAX;
+
+	return c->extents_lost || check_find_extent(&c->tables, logical, c->items.sectorsize, NULL) ||
+	       check_log_data(c, logical, &end);
+}
+
 static void tell_sector(struct sectors *s, size_t i)
 {
 	struct check *c = s->d->c;
 	const uint64_t logical = s->p->logical + i * c->items.sectorsize;
 	struct check_place at = { s->p->tree, logical, NULL, NULL };
-	const bool can = s->good[i] || rebuilt(s, i);
 	struct copy copy;
+	bool can;
 
+	if (!is_data(c, logical))
+		return;
+	can = s->good[i] || rebuilt(s, i);
 	keep_bad(s->d, logical);
 	for (unsigned m = 0; m < s->copies; m++) {
 		if (!(s->bad[i] & 1 << m) || volume_map(c->fs->volume, logical, c->items.sectorsize, m, &copy, NULL))

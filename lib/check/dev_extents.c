@@ -61,6 +61,13 @@ static void tell_lonely_stripe(const struct volume_check *v, const struct dev_ex
 			  "chunk has a copy where there is no device extent");
 }
 
+/* Of one on a device that there is not that is told. */
+static void tell_lonely_extent(const struct volume_check *v, const struct dev_extent *e)
+{
+	if (!v->c->chunks_lost && (v->devices_lost || volume_find_device(v, e->devid)))
+		blame(v, CHECK_DEVEXT_CHUNK, e, NULL, "device extent of no chunk");
+}
+
 static void compare(const struct volume_check *v)
 {
 	const struct known_stripe *stripes = v->stripes.at;
@@ -75,9 +82,9 @@ static void compare(const struct volume_check *v)
 
 		if (cmp < 0)
 			tell_lonely_stripe(v, &stripes[i].is);
-		else if (cmp > 0 && !v->c->chunks_lost)
-			blame(v, CHECK_DEVEXT_CHUNK, &extents[j], NULL, "device extent of no chunk");
-		else if (!cmp)
+		else if (cmp > 0)
+			tell_lonely_extent(v, &extents[j]);
+		else
 			judge_pair(v, &stripes[i].is, &extents[j]);
 		i += cmp <= 0;
 		j += cmp >= 0;

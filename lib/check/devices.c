@@ -16,7 +16,7 @@ static void blame(const struct volume_check *v, enum check_code code, uint64_t d
 		  "%s", message);
 }
 
-static const struct dev_item *find(const struct volume_check *v, uint64_t devid)
+const struct dev_item *volume_find_device(const struct volume_check *v, uint64_t devid)
 {
 	const struct dev_item *devices = v->devices.at;
 	size_t low = 0, high = v->devices.n;
@@ -32,11 +32,31 @@ static const struct dev_item *find(const struct volume_check *v, uint64_t devid)
 	return low < v->devices.n && devices[low].devid == devid ? &devices[low] : NULL;
 }
 
-/* Device extents lie in the order of devices: *next is the first of this one or of a later one. */
-static void judge_extents(const struct volume_check *v, const struct dev_item *device, size_t *next)
+/* Whether all chunks say so too: then it was told where device extents differ from them. */
+static bool is_of_chunks(const struct volume_check *v, const struct dev_item *device, size_t *next)
+{
+	const struct known_stripe *stripes = v->stripes.at;
+	uint64_t sum = 0;
+
+	while (*next < v->stripes.n && stripes[*next].is.devid < device->devid)
+		++*next;
+	for (; *next < v->stripes.n && stripes[*next].is.devid == device->devid; ++*next)
+		sum += stripes[*next].is.length;
+	return sum == device->bytes_used && !v->c->chunks_lost;
+}
+
+/* Where the next device is looked for. */
+struct next {
+	size_t extent, stripe;
+};
+
+/* Device extents and copies of chunks lie in the order of devices. */
+static void judge_extents(const struct volume_check *v, const struct dev_item *device, struct next *at)
 {
 	const struct dev_extent *extents = v->extents.at;
 	uint64_t values[] = { device->bytes_used, 0 };
+	const bool of_chunks = is_of_chunks(v, device, &at->stripe);
+	size_t *next = &at->extent;
 
 	while (*next < v->extents.n && extents[*next].devid < device->devid)
 		++*next;
@@ -50,7 +70,7 @@ static void judge_extents(const struct volume_check *v, const struct dev_item *d
 							 NULL, e->devid, e->physical },
 				  "device extent ends behind its device of %" PRIu64 " bytes", device->total_bytes);
 	}
-	if (!v->extents_lost && values[0] != values[1])
+	if (!v->extents_lost && values[0] != values[1] && !of_chunks)
 		blame(v, CHECK_DEVICE_USED, device->devid, "bytes_used", values,
 		      "device says another number of bytes to be used than its extents have");
 }
@@ -66,7 +86,7 @@ static void judge_owners(const struct volume_check *v)
 		const struct dev_extent *e = &extents[i];
 
 		if (!device || device->devid != e->devid)
-			device = find(v, e->devid);
+			device = volume_find_device(v, e->devid);
 		if (!device)
 			check_say(v->c, CHECK_DEVEXT_DEVICE,
 				  &(struct check_place){ OID_DEV_TREE, 0, &KEY(e->devid, KEY_DEV_EXTENT, e->physical),
@@ -79,7 +99,7 @@ static void judge_owners(const struct volume_check *v)
 		const struct check_place at = { OID_CHUNK_TREE, 0, &key, "stripe", s->is.devid, s->is.physical };
 
 		if (!device || device->devid != s->is.devid)
-			device = find(v, s->is.devid);
+			device = volume_find_device(v, s->is.devid);
 		if (!device)
 			check_say(v->c, CHECK_CHUNK_DEVICE, &at, "chunk has a copy on a device that there is not");
 		else if (memcmp(device->uuid, s->dev_uuid, UUID_SIZE))
@@ -185,7 +205,7 @@ static void judge_counts(const struct volume_check *v)
 		check_say(v->c, CHECK_DEVICE_TOTAL, &at, "the superblock says fewer bytes than the devices have");
 	else if (totals[0] != totals[1])
 		check_say(v->c, CHECK_DEVICE_SUM, &at, "the superblock says other bytes than the devices have");
-	if (!find(v, super->devid))
+	if (!volume_find_device(v, super->devid))
 		check_say(v->c, CHECK_DEVICE_IDENTITY, &(struct check_place){ .field = "dev_item.devid" },
 			  "the device of the superblock, %" PRIu64 ", has no item", super->devid);
 }
@@ -193,7 +213,7 @@ static void judge_counts(const struct volume_check *v)
 void volume_devices(const struct volume_check *v)
 {
 	const struct dev_item *devices = v->devices.at;
-	size_t next = 0;
+	struct next next = { 0 };
 
 	for (size_t i = 0; i < v->devices.n && !check_failed(v->c); i++) {
 		judge_extents(v, &devices[i], &next);

@@ -48,7 +48,8 @@ static void judge_group(struct space *s, struct free_space_tree *t, const struct
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	int ret = free_space_tree_enter(t, &group, &what);
 
-	if (ret > 0)
+	/* What is no block group, having no chunk, was told. */
+	if (ret > 0 && g->chunk)
 		check_say(s->c, CHECK_SPACE_INFO,
 			  &(struct check_place){ OID_FREE_SPACE_TREE, 0,
 						 &KEY(g->start, KEY_FREE_SPACE_INFO, g->length) },

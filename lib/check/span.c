@@ -124,6 +124,8 @@ static void add(struct check *c, uint64_t tree, struct span_inode *to, const str
 	}
 	if (more->seen & SEEN_EXTENTS)
 		span_add_extents(c, tree, to, more->begin, more->end, more->gap);
+	else if (!(to->seen & SEEN_EXTENTS))
+		to->indexed += more->indexed;
 	to->seen |= more->seen;
 	to->names += more->names;
 	to->name_hash += more->name_hash;

@@ -42,7 +42,11 @@ struct span_inode {
 	/* Of the names of a directory's entries, in both of its lists; or those that the extents of a file count. */
 	uint64_t bytes;
 	uint64_t children, entries; /* of a directory: see those of struct span */
-	uint64_t begin, end, gap;   /* of its extents, and of the first hole that has none; UINT64_MAX */
+	union {
+		uint64_t begin;	  /* of its extents */
+		uint64_t indexed; /* of bytes of a directory: those of the list by index */
+	};
+	uint64_t end, gap; /* of its extents, and of the first hole that has none; UINT64_MAX */
 };
 
 enum span_flags {

@@ -122,6 +122,7 @@ void span_entries(struct span_reader *r, const struct item *item)
 			continue;
 		}
 		r->inode->entries += entry;
+		r->inode->indexed += e.name_len;
 		if (e.location.type != KEY_ROOT_ITEM)
 			r->inode->children += span_hash_child(r->c, name, item->key.offset, e.location.objectid) *
 					      span_hash_type(r->c, e.type);

@@ -39,6 +39,7 @@ int volume_groups(struct volume_check *v);
 /* dev_extents.c: the device tree. */
 int volume_dev_extents(struct volume_check *v);
 /* devices.c */
+const struct dev_item *volume_find_device(const struct volume_check *v, uint64_t devid);
 void volume_devices(const struct volume_check *v);
 /* system_chunks.c: one of the chunk tree; and those of the superblock. */
 void volume_system_chunk(struct volume_check *v, const struct item *item);
