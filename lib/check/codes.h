@@ -175,11 +175,13 @@
 	CODE(FILE_CSUM_MISSING, "FILE-CSUM-MISSING", REFUSED, "data without the checksums that they should have")   \
 	CODE(FILE_CSUM_ODD, "FILE-CSUM-ODD", MISBEHAVES, "data with checksums that they should not have")           \
 	CODE(FILE_CSUM_KEPT, "FILE-CSUM-KEPT", LEFTOVER, "space that is kept for data, with checksums")
-#define CHECK_CODES_QGROUP(CODE)                                                                          \
-	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES, "the items of qgroups contradict each other")    \
-	CODE(QGROUP_RELATION, "QGROUP-RELATION", MISBEHAVES,                                              \
-	     "a relation of qgroups that is told one way, or cannot be")                                  \
-	CODE(QGROUP_MISSING, "QGROUP-MISSING", LEFTOVER, "a subvolume has no qgroup, with quota enabled") \
+#define CHECK_CODES_QGROUP(CODE)                                                                            \
+	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES, "the items of qgroups contradict each other")      \
+	CODE(QGROUP_STATUS, "QGROUP-STATUS", REFUSED, "the state of quota is not where Linux looks for it") \
+	CODE(QGROUP_STALE, "QGROUP-STALE", LEFTOVER, "qgroups were counted in an older commit")             \
+	CODE(QGROUP_RELATION, "QGROUP-RELATION", MISBEHAVES,                                                \
+	     "a relation of qgroups that is told one way, or cannot be")                                    \
+	CODE(QGROUP_MISSING, "QGROUP-MISSING", LEFTOVER, "a subvolume has no qgroup, with quota enabled")   \
 	CODE(QGROUP_COUNT, "QGROUP-COUNT", MISBEHAVES, "a qgroup counts other bytes than there are")
 #define CHECK_CODES_LOG(CODE)                                                                                       \
 	CODE(LOG_BLOCK, "LOG-BLOCK", REFUSED, "a block of a log tree lies where it cannot, or is pointed to twice") \

@@ -74,8 +74,10 @@ static void read_other(struct reader *r, uint64_t tree, const struct node *leaf,
 		struct file_extent fe;
 
 		judge_item(c, tree, leaf, i, &item);
-		if (item.key.type == KEY_EXTENT_DATA && !file_extent_decode(&c->items, &item, &fe, NULL))
-			check_file_extent(c, leaf, full_backref, &item, &fe, &r->hints);
+		if (item.key.type != KEY_EXTENT_DATA || file_extent_decode(&c->items, &item, &fe, NULL))
+			continue;
+		check_extent_fields(c, leaf, &item, &fe);
+		check_file_extent(c, leaf, full_backref, &item, &fe, &r->hints);
 	}
 }
 
@@ -104,6 +106,7 @@ static void take_leaf(struct reader *r, struct check_block *b, const uint8_t *bl
 		ret->first = node_key(&leaf, 0);
 		ret->last = node_key(&leaf, leaf.nritems - 1);
 	}
+	check_relocated(c, b, &leaf);
 	if (leaves_are_files(b))
 		span_leaf(c, &leaf, b->place & CHECK_BLOCK_FULL, &r->hints, &ret->span);
 	else

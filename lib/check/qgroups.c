@@ -30,12 +30,16 @@ static void take(struct check_quota *q, const struct item *item)
 {
 	struct check_qgroup *g;
 	struct check_relation *r;
+	struct qgroup_limit limit;
 
 	if (item_validate(&q->c->items, item, NULL))
 		return;
 	switch (item->key.type) {
 	case KEY_QGROUP_STATUS:
 		q->has_status = !qgroup_status_decode(item, &q->status, NULL);
+		if (item->key.objectid || item->key.offset)
+			say(q, CHECK_QGROUP_STATUS, &item->key, "key.offset",
+			    "state of quota where Linux does not look for it");
 		break;
 	case KEY_QGROUP_INFO:
 		g = check_list_add(q->c, &q->groups, sizeof(*g));
@@ -50,6 +54,8 @@ static void take(struct check_quota *q, const struct item *item)
 			g->has_limit = true;
 		else
 			say(q, CHECK_QGROUP_CONFIG, &item->key, "key.offset", "limits of a qgroup that there is not");
+		if (!qgroup_limit_decode(item, &limit, NULL) && limit.flags & ~(uint64_t)QGROUP_LIMIT_FLAGS)
+			say(q, CHECK_QGROUP_CONFIG, &item->key, "flags", "limits of kinds that there are not");
 		break;
 	case KEY_QGROUP_RELATION:
 		r = check_list_add(q->c, &q->relations, sizeof(*r));
@@ -94,6 +100,22 @@ static void judge_relations(struct check_quota *q)
 	}
 }
 
+static void judge_status(struct check_quota *q)
+{
+	const struct qgroup_status *s = &q->status;
+	const struct btrkit_key key = KEY(0, KEY_QGROUP_STATUS, 0);
+
+	if (s->version != QGROUP_STATUS_VERSION)
+		say(q, CHECK_QGROUP_CONFIG, &key, "version", "quota of another version, which Linux turns off");
+	if (s->flags & ~(uint64_t)QGROUP_STATUS_FLAGS)
+		say(q, CHECK_QGROUP_CONFIG, &key, "flags", "state of quota that there is not");
+	else if (s->flags & QGROUP_STATUS_ON &&
+		 !(s->flags & (QGROUP_STATUS_SIMPLE_MODE | QGROUP_STATUS_INCONSISTENT)) &&
+		 s->generation != q->c->fs->super.generation)
+		say(q, CHECK_QGROUP_STALE, &key, "generation",
+		    "counts of another commit, which Linux takes for inconsistent");
+}
+
 static void judge_config(struct check_quota *q)
 {
 	const struct check_root *roots = q->c->roots.at;
@@ -103,6 +125,7 @@ static void judge_config(struct check_quota *q)
 		say(q, CHECK_QGROUP_CONFIG, NULL, NULL, "quota tree says nothing of its state");
 		return;
 	}
+	judge_status(q);
 	judge_relations(q);
 	for (size_t i = 0; i < q->groups.n; i++)
 		if (!groups[i].has_limit)

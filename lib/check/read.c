@@ -32,13 +32,17 @@ static int judge_copy(const struct check *c, const struct node_ref *ref, const s
 	return node_verify(&c->fs->judge, ref, buf, err);
 }
 
-/* Linux wants it of whatever it reads, since 6.8. */
+/* Linux wants that it was written of whatever it reads, since 6.8, and finds no references of another form. */
 static void judge_flags(struct check *c, const struct node_ref *ref, uint64_t tree, const uint8_t *block)
 {
-	if (le64_get(((const struct disk_header *)block)->flags) & HEADER_FLAG_WRITTEN)
-		return;
-	check_say(c, CHECK_BLOCK_FLAGS, &(struct check_place){ .tree = tree, .logical = ref->bytenr, .field = "flags" },
-		  "tree block says that it was not written");
+	const struct check_place at = { .tree = tree, .logical = ref->bytenr, .field = "flags" };
+	const uint64_t flags = le64_get(((const struct disk_header *)block)->flags);
+
+	if (!(flags & HEADER_FLAG_WRITTEN))
+		check_say(c, CHECK_BLOCK_FLAGS, &at, "tree block says that it was not written");
+	else if (flags >> HEADER_BACKREF_SHIFT != MIXED_BACKREF_REV >> HEADER_BACKREF_SHIFT)
+		check_say(c, CHECK_BLOCK_FLAGS, &at, "tree block has references of revision %u",
+			  (unsigned)(flags >> HEADER_BACKREF_SHIFT));
 }
 
 #define COPIES_MAX 4u /* RAID1C4 */

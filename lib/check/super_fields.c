@@ -32,6 +32,9 @@ static void judge_numbers(struct check *c, const struct super *s)
 
 	if (!stripesize || stripesize & (stripesize - 1))
 		blame(c, CHECK_SUPER_FIELD, "stripesize", "the superblock has stripesize %" PRIu32, stripesize);
+	else if (stripesize != 4096 && stripesize != s->sectorsize)
+		blame(c, CHECK_SUPER_VALUE, "stripesize",
+		      "the superblock has stripesize %" PRIu32 ", of no use to anybody", stripesize);
 	if (s->bytes_used < BLOCKS_MIN * (uint64_t)s->nodesize)
 		blame(c, CHECK_SUPER_FIELD, "bytes_used",
 		      "the superblock says %" PRIu64 " bytes are used, fewer than any filesystem has", s->bytes_used);

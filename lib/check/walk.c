@@ -243,6 +243,14 @@ static void reach(struct walk *w, const struct edge *e)
 	b->state = state | CHECK_REACHED | e->state;
 }
 
+void check_relocated(struct check *c, const struct check_block *b, const struct node *n)
+{
+	if (!(n->flags & HEADER_FLAG_RELOC) || b->place & (CHECK_BLOCK_FULL | CHECK_BLOCK_STRAY | CHECK_BLOCK_DOUBT))
+		return;
+	check_say(c, CHECK_BLOCK_FLAGS, &(struct check_place){ n->owner, n->bytenr, NULL, "flags" },
+		  "tree block is said to be made by relocation, and has no full back references");
+}
+
 static void walk_children(struct walk *w, const struct check_block *b, const struct node *n)
 {
 	const struct check_root *root = check_reached_by(w->c, b);
@@ -259,6 +267,7 @@ static void walk_children(struct walk *w, const struct check_block *b, const str
 	const unsigned state = e.state;
 	bool on;
 
+	check_relocated(w->c, b, n);
 	if (n->flags & HEADER_FLAG_RELOC)
 		e.state |= CHECK_RELOC;
 	for (uint32_t i = check_first_slot(w->c, b, n, &on); i < n->nritems; i++, on = false) {

@@ -41,6 +41,9 @@ struct extent_ref check_root_ref(const struct tree_root *root);
 /* The same of a node to its children. */
 struct extent_ref check_child_ref(const struct node *n, bool full_backref);
 
+/* Of a block that relocation made, whether its references are of the form that it makes. */
+void check_relocated(struct check *c, const struct check_block *b, const struct node *n);
+
 /* What a block is read by, when it was reached. */
 struct node_ref check_block_ref(const struct check *c, const struct check_block *b);
 

@@ -48,6 +48,9 @@ DISK_ASSERT_AT(disk_header, level, 100);
 /* The upper byte of a header's flags is the revision of back references, the rest are flags. */
 #define HEADER_FLAG_WRITTEN (1ull << 0)
 #define HEADER_FLAG_RELOC (1ull << 1)
+#define HEADER_BACKREF_SHIFT 56
+/* The revision of back references that every filesystem of today has. */
+#define MIXED_BACKREF_REV (1ull << HEADER_BACKREF_SHIFT)
 #define SUPER_FLAG_SEEDING (1ull << 32)
 
 /* An item of a leaf: the offset counts from the end of the header. */

@@ -43,10 +43,13 @@ enum objectid {
 #define OID_CSUM_CHANGE ((uint64_t)-13)
 #define OID_LAST_FREE ((uint64_t)-256)
 
+/* The other numbers of qgroups have what stands above a subvolume's number. */
+#define OID_FILE_TREE_END (1ull << 48)
+
 /* Whether the objectid names a tree of files: the top-level one or a subvolume. */
 static inline bool oid_is_file_tree(uint64_t oid)
 {
-	return oid == OID_FS_TREE || (oid >= OID_FIRST_FREE && oid <= OID_LAST_FREE);
+	return oid == OID_FS_TREE || (oid >= OID_FIRST_FREE && oid < OID_FILE_TREE_END);
 }
 
 enum item_key_type {

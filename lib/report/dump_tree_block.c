@@ -6,7 +6,6 @@
 #include "lib/format/key_names.h"
 
 /* The upper byte of the flags. */
-#define HEADER_BACKREF_SHIFT 56
 #define HEADER_BACKREF_MASK (0xffull << HEADER_BACKREF_SHIFT)
 
 static void dump_flags(struct dump *d, uint64_t flags)

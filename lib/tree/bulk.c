@@ -7,9 +7,6 @@
 
 #include "lib/base/err.h"
 
-/* The revision of back references that every filesystem of today has, in the upper byte of a header's flags. */
-#define MIXED_BACKREF_REV (1ull << 56)
-
 struct open_block {
 	uint8_t *block; /* NULL in a builder that only counts */
 	uint32_t nritems;

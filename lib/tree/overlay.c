@@ -11,9 +11,6 @@
 #include "lib/tree/cache.h"
 #include "lib/tree/edit_path.h"
 
-/* The revision of back references that every filesystem of today has, in the upper byte of a header's flags. */
-#define MIXED_BACKREF_REV (1ull << 56)
-
 int overlay_create(struct btrkit_fs *fs, uint64_t generation, const struct overlay_ops *ops, void *ctx,
 		   struct overlay **ret, struct btrkit_error *err)
 {
