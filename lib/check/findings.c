@@ -181,6 +181,23 @@ void check_tell_values(struct check *c, enum check_code code, const struct btrki
 	tell(c, code, &f);
 }
 
+void check_withdraw(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t apart)
+{
+	struct check_findings *l = &c->findings[code];
+	const struct check_finding f = { .what = *what };
+	bool same;
+	size_t at;
+
+	pthread_mutex_lock(&c->lock);
+	at = place_of(l, &f, &same);
+	if (same && l->at[at].has_values && l->at[at].found - l->at[at].expected == apart) {
+		l->n--;
+		l->total--;
+		memmove(&l->at[at], &l->at[at + 1], (l->n - at) * sizeof(*l->at));
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
 void check_say(struct check *c, enum check_code code, const struct check_place *at, const char *fmt, ...)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;

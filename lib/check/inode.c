@@ -49,15 +49,19 @@ struct judged {
 	const struct span_inode *i;
 };
 
+static void describe(struct btrkit_error *what, uint64_t tree, uint64_t inode, const char *field, const char *words)
+{
+	err_corrupt(what, field, "%s", words);
+	err_at_tree(what, tree);
+	err_at_key(what, &KEY(inode, KEY_INODE_ITEM, 0));
+}
+
 static void say(const struct judged *j, enum check_code code, const char *field, const char *words, uint64_t found,
 		uint64_t expected)
 {
-	const struct btrkit_key key = { j->i->objectid, KEY_INODE_ITEM, 0 };
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
-	err_corrupt(&what, field, "%s", words);
-	err_at_tree(&what, j->tree);
-	err_at_key(&what, &key);
+	describe(&what, j->tree, j->i->objectid, field, words);
 	if (field)
 		check_tell_values(j->c, code, &what, found, expected);
 	else
@@ -99,6 +103,17 @@ static void judge_top(const struct judged *j)
 		say(j, CHECK_TREE_TOP, NULL, words, 0, 0);
 }
 
+#define OTHER_NAMES "inode that counts other names than it has"
+#define OTHER_SIZE "directory of another size than its names have"
+
+void span_names_known(struct check *c, uint64_t tree, uint64_t inode, bool entries, uint64_t lacking)
+{
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+	describe(&what, tree, inode, entries ? "size" : "nlink", entries ? OTHER_SIZE : OTHER_NAMES);
+	check_withdraw(c, entries ? CHECK_DIR_SIZE : CHECK_INODE_NLINK, &what, lacking);
+}
+
 static void judge_names(const struct judged *j)
 {
 	if (j->i->objectid == OID_FIRST_FREE)
@@ -106,8 +121,7 @@ static void judge_names(const struct judged *j)
 	else if (S_ISDIR(j->i->mode) && j->i->names > 1)
 		say(j, CHECK_DIR_NAMES, "names", "directory with more than one name", j->i->names, 1);
 	else if (j->i->names != j->i->nlink)
-		say(j, CHECK_INODE_NLINK, "nlink", "inode that counts other names than it has", j->i->nlink,
-		    j->i->names);
+		say(j, CHECK_INODE_NLINK, "nlink", OTHER_NAMES, j->i->nlink, j->i->names);
 }
 
 /* What an inode that waits to be deleted says is nobody's concern. */
@@ -119,8 +133,7 @@ static void judge_contents(const struct judged *j)
 	if (S_ISDIR(i->mode)) {
 		/* By one list it is right; that the other one differs is told. */
 		if (i->size != i->bytes && i->size != 2 * i->indexed && i->size != 2 * (i->bytes - i->indexed))
-			say(j, CHECK_DIR_SIZE, "size", "directory of another size than its names have", i->size,
-			    i->bytes);
+			say(j, CHECK_DIR_SIZE, "size", OTHER_SIZE, i->size, i->bytes);
 		return;
 	}
 	if (i->nbytes != i->bytes)

@@ -74,6 +74,7 @@ static int take_refs(struct names *n, const struct item *item)
 						  .dir = ref.parent,
 						  .index = ref.index,
 						  .location = { item->key.objectid, KEY_INODE_ITEM, 0 },
+						  .len = (uint16_t)ref.name_len,
 						  .type = n->type,
 						  .kind = FACT_REF,
 						  .key = item->key });

@@ -18,6 +18,7 @@ struct fact {
 	uint64_t dir, index;
 	struct btrkit_key location; /* of an inode or a subvolume */
 	uint64_t entry;		    /* the hash of it with its type */
+	uint16_t len;		    /* of a name that an inode knows */
 	uint8_t type, kind;
 	bool alone;	       /* an entry by name that has no index */
 	bool known;	       /* what is wrong with it is told of another one */

@@ -14,6 +14,13 @@
 struct judging {
 	struct names *n;
 	struct fact **children; /* by directory and by what they lead to */
+	struct check_list links;
+};
+
+/* What an inode has not, as was told, or has too much: names, or of a directory bytes of names of entries. */
+struct link {
+	uint64_t inode, lacking;
+	bool entries;
 };
 
 /* All that is said of a name. */
@@ -123,6 +130,39 @@ static bool has_other_name(const struct judging *j, const struct fact *index)
 	return false;
 }
 
+static void add_link(struct judging *j, uint64_t inode, bool entries, uint64_t lacking)
+{
+	struct link *to = check_list_add(j->n->c, &j->links, sizeof(*to));
+
+	if (to)
+		*to = (struct link){ inode, lacking, entries };
+}
+
+static int compare_links(const void *a, const void *b)
+{
+	const struct link *x = a, *y = b;
+	const int cmp = compare_numbers(x->inode, y->inode);
+
+	return cmp ? cmp : x->entries - y->entries;
+}
+
+/* Of what an inode counts nothing is told that only follows. */
+static void end_links(struct judging *j)
+{
+	struct link *l = j->links.at;
+
+	if (j->links.n)
+		qsort(l, j->links.n, sizeof(*l), compare_links);
+	for (size_t i = 0, end; i < j->links.n; i = end) {
+		uint64_t lacking = 0;
+
+		for (end = i; end < j->links.n && !compare_links(&l[end], &l[i]); end++)
+			lacking += l[end].lacking;
+		span_names_known(j->n->c, j->n->root->root.id, l[i].inode, l[i].entries, lacking);
+	}
+	free(l);
+}
+
 static void judge_ref(struct judging *j, const struct fact *entry, const struct fact *ref)
 {
 	/* That the index cannot be is told of it. */
@@ -157,6 +197,8 @@ static void judge_child(struct judging *j, const struct group *g, const struct f
 	cursor_init(&cur, j->n->c->fs, &j->n->root->root);
 	ret = cursor_find(&cur, &key, NULL);
 	cursor_release(&cur);
+	if (!ret)
+		add_link(j, key.objectid, false, 1);
 	if (ret >= 0)
 		say(j->n, ret ? CHECK_NAME_NO_INODE : CHECK_NAME_NO_REF, entry, "location",
 		    ret ? "the inode of an entry is not there" : "the inode of an entry does not have its name");
@@ -231,11 +273,17 @@ static void judge_refs(struct judging *j, const struct group *g)
 	for (size_t i = 0; i < g->num_refs; i++) {
 		const struct fact *ref = &g->refs[i];
 		const uint64_t inode = ref->location.objectid;
+		const bool twice = i && ref[-1].location.objectid == inode;
 
-		if (i && ref[-1].location.objectid == inode)
+		if (twice)
 			say(j->n, CHECK_NAME_TWICE, ref, "name", "the inode has the name twice");
 		else if (!has_child(g->indexes, g->num_indexes, inode) && !has_child(g->items, g->num_items, inode))
 			say(j->n, CHECK_NAME_NO_ENTRY, ref, "name", "the directory has no entry of the name");
+		else
+			continue;
+		add_link(j, inode, false, UINT64_MAX);
+		if (!twice)
+			add_link(j, ref->dir, true, 2 * (uint64_t)ref->len);
 	}
 }
 
@@ -331,5 +379,6 @@ void names_judge(struct names *n)
 	each_group(&j, mark_alone);
 	each_group(&j, pair);
 	each_group(&j, judge);
+	end_links(&j);
 	free(j.children);
 }

@@ -110,6 +110,11 @@ void span_add_extents(struct check *c, uint64_t tree, struct span_inode *to, uin
 void span_inode_item(struct span_reader *r, const struct item *item);
 /* The same of an inode of which all is known; its names go into the sums. */
 void span_judge(struct check *c, uint64_t tree, struct span *span, const struct span_inode *inode);
+/*
+ * As was told an inode lacks so many of its names: that it counts them is right. With @entries a directory lacks
+ * entries, whose names have so many bytes in both of its lists.
+ */
+void span_names_known(struct check *c, uint64_t tree, uint64_t inode, bool entries, uint64_t lacking);
 /* names.c: goes through a tree whose names do not come out even. */
 void span_names(struct check *c, const struct check_root *root, const struct span *all);
 

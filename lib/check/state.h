@@ -109,6 +109,8 @@ void check_tell(struct check *c, enum check_code code, const struct btrkit_error
 /* The same where numbers say what there is and what there should be. */
 void check_tell_values(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t found,
 		       uint64_t expected);
+/* Takes back what was told with the same words of the same place, with numbers that are so far apart. */
+void check_withdraw(struct check *c, enum check_code code, const struct btrkit_error *what, uint64_t apart);
 /*
  * In one go: what is told is begun anew with a message and gets the places that are given (others are 0 and NULL).
  */
