@@ -142,6 +142,7 @@
 	CODE(INODE_FLAGS, "INODE-FLAGS", REFUSED, "an inode with flags that Linux does not know")                   \
 	CODE(INODE_KIND, "INODE-KIND", MISBEHAVES, "an inode with items that its kind of file does not have")       \
 	CODE(INODE_GENERATION, "INODE-GENERATION", MISBEHAVES, "an inode that is younger than the filesystem")      \
+	CODE(INODE_OWNER, "INODE-OWNER", MISBEHAVES, "an inode of a user or group that there cannot be")            \
 	CODE(INODE_NLINK, "INODE-NLINK", MISBEHAVES, "an inode that counts other names than it has")                \
 	CODE(INODE_ORPHAN, "INODE-ORPHAN", MISBEHAVES, "an inode without names that nothing says is to be deleted") \
 	CODE(INODE_SYMLINK, "INODE-SYMLINK", MISBEHAVES, "a symbolic link unlike any that Linux makes")             \

@@ -34,6 +34,11 @@ void span_inode_item(struct span_reader *r, const struct item *item)
 		say_item(r, CHECK_INODE_GENERATION, item, "generation", "inode of generation ", i.generation);
 	if (i.transid > generation)
 		say_item(r, CHECK_INODE_GENERATION, item, "transid", "inode changed in generation ", i.transid);
+	/* What Linux has for nobody: it lets no one write to such a file. */
+	if (i.uid == UINT32_MAX)
+		say_item(r, CHECK_INODE_OWNER, item, "uid", "inode of user ", i.uid);
+	if (i.gid == UINT32_MAX)
+		say_item(r, CHECK_INODE_OWNER, item, "gid", "inode of group ", i.gid);
 	if (i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY))
 		say_item(r, CHECK_INODE_FLAGS, item, "flags",
 			 "unknown flags of an inode: ", i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY));
