@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Filesystems as Linux makes them, with a bit of everything in them, have no errors, all data and parity included; and
 what is mounted is refused, which --force overrides. BTRKIT is the program under test."""
+import mmap
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ from image import run
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 K, M = 1 << 10, 1 << 20
+SCRIBBLES = 400
 
 # Devices, options of mkfs.btrfs and of the mount.
 FORMS = {
@@ -65,6 +68,37 @@ def fill(mnt, quota):
     ops.sync(mnt)
 
 
+def scribble(mnt):
+    """Random changes of files some of which have no checksums, past the cache too: parity follows all of them."""
+    rng = random.Random(7)
+    buffer = mmap.mmap(-1, 256 * K)
+    files = [f'{mnt}/scribble{i}' for i in range(6)]
+    for i, path in enumerate(files):
+        for each in (path, f'{path}.clone'):
+            ops.write(each, 0, b'')
+            if i % 2:
+                ops.nocow(each)
+        if i % 3:
+            ops.fallocate(path, 0, 4 * M)
+    for step in range(SCRIBBLES):
+        path, at = rng.choice(files), rng.randrange(6 * M // (4 * K)) * 4 * K
+        length = rng.choice((4, 8, 64, 128, 256)) * K
+        kind = rng.randrange(10)
+        if kind < 7:
+            buffer[:length] = rng.randbytes(length)
+            fd = os.open(path, os.O_WRONLY | (os.O_DIRECT if rng.random() < 0.4 else 0))
+            os.pwritev(fd, [memoryview(buffer)[:length]], at)
+            os.close(fd)
+        elif kind == 7:
+            ops.punch(path, at, length)
+        elif kind == 8:
+            os.truncate(path, at)
+        else:
+            run('cp', '--reflink=always', path, f'{path}.clone')
+        if step % 50 == 49:
+            ops.sync(mnt)
+
+
 def check(paths, *args):
     done = subprocess.run([BTRKIT, 'check', '--data', *args, *paths], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           check=False)
@@ -94,6 +128,8 @@ def one(name, folder):
         form.mkfs_newer(*options)
         blocks = clean(f'{name}, empty', form.paths)
         fill(form.mount(mount), name == 'quota')
+        if '-d' in options and options[options.index('-d') + 1].upper() in volumes.PARITY:
+            scribble(form.mnt)
         refused(form)
         # What Linux has not written yet does not change what there is.
         clean(f'{name}, mounted', form.paths, '--force')
