@@ -30,7 +30,6 @@ static void take(struct check_quota *q, const struct item *item)
 {
 	struct check_qgroup *g;
 	struct check_relation *r;
-	struct qgroup_limit limit;
 
 	if (item_validate(&q->c->items, item, NULL))
 		return;
@@ -54,8 +53,6 @@ static void take(struct check_quota *q, const struct item *item)
 			g->has_limit = true;
 		else
 			say(q, CHECK_QGROUP_CONFIG, &item->key, "key.offset", "limits of a qgroup that there is not");
-		if (!qgroup_limit_decode(item, &limit, NULL) && limit.flags & ~(uint64_t)QGROUP_LIMIT_FLAGS)
-			say(q, CHECK_QGROUP_CONFIG, &item->key, "flags", "limits of kinds that there are not");
 		break;
 	case KEY_QGROUP_RELATION:
 		r = check_list_add(q->c, &q->relations, sizeof(*r));

@@ -10,7 +10,6 @@
 #define QGROUP_STATUS_SIMPLE_MODE (1ull << 3)
 #define QGROUP_STATUS_FLAGS 0xfull
 #define QGROUP_STATUS_VERSION 1
-#define QGROUP_LIMIT_FLAGS 0x3full
 
 struct disk_qgroup_status {
 	le64 version;
