@@ -159,7 +159,7 @@ static const struct mutation mutations[] = {
 	{ DEFAULT, "a device extent of another chunk", "BTR-DEVICE-EXTENT-DIFFERS", ADD, 65536, AT(16, 8),
 	  DEV_EXTENTS(0) },
 	{ DEFAULT, "a shorter device extent", "BTR-DEVICE-EXTENT-DIFFERS", ADD, -4096, AT(24, 8), DEV_EXTENTS(0) },
-	{ DEFAULT, "a device extent too many", "BTR-DEVICE-EXTENT-CHUNK", INSERT, KEY_DEV_EXTENT, AT(0, 48),
+	{ DEFAULT, "a device extent on no device", "BTR-DEVICE-EXTENT-DEVICE", INSERT, KEY_DEV_EXTENT, AT(0, 48),
 	  DEV_EXTENTS(0) },
 	{ DEFAULT, "a chunk is missing", "BTR-BLOCK-READ", DROP, .tree = 3, .type = KEY_CHUNK_ITEM, .nth = 2 },
 	{ DEFAULT, "bytes used of a device", "BTR-DEVICE-USED", ADD, 65536, DEVICE(bytes_used), .tree = 3,
