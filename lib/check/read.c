@@ -98,7 +98,6 @@ int check_run_init(struct check *c, struct check_run *run)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	run->max = CHECK_RUN_BYTES / c->items.nodesize;
-	/* Kernels copy much slower to what begins a little behind a page's beginning. */
 	run->blocks = io_buffer(CHECK_RUN_BYTES);
 	run->others = io_buffer(CHECK_RUN_BYTES);
 	if (run->blocks && run->others)
