@@ -112,11 +112,14 @@
 	     "the v1 cache of a block group is larger than its file, which makes Linux crash")                       \
 	CODE(SPACE_CACHE, "SPACE-CACHE", MISBEHAVES,                                                                 \
 	     "the v1 cache of a block group says something else than what lies between extents")                     \
+	CODE(SPACE_CACHE_FILE, "SPACE-CACHE-FILE", LEFTOVER,                                                         \
+	     "the file of a v1 cache is not whole, or not as Linux makes it")                                        \
 	CODE(SPACE_LEFTOVER, "SPACE-LEFTOVER", LEFTOVER,                                                             \
 	     "free space of the temporary block groups of mkfs.btrfs up to 6.2")
 #define CHECK_CODES_ROOT(CODE)                                                                                        \
 	CODE(ROOT_GENERATION, "ROOT-GENERATION", REFUSED,                                                             \
 	     "the generations that a root item tells contradict each other")                                          \
+	CODE(ROOT_KEY, "ROOT-KEY", REFUSED, "a root item where Linux takes it that there can be none")                \
 	CODE(ROOT_TWICE, "ROOT-TWICE", MISBEHAVES, "a root item that Linux does not find: the tree has another one")  \
 	CODE(ROOT_UNKNOWN, "ROOT-UNKNOWN", LEFTOVER, "a tree that Linux does not know")                               \
 	CODE(ROOT_DROP, "ROOT-DROP", REFUSED, "what a root item says of the drop of its tree cannot be")              \

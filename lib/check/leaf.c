@@ -2,6 +2,7 @@
 /* Leaves are read, neighbours together, and what is in each is judged. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "lib/check/leaves.h"
 #include "lib/io/buffer.h"
@@ -64,6 +65,18 @@ static void judge_item(struct check *c, uint64_t tree, const struct node *leaf, 
 	check_tell(c, code, &what);
 }
 
+/* The root tree has its own directory and files of v1 caches, which nobody gives other permissions. */
+static void judge_cache_file(struct check *c, uint64_t tree, const struct node *leaf, const struct item *item)
+{
+	struct inode_item inode;
+
+	if (tree != OID_ROOT_TREE || item->key.type != KEY_INODE_ITEM || !oid_is_file_tree(item->key.objectid) ||
+	    inode_item_decode(&c->items, item, &inode, NULL) || inode.mode == (S_IFREG | 0600))
+		return;
+	check_say(c, CHECK_SPACE_CACHE_FILE, &(struct check_place){ tree, leaf->bytenr, &item->key, "mode" },
+		  "the file of a cache of free space has mode %o", inode.mode);
+}
+
 /* A leaf of a tree that is none of files; the root tree has files all the same, those of the v1 cache. */
 static void read_other(struct reader *r, uint64_t tree, const struct node *leaf, bool full_backref)
 {
@@ -74,6 +87,7 @@ static void read_other(struct reader *r, uint64_t tree, const struct node *leaf,
 		struct file_extent fe;
 
 		judge_item(c, tree, leaf, i, &item);
+		judge_cache_file(c, tree, leaf, &item);
 		if (item.key.type != KEY_EXTENT_DATA || file_extent_decode(&c->items, &item, &fe, NULL))
 			continue;
 		check_extent_fields(c, leaf, &item, &fe);

@@ -58,6 +58,9 @@ static void judge_id(struct check *c, const struct btrkit_key *key)
 	if (!oid_is_file_tree(id) && id != OID_TREE_RELOC && id != OID_DATA_RELOC_TREE &&
 	    (id < OID_EXTENT_TREE || id > OID_REMAP_TREE || id == OID_CHUNK_TREE || id == OID_ROOT_TREE_DIR))
 		say(c, CHECK_ROOT_UNKNOWN, key, "key.objectid", "tree that Linux does not know");
+	/* It looks for the last item of a tree from this offset downwards, and takes one there for an error. */
+	else if (key->offset == UINT64_MAX)
+		say(c, CHECK_ROOT_KEY, key, "key.offset", "root item with the largest offset that there is");
 	/* Linux finds the last one. */
 	else if (before->has_item && before->root.id == id && id != OID_TREE_RELOC)
 		say(c, CHECK_ROOT_TWICE, key, "key.offset", "tree has another root item before this one");

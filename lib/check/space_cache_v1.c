@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The v1 cache. One that is not whole is passed over, as Linux does. */
+/* The v1 cache. One that is not whole Linux makes anew. */
 #include <inttypes.h>
 
 #include "lib/check/space.h"
@@ -27,14 +27,15 @@ static int data_end(struct cursor *cur, uint64_t ino, uint64_t size, uint64_t *e
 	return ret < 0 ? ret : 0;
 }
 
-/* Linux reads as many pages as the inode's size says, and does not survive one that is not there. */
-static void judge_size(struct check *c, const struct space_cache_group *cache)
+/* Linux reads as many pages as the inode's size says, and does not survive one that is not there. @return it was told */
+static bool judge_size(struct check *c, const struct space_cache_group *cache)
 {
 	const struct btrkit_key *key = &cache->header.location;
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct inode_item inode;
 	struct cursor cur;
 	uint64_t end = 0;
+	bool told = false;
 	int ret;
 
 	cursor_init(&cur, c->fs, &c->fs->root_tree);
@@ -47,7 +48,8 @@ static void judge_size(struct check *c, const struct space_cache_group *cache)
 		ret = data_end(&cur, key->objectid, size, &end, &what);
 		values[0] = size;
 		values[1] = end;
-		if (!ret && size > end)
+		told = !ret && size > end;
+		if (told)
 			check_say(c, CHECK_SPACE_CACHE_SIZE,
 				  &(struct check_place){ OID_ROOT_TREE, 0, key, "size", .values = values },
 				  "the cache of free space is said to be larger than its file is");
@@ -55,6 +57,7 @@ static void judge_size(struct check *c, const struct space_cache_group *cache)
 	cursor_release(&cur);
 	if (ret == -ENOMEM)
 		check_fail(c, ret, &what);
+	return told;
 }
 
 static void judge_group(struct space *s, const struct check_group *g)
@@ -63,6 +66,7 @@ static void judge_group(struct space *s, const struct check_group *g)
 	struct gaps gaps = { .s = s, .group = { g->start, g->length }, .pos = g->start };
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct space_cache_group cache;
+	bool told = false;
 	int ret = space_cache_load(s->c->fs, &group, &cache, &what);
 
 	if (ret) {
@@ -71,7 +75,11 @@ static void judge_group(struct space *s, const struct check_group *g)
 		return;
 	}
 	if (cache.state == SPACE_CACHE_IGNORED || cache.state == SPACE_CACHE_USABLE)
-		judge_size(s->c, &cache);
+		told = judge_size(s->c, &cache);
+	if (!told && cache.state == SPACE_CACHE_IGNORED && !cache.unfinished)
+		check_say(s->c, CHECK_SPACE_CACHE_FILE,
+			  &(struct check_place){ OID_ROOT_TREE, 0, &KEY(OID_FREE_SPACE, 0, g->start) },
+			  "the cache of free space cannot be used: %s", cache.why);
 	if (cache.state == SPACE_CACHE_USABLE && !block_group_supers(s->c->fs, &group, &gaps.supers, &what)) {
 		ret = space_compare(&gaps, next_range, &cache, CHECK_SPACE_CACHE, OID_ROOT_TREE, &what);
 		block_group_supers_release(&gaps.supers);

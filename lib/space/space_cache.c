@@ -71,6 +71,13 @@ static int find_header(struct cursor *c, uint64_t start, struct space_cache_grou
 	return ret ? ignore_corrupt(cache, ret, &e, err) : 0;
 }
 
+/* So Linux leaves a cache that it could not write. */
+static int unfinished(struct space_cache_group *cache, const char *why)
+{
+	cache->unfinished = true;
+	return ignore(cache, "%s", why);
+}
+
 static int find_inode(struct cursor *c, struct space_cache_group *cache, struct btrkit_error *err)
 {
 	struct btrkit_error e = BTRKIT_ERROR_INIT;
@@ -88,12 +95,12 @@ static int find_inode(struct cursor *c, struct space_cache_group *cache, struct 
 		return ret;
 	cache->size = inode.size;
 	if (!inode.generation)
-		return ignore(cache, "it was being written: its inode has generation 0");
+		return unfinished(cache, "it was being written: its inode has generation 0");
 	if (inode.generation != cache->header.generation)
 		return ignore(cache, "its inode has generation %" PRIu64 ", its header %" PRIu64, inode.generation,
 			      cache->header.generation);
 	if (!inode.size)
-		return ignore(cache, "it is empty");
+		return unfinished(cache, "it is empty");
 	if (cache->header.num_entries)
 		return 0;
 	cache->state = SPACE_CACHE_EMPTY;
@@ -144,7 +151,7 @@ static int next_page(struct reader_v1 *r, struct btrkit_error *err)
 	int ret;
 
 	if (r->c.fs->items.incompat & INCOMPAT_RAID_STRIPE_TREE)
-		return ignore(r->cache, "its file lies where the raid-stripe-tree says, which is not read");
+		return unfinished(r->cache, "its file lies where the raid-stripe-tree says, which is not read");
 	if (r->next == r->pages)
 		return ignore(r->cache, "its file of %" PRIu64 " pages is too short", r->pages);
 	ret = find_extent(r, err);

@@ -26,6 +26,7 @@ struct space_cache_bitmap {
 struct space_cache_group {
 	enum space_cache_state state;
 	char why[256];
+	bool unfinished; /* ignored since Linux left it so, and not since something does not fit */
 	struct space_cache header;
 	uint64_t size;	/* of the file */
 	uint64_t bytes; /* allocated for it */
