@@ -181,7 +181,8 @@
 	CODE(FILE_CSUM_KEPT, "FILE-CSUM-KEPT", LEFTOVER, "space that is kept for data, with checksums")
 #define CHECK_CODES_QGROUP(CODE)                                                                            \
 	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES, "the items of qgroups contradict each other")      \
-	CODE(QGROUP_STATUS, "QGROUP-STATUS", REFUSED, "the state of quota is not where Linux looks for it") \
+	CODE(QGROUP_STATUS, "QGROUP-STATUS", REFUSED,                                                       \
+	     "the state of quota is not where Linux looks for it, or keeps it from mounting")               \
 	CODE(QGROUP_STALE, "QGROUP-STALE", LEFTOVER, "qgroups were counted in an older commit")             \
 	CODE(QGROUP_RELATION, "QGROUP-RELATION", MISBEHAVES,                                                \
 	     "a relation of qgroups that is told one way, or cannot be")                                    \
@@ -189,6 +190,7 @@
 	CODE(QGROUP_COUNT, "QGROUP-COUNT", MISBEHAVES, "a qgroup counts other bytes than there are")
 #define CHECK_CODES_LOG(CODE)                                                                                       \
 	CODE(LOG_BLOCK, "LOG-BLOCK", REFUSED, "a block of a log tree lies where it cannot, or is pointed to twice") \
+	CODE(LOG_ROOT, "LOG-ROOT", REFUSED, "a root item of a log tree that Linux refuses, or does not survive")    \
 	CODE(LOG_TREE, "LOG-TREE", MISBEHAVES, "a log tree of a subvolume that there is not")                       \
 	CODE(LOG_EXTENT, "LOG-EXTENT", REFUSED, "data that a log tree tells of lies where it cannot")               \
 	CODE(LOG_INODE, "LOG-INODE", REFUSED,                                                                       \

@@ -81,12 +81,18 @@ static void take_tree(struct log *l, uint64_t logical, const struct item *item)
 
 	if (root_item_decode(&l->c->items, item, &ri, NULL))
 		return;
+	/* Linux judges it like one of the root tree. */
+	if (ri.drop_progress.objectid && !ri.drop_level)
+		log_say(l, CHECK_LOG_ROOT, logical, &item->key, "drop_progress",
+			"log tree is being dropped at a level that no drop begins at");
 	if (item->key.objectid != OID_TREE_LOG || !check_find_root(l->c, item->key.offset)) {
 		if (!l->c->blocks_lost)
 			log_say(l, CHECK_LOG_TREE, logical, &item->key, "key.offset",
 				"log tree of a subvolume that there is not");
 		return;
 	}
+	if (!oid_is_file_tree(item->key.offset))
+		log_say(l, CHECK_LOG_ROOT, logical, &item->key, "key.offset", "log tree of a tree that has no files");
 	to = check_list_add(l->c, &l->trees, sizeof(*to));
 	if (to)
 		*to = tree_root_of(&item->key, &ri);

@@ -106,6 +106,9 @@ static void judge_status(struct check_quota *q)
 		say(q, CHECK_QGROUP_CONFIG, &key, "version", "quota of another version, which Linux turns off");
 	if (s->flags & ~(uint64_t)QGROUP_STATUS_FLAGS)
 		say(q, CHECK_QGROUP_CONFIG, &key, "flags", "state of quota that there is not");
+	else if (s->flags & QGROUP_STATUS_RESCAN && !(s->flags & QGROUP_STATUS_ON))
+		say(q, CHECK_QGROUP_STATUS, &key, "flags",
+		    "quota is off and being counted, and Linux waits for that without end");
 	else if (s->flags & QGROUP_STATUS_ON &&
 		 !(s->flags & (QGROUP_STATUS_SIMPLE_MODE | QGROUP_STATUS_INCONSISTENT)) &&
 		 s->generation != q->c->fs->super.generation)

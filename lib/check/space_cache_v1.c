@@ -27,7 +27,7 @@ static int data_end(struct cursor *cur, uint64_t ino, uint64_t size, uint64_t *e
 	return ret < 0 ? ret : 0;
 }
 
-/* Linux reads as many pages as the inode's size says, and does not survive one that is not there. @return it was told */
+/* Linux reads as many pages as the size says, and does not survive one that is not there. @return it was told */
 static bool judge_size(struct check *c, const struct space_cache_group *cache)
 {
 	const struct btrkit_key *key = &cache->header.location;
