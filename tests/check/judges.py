@@ -271,7 +271,7 @@ def ask_linux(cases, images, folder, kernel, module_folder, init):
         elif at is not None and line.startswith('STEP'):
             said[at].add(line)
         elif at is not None and line.startswith('LOG') and not re.search(
-                r'BTRFS (info|notice|debug)|transid N|deprecated', line):
+                r'BTRFS (info|notice|debug)|transid N|scanned by|deprecated', line):
             said[at].add(plain(line))
         elif 'cannot' in line:
             raise RuntimeError(line)
