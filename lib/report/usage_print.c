@@ -211,14 +211,19 @@ int btrkit_usage_printer_finish(struct btrkit_usage_printer *p)
 
 /* Owners and totals. */
 
+void usage_emit_space(struct emit *e, const char *words, const struct btrkit_usage_space *s)
+{
+	emit_u64(e, "data", words, s->data);
+	emit_u64(e, "uncompressed", words, s->uncompressed);
+	emit_u64(e, "metadata", words, s->metadata);
+	emit_u64(e, "extents", words, s->extents);
+	emit_u64(e, "blocks", words, s->blocks);
+}
+
 static void json_space(struct emit *e, const char *key, const struct btrkit_usage_space *s)
 {
 	emit_object(e, key);
-	emit_u64(e, "data", "", s->data);
-	emit_u64(e, "uncompressed", "", s->uncompressed);
-	emit_u64(e, "metadata", "", s->metadata);
-	emit_u64(e, "extents", "", s->extents);
-	emit_u64(e, "blocks", "", s->blocks);
+	usage_emit_space(e, "", s);
 	emit_object_end(e);
 }
 

@@ -40,6 +40,8 @@ struct emit *usage_print_begin(struct btrkit_usage_printer *p);
 /* A size for people, or in bytes where they asked for that. */
 const char *usage_size_text(const struct btrkit_usage_printer *p, uint64_t bytes, char to[SIZE_BYTES]);
 void usage_emit_size(struct btrkit_usage_printer *p, const char *words, uint64_t bytes);
+/* The members of a space, each behind @words in text. */
+void usage_emit_space(struct emit *e, const char *words, const struct btrkit_usage_space *s);
 
 /* An owner in text: a subvolume, dying or not, is its number, which is a number in JSON too. */
 const char *usage_label_text(const struct label *l, char to[LABEL_BYTES]);

@@ -162,11 +162,7 @@ static void print_pair(struct btrkit_usage_printer *p, const uint32_t pair[2], c
 	usage_emit_label(e, NULL, "pair\t", &p->labels[pair[0]]);
 	usage_emit_label(e, NULL, "\t", &p->labels[pair[1]]);
 	emit_array_end(e);
-	emit_u64(e, "data", "\t", s->data);
-	emit_u64(e, "uncompressed", "\t", s->uncompressed);
-	emit_u64(e, "metadata", "\t", s->metadata);
-	emit_u64(e, "extents", "\t", s->extents);
-	emit_u64(e, "blocks", "\t", s->blocks);
+	usage_emit_space(e, "\t", s);
 	emit_text(e, "\n");
 	emit_object_end(e);
 }
