@@ -5,6 +5,7 @@
 
 #include "lib/check/span.h"
 #include "lib/format/feature_bits.h"
+#include "lib/format/items/dir.h"
 
 static void say_item(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
 		     const char *words, uint64_t number)
@@ -190,7 +191,7 @@ void span_judge(struct check *c, uint64_t tree, struct span *span, const struct 
 	const struct judged j = { c, tree, inode };
 	const bool known = inode->seen & SEEN_ITEM;
 
-	span->names -= inode->name_hash * span_hash_type(c, known ? span_mode_type(inode->mode) : 0);
+	span->names -= inode->name_hash * span_hash_type(c, known ? dir_type_of_mode(inode->mode) : 0);
 	/* Linux does not hurry to take out the index of what was in a directory that waits to be deleted. */
 	if (!known || inode->nlink || inode->objectid == OID_FIRST_FREE) {
 		span->names += inode->children;

@@ -95,7 +95,7 @@ static int take(struct names *n, const struct item *item)
 	case KEY_INODE_ITEM:
 		if (item->size < sizeof(*d))
 			return 0;
-		n->type = span_mode_type(le32_get(d->mode));
+		n->type = dir_type_of_mode(le32_get(d->mode));
 		n->gone = !le32_get(d->nlink) && n->inode != OID_FIRST_FREE;
 		return 0;
 	case KEY_INODE_REF:

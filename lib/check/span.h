@@ -125,8 +125,6 @@ uint64_t span_hash_entry(const struct check *c, uint64_t name, const struct btrk
 /* The same as the name of inode @child; times span_hash_type() of what kind of file it is. */
 uint64_t span_hash_child(const struct check *c, uint64_t name, uint64_t index, uint64_t child);
 uint64_t span_hash_type(const struct check *c, uint8_t type);
-/* The type that directories have for a mode. */
-uint8_t span_mode_type(uint32_t mode);
 
 /* Whether a file can have the name: Linux does not list a directory with one that it cannot. */
 bool span_name_possible(const uint8_t *name, size_t len);

@@ -2,7 +2,6 @@
 /* Names as leaves have them: entries of directories, what inodes say of theirs, and extended attributes. */
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "lib/base/crc32c.h"
 #include "lib/check/span.h"
@@ -33,28 +32,6 @@ uint64_t span_hash_type(const struct check *c, uint8_t type)
 	const uint64_t number = type;
 
 	return check_hash(c, HASH_TYPE, &number, 1, NULL, 0) | 1;
-}
-
-uint8_t span_mode_type(uint32_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFREG:
-		return FT_REG;
-	case S_IFDIR:
-		return FT_DIR;
-	case S_IFCHR:
-		return FT_CHR;
-	case S_IFBLK:
-		return FT_BLK;
-	case S_IFIFO:
-		return FT_FIFO;
-	case S_IFSOCK:
-		return FT_SOCK;
-	case S_IFLNK:
-		return FT_SYMLINK;
-	default:
-		return FT_UNKNOWN;
-	}
 }
 
 static void say(struct span_reader *r, enum check_code code, const struct item *item, const char *field,

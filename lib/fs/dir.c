@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <btrkit/inode.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -11,16 +10,6 @@
 #include "lib/fs/dir.h"
 #include "lib/fs/inode.h"
 #include "lib/fs/subvolume.h"
-
-static uint8_t dirent_type(uint8_t type)
-{
-	static const uint8_t types[] = {
-		[FT_REG] = DT_REG,   [FT_DIR] = DT_DIR,	  [FT_CHR] = DT_CHR,	 [FT_BLK] = DT_BLK,
-		[FT_FIFO] = DT_FIFO, [FT_SOCK] = DT_SOCK, [FT_SYMLINK] = DT_LNK,
-	};
-
-	return type < sizeof(types) ? types[type] : DT_UNKNOWN;
-}
 
 /* The one entry of a DIR_INDEX. */
 static int read_entry(struct cursor *c, struct btrkit_dir_entry *e, struct btrkit_error *err)
@@ -40,7 +29,7 @@ static int read_entry(struct cursor *c, struct btrkit_dir_entry *e, struct btrki
 		.root = c->root.id,
 		.inode = d.location.objectid,
 		.index = c->item.key.offset,
-		.type = dirent_type(d.type),
+		.type = dir_type_to_dirent(d.type),
 	};
 	if (d.location.type == KEY_ROOT_ITEM) {
 		ret = subvolume_lies_at(c->fs, e->inode, c->root.id, c->item.key.objectid, d.name, d.name_len, err);

@@ -273,17 +273,6 @@ static int add_xattrs(struct filler *e, const struct source_inode *n, struct btr
 	return ret;
 }
 
-static uint8_t entry_type(uint32_t mode)
-{
-	static const uint8_t types[16] = {
-		[S_IFREG >> 12] = FT_REG,  [S_IFDIR >> 12] = FT_DIR,   [S_IFCHR >> 12] = FT_CHR,
-		[S_IFBLK >> 12] = FT_BLK,  [S_IFIFO >> 12] = FT_FIFO,  [S_IFSOCK >> 12] = FT_SOCK,
-		[S_IFLNK >> 12] = FT_SYMLINK,
-	};
-
-	return types[mode >> 12 & 15];
-}
-
 static uint32_t put_entry(const struct filler *e, uint32_t subvolume, const struct source_entry *entry, uint8_t *to)
 {
 	const struct source_inode *n = &e->source->inodes[entry->inode];
@@ -297,7 +286,7 @@ static uint32_t put_entry(const struct filler *e, uint32_t subvolume, const stru
 		location = KEY(mkfs_fill_subvolume_id(n->subvolume), KEY_ROOT_ITEM, UINT64_MAX);
 	d = (struct disk_dir_item){ .location = key_put(&location),
 				    .transid = le64_put(e->plan->generation),
-				    .type = entry_type(n->mode) };
+				    .type = dir_type_of_mode(n->mode) };
 	return put_dir_item(to, &d, entry->name, entry->len, NULL, 0);
 }
 

@@ -125,7 +125,7 @@ static int insert_target(struct op *op, const struct making *m, struct btrkit_er
 
 static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrkit_error *err)
 {
-	const struct name_entry entry = { KEY(m->inode, KEY_INODE_ITEM, 0), op_entry_type(m->what->mode) };
+	const struct name_entry entry = { KEY(m->inode, KEY_INODE_ITEM, 0), dir_type_of_mode(m->what->mode) };
 	struct op_inode dir;
 	uint64_t index;
 	int ret;
@@ -162,7 +162,7 @@ static int judge(struct making *m, struct btrkit_error *err)
 {
 	const struct btrkit_new_inode *what = m->what;
 
-	if (!op_entry_type(what->mode) || what->mode & ~(S_IFMT | 07777u))
+	if (!dir_type_of_mode(what->mode) || what->mode & ~(S_IFMT | 07777u))
 		return err_set(err, BTRKIT_INVALID, "0%o is no mode of an inode", what->mode);
 	if (S_ISLNK(what->mode) != !!what->target)
 		return err_set(err, BTRKIT_INVALID, "a symbolic link has a target, and nothing else has");

@@ -68,7 +68,7 @@ static int make_link(struct linking *l, const struct name *name, struct btrkit_e
 		ret = name_ref_add(op, l->inode, l->dir.inode, name, index, false, err);
 	if (ret)
 		return ret;
-	entry.type = op_entry_type(op_inode_mode(&l->in));
+	entry.type = dir_type_of_mode(op_inode_mode(&l->in));
 	ret = name_add(op, &l->dir, name, &entry, index, err);
 	l->in.item.nlink = le32_put(le32_get(l->in.item.nlink) + 1);
 	l->in.item.ctime = op->now;

@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What names lead to in a transaction, without putting what waits into the trees. */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <sys/stat.h>
 
 #include "lib/base/err.h"
 #include "lib/modify/names.h"
-
-static uint8_t dirent_type(uint8_t type)
-{
-	static const uint8_t types[] = {
-		[FT_REG] = DT_REG,   [FT_DIR] = DT_DIR,	  [FT_CHR] = DT_CHR,	 [FT_BLK] = DT_BLK,
-		[FT_FIFO] = DT_FIFO, [FT_SOCK] = DT_SOCK, [FT_SYMLINK] = DT_LNK,
-	};
-
-	return type < sizeof(types) ? types[type] : DT_UNKNOWN;
-}
 
 /* A subvolume begins at an entry, or its place is empty. */
 static int enter_subvolume(struct op *op, const struct op_inode *dir, const struct name *name,
@@ -37,7 +25,7 @@ int name_judge_type(const struct op *op, const struct op_inode *dir, const struc
 	const uint32_t mode = op_inode_mode(in);
 	int ret;
 
-	if (entry->type == op_entry_type(mode))
+	if (entry->type == dir_type_of_mode(mode))
 		return 0;
 	ret = err_corrupt(err, "type", "entry \"%.*s\" says %u of inode %" PRIu64 " with mode 0%" PRIo32,
 			  (int)name->len, name->bytes, entry->type, in->inode, mode);
@@ -88,7 +76,7 @@ static int look_up(struct op *op, uint64_t dir_inode, const struct name *name, s
 
 	if (r < 0)
 		return r;
-	*ret = (struct btrkit_found){ op->t->id, entry.location.objectid, dirent_type(entry.type) };
+	*ret = (struct btrkit_found){ op->t->id, entry.location.objectid, dir_type_to_dirent(entry.type) };
 	return r ? enter_subvolume(op, &dir, name, &entry, ret, err) : 0;
 }
 

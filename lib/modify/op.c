@@ -175,8 +175,7 @@ int op_inode_get(struct op *op, uint64_t inode, struct op_inode *ret, struct btr
 
 	r = delayed_find(op->t, &op->reader, &key, &item, err);
 	if (r == 1)
-		return err_set(err, BTRKIT_NOT_FOUND, "no inode %" PRIu64 " in subvolume %" PRIu64, inode,
-			       op->t->id);
+		return err_set(err, BTRKIT_NOT_FOUND, "no inode %" PRIu64 " in subvolume %" PRIu64, inode, op->t->id);
 	if (!r && item.size != sizeof(ret->item))
 		r = err_corrupt(err, "item_size", "inode item of %" PRIu32 " bytes", item.size);
 	if (r) {
@@ -218,26 +217,4 @@ int op_judge_dir(const struct op *op, const struct op_inode *dir, uint64_t forbi
 	if (!ret && flags & forbidden)
 		ret = err_system(err, EPERM, "directory %" PRIu64 " is append-only", dir->inode);
 	return ret;
-}
-
-uint8_t op_entry_type(uint32_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFREG:
-		return FT_REG;
-	case S_IFDIR:
-		return FT_DIR;
-	case S_IFLNK:
-		return FT_SYMLINK;
-	case S_IFCHR:
-		return FT_CHR;
-	case S_IFBLK:
-		return FT_BLK;
-	case S_IFIFO:
-		return FT_FIFO;
-	case S_IFSOCK:
-		return FT_SOCK;
-	default:
-		return FT_UNKNOWN;
-	}
 }

@@ -86,9 +86,6 @@ static inline uint32_t op_inode_mode(const struct op_inode *in)
 	return le32_get(in->item.mode);
 }
 
-/* What an entry says of an inode: FT_*; FT_UNKNOWN for a mode that is none. */
-uint8_t op_entry_type(uint32_t mode);
-
 /* Whether the subvolume may be written. @return 0; -EROFS */
 int op_judge_writable(const struct op *op, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* What Linux looks up in what is none fails before anything else. @return 0; -ENOTDIR */

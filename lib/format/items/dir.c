@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/format/items/dir.h"
 
+#include <dirent.h>
+#include <sys/stat.h>
+
 #include "lib/base/crc32c.h"
 #include "lib/base/reader.h"
 #include "lib/format/items/judge.h"
@@ -109,10 +112,28 @@ static int dir_validate(const struct item_ctx *ctx, const struct item *item, str
 	return ret < 0 ? ret : 0;
 }
 
+static const uint8_t dirent_types[] = {
+	[FT_UNKNOWN] = DT_UNKNOWN, [FT_REG] = DT_REG,	[FT_DIR] = DT_DIR,   [FT_CHR] = DT_CHR,
+	[FT_BLK] = DT_BLK,	   [FT_FIFO] = DT_FIFO, [FT_SOCK] = DT_SOCK, [FT_SYMLINK] = DT_LNK,
+};
+
+uint8_t dir_type_of_mode(uint32_t mode)
+{
+	for (uint8_t type = FT_REG; type < sizeof(dirent_types); type++)
+		if (DTTOIF((uint32_t)dirent_types[type]) == (mode & S_IFMT))
+			return type;
+	return FT_UNKNOWN;
+}
+
+uint8_t dir_type_to_dirent(uint8_t type)
+{
+	return type < sizeof(dirent_types) ? dirent_types[type] : DT_UNKNOWN;
+}
+
 static void dir_type_render(struct emit *e, uint8_t type)
 {
 	static const char *const names[] = {
-		[FT_REG] = "FILE", [FT_DIR] = "DIR", [FT_CHR] = "CHRDEV", [FT_BLK] = "BLKDEV",
+		[FT_REG] = "FILE",  [FT_DIR] = "DIR",	[FT_CHR] = "CHRDEV",	  [FT_BLK] = "BLKDEV",
 		[FT_FIFO] = "FIFO", [FT_SOCK] = "SOCK", [FT_SYMLINK] = "SYMLINK", [FT_XATTR] = "XATTR",
 	};
 	const char *name = type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;

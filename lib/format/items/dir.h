@@ -32,6 +32,11 @@ struct dir_entry {
 
 enum dir_entry_type { FT_UNKNOWN, FT_REG, FT_DIR, FT_CHR, FT_BLK, FT_FIFO, FT_SOCK, FT_SYMLINK, FT_XATTR };
 
+/* The type in the entries that lead to an inode of @mode; FT_UNKNOWN if no inode has such a mode. */
+uint8_t dir_type_of_mode(uint32_t mode);
+/* DT_* of readdir(3); DT_UNKNOWN for one that no entry of a directory has. */
+uint8_t dir_type_to_dirent(uint8_t type);
+
 struct dir_iter {
 	const uint8_t *pos, *end;
 };
