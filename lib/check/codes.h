@@ -61,7 +61,7 @@
 	CODE(BLOCK_CYCLE, "BLOCK-CYCLE", REFUSED, "a tree block is reached in a way that it cannot be")         \
 	CODE(BLOCK_COPY, "BLOCK-COPY", MISBEHAVES, "a copy of a tree block is damaged, and another one is not") \
 	CODE(ITEM_INVALID, "ITEM-INVALID", REFUSED, "an item that Linux refuses for what is in it")             \
-	CODE(ITEM_TREE, "ITEM-TREE", REFUSED, "an item in a tree that has no such items")                       \
+	CODE(ITEM_TREE, "ITEM-TREE", MISBEHAVES, "an item in a tree that has no such items")                    \
 	CODE(ITEM_UNKNOWN, "ITEM-UNKNOWN", LEFTOVER, "an item of a type that Linux does not know")              \
 	CODE(TREE_MISSING, "TREE-MISSING", REFUSED, "a tree that every filesystem has is not there")
 
@@ -155,7 +155,8 @@
 	CODE(DIR_SIZE, "DIR-SIZE", MISBEHAVES, "a directory whose size is not that of its names")                   \
 	CODE(DIR_NAMES, "DIR-NAMES", MISBEHAVES, "a directory with more than one name")                             \
 	CODE(DIR_DUPLICATE, "DIR-DUPLICATE", MISBEHAVES, "a name, or an index, that a directory has twice")         \
-	CODE(DIR_INDEX, "DIR-INDEX", MISBEHAVES, "an entry with an index that belongs to \".\" or \"..\"")          \
+	CODE(DIR_INDEX, "DIR-INDEX", MISBEHAVES,                                                                    \
+	     "an entry with the index of \".\" or \"..\", or with one that reading a directory finds no end at")    \
 	CODE(DIR_NAME, "DIR-NAME", REFUSED, "an entry with a name that no file can have")                           \
 	CODE(DIR_LOCATION, "DIR-LOCATION", REFUSED, "an entry that leads to no inode and to no subvolume")          \
 	CODE(NAME_NO_INODE, "NAME-NO-INODE", REFUSED, "an entry of a directory whose inode is not there")           \
@@ -179,14 +180,14 @@
 	CODE(FILE_CSUM_MISSING, "FILE-CSUM-MISSING", REFUSED, "data without the checksums that they should have")   \
 	CODE(FILE_CSUM_ODD, "FILE-CSUM-ODD", MISBEHAVES, "data with checksums that they should not have")           \
 	CODE(FILE_CSUM_KEPT, "FILE-CSUM-KEPT", LEFTOVER, "space that is kept for data, with checksums")
-#define CHECK_CODES_QGROUP(CODE)                                                                            \
-	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES, "the items of qgroups contradict each other")      \
-	CODE(QGROUP_STATUS, "QGROUP-STATUS", REFUSED,                                                       \
-	     "the state of quota is not where Linux looks for it, or keeps it from mounting")               \
-	CODE(QGROUP_STALE, "QGROUP-STALE", LEFTOVER, "qgroups were counted in an older commit")             \
-	CODE(QGROUP_RELATION, "QGROUP-RELATION", MISBEHAVES,                                                \
-	     "a relation of qgroups that is told one way, or cannot be")                                    \
-	CODE(QGROUP_MISSING, "QGROUP-MISSING", LEFTOVER, "a subvolume has no qgroup, with quota enabled")   \
+#define CHECK_CODES_QGROUP(CODE)                                                                          \
+	CODE(QGROUP_CONFIG, "QGROUP-CONFIG", MISBEHAVES, "the items of qgroups contradict each other")    \
+	CODE(QGROUP_STATUS, "QGROUP-STATUS", REFUSED,                                                     \
+	     "the state of quota is not where Linux looks for it, or keeps it from mounting")             \
+	CODE(QGROUP_STALE, "QGROUP-STALE", LEFTOVER, "qgroups were counted in an older commit")           \
+	CODE(QGROUP_RELATION, "QGROUP-RELATION", MISBEHAVES,                                              \
+	     "a relation of qgroups that is told one way, or cannot be")                                  \
+	CODE(QGROUP_MISSING, "QGROUP-MISSING", LEFTOVER, "a subvolume has no qgroup, with quota enabled") \
 	CODE(QGROUP_COUNT, "QGROUP-COUNT", MISBEHAVES, "a qgroup counts other bytes than there are")
 #define CHECK_CODES_LOG(CODE)                                                                                       \
 	CODE(LOG_BLOCK, "LOG-BLOCK", REFUSED, "a block of a log tree lies where it cannot, or is pointed to twice") \

@@ -85,6 +85,9 @@ static void take_tree(struct log *l, uint64_t logical, const struct item *item)
 	if (ri.drop_progress.objectid && !ri.drop_level)
 		log_say(l, CHECK_LOG_ROOT, logical, &item->key, "drop_progress",
 			"log tree is being dropped at a level that no drop begins at");
+	if (ri.generation_v2 && ri.generation_v2 != ri.generation)
+		log_say(l, CHECK_ROOT_GENERATION, logical, &item->key, "generation_v2",
+			"log tree has two different generations");
 	if (item->key.objectid != OID_TREE_LOG || !check_find_root(l->c, item->key.offset)) {
 		if (!l->c->blocks_lost)
 			log_say(l, CHECK_LOG_TREE, logical, &item->key, "key.offset",

@@ -54,6 +54,9 @@ static void take_inode(struct log *l, const struct node *leaf, const struct item
 		*to = (struct log_mode){ item->key.objectid, i.mode };
 	if (i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY))
 		say(l, CHECK_INODE_FLAGS, leaf, item, "flags", "unknown flags of an inode in a log tree");
+	if (i.uid == UINT32_MAX || i.gid == UINT32_MAX)
+		say(l, CHECK_INODE_OWNER, leaf, item, i.uid == UINT32_MAX ? "uid" : "gid",
+		    "inode in a log tree of a user or group that there cannot be");
 	/* No transaction makes another file of an inode. */
 	if (there != MODE_NONE && there != MODE_UNKNOWN && (there ^ i.mode) & S_IFMT)
 		say(l, CHECK_LOG_INODE, leaf, item, "mode",
@@ -140,8 +143,8 @@ static void judge_ref(struct log *l, const struct node *leaf, const struct item 
 		return;
 	if (!span_name_possible(ref->name, ref->name_len))
 		say(l, CHECK_LOG_NAME, leaf, item, "name", "name in a log tree that no file can have");
-	if (ref->index < DIR_INDEX_FIRST)
-		say(l, CHECK_LOG_NAME, leaf, item, "index", "name in a log tree with the index of \".\" or \"..\"");
+	if (!span_index_possible(ref->index))
+		say(l, CHECK_LOG_NAME, leaf, item, "index", "name in a log tree with an index that no entry can have");
 	if (ref->parent < OID_FIRST_FREE || ref->parent > OID_LAST_FREE || ref->parent == objectid)
 		say(l, CHECK_LOG_NAME, leaf, item, "parent", "name in a log tree in a directory that cannot be");
 	else
@@ -164,9 +167,9 @@ static void judge_entries(struct log *l, const struct node *leaf, const struct i
 	struct dir_iter it = dir_first(item);
 	struct dir_entry e;
 
-	if (index && item->key.offset < DIR_INDEX_FIRST)
+	if (index && !span_index_possible(item->key.offset))
 		say(l, CHECK_LOG_NAME, leaf, item, "key.offset",
-		    "entry in a log tree with the index of \".\" or \"..\"");
+		    "entry in a log tree with an index that none can have");
 	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++) {
 		if (!span_name_possible(e.name, e.name_len))
 			say(l, CHECK_LOG_NAME, leaf, item, "name",

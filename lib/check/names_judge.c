@@ -166,7 +166,7 @@ static void end_links(struct judging *j)
 static void judge_ref(struct judging *j, const struct fact *entry, const struct fact *ref)
 {
 	/* That the index cannot be is told of it. */
-	if (entry->kind == FACT_INDEX && entry->index < DIR_INDEX_FIRST)
+	if (entry->kind == FACT_INDEX && !span_index_possible(entry->index))
 		j->n->told++;
 	else if (entry->kind == FACT_INDEX && ref->index != entry->index)
 		say_values(j->n, CHECK_NAME_INDEX, ref, "index", "another index than the directory has for the name",

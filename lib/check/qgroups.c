@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "lib/format/feature_bits.h"
+
 static void say(struct check_quota *q, enum check_code code, const struct btrkit_key *key, const char *field,
 		const char *message)
 {
@@ -25,13 +27,22 @@ struct check_qgroup *check_qgroup_find(const struct check_quota *q, uint64_t id)
 	return q->groups.n ? bsearch(&wanted, q->groups.at, q->groups.n, sizeof(wanted), compare_ids) : NULL;
 }
 
+/* Linux reads counters and limits wherever they are, and writes them here alone. */
+static bool is_elsewhere(struct check_quota *q, const struct item *item)
+{
+	if ((item->key.type != KEY_QGROUP_INFO && item->key.type != KEY_QGROUP_LIMIT) || !item->key.objectid)
+		return false;
+	say(q, CHECK_QGROUP_CONFIG, &item->key, "key.objectid", "item of a qgroup where Linux does not look for it");
+	return true;
+}
+
 /* Items come by type and then by number: all INFO before all LIMIT. */
 static void take(struct check_quota *q, const struct item *item)
 {
 	struct check_qgroup *g;
 	struct check_relation *r;
 
-	if (item_validate(&q->c->items, item, NULL))
+	if (item_validate(&q->c->items, item, NULL) || is_elsewhere(q, item))
 		return;
 	switch (item->key.type) {
 	case KEY_QGROUP_STATUS:
@@ -106,9 +117,11 @@ static void judge_status(struct check_quota *q)
 		say(q, CHECK_QGROUP_CONFIG, &key, "version", "quota of another version, which Linux turns off");
 	if (s->flags & ~(uint64_t)QGROUP_STATUS_FLAGS)
 		say(q, CHECK_QGROUP_CONFIG, &key, "flags", "state of quota that there is not");
-	else if (s->flags & QGROUP_STATUS_RESCAN && !(s->flags & QGROUP_STATUS_ON))
+	if (s->flags & QGROUP_STATUS_SIMPLE_MODE && !(q->c->fs->super.incompat & INCOMPAT_SIMPLE_QUOTA))
+		say(q, CHECK_QGROUP_CONFIG, &key, "flags", "simple quota on a filesystem without that feature");
+	if (s->flags & QGROUP_STATUS_RESCAN && (!(s->flags & QGROUP_STATUS_ON) || s->flags & QGROUP_STATUS_SIMPLE_MODE))
 		say(q, CHECK_QGROUP_STATUS, &key, "flags",
-		    "quota is off and being counted, and Linux waits for that without end");
+		    "quota that is off or simple is being counted, and Linux waits for that without end");
 	else if (s->flags & QGROUP_STATUS_ON &&
 		 !(s->flags & (QGROUP_STATUS_SIMPLE_MODE | QGROUP_STATUS_INCONSISTENT)) &&
 		 s->generation != q->c->fs->super.generation)

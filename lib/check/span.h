@@ -130,6 +130,13 @@ uint64_t span_hash_type(const struct check *c, uint8_t type);
 bool span_name_possible(const uint8_t *name, size_t len);
 
 #define DIR_INDEX_FIRST 2 /* 0 and 1 are those of "." and ".." */
+/* Who reads a directory goes on from a signed number behind the last index: from these on Linux finds no end. */
+#define DIR_INDEX_END ((uint64_t)INT64_MAX)
+
+static inline bool span_index_possible(uint64_t index)
+{
+	return index >= DIR_INDEX_FIRST && index < DIR_INDEX_END;
+}
 
 /* Of sorts of hashes, for check_hash(): none of a key type's number. */
 enum span_hash_kind {

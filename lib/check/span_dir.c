@@ -86,7 +86,7 @@ void span_entries(struct span_reader *r, const struct item *item)
 	struct dir_entry e;
 
 	r->inode->seen |= SEEN_ENTRIES;
-	if (item->key.type == KEY_DIR_INDEX && item->key.offset < DIR_INDEX_FIRST)
+	if (item->key.type == KEY_DIR_INDEX && !span_index_possible(item->key.offset))
 		say(r, CHECK_DIR_INDEX, item, "key.offset", "entry with index ", item->key.offset);
 	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++) {
 		const uint64_t name = span_hash_name(r->c, item->key.objectid, e.name, e.name_len);

@@ -50,11 +50,14 @@ void image_type_name(const struct disk_key *key, const uint8_t *data, uint32_t s
 {
 	const struct btrkit_key k = key_get(key);
 	const struct item_type *type = item_type_find(&k);
+	const struct disk_file_extent *extent = (const struct disk_file_extent *)data;
 
 	/* What lies behind the type of an inline extent is data. */
 	if (k.type == KEY_EXTENT_DATA && size > FILE_EXTENT_INLINE_START - 1 &&
 	    data[FILE_EXTENT_INLINE_START - 1] == FILE_EXTENT_INLINE)
 		snprintf(ret, 40, "INLINE_DATA");
+	else if (k.type == KEY_EXTENT_DATA && size >= sizeof(*extent) && !le64_get(extent->disk_bytenr))
+		snprintf(ret, 40, "HOLE");
 	else if (type)
 		snprintf(ret, 40, "%s", type->name);
 	else
@@ -67,7 +70,7 @@ static int note_code(void *ctx, const struct btrkit_finding *f)
 	char *codes = ctx;
 	const size_t len = strlen(codes), name = strlen(f->code->name);
 
-	if (len + name + 2 < CODES_ROOM && (len <= name || strcmp(codes + len - name, f->code->name)))
+	if (len + name + 2 < CODES_ROOM && (len < name || strcmp(codes + len - name, f->code->name)))
 		snprintf(codes + len, CODES_ROOM - len, "%s%s", len ? " " : "", f->code->name);
 	return 0;
 }

@@ -463,6 +463,8 @@ static void enable_quota(struct btrkit_fs *fs, uint64_t flags, uint64_t generati
 	written_check(edit_insert(t, &KEY(0, KEY_QGROUP_STATUS, 0), &status, sizeof(status), &err), &err);
 	written_check(txn_tree(txn, OID_ROOT_TREE, &roots, &err), &err);
 	written_check(edit_insert(roots, &KEY(OID_QUOTA_TREE, KEY_ROOT_ITEM, 0), &root, sizeof(root), &err), &err);
+	if (flags & QGROUP_STATUS_SIMPLE_MODE)
+		txn->super.incompat_flags = le64_put(le64_get(txn->super.incompat_flags) | INCOMPAT_SIMPLE_QUOTA);
 	written_commit(txn);
 }
 
