@@ -6,14 +6,13 @@
  * /modules has the modules to load, in order, each with a line of /modules/list. /images/NAME has what is not zero of
  * an image: its size, then runs of offset, length and bytes. /cases has a line for each: number, NAME, changes as
  * OFFSET:HEX. From the case on that the command line has as "from=N" each is mounted read-only, read, mounted again to
- * write, written to and unmounted. What is told, on the console:
+ * write, written to, balanced, emptied and unmounted. What is told, on the console:
  *
  *	CASE N
  *	STEP errno (of each that failed)
  *	LOG line (of what the kernel said of btrfs, or of itself)
  *	END N
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
@@ -28,25 +27,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
-#define LOOP "/dev/loop0"
+#include "tests/check/judge_use.h"
+
 #define IMAGE "/scratch/image"
-#define MNT "/mnt"
 #define BTRFS_IOC_FORGET_DEV _IOW(0x94, 5, char[4096])
-#define PATH_ROOM 4096
-#define DEPTH_MAX 40u
-#define ENTRIES_MAX 100000u
 
 static int kmsg;
-static unsigned entries;
-
-static void step(const char *name, int error)
-{
-	if (error)
-		printf("STEP %s %d\n", name, error);
-}
 
 static void load_modules(void)
 {
@@ -136,142 +124,6 @@ static int make_image(const char *name, char *changes)
 	return to;
 }
 
-/* @return errno of the first that fails */
-static int read_one(const char *path)
-{
-	static char bytes[1 << 16], names[1 << 16], value[1 << 16];
-	struct stat st;
-	ssize_t n;
-	int ret = 0;
-
-	if (lstat(path, &st))
-		return errno;
-	n = llistxattr(path, names, sizeof(names));
-	if (n < 0 && errno != EOPNOTSUPP)
-		ret = errno;
-	for (const char *at = names; n > 0 && at < names + n && !ret; at += strlen(at) + 1)
-		if (lgetxattr(path, at, value, sizeof(value)) < 0)
-			ret = errno;
-	if (S_ISLNK(st.st_mode) && readlink(path, bytes, sizeof(bytes)) < 0)
-		ret = ret ? ret : errno;
-	if (S_ISREG(st.st_mode)) {
-		int fd = open(path, O_RDONLY);
-		off_t at = 0;
-
-		if (fd < 0)
-			return errno;
-		while (!ret && at < (64 << 20) && (n = pread(fd, bytes, sizeof(bytes), at)))
-			if (n < 0)
-				ret = errno;
-			else
-				at += n;
-		close(fd);
-	}
-	return ret;
-}
-
-/* @return errno of the first that fails; a bad filesystem may have no end */
-static int read_all(const char *path, unsigned depth)
-{
-	DIR *dir;
-	const struct dirent *e;
-	int ret = read_one(path);
-	struct stat st;
-
-	if (depth > DEPTH_MAX || entries++ > ENTRIES_MAX || lstat(path, &st) || !S_ISDIR(st.st_mode))
-		return ret;
-	dir = opendir(path);
-	if (!dir)
-		return ret ? ret : errno;
-	while (errno = 0, e = readdir(dir)) {
-		char child[PATH_ROOM];
-		int one;
-
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (snprintf(child, sizeof(child), "%s/%s", path, e->d_name) >= (int)sizeof(child))
-			continue;
-		one = read_all(child, depth + 1);
-		ret = ret ? ret : one;
-	}
-	ret = ret ? ret : errno;
-	closedir(dir);
-	return ret;
-}
-
-/* Files small and large, an attribute, a directory, and all gone again. */
-static int write_some(void)
-{
-	static char bytes[200000];
-	int fd, ret = 0;
-
-	if (mkdir(MNT "/judged", 0700))
-		return errno;
-	for (unsigned i = 0; i < 20 && !ret; i++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), MNT "/judged/%u", i);
-		fd = open(path, O_CREAT | O_WRONLY, 0600);
-		if (fd < 0 || write(fd, bytes, i * 10000) != (ssize_t)(i * 10000) ||
-		    fsetxattr(fd, "user.judged", bytes, i, 0) || (!(i % 4) && fsync(fd)))
-			ret = errno;
-		close(fd);
-	}
-	fd = open(MNT, O_RDONLY | O_DIRECTORY);
-	if (!ret && syncfs(fd))
-		ret = errno;
-	for (unsigned i = 0; i < 20 && !ret; i++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), MNT "/judged/%u", i);
-		ret = unlink(path) ? errno : 0;
-	}
-	if (!ret && (rmdir(MNT "/judged") || syncfs(fd)))
-		ret = errno;
-	close(fd);
-	return ret;
-}
-
-static bool is_read_only(void)
-{
-	char line[4096];
-	bool ret = false;
-	FILE *f = fopen("/proc/mounts", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (strstr(line, " " MNT " "))
-			ret = strstr(line, " btrfs ro");
-	if (f)
-		fclose(f);
-	return ret;
-}
-
-static void judge(void)
-{
-	if (mount(LOOP, MNT, "btrfs", MS_RDONLY, "subvolid=5")) {
-		step("mount", errno);
-		return;
-	}
-	entries = 0;
-	step("read", read_all(MNT, 0));
-	if (mount(LOOP, MNT, "btrfs", MS_REMOUNT, NULL)) {
-		step("remount", errno);
-	} else {
-		step("write", write_some());
-		step("forced", is_read_only() ? EROFS : 0);
-	}
-	if (umount2(MNT, 0)) {
-		step("umount", errno);
-		umount2(MNT, MNT_DETACH);
-		return;
-	}
-	/* What it wrote must be what it can mount again. */
-	if (mount(LOOP, MNT, "btrfs", 0, "subvolid=5"))
-		step("again", errno);
-	else
-		step("umount", umount2(MNT, 0) ? errno : 0);
-}
-
 static void one(unsigned number, const char *name, char *changes)
 {
 	int loop, control, file;
@@ -283,7 +135,7 @@ static void one(unsigned number, const char *name, char *changes)
 	if (file < 0 || loop < 0 || ioctl(loop, LOOP_SET_FD, file)) {
 		printf("cannot attach: %s\n", strerror(errno));
 	} else {
-		judge();
+		judge_use();
 		sync();
 		control = open("/dev/btrfs-control", O_RDWR);
 		strcpy(forget + 8, LOOP);

@@ -24,6 +24,7 @@ import os
 import random
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -224,19 +225,19 @@ def boot(kernel, initrd, begin, tell):
 def watched(kernel, initrd, begin, tell):
     """The same; a case that does not end is killed."""
     command = [sys.executable, os.path.abspath(__file__), '--boot', kernel, initrd, str(begin)]
-    last = begin
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        buffer = b''
-        while True:
-            ready, _, _ = select.select([process.stdout], [], [], TIMEOUT)
-            data = os.read(process.stdout.fileno(), 1 << 16) if ready else b''
-            if not data:
-                process.kill()
-                return last
-            buffer += data
-            *lines, buffer = buffer.split(b'\n')
-            for line in lines:
-                tell(line.decode(errors='replace').rstrip())
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            buffer = b''
+            while select.select([process.stdout], [], [], TIMEOUT)[0]:
+                data = os.read(process.stdout.fileno(), 1 << 16)
+                if not data:
+                    break
+                *lines, buffer = (buffer + data).split(b'\n')
+                for line in lines:
+                    tell(line.decode(errors='replace').rstrip())
+        finally:
+            # With the machine that it has started.
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def ask_linux(cases, images, folder, kernel, module_folder, init):

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* All that Linux is asked to do with a filesystem that it judges. */
+#include "tests/check/judge_use.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define BTRFS_IOC_SNAP_DESTROY _IOW(0x94, 15, char[4096])
+#define BTRFS_IOC_BALANCE_V2 _IOWR(0x94, 32, char[1024])
+#define BALANCE_ALL 7
+#define SUBVOLUME_INODE 256
+#define PATH_ROOM 4096
+#define DEPTH_MAX 40u
+#define ENTRIES_MAX 100000u
+
+static unsigned entries;
+
+static void step(const char *name, int error)
+{
+	if (error)
+		printf("STEP %s %d\n", name, error);
+}
+
+/* @return errno of the first that fails */
+static int read_one(const char *path)
+{
+	static char bytes[1 << 16], names[1 << 16], value[1 << 16];
+	struct stat st;
+	ssize_t n;
+	int ret = 0;
+
+	if (lstat(path, &st))
+		return errno;
+	n = llistxattr(path, names, sizeof(names));
+	if (n < 0 && errno != EOPNOTSUPP)
+		ret = errno;
+	for (const char *at = names; n > 0 && at < names + n && !ret; at += strlen(at) + 1)
+		if (lgetxattr(path, at, value, sizeof(value)) < 0)
+			ret = errno;
+	if (S_ISLNK(st.st_mode) && readlink(path, bytes, sizeof(bytes)) < 0)
+		ret = ret ? ret : errno;
+	if (S_ISREG(st.st_mode)) {
+		int fd = open(path, O_RDONLY);
+		off_t at = 0;
+
+		if (fd < 0)
+			return errno;
+		while (!ret && at < (64 << 20) && (n = pread(fd, bytes, sizeof(bytes), at)))
+			if (n < 0)
+				ret = errno;
+			else
+				at += n;
+		close(fd);
+	}
+	return ret;
+}
+
+/* @return errno of the first that fails; a bad filesystem may have no end */
+static int read_all(const char *path, unsigned depth)
+{
+	DIR *dir;
+	const struct dirent *e;
+	int ret = read_one(path);
+	struct stat st;
+
+	if (depth > DEPTH_MAX || entries++ > ENTRIES_MAX || lstat(path, &st) || !S_ISDIR(st.st_mode))
+		return ret;
+	dir = opendir(path);
+	if (!dir)
+		return ret ? ret : errno;
+	while (errno = 0, e = readdir(dir)) {
+		char child[PATH_ROOM];
+		int one;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (snprintf(child, sizeof(child), "%s/%s", path, e->d_name) >= (int)sizeof(child))
+			continue;
+		one = read_all(child, depth + 1);
+		ret = ret ? ret : one;
+	}
+	ret = ret ? ret : errno;
+	closedir(dir);
+	return ret;
+}
+
+/* Files small and large, an attribute, a directory, and all gone again. */
+static int write_some(void)
+{
+	static char bytes[200000];
+	int fd, ret = 0;
+
+	if (mkdir(MNT "/judged", 0700))
+		return errno;
+	for (unsigned i = 0; i < 20 && !ret; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), MNT "/judged/%u", i);
+		fd = open(path, O_CREAT | O_WRONLY, 0600);
+		if (fd < 0 || write(fd, bytes, i * 10000) != (ssize_t)(i * 10000) ||
+		    fsetxattr(fd, "user.judged", bytes, i, 0) || (!(i % 4) && fsync(fd)))
+			ret = errno;
+		close(fd);
+	}
+	fd = open(MNT, O_RDONLY | O_DIRECTORY);
+	if (!ret && syncfs(fd))
+		ret = errno;
+	for (unsigned i = 0; i < 20 && !ret; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), MNT "/judged/%u", i);
+		ret = unlink(path) ? errno : 0;
+	}
+	if (!ret && (rmdir(MNT "/judged") || syncfs(fd)))
+		ret = errno;
+	close(fd);
+	return ret;
+}
+
+static int move_all(void)
+{
+	char args[1024] = { BALANCE_ALL };
+	int fd = open(MNT, O_RDONLY | O_DIRECTORY), ret = 0;
+
+	if (fd < 0 || ioctl(fd, BTRFS_IOC_BALANCE_V2, args))
+		ret = errno;
+	close(fd);
+	return ret;
+}
+
+static int remove_one(DIR *dir, const char *name)
+{
+	char args[4096] = "";
+	struct stat st;
+
+	if (fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW))
+		return errno;
+	if (!S_ISDIR(st.st_mode))
+		return unlinkat(dirfd(dir), name, 0) ? errno : 0;
+	if (st.st_ino != SUBVOLUME_INODE)
+		return unlinkat(dirfd(dir), name, AT_REMOVEDIR) ? errno : 0;
+	snprintf(args + 8, sizeof(args) - 8, "%s", name);
+	return ioctl(dirfd(dir), BTRFS_IOC_SNAP_DESTROY, args) ? errno : 0;
+}
+
+/* What is in a subvolume goes with it. @return errno of the first that fails */
+static int remove_all(const char *path, unsigned depth)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *e;
+	int ret = 0;
+
+	if (!dir)
+		return errno;
+	while ((e = readdir(dir))) {
+		char child[PATH_ROOM];
+		struct stat st;
+		int one = 0;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || entries++ > ENTRIES_MAX)
+			continue;
+		if (snprintf(child, sizeof(child), "%s/%s", path, e->d_name) >= (int)sizeof(child))
+			continue;
+		if (depth < DEPTH_MAX && !lstat(child, &st) && S_ISDIR(st.st_mode) && st.st_ino != SUBVOLUME_INODE)
+			one = remove_all(child, depth + 1);
+		one = one ? one : remove_one(dir, e->d_name);
+		ret = ret ? ret : one;
+	}
+	closedir(dir);
+	return ret;
+}
+
+/* Subvolumes go in the background, after a commit. */
+static void settle(void)
+{
+	int fd = open(MNT, O_RDONLY | O_DIRECTORY);
+
+	for (unsigned i = 0; i < 2; i++) {
+		step("commit", syncfs(fd) ? errno : 0);
+		usleep(300000);
+	}
+	close(fd);
+}
+
+static bool is_read_only(void)
+{
+	char line[4096];
+	bool ret = false;
+	FILE *f = fopen("/proc/mounts", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strstr(line, " " MNT " "))
+			ret = strstr(line, " btrfs ro");
+	if (f)
+		fclose(f);
+	return ret;
+}
+
+void judge_use(void)
+{
+	if (mount(LOOP, MNT, "btrfs", MS_RDONLY, "subvolid=5")) {
+		step("mount", errno);
+		return;
+	}
+	entries = 0;
+	step("read", read_all(MNT, 0));
+	if (mount(LOOP, MNT, "btrfs", MS_REMOUNT, NULL)) {
+		step("remount", errno);
+	} else {
+		step("write", write_some());
+		step("move", move_all());
+		entries = 0;
+		step("remove", remove_all(MNT, 0));
+		settle();
+		step("forced", is_read_only() ? EROFS : 0);
+	}
+	if (umount2(MNT, 0)) {
+		step("umount", errno);
+		umount2(MNT, MNT_DETACH);
+		return;
+	}
+	/* What it wrote must be what it can mount again. */
+	if (mount(LOOP, MNT, "btrfs", 0, "subvolid=5"))
+		step("again", errno);
+	else
+		step("umount", umount2(MNT, 0) ? errno : 0);
+}
