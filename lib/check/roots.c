@@ -40,12 +40,12 @@ static void judge_drop(struct check *c, const struct btrkit_key *key, const stru
 		say(c, CHECK_ROOT_DROP, key, "drop_level", "drop level of a tree that is not being dropped");
 }
 
-/* The top directory. The top-level subvolume is found without it. */
+/* Linux finds that of the top level, and of data relocation, without it, btrfs check does not. */
 static void judge_dir(struct check *c, const struct btrkit_key *key, const struct root_item *item)
 {
-	const bool found_without = key->objectid == OID_FS_TREE && !item->root_dirid;
+	const bool has_files = oid_is_file_tree(key->objectid) || key->objectid == OID_DATA_RELOC_TREE;
 
-	if (oid_is_file_tree(key->objectid) && !found_without && item->root_dirid != OID_FIRST_FREE)
+	if (has_files && item->root_dirid != OID_FIRST_FREE)
 		say(c, CHECK_ROOT_DIR, key, "root_dirid", "subvolume's top directory has another number than 256");
 }
 
