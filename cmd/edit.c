@@ -155,7 +155,7 @@ static int edit(struct request *req, struct edit *e, const struct edit_call *cal
 	if (ret)
 		return ret;
 	/* As a mount of the subvolume would. */
-	ret = btrkit_orphans_clean(e->txn, e->root, NULL, err);
+	ret = btrkit_txn_orphans_clean(e->txn, e->root, NULL, err);
 	if (!ret)
 		ret = call->op ? edit_do(e, call, err) : run_script(req, e, err);
 	if (!ret)

@@ -110,7 +110,7 @@ static int store(struct edit *e, const struct btrkit_found *f, const char *name,
 	uint8_t *at = all->bytes;
 
 	if (!a->n)
-		return btrkit_xattr_remove(e->txn, f->root, f->inode, name, err);
+		return btrkit_txn_xattr_remove(e->txn, f->root, f->inode, name, err);
 	put(at, HEAD_SIZE, VERSION);
 	at += HEAD_SIZE;
 	for (size_t i = 0; i < a->n; i++, at += ENTRY_SIZE) {
@@ -118,7 +118,7 @@ static int store(struct edit *e, const struct btrkit_found *f, const char *name,
 		put(at + 2, 2, a->entry[i].perm);
 		put(at + 4, 4, a->entry[i].id);
 	}
-	return btrkit_xattr_set(e->txn, f->root, f->inode, name, all->bytes, (size_t)(at - all->bytes), 0, err);
+	return btrkit_txn_xattr_set(e->txn, f->root, f->inode, name, all->bytes, (size_t)(at - all->bytes), 0, err);
 }
 
 /* The entries that stand for the permissions of a mode. */

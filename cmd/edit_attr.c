@@ -20,7 +20,7 @@ static int set_each(struct edit *e, char **paths, size_t n, const struct btrkit_
 
 		ret = edit_target(e, paths[i], &f, err);
 		if (!ret)
-			ret = btrkit_setattr(e->txn, f.root, f.inode, attr, err);
+			ret = btrkit_txn_set_attr(e->txn, f.root, f.inode, attr, err);
 	}
 	return ret;
 }
@@ -49,7 +49,7 @@ static int change_mode(struct edit *e, const char *mode, const char *path, struc
 		ret = btrkit_inode_get(e->fs, f.root, f.inode, &now, err);
 	if (!ret)
 		ret = edit_mode(mode, now.mode, &attr.mode, err);
-	return ret ? ret : btrkit_setattr(e->txn, f.root, f.inode, &attr, err);
+	return ret ? ret : btrkit_txn_set_attr(e->txn, f.root, f.inode, &attr, err);
 }
 
 int edit_chmod(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
@@ -159,8 +159,8 @@ int edit_chattr(struct edit *e, char **words, size_t n, unsigned flags, struct b
 
 		ret = edit_target(e, words[i], &f, err);
 		if (!ret)
-			ret = btrkit_set_flags(e->txn, f.root, f.inode, how == '-' ? 0 : bits,
-					       how == '=' ? UINT32_MAX : bits, err);
+			ret = btrkit_txn_set_flags(e->txn, f.root, f.inode, how == '-' ? 0 : bits,
+						   how == '=' ? UINT32_MAX : bits, err);
 	}
 	return ret;
 }
@@ -198,8 +198,8 @@ int edit_setxattr(struct edit *e, char **words, size_t n, unsigned flags, struct
 
 		ret = edit_target(e, words[i], &f, err);
 		if (!ret)
-			ret = btrkit_xattr_set(e->txn, f.root, f.inode, words[0], words[1], (size_t)size, how[flags],
-					       err);
+			ret = btrkit_txn_xattr_set(e->txn, f.root, f.inode, words[0], words[1], (size_t)size,
+						   how[flags], err);
 	}
 	return ret;
 }
@@ -214,7 +214,7 @@ int edit_rmxattr(struct edit *e, char **words, size_t n, unsigned flags, struct 
 
 		ret = edit_target(e, words[i], &f, err);
 		if (!ret)
-			ret = btrkit_xattr_remove(e->txn, f.root, f.inode, words[0], err);
+			ret = btrkit_txn_xattr_remove(e->txn, f.root, f.inode, words[0], err);
 	}
 	return ret;
 }

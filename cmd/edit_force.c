@@ -48,7 +48,7 @@ static int make_writable(struct edit *e, const struct btrkit_subvolume *s, bool 
 {
 	static const uint8_t none[16];
 	struct edit_forced *f;
-	int ret = btrkit_subvolume_set_read_only(e->txn, s->id, false, true, err);
+	int ret = btrkit_txn_subvolume_set_read_only(e->txn, s->id, false, true, err);
 
 	if (ret)
 		return ret;
@@ -83,7 +83,7 @@ int edit_set_read_only(struct edit *e, uint64_t id, bool read_only, bool forget,
 	if (f)
 		f->again = false;
 	if (read_only || !(forget || e->force_readonly))
-		return btrkit_subvolume_set_read_only(e->txn, id, read_only, false, err);
+		return btrkit_txn_subvolume_set_read_only(e->txn, id, read_only, false, err);
 	ret = edit_subvolume(e, id, &s, err);
 	return ret || !s.read_only ? ret : make_writable(e, &s, false, err);
 }
@@ -94,7 +94,7 @@ int edit_lock_again(struct edit *e, struct btrkit_error *err)
 
 	for (size_t i = 0; !ret && i < e->num_forced; i++) {
 		if (e->forced[i].again)
-			ret = btrkit_subvolume_set_read_only(e->txn, e->forced[i].id, true, false, err);
+			ret = btrkit_txn_subvolume_set_read_only(e->txn, e->forced[i].id, true, false, err);
 		/* It may have been deleted. */
 		if (ret == -ENOENT)
 			ret = 0;

@@ -100,7 +100,7 @@ static int op_ln(struct edit *e, char **words, size_t n, unsigned flags, struct 
 		return ret;
 	if (!s.at.len)
 		return edit_fail(err, EEXIST, words[1]);
-	return btrkit_link(e->txn, f.root, f.inode, &s.at, err);
+	return btrkit_txn_link(e->txn, f.root, f.inode, &s.at, err);
 }
 
 static int op_rmdir(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
@@ -113,8 +113,8 @@ static int op_rmdir(struct edit *e, char **words, size_t n, unsigned flags, stru
 
 		ret = edit_spot(e, words[i], &s, err);
 		if (!ret)
-			ret = s.at.len ? btrkit_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len,
-						       BTRKIT_UNLINK_DIR, err) :
+			ret = s.at.len ? btrkit_txn_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len,
+							   BTRKIT_UNLINK_DIR, err) :
 					 edit_fail(err, EBUSY, words[i]);
 	}
 	return ret;
@@ -135,7 +135,7 @@ static int op_mv(struct edit *e, char **words, size_t n, unsigned flags, struct 
 		return ret;
 	if (!from.at.len || !to.at.len)
 		return edit_fail(err, EBUSY, words[from.at.len != 0]);
-	return btrkit_rename(e->txn, &from.at, &to.at, how[flags], err);
+	return btrkit_txn_rename(e->txn, &from.at, &to.at, how[flags], err);
 }
 
 static int op_truncate(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
@@ -148,7 +148,7 @@ static int op_truncate(struct edit *e, char **words, size_t n, unsigned flags, s
 	(void)flags;
 	if (!ret)
 		ret = edit_target_file(e, words[0], &f, err);
-	return ret ? ret : btrkit_truncate(e->txn, f.root, f.inode, size, err);
+	return ret ? ret : btrkit_txn_truncate(e->txn, f.root, f.inode, size, err);
 }
 
 const struct edit_op edit_ops[] = {

@@ -118,7 +118,7 @@ int edit_make_dirs(struct edit *e, const char *path, bool last, struct btrkit_er
 			found = (struct btrkit_found){ root, 0, DT_DIR };
 			r = edit_unlock(e, root, err);
 			if (!r)
-				r = btrkit_create(e->txn, root, dir, name, len, &what, &found.inode, err);
+				r = btrkit_txn_create(e->txn, root, dir, name, len, &what, &found.inode, err);
 		} else if (!r && found.type != DT_DIR) {
 			return edit_fail(err, *path ? ENOTDIR : EEXIST, name);
 		}
@@ -141,5 +141,5 @@ int edit_create(struct edit *e, const char *path, const struct btrkit_new_inode 
 		return edit_fail(err, EEXIST, path);
 	if (root)
 		*root = s.root;
-	return btrkit_create(e->txn, s.root, s.at.dir, s.at.name, s.at.len, what, inode, err);
+	return btrkit_txn_create(e->txn, s.root, s.at.dir, s.at.name, s.at.len, what, inode, err);
 }

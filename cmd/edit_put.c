@@ -43,8 +43,8 @@ static int copy_range(struct copying *c, uint64_t at, uint64_t len, bool seek, s
 		}
 		if (!have)
 			return 0;
-		ret = btrkit_write(c->e->txn, c->root, c->inode, c->offset + at, c->e->buffer, have, &c->e->write,
-				   err);
+		ret = btrkit_txn_write(c->e->txn, c->root, c->inode, c->offset + at, c->e->buffer, have, &c->e->write,
+				       err);
 		at += have;
 		len -= have;
 	}
@@ -83,7 +83,7 @@ static int copy_data(struct copying *c, const struct stat *st, struct btrkit_err
 	if (!c->e->buffer)
 		return edit_fail(err, ENOMEM, c->local);
 	/* Whether it may be written, also if there is nothing to write. */
-	ret = btrkit_write(c->e->txn, c->root, c->inode, c->offset, c->e->buffer, 0, &c->e->write, err);
+	ret = btrkit_txn_write(c->e->txn, c->root, c->inode, c->offset, c->e->buffer, 0, &c->e->write, err);
 	if (ret)
 		return ret;
 	return S_ISREG(st->st_mode) ? copy_sparse(c, (uint64_t)st->st_size, err) :
@@ -115,7 +115,7 @@ static int make_way(struct edit *e, const char *path, struct btrkit_error *err)
 	int ret = edit_spot(e, path, &s, err);
 
 	if (!ret)
-		ret = btrkit_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, err);
+		ret = btrkit_txn_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, err);
 	return ret == -ENOENT ? 0 : ret;
 }
 
@@ -141,7 +141,7 @@ int edit_put_file(struct edit *e, const char *local, const char *path, unsigned 
 		ret = copy_data(&c, &st, err);
 	/* A hole at the end. */
 	if (!ret && S_ISREG(st.st_mode))
-		ret = btrkit_truncate(e->txn, c.root, c.inode, (uint64_t)st.st_size, err);
+		ret = btrkit_txn_truncate(e->txn, c.root, c.inode, (uint64_t)st.st_size, err);
 	close(c.fd);
 	if (!ret && flags & EDIT_PUT_PRESERVE && S_ISREG(st.st_mode))
 		ret = edit_preserve(e, local, &st, c.root, c.inode, err);

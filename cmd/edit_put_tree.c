@@ -23,7 +23,7 @@ static int copy_attribute(struct edit *e, const char *local, const char *name, v
 
 	if (size < 0)
 		return edit_fail(err, errno, name);
-	return btrkit_xattr_set(e->txn, root, inode, name, buf, (size_t)size, 0, err);
+	return btrkit_txn_xattr_set(e->txn, root, inode, name, buf, (size_t)size, 0, err);
 }
 
 static int copy_attributes(struct edit *e, const char *local, uint64_t root, uint64_t inode, struct btrkit_error *err)
@@ -57,7 +57,7 @@ int edit_preserve(struct edit *e, const char *local, const struct stat *st, uint
 	/* Whatever a default ACL has made of it. */
 	if (!S_ISLNK(st->st_mode))
 		attr.mask |= BTRKIT_ATTR_MODE;
-	return ret ? ret : btrkit_setattr(e->txn, root, inode, &attr, err);
+	return ret ? ret : btrkit_txn_set_attr(e->txn, root, inode, &attr, err);
 }
 
 /* nftw() has no context for its functions. */
@@ -102,8 +102,8 @@ static int make_room(const char *path, const struct stat *st)
 	if (ret || (S_ISDIR(st->st_mode) && f.type == DT_DIR))
 		return ret == -ENOENT ? 0 : ret ? ret : 1;
 	ret = edit_spot(put.e, path, &s, put.err);
-	return ret ? ret : btrkit_unlink(put.e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE,
-					 put.err);
+	return ret ? ret :
+		     btrkit_txn_unlink(put.e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, put.err);
 }
 
 /* What is neither a directory nor a regular file. */
@@ -150,7 +150,7 @@ static int put_link(const char *path, const struct stat *st, const struct btrkit
 	if (!ret)
 		ret = edit_spot(put.e, path, &s, put.err);
 	if (!ret)
-		ret = btrkit_link(put.e->txn, there->root, there->inode, &s.at, put.err);
+		ret = btrkit_txn_link(put.e->txn, there->root, there->inode, &s.at, put.err);
 	/* Where the path leads into another subvolume, or the file has all the names that it can have. */
 	if (ret == -EXDEV || ret == -EMLINK)
 		return 1;

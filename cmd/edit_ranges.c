@@ -26,7 +26,7 @@ int edit_punch(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 
 	(void)n;
 	(void)flags;
-	return ret ? ret : btrkit_punch(e->txn, f.root, f.inode, range[0], range[1], err);
+	return ret ? ret : btrkit_txn_punch(e->txn, f.root, f.inode, range[0], range[1], err);
 }
 
 int edit_prealloc(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
@@ -36,8 +36,9 @@ int edit_prealloc(struct edit *e, char **words, size_t n, unsigned flags, struct
 	int ret = take_range(e, words, true, &f, range, err);
 
 	(void)n;
-	return ret ? ret : btrkit_prealloc(e->txn, f.root, f.inode, range[0], range[1],
-					   flags ? BTRKIT_PREALLOC_KEEP_SIZE : 0, err);
+	return ret ? ret :
+		     btrkit_txn_prealloc(e->txn, f.root, f.inode, range[0], range[1],
+					 flags ? BTRKIT_PREALLOC_KEEP_SIZE : 0, err);
 }
 
 static int clone_range(struct edit *e, char **words, struct btrkit_error *err)
@@ -56,7 +57,7 @@ static int clone_range(struct edit *e, char **words, struct btrkit_error *err)
 	if (ret)
 		return ret;
 	what = (struct btrkit_clone){ from.root, from.inode, range[0], to.root, to.inode, offset, range[1] };
-	return btrkit_clone_range(e->txn, &what, err);
+	return btrkit_txn_clone(e->txn, &what, err);
 }
 
 /* A new file, with permissions and owners of another one. */
@@ -93,11 +94,11 @@ static int clone_file(struct edit *e, char **words, struct btrkit_error *err)
 	else if (!ret && to.root == from.root && to.inode == from.inode)
 		ret = edit_fail(err, EINVAL, "a file is no clone of itself");
 	else if (!ret)
-		ret = btrkit_truncate(e->txn, to.root, to.inode, 0, err);
+		ret = btrkit_txn_truncate(e->txn, to.root, to.inode, 0, err);
 	if (ret)
 		return ret;
 	what = (struct btrkit_clone){ from.root, from.inode, 0, to.root, to.inode, 0, 0 };
-	return btrkit_clone_range(e->txn, &what, err);
+	return btrkit_txn_clone(e->txn, &what, err);
 }
 
 int edit_clone(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)

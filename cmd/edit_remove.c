@@ -89,8 +89,8 @@ static int step(struct doom *d, struct btrkit_error *err)
 		d->depth = last->depth;
 		return read_dir(d, &dir, err);
 	}
-	ret = btrkit_unlink(d->e->txn, last->root, last->dir, last->name, last->name_len,
-			    last->found.type == DT_DIR ? BTRKIT_UNLINK_DIR : BTRKIT_UNLINK_FILE, err);
+	ret = btrkit_txn_unlink(d->e->txn, last->root, last->dir, last->name, last->name_len,
+				last->found.type == DT_DIR ? BTRKIT_UNLINK_DIR : BTRKIT_UNLINK_FILE, err);
 	free(last->name);
 	d->n--;
 	return ret;
@@ -126,7 +126,7 @@ static int remove_path(struct edit *e, const char *path, bool below, struct btrk
 		if (!ret && f.type == DT_DIR)
 			return remove_tree(e, &s, &f, err);
 	}
-	return ret ? ret : btrkit_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, err);
+	return ret ? ret : btrkit_txn_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, err);
 }
 
 int edit_rm(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)

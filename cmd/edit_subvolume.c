@@ -49,8 +49,8 @@ int edit_subvolume_create(struct edit *e, char **words, size_t n, unsigned flags
 			ret = edit_spot(e, words[i], &s, err);
 		if (ret)
 			return ret;
-		ret = s.at.len ? btrkit_subvolume_create(e->txn, s.root, s.at.dir, s.at.name, s.at.len, NULL, NULL,
-							 err) :
+		ret = s.at.len ? btrkit_txn_subvolume_create(e->txn, s.root, s.at.dir, s.at.name, s.at.len, NULL, NULL,
+							     err) :
 				 edit_fail(err, EEXIST, words[i]);
 	}
 	return ret;
@@ -69,8 +69,8 @@ int edit_subvolume_snapshot(struct edit *e, char **words, size_t n, unsigned fla
 		ret = edit_spot(e, words[1], &s, err);
 	if (ret)
 		return ret;
-	return s.at.len ? btrkit_subvolume_snapshot(e->txn, id, s.root, s.at.dir, s.at.name, s.at.len, &what, NULL,
-						    err) :
+	return s.at.len ? btrkit_txn_subvolume_snapshot(e->txn, id, s.root, s.at.dir, s.at.name, s.at.len, &what, NULL,
+							err) :
 			  edit_fail(err, EEXIST, words[1]);
 }
 
@@ -78,7 +78,7 @@ static int delete_one(struct edit *e, const struct btrkit_subvolume_deletion *d,
 {
 	int ret = d->hold == BTRKIT_SUBVOLUME_IN_READ_ONLY ? edit_unlock(e, d->other, err) : 0;
 
-	return ret ? ret : btrkit_subvolume_delete(e->txn, d->id, err);
+	return ret ? ret : btrkit_txn_subvolume_delete(e->txn, d->id, err);
 }
 
 /* Subvolumes each of which lies in the one before it. */
@@ -144,7 +144,7 @@ int edit_subvolume_sync(struct edit *e, char **words, size_t n, unsigned flags, 
 	(void)words;
 	(void)n;
 	(void)flags;
-	return btrkit_subvolumes_clean(e->txn, NULL, err);
+	return btrkit_txn_subvolumes_clean(e->txn, NULL, err);
 }
 
 int edit_subvolume_set_default(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
@@ -154,7 +154,7 @@ int edit_subvolume_set_default(struct edit *e, char **words, size_t n, unsigned 
 
 	(void)n;
 	(void)flags;
-	return ret ? ret : btrkit_subvolume_set_default(e->txn, id, err);
+	return ret ? ret : btrkit_txn_subvolume_set_default(e->txn, id, err);
 }
 
 static int set_ro(struct edit *e, const char *path, const char *value, bool forget, struct btrkit_error *err)
@@ -180,6 +180,7 @@ int edit_property_set(struct edit *e, char **words, size_t n, unsigned flags, st
 	if (strcmp(words[1], "compression") != 0)
 		return edit_fail(err, EINVAL, "a property is ro or compression");
 	ret = edit_target(e, words[0], &f, err);
-	return ret ? ret : btrkit_xattr_set(e->txn, f.root, f.inode, "btrfs.compression", words[2], strlen(words[2]),
-					    0, err);
+	return ret ? ret :
+		     btrkit_txn_xattr_set(e->txn, f.root, f.inode, "btrfs.compression", words[2], strlen(words[2]), 0,
+					  err);
 }

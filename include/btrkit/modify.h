@@ -51,7 +51,7 @@ struct btrkit_new_inode {
  *	   directory; -EOVERFLOW: too many names with the same hash; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
+int btrkit_txn_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
 		  const struct btrkit_new_inode *what, uint64_t *inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** A place in a directory. Since: 0.1 */
@@ -73,24 +73,24 @@ struct btrkit_place {
  *	   room for another; -EOVERFLOW; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_place *to,
+int btrkit_txn_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_place *to,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** What btrkit_unlink() removes. Since: 0.1 */
+/** What btrkit_txn_unlink() removes. Since: 0.1 */
 enum btrkit_unlink_what {
 	BTRKIT_UNLINK_FILE,	/**< anything but a directory, as unlink(2) */
 	BTRKIT_UNLINK_DIR	/**< an empty directory, as rmdir(2): also an empty subvolume, or the place of one */
 };
 
 /**
- * Removes a name, and with its last name the inode. An empty subvolume is deleted as by btrkit_subvolume_delete().
+ * Removes a name, and with its last name the inode. An empty subvolume is deleted as by btrkit_txn_subvolume_delete().
  *
  * @return 0; -ENOENT; -ENOTDIR; -ENAMETOOLONG; -EISDIR; -ENOTEMPTY; -EPERM: something immutable or append-only, or the
  *	   default subvolume; -EROFS; -ENOSPC: the name of a large file may be gone, and the rest be left to a mount;
  *	   -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
+int btrkit_txn_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
 		  enum btrkit_unlink_what what, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
@@ -101,10 +101,10 @@ int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const cha
  * @return 0; -ENOENT: no such subvolume; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_orphans_clean(struct btrkit_txn *txn, uint64_t root, uint64_t *count,
+int btrkit_txn_orphans_clean(struct btrkit_txn *txn, uint64_t root, uint64_t *count,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** How btrkit_rename() treats what has the new name. Since: 0.1 */
+/** How btrkit_txn_rename() treats what has the new name. Since: 0.1 */
 enum btrkit_rename_flags {
 	BTRKIT_RENAME_NOREPLACE = 1 << 0,	/**< nothing may have it: -EEXIST */
 	BTRKIT_RENAME_EXCHANGE = 1 << 1		/**< the two change places */
@@ -122,7 +122,7 @@ enum btrkit_rename_flags {
  *	   is to lie in another directory; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_rename(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
+int btrkit_txn_rename(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
 		  unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** How data is written. Initialise with BTRKIT_WRITE_OPTIONS_INIT. Since: 0.1 */
@@ -146,28 +146,28 @@ struct btrkit_write_options {
  *	   build does not know; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data, size_t len,
+int btrkit_txn_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data, size_t len,
 		 const struct btrkit_write_options *opts, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Gives a file another size; what comes is a hole.
  *
- * @return as btrkit_write(); -ENOSPC: it may have its new size, and keep space behind its end
+ * @return as btrkit_txn_write(); -ENOSPC: it may have its new size, and keep space behind its end
  * Since: 0.1
  */
-int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size,
+int btrkit_txn_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Gives the space of a range back: it becomes a hole, and zeros where only a part of a sector is in it. The size stays.
  *
- * @return as btrkit_write(); -EINVAL: also no bytes; -ENOSPC: the first part may have become a hole
+ * @return as btrkit_txn_write(); -EINVAL: also no bytes; -ENOSPC: the first part may have become a hole
  * Since: 0.1
  */
-int btrkit_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
+int btrkit_txn_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** How btrkit_prealloc() works. Since: 0.1 */
+/** How btrkit_txn_prealloc() works. Since: 0.1 */
 enum btrkit_prealloc_flags {
 	BTRKIT_PREALLOC_KEEP_SIZE = 1 << 0	/**< the file does not get larger */
 };
@@ -176,10 +176,10 @@ enum btrkit_prealloc_flags {
  * Keeps space for a range of a file, which reads as zeros until it is written. What the file has there stays.
  *
  * @param flags	BTRKIT_PREALLOC_*
- * @return as btrkit_write(); -EINVAL: also no bytes, or unknown flags; -ENOSPC: space may be kept for the first part
+ * @return as btrkit_txn_write(); -EINVAL: also no bytes, or unknown flags; -ENOSPC: space may be kept for the first part
  * Since: 0.1
  */
-int btrkit_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
+int btrkit_txn_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
 		    unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** A range that is to share the space of another one. Since: 0.1 */
@@ -200,10 +200,10 @@ struct btrkit_clone {
  *	   -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_clone_range(struct btrkit_txn *txn, const struct btrkit_clone *what,
+int btrkit_txn_clone(struct btrkit_txn *txn, const struct btrkit_clone *what,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** What btrkit_setattr() changes. Since: 0.1 */
+/** What btrkit_txn_set_attr() changes. Since: 0.1 */
 enum btrkit_attr_mask {
 	BTRKIT_ATTR_MODE = 1 << 0,
 	BTRKIT_ATTR_UID = 1 << 1,
@@ -232,7 +232,7 @@ struct btrkit_attr {
  *	   -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_setattr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_attr *attr,
+int btrkit_txn_set_attr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_attr *attr,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
@@ -247,10 +247,10 @@ int btrkit_setattr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const 
  *	   devices; -EROFS; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint32_t flags, uint32_t mask,
+int btrkit_txn_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint32_t flags, uint32_t mask,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** How btrkit_xattr_set() treats an attribute that is there, or is not. Since: 0.1 */
+/** How btrkit_txn_xattr_set() treats an attribute that is there, or is not. Since: 0.1 */
 enum btrkit_xattr_flags {
 	BTRKIT_XATTR_CREATE = 1 << 0,	/**< it must not be there: -EEXIST */
 	BTRKIT_XATTR_REPLACE = 1 << 1	/**< it must be there: -ENODATA */
@@ -272,16 +272,16 @@ enum btrkit_xattr_flags {
  *	   no directory; -EINVAL: a value or name that cannot be; -EROFS; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_xattr_set(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name, const void *value,
+int btrkit_txn_xattr_set(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name, const void *value,
 		     size_t size, unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Takes an extended attribute away; an ACL need not be there.
  *
- * @return as btrkit_xattr_set()
+ * @return as btrkit_txn_xattr_set()
  * Since: 0.1
  */
-int btrkit_xattr_remove(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name,
+int btrkit_txn_xattr_remove(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**

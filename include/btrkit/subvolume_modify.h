@@ -49,7 +49,7 @@ struct btrkit_new_subvolume {
  *	   -EOVERFLOW; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
+int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
 			    const struct btrkit_new_subvolume *what, uint64_t *id,
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -67,11 +67,11 @@ struct btrkit_new_snapshot {
  *
  * @param source	objectid of the subvolume, which may be read-only
  * @param root		that of the one that the snapshot is to lie in; this and what follows as for
- *			btrkit_subvolume_create()
- * @return as btrkit_subvolume_create()
+ *			btrkit_txn_subvolume_create()
+ * @return as btrkit_txn_subvolume_create()
  * Since: 0.1
  */
-int btrkit_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t root, uint64_t dir, const char *name,
+int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t root, uint64_t dir, const char *name,
 			      size_t len, const struct btrkit_new_snapshot *what, uint64_t *id,
 			      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -82,10 +82,10 @@ int btrkit_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t 
  * @return 0; -ENOENT: no such subvolume, or it lies in no directory; -EINVAL: the top level; -EPERM: the default, or
  *	   in an immutable or append-only directory; -ENOTEMPTY: another one lies in it; -EROFS: it lies in one that is
  *	   read-only; -EOPNOTSUPP; -ENOSPC: nothing was changed, or its name is gone and the rest is left for
- *	   btrkit_subvolumes_clean(), or for Linux when it mounts; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ *	   btrkit_txn_subvolumes_clean(), or for Linux when it mounts; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_txn_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Goes on with subvolumes whose deletion has not come to its end: Linux does that in the background.
@@ -94,7 +94,7 @@ int btrkit_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrkit_e
  * @return 0; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_txn_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Which subvolume is mounted when nothing else is asked for; 5 is the top level.
@@ -103,7 +103,7 @@ int btrkit_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct btrk
  *	   -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_txn_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Whether a subvolume may be written. One that was received and becomes writable is not what was sent any more, and
@@ -113,7 +113,7 @@ int btrkit_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct btr
  * @return 0; -ENOENT: no such subvolume; -EPERM: it was received; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_subvolume_set_read_only(struct btrkit_txn *txn, uint64_t id, bool read_only, bool forget_received,
+int btrkit_txn_subvolume_set_read_only(struct btrkit_txn *txn, uint64_t id, bool read_only, bool forget_received,
 				   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS

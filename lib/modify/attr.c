@@ -121,8 +121,8 @@ static int apply(struct op *op, struct op_inode *in, const struct btrkit_attr *a
 	return op_inode_put(op, in, err);
 }
 
-int btrkit_setattr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_attr *attr,
-		   struct btrkit_error *err)
+int btrkit_txn_set_attr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_attr *attr,
+			struct btrkit_error *err)
 {
 	/* The inode, its ACL and its capabilities. None of these grows. */
 	const struct ticket_need need = { .items = 3 };
@@ -225,8 +225,8 @@ static int apply_flags(struct op *op, struct op_inode *in, uint32_t flags, struc
 	return op_inode_put(op, in, err);
 }
 
-int btrkit_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint32_t flags, uint32_t mask,
-		     struct btrkit_error *err)
+int btrkit_txn_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint32_t flags, uint32_t mask,
+			 struct btrkit_error *err)
 {
 	/* The inode, and the attribute of compression. */
 	const struct ticket_need need = { .items = 2, .bytes = xattr_bytes(strlen(XATTR_COMPRESSION), 8) };

@@ -243,7 +243,7 @@ static int clone_all(struct btrkit_txn *txn, const struct btrkit_clone *what, st
 	return ret < 0 ? ret : 0;
 }
 
-int btrkit_clone_range(struct btrkit_txn *txn, const struct btrkit_clone *what, struct btrkit_error *err)
+int btrkit_txn_clone(struct btrkit_txn *txn, const struct btrkit_clone *what, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 

@@ -198,8 +198,8 @@ static int reserve_and_make(struct btrkit_txn *txn, uint64_t root, uint64_t dir,
 	return op_end(&op, ret, err);
 }
 
-int btrkit_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
-		  const struct btrkit_new_inode *what, uint64_t *inode, struct btrkit_error *err)
+int btrkit_txn_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
+		      const struct btrkit_new_inode *what, uint64_t *inode, struct btrkit_error *err)
 {
 	static const struct btrkit_new_inode file = BTRKIT_NEW_INODE_INIT;
 	struct making m = { .name = { name, len }, .what = what ? what : &file };

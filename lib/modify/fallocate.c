@@ -122,8 +122,8 @@ static int punch_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint
 	return write_drop(txn, root, inode, (offset + sector - 1) & ~(sector - 1), (offset + len) & ~(sector - 1), err);
 }
 
-int btrkit_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
-		 struct btrkit_error *err)
+int btrkit_txn_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
+		     struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 
@@ -258,8 +258,8 @@ static int prealloc_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, u
 	return ret < 0 ? ret : 0;
 }
 
-int btrkit_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
-		    unsigned flags, struct btrkit_error *err)
+int btrkit_txn_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
+			unsigned flags, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 

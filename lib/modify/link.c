@@ -97,8 +97,8 @@ static int link_across(struct btrkit_txn *txn, uint64_t root, uint64_t inode, co
 	return op_end(&op, ret, err);
 }
 
-int btrkit_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_place *to,
-		struct btrkit_error *err)
+int btrkit_txn_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_place *to,
+		    struct btrkit_error *err)
 {
 	const struct name name = { to->name, to->len };
 	struct ticket_need need;

@@ -88,7 +88,7 @@ static int clean(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct b
 	return ret < 0 ? ret : 0;
 }
 
-int btrkit_orphans_clean(struct btrkit_txn *txn, uint64_t root, uint64_t *count, struct btrkit_error *err)
+int btrkit_txn_orphans_clean(struct btrkit_txn *txn, uint64_t root, uint64_t *count, struct btrkit_error *err)
 {
 	uint64_t inode = 0, n = 0;
 	int ret;

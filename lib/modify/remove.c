@@ -224,8 +224,8 @@ static int refuse_subvolume(struct btrkit_txn *txn, uint64_t id, struct btrkit_e
 	return op_end(&op, ret ? ret : err_system(err, EISDIR, "subvolume %" PRIu64, id), err);
 }
 
-int btrkit_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, const char *bytes, size_t len,
-		  enum btrkit_unlink_what what, struct btrkit_error *err)
+int btrkit_txn_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode, const char *bytes, size_t len,
+		      enum btrkit_unlink_what what, struct btrkit_error *err)
 {
 	const struct ticket_need need = { .items = REMOVE_ITEMS, .bytes = 64, .removes = true };
 	const struct name name = { bytes, len };

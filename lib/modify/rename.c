@@ -207,8 +207,8 @@ static int judge_names(struct btrkit_txn *txn, const struct btrkit_place *from, 
 	return found ? found : ret;
 }
 
-int btrkit_rename(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
-		  unsigned flags, struct btrkit_error *err)
+int btrkit_txn_rename(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
+		      unsigned flags, struct btrkit_error *err)
 {
 	int ret;
 

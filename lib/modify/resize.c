@@ -312,7 +312,7 @@ static int truncate_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, u
 	}
 }
 
-int btrkit_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
+int btrkit_txn_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 

@@ -212,8 +212,8 @@ static int make_subvolume(struct adding *a, const struct btrkit_new_subvolume *w
 	return ret ? ret : ended_in_trees(a, add_entry(a, err), err);
 }
 
-int btrkit_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
-			    const struct btrkit_new_subvolume *what, uint64_t *id, struct btrkit_error *err)
+int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
+				const struct btrkit_new_subvolume *what, uint64_t *id, struct btrkit_error *err)
 {
 	static const struct btrkit_new_subvolume plain = BTRKIT_NEW_SUBVOLUME_INIT;
 	static const struct ticket_alone alone = { .blocks = 8 * ROOTS_BLOCKS };
@@ -287,9 +287,9 @@ static int make_snapshot(struct adding *a, uint64_t source, bool read_only, stru
 	return ret ? ret : roots_link(txn, a->id, &a->place, err);
 }
 
-int btrkit_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t root, uint64_t dir, const char *name,
-			      size_t len, const struct btrkit_new_snapshot *what, uint64_t *id,
-			      struct btrkit_error *err)
+int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t root, uint64_t dir,
+				  const char *name, size_t len, const struct btrkit_new_snapshot *what, uint64_t *id,
+				  struct btrkit_error *err)
 {
 	static const struct btrkit_new_snapshot plain = BTRKIT_NEW_SNAPSHOT_INIT;
 	/* All that the root block refers to gets another reference. */

@@ -44,7 +44,7 @@ static int point_default(struct btrkit_txn *txn, const struct btrkit_key *key, s
 	return 0;
 }
 
-int btrkit_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
+int btrkit_txn_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
 {
 	struct subvolume s;
 	struct op op;
@@ -99,8 +99,8 @@ static int set_read_only(struct op *op, uint64_t id, bool read_only, bool forget
 	return ret;
 }
 
-int btrkit_subvolume_set_read_only(struct btrkit_txn *txn, uint64_t id, bool read_only, bool forget_received,
-				   struct btrkit_error *err)
+int btrkit_txn_subvolume_set_read_only(struct btrkit_txn *txn, uint64_t id, bool read_only, bool forget_received,
+				       struct btrkit_error *err)
 {
 	struct op op;
 	int ret = op_begin_nowhere(&op, txn, &nothing_waits, &few_items, err);

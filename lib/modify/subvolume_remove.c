@@ -290,7 +290,7 @@ int subvolume_remove_empty(struct btrkit_txn *txn, uint64_t id, const struct roo
 	return ret ? ret : drop_all(txn, id, err);
 }
 
-int btrkit_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
+int btrkit_txn_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
 {
 	int ret = subvolume_take_name(txn, id, err);
 
@@ -325,7 +325,7 @@ static int next_dead(struct btrkit_txn *txn, uint64_t from, uint64_t *ret, struc
 	return r;
 }
 
-int btrkit_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct btrkit_error *err)
+int btrkit_txn_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct btrkit_error *err)
 {
 	uint64_t id = 0, n = 0;
 	int ret = delayed_judge(txn->delayed, err);

@@ -2,12 +2,12 @@
 #ifndef BTRKIT_MODIFY_SUBVOLUME_REMOVE_H
 #define BTRKIT_MODIFY_SUBVOLUME_REMOVE_H
 
-/* The steps of btrkit_subvolume_delete(), after each of which the transaction may be committed. */
+/* The steps of btrkit_txn_subvolume_delete(), after each of which the transaction may be committed. */
 
 #include "lib/modify/roots.h"
 #include "lib/tree/drop.h"
 
-/* Takes its name, so that it is to be dropped whatever happens. @return as btrkit_subvolume_delete() */
+/* Takes its name, so that it is to be dropped whatever happens. @return as btrkit_txn_subvolume_delete() */
 int subvolume_take_name(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Deletes one that has nothing in it and lies at a place, by its name, still. @return the same; -ENOTEMPTY */
 int subvolume_remove_empty(struct btrkit_txn *txn, uint64_t id, const struct roots_place *at,

@@ -121,8 +121,8 @@ static int write_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint
 	return ret;
 }
 
-int btrkit_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data, size_t len,
-		 const struct btrkit_write_options *opts, struct btrkit_error *err)
+int btrkit_txn_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data,
+		     size_t len, const struct btrkit_write_options *opts, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 

@@ -227,16 +227,16 @@ static int change(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct 
 	return ret == 1 ? no_such_attribute(s->name, inode, err) : ret;
 }
 
-int btrkit_xattr_set(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name, const void *value,
-		     size_t size, unsigned flags, struct btrkit_error *err)
+int btrkit_txn_xattr_set(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name, const void *value,
+			 size_t size, unsigned flags, struct btrkit_error *err)
 {
 	struct setting s = { .name = name, .value = value, .size = size, .flags = flags };
 
 	return change(txn, root, inode, &s, err);
 }
 
-int btrkit_xattr_remove(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name,
-			struct btrkit_error *err)
+int btrkit_txn_xattr_remove(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name,
+			    struct btrkit_error *err)
 {
 	struct setting s = { .name = name, .remove = true };
 

@@ -49,7 +49,7 @@ static void *work(void *arg)
 
 	for (unsigned long i = 0; i < w->files; i++) {
 		snprintf(name, sizeof(name), "%0*lx", (int)w->name_len, (unsigned long)(uint32_t)(i * 0x9e3779b9u));
-		check(btrkit_create(w->txn, TOP_LEVEL, w->dir, name, w->name_len, NULL, NULL, &err), &err);
+		check(btrkit_txn_create(w->txn, TOP_LEVEL, w->dir, name, w->name_len, NULL, NULL, &err), &err);
 		if (w->one_by_one)
 			check(btrkit_txn_flush(w->txn, &err), &err);
 	}
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 					      .name_len = (unsigned)atoi(argv[4]),
 					      .one_by_one = argc == 6 };
 		snprintf(name, sizeof(name), "d%u", i);
-		check(btrkit_create(txn, TOP_LEVEL, TOP, name, strlen(name), &dir, &workers[i].dir, &err), &err);
+		check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, strlen(name), &dir, &workers[i].dir, &err), &err);
 	}
 	for (unsigned i = 0; i < threads; i++)
 		pthread_create(&workers[i].thread, NULL, work, &workers[i]);

@@ -85,7 +85,7 @@ static struct btrkit_found make_what(struct doing *d, const char *path, const st
 	struct btrkit_found found = { .root = s.root };
 
 	if (!d->ret)
-		d->ret = btrkit_create(d->txn, s.root, s.dir, s.name, s.len, what, &found.inode, d->err);
+		d->ret = btrkit_txn_create(d->txn, s.root, s.dir, s.name, s.len, what, &found.inode, d->err);
 	return found;
 }
 
@@ -111,7 +111,7 @@ void link_to(struct doing *d, const char *path, const char *name)
 	const struct btrkit_place to = { s.root, s.dir, s.name, s.len };
 
 	if (!d->ret)
-		d->ret = btrkit_link(d->txn, found.root, found.inode, &to, d->err);
+		d->ret = btrkit_txn_link(d->txn, found.root, found.inode, &to, d->err);
 }
 
 static void drop_what(struct doing *d, const char *path, enum btrkit_unlink_what what)
@@ -119,7 +119,7 @@ static void drop_what(struct doing *d, const char *path, enum btrkit_unlink_what
 	const struct spot s = spot_of(d, path);
 
 	if (!d->ret)
-		d->ret = btrkit_unlink(d->txn, s.root, s.dir, s.name, s.len, what, d->err);
+		d->ret = btrkit_txn_unlink(d->txn, s.root, s.dir, s.name, s.len, what, d->err);
 }
 
 void drop(struct doing *d, const char *path)
@@ -138,7 +138,7 @@ void move(struct doing *d, const char *from, const char *to, unsigned flags)
 	const struct btrkit_place old = { a.root, a.dir, a.name, a.len }, new = { b.root, b.dir, b.name, b.len };
 
 	if (!d->ret)
-		d->ret = btrkit_rename(d->txn, &old, &new, flags, d->err);
+		d->ret = btrkit_txn_rename(d->txn, &old, &new, flags, d->err);
 }
 
 static void fill(uint8_t *bytes, size_t len, unsigned seed)
@@ -163,7 +163,7 @@ void put_at(struct doing *d, const struct btrkit_found *f, uint64_t offset, size
 		d->ret = d->ret ? d->ret : -ENOMEM;
 	if (!d->ret) {
 		fill(bytes, len, seed);
-		d->ret = btrkit_write(d->txn, f->root, f->inode, offset, bytes, len, &opts, d->err);
+		d->ret = btrkit_txn_write(d->txn, f->root, f->inode, offset, bytes, len, &opts, d->err);
 	}
 	free(bytes);
 }
@@ -180,7 +180,7 @@ void cut(struct doing *d, const char *path, uint64_t size)
 	const struct btrkit_found f = at(d, path);
 
 	if (!d->ret)
-		d->ret = btrkit_truncate(d->txn, f.root, f.inode, size, d->err);
+		d->ret = btrkit_txn_truncate(d->txn, f.root, f.inode, size, d->err);
 }
 
 void punch(struct doing *d, const char *path, uint64_t offset, uint64_t len)
@@ -188,7 +188,7 @@ void punch(struct doing *d, const char *path, uint64_t offset, uint64_t len)
 	const struct btrkit_found f = at(d, path);
 
 	if (!d->ret)
-		d->ret = btrkit_punch(d->txn, f.root, f.inode, offset, len, d->err);
+		d->ret = btrkit_txn_punch(d->txn, f.root, f.inode, offset, len, d->err);
 }
 
 void keep(struct doing *d, const char *path, uint64_t offset, uint64_t len, unsigned flags)
@@ -196,7 +196,7 @@ void keep(struct doing *d, const char *path, uint64_t offset, uint64_t len, unsi
 	const struct btrkit_found f = at(d, path);
 
 	if (!d->ret)
-		d->ret = btrkit_prealloc(d->txn, f.root, f.inode, offset, len, flags, d->err);
+		d->ret = btrkit_txn_prealloc(d->txn, f.root, f.inode, offset, len, flags, d->err);
 }
 
 void share(struct doing *d, const char *from, uint64_t offset, uint64_t len, const char *to, uint64_t there)
@@ -205,7 +205,7 @@ void share(struct doing *d, const char *from, uint64_t offset, uint64_t len, con
 	const struct btrkit_clone what = { a.root, a.inode, offset, b.root, b.inode, there, len };
 
 	if (!d->ret)
-		d->ret = btrkit_clone_range(d->txn, &what, d->err);
+		d->ret = btrkit_txn_clone(d->txn, &what, d->err);
 }
 
 void set_xattr(struct doing *d, const char *path, const char *name, size_t len)
@@ -217,7 +217,7 @@ void set_xattr(struct doing *d, const char *path, const char *name, size_t len)
 		d->ret = d->ret ? d->ret : -ENOMEM;
 	if (!d->ret) {
 		fill(value, len, (unsigned)len);
-		d->ret = btrkit_xattr_set(d->txn, f.root, f.inode, name, value, len, 0, d->err);
+		d->ret = btrkit_txn_xattr_set(d->txn, f.root, f.inode, name, value, len, 0, d->err);
 	}
 	free(value);
 }
@@ -227,7 +227,7 @@ void drop_xattr(struct doing *d, const char *path, const char *name)
 	const struct btrkit_found f = at(d, path);
 
 	if (!d->ret)
-		d->ret = btrkit_xattr_remove(d->txn, f.root, f.inode, name, d->err);
+		d->ret = btrkit_txn_xattr_remove(d->txn, f.root, f.inode, name, d->err);
 }
 
 void set_flags(struct doing *d, const char *path, uint32_t flags, uint32_t mask)
@@ -235,7 +235,7 @@ void set_flags(struct doing *d, const char *path, uint32_t flags, uint32_t mask)
 	const struct btrkit_found f = at(d, path);
 
 	if (!d->ret)
-		d->ret = btrkit_set_flags(d->txn, f.root, f.inode, flags, mask, d->err);
+		d->ret = btrkit_txn_set_flags(d->txn, f.root, f.inode, flags, mask, d->err);
 }
 
 /* Owner, user 1000, group, mask, others. */
@@ -251,7 +251,7 @@ void set_acl(struct doing *d, const char *path, const char *name, unsigned perm)
 	} acl = { 2, { { 1, 7, ~0u }, { 2, (uint16_t)perm, 1000 }, { 4, 5, ~0u }, { 16, 7, ~0u }, { 32, 1, ~0u } } };
 
 	if (!d->ret)
-		d->ret = btrkit_xattr_set(d->txn, f.root, f.inode, name, &acl, sizeof(acl), 0, d->err);
+		d->ret = btrkit_txn_xattr_set(d->txn, f.root, f.inode, name, &acl, sizeof(acl), 0, d->err);
 }
 
 void set_attr(struct doing *d, const char *path, const struct btrkit_attr *attr)
@@ -259,7 +259,7 @@ void set_attr(struct doing *d, const char *path, const struct btrkit_attr *attr)
 	const struct btrkit_found f = at(d, path);
 
 	if (!d->ret)
-		d->ret = btrkit_setattr(d->txn, f.root, f.inode, attr, d->err);
+		d->ret = btrkit_txn_set_attr(d->txn, f.root, f.inode, attr, d->err);
 }
 
 void subvolume(struct doing *d, const char *path)
@@ -267,7 +267,7 @@ void subvolume(struct doing *d, const char *path)
 	const struct spot s = spot_of(d, path);
 
 	if (!d->ret)
-		d->ret = btrkit_subvolume_create(d->txn, s.root, s.dir, s.name, s.len, NULL, NULL, d->err);
+		d->ret = btrkit_txn_subvolume_create(d->txn, s.root, s.dir, s.name, s.len, NULL, NULL, d->err);
 }
 
 void snapshot(struct doing *d, const char *from, const char *to, bool read_only)
@@ -277,8 +277,8 @@ void snapshot(struct doing *d, const char *from, const char *to, bool read_only)
 	const struct spot s = spot_of(d, to);
 
 	if (!d->ret)
-		d->ret = btrkit_subvolume_snapshot(d->txn, source.root, s.root, s.dir, s.name, s.len, &how, NULL,
-						   d->err);
+		d->ret = btrkit_txn_subvolume_snapshot(d->txn, source.root, s.root, s.dir, s.name, s.len, &how, NULL,
+						       d->err);
 }
 
 void delete_subvolume(struct doing *d, const char *path)
@@ -286,5 +286,5 @@ void delete_subvolume(struct doing *d, const char *path)
 	const struct btrkit_found f = at(d, path);
 
 	if (!d->ret)
-		d->ret = btrkit_subvolume_delete(d->txn, f.root, d->err);
+		d->ret = btrkit_txn_subvolume_delete(d->txn, f.root, d->err);
 }

@@ -416,12 +416,12 @@ static int subvolumes(struct btrkit_fs *fs, struct btrkit_error *err)
 	snapshot(&d, "", "dir/all", false);
 	put(&d, "dir/file", 0, 10 * KIB, 92, 0);
 	if (!d.ret)
-		d.ret = btrkit_subvolume_set_default(d.txn, at(&d, "sub").root, err);
+		d.ret = btrkit_txn_subvolume_set_default(d.txn, at(&d, "sub").root, err);
 	doing_commit(&d);
 	if (!d.ret)
-		d.ret = btrkit_subvolume_set_read_only(d.txn, at(&d, "snap").root, true, false, err);
+		d.ret = btrkit_txn_subvolume_set_read_only(d.txn, at(&d, "snap").root, true, false, err);
 	if (!d.ret)
-		d.ret = btrkit_subvolume_set_read_only(d.txn, at(&d, "sub/snap").root, false, false, err);
+		d.ret = btrkit_txn_subvolume_set_read_only(d.txn, at(&d, "sub/snap").root, false, false, err);
 	put(&d, "sub/snap/dir/file number 1", 0, 6 * KIB, 94, 0);
 	return doing_end(&d);
 }

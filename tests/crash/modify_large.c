@@ -88,7 +88,7 @@ int go_on_cleaning(struct btrkit_fs *fs, struct btrkit_error *err)
 	struct doing d = doing_start(fs, err);
 
 	if (!d.ret)
-		d.ret = btrkit_subvolumes_clean(d.txn, NULL, err);
+		d.ret = btrkit_txn_subvolumes_clean(d.txn, NULL, err);
 	doing_end(&d);
 	return d.ret ? d.ret : go_on(fs, err);
 }

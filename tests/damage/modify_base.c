@@ -40,7 +40,7 @@ static uint64_t create(struct making *m, uint64_t root, uint64_t dir, const char
 	const struct btrkit_new_inode what = { .mode = mode, .target = S_ISLNK(mode) ? "to" : NULL };
 	uint64_t inode;
 
-	must(m, btrkit_create(m->txn, root, dir, name, strlen(name), &what, &inode, &m->err));
+	must(m, btrkit_txn_create(m->txn, root, dir, name, strlen(name), &what, &inode, &m->err));
 	return inode;
 }
 
@@ -48,7 +48,7 @@ static void put(struct making *m, uint64_t root, uint64_t inode, uint64_t at, si
 {
 	const struct btrkit_write_options how = { .compression = compression, .threads = 1 };
 
-	must(m, btrkit_write(m->txn, root, inode, at, m->bytes, len, &how, &m->err));
+	must(m, btrkit_txn_write(m->txn, root, inode, at, m->bytes, len, &how, &m->err));
 }
 
 static void commit(struct making *m)
@@ -68,10 +68,10 @@ static void fill_files(struct making *m)
 	put(m, BASE_TOP, f[1], 0, BYTES, 0);
 	put(m, BASE_TOP, f[2], 5000, BYTES, 3);
 	put(m, BASE_TOP, f[3], 0, 700, 1);
-	must(m, btrkit_prealloc(m->txn, BASE_TOP, f[4], 0, 200000, 0, &m->err));
+	must(m, btrkit_txn_prealloc(m->txn, BASE_TOP, f[4], 0, 200000, 0, &m->err));
 	put(m, BASE_TOP, f[4], 65536, 20000, 0);
 	put(m, BASE_TOP, f[5], 1u << 20, 9000, 0);
-	must(m, btrkit_clone_range(m->txn, &what, &m->err));
+	must(m, btrkit_txn_clone(m->txn, &what, &m->err));
 	for (unsigned i = 0; i < 40; i++)
 		put(m, BASE_TOP, f[7], i * 8192ull, 4096, 0);
 }
@@ -89,7 +89,7 @@ static void fill_top(struct making *m)
 	for (unsigned i = 0; i < BASE_FILES; i++) {
 		snprintf(name, sizeof(name), "file-%u", i);
 		b->files[i] = create(m, BASE_TOP, i & 1 ? BASE_DIR : b->dir, name, S_IFREG | 0644);
-		must(m, btrkit_xattr_set(m->txn, BASE_TOP, b->files[i], "user.a", m->bytes, 40 * i, 0, &m->err));
+		must(m, btrkit_txn_xattr_set(m->txn, BASE_TOP, b->files[i], "user.a", m->bytes, 40 * i, 0, &m->err));
 	}
 	fill_files(m);
 	for (unsigned i = 0; i < 60; i++) {
@@ -102,7 +102,7 @@ static void fill_top(struct making *m)
 		const size_t len = (size_t)snprintf(name, sizeof(name), "many-%0150u", i);
 		const struct btrkit_place to = { BASE_TOP, b->dir, name, len };
 
-		must(m, btrkit_link(m->txn, BASE_TOP, b->many, &to, &m->err));
+		must(m, btrkit_txn_link(m->txn, BASE_TOP, b->many, &to, &m->err));
 	}
 }
 
@@ -120,7 +120,7 @@ static uint64_t subvolume(struct making *m, uint64_t root, const char *name)
 {
 	uint64_t id;
 
-	must(m, btrkit_subvolume_create(m->txn, root, BASE_DIR, name, strlen(name), NULL, &id, &m->err));
+	must(m, btrkit_txn_subvolume_create(m->txn, root, BASE_DIR, name, strlen(name), NULL, &id, &m->err));
 	return id;
 }
 
@@ -128,7 +128,7 @@ static uint64_t snapshot(struct making *m, uint64_t of, const char *name)
 {
 	uint64_t id;
 
-	must(m, btrkit_subvolume_snapshot(m->txn, of, BASE_TOP, BASE_DIR, name, strlen(name), NULL, &id, &m->err));
+	must(m, btrkit_txn_subvolume_snapshot(m->txn, of, BASE_TOP, BASE_DIR, name, strlen(name), NULL, &id, &m->err));
 	return id;
 }
 

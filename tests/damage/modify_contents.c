@@ -26,7 +26,7 @@ static int put(struct doing *d, uint64_t at, size_t len, uint8_t compression)
 	int ret = 0;
 
 	for (unsigned i = 0; !ret && i < BASE_FILES; i++)
-		ret = doing_pass(btrkit_write(d->txn, BASE_TOP, doing_file(d, i), at, bytes, len, &how, d->err));
+		ret = doing_pass(btrkit_txn_write(d->txn, BASE_TOP, doing_file(d, i), at, bytes, len, &how, d->err));
 	return ret;
 }
 
@@ -55,7 +55,7 @@ static int write_in_subvolume(struct doing *d)
 	int ret = 0;
 
 	for (uint64_t inode = BASE_DIR + 1; !ret && inode < BASE_DIR + 40; inode += 3)
-		ret = doing_pass(btrkit_write(d->txn, d->b->sub, inode, 5000, bytes, 5000, NULL, d->err));
+		ret = doing_pass(btrkit_txn_write(d->txn, d->b->sub, inode, 5000, bytes, 5000, NULL, d->err));
 	return ret;
 }
 
@@ -64,7 +64,7 @@ static int truncate_to(struct doing *d, uint64_t size)
 	int ret = 0;
 
 	for (unsigned i = 0; !ret && i < BASE_FILES; i++)
-		ret = doing_pass(btrkit_truncate(d->txn, BASE_TOP, doing_file(d, i), size, d->err));
+		ret = doing_pass(btrkit_txn_truncate(d->txn, BASE_TOP, doing_file(d, i), size, d->err));
 	return ret;
 }
 
@@ -88,7 +88,7 @@ static int punch(struct doing *d)
 	int ret = 0;
 
 	for (unsigned i = 0; !ret && i < BASE_FILES; i++)
-		ret = doing_pass(btrkit_punch(d->txn, BASE_TOP, doing_file(d, i), 100, 50000, d->err));
+		ret = doing_pass(btrkit_txn_punch(d->txn, BASE_TOP, doing_file(d, i), 100, 50000, d->err));
 	return ret;
 }
 
@@ -97,8 +97,8 @@ static int keep(struct doing *d)
 	int ret = 0;
 
 	for (unsigned i = 0; !ret && i < BASE_FILES; i++)
-		ret = doing_pass(btrkit_prealloc(d->txn, BASE_TOP, doing_file(d, i), 20000, 1u << 20,
-						 i & 1 ? BTRKIT_PREALLOC_KEEP_SIZE : 0, d->err));
+		ret = doing_pass(btrkit_txn_prealloc(d->txn, BASE_TOP, doing_file(d, i), 20000, 1u << 20,
+						     i & 1 ? BTRKIT_PREALLOC_KEEP_SIZE : 0, d->err));
 	return ret;
 }
 
@@ -106,7 +106,7 @@ static int clone_range(struct doing *d, uint64_t root, uint64_t from, uint64_t t
 {
 	const struct btrkit_clone what = { root, from, 0, BASE_TOP, to, at, 0 };
 
-	return btrkit_clone_range(d->txn, &what, d->err);
+	return btrkit_txn_clone(d->txn, &what, d->err);
 }
 
 static int clone_files(struct doing *d)
@@ -134,7 +134,7 @@ static int subvolume_create(struct doing *d)
 	char name[32];
 	const int len = snprintf(name, sizeof(name), "new subvolume %u", d->round);
 	uint64_t id;
-	const int ret = btrkit_subvolume_create(d->txn, BASE_TOP, d->b->dir, name, (size_t)len, NULL, &id, d->err);
+	const int ret = btrkit_txn_subvolume_create(d->txn, BASE_TOP, d->b->dir, name, (size_t)len, NULL, &id, d->err);
 
 	return ret ? ret : doing_create(d, id, BASE_DIR, "in it", S_IFREG | 0644);
 }
@@ -146,7 +146,7 @@ static int take_snapshot(struct doing *d, uint64_t of)
 	uint64_t id;
 	int ret;
 
-	ret = btrkit_subvolume_snapshot(d->txn, of, BASE_TOP, BASE_DIR, name, (size_t)len, NULL, &id, d->err);
+	ret = btrkit_txn_subvolume_snapshot(d->txn, of, BASE_TOP, BASE_DIR, name, (size_t)len, NULL, &id, d->err);
 	if (!ret)
 		ret = doing_create(d, id, BASE_DIR, "in it", S_IFREG | 0644);
 	return ret ? ret : doing_create(d, of, BASE_DIR, "since it", S_IFREG | 0644);
@@ -164,21 +164,21 @@ static int snapshot_sub(struct doing *d)
 
 static int set_read_only(struct doing *d)
 {
-	const int ret = btrkit_subvolume_set_read_only(d->txn, d->b->snapshot, true, false, d->err);
+	const int ret = btrkit_txn_subvolume_set_read_only(d->txn, d->b->snapshot, true, false, d->err);
 
-	return ret ? ret : btrkit_subvolume_set_read_only(d->txn, d->b->snapshot, false, true, d->err);
+	return ret ? ret : btrkit_txn_subvolume_set_read_only(d->txn, d->b->snapshot, false, true, d->err);
 }
 
 static int set_default(struct doing *d)
 {
-	const int ret = btrkit_subvolume_set_default(d->txn, d->b->snapshot, d->err);
+	const int ret = btrkit_txn_subvolume_set_default(d->txn, d->b->snapshot, d->err);
 
-	return ret ? ret : btrkit_subvolume_set_default(d->txn, BASE_TOP, d->err);
+	return ret ? ret : btrkit_txn_subvolume_set_default(d->txn, BASE_TOP, d->err);
 }
 
 static int delete_snapshot(struct doing *d)
 {
-	return btrkit_subvolume_delete(d->txn, d->b->snapshot, d->err);
+	return btrkit_txn_subvolume_delete(d->txn, d->b->snapshot, d->err);
 }
 
 static int delete_gone(struct doing *d)
@@ -186,26 +186,26 @@ static int delete_gone(struct doing *d)
 	uint64_t id;
 	const int ret = btrkit_subvolume_find(d->fs, "gone", &id, d->err);
 
-	return ret ? ret : btrkit_subvolume_delete(d->txn, id, d->err);
+	return ret ? ret : btrkit_txn_subvolume_delete(d->txn, id, d->err);
 }
 
 static int delete_sub(struct doing *d)
 {
-	const int ret = btrkit_subvolume_delete(d->txn, d->b->sub, d->err);
+	const int ret = btrkit_txn_subvolume_delete(d->txn, d->b->sub, d->err);
 
 	return ret;
 }
 
 static int clean_subvolumes(struct doing *d)
 {
-	return btrkit_subvolumes_clean(d->txn, NULL, d->err);
+	return btrkit_txn_subvolumes_clean(d->txn, NULL, d->err);
 }
 
 static int clean_orphans(struct doing *d)
 {
-	const int ret = btrkit_orphans_clean(d->txn, BASE_TOP, NULL, d->err);
+	const int ret = btrkit_txn_orphans_clean(d->txn, BASE_TOP, NULL, d->err);
 
-	return ret ? ret : btrkit_orphans_clean(d->txn, d->b->sub, NULL, d->err);
+	return ret ? ret : btrkit_txn_orphans_clean(d->txn, d->b->sub, NULL, d->err);
 }
 
 static int flush(struct doing *d)

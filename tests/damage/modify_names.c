@@ -26,7 +26,7 @@ int doing_create(struct doing *d, uint64_t root, uint64_t dir, const char *name,
 	char whole[64];
 	const int len = snprintf(whole, sizeof(whole), "%s %u", name, d->round);
 
-	return btrkit_create(d->txn, root, dir, whole, (size_t)len, &what, NULL, d->err);
+	return btrkit_txn_create(d->txn, root, dir, whole, (size_t)len, &what, NULL, d->err);
 }
 
 static int create_top(struct doing *d)
@@ -66,14 +66,14 @@ static int link_all(struct doing *d)
 		const int len = snprintf(name, sizeof(name), "again %u %u", i, d->round);
 		const struct btrkit_place to = { BASE_TOP, d->b->dir, name, (size_t)len };
 
-		ret = doing_pass(btrkit_link(d->txn, BASE_TOP, i ? doing_file(d, i) : d->b->many, &to, d->err));
+		ret = doing_pass(btrkit_txn_link(d->txn, BASE_TOP, i ? doing_file(d, i) : d->b->many, &to, d->err));
 	}
 	return ret;
 }
 
 static int unlink_it(struct doing *d, uint64_t root, uint64_t dir, const char *name, enum btrkit_unlink_what what)
 {
-	return btrkit_unlink(d->txn, root, dir, name, strlen(name), what, d->err);
+	return btrkit_txn_unlink(d->txn, root, dir, name, strlen(name), what, d->err);
 }
 
 static int unlink_file(struct doing *d)
@@ -148,7 +148,7 @@ static int move(struct doing *d, uint64_t root, uint64_t dir, const char *name, 
 {
 	const struct btrkit_place a = { root, dir, name, strlen(name) }, b = { root, to_dir, to, strlen(to) };
 
-	return btrkit_rename(d->txn, &a, &b, flags, d->err);
+	return btrkit_txn_rename(d->txn, &a, &b, flags, d->err);
 }
 
 static int rename_file(struct doing *d)
@@ -202,15 +202,16 @@ static int set_attributes(struct doing *d)
 	int ret = 0;
 
 	for (unsigned i = 0; !ret && i < BASE_FILES; i++)
-		ret = doing_pass(btrkit_setattr(d->txn, BASE_TOP, doing_file(d, i), &attr, d->err));
+		ret = doing_pass(btrkit_txn_set_attr(d->txn, BASE_TOP, doing_file(d, i), &attr, d->err));
 	return ret;
 }
 
 static int set_flags(struct doing *d)
 {
-	const int ret = btrkit_set_flags(d->txn, BASE_TOP, doing_file(d, d->round), FS_NODUMP_FL, FS_NODUMP_FL, d->err);
+	const int ret = btrkit_txn_set_flags(d->txn, BASE_TOP, doing_file(d, d->round), FS_NODUMP_FL, FS_NODUMP_FL,
+					     d->err);
 
-	return ret ? ret : btrkit_set_flags(d->txn, BASE_TOP, doing_file(d, d->round), 0, FS_NODUMP_FL, d->err);
+	return ret ? ret : btrkit_txn_set_flags(d->txn, BASE_TOP, doing_file(d, d->round), 0, FS_NODUMP_FL, d->err);
 }
 
 static int set_xattrs(struct doing *d)
@@ -219,9 +220,9 @@ static int set_xattrs(struct doing *d)
 
 	for (unsigned i = 0; !ret && i < BASE_FILES; i++)
 		ret = doing_pass(
-			btrkit_xattr_set(d->txn, BASE_TOP, doing_file(d, i), "user.a", bytes, 300 * i, 0, d->err));
+			btrkit_txn_xattr_set(d->txn, BASE_TOP, doing_file(d, i), "user.a", bytes, 300 * i, 0, d->err));
 	if (!ret)
-		ret = btrkit_xattr_set(d->txn, BASE_TOP, d->b->dir, "btrfs.compression", "zstd", 4, 0, d->err);
+		ret = btrkit_txn_xattr_set(d->txn, BASE_TOP, d->b->dir, "btrfs.compression", "zstd", 4, 0, d->err);
 	return ret;
 }
 
@@ -229,8 +230,8 @@ static int set_acl(struct doing *d)
 {
 	static const uint8_t acl[] = { 2, 0, 0,	   0,	 1,    0,    7,	 0, 0xff, 0xff, 0xff, 0xff, 4,	  0,
 				       5, 0, 0xff, 0xff, 0xff, 0xff, 32, 0, 4,	  0,	0xff, 0xff, 0xff, 0xff };
-	int ret = btrkit_xattr_set(d->txn, BASE_TOP, d->b->dir, "system.posix_acl_default", acl, sizeof(acl), 0,
-				   d->err);
+	int ret = btrkit_txn_xattr_set(d->txn, BASE_TOP, d->b->dir, "system.posix_acl_default", acl, sizeof(acl), 0,
+				       d->err);
 
 	if (!ret)
 		ret = doing_create(d, BASE_TOP, d->b->dir, "inherits", S_IFREG | 0666);
@@ -248,7 +249,7 @@ static int get_xattr(struct doing *d)
 
 static int remove_xattr(struct doing *d)
 {
-	return btrkit_xattr_remove(d->txn, BASE_TOP, doing_file(d, d->round), "user.a", d->err);
+	return btrkit_txn_xattr_remove(d->txn, BASE_TOP, doing_file(d, d->round), "user.a", d->err);
 }
 
 #define OPERATION(what)     \

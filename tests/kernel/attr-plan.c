@@ -4,7 +4,7 @@
  * each, 0 if it was done. Words are separated by blanks; names, values and data are hex behind an x.
  *
  *	make PATH MODE		a symbolic link leads to "target"
- *	set PATH MASK MODE UID GID ATIME MTIME	the bits of btrkit_setattr(), times in seconds
+ *	set PATH MASK MODE UID GID ATIME MTIME	the bits of btrkit_txn_set_attr(), times in seconds
  *	flags PATH FLAGS MASK
  *	put PATH NAME VALUE FLAGS
  *	remove PATH NAME
@@ -102,7 +102,7 @@ static int make(struct plan *p, char **w)
 	struct btrkit_place at;
 	int ret = find_place(p, w[1], &at);
 
-	return ret ? ret : btrkit_create(p->txn, TOP_LEVEL, at.dir, at.name, at.len, &what, NULL, &p->err);
+	return ret ? ret : btrkit_txn_create(p->txn, TOP_LEVEL, at.dir, at.name, at.len, &what, NULL, &p->err);
 }
 
 static int set(struct plan *p, uint64_t inode, char **w)
@@ -114,7 +114,7 @@ static int set(struct plan *p, uint64_t inode, char **w)
 					  .atime = { (int64_t)number(w[6]), 5 },
 					  .mtime = { (int64_t)number(w[7]), 6 } };
 
-	return btrkit_setattr(p->txn, TOP_LEVEL, inode, &attr, &p->err);
+	return btrkit_txn_set_attr(p->txn, TOP_LEVEL, inode, &attr, &p->err);
 }
 
 static int put(struct plan *p, uint64_t inode, char **w)
@@ -125,8 +125,8 @@ static int put(struct plan *p, uint64_t inode, char **w)
 
 	unhex(w[2], name);
 	p->len = unhex(w[3], p->bytes);
-	ret = btrkit_xattr_set(p->txn, TOP_LEVEL, inode, (char *)name, p->bytes, p->len, (unsigned)number(w[4]),
-			       &p->err);
+	ret = btrkit_txn_xattr_set(p->txn, TOP_LEVEL, inode, (char *)name, p->bytes, p->len, (unsigned)number(w[4]),
+				   &p->err);
 	if (ret || strncmp((char *)name, "user.", 5) != 0)
 		return ret;
 	ret = btrkit_txn_xattr_get(p->txn, TOP_LEVEL, inode, (char *)name, p->again, p->len, &got, &p->err);
@@ -152,18 +152,18 @@ static int run(struct plan *p, char **w)
 	if (!strcmp(w[0], "set"))
 		return set(p, inode, w);
 	if (!strcmp(w[0], "flags"))
-		return btrkit_set_flags(p->txn, TOP_LEVEL, inode, (uint32_t)number(w[2]), (uint32_t)number(w[3]),
-					&p->err);
+		return btrkit_txn_set_flags(p->txn, TOP_LEVEL, inode, (uint32_t)number(w[2]), (uint32_t)number(w[3]),
+					    &p->err);
 	if (!strcmp(w[0], "put"))
 		return put(p, inode, w);
 	if (!strcmp(w[0], "remove")) {
 		unhex(w[2], name);
-		return btrkit_xattr_remove(p->txn, TOP_LEVEL, inode, (char *)name, &p->err);
+		return btrkit_txn_xattr_remove(p->txn, TOP_LEVEL, inode, (char *)name, &p->err);
 	}
 	if (!strcmp(w[0], "truncate"))
-		return btrkit_truncate(p->txn, TOP_LEVEL, inode, number(w[2]), &p->err);
+		return btrkit_txn_truncate(p->txn, TOP_LEVEL, inode, number(w[2]), &p->err);
 	p->len = unhex(w[3], p->bytes);
-	return btrkit_write(p->txn, TOP_LEVEL, inode, number(w[2]), p->bytes, p->len, NULL, &p->err);
+	return btrkit_txn_write(p->txn, TOP_LEVEL, inode, number(w[2]), p->bytes, p->len, NULL, &p->err);
 }
 
 int main(int argc, char **argv)

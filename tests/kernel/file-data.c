@@ -62,7 +62,7 @@ static int do_write(struct btrkit_txn *txn, const struct btrkit_found *f, const 
 		}
 		bytes[i] = (uint8_t)(a[2] % 2 ? x >> 8 * (i % 8) : (x * (2 * (i % 64) + 1)) >> 56);
 	}
-	ret = btrkit_write(txn, f->root, f->inode, a[0], bytes, a[1], &opts, &err);
+	ret = btrkit_txn_write(txn, f->root, f->inode, a[0], bytes, a[1], &opts, &err);
 	free(bytes);
 	return ret;
 }
@@ -73,7 +73,7 @@ static int clone_to(struct btrkit_txn *txn, const struct btrkit_found *f, const 
 	const struct btrkit_found to = find(txn, path);
 	const struct btrkit_clone what = { f->root, f->inode, a[0], to.root, to.inode, offset, a[1] };
 
-	return btrkit_clone_range(txn, &what, &err);
+	return btrkit_txn_clone(txn, &what, &err);
 }
 
 static int lose_end(struct btrkit_txn *txn, const struct btrkit_found *f, uint64_t size)
@@ -107,13 +107,13 @@ static int step(struct btrkit_txn *txn, const char *line)
 	if (!strcmp(op, "write"))
 		return do_write(txn, &f, a);
 	if (!strcmp(op, "truncate"))
-		return btrkit_truncate(txn, f.root, f.inode, a[0], &err);
+		return btrkit_txn_truncate(txn, f.root, f.inode, a[0], &err);
 	if (!strcmp(op, "end"))
 		return lose_end(txn, &f, a[0]);
 	if (!strcmp(op, "punch"))
-		return btrkit_punch(txn, f.root, f.inode, a[0], a[1], &err);
+		return btrkit_txn_punch(txn, f.root, f.inode, a[0], a[1], &err);
 	if (!strcmp(op, "prealloc"))
-		return btrkit_prealloc(txn, f.root, f.inode, a[0], a[1], (unsigned)a[2], &err);
+		return btrkit_txn_prealloc(txn, f.root, f.inode, a[0], a[1], (unsigned)a[2], &err);
 	if (!strcmp(op, "clone") &&
 	    sscanf(line, "%*s %*s %*s %*s %63s %" SCNu64, other, &a[2]) == 2)
 		return clone_to(txn, &f, a, other, a[2]);

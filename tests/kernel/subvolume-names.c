@@ -67,7 +67,7 @@ static int make(const char *path, uint32_t mode)
 	struct btrkit_place at;
 	int ret = place_of(path, &at);
 
-	return ret ? ret : btrkit_create(txn, at.root, at.dir, at.name, at.len, &what, NULL, &err);
+	return ret ? ret : btrkit_txn_create(txn, at.root, at.dir, at.name, at.len, &what, NULL, &err);
 }
 
 static int subvolume(const char *path)
@@ -77,7 +77,7 @@ static int subvolume(const char *path)
 	int ret = place_of(path, &at);
 
 	what.mode = 0777;
-	return ret ? ret : btrkit_subvolume_create(txn, at.root, at.dir, at.name, at.len, &what, NULL, &err);
+	return ret ? ret : btrkit_txn_subvolume_create(txn, at.root, at.dir, at.name, at.len, &what, NULL, &err);
 }
 
 static int snapshot(const char *source, const char *path)
@@ -88,8 +88,8 @@ static int snapshot(const char *source, const char *path)
 
 	if (!ret)
 		ret = place_of(path, &at);
-	return ret ? ret : btrkit_subvolume_snapshot(txn, from.root, at.root, at.dir, at.name, at.len, NULL, NULL,
-						     &err);
+	return ret ? ret :
+		     btrkit_txn_subvolume_snapshot(txn, from.root, at.root, at.dir, at.name, at.len, NULL, NULL, &err);
 }
 
 static int move(const char *one, const char *two, unsigned flags)
@@ -99,7 +99,7 @@ static int move(const char *one, const char *two, unsigned flags)
 
 	if (!ret)
 		ret = place_of(two, &to);
-	return ret ? ret : btrkit_rename(txn, &from, &to, flags, &err);
+	return ret ? ret : btrkit_txn_rename(txn, &from, &to, flags, &err);
 }
 
 static int take_away(const char *path, enum btrkit_unlink_what what)
@@ -107,7 +107,7 @@ static int take_away(const char *path, enum btrkit_unlink_what what)
 	struct btrkit_place at;
 	int ret = place_of(path, &at);
 
-	return ret ? ret : btrkit_unlink(txn, at.root, at.dir, at.name, at.len, what, &err);
+	return ret ? ret : btrkit_txn_unlink(txn, at.root, at.dir, at.name, at.len, what, &err);
 }
 
 static int delete(const char *path)
@@ -115,7 +115,7 @@ static int delete(const char *path)
 	struct btrkit_found f;
 	int ret = find(path, &f);
 
-	return ret ? ret : btrkit_subvolume_delete(txn, f.root, &err);
+	return ret ? ret : btrkit_txn_subvolume_delete(txn, f.root, &err);
 }
 
 static int read_only(const char *path, bool yes)
@@ -123,7 +123,7 @@ static int read_only(const char *path, bool yes)
 	struct btrkit_found f;
 	int ret = find(path, &f);
 
-	return ret ? ret : btrkit_subvolume_set_read_only(txn, f.root, yes, false, &err);
+	return ret ? ret : btrkit_txn_subvolume_set_read_only(txn, f.root, yes, false, &err);
 }
 
 static int flags(const char *path, const char *number)
@@ -132,7 +132,7 @@ static int flags(const char *path, const char *number)
 	struct btrkit_found f;
 	int ret = find(path, &f);
 
-	return ret ? ret : btrkit_set_flags(txn, f.root, f.inode, (uint32_t)strtoul(number, NULL, 0), all, &err);
+	return ret ? ret : btrkit_txn_set_flags(txn, f.root, f.inode, (uint32_t)strtoul(number, NULL, 0), all, &err);
 }
 
 static int xattr(const char *path, const char *name, const char *hex)
@@ -147,7 +147,7 @@ static int xattr(const char *path, const char *name, const char *hex)
 
 		bytes[n++] = (uint8_t)strtoul(digits, NULL, 16);
 	}
-	return ret ? ret : btrkit_xattr_set(txn, f.root, f.inode, name, bytes, n, 0, &err);
+	return ret ? ret : btrkit_txn_xattr_set(txn, f.root, f.inode, name, bytes, n, 0, &err);
 }
 
 static int commit(void)

@@ -72,9 +72,10 @@ static void put(struct spot s, uint32_t size, uint32_t seed)
 	for (uint32_t i = 0; i < size; i++)
 		bytes[i] = (uint8_t)(seed >> 8 * (i % 4));
 	if (btrkit_txn_lookup(txn, s.root, s.dir, s.name, strlen(s.name), &found, &err))
-		must(btrkit_create(txn, s.root, s.dir, s.name, strlen(s.name), NULL, &found.inode, &err), "put", &err);
-	must(btrkit_truncate(txn, s.root, found.inode, 0, &err), "truncate", &err);
-	must(btrkit_write(txn, s.root, found.inode, 0, bytes, size, NULL, &err), "write", &err);
+		must(btrkit_txn_create(txn, s.root, s.dir, s.name, strlen(s.name), NULL, &found.inode, &err), "put",
+		     &err);
+	must(btrkit_txn_truncate(txn, s.root, found.inode, 0, &err), "truncate", &err);
+	must(btrkit_txn_write(txn, s.root, found.inode, 0, bytes, size, NULL, &err), "write", &err);
 	free(bytes);
 }
 
@@ -90,23 +91,23 @@ static void do_line(struct btrkit_fs *fs, const char *op, char *one, char *two, 
 		ret = btrkit_txn_start(fs, &txn, &err);
 	} else if (!strcmp(op, "subvol")) {
 		s = spot_of(one);
-		ret = btrkit_subvolume_create(txn, s.root, s.dir, s.name, strlen(s.name), NULL, NULL, &err);
+		ret = btrkit_txn_subvolume_create(txn, s.root, s.dir, s.name, strlen(s.name), NULL, NULL, &err);
 	} else if (!strncmp(op, "snap", 4)) {
 		how.read_only = !strcmp(op, "snapro");
 		s = spot_of(two);
-		ret = btrkit_subvolume_snapshot(txn, subvolume_at(one), s.root, s.dir, s.name, strlen(s.name), &how,
-						NULL, &err);
+		ret = btrkit_txn_subvolume_snapshot(txn, subvolume_at(one), s.root, s.dir, s.name, strlen(s.name), &how,
+						    NULL, &err);
 	} else if (!strcmp(op, "del")) {
-		ret = btrkit_subvolume_delete(txn, subvolume_at(one), &err);
+		ret = btrkit_txn_subvolume_delete(txn, subvolume_at(one), &err);
 	} else if (!strcmp(op, "ro") || !strcmp(op, "rw")) {
-		ret = btrkit_subvolume_set_read_only(txn, subvolume_at(one), op[1] == 'o', false, &err);
+		ret = btrkit_txn_subvolume_set_read_only(txn, subvolume_at(one), op[1] == 'o', false, &err);
 	} else if (!strcmp(op, "default")) {
-		ret = btrkit_subvolume_set_default(txn, subvolume_at(one), &err);
+		ret = btrkit_txn_subvolume_set_default(txn, subvolume_at(one), &err);
 	} else if (!strcmp(op, "put")) {
 		put(spot_of(one), (uint32_t)atol(two), (uint32_t)strtoul(three, NULL, 10));
 	} else if (!strcmp(op, "rm")) {
 		s = spot_of(one);
-		ret = btrkit_unlink(txn, s.root, s.dir, s.name, strlen(s.name), BTRKIT_UNLINK_FILE, &err);
+		ret = btrkit_txn_unlink(txn, s.root, s.dir, s.name, strlen(s.name), BTRKIT_UNLINK_FILE, &err);
 	} else {
 		fprintf(stderr, "what is %s?\n", op);
 		exit(1);

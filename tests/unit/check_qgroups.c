@@ -33,16 +33,16 @@ static void make_subvolumes(uint64_t ids[SUBVOLUMES])
 		uint64_t inode;
 
 		snprintf(name, sizeof(name), "subvolume-%u", i);
-		rig_check(btrkit_subvolume_snapshot(txn, ids[pick(i)], TOP_LEVEL, TOP, name, strlen(name), NULL,
-						    &ids[i], &err),
+		rig_check(btrkit_txn_subvolume_snapshot(txn, ids[pick(i)], TOP_LEVEL, TOP, name, strlen(name), NULL,
+							&ids[i], &err),
 			  &err);
 		for (unsigned file = 0; file < 3; file++) {
 			const uint64_t in = ids[pick(i + 1)];
 
 			snprintf(name, sizeof(name), "file-%u-%u", i, file);
 			memset(bytes, (int)i, sizeof(bytes));
-			rig_check(btrkit_create(txn, in, TOP, name, strlen(name), NULL, &inode, &err), &err);
-			rig_check(btrkit_write(txn, in, inode, 0, bytes, sizeof(bytes), NULL, &err), &err);
+			rig_check(btrkit_txn_create(txn, in, TOP, name, strlen(name), NULL, &inode, &err), &err);
+			rig_check(btrkit_txn_write(txn, in, inode, 0, bytes, sizeof(bytes), NULL, &err), &err);
 		}
 	}
 	session_commit();

@@ -121,7 +121,8 @@ static void make(struct model *m, bool directory)
 		return;
 	new_name(m, name);
 	what.mode = directory ? S_IFDIR | 0755 : S_IFREG | 0644;
-	rig_expect(btrkit_create(m->txn, TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, &inode, &err), 0, &err);
+	rig_expect(btrkit_txn_create(m->txn, TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, &inode, &err), 0,
+		   &err);
 	e = add_entry(m, dir, name);
 	if (directory) {
 		e->is_dir = slot;
@@ -131,7 +132,7 @@ static void make(struct model *m, bool directory)
 		e->file->inode = inode;
 		e->file->links = 1;
 	}
-	rig_expect(btrkit_create(m->txn, TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, NULL, &err), -EEXIST,
+	rig_expect(btrkit_txn_create(m->txn, TOP_LEVEL, m->dirs[dir], name, strlen(name), &what, NULL, &err), -EEXIST,
 		   &err);
 }
 
@@ -150,7 +151,8 @@ static void write_some(struct model *m)
 	len = len < SIZE_MAX_OF_FILE - at ? len : SIZE_MAX_OF_FILE - at;
 	for (uint32_t i = 0; i < len; i++)
 		bytes[i] = (uint8_t)(m->seed >> (i % 8) ^ i / 64);
-	rig_expect(btrkit_write(m->txn, TOP_LEVEL, e->file->inode, at, bytes, len, pick(m, 2) ? &packed : NULL, &err),
+	rig_expect(btrkit_txn_write(m->txn, TOP_LEVEL, e->file->inode, at, bytes, len, pick(m, 2) ? &packed : NULL,
+				    &err),
 		   0, &err);
 	memcpy(e->file->bytes + at, bytes, len);
 	if (e->file->size < at + len)
@@ -166,7 +168,7 @@ static void cut(struct model *m)
 	if (!e)
 		return;
 	size = pick(m, 4) ? pick(m, SIZE_MAX_OF_FILE) : 0;
-	rig_expect(btrkit_truncate(m->txn, TOP_LEVEL, e->file->inode, size, &err), 0, &err);
+	rig_expect(btrkit_txn_truncate(m->txn, TOP_LEVEL, e->file->inode, size, &err), 0, &err);
 	if (size < e->file->size)
 		memset(e->file->bytes + size, 0, e->file->size - size);
 	e->file->size = size;
@@ -180,7 +182,7 @@ static void punch(struct model *m)
 
 	if (!e)
 		return;
-	rig_expect(btrkit_punch(m->txn, TOP_LEVEL, e->file->inode, at, len, &err), 0, &err);
+	rig_expect(btrkit_txn_punch(m->txn, TOP_LEVEL, e->file->inode, at, len, &err), 0, &err);
 	if (at < e->file->size)
 		memset(e->file->bytes + at, 0, len < e->file->size - at ? len : e->file->size - at);
 }
@@ -194,7 +196,7 @@ static void preallocate(struct model *m)
 
 	if (!e)
 		return;
-	rig_expect(btrkit_prealloc(m->txn, TOP_LEVEL, e->file->inode, at, len, keep, &err), 0, &err);
+	rig_expect(btrkit_txn_prealloc(m->txn, TOP_LEVEL, e->file->inode, at, len, keep, &err), 0, &err);
 	if (!keep && e->file->size < at + len)
 		e->file->size = at + len;
 }
@@ -218,10 +220,10 @@ static void clone_some(struct model *m)
 	    len > e->file->size - from || (len % 4096 && to + len < other->file->size) ||
 	    (e->file == other->file && to < from + (len + 4095) / 4096 * 4096 &&
 	     from < to + (len + 4095) / 4096 * 4096)) {
-		rig_expect(btrkit_clone_range(m->txn, &what, &err), -EINVAL, &err);
+		rig_expect(btrkit_txn_clone(m->txn, &what, &err), -EINVAL, &err);
 		return;
 	}
-	rig_expect(btrkit_clone_range(m->txn, &what, &err), 0, &err);
+	rig_expect(btrkit_txn_clone(m->txn, &what, &err), 0, &err);
 	memcpy(other->file->bytes + to, e->file->bytes + from, len);
 	if (len && other->file->size < to + len)
 		other->file->size = to + len;
@@ -239,11 +241,11 @@ static void remove_one(struct model *m)
 		return;
 	for (unsigned i = 0; !e->file && i < m->num_names; i++)
 		empty = empty && m->names[i].dir != e->is_dir;
-	ret = btrkit_unlink(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, len,
-			    e->file ? BTRKIT_UNLINK_DIR : BTRKIT_UNLINK_FILE, &err);
+	ret = btrkit_txn_unlink(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, len,
+				e->file ? BTRKIT_UNLINK_DIR : BTRKIT_UNLINK_FILE, &err);
 	rig_expect(ret, e->file ? -ENOTDIR : -EISDIR, &err);
-	ret = btrkit_unlink(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, len,
-			    e->file ? BTRKIT_UNLINK_FILE : BTRKIT_UNLINK_DIR, &err);
+	ret = btrkit_txn_unlink(m->txn, TOP_LEVEL, m->dirs[e->dir], e->name, len,
+				e->file ? BTRKIT_UNLINK_FILE : BTRKIT_UNLINK_DIR, &err);
 	rig_expect(ret, empty ? 0 : -ENOTEMPTY, &err);
 	if (ret)
 		return;
@@ -266,7 +268,7 @@ static void link_one(struct model *m)
 	new_name(m, name);
 	to.name = name;
 	to.len = strlen(name);
-	ret = btrkit_link(m->txn, TOP_LEVEL, e->file ? e->file->inode : m->dirs[e->is_dir], &to, &err);
+	ret = btrkit_txn_link(m->txn, TOP_LEVEL, e->file ? e->file->inode : m->dirs[e->is_dir], &to, &err);
 	rig_expect(ret, e->file ? 0 : -EPERM, &err);
 	if (ret)
 		return;
@@ -304,7 +306,7 @@ static void move(struct model *m)
 	loop = !e->file && is_below(m, dir, e->is_dir);
 	from = (struct btrkit_place){ TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name) };
 	to = (struct btrkit_place){ TOP_LEVEL, m->dirs[dir], name, strlen(name) };
-	ret = btrkit_rename(m->txn, &from, &to, BTRKIT_RENAME_NOREPLACE, &err);
+	ret = btrkit_txn_rename(m->txn, &from, &to, BTRKIT_RENAME_NOREPLACE, &err);
 	rig_expect(ret, loop ? -EINVAL : 0, &err);
 	if (ret)
 		return;
@@ -325,8 +327,8 @@ static void move_over(struct model *m)
 		return;
 	from = (struct btrkit_place){ TOP_LEVEL, m->dirs[e->dir], e->name, strlen(e->name) };
 	to = (struct btrkit_place){ TOP_LEVEL, m->dirs[other->dir], other->name, strlen(other->name) };
-	rig_expect(btrkit_rename(m->txn, &from, &to, BTRKIT_RENAME_NOREPLACE, &err), -EEXIST, &err);
-	rig_expect(btrkit_rename(m->txn, &from, &to, exchange ? BTRKIT_RENAME_EXCHANGE : 0, &err), 0, &err);
+	rig_expect(btrkit_txn_rename(m->txn, &from, &to, BTRKIT_RENAME_NOREPLACE, &err), -EEXIST, &err);
+	rig_expect(btrkit_txn_rename(m->txn, &from, &to, exchange ? BTRKIT_RENAME_EXCHANGE : 0, &err), 0, &err);
 	/* Two names of one file stay as they are. */
 	if (e->file == other->file)
 		return;

@@ -64,7 +64,8 @@ static void make_files(struct model *m, unsigned number)
 		char name[32];
 
 		snprintf(name, sizeof(name), "%u.%u", number, i);
-		rig_expect(btrkit_create(m->txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &f->inode, &err), 0, &err);
+		rig_expect(btrkit_txn_create(m->txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &f->inode, &err), 0,
+			   &err);
 		f->attr.mode = S_IFREG | 0644;
 	}
 }
@@ -84,8 +85,8 @@ static void put(struct model *m, struct file *f, unsigned i)
 		wanted = -EEXIST;
 	else if (flags & BTRKIT_XATTR_REPLACE && !v->there)
 		wanted = -ENODATA;
-	rig_expect(btrkit_xattr_set(m->txn, TOP_LEVEL, f->inode, names[i], now.bytes, now.size, flags, &err), wanted,
-		   &err);
+	rig_expect(btrkit_txn_xattr_set(m->txn, TOP_LEVEL, f->inode, names[i], now.bytes, now.size, flags, &err),
+		   wanted, &err);
 	if (!wanted)
 		*v = now;
 }
@@ -113,7 +114,7 @@ static void take_away(struct model *m, struct file *f, unsigned i)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
-	rig_expect(btrkit_xattr_remove(m->txn, TOP_LEVEL, f->inode, names[i], &err),
+	rig_expect(btrkit_txn_xattr_remove(m->txn, TOP_LEVEL, f->inode, names[i], &err),
 		   f->values[i].there ? 0 : -ENODATA, &err);
 	f->values[i].there = false;
 }
@@ -129,7 +130,7 @@ static void change_attributes(struct model *m, struct file *f)
 	now.atime = (struct btrkit_time){ pick(m, 1u << 30), pick(m, 1000000000) };
 	now.mtime = (struct btrkit_time){ -(int64_t)pick(m, 1u << 30), pick(m, 1000000000) };
 	now.otime = (struct btrkit_time){ INT64_MAX, 999999999 };
-	rig_expect(btrkit_setattr(m->txn, TOP_LEVEL, f->inode, &now, &err), 0, &err);
+	rig_expect(btrkit_txn_set_attr(m->txn, TOP_LEVEL, f->inode, &now, &err), 0, &err);
 	if (now.mask & (BTRKIT_ATTR_UID | BTRKIT_ATTR_GID))
 		f->attr.mode &= f->attr.mode & S_IXGRP ? ~(S_ISUID | S_ISGID) : ~(unsigned)S_ISUID;
 	if (now.mask & BTRKIT_ATTR_MODE)
@@ -295,13 +296,13 @@ static uint64_t make(struct place *p, uint64_t dir, const char *name, uint32_t m
 	const struct btrkit_new_inode what = { .mode = mode, .target = S_ISLNK(mode) ? "target" : NULL };
 	uint64_t inode;
 
-	rig_check(btrkit_create(p->txn, TOP_LEVEL, dir, name, strlen(name), &what, &inode, &p->err), &p->err);
+	rig_check(btrkit_txn_create(p->txn, TOP_LEVEL, dir, name, strlen(name), &what, &inode, &p->err), &p->err);
 	return inode;
 }
 
 static int set(struct place *p, uint64_t inode, const char *name, const void *value, size_t size)
 {
-	return btrkit_xattr_set(p->txn, TOP_LEVEL, inode, name, value, size, 0, &p->err);
+	return btrkit_txn_xattr_set(p->txn, TOP_LEVEL, inode, name, value, size, 0, &p->err);
 }
 
 /* Also whether it is there at all: size 0 says that it is not. */
@@ -373,7 +374,7 @@ static void test_acl(void **state)
 	rig_check(set(&p, file, ACL_ACCESS, acl, size), &p.err);
 	assert_int_equal(inode_of(&p, file).mode, S_IFREG | 0775);
 	/* It follows the mode. */
-	rig_check(btrkit_setattr(p.txn, TOP_LEVEL, file, &mode, &p.err), &p.err);
+	rig_check(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &mode, &p.err), &p.err);
 	make_acl(other, 6, 4, 0);
 	assert_value(&p, file, ACL_ACCESS, other, size);
 	/* A file made before the default ACL, whose absence is remembered, has none; one made after it has it. */
@@ -392,9 +393,9 @@ static void test_acl(void **state)
 	link = make(&p, dir, "link", S_IFLNK | 0777);
 	assert_value(&p, link, ACL_ACCESS, NULL, 0);
 	assert_int_equal(set(&p, link, ACL_ACCESS, acl, size), -EOPNOTSUPP);
-	assert_int_equal(btrkit_setattr(p.txn, TOP_LEVEL, link, &mode, &p.err), -EOPNOTSUPP);
-	rig_check(btrkit_xattr_remove(p.txn, TOP_LEVEL, dir, ACL_DEFAULT, &p.err), &p.err);
-	rig_check(btrkit_xattr_remove(p.txn, TOP_LEVEL, dir, ACL_DEFAULT, &p.err), &p.err);
+	assert_int_equal(btrkit_txn_set_attr(p.txn, TOP_LEVEL, link, &mode, &p.err), -EOPNOTSUPP);
+	rig_check(btrkit_txn_xattr_remove(p.txn, TOP_LEVEL, dir, ACL_DEFAULT, &p.err), &p.err);
+	rig_check(btrkit_txn_xattr_remove(p.txn, TOP_LEVEL, dir, ACL_DEFAULT, &p.err), &p.err);
 	below = make(&p, dir, "after", S_IFREG | 0666);
 	assert_value(&p, below, ACL_ACCESS, NULL, 0);
 	close_place(&p);
@@ -402,7 +403,7 @@ static void test_acl(void **state)
 
 static int set_flags(struct place *p, uint64_t inode, uint32_t flags, uint32_t mask)
 {
-	return btrkit_set_flags(p->txn, TOP_LEVEL, inode, flags, mask, &p->err);
+	return btrkit_txn_set_flags(p->txn, TOP_LEVEL, inode, flags, mask, &p->err);
 }
 
 static void test_flags(void **state)
@@ -418,7 +419,7 @@ static void test_flags(void **state)
 	assert_int_equal(inode_of(&p, file).flags, INODE_NODATACOW | INODE_NODATASUM | INODE_NODUMP);
 	assert_int_equal(set_flags(&p, file, FS_COMPR_FL, FS_COMPR_FL), -EINVAL);
 	assert_int_equal(set(&p, file, "btrfs.compression", "zstd", 4), -EINVAL);
-	rig_check(btrkit_write(p.txn, TOP_LEVEL, file, 0, "data", 4, NULL, &p.err), &p.err);
+	rig_check(btrkit_txn_write(p.txn, TOP_LEVEL, file, 0, "data", 4, NULL, &p.err), &p.err);
 	rig_check(set_flags(&p, file, 0, UINT32_MAX), &p.err);
 	assert_int_equal(inode_of(&p, file).flags, INODE_NODATACOW | INODE_NODATASUM);
 	assert_int_equal(set_flags(&p, file, FS_EXTENT_FL, FS_EXTENT_FL), -EOPNOTSUPP);
@@ -431,7 +432,7 @@ static void test_flags(void **state)
 	assert_value(&p, file, "btrfs.compression", NULL, 0);
 	assert_int_equal(inode_of(&p, file).flags, INODE_NOCOMPRESS | INODE_APPEND);
 	assert_int_equal(set(&p, file, "user.a", "1", 1), -EPERM);
-	assert_int_equal(btrkit_write(p.txn, TOP_LEVEL, file, 0, "data", 4, NULL, &p.err), -EPERM);
+	assert_int_equal(btrkit_txn_write(p.txn, TOP_LEVEL, file, 0, "data", 4, NULL, &p.err), -EPERM);
 	rig_check(set_flags(&p, file, FS_COMPR_FL, FS_COMPR_FL | FS_NOCOMP_FL | FS_APPEND_FL), &p.err);
 	assert_value(&p, file, "btrfs.compression", "zlib", 4);
 	close_place(&p);
@@ -466,14 +467,15 @@ static void test_limits(void **state)
 	assert_int_equal(set(&p, fifo, "user.a", "", 0), -EPERM);
 	assert_int_equal(set(&p, 9999, "user.a", "", 0), -ENOENT);
 	assert_int_equal(set(&p, file, "security.capability", capability, 19), -EINVAL);
-	assert_int_equal(btrkit_setattr(p.txn, TOP_LEVEL, file, &wrong, &p.err), -EINVAL);
-	assert_int_equal(btrkit_setattr(p.txn, TOP_LEVEL, file, &nobody, &p.err), -EINVAL);
+	assert_int_equal(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &wrong, &p.err), -EINVAL);
+	assert_int_equal(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &nobody, &p.err), -EINVAL);
 	/* What a file is capable of goes when it is written to or cut, also if it was looked for before. */
 	for (unsigned i = 0; i < 2; i++) {
 		rig_check(set(&p, file, "security.capability", capability, sizeof(capability)), &p.err);
 		assert_value(&p, file, "security.capability", capability, sizeof(capability));
-		rig_check(i ? btrkit_write(p.txn, TOP_LEVEL, file, 0, "x", 1, NULL, &p.err) :
-			      btrkit_truncate(p.txn, TOP_LEVEL, file, 9, &p.err), &p.err);
+		rig_check(i ? btrkit_txn_write(p.txn, TOP_LEVEL, file, 0, "x", 1, NULL, &p.err) :
+			      btrkit_txn_truncate(p.txn, TOP_LEVEL, file, 9, &p.err),
+			  &p.err);
 		assert_value(&p, file, "security.capability", NULL, 0);
 	}
 	close_place(&p);

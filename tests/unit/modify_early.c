@@ -47,10 +47,10 @@ static void make(struct early *e, const struct rig_kind *kind)
 	txn_hurry(e->txn);
 	/* The directory has a few entries before. */
 	e->txn->delayed->waiting_max = 64u << 10;
-	rig_check(btrkit_create(e->txn, TOP_LEVEL, TOP, "dir", 3, &what, &e->dir, &e->err), &e->err);
+	rig_check(btrkit_txn_create(e->txn, TOP_LEVEL, TOP, "dir", 3, &what, &e->dir, &e->err), &e->err);
 	for (unsigned i = 0; i < FILES; i++)
-		rig_check(btrkit_create(e->txn, TOP_LEVEL, e->dir, name, name_of(i, name), NULL, &e->inodes[i],
-					&e->err),
+		rig_check(btrkit_txn_create(e->txn, TOP_LEVEL, e->dir, name, name_of(i, name), NULL, &e->inodes[i],
+					    &e->err),
 			  &e->err);
 }
 
@@ -86,9 +86,9 @@ static void change_some(struct early *e)
 		rig_check(btrkit_txn_lookup(e->txn, TOP_LEVEL, e->dir, name, len, &found, &e->err), &e->err);
 		assert_int_equal(found.inode, e->inodes[i]);
 		if (!(i % 5))
-			rig_check(btrkit_setattr(e->txn, TOP_LEVEL, e->inodes[i], &attr, &e->err), &e->err);
+			rig_check(btrkit_txn_set_attr(e->txn, TOP_LEVEL, e->inodes[i], &attr, &e->err), &e->err);
 		if (!(i % 7))
-			rig_check(btrkit_unlink(e->txn, TOP_LEVEL, e->dir, name, len, BTRKIT_UNLINK_FILE, &e->err),
+			rig_check(btrkit_txn_unlink(e->txn, TOP_LEVEL, e->dir, name, len, BTRKIT_UNLINK_FILE, &e->err),
 				  &e->err);
 	}
 }
@@ -159,7 +159,8 @@ static void unlink_some(struct early *e, unsigned from, unsigned to)
 	char name[32];
 
 	for (unsigned i = from; i < to; i++)
-		rig_check(btrkit_unlink(e->txn, TOP_LEVEL, e->dir, name, name_of(i, name), BTRKIT_UNLINK_FILE, &e->err),
+		rig_check(btrkit_txn_unlink(e->txn, TOP_LEVEL, e->dir, name, name_of(i, name), BTRKIT_UNLINK_FILE,
+					    &e->err),
 			  &e->err);
 }
 
@@ -177,8 +178,8 @@ static void test_dropped(void **state)
 		unlink_some(&e, FILES / 2, FILES);
 		rig_check(btrkit_txn_flush(e.txn, &e.err), &e.err);
 		for (unsigned i = FILES / 2; i < FILES; i++)
-			rig_check(btrkit_create(e.txn, TOP_LEVEL, e.dir, name, name_of(i, name), NULL, &e.inodes[i],
-						&e.err),
+			rig_check(btrkit_txn_create(e.txn, TOP_LEVEL, e.dir, name, name_of(i, name), NULL, &e.inodes[i],
+						    &e.err),
 				  &e.err);
 	}
 	unlink_some(&e, 0, FILES / 2);
@@ -215,7 +216,7 @@ static void test_lost(void **state)
 	make(&e, &kinds[0]);
 	lose(&e);
 	for (unsigned i = 0; !ret && i < FILES; i++)
-		ret = btrkit_setattr(e.txn, TOP_LEVEL, e.inodes[i], &attr, &e.err);
+		ret = btrkit_txn_set_attr(e.txn, TOP_LEVEL, e.inodes[i], &attr, &e.err);
 	rig_expect(ret, -EUCLEAN, &e.err);
 	rig_expect(btrkit_txn_commit(e.txn, &reached, &e.err), -EUCLEAN, &e.err);
 	assert_int_equal(reached, BTRKIT_COMMIT_OLD);

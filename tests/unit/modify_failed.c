@@ -25,7 +25,7 @@ static uint64_t make(struct btrkit_txn *txn, uint64_t root, const char *name)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint64_t inode;
 
-	written_check(btrkit_create(txn, root, TOP, name, strlen(name), NULL, &inode, &err), &err);
+	written_check(btrkit_txn_create(txn, root, TOP, name, strlen(name), NULL, &inode, &err), &err);
 	return inode;
 }
 
@@ -34,7 +34,7 @@ static uint64_t make_subvolume(struct btrkit_txn *txn, const char *name)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint64_t id;
 
-	written_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &id, &err), &err);
+	written_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &id, &err), &err);
 	return id;
 }
 
@@ -85,63 +85,63 @@ static int get_xattr(const struct doing *d, struct btrkit_error *err)
 
 static int create(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_create(d->txn, TOP_LEVEL, TOP, "other", 5, NULL, NULL, err);
+	return btrkit_txn_create(d->txn, TOP_LEVEL, TOP, "other", 5, NULL, NULL, err);
 }
 
 static int create_elsewhere(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_create(d->txn, d->unopened, TOP, "other", 5, NULL, NULL, err);
+	return btrkit_txn_create(d->txn, d->unopened, TOP, "other", 5, NULL, NULL, err);
 }
 
 static int link_it(const struct doing *d, struct btrkit_error *err)
 {
 	const struct btrkit_place to = { TOP_LEVEL, TOP, "link", 4 };
 
-	return btrkit_link(d->txn, TOP_LEVEL, d->inode, &to, err);
+	return btrkit_txn_link(d->txn, TOP_LEVEL, d->inode, &to, err);
 }
 
 static int unlink_it(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_unlink(d->txn, TOP_LEVEL, TOP, "file", 4, BTRKIT_UNLINK_FILE, err);
+	return btrkit_txn_unlink(d->txn, TOP_LEVEL, TOP, "file", 4, BTRKIT_UNLINK_FILE, err);
 }
 
 static int rename_it(const struct doing *d, struct btrkit_error *err)
 {
 	const struct btrkit_place from = { TOP_LEVEL, TOP, "file", 4 }, to = { TOP_LEVEL, TOP, "name", 4 };
 
-	return btrkit_rename(d->txn, &from, &to, 0, err);
+	return btrkit_txn_rename(d->txn, &from, &to, 0, err);
 }
 
 static int rename_subvolume(const struct doing *d, struct btrkit_error *err)
 {
 	const struct btrkit_place from = { TOP_LEVEL, TOP, "sub", 3 }, to = { d->unopened, TOP, "name", 4 };
 
-	return btrkit_rename(d->txn, &from, &to, 0, err);
+	return btrkit_txn_rename(d->txn, &from, &to, 0, err);
 }
 
 static int write_it(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_write(d->txn, TOP_LEVEL, d->inode, 0, bytes, sizeof(bytes), NULL, err);
+	return btrkit_txn_write(d->txn, TOP_LEVEL, d->inode, 0, bytes, sizeof(bytes), NULL, err);
 }
 
 static int write_nothing(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_write(d->txn, TOP_LEVEL, d->inode, 0, bytes, 0, NULL, err);
+	return btrkit_txn_write(d->txn, TOP_LEVEL, d->inode, 0, bytes, 0, NULL, err);
 }
 
 static int truncate_it(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_truncate(d->txn, TOP_LEVEL, d->inode, 100, err);
+	return btrkit_txn_truncate(d->txn, TOP_LEVEL, d->inode, 100, err);
 }
 
 static int punch(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_punch(d->txn, TOP_LEVEL, d->inode, 0, 4096, err);
+	return btrkit_txn_punch(d->txn, TOP_LEVEL, d->inode, 0, 4096, err);
 }
 
 static int prealloc(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_prealloc(d->txn, TOP_LEVEL, d->inode, 0, 4096, 0, err);
+	return btrkit_txn_prealloc(d->txn, TOP_LEVEL, d->inode, 0, 4096, 0, err);
 }
 
 static int clone_range(const struct doing *d, struct btrkit_error *err)
@@ -149,34 +149,34 @@ static int clone_range(const struct doing *d, struct btrkit_error *err)
 	const struct btrkit_clone what = { .from_root = TOP_LEVEL, .from_inode = d->inode, .to_root = TOP_LEVEL,
 					   .to_inode = d->inode, .to_offset = 8192, .length = 4096 };
 
-	return btrkit_clone_range(d->txn, &what, err);
+	return btrkit_txn_clone(d->txn, &what, err);
 }
 
 static int set_attr(const struct doing *d, struct btrkit_error *err)
 {
 	const struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE, .mode = 0600 };
 
-	return btrkit_setattr(d->txn, TOP_LEVEL, d->inode, &attr, err);
+	return btrkit_txn_set_attr(d->txn, TOP_LEVEL, d->inode, &attr, err);
 }
 
 static int set_flags(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_set_flags(d->txn, TOP_LEVEL, d->inode, 0x40, 0x40, err);
+	return btrkit_txn_set_flags(d->txn, TOP_LEVEL, d->inode, 0x40, 0x40, err);
 }
 
 static int set_xattr(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_xattr_set(d->txn, TOP_LEVEL, d->inode, "user.a", bytes, 10, 0, err);
+	return btrkit_txn_xattr_set(d->txn, TOP_LEVEL, d->inode, "user.a", bytes, 10, 0, err);
 }
 
 static int remove_xattr(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_xattr_remove(d->txn, TOP_LEVEL, d->inode, "user.a", err);
+	return btrkit_txn_xattr_remove(d->txn, TOP_LEVEL, d->inode, "user.a", err);
 }
 
 static int clean_orphans(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_orphans_clean(d->txn, TOP_LEVEL, NULL, err);
+	return btrkit_txn_orphans_clean(d->txn, TOP_LEVEL, NULL, err);
 }
 
 static int flush(const struct doing *d, struct btrkit_error *err)
@@ -186,34 +186,34 @@ static int flush(const struct doing *d, struct btrkit_error *err)
 
 static int create_subvolume(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_subvolume_create(d->txn, TOP_LEVEL, TOP, "third", 5, NULL, NULL, err);
+	return btrkit_txn_subvolume_create(d->txn, TOP_LEVEL, TOP, "third", 5, NULL, NULL, err);
 }
 
 static int snapshot(const struct doing *d, struct btrkit_error *err)
 {
 	const struct btrkit_new_snapshot how = BTRKIT_NEW_SNAPSHOT_INIT;
 
-	return btrkit_subvolume_snapshot(d->txn, d->unopened, TOP_LEVEL, TOP, "snap", 4, &how, NULL, err);
+	return btrkit_txn_subvolume_snapshot(d->txn, d->unopened, TOP_LEVEL, TOP, "snap", 4, &how, NULL, err);
 }
 
 static int delete_subvolume(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_subvolume_delete(d->txn, d->unopened, err);
+	return btrkit_txn_subvolume_delete(d->txn, d->unopened, err);
 }
 
 static int clean_subvolumes(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_subvolumes_clean(d->txn, NULL, err);
+	return btrkit_txn_subvolumes_clean(d->txn, NULL, err);
 }
 
 static int set_default(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_subvolume_set_default(d->txn, d->sub, err);
+	return btrkit_txn_subvolume_set_default(d->txn, d->sub, err);
 }
 
 static int set_read_only(const struct doing *d, struct btrkit_error *err)
 {
-	return btrkit_subvolume_set_read_only(d->txn, d->sub, true, false, err);
+	return btrkit_txn_subvolume_set_read_only(d->txn, d->sub, true, false, err);
 }
 
 static int (*const operations[])(const struct doing *d, struct btrkit_error *err) = {
@@ -386,7 +386,7 @@ static void a_device_has_no_space(void **state)
 		w.fail_at = w.calls;
 		w.failures = 1;
 		w.no_space = true;
-		assert_int_equal(i ? btrkit_punch(d.txn, TOP_LEVEL, d.inode, 100, 50, &err) : write_it(&d, &err),
+		assert_int_equal(i ? btrkit_txn_punch(d.txn, TOP_LEVEL, d.inode, 100, 50, &err) : write_it(&d, &err),
 				 -ENOSPC);
 		assert_true(err.places & BTRKIT_AT_DEVID && err.places & BTRKIT_AT_PHYSICAL);
 		assert_int_equal(err.code, BTRKIT_NO_SPACE);

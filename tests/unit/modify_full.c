@@ -22,7 +22,7 @@ static uint64_t new_file(struct btrkit_txn *txn, unsigned number)
 	char name[16];
 
 	snprintf(name, sizeof(name), "f%u", number);
-	rig_check(btrkit_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err), &err);
+	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err), &err);
 	return inode;
 }
 
@@ -72,7 +72,7 @@ static void test_full(void **state)
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	do {
 		files[n] = new_file(txn, n);
-		ret = btrkit_write(txn, TOP_LEVEL, files[n++], 0, bytes, PIECE, NULL, &err);
+		ret = btrkit_txn_write(txn, TOP_LEVEL, files[n++], 0, bytes, PIECE, NULL, &err);
 	} while (!ret && n < 64);
 	assert_int_equal(ret, -ENOSPC);
 	assert_true(n > 10);
@@ -82,17 +82,17 @@ static void test_full(void **state)
 
 	/* What is cut off is not free before the commit. */
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_truncate(txn, TOP_LEVEL, files[0], 0, &err), &err);
+	rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, files[0], 0, &err), &err);
 	inode = files[n - 1];
-	assert_int_equal(btrkit_write(txn, TOP_LEVEL, inode, 100, bytes, PIECE - 100, NULL, &err), -ENOSPC);
-	assert_int_equal(btrkit_prealloc(txn, TOP_LEVEL, inode, 0, 2 * PIECE, 0, &err), -ENOSPC);
+	assert_int_equal(btrkit_txn_write(txn, TOP_LEVEL, inode, 100, bytes, PIECE - 100, NULL, &err), -ENOSPC);
+	assert_int_equal(btrkit_txn_prealloc(txn, TOP_LEVEL, inode, 0, 2 * PIECE, 0, &err), -ENOSPC);
 	btrkit_txn_set_may_commit(txn, true);
 	/* From its own commit on there is another state to be held. */
 	free(r.held[0]);
 	r.held[0] = NULL;
-	rig_check(btrkit_truncate(txn, TOP_LEVEL, inode, 0, &err), &err);
-	rig_check(btrkit_write(txn, TOP_LEVEL, inode, 0, bytes, PIECE, NULL, &err), &err);
-	assert_int_equal(btrkit_write(txn, TOP_LEVEL, files[0], 0, bytes, PIECE, NULL, &err), -ENOSPC);
+	rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, inode, 0, &err), &err);
+	rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, PIECE, NULL, &err), &err);
+	assert_int_equal(btrkit_txn_write(txn, TOP_LEVEL, files[0], 0, bytes, PIECE, NULL, &err), -ENOSPC);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_judge(&r);
 	judge_file(fs, inode, bytes, PIECE);
@@ -114,7 +114,7 @@ static void fill_rest(struct btrkit_fs *fs, const uint8_t *bytes, unsigned n)
 
 		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 		do
-			ret = btrkit_write(txn, TOP_LEVEL, new_file(txn, n++), 0, bytes, size, NULL, &err);
+			ret = btrkit_txn_write(txn, TOP_LEVEL, new_file(txn, n++), 0, bytes, size, NULL, &err);
 		while (!ret);
 		assert_int_equal(ret, -ENOSPC);
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
@@ -141,23 +141,23 @@ static void test_again(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		files[i] = new_file(txn, i);
 	for (unsigned i = 0; i < 4; i++)
-		rig_check(btrkit_write(txn, TOP_LEVEL, files[i], 0, bytes, i ? 65536 : 1000, NULL, &err), &err);
+		rig_check(btrkit_txn_write(txn, TOP_LEVEL, files[i], 0, bytes, i ? 65536 : 1000, NULL, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	fill_rest(fs, bytes, 1000);
 	clone.from_inode = files[0];
 	clone.to_inode = files[1];
 	for (unsigned row = 0; row < 2; row++) {
 		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-		assert_int_equal(btrkit_punch(txn, TOP_LEVEL, files[1], 100, 200, &err), -ENOSPC);
-		assert_int_equal(btrkit_clone_range(txn, &clone, &err), row ? -ENOSPC : -EINVAL);
+		assert_int_equal(btrkit_txn_punch(txn, TOP_LEVEL, files[1], 100, 200, &err), -ENOSPC);
+		assert_int_equal(btrkit_txn_clone(txn, &clone, &err), row ? -ENOSPC : -EINVAL);
 		btrkit_txn_set_may_commit(txn, true);
-		rig_check(btrkit_truncate(txn, TOP_LEVEL, files[2 + row], 0, &err), &err);
+		rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, files[2 + row], 0, &err), &err);
 		if (!row)
-			rig_check(btrkit_punch(txn, TOP_LEVEL, files[1], 100, 200, &err), &err);
+			rig_check(btrkit_txn_punch(txn, TOP_LEVEL, files[1], 100, 200, &err), &err);
 		else
-			rig_check(btrkit_clone_range(txn, &clone, &err), &err);
+			rig_check(btrkit_txn_clone(txn, &clone, &err), &err);
 		if (!row)
-			rig_check(btrkit_truncate(txn, TOP_LEVEL, files[1], 8192, &err), &err);
+			rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, files[1], 8192, &err), &err);
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 		rig_judge(&r);
 		free(r.held[0]);
@@ -212,7 +212,7 @@ static void test_large(void **state)
 		how.compression = row / 2;
 		how.threads = row % 2 ? 5 : 1;
 		inode = new_file(txn, 0);
-		rig_check(btrkit_write(txn, TOP_LEVEL, inode, at, bytes + at, len, &how, &err), &err);
+		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, at, bytes + at, len, &how, &err), &err);
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 		rig_judge(&r);
 		judge_file(fs, inode, bytes, size);
@@ -238,7 +238,7 @@ static uint64_t make_extents(struct btrkit_txn *txn, const uint8_t *bytes)
 	const uint64_t inode = new_file(txn, 0);
 
 	for (unsigned i = 0; i < MANY_EXTENTS; i++)
-		rig_check(btrkit_write(txn, TOP_LEVEL, inode, 8192ull * i, bytes, 4096, NULL, &err), &err);
+		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 8192ull * i, bytes, 4096, NULL, &err), &err);
 	return inode;
 }
 
@@ -253,12 +253,12 @@ static void fill_metadata(struct btrkit_fs *fs)
 
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	for (unsigned i = 0; i < NAMES; i++)
-		rig_check(btrkit_create(txn, TOP_LEVEL, TOP, name, long_name(name, i), NULL, NULL, &err), &err);
+		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, long_name(name, i), NULL, NULL, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, "snapshot", 8, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, "snapshot", 8, NULL, &id, &err), &err);
 	for (unsigned i = NAMES; !ret; i++)
-		ret = btrkit_create(txn, TOP_LEVEL, TOP, name, long_name(name, i), NULL, NULL, &err);
+		ret = btrkit_txn_create(txn, TOP_LEVEL, TOP, name, long_name(name, i), NULL, NULL, &err);
 	assert_int_equal(ret, -ENOSPC);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 }
@@ -303,9 +303,10 @@ static void test_cut_off(void **state)
 
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	for (unsigned i = 0; i < NAMES && has_room(txn, 60); i += 7)
-		rig_check(btrkit_unlink(txn, TOP_LEVEL, TOP, name, long_name(name, i), BTRKIT_UNLINK_FILE, &err), &err);
+		rig_check(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, name, long_name(name, i), BTRKIT_UNLINK_FILE, &err),
+			  &err);
 	assert_false(has_room(txn, 60));
-	rig_check(btrkit_truncate(txn, TOP_LEVEL, inode, 6000, &err), &err);
+	rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, inode, 6000, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_judge(&r);
 	judge_file(fs, inode, bytes, 6000);

@@ -36,7 +36,7 @@ static uint64_t create(uint64_t root, uint64_t in, const char *name, uint32_t mo
 	const struct btrkit_new_inode what = { .mode = mode };
 	uint64_t inode;
 
-	rig_check(btrkit_create(txn, root, in, name, strlen(name), &what, &inode, &err), &err);
+	rig_check(btrkit_txn_create(txn, root, in, name, strlen(name), &what, &inode, &err), &err);
 	return inode;
 }
 
@@ -50,7 +50,7 @@ static uint64_t take_snapshot(const char *name)
 {
 	uint64_t id;
 
-	rig_check(btrkit_subvolume_snapshot(txn, sub, TOP_LEVEL, TOP, name, strlen(name), NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, sub, TOP_LEVEL, TOP, name, strlen(name), NULL, &id, &err), &err);
 	return id;
 }
 
@@ -69,8 +69,8 @@ static int make_base(void **state)
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	dir = create(TOP_LEVEL, TOP, "dir", S_IFDIR | 0755);
 	file = create(TOP_LEVEL, TOP, "file", S_IFREG | 0644);
-	rig_check(btrkit_write(txn, TOP_LEVEL, file, 0, bytes, sizeof(bytes), NULL, &err), &err);
-	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, &sub, &err), &err);
+	rig_check(btrkit_txn_write(txn, TOP_LEVEL, file, 0, bytes, sizeof(bytes), NULL, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, &sub, &err), &err);
 	for (unsigned i = 0; i < FILES; i++) {
 		snprintf(name, sizeof(name), "file-%0100u", i);
 		create(sub, TOP, name, S_IFREG | 0644);
@@ -192,23 +192,23 @@ static void test_numbers(void **state)
 		const struct btrkit_place a = { root, TOP, "file", 4 }, b = { TOP_LEVEL, TOP, "new", 3 };
 		const struct btrkit_clone from = { root, file, 0, TOP_LEVEL, file, 0, 4096 };
 
-		expect(btrkit_create(txn, root, TOP, "new", 3, NULL, NULL, &err), -ENOENT, -ENOENT);
-		expect(btrkit_unlink(txn, root, TOP, "file", 4, BTRKIT_UNLINK_FILE, &err), -ENOENT, -ENOENT);
-		expect(btrkit_rename(txn, &a, &b, 0, &err), -ENOENT, -EXDEV);
-		expect(btrkit_rename(txn, &b, &a, 0, &err), -ENOENT, -EXDEV);
-		expect(btrkit_link(txn, root, file, &b, &err), -ENOENT, -ENOENT);
-		expect(btrkit_link(txn, TOP_LEVEL, file, &a, &err), -ENOENT, -ENOENT);
-		expect(btrkit_write(txn, root, file, 0, "x", 1, NULL, &err), -ENOENT, -ENOENT);
-		expect(btrkit_truncate(txn, root, file, 0, &err), -ENOENT, -ENOENT);
-		expect(btrkit_clone_range(txn, &from, &err), -ENOENT, -ENOENT);
-		expect(btrkit_orphans_clean(txn, root, NULL, &err), -ENOENT, -ENOENT);
-		expect(btrkit_subvolume_create(txn, root, TOP, "new", 3, NULL, &id, &err), -ENOENT, -ENOENT);
-		expect(btrkit_subvolume_snapshot(txn, root, TOP_LEVEL, TOP, "new", 3, NULL, &id, &err), -ENOENT,
+		expect(btrkit_txn_create(txn, root, TOP, "new", 3, NULL, NULL, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_unlink(txn, root, TOP, "file", 4, BTRKIT_UNLINK_FILE, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_rename(txn, &a, &b, 0, &err), -ENOENT, -EXDEV);
+		expect(btrkit_txn_rename(txn, &b, &a, 0, &err), -ENOENT, -EXDEV);
+		expect(btrkit_txn_link(txn, root, file, &b, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_link(txn, TOP_LEVEL, file, &a, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_write(txn, root, file, 0, "x", 1, NULL, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_truncate(txn, root, file, 0, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_clone(txn, &from, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_orphans_clean(txn, root, NULL, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_subvolume_create(txn, root, TOP, "new", 3, NULL, &id, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_subvolume_snapshot(txn, root, TOP_LEVEL, TOP, "new", 3, NULL, &id, &err), -ENOENT,
 		       -ENOENT);
-		expect(btrkit_subvolume_snapshot(txn, sub, root, TOP, "new", 3, NULL, &id, &err), -ENOENT, -ENOENT);
-		expect(btrkit_subvolume_delete(txn, root, &err), -ENOENT, -ENOENT);
-		expect(btrkit_subvolume_set_default(txn, root, &err), -ENOENT, -ENOENT);
-		expect(btrkit_subvolume_set_read_only(txn, root, true, false, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_subvolume_snapshot(txn, sub, root, TOP, "new", 3, NULL, &id, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_subvolume_delete(txn, root, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_subvolume_set_default(txn, root, &err), -ENOENT, -ENOENT);
+		expect(btrkit_txn_subvolume_set_read_only(txn, root, true, false, &err), -ENOENT, -ENOENT);
 	}
 	end();
 }
@@ -236,7 +236,7 @@ static void test_drop_progress(void **state)
 			rig_check(roots_put(txn, &item, &err), &err);
 			delayed_unlock_trees(txn->delayed);
 			tell();
-			expect(btrkit_subvolumes_clean(txn, &n, &err), 0, -EUCLEAN);
+			expect(btrkit_txn_subvolumes_clean(txn, &n, &err), 0, -EUCLEAN);
 			end();
 		}
 }
@@ -257,24 +257,24 @@ static void test_inodes(void **state)
 			begin();
 			change_inode(file, nlinks[i], sizes[k]);
 			tell();
-			ret = btrkit_link(txn, TOP_LEVEL, file, &link, &err);
+			ret = btrkit_txn_link(txn, TOP_LEVEL, file, &link, &err);
 			expect(ret, nlinks[i] >= 65535 ? -EMLINK : 0, nlinks[i] ? 0 : -ENOENT);
-			ret = btrkit_write(txn, TOP_LEVEL, file, 100, "bytes", 5, NULL, &err);
+			ret = btrkit_txn_write(txn, TOP_LEVEL, file, 100, "bytes", 5, NULL, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
-			ret = btrkit_write(txn, TOP_LEVEL, file, 1u << 20, "bytes", 5, NULL, &err);
+			ret = btrkit_txn_write(txn, TOP_LEVEL, file, 1u << 20, "bytes", 5, NULL, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
-			ret = btrkit_punch(txn, TOP_LEVEL, file, 100, 9000, &err);
+			ret = btrkit_txn_punch(txn, TOP_LEVEL, file, 100, 9000, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
-			ret = btrkit_prealloc(txn, TOP_LEVEL, file, 1u << 20, 100000, 0, &err);
+			ret = btrkit_txn_prealloc(txn, TOP_LEVEL, file, 1u << 20, 100000, 0, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
-			ret = btrkit_clone_range(txn, &what, &err);
+			ret = btrkit_txn_clone(txn, &what, &err);
 			expect(ret, sizes[k] > INT64_MAX ? -EUCLEAN : -EINVAL, ret == -EFBIG ? ret : 0);
-			ret = btrkit_truncate(txn, TOP_LEVEL, file, 1u << 22, &err);
+			ret = btrkit_txn_truncate(txn, TOP_LEVEL, file, 1u << 22, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
-			ret = btrkit_truncate(txn, TOP_LEVEL, file, 5000, &err);
+			ret = btrkit_txn_truncate(txn, TOP_LEVEL, file, 5000, &err);
 			expect(ret, 0, sizes[k] > INT64_MAX ? -EUCLEAN : 0);
-			expect(btrkit_rename(txn, &a, &b, 0, &err), 0, 0);
-			ret = btrkit_unlink(txn, TOP_LEVEL, dir, "moved", 5, BTRKIT_UNLINK_FILE, &err);
+			expect(btrkit_txn_rename(txn, &a, &b, 0, &err), 0, 0);
+			ret = btrkit_txn_unlink(txn, TOP_LEVEL, dir, "moved", 5, BTRKIT_UNLINK_FILE, &err);
 			expect(ret, 0, nlinks[i] ? 0 : -EUCLEAN);
 			end();
 		}
@@ -325,37 +325,38 @@ static void test_behind(void **state)
 			begin();
 			fs->super.incompat ^= i % 2 ? INCOMPAT_NO_HOLES : 0;
 			/* Of several extents, of which one goes over the end. */
-			rig_check(btrkit_write(txn, TOP_LEVEL, file, 28672, x, 4096, NULL, &err), &err);
+			rig_check(btrkit_txn_write(txn, TOP_LEVEL, file, 28672, x, 4096, NULL, &err), &err);
 			what.from_inode = create(TOP_LEVEL, dir, "zeros", S_IFREG | 0644);
-			rig_check(btrkit_write(txn, TOP_LEVEL, what.from_inode, 0, bytes, sizeof(bytes), NULL, &err),
+			rig_check(btrkit_txn_write(txn, TOP_LEVEL, what.from_inode, 0, bytes, sizeof(bytes), NULL,
+						   &err),
 				  &err);
 			rig_check(btrkit_txn_flush(txn, &err), &err);
 			change_inode(file, 1, size);
 			switch (how) {
 			case 0:
-				rig_check(btrkit_truncate(txn, TOP_LEVEL, file, 50000, &err), &err);
+				rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, file, 50000, &err), &err);
 				judge_zeros(size, 50000, 0, 0);
 				break;
 			case 1:
-				rig_check(btrkit_write(txn, TOP_LEVEL, file, other, x, 5000, NULL, &err), &err);
+				rig_check(btrkit_txn_write(txn, TOP_LEVEL, file, other, x, 5000, NULL, &err), &err);
 				judge_zeros(size, other + 5000, other, 5000);
 				break;
 			case 2:
-				rig_check(btrkit_prealloc(txn, TOP_LEVEL, file, other, 5000, 0, &err), &err);
+				rig_check(btrkit_txn_prealloc(txn, TOP_LEVEL, file, other, 5000, 0, &err), &err);
 				judge_zeros(size, other + 5000, 0, 0);
 				break;
 			case 3:
-				rig_check(btrkit_clone_range(txn, &what, &err), &err);
+				rig_check(btrkit_txn_clone(txn, &what, &err), &err);
 				judge_zeros(size, other + 4096, 0, 0);
 				break;
 			case 4:
-				rig_check(btrkit_prealloc(txn, TOP_LEVEL, file, 0, 50000, 0, &err), &err);
+				rig_check(btrkit_txn_prealloc(txn, TOP_LEVEL, file, 0, 50000, 0, &err), &err);
 				judge_zeros(size, 50000, 0, 0);
 				break;
 			case 5:
 				/* From the end on, and again behind what that made. */
-				rig_check(btrkit_write(txn, TOP_LEVEL, file, size, x, 100, NULL, &err), &err);
-				rig_check(btrkit_truncate(txn, TOP_LEVEL, file, 50000, &err), &err);
+				rig_check(btrkit_txn_write(txn, TOP_LEVEL, file, size, x, 100, NULL, &err), &err);
+				rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, file, 50000, &err), &err);
 				judge_zeros(size, 50000, size, 100);
 				break;
 			}
@@ -375,14 +376,15 @@ static void test_behind_kept(void **state)
 		begin();
 		fs->super.incompat |= INCOMPAT_NO_HOLES;
 		for (uint64_t i = 1; i <= KEPT; i++)
-			rig_check(btrkit_prealloc(txn, TOP_LEVEL, file, 8192 * (5 + i), 4096, BTRKIT_PREALLOC_KEEP_SIZE,
-						  &err), &err);
+			rig_check(btrkit_txn_prealloc(txn, TOP_LEVEL, file, 8192 * (5 + i), 4096,
+						      BTRKIT_PREALLOC_KEEP_SIZE, &err),
+				  &err);
 		fs->super.incompat ^= holes ? INCOMPAT_NO_HOLES : 0;
 		before = reservations();
-		rig_check(btrkit_truncate(txn, TOP_LEVEL, file, 8192 * KEPT, &err), &err);
+		rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, file, 8192 * KEPT, &err), &err);
 		assert_in_range(reservations() - before, holes ? KEPT / 32 : 1, holes ? KEPT / 32 + 3 : 1);
 		judge_zeros(20000, 8192 * KEPT, 0, 0);
-		rig_check(btrkit_write(txn, TOP_LEVEL, file, 8192 * (KEPT + 2), "x", 1, NULL, &err), &err);
+		rig_check(btrkit_txn_write(txn, TOP_LEVEL, file, 8192 * (KEPT + 2), "x", 1, NULL, &err), &err);
 		judge_zeros(20000, 8192 * (KEPT + 2) + 1, 8192 * (KEPT + 2), 1);
 		end();
 	}
@@ -410,10 +412,10 @@ static void test_entries(void **state)
 		entry.d.location = (struct disk_key){ .objectid = le64_put(file), .type = KEY_INODE_ITEM };
 		put_in_top(&KEY(dir, KEY_DIR_INDEX, indexes[i]), &entry, sizeof(entry));
 		tell();
-		ret = btrkit_create(txn, TOP_LEVEL, dir, "new", 3, NULL, NULL, &err);
+		ret = btrkit_txn_create(txn, TOP_LEVEL, dir, "new", 3, NULL, NULL, &err);
 		expect(ret, i == 2 ? -EUCLEAN : 0, i == 2 ? -EUCLEAN : 0);
 		/* Its number was the last. */
-		ret = btrkit_create(txn, TOP_LEVEL, dir, "newer", 5, NULL, NULL, &err);
+		ret = btrkit_txn_create(txn, TOP_LEVEL, dir, "newer", 5, NULL, NULL, &err);
 		expect(ret, i ? -EUCLEAN : 0, i ? -EUCLEAN : 0);
 		expect(btrkit_txn_flush(txn, &err), 0, -EUCLEAN);
 		end();
@@ -431,12 +433,12 @@ static void test_entries(void **state)
 			ret = btrkit_txn_lookup(txn, TOP_LEVEL, dir, "lies", 4, &found, &err);
 			expect(ret, 0, ret == -ENOENT ? ret : -EUCLEAN);
 			for (unsigned what = 0; what < 2; what++) {
-				ret = btrkit_unlink(txn, TOP_LEVEL, dir, "lies", 4, what, &err);
+				ret = btrkit_txn_unlink(txn, TOP_LEVEL, dir, "lies", 4, what, &err);
 				/* A subvolume that does not lie there may have lain there: a place of one goes. */
 				if (ret != -ENOENT && ret != -EISDIR && ret != -ENOTDIR && ret != -ENOTEMPTY)
 					expect(ret, -EUCLEAN, type && what == BTRKIT_UNLINK_DIR ? 0 : -EUCLEAN);
 			}
-			ret = btrkit_rename(txn, &a, &b, 0, &err);
+			ret = btrkit_txn_rename(txn, &a, &b, 0, &err);
 			if (ret != -ENOENT && ret != -EINVAL)
 				expect(ret, -EUCLEAN, type ? 0 : -EUCLEAN);
 			end();
@@ -493,15 +495,15 @@ static void test_places(void **state)
 			if (both)
 				put(OID_ROOT_TREE, &KEY(parents[i], KEY_ROOT_REF, sub), &ref, sizeof(ref));
 			tell();
-			ret = btrkit_rename(txn, &a, &b, 0, &err);
+			ret = btrkit_txn_rename(txn, &a, &b, 0, &err);
 			expect(ret, 0, -EUCLEAN);
-			ret = btrkit_subvolume_delete(txn, sub, &err);
+			ret = btrkit_txn_subvolume_delete(txn, sub, &err);
 			if (ret != -ENOENT && ret != -ENOTEMPTY)
 				expect(ret, 0, -EUCLEAN);
-			ret = btrkit_subvolume_delete(txn, snapshot, &err);
+			ret = btrkit_txn_subvolume_delete(txn, snapshot, &err);
 			if (ret != -ENOTEMPTY)
 				expect(ret, 0, -EUCLEAN);
-			expect(btrkit_subvolumes_clean(txn, NULL, &err), 0, -EUCLEAN);
+			expect(btrkit_txn_subvolumes_clean(txn, NULL, &err), 0, -EUCLEAN);
 			end();
 		}
 }
@@ -521,19 +523,21 @@ static void test_one_sided(void **state)
 		tell();
 		switch (how) {
 		case 0:
-			expect(btrkit_rename(txn, &a, &b, 0, &err), -EUCLEAN, -EUCLEAN);
+			expect(btrkit_txn_rename(txn, &a, &b, 0, &err), -EUCLEAN, -EUCLEAN);
 			break;
 		case 1:
-			expect(btrkit_rename(txn, &other, &a, BTRKIT_RENAME_EXCHANGE, &err), -EUCLEAN, -EUCLEAN);
+			expect(btrkit_txn_rename(txn, &other, &a, BTRKIT_RENAME_EXCHANGE, &err), -EUCLEAN, -EUCLEAN);
 			break;
 		case 2:
-			expect(btrkit_subvolume_delete(txn, sub, &err), -ENOENT, -ENOENT);
+			expect(btrkit_txn_subvolume_delete(txn, sub, &err), -ENOENT, -ENOENT);
 			break;
 		case 3:
-			expect(btrkit_unlink(txn, TOP_LEVEL, TOP, "sub", 3, BTRKIT_UNLINK_DIR, &err), -ENOENT, -ENOENT);
+			expect(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, "sub", 3, BTRKIT_UNLINK_DIR, &err), -ENOENT,
+			       -ENOENT);
 			break;
 		}
-		rig_check(btrkit_rename(txn, &(struct btrkit_place){ TOP_LEVEL, TOP, "file", 4 }, &b, 0, &err), &err);
+		rig_check(btrkit_txn_rename(txn, &(struct btrkit_place){ TOP_LEVEL, TOP, "file", 4 }, &b, 0, &err),
+			  &err);
 		end();
 	}
 }
@@ -553,9 +557,9 @@ static void test_orphans(void **state)
 	put(OID_ROOT_TREE, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, sub), "", 0);
 	put(OID_ROOT_TREE, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, UINT64_MAX), "", 0);
 	tell();
-	rig_check(btrkit_orphans_clean(txn, TOP_LEVEL, &n, &err), &err);
+	rig_check(btrkit_txn_orphans_clean(txn, TOP_LEVEL, &n, &err), &err);
 	assert_int_equal(n, ARRAY_SIZE(inodes) + 1);
-	rig_check(btrkit_subvolumes_clean(txn, &n, &err), &err);
+	rig_check(btrkit_txn_subvolumes_clean(txn, &n, &err), &err);
 	assert_int_equal(n, 1);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	txn = NULL;

@@ -34,26 +34,26 @@ static int create(struct plan *p, uint64_t root, uint64_t dir, const char *name,
 	const struct btrkit_new_inode what = { .mode = mode, .target = S_ISLNK(mode) ? "to" : NULL,
 					       .rdev = S_ISCHR(mode) ? makedev(1, 3) : 0 };
 
-	return btrkit_create(p->txn, root, dir, name, strlen(name), &what, inode, p->err);
+	return btrkit_txn_create(p->txn, root, dir, name, strlen(name), &what, inode, p->err);
 }
 
 static int put(struct plan *p, uint64_t inode, uint64_t at, size_t len, uint8_t compression)
 {
 	const struct btrkit_write_options how = { .compression = compression, .threads = 1 };
 
-	return btrkit_write(p->txn, TOP_LEVEL, inode, at, p->bytes, len, &how, p->err);
+	return btrkit_txn_write(p->txn, TOP_LEVEL, inode, at, p->bytes, len, &how, p->err);
 }
 
 static int unlink_name(struct plan *p, uint64_t dir, const char *name, enum btrkit_unlink_what what)
 {
-	return btrkit_unlink(p->txn, TOP_LEVEL, dir, name, strlen(name), what, p->err);
+	return btrkit_txn_unlink(p->txn, TOP_LEVEL, dir, name, strlen(name), what, p->err);
 }
 
 static int clone_range(struct plan *p, uint64_t root, uint64_t from, uint64_t to, uint64_t at)
 {
 	const struct btrkit_clone what = { root, from, 0, TOP_LEVEL, to, at, 0 };
 
-	return btrkit_clone_range(p->txn, &what, p->err);
+	return btrkit_txn_clone(p->txn, &what, p->err);
 }
 
 static int attributes(struct plan *p)
@@ -61,20 +61,21 @@ static int attributes(struct plan *p)
 	const struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE | BTRKIT_ATTR_UID, .mode = 0600, .uid = 7 };
 	uint8_t value[64];
 	size_t size;
-	int ret = btrkit_setattr(p->txn, TOP_LEVEL, p->file, &attr, p->err);
+	int ret = btrkit_txn_set_attr(p->txn, TOP_LEVEL, p->file, &attr, p->err);
 
 	if (!ret)
-		ret = btrkit_set_flags(p->txn, TOP_LEVEL, p->file, FS_NODUMP_FL, FS_NODUMP_FL, p->err);
+		ret = btrkit_txn_set_flags(p->txn, TOP_LEVEL, p->file, FS_NODUMP_FL, FS_NODUMP_FL, p->err);
 	if (!ret)
-		ret = btrkit_xattr_set(p->txn, TOP_LEVEL, p->file, "user.a", p->bytes, 500, 0, p->err);
+		ret = btrkit_txn_xattr_set(p->txn, TOP_LEVEL, p->file, "user.a", p->bytes, 500, 0, p->err);
 	if (!ret)
-		ret = btrkit_xattr_set(p->txn, TOP_LEVEL, p->dir, "btrfs.compression", "zlib", 4, 0, p->err);
+		ret = btrkit_txn_xattr_set(p->txn, TOP_LEVEL, p->dir, "btrfs.compression", "zlib", 4, 0, p->err);
 	if (!ret)
-		ret = btrkit_xattr_set(p->txn, TOP_LEVEL, p->there, "user.old", "new", 3, BTRKIT_XATTR_REPLACE, p->err);
+		ret = btrkit_txn_xattr_set(p->txn, TOP_LEVEL, p->there, "user.old", "new", 3, BTRKIT_XATTR_REPLACE,
+					   p->err);
 	if (!ret)
 		ret = btrkit_txn_xattr_get(p->txn, TOP_LEVEL, p->there, "user.old", value, sizeof(value), &size,
 					   p->err);
-	return ret ? ret : btrkit_xattr_remove(p->txn, TOP_LEVEL, p->file, "user.a", p->err);
+	return ret ? ret : btrkit_txn_xattr_remove(p->txn, TOP_LEVEL, p->file, "user.a", p->err);
 }
 
 static int names(struct plan *p)
@@ -94,11 +95,11 @@ static int names(struct plan *p)
 	if (!ret)
 		ret = create(p, TOP_LEVEL, p->dir, "link", S_IFLNK | 0777, NULL);
 	if (!ret)
-		ret = btrkit_link(p->txn, TOP_LEVEL, p->there, &again, p->err);
+		ret = btrkit_txn_link(p->txn, TOP_LEVEL, p->there, &again, p->err);
 	if (!ret)
-		ret = btrkit_rename(p->txn, &a, &b, 0, p->err);
+		ret = btrkit_txn_rename(p->txn, &a, &b, 0, p->err);
 	if (!ret)
-		ret = btrkit_rename(p->txn, &b, &c, BTRKIT_RENAME_EXCHANGE, p->err);
+		ret = btrkit_txn_rename(p->txn, &b, &c, BTRKIT_RENAME_EXCHANGE, p->err);
 	return ret ? ret : btrkit_txn_lookup(p->txn, TOP_LEVEL, p->dir, "small", 5, &found, p->err);
 }
 
@@ -111,14 +112,14 @@ static int data(struct plan *p)
 	if (!ret)
 		ret = put(p, p->there, 4096, 70000, 0);
 	if (!ret)
-		ret = btrkit_prealloc(p->txn, TOP_LEVEL, p->small, 8192, 65536, BTRKIT_PREALLOC_KEEP_SIZE, p->err);
+		ret = btrkit_txn_prealloc(p->txn, TOP_LEVEL, p->small, 8192, 65536, BTRKIT_PREALLOC_KEEP_SIZE, p->err);
 	if (!ret)
-		ret = btrkit_punch(p->txn, TOP_LEVEL, p->file, 10000, 100000, p->err);
+		ret = btrkit_txn_punch(p->txn, TOP_LEVEL, p->file, 10000, 100000, p->err);
 	if (!ret)
 		ret = clone_range(p, TOP_LEVEL, p->there, p->file, 1 << 20);
 	if (!ret)
 		ret = clone_range(p, TOP_LEVEL, p->small, p->there, 1 << 20);
-	return ret ? ret : btrkit_truncate(p->txn, TOP_LEVEL, p->file, 5000, p->err);
+	return ret ? ret : btrkit_txn_truncate(p->txn, TOP_LEVEL, p->file, 5000, p->err);
 }
 
 static int subvolumes(struct plan *p)
@@ -126,29 +127,29 @@ static int subvolumes(struct plan *p)
 	uint64_t count;
 	int ret;
 
-	ret = btrkit_subvolume_create(p->txn, TOP_LEVEL, TOP, "sub", 3, NULL, &p->subvolume, p->err);
+	ret = btrkit_txn_subvolume_create(p->txn, TOP_LEVEL, TOP, "sub", 3, NULL, &p->subvolume, p->err);
 	if (!ret)
 		ret = create(p, p->subvolume, TOP, "in", S_IFREG | 0644, NULL);
 	if (!ret)
-		ret = btrkit_subvolume_snapshot(p->txn, TOP_LEVEL, TOP_LEVEL, TOP, "snap", 4, NULL, &p->snapshot,
-						p->err);
+		ret = btrkit_txn_subvolume_snapshot(p->txn, TOP_LEVEL, TOP_LEVEL, TOP, "snap", 4, NULL, &p->snapshot,
+						    p->err);
 	if (!ret)
 		ret = create(p, p->snapshot, TOP, "in", S_IFREG | 0644, NULL);
 	if (!ret)
 		ret = clone_range(p, p->snapshot, p->there, p->file, 0);
 	if (!ret)
-		ret = btrkit_subvolume_set_read_only(p->txn, p->snapshot, true, false, p->err);
+		ret = btrkit_txn_subvolume_set_read_only(p->txn, p->snapshot, true, false, p->err);
 	if (!ret)
-		ret = btrkit_subvolume_set_default(p->txn, p->snapshot, p->err);
+		ret = btrkit_txn_subvolume_set_default(p->txn, p->snapshot, p->err);
 	if (!ret)
-		ret = btrkit_subvolume_delete(p->txn, p->subvolume, p->err);
+		ret = btrkit_txn_subvolume_delete(p->txn, p->subvolume, p->err);
 	if (!ret)
 		ret = unlink_name(p, p->dir, "again", BTRKIT_UNLINK_FILE);
 	if (!ret)
 		ret = unlink_name(p, p->dir, "small", BTRKIT_UNLINK_FILE);
 	if (!ret)
 		ret = btrkit_txn_flush(p->txn, p->err);
-	return ret ? ret : btrkit_subvolumes_clean(p->txn, &count, p->err);
+	return ret ? ret : btrkit_txn_subvolumes_clean(p->txn, &count, p->err);
 }
 
 static int work(struct btrkit_fs *fs, struct plan *p, enum btrkit_commit_state *state)
@@ -209,7 +210,7 @@ static uint64_t make_base(uint8_t *bytes)
 	must(btrkit_txn_start(fs, &p.txn, &err), &err);
 	must(create(&p, TOP_LEVEL, TOP, "there", S_IFREG | 0644, &there), &err);
 	must(put(&p, there, 0, 50000, 0), &err);
-	must(btrkit_xattr_set(p.txn, TOP_LEVEL, there, "user.old", "old", 3, 0, &err), &err);
+	must(btrkit_txn_xattr_set(p.txn, TOP_LEVEL, there, "user.old", "old", 3, 0, &err), &err);
 	for (unsigned i = 0; i < 60; i++) {
 		char name[16];
 

@@ -106,7 +106,7 @@ static void put(struct worker *w, uint64_t root, uint64_t inode)
 	const struct btrkit_write_options how = { .threads = 1 };
 	const size_t len = pick(w, 3) ? 1 + pick(w, 900) : 1 + pick(w, sizeof(bytes));
 
-	ended(w, btrkit_write(txn, root, inode, pick(w, 4) * 5000, bytes, len, &how, &w->err));
+	ended(w, btrkit_txn_write(txn, root, inode, pick(w, 4) * 5000, bytes, len, &how, &w->err));
 }
 
 static void change_file(struct worker *w, uint64_t root, unsigned kind)
@@ -118,18 +118,18 @@ static void change_file(struct worker *w, uint64_t root, unsigned kind)
 		return;
 	switch (kind) {
 	case 0:
-		ended(w, btrkit_truncate(txn, root, inode, pick(w, 9000), &w->err));
+		ended(w, btrkit_txn_truncate(txn, root, inode, pick(w, 9000), &w->err));
 		break;
 	case 1:
-		ended(w, btrkit_punch(txn, root, inode, 1000, 9000, &w->err));
+		ended(w, btrkit_txn_punch(txn, root, inode, 1000, 9000, &w->err));
 		break;
 	case 2:
 		what.to_inode = look_up(w, other_root);
 		if (what.to_inode && (what.to_inode != inode || root != other_root))
-			ended(w, btrkit_clone_range(txn, &what, &w->err));
+			ended(w, btrkit_txn_clone(txn, &what, &w->err));
 		break;
 	case 3:
-		ended(w, btrkit_xattr_set(txn, root, inode, "user.a", "value", 5, 0, &w->err));
+		ended(w, btrkit_txn_xattr_set(txn, root, inode, "user.a", "value", 5, 0, &w->err));
 		break;
 	default:
 		put(w, root, inode);
@@ -146,19 +146,19 @@ static void change_names(struct worker *w, uint64_t root, unsigned kind)
 	switch (kind) {
 	case 0:
 	case 1:
-		if (!ended(w, btrkit_create(txn, root, TOP, name, len, NULL, &inode, &w->err)))
+		if (!ended(w, btrkit_txn_create(txn, root, TOP, name, len, NULL, &inode, &w->err)))
 			put(w, root, inode);
 		break;
 	case 2:
-		ended(w, btrkit_unlink(txn, root, TOP, name, len, BTRKIT_UNLINK_FILE, &w->err));
+		ended(w, btrkit_txn_unlink(txn, root, TOP, name, len, BTRKIT_UNLINK_FILE, &w->err));
 		break;
 	case 3:
-		ended(w, btrkit_rename(txn, &a, &b, pick(w, 2) ? BTRKIT_RENAME_EXCHANGE : 0, &w->err));
+		ended(w, btrkit_txn_rename(txn, &a, &b, pick(w, 2) ? BTRKIT_RENAME_EXCHANGE : 0, &w->err));
 		break;
 	default:
 		inode = look_up(w, root);
 		if (inode)
-			ended(w, btrkit_link(txn, root, inode, &a, &w->err));
+			ended(w, btrkit_txn_link(txn, root, inode, &a, &w->err));
 	}
 }
 
@@ -189,13 +189,13 @@ static void manage_one(struct worker *w, unsigned serial)
 
 	if (id) {
 		subvolumes[at] = 0;
-		ended(w, btrkit_subvolume_delete(txn, id, &w->err));
+		ended(w, btrkit_txn_subvolume_delete(txn, id, &w->err));
 		return;
 	}
 	if (pick(w, 3))
-		ret = btrkit_subvolume_snapshot(txn, some(w), TOP_LEVEL, TOP, name, len, NULL, &made, &w->err);
+		ret = btrkit_txn_subvolume_snapshot(txn, some(w), TOP_LEVEL, TOP, name, len, NULL, &made, &w->err);
 	else
-		ret = btrkit_subvolume_create(txn, TOP_LEVEL, TOP, name, len, NULL, &made, &w->err);
+		ret = btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, name, len, NULL, &made, &w->err);
 	if (!ended(w, ret))
 		subvolumes[at] = made;
 }
@@ -209,14 +209,14 @@ static void *manage(void *arg)
 
 		switch (pick(w, 6)) {
 		case 0:
-			if (!ended(w, btrkit_subvolume_set_read_only(txn, id, true, false, &w->err)))
-				ended(w, btrkit_subvolume_set_read_only(txn, id, false, false, &w->err));
+			if (!ended(w, btrkit_txn_subvolume_set_read_only(txn, id, true, false, &w->err)))
+				ended(w, btrkit_txn_subvolume_set_read_only(txn, id, false, false, &w->err));
 			break;
 		case 1:
-			ended(w, btrkit_subvolumes_clean(txn, NULL, &w->err));
+			ended(w, btrkit_txn_subvolumes_clean(txn, NULL, &w->err));
 			break;
 		case 2:
-			ended(w, btrkit_orphans_clean(txn, id, NULL, &w->err));
+			ended(w, btrkit_txn_orphans_clean(txn, id, NULL, &w->err));
 			break;
 		default:
 			manage_one(w, i);
@@ -253,11 +253,11 @@ static void fill(struct btrkit_fs *fs)
 	int ret;
 
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_create(txn, TOP_LEVEL, TOP, "filler", 6, NULL, &inode, &err), &err);
-	while (!(ret = btrkit_write(txn, TOP_LEVEL, inode, at, bytes, sizeof(bytes), NULL, &err)))
+	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "filler", 6, NULL, &inode, &err), &err);
+	while (!(ret = btrkit_txn_write(txn, TOP_LEVEL, inode, at, bytes, sizeof(bytes), NULL, &err)))
 		at += sizeof(bytes);
 	assert_int_equal(ret, -ENOSPC);
-	rig_check(btrkit_truncate(txn, TOP_LEVEL, inode, at - sizeof(bytes), &err), &err);
+	rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, inode, at - sizeof(bytes), &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 }
 
@@ -358,17 +358,18 @@ static void test_seen_meanwhile(void **state)
 	for (unsigned k = 0; k < MOVES; k++) {
 		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 		for (unsigned i = 0; i < MOVING; i++) {
-			rig_check(btrkit_create(txn, TOP_LEVEL, TOP, name, (size_t)snprintf(name, 32, "m%u", i), NULL,
-						&moving[i], &err),
+			rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, (size_t)snprintf(name, 32, "m%u", i),
+						    NULL, &moving[i], &err),
 				  &err);
-			rig_check(btrkit_write(txn, TOP_LEVEL, moving[i], 0, bytes, sizeof(bytes), NULL, &err), &err);
+			rig_check(btrkit_txn_write(txn, TOP_LEVEL, moving[i], 0, bytes, sizeof(bytes), NULL, &err),
+				  &err);
 		}
 		looks += watch(0);
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 		for (unsigned i = 0; i < MOVING; i++)
-			rig_check(btrkit_unlink(txn, TOP_LEVEL, TOP, name, (size_t)snprintf(name, 32, "m%u", i),
-						BTRKIT_UNLINK_FILE, &err),
+			rig_check(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, name, (size_t)snprintf(name, 32, "m%u", i),
+						    BTRKIT_UNLINK_FILE, &err),
 				  &err);
 		looks += watch(-ENOENT);
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);

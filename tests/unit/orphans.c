@@ -14,9 +14,9 @@ static uint64_t file(uint64_t root, const char *name)
 	static const uint8_t bytes[4096] = { 1, 2, 3 };
 	uint64_t inode;
 
-	rig_check(btrkit_create(txn, root, TOP, name, strlen(name), NULL, &inode, &err), &err);
+	rig_check(btrkit_txn_create(txn, root, TOP, name, strlen(name), NULL, &inode, &err), &err);
 	for (unsigned i = 0; i < SECTORS; i++)
-		rig_check(btrkit_write(txn, root, inode, i * 8192ull, bytes, sizeof(bytes), NULL, &err), &err);
+		rig_check(btrkit_txn_write(txn, root, inode, i * 8192ull, bytes, sizeof(bytes), NULL, &err), &err);
 	return inode;
 }
 
@@ -76,7 +76,7 @@ static void clean(uint64_t root, uint64_t wanted)
 {
 	uint64_t n;
 
-	rig_check(btrkit_orphans_clean(txn, root, &n, &err), &err);
+	rig_check(btrkit_txn_orphans_clean(txn, root, &n, &err), &err);
 	assert_int_equal(n, wanted);
 	assert_int_equal(items_of(root, OID_ORPHAN), 0);
 }
@@ -87,20 +87,20 @@ static void test_left(void **state)
 
 	(void)state;
 	session_begin();
-	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, "s", 1, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "s", 1, NULL, &id, &err), &err);
 	inode = file(id, "f");
 	other = file(id, "g");
-	rig_check(btrkit_unlink(txn, id, TOP, "f", 1, BTRKIT_UNLINK_FILE, &err), &err);
-	rig_check(btrkit_create(txn, id, TOP, "h", 1, NULL, &inode, &err), &err);
+	rig_check(btrkit_txn_unlink(txn, id, TOP, "f", 1, BTRKIT_UNLINK_FILE, &err), &err);
+	rig_check(btrkit_txn_create(txn, id, TOP, "h", 1, NULL, &inode, &err), &err);
 	session_commit();
 	clean(id, 0);
 	/* One that is gone already, one whose names are gone, and a directory that has one. */
 	leave(id, 100000, -1, 0, 0, true);
-	rig_check(btrkit_subvolume_set_read_only(txn, id, true, false, &err), &err);
+	rig_check(btrkit_txn_subvolume_set_read_only(txn, id, true, false, &err), &err);
 	session_commit();
 	clean(id, 1);
-	assert_int_equal(btrkit_orphans_clean(txn, 4711, NULL, &err), -ENOENT);
-	rig_check(btrkit_subvolume_set_read_only(txn, id, false, false, &err), &err);
+	assert_int_equal(btrkit_txn_orphans_clean(txn, 4711, NULL, &err), -ENOENT);
+	rig_check(btrkit_txn_subvolume_set_read_only(txn, id, false, false, &err), &err);
 	leave(id, other, 1, 0, 100, true);
 	session_commit();
 	clean(id, 1);
@@ -149,18 +149,18 @@ static void test_sealed(void **state)
 	/* A seal that is whole stays. */
 	clean(TOP_LEVEL, 1);
 	assert_int_equal(items_of(TOP_LEVEL, inode), 104);
-	assert_int_equal(btrkit_write(txn, TOP_LEVEL, inode, 0, "x", 1, NULL, &err), -EPERM);
-	assert_int_equal(btrkit_truncate(txn, TOP_LEVEL, inode, 0, &err), -EPERM);
-	assert_int_equal(btrkit_punch(txn, TOP_LEVEL, inode, 0, 4096, &err), -EPERM);
-	assert_int_equal(btrkit_prealloc(txn, TOP_LEVEL, inode, 0, 4096, 0, &err), -EPERM);
+	assert_int_equal(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, "x", 1, NULL, &err), -EPERM);
+	assert_int_equal(btrkit_txn_truncate(txn, TOP_LEVEL, inode, 0, &err), -EPERM);
+	assert_int_equal(btrkit_txn_punch(txn, TOP_LEVEL, inode, 0, 4096, &err), -EPERM);
+	assert_int_equal(btrkit_txn_prealloc(txn, TOP_LEVEL, inode, 0, 4096, 0, &err), -EPERM);
 	what.from_inode = other;
 	what.to_inode = inode;
-	assert_int_equal(btrkit_clone_range(txn, &what, &err), -EPERM);
+	assert_int_equal(btrkit_txn_clone(txn, &what, &err), -EPERM);
 	what.from_inode = inode;
 	what.to_inode = other;
-	rig_check(btrkit_clone_range(txn, &what, &err), &err);
+	rig_check(btrkit_txn_clone(txn, &what, &err), &err);
 	session_commit();
-	rig_check(btrkit_unlink(txn, TOP_LEVEL, TOP, "f", 1, BTRKIT_UNLINK_FILE, &err), &err);
+	rig_check(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, "f", 1, BTRKIT_UNLINK_FILE, &err), &err);
 	assert_int_equal(items_of(TOP_LEVEL, inode), 0);
 	session_end();
 }

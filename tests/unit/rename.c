@@ -33,7 +33,7 @@ static uint64_t create(uint64_t in, const char *name, uint32_t mode)
 	const struct btrkit_new_inode what = { .mode = mode };
 	uint64_t inode;
 
-	rig_check(btrkit_create(txn, TOP_LEVEL, in, name, strlen(name), &what, &inode, &err), &err);
+	rig_check(btrkit_txn_create(txn, TOP_LEVEL, in, name, strlen(name), &what, &inode, &err), &err);
 	return inode;
 }
 
@@ -55,7 +55,7 @@ static int begin(void **state)
 	inside = create(below, "inside", S_IFDIR | 0755);
 	create(above, "file", S_IFREG | 0644);
 	create(TOP, "other", S_IFREG | 0644);
-	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, NULL, &err), &err);
 	commit();
 	return 0;
 }
@@ -104,7 +104,7 @@ static void expect_told(int ret)
 
 static void expect_lie(const struct btrkit_place *from, const struct btrkit_place *to, unsigned flags)
 {
-	expect_told(btrkit_rename(txn, from, to, flags, &err));
+	expect_told(btrkit_txn_rename(txn, from, to, flags, &err));
 }
 
 /* A directory that is said to be a file, on either side; with a subvolume on the other one, too. */
@@ -132,7 +132,7 @@ static void a_file_called_a_directory(void **state)
 	expect_lie(&other, &f, 0);
 	expect_lie(&other, &sub, BTRKIT_RENAME_EXCHANGE);
 	make_lie(TOP, "other", FT_REG);
-	rig_check(btrkit_rename(txn, &other, &f, 0, &err), &err);
+	rig_check(btrkit_txn_rename(txn, &other, &f, 0, &err), &err);
 }
 
 /* Each type but its own, for a file and for a directory: what a name leads to is not told, and it stays. */
@@ -153,16 +153,16 @@ static void types_that_lie(void **state)
 			continue;
 		make_lie(TOP, name, type);
 		expect_told(btrkit_txn_lookup(txn, TOP_LEVEL, TOP, name, from.len, &found, &err));
-		expect_told(btrkit_unlink(txn, TOP_LEVEL, TOP, name, from.len, BTRKIT_UNLINK_FILE, &err));
-		expect_told(btrkit_unlink(txn, TOP_LEVEL, TOP, name, from.len, BTRKIT_UNLINK_DIR, &err));
-		expect_told(btrkit_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
-		expect_told(btrkit_link(txn, TOP_LEVEL, linked.inode, &from, &err));
-		expect_told(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
-		expect_told(
-			btrkit_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
+		expect_told(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, name, from.len, BTRKIT_UNLINK_FILE, &err));
+		expect_told(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, name, from.len, BTRKIT_UNLINK_DIR, &err));
+		expect_told(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
+		expect_told(btrkit_txn_link(txn, TOP_LEVEL, linked.inode, &from, &err));
+		expect_told(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err));
+		expect_told(btrkit_txn_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, name, from.len, NULL, NULL,
+							  &err));
 		expect_lie(&from, &to, 0);
 		make_lie(TOP, name, own);
-		assert_int_equal(btrkit_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err), -EEXIST);
+		assert_int_equal(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, from.len, NULL, NULL, &err), -EEXIST);
 		rig_check(btrkit_txn_lookup(txn, TOP_LEVEL, TOP, name, from.len, &found, &err), &err);
 		assert_int_equal(found.type, i % 2 ? DT_DIR : DT_REG);
 	}
@@ -178,7 +178,7 @@ static void *exchange(void *unused)
 	(void)unused;
 	while (!atomic_load(&done)) {
 		struct btrkit_error e = BTRKIT_ERROR_INIT;
-		const int ret = btrkit_rename(txn, &a, &b, BTRKIT_RENAME_EXCHANGE, &e);
+		const int ret = btrkit_txn_rename(txn, &a, &b, BTRKIT_RENAME_EXCHANGE, &e);
 
 		if (ret != -ENOENT)
 			rig_expect(ret, 0, &e);
@@ -207,7 +207,7 @@ static void names_change_meanwhile(void **state)
 	assert_int_equal(pthread_create(&other, NULL, exchange, NULL), 0);
 	while (now() < until) {
 		struct btrkit_found found;
-		const int ret = btrkit_rename(txn, &name, &to, 0, &err);
+		const int ret = btrkit_txn_rename(txn, &name, &to, 0, &err);
 
 		if (ret == -EINVAL) {
 			refused++;
@@ -217,7 +217,7 @@ static void names_change_meanwhile(void **state)
 		rig_check(btrkit_txn_lookup(txn, TOP_LEVEL, inside, "new", 3, &found, &err), &err);
 		if (found.type != DT_REG)
 			fail_msg("after %u that were moved and %u refused a directory is below itself", moved, refused);
-		rig_check(btrkit_rename(txn, &to, &name, BTRKIT_RENAME_NOREPLACE, &err), &err);
+		rig_check(btrkit_txn_rename(txn, &to, &name, BTRKIT_RENAME_NOREPLACE, &err), &err);
 		moved++;
 	}
 	atomic_store(&done, true);

@@ -92,7 +92,7 @@ static void create(struct plan *p, struct subvolume_model *m, unsigned i)
 	char name[32];
 	const size_t len = file_name(i, name);
 
-	if (done(p, btrkit_create(p->txn, m->id, TOP, name, len, NULL, &inode, &err), &err))
+	if (done(p, btrkit_txn_create(p->txn, m->id, TOP, name, len, NULL, &inode, &err), &err))
 		m->files[i] = (struct contents){ .inode = inode };
 }
 
@@ -102,11 +102,11 @@ static void put(struct plan *p, struct subvolume_model *m, unsigned i, uint32_t 
 	struct contents *f = &m->files[i], to = { .inode = f->inode, .size = size, .seed = pick(p, 1u << 30) };
 
 	if (f->size > size) {
-		if (!done(p, btrkit_truncate(p->txn, m->id, f->inode, 0, &err), &err))
+		if (!done(p, btrkit_txn_truncate(p->txn, m->id, f->inode, 0, &err), &err))
 			return;
 		f->size = 0;
 	}
-	if (done(p, btrkit_write(p->txn, m->id, f->inode, 0, make_bytes(p, &to), size, NULL, &err), &err))
+	if (done(p, btrkit_txn_write(p->txn, m->id, f->inode, 0, make_bytes(p, &to), size, NULL, &err), &err))
 		*f = to;
 }
 
@@ -118,7 +118,7 @@ static void attribute(struct plan *p, struct subvolume_model *m, unsigned i, uin
 
 	snprintf(name, sizeof(name), "user.%u", pick(p, 3));
 	memset(p->bytes, 'v', size);
-	ret = btrkit_xattr_set(p->txn, m->id, m->files[i].inode, name, p->bytes, size, 0, &err);
+	ret = btrkit_txn_xattr_set(p->txn, m->id, m->files[i].inode, name, p->bytes, size, 0, &err);
 	done(p, ret, &err);
 }
 
@@ -135,11 +135,11 @@ static void share(struct plan *p, struct subvolume_model *m, unsigned i)
 	if (!source->inode || !source->size || source == f)
 		return;
 	if (f->size > source->size) {
-		if (!done(p, btrkit_truncate(p->txn, m->id, f->inode, 0, &err), &err))
+		if (!done(p, btrkit_txn_truncate(p->txn, m->id, f->inode, 0, &err), &err))
 			return;
 		f->size = 0;
 	}
-	if (!done(p, btrkit_clone_range(p->txn, &what, &err), &err))
+	if (!done(p, btrkit_txn_clone(p->txn, &what, &err), &err))
 		return;
 	f->size = source->size;
 	f->seed = source->seed;
@@ -151,7 +151,7 @@ static bool take_away(struct plan *p, struct subvolume_model *m, unsigned i)
 	char name[32];
 	const size_t len = file_name(i, name);
 
-	if (!done(p, btrkit_unlink(p->txn, m->id, TOP, name, len, BTRKIT_UNLINK_FILE, &err), &err))
+	if (!done(p, btrkit_txn_unlink(p->txn, m->id, TOP, name, len, BTRKIT_UNLINK_FILE, &err), &err))
 		return false;
 	m->files[i].inode = 0;
 	return true;
@@ -169,7 +169,7 @@ static void snapshot(struct plan *p)
 	if (!to)
 		return;
 	len = (size_t)snprintf(made.name, sizeof(made.name), "s%u", ++p->serial);
-	ret = btrkit_subvolume_snapshot(p->txn, from->id, TOP_LEVEL, TOP, made.name, len, NULL, &made.id, &err);
+	ret = btrkit_txn_subvolume_snapshot(p->txn, from->id, TOP_LEVEL, TOP, made.name, len, NULL, &made.id, &err);
 	if (!done(p, ret, &err))
 		return;
 	made.files = calloc(p->files, sizeof(*made.files));
@@ -183,8 +183,9 @@ static bool drop(struct plan *p, struct subvolume_model *m)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	/* What finds no room in the middle of it has taken the name; the rest is cleaned up later. */
-	const int ret = btrkit_subvolume_delete(p->txn, m->id, &err);
-	const bool gone = done(p, ret, &err) || btrkit_create(p->txn, m->id, TOP, "x", 1, NULL, NULL, &err) == -ENOENT;
+	const int ret = btrkit_txn_subvolume_delete(p->txn, m->id, &err);
+	const bool gone = done(p, ret, &err) ||
+			  btrkit_txn_create(p->txn, m->id, TOP, "x", 1, NULL, NULL, &err) == -ENOENT;
 
 	if (gone) {
 		free(m->files);
@@ -438,8 +439,9 @@ static void scatter(struct plan *p)
 	for (unsigned i = 0; i < SCATTERED; i++) {
 		const uint64_t inode = p->all[0].files[order[i] % p->files].inode;
 
-		rig_check(btrkit_write(p->txn, TOP_LEVEL, inode, order[i] / p->files * 8192ull, p->bytes, 4096, NULL,
-				       &err), &err);
+		rig_check(btrkit_txn_write(p->txn, TOP_LEVEL, inode, order[i] / p->files * 8192ull, p->bytes, 4096,
+					   NULL, &err),
+			  &err);
 	}
 	free(order);
 	commit(p);
@@ -466,7 +468,7 @@ static void run_scattered(const struct rig_kind *kind, struct tally *t)
 		begin(p);
 		p->txn->delayed->tickets.credit = (struct ticket_amount){ 0 };
 		for (unsigned i = 0; i < n; i++)
-			rig_check(btrkit_setattr(p->txn, TOP_LEVEL, p->all[0].files[i].inode, &attr, &err), &err);
+			rig_check(btrkit_txn_set_attr(p->txn, TOP_LEVEL, p->all[0].files[i].inode, &attr, &err), &err);
 		judge_commit(p, t, round % 2);
 	}
 	rig_judge(&r);
@@ -520,7 +522,7 @@ static void delete_all(struct plan *p)
 			assert_true(take_away(p, &p->all[0], i));
 		}
 	}
-	for (unsigned tries = 0; (ret = btrkit_subvolumes_clean(p->txn, &count, &err)) == -ENOSPC && tries < 50;)
+	for (unsigned tries = 0; (ret = btrkit_txn_subvolumes_clean(p->txn, &count, &err)) == -ENOSPC && tries < 50;)
 		again(p);
 	rig_check(ret, &err);
 }

@@ -43,13 +43,14 @@ static void make_files(struct btrkit_fs *fs)
 	for (unsigned i = 0; i < FILES; i++) {
 		const size_t len = (size_t)snprintf(name, sizeof(name), "%u", i);
 
-		rig_check(btrkit_create(txn, TOP_LEVEL, TOP, name, len, NULL, &inodes[i], &err), &err);
+		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, len, NULL, &inodes[i], &err), &err);
 	}
 	for (unsigned i = 0; i < SECTORS; i++) {
 		/* Prime to their number, so that each is written once. */
 		at = (at + 3701) % SECTORS;
-		rig_check(btrkit_write(txn, TOP_LEVEL, inodes[at % FILES], at / FILES * 8192ull, bytes, sizeof(bytes),
-				       NULL, &err), &err);
+		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inodes[at % FILES], at / FILES * 8192ull, bytes,
+					   sizeof(bytes), NULL, &err),
+			  &err);
 	}
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 }
@@ -159,7 +160,7 @@ static void run(const struct rig_kind *kind)
 	btrkit_fs_get_write_stats(fs, &before);
 	reserve();
 	assert_int_equal(pthread_create(&other, NULL, use, NULL), 0);
-	rig_check(btrkit_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, "snap", 4, NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, "snap", 4, NULL, NULL, &err), &err);
 	pthread_join(other, NULL);
 	/* For what the snapshot and all that is not in the trees by then come to. */
 	promise = txn->delayed->tickets.promise;

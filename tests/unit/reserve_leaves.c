@@ -48,7 +48,7 @@ static uint64_t make_file(struct scene *s, unsigned i)
 	uint64_t inode;
 	char name[16];
 
-	rig_check(btrkit_create(s->txn, TOP_LEVEL, TOP, name, file_name(name, i), NULL, &inode, &err), &err);
+	rig_check(btrkit_txn_create(s->txn, TOP_LEVEL, TOP, name, file_name(name, i), NULL, &inode, &err), &err);
 	return inode;
 }
 
@@ -57,7 +57,7 @@ static void fill_file(struct scene *s, uint64_t inode)
 	static const uint8_t bytes[BYTES] = { 3 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
-	rig_check(btrkit_write(s->txn, TOP_LEVEL, inode, 0, bytes, BYTES, NULL, &err), &err);
+	rig_check(btrkit_txn_write(s->txn, TOP_LEVEL, inode, 0, bytes, BYTES, NULL, &err), &err);
 }
 
 static void begin(struct scene *s)
@@ -103,7 +103,7 @@ static void remove_some(struct scene *s, unsigned n)
 
 		if (s->gone[i])
 			continue;
-		rig_check(btrkit_unlink(s->txn, TOP_LEVEL, TOP, name, file_name(name, i), BTRKIT_UNLINK_FILE, &err),
+		rig_check(btrkit_txn_unlink(s->txn, TOP_LEVEL, TOP, name, file_name(name, i), BTRKIT_UNLINK_FILE, &err),
 			  &err);
 		s->gone[i] = true;
 		n--;

@@ -49,10 +49,11 @@ static void make_files(struct scene *s)
 		char name[16];
 		const size_t len = (size_t)snprintf(name, sizeof(name), "f%u", i);
 
-		rig_check(btrkit_create(s->txn, TOP_LEVEL, TOP, name, len, NULL, &s->inodes[i], &err), &err);
+		rig_check(btrkit_txn_create(s->txn, TOP_LEVEL, TOP, name, len, NULL, &s->inodes[i], &err), &err);
 		for (unsigned k = 0; k < EXTENTS; k++)
-			rig_check(btrkit_write(s->txn, TOP_LEVEL, s->inodes[i], 8192ull * k, sector, sizeof(sector),
-					       NULL, &err), &err);
+			rig_check(btrkit_txn_write(s->txn, TOP_LEVEL, s->inodes[i], 8192ull * k, sector, sizeof(sector),
+						   NULL, &err),
+				  &err);
 	}
 	commit(s);
 }
@@ -62,7 +63,7 @@ static void make_snapshot(struct scene *s)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	begin(s);
-	rig_check(btrkit_subvolume_snapshot(s->txn, TOP_LEVEL, TOP_LEVEL, TOP, "s", 1, NULL, &s->snapshot, &err),
+	rig_check(btrkit_txn_subvolume_snapshot(s->txn, TOP_LEVEL, TOP_LEVEL, TOP, "s", 1, NULL, &s->snapshot, &err),
 		  &err);
 	commit(s);
 }
@@ -206,7 +207,7 @@ static void thin_out(struct scene *s)
 
 			if (x.key.type != KEY_EXTENT_DATA || used - bytes < third)
 				continue;
-			rig_check(btrkit_punch(s->txn, TOP_LEVEL, x.key.objectid, x.key.offset, 4096, &err), &err);
+			rig_check(btrkit_txn_punch(s->txn, TOP_LEVEL, x.key.objectid, x.key.offset, 4096, &err), &err);
 			used -= bytes;
 		}
 		at = node_key(leaf, leaf->nritems - 1);

@@ -98,25 +98,25 @@ static void change_one(struct plan *p, struct model *m, unsigned which, unsigned
 
 	file_name(which, name);
 	if (m->read_only) {
-		ret = btrkit_create(p->txn, m->id, TOP, "no", 2, NULL, NULL, &err);
+		ret = btrkit_txn_create(p->txn, m->id, TOP, "no", 2, NULL, NULL, &err);
 		assert_int_equal(ret, -EROFS);
 		return;
 	}
 	if (f->there && (!kind || f->size > BYTES_MAX / 2)) {
-		rig_check(btrkit_unlink(p->txn, m->id, TOP, name, strlen(name), BTRKIT_UNLINK_FILE, &err), &err);
+		rig_check(btrkit_txn_unlink(p->txn, m->id, TOP, name, strlen(name), BTRKIT_UNLINK_FILE, &err), &err);
 		f->there = false;
 		return;
 	}
 	if (!f->there) {
-		rig_check(btrkit_create(p->txn, m->id, TOP, name, strlen(name), NULL, &f->inode, &err), &err);
+		rig_check(btrkit_txn_create(p->txn, m->id, TOP, name, strlen(name), NULL, &f->inode, &err), &err);
 		f->there = true;
 	}
-	rig_check(btrkit_truncate(p->txn, m->id, f->inode, 0, &err), &err);
+	rig_check(btrkit_txn_truncate(p->txn, m->id, f->inode, 0, &err), &err);
 	f->seed = pick(p, 1u << 30);
 	f->size = 1 + (kind == FILLING ? 1900 : pick(p, kind == 1 ? BYTES_MAX : 900));
 	for (uint32_t i = 0; i < f->size; i++)
 		bytes[i] = byte_of(f, i);
-	rig_check(btrkit_write(p->txn, m->id, f->inode, 0, bytes, f->size, NULL, &err), &err);
+	rig_check(btrkit_txn_write(p->txn, m->id, f->inode, 0, bytes, f->size, NULL, &err), &err);
 }
 
 static void change_file(struct plan *p)
@@ -140,9 +140,10 @@ static void add(struct plan *p, bool snapshot)
 	len = strlen(made.name);
 	if (snapshot) {
 		how.read_only = !pick(p, 4);
-		ret = btrkit_subvolume_snapshot(p->txn, from->id, in->id, TOP, made.name, len, &how, &made.id, &err);
+		ret = btrkit_txn_subvolume_snapshot(p->txn, from->id, in->id, TOP, made.name, len, &how, &made.id,
+						    &err);
 	} else {
-		ret = btrkit_subvolume_create(p->txn, in->id, TOP, made.name, len, NULL, &made.id, &err);
+		ret = btrkit_txn_subvolume_create(p->txn, in->id, TOP, made.name, len, NULL, &made.id, &err);
 	}
 	if (in->read_only) {
 		assert_int_equal(ret, -EROFS);
@@ -157,8 +158,8 @@ static void add(struct plan *p, bool snapshot)
 	p->snapshots += snapshot;
 	p->created += !snapshot;
 	p->most_in_one = ++p->in_one > p->most_in_one ? p->in_one : p->most_in_one;
-	assert_int_equal(btrkit_subvolume_create(p->txn, in->id, TOP, made.name, len, NULL, NULL, &err), -EEXIST);
-	assert_int_equal(btrkit_subvolume_snapshot(p->txn, 77777, in->id, TOP, "x", 1, NULL, NULL, &err), -ENOENT);
+	assert_int_equal(btrkit_txn_subvolume_create(p->txn, in->id, TOP, made.name, len, NULL, NULL, &err), -EEXIST);
+	assert_int_equal(btrkit_txn_subvolume_snapshot(p->txn, 77777, in->id, TOP, "x", 1, NULL, NULL, &err), -ENOENT);
 }
 
 static void drop(struct plan *p)
@@ -178,16 +179,16 @@ static void drop(struct plan *p)
 		wanted = -EROFS;
 	if (m == &p->all[0])
 		wanted = -EINVAL;
-	ret = btrkit_subvolume_delete(p->txn, m->id, &err);
+	ret = btrkit_txn_subvolume_delete(p->txn, m->id, &err);
 	if (ret != wanted)
 		rig_check(ret, &err);
 	assert_int_equal(ret, wanted);
 	if (wanted)
 		return;
-	assert_int_equal(btrkit_subvolume_delete(p->txn, m->id, &err), -ENOENT);
-	assert_int_equal(btrkit_create(p->txn, m->id, TOP, "no", 2, NULL, NULL, &err), -ENOENT);
+	assert_int_equal(btrkit_txn_subvolume_delete(p->txn, m->id, &err), -ENOENT);
+	assert_int_equal(btrkit_txn_create(p->txn, m->id, TOP, "no", 2, NULL, NULL, &err), -ENOENT);
 	clone.from_root = m->id;
-	assert_int_equal(btrkit_clone_range(p->txn, &clone, &err), -ENOENT);
+	assert_int_equal(btrkit_txn_clone(p->txn, &clone, &err), -ENOENT);
 	m->id = 0;
 	p->deleted++;
 }
@@ -427,27 +428,27 @@ static void test_read_only(void **state)
 	node.mode = S_IFIFO | 0644;
 	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
-	rig_check(btrkit_create(txn, id, TOP, "f", 1, NULL, NULL, &err), &err);
-	rig_check(btrkit_create(txn, id, TOP, "p", 1, &node, &pipe, &err), &err);
-	assert_int_equal(btrkit_subvolume_set_read_only(txn, 4711, true, false, &err), -ENOENT);
-	rig_check(btrkit_subvolume_set_read_only(txn, id, true, false, &err), &err);
-	assert_int_equal(btrkit_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
-	assert_int_equal(btrkit_write(txn, id, TOP + 1, 0, "", 0, NULL, &err), -EROFS);
+	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_create(txn, id, TOP, "f", 1, NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_create(txn, id, TOP, "p", 1, &node, &pipe, &err), &err);
+	assert_int_equal(btrkit_txn_subvolume_set_read_only(txn, 4711, true, false, &err), -ENOENT);
+	rig_check(btrkit_txn_subvolume_set_read_only(txn, id, true, false, &err), &err);
+	assert_int_equal(btrkit_txn_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
+	assert_int_equal(btrkit_txn_write(txn, id, TOP + 1, 0, "", 0, NULL, &err), -EROFS);
 	/* Before Linux knows what it could be, and of a node there is nothing to ask. */
-	assert_int_equal(btrkit_xattr_set(txn, id, TOP + 1, "none", "", 0, 0, &err), -EROFS);
-	assert_int_equal(btrkit_xattr_set(txn, id, TOP + 1, "system.x", "", 0, 0, &err), -EOPNOTSUPP);
-	rig_check(btrkit_xattr_set(txn, id, pipe, "btrfs.compression", "lzo", 3, 0, &err), &err);
+	assert_int_equal(btrkit_txn_xattr_set(txn, id, TOP + 1, "none", "", 0, 0, &err), -EROFS);
+	assert_int_equal(btrkit_txn_xattr_set(txn, id, TOP + 1, "system.x", "", 0, 0, &err), -EOPNOTSUPP);
+	rig_check(btrkit_txn_xattr_set(txn, id, pipe, "btrfs.compression", "lzo", 3, 0, &err), &err);
 	receive(txn, id);
-	assert_int_equal(btrkit_subvolume_set_read_only(txn, id, false, false, &err), -EPERM);
-	assert_int_equal(btrkit_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
+	assert_int_equal(btrkit_txn_subvolume_set_read_only(txn, id, false, false, &err), -EPERM);
+	assert_int_equal(btrkit_txn_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_judge(&r);
 	assert_true(uuid_known(fs));
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	assert_int_equal(btrkit_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
-	rig_check(btrkit_subvolume_set_read_only(txn, id, false, true, &err), &err);
-	rig_check(btrkit_create(txn, id, TOP, "g", 1, NULL, NULL, &err), &err);
+	assert_int_equal(btrkit_txn_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
+	rig_check(btrkit_txn_subvolume_set_read_only(txn, id, false, true, &err), &err);
+	rig_check(btrkit_txn_create(txn, id, TOP, "g", 1, NULL, NULL, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_judge(&r);
 	assert_false(uuid_known(fs));
@@ -474,11 +475,11 @@ static void test_changed(void **state)
 	rig_make(&r, &kinds[0]);
 	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
-	rig_check(btrkit_create(txn, id, TOP, "f", 1, NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
+	rig_check(btrkit_txn_create(txn, id, TOP, "f", 1, NULL, NULL, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_check(subvolume_get(fs, id, &s, &err), &err);
 	rig_check(subvolume_get(fs, snapshot, &copy, &err), &err);
@@ -501,12 +502,12 @@ static void test_default(void **state)
 	rig_make(&r, &kinds[1]);
 	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
-	rig_check(btrkit_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
-	assert_int_equal(btrkit_subvolume_set_default(txn, 4711, &err), -ENOENT);
-	rig_check(btrkit_subvolume_set_default(txn, snapshot, &err), &err);
-	assert_int_equal(btrkit_subvolume_delete(txn, snapshot, &err), -EPERM);
-	rig_check(btrkit_subvolume_delete(txn, id, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
+	assert_int_equal(btrkit_txn_subvolume_set_default(txn, 4711, &err), -ENOENT);
+	rig_check(btrkit_txn_subvolume_set_default(txn, snapshot, &err), &err);
+	assert_int_equal(btrkit_txn_subvolume_delete(txn, snapshot, &err), -EPERM);
+	rig_check(btrkit_txn_subvolume_delete(txn, id, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	btrkit_fs_close(fs);
 	rig_judge(&r);
@@ -515,8 +516,8 @@ static void test_default(void **state)
 	assert_int_equal(found, snapshot);
 	assert_true(fs->super.incompat & INCOMPAT_DEFAULT_SUBVOL);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-	rig_check(btrkit_subvolume_set_default(txn, TOP_LEVEL, &err), &err);
-	rig_check(btrkit_subvolume_delete(txn, snapshot, &err), &err);
+	rig_check(btrkit_txn_subvolume_set_default(txn, TOP_LEVEL, &err), &err);
+	rig_check(btrkit_txn_subvolume_delete(txn, snapshot, &err), &err);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_check(subvolume_default(fs, &found, &err), &err);
 	assert_int_equal(found, TOP_LEVEL);

@@ -10,7 +10,7 @@ static uint64_t subvolume(uint64_t root, const char *name)
 {
 	uint64_t id;
 
-	rig_check(btrkit_subvolume_create(txn, root, TOP, name, strlen(name), NULL, &id, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, root, TOP, name, strlen(name), NULL, &id, &err), &err);
 	return id;
 }
 
@@ -19,7 +19,7 @@ static uint64_t folder(uint64_t root, const char *name)
 	const struct btrkit_new_inode what = { .mode = S_IFDIR | 0755 };
 	uint64_t inode;
 
-	rig_check(btrkit_create(txn, root, TOP, name, strlen(name), &what, &inode, &err), &err);
+	rig_check(btrkit_txn_create(txn, root, TOP, name, strlen(name), &what, &inode, &err), &err);
 	return inode;
 }
 
@@ -30,12 +30,12 @@ static struct btrkit_place at(uint64_t root, uint64_t dir, const char *name)
 
 static int move(struct btrkit_place from, struct btrkit_place to, unsigned flags)
 {
-	return btrkit_rename(txn, &from, &to, flags, &err);
+	return btrkit_txn_rename(txn, &from, &to, flags, &err);
 }
 
 static int take(uint64_t root, const char *name, enum btrkit_unlink_what what)
 {
-	return btrkit_unlink(txn, root, TOP, name, strlen(name), what, &err);
+	return btrkit_txn_unlink(txn, root, TOP, name, strlen(name), what, &err);
 }
 
 static uint64_t root_at(struct btrkit_place p)
@@ -71,7 +71,7 @@ static void test_moves(void **state)
 	assert_int_equal(move(at(a, TOP, "none"), at(TOP_LEVEL, TOP, "x"), 0), -ENOENT);
 	assert_int_equal(move(at(a, dir, "c"), at(TOP_LEVEL, TOP, "a"), BTRKIT_RENAME_NOREPLACE), -EEXIST);
 	rig_check(move(at(a, dir, "c"), at(a, dir, "c"), 0), &err);
-	rig_check(btrkit_subvolume_set_read_only(txn, b, true, false, &err), &err);
+	rig_check(btrkit_txn_subvolume_set_read_only(txn, b, true, false, &err), &err);
 	assert_int_equal(move(at(a, dir, "c"), at(TOP_LEVEL, TOP, "c"), 0), -EROFS);
 	rig_check(move(at(a, dir, "c"), at(a, dir, "d"), 0), &err);
 	assert_int_equal(move(at(a, dir, "d"), at(b, TOP, "d"), 0), -EINVAL);
@@ -88,8 +88,8 @@ static void test_exchange(void **state)
 	a = subvolume(TOP_LEVEL, "a");
 	b = subvolume(TOP_LEVEL, "b");
 	c = subvolume(a, "c");
-	rig_check(btrkit_create(txn, TOP_LEVEL, TOP, "f", 1, NULL, NULL, &err), &err);
-	rig_check(btrkit_create(txn, a, TOP, "g", 1, NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "f", 1, NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_create(txn, a, TOP, "g", 1, NULL, NULL, &err), &err);
 	rig_check(move(at(TOP_LEVEL, TOP, "b"), at(a, TOP, "c"), exchange), &err);
 	assert_int_equal(root_at(at(TOP_LEVEL, TOP, "b")), c);
 	assert_int_equal(root_at(at(a, TOP, "c")), b);
@@ -113,10 +113,10 @@ static void test_places(void **state)
 	a = subvolume(TOP_LEVEL, "a");
 	b = subvolume(a, "b");
 	subvolume(a, "c");
-	rig_check(btrkit_subvolume_snapshot(txn, a, TOP_LEVEL, TOP, "s", 1, NULL, &s, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, a, TOP_LEVEL, TOP, "s", 1, NULL, &s, &err), &err);
 	session_commit();
 	folder(s, "dir");
-	rig_check(btrkit_create(txn, s, TOP, "f", 1, NULL, NULL, &err), &err);
+	rig_check(btrkit_txn_create(txn, s, TOP, "f", 1, NULL, NULL, &err), &err);
 	assert_int_equal(move(at(s, TOP, "b"), at(s, TOP, "x"), 0), -ENOTEMPTY);
 	assert_int_equal(move(at(s, TOP, "b"), at(s, TOP, "dir"), BTRKIT_RENAME_EXCHANGE), -ENOTEMPTY);
 	assert_int_equal(move(at(s, TOP, "f"), at(s, TOP, "b"), 0), -EISDIR);
@@ -127,7 +127,7 @@ static void test_places(void **state)
 	assert_int_equal(root_at(at(s, TOP, "b")), b);
 	rig_check(move(at(s, TOP, "dir"), at(s, TOP, "c"), 0), &err);
 	session_commit();
-	rig_check(btrkit_subvolume_snapshot(txn, a, TOP_LEVEL, TOP, "t", 1, NULL, &s, &err), &err);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, a, TOP_LEVEL, TOP, "t", 1, NULL, &s, &err), &err);
 	rig_check(take(s, "c", BTRKIT_UNLINK_DIR), &err);
 	assert_int_equal(take(s, "c", BTRKIT_UNLINK_DIR), -ENOENT);
 	session_end();
@@ -143,13 +143,13 @@ static void test_rmdir(void **state)
 	b = subvolume(a, "b");
 	assert_int_equal(take(TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), -ENOTEMPTY);
 	assert_int_equal(take(TOP_LEVEL, "a", BTRKIT_UNLINK_FILE), -EISDIR);
-	rig_check(btrkit_subvolume_set_default(txn, b, &err), &err);
+	rig_check(btrkit_txn_subvolume_set_default(txn, b, &err), &err);
 	assert_int_equal(take(a, "b", BTRKIT_UNLINK_DIR), -EPERM);
-	rig_check(btrkit_subvolume_set_default(txn, TOP_LEVEL, &err), &err);
-	rig_check(btrkit_subvolume_set_read_only(txn, b, true, false, &err), &err);
+	rig_check(btrkit_txn_subvolume_set_default(txn, TOP_LEVEL, &err), &err);
+	rig_check(btrkit_txn_subvolume_set_read_only(txn, b, true, false, &err), &err);
 	rig_check(take(a, "b", BTRKIT_UNLINK_DIR), &err);
 	session_commit();
-	rig_check(btrkit_subvolume_set_read_only(txn, a, true, false, &err), &err);
+	rig_check(btrkit_txn_subvolume_set_read_only(txn, a, true, false, &err), &err);
 	/* What is not there is said before that nothing may be written, and so is what is there. */
 	assert_int_equal(take(a, "b", BTRKIT_UNLINK_DIR), -ENOENT);
 	rig_check(take(TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), &err);
@@ -169,10 +169,10 @@ static void test_inherited(void **state)
 	(void)state;
 	session_begin();
 	dir = folder(TOP_LEVEL, "dir");
-	rig_check(btrkit_setattr(txn, TOP_LEVEL, dir, &attr, &err), &err);
-	rig_check(btrkit_xattr_set(txn, TOP_LEVEL, TOP, "btrfs.compression", "lzo", 3, 0, &err), &err);
-	rig_check(btrkit_xattr_set(txn, TOP_LEVEL, dir, "btrfs.compression", "zstd", 4, 0, &err), &err);
-	rig_check(btrkit_subvolume_create(txn, TOP_LEVEL, dir, "a", 1, NULL, &id, &err), &err);
+	rig_check(btrkit_txn_set_attr(txn, TOP_LEVEL, dir, &attr, &err), &err);
+	rig_check(btrkit_txn_xattr_set(txn, TOP_LEVEL, TOP, "btrfs.compression", "lzo", 3, 0, &err), &err);
+	rig_check(btrkit_txn_xattr_set(txn, TOP_LEVEL, dir, "btrfs.compression", "zstd", 4, 0, &err), &err);
+	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, dir, "a", 1, NULL, &id, &err), &err);
 	rig_check(btrkit_txn_xattr_get(txn, id, TOP, "btrfs.compression", value, sizeof(value), &size, &err), &err);
 	assert_int_equal(size, 3);
 	assert_memory_equal(value, "lzo", 3);
