@@ -70,7 +70,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 
 static int find_tree(struct btrkit_fs *fs, const char *name, uint64_t *ret, struct btrkit_error *err)
 {
-	return btrkit_tree_by_name(name, ret) ? btrkit_subvolume_find(fs, name, ret, err) : 0;
+	return btrkit_tree_parse(name, ret) ? btrkit_subvolume_find(fs, name, ret, err) : 0;
 }
 
 static int compare(const struct command *cmd, const struct request *req, struct btrkit_diff_side sides[2],
@@ -108,7 +108,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		cmd_usage_error(cmd, "--from and --to go with one device");
 	if (!two && (!req.from || !req.to || req.tree))
 		cmd_usage_error(cmd, "one device needs --from and --to, and no --tree");
-	if (req.tree && btrkit_tree_by_name(req.tree, &sides[0].tree))
+	if (req.tree && btrkit_tree_parse(req.tree, &sides[0].tree))
 		cmd_usage_error(cmd, "--tree: '%s' is no tree", req.tree);
 	sides[1].tree = sides[0].tree;
 	open.cache_bytes = CACHE_BYTES;

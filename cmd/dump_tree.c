@@ -168,7 +168,7 @@ static int find_trees(struct request *req, struct btrkit_fs *fs, const char **ba
 	for (size_t i = 0; !ret && i < req->opts.num_trees; i++) {
 		const char *name = req->names[i];
 
-		if (!btrkit_tree_by_name(name, &req->trees[i]))
+		if (!btrkit_tree_parse(name, &req->trees[i]))
 			continue;
 		ret = *name ? btrkit_subvolume_find(fs, name, &req->trees[i], err) : -ENOENT;
 		if (ret == -ENOENT || ret == -EINVAL)

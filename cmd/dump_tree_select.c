@@ -32,7 +32,7 @@ static void take_types(const struct command *cmd, struct dump_choice *choice, ch
 	while ((name = strsep(&rest, ","))) {
 		uint8_t type;
 
-		if (btrkit_item_type_by_name(name, &type))
+		if (btrkit_item_type_parse(name, &type))
 			cmd_usage_error(cmd, "--type: '%s' is no type of items", name);
 		/* A set: there are no more than there are numbers. */
 		if (!memchr(choice->types, type, choice->select.num_types))

@@ -70,7 +70,7 @@ static int read_dir(struct doom *d, const struct btrkit_found *dir, struct btrki
 	d->root = dir->root;
 	d->dir = dir->inode;
 	*err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	ret = btrkit_dir_read(d->e->fs, d->root, d->dir, add_entry, d, err);
+	ret = btrkit_inode_entries(d->e->fs, d->root, d->dir, add_entry, d, err);
 	if (ret == -ENOMEM && !err->err)
 		return edit_fail(err, ENOMEM, "entries");
 	/* An empty subvolume may go although it is read-only. */

@@ -145,7 +145,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->format = cmd_format(cmd, optarg, req->formats);
 		break;
 	case 't':
-		if (btrkit_tree_by_name(optarg, &req->trees[req->num_trees++]))
+		if (btrkit_tree_parse(optarg, &req->trees[req->num_trees++]))
 			cmd_usage_error(cmd, "--tree: '%s' is no tree", optarg);
 		break;
 	default:

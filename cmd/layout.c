@@ -87,7 +87,7 @@ static int run_devices(const struct command *cmd, int argc, char **argv)
 static int print_copies(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
 			struct btrkit_error *err)
 {
-	return btrkit_map_logical_print(fs, req->address, req->format, cmd_write, out, err);
+	return btrkit_logical_copies_print(fs, req->address, req->format, cmd_write, out, err);
 }
 
 static int run_map(const struct command *cmd, int argc, char **argv)

@@ -86,7 +86,7 @@ static int run(const struct command *cmd, int argc, char **argv, const char *wha
 static int print_logical(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
 			 struct btrkit_error *err)
 {
-	return btrkit_logical_resolve_print(fs, req->number, req->flags, req->format, cmd_write, out, err);
+	return btrkit_logical_references_print(fs, req->number, req->flags, req->format, cmd_write, out, err);
 }
 
 static int run_logical(const struct command *cmd, int argc, char **argv)
@@ -100,7 +100,7 @@ static int print_inode(struct btrkit_fs *fs, const struct request *req, struct c
 	uint64_t root = 5;
 	int ret = req->subvol ? btrkit_subvolume_find(fs, req->subvol, &root, err) : 0;
 
-	return ret ? ret : btrkit_inode_resolve_print(fs, root, req->number, req->format, cmd_write, out, err);
+	return ret ? ret : btrkit_inode_paths_print(fs, root, req->number, req->format, cmd_write, out, err);
 }
 
 static int run_inode(const struct command *cmd, int argc, char **argv)

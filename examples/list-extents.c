@@ -73,7 +73,7 @@ static int visit(void *ctx, const struct btrkit_dir_entry *entry)
 	if (entry->type == DT_REG)
 		ret = list_file(w, entry);
 	else if (entry->type == DT_DIR && entry->inode != BTRKIT_EMPTY_SUBVOLUME)
-		ret = btrkit_dir_read(w->fs, entry->root, entry->inode, visit, w, &w->err);
+		ret = btrkit_inode_entries(w->fs, entry->root, entry->inode, visit, w, &w->err);
 	w->len = before;
 	return ret;
 }
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 		btrkit_io_close(io);
 		return fail(argv[1], &w.err, ret);
 	}
-	ret = btrkit_dir_read(w.fs, TOP_LEVEL, FIRST_INODE, visit, &w, &w.err);
+	ret = btrkit_inode_entries(w.fs, TOP_LEVEL, FIRST_INODE, visit, &w, &w.err);
 	btrkit_fs_close(w.fs);
 	return ret ? fail(argv[1], &w.err, ret) : 0;
 }

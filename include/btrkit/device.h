@@ -85,7 +85,7 @@ typedef int (*btrkit_copy_fn)(void *ctx, const struct btrkit_copy *copy);
  *	   @p fn returned
  * Since: 0.1
  */
-int btrkit_map_logical(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn fn, void *ctx,
+int btrkit_logical_copies(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn fn, void *ctx,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Forms of a printed list. Since: 0.1 */
@@ -107,7 +107,7 @@ int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_list_format format, b
 int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /** Since: 0.1 */
-int btrkit_map_logical_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_list_format format,
+int btrkit_logical_copies_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_list_format format,
 			     btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS

@@ -71,7 +71,7 @@ struct btrkit_dump_range {
 int btrkit_dump_range_parse(const char *text, struct btrkit_dump_range *ret) BTRKIT_MUST_CHECK;
 
 /** The type of an item by the dump's name for it, in any case, or by its number. @return 0; -ENOENT. Since: 0.1 */
-int btrkit_item_type_by_name(const char *name, uint8_t *ret) BTRKIT_MUST_CHECK;
+int btrkit_item_type_parse(const char *name, uint8_t *ret) BTRKIT_MUST_CHECK;
 
 /** Flags of struct btrkit_dump_select: which of its numbers count. Since: 0.1 */
 enum btrkit_dump_select_flags {
@@ -211,7 +211,7 @@ int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, enum b
  * @return 0 or -ENOENT
  * Since: 0.1
  */
-int btrkit_tree_by_name(const char *name, uint64_t *ret) BTRKIT_MUST_CHECK;
+int btrkit_tree_parse(const char *name, uint64_t *ret) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

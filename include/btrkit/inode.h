@@ -90,7 +90,7 @@ struct btrkit_dir_entry {
 };
 
 /** Receives an entry. Returns 0, or a negative errno that ends the iteration. Since: 0.1 */
-typedef int (*btrkit_dir_fn)(void *ctx, const struct btrkit_dir_entry *entry);
+typedef int (*btrkit_dir_entry_fn)(void *ctx, const struct btrkit_dir_entry *entry);
 
 /**
  * The entries of a directory, in the order in which they were made, as readdir(3) gives them; not `.` and `..`.
@@ -98,7 +98,7 @@ typedef int (*btrkit_dir_fn)(void *ctx, const struct btrkit_dir_entry *entry);
  * @return 0; -ENOENT: no such subvolume or inode; -ENOTDIR; what @p fn returned; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
-int btrkit_dir_read(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_fn fn, void *ctx,
+int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_entry_fn fn, void *ctx,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** An extended attribute; valid during the call only. Since: 0.1 */
@@ -119,7 +119,7 @@ typedef int (*btrkit_xattr_fn)(void *ctx, const struct btrkit_xattr *x);
  * @return 0; -ENOENT: no such subvolume; what @p fn returned; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
-int btrkit_xattrs_read(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_xattr_fn fn, void *ctx,
+int btrkit_inode_xattrs(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_xattr_fn fn, void *ctx,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Kinds of file extents. Since: 0.1 */
@@ -153,7 +153,7 @@ typedef int (*btrkit_file_extent_fn)(void *ctx, const struct btrkit_file_extent 
  *	   -ENODATA, -ENOMEM
  * Since: 0.1
  */
-int btrkit_file_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_file_extent_fn fn, void *ctx,
+int btrkit_inode_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_file_extent_fn fn, void *ctx,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS

@@ -51,7 +51,7 @@ struct btrkit_allocation {
  * @return 0; -ENOENT: nothing is allocated there; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
-int btrkit_allocation_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_allocation *ret,
+int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_allocation *ret,
 			   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Tell all that refer to the extent, not only those that refer to the byte at the address. Since: 0.1 */
@@ -67,7 +67,7 @@ int btrkit_allocation_find(struct btrkit_fs *fs, uint64_t address, struct btrkit
  *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
-int btrkit_logical_resolve(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn, void *ctx,
+int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn, void *ctx,
 			   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Print the inodes and not their paths. Since: 0.1 */
@@ -78,10 +78,10 @@ int btrkit_logical_resolve(struct btrkit_fs *fs, uint64_t address, unsigned flag
  * C; a file without a name, or with #BTRKIT_LOGICAL_NO_PATHS every one, as `inode N offset N root N`. As JSON Lines an
  * object for each path, and for each reference without one.
  *
- * @return as btrkit_logical_resolve(), or what @p write returned
+ * @return as btrkit_logical_references(), or what @p write returned
  * Since: 0.1
  */
-int btrkit_logical_resolve_print(struct btrkit_fs *fs, uint64_t address, unsigned flags,
+int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsigned flags,
 				 enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
 				 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
@@ -93,7 +93,7 @@ int btrkit_logical_resolve_print(struct btrkit_fs *fs, uint64_t address, unsigne
  *	   -ENOMEM
  * Since: 0.1
  */
-int btrkit_inode_resolve_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_list_format format,
+int btrkit_inode_paths_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_list_format format,
 			       btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS

@@ -113,7 +113,7 @@ int extract_load_xattrs(struct extract *x, const char *path, uint64_t root, uint
 	int ret;
 
 	extract_drop_xattrs(x);
-	ret = btrkit_xattrs_read(x->fs, root, inode, take_xattr, x, &what);
+	ret = btrkit_inode_xattrs(x->fs, root, inode, take_xattr, x, &what);
 	if (!ret)
 		return 0;
 	if (ret == -ENOMEM)

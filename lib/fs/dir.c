@@ -54,8 +54,8 @@ int dir_entry_from(struct cursor *c, uint64_t inode, uint64_t index, struct btrk
 	return read_entry(c, ret, err);
 }
 
-int btrkit_dir_read(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_fn fn, void *ctx,
-		    struct btrkit_error *err)
+int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_entry_fn fn, void *ctx,
+			 struct btrkit_error *err)
 {
 	struct btrkit_key key = KEY(inode, KEY_DIR_INDEX, 0);
 	struct btrkit_dir_entry e;

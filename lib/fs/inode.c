@@ -181,8 +181,8 @@ static int tell_extent(struct cursor *c, btrkit_file_extent_fn fn, void *ctx, st
 	return fn(ctx, &x);
 }
 
-int btrkit_file_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_file_extent_fn fn, void *ctx,
-			struct btrkit_error *err)
+int btrkit_inode_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_file_extent_fn fn, void *ctx,
+			 struct btrkit_error *err)
 {
 	struct btrkit_key key = KEY(inode, KEY_EXTENT_DATA, 0);
 	struct inode_item item;

@@ -25,8 +25,8 @@ static int tell_item(struct cursor *c, btrkit_xattr_fn fn, void *ctx, struct btr
 	return ret < 0 ? cursor_blame(c, ret, err) : 0;
 }
 
-int btrkit_xattrs_read(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_xattr_fn fn, void *ctx,
-		       struct btrkit_error *err)
+int btrkit_inode_xattrs(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_xattr_fn fn, void *ctx,
+			struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(inode, KEY_XATTR_ITEM, 0);
 	struct subvolume s;

@@ -188,7 +188,7 @@ static int compare_xattrs(struct compare *c, uint32_t inode, struct btrkit_error
 
 	if (count && !k.met)
 		return err_nomem(err);
-	ret = btrkit_xattrs_read(c->fs, compare_tree(n), compare_objectid(n), take_xattr, &k, &why);
+	ret = btrkit_inode_xattrs(c->fs, compare_tree(n), compare_objectid(n), take_xattr, &k, &why);
 	for (uint32_t i = 0; !ret && i < count; i++) {
 		source_escape(n->xattrs->at[i].name, n->xattrs->at[i].name_len, name, sizeof(name));
 		if (!k.met[i])
@@ -267,7 +267,7 @@ static int compare_names(struct compare *c, uint32_t inode, struct btrkit_error 
 
 	ret = fs_find_root(c->fs, compare_tree(n), &k.root, NULL, &why);
 	if (!ret)
-		ret = btrkit_dir_read(c->fs, compare_tree(n), compare_objectid(n), take_name, &k, &why);
+		ret = btrkit_inode_entries(c->fs, compare_tree(n), compare_objectid(n), take_name, &k, &why);
 	for (; !ret && k.next < n->count; k.next++) {
 		const struct source_entry *wanted = &s->entries[n->first + k.next];
 

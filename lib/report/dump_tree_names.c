@@ -55,7 +55,7 @@ static bool is_name(const char *s, const char *name)
 	return !*(at ? at : s);
 }
 
-int btrkit_tree_by_name(const char *name, uint64_t *ret)
+int btrkit_tree_parse(const char *name, uint64_t *ret)
 {
 	char *end;
 	unsigned long long id;

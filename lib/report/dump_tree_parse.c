@@ -67,7 +67,7 @@ static int parse_number(const char *s, uint64_t *ret)
 	return 0;
 }
 
-int btrkit_item_type_by_name(const char *name, uint8_t *ret)
+int btrkit_item_type_parse(const char *name, uint8_t *ret)
 {
 	size_t n;
 	const struct item_type *const *types = item_types(&n);
@@ -99,7 +99,7 @@ static int parse_part(const struct words *w, unsigned i, uint64_t missing, uint6
 		return 0;
 	}
 	if (i == 1) {
-		if (btrkit_item_type_by_name(word, &type))
+		if (btrkit_item_type_parse(word, &type))
 			return -EINVAL;
 		*ret = type;
 		return 0;

@@ -149,7 +149,8 @@ static int tell_parity(const struct volume *v, const struct volume_chunk *c, uin
 	return ret;
 }
 
-int btrkit_map_logical(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn fn, void *ctx, struct btrkit_error *err)
+int btrkit_logical_copies(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn fn, void *ctx,
+			  struct btrkit_error *err)
 {
 	const struct volume *v = fs->volume;
 	const struct volume_chunk *c = NULL;

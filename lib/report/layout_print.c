@@ -108,12 +108,12 @@ int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_list_format format, bt
 	return ret ? ret : list_end(&e, btrkit_chunks(fs, print_chunk, &e, err));
 }
 
-int btrkit_map_logical_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_list_format format,
-			     btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+int btrkit_logical_copies_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_list_format format,
+				btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct emit e;
 	struct places p = { &e, logical };
 	int ret = list_begin(&e, format, "map-logical", write, ctx, err);
 
-	return ret ? ret : list_end(&e, btrkit_map_logical(fs, logical, print_copy, &p, err));
+	return ret ? ret : list_end(&e, btrkit_logical_copies(fs, logical, print_copy, &p, err));
 }

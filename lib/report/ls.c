@@ -357,7 +357,7 @@ static int list_folder(struct ls *ls, const struct folder *f, struct descent *d)
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct entries l = { 0 };
 	struct reading r = { &l, &what };
-	int ret = btrkit_dir_read(ls->fs, f->root, f->inode, take_entry, &r, &what);
+	int ret = btrkit_inode_entries(ls->fs, f->root, f->inode, take_entry, &r, &what);
 
 	/* What was read until then is printed all the same. */
 	if (ret)

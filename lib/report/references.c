@@ -417,8 +417,7 @@ int btrkit_extent_references(struct btrkit_fs *fs, uint64_t bytenr, btrkit_refer
 	return ret;
 }
 
-int btrkit_allocation_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_allocation *ret,
-			   struct btrkit_error *err)
+int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_allocation *ret, struct btrkit_error *err)
 {
 	struct btrkit_key key = KEY(address, UINT8_MAX, UINT64_MAX);
 	struct extent_item e = { 0 };
@@ -458,8 +457,8 @@ int btrkit_allocation_find(struct btrkit_fs *fs, uint64_t address, struct btrkit
 	return 0;
 }
 
-int btrkit_logical_resolve(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn, void *ctx,
-			   struct btrkit_error *err)
+int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn, void *ctx,
+			      struct btrkit_error *err)
 {
 	struct btrkit_allocation found;
 	struct references r;
@@ -467,7 +466,7 @@ int btrkit_logical_resolve(struct btrkit_fs *fs, uint64_t address, unsigned flag
 
 	if (flags & ~(BTRKIT_LOGICAL_WHOLE_EXTENT | BTRKIT_LOGICAL_NO_PATHS))
 		return err_set(err, BTRKIT_INVALID, "unknown flags");
-	ret = btrkit_allocation_find(fs, address, &found, err);
+	ret = btrkit_logical_find(fs, address, &found, err);
 	if (ret)
 		return ret;
 	if (!found.data)

@@ -129,9 +129,9 @@ static int tell_reference(void *ctx, const struct btrkit_reference *ref)
 	return emit_failed(p->e);
 }
 
-int btrkit_logical_resolve_print(struct btrkit_fs *fs, uint64_t address, unsigned flags,
-				 enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
-				 struct btrkit_error *err)
+int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsigned flags,
+				    enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
+				    struct btrkit_error *err)
 {
 	struct emit e;
 	struct paths p = { .fs = fs, .e = &e, .err = err, .flags = flags };
@@ -140,13 +140,13 @@ int btrkit_logical_resolve_print(struct btrkit_fs *fs, uint64_t address, unsigne
 	ret = list_begin(&e, format, "logical-resolve", write, ctx, err);
 	if (ret)
 		return ret;
-	ret = btrkit_logical_resolve(fs, address, flags, tell_reference, &p, err);
+	ret = btrkit_logical_references(fs, address, flags, tell_reference, &p, err);
 	free(p.prefix);
 	return list_end(&e, ret);
 }
 
-int btrkit_inode_resolve_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_list_format format,
-			       btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+int btrkit_inode_paths_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_list_format format,
+			     btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct emit e;
 	struct paths p = { .fs = fs, .e = &e, .err = err, .inode = inode };

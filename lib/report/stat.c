@@ -180,7 +180,7 @@ static int print_attributes(struct stat_job *s, const char *path, const struct b
 	int ret;
 
 	s->first_attribute = true;
-	ret = btrkit_xattrs_read(s->fs, i->root, i->inode, print_attribute, s, &what);
+	ret = btrkit_inode_xattrs(s->fs, i->root, i->inode, print_attribute, s, &what);
 	if (!s->first_attribute && s->e.form == EMIT_JSON)
 		emit_array_end(&s->e);
 	if (!ret || emit_failed(&s->e))
@@ -194,7 +194,7 @@ static int print_extents(struct stat_job *s, const char *path, uint64_t root, co
 	struct extents n = { 0 };
 	const struct btrkit_fiemap_sink counting = { .file = no_file, .extents = count_shared, .ctx = &n };
 	struct emit *e = &s->e;
-	int ret = btrkit_file_extents(s->fs, i->root, i->inode, count_extent, &n, &what), shared;
+	int ret = btrkit_inode_extents(s->fs, i->root, i->inode, count_extent, &n, &what), shared;
 
 	if (ret)
 		return tell(s, path, ret, &what);

@@ -56,7 +56,7 @@ static int visit(void *ctx, const struct btrkit_dir_entry *e)
 		return 0;
 	if (btrkit_inode_get(r->fs, e->root, e->inode, &i, &err))
 		die("inode", &err);
-	if (S_ISDIR(i.mode) && btrkit_dir_read(r->fs, e->root, e->inode, visit, r, &err))
+	if (S_ISDIR(i.mode) && btrkit_inode_entries(r->fs, e->root, e->inode, visit, r, &err))
 		die("directory", &err);
 	if (S_ISREG(i.mode))
 		read_file(r, &i);
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 			die(argv[i], &err);
 	if (btrkit_fs_open(devices, (size_t)argc - 1, NULL, &r.fs, &err))
 		die(argv[1], &err);
-	if (btrkit_dir_read(r.fs, 5, 256, visit, &r, &err))
+	if (btrkit_inode_entries(r.fs, 5, 256, visit, &r, &err))
 		die("directory", &err);
 	btrkit_fs_close(r.fs);
 	free(r.buf);

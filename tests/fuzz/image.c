@@ -101,8 +101,8 @@ static int resolve_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 
 	for (size_t i = 0; i < n; i++, r->rows++)
 		if (rows[i].physical && r->rows < RESOLVED_MAX)
-			fuzz_ended(btrkit_logical_resolve_print(r->fs, rows[i].physical, 0, BTRKIT_LIST_JSON,
-								fuzz_write, &room, &err),
+			fuzz_ended(btrkit_logical_references_print(r->fs, rows[i].physical, 0, BTRKIT_LIST_JSON,
+								   fuzz_write, &room, &err),
 				   &err);
 	return r->rows > ROWS_MAX ? -27 : 0;
 }

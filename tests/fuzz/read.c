@@ -147,11 +147,11 @@ static void read_inode(struct btrkit_fs *fs, uint64_t root, uint64_t number, uin
 		return;
 	fuzz_ended(btrkit_inode_paths(fs, root, number, take_path, &rows, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_dir_read(fs, root, number, take_entry, &rows, &err), &err);
+	fuzz_ended(btrkit_inode_entries(fs, root, number, take_entry, &rows, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_xattrs_read(fs, root, number, take_xattr, &rows, &err), &err);
+	fuzz_ended(btrkit_inode_xattrs(fs, root, number, take_xattr, &rows, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_file_extents(fs, root, number, take_extent, &rows, &err), &err);
+	fuzz_ended(btrkit_inode_extents(fs, root, number, take_extent, &rows, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	ret = btrkit_file_open(fs, root, number, &f, &err);
 	fuzz_ended(ret, &err);
@@ -172,7 +172,7 @@ static void layout(struct btrkit_fs *fs, struct fuzz_choices *c)
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	fuzz_ended(btrkit_chunks_print(fs, BTRKIT_LIST_JSON, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_map_logical_print(fs, logical, BTRKIT_LIST_TEXT, fuzz_write, &room, &err), &err);
+	fuzz_ended(btrkit_logical_copies_print(fs, logical, BTRKIT_LIST_TEXT, fuzz_write, &room, &err), &err);
 }
 
 static void read_all(struct btrkit_fs *fs, struct fuzz_choices *c)

@@ -78,7 +78,7 @@ static void show(struct walk *w, const struct btrkit_inode *i)
 			wanted.path, wanted.found);
 		exit(1);
 	}
-	if (S_ISREG(i->mode) && btrkit_file_extents(w->fs, i->root, i->inode, add_extent, &sum, &err))
+	if (S_ISREG(i->mode) && btrkit_inode_extents(w->fs, i->root, i->inode, add_extent, &sum, &err))
 		die("extents", &err);
 	print_path(w);
 	printf(" %" PRIu64 " %" PRIu64 " %o %" PRIu64 " %u %u %u %" PRIu64, i->root, i->inode, i->mode, i->size,
@@ -121,7 +121,7 @@ static int visit(void *ctx, const struct btrkit_dir_entry *e)
 	if (e->inode == 256)
 		w->subvolume = w->len;
 	show(w, &i);
-	if (S_ISDIR(i.mode) && btrkit_dir_read(w->fs, e->root, e->inode, visit, w, &err))
+	if (S_ISDIR(i.mode) && btrkit_inode_entries(w->fs, e->root, e->inode, visit, w, &err))
 		die("directory", &err);
 	w->len = before.len;
 	w->subvolume = before.subvolume;
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 	}
 	if (btrkit_io_open(argv[1], BTRKIT_IO_READ, &io, &err) || btrkit_fs_open(&io, 1, NULL, &w.fs, &err))
 		die(argv[1], &err);
-	if (btrkit_dir_read(w.fs, 5, 256, visit, &w, &err))
+	if (btrkit_inode_entries(w.fs, 5, 256, visit, &w, &err))
 		die("directory", &err);
 	btrkit_fs_close(w.fs);
 	return 0;

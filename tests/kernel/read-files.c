@@ -156,7 +156,7 @@ static int visit(void *ctx, const struct btrkit_dir_entry *e)
 		fail(r, e->root, e->inode, &err);
 		return 0;
 	}
-	if (S_ISDIR(i.mode) && btrkit_dir_read(r->fs, e->root, e->inode, visit, r, &err))
+	if (S_ISDIR(i.mode) && btrkit_inode_entries(r->fs, e->root, e->inode, visit, r, &err))
 		fail(r, e->root, e->inode, &err);
 	if (S_ISREG(i.mode) || S_ISLNK(i.mode))
 		read_file(r, &i);
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 	opts.repair = repair;
 	if (btrkit_fs_open(devices, (size_t)(argc - 2), &opts, &r.fs, &err))
 		die(argv[2], &err);
-	if (btrkit_dir_read(r.fs, 5, 256, visit, &r, &err))
+	if (btrkit_inode_entries(r.fs, 5, 256, visit, &r, &err))
 		fail(&r, 5, 256, &err);
 	/* What has to be read for it may be damaged too, and counts. */
 	if (btrkit_devices(r.fs, tell_device, NULL, &err) || btrkit_devices(r.fs, tell_device, &r, &err))

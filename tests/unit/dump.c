@@ -434,12 +434,12 @@ static void ranges(void **state)
 	assert_int_equal(btrkit_dump_range_parse("(EXTENT_CSUM extent_csum 4096)..-1", &r), 0);
 	assert_int_equal(key_cmp(&r.min, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, 4096)), 0);
 	assert_true(r.max.objectid == UINT64_MAX && r.max.type == UINT8_MAX && r.max.offset == UINT64_MAX);
-	assert_int_equal(btrkit_item_type_by_name("dir_ITEM", &type), 0);
+	assert_int_equal(btrkit_item_type_parse("dir_ITEM", &type), 0);
 	assert_int_equal(type, KEY_DIR_ITEM);
-	assert_int_equal(btrkit_item_type_by_name("UNKNOWN.77", &type), 0);
+	assert_int_equal(btrkit_item_type_parse("UNKNOWN.77", &type), 0);
 	assert_int_equal(type, 77);
-	assert_int_equal(btrkit_item_type_by_name("256", &type), -ENOENT);
-	assert_int_equal(btrkit_item_type_by_name("", &type), -ENOENT);
+	assert_int_equal(btrkit_item_type_parse("256", &type), -ENOENT);
+	assert_int_equal(btrkit_item_type_parse("", &type), -ENOENT);
 }
 
 static void other_starts_are_for_reading(void **state)

@@ -347,7 +347,7 @@ static void verdicts_follow_the_beginning(void **state)
 			read_back(&m, name, kind, 3 * MIB + 4095);
 			inode = inode_at(&m, name);
 			assert_int_equal(!!(inode.flags & 8), random);
-			need(btrkit_file_extents(m.fs, inode.root, inode.inode, sum_extents, &n, NULL), NULL);
+			need(btrkit_inode_extents(m.fs, inode.root, inode.inode, sum_extents, &n, NULL), NULL);
 			if (random)
 				assert_int_equal(n, 1);
 			if (kind == 1)

@@ -461,7 +461,7 @@ static void judge_model(const struct model *m, struct btrkit_fs *fs)
 		struct listing l = { m, fs, d, 0 };
 
 		if (m->dirs[d])
-			rig_check(btrkit_dir_read(fs, TOP_LEVEL, m->dirs[d], judge_entry, &l, &err), &err);
+			rig_check(btrkit_inode_entries(fs, TOP_LEVEL, m->dirs[d], judge_entry, &l, &err), &err);
 		found += l.found;
 	}
 	assert_int_equal(found, m->num_names);

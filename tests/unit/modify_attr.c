@@ -213,7 +213,7 @@ static void judge_file(struct btrkit_fs *fs, const struct file *f)
 	judge_time(f, BTRKIT_ATTR_ATIME, &in.atime, &f->attr.atime);
 	judge_time(f, BTRKIT_ATTR_MTIME, &in.mtime, &f->attr.mtime);
 	judge_time(f, BTRKIT_ATTR_OTIME, &in.otime, &f->attr.otime);
-	rig_check(btrkit_xattrs_read(fs, TOP_LEVEL, f->inode, judge_value, &r, &err), &err);
+	rig_check(btrkit_inode_xattrs(fs, TOP_LEVEL, f->inode, judge_value, &r, &err), &err);
 	for (unsigned i = 0; i < NAMES; i++)
 		r.found -= f->values[i].there;
 	assert_int_equal(r.found, 0);

@@ -216,7 +216,7 @@ static void test_large(void **state)
 		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 		rig_judge(&r);
 		judge_file(fs, inode, bytes, size);
-		rig_check(btrkit_file_extents(fs, TOP_LEVEL, inode, count_extent, &e, &err), &err);
+		rig_check(btrkit_inode_extents(fs, TOP_LEVEL, inode, count_extent, &e, &err), &err);
 		assert_true(how.compression ? e.n >= len >> 17 : e.n <= 4);
 		btrkit_fs_close(fs);
 		rig_destroy(&r);
