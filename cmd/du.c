@@ -80,17 +80,17 @@ static int print_all(const struct request *req, const struct loaded *l, struct b
 	int r = 0;
 
 	if (!req->num_subsets && !req->matrix && !req->paths && !req->types && !req->extents)
-		return btrkit_usage_print_owners(p, err);
+		return btrkit_usage_printer_owners(p, err);
 	for (size_t i = 0; i < req->num_subsets && !r; i++)
-		r = btrkit_usage_print_freed(p, req->subsets[i].owners, req->subsets[i].n, err);
+		r = btrkit_usage_printer_freed(p, req->subsets[i].owners, req->subsets[i].n, err);
 	if (!r && req->matrix)
-		r = btrkit_usage_print_matrix(p, err);
+		r = btrkit_usage_printer_matrix(p, err);
 	if (!r && req->paths)
-		r = btrkit_usage_print_paths(p, l->paths, err);
+		r = btrkit_usage_printer_paths(p, l->paths, err);
 	if (!r && req->types)
-		r = btrkit_usage_print_types(p);
+		r = btrkit_usage_printer_types(p);
 	if (!r && req->extents)
-		r = btrkit_usage_print_extents(p);
+		r = btrkit_usage_printer_extents(p);
 	return r;
 }
 
@@ -101,10 +101,9 @@ static int print(struct request *req, struct btrkit_fs *fs, const struct loaded 
 	int r = 0, ended;
 
 	if (req->page.file && du_page_is_stdout(&req->page))
-		return btrkit_usage_print_html(fs, l->usage, l->paths, &req->print, cmd_write, out, err);
+		return btrkit_usage_html_print(fs, l->usage, l->paths, &req->print, cmd_write, out, err);
 	if (req->page.file)
-		return btrkit_usage_print_html(fs, l->usage, l->paths, &req->print, du_page_write, &req->page,
-					       err);
+		return btrkit_usage_html_print(fs, l->usage, l->paths, &req->print, du_page_write, &req->page, err);
 	for (size_t i = 0; i < req->num_subsets && !r; i++)
 		r = du_subset_find(l->usage, &req->subsets[i], err);
 	if (!r)

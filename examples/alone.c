@@ -27,7 +27,7 @@ static void print_set(const struct asked *a, size_t set, uint32_t *owners, size_
 	struct btrkit_usage_set s;
 	bool in_it = false;
 
-	btrkit_usage_set(a->usage, set, &s, owners, max);
+	btrkit_usage_get_set(a->usage, set, &s, owners, max);
 	for (size_t i = 0; i < s.num_owners; i++)
 		in_it = in_it || owners[i] == a->owner;
 	if (!in_it || !s.space.data)
@@ -35,7 +35,7 @@ static void print_set(const struct asked *a, size_t set, uint32_t *owners, size_
 	for (size_t i = 0; i < s.num_owners; i++) {
 		struct btrkit_usage_owner o;
 
-		btrkit_usage_owner(a->usage, owners[i], &o);
+		btrkit_usage_get_owner(a->usage, owners[i], &o);
 		printf("%s%" PRIu64, i ? "," : "", o.id);
 	}
 	printf(": %" PRIu64 " bytes\n", s.space.data);
@@ -62,7 +62,7 @@ static bool is_alone(const struct asked *a, size_t set)
 	struct btrkit_usage_set s;
 	uint32_t first;
 
-	btrkit_usage_set(a->usage, set, &s, &first, 1);
+	btrkit_usage_get_set(a->usage, set, &s, &first, 1);
 	return s.num_owners == 1 && first == a->owner;
 }
 
@@ -75,7 +75,7 @@ static size_t extent_at(const struct btrkit_usage *u, uint64_t address)
 		const size_t mid = low + (high - low) / 2;
 		struct btrkit_usage_extent e;
 
-		btrkit_usage_extent(u, mid, &e);
+		btrkit_usage_get_extent(u, mid, &e);
 		if (e.bytenr + e.bytes <= address)
 			low = mid + 1;
 		else
@@ -125,7 +125,7 @@ static int add_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 			struct btrkit_usage_extent e;
 			uint64_t from, to;
 
-			btrkit_usage_extent(a->usage, at, &e);
+			btrkit_usage_get_extent(a->usage, at, &e);
 			if (e.bytenr >= end)
 				break;
 			from = e.bytenr > rows[i].physical ? e.bytenr : rows[i].physical;

@@ -95,7 +95,7 @@ struct btrkit_usage_owner {
 size_t btrkit_usage_num_owners(const struct btrkit_usage *u);
 
 /** Owner number @p i. Since: 0.1 */
-void btrkit_usage_owner(const struct btrkit_usage *u, size_t i, struct btrkit_usage_owner *ret);
+void btrkit_usage_get_owner(const struct btrkit_usage *u, size_t i, struct btrkit_usage_owner *ret);
 
 /** The number of the subvolume @p id, dying or not. @return 0; -ENOENT. Since: 0.1 */
 int btrkit_usage_find(const struct btrkit_usage *u, uint64_t id, size_t *ret) BTRKIT_MUST_CHECK;
@@ -111,7 +111,7 @@ struct btrkit_usage_total {
 };
 
 /** @see struct btrkit_usage_total. Since: 0.1 */
-void btrkit_usage_total(const struct btrkit_usage *u, struct btrkit_usage_total *ret);
+void btrkit_usage_get_total(const struct btrkit_usage *u, struct btrkit_usage_total *ret);
 
 /** A set of owners that have something in common which nobody else has. Since: 0.1 */
 struct btrkit_usage_set {
@@ -128,7 +128,7 @@ size_t btrkit_usage_num_sets(const struct btrkit_usage *u);
  * @param owners	gets the numbers of the first @p max of its owners, ascending; may be NULL with @p max 0
  * Since: 0.1
  */
-void btrkit_usage_set(const struct btrkit_usage *u, size_t i, struct btrkit_usage_set *ret, uint32_t *owners,
+void btrkit_usage_get_set(const struct btrkit_usage *u, size_t i, struct btrkit_usage_set *ret, uint32_t *owners,
 		      size_t max);
 
 /**
@@ -174,7 +174,7 @@ struct btrkit_usage_extent {
 /** How many data extents there are. They are numbered from 0 in the order of their addresses. Since: 0.1 */
 size_t btrkit_usage_num_extents(const struct btrkit_usage *u);
 /** Data extent number @p i. Since: 0.1 */
-void btrkit_usage_extent(const struct btrkit_usage *u, size_t i, struct btrkit_usage_extent *ret);
+void btrkit_usage_get_extent(const struct btrkit_usage *u, size_t i, struct btrkit_usage_extent *ret);
 
 /** A tree block. Since: 0.1 */
 struct btrkit_usage_block {
@@ -186,7 +186,7 @@ struct btrkit_usage_block {
 /** How many tree blocks there are. They are numbered from 0 in the order of their addresses. Since: 0.1 */
 size_t btrkit_usage_num_blocks(const struct btrkit_usage *u);
 /** Tree block number @p i. Since: 0.1 */
-void btrkit_usage_block(const struct btrkit_usage *u, size_t i, struct btrkit_usage_block *ret);
+void btrkit_usage_get_block(const struct btrkit_usage *u, size_t i, struct btrkit_usage_block *ret);
 
 /** What is stored in one way. Since: 0.1 */
 struct btrkit_usage_stored {
@@ -204,7 +204,7 @@ struct btrkit_usage_types {
 };
 
 /** @see struct btrkit_usage_types. Since: 0.1 */
-void btrkit_usage_types(const struct btrkit_usage *u, struct btrkit_usage_types *ret);
+void btrkit_usage_get_types(const struct btrkit_usage *u, struct btrkit_usage_types *ret);
 
 /** Forms of a printed report. Since: 0.1 */
 enum btrkit_usage_format {
@@ -254,26 +254,26 @@ int btrkit_usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage 
  *	   write function returned
  * Since: 0.1
  */
-int btrkit_usage_print_owners(struct btrkit_usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_usage_printer_owners(struct btrkit_usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * What deleting exactly these owners frees, and which of them Linux would not delete.
  *
  * @param owners	@p n numbers, ascending, each once
- * @return as btrkit_usage_freed(), or as btrkit_usage_print_owners()
+ * @return as btrkit_usage_freed(), or as btrkit_usage_printer_owners()
  * Since: 0.1
  */
-int btrkit_usage_print_freed(struct btrkit_usage_printer *printer, const uint32_t *owners, size_t n,
+int btrkit_usage_printer_freed(struct btrkit_usage_printer *printer, const uint32_t *owners, size_t n,
 			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** What each pair has in common. @return 0; -ENOMEM; or what the write function returned. Since: 0.1 */
-int btrkit_usage_print_matrix(struct btrkit_usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_usage_printer_matrix(struct btrkit_usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** The data by how they are stored. @return 0, or what the write function returned. Since: 0.1 */
-int btrkit_usage_print_types(struct btrkit_usage_printer *printer) BTRKIT_MUST_CHECK;
+int btrkit_usage_printer_types(struct btrkit_usage_printer *printer) BTRKIT_MUST_CHECK;
 
 /** Each data extent with its owners. @return 0, or what the write function returned. Since: 0.1 */
-int btrkit_usage_print_extents(struct btrkit_usage_printer *printer) BTRKIT_MUST_CHECK;
+int btrkit_usage_printer_extents(struct btrkit_usage_printer *printer) BTRKIT_MUST_CHECK;
 
 /**
  * Hands out the rest and frees the printer. NULL is allowed.
@@ -295,10 +295,10 @@ struct btrkit_usage_paths;
  *		most; NULL: it has none
  * @param opts	flags and format must be 0; NULL: all defaults
  * @param write	gets the page piece by piece; when another value than 0 is returned, what it got is no page
- * @return 0; -EINVAL: flags or a format; -ENOMEM; or as btrkit_usage_print_owners()
+ * @return 0; -EINVAL: flags or a format; -ENOMEM; or as btrkit_usage_printer_owners()
  * Since: 0.1
  */
-int btrkit_usage_print_html(struct btrkit_fs *fs, const struct btrkit_usage *u, const struct btrkit_usage_paths *paths,
+int btrkit_usage_html_print(struct btrkit_fs *fs, const struct btrkit_usage *u, const struct btrkit_usage_paths *paths,
 			    const struct btrkit_usage_print_options *opts, btrkit_write_fn write, void *ctx,
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

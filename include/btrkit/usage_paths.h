@@ -113,7 +113,7 @@ struct btrkit_usage_path {
 size_t btrkit_usage_paths_num(const struct btrkit_usage_paths *p);
 
 /** Directory number @p i. Since: 0.1 */
-void btrkit_usage_path(const struct btrkit_usage_paths *p, size_t i, struct btrkit_usage_path *ret);
+void btrkit_usage_paths_get(const struct btrkit_usage_paths *p, size_t i, struct btrkit_usage_path *ret);
 
 /**
  * The number of the top of a subvolume.
@@ -129,7 +129,7 @@ int btrkit_usage_paths_find(const struct btrkit_usage_paths *p, uint64_t subvolu
  * @return 0; -ENOMEM; or what the write function returned
  * Since: 0.1
  */
-int btrkit_usage_print_paths(struct btrkit_usage_printer *printer, const struct btrkit_usage_paths *paths,
+int btrkit_usage_printer_paths(struct btrkit_usage_printer *printer, const struct btrkit_usage_paths *paths,
 			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS

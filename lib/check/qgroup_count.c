@@ -72,7 +72,7 @@ static bool find_owners(struct count *n)
 		struct btrkit_usage_owner owner;
 		const struct check_qgroup *g;
 
-		btrkit_usage_owner(n->usage, i, &owner);
+		btrkit_usage_get_owner(n->usage, i, &owner);
 		if (owner.kind == BTRKIT_USAGE_DYING || owner.kind == BTRKIT_USAGE_RELOCATION)
 			return false;
 		g = check_qgroup_find(n->q, owner.id);
@@ -135,7 +135,7 @@ static void add_sets(struct count *n, const uint32_t *chosen)
 	struct btrkit_usage_set set;
 
 	for (size_t i = 0; i < btrkit_usage_num_sets(n->usage) && !(i % 4096 == 0 && check_failed(n->q->c)); i++) {
-		btrkit_usage_set(n->usage, i, &set, n->owners, n->num_owners);
+		btrkit_usage_get_set(n->usage, i, &set, n->owners, n->num_owners);
 		if (!set.num_owners)
 			continue;
 		if (chosen)

@@ -171,7 +171,7 @@ static int put_owners(struct page *page, struct btrkit_error *err)
 		struct btrkit_usage_owner o;
 		int r = 0;
 
-		btrkit_usage_owner(p->usage, i, &o);
+		btrkit_usage_get_owner(p->usage, i, &o);
 		emit_object(e, NULL);
 		emit_str(e, "kind", "", usage_kind_names[l->kind]);
 		if (l->kind <= BTRKIT_USAGE_RELOCATION)
@@ -209,7 +209,7 @@ static void put_sets(struct btrkit_usage_printer *p)
 		struct btrkit_usage_set s;
 		uint32_t at = 0;
 
-		btrkit_usage_set(p->usage, i, &s, NULL, 0);
+		btrkit_usage_get_set(p->usage, i, &s, NULL, 0);
 		emit_array(e, NULL);
 		put_space(e, NULL, &s.space);
 		for (uint32_t run = 0; run < set->num_runs; run++) {
@@ -232,7 +232,7 @@ static int put_data(struct page *page, struct btrkit_error *err)
 
 	if (r)
 		return r;
-	btrkit_usage_total(p->usage, &total);
+	btrkit_usage_get_total(p->usage, &total);
 	btrkit_fs_get_info(p->fs, &info);
 	emit_object(e, NULL);
 	emit_u64(e, "version", "", 1);
@@ -255,9 +255,9 @@ static int put_data(struct page *page, struct btrkit_error *err)
 	return emit_flush(e);
 }
 
-int btrkit_usage_print_html(struct btrkit_fs *fs, const struct btrkit_usage *u,
-			    const struct btrkit_usage_paths *paths, const struct btrkit_usage_print_options *opts,
-			    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+int btrkit_usage_html_print(struct btrkit_fs *fs, const struct btrkit_usage *u, const struct btrkit_usage_paths *paths,
+			    const struct btrkit_usage_print_options *opts, btrkit_write_fn write, void *ctx,
+			    struct btrkit_error *err)
 {
 	struct btrkit_usage_print_options own = { .format = BTRKIT_USAGE_JSON };
 	struct page page = { .write = write, .ctx = ctx, .paths = paths };

@@ -31,7 +31,7 @@ static size_t find_least(const struct btrkit_usage_paths *paths)
 	struct btrkit_usage_path d;
 
 	for (size_t i = 0; i < n; i++) {
-		btrkit_usage_path(paths, i, &d);
+		btrkit_usage_paths_get(paths, i, &d);
 		if (d.frees)
 			counts[rung_of(d.frees)]++;
 	}
@@ -72,7 +72,7 @@ int usage_html_put_paths(struct emit *e, const struct btrkit_usage_paths *paths,
 		return err_nomem(err);
 	emit_array(e, "directories");
 	for (size_t i = 0; i < n && !emit_failed(e); i++) {
-		btrkit_usage_path(paths, i, &d);
+		btrkit_usage_paths_get(paths, i, &d);
 		if (!d.frees || rung_of(d.frees) < least)
 			continue;
 		while (depth && ends[depth - 1] <= i)

@@ -184,10 +184,10 @@ int btrkit_usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage 
 	for (size_t i = 0; i < n; i++) {
 		struct btrkit_usage_owner o;
 
-		btrkit_usage_owner(u, i, &o);
+		btrkit_usage_get_owner(u, i, &o);
 		p->labels[i] = (struct label){ o.kind, o.id };
 	}
-	btrkit_usage_total(u, &total);
+	btrkit_usage_get_total(u, &total);
 	p->width = 10;
 	if (opts->flags & BTRKIT_USAGE_BYTES && digits_count(total.space.uncompressed) > 10)
 		p->width = (int)digits_count(total.space.uncompressed);
@@ -381,7 +381,7 @@ static void print_sum(struct btrkit_usage_printer *p, const char *name, const ch
 	}
 }
 
-int btrkit_usage_print_owners(struct btrkit_usage_printer *p, struct btrkit_error *err)
+int btrkit_usage_printer_owners(struct btrkit_usage_printer *p, struct btrkit_error *err)
 {
 	struct emit *e = usage_print_begin(p);
 	struct amounts sum = { 0 }, none = { 0 };
@@ -396,7 +396,7 @@ int btrkit_usage_print_owners(struct btrkit_usage_printer *p, struct btrkit_erro
 
 		if (r)
 			return r;
-		btrkit_usage_owner(p->usage, i, &o);
+		btrkit_usage_get_owner(p->usage, i, &o);
 		a = (struct amounts){ o.referenced, o.exclusive, minus(&o.referenced, &o.exclusive) };
 		add(&sum.exclusive, &o.exclusive);
 		if (p->opts.format == BTRKIT_USAGE_TEXT)
@@ -406,7 +406,7 @@ int btrkit_usage_print_owners(struct btrkit_usage_printer *p, struct btrkit_erro
 		else
 			json_owner(p, &o, &a);
 	}
-	btrkit_usage_total(p->usage, &total);
+	btrkit_usage_get_total(p->usage, &total);
 	none.all = total.unowned;
 	sum.all = minus(&total.space, &total.unowned);
 	sum.shared = minus(&sum.all, &sum.exclusive);

@@ -114,8 +114,8 @@ static void print_path(struct btrkit_usage_printer *p, const struct btrkit_usage
 	emit_object_end(e);
 }
 
-int btrkit_usage_print_paths(struct btrkit_usage_printer *p, const struct btrkit_usage_paths *paths,
-			     struct btrkit_error *err)
+int btrkit_usage_printer_paths(struct btrkit_usage_printer *p, const struct btrkit_usage_paths *paths,
+			       struct btrkit_error *err)
 {
 	const size_t n = btrkit_usage_paths_num(paths);
 	struct trail *t = calloc(1, sizeof(*t));
@@ -131,7 +131,7 @@ int btrkit_usage_print_paths(struct btrkit_usage_printer *p, const struct btrkit
 		struct btrkit_usage_path d;
 		size_t end;
 
-		btrkit_usage_path(paths, i, &d);
+		btrkit_usage_paths_get(paths, i, &d);
 		ret = follow(t, i, &d);
 		if (ret)
 			break;

@@ -99,7 +99,8 @@ static void print_freed(struct btrkit_usage_printer *p, const uint32_t *owners, 
 	emit_text(e, "\n");
 }
 
-int btrkit_usage_print_freed(struct btrkit_usage_printer *p, const uint32_t *owners, size_t n, struct btrkit_error *err)
+int btrkit_usage_printer_freed(struct btrkit_usage_printer *p, const uint32_t *owners, size_t n,
+			       struct btrkit_error *err)
 {
 	struct btrkit_subvolume_deletion *holds;
 	struct btrkit_usage_space space;
@@ -167,7 +168,7 @@ static void print_pair(struct btrkit_usage_printer *p, const uint32_t pair[2], c
 	emit_object_end(e);
 }
 
-int btrkit_usage_print_matrix(struct btrkit_usage_printer *p, struct btrkit_error *err)
+int btrkit_usage_printer_matrix(struct btrkit_usage_printer *p, struct btrkit_error *err)
 {
 	const size_t n = p->num_owners;
 	struct btrkit_usage_space *m = reallocarray(NULL, n ? n : 1, (n ? n : 1) * sizeof(*m));
@@ -253,13 +254,13 @@ static void print_stored(struct btrkit_usage_printer *p, const char *before, con
 	}
 }
 
-int btrkit_usage_print_types(struct btrkit_usage_printer *p)
+int btrkit_usage_printer_types(struct btrkit_usage_printer *p)
 {
 	struct emit *e = usage_print_begin(p);
 	struct btrkit_usage_stored sum = { 0 };
 	struct btrkit_usage_types types;
 
-	btrkit_usage_types(p->usage, &types);
+	btrkit_usage_get_types(p->usage, &types);
 	if (p->opts.format == BTRKIT_USAGE_TEXT)
 		emit_textf(e, "%-12s  %6s  %*s  %*s  %*s  %10s\n", "type", "ratio", p->width, "disk", p->width,
 			   "uncompressed", p->width, "referenced", "extents");
@@ -279,12 +280,12 @@ static void find_members(struct btrkit_usage_printer *p, size_t set)
 	if (set == p->set)
 		return;
 	if (set != SIZE_MAX)
-		btrkit_usage_set(p->usage, set, &s, p->members, p->num_owners);
+		btrkit_usage_get_set(p->usage, set, &s, p->members, p->num_owners);
 	p->set = set;
 	p->num_members = s.num_owners;
 }
 
-int btrkit_usage_print_extents(struct btrkit_usage_printer *p)
+int btrkit_usage_printer_extents(struct btrkit_usage_printer *p)
 {
 	const bool text = p->opts.format == BTRKIT_USAGE_TEXT;
 	const size_t n = btrkit_usage_num_extents(p->usage);
@@ -296,7 +297,7 @@ int btrkit_usage_print_extents(struct btrkit_usage_printer *p)
 	for (size_t i = 0; i < n && !emit_failed(e); i++) {
 		struct btrkit_usage_extent x;
 
-		btrkit_usage_extent(p->usage, i, &x);
+		btrkit_usage_get_extent(p->usage, i, &x);
 		find_members(p, x.set);
 		emit_object(e, NULL);
 		if (text) {

@@ -114,7 +114,7 @@ size_t btrkit_usage_paths_num(const struct btrkit_usage_paths *p)
 	return p->num_nodes;
 }
 
-void btrkit_usage_path(const struct btrkit_usage_paths *p, size_t i, struct btrkit_usage_path *ret)
+void btrkit_usage_paths_get(const struct btrkit_usage_paths *p, size_t i, struct btrkit_usage_path *ret)
 {
 	const struct paths_node *n = &p->nodes[i];
 

@@ -11,7 +11,7 @@ size_t btrkit_usage_num_owners(const struct btrkit_usage *u)
 	return u->num_owners;
 }
 
-void btrkit_usage_owner(const struct btrkit_usage *u, size_t i, struct btrkit_usage_owner *ret)
+void btrkit_usage_get_owner(const struct btrkit_usage *u, size_t i, struct btrkit_usage_owner *ret)
 {
 	*ret = u->owners[i];
 }
@@ -44,12 +44,12 @@ int btrkit_usage_find(const struct btrkit_usage *u, uint64_t id, size_t *ret)
 	return 0;
 }
 
-void btrkit_usage_total(const struct btrkit_usage *u, struct btrkit_usage_total *ret)
+void btrkit_usage_get_total(const struct btrkit_usage *u, struct btrkit_usage_total *ret)
 {
 	*ret = u->total;
 }
 
-void btrkit_usage_types(const struct btrkit_usage *u, struct btrkit_usage_types *ret)
+void btrkit_usage_get_types(const struct btrkit_usage *u, struct btrkit_usage_types *ret)
 {
 	*ret = u->types;
 }
@@ -106,8 +106,8 @@ static void list_owners(const struct btrkit_usage *u, const struct set *set, uin
 	qsort(owners, n, sizeof(*owners), compare_numbers);
 }
 
-void btrkit_usage_set(const struct btrkit_usage *u, size_t i, struct btrkit_usage_set *ret, uint32_t *owners,
-		      size_t max)
+void btrkit_usage_get_set(const struct btrkit_usage *u, size_t i, struct btrkit_usage_set *ret, uint32_t *owners,
+			  size_t max)
 {
 	const struct set *set = usage_set_at(u, i);
 	size_t n = 0;
@@ -211,7 +211,7 @@ size_t btrkit_usage_num_extents(const struct btrkit_usage *u)
 	return u->extents.n;
 }
 
-void btrkit_usage_extent(const struct btrkit_usage *u, size_t i, struct btrkit_usage_extent *ret)
+void btrkit_usage_get_extent(const struct btrkit_usage *u, size_t i, struct btrkit_usage_extent *ret)
 {
 	usage_extent_describe(u, usage_extents_at(&u->extents, i), ret);
 }
@@ -221,7 +221,7 @@ size_t btrkit_usage_num_blocks(const struct btrkit_usage *u)
 	return u->blocks.n;
 }
 
-void btrkit_usage_block(const struct btrkit_usage *u, size_t i, struct btrkit_usage_block *ret)
+void btrkit_usage_get_block(const struct btrkit_usage *u, size_t i, struct btrkit_usage_block *ret)
 {
 	const struct usage_block *b = usage_blocks_at(&u->blocks, i);
 	const uint32_t set = atomic_load_explicit(&b->set, memory_order_relaxed);

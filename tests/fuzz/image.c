@@ -155,14 +155,14 @@ static void reckon_below(struct btrkit_fs *fs, struct btrkit_usage *u, uint64_t 
 	for (size_t i = 0; i < n; i++) {
 		struct btrkit_usage_path d, parent;
 
-		btrkit_usage_path(p, i, &d);
+		btrkit_usage_paths_get(p, i, &d);
 		if (d.end <= i || d.end > n)
 			abort();
 		if (d.parent == SIZE_MAX) {
 			freed += d.frees;
 			continue;
 		}
-		btrkit_usage_path(p, d.parent, &parent);
+		btrkit_usage_paths_get(p, d.parent, &parent);
 		if (d.parent >= i || d.end > parent.end || d.frees > parent.frees || d.set_shared > parent.set_shared)
 			abort();
 	}
@@ -189,11 +189,11 @@ static void reckon(struct btrkit_fs *fs)
 	fuzz_ended(ret, &err);
 	if (ret)
 		return;
-	btrkit_usage_total(u, &total);
+	btrkit_usage_get_total(u, &total);
 	for (size_t i = 0; i < btrkit_usage_num_sets(u); i++) {
 		struct btrkit_usage_set set;
 
-		btrkit_usage_set(u, i, &set, NULL, 0);
+		btrkit_usage_get_set(u, i, &set, NULL, 0);
 		sum.data += set.space.data;
 		sum.blocks += set.space.blocks;
 	}

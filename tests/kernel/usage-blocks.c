@@ -38,14 +38,14 @@ static int print(const struct btrkit_usage *u)
 		struct btrkit_usage_set set = { .num_owners = 0 };
 		struct btrkit_usage_block b;
 
-		btrkit_usage_block(u, i, &b);
+		btrkit_usage_get_block(u, i, &b);
 		if (b.set != SIZE_MAX)
-			btrkit_usage_set(u, b.set, &set, members, num);
+			btrkit_usage_get_set(u, b.set, &set, members, num);
 		printf("%" PRIu64 " %u ", b.bytenr, b.level);
 		for (size_t j = 0; j < set.num_owners; j++) {
 			struct btrkit_usage_owner o;
 
-			btrkit_usage_owner(u, members[j], &o);
+			btrkit_usage_get_owner(u, members[j], &o);
 			if (j)
 				putchar(',');
 			print_owner(&o);

@@ -112,14 +112,14 @@ static void judge_group(const struct check_quota *q, const struct btrkit_usage *
 	for (unsigned i = 0; i < btrkit_usage_num_owners(u); i++) {
 		struct btrkit_usage_owner owner;
 
-		btrkit_usage_owner(u, i, &owner);
+		btrkit_usage_get_owner(u, i, &owner);
 		in[i] = check_qgroup_find(q, owner.id) && has(q, g->id, owner.id);
 	}
 	for (size_t i = 0; i < btrkit_usage_num_sets(u); i++) {
 		struct btrkit_usage_set set;
 		size_t n = 0;
 
-		btrkit_usage_set(u, i, &set, owners, OWNERS_MAX);
+		btrkit_usage_get_set(u, i, &set, owners, OWNERS_MAX);
 		for (size_t j = 0; j < set.num_owners; j++)
 			n += in[owners[j]];
 		rfer += n ? set.space.data + set.space.metadata : 0;

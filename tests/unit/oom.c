@@ -68,15 +68,15 @@ static int ignore_damage(void *ctx, const struct btrkit_error *what)
 static int print_usage(struct btrkit_usage_printer *p, struct btrkit_error *err)
 {
 	static const uint32_t owners[] = { 0, 1 };
-	int ret = btrkit_usage_print_owners(p, err);
+	int ret = btrkit_usage_printer_owners(p, err);
 
 	if (!ret)
-		ret = btrkit_usage_print_freed(p, owners, 2, err);
+		ret = btrkit_usage_printer_freed(p, owners, 2, err);
 	if (!ret)
-		ret = btrkit_usage_print_matrix(p, err);
+		ret = btrkit_usage_printer_matrix(p, err);
 	if (!ret)
-		ret = btrkit_usage_print_types(p);
-	return ret ? ret : btrkit_usage_print_extents(p);
+		ret = btrkit_usage_printer_types(p);
+	return ret ? ret : btrkit_usage_printer_extents(p);
 }
 
 static int use_usage(struct btrkit_fs *fs, size_t *written, struct btrkit_error *err)
@@ -93,7 +93,7 @@ static int use_usage(struct btrkit_fs *fs, size_t *written, struct btrkit_error 
 		ret = print_usage(printer, err);
 	ended = btrkit_usage_printer_finish(printer);
 	if (!ret && !ended)
-		ret = btrkit_usage_print_html(fs, usage, NULL, NULL, discard, written, err);
+		ret = btrkit_usage_html_print(fs, usage, NULL, NULL, discard, written, err);
 	btrkit_usage_free(usage);
 	return ret ? ret : ended;
 }

@@ -18,7 +18,7 @@ static struct btrkit_usage_owner owner(const struct btrkit_usage *u, uint64_t id
 		assert_int_equal(btrkit_usage_find(u, id, &i), 0);
 	else
 		i = btrkit_usage_num_owners(u) - 1;
-	btrkit_usage_owner(u, i, &ret);
+	btrkit_usage_get_owner(u, i, &ret);
 	return ret;
 }
 
@@ -55,7 +55,7 @@ static void judge_whole(const struct btrkit_usage *u)
 	struct btrkit_usage_total total;
 	struct btrkit_usage_types types;
 
-	btrkit_usage_total(u, &total);
+	btrkit_usage_get_total(u, &total);
 	assert_int_equal(btrkit_usage_num_owners(u), 4);
 	assert_int_equal(owner(u, 5).referenced.data, all);
 	assert_int_equal(owner(u, 5).referenced.extents, RIG_EXTENTS);
@@ -77,7 +77,7 @@ static void judge_whole(const struct btrkit_usage *u)
 	assert_int_equal(total.unowned.blocks + total.unowned.extents, 0);
 	/* Those two, all three, 257 alone. */
 	assert_int_equal(total.sets, 3 + !!owner(u, 0).referenced.blocks);
-	btrkit_usage_types(u, &types);
+	btrkit_usage_get_types(u, &types);
 	assert_int_equal(types.extents[BTRKIT_USAGE_PLAIN].disk, all);
 	assert_int_equal(types.extents[BTRKIT_USAGE_PLAIN].referenced, 2 * all + RIG_LENGTH);
 	assert_int_equal(types.inlined[BTRKIT_USAGE_PLAIN].disk, 100);
@@ -113,7 +113,7 @@ static void matrix_and_sets(void **state)
 	for (size_t i = 0; i < 4; i++) {
 		struct btrkit_usage_owner o;
 
-		btrkit_usage_owner(u, i, &o);
+		btrkit_usage_get_owner(u, i, &o);
 		assert_memory_equal(&m[5 * i], &o.referenced, sizeof(o.referenced));
 		for (size_t j = 0; j < 4; j++)
 			assert_memory_equal(&m[4 * i + j], &m[4 * j + i], sizeof(m[0]));
@@ -124,12 +124,12 @@ static void matrix_and_sets(void **state)
 	for (size_t i = 0; i < btrkit_usage_num_sets(u); i++) {
 		uint32_t one;
 
-		btrkit_usage_set(u, i, &set, owners, 4);
+		btrkit_usage_get_set(u, i, &set, owners, 4);
 		for (size_t j = 1; j < set.num_owners; j++)
 			assert_true(owners[j - 1] < owners[j]);
-		btrkit_usage_set(u, i, &set, &one, 1);
+		btrkit_usage_get_set(u, i, &set, &one, 1);
 		assert_int_equal(one, owners[0]);
-		btrkit_usage_set(u, i, &set, NULL, 0);
+		btrkit_usage_get_set(u, i, &set, NULL, 0);
 	}
 	btrkit_usage_free(u);
 }
@@ -147,11 +147,11 @@ static void each_extent_and_block(void **state)
 	load(NULL, NULL, &u);
 	assert_int_equal(btrkit_usage_num_extents(u), RIG_EXTENTS);
 	for (size_t i = 0; i < RIG_EXTENTS; i++) {
-		btrkit_usage_extent(u, i, &e);
+		btrkit_usage_get_extent(u, i, &e);
 		assert_int_equal(e.bytenr, rig_data(i));
 		assert_int_equal(e.bytes, RIG_LENGTH);
 		assert_int_equal(e.type, BTRKIT_USAGE_PLAIN);
-		btrkit_usage_set(u, e.set, &set, NULL, 0);
+		btrkit_usage_get_set(u, e.set, &set, NULL, 0);
 		assert_int_equal(set.num_owners, i ? 2 : 3);
 		/* Subvolume 257 has the first one in a leaf of its own. */
 		assert_int_equal(e.linux_shared, i != 0);
@@ -160,7 +160,7 @@ static void each_extent_and_block(void **state)
 	}
 	assert_int_equal(btrkit_usage_num_blocks(u), rig.blocks_5 + rig.blocks_257);
 	for (size_t i = 0; i < btrkit_usage_num_blocks(u); i++) {
-		btrkit_usage_block(u, i, &b);
+		btrkit_usage_get_block(u, i, &b);
 		levels += b.level;
 		assert_true(b.set != SIZE_MAX);
 	}
@@ -288,7 +288,7 @@ static void leaf_is_lost(void **state)
 		assert_int_equal(ret, 0);
 		assert_int_equal(told.n, 1);
 		assert_int_equal(told.first.logical, leaf);
-		btrkit_usage_total(u, &total);
+		btrkit_usage_get_total(u, &total);
 		assert_int_equal(total.damaged, 1);
 		assert_int_equal(total.unowned.extents, le32_get(h->nritems));
 		assert_int_equal(owner(u, 5).referenced.extents, RIG_EXTENTS - le32_get(h->nritems));
@@ -389,7 +389,7 @@ static void impossible_extents_are_told(void **state)
 	i = rig_find(&rig, rig_data(10));
 	rig.items[i].key.offset = RIG_LENGTH + 4096;
 	load(NULL, &told, &u);
-	btrkit_usage_total(u, &total);
+	btrkit_usage_get_total(u, &total);
 	assert_int_equal(total.space.extents, RIG_EXTENTS - 1);
 	assert_int_equal(total.space.data, RIG_EXTENTS * RIG_LENGTH - 4096);
 	/* It overlaps; its file extent has another length; the next one has no place. */

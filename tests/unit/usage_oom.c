@@ -50,7 +50,7 @@ static int print(struct btrkit_fs *fs, const struct btrkit_usage *u, struct take
 	struct btrkit_usage_print_options opts = BTRKIT_USAGE_PRINT_OPTIONS_INIT;
 
 	opts.damage = pass_over;
-	return btrkit_usage_print_html(fs, u, NULL, &opts, take, t, err);
+	return btrkit_usage_html_print(fs, u, NULL, &opts, take, t, err);
 }
 
 /* @return what failed first */

@@ -309,7 +309,7 @@ static void judge(const struct btrkit_usage_paths *p, const struct row *rows, si
 		struct btrkit_usage_path d;
 		size_t top;
 
-		btrkit_usage_path(p, i, &d);
+		btrkit_usage_paths_get(p, i, &d);
 		assert_int_equal(d.subvolume, rows[i].subvolume);
 		assert_int_equal(d.inode, rows[i].inode);
 		assert_true(d.parent == rows[i].parent);
@@ -425,7 +425,7 @@ static void unreadable_leaf(void **state)
 	assert_int_equal(heard.n, 4);
 	assert_string_equal(heard.lines[0], "257: subvolume 257 has no directory to begin with");
 	assert_int_equal(btrkit_usage_paths_num(p), ARRAY_SIZE(whole) - 1);
-	btrkit_usage_path(p, 3, &d);
+	btrkit_usage_paths_get(p, 3, &d);
 	assert_int_equal(d.subvolume, 256);
 	assert_int_equal(d.total, 3 * LENGTH);
 	assert_int_equal(btrkit_usage_paths_find(p, 257, NULL), -ENOENT);
