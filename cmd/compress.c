@@ -9,8 +9,10 @@ bool cmd_compression(const struct command *cmd, const char *s, enum btrkit_compr
 		const char *name;
 		enum btrkit_compression kind;
 		unsigned max;
-	} kinds[] = { { "no", BTRKIT_UNCOMPRESSED, 0 }, { "zlib", BTRKIT_ZLIB, 9 }, { "lzo", BTRKIT_LZO, 1 },
-		      { "zstd", BTRKIT_ZSTD, 15 } };
+	} kinds[] = { { "no", BTRKIT_COMPRESSION_NONE, 0 },
+		      { "zlib", BTRKIT_COMPRESSION_ZLIB, 9 },
+		      { "lzo", BTRKIT_COMPRESSION_LZO, 1 },
+		      { "zstd", BTRKIT_COMPRESSION_ZSTD, 15 } };
 	const size_t len = strcspn(s, ":");
 	uint64_t n;
 
@@ -22,7 +24,7 @@ bool cmd_compression(const struct command *cmd, const char *s, enum btrkit_compr
 			cmd_usage_error(cmd, "--compress: %s has no level '%s'", kinds[i].name, s + len + 1);
 		/* 0 is the default, and of lzo there is but one. */
 		*kind = kinds[i].kind;
-		*level = kinds[i].kind == BTRKIT_LZO ? 0 : (int)n;
+		*level = kinds[i].kind == BTRKIT_COMPRESSION_LZO ? 0 : (int)n;
 		return s[len];
 	}
 	cmd_usage_error(cmd, "--compress: '%s' is unknown", s);

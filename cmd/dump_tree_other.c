@@ -51,7 +51,7 @@ void dump_judge_other(const struct command *cmd, const struct dump_other *other,
 int dump_other(struct btrkit_fs *fs, const struct dump_other *other, const struct btrkit_dump_options *opts,
 	       struct cmd_output *out, struct btrkit_error *err)
 {
-	struct btrkit_dump_scan scan = BTRKIT_DUMP_SCAN_INIT;
+	struct btrkit_dump_scan_options scan = BTRKIT_DUMP_SCAN_OPTIONS_INIT;
 	struct cmd_progress progress;
 	int ret;
 

@@ -20,7 +20,10 @@ static void print_text(const struct btrkit_feature *f, size_t n)
 	printf("%-10s%-12s%-24s%-10s%s\n", "SET", "BIT", "FEATURE", "SUPPORT", "HELD AGAINST LINUX");
 	for (; n--; f++) {
 		printf("%-10s0x%-10" PRIx64 "%-24s%-10s%s\n", set_names[f->set], f->bit, f->name,
-		       support_names[f->support], f->support == BTRKIT_REFUSED ? "-" : f->tried ? "yes" : "no");
+		       support_names[f->support],
+		       f->support == BTRKIT_SUPPORT_REFUSED ? "-" :
+		       f->tried				    ? "yes" :
+							      "no");
 	}
 	printf("Bits that are not listed: compat are ignored, compat_ro are refused when writing, incompat always.\n");
 }

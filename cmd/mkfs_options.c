@@ -67,11 +67,11 @@ const struct cmd_option mkfs_options[] = {
 
 /* Single, which has no flag, is the last. */
 const struct mkfs_profile mkfs_profiles[MKFS_PROFILES] = {
-	{ "RAID0", BTRKIT_RAID0, 0x8, 0 },	 { "RAID1", BTRKIT_RAID1, 0x10, 1 },
-	{ "RAID1C3", BTRKIT_RAID1C3, 0x200, 2 }, { "RAID1C4", BTRKIT_RAID1C4, 0x400, 3 },
-	{ "RAID10", BTRKIT_RAID10, 0x40, 1 },	 { "RAID5", BTRKIT_RAID5, 0x80, 1 },
-	{ "RAID6", BTRKIT_RAID6, 0x100, 2 },	 { "DUP", BTRKIT_DUP, 0x20, 0 },
-	{ "single", BTRKIT_SINGLE, 0, 0 },
+	{ "RAID0", BTRKIT_PROFILE_RAID0, 0x8, 0 },	 { "RAID1", BTRKIT_PROFILE_RAID1, 0x10, 1 },
+	{ "RAID1C3", BTRKIT_PROFILE_RAID1C3, 0x200, 2 }, { "RAID1C4", BTRKIT_PROFILE_RAID1C4, 0x400, 3 },
+	{ "RAID10", BTRKIT_PROFILE_RAID10, 0x40, 1 },	 { "RAID5", BTRKIT_PROFILE_RAID5, 0x80, 1 },
+	{ "RAID6", BTRKIT_PROFILE_RAID6, 0x100, 2 },	 { "DUP", BTRKIT_PROFILE_DUP, 0x20, 0 },
+	{ "single", BTRKIT_PROFILE_SINGLE, 0, 0 },
 };
 
 const char *const mkfs_csums[4] = { "crc32c", "xxhash64", "sha256", "blake2b" };
@@ -90,8 +90,9 @@ static enum btrkit_csum parse_csum(const struct command *cmd, const char *name)
 		const char *name;
 		enum btrkit_csum csum;
 	} names[] = {
-		{ "crc32c", BTRKIT_CRC32C },   { "xxhash", BTRKIT_XXHASH64 }, { "xxhash64", BTRKIT_XXHASH64 },
-		{ "sha256", BTRKIT_SHA256 }, { "blake2", BTRKIT_BLAKE2B },	 { "blake2b", BTRKIT_BLAKE2B },
+		{ "crc32c", BTRKIT_CSUM_CRC32C },     { "xxhash", BTRKIT_CSUM_XXHASH64 },
+		{ "xxhash64", BTRKIT_CSUM_XXHASH64 }, { "sha256", BTRKIT_CSUM_SHA256 },
+		{ "blake2", BTRKIT_CSUM_BLAKE2B },    { "blake2b", BTRKIT_CSUM_BLAKE2B },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

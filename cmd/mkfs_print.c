@@ -169,19 +169,20 @@ static void warn_of_profiles(const struct mkfs_request *req, const struct btrkit
 		bool when;
 		const char *text;
 	} words[] = {
-		{ BTRKIT_RAID5, true, "RAID5 and RAID6 have known problems in Linux, and are for tests only" },
-		{ BTRKIT_RAID5, req->num_devices == 2, "RAID5 is not recommended on only 2 devices" },
-		{ BTRKIT_RAID6, data->profile != BTRKIT_RAID5 && metadata->profile != BTRKIT_RAID5,
+		{ BTRKIT_PROFILE_RAID5, true, "RAID5 and RAID6 have known problems in Linux, and are for tests only" },
+		{ BTRKIT_PROFILE_RAID5, req->num_devices == 2, "RAID5 is not recommended on only 2 devices" },
+		{ BTRKIT_PROFILE_RAID6,
+		  data->profile != BTRKIT_PROFILE_RAID5 && metadata->profile != BTRKIT_PROFILE_RAID5,
 		  "RAID5 and RAID6 have known problems in Linux, and are for tests only" },
-		{ BTRKIT_RAID6, req->num_devices == 3, "RAID6 is not recommended on only 3 devices" },
-		{ BTRKIT_DUP, req->num_devices > 1,
+		{ BTRKIT_PROFILE_RAID6, req->num_devices == 3, "RAID6 is not recommended on only 3 devices" },
+		{ BTRKIT_PROFILE_DUP, req->num_devices > 1,
 		  "DUP has both copies on one device: with several it is not recommended" },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (words[i].when && (data->profile == words[i].profile || metadata->profile == words[i].profile))
 			cmd_note(note, words[i].text);
-	if (data->profile == BTRKIT_DUP && !mixed && mkfs_is_ssd(req->devices[0]))
+	if (data->profile == BTRKIT_PROFILE_DUP && !mixed && mkfs_is_ssd(req->devices[0]))
 		cmd_note(note, "the device may keep only one copy of DUP data, being an SSD");
 	if (metadata->tolerates < data->tolerates)
 		cmd_note(note, "metadata survives the loss of fewer devices than data does");

@@ -26,7 +26,7 @@ static void print_compression(const struct mkfs_request *req)
 	int level = o->compression_level;
 
 	if (req->level_given && !level)
-		level = o->compression == BTRKIT_LZO ? 1 : LEVEL_DEFAULT;
+		level = o->compression == BTRKIT_COMPRESSION_LZO ? 1 : LEVEL_DEFAULT;
 	printf("%-20s%s", "  Compress:", names[o->compression]);
 	if (level)
 		printf(":%d", level);

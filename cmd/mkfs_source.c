@@ -158,7 +158,7 @@ bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req
 		req->level_given = cmd_compression(cmd, optarg, &req->opts.compression,
 						   &req->opts.compression_level);
 		/* That is the default too. */
-		if (req->opts.compression == BTRKIT_UNCOMPRESSED)
+		if (req->opts.compression == BTRKIT_COMPRESSION_NONE)
 			return true;
 		break;
 	case OPT_EXCLUDE:

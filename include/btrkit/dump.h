@@ -157,20 +157,20 @@ const char *const *btrkit_dump_fields(size_t *count);
 int btrkit_dump_tree(struct btrkit_fs *fs, const struct btrkit_dump_options *opts, btrkit_write_fn write, void *ctx,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Flags of struct btrkit_dump_scan. Since: 0.1 */
+/** Flags of struct btrkit_dump_scan_options. Since: 0.1 */
 enum btrkit_dump_scan_flags {
 	BTRKIT_DUMP_SCAN_BLOCKS = 1 << 0	/**< each block is dumped, behind the line about where it is */
 };
 
-/** How devices are scanned. Initialise with BTRKIT_DUMP_SCAN_INIT. Since: 0.1 */
-struct btrkit_dump_scan {
+/** How devices are scanned. Initialise with BTRKIT_DUMP_SCAN_OPTIONS_INIT. Since: 0.1 */
+struct btrkit_dump_scan_options {
 	unsigned flags;		/**< BTRKIT_DUMP_SCAN_*; unknown ones are refused */
 	/** Called now and then with bytes done and to do, by any thread; another result than 0 ends it. May be NULL. */
 	int (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *progress_ctx;
 };
 
-#define BTRKIT_DUMP_SCAN_INIT { 0, NULL, NULL }
+#define BTRKIT_DUMP_SCAN_OPTIONS_INIT { 0, NULL, NULL }
 
 /**
  * Looks for tree blocks of the filesystem on all of its devices, from end to end and without any tree, by the UUID in
@@ -188,7 +188,7 @@ struct btrkit_dump_scan {
  *	   function returned
  * Since: 0.1
  */
-int btrkit_dump_scan(struct btrkit_fs *fs, const struct btrkit_dump_options *opts, const struct btrkit_dump_scan *scan,
+int btrkit_dump_scan(struct btrkit_fs *fs, const struct btrkit_dump_options *opts, const struct btrkit_dump_scan_options *scan,
 		     btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**

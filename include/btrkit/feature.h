@@ -12,13 +12,13 @@
 BTRKIT_BEGIN_DECLS
 
 /** The three sets of feature bits in a superblock. Since: 0.1 */
-enum btrkit_feature_set { BTRKIT_COMPAT, BTRKIT_COMPAT_RO, BTRKIT_INCOMPAT };
+enum btrkit_feature_set { BTRKIT_FEATURE_COMPAT, BTRKIT_FEATURE_COMPAT_RO, BTRKIT_FEATURE_INCOMPAT };
 
 /** What the library does with a filesystem that has the feature. Since: 0.1 */
 enum btrkit_support {
-	BTRKIT_REFUSED,		/**< neither read nor written */
-	BTRKIT_READ,		/**< read, not written */
-	BTRKIT_WRITE		/**< read and written */
+	BTRKIT_SUPPORT_REFUSED,		/**< neither read nor written */
+	BTRKIT_SUPPORT_READ,		/**< read, not written */
+	BTRKIT_SUPPORT_WRITE		/**< read and written */
 };
 
 /** A feature. Since: 0.1 */

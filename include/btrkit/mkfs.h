@@ -18,19 +18,19 @@ enum btrkit_profile {
 	 * block groups single.
 	 */
 	BTRKIT_PROFILE_DEFAULT,
-	BTRKIT_SINGLE,
-	BTRKIT_DUP,	/**< twice on one device */
-	BTRKIT_RAID0,
-	BTRKIT_RAID1,	/**< on two devices */
-	BTRKIT_RAID1C3, /**< on three */
-	BTRKIT_RAID1C4, /**< on four */
-	BTRKIT_RAID10,
-	BTRKIT_RAID5,
-	BTRKIT_RAID6
+	BTRKIT_PROFILE_SINGLE,
+	BTRKIT_PROFILE_DUP,	/**< twice on one device */
+	BTRKIT_PROFILE_RAID0,
+	BTRKIT_PROFILE_RAID1,	/**< on two devices */
+	BTRKIT_PROFILE_RAID1C3, /**< on three */
+	BTRKIT_PROFILE_RAID1C4, /**< on four */
+	BTRKIT_PROFILE_RAID10,
+	BTRKIT_PROFILE_RAID5,
+	BTRKIT_PROFILE_RAID6
 };
 
 /** Kinds of checksums, with the numbers that superblocks have for them. Since: 0.1 */
-enum btrkit_csum { BTRKIT_CRC32C, BTRKIT_XXHASH64, BTRKIT_SHA256, BTRKIT_BLAKE2B };
+enum btrkit_csum { BTRKIT_CSUM_CRC32C, BTRKIT_CSUM_XXHASH64, BTRKIT_CSUM_SHA256, BTRKIT_CSUM_BLAKE2B };
 
 /** What was made of a device; its number in the filesystem is that in the array, from 1. Since: 0.1 */
 struct btrkit_mkfs_device {
@@ -145,7 +145,7 @@ enum btrkit_mkfs_flags {
 };
 
 /** How contents of files are compressed. Since: 0.1 */
-enum btrkit_compression { BTRKIT_UNCOMPRESSED, BTRKIT_ZLIB, BTRKIT_LZO, BTRKIT_ZSTD };
+enum btrkit_compression { BTRKIT_COMPRESSION_NONE, BTRKIT_COMPRESSION_ZLIB, BTRKIT_COMPRESSION_LZO, BTRKIT_COMPRESSION_ZSTD };
 
 /** How far filling is. A total is 0 as long as it is not known: of a source that is read only once. Since: 0.1 */
 struct btrkit_mkfs_so_far {
@@ -211,9 +211,9 @@ struct btrkit_mkfs_options {
 
 #define BTRKIT_MKFS_OPTIONS_INIT                                                                                    \
 	{                                                                                                           \
-		0, NULL, NULL, NULL, 0, 0, 0, BTRKIT_PROFILE_DEFAULT, BTRKIT_PROFILE_DEFAULT, false, BTRKIT_CRC32C, \
+		0, NULL, NULL, NULL, 0, 0, 0, BTRKIT_PROFILE_DEFAULT, BTRKIT_PROFILE_DEFAULT, false, BTRKIT_CSUM_CRC32C, \
 			BTRKIT_MKFS_INCOMPAT_DEFAULT, BTRKIT_MKFS_COMPAT_RO_DEFAULT, 0, NULL, NULL, NULL,           \
-			NULL, BTRKIT_UNCOMPRESSED, 0, 0, 0, 0, NULL, NULL, NULL, NULL                               \
+			NULL, BTRKIT_COMPRESSION_NONE, 0, 0, 0, 0, NULL, NULL, NULL, NULL                               \
 	}
 
 /** A block group of a new filesystem, or all of a kind. Since: 0.1 */

@@ -150,7 +150,7 @@ int check_data(struct check *c)
 	/* Data does not lie where its chunk says. */
 	if (c->items.incompat & INCOMPAT_RAID_STRIPE_TREE)
 		return check_fail(c,
-				  features_refuse(BTRKIT_INCOMPAT, INCOMPAT_RAID_STRIPE_TREE,
+				  features_refuse(BTRKIT_FEATURE_INCOMPAT, INCOMPAT_RAID_STRIPE_TREE,
 						  "checking file data is not supported", &err),
 				  &err);
 	g = calloc(1, sizeof(*g));

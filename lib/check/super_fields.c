@@ -58,7 +58,7 @@ static uint64_t known_compat_ro(void)
 	uint64_t known = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (features[i].set == BTRKIT_COMPAT_RO)
+		if (features[i].set == BTRKIT_FEATURE_COMPAT_RO)
 			known |= features[i].bit;
 	return known;
 }

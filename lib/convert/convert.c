@@ -101,7 +101,8 @@ static int plan_v2(struct conversion *cv, struct btrkit_error *err)
 static int plan_drop(struct conversion *cv, struct btrkit_error *err)
 {
 	if (cv->compat_ro & COMPAT_RO_BLOCK_GROUP_TREE)
-		return features_refuse(BTRKIT_COMPAT_RO, COMPAT_RO_BLOCK_GROUP_TREE, "needs the free space tree", err);
+		return features_refuse(BTRKIT_FEATURE_COMPAT_RO, COMPAT_RO_BLOCK_GROUP_TREE,
+				       "needs the free space tree", err);
 	cv->drop_v2 = cv->have_tree;
 	cv->compat_ro &= ~BOTH_BITS;
 	return 0;

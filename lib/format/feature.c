@@ -7,11 +7,23 @@
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 
-#define WRITE(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_WRITE, true }
+#define WRITE(set, nr, name)                                                 \
+	{                                                                    \
+		BTRKIT_##set, 1ull << (nr), name, BTRKIT_SUPPORT_WRITE, true \
+	}
 /* These the kernel at hand cannot make, or cannot mount. */
-#define UNTRIED(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_WRITE, false }
-#define READ(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_READ, false }
-#define REFUSED(set, nr, name) { BTRKIT_##set, 1ull << (nr), name, BTRKIT_REFUSED, false }
+#define UNTRIED(set, nr, name)                                                \
+	{                                                                     \
+		BTRKIT_##set, 1ull << (nr), name, BTRKIT_SUPPORT_WRITE, false \
+	}
+#define READ(set, nr, name)                                                  \
+	{                                                                    \
+		BTRKIT_##set, 1ull << (nr), name, BTRKIT_SUPPORT_READ, false \
+	}
+#define REFUSED(set, nr, name)                                                  \
+	{                                                                       \
+		BTRKIT_##set, 1ull << (nr), name, BTRKIT_SUPPORT_REFUSED, false \
+	}
 
 static const struct btrkit_feature features[] = {
 	WRITE(COMPAT_RO, 0, "free-space-tree"),
@@ -92,10 +104,10 @@ static void append(char *list, size_t size, const char *name)
 static void list_incompat(uint64_t bits, char *list, size_t size)
 {
 	for (unsigned nr = 0; nr < 64; nr++) {
-		const struct btrkit_feature *f = find_feature(BTRKIT_INCOMPAT, 1ull << nr);
+		const struct btrkit_feature *f = find_feature(BTRKIT_FEATURE_INCOMPAT, 1ull << nr);
 		char unknown[32];
 
-		if (!(bits & 1ull << nr) || (f && f->support != BTRKIT_REFUSED))
+		if (!(bits & 1ull << nr) || (f && f->support != BTRKIT_SUPPORT_REFUSED))
 			continue;
 		snprintf(unknown, sizeof(unknown), "unknown incompat bit %u", nr);
 		append(list, size, f ? f->name : unknown);
@@ -148,14 +160,15 @@ static void list_unwritten_bits(const struct super *s, char *list, size_t size)
 		enum btrkit_feature_set set;
 		uint64_t bits;
 		const char *name;
-	} sets[] = { { BTRKIT_COMPAT_RO, s->compat_ro, "compat_ro" }, { BTRKIT_INCOMPAT, s->incompat, "incompat" } };
+	} sets[] = { { BTRKIT_FEATURE_COMPAT_RO, s->compat_ro, "compat_ro" },
+		     { BTRKIT_FEATURE_INCOMPAT, s->incompat, "incompat" } };
 
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
 		for (unsigned nr = 0; nr < 64; nr++) {
 			const struct btrkit_feature *f = find_feature(sets[i].set, 1ull << nr);
 			char unknown[32];
 
-			if (!(sets[i].bits & 1ull << nr) || (f && f->support == BTRKIT_WRITE))
+			if (!(sets[i].bits & 1ull << nr) || (f && f->support == BTRKIT_SUPPORT_WRITE))
 				continue;
 			snprintf(unknown, sizeof(unknown), "unknown %s bit %u", sets[i].name, nr);
 			append(list, size, f ? f->name : unknown);

@@ -104,12 +104,12 @@ static const char *feature_name(size_t i, enum btrkit_feature_set set, uint64_t 
 
 static const char *compat_ro_name(size_t i, uint64_t *bit)
 {
-	return feature_name(i, BTRKIT_COMPAT_RO, bit);
+	return feature_name(i, BTRKIT_FEATURE_COMPAT_RO, bit);
 }
 
 static const char *incompat_name(size_t i, uint64_t *bit)
 {
-	return feature_name(i, BTRKIT_INCOMPAT, bit);
+	return feature_name(i, BTRKIT_FEATURE_INCOMPAT, bit);
 }
 
 static const char *flag_name(size_t i, uint64_t *bit)

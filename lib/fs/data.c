@@ -142,7 +142,7 @@ int data_read(struct data_reader *r, uint64_t logical, void *buf, size_t len, bo
 	int ret = 0;
 
 	if (r->fs->items.incompat & INCOMPAT_RAID_STRIPE_TREE)
-		return features_refuse(BTRKIT_INCOMPAT, INCOMPAT_RAID_STRIPE_TREE,
+		return features_refuse(BTRKIT_FEATURE_INCOMPAT, INCOMPAT_RAID_STRIPE_TREE,
 				       "reading file data is not supported", err);
 	while (!ret && len) {
 		const size_t piece = len < DATA_PIECE ? len : DATA_PIECE;

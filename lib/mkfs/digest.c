@@ -10,14 +10,14 @@
 
 bool digest_available(void)
 {
-	return csum_kind_find(BTRKIT_XXHASH64)->compute;
+	return csum_kind_find(BTRKIT_CSUM_XXHASH64)->compute;
 }
 
 static uint64_t hash(const void *data, size_t len)
 {
 	le64 sum;
 
-	csum_kind_find(BTRKIT_XXHASH64)->compute(data, len, (uint8_t *)&sum);
+	csum_kind_find(BTRKIT_CSUM_XXHASH64)->compute(data, len, (uint8_t *)&sum);
 	return le64_get(sum);
 }
 

@@ -98,7 +98,7 @@ static struct units_config units_config(struct filling *f)
 		.csum = csum_kind_find((uint16_t)o->csum),
 		.sectorsize = o->sectorsize,
 		.inline_max = inline_max(o),
-		.compression = (uint8_t)(o->flags & BTRKIT_MKFS_SHARE ? BTRKIT_UNCOMPRESSED : o->compression),
+		.compression = (uint8_t)(o->flags & BTRKIT_MKFS_SHARE ? BTRKIT_COMPRESSION_NONE : o->compression),
 		.level = o->compression_level,
 		.threads = o->threads,
 		.digest = o->flags & BTRKIT_MKFS_DETERMINISTIC,
@@ -185,7 +185,7 @@ static int read_all(struct filling *f, struct btrkit_error *err)
 /* Everything that the filesystem will have in it but for UUIDs, as one number. */
 static uint64_t digest_source(const struct filling *f)
 {
-	const struct csum_kind *hash = csum_kind_find(BTRKIT_XXHASH64);
+	const struct csum_kind *hash = csum_kind_find(BTRKIT_CSUM_XXHASH64);
 	const struct source *s = f->fill.source;
 	struct {
 		le64 so_far, field[12];
@@ -294,9 +294,9 @@ static void decide_features(struct filling *f)
 {
 	struct btrkit_mkfs_options *o = &f->plan->opts;
 
-	if (o->compression == BTRKIT_LZO && f->fill.contents->compressed_from)
+	if (o->compression == BTRKIT_COMPRESSION_LZO && f->fill.contents->compressed_from)
 		o->incompat |= INCOMPAT_COMPRESS_LZO;
-	if (o->compression == BTRKIT_ZSTD && f->fill.contents->compressed_from)
+	if (o->compression == BTRKIT_COMPRESSION_ZSTD && f->fill.contents->compressed_from)
 		o->incompat |= INCOMPAT_COMPRESS_ZSTD;
 	if (mkfs_fill_default(&f->fill) != OID_FS_TREE)
 		o->incompat |= INCOMPAT_DEFAULT_SUBVOL;

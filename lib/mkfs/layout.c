@@ -17,11 +17,11 @@
 
 const struct raid_profile *mkfs_profile(enum btrkit_profile p)
 {
-	static const uint64_t flags[] = { [BTRKIT_SINGLE] = 0,		 [BTRKIT_DUP] = BG_DUP,
-					  [BTRKIT_RAID0] = BG_RAID0,	 [BTRKIT_RAID1] = BG_RAID1,
-					  [BTRKIT_RAID1C3] = BG_RAID1C3, [BTRKIT_RAID1C4] = BG_RAID1C4,
-					  [BTRKIT_RAID10] = BG_RAID10,	 [BTRKIT_RAID5] = BG_RAID5,
-					  [BTRKIT_RAID6] = BG_RAID6 };
+	static const uint64_t flags[] = { [BTRKIT_PROFILE_SINGLE] = 0,		 [BTRKIT_PROFILE_DUP] = BG_DUP,
+					  [BTRKIT_PROFILE_RAID0] = BG_RAID0,	 [BTRKIT_PROFILE_RAID1] = BG_RAID1,
+					  [BTRKIT_PROFILE_RAID1C3] = BG_RAID1C3, [BTRKIT_PROFILE_RAID1C4] = BG_RAID1C4,
+					  [BTRKIT_PROFILE_RAID10] = BG_RAID10,	 [BTRKIT_PROFILE_RAID5] = BG_RAID5,
+					  [BTRKIT_PROFILE_RAID6] = BG_RAID6 };
 
 	return raid_profile_find(flags[p]);
 }
@@ -35,9 +35,10 @@ unsigned mkfs_profile_devices(const struct raid_profile *p)
 uint64_t mkfs_layout_min_device(const struct btrkit_mkfs_options *o)
 {
 	const uint64_t first = MIB + FIRST_SYSTEM_LENGTH + 2 * 8 * MIB;
-	const uint64_t metadata = o->metadata == BTRKIT_SINGLE ? 16 * MIB : 40 * MIB;
-	const uint64_t data = o->data == BTRKIT_SINGLE ? 8 * MIB : 64 * MIB;
-	const unsigned metadata_each = o->metadata == BTRKIT_DUP ? 2 : 1, data_each = o->data == BTRKIT_DUP ? 2 : 1;
+	const uint64_t metadata = o->metadata == BTRKIT_PROFILE_SINGLE ? 16 * MIB : 40 * MIB;
+	const uint64_t data = o->data == BTRKIT_PROFILE_SINGLE ? 8 * MIB : 64 * MIB;
+	const unsigned metadata_each = o->metadata == BTRKIT_PROFILE_DUP ? 2 : 1,
+		       data_each = o->data == BTRKIT_PROFILE_DUP ? 2 : 1;
 
 	if (o->mixed)
 		return 2 * (FIRST_SYSTEM_LENGTH + 1024ull * o->nodesize);
@@ -214,7 +215,8 @@ void mkfs_layout_release(struct mkfs_layout *l)
  */
 static uint64_t more_for_large_nodes(const struct btrkit_mkfs_options *o, unsigned n)
 {
-	return n == 1 && !o->mixed && o->metadata == BTRKIT_SINGLE && o->nodesize == LARGE_NODESIZE ? 8 * MIB : 0;
+	return n == 1 && !o->mixed && o->metadata == BTRKIT_PROFILE_SINGLE && o->nodesize == LARGE_NODESIZE ? 8 * MIB :
+													      0;
 }
 
 /* mkfs.btrfs has no limit of its own for mixed groups of a profile, and fails when there is no room. */

@@ -71,12 +71,12 @@ static int judge_profiles(struct btrkit_mkfs_options *o, size_t n, struct btrkit
 	const struct raid_profile *data, *metadata;
 	int ret;
 
-	if ((unsigned)o->data > BTRKIT_RAID6 || (unsigned)o->metadata > BTRKIT_RAID6)
+	if ((unsigned)o->data > BTRKIT_PROFILE_RAID6 || (unsigned)o->metadata > BTRKIT_PROFILE_RAID6)
 		return err_set(err, BTRKIT_INVALID, "unknown profile");
 	if (!o->metadata)
-		o->metadata = o->mixed ? BTRKIT_SINGLE : n > 1 ? BTRKIT_RAID1 : BTRKIT_DUP;
+		o->metadata = o->mixed ? BTRKIT_PROFILE_SINGLE : n > 1 ? BTRKIT_PROFILE_RAID1 : BTRKIT_PROFILE_DUP;
 	if (!o->data)
-		o->data = BTRKIT_SINGLE;
+		o->data = BTRKIT_PROFILE_SINGLE;
 	if (o->mixed && o->data != o->metadata)
 		return err_set(err, BTRKIT_INVALID, "with mixed block groups data and metadata have one profile");
 	data = mkfs_profile(o->data);
@@ -114,7 +114,7 @@ static int judge_features(struct btrkit_mkfs_options *o, struct btrkit_error *er
 	uint64_t incompat = o->incompat & ~INCOMPAT_WRITTEN, compat_ro = o->compat_ro & ~COMPAT_RO_WRITTEN;
 
 	if (incompat || compat_ro) {
-		enum btrkit_feature_set set = incompat ? BTRKIT_INCOMPAT : BTRKIT_COMPAT_RO;
+		enum btrkit_feature_set set = incompat ? BTRKIT_FEATURE_INCOMPAT : BTRKIT_FEATURE_COMPAT_RO;
 		uint64_t bits = incompat ? incompat : compat_ro;
 
 		return features_refuse(set, bits & -bits, "a new filesystem cannot have the feature", err);

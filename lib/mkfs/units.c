@@ -15,7 +15,7 @@
 static void digest(const struct units *u, const struct unit *w)
 {
 	const struct units_config *c = &u->config;
-	const struct csum_kind *hash = csum_kind_find(BTRKIT_XXHASH64);
+	const struct csum_kind *hash = csum_kind_find(BTRKIT_CSUM_XXHASH64);
 	struct {
 		le64 so_far, inode, offset, bytes;
 		uint8_t data[8];

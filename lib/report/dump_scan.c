@@ -35,7 +35,7 @@ struct piece {
 struct scan {
 	struct btrkit_fs *fs;
 	const struct btrkit_dump_options *o;
-	const struct btrkit_dump_scan *how;
+	const struct btrkit_dump_scan_options *how;
 	btrkit_write_fn write;
 	void *ctx;
 	struct dump_select select;
@@ -268,7 +268,8 @@ static int begin(struct scan *s, struct dump *like, struct btrkit_error *err)
 	return ret ? err_system(err, ret, "cannot write the dump") : 0;
 }
 
-static int judge(const struct btrkit_dump_options *o, const struct btrkit_dump_scan *how, struct btrkit_error *err)
+static int judge(const struct btrkit_dump_options *o, const struct btrkit_dump_scan_options *how,
+		 struct btrkit_error *err)
 {
 	if (how->flags & ~(unsigned)BTRKIT_DUMP_SCAN_BLOCKS)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", how->flags);
@@ -280,11 +281,12 @@ static int judge(const struct btrkit_dump_options *o, const struct btrkit_dump_s
 	return 0;
 }
 
-int btrkit_dump_scan(struct btrkit_fs *fs, const struct btrkit_dump_options *opts, const struct btrkit_dump_scan *scan,
-		     btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+int btrkit_dump_scan(struct btrkit_fs *fs, const struct btrkit_dump_options *opts,
+		     const struct btrkit_dump_scan_options *scan, btrkit_write_fn write, void *ctx,
+		     struct btrkit_error *err)
 {
 	static const struct btrkit_dump_options everything = BTRKIT_DUMP_OPTIONS_INIT;
-	static const struct btrkit_dump_scan only_list = BTRKIT_DUMP_SCAN_INIT;
+	static const struct btrkit_dump_scan_options only_list = BTRKIT_DUMP_SCAN_OPTIONS_INIT;
 	struct scan s = { .fs = fs, .o = opts ? opts : &everything, .how = scan ? scan : &only_list, .write = write,
 			  .ctx = ctx };
 	struct dump like;

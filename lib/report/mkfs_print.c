@@ -68,7 +68,7 @@ int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *o, const struct b
 	const struct csum_kind *csum = (unsigned)o->csum > UINT16_MAX ? NULL : csum_kind_find((uint16_t)o->csum);
 	struct emit e;
 
-	if (!csum || (unsigned)o->compression > BTRKIT_ZSTD)
+	if (!csum || (unsigned)o->compression > BTRKIT_COMPRESSION_ZSTD)
 		return err_set(err, BTRKIT_INVALID, "these are no options that anything was made with");
 	if (emit_init(&e, EMIT_JSON, write, ctx))
 		return err_nomem(err);

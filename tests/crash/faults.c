@@ -52,8 +52,8 @@ static int make(struct btrkit_io *io, const uint8_t *fsid, struct btrkit_error *
 	opts.fsid = fsid;
 	if (fsid == new_fsid && filling) {
 		opts.source = filling;
-		opts.data = BTRKIT_DUP;
-		opts.compression = BTRKIT_ZSTD;
+		opts.data = BTRKIT_PROFILE_DUP;
+		opts.compression = BTRKIT_COMPRESSION_ZSTD;
 	}
 	return btrkit_mkfs(&io, 1, &opts, NULL, err);
 }

@@ -202,8 +202,8 @@ static void run(struct trial *t, const struct defect *defect)
 		.metadata = metadata_profile, .mixed = mixed_groups, .incompat = incompat_bits,                     \
 		.compat_ro = compat_ro_bits, .time = 1                                                              \
 	}
-#define DEFAULT(flags, bytes)                                                                                     \
-	OPTS(BTRKIT_SINGLE, BTRKIT_DUP, false, flags, 0, bytes, BTRKIT_MKFS_INCOMPAT_DEFAULT,                     \
+#define DEFAULT(flags, bytes)                                                                                 \
+	OPTS(BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, false, flags, 0, bytes, BTRKIT_MKFS_INCOMPAT_DEFAULT, \
 	     BTRKIT_MKFS_COMPAT_RO_DEFAULT)
 
 static const struct trial cases[] = {
@@ -213,15 +213,16 @@ static const struct trial cases[] = {
 	{ "a small one where a large one was", 300 * 1024 * MIB, true, false, DEFAULT(0, 110 * MIB) },
 	{ "discarding", 300 * 1024 * MIB, true, false, DEFAULT(BTRKIT_MKFS_DISCARD, 0) },
 	{ "small nodes in mixed groups", 256 * MIB, true, false,
-	  OPTS(BTRKIT_SINGLE, BTRKIT_SINGLE, true, 0, 4096, 0, 0x341, 0x3) },
+	  OPTS(BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, true, 0, 4096, 0, 0x341, 0x3) },
 	{ "a superblock in the last bytes", 64 * MIB + 8192, true, false,
-	  OPTS(BTRKIT_SINGLE, BTRKIT_SINGLE, false, 0, 0, 0, BTRKIT_MKFS_INCOMPAT_DEFAULT,
+	  OPTS(BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 0, 0, 0, BTRKIT_MKFS_INCOMPAT_DEFAULT,
 	       BTRKIT_MKFS_COMPAT_RO_DEFAULT) },
 	{ "old features, two copies of all", 256 * MIB, true, false,
-	  OPTS(BTRKIT_DUP, BTRKIT_DUP, false, 0, 65536, 0, 1, 0) },
+	  OPTS(BTRKIT_PROFILE_DUP, BTRKIT_PROFILE_DUP, false, 0, 65536, 0, 1, 0) },
 	{ "filled, over a filesystem", 128 * MIB, true, true, DEFAULT(0, 0) },
 	{ "filled, two copies of all, as small as can be", 300 * 1024 * MIB, true, true,
-	  OPTS(BTRKIT_DUP, BTRKIT_DUP, false, BTRKIT_MKFS_FIT, 4096, 0, BTRKIT_MKFS_INCOMPAT_DEFAULT, 0) },
+	  OPTS(BTRKIT_PROFILE_DUP, BTRKIT_PROFILE_DUP, false, BTRKIT_MKFS_FIT, 4096, 0, BTRKIT_MKFS_INCOMPAT_DEFAULT,
+	       0) },
 };
 
 static int run_cases(uint64_t *states)

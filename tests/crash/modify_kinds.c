@@ -485,9 +485,9 @@ static int threads_2(struct btrkit_fs *fs, struct btrkit_error *err)
 
 #define MIB (1ull << 20)
 
-static const struct made made_4k = { BTRKIT_SINGLE, BTRKIT_DUP, 1, 128 * MIB, .nodesize = 4096 };
-static const struct made made_16k = { BTRKIT_SINGLE, BTRKIT_SINGLE, 1, 128 * MIB, .nodesize = 16384 };
-static const struct made made_64k = { BTRKIT_SINGLE, BTRKIT_SINGLE, 1, 160 * MIB, .nodesize = 65536 };
+static const struct made made_4k = { BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, 1, 128 * MIB, .nodesize = 4096 };
+static const struct made made_16k = { BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, 1, 128 * MIB, .nodesize = 16384 };
+static const struct made made_64k = { BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, 1, 160 * MIB, .nodesize = 65536 };
 
 /* In every run with nodes of one size, in the deep one of all. */
 #define KIND_4K(what, fn) { what ", 4K", NULL, fn, prepare, .made = &made_4k, .after = go_on

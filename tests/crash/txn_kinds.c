@@ -400,16 +400,26 @@ static int files_and_none(struct btrkit_fs *fs, struct btrkit_error *err)
 #define GIB (1ull << 30)
 
 static const struct made three_supers = { .devices = 1, .size = 300 * GIB };
-static const struct made raid1 = { BTRKIT_RAID1, BTRKIT_RAID1, 2, GIB, .spare = 1 };
-static const struct made raid1_old = { BTRKIT_RAID1, BTRKIT_RAID1, 2, GIB, .no_group_tree = true, .spare = 1 };
-static const struct made raid1_three = { BTRKIT_RAID1, BTRKIT_RAID1, 3, GIB, .nodesize = 4096, .spare = 1 };
-static const struct made raid1c3 = { BTRKIT_RAID1C3, BTRKIT_RAID1C3, 3, GIB, .spare = 2 };
-static const struct made raid10 = { BTRKIT_RAID10, BTRKIT_RAID10, 4, GIB, .spare = 1 };
-static const struct made raid10_old = { BTRKIT_RAID10, BTRKIT_RAID10, 4, GIB, .no_group_tree = true, .spare = 1 };
-static const struct made raid5 = { BTRKIT_RAID5, BTRKIT_RAID5, 3, GIB, .spare = 1 };
-static const struct made raid6 = { BTRKIT_RAID6, BTRKIT_RAID6, 4, GIB, .spare = 2 };
-static const struct made raid6_five = { BTRKIT_RAID6, BTRKIT_RAID6, 5, GIB, .nodesize = 4096, .spare = 2 };
-static const struct made raid6_old = { BTRKIT_RAID6, BTRKIT_RAID6, 4, GIB, .no_group_tree = true, .spare = 2 };
+static const struct made raid1 = { BTRKIT_PROFILE_RAID1, BTRKIT_PROFILE_RAID1, 2, GIB, .spare = 1 };
+static const struct made raid1_old = {
+	BTRKIT_PROFILE_RAID1, BTRKIT_PROFILE_RAID1, 2, GIB, .no_group_tree = true, .spare = 1
+};
+static const struct made raid1_three = {
+	BTRKIT_PROFILE_RAID1, BTRKIT_PROFILE_RAID1, 3, GIB, .nodesize = 4096, .spare = 1
+};
+static const struct made raid1c3 = { BTRKIT_PROFILE_RAID1C3, BTRKIT_PROFILE_RAID1C3, 3, GIB, .spare = 2 };
+static const struct made raid10 = { BTRKIT_PROFILE_RAID10, BTRKIT_PROFILE_RAID10, 4, GIB, .spare = 1 };
+static const struct made raid10_old = {
+	BTRKIT_PROFILE_RAID10, BTRKIT_PROFILE_RAID10, 4, GIB, .no_group_tree = true, .spare = 1
+};
+static const struct made raid5 = { BTRKIT_PROFILE_RAID5, BTRKIT_PROFILE_RAID5, 3, GIB, .spare = 1 };
+static const struct made raid6 = { BTRKIT_PROFILE_RAID6, BTRKIT_PROFILE_RAID6, 4, GIB, .spare = 2 };
+static const struct made raid6_five = {
+	BTRKIT_PROFILE_RAID6, BTRKIT_PROFILE_RAID6, 5, GIB, .nodesize = 4096, .spare = 2
+};
+static const struct made raid6_old = {
+	BTRKIT_PROFILE_RAID6, BTRKIT_PROFILE_RAID6, 4, GIB, .no_group_tree = true, .spare = 2
+};
 static const struct made pieces = { .devices = 1, .size = 5 * GIB / 2, .nodesize = 4096 };
 
 const struct kind kinds[] = {

@@ -247,7 +247,7 @@ void base_make(struct base *b, enum base_kind kind)
 	o.fsid = fsid;
 	o.flags |= BTRKIT_MKFS_REPRODUCIBLE;
 	o.nodesize = b->nodesize;
-	o.data = o.metadata = BTRKIT_SINGLE;
+	o.data = o.metadata = BTRKIT_PROFILE_SINGLE;
 	if (kind == BASE_HOLES) {
 		o.incompat &= ~(uint64_t)INCOMPAT_NO_HOLES;
 		o.flags |= BTRKIT_MKFS_QUOTA;

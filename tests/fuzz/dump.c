@@ -188,7 +188,7 @@ static void scan(uint8_t *data, size_t size, struct fuzz_choices *c)
 {
 	struct btrkit_open_options how = BTRKIT_OPEN_OPTIONS_INIT;
 	struct btrkit_dump_options opts = BTRKIT_DUMP_OPTIONS_INIT;
-	struct btrkit_dump_scan found = BTRKIT_DUMP_SCAN_INIT;
+	struct btrkit_dump_scan_options found = BTRKIT_DUMP_SCAN_OPTIONS_INIT;
 	struct fuzz_json json = { .left = OUTPUT_MAX };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct fuzz_choices records;

@@ -132,7 +132,7 @@ static void make(struct disk *d, struct sparse *s, uint32_t nodesize)
 	struct btrkit_io *io = sparse_io(s);
 
 	o.nodesize = nodesize;
-	o.metadata = BTRKIT_DUP;
+	o.metadata = BTRKIT_PROFILE_DUP;
 	assert_int_equal(btrkit_mkfs(&io, 1, &o, NULL, &err), 0);
 	*d = (struct disk){ .io = { .ops = &disk_ops, .size = SIZE, .name = "disk" },
 			    .below = sparse_io(s),

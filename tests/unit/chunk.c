@@ -255,8 +255,8 @@ static void make_options(unsigned i, struct btrkit_mkfs_options *o)
 		o->compat_ro = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
 	o->mixed = i >= 6;
 	o->nodesize = i & 2 ? 4096 : 0;
-	o->data = i & 4 ? BTRKIT_DUP : BTRKIT_SINGLE;
-	o->metadata = o->mixed ? o->data : i & 2 ? BTRKIT_SINGLE : BTRKIT_DUP;
+	o->data = i & 4 ? BTRKIT_PROFILE_DUP : BTRKIT_PROFILE_SINGLE;
+	o->metadata = o->mixed ? o->data : i & 2 ? BTRKIT_PROFILE_SINGLE : BTRKIT_PROFILE_DUP;
 }
 
 /* Until the device is full; then all go that are empty, and an abort brings back what there was. */
@@ -351,7 +351,7 @@ static void the_array_can_be_full(void **state)
 	int ret = 0;
 
 	(void)state;
-	o.metadata = BTRKIT_SINGLE;
+	o.metadata = BTRKIT_PROFILE_SINGLE;
 	create(&w, &o, 800 * MIB);
 	while (!ret)
 		ret = make(&w, BG_SYSTEM, &g);

@@ -116,7 +116,7 @@ static struct sparse *make_base(unsigned variant)
 	o.mixed = variant & 4;
 	if (o.mixed) {
 		o.nodesize = o.sectorsize = 4096;
-		o.data = o.metadata = BTRKIT_SINGLE;
+		o.data = o.metadata = BTRKIT_PROFILE_SINGLE;
 	}
 	o.compat_ro = variant & TREE ? BOTH : 0;
 	create(&w, NULL);

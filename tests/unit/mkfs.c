@@ -68,8 +68,8 @@ static void every_combination_is_whole(void **state)
 		struct sparse *s;
 		uint64_t min;
 
-		o.data = bits & 1 ? BTRKIT_DUP : BTRKIT_SINGLE;
-		o.metadata = bits & 2 ? BTRKIT_DUP : BTRKIT_SINGLE;
+		o.data = bits & 1 ? BTRKIT_PROFILE_DUP : BTRKIT_PROFILE_SINGLE;
+		o.metadata = bits & 2 ? BTRKIT_PROFILE_DUP : BTRKIT_PROFILE_SINGLE;
 		o.mixed = bits & 4;
 		if (o.mixed && o.data != o.metadata)
 			continue;
@@ -119,14 +119,16 @@ static void read_without(struct sparse *const *devices, unsigned n, unsigned wit
 /* As many devices as the profile of the trees can lack, each set of them. @return how many sets */
 static unsigned read_degraded(struct sparse *const *devices, unsigned n, enum btrkit_profile metadata)
 {
-	static const unsigned tolerated[] = { [BTRKIT_RAID1] = 1,   [BTRKIT_RAID1C3] = 2, [BTRKIT_RAID1C4] = 3,
-					      [BTRKIT_RAID10] = 1, [BTRKIT_RAID5] = 1,	 [BTRKIT_RAID6] = 2 };
+	static const unsigned tolerated[] = {
+		[BTRKIT_PROFILE_RAID1] = 1,  [BTRKIT_PROFILE_RAID1C3] = 2, [BTRKIT_PROFILE_RAID1C4] = 3,
+		[BTRKIT_PROFILE_RAID10] = 1, [BTRKIT_PROFILE_RAID5] = 1,   [BTRKIT_PROFILE_RAID6] = 2
+	};
 	unsigned sets = 0;
 
 	for (unsigned without = 0; without < 1u << n; without++) {
 		const unsigned lacking = (unsigned)__builtin_popcount(without);
 
-		if (lacking > (metadata <= BTRKIT_RAID6 ? tolerated[metadata] : 0) || lacking == n)
+		if (lacking > (metadata <= BTRKIT_PROFILE_RAID6 ? tolerated[metadata] : 0) || lacking == n)
 			continue;
 		read_without(devices, n, without);
 		sets++;
@@ -168,7 +170,8 @@ static unsigned make_on_several(const struct btrkit_mkfs_options *o, unsigned n,
 		for (unsigned k = 0; k < i; k++)
 			assert_memory_not_equal(made[i].uuid, made[k].uuid, 16);
 	}
-	assert_int_equal(!!(result.incompat & INCOMPAT_RAID56), o->data >= BTRKIT_RAID5 || o->metadata >= BTRKIT_RAID5);
+	assert_int_equal(!!(result.incompat & INCOMPAT_RAID56),
+			 o->data >= BTRKIT_PROFILE_RAID5 || o->metadata >= BTRKIT_PROFILE_RAID5);
 	sets = read_degraded(devices, n, opts.metadata);
 	for (unsigned i = 0; i < n; i++)
 		sparse_free(devices[i]);
@@ -187,8 +190,8 @@ static void every_profile_is_whole(void **state)
 		const unsigned n = i / 18 + 1;
 		uint64_t min;
 
-		o.metadata = BTRKIT_SINGLE + i % 9;
-		o.data = BTRKIT_SINGLE + (i % 18 < 9 ? i % 9 : i % 7);
+		o.metadata = BTRKIT_PROFILE_SINGLE + i % 9;
+		o.data = BTRKIT_PROFILE_SINGLE + (i % 18 < 9 ? i % 9 : i % 7);
 		o.csum = i % 4;
 		o.mixed = i % 3 == 1 && o.data == o.metadata;
 		o.nodesize = o.mixed ? 0 : nodesizes[i % 3];
@@ -403,7 +406,7 @@ static void equal_options_make_equal_bytes(void **state)
 	(void)state;
 	assert_true(a && b);
 	o.flags = BTRKIT_MKFS_REPRODUCIBLE;
-	o.metadata = BTRKIT_SINGLE;
+	o.metadata = BTRKIT_PROFILE_SINGLE;
 	o.fsid = fsid;
 	assert_int_equal(make_into(a, 48 * MIB, &o), 0);
 	assert_int_equal(make_into(b, 48 * MIB, &o), 0);
@@ -426,21 +429,21 @@ static void bad_options_leave_the_device_alone(void **state)
 		uint64_t size;
 		int ret;
 	} bad[] = {
-		{ { .metadata = BTRKIT_DUP }, 108 * MIB, -EINVAL },
-		{ { .metadata = BTRKIT_SINGLE }, 44 * MIB, -EINVAL },
-		{ { .metadata = BTRKIT_DUP, .byte_count = 200 * MIB }, 150 * MIB, -EINVAL },
+		{ { .metadata = BTRKIT_PROFILE_DUP }, 108 * MIB, -EINVAL },
+		{ { .metadata = BTRKIT_PROFILE_SINGLE }, 44 * MIB, -EINVAL },
+		{ { .metadata = BTRKIT_PROFILE_DUP, .byte_count = 200 * MIB }, 150 * MIB, -EINVAL },
 		{ { .nodesize = 2048 }, 150 * MIB, -EINVAL },
 		{ { .nodesize = 131072 }, 150 * MIB, -EINVAL },
 		{ { .nodesize = 20000 }, 150 * MIB, -EINVAL },
 		{ { .sectorsize = 512 }, 150 * MIB, -EINVAL },
 		{ { .nodesize = 4096, .sectorsize = 8192 }, 150 * MIB, -EINVAL },
 		{ { .mixed = true, .nodesize = 16384 }, 150 * MIB, -EINVAL },
-		{ { .mixed = true, .metadata = BTRKIT_DUP }, 300 * MIB, -EINVAL },
+		{ { .mixed = true, .metadata = BTRKIT_PROFILE_DUP }, 300 * MIB, -EINVAL },
 		{ { .label = "a\nb" }, 150 * MIB, -EINVAL },
 		{ { .flags = 1u << 30 }, 150 * MIB, -EINVAL },
-		{ { .metadata = BTRKIT_RAID1 }, 300 * MIB, -EINVAL },
-		{ { .data = BTRKIT_RAID10 }, 300 * MIB, -EINVAL },
-		{ { .data = BTRKIT_RAID6 + 1 }, 300 * MIB, -EINVAL },
+		{ { .metadata = BTRKIT_PROFILE_RAID1 }, 300 * MIB, -EINVAL },
+		{ { .data = BTRKIT_PROFILE_RAID10 }, 300 * MIB, -EINVAL },
+		{ { .data = BTRKIT_PROFILE_RAID6 + 1 }, 300 * MIB, -EINVAL },
 		{ { .csum = 4 }, 150 * MIB, -EINVAL },
 		{ { .incompat = INCOMPAT_ZONED }, 150 * MIB, -EOPNOTSUPP },
 		{ { .incompat = INCOMPAT_RAID_STRIPE_TREE }, 150 * MIB, -EOPNOTSUPP },
@@ -512,14 +515,14 @@ static void blocks_keep_off_superblocks(void **state)
 
 	(void)state;
 	o.nodesize = 16384;
-	o.data = BTRKIT_SINGLE;
+	o.data = BTRKIT_PROFILE_SINGLE;
 	for (unsigned i = 0; i < 9 * 30; i++) {
 		struct mkfs_device devices[DEVICES_MAX] = { 0 };
 		const unsigned n = i / 9 ? DEVICES_MAX : 1;
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
 		struct mkfs_layout l;
 
-		o.metadata = BTRKIT_SINGLE + i % 9;
+		o.metadata = BTRKIT_PROFILE_SINGLE + i % 9;
 		if (n < mkfs_profile_devices(mkfs_profile(o.metadata)))
 			continue;
 		for (unsigned d = 0; d < n; d++)

@@ -218,7 +218,8 @@ static void groups_lie_one_behind_the_other(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 7 * 7 * 3; i++) {
-		const enum btrkit_profile data = BTRKIT_SINGLE + i % 7, metadata = BTRKIT_SINGLE + i / 7 % 7;
+		const enum btrkit_profile data = BTRKIT_PROFILE_SINGLE + i % 7,
+					  metadata = BTRKIT_PROFILE_SINGLE + i / 7 % 7;
 		const unsigned n = 1 + i % 3 * 2 + (i % 3 == 2);
 		const uint64_t bytes = i % 4 ? 3 * GIB + i * MIB : 40 * MIB;
 
@@ -240,12 +241,12 @@ static void groups_lie_one_behind_the_other(void **state)
 /* The mirror at 256 GiB too, in both copies. */
 static void the_last_superblock_is_left_free(void **state)
 {
-	const enum btrkit_profile profiles[] = { BTRKIT_SINGLE, BTRKIT_DUP };
+	const enum btrkit_profile profiles[] = { BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP };
 	struct rig r;
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
-		create(&r, profiles[i], BTRKIT_DUP, 1, 0);
+		create(&r, profiles[i], BTRKIT_PROFILE_DUP, 1, 0);
 		r.compact.dry = true;
 		place_all(&r, (i ? 130 : 258) * GIB, 5);
 		assert_true(r.compact.ends[0] > 258 * GIB);
@@ -265,7 +266,7 @@ static void what_does_not_fit_is_told(void **state)
 
 	(void)state;
 	/* Trees that have no room: how much it would take, which is then enough. */
-	create(&r, BTRKIT_SINGLE, BTRKIT_DUP, 1, 60 * MIB);
+	create(&r, BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, 1, 60 * MIB);
 	need(mkfs_compact_take(&r.compact, 4096, 30 * MIB, &range, &err), &err);
 	need(mkfs_compact_end_data(&r.compact, &err), &err);
 	assert_int_equal(mkfs_compact_trees(&r.compact, 2000, &err), -ENOSPC);
@@ -274,7 +275,7 @@ static void what_does_not_fit_is_told(void **state)
 	needed = strtoull(said + strlen("bytes, "), NULL, 10);
 	destroy(&r);
 	for (unsigned less = 0; less < 2; less++) {
-		create(&r, BTRKIT_SINGLE, BTRKIT_DUP, 1, needed - less * 4096);
+		create(&r, BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, 1, needed - less * 4096);
 		need(mkfs_compact_take(&r.compact, 4096, 30 * MIB, &range, &err), &err);
 		need(mkfs_compact_end_data(&r.compact, &err), &err);
 		assert_int_equal(mkfs_compact_trees(&r.compact, 2000, &err), less ? -ENOSPC : 0);
@@ -282,7 +283,7 @@ static void what_does_not_fit_is_told(void **state)
 	}
 	/* Data that have none. */
 	for (unsigned i = 0; i < 2; i++) {
-		create(&r, i ? BTRKIT_DUP : BTRKIT_SINGLE, BTRKIT_SINGLE, 1, 60 * MIB);
+		create(&r, i ? BTRKIT_PROFILE_DUP : BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, 1, 60 * MIB);
 		for (taken = 0; !(ret = mkfs_compact_take(&r.compact, 4096, MIB, &range, &err)); taken += range.length)
 			need(mkfs_compact_write(&r.compact, range.start, &range, sizeof(range), &err), &err);
 		assert_int_equal(ret, -ENOSPC);
@@ -291,7 +292,7 @@ static void what_does_not_fit_is_told(void **state)
 		destroy(&r);
 	}
 	/* The second copy would lie behind the end, since a superblock is in its way. */
-	create(&r, BTRKIT_DUP, BTRKIT_SINGLE, 1, 90 * MIB);
+	create(&r, BTRKIT_PROFILE_DUP, BTRKIT_PROFILE_SINGLE, 1, 90 * MIB);
 	need(mkfs_compact_take(&r.compact, 4096, 40 * MIB, &range, &err), &err);
 	assert_int_equal(mkfs_compact_end_data(&r.compact, &err), -ENOSPC);
 	assert_non_null(strstr(err.message, "no room for the second copy"));
@@ -304,7 +305,7 @@ static void sizes_follow_the_options(void **state)
 	struct rig r;
 
 	(void)state;
-	create(&r, BTRKIT_SINGLE, BTRKIT_SINGLE, 1, 0);
+	create(&r, BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, 1, 0);
 	r.compact.ends[0] = end;
 	assert_int_equal(mkfs_compact_device_size(&r.compact, 0), end);
 	r.opts.free_bytes = 5 * MIB + 1;
@@ -333,11 +334,11 @@ static struct mkfs_piece make_piece(uint8_t *bytes, uint8_t *sums, uint64_t numb
 	for (uint32_t at = 0; at < PIECE; at += SECTOR) {
 		memset(bytes + at, 'a' + (int)(number % 26), SECTOR);
 		memcpy(bytes + at, &(uint64_t[2]){ number, at }, 16);
-		csum_kind_find(BTRKIT_CRC32C)->compute(bytes + at, SECTOR, sums + at / SECTOR * 4);
+		csum_kind_find(BTRKIT_CSUM_CRC32C)->compute(bytes + at, SECTOR, sums + at / SECTOR * 4);
 	}
 	p.ram_bytes = packed ? 2 * PIECE / 3 / SECTOR * SECTOR : PIECE;
 	p.disk_bytes = PIECE;
-	p.compression = packed ? BTRKIT_ZSTD : 0;
+	p.compression = packed ? BTRKIT_COMPRESSION_ZSTD : 0;
 	return p;
 }
 
@@ -397,7 +398,7 @@ static size_t judge_contents(const struct rig *r, const struct mkfs_contents *c,
 				if (memcmp(sector, wanted, 16))
 					fail_msg("copy %u of piece %llu is not there", copy,
 						 (unsigned long long)(offset / PIECE));
-				csum_kind_find(BTRKIT_CRC32C)->compute(sector, SECTOR, (uint8_t *)&sum);
+				csum_kind_find(BTRKIT_CSUM_CRC32C)->compute(sector, SECTOR, (uint8_t *)&sum);
 				assert_int_equal(sum, sum_of(c, e->at + at));
 			}
 		}
@@ -435,7 +436,7 @@ static size_t add_across(enum btrkit_profile data, bool packed, uint64_t left)
 	size_t extents;
 	struct rig r;
 
-	create(&r, data, BTRKIT_SINGLE, n, 0);
+	create(&r, data, BTRKIT_PROFILE_SINGLE, n, 0);
 	need(mkfs_contents_create(&c, &err), &err);
 	leave_room(&r, left);
 	for (unsigned k = 0; k < 3; k++) {
@@ -457,10 +458,10 @@ static void contents_lie_across_the_ends_of_groups(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 7; i++) {
 		/* The end of a group is that of a piece, of a call, or neither. */
-		assert_int_equal(add_across(BTRKIT_SINGLE + i, false, PIECE), 2);
-		assert_int_equal(add_across(BTRKIT_SINGLE + i, false, AT_ONCE * PIECE), 2);
-		assert_int_equal(add_across(BTRKIT_SINGLE + i, false, PIECE + 3 * SECTOR), 2);
-		assert_int_equal(add_across(BTRKIT_SINGLE + i, true, PIECE + 3 * SECTOR), 3 * AT_ONCE);
+		assert_int_equal(add_across(BTRKIT_PROFILE_SINGLE + i, false, PIECE), 2);
+		assert_int_equal(add_across(BTRKIT_PROFILE_SINGLE + i, false, AT_ONCE * PIECE), 2);
+		assert_int_equal(add_across(BTRKIT_PROFILE_SINGLE + i, false, PIECE + 3 * SECTOR), 2);
+		assert_int_equal(add_across(BTRKIT_PROFILE_SINGLE + i, true, PIECE + 3 * SECTOR), 3 * AT_ONCE);
 	}
 }
 
@@ -474,7 +475,7 @@ static void pieces_become_extents(void **state)
 	struct rig r;
 
 	(void)state;
-	create(&r, BTRKIT_SINGLE, BTRKIT_SINGLE, 1, 0);
+	create(&r, BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, 1, 0);
 	r.compact.dry = true;
 	need(mkfs_contents_create(&c, &err), &err);
 	for (uint64_t number = 0; number < 1600; number += AT_ONCE) {

@@ -224,7 +224,7 @@ static void everything_reads_back(void **state)
 		o.sectorsize = i >= 15 ? o.nodesize : 4096;
 		o.compression = i % 4;
 		o.csum = i / 2 % 4;
-		o.data = i % 3 == 2 ? BTRKIT_DUP : BTRKIT_SINGLE;
+		o.data = i % 3 == 2 ? BTRKIT_PROFILE_DUP : BTRKIT_PROFILE_SINGLE;
 		o.flags |= i % 7 == 3 ? BTRKIT_MKFS_QUOTA : 0;
 		o.flags |= i % 2 ? BTRKIT_MKFS_DETERMINISTIC : 0;
 		if (i % 6 == 4)
@@ -234,7 +234,7 @@ static void everything_reads_back(void **state)
 		if (i == 7) {
 			o.mixed = true;
 			o.nodesize = o.sectorsize;
-			o.data = o.metadata = BTRKIT_SINGLE;
+			o.data = o.metadata = BTRKIT_PROFILE_SINGLE;
 		}
 		make(&m, &o, 1, 0);
 		read_all_back(&m);
@@ -272,8 +272,8 @@ static void every_profile_reads_back(void **state)
 		struct btrkit_mkfs_options o = options_of(&source);
 		const unsigned n = 4 + i % 3;
 
-		o.data = BTRKIT_SINGLE + i % 7;
-		o.metadata = BTRKIT_SINGLE + i / 7;
+		o.data = BTRKIT_PROFILE_SINGLE + i % 7;
+		o.metadata = BTRKIT_PROFILE_SINGLE + i / 7;
 		make(&m, &o, n, i % 2 ? 300 * MIB : 0);
 		read_all_back(&m);
 		release(&m);
@@ -335,7 +335,7 @@ static void verdicts_follow_the_beginning(void **state)
 	(void)state;
 	for (unsigned kind = 0; kind < KINDS; kind++)
 		put(kind, 3 * MIB + 4095);
-	for (o.compression = BTRKIT_ZLIB; o.compression <= BTRKIT_ZSTD; o.compression++) {
+	for (o.compression = BTRKIT_COMPRESSION_ZLIB; o.compression <= BTRKIT_COMPRESSION_ZSTD; o.compression++) {
 		make(&m, &o, 1, 0);
 		for (unsigned kind = 0; kind < KINDS; kind++) {
 			const bool random = kind == 0 || kind == 3;
@@ -510,8 +510,11 @@ static void streams_have_holes(void **state)
 	struct mkfs_compact compact = {
 		.opts = &o, .devices = &device, .num_devices = 1, .layout = &layout, .grow = true, .dry = true
 	};
-	struct units_config config = { .compact = &compact, .sectorsize = 4096, .inline_max = 4000, .threads = 3,
-				       .csum = csum_kind_find(BTRKIT_CRC32C) };
+	struct units_config config = { .compact = &compact,
+				       .sectorsize = 4096,
+				       .inline_max = 4000,
+				       .threads = 3,
+				       .csum = csum_kind_find(BTRKIT_CSUM_CRC32C) };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct source_sink sink;
 	struct units *units;
@@ -520,7 +523,7 @@ static void streams_have_holes(void **state)
 
 	(void)state;
 	memset(bytes, 'x', sizeof(bytes));
-	o.data = o.metadata = BTRKIT_SINGLE;
+	o.data = o.metadata = BTRKIT_PROFILE_SINGLE;
 	o.nodesize = 16384;
 	o.sectorsize = 4096;
 	need(source_create(&opts, &(struct source_limits){ 100, 200 }, &config.source, &err), &err);

@@ -121,7 +121,7 @@ static void try_source(enum btrkit_source_kind kind, enum btrkit_compression com
 	o.source = &source;
 	o.threads = 1;
 	o.compression = compression;
-	o.data = BTRKIT_DUP;
+	o.data = BTRKIT_PROFILE_DUP;
 	if (make(s, &o, MEMORY_SUFFICES, false, &total, &err))
 		fail_msg("%s", err.message);
 	sparse_free(s);
@@ -149,11 +149,11 @@ static void try_source(enum btrkit_source_kind kind, enum btrkit_compression com
 static void without_memory(void **state)
 {
 	(void)state;
-	try_source(BTRKIT_SOURCE_DIRECTORY, BTRKIT_UNCOMPRESSED, BTRKIT_MKFS_FIT);
-	try_source(BTRKIT_SOURCE_DIRECTORY, BTRKIT_ZSTD, BTRKIT_MKFS_FIT | BTRKIT_MKFS_DETERMINISTIC);
-	try_source(BTRKIT_SOURCE_DIRECTORY, BTRKIT_ZLIB, BTRKIT_MKFS_QUOTA);
-	try_source(BTRKIT_SOURCE_DIRECTORY, BTRKIT_LZO, BTRKIT_MKFS_DRY);
-	try_source(BTRKIT_SOURCE_ARCHIVE, BTRKIT_ZSTD, BTRKIT_MKFS_FIT);
+	try_source(BTRKIT_SOURCE_DIRECTORY, BTRKIT_COMPRESSION_NONE, BTRKIT_MKFS_FIT);
+	try_source(BTRKIT_SOURCE_DIRECTORY, BTRKIT_COMPRESSION_ZSTD, BTRKIT_MKFS_FIT | BTRKIT_MKFS_DETERMINISTIC);
+	try_source(BTRKIT_SOURCE_DIRECTORY, BTRKIT_COMPRESSION_ZLIB, BTRKIT_MKFS_QUOTA);
+	try_source(BTRKIT_SOURCE_DIRECTORY, BTRKIT_COMPRESSION_LZO, BTRKIT_MKFS_DRY);
+	try_source(BTRKIT_SOURCE_ARCHIVE, BTRKIT_COMPRESSION_ZSTD, BTRKIT_MKFS_FIT);
 }
 
 int main(void)

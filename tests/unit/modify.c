@@ -20,12 +20,12 @@
 #define SIZE_MAX_OF_FILE 40000u
 
 static const struct rig_kind kinds[] = {
-	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 160 } },
-	{ "16k nodes", BTRKIT_SINGLE, BTRKIT_DUP, false, 16384, 0, 1, { 200 } },
-	{ "64k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 65536, 0, 1, { 200 } },
-	{ "mixed", BTRKIT_SINGLE, BTRKIT_SINGLE, true, 4096, 0, 1, { 160 } },
-	{ "raid1", BTRKIT_RAID1, BTRKIT_RAID1, false, 4096, 1, 2, { 160, 160 } },
-	{ "raid6", BTRKIT_RAID6, BTRKIT_RAID6, false, 4096, 2, 4, { 160, 160, 160, 160 } },
+	{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 160 } },
+	{ "16k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, false, 16384, 0, 1, { 200 } },
+	{ "64k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 65536, 0, 1, { 200 } },
+	{ "mixed", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, true, 4096, 0, 1, { 160 } },
+	{ "raid1", BTRKIT_PROFILE_RAID1, BTRKIT_PROFILE_RAID1, false, 4096, 1, 2, { 160, 160 } },
+	{ "raid6", BTRKIT_PROFILE_RAID6, BTRKIT_PROFILE_RAID6, false, 4096, 2, 4, { 160, 160, 160, 160 } },
 };
 
 /* An inode of the model. */

@@ -23,8 +23,8 @@
 #define THREADS 4u
 
 static const struct rig_kind kinds[] = {
-	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 160 } },
-	{ "16k nodes", BTRKIT_SINGLE, BTRKIT_DUP, false, 16384, 0, 1, { 200 } },
+	{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 160 } },
+	{ "16k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, false, 16384, 0, 1, { 200 } },
 };
 
 /* The last two have the same hash. */

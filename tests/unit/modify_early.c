@@ -16,9 +16,9 @@
 #define FILES 3000u
 
 static const struct rig_kind kinds[] = {
-	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 4000 } },
-	{ "two copies", BTRKIT_DUP, BTRKIT_SINGLE, false, 16384, 0, 1, { 8000 } },
-	{ "rows with parity", BTRKIT_RAID5, BTRKIT_RAID5, false, 16384, 0, 3, { 3000, 3000, 3000 } },
+	{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 4000 } },
+	{ "two copies", BTRKIT_PROFILE_DUP, BTRKIT_PROFILE_SINGLE, false, 16384, 0, 1, { 8000 } },
+	{ "rows with parity", BTRKIT_PROFILE_RAID5, BTRKIT_PROFILE_RAID5, false, 16384, 0, 3, { 3000, 3000, 3000 } },
 };
 
 struct early {

@@ -13,7 +13,9 @@
 #define TOP 256u
 #define PIECE (4u << 20)
 
-static const struct rig_kind kind = { "small", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 160 } };
+static const struct rig_kind kind = {
+	"small", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 160 }
+};
 
 static uint64_t new_file(struct btrkit_txn *txn, unsigned number)
 {
@@ -282,7 +284,8 @@ static bool has_room(struct btrkit_txn *txn, unsigned items)
 /* What is kept for removals is nearly used up: a file can still be cut off, some extents at a time. */
 static void test_cut_off(void **state)
 {
-	static const struct rig_kind tiny = { "tiny", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 50 } };
+	static const struct rig_kind tiny = { "tiny", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1,
+					      { 50 } };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint8_t bytes[8192] = { 0 };
 	struct btrkit_txn *txn;

@@ -204,7 +204,7 @@ static uint64_t make_base(uint8_t *bytes)
 	base = sparse_create(120u << 20, NULL);
 	io = sparse_io(base);
 	o.nodesize = 4096;
-	o.data = o.metadata = BTRKIT_SINGLE;
+	o.data = o.metadata = BTRKIT_PROFILE_SINGLE;
 	must(btrkit_mkfs(&io, 1, &o, NULL, &err), &err);
 	must(open_fs(base, BTRKIT_OPEN_WRITE, &fs, &d, &err), &err);
 	must(btrkit_txn_start(fs, &p.txn, &err), &err);

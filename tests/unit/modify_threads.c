@@ -27,8 +27,8 @@
 #define NAMES 40u /* in each subvolume; threads share them */
 
 static const struct rig_kind kinds[] = {
-	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 130 } },
-	{ "mixed", BTRKIT_SINGLE, BTRKIT_SINGLE, true, 4096, 0, 1, { 30 } },
+	{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 130 } },
+	{ "mixed", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, true, 4096, 0, 1, { 30 } },
 };
 
 static struct btrkit_txn *txn;

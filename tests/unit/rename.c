@@ -20,7 +20,8 @@
 #define TOP 256u
 #define SECONDS 1
 
-static const struct rig_kind kind = { "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 160 } };
+static const struct rig_kind kind = { "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1,
+				      { 160 } };
 
 static struct btrkit_error err = BTRKIT_ERROR_INIT;
 static struct btrkit_txn *txn;

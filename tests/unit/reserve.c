@@ -309,11 +309,11 @@ static void free_plan(struct plan *p, struct rig *r)
 }
 
 static const struct rig_kind shared_kinds[] = {
-	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 400 } },
-	{ "16k nodes", BTRKIT_SINGLE, BTRKIT_DUP, false, 16384, 0, 1, { 400 } },
-	{ "64k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 65536, 0, 1, { 700 } },
-	{ "mixed", BTRKIT_SINGLE, BTRKIT_SINGLE, true, 4096, 0, 1, { 300 } },
-	{ "no free space tree", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 300 }, true },
+	{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 400 } },
+	{ "16k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, false, 16384, 0, 1, { 400 } },
+	{ "64k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 65536, 0, 1, { 700 } },
+	{ "mixed", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, true, 4096, 0, 1, { 300 } },
+	{ "no free space tree", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 300 }, true },
 };
 
 struct tally {
@@ -488,12 +488,12 @@ static void test_scattered(void **state)
 }
 
 static const struct rig_kind full_kinds[] = {
-	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 50 } },
-	{ "16k nodes, dup", BTRKIT_SINGLE, BTRKIT_DUP, false, 16384, 0, 1, { 150 } },
-	{ "64k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 65536, 0, 1, { 160 } },
-	{ "mixed", BTRKIT_SINGLE, BTRKIT_SINGLE, true, 4096, 0, 1, { 32 } },
-	{ "raid1", BTRKIT_RAID1, BTRKIT_RAID1, false, 4096, 1, 2, { 140, 130 } },
-	{ "no free space tree", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 70 }, true },
+	{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 50 } },
+	{ "16k nodes, dup", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, false, 16384, 0, 1, { 150 } },
+	{ "64k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 65536, 0, 1, { 160 } },
+	{ "mixed", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, true, 4096, 0, 1, { 32 } },
+	{ "raid1", BTRKIT_PROFILE_RAID1, BTRKIT_PROFILE_RAID1, false, 4096, 1, 2, { 140, 130 } },
+	{ "no free space tree", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 70 }, true },
 };
 
 /* Everything goes: without space for it in this transaction, in the next. */

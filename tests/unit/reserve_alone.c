@@ -23,8 +23,8 @@
 #define SECTORS 6000u
 
 static const struct rig_kind kinds[] = {
-	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 400 } },
-	{ "16k nodes", BTRKIT_SINGLE, BTRKIT_DUP, false, 16384, 0, 1, { 400 } },
+	{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 400 } },
+	{ "16k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, false, 16384, 0, 1, { 400 } },
 };
 
 static struct btrkit_error err = BTRKIT_ERROR_INIT;

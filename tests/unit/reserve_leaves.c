@@ -18,9 +18,9 @@
 #define MANY 40u
 
 static const struct rig_kind kinds[] = {
-	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 200 } },
-	{ "16k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 16384, 0, 1, { 200 } },
-	{ "64k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 65536, 0, 1, { 200 } },
+	{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 200 } },
+	{ "16k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 16384, 0, 1, { 200 } },
+	{ "64k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 65536, 0, 1, { 200 } },
 };
 
 struct scene {

@@ -268,8 +268,8 @@ static void run_joined(const struct rig_kind *kind)
 static void test_shared(void **state)
 {
 	static const struct rig_kind kinds[] = {
-		{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 200 } },
-		{ "16k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 16384, 0, 1, { 200 } },
+		{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 200 } },
+		{ "16k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 16384, 0, 1, { 200 } },
 	};
 
 	(void)state;

@@ -8,7 +8,9 @@ struct rig rig;
 
 void session_begin(void)
 {
-	static const struct rig_kind kind = { "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 220 } };
+	static const struct rig_kind kind = {
+		"4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 220 }
+	};
 
 	rig_make(&rig, &kind);
 	fs = rig_open(&rig, BTRKIT_OPEN_WRITE, 0);

@@ -153,8 +153,8 @@ static void everything_is_allocated_once(void **state)
 
 		o.mixed = i >= 6;
 		o.nodesize = o.mixed ? 4096 : i % 3 == 0 ? 4096 : i % 3 == 1 ? 16384 : 65536;
-		o.data = i & 1 ? BTRKIT_DUP : BTRKIT_SINGLE;
-		o.metadata = i & 2 && !o.mixed ? BTRKIT_SINGLE : o.mixed ? o.data : BTRKIT_DUP;
+		o.data = i & 1 ? BTRKIT_PROFILE_DUP : BTRKIT_PROFILE_SINGLE;
+		o.metadata = i & 2 && !o.mixed ? BTRKIT_PROFILE_SINGLE : o.mixed ? o.data : BTRKIT_PROFILE_DUP;
 		w = create(&o);
 		assert_int_equal(space_bytes_used(w->space), w->used);
 		for (unsigned type = 0; type < 2; type++) {

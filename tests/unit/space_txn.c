@@ -149,7 +149,7 @@ static void handles_agree(void **state)
 		o.nodesize = variant == 3 ? 4096 : 16384;
 		o.mixed = variant == 4;
 		if (o.mixed)
-			o.nodesize = o.sectorsize = 4096, o.metadata = BTRKIT_SINGLE;
+			o.nodesize = o.sectorsize = 4096, o.metadata = BTRKIT_PROFILE_SINGLE;
 		written_make(&w, &o, SIZE);
 		fs = written_open(&w, BTRKIT_OPEN_WRITE);
 		for (unsigned turn = 0; turn < 30; turn++) {

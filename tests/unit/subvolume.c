@@ -24,11 +24,11 @@
 #define FILLING 4u
 
 static const struct rig_kind kinds[] = {
-	{ "4k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 4096, 0, 1, { 220 } },
-	{ "16k nodes", BTRKIT_SINGLE, BTRKIT_DUP, false, 16384, 0, 1, { 300 } },
-	{ "64k nodes", BTRKIT_SINGLE, BTRKIT_SINGLE, false, 65536, 0, 1, { 300 } },
-	{ "mixed", BTRKIT_SINGLE, BTRKIT_SINGLE, true, 4096, 0, 1, { 220 } },
-	{ "raid6", BTRKIT_RAID6, BTRKIT_RAID6, false, 4096, 2, 4, { 220, 220, 220, 220 } },
+	{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 220 } },
+	{ "16k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, false, 16384, 0, 1, { 300 } },
+	{ "64k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 65536, 0, 1, { 300 } },
+	{ "mixed", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, true, 4096, 0, 1, { 220 } },
+	{ "raid6", BTRKIT_PROFILE_RAID6, BTRKIT_PROFILE_RAID6, false, 4096, 2, 4, { 220, 220, 220, 220 } },
 };
 
 /* What a file has in it: so many bytes that follow from a number. */

@@ -95,7 +95,7 @@ static struct btrkit_mkfs_options variant(unsigned i)
 		o.incompat &= ~(uint64_t)INCOMPAT_SKINNY_METADATA;
 	o.mixed = i & 4;
 	if (o.mixed)
-		o.nodesize = o.sectorsize = 4096, o.data = o.metadata = BTRKIT_SINGLE;
+		o.nodesize = o.sectorsize = 4096, o.data = o.metadata = BTRKIT_PROFILE_SINGLE;
 	if (i & 8)
 		o.compat_ro = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
 	if (i & 16)

@@ -23,17 +23,24 @@
 
 /* Data, metadata, mixed, nodesize, devices to spare, devices and their MiB. */
 static const struct rig_kind kinds[] = {
-	{ "raid0", BTRKIT_RAID0, BTRKIT_RAID0, false, 4096, 0, 2, { 160, 200 } },
-	{ "raid1", BTRKIT_RAID1, BTRKIT_RAID1, false, 4096, 1, 3, { 160, 200, 160 } },
-	{ "raid1c3", BTRKIT_RAID1C3, BTRKIT_RAID1C3, false, 16384, 2, 3, { 160, 200, 160 } },
-	{ "raid1c4", BTRKIT_RAID1C4, BTRKIT_RAID1C4, false, 4096, 3, 4, { 160, 200, 160, 160 } },
-	{ "raid10", BTRKIT_RAID10, BTRKIT_RAID10, false, 4096, 1, 4, { 160, 200, 160, 180 } },
-	{ "raid5 of two", BTRKIT_RAID5, BTRKIT_RAID5, false, 4096, 1, 2, { 200, 200 } },
-	{ "raid5", BTRKIT_RAID5, BTRKIT_RAID5, false, 4096, 1, 4, { 160, 200, 160, 160 } },
-	{ "raid6 of three", BTRKIT_RAID6, BTRKIT_RAID6, false, 4096, 2, 3, { 200, 200, 240 } },
-	{ "raid6", BTRKIT_RAID6, BTRKIT_RAID6, false, 16384, 2, 5, { 160, 200, 160, 160, 160 } },
-	{ "raid6 of large nodes", BTRKIT_RAID5, BTRKIT_RAID6, false, 65536, 1, 5, { 200, 200, 200, 200, 200 } },
-	{ "mixed raid5", BTRKIT_RAID5, BTRKIT_RAID5, true, 4096, 1, 3, { 160, 200, 160 } },
+	{ "raid0", BTRKIT_PROFILE_RAID0, BTRKIT_PROFILE_RAID0, false, 4096, 0, 2, { 160, 200 } },
+	{ "raid1", BTRKIT_PROFILE_RAID1, BTRKIT_PROFILE_RAID1, false, 4096, 1, 3, { 160, 200, 160 } },
+	{ "raid1c3", BTRKIT_PROFILE_RAID1C3, BTRKIT_PROFILE_RAID1C3, false, 16384, 2, 3, { 160, 200, 160 } },
+	{ "raid1c4", BTRKIT_PROFILE_RAID1C4, BTRKIT_PROFILE_RAID1C4, false, 4096, 3, 4, { 160, 200, 160, 160 } },
+	{ "raid10", BTRKIT_PROFILE_RAID10, BTRKIT_PROFILE_RAID10, false, 4096, 1, 4, { 160, 200, 160, 180 } },
+	{ "raid5 of two", BTRKIT_PROFILE_RAID5, BTRKIT_PROFILE_RAID5, false, 4096, 1, 2, { 200, 200 } },
+	{ "raid5", BTRKIT_PROFILE_RAID5, BTRKIT_PROFILE_RAID5, false, 4096, 1, 4, { 160, 200, 160, 160 } },
+	{ "raid6 of three", BTRKIT_PROFILE_RAID6, BTRKIT_PROFILE_RAID6, false, 4096, 2, 3, { 200, 200, 240 } },
+	{ "raid6", BTRKIT_PROFILE_RAID6, BTRKIT_PROFILE_RAID6, false, 16384, 2, 5, { 160, 200, 160, 160, 160 } },
+	{ "raid6 of large nodes",
+	  BTRKIT_PROFILE_RAID5,
+	  BTRKIT_PROFILE_RAID6,
+	  false,
+	  65536,
+	  1,
+	  5,
+	  { 200, 200, 200, 200, 200 } },
+	{ "mixed raid5", BTRKIT_PROFILE_RAID5, BTRKIT_PROFILE_RAID5, true, 4096, 1, 3, { 160, 200, 160 } },
 };
 
 static uint64_t seed;
@@ -347,8 +354,15 @@ static void fill(const struct rig_kind *kind)
 static void what_is_reserved_can_be_had(void **state)
 {
 	static const struct rig_kind small[] = {
-		{ "raid5", BTRKIT_RAID5, BTRKIT_RAID5, false, 4096, 1, 3, { 140, 130, 130 } },
-		{ "raid6", BTRKIT_RAID6, BTRKIT_RAID6, false, 4096, 2, 6, { 140, 130, 130, 130, 130, 130 } },
+		{ "raid5", BTRKIT_PROFILE_RAID5, BTRKIT_PROFILE_RAID5, false, 4096, 1, 3, { 140, 130, 130 } },
+		{ "raid6",
+		  BTRKIT_PROFILE_RAID6,
+		  BTRKIT_PROFILE_RAID6,
+		  false,
+		  4096,
+		  2,
+		  6,
+		  { 140, 130, 130, 130, 130, 130 } },
 	};
 
 	(void)state;
@@ -465,8 +479,16 @@ static void build(const struct rig_kind *kind)
 static void a_tree_is_built_in_rows(void **state)
 {
 	static const struct rig_kind scattered[] = {
-		{ "raid5", BTRKIT_SINGLE, BTRKIT_RAID5, false, 4096, 1, 2, { 3000, 3000 }, true },
-		{ "raid6", BTRKIT_SINGLE, BTRKIT_RAID6, false, 4096, 1, 4, { 1500, 2000, 1500, 1500 }, true },
+		{ "raid5", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_RAID5, false, 4096, 1, 2, { 3000, 3000 }, true },
+		{ "raid6",
+		  BTRKIT_PROFILE_SINGLE,
+		  BTRKIT_PROFILE_RAID6,
+		  false,
+		  4096,
+		  1,
+		  4,
+		  { 1500, 2000, 1500, 1500 },
+		  true },
 	};
 
 	(void)state;

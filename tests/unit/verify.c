@@ -236,7 +236,7 @@ static struct btrkit_mkfs_options options(struct btrkit_mkfs_source *s, bool fro
 					  .num_inode_flags = 2 };
 	o.source = s;
 	o.flags = BTRKIT_MKFS_FIT | BTRKIT_MKFS_VERIFY;
-	o.metadata = BTRKIT_SINGLE;
+	o.metadata = BTRKIT_PROFILE_SINGLE;
 	o.threads = 3;
 	put_file(big, "BIGMARKER", 8000);
 	return o;
@@ -278,7 +278,7 @@ static void equal_is_equal(void **state)
 		struct told told;
 		char line[512];
 
-		o.compression = i & 2 ? BTRKIT_ZSTD : BTRKIT_UNCOMPRESSED;
+		o.compression = i & 2 ? BTRKIT_COMPRESSION_ZSTD : BTRKIT_COMPRESSION_NONE;
 		o.flags |= i & 4 ? BTRKIT_MKFS_DETERMINISTIC : 0;
 		if (run(&t, &o, &r, &told, &err))
 			fail_msg("%s; %s", btrkit_error_format(&err, line, sizeof(line)), told.first);
@@ -479,11 +479,11 @@ static void copies_are_read(void **state)
 	static const struct {
 		enum btrkit_profile profile;
 		unsigned devices, copies;
-	} cases[] = { { BTRKIT_SINGLE, 1, 1 },
-		      { BTRKIT_DUP, 1, 2 },
-		      { BTRKIT_RAID1, 2, 2 },
-		      { BTRKIT_RAID1C3, 3, 3 },
-		      { BTRKIT_RAID10, 4, 2 } };
+	} cases[] = { { BTRKIT_PROFILE_SINGLE, 1, 1 },
+		      { BTRKIT_PROFILE_DUP, 1, 2 },
+		      { BTRKIT_PROFILE_RAID1, 2, 2 },
+		      { BTRKIT_PROFILE_RAID1C3, 3, 3 },
+		      { BTRKIT_PROFILE_RAID10, 4, 2 } };
 	/* In data; in the tree of files; in the header of the device tree, by which no file is found. */
 	static const struct {
 		const char *bytes;

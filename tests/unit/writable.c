@@ -110,13 +110,13 @@ static void the_table_agrees(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < n; i++) {
-		if (f[i].support == BTRKIT_REFUSED)
+		if (f[i].support == BTRKIT_SUPPORT_REFUSED)
 			refused_altogether(&f[i]);
-		if (f[i].support == BTRKIT_REFUSED || f[i].bit == INCOMPAT_METADATA_UUID)
+		if (f[i].support == BTRKIT_SUPPORT_REFUSED || f[i].bit == INCOMPAT_METADATA_UUID)
 			continue;
-		with_bits(f[i].set == BTRKIT_COMPAT_RO ? offsetof(struct disk_super, compat_ro_flags) :
-							 offsetof(struct disk_super, incompat_flags),
-			  f[i].bit, true, f[i].support == BTRKIT_WRITE ? NULL : f[i].name);
+		with_bits(f[i].set == BTRKIT_FEATURE_COMPAT_RO ? offsetof(struct disk_super, compat_ro_flags) :
+								 offsetof(struct disk_super, incompat_flags),
+			  f[i].bit, true, f[i].support == BTRKIT_SUPPORT_WRITE ? NULL : f[i].name);
 	}
 }
 
