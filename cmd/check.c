@@ -58,7 +58,7 @@ struct request {
 	struct btrkit_check_options opts;
 	struct btrkit_open_options open;
 	struct cmd_devices devices;
-	enum btrkit_list_format format;
+	enum btrkit_format format;
 	bool progress, force, list_codes;
 };
 
@@ -168,7 +168,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->format = cmd_format(cmd, optarg, formats);
 		break;
 	case OPT_JSON:
-		req->format = BTRKIT_LIST_JSON;
+		req->format = BTRKIT_FORMAT_JSON;
 		break;
 	case OPT_REPEATS:
 		req->opts.repeats = take_number(cmd, "--repeats", 65536);

@@ -91,7 +91,7 @@ uint64_t cmd_size(const struct command *cmd, const char *option, const char *s);
 /* --compress: TYPE[:LEVEL]. @return whether there is a level. Anything else is a usage error. */
 bool cmd_compression(const struct command *cmd, const char *s, enum btrkit_compression *kind, int *level);
 
-/* --format: the index in @names (which ends with NULL). Anything else is a usage error. */
+/* --format: the index in @names, which are in the order of enum btrkit_format and end with NULL. */
 unsigned cmd_format(const struct command *cmd, const char *s, const char *const *names);
 
 /* The exit status of a failure. */

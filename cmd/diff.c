@@ -31,7 +31,7 @@ static const struct cmd_option options[] = {
 
 struct request {
 	const char *from, *to, *tree;
-	enum btrkit_list_format format;
+	enum btrkit_format format;
 	unsigned flags;
 	bool noscan, exit_code;
 };

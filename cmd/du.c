@@ -183,8 +183,7 @@ static void take_depth(const struct command *cmd, struct request *req)
 
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
-	static const char *const formats[] = { "text", "tsv", "json", NULL };
-	static const enum btrkit_usage_format found[] = { BTRKIT_USAGE_TEXT, BTRKIT_USAGE_TSV, BTRKIT_USAGE_JSON };
+	static const char *const formats[] = { "text", "json", "tsv", NULL };
 	uint64_t threads;
 
 	switch (c) {
@@ -214,7 +213,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		break;
 	case OPT_FORMAT:
 		req->formed = true;
-		req->print.format = found[cmd_format(cmd, optarg, formats)];
+		req->print.format = cmd_format(cmd, optarg, formats);
 		break;
 	case OPT_THREADS:
 		threads = cmd_number(cmd, "--threads", optarg, false);

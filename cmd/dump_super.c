@@ -24,16 +24,17 @@ struct request {
 	bool all;
 	uint64_t offset;
 	unsigned flags;
+	enum btrkit_format format;
 };
 
 static int dump_one(struct btrkit_io *io, uint64_t offset, struct request *req, struct cmd_output *out,
 		    struct btrkit_error *err)
 {
-	int ret = btrkit_dump_super(io, offset, req->flags, cmd_write, out, err);
+	int ret = btrkit_dump_super(io, offset, req->flags, req->format, cmd_write, out, err);
 
 	/* What contradicts itself was shown. */
 	if (!ret || ret == -EUCLEAN)
-		req->flags |= req->flags & BTRKIT_DUMP_SUPER_JSON ? BTRKIT_DUMP_SUPER_MORE : 0;
+		req->flags |= BTRKIT_DUMP_SUPER_MORE;
 	return ret;
 }
 
@@ -100,8 +101,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 			req.flags |= BTRKIT_DUMP_SUPER_HIDE_NAMES;
 			break;
 		case OPT_FORMAT:
-			req.flags &= ~BTRKIT_DUMP_SUPER_JSON;
-			req.flags |= cmd_format(cmd, optarg, formats) ? BTRKIT_DUMP_SUPER_JSON : 0;
+			req.format = cmd_format(cmd, optarg, formats);
 			break;
 		case 's':
 			req.all = false;

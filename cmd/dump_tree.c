@@ -146,7 +146,7 @@ static void judge(const struct command *cmd, const struct request *req)
 	const struct btrkit_dump_select *s = &req->choice.select;
 	const bool file = s->path || s->flags & BTRKIT_DUMP_BY_INODE;
 
-	if (req->opts.fields && req->opts.format != BTRKIT_LIST_JSON)
+	if (req->opts.fields && req->opts.format != BTRKIT_FORMAT_JSON)
 		cmd_usage_error(cmd, "--fields needs --format json");
 	if (s->path && (s->flags & BTRKIT_DUMP_BY_INODE || req->opts.num_trees))
 		cmd_usage_error(cmd, "--path excludes --inode and --tree");

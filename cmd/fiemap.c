@@ -29,7 +29,7 @@ static const struct cmd_option options[] = {
 struct request {
 	bool all, owners, stats;
 	const char *subvol;
-	unsigned format;
+	enum btrkit_format format;
 	struct cmd_devices devices;
 	char **paths;
 	int num_paths;
@@ -114,16 +114,14 @@ static void say_stats(const struct btrkit_fiemap_stats *s)
 
 static int print(const struct command *cmd, const struct request *req, struct btrkit_fs *fs)
 {
-	static const enum btrkit_fiemap_format formats[] = { BTRKIT_FIEMAP_TEXT, BTRKIT_FIEMAP_TSV,
-							     BTRKIT_FIEMAP_JSON };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fiemap_printer *printer = NULL;
 	struct btrkit_fiemap_stats stats = { 0 };
 	struct cmd_output out = { 0 };
 	int ret, ended, status;
 
-	ret = btrkit_fiemap_printer_create(fs, formats[req->format], req->owners ? BTRKIT_FIEMAP_OWNERS : 0, cmd_write,
-					   &out, &printer, &err);
+	ret = btrkit_fiemap_printer_create(fs, req->format, req->owners ? BTRKIT_FIEMAP_OWNERS : 0, cmd_write, &out,
+					   &printer, &err);
 	if (!ret)
 		ret = list(fs, req, btrkit_fiemap_printer_sink(printer), &stats, &err);
 	ended = btrkit_fiemap_printer_finish(printer, !ret);
@@ -135,7 +133,7 @@ static int print(const struct command *cmd, const struct request *req, struct bt
 
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
-	static const char *const formats[] = { "text", "tsv", "json", NULL };
+	static const char *const formats[] = { "text", "json", "tsv", NULL };
 
 	switch (c) {
 	case 'a':

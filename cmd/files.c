@@ -47,7 +47,7 @@ struct request {
 	const struct command *cmd;
 	unsigned flags; /* BTRKIT_LS_* */
 	const char *subvol;
-	enum btrkit_list_format format;
+	enum btrkit_format format;
 	struct cmd_devices devices;
 	const char *const *paths;
 	size_t num_paths;
@@ -142,8 +142,9 @@ static int run_ls(const struct command *cmd, int argc, char **argv)
 
 static int print_stat(struct request *req, struct btrkit_error *err)
 {
-	return btrkit_stat_print(req->fs, req->root, req->paths, req->num_paths, req->format, problem, req, cmd_write,
-				 &req->out, err);
+	const struct btrkit_stat_options opts = { 0, req->format, problem, req };
+
+	return btrkit_stat_print(req->fs, req->root, req->paths, req->num_paths, &opts, cmd_write, &req->out, err);
 }
 
 static int run_stat(const struct command *cmd, int argc, char **argv)

@@ -44,8 +44,8 @@ static const struct cmd_option stats_options[] = {
 };
 
 struct request {
-	const char *const *formats;	/* in the order of enum btrkit_list_format */
-	enum btrkit_list_format format;
+	const char *const *formats; /* in the order of enum btrkit_format */
+	enum btrkit_format format;
 	struct btrkit_subvolumes_options list;
 	struct btrkit_subvolumes_order order[ORDER_MAX];
 	const char *below;
@@ -192,7 +192,7 @@ static int print_subvolumes(struct btrkit_fs *fs, const struct request *req, str
 	int ret = req->below ? btrkit_subvolume_find(fs, req->below, &options.parent, err) : 0;
 
 	options.order = req->order;
-	return ret ? ret : btrkit_subvolumes_select(fs, &options, req->format, cmd_write, out, err);
+	return ret ? ret : btrkit_subvolumes_print(fs, &options, req->format, cmd_write, out, err);
 }
 
 static int run_subvolumes(const struct command *cmd, int argc, char **argv)

@@ -17,7 +17,7 @@ static const struct cmd_option options[] = {
 };
 
 struct request {
-	enum btrkit_list_format format;
+	enum btrkit_format format;
 	struct cmd_devices devices;
 	uint64_t address; /* of map-logical */
 };

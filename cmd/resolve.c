@@ -29,7 +29,7 @@ static const struct cmd_option inode_options[] = {
 struct request {
 	unsigned flags;
 	const char *subvol;
-	enum btrkit_list_format format;
+	enum btrkit_format format;
 	struct cmd_devices devices;
 	uint64_t number; /* the address, or the inode */
 };

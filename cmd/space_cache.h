@@ -6,7 +6,7 @@
 
 struct space_cache_request {
 	struct cmd_devices devices;
-	enum btrkit_space_format format;	/* status */
+	enum btrkit_format format; /* status */
 	/* convert and clear */
 	bool clear;
 	enum btrkit_space_cache_kind kind;	/* to which, or which one */

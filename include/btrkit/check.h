@@ -124,12 +124,12 @@ int btrkit_check(struct btrkit_fs *fs, const struct btrkit_check_options *opts, 
  * @return as btrkit_check(), or what @p write returned. Whatever was found, it is 0.
  * Since: 0.1
  */
-int btrkit_check_print(struct btrkit_fs *fs, const struct btrkit_check_options *opts, enum btrkit_list_format format,
+int btrkit_check_print(struct btrkit_fs *fs, const struct btrkit_check_options *opts, enum btrkit_format format,
 		       btrkit_write_fn write, void *ctx, struct btrkit_check_result *ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Prints all codes: a line each. @return 0, -EINVAL, -ENOMEM or what @p write returned. Since: 0.1 */
-int btrkit_check_codes_print(enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
+int btrkit_check_codes_print(enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS

@@ -88,26 +88,19 @@ typedef int (*btrkit_copy_fn)(void *ctx, const struct btrkit_copy *copy);
 int btrkit_logical_copies(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn fn, void *ctx,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Forms of a printed list. Since: 0.1 */
-enum btrkit_list_format {
-	BTRKIT_LIST_TEXT,
-	BTRKIT_LIST_JSON,	/**< JSON Lines: a header, then an object for each */
-	BTRKIT_LIST_TSV		/**< tab-separated values, where a function says that it has them */
-};
-
 /**
  * The same, printed.
  *
  * @return as the function without _print, or what @p write returned; -EINVAL for an unknown format
  * Since: 0.1
  */
-int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
+int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /** Since: 0.1 */
-int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
+int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /** Since: 0.1 */
-int btrkit_logical_copies_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_list_format format,
+int btrkit_logical_copies_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_format format,
 			     btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS

@@ -17,20 +17,21 @@ enum btrkit_dump_super_flags {
 	BTRKIT_DUMP_SUPER_FULL = 1 << 0,	/**< sys_chunk_array and backup roots too */
 	BTRKIT_DUMP_SUPER_FORCE = 1 << 1,	/**< even without the magic */
 	BTRKIT_DUMP_SUPER_HIDE_NAMES = 1 << 2,	/**< HIDDEN in the place of the label */
-	BTRKIT_DUMP_SUPER_JSON = 1 << 3,	/**< JSON Lines: one that tells their version, and an object */
-	BTRKIT_DUMP_SUPER_MORE = 1 << 4		/**< without that first line, since lines stand before this */
+	BTRKIT_DUMP_SUPER_MORE = 1 << 3		/**< JSON: without the header, since lines stand before this */
 };
 
 /**
  * Prints the superblock at byte @p offset of a device, as it is: a bad checksum is said in its place and is no
  * failure. On a zoned device the place of a copy that btrkit_super_offset() tells stands for the newest in its log.
  *
- * @return 0; -EMEDIUMTYPE: no magic there, and not forced; -ENODATA: the device ends before; -ENOENT: it is zoned, and
+ * @param flags	BTRKIT_DUMP_SUPER_*
+ * @param format	text or JSON: a header and an object
+ * @return 0; -EINVAL: unknown flag or format; -EMEDIUMTYPE: no magic there, and not forced; -ENODATA: the device ends before; -ENOENT: it is zoned, and
  *	   ends before the log of that copy; -EUCLEAN: zones that no log leaves behind; -EIO; or what @p write returned
  * Since: 0.1
  */
-int btrkit_dump_super(struct btrkit_io *device, uint64_t offset, unsigned flags, btrkit_write_fn write, void *ctx,
-		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_dump_super(struct btrkit_io *device, uint64_t offset, unsigned flags, enum btrkit_format format,
+		      btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Where copy @p mirror (0 to 2) of the superblock lies on a device that is not zoned; UINT64_MAX for other numbers.
@@ -121,7 +122,7 @@ struct btrkit_dump_options {
 	const uint64_t *blocks;		/**< only the blocks with these logical addresses */
 	size_t num_blocks;
 	const struct btrkit_dump_select *select;	/**< NULL: all of them */
-	enum btrkit_list_format format;
+	enum btrkit_format format;
 	/**
 	 * With JSON: only these members, with commas between, those inside others by their path (`key.objectid`); lines
 	 * of which nothing is left do not come, but the first always does. NULL: all.
@@ -129,7 +130,7 @@ struct btrkit_dump_options {
 	const char *fields;
 };
 
-#define BTRKIT_DUMP_OPTIONS_INIT { 0, NULL, 0, NULL, 0, NULL, BTRKIT_LIST_TEXT, NULL }
+#define BTRKIT_DUMP_OPTIONS_INIT { 0, NULL, 0, NULL, 0, NULL, BTRKIT_FORMAT_TEXT, NULL }
 
 /**
  * Every member that lines of JSON may have, by its path, in the order of the bytes; *count is their number.
@@ -202,7 +203,7 @@ int btrkit_dump_scan(struct btrkit_fs *fs, const struct btrkit_dump_options *opt
  *	   chunk has it; -EOPNOTSUPP: it lies on several strips; -EIO, -ENODATA, -ENOMEM; or what @p write returned
  * Since: 0.1
  */
-int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, enum btrkit_list_format format,
+int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, enum btrkit_format format,
 		    btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**

@@ -105,13 +105,6 @@ int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, co
 int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Forms of a printed listing. Since: 0.1 */
-enum btrkit_fiemap_format {
-	BTRKIT_FIEMAP_TEXT,	/**< as filefrag -v of e2fsprogs 1.47 */
-	BTRKIT_FIEMAP_TSV,	/**< root inode logical physical length flags path, no header */
-	BTRKIT_FIEMAP_JSON	/**< JSON Lines: a header, then an object a row */
-};
-
 /** Turns a listing into bytes. Since: 0.1 */
 struct btrkit_fiemap_printer;
 
@@ -126,7 +119,7 @@ struct btrkit_fiemap_printer;
  * @return 0, -EINVAL for an unknown format or flag, -ENOMEM
  * Since: 0.1
  */
-int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, unsigned flags,
+int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format, unsigned flags,
 				 btrkit_write_fn write, void *ctx, struct btrkit_fiemap_printer **ret,
 				 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -12,7 +12,7 @@
 
 BTRKIT_BEGIN_DECLS
 
-/** Flags of btrkit_subvolumes_print(). Since: 0.1 */
+/** Flags of struct btrkit_subvolumes_options. Since: 0.1 */
 enum btrkit_subvolumes_flags {
 	BTRKIT_SUBVOLUMES_DELETED = 1 << 0,	/**< those too that are being deleted, which lie nowhere */
 	BTRKIT_SUBVOLUMES_ONLY_DELETED = 1 << 1,	/**< these alone */
@@ -36,9 +36,9 @@ struct btrkit_subvolumes_order {
 
 /** Which subvolumes are listed, and in which order. Since: 0.1 */
 struct btrkit_subvolumes_options {
-	uint32_t flags;		/**< BTRKIT_SUBVOLUMES_* */
-	uint32_t num_order;
+	unsigned flags;		/**< BTRKIT_SUBVOLUMES_*; unknown ones are refused */
 	const struct btrkit_subvolumes_order *order;	/**< by one, then the next, then the number */
+	size_t num_order;	/**< 0: by the number, for which nothing is kept in memory */
 	uint64_t parent;	/**< only those that lie in this one, not deeper; 0: all */
 	uint64_t min_generation, max_generation;
 	uint64_t min_creation, max_creation;
@@ -48,25 +48,17 @@ struct btrkit_subvolumes_options {
 #define BTRKIT_SUBVOLUMES_OPTIONS_INIT { .max_generation = UINT64_MAX, .max_creation = UINT64_MAX }
 
 /**
- * Prints the subvolumes but for the top level, in the order of their numbers: as text in the words of
- * `btrfs subvolume list -pcguqR`, as tab-separated values, or as JSON Lines with all that root items say and the
- * numbers of the snapshots that were made of each.
+ * Prints subvolumes but for the top level: as text in the words of `btrfs subvolume list -pcguqR`, as tab-separated
+ * values, or as JSON Lines with all that root items say and the numbers of the snapshots that were made of each. For
+ * another order than that of their numbers all that are listed are in memory.
  *
- * @return 0; -EINVAL: unknown flag or format; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what @p write returned
- * Since: 0.1
- */
-int btrkit_subvolumes_print(struct btrkit_fs *fs, unsigned flags, enum btrkit_list_format format,
-			    btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/**
- * The same of some of them, or in another order, for which all that are listed are in memory.
- *
+ * @param opts	NULL: all that are not being deleted, in the order of their numbers
  * @return 0; -EINVAL: unknown flag, key or format; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what @p write returned
  * Since: 0.1
  */
-int btrkit_subvolumes_select(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *options,
-			     enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
-			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_subvolumes_print(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts,
+			    enum btrkit_format format, btrkit_write_fn write, void *ctx,
+			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Prints how large trees are: levels, blocks and bytes of each level, items and bytes of each type. As text or JSON
@@ -77,7 +69,7 @@ int btrkit_subvolumes_select(struct btrkit_fs *fs, const struct btrkit_subvolume
  *	   the first that was wrong, after everything was written
  * Since: 0.1
  */
-int btrkit_tree_stats_print(struct btrkit_fs *fs, const uint64_t *trees, size_t n, enum btrkit_list_format format,
+int btrkit_tree_stats_print(struct btrkit_fs *fs, const uint64_t *trees, size_t n, enum btrkit_format format,
 			    btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** One side of a comparison. Since: 0.1 */
@@ -103,7 +95,7 @@ enum btrkit_diff_flags {
  * Since: 0.1
  */
 int btrkit_diff_print(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, unsigned flags,
-		      enum btrkit_list_format format, btrkit_write_fn write, void *ctx, bool *differ,
+		      enum btrkit_format format, btrkit_write_fn write, void *ctx, bool *differ,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS

@@ -34,13 +34,13 @@ enum btrkit_ls_flags {
 /** What to print. Initialise with BTRKIT_LS_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_ls_options {
 	unsigned flags;			/**< enum btrkit_ls_flags; unknown ones are refused */
-	enum btrkit_list_format format;
+	enum btrkit_format format;
 	/** Told of what cannot be listed; the rest is. NULL: the first of it ends the list. */
 	btrkit_problem_fn problem;
 	void *problem_ctx;
 };
 
-#define BTRKIT_LS_OPTIONS_INIT { 0, BTRKIT_LIST_TEXT, NULL, NULL }
+#define BTRKIT_LS_OPTIONS_INIT { 0, BTRKIT_FORMAT_TEXT, NULL, NULL }
 
 /**
  * Lists files and directories by their paths, files first, and what is in a directory in the order of the bytes of
@@ -56,18 +56,30 @@ int btrkit_ls_print(struct btrkit_fs *fs, uint64_t root, const char *const *path
 		    const struct btrkit_ls_options *opts, btrkit_write_fn write, void *ctx,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/** What to print. Initialise with BTRKIT_STAT_OPTIONS_INIT. Since: 0.1 */
+struct btrkit_stat_options {
+	unsigned flags;			/**< 0: none are known */
+	enum btrkit_format format;
+	/** Told of what cannot be read; the rest is. NULL: the first of it ends the work. */
+	btrkit_problem_fn problem;
+	void *problem_ctx;
+};
+
+#define BTRKIT_STAT_OPTIONS_INIT { 0, BTRKIT_FORMAT_TEXT, NULL, NULL }
+
 /**
  * Prints all that is known of files: what the inode says, extended attributes, of what kinds a regular file's extents
  * are, and how many bytes others have as well.
  *
+ * @param root	objectid of the subvolume that paths start from
  * @param paths	@p n of them
- * @param problem	told of what cannot be read; NULL: the first of it ends the work
+ * @param opts	NULL: all defaults
  * @return as btrkit_ls_print()
  * Since: 0.1
  */
 int btrkit_stat_print(struct btrkit_fs *fs, uint64_t root, const char *const *paths, size_t n,
-		      enum btrkit_list_format format, btrkit_problem_fn problem, void *problem_ctx,
-		      btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+		      const struct btrkit_stat_options *opts, btrkit_write_fn write, void *ctx,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

@@ -82,7 +82,7 @@ int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned f
  * Since: 0.1
  */
 int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsigned flags,
-				 enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
+				 enum btrkit_format format, btrkit_write_fn write, void *ctx,
 				 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
@@ -93,7 +93,7 @@ int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsi
  *	   -ENOMEM
  * Since: 0.1
  */
-int btrkit_inode_paths_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_list_format format,
+int btrkit_inode_paths_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_format format,
 			       btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS

@@ -108,19 +108,13 @@ struct btrkit_space_sink {
 int btrkit_space_status(struct btrkit_fs *fs, const struct btrkit_space_sink *sink, struct btrkit_space_summary *ret,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Forms of a printed status. Since: 0.1 */
-enum btrkit_space_format {
-	BTRKIT_SPACE_TEXT,
-	BTRKIT_SPACE_JSON	/**< JSON Lines: a header, an object for each block group and leftover, a summary */
-};
-
 /**
  * The same, printed: block groups, leftovers, and last the summary.
  *
  * @return as btrkit_space_status(), or what @p write returned; -EINVAL for an unknown format
  * Since: 0.1
  */
-int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_space_format format, btrkit_write_fn write, void *ctx,
+int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			      struct btrkit_space_summary *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Flags of struct btrkit_space_change_options. Since: 0.1 */

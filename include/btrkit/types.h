@@ -62,6 +62,17 @@ struct btrkit_key {
 typedef int (*btrkit_write_fn)(void *ctx, const void *data, size_t len);
 
 /**
+ * Forms of what is printed. A function whose comment does not name one of them refuses it with -EINVAL.
+ *
+ * Since: 0.1
+ */
+enum btrkit_format {
+	BTRKIT_FORMAT_TEXT,	/**< for people */
+	BTRKIT_FORMAT_JSON,	/**< JSON Lines: an object a line, the first of which tells the schema: btrkit-format(5) */
+	BTRKIT_FORMAT_TSV	/**< tab-separated values, a line each, without a header */
+};
+
+/**
  * Told a fact that is no failure but that a person should know (a mirror of the superblock was used, a
  * newer mirror exists): one line without a newline, valid during the call only.
  *

@@ -206,13 +206,6 @@ struct btrkit_usage_types {
 /** @see struct btrkit_usage_types. Since: 0.1 */
 void btrkit_usage_get_types(const struct btrkit_usage *u, struct btrkit_usage_types *ret);
 
-/** Forms of a printed report. Since: 0.1 */
-enum btrkit_usage_format {
-	BTRKIT_USAGE_TEXT,	/**< for people */
-	BTRKIT_USAGE_TSV,	/**< a line for each row, the first column says of what; no header */
-	BTRKIT_USAGE_JSON	/**< JSON Lines: a header, then an object a row */
-};
-
 /** Flags of struct btrkit_usage_print_options. Since: 0.1 */
 enum btrkit_usage_print_flags {
 	BTRKIT_USAGE_BYTES = 1 << 0	/**< text has sizes in bytes, as the other forms always have */
@@ -221,7 +214,7 @@ enum btrkit_usage_print_flags {
 /** How to print. Initialise with BTRKIT_USAGE_PRINT_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_usage_print_options {
 	unsigned flags;				/**< BTRKIT_USAGE_BYTES */
-	enum btrkit_usage_format format;
+	enum btrkit_format format;
 	/**
 	 * Told why the path of a subvolume, or what holds it, cannot be told: it is left out. A value other than 0, a
 	 * negative errno, ends the work. NULL: the first such failure ends it.

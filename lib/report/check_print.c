@@ -127,7 +127,7 @@ static void print_summary(struct emit *e, const struct btrkit_check_result *r, b
 	emit_object_end(e);
 }
 
-int btrkit_check_print(struct btrkit_fs *fs, const struct btrkit_check_options *opts, enum btrkit_list_format format,
+int btrkit_check_print(struct btrkit_fs *fs, const struct btrkit_check_options *opts, enum btrkit_format format,
 		       btrkit_write_fn write, void *ctx, struct btrkit_check_result *ret, struct btrkit_error *err)
 {
 	struct btrkit_check_options own = BTRKIT_CHECK_OPTIONS_INIT;
@@ -151,7 +151,7 @@ int btrkit_check_print(struct btrkit_fs *fs, const struct btrkit_check_options *
 	return r;
 }
 
-int btrkit_check_codes_print(enum btrkit_list_format format, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+int btrkit_check_codes_print(enum btrkit_format format, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	size_t n;
 	const struct btrkit_check_code *codes = btrkit_check_codes(&n);

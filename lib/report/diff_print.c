@@ -169,7 +169,7 @@ static int compare_all(struct job *j, struct btrkit_error *err)
 }
 
 int btrkit_diff_print(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, unsigned flags,
-		      enum btrkit_list_format format, btrkit_write_fn write, void *ctx, bool *differ,
+		      enum btrkit_format format, btrkit_write_fn write, void *ctx, bool *differ,
 		      struct btrkit_error *err)
 {
 	struct tree_root x, y;

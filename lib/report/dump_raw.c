@@ -335,7 +335,7 @@ static int read_copy(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, uint8
 	return ret;
 }
 
-int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, enum btrkit_list_format format,
+int btrkit_dump_raw(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, enum btrkit_format format,
 		    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct raw r = { .fs = fs, .size = fs->items.nodesize };

@@ -62,11 +62,11 @@ uint64_t btrkit_super_offset(unsigned mirror)
 	return mirror < SUPER_MIRRORS ? super_offset(mirror) : UINT64_MAX;
 }
 
-int btrkit_dump_super(struct btrkit_io *io, uint64_t offset, unsigned flags, btrkit_write_fn write, void *ctx,
-		      struct btrkit_error *err)
+int btrkit_dump_super(struct btrkit_io *io, uint64_t offset, unsigned flags, enum btrkit_format format,
+		      btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	const unsigned render = flags & BTRKIT_DUMP_SUPER_HIDE_NAMES ? RENDER_HIDE_NAMES : 0;
-	const bool json = flags & BTRKIT_DUMP_SUPER_JSON;
+	const bool json = format == BTRKIT_FORMAT_JSON;
 	struct btrkit_error bad = BTRKIT_ERROR_INIT;
 	struct disk_super d;
 	struct emit e;
@@ -74,6 +74,8 @@ int btrkit_dump_super(struct btrkit_io *io, uint64_t offset, unsigned flags, btr
 
 	if (flags & ~FLAGS_KNOWN)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", flags & ~FLAGS_KNOWN);
+	if (format != BTRKIT_FORMAT_TEXT && !json)
+		return err_set(err, BTRKIT_INVALID, "unknown format %d", (int)format);
 	ret = read_super(io, offset, flags, &d, err);
 	if (ret)
 		return ret;

@@ -96,11 +96,11 @@ int dump_like(struct btrkit_fs *fs, const struct btrkit_dump_options *o, struct 
 	};
 	if (o->flags & ~FLAGS_KNOWN)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", o->flags & ~FLAGS_KNOWN);
-	if (o->format != BTRKIT_LIST_TEXT && o->format != BTRKIT_LIST_JSON)
+	if (o->format != BTRKIT_FORMAT_TEXT && o->format != BTRKIT_FORMAT_JSON)
 		return err_set(err, BTRKIT_INVALID, "unknown format");
-	if (o->fields && o->format != BTRKIT_LIST_JSON)
+	if (o->fields && o->format != BTRKIT_FORMAT_JSON)
 		return err_set(err, BTRKIT_INVALID, "only JSON has members");
-	ret->e.form = o->format == BTRKIT_LIST_JSON ? EMIT_JSON : EMIT_TEXT;
+	ret->e.form = o->format == BTRKIT_FORMAT_JSON ? EMIT_JSON : EMIT_TEXT;
 	return o->fields ? dump_choose(o->fields, &ret->choice, err) : 0;
 }
 

@@ -14,7 +14,7 @@
 struct btrkit_fiemap_printer {
 	struct emit emit;
 	struct btrkit_fiemap_sink sink;
-	enum btrkit_fiemap_format format;
+	enum btrkit_format format;
 	unsigned block_shift;
 	unsigned physical_width;
 	bool begun; /* the header is out */
@@ -123,7 +123,7 @@ static void print_json_header(struct btrkit_fiemap_printer *p)
 {
 	struct emit *e = &p->emit;
 
-	if (p->begun || p->format != BTRKIT_FIEMAP_JSON)
+	if (p->begun || p->format != BTRKIT_FORMAT_JSON)
 		return;
 	p->begun = true;
 	emit_header(e, "fiemap");
@@ -134,7 +134,7 @@ static int print_file(void *ctx, const struct btrkit_fiemap_file *file)
 	struct btrkit_fiemap_printer *p = ctx;
 
 	print_json_header(p);
-	if (p->format == BTRKIT_FIEMAP_TEXT)
+	if (p->format == BTRKIT_FORMAT_TEXT)
 		end_text_file(p);
 	if (p->path_size < file->path_len) {
 		char *more = realloc(p->path, file->path_len);
@@ -151,10 +151,10 @@ static int print_file(void *ctx, const struct btrkit_fiemap_file *file)
 	p->root = file->root;
 	p->inode = file->inode;
 	p->size = file->size;
-	if (p->format == BTRKIT_FIEMAP_TEXT)
+	if (p->format == BTRKIT_FORMAT_TEXT)
 		begin_text_file(p);
 	p->in_file = true;
-	if (p->format == BTRKIT_FIEMAP_TSV) {
+	if (p->format == BTRKIT_FORMAT_TSV) {
 		int ret = begin_tsv_file(p);
 
 		if (ret)
@@ -331,9 +331,9 @@ static int print_owners(void *ctx, const struct btrkit_reference *refs, size_t n
 {
 	struct btrkit_fiemap_printer *p = ctx;
 
-	if (p->format == BTRKIT_FIEMAP_TEXT)
+	if (p->format == BTRKIT_FORMAT_TEXT)
 		text_owners(p, refs, n);
-	else if (p->format == BTRKIT_FIEMAP_TSV)
+	else if (p->format == BTRKIT_FORMAT_TSV)
 		tsv_owners(p, refs, n);
 	else
 		json_owners(p, refs, n);
@@ -345,9 +345,9 @@ static int print_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 	struct btrkit_fiemap_printer *p = ctx;
 
 	for (size_t i = 0; i < n; i++) {
-		if (p->format == BTRKIT_FIEMAP_TEXT)
+		if (p->format == BTRKIT_FORMAT_TEXT)
 			text_row(p, &rows[i]);
-		else if (p->format == BTRKIT_FIEMAP_TSV)
+		else if (p->format == BTRKIT_FORMAT_TSV)
 			tsv_row(p, &rows[i]);
 		else
 			json_row(p, &rows[i]);
@@ -355,21 +355,20 @@ static int print_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return emit_failed(&p->emit);
 }
 
-int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_fiemap_format format, unsigned flags,
-				 btrkit_write_fn write, void *ctx, struct btrkit_fiemap_printer **ret,
-				 struct btrkit_error *err)
+int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format, unsigned flags, btrkit_write_fn write,
+				 void *ctx, struct btrkit_fiemap_printer **ret, struct btrkit_error *err)
 {
 	uint64_t blocks = fs->super.total_bytes / volume_data_factor(fs->volume) / fs->items.sectorsize;
 	struct btrkit_fiemap_printer *p;
 
-	if (format != BTRKIT_FIEMAP_TEXT && format != BTRKIT_FIEMAP_TSV && format != BTRKIT_FIEMAP_JSON)
+	if (format != BTRKIT_FORMAT_TEXT && format != BTRKIT_FORMAT_TSV && format != BTRKIT_FORMAT_JSON)
 		return err_set(err, BTRKIT_INVALID, "unknown format");
 	if (flags & ~BTRKIT_FIEMAP_OWNERS)
 		return err_set(err, BTRKIT_INVALID, "unknown flags");
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_nomem(err);
-	if (emit_init(&p->emit, format == BTRKIT_FIEMAP_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx) ||
+	if (emit_init(&p->emit, format == BTRKIT_FORMAT_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx) ||
 	    emit_init(&p->escaped, EMIT_TEXT, append_tail, p)) {
 		/* What could not be had is NULL, and freed all the same. */
 		(void)emit_finish(&p->emit);
@@ -401,7 +400,7 @@ int btrkit_fiemap_printer_finish(struct btrkit_fiemap_printer *p, bool complete)
 		return 0;
 	if (complete)
 		print_json_header(p);
-	if (complete && p->format == BTRKIT_FIEMAP_TEXT)
+	if (complete && p->format == BTRKIT_FORMAT_TEXT)
 		end_text_file(p);
 	ret = emit_finish(&p->emit);
 	(void)emit_finish(&p->escaped);

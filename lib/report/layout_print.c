@@ -90,7 +90,7 @@ static int print_copy(void *ctx, const struct btrkit_copy *c)
 	return emit_failed(e);
 }
 
-int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
+int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			 struct btrkit_error *err)
 {
 	struct emit e;
@@ -99,7 +99,7 @@ int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_list_format format, b
 	return ret ? ret : list_end(&e, btrkit_devices(fs, print_device, &e, err));
 }
 
-int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
+int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			struct btrkit_error *err)
 {
 	struct emit e;
@@ -108,7 +108,7 @@ int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_list_format format, bt
 	return ret ? ret : list_end(&e, btrkit_chunks(fs, print_chunk, &e, err));
 }
 
-int btrkit_logical_copies_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_list_format format,
+int btrkit_logical_copies_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_format format,
 				btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct emit e;

@@ -3,12 +3,12 @@
 
 #include "lib/base/err.h"
 
-int list_begin(struct emit *e, enum btrkit_list_format format, const char *command, btrkit_write_fn write, void *ctx,
+int list_begin(struct emit *e, enum btrkit_format format, const char *command, btrkit_write_fn write, void *ctx,
 	       struct btrkit_error *err)
 {
-	if (format != BTRKIT_LIST_TEXT && format != BTRKIT_LIST_JSON)
+	if (format != BTRKIT_FORMAT_TEXT && format != BTRKIT_FORMAT_JSON)
 		return err_set(err, BTRKIT_INVALID, "unknown format");
-	if (emit_init(e, format == BTRKIT_LIST_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx))
+	if (emit_init(e, format == BTRKIT_FORMAT_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx))
 		return err_nomem(err);
 	emit_header(e, command);
 	return 0;

@@ -9,7 +9,7 @@
 #include "lib/base/emit.h"
 
 /* @return 0; -EINVAL: no such format; -ENOMEM */
-int list_begin(struct emit *e, enum btrkit_list_format format, const char *command, btrkit_write_fn write, void *ctx,
+int list_begin(struct emit *e, enum btrkit_format format, const char *command, btrkit_write_fn write, void *ctx,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Frees @e. Of a list that failed with @ret nothing is printed that was not handed out yet, so that a short one does

@@ -129,9 +129,8 @@ static int tell_reference(void *ctx, const struct btrkit_reference *ref)
 	return emit_failed(p->e);
 }
 
-int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsigned flags,
-				    enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
-				    struct btrkit_error *err)
+int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsigned flags, enum btrkit_format format,
+				    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct emit e;
 	struct paths p = { .fs = fs, .e = &e, .err = err, .flags = flags };
@@ -145,7 +144,7 @@ int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsi
 	return list_end(&e, ret);
 }
 
-int btrkit_inode_paths_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_list_format format,
+int btrkit_inode_paths_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_format format,
 			     btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct emit e;

@@ -137,7 +137,7 @@ static void print_summary(struct emit *e, const struct btrkit_space_summary *s)
 	emit_object_end(e);
 }
 
-int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_space_format format, btrkit_write_fn write, void *ctx,
+int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			      struct btrkit_space_summary *ret, struct btrkit_error *err)
 {
 	struct emit e;
@@ -145,9 +145,9 @@ int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_space_format for
 	struct btrkit_space_summary sum;
 	int r, ended;
 
-	if (format != BTRKIT_SPACE_TEXT && format != BTRKIT_SPACE_JSON)
+	if (format != BTRKIT_FORMAT_TEXT && format != BTRKIT_FORMAT_JSON)
 		return err_set(err, BTRKIT_INVALID, "unknown format");
-	if (emit_init(&e, format == BTRKIT_SPACE_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx))
+	if (emit_init(&e, format == BTRKIT_FORMAT_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx))
 		return err_nomem(err);
 	emit_header(&e, "space-cache status");
 	r = btrkit_space_status(fs, &sink, &sum, err);

@@ -248,18 +248,25 @@ static int print_file(struct stat_job *s, uint64_t root, const char *path)
 }
 
 int btrkit_stat_print(struct btrkit_fs *fs, uint64_t root, const char *const *paths, size_t n,
-		      enum btrkit_list_format format, btrkit_problem_fn problem, void *problem_ctx,
-		      btrkit_write_fn write, void *ctx, struct btrkit_error *err)
+		      const struct btrkit_stat_options *opts, btrkit_write_fn write, void *ctx,
+		      struct btrkit_error *err)
 {
-	struct stat_job s = { .fs = fs, .problem = problem, .problem_ctx = problem_ctx, .err = err };
+	static const struct btrkit_stat_options defaults = BTRKIT_STAT_OPTIONS_INIT;
+	struct stat_job s = { .fs = fs, .err = err };
 	struct btrkit_inode top;
-	int ret = list_begin(&s.e, format, "stat", write, ctx, err);
+	int ret;
 
+	if (!opts)
+		opts = &defaults;
+	s.problem = opts->problem;
+	s.problem_ctx = opts->problem_ctx;
+	if (opts->flags)
+		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", opts->flags);
+	ret = list_begin(&s.e, opts->format, "stat", write, ctx, err);
 	if (ret)
 		return ret;
 	ret = btrkit_inode_find(fs, root, "", &top, err);
-	for (size_t i = 0; i < n && !ret; i++) {
+	for (size_t i = 0; i < n && !ret; i++)
 		ret = print_file(&s, root, paths[i]);
-	}
 	return list_end(&s.e, ret);
 }

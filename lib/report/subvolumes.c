@@ -25,7 +25,7 @@ struct job {
 	size_t num_listed, listed_room;
 	struct btrkit_fs *fs;
 	struct emit *e;
-	enum btrkit_list_format format;
+	enum btrkit_format format;
 	struct cursor c;	/* in the root tree, beside the one that lists */
 	struct snapshot *snapshots;
 	size_t count, room;
@@ -139,7 +139,7 @@ static void print_uuid(struct job *j, const char *words, const uint8_t uuid[16])
 	if (!is_zero(uuid))
 		emit_uuid(j->e, "", "", uuid);
 	else
-		emit_text(j->e, j->format == BTRKIT_LIST_TEXT ? "-                                   " : "-");
+		emit_text(j->e, j->format == BTRKIT_FORMAT_TEXT ? "-                                   " : "-");
 }
 
 static int keep_path(void *ctx, const char *path, size_t len)
@@ -263,9 +263,9 @@ static int print(struct job *j, uint64_t id, const struct root_item *item, struc
 		r = find_path(j, id, item, err);
 	if (r)
 		return r;
-	if (j->format == BTRKIT_LIST_JSON)
+	if (j->format == BTRKIT_FORMAT_JSON)
 		print_json(j, id, parent, item);
-	else if (j->format == BTRKIT_LIST_TSV)
+	else if (j->format == BTRKIT_FORMAT_TSV)
 		print_tsv(j, id, parent, item);
 	else
 		print_text(j, id, parent, item);
@@ -304,15 +304,16 @@ static int print_sorted(struct job *j, struct btrkit_error *err)
 	return r;
 }
 
+static const struct btrkit_subvolumes_options everything = BTRKIT_SUBVOLUMES_OPTIONS_INIT;
+
 static int list(struct job *j, struct btrkit_error *err)
 {
-	static const struct btrkit_subvolumes_options all = BTRKIT_SUBVOLUMES_OPTIONS_INIT;
 	int r = 0;
 
-	if (j->format == BTRKIT_LIST_JSON) {
+	if (j->format == BTRKIT_FORMAT_JSON) {
 		r = subvolume_default(j->fs, &j->mounted, err);
 		if (!r || r == -ENOENT)
-			r = each_subvolume(j, &all, collect, err);
+			r = each_subvolume(j, &everything, collect, err);
 	}
 	if (!r && j->count)
 		qsort(j->snapshots, j->count, sizeof(*j->snapshots), compare);
@@ -321,16 +322,16 @@ static int list(struct job *j, struct btrkit_error *err)
 	return j->o->num_order ? print_sorted(j, err) : each_subvolume(j, j->o, print, err);
 }
 
-int btrkit_subvolumes_select(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *options,
-			     enum btrkit_list_format format, btrkit_write_fn write, void *ctx,
-			     struct btrkit_error *err)
+int btrkit_subvolumes_print(struct btrkit_fs *fs, const struct btrkit_subvolumes_options *opts,
+			    enum btrkit_format format, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
+	const struct btrkit_subvolumes_options *options = opts ? opts : &everything;
 	struct emit e;
 	struct job j = { .fs = fs, .e = &e, .format = format, .o = options };
 	int r = subvolumes_judge(options, err);
 
 	if (!r)
-		r = list_begin(&e, format == BTRKIT_LIST_TSV ? BTRKIT_LIST_TEXT : format, "list-subvolumes", write,
+		r = list_begin(&e, format == BTRKIT_FORMAT_TSV ? BTRKIT_FORMAT_TEXT : format, "list-subvolumes", write,
 			       ctx, err);
 	if (r)
 		return r;
@@ -340,13 +341,4 @@ int btrkit_subvolumes_select(struct btrkit_fs *fs, const struct btrkit_subvolume
 	free(j.snapshots);
 	free(j.path);
 	return list_end(&e, r);
-}
-
-int btrkit_subvolumes_print(struct btrkit_fs *fs, unsigned flags, enum btrkit_list_format format,
-			    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
-{
-	struct btrkit_subvolumes_options options = BTRKIT_SUBVOLUMES_OPTIONS_INIT;
-
-	options.flags = flags;
-	return btrkit_subvolumes_select(fs, &options, format, write, ctx, err);
 }

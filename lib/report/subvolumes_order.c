@@ -11,7 +11,7 @@ int subvolumes_judge(const struct btrkit_subvolumes_options *o, struct btrkit_er
 
 	if (o->flags & ~known)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", o->flags & ~known);
-	for (uint32_t i = 0; i < o->num_order; i++)
+	for (size_t i = 0; i < o->num_order; i++)
 		if ((unsigned)o->order[i].key > BTRKIT_SUBVOLUMES_BY_PATH)
 			return err_set(err, BTRKIT_INVALID, "unknown key of an order");
 	return 0;
@@ -36,7 +36,7 @@ bool subvolumes_wanted(const struct btrkit_subvolumes_options *o, const struct b
 
 bool subvolumes_by_path(const struct btrkit_subvolumes_options *o)
 {
-	for (uint32_t i = 0; i < o->num_order; i++)
+	for (size_t i = 0; i < o->num_order; i++)
 		if (o->order[i].key == BTRKIT_SUBVOLUMES_BY_PATH)
 			return true;
 	return false;
@@ -76,7 +76,7 @@ int subvolumes_compare(const void *a, const void *b, void *ctx)
 	const struct btrkit_subvolumes_options *o = ctx;
 	int order = 0;
 
-	for (uint32_t i = 0; !order && i < o->num_order; i++)
+	for (size_t i = 0; !order && i < o->num_order; i++)
 		order = compare_by(o->order[i].key, a, b) * (o->order[i].descending ? -1 : 1);
 	return order ? order : compare_by(BTRKIT_SUBVOLUMES_BY_ID, a, b);
 }

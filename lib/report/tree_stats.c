@@ -237,7 +237,7 @@ static int chosen_tree(struct job *j, uint64_t id, struct btrkit_error *err)
 	return id == OID_CHUNK_TREE ? one_tree(j, &j->fs->chunk_tree, err) : item_trees(j, id, err);
 }
 
-int btrkit_tree_stats_print(struct btrkit_fs *fs, const uint64_t *trees, size_t n, enum btrkit_list_format format,
+int btrkit_tree_stats_print(struct btrkit_fs *fs, const uint64_t *trees, size_t n, enum btrkit_format format,
 			    btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	struct emit e;

@@ -259,7 +259,7 @@ int btrkit_usage_html_print(struct btrkit_fs *fs, const struct btrkit_usage *u, 
 			    const struct btrkit_usage_print_options *opts, btrkit_write_fn write, void *ctx,
 			    struct btrkit_error *err)
 {
-	struct btrkit_usage_print_options own = { .format = BTRKIT_USAGE_JSON };
+	struct btrkit_usage_print_options own = { .format = BTRKIT_FORMAT_JSON };
 	struct page page = { .write = write, .ctx = ctx, .paths = paths };
 	int ret, ended;
 

@@ -164,14 +164,14 @@ int btrkit_usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage 
 
 	if (!opts)
 		opts = &defaults;
-	if (opts->flags & ~(unsigned)BTRKIT_USAGE_BYTES || (unsigned)opts->format > BTRKIT_USAGE_JSON)
+	if (opts->flags & ~(unsigned)BTRKIT_USAGE_BYTES || (unsigned)opts->format > BTRKIT_FORMAT_TSV)
 		return err_set(err, BTRKIT_INVALID, "unknown flags or format");
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_nomem(err);
 	p->labels = calloc(n + 1, sizeof(*p->labels));
 	p->members = calloc(n + 1, sizeof(*p->members));
-	if (emit_init(&p->emit, opts->format == BTRKIT_USAGE_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx) || !p->labels ||
+	if (emit_init(&p->emit, opts->format == BTRKIT_FORMAT_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx) || !p->labels ||
 	    !p->members) {
 		(void)btrkit_usage_printer_finish(p);
 		return err_nomem(err);
@@ -359,18 +359,18 @@ static void print_sum(struct btrkit_usage_printer *p, const char *name, const ch
 	struct emit *e = &p->emit;
 
 	switch (p->opts.format) {
-	case BTRKIT_USAGE_TEXT:
+	case BTRKIT_FORMAT_TEXT:
 		emit_textf(e, "%8s", name);
 		text_amounts(p, a);
 		emit_text(e, words);
 		break;
-	case BTRKIT_USAGE_TSV:
+	case BTRKIT_FORMAT_TSV:
 		emit_text(e, name);
 		emit_text(e, "\t0");
 		tsv_amounts(e, a);
 		emit_text(e, "\t0\t0\t0\t\n");
 		break;
-	case BTRKIT_USAGE_JSON:
+	case BTRKIT_FORMAT_JSON:
 		emit_object(e, NULL);
 		emit_object(e, name);
 		json_space(e, "referenced", &a->all);
@@ -387,7 +387,7 @@ int btrkit_usage_printer_owners(struct btrkit_usage_printer *p, struct btrkit_er
 	struct amounts sum = { 0 }, none = { 0 };
 	struct btrkit_usage_total total;
 
-	if (p->opts.format == BTRKIT_USAGE_TEXT)
+	if (p->opts.format == BTRKIT_FORMAT_TEXT)
 		text_head(p);
 	for (size_t i = 0; i < p->num_owners && !emit_failed(e); i++) {
 		struct btrkit_usage_owner o;
@@ -399,9 +399,9 @@ int btrkit_usage_printer_owners(struct btrkit_usage_printer *p, struct btrkit_er
 		btrkit_usage_get_owner(p->usage, i, &o);
 		a = (struct amounts){ o.referenced, o.exclusive, minus(&o.referenced, &o.exclusive) };
 		add(&sum.exclusive, &o.exclusive);
-		if (p->opts.format == BTRKIT_USAGE_TEXT)
+		if (p->opts.format == BTRKIT_FORMAT_TEXT)
 			text_owner(p, &o, &p->labels[i], &a);
-		else if (p->opts.format == BTRKIT_USAGE_TSV)
+		else if (p->opts.format == BTRKIT_FORMAT_TSV)
 			tsv_owner(p, &o, &a);
 		else
 			json_owner(p, &o, &a);

@@ -94,7 +94,7 @@ static void print_path(struct btrkit_usage_printer *p, const struct btrkit_usage
 {
 	struct emit *e = &p->emit;
 
-	if (p->opts.format == BTRKIT_USAGE_TEXT) {
+	if (p->opts.format == BTRKIT_FORMAT_TEXT) {
 		text_path(p, d, path, len);
 		return;
 	}
@@ -125,7 +125,7 @@ int btrkit_usage_printer_paths(struct btrkit_usage_printer *p, const struct btrk
 	if (!t)
 		return err_nomem(err);
 	e = usage_print_begin(p);
-	if (p->opts.format == BTRKIT_USAGE_TEXT)
+	if (p->opts.format == BTRKIT_FORMAT_TEXT)
 		text_head(p);
 	for (size_t i = 0; !ret && i < n && !emit_failed(e); i++) {
 		struct btrkit_usage_path d;

@@ -45,12 +45,12 @@ static void print_hold(struct btrkit_usage_printer *p, const char *words, const 
 	emit_object(e, NULL);
 	emit_text(e, words);
 	emit_u64(e, "id", "", h->id);
-	if (p->opts.format == BTRKIT_USAGE_TEXT)
+	if (p->opts.format == BTRKIT_FORMAT_TEXT)
 		emit_str(e, NULL, ": ", hold_words[h->hold]);
 	else
 		emit_str(e, "hold", "\t", usage_hold_names[h->hold]);
-	if (h->other || p->opts.format == BTRKIT_USAGE_TSV)
-		emit_u64(e, "other", p->opts.format == BTRKIT_USAGE_TSV ? "\t" : "", h->other);
+	if (h->other || p->opts.format == BTRKIT_FORMAT_TSV)
+		emit_u64(e, "other", p->opts.format == BTRKIT_FORMAT_TSV ? "\t" : "", h->other);
 	emit_text(e, "\n");
 	emit_object_end(e);
 }
@@ -64,7 +64,7 @@ static void print_holds(struct btrkit_usage_printer *p, const uint32_t *owners, 
 	for (size_t i = 0; i < num_holds; i++) {
 		if (holds[i].hold == BTRKIT_SUBVOLUME_DELETABLE)
 			continue;
-		if (p->opts.format == BTRKIT_USAGE_TSV) {
+		if (p->opts.format == BTRKIT_FORMAT_TSV) {
 			usage_emit_labels(p, NULL, "held\t", owners, n);
 			print_hold(p, "\t", &holds[i]);
 		} else {
@@ -79,7 +79,7 @@ static void print_freed(struct btrkit_usage_printer *p, const uint32_t *owners, 
 {
 	struct emit *e = &p->emit;
 
-	if (p->opts.format == BTRKIT_USAGE_TEXT) {
+	if (p->opts.format == BTRKIT_FORMAT_TEXT) {
 		usage_emit_labels(p, NULL, "deleting ", owners, n);
 		usage_emit_size(p, " frees ", s->data + s->metadata);
 		usage_emit_size(p, ": data ", s->data);
@@ -183,7 +183,7 @@ int btrkit_usage_printer_matrix(struct btrkit_usage_printer *p, struct btrkit_er
 		return r;
 	}
 	e = usage_print_begin(p);
-	if (p->opts.format == BTRKIT_USAGE_TEXT) {
+	if (p->opts.format == BTRKIT_FORMAT_TEXT) {
 		text_matrix(p, m);
 	} else {
 		for (uint32_t i = 0; i < n && !emit_failed(e); i++) {
@@ -223,7 +223,7 @@ static void print_type(struct btrkit_usage_printer *p, const char *name, const s
 {
 	struct emit *e = &p->emit;
 
-	if (p->opts.format == BTRKIT_USAGE_TEXT) {
+	if (p->opts.format == BTRKIT_FORMAT_TEXT) {
 		text_type(p, name, s);
 		return;
 	}
@@ -261,7 +261,7 @@ int btrkit_usage_printer_types(struct btrkit_usage_printer *p)
 	struct btrkit_usage_types types;
 
 	btrkit_usage_get_types(p->usage, &types);
-	if (p->opts.format == BTRKIT_USAGE_TEXT)
+	if (p->opts.format == BTRKIT_FORMAT_TEXT)
 		emit_textf(e, "%-12s  %6s  %*s  %*s  %*s  %10s\n", "type", "ratio", p->width, "disk", p->width,
 			   "uncompressed", p->width, "referenced", "extents");
 	print_stored(p, "", types.extents, &sum);
@@ -287,7 +287,7 @@ static void find_members(struct btrkit_usage_printer *p, size_t set)
 
 int btrkit_usage_printer_extents(struct btrkit_usage_printer *p)
 {
-	const bool text = p->opts.format == BTRKIT_USAGE_TEXT;
+	const bool text = p->opts.format == BTRKIT_FORMAT_TEXT;
 	const size_t n = btrkit_usage_num_extents(p->usage);
 	struct emit *e = usage_print_begin(p);
 

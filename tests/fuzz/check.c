@@ -92,13 +92,13 @@ static void count(struct btrkit_fs *fs, struct btrkit_check_options *opts)
 		abort();
 }
 
-static void print(struct btrkit_fs *fs, const struct btrkit_check_options *opts, enum btrkit_list_format format)
+static void print(struct btrkit_fs *fs, const struct btrkit_check_options *opts, enum btrkit_format format)
 {
 	struct fuzz_json json = { .left = OUTPUT_MAX };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	int ret;
 
-	ret = btrkit_check_print(fs, opts, format, format == BTRKIT_LIST_JSON ? fuzz_write_json : fuzz_write, &json,
+	ret = btrkit_check_print(fs, opts, format, format == BTRKIT_FORMAT_JSON ? fuzz_write_json : fuzz_write, &json,
 				 NULL, &err);
 	fuzz_ended(ret, &err);
 	fuzz_json_ended(&json, ret);
@@ -122,7 +122,7 @@ static void check(struct btrkit_fs *fs, struct fuzz_choices *c)
 	if (how & 16)
 		count(fs, &opts);
 	else
-		print(fs, &opts, how & 32 ? BTRKIT_LIST_TEXT : BTRKIT_LIST_JSON);
+		print(fs, &opts, how & 32 ? BTRKIT_FORMAT_TEXT : BTRKIT_FORMAT_JSON);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

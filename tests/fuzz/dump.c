@@ -140,7 +140,7 @@ static void dump_all(struct btrkit_fs *fs, const struct btrkit_io *io, struct fu
 	opts.flags = (unsigned)fuzz_choose(c, 2) & DUMP_FLAGS;
 	dump(fs, &opts);
 	opts.flags ^= BTRKIT_DUMP_HIDE_NAMES;
-	opts.format = BTRKIT_LIST_JSON;
+	opts.format = BTRKIT_FORMAT_JSON;
 	dump(fs, &opts);
 	choose_selection(&s, io, c);
 	opts.flags = BTRKIT_DUMP_FOLLOW * (unsigned)fuzz_choose(c, 1) & BTRKIT_DUMP_FOLLOW;
@@ -159,7 +159,7 @@ static void dump_all(struct btrkit_fs *fs, const struct btrkit_io *io, struct fu
 		opts.trees = &tree;
 		opts.num_trees = 1;
 	}
-	opts.format = BTRKIT_LIST_TEXT;
+	opts.format = BTRKIT_FORMAT_TEXT;
 	dump(fs, &opts);
 }
 
@@ -175,9 +175,9 @@ static void dump_raw(struct btrkit_fs *fs, const struct btrkit_io *io, struct fu
 		unsigned which = i == RAW_MAX ? copy : 0;
 		int ret;
 
-		fuzz_ended(btrkit_dump_raw(fs, bytenr, which, BTRKIT_LIST_TEXT, fuzz_write, &json.left, &err), &err);
+		fuzz_ended(btrkit_dump_raw(fs, bytenr, which, BTRKIT_FORMAT_TEXT, fuzz_write, &json.left, &err), &err);
 		err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-		ret = btrkit_dump_raw(fs, bytenr, which, BTRKIT_LIST_JSON, fuzz_write_json, &json, &err);
+		ret = btrkit_dump_raw(fs, bytenr, which, BTRKIT_FORMAT_JSON, fuzz_write_json, &json, &err);
 		fuzz_ended(ret, &err);
 		fuzz_json_ended(&json, ret);
 	}
@@ -213,7 +213,7 @@ static void scan(uint8_t *data, size_t size, struct fuzz_choices *c)
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	fuzz_ended(btrkit_dump_scan(fs, &opts, NULL, fuzz_write, &json.left, &err), &err);
 	found.flags = BTRKIT_DUMP_SCAN_BLOCKS;
-	opts.format = BTRKIT_LIST_JSON;
+	opts.format = BTRKIT_FORMAT_JSON;
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	ret = btrkit_dump_scan(fs, &opts, &found, fuzz_write_json, &json, &err);
 	fuzz_ended(ret, &err);

@@ -53,25 +53,28 @@ static void dump(struct btrkit_fs *fs, unsigned flags)
 static void inspect(struct btrkit_fs *fs)
 {
 	const struct btrkit_diff_side subvolume = { fs, 5 }, other = { fs, 256 }, all = { fs, 0 };
+	struct btrkit_subvolumes_options deleted = BTRKIT_SUBVOLUMES_OPTIONS_INIT;
 	struct btrkit_dump_options opts = BTRKIT_DUMP_OPTIONS_INIT;
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint64_t room = OUTPUT_MAX;
 	bool differ;
 
-	opts.format = BTRKIT_LIST_JSON;
+	deleted.flags = BTRKIT_SUBVOLUMES_DELETED;
+
+	opts.format = BTRKIT_FORMAT_JSON;
 	fuzz_ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
 	opts.fields = "kind,key.objectid,item.entries.name,message";
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	fuzz_ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_tree_stats_print(fs, NULL, 0, BTRKIT_LIST_JSON, fuzz_write, &room, &err), &err);
+	fuzz_ended(btrkit_tree_stats_print(fs, NULL, 0, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_subvolumes_print(fs, BTRKIT_SUBVOLUMES_DELETED, BTRKIT_LIST_JSON, fuzz_write, &room, &err),
+	fuzz_ended(btrkit_subvolumes_print(fs, &deleted, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	fuzz_ended(btrkit_diff_print(&subvolume, &other, 0, BTRKIT_FORMAT_JSON, fuzz_write, &room, &differ, &err),
 		   &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_diff_print(&subvolume, &other, 0, BTRKIT_LIST_JSON, fuzz_write, &room, &differ, &err), &err);
-	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_diff_print(&all, &all, 0, BTRKIT_LIST_TEXT, fuzz_write, &room, &differ, &err), &err);
+	fuzz_ended(btrkit_diff_print(&all, &all, 0, BTRKIT_FORMAT_TEXT, fuzz_write, &room, &differ, &err), &err);
 }
 
 static void list(struct btrkit_fs *fs)
@@ -101,7 +104,7 @@ static int resolve_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 
 	for (size_t i = 0; i < n; i++, r->rows++)
 		if (rows[i].physical && r->rows < RESOLVED_MAX)
-			fuzz_ended(btrkit_logical_references_print(r->fs, rows[i].physical, 0, BTRKIT_LIST_JSON,
+			fuzz_ended(btrkit_logical_references_print(r->fs, rows[i].physical, 0, BTRKIT_FORMAT_JSON,
 								   fuzz_write, &room, &err),
 				   &err);
 	return r->rows > ROWS_MAX ? -27 : 0;
@@ -122,7 +125,7 @@ static void hold_caches(struct btrkit_fs *fs)
 	struct btrkit_space_summary sum;
 	uint64_t room = OUTPUT_MAX;
 
-	fuzz_ended(btrkit_space_status_print(fs, BTRKIT_SPACE_JSON, fuzz_write, &room, &sum, &err), &err);
+	fuzz_ended(btrkit_space_status_print(fs, BTRKIT_FORMAT_JSON, fuzz_write, &room, &sum, &err), &err);
 }
 
 static int pass_over(void *ctx, const struct btrkit_error *what)

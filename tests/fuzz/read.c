@@ -41,6 +41,7 @@ static void list(struct btrkit_fs *fs, uint64_t root, struct fuzz_choices *c)
 		"dir/file", "small", "zstd", "sub", "/", "link", "", "../dir", "sub/clone"
 	};
 	struct btrkit_ls_options opts = BTRKIT_LS_OPTIONS_INIT;
+	struct btrkit_stat_options stat = BTRKIT_STAT_OPTIONS_INIT;
 	struct fuzz_json json = { .left = OUTPUT_MAX };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint64_t told = 0;
@@ -50,20 +51,22 @@ static void list(struct btrkit_fs *fs, uint64_t root, struct fuzz_choices *c)
 	opts.problem = tell;
 	opts.problem_ctx = &told;
 	fuzz_ended(btrkit_ls_print(fs, root, NULL, 0, &opts, fuzz_write, &json.left, &err), &err);
-	opts.format = BTRKIT_LIST_JSON;
+	opts.format = BTRKIT_FORMAT_JSON;
+	stat.format = BTRKIT_FORMAT_JSON;
+	stat.problem = tell;
+	stat.problem_ctx = &told;
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	ret = btrkit_ls_print(fs, root, NULL, 0, &opts, fuzz_write_json, &json, &err);
 	fuzz_ended(ret, &err);
 	fuzz_json_ended(&json, ret);
 	json = (struct fuzz_json){ .left = OUTPUT_MAX };
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	ret = btrkit_stat_print(fs, root, paths, sizeof(paths) / sizeof(paths[0]), BTRKIT_LIST_JSON, tell, &told,
-				fuzz_write_json, &json, &err);
+	ret = btrkit_stat_print(fs, root, paths, sizeof(paths) / sizeof(paths[0]), &stat, fuzz_write_json, &json, &err);
 	fuzz_ended(ret, &err);
 	fuzz_json_ended(&json, ret);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_stat_print(fs, root, paths, 3, BTRKIT_LIST_TEXT, tell, &told, fuzz_write, &json.left, &err),
-		   &err);
+	stat.format = BTRKIT_FORMAT_TEXT;
+	fuzz_ended(btrkit_stat_print(fs, root, paths, 3, &stat, fuzz_write, &json.left, &err), &err);
 }
 
 static void extract(struct btrkit_fs *fs, uint64_t root, struct fuzz_choices *c)
@@ -168,11 +171,11 @@ static void layout(struct btrkit_fs *fs, struct fuzz_choices *c)
 	uint64_t room = OUTPUT_MAX, logical = fuzz_choose(c, 8);
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
-	fuzz_ended(btrkit_devices_print(fs, BTRKIT_LIST_JSON, fuzz_write, &room, &err), &err);
+	fuzz_ended(btrkit_devices_print(fs, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_chunks_print(fs, BTRKIT_LIST_JSON, fuzz_write, &room, &err), &err);
+	fuzz_ended(btrkit_chunks_print(fs, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
-	fuzz_ended(btrkit_logical_copies_print(fs, logical, BTRKIT_LIST_TEXT, fuzz_write, &room, &err), &err);
+	fuzz_ended(btrkit_logical_copies_print(fs, logical, BTRKIT_FORMAT_TEXT, fuzz_write, &room, &err), &err);
 }
 
 static void read_all(struct btrkit_fs *fs, struct fuzz_choices *c)

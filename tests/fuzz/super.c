@@ -26,7 +26,7 @@ static void judge(const struct disk_super *disk)
 		abort();
 }
 
-static void dump(const struct disk_super *disk, unsigned flags)
+static void dump(const struct disk_super *disk, unsigned flags, enum btrkit_format format)
 {
 	uint64_t room = 1 << 20;
 	struct btrkit_io *io;
@@ -36,7 +36,7 @@ static void dump(const struct disk_super *disk, unsigned flags)
 		return;
 	ret = btrkit_io_write(io, super_offset(0), disk, sizeof(*disk), NULL);
 	if (!ret)
-		ret = btrkit_dump_super(io, super_offset(0), flags, fuzz_write, &room, NULL);
+		ret = btrkit_dump_super(io, super_offset(0), flags, format, fuzz_write, &room, NULL);
 	/* A superblock is no megabyte of text. */
 	if (ret == -27)
 		abort();
@@ -49,11 +49,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memset(&disk, 0, sizeof(disk));
 	memcpy(&disk, data, size < sizeof(disk) ? size : sizeof(disk));
-	dump(&disk, BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_FORCE);
-	dump(&disk, BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_FORCE | BTRKIT_DUMP_SUPER_JSON);
+	dump(&disk, BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_FORCE, BTRKIT_FORMAT_TEXT);
+	dump(&disk, BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_FORCE, BTRKIT_FORMAT_JSON);
 	fuzz_seal((uint8_t *)&disk, sizeof(disk));
 	judge(&disk);
-	dump(&disk, BTRKIT_DUMP_SUPER_FULL);
-	dump(&disk, BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_JSON | BTRKIT_DUMP_SUPER_HIDE_NAMES);
+	dump(&disk, BTRKIT_DUMP_SUPER_FULL, BTRKIT_FORMAT_TEXT);
+	dump(&disk, BTRKIT_DUMP_SUPER_FULL | BTRKIT_DUMP_SUPER_HIDE_NAMES, BTRKIT_FORMAT_JSON);
 	return 0;
 }

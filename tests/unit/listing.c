@@ -41,7 +41,7 @@ static int problem(void *ctx, const char *path, size_t len, const struct btrkit_
 
 static void list(struct hostile *h, const char *path, unsigned flags, struct told *t)
 {
-	const struct btrkit_ls_options opts = { BTRKIT_LS_RECURSIVE | flags, BTRKIT_LIST_TEXT, problem, t };
+	const struct btrkit_ls_options opts = { BTRKIT_LS_RECURSIVE | flags, BTRKIT_FORMAT_TEXT, problem, t };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct synthetic s;
 	struct btrkit_fs *fs = hostile_open(h, &s);
@@ -129,7 +129,7 @@ static void an_inode_that_is_missing_does_not_hide_the_others(void **state)
 
 static void without_a_function_the_first_problem_ends_it(void **state)
 {
-	const struct btrkit_ls_options opts = { BTRKIT_LS_LONG, BTRKIT_LIST_TEXT, NULL, NULL };
+	const struct btrkit_ls_options opts = { BTRKIT_LS_LONG, BTRKIT_FORMAT_TEXT, NULL, NULL };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct told t = { .len = 0 };
 	const char *const none = "none";
@@ -147,7 +147,7 @@ static void without_a_function_the_first_problem_ends_it(void **state)
 	assert_int_equal(btrkit_ls_print(fs, 6, NULL, 0, &opts, take, &t, &err), -ENOENT);
 	assert_int_equal(btrkit_ls_print(fs, 5, NULL, 0, &(struct btrkit_ls_options){ .flags = 1u << 20 }, take, &t,
 					 &err), -EINVAL);
-	assert_int_equal(btrkit_stat_print(fs, 5, &none, 1, BTRKIT_LIST_JSON, NULL, NULL, take, &t, &err), -ENOENT);
+	assert_int_equal(btrkit_stat_print(fs, 5, &none, 1, NULL, take, &t, &err), -ENOENT);
 	assert_int_equal(t.len, 0);
 	btrkit_fs_close(fs);
 	hostile_free(&h);

@@ -109,18 +109,18 @@ static int use_inspect(struct btrkit_fs *fs, size_t *written, struct btrkit_erro
 
 	by_path.order = &path;
 	by_path.num_order = 1;
-	opts.format = BTRKIT_LIST_JSON;
+	opts.format = BTRKIT_FORMAT_JSON;
 	opts.fields = "kind,key.objectid,item.size";
 	ret = btrkit_dump_tree(fs, &opts, discard, written, err);
 	if (!ret)
-		ret = btrkit_tree_stats_print(fs, NULL, 0, BTRKIT_LIST_TEXT, discard, written, err);
+		ret = btrkit_tree_stats_print(fs, NULL, 0, BTRKIT_FORMAT_TEXT, discard, written, err);
 	if (!ret)
-		ret = btrkit_subvolumes_print(fs, 0, BTRKIT_LIST_JSON, discard, written, err);
+		ret = btrkit_subvolumes_print(fs, NULL, BTRKIT_FORMAT_JSON, discard, written, err);
 	if (!ret)
-		ret = btrkit_subvolumes_select(fs, &by_path, BTRKIT_LIST_TEXT, discard, written, err);
+		ret = btrkit_subvolumes_print(fs, &by_path, BTRKIT_FORMAT_TEXT, discard, written, err);
 	if (!ret)
-		ret = btrkit_diff_print(&side, &side, 0, BTRKIT_LIST_TEXT, discard, written, &differ, err);
-	return ret ? ret : btrkit_diff_print(&all, &all, 0, BTRKIT_LIST_TEXT, discard, written, &differ, err);
+		ret = btrkit_diff_print(&side, &side, 0, BTRKIT_FORMAT_TEXT, discard, written, &differ, err);
+	return ret ? ret : btrkit_diff_print(&all, &all, 0, BTRKIT_FORMAT_TEXT, discard, written, &differ, err);
 }
 
 static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
@@ -135,7 +135,7 @@ static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 		btrkit_io_close(io);
 		return ret;
 	}
-	ret = btrkit_fiemap_printer_create(fs, BTRKIT_FIEMAP_TSV, 0, discard, written, &printer, err);
+	ret = btrkit_fiemap_printer_create(fs, BTRKIT_FORMAT_TSV, 0, discard, written, &printer, err);
 	if (!ret)
 		ret = btrkit_fiemap_all(fs, btrkit_fiemap_printer_sink(printer), NULL, err);
 	ended = btrkit_fiemap_printer_finish(printer, !ret);
@@ -144,7 +144,7 @@ static int use(struct btrkit_io *io, size_t *written, struct btrkit_error *err)
 	if (!ret)
 		ret = btrkit_dump_tree(fs, NULL, discard, written, err);
 	if (!ret)
-		ret = btrkit_space_status_print(fs, BTRKIT_SPACE_TEXT, discard, written, &sum, err);
+		ret = btrkit_space_status_print(fs, BTRKIT_FORMAT_TEXT, discard, written, &sum, err);
 	if (!ret)
 		ret = use_usage(fs, written, err);
 	if (!ret)

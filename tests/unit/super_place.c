@@ -254,18 +254,18 @@ static void test_dump(void **state)
 
 	(void)state;
 	device_init(&d, 4 * ZONE, ZONE);
-	assert_int_equal(btrkit_dump_super(&d.io, 65536, 0, take, text, &err), -EMEDIUMTYPE);
+	assert_int_equal(btrkit_dump_super(&d.io, 65536, 0, BTRKIT_FORMAT_TEXT, take, text, &err), -EMEDIUMTYPE);
 	put_super(&d, 0, 5, true);
 	put_super(&d, 4096, 6, true);
 	set_zone(&d.log[0], 2 * 4096);
-	assert_int_equal(btrkit_dump_super(&d.io, 65536, 0, take, text, &err), 0);
+	assert_int_equal(btrkit_dump_super(&d.io, 65536, 0, BTRKIT_FORMAT_TEXT, take, text, &err), 0);
 	assert_non_null(strstr(text, "superblock: bytenr=65536, device=zoned\n"));
 	assert_non_null(strstr(text, "\ngeneration\t\t6\n"));
 	*text = 0;
-	assert_int_equal(btrkit_dump_super(&d.io, 0, 0, take, text, &err), 0);
+	assert_int_equal(btrkit_dump_super(&d.io, 0, 0, BTRKIT_FORMAT_TEXT, take, text, &err), 0);
 	assert_non_null(strstr(text, "\ngeneration\t\t5\n"));
 	d.io.size = 128 * MIB;
-	assert_int_equal(btrkit_dump_super(&d.io, 64 * MIB, 0, take, text, &err), -ENOENT);
+	assert_int_equal(btrkit_dump_super(&d.io, 64 * MIB, 0, BTRKIT_FORMAT_TEXT, take, text, &err), -ENOENT);
 	btrkit_io_close(d.memory);
 }
 
