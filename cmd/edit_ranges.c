@@ -56,7 +56,13 @@ static int clone_range(struct edit *e, char **words, struct btrkit_error *err)
 		ret = edit_fail(err, EISDIR, words[0]);
 	if (ret)
 		return ret;
-	what = (struct btrkit_clone){ from.root, from.inode, range[0], to.root, to.inode, offset, range[1] };
+	what = (struct btrkit_clone){ .from_root = from.root,
+				      .from_inode = from.inode,
+				      .from_offset = range[0],
+				      .to_root = to.root,
+				      .to_inode = to.inode,
+				      .to_offset = offset,
+				      .length = range[1] };
 	return btrkit_txn_clone(e->txn, &what, err);
 }
 
@@ -97,7 +103,9 @@ static int clone_file(struct edit *e, char **words, struct btrkit_error *err)
 		ret = btrkit_txn_truncate(e->txn, to.root, to.inode, 0, err);
 	if (ret)
 		return ret;
-	what = (struct btrkit_clone){ from.root, from.inode, 0, to.root, to.inode, 0, 0 };
+	what = (struct btrkit_clone){
+		.from_root = from.root, .from_inode = from.inode, .to_root = to.root, .to_inode = to.inode
+	};
 	return btrkit_txn_clone(e->txn, &what, err);
 }
 

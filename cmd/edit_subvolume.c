@@ -64,7 +64,7 @@ int edit_subvolume_snapshot(struct edit *e, char **words, size_t n, unsigned fla
 	int ret = find_subvolume(e, words[0], &id, err);
 
 	(void)n;
-	what.read_only = flags;
+	what.flags = flags ? BTRKIT_NEW_SNAPSHOT_READ_ONLY : 0;
 	if (!ret)
 		ret = edit_spot(e, words[1], &s, err);
 	if (ret)

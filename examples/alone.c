@@ -141,7 +141,7 @@ static int add_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 
 static int tell(struct btrkit_fs *fs, const char *name, struct asked *a, struct btrkit_error *err)
 {
-	struct btrkit_fiemap_sink sink = { begin_file, add_rows, a, NULL };
+	const struct btrkit_fiemap_sink sink = { .file = begin_file, .extents = add_rows, .ctx = a };
 	struct btrkit_usage_space space;
 	uint32_t owner;
 	int r = btrkit_subvolume_find(fs, name, &a->id, err);

@@ -32,6 +32,7 @@ struct btrkit_check_code {
 	const char *name; /**< as in "BTR-EXTENT-REFCOUNT" */
 	enum btrkit_check_severity severity;
 	const char *meaning; /**< a sentence without its full stop */
+	uint64_t reserved[2];	/**< 0 */
 };
 
 /** What a severity is called in text and JSON: "refused", "misbehaves", "leftover". Since: 0.1 */
@@ -76,7 +77,7 @@ struct btrkit_check_options {
 	 * A share of the work is done; what the total is may change on the way. Called by one thread at a time. A value
 	 * other than 0, a negative errno, ends the work. May be NULL.
 	 */
-	int (*progress)(void *ctx, uint64_t done, uint64_t total);
+	btrkit_progress_fn progress;
 	void *progress_ctx;
 	/**
 	 * A finding, in the order of codes and then of places: the same for the same filesystem, however many threads.
@@ -86,20 +87,19 @@ struct btrkit_check_options {
 	/** @p n more findings of a code than were told. May be NULL. */
 	int (*more)(void *ctx, const struct btrkit_check_code *code, uint64_t n);
 	void *ctx;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_CHECK_OPTIONS_INIT \
-	{                         \
-		0                 \
-	}
+#define BTRKIT_CHECK_OPTIONS_INIT BTRKIT_ZEROS
 
 /** What there was. Since: 0.1 */
 struct btrkit_check_result {
-	uint64_t findings[BTRKIT_CHECK_SEVERITIES]; /**< by severity, those that were only counted included */
+	uint64_t findings[8];		    /**< by severity, those that were only counted included */
 	uint64_t blocks;			    /**< tree blocks, each once */
 	uint64_t extents;			    /**< data extents */
 	uint64_t data;				    /**< bytes of data whose checksums were judged, each copy once */
 	uint64_t table_bytes;			    /**< that the tables took at the most */
+	uint64_t reserved[8];	/**< 0 */
 };
 
 /**

@@ -110,9 +110,10 @@ struct btrkit_dump_select {
 	uint64_t min_bytenr, max_bytenr;	/**< logical addresses of blocks */
 	uint64_t min_generation, max_generation;	/**< of blocks */
 	unsigned min_level, max_level;		/**< of blocks */
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_DUMP_SELECT_INIT { 0, NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0 }
+#define BTRKIT_DUMP_SELECT_INIT BTRKIT_ZEROS
 
 /** What to dump. Initialise with BTRKIT_DUMP_OPTIONS_INIT, which means everything. Since: 0.1 */
 struct btrkit_dump_options {
@@ -128,9 +129,10 @@ struct btrkit_dump_options {
 	 * of which nothing is left do not come, but the first always does. NULL: all.
 	 */
 	const char *fields;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_DUMP_OPTIONS_INIT { 0, NULL, 0, NULL, 0, NULL, BTRKIT_FORMAT_TEXT, NULL }
+#define BTRKIT_DUMP_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
  * Every member that lines of JSON may have, by its path, in the order of the bytes; *count is their number.
@@ -167,11 +169,12 @@ enum btrkit_dump_scan_flags {
 struct btrkit_dump_scan_options {
 	unsigned flags;		/**< BTRKIT_DUMP_SCAN_*; unknown ones are refused */
 	/** Called now and then with bytes done and to do, by any thread; another result than 0 ends it. May be NULL. */
-	int (*progress)(void *ctx, uint64_t done, uint64_t total);
+	btrkit_progress_fn progress;
 	void *progress_ctx;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_DUMP_SCAN_OPTIONS_INIT { 0, NULL, NULL }
+#define BTRKIT_DUMP_SCAN_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
  * Looks for tree blocks of the filesystem on all of its devices, from end to end and without any tree, by the UUID in

@@ -67,9 +67,10 @@ struct btrkit_error {
 	 * gives, each with devices and physical addresses; or empty. The rest of the struct is about the first copy.
 	 */
 	char copies[512];
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_ERROR_INIT { BTRKIT_OK, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, 0, "", "", "" }
+#define BTRKIT_ERROR_INIT BTRKIT_ZEROS
 
 /** Room for any line of btrkit_error_format(). Since: 0.1 */
 #define BTRKIT_ERROR_LINE 1024

@@ -51,15 +51,17 @@ struct btrkit_extract_options {
 	 */
 	int (*progress)(void *ctx, uint64_t names, uint64_t bytes);
 	void *progress_ctx;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_EXTRACT_OPTIONS_INIT { 0, NULL, NULL, NULL, NULL, NULL, NULL }
+#define BTRKIT_EXTRACT_OPTIONS_INIT BTRKIT_ZEROS
 
 /** What came of it. Since: 0.1 */
 struct btrkit_extract_result {
 	uint64_t names;		/**< that were made */
 	uint64_t bytes;		/**< of data, without holes; of a file with several names once */
 	uint64_t problems;	/**< that were told of; not what was left out */
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /**

@@ -28,6 +28,7 @@ struct btrkit_feature {
 	const char *name;	/**< as mkfs.btrfs and the kernel's sysfs spell it */
 	enum btrkit_support support;
 	bool tried;		/**< held against Linux; false: the kernel at hand could not mount it */
+	uint64_t reserved[2];	/**< 0 */
 };
 
 /** Every feature that is known; *count is their number. Constants of the library. Since: 0.1 */

@@ -54,6 +54,7 @@ struct btrkit_fiemap_sink {
 	 * tree.
 	 */
 	int (*owners)(void *ctx, const struct btrkit_reference *refs, size_t n);
+	void (*reserved[4])(void);	/**< NULL */
 };
 
 /**
@@ -81,6 +82,7 @@ struct btrkit_fiemap_stats {
 	uint64_t spread_checked;
 	/** Items of such extents for which that was known from an item before them. */
 	uint64_t saved_by_repeat;
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /**

@@ -85,9 +85,10 @@ struct btrkit_open_options {
 	unsigned backup;		/**< 0 to 3 */
 	uint64_t tree_root;		/**< logical addresses */
 	uint64_t chunk_root;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_OPEN_OPTIONS_INIT { 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0 }
+#define BTRKIT_OPEN_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
  * Opens a filesystem, for reading unless BTRKIT_OPEN_WRITE is among the flags.
@@ -159,6 +160,7 @@ struct btrkit_fs_info {
 	uint32_t nodesize;
 	unsigned super_mirror;		/**< the copy that is used */
 	const char *csum_name;		/**< a constant of the library */
+	uint64_t reserved[8];	/**< 0 */
 };
 
 /** Fills in @p info. Since: 0.1 */

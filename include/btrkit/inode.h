@@ -35,6 +35,7 @@ struct btrkit_inode {
 	uint32_t gid;
 	uint32_t mode;		/**< type and permissions, as in struct stat */
 	struct btrkit_time atime, ctime, mtime, otime;
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /**

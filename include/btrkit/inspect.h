@@ -42,10 +42,11 @@ struct btrkit_subvolumes_options {
 	uint64_t parent;	/**< only those that lie in this one, not deeper; 0: all */
 	uint64_t min_generation, max_generation;
 	uint64_t min_creation, max_creation;
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /** Everything that is not being deleted, by numbers. Since: 0.1 */
-#define BTRKIT_SUBVOLUMES_OPTIONS_INIT { .max_generation = UINT64_MAX, .max_creation = UINT64_MAX }
+#define BTRKIT_SUBVOLUMES_OPTIONS_INIT { 0, NULL, 0, 0, 0, UINT64_MAX, 0, UINT64_MAX, { 0 } }
 
 /**
  * Prints subvolumes but for the top level: as text in the words of `btrfs subvolume list -pcguqR`, as tab-separated

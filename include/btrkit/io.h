@@ -66,6 +66,7 @@ struct btrkit_io_ops {
 	void (*explain)(struct btrkit_io *io, struct btrkit_error *err);
 	/** Frees the backend. */
 	void (*close)(struct btrkit_io *io);
+	void (*reserved[8])(void);	/**< NULL */
 };
 
 /**
@@ -77,6 +78,7 @@ struct btrkit_io {
 	const struct btrkit_io_ops *ops;
 	uint64_t size;		/**< in bytes */
 	char name[256];		/**< for messages: the path, as the user gave it */
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /** Flags of btrkit_io_open(). Since: 0.1 */
@@ -124,9 +126,10 @@ struct btrkit_io_faults {
 	uint64_t fail_write_after;	/**< likewise writes and flushes */
 	uint64_t truncate_at;		/**< the device ends here; UINT64_MAX: at its own end */
 	int error;			/**< the negative errno of a failing call, 0 for -EIO */
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_IO_FAULTS_INIT { UINT64_MAX, UINT64_MAX, UINT64_MAX, 0 }
+#define BTRKIT_IO_FAULTS_INIT { UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, { 0 } }
 
 /**
  * Wraps @p below, which it owns from then on, and lets calls fail as @p faults says.
@@ -232,6 +235,7 @@ struct btrkit_io_record_ops {
 	int (*flush)(void *ctx);
 	/** Before a discard. */
 	int (*discard)(void *ctx, uint64_t offset, uint64_t len);
+	void (*reserved[4])(void);	/**< NULL */
 };
 
 /**

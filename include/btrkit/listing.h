@@ -38,9 +38,10 @@ struct btrkit_ls_options {
 	/** Told of what cannot be listed; the rest is. NULL: the first of it ends the list. */
 	btrkit_problem_fn problem;
 	void *problem_ctx;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_LS_OPTIONS_INIT { 0, BTRKIT_FORMAT_TEXT, NULL, NULL }
+#define BTRKIT_LS_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
  * Lists files and directories by their paths, files first, and what is in a directory in the order of the bytes of
@@ -63,9 +64,10 @@ struct btrkit_stat_options {
 	/** Told of what cannot be read; the rest is. NULL: the first of it ends the work. */
 	btrkit_problem_fn problem;
 	void *problem_ctx;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_STAT_OPTIONS_INIT { 0, BTRKIT_FORMAT_TEXT, NULL, NULL }
+#define BTRKIT_STAT_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
  * Prints all that is known of files: what the inode says, extended attributes, of what kinds a regular file's extents

@@ -36,6 +36,7 @@ enum btrkit_csum { BTRKIT_CSUM_CRC32C, BTRKIT_CSUM_XXHASH64, BTRKIT_CSUM_SHA256,
 struct btrkit_mkfs_device {
 	uint64_t total_bytes; /**< that the filesystem uses of it */
 	uint8_t uuid[16];
+	uint64_t reserved[2];	/**< 0 */
 };
 
 /** From what a new filesystem is filled. Since: 0.1 */
@@ -50,6 +51,7 @@ struct btrkit_mkfs_subvolume {
 	const char *path;	/**< in the source */
 	bool readonly;
 	bool is_default;	/**< what is mounted when nothing else is asked for; of one at most */
+	uint64_t reserved[2];	/**< 0 */
 };
 
 /** Flags of a file, or of a directory and all in it as far as its subvolume reaches. Since: 0.1 */
@@ -57,6 +59,7 @@ struct btrkit_mkfs_inode_flags {
 	const char *path;	/**< in the source */
 	bool nodatacow;		/**< implies nodatasum for regular files */
 	bool nodatasum;
+	uint64_t reserved[2];	/**< 0 */
 };
 
 /** Flags of struct btrkit_mkfs_source. Since: 0.1 */
@@ -101,6 +104,7 @@ struct btrkit_mkfs_source {
 	const char *const *without_xattrs; /**< patterns of names that are not */
 	size_t num_without_xattrs;
 	uint32_t root_uid, root_gid;
+	uint64_t reserved[8];	/**< 0 */
 };
 
 /** Flags of struct btrkit_mkfs_options. Since: 0.1 */
@@ -177,7 +181,7 @@ struct btrkit_mkfs_options {
 	 * Told how far discarding is, in bytes of all devices; a value other than 0, a negative errno, ends it, and
 	 * leaves devices without a filesystem. It is called by the caller's thread. May be NULL.
 	 */
-	int (*progress)(void *ctx, uint64_t done, uint64_t total);
+	btrkit_progress_fn progress;
 	void *progress_ctx;
 	struct btrkit_mkfs_device *made; /**< filled in, one for each device; may be NULL */
 	const struct btrkit_mkfs_source *source; /**< what to fill it with; NULL: nothing */
@@ -197,12 +201,13 @@ struct btrkit_mkfs_options {
 	 */
 	void (*warning)(void *ctx, const char *what);
 	/** As filling(), of bytes that were verified: of files, of trees and of what has several copies. */
-	int (*verifying)(void *ctx, uint64_t done, uint64_t total);
+	btrkit_progress_fn verifying;
 	/**
 	 * A file of lines `PATH PRIORITY`, as mksquashfs -sort takes it, for a directory or manifest: contents of files
 	 * with a higher priority lie before others. NULL: in the order of their paths.
 	 */
 	const char *sort;
+	uint64_t reserved[8];	/**< 0 */
 };
 
 /** mixed-backref, big-metadata, extref, skinny-metadata, no-holes; and free-space-tree, block-group-tree. */
@@ -213,7 +218,7 @@ struct btrkit_mkfs_options {
 	{                                                                                                           \
 		0, NULL, NULL, NULL, 0, 0, 0, BTRKIT_PROFILE_DEFAULT, BTRKIT_PROFILE_DEFAULT, false, BTRKIT_CSUM_CRC32C, \
 			BTRKIT_MKFS_INCOMPAT_DEFAULT, BTRKIT_MKFS_COMPAT_RO_DEFAULT, 0, NULL, NULL, NULL,           \
-			NULL, BTRKIT_COMPRESSION_NONE, 0, 0, 0, 0, NULL, NULL, NULL, NULL                               \
+			NULL, BTRKIT_COMPRESSION_NONE, 0, 0, 0, 0, NULL, NULL, NULL, NULL, { 0 }                        \
 	}
 
 /** A block group of a new filesystem, or all of a kind. Since: 0.1 */
@@ -244,6 +249,7 @@ struct btrkit_mkfs_result {
 	const char *compressor;
 	uint64_t verified;	  /**< inodes that were found to be as in the source */
 	uint64_t verified_bytes;  /**< of files, likewise */
+	uint64_t reserved[8];	/**< 0 */
 };
 
 /**

@@ -29,14 +29,16 @@ BTRKIT_BEGIN_DECLS
  * Since: 0.1
  */
 struct btrkit_new_inode {
+	unsigned flags;		/**< 0: none are known */
 	uint32_t mode;		/**< type and permissions, as in struct stat; the default: a regular file, 0644 */
 	uint32_t uid, gid;	/**< @c gid is that of the directory where it has S_ISGID */
 	uint64_t rdev;		/**< of a device node: makedev() */
 	const char *target;	/**< of a symbolic link, not longer than a path may be */
 	const struct btrkit_time *time;	/**< all four times of the inode; NULL: now */
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_NEW_INODE_INIT { .mode = 0100644 }
+#define BTRKIT_NEW_INODE_INIT { 0, 0100644, 0, 0, 0, NULL, NULL, { 0 } }
 
 /**
  * Makes a file, directory, symbolic link, device node, fifo or socket.
@@ -127,12 +129,14 @@ int btrkit_txn_rename(struct btrkit_txn *txn, const struct btrkit_place *from, c
 
 /** How data is written. Initialise with BTRKIT_WRITE_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_write_options {
+	unsigned flags;		/**< 0: none are known */
 	uint8_t compression;	/**< 0 none, 1 zlib, 2 lzo, 3 zstd: where that saves space, and the inode allows it */
 	int level;		/**< 0: the default */
 	unsigned threads;	/**< that a large write is shared by; 0: as many as processors; 1: the caller's own */
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_WRITE_OPTIONS_INIT { 0 }
+#define BTRKIT_WRITE_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
  * Writes @p len bytes of a file from @p offset on; it grows if it ends before. Nothing that is committed is
@@ -187,6 +191,8 @@ struct btrkit_clone {
 	uint64_t from_root, from_inode, from_offset;	/**< where the data is: also in a read-only subvolume */
 	uint64_t to_root, to_inode, to_offset;		/**< what it takes the place of, which may be behind the end */
 	uint64_t length;				/**< in bytes; 0: up to the end of the file */
+	unsigned flags;					/**< 0: none are known */
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /**
@@ -216,10 +222,11 @@ enum btrkit_attr_mask {
 
 /** Attributes of an inode. Since: 0.1 */
 struct btrkit_attr {
-	unsigned mask;		/**< BTRKIT_ATTR_*: which of the following are to be set */
+	unsigned mask;		/**< BTRKIT_ATTR_*: which of the following are to be set; unknown ones are refused */
 	uint32_t mode;		/**< permissions; the type is not looked at */
 	uint32_t uid, gid;
 	struct btrkit_time atime, mtime, ctime, otime;
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /**
@@ -301,6 +308,7 @@ struct btrkit_found {
 	uint64_t root;	/**< objectid of the subvolume: another than the directory's where one begins */
 	uint64_t inode;	/**< BTRKIT_EMPTY_SUBVOLUME: the place of a subvolume that a snapshot has not taken along */
 	uint8_t type;	/**< DT_* */
+	uint64_t reserved[2];	/**< 0 */
 };
 
 /**

@@ -43,6 +43,7 @@ struct btrkit_allocation {
 	uint64_t generation;	/**< in which it was allocated */
 	bool data;		/**< a data extent; otherwise a tree block */
 	uint8_t level;		/**< of a tree block */
+	uint64_t reserved[2];	/**< 0 */
 };
 
 /**

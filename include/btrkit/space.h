@@ -42,6 +42,7 @@ struct btrkit_space_copy {
 	uint64_t num_entries;	/**< extents and bitmaps */
 	uint64_t num_bitmaps;
 	uint64_t file_bytes;	/**< allocated for its file */
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /** A block group. Since: 0.1 */
@@ -65,7 +66,7 @@ struct btrkit_space_leftover {
 
 /** How many block groups got which verdict. Since: 0.1 */
 struct btrkit_space_count {
-	uint64_t groups[BTRKIT_SPACE_DAMAGED + 1];	/**< by enum btrkit_space_verdict */
+	uint64_t groups[8];	/**< by enum btrkit_space_verdict */
 	uint64_t leftovers;	/**< ranges (v2) or headers (v1) of no block group */
 	uint64_t bytes;		/**< size of the cache: of tree blocks (v2), allocated for files (v1) */
 };
@@ -82,6 +83,7 @@ struct btrkit_space_summary {
 	struct btrkit_space_count v1, v2;
 	uint64_t contradictions;	/**< block groups of which a valid cache in use says something wrong */
 	uint64_t first_contradiction;	/**< start of the first of them */
+	uint64_t reserved[8];	/**< 0 */
 };
 
 /**
@@ -94,6 +96,7 @@ struct btrkit_space_sink {
 	int (*group)(void *ctx, const struct btrkit_space_group *group);
 	int (*leftover)(void *ctx, const struct btrkit_space_leftover *leftover);
 	void *ctx;
+	void (*reserved[4])(void);	/**< NULL */
 };
 
 /**
@@ -130,11 +133,12 @@ struct btrkit_space_change_options {
 	 * Told now and then how far the work is; @p total is the same in all calls, and @p done never becomes less. A
 	 * value other than 0, a negative errno, ends the work, and leaves a whole filesystem. May be NULL.
 	 */
-	int (*progress)(void *ctx, uint64_t done, uint64_t total);
+	btrkit_progress_fn progress;
 	void *progress_ctx;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_SPACE_CHANGE_OPTIONS_INIT { 0, NULL, NULL }
+#define BTRKIT_SPACE_CHANGE_OPTIONS_INIT BTRKIT_ZEROS
 
 /** What was changed, or with BTRKIT_SPACE_DRY_RUN would be. Since: 0.1 */
 struct btrkit_space_change {
@@ -161,6 +165,7 @@ struct btrkit_space_change {
 	uint64_t estimated_ns;		/**< how long it takes, roughly; only of BTRKIT_SPACE_DRY_RUN */
 	uint64_t commits;
 	uint64_t bytes_written;		/**< to all devices */
+	uint64_t reserved[8];	/**< 0 */
 };
 
 /**

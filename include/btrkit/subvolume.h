@@ -31,6 +31,7 @@ struct btrkit_subvolume {
 	uint8_t uuid[16];
 	uint8_t parent_uuid[16];	/**< of the subvolume it is a snapshot of; zero otherwise */
 	uint8_t received_uuid[16];
+	uint64_t reserved[8];	/**< 0 */
 };
 
 /**
@@ -69,6 +70,7 @@ struct btrkit_subvolume_deletion {
 	uint64_t id;
 	enum btrkit_subvolume_hold hold;
 	uint64_t other;		/**< the one that it lies in or that lies in it; 0: none has to do with it */
+	uint64_t reserved[2];	/**< 0 */
 };
 
 /**

@@ -28,13 +28,15 @@ BTRKIT_BEGIN_DECLS
  * Since: 0.1
  */
 struct btrkit_new_subvolume {
+	unsigned flags;		/**< 0: none are known */
 	uint32_t mode;		/**< permissions of its directory; the default: 0755 */
 	uint32_t uid, gid;
 	const uint8_t *uuid;	/**< 16 bytes; NULL: a random one */
 	const struct btrkit_time *time;	/**< when it was made; NULL: now */
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_NEW_SUBVOLUME_INIT { .mode = 0755 }
+#define BTRKIT_NEW_SUBVOLUME_INIT { 0, 0755, 0, 0, NULL, NULL, { 0 } }
 
 /**
  * Makes an empty subvolume.
@@ -53,13 +55,19 @@ int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t 
 			    const struct btrkit_new_subvolume *what, uint64_t *id,
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** How a snapshot is made. Initialise with BTRKIT_NEW_SNAPSHOT_INIT. Since: 0.1 */
-struct btrkit_new_snapshot {
-	bool read_only;
-	const uint8_t *uuid;	/**< 16 bytes; NULL: a random one */
+/** Flags of struct btrkit_new_snapshot. Since: 0.1 */
+enum btrkit_new_snapshot_flags {
+	BTRKIT_NEW_SNAPSHOT_READ_ONLY = 1 << 0
 };
 
-#define BTRKIT_NEW_SNAPSHOT_INIT { 0 }
+/** How a snapshot is made. Initialise with BTRKIT_NEW_SNAPSHOT_INIT. Since: 0.1 */
+struct btrkit_new_snapshot {
+	unsigned flags;		/**< BTRKIT_NEW_SNAPSHOT_*; unknown ones are refused */
+	const uint8_t *uuid;	/**< 16 bytes; NULL: a random one */
+	uint64_t reserved[4];	/**< 0 */
+};
+
+#define BTRKIT_NEW_SNAPSHOT_INIT BTRKIT_ZEROS
 
 /**
  * Makes a snapshot of a subvolume as it is in the transaction now. Subvolumes that lie in it do not come along: in

@@ -49,6 +49,7 @@ struct btrkit_write_stats {
 	uint64_t writes;		/**< calls */
 	struct btrkit_batches index_batches;	/**< of index items of directories */
 	struct btrkit_batches item_batches;	/**< of other new items of trees of files */
+	uint64_t reserved[8];	/**< 0 */
 };
 
 /** Buckets of a histogram of times. Since: 0.1 */
@@ -65,6 +66,7 @@ struct btrkit_reserve_stats {
 	uint64_t ref_runs;	/**< delayed references applied, */
 	uint64_t chunks;	/**< a chunk added if there was room for one, */
 	uint64_t commits;	/**< the transaction committed */
+	uint64_t reserved[8];	/**< 0 */
 };
 
 /**

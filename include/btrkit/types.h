@@ -36,6 +36,13 @@
 #define BTRKIT_PRINTF(fmt, args)
 #endif
 
+/* For the macros whose names end with _INIT, where all of a struct is 0 or NULL. */
+#ifdef __cplusplus
+#define BTRKIT_ZEROS {}
+#else
+#define BTRKIT_ZEROS { 0 }
+#endif
+
 BTRKIT_BEGIN_DECLS
 
 struct btrkit_error;
@@ -71,6 +78,22 @@ enum btrkit_format {
 	BTRKIT_FORMAT_JSON,	/**< JSON Lines: an object a line, the first of which tells the schema: btrkit-format(5) */
 	BTRKIT_FORMAT_TSV	/**< tab-separated values, a line each, without a header */
 };
+
+/**
+ * Told how far something is, now and then, by one thread at a time. Returns 0, or a negative errno, which ends the work
+ * and is what the function that does it returns.
+ *
+ * Since: 0.1
+ */
+typedef int (*btrkit_progress_fn)(void *ctx, uint64_t done, uint64_t total);
+
+/**
+ * Told of damage that is no reason to stop, by one thread at a time; @p what is valid during the call only. Returns 0, or
+ * a negative errno, which ends the work and is what the function that does it returns.
+ *
+ * Since: 0.1
+ */
+typedef int (*btrkit_damage_fn)(void *ctx, const struct btrkit_error *what);
 
 /**
  * Told a fact that is no failure but that a person should know (a mirror of the superblock was used, a

@@ -57,16 +57,18 @@ struct btrkit_undo_options {
 	 * Told how far it is, in bytes; a value other than 0, a negative errno, ends it, and leaves an unfinished undo
 	 * if it has begun to write. May be NULL.
 	 */
-	int (*progress)(void *ctx, uint64_t done, uint64_t total);
+	btrkit_progress_fn progress;
 	void *progress_ctx;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_UNDO_OPTIONS_INIT { 0, NULL, NULL }
+#define BTRKIT_UNDO_OPTIONS_INIT BTRKIT_ZEROS
 
 /** What was undone. Since: 0.1 */
 struct btrkit_undo_result {
 	uint64_t saved;		/**< bytes of the device whose old contents the file has */
 	uint64_t restored;	/**< of these, bytes that were put back now; 0: the device was as it had been */
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /**

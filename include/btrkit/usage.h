@@ -32,18 +32,19 @@ struct btrkit_usage_options {
 	 * A share of the work is done; what the total is may change on the way. Called by one thread at a time. A value
 	 * other than 0, a negative errno, ends the work. May be NULL.
 	 */
-	int (*progress)(void *ctx, uint64_t done, uint64_t total);
+	btrkit_progress_fn progress;
 	void *progress_ctx;
 	/**
 	 * Told of what could not be read or contradicts itself, and in which trees, by one thread at a time: the answer
 	 * is then without what lies there. A value other than 0, a negative errno, ends the work. NULL: the first of
 	 * them ends it.
 	 */
-	int (*damage)(void *ctx, const struct btrkit_error *what);
+	btrkit_damage_fn damage;
 	void *damage_ctx;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_USAGE_OPTIONS_INIT { 0 }
+#define BTRKIT_USAGE_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
  * Looks at everything. @p fs may be used for reading by others meanwhile, and not be changed.
@@ -59,8 +60,8 @@ struct btrkit_usage_options {
 int btrkit_usage_load(struct btrkit_fs *fs, const struct btrkit_usage_options *opts, struct btrkit_usage **ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** NULL is allowed. Since: 0.1 */
-void btrkit_usage_free(struct btrkit_usage *u);
+/** Frees the answer. NULL is allowed. @return NULL. Since: 0.1 */
+struct btrkit_usage *btrkit_usage_free(struct btrkit_usage *u);
 
 /** An amount of space. Since: 0.1 */
 struct btrkit_usage_space {
@@ -89,6 +90,7 @@ struct btrkit_usage_owner {
 	/** What its log tree has besides, which no other number counts: Linux replays or drops it when it mounts. */
 	struct btrkit_usage_space log;
 	uint64_t orphans;	/**< files without a name that are to be deleted, whose data is counted above */
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /** How many owners there are. They are numbered from 0: subvolumes by their ids, then the others. Since: 0.1 */
@@ -108,6 +110,7 @@ struct btrkit_usage_total {
 	uint64_t set_bytes;			/**< memory that they took, which may differ from time to time */
 	uint64_t blocks_read;			/**< tree blocks, each once */
 	uint64_t damaged;			/**< how often @c damage was called */
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /** @see struct btrkit_usage_total. Since: 0.1 */
@@ -117,6 +120,7 @@ void btrkit_usage_get_total(const struct btrkit_usage *u, struct btrkit_usage_to
 struct btrkit_usage_set {
 	struct btrkit_usage_space space;	/**< what exactly these have */
 	size_t num_owners;
+	uint64_t reserved[2];	/**< 0 */
 };
 
 /** How many sets there are. They are numbered from 0 in an order that depends on the filesystem alone. Since: 0.1 */
@@ -169,6 +173,7 @@ struct btrkit_usage_extent {
 	enum btrkit_usage_type type;
 	size_t set;		/**< number of the set of its owners; SIZE_MAX: nothing reaches it */
 	bool linux_shared;	/**< FIEMAP would say SHARED wherever it is named */
+	uint64_t reserved[2];	/**< 0 */
 };
 
 /** How many data extents there are. They are numbered from 0 in the order of their addresses. Since: 0.1 */
@@ -181,6 +186,7 @@ struct btrkit_usage_block {
 	uint64_t bytenr;	/**< logical address */
 	uint8_t level;
 	size_t set;		/**< number of the set of its owners; SIZE_MAX: nothing reaches it */
+	uint64_t reserved[1];	/**< 0 */
 };
 
 /** How many tree blocks there are. They are numbered from 0 in the order of their addresses. Since: 0.1 */
@@ -198,9 +204,10 @@ struct btrkit_usage_stored {
 
 /** The data of subvolumes, dying ones too, by how they are stored. Since: 0.1 */
 struct btrkit_usage_types {
-	struct btrkit_usage_stored extents[BTRKIT_USAGE_NUM_TYPES];	/**< by enum btrkit_usage_type */
+	struct btrkit_usage_stored extents[8];	/**< by enum btrkit_usage_type */
 	/** Data inside tree blocks, each block's once, symbolic links too: [PLAIN], [ZLIB], [LZO], [ZSTD]. */
-	struct btrkit_usage_stored inlined[BTRKIT_USAGE_NUM_TYPES];
+	struct btrkit_usage_stored inlined[8];
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /** @see struct btrkit_usage_types. Since: 0.1 */
@@ -219,11 +226,12 @@ struct btrkit_usage_print_options {
 	 * Told why the path of a subvolume, or what holds it, cannot be told: it is left out. A value other than 0, a
 	 * negative errno, ends the work. NULL: the first such failure ends it.
 	 */
-	int (*damage)(void *ctx, const struct btrkit_error *what);
+	btrkit_damage_fn damage;
 	void *damage_ctx;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_USAGE_PRINT_OPTIONS_INIT { 0 }
+#define BTRKIT_USAGE_PRINT_OPTIONS_INIT BTRKIT_ZEROS
 
 /** Turns the answer into bytes. One thread at a time. Since: 0.1 */
 struct btrkit_usage_printer;

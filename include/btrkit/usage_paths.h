@@ -42,18 +42,19 @@ struct btrkit_usage_paths_options {
 	 * A share of the work is done; what the total is may change on the way. Called by one thread at a time. A value
 	 * other than 0, a negative errno, ends the work. May be NULL.
 	 */
-	int (*progress)(void *ctx, uint64_t done, uint64_t total);
+	btrkit_progress_fn progress;
 	void *progress_ctx;
 	/**
 	 * Told of what could not be read or contradicts itself, by one thread at a time: the answer is then without
 	 * what lies there. A block of which that was told before, when @c u was loaded too, is passed over in silence.
 	 * A value other than 0, a negative errno, ends the work. NULL: the first of them ends it.
 	 */
-	int (*damage)(void *ctx, const struct btrkit_error *what);
+	btrkit_damage_fn damage;
 	void *damage_ctx;
+	uint64_t reserved[4];	/**< 0 */
 };
 
-#define BTRKIT_USAGE_PATHS_OPTIONS_INIT { 0 }
+#define BTRKIT_USAGE_PATHS_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
  * Reads all files of all subvolumes. @p fs may be used for reading by others meanwhile, and not be changed.
@@ -74,8 +75,8 @@ int btrkit_usage_paths_load(struct btrkit_fs *fs, struct btrkit_usage *u,
 			    const struct btrkit_usage_paths_options *opts, struct btrkit_usage_paths **ret,
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** NULL is allowed. Since: 0.1 */
-void btrkit_usage_paths_free(struct btrkit_usage_paths *p);
+/** Frees the directories. NULL is allowed. @return NULL. Since: 0.1 */
+struct btrkit_usage_paths *btrkit_usage_paths_free(struct btrkit_usage_paths *p);
 
 /** A directory, and all that is below it, other subvolumes too. Since: 0.1 */
 struct btrkit_usage_path {
@@ -104,6 +105,7 @@ struct btrkit_usage_path {
 	 * below the directory: what deleting it, with everything in it, would free of data.
 	 */
 	uint64_t frees;
+	uint64_t reserved[4];	/**< 0 */
 };
 
 /**

@@ -7,22 +7,22 @@
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 
-#define WRITE(set, nr, name)                                                 \
-	{                                                                    \
-		BTRKIT_##set, 1ull << (nr), name, BTRKIT_SUPPORT_WRITE, true \
+#define WRITE(set, nr, name)                                                         \
+	{                                                                            \
+		BTRKIT_FEATURE_##set, 1ull << (nr), name, BTRKIT_SUPPORT_WRITE, true \
 	}
 /* These the kernel at hand cannot make, or cannot mount. */
-#define UNTRIED(set, nr, name)                                                \
-	{                                                                     \
-		BTRKIT_##set, 1ull << (nr), name, BTRKIT_SUPPORT_WRITE, false \
+#define UNTRIED(set, nr, name)                                                        \
+	{                                                                             \
+		BTRKIT_FEATURE_##set, 1ull << (nr), name, BTRKIT_SUPPORT_WRITE, false \
 	}
-#define READ(set, nr, name)                                                  \
-	{                                                                    \
-		BTRKIT_##set, 1ull << (nr), name, BTRKIT_SUPPORT_READ, false \
+#define READ(set, nr, name)                                                          \
+	{                                                                            \
+		BTRKIT_FEATURE_##set, 1ull << (nr), name, BTRKIT_SUPPORT_READ, false \
 	}
-#define REFUSED(set, nr, name)                                                  \
-	{                                                                       \
-		BTRKIT_##set, 1ull << (nr), name, BTRKIT_SUPPORT_REFUSED, false \
+#define REFUSED(set, nr, name)                                                          \
+	{                                                                               \
+		BTRKIT_FEATURE_##set, 1ull << (nr), name, BTRKIT_SUPPORT_REFUSED, false \
 	}
 
 static const struct btrkit_feature features[] = {

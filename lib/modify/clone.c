@@ -215,6 +215,8 @@ static int clone_all(struct btrkit_txn *txn, const struct btrkit_clone *what, st
 	bool first = true, tried = false;
 	int ret = 0;
 
+	if (what->flags)
+		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", what->flags);
 	while (!ret) {
 		struct op op;
 

@@ -205,6 +205,8 @@ int btrkit_txn_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const
 	struct making m = { .name = { name, len }, .what = what ? what : &file };
 	int ret;
 
+	if (m.what->flags)
+		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", m.what->flags);
 	ret = name_judge_in(txn, root, dir, &m.name, err);
 	if (!ret)
 		ret = judge(&m, err);

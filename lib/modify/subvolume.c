@@ -222,6 +222,8 @@ int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t 
 
 	if (!what)
 		what = &plain;
+	if (what->flags)
+		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", what->flags);
 	if (what->mode & ~07777u)
 		return err_set(err, BTRKIT_INVALID, "0%o are no permissions", what->mode);
 	ret = prepare(&a, txn, what->uuid, err);
@@ -300,6 +302,8 @@ int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint6
 
 	if (!what)
 		what = &plain;
+	if (what->flags & ~(unsigned)BTRKIT_NEW_SNAPSHOT_READ_ONLY)
+		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", what->flags);
 	ret = prepare(&a, txn, what->uuid, err);
 	if (!ret)
 		ret = op_begin_alone(&a.op, txn, root, &entry_need, &alone, err);
@@ -308,7 +312,8 @@ int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint6
 	ret = judge_place(&a, err);
 	if (!ret) {
 		delayed_lock_trees(a.op.d);
-		ret = ended_in_trees(&a, make_snapshot(&a, source, what->read_only, err), err);
+		ret = ended_in_trees(&a, make_snapshot(&a, source, what->flags & BTRKIT_NEW_SNAPSHOT_READ_ONLY, err),
+				     err);
 		delayed_unlock_trees(a.op.d);
 	}
 	if (!ret)

@@ -99,14 +99,15 @@ int btrkit_usage_paths_load(struct btrkit_fs *fs, struct btrkit_usage *u, const 
 	return r;
 }
 
-void btrkit_usage_paths_free(struct btrkit_usage_paths *p)
+struct btrkit_usage_paths *btrkit_usage_paths_free(struct btrkit_usage_paths *p)
 {
 	if (!p)
-		return;
+		return NULL;
 	free(p->nodes);
 	free(p->names.at);
 	free(p->tops);
 	free(p);
+	return NULL;
 }
 
 size_t btrkit_usage_paths_num(const struct btrkit_usage_paths *p)

@@ -246,10 +246,10 @@ int btrkit_usage_load(struct btrkit_fs *fs, const struct btrkit_usage_options *o
 	return r;
 }
 
-void btrkit_usage_free(struct btrkit_usage *u)
+struct btrkit_usage *btrkit_usage_free(struct btrkit_usage *u)
 {
 	if (!u)
-		return;
+		return NULL;
 	usage_table_release(&u->blocks);
 	usage_table_release(&u->extents);
 	sets_release(&u->sets);
@@ -260,4 +260,5 @@ void btrkit_usage_free(struct btrkit_usage *u)
 	free(u->counting);
 	free(u->told.at);
 	free(u);
+	return NULL;
 }

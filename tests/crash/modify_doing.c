@@ -272,7 +272,7 @@ void subvolume(struct doing *d, const char *path)
 
 void snapshot(struct doing *d, const char *from, const char *to, bool read_only)
 {
-	const struct btrkit_new_snapshot how = { .read_only = read_only };
+	const struct btrkit_new_snapshot how = { .flags = read_only ? BTRKIT_NEW_SNAPSHOT_READ_ONLY : 0 };
 	const struct btrkit_found source = at(d, from);
 	const struct spot s = spot_of(d, to);
 

@@ -93,7 +93,7 @@ static void do_line(struct btrkit_fs *fs, const char *op, char *one, char *two, 
 		s = spot_of(one);
 		ret = btrkit_txn_subvolume_create(txn, s.root, s.dir, s.name, strlen(s.name), NULL, NULL, &err);
 	} else if (!strncmp(op, "snap", 4)) {
-		how.read_only = !strcmp(op, "snapro");
+		how.flags = strcmp(op, "snapro") ? 0 : BTRKIT_NEW_SNAPSHOT_READ_ONLY;
 		s = spot_of(two);
 		ret = btrkit_txn_subvolume_snapshot(txn, subvolume_at(one), s.root, s.dir, s.name, strlen(s.name), &how,
 						    NULL, &err);

@@ -139,7 +139,7 @@ static void add(struct plan *p, bool snapshot)
 	snprintf(made.name, sizeof(made.name), "sub-%" PRIu64, ++p->serial);
 	len = strlen(made.name);
 	if (snapshot) {
-		how.read_only = !pick(p, 4);
+		how.flags = pick(p, 4) ? 0 : BTRKIT_NEW_SNAPSHOT_READ_ONLY;
 		ret = btrkit_txn_subvolume_snapshot(p->txn, from->id, in->id, TOP, made.name, len, &how, &made.id,
 						    &err);
 	} else {
@@ -152,7 +152,7 @@ static void add(struct plan *p, bool snapshot)
 	rig_check(ret, &err);
 	if (snapshot)
 		memcpy(made.files, from->files, sizeof(made.files));
-	made.read_only = how.read_only;
+	made.read_only = how.flags;
 	made.parent_in = in->id;
 	*to = made;
 	p->snapshots += snapshot;
