@@ -26,8 +26,9 @@ enum btrkit_dump_super_flags {
  *
  * @param flags	BTRKIT_DUMP_SUPER_*
  * @param format	text or JSON: a header and an object
- * @return 0; -EINVAL: unknown flag or format; -EMEDIUMTYPE: no magic there, and not forced; -ENODATA: the device ends before; -ENOENT: it is zoned, and
- *	   ends before the log of that copy; -EUCLEAN: zones that no log leaves behind; -EIO; or what @p write returned
+ * @return 0; -EINVAL: unknown flag or format; -EMEDIUMTYPE: no magic there, and not forced; -ENODATA: the device ends
+ *	   before; -ENOENT: it is zoned, and ends before the log of that copy; -EUCLEAN: zones that no log leaves
+ *	   behind; -EIO; or what @p write returned
  * Since: 0.1
  */
 int btrkit_dump_super(struct btrkit_io *device, uint64_t offset, unsigned flags, enum btrkit_format format,
@@ -192,8 +193,9 @@ struct btrkit_dump_scan_options {
  *	   function returned
  * Since: 0.1
  */
-int btrkit_dump_scan(struct btrkit_fs *fs, const struct btrkit_dump_options *opts, const struct btrkit_dump_scan_options *scan,
-		     btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_dump_scan(struct btrkit_fs *fs, const struct btrkit_dump_options *opts,
+		     const struct btrkit_dump_scan_options *scan, btrkit_write_fn write, void *ctx,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Prints the bytes of a tree block in hexadecimal, beside each field what it says, and behind the bytes of each item

@@ -121,8 +121,8 @@ struct btrkit_fiemap_printer;
  * @return 0, -EINVAL for an unknown format or flag, -ENOMEM
  * Since: 0.1
  */
-int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format, unsigned flags,
-				 btrkit_write_fn write, void *ctx, struct btrkit_fiemap_printer **ret,
+int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format, unsigned flags, btrkit_write_fn write,
+				 void *ctx, struct btrkit_fiemap_printer **ret,
 				 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** The sink to list into; it is the printer's. Since: 0.1 */

@@ -100,7 +100,7 @@ typedef int (*btrkit_dir_entry_fn)(void *ctx, const struct btrkit_dir_entry *ent
  * Since: 0.1
  */
 int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_dir_entry_fn fn, void *ctx,
-		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** An extended attribute; valid during the call only. Since: 0.1 */
 struct btrkit_xattr {
@@ -121,7 +121,7 @@ typedef int (*btrkit_xattr_fn)(void *ctx, const struct btrkit_xattr *x);
  * Since: 0.1
  */
 int btrkit_inode_xattrs(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_xattr_fn fn, void *ctx,
-		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Kinds of file extents. Since: 0.1 */
 enum btrkit_file_extent_type {
@@ -140,7 +140,7 @@ struct btrkit_file_extent {
 	uint64_t ram_length;	/**< bytes of the whole extent, uncompressed */
 	uint64_t generation;
 	enum btrkit_file_extent_type type;
-	uint8_t compression;	/**< 0 none, 1 zlib, 2 lzo, 3 zstd */
+	enum btrkit_compression compression;
 };
 
 /** Receives an extent. Returns 0, or a negative errno that ends the iteration. Since: 0.1 */
@@ -155,7 +155,7 @@ typedef int (*btrkit_file_extent_fn)(void *ctx, const struct btrkit_file_extent 
  * Since: 0.1
  */
 int btrkit_inode_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_file_extent_fn fn, void *ctx,
-			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

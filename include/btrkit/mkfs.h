@@ -148,9 +148,6 @@ enum btrkit_mkfs_flags {
 	BTRKIT_MKFS_SHARE = 1 << 8
 };
 
-/** How contents of files are compressed. Since: 0.1 */
-enum btrkit_compression { BTRKIT_COMPRESSION_NONE, BTRKIT_COMPRESSION_ZLIB, BTRKIT_COMPRESSION_LZO, BTRKIT_COMPRESSION_ZSTD };
-
 /** How far filling is. A total is 0 as long as it is not known: of a source that is read only once. Since: 0.1 */
 struct btrkit_mkfs_so_far {
 	uint64_t bytes, total_bytes; /**< of the contents of files */
@@ -214,11 +211,11 @@ struct btrkit_mkfs_options {
 #define BTRKIT_MKFS_INCOMPAT_DEFAULT 0x361
 #define BTRKIT_MKFS_COMPAT_RO_DEFAULT 0xb
 
-#define BTRKIT_MKFS_OPTIONS_INIT                                                                                    \
-	{                                                                                                           \
-		0, NULL, NULL, NULL, 0, 0, 0, BTRKIT_PROFILE_DEFAULT, BTRKIT_PROFILE_DEFAULT, false, BTRKIT_CSUM_CRC32C, \
-			BTRKIT_MKFS_INCOMPAT_DEFAULT, BTRKIT_MKFS_COMPAT_RO_DEFAULT, 0, NULL, NULL, NULL,           \
-			NULL, BTRKIT_COMPRESSION_NONE, 0, 0, 0, 0, NULL, NULL, NULL, NULL, { 0 }                        \
+#define BTRKIT_MKFS_OPTIONS_INIT \
+	{ \
+		0, NULL, NULL, NULL, 0, 0, 0, BTRKIT_PROFILE_DEFAULT, BTRKIT_PROFILE_DEFAULT, false, \
+		BTRKIT_CSUM_CRC32C, BTRKIT_MKFS_INCOMPAT_DEFAULT, BTRKIT_MKFS_COMPAT_RO_DEFAULT, 0, NULL, NULL, NULL, \
+		NULL, BTRKIT_COMPRESSION_NONE, 0, 0, 0, 0, NULL, NULL, NULL, NULL, { 0 } \
 	}
 
 /** A block group of a new filesystem, or all of a kind. Since: 0.1 */

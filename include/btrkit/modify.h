@@ -54,7 +54,7 @@ struct btrkit_new_inode {
  * Since: 0.1
  */
 int btrkit_txn_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
-		  const struct btrkit_new_inode *what, uint64_t *inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+		      const struct btrkit_new_inode *what, uint64_t *inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** A place in a directory. Since: 0.1 */
 struct btrkit_place {
@@ -76,7 +76,7 @@ struct btrkit_place {
  * Since: 0.1
  */
 int btrkit_txn_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_place *to,
-		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** What btrkit_txn_unlink() removes. Since: 0.1 */
 enum btrkit_unlink_what {
@@ -93,7 +93,7 @@ enum btrkit_unlink_what {
  * Since: 0.1
  */
 int btrkit_txn_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
-		  enum btrkit_unlink_what what, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+		      enum btrkit_unlink_what what, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Removes what a crash has left in a subvolume, also a read-only one: files that were removed while somebody had them
@@ -104,7 +104,7 @@ int btrkit_txn_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const
  * Since: 0.1
  */
 int btrkit_txn_orphans_clean(struct btrkit_txn *txn, uint64_t root, uint64_t *count,
-			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** How btrkit_txn_rename() treats what has the new name. Since: 0.1 */
 enum btrkit_rename_flags {
@@ -125,12 +125,12 @@ enum btrkit_rename_flags {
  * Since: 0.1
  */
 int btrkit_txn_rename(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
-		  unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+		      unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** How data is written. Initialise with BTRKIT_WRITE_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_write_options {
 	unsigned flags;		/**< 0: none are known */
-	uint8_t compression;	/**< 0 none, 1 zlib, 2 lzo, 3 zstd: where that saves space, and the inode allows it */
+	enum btrkit_compression compression;	/**< where that saves space, and the inode allows it */
 	int level;		/**< 0: the default */
 	unsigned threads;	/**< that a large write is shared by; 0: as many as processors; 1: the caller's own */
 	uint64_t reserved[4];	/**< 0 */
@@ -150,8 +150,8 @@ struct btrkit_write_options {
  *	   build does not know; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
-int btrkit_txn_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data, size_t len,
-		 const struct btrkit_write_options *opts, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_txn_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data,
+		     size_t len, const struct btrkit_write_options *opts, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Gives a file another size; what comes is a hole.
@@ -160,7 +160,7 @@ int btrkit_txn_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint
  * Since: 0.1
  */
 int btrkit_txn_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size,
-		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Gives the space of a range back: it becomes a hole, and zeros where only a part of a sector is in it. The size stays.
@@ -169,7 +169,7 @@ int btrkit_txn_truncate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, u
  * Since: 0.1
  */
 int btrkit_txn_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
-		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** How btrkit_txn_prealloc() works. Since: 0.1 */
 enum btrkit_prealloc_flags {
@@ -180,11 +180,12 @@ enum btrkit_prealloc_flags {
  * Keeps space for a range of a file, which reads as zeros until it is written. What the file has there stays.
  *
  * @param flags	BTRKIT_PREALLOC_*
- * @return as btrkit_txn_write(); -EINVAL: also no bytes, or unknown flags; -ENOSPC: space may be kept for the first part
+ * @return as btrkit_txn_write(); -EINVAL: also no bytes, or unknown flags; -ENOSPC: space may be kept for the first
+ *	   part
  * Since: 0.1
  */
 int btrkit_txn_prealloc(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
-		    unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** A range that is to share the space of another one. Since: 0.1 */
 struct btrkit_clone {
@@ -207,7 +208,7 @@ struct btrkit_clone {
  * Since: 0.1
  */
 int btrkit_txn_clone(struct btrkit_txn *txn, const struct btrkit_clone *what,
-		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** What btrkit_txn_set_attr() changes. Since: 0.1 */
 enum btrkit_attr_mask {
@@ -240,7 +241,7 @@ struct btrkit_attr {
  * Since: 0.1
  */
 int btrkit_txn_set_attr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_attr *attr,
-		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Sets inode flags as chattr(1) does. Like Linux, this leaves FS_NOCOW_FL of a file with data alone, forgets flags that
@@ -255,7 +256,7 @@ int btrkit_txn_set_attr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, c
  * Since: 0.1
  */
 int btrkit_txn_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint32_t flags, uint32_t mask,
-		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** How btrkit_txn_xattr_set() treats an attribute that is there, or is not. Since: 0.1 */
 enum btrkit_xattr_flags {
@@ -280,7 +281,7 @@ enum btrkit_xattr_flags {
  * Since: 0.1
  */
 int btrkit_txn_xattr_set(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name, const void *value,
-		     size_t size, unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			 size_t size, unsigned flags, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Takes an extended attribute away; an ACL need not be there.
@@ -289,7 +290,7 @@ int btrkit_txn_xattr_set(struct btrkit_txn *txn, uint64_t root, uint64_t inode, 
  * Since: 0.1
  */
 int btrkit_txn_xattr_remove(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const char *name,
-			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * The value of an extended attribute, with all that was changed in the transaction.

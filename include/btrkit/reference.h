@@ -53,7 +53,7 @@ struct btrkit_allocation {
  * Since: 0.1
  */
 int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_allocation *ret,
-			   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Tell all that refer to the extent, not only those that refer to the byte at the address. Since: 0.1 */
 #define BTRKIT_LOGICAL_WHOLE_EXTENT 0x1u
@@ -69,7 +69,7 @@ int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_al
  * Since: 0.1
  */
 int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn, void *ctx,
-			   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Print the inodes and not their paths. Since: 0.1 */
 #define BTRKIT_LOGICAL_NO_PATHS 0x2u
@@ -82,9 +82,8 @@ int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned f
  * @return as btrkit_logical_references(), or what @p write returned
  * Since: 0.1
  */
-int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsigned flags,
-				 enum btrkit_format format, btrkit_write_fn write, void *ctx,
-				 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsigned flags, enum btrkit_format format,
+				    btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * The paths of an inode from the top level, printed in the same way.
@@ -95,7 +94,7 @@ int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsi
  * Since: 0.1
  */
 int btrkit_inode_paths_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_format format,
-			       btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			     btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

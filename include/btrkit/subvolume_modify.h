@@ -52,8 +52,8 @@ struct btrkit_new_subvolume {
  * Since: 0.1
  */
 int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
-			    const struct btrkit_new_subvolume *what, uint64_t *id,
-			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+				const struct btrkit_new_subvolume *what, uint64_t *id,
+				struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Flags of struct btrkit_new_snapshot. Since: 0.1 */
 enum btrkit_new_snapshot_flags {
@@ -79,9 +79,9 @@ struct btrkit_new_snapshot {
  * @return as btrkit_txn_subvolume_create()
  * Since: 0.1
  */
-int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t root, uint64_t dir, const char *name,
-			      size_t len, const struct btrkit_new_snapshot *what, uint64_t *id,
-			      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t root, uint64_t dir,
+				  const char *name, size_t len, const struct btrkit_new_snapshot *what, uint64_t *id,
+				  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * Deletes a subvolume: its name at once, and then what only it has, in steps between which others may work in the
@@ -122,7 +122,7 @@ int btrkit_txn_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct
  * Since: 0.1
  */
 int btrkit_txn_subvolume_set_read_only(struct btrkit_txn *txn, uint64_t id, bool read_only, bool forget_received,
-				   struct btrkit_error *err) BTRKIT_MUST_CHECK;
+				       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

@@ -60,6 +60,14 @@ struct btrkit_key {
 	uint64_t offset;
 };
 
+/** How contents of files are compressed, with the numbers that extents have for it on disk. Since: 0.1 */
+enum btrkit_compression {
+	BTRKIT_COMPRESSION_NONE,
+	BTRKIT_COMPRESSION_ZLIB,
+	BTRKIT_COMPRESSION_LZO,
+	BTRKIT_COMPRESSION_ZSTD
+};
+
 /**
  * Where the output of a report goes: called with the next @p len bytes of it. Returns 0, or a negative
  * errno, which ends the report and is what the report returns.
@@ -75,7 +83,7 @@ typedef int (*btrkit_write_fn)(void *ctx, const void *data, size_t len);
  */
 enum btrkit_format {
 	BTRKIT_FORMAT_TEXT,	/**< for people */
-	BTRKIT_FORMAT_JSON,	/**< JSON Lines: an object a line, the first of which tells the schema: btrkit-format(5) */
+	BTRKIT_FORMAT_JSON,	/**< JSON Lines, of which the first is a header: see btrkit-format(5) */
 	BTRKIT_FORMAT_TSV	/**< tab-separated values, a line each, without a header */
 };
 
@@ -88,8 +96,8 @@ enum btrkit_format {
 typedef int (*btrkit_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /**
- * Told of damage that is no reason to stop, by one thread at a time; @p what is valid during the call only. Returns 0, or
- * a negative errno, which ends the work and is what the function that does it returns.
+ * Told of damage that is no reason to stop, by one thread at a time; @p what is valid during the call only. Returns 0,
+ * or a negative errno, which ends the work and is what the function that does it returns.
  *
  * Since: 0.1
  */

@@ -133,7 +133,7 @@ size_t btrkit_usage_num_sets(const struct btrkit_usage *u);
  * Since: 0.1
  */
 void btrkit_usage_get_set(const struct btrkit_usage *u, size_t i, struct btrkit_usage_set *ret, uint32_t *owners,
-		      size_t max);
+			  size_t max);
 
 /**
  * What becomes free when exactly these owners go: what no other one reaches.
@@ -265,7 +265,7 @@ int btrkit_usage_printer_owners(struct btrkit_usage_printer *printer, struct btr
  * Since: 0.1
  */
 int btrkit_usage_printer_freed(struct btrkit_usage_printer *printer, const uint32_t *owners, size_t n,
-			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** What each pair has in common. @return 0; -ENOMEM; or what the write function returned. Since: 0.1 */
 int btrkit_usage_printer_matrix(struct btrkit_usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -71,9 +71,8 @@ struct btrkit_usage_paths_options {
  *	   function of @p opts returned
  * Since: 0.1
  */
-int btrkit_usage_paths_load(struct btrkit_fs *fs, struct btrkit_usage *u,
-			    const struct btrkit_usage_paths_options *opts, struct btrkit_usage_paths **ret,
-			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int btrkit_usage_paths_load(struct btrkit_fs *fs, struct btrkit_usage *u, const struct btrkit_usage_paths_options *opts,
+			    struct btrkit_usage_paths **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** Frees the directories. NULL is allowed. @return NULL. Since: 0.1 */
 struct btrkit_usage_paths *btrkit_usage_paths_free(struct btrkit_usage_paths *p);
@@ -132,7 +131,7 @@ int btrkit_usage_paths_find(const struct btrkit_usage_paths *p, uint64_t subvolu
  * Since: 0.1
  */
 int btrkit_usage_printer_paths(struct btrkit_usage_printer *printer, const struct btrkit_usage_paths *paths,
-			     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 
