@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The devices of a filesystem, its chunks, and where logical addresses lie on devices.
+ * The devices of a filesystem, its chunks, where logical addresses lie on devices, and what of devices is used.
  */
 
 #include <btrkit/filesystem.h>
@@ -86,7 +86,7 @@ typedef int (*btrkit_copy_fn)(void *ctx, const struct btrkit_copy *copy);
  * Since: 0.1
  */
 int btrkit_logical_copies(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn fn, void *ctx,
-		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
  * The same, printed.
@@ -101,7 +101,37 @@ int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /** Since: 0.1 */
 int btrkit_logical_copies_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_format format,
-			     btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+				btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** A range of a device that the filesystem uses. Since: 0.1 */
+struct btrkit_used_range {
+	uint64_t devid;
+	uint64_t physical;	/**< bytes from the start of the device */
+	uint64_t length;	/**< bytes; neither touches the range before or after it on the device */
+};
+
+/** Receives a range. Returns 0, or a negative errno that ends the iteration. Since: 0.1 */
+typedef int (*btrkit_used_range_fn)(void *ctx, const struct btrkit_used_range *range);
+
+/**
+ * The ranges of devices that have to be copied for a copy of the filesystem: every copy of what is allocated in the
+ * extent tree, data and trees, those in system chunks too; with parity whole rows of which anything is allocated, since
+ * parity is made of all of a row; and all superblocks. Whatever lies elsewhere, on a device that the copy is made to,
+ * is not read. What is in front of the first superblock, such as a boot loader, is not the filesystem's.
+ *
+ * Devices come in the order of their numbers, ranges of a device in the order of their addresses; missing devices too,
+ * for what the chunks say of them. Memory is needed for the chunks; the part of the extent tree that a chunk is about
+ * is read once for each of its stripes on the devices asked for.
+ *
+ * @param devid	only this device; 0: all
+ * @return 0; -EOPNOTSUPP: what is used cannot be told by the extent tree alone, with the name of what stands against
+ *	   it: a feature that is unknown or only read (unknown bits of compat_ro too), a log tree, a device replace that
+ *	   is not finished; -EBUSY: a transaction is open; -ENOENT: no such device; what @p fn returned; -EUCLEAN: also
+ *	   chunks that lie on the same bytes of a device; -EIO, -ENODATA, -ENOMEM
+ * Since: 0.1
+ */
+int btrkit_used_ranges(struct btrkit_fs *fs, uint64_t devid, btrkit_used_range_fn fn, void *ctx,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 BTRKIT_END_DECLS
 

@@ -196,6 +196,17 @@ int features_check_write(const struct super *s, struct btrkit_error *err)
 	return *list ? err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: %s", list) : 0;
 }
 
+int features_check_allocation(const struct super *s, struct btrkit_error *err)
+{
+	char list[FEATURES_TEXT] = "";
+
+	features_half_done(s, list, sizeof(list));
+	list_unwritten_bits(s, list, sizeof(list));
+	if (s->log_root)
+		append(list, sizeof(list), "log tree");
+	return *list ? err_set(err, BTRKIT_UNSUPPORTED, "telling what is used is not supported: %s", list) : 0;
+}
+
 int features_refuse(enum btrkit_feature_set set, uint64_t bit, const char *why, struct btrkit_error *err)
 {
 	static const char *const sets[] = { "compat", "compat_ro", "incompat" };

@@ -37,6 +37,12 @@ bool features_half_done(const struct super *s, char *list, size_t size);
  */
 int features_check_write(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/*
+ * Whether the extent tree alone tells what is allocated, and chunks where that lies: no bit that is unknown or only
+ * read, no log tree, of which the extent tree does not know, no half conversion. @return 0; -EOPNOTSUPP, likewise
+ */
+int features_check_allocation(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* Says that the feature of @bit is refused, and why. @return -EOPNOTSUPP */
 int features_refuse(enum btrkit_feature_set set, uint64_t bit, const char *why, struct btrkit_error *err);
 

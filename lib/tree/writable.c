@@ -42,13 +42,14 @@ static int check_balance(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
-static int check_replace(struct btrkit_fs *fs, struct btrkit_error *err)
+int writable_replacing(struct btrkit_fs *fs, bool *unfinished, struct btrkit_error *err)
 {
 	struct tree_root root;
 	struct cursor c;
 	uint64_t state;
 	int ret;
 
+	*unfinished = false;
 	ret = fs_find_root(fs, OID_DEV_TREE, &root, NULL, err);
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
@@ -58,11 +59,18 @@ static int check_replace(struct btrkit_fs *fs, struct btrkit_error *err)
 		ret = cursor_blame(&c, item_validate(&fs->items, &c.item, err), err);
 	if (!ret) {
 		state = le64_get(((const struct disk_dev_replace *)c.item.data)->state);
-		if (state == REPLACE_STARTED || state == REPLACE_SUSPENDED)
-			ret = refuse("unfinished device replace", err);
+		*unfinished = state == REPLACE_STARTED || state == REPLACE_SUSPENDED;
 	}
 	cursor_release(&c);
 	return ret < 0 ? ret : 0;
+}
+
+static int check_replace(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	bool unfinished;
+	int ret = writable_replacing(fs, &unfinished, err);
+
+	return !ret && unfinished ? refuse("unfinished device replace", err) : ret;
 }
 
 /* A device must have what its superblock says: a part of an image would be written past its end. */

@@ -11,4 +11,7 @@
 int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_t n,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Whether Linux takes up a device replacement again when it mounts. @return 0; <0 */
+int writable_replacing(struct btrkit_fs *fs, bool *unfinished, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 #endif

@@ -3,6 +3,11 @@
 
 #define BG_STRIPED (BG_RAID0 | BG_RAID10 | BG_RAID5 | BG_RAID6)
 
+bool raid_striped(uint64_t type)
+{
+	return raid_profile_find(type)->flag & BG_STRIPED;
+}
+
 bool raid_shape_valid(const struct raid_shape *s)
 {
 	const struct raid_profile *p = raid_profile_find(s->type);

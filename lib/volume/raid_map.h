@@ -32,6 +32,9 @@ struct raid_place {
 /* Whether a chunk of that profile can have so many stripes. */
 bool raid_shape_valid(const struct raid_shape *s);
 
+/* Whether the profile in @type cuts a chunk into strips. */
+bool raid_striped(uint64_t type);
+
 /* Stripes that hold data of their own: a chunk has that many times the bytes of a device extent. */
 unsigned raid_data_stripes(const struct raid_shape *s);
 
