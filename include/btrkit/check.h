@@ -35,10 +35,23 @@ struct btrkit_check_code {
 	uint64_t reserved[2];	/**< 0 */
 };
 
-/** What a severity is called in text and JSON: "refused", "misbehaves", "leftover". Since: 0.1 */
+/**
+ * What a severity is called in text and JSON: "refused", "misbehaves", "leftover".
+ *
+ * @param severity	one of them
+ * @return a constant of the library; NULL: there is no such severity
+ * Since: 0.1
+ */
 const char *btrkit_check_severity_name(enum btrkit_check_severity severity);
 
-/** All of them, in the order in which findings are told. *@p n: how many. Since: 0.1 */
+/**
+ * All codes, in the order in which findings are told.
+ * All of them, in the order in which findings are told. *@p n: how many.
+ *
+ * @param n	gets how many there are
+ * @return an array of @p n, a constant of the library
+ * Since: 0.1
+ */
 const struct btrkit_check_code *btrkit_check_codes(size_t *n);
 
 /** A finding. Strings are valid during the call that it is handed to. Since: 0.1 */

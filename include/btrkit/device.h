@@ -81,6 +81,7 @@ typedef int (*btrkit_copy_fn)(void *ctx, const struct btrkit_copy *copy);
 /**
  * Every place of devices where the byte at a logical address lies: its copies, and then the parity of its row.
  *
+ * @param logical	the address
  * @return 0; -ENOENT: no chunk has the address; -EOPNOTSUPP: file data of a filesystem with a raid-stripe-tree; what
  *	   @p fn returned
  * Since: 0.1
@@ -89,17 +90,19 @@ int btrkit_logical_copies(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * The same, printed.
+ * Prints what btrkit_devices() tells.
  *
- * @return as the function without _print, or what @p write returned; -EINVAL for an unknown format
+ * @return as that, or what @p write returned; -EINVAL for an unknown format
  * Since: 0.1
  */
 int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/** Since: 0.1 */
+
+/** Prints what btrkit_chunks() tells. @return as btrkit_devices_print(). Since: 0.1 */
 int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/** Since: 0.1 */
+
+/** Prints what btrkit_logical_copies() tells. @return as that, or as btrkit_devices_print(). Since: 0.1 */
 int btrkit_logical_copies_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_format format,
 				btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

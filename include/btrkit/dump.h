@@ -26,6 +26,7 @@ enum btrkit_dump_super_flags {
  *
  * @param flags	BTRKIT_DUMP_SUPER_*
  * @param format	text or JSON: a header and an object
+ * @param device	open; it need not belong to a filesystem that can be opened
  * @return 0; -EINVAL: unknown flag or format; -EMEDIUMTYPE: no magic there, and not forced; -ENODATA: the device ends
  *	   before; -ENOENT: it is zoned, and ends before the log of that copy; -EUCLEAN: zones that no log leaves
  *	   behind; -EIO; or what @p write returned
@@ -36,6 +37,9 @@ int btrkit_dump_super(struct btrkit_io *device, uint64_t offset, unsigned flags,
 
 /**
  * Where copy @p mirror (0 to 2) of the superblock lies on a device that is not zoned; UINT64_MAX for other numbers.
+ * Where copy @p mirror (0 to 2) of the superblock lies on a device that is not zoned; UINT64_MAX for other numbers.
+ *
+ * @return bytes from the start of the device
  * Since: 0.1
  */
 uint64_t btrkit_super_offset(unsigned mirror);
@@ -54,7 +58,7 @@ enum btrkit_dump_flags {
 	BTRKIT_DUMP_CSUM_ITEMS = 1 << 9
 };
 
-/** Keys, both ends included. Since: 0.1 */
+/** Keys, both ends included. Never grows. Since: 0.1 */
 struct btrkit_dump_range {
 	struct btrkit_key min, max;
 };
@@ -67,6 +71,7 @@ struct btrkit_dump_range {
  * objectid and a type may be given by the name that the dump has for it, in any case. In place of commas blanks will
  * do, and parentheses are passed over, so that a key can be taken from a dump.
  *
+ * @param text	terminated
  * @return 0; -EINVAL: it is none, or MIN is above MAX
  * Since: 0.1
  */
@@ -136,8 +141,11 @@ struct btrkit_dump_options {
 #define BTRKIT_DUMP_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
+ * Every member that lines of JSON may have, by its path, in the order of the bytes.
  * Every member that lines of JSON may have, by its path, in the order of the bytes; *count is their number.
  *
+ * @param count	gets how many there are
+ * @return an array of @p count, a constant of the library
  * Since: 0.1
  */
 const char *const *btrkit_dump_fields(size_t *count);

@@ -31,7 +31,14 @@ struct btrkit_feature {
 	uint64_t reserved[2];	/**< 0 */
 };
 
-/** Every feature that is known; *count is their number. Constants of the library. Since: 0.1 */
+/**
+ * Every feature that is known.
+ * Every feature that is known; *count is their number. Constants of the library.
+ *
+ * @param count	gets how many there are
+ * @return an array of @p count, a constant of the library
+ * Since: 0.1
+ */
 const struct btrkit_feature *btrkit_features(size_t *count);
 
 BTRKIT_END_DECLS

@@ -91,6 +91,7 @@ struct btrkit_fiemap_stats {
  * @param root	objectid of the subvolume (5 is the top level)
  * @param path	of the file in it; a leading slash is allowed
  * @param stats	added to; may be NULL
+ * @param sink	gets the rows
  * @return 0; -ENOENT: no such subvolume or path; -EINVAL: not a regular file; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or
  *	   what the sink returned
  * Since: 0.1
@@ -125,7 +126,13 @@ int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format
 				 void *ctx, struct btrkit_fiemap_printer **ret,
 				 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** The sink to list into; it is the printer's. Since: 0.1 */
+/**
+ * The sink to list into.
+ * The sink to list into; it is the printer's.
+ *
+ * @return what rows are to be given to; it is the printer's
+ * Since: 0.1
+ */
 const struct btrkit_fiemap_sink *btrkit_fiemap_printer_sink(struct btrkit_fiemap_printer *printer);
 
 /**

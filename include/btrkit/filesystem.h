@@ -138,6 +138,7 @@ enum btrkit_scan_source {
  * @param found	room for @p max devices, opened for reading; those found are the caller's to close, or to open the
  *		filesystem with. Their names say where they are
  * @param count	how many were found, which may be fewer than are missing
+ * @param n	how many are given
  * @return 0; -EINVAL: there are two that pass for one device, such as a copy, with both names; or why the superblock of
  *	   the first device cannot be used, as btrkit_fs_open(); -ENOMEM
  * Since: 0.1

@@ -73,7 +73,7 @@ int btrkit_subvolumes_print(struct btrkit_fs *fs, const struct btrkit_subvolumes
 int btrkit_tree_stats_print(struct btrkit_fs *fs, const uint64_t *trees, size_t n, enum btrkit_format format,
 			    btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** One side of a comparison. Since: 0.1 */
+/** One side of a comparison. Never grows. Since: 0.1 */
 struct btrkit_diff_side {
 	struct btrkit_fs *fs;
 	uint64_t tree;	/**< objectid of the tree; 0: each, beside the one of the same number on the other side */
@@ -91,6 +91,9 @@ enum btrkit_diff_flags {
  * equal places and generations may still differ. As text, `-` and `+` before the items of either side, or as JSON
  * Lines.
  * @param differ	whether anything does
+ * @param a	one side
+ * @param b	the other; both may be of one filesystem
+ * @param flags	BTRKIT_DIFF_*
  * @return 0; -EINVAL: one side has a tree and the other none, or an unknown format or flag; -ENOENT: no such tree;
  *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what @p write returned
  * Since: 0.1

@@ -105,6 +105,7 @@ enum btrkit_io_flags {
  * partition which Linux knows is read and written by that. Everything else (directory, char device, fifo) is refused.
  *
  * @param ret	the backend, to be freed by btrkit_io_close()
+ * @param flags	BTRKIT_IO_*
  * @return 0; -EINVAL for a bad spec or what is no device; -EMEDIUMTYPE for a directory that is to be read;
  *	   -EBUSY; -EROFS; -ENOENT, -EACCES and the like from the operating system
  * Since: 0.1
@@ -146,6 +147,7 @@ struct btrkit_io *btrkit_io_close(struct btrkit_io *io);
 /**
  * Reads exactly @p len bytes at @p offset.
  *
+ * @param buf	gets them; undefined after a failure
  * @return 0; -ENODATA if the device ends before the range does; -EIO
  * Since: 0.1
  */
@@ -155,6 +157,7 @@ int btrkit_io_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len,
 /**
  * Writes exactly @p len bytes at @p offset.
  *
+ * @param buf	has them
  * @return 0; -EROFS for a read-only backend; -ENOSPC past the end; -EIO
  * Since: 0.1
  */
@@ -186,6 +189,7 @@ int btrkit_io_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len, struc
  * Gives an image file another size: what is added is zeros, and takes no room on the medium. No other thread may use
  * the backend meanwhile.
  *
+ * @param size	in bytes
  * @return 0; -EROFS; -EOPNOTSUPP: a block device, a part of a file, or a backend that cannot do it; -EFBIG, -EIO,
  *	   -ENOMEM
  * Since: 0.1
@@ -210,6 +214,7 @@ int btrkit_io_clone(struct btrkit_io *io, uint64_t offset, int fd, uint64_t from
  *
  * @param type	the name of what was found, as libblkid has it (`ext4`, `btrfs`, `dos`), or "an unfinished undo";
  *		always terminated
+ * @param size	room in @p type
  * @return 0: nothing was found; 1: @p type names it; -EOPNOTSUPP in a build without libblkid, and for a device that was
  *	   not opened by btrkit_io_open(); -EIO
  * Since: 0.1
@@ -220,6 +225,9 @@ int btrkit_io_signature(struct btrkit_io *io, char *type, size_t size, struct bt
  * Looks among all block devices, by libblkid, for a btrfs filesystem with that fsid; @p but are not looked at.
  *
  * @param name	where it is, always terminated
+ * @param fsid	16 bytes
+ * @param n	how many are not looked at
+ * @param size	room in @p name
  * @return 0: nothing was found, or this build is without libblkid; 1: @p name is the path of a device that has it;
  *	   -ENOMEM
  * Since: 0.1

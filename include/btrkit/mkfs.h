@@ -265,6 +265,7 @@ int btrkit_mkfs_min_size(const struct btrkit_mkfs_options *opts, size_t n, uint6
  * What is done on the devices is done on all of them at once, by threads, if they are several.
  *
  * @param result	may be NULL
+ * @param devices	they stay the caller's
  * @return 0; -EINVAL: an option, or a device that is too small; -EOPNOTSUPP: a feature that is not written, by name;
  *	   -ENOSPC: also when there is no room for a chunk of a profile; -EIO, -ENOMEM. Without a source before anything
  *	   is written where it is not the device that fails. With one, whose failures are returned as they are (-ESTALE:
@@ -280,6 +281,7 @@ int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_
  * @param opts	with which it was made; its devices, if it has them, are those that are listed
  * @param names	of the devices
  * @param n	how many they are; 0: none is listed
+ * @param result	what was made
  * @return 0; -ENOMEM; what @p write returned
  * Since: 0.1
  */

@@ -56,7 +56,7 @@ struct btrkit_new_inode {
 int btrkit_txn_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
 		      const struct btrkit_new_inode *what, uint64_t *inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** A place in a directory. Since: 0.1 */
+/** A place in a directory. Never grows. Since: 0.1 */
 struct btrkit_place {
 	uint64_t root;		/**< objectid of the subvolume that the directory is in */
 	uint64_t dir;		/**< its inode */
@@ -87,6 +87,7 @@ enum btrkit_unlink_what {
 /**
  * Removes a name, and with its last name the inode. An empty subvolume is deleted as by btrkit_txn_subvolume_delete().
  *
+ * @param what	whether it is a directory
  * @return 0; -ENOENT; -ENOTDIR; -ENAMETOOLONG; -EISDIR; -ENOTEMPTY; -EPERM: something immutable or append-only, or the
  *	   default subvolume; -EROFS; -ENOSPC: the name of a large file may be gone, and the rest be left to a mount;
  *	   -ENOMEM, -EUCLEAN, -EIO, -ENODATA
@@ -118,6 +119,8 @@ enum btrkit_rename_flags {
  * the transaction, and so do the others meanwhile.
  *
  * @param flags	BTRKIT_RENAME_*
+ * @param from	what gets another name
+ * @param to	that name
  * @return 0; -ENOENT; -EEXIST; -ENOTDIR; -EISDIR; -ENOTEMPTY: also a subvolume that would be replaced, and the place of
  *	   one that a snapshot has not taken along; -EINVAL: a directory into itself, or unknown flags; -EXDEV: from one
  *	   subvolume to another, and no subvolume; -EPERM; -EMLINK; -EOVERFLOW; -EROFS: also a read-only subvolume that
@@ -145,6 +148,7 @@ struct btrkit_write_options {
  * others would.
  *
  * @param opts	NULL: all defaults
+ * @param data	@p len bytes
  * @return 0; -ENOENT; -EISDIR; -EINVAL: no regular file; -EFBIG; -EPERM: immutable, append-only, or with a verity seal;
  *	   -EROFS; -ENOSPC: the first part of what was to be written may have been; -EOPNOTSUPP: a compression that this
  *	   build does not know; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
@@ -156,6 +160,7 @@ int btrkit_txn_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint
 /**
  * Gives a file another size; what comes is a hole.
  *
+ * @param size	in bytes
  * @return as btrkit_txn_write(); -ENOSPC: it may have its new size, and keep space behind its end
  * Since: 0.1
  */
@@ -201,6 +206,7 @@ struct btrkit_clone {
  * and preallocated space come along. Both begin at multiples of the sector size; they end there, too, or with their
  * files. Who changes one of the files meanwhile may see, or make, half of it.
  *
+ * @param what	both ranges
  * @return 0; -ENOENT; -EISDIR; -EINVAL: no regular file, a range that is none of the source or does not begin or end as
  *	   said, ranges that overlap, or only one of the files has checksums; -EFBIG; -EPERM: the target is immutable,
  *	   append-only or has a verity seal; -EROFS; -ENOSPC: the first part may have been cloned; -ENOMEM, -EUCLEAN,
@@ -235,6 +241,7 @@ struct btrkit_attr {
  * takes S_ISUID, security.capability, and S_ISGID where the group may execute, from what is not a directory, as Linux
  * does for root too; a mode that is given besides is set afterwards. An access ACL follows a new mode.
  *
+ * @param attr	what is to be set
  * @return 0, also if nothing is to be set; -ENOENT; -EINVAL: a wrong time, owner or mask, or the inode's ACL is
  *	   damaged; -EOPNOTSUPP: the mode of a symbolic link; -EPERM: immutable or append-only; -EROFS; -ENOSPC;
  *	   -ENOMEM, -EUCLEAN, -EIO, -ENODATA

@@ -49,6 +49,7 @@ struct btrkit_allocation {
 /**
  * The data extent or tree block that has the byte at an address.
  *
+ * @param address	logical
  * @return 0; -ENOENT: nothing is allocated there; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
@@ -64,6 +65,7 @@ int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_al
  * told, with the offsets where they begin; so is every one with #BTRKIT_LOGICAL_WHOLE_EXTENT.
  *
  * @param flags	BTRKIT_LOGICAL_*
+ * @param address	logical
  * @return 0; -ENOENT: nothing is allocated there; -EINVAL: it is a tree block, or unknown flags; what @p fn returned;
  *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
@@ -79,6 +81,7 @@ int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned f
  * C; a file without a name, or with #BTRKIT_LOGICAL_NO_PATHS every one, as `inode N offset N root N`. As JSON Lines an
  * object for each path, and for each reference without one.
  *
+ * @param flags	BTRKIT_LOGICAL_*
  * @return as btrkit_logical_references(), or what @p write returned
  * Since: 0.1
  */

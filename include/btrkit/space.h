@@ -105,6 +105,7 @@ struct btrkit_space_sink {
  * A cache that says something wrong is no failure of this function. An extent tree that contradicts itself or the
  * chunks is one.
  *
+ * @param sink	gets block groups and leftovers; NULL: nobody does
  * @return 0; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what the sink returned
  * Since: 0.1
  */
@@ -199,6 +200,7 @@ int btrkit_space_convert(struct btrkit_fs *fs, enum btrkit_space_cache_kind to,
  * When BTRKIT_SPACE_CACHE_V2 is gone the filesystem has the v1 cache if the superblock says so, else none. Where
  * nothing is to be removed nothing is changed.
  *
+ * @param kind	the one that is removed
  * @return as btrkit_space_convert(); -EINVAL for BTRKIT_SPACE_CACHE_NONE
  * Since: 0.1
  */

@@ -48,6 +48,7 @@ int btrkit_subvolume_next(struct btrkit_fs *fs, uint64_t after, struct btrkit_su
  * Where a subvolume lies: calls @p fn once with its path from the top level, the names of the subvolumes above it
  * included, without a slash at the start; the empty path for the top level.
  *
+ * @param id	its objectid
  * @return 0; -ENOENT: there is no such subvolume, or no directory has it; what @p fn returned; -EUCLEAN, -EIO,
  *	   -ENODATA, -ENOMEM
  * Since: 0.1

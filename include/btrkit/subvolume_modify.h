@@ -76,6 +76,8 @@ struct btrkit_new_snapshot {
  * @param source	objectid of the subvolume, which may be read-only
  * @param root		that of the one that the snapshot is to lie in; this and what follows as for
  *			btrkit_txn_subvolume_create()
+ * @param what	NULL: all defaults
+ * @param id	gets its objectid; may be NULL
  * @return as btrkit_txn_subvolume_create()
  * Since: 0.1
  */
@@ -87,6 +89,7 @@ int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint6
  * Deletes a subvolume: its name at once, and then what only it has, in steps between which others may work in the
  * transaction, and which may be committed in between: see btrkit_txn_set_may_commit().
  *
+ * @param id	its objectid
  * @return 0; -ENOENT: no such subvolume, or it lies in no directory; -EINVAL: the top level; -EPERM: the default, or
  *	   in an immutable or append-only directory; -ENOTEMPTY: another one lies in it; -EROFS: it lies in one that is
  *	   read-only; -EOPNOTSUPP; -ENOSPC: nothing was changed, or its name is gone and the rest is left for
@@ -107,6 +110,7 @@ int btrkit_txn_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct 
 /**
  * Which subvolume is mounted when nothing else is asked for; 5 is the top level.
  *
+ * @param id	its objectid
  * @return 0; -ENOENT: no such subvolume, or the filesystem has no entry for a default; -ENOSPC; -ENOMEM, -EUCLEAN,
  *	   -EIO, -ENODATA
  * Since: 0.1
@@ -118,6 +122,8 @@ int btrkit_txn_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct
  * nothing that builds upon that can be received; so it has to forget what it was received from.
  *
  * @param forget_received	a received subvolume may be made writable, and forgets that it was received
+ * @param id	its objectid
+ * @param read_only	whether it is to be so
  * @return 0; -ENOENT: no such subvolume; -EPERM: it was received; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */

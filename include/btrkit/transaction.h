@@ -99,6 +99,7 @@ int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state,
  * freed can be used by the next one only. What was done so far is durable then, and the transaction goes on. At first
  * it may not. Not while others work in it.
  *
+ * @param may	whether it may
  * Since: 0.1
  */
 void btrkit_txn_set_may_commit(struct btrkit_txn *txn, bool may);

@@ -63,7 +63,7 @@ int btrkit_usage_load(struct btrkit_fs *fs, const struct btrkit_usage_options *o
 /** Frees the answer. NULL is allowed. @return NULL. Since: 0.1 */
 struct btrkit_usage *btrkit_usage_free(struct btrkit_usage *u);
 
-/** An amount of space. Since: 0.1 */
+/** An amount of space. Never grows. Since: 0.1 */
 struct btrkit_usage_space {
 	uint64_t data;		/**< bytes of data extents, as they lie on the devices, copies and parity not counted */
 	uint64_t uncompressed;	/**< bytes that the same extents hold when they are uncompressed */
@@ -93,7 +93,12 @@ struct btrkit_usage_owner {
 	uint64_t reserved[4];	/**< 0 */
 };
 
-/** How many owners there are. They are numbered from 0: subvolumes by their ids, then the others. Since: 0.1 */
+/**
+ * How many owners there are. They are numbered from 0: subvolumes by their ids, then the others.
+ *
+ * @return their number
+ * Since: 0.1
+ */
 size_t btrkit_usage_num_owners(const struct btrkit_usage *u);
 
 /** Owner number @p i. Since: 0.1 */
@@ -123,7 +128,12 @@ struct btrkit_usage_set {
 	uint64_t reserved[2];	/**< 0 */
 };
 
-/** How many sets there are. They are numbered from 0 in an order that depends on the filesystem alone. Since: 0.1 */
+/**
+ * How many sets there are. They are numbered from 0 in an order that depends on the filesystem alone.
+ *
+ * @return their number
+ * Since: 0.1
+ */
 size_t btrkit_usage_num_sets(const struct btrkit_usage *u);
 
 /**
@@ -176,7 +186,12 @@ struct btrkit_usage_extent {
 	uint64_t reserved[2];	/**< 0 */
 };
 
-/** How many data extents there are. They are numbered from 0 in the order of their addresses. Since: 0.1 */
+/**
+ * How many data extents there are. They are numbered from 0 in the order of their addresses.
+ *
+ * @return their number
+ * Since: 0.1
+ */
 size_t btrkit_usage_num_extents(const struct btrkit_usage *u);
 /** Data extent number @p i. Since: 0.1 */
 void btrkit_usage_get_extent(const struct btrkit_usage *u, size_t i, struct btrkit_usage_extent *ret);
@@ -189,7 +204,12 @@ struct btrkit_usage_block {
 	uint64_t reserved[1];	/**< 0 */
 };
 
-/** How many tree blocks there are. They are numbered from 0 in the order of their addresses. Since: 0.1 */
+/**
+ * How many tree blocks there are. They are numbered from 0 in the order of their addresses.
+ *
+ * @return their number
+ * Since: 0.1
+ */
 size_t btrkit_usage_num_blocks(const struct btrkit_usage *u);
 /** Tree block number @p i. Since: 0.1 */
 void btrkit_usage_get_block(const struct btrkit_usage *u, size_t i, struct btrkit_usage_block *ret);

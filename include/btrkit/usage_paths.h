@@ -109,7 +109,10 @@ struct btrkit_usage_path {
 
 /**
  * How many directories there are. They are numbered from 0 as a walk in the order of readdir meets them, parents
- * first; the first is the top level, if it can be read. Since: 0.1
+ * first; the first is the top level, if it can be read.
+ *
+ * @return their number
+ * Since: 0.1
  */
 size_t btrkit_usage_paths_num(const struct btrkit_usage_paths *p);
 
@@ -119,6 +122,7 @@ void btrkit_usage_paths_get(const struct btrkit_usage_paths *p, size_t i, struct
 /**
  * The number of the top of a subvolume.
  *
+ * @param subvolume	its objectid
  * @return 0; -ENOENT: there is no such subvolume, or its top cannot be read
  * Since: 0.1
  */
@@ -127,6 +131,7 @@ int btrkit_usage_paths_find(const struct btrkit_usage_paths *p, uint64_t subvolu
 /**
  * Each directory with its path.
  *
+ * @param paths	of the same answer as the printer
  * @return 0; -ENOMEM; or what the write function returned
  * Since: 0.1
  */

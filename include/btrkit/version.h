@@ -11,13 +11,28 @@
 
 BTRKIT_BEGIN_DECLS
 
-/** Version of the library, such as "0.1.0". Since: 0.1 */
+/**
+ * Version of the library, such as "0.1.0".
+ *
+ * @return a constant of the library
+ * Since: 0.1
+ */
 const char *btrkit_version(void);
 
-/** The external libraries it was built with and without, as "+zlib -lzo ...". Since: 0.1 */
+/**
+ * The external libraries it was built with and without, as "+zlib -lzo ...".
+ *
+ * @return a constant of the library
+ * Since: 0.1
+ */
 const char *btrkit_build_features(void);
 
-/** The licence of this build as a whole, an SPDX expression: lzo2 makes it the GPL's. Since: 0.1 */
+/**
+ * The licence of this build as a whole, an SPDX expression: lzo2 makes it the GPL's.
+ *
+ * @return a constant of the library
+ * Since: 0.1
+ */
 const char *btrkit_build_license(void);
 
 BTRKIT_END_DECLS

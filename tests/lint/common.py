@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What the lints share: the files of a tree, text without comments, the verdict."""
+import collections
 import pathlib
 import re
 import sys
@@ -20,6 +21,22 @@ def without_comments(text):
             return found[0] * 2
         return re.sub(r"[^\n]", " ", found)
     return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text, flags=re.S)
+
+
+Function = collections.namedtuple("Function", "header name type parameters comment")
+
+
+def functions(root):
+    """What the public headers declare, in their order; of each parameter its type and name."""
+    declaration = re.compile(r"(?:/\*\*((?:(?!\*/).)*)\*/\n)?^([a-z][\w ]*?[ *]+(?:const \*)?)([a-z]\w*)"
+                             r"\(([^;{}()]*)\)[^;{}()]*;", flags=re.M | re.S)
+    for path, header in files(root, "include/btrkit/*.h"):
+        for comment, kind, name, inside in declaration.findall(path.read_text()):
+            if kind.startswith("typedef"):
+                continue
+            pairs = [re.fullmatch(r"(.*?)(\w+)(?:\[\d*\])?", " ".join(p.split())).groups()
+                     for p in inside.split(",") if p.strip() != "void"]
+            yield Function(header, name, kind.strip(), [(t.strip(), p) for t, p in pairs], comment)
 
 
 def verdict(name, checked, what, problems):

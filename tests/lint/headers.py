@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Each header compiles alone: the public ones as C11 and as C++, the others as this project's C.
-Usage: headers.py ROOT BUILD CC... [--cxx CXX...]"""
+"""Each header compiles alone: the public ones as C99, C11 and C++, the others as this project's C. So do variables that
+are initialised by the macros for that. Usage: headers.py ROOT BUILD CC... [--cxx CXX...]"""
+import re
 import subprocess
 import sys
 
@@ -10,9 +11,19 @@ import common
 STRICT = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
 
 
-def compiles(command):
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+def compiles(command, source=None):
+    run = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
     return None if run.returncode == 0 else (run.stderr or "the compiler failed").strip().split("\n")[0]
+
+
+def initialised(headers):
+    """A program that uses every macro whose name ends with _INIT, for the struct of that name."""
+    names = [name for path, _ in headers for name in re.findall(r"^#define (BTRKIT_\w+)_INIT\b", path.read_text(),
+                                                               flags=re.M)]
+    return "".join([*(f"#include <{name.removeprefix('include/')}>\n" for _, name in headers),
+                    "int main(void)\n{\n\tint n = 0;\n",
+                    *(f"\t{{ struct {name.lower()} x = {name}_INIT; n += *(char *)&x; }}\n" for name in names),
+                    "\treturn n;\n}\n"]) if names else ""
 
 
 def main(root, build, *compilers):
@@ -22,16 +33,24 @@ def main(root, build, *compilers):
         at = compilers.index("--cxx")
         compilers, cxx = compilers[:at], compilers[at + 1:]
     jobs = []
-    for path, name in common.files(root, "include/**/*.h"):
-        public = [*STRICT, f"-I{root}/include", str(path)]
-        jobs.append((name, "C11", [*compilers, "-std=c11", "-pedantic-errors", "-x", "c", *public]))
-        if cxx:
-            jobs.append((name, "C++", [*cxx, "-std=c++11", "-pedantic-errors", "-x", "c++", *public]))
+    strict = [*STRICT, "-pedantic-errors", f"-I{root}/include"]
+    languages = [(language, [*compilers, f"-std={language.lower()}", *strict, "-x", "c"])
+                 for language in ("C99", "C11")]
+    if cxx:
+        languages.append(("C++", [*cxx, "-std=c++11", *strict, "-x", "c++"]))
+    headers = common.files(root, "include/**/*.h")
+    for path, name in headers:
+        jobs += [(name, language, [*command, str(path)]) for language, command in languages]
     for path, name in common.files(root, "lib/**/*.h", "cmd/**/*.h"):
         jobs.append((name, "C", [*compilers, "-std=gnu11", "-D_GNU_SOURCE", "-x", "c", *STRICT, "-Wno-unused-function",
                                  "-Wno-unused-const-variable", f"-I{root}", f"-I{root}/include", f"-I{build}",
                                  str(path)]))
     problems = []
+    program = initialised(headers)
+    for language, command in languages if program else ():
+        problem = compiles([*command, "-"], program)
+        if problem:
+            problems.append(f"include/btrkit: what the macros initialise does not compile as {language}: {problem}")
     for name, language, command in jobs:
         problem = compiles(command)
         if problem:

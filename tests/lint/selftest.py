@@ -13,7 +13,8 @@ SYMBOLS = "V {\nglobal:\n\tbtrkit_a;\nlocal:\n\t*;\n};\n"
 
 CLEAN = {
     "include/btrkit/a.h": H + "#include <stdint.h>\n#define BTRKIT_A(x) \\\n\tbad(x)\n"
-                              "typedef int (*btrkit_fn)(void *);\nint btrkit_a(uint32_t a);\n",
+                              "typedef int (*btrkit_fn)(void *);\n/** A. @param a b @return 0. Since: 0.1 */\n"
+                              "int btrkit_a(uint32_t a);\n",
     "lib/libbtrkit.sym": SYMBOLS,
     "lib/base/b.h": H + "#include <stdint.h>\nuint32_t b(void);\n",
     "lib/io/c.c": C + '#include <btrkit/a.h>\n#include <fcntl.h>\n\n#include "config.h"\n#include "lib/base/b.h"\n'
@@ -52,6 +53,20 @@ PLANTED = [
     ("sources", "cmd/d.c", "int x = FS_IOC_FIEMAP;\n", "an ioctl of a filesystem"),
     ("headers", "include/btrkit/a.h", "size_t btrkit_b(void);\n", "does not compile alone as C11"),
     ("headers", "lib/base/b.h", "struct x c(bool y);\n", "does not compile alone as C"),
+    ("headers", "include/btrkit/a.h", "struct btrkit_b { int a, b; };\n#define BTRKIT_B_INIT { .c = 0 }\n",
+     "what the macros initialise does not compile as C99"),
+    ("api", "include/btrkit/a.h", "int btrkit_b(void);\n", "btrkit_b has no comment"),
+    ("api", "include/btrkit/a.h", "/** B. @return 0. */\nint btrkit_b(void);\n", "does not end with Since:"),
+    ("api", "include/btrkit/a.h", "/** B. Since: 0.1 */\nint btrkit_b(void);\n", "has no @return"),
+    ("api", "include/btrkit/a.h", "/** B. Since: 0.1 */\nvoid btrkit_b(int a, char *c);\n", "does not tell of c"),
+    ("api", "include/btrkit/a.h", "/** As btrkit_a() @p c. Since: 0.1 */\nvoid btrkit_b(int a, char *c);\n", None),
+    ("api", "include/btrkit/btrkit.h", "/**\n * - @c c, @c d: C.\n */\n/** B. Since: 0.1 */\nvoid btrkit_b(int d);\n",
+     None),
+    ("api", "include/btrkit/a.h", "/** B. @p t Since: 0.1 */\nvoid btrkit_b(struct btrkit_txn *t);\n",
+     "does not begin with btrkit_txn_"),
+    ("api", "include/btrkit/a.h", "/** B. Since: 0.1 */\nstruct btrkit_s {\n\tint a;\n};\n/** C. @p s Since: 0.1 */\n"
+     "void btrkit_c(const struct btrkit_s *s);\n", "does not end with reserved members"),
+    ("api", "include/btrkit/a.h", "/** B. */\nstruct btrkit_s {\n\tint a;\n};\n", "its comment has no Since:"),
     ("names", "include/btrkit/a.h", "int btrkit_b(void);\n", "add the line '\tbtrkit_b;'"),
     ("names", "include/btrkit/a.h", "int other(void);\n", "does not begin with btrkit_"),
     ("names", "lib/libbtrkit.sym", "=" + SYMBOLS.replace("_a;", "_a;\n\tbtrkit_z;"),
@@ -117,7 +132,7 @@ def plant(root, path, text):
 
 def command(lint, root, compiler, library):
     name, *rest = lint.split()
-    if name in ("layers", "sources"):
+    if name in ("layers", "sources", "api"):
         arguments = [f"{name}.py", root]
     elif name == "man":
         arguments = ["man.py", root, root / "btrkit"]
@@ -139,7 +154,7 @@ def check(what, lint, root, complaint, compiler, library=()):
 def main(compiler):
     results = []
     for lint, path, text, complaint in [(lint, "cmd/d.h", "", None) for lint in
-                                        ("layers", "sources", "headers", "names")] + PLANTED:
+                                        ("layers", "sources", "headers", "api", "names")] + PLANTED:
         with tempfile.TemporaryDirectory() as directory:
             root = pathlib.Path(directory)
             for name, content in CLEAN.items():
@@ -163,7 +178,7 @@ def main(compiler):
             (root / "btrkit").chmod(0o755)
             results.append(check(f"{path}: {text!r}", "man", root, complaint, compiler))
     with tempfile.TemporaryDirectory() as directory:
-        for lint in ("layers", "sources", "headers"):
+        for lint in ("layers", "sources", "headers", "api"):
             good = subprocess.run(command(lint, directory, compiler, ()), capture_output=True, check=False).returncode
             results.append(good == 1)
     print(f"selftest: {results.count(True)} of {len(results)} as wanted")

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The public API keeps to what btrkit.h says of it: every function has a comment with all parameters, what it returns
+and since when; who takes a handle first has its name; structs of callers can grow. Usage: api.py ROOT"""
+import pathlib
+import re
+import sys
+
+import common
+
+# What begins with the name of the handle that it takes first.
+HANDLES = {"struct btrkit_txn *": "btrkit_txn_", "struct btrkit_file *": "btrkit_file_",
+           "struct btrkit_usage *": "btrkit_usage_", "struct btrkit_usage_paths *": "btrkit_usage_paths_",
+           "struct btrkit_usage_printer *": "btrkit_usage_printer_",
+           "struct btrkit_fiemap_printer *": "btrkit_fiemap_printer_"}
+
+
+def known(root):
+    """Parameters that btrkit.h explains once for all."""
+    umbrella = pathlib.Path(root) / "include/btrkit/btrkit.h"
+    lines = re.findall(r"^ \* - ((?:@c \w+(?:, )?)+):", umbrella.read_text(), flags=re.M) if umbrella.exists() else []
+    return {name for line in lines for name in re.findall(r"@c (\w+)", line)}
+
+
+def judge_comment(f, everywhere, comments):
+    if not f.comment:
+        yield "has no comment"
+        return
+    if not re.search(r"\bSince: \d+\.\d+\s*$", f.comment):
+        yield "its comment does not end with Since:"
+    if f.type != "void" and "@return" not in f.comment:
+        yield "its comment has no @return"
+    # A comment may leave a parameter to the function that it compares with.
+    told = f.comment + "".join(comments.get(name, "") for name in re.findall(r"\b(btrkit_\w+)\(\)", f.comment))
+    for _, name in f.parameters:
+        if name not in everywhere and not re.search(rf"@(?:param|p|c) {name}\b", told):
+            yield f"its comment does not tell of {name}"
+
+
+def judge_name(f):
+    if f.parameters:
+        first = f.parameters[0][0].removeprefix("const ")
+        if first in HANDLES and not f.name.startswith(HANDLES[first]):
+            yield f"takes a {first.strip(' *')} and does not begin with {HANDLES[first]}"
+
+
+def structs(root):
+    """The structs that headers define: header, comment, members."""
+    found = {}
+    for path, header in common.files(root, "include/btrkit/*.h"):
+        for comment, name, members in re.findall(r"/\*\*((?:(?!\*/).)*)\*/\nstruct (btrkit_\w+) \{\n(.*?)\n\};",
+                                                 path.read_text(), flags=re.S):
+            found[name] = header, comment, members
+    return found
+
+
+def main(root):
+    functions = list(common.functions(root))
+    everywhere, comments = known(root), {f.name: f.comment for f in functions}
+    problems = [f"{f.header}: {f.name} {problem}" for f in functions
+                for problem in (*judge_comment(f, everywhere, comments), *judge_name(f))]
+    passed = {name for f in functions for kind, _ in f.parameters
+              for name in re.findall(r"^(?:const )?struct (btrkit_\w+) \*$", kind)}
+    for name, (header, comment, members) in structs(root).items():
+        if "Since: " not in comment:
+            problems.append(f"{header}: struct {name}: its comment has no Since:")
+        if name in passed and "reserved[" not in members.split("\n")[-1] and "Never grows." not in comment:
+            problems.append(f"{header}: struct {name} is passed by callers and does not end with reserved members")
+    common.verdict("api", len(functions), "functions", problems)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
