@@ -111,8 +111,10 @@ int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sin
 /** Turns a listing into bytes. Since: 0.1 */
 struct btrkit_fiemap_printer;
 
-/** The printer also prints who refers to each extent. Since: 0.1 */
-#define BTRKIT_FIEMAP_OWNERS 0x1u
+/** Flags of btrkit_fiemap_printer_create(). Since: 0.1 */
+enum btrkit_fiemap_printer_flags {
+	BTRKIT_FIEMAP_OWNERS = 1 << 0	/**< who refers to each extent, too */
+};
 
 /**
  * Makes a printer of listings of @p fs, which must stay open while it is used.

@@ -56,8 +56,12 @@ struct btrkit_allocation {
 int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_allocation *ret,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Tell all that refer to the extent, not only those that refer to the byte at the address. Since: 0.1 */
-#define BTRKIT_LOGICAL_WHOLE_EXTENT 0x1u
+/** Flags of btrkit_logical_references() and btrkit_logical_references_print(). Since: 0.1 */
+enum btrkit_logical_flags {
+	/** Tell all that refer to the extent, not only those that refer to the byte at the address. */
+	BTRKIT_LOGICAL_WHOLE_EXTENT = 1 << 0,
+	BTRKIT_LOGICAL_NO_PATHS = 1 << 1	/**< print the inodes and not their paths */
+};
 
 /**
  * The files that have the byte at a logical address, as Linux's LOGICAL_INO finds them: of each, @c offset is where in
@@ -72,9 +76,6 @@ int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_al
  */
 int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn, void *ctx,
 			      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-
-/** Print the inodes and not their paths. Since: 0.1 */
-#define BTRKIT_LOGICAL_NO_PATHS 0x2u
 
 /**
  * The same, printed. As text a line for each path from the top level, in which what would end a line is escaped as in

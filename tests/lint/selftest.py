@@ -14,7 +14,8 @@ SYMBOLS = "V {\nglobal:\n\tbtrkit_a;\nlocal:\n\t*;\n};\n"
 CLEAN = {
     "include/btrkit/a.h": H + "#include <stdint.h>\n#define BTRKIT_A(x) \\\n\tbad(x)\n"
                               "typedef int (*btrkit_fn)(void *);\n/** A. @param a b @return 0. Since: 0.1 */\n"
-                              "int btrkit_a(uint32_t a);\n",
+                              "int btrkit_a(uint32_t a);\n/** S. Since: 0.1 */\nstruct btrkit_s {\n\tint a[2];\n};\n",
+    "tests/lint/abi.txt": "struct btrkit_s 8\n\ta 0 8\n",
     "lib/libbtrkit.sym": SYMBOLS,
     "lib/base/b.h": H + "#include <stdint.h>\nuint32_t b(void);\n",
     "lib/io/c.c": C + '#include <btrkit/a.h>\n#include <fcntl.h>\n\n#include "config.h"\n#include "lib/base/b.h"\n'
@@ -64,9 +65,14 @@ PLANTED = [
      None),
     ("api", "include/btrkit/a.h", "/** B. @p t Since: 0.1 */\nvoid btrkit_b(struct btrkit_txn *t);\n",
      "does not begin with btrkit_txn_"),
-    ("api", "include/btrkit/a.h", "/** B. Since: 0.1 */\nstruct btrkit_s {\n\tint a;\n};\n/** C. @p s Since: 0.1 */\n"
-     "void btrkit_c(const struct btrkit_s *s);\n", "does not end with reserved members"),
-    ("api", "include/btrkit/a.h", "/** B. */\nstruct btrkit_s {\n\tint a;\n};\n", "its comment has no Since:"),
+    ("api", "include/btrkit/a.h", "/** B. Since: 0.1 */\nstruct btrkit_t {\n\tint a;\n};\n/** C. @p s Since: 0.1 */\n"
+     "void btrkit_c(const struct btrkit_t *s);\n", "does not end with reserved members"),
+    ("api", "include/btrkit/a.h", "/** B. */\nstruct btrkit_t {\n\tint a;\n};\n", "its comment has no Since:"),
+    ("abi", "include/btrkit/a.h", "struct btrkit_t {\n\tint (*f)(int g, int h);\n\tchar *g, h[3];\n};\n",
+     "+\th 16 3"),
+    ("abi", "include/btrkit/a.h", "enum btrkit_e { BTRKIT_E };\n", "+BTRKIT_E 0"),
+    ("abi", "include/btrkit/a.h", "#define BTRKIT_D 0x10\n", "+BTRKIT_D 16"),
+    ("abi", "tests/lint/abi.txt", "=struct btrkit_s 8\n\ta 4 8\n", "-\ta 4 8"),
     ("names", "include/btrkit/a.h", "int btrkit_b(void);\n", "add the line '\tbtrkit_b;'"),
     ("names", "include/btrkit/a.h", "int other(void);\n", "does not begin with btrkit_"),
     ("names", "lib/libbtrkit.sym", "=" + SYMBOLS.replace("_a;", "_a;\n\tbtrkit_z;"),
@@ -138,6 +144,8 @@ def command(lint, root, compiler, library):
         arguments = ["man.py", root, root / "btrkit"]
     elif name == "headers":
         arguments = ["headers.py", root, root, *compiler]
+    elif name == "abi":
+        arguments = ["abi.py", root, *compiler]
     else:
         arguments = ["symbols.py", name, *rest, *([] if name in ("imports", "data") else [root]), *library]
     return [sys.executable, str(HERE / arguments[0]), *map(str, arguments[1:])]
@@ -154,7 +162,7 @@ def check(what, lint, root, complaint, compiler, library=()):
 def main(compiler):
     results = []
     for lint, path, text, complaint in [(lint, "cmd/d.h", "", None) for lint in
-                                        ("layers", "sources", "headers", "api", "names")] + PLANTED:
+                                        ("layers", "sources", "headers", "api", "abi", "names")] + PLANTED:
         with tempfile.TemporaryDirectory() as directory:
             root = pathlib.Path(directory)
             for name, content in CLEAN.items():
