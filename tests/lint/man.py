@@ -53,14 +53,15 @@ def main(root, binary, *how):
         write_codes(manual, binary)
     overview = told(binary, "--help")
     commands = re.findall(r"^  ([a-z][a-z-]*) ", overview, flags=re.M)
-    pages = {path.name.removesuffix(".8.scd"): path.read_text() for path in manual.glob("*.scd")}
+    pages = {path.name.removesuffix(".8.scd"): path.read_text() for path in manual.glob("*.8.scd")}
     wanted = {"btrkit": overview, **{f"btrkit-{name}": told(binary, name, "--help") for name in commands}}
     problems = [f"man/{name}.8.scd is missing" for name in sorted(wanted.keys() - pages.keys())]
     problems += [f"man/{name}.8.scd: there is no such command" for name in sorted(pages.keys() - wanted.keys())]
     for name in sorted(wanted.keys() & pages.keys()):
         problems += compare(name, wanted[name], pages[name])
     listed = (manual / "meson.build").read_text()
-    problems += [f"man/meson.build: {name}.8 is not built" for name in sorted(pages) if f"'{name}.8'" not in listed]
+    problems += [f"man/meson.build: {name} is not built" for name in
+                 sorted(path.name.removesuffix(".scd") for path in manual.glob("*.scd")) if f"'{name}'" not in listed]
     problems += [f"man/btrkit.8.scd: does not list *{name}*(8)" for name in sorted(wanted.keys() - {"btrkit"})
                  if f"*{name}*(8)" not in pages.get("btrkit", "")]
     if CODES.findall(pages.get("btrkit-check", "")) != [codes(binary)]:
