@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * make-filesystem FILE MEGABYTES [LABEL]: makes a filesystem in a new image file.
+ * make-filesystem FILE MEGABYTES [LABEL [DIRECTORY]]: makes a filesystem in a new image file, with all that is in a
+ * directory.
  *
  *	cc make-filesystem.c -o make-filesystem $(pkg-config --cflags --libs btrkit)
  */
@@ -28,15 +29,19 @@ static int create_file(const char *path, uint64_t size)
 	return close(fd);
 }
 
-static int make(const char *path, const char *label, struct btrkit_mkfs_result *result, struct btrkit_error *err)
+static int make(const char *path, const char *label, const char *directory, struct btrkit_mkfs_result *result,
+		struct btrkit_error *err)
 {
 	struct btrkit_mkfs_options options = BTRKIT_MKFS_OPTIONS_INIT;
+	const struct btrkit_mkfs_source source = { .kind = BTRKIT_SOURCE_DIRECTORY, .path = directory };
 	struct btrkit_io *io;
 	int ret;
 
 	/* The label, the time; all else as mkfs.btrfs has it. */
 	options.label = label;
 	options.time = time(NULL);
+	if (directory)
+		options.source = &source;
 	ret = btrkit_io_open(path, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &io, err);
 	if (ret)
 		return ret;
@@ -58,15 +63,15 @@ int main(int argc, char **argv)
 	char line[512], *end;
 	uint64_t megabytes;
 
-	if (argc < 3 || argc > 4 || !(megabytes = strtoull(argv[2], &end, 10)) || *end || megabytes > INT64_MAX >> 20) {
-		fprintf(stderr, "usage: make-filesystem FILE MEGABYTES [LABEL]\n");
+	if (argc < 3 || argc > 5 || !(megabytes = strtoull(argv[2], &end, 10)) || *end || megabytes > INT64_MAX >> 20) {
+		fprintf(stderr, "usage: make-filesystem FILE MEGABYTES [LABEL [DIRECTORY]]\n");
 		return 2;
 	}
 	if (create_file(argv[1], megabytes << 20)) {
 		perror(argv[1]);
 		return 1;
 	}
-	if (make(argv[1], argc > 3 ? argv[3] : NULL, &result, &err)) {
+	if (make(argv[1], argc > 3 ? argv[3] : NULL, argc > 4 ? argv[4] : NULL, &result, &err)) {
 		fprintf(stderr, "make-filesystem: %s: %s\n", argv[1], btrkit_error_format(&err, line, sizeof(line)));
 		unlink(argv[1]);
 		return 1;

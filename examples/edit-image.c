@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * edit-image IMAGE NAME TEXT: takes a snapshot of the top level, and then gives the file NAME in its top directory the
+ * contents TEXT: both in one transaction, of which all is durable in the end or nothing.
+ *
+ *	cc edit-image.c -o edit-image $(pkg-config --cflags --libs btrkit)
+ */
+#include <btrkit/btrkit.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TOP_LEVEL 5
+#define TOP_INODE 256
+
+/* The file, which is made if there is none of that name. */
+static int find_or_make(struct btrkit_txn *txn, const char *name, uint64_t *inode, struct btrkit_error *err)
+{
+	struct btrkit_found found;
+	int ret = btrkit_txn_lookup(txn, TOP_LEVEL, TOP_INODE, name, strlen(name), &found, err);
+
+	if (ret == -ENOENT)
+		return btrkit_txn_create(txn, TOP_LEVEL, TOP_INODE, name, strlen(name), NULL, inode, err);
+	if (!ret)
+		*inode = found.inode;
+	return ret;
+}
+
+static int change(struct btrkit_txn *txn, const char *name, const char *text, struct btrkit_error *err)
+{
+	struct btrkit_new_snapshot how = BTRKIT_NEW_SNAPSHOT_INIT;
+	uint64_t inode;
+	int ret;
+
+	how.flags = BTRKIT_NEW_SNAPSHOT_READ_ONLY;
+	ret = btrkit_txn_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP_INODE, "before", strlen("before"), &how,
+					    NULL, err);
+	if (!ret)
+		ret = find_or_make(txn, name, &inode, err);
+	if (!ret)
+		ret = btrkit_txn_truncate(txn, TOP_LEVEL, inode, 0, err);
+	if (!ret)
+		ret = btrkit_txn_write(txn, TOP_LEVEL, inode, 0, text, strlen(text), NULL, err);
+	return ret;
+}
+
+static int edit(struct btrkit_fs *fs, const char *name, const char *text, struct btrkit_error *err)
+{
+	struct btrkit_txn *txn;
+	int ret = btrkit_txn_start(fs, &txn, err);
+
+	if (ret)
+		return ret;
+	ret = change(txn, name, text, err);
+	if (!ret)
+		return btrkit_txn_commit(txn, NULL, err);
+	btrkit_txn_abort(txn);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct btrkit_open_options options = BTRKIT_OPEN_OPTIONS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	char line[BTRKIT_ERROR_LINE];
+	struct btrkit_io *io;
+	struct btrkit_fs *fs;
+	int ret;
+
+	if (argc != 4) {
+		fprintf(stderr, "usage: edit-image IMAGE NAME TEXT\n");
+		return 2;
+	}
+	options.flags = BTRKIT_OPEN_WRITE;
+	ret = btrkit_io_open(argv[1], BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &io, &err);
+	if (!ret) {
+		ret = btrkit_fs_open(&io, 1, &options, &fs, &err);
+		if (ret)
+			btrkit_io_close(io);
+	}
+	if (!ret) {
+		ret = edit(fs, argv[2], argv[3], &err);
+		btrkit_fs_close(fs);
+	}
+	if (ret)
+		fprintf(stderr, "edit-image: %s: %s\n", argv[1], btrkit_error_format(&err, line, sizeof(line)));
+	return ret ? 1 : 0;
+}
