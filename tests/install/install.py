@@ -118,7 +118,7 @@ def files(at, version):
         check((prefix / 'share/btrkit' / name).read_bytes() == (at.root / 'schema' / name).read_bytes(), name)
     if shutil.which('scdoc'):
         pages = {p.name[:-4] for p in at.root.glob('man/*.scd')}
-        found = {p.name for p in (prefix / 'share/man/man8').iterdir()}
+        found = {p.name for p in (prefix / 'share/man').glob('man[358]/*') if p.parent.name[-1] == p.name[-1]}
         check(pages and found == pages, f'man pages {found}')
         commands = re.findall(r'^  ([a-z][a-z-]*) ', at.run(btrkit, '--help'), re.M)
         check(not {f'btrkit-{c}.8' for c in commands} - pages, f'commands {commands} without a man page')
@@ -151,7 +151,13 @@ def make_filesystem(at, program, btrkit, scratch):
     small = f'{scratch}/small.img'
     check(re.fullmatch(rf'make-filesystem: {small}: too small.*\n', at.run(program, small, 20, wanted=1)), 'too small')
     check(not os.path.exists(small), 'a file without a filesystem is left')
-    for args in ((), (image,), (image, 'x'), (image, 300, 'label', 'more'), (image, 0)):
+    folder = pathlib.Path(scratch) / 'source'
+    (folder / 'below').mkdir(parents=True)
+    (folder / 'below/file').write_text('from a directory\n')
+    filled = f'{scratch}/filled.img'
+    at.run(program, filled, 300, 'filled', folder)
+    check(at.run(btrkit, 'cat', filled, 'below/file') == 'from a directory\n', 'a filesystem with files')
+    for args in ((), (image,), (image, 'x'), (image, 300, 'label', folder, 'more'), (image, 0)):
         check(at.run(program, *args, wanted=2).startswith('usage: '), args)
     return image
 
@@ -215,6 +221,43 @@ def alone(at, program, scratch):
     check(at.run(program, wanted=2).startswith('usage: '), 'usage')
 
 
+def copy_used(at, program, btrkit, scratch):
+    """To a file of garbage: what was not copied does not matter, and is still there."""
+    image, copy = f'{scratch}/filled.img', f'{scratch}/copy.img'
+    with open(copy, 'wb') as f:
+        for _ in range(300):
+            f.write(b'\xdb' * (1 << 20))
+    copied = int(re.fullmatch(r'(\d+) bytes\n', at.run(program, image, copy)).group(1))
+    check(100 << 10 < copied < 10 << 20, f'{copied} bytes were copied')
+    at.run(btrkit, 'check', '--data', copy)
+    check(at.run(btrkit, 'cat', copy, 'below/file') == 'from a directory\n', 'a file of the copy')
+    with open(copy, 'rb') as f:
+        check(f.read().count(b'\xdb') > 280 << 20, 'more was written than is used')
+    check(re.fullmatch(r'copy-used: not a btrfs .*\n', at.run(program, f'{scratch}/garbage.img', copy, wanted=1)),
+          'garbage')
+    check(at.run(program, image, wanted=2).startswith('usage: '), 'usage')
+
+
+def edit_image(at, program, btrkit, scratch):
+    image = f'{scratch}/filled.img'
+    at.run(program, image, 'new', 'some text')
+    check(at.run(btrkit, 'cat', image, 'new') == 'some text', 'a new file')
+    check('new' not in at.run(btrkit, 'ls', image, 'before'), 'a snapshot of before')
+    check('exists' in at.run(program, image, 'new', 'another', wanted=1), 'a second snapshot of that name')
+    check(at.run(btrkit, 'cat', image, 'new') == 'some text', 'a transaction that failed')
+    at.run(btrkit, 'check', '--data', image)
+    check(at.run(program, image, wanted=2).startswith('usage: '), 'usage')
+
+
+def manual(at, cc, image, scratch):
+    """The example of libbtrkit(3) compiles, and does what it says."""
+    page = (at.root / 'man/libbtrkit.3.scd').read_text()
+    (scratch / 'manual.c').write_text(re.search(r'^```\n(.*?)^```', page, re.M | re.S).group(1))
+    program = at.build(cc, 'manual.c', scratch / 'manual')
+    check(re.search(r'^\d+ below$', at.run(program, image), re.M), 'the example of the page')
+    check('not a btrfs' in at.run(program, f'{scratch}/garbage.img', wanted=1), 'the example of the page, of garbage')
+
+
 def main(root, build, *compilers):
     cut = compilers.index('--cxx') if '--cxx' in compilers else len(compilers)
     cc, cxx = compilers[:cut], compilers[cut + 1:]
@@ -238,6 +281,9 @@ def main(root, build, *compilers):
         compared = list_extents(at, built['list-extents'], image, scratch)
         freed_by(at, built['freed-by'], scratch)
         alone(at, built['alone'], scratch)
+        manual(at, cc, scratch / 'filled.img', scratch)
+        copy_used(at, built['copy-used'], btrkit, scratch)
+        edit_image(at, built['edit-image'], btrkit, scratch)
         if cxx:
             (scratch / 'user.cpp').write_text(USER)
             user = at.build(cxx, 'user.cpp', scratch / 'user')
