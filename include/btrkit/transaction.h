@@ -30,7 +30,12 @@ struct btrkit_batches {
 	uint64_t log2[24];	/**< how many had 2^i to 2^(i+1)-1 items */
 };
 
-/** What was written through a handle, over all transactions. Since: 0.1 */
+/**
+ * What was written through a handle, over all transactions: for who measures. It tells how this release works; what a
+ * later one does not do any more it counts as 0.
+ *
+ * Since: 0.1
+ */
 struct btrkit_write_stats {
 	uint64_t commits;
 	uint64_t nodes_copied;		/**< tree blocks copied before their first edit in a transaction */
@@ -55,7 +60,12 @@ struct btrkit_write_stats {
 /** Buckets of a histogram of times. Since: 0.1 */
 #define BTRKIT_RESERVE_BUCKETS 40
 
-/** How operations got the space that they reserve before they change anything. Since: 0.1 */
+/**
+ * How operations got the space that they reserve before they change anything: for who measures, as struct
+ * btrkit_write_stats.
+ *
+ * Since: 0.1
+ */
 struct btrkit_reserve_stats {
 	uint64_t reservations;	/**< that were granted */
 	uint64_t refused;	/**< that ended with -ENOSPC */
