@@ -106,6 +106,22 @@ MISWRITTEN = [
     ("man/meson.build", "'btrkit.8' 'btrkit-check.8'", "btrkit-ls.8 is not built"),
 ]
 
+PAGES = {
+    "include/btrkit/a.h": H + "/**\n * @file\n * All of it. And more.\n */\n" + CLEAN["include/btrkit/a.h"][len(H):],
+    "schema/a.schema.json": '{"title": "T", "description": "D", "$defs": {"lines": {"l": {"properties": {"m": {}}}}}}',
+    "man/libbtrkit.3.scd": "\n# FUNCTIONS\n\n# EXAMPLE\n",
+    "man/btrkit-format.5.scd": "\n# SCHEMAS\n\n# SEE ALSO\n",
+}
+
+# A file that the pages are made from, or one of them, what is put at its end, a part of the complaint.
+OUTDATED = [
+    ("include/btrkit/a.h", "", None),
+    ("include/btrkit/a.h", "/** B. */\nvoid btrkit_b(void);\n", "man/libbtrkit.3.scd: says something else"),
+    ("schema/a.schema.json", "=" + PAGES["schema/a.schema.json"].replace('"m": {}', '"m": {}, "n": {}'),
+     "man/btrkit-format.5.scd: says something else"),
+    ("man/btrkit-format.5.scd", "=\n# SCHEMAS\n\n*m*\n\n# SEE ALSO\n", "man/btrkit-format.5.scd: says something else"),
+]
+
 # Lint, source of a library, a part of the complaint; None where there is none.
 BUILT = [
     ("exports", "int btrkit_a(void) { return 0; }", None),
@@ -138,7 +154,7 @@ def plant(root, path, text):
 
 def command(lint, root, compiler, library):
     name, *rest = lint.split()
-    if name in ("layers", "sources", "api"):
+    if name in ("layers", "sources", "api", "pages"):
         arguments = [f"{name}.py", root]
     elif name == "man":
         arguments = ["man.py", root, root / "btrkit"]
@@ -185,6 +201,14 @@ def main(compiler):
                 plant(root, name, "=" + content)
             (root / "btrkit").chmod(0o755)
             results.append(check(f"{path}: {text!r}", "man", root, complaint, compiler))
+    for path, text, complaint in OUTDATED:
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory)
+            for name, content in PAGES.items():
+                plant(root, name, "=" + content)
+            subprocess.run([*command("pages", root, compiler, ()), "--write"], capture_output=True, check=True)
+            plant(root, path, text)
+            results.append(check(f"{path}: {text!r}", "pages", root, complaint, compiler))
     with tempfile.TemporaryDirectory() as directory:
         for lint in ("layers", "sources", "headers", "api"):
             good = subprocess.run(command(lint, directory, compiler, ()), capture_output=True, check=False).returncode
