@@ -97,29 +97,29 @@ static uint64_t min(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* What of the bytes of the chunk from @start to @end the stripe has, or has the parity of. */
+/* How many bytes of the stripe lie in front of an offset of the chunk; @first: where its first strip is in a row. */
+static uint64_t bytes_before(uint64_t offset, uint64_t row, uint64_t first)
+{
+	const uint64_t rest = offset % row;
+
+	return offset / row * CHUNK_STRIPE_LEN + (rest > first ? min(rest - first, CHUNK_STRIPE_LEN) : 0);
+}
+
+/* What of the bytes of the chunk from @start to @end the stripe has, or the parity of: it lies there in one piece. */
 static int put_strips(struct walk *w, const struct place *p, uint64_t start, uint64_t end)
 {
 	const struct raid_shape shape = { p->chunk->type, p->chunk->num_stripes };
-	const unsigned data = raid_data_stripes(&shape);
-	const uint64_t row = CHUNK_STRIPE_LEN * (uint64_t)data;
-	int ret = 0;
+	const uint64_t row = CHUNK_STRIPE_LEN * (uint64_t)raid_data_stripes(&shape);
+	uint64_t first, from, to;
 
 	/* Of rows that two extents share the latter adds nothing: neither begins before the other. */
 	if (raid_profile_find(shape.type)->parity)
 		return put_used(w, p, start / row * CHUNK_STRIPE_LEN,
 				min(((end - 1) / row + 1) * CHUNK_STRIPE_LEN, p->chunk->stripe_length));
-	for (uint64_t at = start / row * row; !ret && at < end; at += row) {
-		const uint64_t stripe_at = at / data;
-		uint64_t strip, from, to;
-
-		raid_unmap(&shape, p->stripe, stripe_at, &strip);
-		from = start > strip ? start - strip : 0;
-		to = end > strip ? min(end - strip, CHUNK_STRIPE_LEN) : 0;
-		if (from < to)
-			ret = put_used(w, p, stripe_at + from, stripe_at + to);
-	}
-	return ret;
+	raid_unmap(&shape, p->stripe, 0, &first);
+	from = bytes_before(start, row, first);
+	to = bytes_before(end, row, first);
+	return from < to ? put_used(w, p, from, to) : 0;
 }
 
 static int put_extents(struct walk *w, const struct place *p, uint64_t start, uint64_t end)

@@ -165,10 +165,22 @@ static void read_inode(struct btrkit_fs *fs, uint64_t root, uint64_t number, uin
 	btrkit_file_close(f);
 }
 
+/* What is told of a device is in order, and there is something. */
+static int take_used(void *ctx, const struct btrkit_used_range *range)
+{
+	struct btrkit_used_range *last = ctx;
+
+	if (!range->length || (range->devid == last->devid && range->physical <= last->physical + last->length))
+		abort();
+	*last = *range;
+	return 0;
+}
+
 /* Where chunks and devices are. */
 static void layout(struct btrkit_fs *fs, struct fuzz_choices *c)
 {
 	uint64_t room = OUTPUT_MAX, logical = fuzz_choose(c, 8);
+	struct btrkit_used_range last = { .devid = UINT64_MAX };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
 	fuzz_ended(btrkit_devices_print(fs, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
@@ -176,6 +188,8 @@ static void layout(struct btrkit_fs *fs, struct fuzz_choices *c)
 	fuzz_ended(btrkit_chunks_print(fs, BTRKIT_FORMAT_JSON, fuzz_write, &room, &err), &err);
 	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	fuzz_ended(btrkit_logical_copies_print(fs, logical, BTRKIT_FORMAT_TEXT, fuzz_write, &room, &err), &err);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	fuzz_ended(btrkit_used_ranges(fs, 0, take_used, &last, &err), &err);
 }
 
 static void read_all(struct btrkit_fs *fs, struct fuzz_choices *c)
