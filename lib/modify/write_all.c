@@ -96,7 +96,7 @@ static int write_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint
 
 	if (opts && opts->flags)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", opts->flags);
-	if (len > INT64_MAX || offset > INT64_MAX - len)
+	if (offset > INT64_MAX || len > INT64_MAX - offset)
 		return err_system(err, EFBIG, "a file of more than 8 EiB");
 	if (!len)
 		return judge_only(txn, root, inode, err);
