@@ -216,6 +216,7 @@ static void everything_reads_back(void **state)
 	struct made m;
 
 	(void)state;
+	UNIT_NEEDS(UNIT_CODECS && UNIT_SUMS && UNIT_UUID);
 	put_all();
 	for (unsigned i = 0; i < 20; i++) {
 		struct btrkit_mkfs_options o = options_of(&source);
@@ -333,6 +334,7 @@ static void verdicts_follow_the_beginning(void **state)
 	struct made m;
 
 	(void)state;
+	UNIT_NEEDS(UNIT_CODECS);
 	for (unsigned kind = 0; kind < KINDS; kind++)
 		put(kind, 3 * MIB + 4095);
 	for (o.compression = BTRKIT_COMPRESSION_ZLIB; o.compression <= BTRKIT_COMPRESSION_ZSTD; o.compression++) {

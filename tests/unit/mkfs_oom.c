@@ -149,6 +149,7 @@ static void try_source(enum btrkit_source_kind kind, enum btrkit_compression com
 static void without_memory(void **state)
 {
 	(void)state;
+	UNIT_NEEDS(UNIT_CODECS && UNIT_SUMS && UNIT_UUID);
 	try_source(BTRKIT_SOURCE_DIRECTORY, BTRKIT_COMPRESSION_NONE, BTRKIT_MKFS_FIT);
 	try_source(BTRKIT_SOURCE_DIRECTORY, BTRKIT_COMPRESSION_ZSTD, BTRKIT_MKFS_FIT | BTRKIT_MKFS_DETERMINISTIC);
 	try_source(BTRKIT_SOURCE_DIRECTORY, BTRKIT_COMPRESSION_ZLIB, BTRKIT_MKFS_QUOTA);

@@ -25,7 +25,9 @@ static const struct rig_kind kinds[] = {
 	{ "64k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 65536, 0, 1, { 200 } },
 	{ "mixed", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, true, 4096, 0, 1, { 160 } },
 	{ "raid1", BTRKIT_PROFILE_RAID1, BTRKIT_PROFILE_RAID1, false, 4096, 1, 2, { 160, 160 } },
+#ifdef HAVE_ISAL
 	{ "raid6", BTRKIT_PROFILE_RAID6, BTRKIT_PROFILE_RAID6, false, 4096, 2, 4, { 160, 160, 160, 160 } },
+#endif
 };
 
 /* An inode of the model. */
@@ -138,7 +140,7 @@ static void make(struct model *m, bool directory)
 
 static void write_some(struct model *m)
 {
-	static const struct btrkit_write_options packed = { .compression = 1 };
+	static const struct btrkit_write_options packed = { .compression = UNIT_CODECS };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct entry *e = some_entry(m, false, true);
 	uint8_t bytes[SIZE_MAX_OF_FILE];

@@ -39,7 +39,7 @@ static int create(struct plan *p, uint64_t root, uint64_t dir, const char *name,
 
 static int put(struct plan *p, uint64_t inode, uint64_t at, size_t len, uint8_t compression)
 {
-	const struct btrkit_write_options how = { .compression = compression, .threads = 1 };
+	const struct btrkit_write_options how = { .compression = UNIT_CODECS ? compression : 0, .threads = 1 };
 
 	return btrkit_txn_write(p->txn, TOP_LEVEL, inode, at, p->bytes, len, &how, p->err);
 }

@@ -28,7 +28,9 @@ static const struct rig_kind kinds[] = {
 	{ "16k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, false, 16384, 0, 1, { 300 } },
 	{ "64k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 65536, 0, 1, { 300 } },
 	{ "mixed", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, true, 4096, 0, 1, { 220 } },
+#ifdef HAVE_ISAL
 	{ "raid6", BTRKIT_PROFILE_RAID6, BTRKIT_PROFILE_RAID6, false, 4096, 2, 4, { 220, 220, 220, 220 } },
+#endif
 };
 
 /* What a file has in it: so many bytes that follow from a number. */

@@ -16,6 +16,35 @@
 
 #include <cmocka.h>
 
+#include "config.h"
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* What this build has. What it lacks it refuses by name, and tests do the rest without. */
+#ifdef HAVE_ISAL
+#define UNIT_PARITY true
+#else
+#define UNIT_PARITY false
+#endif
+#if defined(HAVE_ZLIB) && defined(HAVE_LZO) && defined(HAVE_ZSTD)
+#define UNIT_CODECS true
+#else
+#define UNIT_CODECS false
+#endif
+#if defined(HAVE_XXHASH) && defined(HAVE_GCRYPT)
+#define UNIT_SUMS true
+#else
+#define UNIT_SUMS false
+#endif
+#ifdef HAVE_UUID
+#define UNIT_UUID true
+#else
+#define UNIT_UUID false
+#endif
+#define UNIT_NEEDS(has) \
+	do { \
+		if (!(has)) \
+			skip(); \
+	} while (0)
 
 #endif

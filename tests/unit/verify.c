@@ -269,6 +269,7 @@ static int run(struct tamper *t, const struct btrkit_mkfs_options *o, struct btr
 static void equal_is_equal(void **state)
 {
 	(void)state;
+	UNIT_NEEDS(UNIT_CODECS && UNIT_SUMS && UNIT_UUID);
 	for (unsigned i = 0; i < 8; i++) {
 		struct btrkit_mkfs_source s;
 		struct btrkit_mkfs_options o = options(&s, i & 1);
@@ -325,13 +326,12 @@ static void what_differs_is_named(void **state)
 	};
 
 	(void)state;
+	UNIT_NEEDS(UNIT_CODECS && UNIT_SUMS && UNIT_UUID);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct btrkit_mkfs_source s;
 		struct btrkit_mkfs_options o = options(&s, cases[i].from_archive);
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
-		struct tamper t = { .from = cases[i].from,
-				    .to = cases[i].to,
-				    .len = cases[i].len,
+		struct tamper t = { .from = cases[i].from, .to = cases[i].to, .len = cases[i].len,
 				    .tree = cases[i].tree };
 		struct btrkit_mkfs_result r = { .verified = 7 };
 		struct told told;
@@ -491,6 +491,7 @@ static void copies_are_read(void **state)
 	} marks[] = { { "BIGMARKER", 9 }, { "MARKERDATA", 10 }, { "\1\0\0\0\0\0\0\0\4\0\0\0\0\0\0", 16 } };
 
 	(void)state;
+	UNIT_NEEDS(UNIT_CODECS && UNIT_SUMS && UNIT_UUID);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
 		struct tamper t[DEVICES_MAX] = { 0 };
