@@ -116,6 +116,9 @@ def files(at, version):
     check(schemas and sorted(p.name for p in (prefix / 'share/btrkit').iterdir()) == schemas, 'schemas')
     for name in schemas:
         check((prefix / 'share/btrkit' / name).read_bytes() == (at.root / 'schema' / name).read_bytes(), name)
+    for completion in ('bash-completion/completions/btrkit', 'zsh/site-functions/_btrkit',
+                       'fish/vendor_completions.d/btrkit.fish'):
+        check((prefix / 'share' / completion).stat().st_size > 5000, completion)
     if shutil.which('scdoc'):
         pages = {p.name[:-4] for p in at.root.glob('man/*.scd')}
         found = {p.name for p in (prefix / 'share/man').glob('man[358]/*') if p.parent.name[-1] == p.name[-1]}
