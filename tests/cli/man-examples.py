@@ -74,6 +74,7 @@ class World:
         done = self.run(command, stdin)
         if done.returncode:
             sys.exit(f'man-examples: {command}: exit {done.returncode}: {done.stderr.decode()}')
+        return done.stdout
 
     def filesystem(self, name, *options):
         self.do(f'truncate -s 300m {name} && btrkit mkfs {" ".join(options)} {name} && btrkit edit {name}',
