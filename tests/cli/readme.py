@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The commands that README.md shows are run, in its order, and print what it says; "..." stands for any lines.
+
+Usage: readme.py ROOT [--write]; with that what commands print is put where nothing stands."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from tool import BTRKIT
+
+INDENT = '    '
+IMAGE = re.compile(r'\b((?:good|bad)-[a-z0-9-]+)\.img')
+
+
+def prepare(root, at, text):
+    """The directory in which the commands are run: a source, and the images that they name."""
+    (at / 'bin').mkdir()
+    (at / 'bin/btrkit').symlink_to(os.path.abspath(BTRKIT))
+    for directory in ('root/usr/bin', 'root/etc'):
+        (at / directory).mkdir(parents=True)
+    (at / 'tool').write_bytes(bytes(range(256)) * 200)
+    (at / 'root/usr/bin/tool').write_bytes(bytes(range(256)) * 2000)
+    (at / 'root/etc/passwd').write_text('root:x:0:0:root:/root:/bin/sh\n' * 500)
+    for name in sorted(set(IMAGE.findall(text))):
+        subprocess.run([sys.executable, root / 'images/unpack.py', name, at], check=True, stdout=subprocess.PIPE)
+
+
+def printed(command, at):
+    env = dict(os.environ, PATH=f'{at}/bin:{os.environ["PATH"]}')
+    done = subprocess.run(['bash', '-c', command], cwd=at, env=env, check=False, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    return [line.rstrip() for line in done.stdout.decode().splitlines()]
+
+
+def agrees(said, lines):
+    """Whether the lines are those said, "..." being any."""
+    if not said:
+        return not lines
+    if said[0] == '...':
+        return any(agrees(said[1:], lines[skip:]) for skip in range(len(lines) + 1))
+    return bool(lines) and said[0] == lines[0] and agrees(said[1:], lines[1:])
+
+
+def commands(lines):
+    """(number of the line behind the command, the command, what is said to be printed)"""
+    for number, line in enumerate(lines):
+        if not line.startswith(f'{INDENT}$ '):
+            continue
+        end = number + 1
+        while end < len(lines) and not lines[end].startswith(f'{INDENT}$ ') and (
+                lines[end].startswith(INDENT) or not lines[end].strip() and
+                end + 1 < len(lines) and lines[end + 1].startswith(INDENT) and
+                not lines[end + 1].startswith(f'{INDENT}$ ')):
+            end += 1
+        yield number + 1, line[len(INDENT) + 2:], [each[len(INDENT):].rstrip() for each in lines[number + 1:end]]
+
+
+def main(root, *how):
+    readme = pathlib.Path(root) / 'README.md'
+    lines = readme.read_text().splitlines()
+    for target in re.findall(r'\]\(([^):]+)\)', readme.read_text()):
+        if not (pathlib.Path(root) / target).exists():
+            sys.exit(f'README.md: leads to {target}, which is not there')
+    ran, added = 0, 0
+    written = list(lines)
+    with tempfile.TemporaryDirectory() as at:
+        prepare(pathlib.Path(root), pathlib.Path(at), '\n'.join(lines))
+        for number, command, said in commands(lines):
+            got = printed(command, pathlib.Path(at))
+            ran += 1
+            if how == ('--write',) and not said:
+                written[number + added:number + added] = [(INDENT + line).rstrip() for line in got]
+                added += len(got)
+            elif not agrees(said, got):
+                sys.exit(f'README.md:{number}: {command}\n' + '\n'.join(got))
+    if added:
+        readme.write_text('\n'.join(written) + '\n')
+    if not ran:
+        sys.exit('README.md shows no command')
+    print(f'{ran} commands')
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])
