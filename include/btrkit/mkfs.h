@@ -64,7 +64,7 @@ struct btrkit_mkfs_inode_flags {
 
 /** Flags of struct btrkit_mkfs_source. Since: 0.1 */
 enum btrkit_source_flags {
-	/** root_uid and root_gid are the owners of the top directory. */
+	/** root_uid and root_gid, below 2^32-1, are the owners of the top directory. */
 	BTRKIT_SOURCE_ROOT_OWNER = 1 << 0,
 	/**
 	 * Take none of the attributes that come from the host rather than from who made the files: system.*,

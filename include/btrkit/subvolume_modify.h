@@ -30,7 +30,7 @@ BTRKIT_BEGIN_DECLS
 struct btrkit_new_subvolume {
 	unsigned flags;		/**< 0: none are known */
 	uint32_t mode;		/**< permissions of its directory; the default: 0755 */
-	uint32_t uid, gid;
+	uint32_t uid, gid;	/**< below 2^32-1 */
 	const uint8_t *uuid;	/**< 16 bytes; NULL: a random one */
 	const struct btrkit_time *time;	/**< when it was made; NULL: now */
 	uint64_t reserved[4];	/**< 0 */
@@ -47,8 +47,8 @@ struct btrkit_new_subvolume {
  * @param what	NULL: all defaults
  * @param id	gets its objectid; may be NULL
  * @return 0; -EEXIST; -ENOENT: no such subvolume or directory; -ENOTDIR; -ENAMETOOLONG; -EINVAL: no name, no such
- *	   permissions, or a damaged default ACL; -EROFS: a read-only subvolume; -EPERM: an immutable directory;
- *	   -EOVERFLOW; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ *	   permissions or owner, or a damaged default ACL; -EROFS: a read-only subvolume; -EPERM: an immutable
+ *	   directory; -EOVERFLOW; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
 int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,

@@ -36,12 +36,12 @@ static int judge_times(const struct btrkit_attr *a, struct btrkit_error *err)
 static int judge(const struct btrkit_attr *a, struct btrkit_error *err)
 {
 	const unsigned all = BTRKIT_ATTR_OTIME * 2 - 1;
+	int ret;
 
 	if (a->mask & ~all)
 		return err_set(err, BTRKIT_INVALID, "unknown bits in the mask 0x%x", a->mask);
-	if ((a->mask & BTRKIT_ATTR_UID && a->uid == UINT32_MAX) || (a->mask & BTRKIT_ATTR_GID && a->gid == UINT32_MAX))
-		return err_set(err, BTRKIT_INVALID, "nobody can have the number %" PRIu32, UINT32_MAX);
-	return judge_times(a, err);
+	ret = op_judge_owner(a->mask & BTRKIT_ATTR_UID ? a->uid : 0, a->mask & BTRKIT_ATTR_GID ? a->gid : 0, err);
+	return ret ? ret : judge_times(a, err);
 }
 
 /* The ACL that is there follows a new mode. */

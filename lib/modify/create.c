@@ -161,9 +161,13 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 static int judge(struct making *m, struct btrkit_error *err)
 {
 	const struct btrkit_new_inode *what = m->what;
+	int ret;
 
 	if (!dir_type_of_mode(what->mode) || what->mode & ~(S_IFMT | 07777u))
 		return err_set(err, BTRKIT_INVALID, "0%o is no mode of an inode", what->mode);
+	ret = op_judge_owner(what->uid, what->gid, err);
+	if (ret)
+		return ret;
 	if (S_ISLNK(what->mode) != !!what->target)
 		return err_set(err, BTRKIT_INVALID, "a symbolic link has a target, and nothing else has");
 	m->target_len = what->target ? strlen(what->target) : 0;

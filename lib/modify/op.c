@@ -195,6 +195,13 @@ int op_inode_put(struct op *op, struct op_inode *in, struct btrkit_error *err)
 	return delayed_replace(op->t, &KEY(in->inode, KEY_INODE_ITEM, 0), &in->item, sizeof(in->item), err);
 }
 
+int op_judge_owner(uint32_t uid, uint32_t gid, struct btrkit_error *err)
+{
+	if (uid == UINT32_MAX || gid == UINT32_MAX)
+		return err_set(err, BTRKIT_INVALID, "nobody can have the number %" PRIu32, UINT32_MAX);
+	return 0;
+}
+
 int op_judge_is_dir(const struct op_inode *dir, struct btrkit_error *err)
 {
 	return S_ISDIR(op_inode_mode(dir)) ? 0 : err_system(err, ENOTDIR, "inode %" PRIu64, dir->inode);

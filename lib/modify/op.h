@@ -86,6 +86,8 @@ static inline uint32_t op_inode_mode(const struct op_inode *in)
 	return le32_get(in->item.mode);
 }
 
+/* Whether an inode can have the owner: Linux takes the highest number for nobody's. @return 0; -EINVAL */
+int op_judge_owner(uint32_t uid, uint32_t gid, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Whether the subvolume may be written. @return 0; -EROFS */
 int op_judge_writable(const struct op *op, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* What Linux looks up in what is none fails before anything else. @return 0; -ENOTDIR */

@@ -226,7 +226,9 @@ int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t 
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", what->flags);
 	if (what->mode & ~07777u)
 		return err_set(err, BTRKIT_INVALID, "0%o are no permissions", what->mode);
-	ret = prepare(&a, txn, what->uuid, err);
+	ret = op_judge_owner(what->uid, what->gid, err);
+	if (!ret)
+		ret = prepare(&a, txn, what->uuid, err);
 	if (!ret)
 		ret = op_begin_alone(&a.op, txn, root, &entry_need, &alone, err);
 	if (ret)

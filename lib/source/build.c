@@ -195,6 +195,8 @@ static const char *judge_attr(const struct source_attr *a)
 	default:
 		return "neither file, directory, link, device, pipe nor socket";
 	}
+	if (a->uid == UINT32_MAX || a->gid == UINT32_MAX)
+		return "owner that nobody can be";
 	if (a->atime.nsec > NSEC_MAX || a->mtime.nsec > NSEC_MAX || a->ctime.nsec > NSEC_MAX)
 		return "time with more than 999999999 ns";
 	return NULL;

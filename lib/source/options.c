@@ -3,6 +3,7 @@
 #include "lib/source/state.h"
 
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -189,6 +190,8 @@ int source_options_read(struct source *s, struct btrkit_error *err)
 	if (o->flags & ~(unsigned)FLAGS_KNOWN)
 		return err_set(err, BTRKIT_INVALID, "source with unknown flags 0x%x",
 			       o->flags & ~(unsigned)FLAGS_KNOWN);
+	if (o->flags & BTRKIT_SOURCE_ROOT_OWNER && (o->root_uid == UINT32_MAX || o->root_gid == UINT32_MAX))
+		return err_set(err, BTRKIT_INVALID, "nobody can have the number %" PRIu32, UINT32_MAX);
 	if (!o->path)
 		return err_set(err, BTRKIT_INVALID, "source without a path");
 	if (add_node(s->state, 0, "", 0, &top))

@@ -444,6 +444,8 @@ static void test_limits(void **state)
 	static uint8_t value[65537];
 	const struct btrkit_attr wrong = { .mask = BTRKIT_ATTR_MTIME, .mtime = { 0, 1000000000 } };
 	const struct btrkit_attr nobody = { .mask = BTRKIT_ATTR_UID, .uid = UINT32_MAX };
+	struct btrkit_new_inode of_nobody = BTRKIT_NEW_INODE_INIT;
+	struct btrkit_new_subvolume in_no_group = BTRKIT_NEW_SUBVOLUME_INIT;
 	char name[258] = "user.";
 	uint64_t file, fifo;
 	struct place p;
@@ -469,6 +471,10 @@ static void test_limits(void **state)
 	assert_int_equal(set(&p, file, "security.capability", capability, 19), -EINVAL);
 	assert_int_equal(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &wrong, &p.err), -EINVAL);
 	assert_int_equal(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &nobody, &p.err), -EINVAL);
+	of_nobody.uid = in_no_group.gid = UINT32_MAX;
+	assert_int_equal(btrkit_txn_create(p.txn, TOP_LEVEL, TOP, "n", 1, &of_nobody, NULL, &p.err), -EINVAL);
+	assert_int_equal(btrkit_txn_subvolume_create(p.txn, TOP_LEVEL, TOP, "n", 1, &in_no_group, NULL, &p.err),
+			 -EINVAL);
 	/* What a file is capable of goes when it is written to or cut, also if it was looked for before. */
 	for (unsigned i = 0; i < 2; i++) {
 		rig_check(set(&p, file, "security.capability", capability, sizeof(capability)), &p.err);

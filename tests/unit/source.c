@@ -408,6 +408,9 @@ static void what_cannot_be_is_refused(void **state)
 		     "dir/file: not a directory, but something is in it");
 	assert_error(try_add(s, 0, "x", 0644, &got, &err), -EINVAL, &err,
 		     "x: neither file, directory, link, device, pipe nor socket");
+	a = (struct source_attr){ .mode = S_IFIFO | 0644, .gid = UINT32_MAX };
+	assert_error(source_add(s, 0, "p", 1, &a, &got, &err), -EINVAL, &err, "p: owner that nobody can be");
+	a = (struct source_attr){ .mode = S_IFLNK | 0777 };
 	assert_error(try_link(s, 0, "d2", dir, &err), -EINVAL, &err, "d2: second name of a directory");
 	memset(name, 'n', 256);
 	name[256] = '\0';
@@ -491,6 +494,8 @@ static void options_are_judged(void **state)
 
 	(void)state;
 	assert_option_refused(&o, -EINVAL, "/a/: subvolume asked for twice");
+	o = (struct btrkit_mkfs_source){ .flags = BTRKIT_SOURCE_ROOT_OWNER, .root_gid = UINT32_MAX };
+	assert_option_refused(&o, -EINVAL, "nobody can have the number 4294967295");
 	o = (struct btrkit_mkfs_source){ .subvolumes = top, .num_subvolumes = 1 };
 	assert_option_refused(&o, -EINVAL, ".: the top directory is a subvolume anyway");
 	o = (struct btrkit_mkfs_source){ .subvolumes = up, .num_subvolumes = 1 };
