@@ -29,7 +29,7 @@ NEEDS = {
     'zstd': [('mkfs -f -q --compress zstd --rootdir TREE IMAGE', r'this build cannot compress with zstd'),
              ('cat COMPRESSED zstd-large', r'zstd')],
     'archive': [('mkfs -f -q --tar ARCHIVE IMAGE', r'without libarchive'),
-                ('extract --tar NEW COMPRESSED', r'without libarchive')],
+                ('extract --tar NEW INNER', r'without libarchive')],
 }
 # Names that the library has inside, and a program may have too.
 CLASH = '''
@@ -121,9 +121,9 @@ def main(sources):
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
         must(sys.executable, f'{sources}/images/unpack.py', 'good-compressed', scratch)
-        words = {name: str(scratch / name.lower()) for name in ('IMAGE', 'IMAGE2', 'IMAGE3', 'TREE', 'ARCHIVE', 'NEW')}
+        words = {name: str(scratch / name.lower())
+                 for name in ('IMAGE', 'IMAGE2', 'IMAGE3', 'TREE', 'ARCHIVE', 'NEW', 'INNER', 'PARTED')}
         words['COMPRESSED'] = str(scratch / 'good-compressed.img')
-        words['PARTED'] = str(scratch / 'parted')
         (scratch / 'tree').mkdir()
         (scratch / 'tree/file').write_text('contents\n' * 100000)
         with tarfile.open(words['ARCHIVE'], 'w') as archive:
@@ -134,7 +134,7 @@ def main(sources):
                 what = f'{compiler} without {", ".join(off) or "nothing"}'
                 at = scratch / 'build'
                 btrkit = build(sources, at, compiler, off)
-                part(scratch, btrkit, words)
+                part(btrkit, words)
                 try_all(btrkit, off, words, what)
                 shutil.rmtree(at)
                 print(what, flush=True)
@@ -142,17 +142,17 @@ def main(sources):
     print(f'compared {2 * len(builds) + 1} builds by {checks} checks')
 
 
-def part(scratch, btrkit, words):
+def part(btrkit, words):
     """A disk of one partition with a filesystem in it."""
     if os.path.exists(words['PARTED']):
         return
-    with open(scratch / 'inner', 'wb') as f:
+    with open(words['INNER'], 'wb') as f:
         f.truncate(300 << 20)
-    must(btrkit, 'mkfs', '-q', scratch / 'inner')
+    must(btrkit, 'mkfs', '-q', words['INNER'])
     with open(words['PARTED'], 'wb') as f:
         f.truncate(302 << 20)
     must('sfdisk', '-q', words['PARTED'], input=b'label: gpt\nstart=2048, size=614400\n')
-    must('dd', f'if={scratch}/inner', f'of={words["PARTED"]}', 'bs=1M', 'seek=1', 'conv=notrunc,sparse')
+    must('dd', f'if={words["INNER"]}', f'of={words["PARTED"]}', 'bs=1M', 'seek=1', 'conv=notrunc,sparse')
 
 
 if __name__ == '__main__':
