@@ -196,9 +196,10 @@ static int set_host_path(const struct scan *c, struct scan_dir *d, size_t len)
 		return -ENOMEM;
 	at = mempcpy(at, top, top_len);
 	*at++ = '/';
-	at = mempcpy(at, c->path, len);
-	if (len)
+	if (len) {
+		at = mempcpy(at, c->path, len);
 		*at++ = '/';
+	}
 	*at = '\0';
 	return 0;
 }
@@ -371,8 +372,10 @@ static int begin(struct scan *c, struct btrkit_error *err)
 	if (ret < 0)
 		return ret;
 	w = calloc(1, sizeof(*w));
-	if (!w)
+	if (!w || set_host_path(c, &d, 0)) {
+		free(w);
 		return err_nomem(err);
+	}
 	d.fd = s->state->root;
 	ret = scan_top(w, &d, &failure);
 	if (ret)
@@ -381,6 +384,7 @@ static int begin(struct scan *c, struct btrkit_error *err)
 		ret = add_xattrs(c, w, &w->found[0], 0, err);
 	if (!ret)
 		ret = wait_for(c, 0, &(struct scan_found){ .device = d.stat.st_dev, .inode = d.stat.st_ino }, err);
+	free(d.path);
 	free(w->bytes);
 	free(w);
 	return ret;

@@ -171,18 +171,28 @@ static int read_target(struct scan_worker *w, const struct scan_dir *d, struct s
 	return 0;
 }
 
+static bool path_fits(const struct scan_dir *d, const char *name)
+{
+	return d->path && strlen(d->path) + strlen(name) < PATH_MAX;
+}
+
 /* The path by which attributes are asked for: there is no such call that takes a directory. */
 static const char *host_path(struct scan_worker *w, const struct scan_dir *d, const char *name)
 {
-	const size_t name_len = strlen(name), len = d->path ? strlen(d->path) : 0;
-
-	if (d->path && len + name_len < PATH_MAX) {
-		memcpy(w->path, d->path, len);
-		memcpy(w->path + len, name, name_len + 1);
-	} else {
+	if (path_fits(d, name))
+		strcpy(stpcpy(w->path, d->path), name);
+	else
 		snprintf(w->path, sizeof(w->path), "/proc/self/fd/%d/%s", d->fd, name);
-	}
 	return w->path;
+}
+
+/* Whether that leads into the directory at all: in a root without /proc not all do. */
+static bool path_leads(const struct scan_dir *d, const char *name)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", d->fd);
+	return path_fits(d, name) || !access(path, F_OK);
 }
 
 /*
@@ -243,9 +253,11 @@ static int read_xattrs(struct scan_worker *w, const struct scan_dir *d, struct s
 		w->plain = f->device;
 		return 0;
 	}
+	if (len < 0 && errno == ENOENT)
+		return path_leads(d, f->name) ? fails(failure, ESTALE, NULL, f->name) :
+				       fails(failure, ENOENT, "list attributes without /proc", f->name);
 	if (len < 0)
-		return errno == ENOENT ? fails(failure, ESTALE, NULL, f->name) :
-					 fails(failure, errno, "list attributes", f->name);
+		return fails(failure, errno, "list attributes", f->name);
 	for (const char *at = w->list; at < w->list + len && !ret; at += strlen(at) + 1)
 		ret = read_xattr(w, path, f->name, at, failure);
 	f->xattrs_end = w->len;

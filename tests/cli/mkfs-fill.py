@@ -324,6 +324,30 @@ def faked(folder):
     checked += len(found)
 
 
+def without_proc(folder):
+    """In a root without /proc, as a chroot is: only what lies too deep for a path needs it, which is said."""
+    if os.geteuid() or os.environ.get('SANITIZED'):
+        print('/proc is hidden by root only, and not from the sanitizers')
+        return
+    tree, image = f'{folder}/hidden', f'{folder}/hidden.img'
+    make_tree(tree, files=5)
+    hide = ('mount --make-rprivate / && mount -t tmpfs none /proc && exec "$@"', 'sh')
+    shown = subprocess.run(['unshare', '-m', 'sh', '-c', *hide, BTRKIT, 'mkfs', '-q', '-r', tree, image],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=600)
+    assert (shown.returncode, shown.stderr) == (0, b''), shown.stderr
+    os.unlink(image)
+    top = os.open(tree, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir('d' * 250, dir_fd=top)
+        below = os.open('d' * 250, os.O_RDONLY, dir_fd=top)
+        os.close(top)
+        top = below
+    os.close(top)
+    code, out, err = run('-m', 'sh', '-c', *hide, BTRKIT, 'mkfs', '-q', '-r', tree, image, binary='unshare')
+    told('cannot list attributes without /proc: No such file or directory', code, out, err)
+    no_image(image, False)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix='btrkit-fill-') as folder:
         options_that_name_nothing(folder)
@@ -336,6 +360,7 @@ def main():
         links_without_extref(folder)
         spare_room(folder)
         faked(folder)
+        without_proc(folder)
     print(f'{checked} checked')
     return 0
 
