@@ -15,7 +15,8 @@ static int tell_cut(struct extract *x, const struct extract_item *item, uint64_t
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "damaged from byte %" PRIu64 " on", at);
+	snprintf(text, sizeof(text), "%s from byte %" PRIu64 " on",
+		 what->code == BTRKIT_UNSUPPORTED ? "cannot be read" : "damaged", at);
 	err_name(what, text);
 	ret = extract_problem(x, item->path, ret, what);
 	return ret ? ret : 1;
