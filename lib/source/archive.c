@@ -82,7 +82,7 @@ static const char *attr_of(const struct reader *r, struct source_attr *a)
 		a->atime = time_of(archive_entry_atime(e), archive_entry_atime_nsec(e));
 	if (archive_entry_ctime_is_set(e))
 		a->ctime = time_of(archive_entry_ctime(e), archive_entry_ctime_nsec(e));
-	if (uid < 0 || uid >= UINT32_MAX || gid < 0 || gid >= UINT32_MAX)
+	if (uid < 0 || uid > UINT32_MAX || gid < 0 || gid > UINT32_MAX)
 		return "owner beyond 32 bits";
 	if (S_ISREG(a->mode)) {
 		if (size < 0)
