@@ -105,9 +105,12 @@ def check(paths, *args):
     return done.returncode, done.stdout.decode(errors='replace')
 
 
-def clean(name, paths, *args):
+def clean(name, paths):
+    return judged(name, *check(paths))
+
+
+def judged(name, status, said):
     """No line but the last, or on those of mkfs.btrfs 6.2 leftovers."""
-    status, said = check(paths, *args)
     lines = said.splitlines()
     assert status == 0 and all(line.startswith('BTR-SPACE-LEFTOVER ') for line in lines[:-1]), f'{name}: {said}'
     assert ': no errors' in lines[-1] and lines[-1].startswith('checked '), f'{name}: {said}'
@@ -121,6 +124,23 @@ def refused(form):
         assert status == 8 and said.startswith(f'btrkit check: {what}: in use'), (what, status, said)
 
 
+def logged(form, folder):
+    """Copies of the devices with a log tree, which goes with the next commit."""
+    copies = [f'{folder}/copy{i}' for i in range(len(form.paths))]
+
+    def copy():
+        for path, to in zip(form.paths, copies):
+            run('cp', '--sparse=always', path, to)
+
+    def attempt():
+        ops.write(f'{form.mnt}/sub/big', 0, b'in the log', sync=True)
+        image.still(form.paths, copy)
+        return image.Image(copies[0], None).log_root()
+
+    image.until(attempt, 'log tree')
+    return copies
+
+
 def one(name, folder):
     devices, options, mount = FORMS[name]
     form = volumes.Volume(folder, devices, '256M')
@@ -132,16 +152,31 @@ def one(name, folder):
             scribble(form.mnt)
         refused(form)
         # What Linux has not written yet does not change what there is.
-        clean(f'{name}, mounted', form.paths, '--force')
+        judged(f'{name}, mounted', *image.still(form.paths, lambda: check(form.paths, '--force')))
         if name in ('default', 'raid1', 'v1'):
-            ops.write(f'{form.mnt}/sub/big', 0, b'in the log', sync=True)
-            for i, path in enumerate(form.paths):
-                run('cp', '--sparse=always', path, f'{folder}/copy{i}')
-            clean(f'{name}, with a log', [f'{folder}/copy{i}' for i in range(devices)])
+            clean(f'{name}, with a log', logged(form, folder))
         form.umount()
         return blocks + clean(name, form.paths)
     finally:
         form.remove()
+
+
+def clone_logged(form, folder):
+    """A copy in which space of one file is kept, and a log has a clone of what was written there since; or None."""
+    mnt = form.mnt
+    for name in ('kept', 'clone'):
+        if os.path.exists(f'{mnt}/{name}'):
+            os.unlink(f'{mnt}/{name}')
+    ops.write(f'{mnt}/kept', 0, b'')
+    ops.fallocate(f'{mnt}/kept', 0, 256 * K)
+    ops.sync(mnt)
+    generation = form.generation()
+    ops.write(f'{mnt}/kept', 0, ops.incompressible(256 * K))
+    ops.write(f'{mnt}/clone', 0, b'')
+    ops.clone(f'{mnt}/kept', 0, 256 * K, f'{mnt}/clone', 0)
+    ops.fsync(f'{mnt}/clone')
+    copy = form.copy(f'{folder}/copy')
+    return copy if copy.log_root() and copy.generation() == generation else None
 
 
 def kept(folder):
@@ -153,16 +188,9 @@ def kept(folder):
     try:
         form.mkfs()
         mnt = form.mount()
-        ops.write(f'{mnt}/kept', 0, b'')
-        ops.fallocate(f'{mnt}/kept', 0, 256 * K)
-        ops.sync(mnt)
-        ops.write(f'{mnt}/kept', 0, ops.incompressible(256 * K))
-        ops.write(f'{mnt}/clone', 0, b'')
-        ops.clone(f'{mnt}/kept', 0, 256 * K, f'{mnt}/clone', 0)
-        ops.fsync(f'{mnt}/clone')
-        run('cp', '--sparse=always', form.path, f'{folder}/copy')
+        copy = image.until(lambda: clone_logged(form, folder), 'log tree')
         form.umount()
-        os.rename(f'{folder}/copy', form.path)
+        os.rename(copy.path, form.path)
         mnt = form.mount()
         ops.write(f'{mnt}/two', 0, b'')
         ops.clone(f'{mnt}/kept', 0, 256 * K, f'{mnt}/two', 0)

@@ -18,6 +18,7 @@ import ops
 MKFS = os.environ.get('MKFS', 'mkfs.btrfs')
 BTRFS = os.environ.get('BTRFS', 'btrfs')
 BTRFSTUNE = os.environ.get('BTRFSTUNE', 'btrfstune')
+SUPERS = (64 << 10, 64 << 20)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _live = []
@@ -126,6 +127,37 @@ def sync(path):
             raise OSError(ctypes.get_errno(), 'syncfs', path)
     finally:
         os.close(fd)
+
+
+def _generations(paths):
+    """What the superblocks of mounted devices say, and the generation if all say the same: one commit is done."""
+    supers = []
+    for path in paths:
+        with open(path, 'rb') as f:
+            supers += [block for at in SUPERS if len(block := os.pread(f.fileno(), 4096, at)) == 4096]
+    generations = {block[0x48:0x50] for block in supers}
+    return supers, len(generations) == 1
+
+
+def still(paths, work):
+    """What @work() makes of mounted devices, all of it of one moment: Linux may commit by itself meanwhile. What a
+    superblock leads to stays as it is until the next one is written."""
+    for _ in range(100):
+        before, whole = _generations(paths)
+        made = work()
+        if whole and _generations(paths)[0] == before:
+            return made
+        time.sleep(0.1)
+    raise RuntimeError('Linux does not stop committing')
+
+
+def until(attempt, what):
+    """The first that @attempt() comes to: others were undone by a commit."""
+    for _ in range(20):
+        made = attempt()
+        if made:
+            return made
+    raise RuntimeError(f'no {what}')
 
 
 def wait_for_cleaner(mnt):
@@ -263,17 +295,20 @@ class Image:
 
     def copy(self, path):
         """The image as it is now, mounted or not."""
-        run('cp', '--sparse=auto', self.path, path)
+        def cp():
+            run('cp', '--sparse=auto', self.path, path)
+
+        still([self.path], cp) if self.mnt else cp()
         return Image(path, size=None)
 
     def copy_with_log(self, path, work):
         """A copy with a log tree, which @work() makes by fsync. Whoever has all filesystems synced takes it away."""
-        for _ in range(20):
+        def attempt():
             work()
             copy = self.copy(path)
-            if copy.log_root():
-                return copy
-        raise RuntimeError('no log tree')
+            return copy if copy.log_root() else None
+
+        return until(attempt, 'log tree')
 
     def remove(self):
         self.umount()
