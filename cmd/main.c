@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 
@@ -76,12 +78,27 @@ static int run(const char *name)
 	return EXIT_USAGE;
 }
 
+/*
+ * The number of one that is closed would be given to the first device that is opened, and messages would be written
+ * there. What is opened in its place fails to be read and written just as a closed one does. @return false: nothing can
+ * be opened
+ */
+static bool hold_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH | O_DIRECTORY) != fd)
+			return false;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	struct command none = { .name = argc > 1 ? argv[1] : "" };
 	const struct command *cmd = NULL;
 	int status;
 
+	if (!hold_standard_descriptors())
+		return EXIT_FAILED;
 	/* A closed pipe is met by write(), so that what is open gets closed. */
 	signal(SIGPIPE, SIG_IGN);
 	/* So is a file that may not become so large. */

@@ -147,6 +147,20 @@ def output(image):
         check(done.returncode == 1 and not done.stderr, f'{name} into a closed pipe: {done}')
 
 
+def closed(image):
+    """A device that is opened does not become the output that is closed."""
+    before = tool.digest(image)
+    for fd in (1, 2):
+        done = subprocess.run([BTRKIT, 'edit', image, 'rmdir', 'no-such-directory'], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+                              preexec_fn=lambda: os.close(fd))
+        check(done.returncode == 1 and tool.digest(image) == before, f'descriptor {fd} is closed: {done}')
+    done = subprocess.run([BTRKIT, 'dump-super', image], stderr=subprocess.PIPE, check=False,
+                          preexec_fn=lambda: os.close(1))
+    check(done.returncode == 1 and
+          done.stderr == b'btrkit dump-super: standard output: Bad file descriptor\n', done)
+
+
 def one_line(image, scratch):
     """Whatever is in a name, a failure stays one line, and a terminal has nothing in it to obey."""
     odd = 'a\nb\x1b[31mc\x7f\u00fc'
@@ -205,6 +219,7 @@ def main():
         space_cache(image)
         failures(image, scratch)
         output(image)
+        closed(image)
         one_line(image, scratch)
         superblocks(image)
     print(f'{checks} checks')
