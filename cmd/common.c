@@ -77,7 +77,7 @@ static int argument_of(const struct cmd_option *o)
 	return is_optional(o->arg) ? optional_argument : required_argument;
 }
 
-static size_t build_tables(const struct command *cmd, int argc, char **argv, struct option *longs, char *shorts)
+static void build_tables(const struct command *cmd, int argc, char **argv, struct option *longs, char *shorts)
 {
 	size_t n = 0;
 
@@ -97,7 +97,18 @@ static size_t build_tables(const struct command *cmd, int argc, char **argv, str
 	*shorts = 0;
 	longs[n++] = (struct option){ "help", no_argument, NULL, OPTION_HELP };
 	longs[n] = (struct option){ NULL, 0, NULL, 0 };
-	return n;
+}
+
+/* What getopt_long() refused: an option that is in @longs has got an argument, which it does not take. */
+__attribute__((noreturn)) static void refuse_option(const struct command *cmd, const struct option *longs,
+						     const char *word)
+{
+	if (!optopt)
+		cmd_usage_error(cmd, "unknown option '%s'", word);
+	for (; longs->name; longs++)
+		if (longs->val == optopt)
+			cmd_usage_error(cmd, "option '--%s' takes no argument", longs->name);
+	cmd_usage_error(cmd, "unknown option '-%c'", optopt);
 }
 
 int cmd_next_option(const struct command *cmd, int argc, char **argv)
@@ -117,11 +128,7 @@ int cmd_next_option(const struct command *cmd, int argc, char **argv)
 	case ':':
 		cmd_usage_error(cmd, "option '%s' needs an argument", argv[optind - 1]);
 	case '?':
-		if (optopt > 0 && optopt < 256 && isprint(optopt))
-			cmd_usage_error(cmd, "unknown option '-%c'", optopt);
-		if (optopt)
-			cmd_usage_error(cmd, "option '%s' takes no argument", argv[optind - 1]);
-		cmd_usage_error(cmd, "unknown option '%s'", argv[optind - 1]);
+		refuse_option(cmd, longs, argv[optind - 1]);
 	default:
 		return c;
 	}

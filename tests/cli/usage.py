@@ -58,6 +58,8 @@ def misuse(image):
     misused('features', '--format', says="option '--format' needs an argument")
     misused('features', '--format', 'xml', says="'xml' is unknown")
     misused('dump-super', '-s', says="option '-s' needs an argument")
+    misused('dump-super', '--all=1', image, says="option '--all' takes no argument")
+    misused('dump-super', '-\u00fc', image, says="unknown option")
     misused('dump-super', '-i', '3', image, says='there are copies 0, 1 and 2')
     for bad in ('', 'x', '-1', '1x', '1 ', '99999999999999999999'):
         misused('dump-super', '--bytenr', bad, image, says='--bytenr')
