@@ -54,7 +54,7 @@ void dump_judge_other(const struct command *cmd, const struct dump_other *other,
 int dump_other(struct btrkit_fs *fs, const struct dump_other *other, const struct btrkit_dump_options *opts,
 	       struct cmd_output *out, struct btrkit_error *err);
 
-/* @return whether the option is one of them */
-bool dump_choose(const struct command *cmd, struct dump_choice *choice, int c, const char *arg);
+/* @arg: may be torn apart. @return whether the option is one of them */
+bool dump_choose(const struct command *cmd, struct dump_choice *choice, int c, char *arg);
 
 #endif

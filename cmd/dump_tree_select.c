@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The options of dump-tree that choose items and blocks. */
-#include <stdio.h>
 #include <string.h>
 
 #include "dump_tree.h"
@@ -50,19 +49,17 @@ static void take_levels(const struct command *cmd, struct btrkit_dump_select *s,
 	s->flags |= BTRKIT_DUMP_BY_LEVEL;
 }
 
-bool dump_choose(const struct command *cmd, struct dump_choice *choice, int c, const char *arg)
+bool dump_choose(const struct command *cmd, struct dump_choice *choice, int c, char *arg)
 {
 	struct btrkit_dump_select *s = &choice->select;
-	char copy[256];
 
-	snprintf(copy, sizeof(copy), "%s", arg ? arg : "");
 	switch (c) {
 	case OPT_KEY:
 		if (btrkit_dump_range_parse(arg, &choice->ranges[s->num_ranges++]))
 			cmd_usage_error(cmd, "--key: '%s' is no range of keys", arg);
 		break;
 	case OPT_TYPE:
-		take_types(cmd, choice, copy);
+		take_types(cmd, choice, arg);
 		break;
 	case OPT_INODE:
 		s->inode = cmd_number(cmd, "--inode", arg, false);
@@ -78,15 +75,15 @@ bool dump_choose(const struct command *cmd, struct dump_choice *choice, int c, c
 		s->flags |= BTRKIT_DUMP_WITH_EXTENTS;
 		break;
 	case OPT_BYTENR:
-		take_numbers(cmd, "--bytenr", copy, &s->min_bytenr, &s->max_bytenr);
+		take_numbers(cmd, "--bytenr", arg, &s->min_bytenr, &s->max_bytenr);
 		s->flags |= BTRKIT_DUMP_BY_BYTENR;
 		break;
 	case OPT_GENERATION:
-		take_numbers(cmd, "--generation", copy, &s->min_generation, &s->max_generation);
+		take_numbers(cmd, "--generation", arg, &s->min_generation, &s->max_generation);
 		s->flags |= BTRKIT_DUMP_BY_GENERATION;
 		break;
 	case OPT_LEVEL:
-		take_levels(cmd, s, copy);
+		take_levels(cmd, s, arg);
 		break;
 	default:
 		return false;

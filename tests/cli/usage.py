@@ -55,6 +55,10 @@ def misuse(image):
     for name in ('dump-super', 'dump-tree'):
         misused(name, says='too few arguments')
     misused('features', image, says='too many arguments')
+    many = ','.join(['INODE_ITEM'] * 30)
+    for last in ('ROOT_ITEM', 'EXTENT_DATA'):
+        check(run('dump-tree', '--type', f'{many},{last}', image) == run('dump-tree', '--type', f'INODE_ITEM,{last}',
+                                                                         image), 'a long list of types')
     misused('features', '--format', says="option '--format' needs an argument")
     misused('features', '--format', 'xml', says="'xml' is unknown")
     misused('dump-super', '-s', says="option '-s' needs an argument")
