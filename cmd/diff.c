@@ -42,10 +42,10 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 
 	switch (c) {
 	case OPT_FROM:
-		req->from = optarg;
+		req->from = cmd_path(cmd, optarg);
 		break;
 	case OPT_TO:
-		req->to = optarg;
+		req->to = cmd_path(cmd, optarg);
 		break;
 	case 't':
 		req->tree = optarg;

@@ -66,10 +66,10 @@ bool dump_choose(const struct command *cmd, struct dump_choice *choice, int c, c
 		s->flags |= BTRKIT_DUMP_BY_INODE;
 		break;
 	case OPT_PATH:
-		s->path = arg;
+		s->path = cmd_path(cmd, arg);
 		break;
 	case OPT_SUBVOL:
-		choice->subvol = arg;
+		choice->subvol = cmd_path(cmd, arg);
 		break;
 	case OPT_WITH_EXTENTS:
 		s->flags |= BTRKIT_DUMP_WITH_EXTENTS;

@@ -120,7 +120,7 @@ static bool take_choice(const struct command *cmd, struct request *req, int c)
 		o->flags |= BTRKIT_SUBVOLUMES_SNAPSHOTS;
 		return true;
 	case OPT_BELOW:
-		req->below = optarg;
+		req->below = cmd_path(cmd, optarg);
 		return true;
 	case 'G':
 		take_range(cmd, "--generation", &o->min_generation, &o->max_generation);

@@ -55,6 +55,9 @@ def misuse(image):
     for name in ('dump-super', 'dump-tree'):
         misused(name, says='too few arguments')
     misused('features', image, says='too many arguments')
+    for args in (['dump-tree', '--path='], ['dump-tree', '--subvol=', '--path=x'], ['list-subvolumes', '--below='],
+                 ['diff', '--from=', '--to=5'], ['diff', '--from=5', '--to=']):
+        misused(*args, image, says='an empty path')
     many = ','.join(['INODE_ITEM'] * 30)
     for last in ('ROOT_ITEM', 'EXTENT_DATA'):
         check(run('dump-tree', '--type', f'{many},{last}', image) == run('dump-tree', '--type', f'INODE_ITEM,{last}',
