@@ -135,7 +135,8 @@ static int run_script(struct request *req, struct edit *e, struct btrkit_error *
 		if (!ret)
 			ret = btrkit_txn_start(e->fs, &e->txn, err);
 	}
-	if (ret >= 0 && ferror(stdin))
+	/* Not only where reading fails: a line may be longer than there is memory. */
+	if (ret >= 0 && !feof(stdin))
 		ret = edit_fail(err, errno ? errno : EIO, "the script cannot be read");
 	free(words.word);
 	free(line);

@@ -5,13 +5,15 @@ script that fails is there, --commit-every and --undo. That operations do what L
 import os
 import random
 import re
+import resource
+import subprocess
 import sys
 import tempfile
 
 import editing
 import tool
 from editing import check, edit, refused, usage, works
-from tool import TABLE, check_failure, digest, run
+from tool import BTRKIT, TABLE, check_failure, digest, run
 
 
 def name_hash(name):
@@ -159,6 +161,20 @@ def told_and_passed_over(path):
     check(entries(path) == [])
 
 
+def endless(path):
+    """A script with a line for which there is no memory was not read to its end, and nothing is kept of it."""
+    if os.environ.get('SANITIZED'):
+        return
+    before = digest(path)
+    with subprocess.Popen(['sh', '-c', 'echo mkdir kept; exec cat /dev/zero'], stdout=subprocess.PIPE) as script:
+        done = subprocess.run([BTRKIT, 'edit', path], stdin=script.stdout, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=False, timeout=600,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20)))
+        script.stdout.close()
+    check(done.returncode == 1 and b'the script cannot be read: Cannot allocate memory' in done.stderr, done)
+    check(digest(path) == before)
+
+
 def commits(path):
     generation = tool.Super(path).get(72)
     works(path, b''.join(b'mkdir d%d\n# told\n\n' % i for i in range(10)), '--commit-every', '3')
@@ -262,6 +278,7 @@ def main():
         every_byte(path, scratch, rng)
         what_fails(path, scratch)
         told_and_passed_over(path)
+        endless(path)
         commits(path)
         undo(path, scratch)
         attributes(path)
