@@ -74,16 +74,20 @@ static int copy_sparse(struct copying *c, uint64_t size, struct btrkit_error *er
 	return ret;
 }
 
-static int copy_data(struct copying *c, const struct stat *st, struct btrkit_error *err)
+/* There is a buffer, and the file may be written, which matters also if there is nothing to write. */
+static int begin_copy(struct copying *c, struct btrkit_error *err)
 {
-	int ret;
-
 	if (!c->e->buffer)
 		c->e->buffer = malloc(EDIT_BUFFER);
 	if (!c->e->buffer)
 		return edit_fail(err, ENOMEM, c->local);
-	/* Whether it may be written, also if there is nothing to write. */
-	ret = btrkit_txn_write(c->e->txn, c->root, c->inode, c->offset, c->e->buffer, 0, &c->e->write, err);
+	return btrkit_txn_write(c->e->txn, c->root, c->inode, c->offset, c->e->buffer, 0, &c->e->write, err);
+}
+
+static int copy_data(struct copying *c, const struct stat *st, struct btrkit_error *err)
+{
+	const int ret = begin_copy(c, err);
+
 	if (ret)
 		return ret;
 	return S_ISREG(st->st_mode) ? copy_sparse(c, (uint64_t)st->st_size, err) :
@@ -175,9 +179,9 @@ int edit_write(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 		return ret;
 	c.root = f.root;
 	c.inode = f.inode;
-	if (!e->buffer)
-		e->buffer = malloc(EDIT_BUFFER);
-	ret = e->buffer ? copy_range(&c, 0, UINT64_MAX, false, err) : edit_fail(err, ENOMEM, c.local);
+	ret = begin_copy(&c, err);
+	if (!ret)
+		ret = copy_range(&c, 0, UINT64_MAX, false, err);
 	close(c.fd);
 	return ret;
 }

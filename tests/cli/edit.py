@@ -142,6 +142,10 @@ def what_fails(path, scratch):
     refused(path, b'mkdir a\n', '--subvol', 'absent', says='absent')
     refused(path, ['put', absent, 'x'], says=f'{absent}: No such file or directory')
     # Data that was written has its place in what is free; of the filesystem nothing is another.
+    empty = os.path.join(scratch, 'empty')
+    with open(empty, 'wb'):
+        pass
+    refused(path, f'write full 0 {empty}'.encode(), says='Is a directory', line=1)
     big, tree = os.path.join(scratch, 'big'), run('dump-tree', path)
     with open(big, 'wb') as f:
         f.write(random.Random(1).randbytes(1 << 20))
