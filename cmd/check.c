@@ -155,8 +155,6 @@ static unsigned take_number(const struct command *cmd, const char *option, uint6
 
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
-	static const char *const formats[] = { "text", "json", NULL };
-
 	switch (c) {
 	case OPT_DATA:
 		req->opts.flags |= BTRKIT_CHECK_DATA;
@@ -165,7 +163,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->progress = true;
 		break;
 	case OPT_FORMAT:
-		req->format = cmd_format(cmd, optarg, formats);
+		req->format = cmd_format(cmd, optarg, BTRKIT_FORMAT_JSON);
 		break;
 	case OPT_JSON:
 		req->format = BTRKIT_FORMAT_JSON;

@@ -91,8 +91,8 @@ uint64_t cmd_size(const struct command *cmd, const char *option, const char *s);
 /* --compress: TYPE[:LEVEL]. @return whether there is a level. Anything else is a usage error. */
 bool cmd_compression(const struct command *cmd, const char *s, enum btrkit_compression *kind, int *level);
 
-/* --format: the index in @names, which are in the order of enum btrkit_format and end with NULL. */
-unsigned cmd_format(const struct command *cmd, const char *s, const char *const *names);
+/* --format: one of those up to @last, which are all that the command has. */
+enum btrkit_format cmd_format(const struct command *cmd, const char *s, enum btrkit_format last);
 
 /* The exit status of a failure. */
 int cmd_failed(const struct command *cmd);

@@ -209,11 +209,14 @@ uint64_t cmd_size(const struct command *cmd, const char *option, const char *s)
 	return number(cmd, option, s, 10, true);
 }
 
-unsigned cmd_format(const struct command *cmd, const char *s, const char *const *names)
+enum btrkit_format cmd_format(const struct command *cmd, const char *s, enum btrkit_format last)
 {
-	for (unsigned i = 0; names[i]; i++)
+	static const char *const names[] = { [BTRKIT_FORMAT_TEXT] = "text", [BTRKIT_FORMAT_JSON] = "json",
+					     [BTRKIT_FORMAT_TSV] = "tsv" };
+
+	for (unsigned i = 0; i <= (unsigned)last; i++)
 		if (!strcmp(names[i], s))
-			return i;
+			return (enum btrkit_format)i;
 	cmd_usage_error(cmd, "--format: '%s' is unknown", s);
 }
 

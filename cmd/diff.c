@@ -38,8 +38,6 @@ struct request {
 
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
-	static const char *const formats[] = { "text", "json", NULL };
-
 	switch (c) {
 	case OPT_FROM:
 		req->from = cmd_path(cmd, optarg);
@@ -60,7 +58,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->exit_code = true;
 		break;
 	case OPT_FORMAT:
-		req->format = cmd_format(cmd, optarg, formats);
+		req->format = cmd_format(cmd, optarg, BTRKIT_FORMAT_JSON);
 		break;
 	case CMD_OPT_NOSCAN:
 		req->noscan = true;

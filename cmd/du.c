@@ -183,7 +183,6 @@ static void take_depth(const struct command *cmd, struct request *req)
 
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
-	static const char *const formats[] = { "text", "json", "tsv", NULL };
 	uint64_t threads;
 
 	switch (c) {
@@ -213,7 +212,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		break;
 	case OPT_FORMAT:
 		req->formed = true;
-		req->print.format = cmd_format(cmd, optarg, formats);
+		req->print.format = cmd_format(cmd, optarg, BTRKIT_FORMAT_TSV);
 		break;
 	case OPT_THREADS:
 		threads = cmd_number(cmd, "--threads", optarg, false);

@@ -82,7 +82,6 @@ static void choose_mirror(const struct command *cmd, struct request *req, int c)
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-	static const char *const formats[] = { "text", "json", NULL };
 	struct request req = { .offset = btrkit_super_offset(0) };
 	int c, status = EXIT_DONE;
 
@@ -101,7 +100,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 			req.flags |= BTRKIT_DUMP_SUPER_HIDE_NAMES;
 			break;
 		case OPT_FORMAT:
-			req.format = cmd_format(cmd, optarg, formats);
+			req.format = cmd_format(cmd, optarg, BTRKIT_FORMAT_JSON);
 			break;
 		case 's':
 			req.all = false;

@@ -110,7 +110,6 @@ static void check_fields(const struct command *cmd, const char *list)
 
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
-	static const char *const formats[] = { "text", "json", NULL };
 	struct btrkit_dump_options *o = &req->opts;
 
 	switch (c) {
@@ -121,7 +120,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->names[o->num_trees++] = optarg;
 		break;
 	case OPT_FORMAT:
-		o->format = cmd_format(cmd, optarg, formats);
+		o->format = cmd_format(cmd, optarg, BTRKIT_FORMAT_JSON);
 		break;
 	case OPT_FIELDS:
 		check_fields(cmd, optarg);

@@ -39,19 +39,18 @@ static void print_json(const struct btrkit_feature *f, size_t n)
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-	static const char *const formats[] = { "text", "json", NULL };
 	const struct btrkit_feature *f;
-	unsigned format = 0;
+	enum btrkit_format format = BTRKIT_FORMAT_TEXT;
 	size_t n;
 	int c;
 
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1) {
 		if (c == OPT_FORMAT)
-			format = cmd_format(cmd, optarg, formats);
+			format = cmd_format(cmd, optarg, BTRKIT_FORMAT_JSON);
 	}
 	cmd_check_args(cmd, argc, 0, 0);
 	f = btrkit_features(&n);
-	if (format)
+	if (format == BTRKIT_FORMAT_JSON)
 		print_json(f, n);
 	else
 		print_text(f, n);

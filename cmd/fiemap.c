@@ -133,8 +133,6 @@ static int print(const struct command *cmd, const struct request *req, struct bt
 
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
-	static const char *const formats[] = { "text", "json", "tsv", NULL };
-
 	switch (c) {
 	case 'a':
 		req->all = true;
@@ -149,7 +147,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->subvol = cmd_path(cmd, optarg);
 		break;
 	case OPT_FORMAT:
-		req->format = cmd_format(cmd, optarg, formats);
+		req->format = cmd_format(cmd, optarg, BTRKIT_FORMAT_TSV);
 		break;
 	default:
 		cmd_devices_option(&req->devices, c);

@@ -62,8 +62,6 @@ typedef int (*work_fn)(struct request *req, struct btrkit_error *err);
 
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
-	static const char *const formats[] = { "text", "json", NULL };
-
 	switch (c) {
 	case 'l':
 		req->flags |= BTRKIT_LS_LONG;
@@ -81,7 +79,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->subvol = cmd_path(cmd, optarg);
 		break;
 	case OPT_FORMAT:
-		req->format = cmd_format(cmd, optarg, formats);
+		req->format = cmd_format(cmd, optarg, BTRKIT_FORMAT_JSON);
 		break;
 	default:
 		cmd_devices_option(&req->devices, c);

@@ -44,7 +44,7 @@ static const struct cmd_option stats_options[] = {
 };
 
 struct request {
-	const char *const *formats; /* in the order of enum btrkit_format */
+	enum btrkit_format last_format; /* that the command has */
 	enum btrkit_format format;
 	struct btrkit_subvolumes_options list;
 	struct btrkit_subvolumes_order order[ORDER_MAX];
@@ -142,7 +142,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		return;
 	switch (c) {
 	case OPT_FORMAT:
-		req->format = cmd_format(cmd, optarg, req->formats);
+		req->format = cmd_format(cmd, optarg, req->last_format);
 		break;
 	case 't':
 		if (btrkit_tree_parse(optarg, &req->trees[req->num_trees++]))
@@ -154,10 +154,11 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	}
 }
 
-static int run(const struct command *cmd, int argc, char **argv, const char *const *formats, print_fn print)
+static int run(const struct command *cmd, int argc, char **argv, enum btrkit_format last_format,
+	       print_fn print)
 {
 	struct btrkit_open_options open = BTRKIT_OPEN_OPTIONS_INIT;
-	struct request req = { .formats = formats, .list = BTRKIT_SUBVOLUMES_OPTIONS_INIT };
+	struct request req = { .last_format = last_format, .list = BTRKIT_SUBVOLUMES_OPTIONS_INIT };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
 	struct btrkit_fs *fs;
@@ -197,16 +198,12 @@ static int print_subvolumes(struct btrkit_fs *fs, const struct request *req, str
 
 static int run_subvolumes(const struct command *cmd, int argc, char **argv)
 {
-	static const char *const formats[] = { "text", "json", "tsv", NULL };
-
-	return run(cmd, argc, argv, formats, print_subvolumes);
+	return run(cmd, argc, argv, BTRKIT_FORMAT_TSV, print_subvolumes);
 }
 
 static int run_stats(const struct command *cmd, int argc, char **argv)
 {
-	static const char *const formats[] = { "text", "json", NULL };
-
-	return run(cmd, argc, argv, formats, print_stats);
+	return run(cmd, argc, argv, BTRKIT_FORMAT_JSON, print_stats);
 }
 
 const struct command cmd_list_subvolumes = {

@@ -28,12 +28,11 @@ typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, struct 
 /* After the device there may be an address. What is wrong is told before a device is opened. */
 static void parse(const struct command *cmd, int argc, char **argv, bool has_address, struct request *req)
 {
-	static const char *const formats[] = { "text", "json", NULL };
 	int c;
 
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1) {
 		if (c == OPT_FORMAT)
-			req->format = cmd_format(cmd, optarg, formats);
+			req->format = cmd_format(cmd, optarg, BTRKIT_FORMAT_JSON);
 		else
 			cmd_devices_option(&req->devices, c);
 	}

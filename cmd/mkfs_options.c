@@ -135,7 +135,6 @@ static uint32_t block_size(const struct command *cmd, const char *option, const 
 
 static void take_option(const struct command *cmd, struct mkfs_request *req, int c)
 {
-	static const char *const formats[] = { "text", "json", NULL };
 	struct btrkit_mkfs_options *o = &req->opts;
 
 	switch (c) {
@@ -181,7 +180,7 @@ static void take_option(const struct command *cmd, struct mkfs_request *req, int
 		req->force = true;
 		break;
 	case OPT_FORMAT:
-		req->json = cmd_format(cmd, optarg, formats);
+		req->json = cmd_format(cmd, optarg, BTRKIT_FORMAT_JSON) == BTRKIT_FORMAT_JSON;
 		break;
 	case 'q':
 		req->verbosity = 0;

@@ -39,8 +39,6 @@ typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, struct 
 
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
-	static const char *const formats[] = { "text", "json", NULL };
-
 	switch (c) {
 	case 'P':
 		req->flags |= BTRKIT_LOGICAL_NO_PATHS;
@@ -52,7 +50,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->subvol = cmd_path(cmd, optarg);
 		break;
 	case OPT_FORMAT:
-		req->format = cmd_format(cmd, optarg, formats);
+		req->format = cmd_format(cmd, optarg, BTRKIT_FORMAT_JSON);
 		break;
 	default:
 		cmd_devices_option(&req->devices, c);

@@ -95,7 +95,6 @@ static void check_options(const struct command *cmd, const char *name, enum acti
 static void parse_options(const struct command *cmd, int argc, char **argv, struct space_cache_request *req,
 			  bool *given)
 {
-	static const char *const formats[] = { "text", "json", NULL };
 	int c;
 
 	while ((c = cmd_next_option(cmd, argc, argv)) != -1) {
@@ -103,7 +102,7 @@ static void parse_options(const struct command *cmd, int argc, char **argv, stru
 			continue;
 		given[c - OPT_FORMAT] = true;
 		if (c == OPT_FORMAT)
-			req->format = cmd_format(cmd, optarg, formats);
+			req->format = cmd_format(cmd, optarg, BTRKIT_FORMAT_JSON);
 		else if (c == OPT_TO)
 			req->kind = kind_of(cmd, "--to", optarg, true);
 		else if (c == OPT_DRY_RUN)
