@@ -104,6 +104,11 @@ int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_
 int cmd_fail_path(const struct command *cmd, const char *device, const char *path, size_t len,
 		  const struct btrkit_error *err);
 
+/* The failure that there is no memory, as the library has it. @return -ENOMEM */
+int cmd_no_memory(struct btrkit_error *err);
+/* Says so. @return as cmd_fail() */
+int cmd_fail_no_memory(const struct command *cmd);
+
 /* The note function of the library: one line to stderr. @ctx is a struct cmd_note. */
 struct cmd_note {
 	const struct command *cmd;
@@ -141,7 +146,7 @@ struct cmd_devices {
 /* @return whether the option that getopt_long() has just given is one of them: @o has it then */
 bool cmd_start_option(const struct command *cmd, struct btrkit_open_options *o, int option);
 
-/* As many as arguments can name. @return 0; EXIT_FAILED after saying that there is no memory */
+/* As many as arguments can name. @return 0; the exit status after saying that there is no memory */
 int cmd_devices_begin(const struct command *cmd, int argc, struct cmd_devices *ret);
 /* @return whether the option that getopt_long() has just given is one of CMD_DEVICE_OPTIONS: it is taken then */
 bool cmd_devices_option(struct cmd_devices *d, int option);

@@ -253,6 +253,20 @@ int cmd_fail_path(const struct command *cmd, const char *device, const char *pat
 	return cmd_failed(cmd);
 }
 
+int cmd_no_memory(struct btrkit_error *err)
+{
+	*err = (struct btrkit_error){ .code = BTRKIT_NO_MEMORY, .err = -ENOMEM, .message = "out of memory" };
+	return -ENOMEM;
+}
+
+int cmd_fail_no_memory(const struct command *cmd)
+{
+	struct btrkit_error err;
+
+	(void)cmd_no_memory(&err);
+	return cmd_fail(cmd, NULL, &err);
+}
+
 void cmd_note(void *ctx, const char *line)
 {
 	const struct cmd_note *note = ctx;

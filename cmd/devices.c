@@ -7,7 +7,7 @@
 int cmd_devices_begin(const struct command *cmd, int argc, struct cmd_devices *ret)
 {
 	*ret = (struct cmd_devices){ .at = calloc((size_t)argc + 1, sizeof(*ret->at)), .n = 1 };
-	return ret->at ? 0 : cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+	return ret->at ? 0 : cmd_fail_no_memory(cmd);
 }
 
 bool cmd_devices_option(struct cmd_devices *d, int option)

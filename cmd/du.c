@@ -254,7 +254,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 	while (req.subsets && (c = cmd_next_option(cmd, argc, argv)) != -1)
 		take_option(cmd, &req, c);
 	if (!req.subsets || req.no_memory) {
-		cmd_fail(cmd, NULL, &(struct btrkit_error){ .message = "out of memory" });
+		cmd_fail_no_memory(cmd);
 		free_request(&req);
 		return EXIT_FAILED;
 	}

@@ -234,7 +234,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		dump_judge_other(cmd, &req.other, &req.opts);
 		status = dump(cmd, &req, (const char *const *)argv + optind, (size_t)(argc - optind));
 	} else {
-		cmd_say("btrkit %s: out of memory", cmd->name);
+		cmd_fail_no_memory(cmd);
 	}
 	free(req.trees);
 	free(req.blocks);

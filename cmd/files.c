@@ -202,10 +202,8 @@ static int cat(struct request *req, struct btrkit_error *err)
 	char *buf = malloc(CAT_BYTES);
 	int ret = 0;
 
-	if (!buf) {
-		*err = (struct btrkit_error){ .code = BTRKIT_NO_MEMORY, .err = -ENOMEM, .message = "out of memory" };
-		return -ENOMEM;
-	}
+	if (!buf)
+		return cmd_no_memory(err);
 	for (size_t i = 0; i < req->num_paths && !ret; i++)
 		ret = cat_path(req, req->paths[i], buf);
 	free(buf);

@@ -179,7 +179,7 @@ static int run(const struct command *cmd, int argc, char **argv, enum btrkit_for
 			status = cmd_end(cmd, req.devices.at[0], &out, print(fs, &req, &out, &err), &err);
 		btrkit_fs_close(fs);
 	} else {
-		cmd_say("btrkit %s: out of memory", cmd->name);
+		cmd_fail_no_memory(cmd);
 	}
 	cmd_devices_end(&req.devices);
 	free(req.trees);

@@ -22,11 +22,6 @@ static int refuse(struct btrkit_error *err, enum btrkit_code code, int errnum, c
 	return -errnum;
 }
 
-static int no_memory(struct btrkit_error *err)
-{
-	return refuse(err, BTRKIT_NO_MEMORY, ENOMEM, "out of memory");
-}
-
 /* What came of device number @i: a failure names it. */
 static int of_device(size_t i, int ret, struct btrkit_error *err)
 {
@@ -129,7 +124,7 @@ static int make(const struct command *cmd, struct mkfs_request *req, struct btrk
 	if (!ios || !created) {
 		free(ios);
 		free(created);
-		return no_memory(err);
+		return cmd_no_memory(err);
 	}
 	ret = create_images(req, created, err);
 	if (!ret)
@@ -179,7 +174,7 @@ static int size_only(const struct command *cmd, struct mkfs_request *req)
 	struct btrkit_io **ios = calloc(n, sizeof(struct btrkit_io *));
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_mkfs_result result;
-	int ret = ios ? 0 : no_memory(&err);
+	int ret = ios ? 0 : cmd_no_memory(&err);
 
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = btrkit_io_memory(1, &ios[i], &err);
@@ -204,7 +199,7 @@ static int make_and_tell(const struct command *cmd, struct mkfs_request *req)
 	int status = EXIT_DONE, ret;
 
 	req->opts.made = calloc(req->num_devices, sizeof(*req->opts.made));
-	ret = req->opts.made ? make(cmd, req, &result, &err) : no_memory(&err);
+	ret = req->opts.made ? make(cmd, req, &result, &err) : cmd_no_memory(&err);
 	if (ret) {
 		status = fail(cmd, req, &err);
 	} else {

@@ -8,19 +8,13 @@
 
 #include "mkfs.h"
 
-static void no_memory(const struct command *cmd)
-{
-	cmd_say("btrkit %s: out of memory", cmd->name);
-	exit(EXIT_FAILED);
-}
-
 /* Room for one more of @n things of that size. */
 static void *grow(const struct command *cmd, void *at, size_t n, size_t size)
 {
 	void *more = reallocarray(at, n + 1, size);
 
 	if (!more)
-		no_memory(cmd);
+		exit(cmd_fail_no_memory(cmd));
 	return more;
 }
 

@@ -125,10 +125,8 @@ static int open_fs(struct opening *o, struct btrkit_fs **ret, struct btrkit_erro
 	size_t opened = 0;
 	int r;
 
-	if (!ios) {
-		*err = (struct btrkit_error){ .code = BTRKIT_NO_MEMORY, .err = -ENOMEM, .message = "out of memory" };
-		return -ENOMEM;
-	}
+	if (!ios)
+		return cmd_no_memory(err);
 	r = open_ios(o, ios, &opened, err);
 	if (!r)
 		r = cmd_keep_undo(o->undo, ios, opened, err);

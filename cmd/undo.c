@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,10 +74,8 @@ static int undo(struct request *req, struct btrkit_undo_result *result, struct b
 	struct btrkit_io **ios = calloc(req->n, sizeof(struct btrkit_io *));
 	int ret;
 
-	if (!ios) {
-		*err = (struct btrkit_error){ .code = BTRKIT_NO_MEMORY, .err = -ENOMEM, .message = "out of memory" };
-		return -ENOMEM;
-	}
+	if (!ios)
+		return cmd_no_memory(err);
 	ret = undo_on(req, ios, result, err);
 	for (size_t i = 0; i < req->n; i++)
 		btrkit_io_close(ios[i]);
