@@ -167,6 +167,13 @@ struct btrkit_fs *cmd_open_unused(const struct command *cmd, const char *const *
 				  const struct btrkit_open_options *opts);
 
 /*
+ * The same for writing, with nobody else at the devices. @dry_run: only read, for who says what would be written.
+ * @undo: file that keeps what is overwritten, or NULL
+ */
+struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, bool scan,
+				 bool dry_run, const char *undo);
+
+/*
  * --undo FILE: from now on what is overwritten on devices is kept in @file. To be called when they have been judged and
  * before they are written to. @file: may be NULL, then nothing is done.
  * @return 0, or a negative errno: @ios are as before
@@ -174,11 +181,11 @@ struct btrkit_fs *cmd_open_unused(const struct command *cmd, const char *const *
 int cmd_keep_undo(const char *file, struct btrkit_io **ios, size_t n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * The same for writing, with nobody else at the devices. @dry_run: only read, for who says what would be written.
- * @undo: file that keeps what is overwritten, or NULL
+ * Opens device number @i of @devices. To be used by nobody else it may not be among those before it too, which the
+ * lock would tell as somebody else's.
  */
-struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, bool scan,
-				 bool dry_run, const char *undo);
+int cmd_open_device(const char *const *devices, size_t i, unsigned flags, struct btrkit_io **ret,
+		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * Long work: a percentage on the standard error while that is a terminal, and signals that end it. cmd_progress() is

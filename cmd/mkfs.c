@@ -49,17 +49,10 @@ static int guard(const struct mkfs_request *req, const char *device, struct btrk
 /* Opens and guards device number @i, whose failures name it. */
 static int open_device(const struct mkfs_request *req, size_t i, struct btrkit_io **ios, struct btrkit_error *err)
 {
-	const char *device = req->devices[i];
-	int ret = 0;
+	int ret = cmd_open_device(req->devices, i, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &ios[i], err);
 
-	/* Locks would tell it otherwise. */
-	for (size_t j = 0; !ret && j < i; j++)
-		if (cmd_same_device(device, req->devices[j]))
-			ret = refuse(err, BTRKIT_INVALID, EINVAL, "is given twice");
 	if (!ret)
-		ret = btrkit_io_open(device, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &ios[i], err);
-	if (!ret)
-		ret = guard(req, device, ios[i], err);
+		ret = guard(req, req->devices[i], ios[i], err);
 	return of_device(i, ret, err);
 }
 
@@ -150,7 +143,7 @@ static int print_json(const struct command *cmd, const struct mkfs_request *req,
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
-	int ret = btrkit_mkfs_result_print(&req->opts, r, (const char *const *)req->devices, n, cmd_write, &out, &err);
+	int ret = btrkit_mkfs_result_print(&req->opts, r, req->devices, n, cmd_write, &out, &err);
 
 	return cmd_end(cmd, NULL, &out, ret, &err);
 }

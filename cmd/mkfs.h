@@ -43,7 +43,7 @@ struct mkfs_request {
 	bool force;
 	unsigned verbosity;			/* 0: print nothing, 1: the summary, from 2 on more */
 	bool old_features;			/* -R was used */
-	char *const *devices;
+	const char *const *devices;
 	size_t num_devices;
 	const char *undo;			/* file for what is overwritten, or NULL */
 	struct btrkit_mkfs_source source;	/* what opts points to, where one is given */

@@ -241,7 +241,7 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 			take_option(cmd, req, c);
 	}
 	cmd_check_args(cmd, argc, o->flags & BTRKIT_MKFS_DRY ? 0 : 1, -1);
-	req->devices = argv + optind;
+	req->devices = (const char *const *)argv + optind;
 	req->num_devices = (size_t)(argc - optind);
 	if (o->incompat & MKFS_MIXED_GROUPS)
 		o->mixed = true;

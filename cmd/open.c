@@ -41,6 +41,18 @@ bool cmd_is_device(const char *file, const char *device)
 	return same;
 }
 
+int cmd_open_device(const char *const *devices, size_t i, unsigned flags, struct btrkit_io **ret,
+		    struct btrkit_error *err)
+{
+	for (size_t j = 0; flags & BTRKIT_IO_EXCLUSIVE && j < i; j++) {
+		if (!cmd_same_device(devices[i], devices[j]))
+			continue;
+		*err = (struct btrkit_error){ .code = BTRKIT_INVALID, .err = -EINVAL, .message = "is given twice" };
+		return -EINVAL;
+	}
+	return btrkit_io_open(devices[i], flags, ret, err);
+}
+
 struct opening {
 	const char *const *devices; /* as given */
 	size_t n;
@@ -76,18 +88,6 @@ static int reopen(struct btrkit_io **io, unsigned flags, struct btrkit_error *er
 	return 0;
 }
 
-/* Locks would tell it otherwise. */
-static int refuse_twice(const struct opening *o, size_t i, struct btrkit_error *err)
-{
-	for (size_t j = 0; j < i; j++) {
-		if (!cmd_same_device(o->devices[i], o->devices[j]))
-			continue;
-		*err = (struct btrkit_error){ .code = BTRKIT_INVALID, .err = -EINVAL, .message = "is given twice" };
-		return -EINVAL;
-	}
-	return 0;
-}
-
 /* @ios has room for what is found by the scan. @opened: how many are to be closed after a failure */
 static int open_ios(struct opening *o, struct btrkit_io **ios, size_t *opened, struct btrkit_error *err)
 {
@@ -97,11 +97,7 @@ static int open_ios(struct opening *o, struct btrkit_io **ios, size_t *opened, s
 
 	while (*opened < o->n && !r) {
 		o->blame = o->devices[*opened];
-		if (flags != BTRKIT_IO_READ)
-			r = refuse_twice(o, *opened, err);
-		if (r)
-			break;
-		r = btrkit_io_open(o->devices[*opened], flags, &ios[*opened], err);
+		r = cmd_open_device(o->devices, *opened, flags, &ios[*opened], err);
 		*opened += !r;
 	}
 	if (r)

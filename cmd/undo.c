@@ -28,7 +28,7 @@ static int progress(void *ctx, uint64_t done, uint64_t total)
 
 struct request {
 	const char *file;
-	char *const *devices;
+	const char *const *devices;
 	size_t n;
 	bool ordered, quiet;
 	const char *blame; /* the device that a failure is about */
@@ -40,7 +40,7 @@ static int open_all(struct request *req, struct btrkit_io **ios, struct btrkit_e
 
 	for (size_t i = 0; !ret && i < req->n; i++) {
 		req->blame = req->devices[i];
-		ret = btrkit_io_open(req->devices[i], BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &ios[i], err);
+		ret = cmd_open_device(req->devices, i, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &ios[i], err);
 	}
 	return ret;
 }
@@ -94,7 +94,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		*(c == 'q' ? &req.quiet : &req.ordered) = true;
 	cmd_check_args(cmd, argc, 2, -1);
 	req.file = argv[optind];
-	req.devices = argv + optind + 1;
+	req.devices = (const char *const *)argv + optind + 1;
 	req.n = (size_t)(argc - optind - 1);
 	if (undo(&req, &result, &err))
 		return cmd_fail(cmd, req.blame, &err);

@@ -250,7 +250,7 @@ def several(scratch):
         check(not set(made) & set(before), 'mkfs changed nothing')
         other = make_file(f'{scratch}/other', filled=(0,))
         for wrong, says in ((images[:2], f'undo file {file}: is of 3 devices, 2 given'),
-                            ([images[0], images[1], images[1]], 'another program holds a lock on it'),
+                            ([images[0], images[1], images[1]], 'is given twice'),
                             ([images[0], other, images[1]], 'has changed since'),
                             (images + [other], 'is of 3 devices, 4 given'),
                             (['--ordered', images[1], images[0], images[2]], 'has changed since')):
