@@ -110,8 +110,6 @@ static int report(const struct command *cmd, struct request *req, struct btrkit_
 	req->opts.progress_ctx = &p;
 	ret = btrkit_check_print(fs, &req->opts, req->format, cmd_write, &out, &result, &err);
 	cmd_progress_end(&p.common);
-	if (cmd_was_interrupted(ret))
-		err = (struct btrkit_error){ .code = BTRKIT_SYSTEM, .err = ret, .message = "interrupted" };
 	status = cmd_end(cmd, req->devices.at[0], &out, ret, &err);
 	if (status != EXIT_DONE)
 		return cmd_was_interrupted(ret) ? EXIT_CANCELLED : status;

@@ -227,8 +227,8 @@ int cmd_whole_begin(struct cmd_whole *w, const char *file) BTRKIT_MUST_CHECK;
 int cmd_whole_end(struct cmd_whole *w, bool whole) BTRKIT_MUST_CHECK;
 
 /*
- * The end of a report that returned @ret: says what failed, if anything did. A closed pipe on stdout is a failure
- * without words.
+ * The end of a report that returned @ret: says what failed, if anything did, or that a signal has ended it. A closed
+ * pipe on stdout is a failure without words.
  * @return the exit status
  */
 int cmd_end(const struct command *cmd, const char *device, const struct cmd_output *out, int ret,

@@ -165,8 +165,6 @@ static int answer(const struct command *cmd, struct request *req, struct btrkit_
 	btrkit_usage_paths_free(l.paths);
 	btrkit_usage_free(l.usage);
 	r = du_page_end(&req->page, r, &err);
-	if (cmd_was_interrupted(r))
-		err = (struct btrkit_error){ .code = BTRKIT_SYSTEM, .err = r, .message = "interrupted" };
 	status = cmd_end(cmd, req->devices.at[0], &out, r, &err);
 	return damages.any ? EXIT_FAILED : status;
 }

@@ -215,8 +215,10 @@ static int work(struct btrkit_fs *fs, struct request *req)
 	if (req->tar && open_archive(fs, req))
 		return EXIT_FAILED;
 	ret = extract(fs, req, &result, &err);
+	if (!req->tar && !ret)
+		return result.problems ? EXIT_FAILED : EXIT_DONE;
 	if (!req->tar)
-		return ret ? cmd_fail(req->cmd, req->devices.at[0], &err) : result.problems ? EXIT_FAILED : EXIT_DONE;
+		return cmd_end(req->cmd, req->devices.at[0], &req->out, ret, &err);
 	if (req->out.error && req->fd != STDOUT_FILENO) {
 		cmd_say("btrkit %s: %s: %s", req->cmd->name, req->tar, strerror(-req->out.error));
 		return close_archive(req, false, EXIT_FAILED);

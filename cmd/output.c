@@ -47,6 +47,9 @@ int cmd_end(const struct command *cmd, const char *device, const struct cmd_outp
 		say_output_failed(cmd->name, -out->error);
 		return cmd_failed(cmd);
 	}
+	if (cmd_was_interrupted(ret))
+		return cmd_fail(cmd, device, &(struct btrkit_error){ .code = BTRKIT_SYSTEM, .err = ret,
+								     .message = "interrupted" });
 	return ret < 0 ? cmd_fail(cmd, device, err) : EXIT_DONE;
 }
 

@@ -3,6 +3,7 @@
 """Options, exit codes and messages: help on stdout, usage errors 2, failures one line and 1."""
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -170,6 +171,11 @@ def closed(image):
           done.stderr == b'btrkit dump-super: standard output: Bad file descriptor\n', done)
 
 
+def interrupted(image):
+    status, _, said = tool.watched('dump-tree', '--scan', image, number=signal.SIGINT)
+    check(status == 1 and said.endswith(f'btrkit dump-tree: {image}: interrupted\r\n'), said)
+
+
 def one_line(image, scratch):
     """Whatever is in a name, a failure stays one line, and a terminal has nothing in it to obey."""
     odd = 'a\nb\x1b[31mc\x7f\u00fc'
@@ -229,6 +235,7 @@ def main():
         failures(image, scratch)
         output(image)
         closed(image)
+        interrupted(image)
         one_line(image, scratch)
         superblocks(image)
     print(f'{checks} checks')
