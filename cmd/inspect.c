@@ -18,9 +18,6 @@ enum {
 	OPT_SORT
 };
 
-#define OPTIONS_DEVICES \
-	CMD_DEVICE_OPTIONS
-
 static const struct cmd_option subvolume_options[] = {
 	{ OPT_DELETED, "deleted", NULL, "those too that are being deleted" },
 	{ 'd', "only-deleted", NULL, "only those that are being deleted" },
@@ -32,14 +29,14 @@ static const struct cmd_option subvolume_options[] = {
 	{ OPT_SORT, "sort", "KEY[,KEY]...", "by rootid, gen, ogen (of the creation) or path; - before\n"
 					    "one: downwards" },
 	{ OPT_FORMAT, "format", "text|json|tsv", "text (the default), JSON Lines, or values with tabs between" },
-	OPTIONS_DEVICES,
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 static const struct cmd_option stats_options[] = {
 	{ 't', "tree", "TREE", "only the tree with this number or name (repeatable)" },
 	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
-	OPTIONS_DEVICES,
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 

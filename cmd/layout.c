@@ -44,7 +44,7 @@ static void parse(const struct command *cmd, int argc, char **argv, bool has_add
 
 static int run(const struct command *cmd, int argc, char **argv, bool has_address, print_fn print)
 {
-	struct request req = { .devices.n = 1 };
+	struct request req = { 0 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct cmd_output out = { 0 };
 	struct btrkit_fs *fs;
