@@ -73,6 +73,10 @@ const char *cmd_path(const struct command *cmd, const char *path);
 /* The same of all that are behind argument @first. */
 void cmd_check_paths(const struct command *cmd, int argc, char **argv, int first);
 
+/* --subvol: the number of the subvolume that it names, of the top level if @subvol is NULL. @return 0; <0 */
+int cmd_find_subvolume(struct btrkit_fs *fs, const char *subvol, uint64_t *ret,
+		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* A line to stderr, and only one: what would end it, and all else that a terminal obeys, is written as \ooo. */
 void cmd_say(const char *fmt, ...) BTRKIT_PRINTF(1, 2);
 

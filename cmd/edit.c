@@ -145,12 +145,9 @@ static int run_script(struct request *req, struct edit *e, struct btrkit_error *
 
 static int edit(struct request *req, struct edit *e, const struct edit_call *call, struct btrkit_error *err)
 {
-	int ret = 0;
+	int ret = cmd_find_subvolume(e->fs, req->subvol, &e->root, err);
 
-	e->root = 5;
 	e->script = !call->op;
-	if (req->subvol)
-		ret = btrkit_subvolume_find(e->fs, req->subvol, &e->root, err);
 	if (!ret)
 		ret = btrkit_txn_start(e->fs, &e->txn, err);
 	if (ret)
@@ -183,7 +180,7 @@ static void take_option(struct request *req, struct edit *e, int c)
 		e->force_readonly = true;
 		break;
 	case OPT_SUBVOL:
-		req->subvol = cmd_path(&cmd_edit, optarg);
+		req->subvol = cmd_path(req->cmd, optarg);
 		break;
 	case OPT_UNDO:
 		req->undo = optarg;

@@ -169,8 +169,8 @@ static int extract(struct btrkit_fs *fs, struct request *req, struct btrkit_extr
 		.progress_ctx = req,
 	};
 	struct cmd_progress p;
-	uint64_t root = 5;
-	int ret = req->subvol ? btrkit_subvolume_find(fs, req->subvol, &root, err) : 0;
+	uint64_t root;
+	int ret = cmd_find_subvolume(fs, req->subvol, &root, err);
 
 	if (ret)
 		return ret;

@@ -78,12 +78,12 @@ static int list_path(struct btrkit_fs *fs, const struct request *req, uint64_t r
 static int list(struct btrkit_fs *fs, const struct request *req, const struct btrkit_fiemap_sink *sink,
 		struct btrkit_fiemap_stats *stats, struct btrkit_error *err)
 {
-	uint64_t root = 5;
+	uint64_t root;
 	int ret;
 
 	if (req->all)
 		return btrkit_fiemap_all(fs, sink, stats, err);
-	ret = req->subvol ? btrkit_subvolume_find(fs, req->subvol, &root, err) : 0;
+	ret = cmd_find_subvolume(fs, req->subvol, &root, err);
 	for (int i = 0; !ret && i < req->num_paths; i++)
 		ret = list_path(fs, req, root, req->paths[i], sink, stats, err);
 	return ret;
@@ -157,7 +157,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-	struct request req = { .devices.n = 1 };
+	struct request req = { 0 };
 	struct btrkit_fs *fs;
 	int c, status;
 

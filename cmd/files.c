@@ -16,8 +16,6 @@ enum {
 #define OPTIONS_SUBVOL \
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" }
 #define OPTIONS_FORMAT { OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" }
-#define OPTIONS_DEVICES \
-	CMD_DEVICE_OPTIONS
 
 static const struct cmd_option ls_options[] = {
 	{ 'l', "long", NULL, "type, mode, links, owners, size and time too" },
@@ -26,20 +24,20 @@ static const struct cmd_option ls_options[] = {
 	{ 'i', "inode", NULL, "the number of each inode too" },
 	OPTIONS_SUBVOL,
 	OPTIONS_FORMAT,
-	OPTIONS_DEVICES,
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 static const struct cmd_option stat_options[] = {
 	OPTIONS_SUBVOL,
 	OPTIONS_FORMAT,
-	OPTIONS_DEVICES,
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 static const struct cmd_option cat_options[] = {
 	OPTIONS_SUBVOL,
-	OPTIONS_DEVICES,
+	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
@@ -90,7 +88,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 static int run(const struct command *cmd, int argc, char **argv, int min, work_fn work)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct request req = { .cmd = cmd, .root = 5 };
+	struct request req = { .cmd = cmd };
 	int c, ret, status = EXIT_FAILED;
 
 	if (cmd_devices_begin(cmd, argc, &req.devices))
@@ -106,7 +104,7 @@ static int run(const struct command *cmd, int argc, char **argv, int min, work_f
 	req.num_paths = (size_t)(argc - optind - 1);
 	req.fs = cmd_devices_open(cmd, &req.devices, NULL);
 	if (req.fs) {
-		ret = req.subvol ? btrkit_subvolume_find(req.fs, req.subvol, &req.root, &err) : 0;
+		ret = cmd_find_subvolume(req.fs, req.subvol, &req.root, &err);
 		if (!ret)
 			ret = work(&req, &err);
 		status = cmd_end(cmd, req.devices.at[0], &req.out, ret, &err);

@@ -2,6 +2,8 @@
 /* Paths in a filesystem, as arguments. */
 #include "cmd.h"
 
+#define TOP_LEVEL 5
+
 const char *cmd_path(const struct command *cmd, const char *path)
 {
 	if (!*path)
@@ -13,4 +15,12 @@ void cmd_check_paths(const struct command *cmd, int argc, char **argv, int first
 {
 	for (int i = first; i < argc; i++)
 		(void)cmd_path(cmd, argv[i]);
+}
+
+int cmd_find_subvolume(struct btrkit_fs *fs, const char *subvol, uint64_t *ret, struct btrkit_error *err)
+{
+	if (subvol)
+		return btrkit_subvolume_find(fs, subvol, ret, err);
+	*ret = TOP_LEVEL;
+	return 0;
 }

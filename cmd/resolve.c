@@ -61,7 +61,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 static int run(const struct command *cmd, int argc, char **argv, const char *what, print_fn print)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct request req = { .devices.n = 1 };
+	struct request req = { 0 };
 	struct cmd_output out = { 0 };
 	int c, status = EXIT_FAILED;
 	struct btrkit_fs *fs;
@@ -95,8 +95,8 @@ static int run_logical(const struct command *cmd, int argc, char **argv)
 static int print_inode(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
 		       struct btrkit_error *err)
 {
-	uint64_t root = 5;
-	int ret = req->subvol ? btrkit_subvolume_find(fs, req->subvol, &root, err) : 0;
+	uint64_t root;
+	int ret = cmd_find_subvolume(fs, req->subvol, &root, err);
 
 	return ret ? ret : btrkit_inode_paths_print(fs, root, req->number, req->format, cmd_write, out, err);
 }
