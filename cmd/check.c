@@ -82,7 +82,7 @@ static int tell_progress(void *ctx, uint64_t done, uint64_t total)
 	if (p->common.percent >= 0 && seconds_between(&p->told, &now) < 0.2)
 		return 0;
 	p->told = now;
-	p->common.percent = total ? (int)(100.0 * (double)done / (double)total) : 0;
+	p->common.percent = cmd_percent(done, total);
 	elapsed = seconds_between(&p->begun, &now);
 	cmd_progress_clear();
 	fprintf(stderr, "%s: %d %%", p->common.what, p->common.percent);

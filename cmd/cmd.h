@@ -201,6 +201,8 @@ struct cmd_progress {
 	int percent;	/* what was told last; -1: nothing */
 };
 void cmd_progress_begin(struct cmd_progress *p, const char *what);
+/* How far that is; 0 where the whole is not known yet. */
+int cmd_percent(uint64_t done, uint64_t total);
 int cmd_progress(void *ctx, uint64_t done, uint64_t total);
 void cmd_progress_end(const struct cmd_progress *p);
 /* The line that was told is gone. */

@@ -30,7 +30,7 @@ static void show(const struct mkfs_watch *w, const struct btrkit_mkfs_so_far *s,
 	const double seconds = (double)(time - w->began) / 1e9;
 
 	if (s->total_bytes)
-		fprintf(stderr, "\rfilling: %d %%", (int)(100.0 * (double)s->bytes / (double)s->total_bytes));
+		fprintf(stderr, "\rfilling: %d %%", cmd_percent(s->bytes, s->total_bytes));
 	else
 		fprintf(stderr, "\rfilling: %.1f MiB", (double)s->bytes / MIB);
 	fprintf(stderr, ", %.1f MiB/s, %" PRIu64, seconds > 0 ? (double)s->bytes / MIB / seconds : 0.0, s->files);
@@ -64,7 +64,7 @@ static int verifying(void *ctx, uint64_t done, uint64_t total)
 	if (!w->progress.terminal)
 		return 0;
 	w->told = now();
-	fprintf(stderr, "\rverifying: %d %%\033[K", total ? (int)(100.0 * (double)done / (double)total) : 0);
+	fprintf(stderr, "\rverifying: %d %%\033[K", cmd_percent(done, total));
 	return 0;
 }
 

@@ -28,10 +28,15 @@ void cmd_progress_begin(struct cmd_progress *p, const char *what)
 	}
 }
 
+int cmd_percent(uint64_t done, uint64_t total)
+{
+	return total ? (int)(100.0 * (double)done / (double)total) : 0;
+}
+
 int cmd_progress(void *ctx, uint64_t done, uint64_t total)
 {
 	struct cmd_progress *p = ctx;
-	int percent = total ? (int)(100.0 * (double)done / (double)total) : 0;
+	const int percent = cmd_percent(done, total);
 
 	if (stopped)
 		return -EINTR;

@@ -17,7 +17,8 @@ static const struct cmd_option options[] = {
 
 static int progress(void *ctx, uint64_t done, uint64_t total)
 {
-	int *told = ctx, percent = total ? (int)(100.0 * (double)done / (double)total) : 0;
+	const int percent = cmd_percent(done, total);
+	int *told = ctx;
 
 	if (percent != *told) {
 		*told = percent;
@@ -65,7 +66,7 @@ static int undo_on(struct request *req, struct btrkit_io **ios, struct btrkit_un
 		opts.flags = BTRKIT_UNDO_ORDERED;
 	ret = btrkit_undo(req->file, ios, req->n, &opts, result, err);
 	if (told)
-		fprintf(stderr, "\r\033[K");
+		cmd_progress_clear();
 	return ret;
 }
 
