@@ -142,15 +142,6 @@ static int list_codes(const struct command *cmd, const struct request *req)
 	return cmd_end(cmd, NULL, &out, ret, &err);
 }
 
-static unsigned take_number(const struct command *cmd, const char *option, uint64_t most)
-{
-	const uint64_t n = cmd_number(cmd, option, optarg, false);
-
-	if (!n || n > most)
-		cmd_usage_error(cmd, "%s: from 1 to %u", option, (unsigned)most);
-	return (unsigned)n;
-}
-
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
 	switch (c) {
@@ -167,7 +158,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->format = BTRKIT_FORMAT_JSON;
 		break;
 	case OPT_REPEATS:
-		req->opts.repeats = take_number(cmd, "--repeats", 65536);
+		req->opts.repeats = cmd_count(cmd, "--repeats", optarg, 65536);
 		break;
 	case OPT_MEMORY:
 		req->opts.memory = cmd_size(cmd, "--memory", optarg);
@@ -178,7 +169,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->opts.spill = cmd_path(cmd, optarg);
 		break;
 	case OPT_THREADS:
-		req->opts.threads = take_number(cmd, "--threads", 1024);
+		req->opts.threads = cmd_count(cmd, "--threads", optarg, CMD_THREADS_MAX);
 		break;
 	case OPT_FORCE:
 		req->force = true;

@@ -89,6 +89,10 @@ void cmd_usage_error(const struct command *cmd, const char *fmt, ...) BTRKIT_PRI
  */
 uint64_t cmd_number(const struct command *cmd, const char *option, const char *s, bool suffix);
 
+/* A number from 1 to @most, in one of those forms, without a suffix. */
+unsigned cmd_count(const struct command *cmd, const char *option, const char *s, unsigned most);
+#define CMD_THREADS_MAX 1024
+
 /* A size in decimal with or without such a suffix. */
 uint64_t cmd_size(const struct command *cmd, const char *option, const char *s);
 

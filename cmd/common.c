@@ -204,6 +204,15 @@ uint64_t cmd_number(const struct command *cmd, const char *option, const char *s
 	return number(cmd, option, s, 0, suffix);
 }
 
+unsigned cmd_count(const struct command *cmd, const char *option, const char *s, unsigned most)
+{
+	const uint64_t n = cmd_number(cmd, option, s, false);
+
+	if (!n || n > most)
+		cmd_usage_error(cmd, "%s: from 1 to %u", option, most);
+	return (unsigned)n;
+}
+
 uint64_t cmd_size(const struct command *cmd, const char *option, const char *s)
 {
 	return number(cmd, option, s, 10, true);

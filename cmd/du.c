@@ -181,8 +181,6 @@ static void take_depth(const struct command *cmd, struct request *req)
 
 static void take_option(const struct command *cmd, struct request *req, int c)
 {
-	uint64_t threads;
-
 	switch (c) {
 	case OPT_FREED_BY:
 		if (!du_subset_take(cmd, &req->subsets[req->num_subsets++], optarg))
@@ -213,10 +211,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		req->print.format = cmd_format(cmd, optarg, BTRKIT_FORMAT_TSV);
 		break;
 	case OPT_THREADS:
-		threads = cmd_number(cmd, "--threads", optarg, false);
-		if (!threads || threads > 1024)
-			cmd_usage_error(cmd, "--threads: from 1 to 1024");
-		req->how.threads = (unsigned)threads;
+		req->how.threads = cmd_count(cmd, "--threads", optarg, CMD_THREADS_MAX);
 		break;
 	case OPT_SET_MEMORY:
 		req->how.set_memory = cmd_size(cmd, "--set-memory", optarg);
