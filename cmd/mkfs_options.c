@@ -133,45 +133,53 @@ static uint32_t block_size(const struct command *cmd, const char *option, const 
 	return (uint32_t)v;
 }
 
-static void take_option(const struct command *cmd, struct mkfs_request *req, int c)
+/* @return whether it is one of those that say what the filesystem is like */
+static bool take_property(const struct command *cmd, struct mkfs_request *req, int c)
 {
 	struct btrkit_mkfs_options *o = &req->opts;
 
 	switch (c) {
 	case 'M':
 		o->mixed = true;
-		break;
+		return true;
 	case OPT_CSUM:
 	case OPT_CHECKSUM:
 		o->csum = parse_csum(cmd, optarg);
-		break;
+		return true;
 	case 'n':
 		o->nodesize = block_size(cmd, "--nodesize", optarg);
-		break;
+		return true;
 	case 's':
 		o->sectorsize = block_size(cmd, "--sectorsize", optarg);
-		break;
+		return true;
 	case 'O':
-		mkfs_take_features(cmd, o, optarg, false);
-		break;
 	case 'R':
-		mkfs_take_features(cmd, o, optarg, true);
-		req->old_features = true;
-		break;
+		mkfs_take_features(cmd, o, optarg, c == 'R');
+		req->old_features |= c == 'R';
+		return true;
 	case 'L':
 		o->label = optarg;
-		break;
+		return true;
 	case 'U':
 		o->fsid = parse_uuid(cmd, "--uuid", optarg, req->fsid);
-		break;
+		return true;
 	case OPT_DEVICE_UUID:
 		o->device_uuid = parse_uuid(cmd, "--device-uuid", optarg, req->device_uuid);
-		break;
+		return true;
 	case 'b':
 		o->byte_count = cmd_size(cmd, "--byte-count", optarg);
-		break;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* How it is made, and what is told of that. */
+static void take_manner(const struct command *cmd, struct mkfs_request *req, int c)
+{
+	switch (c) {
 	case 'K':
-		o->flags &= ~(unsigned)BTRKIT_MKFS_DISCARD;
+		req->opts.flags &= ~(unsigned)BTRKIT_MKFS_DISCARD;
 		break;
 	case OPT_UNDO:
 		req->undo = optarg;
@@ -237,8 +245,8 @@ void mkfs_parse(const struct command *cmd, int argc, char **argv, struct mkfs_re
 			data = optarg;
 		else if (c == 'm')
 			metadata = optarg;
-		else if (!mkfs_take_source_option(cmd, req, c))
-			take_option(cmd, req, c);
+		else if (!mkfs_take_source_option(cmd, req, c) && !take_property(cmd, req, c))
+			take_manner(cmd, req, c);
 	}
 	cmd_check_args(cmd, argc, o->flags & BTRKIT_MKFS_DRY ? 0 : 1, -1);
 	req->devices = (const char *const *)argv + optind;

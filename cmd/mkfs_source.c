@@ -89,6 +89,7 @@ static void take_pattern(const struct command *cmd, const char ***list, size_t *
 /* UID:GID */
 static void take_owner(const struct command *cmd, struct mkfs_request *req, const char *s)
 {
+	const char *const whole = s;
 	unsigned long long id[2];
 	char *end;
 
@@ -96,7 +97,7 @@ static void take_owner(const struct command *cmd, struct mkfs_request *req, cons
 		errno = 0;
 		id[i] = isdigit((unsigned char)*s) ? strtoull(s, &end, 10) : UINT64_MAX;
 		if (id[i] >= UINT32_MAX || errno || *end != (i ? '\0' : ':'))
-			cmd_usage_error(cmd, "--root-owner: '%s' is no UID:GID", optarg);
+			cmd_usage_error(cmd, "--root-owner: '%s' is no UID:GID", whole);
 		s = end + 1;
 	}
 	req->source.flags |= BTRKIT_SOURCE_ROOT_OWNER;
@@ -124,11 +125,9 @@ static void take_free(const struct command *cmd, struct btrkit_mkfs_options *o, 
 	o->free_percent = (unsigned)percent;
 }
 
-bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req, int c)
+/* @return whether it is one of those that say what to fill it with */
+static bool take_kind(const struct command *cmd, struct mkfs_request *req, int c)
 {
-	struct btrkit_mkfs_source *s = &req->source;
-	uint64_t number;
-
 	switch (c) {
 	case 'r':
 		take_source(cmd, req, BTRKIT_SOURCE_DIRECTORY, optarg);
@@ -139,68 +138,101 @@ bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req
 	case OPT_MANIFEST:
 		take_source(cmd, req, BTRKIT_SOURCE_MANIFEST, optarg);
 		return true;
-	case OPT_BASEDIR:
-		s->basedir = optarg;
-		break;
-	case 'u':
-		take_subvolume(cmd, req, optarg);
-		break;
-	case OPT_INODE_FLAGS:
-		take_inode_flags(cmd, req, optarg);
-		break;
-	case OPT_COMPRESS:
-		req->level_given = cmd_compression(cmd, optarg, &req->opts.compression,
-						   &req->opts.compression_level);
-		/* That is the default too. */
-		if (req->opts.compression == BTRKIT_COMPRESSION_NONE)
-			return true;
-		break;
-	case OPT_EXCLUDE:
-		take_pattern(cmd, &req->exclude, &s->num_exclude, &s->exclude, optarg);
-		break;
-	case OPT_WITH_XATTR:
-		take_pattern(cmd, &req->with_xattrs, &s->num_with_xattrs, &s->with_xattrs, optarg);
-		break;
-	case OPT_WITHOUT_XATTR:
-		take_pattern(cmd, &req->without_xattrs, &s->num_without_xattrs, &s->without_xattrs, optarg);
-		break;
-	case OPT_ROOT_OWNER:
-		take_owner(cmd, req, optarg);
-		break;
-	case OPT_WHITEOUTS:
-		s->flags |= BTRKIT_SOURCE_WHITEOUTS;
-		break;
-	case OPT_DETERMINISTIC:
-		req->opts.flags |= BTRKIT_MKFS_DETERMINISTIC;
-		s->flags |= BTRKIT_SOURCE_NO_HOST_XATTRS;
-		break;
-	case OPT_SHRINK:
-		req->shrink = true;
-		break;
-	case OPT_FREE:
-		take_free(cmd, &req->opts, optarg);
-		break;
-	case OPT_SIZE_ONLY:
-		req->opts.flags |= BTRKIT_MKFS_DRY;
-		break;
-	case OPT_SORT:
-		req->opts.sort = optarg;
-		break;
-	case OPT_REFLINK:
-		req->opts.flags |= BTRKIT_MKFS_SHARE;
-		break;
-	case OPT_VERIFY:
-		req->opts.flags |= BTRKIT_MKFS_VERIFY;
-		break;
-	case OPT_THREADS:
-		number = cmd_number(cmd, "--threads", optarg, false);
-		if (number > UINT16_MAX)
-			cmd_usage_error(cmd, "--threads: '%s' are too many", optarg);
-		req->opts.threads = (unsigned)number;
-		break;
 	default:
 		return false;
 	}
+}
+
+/* @return whether it is one of those that only set flags */
+static bool take_flag(struct mkfs_request *req, int c)
+{
+	static const struct {
+		int option;
+		unsigned mkfs, source;	/* BTRKIT_MKFS_*, BTRKIT_SOURCE_* */
+	} flags[] = {
+		{ OPT_WHITEOUTS, 0, BTRKIT_SOURCE_WHITEOUTS },
+		{ OPT_DETERMINISTIC, BTRKIT_MKFS_DETERMINISTIC, BTRKIT_SOURCE_NO_HOST_XATTRS },
+		{ OPT_SIZE_ONLY, BTRKIT_MKFS_DRY, 0 },
+		{ OPT_REFLINK, BTRKIT_MKFS_SHARE, 0 },
+		{ OPT_VERIFY, BTRKIT_MKFS_VERIFY, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (flags[i].option != c)
+			continue;
+		req->opts.flags |= flags[i].mkfs;
+		req->source.flags |= flags[i].source;
+		return true;
+	}
+	return false;
+}
+
+static unsigned take_threads(const struct command *cmd, const char *s)
+{
+	const uint64_t n = cmd_number(cmd, "--threads", s, false);
+
+	if (n > UINT16_MAX)
+		cmd_usage_error(cmd, "--threads: '%s' are too many", s);
+	return (unsigned)n;
+}
+
+/* @return whether it is one of those that say what becomes of a source */
+static bool take_treatment(const struct command *cmd, struct mkfs_request *req, int c)
+{
+	struct btrkit_mkfs_source *s = &req->source;
+
+	switch (c) {
+	case OPT_BASEDIR:
+		s->basedir = optarg;
+		return true;
+	case 'u':
+		take_subvolume(cmd, req, optarg);
+		return true;
+	case OPT_INODE_FLAGS:
+		take_inode_flags(cmd, req, optarg);
+		return true;
+	case OPT_COMPRESS:
+		req->level_given = cmd_compression(cmd, optarg, &req->opts.compression,
+						   &req->opts.compression_level);
+		return true;
+	case OPT_EXCLUDE:
+		take_pattern(cmd, &req->exclude, &s->num_exclude, &s->exclude, optarg);
+		return true;
+	case OPT_WITH_XATTR:
+		take_pattern(cmd, &req->with_xattrs, &s->num_with_xattrs, &s->with_xattrs, optarg);
+		return true;
+	case OPT_WITHOUT_XATTR:
+		take_pattern(cmd, &req->without_xattrs, &s->num_without_xattrs, &s->without_xattrs, optarg);
+		return true;
+	case OPT_ROOT_OWNER:
+		take_owner(cmd, req, optarg);
+		return true;
+	case OPT_SHRINK:
+		req->shrink = true;
+		return true;
+	case OPT_FREE:
+		take_free(cmd, &req->opts, optarg);
+		return true;
+	case OPT_SORT:
+		req->opts.sort = optarg;
+		return true;
+	case OPT_THREADS:
+		req->opts.threads = take_threads(cmd, optarg);
+		return true;
+	default:
+		return take_flag(req, c);
+	}
+}
+
+bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req, int c)
+{
+	if (take_kind(cmd, req, c))
+		return true;
+	if (!take_treatment(cmd, req, c))
+		return false;
+	/* No compression is what there is without a source too. */
+	if (c == OPT_COMPRESS && req->opts.compression == BTRKIT_COMPRESSION_NONE)
+		return true;
 	for (const struct cmd_option *o = mkfs_options; o->id; o++)
 		if (o->id == c)
 			req->needs_source = o->name;
