@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "lib/base/csum.h"
-#include "lib/base/emit.h"
 #include "lib/base/err.h"
 #include "lib/format/key_names.h"
+#include "lib/report/list.h"
 
 static void print_groups(struct emit *e, const struct btrkit_mkfs_result *r)
 {
@@ -67,12 +67,13 @@ int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *o, const struct b
 {
 	const struct csum_kind *csum = (unsigned)o->csum > UINT16_MAX ? NULL : csum_kind_find((uint16_t)o->csum);
 	struct emit e;
+	int ret;
 
 	if (!csum || (unsigned)o->compression > BTRKIT_COMPRESSION_ZSTD)
 		return err_set(err, BTRKIT_INVALID, "these are no options that anything was made with");
-	if (emit_init(&e, EMIT_JSON, write, ctx))
-		return err_nomem(err);
-	emit_header(&e, "mkfs");
+	ret = list_begin(&e, BTRKIT_FORMAT_JSON, "mkfs", write, ctx, err);
+	if (ret)
+		return ret;
 	emit_object(&e, NULL);
 	if (o->label)
 		emit_name(&e, "label", "", o->label, strlen(o->label));
@@ -89,5 +90,5 @@ int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *o, const struct b
 	if (o->source)
 		print_filled(&e, o, r);
 	emit_object_end(&e);
-	return emit_finish(&e);
+	return list_end(&e, 0);
 }
