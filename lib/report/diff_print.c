@@ -192,6 +192,7 @@ int btrkit_diff_print(const struct btrkit_diff_side *a, const struct btrkit_diff
 	if (r)
 		return r;
 	r = list_end(&e, a->tree ? compare(&j, &x, &y, err) : compare_all(&j, err));
-	*differ = j.differ;
+	if (!r)
+		*differ = j.differ;
 	return r;
 }
