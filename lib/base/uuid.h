@@ -2,6 +2,8 @@
 #ifndef BTRKIT_BASE_UUID_H
 #define BTRKIT_BASE_UUID_H
 
+#include <string.h>
+
 #include <btrkit/error.h>
 
 #define UUID_SIZE 16
@@ -9,6 +11,14 @@
 
 /* In words. @return @text */
 const char *base_uuid_text(const uint8_t uuid[UUID_SIZE], char text[UUID_TEXT]);
+
+/* Whether it is all zeros, which stands for none. */
+static inline bool base_uuid_is_none(const uint8_t uuid[UUID_SIZE])
+{
+	static const uint8_t none[UUID_SIZE];
+
+	return !memcmp(uuid, none, sizeof(none));
+}
 
 /* A random UUID. */
 int base_uuid_random(uint8_t ret[16], struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/uuid.h"
 #include "lib/format/items/qgroup.h"
 #include "lib/fs/subvolume.h"
 
@@ -154,7 +155,6 @@ int roots_link(struct btrkit_txn *txn, uint64_t id, const struct roots_place *pl
 
 static int add_uuid(struct edit_tree *t, uint8_t type, const uint8_t uuid[16], uint64_t id, struct btrkit_error *err)
 {
-	static const uint8_t none[16];
 	const le64 mine = le64_put(id);
 	struct btrkit_key key;
 	uint8_t *bytes;
@@ -162,7 +162,7 @@ static int add_uuid(struct edit_tree *t, uint8_t type, const uint8_t uuid[16], u
 	uint32_t size;
 	int ret;
 
-	if (!memcmp(uuid, none, sizeof(none)))
+	if (base_uuid_is_none(uuid))
 		return 0;
 	memcpy(half, uuid, sizeof(half));
 	key = KEY(le64_get(half[0]), type, le64_get(half[1]));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/uuid.h"
 #include "lib/format/feature_bits.h"
 #include "lib/fs/subvolume.h"
 #include "lib/modify/entries.h"
@@ -76,7 +77,6 @@ static int forget_received(struct op *op, struct roots_item *item, struct btrkit
 
 static int set_read_only(struct op *op, uint64_t id, bool read_only, bool forget, struct btrkit_error *err)
 {
-	static const uint8_t none[16];
 	struct roots_item item;
 	uint64_t flags;
 	int ret = roots_get(op->txn, id, &item, err);
@@ -86,7 +86,7 @@ static int set_read_only(struct op *op, uint64_t id, bool read_only, bool forget
 	flags = le64_get(item.d.flags);
 	if (read_only == !!(flags & ROOT_SUBVOL_RDONLY))
 		return 0;
-	if (!read_only && memcmp(item.d.received_uuid, none, sizeof(none)) != 0) {
+	if (!read_only && !base_uuid_is_none(item.d.received_uuid)) {
 		if (!forget)
 			return err_system(err, EPERM, "subvolume %" PRIu64 " was received", id);
 		ret = forget_received(op, &item, err);

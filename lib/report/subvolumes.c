@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/uuid.h"
 #include "lib/format/items/render.h"
 #include "lib/format/items/root.h"
 #include "lib/fs/subvolume.h"
@@ -37,13 +38,6 @@ struct job {
 };
 
 typedef int (*subvolume_fn)(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err);
-
-static bool is_zero(const uint8_t uuid[16])
-{
-	static const uint8_t none[16];
-
-	return !memcmp(uuid, none, sizeof(none));
-}
 
 /* Room for one more in an array that doubles. */
 static int grow(void **at, size_t count, size_t *room, size_t size, struct btrkit_error *err)
@@ -94,7 +88,7 @@ static int collect(struct job *j, uint64_t id, const struct root_item *item, str
 {
 	int r;
 
-	if (is_zero(item->parent_uuid))
+	if (base_uuid_is_none(item->parent_uuid))
 		return 0;
 	r = grow((void **)&j->snapshots, j->count, &j->room, sizeof(*j->snapshots), err);
 	if (r)
@@ -136,7 +130,7 @@ static void print_snapshots(const struct job *j, const uint8_t uuid[16])
 static void print_uuid(struct job *j, const char *words, const uint8_t uuid[16])
 {
 	emit_text(j->e, words);
-	if (!is_zero(uuid))
+	if (!base_uuid_is_none(uuid))
 		emit_uuid(j->e, "", "", uuid);
 	else
 		emit_text(j->e, j->format == BTRKIT_FORMAT_TEXT ? "-                                   " : "-");

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/uuid.h"
 #include "lib/fs/subvolume.h"
 #include "lib/report/usage_html.h"
 #include "lib/report/usage_print.h"
@@ -131,7 +132,6 @@ static void put_hold(const struct page *page, struct emit *e, uint64_t id)
 /* What its items say of a subvolume. */
 static int put_subvolume(struct page *page, const struct label *l, struct btrkit_error *err)
 {
-	static const uint8_t none[16];
 	struct btrkit_usage_printer *p = page->printer;
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	struct emit *e = &p->emit;
@@ -156,7 +156,7 @@ static int put_subvolume(struct page *page, const struct label *l, struct btrkit
 		put_number(e, "parent", parent);
 	emit_u64(e, "created", "", le64_get(s.item.otime.sec));
 	emit_bool(e, "read_only", s.item.flags & ROOT_SUBVOL_RDONLY);
-	emit_bool(e, "snapshot", memcmp(s.item.parent_uuid, none, sizeof(none)));
+	emit_bool(e, "snapshot", !base_uuid_is_none(s.item.parent_uuid));
 	return 0;
 }
 

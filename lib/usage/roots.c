@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/uuid.h"
 #include "lib/format/items/file_extent.h"
 #include "lib/usage/state.h"
 
@@ -161,17 +162,10 @@ static int compare_uuids(const void *a, const void *b)
 	return memcmp((*x)->uuid, (*y)->uuid, sizeof((*x)->uuid));
 }
 
-static bool is_zero(const uint8_t uuid[UUID_SIZE])
-{
-	static const uint8_t zero[UUID_SIZE];
-
-	return !memcmp(uuid, zero, sizeof(zero));
-}
-
 static void find_family(const struct usage_root *r, struct usage_root *const *by_uuid, size_t n,
 			uint8_t family[UUID_SIZE])
 {
-	for (unsigned step = 0; step < ANCESTORS_MAX && !is_zero(r->parent_uuid); step++) {
+	for (unsigned step = 0; step < ANCESTORS_MAX && !base_uuid_is_none(r->parent_uuid); step++) {
 		struct usage_root key, *wanted = &key, **found;
 
 		memcpy(key.uuid, r->parent_uuid, sizeof(key.uuid));
