@@ -101,7 +101,7 @@ static void build_tables(const struct command *cmd, int argc, char **argv, struc
 
 /* What getopt_long() refused: an option that is in @longs has got an argument, which it does not take. */
 __attribute__((noreturn)) static void refuse_option(const struct command *cmd, const struct option *longs,
-						     const char *word)
+						    const char *word)
 {
 	if (!optopt)
 		cmd_usage_error(cmd, "unknown option '%s'", word);

@@ -151,8 +151,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	}
 }
 
-static int run(const struct command *cmd, int argc, char **argv, enum btrkit_format last_format,
-	       print_fn print)
+static int run(const struct command *cmd, int argc, char **argv, enum btrkit_format last_format, print_fn print)
 {
 	struct btrkit_open_options open = BTRKIT_OPEN_OPTIONS_INIT;
 	struct request req = { .last_format = last_format, .list = BTRKIT_SUBVOLUMES_OPTIONS_INIT };
