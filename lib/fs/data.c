@@ -128,8 +128,8 @@ static int read_piece(struct data_reader *r, uint64_t logical, uint8_t *buf, siz
 	return ret;
 }
 
-/* A transaction has it, and the devices get it with the commit only. */
-static bool is_kept(const struct btrkit_fs *fs, uint64_t logical, void *buf, size_t len)
+/* A transaction has it, and the devices get it with the commit only. @len: as of txn_read_kept() */
+static bool is_kept(const struct btrkit_fs *fs, uint64_t logical, void *buf, size_t *len)
 {
 	const struct btrkit_txn *txn = fs->writer ? fs->writer->txn : NULL;
 
@@ -145,9 +145,9 @@ int data_read(struct data_reader *r, uint64_t logical, void *buf, size_t len, bo
 		return features_refuse(BTRKIT_FEATURE_INCOMPAT, INCOMPAT_RAID_STRIPE_TREE,
 				       "reading file data is not supported", err);
 	while (!ret && len) {
-		const size_t piece = len < DATA_PIECE ? len : DATA_PIECE;
+		size_t piece = len < DATA_PIECE ? len : DATA_PIECE;
 
-		if (!is_kept(r->fs, logical, to, piece))
+		if (!is_kept(r->fs, logical, to, &piece))
 			ret = verify ? read_piece(r, logical, to, piece, err) :
 				       volume_read_any(r->fs->volume, logical, to, piece, err);
 		logical += piece;

@@ -59,14 +59,19 @@ int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, s
 	}
 }
 
-bool txn_read_kept(const struct btrkit_txn *txn, uint64_t logical, void *buf, size_t len)
+bool txn_read_kept(const struct btrkit_txn *txn, uint64_t logical, void *buf, size_t *len)
 {
 	for (const struct txn_data *d = txn->data; d; d = d->next) {
-		if (logical >= d->logical && logical - d->logical <= d->length &&
-		    len <= d->length - (logical - d->logical)) {
-			memcpy(buf, d->bytes + (logical - d->logical), len);
+		const uint64_t offset = logical - d->logical;
+
+		if (logical >= d->logical && offset < d->length) {
+			if (*len > d->length - offset)
+				*len = (size_t)(d->length - offset);
+			memcpy(buf, d->bytes + offset, *len);
 			return true;
 		}
+		if (d->logical > logical && d->logical - logical < *len)
+			*len = (size_t)(d->logical - logical);
 	}
 	return false;
 }

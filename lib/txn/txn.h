@@ -93,8 +93,11 @@ int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_
 int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Data that was written in this transaction and is still kept. @return whether all of it was */
-bool txn_read_kept(const struct btrkit_txn *txn, uint64_t logical, void *buf, size_t len);
+/*
+ * Data that was written in this transaction and is still kept. *@len becomes how many bytes from @logical on are alike:
+ * kept, and then copied to @buf, or on the devices. @return whether they are kept
+ */
+bool txn_read_kept(const struct btrkit_txn *txn, uint64_t logical, void *buf, size_t *len);
 
 /*
  * Sees to it that @blocks tree blocks more than are needed so far can be allocated, those of the commit besides, by new

@@ -165,6 +165,53 @@ static void unlink_some(struct early *e, unsigned from, unsigned to)
 			  &e->err);
 }
 
+/* Data for rows with parity is kept in pieces until the commit, and read across them. */
+static void test_kept(void **state)
+{
+	static const size_t size = (3u << 20) + 5000, from[] = { 0, 1, 4096, 5000, 1u << 20 };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	uint8_t *bytes, *there;
+	uint64_t inode;
+	struct rig r;
+
+	(void)state;
+	UNIT_NEEDS(UNIT_PARITY);
+	bytes = malloc(size);
+	there = malloc(size);
+	assert_non_null(bytes);
+	assert_non_null(there);
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+	rig_make(&r, &kinds[2]);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "file", 4, NULL, &inode, &err), &err);
+	for (size_t at = 0, n; at < size; at += n) {
+		n = size - at < 700001 ? size - at : 700001;
+		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, at, bytes + at, n, NULL, &err),
+			  &err);
+	}
+	rig_check(btrkit_txn_flush(txn, &err), &err);
+	for (unsigned i = 0; i < ARRAY_SIZE(from); i++) {
+		struct btrkit_file *file;
+		size_t got;
+
+		rig_check(btrkit_file_open(fs, TOP_LEVEL, inode, &file, &err), &err);
+		rig_check(btrkit_file_read(file, from[i], there, size, &got, &err), &err);
+		assert_int_equal(got, size - from[i]);
+		assert_memory_equal(there, bytes + from[i], got);
+		btrkit_file_close(file);
+	}
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	btrkit_fs_close(fs);
+	rig_judge(&r);
+	rig_destroy(&r);
+	free(bytes);
+	free(there);
+}
+
 /* Leaves go again before they were written. */
 static void test_dropped(void **state)
 {
@@ -231,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_committed),
 		cmocka_unit_test(test_aborted),
+		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_lost),
 	};
