@@ -12,13 +12,19 @@ void cursor_init(struct cursor *c, struct btrkit_fs *fs, const struct tree_root 
 	*c = (struct cursor){ .fs = fs, .root = *root };
 }
 
-void cursor_release(struct cursor *c)
+/* From level 0 up to before @end. */
+static void release_below(struct cursor *c, unsigned end)
 {
-	for (int level = 0; level < LEVELS_MAX; level++) {
+	for (unsigned level = 0; level < end; level++) {
 		if (c->nodes[level])
 			node_put(c->fs, c->nodes[level]);
 		c->nodes[level] = NULL;
 	}
+}
+
+void cursor_release(struct cursor *c)
+{
+	release_below(c, LEVELS_MAX);
 }
 
 int cursor_blame(const struct cursor *c, int ret, struct btrkit_error *err)
@@ -31,6 +37,24 @@ int cursor_blame(const struct cursor *c, int ret, struct btrkit_error *err)
 	return ret;
 }
 
+/*
+ * The block of @ref is in c->nodes[level] already. Another pointer to it may have led there, and what is in it would be
+ * told twice. In the middle of an edit a private block may be ahead of its pointer.
+ */
+static int stay(struct cursor *c, unsigned level, const struct node_ref *ref, struct btrkit_error *err)
+{
+	const struct node *node = c->nodes[level];
+	const int ret = node->private ? 0 : node_verify_ref(ref, node->data, err);
+
+	if (ret) {
+		err_at_tree(err, c->root.id);
+		err_at_logical(err, ref->bytenr);
+		/* It was not entered by this pointer. */
+		release_below(c, level + 1);
+	}
+	return ret;
+}
+
 /* Puts the block of @ref into c->nodes[level], unless it is there already. */
 static int enter(struct cursor *c, unsigned level, const struct node_ref *ref, struct btrkit_error *err)
 {
@@ -38,7 +62,7 @@ static int enter(struct cursor *c, unsigned level, const struct node_ref *ref, s
 	int ret;
 
 	if (c->nodes[level] && c->nodes[level]->bytenr == ref->bytenr)
-		return 0;
+		return stay(c, level, ref, err);
 	ret = node_get(c->fs, ref, &node, err);
 	if (ret) {
 		err_at_tree(err, c->root.id);

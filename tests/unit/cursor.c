@@ -224,12 +224,64 @@ static void walk_requests_what_comes(void **state)
 	close_counting(fs, &c);
 }
 
+static int count_lost(void *ctx, int ret, const struct btrkit_error *what)
+{
+	assert_int_equal(ret, -EUCLEAN);
+	assert_string_equal(what->field, "key");
+	++*(unsigned *)ctx;
+	return 0;
+}
+
+/* Two pointers lead to one leaf: whoever comes to it by the wrong one is told, and not what is in it again. */
+static void leaf_with_two_pointers_is_refused(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	uint8_t block[SYN_NODESIZE];
+	const struct disk_header *h = (const struct disk_header *)block;
+	struct disk_key_ptr *ptrs = (struct disk_key_ptr *)(block + sizeof(*h));
+	struct tree_root root;
+	struct btrkit_fs *fs;
+	struct synthetic s;
+	struct cursor c;
+	uint64_t at;
+	struct btrkit_key from = KEY(0, 0, 0);
+	unsigned n, lost = 0;
+	int ret;
+
+	(void)state;
+	syn_create(&s, items, ITEMS);
+	for (at = s.fs_root;; at = le64_get(ptrs[0].blockptr)) {
+		syn_get(&s, at, 0, block);
+		if (h->level == 1)
+			break;
+	}
+	ptrs[2].blockptr = ptrs[1].blockptr;
+	syn_put(&s, at, 0, block, 1);
+	syn_put(&s, at, 1, block, 1);
+	assert_int_equal(syn_open(&s, NULL, &fs, NULL), 0);
+	assert_int_equal(fs_find_root(fs, OID_FS_TREE, &root, NULL, NULL), 0);
+	cursor_init(&c, fs, &root);
+	for (ret = cursor_seek(&c, &KEY(0, 0, 0), &err), n = 0; !ret; ret = cursor_next(&c, &err))
+		n++;
+	assert_int_equal(ret, -EUCLEAN);
+	assert_int_equal(n, 2 * PER_LEAF);
+	assert_int_equal(err.logical, le64_get(ptrs[1].blockptr));
+	ret = cursor_next_around(&c, &from, true, count_lost, &lost, &err);
+	for (n = 0; !ret; ret = cursor_next_around(&c, &from, false, count_lost, &lost, &err))
+		n++;
+	assert_int_equal(ret, 1);
+	assert_int_equal(lost, 1);
+	assert_int_equal(n, ITEMS - PER_LEAF);
+	cursor_release(&c);
+	btrkit_fs_close(fs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seeks_go_on_from_anywhere),	   cmocka_unit_test(walk_enters_each_leaf_once),
 		cmocka_unit_test(leaves_that_are_passed_make_room), cmocka_unit_test(scan_requests_what_it_will_read),
-		cmocka_unit_test(walk_requests_what_comes),
+		cmocka_unit_test(walk_requests_what_comes),	   cmocka_unit_test(leaf_with_two_pointers_is_refused),
 	};
 
 	for (unsigned i = 0; i < ITEMS; i++)
