@@ -128,7 +128,9 @@ static int read_inline(struct extent_reader *r, const struct file_extent *fe, ui
 		const size_t there = offset < fe->inline_len ? fe->inline_len - (size_t)offset : 0;
 		const size_t n = there < len ? there : len;
 
-		memcpy(to, fe->inline_data + offset, n);
+		/* The item may have fewer bytes than it says that the file has here. */
+		if (n)
+			memcpy(to, fe->inline_data + offset, n);
 		memset(to + n, 0, len - n);
 		return 0;
 	}
@@ -144,7 +146,7 @@ static int read_inline(struct extent_reader *r, const struct file_extent *fe, ui
 }
 
 int extent_read(struct extent_reader *r, const struct file_extent *fe, uint64_t offset, uint8_t *to, size_t len,
-			struct btrkit_error *err)
+		struct btrkit_error *err)
 {
 	int ret;
 
