@@ -364,35 +364,39 @@ struct tree_root tree_root_of(const struct btrkit_key *key, const struct root_it
 	return (struct tree_root){ key->objectid, key->offset, item->bytenr, item->generation, item->level };
 }
 
-int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
-		 struct btrkit_error *err)
+int fs_find_root_in(struct btrkit_fs *fs, const struct tree_root *root_tree, uint64_t id, struct tree_root *ret,
+		    struct root_item *item, struct btrkit_error *err)
 {
-	struct btrkit_key key = KEY(id, KEY_ROOT_ITEM, UINT64_MAX);
-	const struct edit_tree *edited = fs->overlay ? overlay_open_tree(fs->overlay, id) : NULL;
 	struct root_item decoded;
 	struct cursor c;
 	int r;
 
-	if (edited && !item) {
-		*ret = edited->c.root;
-		return 0;
-	}
-	cursor_init(&c, fs, &fs->root_tree);
-	r = cursor_seek_back(&c, &key, err);
-	if (!r && (c.item.key.objectid != id || c.item.key.type != KEY_ROOT_ITEM))
-		r = 1;
-	if (r == 1) {
+	cursor_init(&c, fs, root_tree);
+	r = cursor_seek_back(&c, &KEY(id, KEY_ROOT_ITEM, UINT64_MAX), err);
+	if (r == 1 || (!r && (c.item.key.objectid != id || c.item.key.type != KEY_ROOT_ITEM)))
 		r = err_set(err, BTRKIT_NOT_FOUND, "no tree %" PRIu64, id);
-	} else if (!r) {
+	else if (!r)
 		r = cursor_blame(&c, root_item_decode(&fs->items, &c.item, &decoded, err), err);
-		if (!r) {
-			/* In a transaction the item is brought up to date by the commit. */
-			*ret = edited ? edited->c.root : tree_root_of(&c.item.key, &decoded);
-			if (item)
-				*item = decoded;
-		}
+	if (!r) {
+		*ret = tree_root_of(&c.item.key, &decoded);
+		if (item)
+			*item = decoded;
 	}
 	cursor_release(&c);
+	return r;
+}
+
+int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
+		 struct btrkit_error *err)
+{
+	const struct edit_tree *edited = fs->overlay ? overlay_open_tree(fs->overlay, id) : NULL;
+	int r = 0;
+
+	if (!edited || item)
+		r = fs_find_root_in(fs, &fs->root_tree, id, ret, item, err);
+	/* The item is brought up to date by the commit. */
+	if (!r && edited)
+		*ret = edited->c.root;
 	return r;
 }
 

@@ -65,6 +65,10 @@ struct btrkit_fs *fs_release(struct btrkit_fs *fs);
 int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* The same by a root tree of before, whatever a transaction has made of the tree since. */
+int fs_find_root_in(struct btrkit_fs *fs, const struct tree_root *root_tree, uint64_t id, struct tree_root *ret,
+		    struct root_item *item, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /*
  * Any tree by its objectid, the root and the chunk tree too: these have no root item, so that @item, which may be NULL,
  * is all zero. @return as fs_find_root()

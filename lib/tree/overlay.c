@@ -367,21 +367,11 @@ int overlay_drop_tree(struct overlay *o, struct edit_tree *t, struct btrkit_erro
 
 int overlay_committed_root(struct overlay *o, uint64_t id, struct tree_root *ret, struct btrkit_error *err)
 {
-	struct btrkit_fs *fs = o->fs;
-	const struct tree_root now = fs->root_tree;
-	int r;
-
 	if (id == OID_ROOT_TREE || id == OID_CHUNK_TREE) {
 		*ret = id == OID_ROOT_TREE ? o->root_tree : o->chunk_tree;
 		return 0;
 	}
-	/* The committed tree of roots leads to committed blocks only. */
-	fs->root_tree = o->root_tree;
-	fs->overlay = NULL;
-	r = fs_find_root(fs, id, ret, NULL, err);
-	fs->overlay = o;
-	fs->root_tree = now;
-	return r;
+	return fs_find_root_in(o->fs, &o->root_tree, id, ret, NULL, err);
 }
 
 static int judge_items(const struct btrkit_fs *fs, const struct node *n, struct btrkit_error *err)
