@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What a conversion will come to, by the way that it will take: one pass over the extent tree. */
-#include <time.h>
-
 #include "lib/base/err.h"
 #include "lib/convert/convert.h"
 #include "lib/space/chunk.h"
 #include "lib/space/free_space_edit.h"
+#include "lib/txn/clock.h"
 
 /* Blocks of the paths to what is changed in each of the few other trees. */
 #define PATH_BLOCKS (4u * LEVELS_MAX)
@@ -20,14 +19,6 @@ struct count {
 	struct block_groups groups;
 	struct extent_ranges ranges;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static bool has_trees(const struct block_group *g)
 {

@@ -17,16 +17,9 @@
 #include "lib/format/items/qgroup.h"
 #include "lib/format/items/root.h"
 #include "lib/space/free_space_edit.h"
+#include "lib/txn/clock.h"
 #include "lib/txn/delayed.h"
 #include "lib/txn/refs.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* Brings the free space tree up to date with what came into the extent tree and left it. */
 static int apply_free_space(struct btrkit_txn *txn, struct space_group *g, struct btrkit_error *err)

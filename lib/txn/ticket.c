@@ -2,23 +2,15 @@
 #include "lib/txn/ticket.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "lib/base/err.h"
+#include "lib/txn/clock.h"
 #include "lib/txn/delayed.h"
 #include "lib/txn/refs.h"
 #include "lib/txn/txn.h"
 
 /* Less credit than that is soon gone. */
 #define LITTLE_CREDIT 64
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /*
  * Reserves for one, and for the credit as far as that can be had too: @leaves of it. With no lock held; who is alone

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/qgroup.h"
+#include "lib/txn/clock.h"
 #include "lib/txn/commit.h"
 #include "lib/txn/data.h"
 #include "lib/txn/delayed.h"
@@ -378,14 +378,6 @@ static void become_new(struct btrkit_txn *txn, const struct super *super)
 	txn->overlay = overlay_commit(txn->overlay);
 	space_committed(txn->space);
 	drop(txn);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /*
