@@ -122,7 +122,7 @@ uint64_t space_bytes_used(const struct space *s);
  * used and freed again in between left out. The array is the caller's to free.
  * @return 0; -ENOMEM; -EUCLEAN: something was used or freed twice
  */
-int space_take_changes(struct space *s, struct space_group *g, struct space_change **ret, size_t *n,
+int space_take_changes(struct space_group *g, struct space_change **ret, size_t *n,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*

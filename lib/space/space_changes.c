@@ -70,15 +70,13 @@ static int net(struct edge *edges, size_t n, struct space_change *ret, size_t *c
 	return 0;
 }
 
-int space_take_changes(struct space *s, struct space_group *g, struct space_change **ret, size_t *n,
-		       struct btrkit_error *err)
+int space_take_changes(struct space_group *g, struct space_change **ret, size_t *n, struct btrkit_error *err)
 {
 	const size_t edges = 2 * g->num_changes;
 	struct edge *at = calloc(edges + 1, sizeof(*at));
 	struct space_change *changes = calloc(edges + 1, sizeof(*changes));
 	int r;
 
-	(void)s;
 	if (!at || !changes) {
 		free(at);
 		free(changes);

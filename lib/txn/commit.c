@@ -31,7 +31,7 @@ static int apply_free_space(struct btrkit_txn *txn, struct space_group *g, struc
 	size_t n;
 	int ret;
 
-	ret = space_take_changes(txn->space, g, &changes, &n, err);
+	ret = space_take_changes(g, &changes, &n, err);
 	if (ret)
 		return ret;
 	if (n && txn->free_space_tree && !g->removed) {

@@ -19,8 +19,7 @@ struct commit_supers;
 int commit_supers_make(struct btrkit_txn *txn, struct commit_supers **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 struct commit_supers *commit_supers_free(struct commit_supers *s);
 /* Room for all of them. */
-int commit_supers_reserve(struct btrkit_txn *txn, const struct commit_supers *s,
-			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int commit_supers_reserve(const struct commit_supers *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Whether each device still has the superblock that @fs goes by. @return 0; -EBUSY: no; -EIO */
 int commit_supers_check(const struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Copy number @mirror on each device that has room for it. */

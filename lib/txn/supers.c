@@ -182,9 +182,8 @@ static bool has_copy(const struct device_super *d, unsigned mirror)
 	return d->total_bytes >= super_offset(mirror) + SUPER_SIZE;
 }
 
-int commit_supers_reserve(struct btrkit_txn *txn, const struct commit_supers *s, struct btrkit_error *err)
+int commit_supers_reserve(const struct commit_supers *s, struct btrkit_error *err)
 {
-	(void)txn;
 	for (size_t i = 0; i < s->n; i++) {
 		for (unsigned mirror = 0; mirror < SUPER_MIRRORS && has_copy(&s->devices[i], mirror); mirror++) {
 			int ret = btrkit_io_reserve(s->devices[i].io, super_offset(mirror), SUPER_SIZE, err);

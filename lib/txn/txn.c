@@ -318,7 +318,7 @@ static int write_all(struct btrkit_txn *txn, struct commit_supers **supers, enum
 	if (!ret)
 		ret = commit_supers_make(txn, supers, err);
 	if (!ret)
-		ret = commit_supers_reserve(txn, *supers, err);
+		ret = commit_supers_reserve(*supers, err);
 	if (!ret)
 		ret = commit_supers_check(txn->fs, err);
 	if (!ret)

@@ -230,7 +230,7 @@ static void expect_changes(struct world *w, int8_t *changes)
 		uint64_t end = 0;
 		size_t n;
 
-		assert_int_equal(space_take_changes(w->space, g, &c, &n, NULL), 0);
+		assert_int_equal(space_take_changes(g, &c, &n, NULL), 0);
 		for (size_t k = 0; k < n; k++) {
 			const struct range *r = &c[k].range;
 
@@ -419,7 +419,7 @@ static int use(struct btrkit_fs *fs)
 			ret = space_leave(s, &r, NULL);
 	}
 	if (!ret)
-		ret = space_take_changes(s, space_group_of(s, r.start), &changes, &n, NULL);
+		ret = space_take_changes(space_group_of(s, r.start), &changes, &n, NULL);
 	if (!ret)
 		free(changes);
 	/* Without memory a map is forgotten and loaded again. */
