@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Delayed items as operations change them: the trees whose items wait, and the changes. */
-#include "lib/txn/delayed.h"
+#include "lib/txn/delayed_impl.h"
 
 #include <errno.h>
 #include <inttypes.h>

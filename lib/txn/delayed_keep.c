@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "lib/txn/delayed.h"
+#include "lib/txn/delayed_impl.h"
 
 /* Of the highest numbers so many are kept. */
 #define NEWEST 64u

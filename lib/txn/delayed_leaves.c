@@ -6,7 +6,7 @@
  * the last run holds until the next, which is before the commit or a snapshot. More may be counted than are copied,
  * never less.
  */
-#include "lib/txn/delayed.h"
+#include "lib/txn/delayed_impl.h"
 
 static struct delayed_seen *seen_of(struct delayed_tree *t, const struct btrkit_key *key)
 {

@@ -2,7 +2,7 @@
 /* The locks of inodes, in an order that cannot lock up. */
 #include <string.h>
 
-#include "lib/txn/delayed.h"
+#include "lib/txn/delayed_impl.h"
 
 static struct ticket_amount count_places(const struct delayed_locks *l)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/txn/delayed.h"
+#include "lib/txn/delayed_impl.h"
 #include "lib/txn/txn.h"
 
 #define FIRST_INDEX 2u /* 0 and 1 would be "." and ".." */

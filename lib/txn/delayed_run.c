@@ -9,7 +9,7 @@
 #include "lib/base/each.h"
 #include "lib/base/err.h"
 #include "lib/base/sort.h"
-#include "lib/txn/delayed.h"
+#include "lib/txn/delayed_impl.h"
 #include "lib/txn/txn.h"
 
 /* An item has at least a header, so that a leaf cannot hold more. */

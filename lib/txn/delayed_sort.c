@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/sort.h"
-#include "lib/txn/delayed.h"
+#include "lib/txn/delayed_impl.h"
 
 /* More than so many that are out of order are sorted with all the rest. */
 #define SORTED_ONE_BY_ONE 16u

@@ -8,7 +8,7 @@
 
 #include "lib/base/big.h"
 #include "lib/base/err.h"
-#include "lib/txn/delayed.h"
+#include "lib/txn/delayed_impl.h"
 #include "lib/txn/txn.h"
 
 /* An inode with more items gets an index of them. */

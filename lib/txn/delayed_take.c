@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* When what waits goes into the trees: by whom it is taken over, what of it goes on waiting, and who is alone. */
-#include "lib/txn/delayed.h"
+#include "lib/txn/delayed_impl.h"
 #include "lib/txn/txn.h"
 
 void delayed_lock_trees(struct delayed *d)
