@@ -67,11 +67,20 @@ int edit_find_leaf(struct edit_tree *t, const struct btrkit_key *key, bool *exac
 	return 0;
 }
 
-int edit_no_such_item(const struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
+int edit_no_such_item(uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	int ret = err_set(err, BTRKIT_NOT_FOUND, "no such item");
 
-	err_at_tree(err, t->c.root.id);
+	err_at_tree(err, tree);
+	err_at_key(err, key);
+	return ret;
+}
+
+int edit_there_already(uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	int ret = err_system(err, EEXIST, "item is there already");
+
+	err_at_tree(err, tree);
 	err_at_key(err, key);
 	return ret;
 }
@@ -83,16 +92,7 @@ int edit_find_item(struct edit_tree *t, const struct btrkit_key *key, struct btr
 
 	if (ret)
 		return ret;
-	return exact ? edit_cow_path(t, 0, err) : edit_no_such_item(t, key, err);
-}
-
-static int there_already(const struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
-{
-	int ret = err_system(err, EEXIST, "item is there already");
-
-	err_at_tree(err, t->c.root.id);
-	err_at_key(err, key);
-	return ret;
+	return exact ? edit_cow_path(t, 0, err) : edit_no_such_item(t->c.root.id, key, err);
 }
 
 static uint32_t item_bytes(const struct item *item)
@@ -236,7 +236,7 @@ int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n, st
 
 		ret = edit_find_leaf(t, &items->key, &exact, err);
 		if (!ret && exact)
-			ret = there_already(t, &items->key, err);
+			ret = edit_there_already(t->c.root.id, &items->key, err);
 		if (!ret)
 			ret = edit_cow_path(t, 0, err);
 		if (ret)

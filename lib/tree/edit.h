@@ -63,6 +63,10 @@ int edit_bytes(struct edit_tree *t, const struct btrkit_key *key, uint8_t **data
 int edit_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct btrkit_key *to,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* What is told of an item of tree @tree that is not there, or is. @return -ENOENT; -EEXIST */
+int edit_no_such_item(uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err);
+int edit_there_already(uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err);
+
 /* Whether a block of the tree is private and nobody else's, so that it is changed where it is. */
 bool edit_is_own(const struct edit_tree *t, const struct node *n);
 

@@ -106,7 +106,7 @@ int edit_delete_many(struct edit_tree *t, const struct btrkit_key *keys, size_t 
 
 	*taken = 0;
 	if (!ret && !exact)
-		ret = edit_no_such_item(t, keys, err);
+		ret = edit_no_such_item(t->c.root.id, keys, err);
 	if (ret)
 		return edit_ended(t, ret);
 	run = count_run(t, keys, n);

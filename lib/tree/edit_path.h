@@ -55,8 +55,6 @@ int edit_find_leaf(struct edit_tree *t, const struct btrkit_key *key, bool *exac
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The path to the item with @key, to change it: all of it is private. @return 0; -ENOENT; <0 */
 int edit_find_item(struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* @return -ENOENT */
-int edit_no_such_item(const struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err);
 /* The first key behind the leaf of the path, if there is one. */
 bool edit_separator(const struct edit_tree *t, struct btrkit_key *key);
 

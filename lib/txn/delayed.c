@@ -201,24 +201,6 @@ static int judge_size(const struct delayed_tree *t, uint32_t size, struct btrkit
 	return 0;
 }
 
-static int no_such_item(const struct delayed_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
-{
-	int ret = err_set(err, BTRKIT_NOT_FOUND, "no such item");
-
-	err_at_tree(err, t->id);
-	err_at_key(err, key);
-	return ret;
-}
-
-static int there_already(const struct delayed_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
-{
-	int ret = err_system(err, EEXIST, "item is there already");
-
-	err_at_tree(err, t->id);
-	err_at_key(err, key);
-	return ret;
-}
-
 /* Passes on what a change returned; what may have been half done is noted. */
 static int ended(struct delayed_tree *t, int ret, const struct btrkit_error *err)
 {
@@ -279,11 +261,11 @@ static int put(struct delayed_tree *t, const struct btrkit_key *key, const void 
 	if (r)
 		return r;
 	it = delayed_inode_find(in, key);
-	there = it && (it->change == DELAYED_NEW || it->change == DELAYED_OVER);
+	there = it && delayed_is_there(it);
 	if (insert && there)
-		return there_already(t, key, err);
+		return edit_there_already(t->id, key, err);
 	if (!insert && it && !there)
-		return no_such_item(t, key, err);
+		return edit_no_such_item(t->id, key, err);
 	if (it) {
 		if (there)
 			r = change_ref(t, in, it, -1, err);
@@ -340,8 +322,8 @@ int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct 
 		}
 		return ended(t, ret, err);
 	}
-	if (it->change != DELAYED_NEW && it->change != DELAYED_OVER)
-		return no_such_item(t, key, err);
+	if (!delayed_is_there(it))
+		return edit_no_such_item(t->id, key, err);
 	it->change = it->change == DELAYED_NEW ? DELAYED_NONE : DELAYED_DELETED;
 	return ended(t, change_ref(t, in, it, -1, err), err);
 }

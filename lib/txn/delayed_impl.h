@@ -51,6 +51,12 @@ static inline struct btrkit_key delayed_key(const struct delayed_inode *in, cons
 	return KEY(in->objectid, it->type, it->offset);
 }
 
+/* Whether it has bytes for who reads. */
+static inline bool delayed_is_there(const struct delayed_item *it)
+{
+	return it->change == DELAYED_NEW || it->change == DELAYED_OVER;
+}
+
 /* Where an item is beside a key of the same inode: below 0, 0 or above. */
 static inline int delayed_cmp(const struct delayed_item *it, const struct btrkit_key *key)
 {

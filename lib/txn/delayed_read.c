@@ -64,11 +64,6 @@ static int tree_item(struct delayed_tree *t, struct delayed_reader *r, const str
 	return res;
 }
 
-static bool visible(const struct delayed_item *it)
-{
-	return it->change == DELAYED_NEW || it->change == DELAYED_OVER;
-}
-
 static struct item item_of(const struct delayed_inode *in, const struct delayed_item *it)
 {
 	return (struct item){ delayed_key(in, it), it->data, it->size };
@@ -86,7 +81,7 @@ int delayed_find(struct delayed_tree *t, struct delayed_reader *r, const struct 
 
 		if (it) {
 			*ret = item_of(in, it);
-			return !visible(it);
+			return !delayed_is_there(it);
 		}
 		if (in && in->fresh)
 			return 1;
@@ -158,7 +153,7 @@ static int seek_either(struct delayed_tree *t, struct delayed_reader *r, const s
 			*ret = item;
 			return 0;
 		}
-		if (visible(first)) {
+		if (delayed_is_there(first)) {
 			*ret = item_of(in, first);
 			return 0;
 		}
