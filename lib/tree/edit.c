@@ -9,11 +9,6 @@
 #include "lib/base/err.h"
 #include "lib/tree/edit_path.h"
 
-static struct disk_item *items_of(struct node *n)
-{
-	return (struct disk_item *)(n->data + sizeof(struct disk_header));
-}
-
 int edit_ended(struct edit_tree *t, int ret)
 {
 	if (ret && ret != -EEXIST && ret != -ENOENT && ret != -EINVAL)
@@ -23,7 +18,7 @@ int edit_ended(struct edit_tree *t, int ret)
 
 static uint8_t *bytes_at(struct node *leaf, uint32_t slot)
 {
-	return leaf->data + sizeof(struct disk_header) + le32_get(leaf_items(leaf)[slot].offset);
+	return data_of(leaf) + le32_get(leaf_items(leaf)[slot].offset);
 }
 
 bool edit_separator(const struct edit_tree *t, struct btrkit_key *key)
@@ -138,7 +133,7 @@ static void put_items(struct edit_tree *t, const struct item *items, size_t n)
 		items_of(leaf)[slot + i] =
 			(struct disk_item){ key_put(&items[i].key), le32_put(at), le32_put(items[i].size) };
 		if (items[i].size)
-			memcpy(leaf->data + sizeof(struct disk_header) + at, items[i].data, items[i].size);
+			memcpy(data_of(leaf) + at, items[i].data, items[i].size);
 	}
 	if (!slot)
 		edit_fix_first_key(t, 0);
@@ -151,7 +146,7 @@ static uint64_t bytes_between(const struct node *leaf, uint32_t from, uint32_t e
 	uint64_t sum = 0;
 
 	for (uint32_t i = from; i < end; i++)
-		sum += sizeof(struct disk_item) + le32_get(leaf_items(leaf)[i].size);
+		sum += leaf_item_bytes(leaf, i);
 	return sum;
 }
 
@@ -167,7 +162,7 @@ static uint32_t middle(const struct node *leaf, uint32_t slot, uint64_t bytes)
 			sum += bytes;
 		if (sum >= half)
 			break;
-		sum += sizeof(struct disk_item) + le32_get(leaf_items(leaf)[i].size);
+		sum += leaf_item_bytes(leaf, i);
 	}
 	return i ? i : 1;
 }

@@ -261,9 +261,7 @@ int edit_cow_path(struct edit_tree *t, unsigned down_to, struct btrkit_error *er
 		if (level == c->root.level) {
 			edit_set_root(t, copy);
 		} else {
-			struct node *parent = c->nodes[level + 1];
-			uint8_t *ptrs = parent->data + sizeof(struct disk_header);
-			struct disk_key_ptr *p = (struct disk_key_ptr *)ptrs + c->slots[level + 1];
+			struct disk_key_ptr *p = ptrs_of(c->nodes[level + 1]) + c->slots[level + 1];
 
 			p->blockptr = le64_put(copy->bytenr);
 			p->generation = le64_put(copy->generation);

@@ -4,11 +4,6 @@
 
 #include "lib/tree/edit_path.h"
 
-static struct disk_key_ptr *ptrs_of(struct node *n)
-{
-	return (struct disk_key_ptr *)(n->data + sizeof(struct disk_header));
-}
-
 /* As long as the root has one child only, that becomes the root. The path is lost. */
 static int lower_root(struct edit_tree *t, struct btrkit_error *err)
 {

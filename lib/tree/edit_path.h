@@ -60,6 +60,28 @@ bool edit_separator(const struct edit_tree *t, struct btrkit_key *key);
 
 /* Changes of the path's leaf, and what follows from it above. */
 
+/* The same as leaf_items() and node_ptrs(), and the data of a leaf, to write there. */
+static inline struct disk_item *items_of(struct node *n)
+{
+	return (struct disk_item *)(n->data + sizeof(struct disk_header));
+}
+
+static inline struct disk_key_ptr *ptrs_of(struct node *n)
+{
+	return (struct disk_key_ptr *)(n->data + sizeof(struct disk_header));
+}
+
+static inline uint8_t *data_of(struct node *n)
+{
+	return n->data + sizeof(struct disk_header);
+}
+
+/* Bytes that an item takes, its header included. */
+static inline uint32_t leaf_item_bytes(const struct node *leaf, uint32_t slot)
+{
+	return (uint32_t)sizeof(struct disk_item) + le32_get(leaf_items(leaf)[slot].size);
+}
+
 static inline uint32_t leaf_end(const struct node *leaf)
 {
 	return leaf->nritems ? le32_get(leaf_items(leaf)[leaf->nritems - 1].offset) : leaf_room(leaf->size);

@@ -6,26 +6,6 @@
 #include "lib/base/err.h"
 #include "lib/tree/edit_path.h"
 
-static struct disk_item *items_of(struct node *n)
-{
-	return (struct disk_item *)(n->data + sizeof(struct disk_header));
-}
-
-static struct disk_key_ptr *ptrs_of(struct node *n)
-{
-	return (struct disk_key_ptr *)(n->data + sizeof(struct disk_header));
-}
-
-static uint8_t *leaf_data(struct node *n)
-{
-	return n->data + sizeof(struct disk_header);
-}
-
-static const uint8_t *data_of(const struct node *n)
-{
-	return n->data + sizeof(struct disk_header);
-}
-
 void node_set_nritems(struct node *n, uint32_t nritems)
 {
 	n->nritems = nritems;
@@ -38,11 +18,11 @@ static uint32_t data_above(const struct node *leaf, uint32_t slot)
 	return slot ? le32_get(leaf_items(leaf)[slot - 1].offset) : leaf_room(leaf->size);
 }
 
-static void shift_offsets(struct node *leaf, uint32_t from, int64_t by)
+static void shift_offsets(struct node *leaf, uint32_t from, uint32_t end, int64_t by)
 {
 	struct disk_item *items = items_of(leaf);
 
-	for (uint32_t i = from; i < leaf->nritems; i++)
+	for (uint32_t i = from; i < end; i++)
 		items[i].offset = le32_put((uint32_t)(le32_get(items[i].offset) + by));
 }
 
@@ -51,8 +31,8 @@ void leaf_open(struct node *leaf, uint32_t slot, uint32_t n, uint32_t bytes)
 	struct disk_item *items = items_of(leaf);
 	uint32_t end = leaf_end(leaf), above = data_above(leaf, slot);
 
-	memmove(leaf_data(leaf) + end - bytes, leaf_data(leaf) + end, above - end);
-	shift_offsets(leaf, slot, -(int64_t)bytes);
+	memmove(data_of(leaf) + end - bytes, data_of(leaf) + end, above - end);
+	shift_offsets(leaf, slot, leaf->nritems, -(int64_t)bytes);
 	memmove(items + slot + n, items + slot, (leaf->nritems - slot) * sizeof(*items));
 	node_set_nritems(leaf, leaf->nritems + n);
 }
@@ -62,18 +42,29 @@ void leaf_close(struct node *leaf, uint32_t slot, uint32_t n)
 	struct disk_item *items = items_of(leaf);
 	uint32_t end = leaf_end(leaf), above = data_above(leaf, slot), below = data_above(leaf, slot + n);
 
-	memmove(leaf_data(leaf) + end + (above - below), leaf_data(leaf) + end, below - end);
-	shift_offsets(leaf, slot + n, above - below);
+	memmove(data_of(leaf) + end + (above - below), data_of(leaf) + end, below - end);
+	shift_offsets(leaf, slot + n, leaf->nritems, above - below);
 	memmove(items + slot, items + slot + n, (leaf->nritems - slot - n) * sizeof(*items));
 	node_set_nritems(leaf, leaf->nritems - n);
 }
 
+/* Puts @n items of a leaf, not none, in at the slot @at of another one. */
+static void copy_items(const struct node *from, uint32_t slot, uint32_t n, struct node *to, uint32_t at)
+{
+	const uint32_t above = data_above(from, slot), bytes = above - data_above(from, slot + n);
+	const uint32_t end = data_above(to, at);
+
+	leaf_open(to, at, n, bytes);
+	memcpy(items_of(to) + at, leaf_items(from) + slot, n * sizeof(struct disk_item));
+	shift_offsets(to, at, at + n, (int64_t)end - above);
+	memcpy(data_of(to) + end - bytes, leaf_item(from, slot + n - 1).data, bytes);
+}
+
 void leaf_copy_tail(const struct node *from, uint32_t slot, struct node *to)
 {
-	const uint32_t n = from->nritems - slot, above = data_above(from, slot), bytes = above - leaf_end(from);
+	const uint32_t n = from->nritems - slot;
 	struct btrkit_key first, there;
 	uint32_t at = 0;
-	int64_t by;
 
 	if (!n)
 		return;
@@ -82,12 +73,7 @@ void leaf_copy_tail(const struct node *from, uint32_t slot, struct node *to)
 		there = node_key(to, 0);
 		at = key_cmp(&first, &there) > 0 ? to->nritems : 0;
 	}
-	by = (int64_t)data_above(to, at) - above;
-	leaf_open(to, at, n, bytes);
-	memcpy(items_of(to) + at, leaf_items(from) + slot, n * sizeof(struct disk_item));
-	for (uint32_t i = at; i < at + n; i++)
-		items_of(to)[i].offset = le32_put((uint32_t)(le32_get(items_of(to)[i].offset) + by));
-	memcpy(leaf_data(to) + above + by - bytes, data_of(from) + above - bytes, bytes);
+	copy_items(from, slot, n, to, at);
 }
 
 void leaf_move_tail(struct node *from, uint32_t slot, struct node *to)
@@ -99,14 +85,7 @@ void leaf_move_tail(struct node *from, uint32_t slot, struct node *to)
 /* Puts the first items of a leaf behind the last of the one on its left. */
 static void move_head(struct node *from, uint32_t n, struct node *to)
 {
-	const uint32_t bytes = leaf_room(from->size) - data_above(from, n), end = leaf_end(to), at = to->nritems;
-	const int64_t by = (int64_t)end - leaf_room(from->size);
-
-	leaf_open(to, at, n, bytes);
-	memcpy(items_of(to) + at, items_of(from), n * sizeof(struct disk_item));
-	for (uint32_t i = at; i < at + n; i++)
-		items_of(to)[i].offset = le32_put((uint32_t)(le32_get(items_of(to)[i].offset) + by));
-	memcpy(leaf_data(to) + end - bytes, leaf_data(from) + leaf_room(from->size) - bytes, bytes);
+	copy_items(from, 0, n, to, to->nritems);
 	leaf_close(from, 0, n);
 }
 
@@ -118,8 +97,8 @@ void leaf_resize(struct node *leaf, uint32_t slot, uint32_t size)
 	const int64_t by = (int64_t)old - size;
 
 	/* The data of the item begins at its lowest address, so that moves with those behind it; its tail goes. */
-	memmove(leaf_data(leaf) + end + by, leaf_data(leaf) + end, offset - end + keep);
-	shift_offsets(leaf, slot, by);
+	memmove(data_of(leaf) + end + by, data_of(leaf) + end, offset - end + keep);
+	shift_offsets(leaf, slot, leaf->nritems, by);
 	d->size = le32_put(size);
 }
 
@@ -233,11 +212,6 @@ static struct node *neighbour(const struct edit_tree *t, bool left)
 	return node_verify_ref(&ref, n->data, NULL) ? NULL : n;
 }
 
-static uint32_t bytes_of_item(const struct node *leaf, uint32_t i)
-{
-	return (uint32_t)sizeof(struct disk_item) + le32_get(leaf_items(leaf)[i].size);
-}
-
 bool edit_push(struct edit_tree *t, uint32_t bytes)
 {
 	struct cursor *c = &t->c;
@@ -250,8 +224,8 @@ bool edit_push(struct edit_tree *t, uint32_t bytes)
 		return false;
 	other = neighbour(t, true);
 	/* One item stays before the slot, so that what comes there belongs into this leaf. */
-	while (other && n + 1 < slot && sum + bytes_of_item(leaf, n) <= leaf_free(other))
-		sum += bytes_of_item(leaf, n++);
+	while (other && n + 1 < slot && sum + leaf_item_bytes(leaf, n) <= leaf_free(other))
+		sum += leaf_item_bytes(leaf, n++);
 	if (n && sum >= need) {
 		move_head(leaf, n, other);
 		c->slots[0] -= n;
@@ -261,8 +235,8 @@ bool edit_push(struct edit_tree *t, uint32_t bytes)
 	other = neighbour(t, false);
 	n = sum = 0;
 	while (other && n < leaf->nritems - slot &&
-	       sum + bytes_of_item(leaf, leaf->nritems - n - 1) <= leaf_free(other))
-		sum += bytes_of_item(leaf, leaf->nritems - ++n);
+	       sum + leaf_item_bytes(leaf, leaf->nritems - n - 1) <= leaf_free(other))
+		sum += leaf_item_bytes(leaf, leaf->nritems - ++n);
 	if (!n || n == leaf->nritems || sum < need)
 		return false;
 	leaf_move_tail(leaf, leaf->nritems - n, other);
