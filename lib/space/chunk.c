@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/format/feature_bits.h"
 #include "lib/format/items/dev.h"
 #include "lib/space/free_space_edit.h"
+#include "lib/space/free_space_tree.h"
 #include "lib/space/space_impl.h"
 #include "lib/tree/edit.h"
 #include "lib/volume/raid_map.h"
@@ -191,9 +191,7 @@ static int insert_dev_extent(struct space *s, const struct chunk_plan *plan, uns
 
 static bool has_free_space_tree(const struct disk_super *super)
 {
-	const uint64_t flags = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
-
-	return (le64_get(super->compat_ro_flags) & flags) == flags;
+	return free_space_tree_is_valid(le64_get(super->compat_ro_flags));
 }
 
 static int insert_items(struct space *s, const struct chunk_plan *plan, const struct item_bytes *item, uint32_t size,

@@ -7,9 +7,18 @@
  * INFO and then its free ranges, in one of two forms: an EXTENT for each, or BITMAPs that cover the group without gaps.
  */
 
+#include "lib/format/feature_bits.h"
 #include "lib/format/items/free_space.h"
 #include "lib/space/block_group.h"
 #include "lib/tree/cursor.h"
+
+/* Whether there is one that is kept up, by the compat_ro bits of the superblock: Linux trusts no other. */
+static inline bool free_space_tree_is_valid(uint64_t compat_ro)
+{
+	const uint64_t both = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
+
+	return (compat_ro & both) == both;
+}
 
 /* Hears of the INFO of a range that is no block group's: mkfs.btrfs up to 6.2 leaves two of them behind. */
 typedef int (*free_space_leftover_fn)(void *ctx, const struct range *range);

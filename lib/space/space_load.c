@@ -76,12 +76,11 @@ static int read_tree(struct loader *l, struct free_space_tree *t, struct btrkit_
 
 static int by_tree(struct loader *l, struct btrkit_error *err)
 {
-	const uint64_t flags = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
 	struct free_space_tree t;
 	struct tree_root root;
 	int ret;
 
-	if ((l->s->fs->super.compat_ro & flags) != flags)
+	if (!free_space_tree_is_valid(l->s->fs->super.compat_ro))
 		return err_set(err, BTRKIT_NOT_FOUND, "no valid free space tree");
 	ret = committed_root(l->s, OID_FREE_SPACE_TREE, &root, err);
 	if (ret)

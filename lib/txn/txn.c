@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/format/feature_bits.h"
 #include "lib/format/items/qgroup.h"
+#include "lib/space/free_space_tree.h"
 #include "lib/txn/clock.h"
 #include "lib/txn/commit.h"
 #include "lib/txn/data.h"
@@ -164,14 +164,6 @@ static int read_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
-/* The free space tree is one that Linux trusts. */
-static bool has_free_space_tree(const struct btrkit_fs *fs)
-{
-	const uint64_t both = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID;
-
-	return (fs->super.compat_ro & both) == both;
-}
-
 /* What a transaction has anew with each generation: see drop(). On failure nothing of it is there. */
 static int begin(struct btrkit_txn *txn, struct btrkit_error *err)
 {
@@ -183,7 +175,7 @@ static int begin(struct btrkit_txn *txn, struct btrkit_error *err)
 		return err_corrupt(err, "generation", "superblock has the last generation there is");
 	txn->super = fs->super.disk;
 	txn->generation = fs->super.generation + 1;
-	txn->free_space_tree = has_free_space_tree(fs);
+	txn->free_space_tree = free_space_tree_is_valid(fs->super.compat_ro);
 	ret = read_quotas(txn, err);
 	if (!ret)
 		ret = refs_create(txn, &txn->refs, err);
