@@ -60,15 +60,10 @@ int btrkit_inode_entries(struct btrkit_fs *fs, uint64_t root, uint64_t inode, bt
 	struct btrkit_key key = KEY(inode, KEY_DIR_INDEX, 0);
 	struct btrkit_dir_entry e;
 	struct inode_item item;
-	struct subvolume s;
 	struct cursor c;
 	int ret;
 
-	ret = subvolume_get(fs, root, &s, err);
-	if (ret)
-		return ret;
-	cursor_init(&c, fs, &s.root);
-	ret = inode_read(&c, inode, &item, err);
+	ret = inode_open(fs, root, inode, &c, &item, err);
 	if (!ret && !S_ISDIR(item.mode))
 		ret = err_system(err, ENOTDIR, "inode %" PRIu64, inode);
 	if (!ret)

@@ -13,7 +13,6 @@
 #include "lib/fs/extent_read.h"
 #include "lib/fs/file.h"
 #include "lib/fs/inode.h"
-#include "lib/fs/subvolume.h"
 
 struct btrkit_file {
 	struct btrkit_fs *fs;
@@ -35,14 +34,10 @@ struct btrkit_file *btrkit_file_close(struct btrkit_file *f)
 static int open_file(struct btrkit_file *f, struct btrkit_fs *fs, uint64_t root, uint64_t inode,
 		     struct btrkit_error *err)
 {
-	struct subvolume s = { 0 };
 	struct inode_item item;
 	int ret;
 
-	ret = subvolume_get(fs, root, &s, err);
-	cursor_init(&f->c, fs, &s.root);
-	if (!ret)
-		ret = inode_read(&f->c, inode, &item, err);
+	ret = inode_open(fs, root, inode, &f->c, &item, err);
 	if (!ret && !S_ISREG(item.mode) && !S_ISLNK(item.mode))
 		ret = err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " is neither a file nor a symbolic link", inode);
 	if (ret)

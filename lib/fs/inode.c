@@ -58,9 +58,8 @@ static void describe(uint64_t root, uint64_t number, const struct inode_item *i,
 	};
 }
 
-/* A cursor of the subvolume, standing on the inode's item. To be released whatever is returned. */
-static int open_inode(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct cursor *c, struct inode_item *item,
-		      struct btrkit_error *err)
+int inode_open(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct cursor *c, struct inode_item *item,
+	       struct btrkit_error *err)
 {
 	struct subvolume s = { 0 };
 	int ret;
@@ -77,7 +76,7 @@ int btrkit_inode_get(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct
 	struct cursor c;
 	int r;
 
-	r = open_inode(fs, root, inode, &c, &item, err);
+	r = inode_open(fs, root, inode, &c, &item, err);
 	cursor_release(&c);
 	if (!r)
 		describe(root, inode, &item, ret);
@@ -144,7 +143,7 @@ int btrkit_inode_paths(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrk
 	struct cursor c;
 	int ret;
 
-	ret = open_inode(fs, root, inode, &c, &item, err);
+	ret = inode_open(fs, root, inode, &c, &item, err);
 	if (!ret)
 		ret = path_namer_create(fs, &c.root, &namer, err);
 	if (!ret)
@@ -189,7 +188,7 @@ int btrkit_inode_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, bt
 	struct cursor c;
 	int ret;
 
-	ret = open_inode(fs, root, inode, &c, &item, err);
+	ret = inode_open(fs, root, inode, &c, &item, err);
 	if (!ret && !S_ISREG(item.mode))
 		ret = err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " is not a regular file", inode);
 	c.scan = true;
