@@ -192,6 +192,7 @@ int btrkit_inode_extents(struct btrkit_fs *fs, uint64_t root, uint64_t inode, bt
 	if (!ret && !S_ISREG(item.mode))
 		ret = err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " is not a regular file", inode);
 	c.scan = true;
+	c.until = KEY(inode, KEY_EXTENT_DATA, UINT64_MAX);
 	if (!ret)
 		ret = cursor_seek(&c, &key, err);
 	while (!ret && c.item.key.objectid == inode && c.item.key.type == KEY_EXTENT_DATA) {
