@@ -28,6 +28,9 @@ int commit_supers_write(struct btrkit_txn *txn, const struct commit_supers *s, u
 /* A device's item as the chunk tree has it, and as its superblock is to have it. */
 int commit_device_item(struct btrkit_fs *fs, uint64_t devid, struct disk_dev_item *ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether a device, by its item in the superblock, has room for a copy; and makes the superblock that copy. */
+bool commit_super_has_copy(const struct disk_super *d, unsigned mirror);
+void commit_super_make_copy(const struct btrkit_fs *fs, struct disk_super *d, unsigned mirror);
 /* The filesystem's superblock as it is written. */
 const struct super *commit_supers_decoded(const struct commit_supers *s);
 

@@ -24,8 +24,7 @@ static int is_behind(const struct btrkit_fs *fs, const struct volume_device *dev
 static int write_mirror(struct btrkit_fs *fs, const struct volume_device *device, struct disk_super *d, unsigned mirror,
 			struct btrkit_error *err)
 {
-	d->bytenr = le64_put(super_offset(mirror));
-	fs->super.csum->compute(d->fsid, SUPER_SIZE - sizeof(d->csum), d->csum);
+	commit_super_make_copy(fs, d, mirror);
 	return btrkit_io_write(device->io, super_offset(mirror), d, SUPER_SIZE, err);
 }
 
@@ -37,9 +36,7 @@ static int level_device(struct btrkit_fs *fs, const struct volume_device *device
 
 	if (ret)
 		return ret;
-	for (unsigned mirror = 1; mirror < SUPER_MIRRORS; mirror++) {
-		if (le64_get(d.dev_item.total_bytes) < super_offset(mirror) + SUPER_SIZE)
-			break;
+	for (unsigned mirror = 1; mirror < SUPER_MIRRORS && commit_super_has_copy(&d, mirror); mirror++) {
 		ret = is_behind(fs, device, mirror, err);
 		written |= ret == 1;
 		if (ret == 1)

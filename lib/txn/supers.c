@@ -12,7 +12,6 @@
 struct device_super {
 	struct btrkit_io *io;
 	uint64_t devid;
-	uint64_t total_bytes; /* of the device, to the filesystem */
 	struct disk_super disk[SUPER_MIRRORS];
 };
 
@@ -118,10 +117,20 @@ int commit_device_item(struct btrkit_fs *fs, uint64_t devid, struct disk_dev_ite
 	return r;
 }
 
+bool commit_super_has_copy(const struct disk_super *d, unsigned mirror)
+{
+	return le64_get(d->dev_item.total_bytes) >= super_offset(mirror) + SUPER_SIZE;
+}
+
+void commit_super_make_copy(const struct btrkit_fs *fs, struct disk_super *d, unsigned mirror)
+{
+	d->bytenr = le64_put(super_offset(mirror));
+	fs->super.csum->compute(d->fsid, SUPER_SIZE - sizeof(d->csum), d->csum);
+}
+
 static int make_device(struct btrkit_txn *txn, const struct disk_super *common, const struct volume_device *device,
 		       struct device_super *ret, struct super *decoded, struct btrkit_error *err)
 {
-	const struct super *now = &txn->fs->super;
 	int r = 0;
 
 	*ret = (struct device_super){ .io = device->io, .devid = device->devid };
@@ -132,13 +141,11 @@ static int make_device(struct btrkit_txn *txn, const struct disk_super *common, 
 		struct super judged;
 
 		*d = ret->disk[0];
-		d->bytenr = le64_put(super_offset(mirror));
-		now->csum->compute(d->fsid, SUPER_SIZE - sizeof(d->csum), d->csum);
+		commit_super_make_copy(txn->fs, d, mirror);
 		r = super_decode(d, super_offset(mirror), &judged, err);
-		if (!r && !mirror && device->devid == now->devid)
+		if (!r && !mirror && device->devid == txn->fs->super.devid)
 			*decoded = judged;
 	}
-	ret->total_bytes = le64_get(ret->disk[0].dev_item.total_bytes);
 	return r;
 }
 
@@ -179,7 +186,7 @@ const struct super *commit_supers_decoded(const struct commit_supers *s)
 
 static bool has_copy(const struct device_super *d, unsigned mirror)
 {
-	return d->total_bytes >= super_offset(mirror) + SUPER_SIZE;
+	return commit_super_has_copy(&d->disk[0], mirror);
 }
 
 int commit_supers_reserve(const struct commit_supers *s, struct btrkit_error *err)
