@@ -35,8 +35,8 @@ void commit_super_make_copy(const struct btrkit_fs *fs, struct disk_super *d, un
 const struct super *commit_supers_decoded(const struct commit_supers *s);
 
 /*
- * level.c: every mirror that is not of the filesystem's generation, or not valid, is written anew. Before anything else
- * is written through a handle. @return 0; as commit_supers_check(), and nothing is written; <0
+ * level.c: every mirror that is not the filesystem's, not of its generation, or not valid is written anew. Before
+ * anything else is written through a handle. @return 0; as commit_supers_check(), and nothing is written; <0
  */
 int commit_level_supers(struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

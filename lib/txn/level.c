@@ -4,6 +4,8 @@
  * commit before: what that freed would be handed out now and overwritten, and if then the primary superblock were torn,
  * its mirror would speak of blocks that are gone. Devices of different generations are not written at all.
  */
+#include <string.h>
+
 #include "lib/base/err.h"
 #include "lib/txn/commit.h"
 #include "lib/volume/volume.h"
@@ -18,7 +20,9 @@ static int is_behind(const struct btrkit_fs *fs, const struct volume_device *dev
 
 	if (ret)
 		return ret;
-	return super_decode(&disk, super_offset(mirror), &super, NULL) || super.generation != fs->super.generation;
+	return super_decode(&disk, super_offset(mirror), &super, NULL) ||
+	       super.generation != fs->super.generation ||
+	       memcmp(super.fsid, fs->super.fsid, sizeof(super.fsid)) != 0;
 }
 
 static int write_mirror(struct btrkit_fs *fs, const struct volume_device *device, struct disk_super *d, unsigned mirror,

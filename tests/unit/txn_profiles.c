@@ -518,6 +518,34 @@ static void degraded_is_refused(void **state)
 	}
 }
 
+/* Where a device grew over what was another filesystem's mirror, of the same generation by chance. */
+static void mirrors_of_others_are_replaced(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct disk_super before, there;
+	struct btrkit_txn *txn;
+	struct btrkit_fs *fs;
+	struct super judged;
+	struct rig r;
+
+	(void)state;
+	rig_make(&r, &kinds[0]);
+	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
+	sparse_read(r.at[1], super_offset(1), &before, sizeof(before));
+	there = before;
+	there.fsid[0] ^= 1;
+	there.dev_item.fsid[0] ^= 1;
+	fs->super.csum->compute(there.fsid, SUPER_SIZE - sizeof(there.csum), there.csum);
+	rig_check(super_decode(&there, super_offset(1), &judged, &err), &err);
+	sparse_write(r.at[1], super_offset(1), &there, sizeof(there));
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	btrkit_txn_abort(txn);
+	sparse_read(r.at[1], super_offset(1), &there, sizeof(there));
+	assert_memory_equal(&there, &before, sizeof(there));
+	btrkit_fs_close(fs);
+	rig_destroy(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -526,6 +554,7 @@ int main(void)
 		cmocka_unit_test(what_is_reserved_can_be_had),
 		cmocka_unit_test(a_tree_is_built_in_rows),
 		cmocka_unit_test(degraded_is_refused),
+		cmocka_unit_test(mirrors_of_others_are_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
