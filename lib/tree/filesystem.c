@@ -23,10 +23,17 @@
 #define FLAGS_KNOWN ((BTRKIT_OPEN_PARTIAL << 1) - 1)
 #define CACHE_BYTES_DEFAULT (64u << 20)
 
-static void note(const struct btrkit_open_options *opts, const char *line)
+void open_note(const struct btrkit_open_options *opts, const char *fmt, ...)
 {
-	if (opts->note)
-		opts->note(opts->note_ctx, line);
+	char line[400];
+	va_list args;
+
+	if (!opts->note)
+		return;
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	opts->note(opts->note_ctx, line);
 }
 
 static int read_super(struct btrkit_io *io, unsigned mirror, const struct btrkit_open_options *opts, struct super *ret,
@@ -55,16 +62,13 @@ static int read_super(struct btrkit_io *io, unsigned mirror, const struct btrkit
 static void compare_mirrors(struct btrkit_io *io, const struct super *primary, const struct btrkit_open_options *opts)
 {
 	struct super mirror;
-	char line[160];
 
 	for (unsigned i = 1; i < SUPER_MIRRORS; i++) {
 		if (read_super(io, i, opts, &mirror, NULL) || memcmp(mirror.fsid, primary->fsid, sizeof(mirror.fsid)) ||
 		    mirror.generation <= primary->generation)
 			continue;
-		snprintf(line, sizeof(line),
-			 "%s has generation %" PRIu64 ", newer than the primary's %" PRIu64 "; it is not used",
-			 super_mirror_names()[i], mirror.generation, primary->generation);
-		note(opts, line);
+		open_note(opts, "%s has generation %" PRIu64 ", newer than the primary's %" PRIu64 "; it is not used",
+			  super_mirror_names()[i], mirror.generation, primary->generation);
 	}
 }
 
@@ -73,7 +77,7 @@ static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *
 			unsigned *mirror, struct btrkit_error *err)
 {
 	struct btrkit_error primary = BTRKIT_ERROR_INIT;
-	char line[400], reason[300];
+	char reason[300];
 	struct super s;
 	bool found = false;
 	int r;
@@ -109,9 +113,8 @@ static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *
 			*err = primary;
 		return r;
 	}
-	snprintf(line, sizeof(line), "%s is used, since of the primary: %s", super_mirror_names()[*mirror],
-		 btrkit_error_format(&primary, reason, sizeof(reason)));
-	note(opts, line);
+	open_note(opts, "%s is used, since of the primary: %s", super_mirror_names()[*mirror],
+		  btrkit_error_format(&primary, reason, sizeof(reason)));
 	return 0;
 }
 
@@ -122,18 +125,14 @@ static void note_lost_chunk(const struct volume_chunk *c, const struct btrkit_op
 {
 	const char *data = c->type & BG_DATA ? "data" : "", *system = c->type & BG_SYSTEM ? "system" : "";
 	const char *metadata = c->type & BG_METADATA ? "metadata" : "";
-	char line[200];
 
-	snprintf(line, sizeof(line), "chunk %" PRIu64 " of %" PRIu64 " bytes, %s%s%s%s %s, cannot be read as a whole",
-		 c->logical, c->length, data, *data && *metadata ? "+" : "", metadata, system,
-		 raid_profile_find(c->type)->name);
-	note(opts, line);
+	open_note(opts, "chunk %" PRIu64 " of %" PRIu64 " bytes, %s%s%s%s %s, cannot be read as a whole", c->logical,
+		  c->length, data, *data && *metadata ? "+" : "", metadata, system, raid_profile_find(c->type)->name);
 }
 
 static void note_lost_chunks(const struct volume *v, const struct btrkit_open_options *opts)
 {
 	uint64_t lost = 0, bytes = 0;
-	char line[200];
 
 	for (size_t i = 0; i < volume_num_chunks(v); i++) {
 		if (volume_chunk_reachable(v, i))
@@ -142,30 +141,23 @@ static void note_lost_chunks(const struct volume *v, const struct btrkit_open_op
 			note_lost_chunk(volume_chunk(v, i), opts);
 		bytes += volume_chunk(v, i)->length;
 	}
-	if (!lost)
-		return;
-	snprintf(line, sizeof(line), "%" PRIu64 " of %zu chunks, %" PRIu64 " bytes, cannot be read as a whole", lost,
-		 volume_num_chunks(v), bytes);
-	note(opts, line);
+	if (lost)
+		open_note(opts, "%" PRIu64 " of %zu chunks, %" PRIu64 " bytes, cannot be read as a whole", lost,
+			  volume_num_chunks(v), bytes);
 }
 
 /* What the filesystem lacks: devices, and what cannot be read without them. */
 static void note_missing(const struct btrkit_fs *fs, size_t given, const struct btrkit_open_options *opts)
 {
 	const struct volume *v = fs->volume;
-	char line[200];
 
 	if (given >= fs->super.num_devices)
 		return;
-	snprintf(line, sizeof(line), "%" PRIu64 " of %" PRIu64 " devices are missing", fs->super.num_devices - given,
-		 fs->super.num_devices);
-	note(opts, line);
-	for (size_t i = 0; i < volume_num_devices(v); i++) {
-		if (volume_device(v, i).io)
-			continue;
-		snprintf(line, sizeof(line), "device %" PRIu64 " is missing", volume_device(v, i).devid);
-		note(opts, line);
-	}
+	open_note(opts, "%" PRIu64 " of %" PRIu64 " devices are missing", fs->super.num_devices - given,
+		  fs->super.num_devices);
+	for (size_t i = 0; i < volume_num_devices(v); i++)
+		if (!volume_device(v, i).io)
+			open_note(opts, "device %" PRIu64 " is missing", volume_device(v, i).devid);
 	note_lost_chunks(v, opts);
 }
 
@@ -231,12 +223,10 @@ static int confirm(struct btrkit_fs *fs, struct members *m, struct btrkit_error 
 /* It is no reason not to show what there is. */
 static void note_half_done(const struct btrkit_fs *fs, const struct btrkit_open_options *opts)
 {
-	char list[FEATURES_TEXT], line[FEATURES_TEXT + 40];
+	char list[FEATURES_TEXT];
 
-	if (!features_half_done(&fs->super, list, sizeof(list)))
-		return;
-	snprintf(line, sizeof(line), "%s: shown as it is", list);
-	note(opts, line);
+	if (features_half_done(&fs->super, list, sizeof(list)))
+		open_note(opts, "%s: shown as it is", list);
 }
 
 static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_error *err)

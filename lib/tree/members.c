@@ -2,7 +2,6 @@
 #include "lib/tree/members.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,21 +9,8 @@
 #include "lib/base/uuid.h"
 #include "lib/format/items/dev.h"
 #include "lib/tree/cursor.h"
+#include "lib/tree/start.h"
 #include "lib/volume/volume.h"
-
-BTRKIT_PRINTF(2, 3)
-static void note(const struct btrkit_open_options *opts, const char *fmt, ...)
-{
-	char line[400];
-	va_list args;
-
-	if (!opts->note)
-		return;
-	va_start(args, fmt);
-	vsnprintf(line, sizeof(line), fmt, args);
-	va_end(args);
-	opts->note(opts->note_ctx, line);
-}
 
 static const char *name_of(const struct members *m, size_t i)
 {
@@ -172,7 +158,7 @@ static int confirm_item(struct confirming *c, const struct dev_item *d, struct b
 	c->seeds |= seed;
 	if (i == m->n) {
 		if (seed)
-			note(m->opts, "device %" PRIu64 " is of the seed filesystem %s, and missing", d->devid,
+			open_note(m->opts, "device %" PRIu64 " is of the seed filesystem %s, and missing", d->devid,
 			     base_uuid_text(d->fsid, text));
 		return 0;
 	}
@@ -221,9 +207,9 @@ static int judge_unknown(const struct confirming *c, size_t i, struct btrkit_err
 			       "writing is not supported: %s, device %" PRIu64 ", is no longer of the filesystem",
 			       name_end(m, i, 80), m->supers[i].devid);
 	if (!m->supers[i].devid)
-		note(m->opts, "%s is to take the place of another device", name_of(m, i));
+		open_note(m->opts, "%s is to take the place of another device", name_of(m, i));
 	else
-		note(m->opts, "%s, device %" PRIu64 ", is no longer of the filesystem", name_of(m, i),
+		open_note(m->opts, "%s, device %" PRIu64 ", is no longer of the filesystem", name_of(m, i),
 		     m->supers[i].devid);
 	return 0;
 }
@@ -254,7 +240,7 @@ void members_note_stale(const struct members *m, const struct btrkit_fs *fs)
 	for (size_t i = 0; i < m->n; i++)
 		if (!is_foreign(m, i) && m->supers[i].generation != fs->super.generation) {
 			volume_set_stale(fs->volume, i);
-			note(m->opts, "device %" PRIu64 " has generation %" PRIu64 ", the filesystem %" PRIu64,
+			open_note(m->opts, "device %" PRIu64 " has generation %" PRIu64 ", the filesystem %" PRIu64,
 			     m->supers[i].devid, m->supers[i].generation, fs->super.generation);
 		}
 }

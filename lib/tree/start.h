@@ -2,9 +2,12 @@
 #ifndef BTRKIT_TREE_START_H
 #define BTRKIT_TREE_START_H
 
-/* Where the trees of a filesystem start: where the superblock says, or where its opener does. */
+/* What the files of opening share; and where trees start: where the superblock says, or where the opener does. */
 
 #include "lib/tree/filesystem.h"
+
+/* Tells the opener's note function, if there is one. */
+void open_note(const struct btrkit_open_options *opts, const char *fmt, ...) BTRKIT_PRINTF(2, 3);
 
 /* @return 0; -EINVAL: options that contradict each other, or BTRKIT_OPEN_WRITE */
 int start_judge(const struct btrkit_open_options *opts, struct btrkit_error *err) BTRKIT_MUST_CHECK;
