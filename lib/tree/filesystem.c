@@ -262,12 +262,39 @@ static int open_members(struct btrkit_fs *fs, struct members *m, struct btrkit_e
 	return r;
 }
 
-static void forget_memory(struct btrkit_fs *fs)
+static void close_writer(struct btrkit_fs *fs)
+{
+	if (fs->writer)
+		fs->writer_destroy(fs->writer);
+}
+
+/* What is left without writer and volume. @return NULL */
+static struct btrkit_fs *free_fs(struct btrkit_fs *fs)
 {
 	node_cache_destroy(fs->cache);
 	slabs_destroy(&fs->slabs);
 	stock_destroy(&fs->stock);
 	free(fs->seeds);
+	free(fs);
+	return NULL;
+}
+
+struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs)
+{
+	if (!fs)
+		return NULL;
+	close_writer(fs);
+	volume_destroy(fs->volume);
+	return free_fs(fs);
+}
+
+struct btrkit_fs *fs_release(struct btrkit_fs *fs)
+{
+	if (!fs)
+		return NULL;
+	close_writer(fs);
+	volume_release(fs->volume);
+	return free_fs(fs);
 }
 
 int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrkit_open_options *opts,
@@ -293,42 +320,8 @@ int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrk
 		*ret = fs;
 		return 0;
 	}
-	/* The devices stay the caller's. */
-	if (fs) {
-		volume_release(fs->volume);
-		forget_memory(fs);
-	}
-	free(fs);
+	fs_release(fs);
 	return r;
-}
-
-/* All but the volume. */
-static void close_above_volume(struct btrkit_fs *fs)
-{
-	if (fs->writer)
-		fs->writer_destroy(fs->writer);
-}
-
-struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs)
-{
-	if (!fs)
-		return NULL;
-	close_above_volume(fs);
-	volume_destroy(fs->volume);
-	forget_memory(fs);
-	free(fs);
-	return NULL;
-}
-
-struct btrkit_fs *fs_release(struct btrkit_fs *fs)
-{
-	if (!fs)
-		return NULL;
-	close_above_volume(fs);
-	volume_release(fs->volume);
-	forget_memory(fs);
-	free(fs);
-	return NULL;
 }
 
 void btrkit_fs_get_info(const struct btrkit_fs *fs, struct btrkit_fs_info *info)
