@@ -2,7 +2,6 @@
 /* What is in a file: its extents, whatever their form, as one stretch of bytes. */
 #include <btrkit/file.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /* Where a new chunk goes, and how large it is: as Linux 6.18 has it. */
 #include "lib/space/chunk.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "lib/base/err.h"

@@ -2,7 +2,6 @@
 #include "lib/space/free_space_tree.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "lib/base/err.h"
 

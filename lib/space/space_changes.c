@@ -2,7 +2,6 @@
 /* Changes of the extent tree are kept per group as they come, and netted when they are asked for. */
 #include "lib/space/space_impl.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "lib/base/err.h"

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/base/hash.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/tree/drop.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/tree/edit_path.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The shape of a tree under edit: items moved about in leaves, blocks split, levels that come. */
-#include <errno.h>
 #include <string.h>
 
 #include "lib/base/err.h"

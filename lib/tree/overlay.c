@@ -2,7 +2,6 @@
 /* A transaction's view of the filesystem: its private blocks and the trees that are open for editing. */
 #include "lib/tree/overlay.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/hash.h"
 #include "lib/tree/node.h"

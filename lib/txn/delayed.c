@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/format/items/file_extent.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* References as they lie in the extent tree: inline in the extent's item, or as items of their own. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "lib/base/err.h"
