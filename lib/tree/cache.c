@@ -260,18 +260,6 @@ void node_pass(struct btrkit_fs *fs, struct node *node)
 	pthread_mutex_unlock(&s->lock);
 }
 
-void node_forget(struct btrkit_fs *fs, uint64_t bytenr)
-{
-	struct shard *s = shard_of(fs->cache, bytenr);
-	struct node *node;
-
-	pthread_mutex_lock(&s->lock);
-	HASH_FIND(hh, s->by_bytenr, &bytenr, sizeof(bytenr), node);
-	if (node && !node->pins)
-		forget(s, node);
-	pthread_mutex_unlock(&s->lock);
-}
-
 void node_cache_adopt(struct node_cache *c, struct node *node)
 {
 	struct shard *s = shard_of(c, node->bytenr);

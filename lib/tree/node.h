@@ -140,12 +140,6 @@ size_t node_read_neighbours(const struct btrkit_fs *fs, const struct node_ref *r
 int node_read_alone(const struct btrkit_fs *fs, const struct node_ref *ref, uint8_t *buf,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/*
- * A block changes on the device by another way than a transaction's private blocks: the cache forgets what it has of
- * it. It must not be pinned.
- */
-void node_forget(struct btrkit_fs *fs, uint64_t bytenr);
-
 /* What all blocks of a filesystem are judged by. */
 struct node_judge {
 	const struct csum_kind *csum;
