@@ -7,18 +7,15 @@
  * system chunks in the superblock, the block group with its item and its free space. Sizes and places are those that
  * Linux takes.
  *
- * Both edit trees, so they are not for the middle of an edit.
+ * Making and removing edit trees, so they are not for the middle of an edit.
  */
 
 #include "lib/space/space.h"
 #include "lib/volume/volume.h"
 
-/*
- * What a new chunk of @type (BG_DATA, BG_METADATA or BG_SYSTEM) would be: its length and its places. The profile is
- * that of the groups of that type; of several, the one that keeps most.
- * @return 0; -ENOSPC: no device has room
- */
 #define CHUNK_STRIPES_MAX 512u /* about as many as Linux puts into an item of a leaf of 16 KiB */
+
+/* What a new chunk would be: its length and its places. */
 struct chunk_plan {
 	uint64_t logical, length, type;
 	uint64_t unused; /* bytes of all devices that no chunk has, this one not counted */
@@ -27,6 +24,12 @@ struct chunk_plan {
 		uint64_t devid, physical;
 	} stripes[CHUNK_STRIPES_MAX];
 };
+
+/*
+ * Plans one of @type (BG_DATA, BG_METADATA or BG_SYSTEM). The profile is that of the groups of that type; of several,
+ * the one that keeps most.
+ * @return 0; -ENOSPC: no device has room; <0
+ */
 int chunk_plan(struct space *s, uint64_t type, struct chunk_plan *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*

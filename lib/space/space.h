@@ -85,9 +85,15 @@ int space_unalloc(struct space *s, const struct range *r, struct btrkit_error *e
  * before the commit. For who writes whole rows before it. @return 0; -ENOMEM
  */
 int space_close_rows(struct space *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* An extent that was allocated was put into the extent tree. @return 0; -EUCLEAN: it is free, or in no group */
+/*
+ * An extent that was allocated was put into the extent tree.
+ * @return 0; -EUCLEAN: it is free, or in no group; -ENOMEM
+ */
 int space_enter(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* An extent was taken out of the extent tree: pinned. @return 0; -EUCLEAN: it is free or pinned, or in no group */
+/*
+ * An extent was taken out of the extent tree: pinned.
+ * @return 0; -EUCLEAN: it is free or pinned, or in no group; -ENOMEM
+ */
 int space_leave(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* What is free of a group that is loaded, handed out or not. */

@@ -60,8 +60,9 @@ void space_cache_group_release(struct space_cache_group *cache);
 int space_cache_next(struct space_cache_group *cache, struct range *free) BTRKIT_MUST_CHECK;
 
 /*
- * Calls @found for every header that no block group of @groups has, and counts all headers.
- * @return 0, what @found returned, <0
+ * Calls @found for every header that no block group of @groups has, and counts all headers. What it returns, if that is
+ * not 0, ends it: 1 like an end, <0 as a failure.
+ * @return 0; <0
  */
 int space_cache_headers(struct btrkit_fs *fs, const struct block_groups *groups,
 			int (*found)(void *ctx, const struct space_cache *header), void *ctx, uint64_t *count,

@@ -100,7 +100,7 @@ int delayed_go_on(struct delayed *d, struct btrkit_error *err)
 	return ret;
 }
 
-/* With the locks. */
+/* With the lock of trees. */
 static int open_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, struct btrkit_error *err)
 {
 	struct delayed_tree *t;

@@ -96,10 +96,10 @@ struct delayed {
 	struct btrkit_txn *txn;
 	struct gate gate;
 	pthread_rwlock_t trees; /* for reading blocks; for writing by who changes them */
-	pthread_mutex_t lock;	/* of space, references and the list of trees */
+	pthread_mutex_t lock;	/* of space and references */
 	pthread_mutex_t run;	/* one runs at a time */
 	pthread_mutex_t renames; /* before all others: directories go from one into another one at a time */
-	_Atomic(struct delayed_tree *) list; /* grows at its beginning, with the locks */
+	_Atomic(struct delayed_tree *) list; /* grows at its beginning, with the lock of trees */
 	struct delayed_batch *batch; /* that is put together, with the lock of runs */
 	struct tickets tickets;
 	atomic_bool failed;	/* a change was half done, or a commit failed */
