@@ -13,9 +13,8 @@
 
 static int no_group(const struct volume_chunk *chunk, struct btrkit_error *err)
 {
-	err_corrupt(err, NULL, "chunk %" PRIu64 " of %" PRIu64 " bytes has no block group", chunk->logical,
-		    chunk->length);
-	return -EUCLEAN;
+	return err_corrupt(err, NULL, "chunk %" PRIu64 " of %" PRIu64 " bytes has no block group", chunk->logical,
+			   chunk->length);
 }
 
 static int judge(const struct volume_chunk *chunk, const struct block_group *g, struct btrkit_error *err)
@@ -39,12 +38,10 @@ static int take(struct block_groups *groups, const struct volume *v, const struc
 	ret = block_group_decode(&c->fs->items, &c->item, &g, err);
 	if (ret)
 		return ret;
-	if (groups->n == volume_num_chunks(v))
-		return err_corrupt(err, "key.objectid", "block group without a chunk");
-	chunk = volume_chunk(v, groups->n);
-	if (chunk->logical < g.start)
+	chunk = groups->n < volume_num_chunks(v) ? volume_chunk(v, groups->n) : NULL;
+	if (chunk && chunk->logical < g.start)
 		return no_group(chunk, err);
-	if (chunk->logical > g.start)
+	if (!chunk || chunk->logical > g.start)
 		return err_corrupt(err, "key.objectid", "block group without a chunk");
 	ret = judge(chunk, &g, err);
 	if (ret)

@@ -188,6 +188,7 @@ static int write_roots(struct btrkit_txn *txn, struct btrkit_error *err)
 /* Linux demands a root tree of the superblock's generation. */
 static int copy_root_tree(struct btrkit_txn *txn, struct btrkit_error *err)
 {
+	struct btrkit_key first;
 	struct edit_tree *t;
 	uint32_t size;
 	uint8_t *data;
@@ -198,8 +199,8 @@ static int copy_root_tree(struct btrkit_txn *txn, struct btrkit_error *err)
 		ret = cursor_seek(&t->c, &KEY(0, 0, 0), err);
 	if (ret)
 		return ret < 0 ? ret : err_corrupt(err, NULL, "the root tree is empty");
-	return edit_bytes(t, &(struct btrkit_key){ t->c.item.key.objectid, t->c.item.key.type, t->c.item.key.offset },
-			  &data, &size, err);
+	first = t->c.item.key;
+	return edit_bytes(t, &first, &data, &size, err);
 }
 
 /*

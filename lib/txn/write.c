@@ -70,11 +70,13 @@ static int add_copy(const struct volume *v, struct unit *u, const struct node *n
 		if (ret)
 			return ret;
 		if (u->n == u->size) {
-			u->size = u->size ? 2 * u->size : 64;
-			more = reallocarray(u->at, u->size, sizeof(*more));
+			const size_t size = u->size ? 2 * u->size : 64;
+
+			more = reallocarray(u->at, size, sizeof(*more));
 			if (!more)
 				return err_nomem(err);
 			u->at = more;
+			u->size = size;
 		}
 		u->at[u->n++] =
 			(struct block_copy){ copy.io, copy.devid, copy.physical, copy.length, node->data + done };
