@@ -55,6 +55,17 @@ int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, 
 	return r;
 }
 
+int subvolume_parent(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit_error *err)
+{
+	const struct btrkit_key key = KEY(id, KEY_ROOT_BACKREF, 0);
+	int r = cursor_seek(c, &key, err);
+
+	if (r < 0)
+		return r;
+	*ret = !r && c->item.key.objectid == id && c->item.key.type == KEY_ROOT_BACKREF ? c->item.key.offset : 0;
+	return 0;
+}
+
 int subvolume_lies_at(struct btrkit_fs *fs, uint64_t id, uint64_t parent, uint64_t dir, const void *name, size_t len,
 		      struct btrkit_error *err)
 {

@@ -25,7 +25,7 @@ int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret,
 /* The one that is mounted when nothing else is asked for. @return 0; -ENOENT: none is named; <0 */
 int subvolume_default(struct btrkit_fs *fs, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The subvolume that @id lies in; 0: none. @c is a cursor in the root tree. */
+/* The subvolume that @id lies in; 0: none. @c is a cursor in the root tree, and stands on the item that says so. */
 int subvolume_parent(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*

@@ -27,17 +27,6 @@ static void hold(struct btrkit_subvolume_deletion *d, enum btrkit_subvolume_hold
 	d->other = other;
 }
 
-int subvolume_parent(struct cursor *c, uint64_t id, uint64_t *ret, struct btrkit_error *err)
-{
-	const struct btrkit_key key = KEY(id, KEY_ROOT_BACKREF, 0);
-	int r = cursor_seek(c, &key, err);
-
-	if (r < 0)
-		return r;
-	*ret = !r && c->item.key.objectid == id && c->item.key.type == KEY_ROOT_BACKREF ? c->item.key.offset : 0;
-	return 0;
-}
-
 /* The first subvolume that lies in @id and is none of @all; 0: there is none. */
 static int find_other_child(struct cursor *c, uint64_t id, struct btrkit_subvolume_deletion *all, size_t n,
 			    uint64_t *ret, struct btrkit_error *err)

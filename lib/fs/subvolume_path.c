@@ -21,14 +21,12 @@ struct place {
 /* Where the subvolume lies: c stands on the item then. */
 static int find_place(struct cursor *c, uint64_t id, struct place *ret, struct btrkit_error *err)
 {
-	struct btrkit_key key = KEY(id, KEY_ROOT_BACKREF, 0);
-	int r = cursor_seek(c, &key, err);
+	int r = subvolume_parent(c, id, &ret->parent, err);
 
-	if (r < 0)
+	if (r)
 		return r;
-	if (r || c->item.key.objectid != id || c->item.key.type != KEY_ROOT_BACKREF)
+	if (!ret->parent)
 		return err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " lies in no directory", id);
-	ret->parent = c->item.key.offset;
 	return cursor_blame(c, root_ref_decode(&c->item, &ret->ref, err), err);
 }
 
