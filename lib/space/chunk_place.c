@@ -68,7 +68,7 @@ static uint64_t lower(uint64_t a, uint64_t b)
 /* How many stripes an item may have, in a leaf and for system chunks in the superblock's array. */
 static uint64_t stripes_max(const struct space *s, uint64_t type)
 {
-	const uint64_t leaf = s->fs->items.nodesize - sizeof(struct disk_header) - sizeof(struct disk_item);
+	const uint64_t leaf = leaf_room(s->fs->items.nodesize) - sizeof(struct disk_item);
 	const uint64_t array = SUPER_SYS_CHUNKS_SIZE - 2 * sizeof(struct disk_key) - sizeof(struct disk_chunk);
 	const uint64_t room = (type & BG_SYSTEM ? array : leaf) - sizeof(struct disk_chunk);
 

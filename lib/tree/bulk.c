@@ -32,7 +32,7 @@ int bulk_create(const struct bulk_config *config, struct bulk **ret, struct btrk
 	if (!b)
 		return err_nomem(err);
 	b->config = config;
-	b->room = config->judge->nodesize - (uint32_t)sizeof(struct disk_header);
+	b->room = leaf_room(config->judge->nodesize);
 	b->levels[0].end = b->room;
 	*ret = b;
 	return 0;

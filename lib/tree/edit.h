@@ -70,10 +70,4 @@ int edit_there_already(uint64_t tree, const struct btrkit_key *key, struct btrki
 /* Whether a block of the tree is private and nobody else's, so that it is changed where it is. */
 bool edit_is_own(const struct edit_tree *t, const struct node *n);
 
-/* Bytes that items and their headers may take in a leaf. */
-static inline uint32_t leaf_room(uint32_t nodesize)
-{
-	return nodesize - (uint32_t)sizeof(struct disk_header);
-}
-
 #endif

@@ -64,7 +64,7 @@ int node_verify_ref(const struct node_ref *ref, const void *data, struct btrkit_
 static int verify_leaf(const struct node_judge *judge, const uint8_t *data, uint32_t nritems, struct btrkit_error *err)
 {
 	const struct disk_item *items = (const struct disk_item *)(data + sizeof(struct disk_header));
-	uint32_t room = judge->nodesize - (uint32_t)sizeof(struct disk_header), end = room;
+	uint32_t room = leaf_room(judge->nodesize), end = room;
 	struct btrkit_key last = { 0 };
 
 	if (nritems > room / sizeof(struct disk_item))
@@ -96,7 +96,7 @@ static int verify_leaf(const struct node_judge *judge, const uint8_t *data, uint
 static int verify_inner(const struct node_judge *judge, const uint8_t *data, uint32_t nritems, struct btrkit_error *err)
 {
 	const struct disk_key_ptr *ptrs = (const struct disk_key_ptr *)(data + sizeof(struct disk_header));
-	uint32_t room = judge->nodesize - (uint32_t)sizeof(struct disk_header);
+	uint32_t room = leaf_room(judge->nodesize);
 	struct btrkit_key last = { 0 };
 
 	if (!nritems || nritems > room / sizeof(struct disk_key_ptr))
