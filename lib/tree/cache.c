@@ -146,33 +146,33 @@ static bool is_stale(const struct node *node, const struct node_ref *ref)
 	return node->pins == 1 && ref->generation != NODE_ANY && node->generation < ref->generation;
 }
 
+/* A block in memory against the pointer by which somebody came to it. */
+static int judge(const struct node *node, const struct node_ref *ref, struct btrkit_error *err)
+{
+	const int ret = node_verify_ref(ref, node->data, err);
+
+	if (ret)
+		err_at_logical(err, ref->bytenr);
+	return ret;
+}
+
 static int get_private(struct overlay *o, struct node *node, const struct node_ref *ref, struct node **ret,
 		       struct btrkit_error *err)
 {
 	int r = overlay_bring_back(o, node, err);
 
-	if (r)
-		return r;
-	r = node_verify_ref(ref, node->data, err);
-	if (r) {
-		err_at_logical(err, ref->bytenr);
-		return r;
-	}
-	*ret = node;
-	return 0;
+	if (!r)
+		r = judge(node, ref, err);
+	if (!r)
+		*ret = node;
+	return r;
 }
 
-int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)
+/* The block, pinned; NULL: the cache lacks it, or has what its address held before, and no longer. */
+static struct node *take_cached(struct shard *s, const struct node_ref *ref)
 {
-	struct shard *s = shard_of(fs->cache, ref->bytenr);
-	struct node *node, *other;
-	int r;
+	struct node *node;
 
-	if (fs->overlay) {
-		node = overlay_find(fs->overlay, ref->bytenr);
-		if (node)
-			return get_private(fs->overlay, node, ref, ret, err);
-	}
 	pthread_mutex_lock(&s->lock);
 	node = pin_cached(s, ref->bytenr);
 	if (node && is_stale(node, ref)) {
@@ -182,38 +182,56 @@ int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret
 		node = NULL;
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (node) {
-		r = node_verify_ref(ref, node->data, err);
-		if (r) {
-			err_at_logical(err, ref->bytenr);
-			node_put(fs, node);
-			return r;
-		}
-		*ret = node;
-		return 0;
-	}
-	r = read_node(fs, ref, &node, err);
-	if (r)
-		return r;
+	return node;
+}
+
+/* Puts in a block that was read. @return it, or the one of a thread that was faster, pinned; NULL: no memory */
+static struct node *put_in(struct node_cache *c, struct shard *s, struct node *node)
+{
+	struct node *other;
+
 	pthread_mutex_lock(&s->lock);
-	/* Another thread may have read it meanwhile. */
-	other = pin_cached(s, ref->bytenr);
-	if (other) {
-		free(node);
-		node = other;
-	} else {
-		make_room(fs->cache, s);
+	other = pin_cached(s, node->bytenr);
+	if (!other) {
+		make_room(c, s);
 		HASH_ADD(hh, s->by_bytenr, bytenr, sizeof(node->bytenr), node);
-		if (!node->hh.tbl) {
-			free(node);
-			node = NULL;
-		} else {
+		if (node->hh.tbl) {
 			s->nodes++;
+			other = node;
 		}
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (!node)
-		return err_nomem(err);
+	if (other != node)
+		free(node);
+	return other;
+}
+
+int node_get(struct btrkit_fs *fs, const struct node_ref *ref, struct node **ret, struct btrkit_error *err)
+{
+	struct shard *s = shard_of(fs->cache, ref->bytenr);
+	struct node *node;
+	int r;
+
+	if (fs->overlay) {
+		node = overlay_find(fs->overlay, ref->bytenr);
+		if (node)
+			return get_private(fs->overlay, node, ref, ret, err);
+	}
+	node = take_cached(s, ref);
+	if (node) {
+		r = judge(node, ref, err);
+		if (r) {
+			node_put(fs, node);
+			return r;
+		}
+	} else {
+		r = read_node(fs, ref, &node, err);
+		if (r)
+			return r;
+		node = put_in(fs->cache, s, node);
+		if (!node)
+			return err_nomem(err);
+	}
 	*ret = node;
 	return 0;
 }
