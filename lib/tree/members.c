@@ -159,7 +159,7 @@ static int confirm_item(struct confirming *c, const struct dev_item *d, struct b
 	if (i == m->n) {
 		if (seed)
 			open_note(m->opts, "device %" PRIu64 " is of the seed filesystem %s, and missing", d->devid,
-			     base_uuid_text(d->fsid, text));
+				  base_uuid_text(d->fsid, text));
 		return 0;
 	}
 	/* Of one device alone that is damage, of which others tell. */
@@ -210,7 +210,7 @@ static int judge_unknown(const struct confirming *c, size_t i, struct btrkit_err
 		open_note(m->opts, "%s is to take the place of another device", name_of(m, i));
 	else
 		open_note(m->opts, "%s, device %" PRIu64 ", is no longer of the filesystem", name_of(m, i),
-		     m->supers[i].devid);
+			  m->supers[i].devid);
 	return 0;
 }
 
@@ -241,6 +241,6 @@ void members_note_stale(const struct members *m, const struct btrkit_fs *fs)
 		if (!is_foreign(m, i) && m->supers[i].generation != fs->super.generation) {
 			volume_set_stale(fs->volume, i);
 			open_note(m->opts, "device %" PRIu64 " has generation %" PRIu64 ", the filesystem %" PRIu64,
-			     m->supers[i].devid, m->supers[i].generation, fs->super.generation);
+				  m->supers[i].devid, m->supers[i].generation, fs->super.generation);
 		}
 }

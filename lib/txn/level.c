@@ -20,8 +20,7 @@ static int is_behind(const struct btrkit_fs *fs, const struct volume_device *dev
 
 	if (ret)
 		return ret;
-	return super_decode(&disk, super_offset(mirror), &super, NULL) ||
-	       super.generation != fs->super.generation ||
+	return super_decode(&disk, super_offset(mirror), &super, NULL) || super.generation != fs->super.generation ||
 	       memcmp(super.fsid, fs->super.fsid, sizeof(super.fsid)) != 0;
 }
 

@@ -190,8 +190,7 @@ static void test_kept(void **state)
 	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "file", 4, NULL, &inode, &err), &err);
 	for (size_t at = 0, n; at < size; at += n) {
 		n = size - at < 700001 ? size - at : 700001;
-		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, at, bytes + at, n, NULL, &err),
-			  &err);
+		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, at, bytes + at, n, NULL, &err), &err);
 	}
 	rig_check(btrkit_txn_flush(txn, &err), &err);
 	for (unsigned i = 0; i < ARRAY_SIZE(from); i++) {
