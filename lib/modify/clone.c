@@ -129,8 +129,16 @@ static int clone_inline(struct cloning *c, const struct extent_at *x, struct btr
 	const bool verify = false; /* it lies in a tree block */
 	const uint64_t to = target_of(c, c->at);
 	uint64_t done;
-	int ret = judge_inline(c, x->fe.ram_bytes, err);
+	int ret;
 
+	/* All that Linux makes lie in one sector; of others there is no room for the bytes. */
+	if (x->fe.ram_bytes > sector) {
+		ret = err_corrupt(err, "ram_bytes", "inline extent of %" PRIu64 " bytes", x->fe.ram_bytes);
+		err_at_tree(err, c->from.t->id);
+		err_at_key(err, &x->key);
+		return ret;
+	}
+	ret = judge_inline(c, x->fe.ram_bytes, err);
 	if (ret < 0)
 		return ret;
 	if (!ret) {
