@@ -32,7 +32,7 @@ struct btrkit_new_inode {
 	unsigned flags;		/**< 0: none are known */
 	uint32_t mode;		/**< type and permissions, as in struct stat; the default: a regular file, 0644 */
 	uint32_t uid, gid;	/**< below 2^32-1; @c gid is that of the directory where it has S_ISGID */
-	uint64_t rdev;		/**< of a device node: makedev() */
+	uint64_t rdev;		/**< of a device node: makedev(), of a major below 2^12 and a minor below 2^20 */
 	const char *target;	/**< of a symbolic link, not longer than a path may be */
 	const struct btrkit_time *time;	/**< all four times of the inode; NULL: now */
 	uint64_t reserved[4];	/**< 0 */
@@ -49,8 +49,9 @@ struct btrkit_new_inode {
  * @param what		NULL: an empty file
  * @param inode		gets its number; may be NULL
  * @return 0; -EEXIST; -ENOENT: no such subvolume or directory; -ENOTDIR; -ENAMETOOLONG; -EINVAL: no name, no such
- *	   type or owner, or the directory's default ACL is damaged; -EROFS: a read-only subvolume; -EPERM: an immutable
- *	   directory; -EOVERFLOW: too many names with the same hash; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ *	   type, owner, device or time, or the directory's default ACL is damaged; -EROFS: a read-only subvolume;
+ *	   -EPERM: an immutable directory; -EOVERFLOW: too many names with the same hash; -ENOSPC; -ENOMEM, -EUCLEAN,
+ *	   -EIO, -ENODATA
  * Since: 0.1
  */
 int btrkit_txn_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,

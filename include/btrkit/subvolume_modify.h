@@ -47,7 +47,7 @@ struct btrkit_new_subvolume {
  * @param what	NULL: all defaults
  * @param id	gets its objectid; may be NULL
  * @return 0; -EEXIST; -ENOENT: no such subvolume or directory; -ENOTDIR; -ENAMETOOLONG; -EINVAL: no name, no such
- *	   permissions or owner, or a damaged default ACL; -EROFS: a read-only subvolume; -EPERM: an immutable
+ *	   permissions, owner or time, or a damaged default ACL; -EROFS: a read-only subvolume; -EPERM: an immutable
  *	   directory; -EOVERFLOW; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */

@@ -25,12 +25,12 @@ struct change {
 static int judge_times(const struct btrkit_attr *a, struct btrkit_error *err)
 {
 	const struct btrkit_time *times[] = { &a->atime, &a->mtime, &a->ctime, &a->otime };
+	int ret = 0;
 
-	for (unsigned i = 0; i < 4; i++) {
-		if (a->mask & (unsigned)BTRKIT_ATTR_ATIME << i && times[i]->nsec >= 1000000000)
-			return err_set(err, BTRKIT_INVALID, "a time of %" PRIu32 " nanoseconds", times[i]->nsec);
-	}
-	return 0;
+	for (unsigned i = 0; !ret && i < 4; i++)
+		if (a->mask & (unsigned)BTRKIT_ATTR_ATIME << i)
+			ret = op_judge_time(times[i], err);
+	return ret;
 }
 
 static int judge(const struct btrkit_attr *a, struct btrkit_error *err)
@@ -94,7 +94,7 @@ static int judge_change(struct op *op, const struct op_inode *in, const struct b
 static void set_time(const struct btrkit_attr *a, unsigned bit, const struct btrkit_time *from, struct disk_time *to)
 {
 	if (a->mask & bit)
-		*to = (struct disk_time){ le64_put((uint64_t)from->sec), le32_put(from->nsec) };
+		*to = op_put_time(from);
 }
 
 static int apply(struct op *op, struct op_inode *in, const struct btrkit_attr *a, const struct change *c,

@@ -13,6 +13,9 @@
 #include "lib/modify/inherit.h"
 #include "lib/modify/names.h"
 
+#define MAJOR_MAX 0xfffu
+#define MINOR_MAX 0xfffffu
+
 /* What is to be made, once it is known where. */
 struct making {
 	struct name name;
@@ -23,9 +26,9 @@ struct making {
 	struct inherited from_dir;
 };
 
-static struct disk_time put_time(const struct btrkit_time *t)
+static bool is_device(uint32_t mode)
 {
-	return (struct disk_time){ le64_put((uint64_t)t->sec), le32_put(t->nsec) };
+	return S_ISCHR(mode) || S_ISBLK(mode);
 }
 
 /* Of a device node: as Linux encodes it on disk. */
@@ -79,7 +82,7 @@ static void inherit(const struct op_inode *dir, struct disk_inode_item *item)
 static int insert_inode(struct op *op, const struct op_inode *dir, const struct making *m, struct btrkit_error *err)
 {
 	const struct btrkit_new_inode *what = m->what;
-	const struct disk_time time = what->time ? put_time(what->time) : op->now;
+	const struct disk_time time = what->time ? op_put_time(what->time) : op->now;
 	struct disk_inode_item item = {
 		.generation = le64_put(op->txn->generation),
 		.transid = le64_put(op->txn->generation),
@@ -87,7 +90,7 @@ static int insert_inode(struct op *op, const struct op_inode *dir, const struct 
 		.uid = le32_put(what->uid),
 		.gid = le32_put(what->gid),
 		.mode = le32_put(m->from_dir.mode),
-		.rdev = le64_put(S_ISCHR(what->mode) || S_ISBLK(what->mode) ? put_device(what->rdev) : 0),
+		.rdev = le64_put(is_device(what->mode) ? put_device(what->rdev) : 0),
 		.size = le64_put(m->target_len),
 		.nbytes = le64_put(m->target_len),
 		.atime = time,
@@ -166,6 +169,10 @@ static int judge(struct making *m, struct btrkit_error *err)
 	if (!dir_type_of_mode(what->mode) || what->mode & ~(S_IFMT | 07777u))
 		return err_set(err, BTRKIT_INVALID, "0%o is no mode of an inode", what->mode);
 	ret = op_judge_owner(what->uid, what->gid, err);
+	if (!ret && what->time)
+		ret = op_judge_time(what->time, err);
+	if (!ret && is_device(what->mode) && (major(what->rdev) > MAJOR_MAX || minor(what->rdev) > MINOR_MAX))
+		ret = err_set(err, BTRKIT_INVALID, "number of a device that Linux has not");
 	if (ret)
 		return ret;
 	if (S_ISLNK(what->mode) != !!what->target)

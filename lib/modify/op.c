@@ -10,6 +10,8 @@
 #include "lib/base/err.h"
 #include "lib/format/items/dir.h"
 
+#define NSEC_PER_SEC 1000000000u
+
 static void open_nowhere(struct op *op, struct btrkit_txn *txn)
 {
 	struct timespec now;
@@ -200,6 +202,13 @@ int op_judge_owner(uint32_t uid, uint32_t gid, struct btrkit_error *err)
 	if (uid == UINT32_MAX || gid == UINT32_MAX)
 		return err_set(err, BTRKIT_INVALID, "nobody can have the number %" PRIu32, UINT32_MAX);
 	return 0;
+}
+
+int op_judge_time(const struct btrkit_time *time, struct btrkit_error *err)
+{
+	return time->nsec < NSEC_PER_SEC ?
+		       0 :
+		       err_set(err, BTRKIT_INVALID, "a time of %" PRIu32 " nanoseconds", time->nsec);
 }
 
 int op_judge_is_dir(const struct op_inode *dir, struct btrkit_error *err)

@@ -81,6 +81,11 @@ int op_inode_get(struct op *op, uint64_t inode, struct op_inode *ret, struct btr
 /* Says in which transaction it was changed. */
 int op_inode_put(struct op *op, struct op_inode *in, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+static inline struct disk_time op_put_time(const struct btrkit_time *t)
+{
+	return (struct disk_time){ le64_put((uint64_t)t->sec), le32_put(t->nsec) };
+}
+
 static inline uint32_t op_inode_mode(const struct op_inode *in)
 {
 	return le32_get(in->item.mode);
@@ -88,6 +93,8 @@ static inline uint32_t op_inode_mode(const struct op_inode *in)
 
 /* Whether an inode can have the owner: Linux takes the highest number for nobody's. @return 0; -EINVAL */
 int op_judge_owner(uint32_t uid, uint32_t gid, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether that is a time. @return 0; -EINVAL */
+int op_judge_time(const struct btrkit_time *time, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Whether the subvolume may be written. @return 0; -EROFS */
 int op_judge_writable(const struct op *op, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* What Linux looks up in what is none fails before anything else. @return 0; -ENOTDIR */

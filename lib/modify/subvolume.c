@@ -80,11 +80,6 @@ static int add_entry(struct adding *a, struct btrkit_error *err)
 	return ret ? ret : op_inode_put(&a->op, &a->dir, err);
 }
 
-static struct disk_time put_time(const struct btrkit_time *t)
-{
-	return (struct disk_time){ le64_put((uint64_t)t->sec), le32_put(t->nsec) };
-}
-
 /*
  * What its directory has from others, which is what Linux gives it: the compression from that of the subvolume that it
  * lies in, and permissions from a default ACL of its own one, but neither this nor any flags.
@@ -108,7 +103,7 @@ static int find_inherited(struct adding *a, struct btrkit_error *err)
 
 static void make_inode(struct adding *a, const struct btrkit_new_subvolume *what)
 {
-	const struct disk_time time = what->time ? put_time(what->time) : a->op.now;
+	const struct disk_time time = what->time ? op_put_time(what->time) : a->op.now;
 
 	a->inode = (struct disk_inode_item){
 		.generation = le64_put(a->op.txn->generation),
@@ -158,7 +153,7 @@ static int make_tree(struct adding *a, const struct btrkit_new_subvolume *what, 
 		.ctransid = le64_put(txn->generation),
 		.otransid = le64_put(txn->generation),
 		.ctime = a->op.now,
-		.otime = what->time ? put_time(what->time) : a->op.now,
+		.otime = what->time ? op_put_time(what->time) : a->op.now,
 	};
 	struct edit_tree *t;
 	int ret;
@@ -227,6 +222,8 @@ int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t 
 	if (what->mode & ~07777u)
 		return err_set(err, BTRKIT_INVALID, "0%o are no permissions", what->mode);
 	ret = op_judge_owner(what->uid, what->gid, err);
+	if (!ret && what->time)
+		ret = op_judge_time(what->time, err);
 	if (!ret)
 		ret = prepare(&a, txn, what->uuid, err);
 	if (!ret)

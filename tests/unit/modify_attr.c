@@ -9,6 +9,7 @@
 #include <linux/fs.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "lib/format/acl.h"
 #include "lib/format/items/dir.h"
@@ -444,8 +445,8 @@ static void test_limits(void **state)
 	static uint8_t value[65537];
 	const struct btrkit_attr wrong = { .mask = BTRKIT_ATTR_MTIME, .mtime = { 0, 1000000000 } };
 	const struct btrkit_attr nobody = { .mask = BTRKIT_ATTR_UID, .uid = UINT32_MAX };
-	struct btrkit_new_inode of_nobody = BTRKIT_NEW_INODE_INIT;
-	struct btrkit_new_subvolume in_no_group = BTRKIT_NEW_SUBVOLUME_INIT;
+	struct btrkit_new_inode of_nobody = BTRKIT_NEW_INODE_INIT, late = of_nobody, device = of_nobody;
+	struct btrkit_new_subvolume in_no_group = BTRKIT_NEW_SUBVOLUME_INIT, never = in_no_group;
 	char name[258] = "user.";
 	uint64_t file, fifo;
 	struct place p;
@@ -471,6 +472,16 @@ static void test_limits(void **state)
 	assert_int_equal(set(&p, file, "security.capability", capability, 19), -EINVAL);
 	assert_int_equal(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &wrong, &p.err), -EINVAL);
 	assert_int_equal(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &nobody, &p.err), -EINVAL);
+	/* Nor is anything made with what nothing can be given. */
+	late.time = never.time = &wrong.mtime;
+	assert_int_equal(btrkit_txn_create(p.txn, TOP_LEVEL, TOP, "n", 1, &late, NULL, &p.err), -EINVAL);
+	assert_int_equal(btrkit_txn_subvolume_create(p.txn, TOP_LEVEL, TOP, "n", 1, &never, NULL, &p.err), -EINVAL);
+	device.mode = S_IFCHR | 0600;
+	for (unsigned i = 0; i < 3; i++) {
+		device.rdev = i == 2 ? makedev(0xfff, 0xfffff) : i ? makedev(1, 0x100000) : makedev(0x1000, 1);
+		assert_int_equal(btrkit_txn_create(p.txn, TOP_LEVEL, TOP, "n", 1, &device, NULL, &p.err),
+				 i == 2 ? 0 : -EINVAL);
+	}
 	of_nobody.uid = in_no_group.gid = UINT32_MAX;
 	assert_int_equal(btrkit_txn_create(p.txn, TOP_LEVEL, TOP, "n", 1, &of_nobody, NULL, &p.err), -EINVAL);
 	assert_int_equal(btrkit_txn_subvolume_create(p.txn, TOP_LEVEL, TOP, "n", 1, &in_no_group, NULL, &p.err),
