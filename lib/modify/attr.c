@@ -66,13 +66,11 @@ static int judge_acl(struct op *op, const struct op_inode *in, struct change *c,
 static int judge_change(struct op *op, const struct op_inode *in, const struct btrkit_attr *a, struct change *c,
 			struct btrkit_error *err)
 {
-	const uint64_t flags = le64_get(in->item.flags);
-	int ret;
+	int ret = op_judge_fixed(in, err);
 
+	if (ret)
+		return ret;
 	c->mode = op_inode_mode(in);
-	if (flags & (INODE_IMMUTABLE | INODE_APPEND))
-		return err_system(err, EPERM, "inode %" PRIu64 " is %s", in->inode,
-				  flags & INODE_IMMUTABLE ? "immutable" : "append-only");
 	if (a->mask & (BTRKIT_ATTR_UID | BTRKIT_ATTR_GID) && !S_ISDIR(c->mode)) {
 		/* What a file may do is not for its next owner; S_ISGID that nobody can execute is something else. */
 		if (c->mode & S_IXGRP)

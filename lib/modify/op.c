@@ -221,6 +221,16 @@ int op_judge_writable(const struct op *op, struct btrkit_error *err)
 	return op->t->read_only ? err_system(err, EROFS, "subvolume %" PRIu64, op->t->id) : 0;
 }
 
+int op_judge_fixed(const struct op_inode *in, struct btrkit_error *err)
+{
+	const uint64_t flags = le64_get(in->item.flags);
+
+	if (flags & (INODE_IMMUTABLE | INODE_APPEND))
+		return err_system(err, EPERM, "inode %" PRIu64 " is %s", in->inode,
+				  flags & INODE_IMMUTABLE ? "immutable" : "append-only");
+	return 0;
+}
+
 int op_judge_dir(const struct op *op, const struct op_inode *dir, uint64_t forbidden, struct btrkit_error *err)
 {
 	const uint64_t flags = le64_get(dir->item.flags);

@@ -99,6 +99,8 @@ int op_judge_time(const struct btrkit_time *time, struct btrkit_error *err) BTRK
 int op_judge_writable(const struct op *op, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* What Linux looks up in what is none fails before anything else. @return 0; -ENOTDIR */
 int op_judge_is_dir(const struct op_inode *dir, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether an inode may get other attributes, or lose a name. @return 0; -EPERM: it is immutable or append-only */
+int op_judge_fixed(const struct op_inode *in, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Whether entries of a directory may be changed: @forbidden are flags besides INODE_IMMUTABLE that forbid it.
  * @return 0; -ENOTDIR; -EPERM; -EROFS

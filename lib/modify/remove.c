@@ -21,16 +21,6 @@ static struct btrkit_key orphan_key(uint64_t inode)
 	return KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, inode);
 }
 
-int remove_judge_fixed(const struct op_inode *in, struct btrkit_error *err)
-{
-	const uint64_t flags = le64_get(in->item.flags);
-
-	if (flags & (INODE_IMMUTABLE | INODE_APPEND))
-		return err_system(err, EPERM, "inode %" PRIu64 " is %s", in->inode,
-				  flags & INODE_IMMUTABLE ? "immutable" : "append-only");
-	return 0;
-}
-
 int remove_judge_name(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
 		      struct btrkit_error *err)
 {
@@ -38,7 +28,7 @@ int remove_judge_name(const struct op *op, const struct op_inode *dir, const str
 	int ret = op_judge_dir(op, dir, INODE_APPEND, err);
 
 	if (!ret)
-		ret = remove_judge_fixed(in, err);
+		ret = op_judge_fixed(in, err);
 	if (!ret && is_dir && !directory)
 		ret = err_system(err, EISDIR, "inode %" PRIu64, in->inode);
 	if (!ret && !is_dir && directory)
@@ -220,7 +210,7 @@ static int refuse_subvolume(struct btrkit_txn *txn, uint64_t id, struct btrkit_e
 	delayed_lock(op.t, &top, 1, &op.locks);
 	ret = op_inode_get(&op, top, &in, err);
 	if (!ret)
-		ret = remove_judge_fixed(&in, err);
+		ret = op_judge_fixed(&in, err);
 	return op_end(&op, ret ? ret : err_system(err, EISDIR, "subvolume %" PRIu64, id), err);
 }
 

@@ -19,8 +19,6 @@ int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const 
  */
 int remove_judge_name(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* What is immutable or append-only keeps its names. @return 0; -EPERM */
-int remove_judge_fixed(const struct op_inode *in, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The same, and a directory must be empty. @return as remove_judge_name(); -ENOTEMPTY */
 int remove_judge(const struct op *op, const struct op_inode *dir, const struct op_inode *in, bool directory,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;

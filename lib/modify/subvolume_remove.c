@@ -82,7 +82,7 @@ static int judge_own_dir(struct removing *r, struct btrkit_error *err)
 		ret = op_inode_get(&own, OID_FIRST_FREE, &in, err);
 	delayed_reader_release(&own.reader);
 	if (!ret)
-		ret = remove_judge_fixed(&in, err);
+		ret = op_judge_fixed(&in, err);
 	if (!ret && r->empty_at && le64_get(in.item.size))
 		ret = err_system(err, ENOTEMPTY, "subvolume %" PRIu64, r->id);
 	return ret;

@@ -61,17 +61,6 @@ static int judge_setting(struct setting *s, struct btrkit_error *err)
 	return !strcmp(s->name, XATTR_CAPABILITY) && s->size ? judge_capability(s->value, s->size, err) : 0;
 }
 
-/* @return 0; -EPERM */
-static int judge_inode(const struct op_inode *in, struct btrkit_error *err)
-{
-	const uint64_t flags = le64_get(in->item.flags);
-
-	if (flags & (INODE_IMMUTABLE | INODE_APPEND))
-		return err_system(err, EPERM, "inode %" PRIu64 " is %s", in->inode,
-				  flags & INODE_IMMUTABLE ? "immutable" : "append-only");
-	return 0;
-}
-
 /* What follows the first @n of the kinds of attributes, NULL: it is none of them. */
 static const char *rest_of(const char *name, size_t n)
 {
@@ -115,7 +104,7 @@ static int judge_name(const struct op *op, const struct op_inode *in, const char
 /* Of an ACL. @return 0; -EPERM; -EROFS; -EOPNOTSUPP; -EACCES; -EINVAL */
 static int judge_acl(const struct op *op, const struct op_inode *in, const struct setting *s, struct btrkit_error *err)
 {
-	int ret = judge_inode(in, err);
+	int ret = op_judge_fixed(in, err);
 
 	if (!ret)
 		ret = op_judge_writable(op, err);
@@ -163,7 +152,7 @@ static int set_attribute(struct op *op, struct op_inode *in, const struct settin
 	struct dir_entry e;
 	int ret;
 
-	ret = judge_inode(in, err);
+	ret = op_judge_fixed(in, err);
 	if (!ret)
 		ret = judge_name(op, in, s->name, err);
 	if (!ret && property)
