@@ -13,11 +13,6 @@
 #include "lib/format/items/root.h"
 #include "lib/mkfs/fill.h"
 
-/* A flag of the inode in a root item: it was set up in full. */
-#define INODE_ROOT_ITEM_INIT (1u << 31)
-/* Kept for the inode in a root item, which is not one. */
-#define ROOT_INODE_SIZE 3
-
 int mkfs_stream_nothing(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
 			struct btrkit_error *err)
 {

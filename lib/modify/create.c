@@ -13,9 +13,6 @@
 #include "lib/modify/inherit.h"
 #include "lib/modify/names.h"
 
-#define MAJOR_MAX 0xfffu
-#define MINOR_MAX 0xfffffu
-
 /* What is to be made, once it is known where. */
 struct making {
 	struct name name;
@@ -29,12 +26,6 @@ struct making {
 static bool is_device(uint32_t mode)
 {
 	return S_ISCHR(mode) || S_ISBLK(mode);
-}
-
-/* Of a device node: as Linux encodes it on disk. */
-static uint64_t put_device(uint64_t rdev)
-{
-	return (uint64_t)major(rdev) << 20 | minor(rdev);
 }
 
 /* All that its directory hands on. @return 0; -EAGAIN: more room is to be reserved for it, m->room says how much; <0 */
@@ -90,7 +81,7 @@ static int insert_inode(struct op *op, const struct op_inode *dir, const struct 
 		.uid = le32_put(what->uid),
 		.gid = le32_put(what->gid),
 		.mode = le32_put(m->from_dir.mode),
-		.rdev = le64_put(is_device(what->mode) ? put_device(what->rdev) : 0),
+		.rdev = le64_put(is_device(what->mode) ? rdev_join(major(what->rdev), minor(what->rdev)) : 0),
 		.size = le64_put(m->target_len),
 		.nbytes = le64_put(m->target_len),
 		.atime = time,
@@ -171,7 +162,7 @@ static int judge(struct making *m, struct btrkit_error *err)
 	ret = op_judge_owner(what->uid, what->gid, err);
 	if (!ret && what->time)
 		ret = op_judge_time(what->time, err);
-	if (!ret && is_device(what->mode) && (major(what->rdev) > MAJOR_MAX || minor(what->rdev) > MINOR_MAX))
+	if (!ret && is_device(what->mode) && !rdev_possible(major(what->rdev), minor(what->rdev)))
 		ret = err_set(err, BTRKIT_INVALID, "number of a device that Linux has not");
 	if (ret)
 		return ret;

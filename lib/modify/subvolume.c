@@ -14,10 +14,6 @@
 #include "lib/modify/inherit.h"
 #include "lib/modify/roots.h"
 
-/* Of the inode that a root item has in it: nobody reads that, but Linux writes it. */
-#define ROOT_INODE_SIZE 3
-#define INODE_ROOT_ITEM_INIT (1ull << 31)
-
 /* What is to be made, and where. */
 struct adding {
 	struct op op;

@@ -13,10 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/format/items/inode.h"
 #include "lib/source/members.h"
-
-#define MAJOR_MAX 0xfffu
-#define MINOR_MAX 0xfffffu
 
 struct reader {
 	struct source *s;
@@ -91,9 +89,9 @@ static const char *attr_of(const struct reader *r, struct source_attr *a)
 		a->text = NULL;
 	}
 	if (S_ISCHR(a->mode) || S_ISBLK(a->mode)) {
-		if (major > MAJOR_MAX || minor > MINOR_MAX)
+		if (!rdev_possible(major, minor))
 			return "number of a device that Linux has not";
-		a->rdev = major << 20 | minor;
+		a->rdev = rdev_join(major, minor);
 	}
 	return NULL;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
+#include "lib/format/items/inode.h"
 
 static int fails(struct scan_failure *f, int errnum, const char *what, const char *name)
 {
@@ -38,7 +39,7 @@ void scan_attr(const struct stat *st, struct source_attr *ret)
 		.mode = st->st_mode,
 		.uid = st->st_uid,
 		.gid = st->st_gid,
-		.rdev = (uint32_t)(major(st->st_rdev) << 20 | minor(st->st_rdev)),
+		.rdev = rdev_join(major(st->st_rdev), minor(st->st_rdev)),
 		.identity = source_identity(st->st_dev, st->st_ino),
 	};
 }

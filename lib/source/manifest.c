@@ -10,10 +10,9 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
+#include "lib/format/items/inode.h"
 #include "lib/source/members.h"
 
-#define MAJOR_MAX 0xfffu
-#define MINOR_MAX 0xfffffu
 #define ID_MAX (UINT32_MAX - 1) /* the last number stands for none */
 
 enum field {
@@ -209,11 +208,11 @@ static int take_owners(const struct manifest *m, const struct line *l, struct so
 		ret = take_number(m, l, FIELD_RDEV, UINT64_MAX, &rdev, err);
 	if (ret < 0)
 		return ret;
-	if (device && (major(rdev) > MAJOR_MAX || minor(rdev) > MINOR_MAX))
+	if (device && !rdev_possible(major(rdev), minor(rdev)))
 		return wrong_field(m, err, FIELD_RDEV, "number of a device that Linux has not");
 	a->uid = (uint32_t)uid;
 	a->gid = (uint32_t)gid;
-	a->rdev = device ? (uint32_t)(major(rdev) << 20 | minor(rdev)) : 0;
+	a->rdev = device ? rdev_join(major(rdev), minor(rdev)) : 0;
 	return 0;
 }
 

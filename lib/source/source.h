@@ -57,7 +57,7 @@ struct source_inode {
 	uint64_t size; /* regular files; of a symlink the length of its target */
 	struct source_time atime, mtime, ctime;
 	uint32_t mode, uid, gid;
-	uint32_t rdev;	    /* devices: major << 20 | minor, as Linux keeps it */
+	uint32_t rdev;	    /* devices: by rdev_join() */
 	uint32_t nlink;	    /* names; 1 for a directory */
 	uint32_t subvolume; /* number of the one it lies in; its root inode too */
 	uint32_t number;    /* in its subvolume, from 0: the root */

@@ -58,7 +58,19 @@ DISK_ASSERT_AT(disk_inode_item, otime, 148);
 #define INODE_NOATIME (1u << 9)
 #define INODE_DIRSYNC (1u << 10)
 #define INODE_COMPRESS (1u << 11)
+#define INODE_ROOT_ITEM_INIT (1u << 31) /* in a root item: its flags and limit say something */
 #define INODE_VERITY (1ull << 32)
+
+/* The number of a device: Linux has 12 bits for the major and 20 for the minor one. */
+static inline bool rdev_possible(uint64_t major, uint64_t minor)
+{
+	return major < 1u << 12 && minor < 1u << 20;
+}
+
+static inline uint32_t rdev_join(uint32_t major, uint32_t minor)
+{
+	return major << 20 | minor;
+}
 
 /* Both are followed by the name. */
 struct disk_inode_ref {

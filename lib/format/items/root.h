@@ -53,6 +53,7 @@ DISK_ASSERT_AT(disk_root_item, stime, 351);
 DISK_ASSERT_AT(disk_root_item, rtime, 363);
 DISK_ASSERT_AT(disk_root_item, reserved, 375);
 #define ROOT_ITEM_SHORT 239	/* bytes of it, as written by Linux before 3.6 */
+#define ROOT_INODE_SIZE 3	/* the size of its inode, which is none: nobody reads that, but Linux writes it */
 
 /* Followed by the name. */
 struct disk_root_ref {
