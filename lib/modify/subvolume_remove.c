@@ -92,7 +92,7 @@ static bool lies_there(const struct removing *r)
 {
 	const struct roots_place *at = r->empty_at;
 
-	return !at || (r->place.dir == at->dir && r->place.name.len == at->name.len &&
+	return !at || (r->place.parent == at->parent && r->place.dir == at->dir && r->place.name.len == at->name.len &&
 		       !memcmp(r->place.name.bytes, at->name.bytes, at->name.len));
 }
 

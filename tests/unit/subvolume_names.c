@@ -4,6 +4,7 @@
 
 #include <btrkit/subvolume_modify.h>
 
+#include "lib/modify/subvolume_remove.h"
 #include "tests/unit/session.h"
 
 static uint64_t subvolume(uint64_t root, const char *name)
@@ -183,11 +184,30 @@ static void test_inherited(void **state)
 	session_end();
 }
 
+/* What was found at a name is not removed when it has the same one in another subvolume by then. */
+static void test_moved_meanwhile(void **state)
+{
+	struct roots_place found = { .dir = TOP, .name = { "s", 1 } };
+	uint64_t a, b, s;
+
+	(void)state;
+	session_begin();
+	a = found.parent = subvolume(TOP_LEVEL, "a");
+	b = subvolume(TOP_LEVEL, "b");
+	s = subvolume(a, "s");
+	rig_check(move(at(a, TOP, "s"), at(b, TOP, "s"), 0), &err);
+	assert_int_equal(subvolume_remove_empty(txn, s, &found, &err), -ENOENT);
+	assert_int_equal(root_at(at(b, TOP, "s")), s);
+	found.parent = b;
+	rig_check(subvolume_remove_empty(txn, s, &found, &err), &err);
+	session_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moves), cmocka_unit_test(test_exchange),	cmocka_unit_test(test_places),
-		cmocka_unit_test(test_rmdir), cmocka_unit_test(test_inherited),
+		cmocka_unit_test(test_rmdir), cmocka_unit_test(test_inherited), cmocka_unit_test(test_moved_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
