@@ -72,12 +72,17 @@ static int look_up(struct op *op, uint64_t dir_inode, const struct name *name, s
 {
 	struct op_inode dir, in;
 	struct name_entry entry;
+	struct btrkit_found found;
 	int r = name_lock(op, dir_inode, name, &dir, &in, &entry, err);
 
 	if (r < 0)
 		return r;
-	*ret = (struct btrkit_found){ op->t->id, entry.location.objectid, dir_type_to_dirent(entry.type) };
-	return r ? enter_subvolume(op, &dir, name, &entry, ret, err) : 0;
+	found = (struct btrkit_found){ op->t->id, entry.location.objectid, dir_type_to_dirent(entry.type) };
+	if (r)
+		r = enter_subvolume(op, &dir, name, &entry, &found, err);
+	if (!r)
+		*ret = found;
+	return r;
 }
 
 int btrkit_txn_lookup(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *bytes, size_t len,

@@ -596,6 +596,19 @@ static void test_one_sided(void **state)
 	}
 }
 
+/* Whether an entry is a subvolume's cannot be read: nothing is told of it as if it could. */
+static void test_unread_place(void **state)
+{
+	struct btrkit_found found = { .root = 1 };
+
+	(void)state;
+	begin();
+	put(OID_ROOT_TREE, &KEY(TOP_LEVEL, KEY_ROOT_REF, sub), "x", 1);
+	expect(btrkit_txn_lookup(txn, TOP_LEVEL, TOP, "sub", 3, &found, &err), -EUCLEAN, -EUCLEAN);
+	assert_int_equal(found.root, 1);
+	end();
+}
+
 /* What is to be removed is not there, is a directory, is the root directory, or is no inode at all. */
 static void test_orphans(void **state)
 {
@@ -630,7 +643,7 @@ int main(void)
 		cmocka_unit_test(test_behind_kept),  cmocka_unit_test(test_entries),
 		cmocka_unit_test(test_places),	     cmocka_unit_test(test_one_sided),
 		cmocka_unit_test(test_orphans),	     cmocka_unit_test(test_there_already),
-		cmocka_unit_test(test_large_inline),
+		cmocka_unit_test(test_large_inline), cmocka_unit_test(test_unread_place),
 	};
 
 	return cmocka_run_group_tests(tests, make_base, free_base);
