@@ -35,7 +35,8 @@ static int enter_subvolume(struct rename_side *s, struct btrkit_error *err)
 	ret = subvolume_get(own.txn->fs, id, &subvolume, err);
 	pthread_rwlock_unlock(&own.d->trees);
 	/* The entry of a snapshot may not say it. */
-	s->entry.location.offset = subvolume.root.key_offset;
+	if (!ret)
+		s->entry.location.offset = subvolume.root.key_offset;
 	return ret;
 }
 
