@@ -232,8 +232,7 @@ static int clone_all(struct btrkit_txn *txn, const struct btrkit_clone *what, st
 		if (ret)
 			return ret;
 		c.w = (struct writing){ .op = &op };
-		c.from = (struct op){ .txn = txn, .d = op.d };
-		ret = delayed_tree(op.d, what->from_root, &c.from.t, err);
+		ret = op_join(&op, what->from_root, &c.from, err);
 		if (!ret)
 			ret = clone_step(&c, first, err);
 		write_close(&c.w);
