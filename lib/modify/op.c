@@ -160,6 +160,14 @@ bool op_less_may_do(const struct btrkit_txn *txn, int ret)
 	return ret == -ENOSPC && !atomic_load(&txn->delayed->failed) && !atomic_load(&txn->delayed->full);
 }
 
+int op_try_fewer(const struct btrkit_txn *txn, int ret, unsigned *max, unsigned few)
+{
+	if (*max == few || !op_less_may_do(txn, ret))
+		return ret;
+	*max = few;
+	return 0;
+}
+
 int op_again(struct btrkit_txn *txn, bool *tried, int ret, struct btrkit_error *err)
 {
 	if (ret != -ENOSPC || *tried || atomic_load(&txn->delayed->full))

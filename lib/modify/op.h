@@ -66,6 +66,12 @@ int op_again(struct btrkit_txn *txn, bool *tried, int ret, struct btrkit_error *
 
 /* Whether what failed for want of space may be tried in smaller steps: not if a device has none. */
 bool op_less_may_do(const struct btrkit_txn *txn, int ret);
+/*
+ * What a step returned of which at most *@max things are done: where that was too much for the space there is, it is to
+ * be done again with @few, which *@max is then.
+ * @return 0: it is done, or to be done again; <0
+ */
+int op_try_fewer(const struct btrkit_txn *txn, int ret, unsigned *max, unsigned few) BTRKIT_MUST_CHECK;
 
 /* What is done needs an incompatible feature. */
 void op_need_feature(struct op *op, uint64_t incompat);

@@ -160,13 +160,8 @@ static int remove_steps(struct btrkit_txn *txn, uint64_t root, uint64_t inode, s
 	bool more = true;
 	int ret = 0;
 
-	while (!ret && more) {
-		ret = remove_step(txn, root, inode, max, &more, err);
-		if (max == FEW_AT_A_TIME || !op_less_may_do(txn, ret))
-			continue;
-		max = FEW_AT_A_TIME;
-		ret = 0;
-	}
+	while (!ret && more)
+		ret = op_try_fewer(txn, remove_step(txn, root, inode, max, &more, err), &max, FEW_AT_A_TIME);
 	return ret;
 }
 

@@ -52,14 +52,8 @@ int write_drop(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t f
 	unsigned max = WRITE_ITEMS;
 	int ret = 0;
 
-	while (!ret && from < to) {
-		ret = drop_step(txn, root, inode, max, &from, to, err);
-		if (max == FEW_ITEMS || !op_less_may_do(txn, ret))
-			continue;
-		/* For little of it there may be room. */
-		max = FEW_ITEMS;
-		ret = 0;
-	}
+	while (!ret && from < to)
+		ret = op_try_fewer(txn, drop_step(txn, root, inode, max, &from, to, err), &max, FEW_ITEMS);
 	return ret;
 }
 
@@ -182,13 +176,8 @@ static int cut_off(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64
 	bool all = false;
 	int ret = 0;
 
-	while (!ret && !all) {
-		ret = cut_step(txn, root, inode, size, max, &all, err);
-		if (max == FEW_ITEMS || !op_less_may_do(txn, ret))
-			continue;
-		max = FEW_ITEMS;
-		ret = 0;
-	}
+	while (!ret && !all)
+		ret = op_try_fewer(txn, cut_step(txn, root, inode, size, max, &all, err), &max, FEW_ITEMS);
 	return ret;
 }
 
@@ -225,13 +214,8 @@ int write_clear(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t 
 	uint64_t from = 0;
 	int ret = 0;
 
-	while (!ret && from < to) {
-		ret = clear_step(txn, root, inode, max, &from, to, err);
-		if (max == FEW_ITEMS || !op_less_may_do(txn, ret))
-			continue;
-		max = FEW_ITEMS;
-		ret = 0;
-	}
+	while (!ret && from < to)
+		ret = op_try_fewer(txn, clear_step(txn, root, inode, max, &from, to, err), &max, FEW_ITEMS);
 	return ret;
 }
 
