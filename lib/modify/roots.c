@@ -113,6 +113,14 @@ int roots_insert(struct btrkit_txn *txn, const struct edit_tree *t, struct disk_
 	return ret ? ret : add_qgroup(txn, root->id, err);
 }
 
+int roots_judge_quotas(const struct btrkit_txn *txn, struct btrkit_error *err)
+{
+	if (txn->simple_quota)
+		return err_set(err, BTRKIT_UNSUPPORTED,
+			       "writing is not supported: changes of files while simple quotas are on");
+	return 0;
+}
+
 int roots_take_id(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error *err)
 {
 	uint64_t id = OID_FIRST_FREE;

@@ -26,6 +26,9 @@ int roots_put(struct btrkit_txn *txn, const struct roots_item *item, struct btrk
 int roots_insert(struct btrkit_txn *txn, const struct edit_tree *t, struct disk_root_item *d,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Whether subvolumes may be made and deleted: their simple quotas would not be kept up. @return 0; -EOPNOTSUPP */
+int roots_judge_quotas(const struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* A number that no subvolume has or had since the filesystem was opened. @return 0; -ENOSPC; <0 */
 int roots_take_id(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

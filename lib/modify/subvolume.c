@@ -31,20 +31,13 @@ static const struct ticket_need entry_need = {
 	.bytes = 2 * (sizeof(struct disk_dir_item) + NAME_LEN_MAX + sizeof(struct disk_item)) + 512,
 };
 
-static int judge_quotas(const struct btrkit_txn *txn, struct btrkit_error *err)
-{
-	return txn->simple_quota ? err_set(err, BTRKIT_UNSUPPORTED,
-					   "writing is not supported: changes of files while simple quotas are on") :
-				   0;
-}
-
 /* What can be said before the operation begins. */
 static int prepare(struct adding *a, const struct btrkit_txn *txn, const uint8_t *uuid, struct btrkit_error *err)
 {
 	int ret = name_judge(&a->place.name, err);
 
 	if (!ret)
-		ret = judge_quotas(txn, err);
+		ret = roots_judge_quotas(txn, err);
 	if (!ret && !uuid)
 		ret = base_uuid_random(a->uuid, err);
 	else if (!ret)

@@ -266,11 +266,10 @@ static int remove_name_of(struct btrkit_txn *txn, uint64_t id, const struct root
 
 	/* Places are read from trees as they are. */
 	ret = delayed_judge(txn->delayed, err);
+	if (!ret)
+		ret = roots_judge_quotas(txn, err);
 	if (ret)
 		return ret;
-	if (txn->simple_quota)
-		return err_set(err, BTRKIT_UNSUPPORTED,
-			       "writing is not supported: changes of files while simple quotas are on");
 	if (id == OID_FS_TREE)
 		return err_set(err, BTRKIT_INVALID, "the top level cannot be deleted");
 	/* What keeps it from being deleted is judged when that can change no more. */
@@ -330,11 +329,10 @@ int btrkit_txn_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct 
 	uint64_t id = 0, n = 0;
 	int ret = delayed_judge(txn->delayed, err);
 
+	if (!ret)
+		ret = roots_judge_quotas(txn, err);
 	if (ret)
 		return ret;
-	if (txn->simple_quota)
-		return err_set(err, BTRKIT_UNSUPPORTED,
-			       "writing is not supported: changes of files while simple quotas are on");
 	while (!(ret = next_dead(txn, id, &id, err))) {
 		ret = drop_all(txn, id, err);
 		if (ret)
