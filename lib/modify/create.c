@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "lib/base/err.h"
-#include "lib/format/items/file_extent.h"
+#include "lib/modify/extents.h"
 #include "lib/modify/inherit.h"
 #include "lib/modify/names.h"
 
@@ -130,7 +130,7 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 		ret = name_judge_new(op, &dir, &m->name, err);
 	if (!ret)
 		ret = name_fits(op, &dir, &m->name, err);
-	if (!ret && m->target_len > op_inline_max(op->txn))
+	if (!ret && m->target_len > extents_inline_max(op))
 		ret = err_system(err, ENAMETOOLONG, "a target of %zu bytes", m->target_len);
 	if (!ret)
 		ret = find_inherited(op, &dir, m, err);

@@ -5,7 +5,7 @@
 /* The file extents of an inode whose lock is held: offsets and lengths are multiples of the sector size. */
 
 #include "lib/format/items/file_extent.h"
-#include "lib/modify/op.h"
+#include "lib/modify/entries.h"
 
 /* The first file extent of an inode that covers something from @from on, before @to. Its bytes belong to the reader. */
 struct extent_at {
@@ -46,6 +46,17 @@ int extents_judge_behind(struct op *op, uint64_t inode, uint64_t from, uint64_t 
 /* At most @max extents go and holes come; *@done is how far it came. */
 int extents_clear_behind(struct op *op, struct op_inode *in, uint64_t from, uint64_t to, unsigned max, uint64_t *done,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* Bytes that an inline extent may have. */
+static inline uint32_t extents_inline_max(const struct op *op)
+{
+	const uint32_t sector = op->txn->fs->super.sectorsize - 1, room = entry_room(op) - FILE_EXTENT_INLINE_START;
+
+	return room < sector ? room : sector;
+}
+
+/* Behind all that a file can have, of sectors of any size. */
+#define EXTENTS_END (UINT64_MAX - 4095)
 
 static inline uint64_t sector_down(const struct op *op, uint64_t n)
 {

@@ -50,7 +50,7 @@ static int zero_part(struct writing *w, uint64_t from, uint64_t to, struct btrki
 
 /*
  * Then the file does not change, nor do its times. Linux looks at one hole only, and at as many sectors as the length
- * has, wherever they begin.
+ * has, wherever they begin. @return 0: it changes; 1: all of it is in a hole; <0
  */
 static int is_in_hole(struct writing *w, uint64_t from, uint64_t to, struct btrkit_error *err)
 {
@@ -226,7 +226,7 @@ static int prealloc_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, u
 	int ret;
 
 	if (flags & ~(unsigned)BTRKIT_PREALLOC_KEEP_SIZE)
-		return err_set(err, BTRKIT_INVALID, "unknown flags");
+		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", flags);
 	ret = judge_range(offset, len, err);
 	while (!ret) {
 		struct op op;

@@ -114,13 +114,4 @@ int op_judge_fixed(const struct op_inode *in, struct btrkit_error *err) BTRKIT_M
 int op_judge_dir(const struct op *op, const struct op_inode *dir, uint64_t forbidden,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Bytes that an inline extent may have. */
-static inline uint32_t op_inline_max(const struct btrkit_txn *txn)
-{
-	const uint32_t sector = txn->fs->super.sectorsize - 1;
-	const uint32_t room = leaf_room(txn->fs->super.nodesize) - (uint32_t)sizeof(struct disk_item) - 21;
-
-	return room < sector ? room : sector;
-}
-
 #endif

@@ -157,7 +157,7 @@ static int cut_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint6
 	if (!ret)
 		ret = find_last(&op, inode, sector_up(&op, size), max, &from, all, err);
 	if (!ret)
-		ret = extents_drop(&op, &w.in, from, UINT64_MAX - 4095, UINT32_MAX, &done, err);
+		ret = extents_drop(&op, &w.in, from, EXTENTS_END, UINT32_MAX, &done, err);
 	if (!ret && from < le64_get(w.in.item.size))
 		w.in.item.size = le64_put(from);
 	if (!ret)
@@ -239,7 +239,7 @@ static int truncate_once(struct btrkit_txn *txn, uint64_t root, uint64_t inode, 
 	ret = write_open(&w, inode, err);
 	/* Also what was kept free behind the end. */
 	if (!ret && size <= le64_get(w.in.item.size)) {
-		ret = extents_next(&op, inode, sector_up(&op, size), UINT64_MAX - 4095, &x, err);
+		ret = extents_next(&op, inode, sector_up(&op, size), EXTENTS_END, &x, err);
 		ret = ret < 0 ? ret : ret ? 0 : CUT_OFF;
 	} else if (!ret) {
 		ret = write_judge_extend(&w, size, err);

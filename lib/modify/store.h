@@ -9,6 +9,7 @@
 
 #include <btrkit/modify.h>
 
+#include "lib/base/encode.h"
 #include "lib/modify/data.h"
 
 #define STORE_EXTENT_MAX (128ull << 20)	/* bytes of an extent that is not compressed, as in Linux */
@@ -61,7 +62,7 @@ struct store *store_free(struct store *s);
 static inline uint64_t store_span(uint8_t compression)
 {
 	/* Half of the pieces are for what does not go in one piece. */
-	return compression ? STORE_PIECES / 2 * (uint64_t)(128u << 10) : STORE_EXTENT_MAX;
+	return compression ? STORE_PIECES / 2 * (uint64_t)ENCODE_MAX : STORE_EXTENT_MAX;
 }
 
 #endif

@@ -136,7 +136,7 @@ static int drop(struct writing *w, uint64_t from, uint64_t to, struct btrkit_err
 static int put_inline(struct writing *w, uint64_t size, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(w->in.inode, KEY_EXTENT_DATA, 0);
-	const uint32_t sector = w->op->txn->fs->super.sectorsize, room = op_inline_max(w->op->txn);
+	const uint32_t sector = w->op->txn->fs->super.sectorsize, room = extents_inline_max(w->op);
 	const uint32_t max = room < WRITE_INLINE_MAX ? room : WRITE_INLINE_MAX;
 	struct disk_file_extent d = { .generation = le64_put(w->op->txn->generation),
 				      .ram_bytes = le64_put(size),
@@ -162,10 +162,12 @@ static int put_inline(struct writing *w, uint64_t size, struct btrkit_error *err
 			encoder_destroy(e);
 		}
 	}
-	if (!ret)
+	if (!ret) {
 		d.compression = w->compression;
-	else if (ret == 1 && size <= max)
-		len = (size_t)size, ret = 0;
+	} else if (ret == 1 && size <= max) {
+		len = (size_t)size;
+		ret = 0;
+	}
 	if (!ret)
 		ret = drop(w, 0, sector, err);
 	if (!ret)
