@@ -156,12 +156,13 @@ static int add_link(struct reader *r, const struct member *m, const char *target
 		return refuse(r, err, EINVAL, "hard link to %s: %s", shown, wrong);
 	if (m->parent == SOURCE_NONE)
 		return refuse(r, err, EINVAL, "hard link in place of the top directory");
-	if (m->len <= SOURCE_NAME_MAX && source_excludes(r->s, m->parent, m->name, m->len, err) > 0)
-		return 0;
+	ret = source_excludes(r->s, m->parent, m->name, m->len, err);
+	if (ret)
+		return ret < 0 ? ret : 0;
 	inode = member_inode(r->s, target);
 	if (inode == SOURCE_NONE)
 		return refuse(r, err, EINVAL, "hard link to %s, which has not come or was left out", shown);
-	if (m->len <= SOURCE_NAME_MAX && source_find(r->s, m->parent, m->name, m->len) != SOURCE_NONE)
+	if (source_find(r->s, m->parent, m->name, m->len) != SOURCE_NONE)
 		return refuse(r, err, EEXIST, "comes twice");
 	ret = source_add_link(r->s, m->parent, m->name, m->len, inode, err);
 	if (ret)

@@ -169,9 +169,7 @@ static int leave_out(struct scan *c, struct scan_dir *d, struct btrkit_error *er
 		return 0;
 	for (uint32_t i = 0; i < d->n; i++) {
 		const char *name = d->names + d->at[i];
-		const size_t len = strlen(name);
-		/* The name is judged when it is added. */
-		const int ret = len > SOURCE_NAME_MAX ? 0 : source_excludes(c->s, d->inode, name, len, err);
+		const int ret = source_excludes(c->s, d->inode, name, strlen(name), err);
 
 		if (ret < 0)
 			return ret;

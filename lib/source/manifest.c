@@ -323,8 +323,9 @@ static int add_link(const struct manifest *m, const char *path, const char *targ
 		return ret;
 	if (ret < 0 || at.parent == SOURCE_NONE)
 		return err_corrupt(err, "PATH", "line %" PRIu64 ": in no directory that came before", line);
-	if (at.len <= SOURCE_NAME_MAX && source_excludes(s, at.parent, at.name, at.len, err) > 0)
-		return 0;
+	ret = source_excludes(s, at.parent, at.name, at.len, err);
+	if (ret)
+		return ret < 0 ? ret : 0;
 	inode = member_inode(s, target);
 	if (inode == SOURCE_NONE) {
 		source_escape(target, strlen(target), shown, sizeof(shown));

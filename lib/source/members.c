@@ -46,14 +46,12 @@ int member_find(struct source *s, const char *path, const struct source_attr *im
 		return 0;
 	}
 	while ((next = next_name(&path, &next_len)), next_len) {
-		uint32_t found = len > SOURCE_NAME_MAX ? SOURCE_NONE : source_find(s, dir, name, len);
+		uint32_t found = source_find(s, dir, name, len);
 
 		if (found == SOURCE_NONE) {
-			int failed;
+			const int failed = implicit ? source_add(s, dir, name, len, implicit, &found, err) :
+						      source_excludes(s, dir, name, len, err);
 
-			failed = implicit	       ? source_add(s, dir, name, len, implicit, &found, err) :
-				 len > SOURCE_NAME_MAX ? 0 :
-							 source_excludes(s, dir, name, len, err);
 			if (failed)
 				return failed;
 			if (!implicit)
@@ -76,14 +74,14 @@ uint32_t member_inode(struct source *s, const char *path)
 		return SOURCE_NONE;
 	if (m.parent == SOURCE_NONE)
 		return 0;
-	return m.len > SOURCE_NAME_MAX ? SOURCE_NONE : source_find(s, m.parent, m.name, m.len);
+	return source_find(s, m.parent, m.name, m.len);
 }
 
 int member_add(struct source *s, const struct member *m, const struct source_attr *a, uint32_t *inode,
 	       struct btrkit_error *err)
 {
 	const bool top = m->parent == SOURCE_NONE;
-	uint32_t found = top ? 0 : m->len > SOURCE_NAME_MAX ? SOURCE_NONE : source_find(s, m->parent, m->name, m->len);
+	uint32_t found = top ? 0 : source_find(s, m->parent, m->name, m->len);
 	int ret;
 
 	if (found == SOURCE_NONE)

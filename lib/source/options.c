@@ -263,7 +263,8 @@ int source_excludes(struct source *s, uint32_t parent, const char *name, size_t 
 	char last[SOURCE_NAME_MAX + 1];
 	int ret;
 
-	if (!o->num_exclude)
+	/* What is too long is refused when it is added. */
+	if (!o->num_exclude || len > SOURCE_NAME_MAX)
 		return 0;
 	memcpy(last, name, len);
 	last[len] = '\0';

@@ -70,7 +70,7 @@ struct source_state {
 int source_options_read(struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* The node that an entry of a directory is. @return SOURCE_NONE: none */
 uint32_t source_node_of(struct source *s, uint32_t parent, const char *name, size_t len);
-/* @return 1: left out; 0; -ENOMEM */
+/* @return 1: left out; 0, also of a name that is too long; -ENOMEM */
 int source_excludes(struct source *s, uint32_t parent, const char *name, size_t len,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 bool source_takes_xattr(const struct source *s, const char *name);
