@@ -28,20 +28,15 @@ struct reader {
 BTRKIT_PRINTF(4, 5)
 static int refuse(const struct reader *r, struct btrkit_error *err, int errnum, const char *fmt, ...)
 {
-	char text[200], path[PATH_SHOWN];
+	char path[PATH_SHOWN];
 	va_list args;
-	size_t len = strlen(r->path);
+	int ret;
 
+	source_escape(r->path, strlen(r->path), path, sizeof(path));
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	ret = source_vfail(path, err, errnum, fmt, args);
 	va_end(args);
-	source_escape(r->path, len, path, sizeof(path));
-	if (errnum == EUCLEAN)
-		return err_corrupt(err, NULL, "%s: %s", path, text);
-	err_set(err, errnum == EINVAL ? BTRKIT_INVALID : BTRKIT_SYSTEM, "%s: %s", path, text);
-	if (err)
-		err->err = -errnum;
-	return -errnum;
+	return ret;
 }
 
 /*

@@ -242,6 +242,11 @@ static int set_attr(struct source *s, struct source_inode *i, const struct sourc
 	return 0;
 }
 
+static uint8_t own_bits(const struct btrkit_mkfs_inode_flags *f)
+{
+	return (f->nodatacow ? BIT_OWN_NODATACOW : 0) | (f->nodatasum ? BIT_OWN_NODATASUM : 0);
+}
+
 /* What the options say of the name; it becomes an inode. */
 static int apply_node(struct source *s, uint32_t node, uint32_t parent, uint32_t inode, struct btrkit_error *err)
 {
@@ -256,8 +261,7 @@ static int apply_node(struct source *s, uint32_t node, uint32_t parent, uint32_t
 		i->subvolume = n->subvolume;
 	}
 	if (n->flags)
-		i->bits |= (n->flags->nodatacow ? BIT_OWN_NODATACOW : 0) |
-			   (n->flags->nodatasum ? BIT_OWN_NODATASUM : 0);
+		i->bits |= own_bits(n->flags);
 	i->bits |= BIT_NAMED;
 	n->inode = inode;
 	return 0;
@@ -311,7 +315,7 @@ static int apply_link_node(struct source *s, uint32_t node, uint32_t inode, bool
 	n->inode = inode;
 	if (!n->flags)
 		return 0;
-	i->bits |= (n->flags->nodatacow ? BIT_OWN_NODATACOW : 0) | (n->flags->nodatasum ? BIT_OWN_NODATASUM : 0);
+	i->bits |= own_bits(n->flags);
 	flags = i->flags | source_flags_own(i->bits, i->mode);
 	if (flags != i->flags && !made && source_streams(s))
 		return source_fail(s, inode, err, EINVAL,
@@ -372,9 +376,8 @@ int source_add_link(struct source *s, uint32_t parent, const char *name, size_t 
 	if (S_ISDIR(s->inodes[inode].mode))
 		return source_fail_name(s, parent, name, len, err, EINVAL, "second name of a directory");
 	ret = reserve_entry(s, name, len, &entry, err);
-	if (!ret && s->inodes[parent].subvolume != s->inodes[inode].subvolume) {
+	if (!ret && s->inodes[parent].subvolume != s->inodes[inode].subvolume)
 		ret = in_subvolume(s, parent, &inode, &made, err);
-	}
 	if (ret < 0)
 		return ret;
 	if (s->inodes[inode].nlink >= SOURCE_LINKS_MAX)

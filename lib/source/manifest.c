@@ -457,11 +457,11 @@ static int read_lines(struct manifest *m, FILE *stream, struct btrkit_error *err
 			line[--len] = '\0';
 		ret = manifest_read_line(m, line, (size_t)len, err);
 	}
-	free(line);
 	if (!ret && errno == ENOMEM)
-		return err_nomem(err);
-	if (!ret && ferror(stream))
-		return err_system(err, errno, "cannot read manifest");
+		ret = err_nomem(err);
+	else if (!ret && ferror(stream))
+		ret = err_system(err, errno, "cannot read manifest");
+	free(line);
 	return ret ? ret : manifest_finish(m, err);
 }
 

@@ -142,8 +142,7 @@ ssize_t source_full_path(const struct source *s, uint32_t inode, char **buf, siz
 	return (ssize_t)len;
 }
 
-BTRKIT_PRINTF(4, 0)
-static int fail(struct btrkit_error *err, int errnum, const char *path, const char *fmt, va_list args)
+int source_vfail(const char *path, struct btrkit_error *err, int errnum, const char *fmt, va_list args)
 {
 	char text[sizeof(err->message)];
 
@@ -170,7 +169,7 @@ int source_fail(const struct source *s, uint32_t inode, struct btrkit_error *err
 
 	source_path(s, inode, path, sizeof(path));
 	va_start(args, fmt);
-	ret = fail(err, errnum, path, fmt, args);
+	ret = source_vfail(path, err, errnum, fmt, args);
 	va_end(args);
 	return ret;
 }
@@ -184,7 +183,7 @@ int source_fail_name(const struct source *s, uint32_t parent, const char *name, 
 
 	source_path_of_name(s, parent, name, len, path, sizeof(path));
 	va_start(args, fmt);
-	ret = fail(err, errnum, path, fmt, args);
+	ret = source_vfail(path, err, errnum, fmt, args);
 	va_end(args);
 	return ret;
 }

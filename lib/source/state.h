@@ -5,6 +5,7 @@
 /* What only lib/source uses of a source. */
 
 #include <pthread.h>
+#include <stdarg.h>
 
 #include "lib/base/pool.h"
 #include "lib/source/build.h"
@@ -90,6 +91,9 @@ int source_fail(const struct source *s, uint32_t inode, struct btrkit_error *err
 		...) BTRKIT_PRINTF(5, 6);
 int source_fail_name(const struct source *s, uint32_t parent, const char *name, size_t len, struct btrkit_error *err,
 		     int errnum, const char *fmt, ...) BTRKIT_PRINTF(7, 8);
+/* The same of a path that is escaped already. */
+int source_vfail(const char *path, struct btrkit_error *err, int errnum, const char *fmt, va_list args)
+	BTRKIT_PRINTF(4, 0);
 
 /* What flags an inode has from its directory, by its type. */
 uint8_t source_flags_inherited(const struct source *s, uint32_t parent, uint32_t subvolume, uint32_t mode);
