@@ -80,7 +80,10 @@ static int add_line(struct mkfs_sort *s, char *text, size_t number, struct btrki
 		s->max = 2 * s->max + 16;
 	}
 	s->lines[s->n] = (struct line){ strdup(path), number, (int32_t)priority };
-	return s->lines[s->n].path ? (s->n++, 0) : err_nomem(err);
+	if (!s->lines[s->n].path)
+		return err_nomem(err);
+	s->n++;
+	return 0;
 }
 
 static int read_lines(struct mkfs_sort *s, FILE *f, struct btrkit_error *err)
@@ -126,19 +129,15 @@ int mkfs_sort_read(const char *file, struct mkfs_sort **ret, struct btrkit_error
 static uint32_t find(const struct source *source, const char *path)
 {
 	uint32_t inode = 0;
+	const char *name;
+	size_t len;
 
-	while (*path && inode != SOURCE_NONE) {
-		const size_t len = strcspn(path, "/");
-		uint32_t entry;
+	while ((name = source_next_name(&path, &len)), len) {
+		const uint32_t entry = source_lookup(source, inode, name, len);
 
-		if (len && !(len == 1 && *path == '.')) {
-			if (!S_ISDIR(source->inodes[inode].mode))
-				return SOURCE_NONE;
-			entry = source_lookup(source, inode, path, len);
-			inode = entry == SOURCE_NONE ? SOURCE_NONE : source->entries[entry].inode;
-		}
-		path += len;
-		path += *path == '/';
+		if (entry == SOURCE_NONE)
+			return SOURCE_NONE;
+		inode = source->entries[entry].inode;
 	}
 	return inode;
 }

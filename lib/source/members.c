@@ -7,20 +7,6 @@
 #include "lib/base/err.h"
 #include "lib/source/state.h"
 
-/* The next name of a path, none if its length is 0. */
-static const char *next_name(const char **at, size_t *len)
-{
-	const char *name;
-
-	do {
-		*at += strspn(*at, "/");
-		name = *at;
-		*len = strcspn(name, "/");
-		*at += *len;
-	} while (*len == 1 && *name == '.');
-	return name;
-}
-
 const char *member_path_wrong(const char *path)
 {
 	const char *name;
@@ -28,7 +14,7 @@ const char *member_path_wrong(const char *path)
 
 	if (*path == '/')
 		return "an absolute path leads out of the tree";
-	while ((name = next_name(&path, &len)), len)
+	while ((name = source_next_name(&path, &len)), len)
 		if (len == 2 && !memcmp(name, "..", 2))
 			return "a path with .. leads out of the tree";
 	return NULL;
@@ -38,14 +24,14 @@ int member_find(struct source *s, const char *path, const struct source_attr *im
 		struct btrkit_error *err)
 {
 	size_t len, next_len;
-	const char *name = next_name(&path, &len), *next;
+	const char *name = source_next_name(&path, &len), *next;
 	uint32_t dir = 0;
 
 	if (!len) {
 		*ret = (struct member){ .parent = SOURCE_NONE };
 		return 0;
 	}
-	while ((next = next_name(&path, &next_len)), next_len) {
+	while ((next = source_next_name(&path, &next_len)), next_len) {
 		uint32_t found = source_find(s, dir, name, len);
 
 		if (found == SOURCE_NONE) {

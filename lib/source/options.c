@@ -15,21 +15,14 @@
 /* The next name of a path. @return its length, 0: the end; -EINVAL: ".." */
 static int next_name(const char **at, const char **name, const char *path, struct btrkit_error *err)
 {
-	for (;;) {
-		size_t len;
+	size_t len;
 
-		*at += strspn(*at, "/");
-		len = strcspn(*at, "/");
-		*name = *at;
-		*at += len;
-		if (len == 1 && **name == '.')
-			continue;
-		if (len == 2 && !memcmp(*name, "..", 2))
-			return err_set(err, BTRKIT_INVALID, "%s: a path in the source has no ..", path);
-		if (len > SOURCE_NAME_MAX)
-			return err_set(err, BTRKIT_INVALID, "%s: a name of more than %u bytes", path, SOURCE_NAME_MAX);
-		return (int)len;
-	}
+	*name = source_next_name(at, &len);
+	if (len == 2 && !memcmp(*name, "..", 2))
+		return err_set(err, BTRKIT_INVALID, "%s: a path in the source has no ..", path);
+	if (len > SOURCE_NAME_MAX)
+		return err_set(err, BTRKIT_INVALID, "%s: a name of more than %u bytes", path, SOURCE_NAME_MAX);
+	return (int)len;
 }
 
 static uint32_t child_of(const struct source_state *st, uint32_t node, const char *name, size_t len)

@@ -105,6 +105,19 @@ void source_escape(const char *bytes, size_t len, char *buf, size_t size)
 	come_forward(&b, size);
 }
 
+const char *source_next_name(const char **path, size_t *len)
+{
+	const char *name;
+
+	do {
+		*path += strspn(*path, "/");
+		name = *path;
+		*len = strcspn(name, "/");
+		*path += *len;
+	} while (*len == 1 && *name == '.');
+	return name;
+}
+
 const char *source_name(const struct source *s)
 {
 	const struct btrkit_mkfs_source *o = s->state->opts;

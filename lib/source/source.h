@@ -169,6 +169,8 @@ void source_path_of_name(const struct source *s, uint32_t parent, const char *na
 /* The end of any bytes, as source_path() shows them. */
 void source_escape(const char *bytes, size_t len, char *buf, size_t size);
 
+/* The next name of a path, which goes on behind it; slashes and single dots are passed over. *@len is 0 at the end. */
+const char *source_next_name(const char **path, size_t *len);
 /* The entry of a directory with that name, after source_finish(). @return its index or SOURCE_NONE */
 uint32_t source_lookup(const struct source *s, uint32_t dir, const char *name, size_t len);
 
