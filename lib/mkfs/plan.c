@@ -214,11 +214,13 @@ static int count_blocks(const struct mkfs_plan *p, struct mkfs_tree *t, bool *ch
 {
 	struct count_ctx ctx = { .tree = t };
 	uint64_t blocks[LEVELS_MAX];
-	int ret = run_counting(p, &ctx, false, blocks, err);
+	const int ret = run_counting(p, &ctx, false, blocks, err);
 
+	if (ret)
+		return ret;
 	*changed |= memcmp(blocks, t->blocks, sizeof(blocks)) != 0;
 	memcpy(t->blocks, blocks, sizeof(blocks));
-	return ret;
+	return 0;
 }
 
 /* The keys, level by level, so that they come in the order of the slots. */
