@@ -135,7 +135,7 @@ static int make_uuids(struct mkfs_fill *f, const struct mkfs_plan *p, struct btr
 	return ret;
 }
 
-int mkfs_fill_prepare(struct mkfs_fill *f, struct mkfs_plan *p, struct btrkit_error *err)
+int mkfs_fill_prepare(struct mkfs_fill *f, const struct mkfs_plan *p, struct btrkit_error *err)
 {
 	int ret = collect_links(f, err);
 

@@ -45,9 +45,9 @@ uint64_t mkfs_fill_inode_flags(const struct source *s, const struct source_inode
 
 /*
  * Prepares what streams need, when source and contents are complete. Release it, whatever is returned.
- * @return 0; -EMLINK: a file with more names than items hold; -ENOMEM
+ * @return 0; -ENOMEM; <0: no random UUIDs
  */
-int mkfs_fill_prepare(struct mkfs_fill *f, struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int mkfs_fill_prepare(struct mkfs_fill *f, const struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void mkfs_fill_release(struct mkfs_fill *f);
 
 #endif

@@ -24,7 +24,6 @@ struct filler {
 	struct bulk *to;
 	uint8_t *buf; /* of the size of a node: an item under construction */
 	uint32_t room; /* of an item */
-	size_t link; /* the first of the inode's among fill->links, or of one behind it */
 };
 
 static uint64_t objectid(const struct source_inode *n)

@@ -202,7 +202,7 @@ static int add_packed(struct units *u, struct unit *w, struct part *p, struct bt
 
 static void digest_pieces(struct unit *w)
 {
-	const struct csum_kind *hash = csum_kind_find(1);
+	const struct csum_kind *hash = csum_kind_find(BTRKIT_CSUM_XXHASH64);
 
 	for (unsigned i = 0; i < w->num_pieces; i++)
 		hash->compute(w->pieces[i].data, w->pieces[i].disk_bytes, w->pieces[i].digest);
