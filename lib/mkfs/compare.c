@@ -188,7 +188,7 @@ static int compare_xattrs(struct compare *c, uint32_t inode, struct btrkit_error
 
 	if (count && !k.met)
 		return err_nomem(err);
-	ret = btrkit_inode_xattrs(c->fs, compare_tree(n), compare_objectid(n), take_xattr, &k, &why);
+	ret = btrkit_inode_xattrs(c->fs, mkfs_fill_root(n), mkfs_fill_objectid(n), take_xattr, &k, &why);
 	for (uint32_t i = 0; !ret && i < count; i++) {
 		source_escape(n->xattrs->at[i].name, n->xattrs->at[i].name_len, name, sizeof(name));
 		if (!k.met[i])
@@ -213,15 +213,15 @@ static int compare_name(const struct comparing_names *k, const struct btrkit_dir
 {
 	const struct source *s = k->c->fill->source;
 	const struct source_inode *n = &s->inodes[wanted->inode];
-	struct inode_place at = { k->root, compare_objectid(&s->inodes[k->inode]) };
+	struct inode_place at = { k->root, mkfs_fill_objectid(&s->inodes[k->inode]) };
 	struct btrkit_error why = BTRKIT_ERROR_INIT;
 	char line[300];
 	int ret;
 
-	if (e->root != compare_tree(n) || e->inode != compare_objectid(n))
+	if (e->root != mkfs_fill_root(n) || e->inode != mkfs_fill_objectid(n))
 		compare_name_differs(k->c, k->inode, e->name, e->name_len,
 				     "inode %" PRIu64 " of subvolume %" PRIu64 " instead of %" PRIu64 " of %" PRIu64,
-				     e->inode, e->root, compare_objectid(n), compare_tree(n));
+				     e->inode, e->root, mkfs_fill_objectid(n), mkfs_fill_root(n));
 	if (e->type != IFTODT(n->mode))
 		compare_name_differs(k->c, k->inode, e->name, e->name_len, "type %u instead of %u", e->type,
 				     IFTODT(n->mode));
@@ -231,7 +231,7 @@ static int compare_name(const struct comparing_names *k, const struct btrkit_dir
 	if (ret)
 		compare_name_differs(k->c, k->inode, e->name, e->name_len, "is not found by its name: %s",
 				     ret < 0 ? btrkit_error_format(&why, line, sizeof(line)) : "there is none");
-	else if (at.root.id != compare_tree(n) || at.inode != compare_objectid(n))
+	else if (at.root.id != mkfs_fill_root(n) || at.inode != mkfs_fill_objectid(n))
 		compare_name_differs(k->c, k->inode, e->name, e->name_len, "leads to another inode by its name");
 	return 0;
 }
@@ -265,9 +265,9 @@ static int compare_names(struct compare *c, uint32_t inode, struct btrkit_error 
 	struct btrkit_error why = BTRKIT_ERROR_INIT;
 	int ret;
 
-	ret = fs_find_root(c->fs, compare_tree(n), &k.root, NULL, &why);
+	ret = fs_find_root(c->fs, mkfs_fill_root(n), &k.root, NULL, &why);
 	if (!ret)
-		ret = btrkit_inode_entries(c->fs, compare_tree(n), compare_objectid(n), take_name, &k, &why);
+		ret = btrkit_inode_entries(c->fs, mkfs_fill_root(n), mkfs_fill_objectid(n), take_name, &k, &why);
 	for (; !ret && k.next < n->count; k.next++) {
 		const struct source_entry *wanted = &s->entries[n->first + k.next];
 
@@ -284,7 +284,7 @@ static int compare_target(struct compare *c, uint32_t inode, struct btrkit_error
 	size_t got = 0;
 	int ret;
 
-	ret = btrkit_file_open(c->fs, compare_tree(n), compare_objectid(n), &f, &why);
+	ret = btrkit_file_open(c->fs, mkfs_fill_root(n), mkfs_fill_objectid(n), &f, &why);
 	if (!ret) {
 		ret = btrkit_file_read(f, 0, c->found, DIGEST_UNIT, &got, &why);
 		btrkit_file_close(f);
@@ -301,7 +301,7 @@ int compare_inode(struct compare *c, uint32_t inode, struct btrkit_error *err)
 	struct btrkit_inode found;
 	int ret;
 
-	ret = btrkit_inode_get(c->fs, compare_tree(n), compare_objectid(n), &found, &why);
+	ret = btrkit_inode_get(c->fs, mkfs_fill_root(n), mkfs_fill_objectid(n), &found, &why);
 	if (ret)
 		return compare_unreadable(c, inode, ret, "inode", &why, err);
 	compare_attributes(c, inode, &found);
@@ -378,7 +378,7 @@ int compare_contents(struct compare *c, uint32_t inode, uint64_t offset, uint64_
 
 	c->num_units = 0;
 	c->unread = false;
-	ret = btrkit_file_open(c->fs, compare_tree(n), compare_objectid(n), &f, &why);
+	ret = btrkit_file_open(c->fs, mkfs_fill_root(n), mkfs_fill_objectid(n), &f, &why);
 	if (ret) {
 		c->unread = true;
 		return compare_unreadable(c, inode, ret, "contents", &why, err);

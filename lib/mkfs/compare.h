@@ -4,7 +4,6 @@
 
 /* What was written of an inode, as it is read by the functions of lib/fs, held against the source. */
 
-#include "lib/format/ids.h"
 #include "lib/mkfs/digest.h"
 #include "lib/mkfs/fill.h"
 
@@ -40,17 +39,6 @@ int compare_unreadable(struct compare *c, uint32_t inode, int ret, const char *w
 
 /* The number of the first byte that differs. */
 uint64_t compare_first_difference(const uint8_t *a, const uint8_t *b, size_t len);
-
-/* What the filesystem calls an inode of the source. */
-static inline uint64_t compare_tree(const struct source_inode *n)
-{
-	return mkfs_fill_subvolume_id(n->subvolume);
-}
-
-static inline uint64_t compare_objectid(const struct source_inode *n)
-{
-	return OID_FIRST_FREE + n->number;
-}
 
 /*
  * These return 0 also where something differs; what cannot be read of the filesystem does.

@@ -38,7 +38,7 @@ static uint32_t find_ref(const struct comparing_refs *k, uint64_t parent, uint64
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
 		const struct source_entry *e = wanted_ref(k, middle);
-		const uint64_t dir = compare_objectid(&s->inodes[e->parent]);
+		const uint64_t dir = mkfs_fill_objectid(&s->inodes[e->parent]);
 
 		if (dir == parent && e->index == index)
 			return middle;
@@ -60,7 +60,7 @@ static void take_ref(const struct comparing_refs *k, const struct btrkit_key *ke
 
 	/* The top of a subvolume is in itself, and has no other name there. */
 	if (!n->number)
-		same = ref->parent == compare_objectid(n) && !ref->index && ref->name_len == 2 &&
+		same = ref->parent == mkfs_fill_objectid(n) && !ref->index && ref->name_len == 2 &&
 		       !memcmp(ref->name, "..", 2);
 	else
 		same = e && ref->name_len == e->len && !memcmp(ref->name, e->name, e->len);
@@ -81,12 +81,12 @@ static void take_ref(const struct comparing_refs *k, const struct btrkit_key *ke
 static int read_refs(const struct comparing_refs *k, struct btrkit_error *why)
 {
 	const struct source_inode *n = &k->c->fill->source->inodes[k->inode];
-	const struct btrkit_key first = KEY(compare_objectid(n), KEY_INODE_REF, 0);
+	const struct btrkit_key first = KEY(mkfs_fill_objectid(n), KEY_INODE_REF, 0);
 	struct tree_root root;
 	struct cursor cursor;
 	int ret;
 
-	ret = fs_find_root(k->c->fs, compare_tree(n), &root, NULL, why);
+	ret = fs_find_root(k->c->fs, mkfs_fill_root(n), &root, NULL, why);
 	if (ret)
 		return ret;
 	cursor_init(&cursor, k->c->fs, &root);
@@ -109,7 +109,7 @@ static int compare_subvolume_name(struct compare *c, uint32_t inode, struct btrk
 	const struct source *s = c->fill->source;
 	const struct source_subvolume *v = &s->subvolumes[s->inodes[inode].subvolume];
 	const struct source_entry *e = &s->entries[v->entry];
-	const uint64_t id = compare_tree(&s->inodes[inode]), parent = mkfs_fill_subvolume_id(v->parent);
+	const uint64_t id = mkfs_fill_root(&s->inodes[inode]), parent = mkfs_fill_subvolume_id(v->parent);
 	const struct btrkit_key keys[] = { KEY(parent, KEY_ROOT_REF, id), KEY(id, KEY_ROOT_BACKREF, parent) };
 	static const char *const name[] = { "reference", "back reference" };
 	struct root_ref ref;
@@ -123,7 +123,7 @@ static int compare_subvolume_name(struct compare *c, uint32_t inode, struct btrk
 			ret = cursor_blame(&cursor, root_ref_decode(&cursor.item, &ref, why), why);
 		if (ret == 1)
 			compare_differs(c, inode, "subvolume %" PRIu64 " has no %s", id, name[i]);
-		else if (!ret && (ref.dirid != compare_objectid(&s->inodes[e->parent]) || ref.sequence != e->index ||
+		else if (!ret && (ref.dirid != mkfs_fill_objectid(&s->inodes[e->parent]) || ref.sequence != e->index ||
 				  ref.name_len != e->len || memcmp(ref.name, e->name, e->len) != 0))
 			compare_differs(c, inode, "the %s of subvolume %" PRIu64 " names another place", name[i], id);
 	}

@@ -4,6 +4,7 @@
 
 /* What a new filesystem is filled with, when its contents have their places: the input of the streams. */
 
+#include "lib/format/ids.h"
 #include "lib/mkfs/contents.h"
 #include "lib/mkfs/plan.h"
 
@@ -30,6 +31,17 @@ uint64_t mkfs_fill_subvolume_id(uint32_t number);
 uint32_t mkfs_fill_subvolume_number(uint64_t id);
 /* Which one is mounted when nothing else is asked for. */
 uint64_t mkfs_fill_default(const struct mkfs_fill *f);
+
+/* What the filesystem calls an inode of the source: its subvolume, and its number there. */
+static inline uint64_t mkfs_fill_root(const struct source_inode *n)
+{
+	return mkfs_fill_subvolume_id(n->subvolume);
+}
+
+static inline uint64_t mkfs_fill_objectid(const struct source_inode *n)
+{
+	return OID_FIRST_FREE + n->number;
+}
 
 /* What the item of an inode has beside what the source says. */
 struct mkfs_times {

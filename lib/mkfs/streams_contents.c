@@ -15,8 +15,8 @@
 static struct extent_ref ref_of(const struct source_inode *n, const struct mkfs_extent *x)
 {
 	return (struct extent_ref){ .type = KEY_EXTENT_DATA_REF,
-				    .root = mkfs_fill_subvolume_id(n->subvolume),
-				    .objectid = OID_FIRST_FREE + n->number,
+				    .root = mkfs_fill_root(n),
+				    .objectid = mkfs_fill_objectid(n),
 				    .offset = x->file_offset,
 				    .count = 1 };
 }

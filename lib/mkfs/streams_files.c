@@ -26,11 +26,6 @@ struct filler {
 	uint32_t room; /* of an item */
 };
 
-static uint64_t objectid(const struct source_inode *n)
-{
-	return OID_FIRST_FREE + n->number;
-}
-
 static struct disk_time put_time(const struct source_time *t)
 {
 	return (struct disk_time){ le64_put((uint64_t)t->sec), le32_put(t->nsec) };
@@ -76,7 +71,7 @@ static int add_inode(struct filler *e, const struct source_inode *n, struct btrk
 	};
 
 	if (bulk_only_counts(e->to))
-		return bulk_add(e->to, &KEY(objectid(n), KEY_INODE_ITEM, 0), &d, sizeof(d), err);
+		return bulk_add(e->to, &KEY(mkfs_fill_objectid(n), KEY_INODE_ITEM, 0), &d, sizeof(d), err);
 	d.size = le64_put(mkfs_fill_size(e->source, n));
 	if (S_ISREG(n->mode))
 		d.nbytes = le64_put(file_bytes(e, n));
@@ -84,7 +79,7 @@ static int add_inode(struct filler *e, const struct source_inode *n, struct btrk
 		d.nbytes = d.size;
 	d.flags = le64_put(mkfs_fill_inode_flags(e->source, n));
 	put_times(e->fill, n, &d);
-	return bulk_add(e->to, &KEY(objectid(n), KEY_INODE_ITEM, 0), &d, sizeof(d), err);
+	return bulk_add(e->to, &KEY(mkfs_fill_objectid(n), KEY_INODE_ITEM, 0), &d, sizeof(d), err);
 }
 
 static uint32_t put_ref(uint8_t *to, uint64_t index, const char *name, uint16_t len)
@@ -113,7 +108,7 @@ struct extref {
 
 static uint64_t extref_hash(const struct filler *e, const struct source_entry *n)
 {
-	return crc32c((uint32_t)objectid(&e->source->inodes[n->parent]), n->name, n->len);
+	return crc32c((uint32_t)mkfs_fill_objectid(&e->source->inodes[n->parent]), n->name, n->len);
 }
 
 static int by_hash(const void *a, const void *b)
@@ -140,7 +135,7 @@ static int add_extrefs(struct filler *e, const struct source_inode *inode, struc
 		for (; i < n && refs[i].hash == hash; i++) {
 			const struct source_entry *entry = refs[i].entry;
 			const struct disk_inode_extref d = {
-				.parent = le64_put(objectid(&e->source->inodes[entry->parent])),
+				.parent = le64_put(mkfs_fill_objectid(&e->source->inodes[entry->parent])),
 				.index = le64_put(entry->index),
 				.name_len = le16_put(entry->len),
 			};
@@ -151,7 +146,7 @@ static int add_extrefs(struct filler *e, const struct source_inode *inode, struc
 			memcpy(e->buf + size + sizeof(d), entry->name, entry->len);
 			size += (uint32_t)sizeof(d) + entry->len;
 		}
-		ret = bulk_add(e->to, &KEY(objectid(inode), KEY_INODE_EXTREF, hash), e->buf, size, err);
+		ret = bulk_add(e->to, &KEY(mkfs_fill_objectid(inode), KEY_INODE_EXTREF, hash), e->buf, size, err);
 	}
 	return ret;
 }
@@ -179,8 +174,9 @@ static int add_links(struct filler *e, const struct source_inode *n, const struc
 				refs[num_refs++] = (struct extref){ extref_hash(e, entry), entry };
 		}
 		ret = bulk_add(e->to,
-			       &KEY(objectid(n), KEY_INODE_REF, objectid(&e->source->inodes[parent])), e->buf, size,
-			       err);
+			       &KEY(mkfs_fill_objectid(n), KEY_INODE_REF,
+				    mkfs_fill_objectid(&e->source->inodes[parent])),
+			       e->buf, size, err);
 	}
 	if (!ret)
 		ret = add_extrefs(e, n, refs, num_refs, err);
@@ -197,14 +193,17 @@ static int add_names(struct filler *e, uint32_t number, struct btrkit_error *err
 	/* The top of a subvolume has its name there, not here. */
 	if (!n->number) {
 		size = put_ref(e->buf, 0, "..", 2);
-		return bulk_add(e->to, &KEY(objectid(n), KEY_INODE_REF, objectid(n)), e->buf, size, err);
+		return bulk_add(e->to, &KEY(mkfs_fill_objectid(n), KEY_INODE_REF, mkfs_fill_objectid(n)), e->buf, size,
+				err);
 	}
 	if (n->nlink > 1)
 		return add_links(e, n, mkfs_fill_links(e->fill, number), err);
 	entry = &e->source->entries[n->name];
 	size = put_ref(e->buf, entry->index, entry->name, entry->len);
-	return bulk_add(e->to, &KEY(objectid(n), KEY_INODE_REF, objectid(&e->source->inodes[entry->parent])), e->buf,
-			size, err);
+	return bulk_add(e->to,
+			&KEY(mkfs_fill_objectid(n), KEY_INODE_REF,
+			     mkfs_fill_objectid(&e->source->inodes[entry->parent])),
+			e->buf, size, err);
 }
 
 static uint32_t put_dir_item(uint8_t *to, const struct disk_dir_item *d, const void *name, uint16_t name_len,
@@ -266,7 +265,7 @@ static int add_xattrs(struct filler *e, const struct source_inode *n, struct btr
 						     (uint16_t)x->value_len);
 		}
 		if (!ret)
-			ret = bulk_add(e->to, &KEY(objectid(n), KEY_XATTR_ITEM, hash), e->buf, size, err);
+			ret = bulk_add(e->to, &KEY(mkfs_fill_objectid(n), KEY_XATTR_ITEM, hash), e->buf, size, err);
 	}
 	free(all);
 	return ret;
@@ -280,9 +279,9 @@ static uint32_t put_entry(const struct filler *e, uint32_t subvolume, const stru
 
 	if (bulk_only_counts(e->to))
 		return (uint32_t)sizeof(d) + entry->len;
-	location = KEY(objectid(n), KEY_INODE_ITEM, 0);
+	location = KEY(mkfs_fill_objectid(n), KEY_INODE_ITEM, 0);
 	if (n->subvolume != subvolume)
-		location = KEY(mkfs_fill_subvolume_id(n->subvolume), KEY_ROOT_ITEM, UINT64_MAX);
+		location = KEY(mkfs_fill_root(n), KEY_ROOT_ITEM, UINT64_MAX);
 	d = (struct disk_dir_item){ .location = key_put(&location),
 				    .transid = le64_put(e->plan->generation),
 				    .type = dir_type_of_mode(n->mode) };
@@ -324,12 +323,12 @@ static int add_entries(struct filler *e, const struct source_inode *n, struct bt
 				size += put_entry(e, n->subvolume, entry, e->buf + size);
 		}
 		if (!ret)
-			ret = bulk_add(e->to, &KEY(objectid(n), KEY_DIR_ITEM, hash), e->buf, size, err);
+			ret = bulk_add(e->to, &KEY(mkfs_fill_objectid(n), KEY_DIR_ITEM, hash), e->buf, size, err);
 	}
 	for (uint32_t i = 0; !ret && i < n->count; i++) {
 		const uint32_t size = put_entry(e, n->subvolume, &entries[i], e->buf);
 
-		ret = bulk_add(e->to, &KEY(objectid(n), KEY_DIR_INDEX, entries[i].index), e->buf, size, err);
+		ret = bulk_add(e->to, &KEY(mkfs_fill_objectid(n), KEY_DIR_INDEX, entries[i].index), e->buf, size, err);
 	}
 	return ret;
 }
@@ -351,8 +350,8 @@ static int add_inline(struct filler *e, const struct source_inode *n, uint64_t r
 	else if (!bulk_only_counts(e->to))
 		ret = spool_read(e->fill->contents->inline_bytes, x->at, e->buf + FILE_EXTENT_INLINE_START, len, err);
 	return ret ? ret :
-		     bulk_add(e->to, &KEY(objectid(n), KEY_EXTENT_DATA, 0), e->buf, FILE_EXTENT_INLINE_START + len,
-			      err);
+		     bulk_add(e->to, &KEY(mkfs_fill_objectid(n), KEY_EXTENT_DATA, 0), e->buf,
+			      FILE_EXTENT_INLINE_START + len, err);
 }
 
 static int add_extent(struct filler *e, const struct source_inode *n, const struct mkfs_extent *x,
@@ -366,7 +365,7 @@ static int add_extent(struct filler *e, const struct source_inode *n, const stru
 					    .disk_num_bytes = le64_put(x->disk_bytes),
 					    .num_bytes = le64_put(x->ram_bytes) };
 
-	return bulk_add(e->to, &KEY(objectid(n), KEY_EXTENT_DATA, x->file_offset), &d, sizeof(d), err);
+	return bulk_add(e->to, &KEY(mkfs_fill_objectid(n), KEY_EXTENT_DATA, x->file_offset), &d, sizeof(d), err);
 }
 
 /* A hole has an item only where the feature no-holes is off. */
@@ -380,7 +379,7 @@ static int add_hole(struct filler *e, const struct source_inode *n, uint64_t fro
 
 	if (from >= to || e->plan->opts.incompat & INCOMPAT_NO_HOLES)
 		return 0;
-	return bulk_add(e->to, &KEY(objectid(n), KEY_EXTENT_DATA, from), &d, sizeof(d), err);
+	return bulk_add(e->to, &KEY(mkfs_fill_objectid(n), KEY_EXTENT_DATA, from), &d, sizeof(d), err);
 }
 
 static int add_extents(struct filler *e, const struct source_inode *n, struct btrkit_error *err)

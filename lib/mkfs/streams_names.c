@@ -226,7 +226,7 @@ static int add_root_ref(const struct mkfs_plan *p, struct bulk *b, uint32_t numb
 	struct {
 		struct disk_root_ref head;
 		char name[SOURCE_NAME_MAX];
-	} ref = { .head = { le64_put(OID_FIRST_FREE + s->inodes[name->parent].number), le64_put(name->index),
+	} ref = { .head = { le64_put(mkfs_fill_objectid(&s->inodes[name->parent])), le64_put(name->index),
 			    le16_put(name->len) } };
 
 	memcpy(ref.name, name->name, name->len);

@@ -15,7 +15,6 @@
 
 #include "lib/base/err.h"
 #include "lib/fs/file.h"
-#include "lib/format/ids.h"
 #include "lib/mkfs/compare.h"
 #include "lib/base/pipeline.h"
 #include "lib/tree/filesystem.h"
@@ -172,8 +171,7 @@ static int open_holes(const struct verifier *v, uint32_t inode, struct holes *h,
 			return h->fd;
 	}
 	/* What cannot be opened is told by who compares it. */
-	if (btrkit_file_open(v->all.fs, mkfs_fill_subvolume_id(n->subvolume), OID_FIRST_FREE + n->number, &h->file,
-			     NULL))
+	if (btrkit_file_open(v->all.fs, mkfs_fill_root(n), mkfs_fill_objectid(n), &h->file, NULL))
 		h->file = NULL;
 	return 0;
 }
