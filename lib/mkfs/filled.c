@@ -39,14 +39,9 @@ struct filling {
 	bool cleared;	/* what was on the devices is gone */
 };
 
-static uint32_t item_room(const struct btrkit_mkfs_options *o)
-{
-	return o->nodesize - (uint32_t)(sizeof(struct disk_header) + sizeof(struct disk_item));
-}
-
 static uint32_t inline_max(const struct btrkit_mkfs_options *o)
 {
-	return item_room(o) - FILE_EXTENT_INLINE_START;
+	return mkfs_item_room(o) - FILE_EXTENT_INLINE_START;
 }
 
 static int judge(const struct mkfs_plan *p, struct btrkit_error *err)
@@ -71,7 +66,7 @@ static int read_source(struct filling *f, struct btrkit_error *err)
 	const struct btrkit_mkfs_options *o = &f->plan->opts;
 	const struct source_limits limits = {
 		.symlink = inline_max(o) < SYMLINK_MAX ? inline_max(o) : SYMLINK_MAX,
-		.xattr = item_room(o) - (uint32_t)sizeof(struct disk_dir_item),
+		.xattr = mkfs_item_room(o) - (uint32_t)sizeof(struct disk_dir_item),
 	};
 
 	return source_create(o->source, &limits, &f->fill.source, err);

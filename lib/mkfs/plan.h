@@ -52,6 +52,12 @@ struct mkfs_plan {
 	void *room_ctx;
 };
 
+/* Bytes that one item may have. */
+static inline uint32_t mkfs_item_room(const struct btrkit_mkfs_options *o)
+{
+	return o->nodesize - (uint32_t)(sizeof(struct disk_header) + sizeof(struct disk_item));
+}
+
 /*
  * Counts the blocks of every tree until nothing changes any more, and gives them their places. The options, UUIDs and
  * layout must be there. Free with mkfs_plan_release(), whatever is returned.

@@ -34,7 +34,7 @@ static int add_extent(const struct mkfs_plan *p, const struct mkfs_extent *x, st
 {
 	const struct source *s = p->fill->source;
 	const size_t ref_size = extent_inline_ref_size(KEY_EXTENT_DATA_REF);
-	const size_t room = p->opts.nodesize - sizeof(struct disk_header) - sizeof(struct disk_item);
+	const size_t room = mkfs_item_room(&p->opts);
 	struct disk_extent_item head = { .generation = le64_put(p->generation), .flags = le64_put(EXTENT_FLAG_DATA) };
 	struct extent_ref *refs;
 	size_t n = 0, size;
@@ -91,7 +91,7 @@ int mkfs_add_data_extent(const struct mkfs_plan *p, const struct mkfs_group *g, 
 /* How many checksums an item has: leaves are to be full, and items no larger than Linux makes them. */
 static uint32_t sums_max(const struct mkfs_plan *p)
 {
-	const uint32_t leaf = p->opts.nodesize - (uint32_t)(sizeof(struct disk_header) + 2 * sizeof(struct disk_item));
+	const uint32_t leaf = mkfs_item_room(&p->opts) - (uint32_t)sizeof(struct disk_item);
 	const uint32_t size = p->judge.csum->size, fit = leaf / size - 1;
 
 	return fit < CSUM_BYTES_MAX / size ? fit : CSUM_BYTES_MAX / size;

@@ -428,7 +428,7 @@ int mkfs_stream_files(const struct mkfs_plan *p, const struct mkfs_tree *t, stru
 	uint32_t first = 0;
 	int ret = 0;
 
-	e.room = p->opts.nodesize - (uint32_t)(sizeof(struct disk_header) + sizeof(struct disk_item));
+	e.room = mkfs_item_room(&p->opts);
 	e.buf = malloc(p->opts.nodesize);
 	if (!e.buf)
 		return err_nomem(err);
