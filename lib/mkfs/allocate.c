@@ -10,8 +10,6 @@
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
-/* The first of a device belongs to boot loaders and the primary superblock. */
-#define RESERVED MIB
 #define LARGE_FILESYSTEM (50 * GIB)
 
 /* A chunk that is looked for. */
@@ -27,7 +25,7 @@ struct request {
 int mkfs_allocator_create(struct mkfs_device *devices, unsigned n, uint32_t nodesize, struct mkfs_allocator *ret,
 			  struct btrkit_error *err)
 {
-	struct mkfs_allocator a = { .devices = devices, .nodesize = nodesize, .logical = RESERVED };
+	struct mkfs_allocator a = { .devices = devices, .nodesize = nodesize, .logical = MKFS_RESERVED };
 
 	a.ends = calloc(n, sizeof(*a.ends));
 	a.order = calloc(2ul * n, sizeof(*a.order));
@@ -56,7 +54,7 @@ void mkfs_allocator_add_device(struct mkfs_allocator *a)
 
 	memmove(a->order + 1, a->order, d * sizeof(*a->order));
 	a->order[0] = d;
-	a->ends[d] = RESERVED;
+	a->ends[d] = MKFS_RESERVED;
 	a->total_bytes += a->devices[d].total_bytes;
 }
 

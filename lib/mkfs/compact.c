@@ -12,8 +12,6 @@
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
-/* The first of a device belongs to boot loaders and the primary superblock. */
-#define RESERVED MIB
 /* For the chunk tree: with less room than these blocks Linux makes another group before it makes any other chunk. */
 #define SYSTEM_STRIPE_MIN MIB
 #define SYSTEM_BLOCKS 64u
@@ -128,9 +126,9 @@ int mkfs_compact_begin(struct mkfs_compact *c, struct btrkit_error *err)
 		return err_nomem(err);
 	c->ends_before_trees = c->ends + c->num_devices;
 	c->reserved = c->ends_before_trees + c->num_devices;
-	c->logical = RESERVED;
+	c->logical = MKFS_RESERVED;
 	for (unsigned d = 0; d < c->num_devices; d++) {
-		c->ends[d] = RESERVED;
+		c->ends[d] = MKFS_RESERVED;
 		c->devices[d].bytes_used = 0;
 	}
 	choose_devices(c);

@@ -34,7 +34,7 @@ unsigned mkfs_profile_devices(const struct raid_profile *p)
 /* The limits of mkfs.btrfs, so that scripts meet the same ones. */
 uint64_t mkfs_layout_min_device(const struct btrkit_mkfs_options *o)
 {
-	const uint64_t first = MIB + FIRST_SYSTEM_LENGTH + 2 * 8 * MIB;
+	const uint64_t first = MKFS_RESERVED + FIRST_SYSTEM_LENGTH + 2 * 8 * MIB;
 	const uint64_t metadata = o->metadata == BTRKIT_PROFILE_SINGLE ? 16 * MIB : 40 * MIB;
 	const uint64_t data = o->data == BTRKIT_PROFILE_SINGLE ? 8 * MIB : 64 * MIB;
 	const unsigned metadata_each = o->metadata == BTRKIT_PROFILE_DUP ? 2 : 1,

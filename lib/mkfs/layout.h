@@ -9,6 +9,9 @@
 
 #include "lib/volume/raid_map.h"
 
+/* The first bytes of a device belong to boot loaders and the primary superblock. */
+#define MKFS_RESERVED (1ull << 20)
+
 /* A device of the new filesystem. Its number there is that in the array, from 1. */
 struct mkfs_device {
 	struct btrkit_io *io;
