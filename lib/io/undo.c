@@ -12,6 +12,7 @@
 #include "lib/base/crc32c.h"
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
+#include "lib/base/zero.h"
 #include "lib/format/super.h"
 #include "lib/io/undo_log.h"
 #include "lib/io/zone.h"
@@ -105,11 +106,6 @@ static struct disk_undo_record record_of(const struct undo_io *u, enum undo_type
 	};
 }
 
-static bool all_zeros(const uint8_t *bytes, size_t len)
-{
-	return !len || (!bytes[0] && !memcmp(bytes, bytes + 1, len - 1));
-}
-
 /* The old contents of @n blocks of one window, none of which the file has. */
 static int save_run(struct undo_io *u, uint64_t first, size_t n)
 {
@@ -123,7 +119,7 @@ static int save_run(struct undo_io *u, uint64_t first, size_t n)
 	ret = btrkit_io_read(u->below, first * UNDO_BLOCK, u->run, len, &u->failure);
 	if (ret)
 		return ret;
-	if (all_zeros(u->run, len))
+	if (is_all_zeros(u->run, len))
 		payload = 0;
 	head = record_of(u, UNDO_OLD, first * UNDO_BLOCK, len, payload);
 	head.flags = payload ? 0 : UNDO_ZEROS;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/mkfs/digest.h"
 
-#include <string.h>
-
 #include <btrkit/mkfs.h>
 
 #include "lib/base/csum.h"
 #include "lib/base/le.h"
+#include "lib/base/zero.h"
 
 bool digest_available(void)
 {
@@ -23,8 +22,7 @@ static uint64_t hash(const void *data, size_t len)
 
 uint64_t digest_unit(const void *data, size_t len)
 {
-	const uint8_t *bytes = data;
-	const bool zeros = !len || (!bytes[0] && !memcmp(bytes, bytes + 1, len - 1));
+	const bool zeros = is_all_zeros(data, len);
 	const uint64_t sum = zeros ? 0 : hash(data, len);
 
 	return zeros || sum ? sum : 1;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
+#include "lib/base/zero.h"
 
 size_t unit_whole_sectors(const struct units *u, size_t n)
 {
@@ -49,11 +50,6 @@ static int read_part(const struct units *u, struct source_near *near, const stru
 	return ret;
 }
 
-static bool is_zero(const uint8_t *data, size_t len)
-{
-	return !len || (!data[0] && !memcmp(data, data + 1, len - 1));
-}
-
 static void add_piece(struct unit *w, const struct mkfs_piece *piece)
 {
 	w->pieces[w->num_pieces++] = *piece;
@@ -84,7 +80,7 @@ static void add_plain(const struct units *u, struct unit *w, const struct part *
 					    .data = data + at };
 		size_t end = at;
 
-		while (end < len && !is_zero(data + end, sector))
+		while (end < len && !is_all_zeros(data + end, sector))
 			end += sector;
 		piece.disk_bytes = piece.ram_bytes = (uint32_t)(end - at);
 		if (whole > from + at)
@@ -138,7 +134,7 @@ static int add_inline(const struct units *u, struct unit *w, const struct part *
 
 	if (size > c->sectorsize || !p->first || !p->last)
 		return 1;
-	if (is_zero(piece.data, p->len))
+	if (is_all_zeros(piece.data, p->len))
 		return 0;
 	if (w->encoder && !(p->flags & SOURCE_NODATASUM)) {
 		const size_t room = size - 1 < c->inline_max ? (size_t)size - 1 : c->inline_max;
@@ -184,7 +180,7 @@ static int add_packed(struct units *u, struct unit *w, struct part *p, struct bt
 		const size_t sectors = unit_whole_sectors(u, len);
 
 		ret = 1;
-		if (is_zero(w->bytes + p->at + at, len))
+		if (is_all_zeros(w->bytes + p->at + at, len))
 			continue;
 		/* It has to save a sector. */
 		if (verdict != NOT_WORTHWHILE && sectors > u->config.sectorsize)

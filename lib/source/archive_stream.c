@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
+#include "lib/base/zero.h"
 
 #define TAR_BLOCK 512u
 #define TAR_SIZE_AT 124u
@@ -108,11 +109,6 @@ static const char *wrong_global_header(const char *block, size_t len, size_t *wr
 	return NULL;
 }
 
-static bool is_zero(const char *bytes, size_t len)
-{
-	return !len || (!bytes[0] && !memcmp(bytes, bytes + 1, len - 1));
-}
-
 static la_ssize_t next_block(struct archive *members, void *ctx, const void **block)
 {
 	struct archive_stream *t = ctx;
@@ -147,7 +143,7 @@ static la_ssize_t next_block(struct archive *members, void *ctx, const void **bl
 	if (len) {
 		const size_t last = len < TAR_BLOCK ? len : TAR_BLOCK;
 
-		t->ends_in_zeros = is_zero((const char *)*block + len - last, last);
+		t->ends_in_zeros = is_all_zeros((const char *)*block + len - last, last);
 	}
 	t->block = *block;
 	t->len = len;
@@ -207,10 +203,11 @@ int archive_stream_finish(struct archive_stream *t, struct btrkit_error *err)
 	if (tar && (at <= archive_read_header_position(t->members) || (!t->len && !t->ends_in_zeros)))
 		return err_corrupt(err, NULL, "%s: broken archive: it ends without an end", t->name);
 	if (at >= 0 && (uint64_t)at <= t->given && t->given - (uint64_t)at <= t->len &&
-	    !is_zero((const char *)t->block + t->len - (t->given - (uint64_t)at), (size_t)(t->given - (uint64_t)at)))
+	    !is_all_zeros((const char *)t->block + t->len - (t->given - (uint64_t)at),
+			  (size_t)(t->given - (uint64_t)at)))
 		return err_corrupt(err, NULL, "%s: something follows the end of the archive", t->name);
 	while (t->len && (len = next_block(t->members, t, &block)) > 0)
-		if (!is_zero(block, (size_t)len))
+		if (!is_all_zeros(block, (size_t)len))
 			return err_corrupt(err, NULL, "%s: something follows the end of the archive", t->name);
 	return len < 0 ? archive_fails(t->members, t->name, err) : 0;
 }
