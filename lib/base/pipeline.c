@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/sysinfo.h>
 
 #include "lib/base/err.h"
 
@@ -87,6 +88,14 @@ static void *thread(void *ctx)
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
+}
+
+unsigned pipeline_threads(unsigned wanted)
+{
+	const int processors = get_nprocs();
+	const unsigned threads = wanted ? wanted : processors > 0 ? (unsigned)processors : 1;
+
+	return threads < PIPELINE_THREADS_MAX ? threads : PIPELINE_THREADS_MAX;
 }
 
 int pipeline_create(const struct pipeline_ops *ops, unsigned threads, void *const *slots, size_t n,

@@ -21,6 +21,11 @@ struct pipeline_ops {
 	void *ctx;
 };
 
+#define PIPELINE_THREADS_MAX 64u
+
+/* How many threads to have: as many as are wanted, or with 0 as there are processors, but no more than the most. */
+unsigned pipeline_threads(unsigned wanted);
+
 /*
  * @slots: @n of the caller's. Without @threads the caller's own does the work when it gives it out.
  * @return 0; -ENOMEM; -EAGAIN: no thread can be had

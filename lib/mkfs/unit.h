@@ -7,14 +7,13 @@
 #include <pthread.h>
 
 #include "lib/base/encode.h"
-#include "lib/mkfs/digest.h"
 #include "lib/base/pipeline.h"
+#include "lib/mkfs/digest.h"
 #include "lib/mkfs/units.h"
 
 #define UNIT_BYTES DIGEST_UNIT
 #define PARTS_MAX 256u
 #define UNITS_PER_THREAD 4u
-#define THREADS_MAX 64u
 /* Of larger files holes are looked for before they are read. */
 #define SPARSE_MIN (16u << 20)
 
@@ -65,7 +64,7 @@ struct units {
 	struct unit *open; /* that is being put together */
 	struct big_file *files;
 	/* One a thread. The last one that was used is the next, since its tables are in the processor's cache. */
-	struct encoder *encoders[THREADS_MAX];
+	struct encoder *encoders[PIPELINE_THREADS_MAX];
 	unsigned num_encoders; /* that nobody uses */
 	pthread_mutex_t lock; /* of verdicts and encoders */
 	pthread_cond_t decided;

@@ -93,14 +93,11 @@ static int create_encoder(struct units *u, struct btrkit_error *err)
 int units_create(const struct units_config *config, struct units **ret, struct btrkit_error *err)
 {
 	struct units *u = calloc(1, sizeof(*u));
-	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned threads = config->threads ? config->threads : processors > 0 ? (unsigned)processors : 1;
+	const unsigned threads = pipeline_threads(config->threads);
 	int r = 0;
 
 	if (!u)
 		return err_nomem(err);
-	if (threads > THREADS_MAX)
-		threads = THREADS_MAX;
 	u->config = *config;
 	pthread_mutex_init(&u->lock, NULL);
 	pthread_cond_init(&u->decided, NULL);

@@ -14,14 +14,13 @@
 #include <unistd.h>
 
 #include "lib/base/err.h"
+#include "lib/base/pipeline.h"
 #include "lib/fs/file.h"
 #include "lib/mkfs/compare.h"
-#include "lib/base/pipeline.h"
 #include "lib/tree/filesystem.h"
 #include "lib/volume/volume.h"
 
 #define BATCH_INODES 256u
-#define THREADS_MAX 64u
 
 /* Inodes one behind the other in source.in_order, or a part of one file or group. */
 struct batch {
@@ -324,12 +323,8 @@ static int give_out(struct verifier *v, struct btrkit_error *err)
 
 static int create_batches(struct verifier *v, struct btrkit_error *err)
 {
-	const unsigned wanted = v->plan->opts.threads;
-	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned threads = wanted ? wanted : processors > 0 ? (unsigned)processors : 1;
+	const unsigned threads = pipeline_threads(v->plan->opts.threads);
 
-	if (threads > THREADS_MAX)
-		threads = THREADS_MAX;
 	v->num_batches = 2 * threads;
 	v->batches = calloc(v->num_batches, sizeof(*v->batches));
 	v->slots = calloc(v->num_batches, sizeof(*v->slots));

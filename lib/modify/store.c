@@ -4,14 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/encode.h"
 #include "lib/base/err.h"
 #include "lib/base/pipeline.h"
 
 #define UNIT (1u << 20)		 /* bytes that are written as one piece of work */
-#define THREADS_MAX 64u
 #define ALONE (4u * ENCODE_MAX)	 /* so few bytes are not worth a thread */
 
 /* A piece of work. */
@@ -325,13 +323,11 @@ static int give_out_all(struct store *s, struct pipeline *p, uint64_t from, uint
 
 static unsigned num_threads(const struct store *s, uint64_t len)
 {
-	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned threads = s->threads ? s->threads : processors > 0 ? (unsigned)processors : 1;
+	const uint64_t pieces = len / (s->compression ? ENCODE_MAX : UNIT);
+	unsigned threads = pipeline_threads(s->threads);
 
-	if (len / (s->compression ? ENCODE_MAX : UNIT) < threads)
-		threads = (unsigned)(len / (s->compression ? ENCODE_MAX : UNIT));
-	if (threads > THREADS_MAX)
-		threads = THREADS_MAX;
+	if (pieces < threads)
+		threads = (unsigned)pieces;
 	/* The caller's own does it alone. */
 	return len <= ALONE || threads < 2 ? 0 : threads;
 }
