@@ -13,7 +13,6 @@
 
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/dir.h"
-#include "lib/format/items/file_extent.h"
 #include "lib/format/items/root.h"
 #include "lib/modify/op.h"
 #include "lib/modify/subvolume_remove.h"
@@ -392,58 +391,6 @@ static void test_behind_kept(void **state)
 	}
 }
 
-/* A file whose inline extent has more bytes than a sector: none is written or cloned as if it had not. */
-static void test_large_inline(void **state)
-{
-	static const struct rig_kind large = {
-		"16k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 16384, 0, 1, { 160 }
-	};
-	const uint32_t size = 12000;
-	struct {
-		uint8_t head[FILE_EXTENT_INLINE_START];
-		uint8_t data[12000];
-	} item = { .data = { 1 } };
-	const struct disk_file_extent d = { .ram_bytes = le64_put(size), .type = FILE_EXTENT_INLINE };
-
-	(void)state;
-	memcpy(item.head, &d, sizeof(item.head));
-	for (unsigned how = 0; how < 5; how++) {
-		struct btrkit_clone what = { TOP_LEVEL, 0, 0, TOP_LEVEL, 0, 4096, 0 };
-		uint64_t inode;
-
-		rig_make(&rig, &large);
-		fs = rig_open(&rig, BTRKIT_OPEN_WRITE, 0);
-		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
-		inode = create(TOP_LEVEL, TOP, "inline", S_IFREG | 0644);
-		what.from_inode = inode;
-		what.to_inode = create(TOP_LEVEL, TOP, "other", S_IFREG | 0644);
-		rig_check(btrkit_txn_flush(txn, &err), &err);
-		change_inode(inode, 1, size);
-		put_in_top(&KEY(inode, KEY_EXTENT_DATA, 0), &item, sizeof(item));
-		tell();
-		switch (how) {
-		case 0:
-			expect(btrkit_txn_clone(txn, &what, &err), -EUCLEAN, -EUCLEAN);
-			break;
-		case 1:
-			what.to_offset = 0;
-			expect(btrkit_txn_clone(txn, &what, &err), -EUCLEAN, -EUCLEAN);
-			break;
-		case 2:
-			expect(btrkit_txn_truncate(txn, TOP_LEVEL, inode, 5000, &err), -EUCLEAN, -EUCLEAN);
-			break;
-		case 3:
-			expect(btrkit_txn_truncate(txn, TOP_LEVEL, inode, 100, &err), -EUCLEAN, -EUCLEAN);
-			break;
-		case 4:
-			/* What is in it can go. */
-			expect(btrkit_txn_truncate(txn, TOP_LEVEL, inode, 0, &err), 0, 0);
-			break;
-		}
-		end();
-	}
-}
-
 /* An index that leaves no number for the next, and entries that lead elsewhere. */
 static void test_entries(void **state)
 {
@@ -596,19 +543,6 @@ static void test_one_sided(void **state)
 	}
 }
 
-/* Whether an entry is a subvolume's cannot be read: nothing is told of it as if it could. */
-static void test_unread_place(void **state)
-{
-	struct btrkit_found found = { .root = 1 };
-
-	(void)state;
-	begin();
-	put(OID_ROOT_TREE, &KEY(TOP_LEVEL, KEY_ROOT_REF, sub), "x", 1);
-	expect(btrkit_txn_lookup(txn, TOP_LEVEL, TOP, "sub", 3, &found, &err), -EUCLEAN, -EUCLEAN);
-	assert_int_equal(found.root, 1);
-	end();
-}
-
 /* What is to be removed is not there, is a directory, is the root directory, or is no inode at all. */
 static void test_orphans(void **state)
 {
@@ -638,12 +572,10 @@ static void test_orphans(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),	     cmocka_unit_test(test_drop_progress),
-		cmocka_unit_test(test_inodes),	     cmocka_unit_test(test_behind),
-		cmocka_unit_test(test_behind_kept),  cmocka_unit_test(test_entries),
-		cmocka_unit_test(test_places),	     cmocka_unit_test(test_one_sided),
-		cmocka_unit_test(test_orphans),	     cmocka_unit_test(test_there_already),
-		cmocka_unit_test(test_large_inline), cmocka_unit_test(test_unread_place),
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_drop_progress), cmocka_unit_test(test_inodes),
+		cmocka_unit_test(test_behind),	cmocka_unit_test(test_behind_kept),   cmocka_unit_test(test_entries),
+		cmocka_unit_test(test_places),	cmocka_unit_test(test_one_sided),     cmocka_unit_test(test_orphans),
+		cmocka_unit_test(test_there_already),
 	};
 
 	return cmocka_run_group_tests(tests, make_base, free_base);
