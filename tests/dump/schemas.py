@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What other commands than dump-tree write as JSON Lines, and dump-tree --raw, by the schemas that are installed; a
-member too many, one too few, and one of another type are seen in each object of each, at any depth. BTRKIT is
-the program under test."""
+"""What all commands but dump-tree print as JSON Lines, and dump-tree --raw, by the schemas that are installed: each
+line is of one kind, each member of a schema is printed by something, and a member too many, one too few, and one of
+another type are seen in each object, at any depth. BTRKIT is the program under test."""
 import json
 import os
 import re
@@ -13,66 +13,37 @@ import schema
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 IMAGES = os.path.join(HERE, '..', '..', 'images')
-sys.path[:0] = [IMAGES, os.path.join(HERE, '..', 'cli')]
+sys.path[:0] = [IMAGES, os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'damage')]
+import schema_images  # noqa: E402
 import unpack  # noqa: E402
+from judge import FOLDER, Judge  # noqa: E402
 from tool import run  # noqa: E402
 
-NAMES = ('good-default', 'good-half-dropped', 'good-levels', 'good-log-tree', 'good-mixed', 'bad-item-past-leaf',
+# Of these everything in trees is printed, of those what is known of files and space.
+TREES = ('good-default', 'good-half-dropped', 'good-levels', 'good-log-tree', 'good-mixed', 'bad-item-past-leaf',
          'bad-item-size', 'bad-dir-name', 'bad-super-array-stripes', 'bad-node-zero', 'good-metadata-uuid',
-         'unsupported-extent-tree-v2')
-COMMANDS = ('diff', 'dump-raw', 'dump-super', 'list-subvolumes', 'tree-stats')
+         'bad-item-count', 'bad-chunk-stripes', 'unsupported-extent-tree-v2')
+FILES = ('good-default', 'good-clones', 'good-compressed', 'good-odd-names', 'good-half-dropped', 'bad-checksum',
+         'bad-extent-type')
+CHECKED = ('bad-one-copy', 'bad-node-zero', 'bad-dir-name', 'bad-compressed-nothing', 'bad-last-tree',
+           'bad-super-primary')
+# dump-json judges it.
+ELSEWHERE = {'dump-tree'}
+# Members that nothing here prints, 'command: kind.member', and why.
+UNSEEN = {}
+MANY = 6  # of what an image has are asked for one by one
 
 
-class Judge:
-    """A schema, and which of its members have been there."""
-
-    def __init__(self, command, items):
-        from jsonschema import Draft202012Validator
-        with open(os.path.join(os.path.dirname(schema.SCHEMA), command + '.schema.json'), encoding='ascii') as f:
-            self.schema = json.load(f)
-        Draft202012Validator.check_schema(self.schema)
-        self.command, self.validator, self.items = command, Draft202012Validator(self.schema), items
-        self.lines, self.seen, self.planters = 0, set(), {}
-
-    def line(self, line):
-        value = schema.parse(line)
-        error = next(self.validator.iter_errors(value), None)
-        if error:
-            raise schema.Wrong(f'{self.command}: {error.json_path}: {error.message[:300]}\n{line[:600]}')
-        self.lines += 1
-        for part in (value, value.get('old', {}), value.get('new', {})):
-            if 'item' in part:
-                name = value['key']['type_name']
-                self.items.judge('items/' + ('unknown' if name.startswith('UNKNOWN.') else name), part['item'], line)
-        self.take(value, '')
-        # What items say is judged above.
-        self.planters.setdefault(value.get('kind', '__header' in value), schema.Planter(['item'])).take(value)
-
-    def take(self, value, path):
-        for v in value if isinstance(value, list) else ():
-            self.take(v, path)
-        for k, v in value.items() if isinstance(value, dict) else ():
-            self.seen.add(path + k)
-            if k != 'item':
-                self.take(v, f'{path}{k}.')
-
-    def planted(self):
-        """How many wrong values were refused."""
-        found = 0
-        for planter in self.planters.values():
-            for what, bad in planter.wrong():
-                if self.validator.is_valid(bad):
-                    raise schema.Wrong(f'{self.command}: {what}: {bad} is valid')
-                found += 1
-        return found
-
-
-def lines(judge, *args):
-    status, out, err = run(*args)
-    assert status in (0, 1), (args, status, err)
-    for line in out.decode('utf-8', 'surrogateescape').splitlines():
+def lines(judge, *args, command=None):
+    """The values that a command prints, whether all went well or not, as long as it was not used in a wrong way."""
+    status, out, err = run(*(command or [judge.command]), '--format', 'json', *args)
+    assert status in (0, 1) or judge.command == 'check' and status in (4, 8), (judge.command, args, status, err)
+    assert out or status, (judge.command, args)
+    assert not out or out.endswith(b'\n'), (judge.command, args, out[-80:])
+    text = out.decode('utf-8', 'surrogateescape')
+    for line in text.splitlines():
         judge.line(line)
-    return out.decode('utf-8', 'surrogateescape')
+    return [json.loads(line) for line in text.splitlines()[1:]]
 
 
 def raw(judge, image):
@@ -80,9 +51,8 @@ def raw(judge, image):
     _, text, _ = run('dump-tree', '--scan', '--format', 'json', image)
     blocks = [json.loads(line) for line in text.splitlines()[1:]]
     addresses = sorted({block['bytenr'] for block in blocks if 'bytenr' in block})
-    for bytenr in addresses[::max(len(addresses) // 12, 1)]:
-        out = lines(judge, 'dump-tree', '--raw', bytenr, '--format', 'json', image)
-        values = [json.loads(line) for line in out.splitlines()[1:]]
+    for bytenr in addresses[::max(len(addresses) // MANY, 1)]:
+        values = lines(judge, '--raw', bytenr, image, command=['dump-tree'])
         parts = sorted((v['offset'], bytes.fromhex(v['bytes'])) for v in values if 'bytes' in v)
         assert all(v['size'] == len(v['bytes']) // 2 for v in values if 'bytes' in v), values
         if values and not any('damaged' in v or v['kind'] == 'damage' for v in values):
@@ -92,30 +62,129 @@ def raw(judge, image):
             assert len(whole) in (4096, 8192, 16384, 32768, 65536), (image, len(whole))
 
 
+def trees(judges, name, image):
+    lines(judges['dump-super'], '-fa', '-F', image)
+    lines(judges['dump-super'], image)
+    lines(judges['list-subvolumes'], '--deleted', image)
+    lines(judges['tree-stats'], image)
+    raw(judges['dump-raw'], image)
+    if name == 'good-default':
+        for options in ([], ['--brief'], ['--hide-names']):
+            lines(judges['diff'], *options, '--from', 'sub', '--to', 'snap', image)
+            lines(judges['diff'], *options, '--from', '5', '--to', 'sub', image)
+
+
+def files(judges, image, subvolume='5'):
+    """Each form of what tells of files and of space."""
+    lines(judges['ls'], image)
+    found = lines(judges['ls'], '-lR', image)
+    if found:
+        # No name is taken for an option.
+        lines(judges['stat'], image, *('/' + name['path'] for name in found))
+    rows = lines(judges['fiemap'], '-a', image)
+    lines(judges['fiemap'], '-a', '--owners', image)
+    for i, address in enumerate(sorted({row['physical'] for row in rows})[:MANY]):
+        lines(judges['logical-resolve'], *([], ['-P'], ['-o'])[i % 3], image, address)
+    for name in found[:MANY]:
+        lines(judges['inode-resolve'], '--subvol', name['root'], image, name['inode'])
+    lines(judges['du'], image)
+    lines(judges['du'], '--matrix', '--paths', '--types', '--extents', f'--freed-by={subvolume}', image)
+    places(judges, image)
+
+
+def places(judges, image, *others):
+    devices = [f'--device={path}' for path in others]
+    lines(judges['list-devices'], '--noscan', *devices, image)
+    for chunk in lines(judges['list-chunks'], '--noscan', *devices, image):
+        lines(judges['map-logical'], '--noscan', *devices, image, chunk['logical'])
+    lines(judges['space-cache'], '--noscan', *devices, image, command=['space-cache', 'status'])
+
+
+def of_mkfs(judges, made):
+    """What was printed when a filesystem was made."""
+    paths, out = made
+    for line in out.decode('utf-8', 'surrogateescape').splitlines():
+        judges['mkfs'].line(line)
+    return paths
+
+
+def several(judges, folder):
+    """All devices, and one too few: of some profiles that can be read."""
+    for data, metadata, count in (('raid0', 'raid1', 2), ('raid6', 'raid6', 4), ('raid5', 'raid1', 3)):
+        first, *others = of_mkfs(judges, schema_images.make(folder, data, '-d', data, '-m', metadata, devices=count))
+        places(judges, first, *others)
+        places(judges, first, *others[1:])
+
+
+def made(judges, folder):
+    image, = of_mkfs(judges, schema_images.manifest(folder))
+    files(judges, image)
+    lines(judges['mkfs'], '--size-only', '--manifest', os.path.join(folder, 'manifest'))
+    image, = of_mkfs(judges, schema_images.tree(folder))
+    files(judges, image, '/a,/r,/r/in,/d')
+    for csum in ('xxhash', 'sha256', 'blake2'):
+        of_mkfs(judges, schema_images.make(folder, csum, '--csum', csum, '-b', '256m', devices=2))
+
+
+def rare(judges, folder):
+    for name, change in schema_images.SPACE:
+        with schema_images.damaged(folder, name, change) as image:
+            lines(judges['space-cache'], image, command=['space-cache', 'status'])
+    for change, command, *args in ((schema_images.nobody_has, 'du'), (schema_images.no_extent_tree, 'stat', 'foo'),
+                                   (schema_images.no_checksums, 'check', '--repeats=1')):
+        with schema_images.damaged(folder, 'good-default', change) as image:
+            lines(judges[command], image, *args)
+    # The same block of each, that --scan does not find.
+    for name in ('bad-item-count', 'bad-item-size'):
+        image = unpack.unpack(name, folder, quick=True)
+        lines(judges['dump-raw'], '--raw', '30932992', image, command=['dump-tree'])
+
+
+def committed(judges, folder):
+    for name in sorted({*TREES, *FILES, *CHECKED}):
+        if not os.path.exists(f'{IMAGES}/{name}.tar.xz'):
+            continue
+        image = unpack.unpack(name, folder, quick=True)
+        if name in TREES:
+            trees(judges, name, image)
+        if name in FILES:
+            files(judges, image)
+        if name in CHECKED:
+            lines(judges['check'], '--data', image)
+        os.unlink(image)
+
+
+def with_json():
+    """The schemas that the options of all commands say there are."""
+    _, text, _ = run('--help')
+    for command in re.findall(r'^  ([a-z-]+)  ', text.decode(), re.M):
+        _, said, _ = run(command, '--help')
+        if re.search(r'^ .*--format \S*json', said.decode(), re.M):
+            yield command
+
+
+def complete(judges):
+    """Each command that prints JSON has a schema, and each schema has no member but what was printed."""
+    installed = {name.removesuffix('.schema.json') for name in os.listdir(FOLDER) if name.endswith('.json')}
+    assert {*with_json(), 'dump-raw'} == installed, {*with_json()} ^ installed
+    unseen = {f'{judge.command}: {path}' for judge in judges.values() for path in judge.unseen()}
+    assert unseen == set(UNSEEN), (
+        f'no line has {sorted(unseen - set(UNSEEN))}; some has {sorted(set(UNSEEN) - unseen)}')
+
+
 def main():
     items = schema.Validator()
-    judges = {command: Judge(command, items) for command in COMMANDS}
+    names = {name.removesuffix('.schema.json') for name in os.listdir(FOLDER) if name.endswith('.json')}
+    judges = {command: Judge(command, items) for command in sorted(names - ELSEWHERE)}
     with tempfile.TemporaryDirectory(prefix='btrkit-schemas-') as folder:
-        for name in NAMES:
-            if not os.path.exists(f'{IMAGES}/{name}.tar.xz'):
-                continue
-            image = unpack.unpack(name, folder, quick=True)
-            lines(judges['dump-super'], 'dump-super', '-fa', '-F', '--format', 'json', image)
-            lines(judges['dump-super'], 'dump-super', '--format', 'json', image)
-            lines(judges['list-subvolumes'], 'list-subvolumes', '--deleted', '--format', 'json', image)
-            lines(judges['tree-stats'], 'tree-stats', '--format', 'json', image)
-            raw(judges['dump-raw'], image)
-            if name == 'good-default':
-                for options in ([], ['--brief'], ['--hide-names']):
-                    lines(judges['diff'], 'diff', '--format', 'json', *options, '--from', 'sub', '--to', 'snap', image)
-                    lines(judges['diff'], 'diff', '--format', 'json', *options, '--from', '5', '--to', 'sub', image)
-            os.unlink(image)
+        lines(judges['features'])
+        lines(judges['check'], '--list-codes')
+        made(judges, folder)
+        several(judges, folder)
+        rare(judges, folder)
+        committed(judges, folder)
         planted = sum(judge.planted() for judge in judges.values())
-    for judge in judges.values():
-        assert judge.lines > 10, judge.command
-        allowed = set(re.findall(r'"([a-z_]+)": \{"\$ref"', json.dumps(judge.schema['$defs']['lines'])))
-        lacking = allowed - {path.split('.')[-1] for path in judge.seen} - {'block_group_root', 'items', 'room'}
-        assert not lacking, (judge.command, lacking)
+    complete(judges)
     print(', '.join(f'{judge.lines} lines of {judge.command}' for judge in judges.values()) +
           f' are valid; {planted} wrong ones are none')
     return 0
