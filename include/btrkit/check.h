@@ -46,7 +46,6 @@ const char *btrkit_check_severity_name(enum btrkit_check_severity severity);
 
 /**
  * All codes, in the order in which findings are told.
- * All of them, in the order in which findings are told. *@p n: how many.
  *
  * @param n	gets how many there are
  * @return an array of @p n, a constant of the library

@@ -37,7 +37,6 @@ int btrkit_dump_super(struct btrkit_io *device, uint64_t offset, unsigned flags,
 
 /**
  * Where copy @p mirror (0 to 2) of the superblock lies on a device that is not zoned; UINT64_MAX for other numbers.
- * Where copy @p mirror (0 to 2) of the superblock lies on a device that is not zoned; UINT64_MAX for other numbers.
  *
  * @return bytes from the start of the device
  * Since: 0.1
@@ -142,7 +141,6 @@ struct btrkit_dump_options {
 
 /**
  * Every member that lines of JSON may have, by its path, in the order of the bytes.
- * Every member that lines of JSON may have, by its path, in the order of the bytes; *count is their number.
  *
  * @param count	gets how many there are
  * @return an array of @p count, a constant of the library

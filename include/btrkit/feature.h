@@ -33,7 +33,6 @@ struct btrkit_feature {
 
 /**
  * Every feature that is known.
- * Every feature that is known; *count is their number. Constants of the library.
  *
  * @param count	gets how many there are
  * @return an array of @p count, a constant of the library

@@ -130,7 +130,6 @@ int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format
 
 /**
  * The sink to list into.
- * The sink to list into; it is the printer's.
  *
  * @return what rows are to be given to; it is the printer's
  * Since: 0.1

@@ -90,10 +90,11 @@ enum btrkit_diff_flags {
  * sides share, as snapshots do, are not read; that takes one handle for both, since blocks of two filesystems with
  * equal places and generations may still differ. As text, `-` and `+` before the items of either side, or as JSON
  * Lines.
- * @param differ	whether anything does
+ *
  * @param a	one side
  * @param b	the other; both may be of one filesystem
  * @param flags	BTRKIT_DIFF_*
+ * @param differ	whether anything does
  * @return 0; -EINVAL: one side has a tree and the other none, or an unknown format or flag; -ENOENT: no such tree;
  *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what @p write returned
  * Since: 0.1
