@@ -20,7 +20,9 @@ BTRKIT_BEGIN_DECLS
  * overwritten on any of them.
  *
  * Writes are gathered for each device, and reach it when enough of them are there, when it is flushed or closed; a
- * failure may therefore be told of by a later call. After a failure of the undo file nothing more is written to any.
+ * failure may therefore be told of by a later call. After a failure of the undo file nothing more is written to any;
+ * after one of a device nothing more to that, since writes that were gathered for it are lost: each later write or
+ * flush fails with the first failure.
  * Discards are left out, since nothing keeps what they drop. btrkit_io_reserve() is taken as the announcement of
  * writes: what is there is kept at once. The file is ended when the last of the devices is closed.
  *

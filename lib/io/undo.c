@@ -45,6 +45,7 @@ struct undo_io {
 	uint8_t *pool;		/* bytes of all pages */
 	uint8_t *run;		/* a window's bytes */
 	struct btrkit_error failure;	/* of the latest call: it may be about another range than the call is */
+	struct btrkit_error lost;	/* why pages never reached the device: from then on nothing is taken */
 };
 
 static size_t block_bytes(const struct undo_io *u, uint64_t number)
@@ -203,7 +204,7 @@ static int write_pages(struct undo_io *u)
 	return ret;
 }
 
-/* Writes out what waits; after a failure what was not written is lost. */
+/* Writes out what waits; after a failure what was not written is lost, though its writes were said to be done. */
 static int drain(struct undo_io *u)
 {
 	int ret = 0;
@@ -218,6 +219,8 @@ static int drain(struct undo_io *u)
 		ret = undo_log_sync(u->log, &u->failure);
 	if (!ret)
 		ret = write_pages(u);
+	if (ret)
+		u->lost = u->failure;
 	u->num_pages = 0;
 	return ret;
 }
@@ -276,6 +279,16 @@ static int unlock(struct undo_io *u, int ret)
 	return ret;
 }
 
+/* Whether the file or the device has failed, so that nothing is written any more. @return 0, or of what */
+static int refuse(struct undo_io *u)
+{
+	const struct btrkit_error *first = u->log->failure.err ? &u->log->failure : &u->lost;
+
+	if (first->err)
+		u->failure = *first;
+	return first->err;
+}
+
 static int undo_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
 {
 	struct undo_io *u = (struct undo_io *)io;
@@ -283,9 +296,7 @@ static int undo_write(struct btrkit_io *io, uint64_t offset, const void *buf, si
 	int ret;
 
 	lock(u);
-	ret = u->log->failure.err;
-	if (ret)
-		u->failure = u->log->failure;
+	ret = refuse(u);
 	while (!ret && len) {
 		size_t at = offset % UNDO_BLOCK, n = UNDO_BLOCK - at < len ? UNDO_BLOCK - at : len;
 
@@ -327,11 +338,9 @@ static int undo_flush(struct btrkit_io *io)
 	int ret;
 
 	lock(u);
-	ret = drain(u);
-	if (!ret && u->log->failure.err) {
-		u->failure = u->log->failure;
-		ret = u->failure.err;
-	}
+	ret = refuse(u);
+	if (!ret)
+		ret = drain(u);
 	unlock(u, 0);
 	return ret ? ret : u->below->ops->flush(u->below);
 }
@@ -349,12 +358,13 @@ static int undo_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
 static int undo_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)
 {
 	struct undo_io *u = (struct undo_io *)io;
-	int ret = u->below->ops->reserve ? u->below->ops->reserve(u->below, offset, len) : 0;
+	int ret;
 
-	if (ret)
-		return ret;
+	/* With the lock, that a failure is not explained by one of before. */
 	lock(u);
-	ret = save_blocks(u, offset / UNDO_BLOCK, (offset + len + UNDO_BLOCK - 1) / UNDO_BLOCK);
+	ret = u->below->ops->reserve ? u->below->ops->reserve(u->below, offset, len) : 0;
+	if (!ret)
+		ret = save_blocks(u, offset / UNDO_BLOCK, (offset + len + UNDO_BLOCK - 1) / UNDO_BLOCK);
 	return unlock(u, ret);
 }
 
@@ -401,7 +411,7 @@ static void undo_close(struct btrkit_io *io)
 
 	lock(u);
 	/* Nobody is left to be told. */
-	if (!u->log->failure.err)
+	if (!refuse(u))
 		(void)drain(u);
 	unlock(u, 0);
 	btrkit_io_close(u->below);

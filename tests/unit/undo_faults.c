@@ -96,6 +96,52 @@ static void a_failing_device_is_told_of(void **state)
 	}
 }
 
+static int fail_once(void *ctx, uint64_t offset, const void *data, size_t len)
+{
+	bool *failed = ctx;
+
+	(void)offset;
+	(void)data;
+	(void)len;
+	if (*failed)
+		return 0;
+	*failed = true;
+	return -EIO;
+}
+
+/* Whoever flushes need not be who was told of the failure. */
+static void a_flush_tells_of_what_was_lost(void **state)
+{
+	static const struct btrkit_io_record_ops ops = { .write = fail_once };
+	static const uint8_t bytes[MIB] = { 1 };
+	struct sparse *device = sparse_create(16 * MIB, NULL), *file = sparse_create(1ull << 40, NULL);
+	struct btrkit_error first = BTRKIT_ERROR_INIT, err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *below, *io;
+	struct undo_log *log;
+	bool failed = false;
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(btrkit_io_record(sparse_io(device), &ops, &failed, &below, NULL), 0);
+	assert_int_equal(undo_log_create(sparse_io(file), &log, NULL), 0);
+	assert_int_equal(undo_io_create(log, below, &io, NULL), 0);
+	undo_log_drop(log);
+	/* They wait, until there is no room for another. */
+	for (i = 0; i < 16 && !btrkit_io_write(io, i * (uint64_t)MIB, bytes, sizeof(bytes), &first); i++)
+		;
+	assert_in_range(i, 1, 15);
+	assert_true(failed);
+	assert_int_equal(first.err, -EIO);
+	assert_int_equal(btrkit_io_flush(io, &err), -EIO);
+	assert_string_equal(err.message, first.message);
+	assert_int_equal(btrkit_io_write(io, 0, bytes, 10, &err), -EIO);
+	assert_string_equal(err.message, first.message);
+	assert_int_equal(btrkit_io_flush(io, NULL), -EIO);
+	btrkit_io_close(io);
+	sparse_free(file);
+	sparse_free(device);
+}
+
 /* How many calls of a device or file succeed. */
 struct calls {
 	uint64_t left;
@@ -306,6 +352,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failing_file_keeps_the_device),
 		cmocka_unit_test(a_failing_device_is_told_of),
+		cmocka_unit_test(a_flush_tells_of_what_was_lost),
 		cmocka_unit_test(a_failing_undo_is_run_again),
 		cmocka_unit_test(files_are_new_ones),
 		cmocka_unit_test(memory_that_runs_out_is_told_of),
