@@ -26,6 +26,7 @@ static bool *fit(const struct match *m, size_t target, size_t device)
 /* Whether the two still may be one. @return 0, or a failure of reading */
 static int compare(struct match *m, size_t target, size_t device, bool all, struct btrkit_error *err)
 {
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct undo *u = m->u;
 	bool *ret = fit(m, target, device);
 	int r;
@@ -35,10 +36,11 @@ static int compare(struct match *m, size_t target, size_t device, bool all, stru
 		return 0;
 	u->t = &u->targets[target];
 	u->t->device = m->devices[device];
-	r = undo_judge(u, all, err);
+	r = undo_judge(u, all, &own);
 	u->t->device = NULL;
 	*ret = !r;
-	return r == -EINVAL ? 0 : r;
+	/* That it is another device is no failure. */
+	return err_pass(err, &own, r == -EINVAL ? 0 : r);
 }
 
 static int compare_all(struct match *m, bool all, struct btrkit_error *err)
@@ -81,10 +83,11 @@ static int assign(struct match *m, struct btrkit_error *err)
 		for (size_t i = 0, j = 0; i < m->n; i++) {
 			const size_t n = u->targets[i].device ? m->n + 1 : choices(m, i, &j);
 
-			if (!n)
-				return err_set(err, BTRKIT_INVALID,
-					       "none of the devices is %.80s, or that has changed since",
-					       u->index.devices[i].name);
+			if (!n) {
+				err_set(err, BTRKIT_INVALID, "none of the devices is %.80s, or that has changed since",
+					u->index.devices[i].name);
+				return undo_blame(u, -EINVAL, err);
+			}
 			if (n == 1) {
 				u->targets[i].device = m->devices[j];
 				m->taken[j] = more = true;
@@ -101,9 +104,10 @@ static int refuse_ambiguous(const struct match *m, struct btrkit_error *err)
 
 	while (m->u->targets[i].device)
 		i++;
-	return err_set(err, BTRKIT_INVALID,
-		       "which device is %.60s cannot be told: they are to be given in the file's order, and that said",
-		       m->u->index.devices[i].name);
+	err_set(err, BTRKIT_INVALID,
+		"which device is %.60s cannot be told: they are to be given in the file's order, and that said",
+		m->u->index.devices[i].name);
+	return undo_blame(m->u, -EINVAL, err);
 }
 
 static int match_several(struct match *m, struct btrkit_error *err)
@@ -124,10 +128,11 @@ static int match_several(struct match *m, struct btrkit_error *err)
 static int match_in_order(struct undo *u, struct btrkit_io *const *devices, size_t n, struct btrkit_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (u->index.devices[i].size != devices[i]->size)
-			return err_set(err, BTRKIT_INVALID,
-				       "is of a device of %" PRIu64 " bytes, this one has %" PRIu64,
-				       u->index.devices[i].size, devices[i]->size);
+		if (u->index.devices[i].size != devices[i]->size) {
+			err_set(err, BTRKIT_INVALID, "is of a device of %" PRIu64 " bytes, this one has %" PRIu64,
+				u->index.devices[i].size, devices[i]->size);
+			return undo_blame(u, -EINVAL, err);
+		}
 		u->targets[i].device = devices[i];
 	}
 	return 0;
@@ -139,7 +144,9 @@ int undo_match(struct undo *u, struct btrkit_io *const *devices, size_t n, struc
 	int ret;
 
 	if (u->index.num_devices != n)
-		ret = err_set(err, BTRKIT_INVALID, "is of %u devices, %zu given", u->index.num_devices, n);
+		ret = undo_blame(u,
+				 err_set(err, BTRKIT_INVALID, "is of %u devices, %zu given", u->index.num_devices, n),
+				 err);
 	else if (n == 1 || u->opts->flags & BTRKIT_UNDO_ORDERED)
 		ret = match_in_order(u, devices, n, err);
 	else {
@@ -151,5 +158,5 @@ int undo_match(struct undo *u, struct btrkit_io *const *devices, size_t n, struc
 		free(m.fits);
 		free(m.taken);
 	}
-	return undo_blame(u, ret, err);
+	return ret;
 }

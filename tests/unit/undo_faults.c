@@ -280,6 +280,35 @@ static void files_are_new_ones(void **state)
 	unlink(file_path);
 }
 
+static void make_two(struct btrkit_io *ios[2])
+{
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(btrkit_io_memory(MIB, &ios[i], NULL), 0);
+}
+
+/* Which of two it is has to be read from it; that it cannot be is not told of the undo file. */
+static void a_device_that_fails_is_not_the_file(void **state)
+{
+	struct btrkit_io_faults faults = BTRKIT_IO_FAULTS_INIT;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *ios[2];
+
+	(void)state;
+	make_two(ios);
+	assert_int_equal(btrkit_io_undo(ios, 2, file_path, 0, ios, NULL), 0);
+	assert_int_equal(btrkit_io_write(ios[0], 0, "x", 1, NULL), 0);
+	btrkit_io_close(ios[0]);
+	btrkit_io_close(ios[1]);
+	make_two(ios);
+	faults.fail_read_after = 0;
+	assert_int_equal(btrkit_io_fault(ios[0], &faults, &ios[0], NULL), 0);
+	assert_int_equal(btrkit_undo(file_path, ios, 2, NULL, NULL, &err), -EIO);
+	assert_memory_equal(err.message, "cannot read ", 12);
+	btrkit_io_close(ios[0]);
+	btrkit_io_close(ios[1]);
+	unlink(file_path);
+}
+
 /* Memory runs out at each allocation: nothing is written that cannot be undone, nothing is left behind. */
 static void memory_that_runs_out_is_told_of(void **state)
 {
@@ -353,6 +382,7 @@ int main(void)
 		cmocka_unit_test(a_failing_file_keeps_the_device),
 		cmocka_unit_test(a_failing_device_is_told_of),
 		cmocka_unit_test(a_flush_tells_of_what_was_lost),
+		cmocka_unit_test(a_device_that_fails_is_not_the_file),
 		cmocka_unit_test(a_failing_undo_is_run_again),
 		cmocka_unit_test(files_are_new_ones),
 		cmocka_unit_test(memory_that_runs_out_is_told_of),
