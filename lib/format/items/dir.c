@@ -57,7 +57,7 @@ static int location_judge(const struct btrkit_key *location, struct btrkit_error
 {
 	switch (location->type) {
 	case KEY_ROOT_ITEM:
-		if (!is_subvolume(location->objectid))
+		if (!oid_is_file_tree(location->objectid))
 			return err_corrupt(err, "location", "entry of subvolume %" PRIu64, location->objectid);
 		return 0;
 	case KEY_INODE_ITEM:

@@ -30,7 +30,7 @@ int extent_ref_judge(const struct item_ctx *ctx, const struct extent_ref *ref, s
 	switch (ref->type) {
 	case KEY_EXTENT_DATA_REF:
 		/* The root tree's files are those of the v1 space cache. */
-		if (!is_subvolume(ref->root) && ref->root != OID_ROOT_TREE && ref->root != OID_DATA_RELOC_TREE)
+		if (!oid_is_file_tree(ref->root) && ref->root != OID_ROOT_TREE && ref->root != OID_DATA_RELOC_TREE)
 			return err_corrupt(err, "root", "data reference of tree %" PRIu64, ref->root);
 		/* Linux before 5.11 kept free inode numbers in a file of the subvolume. */
 		if ((ref->objectid < OID_FIRST_FREE || ref->objectid > OID_LAST_FREE) &&

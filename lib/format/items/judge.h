@@ -21,12 +21,6 @@ static inline bool from_the_future(const struct item_ctx *ctx, uint64_t generati
 	return generation > ctx->generation && generation - ctx->generation > 1;
 }
 
-/* As oid_is_file_tree(), but without the numbers whose upper 16 bits would be the level of a qgroup. */
-static inline bool is_subvolume(uint64_t oid)
-{
-	return oid_is_file_tree(oid) && !(oid >> 48);
-}
-
 /* Objectids that an inode may have. */
 static inline bool is_inode_number(uint64_t oid)
 {

@@ -9,7 +9,7 @@ static int root_judge_key(const struct btrkit_key *key, struct btrkit_error *err
 	if (!key->objectid)
 		return err_corrupt(err, "key.objectid", "root item of tree 0");
 	/* The offset of a relocation tree's key is the tree it belongs to; that of relocated data may have one. */
-	if (key->objectid == OID_TREE_RELOC && !is_subvolume(key->offset) && key->offset != OID_DATA_RELOC_TREE)
+	if (key->objectid == OID_TREE_RELOC && !oid_is_file_tree(key->offset) && key->offset != OID_DATA_RELOC_TREE)
 		return err_corrupt(err, "key.offset", "relocation tree of %" PRIu64 ", which is no subvolume",
 				   key->offset);
 	return 0;
