@@ -32,8 +32,7 @@ static char *map_aligned(size_t size)
 	skip = -(uintptr_t)p & (BIG_MIN - 1);
 	if (skip)
 		munmap(p, skip);
-	if (skip != BIG_MIN)
-		munmap(p + skip + size, BIG_MIN - skip);
+	munmap(p + skip + size, BIG_MIN - skip);
 	return p + skip;
 }
 
