@@ -33,7 +33,7 @@ static int lock_block(int fd, struct btrkit_error *err)
 			continue;
 		if (errno != EWOULDBLOCK)
 			return err_system(err, errno, "cannot lock");
-		if (i == LOCK_TRIES)
+		if (i >= LOCK_TRIES)
 			return err_set(err, BTRKIT_BUSY, "in use: another program holds a lock on it");
 		nanosleep(&wait, NULL);
 	}
