@@ -30,7 +30,7 @@ void gate_init(struct gate *g);
 void gate_destroy(struct gate *g);
 
 void gate_enter(struct gate *g);
-void gate_leave(struct gate *g);
+void gate_leave(struct gate *g); /* by the thread that entered */
 /* From here to gate_open() nobody is inside. Not by who is inside. */
 void gate_close(struct gate *g);
 void gate_open(struct gate *g);

@@ -39,7 +39,7 @@ struct pipeline *pipeline_destroy(struct pipeline *p);
 int pipeline_next(struct pipeline *p, void **slot, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Gives out the slot that pipeline_next() returned. */
 void pipeline_submit(struct pipeline *p);
-/* Waits until all is finished. @return 0, or what failed */
+/* Waits until all is finished. @return 0, or what failed: others may be at work then until pipeline_destroy() */
 int pipeline_drain(struct pipeline *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

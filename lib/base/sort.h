@@ -12,7 +12,7 @@ struct sort_entry {
 	void *what;
 };
 
-/* Equal ones keep their order as long as there is memory for as many again. */
+/* In which order equal ones come is not said. Takes memory for as many again while it works, if there is any. */
 void sort_entries(struct sort_entry *at, size_t n);
 
 #endif
