@@ -33,20 +33,20 @@ static void take_item(void *ctx, const struct item *item)
 {
 	struct loading *l = ctx;
 	struct check *c = l->c;
-	uint64_t start = item->key.offset, length;
+	uint64_t start = item->key.offset, end;
 
 	if (item->key.type != KEY_EXTENT_CSUM)
 		return;
-	length = (uint64_t)(item->size / c->items.csum_size) * c->items.sectorsize;
+	end = start + (uint64_t)(item->size / c->items.csum_size) * c->items.sectorsize;
 	if (item_validate(&c->items, item, NULL)) {
 		c->csums_lost = true;
 		return;
 	}
-	if (!length) {
+	if (end == start) {
 		blame(c, CHECK_CSUM_EMPTY, &item->key, "checksum item without a checksum");
 		return;
 	}
-	if (start + length < start) {
+	if (end < start) {
 		blame(c, CHECK_CSUM_EXTENT, &item->key, "checksums of data behind all addresses");
 		return;
 	}
@@ -54,10 +54,11 @@ static void take_item(void *ctx, const struct item *item)
 		blame(c, CHECK_CSUM_OVERLAP, &item->key, "checksums of data that the item before has checksums of");
 		start = l->end;
 	}
-	if (start + length > l->end)
-		l->end = item->key.offset + length;
-	if (start < l->end)
-		add_range(c, start, l->end);
+	/* One that lies within another does not end it. */
+	if (end <= l->end)
+		return;
+	add_range(c, start, end);
+	l->end = end;
 }
 
 int check_csums(struct check *c)
