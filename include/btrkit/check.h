@@ -119,7 +119,7 @@ struct btrkit_check_result {
  * be read by others meanwhile, and must not be changed: what is changed while it is read is told as damage.
  *
  * @return 0: everything was looked at, whatever was found; -EINVAL: unknown flags; -EBUSY: a transaction is open;
- *	   -ENOMEM; -EIO of the spill file; or what a function of @p opts returned
+ *	   -ENOMEM; -ENOSPC or another errno of the spill file; or what a function of @p opts returned
  * Since: 0.1
  */
 int btrkit_check(struct btrkit_fs *fs, const struct btrkit_check_options *opts, struct btrkit_check_result *ret,

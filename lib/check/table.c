@@ -25,7 +25,7 @@ void check_table_release(struct check_tables *t, struct check_table *table)
 		munmap(table->at, table->room * table->entry);
 	if (table->fd < 0)
 		t->bytes -= table->room * table->entry;
-	if (table->fd >= 0)
+	else
 		close(table->fd);
 	table->at = NULL;
 	table->fd = -1;
@@ -38,18 +38,25 @@ void check_tables_release(struct check_tables *t)
 	check_table_release(t, &t->blocks);
 }
 
+/* Pages that the directory has no room for would end the program when they are written. */
+static int allocate(const struct check_tables *t, int fd, size_t bytes, struct btrkit_error *err)
+{
+	const int errnum = posix_fallocate(fd, 0, (off_t)bytes);
+
+	return errnum ? err_system(err, errnum, "cannot make room in %s", t->spill) : 0;
+}
+
 /* From now on in a file: what is in memory goes there. */
 static int spill(struct check_tables *t, struct check_table *table, size_t room, struct btrkit_error *err)
 {
 	const int fd = open(t->spill, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	void *at;
+	int ret;
 
 	if (fd < 0)
 		return err_system(err, errno, "cannot make a temporary file in %s", t->spill);
-	/* Pages that the directory has no room for would end the program when they are written. */
-	if (posix_fallocate(fd, 0, (off_t)(room * table->entry))) {
-		const int ret = err_system(err, ENOSPC, "cannot make room in %s", t->spill);
-
+	ret = allocate(t, fd, room * table->entry, err);
+	if (ret) {
 		close(fd);
 		return ret;
 	}
@@ -70,10 +77,11 @@ static int spill(struct check_tables *t, struct check_table *table, size_t room,
 
 static int grow_file(const struct check_tables *t, struct check_table *table, size_t room, struct btrkit_error *err)
 {
+	int ret = allocate(t, table->fd, room * table->entry, err);
 	void *at;
 
-	if (posix_fallocate(table->fd, 0, (off_t)(room * table->entry)))
-		return err_system(err, ENOSPC, "cannot make room in %s", t->spill);
+	if (ret)
+		return ret;
 	at = mremap(table->at, table->room * table->entry, room * table->entry, MREMAP_MAYMOVE);
 	if (at == MAP_FAILED)
 		return err_nomem(err);
@@ -97,12 +105,15 @@ static int grow_memory(struct check_table *table, size_t room, struct btrkit_err
 
 int check_table_reserve(struct check_tables *t, struct check_table *table, size_t more, struct btrkit_error *err)
 {
+	const size_t most = SIZE_MAX / 2 / table->entry; /* there may be half more room than that */
 	size_t room = table->room ? table->room : FIRST_ENTRIES;
 	uint64_t grow;
 	int ret;
 
 	if (more <= table->room - table->n)
 		return 0;
+	if (more > most || table->n > most - more)
+		return err_nomem(err);
 	/* A half more: pages that nothing was put on yet are not there. */
 	while (room - table->n < more)
 		room += room / 2;
@@ -186,8 +197,6 @@ size_t check_table_lower_bound(const struct check_table *table, uint64_t bytenr,
 			}
 			low += step;
 		}
-		if (high < table->n)
-			high++;
 	}
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;

@@ -80,7 +80,7 @@ void check_table_release(struct check_tables *t, struct check_table *table);
 
 /*
  * Room for @more entries, zeros as long as nobody wrote there.
- * @return 0; -ENOMEM: no memory, or more than is allowed and no directory to spill to; <0
+ * @return 0; -ENOMEM: no memory, or more than is allowed and no directory to spill to; another errno: of the file there
  */
 int check_table_reserve(struct check_tables *t, struct check_table *table, size_t more,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
