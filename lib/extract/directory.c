@@ -266,20 +266,23 @@ int btrkit_extract(struct btrkit_fs *fs, uint64_t root, const char *const *paths
 		   struct btrkit_error *err)
 {
 	struct directory d = { .room = 8 };
-	struct extract x = { .fs = fs, .opts = opts, .target = &directory_target, .to = &d, .result = result,
-			     .err = err };
+	struct extract x = {
+		.fs = fs, .opts = opts, .target = &directory_target, .to = &d, .result = result, .err = err
+	};
 	int ret;
 
+	if (result)
+		*result = (struct btrkit_extract_result){ 0 };
 	d.levels = calloc(d.room, sizeof(*d.levels));
 	if (!d.levels)
 		return err_nomem(err);
 	d.levels[0].fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (d.levels[0].fd < 0)
+	if (d.levels[0].fd < 0) {
 		ret = err_system(err, errno, "%s", directory);
-	else
+	} else {
 		d.n = 1;
-	if (d.n)
 		ret = extract_run(&x, root, paths, n);
+	}
 	levels_close(&d);
 	return ret;
 }

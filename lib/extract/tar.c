@@ -292,8 +292,11 @@ int btrkit_extract_tar(struct btrkit_fs *fs, uint64_t root, const char *const *p
 {
 	struct tar t = { .write = write, .ctx = ctx };
 	struct extract x = { .fs = fs, .opts = opts, .target = &tar_target, .to = &t, .result = result, .err = err };
-	int ret = open_archive(&x);
+	int ret;
 
+	if (result)
+		*result = (struct btrkit_extract_result){ 0 };
+	ret = open_archive(&x);
 	if (!ret)
 		ret = extract_run(&x, root, paths, n);
 	/* What is not whole gets no end. */
@@ -317,7 +320,8 @@ int btrkit_extract_tar(struct btrkit_fs *fs, uint64_t root, const char *const *p
 	(void)write;
 	(void)ctx;
 	(void)opts;
-	(void)result;
+	if (result)
+		*result = (struct btrkit_extract_result){ 0 };
 	return err_set(err, BTRKIT_UNSUPPORTED, "this build writes no archives: it was made without libarchive");
 }
 
