@@ -10,8 +10,7 @@
 #include "lib/base/err.h"
 
 /* @return 1: the rest of the file does not come */
-static int tell_cut(struct extract *x, const struct extract_item *item, uint64_t at, int ret,
-		    struct btrkit_error *what)
+static int tell_cut(struct extract *x, const struct extract_item *item, uint64_t at, int ret, struct btrkit_error *what)
 {
 	char text[64];
 
@@ -108,7 +107,7 @@ void extract_drop_xattrs(struct extract *x)
 	}
 }
 
-int extract_load_xattrs(struct extract *x, const char *path, uint64_t root, uint64_t inode)
+int extract_load_xattrs(struct extract *x, const char *path, uint64_t root, uint64_t inode, bool told)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	int ret;
@@ -119,6 +118,8 @@ int extract_load_xattrs(struct extract *x, const char *path, uint64_t root, uint
 		return 0;
 	if (ret == -ENOMEM)
 		return err_nomem(x->err);
+	if (told)
+		return 1;
 	ret = extract_problem(x, path, ret, &what);
 	return ret ? ret : 1;
 }

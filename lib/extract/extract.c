@@ -44,7 +44,7 @@ static void pop_name(struct extract *x, size_t len)
 	x->path[len] = '\0';
 }
 
-static int push_frame(struct extract *x, uint64_t root, uint64_t inode, size_t name_at)
+static int push_frame(struct extract *x, const struct extract_item *item)
 {
 	if (x->num_frames == x->room_frames) {
 		const size_t room = x->room_frames ? 2 * x->room_frames : 32;
@@ -55,13 +55,17 @@ static int push_frame(struct extract *x, uint64_t root, uint64_t inode, size_t n
 		x->frames = more;
 		x->room_frames = room;
 	}
-	x->frames[x->num_frames++] = (struct extract_frame){ .root = root, .inode = inode, .path_len = x->path_len,
-							     .name_at = name_at };
+	x->frames[x->num_frames++] = (struct extract_frame){ .root = item->i.root,
+							     .inode = item->i.inode,
+							     .xattrs_lost = item->xattrs_lost,
+							     .path_len = x->path_len,
+							     .name_at = (size_t)(item->name - x->path) };
 	return 0;
 }
 
-/* The item of what is at x->path. @return 0; 1: it was told what is wrong; <0 */
-static int load_item(struct extract *x, uint64_t root, uint64_t inode, size_t name_at, struct extract_item *item)
+/* The item of what is at x->path. @told: see extract_load_xattrs(). @return 0; 1: it was told what is wrong; <0 */
+static int load_item(struct extract *x, uint64_t root, uint64_t inode, size_t name_at, bool told,
+		     struct extract_item *item)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	int ret;
@@ -77,9 +81,10 @@ static int load_item(struct extract *x, uint64_t root, uint64_t inode, size_t na
 		item->i.atime.nsec = 0;
 	if (item->i.mtime.nsec > 999999999)
 		item->i.mtime.nsec = 0;
-	ret = extract_load_xattrs(x, x->path, root, inode);
+	ret = extract_load_xattrs(x, x->path, root, inode, told);
 	if (ret < 0)
 		return ret;
+	item->xattrs_lost = ret;
 	item->xattrs = x->xattrs;
 	item->num_xattrs = x->num_xattrs;
 	return 0;
@@ -89,7 +94,7 @@ static int load_item(struct extract *x, uint64_t root, uint64_t inode, size_t na
 static int make_empty(struct extract *x, uint64_t root, uint64_t dir, size_t name_at)
 {
 	struct extract_item item;
-	int ret = load_item(x, root, dir, name_at, &item);
+	int ret = load_item(x, root, dir, name_at, false, &item);
 
 	if (ret)
 		return ret < 0 ? ret : 0;
@@ -104,12 +109,11 @@ static int make_empty(struct extract *x, uint64_t root, uint64_t dir, size_t nam
 
 static int enter(struct extract *x, const struct extract_item *item)
 {
-	const size_t name_at = (size_t)(item->name - x->path);
 	int ret = x->target->enter(x, item);
 
 	if (ret)
 		return ret < 0 ? ret : 0;
-	return push_frame(x, item->i.root, item->i.inode, name_at);
+	return push_frame(x, item);
 }
 
 static int leave(struct extract *x)
@@ -119,7 +123,7 @@ static int leave(struct extract *x)
 	int ret;
 
 	pop_name(x, f->path_len);
-	ret = load_item(x, f->root, f->inode, f->name_at, &item);
+	ret = load_item(x, f->root, f->inode, f->name_at, f->xattrs_lost, &item);
 	/* It could be read before; now the target has it as it is made. */
 	if (ret == 1)
 		item.i = (struct btrkit_inode){ .mode = S_IFDIR | 0700 };
@@ -174,6 +178,7 @@ static int make_other(struct extract *x, struct extract_item *item)
 			return ret;
 		}
 		ret = extract_move_link(x, item);
+		item->link = NULL;
 	}
 	if (!ret && S_ISLNK(item->i.mode)) {
 		ret = load_target(x, item, &target);
@@ -196,7 +201,7 @@ static int make(struct extract *x, uint64_t root, uint64_t inode, size_t name_at
 
 	if (dir && inode == BTRKIT_EMPTY_SUBVOLUME)
 		return make_empty(x, dir->root, dir->inode, name_at);
-	ret = load_item(x, root, inode, name_at, &item);
+	ret = load_item(x, root, inode, name_at, false, &item);
 	if (ret)
 		return ret < 0 ? ret : 0;
 	if (!S_ISDIR(item.i.mode))
@@ -336,13 +341,12 @@ static int take_path(struct extract *x, uint64_t root, const char *path)
 int extract_run(struct extract *x, uint64_t root, const char *const *paths, size_t n)
 {
 	static const char *const top[] = { "" };
-	struct btrkit_extract_result none;
+	struct btrkit_extract_result none = { 0 };
 	struct btrkit_inode i;
 	int ret;
 
 	if (!x->result)
 		x->result = &none;
-	*x->result = (struct btrkit_extract_result){ 0 };
 	if (x->opts->flags & ~(unsigned)(BTRKIT_EXTRACT_OWNERS | BTRKIT_EXTRACT_INODE_FLAGS))
 		return err_set(x->err, BTRKIT_INVALID, "unknown flag");
 	x->buf = io_buffer(EXTRACT_PIECE);

@@ -27,6 +27,7 @@ struct extract_item {
 	struct btrkit_inode i;
 	const struct extract_xattr *xattrs;
 	size_t num_xattrs;
+	bool xattrs_lost;   /* not all could be read, which was told */
 	const char *target; /* of a symbolic link */
 	const char *link;   /* path under which the inode came already */
 };
@@ -61,10 +62,11 @@ struct extract_link {
 /* A directory that is being gone through. */
 struct extract_frame {
 	uint64_t root, inode;
-	uint64_t next;	 /* index of the next entry */
-	bool at_end;	 /* there is none above the last index of all */
+	uint64_t next;	  /* index of the next entry */
+	bool at_end;	  /* there is none above the last index of all */
+	bool xattrs_lost; /* as of its item */
 	size_t path_len;
-	size_t name_at;	 /* in the path */
+	size_t name_at; /* in the path */
 };
 
 #define EXTRACT_PIECE ((size_t)1 << 20)
@@ -112,8 +114,13 @@ typedef int (*extract_put_fn)(void *ctx, uint64_t offset, const void *data, size
 int extract_contents(struct extract *x, struct btrkit_file *f, const struct extract_item *item, extract_put_fn put,
 		     void *ctx, uint64_t *end) BTRKIT_MUST_CHECK;
 
-/* Attributes into x->xattrs. @return 0; 1: could not be read, which was told; <0 */
-int extract_load_xattrs(struct extract *x, const char *path, uint64_t root, uint64_t inode) BTRKIT_MUST_CHECK;
+/*
+ * Attributes into x->xattrs.
+ * @told	that they cannot be read was told before
+ * @return 0; 1: could not be read, which was told; <0
+ */
+int extract_load_xattrs(struct extract *x, const char *path, uint64_t root, uint64_t inode,
+			bool told) BTRKIT_MUST_CHECK;
 void extract_drop_xattrs(struct extract *x);
 
 /* Inodes with several names. The item's link is set where one of them was met; otherwise this name is remembered. */
