@@ -11,10 +11,10 @@
 
 #include "lib/base/err.h"
 #include "lib/base/le.h"
+#include "lib/format/items/inode.h"
 
 /* As Linux keeps an ACL in an attribute. */
 #define ACL_VERSION 2
-#define ACL_NO_ID UINT32_MAX
 
 struct acl_entry {
 	le16 tag, perm;
@@ -42,25 +42,44 @@ static int tag_of(uint32_t tag)
 	}
 }
 
-/* @return whether all of it is an ACL */
-static bool add_acl(struct archive_entry *e, int type, const struct extract_xattr *a)
+static bool has_id(int tag)
+{
+	return tag == ARCHIVE_ENTRY_ACL_USER || tag == ARCHIVE_ENTRY_ACL_GROUP;
+}
+
+/* The entries of an ACL, in place. @return whether it is one, all of it */
+static bool find_entries(const struct extract_xattr *a, const struct acl_entry **entries, size_t *n)
 {
 	const size_t head = sizeof(le32);
+
+	if (a->value_len < head || (a->value_len - head) % sizeof(**entries) ||
+	    le32_get(*(const le32 *)a->value) != ACL_VERSION)
+		return false;
+	*entries = (const struct acl_entry *)(a->value + head);
+	*n = (a->value_len - head) / sizeof(**entries);
+	for (size_t i = 0; i < *n; i++) {
+		const struct acl_entry *one = *entries + i;
+		const int tag = tag_of(le16_get(one->tag));
+
+		if (!tag || le16_get(one->perm) > 7 || (has_id(tag) && le32_get(one->id) > INT32_MAX))
+			return false;
+	}
+	return true;
+}
+
+/* @return false: it is no ACL, and nothing was added */
+static bool add_acl(struct archive_entry *e, int type, const struct extract_xattr *a)
+{
+	const struct acl_entry *entries;
 	size_t n;
 
-	if (a->value_len < head || (a->value_len - head) % sizeof(struct acl_entry))
+	if (!find_entries(a, &entries, &n))
 		return false;
-	n = (a->value_len - head) / sizeof(struct acl_entry);
 	for (size_t i = 0; i < n; i++) {
-		const struct acl_entry *one = (const void *)(a->value + head + i * sizeof(*one));
-		const int tag = tag_of(le16_get(one->tag));
-		const uint32_t id = le32_get(one->id);
-		const bool named = tag == ARCHIVE_ENTRY_ACL_USER || tag == ARCHIVE_ENTRY_ACL_GROUP;
+		const int tag = tag_of(le16_get(entries[i].tag));
+		const int id = has_id(tag) ? (int)le32_get(entries[i].id) : -1;
 
-		if (!tag || le16_get(one->perm) > 7 || (named && id > INT32_MAX))
-			return false;
-		if (archive_entry_acl_add_entry(e, type, le16_get(one->perm), tag, named ? (int)id : -1, NULL) !=
-		    ARCHIVE_OK)
+		if (archive_entry_acl_add_entry(e, type, le16_get(entries[i].perm), tag, id, NULL) != ARCHIVE_OK)
 			return false;
 	}
 	return true;
@@ -71,7 +90,7 @@ static void add_flags(struct archive_entry *e, uint64_t flags)
 	static const struct {
 		uint64_t flag;
 		const char *text;
-	} names[] = { { 1ull << 6, ",schg" }, { 1ull << 7, ",sappnd" }, { 1ull << 8, ",nodump" } };
+	} names[] = { { INODE_IMMUTABLE, ",schg" }, { INODE_APPEND, ",sappnd" }, { INODE_NODUMP, ",nodump" } };
 	char text[32] = "";
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -55,8 +55,9 @@ static void begin(struct rig *r)
 
 static int extract(struct rig *r, struct btrkit_extract_result *result, struct btrkit_error *err)
 {
-	const struct btrkit_extract_options opts = { .problem = problem, .problem_ctx = r, .progress = progress,
-						     .progress_ctx = r };
+	const struct btrkit_extract_options opts = {
+		.problem = problem, .problem_ctx = r, .progress = progress, .progress_ctx = r
+	};
 
 	if (!r->fs)
 		r->fs = hostile_open(&r->h, &r->s);
@@ -189,6 +190,27 @@ static void directories_that_lead_back_come_once(void **state)
 	assert_int_equal(end(&r), LEVELS);
 }
 
+/* Attributes of a directory are read when it is entered and when it is left. */
+static void what_is_wrong_with_a_directory_is_told_once(void **state)
+{
+	struct btrkit_extract_result result;
+	struct disk_dir_item *d;
+	struct rig r;
+
+	(void)state;
+	begin(&r);
+	hostile_name(&r.h, 256, 2, "dir", 257, FT_DIR);
+	hostile_inode(&r.h, 257, S_IFDIR | 0755, 1, 0);
+	hostile_xattr(&r.h, 257, "user.long", "value");
+	d = (struct disk_dir_item *)r.h.items[r.h.n - 1].data;
+	d->data_len = le16_put(1000);
+	assert_int_equal(extract(&r, &result, NULL), 0);
+	assert_int_equal(r.problems, 1);
+	assert_int_equal(result.problems, 1);
+	assert_int_equal(result.names, 2);
+	assert_int_equal(end(&r), 1);
+}
+
 static void it_stops_where_it_is_told(void **state)
 {
 	(void)state;
@@ -230,17 +252,86 @@ static void without_a_function_the_first_problem_ends_it(void **state)
 	assert_int_equal(result.names, 1);
 	assert_int_equal(result.problems, 1);
 	assert_int_equal(btrkit_extract(r.fs, 6, NULL, 0, r.target, &opts, NULL, &err), -ENOENT);
-	assert_int_equal(btrkit_extract(r.fs, 5, NULL, 0, "/dev/null/x", &opts, NULL, &err), -ENOTDIR);
+	/* What came of it is told wherever it ended. */
+	result.names = result.problems = 9;
+	assert_int_equal(btrkit_extract(r.fs, 5, NULL, 0, "/dev/null/x", &opts, &result, &err), -ENOTDIR);
+	assert_int_equal(result.names, 0);
+	assert_int_equal(result.problems, 0);
 	assert_int_equal(btrkit_extract(r.fs, 5, NULL, 0, r.target, &(struct btrkit_extract_options){ .flags = 4 },
-					NULL, &err), -EINVAL);
+					NULL, &err),
+			 -EINVAL);
 	assert_int_equal(end(&r), 1);
 }
 
-static int count(void *ctx, const void *data, size_t len)
+struct written {
+	uint8_t bytes[1 << 20];
+	size_t len;
+};
+
+static int keep(void *ctx, const void *data, size_t len)
 {
-	(void)data;
-	*(size_t *)ctx += len;
+	struct written *w = ctx;
+
+	assert_true(len <= sizeof(w->bytes) - w->len);
+	memcpy(w->bytes + w->len, data, len);
+	w->len += len;
 	return 0;
+}
+
+/* An ACL as Linux keeps it: somebody may read and write, and an entry with @tag. */
+static void put_acl(struct rig *r, uint64_t inode, uint8_t version, uint8_t tag)
+{
+	static const char name[] = "system.posix_acl_access";
+	const uint8_t acl[] = { version, 0, 0, 0, 2, 0, 6, 0, 0xe8, 3, 0, 0, tag, 0, 4, 0, 0xff, 0xff, 0xff, 0xff };
+	char room[sizeof(acl) + 1];
+
+	memset(room, 'x', sizeof(acl));
+	room[sizeof(acl)] = '\0';
+	hostile_xattr(&r->h, inode, name, room);
+	memcpy((uint8_t *)r->h.items[r->h.n - 1].data + sizeof(struct disk_dir_item) + sizeof(name) - 1, acl,
+	       sizeof(acl));
+}
+
+/* @return whether an archive of a file with the ACL has any; *problems: what was told */
+static int acl_comes(uint8_t version, uint8_t tag, unsigned *problems)
+{
+	struct btrkit_extract_options opts = BTRKIT_EXTRACT_OPTIONS_INIT;
+	struct written *w = calloc(1, sizeof(*w));
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct rig r;
+	int ret;
+
+	assert_non_null(w);
+	begin(&r);
+	file(&r, 2, "file", 257);
+	put_acl(&r, 257, version, tag);
+	r.fs = hostile_open(&r.h, &r.s);
+	opts.problem = problem;
+	opts.problem_ctx = &r;
+	ret = btrkit_extract_tar(r.fs, 5, NULL, 0, keep, w, &opts, NULL, &err);
+	*problems = r.problems;
+	assert_int_equal(end(&r), 0);
+	if (!ret)
+		ret = memmem(w->bytes, w->len, "SCHILY.acl", 10) != NULL;
+	free(w);
+	return ret;
+}
+
+static void an_acl_comes_as_a_whole_or_not_at_all(void **state)
+{
+	unsigned problems;
+	int ret = acl_comes(2, 4, &problems);
+
+	(void)state;
+	if (ret == -EOPNOTSUPP)
+		skip();
+	assert_int_equal(ret, 1);
+	assert_int_equal(problems, 0);
+	/* An entry that is none, and another version. */
+	assert_int_equal(acl_comes(2, 99, &problems), 0);
+	assert_int_equal(problems, 1);
+	assert_int_equal(acl_comes(3, 4, &problems), 0);
+	assert_int_equal(problems, 1);
 }
 
 static void what_an_archive_has_no_form_for_is_told(void **state)
@@ -248,7 +339,7 @@ static void what_an_archive_has_no_form_for_is_told(void **state)
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_extract_options opts = BTRKIT_EXTRACT_OPTIONS_INIT;
 	struct btrkit_extract_result result;
-	size_t written = 0;
+	static struct written written;
 	struct rig r;
 	int ret;
 
@@ -267,14 +358,14 @@ static void what_an_archive_has_no_form_for_is_told(void **state)
 	r.fs = hostile_open(&r.h, &r.s);
 	opts.problem = problem;
 	opts.problem_ctx = &r;
-	ret = btrkit_extract_tar(r.fs, 5, NULL, 0, count, &written, &opts, &result, &err);
+	ret = btrkit_extract_tar(r.fs, 5, NULL, 0, keep, &written, &opts, &result, &err);
 	if (ret != -EOPNOTSUPP) {
 		assert_int_equal(ret, 0);
 		assert_int_equal(r.problems, 5);
 		/* The socket is no problem. */
 		assert_int_equal(result.problems, 5);
 		assert_int_equal(result.names, 2);
-		assert_true(written && written % 10240 == 0);
+		assert_true(written.len && written.len % 10240 == 0);
 	}
 	assert_int_equal(end(&r), 0);
 }
@@ -286,6 +377,8 @@ int main(void)
 		cmocka_unit_test(numbers_that_are_none_do_no_harm),
 		cmocka_unit_test(directories_that_lead_back_come_once),
 		cmocka_unit_test(it_stops_where_it_is_told),
+		cmocka_unit_test(what_is_wrong_with_a_directory_is_told_once),
+		cmocka_unit_test(an_acl_comes_as_a_whole_or_not_at_all),
 		cmocka_unit_test(what_an_archive_has_no_form_for_is_told),
 		cmocka_unit_test(without_a_function_the_first_problem_ends_it),
 	};
