@@ -24,18 +24,19 @@ BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 STEP = 5
 
 
-def write(mnt, name, size, pieces=1):
-    with open(f'{mnt}/{name}', 'wb') as f:
+def write(path, size, pieces=1):
+    with open(path, 'wb') as f:
         for _ in range(pieces):
             f.write(os.urandom(size))
             os.fsync(f.fileno())
 
 
-def write_again(mnt, *args):
-    """Linux may find no room as long as blocks wait for a commit that are free after it."""
+def again(mnt, change, *args):
+    """Linux may find no room as long as blocks wait for a commit that are free after it: those of its first mount,
+    too, which it may not have written yet when the first directory is made."""
     for tries in range(3, -1, -1):
         try:
-            return write(mnt, *args)
+            return change(*args)
         except OSError as e:
             if e.errno != errno.ENOSPC or not tries:
                 raise
@@ -44,10 +45,10 @@ def write_again(mnt, *args):
 
 
 def fill(mnt):
-    os.mkdir(f'{mnt}/folder')
+    again(mnt, os.mkdir, f'{mnt}/folder')
     for number in range(30):
-        write_again(mnt, f'folder/{number}', 1500)
-    write_again(mnt, 'data', 65536, 16)
+        again(mnt, write, f'{mnt}/folder/{number}', 1500)
+    again(mnt, write, f'{mnt}/data', 65536, 16)
     image.run('sync', '-f', mnt)
 
 
