@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/text.h"
+
 #define NAME_SHOWN 80 /* bytes of a name in a message */
 
 int err_errno(enum btrkit_code code)
@@ -82,7 +84,6 @@ int err_system(struct btrkit_error *err, int errnum, const char *fmt, ...)
 {
 	char reason[64], *text;
 	va_list args;
-	size_t len;
 
 	if (errnum < 0)
 		errnum = -errnum;
@@ -94,8 +95,7 @@ int err_system(struct btrkit_error *err, int errnum, const char *fmt, ...)
 		va_end(args);
 		/* The GNU strerror_r: the text may or may not lie in the buffer. */
 		text = strerror_r(errnum, reason, sizeof(reason));
-		len = strlen(err->message);
-		snprintf(err->message + len, sizeof(err->message) - len, ": %s", text);
+		text_add(err->message, sizeof(err->message), ": %s", text);
 	}
 	return -errnum;
 }
@@ -192,45 +192,27 @@ void err_at_key(struct btrkit_error *err, const struct btrkit_key *key)
 	}
 }
 
-BTRKIT_PRINTF(4, 5)
-static void add(char *buf, size_t size, size_t *len, const char *fmt, ...)
-{
-	va_list args;
-	int n;
-
-	if (*len >= size)
-		return;
-	va_start(args, fmt);
-	n = vsnprintf(buf + *len, size - *len, fmt, args);
-	va_end(args);
-	if (n > 0)
-		*len += (size_t)n;
-}
-
 const char *btrkit_error_format(const struct btrkit_error *err, char *buf, size_t size)
 {
-	size_t len = 0;
-
 	if (!size)
 		return buf;
-	buf[0] = '\0';
-	add(buf, size, &len, "%s", err->message);
+	snprintf(buf, size, "%s", err->message);
 	if (err->places & BTRKIT_AT_TREE)
-		add(buf, size, &len, ", tree %" PRIu64, err->tree);
+		text_add(buf, size, ", tree %" PRIu64, err->tree);
 	if (err->places & BTRKIT_AT_LOGICAL)
-		add(buf, size, &len, ", block %" PRIu64, err->logical);
+		text_add(buf, size, ", block %" PRIu64, err->logical);
 	if (err->places & BTRKIT_AT_DEVID)
-		add(buf, size, &len, ", device %" PRIu64, err->devid);
+		text_add(buf, size, ", device %" PRIu64, err->devid);
 	if (err->places & BTRKIT_AT_PHYSICAL)
-		add(buf, size, &len, ", physical %" PRIu64, err->physical);
+		text_add(buf, size, ", physical %" PRIu64, err->physical);
 	if (err->places & BTRKIT_AT_SLOT)
-		add(buf, size, &len, ", slot %" PRIu32, err->slot);
+		text_add(buf, size, ", slot %" PRIu32, err->slot);
 	if (err->places & BTRKIT_AT_KEY)
-		add(buf, size, &len, ", key (%" PRIu64 " %u %" PRIu64 ")", err->key.objectid, err->key.type,
-		    err->key.offset);
+		text_add(buf, size, ", key (%" PRIu64 " %u %" PRIu64 ")", err->key.objectid, err->key.type,
+			 err->key.offset);
 	if (err->field[0])
-		add(buf, size, &len, ", field %s", err->field);
+		text_add(buf, size, ", field %s", err->field);
 	if (err->copies[0])
-		add(buf, size, &len, "; %s", err->copies);
+		text_add(buf, size, "; %s", err->copies);
 	return buf;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/text.h"
 #include "lib/format/feature_bits.h"
 
 #define WRITE(set, nr, name)                                                         \
@@ -96,9 +97,7 @@ static const struct super_flag *find_flag(uint64_t bit)
 
 static void append(char *list, size_t size, const char *name)
 {
-	size_t len = strlen(list);
-
-	snprintf(list + len, size - len, "%s%s", len ? ", " : "", name);
+	text_add(list, size, "%s%s", *list ? ", " : "", name);
 }
 
 static void list_incompat(uint64_t bits, char *list, size_t size)

@@ -7,6 +7,7 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/base/err.h"
+#include "lib/base/text.h"
 #include "lib/base/uuid.h"
 
 #define QUEUE_BYTES (UNDO_WINDOW + 65536)	/* more than any record has */
@@ -14,12 +15,10 @@
 int undo_blame_file(struct btrkit_error *err, const char *name)
 {
 	char text[sizeof(err->message)];
-	size_t len;
 
 	memcpy(text, err->message, sizeof(text));
 	snprintf(err->message, sizeof(err->message), "undo file %.80s: ", name);
-	len = strlen(err->message);
-	snprintf(err->message + len, sizeof(err->message) - len, "%s", text);
+	text_add(err->message, sizeof(err->message), "%s", text);
 	return err->err;
 }
 

@@ -4,12 +4,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "lib/base/each.h"
 #include "lib/base/err.h"
+#include "lib/base/text.h"
 #include "lib/usage/state.h"
 
 #define SET_MEMORY_DEFAULT (128u << 20)
@@ -119,7 +119,7 @@ static uint64_t tree_of(const struct btrkit_usage_owner *o)
 int usage_damage_of(struct usage_work *w, uint32_t set, int ret, struct btrkit_error *what, struct btrkit_error *err)
 {
 	uint32_t first[OWNERS_NAMED] = { 0 };
-	size_t n, len;
+	size_t n;
 
 	if (ret == -ENOMEM || !set || set == w->filesystem)
 		return usage_damage(w, ret, what, err);
@@ -128,14 +128,11 @@ int usage_damage_of(struct usage_work *w, uint32_t set, int ret, struct btrkit_e
 		err_at_tree(what, tree_of(&w->u->owners[first[0]]));
 		return usage_damage(w, ret, what, err);
 	}
-	for (size_t i = 0; i < n && i < OWNERS_NAMED; i++) {
-		len = strlen(what->message);
-		snprintf(what->message + len, sizeof(what->message) - len, "%s%" PRIu64, i ? ", " : "; of trees ",
+	for (size_t i = 0; i < n && i < OWNERS_NAMED; i++)
+		text_add(what->message, sizeof(what->message), "%s%" PRIu64, i ? ", " : "; of trees ",
 			 tree_of(&w->u->owners[first[i]]));
-	}
-	len = strlen(what->message);
 	if (n > OWNERS_NAMED)
-		snprintf(what->message + len, sizeof(what->message) - len, " and %zu more", n - OWNERS_NAMED);
+		text_add(what->message, sizeof(what->message), " and %zu more", n - OWNERS_NAMED);
 	return usage_damage(w, ret, what, err);
 }
 
@@ -169,8 +166,7 @@ static int judge_options(const struct btrkit_fs *fs, const struct btrkit_usage_o
 
 unsigned usage_threads(unsigned wanted)
 {
-	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned threads = wanted ? wanted : processors > 0 ? (unsigned)processors : 1;
+	unsigned threads = wanted ? wanted : each_processor();
 
 	if (threads > USAGE_THREADS_MAX)
 		threads = USAGE_THREADS_MAX;

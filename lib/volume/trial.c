@@ -2,11 +2,10 @@
 #include "lib/volume/trial.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/text.h"
 
 /* Of a wide row so many strips are named. */
 #define NAMED_MAX 8u
@@ -107,31 +106,8 @@ void trial_served(struct trial *t, unsigned view)
 	tell(t, true);
 }
 
-/* A line that ends where there is no more room. */
-struct line {
-	char *at;
-	size_t size;
-};
-
-BTRKIT_PRINTF(2, 3)
-static void add(struct line *line, const char *fmt, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(line->at, line->size, fmt, args);
-	va_end(args);
-	if (n < 0)
-		return;
-	if ((size_t)n >= line->size)
-		n = (int)line->size - 1;
-	line->at += n;
-	line->size -= (size_t)n;
-}
-
 /* The strips that tell another by parity. */
-static void add_row(const struct trial *t, struct line *line)
+static void add_row(const struct trial *t, struct btrkit_error *err)
 {
 	const struct raid_shape shape = shape_of(t->chunk);
 	const struct raid_place place = raid_map(&shape, t->logical - t->chunk->logical, 0);
@@ -143,37 +119,39 @@ static void add_row(const struct trial *t, struct line *line)
 		if (i == place.stripe)
 			continue;
 		if (named++ < NAMED_MAX)
-			add(line, "%sdevice %" PRIu64 " at %" PRIu64, named > 1 ? ", " : "", s.devid, s.physical);
+			text_add(err->copies, sizeof(err->copies), "%sdevice %" PRIu64 " at %" PRIu64,
+				 named > 1 ? ", " : "", s.devid, s.physical);
 	}
 	if (named > NAMED_MAX)
-		add(line, " and %u more", named - NAMED_MAX);
+		text_add(err->copies, sizeof(err->copies), " and %u more", named - NAMED_MAX);
+}
+
+/* What came of one that was tried after the first. */
+static void add_copy(const struct trial *t, const struct btrkit_tried_copy *c, struct btrkit_error *err)
+{
+	if (c->mirror) {
+		text_add(err->copies, sizeof(err->copies), "copy %u on device %" PRIu64 " at %" PRIu64 ": %s",
+			 c->mirror, c->devid, c->physical, c->why);
+		return;
+	}
+	text_add(err->copies, sizeof(err->copies), "by parity from ");
+	add_row(t, err);
+	if (t->ways > 1)
+		text_add(err->copies, sizeof(err->copies), ", in each of %u ways", t->ways);
+	text_add(err->copies, sizeof(err->copies), ": %s", c->why);
 }
 
 int trial_lost(struct trial *t, struct btrkit_error *err)
 {
-	struct line line;
-
 	tell(t, false);
 	err_at_logical(&t->err, t->logical);
 	if (!err)
 		return t->ret;
 	*err = t->err;
-	line = (struct line){ err->copies, sizeof(err->copies) };
 	for (unsigned i = 1; i < t->num_copies; i++) {
-		const struct btrkit_tried_copy *c = &t->copies[i];
-
 		if (i > 1)
-			add(&line, "; ");
-		if (c->mirror) {
-			add(&line, "copy %u on device %" PRIu64 " at %" PRIu64 ": %s", c->mirror, c->devid, c->physical,
-			    c->why);
-			continue;
-		}
-		add(&line, "by parity from ");
-		add_row(t, &line);
-		if (t->ways > 1)
-			add(&line, ", in each of %u ways", t->ways);
-		add(&line, ": %s", c->why);
+			text_add(err->copies, sizeof(err->copies), "; ");
+		add_copy(t, &t->copies[i], err);
 	}
 	return t->ret;
 }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef BTRKIT_BASE_TEXT_H
+#define BTRKIT_BASE_TEXT_H
+
+#include <stddef.h>
+
+#include <btrkit/types.h>
+
+/* Adds to the string in @buf, which has room for @size bytes; what finds no room is cut. */
+void text_add(char *buf, size_t size, const char *fmt, ...) BTRKIT_PRINTF(3, 4);
+
+#endif
