@@ -23,8 +23,7 @@ static void say(const struct judged *j, const char *field, const char *words, ui
 /* Less than a sector, and what a leaf has room for. */
 static uint64_t inline_most(const struct check *c)
 {
-	const uint64_t room = c->items.nodesize - sizeof(struct disk_header) - sizeof(struct disk_item) -
-			      FILE_EXTENT_INLINE_START;
+	const uint64_t room = leaf_room(c->items.nodesize) - sizeof(struct disk_item) - FILE_EXTENT_INLINE_START;
 	const uint64_t sector = c->items.sectorsize - 1;
 
 	return sector < room ? sector : room;

@@ -84,7 +84,7 @@ static int count_described(struct count *n, uint64_t *blocks, struct btrkit_erro
 {
 	const uint64_t bitmap = 8ull * FREE_SPACE_BITMAP_BYTES * n->cv->fs->items.sectorsize;
 	const uint64_t item = FREE_SPACE_BITMAP_BYTES + sizeof(struct disk_item);
-	const uint64_t room = n->cv->fs->items.nodesize - sizeof(struct disk_header);
+	const uint64_t room = leaf_room(n->cv->fs->items.nodesize);
 	uint64_t extents = 0, tree = 0;
 	struct tree_root root;
 	struct cursor c;

@@ -2,13 +2,13 @@
 /* The way through all that is asked for, directory by directory, without recursion. */
 #include "lib/extract/extract.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
+#include "lib/format/items/dir.h"
 #include "lib/fs/dir.h"
 #include "lib/fs/subvolume.h"
 #include "lib/io/buffer.h"
@@ -214,13 +214,6 @@ static int make(struct extract *x, uint64_t root, uint64_t inode, size_t name_at
 	return enter(x, &item);
 }
 
-static bool is_name(const char *name, size_t len)
-{
-	if (!len || memchr(name, '/', len) || memchr(name, '\0', len))
-		return false;
-	return !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
-}
-
 /* The next entry of the directory that was entered last. @e->name is copied to the path. @return 0; 1: the end; <0 */
 static int next_entry(struct extract *x, struct extract_frame *f, struct btrkit_dir_entry *e, struct btrkit_error *what)
 {
@@ -262,7 +255,7 @@ static int step(struct extract *x)
 			ret = extract_problem(x, x->path, ret, &what);
 		return ret < 0 ? ret : leave(x);
 	}
-	if (!is_name(e.name, e.name_len)) {
+	if (!dir_name_possible(e.name, e.name_len)) {
 		ret = err_corrupt(&what, "name", "an entry has a name that is none");
 		return extract_problem(x, x->path, ret, &what);
 	}

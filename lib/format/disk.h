@@ -45,6 +45,12 @@ DISK_ASSERT_AT(disk_header, owner, 88);
 DISK_ASSERT_AT(disk_header, nritems, 96);
 DISK_ASSERT_AT(disk_header, level, 100);
 
+/* Bytes of a block behind its header: what items with their headers, or pointers, may take. */
+static inline uint32_t leaf_room(uint32_t nodesize)
+{
+	return nodesize - (uint32_t)sizeof(struct disk_header);
+}
+
 /* The upper byte of a header's flags is the revision of back references, the rest are flags. */
 #define HEADER_FLAG_WRITTEN (1ull << 0)
 #define HEADER_FLAG_RELOC (1ull << 1)

@@ -67,7 +67,7 @@ static uint64_t lower(uint64_t a, uint64_t b)
 static unsigned stripes_max(const struct mkfs_allocator *a, uint64_t type)
 {
 	const uint64_t one = sizeof(struct disk_chunk) + sizeof(struct disk_stripe);
-	const uint64_t leaf = a->nodesize - sizeof(struct disk_header) - sizeof(struct disk_item) - one;
+	const uint64_t leaf = leaf_room(a->nodesize) - sizeof(struct disk_item) - one;
 	const uint64_t array = SUPER_SYS_CHUNKS_SIZE - 2 * sizeof(struct disk_key) - 2 * one;
 
 	return (unsigned)((type & BG_SYSTEM ? array : leaf) / sizeof(struct disk_stripe)) + 1;

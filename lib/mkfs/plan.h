@@ -55,7 +55,7 @@ struct mkfs_plan {
 /* Bytes that one item may have. */
 static inline uint32_t mkfs_item_room(const struct btrkit_mkfs_options *o)
 {
-	return o->nodesize - (uint32_t)(sizeof(struct disk_header) + sizeof(struct disk_item));
+	return leaf_room(o->nodesize) - (uint32_t)sizeof(struct disk_item);
 }
 
 /*

@@ -28,7 +28,7 @@ static void dump_flags(struct dump *d, uint64_t flags)
 
 static uint32_t leaf_free_space(const struct node *n)
 {
-	uint32_t room = n->size - (uint32_t)sizeof(struct disk_header);
+	uint32_t room = leaf_room(n->size);
 
 	if (n->nritems)
 		room = le32_get(leaf_items(n)[n->nritems - 1].offset);
@@ -37,7 +37,7 @@ static uint32_t leaf_free_space(const struct node *n)
 
 static uint32_t node_free_space(const struct node *n)
 {
-	return (n->size - (uint32_t)sizeof(struct disk_header)) / (uint32_t)sizeof(struct disk_key_ptr) - n->nritems;
+	return leaf_room(n->size) / (uint32_t)sizeof(struct disk_key_ptr) - n->nritems;
 }
 
 static void dump_header(struct dump *d, const struct node *n)

@@ -163,8 +163,7 @@ static void put_entry(struct source *s, struct source_entry *e, uint32_t parent,
 
 static int judge_name(const struct source *s, uint32_t parent, const char *name, size_t len, struct btrkit_error *err)
 {
-	if (!len || (name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.'))) || memchr(name, '/', len) ||
-	    memchr(name, '\0', len))
+	if (!dir_name_possible(name, len))
 		return source_fail_name(s, parent, name, len, err, EINVAL, "no name of a file");
 	if (len > SOURCE_NAME_MAX)
 		return source_fail_name(s, parent, name, len, err, EINVAL, "name of %zu bytes, at most %u are allowed",

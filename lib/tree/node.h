@@ -66,12 +66,6 @@ void node_put(struct btrkit_fs *fs, struct node *node);
  */
 void node_pass(struct btrkit_fs *fs, struct node *node);
 
-/* Bytes of a block behind its header: what items with their headers, or pointers, may take. */
-static inline uint32_t leaf_room(uint32_t nodesize)
-{
-	return nodesize - (uint32_t)sizeof(struct disk_header);
-}
-
 static inline const struct disk_header *node_header(const struct node *n)
 {
 	return (const struct disk_header *)n->data;

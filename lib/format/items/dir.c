@@ -48,6 +48,15 @@ int dir_next(struct dir_iter *it, struct dir_entry *ret, struct btrkit_error *er
 	return 0;
 }
 
+bool dir_name_possible(const void *name, size_t len)
+{
+	const char *at = name;
+
+	if (!len || (at[0] == '.' && (len == 1 || (len == 2 && at[1] == '.'))))
+		return false;
+	return !memchr(name, '/', len) && !memchr(name, 0, len);
+}
+
 uint64_t dir_name_hash(const void *name, size_t len)
 {
 	return crc32c(~1u, name, len);
@@ -77,8 +86,7 @@ static int dir_entry_judge(const struct item_ctx *ctx, const struct btrkit_key *
 	const struct btrkit_key *location = &entry->location;
 	const bool xattr = key->type == KEY_XATTR_ITEM;
 	/* What fits in a leaf that holds one item. */
-	const uint32_t room = ctx->nodesize - sizeof(struct disk_header) - sizeof(struct disk_item) -
-			      sizeof(struct disk_dir_item);
+	const uint32_t room = leaf_room(ctx->nodesize) - sizeof(struct disk_item) - sizeof(struct disk_dir_item);
 	int ret = 0;
 
 	if (!xattr)

@@ -45,6 +45,9 @@ struct dir_iter dir_first(const struct item *item);
 /* @return 0 an entry, 1 the end, -EUCLEAN */
 int dir_next(struct dir_iter *it, struct dir_entry *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* Whether a file can have the name, as long as it is not too long: it is of one step, and leads to no other place. */
+bool dir_name_possible(const void *name, size_t len);
+
 /* The offset of the DIR_ITEM or XATTR_ITEM key of a name. */
 uint64_t dir_name_hash(const void *name, size_t len);
 
