@@ -319,51 +319,6 @@ int overlay_adopt_tree(struct overlay *o, const struct tree_root *root, uint64_t
 	return 0;
 }
 
-/* Drops the blocks below @c's path, leaves without being read. */
-static int drop_blocks(struct edit_tree *t, struct cursor *c, struct btrkit_error *err)
-{
-	const unsigned top = c->root.level;
-	unsigned level;
-	int ret;
-
-	ret = cursor_descend(c, &KEY(0, 0, 0), top ? 1 : 0, err);
-	while (!ret && top) {
-		const struct node *n = c->nodes[1];
-
-		for (uint32_t i = 0; !ret && i < n->nritems; i++)
-			ret = overlay_free_node(t, le64_get(node_ptrs(n)[i].blockptr), 0, err);
-		/* Up as long as the block is the last of its parent, and down to the next. */
-		for (level = 1; !ret && level <= top; level++) {
-			ret = overlay_free_node(t, c->nodes[level]->bytenr, level, err);
-			if (level < top && c->slots[level + 1] + 1 < c->nodes[level + 1]->nritems)
-				break;
-		}
-		if (ret || level > top)
-			return ret;
-		ret = cursor_next_block(c, 1, err);
-	}
-	return ret || top ? ret : overlay_free_node(t, c->root.bytenr, 0, err);
-}
-
-int overlay_drop_tree(struct overlay *o, struct edit_tree *t, struct btrkit_error *err)
-{
-	struct edit_tree **link = &o->trees;
-	struct cursor c;
-	int ret;
-
-	if (t->shareable)
-		return err_set(err, BTRKIT_INVALID, "tree %" PRIu64 " may share blocks with others", t->c.root.id);
-	cursor_init(&c, o->fs, &t->c.root);
-	ret = edit_ended(t, drop_blocks(t, &c, err));
-	cursor_release(&c);
-	while (*link != t)
-		link = &(*link)->next;
-	*link = t->next;
-	cursor_release(&t->c);
-	free(t);
-	return ret;
-}
-
 int overlay_committed_root(struct overlay *o, uint64_t id, struct tree_root *ret, struct btrkit_error *err)
 {
 	if (id == OID_ROOT_TREE || id == OID_CHUNK_TREE) {

@@ -112,8 +112,6 @@ int overlay_new_tree(struct overlay *o, uint64_t id, struct edit_tree **ret,
 /* The same of a tree that was built by bulk.h, of @blocks blocks: they are on the device and not private. */
 int overlay_adopt_tree(struct overlay *o, const struct tree_root *root, uint64_t blocks, struct edit_tree **ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Drops the references to all blocks of a tree that is not shareable, and forgets it. Its ROOT_ITEM is the caller's. */
-int overlay_drop_tree(struct overlay *o, struct edit_tree *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * A tree @id that shares all blocks of @source but its root, which has the same items. Its ROOT_ITEM is the caller's,

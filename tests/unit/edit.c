@@ -521,28 +521,12 @@ static void test_wrong_neighbour(void **state)
 	destroy(w);
 }
 
-static void test_drop_tree(void **state)
-{
-	struct world *w = create(4096, 5);
-
-	(void)state;
-	for (unsigned i = 0; i < 40; i++)
-		insert_many(w);
-	assert_true(w->t->c.root.level >= 1);
-	assert_int_equal(overlay_drop_tree(w->o, w->t, NULL), 0);
-	assert_int_equal(w->o->num_nodes, 0);
-	for (uint64_t b = 0; b < w->next; b++)
-		assert_int_equal(w->refs[b], 0);
-	assert_null(overlay_open_tree(w->o, TREE));
-	destroy(w);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_4k), cmocka_unit_test(test_random_16k), cmocka_unit_test(test_random_64k),
 		cmocka_unit_test(test_in_order),  cmocka_unit_test(test_arguments),  cmocka_unit_test(test_no_space),
-		cmocka_unit_test(test_drop_tree), cmocka_unit_test(test_wrong_neighbour),
+		cmocka_unit_test(test_wrong_neighbour),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
