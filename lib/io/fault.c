@@ -15,10 +15,18 @@ struct fault_io {
 	struct btrkit_io *below;
 	struct btrkit_io_faults faults;
 	atomic_uint_fast64_t reads, writes;
+	atomic_int told; /* what the latest call below returned, which it can explain */
 };
 
-static int injected(const struct fault_io *f)
+static int tell(struct fault_io *f, int ret)
 {
+	atomic_store(&f->told, ret);
+	return ret;
+}
+
+static int inject(struct fault_io *f)
+{
+	(void)tell(f, 0);
 	return f->faults.error ? f->faults.error : -EIO;
 }
 
@@ -27,8 +35,8 @@ static int fault_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t l
 	struct fault_io *f = (struct fault_io *)io;
 
 	if (atomic_fetch_add(&f->reads, 1) >= f->faults.fail_read_after)
-		return injected(f);
-	return f->below->ops->read(f->below, offset, buf, len);
+		return inject(f);
+	return tell(f, f->below->ops->read(f->below, offset, buf, len));
 }
 
 static int fault_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
@@ -38,8 +46,8 @@ static int fault_write(struct btrkit_io *io, uint64_t offset, const void *buf, s
 	if (!f->below->ops->write)
 		return -EROFS;
 	if (atomic_fetch_add(&f->writes, 1) >= f->faults.fail_write_after)
-		return injected(f);
-	return f->below->ops->write(f->below, offset, buf, len);
+		return inject(f);
+	return tell(f, f->below->ops->write(f->below, offset, buf, len));
 }
 
 static int fault_flush(struct btrkit_io *io)
@@ -49,8 +57,8 @@ static int fault_flush(struct btrkit_io *io)
 	if (!f->below->ops->flush)
 		return -EROFS;
 	if (atomic_fetch_add(&f->writes, 1) >= f->faults.fail_write_after)
-		return injected(f);
-	return f->below->ops->flush(f->below);
+		return inject(f);
+	return tell(f, f->below->ops->flush(f->below));
 }
 
 static int fault_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
@@ -59,14 +67,14 @@ static int fault_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
 
 	if (!f->below->ops->write)
 		return -EROFS;
-	return f->below->ops->discard ? f->below->ops->discard(f->below, offset, len) : 0;
+	return tell(f, f->below->ops->discard ? f->below->ops->discard(f->below, offset, len) : 0);
 }
 
 static int fault_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)
 {
 	struct fault_io *f = (struct fault_io *)io;
 
-	return f->below->ops->reserve ? f->below->ops->reserve(f->below, offset, len) : 0;
+	return tell(f, f->below->ops->reserve ? f->below->ops->reserve(f->below, offset, len) : 0);
 }
 
 static int fault_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *ret)
@@ -77,11 +85,19 @@ static int fault_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone 
 static int fault_resize(struct btrkit_io *io, uint64_t size)
 {
 	struct fault_io *f = (struct fault_io *)io;
-	int ret = f->below->ops->resize ? f->below->ops->resize(f->below, size) : -EOPNOTSUPP;
+	int ret = tell(f, f->below->ops->resize ? f->below->ops->resize(f->below, size) : -EOPNOTSUPP);
 
 	if (!ret)
 		f->below->size = size;
 	return ret;
+}
+
+static void fault_explain(struct btrkit_io *io, struct btrkit_error *err)
+{
+	struct fault_io *f = (struct fault_io *)io;
+
+	if (f->below->ops->explain && atomic_load(&f->told) == err->err)
+		f->below->ops->explain(f->below, err);
 }
 
 static void fault_close(struct btrkit_io *io)
@@ -98,6 +114,7 @@ static const struct btrkit_io_ops fault_ops = {
 	.reserve = fault_reserve,
 	.zone = fault_zone,
 	.resize = fault_resize,
+	.explain = fault_explain,
 	.close = fault_close,
 };
 

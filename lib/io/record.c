@@ -3,6 +3,7 @@
 #include <btrkit/io.h>
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,13 +15,27 @@ struct record_io {
 	struct btrkit_io *below;
 	struct btrkit_io_record_ops ops;
 	void *ctx;
+	atomic_int told; /* what the latest call below returned, which it can explain */
 };
+
+static int tell(struct record_io *r, int ret)
+{
+	atomic_store(&r->told, ret);
+	return ret;
+}
+
+/* What the listener returned is its own. */
+static int heard(struct record_io *r, int ret)
+{
+	(void)tell(r, 0);
+	return ret;
+}
 
 static int record_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
 {
 	struct record_io *r = (struct record_io *)io;
 
-	return r->below->ops->read(r->below, offset, buf, len);
+	return tell(r, r->below->ops->read(r->below, offset, buf, len));
 }
 
 static int record_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
@@ -30,8 +45,8 @@ static int record_write(struct btrkit_io *io, uint64_t offset, const void *buf, 
 
 	if (!r->below->ops->write)
 		return -EROFS;
-	ret = r->ops.write ? r->ops.write(r->ctx, offset, buf, len) : 0;
-	return ret ? ret : r->below->ops->write(r->below, offset, buf, len);
+	ret = heard(r, r->ops.write ? r->ops.write(r->ctx, offset, buf, len) : 0);
+	return ret ? ret : tell(r, r->below->ops->write(r->below, offset, buf, len));
 }
 
 static int record_flush(struct btrkit_io *io)
@@ -41,8 +56,8 @@ static int record_flush(struct btrkit_io *io)
 
 	if (!r->below->ops->flush)
 		return -EROFS;
-	ret = r->ops.flush ? r->ops.flush(r->ctx) : 0;
-	return ret ? ret : r->below->ops->flush(r->below);
+	ret = heard(r, r->ops.flush ? r->ops.flush(r->ctx) : 0);
+	return ret ? ret : tell(r, r->below->ops->flush(r->below));
 }
 
 static int record_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
@@ -52,8 +67,8 @@ static int record_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
 
 	if (!r->below->ops->write)
 		return -EROFS;
-	ret = r->ops.discard ? r->ops.discard(r->ctx, offset, len) : 0;
-	return ret || !r->below->ops->discard ? ret : r->below->ops->discard(r->below, offset, len);
+	ret = heard(r, r->ops.discard ? r->ops.discard(r->ctx, offset, len) : 0);
+	return ret || !r->below->ops->discard ? ret : tell(r, r->below->ops->discard(r->below, offset, len));
 }
 
 static void record_prefetch(struct btrkit_io *io, uint64_t offset, uint64_t len)
@@ -68,7 +83,7 @@ static int record_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)
 {
 	struct record_io *r = (struct record_io *)io;
 
-	return r->below->ops->reserve ? r->below->ops->reserve(r->below, offset, len) : 0;
+	return tell(r, r->below->ops->reserve ? r->below->ops->reserve(r->below, offset, len) : 0);
 }
 
 static int record_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *ret)
@@ -79,11 +94,19 @@ static int record_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone
 static int record_resize(struct btrkit_io *io, uint64_t size)
 {
 	struct record_io *r = (struct record_io *)io;
-	int ret = r->below->ops->resize ? r->below->ops->resize(r->below, size) : -EOPNOTSUPP;
+	int ret = tell(r, r->below->ops->resize ? r->below->ops->resize(r->below, size) : -EOPNOTSUPP);
 
 	if (!ret)
 		r->below->size = size;
 	return ret;
+}
+
+static void record_explain(struct btrkit_io *io, struct btrkit_error *err)
+{
+	struct record_io *r = (struct record_io *)io;
+
+	if (r->below->ops->explain && atomic_load(&r->told) == err->err)
+		r->below->ops->explain(r->below, err);
 }
 
 static void record_close(struct btrkit_io *io)
@@ -101,6 +124,7 @@ static const struct btrkit_io_ops record_ops = {
 	.resize = record_resize,
 	.prefetch = record_prefetch,
 	.zone = record_zone,
+	.explain = record_explain,
 	.close = record_close,
 };
 

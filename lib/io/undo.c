@@ -5,267 +5,13 @@
  */
 #include "lib/io/undo.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/crc32c.h"
 #include "lib/base/err.h"
-#include "lib/base/hash.h"
-#include "lib/base/zero.h"
 #include "lib/format/super.h"
-#include "lib/io/undo_log.h"
+#include "lib/io/undo_pages.h"
 #include "lib/io/zone.h"
-
-#define PAGES 2048u	/* blocks that wait at the most */
-#define WINDOW_BLOCKS (UNDO_WINDOW / UNDO_BLOCK)
-#define LEAF_BLOCKS 4096u	/* a multiple of WINDOW_BLOCKS */
-
-/* A block that waits to be written. */
-struct page {
-	uint64_t number;	/* of the block */
-	unsigned slot;		/* where in the pool its bytes are */
-};
-
-/* Which blocks of a stretch of the device the file has. */
-struct leaf {
-	uint64_t number;
-	uint64_t bits[LEAF_BLOCKS / 64];
-	UT_hash_handle hh;
-};
-
-struct undo_io {
-	struct btrkit_io io;
-	struct btrkit_io *below;
-	struct undo_log *log;
-	unsigned device;	/* number in the file */
-	struct leaf *saved;
-	struct page pages[PAGES];	/* in the order of blocks */
-	size_t num_pages;
-	uint8_t *pool;		/* bytes of all pages */
-	uint8_t *run;		/* a window's bytes */
-	struct btrkit_error failure;	/* of the latest call: it may be about another range than the call is */
-	struct btrkit_error lost;	/* why pages never reached the device: from then on nothing is taken */
-};
-
-static size_t block_bytes(const struct undo_io *u, uint64_t number)
-{
-	uint64_t left = u->io.size - number * UNDO_BLOCK;
-
-	return left < UNDO_BLOCK ? (size_t)left : UNDO_BLOCK;
-}
-
-/* Bytes of @n blocks, of which the last may be the device's last. */
-static size_t blocks_bytes(const struct undo_io *u, uint64_t first, size_t n)
-{
-	return (n - 1) * UNDO_BLOCK + block_bytes(u, first + n - 1);
-}
-
-static struct leaf *leaf_of(const struct undo_io *u, uint64_t block)
-{
-	const uint64_t number = block / LEAF_BLOCKS;
-	struct leaf *leaf;
-
-	HASH_FIND(hh, u->saved, &number, sizeof(number), leaf);
-	return leaf;
-}
-
-static bool is_saved(const struct undo_io *u, uint64_t block)
-{
-	const struct leaf *leaf = leaf_of(u, block);
-
-	return leaf && leaf->bits[block % LEAF_BLOCKS / 64] >> block % 64 & 1;
-}
-
-/* The leaf is there before the file has the blocks: to forget that it has them would save them twice. */
-static struct leaf *make_leaf(struct undo_io *u, uint64_t block)
-{
-	struct leaf *leaf = leaf_of(u, block);
-
-	if (leaf)
-		return leaf;
-	leaf = calloc(1, sizeof(*leaf));
-	if (!leaf)
-		return NULL;
-	leaf->number = block / LEAF_BLOCKS;
-	HASH_ADD(hh, u->saved, number, sizeof(leaf->number), leaf);
-	if (leaf->hh.tbl)
-		return leaf;
-	free(leaf);
-	return NULL;
-}
-
-static struct disk_undo_record record_of(const struct undo_io *u, enum undo_type type, uint64_t offset, uint64_t len,
-					 size_t payload)
-{
-	return (struct disk_undo_record){
-		.payload = le32_put((uint32_t)payload),
-		.offset = le64_put(offset),
-		.len = le64_put(len),
-		.device = le16_put((uint16_t)u->device),
-		.type = (uint8_t)type,
-	};
-}
-
-/* The old contents of @n blocks of one window, none of which the file has. */
-static int save_run(struct undo_io *u, uint64_t first, size_t n)
-{
-	size_t len = blocks_bytes(u, first, n), payload = len;
-	struct leaf *leaf = make_leaf(u, first);	/* a window lies in one */
-	struct disk_undo_record head;
-	int ret;
-
-	if (!leaf)
-		return err_nomem(&u->failure);
-	ret = btrkit_io_read(u->below, first * UNDO_BLOCK, u->run, len, &u->failure);
-	if (ret)
-		return ret;
-	if (is_all_zeros(u->run, len))
-		payload = 0;
-	head = record_of(u, UNDO_OLD, first * UNDO_BLOCK, len, payload);
-	head.flags = payload ? 0 : UNDO_ZEROS;
-	ret = undo_log_append(u->log, &head, u->run, &u->failure);
-	for (size_t i = 0; !ret && i < n; i++)
-		leaf->bits[(first + i) % LEAF_BLOCKS / 64] |= 1ull << (first + i) % 64;
-	return ret;
-}
-
-/* What the file lacks of the blocks from @first up to @end. */
-static int save_blocks(struct undo_io *u, uint64_t first, uint64_t end)
-{
-	int ret = 0;
-
-	while (!ret && first < end) {
-		uint64_t window = (first / WINDOW_BLOCKS + 1) * WINDOW_BLOCKS, stop = window < end ? window : end;
-		size_t n = 0;
-
-		while (first + n < stop && !is_saved(u, first + n))
-			n++;
-		if (n)
-			ret = save_run(u, first, n);
-		first += n ? n : 1;
-	}
-	return ret;
-}
-
-/* How many pages from number @i on are neighbours in one window. */
-static size_t run_of_pages(const struct undo_io *u, size_t i)
-{
-	uint64_t first = u->pages[i].number, end = (first / WINDOW_BLOCKS + 1) * WINDOW_BLOCKS;
-	size_t n = 1;
-
-	while (i + n < u->num_pages && first + n < end && u->pages[i + n].number == first + n)
-		n++;
-	return n;
-}
-
-static size_t gather(struct undo_io *u, size_t i, size_t n)
-{
-	for (size_t j = 0; j < n; j++)
-		memcpy(u->run + j * UNDO_BLOCK, u->pool + (size_t)u->pages[i + j].slot * UNDO_BLOCK, UNDO_BLOCK);
-	return blocks_bytes(u, u->pages[i].number, n);
-}
-
-/* Into the file: what was there, and the checksums of what will be. */
-static int announce_run(struct undo_io *u, size_t i, size_t n)
-{
-	uint64_t first = u->pages[i].number;
-	le32 sums[UNDO_WINDOW / UNDO_SECTOR];
-	struct disk_undo_record head;
-	uint32_t sectors;
-	size_t len;
-	int ret;
-
-	ret = save_blocks(u, first, first + n);
-	if (ret)
-		return ret;
-	len = gather(u, i, n);
-	sectors = undo_sectors(len);
-	for (uint32_t s = 0; s < sectors; s++) {
-		size_t at = (size_t)s * UNDO_SECTOR, left = len - at;
-
-		sums[s] = le32_put(crc32c(~0u, u->run + at, left < UNDO_SECTOR ? left : UNDO_SECTOR));
-	}
-	head = record_of(u, UNDO_NEW, first * UNDO_BLOCK, len, sectors * sizeof(sums[0]));
-	return undo_log_append(u->log, &head, sums, &u->failure);
-}
-
-static int write_pages(struct undo_io *u)
-{
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < u->num_pages;) {
-		size_t n = run_of_pages(u, i), len = gather(u, i, n);
-
-		u->log->touched = true;
-		ret = btrkit_io_write(u->below, u->pages[i].number * UNDO_BLOCK, u->run, len, &u->failure);
-		i += n;
-	}
-	return ret;
-}
-
-/* Writes out what waits; after a failure what was not written is lost, though its writes were said to be done. */
-static int drain(struct undo_io *u)
-{
-	int ret = 0;
-
-	if (!u->num_pages)
-		return 0;
-	for (size_t i = 0, n; !ret && i < u->num_pages; i += n) {
-		n = run_of_pages(u, i);
-		ret = announce_run(u, i, n);
-	}
-	if (!ret)
-		ret = undo_log_sync(u->log, &u->failure);
-	if (!ret)
-		ret = write_pages(u);
-	if (ret)
-		u->lost = u->failure;
-	u->num_pages = 0;
-	return ret;
-}
-
-/* The index of the first page from @block on. */
-static size_t page_from(const struct undo_io *u, uint64_t block)
-{
-	size_t low = 0, high = u->num_pages;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (u->pages[mid].number < block)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-/* Bytes of a block, which may be all of them. */
-static int write_block(struct undo_io *u, uint64_t block, size_t at, const uint8_t *from, size_t len)
-{
-	size_t i = page_from(u, block);
-	int ret = 0;
-
-	if (i == u->num_pages || u->pages[i].number != block) {
-		uint8_t *slot;
-
-		if (u->num_pages == PAGES) {
-			ret = drain(u);
-			i = 0;
-		}
-		slot = u->pool + u->num_pages * UNDO_BLOCK;
-		if (!ret && len < block_bytes(u, block))
-			ret = btrkit_io_read(u->below, block * UNDO_BLOCK, slot, block_bytes(u, block), &u->failure);
-		if (ret)
-			return ret;
-		memmove(u->pages + i + 1, u->pages + i, (u->num_pages - i) * sizeof(u->pages[0]));
-		u->pages[i] = (struct page){ block, (unsigned)u->num_pages };
-		u->num_pages++;
-	}
-	memcpy(u->pool + (size_t)u->pages[i].slot * UNDO_BLOCK + at, from, len);
-	return 0;
-}
 
 static void lock(struct undo_io *u)
 {
@@ -300,7 +46,7 @@ static int undo_write(struct btrkit_io *io, uint64_t offset, const void *buf, si
 	while (!ret && len) {
 		size_t at = offset % UNDO_BLOCK, n = UNDO_BLOCK - at < len ? UNDO_BLOCK - at : len;
 
-		ret = write_block(u, offset / UNDO_BLOCK, at, from, n);
+		ret = undo_put(u, offset / UNDO_BLOCK, at, from, n);
 		from += n;
 		offset += n;
 		len -= n;
@@ -319,7 +65,7 @@ static int undo_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t le
 		return u->below->ops->read(u->below, offset, buf, len);
 	}
 	ret = u->below->ops->read(u->below, offset, buf, len);
-	for (size_t i = page_from(u, offset / UNDO_BLOCK); !ret && i < u->num_pages; i++) {
+	for (size_t i = undo_page_from(u, offset / UNDO_BLOCK); !ret && i < u->num_pages; i++) {
 		uint64_t start = u->pages[i].number * UNDO_BLOCK, from = start > offset ? start : offset;
 		uint64_t end = start + UNDO_BLOCK;
 
@@ -340,7 +86,7 @@ static int undo_flush(struct btrkit_io *io)
 	lock(u);
 	ret = refuse(u);
 	if (!ret)
-		ret = drain(u);
+		ret = undo_drain(u);
 	unlock(u, 0);
 	return ret ? ret : u->below->ops->flush(u->below);
 }
@@ -364,7 +110,7 @@ static int undo_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)
 	lock(u);
 	ret = u->below->ops->reserve ? u->below->ops->reserve(u->below, offset, len) : 0;
 	if (!ret)
-		ret = save_blocks(u, offset / UNDO_BLOCK, (offset + len + UNDO_BLOCK - 1) / UNDO_BLOCK);
+		ret = undo_save(u, offset / UNDO_BLOCK, (offset + len + UNDO_BLOCK - 1) / UNDO_BLOCK);
 	return unlock(u, ret);
 }
 
@@ -386,22 +132,17 @@ static void undo_explain(struct btrkit_io *io, struct btrkit_error *err)
 	struct undo_io *u = (struct undo_io *)io;
 
 	pthread_mutex_lock(&u->log->lock);
+	/* What was only handed on is no failure of the latest call here. */
 	if (u->failure.err == err->err)
 		*err = u->failure;
+	else if (!u->failure.err && u->below->ops->explain)
+		u->below->ops->explain(u->below, err);
 	unlock(u, 0);
 }
 
 static void release(struct undo_io *u)
 {
-	struct leaf *leaf, *next;
-
-	HASH_ITER(hh, u->saved, leaf, next)
-	{
-		HASH_DEL(u->saved, leaf);
-		free(leaf);
-	}
-	free(u->pool);
-	free(u->run);
+	undo_pages_release(u);
 	free(u);
 }
 
@@ -412,7 +153,7 @@ static void undo_close(struct btrkit_io *io)
 	lock(u);
 	/* Nobody is left to be told. */
 	if (!refuse(u))
-		(void)drain(u);
+		(void)undo_drain(u);
 	unlock(u, 0);
 	btrkit_io_close(u->below);
 	undo_log_drop(u->log);
@@ -439,7 +180,7 @@ const struct btrkit_io *undo_below(const struct btrkit_io *io)
 static int introduce(struct undo_io *u)
 {
 	struct disk_undo_device d = { .size = le64_put(u->io.size) };
-	struct disk_undo_record head = record_of(u, UNDO_DEVICE, 0, 0, sizeof(d));
+	struct disk_undo_record head = undo_record_of(u, UNDO_DEVICE, 0, 0, sizeof(d));
 	struct disk_super disk;
 	struct super s;
 
@@ -468,7 +209,7 @@ static int begin(struct undo_io *u)
 	ret = introduce(u);
 	for (unsigned mirror = 0; !ret && mirror < SUPER_MIRRORS; mirror++)
 		if (u->io.size >= super_offset(mirror) + SUPER_SIZE)
-			ret = save_blocks(u, super_offset(mirror) / UNDO_BLOCK, super_offset(mirror) / UNDO_BLOCK + 1);
+			ret = undo_save(u, super_offset(mirror) / UNDO_BLOCK, super_offset(mirror) / UNDO_BLOCK + 1);
 	if (!ret)
 		u->log->devices++;
 	return ret;
@@ -489,10 +230,8 @@ int undo_io_create(struct undo_log *log, struct btrkit_io *below, struct btrkit_
 	memcpy(u->io.name, below->name, sizeof(u->io.name));
 	u->below = below;
 	u->log = log;
-	u->pool = malloc((size_t)PAGES * UNDO_BLOCK);
-	u->run = malloc(UNDO_WINDOW);
 	lock(u);
-	r = unlock(u, u->pool && u->run ? begin(u) : err_nomem(&u->failure));
+	r = unlock(u, undo_pages_create(u) ? begin(u) : err_nomem(&u->failure));
 	if (r) {
 		if (err)
 			*err = u->failure;

@@ -10,6 +10,7 @@
 
 #include <btrkit/error.h>
 #include <btrkit/io.h>
+#include <btrkit/undo.h>
 
 #define SIZE 100000u
 
@@ -435,6 +436,121 @@ static int remove_file(void **state)
 	return unlink(path);
 }
 
+/* A program's own backend, which knows why it fails. */
+struct talker {
+	struct btrkit_io io;
+	bool broken;
+};
+
+#define LOOSE "the cable is loose"
+
+static int talker_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	(void)offset;
+	memset(buf, 0, len);
+	return ((struct talker *)io)->broken ? -EIO : 0;
+}
+
+static int talker_write(struct btrkit_io *io, uint64_t offset, const void *buf, size_t len)
+{
+	(void)offset;
+	(void)buf;
+	(void)len;
+	return ((struct talker *)io)->broken ? -EIO : 0;
+}
+
+static int talker_flush(struct btrkit_io *io)
+{
+	return ((struct talker *)io)->broken ? -EIO : 0;
+}
+
+static int talker_range(struct btrkit_io *io, uint64_t offset, uint64_t len)
+{
+	(void)offset;
+	(void)len;
+	return ((struct talker *)io)->broken ? -EIO : 0;
+}
+
+static void talker_explain(struct btrkit_io *io, struct btrkit_error *err)
+{
+	(void)io;
+	snprintf(err->message, sizeof(err->message), LOOSE);
+}
+
+static void talker_close(struct btrkit_io *io)
+{
+	(void)io;
+}
+
+static const struct btrkit_io_ops talker_ops = {
+	.read = talker_read,
+	.write = talker_write,
+	.flush = talker_flush,
+	.reserve = talker_range,
+	.explain = talker_explain,
+	.close = talker_close,
+};
+
+static void expect_explained(struct btrkit_io *io)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	char byte = 0;
+
+	assert_int_equal(btrkit_io_read(io, 0, &byte, 1, &err), -EIO);
+	assert_string_equal(err.message, LOOSE);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	assert_int_equal(btrkit_io_reserve(io, 0, 1, &err), -EIO);
+	assert_string_equal(err.message, LOOSE);
+	err = (struct btrkit_error)BTRKIT_ERROR_INIT;
+	assert_int_equal(btrkit_io_flush(io, &err), -EIO);
+	assert_string_equal(err.message, LOOSE);
+}
+
+static int refuse_flush(void *ctx)
+{
+	(void)ctx;
+	return -EIO;
+}
+
+static void what_lies_below_explains(void **state)
+{
+	const struct btrkit_io_record_ops heard = { 0 }, deaf = { .flush = refuse_flush };
+	struct btrkit_io_faults faults = BTRKIT_IO_FAULTS_INIT;
+	struct talker talker = { .io = { .ops = &talker_ops, .size = SIZE } };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *io, *below = &talker.io;
+	char byte, undo[sizeof(path) + 8];
+
+	(void)state;
+	assert_int_equal(btrkit_io_record(below, &heard, NULL, &io, NULL), 0);
+	talker.broken = true;
+	expect_explained(io);
+	btrkit_io_close(io);
+	assert_int_equal(btrkit_io_record(below, &deaf, NULL, &io, NULL), 0);
+	assert_int_equal(btrkit_io_flush(io, &err), -EIO);
+	assert_string_equal(err.message, "cannot flush: Input/output error");
+	btrkit_io_close(io);
+	assert_int_equal(btrkit_io_fault(below, &faults, &io, NULL), 0);
+	expect_explained(io);
+	btrkit_io_close(io);
+	/* Of what it does itself nobody else knows. */
+	faults.fail_read_after = 0;
+	assert_int_equal(btrkit_io_fault(below, &faults, &io, NULL), 0);
+	assert_int_equal(btrkit_io_read(io, 0, &byte, 1, &err), -EIO);
+	assert_string_equal(err.message, "cannot read 1 bytes at 0: Input/output error");
+	assert_int_equal(btrkit_io_flush(io, &err), -EIO);
+	assert_string_equal(err.message, LOOSE);
+	btrkit_io_close(io);
+	talker.broken = false;
+	snprintf(undo, sizeof(undo), "%s.undo", path);
+	unlink(undo);
+	assert_int_equal(btrkit_io_undo(&below, 1, undo, 0, &io, NULL), 0);
+	talker.broken = true;
+	expect_explained(io);
+	btrkit_io_close(io);
+	unlink(undo);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -453,6 +569,7 @@ int main(void)
 		cmocka_unit_test(an_impossible_memory_is_refused),
 		cmocka_unit_test(faults_come_when_told),
 		cmocka_unit_test(a_fault_backend_truncates),
+		cmocka_unit_test(what_lies_below_explains),
 	};
 
 	return cmocka_run_group_tests(tests, create_file, remove_file);

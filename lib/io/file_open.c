@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/io/file_open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <linux/fs.h>
+
+#include "lib/base/err.h"
+#include "lib/io/place.h"
+
+static int open_flags(unsigned flags)
+{
+	/* O_NONBLOCK: a fifo must not make open() wait before it can be refused. */
+	return (flags & BTRKIT_IO_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
+}
+
+static int say_unopened(int errnum, unsigned flags, struct btrkit_error *err)
+{
+	if (errnum == EBUSY)
+		return err_set(err, BTRKIT_BUSY, "in use by the kernel (mounted, or part of another device)");
+	/* What cannot be written to at all is better told as what it is. */
+	if (errnum == EISDIR)
+		return err_set(err, BTRKIT_INVALID, "is a directory");
+	return err_system(err, errnum, "cannot open%s", flags & BTRKIT_IO_WRITE ? " for writing" : "");
+}
+
+/* Whether the file is one that is read and written here; *size is its size. */
+static int judge(struct opened_file *f, unsigned flags, struct stat *st, uint64_t *size, struct btrkit_error *err)
+{
+	int read_only = 0;
+
+	if (fstat(f->fd, st))
+		return err_system(err, errno, "cannot stat");
+	f->block = S_ISBLK(st->st_mode);
+	*size = (uint64_t)st->st_size;
+	if (S_ISDIR(st->st_mode))
+		return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem: it is a directory");
+	if (!f->block && !S_ISREG(st->st_mode))
+		return err_set(err, BTRKIT_INVALID, "neither a block device nor a regular file");
+	if (f->block && ioctl(f->fd, BLKGETSIZE64, size))
+		return err_system(err, errno, "cannot tell the size of the device");
+	/* Linux lets root open such a device for writing and then fails the writes. */
+	if (f->block && flags & BTRKIT_IO_WRITE && !ioctl(f->fd, BLKROGET, &read_only) && read_only)
+		return err_system(err, EROFS, "cannot open for writing");
+	return 0;
+}
+
+static bool is_block(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISBLK(st.st_mode);
+}
+
+/* Of a block device O_EXCL asks that nothing is mounted from it, of a file it is undefined. */
+static int exclusive(unsigned flags)
+{
+	return flags & BTRKIT_IO_EXCLUSIVE ? O_EXCL : 0;
+}
+
+/*
+ * A part that Linux has as a partition is read and written by that: its cache is another one than the disk's, and other
+ * partitions may be in use.
+ */
+static int enter_partition(struct opened_file *f, unsigned flags, struct io_spec *part, struct stat *st,
+			   struct btrkit_error *err)
+{
+	dev_t expected = st->st_rdev;
+	struct partition found;
+	const char *path = part->path;
+
+	if (partition_find(st->st_rdev, part->offset, part->size, &found)) {
+		part->offset -= found.start;
+		expected = found.dev;
+		path = found.path;
+	}
+	close(f->fd);
+	f->fd = open(path, open_flags(flags) | exclusive(flags));
+	if (f->fd < 0)
+		return say_unopened(errno, flags, err);
+	if (fstat(f->fd, st) || !S_ISBLK(st->st_mode) || st->st_rdev != expected)
+		return err_set(err, BTRKIT_BUSY, "changed while it was being opened");
+	return 0;
+}
+
+int file_open(struct io_spec *part, unsigned flags, struct opened_file *f, struct btrkit_error *err)
+{
+	const bool is_part = part->offset || part->size || part->partition;
+	const bool block = is_block(part->path);
+	int how = open_flags(flags), ret;
+	struct stat st;
+	uint64_t size;
+
+	/* Which partition it is, is read from the disk. */
+	if (block)
+		how = is_part ? open_flags(BTRKIT_IO_READ) : how | exclusive(flags);
+	f->fd = open(part->path, how);
+	if (f->fd < 0)
+		return say_unopened(errno, flags, err);
+	f->part = is_part;
+	ret = judge(f, flags, &st, &size, err);
+	if (!ret && f->block != block)
+		ret = err_set(err, BTRKIT_BUSY, "changed while it was being opened");
+	if (!ret)
+		ret = io_spec_locate(part, f->fd, size, err);
+	if (!ret && block && is_part)
+		ret = enter_partition(f, flags, part, &st, err);
+	if (!ret && flags & BTRKIT_IO_EXCLUSIVE)
+		ret = io_guard(f->fd, &st, part->offset, part->size, flags & BTRKIT_IO_WRITE, &f->guard, err);
+	return ret;
+}
