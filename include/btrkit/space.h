@@ -47,7 +47,7 @@ struct btrkit_space_copy {
 
 /** A block group. Since: 0.1 */
 struct btrkit_space_group {
-	uint64_t start, length;
+	uint64_t logical, length;
 	uint64_t flags;		/**< as on disk: type and profile */
 	uint64_t used;		/**< bytes of extents */
 	uint64_t free_bytes;	/**< the rest, by the extent tree */
@@ -59,7 +59,7 @@ struct btrkit_space_group {
 /** Something of a cache that belongs to no block group. Since: 0.1 */
 struct btrkit_space_leftover {
 	enum btrkit_space_cache_kind kind;
-	uint64_t start;
+	uint64_t logical;
 	uint64_t length;	/**< v2: of the range it is about */
 	uint64_t inode;		/**< v1: of its file */
 };

@@ -79,7 +79,7 @@ struct btrkit_usage_paths *btrkit_usage_paths_free(struct btrkit_usage_paths *p)
 
 /** A directory, and all that is below it, other subvolumes too. Since: 0.1 */
 struct btrkit_usage_path {
-	uint64_t subvolume;	/**< objectid of its subvolume */
+	uint64_t root;		/**< objectid of its subvolume */
 	uint64_t inode;
 	size_t parent;		/**< number of the directory that it is in; SIZE_MAX: none */
 	size_t end;		/**< those below it are the numbers between its own and this one */
@@ -126,7 +126,7 @@ void btrkit_usage_paths_get(const struct btrkit_usage_paths *p, size_t i, struct
  * @return 0; -ENOENT: there is no such subvolume, or its top cannot be read
  * Since: 0.1
  */
-int btrkit_usage_paths_find(const struct btrkit_usage_paths *p, uint64_t subvolume, size_t *ret) BTRKIT_MUST_CHECK;
+int btrkit_usage_paths_find(const struct btrkit_usage_paths *p, uint64_t root, size_t *ret) BTRKIT_MUST_CHECK;
 
 /**
  * Each directory with its path.

@@ -66,10 +66,12 @@ static int find_tree_ref(const struct cursor *c, struct extent_change *ret, stru
 	if (c->item.key.type != KEY_EXTENT_ITEM && c->item.key.type != KEY_METADATA_ITEM)
 		return 1;
 	r = extent_item_decode(&c->fs->items, &c->item, &ei, err);
-	if (!r && !(ei.flags & EXTENT_FLAG_TREE_BLOCK))
+	if (r)
+		return r;
+	if (!(ei.flags & EXTENT_FLAG_TREE_BLOCK))
 		return 1;
 	*ret = (struct extent_change){ .bytenr = ei.bytenr, .num_bytes = ei.num_bytes, .level = ei.level, .add = -1 };
-	while (!r && !(r = extent_item_next_ref(&ei, &ret->ref, err)))
+	while (!(r = extent_item_next_ref(&ei, &ret->ref, err)))
 		if (ret->ref.type == KEY_TREE_BLOCK_REF && ret->ref.root == OID_FREE_SPACE_TREE)
 			return 0;
 	return r;
@@ -155,7 +157,7 @@ static int verify_group(void *ctx, const struct btrkit_space_group *group)
 	if (group->v2.verdict != BTRKIT_SPACE_EQUAL)
 		return err_corrupt(v->err, NULL,
 				   "the new free space tree contradicts the extent tree in block group %" PRIu64,
-				   group->start);
+				   group->logical);
 	return progress_tell(&v->cv->progress, PROGRESS_VERIFY, v->groups++, v->cv->sum.v2_groups, v->err);
 }
 

@@ -40,7 +40,7 @@ static void print_devices(struct emit *e, const struct btrkit_mkfs_device *made,
 
 static void print_filled(struct emit *e, const struct btrkit_mkfs_options *o, const struct btrkit_mkfs_result *r)
 {
-	static const char *const kinds[] = { "no", "zlib", "lzo", "zstd" };
+	static const char *const kinds[] = { "none", "zlib", "lzo", "zstd" };
 
 	emit_object(e, "filled");
 	emit_name(e, "source", "", o->source->path, strlen(o->source->path));
@@ -82,9 +82,9 @@ int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *o, const struct b
 	emit_u64(&e, "nodesize", "", r->nodesize);
 	emit_u64(&e, "sectorsize", "", r->sectorsize);
 	emit_u64(&e, "total_bytes", "", r->total_bytes);
-	emit_u64(&e, "incompat", "", r->incompat);
-	emit_u64(&e, "compat_ro", "", r->compat_ro);
-	emit_str(&e, "csum", "", csum->name);
+	emit_u64(&e, "incompat_flags", "", r->incompat);
+	emit_u64(&e, "compat_ro_flags", "", r->compat_ro);
+	emit_str(&e, "csum_name", "", csum->name);
 	print_groups(&e, r);
 	print_devices(&e, o->made, names, n);
 	if (o->source)

@@ -2,9 +2,8 @@
 /* The status of the caches of free space, as text or JSON Lines. */
 #include <btrkit/space.h>
 
-#include "lib/base/emit.h"
-#include "lib/base/err.h"
 #include "lib/format/key_names.h"
+#include "lib/report/list.h"
 
 static const char *const verdict_names[] = { "absent", "equal", "different", "ignored", "damaged" };
 static const char *const kind_names[] = { "none", "v1", "v2" };
@@ -64,7 +63,7 @@ static int print_group(void *ctx, const struct btrkit_space_group *g)
 	struct emit *e = ctx;
 
 	emit_object(e, NULL);
-	emit_u64(e, "start", "block group ", g->start);
+	emit_u64(e, "logical", "block group ", g->logical);
 	emit_u64(e, "length", " length ", g->length);
 	bg_flags_emit(e, "flags", " flags ", g->flags);
 	emit_u64(e, "used", " used ", g->used);
@@ -84,7 +83,7 @@ static int print_leftover(void *ctx, const struct btrkit_space_leftover *l)
 
 	emit_object(e, NULL);
 	emit_str(e, "leftover", "leftover of ", kind_names[l->kind]);
-	emit_u64(e, "start", " of no block group: at ", l->start);
+	emit_u64(e, "logical", " of no block group: at ", l->logical);
 	if (l->kind == BTRKIT_SPACE_CACHE_V2)
 		emit_u64(e, "length", " length ", l->length);
 	else
@@ -143,18 +142,16 @@ int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_format format, b
 	struct emit e;
 	const struct btrkit_space_sink sink = { print_group, print_leftover, &e };
 	struct btrkit_space_summary sum;
-	int r, ended;
+	int r;
 
-	if (format != BTRKIT_FORMAT_TEXT && format != BTRKIT_FORMAT_JSON)
-		return err_set(err, BTRKIT_INVALID, "unknown format");
-	if (emit_init(&e, format == BTRKIT_FORMAT_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx))
-		return err_nomem(err);
-	emit_header(&e, "space-cache status");
+	r = list_begin(&e, format, "space-cache status", write, ctx, err);
+	if (r)
+		return r;
 	r = btrkit_space_status(fs, &sink, &sum, err);
 	if (!r)
 		print_summary(&e, &sum);
-	ended = emit_finish(&e);
-	if (!r && !ended)
+	r = list_end(&e, r);
+	if (!r)
 		*ret = sum;
-	return r ? r : ended;
+	return r;
 }

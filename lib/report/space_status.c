@@ -226,13 +226,13 @@ static void count_group(struct status *s, const struct btrkit_space_group *told)
 	if (!wrong || !sum->valid)
 		return;
 	if (!sum->contradictions++)
-		sum->first_contradiction = told->start;
+		sum->first_contradiction = told->logical;
 }
 
 static int tell_group(struct status *s, const struct block_group *g, struct btrkit_error *err)
 {
 	struct btrkit_space_group told = {
-		.start = g->start, .length = g->length, .flags = g->flags, .used = g->used
+		.logical = g->start, .length = g->length, .flags = g->flags, .used = g->used
 	};
 	struct space_cache_group cache = { 0 };
 	int ret;

@@ -82,26 +82,6 @@ static void put_space(struct emit *e, const char *key, const struct btrkit_usage
 	emit_str(e, key, "", text);
 }
 
-/* What would hold each subvolume if all were to be deleted: all that does not depend on which others go. */
-static int find_holds(struct page *page, struct btrkit_error *err)
-{
-	struct btrkit_error what = BTRKIT_ERROR_INIT;
-	struct btrkit_usage_printer *p = page->printer;
-	int r;
-
-	page->holds = calloc(p->num_owners + 1, sizeof(*page->holds));
-	if (!page->holds)
-		return err_nomem(err);
-	for (size_t i = 0; i < p->num_owners; i++)
-		if (p->labels[i].kind == BTRKIT_USAGE_SUBVOLUME)
-			page->holds[page->num_holds++].id = p->labels[i].id;
-	r = btrkit_subvolumes_deletable(p->fs, page->holds, page->num_holds, &what);
-	if (!r)
-		return 0;
-	page->num_holds = 0;
-	return usage_tell_damage(p, r, &what, err);
-}
-
 static int compare_ids(const void *a, const void *b)
 {
 	const struct btrkit_subvolume_deletion *x = a, *y = b;
@@ -228,8 +208,10 @@ static int put_data(struct page *page, struct btrkit_error *err)
 	struct emit *e = &p->emit;
 	struct btrkit_usage_total total;
 	struct btrkit_fs_info info;
-	int r = find_holds(page, err);
+	int r;
 
+	/* If all were to be deleted: all that does not depend on which others go. */
+	r = usage_find_holds(p, NULL, p->num_owners, &page->holds, &page->num_holds, err);
 	if (r)
 		return r;
 	btrkit_usage_get_total(p->usage, &total);

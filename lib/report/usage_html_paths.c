@@ -52,7 +52,7 @@ static void put_dir(struct emit *e, const struct btrkit_usage_path *d, size_t de
 	if (!d->depth) {
 		char id[24];
 
-		snprintf(id, sizeof(id), "%" PRIu64, d->subvolume);
+		snprintf(id, sizeof(id), "%" PRIu64, d->root);
 		emit_str(e, NULL, "", id);
 	}
 	emit_array_end(e);

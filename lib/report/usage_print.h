@@ -4,6 +4,7 @@
 
 /* What the parts of the printer share. */
 
+#include <btrkit/subvolume.h>
 #include <btrkit/usage.h>
 
 #include "lib/base/emit.h"
@@ -49,6 +50,16 @@ void usage_emit_label(struct emit *e, const char *key, const char *words, const 
 /* With commas between them. @words are printed for none too. */
 void usage_emit_labels(struct btrkit_usage_printer *p, const char *key, const char *words, const uint32_t *owners,
 		       size_t n);
+
+/*
+ * What would hold each of the owners that are subvolumes, in their order, if all of them were to be deleted. @owners:
+ * their numbers; NULL: the first @n
+ * @holds: to be freed, whatever is returned; none where the damage was told
+ * @return 0; <0
+ */
+int usage_find_holds(struct btrkit_usage_printer *p, const uint32_t *owners, size_t n,
+		     struct btrkit_subvolume_deletion **holds, size_t *num_holds,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* By enum btrkit_usage_kind, and by enum btrkit_subvolume_hold. */
 extern const char *const usage_kind_names[], *const usage_hold_names[];

@@ -51,7 +51,7 @@ static int follow(struct trail *t, size_t dir, const struct btrkit_usage_path *d
 	if (!t->n) {
 		/* The top level is "/"; what lies nowhere has a path that begins with no slash. */
 		t->path[0] = '/';
-		return push(t, dir, d->subvolume == OID_FS_TREE ? 1 : 0);
+		return push(t, dir, d->root == OID_FS_TREE ? 1 : 0);
 	}
 	end = t->ends[t->n - 1];
 	if (end > PATH_BYTES_MAX || end + 1 + d->name_len > PATH_BYTES_MAX)
@@ -82,7 +82,7 @@ static void text_path(struct btrkit_usage_printer *p, const struct btrkit_usage_
 
 		emit_textf(e, "%s%*s", i ? "  " : "", p->width, usage_size_text(p, sizes[i], size));
 	}
-	emit_u64_wide(e, NULL, "  ", d->subvolume, 8);
+	emit_u64_wide(e, NULL, "  ", d->root, 8);
 	if (len)
 		emit_name_escaped(e, NULL, "  ", path, len, false);
 	else
@@ -99,7 +99,7 @@ static void print_path(struct btrkit_usage_printer *p, const struct btrkit_usage
 		return;
 	}
 	emit_object(e, NULL);
-	emit_u64(e, "subvolume", "path\t", d->subvolume);
+	emit_u64(e, "root", "path\t", d->root);
 	emit_u64(e, "inode", "\t", d->inode);
 	emit_u64(e, "depth", "\t", d->depth);
 	emit_u64(e, "total", "\t", d->total);

@@ -22,16 +22,23 @@ static const char *const hold_words[] = {
 	"it holds a subvolume that stays, ",
 };
 
-static int find_holds(struct btrkit_usage_printer *p, const uint32_t *owners, size_t n,
-		      struct btrkit_subvolume_deletion *holds, size_t *num_holds, struct btrkit_error *err)
+int usage_find_holds(struct btrkit_usage_printer *p, const uint32_t *owners, size_t n,
+		     struct btrkit_subvolume_deletion **holds, size_t *num_holds, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	int r;
 
-	for (size_t i = 0; i < n; i++)
-		if (p->labels[owners[i]].kind == BTRKIT_USAGE_SUBVOLUME)
-			holds[(*num_holds)++].id = p->labels[owners[i]].id;
-	r = btrkit_subvolumes_deletable(p->fs, holds, *num_holds, &what);
+	*num_holds = 0;
+	*holds = calloc(n + 1, sizeof(**holds));
+	if (!*holds)
+		return err_nomem(err);
+	for (size_t i = 0; i < n; i++) {
+		const struct label *l = &p->labels[owners ? owners[i] : i];
+
+		if (l->kind == BTRKIT_USAGE_SUBVOLUME)
+			(*holds)[(*num_holds)++].id = l->id;
+	}
+	r = btrkit_subvolumes_deletable(p->fs, *holds, *num_holds, &what);
 	if (!r)
 		return 0;
 	*num_holds = 0;
@@ -104,16 +111,13 @@ int btrkit_usage_printer_freed(struct btrkit_usage_printer *p, const uint32_t *o
 {
 	struct btrkit_subvolume_deletion *holds;
 	struct btrkit_usage_space space;
-	size_t num_holds = 0;
+	size_t num_holds;
 	int r;
 
 	r = btrkit_usage_freed(p->usage, owners, n, &space, err);
 	if (r)
 		return r;
-	holds = calloc(n + 1, sizeof(*holds));
-	if (!holds)
-		return err_nomem(err);
-	r = find_holds(p, owners, n, holds, &num_holds, err);
+	r = usage_find_holds(p, owners, n, &holds, &num_holds, err);
 	if (!r) {
 		emit_object(usage_print_begin(p), NULL);
 		print_freed(p, owners, n, &space);
@@ -307,7 +311,7 @@ int btrkit_usage_printer_extents(struct btrkit_usage_printer *p)
 			emit_textf(e, "  %*s  %*s  %-8s", p->width, usage_size_text(p, x.bytes, disk), p->width,
 				   usage_size_text(p, x.uncompressed, whole), type_names[x.type]);
 		} else {
-			emit_u64(e, "extent", "extent\t", x.bytenr);
+			emit_u64(e, "bytenr", "extent\t", x.bytenr);
 			emit_u64(e, "bytes", "\t", x.bytes);
 			emit_u64(e, "uncompressed", "\t", x.uncompressed);
 			emit_str(e, "type", "\t", type_names[x.type]);

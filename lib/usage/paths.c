@@ -120,7 +120,7 @@ void btrkit_usage_paths_get(const struct btrkit_usage_paths *p, size_t i, struct
 	const struct paths_node *n = &p->nodes[i];
 
 	*ret = (struct btrkit_usage_path){
-		.subvolume = n->subvolume,
+		.root = n->subvolume,
 		.inode = n->inode,
 		.parent = n->parent == PATHS_NONE ? SIZE_MAX : n->parent,
 		.end = n->end,
@@ -134,19 +134,19 @@ void btrkit_usage_paths_get(const struct btrkit_usage_paths *p, size_t i, struct
 	};
 }
 
-int btrkit_usage_paths_find(const struct btrkit_usage_paths *p, uint64_t subvolume, size_t *ret)
+int btrkit_usage_paths_find(const struct btrkit_usage_paths *p, uint64_t root, size_t *ret)
 {
 	size_t low = 0, high = p->num_tops;
 
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
-		if (p->tops[mid].id < subvolume)
+		if (p->tops[mid].id < root)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (low == p->num_tops || p->tops[low].id != subvolume)
+	if (low == p->num_tops || p->tops[low].id != root)
 		return -ENOENT;
 	*ret = p->tops[low].node;
 	return 0;

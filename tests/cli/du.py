@@ -229,7 +229,7 @@ def below_directories(images, folder):
     check(du(path, '--paths', '--format=tsv') == PATHS, du(path, '--paths', '--format=tsv'))
     for path in (path, *images.values()):
         found, lines = rows(path, '--paths'), du(path, '--paths', '--format=tsv').splitlines()
-        check([[row[key] for key in ('subvolume', 'inode', 'depth', 'total', 'unshared', 'set_shared', 'frees')]
+        check([[row[key] for key in ('root', 'inode', 'depth', 'total', 'unshared', 'set_shared', 'frees')]
                for row in found] == [list(map(int, line.split('\t')[1:8])) for line in lines], path)
         table = du(path, '--paths', '--raw').splitlines()
         check(table[0].split() == ['total', 'unshared', 'set', 'shared', 'frees', 'id', 'path'], table[0])
@@ -241,7 +241,7 @@ def below_directories(images, folder):
         freed = sum(row['frees'] for row in found if row['path'] == '/')
         extents = [x for x in rows(path, '--extents') if x['owners'] and all(isinstance(o, int) for o in x['owners'])]
         check(freed <= sum(x['bytes'] for x in extents), path)
-        check(found[0]['path'] == '/' and found[0]['subvolume'] == 5, found[0])
+        check(found[0]['path'] == '/' and found[0]['root'] == 5, found[0])
     check(any(row['set_shared'] for row in rows(images['good-clones'], '--paths')))
     # What a subvolume that is being deleted still has stays.
     kept = {row['path']: row for row in rows(images['good-half-dropped'], '--paths')}
@@ -260,7 +260,7 @@ def shared_flag(images):
 def damaged(folder):
     """What lies in a bad block is missing, and only that."""
     whole = {row['id']: row for row in rows(unpack.unpack('good-default', folder, quick=True)) if 'id' in row}
-    below = {row['subvolume']: row for row in rows(unpack.unpack('good-default', folder, quick=True), '--paths=0')}
+    below = {row['root']: row for row in rows(unpack.unpack('good-default', folder, quick=True), '--paths=0')}
     for name in ('bad-checksum', 'bad-bytenr', 'bad-key-order'):
         path = unpack.unpack(name, folder, quick=True)
         code, out, err = run('du', '--noscan', '--format=json', path)
@@ -275,7 +275,7 @@ def damaged(folder):
         check(lines == ['subvolume 5 has no directory to begin with, tree 5',
                         *(f'subvolume {i} lies in no directory that can be found, tree 1' for i in (256, 257))], err)
         found = [json.loads(line) for line in out.splitlines()[1:]]
-        check([row['subvolume'] for row in found if not row['depth']] == [256, 257], found)
+        check([row['root'] for row in found if not row['depth']] == [256, 257], found)
         check(all('path' not in row if not row['depth'] else row['path'][0] != '/' for row in found), found)
         # A file of subvolume 5 that cannot be read may have it, too.
         check(found[0]['total'] == below[256]['total'] and found[0]['frees'] >= below[256]['frees'], found, below)

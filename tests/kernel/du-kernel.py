@@ -239,7 +239,7 @@ def judge_deleted(path, after, gone, parents, fell):
         equal(said['freed_data'], fell, f'{gone}: freed data')
     data, blocks = extents(path)
     data_after, blocks_after = extents(after)
-    predicted = {row['extent'] for row in du(path, '--extents')
+    predicted = {row['bytenr'] for row in du(path, '--extents')
                  if row['owners'] and set(row['owners']) <= set(gone)}
     equal(predicted, {address for address, _ in data - data_after}, f'{gone}: data extents')
     equal(len(predicted), said['freed_extents'], f'{gone}: number of extents')
@@ -285,7 +285,7 @@ def judge_owners(path):
     """Nothing is lost, nor given to somebody else."""
     theirs, rows = Dumped(path), du(path)
     equal_maps(owned_blocks(path), theirs.blocks, 'tree block')
-    equal_maps({row['extent']: set(row['owners']) for row in du(path, '--extents')}, theirs.extents, 'data extent')
+    equal_maps({row['bytenr']: set(row['owners']) for row in du(path, '--extents')}, theirs.extents, 'data extent')
     need(not any('unowned' in row for row in rows), 'something is of nobody')
     counts['owned blocks'] += len(theirs.blocks)
     counts['owned extents'] += len(theirs.extents)

@@ -43,7 +43,7 @@ def status(path):
                           stderr=subprocess.PIPE, check=False)
     rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
     summary = rows[-1].get('summary') if rows else None
-    groups = {row['start']: row for row in rows[1:] if 'used' in row}
+    groups = {row['logical']: row for row in rows[1:] if 'used' in row}
     return done.returncode, groups, [row for row in rows if 'leftover' in row], summary, done.stderr.decode()
 
 
@@ -160,7 +160,7 @@ def compare(path, nodesize, cache):
     if cache == 'v2':
         root = next(body for _, _, key, body in dump.items('root') if key[:2] == ['FREE_SPACE_TREE', 'ROOT_ITEM'])
         expect(summary['v2']['bytes'] == int(re.search(r' bytes_used (\d+)', root).group(1)), summary)
-    expect({(row['start'], row['length']) for row in leftovers if row['leftover'] == 'v2'} ==
+    expect({(row['logical'], row['length']) for row in leftovers if row['leftover'] == 'v2'} ==
            {key for key in tree if key[0] not in free}, leftovers)
     for start, ranges in free.items():
         g = groups[start]

@@ -482,9 +482,9 @@ static void leftovers_are_told(void **state)
 	assert_int_equal(r->sum.v2.leftovers, 2);
 	assert_int_equal(r->sum.v1.leftovers, 1);
 	assert_int_equal(r->num_leftovers, 3);
-	assert_int_equal(r->leftovers[0].start, 1 << 20);
+	assert_int_equal(r->leftovers[0].logical, 1 << 20);
 	assert_int_equal(r->leftovers[0].length, 4 << 20);
-	assert_int_equal(r->leftovers[1].start, 1ull << 40);
+	assert_int_equal(r->leftovers[1].logical, 1ull << 40);
 	assert_int_equal(r->leftovers[2].kind, BTRKIT_SPACE_CACHE_V1);
 	assert_int_equal(r->leftovers[2].inode, INODE);
 }

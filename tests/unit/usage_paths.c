@@ -310,7 +310,7 @@ static void judge(const struct btrkit_usage_paths *p, const struct row *rows, si
 		size_t top;
 
 		btrkit_usage_paths_get(p, i, &d);
-		assert_int_equal(d.subvolume, rows[i].subvolume);
+		assert_int_equal(d.root, rows[i].subvolume);
 		assert_int_equal(d.inode, rows[i].inode);
 		assert_true(d.parent == rows[i].parent);
 		assert_int_equal(d.end, rows[i].end);
@@ -322,7 +322,7 @@ static void judge(const struct btrkit_usage_paths *p, const struct row *rows, si
 			fail_msg("%zu: total %llu, unshared %llu, set shared %llu, frees %llu", i,
 				 (unsigned long long)d.total / LENGTH, (unsigned long long)d.unshared / LENGTH,
 				 (unsigned long long)d.set_shared / LENGTH, (unsigned long long)d.frees / LENGTH);
-		assert_int_equal(btrkit_usage_paths_find(p, d.subvolume, &top), 0);
+		assert_int_equal(btrkit_usage_paths_find(p, d.root, &top), 0);
 		assert_true((top == i) == !d.depth);
 	}
 	assert_int_equal(btrkit_usage_paths_find(p, 260, NULL), -ENOENT);
@@ -426,7 +426,7 @@ static void unreadable_leaf(void **state)
 	assert_string_equal(heard.lines[0], "257: subvolume 257 has no directory to begin with");
 	assert_int_equal(btrkit_usage_paths_num(p), ARRAY_SIZE(whole) - 1);
 	btrkit_usage_paths_get(p, 3, &d);
-	assert_int_equal(d.subvolume, 256);
+	assert_int_equal(d.root, 256);
 	assert_int_equal(d.total, 3 * LENGTH);
 	assert_int_equal(btrkit_usage_paths_find(p, 257, NULL), -ENOENT);
 	btrkit_usage_paths_free(p);
