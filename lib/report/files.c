@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/report/files.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +23,13 @@ static const struct {
 	{ S_IFCHR, 'c', "character device" }, { S_IFBLK, 'b', "block device" }, { S_IFIFO, 'p', "fifo" },
 	{ S_IFSOCK, 's', "socket" },
 };
+
+int problem_tell(const struct problems *to, const char *path, int ret, const struct btrkit_error *what)
+{
+	if (ret == -ENOMEM || !to->problem)
+		return err_pass(to->err, what, ret);
+	return to->problem(to->ctx, path, strlen(path), what);
+}
 
 const char *type_text(uint32_t mode)
 {

@@ -5,8 +5,18 @@
 /* What is said of files by ls and by stat. */
 
 #include <btrkit/inode.h>
+#include <btrkit/listing.h>
 
 #include "lib/base/emit.h"
+
+/* Who is told of what fails. */
+struct problems {
+	btrkit_problem_fn problem; /* NULL: the first one ends everything */
+	void *ctx;
+	struct btrkit_error *err; /* for what ends everything */
+};
+/* Tells of what failed with @ret, unless that ends everything. @return 0 to go on; <0 */
+int problem_tell(const struct problems *to, const char *path, int ret, const struct btrkit_error *what);
 
 /* "drwxr-xr-x" and a zero byte. */
 #define MODE_TEXT 11

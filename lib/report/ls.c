@@ -2,7 +2,6 @@
 #include <btrkit/listing.h>
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,7 +43,7 @@ struct ls {
 	struct btrkit_fs *fs;
 	const struct btrkit_ls_options *opts;
 	struct emit e;
-	struct btrkit_error *err;
+	struct problems problems;
 	struct folder *pending;	/* what is to be listed, the next first */
 	bool headings;		/* each directory is preceded by its path */
 	bool begun;		/* something is printed */
@@ -85,17 +84,6 @@ static int add_entry(struct entries *l, const struct btrkit_dir_entry *e, struct
 	return 0;
 }
 
-/* Tells of what failed with @ret, unless that ends everything. @return 0 to go on; <0 */
-static int tell(struct ls *ls, const char *path, size_t len, int ret, const struct btrkit_error *what)
-{
-	if (ret == -ENOMEM || !ls->opts->problem) {
-		if (ls->err)
-			*ls->err = *what;
-		return ret;
-	}
-	return ls->opts->problem(ls->opts->problem_ctx, path, len, what);
-}
-
 /* @dir and @name with a slash between, to be freed. */
 static char *join(const char *dir, const char *name, size_t len)
 {
@@ -130,8 +118,8 @@ static int load(struct ls *ls, const char *dir, struct entry *x)
 		return 0;
 	path = dir ? join(dir, x->name, x->len) : strdup(x->name);
 	if (!path)
-		return err_nomem(ls->err);
-	ret = tell(ls, path, strlen(path), ret, &what);
+		return err_nomem(ls->problems.err);
+	ret = problem_tell(&ls->problems, path, ret, &what);
 	free(path);
 	return ret;
 }
@@ -248,7 +236,7 @@ static int print_json(struct ls *ls, const char *dir, const struct entry *x)
 	char *path = join(dir ? dir : "", x->name, x->len);
 
 	if (!path)
-		return err_nomem(ls->err);
+		return err_nomem(ls->problems.err);
 	emit_object(e, NULL);
 	emit_name(e, "path", "", path, strlen(path));
 	emit_u64(e, "root", "", x->root);
@@ -294,7 +282,7 @@ static int push(struct ls *ls, char *path, uint64_t root, uint64_t inode)
 	if (!path || !f) {
 		free(path);
 		free(f);
-		return err_nomem(ls->err);
+		return err_nomem(ls->problems.err);
 	}
 	*f = (struct folder){ path, root, inode, ls->pending };
 	ls->pending = f;
@@ -334,7 +322,7 @@ static int push_folders(struct ls *ls, const struct folder *f, struct descent *d
 			ret = push(ls, path, x->root, x->inode);
 			continue;
 		}
-		ret = tell(ls, path ? path : "", path ? strlen(path) : 0, ret, &what);
+		ret = problem_tell(&ls->problems, path ? path : "", ret, &what);
 		free(path);
 	}
 	return ret;
@@ -361,7 +349,7 @@ static int list_folder(struct ls *ls, const struct folder *f, struct descent *d)
 
 	/* What was read until then is printed all the same. */
 	if (ret)
-		ret = tell(ls, f->path, strlen(f->path), ret, &what);
+		ret = problem_tell(&ls->problems, f->path, ret, &what);
 	if (!ret && ls->headings) {
 		emit_text(&ls->e, ls->begun ? "\n" : "");
 		emit_name_escaped(&ls->e, NULL, "", *f->path ? f->path : ".", *f->path ? strlen(f->path) : 1, false);
@@ -387,7 +375,7 @@ static int list_below(struct ls *ls, const struct entry *x)
 
 	if (ret)
 		return ret;
-	ret = descent_begin(&d, ls->fs, x->root, x->inode, ls->err);
+	ret = descent_begin(&d, ls->fs, x->root, x->inode, ls->problems.err);
 	while (!ret && ls->pending) {
 		struct folder *f = pop(ls);
 
@@ -411,18 +399,18 @@ static int take_path(struct ls *ls, uint64_t root, const char *path, struct entr
 	int ret = btrkit_inode_find(ls->fs, root, path, &i, &what);
 
 	if (ret)
-		return tell(ls, path, strlen(path), ret, &what);
+		return problem_tell(&ls->problems, path, ret, &what);
 	to = S_ISDIR(i.mode) && !(ls->opts->flags & BTRKIT_LS_DIRECTORY) ? dirs : others;
 	tidy = ls->e.form == EMIT_JSON && to == others ? path_tidy(path) : strdup(path);
 	if (!tidy)
-		return err_nomem(ls->err);
+		return err_nomem(ls->problems.err);
 	e = (struct btrkit_dir_entry){ .name = tidy, .name_len = strlen(tidy), .root = i.root, .inode = i.inode,
 				       .type = IFTODT(i.mode) };
 	if (!e.name_len && ls->e.form == EMIT_TEXT && to == others) {
 		e.name = ".";
 		e.name_len = 1;
 	}
-	ret = add_entry(to, &e, ls->err);
+	ret = add_entry(to, &e, ls->problems.err);
 	free(tidy);
 	return ret;
 }
@@ -432,7 +420,7 @@ static int list_paths(struct ls *ls, uint64_t root, const char *const *paths, si
 	static const char *const top[] = { "" };
 	struct entries dirs = { 0 }, others = { 0 };
 	struct btrkit_inode i;
-	int ret = btrkit_inode_find(ls->fs, root, "", &i, ls->err);
+	int ret = btrkit_inode_find(ls->fs, root, "", &i, ls->problems.err);
 
 	if (!n)
 		paths = top;
@@ -457,7 +445,7 @@ int btrkit_ls_print(struct btrkit_fs *fs, uint64_t root, const char *const *path
 		    const struct btrkit_ls_options *opts, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	const unsigned known = BTRKIT_LS_LONG | BTRKIT_LS_RECURSIVE | BTRKIT_LS_DIRECTORY | BTRKIT_LS_INODE;
-	struct ls ls = { .fs = fs, .opts = opts, .err = err };
+	struct ls ls = { .fs = fs, .opts = opts, .problems = { opts->problem, opts->problem_ctx, err } };
 	int ret;
 
 	if (opts->flags & ~known)

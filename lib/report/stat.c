@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <btrkit/listing.h>
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,9 +25,7 @@ struct extents {
 struct stat_job {
 	struct btrkit_fs *fs;
 	struct emit e;
-	btrkit_problem_fn problem;
-	void *problem_ctx;
-	struct btrkit_error *err;
+	struct problems problems;
 	bool first_attribute, begun;
 };
 
@@ -65,16 +62,6 @@ static int count_shared(void *ctx, const struct btrkit_extent *rows, size_t n)
 		if (rows[i].flags & BTRKIT_EXTENT_SHARED)
 			x->shared += rows[i].length;
 	return 0;
-}
-
-static int tell(struct stat_job *s, const char *path, int ret, const struct btrkit_error *what)
-{
-	if (ret == -ENOMEM || !s->problem) {
-		if (s->err)
-			*s->err = *what;
-		return ret;
-	}
-	return s->problem(s->problem_ctx, path, strlen(path), what);
 }
 
 /* As of date +%z, behind a space. */
@@ -185,7 +172,7 @@ static int print_attributes(struct stat_job *s, const char *path, const struct b
 		emit_array_end(&s->e);
 	if (!ret || emit_failed(&s->e))
 		return ret;
-	return tell(s, path, ret, &what);
+	return problem_tell(&s->problems, path, ret, &what);
 }
 
 static int print_extents(struct stat_job *s, const char *path, uint64_t root, const struct btrkit_inode *i)
@@ -197,7 +184,7 @@ static int print_extents(struct stat_job *s, const char *path, uint64_t root, co
 	int ret = btrkit_inode_extents(s->fs, i->root, i->inode, count_extent, &n, &what), shared;
 
 	if (ret)
-		return tell(s, path, ret, &what);
+		return problem_tell(&s->problems, path, ret, &what);
 	emit_object(e, "extents");
 	emit_u64(e, "inline", "Extents: inline ", n.inlines);
 	emit_u64(e, "regular", ", regular ", n.regular);
@@ -210,7 +197,7 @@ static int print_extents(struct stat_job *s, const char *path, uint64_t root, co
 		emit_u64(e, "shared_bytes", ", shared ", n.shared);
 	emit_text(e, "\n");
 	emit_object_end(e);
-	return shared ? tell(s, path, shared, &what) : 0;
+	return shared ? problem_tell(&s->problems, path, shared, &what) : 0;
 }
 
 static int print_file(struct stat_job *s, uint64_t root, const char *path)
@@ -222,16 +209,16 @@ static int print_file(struct stat_job *s, uint64_t root, const char *path)
 	int ret = btrkit_inode_find(s->fs, root, path, &i, &what);
 
 	if (ret)
-		return tell(s, path, ret, &what);
+		return problem_tell(&s->problems, path, ret, &what);
 	if (S_ISLNK(i.mode)) {
 		ret = link_target(s->fs, &i, &target, &target_len, &what);
 		if (ret)
-			ret = tell(s, path, ret, &what);
+			ret = problem_tell(&s->problems, path, ret, &what);
 	}
 	if (!ret && s->e.form == EMIT_JSON) {
 		tidy = path_tidy(path);
 		if (!tidy)
-			ret = err_nomem(s->err);
+			ret = err_nomem(s->problems.err);
 	}
 	if (!ret) {
 		emit_text(&s->e, s->begun ? "\n" : "");
@@ -252,14 +239,13 @@ int btrkit_stat_print(struct btrkit_fs *fs, uint64_t root, const char *const *pa
 		      struct btrkit_error *err)
 {
 	static const struct btrkit_stat_options defaults = BTRKIT_STAT_OPTIONS_INIT;
-	struct stat_job s = { .fs = fs, .err = err };
+	struct stat_job s = { .fs = fs };
 	struct btrkit_inode top;
 	int ret;
 
 	if (!opts)
 		opts = &defaults;
-	s.problem = opts->problem;
-	s.problem_ctx = opts->problem_ctx;
+	s.problems = (struct problems){ opts->problem, opts->problem_ctx, err };
 	if (opts->flags)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", opts->flags);
 	ret = list_begin(&s.e, opts->format, "stat", write, ctx, err);
