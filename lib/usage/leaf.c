@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What a leaf of a tree of files says: which data it names, what it holds itself, which files have no name. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "lib/base/err.h"
 #include "lib/format/items/file_extent.h"

@@ -31,7 +31,7 @@ static int take_data(struct log *l, const struct item *item, struct btrkit_error
 	if (ret || !fe.disk_bytenr ||
 	    usage_table_find(&w->u->extents, sizeof(struct usage_extent), fe.disk_bytenr, &hint) != SIZE_MAX)
 		return ret;
-	s = (struct usage_stray){ .bytenr = fe.disk_bytenr, .sectors = (uint32_t)(fe.disk_num_bytes / sector) };
+	s = (struct usage_stray){ .bytenr = fe.disk_bytenr, .sectors = usage_sectors(w->u, fe.disk_num_bytes) };
 	if (fe.compression && fe.ram_bytes / sector < USAGE_UNCOMPRESSED_MAX)
 		s.info = (uint32_t)(fe.ram_bytes / sector) << USAGE_UNCOMPRESSED_SHIFT;
 	return usage_strays_add(w, &l->data, &s, err);

@@ -26,6 +26,16 @@ int usage_add_to_set(struct usage_work *w, struct set_memo *memo, atomic_uint *t
 	return 0;
 }
 
+static int add_locked(struct usage_work *w, struct usage_list *l, const struct usage_stray *s, struct btrkit_error *err)
+{
+	int ret;
+
+	pthread_mutex_lock(&w->lock);
+	ret = usage_strays_add(w, l, s, err);
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
 int usage_reach_block(struct usage_work *w, struct usage_reacher *r, const struct usage_pointer *p, uint32_t set,
 		      struct btrkit_error *err)
 {
@@ -42,12 +52,10 @@ int usage_reach_block(struct usage_work *w, struct usage_reacher *r, const struc
 			return usage_add_to_set(w, &r->memo, &b->set, set, err);
 		}
 	}
-	return usage_stray_block(w, p->level,
-				 &(struct usage_stray){ .bytenr = p->bytenr,
-							.generation = p->generation,
-							.set = set,
-							.digest = p->digest },
-				 err);
+	return add_locked(w, &w->strays[p->level],
+			  &(struct usage_stray){
+				  .bytenr = p->bytenr, .generation = p->generation, .set = set, .digest = p->digest },
+			  err);
 }
 
 static int compare_strays(const void *a, const void *b)
@@ -107,24 +115,9 @@ int usage_strays_add(struct usage_work *w, struct usage_list *l, const struct us
 	return 0;
 }
 
-int usage_stray_block(struct usage_work *w, unsigned level, const struct usage_stray *s, struct btrkit_error *err)
-{
-	int ret;
-
-	pthread_mutex_lock(&w->lock);
-	ret = usage_strays_add(w, &w->strays[level], s, err);
-	pthread_mutex_unlock(&w->lock);
-	return ret;
-}
-
 int usage_stray_extent(struct usage_work *w, const struct usage_stray *s, struct btrkit_error *err)
 {
-	int ret;
-
-	pthread_mutex_lock(&w->lock);
-	ret = usage_strays_add(w, &w->data_strays, s, err);
-	pthread_mutex_unlock(&w->lock);
-	return ret;
+	return add_locked(w, &w->data_strays, s, err);
 }
 
 /* That the extent tree does not have it; where that could not be read it was told. */

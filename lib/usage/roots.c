@@ -66,8 +66,7 @@ static int take_v1(struct usage_work *w, const struct item *item, struct btrkit_
 	to = usage_list_add(&w->v1, sizeof(*to), err);
 	if (!to)
 		return -ENOMEM;
-	*to = (struct usage_stray){ .bytenr = fe.disk_bytenr,
-				    .sectors = (uint32_t)(fe.disk_num_bytes / w->u->sectorsize) };
+	*to = (struct usage_stray){ .bytenr = fe.disk_bytenr, .sectors = usage_sectors(w->u, fe.disk_num_bytes) };
 	return 0;
 }
 

@@ -60,6 +60,12 @@ struct usage_place {
 };
 #define USAGE_TOLD_MAX 65536u
 
+/* As tables have them: 0, as no extent has, where there are more than fit. */
+static inline uint32_t usage_sectors(const struct btrkit_usage *u, uint64_t bytes)
+{
+	return bytes / u->sectorsize > UINT32_MAX ? 0 : (uint32_t)(bytes / u->sectorsize);
+}
+
 /* The owners of set number @i, by their inner numbers. */
 const struct set *usage_set_at(const struct btrkit_usage *u, size_t i);
 
@@ -231,6 +237,19 @@ int usage_reach_block(struct usage_work *w, struct usage_reacher *r, const struc
 int usage_add_to_set(struct usage_work *w, struct set_memo *memo, atomic_uint *to, uint32_t set,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* A few bits of a key: enough to see that a block is not the one that is meant. */
+uint32_t usage_digest(const struct disk_key *key);
+
+/*
+ * partial.c: of a subvolume that is being deleted, number @root in the list of roots, a block on the path to where that
+ * has come; what there is left of those of a level for it; and, when all is read, these blocks themselves.
+ */
+int usage_add_partial(struct usage_work *w, const struct usage_pointer *p, size_t root,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int usage_read_partials(struct usage_work *w, struct usage_reacher *r, unsigned level,
+			struct btrkit_error *err) BTRKIT_MUST_CHECK;
+int usage_own_partials(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* A data extent as a leaf has it. */
 struct usage_named {
 	uint32_t slot; /* of the file extent */
@@ -268,9 +287,7 @@ int usage_merge_extents(struct usage_work *w, struct btrkit_error *err) BTRKIT_M
 int usage_strays_add(struct usage_work *w, struct usage_list *l, const struct usage_stray *s,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int usage_strays_tidy(struct usage_work *w, struct usage_list *l, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* One more, by any thread. */
-int usage_stray_block(struct usage_work *w, unsigned level, const struct usage_stray *s,
-		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* One more extent, by any thread. */
 int usage_stray_extent(struct usage_work *w, const struct usage_stray *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Where the extent tree cannot be read: what of it the trees of the filesystem itself have. */

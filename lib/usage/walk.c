@@ -2,9 +2,6 @@
 /*
  * From the roots down. The blocks of a level are read in the order of their addresses, when all blocks above it have
  * been: then it is final who reaches each. Whom a block is reached by it passes on to what it points to.
- *
- * A subvolume that is being deleted reaches only a part of what the blocks on one path point to. Those do not pass it
- * on; what they still point to for it is reached on its own.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,12 +12,6 @@
 #include "lib/tree/node.h"
 #include "lib/usage/state.h"
 #include "lib/volume/volume.h"
-
-/* A block on the path to where a deletion has come. */
-struct usage_partial {
-	struct usage_pointer at;
-	size_t root; /* number in the list of roots */
-};
 
 /* Blocks in hand where they may make many sets: those are not counted before it is done. */
 #define SMALL_BATCH 4u
@@ -55,8 +46,7 @@ static uint64_t whole_generation(const struct usage_work *w, uint32_t low)
 	return ret > now + 1 && ret > UINT32_MAX ? ret - UINT32_MAX - 1 : ret;
 }
 
-/* A few bits of a key: enough to see that a block is not the one that is meant. */
-static uint32_t digest(const struct disk_key *key)
+uint32_t usage_digest(const struct disk_key *key)
 {
 	uint64_t h = le64_get(key->objectid) * 0x9e3779b97f4a7c15u;
 
@@ -72,7 +62,7 @@ static int read_node(struct batch *b, const uint8_t *node, uint32_t set, struct 
 
 	for (uint32_t i = 0; !ret && i < block_nritems(node); i++) {
 		const struct usage_pointer p = { le64_get(ptrs[i].blockptr), le64_get(ptrs[i].generation),
-						 (uint8_t)(b->level - 1), digest(&ptrs[i].key) };
+						 (uint8_t)(b->level - 1), usage_digest(&ptrs[i].key) };
 
 		ret = usage_reach_block(b->w, &b->reacher, &p, set, err);
 	}
@@ -90,7 +80,7 @@ static int judge_block(const struct batch *b, size_t i, const uint8_t *block, bo
 		err_corrupt(&what, "owner", "block of tree %" PRIu64 " in a tree of files", owner);
 	else if (wanted && !block_nritems(block))
 		err_corrupt(&what, "nritems", "tree block is empty and not the root of a tree");
-	else if (wanted && wanted != digest((const struct disk_key *)(block_header(block) + 1)))
+	else if (wanted && wanted != usage_digest((const struct disk_key *)(block_header(block) + 1)))
 		err_corrupt(&what, "key", "first key of tree block is not what its parent says");
 	*ok = !what.err;
 	if (*ok)
@@ -208,16 +198,6 @@ static int walk_level(struct walk *k, unsigned level, struct btrkit_error *err)
 	return ret;
 }
 
-static int add_partial(struct usage_work *w, const struct usage_pointer *p, size_t root, struct btrkit_error *err)
-{
-	struct usage_partial *to = usage_list_add(&w->partial, sizeof(*to), err);
-
-	if (!to)
-		return -ENOMEM;
-	*to = (struct usage_partial){ *p, root };
-	return 0;
-}
-
 static int seed(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err)
 {
 	const struct usage_root *roots = w->roots.at;
@@ -229,88 +209,13 @@ static int seed(struct usage_work *w, struct usage_reacher *r, struct btrkit_err
 		uint32_t set;
 
 		if (roots[i].partly && root->level && root->level >= roots[i].drop_level) {
-			ret = add_partial(w, &p, i, err);
+			ret = usage_add_partial(w, &p, i, err);
 			continue;
 		}
 		ret = sets_single(&w->u->sets, roots[i].owner, &set, err);
 		if (!ret)
 			ret = usage_reach_block(w, r, &p, set, err);
 	}
-	return ret;
-}
-
-/* What is left for a dying subvolume of a block on the path. */
-static int follow_partial(struct usage_work *w, struct usage_reacher *r, const struct usage_partial *p,
-			  const struct node *n, struct btrkit_error *err)
-{
-	const struct usage_root *root = (const struct usage_root *)w->roots.at + p->root;
-	const bool above = n->level > root->drop_level;
-	uint32_t set, first;
-	bool exact;
-	int ret = sets_single(&w->u->sets, root->owner, &set, err);
-
-	first = node_lower_bound(n, &root->drop_key, &exact);
-	if (above && !exact && first)
-		first--;
-	for (uint32_t i = first; !ret && i < n->nritems; i++) {
-		struct btrkit_key key;
-		const struct node_ref ref = node_child(n, i, 0, &key);
-		const struct usage_pointer child = { ref.bytenr, ref.generation, ref.level,
-						     digest(&node_ptrs(n)[i].key) };
-
-		if (i == first && above && ref.level)
-			ret = add_partial(w, &child, p->root, err);
-		else
-			ret = usage_reach_block(w, r, &child, set, err);
-	}
-	return ret;
-}
-
-static int read_partial(struct usage_work *w, struct usage_reacher *r, size_t i, struct btrkit_error *err)
-{
-	/* The list may move while it grows. */
-	const struct usage_partial p = ((const struct usage_partial *)w->partial.at)[i];
-	const struct node_ref ref = { p.at.bytenr, p.at.generation, 0, p.at.level, NULL };
-	struct btrkit_error what = BTRKIT_ERROR_INIT;
-	struct node *n;
-	int ret = node_get(w->fs, &ref, &n, &what);
-
-	if (ret) {
-		err_at_tree(&what, ((const struct usage_root *)w->roots.at)[p.root].root.id);
-		return usage_damage(w, ret, &what, err);
-	}
-	w->u->total.blocks_read++;
-	ret = follow_partial(w, r, &p, n, err);
-	node_put(w->fs, n);
-	return ret;
-}
-
-static int read_partials(struct usage_work *w, struct usage_reacher *r, unsigned level, struct btrkit_error *err)
-{
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < w->partial.n; i++)
-		if (((const struct usage_partial *)w->partial.at)[i].at.level == level)
-			ret = read_partial(w, r, i, err);
-	return ret;
-}
-
-/* The blocks on the paths themselves: nothing is passed on any more. */
-static int own_partials(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err)
-{
-	const struct usage_root *roots = w->roots.at;
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < w->partial.n; i++) {
-		const struct usage_partial *p = (const struct usage_partial *)w->partial.at + i;
-		uint32_t set;
-
-		ret = sets_single(&w->u->sets, roots[p->root].owner, &set, err);
-		if (!ret)
-			ret = usage_reach_block(w, r, &p->at, set, err);
-	}
-	for (unsigned level = 0; !ret && level < LEVELS_MAX; level++)
-		ret = usage_merge_blocks(w, level, err);
 	return ret;
 }
 
@@ -390,14 +295,14 @@ int usage_walk(struct usage_work *w, struct btrkit_error *err)
 	for (unsigned level = LEVELS_MAX; !ret && level-- > 0;) {
 		ret = usage_merge_blocks(w, level, err);
 		if (!ret)
-			ret = read_partials(w, r, level, err);
+			ret = usage_read_partials(w, r, level, err);
 		if (!ret)
 			ret = walk_level(&k, level, err);
 	}
 	if (!ret)
 		ret = usage_own_trees(w, r, err);
 	if (!ret)
-		ret = own_partials(w, r, err);
+		ret = usage_own_partials(w, r, err);
 	if (!ret)
 		ret = own_v1_cache(w, err);
 	if (!ret)

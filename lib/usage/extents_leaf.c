@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A leaf of the extent tree: its extents and blocks, and what their references say of who shares them. */
+#include "lib/base/err.h"
+#include "lib/usage/extents.h"
+
+static bool same_ref(const struct extent_ref *a, const struct extent_ref *b)
+{
+	return a->type == b->type && a->root == b->root && a->objectid == b->objectid && a->offset == b->offset &&
+	       a->parent == b->parent;
+}
+
+/* Linux does not ask how often a reference is there, but passes over none; an inode that asks may change that. */
+static void take_data_ref(struct usage_refs *r, const struct extent_ref *ref)
+{
+	if (ref->type != KEY_EXTENT_DATA_REF && ref->type != KEY_SHARED_DATA_REF)
+		return;
+	if (!ref->count || (ref->type == KEY_EXTENT_DATA_REF && ref->root == OID_DATA_RELOC_TREE)) {
+		r->flags |= USAGE_UNSURE;
+		return;
+	}
+	if (!r->first.type)
+		r->first = *ref;
+	else if (!same_ref(&r->first, ref))
+		r->flags |= USAGE_SEVERAL;
+	r->count += ref->count;
+}
+
+void usage_refs_join(struct usage_refs *r, const struct usage_refs *more)
+{
+	const uint64_t count = r->count + more->count;
+
+	r->flags |= more->flags;
+	if (more->first.type)
+		take_data_ref(r, &more->first);
+	r->count = count;
+}
+
+uint32_t usage_refs_flags(const struct usage_refs *r)
+{
+	return r->flags | (r->first.type == KEY_EXTENT_DATA_REF && r->count > 1 ? USAGE_REPEATED : 0);
+}
+
+void usage_extents_end(struct usage_extents_batch *b)
+{
+	struct usage_extent *last;
+
+	if (!b->open.of_data || !b->extents.n)
+		return;
+	last = (struct usage_extent *)b->extents.at + b->extents.n - 1;
+	if (last->start == b->open.bytenr)
+		atomic_store_explicit(&last->info, usage_refs_flags(&b->open), memory_order_relaxed);
+}
+
+static int judge_place(const struct usage_extents_batch *b, const struct extent_item *ei, size_t *chunk,
+		       struct btrkit_error *err)
+{
+	if (ei->bytenr < b->end)
+		return err_corrupt(err, "key.objectid", "extent begins inside the one before");
+	if (!usage_sectors(b->w->u, ei->num_bytes))
+		return err_corrupt(err, "key.offset", "extent has a length that none can have");
+	if (!usage_in_chunk(b->w, ei->bytenr, ei->num_bytes, chunk))
+		return err_corrupt(err, "key.objectid", "extent lies in no chunk");
+	return 0;
+}
+
+static int add_block(struct usage_extents_batch *b, const struct extent_item *ei, struct btrkit_error *err)
+{
+	struct usage_block *to = usage_list_add(&b->blocks, sizeof(*to), err);
+
+	if (!to)
+		return -ENOMEM;
+	atomic_init(&to->place, usage_place(ei->bytenr, ei->level, 0));
+	to->generation = (uint32_t)ei->generation;
+	atomic_init(&to->set, 0);
+	return 0;
+}
+
+static int add_extent(struct usage_extents_batch *b, const struct extent_item *ei, struct btrkit_error *err)
+{
+	struct usage_extent *to = usage_list_add(&b->extents, sizeof(*to), err);
+
+	if (!to)
+		return -ENOMEM;
+	to->start = ei->bytenr;
+	to->sectors = usage_sectors(b->w->u, ei->num_bytes);
+	atomic_init(&to->set, 0);
+	atomic_init(&to->info, 0);
+	return 0;
+}
+
+/* The trees that are no owners of their own belong to the filesystem. */
+static void take_block_ref(struct usage_extents_batch *b, const struct extent_ref *ref)
+{
+	struct usage_block *block = (struct usage_block *)b->blocks.at + b->blocks.n - 1;
+
+	if (ref->type == KEY_TREE_BLOCK_REF && !oid_is_file_tree(ref->root) && ref->root != OID_DATA_RELOC_TREE &&
+	    ref->root != OID_TREE_RELOC)
+		atomic_init(&block->set, b->w->filesystem);
+}
+
+static int take_extent(struct usage_extents_batch *b, const struct item *item, struct btrkit_error *err)
+{
+	struct extent_item ei;
+	struct extent_ref ref;
+	int ret = extent_item_decode(&b->w->fs->items, item, &ei, err);
+
+	usage_extents_end(b);
+	b->open = (struct usage_refs){ .bytenr = item->key.objectid };
+	if (!ret)
+		ret = judge_place(b, &ei, &b->chunk, err);
+	if (ret)
+		return ret;
+	b->open.of_data = ei.flags & EXTENT_FLAG_DATA;
+	b->end = ei.bytenr + ei.num_bytes;
+	ret = b->open.of_data ? add_extent(b, &ei, err) : add_block(b, &ei, err);
+	while (!ret && !(ret = extent_item_next_ref(&ei, &ref, err))) {
+		if (b->open.of_data)
+			take_data_ref(&b->open, &ref);
+		else
+			take_block_ref(b, &ref);
+	}
+	if (ret < 0)
+		b->open.flags |= USAGE_UNSURE;
+	return ret < 0 ? ret : 0;
+}
+
+/* A reference with an item of its own; those of blocks are of trees that are walked. */
+static int take_keyed(struct usage_extents_batch *b, const struct item *item, struct btrkit_error *err)
+{
+	struct usage_refs *r = b->open.bytenr == item->key.objectid ? &b->open : &b->head;
+	struct extent_ref ref;
+	int ret = extent_keyed_ref_decode(item, &ref, err);
+
+	if (ret || (r == &b->open && !r->of_data))
+		return ret;
+	/* What belongs to no extent changes nothing; that it is there is a check's to tell. */
+	if (r == &b->head && !r->bytenr)
+		r->bytenr = item->key.objectid;
+	if (r->bytenr == item->key.objectid)
+		take_data_ref(r, &ref);
+	return 0;
+}
+
+int usage_extents_leaf(struct usage_extents_batch *b, const uint8_t *leaf, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < block_nritems(leaf); i++) {
+		const struct item item = block_item(leaf, i);
+		struct btrkit_error what = BTRKIT_ERROR_INIT;
+
+		if (item.key.type == KEY_EXTENT_ITEM || item.key.type == KEY_METADATA_ITEM)
+			ret = take_extent(b, &item, &what);
+		else if (item.key.type == KEY_EXTENT_DATA_REF || item.key.type == KEY_SHARED_DATA_REF)
+			ret = take_keyed(b, &item, &what);
+		if (ret) {
+			err_at_tree(&what, OID_EXTENT_TREE);
+			err_at_logical(&what, le64_get(block_header(leaf)->bytenr));
+			err_at_item(&what, i, &item.key);
+			ret = usage_damage(b->w, ret, &what, err);
+		}
+	}
+	return ret;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A subvolume that is being deleted reaches only a part of what the blocks on one path point to. Those do not pass it
+ * on; what they still point to for it is reached on its own.
+ */
+#include "lib/base/err.h"
+#include "lib/tree/node.h"
+#include "lib/usage/state.h"
+
+/* A block on the path to where a deletion has come. */
+struct usage_partial {
+	struct usage_pointer at;
+	size_t root; /* number in the list of roots */
+};
+
+int usage_add_partial(struct usage_work *w, const struct usage_pointer *p, size_t root, struct btrkit_error *err)
+{
+	struct usage_partial *to = usage_list_add(&w->partial, sizeof(*to), err);
+
+	if (!to)
+		return -ENOMEM;
+	*to = (struct usage_partial){ *p, root };
+	return 0;
+}
+
+/* What is left for a dying subvolume of a block on the path. */
+static int follow_partial(struct usage_work *w, struct usage_reacher *r, const struct usage_partial *p,
+			  const struct node *n, struct btrkit_error *err)
+{
+	const struct usage_root *root = (const struct usage_root *)w->roots.at + p->root;
+	const bool above = n->level > root->drop_level;
+	uint32_t set, first;
+	bool exact;
+	int ret = sets_single(&w->u->sets, root->owner, &set, err);
+
+	first = node_lower_bound(n, &root->drop_key, &exact);
+	if (above && !exact && first)
+		first--;
+	for (uint32_t i = first; !ret && i < n->nritems; i++) {
+		struct btrkit_key key;
+		const struct node_ref ref = node_child(n, i, 0, &key);
+		const struct usage_pointer child = { ref.bytenr, ref.generation, ref.level,
+						     usage_digest(&node_ptrs(n)[i].key) };
+
+		if (i == first && above && ref.level)
+			ret = usage_add_partial(w, &child, p->root, err);
+		else
+			ret = usage_reach_block(w, r, &child, set, err);
+	}
+	return ret;
+}
+
+static int read_partial(struct usage_work *w, struct usage_reacher *r, size_t i, struct btrkit_error *err)
+{
+	/* The list may move while it grows. */
+	const struct usage_partial p = ((const struct usage_partial *)w->partial.at)[i];
+	const struct node_ref ref = { p.at.bytenr, p.at.generation, 0, p.at.level, NULL };
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
+	struct node *n;
+	int ret = node_get(w->fs, &ref, &n, &what);
+
+	if (ret) {
+		err_at_tree(&what, ((const struct usage_root *)w->roots.at)[p.root].root.id);
+		return usage_damage(w, ret, &what, err);
+	}
+	w->u->total.blocks_read++;
+	ret = follow_partial(w, r, &p, n, err);
+	node_put(w->fs, n);
+	return ret;
+}
+
+int usage_read_partials(struct usage_work *w, struct usage_reacher *r, unsigned level, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < w->partial.n; i++)
+		if (((const struct usage_partial *)w->partial.at)[i].at.level == level)
+			ret = read_partial(w, r, i, err);
+	return ret;
+}
+
+/* The blocks on the paths themselves: nothing is passed on any more. */
+int usage_own_partials(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err)
+{
+	const struct usage_root *roots = w->roots.at;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < w->partial.n; i++) {
+		const struct usage_partial *p = (const struct usage_partial *)w->partial.at + i;
+		uint32_t set;
+
+		ret = sets_single(&w->u->sets, roots[p->root].owner, &set, err);
+		if (!ret)
+			ret = usage_reach_block(w, r, &p->at, set, err);
+	}
+	for (unsigned level = 0; !ret && level < LEVELS_MAX; level++)
+		ret = usage_merge_blocks(w, level, err);
+	return ret;
+}
