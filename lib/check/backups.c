@@ -5,8 +5,6 @@
  * older is known to be wrong. So the slot of this commit may begin with a root tree of the next one, and the slot of
  * the one before with the root tree of this.
  */
-#include <inttypes.h>
-
 #include "lib/check/supers.h"
 
 /* What a slot says about one tree. */

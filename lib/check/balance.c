@@ -2,7 +2,6 @@
 /* An interrupted balance, with which Linux goes on when it mounts, or which it gives up. */
 #include "lib/format/items/balance.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "lib/check/state.h"
@@ -62,7 +61,7 @@ int check_balance(struct check *c)
 	if (!root)
 		return 0;
 	cursor_init(&cur, c->fs, &root->root);
-	if (!cursor_find(&cur, &KEY(OID_BALANCE, KEY_TEMPORARY_ITEM, 0), NULL))
+	if (!check_find(c, &cur, &KEY(OID_BALANCE, KEY_TEMPORARY_ITEM, 0)))
 		judge(c, &cur.item);
 	cursor_release(&cur);
 	return c->failed;

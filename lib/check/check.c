@@ -23,8 +23,20 @@ struct node check_node(const struct check *c, const uint8_t *block)
 const struct check_root *check_find_root(const struct check *c, uint64_t id)
 {
 	const struct check_root *roots = c->roots.at;
+	size_t low = CHECK_ROOTS_FIRST, high = c->roots.n;
 
-	for (size_t i = c->roots.n; i-- > 0;)
+	/* The first behind it. */
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (roots[mid].root.id <= id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low > CHECK_ROOTS_FIRST && roots[low - 1].root.id == id)
+		return &roots[low - 1];
+	for (size_t i = 0; i < CHECK_ROOTS_FIRST && i < c->roots.n; i++)
 		if (roots[i].root.id == id)
 			return &roots[i];
 	return NULL;

@@ -2,9 +2,8 @@
 /* What data has checksums. Items that are not valid are told by who reads all leaves. */
 #include <inttypes.h>
 
-#include "lib/check/volume.h"
+#include "lib/check/ranges.h"
 #include "lib/format/items/csum.h"
-#include "lib/space/range.h"
 
 struct loading {
 	struct check *c;
@@ -14,19 +13,6 @@ struct loading {
 static void blame(struct check *c, enum check_code code, const struct btrkit_key *key, const char *message)
 {
 	check_say(c, code, &(struct check_place){ OID_CSUM_TREE, 0, key, NULL }, "%s", message);
-}
-
-static void add_range(struct check *c, uint64_t start, uint64_t end)
-{
-	struct range *ranges = c->csums.at, *to;
-
-	if (c->csums.n && range_end(&ranges[c->csums.n - 1]) == start) {
-		ranges[c->csums.n - 1].length += end - start;
-		return;
-	}
-	to = check_list_add(c, &c->csums, sizeof(*to));
-	if (to)
-		*to = (struct range){ start, end - start };
 }
 
 static void take_item(void *ctx, const struct item *item)
@@ -57,7 +43,7 @@ static void take_item(void *ctx, const struct item *item)
 	/* One that lies within another does not end it. */
 	if (end <= l->end)
 		return;
-	add_range(c, start, end);
+	check_ranges_add(c, &c->csums, start, end);
 	l->end = end;
 }
 
@@ -71,28 +57,19 @@ int check_csums(struct check *c)
 		c->csums_lost = true;
 		return 0;
 	}
-	return volume_each_item(c, &root->root, &c->csums_lost, take_item, &l);
+	return check_each_item(c, &root->root, &c->csums_lost, take_item, &l);
 }
 
 /* The first range that ends behind an address; *hint is near it, and moves. */
 static size_t range_behind(const struct check *c, uint64_t logical, size_t *hint)
 {
 	const struct range *ranges = c->csums.at;
-	size_t low = 0, high = c->csums.n;
 
 	/* What is looked for is often the same one, or the next. */
 	for (size_t i = *hint; i < c->csums.n && i < *hint + 2; i++)
 		if (range_end(&ranges[i]) > logical && (!i || range_end(&ranges[i - 1]) <= logical))
 			return *hint = i;
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (range_end(&ranges[mid]) <= logical)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return *hint = low;
+	return *hint = check_ranges_behind(&c->csums, logical);
 }
 
 uint64_t check_csum_bytes(const struct check *c, uint64_t logical, uint64_t length, size_t *hint)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/base/each.h"
-#include "lib/check/volume.h"
 #include "lib/format/feature.h"
 #include "lib/format/feature_bits.h"
 #include "lib/space/range.h"
@@ -122,7 +121,7 @@ static void judge_sums(struct gathering *g, const struct check_root *root)
 {
 	bool lost = false; /* which was told */
 
-	if (root && volume_each_item(g->d.c, &root->root, &lost, take_item, g))
+	if (root && check_each_item(g->d.c, &root->root, &lost, take_item, g))
 		return;
 	take_logs(g);
 	run_batch(g);

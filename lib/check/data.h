@@ -10,7 +10,7 @@
 struct data_check {
 	struct check *c;
 	uint64_t bytes; /* done, for progress */
-	uint64_t *bad;	/* addresses of sectors of which a copy is damaged */
+	uint64_t *bad;	/* addresses of sectors of which a copy is damaged; ascending when all were read */
 	size_t num_bad;
 };
 

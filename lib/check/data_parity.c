@@ -4,14 +4,13 @@
  * ever written it is anything. What is known to be written are tree blocks, data that has checksums, and what file
  * extents have of other data.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/each.h"
 #include "lib/check/data.h"
+#include "lib/check/ranges.h"
 #include "lib/io/buffer.h"
-#include "lib/space/range.h"
 #include "lib/volume/parity.h"
 #include "lib/volume/raid_map.h"
 #include "lib/volume/volume.h"
@@ -63,22 +62,12 @@ static void mark(struct rows *r, uint64_t start, uint64_t end)
 	}
 }
 
-/* Ranges in the order of addresses. */
 static void mark_list(struct rows *r, const struct check_list *list)
 {
 	const struct range *ranges = list->at;
-	size_t low = 0, high = list->n;
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (range_end(&ranges[mid]) <= r->start)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (; low < list->n && ranges[low].start < r->end; low++)
-		mark(r, ranges[low].start, range_end(&ranges[low]));
+	for (size_t i = check_ranges_behind(list, r->start); i < list->n && ranges[i].start < r->end; i++)
+		mark(r, ranges[i].start, range_end(&ranges[i]));
 }
 
 /* @return whether anything is there */
@@ -132,11 +121,17 @@ static bool read_stripes(struct rows *r)
 static bool has_bad(const struct rows *r, uint64_t start)
 {
 	const struct data_check *d = r->p->d;
+	size_t low = 0, high = d->num_bad;
 
-	for (size_t i = 0; i < d->num_bad; i++)
-		if (d->bad[i] - start < row_bytes(r->p))
-			return true;
-	return false;
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (d->bad[mid] < start)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < d->num_bad && d->bad[low] - start < row_bytes(r->p);
 }
 
 static void compare(const struct rows *r, unsigned row, unsigned which)
@@ -251,6 +246,7 @@ void data_judge_parity(struct data_check *d)
 	const struct volume *v = d->c->fs->volume;
 
 	data_sort_bare(d->c);
+	qsort(d->bad, d->num_bad, sizeof(*d->bad), check_compare_numbers);
 	for (size_t i = 0; i < volume_num_chunks(v) && !check_failed(d->c); i++) {
 		const struct volume_chunk *chunk = volume_chunk(v, i);
 		struct parity p = { .d = d, .chunk = chunk, .shape = { chunk->type, chunk->num_stripes } };

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Every copy of a run of data against its checksums. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/check/data.h"
 #include "lib/io/buffer.h"
 #include "lib/volume/volume.h"
-
-#define COPIES_MAX 4u /* RAID1C4 */
 
 struct sectors {
 	struct data_check *d;
@@ -80,8 +77,12 @@ static bool rebuilt(const struct sectors *s, size_t i)
 {
 	const uint32_t unit = s->d->c->items.sectorsize;
 	struct wanted w = { s, i };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	int ret = volume_read(s->d->c->fs->volume, s->p->logical + i * unit, s->buf, unit, verify, &w, &err);
 
-	return !volume_read(s->d->c->fs->volume, s->p->logical + i * unit, s->buf, unit, verify, &w, NULL);
+	if (ret == -ENOMEM)
+		check_fail(s->d->c, ret, &err);
+	return !ret;
 }
 
 static void keep_bad(struct data_check *d, uint64_t logical)
@@ -131,7 +132,7 @@ static void judge(struct sectors *s)
 {
 	const uint8_t *good = s->good;
 
-	while (s->copies < COPIES_MAX && judge_copy(s, s->copies))
+	while (s->copies < CHECK_COPIES_MAX && judge_copy(s, s->copies))
 		s->copies++;
 	for (size_t i = 0; i < s->n; i++)
 		if (s->bad[i] || !good[i])

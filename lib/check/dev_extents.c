@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Device extents against the copies of chunks that they are: there is one for each. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "lib/check/volume.h"
@@ -112,7 +111,7 @@ int volume_dev_extents(struct volume_check *v)
 	/* That there is no such tree is told with the roots. */
 	if (ret)
 		v->extents_lost = true;
-	else if ((ret = volume_each_item(v->c, &root, &v->extents_lost, take_item, v)))
+	else if ((ret = check_each_item(v->c, &root, &v->extents_lost, take_item, v)))
 		return ret;
 	if (v->stripes.n)
 		qsort(v->stripes.at, v->stripes.n, sizeof(struct known_stripe), compare_stripes);

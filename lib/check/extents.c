@@ -12,10 +12,11 @@
 
 /* What a hash of 64 bits may be off by: references with equal hashes lie one behind the other. */
 #define HASH_STEPS_MAX 65536
+/* Hardly ever are there two references with equal hashes; each is held against so many at the most. */
+#define NEAR_MAX 64u
 
 struct load {
 	struct check *c;
-	struct cursor cur;
 	size_t group_hint;
 	uint64_t end; /* of the last extent */
 	/* The current extent. */
@@ -226,15 +227,15 @@ static void take_keyed(struct load *l, const struct item *item)
 			  &(struct check_place){ OID_EXTENT_TREE, 0, &item->key, "key.offset" },
 			  "reference at %" PRIu64 ", where its hash is %" PRIu64, item->key.offset, hash);
 	/* Those of other hashes are others. */
-	if (!of_file || hash != l->near_hash)
+	if (!of_file || hash != l->near_hash || l->near.n == NEAR_MAX)
 		l->near.n = 0;
 	l->near_hash = hash;
 	take_ref(l, &ref, &l->near);
 }
 
-static void take_item(struct load *l)
+static void take_item(void *ctx, const struct item *item)
 {
-	const struct item *item = &l->cur.item;
+	struct load *l = ctx;
 
 	switch (item->key.type) {
 	case KEY_EXTENT_ITEM:
@@ -257,36 +258,6 @@ static void take_item(struct load *l)
 	}
 }
 
-/* Where blocks cannot be read is told by who reads all of them. */
-static int lost(void *ctx, int ret, const struct btrkit_error *what)
-{
-	struct check *c = ctx;
-
-	if (ret == -ENOMEM)
-		return check_fail(c, ret, what);
-	c->extents_lost = true;
-	return 0;
-}
-
-static void load(struct load *l)
-{
-	struct btrkit_key at = KEY(0, 0, 0);
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	bool first = true;
-	int ret;
-
-	while (!(ret = cursor_next_around(&l->cur, &at, first, lost, l->c, &err))) {
-		first = false;
-		take_item(l);
-		if (l->c->failed)
-			return;
-	}
-	if (ret < 0)
-		check_fail(l->c, ret, &err);
-	else
-		end_extent(l);
-}
-
 int check_extents(struct check *c)
 {
 	const struct check_root *root = check_find_root(c, OID_EXTENT_TREE);
@@ -296,10 +267,8 @@ int check_extents(struct check *c)
 		c->extents_lost = true;
 		return 0;
 	}
-	cursor_init(&l.cur, c->fs, &root->root);
-	l.cur.scan = l.cur.once = true;
-	load(&l);
-	cursor_release(&l.cur);
+	if (!check_each_item(c, &root->root, &c->extents_lost, take_item, &l))
+		end_extent(&l);
 	free(l.inline_refs.at);
 	free(l.near.at);
 	return c->failed;

@@ -76,27 +76,22 @@ void check_progress(struct check *c, uint64_t n)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 /* By place, then by what is said. */
 static int compare(const struct check_finding *a, const struct check_finding *b)
 {
 	const struct btrkit_error *x = &a->what, *y = &b->what;
-	int cmp = compare_u64(x->tree, y->tree);
+	int cmp = check_compare(x->tree, y->tree);
 
 	if (!cmp)
 		cmp = key_cmp(&x->key, &y->key);
 	if (!cmp)
-		cmp = compare_u64(x->logical, y->logical);
+		cmp = check_compare(x->logical, y->logical);
 	if (!cmp)
-		cmp = compare_u64(x->devid, y->devid);
+		cmp = check_compare(x->devid, y->devid);
 	if (!cmp)
-		cmp = compare_u64(x->physical, y->physical);
+		cmp = check_compare(x->physical, y->physical);
 	if (!cmp)
-		cmp = compare_u64(x->slot, y->slot);
+		cmp = check_compare(x->slot, y->slot);
 	if (!cmp)
 		cmp = strcmp(x->field, y->field);
 	if (!cmp)

@@ -183,7 +183,7 @@ int volume_groups(struct volume_check *v)
 	if (ret)
 		c->groups_lost = true;
 	else if (own)
-		ret = volume_each_item(c, &root, &c->groups_lost, take_item, &l);
+		ret = check_each_item(c, &root, &c->groups_lost, take_item, &l);
 	else
 		ret = load_between_extents(&l, &root);
 	compare(&l);

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Inodes of which everything is known. */
-#include <inttypes.h>
 #include <sys/stat.h>
 
 #include "lib/check/span.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/dir.h"
-
-static void say_item(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
-		     const char *words, uint64_t number)
-{
-	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, field };
-
-	check_say(r->c, code, &at, "%s%" PRIu64, words, number);
-}
 
 void span_inode_item(struct span_reader *r, const struct item *item)
 {
@@ -28,23 +19,23 @@ void span_inode_item(struct span_reader *r, const struct item *item)
 	r->inode->nlink = i.nlink;
 	r->inode->mode = (uint16_t)i.mode;
 	if (item->key.objectid == OID_FREE_INO) {
-		say_item(r, CHECK_INODE_CACHE, item, NULL, "a cache of free inode numbers, of bytes: ", i.size);
+		span_say(r, CHECK_INODE_CACHE, item, NULL, "a cache of free inode numbers, of bytes: ", i.size);
 		r->inode->seen |= SEEN_DOUBT;
 	}
 	if (i.generation > generation)
-		say_item(r, CHECK_INODE_GENERATION, item, "generation", "inode of generation ", i.generation);
+		span_say(r, CHECK_INODE_GENERATION, item, "generation", "inode of generation ", i.generation);
 	if (i.transid > generation)
-		say_item(r, CHECK_INODE_GENERATION, item, "transid", "inode changed in generation ", i.transid);
+		span_say(r, CHECK_INODE_GENERATION, item, "transid", "inode changed in generation ", i.transid);
 	/* What Linux has for nobody: it lets no one write to such a file. */
 	if (i.uid == UINT32_MAX)
-		say_item(r, CHECK_INODE_OWNER, item, "uid", "inode of user ", i.uid);
+		span_say(r, CHECK_INODE_OWNER, item, "uid", "inode of user ", i.uid);
 	if (i.gid == UINT32_MAX)
-		say_item(r, CHECK_INODE_OWNER, item, "gid", "inode of group ", i.gid);
+		span_say(r, CHECK_INODE_OWNER, item, "gid", "inode of group ", i.gid);
 	if (i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY))
-		say_item(r, CHECK_INODE_FLAGS, item, "flags",
+		span_say(r, CHECK_INODE_FLAGS, item, "flags",
 			 "unknown flags of an inode: ", i.flags & ~(INODE_FLAGS_KNOWN | INODE_VERITY));
 	if (S_ISLNK(i.mode) && i.flags & (INODE_IMMUTABLE | INODE_APPEND))
-		say_item(r, CHECK_INODE_SYMLINK, item, "flags", "symbolic link that cannot be changed, flags ",
+		span_say(r, CHECK_INODE_SYMLINK, item, "flags", "symbolic link that cannot be changed, flags ",
 			 i.flags);
 }
 

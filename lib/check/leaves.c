@@ -112,7 +112,7 @@ static void read_node(struct reader *r, struct check_block *b, struct below *all
 	*all = (struct below){ .lost = true };
 	span_lost(&all->span);
 	/* What there is to be told of it was told on the way down. */
-	if (!(atomic_load(&b->state) & CHECK_LOST) && !node_read_alone(c->fs, &ref, r->node, NULL)) {
+	if (!(atomic_load(&b->state) & CHECK_LOST) && check_reread(c, &ref, r->node)) {
 		n = check_node(c, r->node);
 		join_children(r, b, &n, all);
 	}

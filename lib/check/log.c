@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "lib/io/buffer.h"
+
 void log_say(struct log *l, enum check_code code, uint64_t logical, const struct btrkit_key *key, const char *field,
 	     const char *message)
 {
@@ -164,7 +166,7 @@ static void read_tree(struct log *l, const struct tree_root *root, bool top, uin
 
 		if (at.has_key)
 			at.ref.first_key = &at.first_key;
-		if (!check_read_block(l->c, &at.ref, OID_TREE_LOG, buf)) {
+		if (!check_read_block(l->c, &at.ref, buf)) {
 			l->lost = true;
 			continue;
 		}
@@ -212,7 +214,7 @@ int check_logs(struct check *c)
 
 	if (!super->log_root)
 		return 0;
-	buf = malloc(c->items.nodesize);
+	buf = io_buffer(c->items.nodesize);
 	if (!buf)
 		return check_fail(c, err_nomem(&err), &err);
 	read_tree(&l, &root, true, buf);

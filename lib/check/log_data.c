@@ -6,6 +6,7 @@
 
 #include "lib/check/compressed.h"
 #include "lib/check/log.h"
+#include "lib/check/ranges.h"
 #include "lib/format/items/csum.h"
 #include "lib/format/items/inode.h"
 
@@ -268,25 +269,17 @@ void log_data_join(struct log *l)
 bool check_log_data(const struct check *c, uint64_t logical, uint64_t *end)
 {
 	const struct range *data = c->log_data.at;
-	size_t low = 0, high = c->log_data.n;
+	const size_t i = check_ranges_behind(&c->log_data, logical);
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (range_end(&data[mid]) <= logical)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == c->log_data.n)
+	if (i == c->log_data.n)
 		return false;
-	if (data[low].start > logical) {
-		if (data[low].start < *end)
-			*end = data[low].start;
+	if (data[i].start > logical) {
+		if (data[i].start < *end)
+			*end = data[i].start;
 		return false;
 	}
-	if (range_end(&data[low]) < *end)
-		*end = range_end(&data[low]);
+	if (range_end(&data[i]) < *end)
+		*end = range_end(&data[i]);
 	return true;
 }
 

@@ -22,7 +22,7 @@ static uint32_t committed_mode(struct log *l, uint64_t objectid)
 		return MODE_UNKNOWN;
 	if (l->asked == objectid)
 		return l->answer;
-	ret = cursor_find(&l->subvolume, &KEY(objectid, KEY_INODE_ITEM, 0), NULL);
+	ret = check_find(l->c, &l->subvolume, &KEY(objectid, KEY_INODE_ITEM, 0));
 	l->asked = objectid;
 	l->answer = ret ? MODE_NONE : MODE_UNKNOWN;
 	if (ret < 0)
@@ -107,7 +107,7 @@ static uint64_t index_taken(struct log *l, const struct inode_ref *ref)
 	struct dir_entry e;
 	struct dir_iter it;
 
-	if (cursor_find(&l->subvolume, &key, NULL))
+	if (check_find(l->c, &l->subvolume, &key))
 		return 0;
 	it = dir_first(&l->subvolume.item);
 	if (dir_next(&it, &e, NULL) || (e.name_len == ref->name_len && !memcmp(e.name, ref->name, e.name_len)))
@@ -141,7 +141,7 @@ static void judge_ref(struct log *l, const struct node *leaf, const struct item 
 		say(l, CHECK_NAME_HASH, leaf, item, "key.offset", "name in a log tree that is not where its hash says");
 	if (span_is_dotdot(ref, objectid))
 		return;
-	if (!span_name_possible(ref->name, ref->name_len))
+	if (!dir_name_possible(ref->name, ref->name_len))
 		say(l, CHECK_LOG_NAME, leaf, item, "name", "name in a log tree that no file can have");
 	if (!span_index_possible(ref->index))
 		say(l, CHECK_LOG_NAME, leaf, item, "index", "name in a log tree with an index that no entry can have");
@@ -171,7 +171,7 @@ static void judge_entries(struct log *l, const struct node *leaf, const struct i
 		say(l, CHECK_LOG_NAME, leaf, item, "key.offset",
 		    "entry in a log tree with an index that none can have");
 	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++) {
-		if (!span_name_possible(e.name, e.name_len))
+		if (!dir_name_possible(e.name, e.name_len))
 			say(l, CHECK_LOG_NAME, leaf, item, "name",
 			    "entry in a log tree with a name that no file can have");
 		if (index && i == 1)
@@ -288,7 +288,7 @@ void log_files_begin(struct log *l, uint64_t subvolume)
 	l->first_sum = l->c->log_sums.n;
 	l->asked = 0;
 	l->answer = MODE_NONE;
-	l->has_subvolume = root && !root->partly && !root->lost;
+	l->has_subvolume = root && !root->partly;
 	if (l->has_subvolume)
 		cursor_init(&l->subvolume, l->c->fs, &root->root);
 }

@@ -4,9 +4,7 @@
  * said: by the directory, in two lists, and by inodes. A first pass adds up by what few bits of its hash the names are
  * that contradict, a second one keeps what is said of those, and that is then held against each other.
  */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "lib/check/names.h"
 #include "lib/format/items/dir.h"
@@ -119,11 +117,11 @@ static int pass(struct names *n)
 	cursor_init(&n->cur, n->c->fs, &n->root->root);
 	n->cur.scan = true;
 	n->cur.once = true;
-	ret = cursor_seek(&n->cur, &first, NULL);
+	ret = check_seek(n->c, &n->cur, &first);
 	while (!ret) {
 		ret = check_failed(n->c) ? -ECANCELED : take(n, &n->cur.item);
 		if (!ret)
-			ret = cursor_next(&n->cur, NULL);
+			ret = check_next(n->c, &n->cur);
 	}
 	cursor_release(&n->cur);
 	return ret < 0 ? ret : 0;
@@ -165,9 +163,8 @@ void span_names(struct check *c, const struct check_root *root, const struct spa
 		n.second = true;
 		if (!ret)
 			ret = pass(&n);
-		if (!ret && n.facts.n) {
+		if (!ret && n.facts.n)
 			names_judge(&n);
-		}
 		many = !ret && !n.told;
 		free(n.facts.at);
 		free(n.buckets);

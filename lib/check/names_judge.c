@@ -29,15 +29,10 @@ struct group {
 	size_t num_items, num_indexes, num_refs;
 };
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 static int compare(const void *a, const void *b)
 {
 	const struct fact *x = a, *y = b;
-	int cmp = compare_numbers(x->name, y->name);
+	int cmp = check_compare(x->name, y->name);
 
 	if (!cmp)
 		cmp = x->kind - y->kind;
@@ -46,10 +41,10 @@ static int compare(const void *a, const void *b)
 
 static int compare_children(const struct fact *x, const struct fact *y)
 {
-	int cmp = compare_numbers(x->dir, y->dir);
+	int cmp = check_compare(x->dir, y->dir);
 
 	if (!cmp)
-		cmp = compare_numbers(x->location.objectid, y->location.objectid);
+		cmp = check_compare(x->location.objectid, y->location.objectid);
 	if (!cmp)
 		cmp = x->location.type - y->location.type;
 	return cmp ? cmp : x->kind - y->kind;
@@ -141,7 +136,7 @@ static void add_link(struct judging *j, uint64_t inode, bool entries, uint64_t l
 static int compare_links(const void *a, const void *b)
 {
 	const struct link *x = a, *y = b;
-	const int cmp = compare_numbers(x->inode, y->inode);
+	const int cmp = check_compare(x->inode, y->inode);
 
 	return cmp ? cmp : x->entries - y->entries;
 }
@@ -195,7 +190,7 @@ static void judge_child(struct judging *j, const struct group *g, const struct f
 	if (entry->kind == FACT_INDEX && has_other_name(j, entry))
 		return;
 	cursor_init(&cur, j->n->c->fs, &j->n->root->root);
-	ret = cursor_find(&cur, &key, NULL);
+	ret = check_find(j->n->c, &cur, &key);
 	cursor_release(&cur);
 	if (!ret)
 		add_link(j, key.objectid, false, 1);

@@ -96,6 +96,7 @@ static void add_to_own(struct count *n, const struct btrkit_usage_set *set)
 {
 	const uint64_t bytes = set->space.data + set->space.metadata;
 	struct check_qgroup *groups = n->q->groups.at;
+
 	for (size_t i = 0; i < set->num_owners; i++) {
 		const uint32_t g = n->own[n->owners[i]];
 

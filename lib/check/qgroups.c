@@ -37,8 +37,9 @@ static bool is_elsewhere(struct check_quota *q, const struct item *item)
 }
 
 /* Items come by type and then by number: all INFO before all LIMIT. */
-static void take(struct check_quota *q, const struct item *item)
+static void take(void *ctx, const struct item *item)
 {
+	struct check_quota *q = ctx;
 	struct check_qgroup *g;
 	struct check_relation *r;
 
@@ -144,7 +145,7 @@ static void judge_config(struct check_quota *q)
 		if (!groups[i].has_limit)
 			say(q, CHECK_QGROUP_CONFIG, &KEY(0, KEY_QGROUP_INFO, groups[i].id), NULL,
 			    "qgroup has no item for its limits");
-	for (size_t i = 2; i < q->c->roots.n; i++)
+	for (size_t i = CHECK_ROOTS_FIRST; i < q->c->roots.n; i++)
 		if (oid_is_file_tree(roots[i].root.id) && roots[i].item.refs && !check_qgroup_find(q, roots[i].root.id))
 			say(q, CHECK_QGROUP_MISSING, &KEY(0, KEY_QGROUP_INFO, roots[i].root.id), NULL,
 			    "subvolume has no qgroup");
@@ -193,27 +194,16 @@ static bool trusted(const struct check_quota *q)
 	return flags & QGROUP_STATUS_SIMPLE_MODE || q->status.generation == q->c->fs->super.generation;
 }
 
-static int load(struct check_quota *q, const struct check_root *root)
-{
-	struct cursor cur;
-	int ret;
-
-	cursor_init(&cur, q->c->fs, &root->root);
-	for (ret = cursor_seek(&cur, &KEY(0, 0, 0), NULL); !ret && !check_failed(q->c); ret = cursor_next(&cur, NULL))
-		take(q, &cur.item);
-	cursor_release(&cur);
-	return ret;
-}
-
 /* Comes last: what counts has tables of its own, for which those of the check make room. */
 int check_qgroups(struct check *c)
 {
 	const struct check_root *root = check_find_root(c, OID_QUOTA_TREE);
 	struct check_quota q = { .c = c };
+	bool lost = false;
 
 	if (!root || c->blocks_lost || c->extents_lost)
 		return 0;
-	if (load(&q, root) == 1) {
+	if (!check_each_item(c, &root->root, &lost, take, &q) && !lost) {
 		judge_config(&q);
 		if (q.has_status && trusted(&q)) {
 			check_tables_release(&c->tables);

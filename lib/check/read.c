@@ -8,14 +8,14 @@
 #include "lib/volume/volume.h"
 
 /* A copy is not what it should be, and another one is. */
-static void tell_copy(struct check *c, const struct node_ref *ref, uint64_t tree, const struct copy *copy,
+static void tell_copy(struct check *c, const struct node_ref *ref, const struct copy *copy,
 		      const struct btrkit_error *why)
 {
 	struct btrkit_error what = *why;
 
 	err_at_device(&what, copy->devid, copy->physical);
 	err_at_logical(&what, ref->bytenr);
-	err_at_tree(&what, tree);
+	err_at_tree(&what, ref->owner);
 	check_tell(c, CHECK_BLOCK_COPY, &what);
 }
 
@@ -33,9 +33,9 @@ static int judge_copy(const struct check *c, const struct node_ref *ref, const s
 }
 
 /* Linux wants that it was written of whatever it reads, since 6.8, and finds no references of another form. */
-static void judge_flags(struct check *c, const struct node_ref *ref, uint64_t tree, const uint8_t *block)
+static void judge_flags(struct check *c, const struct node_ref *ref, const uint8_t *block)
 {
-	const struct check_place at = { .tree = tree, .logical = ref->bytenr, .field = "flags" };
+	const struct check_place at = { .tree = ref->owner, .logical = ref->bytenr, .field = "flags" };
 	const uint64_t flags = le64_get(((const struct disk_header *)block)->flags);
 
 	if (!(flags & HEADER_FLAG_WRITTEN))
@@ -45,25 +45,25 @@ static void judge_flags(struct check *c, const struct node_ref *ref, uint64_t tr
 			  (unsigned)(flags >> HEADER_BACKREF_SHIFT));
 }
 
-#define COPIES_MAX 4u /* RAID1C4 */
-
-bool check_read_block(struct check *c, const struct node_ref *ref, uint64_t tree, uint8_t *buf)
+bool check_read_block(struct check *c, const struct node_ref *ref, uint8_t *buf)
 {
-	struct btrkit_error why[COPIES_MAX], err = BTRKIT_ERROR_INIT;
-	struct copy copies[COPIES_MAX];
-	bool bad[COPIES_MAX] = { false }, good = false;
+	struct btrkit_error why[CHECK_COPIES_MAX], err = BTRKIT_ERROR_INIT;
+	struct copy copies[CHECK_COPIES_MAX];
+	bool bad[CHECK_COPIES_MAX] = { false }, good = false;
 	uint8_t *other = NULL;
 	unsigned n;
 
-	for (n = 0; n < COPIES_MAX; n++) {
+	for (n = 0; n < CHECK_COPIES_MAX; n++) {
 		if (volume_map(c->fs->volume, ref->bytenr, c->items.nodesize, n, &copies[n], NULL))
 			break;
 		if (!copies[n].io || copies[n].length < c->items.nodesize)
 			continue;
 		if (good && !other)
 			other = io_buffer(c->items.nodesize);
-		if (good && !other)
+		if (good && !other) {
+			check_fail(c, err_nomem(&err), &err);
 			break;
+		}
 		why[n] = (struct btrkit_error)BTRKIT_ERROR_INIT;
 		bad[n] = judge_copy(c, ref, &copies[n], good ? buf : NULL, good ? other : buf, &why[n]);
 		good |= !bad[n];
@@ -75,14 +75,14 @@ bool check_read_block(struct check *c, const struct node_ref *ref, uint64_t tree
 
 		if (ret) {
 			err_at_logical(&err, ref->bytenr);
-			check_tell_failure(c, tree, ret, &err);
+			check_tell_failure(c, ref->owner, ret, &err);
 			return false;
 		}
 	}
 	for (unsigned i = 0; i < n; i++)
 		if (bad[i])
-			tell_copy(c, ref, tree, &copies[i], &why[i]);
-	judge_flags(c, ref, tree, buf);
+			tell_copy(c, ref, &copies[i], &why[i]);
+	judge_flags(c, ref, buf);
 	return true;
 }
 
@@ -120,15 +120,15 @@ static size_t in_one_piece(const struct check *c, const struct node_ref *refs, s
 	return (size_t)(copy.length / size);
 }
 
-/* The first copy that is there; @return its number, or COPIES_MAX */
+/* The first copy that is there; @return its number, or CHECK_COPIES_MAX */
 static unsigned read_first(const struct check *c, uint64_t logical, uint8_t *buf, size_t len)
 {
 	struct copy copy;
 
-	for (unsigned m = 0; m < COPIES_MAX && !volume_map(c->fs->volume, logical, len, m, &copy, NULL); m++)
+	for (unsigned m = 0; m < CHECK_COPIES_MAX && !volume_map(c->fs->volume, logical, len, m, &copy, NULL); m++)
 		if (copy.io && copy.length == len)
-			return btrkit_io_read(copy.io, copy.physical, buf, len, NULL) ? COPIES_MAX : m;
-	return COPIES_MAX;
+			return btrkit_io_read(copy.io, copy.physical, buf, len, NULL) ? CHECK_COPIES_MAX : m;
+	return CHECK_COPIES_MAX;
 }
 
 /* What the copies behind the first one have that is not equal is not good. @return whether all could be read */
@@ -138,7 +138,7 @@ static bool compare_others(const struct check *c, struct check_run *run, uint64_
 	const size_t size = c->items.nodesize;
 	struct copy copy;
 
-	for (unsigned m = first + 1; m < COPIES_MAX; m++) {
+	for (unsigned m = first + 1; m < CHECK_COPIES_MAX; m++) {
 		if (volume_map(c->fs->volume, logical, n * size, m, &copy, NULL))
 			break;
 		if (!copy.io)
@@ -157,7 +157,7 @@ static bool read_together(struct check *c, struct check_run *run, const struct n
 	const size_t size = c->items.nodesize;
 	const unsigned first = read_first(c, refs->bytenr, run->blocks, n * size);
 
-	if (first == COPIES_MAX)
+	if (first == CHECK_COPIES_MAX)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		good[i] = !node_verify(&c->fs->judge, &refs[i], run->blocks + i * size, NULL);
@@ -175,9 +175,9 @@ size_t check_read_run(struct check *c, struct check_run *run, const struct node_
 
 		/* One by one it is found out what is wrong with which copy. */
 		if (!together || !good[i])
-			good[i] = check_read_block(c, &refs[i], refs[i].owner, block);
+			good[i] = check_read_block(c, &refs[i], block);
 		else
-			judge_flags(c, &refs[i], refs[i].owner, block);
+			judge_flags(c, &refs[i], block);
 	}
 	return n;
 }
@@ -187,7 +187,7 @@ void check_request(struct check *c, uint64_t logical, size_t n)
 	const uint64_t len = (uint64_t)n * c->items.nodesize;
 	struct copy copy;
 
-	for (unsigned m = 0; m < COPIES_MAX; m++) {
+	for (unsigned m = 0; m < CHECK_COPIES_MAX; m++) {
 		for (uint64_t pos = 0; pos < len; pos += copy.length) {
 			if (volume_map(c->fs->volume, logical + pos, len - pos, m, &copy, NULL))
 				return;

@@ -29,29 +29,19 @@ struct refs {
 	size_t *work;
 };
 
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
-static int compare_addresses(const void *x, const void *y)
-{
-	return compare_u64(*(const uint64_t *)x, *(const uint64_t *)y);
-}
-
 static int compare(const void *x, const void *y)
 {
 	const struct ref *a = x, *b = y;
-	int cmp = compare_u64(a->bytenr, b->bytenr);
+	int cmp = check_compare(a->bytenr, b->bytenr);
 
 	if (!cmp)
-		cmp = compare_u64(a->type, b->type);
+		cmp = check_compare(a->type, b->type);
 	if (!cmp)
-		cmp = compare_u64(a->root_or_parent, b->root_or_parent);
+		cmp = check_compare(a->root_or_parent, b->root_or_parent);
 	if (!cmp)
-		cmp = compare_u64(a->objectid, b->objectid);
+		cmp = check_compare(a->objectid, b->objectid);
 	if (!cmp)
-		cmp = compare_u64(a->offset, b->offset);
+		cmp = check_compare(a->offset, b->offset);
 	return cmp;
 }
 
@@ -65,7 +55,7 @@ static void want(struct refs *r, uint64_t bytenr)
 
 static bool is_wanted(const struct refs *r, uint64_t bytenr)
 {
-	return bsearch(&bytenr, r->wanted.at, r->wanted.n, sizeof(bytenr), compare_addresses);
+	return bsearch(&bytenr, r->wanted.at, r->wanted.n, sizeof(bytenr), check_compare_numbers);
 }
 
 /* The next extents and blocks with sums that are not 0. */
@@ -87,7 +77,7 @@ static void find_wanted(struct refs *r)
 			want(r, check_block_bytenr(b));
 	}
 	if (r->wanted.n)
-		qsort(r->wanted.at, r->wanted.n, sizeof(uint64_t), compare_addresses);
+		qsort(r->wanted.at, r->wanted.n, sizeof(uint64_t), check_compare_numbers);
 }
 
 /* By any thread. */
@@ -98,6 +88,7 @@ static void add(struct refs *r, struct check_list *list, uint64_t bytenr, const 
 			   .root_or_parent = shared ? ref->parent : ref->root,
 			   .count = ref->count,
 			   .type = ref->type };
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct ref *to;
 
 	if (ref->type == KEY_EXTENT_DATA_REF) {
@@ -105,12 +96,12 @@ static void add(struct refs *r, struct check_list *list, uint64_t bytenr, const 
 		own.offset = ref->offset;
 	}
 	pthread_mutex_lock(&r->c->lock);
-	to = r->c->failed ? NULL : check_list_room(list, sizeof(*to));
+	to = check_list_room(list, sizeof(*to));
 	if (to)
 		*to = own;
-	else
-		r->c->failed = r->c->failed ? r->c->failed : -ENOMEM;
 	pthread_mutex_unlock(&r->c->lock);
+	if (!to)
+		check_fail(r->c, err_nomem(&err), &err);
 }
 
 /* What the extent tree tells of an extent. */
@@ -120,8 +111,8 @@ static void collect_told(struct refs *r, struct cursor *cur, uint64_t bytenr)
 	struct extent_ref ref;
 	int ret;
 
-	for (ret = cursor_seek(cur, &KEY(bytenr, 0, 0), NULL); !ret && cur->item.key.objectid == bytenr;
-	     ret = cursor_next(cur, NULL)) {
+	for (ret = check_seek(r->c, cur, &KEY(bytenr, 0, 0)); !ret && cur->item.key.objectid == bytenr;
+	     ret = check_next(r->c, cur)) {
 		const uint8_t type = cur->item.key.type;
 		struct extent_item ei;
 
@@ -191,7 +182,7 @@ static void work(void *ctx, size_t i)
 
 	if (!buf)
 		check_fail(r->c, err_nomem(&err), &err);
-	else if (!check_failed(r->c) && !node_read_alone(r->c->fs, &ref, buf, NULL)) {
+	else if (!check_failed(r->c) && check_reread(r->c, &ref, buf)) {
 		n = check_node(r->c, buf);
 		if (n.level)
 			collect_node(r, b, &n);
@@ -294,10 +285,12 @@ static void judge_kinds(struct check *c)
 {
 	for (size_t i = 0; i < c->tables.extents.n; i++) {
 		const struct check_extent *e = check_extent_at(&c->tables, i);
-		const unsigned kept = e->place & CHECK_EXTENT_KEPT ? CHECK_EXTENT_KIND(0) : 0;
-		const unsigned kinds = (e->place & CHECK_EXTENT_KINDS) | kept;
+		unsigned kinds = e->place & CHECK_EXTENT_KINDS;
 
-		if (kinds & (kinds - 1))
+		/* Data to come is not compressed. */
+		if (e->place & CHECK_EXTENT_KEPT)
+			kinds |= CHECK_EXTENT_KIND(BTRKIT_COMPRESSION_NONE);
+		if (__builtin_popcount(kinds) > 1)
 			check_say(c, CHECK_EXTENT_COMPRESSION,
 				  &(struct check_place){ .logical = check_extent_start(e), .field = "compression" },
 				  "file extents say that one extent is compressed in different ways");

@@ -62,7 +62,7 @@ int check_replace(struct check *c)
 	if (!root)
 		return 0;
 	cursor_init(&cur, c->fs, &root->root);
-	ret = cursor_find(&cur, &item.key, NULL);
+	ret = check_find(c, &cur, &item.key);
 	if (!ret && !item_validate(&c->items, &cur.item, NULL))
 		item = cur.item;
 	if (ret >= 0)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Which trees there are: the root items, and what each says of its tree. */
-#include <inttypes.h>
-#include <string.h>
-
 #include "lib/check/state.h"
 #include "lib/format/feature_bits.h"
 
@@ -81,18 +78,9 @@ static void judge(struct check *c, const struct item *at, const struct root_item
 	judge_id(c, key);
 }
 
-static int lost(void *ctx, int ret, const struct btrkit_error *what)
+static void take(void *ctx, const struct item *item)
 {
 	struct check *c = ctx;
-
-	if (ret == -ENOMEM)
-		return check_fail(c, ret, what);
-	c->blocks_lost = true;
-	return 0;
-}
-
-static void take(struct check *c, const struct item *item)
-{
 	struct root_item root;
 	struct tree_root tree;
 
@@ -100,27 +88,12 @@ static void take(struct check *c, const struct item *item)
 		return;
 	/* Who reads all leaves tells of it. */
 	if (item_validate(&c->items, item, NULL) || root_item_decode(&c->items, item, &root, NULL)) {
-		c->blocks_lost = true;
+		c->roots_lost = true;
 		return;
 	}
 	tree = tree_root_of(&item->key, &root);
 	judge(c, item, &root);
 	add(c, &tree, &root);
-}
-
-static void load(struct check *c, struct cursor *cur)
-{
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct btrkit_key at = KEY(0, 0, 0);
-	bool first = true;
-	int ret;
-
-	while (!(ret = cursor_next_around(cur, &at, first, lost, c, &err)) && !c->failed) {
-		first = false;
-		take(c, &cur->item);
-	}
-	if (ret < 0)
-		check_fail(c, ret, &err);
 }
 
 /* What Linux does not mount a filesystem without. */
@@ -141,7 +114,7 @@ static void judge_missing(struct check *c)
 		{ OID_RAID_STRIPE_TREE, "stripe", c->fs->super.incompat & INCOMPAT_RAID_STRIPE_TREE },
 	};
 
-	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]) && !c->blocks_lost; i++)
+	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]) && !c->roots_lost; i++)
 		if (trees[i].wanted && !check_find_root(c, trees[i].id))
 			check_say(c, CHECK_TREE_MISSING, &(struct check_place){ .tree = OID_ROOT_TREE },
 				  "there is no %s tree", trees[i].name);
@@ -149,13 +122,10 @@ static void judge_missing(struct check *c)
 
 int check_roots(struct check *c)
 {
-	struct cursor cur;
-
 	add(c, &c->fs->root_tree, NULL);
 	add(c, &c->fs->chunk_tree, NULL);
-	cursor_init(&cur, c->fs, &c->fs->root_tree);
-	load(c, &cur);
-	cursor_release(&cur);
-	judge_missing(c);
+	if (!check_each_item(c, &c->fs->root_tree, &c->roots_lost, take, c))
+		judge_missing(c);
+	c->blocks_lost |= c->roots_lost;
 	return c->failed;
 }

@@ -131,18 +131,17 @@ int check_space(struct check *c)
 {
 	const struct super *super = &c->fs->super;
 	const bool has = super->compat_ro & COMPAT_RO_FREE_SPACE_TREE;
-	const struct check_root *tree = check_find_root(c, OID_FREE_SPACE_TREE),
-				*root = check_find_root(c, OID_ROOT_TREE);
+	const struct check_root *tree = check_find_root(c, OID_FREE_SPACE_TREE);
 
 	if (c->extents_lost)
 		return 0;
 	judge_groups(c);
-	if (has != !!tree && root && !root->lost)
+	if (has != !!tree && (tree || !c->roots_lost))
 		check_say(c, CHECK_SPACE_FEATURE, &(struct check_place){ .field = "compat_ro_flags" }, "%s",
 			  has ? "free-space-tree is set and there is no such tree" :
 				"there is a free space tree and free-space-tree is not set");
 	/* One that is not valid is built anew by Linux. */
-	if (has && tree && !tree->lost && super->compat_ro & COMPAT_RO_FREE_SPACE_TREE_VALID)
+	if (has && tree && super->compat_ro & COMPAT_RO_FREE_SPACE_TREE_VALID)
 		space_judge_tree(c, &tree->root);
 	if (!has && super->cache_generation == super->generation)
 		space_judge_caches(c);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The v1 cache. One that is not whole Linux makes anew. */
-#include <inttypes.h>
-
 #include "lib/check/space.h"
 #include "lib/format/items/inode.h"
 #include "lib/space/space_cache.h"
@@ -80,12 +78,13 @@ static void judge_group(struct space *s, const struct check_group *g)
 		check_say(s->c, CHECK_SPACE_CACHE_FILE,
 			  &(struct check_place){ OID_ROOT_TREE, 0, &KEY(OID_FREE_SPACE, 0, g->start) },
 			  "the cache of free space cannot be used: %s", cache.why);
-	if (cache.state == SPACE_CACHE_USABLE && !block_group_supers(s->c->fs, &group, &gaps.supers, &what)) {
+	if (cache.state == SPACE_CACHE_USABLE)
+		ret = block_group_supers(s->c->fs, &group, &gaps.supers, &what);
+	if (!ret && cache.state == SPACE_CACHE_USABLE)
 		ret = space_compare(&gaps, next_range, &cache, CHECK_SPACE_CACHE, OID_ROOT_TREE, &what);
-		block_group_supers_release(&gaps.supers);
-	}
+	block_group_supers_release(&gaps.supers);
 	space_cache_group_release(&cache);
-	if (ret)
+	if (ret == -ENOMEM)
 		check_fail(s->c, ret, &what);
 }
 

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "lib/check/space.h"
-#include "lib/check/volume.h"
 #include "lib/space/free_space_tree.h"
 
 /*
@@ -79,7 +78,7 @@ void space_judge_tree(struct check *c, const struct tree_root *root)
 	int ret;
 
 	/* Of blocks that cannot be read others tell, and what is left says nothing of groups. */
-	if (volume_each_item(c, root, &lost, pass, NULL) || lost)
+	if (check_each_item(c, root, &lost, pass, NULL) || lost)
 		return;
 	ret = free_space_tree_begin(&t, c->fs, tell_stray, c, &what);
 	for (size_t i = 0; !ret && i < c->groups.n && !check_failed(c); i++)

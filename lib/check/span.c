@@ -6,6 +6,14 @@
 
 #include "lib/format/items/verity.h"
 
+void span_say(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
+	      const char *words, uint64_t number)
+{
+	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, field };
+
+	check_say(r->c, code, &at, "%s%" PRIu64, words, number);
+}
+
 static struct span_inode *last_of(struct span *s)
 {
 	return s->last.seen ? &s->last : &s->first;

@@ -67,11 +67,6 @@ struct span {
 
 static_assert(sizeof(struct span) <= 250, "the span of a shared block takes more memory than was promised");
 
-static inline bool span_is_lost(const struct span *s)
-{
-	return s->flags & SPAN_LOST;
-}
-
 /* The span of a leaf; what is wrong within it is told. @hints: the caller's thread's. */
 void span_leaf(struct check *c, const struct node *leaf, bool full_backref, struct check_hints *hints,
 	       struct span *ret);
@@ -97,6 +92,9 @@ struct span_reader {
 	struct span_inode *inode; /* the current one */
 };
 
+/* span.c: an item of the leaf is not as it should be. @words end with what @number is put behind. */
+void span_say(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
+	      const char *words, uint64_t number);
 /* span_dir.c: an entry of a directory, a name of an inode, an extended attribute. All were found valid. */
 void span_entries(struct span_reader *r, const struct item *item);
 void span_refs(struct span_reader *r, const struct item *item);
@@ -125,9 +123,6 @@ uint64_t span_hash_entry(const struct check *c, uint64_t name, const struct btrk
 /* The same as the name of inode @child; times span_hash_type() of what kind of file it is. */
 uint64_t span_hash_child(const struct check *c, uint64_t name, uint64_t index, uint64_t child);
 uint64_t span_hash_type(const struct check *c, uint8_t type);
-
-/* Whether a file can have the name: Linux does not list a directory with one that it cannot. */
-bool span_name_possible(const uint8_t *name, size_t len);
 
 #define DIR_INDEX_FIRST 2 /* 0 and 1 are those of "." and ".." */
 /* Who reads a directory goes on from a signed number behind the last index: from these on Linux finds no end. */

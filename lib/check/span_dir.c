@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Names as leaves have them: entries of directories, what inodes say of theirs, and extended attributes. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "lib/base/crc32c.h"
@@ -34,21 +33,6 @@ uint64_t span_hash_type(const struct check *c, uint8_t type)
 	return check_hash(c, HASH_TYPE, &number, 1, NULL, 0) | 1;
 }
 
-static void say(struct span_reader *r, enum check_code code, const struct item *item, const char *field,
-		const char *words, uint64_t number)
-{
-	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, field };
-
-	check_say(r->c, code, &at, "%s%" PRIu64, words, number);
-}
-
-bool span_name_possible(const uint8_t *name, size_t len)
-{
-	if (!len || (name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.'))))
-		return false;
-	return !memchr(name, '/', len) && !memchr(name, 0, len);
-}
-
 /* Whether a name of an item is among the entries before it. */
 static bool is_repeated(const struct item *item, const struct dir_entry *entry)
 {
@@ -66,18 +50,19 @@ static void judge_entry(struct span_reader *r, const struct item *item, const st
 {
 	const bool index = item->key.type == KEY_DIR_INDEX;
 
-	if (index && !span_name_possible(e->name, e->name_len))
-		say(r, CHECK_DIR_NAME, item, "name", "name that no file can have, of bytes: ", e->name_len);
+	/* Linux does not list a directory with such a one. */
+	if (index && !dir_name_possible(e->name, e->name_len))
+		span_say(r, CHECK_DIR_NAME, item, "name", "name that no file can have, of bytes: ", e->name_len);
 	if (index && nth == 1)
-		say(r, CHECK_DIR_DUPLICATE, item, "item_size", "more than one name has index ", item->key.offset);
+		span_say(r, CHECK_DIR_DUPLICATE, item, "item_size", "more than one name has index ", item->key.offset);
 	if (!index && nth && is_repeated(item, e))
-		say(r, CHECK_DIR_DUPLICATE, item, "name", "a name is there twice, the second of inode ",
-		    e->location.objectid);
+		span_say(r, CHECK_DIR_DUPLICATE, item, "name", "a name is there twice, the second of inode ",
+			 e->location.objectid);
 	if (!e->location.type)
-		say(r, CHECK_DIR_LOCATION, item, "location", "the entry's key has no type, and inode number ",
-		    e->location.objectid);
+		span_say(r, CHECK_DIR_LOCATION, item, "location", "the entry's key has no type, and inode number ",
+			 e->location.objectid);
 	if (e->location.type == KEY_ROOT_ITEM && e->type != FT_DIR)
-		say(r, CHECK_NAME_TYPE, item, "type", "a subvolume is no directory but of type ", e->type);
+		span_say(r, CHECK_NAME_TYPE, item, "type", "a subvolume is no directory but of type ", e->type);
 }
 
 void span_entries(struct span_reader *r, const struct item *item)
@@ -87,7 +72,7 @@ void span_entries(struct span_reader *r, const struct item *item)
 
 	r->inode->seen |= SEEN_ENTRIES;
 	if (item->key.type == KEY_DIR_INDEX && !span_index_possible(item->key.offset))
-		say(r, CHECK_DIR_INDEX, item, "key.offset", "entry with index ", item->key.offset);
+		span_say(r, CHECK_DIR_INDEX, item, "key.offset", "entry with index ", item->key.offset);
 	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++) {
 		const uint64_t name = span_hash_name(r->c, item->key.objectid, e.name, e.name_len);
 		const uint64_t entry = span_hash_entry(r->c, name, &e.location, e.type);
@@ -116,7 +101,8 @@ void span_refs(struct span_reader *r, const struct item *item)
 
 		if (item->key.type == KEY_INODE_EXTREF &&
 		    item->key.offset != crc32c((uint32_t)ref.parent, ref.name, ref.name_len))
-			say(r, CHECK_NAME_HASH, item, "key.offset", "not the hash of a name in directory ", ref.parent);
+			span_say(r, CHECK_NAME_HASH, item, "key.offset", "not the hash of a name in directory ",
+				 ref.parent);
 		if (span_is_dotdot(&ref, item->key.objectid)) {
 			r->inode->seen |= SEEN_DOTDOT;
 			continue;
@@ -134,6 +120,6 @@ void span_xattrs(struct span_reader *r, const struct item *item)
 
 	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++)
 		if (i && is_repeated(item, &e))
-			say(r, CHECK_INODE_XATTR, item, "name",
-			    "an extended attribute is there twice, the second of bytes: ", e.data_len);
+			span_say(r, CHECK_INODE_XATTR, item, "name",
+				 "an extended attribute is there twice, the second of bytes: ", e.data_len);
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Trees of files as a whole. */
-#include <inttypes.h>
-
 #include "lib/check/span.h"
 
 /* What the tree says of an inode. @return 0; 1: it has none; <0 */
-static int read_inode(struct cursor *cur, uint64_t objectid, struct inode_item *ret)
+static int read_inode(struct check *c, struct cursor *cur, uint64_t objectid, struct inode_item *ret)
 {
 	const struct btrkit_key key = { objectid, KEY_INODE_ITEM, 0 };
-	int r = cursor_find(cur, &key, NULL);
+	int r = check_find(c, cur, &key);
 
 	if (!r && cur->item.size < sizeof(struct disk_inode_item))
 		r = -EUCLEAN;
@@ -17,31 +15,31 @@ static int read_inode(struct cursor *cur, uint64_t objectid, struct inode_item *
 	return r;
 }
 
-static int next_item(struct cursor *cur, const struct btrkit_key *after)
+static int next_item(struct check *c, struct cursor *cur, const struct btrkit_key *after)
 {
 	struct btrkit_key key = *after;
 
 	if (!++key.offset && !++key.type && !++key.objectid)
 		return 1;
-	return cursor_seek(cur, &key, NULL);
+	return check_seek(c, cur, &key);
 }
 
 /* The sum of the inodes without links that orphan items name. @return 0, <0 */
 static int sum_orphans(struct check *c, struct cursor *cur, uint64_t *sum)
 {
 	struct btrkit_key key = { OID_ORPHAN, KEY_ORPHAN_ITEM, 0 };
-	int ret = cursor_seek(cur, &key, NULL);
+	int ret = check_seek(c, cur, &key);
 
 	*sum = 0;
 	while (!ret && cur->item.key.objectid == OID_ORPHAN && cur->item.key.type == KEY_ORPHAN_ITEM) {
 		struct inode_item inode;
 
 		key = cur->item.key;
-		ret = read_inode(cur, key.offset, &inode);
+		ret = read_inode(c, cur, key.offset, &inode);
 		if (!ret && !inode.nlink && key.offset != OID_FIRST_FREE)
 			*sum += check_hash(c, HASH_ORPHAN, &key.offset, 1, NULL, 0);
 		if (ret >= 0)
-			ret = next_item(cur, &key);
+			ret = next_item(c, cur, &key);
 	}
 	return ret < 0 ? ret : 0;
 }
@@ -50,7 +48,7 @@ static int sum_orphans(struct check *c, struct cursor *cur, uint64_t *sum)
 static void tell_orphans(struct check *c, const struct check_root *root, struct cursor *cur)
 {
 	const struct btrkit_key first = { OID_FIRST_FREE + 1, KEY_INODE_ITEM, 0 };
-	int ret = cursor_seek(cur, &first, NULL);
+	int ret = check_seek(c, cur, &first);
 
 	while (!ret && cur->item.key.objectid <= OID_LAST_FREE && !check_failed(c)) {
 		const struct btrkit_key orphan = { OID_ORPHAN, KEY_ORPHAN_ITEM, cur->item.key.objectid };
@@ -58,11 +56,11 @@ static void tell_orphans(struct check *c, const struct check_root *root, struct 
 		const struct check_place at = { root->root.id, 0, &key, "nlink" };
 		struct inode_item inode;
 
-		ret = read_inode(cur, key.objectid, &inode);
-		if (!ret && !inode.nlink && cursor_find(cur, &orphan, NULL) == 1)
+		ret = read_inode(c, cur, key.objectid, &inode);
+		if (!ret && !inode.nlink && check_find(c, cur, &orphan) == 1)
 			check_say(c, CHECK_INODE_ORPHAN, &at, "inode without links that no orphan item names");
 		if (ret >= 0)
-			ret = cursor_seek(cur, &(struct btrkit_key){ key.objectid + 1, KEY_INODE_ITEM, 0 }, NULL);
+			ret = check_seek(c, cur, &(struct btrkit_key){ key.objectid + 1, KEY_INODE_ITEM, 0 });
 	}
 }
 
@@ -90,7 +88,7 @@ static void judge_top(struct check *c, const struct check_root *root, const stru
 		return;
 	if (all->first.objectid < OID_FIRST_FREE) {
 		cursor_init(&cur, c->fs, &root->root);
-		ret = read_inode(&cur, OID_FIRST_FREE, &inode);
+		ret = read_inode(c, &cur, OID_FIRST_FREE, &inode);
 		cursor_release(&cur);
 	} else {
 		ret = 1;
@@ -111,7 +109,7 @@ void span_tree(struct check *c, const struct check_root *root, const struct span
 		span_judge(c, root->root.id, &span, &span.first);
 	if (span.last.seen)
 		span_judge(c, root->root.id, &span, &span.last);
-	if (span.flags & (SPAN_LOST | SPAN_DOUBT) || root->lost)
+	if (span.flags & (SPAN_LOST | SPAN_DOUBT))
 		return;
 	judge_top(c, root, &span);
 	if (span.orphans)

@@ -25,13 +25,14 @@ static uint64_t owner_of(struct squota *s, const struct extent_item *ei)
 {
 	const struct node_ref ref = { ei->bytenr, NODE_ANY, 0, LEVELS_MAX, NULL };
 
-	if (node_read_alone(s->q->c->fs, &ref, s->buf, NULL))
+	if (!check_reread(s->q->c, &ref, s->buf))
 		return 0;
 	return le64_get(((const struct disk_header *)s->buf)->owner);
 }
 
-static void take(struct squota *s, const struct item *item)
+static void take(void *ctx, const struct item *item)
 {
+	struct squota *s = ctx;
 	struct extent_item ei;
 	struct extent_ref ref;
 
@@ -81,17 +82,13 @@ int check_squota_count(struct check_quota *q)
 	const struct check_root *root = check_find_root(q->c, OID_EXTENT_TREE);
 	struct squota s = { .q = q, .buf = io_buffer(q->c->items.nodesize) };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct cursor cur;
+	bool lost = false;
 	int ret;
 
 	if (!s.buf)
 		return check_fail(q->c, err_nomem(&err), &err);
-	cursor_init(&cur, q->c->fs, &root->root);
-	cur.scan = cur.once = true;
-	for (ret = cursor_seek(&cur, &KEY(0, 0, 0), NULL); !ret && !check_failed(q->c); ret = cursor_next(&cur, NULL))
-		take(&s, &cur.item);
-	cursor_release(&cur);
+	ret = check_each_item(q->c, &root->root, &lost, take, &s);
 	free(s.buf);
 	add_members(q);
-	return ret == 1 ? 0 : 1;
+	return ret ? ret : lost;
 }

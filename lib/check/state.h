@@ -32,8 +32,10 @@ struct check_root {
 	bool has_item;
 	/* A subvolume that is being dropped: what lies left of the key is gone, in nodes of drop_level and above. */
 	bool partly;
-	bool lost; /* something of it could not be read, or is not valid: what it says as a whole is not judged */
 };
+
+/* Of the roots the number of the first that has an item. */
+#define CHECK_ROOTS_FIRST 2u
 
 /* A chunk with the block group that it should have. */
 struct check_group {
@@ -78,16 +80,17 @@ struct check {
 	uint64_t done, due; /* for progress: tree blocks, and with --data bytes of it in units of a block */
 
 	struct check_tables tables; /* extents and blocks */
-	struct check_list roots;  /* struct check_root: number 0 is the root tree's, 1 the chunk tree's, then by keys */
-	struct check_list groups; /* struct check_group, by address */
-	uint64_t group_tree;	  /* that has the block group items */
-	struct check_list csums;  /* struct range: data that has checksums, by address, none touching the next */
+	struct check_list roots;    /* struct check_root: the root tree's, the chunk tree's, then by keys */
+	struct check_list groups;   /* struct check_group, by address */
+	uint64_t group_tree;	    /* that has the block group items */
+	struct check_list csums;    /* struct range: data that has checksums, by address, none touching the next */
 	struct check_list stripes;  /* struct range: data that the stripe tree has a place of, as csums */
-	struct check_list bare;     /* struct range: written data without checksums, of which there is parity */
+	struct check_list bare;	    /* struct range: written data without checksums, of which there is parity */
 	struct check_list log_data; /* struct range: data that only logs name, by address, none touching the next */
 	struct check_list log_sums; /* struct check_log_sum: of one log by address, then those of the next */
 	struct check_list names;    /* of names.c: contradictions that were gone through */
 	/* What could not be read, so that what else would follow from it is not told. */
+	bool roots_lost;   /* of the root tree, root items that are not valid too: which trees there are is not known */
 	bool extents_lost; /* of the extent tree */
 	bool csums_lost;   /* of the checksum tree */
 	bool stripes_lost; /* of the stripe tree */
@@ -95,6 +98,17 @@ struct check {
 	bool chunks_lost;  /* of the chunk tree */
 	bool groups_lost;  /* of block group items */
 };
+
+/* For qsort(). */
+static inline int check_compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static inline int check_compare_numbers(const void *a, const void *b)
+{
+	return check_compare(*(const uint64_t *)a, *(const uint64_t *)b);
+}
 
 /* Room for another element of @size bytes; NULL without memory, which check_fail() was told. */
 void *check_list_add(struct check *c, struct check_list *list, size_t size);
@@ -140,11 +154,13 @@ bool check_failed(struct check *c);
 /* @n more tree blocks are done. */
 void check_progress(struct check *c, uint64_t n);
 
+#define CHECK_COPIES_MAX 4u /* RAID1C4 */
+
 /*
- * Reads every copy of a block past the cache and judges them against @ref; what is wrong is told, as of tree @tree.
+ * Reads every copy of a block past the cache and judges them against @ref; what is wrong is told, as of its owner.
  * @return true: @buf has a good copy
  */
-bool check_read_block(struct check *c, const struct node_ref *ref, uint64_t tree, uint8_t *buf);
+bool check_read_block(struct check *c, const struct node_ref *ref, uint8_t *buf);
 /* Neighbours that a thread reads together: two copies of them stay in a processor's own cache. */
 #define CHECK_RUN_BYTES (128u << 10)
 #define CHECK_RUN_BLOCKS 32u /* at the most: of 4096 bytes */
@@ -158,7 +174,7 @@ int check_run_init(struct check *c, struct check_run *run);
 void check_run_release(struct check_run *run);
 /*
  * Reads as many blocks from the first on as can be read in one request; @refs have addresses one behind the other. Each
- * is judged and told as by check_read_block(), of the tree of its owner. *good of each: run->blocks has a good copy.
+ * is judged and told as by check_read_block(). *good of each: run->blocks has a good copy.
  * @return how many, at least one
  */
 size_t check_read_run(struct check *c, struct check_run *run, const struct node_ref *refs, size_t n, bool *good);
@@ -166,6 +182,19 @@ size_t check_read_run(struct check *c, struct check_run *run, const struct node_
 void check_request(struct check *c, uint64_t logical, size_t n);
 /* A block in memory as a node: what functions want that take one. It has no life of its own. */
 struct node check_node(const struct check *c, const uint8_t *block);
+
+/*
+ * items.c: reads all items of a tree around what cannot be read, upon which *lost becomes true.
+ * @return 0 or what check_fail() was told
+ */
+int check_each_item(struct check *c, const struct tree_root *root, bool *lost,
+		    void (*take)(void *ctx, const struct item *item), void *ctx);
+/* As cursor_find(), cursor_seek() and cursor_next(); without memory the check ends. By any thread. */
+int check_find(struct check *c, struct cursor *cur, const struct btrkit_key *key);
+int check_seek(struct check *c, struct cursor *cur, const struct btrkit_key *key);
+int check_next(struct check *c, struct cursor *cur);
+/* A block that is told of elsewhere if it cannot be read, from any copy. @return whether it is at @buf */
+bool check_reread(struct check *c, const struct node_ref *ref, uint8_t *buf);
 
 /* How a cursor's failure in a tree is told: as a finding of the block or the item where it came to be. */
 void check_tell_failure(struct check *c, uint64_t tree, int ret, const struct btrkit_error *what);
@@ -234,14 +263,14 @@ struct check_hints {
  */
 void check_file_extent(struct check *c, const struct node *leaf, bool full_backref, const struct item *item,
 		       const struct file_extent *fe, struct check_hints *hints);
+/* The reference that it makes. */
+struct extent_ref check_file_ref(const struct node *leaf, bool full_backref, const struct item *item,
+				 const struct file_extent *fe);
 /* extent_fields.c: what a valid file extent says against what any can say. */
 void check_extent_fields(struct check *c, const struct node *leaf, const struct item *item,
 			 const struct file_extent *fe);
 /* leaf.c: an item that nobody reads. */
 void check_unknown_item(struct check *c, uint64_t tree, const struct node *leaf, const struct item *item);
-/* The reference that it makes. */
-struct extent_ref check_file_ref(const struct node *leaf, bool full_backref, const struct item *item,
-				 const struct file_extent *fe);
 /* groups.c: extents.c has met a block group item. */
 void check_group_item(struct check *c, const struct btrkit_key *key);
 /* stripes.c: whether all of a range has a place by the stripe tree, or needs none. */

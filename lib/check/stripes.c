@@ -3,13 +3,10 @@
  * The stripe tree, which says where data of most profiles lies. Linux looks for a copy by its device: it has to be one
  * of the chunk. Where on it is left to who wrote it, within what the chunk has there.
  */
-#include <inttypes.h>
-
-#include "lib/check/volume.h"
+#include "lib/check/ranges.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/raid_stripe.h"
 #include "lib/format/raid.h"
-#include "lib/space/range.h"
 #include "lib/volume/volume.h"
 
 struct stripes {
@@ -89,19 +86,6 @@ static void judge_use(struct stripes *s, const struct item *item)
 	}
 }
 
-static void add(struct check *c, uint64_t start, uint64_t end)
-{
-	struct range *ranges = c->stripes.at, *to;
-
-	if (c->stripes.n && range_end(&ranges[c->stripes.n - 1]) == start) {
-		ranges[c->stripes.n - 1].length += end - start;
-		return;
-	}
-	to = check_list_add(c, &c->stripes, sizeof(*to));
-	if (to)
-		*to = (struct range){ start, end - start };
-}
-
 static void take(void *ctx, const struct item *item)
 {
 	struct stripes *s = ctx;
@@ -123,7 +107,7 @@ static void take(void *ctx, const struct item *item)
 		blame(s, CHECK_STRIPE_OVERLAP, item, "key.objectid", "a place of data that the item before has");
 	if (start + length <= s->end)
 		return;
-	add(s->c, start < s->end ? s->end : start, start + length);
+	check_ranges_add(s->c, &s->c->stripes, start < s->end ? s->end : start, start + length);
 	s->end = start + length;
 }
 
@@ -139,28 +123,20 @@ int check_stripes(struct check *c)
 		c->stripes_lost = true;
 		return 0;
 	}
-	return volume_each_item(c, &root->root, &c->stripes_lost, take, &s);
+	return check_each_item(c, &root->root, &c->stripes_lost, take, &s);
 }
 
 bool check_stripes_have(const struct check *c, uint64_t start, uint64_t length)
 {
 	const struct range *ranges = c->stripes.at;
-	size_t low = 0, high = c->stripes.n, hint = 0;
 	const struct check_group *g;
+	size_t hint = 0, i;
 
 	if (c->stripes_lost || !(c->items.incompat & INCOMPAT_RAID_STRIPE_TREE))
 		return true;
 	g = check_group_of(c, start, &hint);
 	if (!g || !is_mapped(g->flags))
 		return true;
-	/* The first that ends behind it: ranges do not touch. */
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (range_end(&ranges[mid]) <= start)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < c->stripes.n && ranges[low].start <= start && range_end(&ranges[low]) - start >= length;
+	i = check_ranges_behind(&c->stripes, start);
+	return i < c->stripes.n && ranges[i].start <= start && range_end(&ranges[i]) - start >= length;
 }

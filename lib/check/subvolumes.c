@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Where subvolumes lie, by the root tree and by the directories that they lie in, and who is on the way out. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +33,7 @@ static void judge_other_way(struct subvolumes *s, const struct btrkit_key *key, 
 	const bool back = key->type == KEY_ROOT_BACKREF;
 	const struct btrkit_key other = KEY(key->offset, back ? KEY_ROOT_REF : KEY_ROOT_BACKREF, key->objectid);
 	struct root_ref there;
-	int ret = cursor_find(&s->refs, &other, NULL);
+	int ret = check_find(s->c, &s->refs, &other);
 
 	if (ret > 0)
 		say(s->c, CHECK_ROOT_REF, key, NULL,
@@ -60,7 +59,7 @@ static bool find_entry(const struct item *item, const struct root_ref *ref, stru
 static int look_at(struct subvolumes *s, const struct btrkit_key *at, uint64_t id, const struct root_ref *ref)
 {
 	struct dir_entry entry;
-	int ret = cursor_find(&s->dirs, at, NULL);
+	int ret = check_find(s->c, &s->dirs, at);
 
 	if (ret)
 		return ret;
@@ -108,9 +107,9 @@ static void judge_ref(struct subvolumes *s, const struct item *item)
 /* How many subvolumes that are not deleted a subvolume lies in. @return it, at most 2; <0: not known; *up: the last */
 static int num_parents(struct subvolumes *s, uint64_t id, size_t *up)
 {
-	int n = 0, ret = cursor_seek(&s->refs, &KEY(id, KEY_ROOT_BACKREF, 0), NULL);
+	int n = 0, ret = check_seek(s->c, &s->refs, &KEY(id, KEY_ROOT_BACKREF, 0));
 
-	for (; !ret && n < 2; ret = cursor_next(&s->refs, NULL)) {
+	for (; !ret && n < 2; ret = check_next(s->c, &s->refs)) {
 		const struct btrkit_key *at = &s->refs.item.key;
 		const struct check_root *parent;
 
@@ -138,7 +137,7 @@ static void judge_subvolume(struct subvolumes *s, const struct btrkit_key *key, 
 	if (refs && !parents && !s->c->blocks_lost)
 		say(s->c, CHECK_ROOT_LOST, key, NULL, "subvolume lies in no directory");
 	/* Linux does away with those that have an orphan item. */
-	if (!refs && cursor_find(&s->refs, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, key->objectid), NULL) > 0)
+	if (!refs && check_find(s->c, &s->refs, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, key->objectid)) > 0)
 		say(s->c, CHECK_ROOT_ORPHAN, key, "refs", "deleted subvolume that nobody will clean up");
 }
 
@@ -180,7 +179,7 @@ static void judge_orphan(struct subvolumes *s, const struct btrkit_key *key)
 
 	if ((root && root->has_item && !root->item.refs) || s->c->blocks_lost)
 		return;
-	if (cursor_find(&s->refs, &KEY(key->offset, KEY_INODE_ITEM, 0), NULL) > 0)
+	if (check_find(s->c, &s->refs, &KEY(key->offset, KEY_INODE_ITEM, 0)) > 0)
 		say(s->c, CHECK_ROOT_ORPHAN_STRAY, key, "key.offset", "orphan item of nothing that is deleted");
 }
 
@@ -192,39 +191,31 @@ static void judge_default(struct subvolumes *s)
 	const struct check_root *root;
 	struct dir_entry entry;
 
-	if (cursor_find(&s->refs, &key, NULL) || !find_entry(&s->refs.item, &ref, &entry))
+	if (check_find(s->c, &s->refs, &key) || !find_entry(&s->refs.item, &ref, &entry))
 		return;
 	root = check_find_root(s->c, entry.location.objectid);
 	if (entry.location.type != KEY_ROOT_ITEM || !root || !oid_is_file_tree(root->root.id) || !root->item.refs)
 		say(s->c, CHECK_ROOT_DEFAULT, &key, "location", "the default subvolume is one that there is not");
 }
 
-static int lost(void *ctx, int ret, const struct btrkit_error *what)
+static void take_item(void *ctx, const struct item *item)
 {
-	return ret == -ENOMEM ? check_fail(ctx, ret, what) : 0;
+	struct subvolumes *s = ctx;
+
+	if (item->key.type == KEY_ROOT_REF || item->key.type == KEY_ROOT_BACKREF)
+		judge_ref(s, item);
+	else if (item->key.type == KEY_ORPHAN_ITEM && item->key.objectid == OID_ORPHAN)
+		judge_orphan(s, &item->key);
 }
 
 static void walk(struct subvolumes *s)
 {
 	const struct check_root *roots = s->c->roots.at;
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct btrkit_key at = KEY(0, 0, 0);
-	struct cursor cur;
-	bool first = true;
-	int ret;
+	bool lost = false; /* which was told */
 
-	cursor_init(&cur, s->c->fs, &s->c->fs->root_tree);
-	while (!(ret = cursor_next_around(&cur, &at, first, lost, s->c, &err)) && !check_failed(s->c)) {
-		first = false;
-		if (at.type == KEY_ROOT_REF || at.type == KEY_ROOT_BACKREF)
-			judge_ref(s, &cur.item);
-		else if (at.type == KEY_ORPHAN_ITEM && at.objectid == OID_ORPHAN)
-			judge_orphan(s, &at);
-	}
-	cursor_release(&cur);
-	if (ret < 0)
-		check_fail(s->c, ret, &err);
-	for (size_t i = 2; i < s->c->roots.n && !check_failed(s->c); i++)
+	if (check_each_item(s->c, &s->c->fs->root_tree, &lost, take_item, s))
+		return;
+	for (size_t i = CHECK_ROOTS_FIRST; i < s->c->roots.n && !check_failed(s->c); i++)
 		judge_root(s, &roots[i], &s->up[i]);
 	judge_default(s);
 }

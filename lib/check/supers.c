@@ -2,7 +2,6 @@
 /* Every copy of the superblock on every device against the one that is used. */
 #include "lib/check/supers.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "lib/base/uuid.h"
@@ -94,7 +93,7 @@ static void blame(const struct copies *on, enum check_code code, unsigned mirror
 		  super_mirror_names()[mirror], message);
 }
 
-/* Whether there is something in a place that nobody claims to have written. */
+/* Whether a mirror lies on the device as the superblock has it: behind its end there may be anything. */
 static bool expected(const struct copies *on, unsigned mirror)
 {
 	return !mirror || !on->total_bytes || super_offset(mirror) + SUPER_SIZE < on->total_bytes;

@@ -53,7 +53,8 @@ struct check_block {
 	uint64_t generation;
 	atomic_ullong sum;
 	atomic_uint state;
-	uint32_t below; /* 1 and more: the number of what is known of all that lies below it, see below.h */
+	/* A number from 1 on, or 0: in walk.c of a snapshot's generation, in leaves.c of what lies below the block. */
+	uint32_t below;
 };
 
 static_assert(sizeof(struct check_extent) == 24, "a data extent takes more memory than was promised");

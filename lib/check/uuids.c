@@ -30,15 +30,16 @@ static void judge_root(struct check *c, struct cursor *cur, const struct check_r
 
 	if (!memcmp(uuid, none, sizeof(none)))
 		return;
-	ret = cursor_find(cur, &key, NULL);
+	ret = check_find(c, cur, &key);
 	if (ret > 0 || (!ret && !lists(&cur->item, root->root.id)))
 		check_say(c, CHECK_UUID_MISSING, &(struct check_place){ .tree = OID_UUID_TREE, .key = &key },
 			  "subvolume %" PRIu64 " is not found by its UUID", root->root.id);
 }
 
 /* What an entry leads to. */
-static void judge_entry(struct check *c, const struct item *item)
+static void judge_entry(void *ctx, const struct item *item)
 {
+	struct check *c = ctx;
 	const bool received = item->key.type == KEY_UUID_RECEIVED_SUBVOL;
 
 	if (!received && item->key.type != KEY_UUID_SUBVOL)
@@ -57,14 +58,11 @@ static void judge_entry(struct check *c, const struct item *item)
 	}
 }
 
-static void walk(struct check *c, struct cursor *cur)
+static void judge_roots(struct check *c, struct cursor *cur)
 {
 	const struct check_root *roots = c->roots.at;
-	int ret;
 
-	for (ret = cursor_seek(cur, &KEY(0, 0, 0), NULL); !ret && !check_failed(c); ret = cursor_next(cur, NULL))
-		judge_entry(c, &cur->item);
-	for (size_t i = 2; i < c->roots.n && !check_failed(c); i++) {
+	for (size_t i = CHECK_ROOTS_FIRST; i < c->roots.n && !check_failed(c); i++) {
 		if (!oid_is_file_tree(roots[i].root.id) || !roots[i].item.refs)
 			continue;
 		judge_root(c, cur, &roots[i], roots[i].item.uuid, KEY_UUID_SUBVOL);
@@ -75,13 +73,16 @@ static void walk(struct check *c, struct cursor *cur)
 int check_uuids(struct check *c)
 {
 	const struct check_root *root = check_find_root(c, OID_UUID_TREE);
+	bool lost = false; /* none of it is */
 	struct cursor cur;
 
 	/* Linux goes through all of it when it mounts a filesystem that somebody else has written to. */
 	if (!root || c->fs->super.uuid_tree_generation != c->fs->super.generation || c->blocks_lost)
 		return 0;
+	if (check_each_item(c, &root->root, &lost, judge_entry, c))
+		return c->failed;
 	cursor_init(&cur, c->fs, &root->root);
-	walk(c, &cur);
+	judge_roots(c, &cur);
 	cursor_release(&cur);
 	return c->failed;
 }

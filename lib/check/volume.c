@@ -2,47 +2,11 @@
 /* The chunk tree: chunks and devices. Items that are not valid are told by who reads all leaves. */
 #include "lib/check/volume.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/format/feature_bits.h"
 #include "lib/volume/raid_map.h"
-
-struct lost {
-	struct check *c;
-	bool *flag;
-};
-
-static int lose(void *ctx, int ret, const struct btrkit_error *what)
-{
-	const struct lost *lost = ctx;
-
-	if (ret == -ENOMEM)
-		return check_fail(lost->c, ret, what);
-	*lost->flag = true;
-	return 0;
-}
-
-int volume_each_item(struct check *c, const struct tree_root *root, bool *lost,
-		     void (*take)(void *ctx, const struct item *item), void *ctx)
-{
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	struct btrkit_key at = KEY(0, 0, 0);
-	struct lost l = { c, lost };
-	struct cursor cur;
-	bool first = true;
-	int ret;
-
-	cursor_init(&cur, c->fs, root);
-	cur.scan = true;
-	while (!(ret = cursor_next_around(&cur, &at, first, lose, &l, &err)) && !c->failed) {
-		first = false;
-		take(ctx, &cur.item);
-	}
-	cursor_release(&cur);
-	return ret < 0 ? check_fail(c, ret, &err) : c->failed;
-}
 
 static void blame(struct check *c, enum check_code code, const struct item *item, const char *field,
 		  const char *message)
@@ -138,7 +102,7 @@ static void judge_profiles(const struct volume_check *v)
 int check_volume(struct check *c)
 {
 	struct volume_check v = { .c = c };
-	int ret = volume_each_item(c, &c->fs->chunk_tree, &c->chunks_lost, take_item, &v);
+	int ret = check_each_item(c, &c->fs->chunk_tree, &c->chunks_lost, take_item, &v);
 
 	v.devices_lost |= c->chunks_lost;
 	if (!ret)

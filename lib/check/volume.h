@@ -30,10 +30,6 @@ struct volume_check {
 	bool extents_lost;	   /* of the device tree */
 };
 
-/* Reads all items of a tree around what cannot be read, which is told by who reads all blocks: *lost becomes true. */
-int volume_each_item(struct check *c, const struct tree_root *root, bool *lost,
-		     void (*take)(void *ctx, const struct item *item), void *ctx);
-
 /* groups.c: the block group items; fills in groups. */
 int volume_groups(struct volume_check *v);
 /* dev_extents.c: the device tree. */

@@ -23,7 +23,8 @@ struct walk {
 	struct stray *by_address;
 	struct check_list snapshots; /* uint64_t: of each node the lowest last_snapshot of those that reach it */
 	size_t block_hint, group_hint;
-	uint8_t *buf;
+	uint8_t *buf;	/* the node that is read, */
+	uint8_t *child; /* and one that it points to, of which it has to be known now what made it */
 };
 
 /* A pointer to a block. */
@@ -59,6 +60,11 @@ struct node_ref check_block_ref(const struct check *c, const struct check_block 
 				  (uint8_t)check_block_level(b), NULL };
 }
 
+static bool is_partly_reached(const struct check_block *b)
+{
+	return (atomic_load(&b->state) & (CHECK_PARTLY | CHECK_WHOLE)) == CHECK_PARTLY;
+}
+
 uint32_t check_first_slot(const struct check *c, const struct check_block *b, const struct node *n, bool *on)
 {
 	const struct check_root *root = check_reached_by(c, b);
@@ -67,7 +73,7 @@ uint32_t check_first_slot(const struct check *c, const struct check_block *b, co
 
 	if (on)
 		*on = false;
-	if (!check_reached_partly(b) || n->level < root->item.drop_level)
+	if (!is_partly_reached(b) || n->level < root->item.drop_level)
 		return 0;
 	slot = node_lower_bound(n, &root->item.drop_progress, &exact);
 	if (n->level > root->item.drop_level) {
@@ -98,25 +104,24 @@ static struct check_block *find(struct walk *w, const struct edge *e)
 
 static struct check_block *add_stray(struct walk *w, const struct edge *e)
 {
-	struct check_block *b = check_list_add(w->c, &w->strays, sizeof(*b));
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct stray *stray = malloc(sizeof(*stray));
+	struct check_block *b = stray ? check_list_room(&w->strays, sizeof(*b)) : NULL;
 
 	/* Where no chunk is, that it cannot be read is told. */
 	if (!w->c->extents_lost && (check_group_of(w->c, e->bytenr, &w->group_hint) || w->c->chunks_lost))
 		say(w, CHECK_EXTENT_MISSING, e, "blockptr", "the extent tree has no such tree block");
-	if (stray) {
+	if (b) {
+		*b = (struct check_block){ .place = e->bytenr | e->level | CHECK_BLOCK_STRAY,
+					   .generation = e->generation };
 		*stray = (struct stray){ .bytenr = e->bytenr, .number = w->strays.n - 1 };
 		HASH_ADD(hh, w->by_address, bytenr, sizeof(stray->bytenr), stray);
 	}
-	if (!b || !stray || !stray->hh.tbl) {
-		if (!stray || !stray->hh.tbl)
-			free(stray);
-		check_fail(w->c, err_nomem(&err), &err);
-		return NULL;
-	}
-	*b = (struct check_block){ .place = e->bytenr | e->level | CHECK_BLOCK_STRAY, .generation = e->generation };
-	return b;
+	if (b && stray->hh.tbl)
+		return b;
+	free(stray);
+	check_fail(w->c, err_nomem(&err), &err);
+	return NULL;
 }
 
 static void forget_strays(struct walk *w)
@@ -172,18 +177,8 @@ static bool judge_again(struct walk *w, const struct edge *e, struct check_block
 static bool is_of_relocation(struct walk *w, const struct edge *e)
 {
 	const struct node_ref ref = { e->bytenr, e->generation, e->tree, e->level, NULL };
-	uint8_t *buf = malloc(w->c->items.nodesize);
-	struct btrkit_error err = BTRKIT_ERROR_INIT;
-	bool ret;
 
-	if (!buf) {
-		check_fail(w->c, err_nomem(&err), &err);
-		return true;
-	}
-	/* That it cannot be read is told by who reads all blocks. */
-	ret = node_read_alone(w->c->fs, &ref, buf, NULL) || check_node(w->c, buf).flags & HEADER_FLAG_RELOC;
-	free(buf);
-	return ret;
+	return !check_reread(w->c, &ref, w->child) || check_node(w->c, w->child).flags & HEADER_FLAG_RELOC;
 }
 
 /* Linux takes a block for unshared that is younger than the last snapshot, unless relocation made it. */
@@ -289,7 +284,7 @@ static void walk_node(struct walk *w, size_t i)
 
 	if (!b->below)
 		return;
-	if (!check_read_block(w->c, &ref, ref.owner, w->buf)) {
+	if (!check_read_block(w->c, &ref, w->buf)) {
 		atomic_fetch_or(&b->state, CHECK_LOST);
 		w->c->blocks_lost = true;
 		return;
@@ -362,13 +357,16 @@ static void walk_levels(struct walk *w)
 
 int check_walk(struct check *c)
 {
-	struct walk w = { .c = c, .buf = io_buffer(c->items.nodesize) };
+	struct walk w = { .c = c };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
-	if (!w.buf)
-		return check_fail(c, err_nomem(&err), &err);
+	w.buf = io_buffer(c->items.nodesize);
+	w.child = io_buffer(c->items.nodesize);
 	c->due += c->tables.blocks.n;
-	walk_levels(&w);
+	if (w.buf && w.child)
+		walk_levels(&w);
+	else
+		check_fail(c, err_nomem(&err), &err);
 	/* The numbers meant what is forgotten now. */
 	for (size_t i = 0; i < c->tables.blocks.n; i++)
 		check_block_at(&c->tables, i)->below = 0;
@@ -376,5 +374,6 @@ int check_walk(struct check *c)
 	free(w.strays.at);
 	free(w.snapshots.at);
 	free(w.buf);
+	free(w.child);
 	return c->failed;
 }

@@ -19,15 +19,10 @@ static inline bool check_root_valid(const struct check *c, const struct check_ro
 	       !(root->root.bytenr & (c->items.sectorsize - 1)) && root->root.level < LEVELS_MAX;
 }
 
-/* The number of the root that reached a block first. */
+/* The root that reached a block first. */
 static inline const struct check_root *check_reached_by(const struct check *c, const struct check_block *b)
 {
 	return (const struct check_root *)c->roots.at + (atomic_load(&b->state) >> CHECK_STATE_BITS);
-}
-
-static inline bool check_reached_partly(const struct check_block *b)
-{
-	return (atomic_load(&b->state) & (CHECK_PARTLY | CHECK_WHOLE)) == CHECK_PARTLY;
 }
 
 /*

@@ -76,22 +76,6 @@ struct volume *volume_destroy(struct volume *v)
 	return volume_release(v);
 }
 
-/* The index of the first chunk that ends behind @logical. */
-static size_t chunk_behind(const struct volume *v, uint64_t logical)
-{
-	size_t low = 0, high = v->num_chunks;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (v->chunks[mid]->logical + v->chunks[mid]->length - 1 < logical)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 static size_t find_device(const struct volume *v, uint64_t devid)
 {
 	size_t d = 0;
@@ -210,7 +194,7 @@ int volume_add_chunk(struct volume *v, const struct chunk *chunk, struct btrkit_
 	ret = chunk_of(v, chunk, &made, err);
 	if (ret)
 		return ret;
-	at = chunk_behind(v, made->logical);
+	at = volume_chunk_from(v, made->logical);
 	if (at < v->num_chunks && v->chunks[at]->logical < made->logical + made->length) {
 		if (!chunk_equal(v->chunks[at], made))
 			ret = err_corrupt(err, "logical", "chunks %" PRIu64 " and %" PRIu64 " overlap",
@@ -242,7 +226,7 @@ struct volume_chunk *volume_take_chunk(struct volume *v, uint64_t logical)
 void volume_put_chunk(struct volume *v, struct volume_chunk *chunk)
 {
 	if (v->num_chunks < v->chunks_size)
-		insert(v, chunk_behind(v, chunk->logical), chunk);
+		insert(v, volume_chunk_from(v, chunk->logical), chunk);
 	else
 		free(chunk);
 }
@@ -262,9 +246,24 @@ size_t volume_num_chunks(const struct volume *v)
 	return v->num_chunks;
 }
 
+size_t volume_chunk_from(const struct volume *v, uint64_t logical)
+{
+	size_t low = 0, high = v->num_chunks;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (v->chunks[mid]->logical + v->chunks[mid]->length - 1 < logical)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 size_t volume_find_chunk(const struct volume *v, uint64_t logical)
 {
-	const size_t at = chunk_behind(v, logical);
+	const size_t at = volume_chunk_from(v, logical);
 
 	return at < v->num_chunks && v->chunks[at]->logical == logical ? at : v->num_chunks;
 }
@@ -296,7 +295,7 @@ bool volume_chunk_reachable(const struct volume *v, size_t i)
 int volume_find(const struct volume *v, uint64_t logical, uint64_t len, const struct volume_chunk **ret,
 		struct btrkit_error *err)
 {
-	const size_t at = chunk_behind(v, logical);
+	const size_t at = volume_chunk_from(v, logical);
 	const struct volume_chunk *c = at < v->num_chunks ? v->chunks[at] : NULL;
 
 	if (!c || logical < c->logical || len > c->length - (logical - c->logical)) {

@@ -70,6 +70,8 @@ size_t volume_num_chunks(const struct volume *v);
 const struct volume_chunk *volume_chunk(const struct volume *v, size_t i);
 /* Whether all of the chunk can be read, as far as that depends on missing devices. */
 bool volume_chunk_reachable(const struct volume *v, size_t i);
+/* The number of the first chunk that ends behind @logical, which may begin behind it too, or volume_num_chunks(). */
+size_t volume_chunk_from(const struct volume *v, uint64_t logical);
 /* The number of the chunk that begins at @logical, or volume_num_chunks(). */
 size_t volume_find_chunk(const struct volume *v, uint64_t logical);
 

@@ -3,11 +3,11 @@
  * Sets each field of superblock, headers, pointers and items of good images to each of seven values, with good
  * checksums, on all copies, and has the check find it. What is not found must stand in a list of harmless ones.
  *
- *	check-matrix [--all] [--every N] [--from I] [--list] [--write FILE] HARMLESS IMAGE...
+ *	check-matrix [--all] [--every N] [--from I] [--list] [--write FILE] [--also FILE] HARMLESS IMAGE...
  *
  * --all: every item, not only one of each type in each tree; --every: only each Nth case, --from the Ith on;
  * --list: a line for each case with what was found; --write: into a file a line for each case with the image, what is
- * set, what was found, and the bytes that are different, with tabs between
+ * set, what was found, and the bytes that are different, with tabs between; --also: more that is harmless
  */
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -254,6 +254,8 @@ int main(int argc, char **argv)
 			run.from = strtoull(argv[++i], NULL, 10);
 		else if (!strcmp(argv[i], "--write") && i + 1 < argc && !run.write)
 			run.write = fopen(argv[++i], "w");
+		else if (!strcmp(argv[i], "--also") && i + 1 < argc)
+			read_harmless(argv[++i]);
 		else
 			die("bad option");
 	}
