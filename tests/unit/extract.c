@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "lib/format/ids.h"
 #include "lib/format/items/dir.h"
 #include "tests/unit/hostile.h"
+#include "tests/unit/memory.h"
 
 #define LEVELS 30u
 
@@ -370,6 +372,76 @@ static void what_an_archive_has_no_form_for_is_told(void **state)
 	assert_int_equal(end(&r), 0);
 }
 
+static void put_some_of_each(struct rig *r)
+{
+	file(r, 2, "file", 257);
+	hostile_xattr(&r->h, 257, "user.good", "value");
+	hostile_name(&r->h, 256, 3, "link", 258, FT_SYMLINK);
+	hostile_inode(&r->h, 258, S_IFLNK | 0777, 1, 4);
+	hostile_data(&r->h, 258, "file");
+	hostile_name(&r->h, 256, 4, "one", 259, FT_REG);
+	hostile_inode(&r->h, 259, S_IFREG | 0644, 2, 0);
+	hostile_entry(&r->h, 256, 5, "two", 259, FT_REG);
+	hostile_name(&r->h, 256, 6, "dir", 260, FT_DIR);
+	hostile_inode(&r->h, 260, S_IFDIR | 0755, 1, 0);
+	hostile_name(&r->h, 260, 2, "in it", 261, FT_DIR);
+	hostile_inode(&r->h, 261, S_IFDIR | 0755, 1, 0);
+}
+
+/* @return what came of it, into a directory, or with @w into an archive */
+static int bring(struct rig *r, struct written *w, struct btrkit_extract_result *result, struct btrkit_error *err)
+{
+	const struct btrkit_extract_options opts = { .problem = problem, .problem_ctx = r };
+
+	if (!w)
+		return btrkit_extract(r->fs, 5, NULL, 0, r->target, &opts, result, err);
+	w->len = 0;
+	return btrkit_extract_tar(r->fs, 5, NULL, 0, keep, w, &opts, result, err);
+}
+
+#define NAMES 7u /* with the directory itself */
+
+/* Each allocation fails in turn: that ends it, and is said; no file is passed over for it. */
+static void fail_in_turn(struct written *w)
+{
+	struct btrkit_extract_result result;
+	bool failed = true;
+	struct rig r;
+	uint64_t at;
+	int ret;
+
+	begin(&r);
+	put_some_of_each(&r);
+	r.fs = hostile_open(&r.h, &r.s);
+	ret = bring(&r, w, &result, NULL);
+	if (w && ret == -EOPNOTSUPP)
+		failed = false;
+	for (at = 0; failed; at++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+
+		r.problems = 0;
+		memory_count(at, false);
+		ret = bring(&r, w, &result, &err);
+		failed = memory_end() > at;
+		if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY || !failed))
+			fail_msg("allocation %llu: %d: %s", (unsigned long long)at, ret, err.message);
+		if (!ret && (result.names != NAMES || r.problems))
+			fail_msg("allocation %llu: %llu names, %u problems: %s", (unsigned long long)at,
+				 (unsigned long long)result.names, r.problems, r.last);
+	}
+	assert_true(at > 10 || ret == -EOPNOTSUPP);
+	end(&r);
+}
+
+static void memory_runs_out(void **state)
+{
+	static struct written w;
+
+	(void)state;
+	fail_in_turn(NULL);
+	fail_in_turn(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +452,7 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_with_a_directory_is_told_once),
 		cmocka_unit_test(an_acl_comes_as_a_whole_or_not_at_all),
 		cmocka_unit_test(what_an_archive_has_no_form_for_is_told),
+		cmocka_unit_test(memory_runs_out),
 		cmocka_unit_test(without_a_function_the_first_problem_ends_it),
 	};
 
