@@ -4,7 +4,6 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <btrkit/check.h>
@@ -51,7 +50,7 @@ static const struct cmd_option options[] = {
 struct progress {
 	struct cmd_progress common;
 	uint64_t rate_of; /* bytes that a unit of the work stands for */
-	struct timespec begun, told;
+	int64_t begun;	  /* by cmd_clock() */
 };
 
 struct request {
@@ -62,30 +61,19 @@ struct request {
 	bool progress, force, list_codes;
 };
 
-static double seconds_between(const struct timespec *a, const struct timespec *b)
-{
-	return (double)(b->tv_sec - a->tv_sec) + (double)(b->tv_nsec - a->tv_nsec) / 1e9;
-}
-
-/* Several times a second, since the rate changes when the percentage does not. */
+/* Whenever it is due, since the rate changes when the percentage does not. */
 static int tell_progress(void *ctx, uint64_t done, uint64_t total)
 {
 	struct progress *p = ctx;
-	struct timespec now;
 	double elapsed;
 
 	if (cmd_progress_stopped())
 		return -EINTR;
-	if (!p->common.terminal)
+	if (!cmd_progress_due(&p->common))
 		return 0;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (p->common.percent >= 0 && seconds_between(&p->told, &now) < 0.2)
-		return 0;
-	p->told = now;
-	p->common.percent = cmd_percent(done, total);
-	elapsed = seconds_between(&p->begun, &now);
+	elapsed = (double)(p->common.told - p->begun) / 1e9;
 	cmd_progress_clear();
-	fprintf(stderr, "%s: %d %%", p->common.what, p->common.percent);
+	fprintf(stderr, "%s: %d %%", p->common.what, cmd_percent(done, total));
 	if (elapsed > 0.1)
 		fprintf(stderr, ", %.0f MiB/s", (double)done * (double)p->rate_of / elapsed / 1048576);
 	return 0;
@@ -104,8 +92,7 @@ static int report(const struct command *cmd, struct request *req, struct btrkit_
 	cmd_progress_begin(&p.common, "checking");
 	p.common.terminal &= req->progress;
 	p.rate_of = info.nodesize;
-	clock_gettime(CLOCK_MONOTONIC, &p.begun);
-	p.told = p.begun;
+	p.begun = cmd_clock();
 	req->opts.progress = tell_progress;
 	req->opts.progress_ctx = &p;
 	ret = btrkit_check_print(fs, &req->opts, req->format, cmd_write, &out, &result, &err);

@@ -202,15 +202,22 @@ int cmd_open_device(const char *const *devices, size_t i, unsigned flags, struct
 struct cmd_progress {
 	const char *what;
 	bool terminal;
-	int percent;	/* what was told last; -1: nothing */
+	int percent;	/* what cmd_progress() told last; -1: nothing */
+	int64_t told;	/* when a line was due last, by cmd_clock(); 0: never */
+	bool shown;	/* a line stands there */
 };
 void cmd_progress_begin(struct cmd_progress *p, const char *what);
 /* How far that is; 0 where the whole is not known yet. */
 int cmd_percent(uint64_t done, uint64_t total);
 int cmd_progress(void *ctx, uint64_t done, uint64_t total);
-void cmd_progress_end(const struct cmd_progress *p);
+/* Whether who tells more than a percentage is to write a line now: several times a second, and to a terminal only. */
+bool cmd_progress_due(struct cmd_progress *p);
+/* Takes away the line that stands there, if there is one. */
+void cmd_progress_end(struct cmd_progress *p);
 /* The line that was told is gone. */
 void cmd_progress_clear(void);
+/* Nanoseconds since some time or other. */
+int64_t cmd_clock(void);
 /* Whether a signal asks for an end. */
 bool cmd_progress_stopped(void);
 /* Whether the work returned @ret because of a signal. */

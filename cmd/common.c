@@ -142,6 +142,16 @@ void cmd_check_args(const struct command *cmd, int argc, int min, int max)
 		cmd_usage_error(cmd, "too many arguments");
 }
 
+/* What a terminal may obey: the controls of ASCII, and those of Unicode, which take two bytes. @return bytes, or 0 */
+static size_t control_len(const char *s)
+{
+	const unsigned char *u = (const unsigned char *)s;
+
+	if (u[0] < ' ' || u[0] == 0x7f)
+		return 1;
+	return u[0] == 0xc2 && u[1] >= 0x80 && u[1] < 0xa0 ? 2 : 0;
+}
+
 void cmd_say(const char *fmt, ...)
 {
 	char text[LINE_MAX_BYTES], line[4 * LINE_MAX_BYTES + 1];
@@ -151,11 +161,13 @@ void cmd_say(const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	for (const char *at = text; *at; at++) {
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			n += (size_t)sprintf(line + n, "\\%03o", (unsigned)*at);
-		else
-			line[n++] = *at;
+	for (const char *at = text; *at;) {
+		size_t control = control_len(at);
+
+		if (!control)
+			line[n++] = *at++;
+		for (; control; control--)
+			n += (size_t)sprintf(line + n, "\\%03o", (unsigned char)*at++);
 	}
 	line[n++] = '\n';
 	fwrite(line, 1, n, stderr);

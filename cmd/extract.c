@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -38,33 +37,17 @@ struct request {
 	struct cmd_output out; /* of an archive: what became of writing it */
 	int fd;
 	struct cmd_whole whole; /* the archive, if it is a file */
-	bool terminal, told;
-	struct timespec when; /* the last time that it was told how far it is */
+	struct cmd_progress progress;
 };
-
-#define TELL_NSEC 200000000
-
-static void clear_line(struct request *req)
-{
-	if (req->told)
-		cmd_progress_clear();
-	req->told = false;
-}
 
 static int progress(void *ctx, uint64_t names, uint64_t bytes)
 {
 	struct request *req = ctx;
-	struct timespec now;
 
 	if (cmd_progress_stopped())
 		return -EINTR;
-	if (!req->terminal || clock_gettime(CLOCK_MONOTONIC, &now))
-		return 0;
-	if (now.tv_sec == req->when.tv_sec && now.tv_nsec - req->when.tv_nsec < TELL_NSEC)
-		return 0;
-	req->when = now;
-	req->told = true;
-	fprintf(stderr, "\rextracting: %" PRIu64 " files, %" PRIu64 " MiB", names, bytes >> 20);
+	if (cmd_progress_due(&req->progress))
+		fprintf(stderr, "\r%s: %" PRIu64 " files, %" PRIu64 " MiB", req->progress.what, names, bytes >> 20);
 	return 0;
 }
 
@@ -72,7 +55,7 @@ static int problem(void *ctx, const char *path, size_t len, const struct btrkit_
 {
 	struct request *req = ctx;
 
-	clear_line(req);
+	cmd_progress_end(&req->progress);
 	cmd_fail_path(req->cmd, req->devices.at[0], path, len, what);
 	return 0;
 }
@@ -168,19 +151,17 @@ static int extract(struct btrkit_fs *fs, struct request *req, struct btrkit_extr
 		.progress = progress,
 		.progress_ctx = req,
 	};
-	struct cmd_progress p;
 	uint64_t root;
 	int ret = cmd_find_subvolume(fs, req->subvol, &root, err);
 
 	if (ret)
 		return ret;
-	cmd_progress_begin(&p, "extracting");
-	req->terminal = p.terminal;
+	cmd_progress_begin(&req->progress, "extracting");
 	if (req->tar)
 		ret = btrkit_extract_tar(fs, root, req->paths, req->num_paths, write_archive, req, &opts, result, err);
 	else
 		ret = btrkit_extract(fs, root, req->paths, req->num_paths, req->directory, &opts, result, err);
-	clear_line(req);
+	cmd_progress_end(&req->progress);
 	return ret;
 }
 

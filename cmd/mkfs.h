@@ -96,11 +96,11 @@ struct mkfs_watch {
 	struct cmd_progress progress;
 	const struct command *cmd;
 	const char *device;
-	int64_t began, told;			/* filling, and of it last; 0: not yet */
+	int64_t began;				/* filling, by cmd_clock(); 0: not yet */
 };
 /* The options tell it from then on how far everything is. */
 void mkfs_watch_begin(struct mkfs_watch *w, const struct command *cmd, struct mkfs_request *req);
-void mkfs_watch_end(const struct mkfs_watch *w);
+void mkfs_watch_end(struct mkfs_watch *w);
 
 /* The list of -O, and with @old of -R; changes it. */
 void mkfs_take_features(const struct command *cmd, struct btrkit_mkfs_options *o, char *list, bool old);

@@ -167,15 +167,6 @@ static bool take_flag(struct mkfs_request *req, int c)
 	return false;
 }
 
-static unsigned take_threads(const struct command *cmd, const char *s)
-{
-	const uint64_t n = cmd_number(cmd, "--threads", s, false);
-
-	if (n > UINT16_MAX)
-		cmd_usage_error(cmd, "--threads: '%s' are too many", s);
-	return (unsigned)n;
-}
-
 /* @return whether it is one of those that say what becomes of a source */
 static bool take_treatment(const struct command *cmd, struct mkfs_request *req, int c)
 {
@@ -217,7 +208,7 @@ static bool take_treatment(const struct command *cmd, struct mkfs_request *req, 
 		req->opts.sort = optarg;
 		return true;
 	case OPT_THREADS:
-		req->opts.threads = take_threads(cmd, optarg);
+		req->opts.threads = cmd_count(cmd, "--threads", optarg, CMD_THREADS_MAX);
 		return true;
 	default:
 		return take_flag(req, c);

@@ -3,20 +3,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "mkfs.h"
 
 #define MIB (1 << 20)
-#define INTERVAL 100000000 /* ns between two lines that a person is to read */
-
-static int64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static int discarding(void *ctx, uint64_t done, uint64_t total)
 {
@@ -25,9 +15,9 @@ static int discarding(void *ctx, uint64_t done, uint64_t total)
 	return cmd_progress(&w->progress, done, total);
 }
 
-static void show(const struct mkfs_watch *w, const struct btrkit_mkfs_so_far *s, int64_t time)
+static void show(const struct mkfs_watch *w, const struct btrkit_mkfs_so_far *s)
 {
-	const double seconds = (double)(time - w->began) / 1e9;
+	const double seconds = (double)(w->progress.told - w->began) / 1e9;
 
 	if (s->total_bytes)
 		fprintf(stderr, "\rfilling: %d %%", cmd_percent(s->bytes, s->total_bytes));
@@ -42,16 +32,13 @@ static void show(const struct mkfs_watch *w, const struct btrkit_mkfs_so_far *s,
 static int filling(void *ctx, const struct btrkit_mkfs_so_far *so_far)
 {
 	struct mkfs_watch *w = ctx;
-	const int64_t time = now();
 
 	if (cmd_progress_stopped())
 		return -EINTR;
 	if (!w->began)
-		w->began = time;
-	if (w->progress.terminal && (!w->told || time - w->told >= INTERVAL)) {
-		w->told = time;
-		show(w, so_far, time);
-	}
+		w->began = cmd_clock();
+	if (cmd_progress_due(&w->progress))
+		show(w, so_far);
 	return 0;
 }
 
@@ -61,20 +48,17 @@ static int verifying(void *ctx, uint64_t done, uint64_t total)
 
 	if (cmd_progress_stopped())
 		return -EINTR;
-	if (!w->progress.terminal)
-		return 0;
-	w->told = now();
-	fprintf(stderr, "\rverifying: %d %%\033[K", cmd_percent(done, total));
+	if (cmd_progress_due(&w->progress))
+		fprintf(stderr, "\rverifying: %d %%\033[K", cmd_percent(done, total));
 	return 0;
 }
 
 static void warning(void *ctx, const char *what)
 {
-	const struct mkfs_watch *w = ctx;
+	struct mkfs_watch *w = ctx;
 	struct cmd_note note = { w->cmd, w->device };
 
-	if (w->told)
-		cmd_progress_clear();
+	cmd_progress_end(&w->progress);
 	cmd_note(&note, what);
 }
 
@@ -90,10 +74,7 @@ void mkfs_watch_begin(struct mkfs_watch *w, const struct command *cmd, struct mk
 	req->opts.progress_ctx = w;
 }
 
-void mkfs_watch_end(const struct mkfs_watch *w)
+void mkfs_watch_end(struct mkfs_watch *w)
 {
-	if (w->told)
-		cmd_progress_clear();
-	else
-		cmd_progress_end(&w->progress);
+	cmd_progress_end(&w->progress);
 }

@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
+
+#define INTERVAL 200000000 /* ns between two lines that a person is to read */
 
 static volatile sig_atomic_t stopped;
 
@@ -21,7 +24,7 @@ void cmd_progress_begin(struct cmd_progress *p, const char *what)
 	static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
 	struct sigaction action = { .sa_handler = stop, .sa_flags = (int)SA_RESETHAND }, old;
 
-	*p = (struct cmd_progress){ what, isatty(STDERR_FILENO), -1 };
+	*p = (struct cmd_progress){ .what = what, .terminal = isatty(STDERR_FILENO), .percent = -1 };
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
 			sigaction(signals[i], &action, NULL);
@@ -42,9 +45,32 @@ int cmd_progress(void *ctx, uint64_t done, uint64_t total)
 		return -EINTR;
 	if (p->terminal && percent != p->percent) {
 		p->percent = percent;
+		p->shown = true;
 		fprintf(stderr, "\r%s: %d %%", p->what, percent);
 	}
 	return 0;
+}
+
+int64_t cmd_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+bool cmd_progress_due(struct cmd_progress *p)
+{
+	int64_t now;
+
+	if (!p->terminal)
+		return false;
+	now = cmd_clock();
+	if (p->told && now - p->told < INTERVAL)
+		return false;
+	p->told = now;
+	p->shown = true;
+	return true;
 }
 
 void cmd_progress_clear(void)
@@ -52,10 +78,11 @@ void cmd_progress_clear(void)
 	fprintf(stderr, "\r\033[K");
 }
 
-void cmd_progress_end(const struct cmd_progress *p)
+void cmd_progress_end(struct cmd_progress *p)
 {
-	if (p->percent >= 0)
+	if (p->shown)
 		cmd_progress_clear();
+	p->shown = false;
 }
 
 bool cmd_progress_stopped(void)

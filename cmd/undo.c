@@ -15,18 +15,6 @@ static const struct cmd_option options[] = {
 	{ 0 },
 };
 
-static int progress(void *ctx, uint64_t done, uint64_t total)
-{
-	const int percent = cmd_percent(done, total);
-	int *told = ctx;
-
-	if (percent != *told) {
-		*told = percent;
-		fprintf(stderr, "\r%d %%", percent);
-	}
-	return 0;
-}
-
 struct request {
 	const char *file;
 	const char *const *devices;
@@ -50,23 +38,21 @@ static int undo_on(struct request *req, struct btrkit_io **ios, struct btrkit_un
 		   struct btrkit_error *err)
 {
 	struct btrkit_undo_options opts = BTRKIT_UNDO_OPTIONS_INIT;
-	bool terminal = isatty(STDERR_FILENO);
-	int told = 0, ret;
+	/* Not begun: a signal ends the program at once, and to run it again completes it. */
+	struct cmd_progress p = { .what = "undoing", .terminal = isatty(STDERR_FILENO), .percent = -1 };
+	int ret;
 
 	ret = open_all(req, ios, err);
 	if (ret)
 		return ret;
 	/* Of several the library names the one. */
 	req->blame = req->n == 1 ? req->devices[0] : NULL;
-	if (terminal) {
-		opts.progress = progress;
-		opts.progress_ctx = &told;
-	}
+	opts.progress = cmd_progress;
+	opts.progress_ctx = &p;
 	if (req->ordered)
 		opts.flags = BTRKIT_UNDO_ORDERED;
 	ret = btrkit_undo(req->file, ios, req->n, &opts, result, err);
-	if (told)
-		cmd_progress_clear();
+	cmd_progress_end(&p);
 	return ret;
 }
 

@@ -21,6 +21,9 @@ static int find_place(struct cmd_whole *w, const char *file, mode_t *mode)
 	if (stat(file, &st)) {
 		if (errno != ENOENT || !*file)
 			return -errno;
+		/* A link that leads nowhere would not stay one. */
+		if (!lstat(file, &st))
+			return -ENOENT;
 		w->path = strdup(file);
 		return w->path ? 0 : -ENOMEM;
 	}

@@ -389,11 +389,13 @@ def files(path, folder):
     before = digest(path)
     os.symlink(path, os.path.join(place, 'image'))
     os.mkfifo(os.path.join(place, 'fifo'))
+    os.symlink('none', os.path.join(place, 'nowhere'))
     for bad, device, says in (
             (path, path, 'is what is to be read'), (os.path.join(place, 'image'), path, 'is what is to be read'),
             (path, f'{path}?offset=0', 'is what is to be read'), (place, path, 'is no regular file'),
             (os.path.join(place, 'fifo'), path, 'is no regular file'), ('/dev/full', path, 'is no regular file'),
-            (os.path.join(place, 'none', 'page'), path, 'No such file'), ('', path, 'No such file')):
+            (os.path.join(place, 'none', 'page'), path, 'No such file'),
+            (os.path.join(place, 'nowhere'), path, 'No such file'), ('', path, 'No such file')):
         said = check_failure('du', device, run('du', '--noscan', '--html', bad, device))
         check(f'--html {bad}: ' in said and says in said, said)
     check(digest(path) == before)
@@ -417,7 +419,7 @@ def files(path, folder):
     check(done.returncode == 1 and b'standard output: No space left' in done.stderr, done)
     for other in ('--matrix', '--types', '--extents', '--freed-by=5', '--raw', '--format=json', '--format=text'):
         check('--html' in check_failure('du', None, run('du', other, '--html', file, path), status=2))
-    check(sorted(os.listdir(place)) == ['fifo', 'image', 'link', 'page.html'], os.listdir(place))
+    check(sorted(os.listdir(place)) == ['fifo', 'image', 'link', 'nowhere', 'page.html'], os.listdir(place))
 
 
 def main():

@@ -68,7 +68,8 @@ def misuse(image):
         misused('--rootdir=d', f'--root-owner={bad}', image, says=f"--root-owner: '{bad}' is no UID:GID")
     for bad in ('', '%', 'x%', '-1', '65536%', '4294967296%', '99999999999999999999%'):
         misused('--rootdir=d', f'--free={bad}', image, says='--free: ')
-    misused('--rootdir=d', '--threads=65536', image, says='too many')
+    for bad in ('0', '1025', '-1', 'x', ''):
+        misused('--rootdir=d', f'--threads={bad}', image, says='--threads: ')
     misused('--format=xml', image, says="--format: 'xml' is unknown")
     for option in ('-d', '--data', '-m', '--metadata'):
         misused(option, 'raid1', image, says='profile RAID1 needs 2 devices, 1 given')

@@ -178,8 +178,8 @@ def interrupted(image):
 
 def one_line(image, scratch):
     """Whatever is in a name, a failure stays one line, and a terminal has nothing in it to obey."""
-    odd = 'a\nb\x1b[31mc\x7f\u00fc'
-    shown = r'a\012b\033[31mc\177' + '\u00fc'
+    odd = 'a\nb\x1b[31mc\x7f\u00fc\u009b'
+    shown = r'a\012b\033[31mc\177' + '\u00fc' + r'\302\233'
     fails('dump-super', f'/no/{odd}', device=f'/no/{shown}', says='No such file')
     fails('fiemap', image, f'dir/{odd}/x', device=image, says=f'no such file or directory: dir/{shown}/x')
     misused('dump-tree', '-t', odd, image, says=f"'{shown}' is no tree")
