@@ -46,8 +46,8 @@
  * space, which chunks map to devices; a physical address counts from the start of a device.
  *
  * Errors. What can fail returns an int: 0 or a negative errno, which error.h lists, and what it has to tell besides
- * goes to a struct btrkit_error of the caller. What a callback returns, if it is not 0, ends the work and is returned.
- * Results are written on success only, unless a comment says otherwise.
+ * goes to a struct btrkit_error of the caller. A callback returns 0, or a negative errno, which ends the work and is
+ * returned. Results are written on success only, unless a comment says otherwise.
  *
  * Threads. Many threads may read one filesystem handle at once, and may work in one transaction; opening, closing and
  * committing are for one that is alone with the handle. The library has no data of its own that changes. Some functions

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/sysinfo.h>
 
+#include "lib/base/each.h"
 #include "lib/base/err.h"
 
 /* Numbers count up without end; a slot is used by number modulo n. */
@@ -92,8 +92,7 @@ static void *thread(void *ctx)
 
 unsigned pipeline_threads(unsigned wanted)
 {
-	const int processors = get_nprocs();
-	const unsigned threads = wanted ? wanted : processors > 0 ? (unsigned)processors : 1;
+	const unsigned threads = wanted ? wanted : each_processor();
 
 	return threads < PIPELINE_THREADS_MAX ? threads : PIPELINE_THREADS_MAX;
 }

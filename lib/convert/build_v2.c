@@ -5,7 +5,6 @@
  * then kept up in it as in any tree.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/convert/convert.h"
@@ -120,7 +119,6 @@ static int finish_writers(struct build *b, struct btrkit_error *err)
 
 	stats->writes += row_writer_written(b->rows).writes;
 	stats->bytes_written += row_writer_written(b->rows).bytes;
-
 	for (size_t i = 0; !ret && i < b->num_devices; i++)
 		ret = blame(b, i, io_batch_drain(b->batches[i], err), err);
 	return ret ? ret : space_close_rows(b->txn->space, err);

@@ -7,7 +7,6 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/format/items/inode.h"
 
@@ -36,8 +35,8 @@ static const struct {
 	uint32_t flag;
 	char letter;
 } late[] = {
-	{ INODE_SYNC, FS_XFLAG_SYNC, 'S' },	 { INODE_NOATIME, FS_XFLAG_NOATIME, 'A' },
-	{ INODE_NODUMP, FS_XFLAG_NODUMP, 'd' },	 { INODE_APPEND, FS_XFLAG_APPEND, 'a' },
+	{ INODE_SYNC, FS_XFLAG_SYNC, 'S' },	      { INODE_NOATIME, FS_XFLAG_NOATIME, 'A' },
+	{ INODE_NODUMP, FS_XFLAG_NODUMP, 'd' },	      { INODE_APPEND, FS_XFLAG_APPEND, 'a' },
 	{ INODE_IMMUTABLE, FS_XFLAG_IMMUTABLE, 'i' },
 };
 #define FIXED_FLAGS ((uint32_t)(FS_XFLAG_APPEND | FS_XFLAG_IMMUTABLE))
