@@ -569,7 +569,7 @@ const struct kind kinds[] = {
 	{ "plan, data and trees together", "good-mixed", plan_6, prepare_files, .after = go_on, .deep = true },
 };
 const unsigned num_kinds = sizeof(kinds) / sizeof(kinds[0]);
-const struct effort efforts[2] = { { 2, 60, 12 }, { 12, 6, 1 } };
+const struct effort efforts[3] = { { 2, 60, 12 }, { 12, 6, 1 }, { 1, 120, 24 } };
 
 const struct kind *kind_find(const char *name)
 {

@@ -3,11 +3,12 @@
  * Power fails while transactions are committed: every state that the devices may be in then is one of the sequence of
  * committed states, whole; also with any devices removed that the profile can do without.
  *
- *	crash-txn [--deep | --all] [--kind NAME] [--each N] [--defect N] [--export DIR COUNT] IMAGE...
+ *	crash-txn [--deep | --all] [--brief] [--kind NAME] [--each N] [--defect N] [--export DIR COUNT] IMAGE...
  *
  * Without options all kinds of transactions, and then the defects, which have to be seen. --deep: more states of each.
- * --all: also the kinds of the deep run, with as many states as in every run. --each: one in so many kinds. --defect:
- * only this one; --defect -1: none. --export: COUNT states of all kinds into DIR, with a list of them.
+ * --all: also the kinds of the deep run, with as many states as in every run. --brief: with fewer. --each: one in so
+ * many kinds. --defect: only this one; --defect -1: none. --export: COUNT states of all kinds into DIR, with a list of
+ * them.
  *
  * crash-modify is the same with kinds of transactions that change files: after a state was judged it is opened for
  * writing, changed, committed and judged again.
@@ -312,9 +313,9 @@ static void release(struct trial *t)
 	disks_free(&t->older);
 }
 
-static void enumerate(struct trial *t, bool deep)
+static void enumerate(struct trial *t, const struct effort *effort)
 {
-	const struct states s = { &t->log, &t->before, efforts[deep].seeds, efforts[deep].torn_step, look, t };
+	const struct states s = { &t->log, &t->before, effort->seeds, effort->torn_step, look, t };
 
 	states_seed(1);
 	states_enumerate(&s);
@@ -333,14 +334,23 @@ static void export_committed(struct trial *t, unsigned kind)
 	}
 }
 
+struct options {
+	const struct effort *effort;
+	bool deep, all;
+	unsigned each;
+	const char *kind, *folder;
+	int defect; /* -2: all */
+	uint64_t count;
+};
+
 /* @return whether all states are good */
-static bool run_kind(const struct kind *kind, char **images, bool deep, const char *folder, uint64_t wanted,
-		     uint64_t *states, uint64_t *removed)
+static bool run_kind(const struct kind *kind, char **images, const struct options *o, uint64_t wanted, uint64_t *states,
+		     uint64_t *removed)
 {
 	struct trial t = { .kind = kind,
 			   .before = base_of(kind, images),
 			   .judge = { .spare = spare_of(kind), .files = kind->after },
-			   .step = efforts[deep].again };
+			   .step = o->effort->again };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	bool every = true;
 	char line[512];
@@ -352,7 +362,7 @@ static bool run_kind(const struct kind *kind, char **images, bool deep, const ch
 		printf("%s: after commit %zu: %s\n", kind->name, t.judge.n, t.why);
 		t.bad++;
 	} else {
-		enumerate(&t, deep);
+		enumerate(&t, o->effort);
 		printf("%s: %zu commits, %zu writes and flushes, %" PRIu64 " states looked at, %u distinct: ",
 		       kind->name, t.judge.n - 1, t.log.n - (t.judge.n - 1), t.looked, HASH_COUNT(t.seen));
 		for (size_t i = 0; i < t.judge.n; i++) {
@@ -366,11 +376,11 @@ static bool run_kind(const struct kind *kind, char **images, bool deep, const ch
 	}
 	*states += HASH_COUNT(t.seen);
 	*removed += t.judge.removed;
-	if (folder && !t.bad) {
+	if (o->folder && !t.bad) {
 		char path[4096];
 
-		snprintf(path, sizeof(path), "%s/list", folder);
-		t.folder = folder;
+		snprintf(path, sizeof(path), "%s/list", o->folder);
+		t.folder = o->folder;
 		t.wanted = wanted;
 		t.of = HASH_COUNT(t.seen);
 		t.list = fopen(path, "a");
@@ -378,7 +388,7 @@ static bool run_kind(const struct kind *kind, char **images, bool deep, const ch
 			exit(99);
 		forget_seen(&t);
 		export_committed(&t, (unsigned)(kind - kinds));
-		enumerate(&t, deep);
+		enumerate(&t, o->effort);
 		fclose(t.list);
 	}
 	release(&t);
@@ -415,7 +425,7 @@ static bool run_defect(unsigned number, char **images)
 		t.bad++;
 	} else {
 		planted &= !defects[number].doctor || defects[number].doctor(&t.log, &t.before);
-		enumerate(&t, false);
+		enumerate(&t, &efforts[EFFORT_USUAL]);
 	}
 	planted &= defects_planted();
 	defects_plant(-1);
@@ -428,20 +438,15 @@ static bool run_defect(unsigned number, char **images)
 	return planted && t.bad;
 }
 
-struct options {
-	bool deep, all;
-	unsigned each;
-	const char *kind, *folder;
-	int defect; /* -2: all */
-	uint64_t count;
-};
-
 static char **parse(char **argv, struct options *o)
 {
-	*o = (struct options){ .defect = -2, .each = 1 };
+	*o = (struct options){ .effort = &efforts[EFFORT_USUAL], .defect = -2, .each = 1 };
 	for (argv++; *argv && !strncmp(*argv, "--", 2); argv++) {
 		if (!strcmp(*argv, "--deep")) {
 			o->deep = true;
+			o->effort = &efforts[EFFORT_DEEP];
+		} else if (!strcmp(*argv, "--brief")) {
+			o->effort = &efforts[EFFORT_BRIEF];
 		} else if (!strcmp(*argv, "--all")) {
 			o->all = true;
 		} else if (!strcmp(*argv, "--kind") && argv[1]) {
@@ -496,7 +501,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < num_kinds && o.defect < 0; i++) {
 		if (!is_to_run(i, &o))
 			continue;
-		good &= run_kind(&kinds[i], images, o.deep, o.folder, o.count / runs(&o) + 1, &states, &removed);
+		good &= run_kind(&kinds[i], images, &o, o.count / runs(&o) + 1, &states, &removed);
 		fflush(stdout);
 		ran++;
 	}

@@ -473,7 +473,7 @@ const struct kind kinds[] = {
 	{ "raid10, edits after a crash", NULL, more_edits, files_make, .made = &raid10, .behind = true },
 	{ "raid6, edits after a crash", NULL, more_edits, files_make, .made = &raid6, .behind = true },
 };
-const struct effort efforts[2] = { { 4, 15, 1 }, { 32, 1, 1 } };
+const struct effort efforts[3] = { { 4, 15, 1 }, { 32, 1, 1 }, { 1, 60, 4 } };
 const unsigned num_kinds = sizeof(kinds) / sizeof(kinds[0]);
 
 const struct kind *kind_find(const char *name)

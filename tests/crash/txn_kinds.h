@@ -33,12 +33,14 @@ struct kind {
 	bool threads; /* threads take turns as they like: what comes of it is another each time */
 };
 
-/* How many states are looked at: in every run, and in the deep one. */
+/* How many states are looked at. */
 struct effort {
 	unsigned seeds, torn_step; /* see states.h */
 	unsigned again;		   /* one in so many distinct states is gone on with */
 };
-extern const struct effort efforts[2];
+/* The last is for the sanitizers: what they would see in one state they see in another. */
+enum { EFFORT_USUAL, EFFORT_DEEP, EFFORT_BRIEF };
+extern const struct effort efforts[3];
 
 extern const struct kind kinds[];
 extern const unsigned num_kinds;
