@@ -5,11 +5,13 @@ same with any number of threads and with tables in a file. BTRKIT is the program
 import collections
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import tool
 from tool import BTRKIT, check_failure, run, watched
@@ -207,6 +209,25 @@ def starts(image):
     check(status == 0 and b'no errors' in out, (out, err))
 
 
+def lost_roots(folder, image):
+    """A superblock that leads nowhere is no matter where the option says the way, by an address or a backup."""
+    path = os.path.join(folder, 'lost.img')
+    shown = re.findall(r'backup_tree_root:\t(\d+)', run('dump-super', '-f', image)[1].decode())
+    for offset, option in ((80, '--tree-root'), (88, '--chunk-root')):
+        shutil.copyfile(image, path)
+        lost = tool.Super(path)
+        root = lost.get(offset)
+        slot = shown.index(str(lost.get(80)))
+        lost.put(offset, root + (1 << 20))
+        lost.write()
+        for args, wanted in (([], {'BTR-BLOCK-CSUM'}), ([option, root], set()), (['--backup', slot], set())):
+            status, out, err = run('check', *args, path)
+            found = {line.split()[0] for line in out.decode().splitlines()[:-1]}
+            check(status == 4 and not err and found & {'BTR-BLOCK-CSUM'} == wanted and 'BTR-SUPER-COPY' in found,
+                  (args, out, err))
+    os.unlink(path)
+
+
 def progress(image):
     for args, wanted in ((['-p'], True), (['--progress', '--data'], True), ([], False)):
         status, out, said = watched('check', *args, image)
@@ -215,6 +236,18 @@ def progress(image):
     check(status == 0 and not err, 'progress where there is no terminal')
     status, out, said = watched('check', '-p', image, number=signal.SIGINT)
     check(status == 32 and not out and said.endswith('interrupted\r\n'), (status, out, said))
+
+
+def threads(image):
+    """As many as asked for where there is work for them, which is there for two; one does not wait for others."""
+    def count(pid, wanted):
+        end = time.monotonic() + (10 if wanted > 1 else 0.3)
+        while (found := len(os.listdir(f'/proc/{pid}/task'))) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+        check(found == wanted, f'{found} threads, not {wanted}')
+
+    for n in 1, 2:
+        watched('check', '-p', '--threads', str(n), image, number=signal.SIGINT, held=lambda pid, n=n: count(pid, n))
 
 
 def several(folder):
@@ -324,7 +357,9 @@ def main():
         options(image)
         refused(folder, image)
         starts(image)
+        lost_roots(folder, image)
         progress(image)
+        threads(image)
         several(folder)
         check(tool.digest(image) == before, 'the image was changed')
         folded(schema, image, codes)

@@ -179,6 +179,7 @@ def diffs(folder, a, b):
     shown = text('diff', '--brief', '-t', 'extent', a, b)
     want = expected(items_a[2], items_b[2])
     signs = [line[0] for line in shown.splitlines()[1:]]
+    assert set(signs) <= {'-', '+'} and len(shown) < len(text('diff', '-t', 'extent', a, b)), shown
     assert (signs.count('-'), signs.count('+')) == (sum(k != 'added' for k in want.values()),
                                                     sum(k != 'removed' for k in want.values())), shown
     assert shown.startswith('tree EXTENT_TREE\n'), shown
@@ -186,7 +187,8 @@ def diffs(folder, a, b):
     for x, y in (('sub', 'snap'), ('snap', 'sub'), ('snap', 'again'), ('empty', 'sub'), ('sub', 'sub')):
         found = lines('diff', '--from', x, '--to', y, b)
         told += same_diff(found, items_b[ids[x]], items_b[ids[y]], (x, y))
-    assert 'file-1' not in text('diff', '--hide-names', '--from', 'sub', '--to', 'snap', b)
+    assert 'file-7' in text('diff', '--from', 'sub', '--to', 'snap', b)
+    assert 'file-' not in text('diff', '--hide-names', '--from', 'sub', '--to', 'snap', b)
     unread(folder, b, ids)
     told += forked(folder, a)
     assert nodes
@@ -268,6 +270,31 @@ def subvolumes(image):
     return len(found)
 
 
+def selections(image):
+    """Paths below a subvolume, items that lie elsewhere, members of lines."""
+    def below(subvol, path):
+        return text('dump-tree', *subvol, '--path', path, image)
+
+    assert 'INODE_ITEM' in below([], 'sub/d1/file-8') == below(['--subvol', 'sub'], 'd1/file-8')
+    rows = [text('fiemap', '--format', 'tsv', *words).splitlines()[-1].split('\t')[-6:]
+            for words in ((image, 'sub/d1/file-8'), ('--subvol', 'sub', image, 'd1/file-8'))]
+    assert rows[0] == rows[1], rows
+    files = [[text('dump-tree', '--path', f'sub/d2/file-{i}', *more, image).count('EXTENT_CSUM')
+              for more in ([], ['--with-extents'])] for i in range(10)]
+    assert not any(without for without, _ in files) and any(have for _, have in files), files
+    members = [set(line) for line in lines('dump-tree', '--fields', 'kind,tree', image)]
+    assert members and all(m <= {'kind', 'tree'} for m in members), members
+    chosen = {words: {s['path'] for s in lines('list-subvolumes', *words, image)} for words in (
+        (), ('--read-only',), ('--snapshots',), ('--below', 'sub'))}
+    every = chosen.pop(())
+    assert {'sub', 'sub/nested', 'snap', 'empty'} <= every, every
+    assert chosen == {('--read-only',): {'snap'}, ('--snapshots',): {'snap', 'again'},
+                      ('--below', 'sub'): {'sub/nested'}}, chosen
+    newest = max(s['generation'] for s in lines('list-subvolumes', image))
+    for option in '--generation', '--created':
+        assert lines('list-subvolumes', option, f'+{newest + 1}', image) == [], option
+
+
 def dying(folder):
     """A subvolume of which a part is deleted is listed when asked for, and its tree is in no statistics."""
     image = unpack.unpack('good-half-dropped', folder, quick=True)
@@ -304,6 +331,7 @@ def main():
         told = diffs(folder, a, b)
         exit_codes(a, b)
         refusals(a)
+        selections(b)
         count = subvolumes(b)
         dying(folder)
     print(f'{sizes} sizes as of btrfs-progs, {told} differences as of two dumps, {count} subvolumes')

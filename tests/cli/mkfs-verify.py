@@ -22,7 +22,8 @@ def check(condition, what):
 
 def misread(mark, *args):
     """With the bytes of @mark, FROM/TO, changed when they are read."""
-    env = {**os.environ, 'LD_PRELOAD': os.environ['MISREAD_LIBRARY'], 'MISREAD': mark,
+    preloaded = [os.environ['MISREAD_LIBRARY'], os.environ.get('LD_PRELOAD', '')]
+    env = {**os.environ, 'LD_PRELOAD': ' '.join(preloaded), 'MISREAD': mark,
            'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0'}
     done = subprocess.run([BTRKIT, 'mkfs', *args], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           check=False, timeout=600)

@@ -67,9 +67,9 @@ def catches(pid, number):
     return caught and int(caught.group(1), 16) >> (number - 1) & 1
 
 
-def watched(*args, number=None):
+def watched(*args, number=None, held=None):
     """With the standard error on a terminal, and all that it was told. With @number it takes no output until that
-    signal was sent: this holds the program at its first progress."""
+    signal was sent: this holds the program at its first progress. @held is called with its number before."""
     master, slave = os.openpty()
     if number:
         termios.tcflow(slave, termios.TCOOFF)
@@ -78,8 +78,12 @@ def watched(*args, number=None):
             while not catches(process.pid, number):
                 assert process.poll() is None, 'it did not wait'
                 time.sleep(0.01)
-            process.send_signal(number)
-            termios.tcflow(slave, termios.TCOON)
+            try:
+                if held:
+                    held(process.pid)
+            finally:
+                process.send_signal(number)
+                termios.tcflow(slave, termios.TCOON)
         out = process.communicate(timeout=600)[0]
     os.close(slave)
     said = b''

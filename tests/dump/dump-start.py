@@ -69,6 +69,12 @@ def main():
             checks += 3
         now = next(i for i, root in enumerate(roots) if root[0] == generation)
         assert dump('-s', '0', path) == dump('--super', '1', path) == plain
+        with open(path, 'rb') as f:
+            f.seek(64 << 20)
+            mirror = f.read(4096)
+        overwrite(path, 64 << 20, bytes(4096))
+        assert run(BTRKIT, 'dump-tree', '--super', '1', path).returncode == 1 and dump('-s', '0', path) == plain
+        overwrite(path, 64 << 20, mirror)
         checks += half_done_is_shown(path, plain)
         # Without the root tree there is what backup roots name.
         for place in copies(path, roots[now][1]):

@@ -20,6 +20,7 @@ import image
 from image import BTRFS, MKFS, loops, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+import several  # pylint: disable=wrong-import-position
 from tool import crc32c, digest  # pylint: disable=wrong-import-position
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
@@ -138,6 +139,18 @@ class Library:
         for each in [*found[:count.value], io]:
             self.lib.btrkit_io_close(each)
         return sorted(names)
+
+
+def each_command(scratch):
+    """Each finds the other device, and not with --noscan."""
+    paths = files(scratch, 2)
+    mkfs('-m', 'raid1', '-d', 'raid1', *paths)
+    with loops(paths) as devices:
+        works('edit', f'--device={devices[1]}', devices[0], 'mkdir', 'file')
+        for name, before, after in several.commands(devices[0]):
+            check(several.misses(btrkit(name, *before, '--noscan', *after)), f'{name} --noscan')
+            check(not several.misses(btrkit(name, *before, *after)), name)
+    remove(*paths)
 
 
 def discovery(scratch, folder):
@@ -415,6 +428,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix='btrkit-devices-') as scratch:
         folder = f'{scratch}/mnt'
         os.mkdir(folder)
+        each_command(scratch)
         discovery(scratch, folder)
         seeds(scratch, folder)
         changed_fsids(scratch, folder)

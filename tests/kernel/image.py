@@ -130,7 +130,7 @@ def sync(path):
 
 
 def _generations(paths):
-    """What the superblocks of mounted devices say, and the generation if all say the same: one commit is done."""
+    """What the superblocks of mounted devices say, and whether all say the same generation: one commit is done."""
     supers = []
     for path in paths:
         with open(path, 'rb') as f:

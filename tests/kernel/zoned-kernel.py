@@ -65,7 +65,8 @@ def lay(device, supers):
 
 def run(zones, *args):
     told = ','.join('.'.join(map(str, zone)) for zone in zones)
-    env = dict(os.environ, LD_PRELOAD=SHIM, ZONE_SIZE=str(ZONE), ZONES=told, TZ='UTC',
+    preloaded = f'{SHIM} {os.environ.get("LD_PRELOAD", "")}'
+    env = dict(os.environ, LD_PRELOAD=preloaded, ZONE_SIZE=str(ZONE), ZONES=told, TZ='UTC',
                ASAN_OPTIONS='verify_asan_link_order=0')
     done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, env=env)
     return done.returncode, done.stdout, done.stderr.decode(errors='replace')

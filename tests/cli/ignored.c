@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Preloaded, for ignored.py: btrkit never gets the option IGNORED ("COMMAND:OPTION"), nor its argument. Where the
+ * command line would be refused because of them it still is. A file in NOTED tells of each option that was there.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Here the option is there, and the end of the command line comes to --help. */
+static bool judging;
+
+static void note(const char *option)
+{
+	char path[PATH_MAX];
+	const int n = snprintf(path, sizeof(path), "%s/%s", getenv("NOTED"), option);
+	const int fd = n < (int)sizeof(path) ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : -1;
+
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Another process goes on as if nothing was ignored. @return whether this one, too, has to take the option */
+static bool is_taken(void)
+{
+	int status = 0, null;
+	const pid_t pid = fork();
+
+	if (pid) {
+		waitpid(pid, &status, 0);
+		return status;
+	}
+	judging = true;
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	return true;
+}
+
+static int value_of(const struct option *longs, const char *name)
+{
+	while (strcmp(longs->name, name))
+		longs++;
+	return longs->val;
+}
+
+int getopt_long(int argc, char *const *argv, const char *shorts, const struct option *longs, int *ret_index)
+{
+	static int (*real)(int, char *const *, const char *, const struct option *, int *);
+	const char *ignored = getenv("IGNORED"), *command = basename(argv[0]);
+	const bool asked = ignored && getenv("NOTED") && dlsym(RTLD_DEFAULT, "btrkit_version");
+	char option[NAME_MAX];
+
+	if (!real)
+		real = (int (*)(int, char *const *, const char *, const struct option *, int *))dlsym(RTLD_NEXT,
+												      "getopt_long");
+	for (;;) {
+		int at = -1, c = real(argc, argv, shorts, longs, asked ? &at : ret_index);
+
+		if (!asked || judging)
+			return c == -1 && judging ? value_of(longs, "help") : c;
+		for (at = at < 0 ? 0 : at; longs[at].name && longs[at].val != c; at++)
+			;
+		if (c == -1 || !longs[at].name)
+			return c;
+		snprintf(option, sizeof(option), "%s:%s", strcmp(command, "mkfs.btrfs") ? command : "mkfs",
+			 longs[at].name);
+		note(option);
+		if (strcmp(option, ignored) || is_taken())
+			return c;
+	}
+}

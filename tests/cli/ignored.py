@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Each option of each command has a test that fails when the option is ignored: taken and judged as ever, and then
+without effect. A library that is preloaded notes which options the tests give, and keeps one from the program. Each
+option has its tests run without it, the quickest first, until one fails; the slow suites are for what is left then.
+
+    ignored.py BUILD LIBRARY [COMMAND[:OPTION]]...    all, or those alone"""
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'cmd/completions'))
+import table  # noqa: E402  pylint: disable=wrong-import-position,import-error
+
+SUITES = ('cli', 'golden'), ('page', 'damage'), ('kernel',)
+TIMEOUT = 600
+# What no test can see, and why.
+UNSEEN = {}
+
+
+class Tests:
+    """How long each takes, and which options it gives."""
+
+    def __init__(self, build, library, folder):
+        self.build, self.library, self.folder = build, library, folder
+        self.took, self.users = {}, collections.defaultdict(set)
+        told = subprocess.run(['meson', 'introspect', build, '--tests'], stdout=subprocess.PIPE, check=True).stdout
+        # Unit tests have the same names.
+        self.known = {t['name']: t for t in json.loads(told) if 'BTRKIT' in t['env'] and
+                      {s.split(':')[-1] for s in t['suite']} & set(sum(SUITES, ()))}
+
+    def run(self, test, ignored=':'):
+        """@return its exit status, how long it took, the options it gave"""
+        scratch = tempfile.mkdtemp(dir=self.folder)
+        noted = pathlib.Path(scratch, 'noted')
+        noted.mkdir()
+        # Some run the program as nobody.
+        for path in noted, noted.parent:
+            path.chmod(0o1777)
+        env = {**os.environ, **test['env'], 'LD_PRELOAD': self.library, 'NOTED': noted, 'IGNORED': ignored,
+               'TMPDIR': scratch}
+        begun = time.monotonic()
+        with subprocess.Popen(test['cmd'], cwd=test['workdir'] or self.build, env=env, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                process.wait(TIMEOUT)
+            except subprocess.TimeoutExpired:
+                # It gets to unmount what it has mounted.
+                process.send_signal(signal.SIGINT)
+        options = {path.name for path in noted.iterdir()}
+        subprocess.run(['rm', '-rf', '--one-file-system', scratch], check=False)
+        return process.returncode, time.monotonic() - begun, options
+
+    def learn(self, pool, suites, words):
+        """Of the suites what has one of the words in its script; all of the first ones, which are quick."""
+        chosen = [t for t in self.known.values() if {s.split(':')[-1] for s in t['suite']} & set(suites) and (
+            suites == SUITES[0] or any(word in pathlib.Path(script).read_text(encoding='utf-8')
+                                       for script in t['cmd'] if script.endswith('.py') for word in words))]
+        for test, (status, seconds, options) in zip(chosen, pool.map(self.run, chosen)):
+            if status:
+                print(f'{test["name"]}: {"skipped" if status == 77 else "fails with all options"}, not asked')
+                continue
+            self.took[test['name']] = seconds
+            for option in options:
+                self.users[option].add(test['name'])
+        print(f'{len(self.took)} tests, {sum(self.took.values()):.0f} s', flush=True)
+
+    def seen_by(self, option, asked):
+        """The first of those not @asked before that fails when the option is ignored, or None."""
+        return next((name for name in sorted(self.users[option] - asked, key=self.took.get)
+                     if self.run(self.known[name], option)[0]), None)
+
+
+def ask(tests, options, pool):
+    """@return those that no test sees"""
+    left = options
+    for suites in SUITES:
+        asked = set(tests.took)
+        tests.learn(pool, suites, {'--' + option.split(':')[1] for option in left})
+        seen = set()
+        for option, name in zip(left, pool.map(lambda option, asked=asked: tests.seen_by(option, asked), left)):
+            if name:
+                seen.add(option)
+                print(f'{option}: {name}, {tests.took[name]:.1f} s', flush=True)
+        left = [option for option in left if option not in seen]
+        if not set(left) - set(UNSEEN):
+            break
+    return left
+
+
+def main():
+    build, library, wanted = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), set(sys.argv[3:])
+    options = [f'{c.name}:{o.long}' for c in table.read(f'{build}/cmd/btrkit') for o in c.options
+               if not wanted or wanted & {c.name, f'{c.name}:{o.long}'}]
+    if os.environ.get('SANITIZED'):
+        print('skipped: a sanitizer wants to be the first library')
+        sys.exit(77)
+    with tempfile.TemporaryDirectory(prefix='btrkit-ignored-') as folder, \
+            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        os.chmod(folder, 0o755)
+        left = ask(Tests(build, library, folder), options, pool)
+    for option in left:
+        print(f'{option}: {UNSEEN.get(option, "no test fails when it is ignored")}')
+    for option in set(UNSEEN) & set(options) - set(left):
+        print(f'{option}: a test fails when it is ignored, and it is said that none does')
+    print(f'{len(options)} options, {len(options) - len(left)} of which have a test that fails when they are ignored, '
+          f'{len(set(left) & set(UNSEEN))} that cannot have one')
+    sys.exit(1 if set(left) ^ set(UNSEEN) & set(options) or not options else 0)
+
+
+if __name__ == '__main__':
+    main()
