@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Sums up runs of `meson test`: what was skipped and why, what comparisons counted, and, last, one line of numbers.
 Usage: tally.py LOG.json...    With CI=true a skipped test is a failed one: nothing may be missing there.
-A test whose output has a line that begins with "compared" has it repeated here."""
+A test whose output has a line that begins with "compared" has it repeated here, and one that failed its last ones."""
 import json
 import os
 import sys
+
+LAST = 8  # lines of one that failed
 
 
 def output_lines(test):
@@ -47,6 +49,8 @@ def main(logs):
             print(f"{verdict}: {test['name']}: {lines[-1] if lines else 'no reason given'}")
         elif verdict == "failed":
             print(f"failed: {test['name']} ({test['result']})")
+            for line in lines[-LAST:]:
+                print(f"    {line}")
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
     sys.exit(1 if counts["failed"] or not counts["passed"] else 0)
 
