@@ -149,7 +149,7 @@ class Mounted:
 
     def __exit__(self, *error):
         # The log is read before somebody else has the loop device.
-        unmounted = not subprocess.run(['umount', self.img.mnt], stderr=subprocess.DEVNULL, check=False).returncode
+        unmounted = image.unmount(self.img.mnt, self.img.devices())
         said = self.img.log.complaints(self.img.loop) if unmounted else []
         self.img.umount()
         if not error[0] and said:
@@ -265,11 +265,11 @@ def use_peer(case, folder, seed, done):
 
 def use_both(case, folder, seed):
     """Where ours never has room for as much as mkfs.btrfs', that is said."""
-    ours, done = use_ours(case, folder, seed)
-    theirs, peer_done = use_peer(case, folder, seed, done)
+    ours, done = image.unless_wedged(use_ours, case, folder, seed)
+    theirs, peer_done = image.unless_wedged(use_peer, case, folder, seed, done)
     tries = 1
     while done < peer_done and tries < TRIES:
-        ours, done = use_ours(case, folder, seed)
+        ours, done = image.unless_wedged(use_ours, case, folder, seed)
         tries += 1
     need(peer_done <= done, f'room for {done} of {steps(case)[1]} steps, {tries} times; on what mkfs.btrfs makes for '
                             f'{peer_done}')

@@ -58,7 +58,8 @@ def judge(scratch, count, options, size):
         image.run(BTRKIT, 'mkfs', '-q', *options, *volume.paths)
         mnt = volume.mount()
         fill(mnt)
-        image.run('umount', mnt)
+        if not image.unmount(mnt, volume.devices()):
+            raise RuntimeError('it cannot be unmounted')
         image.run(image.BTRFS, 'check', '--check-data-csum', volume.loops[0])
     finally:
         volume.remove()
@@ -76,7 +77,7 @@ def main():
                 continue
             counted += 1
             try:
-                judge(scratch, count, options, ours)
+                image.unless_wedged(judge, scratch, count, options, ours)
             except (RuntimeError, OSError) as e:
                 failed += 1
                 print(f'{count} devices of {ours} bytes, {" ".join(options)}: {type(e).__name__}: {e}')

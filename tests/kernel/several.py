@@ -81,7 +81,7 @@ class Fresh(volumes.Volume):
         return self.mnt
 
     def unmount(self):
-        run('umount', self.mnt)
+        need(image.unmount(self.mnt, self.devices()), 'it cannot be unmounted')
         os.rmdir(self.mnt)
         self.mnt = None
         said = self.log.complaints(*self.loops)

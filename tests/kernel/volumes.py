@@ -36,6 +36,9 @@ class Volume(image.Image):
         image.run('mount', '-t', 'btrfs', '-o', ','.join(parts), self.loops[0], self.mnt)
         return self.mnt
 
+    def devices(self):
+        return self.loops
+
     def umount(self):
         super().umount()
         image.detach(*self.loops)
