@@ -2,7 +2,7 @@
 #ifndef BTRKIT_SPACE_SPACE_IMPL_H
 #define BTRKIT_SPACE_SPACE_IMPL_H
 
-/* What space.c, space_load.c and chunk.c share. */
+/* What the files of free space that is kept for writing share with chunk.c. */
 
 #include "lib/space/space.h"
 #include "lib/volume/volume.h"

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "lib/space/space_impl.h"
+
+#include <inttypes.h>
+
+#include "lib/base/err.h"
+
+/* Data is looked for in so many groups before it is taken in pieces. */
+#define SEARCH_GROUPS 4u
+
+static uint64_t *next_of(struct space *s, uint64_t type)
+{
+	return &s->next[type & BG_DATA ? 0 : type & BG_METADATA ? 1 : 2];
+}
+
+static bool serves(const struct space_group *g, uint64_t type)
+{
+	return !g->removed && g->item.flags & type && !(g->item.flags & ~(BG_TYPE_MASK | BG_PROFILE_MASK));
+}
+
+/* How much can be free in a group, without loading it. */
+static uint64_t free_bytes(const struct space_group *g)
+{
+	return g->loaded ? free_map_bytes(g->free) : g->item.length - g->committed_used;
+}
+
+/* @size bytes or more from a group, first from @from on. @return 0; 1: it has none; <0 */
+static int find(struct space *s, struct space_group *g, uint64_t from, uint64_t size, uint64_t max, uint64_t align,
+		struct range *ret, struct btrkit_error *err)
+{
+	int r;
+
+	if (free_bytes(g) < size || (size >= g->unfit && align >= g->unfit_align))
+		return 1;
+	r = space_load(s, g, SPACE_FROM_ANY, err);
+	if (r)
+		return r;
+	if (free_map_find(g->free, from, size, max, align, ret))
+		return 0;
+	if (from > g->item.start && free_map_find(g->free, g->item.start, size, max, align, ret))
+		return 0;
+	g->unfit = size;
+	g->unfit_align = align;
+	return 1;
+}
+
+/*
+ * The largest range of @min bytes or more. There are mostly many of its length, so that after the first one the next is
+ * looked for from @from on, and all of the map only when there are no more.
+ */
+static int find_largest(struct space *s, struct space_group *g, uint64_t from, uint64_t min, uint64_t max,
+			uint64_t align, struct range *ret, struct btrkit_error *err)
+{
+	const uint32_t sector = s->fs->items.sectorsize;
+	uint64_t largest = align >= g->unfit_align && g->unfit <= max ? g->unfit - sector : max;
+	struct range best;
+	int r;
+
+	if (largest < min)
+		return 1;
+	r = find(s, g, from, largest, max, align, ret, err);
+	if (r <= 0 || largest == min)
+		return r;
+	r = find(s, g, g->item.start, min, max, align, &best, err);
+	if (r)
+		return r;
+	while (free_map_find(g->free, range_end(&best), best.length + sector, max, align, ret))
+		best = *ret;
+	g->unfit = best.length + sector;
+	g->unfit_align = align;
+	*ret = best;
+	return 0;
+}
+
+static int take(struct space *s, struct space_group *g, const struct range *r, uint64_t type, struct btrkit_error *err)
+{
+	int ret = free_map_remove(g->free, r, err);
+
+	if (ret)
+		return ret;
+	*next_of(s, type) = range_end(r);
+	space_touch(s, g);
+	return 0;
+}
+
+/* Whole pieces of @max bytes, from the group of the last allocation on. @return 0; 1: there is none; <0 */
+static int alloc_whole(struct space *s, uint64_t type, size_t search, uint64_t max, uint64_t align, struct range *ret,
+		       struct btrkit_error *err)
+{
+	const uint64_t from = *next_of(s, type);
+	const size_t first = space_group_index(s, from ? from - 1 : 0);
+
+	for (size_t i = 0; i < s->num_groups && search; i++) {
+		struct space_group *g = s->groups[(first + i) % s->num_groups];
+		int r;
+
+		if (!serves(g, type) || free_bytes(g) < max)
+			continue;
+		search--;
+		r = find(s, g, i ? 0 : from, max, max, align, ret, err);
+		if (r <= 0)
+			return r ? r : take(s, g, ret, type, err);
+	}
+	return 1;
+}
+
+static int alloc_largest(struct space *s, uint64_t type, uint64_t min, uint64_t max, uint64_t align, struct range *ret,
+			 struct btrkit_error *err)
+{
+	const uint64_t from = *next_of(s, type);
+	const size_t first = space_group_index(s, from ? from - 1 : 0);
+
+	for (size_t i = 0; i < s->num_groups; i++) {
+		struct space_group *g = s->groups[(first + i) % s->num_groups];
+		int r = serves(g, type) ? find_largest(s, g, i ? 0 : from, min, max, align, ret, err) : 1;
+
+		if (r <= 0)
+			return r ? r : take(s, g, ret, type, err);
+	}
+	return 1;
+}
+
+int space_alloc(struct space *s, uint64_t type, uint64_t min, uint64_t max, uint64_t align, struct range *ret,
+		struct btrkit_error *err)
+{
+	struct range found;
+	int r;
+
+	r = alloc_whole(s, type, min < max ? SEARCH_GROUPS : SIZE_MAX, max, align, &found, err);
+	if (r == 1 && min < max)
+		r = alloc_largest(s, type, min, max, align, &found, err);
+	if (r == 1)
+		return err_set(err, BTRKIT_NO_SPACE, "no %" PRIu64 " bytes are free in any block group", min);
+	if (r)
+		return r;
+	*ret = found;
+	return 0;
+}
+
+/* The group that has all of a range, which is not free. */
+static int used_group(struct space *s, const struct range *r, struct space_group **ret, struct btrkit_error *err)
+{
+	struct space_group *g = space_group_of(s, r->start);
+
+	if (!g || g->removed || !r->length || r->length > g->item.length - (r->start - g->item.start) ||
+	    (g->loaded && space_group_touches(g, r))) {
+		err_corrupt(err, NULL, "an extent of %" PRIu64 " bytes is %s", r->length,
+			    g ? "not used" : "in no block group");
+		err_at_logical(err, r->start);
+		return -EUCLEAN;
+	}
+	*ret = g;
+	return 0;
+}
+
+static int pin(struct space *s, struct space_group *g, const struct range *r, struct btrkit_error *err)
+{
+	const struct range over = { g->item.start, g->item.length };
+	int ret = 0;
+
+	if (!g->pinned)
+		ret = free_map_create(&over, s->fs->items.sectorsize, &g->pinned, err);
+	if (!ret)
+		ret = free_map_add(g->pinned, r, err);
+	space_touch(s, g);
+	return ret;
+}
+
+int space_unalloc(struct space *s, const struct range *r, struct btrkit_error *err)
+{
+	struct space_group *g;
+	int ret = used_group(s, r, &g, err);
+
+	return ret ? ret : pin(s, g, r, err);
+}
+
+static int changed(struct space *s, struct space_group *g, const struct range *r, bool freed, struct btrkit_error *err)
+{
+	const uint64_t room = freed ? g->item.used : g->item.length - g->item.used;
+	int ret;
+
+	if (room < r->length)
+		return err_corrupt(err, "used", "block group %" PRIu64 " of %" PRIu64 " bytes with %" PRIu64
+				   " used %s %" PRIu64, g->item.start, g->item.length, g->item.used,
+				   freed ? "frees" : "uses", r->length);
+	ret = space_record(g, r, freed, err);
+	if (ret)
+		return ret;
+	g->item.used += freed ? -r->length : r->length;
+	s->used += freed ? -r->length : r->length;
+	g->changed = true;
+	space_touch(s, g);
+	return 0;
+}
+
+int space_enter(struct space *s, const struct range *r, struct btrkit_error *err)
+{
+	struct space_group *g;
+	int ret = used_group(s, r, &g, err);
+
+	return ret ? ret : changed(s, g, r, false, err);
+}
+
+int space_leave(struct space *s, const struct range *r, struct btrkit_error *err)
+{
+	struct space_group *g;
+	int ret = used_group(s, r, &g, err);
+
+	if (!ret)
+		ret = pin(s, g, r, err);
+	return ret ? ret : changed(s, g, r, true, err);
+}
+
+/* Groups that are loaded come first, and cost nothing. */
+static int count(struct space *s, uint64_t type, uint64_t size, uint64_t enough, bool loaded, uint64_t *pieces,
+		 struct btrkit_error *err)
+{
+	for (size_t i = 0; i < s->num_groups && *pieces < enough; i++) {
+		struct space_group *g = s->groups[i];
+		int ret;
+
+		if (!serves(g, type) || g->loaded != loaded || free_bytes(g) < size)
+			continue;
+		ret = space_load(s, g, SPACE_FROM_ANY, err);
+		if (ret)
+			return ret;
+		*pieces += free_map_pieces(g->free, size, enough - *pieces);
+	}
+	return 0;
+}
+
+uint64_t space_free_bytes(const struct space *s, uint64_t type)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->num_groups; i++)
+		sum += serves(s->groups[i], type) ? free_bytes(s->groups[i]) : 0;
+	return sum;
+}
+
+int space_count(struct space *s, uint64_t type, uint64_t size, uint64_t enough, uint64_t *pieces,
+		struct btrkit_error *err)
+{
+	uint64_t n = 0;
+	int ret = count(s, type, size, enough, true, &n, err);
+
+	if (!ret)
+		ret = count(s, type, size, enough, false, &n, err);
+	if (!ret)
+		*pieces = n;
+	return ret;
+}
+
+uint64_t space_pinned(const struct space *s, uint64_t type)
+{
+	uint64_t sum = 0;
+
+	for (const struct space_group *g = s->touched; g; g = g->next_touched) {
+		if (serves(g, type) && g->pinned)
+			sum += free_map_bytes(g->pinned);
+	}
+	return sum;
+}
