@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 import filling_rows
-from tool import BTRKIT, check_failure, digest, run
+from tool import BTRKIT, check_failure, digest, run, thinned
 
 M = 1 << 20
 FSID, OTHER, DEVICE = ('abcdef01-2345-6789-abcd-ef0123456789', 'abcdef01-2345-6789-abcd-ef012345678a',
@@ -225,7 +225,7 @@ def every_option(scratch):
         tested.update(word.split()[0] for word in words)
         check(WITHOUT.get(row, look)(plain) != wanted, f'{row}: {wanted!r} even without it')
         # The same of each option of several.
-        for ignored in words if len(words) > 1 else ():
+        for ignored in thinned(words, 9) if len(words) > 1 else ():
             less = Made(f'{scratch}/made.img', *' '.join(word for word in words if word != ignored).split())
             check(less.status or look(less) != wanted, f'{row}: {wanted!r} even without {ignored}')
         made = Made(f'{scratch}/made.img', *row.replace('SCRATCH', scratch).split())
