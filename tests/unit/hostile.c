@@ -36,8 +36,8 @@ void hostile_inode(struct hostile *h, uint64_t inode, uint32_t mode, uint32_t nl
 	d->mode = le32_put(mode);
 	d->nlink = le32_put(nlink);
 	d->size = le64_put(size);
-	d->uid = le32_put(1000);
-	d->gid = le32_put(1000);
+	d->uid = le32_put(77777);
+	d->gid = le32_put(77777);
 	d->mtime.sec = le64_put(1000000000);
 	d->mtime.nsec = le32_put(0x3fffffff); /* no number of nanoseconds; Linux takes it for "now" */
 }
