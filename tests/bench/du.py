@@ -96,7 +96,10 @@ def measure(series, sizes, of_largest):
         print(f'    {size.number}: {size.extents}, {size.blocks}; {size.seconds:.3f} ({min(times):.3f}, '
               f'{max(times):.3f}), {size.each:.2f}; {size.memory / MIB:.0f}, {size.bound / MIB:.0f}: '
               f'{"reached" if size.memory <= size.bound else "not reached"}', flush=True)
-    large, small = sizes[-1], next(size for size in sizes if size.number == sizes[-1].number // of_largest)
+    large = sizes[-1]
+    small = next((size for size in sizes if size.number == large.number // of_largest), None)
+    if not small:
+        return
     ratio = large.each / small.each
     print(f'    time for a tree block, {large.number} to {small.number}: {ratio:.2f}, goal {GOAL}: '
           f'{"reached" if ratio <= GOAL else "not reached"}', flush=True)
