@@ -12,7 +12,7 @@ struct csum_kind {
 	uint16_t type;		/* the superblock's csum_type */
 	uint16_t size;		/* bytes stored */
 	const char *name;
-	/* Writes size bytes to @sum; NULL where this build cannot compute the kind. */
+	/* Writes size bytes to @sum; NULL where this build cannot compute the kind, or what it has for that may not. */
 	void (*compute)(const void *data, size_t len, uint8_t *sum);
 };
 

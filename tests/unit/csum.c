@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tests/unit/unit.h"
 
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "lib/base/crc32c.h"
 #include "lib/base/csum.h"
+
+#define THREADS 4u
+/* It is seldom that two meet: in some 2,000 of them at the latest it was seen where nothing waits. */
+#ifdef __SANITIZE_ADDRESS__
+#define PROCESSES 300u
+#else
+#define PROCESSES 3000u
+#endif
 
 typedef uint32_t (*crc_fn)(uint32_t, const void *, size_t);
 
@@ -97,9 +110,75 @@ static void crc32c_is_stored_inverted_low_end_first(void **state)
 	assert_memory_equal(sum, expected, sizeof(expected));
 }
 
+static pthread_barrier_t together;
+
+struct one_of_many {
+	uint16_t type;
+	int64_t late; /* nanoseconds */
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void *sum_something(void *ctx)
+{
+	const struct one_of_many *one = ctx;
+	const struct csum_kind *kind;
+	uint8_t sum[CSUM_SIZE_MAX];
+	int64_t begin;
+
+	pthread_barrier_wait(&together);
+	for (begin = now_ns(); now_ns() - begin < one->late;)
+		;
+	kind = csum_kind_find(one->type);
+	if (kind->compute)
+		kind->compute("123456789", 9, sum);
+	return NULL;
+}
+
+static void sum_by_many(unsigned i)
+{
+	struct one_of_many ones[THREADS];
+	pthread_t threads[THREADS];
+
+	alarm(60);
+	pthread_barrier_init(&together, NULL, THREADS);
+	for (unsigned t = 0; t < THREADS; t++) {
+		ones[t] = (struct one_of_many){ (uint16_t)(2 + i % 2), (int64_t)t * (i % 100) * 1000 };
+		if (pthread_create(&threads[t], NULL, sum_something, &ones[t]))
+			_exit(1);
+	}
+	for (unsigned t = 0; t < THREADS; t++)
+		pthread_join(threads[t], NULL);
+	_exit(0);
+}
+
+/* Libraries that compute them have something to begin with, in whichever thread that is, and others come meanwhile. */
+static void the_first_may_be_many(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		int status;
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (!pid)
+			sum_by_many(i);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+}
+
 int main(void)
 {
+	/* The first comes first: nothing may have been begun by then. */
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_may_be_many),
 		cmocka_unit_test(known_vectors),
 		cmocka_unit_test(the_hash_of_a_name_is_not_inverted),
 		cmocka_unit_test(table_and_hardware_agree),
