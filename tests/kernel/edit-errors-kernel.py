@@ -238,8 +238,7 @@ def full(scratch, local):
     except OSError as e:
         expected = e.errno
     img.umount()
-    for script in ('prealloc fill4096-0 1m 1m', 'prealloc -k fill4096-0 1m 4k', f'put {local} new',
-                   f'write one 0 {local}'):
+    for script in ('prealloc fill4096-0 1m 1m', 'prealloc -k fill4096-0 1m 4k', 'put LOCAL new', 'write one 0 LOCAL'):
         said = by_btrkit(img.path, f'{script}', '', '', local)
         if not agree(expected, said):
             raise AssertionError(f'{script}: {said}')
