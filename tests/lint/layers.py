@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Who may include whom: each layer of lib/ only those below it, cmd/ only the public headers. Usage: layers.py ROOT"""
+"""Who may include whom: each layer of lib/ only those below it, cmd/ only the public headers; and the page that draws
+the layers names each source file in its place. Usage: layers.py ROOT"""
+import fnmatch
+import pathlib
 import re
 import sys
 
@@ -64,8 +67,23 @@ def judge(source, form, name):
     return judge_lib(rest[0], form, name)
 
 
+def judge_page(root):
+    """Problems of lib/README.md, which has a list of files for each layer; a name may have stars."""
+    page = pathlib.Path(root, "lib/README.md").read_text()
+    lists = dict(re.findall(r"^### lib/(\w+)[^\n]*\n(.*?)(?=^#|\Z)", page, re.M | re.S))
+    for layer in LAYERS:
+        named = re.findall(r"`([\w*]+\.\w+)`", lists.get(layer, ""))
+        sources = [path.name for path, _ in common.files(root, f"lib/{layer}/*.*")]
+        for source in sources:
+            if source.endswith(".c") and not any(fnmatch.fnmatch(source, name) for name in named):
+                yield f"lib/README.md: nothing of lib/{layer}/{source}"
+        for name in named:
+            if not fnmatch.filter(sources, name):
+                yield f"lib/README.md: there is no lib/{layer}/{name}"
+
+
 def main(root):
-    problems = []
+    problems = list(judge_page(root))
     checked = 0
     for path, source in common.files(root, "lib/*/**/*.[ch]", "cmd/**/*.[ch]", "include/**/*.h"):
         for form, name in INCLUDE.findall(path.read_text()):

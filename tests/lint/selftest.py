@@ -17,6 +17,7 @@ CLEAN = {
                               "int btrkit_a(uint32_t a);\n/** S. Since: 0.1 */\nstruct btrkit_s {\n\tint a[2];\n};\n",
     "tests/lint/abi.txt": "struct btrkit_s 8\n\ta 0 8\n",
     "lib/libbtrkit.sym": SYMBOLS,
+    "lib/README.md": "### lib/io: it\n\n- `*.c`: all\n",
     "lib/base/b.h": H + "#include <stdint.h>\nuint32_t b(void);\n",
     "lib/io/c.c": C + '#include <btrkit/a.h>\n#include <fcntl.h>\n\n#include "config.h"\n#include "lib/base/b.h"\n'
                       "int btrkit_a(uint32_t a)\n{\n\treturn ioctl(0, BLKGETSIZE64, &a);\n}\n",
@@ -36,6 +37,8 @@ PLANTED = [
     ("layers", "cmd/d.c", '#include "config.h"\n', "cmd/ includes only"),
     ("layers", "include/btrkit/a.h", "#include <linux/btrfs.h>\n", "nothing here uses that"),
     ("layers", "include/btrkit/a.h", "#include <stdio.h>\n", "a public header includes only"),
+    ("layers", "lib/base/f.c", "=" + C, "nothing of lib/base/f.c"),
+    ("layers", "lib/README.md", "- `g.c`\n", "there is no lib/io/g.c"),
     ("sources", "lib/io/c.c", "int x;\n" * 600, "more than 600 lines"),
     ("sources", "cmd/d.c", "int x;\n" * 300, "more than 300 lines"),
     ("sources", "lib/io/c.c", "void f(void)\n{\n" + "\tg();\n" * 99 + "}\n", "a function of 101 lines"),
