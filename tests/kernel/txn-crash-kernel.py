@@ -193,7 +193,8 @@ class Judges:
     """What is in the committed states, by kind and generation, and all others beside it."""
 
     def __init__(self, folder):
-        self.folder, self.expected, self.generations, self.removed = folder, {}, {}, 0
+        self.folder, self.expected, self.generations = folder, {}, {}
+        self.judged, self.removed = collections.Counter(), collections.Counter()  # by kind
 
     def paths(self, state):
         count = int(state.devices)
@@ -220,7 +221,7 @@ class Judges:
         count = judge(left, self.newest(state, left), len(lost), state.kind)
         for path in left:
             os.unlink(path)
-        self.removed += 1
+        self.removed[state.kind] += 1
         return count
 
     def whole(self, state, paths):
@@ -243,6 +244,7 @@ class Judges:
                     self.expected[state.kind, generation], count = read(paths)
                 else:
                     count = self.degraded(state, paths) + self.whole(state, paths)
+                    self.judged[state.kind] += 1
         except (Failure, RuntimeError, OSError) as e:
             return f'{state.kind}, commit {state.commit}, {state.torn}: {e}', 0
         for path in paths:
@@ -299,12 +301,14 @@ def run(scratch, wanted, options):
                     print('FAIL', error, flush=True)
             if failed:
                 break
+    for kind, number in judges.judged.items():
+        print(f'{kind}: {number} states judged by Linux, {judges.removed[kind]} also with devices removed')
     torn = sum(row.torn == 'torn' for row in states)
     print(f'compared {len(states)} states of {len({row.kind for row in states})} kinds, {torn} with a torn primary, '
-          f'{judges.removed} also with devices removed, with {len(committed)} committed ones: {files} files read, '
+          f'{judges.removed.total()} also with devices removed, with {len(committed)} committed ones: {files} files read, '
           f'{found_orphans.total()} orphans taken away, {failed} failed')
     spares = any(int(row.spare) for row in states)
-    return int(bool(failed) or not states or not torn or (spares and not judges.removed))
+    return int(bool(failed) or not states or not torn or (spares and not judges.removed.total()))
 
 
 def main(count, *options):
