@@ -16,6 +16,7 @@ struct copying {
 	const char *local;
 	uint64_t root, inode;
 	uint64_t offset;	/* in the file, of the first byte of the local one */
+	uint64_t size;		/* of a regular local file: where it ends, whatever was said of it before it was read */
 };
 
 /* @len bytes from @at on, or all up to the end where the file turns out to be shorter. */
@@ -41,8 +42,10 @@ static int copy_range(struct copying *c, uint64_t at, uint64_t len, bool seek, s
 				break;
 			have += (size_t)n;
 		}
-		if (!have)
+		if (!have) {
+			c->size = at;
 			return 0;
+		}
 		ret = btrkit_txn_write(c->e->txn, c->root, c->inode, c->offset + at, c->e->buffer, have, &c->e->write,
 				       err);
 		at += have;
@@ -52,19 +55,22 @@ static int copy_range(struct copying *c, uint64_t at, uint64_t len, bool seek, s
 }
 
 /* What of a regular file is not a hole. */
-static int copy_sparse(struct copying *c, uint64_t size, struct btrkit_error *err)
+static int copy_sparse(struct copying *c, struct btrkit_error *err)
 {
 	uint64_t at = 0;
 	int ret = 0;
 
-	while (!ret && at < size) {
+	/* Those of /proc say that they are empty, and those of /sys that they are larger than they are. */
+	if (!c->size)
+		return copy_range(c, 0, UINT64_MAX, true, err);
+	while (!ret && at < c->size) {
 		const off_t data = lseek(c->fd, (off_t)at, SEEK_DATA);
 		off_t hole;
 
 		if (data < 0 && errno == ENXIO)
 			return 0;
 		if (data < 0)
-			return copy_range(c, at, size - at, true, err);
+			return copy_range(c, at, c->size - at, true, err);
 		hole = lseek(c->fd, data, SEEK_HOLE);
 		if (hole < 0)
 			return edit_fail(err, errno, c->local);
@@ -90,8 +96,8 @@ static int copy_data(struct copying *c, const struct stat *st, struct btrkit_err
 
 	if (ret)
 		return ret;
-	return S_ISREG(st->st_mode) ? copy_sparse(c, (uint64_t)st->st_size, err) :
-				      copy_range(c, 0, UINT64_MAX, false, err);
+	c->size = (uint64_t)st->st_size;
+	return S_ISREG(st->st_mode) ? copy_sparse(c, err) : copy_range(c, 0, UINT64_MAX, false, err);
 }
 
 /* "-" is the standard input, which is read up to its end, whatever it is. */
@@ -145,7 +151,7 @@ int edit_put_file(struct edit *e, const char *local, const char *path, unsigned 
 		ret = copy_data(&c, &st, err);
 	/* A hole at the end. */
 	if (!ret && S_ISREG(st.st_mode))
-		ret = btrkit_txn_truncate(e->txn, c.root, c.inode, (uint64_t)st.st_size, err);
+		ret = btrkit_txn_truncate(e->txn, c.root, c.inode, c.size, err);
 	close(c.fd);
 	if (!ret && flags & EDIT_PUT_PRESERVE && S_ISREG(st.st_mode))
 		ret = edit_preserve(e, local, &st, c.root, c.inode, err);

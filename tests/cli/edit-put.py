@@ -114,6 +114,16 @@ def links(path, scratch):
     works(path, b'rm -r t\n')
 
 
+def sizes(path):
+    """Of what Linux makes up when it is read: its size says nothing."""
+    for local in ('/proc/version', '/sys/kernel/mm/transparent_hugepage/enabled'):
+        if os.path.exists(local):
+            works(path, f'put {local} made-up\n'.encode())
+            with open(local, 'rb') as f:
+                check(run('cat', path, 'made-up')[1] == f.read(), local)
+            works(path, b'rm made-up\n')
+
+
 def standard_input(path):
     done = subprocess.run([BTRKIT, 'edit', path, 'put', '-', 'input'], input=b'input' * 10000, check=False)
     check(done.returncode == 0 and run('cat', path, 'input')[1] == b'input' * 10000)
@@ -165,6 +175,7 @@ def main():
         path = editing.make_image(scratch)
         trees(path, scratch, rng)
         links(path, scratch)
+        sizes(path)
         standard_input(path)
         modes(path, scratch, rng)
     print(f'{editing.checks} checks')
