@@ -16,17 +16,41 @@
 #define OPEN_DIRECTORIES 32	/* at once; deeper ones are read in pieces */
 
 /* @buf: has room for any value */
-static int copy_attribute(struct edit *e, const char *local, const char *name, void *buf, uint64_t root,
+static int copy_attribute(struct edit *e, const char *local, bool link, const char *name, void *buf, uint64_t root,
 			  uint64_t inode, struct btrkit_error *err)
 {
-	const ssize_t size = lgetxattr(local, name, buf, XATTR_SIZE_MAX);
+	const ssize_t size = (link ? lgetxattr : getxattr)(local, name, buf, XATTR_SIZE_MAX);
 
 	if (size < 0)
 		return edit_fail(err, errno, name);
 	return btrkit_txn_xattr_set(e->txn, root, inode, name, buf, (size_t)size, 0, err);
 }
 
-static int copy_attributes(struct edit *e, const char *local, uint64_t root, uint64_t inode, struct btrkit_error *err)
+/* Whether it is among names that a zero byte each ends. */
+static bool is_listed(const char *names, ssize_t len, const char *name)
+{
+	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1)
+		if (!strcmp(names + at, name))
+			return true;
+	return false;
+}
+
+/* What the file has by a default ACL of its directory, and the local one has not, would let in whom that does not. */
+static int drop_acls(struct edit *e, const char *names, ssize_t len, uint64_t root, uint64_t inode,
+		     struct btrkit_error *err)
+{
+	static const char *const acls[] = { "system.posix_acl_access", "system.posix_acl_default" };
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < sizeof(acls) / sizeof(acls[0]); i++)
+		if (!is_listed(names, len, acls[i]))
+			ret = btrkit_txn_xattr_remove(e->txn, root, inode, acls[i], err);
+	return ret;
+}
+
+/* @link: it is one itself, and is not followed */
+static int copy_attributes(struct edit *e, const char *local, bool link, uint64_t root, uint64_t inode,
+			   struct btrkit_error *err)
 {
 	char *names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX);
 	ssize_t len;
@@ -34,11 +58,13 @@ static int copy_attributes(struct edit *e, const char *local, uint64_t root, uin
 
 	if (!names)
 		return edit_fail(err, ENOMEM, local);
-	len = llistxattr(local, names, XATTR_LIST_MAX);
+	len = (link ? llistxattr : listxattr)(local, names, XATTR_LIST_MAX);
 	if (len < 0 && errno != ENOTSUP)
 		ret = edit_fail(err, errno, local);
+	if (!ret && !link)
+		ret = drop_acls(e, names, len, root, inode, err);
 	for (ssize_t at = 0; !ret && at < len; at += (ssize_t)strlen(names + at) + 1)
-		ret = copy_attribute(e, local, names + at, names + XATTR_LIST_MAX, root, inode, err);
+		ret = copy_attribute(e, local, link, names + at, names + XATTR_LIST_MAX, root, inode, err);
 	free(names);
 	return ret;
 }
@@ -46,14 +72,20 @@ static int copy_attributes(struct edit *e, const char *local, uint64_t root, uin
 int edit_preserve(struct edit *e, const char *local, const struct stat *st, uint64_t root, uint64_t inode,
 		  struct btrkit_error *err)
 {
+	/* Its directory may have given it another group. This takes capabilities away, and so comes first. */
+	const struct btrkit_attr owner = { .mask = BTRKIT_ATTR_UID | BTRKIT_ATTR_GID,
+					   .uid = st->st_uid,
+					   .gid = st->st_gid };
 	struct btrkit_attr attr = {
 		.mask = BTRKIT_ATTR_ATIME | BTRKIT_ATTR_MTIME,
 		.mode = st->st_mode & 07777,
 		.atime = { st->st_atim.tv_sec, (uint32_t)st->st_atim.tv_nsec },
 		.mtime = { st->st_mtim.tv_sec, (uint32_t)st->st_mtim.tv_nsec },
 	};
-	int ret = copy_attributes(e, local, root, inode, err);
+	int ret = btrkit_txn_set_attr(e->txn, root, inode, &owner, err);
 
+	if (!ret)
+		ret = copy_attributes(e, local, S_ISLNK(st->st_mode), root, inode, err);
 	/* Whatever a default ACL has made of it. */
 	if (!S_ISLNK(st->st_mode))
 		attr.mask |= BTRKIT_ATTR_MODE;

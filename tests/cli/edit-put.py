@@ -124,6 +124,37 @@ def sizes(path):
             works(path, b'rm made-up\n')
 
 
+def inherited(path, scratch):
+    """What a directory hands on is not kept where the local file's is wanted, nor is a link's taken for its file's."""
+    top = os.path.join(scratch, 'inherited')
+    os.makedirs(f'{top}/d')
+    for name, mode in (('d/f', 0o640), ('d/id', 0o4750)):
+        os.close(os.open(f'{top}/{name}', os.O_CREAT, 0o600))
+        os.chmod(f'{top}/{name}', mode)
+    os.symlink('d/f', f'{top}/link')
+    os.symlink('x', f'{top}/d/link')
+    owner = f'{os.getuid()} {os.getgid()}'.split()
+    works(path, f'mkdir h\nchown 0:{int(owner[1]) + 1} h\nchmod 2775 h\nsetfacl -m d:u:5:rwx,d:g:7:rw h\n'
+                f'put -rp {top}/d h/d\nput -p {top}/d/f h/f\nput -p {top}/link h/link\n'.encode())
+    code, out, err = run('dump-tree', '-t', '5', path)
+    check(code == 0 and out.count(b'name: system.posix_acl') == 1, 'the ACL of h only', out)
+    for folder, names in (('h', ('d', 'f', 'link')), ('h/d', ('f', 'id', 'link'))):
+        rows = [row.split() for row in run('ls', '-l', path, folder)[1].decode().splitlines()]
+        found = {row[-1] if '->' not in row else row[row.index('->') - 1]: row for row in rows}
+        for name in names:
+            local = f'{top}/{folder[2:]}/{name}' if folder != 'h' else f'{top}/d/f' if name != 'd' else f'{top}/d'
+            check(found[name][0] == stat.filemode(os.lstat(local).st_mode), found[name])
+            check([w for w in found[name] if w.isdigit()][1:3] == owner, found[name])
+    works(path, b'rm -r h\n')
+    try:
+        os.setxattr(f'{top}/d/f', 'user.x', b'of-the-file')
+    except OSError:
+        return
+    works(path, f'put -p {top}/link link\n'.encode())
+    check(b'of-the-file' in run('dump-tree', '-t', '5', path)[1], 'an attribute of what a link leads to')
+    works(path, b'rm link\n')
+
+
 def standard_input(path):
     done = subprocess.run([BTRKIT, 'edit', path, 'put', '-', 'input'], input=b'input' * 10000, check=False)
     check(done.returncode == 0 and run('cat', path, 'input')[1] == b'input' * 10000)
@@ -176,6 +207,7 @@ def main():
         trees(path, scratch, rng)
         links(path, scratch)
         sizes(path)
+        inherited(path, scratch)
         standard_input(path)
         modes(path, scratch, rng)
     print(f'{editing.checks} checks')
