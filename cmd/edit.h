@@ -107,6 +107,9 @@ int edit_target(struct edit *e, const char *path, struct btrkit_found *ret,
 int edit_target_file(struct edit *e, const char *path, struct btrkit_found *ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* What has a path goes, if it is no directory. */
+int edit_unlink(struct edit *e, const char *path, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* Makes what is not there yet of a path's directories, and with @last of the path. */
 int edit_make_dirs(struct edit *e, const char *path, bool last, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

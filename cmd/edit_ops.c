@@ -128,6 +128,8 @@ static int op_mv(struct edit *e, char **words, size_t n, unsigned flags, struct 
 	int ret;
 
 	(void)n;
+	if (how[flags] == (BTRKIT_RENAME_NOREPLACE | BTRKIT_RENAME_EXCHANGE))
+		return edit_fail(err, EINVAL, "mv takes -n or -x, not both");
 	ret = edit_spot(e, words[0], &from, err);
 	if (!ret)
 		ret = edit_spot(e, words[1], &to, err);

@@ -143,3 +143,13 @@ int edit_create(struct edit *e, const char *path, const struct btrkit_new_inode 
 		*root = s.root;
 	return btrkit_txn_create(e->txn, s.root, s.at.dir, s.at.name, s.at.len, what, inode, err);
 }
+
+int edit_unlink(struct edit *e, const char *path, struct btrkit_error *err)
+{
+	struct edit_spot s;
+	int ret = edit_spot(e, path, &s, err);
+
+	if (!ret && !s.at.len)
+		ret = edit_fail(err, EISDIR, path);
+	return ret ? ret : btrkit_txn_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, err);
+}

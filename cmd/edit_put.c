@@ -121,11 +121,8 @@ static int open_local(const struct edit *e, const char *local, int *fd, struct s
 /* What has the path goes, if it is no directory. */
 static int make_way(struct edit *e, const char *path, struct btrkit_error *err)
 {
-	struct edit_spot s;
-	int ret = edit_spot(e, path, &s, err);
+	const int ret = edit_unlink(e, path, err);
 
-	if (!ret)
-		ret = btrkit_txn_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, err);
 	return ret == -ENOENT ? 0 : ret;
 }
 

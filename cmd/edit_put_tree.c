@@ -125,7 +125,6 @@ static int read_link(const char *local, char target[PATH_MAX])
 static int make_room(const char *path, const struct stat *st)
 {
 	struct btrkit_found f;
-	struct edit_spot s;
 	int ret;
 
 	if (!(put.flags & EDIT_PUT_FORCE))
@@ -133,9 +132,7 @@ static int make_room(const char *path, const struct stat *st)
 	ret = edit_find(put.e, path, &f, put.err);
 	if (ret || (S_ISDIR(st->st_mode) && f.type == DT_DIR))
 		return ret == -ENOENT ? 0 : ret ? ret : 1;
-	ret = edit_spot(put.e, path, &s, put.err);
-	return ret ? ret :
-		     btrkit_txn_unlink(put.e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, put.err);
+	return edit_unlink(put.e, path, put.err);
 }
 
 /* What is neither a directory nor a regular file. */
@@ -243,17 +240,28 @@ static int preserve_dir(const char *local, const struct stat *st, int type, stru
 	return ret;
 }
 
+/* Whether slashes follow the first @len bytes, and these name a link. */
+static bool leads_on(const char *local, size_t len)
+{
+	char target[PATH_MAX], *name = local[len] == '/' ? strndup(local, len) : NULL;
+	const bool ret = name && readlink(name, target, sizeof(target)) >= 0;
+
+	free(name);
+	return ret;
+}
+
 int edit_put_tree(struct edit *e, const char *local, const char *path, unsigned flags, struct btrkit_error *err)
 {
 	size_t len = strlen(local);
-	char *top;
+	char *top = NULL;
 	int ret;
 
 	while (len > 1 && local[len - 1] == '/')
 		len--;
-	top = strndup(local, len);
-	if (!top)
+	/* nftw() drops slashes. Behind a link they mean the directory that it leads to. */
+	if (asprintf(&top, "%.*s%s", (int)len, local, leads_on(local, len) ? "/." : "") < 0)
 		return edit_fail(err, ENOMEM, local);
+	len = strlen(top);
 	put = (struct putting){ e, path, strcmp(top, "/") ? len : 0, flags, NULL, err };
 	*err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	ret = nftw(top, put_one, OPEN_DIRECTORIES, FTW_PHYS);

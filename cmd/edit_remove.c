@@ -118,15 +118,17 @@ static int remove_path(struct edit *e, const char *path, bool below, struct btrk
 {
 	struct btrkit_found f;
 	struct edit_spot s;
-	int ret = edit_spot(e, path, &s, err);
+	int ret = 0;
 
-	if (!ret && below) {
-		ret = s.at.len ? btrkit_txn_lookup(e->txn, s.root, s.at.dir, s.at.name, s.at.len, &f, err) :
-				 edit_fail(err, EBUSY, path);
+	if (below) {
+		ret = edit_spot(e, path, &s, err);
+		if (!ret)
+			ret = s.at.len ? btrkit_txn_lookup(e->txn, s.root, s.at.dir, s.at.name, s.at.len, &f, err) :
+					 edit_fail(err, EBUSY, path);
 		if (!ret && f.type == DT_DIR)
 			return remove_tree(e, &s, &f, err);
 	}
-	return ret ? ret : btrkit_txn_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, err);
+	return ret ? ret : edit_unlink(e, path, err);
 }
 
 int edit_rm(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)

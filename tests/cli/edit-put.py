@@ -33,6 +33,7 @@ def make_tree(top, rng):
                          ('g', ('../outside', 'empty/g'))):
         for other in others:
             os.link(f'{top}/{name}', f'{top}/{other}', follow_symlinks=False)
+    os.symlink('top/a', f'{top}/../way')
     names = [os.path.join(at, name) for at, folders, files in os.walk(top, topdown=False) for name in folders + files]
     with_attributes = True
     for name in names + [top]:
@@ -80,7 +81,15 @@ def trees(path, scratch, rng):
     check(describe(top, True) == describe(f'{out}/kept', True))
     check(describe(top, False) == describe(f'{out}/plain', False))
     check(os.stat(f'{top}/a/f').st_mtime_ns == os.stat(f'{out}/f').st_mtime_ns != os.stat(f'{out}/g').st_mtime_ns)
+    # Slashes behind a link are about what it leads to.
+    works(path, f'put -r {scratch}/way way\nput -r {scratch}/way/ way2\nput -rp {scratch}/way// way3\n'.encode())
+    check(run('ls', path, 'way2')[1] == run('ls', path, 'way3')[1] == run('ls', path, 'plain/a')[1])
+    check(run('ls', '-l', path, 'way')[1].startswith(b'l'))
+    works(path, b'rm -r way way2 way3\n')
     # Into what is there.
+    refused(path, f'put -f {top}/a/f /\n'.encode(), says='Is a directory', line=1)
+    refused(path, f'put -rf {top}/a/f /\n'.encode(), says='Is a directory', line=1)
+    refused(path, b'rm /\n', says='Is a directory', line=1)
     refused(path, f'put -r {top} plain\n'.encode(), says='exists', line=1)
     works(path, f'rm plain/a/f\nrm -r plain/a/b\nput /dev/null plain/other\nput -rf {top} plain\n'
                 f'put -rf {top}/a /\n'.encode())
