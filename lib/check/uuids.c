@@ -21,6 +21,21 @@ static bool lists(const struct item *item, uint64_t id)
 	return false;
 }
 
+/*
+ * Of subvolumes that were received from the same one an item lists as many as it has room for, in Linux, too; who looks
+ * for it takes the first.
+ */
+static bool leads_to_same(struct check *c, const struct item *item, const uint8_t uuid[UUID_SIZE])
+{
+	for (uint32_t i = 0; i < item->size / sizeof(le64); i++) {
+		const struct check_root *root = check_find_root(c, le64_get(((const le64 *)item->data)[i]));
+
+		if (root && !memcmp(root->item.received_uuid, uuid, UUID_SIZE))
+			return true;
+	}
+	return false;
+}
+
 static void judge_root(struct check *c, struct cursor *cur, const struct check_root *root,
 		       const uint8_t uuid[UUID_SIZE], uint8_t type)
 {
@@ -31,7 +46,9 @@ static void judge_root(struct check *c, struct cursor *cur, const struct check_r
 	if (!memcmp(uuid, none, sizeof(none)))
 		return;
 	ret = check_find(c, cur, &key);
-	if (ret > 0 || (!ret && !lists(&cur->item, root->root.id)))
+	if (!ret && !lists(&cur->item, root->root.id))
+		ret = type != KEY_UUID_RECEIVED_SUBVOL || !leads_to_same(c, &cur->item, uuid);
+	if (ret > 0)
 		check_say(c, CHECK_UUID_MISSING, &(struct check_place){ .tree = OID_UUID_TREE, .key = &key },
 			  "subvolume %" PRIu64 " is not found by its UUID", root->root.id);
 }

@@ -184,6 +184,10 @@ static int add_uuid(struct edit_tree *t, uint8_t type, const uint8_t uuid[16], u
 	for (uint32_t i = 0; i + sizeof(mine) <= size; i += (uint32_t)sizeof(mine))
 		if (!memcmp(t->c.item.data + i, &mine, sizeof(mine)))
 			return 0;
+	/* Linux, too, leaves out of a full item whom nobody has to find: those that are in it are the same. */
+	if (type == KEY_UUID_RECEIVED_SUBVOL &&
+	    size + sizeof(mine) > leaf_room(t->overlay->fs->items.nodesize) - sizeof(struct disk_item))
+		return 0;
 	bytes = malloc(size + sizeof(mine));
 	if (!bytes)
 		return err_nomem(err);

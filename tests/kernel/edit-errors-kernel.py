@@ -334,6 +334,48 @@ def received(scratch):
     img.remove()
 
 
+def received_often(scratch):
+    """More read-only snapshots of what was received than the UUID tree has room for under one UUID."""
+    img = image.Image(os.path.join(scratch, 'often.img'), '300M')
+    img.mkfs('-n', '4096')
+    mnt = img.mount()
+    ops.subvolume(f'{mnt}/s')
+    ops.snapshot(f'{mnt}/s', f'{mnt}/sent', readonly=True)
+    os.mkdir(f'{mnt}/one')
+    image.run(image.BTRFS, 'receive', f'{mnt}/one', input=image.run(image.BTRFS, 'send', f'{mnt}/sent'))
+    img.umount()
+    theirs = img.copy(os.path.join(scratch, 'often-linux.img'))
+    script = ''.join(f'subvolume snapshot -r one/sent n{k}\n' for k in range(520)) + 'subvolume delete n5 n515\n'
+    done = subprocess.run([BTRKIT, 'edit', img.path], input=script.encode(), stderr=subprocess.PIPE, check=False)
+    if done.returncode or done.stderr:
+        raise AssertionError(done.stderr.decode())
+    mnt = theirs.mount()
+    try:
+        for k in range(520):
+            ops.snapshot(f'{mnt}/one/sent', f'{mnt}/n{k}', readonly=True)
+        works = True
+    except OSError as e:
+        # Some kernels give up.
+        if e.errno not in (errno.EOVERFLOW, errno.EROFS):
+            raise
+        works = False
+    if works:
+        for name in ('n5', 'n515'):
+            ops.delete_subvolume(f'{mnt}/{name}')
+    theirs.umount()
+    for each in (img, theirs)[:1 + works]:
+        image.run(BTRKIT, 'check', each.path)
+        image.run(image.BTRFS, 'check', each.path)
+        mnt = each.mount()
+        listed = image.run(image.BTRFS, 'subvolume', 'list', '-rR', mnt).decode()
+        each.umount()
+        if len(re.findall(r'received_uuid [0-9a-f]{8}-', listed)) != 519:
+            raise AssertionError(listed[-1000:])
+        each.remove()
+    if not works:
+        theirs.remove()
+
+
 def main():
     reason = image.missing()
     if reason:
@@ -348,6 +390,7 @@ def main():
             f.write(bytes(range(256)) * 40000)
         full(scratch, local)
         received(scratch)
+        received_often(scratch)
         removed(scratch)
     return 0
 
