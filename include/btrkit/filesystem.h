@@ -21,7 +21,8 @@ enum btrkit_open_flags {
 	 * Transactions will be started: see transaction.h. What cannot be written is refused by name: a bad primary
 	 * superblock, a log tree, an unfinished balance or device replace, a seed device or what grew out of one, a
 	 * device with an older generation than the others, a conversion that was left half done, unknown features;
-	 * and chunks that lie on the same bytes of a device, or where it has none. The devices should have been opened
+	 * a device that is smaller than the filesystem takes it to be; and chunks that lie on the same bytes of a
+	 * device, where it has none, or where the device extents do not have them. The devices should have been opened
 	 * with BTRKIT_IO_EXCLUSIVE.
 	 */
 	BTRKIT_OPEN_WRITE = 1 << 1,

@@ -8,6 +8,7 @@
 
 #include "lib/base/err.h"
 #include "lib/format/feature.h"
+#include "lib/format/items/dev.h"
 #include "lib/format/items/dev_replace.h"
 #include "lib/io/zone.h"
 #include "lib/tree/cursor.h"
@@ -108,6 +109,35 @@ static int check_missing(const struct volume *v, struct btrkit_error *err)
 	return 0;
 }
 
+/* New chunks may lie as far as the chunk tree says that a device goes. */
+static int check_device_items(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	struct dev_item d;
+	struct cursor c;
+	int ret;
+
+	cursor_init(&c, fs, &fs->chunk_tree);
+	for (ret = cursor_seek(&c, &KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, 0), err);
+	     !ret && c.item.key.objectid == OID_DEV_ITEMS && c.item.key.type == KEY_DEV_ITEM;
+	     ret = cursor_next(&c, err)) {
+		ret = dev_item_decode(&c.item, &d, err);
+		for (size_t i = 0; !ret && i < volume_num_devices(fs->volume); i++) {
+			const struct volume_device device = volume_device(fs->volume, i);
+
+			if (device.devid == d.devid && d.total_bytes > device.io->size)
+				ret = err_corrupt(err, "total_bytes",
+						  "device of %" PRIu64 " bytes, of which the filesystem takes %" PRIu64,
+						  device.io->size, d.total_bytes);
+		}
+		if (ret) {
+			cursor_blame(&c, ret, err);
+			break;
+		}
+	}
+	cursor_release(&c);
+	return ret < 0 ? ret : 0;
+}
+
 /* Where a stripe of a chunk lies. */
 struct lying {
 	unsigned device;
@@ -118,15 +148,14 @@ static int by_place(const void *a, const void *b)
 {
 	const struct lying *x = a, *y = b;
 
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
+	if (x->devid != y->devid)
+		return x->devid < y->devid ? -1 : 1;
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
 /* Bytes of one chunk are not those of another, nor of another stripe. */
-static int judge_places(const struct volume *v, struct lying *at, size_t n, struct btrkit_error *err)
+static int judge_places(const struct volume *v, const struct lying *at, size_t n, struct btrkit_error *err)
 {
-	qsort(at, n, sizeof(*at), by_place);
 	for (size_t i = 0; i < n; i++) {
 		const bool last = i + 1 == n || at[i + 1].device != at[i].device;
 		const uint64_t end = last ? volume_device(v, at[i].device).io->size : at[i + 1].start;
@@ -144,6 +173,62 @@ static int judge_places(const struct volume *v, struct lying *at, size_t n, stru
 	return 0;
 }
 
+/* Whether a device extent is that of the next stripe, by places. */
+static int judge_dev_extent(const struct dev_extent *e, const struct lying *next, struct btrkit_error *err)
+{
+	if (next && (next->devid < e->devid || (next->devid == e->devid && next->start < e->physical)))
+		return err_corrupt(err, NULL,
+				   "chunk %" PRIu64 " has no device extent at %" PRIu64 " of device %" PRIu64,
+				   next->chunk, next->start, next->devid);
+	if (!next || next->devid != e->devid || next->start != e->physical)
+		return err_corrupt(err, NULL, "device extent of chunk %" PRIu64 ", which does not lie there",
+				   e->chunk_offset);
+	if (next->chunk != e->chunk_offset || next->length != e->length)
+		return err_corrupt(err, NULL, "device extent of %" PRIu64 " bytes of chunk %" PRIu64 ", where %" PRIu64
+				   " bytes of chunk %" PRIu64 " lie",
+				   e->length, e->chunk_offset, next->length, next->chunk);
+	return 0;
+}
+
+/*
+ * Where no device extent is a new chunk may come to lie: by one that is missing it would lie on another. Linux mounts
+ * nothing of which both are not alike.
+ */
+static int check_dev_extents(struct btrkit_fs *fs, const struct lying *at, size_t n, struct btrkit_error *err)
+{
+	struct tree_root root;
+	struct dev_extent e;
+	struct cursor c;
+	size_t i = 0;
+	int ret;
+
+	/* Without the tree there are no new chunks. */
+	ret = fs_find_root(fs, OID_DEV_TREE, &root, NULL, err);
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	cursor_init(&c, fs, &root);
+	c.scan = true;
+	for (ret = cursor_seek(&c, &KEY(0, 0, 0), err); !ret; ret = cursor_next(&c, err)) {
+		if (c.item.key.type != KEY_DEV_EXTENT)
+			continue;
+		ret = dev_extent_decode(&fs->items, &c.item, &e, err);
+		if (!ret)
+			ret = judge_dev_extent(&e, i < n ? &at[i] : NULL, err);
+		if (ret) {
+			cursor_blame(&c, ret, err);
+			break;
+		}
+		i++;
+	}
+	cursor_release(&c);
+	if (ret == 1 && i < n) {
+		ret = err_corrupt(err, NULL, "chunk %" PRIu64 " has no device extent", at[i].chunk);
+		err_at_tree(err, OID_DEV_TREE);
+		err_at_device(err, at[i].devid, at[i].start);
+	}
+	return ret < 0 ? ret : 0;
+}
+
 /* Linux makes chunks of whole rows: the last strips of another kind would lie behind the device extents. */
 static int judge_rows(const struct volume_chunk *c, struct btrkit_error *err)
 {
@@ -157,8 +242,9 @@ static int judge_rows(const struct volume_chunk *c, struct btrkit_error *err)
 			   c->logical, c->length, data);
 }
 
-static int check_chunks(const struct volume *v, struct btrkit_error *err)
+static int check_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
 {
+	const struct volume *v = fs->volume;
 	struct lying *at;
 	size_t n = 0;
 	int ret = 0;
@@ -185,7 +271,10 @@ static int check_chunks(const struct volume *v, struct btrkit_error *err)
 			at[n++] = (struct lying){ c->stripes[k].device, c->stripes[k].devid, c->stripes[k].physical,
 						  c->stripe_length, c->logical };
 	}
+	qsort(at, n, sizeof(*at), by_place);
 	ret = judge_places(v, at, n, err);
+	if (!ret)
+		ret = check_dev_extents(fs, at, n, err);
 	free(at);
 	return ret;
 }
@@ -199,7 +288,9 @@ int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = check_device(devices[i], err);
 	if (!ret)
-		ret = check_chunks(fs->volume, err);
+		ret = check_device_items(fs, err);
+	if (!ret)
+		ret = check_chunks(fs, err);
 	if (!ret)
 		ret = check_balance(fs, err);
 	if (!ret)

@@ -7,6 +7,7 @@
 #include "lib/format/feature_bits.h"
 #include "lib/format/ids.h"
 #include "lib/format/items/balance.h"
+#include "lib/format/items/dev.h"
 #include "lib/format/items/dev_replace.h"
 #include "lib/format/super.h"
 #include "lib/volume/parity.h"
@@ -169,27 +170,92 @@ static void what_is_under_way_is_refused(void **state)
 	}
 }
 
+static struct disk_dev_extent dev_extent(uint64_t chunk, uint64_t length)
+{
+	return (struct disk_dev_extent){ .chunk_tree = le64_put(OID_CHUNK_TREE),
+					 .chunk_objectid = le64_put(OID_FIRST_CHUNK_TREE),
+					 .chunk_offset = le64_put(chunk),
+					 .length = le64_put(length) };
+}
+
+/*
+ * With these items in a device tree, whose root item stands before that of tree 5, so that it is not
+ * syn_put_fs_tree()'s to put in.
+ */
+static struct synthetic with_dev_tree(const struct syn_item *items, size_t n)
+{
+	struct disk_root_item root = { .level = 0 };
+	struct synthetic s;
+
+	syn_begin(&s);
+	syn_put_tree(&s, OID_DEV_TREE, items, n);
+	root = s.more_roots[0];
+	syn_put_fs_tree(&s, NULL, 0);
+	s.num_more = 0;
+	s.early = (struct syn_item){ KEY(OID_DEV_TREE, KEY_ROOT_ITEM, 0), &root, sizeof(root) };
+	syn_finish(&s, 0, NULL, 0);
+	return s;
+}
+
 static void an_unfinished_device_replace_is_refused(void **state)
 {
 	/* Never started, started, finished, cancelled, suspended. */
 	static const bool unfinished[] = { false, true, false, false, true };
+	const struct disk_dev_extent extent = dev_extent(SYN_LOGICAL, SYN_LENGTH);
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(unfinished); i++) {
 		const struct disk_dev_replace replace = { .state = le64_put(i) };
-		const struct syn_item item = { KEY(0, KEY_DEV_REPLACE, 0), &replace, sizeof(replace) };
-		struct disk_root_item root = { .level = 0 };
+		const struct syn_item items[] = {
+			{ KEY(0, KEY_DEV_REPLACE, 0), &replace, sizeof(replace) },
+			{ KEY(1, KEY_DEV_EXTENT, SYN_COPY_1), &extent, sizeof(extent) },
+			{ KEY(1, KEY_DEV_EXTENT, SYN_COPY_2), &extent, sizeof(extent) },
+		};
+		struct synthetic s = with_dev_tree(items, ARRAY_SIZE(items));
+
+		expect(&s, unfinished[i] ? -EOPNOTSUPP : 0, "unfinished device replace");
+	}
+}
+
+/* Where a device extent lacks a new chunk would lie on another. */
+static void device_extents_are_those_of_the_chunks(void **state)
+{
+	const struct disk_dev_extent good = dev_extent(SYN_LOGICAL, SYN_LENGTH),
+				     other = dev_extent(SYN_LOGICAL + SYN_LENGTH, SYN_LENGTH),
+				     short_one = dev_extent(SYN_LOGICAL, SYN_LENGTH - 65536);
+	const uint64_t a = SYN_COPY_1, b = SYN_COPY_2, behind = SYN_COPY_2 + SYN_LENGTH;
+	const struct {
+		struct {
+			uint64_t devid, at;
+			const struct disk_dev_extent *extent;
+		} extents[3];
+		size_t n;
+		const char *word;
+	} rows[] = {
+		{ { { 1, a, &good }, { 1, b, &good } }, 2, NULL },
+		{ { { 0 } }, 0, "has no device extent" },
+		{ { { 1, a, &good } }, 1, "has no device extent" },
+		{ { { 1, b, &good } }, 1, "has no device extent" },
+		{ { { 1, a, &good }, { 1, behind, &good } }, 2, "has no device extent" },
+		{ { { 1, a, &good }, { 2, b, &good } }, 2, "has no device extent" },
+		{ { { 0, a, &good }, { 1, a, &good }, { 1, b, &good } }, 3, "does not lie there" },
+		{ { { 1, a, &good }, { 1, b, &good }, { 1, behind, &good } }, 3, "does not lie there" },
+		{ { { 1, a, &good }, { 1, b, &good }, { 2, a, &good } }, 3, "does not lie there" },
+		{ { { 1, a, &good }, { 1, b, &other } }, 2, "of chunk 33554432, where" },
+		{ { { 1, a, &short_one }, { 1, b, &good } }, 2, "device extent of 16711680 bytes" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct syn_item items[ARRAY_SIZE(rows[0].extents)];
 		struct synthetic s;
 
-		syn_begin(&s);
-		/* The tree's root item stands before that of tree 5, so it is not the helper's to put in. */
-		syn_put_tree(&s, OID_DEV_TREE, &item, 1);
-		root = s.more_roots[0];
-		syn_put_fs_tree(&s, NULL, 0);
-		s.num_more = 0;
-		s.early = (struct syn_item){ KEY(OID_DEV_TREE, KEY_ROOT_ITEM, 0), &root, sizeof(root) };
-		syn_finish(&s, 0, NULL, 0);
-		expect(&s, unfinished[i] ? -EOPNOTSUPP : 0, "unfinished device replace");
+		for (size_t k = 0; k < rows[i].n; k++)
+			items[k] = (struct syn_item){ KEY(rows[i].extents[k].devid, KEY_DEV_EXTENT,
+							  rows[i].extents[k].at),
+						      rows[i].extents[k].extent, sizeof(good) };
+		s = with_dev_tree(items, rows[i].n);
+		expect(&s, rows[i].word ? -EUCLEAN : 0, rows[i].word);
 	}
 }
 
@@ -281,6 +347,7 @@ int main(void)
 		cmocka_unit_test(superblock_copies),
 		cmocka_unit_test(what_is_under_way_is_refused),
 		cmocka_unit_test(an_unfinished_device_replace_is_refused),
+		cmocka_unit_test(device_extents_are_those_of_the_chunks),
 		cmocka_unit_test(devices_that_cannot_be_written),
 		cmocka_unit_test(chunks_where_none_can_be),
 	};
