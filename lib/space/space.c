@@ -77,10 +77,18 @@ int space_create(struct btrkit_fs *fs, struct space **ret, struct btrkit_error *
 	return 0;
 }
 
+static void forget_extents(struct space *s)
+{
+	if (s->reads_extents)
+		cursor_release(&s->extents);
+	s->reads_extents = false;
+}
+
 struct space *space_destroy(struct space *s)
 {
 	if (!s)
 		return NULL;
+	forget_extents(s);
 	for (size_t i = 0; i < s->num_groups; i++)
 		group_destroy(s->groups[i]);
 	free(s->groups);
@@ -218,6 +226,7 @@ static void end(struct space *s)
 {
 	s->touched = NULL;
 	s->overlay = NULL;
+	forget_extents(s);
 	while (s->num_gone)
 		free(s->gone[--s->num_gone]);
 }

@@ -34,6 +34,7 @@ struct space_group {
 	bool fresh;		   /* created in this transaction, and not loaded but wholly free */
 	bool removed;		   /* in this transaction: nothing is allocated here any more */
 	bool loaded;
+	bool by_extents;	   /* loaded, and from the extent tree: nothing else need be asked */
 	bool touched;		   /* in this transaction: it is one of space_next_touched() */
 	struct free_map *free;	   /* what may be handed out; NULL as long as it is not loaded */
 	uint64_t row;		   /* bytes of data that have parity in common, or 0 */
@@ -74,7 +75,7 @@ void space_aborted(struct space *s);
  * Takes @max bytes or less, but @min at least, aligned to @align, from a group of @type (BG_DATA, BG_METADATA or
  * BG_SYSTEM; mixed groups serve the first two), all of them whole sectors. What is taken one after the other lies one
  * behind the other where it can. No chunk is allocated: see chunk.h.
- * @return 0; -ENOSPC; what loading met
+ * @return 0; -ENOSPC; what loading met; -EUCLEAN: by the extent tree of the last commit it is in use
  */
 int space_alloc(struct space *s, uint64_t type, uint64_t min, uint64_t max, uint64_t align, struct range *ret,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -95,6 +96,12 @@ int space_enter(struct space *s, const struct range *r, struct btrkit_error *err
  * @return 0; -EUCLEAN: it is free or pinned, or in no group; -ENOMEM
  */
 int space_leave(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/*
+ * What was taken for free must not be in use: by a free space tree that is wrong, or a damaged cache, somebody's data
+ * would be overwritten. @extents: of an extent tree. @return 0; -EUCLEAN: it is; <0
+ */
+int space_check_unused(struct cursor *extents, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* What is free of a group that is loaded, handed out or not. */
 uint64_t space_group_free(const struct space_group *g);

@@ -72,10 +72,57 @@ static int find_largest(struct space *s, struct space_group *g, uint64_t from, u
 	return 0;
 }
 
+int space_check_unused(struct cursor *extents, const struct range *r, struct btrkit_error *err)
+{
+	struct btrkit_key key = KEY(range_end(r) - 1, KEY_METADATA_ITEM, UINT64_MAX);
+	const struct item *item = &extents->item;
+	uint64_t length;
+	int ret;
+
+	while (!(ret = cursor_seek_back(extents, &key, err))) {
+		/* No extent reaches over the beginning of a block group. */
+		if (item->key.type == KEY_BLOCK_GROUP_ITEM && item->key.objectid <= r->start)
+			return 0;
+		if (item->key.type <= KEY_METADATA_ITEM)
+			break;
+		/* Behind the item of an extent stand those of its references. */
+		key = KEY(item->key.objectid, KEY_METADATA_ITEM, UINT64_MAX);
+	}
+	if (ret)
+		return ret < 0 ? ret : 0;
+	length = item->key.type == KEY_METADATA_ITEM ? extents->fs->items.nodesize : item->key.offset;
+	if (item->key.objectid < r->start && length <= r->start - item->key.objectid)
+		return 0;
+	return cursor_blame(extents, err_corrupt(err, NULL, "what was free at %" PRIu64 " is in use", r->start), err);
+}
+
+/*
+ * Data is written where it was given a place, long before the commit puts that into the extent tree and would meet what
+ * is there. The last commit says it now; of this transaction nothing is given twice.
+ */
+static int judge(struct space *s, const struct space_group *g, const struct range *r, struct btrkit_error *err)
+{
+	struct tree_root root;
+	int ret;
+
+	if (g->fresh || g->by_extents)
+		return 0;
+	if (!s->reads_extents) {
+		ret = space_committed_root(s, OID_EXTENT_TREE, &root, err);
+		if (ret)
+			return ret;
+		cursor_init(&s->extents, s->fs, &root);
+		s->reads_extents = true;
+	}
+	return space_check_unused(&s->extents, r, err);
+}
+
 static int take(struct space *s, struct space_group *g, const struct range *r, uint64_t type, struct btrkit_error *err)
 {
-	int ret = free_map_remove(g->free, r, err);
+	int ret = judge(s, g, r, err);
 
+	if (!ret)
+		ret = free_map_remove(g->free, r, err);
 	if (ret)
 		return ret;
 	*next_of(s, type) = range_end(r);

@@ -5,6 +5,7 @@
 /* What the files of free space that is kept for writing share with chunk.c. */
 
 #include "lib/space/space.h"
+#include "lib/tree/cursor.h"
 #include "lib/volume/volume.h"
 
 struct space {
@@ -21,6 +22,8 @@ struct space {
 	/* Chunks that were removed in this transaction: nothing else may take their place on the devices. */
 	struct volume_chunk **gone;
 	size_t num_gone, gone_size;
+	struct cursor extents; /* of the committed extent tree, once something was taken in this transaction */
+	bool reads_extents;
 };
 
 void space_touch(struct space *s, struct space_group *g);
@@ -30,6 +33,10 @@ size_t space_group_index(const struct space *s, uint64_t logical);
 /* A new group, all of it free, whose chunk the volume has already. @return 0 or -ENOMEM */
 int space_add_group(struct space *s, const struct block_group *item, struct space_group **ret,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* The root of a tree as the last commit left it, in a transaction or not. @return as fs_find_tree() */
+int space_committed_root(const struct space *s, uint64_t id, struct tree_root *ret,
+			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Keeps a change for space_take_changes(). */
 int space_record(struct space_group *g, const struct range *r, bool free, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -45,7 +45,7 @@ static int add(struct loader *l, const struct range *free, struct btrkit_error *
 	return space_add_free(l->map, &l->supers, *free, err);
 }
 
-static int committed_root(const struct space *s, uint64_t id, struct tree_root *ret, struct btrkit_error *err)
+int space_committed_root(const struct space *s, uint64_t id, struct tree_root *ret, struct btrkit_error *err)
 {
 	if (s->overlay)
 		return overlay_committed_root(s->overlay, id, ret, err);
@@ -82,7 +82,7 @@ static int by_tree(struct loader *l, struct btrkit_error *err)
 
 	if (!free_space_tree_is_valid(l->s->fs->super.compat_ro))
 		return err_set(err, BTRKIT_NOT_FOUND, "no valid free space tree");
-	ret = committed_root(l->s, OID_FREE_SPACE_TREE, &root, err);
+	ret = space_committed_root(l->s, OID_FREE_SPACE_TREE, &root, err);
 	if (ret)
 		return ret == -ENOENT ? err_corrupt(err, NULL, "no free space tree, which is said to be valid") : ret;
 	free_space_tree_begin_at(&t, l->s->fs, &root, l->group.start);
@@ -121,7 +121,7 @@ static int by_cache(struct loader *l, struct btrkit_error *err)
 
 	if (super->compat_ro & COMPAT_RO_FREE_SPACE_TREE || super->cache_generation != super->generation)
 		return err_set(err, BTRKIT_NOT_FOUND, "no valid space cache");
-	ret = committed_root(l->s, OID_ROOT_TREE, &root, err);
+	ret = space_committed_root(l->s, OID_ROOT_TREE, &root, err);
 	if (!ret)
 		ret = space_cache_load_at(l->s->fs, &root, &l->group, &cache, err);
 	if (ret)
@@ -139,7 +139,7 @@ static int by_extents(struct loader *l, struct btrkit_error *err)
 	struct range free;
 	int ret;
 
-	ret = committed_root(l->s, OID_EXTENT_TREE, &root, err);
+	ret = space_committed_root(l->s, OID_EXTENT_TREE, &root, err);
 	if (ret)
 		return ret;
 	ret = extent_ranges_begin_at(&r, l->s->fs, &root, &groups, err);
@@ -192,6 +192,7 @@ int space_load(struct space *s, struct space_group *g, enum space_source from, s
 			continue;
 		ret = load(&l, sources[i].by, &own);
 		*sources[i].count += !ret;
+		g->by_extents = sources[i].source == SPACE_FROM_EXTENTS;
 	}
 	block_group_supers_release(&l.supers);
 	if (ret)

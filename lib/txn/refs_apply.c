@@ -58,37 +58,9 @@ struct refs_batch *refs_batch_destroy(struct refs_batch *b)
 	return NULL;
 }
 
-/*
- * What was taken for free must not be in use: by a free space tree that is wrong, or a damaged cache, somebody's data
- * would be overwritten.
- */
-static int check_unused(struct edit_tree *t, const struct range *r, struct btrkit_error *err)
-{
-	struct btrkit_key key = KEY(range_end(r) - 1, KEY_METADATA_ITEM, UINT64_MAX);
-	const struct item *item = &t->c.item;
-	uint64_t length;
-	int ret;
-
-	while (!(ret = cursor_seek_back(&t->c, &key, err))) {
-		/* No extent reaches over the beginning of a block group. */
-		if (item->key.type == KEY_BLOCK_GROUP_ITEM && item->key.objectid <= r->start)
-			return 0;
-		if (item->key.type <= KEY_METADATA_ITEM)
-			break;
-		/* Behind the item of an extent stand those of its references. */
-		key = KEY(item->key.objectid, KEY_METADATA_ITEM, UINT64_MAX);
-	}
-	if (ret)
-		return ret < 0 ? ret : 0;
-	length = item->key.type == KEY_METADATA_ITEM ? t->c.fs->items.nodesize : item->key.offset;
-	if (item->key.objectid < r->start && length <= r->start - item->key.objectid)
-		return 0;
-	return cursor_blame(&t->c, err_corrupt(err, NULL, "what was free at %" PRIu64 " is in use", r->start), err);
-}
-
 static int flush_fresh(struct refs_batch *b, struct btrkit_error *err)
 {
-	int ret = b->fresh.length ? check_unused(b->t, &b->fresh, err) : 0;
+	int ret = b->fresh.length ? space_check_unused(&b->t->c, &b->fresh, err) : 0;
 
 	b->fresh.length = 0;
 	return ret;

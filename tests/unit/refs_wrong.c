@@ -123,12 +123,46 @@ static void what_is_in_use_is_not_free(void **state)
 	}
 }
 
+/* Data is written long before the extent tree is told of it: where it goes must be known to be free by then. */
+static void what_is_in_use_is_not_given(void **state)
+{
+	const struct extent_ref ref = data_ref(5, 257, 0);
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_key from, to;
+	struct edit_tree *t;
+	struct range r, got;
+	struct bench b;
+	uint64_t left;
+
+	(void)state;
+	begin(&b, 16384);
+	r = alloc(&b);
+	must_change(&b, &r, &ref, 1);
+	left = space_group_of(b.txn->space, r.start)->item.length - r.length;
+	written_commit(b.txn);
+	/* A free space tree that has as much, but elsewhere. */
+	b.txn = written_start(b.fs);
+	written_check(txn_tree(b.txn, OID_FREE_SPACE_TREE, &t, &err), &err);
+	from = KEY(range_end(&r), KEY_FREE_SPACE_EXTENT, left);
+	to = KEY(r.start, KEY_FREE_SPACE_EXTENT, left);
+	written_check(edit_rekey(t, &from, &to, &err), &err);
+	written_commit(b.txn);
+	btrkit_fs_close(b.fs);
+	b.fs = written_open(&b.w, BTRKIT_OPEN_WRITE);
+	b.txn = written_start(b.fs);
+	assert_int_equal(txn_alloc_data(b.txn, SECTOR, SECTOR, &got, &err), -EUCLEAN);
+	assert_non_null(strstr(err.message, "is in use"));
+	assert_int_equal(err.tree, OID_EXTENT_TREE);
+	end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(contradictions_are_told),
 		cmocka_unit_test(unknown_extents_are_told),
 		cmocka_unit_test(what_is_in_use_is_not_free),
+		cmocka_unit_test(what_is_in_use_is_not_given),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
