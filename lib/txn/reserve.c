@@ -19,6 +19,9 @@
 /* For so many items that are removed a leaf is granted where there is not one for each. */
 #define REMOVED_IN_A_LEAF 16
 
+/* Credit of so many leaves is worth no new chunk. */
+#define ENOUGH_CREDIT 1024
+
 /* So many times a chunk must be free for it to be one of plenty. */
 #define PLENTY 8u
 
@@ -216,7 +219,11 @@ int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, c
 	if (ret)
 		return ret;
 	most = plus(all, credit);
-	ret = make_room(txn, blocks_for(&a, &most, &bound), chunks, &pieces, err);
+	ret = make_room(txn, blocks_for(&a, &most, &bound), chunks == TXN_CHUNKS_OF_PLENTY ? TXN_NO_CHUNKS : chunks,
+			&pieces, err);
+	/* A chunk stays, and takes room from data: what wants little is not to make one. */
+	if (ret == -ENOSPC && chunks == TXN_CHUNKS_OF_PLENTY && most_credit(&a, credit, pieces).leaves < ENOUGH_CREDIT)
+		ret = make_room(txn, blocks_for(&a, &most, &bound), chunks, &pieces, err);
 	if (ret == -ENOSPC && credit->items && !txn->failed) {
 		/* A chunk that was added for it is one more thing to change. */
 		ret = begin_asking(txn, &a, err);

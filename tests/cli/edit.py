@@ -274,6 +274,22 @@ def usage_errors(path):
     check(re.findall(r'^  ([a-z]+) ', out.decode(), re.M) == sorted(re.findall(r'^  ([a-z]+) ', out.decode(), re.M)))
 
 
+def few_chunks(scratch):
+    """What is done with little is done in the chunks that there are: a new one would stay, and take room from data."""
+    path = os.path.join(scratch, 'large.img')
+    with open(path, 'wb') as f:
+        f.truncate(1 << 30)
+    check(run('mkfs', '-q', path)[0] == 0)
+
+    def chunks():
+        code, out, err = run('list-chunks', path)
+        check(code == 0, err)
+        return [line.split(b' used ')[0] for line in out.splitlines() if line.startswith(b'chunk ')]
+    before = chunks()
+    works(path, b''.join(b'mkdir %d\n' % i for i in range(1000)))
+    check(chunks() == before, before)
+
+
 def main():
     rng = random.Random(int(os.environ.get('SEED', '1')))
     with tempfile.TemporaryDirectory() as scratch:
@@ -287,6 +303,7 @@ def main():
         undo(path, scratch)
         attributes(path)
         compressed(path, scratch)
+        few_chunks(scratch)
         for bad in (os.path.join(scratch, 'no'), '/dev/null', scratch):
             check_failure('edit', bad, edit(bad, b'mkdir x\n'))
     print(f'{editing.checks} checks')
