@@ -269,7 +269,8 @@ int btrkit_mkfs_min_size(const struct btrkit_mkfs_options *opts, size_t n, uint6
  * @return 0; -EINVAL: an option, or a device that is too small; -EOPNOTSUPP: a feature that is not written, by name;
  *	   -ENOSPC: also when there is no room for a chunk of a profile; -EIO, -ENOMEM. Without a source before anything
  *	   is written where it is not the device that fails. With one, whose failures are returned as they are (-ESTALE:
- *	   a file changed; -EUCLEAN: a broken archive or manifest), there may be no filesystem any more
+ *	   a file changed; -EUCLEAN: a broken archive or manifest; -EINVAL: a device is among its files, too), there may
+ *	   be no filesystem any more, if contents were read already
  * Since: 0.1
  */
 int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_mkfs_options *opts,

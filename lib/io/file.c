@@ -254,7 +254,7 @@ bool io_file_place(const struct btrkit_io *io, int *fd, uint64_t *start)
 	return true;
 }
 
-static bool find_places(const struct btrkit_io *io, struct places *ret)
+bool io_file_places(const struct btrkit_io *io, struct places *ret)
 {
 	struct place place;
 	struct stat st;
@@ -272,7 +272,7 @@ bool io_file_shared(const struct btrkit_io *a, const struct btrkit_io *b)
 {
 	struct places x, y;
 
-	if (!find_places(a, &x) || !find_places(b, &y))
+	if (!io_file_places(a, &x) || !io_file_places(b, &y))
 		return false;
 	for (size_t i = 0; i < x.n; i++)
 		for (size_t j = 0; j < y.n; j++)
@@ -289,7 +289,7 @@ bool io_file_reads(const struct btrkit_io *io, const struct stat *st)
 	/* Others need no look at what lies on what. */
 	if (!S_ISBLK(st->st_mode) && (!S_ISREG(st->st_mode) || (uint64_t)st->st_size < io->size))
 		return false;
-	if (!find_places(io, &places))
+	if (!io_file_places(io, &places))
 		return false;
 	for (size_t i = 0; i < places.n; i++)
 		if (place_overlap(&is, &places.at[i]).len)

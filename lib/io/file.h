@@ -16,6 +16,10 @@ bool io_file_shared(const struct btrkit_io *a, const struct btrkit_io *b);
 /* Whether a file or device, however it is called, is what a device of btrkit_io_open() reads or lies on. */
 bool io_file_reads(const struct btrkit_io *io, const struct stat *st);
 
+/* All that a device of btrkit_io_open() lies on. @return whether @io is one */
+struct places;
+bool io_file_places(const struct btrkit_io *io, struct places *ret);
+
 /* Where a device of btrkit_io_open() lies, also one below an undo file. @return whether @io is one */
 bool io_file_place(const struct btrkit_io *io, int *fd, uint64_t *start);
 

@@ -17,6 +17,8 @@
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/dir.h"
 #include "lib/format/items/file_extent.h"
+#include "lib/io/file.h"
+#include "lib/io/place.h"
 #include "lib/mkfs/digest.h"
 #include "lib/mkfs/fill.h"
 #include "lib/mkfs/fsid.h"
@@ -35,6 +37,7 @@ struct filling {
 	struct units *units;
 	struct mkfs_sort *sort; /* NULL: none */
 	struct btrkit_mkfs_so_far so_far;
+	struct source_target *targets;
 	bool cleared;	/* what was on the devices is gone */
 };
 
@@ -69,6 +72,37 @@ static int read_source(struct filling *f, struct btrkit_error *err)
 	};
 
 	return source_create(o->source, &limits, &f->fill.source, err);
+}
+
+/* What is written to is no source. */
+static int find_targets(struct filling *f, struct btrkit_error *err)
+{
+	const struct mkfs_plan *p = f->plan;
+	struct places places;
+	size_t n = 0;
+
+	f->targets = calloc(p->num_devices, PLACES_MAX * sizeof(*f->targets));
+	if (!f->targets)
+		return err_nomem(err);
+	for (unsigned d = 0; d < p->num_devices; d++) {
+		if (!io_file_places(p->devices[d].io, &places))
+			continue;
+		for (size_t i = 0; i < places.n; i++)
+			f->targets[n++] = (struct source_target){ places.at[i].dev,
+								  places.at[i].block ? 0 : places.at[i].ino };
+	}
+	source_set_targets(f->fill.source, f->targets, n);
+	return 0;
+}
+
+/* All that can be known before the contents of files are read: what is refused here leaves the devices as they are. */
+static int read_names(struct filling *f, struct btrkit_error *err)
+{
+	int ret = find_targets(f, err);
+
+	if (!ret)
+		ret = source_judge(f->fill.source, err);
+	return ret || source_streams(f->fill.source) ? ret : source_read(f->fill.source, NULL, err);
 }
 
 static int tell_progress(void *ctx, uint64_t bytes, uint64_t files)
@@ -161,9 +195,7 @@ static int read_all(struct filling *f, struct btrkit_error *err)
 	if (ret)
 		return ret;
 	sink = units_sink(f->units);
-	ret = source_read(f->fill.source, &sink, err);
-	if (!ret && !source_streams(f->fill.source))
-		ret = read_files(f, err);
+	ret = source_streams(f->fill.source) ? source_read(f->fill.source, &sink, err) : read_files(f, err);
 	if (!ret)
 		ret = units_finish(f->units, err);
 	f->units = units_destroy(f->units);
@@ -342,6 +374,8 @@ static int make(struct filling *f, struct btrkit_mkfs_result *result, struct btr
 	for (unsigned d = 0; d < p->num_devices; d++)
 		p->layout.total_bytes += f->compact.grow ? 0 : p->devices[d].total_bytes;
 	if (!ret)
+		ret = read_names(f, err);
+	if (!ret)
 		ret = clear(f, err);
 	f->cleared = !ret && !f->compact.dry;
 	if (!ret)
@@ -406,6 +440,7 @@ int mkfs_make_filled(struct mkfs_plan *p, struct btrkit_mkfs_result *result, str
 	mkfs_fill_release(&f.fill);
 	mkfs_contents_destroy(f.fill.contents);
 	source_destroy(f.fill.source);
+	free(f.targets);
 	mkfs_compact_release(&f.compact);
 	return ret;
 }

@@ -142,7 +142,12 @@ static int add_found(struct scan *c, const struct scan_worker *w, uint32_t dir, 
 {
 	struct linked *link = NULL;
 	uint32_t inode;
-	int ret = f->linked ? add_another_name(c, dir, f, &link, err) : 0;
+	int ret;
+
+	if (f->target)
+		return source_fail_name(c->s, dir, f->name, strlen(f->name), err, EINVAL,
+					"the filesystem is to be made in it");
+	ret = f->linked ? add_another_name(c, dir, f, &link, err) : 0;
 
 	if (ret)
 		return ret < 0 ? ret : 0;
@@ -298,6 +303,7 @@ static void *work(void *ctx)
 		w->bytes = NULL;
 		w->len = w->max = 0;
 		w->has_plain = false;
+		w->targets = c->s;
 	} else {
 		stop(c, err_nomem(&err), &err);
 	}

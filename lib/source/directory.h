@@ -38,6 +38,7 @@ struct scan_found {
 	dev_t device;
 	ino_t inode;
 	bool linked;		   /* has names elsewhere */
+	bool target;
 	size_t text;		   /* where the target of a link lies in bytes */
 	size_t xattrs, xattrs_end; /* and the attributes: struct scan_xattr, name, zero byte, value */
 };
@@ -48,6 +49,7 @@ struct scan_xattr {
 
 /* What a thread has of its own. */
 struct scan_worker {
+	const struct source *targets; /* of which only those are asked for */
 	struct scan_found found[SCAN_RANGE];
 	uint32_t n;
 	char *bytes;

@@ -277,6 +277,7 @@ static int look_at(struct scan_worker *w, const struct scan_dir *d, const char *
 	f->device = st.st_dev;
 	f->inode = st.st_ino;
 	f->linked = !S_ISDIR(st.st_mode) && st.st_nlink > 1;
+	f->target = S_ISREG(st.st_mode) && source_is_target(w->targets, &st);
 	scan_attr(&st, &f->attr);
 	if (S_ISLNK(st.st_mode))
 		ret = read_target(w, d, f, failure);

@@ -21,6 +21,8 @@ int source_open_inode(const struct source *s, uint32_t inode, int flags);
 /* One thread at a time, since fakeroot's is not made for several. @return 0; <0 */
 int source_fstat(const struct source *s, int fd, struct stat *st);
 
+bool source_is_target(const struct source *s, const struct stat *st);
+
 uint32_t source_identity_and_times(const struct stat *st);
 
 /* "PATH: changed while it was read": -ESTALE. */

@@ -225,6 +225,8 @@ static int stat_contents(const struct manifest *m, const char *path, struct sour
 		return err_system(err, errno, "line %" PRIu64 ": contents %.100s", m->line, path);
 	if (!S_ISREG(st.st_mode))
 		return wrong(m, err, NULL, "contents %.80s are no file", path);
+	if (source_is_target(m->s, &st))
+		return wrong(m, err, NULL, "the filesystem is to be made in %.80s", path);
 	if ((uint64_t)st.st_size != a->size)
 		return wrong_field(m, err, FIELD_SIZE, "not that of the contents");
 	a->identity = source_identity_and_times(&st);

@@ -106,6 +106,41 @@ int source_fstat(const struct source *s, int fd, struct stat *st)
 	return ret;
 }
 
+void source_set_targets(struct source *s, const struct source_target *targets, size_t n)
+{
+	s->state->targets = targets;
+	s->state->num_targets = n;
+}
+
+bool source_is_target(const struct source *s, const struct stat *st)
+{
+	const bool block = S_ISBLK(st->st_mode);
+	const struct source_target is = { block ? st->st_rdev : st->st_dev, block ? 0 : st->st_ino };
+
+	for (size_t i = 0; i < s->state->num_targets; i++)
+		if (s->state->targets[i].device == is.device && s->state->targets[i].inode == is.inode)
+			return true;
+	return false;
+}
+
+/* It is only looked at: a pipe can be opened once. */
+int source_judge(const struct source *s, struct btrkit_error *err)
+{
+	const struct btrkit_mkfs_source *o = s->state->opts;
+	char name[PATH_SHOWN];
+	struct stat st;
+
+	if (o->kind == BTRKIT_SOURCE_DIRECTORY)
+		return 0;
+	source_escape(source_name(s), strlen(source_name(s)), name, sizeof(name));
+	if (strcmp(o->path, "-") ? stat(o->path, &st) : fstat(STDIN_FILENO, &st))
+		return err_system(err, errno, "%s: cannot open %s", name,
+				  o->kind == BTRKIT_SOURCE_ARCHIVE ? "archive" : "manifest");
+	if (source_is_target(s, &st))
+		return err_set(err, BTRKIT_INVALID, "%s: the filesystem is to be made in it", name);
+	return 0;
+}
+
 static bool time_is(struct source_time a, struct timespec b)
 {
 	return a.sec == b.tv_sec && a.nsec == (uint32_t)b.tv_nsec;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <btrkit/error.h>
 #include <btrkit/mkfs.h>
@@ -126,12 +127,23 @@ struct source_sink {
  */
 int source_create(const struct btrkit_mkfs_source *opts, const struct source_limits *limits, struct source **ret,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * Files and devices (@inode 0) that are to be written, and so are no source: whoever finds one refuses it. @targets
+ * have to live as long.
+ */
+struct source_target {
+	dev_t device;
+	ino_t inode;
+};
+void source_set_targets(struct source *s, const struct source_target *targets, size_t n);
+/* Whether what is read can be read at all, as far as that is known before. @return 0; -EINVAL: a target; <0 */
+int source_judge(const struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* NULL is allowed. */
 struct source *source_destroy(struct source *s);
 
 /*
  * Reads all of it, as the options say; of an archive the contents go to @sink, which is not used otherwise.
- * source_finish() is called at the end.
+ * source_finish() is called at the end. @sink may be NULL where no contents come through it.
  * @return 0; -EINVAL: what cannot be in a filesystem, by name; -EUCLEAN: a broken archive or manifest; <0
  */
 int source_read(struct source *s, const struct source_sink *sink, struct btrkit_error *err) BTRKIT_MUST_CHECK;

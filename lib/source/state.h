@@ -64,6 +64,8 @@ struct source_state {
 	int root;
 	bool in_between;	   /* a library answers for files in place of the system, as fakeroot's */
 	pthread_mutex_t stat_lock; /* its stat calls are not made for threads */
+	const struct source_target *targets;
+	size_t num_targets;
 	bool finished;
 };
 

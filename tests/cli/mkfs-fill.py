@@ -29,6 +29,11 @@ def write(path, data=b''):
         f.write(data)
 
 
+def contents(path):
+    with open(path, 'rb') as f:
+        return f.read()
+
+
 def make_tree(top, files=40):
     os.makedirs(f'{top}/dir')
     rng = random.Random(1)
@@ -70,28 +75,29 @@ def fails(says, folder, *args, devices=1, keeps=0, **kwargs):
                 os.unlink(path)
 
 
-def untouched(says, folder, *args, status=1):
-    """What is wrong from the beginning costs nobody his file."""
+def untouched(says, folder, *args, status=1, **kwargs):
+    """What is wrong before contents are read costs nobody his file."""
     path = f'{folder}/image'
     for was_there in (False, True):
         if was_there:
             write(path, b'old' * 1000)
-        told(says, *run('mkfs', '-q', '-f', *args, path), status=status)
+        told(says, *run('mkfs', '-q', '-f', *args, path, **kwargs), status=status)
         assert os.path.lexists(path) == was_there, 'there is a file'
+        assert not was_there or contents(path) == b'old' * 1000, 'it was written to'
     os.unlink(path)
 
 
 def options_that_name_nothing(folder):
     tree = make_tree(f'{folder}/options')
-    fails(r'nowhere: cannot open directory: No such file', folder, '-r', f'{folder}/nowhere')
-    fails(r'file000: cannot open directory: Not a directory', folder, '-r', f'{tree}/dir/file000')
-    fails(r'no such directory in the source', folder, '-r', tree, '--subvol', 'dirr')
-    fails(r'no such directory in the source|not a directory', folder, '-r', tree, '--subvol', 'dir/file000')
-    fails(r'no such|not there', folder, '-r', tree, '--inode-flags', 'nodatacow:dir/none')
-    fails(r'nowhere: .*No such file', folder, '--tar', f'{folder}/nowhere')
-    fails(r'nowhere: .*No such file', folder, '--manifest', f'{folder}/nowhere')
+    untouched(r'nowhere: cannot open directory: No such file', folder, '-r', f'{folder}/nowhere')
+    untouched(r'file000: cannot open directory: Not a directory', folder, '-r', f'{tree}/dir/file000')
+    untouched(r'no such directory in the source', folder, '-r', tree, '--subvol', 'dirr')
+    untouched(r'no such directory in the source|not a directory', folder, '-r', tree, '--subvol', 'dir/file000')
+    untouched(r'no such|not there', folder, '-r', tree, '--inode-flags', 'nodatacow:dir/none')
+    untouched(r'nowhere: .*No such file', folder, '--tar', f'{folder}/nowhere')
+    untouched(r'nowhere: .*No such file', folder, '--manifest', f'{folder}/nowhere')
     write(f'{folder}/manifest', b'/ 0 40755 1 0 0 0 1.0 - - -\n')
-    fails(r'nowhere: .*No such file', folder, '--manifest', f'{folder}/manifest', '--basedir', f'{folder}/nowhere')
+    untouched(r'nowhere: .*No such file', folder, '--manifest', f'{folder}/manifest', '--basedir', f'{folder}/nowhere')
     untouched('only one of --rootdir, --tar and', folder, '-r', tree, '--tar', f'{folder}/nowhere', status=2)
     shutil.rmtree(tree)
 
@@ -145,6 +151,27 @@ def wrong_archives(folder):
     os.unlink(path)
 
 
+def image_in_source(folder):
+    """What is to be written to is no source: it would be in itself, and the source would be gone."""
+    says, tree, image = 'the filesystem is to be made in ', make_tree(f'{folder}/self', files=5), f'{folder}/self/image'
+    told(f'image: {says}it', *run('mkfs', '-q', '-r', tree, image))
+    assert not os.path.lexists(image), 'there is a file'
+    write(f'{folder}/manifest', b'/ 0 40755 1 0 0 0 1.0 - - -\n/f 3 100644 1 0 0 0 1.0 image - -\n')
+    write(f'{folder}/a.tar', tar(file('some')))
+    for target, *args in ((image, '-r', tree), (image, '--manifest', f'{folder}/manifest', '--basedir', tree),
+                          (f'{folder}/manifest', '--manifest', f'{folder}/manifest'),
+                          (f'{folder}/a.tar', '--tar', f'{folder}/a.tar')):
+        write(image, b'old')
+        before = contents(target)
+        told(says, *run('mkfs', '-q', '-f', *args, target))
+        assert contents(target) == before, f'{args}: it was written to'
+    assert run('mkfs', '-q', '-f', '--exclude', 'image', '-r', tree, image)[0] == 0
+    assert b'image' not in run('ls', image)[1], 'what is left out is in it'
+    shutil.rmtree(tree)
+    for name in ('manifest', 'a.tar'):
+        os.unlink(f'{folder}/{name}')
+
+
 def wrong_files(folder):
     """What cannot be read."""
     tree = make_tree(f'{folder}/unreadable')
@@ -153,7 +180,9 @@ def wrong_files(folder):
     for path in paths:
         mode = stat.S_IMODE(os.stat(path).st_mode)
         os.chmod(path, 0)
-        fails(f'{os.path.basename(path)}: .*Permission denied', folder, '-r', tree, **tool.forbidden())
+        # A directory is found before anything is written, a file when its contents are read.
+        check = untouched if os.path.isdir(path) else fails
+        check(f'{os.path.basename(path)}: .*Permission denied', folder, '-r', tree, **tool.forbidden())
         os.chmod(path, mode)
     shutil.rmtree(tree)
 
@@ -352,6 +381,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix='btrkit-fill-') as folder:
         options_that_name_nothing(folder)
         wrong_archives(folder)
+        image_in_source(folder)
         wrong_files(folder)
         interrupted(folder)
         changing(folder)
