@@ -36,6 +36,7 @@ struct filling {
 	struct mkfs_fill fill;
 	struct units *units;
 	struct mkfs_sort *sort; /* NULL: none */
+	uint32_t *sorted, num_sorted; /* files by it */
 	struct btrkit_mkfs_so_far so_far;
 	struct source_target *targets;
 	bool cleared;	/* what was on the devices is gone */
@@ -102,7 +103,10 @@ static int read_names(struct filling *f, struct btrkit_error *err)
 
 	if (!ret)
 		ret = source_judge(f->fill.source, err);
-	return ret || source_streams(f->fill.source) ? ret : source_read(f->fill.source, NULL, err);
+	if (ret || source_streams(f->fill.source))
+		return ret;
+	ret = source_read(f->fill.source, NULL, err);
+	return ret || !f->sort ? ret : mkfs_sort_files(f->sort, f->fill.source, &f->sorted, &f->num_sorted, err);
 }
 
 static int tell_progress(void *ctx, uint64_t bytes, uint64_t files)
@@ -139,15 +143,10 @@ static struct units_config units_config(struct filling *f)
 /* By the priorities that were asked for. */
 static int read_sorted(struct filling *f, struct btrkit_error *err)
 {
-	uint32_t *files, n;
-	int ret;
+	int ret = 0;
 
-	ret = mkfs_sort_files(f->sort, f->fill.source, &files, &n, err);
-	if (ret)
-		return ret;
-	for (uint32_t i = 0; !ret && i < n; i++)
-		ret = units_add_file(f->units, files[i], err);
-	free(files);
+	for (uint32_t i = 0; !ret && i < f->num_sorted; i++)
+		ret = units_add_file(f->units, f->sorted[i], err);
 	return ret;
 }
 
@@ -441,6 +440,7 @@ int mkfs_make_filled(struct mkfs_plan *p, struct btrkit_mkfs_result *result, str
 	mkfs_contents_destroy(f.fill.contents);
 	source_destroy(f.fill.source);
 	free(f.targets);
+	free(f.sorted);
 	mkfs_compact_release(&f.compact);
 	return ret;
 }
