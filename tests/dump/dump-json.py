@@ -92,6 +92,12 @@ def one_image(validator, image, agreed):
     return lines
 
 
+def all_lines(schema):
+    """Lines are judged by their kind here; who has the schema alone goes by what it begins with."""
+    begins, has = {part['$ref'] for part in schema['oneOf']}, {f'#/$defs/lines/{n}' for n in schema['$defs']['lines']}
+    assert begins == has, begins ^ has
+
+
 def same_types(schema):
     """A member has one type wherever it stands: what reads tables needs that."""
     types = {}
@@ -221,6 +227,7 @@ def jq(image):
 def main():
     validator, agreed = Validator(), agree.Agreement()
     self_test(validator)
+    all_lines(validator.schema)
     assert same_types(validator.schema) > 250
     of_items = items(validator, sys.argv[1])
     lines = images = examples = members = blocks = 0
