@@ -220,6 +220,9 @@ def jq(image):
         command = example.replace('\\', '').replace('btrkit ', BTRKIT + ' ', 1).replace('disk.img', image)
         done = subprocess.run(['bash', '-o', 'pipefail', '-c', command], stdout=subprocess.PIPE, check=False)
         assert done.returncode == 0 and done.stdout, f'{command}: {done}'
+        if 'uniq -c' in example:
+            items = dump(image, '--format', 'json')[1].count('"kind":"item"')
+            assert sum(int(line.split()[0]) for line in done.stdout.splitlines()) == items, (image, done.stdout, items)
     assert len(examples) >= 3, examples
     return len(examples)
 
@@ -239,8 +242,10 @@ def main():
             lines += got
             blocks += supers(f'{scratch}/{name}.img')
             images += bool(got)
+            # In the other there are pointers too whose keys are those of names.
+            examples += jq(f'{scratch}/{name}.img') if name in ('good-default', 'good-hard-links') else 0
             if name == 'good-default':
-                examples, members = jq(f'{scratch}/{name}.img'), fields(f'{scratch}/{name}.img')
+                members = fields(f'{scratch}/{name}.img')
             os.unlink(f'{scratch}/{name}.img')
     planted = validator.planted()
     print(f'{of_items} items and {lines} lines of {images} of {len(names)} images are valid, {examples} examples of jq '
