@@ -41,7 +41,11 @@ static int step_across(struct btrkit_fs *fs, struct inode_place *at, uint64_t id
 	return fs_find_root(fs, id, &at->root, NULL, err);
 }
 
-int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, struct btrkit_error *err)
+/* The place of a subvolume that a snapshot has not taken along: it is listed, and has no inode. */
+#define STEP_EMPTY 2
+
+/* @return 0; 1: there is none; STEP_EMPTY; <0 */
+static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, struct btrkit_error *err)
 {
 	struct dir_entry entry;
 	struct cursor c;
@@ -59,12 +63,20 @@ int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, si
 		at->inode = entry.location.objectid;
 		return 0;
 	case KEY_ROOT_ITEM:
-		return step_across(fs, at, entry.location.objectid, name, len, err);
+		ret = step_across(fs, at, entry.location.objectid, name, len, err);
+		return ret == 1 ? STEP_EMPTY : ret;
 	default:
 		ret = err_corrupt(err, "location", "directory entry points to an item of type %u", entry.location.type);
 		err_at_tree(err, at->root.id);
 		return ret;
 	}
+}
+
+int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, struct btrkit_error *err)
+{
+	const int ret = step(fs, at, name, len, err);
+
+	return ret == STEP_EMPTY ? 1 : ret;
 }
 
 int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, struct inode_place *ret,
@@ -78,9 +90,12 @@ int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char 
 		int r;
 
 		if (len && !(len == 1 && *path == '.')) {
-			r = path_step(fs, &at, path, len, err);
+			r = step(fs, &at, path, len, err);
 			if (r < 0)
 				return r;
+			if (r == STEP_EMPTY)
+				return err_set(err, BTRKIT_NOT_FOUND, "%.*s is the empty place of a subvolume that the "
+					       "snapshot did not take along: %s", (int)len, path, whole);
 			if (r)
 				return err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: %s", whole);
 		}

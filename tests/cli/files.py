@@ -120,6 +120,17 @@ def damaged(path):
     assert check_failure('cat', path, (status, b'', err)).startswith('big: data checksum mismatch'), err
 
 
+def not_taken_along(path):
+    """The place of a subvolume in a snapshot is listed, and a path that leads there does not say that it is not."""
+    script = b'subvolume create a\nsubvolume create a/b\nsubvolume snapshot a taken\n'
+    subprocess.run([BTRKIT, 'edit', path], input=script, check=True)
+    assert text('ls', '-i', path, 'taken') == '2 b\n'
+    for command in 'ls', 'stat', 'cat', 'extract', 'fiemap':
+        for to in 'taken/b', 'taken/b/x':
+            assert check_failure(command, path, run(command, path, to)) == (
+                f'b is the empty place of a subvolume that the snapshot did not take along: {to}')
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         path = f'{scratch}/fs.img'
@@ -129,6 +140,7 @@ def main():
         lists(path)
         states(path)
         refusals(path)
+        not_taken_along(path)
         damaged(path)
 
 
