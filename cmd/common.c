@@ -187,16 +187,20 @@ void cmd_usage_error(const struct command *cmd, const char *fmt, ...)
 	exit(cmd->usage ? cmd->usage : EXIT_USAGE);
 }
 
-static uint64_t number(const struct command *cmd, const char *option, const char *s, int base, bool suffix)
+static uint64_t number(const struct command *cmd, const char *option, const char *s, bool hex, bool suffix)
 {
 	static const char letters[] = "bkmgtpe";
 	unsigned long long v;
 	char *end;
 
+	/* A zero in front makes nothing octal. */
+	hex = hex && *s == '0' && (s[1] == 'x' || s[1] == 'X');
 	errno = 0;
-	v = strtoull(s, &end, base);
-	if (!isdigit((unsigned char)*s) || errno)
+	v = strtoull(s, &end, hex ? 16 : 10);
+	if (!isdigit((unsigned char)*s))
 		cmd_usage_error(cmd, "%s: '%s' is no number", option, s);
+	if (errno)
+		cmd_usage_error(cmd, "%s: '%s' is too large", option, s);
 	if (suffix && *end) {
 		const char *at = strchr(letters, tolower((unsigned char)*end));
 		unsigned shift = at ? 10 * (unsigned)(at - letters) : 0;
@@ -213,7 +217,7 @@ static uint64_t number(const struct command *cmd, const char *option, const char
 
 uint64_t cmd_number(const struct command *cmd, const char *option, const char *s, bool suffix)
 {
-	return number(cmd, option, s, 0, suffix);
+	return number(cmd, option, s, true, suffix);
 }
 
 unsigned cmd_count(const struct command *cmd, const char *option, const char *s, unsigned most)
@@ -227,7 +231,7 @@ unsigned cmd_count(const struct command *cmd, const char *option, const char *s,
 
 uint64_t cmd_size(const struct command *cmd, const char *option, const char *s)
 {
-	return number(cmd, option, s, 10, true);
+	return number(cmd, option, s, false, true);
 }
 
 enum btrkit_format cmd_format(const struct command *cmd, const char *s, enum btrkit_format last)

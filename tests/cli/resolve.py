@@ -88,6 +88,12 @@ def refusals(path):
         for bad in ((), (path,), (path, 'x'), (path, '1', '2'), ('--format=tsv', path, '1'), ('--nothing', path, '1')):
             status, out, err = run(command, *bad)
             assert status == 2 and not out and err.count('\n') == 1, (command, bad, status, out, err)
+    # A zero in front makes no other number of it.
+    for padded in '7050', '07050':
+        said = check_failure('inode-resolve', path, run('inode-resolve', path, padded))
+        assert said.startswith('no inode 7050 '), said
+    status, out, err = run('logical-resolve', path, '18446744073709551616')
+    assert status == 2 and "'18446744073709551616' is too large" in err, err
 
 
 def main():
