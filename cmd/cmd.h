@@ -162,6 +162,8 @@ void cmd_devices_end(struct cmd_devices *d);
 /* As cmd_open(). */
 struct btrkit_fs *cmd_devices_open(const struct command *cmd, const struct cmd_devices *d,
 				   const struct btrkit_open_options *opts);
+/* The same to show files, with a word where those that Linux would show are newer. */
+struct btrkit_fs *cmd_files_open(const struct command *cmd, const struct cmd_devices *d);
 
 /*
  * Opens a filesystem for reading from @n devices, or says why not. Notes of the library go to stderr.

@@ -32,6 +32,20 @@ struct btrkit_fs *cmd_devices_open(const struct command *cmd, const struct cmd_d
 	return cmd_open(cmd, d->at, d->n, !d->noscan, opts);
 }
 
+struct btrkit_fs *cmd_files_open(const struct command *cmd, const struct cmd_devices *d)
+{
+	struct btrkit_fs *fs = cmd_devices_open(cmd, d, NULL);
+	struct btrkit_fs_info info;
+
+	if (!fs)
+		return NULL;
+	btrkit_fs_get_info(fs, &info);
+	if (info.log_root)
+		cmd_say("btrkit %s: %s: it has a log tree, which Linux replays when it mounts: files are as they were "
+			"at the last commit", cmd->name, d->at[0]);
+	return fs;
+}
+
 bool cmd_start_option(const struct command *cmd, struct btrkit_open_options *o, int c)
 {
 	uint64_t n;

@@ -231,7 +231,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 	req.devices.at[0] = argv[optind];
 	req.paths = (const char *const *)argv + optind + 1;
 	req.num_paths = (size_t)(argc - optind - 1);
-	fs = cmd_devices_open(cmd, &req.devices, NULL);
+	fs = cmd_files_open(cmd, &req.devices);
 	if (fs)
 		status = work(fs, &req);
 	btrkit_fs_close(fs);

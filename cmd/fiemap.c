@@ -174,7 +174,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		cmd_usage_error(cmd, "--all lists every file: no PATH and no --subvol beside it");
 	if (!req.all && !req.num_paths)
 		cmd_usage_error(cmd, "no PATH given (or --all)");
-	fs = cmd_devices_open(cmd, &req.devices, NULL);
+	fs = cmd_files_open(cmd, &req.devices);
 	status = fs ? print(cmd, &req, fs) : EXIT_FAILED;
 	btrkit_fs_close(fs);
 	cmd_devices_end(&req.devices);

@@ -102,7 +102,7 @@ static int run(const struct command *cmd, int argc, char **argv, int min, work_f
 	req.devices.at[0] = argv[optind];
 	req.paths = (const char *const *)argv + optind + 1;
 	req.num_paths = (size_t)(argc - optind - 1);
-	req.fs = cmd_devices_open(cmd, &req.devices, NULL);
+	req.fs = cmd_files_open(cmd, &req.devices);
 	if (req.fs) {
 		ret = cmd_find_subvolume(req.fs, req.subvol, &req.root, &err);
 		if (!ret)

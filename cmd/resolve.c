@@ -73,7 +73,7 @@ static int run(const struct command *cmd, int argc, char **argv, const char *wha
 	cmd_check_args(cmd, argc, 2, 2);
 	req.devices.at[0] = argv[optind];
 	req.number = cmd_number(cmd, what, argv[optind + 1], true);
-	fs = cmd_devices_open(cmd, &req.devices, NULL);
+	fs = cmd_files_open(cmd, &req.devices);
 	if (fs)
 		status = cmd_end(cmd, req.devices.at[0], &out, print(fs, &req, &out, &err), &err);
 	btrkit_fs_close(fs);

@@ -162,7 +162,8 @@ struct btrkit_fs_info {
 	uint32_t nodesize;
 	unsigned super_mirror;		/**< the copy that is used */
 	const char *csum_name;		/**< a constant of the library */
-	uint64_t reserved[8];	/**< 0 */
+	uint64_t log_root;		/**< where logs lie: fsyncs since the commit; or 0 */
+	uint64_t reserved[7];	/**< 0 */
 };
 
 /** Fills in @p info. Since: 0.1 */

@@ -337,6 +337,7 @@ void btrkit_fs_get_info(const struct btrkit_fs *fs, struct btrkit_fs_info *info)
 		.nodesize = s->nodesize,
 		.super_mirror = fs->super_mirror,
 		.csum_name = s->csum->name,
+		.log_root = s->log_root,
 	};
 	memcpy(info->fsid, s->fsid, sizeof(info->fsid));
 	memcpy(info->label, s->disk.label, sizeof(s->disk.label));

@@ -8,8 +8,11 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'images'))
+import unpack  # noqa: E402
 from tool import BTRKIT, check_failure, make_filesystem, run
 
 NOW = r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d'
@@ -131,6 +134,17 @@ def not_taken_along(path):
                 f'b is the empty place of a subvolume that the snapshot did not take along: {to}')
 
 
+def logged(folder):
+    """Files that Linux would show newer: a word says so, and it is no failure. Others are silent."""
+    path = unpack.unpack('good-log-tree', folder, quick=True)
+    for command, *args in (('ls',), ('stat', '.'), ('fiemap', '-a'), ('extract', '--tar', '/dev/null'),
+                           ('inode-resolve', '256')):
+        status, _, err = run(command, path, *args)
+        assert status == 0 and 'log tree' in err and err.count('\n') == 1, (command, args, status, err)
+    for command in 'list-subvolumes', 'du', 'check':
+        assert run(command, path)[::2] == (0, ''), command
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         path = f'{scratch}/fs.img'
@@ -141,6 +155,7 @@ def main():
         states(path)
         refusals(path)
         not_taken_along(path)
+        logged(scratch)
         damaged(path)
 
 
