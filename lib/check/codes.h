@@ -69,6 +69,8 @@
 	CODE(EXTENT_OVERLAP, "EXTENT-OVERLAP", REFUSED, "an extent begins inside the one before it")          \
 	CODE(EXTENT_PLACE, "EXTENT-PLACE", REFUSED,                                                           \
 	     "an extent that does not lie in one block group, or not in one of its kind")                     \
+	CODE(EXTENT_SUPER, "EXTENT-SUPER", MISBEHAVES,                                                        \
+	     "an extent that lies over a superblock, which Linux writes with each commit")                    \
 	CODE(EXTENT_FLAGS, "EXTENT-FLAGS", MISBEHAVES, "an extent has flags that no Linux knows")             \
 	CODE(EXTENT_REFCOUNT, "EXTENT-REFCOUNT", REFUSED, "an extent counts other references than it has")    \
 	CODE(EXTENT_REF_TWICE, "EXTENT-REF-TWICE", REFUSED, "a reference to an extent is told in two places") \

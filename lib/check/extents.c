@@ -9,6 +9,7 @@
 
 #include "lib/check/state.h"
 #include "lib/format/feature_bits.h"
+#include "lib/space/block_group.h"
 
 /* What a hash of 64 bits may be off by: references with equal hashes lie one behind the other. */
 #define HASH_STEPS_MAX 65536
@@ -258,6 +259,66 @@ static void take_item(void *ctx, const struct item *item)
 	}
 }
 
+static void tell_super(struct check *c, const struct range *super, uint64_t start, uint64_t length)
+{
+	if (start < range_end(super) && start + length > super->start)
+		check_say(c, CHECK_EXTENT_SUPER, &(struct check_place){ OID_EXTENT_TREE, start, NULL, NULL },
+			  "extent of %" PRIu64 " bytes lies over %" PRIu64 " bytes at %" PRIu64
+			  ", the place of a superblock",
+			  length, super->length, super->start);
+}
+
+/* What lies over a copy of the superblock each commit destroys. What lies there is in the tables already. */
+static void judge_super(struct check *c, const struct range *super)
+{
+	const struct check_table *extents = &c->tables.extents, *blocks = &c->tables.blocks;
+	size_t i = check_table_lower_bound(extents, super->start, NULL);
+
+	for (i -= i > 0; i < extents->n; i++) {
+		const struct check_extent *e = check_extent_at(&c->tables, i);
+
+		if (check_extent_start(e) >= range_end(super))
+			break;
+		if (!(e->place & CHECK_EXTENT_DOUBT))
+			tell_super(c, super, check_extent_start(e), (uint64_t)e->sectors * c->items.sectorsize);
+	}
+	i = check_table_lower_bound(blocks, super->start, NULL);
+	for (i -= i > 0; i < blocks->n; i++) {
+		const struct check_block *b = check_block_at(&c->tables, i);
+
+		if (check_block_bytenr(b) >= range_end(super))
+			break;
+		if (!(b->place & CHECK_BLOCK_DOUBT))
+			tell_super(c, super, check_block_bytenr(b), c->items.nodesize);
+	}
+}
+
+/* The first bytes of all are kept as well, and nothing writes to them: what old versions had there is left alone. */
+static void judge_supers(struct check *c)
+{
+	const struct check_group *groups = c->groups.at;
+
+	for (size_t i = 0; i < c->groups.n && !check_failed(c); i++) {
+		const struct block_group group = { .start = groups[i].start, .length = groups[i].length };
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct block_group_supers supers;
+		int ret = groups[i].chunk ? block_group_supers(c->fs, &group, &supers, &err) : -EUCLEAN;
+
+		if (ret == -ENOMEM)
+			check_fail(c, ret, &err);
+		if (ret)
+			continue;
+		for (unsigned k = 0; k < supers.n; k++) {
+			const uint64_t end = range_end(&supers.at[k]), first = super_offset(0);
+			const uint64_t start = supers.at[k].start < first ? first : supers.at[k].start;
+
+			if (start < end)
+				judge_super(c, &(struct range){ start, end - start });
+		}
+		block_group_supers_release(&supers);
+	}
+}
+
 int check_extents(struct check *c)
 {
 	const struct check_root *root = check_find_root(c, OID_EXTENT_TREE);
@@ -269,6 +330,7 @@ int check_extents(struct check *c)
 	}
 	if (!check_each_item(c, &root->root, &c->extents_lost, take_item, &l))
 		end_extent(&l);
+	judge_supers(c);
 	free(l.inline_refs.at);
 	free(l.near.at);
 	return c->failed;
