@@ -236,7 +236,8 @@ int delayed_take_inode(struct delayed_tree *t, uint64_t *ret, struct btrkit_erro
 		atomic_compare_exchange_strong(&t->next_inode, &none, last + 1);
 	}
 	*ret = atomic_fetch_add(&t->next_inode, 1);
-	if (*ret > OID_LAST_FREE)
+	/* The last one Linux gives to none. */
+	if (*ret >= OID_LAST_FREE)
 		return err_set(err, BTRKIT_NO_SPACE, "subvolume %" PRIu64 " has used up all numbers of inodes",
 			       t->id);
 	return 0;
