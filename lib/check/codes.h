@@ -144,6 +144,7 @@
 #define CHECK_CODES_INODE(CODE)                                                                                     \
 	CODE(TREE_TOP, "TREE-TOP", REFUSED, "a tree whose top directory is missing, or not what it should be")      \
 	CODE(INODE_MISSING, "INODE-MISSING", REFUSED, "items of an inode that has no inode item")                   \
+	CODE(INODE_NUMBER, "INODE-NUMBER", MISBEHAVES, "an inode behind which Linux has no number for a new one")   \
 	CODE(INODE_FLAGS, "INODE-FLAGS", REFUSED, "an inode with flags that Linux does not know")                   \
 	CODE(INODE_KIND, "INODE-KIND", MISBEHAVES, "an inode with items that its kind of file does not have")       \
 	CODE(INODE_GENERATION, "INODE-GENERATION", MISBEHAVES, "an inode that is younger than the filesystem")      \

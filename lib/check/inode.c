@@ -22,6 +22,10 @@ void span_inode_item(struct span_reader *r, const struct item *item)
 		span_say(r, CHECK_INODE_CACHE, item, NULL, "a cache of free inode numbers, of bytes: ", i.size);
 		r->inode->seen |= SEEN_DOUBT;
 	}
+	/* Linux numbers new ones behind the highest, and the last number it gives to none. */
+	if (item->key.objectid >= OID_LAST_FREE - 1 && item->key.objectid <= OID_LAST_FREE)
+		span_say(r, CHECK_INODE_NUMBER, item, "key.objectid", "nothing new can be made in a tree with inode ",
+			 item->key.objectid);
 	if (i.generation > generation)
 		span_say(r, CHECK_INODE_GENERATION, item, "generation", "inode of generation ", i.generation);
 	if (i.transid > generation)
