@@ -106,6 +106,7 @@ struct btrkit_space_sink {
  * chunks is one.
  *
  * @param sink	gets block groups and leftovers; NULL: nobody does
+ * @param ret	the whole; may be NULL
  * @return 0; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what the sink returned
  * Since: 0.1
  */
@@ -115,6 +116,7 @@ int btrkit_space_status(struct btrkit_fs *fs, const struct btrkit_space_sink *si
 /**
  * The same, printed: block groups, leftovers, and last the summary.
  *
+ * @param ret	the whole; may be NULL
  * @return as btrkit_space_status(), or what @p write returned; -EINVAL for an unknown format
  * Since: 0.1
  */

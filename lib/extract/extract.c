@@ -333,11 +333,14 @@ static int take_path(struct extract *x, uint64_t root, const char *path)
 
 int extract_run(struct extract *x, uint64_t root, const char *const *paths, size_t n)
 {
+	static const struct btrkit_extract_options defaults = BTRKIT_EXTRACT_OPTIONS_INIT;
 	static const char *const top[] = { "" };
 	struct btrkit_extract_result none = { 0 };
 	struct btrkit_inode i;
 	int ret;
 
+	if (!x->opts)
+		x->opts = &defaults;
 	if (!x->result)
 		x->result = &none;
 	if (x->opts->flags & ~(unsigned)(BTRKIT_EXTRACT_OWNERS | BTRKIT_EXTRACT_INODE_FLAGS))

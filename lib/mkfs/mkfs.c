@@ -258,7 +258,7 @@ int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_
 	if (!ret && result)
 		*result = told;
 	if (!ret)
-		tell_devices(&p, opts->made);
+		tell_devices(&p, p.opts.made);
 	mkfs_plan_release(&p);
 	free(p.devices);
 	return ret;

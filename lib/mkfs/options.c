@@ -139,7 +139,8 @@ static int judge_features(struct btrkit_mkfs_options *o, struct btrkit_error *er
 int mkfs_options_judge(const struct btrkit_mkfs_options *given, size_t n, struct btrkit_mkfs_options *ret,
 		       struct btrkit_error *err)
 {
-	struct btrkit_mkfs_options o = *given;
+	static const struct btrkit_mkfs_options defaults = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_mkfs_options o = given ? *given : defaults;
 	int r;
 
 	if (o.flags & ~(unsigned)FLAGS_KNOWN)

@@ -445,9 +445,12 @@ int btrkit_ls_print(struct btrkit_fs *fs, uint64_t root, const char *const *path
 		    const struct btrkit_ls_options *opts, btrkit_write_fn write, void *ctx, struct btrkit_error *err)
 {
 	const unsigned known = BTRKIT_LS_LONG | BTRKIT_LS_RECURSIVE | BTRKIT_LS_DIRECTORY | BTRKIT_LS_INODE;
-	struct ls ls = { .fs = fs, .opts = opts, .problems = { opts->problem, opts->problem_ctx, err } };
+	static const struct btrkit_ls_options defaults = BTRKIT_LS_OPTIONS_INIT;
+	struct ls ls = { .fs = fs, .opts = opts ? opts : &defaults };
 	int ret;
 
+	opts = ls.opts;
+	ls.problems = (struct problems){ opts->problem, opts->problem_ctx, err };
 	if (opts->flags & ~known)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
 	ret = list_begin(&ls.e, opts->format, "ls", write, ctx, err);

@@ -61,10 +61,12 @@ static void print_filled(struct emit *e, const struct btrkit_mkfs_options *o, co
 	emit_object_end(e);
 }
 
-int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *o, const struct btrkit_mkfs_result *r,
+int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *opts, const struct btrkit_mkfs_result *r,
 			     const char *const *names, size_t n, btrkit_write_fn write, void *ctx,
 			     struct btrkit_error *err)
 {
+	static const struct btrkit_mkfs_options defaults = BTRKIT_MKFS_OPTIONS_INIT;
+	const struct btrkit_mkfs_options *o = opts ? opts : &defaults;
 	const struct csum_kind *csum = (unsigned)o->csum > UINT16_MAX ? NULL : csum_kind_find((uint16_t)o->csum);
 	struct emit e;
 	int ret;

@@ -151,7 +151,7 @@ int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_format format, b
 	if (!r)
 		print_summary(&e, &sum);
 	r = list_end(&e, r);
-	if (!r)
+	if (!r && ret)
 		*ret = sum;
 	return r;
 }

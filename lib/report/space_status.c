@@ -358,7 +358,7 @@ int btrkit_space_status(struct btrkit_fs *fs, const struct btrkit_space_sink *si
 	extent_ranges_release(&s.extents);
 	free_space_tree_release(&s.tree);
 	block_groups_release(&s.groups);
-	if (!r)
+	if (!r && ret)
 		*ret = s.sum;
 	return r;
 }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What btrkit.h says of all functions: options that are NULL, and results that nobody wants. */
+#include "tests/unit/unit.h"
+
+#include <unistd.h>
+
+#include <btrkit/btrkit.h>
+
+#define SIZE (256u << 20)
+
+static int swallow(void *ctx, const void *data, size_t len)
+{
+	(void)data;
+	*(uint64_t *)ctx += len;
+	return 0;
+}
+
+static struct btrkit_io *made(const struct btrkit_mkfs_options *opts, struct btrkit_mkfs_result *result)
+{
+	struct btrkit_io *io;
+
+	assert_int_equal(btrkit_io_memory(SIZE, &io, NULL), 0);
+	assert_int_equal(btrkit_mkfs(&io, 1, opts, result, NULL), 0);
+	return io;
+}
+
+static struct btrkit_fs *opened(void)
+{
+	struct btrkit_io *io = made(NULL, NULL);
+	struct btrkit_fs *fs;
+
+	assert_int_equal(btrkit_fs_open(&io, 1, NULL, &fs, NULL), 0);
+	return fs;
+}
+
+static void a_filesystem_is_made_without_options(void **state)
+{
+	struct btrkit_mkfs_options defaults = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_mkfs_result by_null, by_macro;
+	uint64_t least, wanted, bytes = 0;
+	const char *name = "memory";
+
+	(void)state;
+	assert_int_equal(btrkit_mkfs_min_size(NULL, 1, &least, NULL), 0);
+	assert_int_equal(btrkit_mkfs_min_size(&defaults, 1, &wanted, NULL), 0);
+	assert_int_equal(least, wanted);
+	btrkit_io_close(made(NULL, &by_null));
+	btrkit_io_close(made(&defaults, &by_macro));
+	assert_int_equal(by_null.nodesize, by_macro.nodesize);
+	assert_int_equal(by_null.incompat, by_macro.incompat);
+	assert_int_equal(by_null.compat_ro, by_macro.compat_ro);
+	assert_int_equal(btrkit_mkfs_result_print(NULL, &by_null, &name, 1, swallow, &bytes, NULL), 0);
+	assert_true(bytes);
+}
+
+static void whatever_takes_options_does_without(void **state)
+{
+	struct btrkit_fs *fs = opened();
+	struct btrkit_usage *usage;
+	struct btrkit_usage_paths *paths;
+	struct btrkit_usage_printer *printer;
+	const char *top[] = { "/" };
+	uint64_t bytes = 0;
+
+	(void)state;
+	assert_int_equal(btrkit_ls_print(fs, 5, NULL, 0, NULL, swallow, &bytes, NULL), 0);
+	assert_int_equal(btrkit_ls_print(fs, 5, top, 1, NULL, swallow, &bytes, NULL), 0);
+	assert_int_equal(btrkit_stat_print(fs, 5, top, 1, NULL, swallow, &bytes, NULL), 0);
+	assert_int_equal(btrkit_subvolumes_print(fs, NULL, BTRKIT_FORMAT_TEXT, swallow, &bytes, NULL), 0);
+	assert_int_equal(btrkit_dump_tree(fs, NULL, swallow, &bytes, NULL), 0);
+	assert_int_equal(btrkit_dump_scan(fs, NULL, NULL, swallow, &bytes, NULL), 0);
+	assert_int_equal(btrkit_check(fs, NULL, NULL, NULL), 0);
+	assert_int_equal(btrkit_check_print(fs, NULL, BTRKIT_FORMAT_TEXT, swallow, &bytes, NULL, NULL), 0);
+	assert_int_equal(btrkit_space_status(fs, NULL, NULL, NULL), 0);
+	assert_int_equal(btrkit_space_status_print(fs, BTRKIT_FORMAT_TEXT, swallow, &bytes, NULL, NULL), 0);
+	assert_int_equal(btrkit_usage_load(fs, NULL, &usage, NULL), 0);
+	assert_int_equal(btrkit_usage_paths_load(fs, usage, NULL, &paths, NULL), 0);
+	assert_int_equal(btrkit_usage_printer_create(fs, usage, NULL, swallow, &bytes, &printer, NULL), 0);
+	assert_int_equal(btrkit_usage_printer_finish(printer), 0);
+	assert_int_equal(btrkit_usage_html_print(fs, usage, paths, NULL, swallow, &bytes, NULL), 0);
+	btrkit_usage_paths_free(paths);
+	btrkit_usage_free(usage);
+	btrkit_fs_close(fs);
+}
+
+static void files_come_out_without_options(void **state)
+{
+	char folder[] = "/tmp/btrkit-defaults-XXXXXX";
+	struct btrkit_fs *fs = opened();
+	uint64_t bytes = 0;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(btrkit_extract(fs, 5, NULL, 0, folder, NULL, NULL, NULL), 0);
+	assert_int_equal(rmdir(folder), 0);
+#ifdef HAVE_ARCHIVE
+	assert_int_equal(btrkit_extract_tar(fs, 5, NULL, 0, swallow, &bytes, NULL, NULL, NULL), 0);
+	assert_true(bytes);
+#else
+	assert_int_equal(btrkit_extract_tar(fs, 5, NULL, 0, swallow, &bytes, NULL, NULL, NULL), -EOPNOTSUPP);
+#endif
+	btrkit_fs_close(fs);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_filesystem_is_made_without_options),
+		cmocka_unit_test(whatever_takes_options_does_without),
+		cmocka_unit_test(files_come_out_without_options),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
