@@ -118,6 +118,7 @@ struct btrkit_check_result {
  * Checks a filesystem. Open it with BTRKIT_OPEN_PARTIAL, so that damage of its chunk tree becomes a finding too. It may
  * be read by others meanwhile, and must not be changed: what is changed while it is read is told as damage.
  *
+ * @param ret	what there was; may be NULL
  * @return 0: everything was looked at, whatever was found; -EINVAL: unknown flags; -EBUSY: a transaction is open;
  *	   -ENOMEM; -ENOSPC or another errno of the spill file; or what a function of @p opts returned
  * Since: 0.1

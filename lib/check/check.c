@@ -176,7 +176,8 @@ int btrkit_check(struct btrkit_fs *fs, const struct btrkit_check_options *opts, 
 	c->result.table_bytes = c->tables.most;
 	if (!r && ret)
 		*ret = c->result;
-	if (r && err)
+	/* Where a function of the options has ended it there is nothing to tell. */
+	if (r && err && c->failure.code != BTRKIT_OK)
 		*err = c->failure;
 	release(c);
 	free(c);

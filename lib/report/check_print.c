@@ -13,7 +13,7 @@ const char *btrkit_check_severity_name(enum btrkit_check_severity severity)
 {
 	static const char *const names[] = { "refused", "misbehaves", "leftover" };
 
-	return names[severity];
+	return (unsigned)severity < BTRKIT_CHECK_SEVERITIES ? names[severity] : NULL;
 }
 
 static void emit_code(struct emit *e, const char *kind, const struct btrkit_check_code *code)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What btrkit.h says of all functions: options that are NULL, and results that nobody wants. */
+/* What btrkit.h says of all functions: options that are NULL, results that nobody wants, callbacks that end it. */
 #include "tests/unit/unit.h"
 
 #include <unistd.h>
@@ -102,12 +102,45 @@ static void files_come_out_without_options(void **state)
 	btrkit_fs_close(fs);
 }
 
+static int refuse(void *ctx, uint64_t done, uint64_t total)
+{
+	(void)ctx;
+	(void)done;
+	(void)total;
+	return -ECANCELED;
+}
+
+/* Who ends it knows why: what it has put into the error stays there. */
+static void an_error_of_the_caller_stays(void **state)
+{
+	struct btrkit_check_options opts = BTRKIT_CHECK_OPTIONS_INIT;
+	struct btrkit_error err = { .code = BTRKIT_SYSTEM, .err = -ECANCELED, .message = "of the caller" };
+	struct btrkit_fs *fs = opened();
+
+	(void)state;
+	opts.progress = refuse;
+	assert_int_equal(btrkit_check(fs, &opts, NULL, &err), -ECANCELED);
+	assert_int_equal(err.code, BTRKIT_SYSTEM);
+	assert_string_equal(err.message, "of the caller");
+	btrkit_fs_close(fs);
+}
+
+static void a_severity_that_is_none_has_no_name(void **state)
+{
+	(void)state;
+	assert_string_equal(btrkit_check_severity_name(BTRKIT_CHECK_LEFTOVER), "leftover");
+	assert_null(btrkit_check_severity_name((enum btrkit_check_severity)BTRKIT_CHECK_SEVERITIES));
+	assert_null(btrkit_check_severity_name((enum btrkit_check_severity)-1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_filesystem_is_made_without_options),
 		cmocka_unit_test(whatever_takes_options_does_without),
 		cmocka_unit_test(files_come_out_without_options),
+		cmocka_unit_test(an_error_of_the_caller_stays),
+		cmocka_unit_test(a_severity_that_is_none_has_no_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
