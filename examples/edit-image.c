@@ -11,17 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOP_LEVEL 5
-#define TOP_INODE 256
-
 /* The file, which is made if there is none of that name. */
 static int find_or_make(struct btrkit_txn *txn, const char *name, uint64_t *inode, struct btrkit_error *err)
 {
 	struct btrkit_found found;
-	int ret = btrkit_txn_lookup(txn, TOP_LEVEL, TOP_INODE, name, strlen(name), &found, err);
+	int ret = btrkit_txn_lookup(txn, BTRKIT_TOP_LEVEL, BTRKIT_TOP_INODE, name, strlen(name), &found, err);
 
 	if (ret == -ENOENT)
-		return btrkit_txn_create(txn, TOP_LEVEL, TOP_INODE, name, strlen(name), NULL, inode, err);
+		return btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, BTRKIT_TOP_INODE, name, strlen(name), NULL, inode, err);
 	if (!ret)
 		*inode = found.inode;
 	return ret;
@@ -34,14 +31,14 @@ static int change(struct btrkit_txn *txn, const char *name, const char *text, st
 	int ret;
 
 	how.flags = BTRKIT_NEW_SNAPSHOT_READ_ONLY;
-	ret = btrkit_txn_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP_INODE, "before", strlen("before"), &how,
-					    NULL, err);
+	ret = btrkit_txn_subvolume_snapshot(txn, BTRKIT_TOP_LEVEL, BTRKIT_TOP_LEVEL, BTRKIT_TOP_INODE, "before",
+					    strlen("before"), &how, NULL, err);
 	if (!ret)
 		ret = find_or_make(txn, name, &inode, err);
 	if (!ret)
-		ret = btrkit_txn_truncate(txn, TOP_LEVEL, inode, 0, err);
+		ret = btrkit_txn_truncate(txn, BTRKIT_TOP_LEVEL, inode, 0, err);
 	if (!ret)
-		ret = btrkit_txn_write(txn, TOP_LEVEL, inode, 0, text, strlen(text), NULL, err);
+		ret = btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, text, strlen(text), NULL, err);
 	return ret;
 }
 

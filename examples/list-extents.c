@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOP_LEVEL 5
-#define FIRST_INODE 256
 #define PATH_BYTES 4096 /* deeper is no path that a program could open; it also ends a directory that contains itself */
 
 struct walk {
@@ -53,7 +51,7 @@ static int list_file(struct walk *w, const struct btrkit_dir_entry *entry)
 	if (ret)
 		return ret;
 	printf("%s %" PRIu64 " bytes\n", w->path, inode.size);
-	return btrkit_fiemap_path(w->fs, TOP_LEVEL, w->path, &sink, NULL, &w->err);
+	return btrkit_fiemap_path(w->fs, BTRKIT_TOP_LEVEL, w->path, &sink, NULL, &w->err);
 }
 
 static int visit(void *ctx, const struct btrkit_dir_entry *entry)
@@ -106,7 +104,7 @@ int main(int argc, char **argv)
 		btrkit_io_close(io);
 		return fail(argv[1], &w.err, ret);
 	}
-	ret = btrkit_inode_entries(w.fs, TOP_LEVEL, FIRST_INODE, visit, &w, &w.err);
+	ret = btrkit_inode_entries(w.fs, BTRKIT_TOP_LEVEL, BTRKIT_TOP_INODE, visit, &w, &w.err);
 	btrkit_fs_close(w.fs);
 	return ret ? fail(argv[1], &w.err, ret) : 0;
 }

@@ -66,7 +66,7 @@ struct btrkit_finding {
 };
 
 /** Flags of struct btrkit_check_options. Since: 0.1 */
-enum btrkit_check_flag {
+enum btrkit_check_flags {
 	/**
 	 * Read all data that has checksums, every copy of it, decompress what is compressed, and judge parity. A
 	 * filesystem with a tree of raid stripes is refused, with -EOPNOTSUPP.

@@ -7,8 +7,9 @@
  * What went wrong, and where.
  *
  * Every fallible function returns 0 or a negative errno. One that has a detail to tell takes a caller-owned
- * struct btrkit_error as its last parameter, which may be NULL. The library keeps no error of its own, so
- * threads do not overwrite each other's. The struct is written only when the call fails.
+ * struct btrkit_error as its last parameter, which may be NULL. The library keeps no error of its own, so threads do
+ * not overwrite each other's. The struct is written only when the call fails, and not always where it is a callback of
+ * the caller that has ended it.
  */
 
 #include <btrkit/types.h>

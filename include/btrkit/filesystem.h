@@ -6,7 +6,8 @@
  * @file
  * An open filesystem.
  *
- * The handle may be used by many threads at once; opening and closing are one thread's, and so are transactions.
+ * The handle may be read by many threads at once; opening and closing are one thread's, and so are the beginning and
+ * the end of a transaction. While something is changed in one nobody reads: see btrkit.h.
  */
 
 #include <btrkit/io.h>
@@ -147,7 +148,13 @@ enum btrkit_scan_source {
 int btrkit_fs_scan(struct btrkit_io *const *devices, size_t n, unsigned sources, struct btrkit_io **found, size_t max,
 		   size_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Closes the filesystem and its devices. NULL is allowed. @return NULL. Since: 0.1 */
+/**
+ * Closes the filesystem and its devices. NULL is allowed. A transaction that is open is dropped, as by
+ * btrkit_txn_abort(), and its handle freed. Files must have been closed before.
+ *
+ * @return NULL
+ * Since: 0.1
+ */
 struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs);
 
 /** What a superblock says, in short. Since: 0.1 */

@@ -6,7 +6,7 @@
  * @file
  * Files and directories: paths to inodes and back, what is in a directory, what a file's data consists of.
  *
- * An inode is named by the objectid of its subvolume (5 is the top level) and its number.
+ * An inode is named by the objectid of its subvolume and its number.
  */
 
 #include <btrkit/filesystem.h>
@@ -71,6 +71,12 @@ typedef int (*btrkit_path_fn)(void *ctx, const char *path, size_t len);
  */
 int btrkit_inode_paths(struct btrkit_fs *fs, uint64_t root, uint64_t inode, btrkit_path_fn fn, void *ctx,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/** Objectid of the subvolume that every filesystem has, in which the paths of all others begin. Since: 0.1 */
+#define BTRKIT_TOP_LEVEL 5
+
+/** Number of the inode that is the root directory of a subvolume, in each of them. Since: 0.1 */
+#define BTRKIT_TOP_INODE 256
 
 /**
  * Number of the empty directory that stands, in a snapshot, in the place of a subvolume that was below the original: a

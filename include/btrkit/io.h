@@ -6,8 +6,11 @@
  * @file
  * Where the bytes of a device come from: a table of functions, and the backends that come with the library.
  *
- * A backend is used by many threads at once; each function must allow that. The functions of a backend
- * return 0 or a negative errno and never transfer less than was asked.
+ * A backend is used by many threads at once, which the library starts too; each function must allow that, but for
+ * resize() and close(). The functions of a backend return 0 or a negative errno, any there is, and never transfer less
+ * than was asked. They are called for ranges that lie on the device, as large as io->size says, at any offset and of
+ * any length: who needs aligned ones sees to that. After an error the contents of a buffer, or of the range that was
+ * written, are undefined.
  */
 
 #include <btrkit/types.h>
@@ -31,7 +34,8 @@ struct btrkit_zone {
 };
 
 /**
- * The functions of a backend. A program makes its own by filling in this table.
+ * The functions of a backend. A program makes its own by filling in this table, which is needed until the device is
+ * closed. All may be NULL but for read() and close(); one that can be written to has write() and flush().
  *
  * Since: 0.1
  */
@@ -64,20 +68,20 @@ struct btrkit_io_ops {
 	 * changing @p err, but for err->err. May be NULL.
 	 */
 	void (*explain)(struct btrkit_io *io, struct btrkit_error *err);
-	/** Frees the backend. */
+	/** Frees the backend: called once, by btrkit_io_close() or when the filesystem that owns it is closed. */
 	void (*close)(struct btrkit_io *io);
 	void (*reserved[8])(void);	/**< NULL */
 };
 
 /**
- * A device. Backends put this first in a struct of their own.
+ * A device. Backends put this first in a struct of their own, and fill it in before anybody uses it.
  *
  * Since: 0.1
  */
 struct btrkit_io {
 	const struct btrkit_io_ops *ops;
 	uint64_t size;		/**< in bytes */
-	char name[256];		/**< for messages: the path, as the user gave it */
+	char name[256];		/**< for messages: the path, as the user gave it; terminated */
 	uint64_t reserved[4];	/**< 0 */
 };
 

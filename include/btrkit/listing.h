@@ -50,7 +50,8 @@ struct btrkit_ls_options {
  * @param root	objectid of the subvolume that paths start from
  * @param paths	@p n of them; none is the subvolume's root directory
  * @return 0; -EINVAL: unknown flag or format; -ENOENT: no such subvolume; -ENOMEM; what @p write or a problem function
- *	   returned; without such a function also -ENOENT: no such path; -EUCLEAN, -EIO, -ENODATA
+ *	   returned; -EUCLEAN, -EIO, -ENODATA: the subvolume's root directory cannot be read, or without such a function
+ *	   anything; without one also -ENOENT: no such path
  * Since: 0.1
  */
 int btrkit_ls_print(struct btrkit_fs *fs, uint64_t root, const char *const *paths, size_t n,

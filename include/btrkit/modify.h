@@ -8,7 +8,8 @@
  *
  * All of this is done in a transaction and is durable when that is committed. Any number of threads may work in one
  * transaction at once; btrkit_txn_commit() and btrkit_txn_abort() are for one that is alone with it. What was changed
- * waits in memory: functions that read the filesystem see it after btrkit_txn_flush().
+ * waits in memory: functions that read the filesystem see it after btrkit_txn_flush(), and are called while nobody
+ * works in the transaction. btrkit_txn_lookup() and btrkit_txn_xattr_get() see all of it, at any time.
  *
  * The rules are Linux's, and so are the errors. A function that fails has changed nothing, unless it fails with
  * -ENOMEM, -EUCLEAN, -EIO or -ENODATA, or a commit in between did (btrkit_txn_set_may_commit()): the transaction can
@@ -32,8 +33,8 @@ struct btrkit_new_inode {
 	unsigned flags;		/**< 0: none are known */
 	uint32_t mode;		/**< type and permissions, as in struct stat; the default: a regular file, 0644 */
 	uint32_t uid, gid;	/**< below 2^32-1; @c gid is that of the directory where it has S_ISGID */
-	uint64_t rdev;		/**< of a device node: makedev(), of a major below 2^12 and a minor below 2^20 */
-	const char *target;	/**< of a symbolic link, not longer than a path may be */
+	uint64_t rdev;		/**< of a device node: makedev(), major below 2^12, minor below 2^20; else not read */
+	const char *target;	/**< of a symbolic link, not longer than a path may be; NULL for all else */
 	const struct btrkit_time *time;	/**< all four times of the inode; NULL: now */
 	uint64_t reserved[4];	/**< 0 */
 };
@@ -48,8 +49,9 @@ struct btrkit_new_inode {
  * @param name		@p len bytes, which need not be terminated
  * @param what		NULL: an empty file
  * @param inode		gets its number; may be NULL
- * @return 0; -EEXIST; -ENOENT: no such subvolume or directory; -ENOTDIR; -ENAMETOOLONG; -EINVAL: no name, no such
- *	   type, owner, device or time, or the directory's default ACL is damaged; -EROFS: a read-only subvolume;
+ * @return 0; -EEXIST; -ENOENT: no such subvolume or directory, or an empty target; -ENOTDIR; -ENAMETOOLONG; -EINVAL:
+ *	   no name, no such type, owner, device or time, or the directory's default ACL is damaged; -EROFS: a read-only
+ *	   subvolume;
  *	   -EPERM: an immutable directory; -EOVERFLOW: too many names with the same hash; -ENOSPC; -ENOMEM, -EUCLEAN,
  *	   -EIO, -ENODATA
  * Since: 0.1

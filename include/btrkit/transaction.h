@@ -6,8 +6,10 @@
  * @file
  * Changing a filesystem: in transactions, of which all becomes durable or nothing.
  *
- * The handle must have been opened with BTRKIT_OPEN_WRITE. It has one transaction at a time. While one is open, readers
- * of the same handle see what it has changed; a crash, a kill or btrkit_txn_abort() leaves the filesystem as it was.
+ * The handle must have been opened with BTRKIT_OPEN_WRITE. It has one transaction at a time. While one is open, who
+ * reads by the same handle sees what it has changed and flushed (modify.h), but must not do so while something is
+ * changed: what is read then is half old and half new, and may be told as damage. A crash, a kill or btrkit_txn_abort()
+ * leaves the filesystem as it was.
  */
 
 #include <btrkit/filesystem.h>

@@ -122,7 +122,7 @@ void btrkit_usage_paths_get(const struct btrkit_usage_paths *p, size_t i, struct
 /**
  * The number of the top of a subvolume.
  *
- * @param subvolume	its objectid
+ * @param root	its objectid
  * @return 0; -ENOENT: there is no such subvolume, or its top cannot be read
  * Since: 0.1
  */
