@@ -74,7 +74,11 @@ class Installed:
         self.lib = only(top, 'libbtrkit.so').parent
         self.module = 'btrkit'
         self.env = {'PKG_CONFIG_SYSROOT_DIR': str(top), 'PKG_CONFIG_PATH': str(self.pc.parent),
-                    'PKG_CONFIG_LIBDIR': str(self.pc.parent), 'LD_LIBRARY_PATH': str(self.lib)}
+                    'LD_LIBRARY_PATH': str(self.lib)}
+        # Beside a static library there has to be what that needs.
+        self.static = (self.lib / 'libbtrkit.a').exists()
+        if not self.static:
+            self.env['PKG_CONFIG_LIBDIR'] = str(self.pc.parent)
 
     def flags(self):
         flags = run('pkg-config', '--cflags', '--libs', self.module, env=self.env).split()
@@ -106,7 +110,8 @@ def files(at, version):
     library = at.lib / f'libbtrkit.so.{version}'
     check(library.is_file() and not library.is_symlink(), library)
     check({p.name for p in at.lib.iterdir() if p.is_file()} == {
-        'libbtrkit.so', 'libbtrkit.so.0', library.name}, f'more than the library in {at.lib}')
+        'libbtrkit.so', 'libbtrkit.so.0', library.name, *(['libbtrkit.a'] if at.static else [])},
+        f'more than the library in {at.lib}')
     check('SONAME' in (dynamic := run('readelf', '-d', library)) and '[libbtrkit.so.0]' in dynamic, 'soname')
     check('RUNPATH' not in dynamic and 'RPATH' not in dynamic, 'the library has a path of this machine')
     btrkit = prefix / 'bin/btrkit'
