@@ -50,10 +50,15 @@ const char *btrkit_version(void)
 #else
 #define ZSTD "-zstd"
 #endif
+#ifdef HAVE_ARCHIVE
+#define ARCHIVE "+archive"
+#else
+#define ARCHIVE "-archive"
+#endif
 
 const char *btrkit_build_features(void)
 {
-	return ISAL " " XXHASH " " GCRYPT " " BLKID " " UUID " " ZLIB " " LZO " " ZSTD;
+	return ISAL " " XXHASH " " GCRYPT " " BLKID " " UUID " " ZLIB " " LZO " " ZSTD " " ARCHIVE;
 }
 
 const char *btrkit_build_license(void)

@@ -73,6 +73,8 @@ def build(sources, at, compiler, off, *more, target='cmd/btrkit'):
 
 
 def try_all(btrkit, off, words, what):
+    version = must(btrkit, '--version')
+    check(all(f'{"-" if name in off else "+"}{name}' in version.split() for name in NEEDS), f'{what}: {version}')
     for name, calls in NEEDS.items():
         for call, refusal in calls:
             for image in ('IMAGE', 'IMAGE2', 'IMAGE3'):

@@ -133,6 +133,18 @@ static void a_severity_that_is_none_has_no_name(void **state)
 	assert_null(btrkit_check_severity_name((enum btrkit_check_severity)-1));
 }
 
+static void what_it_was_built_with_is_told(void **state)
+{
+#ifdef HAVE_ARCHIVE
+	const char *archive = " +archive";
+#else
+	const char *archive = " -archive";
+#endif
+
+	(void)state;
+	assert_non_null(strstr(btrkit_build_features(), archive));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +153,7 @@ int main(void)
 		cmocka_unit_test(files_come_out_without_options),
 		cmocka_unit_test(an_error_of_the_caller_stays),
 		cmocka_unit_test(a_severity_that_is_none_has_no_name),
+		cmocka_unit_test(what_it_was_built_with_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
