@@ -183,7 +183,7 @@ struct btrkit_mkfs_options {
 	struct btrkit_mkfs_device *made; /**< filled in, one for each device; may be NULL */
 	const struct btrkit_mkfs_source *source; /**< what to fill it with; NULL: nothing */
 	enum btrkit_compression compression;	 /**< of what is filled in, where it saves room */
-	int compression_level;			 /**< 0: the default; 1 to 9 for zlib, 1 to 15 for zstd */
+	int compression_level; /**< 0: the default; 1 to 9 for zlib, 1 to 15 for zstd; 0 for lzo and without */
 	unsigned threads;			 /**< that read, compress and checksum; 0: as many as processors */
 	uint64_t free_bytes;			 /**< with BTRKIT_MKFS_FIT: to leave free on each; up to 2^63 - 1 */
 	unsigned free_percent;			 /**< likewise, of what is needed; up to 65535 */

@@ -137,7 +137,7 @@ int btrkit_txn_rename(struct btrkit_txn *txn, const struct btrkit_place *from, c
 struct btrkit_write_options {
 	unsigned flags;		/**< 0: none are known */
 	enum btrkit_compression compression;	/**< where that saves space, and the inode allows it */
-	int level;		/**< 0: the default */
+	int level;		/**< 0: the default; 1 to 9 for zlib, 1 to 15 for zstd; 0 for lzo and without */
 	unsigned threads;	/**< that a large write is shared by; 0: as many as processors; 1: the caller's own */
 	uint64_t reserved[4];	/**< 0 */
 };
@@ -152,9 +152,10 @@ struct btrkit_write_options {
  *
  * @param opts	NULL: all defaults
  * @param data	@p len bytes
- * @return 0; -ENOENT; -EISDIR; -EINVAL: no regular file; -EFBIG; -EPERM: immutable, append-only, or with a verity seal;
- *	   -EROFS; -ENOSPC: the first part of what was to be written may have been; -EOPNOTSUPP: a compression that this
- *	   build does not know; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * @return 0; -ENOENT; -EISDIR; -EINVAL: no regular file, unknown flags, or a level that the compression does not have;
+ *	   -EFBIG; -EPERM: immutable, append-only, or with a verity seal; -EROFS; -ENOSPC: the first part of what was to
+ *	   be written may have been; -EOPNOTSUPP: a compression that this build does not know; -ENOMEM, -EUCLEAN, -EIO,
+ *	   -ENODATA
  * Since: 0.1
  */
 int btrkit_txn_write(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data,

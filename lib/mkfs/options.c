@@ -155,6 +155,8 @@ int mkfs_options_judge(const struct btrkit_mkfs_options *given, size_t n, struct
 	if (o.source == NULL &&
 	    (o.flags & FLAGS_OF_SOURCE || o.compression || o.free_bytes || o.free_percent || o.sort))
 		return err_set(err, BTRKIT_INVALID, "without a source there is nothing to fill the filesystem with");
+	if (o.compression_level && !o.compression)
+		return err_set(err, BTRKIT_INVALID, "level %d of no compression", o.compression_level);
 	if (o.sort && o.source->kind == BTRKIT_SOURCE_ARCHIVE)
 		return err_set(err, BTRKIT_INVALID, "the contents of an archive lie in its own order");
 	if (o.flags & BTRKIT_MKFS_SHARE && o.source->kind != BTRKIT_SOURCE_DIRECTORY)

@@ -102,6 +102,33 @@ static void files_come_out_without_options(void **state)
 	btrkit_fs_close(fs);
 }
 
+/* Nothing that is asked for is passed over. */
+static void a_level_is_of_a_compression(void **state)
+{
+	struct btrkit_mkfs_options how = BTRKIT_MKFS_OPTIONS_INIT;
+	struct btrkit_open_options writing = BTRKIT_OPEN_OPTIONS_INIT;
+	struct btrkit_write_options write = BTRKIT_WRITE_OPTIONS_INIT;
+	struct btrkit_io *io = made(NULL, NULL);
+	struct btrkit_fs *fs;
+	struct btrkit_txn *txn;
+	uint64_t least, inode;
+
+	(void)state;
+	how.compression_level = 3;
+	assert_int_equal(btrkit_mkfs_min_size(&how, 1, &least, NULL), -EINVAL);
+	assert_int_equal(btrkit_mkfs(&io, 1, &how, NULL, NULL), -EINVAL);
+	writing.flags = BTRKIT_OPEN_WRITE;
+	assert_int_equal(btrkit_fs_open(&io, 1, &writing, &fs, NULL), 0);
+	assert_int_equal(btrkit_txn_start(fs, &txn, NULL), 0);
+	assert_int_equal(btrkit_txn_create(txn, BTRKIT_TOP_LEVEL, BTRKIT_TOP_INODE, "a", 1, NULL, &inode, NULL), 0);
+	write.level = 3;
+	assert_int_equal(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, "a", 1, &write, NULL), -EINVAL);
+	write.level = 0;
+	assert_int_equal(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, "a", 1, &write, NULL), 0);
+	/* The transaction goes with it. */
+	btrkit_fs_close(fs);
+}
+
 static int refuse(void *ctx, uint64_t done, uint64_t total)
 {
 	(void)ctx;
@@ -151,6 +178,7 @@ int main(void)
 		cmocka_unit_test(a_filesystem_is_made_without_options),
 		cmocka_unit_test(whatever_takes_options_does_without),
 		cmocka_unit_test(files_come_out_without_options),
+		cmocka_unit_test(a_level_is_of_a_compression),
 		cmocka_unit_test(an_error_of_the_caller_stays),
 		cmocka_unit_test(a_severity_that_is_none_has_no_name),
 		cmocka_unit_test(what_it_was_built_with_is_told),
