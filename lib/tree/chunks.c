@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The devices and the chunks of a filesystem, which the volume is told of when it is opened. */
 #include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
 #include "lib/format/items/chunk.h"
 #include "lib/format/items/dev.h"
 #include "lib/tree/cursor.h"
@@ -37,6 +38,18 @@ static int lose(void *ctx, int ret, const struct btrkit_error *what)
 	return start_partial(r->fs, r->opts, ret, what, r->err);
 }
 
+/* What is wrong is in the superblock. On zoned devices that lies in a log, somewhere. */
+static int lose_of_super(struct reading *r, int ret, struct btrkit_error *what)
+{
+	const struct btrkit_fs *fs = r->fs;
+
+	if (fs->super.incompat & INCOMPAT_ZONED)
+		err_at_devid(what, fs->super.devid);
+	else
+		err_at_device(what, fs->super.devid, super_offset(fs->super_mirror));
+	return lose(r, ret, what);
+}
+
 /* Those that the superblock has, which lead to the chunk tree. */
 static int read_system_chunks(struct reading *r)
 {
@@ -48,11 +61,11 @@ static int read_system_chunks(struct reading *r)
 	while (!(ret = super_next_chunk(&r->fs->super, &pos, &item, &what))) {
 		ret = add_chunk(r->fs, &item, &what);
 		if (ret)
-			ret = lose(r, ret, &what);
+			ret = lose_of_super(r, ret, &what);
 		if (ret)
 			return ret;
 	}
-	return ret < 0 ? lose(r, ret, &what) : 0;
+	return ret < 0 ? lose_of_super(r, ret, &what) : 0;
 }
 
 int chunks_read(struct btrkit_fs *fs, const struct btrkit_open_options *opts, struct btrkit_error *err)

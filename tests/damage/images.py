@@ -19,7 +19,7 @@ EXPECTED = {
     'bad-super-root-level': 'root level 9',
     'bad-super-nodesize': 'nodesize 12345',
     'bad-super-array-size': 'system chunk array of 2147483647 bytes',
-    'bad-super-array-stripes': 'system chunk array ends inside an entry',
+    'bad-super-array-stripes': 'system chunk array ends inside an entry, device 1, physical 65536',
     'bad-truncated': 'device ends before',
     'bad-one-copy': None,
     'bad-node-zero': 'tree 5, block .* field csum',
