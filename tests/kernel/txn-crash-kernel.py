@@ -305,8 +305,8 @@ def run(scratch, wanted, options):
         print(f'{kind}: {number} states judged by Linux, {judges.removed[kind]} also with devices removed')
     torn = sum(row.torn == 'torn' for row in states)
     print(f'compared {len(states)} states of {len({row.kind for row in states})} kinds, {torn} with a torn primary, '
-          f'{judges.removed.total()} also with devices removed, with {len(committed)} committed ones: {files} files read, '
-          f'{found_orphans.total()} orphans taken away, {failed} failed')
+          f'{judges.removed.total()} also with devices removed, with {len(committed)} committed ones: '
+          f'{files} files read, {found_orphans.total()} orphans taken away, {failed} failed')
     spares = any(int(row.spare) for row in states)
     return int(bool(failed) or not states or not torn or (spares and not judges.removed.total()))
 
