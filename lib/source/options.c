@@ -187,6 +187,12 @@ int source_options_read(struct source *s, struct btrkit_error *err)
 		return err_set(err, BTRKIT_INVALID, "nobody can have the number %" PRIu32, UINT32_MAX);
 	if (!o->path)
 		return err_set(err, BTRKIT_INVALID, "source without a path");
+	for (size_t i = 0; i < o->num_subvolumes; i++)
+		if (!o->subvolumes[i].path)
+			return err_set(err, BTRKIT_INVALID, "subvolume without a path");
+	for (size_t i = 0; i < o->num_inode_flags; i++)
+		if (!o->inode_flags[i].path)
+			return err_set(err, BTRKIT_INVALID, "inode flags without a path");
 	if (add_node(s->state, 0, "", 0, &top))
 		return err_nomem(err);
 	ret = read_subvolumes(s, err);

@@ -506,6 +506,10 @@ static void options_are_judged(void **state)
 	assert_option_refused(&o, -EINVAL, "a/.: flags are given twice");
 	o = (struct btrkit_mkfs_source){ .flags = 0x100 };
 	assert_option_refused(&o, -EINVAL, "source with unknown flags 0x100");
+	o = (struct btrkit_mkfs_source){ .inode_flags = &(struct btrkit_mkfs_inode_flags){ 0 }, .num_inode_flags = 1 };
+	assert_option_refused(&o, -EINVAL, "inode flags without a path");
+	o = (struct btrkit_mkfs_source){ .subvolumes = &(struct btrkit_mkfs_subvolume){ 0 }, .num_subvolumes = 1 };
+	assert_option_refused(&o, -EINVAL, "subvolume without a path");
 	o = (struct btrkit_mkfs_source){ .inode_flags = flags, .num_inode_flags = 1 };
 	s = create(&o);
 	assert_error(source_finish(s, &err), -ENOENT, &err, "a: there is no such file in the source");
