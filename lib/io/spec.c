@@ -102,6 +102,21 @@ int io_spec_parse(const char *text, struct io_spec *ret, struct btrkit_error *er
 }
 
 #ifdef HAVE_BLKID
+/* A size of 0 would go for all that comes from there on, where other partitions lie; so they do in an extended one. */
+static int take_partition(struct io_spec *spec, blkid_partition part, struct btrkit_error *err)
+{
+	const int64_t start = blkid_partition_get_start(part), size = blkid_partition_get_size(part);
+
+	if (start < 0 || size <= 0 || start > INT64_MAX / 512 || size > INT64_MAX / 512)
+		return err_set(err, BTRKIT_INVALID, "partition %u has no bytes", spec->partition);
+	if (blkid_partition_is_extended(part))
+		return err_set(err, BTRKIT_INVALID, "partition %u is an extended one, which has others in it",
+			       spec->partition);
+	spec->offset = (uint64_t)start * 512;
+	spec->size = (uint64_t)size * 512;
+	return 0;
+}
+
 static int locate_partition(struct io_spec *spec, int fd, struct btrkit_error *err)
 {
 	blkid_probe probe = blkid_new_probe();
@@ -116,12 +131,8 @@ static int locate_partition(struct io_spec *spec, int fd, struct btrkit_error *e
 		r = err_set(err, BTRKIT_NOT_FOUND, "no partition table found");
 	} else {
 		part = blkid_partlist_get_partition_by_partno(list, (int)spec->partition);
-		if (!part) {
-			r = err_set(err, BTRKIT_NOT_FOUND, "no partition %u", spec->partition);
-		} else {
-			spec->offset = (uint64_t)blkid_partition_get_start(part) * 512;
-			spec->size = (uint64_t)blkid_partition_get_size(part) * 512;
-		}
+		r = part ? take_partition(spec, part, err) :
+			   err_set(err, BTRKIT_NOT_FOUND, "no partition %u", spec->partition);
 	}
 	blkid_free_probe(probe);
 	return r;

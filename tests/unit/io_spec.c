@@ -144,6 +144,7 @@ static void write_mbr(int fd)
 
 	mbr.entries[0] = (struct mbr_entry){ .type = 0x83, .start = le32_put(64), .sectors = le32_put(1000) };
 	mbr.entries[2] = (struct mbr_entry){ .type = 0x83, .start = le32_put(2048), .sectors = le32_put(4096) };
+	mbr.entries[3] = (struct mbr_entry){ .type = 0x05, .start = le32_put(7000), .sectors = le32_put(1000) };
 	put_sector(fd, 0, &mbr, sizeof(mbr));
 }
 
@@ -200,6 +201,9 @@ static void write_gpt(int fd)
 	protective.entries[0] =
 		(struct mbr_entry){ .type = 0xee, .start = le32_put(1), .sectors = le32_put(DISK_SECTORS - 1) };
 	entries[1] = (struct gpt_entry){ .type = { 2 }, .guid = { 3 }, .first = le64_put(100), .last = le64_put(299) };
+	/* One that ends before it begins, and one far before. */
+	entries[2] = (struct gpt_entry){ .type = { 2 }, .guid = { 4 }, .first = le64_put(100), .last = le64_put(99) };
+	entries[3] = (struct gpt_entry){ .type = { 2 }, .guid = { 5 }, .first = le64_put(100), .last = le64_put(50) };
 	header.entries_crc = le32_put(gpt_crc(entries, sizeof(entries)));
 	header.header_crc = le32_put(gpt_crc(&header, sizeof(header)));
 	put_sector(fd, 0, &protective, sizeof(protective));
@@ -239,6 +243,7 @@ static void partitions_of_an_mbr(void **state)
 	locate(fd, 1, 0, 64 * SECTOR, 1000 * SECTOR);
 	locate(fd, 3, 0, 2048 * SECTOR, 4096 * SECTOR);
 	locate(fd, 2, -ENOENT, 0, 0);
+	locate(fd, 4, -EINVAL, 0, 0);
 	locate(fd, 9, -ENOENT, 0, 0);
 	close(fd);
 }
@@ -250,6 +255,9 @@ static void partitions_of_a_gpt(void **state)
 	(void)state;
 	write_gpt(fd);
 	locate(fd, 2, 0, 100 * SECTOR, 200 * SECTOR);
+	/* Not all that comes from there on. */
+	locate(fd, 3, -EINVAL, 0, 0);
+	locate(fd, 4, -EINVAL, 0, 0);
 	locate(fd, 1, -ENOENT, 0, 0);
 	close(fd);
 }
