@@ -141,8 +141,8 @@ enum btrkit_scan_source {
  *		filesystem with. Their names say where they are
  * @param count	how many were found, which may be fewer than are missing
  * @param n	how many are given
- * @return 0; -EINVAL: there are two that pass for one device, such as a copy, with both names; or why the superblock of
- *	   the first device cannot be used, as btrkit_fs_open(); -ENOMEM
+ * @return 0; -EINVAL: there are two that pass for one device, such as a copy, one of which may be given, with both
+ *	   names; or why the superblock of the first device cannot be used, as btrkit_fs_open(); -ENOMEM
  * Since: 0.1
  */
 int btrkit_fs_scan(struct btrkit_io *const *devices, size_t n, unsigned sources, struct btrkit_io **found, size_t max,

@@ -44,12 +44,13 @@ static uint64_t devid_of(struct btrkit_io *io)
 	return read_primary(io, &s, NULL) ? 0 : s.devid;
 }
 
-static bool is_given(const struct scan *scan, uint64_t devid)
+/* The device with that number that was given, or NULL. */
+static const struct btrkit_io *given(const struct scan *scan, uint64_t devid)
 {
 	for (size_t i = 0; i < scan->num_given; i++)
 		if (devid_of(scan->given[i]) == devid)
-			return true;
-	return false;
+			return scan->given[i];
+	return NULL;
 }
 
 /* The kernel lists the seeds of a mounted filesystem too. */
@@ -59,27 +60,37 @@ static bool is_wanted(const struct scan *scan, const struct super *s)
 }
 
 /*
- * Another device with a number that was found: one and the same by another name, one that the kernel did not choose, or
- * a copy, of which nobody knows which is meant.
+ * Another device with a number that was given or found: one and the same by another name, or a copy. Nobody knows to
+ * which of two the other devices that are found belong: to write to them may be to damage what was copied.
  */
-static int judge_again(const struct scan *scan, size_t i, const struct btrkit_io *io, uint64_t devid)
+static int judge_again(const struct scan *scan, const struct btrkit_io *first, const struct btrkit_io *io,
+		       uint64_t devid)
 {
-	if (i < scan->num_kernel || io_file_shared(scan->found[i], io))
+	uint64_t start;
+	int fd;
+
+	/* A backend of the caller's may lie on anything. */
+	if (!io_file_place(first, &fd, &start) || io_file_shared(first, io))
 		return 0;
 	return err_set(scan->err, BTRKIT_INVALID, "device %" PRIu64 " is found twice: %.80s and %.80s", devid,
-		       scan->found[i]->name, io->name);
+		       first->name, io->name);
 }
 
 static int judge_device(struct scan *scan, struct btrkit_io *io, bool *keep)
 {
+	const struct btrkit_io *same;
 	struct super s;
 
 	*keep = false;
-	if (read_primary(io, &s, NULL) || !is_wanted(scan, &s) || is_given(scan, s.devid))
+	if (read_primary(io, &s, NULL) || !is_wanted(scan, &s))
 		return 0;
+	same = given(scan, s.devid);
+	if (same)
+		return judge_again(scan, same, io, s.devid);
 	for (size_t i = 0; i < scan->num_found; i++)
+		/* The kernel has chosen. */
 		if (devid_of(scan->found[i]) == s.devid)
-			return judge_again(scan, i, io, s.devid);
+			return i < scan->num_kernel ? 0 : judge_again(scan, scan->found[i], io, s.devid);
 	*keep = scan->num_found < scan->max;
 	return 0;
 }
