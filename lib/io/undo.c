@@ -177,6 +177,22 @@ const struct btrkit_io *undo_below(const struct btrkit_io *io)
 	return io->ops == &undo_ops ? ((const struct undo_io *)io)->below : io;
 }
 
+int undo_keep(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err)
+{
+	struct undo_io *u = (struct undo_io *)io;
+	int ret;
+
+	if (io->ops != &undo_ops || !len || offset > io->size || len > io->size - offset)
+		return 0;
+	lock(u);
+	ret = refuse(u);
+	if (!ret)
+		ret = undo_save(u, offset / UNDO_BLOCK, (offset + len + UNDO_BLOCK - 1) / UNDO_BLOCK);
+	if (ret && err)
+		*err = u->failure;
+	return unlock(u, ret);
+}
+
 static int introduce(struct undo_io *u)
 {
 	struct disk_undo_device d = { .size = le64_put(u->io.size) };

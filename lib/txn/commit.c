@@ -16,10 +16,63 @@
 #include "lib/format/items/block_group.h"
 #include "lib/format/items/qgroup.h"
 #include "lib/format/items/root.h"
+#include "lib/io/undo.h"
 #include "lib/space/free_space_edit.h"
 #include "lib/txn/clock.h"
 #include "lib/txn/delayed.h"
 #include "lib/txn/refs.h"
+#include "lib/volume/volume.h"
+
+#define WITNESS_EVERY (1u << 20) /* bytes of data that was freed */
+#define WITNESS_BYTES 4096u
+
+/* All copies of a range, for undo. */
+static int keep_copies(struct btrkit_txn *txn, uint64_t logical, uint64_t len, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	for (unsigned mirror = 0; !ret; mirror++) {
+		for (uint64_t done = 0; !ret && done < len;) {
+			struct copy copy;
+
+			ret = volume_map(txn->fs->volume, logical + done, len - done, mirror, &copy, err);
+			if (!ret && copy.io)
+				ret = undo_keep(copy.io, copy.physical, copy.length, err);
+			if (!ret)
+				done += copy.length;
+		}
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/*
+ * What was freed is not written to, and yet undo needs it: Linux may discard it without as much as a new superblock. So
+ * an undo file has tree blocks that were freed, and of data a block here and there: when they are no longer what they
+ * were undo refuses.
+ */
+static int keep_freed(struct btrkit_txn *txn, const struct space_group *g, const struct space_change *c,
+		      struct btrkit_error *err)
+{
+	const uint64_t end = c->range.start + c->range.length;
+	int ret = 0;
+
+	if (!(g->item.flags & BG_DATA))
+		return keep_copies(txn, c->range.start, c->range.length, err);
+	for (uint64_t at = c->range.start; !ret && at < end; at += WITNESS_EVERY) {
+		const uint64_t piece = end - at < WITNESS_EVERY ? end - at : WITNESS_EVERY;
+		const uint64_t mid = at + piece / 2 / WITNESS_BYTES * WITNESS_BYTES;
+
+		ret = keep_copies(txn, mid, end - mid < WITNESS_BYTES ? end - mid : WITNESS_BYTES, err);
+	}
+	return ret;
+}
+
+static bool has_undo(const struct btrkit_txn *txn)
+{
+	struct btrkit_io *io = volume_device(txn->fs->volume, 0).io;
+
+	return io && undo_below(io) != io;
+}
 
 /* Brings the free space tree up to date with what came into the extent tree and left it. */
 static int apply_free_space(struct btrkit_txn *txn, struct space_group *g, struct btrkit_error *err)
@@ -39,6 +92,9 @@ static int apply_free_space(struct btrkit_txn *txn, struct space_group *g, struc
 		if (!ret)
 			ret = free_space_edit(t, &g->item, changes, n, &done, err);
 	}
+	for (size_t i = 0; !ret && i < n && !g->removed && has_undo(txn); i++)
+		if (changes[i].free)
+			ret = keep_freed(txn, g, &changes[i], err);
 	free(changes);
 	stats->free_space_ranges += done.ranges;
 	stats->free_space_conversions += done.to_bitmaps + done.to_extents;

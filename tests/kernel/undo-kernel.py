@@ -114,6 +114,30 @@ def used_since(scratch, folder):
     made.remove()
 
 
+def discarded(scratch, folder):
+    """What was freed is discarded by Linux, which writes no superblock for that: undo would bring back holes."""
+    for options, name in (((), 'file'), (('-m', 'single'), 'small'), (('-M',), 'file')):
+        made, file = Image(f'{scratch}/image', '300M'), f'{scratch}/undo'
+        made.mkfs(*options)
+        with open(f'{made.mount()}/{name}', 'wb') as f:
+            f.write(os.urandom(100 if name == 'small' else 20 * M))
+        made.umount()
+        before = digest(made.path)
+        for trim in (False, True):
+            run(BTRKIT, 'edit', '--undo', file, made.path, 'rm', f'/{name}')
+            with loops([made.path]) as (device,):
+                with mounted(device, folder, 'nodiscard'):
+                    if trim:
+                        run('fstrim', folder)
+            if trim:
+                refused('the device has changed since', 'undo', file, made.path)
+            else:
+                run(BTRKIT, 'undo', file, made.path)
+                check(digest(made.path) == before, 'other bytes than before')
+            os.unlink(file)
+        made.remove()
+
+
 def mark(path, file):
     """As undo does first of all."""
     with open(file, 'rb') as f:
@@ -187,6 +211,7 @@ def main():
         for options in ((), ('-n', '4k', '-m', 'single', '-d', 'dup'), ('-M',)):
             comes_back(scratch, options)
         used_since(scratch, folder)
+        discarded(scratch, folder)
         unfinished(scratch, folder)
         on_itself(scratch, folder)
     print(f'{checks} checks')
