@@ -113,7 +113,8 @@ int volume_read(const struct volume *v, uint64_t logical, void *buf, size_t len,
 
 /*
  * Reads what nobody judges: of each strip the first copy that can be read, or what parity makes of the others. Strips
- * are apart, as no device may have all of a copy. Devices that others have left behind are read last.
+ * are apart, as no device may have all of a copy. Devices that others have left behind are read last, and nothing is
+ * rebuilt from them.
  */
 int volume_read_any(const struct volume *v, uint64_t logical, void *buf, size_t len,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;

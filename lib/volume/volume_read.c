@@ -27,7 +27,8 @@ static unsigned num_views(const struct volume_chunk *m)
 struct how {
 	const struct volume *v;
 	const struct volume_chunk *m;
-	bool fresh; /* only from devices that no other has left behind */
+	bool fresh;  /* only from devices that no other has left behind */
+	bool judged; /* the caller sees what is wrong */
 };
 
 static int read_stripe(const struct how *h, unsigned stripe, uint64_t offset, void *buf, size_t len,
@@ -73,11 +74,15 @@ static int rebuild(const struct how *h, uint64_t offset, unsigned without, uint8
 		return err_nomem(err);
 	}
 	for (unsigned i = 0; i < n; i++) {
+		const unsigned stripe = raid_strip_stripe(&shape, row, i);
 		uint8_t *to = bytes + (size_t)i * len;
 
 		if (i == want || ++other == without)
 			continue;
-		if (!read_stripe(h, raid_strip_stripe(&shape, row, i), place.offset, to, len, NULL))
+		/* Parity of one time and strips of another give what never was, which somebody has to see. */
+		if (!h->judged && h->v->devices[h->m->stripes[stripe].device].stale)
+			continue;
+		if (!read_stripe(h, stripe, place.offset, to, len, NULL))
 			strips[i] = to;
 	}
 	ret = parity_rebuild(data, len, strips, n - data == 2, want, buf, err);
@@ -139,7 +144,7 @@ static void blame_left_out(const struct how *h, uint64_t offset, unsigned withou
 int volume_read(const struct volume *v, uint64_t logical, void *buf, size_t len, volume_verify_fn verify, void *ctx,
 		struct btrkit_error *err)
 {
-	struct how h = { .v = v };
+	struct how h = { .v = v, .judged = true };
 	struct trial t;
 	unsigned copies;
 	uint64_t offset;
