@@ -383,7 +383,7 @@ static const struct defect_at {
 	{ 0, { "a write of the undo file is lost", file_write_lost, false } },
 	{ 4, { "what will be written is not announced", NULL, false, .no_sums = true } },
 	{ 0, { "a superblock is not saved", NULL, false, .lost = 2 } },
-	{ 4, { "a block is not saved", NULL, false, .lost = 4 } },
+	{ 4, { "a block is not saved", NULL, false, .lost = 12 } },
 	{ 0, { "the marks are not flushed", marks_not_flushed, true } },
 	{ 0, { "the primary superblock is not marked", primary_not_marked, true } },
 	{ 0, { "a mirror is not marked", mirror_not_marked, true } },
