@@ -34,6 +34,12 @@ static bool is_fatal(int ret)
 	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENODATA;
 }
 
+/* Who is told of it may be another than who commits. */
+static int noticed(struct delayed *d, int ret, const struct btrkit_error *err)
+{
+	return is_fatal(ret) ? delayed_fail(d, ret, err) : ret;
+}
+
 /* By who is in the gate or alone: until then it may become another one. */
 static int judge_tree(const struct op *op, struct btrkit_error *err)
 {
@@ -48,7 +54,7 @@ int op_begin(struct op *op, struct btrkit_txn *txn, uint64_t root, const struct 
 	if (!ret)
 		ret = ticket_enter(txn, need, err);
 	if (ret)
-		return ret;
+		return noticed(op->d, ret, err);
 	ret = judge_tree(op, err);
 	if (ret)
 		gate_leave(&op->d->gate);
@@ -60,7 +66,7 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
 	int ret = open_op(op, txn, root, err);
 
 	if (ret)
-		return ret;
+		return noticed(op->d, ret, err);
 	gate_enter(&op->d->gate);
 	/* When a commit in between failed there are no trees any more. */
 	ret = delayed_judge(op->d, err);
@@ -83,6 +89,7 @@ static int begin_alone(struct op *op, const struct ticket_need *need, const stru
 	if (!ret)
 		ret = ticket_alone(op->txn, need, alone, err);
 	op->alone = true;
+	noticed(op->d, ret, err);
 	if (ret)
 		delayed_open(op->d);
 	return ret;
@@ -93,7 +100,7 @@ int op_begin_alone(struct op *op, struct btrkit_txn *txn, uint64_t root, const s
 {
 	const int ret = open_op(op, txn, root, err);
 
-	return ret ? ret : begin_alone(op, need, alone, err);
+	return ret ? noticed(op->d, ret, err) : begin_alone(op, need, alone, err);
 }
 
 int op_begin_nowhere(struct op *op, struct btrkit_txn *txn, const struct ticket_need *need,
@@ -117,8 +124,7 @@ int op_end_alone(struct op *op, int ret, struct btrkit_error *err)
 	/* Nothing may wait that has no reservation. */
 	if (!ret)
 		ret = delayed_run_alone(op->d, err);
-	if (is_fatal(ret))
-		delayed_fail(op->d, ret, err);
+	noticed(op->d, ret, err);
 	ticket_alone_end(op->txn);
 	delayed_open(op->d);
 	delayed_reader_release(&op->reader);
@@ -137,8 +143,7 @@ void op_spare(struct op *op, const struct ticket_need *need, uint32_t bytes)
 
 int op_end(struct op *op, int ret, const struct btrkit_error *err)
 {
-	if (is_fatal(ret))
-		delayed_fail(op->d, ret, err);
+	noticed(op->d, ret, err);
 	delayed_unlock(&op->locks);
 	gate_leave(&op->d->gate);
 	delayed_reader_release(&op->reader);

@@ -199,7 +199,7 @@ static int change(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct 
 
 	ret = judge_setting(s, err);
 	if (ret)
-		return ret;
+		return ret == -ENOMEM ? delayed_fail(txn->delayed, ret, err) : ret;
 	/* The attribute, and the inode; what had the same hash may have to go elsewhere with it. */
 	need = (struct ticket_need){ .items = 3,
 				     .bytes = s->remove ? 0 : xattr_bytes(strlen(s->name), s->size),

@@ -27,6 +27,7 @@ struct plan {
 	uint8_t *bytes;
 	uint64_t dir, file, small, there, subvolume, snapshot;
 	struct btrkit_error *err;
+	bool insists; /* commits whatever has failed */
 };
 
 static int create(struct plan *p, uint64_t root, uint64_t dir, const char *name, uint32_t mode, uint64_t *inode)
@@ -59,6 +60,9 @@ static int clone_range(struct plan *p, uint64_t root, uint64_t from, uint64_t to
 static int attributes(struct plan *p)
 {
 	const struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE | BTRKIT_ATTR_UID, .mode = 0600, .uid = 7 };
+	/* rw-, r--, --- */
+	static const uint8_t acl[] = { 2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 4, 0, 4, 0, 255, 255, 255, 255,
+				       32, 0, 0, 0, 255, 255, 255, 255 };
 	uint8_t value[64];
 	size_t size;
 	int ret = btrkit_txn_set_attr(p->txn, TOP_LEVEL, p->file, &attr, p->err);
@@ -74,6 +78,9 @@ static int attributes(struct plan *p)
 					   p->err);
 	if (!ret)
 		ret = btrkit_txn_xattr_get(p->txn, TOP_LEVEL, p->there, "user.old", value, sizeof(value), &size,
+					   p->err);
+	if (!ret)
+		ret = btrkit_txn_xattr_set(p->txn, TOP_LEVEL, p->file, "system.posix_acl_access", acl, sizeof(acl), 0,
 					   p->err);
 	return ret ? ret : btrkit_txn_xattr_remove(p->txn, TOP_LEVEL, p->file, "user.a", p->err);
 }
@@ -152,6 +159,16 @@ static int subvolumes(struct plan *p)
 	return ret ? ret : btrkit_txn_subvolumes_clean(p->txn, &count, p->err);
 }
 
+/* What has failed stays failed, also for who does not know of it. */
+static void insist(struct plan *p, enum btrkit_commit_state *state, int ret)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	const int again = btrkit_txn_commit(p->txn, state, &err);
+
+	if (again != ret)
+		fail_msg("%d: %s; and the commit: %d: %s", ret, p->err->message, again, err.message);
+}
+
 static int work(struct btrkit_fs *fs, struct plan *p, enum btrkit_commit_state *state)
 {
 	int ret = btrkit_txn_start(fs, &p->txn, p->err);
@@ -165,11 +182,11 @@ static int work(struct btrkit_fs *fs, struct plan *p, enum btrkit_commit_state *
 		ret = data(p);
 	if (!ret)
 		ret = subvolumes(p);
-	if (ret) {
+	if (ret && p->insists)
+		insist(p, state, ret);
+	else if (ret)
 		p->txn = btrkit_txn_abort(p->txn);
-		return ret;
-	}
-	return btrkit_txn_commit(p->txn, state, p->err);
+	return ret ? ret : btrkit_txn_commit(p->txn, state, p->err);
 }
 
 static struct sparse *base;
@@ -280,7 +297,9 @@ static void test_each(void **state)
 	run(MEMORY_SUFFICES, false, p, &o);
 	needed = o.needed;
 	for (uint64_t at = 0; at < needed; at++) {
+		p.insists = true;
 		run(at, false, p, &o);
+		p.insists = false;
 		run(at, true, p, &o);
 	}
 	print_message("%llu allocations: %llu runs failed, %llu did without\n", (unsigned long long)needed,
