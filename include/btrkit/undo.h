@@ -78,11 +78,11 @@ struct btrkit_undo_result {
  *
  * First everything that the file tells of is compared: a sector has to be what it was, or what the run that made the
  * file wrote there; if it is anything else, or a device has another size, that device has changed since, and nothing
- * is written to any. Of what a transaction has freed, and Linux may have discarded since, the file tells all tree blocks
- * and a part of the data. Then the superblocks are replaced by marks, by which every function of this library refuses the
- * device ("an undo is unfinished") until they come back, when all else has reached the medium; the primary one is the
- * last. Of several devices all have come so far before the next step begins on any. When it ends before that, it is to
- * be called again. A device on which nothing differs is not written to.
+ * is written to any. Of what a transaction has freed, and Linux may have discarded since, the file tells all tree
+ * blocks and a part of the data. Then the superblocks are replaced by marks, by which every function of this library
+ * refuses the device ("an undo is unfinished") until they come back, when all else has reached the medium; the primary
+ * one is the last. Of several devices all have come so far before the next step begins on any. When it ends before
+ * that, it is to be called again. A device on which nothing differs is not written to.
  *
  * @param file		the undo file, which stays as it is
  * @param devices	all devices it was made for, in any order (see BTRKIT_UNDO_ORDERED), opened for writing; they
