@@ -116,6 +116,12 @@ static int change_refs(struct edit_tree *t, const struct node *old, uint64_t ref
 	return ret ? ret : o->ops->set_full_backref(o->ctx, old->bytenr, old->level, err);
 }
 
+/* Whether only the extent tree tells how many references there are to a block of the tree. */
+static bool must_ask(const struct edit_tree *t, const struct node *n)
+{
+	return n->private || can_be_shared(t, n);
+}
+
 /* How many references there are to a block of the tree, and its EXTENT_FLAG_*. */
 static int find_refs(struct edit_tree *t, const struct node *n, uint64_t *refs, uint64_t *flags,
 		     struct btrkit_error *err)
@@ -125,7 +131,7 @@ static int find_refs(struct edit_tree *t, const struct node *n, uint64_t *refs, 
 
 	*refs = 1;
 	*flags = 0;
-	if (n->private || can_be_shared(t, n))
+	if (must_ask(t, n))
 		ret = o->ops->lookup(o->ctx, n->bytenr, n->level, refs, flags, err);
 	return ret || *refs ? ret : err_corrupt(err, "refs", "a block in use has no references");
 }
@@ -150,7 +156,7 @@ static int copy_node(struct edit_tree *t, struct node *n, struct node **ret, str
 	if (!r)
 		r = change_refs(t, n, refs, flags, err);
 	if (!r)
-		r = overlay_free_node(t, n->bytenr, n->level, err);
+		r = overlay_free_node(t, n->bytenr, n->level, !must_ask(t, n), err);
 	if (!r)
 		*ret = copy;
 	return r;
@@ -190,7 +196,7 @@ int edit_let_go(struct edit_tree *t, const struct node *n, struct btrkit_error *
 			ret = change_refs(t, n, refs, flags, err);
 	}
 	if (!ret)
-		ret = overlay_free_node(t, n->bytenr, n->level, err);
+		ret = overlay_free_node(t, n->bytenr, n->level, !must_ask(t, n), err);
 	return told(t, n, ret, err);
 }
 

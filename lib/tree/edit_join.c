@@ -22,7 +22,7 @@ static int lower_root(struct edit_tree *t, struct btrkit_error *err)
 		ret = edit_cow(t, child, &copy, err);
 		node_put(c->fs, child);
 		if (!ret)
-			ret = overlay_free_node(t, root->bytenr, root->level, err);
+			ret = overlay_free_node(t, root->bytenr, root->level, false, err);
 		if (ret)
 			return ret;
 		t->blocks--;
@@ -57,7 +57,7 @@ static int remove_pointer(struct edit_tree *t, struct btrkit_error *err)
 
 			ret = overlay_new_node(t, 0, NULL, &leaf, err);
 			if (!ret)
-				ret = overlay_free_node(t, n->bytenr, n->level, err);
+				ret = overlay_free_node(t, n->bytenr, n->level, false, err);
 			if (ret)
 				return ret;
 			t->blocks--;
@@ -65,7 +65,7 @@ static int remove_pointer(struct edit_tree *t, struct btrkit_error *err)
 			edit_set_root(t, leaf);
 			return 0;
 		}
-		ret = overlay_free_node(t, n->bytenr, n->level, err);
+		ret = overlay_free_node(t, n->bytenr, n->level, false, err);
 		if (ret)
 			return ret;
 		t->blocks--;

@@ -33,8 +33,12 @@ static inline bool edit_may_share_private(const struct edit_tree *t, const struc
 {
 	return n->era < t->era && n->bytenr != t->c.root.bytenr;
 }
-/* Drops the tree's reference to a block of it; a private one is dead then, if there is no other. */
-int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/*
+ * Drops the tree's reference to a block of it; a private one is dead then, if there is no other.
+ * @last: nobody asked how many there are; the commit fails if this was not the only one
+ */
+int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, bool last,
+		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Passes on what an edit returned; a failure that may have left the tree half changed is noted. */
 int edit_ended(struct edit_tree *t, int ret);
 /* @n is the tree's root from now on. */

@@ -210,7 +210,7 @@ void overlay_forget_node(struct overlay *o, struct node *n)
 	o->num_nodes--;
 }
 
-int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, struct btrkit_error *err)
+int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, bool last, struct btrkit_error *err)
 {
 	struct overlay *o = t->overlay;
 	const struct extent_change drop = {
@@ -219,6 +219,7 @@ int overlay_free_node(struct edit_tree *t, uint64_t bytenr, unsigned level, stru
 		.level = (uint8_t)level,
 		.ref = { .type = KEY_TREE_BLOCK_REF, .root = t->c.root.id, .count = 1 },
 		.add = -1,
+		.last = last,
 	};
 	uint64_t refs = 1, flags;
 	struct node *n = overlay_find(o, bytenr);

@@ -29,6 +29,7 @@ struct extent_change {
 	 */
 	struct extent_ref ref;
 	int32_t add;
+	bool last; /* of a tree block: what is dropped was taken for the only one, and has to be */
 };
 
 /*

@@ -250,6 +250,7 @@ int refs_change(struct refs *r, const struct extent_change *change, struct btrki
 		ret = append(r, h, change, err);
 	if (ret)
 		return ret;
+	h->last |= change->last;
 	mark_changed(r, h);
 	r->txn->writer->stats.refs_queued++;
 	return 0;

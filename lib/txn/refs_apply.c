@@ -274,6 +274,11 @@ static int change_extent(struct refs_batch *b, const struct ref_head *h, struct 
 		return err_corrupt(err, "refs", "extent of %" PRIu64 " references", x.refs);
 	memcpy(x.bytes, c->item.data, x.size);
 	ret = apply_changes(b, &x, &key, h, err);
+	/* Its copy took over what it refers to: were it in use still, that would have an owner too few. */
+	if (!ret && h->last && x.refs)
+		ret = err_corrupt(err, "refs",
+				  "tree block of %" PRIu64 " more references, which by its generation is not shared",
+				  x.refs);
 	if (ret)
 		return ret;
 	return x.refs ? write_back(b, &x, &key, h->full_backref, old_size, err) : remove_extent(b, h, &x, &key, err);

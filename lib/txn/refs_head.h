@@ -29,6 +29,7 @@ struct ref_head {
 	bool fresh;	   /* allocated, and not in the extent tree */
 	bool changed;	   /* else only allocated */
 	bool full_backref; /* is to be set */
+	bool last;	   /* nothing may refer to it when the changes are applied */
 };
 
 struct refs {

@@ -90,11 +90,53 @@ static void test_unread_place(void **state)
 	rig_destroy(&rig);
 }
 
+/*
+ * Blocks that are said to be newer than the last snapshot are copied without a look at who else has them. What such a
+ * block refers to would lose an owner: the files of the snapshot would be overwritten.
+ */
+static void test_snapshot_unknown(void **state)
+{
+	enum btrkit_commit_state reached = BTRKIT_COMMIT_NEW;
+	struct disk_root_item item;
+	struct edit_tree *roots;
+	uint64_t id, snapshot;
+	char name[16];
+	uint8_t *data;
+	uint32_t n;
+
+	(void)state;
+	session_begin();
+	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, &id, &err), &err);
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "file %u", i);
+		rig_check(btrkit_txn_create(txn, id, TOP, name, strlen(name), NULL, NULL, &err), &err);
+	}
+	session_commit();
+	rig_check(btrkit_txn_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
+	session_commit();
+	rig_check(txn_tree(txn, OID_ROOT_TREE, &roots, &err), &err);
+	rig_check(edit_bytes(roots, &KEY(id, KEY_ROOT_ITEM, 0), &data, &n, &err), &err);
+	memcpy(&item, data, sizeof(item));
+	assert_int_not_equal(le64_get(item.last_snapshot), 0);
+	item.last_snapshot = le64_put(0);
+	memcpy(data, &item, sizeof(item));
+	rig_check(btrkit_txn_create(txn, id, TOP, "another", 7, NULL, NULL, &err), &err);
+	assert_int_equal(btrkit_txn_commit(txn, &reached, &err), -EUCLEAN);
+	assert_int_equal(reached, BTRKIT_COMMIT_OLD);
+	assert_non_null(strstr(err.message, "is not shared"));
+	assert_int_equal(err.tree, OID_EXTENT_TREE);
+	btrkit_fs_close(fs);
+	fs = rig_open(&rig, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	session_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_large_inline),
 		cmocka_unit_test(test_unread_place),
+		cmocka_unit_test(test_snapshot_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
