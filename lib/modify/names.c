@@ -172,6 +172,24 @@ int name_add(struct op *op, struct op_inode *dir, const struct name *name, const
 	return ret;
 }
 
+/* That the index which the inode knows of is the name's: another one's would go with it. */
+static int judge_index(struct op *op, const struct op_inode *dir, const struct name *name, uint64_t index,
+		       struct btrkit_error *err)
+{
+	const struct btrkit_key key = KEY(dir->inode, KEY_DIR_INDEX, index);
+	struct dir_entry e;
+	struct item item;
+	uint32_t offset;
+	int ret;
+
+	ret = delayed_find(op->t, &op->reader, &key, &item, err);
+	if (!ret)
+		ret = entry_find(&item, name->bytes, name->len, &e, &offset, err);
+	if (ret == 1)
+		ret = err_corrupt(err, NULL, "index of a name that is not there, or another one's");
+	return blame(op->t, &key, ret, err);
+}
+
 int name_remove(struct op *op, struct op_inode *dir, const struct name *name, uint64_t index, struct btrkit_error *err)
 {
 	const struct btrkit_key key = name_key(dir, name);
@@ -180,6 +198,9 @@ int name_remove(struct op *op, struct op_inode *dir, const struct name *name, ui
 	uint32_t offset;
 	int ret;
 
+	ret = judge_index(op, dir, name, index, err);
+	if (ret)
+		return ret;
 	ret = delayed_find(op->t, &op->reader, &key, &item, err);
 	if (!ret)
 		ret = entry_find(&item, name->bytes, name->len, &e, &offset, err);

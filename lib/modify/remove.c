@@ -46,6 +46,40 @@ int remove_judge(const struct op *op, const struct op_inode *dir, const struct o
 	return ret;
 }
 
+/* Of an inode that is to go: by other names of it, or by files that only it has names for, it has to stay. */
+static int judge_item(const struct op *op, const struct btrkit_key *key, struct btrkit_error *err)
+{
+	int ret = 0;
+
+	if (key->type == KEY_INODE_REF || key->type == KEY_INODE_EXTREF)
+		ret = err_corrupt(err, "nlink", "inode %" PRIu64 " has more names than links", key->objectid);
+	else if (key->type == KEY_DIR_ITEM || key->type == KEY_DIR_INDEX)
+		ret = err_corrupt(err, "size", "directory %" PRIu64 " is empty by its size, and has names",
+				  key->objectid);
+	if (ret) {
+		err_at_tree(err, op->t->id);
+		err_at_key(err, key);
+	}
+	return ret;
+}
+
+/* The same of all its items. */
+static int judge_items(struct op *op, uint64_t inode, struct btrkit_error *err)
+{
+	static const uint8_t first[] = { KEY_INODE_REF, KEY_DIR_ITEM };
+	struct item item;
+	int ret = 0;
+
+	for (size_t i = 0; ret >= 0 && i < sizeof(first); i++) {
+		const struct btrkit_key key = KEY(inode, first[i], 0);
+
+		ret = delayed_seek(op->t, &op->reader, &key, &item, err);
+		if (!ret)
+			ret = judge_item(op, &item.key, err);
+	}
+	return ret < 0 ? ret : 0;
+}
+
 /* All items of an inode that has few of them. @return 0; 1: it has more, and all are there still; <0 */
 static int remove_small(struct op *op, uint64_t inode, struct btrkit_error *err)
 {
@@ -57,6 +91,9 @@ static int remove_small(struct op *op, uint64_t inode, struct btrkit_error *err)
 	while (!(ret = delayed_seek_back(op->t, NULL, &at, &item, err))) {
 		if (n == SMALL)
 			return 1;
+		ret = judge_item(op, &item.key, err);
+		if (ret)
+			return ret;
 		at = keys[n++] = item.key;
 		if (!at.offset-- && !at.type--)
 			break;
@@ -105,7 +142,9 @@ int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const 
 		return ret;
 	if (!nlink) {
 		*orphan = true;
-		ret = add_orphan_item(op, in->inode, err);
+		ret = judge_items(op, in->inode, err);
+		if (!ret)
+			ret = add_orphan_item(op, in->inode, err);
 	}
 	return ret ? ret : op_inode_put(op, in, err);
 }

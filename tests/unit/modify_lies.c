@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What lies of one file or name, which an operation must not believe: it fails, and tells nothing of it. */
+#include <sys/stat.h>
+
 #include <btrkit/subvolume_modify.h>
 
 #include "lib/format/items/file_extent.h"
+#include "lib/format/items/inode.h"
 #include "lib/format/items/root.h"
 #include "lib/modify/op.h"
 #include "tests/unit/session.h"
@@ -131,12 +134,83 @@ static void test_snapshot_unknown(void **state)
 	session_end();
 }
 
+/* Of an item: what lies at a place in it. */
+static void lie(const struct btrkit_key *key, size_t at, const void *value, size_t size)
+{
+	struct edit_tree *t;
+	uint8_t *data;
+	uint32_t n;
+
+	rig_check(btrkit_txn_flush(txn, &err), &err);
+	rig_check(overlay_tree(txn->overlay, TOP_LEVEL, &t, &err), &err);
+	rig_check(edit_bytes(t, key, &data, &n, &err), &err);
+	assert_true(at + size <= n);
+	memcpy(data + at, value, size);
+}
+
+/* What goes takes nothing along that has other names, or that is another one's. */
+static void test_others_stay(void **state)
+{
+	static const struct {
+		const char *name;
+		enum btrkit_unlink_what what;
+		size_t at, size;
+		uint8_t type;
+		uint64_t value; /* little endian */
+		const char *field;
+	} rows[] = {
+		{ "a", BTRKIT_UNLINK_FILE, offsetof(struct disk_inode_item, nlink), 4, KEY_INODE_ITEM, 1, "nlink" },
+		{ "dir", BTRKIT_UNLINK_DIR, offsetof(struct disk_inode_item, size), 8, KEY_INODE_ITEM, 0, "size" },
+		{ "a", BTRKIT_UNLINK_FILE, offsetof(struct disk_inode_ref, index), 8, KEY_INODE_REF, 4, NULL },
+		{ "a", BTRKIT_UNLINK_FILE, offsetof(struct disk_inode_ref, index), 8, KEY_INODE_REF, 400, NULL },
+	};
+	struct btrkit_new_inode directory = BTRKIT_NEW_INODE_INIT;
+
+	(void)state;
+	directory.mode = S_IFDIR | 0755;
+	/* With so many attributes and entries that they go by and by, and with few. */
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(rows); i++) {
+		const unsigned many = i % 2 ? 8 : 0, row = i / 2;
+		const le64 value = le64_put(rows[row].value);
+		const struct btrkit_place b = { TOP_LEVEL, TOP, "b", 1 };
+		uint64_t dir, inode, other;
+		char name[16];
+
+		session_begin();
+		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "dir", 3, &directory, &dir, &err), &err);
+		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "a", 1, NULL, &inode, &err), &err);
+		rig_check(btrkit_txn_link(txn, TOP_LEVEL, inode, &b, &err), &err);
+		rig_check(btrkit_txn_create(txn, TOP_LEVEL, dir, "child", 5, NULL, &other, &err), &err);
+		for (unsigned k = 0; k < many; k++) {
+			snprintf(name, sizeof(name), "user.%u", k);
+			rig_check(btrkit_txn_xattr_set(txn, TOP_LEVEL, inode, name, "x", 1, 0, &err), &err);
+			rig_check(btrkit_txn_create(txn, TOP_LEVEL, dir, name, strlen(name), NULL, NULL, &err), &err);
+		}
+		session_commit();
+		inode = rows[row].what == BTRKIT_UNLINK_DIR ? dir : inode;
+		lie(&KEY(inode, rows[row].type, rows[row].type == KEY_INODE_REF ? TOP : 0), rows[row].at, &value,
+		    rows[row].size);
+		assert_int_equal(btrkit_txn_unlink(txn, TOP_LEVEL, TOP, rows[row].name, strlen(rows[row].name),
+						   rows[row].what, &err),
+				 -EUCLEAN);
+		assert_int_equal(err.tree, TOP_LEVEL);
+		if (rows[row].field)
+			assert_string_equal(err.field, rows[row].field);
+		assert_int_equal(btrkit_txn_commit(txn, NULL, &err), -EUCLEAN);
+		btrkit_fs_close(fs);
+		fs = rig_open(&rig, BTRKIT_OPEN_WRITE, 0);
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		session_end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_large_inline),
 		cmocka_unit_test(test_unread_place),
 		cmocka_unit_test(test_snapshot_unknown),
+		cmocka_unit_test(test_others_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
