@@ -17,16 +17,12 @@ IMAGE = re.compile(r'\b((?:good|bad)-[a-z0-9-]+)\.img')
 
 
 def prepare(root, at, text):
-    """The directory in which the commands are run: a source, and the images that they name."""
+    """The directory in which the commands are run, with the images that they name, and nothing else: a reader has no
+    more. The images are unpacked as the text says it."""
     (at / 'bin').mkdir()
     (at / 'bin/btrkit').symlink_to(os.path.abspath(BTRKIT))
-    for directory in ('root/usr/bin', 'root/etc'):
-        (at / directory).mkdir(parents=True)
-    (at / 'tool').write_bytes(bytes(range(256)) * 200)
-    (at / 'root/usr/bin/tool').write_bytes(bytes(range(256)) * 2000)
-    (at / 'root/etc/passwd').write_text('root:x:0:0:root:/root:/bin/sh\n' * 500)
     for name in sorted(set(IMAGE.findall(text))):
-        subprocess.run([sys.executable, root / 'images/unpack.py', name, at], check=True, stdout=subprocess.PIPE)
+        subprocess.run([root.absolute() / 'images/unpack.py', name, '.'], cwd=at, check=True, stdout=subprocess.PIPE)
 
 
 def printed(command, at):
