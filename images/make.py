@@ -433,6 +433,9 @@ def main():
         with open(path, encoding='ascii') as f:
             sums = {name: value for value, name in (line.split() for line in f)}
     wanted = sys.argv[1:]
+    for name in wanted:
+        if name not in {*GOOD, *UNSUPPORTED, *damages.DAMAGES}:
+            sys.exit(f'make.py: there is no image {name}')
     with tempfile.TemporaryDirectory() as folder:
         for number, name in enumerate((*GOOD, *UNSUPPORTED)):
             if not wanted or name in wanted:
