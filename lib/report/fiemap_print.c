@@ -56,7 +56,7 @@ static void end_text_file(struct btrkit_fiemap_printer *p)
 
 	if (!p->in_file)
 		return;
-	emit_bytes(e, p->path, p->path_len);
+	emit_name_escaped(e, NULL, "", p->path, p->path_len, false);
 	emit_u64(e, NULL, ": ", p->fragments);
 	emit_text(e, p->fragments == 1 ? " extent found\n" : " extents found\n");
 	p->in_file = false;
@@ -75,8 +75,8 @@ static void begin_text_file(struct btrkit_fiemap_printer *p)
 	p->row = 0;
 	p->fragments = 0;
 	p->last = (struct btrkit_extent){ 0 };
-	emit_text(e, "File size of ");
-	emit_bytes(e, p->path, p->path_len);
+	/* A path on the disk must not look like other lines, nor tell a terminal anything. */
+	emit_name_escaped(e, NULL, "File size of ", p->path, p->path_len, false);
 	emit_u64(e, NULL, " is ", p->size);
 	emit_u64(e, NULL, " (", blocks);
 	emit_u64(e, NULL, blocks == 1 ? " block of " : " blocks of ", block);

@@ -45,6 +45,9 @@ def lists(path):
     assert text('ls', path, 'dir') == text('ls', path, '//dir/.//') == names
     assert text('ls', path, 'dir/b') == 'dir/b\n' and text('ls', '-d', path, 'dir', 'big') == 'big\ndir\n'
     assert text('ls', '-d', path) == '.\n'
+    # A name is no line of its own there either, nor tells a terminal anything.
+    extents, name = text('fiemap', '-a', path), 'dir/a\\n\\\\\\377'
+    assert f'\nFile size of {name} is 2 (1 block' in extents and f'\n{name}: 1 extent found\n' in extents, extents
     # What is no directory comes first; each directory has a heading where there are several.
     assert text('ls', path, 'dir/below', 'dir/b', 'dir/below/deep') == (
         'dir/b\n\ndir/below:\nb\ndeep\n\ndir/below/deep:\nc\n')
