@@ -64,7 +64,7 @@ static void say_failed(struct request *req, const struct btrkit_error *err)
 	if (req->committed)
 		snprintf(kept, sizeof(kept), "; what was done up to line %lu is kept", req->committed);
 	cmd_say("btrkit %s: %s: %s%s%s%s%s", req->cmd->name, req->devices.at[0], where, line,
-		strstr(line, reason) ? "" : ": ", strstr(line, reason) ? "" : reason, kept);
+		strcasestr(line, reason) ? "" : ": ", strcasestr(line, reason) ? "" : reason, kept);
 }
 
 /* These may have left an operation half done: the library takes no commit any more. */

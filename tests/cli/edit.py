@@ -139,7 +139,8 @@ def what_fails(path, scratch):
     for words in (['rm', ''], ['mkdir', 'new', ''], ['mkdir', '-p', ''], ['mv', '', 'x'], ['chmod', '755', ''],
                   ['put', '/dev/null', ''], ['subvolume', 'create', '-p', '']):
         refused(path, words, says='an empty path')
-    refused(path, b'mkdir a\n', '--subvol', 'absent', says='absent')
+    said = refused(path, b'mkdir a\n', '--subvol', 'absent', says='absent')
+    check(said.lower().count('no such file') == 1, said)
     refused(path, ['put', absent, 'x'], says=f'{absent}: No such file or directory')
     # Data that was written has its place in what is free; of the filesystem nothing is another.
     empty = os.path.join(scratch, 'empty')
