@@ -14,7 +14,7 @@ const struct cmd_option mkfs_options[] = {
 	{ 'd', "data", "PROFILE", "single (the default), dup, raid0, raid1, raid1c3, raid1c4,\n"
 				  "raid10, raid5 or raid6" },
 	{ 'm', "metadata", "PROFILE", "the same; the default is dup on one device, raid1 on\n"
-				      "several, and with -M that of the data" },
+				      "several, single with -M" },
 	{ 'M', "mixed", NULL, "data and metadata in the same block groups" },
 	{ OPT_CSUM, "csum", "TYPE", "of the checksums: crc32c (the default), xxhash, sha256 or\n"
 				    "blake2" },
@@ -47,7 +47,8 @@ const struct cmd_option mkfs_options[] = {
 	{ OPT_WITH_XATTR, "with-xattr", "PATTERN", "extended attributes to take in any case; repeatable" },
 	{ OPT_WITHOUT_XATTR, "without-xattr", "PATTERN", "extended attributes to leave out; repeatable" },
 	{ OPT_ROOT_OWNER, "root-owner", "UID:GID", "of the top directory" },
-	{ OPT_WHITEOUTS, "whiteouts", NULL, "take whiteouts of layers as the files that they are" },
+	{ OPT_WHITEOUTS, "whiteouts", NULL, "with --tar or --manifest: take whiteouts of layers as the\n"
+					    "files that they are" },
 	{ OPT_SORT, "sort", "FILE", "where the contents of files lie, by lines of a path and a\n"
 				    "priority" },
 	{ OPT_REFLINK, "reflink", NULL, "share the blocks of the files of --rootdir, not to copy them" },

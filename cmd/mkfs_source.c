@@ -242,6 +242,9 @@ void mkfs_judge_source(const struct command *cmd, struct mkfs_request *req)
 	o->source = &req->source;
 	if (req->source.basedir && req->source.kind != BTRKIT_SOURCE_MANIFEST)
 		cmd_usage_error(cmd, "--basedir needs --manifest");
+	/* In a directory they are files like others, and taken. */
+	if ((req->source.flags & BTRKIT_SOURCE_WHITEOUTS) && req->source.kind == BTRKIT_SOURCE_DIRECTORY)
+		cmd_usage_error(cmd, "--whiteouts needs --tar or --manifest");
 	mkfs_judge_image(req);
 	if (getenv("SOURCE_DATE_EPOCH"))
 		o->flags |= BTRKIT_MKFS_CLAMP_TIMES;

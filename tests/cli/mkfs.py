@@ -59,6 +59,7 @@ def misuse(image):
     for source in ('--tar=x', '--manifest=x'):
         misused('--rootdir=d', source, image, says='only one of --rootdir, --tar and --manifest')
     misused('--rootdir=d', '--basedir=d', image, says='--basedir needs --manifest')
+    misused('--rootdir=d', '--whiteouts', image, says='--whiteouts needs --tar or --manifest')
     misused('--rootdir=d', '--subvol=default:a', '--subvol=default-ro:b', image, says='is a second default')
     for bad in ('nodatacow', 'nodatacow,', ':x', 'compress:x', 'nodatacow,x:y'):
         misused('--rootdir=d', f'--inode-flags={bad}', image, says='--inode-flags: ')
