@@ -40,7 +40,7 @@ static void print_option(const char *name, int letter, const char *arg, const ch
 
 static void print_help(const struct command *cmd)
 {
-	printf("Usage: btrkit %s [OPTION]... %s\n%s.\n\n", cmd->name, cmd->args, cmd->summary);
+	printf("Usage: btrkit %s [OPTION]...%s%s\n%s.\n\n", cmd->name, *cmd->args ? " " : "", cmd->args, cmd->summary);
 	for (const struct cmd_option *o = cmd->options; o->id; o++)
 		if (o->help)
 			print_option(o->name, o->id, o->arg, o->help);

@@ -124,7 +124,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_dump_super = {
 	.name = "dump-super",
 	.args = "DEV...",
-	.summary = "Print superblocks as text",
+	.summary = "Print superblocks as text or JSON",
 	.options = options,
 	.run = run,
 };

@@ -246,7 +246,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_dump_tree = {
 	.name = "dump-tree",
 	.args = "DEV...",
-	.summary = "Print trees as text",
+	.summary = "Print trees as text or JSON",
 	.options = options,
 	.run = run,
 };
