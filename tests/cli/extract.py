@@ -114,15 +114,23 @@ def without_root(path):
     """Files are the caller's; what belonged to somebody else sets nobody's identity."""
     if os.getuid():
         return
-    # The folder of all tests may be closed to others.
+    # The folder of all tests may be closed to others, and so may be that of the program, as below /root: it is copied
+    # with the library where its run path has that.
     with tempfile.TemporaryDirectory(dir='/var/tmp') as place:
         os.chmod(place, 0o755)
         theirs, target = f'{place}/fs.img', f'{place}/to'
         shutil.copyfile(path, theirs)
         os.mkdir(target)
         os.chmod(target, 0o777)
-        done = subprocess.run([BTRKIT, 'extract', '-C', target, theirs], user=65534, group=65534, extra_groups=[],
-                              stderr=subprocess.PIPE, check=False)
+        binary, library = os.path.abspath(BTRKIT), 'lib/libbtrkit.so.0'
+        for part in ('cmd', 'lib'):
+            os.mkdir(f'{place}/{part}')
+            os.chmod(f'{place}/{part}', 0o755)
+        shutil.copy(binary, f'{place}/cmd/btrkit')
+        if os.path.exists(os.path.join(os.path.dirname(binary), '..', library)):
+            shutil.copy(os.path.join(os.path.dirname(binary), '..', library), f'{place}/{library}')
+        done = subprocess.run([f'{place}/cmd/btrkit', 'extract', '-C', target, theirs], user=65534, group=65534,
+                              extra_groups=[], stderr=subprocess.PIPE, check=False)
         # The directory is not theirs: its mode and times stay, and that is told.
         lines = done.stderr.decode().splitlines()
         assert done.returncode == 1 and [line.partition(f'{theirs}: ')[2] for line in lines] == [
