@@ -4,92 +4,98 @@
 
 /**
  * @file
- * libbtrkit reads, checks, makes and changes filesystems in the on-disk format of btrfs, without mounting them.
+ * libbtrkit reads, checks, creates and modifies filesystems in the btrfs on-disk format without mounting them.
  *
- * Handles. A device is a struct btrkit_io (io.h): a block device, an image file, a part of one, memory, or what a
- * program makes of its own functions. One or more of them make a filesystem, struct btrkit_fs (filesystem.h), which
- * owns them from then on and knows chunks, trees and features; it keeps a cache of tree blocks, and nothing else of
- * what it has read. What reads it takes that handle: devices, chunks and what of devices is used (device.h), paths,
- * inodes and directories (inode.h), subvolumes (subvolume.h), contents of files (file.h), extents with their sharedness
- * (fiemap.h), the files that have an address (reference.h), who owns which space (usage.h) and where it lies
- * (usage_paths.h), free space and the caches of it (space.h). Others print: superblocks and trees (dump.h), lists of
- * files (listing.h), of subvolumes, trees and differences (inspect.h); bring files out (extract.h); or hold every
- * structure against every other (check.h). mkfs.h makes filesystems, empty or filled. What changes one is part of a
- * transaction, struct btrkit_txn (transaction.h), and begins with btrkit_txn_: see modify.h and subvolume_modify.h;
- * only the caches of free space are changed in transactions of their own (space.h). undo.h takes back what was written
- * to devices.
+ * Handles. A device is a struct btrkit_io (io.h): a block device, an image file, a part of either, memory, or a backend
+ * that a program implements itself. One or more devices form a filesystem, struct btrkit_fs (filesystem.h), which owns
+ * them once it is open. The handle keeps the superblock, the chunks and devices, and a cache of tree blocks; it keeps
+ * nothing else of what it reads.
  *
- * Names. A function is called by the noun that it is about and what it does with it. What calls a function for each of
- * many is a plural: btrkit_devices(), btrkit_inode_paths(). What gives one after the other ends with _next and returns
- * 0 for one, 1 at the end. What prints ends with _print and takes an enum btrkit_format and a btrkit_write_fn.
+ * Reading: devices, chunks and used ranges (device.h); paths, inodes and directories (inode.h); subvolumes
+ * (subvolume.h); file contents (file.h); file extents and whether they are shared (fiemap.h); the files that use a
+ * logical address (reference.h); space usage by subvolume (usage.h) and by directory (usage_paths.h); free space and
+ * its caches (space.h).
  *
- * Parameters that are the same everywhere, and of which comments say no more:
- * - @c fs: the filesystem, open.
- * - @c io: the device, open.
- * - @c txn: the transaction, open.
- * - @c f, @c u, @c p, @c printer: the file, the answer, the directories, the printer that another function has made.
- * - @c root: objectid of the subvolume that is meant; #BTRKIT_TOP_LEVEL is the top level.
- * - @c inode, @c dir: number of an inode, or of a directory's inode, in that subvolume; #BTRKIT_TOP_INODE is that of
- *   its root directory.
- * - @c name, @c len: a name in a directory, of any bytes but 0 and slash, not terminated, and how many bytes it has.
- * - @c offset: where in the device or the file, in bytes.
- * - @c fn, @c ctx: the function that is called, and what it is called with first.
- * - @c write, @c ctx: what is printed goes to @c write, which is called with @c ctx first.
+ * Printing: superblocks and trees (dump.h); file listings (listing.h); subvolumes, tree statistics and differences
+ * (inspect.h). extract.h copies files out, and check.h checks all structures against each other.
+ *
+ * Writing: mkfs.h creates filesystems, empty or filled. Changes to an existing filesystem are part of a transaction,
+ * struct btrkit_txn (transaction.h), and their functions begin with btrkit_txn_: see modify.h and subvolume_modify.h.
+ * Only the free space caches are converted in transactions of their own (space.h). undo.h restores what a program
+ * overwrote on its devices.
+ *
+ * Names. A function name consists of the noun that it is about and a verb. A function that calls a callback for each of
+ * several things is a plural: btrkit_devices(), btrkit_inode_paths(). An iterator ends in _next and returns 0 for an
+ * item and 1 at the end. A function that prints ends in _print and takes an enum btrkit_format and a btrkit_write_fn.
+ *
+ * Parameters that mean the same everywhere. Comments on functions do not repeat them:
+ * - @c fs: an open filesystem.
+ * - @c io: an open device.
+ * - @c txn: an open transaction.
+ * - @c f, @c u, @c p, @c printer: the open file, usage, directories or printer, made by another function.
+ * - @c root: objectid of a subvolume; #BTRKIT_TOP_LEVEL is the top level.
+ * - @c inode, @c dir: inode number of a file or of a directory in that subvolume; #BTRKIT_TOP_INODE is the root
+ *   directory of each subvolume.
+ * - @c name, @c len: name of a directory entry and its length in bytes. It may hold any bytes but 0 and slash, and need
+ *   not be terminated.
+ * - @c offset: position in the device or file, in bytes.
+ * - @c fn, @c ctx: a callback, and its first argument.
+ * - @c write, @c ctx: the callback that receives the output, and its first argument.
  * - @c format: one of enum btrkit_format.
- * - @c opts: how to do it; where the comment does not say otherwise NULL means all defaults.
- * - @c ret: gets the result, on success only.
- * - @c err: gets what went wrong; NULL: nobody wants to know.
+ * - @c opts: options; NULL selects all defaults, unless the comment says otherwise.
+ * - @c ret: receives the result, on success only.
+ * - @c err: receives the details of a failure; may be NULL.
  *
- * Ownership. What a function gives to be freed has one function that does so, which takes NULL too and, but for what
- * can fail then, returns NULL. What is made of a filesystem, such as a file or a printer, is freed before that is
- * closed, unless its comment says otherwise. What a callback is given is valid during the call only, unless its comment
- * says otherwise. Strings and arrays in options are the caller's and are not kept; functions in them, and their
- * contexts, are needed as long as what was made with them.
+ * Ownership. Each object that a function returns has one function that frees it. That function accepts NULL, and
+ * returns NULL unless it can fail. Free whatever was made from a filesystem, such as files and printers, before you
+ * close the filesystem, unless a comment says otherwise. What a callback receives is valid only during the call, unless
+ * a comment says otherwise. Strings and arrays in options remain the caller's and are not kept. Callbacks in options,
+ * and their contexts, must stay valid as long as the object that was made with them.
  *
- * Units. Sizes, lengths, offsets and addresses are bytes. A logical address is one of the filesystem's own address
- * space, which chunks map to devices; a physical address counts from the start of a device. Numbers that begin with
+ * Units. Sizes, lengths, offsets and addresses are in bytes. A logical address belongs to the filesystem's own address
+ * space, which chunks map to devices. A physical address counts from the start of a device. Constants that begin with
  * BTRFS_ are those of linux/btrfs_tree.h.
  *
- * Errors. What can fail returns an int: 0 or a negative errno, which error.h lists, and what it has to tell besides
- * goes to a struct btrkit_error of the caller. Results are written on success only, unless a comment says otherwise.
- * Numbers of what a handle counts, such as owners, are below what the function with _num tells; others are not looked
- * for.
+ * Errors. A function that can fail returns an int: 0, or a negative errno. error.h lists them. Details go to the
+ * caller's struct btrkit_error. Results are written on success only, unless a comment says otherwise. An index, such as
+ * the number of an owner, must be smaller than the count that the matching _num function returns; this is not checked.
  *
- * Callbacks. A callback returns 0, or a negative errno, which ends the work and is returned; what comes of a positive
- * value is not defined. The error of a call that was ended so either says that, or is as it was before, so that a
- * callback can put there what it has to tell: begin with BTRKIT_ERROR_INIT, and there is nothing told when the code is
- * BTRKIT_OK. What is called for each of many may read the filesystem by other calls, and not change or close it;
- * functions of a backend, and those that are told of progress, of damage or of a repair, may not do that either.
+ * Callbacks. A callback returns 0 to continue, or a negative errno, which stops the work and which the function then
+ * returns. A positive value is undefined behaviour. When a callback stops a function, the function either describes
+ * that in its struct btrkit_error or leaves the struct unchanged. A callback may thus put its own details there:
+ * initialise it with BTRKIT_ERROR_INIT; if the code is still BTRKIT_OK, the library has added nothing. A callback that
+ * receives items one by one may call functions that read the filesystem, but must not change or close it. Functions of
+ * a backend, and callbacks for progress, damage or repairs, must not call the library on that filesystem at all.
  *
- * Threads. Many threads may read one filesystem handle at once. Many may work in one transaction at once, by functions
- * that begin with btrkit_txn_; but who reads the filesystem by others meanwhile may find trees that are half changed,
- * and takes that for damage: no thread reads while another changes something, or flushes. Opening, closing, beginning,
- * committing and aborting are for one that is alone with the handle. The library has no data of its own that changes.
- * Some functions start threads, all of which have ended when they return; callbacks then come from one thread at a
- * time, unless their comments say otherwise, and not always from that of the caller.
+ * Threads. Any number of threads may read one filesystem handle at once. Any number of threads may also use one
+ * transaction at once, through functions that begin with btrkit_txn_. But functions that read the filesystem in other
+ * ways may then find half-changed trees and report corruption, so no thread may use them while another thread changes
+ * or flushes something. Opening, closing, and starting, committing and aborting a transaction need exclusive use of the
+ * handle. The library has no mutable data of its own. Some functions start threads; all have ended when the function
+ * returns. Callbacks are then called by one thread at a time, not always the caller's, unless a comment says otherwise.
  *
- * Growth. Structs that callers fill, or have filled, end with reserved members, which are 0: initialise options by the
- * macro that ends with _INIT. Unknown flags are refused. What callbacks are given, one at a time, may grow at its end.
- * Structs without reserved members that are given in arrays, or lie in others, never change.
+ * ABI. Structs that callers fill in or have filled in end with reserved members, which must be 0: initialise options
+ * with the macro that ends in _INIT. Unknown flags are refused. Structs that callbacks receive, one at a time, may grow
+ * at their end. Structs without reserved members that are passed in arrays or embedded in other structs never change.
  *
- * The library prints nothing, never exits, starts no processes, and asks nothing of the kernel's btrfs. Every byte that
- * comes from a device is held to be hostile and is judged before it is used.
+ * The library does not print, exit or start processes, and needs no btrfs support in the kernel. It treats every byte
+ * that it reads from a device as untrusted and validates it before use.
  *
  * Caveats:
- * - A mounted filesystem. BTRKIT_IO_EXCLUSIVE refuses devices that are mounted. Without it what is mounted can be read,
- *   but what is read may be of several moments, and is then told as damage or does not fit together. Never write to
- *   what is mounted.
- * - A crash. A transaction that was not committed leaves the filesystem as it was before; btrkit_mkfs() leaves none
- *   before it is done; whatever else writes says in its comment what a crash leaves.
- * - Devices that are missing. What the others have is read; nothing is written.
- * - Log trees, which a crash of a mounted filesystem leaves and Linux replays at the next mount, are shown, and
- *   checked, but not replayed: files are as they were at the last commit. Such filesystems are not written.
- * - Not supported for reading: extent-tree-v2, remap-tree, and data in a raid-stripe-tree. For writing also: zoned
- *   devices, seed devices, unfinished balances and replaces. btrkit_features() has all features; what is refused is
- *   named in the message.
- * - Seals of fs-verity are not verified.
+ * - Mounted filesystems. BTRKIT_IO_EXCLUSIVE refuses mounted devices. Without it a mounted filesystem can be read, but
+ *   it may change meanwhile: the result may be reported as corruption, or be inconsistent. Never write to a mounted
+ *   filesystem.
+ * - Crashes. A transaction that was not committed leaves the filesystem as it was. btrkit_mkfs() leaves no filesystem
+ *   until it is done. Other functions that write say what a crash leaves.
+ * - Missing devices. Whatever the other devices hold can be read; the filesystem cannot be written.
+ * - Log trees, which Linux leaves after a crash and replays at the next mount, are shown and checked but not replayed:
+ *   files are as of the last commit. A filesystem with a log tree cannot be written.
+ * - Unsupported for reading: extent-tree-v2, remap-tree, and file data with a raid-stripe-tree. Also unsupported for
+ *   writing: zoned devices, seed devices, and unfinished balances and device replaces. btrkit_features() lists all
+ *   features; an error message names the feature that was refused.
+ * - fs-verity signatures and hashes are not verified.
  *
- * btrkit-format(5) describes the JSON that functions print, libbtrkit(3) has all functions on a page.
+ * btrkit-format(5) describes the JSON output, and libbtrkit(3) lists all functions on one page.
  */
 
 #include <btrkit/check.h>
