@@ -4,14 +4,14 @@
 
 /**
  * @file
- * Types and macros that every other header of btrkit uses.
+ * Types and macros that all other headers use.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The library is built with hidden symbols: what the headers declare is what it exports. */
+/* The library is built with hidden symbols: it exports what the headers declare. */
 #if defined(__GNUC__)
 #define BTRKIT_VISIBLE _Pragma("GCC visibility push(default)")
 #define BTRKIT_VISIBLE_END _Pragma("GCC visibility pop")
@@ -36,7 +36,7 @@
 #define BTRKIT_PRINTF(fmt, args)
 #endif
 
-/* For the macros whose names end with _INIT, where all of a struct is 0 or NULL. */
+/* For _INIT macros whose structs are initialised with zeros and NULLs. */
 #ifdef __cplusplus
 #define BTRKIT_ZEROS {}
 #else
@@ -49,18 +49,14 @@ struct btrkit_error;
 struct btrkit_io;
 struct btrkit_fs;
 
-/**
- * The key of an item, in CPU byte order. Keys order by objectid, then type, then offset.
- *
- * Since: 0.1
- */
+/** Key of an item, in CPU byte order. Keys are ordered by objectid, then type, then offset. Since: 0.1 */
 struct btrkit_key {
 	uint64_t objectid;
 	uint8_t type;
 	uint64_t offset;
 };
 
-/** How contents of files are compressed, with the numbers that extents have for it on disk. Since: 0.1 */
+/** Compression of file data, numbered as in file extent items on disk. Since: 0.1 */
 enum btrkit_compression {
 	BTRKIT_COMPRESSION_NONE,
 	BTRKIT_COMPRESSION_ZLIB,
@@ -69,43 +65,39 @@ enum btrkit_compression {
 };
 
 /**
- * Where the output of a report goes: called with the next @p len bytes of it. Returns 0, or a negative
- * errno, which ends the report and is what the report returns.
+ * Receives the next @p len bytes of the output. Returns 0, or a negative errno, which stops the output and becomes the
+ * return value of the function that prints.
  *
  * Since: 0.1
  */
 typedef int (*btrkit_write_fn)(void *ctx, const void *data, size_t len);
 
-/**
- * Forms of what is printed. A function whose comment does not name one of them refuses it with -EINVAL.
- *
- * Since: 0.1
- */
+/** Output formats. A function refuses a format that its comment does not list with -EINVAL. Since: 0.1 */
 enum btrkit_format {
-	BTRKIT_FORMAT_TEXT,	/**< for people */
-	BTRKIT_FORMAT_JSON,	/**< JSON Lines, of which the first is a header: see btrkit-format(5) */
-	BTRKIT_FORMAT_TSV	/**< tab-separated values, a line each, without a header */
+	BTRKIT_FORMAT_TEXT,	/**< human-readable */
+	BTRKIT_FORMAT_JSON,	/**< JSON Lines; the first line is a header: see btrkit-format(5) */
+	BTRKIT_FORMAT_TSV	/**< tab-separated values, one record per line, without a header */
 };
 
 /**
- * Told how far something is, now and then, by one thread at a time. Returns 0, or a negative errno, which ends the work
- * and is what the function that does it returns.
+ * Reports progress from time to time, from one thread at a time. Returns 0, or a negative errno, which stops the work
+ * and becomes the return value of the function that does it.
  *
  * Since: 0.1
  */
 typedef int (*btrkit_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /**
- * Told of damage that is no reason to stop, by one thread at a time; @p what is valid during the call only. Returns 0,
- * or a negative errno, which ends the work and is what the function that does it returns.
+ * Reports damage that does not stop the work, from one thread at a time. @p what is valid only during the call. Returns
+ * 0, or a negative errno, which stops the work and becomes the return value of the function that does it.
  *
  * Since: 0.1
  */
 typedef int (*btrkit_damage_fn)(void *ctx, const struct btrkit_error *what);
 
 /**
- * Told a fact that is no failure but that a person should know (a mirror of the superblock was used, a
- * newer mirror exists): one line without a newline, valid during the call only.
+ * Reports a condition that is no failure but that a person should know, such as that a mirror of the superblock is
+ * used. @p line is one line without a newline, valid only during the call.
  *
  * Since: 0.1
  */
