@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The library's version and how it was built.
+ * Version and build configuration of the library.
  */
 
 #include <btrkit/types.h>
@@ -12,25 +12,25 @@
 BTRKIT_BEGIN_DECLS
 
 /**
- * Version of the library, such as "0.1.0".
+ * Returns the version of the library, such as "0.1.0".
  *
- * @return a constant of the library
+ * @return a constant string
  * Since: 0.1
  */
 const char *btrkit_version(void);
 
 /**
- * The external libraries it was built with and without, as "+zlib -lzo ...".
+ * Returns the external libraries that this build uses (+) and does without (-), such as "+zlib -lzo ...".
  *
- * @return a constant of the library
+ * @return a constant string
  * Since: 0.1
  */
 const char *btrkit_build_features(void);
 
 /**
- * The licence of this build as a whole, an SPDX expression: lzo2 makes it the GPL's.
+ * Returns the licence of this build as a whole, as an SPDX expression: a build with lzo2 is under the GPL.
  *
- * @return a constant of the library
+ * @return a constant string
  * Since: 0.1
  */
 const char *btrkit_build_license(void);
