@@ -4,10 +4,11 @@
 
 /**
  * @file
- * An open filesystem.
+ * Opening filesystems.
  *
- * The handle may be read by many threads at once; opening and closing are one thread's, and so are the beginning and
- * the end of a transaction. While something is changed in one nobody reads: see btrkit.h.
+ * Any number of threads may read one handle at once. Opening and closing it, and starting, committing and aborting a
+ * transaction, need exclusive use of it. No thread may read while another changes something in a transaction: see
+ * btrkit.h.
  */
 
 #include <btrkit/io.h>
@@ -16,76 +17,78 @@ BTRKIT_BEGIN_DECLS
 
 /** Flags of struct btrkit_open_options. Since: 0.1 */
 enum btrkit_open_flags {
-	/** Only read the superblock copy number super_mirror. */
+	/** Read only the superblock copy super_mirror. */
 	BTRKIT_OPEN_SUPER_MIRROR = 1 << 0,
 	/**
-	 * Transactions will be started: see transaction.h. What cannot be written is refused by name: a bad primary
-	 * superblock, a log tree, an unfinished balance or device replace, a seed device or what grew out of one, a
-	 * device with an older generation than the others, a conversion that was left half done, unknown features;
-	 * a device that is smaller than the filesystem takes it to be; and chunks that lie on the same bytes of a
-	 * device, where it has none, or where the device extents do not have them. The devices should have been opened
-	 * with BTRKIT_IO_EXCLUSIVE.
+	 * Allow transactions: see transaction.h. All devices must be given, and should have been opened with
+	 * BTRKIT_IO_EXCLUSIVE. Filesystems that cannot be written are refused, with the reason in the message: a bad
+	 * primary superblock; a log tree; an unfinished balance, device replace or conversion; a seed device, or a
+	 * filesystem that was sprouted from one; a device with an older generation than the others; a device that is
+	 * smaller than the filesystem assumes; unknown features; and chunks that overlap on a device, end after it, or
+	 * contradict the device extents.
 	 */
 	BTRKIT_OPEN_WRITE = 1 << 1,
 	/**
-	 * Start from the roots of slot number backup of the superblock's backup roots, as they were after an earlier
-	 * commit. What that commit has let go of may have been overwritten since. Logs are not used. Not for writing.
+	 * Start from the roots in slot backup of the superblock's backup roots, that is, from an earlier commit. What
+	 * later commits freed may have been overwritten since. Log trees are ignored. Not for writing.
 	 */
 	BTRKIT_OPEN_BACKUP = 1 << 2,
-	/** The root tree's root is at tree_root, whatever the superblock says. Logs are not used. Not for writing. */
+	/** Use the block at tree_root as the root of the root tree. Log trees are ignored. Not for writing. */
 	BTRKIT_OPEN_TREE_ROOT = 1 << 3,
-	/** The root of the chunk tree is at chunk_root, in a chunk that the superblock has. Not for writing. */
+	/**
+	 * Use the block at chunk_root as the root of the chunk tree. It must be in a system chunk of the superblock.
+	 * Not for writing.
+	 */
 	BTRKIT_OPEN_CHUNK_ROOT = 1 << 4,
 	/**
-	 * Open although chunks and devices cannot be read, or only some of them, or a conversion was left half done,
-	 * which a note tells: for who shows what there is, such as btrkit_dump_tree(), which tells of it. Others fail
-	 * where they need what is missing. Not for writing.
+	 * Open the filesystem even if chunks and devices cannot be read, or only in part, or if a conversion was left
+	 * unfinished; the note callback is told. For functions that report damage, such as btrkit_dump_tree() and
+	 * btrkit_check(). Other functions fail when they need what is missing. Not for writing.
 	 */
 	BTRKIT_OPEN_PARTIAL = 1 << 5
 };
 
-/** A copy that was tried, or what was rebuilt from parity. Since: 0.1 */
+/** A copy that a read tried, or the result of rebuilding from parity. Since: 0.1 */
 struct btrkit_tried_copy {
-	unsigned mirror;	/**< copies count from 1, as in Linux; 0: what parity gives */
-	/** Where the copy lies; both are 0 of what parity gives. A strip that parity shows to be bad has no mirror. */
+	unsigned mirror;	/**< number of the copy, from 1 as in Linux; 0: rebuilt from parity */
+	/** Location of the copy; both are 0 if it was rebuilt. A strip that parity shows to be bad has mirror 0. */
 	uint64_t devid, physical;
-	int err;		/**< 0: it serves; else the negative errno for which it was passed over */
-	const char *why;	/**< in words; empty where it serves */
+	int err;		/**< 0: the copy was good; otherwise the negative errno for which it was rejected */
+	const char *why;	/**< the reason as text; empty if the copy was good */
 };
 
-/** A read of which a copy was passed over. Since: 0.1 */
+/** A read during which a copy was rejected. Since: 0.1 */
 struct btrkit_repair {
 	uint64_t logical, length;
-	bool served;		/**< another copy had it; the bytes on the devices stay as they are */
+	bool served;		/**< another copy was good; the bad one is not rewritten */
 	unsigned num_copies;
-	/** As they were tried, the one that serves last. Of several ways to rebuild that fail, only the first. */
+	/**
+	 * The copies in the order in which they were tried, the good one last. If several ways to rebuild from parity
+	 * failed, only the first is listed.
+	 */
 	const struct btrkit_tried_copy *copies;
 };
 
 /**
- * Is told of a read of which a copy was passed over, unless that is for a device that is missing or was left behind by
- * the others, which is noted when the filesystem is opened. It is called while the read goes on, by its thread, so by
- * several at once where several read. What it is given is valid during the call only.
+ * Reports a read during which a copy was rejected. It is not called for missing or stale devices, which are noted when
+ * the filesystem is opened. It is called during the read, by the thread that reads, and so by several threads at once
+ * if several read. @p repair is valid only during the call.
  *
  * Since: 0.1
  */
 typedef void (*btrkit_repair_fn)(void *ctx, const struct btrkit_repair *repair);
 
-/**
- * How to open. Initialise with BTRKIT_OPEN_OPTIONS_INIT.
- *
- * Since: 0.1
- */
+/** Options of btrkit_fs_open(). Initialise with BTRKIT_OPEN_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_open_options {
-	unsigned flags;			/**< BTRKIT_OPEN_*; unknown ones are refused */
-	unsigned super_mirror;		/**< 0, 1 or 2 */
-	size_t cache_bytes;		/**< budget of the cache of tree blocks; 0: 64 MiB */
+	unsigned flags;			/**< enum btrkit_open_flags; unknown ones are refused */
+	unsigned super_mirror;		/**< with BTRKIT_OPEN_SUPER_MIRROR: 0, 1 or 2 */
+	size_t cache_bytes;		/**< size of the tree block cache in bytes; 0: 64 MiB */
 	btrkit_note_fn note;		/**< may be NULL */
 	void *note_ctx;
 	btrkit_repair_fn repair;	/**< may be NULL */
 	void *repair_ctx;
-	unsigned backup;		/**< 0 to 3 */
-	uint64_t tree_root;		/**< logical addresses */
+	unsigned backup;		/**< with BTRKIT_OPEN_BACKUP: 0 to 3 */
+	uint64_t tree_root;		/**< these two: logical addresses */
 	uint64_t chunk_root;
 	uint64_t reserved[4];	/**< 0 */
 };
@@ -93,27 +96,27 @@ struct btrkit_open_options {
 #define BTRKIT_OPEN_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
- * Opens a filesystem, for reading unless BTRKIT_OPEN_WRITE is among the flags.
+ * Opens a filesystem, for reading unless the flags include BTRKIT_OPEN_WRITE.
  *
- * Devices that do not belong together are refused with their names: of different filesystems, two that are one device
- * (the same, or a copy), one in the place of another, an unfinished change of the fsid. The seeds that a filesystem
- * grew out of are opened with it where they are given. Missing devices, missing seeds, stale devices and those that
- * were removed from the filesystem are noted. Of several the newest superblock is the filesystem's.
+ * Devices that do not belong together are refused by name: of different filesystems, the same device or a copy of it
+ * twice, one device in the place of another, or an unfinished change of the fsid. Seed devices are opened with their
+ * filesystem if they are given. The note callback is told of missing devices and seeds, stale devices, and devices that
+ * were removed from the filesystem.
  *
- * The primary superblock is used whenever it is valid; a mirror only when it is not, which is noted. A mirror that is
- * newer than a valid primary is noted and not used. Of several devices the one with the highest generation speaks for
- * the filesystem; one with an older generation is noted, and read only where no other has the bytes, unless a checksum
- * or a generation can tell that they are right.
+ * On each device the primary superblock is used if it is valid. Otherwise a mirror is used, which is noted. A mirror
+ * that is newer than a valid primary is noted but not used. If there are several devices, the superblock with the
+ * highest generation is used for the filesystem. A device with an older generation is stale: it is read only if no
+ * other device has the data, or if a checksum or a generation can confirm what it holds.
  *
- * Of a filesystem that lacks devices everything is read that the others have; which devices are missing, and which
- * chunks cannot be read without them, is noted.
+ * If devices are missing, everything that the others hold can be read. The note callback is told which devices are
+ * missing and which chunks cannot be read without them.
  *
- * @param devices	its devices, in any order; on success the handle owns them, on failure they stay the caller's
- * @param n		how many
- * @param opts		may be NULL
- * @return 0; -EMEDIUMTYPE: not a btrfs filesystem; -EOPNOTSUPP: a feature that is not read, or not written, named in
- *	   the message; -ENOENT: a slot without backup roots; -EROFS: a device that cannot be written;
- *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM; -EINVAL for bad options
+ * @param devices	the devices, in any order; owned by the handle on success, by the caller otherwise
+ * @param n	number of devices
+ * @param ret	receives the handle; free it with btrkit_fs_close()
+ * @return 0; -EMEDIUMTYPE: not a btrfs filesystem; -EOPNOTSUPP: a feature that cannot be read, or written, named in the
+ *	   message; -ENOENT: the slot has no backup roots; -EROFS: BTRKIT_OPEN_WRITE and a read-only device; -EINVAL:
+ *	   invalid options, or devices that do not belong together; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrkit_open_options *opts,
@@ -121,59 +124,65 @@ int btrkit_fs_open(struct btrkit_io *const *devices, size_t n, const struct btrk
 
 /** Where btrkit_fs_scan() looks. Since: 0.1 */
 enum btrkit_scan_source {
-	/** What the kernel lists of a mounted filesystem with that fsid, its seeds included; these go before others. */
+	/**
+	 * The devices that the kernel lists for a mounted filesystem with this fsid, with its seeds. They are found
+	 * first.
+	 */
 	BTRKIT_SCAN_MOUNTED = 1 << 0,
-	/** What libblkid has in its cache, which is not changed. */
+	/** The cache of libblkid, which is not changed. */
 	BTRKIT_SCAN_CACHE = 1 << 1,
-	/** The superblocks of all block devices, but for those that another block device is made of. */
+	/** The superblocks of all block devices, except those that another block device is built on. */
 	BTRKIT_SCAN_DEVICES = 1 << 2,
 	BTRKIT_SCAN_ALL = BTRKIT_SCAN_MOUNTED | BTRKIT_SCAN_CACHE | BTRKIT_SCAN_DEVICES
 };
 
 /**
- * Looks among this machine's block devices for the devices of a filesystem of which only @p devices are given; finds
- * none when these are as many as the superblock of the first counts. btrkit_fs_open() itself looks for none. Image
- * files are never guessed. Devices that cannot be read are passed over; whatever a source says, a device is taken only
- * for what its superblock says.
+ * Finds the devices of a filesystem that are missing from @p devices among the block devices of this machine.
  *
- * @param sources	BTRKIT_SCAN_*; others are refused
- * @param found	room for @p max devices, opened for reading; those found are the caller's to close, or to open the
- *		filesystem with. Their names say where they are
- * @param count	how many were found, which may be fewer than are missing
- * @param n	how many are given
- * @return 0; -EINVAL: there are two that pass for one device, such as a copy, one of which may be given, with both
- *	   names; or why the superblock of the first device cannot be used, as btrkit_fs_open(); -ENOMEM
+ * It finds nothing if @p n is already the number of devices in the superblock of the first one. btrkit_fs_open() does
+ * not search by itself, and image files are never searched for. Devices that cannot be read are ignored. Whatever a
+ * source lists, a device is accepted only by its superblock.
+ *
+ * @param devices	the devices that are known; they remain the caller's
+ * @param n	number of devices in @p devices, at least 1
+ * @param sources	enum btrkit_scan_source; unknown ones are refused
+ * @param found	array of @p max elements; receives the devices, opened for reading and named by their paths. They are
+ *		the caller's: close them, or pass them to btrkit_fs_open()
+ * @param max	size of @p found
+ * @param count	receives the number of devices found, which may be less than is missing; 0 after a failure
+ * @return 0; -EINVAL: no device, an unknown source, or two devices with one number, such as a device and its copy, both
+ *	   of which the message names; -ENOMEM; or as btrkit_fs_open() if the first superblock cannot be used
  * Since: 0.1
  */
 int btrkit_fs_scan(struct btrkit_io *const *devices, size_t n, unsigned sources, struct btrkit_io **found, size_t max,
 		   size_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Closes the filesystem and its devices. NULL is allowed. A transaction that is open is dropped, as by
- * btrkit_txn_abort(), and its handle freed. Files must have been closed before.
+ * Closes a filesystem and its devices. NULL is allowed. An open transaction is aborted as by btrkit_txn_abort(), and
+ * its handle freed. Files and printers must have been freed before.
  *
  * @return NULL
  * Since: 0.1
  */
 struct btrkit_fs *btrkit_fs_close(struct btrkit_fs *fs);
 
-/** What a superblock says, in short. Since: 0.1 */
+/** The main values of the superblock. Since: 0.1 */
 struct btrkit_fs_info {
 	uint8_t fsid[16];
-	char label[257];		/**< always terminated; bytes as on disk */
+	char label[257];		/**< terminated; bytes as on disk */
 	uint64_t generation;
 	uint64_t total_bytes;
 	uint64_t bytes_used;
 	uint64_t num_devices;
 	uint32_t sectorsize;
 	uint32_t nodesize;
-	unsigned super_mirror;		/**< the copy that is used */
-	const char *csum_name;		/**< a constant of the library */
-	uint64_t log_root;		/**< where logs lie: fsyncs since the commit; or 0 */
+	unsigned super_mirror;		/**< the copy that was used: 0, 1 or 2 */
+	const char *csum_name;		/**< a constant string */
+	uint64_t log_root;		/**< logical address of the log root tree; 0: no log tree */
 	uint64_t reserved[7];	/**< 0 */
 };
 
-/** Fills in @p info. Since: 0.1 */
+/** Returns the main values of the superblock in @p info. Since: 0.1 */
 void btrkit_fs_get_info(const struct btrkit_fs *fs, struct btrkit_fs_info *info);
 
 BTRKIT_END_DECLS
