@@ -4,9 +4,9 @@
 
 /**
  * @file
- * What is in files. Data is verified by its checksums; of a copy that fails them another is read.
+ * Reading file contents. Data is verified by its checksums; if a copy is bad, another one is read.
  *
- * An open file is one thread's at a time; many may be open on one filesystem.
+ * Only one thread at a time may use an open file. Many files may be open on one filesystem.
  */
 
 #include <btrkit/inode.h>
@@ -16,38 +16,37 @@ BTRKIT_BEGIN_DECLS
 struct btrkit_file;
 
 /**
- * Opens a regular file or a symbolic link, whose contents are its target, for reading.
+ * Opens a regular file, or a symbolic link, whose contents are its target, for reading.
  *
- * @param root	objectid of its subvolume
- * @return 0; -ENOENT: no such subvolume or inode; -EINVAL: another type of inode; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @param ret	receives the file; free it with btrkit_file_close() before @p fs is closed
+ * @return 0; -ENOENT: no such subvolume or inode; -EINVAL: an inode of another type; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_file_open(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct btrkit_file **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Closes it. NULL is allowed. @return NULL. Since: 0.1 */
+/** Closes a file and frees it. NULL is allowed. @return NULL. Since: 0.1 */
 struct btrkit_file *btrkit_file_close(struct btrkit_file *f);
 
 /**
- * Reads @p len bytes from @p offset on, or as many as there are before the file's end.
+ * Reads up to @p len bytes at @p offset. Holes and preallocated space read as zeros; compressed data is decompressed.
  *
- * Holes and space without data are zeros. What is compressed is decompressed.
- *
- * @param got	bytes that were read: fewer than @p len only at the end of the file, 0 behind it
- * @return 0; -EUCLEAN: damaged, no copy of the data has its checksum, or an item contradicts the format; -EOPNOTSUPP:
- *	   by name, a compression that this build does not know, or a filesystem with a raid-stripe-tree; -EIO,
- *	   -ENODATA, -ENOMEM. @p buf is undefined then
+ * @param buf	receives the data; undefined after a failure
+ * @param len	in bytes
+ * @param got	receives the number of bytes read: less than @p len only at the end of the file, 0 beyond it
+ * @return 0; -EUCLEAN: no copy of the data matches its checksum, or an item is corrupt; -EOPNOTSUPP: a compression that
+ *	   this build lacks, named in the message, or a filesystem with a raid-stripe-tree; -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t len, size_t *got,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Where data is: finds the first byte from @p offset on that is neither in a hole nor in space without data, as
- * SEEK_DATA of lseek(2), and how far data reaches from there.
+ * Finds the next data at or after @p offset, like lseek(2) with SEEK_DATA, and its length. Holes and preallocated space
+ * are not data.
  *
- * @param start	offset of that byte, or the size of the file where there is none
- * @param length	bytes of data from there on; 0 where there are none
+ * @param start	receives where the data begins; the file size if there is none
+ * @param length	receives the number of bytes of data there; 0 if there are none
  * @return 0; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
