@@ -4,10 +4,10 @@
 
 /**
  * @file
- * What is in directories, and what inodes are, printed as ls(1) and stat(1) do.
+ * Listings of directories and inodes, as by ls(1) and stat(1).
  *
- * Text is for people: in names bytes below 0x20, from 0x7f up and the backslash are escaped as in C; times are local.
- * JSON Lines have paths relative to the subvolume, without a slash at the start.
+ * In text, the bytes of names below 0x20 and above 0x7e, and backslashes, are escaped as in C, and times are local.
+ * Paths in JSON Lines are relative to the subvolume, without a leading slash.
  */
 
 #include <btrkit/device.h>
@@ -15,9 +15,8 @@
 BTRKIT_BEGIN_DECLS
 
 /**
- * Told of something at a path that could not be read, or that is left out: @p path has @p len bytes, which are valid
- * during the call only and not terminated. Returns 0 to go on with what comes next, or a negative errno that ends the
- * work.
+ * Reports something that could not be read or was left out. @p path has @p len bytes, is not terminated, and is valid
+ * only during the call, as is @p what. Returns 0 to continue, or a negative errno that stops the work.
  *
  * Since: 0.1
  */
@@ -25,17 +24,17 @@ typedef int (*btrkit_problem_fn)(void *ctx, const char *path, size_t len, const 
 
 /** Flags of struct btrkit_ls_options. Since: 0.1 */
 enum btrkit_ls_flags {
-	BTRKIT_LS_LONG = 1 << 0,	/**< type, mode, links, owners, size and time too */
-	BTRKIT_LS_RECURSIVE = 1 << 1,	/**< directories below, and subvolumes */
-	BTRKIT_LS_DIRECTORY = 1 << 2,	/**< directories themselves, and not what is in them */
-	BTRKIT_LS_INODE = 1 << 3	/**< numbers of inodes too; JSON has them always */
+	BTRKIT_LS_LONG = 1 << 0,	/**< also type, mode, links, owner, group, size and time */
+	BTRKIT_LS_RECURSIVE = 1 << 1,	/**< also the contents of directories and subvolumes below */
+	BTRKIT_LS_DIRECTORY = 1 << 2,	/**< directories themselves instead of their contents */
+	BTRKIT_LS_INODE = 1 << 3	/**< also inode numbers, which JSON always has */
 };
 
-/** What to print. Initialise with BTRKIT_LS_OPTIONS_INIT. Since: 0.1 */
+/** Options of btrkit_ls_print(). Initialise with BTRKIT_LS_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_ls_options {
 	unsigned flags;			/**< enum btrkit_ls_flags; unknown ones are refused */
 	enum btrkit_format format;
-	/** Told of what cannot be listed; the rest is. NULL: the first of it ends the list. */
+	/** Told of each path that cannot be listed; the rest is listed. NULL: the first one stops the listing. */
 	btrkit_problem_fn problem;
 	void *problem_ctx;
 	uint64_t reserved[4];	/**< 0 */
@@ -44,25 +43,25 @@ struct btrkit_ls_options {
 #define BTRKIT_LS_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
- * Lists files and directories by their paths, files first, and what is in a directory in the order of the bytes of
- * the names.
+ * Lists files and directories, files first. The contents of a directory are sorted by the bytes of their names.
  *
- * @param root	objectid of the subvolume that paths start from
- * @param paths	@p n of them; none is the subvolume's root directory
- * @return 0; -EINVAL: unknown flag or format; -ENOENT: no such subvolume; -ENOMEM; what @p write or a problem function
- *	   returned; -EUCLEAN, -EIO, -ENODATA: the subvolume's root directory cannot be read, or without such a function
- *	   anything; without one also -ENOENT: no such path
+ * @param root	objectid of the subvolume in which the paths start
+ * @param paths	@p n paths, terminated
+ * @param n	number of paths; 0: the root directory of the subvolume
+ * @return 0; -EINVAL: unknown flag or format; -ENOENT: no such subvolume, or without a problem callback no such path;
+ *	   what @p write or the problem callback returned; -ENOMEM; -EUCLEAN, -EIO, -ENODATA: the root directory of the
+ *	   subvolume cannot be read, or without a problem callback something else
  * Since: 0.1
  */
 int btrkit_ls_print(struct btrkit_fs *fs, uint64_t root, const char *const *paths, size_t n,
 		    const struct btrkit_ls_options *opts, btrkit_write_fn write, void *ctx,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** What to print. Initialise with BTRKIT_STAT_OPTIONS_INIT. Since: 0.1 */
+/** Options of btrkit_stat_print(). Initialise with BTRKIT_STAT_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_stat_options {
-	unsigned flags;			/**< 0: none are known */
+	unsigned flags;			/**< must be 0 */
 	enum btrkit_format format;
-	/** Told of what cannot be read; the rest is. NULL: the first of it ends the work. */
+	/** Told of whatever cannot be read; the rest is printed. NULL: the first such failure stops the work. */
 	btrkit_problem_fn problem;
 	void *problem_ctx;
 	uint64_t reserved[4];	/**< 0 */
@@ -71,12 +70,12 @@ struct btrkit_stat_options {
 #define BTRKIT_STAT_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
- * Prints all that is known of files: what the inode says, extended attributes, of what kinds a regular file's extents
- * are, and how many bytes others have as well.
+ * Prints everything known about files: the inode, its extended attributes, the types of its extents, and how many of
+ * its bytes are shared.
  *
- * @param root	objectid of the subvolume that paths start from
- * @param paths	@p n of them
- * @param opts	NULL: all defaults
+ * @param root	objectid of the subvolume in which the paths start
+ * @param paths	@p n paths, terminated
+ * @param n	number of paths
  * @return as btrkit_ls_print()
  * Since: 0.1
  */
