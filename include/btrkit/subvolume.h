@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Subvolumes.
+ * Finding and listing subvolumes.
  */
 
 #include <btrkit/inode.h>
@@ -12,75 +12,78 @@
 BTRKIT_BEGIN_DECLS
 
 /**
- * The objectid of a subvolume, given its number, or its path from the top level (a leading slash is allowed; `/` is
- * the top level, 5). A number that names no subvolume is tried as a path.
+ * Finds a subvolume by its objectid or its path. A number that is not the objectid of a subvolume is tried as a path.
  *
- * @return 0; -ENOENT; -EINVAL: the path is no subvolume; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @param name	decimal objectid, or path from the top level, terminated; a leading slash is allowed, and `/` is the top
+ *		level
+ * @param ret	receives the objectid
+ * @return 0; -ENOENT; -EINVAL: the path is not that of a subvolume; -ENAMETOOLONG; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_subvolume_find(struct btrkit_fs *fs, const char *name, uint64_t *ret,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** What a subvolume's root item says. Since: 0.1 */
+/** The main values of a subvolume's root item. Since: 0.1 */
 struct btrkit_subvolume {
 	uint64_t id;		/**< objectid of its tree */
 	uint64_t generation;	/**< of the last change */
-	uint64_t last_snapshot;	/**< generation in which a snapshot of it was last made */
-	uint64_t root_bytenr;	/**< logical address of its root block */
+	uint64_t last_snapshot;	/**< generation of the latest snapshot of it */
+	uint64_t root_bytenr;	/**< logical address of its root node */
 	bool read_only;
 	uint8_t uuid[16];
-	uint8_t parent_uuid[16];	/**< of the subvolume it is a snapshot of; zero otherwise */
+	uint8_t parent_uuid[16];	/**< of the subvolume that it is a snapshot of; otherwise zeros */
 	uint8_t received_uuid[16];
 	uint64_t reserved[8];	/**< 0 */
 };
 
 /**
- * The first subvolume with a number above @p after (0: the first of all, the top level). Subvolumes that are being
- * deleted are passed over.
+ * Returns the first subvolume with an objectid greater than @p after. Subvolumes that are being deleted are skipped.
  *
- * @return 0; 1: there is none; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @param after	objectid; 0: start with the top level
+ * @return 0; 1: there are no more; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_subvolume_next(struct btrkit_fs *fs, uint64_t after, struct btrkit_subvolume *ret,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Where a subvolume lies: calls @p fn once with its path from the top level, the names of the subvolumes above it
- * included, without a slash at the start; the empty path for the top level.
+ * Calls @p fn once with the path of a subvolume from the top level, through all subvolumes above it. The path has no
+ * leading slash; that of the top level is empty.
  *
  * @param id	its objectid
- * @return 0; -ENOENT: there is no such subvolume, or no directory has it; what @p fn returned; -EUCLEAN, -EIO,
- *	   -ENODATA, -ENOMEM
+ * @return 0; -ENOENT: no such subvolume, or it is in no directory; what @p fn returned; -EUCLEAN, -EIO, -ENODATA,
+ *	   -ENOMEM
  * Since: 0.1
  */
 int btrkit_subvolume_path(struct btrkit_fs *fs, uint64_t id, btrkit_path_fn fn, void *ctx,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** What keeps Linux from deleting a subvolume. Since: 0.1 */
+/** Reasons for which Linux would refuse to delete a subvolume. Since: 0.1 */
 enum btrkit_subvolume_hold {
-	BTRKIT_SUBVOLUME_DELETABLE,	/**< nothing */
+	BTRKIT_SUBVOLUME_DELETABLE,	/**< none */
 	BTRKIT_SUBVOLUME_TOP_LEVEL,	/**< it is the top level */
-	BTRKIT_SUBVOLUME_DEFAULT,	/**< it is mounted where nothing else is asked for */
-	BTRKIT_SUBVOLUME_IN_READ_ONLY,	/**< it lies in a subvolume that is read-only */
-	BTRKIT_SUBVOLUME_NOWHERE,	/**< it lies in no directory */
-	BTRKIT_SUBVOLUME_HOLDS		/**< another subvolume lies in it that stays */
+	BTRKIT_SUBVOLUME_DEFAULT,	/**< it is the default subvolume */
+	BTRKIT_SUBVOLUME_IN_READ_ONLY,	/**< its parent is read-only */
+	BTRKIT_SUBVOLUME_NOWHERE,	/**< it is in no directory */
+	BTRKIT_SUBVOLUME_HOLDS		/**< it contains a subvolume that would remain */
 };
 
 /** A subvolume that is to be deleted. Since: 0.1 */
 struct btrkit_subvolume_deletion {
 	uint64_t id;
 	enum btrkit_subvolume_hold hold;
-	uint64_t other;		/**< the one that it lies in or that lies in it; 0: none has to do with it */
+	uint64_t other;		/**< the subvolume that contains it or that it contains; 0: none involved */
 	uint64_t reserved[2];	/**< 0 */
 };
 
 /**
- * Which of some subvolumes Linux would delete if it were asked to delete all of them, those that lie in others first.
- * What programs do with them meanwhile is not known, and neither whose they are.
+ * Tells which of several subvolumes Linux would delete if all of them were to be deleted, nested ones first. Whether
+ * processes use them, and whom they belong to, is not considered.
  *
- * @param subvolumes	@p n of them, ascending by id, each once; what holds each is filled in
- * @return 0; -EINVAL: they are in another order; -ENOENT: no such subvolume, or it is being deleted; -EUCLEAN, -EIO,
- *	   -ENODATA, -ENOMEM
+ * @param subvolumes	sorted by ascending id, without duplicates; receives the reason for each
+ * @param n	number of subvolumes
+ * @return 0; -EINVAL: not sorted; -ENOENT: no such subvolume, or it is being deleted already; -EUCLEAN, -EIO, -ENODATA,
+ *	   -ENOMEM
  * Since: 0.1
  */
 int btrkit_subvolumes_deletable(struct btrkit_fs *fs, struct btrkit_subvolume_deletion *subvolumes, size_t n,
