@@ -4,13 +4,14 @@
 
 /**
  * @file
- * Making, changing and deleting subvolumes and snapshots.
+ * Creating, changing and deleting subvolumes and snapshots.
  *
- * What modify.h says of changes holds for these too: they are part of a transaction, and a function that fails has
- * changed nothing, unless it fails with -ENOMEM, -EUCLEAN, -EIO or -ENODATA. Any number of threads may work in the
- * transaction; each of these functions waits until it is alone, and the others wait meanwhile.
+ * These functions are part of a transaction, and modify.h applies to them too: a function that fails has changed
+ * nothing, unless it fails with -ENOMEM, -EUCLEAN, -EIO or -ENODATA. Any number of threads may use the transaction.
+ * Each of these functions waits until no other thread is working in it, and blocks them meanwhile.
  *
- * While quotas are on, what they count is marked as inconsistent. With simple quotas all of this is -EOPNOTSUPP.
+ * If quotas are on, they are marked inconsistent. While simple quotas are on, creating, snapshotting and deleting
+ * subvolumes fails with -EOPNOTSUPP.
  */
 
 #include <stdbool.h>
@@ -21,34 +22,33 @@
 BTRKIT_BEGIN_DECLS
 
 /**
- * What a new subvolume has. Initialise with BTRKIT_NEW_SUBVOLUME_INIT. As in Linux the directory that it is made in
- * takes permissions from the mode by a default ACL, which is not handed on; neither are flags, nor the group where the
- * directory has S_ISGID. btrfs.compression is that of the subvolume that it lies in.
+ * Attributes of a new subvolume. Initialise with BTRKIT_NEW_SUBVOLUME_INIT. As in Linux, a default ACL of the directory
+ * masks the permissions but is not inherited, nor are inode flags, nor the group of a directory with S_ISGID.
+ * btrfs.compression is inherited from the root directory of the parent subvolume.
  *
  * Since: 0.1
  */
 struct btrkit_new_subvolume {
-	unsigned flags;		/**< 0: none are known */
-	uint32_t mode;		/**< permissions of its directory; the default: 0755 */
-	uint32_t uid, gid;	/**< below 2^32-1 */
-	const uint8_t *uuid;	/**< 16 bytes; NULL: a random one */
-	const struct btrkit_time *time;	/**< when it was made; NULL: now */
+	unsigned flags;		/**< must be 0 */
+	uint32_t mode;		/**< permissions of its root directory; default: 0755 */
+	uint32_t uid, gid;	/**< less than 2^32-1 */
+	const uint8_t *uuid;	/**< 16 bytes; NULL: random */
+	const struct btrkit_time *time;	/**< time of its creation; NULL: now */
 	uint64_t reserved[4];	/**< 0 */
 };
 
 #define BTRKIT_NEW_SUBVOLUME_INIT { 0, 0755, 0, 0, NULL, NULL, { 0 } }
 
 /**
- * Makes an empty subvolume.
+ * Creates an empty subvolume.
  *
- * @param root	objectid of the subvolume that it is to lie in
- * @param dir	inode of the directory
- * @param name	@p len bytes, which need not be terminated
- * @param what	NULL: all defaults
- * @param id	gets its objectid; may be NULL
- * @return 0; -EEXIST; -ENOENT: no such subvolume or directory; -ENOTDIR; -ENAMETOOLONG; -EINVAL: no name, no such
- *	   permissions, owner or time, or a damaged default ACL; -EROFS: a read-only subvolume; -EPERM: an immutable
- *	   directory; -EOVERFLOW; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * @param root	objectid of the parent subvolume
+ * @param dir	inode number of the directory
+ * @param what	attributes; NULL: all defaults
+ * @param id	receives its objectid; may be NULL
+ * @return 0; -EEXIST; -ENOENT: no such parent or directory; -ENOTDIR; -ENAMETOOLONG; -EINVAL: an invalid name, mode,
+ *	   owner, time or flag, or a corrupt default ACL; -EROFS: a read-only parent; -EPERM: an immutable directory;
+ *	   -EOVERFLOW: too many names with the same hash; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
 int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const char *name, size_t len,
@@ -60,25 +60,25 @@ enum btrkit_new_snapshot_flags {
 	BTRKIT_NEW_SNAPSHOT_READ_ONLY = 1 << 0
 };
 
-/** How a snapshot is made. Initialise with BTRKIT_NEW_SNAPSHOT_INIT. Since: 0.1 */
+/** Options of btrkit_txn_subvolume_snapshot(). Initialise with BTRKIT_NEW_SNAPSHOT_INIT. Since: 0.1 */
 struct btrkit_new_snapshot {
-	unsigned flags;		/**< BTRKIT_NEW_SNAPSHOT_*; unknown ones are refused */
-	const uint8_t *uuid;	/**< 16 bytes; NULL: a random one */
+	unsigned flags;		/**< enum btrkit_new_snapshot_flags; unknown ones are refused */
+	const uint8_t *uuid;	/**< 16 bytes; NULL: random */
 	uint64_t reserved[4];	/**< 0 */
 };
 
 #define BTRKIT_NEW_SNAPSHOT_INIT BTRKIT_ZEROS
 
 /**
- * Makes a snapshot of a subvolume as it is in the transaction now. Subvolumes that lie in it do not come along: in
- * their places the snapshot has empty directories.
+ * Creates a snapshot of a subvolume, including all changes of the transaction. Nested subvolumes are not included: the
+ * snapshot has empty directories in their places.
  *
- * @param source	objectid of the subvolume, which may be read-only
- * @param root		that of the one that the snapshot is to lie in; this and what follows as for
- *			btrkit_txn_subvolume_create()
- * @param what	NULL: all defaults
- * @param id	gets its objectid; may be NULL
- * @return as btrkit_txn_subvolume_create()
+ * @param source	objectid of the subvolume; it may be read-only
+ * @param root	objectid of the parent of the snapshot
+ * @param dir	inode number of the directory
+ * @param what	options; NULL: all defaults
+ * @param id	receives the objectid of the snapshot; may be NULL
+ * @return as btrkit_txn_subvolume_create(); -ENOENT: also if there is no @p source
  * Since: 0.1
  */
 int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint64_t root, uint64_t dir,
@@ -86,44 +86,44 @@ int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint6
 				  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Deletes a subvolume: its name at once, and then what only it has, in steps between which others may work in the
- * transaction, and which may be committed in between: see btrkit_txn_set_may_commit().
+ * Deletes a subvolume: first its name, and then, step by step, everything that only it refers to. Between the steps
+ * other threads may use the transaction, and it may be committed: see btrkit_txn_set_may_commit().
  *
  * @param id	its objectid
- * @return 0; -ENOENT: no such subvolume, or it lies in no directory; -EINVAL: the top level; -EPERM: the default, or
- *	   in an immutable or append-only directory; -ENOTEMPTY: another one lies in it; -EROFS: it lies in one that is
- *	   read-only; -EOPNOTSUPP; -ENOSPC: nothing was changed, or its name is gone and the rest is left for
- *	   btrkit_txn_subvolumes_clean(), or for Linux when it mounts; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
+ * @return 0; -ENOENT: no such subvolume, or it is in no directory; -EINVAL: the top level; -EPERM: the default
+ *	   subvolume, or in an immutable or append-only directory; -ENOTEMPTY: it contains another subvolume; -EROFS:
+ *	   its parent is read-only; -EOPNOTSUPP; -ENOSPC: nothing was changed, or the name is gone and the rest is left
+ *	   to btrkit_txn_subvolumes_clean() or to the next mount; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
 int btrkit_txn_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Goes on with subvolumes whose deletion has not come to its end: Linux does that in the background.
+ * Completes interrupted deletions of subvolumes, as Linux does in the background.
  *
- * @param count	gets how many are gone now; may be NULL
+ * @param count	receives how many were completed, also after a failure; may be NULL
  * @return 0; -EOPNOTSUPP; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
 int btrkit_txn_subvolumes_clean(struct btrkit_txn *txn, uint64_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Which subvolume is mounted when nothing else is asked for; 5 is the top level.
+ * Sets the default subvolume, which is mounted if no other is requested.
  *
- * @param id	its objectid
- * @return 0; -ENOENT: no such subvolume, or the filesystem has no entry for a default; -ENOSPC; -ENOMEM, -EUCLEAN,
+ * @param id	its objectid; #BTRKIT_TOP_LEVEL is the top level
+ * @return 0; -ENOENT: no such subvolume, or the root tree has no entry for the default; -ENOSPC; -ENOMEM, -EUCLEAN,
  *	   -EIO, -ENODATA
  * Since: 0.1
  */
 int btrkit_txn_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Whether a subvolume may be written. One that was received and becomes writable is not what was sent any more, and
- * nothing that builds upon that can be received; so it has to forget what it was received from.
+ * Makes a subvolume read-only or writable. A received subvolume that becomes writable no longer matches what was sent,
+ * and cannot be the base of further receives. It must therefore lose its received UUID.
  *
- * @param forget_received	a received subvolume may be made writable, and forgets that it was received
  * @param id	its objectid
- * @param read_only	whether it is to be so
+ * @param read_only	the new state
+ * @param forget_received	allow a received subvolume to become writable, and clear its received UUID
  * @return 0; -ENOENT: no such subvolume; -EPERM: it was received; -ENOSPC; -ENOMEM, -EUCLEAN, -EIO, -ENODATA
  * Since: 0.1
  */
