@@ -4,11 +4,11 @@
 
 /**
  * @file
- * Taking back what was written to a device.
+ * Undo files, which save what a program overwrites, so that it can be restored.
  *
- * A device over which btrkit_io_undo() puts an undo file is written to as before, by whatever function of this library.
- * The contents that a block had are in the file, and on disk there, before the block is overwritten. btrkit_undo() puts
- * them back, byte for byte, after a run that ended well, one that failed, and one that was killed or lost its power.
+ * btrkit_io_undo() puts an undo file over devices, which any function of this library can then write to as before. The
+ * old contents of each block are durable in the undo file before the block is overwritten. btrkit_undo() restores them
+ * byte for byte, whether the program succeeded, failed, was killed or lost power.
  */
 
 #include <btrkit/io.h>
@@ -16,24 +16,24 @@
 BTRKIT_BEGIN_DECLS
 
 /**
- * Wraps devices, which were opened for writing and which it owns from then on, and keeps in one new undo file what is
- * overwritten on any of them.
+ * Wraps devices, and saves in a new undo file whatever is overwritten on any of them.
  *
- * Writes are gathered for each device, and reach it when enough of them are there, when it is flushed or closed; a
- * failure may therefore be told of by a later call. After a failure of the undo file nothing more is written to any;
- * after one of a device nothing more to that, since writes that were gathered for it are lost: each later write or
- * flush fails with the first failure.
- * Discards are left out, since nothing keeps what they drop. btrkit_io_reserve() is taken as the announcement of
- * writes: what is there is kept at once. The file is ended when the last of the devices is closed.
+ * Writes to a device are collected, and reach it when enough of them are pending, or when it is flushed or closed. A
+ * later call may therefore report the failure. After a failure of the undo file nothing more is written to any device.
+ * After a failure of a device nothing more is written to that one, since collected writes were lost: all later writes
+ * and flushes fail with the first error. Discards are ignored, because the discarded contents would be lost.
+ * btrkit_io_reserve() announces writes: the contents of the range are saved at once. The file is completed when the
+ * last device is closed.
  *
- * @param below		the devices
- * @param n		how many, up to 1024
- * @param file	the path of the undo file; it must not exist. When nothing was written to the device it is removed again
- *		by btrkit_io_close()
- * @param flags	0; others are refused
- * @param ret		room for as many devices, which stand for those of @p below; may be @p below
- * @return 0; on failure all of @p below stay the caller's, and there is no file: -EEXIST; -EINVAL: a device cannot be
- *	   written to, or the file would lie on it; -ENOSPC, -EIO, -ENOMEM, and the like from the operating system
+ * @param below	devices, opened for writing; owned by the wrappers on success, and closed with them
+ * @param n	number of devices, up to 1024
+ * @param file	path of the undo file, which must not exist; removed when the last device is closed if nothing was
+ *		written
+ * @param flags	must be 0
+ * @param ret	array of @p n elements; receives a wrapper for each device; may be @p below
+ * @return 0; on failure all of @p below remain the caller's, and no file is left: -EEXIST; -EINVAL: unknown flags, a
+ *	   device that cannot be written, or one that contains the file; -ENOSPC, -EIO, -ENOMEM, and other errors of the
+ *	   operating system
  * Since: 0.1
  */
 int btrkit_io_undo(struct btrkit_io *const *below, size_t n, const char *file, unsigned flags, struct btrkit_io **ret,
@@ -42,22 +42,18 @@ int btrkit_io_undo(struct btrkit_io *const *below, size_t n, const char *file, u
 /** Flags of struct btrkit_undo_options. Since: 0.1 */
 enum btrkit_undo_flags {
 	/**
-	 * The devices are in the order of the file, which is that of btrkit_io_undo(). Without it the file finds out
-	 * which is which, by what is on them. That leaves doubt where next to nothing was written: then it refuses.
+	 * The devices are in the order in which btrkit_io_undo() got them. Without this flag each device is identified
+	 * by its contents. If too little was written to tell devices apart, btrkit_undo() refuses them.
 	 */
 	BTRKIT_UNDO_ORDERED = 1 << 0
 };
 
-/**
- * How to undo. Initialise with BTRKIT_UNDO_OPTIONS_INIT.
- *
- * Since: 0.1
- */
+/** Options of btrkit_undo(). Initialise with BTRKIT_UNDO_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_undo_options {
-	unsigned flags;		/**< BTRKIT_UNDO_*; others are refused */
+	unsigned flags;		/**< enum btrkit_undo_flags; unknown ones are refused */
 	/**
-	 * Told how far it is, in bytes; a value other than 0, a negative errno, ends it, and leaves an unfinished undo
-	 * if it has begun to write. May be NULL.
+	 * Reports progress in bytes. A value other than 0, a negative errno, stops the work, and leaves an unfinished
+	 * undo if writing has begun. May be NULL.
 	 */
 	btrkit_progress_fn progress;
 	void *progress_ctx;
@@ -66,32 +62,34 @@ struct btrkit_undo_options {
 
 #define BTRKIT_UNDO_OPTIONS_INIT BTRKIT_ZEROS
 
-/** What was undone. Since: 0.1 */
+/** What btrkit_undo() did. Since: 0.1 */
 struct btrkit_undo_result {
-	uint64_t saved;		/**< bytes of the device whose old contents the file has */
-	uint64_t restored;	/**< of these, bytes that were put back now; 0: the device was as it had been */
+	uint64_t saved;		/**< bytes of the devices that the file has saved */
+	uint64_t restored;	/**< of these, bytes written now; 0: the devices had their old contents */
 	uint64_t reserved[4];	/**< 0 */
 };
 
 /**
- * Puts devices back to what they were when the undo file was made.
+ * Restores the contents that devices had when the undo file was created.
  *
- * First everything that the file tells of is compared: a sector has to be what it was, or what the run that made the
- * file wrote there; if it is anything else, or a device has another size, that device has changed since, and nothing
- * is written to any. Of what a transaction has freed, and Linux may have discarded since, the file tells all tree
- * blocks and a part of the data. Then the superblocks are replaced by marks, by which every function of this library
- * refuses the device ("an undo is unfinished") until they come back, when all else has reached the medium; the primary
- * one is the last. Of several devices all have come so far before the next step begins on any. When it ends before
- * that, it is to be called again. A device on which nothing differs is not written to.
+ * First the devices are compared with the file. Each sector must be as it was before, or as the program that made the
+ * file wrote it. If any sector differs, or if the size of a device does, the device has changed since, and nothing is
+ * written. Of space that a transaction freed, and that Linux may have discarded since, the file covers all tree blocks
+ * and part of the data.
  *
- * @param file		the undo file, which stays as it is
- * @param devices	all devices it was made for, in any order (see BTRKIT_UNDO_ORDERED), opened for writing; they
- *			stay the caller's
- * @param n		how many
- * @param opts		may be NULL
- * @param result	may be NULL
- * @return 0; -EINVAL: not an undo file, or a device is not of it, by its size, or has changed since, with the address;
- *	   -EUCLEAN: the undo file is damaged; -EOPNOTSUPP; -EIO, -ENOMEM
+ * Then the superblocks are replaced by marks, for which every function of this library refuses the device ("an undo is
+ * unfinished"). They are restored when everything else is durable, the primary one last. With several devices, each
+ * step is completed on all of them before the next one begins. If the undo is interrupted, call it again. A device that
+ * already has its old contents is not written.
+ *
+ * @param file	path of the undo file, which is not changed
+ * @param devices	all devices that it was made for, in any order (see BTRKIT_UNDO_ORDERED), opened for writing;
+ *		they remain the caller's
+ * @param n	number of devices
+ * @param result	receives what was done; may be NULL
+ * @return 0; -EINVAL: not an undo file, or a device does not belong to it, has another size, or has changed since, with
+ *	   the address; -EUCLEAN: the undo file is corrupt; -EOPNOTSUPP; -EIO, -ENOMEM; or what the progress callback
+ *	   returned
  * Since: 0.1
  */
 int btrkit_undo(const char *file, struct btrkit_io *const *devices, size_t n, const struct btrkit_undo_options *opts,
