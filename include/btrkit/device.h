@@ -4,31 +4,31 @@
 
 /**
  * @file
- * The devices of a filesystem, its chunks, where logical addresses lie on devices, and what of devices is used.
+ * Devices and chunks of a filesystem, and the mapping from logical addresses to devices.
  */
 
 #include <btrkit/filesystem.h>
 
 BTRKIT_BEGIN_DECLS
 
-/** A device. Since: 0.1 */
+/** A device of a filesystem. Since: 0.1 */
 struct btrkit_device {
 	uint64_t devid;
 	uint8_t uuid[16];
-	const char *name;	/**< as it was opened; NULL: it is missing. Valid during the call only */
-	uint64_t total_bytes;	/**< of the filesystem on it */
-	uint64_t bytes_used;	/**< by chunks */
-	/** What Linux has counted over time: writes, reads and flushes that failed, damage, wrong generations. */
+	const char *name;	/**< as it was opened; NULL: missing. Valid only during the call */
+	uint64_t total_bytes;	/**< size that the filesystem uses */
+	uint64_t bytes_used;	/**< allocated to chunks */
+	/** Persistent statistics of Linux: failed writes, reads and flushes, corruption, generation mismatches. */
 	uint64_t write_errors, read_errors, flush_errors, corruption_errors, generation_errors;
-	/** What was met since the filesystem was opened: reads that failed, and copies that were not accepted. */
+	/** Failed reads, and rejected copies, since the filesystem was opened. */
 	uint64_t failed_reads, rejected_copies;
 };
 
-/** Receives a device. Returns 0, or a negative errno that ends the iteration. Since: 0.1 */
+/** Receives a device. Returns 0, or a negative errno that stops the iteration. Since: 0.1 */
 typedef int (*btrkit_device_fn)(void *ctx, const struct btrkit_device *device);
 
 /**
- * The devices in the order of their numbers, missing ones too.
+ * Calls a function for each device, ordered by devid, missing devices included.
  *
  * @return 0; what @p fn returned; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
@@ -41,96 +41,105 @@ struct btrkit_stripe {
 	uint64_t physical;
 };
 
-/** A chunk, which is a block group in the logical space. Since: 0.1 */
+/** A chunk, and the block group at the same logical addresses. Since: 0.1 */
 struct btrkit_chunk {
 	uint64_t logical, length;
 	uint64_t type;		/**< BTRFS_BLOCK_GROUP_*: type and profile */
-	uint64_t used;		/**< bytes of extents */
-	uint64_t stripe_length;	/**< bytes of a device that each stripe takes */
-	bool reachable;		/**< all of it can be read, as far as that depends on missing devices */
+	uint64_t used;		/**< bytes allocated in the block group */
+	uint64_t stripe_length;	/**< bytes of each stripe on its device */
+	bool reachable;		/**< no missing device prevents reading any of it */
 	unsigned num_stripes;
-	const struct btrkit_stripe *stripes;	/**< valid during the call only */
+	const struct btrkit_stripe *stripes;	/**< valid only during the call */
 };
 
-/** Receives a chunk. Returns 0, or a negative errno that ends the iteration. Since: 0.1 */
+/** Receives a chunk. Returns 0, or a negative errno that stops the iteration. Since: 0.1 */
 typedef int (*btrkit_chunk_fn)(void *ctx, const struct btrkit_chunk *chunk);
 
-/** The chunks in the order of their addresses. @return as btrkit_devices(). Since: 0.1 */
+/** Calls a function for each chunk, ordered by logical address. @return as btrkit_devices(). Since: 0.1 */
 int btrkit_chunks(struct btrkit_fs *fs, btrkit_chunk_fn fn, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** What lies at a place of a device. Since: 0.1 */
+/** What a location on a device holds. Since: 0.1 */
 enum btrkit_copy_role {
-	BTRKIT_COPY_DATA,	/**< a copy of the bytes */
-	BTRKIT_COPY_P,		/**< parity: the sum of the strips of the row */
-	BTRKIT_COPY_Q		/**< the second parity of RAID 6 */
+	BTRKIT_COPY_DATA,	/**< a copy of the data */
+	BTRKIT_COPY_P,		/**< parity: the XOR of the data strips of the full stripe */
+	BTRKIT_COPY_Q		/**< the second parity of RAID6 */
 };
 
-/** Where a logical address lies on a device. Since: 0.1 */
+/** A location on a device that holds a logical address. Since: 0.1 */
 struct btrkit_copy {
-	unsigned mirror;	/**< copies count from 1, as in Linux; 0 for parity */
+	unsigned mirror;	/**< number of the copy, from 1 as in Linux; 0: parity */
 	enum btrkit_copy_role role;
 	uint64_t devid;
-	const char *name;	/**< of the device; NULL: it is missing. Valid during the call only */
+	const char *name;	/**< of the device; NULL: missing. Valid only during the call */
 	uint64_t physical;
-	uint64_t length;	/**< bytes from there on that lie one after the other */
+	uint64_t length;	/**< bytes that are contiguous from there */
 };
 
-/** Receives a place. Returns 0, or a negative errno that ends the iteration. Since: 0.1 */
+/** Receives a location. Returns 0, or a negative errno that stops the iteration. Since: 0.1 */
 typedef int (*btrkit_copy_fn)(void *ctx, const struct btrkit_copy *copy);
 
 /**
- * Every place of devices where the byte at a logical address lies: its copies, and then the parity of its row.
+ * Calls a function for each location of the byte at a logical address: first its copies, then the parity of its full
+ * stripe.
  *
- * @param logical	the address
- * @return 0; -ENOENT: no chunk has the address; -EOPNOTSUPP: file data of a filesystem with a raid-stripe-tree; what
- *	   @p fn returned
+ * @param logical	logical address
+ * @return 0; -ENOENT: no chunk contains the address; -EOPNOTSUPP: file data of a filesystem with a raid-stripe-tree;
+ *	   what @p fn returned
  * Since: 0.1
  */
 int btrkit_logical_copies(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn fn, void *ctx,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Prints what btrkit_devices() tells.
+ * Prints the devices of a filesystem.
  *
- * @return as that, or what @p write returned; -EINVAL for an unknown format
+ * @return as btrkit_devices(), or what @p write returned; -EINVAL: unknown format
  * Since: 0.1
  */
 int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Prints what btrkit_chunks() tells. @return as btrkit_devices_print(). Since: 0.1 */
+/** Prints the chunks of a filesystem. @return as btrkit_devices_print(). Since: 0.1 */
 int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Prints what btrkit_logical_copies() tells. @return as that, or as btrkit_devices_print(). Since: 0.1 */
+/**
+ * Prints the locations of a logical address.
+ *
+ * @param logical	logical address
+ * @return as btrkit_logical_copies(), or as btrkit_devices_print()
+ * Since: 0.1
+ */
 int btrkit_logical_copies_print(struct btrkit_fs *fs, uint64_t logical, enum btrkit_format format,
 				btrkit_write_fn write, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** A range of a device that the filesystem uses. Since: 0.1 */
 struct btrkit_used_range {
 	uint64_t devid;
-	uint64_t physical;	/**< bytes from the start of the device */
-	uint64_t length;	/**< bytes; neither touches the range before or after it on the device */
+	uint64_t physical;	/**< from the start of the device, in bytes */
+	uint64_t length;	/**< in bytes; adjacent ranges are merged */
 };
 
-/** Receives a range. Returns 0, or a negative errno that ends the iteration. Since: 0.1 */
+/** Receives a range. Returns 0, or a negative errno that stops the iteration. Since: 0.1 */
 typedef int (*btrkit_used_range_fn)(void *ctx, const struct btrkit_used_range *range);
 
 /**
- * The ranges of devices that have to be copied for a copy of the filesystem: every copy of what is allocated in the
- * extent tree, data and trees, those in system chunks too; with parity whole rows of which anything is allocated, since
- * parity is made of all of a row; and all superblocks. Whatever lies elsewhere, on a device that the copy is made to,
- * is not read. What is in front of the first superblock, such as a boot loader, is not the filesystem's.
+ * Calls a function for each range of the devices that a copy of the filesystem must include.
  *
- * Devices come in the order of their numbers, ranges of a device in the order of their addresses; missing devices too,
- * for what the chunks say of them. Memory is needed for the chunks; the part of the extent tree that a chunk is about
- * is read once for each of its stripes on the devices asked for.
+ * These are all copies of everything allocated in the extent tree, data and metadata, also in system chunks; with RAID5
+ * and RAID6 all full stripes that are used at all, because parity depends on the whole stripe; and all superblocks.
+ * Nothing else on the target device is ever read. What precedes the first superblock, such as a boot loader, is not
+ * part of the filesystem.
  *
- * @param devid	only this device; 0: all
- * @return 0; -EOPNOTSUPP: what is used cannot be told by the extent tree alone, with the name of what stands against
- *	   it: a feature that is unknown or only read (unknown bits of compat_ro too), a log tree, a device replace that
- *	   is not finished; -EBUSY: a transaction is open; -ENOENT: no such device; what @p fn returned; -EUCLEAN: also
- *	   chunks that lie on the same bytes of a device; -EIO, -ENODATA, -ENOMEM
+ * Ranges are ordered by devid and address. Missing devices are included as far as the chunks describe them. Memory use
+ * depends on the number of chunks. The extent items of a chunk are read once for each of its stripes on the requested
+ * devices.
+ *
+ * @param devid	only this device; 0: all devices
+ * @return 0; -EOPNOTSUPP: the extent tree alone does not tell what is used, for the reason in the message: a feature
+ *	   that is unknown (also in compat_ro) or only readable, a log tree, or an unfinished device replace; -EBUSY: a
+ *	   transaction is open; -ENOENT: no such device; what @p fn returned; -EUCLEAN: also overlapping chunks; -EIO,
+ *	   -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_used_ranges(struct btrkit_fs *fs, uint64_t devid, btrkit_used_range_fn fn, void *ctx,
