@@ -4,91 +4,91 @@
 
 /**
  * @file
- * Free space, and the two caches of it: the old one in files (v1, space_cache) and the free space tree (v2,
- * free-space-tree). What they say is held against the extent tree, which is the truth.
+ * Free space, and its caches: the old cache in files (v1, space_cache) and the free space tree (v2). Both are compared
+ * with the extent tree, which is authoritative.
  */
 
 #include <btrkit/filesystem.h>
 
 BTRKIT_BEGIN_DECLS
 
-/** Which cache Linux would use when it mounts. Since: 0.1 */
+/** The cache that Linux would use at the next mount. Since: 0.1 */
 enum btrkit_space_cache_kind { BTRKIT_SPACE_CACHE_NONE, BTRKIT_SPACE_CACHE_V1, BTRKIT_SPACE_CACHE_V2 };
 
-/** What became of the comparison of a block group in a cache with the extent tree. Since: 0.1 */
+/** Result of comparing a block group in a cache with the extent tree. Since: 0.1 */
 enum btrkit_space_verdict {
 	BTRKIT_SPACE_ABSENT,	/**< the cache does not have the block group */
-	BTRKIT_SPACE_EQUAL,	/**< every free range is the same */
-	BTRKIT_SPACE_DIFFERENT, /**< it says something else: see at and free */
-	BTRKIT_SPACE_IGNORED,	/**< v1: it is not whole, so Linux does not load it: see why */
-	BTRKIT_SPACE_DAMAGED	/**< v2: it contradicts itself: see why */
+	BTRKIT_SPACE_EQUAL,	/**< all free ranges are equal */
+	BTRKIT_SPACE_DIFFERENT, /**< they differ: see at and free */
+	BTRKIT_SPACE_IGNORED,	/**< v1: incomplete, so Linux does not load it: see why */
+	BTRKIT_SPACE_DAMAGED	/**< v2: inconsistent: see why */
 };
 
-/** What a cache says of a block group. Since: 0.1 */
+/** A block group in a cache. Since: 0.1 */
 struct btrkit_space_copy {
 	enum btrkit_space_verdict verdict;
-	/* Of EQUAL and DIFFERENT: */
+	/* With EQUAL and DIFFERENT: */
 	uint64_t free_bytes;
-	uint64_t free_ranges;	/**< those that touch counted as one */
-	uint64_t at;		/**< DIFFERENT: the first address about which it says something else */
-	bool free;		/**< DIFFERENT: it says that the address is free, and the extent tree that it is used */
-	/* Of IGNORED and DAMAGED: */
-	const char *why;	/**< one line, valid during the call only; NULL for others */
+	uint64_t free_ranges;	/**< adjacent ranges count as one */
+	uint64_t at;		/**< DIFFERENT: the first address that differs */
+	bool free;		/**< DIFFERENT: that address is free in the cache, and used in the extent tree */
+	/* With IGNORED and DAMAGED: */
+	const char *why;	/**< one line, valid only during the call; otherwise NULL */
 	/* Of v2: */
-	bool bitmaps;		/**< in bitmaps and not in extents */
-	/* Of v1, as its header says: */
-	uint64_t inode;		/**< of its file */
+	bool bitmaps;		/**< stored as bitmaps, not as extents */
+	/* Of v1, from its header: */
+	uint64_t inode;		/**< of the cache file */
 	uint64_t generation;
 	uint64_t num_entries;	/**< extents and bitmaps */
 	uint64_t num_bitmaps;
-	uint64_t file_bytes;	/**< allocated for its file */
+	uint64_t file_bytes;	/**< allocated for the cache file */
 	uint64_t reserved[4];	/**< 0 */
 };
 
 /** A block group. Since: 0.1 */
 struct btrkit_space_group {
 	uint64_t logical, length;
-	uint64_t flags;		/**< as on disk: type and profile */
+	uint64_t flags;		/**< type and profile, as on disk */
 	uint64_t used;		/**< bytes of extents */
-	uint64_t free_bytes;	/**< the rest, by the extent tree */
+	uint64_t free_bytes;	/**< bytes that the extent tree leaves free */
 	uint64_t free_ranges;
-	uint64_t super_bytes;	/**< of those the bytes of superblock copies, which v1 does not count as free */
+	uint64_t super_bytes;	/**< of these, bytes of superblocks, which v1 does not count as free */
 	struct btrkit_space_copy v1, v2;
 };
 
-/** Something of a cache that belongs to no block group. Since: 0.1 */
+/** A part of a cache that belongs to no block group. Since: 0.1 */
 struct btrkit_space_leftover {
 	enum btrkit_space_cache_kind kind;
 	uint64_t logical;
-	uint64_t length;	/**< v2: of the range it is about */
-	uint64_t inode;		/**< v1: of its file */
+	uint64_t length;	/**< v2: bytes of its range */
+	uint64_t inode;		/**< v1: of the cache file */
 };
 
-/** How many block groups got which verdict. Since: 0.1 */
+/** Number of block groups with each verdict. Since: 0.1 */
 struct btrkit_space_count {
-	uint64_t groups[8];	/**< by enum btrkit_space_verdict */
-	uint64_t leftovers;	/**< ranges (v2) or headers (v1) of no block group */
-	uint64_t bytes;		/**< size of the cache: of tree blocks (v2), allocated for files (v1) */
+	uint64_t groups[8];	/**< [i]: by enum btrkit_space_verdict */
+	uint64_t leftovers;	/**< ranges (v2) or headers (v1) without a block group */
+	uint64_t bytes;		/**< size of the cache: its tree blocks (v2) or files (v1) */
 };
 
-/** The whole filesystem. Since: 0.1 */
+/** Status of both caches. Since: 0.1 */
 struct btrkit_space_summary {
 	enum btrkit_space_cache_kind in_use;
-	bool valid;		/**< Linux would load it, and not make it anew */
-	const char *why;	/**< why it is not valid, a constant of the library; NULL where it is */
+	bool valid;		/**< Linux would load it instead of rebuilding it */
+	const char *why;	/**< the reason if it is not valid, a constant string; otherwise NULL */
 	uint64_t generation, cache_generation;	/**< of the superblock */
 	uint64_t groups;
-	uint64_t length, used;	/**< sums over the block groups */
+	uint64_t length, used;	/**< sums over all block groups, in bytes */
 	uint64_t extents;	/**< in the extent tree */
 	struct btrkit_space_count v1, v2;
-	uint64_t contradictions;	/**< block groups of which a valid cache in use says something wrong */
-	uint64_t first_contradiction;	/**< start of the first of them */
+	uint64_t contradictions;	/**< block groups that a valid cache in use describes wrongly */
+	uint64_t first_contradiction;	/**< logical address of the first of them */
 	uint64_t reserved[8];	/**< 0 */
 };
 
 /**
- * Receives the status: a call for each block group in the order of addresses, and for each leftover. Either returns 0,
- * or a negative errno that ends the work. Either may be NULL.
+ * Receives the status: a call for each block group, ordered by address, and for each leftover. Both callbacks return 0,
+ * or a negative errno that stops the work. Either may be NULL.
  *
  * Since: 0.1
  */
@@ -100,13 +100,12 @@ struct btrkit_space_sink {
 };
 
 /**
- * Holds both caches of free space against the extent tree, block group by block group, in one pass over each.
+ * Compares both caches with the extent tree, block group by block group, in one pass over each.
  *
- * A cache that says something wrong is no failure of this function. An extent tree that contradicts itself or the
- * chunks is one.
+ * It is no failure if a cache is wrong. It is one if the extent tree contradicts itself or the chunks.
  *
- * @param sink	gets block groups and leftovers; NULL: nobody does
- * @param ret	the whole; may be NULL
+ * @param sink	receives block groups and leftovers; may be NULL
+ * @param ret	receives the summary; may be NULL
  * @return 0; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what the sink returned
  * Since: 0.1
  */
@@ -114,10 +113,10 @@ int btrkit_space_status(struct btrkit_fs *fs, const struct btrkit_space_sink *si
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * The same, printed: block groups, leftovers, and last the summary.
+ * Prints the status of both caches: block groups, leftovers, and finally the summary.
  *
- * @param ret	the whole; may be NULL
- * @return as btrkit_space_status(), or what @p write returned; -EINVAL for an unknown format
+ * @param ret	receives the summary; may be NULL
+ * @return as btrkit_space_status(), or what @p write returned; -EINVAL: unknown format
  * Since: 0.1
  */
 int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
@@ -125,16 +124,20 @@ int btrkit_space_status_print(struct btrkit_fs *fs, enum btrkit_format format, b
 
 /** Flags of struct btrkit_space_change_options. Since: 0.1 */
 enum btrkit_space_change_flags {
-	/** Change nothing, but find out what would be changed. The filesystem may be open for reading only. */
+	/** Change nothing, and report what would be changed. The filesystem may have been opened for reading. */
 	BTRKIT_SPACE_DRY_RUN = 1 << 0
 };
 
-/** How to change the caches of free space. Initialise with BTRKIT_SPACE_CHANGE_OPTIONS_INIT. Since: 0.1 */
+/**
+ * Options of btrkit_space_convert() and btrkit_space_clear(). Initialise with BTRKIT_SPACE_CHANGE_OPTIONS_INIT.
+ *
+ * Since: 0.1
+ */
 struct btrkit_space_change_options {
-	unsigned flags;		/**< BTRKIT_SPACE_DRY_RUN; unknown ones are refused */
+	unsigned flags;		/**< enum btrkit_space_change_flags; unknown ones are refused */
 	/**
-	 * Told now and then how far the work is; @p total is the same in all calls, and @p done never becomes less. A
-	 * value other than 0, a negative errno, ends the work, and leaves a whole filesystem. May be NULL.
+	 * Reports progress. @p total is the same in all calls, and @p done never decreases. A value other than 0, a
+	 * negative errno, stops the work, and leaves a consistent filesystem. May be NULL.
 	 */
 	btrkit_progress_fn progress;
 	void *progress_ctx;
@@ -147,48 +150,48 @@ struct btrkit_space_change_options {
 struct btrkit_space_change {
 	enum btrkit_space_cache_kind from;	/**< in use before */
 	bool was_valid;
-	bool changed;			/**< something is to be changed; if not, all that follows is 0 */
-	uint64_t cache_generation;	/**< of the superblock afterwards; UINT64_MAX: Linux makes v1 anew */
-	/* Of v1: what is removed. */
+	bool changed;			/**< something has to be changed; if false, all members below are 0 */
+	uint64_t cache_generation;	/**< of the superblock afterwards; UINT64_MAX: Linux rebuilds v1 */
+	/* Removed from v1: */
 	uint64_t v1_headers;
 	uint64_t v1_files;
-	uint64_t v1_extents;		/**< of these files */
-	uint64_t v1_bytes;		/**< allocated for them */
-	/* Of v2: what is removed, and what is made. */
+	uint64_t v1_extents;		/**< of its files */
+	uint64_t v1_bytes;		/**< allocated for its files */
+	/* Removed from v2, and created for it: */
 	uint64_t v2_removed_blocks;	/**< tree blocks */
 	uint64_t v2_blocks;
-	uint64_t v2_groups;		/**< block groups in it; 0: none is made */
-	uint64_t v2_bitmap_groups;	/**< of these, in bitmaps and not in extents */
+	uint64_t v2_groups;		/**< block groups in the new tree; 0: no tree is created */
+	uint64_t v2_bitmap_groups;	/**< of these, block groups stored as bitmaps */
 	uint64_t v2_extents, v2_bitmaps;	/**< items */
-	uint64_t v2_ranges;		/**< free ones: the sum of what the INFO items say */
-	/* The work. */
+	uint64_t v2_ranges;		/**< free ranges: the sum of the extent counts in FREE_SPACE_INFO items */
+	/* Effort: */
 	uint64_t extents;		/**< in the extent tree before */
-	uint64_t needed_bytes;		/**< for tree blocks, at the most, before anything is free again */
-	uint64_t available_bytes;	/**< that could be had for them, new chunks included */
-	uint64_t estimated_ns;		/**< how long it takes, roughly; only of BTRKIT_SPACE_DRY_RUN */
+	uint64_t needed_bytes;		/**< for tree blocks, at most, before anything can be reused */
+	uint64_t available_bytes;	/**< for tree blocks, including chunks that could be allocated */
+	uint64_t estimated_ns;		/**< rough estimate; only with BTRKIT_SPACE_DRY_RUN */
 	uint64_t commits;
 	uint64_t bytes_written;		/**< to all devices */
 	uint64_t reserved[8];	/**< 0 */
 };
 
 /**
- * Makes Linux use the cache of free space that @p to names. @p fs must have been opened with BTRKIT_OPEN_WRITE, but for
- * BTRKIT_SPACE_DRY_RUN.
+ * Makes Linux use the given free space cache.
  *
- * BTRKIT_SPACE_CACHE_V2 removes what there is of v1 and builds the free space tree from the extent tree, in one pass
- * and in little memory. Before the superblock says that there is such a tree it is read back and held against the
- * extent tree. A tree that is there and not valid, or contradicts the extent tree, is replaced.
- * BTRKIT_SPACE_CACHE_V1 removes the free space tree and leaves it to Linux to make v1 when it mounts.
- * BTRKIT_SPACE_CACHE_NONE removes both.
+ * BTRKIT_SPACE_CACHE_V2 removes v1 and builds the free space tree from the extent tree, in one pass and with little
+ * memory. Before the superblock marks the tree as valid, it is read back and compared with the extent tree. An existing
+ * tree that is not valid, or contradicts the extent tree, is replaced. BTRKIT_SPACE_CACHE_V1 removes the free space
+ * tree; Linux builds v1 at the next mount. BTRKIT_SPACE_CACHE_NONE removes both.
  *
- * A filesystem that has the valid cache already is left as it is. What is needed is known before anything is written.
- * At every moment the filesystem is whole, if without cache; who is killed runs it again.
+ * If the requested cache is valid already, nothing is changed. The space that is needed is determined before anything
+ * is written. The filesystem is consistent at any moment, possibly without a cache; after a crash, call the function
+ * again. @p fs must have been opened with BTRKIT_OPEN_WRITE, except for BTRKIT_SPACE_DRY_RUN.
  *
- * @param opts	may be NULL
- * @param ret	may be NULL
- * @return 0; -EOPNOTSUPP: a feature stands against it, named in the message; -ENOSPC: there is not enough space,
- *	   and nothing was written; -EROFS, -EINVAL, -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what the progress function
- *	   returned
+ * @param to	the cache
+ * @param ret	receives what was changed; may be NULL
+ * @return 0; -EOPNOTSUPP: a feature prevents it, named in the message; -ENOSPC: not enough space, and nothing was
+ *	   written; -EROFS: opened for reading; -EINVAL: unknown cache or flag; -EBUSY: a transaction is open, or a
+ *	   superblock was changed since the filesystem was opened; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what the
+ *	   progress callback returned
  * Since: 0.1
  */
 int btrkit_space_convert(struct btrkit_fs *fs, enum btrkit_space_cache_kind to,
@@ -196,14 +199,15 @@ int btrkit_space_convert(struct btrkit_fs *fs, enum btrkit_space_cache_kind to,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Removes one cache and all that there is of it, and nothing else: as `btrfs rescue clear-space-cache` does it.
+ * Removes one free space cache completely, and changes nothing else, like `btrfs rescue clear-space-cache`.
  *
- * When BTRKIT_SPACE_CACHE_V1 is gone Linux makes it anew when it mounts, unless the filesystem has the free space tree.
- * When BTRKIT_SPACE_CACHE_V2 is gone the filesystem has the v1 cache if the superblock says so, else none. Where
- * nothing is to be removed nothing is changed.
+ * Without v1, Linux builds it at the next mount, unless the filesystem has the free space tree. Without v2, the
+ * filesystem uses v1 if the superblock says so, and otherwise no cache. If the cache does not exist, nothing is
+ * changed.
  *
- * @param kind	the one that is removed
- * @return as btrkit_space_convert(); -EINVAL for BTRKIT_SPACE_CACHE_NONE
+ * @param kind	the cache
+ * @param ret	receives what was changed; may be NULL
+ * @return as btrkit_space_convert(); -EINVAL: also BTRKIT_SPACE_CACHE_NONE
  * Since: 0.1
  */
 int btrkit_space_clear(struct btrkit_fs *fs, enum btrkit_space_cache_kind kind,
