@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Which features of the format this library reads and writes.
+ * Features of the on-disk format, and which of them the library supports.
  */
 
 #include <btrkit/types.h>
@@ -14,28 +14,28 @@ BTRKIT_BEGIN_DECLS
 /** The three sets of feature bits in a superblock. Since: 0.1 */
 enum btrkit_feature_set { BTRKIT_FEATURE_COMPAT, BTRKIT_FEATURE_COMPAT_RO, BTRKIT_FEATURE_INCOMPAT };
 
-/** What the library does with a filesystem that has the feature. Since: 0.1 */
+/** Whether a filesystem with a feature is supported. Since: 0.1 */
 enum btrkit_support {
-	BTRKIT_SUPPORT_REFUSED,		/**< neither read nor written */
-	BTRKIT_SUPPORT_READ,		/**< read, not written */
-	BTRKIT_SUPPORT_WRITE		/**< read and written */
+	BTRKIT_SUPPORT_REFUSED,		/**< can be neither read nor written */
+	BTRKIT_SUPPORT_READ,		/**< can be read but not written */
+	BTRKIT_SUPPORT_WRITE		/**< can be read and written */
 };
 
 /** A feature. Since: 0.1 */
 struct btrkit_feature {
 	enum btrkit_feature_set set;
-	uint64_t bit;		/**< as in the superblock */
-	const char *name;	/**< as mkfs.btrfs and the kernel's sysfs spell it */
+	uint64_t bit;		/**< its bit in the superblock */
+	const char *name;	/**< as in mkfs.btrfs and sysfs */
 	enum btrkit_support support;
-	bool tried;		/**< held against Linux; false: the kernel at hand could not mount it */
+	bool tried;		/**< compared with Linux; false: no kernel was at hand that mounts it */
 	uint64_t reserved[2];	/**< 0 */
 };
 
 /**
- * Every feature that is known.
+ * Returns all known features.
  *
- * @param count	gets how many there are
- * @return an array of @p count, a constant of the library
+ * @param count	receives the number of features
+ * @return a constant array of @p count elements
  * Since: 0.1
  */
 const struct btrkit_feature *btrkit_features(size_t *count);
