@@ -4,7 +4,7 @@
 
 /**
  * @file
- * What subvolumes there are, how large trees are, and what differs between two of them.
+ * Listings of subvolumes, statistics of trees, and differences between trees.
  */
 
 #include <btrkit/device.h>
@@ -14,46 +14,45 @@ BTRKIT_BEGIN_DECLS
 
 /** Flags of struct btrkit_subvolumes_options. Since: 0.1 */
 enum btrkit_subvolumes_flags {
-	BTRKIT_SUBVOLUMES_DELETED = 1 << 0,	/**< those too that are being deleted, which lie nowhere */
-	BTRKIT_SUBVOLUMES_ONLY_DELETED = 1 << 1,	/**< these alone */
-	BTRKIT_SUBVOLUMES_READONLY = 1 << 2,	/**< only those that are read-only */
-	BTRKIT_SUBVOLUMES_SNAPSHOTS = 1 << 3	/**< only those that were made as snapshots */
+	BTRKIT_SUBVOLUMES_DELETED = 1 << 0,	/**< also those that are being deleted, which have no path */
+	BTRKIT_SUBVOLUMES_ONLY_DELETED = 1 << 1,	/**< only those that are being deleted */
+	BTRKIT_SUBVOLUMES_READONLY = 1 << 2,	/**< only read-only ones */
+	BTRKIT_SUBVOLUMES_SNAPSHOTS = 1 << 3	/**< only snapshots */
 };
 
-/** What subvolumes are sorted by. Since: 0.1 */
+/** Sort keys of subvolumes. Since: 0.1 */
 enum btrkit_subvolumes_key {
 	BTRKIT_SUBVOLUMES_BY_ID,
 	BTRKIT_SUBVOLUMES_BY_GENERATION,
-	BTRKIT_SUBVOLUMES_BY_CREATION,	/**< the generation in which one was created */
-	BTRKIT_SUBVOLUMES_BY_PATH	/**< byte by byte; what lies nowhere comes first */
+	BTRKIT_SUBVOLUMES_BY_CREATION,	/**< generation in which it was created */
+	BTRKIT_SUBVOLUMES_BY_PATH	/**< byte by byte; those without a path come first */
 };
 
-/** One of the keys of an order. Since: 0.1 */
+/** A sort key with its direction. Since: 0.1 */
 struct btrkit_subvolumes_order {
 	enum btrkit_subvolumes_key key;
 	bool descending;
 };
 
-/** Which subvolumes are listed, and in which order. Since: 0.1 */
+/** Which subvolumes are listed, and in which order. Initialise with BTRKIT_SUBVOLUMES_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_subvolumes_options {
-	unsigned flags;		/**< BTRKIT_SUBVOLUMES_*; unknown ones are refused */
-	const struct btrkit_subvolumes_order *order;	/**< by one, then the next, then the number */
-	size_t num_order;	/**< 0: by the number, for which nothing is kept in memory */
-	uint64_t parent;	/**< only those that lie in this one, not deeper; 0: all */
+	unsigned flags;		/**< enum btrkit_subvolumes_flags; unknown ones are refused */
+	const struct btrkit_subvolumes_order *order;	/**< primary key first; ties are sorted by id */
+	size_t num_order;	/**< 0: sort by id, which needs no memory */
+	uint64_t parent;	/**< only direct children of this subvolume; 0: all */
 	uint64_t min_generation, max_generation;
 	uint64_t min_creation, max_creation;
 	uint64_t reserved[4];	/**< 0 */
 };
 
-/** Everything that is not being deleted, by numbers. Since: 0.1 */
+/** All subvolumes that are not being deleted, sorted by id. Since: 0.1 */
 #define BTRKIT_SUBVOLUMES_OPTIONS_INIT { 0, NULL, 0, 0, 0, UINT64_MAX, 0, UINT64_MAX, { 0 } }
 
 /**
- * Prints subvolumes but for the top level: as text in the words of `btrfs subvolume list -pcguqR`, as tab-separated
- * values, or as JSON Lines with all that root items say and the numbers of the snapshots that were made of each. For
- * another order than that of their numbers all that are listed are in memory.
+ * Prints subvolumes except the top level: as text in the format of `btrfs subvolume list -pcguqR`, as tab-separated
+ * values, or as JSON Lines with all members of root items and the ids of the snapshots of each. Any order other than by
+ * id keeps all listed subvolumes in memory.
  *
- * @param opts	NULL: all that are not being deleted, in the order of their numbers
  * @return 0; -EINVAL: unknown flag, key or format; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what @p write returned
  * Since: 0.1
  */
@@ -62,12 +61,13 @@ int btrkit_subvolumes_print(struct btrkit_fs *fs, const struct btrkit_subvolumes
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Prints how large trees are: levels, blocks and bytes of each level, items and bytes of each type. As text or JSON
- * Lines. A tree that cannot be read to its end is told with what is wrong, and the others come all the same.
+ * Prints statistics of trees: levels, blocks and bytes per level, items and bytes per type. As text or JSON Lines. A
+ * tree that cannot be read completely is printed with the reason, and the others follow.
  *
- * @param trees	@p n objectids; none: the root tree, the chunk tree and all that the root tree names
+ * @param trees	@p n objectids
+ * @param n	number of trees; 0: the root tree, the chunk tree and all trees in the root tree
  * @return 0; -EINVAL: unknown format; -ENOENT: no such tree; -ENOMEM; what @p write returned; -EUCLEAN, -EIO, -ENODATA:
- *	   the first that was wrong, after everything was written
+ *	   the first failure, after everything was printed
  * Since: 0.1
  */
 int btrkit_tree_stats_print(struct btrkit_fs *fs, const uint64_t *trees, size_t n, enum btrkit_format format,
@@ -76,27 +76,28 @@ int btrkit_tree_stats_print(struct btrkit_fs *fs, const uint64_t *trees, size_t 
 /** One side of a comparison. Never grows. Since: 0.1 */
 struct btrkit_diff_side {
 	struct btrkit_fs *fs;
-	uint64_t tree;	/**< objectid of the tree; 0: each, beside the one of the same number on the other side */
+	uint64_t tree;	/**< objectid; 0: all trees, each compared with that of the same objectid */
 };
 
 /** Flags of btrkit_diff_print(). Since: 0.1 */
 enum btrkit_diff_flags {
 	BTRKIT_DIFF_HIDE_NAMES = 1 << 0,	/**< as BTRKIT_DUMP_HIDE_NAMES */
-	BTRKIT_DIFF_BRIEF = 1 << 1		/**< without what items say */
+	BTRKIT_DIFF_BRIEF = 1 << 1		/**< without the contents of items */
 };
 
 /**
- * Prints which items are on one side only, or have other bytes there, in the order of their keys. Blocks that both
- * sides share, as snapshots do, are not read; that takes one handle for both, since blocks of two filesystems with
- * equal places and generations may still differ. As text, `-` and `+` before the items of either side, or as JSON
- * Lines.
+ * Prints the items that exist on one side only or differ, in key order. As text, with `-` and `+` before the items of
+ * the first and the second side, or as JSON Lines.
  *
- * @param a	one side
- * @param b	the other; both may be of one filesystem
- * @param flags	BTRKIT_DIFF_*
- * @param differ	whether anything does
- * @return 0; -EINVAL: one side has a tree and the other none, or an unknown format or flag; -ENOENT: no such tree;
- *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what @p write returned
+ * Blocks that both sides share, as snapshots do, are not read. That needs the same handle on both sides, because blocks
+ * of different filesystems may differ even if their addresses and generations are equal.
+ *
+ * @param a	the first side
+ * @param b	the second side; both may have the same handle
+ * @param flags	enum btrkit_diff_flags
+ * @param differ	receives whether there are differences
+ * @return 0; -EINVAL: only one side has a tree, or unknown format or flag; -ENOENT: no such tree; -EUCLEAN, -EIO,
+ *	   -ENODATA, -ENOMEM; or what @p write returned
  * Since: 0.1
  */
 int btrkit_diff_print(const struct btrkit_diff_side *a, const struct btrkit_diff_side *b, unsigned flags,
