@@ -4,40 +4,40 @@
 
 /**
  * @file
- * Who owns which space: every tree block and every data extent of a filesystem with the set of subvolumes that reach
- * it, found in one pass that reads each tree block once. From it come what each subvolume refers to, what only it has,
- * and what deleting any of them would free.
+ * Space usage by subvolume: for each tree block and data extent, the set of subvolumes that reach it. One pass over the
+ * filesystem, which reads each tree block once, tells what each subvolume refers to, what only it refers to, and what
+ * deleting any of them would free.
  *
- * Sharing between subvolumes is meant: an extent that one file has twice belongs to one subvolume, and is exclusive to
- * it, while FIEMAP calls it shared. What FIEMAP says is kept beside it and is not derived from it.
+ * This is about sharing between subvolumes. An extent that one file uses twice belongs to one subvolume and is
+ * exclusive to it, while FIEMAP calls it shared. What FIEMAP says is kept separately.
  */
 
 #include <btrkit/filesystem.h>
 
 BTRKIT_BEGIN_DECLS
 
-/** The answer. It may be read by many threads at once. Since: 0.1 */
+/** The result. Any number of threads may read it at once. Since: 0.1 */
 struct btrkit_usage;
 
-/** How to look. Initialise with BTRKIT_USAGE_OPTIONS_INIT. Since: 0.1 */
+/** Options of btrkit_usage_load(). Initialise with BTRKIT_USAGE_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_usage_options {
-	unsigned flags;		/**< none are known */
-	unsigned threads;	/**< at most so many; 0: as many as there are CPUs */
+	unsigned flags;		/**< must be 0 */
+	unsigned threads;	/**< maximum number; 0: one per CPU */
 	/**
-	 * Bytes that the sets of owners may take; 0: 128 MiB. Sets that nothing has any more make room for others. When
-	 * that does not do, the work ends with -ENOMEM and an error that says so.
+	 * Maximum memory for sets of owners, in bytes; 0: 128 MiB. Sets that are no longer needed are reused. If that
+	 * is not enough, the work fails with -ENOMEM, and the error says so.
 	 */
 	uint64_t set_memory;
 	/**
-	 * A share of the work is done; what the total is may change on the way. Called by one thread at a time. A value
-	 * other than 0, a negative errno, ends the work. May be NULL.
+	 * Reports progress, from one thread at a time; the total may change. A value other than 0, a negative errno,
+	 * stops the work. May be NULL.
 	 */
 	btrkit_progress_fn progress;
 	void *progress_ctx;
 	/**
-	 * Told of what could not be read or contradicts itself, and in which trees, by one thread at a time: the answer
-	 * is then without what lies there. A value other than 0, a negative errno, ends the work. NULL: the first of
-	 * them ends it.
+	 * Told of what cannot be read or is inconsistent, and in which trees, from one thread at a time. The result
+	 * then lacks what is there. A value other than 0, a negative errno, stops the work. NULL: the first such
+	 * failure stops it.
 	 */
 	btrkit_damage_fn damage;
 	void *damage_ctx;
@@ -47,108 +47,114 @@ struct btrkit_usage_options {
 #define BTRKIT_USAGE_OPTIONS_INIT BTRKIT_ZEROS
 
 /**
- * Looks at everything. @p fs may be used for reading by others meanwhile, and not be changed.
+ * Determines the usage of all space. Other threads may read @p fs meanwhile, but must not change it.
  *
- * Takes at most 24 bytes for each data extent, 16 for each tree block, the sets of owners, and a few MiB a thread.
+ * Memory: at most 24 bytes for each data extent and 16 for each tree block, the sets of owners, and a few MiB per
+ * thread.
  *
- * @param opts	NULL: all defaults
- * @param ret	to be freed by btrkit_usage_free(), before @p fs is closed
+ * @param ret	receives the result; free it with btrkit_usage_free() before @p fs is closed
  * @return 0; -EINVAL: unknown flags; -EBUSY: a transaction is open; -EUCLEAN, -EIO, -ENODATA; -ENOMEM; or what a
- *	   function of @p opts returned
+ *	   callback in @p opts returned
  * Since: 0.1
  */
 int btrkit_usage_load(struct btrkit_fs *fs, const struct btrkit_usage_options *opts, struct btrkit_usage **ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Frees the answer. NULL is allowed. @return NULL. Since: 0.1 */
+/** Frees a result. NULL is allowed. @return NULL. Since: 0.1 */
 struct btrkit_usage *btrkit_usage_free(struct btrkit_usage *u);
 
 /** An amount of space. Never grows. Since: 0.1 */
 struct btrkit_usage_space {
-	uint64_t data;		/**< bytes of data extents, as they lie on the devices, copies and parity not counted */
-	uint64_t uncompressed;	/**< bytes that the same extents hold when they are uncompressed */
-	uint64_t metadata;	/**< bytes of tree blocks, copies not counted */
+	uint64_t data;		/**< bytes of data extents on disk, without further copies and parity */
+	uint64_t uncompressed;	/**< bytes of the same extents, uncompressed */
+	uint64_t metadata;	/**< bytes of tree blocks, without further copies */
 	uint64_t extents;	/**< number of data extents */
 	uint64_t blocks;	/**< number of tree blocks */
 };
 
-/** What an owner is. Since: 0.1 */
+/** Kinds of owners. Since: 0.1 */
 enum btrkit_usage_kind {
 	BTRKIT_USAGE_SUBVOLUME,
-	BTRKIT_USAGE_DYING,		/**< a subvolume that is being deleted: what is left of it */
-	BTRKIT_USAGE_RELOCATION,	/**< the tree of a relocation (balance) of subvolume @id that was interrupted */
-	BTRKIT_USAGE_DATA_RELOCATION,	/**< the tree of files that relocations copy data into */
-	BTRKIT_USAGE_FILESYSTEM		/**< the filesystem itself: its other trees, and the files of the v1 cache */
+	BTRKIT_USAGE_DYING,		/**< what is left of a subvolume that is being deleted */
+	BTRKIT_USAGE_RELOCATION,	/**< tree of an interrupted relocation (balance) of subvolume @c id */
+	BTRKIT_USAGE_DATA_RELOCATION,	/**< tree of the files that relocation copies data into */
+	BTRKIT_USAGE_FILESYSTEM		/**< the filesystem itself: all other trees, and v1 cache files */
 };
 
 /** Something that reaches tree blocks and data. Since: 0.1 */
 struct btrkit_usage_owner {
 	enum btrkit_usage_kind kind;
-	uint64_t id;		/**< objectid of the subvolume; 0 for the filesystem itself */
-	struct btrkit_usage_space referenced;	/**< all that it reaches */
+	uint64_t id;		/**< objectid of the subvolume; 0: the filesystem itself */
+	struct btrkit_usage_space referenced;	/**< everything that it reaches */
 	struct btrkit_usage_space exclusive;	/**< what nothing else reaches */
-	/** What its log tree has besides, which no other number counts: Linux replays or drops it when it mounts. */
+	/** Space of its log tree, which no other number includes. Linux replays or drops it at the next mount. */
 	struct btrkit_usage_space log;
-	uint64_t orphans;	/**< files without a name that are to be deleted, whose data is counted above */
+	uint64_t orphans;	/**< unlinked files that await deletion; the other numbers include their data */
 	uint64_t reserved[4];	/**< 0 */
 };
 
 /**
- * How many owners there are. They are numbered from 0: subvolumes by their ids, then the others.
+ * Returns the number of owners. They are numbered from 0: subvolumes in the order of their ids, then the others.
  *
- * @return their number
+ * @return number of owners
  * Since: 0.1
  */
 size_t btrkit_usage_num_owners(const struct btrkit_usage *u);
 
-/** Owner number @p i. Since: 0.1 */
+/** Returns owner number @p i in @p ret. Since: 0.1 */
 void btrkit_usage_get_owner(const struct btrkit_usage *u, size_t i, struct btrkit_usage_owner *ret);
 
-/** The number of the subvolume @p id, dying or not. @return 0; -ENOENT. Since: 0.1 */
+/**
+ * Returns the number of the owner that is subvolume @p id, even if it is being deleted, in @p ret. @return 0; -ENOENT.
+ *
+ * Since: 0.1
+ */
 int btrkit_usage_find(const struct btrkit_usage *u, uint64_t id, size_t *ret) BTRKIT_MUST_CHECK;
 
-/** The whole filesystem. Since: 0.1 */
+/** Totals of the filesystem. Since: 0.1 */
 struct btrkit_usage_total {
-	struct btrkit_usage_space space;	/**< each extent and block once, those of no owner included */
-	struct btrkit_usage_space unowned;	/**< in the extent tree, but reached by nothing */
-	uint64_t sets;				/**< of owners that occur */
-	uint64_t set_bytes;			/**< memory that they took, which may differ from time to time */
-	uint64_t blocks_read;			/**< tree blocks, each once */
-	uint64_t damaged;			/**< how often @c damage was called */
+	struct btrkit_usage_space space;	/**< each extent and block once, including unowned */
+	struct btrkit_usage_space unowned;	/**< in the extent tree, but not reached by anything */
+	uint64_t sets;				/**< different sets of owners */
+	uint64_t set_bytes;			/**< memory that the sets took, which may vary */
+	uint64_t blocks_read;			/**< tree blocks read, each once */
+	uint64_t damaged;			/**< number of calls of @c damage */
 	uint64_t reserved[4];	/**< 0 */
 };
 
-/** @see struct btrkit_usage_total. Since: 0.1 */
+/** Returns the totals in @p ret, a struct btrkit_usage_total. Since: 0.1 */
 void btrkit_usage_get_total(const struct btrkit_usage *u, struct btrkit_usage_total *ret);
 
-/** A set of owners that have something in common which nobody else has. Since: 0.1 */
+/** A set of owners that share something which nothing else reaches. Since: 0.1 */
 struct btrkit_usage_set {
-	struct btrkit_usage_space space;	/**< what exactly these have */
+	struct btrkit_usage_space space;	/**< what exactly these owners reach */
 	size_t num_owners;
 	uint64_t reserved[2];	/**< 0 */
 };
 
 /**
- * How many sets there are. They are numbered from 0 in an order that depends on the filesystem alone.
+ * Returns the number of sets. They are numbered from 0 in an order that depends only on the filesystem.
  *
- * @return their number
+ * @return number of sets
  * Since: 0.1
  */
 size_t btrkit_usage_num_sets(const struct btrkit_usage *u);
 
 /**
- * Set number @p i.
+ * Returns set number @p i in @p ret.
  *
- * @param owners	gets the numbers of the first @p max of its owners, ascending; may be NULL with @p max 0
+ * @param owners	receives the numbers of its first @p max owners, ascending; may be NULL if @p max is 0
+ * @param max	size of @p owners
  * Since: 0.1
  */
 void btrkit_usage_get_set(const struct btrkit_usage *u, size_t i, struct btrkit_usage_set *ret, uint32_t *owners,
 			  size_t max);
 
 /**
- * What becomes free when exactly these owners go: what no other one reaches.
+ * Returns what deleting exactly these owners would free: what nothing else reaches.
  *
- * @param owners	@p n numbers in any order, each once or more often
+ * @param owners	@p n numbers in any order; duplicates are allowed
+ * @param n	number of elements
  * @return 0; -EINVAL: no owner has such a number; -ENOMEM
  * Since: 0.1
  */
@@ -156,9 +162,10 @@ int btrkit_usage_freed(const struct btrkit_usage *u, const uint32_t *owners, siz
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * What each pair of owners has in common, other owners or not.
+ * Returns what each pair of owners shares, possibly with other owners too.
  *
- * @param ret	gets the rows of a square matrix one after the other; [i * number of owners + i] is what i refers to
+ * @param ret	square matrix of as many rows as there are owners: element [i * owners + j] is for owners i and j, and
+ *		[i * owners + i] is what i refers to
  * @return 0; -ENOMEM
  * Since: 0.1
  */
@@ -171,80 +178,80 @@ enum btrkit_usage_type {
 	BTRKIT_USAGE_ZLIB,
 	BTRKIT_USAGE_LZO,
 	BTRKIT_USAGE_ZSTD,
-	BTRKIT_USAGE_PREALLOC,	/**< nothing was written there yet, as far as all that name it say */
+	BTRKIT_USAGE_PREALLOC,	/**< all file extent items that refer to it say that it was never written */
 	BTRKIT_USAGE_NUM_TYPES
 };
 
 /** A data extent. Since: 0.1 */
 struct btrkit_usage_extent {
 	uint64_t bytenr;	/**< logical address */
-	uint64_t bytes;		/**< on the devices, one copy */
+	uint64_t bytes;		/**< on disk, one copy */
 	uint64_t uncompressed;
 	enum btrkit_usage_type type;
-	size_t set;		/**< number of the set of its owners; SIZE_MAX: nothing reaches it */
-	bool linux_shared;	/**< FIEMAP would say SHARED wherever it is named */
+	size_t set;		/**< number of the set of its owners; SIZE_MAX: unowned */
+	bool linux_shared;	/**< FIEMAP would call it shared in any file */
 	uint64_t reserved[2];	/**< 0 */
 };
 
 /**
- * How many data extents there are. They are numbered from 0 in the order of their addresses.
+ * Returns the number of data extents. They are numbered from 0, ordered by address.
  *
- * @return their number
+ * @return number of data extents
  * Since: 0.1
  */
 size_t btrkit_usage_num_extents(const struct btrkit_usage *u);
-/** Data extent number @p i. Since: 0.1 */
+/** Returns data extent number @p i in @p ret. Since: 0.1 */
 void btrkit_usage_get_extent(const struct btrkit_usage *u, size_t i, struct btrkit_usage_extent *ret);
 
 /** A tree block. Since: 0.1 */
 struct btrkit_usage_block {
 	uint64_t bytenr;	/**< logical address */
 	uint8_t level;
-	size_t set;		/**< number of the set of its owners; SIZE_MAX: nothing reaches it */
+	size_t set;		/**< number of the set of its owners; SIZE_MAX: unowned */
 	uint64_t reserved[1];	/**< 0 */
 };
 
 /**
- * How many tree blocks there are. They are numbered from 0 in the order of their addresses.
+ * Returns the number of tree blocks. They are numbered from 0, ordered by address.
  *
- * @return their number
+ * @return number of tree blocks
  * Since: 0.1
  */
 size_t btrkit_usage_num_blocks(const struct btrkit_usage *u);
-/** Tree block number @p i. Since: 0.1 */
+/** Returns tree block number @p i in @p ret. Since: 0.1 */
 void btrkit_usage_get_block(const struct btrkit_usage *u, size_t i, struct btrkit_usage_block *ret);
 
-/** What is stored in one way. Since: 0.1 */
+/** Data that is stored in one way. Since: 0.1 */
 struct btrkit_usage_stored {
 	uint64_t extents;
-	uint64_t disk;		/**< bytes on the devices, one copy */
-	uint64_t uncompressed;	/**< bytes of what is stored there, whole extents */
-	uint64_t referenced;	/**< bytes of files, once for each subvolume that has them */
+	uint64_t disk;		/**< bytes on disk, one copy */
+	uint64_t uncompressed;	/**< bytes of whole extents, uncompressed */
+	uint64_t referenced;	/**< bytes of files, counted for each subvolume that has them */
 };
 
-/** The data of subvolumes, dying ones too, by how they are stored. Since: 0.1 */
+/** Data of all subvolumes, including those being deleted, by storage type. Since: 0.1 */
 struct btrkit_usage_types {
-	struct btrkit_usage_stored extents[8];	/**< by enum btrkit_usage_type */
-	/** Data inside tree blocks, each block's once, symbolic links too: [PLAIN], [ZLIB], [LZO], [ZSTD]. */
+	struct btrkit_usage_stored extents[8];	/**< [i]: by enum btrkit_usage_type */
+	/** Inline data, including symbolic links, once for each tree block: [PLAIN], [ZLIB], [LZO], [ZSTD]. */
 	struct btrkit_usage_stored inlined[8];
 	uint64_t reserved[4];	/**< 0 */
 };
 
-/** @see struct btrkit_usage_types. Since: 0.1 */
+/** Returns data by storage type in @p ret, a struct btrkit_usage_types. Since: 0.1 */
 void btrkit_usage_get_types(const struct btrkit_usage *u, struct btrkit_usage_types *ret);
 
 /** Flags of struct btrkit_usage_print_options. Since: 0.1 */
 enum btrkit_usage_print_flags {
-	BTRKIT_USAGE_BYTES = 1 << 0	/**< text has sizes in bytes, as the other forms always have */
+	BTRKIT_USAGE_BYTES = 1 << 0	/**< sizes in bytes in text too; other formats always have bytes */
 };
 
-/** How to print. Initialise with BTRKIT_USAGE_PRINT_OPTIONS_INIT. Since: 0.1 */
+/** Options of btrkit_usage_printer_create(). Initialise with BTRKIT_USAGE_PRINT_OPTIONS_INIT. Since: 0.1 */
 struct btrkit_usage_print_options {
-	unsigned flags;				/**< BTRKIT_USAGE_BYTES */
+	unsigned flags;				/**< enum btrkit_usage_print_flags; unknown ones are refused */
 	enum btrkit_format format;
 	/**
-	 * Told why the path of a subvolume, or what holds it, cannot be told: it is left out. A value other than 0, a
-	 * negative errno, ends the work. NULL: the first such failure ends it.
+	 * Told why the path of a subvolume, or what prevents its deletion, cannot be determined: it is left out. A
+	 * value other than 0, a negative errno, stops the work. NULL: the first such failure stops it.
 	 */
 	btrkit_damage_fn damage;
 	void *damage_ctx;
@@ -253,14 +260,14 @@ struct btrkit_usage_print_options {
 
 #define BTRKIT_USAGE_PRINT_OPTIONS_INIT BTRKIT_ZEROS
 
-/** Turns the answer into bytes. One thread at a time. Since: 0.1 */
+/** Formats a result. Only one thread at a time may use it. Since: 0.1 */
 struct btrkit_usage_printer;
 
 /**
- * Makes a printer. @p fs and @p u, which belongs to it, must stay while it is used.
+ * Creates a printer.
  *
- * @param opts	NULL: all defaults
- * @param ret	to be freed by btrkit_usage_printer_finish()
+ * @param u	a result for @p fs; both must outlive the printer
+ * @param ret	receives the printer; free it with btrkit_usage_printer_finish()
  * @return 0; -EINVAL: unknown flags or format; -ENOMEM
  * Since: 0.1
  */
@@ -269,37 +276,38 @@ int btrkit_usage_printer_create(struct btrkit_fs *fs, const struct btrkit_usage 
 				struct btrkit_usage_printer **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * Each owner, and the totals.
+ * Prints all owners, and the totals.
  *
- * @return 0; -ENOMEM; what the function of the options returned; without one -EUCLEAN, -EIO, -ENODATA; or what the
- *	   write function returned
+ * @return 0; -ENOMEM; what a callback in the options returned; -EUCLEAN, -EIO, -ENODATA without a damage callback; or
+ *	   what the write callback returned
  * Since: 0.1
  */
 int btrkit_usage_printer_owners(struct btrkit_usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /**
- * What deleting exactly these owners frees, and which of them Linux would not delete.
+ * Prints what deleting exactly these owners would free, and which of them Linux would refuse to delete.
  *
- * @param owners	@p n numbers, ascending, each once
+ * @param owners	@p n numbers, ascending and without duplicates
+ * @param n	number of elements
  * @return as btrkit_usage_freed(), or as btrkit_usage_printer_owners()
  * Since: 0.1
  */
 int btrkit_usage_printer_freed(struct btrkit_usage_printer *printer, const uint32_t *owners, size_t n,
 			       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** What each pair has in common. @return 0; -ENOMEM; or what the write function returned. Since: 0.1 */
+/** Prints what each pair of owners shares. @return 0; -ENOMEM; or what the write callback returned. Since: 0.1 */
 int btrkit_usage_printer_matrix(struct btrkit_usage_printer *printer, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** The data by how they are stored. @return 0, or what the write function returned. Since: 0.1 */
+/** Prints data by storage type. @return 0, or what the write callback returned. Since: 0.1 */
 int btrkit_usage_printer_types(struct btrkit_usage_printer *printer) BTRKIT_MUST_CHECK;
 
-/** Each data extent with its owners. @return 0, or what the write function returned. Since: 0.1 */
+/** Prints each data extent with its owners. @return 0, or what the write callback returned. Since: 0.1 */
 int btrkit_usage_printer_extents(struct btrkit_usage_printer *printer) BTRKIT_MUST_CHECK;
 
 /**
- * Hands out the rest and frees the printer. NULL is allowed.
+ * Writes the remaining output and frees the printer. NULL is allowed.
  *
- * @return 0, or what the write function returned
+ * @return 0, or what the write callback returned
  * Since: 0.1
  */
 int btrkit_usage_printer_finish(struct btrkit_usage_printer *printer);
@@ -307,16 +315,15 @@ int btrkit_usage_printer_finish(struct btrkit_usage_printer *printer);
 struct btrkit_usage_paths;
 
 /**
- * A page of HTML to look at, the whole of it: a map of where exclusive and shared space lies, what each subvolume has,
- * and a selection of subvolumes for which it tells, as btrkit_usage_freed() does and to the byte, what deleting them
- * would free. It stands alone: a browser shows it without a network, and it loads nothing. Equal filesystems give equal
- * pages.
+ * Prints a complete HTML page with a map of exclusive and shared space, the usage of each subvolume, and a selection of
+ * subvolumes for which it tells, to the byte, what deleting them would free (see btrkit_usage_freed()). The page needs
+ * no network and loads nothing. Equal filesystems give equal pages.
  *
- * @param paths	of usage_paths.h: the map can then show directories, of which it has the 20,000 whose deletion frees
- *		most; NULL: it has none
+ * @param u	the result for @p fs
+ * @param paths	of usage_paths.h: adds a map of the 20,000 directories whose deletion would free the most; NULL: none
  * @param opts	flags and format must be 0; NULL: all defaults
- * @param write	gets the page piece by piece; when another value than 0 is returned, what it got is no page
- * @return 0; -EINVAL: flags or a format; -ENOMEM; or as btrkit_usage_printer_owners()
+ * @param write	receives the page in pieces; if it fails, the page is incomplete
+ * @return 0; -EINVAL: flags or format are set; -ENOMEM; or as btrkit_usage_printer_owners()
  * Since: 0.1
  */
 int btrkit_usage_html_print(struct btrkit_fs *fs, const struct btrkit_usage *u, const struct btrkit_usage_paths *paths,
