@@ -47,7 +47,7 @@ uint64_t btrkit_super_offset(unsigned mirror);
 /** Flags of struct btrkit_dump_options. The first five are options of `btrfs inspect-internal dump-tree`. Since: 0.1 */
 enum btrkit_dump_flags {
 	BTRKIT_DUMP_EXTENTS = 1 << 0,		/**< -e: extent and device trees only */
-	BTRKIT_DUMP_DEVICES = 1 << 1,		/**< -d: chunk tree and device tree only */
+	BTRKIT_DUMP_DEVICES = 1 << 1,		/**< -d: root, chunk and device trees only */
 	BTRKIT_DUMP_ROOTS = 1 << 2,		/**< -r: one line for each root */
 	BTRKIT_DUMP_BACKUPS = 1 << 3,		/**< -R: the same, and the backup roots */
 	BTRKIT_DUMP_UUIDS = 1 << 4,		/**< -u: the UUID tree only */
