@@ -255,11 +255,11 @@ GOOD = {
     'good-holes': ('holes that the no-holes feature leaves out, and preallocated ranges', holes),
     'good-holes-explicit': ('the same without no-holes', holes, ('-O', '^no-holes')),
     'good-hard-links': ('names in INODE_EXTREF items; one file lost its first name', links, ('-n', '4096')),
-    'good-odd-names': ('names with line ends, tabs, bytes that are no UTF-8', scenarios.odd_names),
+    'good-odd-names': ('names with line ends, tabs, bytes that are not UTF-8', scenarios.odd_names),
     'good-mixed': ('data and metadata in the same block groups', some, ('-M', '-n', '4096'), '', '32M'),
     'good-quota': ('quota groups', quota(False)),
     'good-quota-simple': ('simple quotas: extents know their owner', quota(True)),
-    'good-cache-v1': ('a version 1 space cache (block groups under 100 MiB have none)', some, V1, 'space_cache=v1',
+    'good-cache-v1': ('a v1 free space cache (block groups under 100 MiB have none)', some, V1, 'space_cache=v1',
                       '1200M'),
     'good-not-skinny': ('extent items of tree blocks in the old form', some, ('-O', '^skinny-metadata', '-n', '4096')),
     'good-single': ('a single copy of metadata', some, ('-m', 'single')),
@@ -270,7 +270,7 @@ GOOD = {
     'good-half-dropped': ('a subvolume that was being dropped', half_dropped, ('-n', '4096')),
     'good-levels': ('a subvolume of three levels, and a snapshot of it', levels, ('-n', '4096')),
     'good-keyed-references': ('references with items of their own, of each type', keyed_references, ('-n', '4096')),
-    'good-zoned': ('as on a zoned device, of which it is an emulation', zoned, ('-O', 'zoned'), '', '3G'),
+    'good-zoned': ('zoned, made on an emulated zoned device', zoned, ('-O', 'zoned'), '', '3G'),
 }
 
 UNSUPPORTED = {
@@ -411,11 +411,11 @@ def make_bad(name, folder, sums):
 
 def readme(sums):
     lines = ['<!-- SPDX-License-Identifier: LGPL-2.1-or-later -->', '# Images', '',
-             'Small filesystems for tests; `make.py` made them (see there), `unpack.py NAME DIR` unpacks one.',
-             'good: everything reads them. bad: damaged, by `tests/damage/damages.py`. unsupported: sound, but',
-             'refused by name, in whole or in part.',
-             '`NAME.tsv` is what the FIEMAP ioctl says. `SHA256SUMS` has the sums of archives, images, and of the text',
-             'that btrfs-progs 6.19 prints of an image (dump-tree without its first line, with TZ=UTC).', '',
+             'Small filesystems for tests. `make.py` made them and documents how; `unpack.py NAME DIR` unpacks one.',
+             'Those named good can be read completely. Those named bad are damaged, by `tests/damage/damages.py`.',
+             'Those named unsupported are sound, but refused completely or in part, with the name of the feature.',
+             '`NAME.tsv` is the output of the FIEMAP ioctl. `SHA256SUMS` has the sums of archives, of images, and of',
+             'what btrfs-progs 6.19 prints for an image (dump-tree without its first line, with TZ=UTC).', '',
              '| image | what it is | sha256 of the image, of the archive |', '|---|---|---|']
     what = {name: row[0] for name, row in (*GOOD.items(), *UNSUPPORTED.items())}
     what |= {name: f'{d.what}, in {d.source}' for name, d in damages.DAMAGES.items()}
