@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * alone IMAGE SUBVOLUME: with whom a subvolume, by number or path, shares how much data, and how much of each of its
- * files is in extents that no other subvolume has, which is what deleting it would free.
+ * alone IMAGE SUBVOLUME: prints how much data a subvolume, given by number or path, shares with which others, and how
+ * much of each of its files is in extents that no other subvolume has: deleting the subvolume would free that.
  *
  *	cc alone.c -o alone $(pkg-config --cflags --libs btrkit)
  */
@@ -15,13 +15,13 @@
 struct asked {
 	struct btrkit_usage *usage;
 	uint64_t id;
-	size_t owner;		/* its number in the answer */
-	bool listing;		/* the file at hand is one of its */
-	char *path;		/* of the file */
+	size_t owner;		/* its number in the result */
+	bool listing;		/* the current file is in the subvolume */
+	char *path;		/* of the current file */
 	uint64_t bytes;
 };
 
-/* A set that the subvolume is in: its owners, by their ids. */
+/* Prints a set that the subvolume is in: the ids of its owners. */
 static void print_set(const struct asked *a, size_t set, uint32_t *owners, size_t max)
 {
 	struct btrkit_usage_set s;
@@ -56,7 +56,7 @@ static void print_sets(const struct asked *a)
 	free(owners);
 }
 
-/* The subvolume is the only one in a set. */
+/* Whether the subvolume is the only owner in a set. */
 static bool is_alone(const struct asked *a, size_t set)
 {
 	struct btrkit_usage_set s;
@@ -66,7 +66,7 @@ static bool is_alone(const struct asked *a, size_t set)
 	return s.num_owners == 1 && first == a->owner;
 }
 
-/* The first extent that ends behind an address: they lie in that order. */
+/* Finds the first extent that ends after an address. Extents are ordered by address. */
 static size_t extent_at(const struct btrkit_usage *u, uint64_t address)
 {
 	size_t low = 0, high = btrkit_usage_num_extents(u);
@@ -110,7 +110,7 @@ static int begin_file(void *ctx, const struct btrkit_fiemap_file *file)
 	return 0;
 }
 
-/* A row may reach over several extents, and over a part of one; of one that is compressed it has the whole length. */
+/* A row may span several extents, and parts of them. The length of a compressed row is that in the file. */
 static int add_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 {
 	struct asked *a = (struct asked *)ctx;

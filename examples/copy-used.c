@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * copy-used DEVICE COPY [DEVICE COPY]...: copies what a filesystem uses of its devices, and nothing else, to others
- * that are as large, or to files. Superblocks go last, when all else was written: until then there is no filesystem.
+ * copy-used DEVICE COPY [DEVICE COPY]...: copies the used ranges of a filesystem's devices, and nothing else, to other
+ * devices or files that are as large. Superblocks are copied last, so that an incomplete copy is not a filesystem.
  *
  *	cc copy-used.c -o copy-used $(pkg-config --cflags --libs btrkit)
  */
@@ -21,13 +21,13 @@ struct copying {
 	struct btrkit_io *from[DEVICES_MAX], *to[DEVICES_MAX];
 	uint64_t devid[DEVICES_MAX];
 	size_t n;
-	bool supers;		/* only these are copied now */
+	bool supers;		/* copy only superblocks, or everything else */
 	uint64_t bytes;
-	struct btrkit_error err;	/* of the call that ended it */
+	struct btrkit_error err;	/* of the call that failed */
 	char buf[1 << 20];
 };
 
-/* Devices are told by the names by which they were opened. */
+/* Finds the devid of each device by the name with which it was opened. */
 static int take_devid(void *ctx, const struct btrkit_device *device)
 {
 	struct copying *c = (struct copying *)ctx;
@@ -52,7 +52,7 @@ static int copy(struct copying *c, size_t device, uint64_t at, uint64_t len)
 		size_t now = len < sizeof(c->buf) ? (size_t)len : sizeof(c->buf);
 		int ret;
 
-		/* A superblock begins and ends a piece. */
+		/* A superblock is a piece of its own. */
 		for (unsigned i = 0; i < 3; i++) {
 			uint64_t super = btrkit_super_offset(i);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * edit-image IMAGE NAME TEXT: takes a snapshot of the top level, and then gives the file NAME in its top directory the
- * contents TEXT: both in one transaction, of which all is durable in the end or nothing.
+ * edit-image IMAGE NAME TEXT: takes a snapshot of the top level, and then writes TEXT to the file NAME in its root
+ * directory. Both happen in one transaction: in the end both changes are durable, or neither is.
  *
  *	cc edit-image.c -o edit-image $(pkg-config --cflags --libs btrkit)
  */
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The file, which is made if there is none of that name. */
+/* Finds the file, or creates it. */
 static int find_or_make(struct btrkit_txn *txn, const char *name, uint64_t *inode, struct btrkit_error *err)
 {
 	struct btrkit_found found;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * freed-by IMAGE SUBVOLUME...: what deleting these subvolumes, by number or path, would free: each alone, and all.
+ * freed-by IMAGE SUBVOLUME...: prints what deleting subvolumes, given by number or path, would free: each one alone,
+ * and all of them.
  *
  *	cc freed-by.c -o freed-by $(pkg-config --cflags --libs btrkit)
  */
@@ -15,7 +16,7 @@ static void print(const char *name, const struct btrkit_usage_space *space)
 	printf("%s: %" PRIu64 " bytes of data, %" PRIu64 " of metadata\n", name, space->data, space->metadata);
 }
 
-/* The numbers by which the answer names the subvolumes. */
+/* Finds the numbers of the subvolumes in the result. */
 static int find(struct btrkit_fs *fs, const struct btrkit_usage *usage, char **names, size_t n, uint32_t *ret,
 		struct btrkit_error *err)
 {
@@ -45,7 +46,7 @@ static int answer(const struct btrkit_usage *usage, char **names, size_t n, cons
 			return r;
 		print(names[i], &space);
 	}
-	/* More than the sum of them: what these share with each other and with nobody else. */
+	/* More than the sum of the above, by what they share only with each other. */
 	r = btrkit_usage_freed(usage, owners, n, &space, err);
 	if (!r)
 		print("all", &space);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * list-extents IMAGE: every file below the top level, those of other subvolumes too, with its size and its extents.
+ * list-extents IMAGE: lists all files below the top level, including other subvolumes, with their sizes and extents.
  *
  *	cc list-extents.c -o list-extents $(pkg-config --cflags --libs btrkit)
  */
@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATH_BYTES 4096 /* deeper is no path that a program could open; it also ends a directory that contains itself */
+#define PATH_BYTES 4096 /* PATH_MAX of Linux; also stops in a directory that contains itself */
 
 struct walk {
 	struct btrkit_fs *fs;
-	struct btrkit_error err;	/* of the call that ended the walk */
+	struct btrkit_error err;	/* of the call that failed */
 	char path[PATH_BYTES];
 	size_t len;
 };
@@ -67,7 +67,7 @@ static int visit(void *ctx, const struct btrkit_dir_entry *entry)
 	memcpy(w->path + w->len, entry->name, entry->name_len);
 	w->len += entry->name_len;
 	w->path[w->len] = '\0';
-	/* In a snapshot stands an empty directory where a subvolume was; it has no inode to be looked up. */
+	/* In a snapshot, the place of a nested subvolume is an empty directory without an inode. */
 	if (entry->type == DT_REG)
 		ret = list_file(w, entry);
 	else if (entry->type == DT_DIR && entry->inode != BTRKIT_EMPTY_SUBVOLUME)
@@ -80,7 +80,7 @@ static int fail(const char *image, const struct btrkit_error *err, int ret)
 {
 	char line[512];
 
-	/* Without a code it was visit() that ended the walk, and not the library. */
+	/* Without a code, visit() failed, and not the library. */
 	fprintf(stderr, "list-extents: %s: %s\n", image,
 		err->code == BTRKIT_OK ? strerror(-ret) : btrkit_error_format(err, line, sizeof(line)));
 	return 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * make-filesystem FILE MEGABYTES [LABEL [DIRECTORY]]: makes a filesystem in a new image file, with all that is in a
- * directory.
+ * make-filesystem FILE MEGABYTES [LABEL [DIRECTORY]]: creates a filesystem in a new image file, and fills it with the
+ * contents of a directory.
  *
  *	cc make-filesystem.c -o make-filesystem $(pkg-config --cflags --libs btrkit)
  */
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A new file of zeros that takes no space yet. What is there already is not touched. */
+/* Creates a sparse file. An existing file is not touched. */
 static int create_file(const char *path, uint64_t size)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -37,7 +37,7 @@ static int make(const char *path, const char *label, const char *directory, stru
 	struct btrkit_io *io;
 	int ret;
 
-	/* The label, the time; all else as mkfs.btrfs has it. */
+	/* Label and time; everything else as mkfs.btrfs has it by default. */
 	options.label = label;
 	options.time = time(NULL);
 	if (directory)
