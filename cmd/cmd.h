@@ -138,9 +138,10 @@ struct cmd_devices {
 #define CMD_OPT_DEVICE 1000
 #define CMD_OPT_NOSCAN 1001
 /* For who opens only what is given as arguments. */
-#define CMD_NOSCAN_OPTION { CMD_OPT_NOSCAN, "noscan", NULL, "use the given devices only, look for no others" }
+#define CMD_NOSCAN_OPTION { CMD_OPT_NOSCAN, "noscan", NULL, "use only the given devices, do not look for others" }
 #define CMD_DEVICE_OPTIONS \
-	{ CMD_OPT_DEVICE, "device", "DEV", "another device of the same filesystem (repeatable)" }, CMD_NOSCAN_OPTION
+	{ CMD_OPT_DEVICE, "device", "DEV", "also use this device of the same filesystem (repeatable)" }, \
+	CMD_NOSCAN_OPTION
 /* For who can start from others than the newest roots. */
 #define CMD_OPT_SUPER 's'
 #define CMD_OPT_BACKUP 1002
@@ -149,8 +150,8 @@ struct cmd_devices {
 #define CMD_START_OPTIONS \
 	{ CMD_OPT_SUPER, "super", "N", "start from copy N of the superblock: 0, 1 or 2" }, \
 	{ CMD_OPT_BACKUP, "backup", "N", "start from the backup roots in slot N, 0 to 3" }, \
-	{ CMD_OPT_TREE_ROOT, "tree-root", "BYTENR", "the root tree's root block is there" }, \
-	{ CMD_OPT_CHUNK_ROOT, "chunk-root", "BYTENR", "the chunk tree's root block is there" }
+	{ CMD_OPT_TREE_ROOT, "tree-root", "BYTENR", "use the block at this address as root of the root tree" }, \
+	{ CMD_OPT_CHUNK_ROOT, "chunk-root", "BYTENR", "use the block at this address as root of the chunk tree" }
 /* @return whether the option that getopt_long() has just given is one of them: @o has it then */
 bool cmd_start_option(const struct command *cmd, struct btrkit_open_options *o, int option);
 

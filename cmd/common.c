@@ -44,7 +44,7 @@ static void print_help(const struct command *cmd)
 	for (const struct cmd_option *o = cmd->options; o->id; o++)
 		if (o->help)
 			print_option(o->name, o->id, o->arg, o->help);
-	print_option("help", OPTION_HELP, NULL, "print this and exit");
+	print_option("help", OPTION_HELP, NULL, "print this help and exit");
 	if (cmd->more_help)
 		cmd->more_help();
 }

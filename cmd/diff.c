@@ -18,13 +18,14 @@ enum {
 };
 
 static const struct cmd_option options[] = {
-	{ OPT_FROM, "from", "TREE", "with one device: a tree by its number or name, or a\nsubvolume by its path" },
-	{ OPT_TO, "to", "TREE", "with one device: the tree to compare it with" },
-	{ 't', "tree", "TREE", "with two devices: only the tree with this number or name" },
-	{ OPT_BRIEF, "brief", NULL, "without what items say" },
-	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of all that users named or wrote" },
-	{ OPT_EXIT_CODE, "exit-code", NULL, "exit with 3 if anything differs" },
-	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	{ OPT_FROM, "from", "TREE", "with one device: the first tree, by number or name, or by\n"
+				     "the path of a subvolume" },
+	{ OPT_TO, "to", "TREE", "with one device: the second tree" },
+	{ 't', "tree", "TREE", "with two devices: compare only this tree (number or name)" },
+	{ OPT_BRIEF, "brief", NULL, "do not print the contents of items" },
+	{ OPT_HIDE_NAMES, "hide-names", NULL, "print HIDDEN in place of names and contents" },
+	{ OPT_EXIT_CODE, "exit-code", NULL, "exit with status 3 if anything differs" },
+	{ OPT_FORMAT, "format", "text|json", "output format: text (the default) or JSON Lines" },
 	CMD_NOSCAN_OPTION,
 	{ 0 },
 };
@@ -125,7 +126,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_diff = {
 	.name = "diff",
 	.args = "DEV-A [DEV-B]",
-	.summary = "Tell which items differ between filesystems or trees",
+	.summary = "Show which items differ between two filesystems or two trees",
 	.options = options,
 	.run = run,
 };

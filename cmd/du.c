@@ -19,22 +19,24 @@ enum {
 
 static const struct cmd_option options[] = {
 	{ OPT_FREED_BY, "freed-by", "LIST",
-	  "what deleting exactly these subvolumes, numbers or paths with\ncommas between them, would free "
-	  "(repeatable)" },
-	{ OPT_MATRIX, "matrix", NULL, "what each pair of subvolumes has in common" },
+	  "show what deleting exactly these subvolumes would free;\n"
+	  "numbers or paths, separated by commas (repeatable)" },
+	{ OPT_MATRIX, "matrix", NULL, "show what each pair of subvolumes has in common" },
 	{ OPT_PATHS, "paths", "[=DEPTH]",
-	  "what is below each directory, and what deleting it would free;\n"
-	  "only of those so many steps below the top of a subvolume" },
-	{ OPT_TYPES, "types", NULL, "the data by how they are compressed" },
-	{ OPT_EXTENTS, "extents", NULL, "each data extent with those that have it" },
+	  "show what is below each directory, and what deleting it would\n"
+	  "free; at most DEPTH steps below the top of a subvolume" },
+	{ OPT_TYPES, "types", NULL, "show data by the way it is stored" },
+	{ OPT_EXTENTS, "extents", NULL, "list all data extents with their owners" },
 	{ OPT_HTML, "html", "FILE",
-	  "all of it as a page for a browser, where subvolumes to be\ndeleted can be selected "
-	  "(- for the standard output); with\n--paths: directories too" },
-	{ OPT_RAW, "raw", NULL, "sizes in bytes in text too" },
-	{ OPT_FORMAT, "format", "text|tsv|json", "text (the default), tab-separated values, or JSON Lines" },
-	{ OPT_THREADS, "threads", "N", "at most so many threads (default: one for each CPU)" },
+	  "write a page for a browser, in which subvolumes to delete can\n"
+	  "be selected (- for the standard output); with --paths it also\n"
+	  "has directories" },
+	{ OPT_RAW, "raw", NULL, "print sizes in bytes in text too" },
+	{ OPT_FORMAT, "format", "text|tsv|json", "output format: text (the default), tab-separated values,\n"
+						"or JSON Lines" },
+	{ OPT_THREADS, "threads", "N", "use at most N threads (default: one for each CPU)" },
 	{ OPT_SET_MEMORY, "set-memory", "SIZE",
-	  "memory for the sets of subvolumes that have something in\ncommon (default: 128m)" },
+	  "limit the memory for sets of owners (default: 128m)" },
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -266,7 +268,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_du = {
 	.name = "du",
 	.args = "DEV",
-	.summary = "Tell what space each subvolume has, alone and with others",
+	.summary = "Show what uses space, and what deleting subvolumes would free",
 	.options = options,
 	.run = run,
 };

@@ -9,14 +9,14 @@
 enum { OPT_BYTENR = 256, OPT_FORMAT, OPT_HIDE_NAMES };
 
 static const struct cmd_option options[] = {
-	{ 'a', "all", NULL, "every copy that the device is large enough for" },
-	{ 'f', "full", NULL, "the system chunk array and the backup roots too" },
-	{ 's', "super", "N", "copy N: 0, 1 or 2; another number is a byte offset" },
-	{ 'i', "mirror", "N", "the same, for 0, 1 and 2 only" },
-	{ OPT_BYTENR, "bytenr", "OFFSET", "what lies at a byte offset" },
-	{ 'F', "force", NULL, "even without the magic" },
-	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of the label" },
-	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	{ 'a', "all", NULL, "print every copy that the device is large enough for" },
+	{ 'f', "full", NULL, "also print the system chunk array and the backup roots" },
+	{ 's', "super", "N", "print copy N: 0, 1 or 2; any other number is a byte offset" },
+	{ 'i', "mirror", "N", "the same, but only 0, 1 and 2 are accepted" },
+	{ OPT_BYTENR, "bytenr", "OFFSET", "print the superblock at this byte offset" },
+	{ 'F', "force", NULL, "print the superblock even if the magic is missing" },
+	{ OPT_HIDE_NAMES, "hide-names", NULL, "print HIDDEN in place of the label" },
+	{ OPT_FORMAT, "format", "text|json", "output format: text (the default) or JSON Lines" },
 	{ 0 },
 };
 

@@ -10,44 +10,45 @@
 #define CACHE_BYTES (4u << 20)
 
 static const struct cmd_option options[] = {
-	{ 'e', "extents", NULL, "only the extent and device trees, without their nodes" },
-	{ 'd', "device", NULL, "only the root, chunk and device trees" },
-	{ 'r', "roots", NULL, "a line for each tree: where its root block lies" },
-	{ 'R', "backups", NULL, "the same, and the superblock's backup roots" },
-	{ 'u', "uuid", NULL, "only the UUID tree" },
-	{ 'b', "block", "BYTENR", "only the block at a logical address (repeatable)" },
-	{ 't', "tree", "TREE", "only the tree with this number or name (extent, fs, csum,\n"
-			       "free_space and the like), or the subvolume with this\n"
+	{ 'e', "extents", NULL, "print only the extent and device trees, without their nodes" },
+	{ 'd', "device", NULL, "print only the root, chunk and device trees" },
+	{ 'r', "roots", NULL, "print a line for each tree, with the address of its root" },
+	{ 'R', "backups", NULL, "the same, and the backup roots in the superblock" },
+	{ 'u', "uuid", NULL, "print only the UUID tree" },
+	{ 'b', "block", "BYTENR", "print only the block at this logical address (repeatable)" },
+	{ 't', "tree", "TREE", "print only the tree with this number or name (extent, fs,\n"
+			       "csum, free_space and so on), or the subvolume with this\n"
 			       "path (repeatable)" },
-	{ OPT_KEY, "key", "MIN..MAX", "only items with keys in that range, each end as\n"
-				      "OBJECTID,TYPE,OFFSET, of which parts may be missing;\n"
-				      "OBJECTID alone is all of it (repeatable)" },
-	{ OPT_TYPE, "type", "NAME[,NAME]...", "only items of these types (repeatable)" },
-	{ OPT_INODE, "inode", "N", "only items of the inode, in all subvolumes or those of -t" },
-	{ OPT_PATH, "path", "PATH", "only items of that file or directory" },
-	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that PATH is relative to (default: 5, the\ntop level)" },
-	{ OPT_WITH_EXTENTS, "with-extents", NULL, "with --inode or --path: checksums of its data and items\n"
-						  "of its extents too" },
-	{ OPT_BYTENR, "bytenr", "A..B", "only blocks with logical addresses from A to B" },
-	{ OPT_GENERATION, "generation", "N..M", "only blocks of these generations" },
-	{ OPT_LEVEL, "level", "N[..M]", "only blocks of these levels" },
-	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
-	{ OPT_FIELDS, "fields", "LIST", "with JSON: only these members of each line, with commas\n"
-					"between, as in key.objectid,item.size" },
+	{ OPT_KEY, "key", "MIN..MAX", "print only items with keys in this range; each end is\n"
+				      "OBJECTID,TYPE,OFFSET, and parts may be omitted;\n"
+				      "OBJECTID alone selects all of it (repeatable)" },
+	{ OPT_TYPE, "type", "NAME[,NAME]...", "print only items of these types (repeatable)" },
+	{ OPT_INODE, "inode", "N", "print only items of this inode, in all subvolumes or\n"
+				  "those of --tree" },
+	{ OPT_PATH, "path", "PATH", "print only items of this file or directory" },
+	{ OPT_SUBVOL, "subvol", "ID|PATH", "start PATH from this subvolume (default: the top level)" },
+	{ OPT_WITH_EXTENTS, "with-extents", NULL, "with --inode or --path: also print the checksums of its\n"
+						  "data and the items of its extents" },
+	{ OPT_BYTENR, "bytenr", "A..B", "print only blocks with logical addresses from A to B" },
+	{ OPT_GENERATION, "generation", "N..M", "print only blocks of these generations" },
+	{ OPT_LEVEL, "level", "N[..M]", "print only blocks of these levels" },
+	{ OPT_FORMAT, "format", "text|json", "output format: text (the default) or JSON Lines" },
+	{ OPT_FIELDS, "fields", "LIST", "with JSON: print only these members of each line,\n"
+					"separated by commas, as in key.objectid,item.size" },
 	CMD_START_OPTIONS,
-	{ OPT_RAW, "raw", "BYTENR", "the bytes of the block at a logical address, beside what\n"
-				    "they say" },
-	{ OPT_COPY, "copy", "N", "with --raw: copy N of the block, from 1" },
-	{ OPT_SCAN, "scan", NULL, "where on the devices tree blocks are, also such as\n"
-				  "nothing leads to" },
-	{ OPT_DUMP, "dump", NULL, "with --scan: what is in them too" },
-	{ OPT_FOLLOW, "follow", NULL, "with -b: what lies below the block too" },
+	{ OPT_RAW, "raw", "BYTENR", "print the bytes of the block at this logical address,\n"
+				    "with their meaning" },
+	{ OPT_COPY, "copy", "N", "with --raw: print copy N of the block, from 1" },
+	{ OPT_SCAN, "scan", NULL, "search the devices for tree blocks, including those that\n"
+				  "no tree refers to" },
+	{ OPT_DUMP, "dump", NULL, "with --scan: also print their contents" },
+	{ OPT_FOLLOW, "follow", NULL, "with --block: also print everything below the block" },
 	CMD_NOSCAN_OPTION,
-	{ OPT_BFS, "bfs", NULL, "breadth first: nodes, then leaves (the default)" },
-	{ OPT_DFS, "dfs", NULL, "depth first" },
-	{ OPT_HIDE_NAMES, "hide-names", NULL, "HIDDEN in the place of all that users named or wrote" },
-	{ OPT_CSUM_HEADERS, "csum-headers", NULL, "the checksums of nodes" },
-	{ OPT_CSUM_ITEMS, "csum-items", NULL, "the checksums of data" },
+	{ OPT_BFS, "bfs", NULL, "print breadth first: nodes, then leaves (the default)" },
+	{ OPT_DFS, "dfs", NULL, "print depth first" },
+	{ OPT_HIDE_NAMES, "hide-names", NULL, "print HIDDEN in place of names and contents" },
+	{ OPT_CSUM_HEADERS, "csum-headers", NULL, "print the checksums of tree blocks" },
+	{ OPT_CSUM_ITEMS, "csum-items", NULL, "print the checksums of data" },
 	{ 0 },
 };
 

@@ -17,13 +17,13 @@ enum {
 };
 
 static const struct cmd_option options[] = {
-	{ OPT_COMMIT_EVERY, "commit-every", "N", "what N operations did is kept, whatever fails later" },
-	{ OPT_COMPRESS, "compress", "TYPE[:LEVEL]", "compress what is written: no (the default), zlib (1 to 9),\n"
+	{ OPT_COMMIT_EVERY, "commit-every", "N", "commit after every N operations" },
+	{ OPT_COMPRESS, "compress", "TYPE[:LEVEL]", "compress written data: no (the default), zlib (1 to 9),\n"
 						    "lzo, zstd (1 to 15)" },
 	{ OPT_FORCE_READONLY, "force-readonly", NULL,
-	  "write to read-only subvolumes too, which forget that\nthey were received" },
-	{ OPT_SUBVOL, "subvol", "ID|PATH", "paths start from this subvolume (default: the top level)" },
-	{ OPT_UNDO, "undo", "FILE", "keep what is overwritten in FILE, a new one, for btrkit undo" },
+	  "also write to read-only subvolumes; their received_uuid\nis cleared" },
+	{ OPT_SUBVOL, "subvol", "ID|PATH", "start paths from this subvolume (default: the top level)" },
+	{ OPT_UNDO, "undo", "FILE", "save what is overwritten in the new FILE, for btrkit undo" },
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -40,7 +40,7 @@ struct request {
 
 static void more_help(void)
 {
-	printf("\nWithout an operation a script is read from the standard input, an operation a line:\n\n");
+	printf("\nWithout OPERATION a script is read from the standard input, one operation on each line:\n\n");
 	for (const struct edit_op *op = edit_ops; op->name; op++) {
 		const char *end = strchrnul(op->help, '\n');
 
@@ -49,7 +49,7 @@ static void more_help(void)
 		if (*end)
 			printf("  %*s  %s\n", OPERATION_WIDTH, "", end + 1);
 	}
-	printf("\nA failure ends it, and nothing is changed; of a line that begins with - it is told, and no more.\n");
+	printf("\nIf an operation fails, nothing is changed; if its line begins with -, that is only reported.\n");
 }
 
 /* The one line of a failure, with Linux's word for it; the library has it in some of its own. */

@@ -18,10 +18,10 @@ enum {
 };
 
 static const struct cmd_option options[] = {
-	{ 'C', "directory", "DIR", "where files come to (default: the working directory)" },
-	{ OPT_TAR, "tar", "FILE|-", "an archive in place of a directory; - is the standard output" },
-	{ OPT_FLAGS, "flags", NULL, "set inode flags, too" },
-	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" },
+	{ 'C', "directory", "DIR", "copy to DIR (default: the working directory)" },
+	{ OPT_TAR, "tar", "FILE|-", "write an archive instead; - is the standard output" },
+	{ OPT_FLAGS, "flags", NULL, "also set inode flags" },
+	{ OPT_SUBVOL, "subvol", "ID|PATH", "start each PATH from this subvolume (default: the top level)" },
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -242,7 +242,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_extract = {
 	.name = "extract",
 	.args = "DEV [PATH]...",
-	.summary = "Bring files and directories out, to a directory or into an archive",
+	.summary = "Copy files and directories to a directory or into an archive",
 	.options = options,
 	.run = run,
 };

@@ -8,7 +8,7 @@
 enum { OPT_FORMAT = 256 };
 
 static const struct cmd_option options[] = {
-	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	{ OPT_FORMAT, "format", "text|json", "output format: text (the default) or JSON Lines" },
 	{ 0 },
 };
 
@@ -60,7 +60,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_features = {
 	.name = "features",
 	.args = "",
-	.summary = "List the features of the format and which of them are read, written or refused",
+	.summary = "List the features of the format, and which are read, written or refused",
 	.options = options,
 	.run = run,
 };

@@ -15,13 +15,13 @@ enum {
 };
 
 static const struct cmd_option options[] = {
-	{ 'a', "all", NULL, "every regular file of every subvolume; those without extents\nare left out" },
+	{ 'a', "all", NULL, "list every regular file of every subvolume, except those\nwithout extents" },
 	{ OPT_OWNERS, "owners", NULL,
-	  "a row for each extent, and who refers to it: subvolumes, inodes and\noffsets" },
-	{ OPT_STATS, "stats", NULL, "how much was looked at, and what spared a look, to standard error" },
-	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" },
+	  "print a row for each extent, with everything that refers to\nit: subvolumes, inodes and offsets" },
+	{ OPT_STATS, "stats", NULL, "print counters of the work done to the standard error" },
+	{ OPT_SUBVOL, "subvol", "ID|PATH", "start each PATH from this subvolume (default: the top level)" },
 	{ OPT_FORMAT, "format", "text|tsv|json",
-	  "text as of filefrag -v (the default), tab-separated values, or\nJSON Lines" },
+	  "output format: text as in filefrag -v (the default),\ntab-separated values, or JSON Lines" },
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -184,7 +184,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_fiemap = {
 	.name = "fiemap",
 	.args = "DEV [PATH...]",
-	.summary = "List the extents of files, with the flags that FIEMAP gives them",
+	.summary = "List the extents of files, with the flags of FIEMAP",
 	.options = options,
 	.run = run,
 };

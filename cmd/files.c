@@ -14,14 +14,14 @@ enum {
 };
 
 #define OPTIONS_SUBVOL \
-	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume that each PATH is relative to (default: 5, the top\nlevel)" }
-#define OPTIONS_FORMAT { OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" }
+	{ OPT_SUBVOL, "subvol", "ID|PATH", "start each PATH from this subvolume (default: the top level)" }
+#define OPTIONS_FORMAT { OPT_FORMAT, "format", "text|json", "output format: text (the default) or JSON Lines" }
 
 static const struct cmd_option ls_options[] = {
-	{ 'l', "long", NULL, "type, mode, links, owners, size and time too" },
-	{ 'R', "recursive", NULL, "what is in the directories below too, and in subvolumes" },
-	{ 'd', "directory", NULL, "directories themselves, and not what is in them" },
-	{ 'i', "inode", NULL, "the number of each inode too" },
+	{ 'l', "long", NULL, "also print type, mode, links, owners, size and time" },
+	{ 'R', "recursive", NULL, "also list the directories and subvolumes below" },
+	{ 'd', "directory", NULL, "list directories themselves, not their entries" },
+	{ 'i', "inode", NULL, "also print the number of each inode" },
 	OPTIONS_SUBVOL,
 	OPTIONS_FORMAT,
 	CMD_DEVICE_OPTIONS,
@@ -216,7 +216,7 @@ static int run_cat(const struct command *cmd, int argc, char **argv)
 const struct command cmd_ls = {
 	.name = "ls",
 	.args = "DEV [PATH]...",
-	.summary = "List what is in directories",
+	.summary = "List files and directories",
 	.options = ls_options,
 	.run = run_ls,
 };
@@ -224,7 +224,7 @@ const struct command cmd_ls = {
 const struct command cmd_stat = {
 	.name = "stat",
 	.args = "DEV PATH...",
-	.summary = "Tell all that an inode says, its attributes and its extents",
+	.summary = "Show everything about files: inode, attributes and extents",
 	.options = stat_options,
 	.run = run_stat,
 };
@@ -232,7 +232,7 @@ const struct command cmd_stat = {
 const struct command cmd_cat = {
 	.name = "cat",
 	.args = "DEV PATH...",
-	.summary = "Write what is in files to the standard output",
+	.summary = "Print the contents of files",
 	.options = cat_options,
 	.run = run_cat,
 };

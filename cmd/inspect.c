@@ -19,23 +19,24 @@ enum {
 };
 
 static const struct cmd_option subvolume_options[] = {
-	{ OPT_DELETED, "deleted", NULL, "those too that are being deleted" },
-	{ 'd', "only-deleted", NULL, "only those that are being deleted" },
-	{ 'r', "read-only", NULL, "only those that are read-only" },
-	{ 's', "snapshots", NULL, "only snapshots" },
-	{ OPT_BELOW, "below", "ID|PATH", "only those that lie in this subvolume, not deeper" },
-	{ 'G', "generation", "[+|-]N", "only those of generation N, from N on, or up to N" },
-	{ 'C', "created", "[+|-]N", "the same of the generation of their creation" },
-	{ OPT_SORT, "sort", "KEY[,KEY]...", "by rootid, gen, ogen (of the creation) or path; - before\n"
-					    "one: downwards" },
-	{ OPT_FORMAT, "format", "text|json|tsv", "text (the default), JSON Lines, or values with tabs between" },
+	{ OPT_DELETED, "deleted", NULL, "also list those that are being deleted" },
+	{ 'd', "only-deleted", NULL, "list only those that are being deleted" },
+	{ 'r', "read-only", NULL, "list only those that are read-only" },
+	{ 's', "snapshots", NULL, "list only snapshots" },
+	{ OPT_BELOW, "below", "ID|PATH", "list only those directly in this subvolume" },
+	{ 'G', "generation", "[+|-]N", "list only those of generation N; +: or later; -: or earlier" },
+	{ 'C', "created", "[+|-]N", "the same for the generation of creation" },
+	{ OPT_SORT, "sort", "KEY[,KEY]...", "sort by rootid, gen, ogen (of creation) or path; - before\n"
+					    "a key: in descending order" },
+	{ OPT_FORMAT, "format", "text|json|tsv", "output format: text (the default), JSON Lines, or\n"
+						"tab-separated values" },
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 static const struct cmd_option stats_options[] = {
-	{ 't', "tree", "TREE", "only the tree with this number or name (repeatable)" },
-	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	{ 't', "tree", "TREE", "print only the tree with this number or name (repeatable)" },
+	{ OPT_FORMAT, "format", "text|json", "output format: text (the default) or JSON Lines" },
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -205,7 +206,7 @@ static int run_stats(const struct command *cmd, int argc, char **argv)
 const struct command cmd_list_subvolumes = {
 	.name = "list-subvolumes",
 	.args = "DEV",
-	.summary = "List subvolumes and all that is known of them",
+	.summary = "List subvolumes, with everything known about them",
 	.options = subvolume_options,
 	.run = run_subvolumes,
 };
@@ -213,7 +214,7 @@ const struct command cmd_list_subvolumes = {
 const struct command cmd_tree_stats = {
 	.name = "tree-stats",
 	.args = "DEV",
-	.summary = "Tell how large trees are, by level and by type of item",
+	.summary = "Show how large trees are, by level and by item type",
 	.options = stats_options,
 	.run = run_stats,
 };

@@ -11,7 +11,7 @@ enum {
 };
 
 static const struct cmd_option options[] = {
-	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	{ OPT_FORMAT, "format", "text|json", "output format: text (the default) or JSON Lines" },
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -97,7 +97,7 @@ static int run_map(const struct command *cmd, int argc, char **argv)
 const struct command cmd_list_chunks = {
 	.name = "list-chunks",
 	.args = "DEV",
-	.summary = "List the chunks and where they lie on the devices",
+	.summary = "List the chunks, and where they are on the devices",
 	.options = options,
 	.run = run_chunks,
 };
@@ -113,7 +113,7 @@ const struct command cmd_list_devices = {
 const struct command cmd_map_logical = {
 	.name = "map-logical",
 	.args = "DEV ADDRESS",
-	.summary = "Tell where a logical address lies on the devices",
+	.summary = "Show where a logical address is on the devices",
 	.options = options,
 	.run = run_map,
 };

@@ -37,12 +37,12 @@ static const struct command *const commands[] = {
 static void print_help(void)
 {
 	printf("Usage: btrkit COMMAND [OPTION]... ARGUMENT...\n"
-	       "Reads, makes and changes btrfs filesystems without mounting.\n\n");
+	       "Read, make and change btrfs filesystems without mounting them.\n\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf("  %-24s  %s\n", commands[i]->name, commands[i]->summary);
-	printf("  %-24s  %s\n", "--help", "print this and exit");
-	printf("  %-24s  %s\n", "--version", "print version, licence and how it was built, and exit");
-	printf("\nbtrkit COMMAND --help tells the options of a command.\n");
+	printf("  %-24s  %s\n", "--help", "print this help and exit");
+	printf("  %-24s  %s\n", "--version", "print version, build options and licence, and exit");
+	printf("\nbtrkit COMMAND --help lists the options of a command.\n");
 }
 
 static void print_version(void)

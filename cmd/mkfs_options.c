@@ -11,57 +11,57 @@
 #include "mkfs.h"
 
 const struct cmd_option mkfs_options[] = {
-	{ 'd', "data", "PROFILE", "single (the default), dup, raid0, raid1, raid1c3, raid1c4,\n"
-				  "raid10, raid5 or raid6" },
-	{ 'm', "metadata", "PROFILE", "the same; the default is dup on one device, raid1 on\n"
-				      "several, single with -M" },
-	{ 'M', "mixed", NULL, "data and metadata in the same block groups" },
-	{ OPT_CSUM, "csum", "TYPE", "of the checksums: crc32c (the default), xxhash, sha256 or\n"
-				    "blake2" },
-	{ OPT_CHECKSUM, "checksum", "TYPE", "the same" },
-	{ 'n', "nodesize", "SIZE", "of tree blocks, 4k to 64k (default 16k, with -M the sectorsize)" },
-	{ 's', "sectorsize", "SIZE", "of data blocks, 4k to 64k (default 4k)" },
-	{ 'O', "features", "LIST", "features to add or, after a ^, to leave out, with commas\n"
-				   "between them; list-all lists them" },
-	{ 'R', "runtime-features", "LIST", "deprecated: as -O, quota and free-space-tree only" },
-	{ 'L', "label", "LABEL", "of at most 255 bytes" },
-	{ 'U', "uuid", "UUID", "of the filesystem" },
-	{ OPT_DEVICE_UUID, "device-uuid", "UUID", "of the first device" },
-	{ 'b', "byte-count", "SIZE", "use only that much of each device" },
-	{ 'K', "nodiscard", NULL, "do not discard the devices' contents first" },
-	{ OPT_UNDO, "undo", "FILE", "keep what is overwritten in FILE, a new one, for btrkit undo;\n"
-				    "nothing is discarded then" },
-	{ 'r', "rootdir", "DIR", "fill it with what is in DIR" },
-	{ OPT_TAR, "tar", "FILE", "fill it with what is in an archive, compressed or not; -: from\n"
-				  "standard input" },
-	{ OPT_MANIFEST, "manifest", "FILE", "fill it with what a composefs dumpfile lists; -: from standard\n"
-					    "input" },
-	{ OPT_BASEDIR, "basedir", "DIR", "where the contents of files in a manifest are" },
+	{ 'd', "data", "PROFILE", "profile for data: single (the default), dup, raid0, raid1,\n"
+				  "raid1c3, raid1c4, raid10, raid5 or raid6" },
+	{ 'm', "metadata", "PROFILE", "profile for metadata; the default is dup on one device,\n"
+				      "raid1 on several, single with --mixed" },
+	{ 'M', "mixed", NULL, "keep data and metadata in the same block groups" },
+	{ OPT_CSUM, "csum", "TYPE", "checksum algorithm: crc32c (the default), xxhash, sha256\n"
+				    "or blake2" },
+	{ OPT_CHECKSUM, "checksum", "TYPE", "the same as --csum" },
+	{ 'n', "nodesize", "SIZE", "size of tree blocks, 4k to 64k (default: 16k; with --mixed,\nthe sectorsize)" },
+	{ 's', "sectorsize", "SIZE", "size of data blocks, 4k to 64k (default: 4k)" },
+	{ 'O', "features", "LIST", "features to turn on or, after a ^, off, separated by\n"
+				   "commas; list-all lists them" },
+	{ 'R', "runtime-features", "LIST", "deprecated: as --features, for quota and free-space-tree" },
+	{ 'L', "label", "LABEL", "label, at most 255 bytes" },
+	{ 'U', "uuid", "UUID", "UUID of the filesystem (default: random)" },
+	{ OPT_DEVICE_UUID, "device-uuid", "UUID", "UUID of the first device (default: random)" },
+	{ 'b', "byte-count", "SIZE", "use only this much of each device" },
+	{ 'K', "nodiscard", NULL, "do not discard the contents of the devices first" },
+	{ OPT_UNDO, "undo", "FILE", "save what is overwritten in the new FILE, for btrkit undo;\n"
+				    "discard nothing" },
+	{ 'r', "rootdir", "DIR", "fill the filesystem with the contents of DIR" },
+	{ OPT_TAR, "tar", "FILE", "fill it with the contents of an archive, compressed or not;\n"
+				  "- is the standard input" },
+	{ OPT_MANIFEST, "manifest", "FILE", "fill it with what a composefs dumpfile lists; - is the\n"
+					    "standard input" },
+	{ OPT_BASEDIR, "basedir", "DIR", "directory with the contents of the files in a manifest" },
 	{ 'u', "subvol", "[TYPE:]DIR", "make DIR, a path in the source, a subvolume; TYPE is rw (the\n"
-				       "default), ro, default or default-ro; repeatable" },
-	{ OPT_INODE_FLAGS, "inode-flags", "FLAGS:PATH", "flags of a path in the source and what is below: nodatacow,\n"
-							"nodatasum; repeatable" },
+				       "default), ro, default or default-ro (repeatable)" },
+	{ OPT_INODE_FLAGS, "inode-flags", "FLAGS:PATH", "set flags on PATH in the source and everything below:\n"
+							"nodatacow, nodatasum (repeatable)" },
 	{ OPT_COMPRESS, "compress", "ALGO[:LEVEL]", "compress files: no (the default), zlib (1 to 9), lzo, zstd\n"
 						    "(1 to 15)" },
-	{ OPT_EXCLUDE, "exclude", "PATTERN", "leave out what matches; repeatable" },
-	{ OPT_WITH_XATTR, "with-xattr", "PATTERN", "extended attributes to take in any case; repeatable" },
-	{ OPT_WITHOUT_XATTR, "without-xattr", "PATTERN", "extended attributes to leave out; repeatable" },
-	{ OPT_ROOT_OWNER, "root-owner", "UID:GID", "of the top directory" },
-	{ OPT_WHITEOUTS, "whiteouts", NULL, "with --tar or --manifest: take whiteouts of layers as the\n"
-					    "files that they are" },
-	{ OPT_SORT, "sort", "FILE", "where the contents of files lie, by lines of a path and a\n"
+	{ OPT_EXCLUDE, "exclude", "PATTERN", "leave out matching files (repeatable)" },
+	{ OPT_WITH_XATTR, "with-xattr", "PATTERN", "always include matching extended attributes (repeatable)" },
+	{ OPT_WITHOUT_XATTR, "without-xattr", "PATTERN", "leave out matching extended attributes (repeatable)" },
+	{ OPT_ROOT_OWNER, "root-owner", "UID:GID", "set the owner of the top directory" },
+	{ OPT_WHITEOUTS, "whiteouts", NULL, "with --tar or --manifest: copy whiteouts of layers\n"
+					    "unchanged, as files" },
+	{ OPT_SORT, "sort", "FILE", "order the contents of files by FILE: lines of a path and a\n"
 				    "priority" },
-	{ OPT_REFLINK, "reflink", NULL, "share the blocks of the files of --rootdir, not to copy them" },
-	{ OPT_SHRINK, "shrink", NULL, "as small as its contents allow, also on a device" },
-	{ OPT_FREE, "free", "SIZE|N%", "leave so much free, where the size follows from the contents" },
-	{ OPT_SIZE_ONLY, "size-only", NULL, "only print how many bytes it would have; DEV may be left out" },
-	{ OPT_DETERMINISTIC, "deterministic", NULL, "equal sources and options make equal bytes" },
-	{ OPT_VERIFY, "verify", NULL, "read what was written, and compare all of it with the source" },
-	{ OPT_THREADS, "threads", "N", "that read and compress (default: one a processor)" },
-	{ 'f', "force", NULL, "even where there is a filesystem or partition table" },
-	{ OPT_FORMAT, "format", "text|json", "what is printed: text (the default), or JSON Lines" },
-	{ 'q', "quiet", NULL, "print nothing" },
-	{ 'v', "verbose", NULL, "print more" },
+	{ OPT_REFLINK, "reflink", NULL, "share the blocks of files in --rootdir instead of copying" },
+	{ OPT_SHRINK, "shrink", NULL, "make it as small as its contents allow, also on a device" },
+	{ OPT_FREE, "free", "SIZE|N%", "leave this much free if the size follows from the contents" },
+	{ OPT_SIZE_ONLY, "size-only", NULL, "only print the size that it would have; DEV may be omitted" },
+	{ OPT_DETERMINISTIC, "deterministic", NULL, "make equal bytes from equal sources and options" },
+	{ OPT_VERIFY, "verify", NULL, "read back what was written and compare it with the source" },
+	{ OPT_THREADS, "threads", "N", "use N threads (default: one for each processor)" },
+	{ 'f', "force", NULL, "overwrite an existing filesystem or partition table" },
+	{ OPT_FORMAT, "format", "text|json", "output format: text (the default) or JSON Lines" },
+	{ 'q', "quiet", NULL, "print nothing but errors and warnings" },
+	{ 'v', "verbose", NULL, "print more details" },
 	{ 'V', "version", NULL, "print the version and exit" },
 	{ 0 },
 };

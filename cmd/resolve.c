@@ -11,17 +11,17 @@ enum {
 };
 
 static const struct cmd_option logical_options[] = {
-	{ 'P', "inodes", NULL, "print inodes, offsets and subvolumes, and not the paths" },
+	{ 'P', "inodes", NULL, "print inodes, offsets and subvolumes instead of paths" },
 	{ 'o', "whole-extent", NULL,
-	  "all that refer to the extent, and not only those that refer to the\nbyte at the address" },
-	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	  "print all files that refer to the extent, not only those\nthat contain the byte" },
+	{ OPT_FORMAT, "format", "text|json", "output format: text (the default) or JSON Lines" },
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
 
 static const struct cmd_option inode_options[] = {
 	{ OPT_SUBVOL, "subvol", "ID|PATH", "the subvolume of the inode (default: 5, the top level)" },
-	{ OPT_FORMAT, "format", "text|json", "text (the default), or JSON Lines" },
+	{ OPT_FORMAT, "format", "text|json", "output format: text (the default) or JSON Lines" },
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -109,7 +109,7 @@ static int run_inode(const struct command *cmd, int argc, char **argv)
 const struct command cmd_logical_resolve = {
 	.name = "logical-resolve",
 	.args = "DEV ADDRESS",
-	.summary = "Tell which files have the byte at a logical address",
+	.summary = "Find the files that use a logical address",
 	.options = logical_options,
 	.run = run_logical,
 };
@@ -117,7 +117,7 @@ const struct command cmd_logical_resolve = {
 const struct command cmd_inode_resolve = {
 	.name = "inode-resolve",
 	.args = "DEV INODE",
-	.summary = "Tell the paths of an inode",
+	.summary = "Print the paths of an inode",
 	.options = inode_options,
 	.run = run_inode,
 };

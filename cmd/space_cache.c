@@ -15,10 +15,10 @@ enum {
 };
 
 static const struct cmd_option options[] = {
-	{ OPT_FORMAT, "format", "text|json", "status: text (the default), or JSON Lines" },
-	{ OPT_TO, "to", "v2|v1|none", "convert: the cache to have; v2 is the default" },
-	{ OPT_DRY_RUN, "dry-run", NULL, "convert, clear: only say what would be changed" },
-	{ OPT_UNDO, "undo", "FILE", "convert, clear: keep what is overwritten in FILE, a new one,\nfor btrkit undo" },
+	{ OPT_FORMAT, "format", "text|json", "status: output format: text (the default) or JSON Lines" },
+	{ OPT_TO, "to", "v2|v1|none", "convert: the cache to use; the default is v2" },
+	{ OPT_DRY_RUN, "dry-run", NULL, "convert, clear: only print what would be changed" },
+	{ OPT_UNDO, "undo", "FILE", "convert, clear: save what is overwritten in the new FILE,\nfor btrkit undo" },
 	CMD_DEVICE_OPTIONS,
 	{ 0 },
 };
@@ -138,7 +138,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_space_cache = {
 	.name = "space-cache",
 	.args = "status|convert|clear v1|clear v2 DEV",
-	.summary = "Look at, make and remove the caches of free space",
+	.summary = "Check, convert and remove the free space caches",
 	.options = options,
 	.run = run,
 };

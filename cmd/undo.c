@@ -10,8 +10,8 @@
 enum { OPT_ORDERED = 256 };
 
 static const struct cmd_option options[] = {
-	{ OPT_ORDERED, "ordered", NULL, "the devices are in the order of FILE, where it cannot find that out" },
-	{ 'q', "quiet", NULL, "print nothing" },
+	{ OPT_ORDERED, "ordered", NULL, "take the devices in the order of FILE, if they cannot be told apart" },
+	{ 'q', "quiet", NULL, "print nothing but errors" },
 	{ 0 },
 };
 
@@ -97,7 +97,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_undo = {
 	.name = "undo",
 	.args = "FILE DEV...",
-	.summary = "Put back what another command overwrote, from its undo file",
+	.summary = "Restore what another command overwrote, from its undo file",
 	.options = options,
 	.run = run,
 };

@@ -65,7 +65,7 @@ def arguments_of(usage, text):
         choices = [w for w in usage.split("]... ", 1)[1].rsplit(" ", 1)[0].split("|")]
         return Kind("ACTION", "words", tuple(dict.fromkeys(c.split()[0] for c in choices))), Kind("DEV", "file")
     first = kind_of(words[0], None)
-    operations = re.findall(r"^  ([a-z]+) ", text.partition("an operation a line:")[2], re.M)
+    operations = re.findall(r"^  ([a-z]+) ", text.partition("one operation on each line:")[2], re.M)
     if operations:
         return first, Kind("OPERATION", "words", tuple(dict.fromkeys(operations)))
     if words[-1] == "..." and len(words) == 2:

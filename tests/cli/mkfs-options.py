@@ -248,10 +248,10 @@ def none_is_forgotten(tested):
     for name, is_default in re.findall(r'^(\S+) .*?(\(default\))?$', output('mkfs', '-O', 'list-all'), re.M):
         alias = name in ('fst', 'bgt')
         check(('^' if is_default or alias else '') + name in features, f'feature {name} is without a test')
-    sums = re.search(r'--csum TYPE +of the checksums: (.*?) --checksum', text, re.S).group(1)
+    sums = re.search(r'--csum TYPE +checksum algorithm: (.*?) --checksum', text, re.S).group(1)
     for name in re.findall(r'\w+', sums.replace('crc32c (the default)', '').replace(' or', '')):
         check(f'sum {name}' in rows, f'checksum {name} is without a test')
-    profiles = re.search(r'--data PROFILE(.*?) -m,', text, re.S).group(1)
+    profiles = re.search(r'--data PROFILE +profile for data: (.*?) -m,', text, re.S).group(1)
     profiles = set(re.findall(r'\w+', profiles.replace('(the default)', '').replace(' or', '')))
     check(profiles == set(PROFILES), f'profiles without a test: {profiles}')
     check(set(PEERS) - known == set(), f'options of mkfs.btrfs: {set(PEERS) - known}')
