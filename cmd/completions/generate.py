@@ -5,7 +5,7 @@ import sys
 
 import table
 
-HEAD = "# Made from what btrkit --help tells, by cmd/completions/generate.py.\n"
+HEAD = "# Generated from btrkit --help by cmd/completions/generate.py.\n"
 
 BASH = r"""
 # What follows option $2 of command $1, or is its argument 1 or 2.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What can follow on a command line, as the binary's --help tells it, which comes of the same tables as its parsing."""
+"""What can follow on a command line, from the binary's --help, which is printed from the same tables as it is parsed by."""
 import dataclasses
 import re
 import subprocess
