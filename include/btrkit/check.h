@@ -84,7 +84,7 @@ struct btrkit_check_options {
 	 */
 	uint64_t memory;
 	const char *spill; /**< a directory for an unnamed temporary file; NULL: none */
-	unsigned repeats;  /**< findings to report per code; the others are counted; 0: 32 */
+	unsigned repeats;  /**< findings to report per code, up to 65536; others are counted; 0: 32 */
 	/**
 	 * Reports progress, from one thread at a time; the total may change. A value other than 0, a negative errno,
 	 * stops the work. May be NULL.

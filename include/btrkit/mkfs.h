@@ -19,7 +19,7 @@ enum btrkit_profile {
 	 */
 	BTRKIT_PROFILE_DEFAULT,
 	BTRKIT_PROFILE_SINGLE,
-	BTRKIT_PROFILE_DUP,	/**< two copies, which may be on one device */
+	BTRKIT_PROFILE_DUP,	/**< two copies on one device */
 	BTRKIT_PROFILE_RAID0,
 	BTRKIT_PROFILE_RAID1,	/**< two copies on two devices */
 	BTRKIT_PROFILE_RAID1C3, /**< three copies */
