@@ -170,7 +170,7 @@ struct btrkit_mkfs_options {
 	enum btrkit_csum csum;		/**< checksum type of data and metadata */
 	uint64_t incompat;		/**< feature bits as in the superblock; see btrkit_features() */
 	uint64_t compat_ro;
-	int64_t time;			/**< creation time, in seconds since the epoch */
+	int64_t time;			/**< of everything that has a time, in seconds since the epoch */
 	/**
 	 * Reports the progress of discarding, in bytes of all devices, from the caller's thread. A value other than 0,
 	 * a negative errno, stops the work, and leaves no filesystem on the devices. May be NULL.
@@ -228,7 +228,7 @@ struct btrkit_mkfs_result {
 	uint8_t device_uuid[16]; /**< of the first device */
 	uint32_t nodesize, sectorsize;
 	uint64_t total_bytes;
-	uint64_t incompat, compat_ro;	/**< including features that others imply */
+	uint64_t incompat, compat_ro;	/**< after the rules between features were applied */
 	struct btrkit_mkfs_group groups[3]; /**< one per type: address of the first group, length of all */
 	unsigned num_groups;
 	/* With a source: */
@@ -239,7 +239,7 @@ struct btrkit_mkfs_result {
 	uint64_t compressed_to;	  /**< bytes after compression */
 	uint64_t data_bytes;	  /**< of data extents */
 	uint64_t metadata_bytes;  /**< of tree blocks, one copy */
-	/** Name and version of the compression library: equal ones make equal bytes. NULL: nothing was compressed. */
+	/** Version of the compression library: equal ones make equal bytes. NULL: nothing was compressed. */
 	const char *compressor;
 	uint64_t verified;	  /**< inodes compared with the source and found equal */
 	uint64_t verified_bytes;  /**< the same in bytes of files */
@@ -271,7 +271,7 @@ int btrkit_mkfs_min_size(const struct btrkit_mkfs_options *opts, size_t n, uint6
  *	   the message; -ENOSPC: also if a chunk of some profile has no space; -EIO, -ENOMEM. Without a source, these
  *	   errors are found before anything is written, except for failing devices. With a source, errors of the source
  *	   are returned as well (-ESTALE: a file changed; -EUCLEAN: a corrupt archive or manifest; -EINVAL: a device is
- *	   one of the files to be copied); the old filesystem may be lost if contents had been read already
+ *	   one of the files to be copied); the old filesystem is lost if reading file contents had begun
  * Since: 0.1
  */
 int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_mkfs_options *opts,
@@ -284,7 +284,7 @@ int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_
  * @param result	what was created
  * @param names	names of the devices
  * @param n	number of devices; 0: list none
- * @return 0; -ENOMEM; what @p write returned
+ * @return 0; -EINVAL: invalid options; -ENOMEM; what @p write returned
  * Since: 0.1
  */
 int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *opts, const struct btrkit_mkfs_result *result,
