@@ -280,7 +280,7 @@ int btrkit_mkfs(struct btrkit_io *const *devices, size_t n, const struct btrkit_
 /**
  * Prints the result of btrkit_mkfs() as JSON Lines: a header and one object.
  *
- * @param opts	the options that were used; lists the devices if @c made is set
+ * @param opts	the options that were used; if @c made is set, sizes and UUIDs of the devices are printed too
  * @param result	what was created
  * @param names	names of the devices
  * @param n	number of devices; 0: list none
