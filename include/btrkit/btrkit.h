@@ -61,7 +61,7 @@
  * the number of an owner, must be smaller than the count that the matching _num function returns; this is not checked.
  *
  * Callbacks. A callback returns 0 to continue, or a negative errno, which stops the work and which the function then
- * returns. A positive value is undefined behaviour. When a callback stops a function, the function either describes
+ * returns. The effect of a positive value is undefined. When a callback stops a function, the function either describes
  * that in its struct btrkit_error or leaves the struct unchanged. A callback may thus put its own details there:
  * initialise it with BTRKIT_ERROR_INIT; if the code is still BTRKIT_OK, the library has added nothing. A callback that
  * receives items one by one may call functions that read the filesystem, but must not change or close it. Functions of
