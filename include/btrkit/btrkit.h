@@ -26,7 +26,8 @@
  *
  * Names. A function name consists of the noun that it is about and a verb. A function that calls a callback for each of
  * several things is a plural: btrkit_devices(), btrkit_inode_paths(). An iterator ends in _next and returns 0 for an
- * item and 1 at the end. A function that prints ends in _print and takes an enum btrkit_format and a btrkit_write_fn.
+ * item and 1 at the end. A function that prints ends in _print, or begins with btrkit_dump_, and passes its output to a
+ * btrkit_write_fn, in a format of enum btrkit_format.
  *
  * Parameters that mean the same everywhere. Comments on functions do not repeat them:
  * - @c fs: an open filesystem.

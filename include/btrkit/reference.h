@@ -85,7 +85,7 @@ int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned f
  *
  * @param address	logical address
  * @param flags	enum btrkit_logical_flags
- * @return as btrkit_logical_references(), or what @p write returned
+ * @return as btrkit_logical_references(), or what @p write returned; -EINVAL: also an unknown format
  * Since: 0.1
  */
 int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsigned flags, enum btrkit_format format,
@@ -94,8 +94,8 @@ int btrkit_logical_references_print(struct btrkit_fs *fs, uint64_t address, unsi
 /**
  * Prints the paths of an inode from the top level, in the same formats.
  *
- * @return 0; -ENOENT: no such subvolume or inode, or it has no name; what @p write returned; -EUCLEAN, -EIO, -ENODATA,
- *	   -ENOMEM
+ * @return 0; -EINVAL: unknown format; -ENOENT: no such subvolume or inode, or it has no name; what @p write returned;
+ *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_inode_paths_print(struct btrkit_fs *fs, uint64_t root, uint64_t inode, enum btrkit_format format,

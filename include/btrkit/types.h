@@ -72,7 +72,12 @@ enum btrkit_compression {
  */
 typedef int (*btrkit_write_fn)(void *ctx, const void *data, size_t len);
 
-/** Output formats. A function refuses a format that its comment does not list with -EINVAL. Since: 0.1 */
+/**
+ * Output formats. All functions that take a format accept text and JSON. TSV is for struct btrkit_fiemap_printer,
+ * struct btrkit_usage_printer and btrkit_subvolumes_print(); other functions refuse it with -EINVAL.
+ *
+ * Since: 0.1
+ */
 enum btrkit_format {
 	BTRKIT_FORMAT_TEXT,	/**< human-readable */
 	BTRKIT_FORMAT_JSON,	/**< JSON Lines; the first line is a header: see btrkit-format(5) */
