@@ -37,12 +37,12 @@ enum btrkit_extract_flags {
 struct btrkit_extract_options {
 	unsigned flags;		/**< enum btrkit_extract_flags; unknown ones are refused */
 	/**
-	 * Told of whatever could not be read or created: it is left out, or the rest of it is, and the work continues.
-	 * NULL: the first problem stops the work.
+	 * Called for whatever could not be read or created: it is left out, or the rest of it is, and the work
+	 * continues. NULL: the first problem stops the work.
 	 */
 	btrkit_problem_fn problem;
 	void *problem_ctx;
-	/** Told of what an archive cannot hold and so lacks: sockets. May be NULL. */
+	/** Called for what an archive cannot hold and therefore lacks: sockets. May be NULL. */
 	btrkit_problem_fn left_out;
 	void *left_out_ctx;
 	/**

@@ -42,7 +42,7 @@ enum btrkit_open_flags {
 	BTRKIT_OPEN_CHUNK_ROOT = 1 << 4,
 	/**
 	 * Open the filesystem even if chunks and devices cannot be read, or only in part, or if a conversion was left
-	 * unfinished; the note callback is told. For functions that report damage, such as btrkit_dump_tree() and
+	 * unfinished; the note callback is called. For functions that report damage, such as btrkit_dump_tree() and
 	 * btrkit_check(). Other functions fail when they need what is missing. Not for writing.
 	 */
 	BTRKIT_OPEN_PARTIAL = 1 << 5

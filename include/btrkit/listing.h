@@ -34,7 +34,7 @@ enum btrkit_ls_flags {
 struct btrkit_ls_options {
 	unsigned flags;			/**< enum btrkit_ls_flags; unknown ones are refused */
 	enum btrkit_format format;
-	/** Told of each path that cannot be listed; the rest is listed. NULL: the first one stops the listing. */
+	/** Called for each path that cannot be listed; the rest is listed. NULL: the first one stops the listing. */
 	btrkit_problem_fn problem;
 	void *problem_ctx;
 	uint64_t reserved[4];	/**< 0 */
@@ -61,7 +61,7 @@ int btrkit_ls_print(struct btrkit_fs *fs, uint64_t root, const char *const *path
 struct btrkit_stat_options {
 	unsigned flags;			/**< must be 0 */
 	enum btrkit_format format;
-	/** Told of whatever cannot be read; the rest is printed. NULL: the first such failure stops the work. */
+	/** Called for whatever cannot be read; the rest is printed. NULL: the first such failure stops the work. */
 	btrkit_problem_fn problem;
 	void *problem_ctx;
 	uint64_t reserved[4];	/**< 0 */

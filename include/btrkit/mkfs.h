@@ -190,8 +190,8 @@ struct btrkit_mkfs_options {
 	 */
 	int (*filling)(void *ctx, const struct btrkit_mkfs_so_far *so_far);
 	/**
-	 * Told, with progress_ctx, one line for whatever differs from the source, and if a failure leaves superblocks
-	 * that cannot be removed. May be NULL.
+	 * Called with progress_ctx and a line of text for whatever differs from the source, and if a failure leaves
+	 * superblocks that cannot be removed. May be NULL.
 	 */
 	void (*warning)(void *ctx, const char *what);
 	/** As filling(), for bytes verified: of files, of trees, and of further copies. May be NULL. */

@@ -44,7 +44,7 @@ struct btrkit_usage_paths_options {
 	btrkit_progress_fn progress;
 	void *progress_ctx;
 	/**
-	 * Told of what cannot be read or is inconsistent, from one thread at a time. The result then lacks what is
+	 * Called for what cannot be read or is inconsistent, from one thread at a time. The result then lacks what is
 	 * there. Blocks that were reported before, also when @c u was loaded, are skipped silently. A value other than
 	 * 0, a negative errno, stops the work. NULL: the first such failure stops it.
 	 */
