@@ -44,9 +44,8 @@ static void judge_inline(const struct judged *j)
 
 static void judge_regular(const struct judged *j)
 {
-	const struct disk_file_extent *d = (const struct disk_file_extent *)j->item->data;
 	const struct file_extent *fe = j->fe;
-	const bool coded = fe->compression || le16_get(d->other_encoding);
+	const bool coded = fe->compression || fe->other_encoding;
 
 	if (!fe->num_bytes)
 		say(j, "num_bytes", "file extent of bytes: ", 0);

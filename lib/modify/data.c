@@ -2,6 +2,7 @@
 #include "lib/modify/data.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,9 +70,27 @@ int data_write(struct op *op, uint64_t logical, const uint8_t *data, size_t len,
 	return ret;
 }
 
+/* By an item that lies the bytes of somebody else would be written over. */
+static int judge_kept(const struct op *op, const struct extent_at *x, struct btrkit_error *err)
+{
+	const struct file_extent *fe = &x->fe;
+
+	if (fe->compression || fe->other_encoding)
+		err_corrupt(err, "compression", "space is kept for data that is encoded");
+	else if (fe->num_bytes > fe->disk_num_bytes || fe->offset > fe->disk_num_bytes - fe->num_bytes)
+		err_corrupt(err, "disk_num_bytes", "space of %" PRIu64 " bytes is kept, of an extent of %" PRIu64,
+			    fe->num_bytes, fe->disk_num_bytes);
+	else
+		return 0;
+	err_at_tree(err, op->t->id);
+	err_at_key(err, &x->key);
+	return -EUCLEAN;
+}
+
 int data_is_own(struct op *op, uint64_t inode, const struct extent_at *x, struct btrkit_error *err)
 {
 	const struct range extent = { x->fe.disk_bytenr, x->fe.disk_num_bytes };
+	const struct range kept = { x->fe.disk_bytenr + x->fe.offset, x->fe.num_bytes };
 	const struct extent_ref ref = { .type = KEY_EXTENT_DATA_REF,
 					.root = op->t->id,
 					.objectid = inode,
@@ -79,14 +98,18 @@ int data_is_own(struct op *op, uint64_t inode, const struct extent_at *x, struct
 	struct root_item item;
 	struct tree_root root;
 	bool fresh;
-	int ret;
+	int ret = judge_kept(op, x, err);
 
+	if (ret)
+		return ret;
 	delayed_lock_trees(op->d);
 	ret = fs_find_root(op->txn->fs, op->t->id, &root, &item, err);
 	if (!ret)
 		ret = refs_is_only(op->txn->refs, &extent, &ref, item.last_snapshot, &fresh, err);
 	if (!ret && !fresh && row_wanted(op->txn->fs->volume, extent.start))
 		ret = 1;
+	if (!ret)
+		ret = csums_exist(op->txn, &kept, err);
 	delayed_unlock_trees(op->d);
 	return ret;
 }

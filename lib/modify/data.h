@@ -21,7 +21,8 @@ int data_add_sums(struct op *op, uint64_t logical, const uint8_t *sums, size_t n
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * Whether an extent that was kept for a file may be written: no file but this one refers to it, nor a snapshot of its
- * tree, and it shares no parity with what is committed. @return 0 it may; 1 it may not; <0
+ * tree, nobody has written there, by checksums, and it shares no parity with what is committed.
+ * @return 0 it may; 1 it may not; -EUCLEAN: it cannot be what it says; <0
  */
 int data_is_own(struct op *op, uint64_t inode, const struct extent_at *x, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* @n bytes from @offset of what an extent covers. @verify: it has checksums */

@@ -13,24 +13,48 @@ static struct btrkit_key csum_key(uint64_t logical)
 	return KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, logical);
 }
 
-/* The last item that begins before @logical, if it reaches over it: what it covers. @return 0; 1: none does; <0 */
-static int covering_item(struct edit_tree *t, uint64_t logical, struct range *ret, struct btrkit_error *err)
+/* The last item that begins before @logical: what it covers. @return 0; 1: there is none; <0 */
+static int item_before(struct cursor *c, uint64_t logical, struct range *ret, struct btrkit_error *err)
 {
-	const struct item_ctx *ctx = &t->c.fs->items;
+	const struct item_ctx *ctx = &c->fs->items;
 	const struct btrkit_key key = csum_key(logical - 1);
-	const struct item *item = &t->c.item;
+	const struct item *item = &c->item;
 	int r;
 
-	r = cursor_seek_back(&t->c, &key, err);
+	r = cursor_seek_back(c, &key, err);
 	if (r)
 		return r;
 	if (item->key.objectid != OID_EXTENT_CSUM || item->key.type != KEY_EXTENT_CSUM)
 		return 1;
-	r = cursor_blame(&t->c, item_validate(ctx, item, err), err);
+	r = cursor_blame(c, item_validate(ctx, item, err), err);
 	if (r)
 		return r;
 	*ret = (struct range){ item->key.offset, (uint64_t)(item->size / ctx->csum_size) * ctx->sectorsize };
-	return range_end(ret) <= logical;
+	return 0;
+}
+
+/* The last item that begins before @logical, if it reaches over it: what it covers. @return 0; 1: none does; <0 */
+static int covering_item(struct edit_tree *t, uint64_t logical, struct range *ret, struct btrkit_error *err)
+{
+	const int r = item_before(&t->c, logical, ret, err);
+
+	return r ? r : range_end(ret) <= logical;
+}
+
+int csums_exist(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err)
+{
+	struct tree_root root;
+	struct range there;
+	struct cursor c;
+	int ret;
+
+	ret = overlay_committed_root(txn->overlay, OID_CSUM_TREE, &root, err);
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	cursor_init(&c, txn->fs, &root);
+	ret = item_before(&c, range_end(r), &there, err);
+	cursor_release(&c);
+	return ret ? (ret < 0 ? ret : 0) : range_end(&there) > r->start;
 }
 
 /* Bytes of checksums for bytes of data. */

@@ -25,6 +25,8 @@ int csums_add(struct btrkit_txn *txn, uint64_t logical, const uint8_t *sums, siz
 int csums_run(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void csums_free(struct csums *c);
 
+/* Whether the last commit has checksums for any of that range. @return 0: it has none; 1; <0 */
+int csums_exist(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* Data of that range is gone, and its checksums go. @return 0; <0 */
 int csums_trim(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

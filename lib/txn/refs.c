@@ -329,8 +329,12 @@ int refs_is_only(struct refs *r, const struct range *extent, const struct extent
 	int ret;
 
 	*fresh = h && h->fresh;
-	if (h)
+	if (h) {
+		ret = get_head(r, extent, true, 0, &h, err);
+		if (ret)
+			return ret;
 		ref_head_net(r, h);
+	}
 	for (uint32_t i = 0; h && i < h->n; i++) {
 		if (!ref_equal(&h->changes[i].ref, ref))
 			return 1;

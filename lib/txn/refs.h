@@ -31,7 +31,7 @@ int refs_lookup(struct refs *r, uint64_t bytenr, unsigned level, uint64_t *count
 /*
  * Whether a data extent has no other reference than this one, however often, as far as can be said without a search.
  * @last_snapshot: what is older may be referred to by trees that share blocks. @fresh: it came in this transaction
- * @return 0 it has none; 1 it may have; <0
+ * @return 0 it has none; 1 it may have; -EUCLEAN: the extent is known as another; <0
  */
 int refs_is_only(struct refs *r, const struct range *extent, const struct extent_ref *ref, uint64_t last_snapshot,
 		 bool *fresh, struct btrkit_error *err) BTRKIT_MUST_CHECK;

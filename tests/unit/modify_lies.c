@@ -10,6 +10,8 @@
 #include "lib/modify/op.h"
 #include "tests/unit/session.h"
 
+#define SECTOR 4096u
+#define KEPT (2 * SECTOR)
 #define SIZE 12000u /* of an inline extent: it fits into a leaf, and not into a sector */
 
 static const struct rig_kind large_nodes = {
@@ -148,6 +150,103 @@ static void lie(const struct btrkit_key *key, size_t at, const void *value, size
 	memcpy(data + at, value, size);
 }
 
+/* The file extent at the start of a file. */
+static struct disk_file_extent first_extent(uint64_t inode)
+{
+	struct disk_file_extent d;
+	struct edit_tree *t;
+	uint8_t *data;
+	uint32_t n;
+
+	rig_check(btrkit_txn_flush(txn, &err), &err);
+	rig_check(overlay_tree(txn->overlay, TOP_LEVEL, &t, &err), &err);
+	rig_check(edit_bytes(t, &KEY(inode, KEY_EXTENT_DATA, 0), &data, &n, &err), &err);
+	assert_int_equal(n, sizeof(d));
+	memcpy(&d, data, sizeof(d));
+	return d;
+}
+
+/* Commits what does not hold together. */
+static void commit_lies(void)
+{
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+}
+
+/* A new file of that name with KEPT bytes of space, behind which those of another lie. */
+static uint64_t keep_space(void)
+{
+	static const uint8_t bytes[KEPT] = { 1 };
+	uint64_t kept, other, at;
+
+	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "kept", 4, NULL, &kept, &err), &err);
+	rig_check(btrkit_txn_prealloc(txn, TOP_LEVEL, kept, 0, KEPT, 0, &err), &err);
+	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "other", 5, NULL, &other, &err), &err);
+	rig_check(btrkit_txn_write(txn, TOP_LEVEL, other, 0, bytes, KEPT, NULL, &err), &err);
+	at = le64_get(first_extent(kept).disk_bytenr);
+	assert_int_equal(le64_get(first_extent(other).disk_bytenr), at + KEPT);
+	session_commit();
+	return kept;
+}
+
+/* Space that is kept for a file is written only where it is what it says. */
+static void test_kept_space(void **state)
+{
+	static const uint8_t bytes[2 * KEPT] = { 2 };
+	static const struct {
+		size_t at, size;
+		uint64_t value; /* little endian */
+		const char *field;
+	} rows[] = {
+		{ offsetof(struct disk_file_extent, num_bytes), 8, 2 * KEPT, "disk_num_bytes" },
+		{ offsetof(struct disk_file_extent, offset), 8, KEPT, "disk_num_bytes" },
+		{ offsetof(struct disk_file_extent, disk_num_bytes), 8, 2 * KEPT, NULL },
+		{ offsetof(struct disk_file_extent, compression), 1, COMPRESS_ZLIB, "compression" },
+		{ offsetof(struct disk_file_extent, other_encoding), 2, 1, "compression" },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		const le64 value = le64_put(rows[i].value);
+		uint64_t inode;
+
+		session_begin();
+		inode = keep_space();
+		lie(&KEY(inode, KEY_EXTENT_DATA, 0), rows[i].at, &value, rows[i].size);
+		if (!rows[i].field)
+			lie(&KEY(inode, KEY_EXTENT_DATA, 0), offsetof(struct disk_file_extent, num_bytes), &value, 8);
+		assert_int_equal(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, 2 * KEPT, NULL, &err), -EUCLEAN);
+		if (rows[i].field)
+			assert_string_equal(err.field, rows[i].field);
+		assert_int_equal(err.tree, rows[i].field ? TOP_LEVEL : OID_EXTENT_TREE);
+		txn = btrkit_txn_abort(txn);
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		session_end();
+	}
+}
+
+/* Where it has checksums somebody has written. */
+static void test_kept_and_written(void **state)
+{
+	static const uint8_t bytes[KEPT] = { 3 }, sums[4];
+
+	(void)state;
+	for (unsigned i = 0; i < KEPT / SECTOR; i++) {
+		uint64_t inode, at;
+		struct edit_tree *t;
+
+		session_begin();
+		inode = keep_space();
+		at = le64_get(first_extent(inode).disk_bytenr);
+		rig_check(txn_tree(txn, OID_CSUM_TREE, &t, &err), &err);
+		put(t, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, at + i * SECTOR), sums, sizeof(sums));
+		commit_lies();
+		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, KEPT, NULL, &err), &err);
+		assert_int_not_equal(le64_get(first_extent(inode).disk_bytenr), at);
+		session_end();
+	}
+}
+
 /* What goes takes nothing along that has other names, or that is another one's. */
 static void test_others_stay(void **state)
 {
@@ -211,6 +310,8 @@ int main(void)
 		cmocka_unit_test(test_unread_place),
 		cmocka_unit_test(test_snapshot_unknown),
 		cmocka_unit_test(test_others_stay),
+		cmocka_unit_test(test_kept_space),
+		cmocka_unit_test(test_kept_and_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,7 @@ static int regular_decode(const struct item_ctx *ctx, const struct item *item, s
 		.ram_bytes = le64_get(d->ram_bytes),
 		.compression = d->compression,
 		.type = d->type,
+		.other_encoding = le16_get(d->other_encoding),
 		.disk_bytenr = le64_get(d->disk_bytenr),
 		.disk_num_bytes = le64_get(d->disk_num_bytes),
 		.offset = le64_get(d->offset),

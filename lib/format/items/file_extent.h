@@ -34,6 +34,7 @@ struct file_extent {
 	uint64_t ram_bytes;
 	uint8_t compression;
 	uint8_t type;
+	uint16_t other_encoding; /* of none that anybody knows; 0 */
 	/* Of regular and preallocated extents; disk_bytenr 0 is a hole. Zero in inline ones. */
 	uint64_t disk_bytenr, disk_num_bytes, offset, num_bytes;
 	/* Of inline extents. */
