@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Checksums of data that was written wait in memory, and go into their tree in the order of addresses, those of
- * neighbours in one item.
+ * neighbours in one item, in the place of what was left there.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,17 +65,32 @@ static uint32_t item_max(const struct btrkit_fs *fs)
 
 /* Puts one item together and in. */
 struct csum_item {
+	struct btrkit_txn *txn;
 	struct edit_tree *t;
 	uint8_t *bytes;
 	uint32_t size, max;
 	uint64_t start, end; /* of the data */
 };
 
+/* Old ones may be left where nothing was: they are not of what is there now, and Linux reads no leaf of both. */
+static int make_room(const struct csum_item *i, struct btrkit_error *err)
+{
+	const struct range r = { i->start, i->end - i->start };
+	struct range there;
+	const int ret = csums_before(&i->t->c, i->end, &there, err);
+
+	if (ret)
+		return ret < 0 ? ret : 0;
+	return range_end(&there) > i->start ? csums_trim(i->txn, &r, err) : 0;
+}
+
 static int put_item(struct csum_item *i, struct btrkit_error *err)
 {
 	int ret = 0;
 
 	if (i->size)
+		ret = make_room(i, err);
+	if (!ret && i->size)
 		ret = edit_insert(i->t, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, i->start), i->bytes, i->size, err);
 	i->size = 0;
 	return ret;
@@ -86,6 +102,9 @@ static int add_run(struct csum_item *i, const struct csum_run *run, struct btrki
 	uint64_t logical = run->logical;
 	int ret = 0;
 
+	/* No place is given out twice in a transaction. */
+	if (i->end > logical)
+		return err_corrupt(err, NULL, "data at %" PRIu64 " was written twice", logical);
 	for (uint32_t done = 0; !ret && done < run->size;) {
 		uint32_t n;
 
@@ -108,7 +127,7 @@ static int add_run(struct csum_item *i, const struct csum_run *run, struct btrki
 int csums_run(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct csums *c = &txn->csums;
-	struct csum_item item = { .max = item_max(txn->fs) };
+	struct csum_item item = { .txn = txn, .max = item_max(txn->fs) };
 	int ret;
 
 	if (!c->n)

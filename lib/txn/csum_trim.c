@@ -13,8 +13,7 @@ static struct btrkit_key csum_key(uint64_t logical)
 	return KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, logical);
 }
 
-/* The last item that begins before @logical: what it covers. @return 0; 1: there is none; <0 */
-static int item_before(struct cursor *c, uint64_t logical, struct range *ret, struct btrkit_error *err)
+int csums_before(struct cursor *c, uint64_t logical, struct range *ret, struct btrkit_error *err)
 {
 	const struct item_ctx *ctx = &c->fs->items;
 	const struct btrkit_key key = csum_key(logical - 1);
@@ -36,7 +35,7 @@ static int item_before(struct cursor *c, uint64_t logical, struct range *ret, st
 /* The last item that begins before @logical, if it reaches over it: what it covers. @return 0; 1: none does; <0 */
 static int covering_item(struct edit_tree *t, uint64_t logical, struct range *ret, struct btrkit_error *err)
 {
-	const int r = item_before(&t->c, logical, ret, err);
+	const int r = csums_before(&t->c, logical, ret, err);
 
 	return r ? r : range_end(ret) <= logical;
 }
@@ -52,7 +51,7 @@ int csums_exist(struct btrkit_txn *txn, const struct range *r, struct btrkit_err
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
 	cursor_init(&c, txn->fs, &root);
-	ret = item_before(&c, range_end(r), &there, err);
+	ret = csums_before(&c, range_end(r), &there, err);
 	cursor_release(&c);
 	return ret ? (ret < 0 ? ret : 0) : range_end(&there) > r->start;
 }

@@ -7,6 +7,7 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
 #include "lib/format/items/root.h"
+#include "lib/fs/data.h"
 #include "lib/modify/op.h"
 #include "tests/unit/session.h"
 
@@ -247,6 +248,70 @@ static void test_kept_and_written(void **state)
 	}
 }
 
+/* Bytes of data whose checksums lie in the tree from @from on. Fails where they are told twice. */
+static uint64_t count_summed(uint64_t from)
+{
+	uint64_t bytes = 0, end = from;
+	struct edit_tree *t;
+	int ret;
+
+	rig_check(txn_tree(txn, OID_CSUM_TREE, &t, &err), &err);
+	for (ret = cursor_seek(&t->c, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, from), &err); !ret;
+	     ret = cursor_next(&t->c, &err)) {
+		assert_true(t->c.item.key.offset >= end);
+		bytes += t->c.item.size / 4 * SECTOR;
+		end = t->c.item.key.offset + t->c.item.size / 4 * SECTOR;
+	}
+	assert_int_equal(ret, 1);
+	return bytes;
+}
+
+/* Checksums are left where nothing is, and something is written there. */
+static void test_left_checksums(void **state)
+{
+	static const uint8_t bytes[4 * SECTOR] = { 4 };
+	/* Sectors, from the space in front of what is written on. */
+	static const struct {
+		unsigned start, n;
+	} rows[] = { { 2, 4 }, { 2, 1 }, { 5, 1 }, { 3, 2 }, { 4, 6 }, { 2, 8 }, { 0, 2 }, { 6, 3 }, { 1, 1 },
+		     { 1, 2 }, { 1, 5 }, { 0, 9 }, { 0, 3 } };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		static const uint8_t sums[4 * 16] = { 1 };
+		uint64_t kept, inode, at, outside = 0;
+		uint8_t there[sizeof(bytes)];
+		struct data_reader r;
+		struct edit_tree *t;
+		struct range rest;
+
+		session_begin();
+		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "kept", 4, NULL, &kept, &err), &err);
+		rig_check(btrkit_txn_prealloc(txn, TOP_LEVEL, kept, 0, KEPT, 0, &err), &err);
+		at = le64_get(first_extent(kept).disk_bytenr);
+		session_commit();
+		rig_check(txn_tree(txn, OID_CSUM_TREE, &t, &err), &err);
+		put(t, &KEY(OID_EXTENT_CSUM, KEY_EXTENT_CSUM, at + rows[i].start * SECTOR), sums, 4 * rows[i].n);
+		commit_lies();
+		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "new", 3, NULL, &inode, &err), &err);
+		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, sizeof(bytes), NULL, &err), &err);
+		assert_int_equal(le64_get(first_extent(inode).disk_bytenr), at + KEPT);
+		commit_lies();
+		for (unsigned k = rows[i].start; k < rows[i].start + rows[i].n; k++)
+			outside += k < 2 || k >= 6;
+		assert_int_equal(count_summed(at), sizeof(bytes) + outside * SECTOR);
+		rig_check(data_reader_init(&r, fs, &err), &err);
+		rig_check(data_read(&r, at + KEPT, there, sizeof(there), true, &err), &err);
+		data_reader_release(&r);
+		assert_memory_equal(there, bytes, sizeof(bytes));
+		rest = (struct range){ at, KEPT };
+		rig_check(csums_trim(txn, &rest, &err), &err);
+		rest = (struct range){ at + KEPT + sizeof(bytes), 16 * SECTOR };
+		rig_check(csums_trim(txn, &rest, &err), &err);
+		session_end();
+	}
+}
+
 /* What goes takes nothing along that has other names, or that is another one's. */
 static void test_others_stay(void **state)
 {
@@ -312,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_others_stay),
 		cmocka_unit_test(test_kept_space),
 		cmocka_unit_test(test_kept_and_written),
+		cmocka_unit_test(test_left_checksums),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
