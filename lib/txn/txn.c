@@ -3,12 +3,14 @@
 #include "lib/txn/txn.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/format/feature_bits.h"
 #include "lib/format/items/qgroup.h"
 #include "lib/space/free_space_tree.h"
 #include "lib/txn/clock.h"
@@ -31,6 +33,25 @@ static int noticed(struct btrkit_txn *txn, int ret, const struct btrkit_error *e
 	return ret;
 }
 
+/*
+ * Without a free space tree only the extent tree says what is free: were an item of it lost, data that is there would
+ * be written over. Its checksums are the only other word on it.
+ */
+static int judge_place(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err)
+{
+	int ret;
+
+	if (free_space_tree_is_valid(txn->fs->super.compat_ro))
+		return 0;
+	ret = csums_exist(txn, r, err);
+	if (ret != 1)
+		return ret;
+	err_corrupt(err, NULL, "what was free at %" PRIu64 " has checksums, of data without an extent item", r->start);
+	err_at_tree(err, OID_CSUM_TREE);
+	err_at_logical(err, r->start);
+	return -EUCLEAN;
+}
+
 static int alloc_block(void *ctx, uint64_t owner, unsigned level, const struct btrkit_key *first, uint64_t *bytenr,
 		       struct btrkit_error *err)
 {
@@ -47,6 +68,9 @@ static int alloc_block(void *ctx, uint64_t owner, unsigned level, const struct b
 
 	ret = space_alloc(txn->space, owner == OID_CHUNK_TREE ? BG_SYSTEM : BG_METADATA, nodesize, nodesize, nodesize,
 			  &r, err);
+	/* Where data lies among tree blocks it is as much in danger of these. */
+	if (!ret && txn->fs->super.incompat & INCOMPAT_MIXED_GROUPS)
+		ret = judge_place(txn, &r, err);
 	if (!ret)
 		ret = refs_new_extent(txn->refs, &r, false, level, first, err);
 	add.bytenr = r.start;
@@ -269,6 +293,8 @@ int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct ra
 	int res;
 
 	res = space_alloc(txn->space, BG_DATA, min, max, txn->fs->super.sectorsize, &r, err);
+	if (!res)
+		res = noticed(txn, judge_place(txn, &r, err), err);
 	if (!res)
 		res = noticed(txn, refs_new_extent(txn->refs, &r, true, 0, NULL, err), err);
 	if (!res)

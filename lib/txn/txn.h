@@ -72,7 +72,7 @@ int txn_change_data_ref(struct btrkit_txn *txn, const struct extent_change *chan
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
  * A place for file data, of @min to @max bytes; its first reference is the caller's to add, or it is given back by the
- * commit. @return 0; -ENOSPC; <0
+ * commit. @return 0; -ENOSPC; -EUCLEAN: there is data already; <0
  */
 int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct range *ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -312,6 +312,71 @@ static void test_left_checksums(void **state)
 	}
 }
 
+static void reopen(void)
+{
+	btrkit_fs_close(fs);
+	fs = rig_open(&rig, BTRKIT_OPEN_WRITE, 0);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+}
+
+/* Where only the extent tree says what is free, one of its items tells of another place: data is not written over. */
+static void test_moved_extent(void **state)
+{
+	static const struct rig_kind kinds[] = {
+		{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 220 }, true },
+		{ "mixed", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, true, 4096, 0, 1, { 220 }, true },
+	};
+	static const uint8_t bytes[4 * SECTOR] = { 5 };
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(kinds); i++) {
+		const bool writes = i % 2, mixed = kinds[i / 2].mixed;
+		uint8_t *data, item[100];
+		struct edit_tree *t;
+		uint64_t inode, at;
+		char name[16];
+		uint32_t n;
+		unsigned k;
+		int ret;
+
+		rig_make(&rig, &kinds[i / 2]);
+		fs = rig_open(&rig, BTRKIT_OPEN_WRITE, 0);
+		rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "there", 5, NULL, &inode, &err), &err);
+		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, sizeof(bytes), NULL, &err), &err);
+		at = le64_get(first_extent(inode).disk_bytenr);
+		session_commit();
+		rig_check(txn_tree(txn, OID_EXTENT_TREE, &t, &err), &err);
+		rig_check(edit_bytes(t, &KEY(at, KEY_EXTENT_ITEM, sizeof(bytes)), &data, &n, &err), &err);
+		assert_true(n <= sizeof(item));
+		memcpy(item, data, n);
+		rig_check(edit_delete(t, &KEY(at, KEY_EXTENT_ITEM, sizeof(bytes)), &err), &err);
+		put(t, &KEY(at + (1u << 20), KEY_EXTENT_ITEM, sizeof(bytes)), item, n);
+		rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+		reopen();
+		rig_hold(&rig);
+		for (ret = k = 0; !ret && k < 300; k++) {
+			snprintf(name, sizeof(name), "new %u", k);
+			ret = btrkit_txn_create(txn, TOP_LEVEL, TOP, name, strlen(name), NULL, &inode, &err);
+		}
+		if (!ret && writes)
+			ret = btrkit_txn_write(txn, TOP_LEVEL, inode, 0, bytes, sizeof(bytes), NULL, &err);
+		if (!writes && !mixed) {
+			rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+		} else {
+			if (!ret)
+				ret = btrkit_txn_commit(txn, NULL, &err);
+			else
+				txn = btrkit_txn_abort(txn);
+			assert_int_equal(ret, -EUCLEAN);
+			assert_int_equal(err.tree, OID_CSUM_TREE);
+			assert_non_null(strstr(err.message, "without an extent item"));
+		}
+		btrkit_fs_close(fs);
+		rig_destroy(&rig);
+	}
+}
+
 /* What goes takes nothing along that has other names, or that is another one's. */
 static void test_others_stay(void **state)
 {
@@ -378,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_kept_space),
 		cmocka_unit_test(test_kept_and_written),
 		cmocka_unit_test(test_left_checksums),
+		cmocka_unit_test(test_moved_extent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
