@@ -17,6 +17,9 @@
  * comment says what may have been done. If an -ENOSPC names a device, writing to that device failed for lack of space,
  * and nothing is retried.
  *
+ * -EBUSY, which any function may return, has the same effect: another program has changed a superblock. Superblocks are
+ * compared each time before data or tree blocks are written, because nothing keeps Linux from mounting an image file.
+ *
  * While simple quotas are on, changing files is not supported: -EOPNOTSUPP is returned by the change itself, by
  * btrkit_txn_flush() or by btrkit_txn_commit().
  */

@@ -28,10 +28,10 @@ static int open_op(struct op *op, struct btrkit_txn *txn, uint64_t root, struct 
 	return delayed_tree(op->d, root, &op->t, err);
 }
 
-/* Something may have been changed by half. */
+/* Something may have been changed by half; or by somebody else. */
 static bool is_fatal(int ret)
 {
-	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENODATA;
+	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENODATA || ret == -EBUSY;
 }
 
 /* Who is told of it may be another than who commits. */

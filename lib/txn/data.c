@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/txn/commit.h"
 #include "lib/volume/row_write.h"
 
 /* In a row with parity others may come to lie, and the parity is of all of them. */
@@ -49,10 +50,16 @@ static int write_copy(struct btrkit_txn *txn, uint64_t logical, const uint8_t *d
 
 int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len, struct btrkit_error *err)
 {
+	int ret;
+
 	if (row_wanted(txn->fs->volume, logical))
 		return keep(txn, logical, data, len, err);
+	/* Nothing keeps Linux from an image: what was free may not be any more. */
+	ret = commit_supers_check(txn->fs, err);
+	if (ret)
+		return ret;
 	for (unsigned mirror = 0;; mirror++) {
-		const int ret = write_copy(txn, logical, data, len, mirror, err);
+		ret = write_copy(txn, logical, data, len, mirror, err);
 
 		if (ret)
 			return ret < 0 ? ret : 0;

@@ -88,7 +88,8 @@ int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_
 
 /*
  * Writes data to a place that txn_alloc_data() gave in this transaction: where there is parity with the commit, and
- * until then the data is kept, and counted by txn_bytes(). @return 0; <0: the transaction can only be aborted
+ * until then the data is kept, and counted by txn_bytes(). Not where a superblock is no longer that of the last commit.
+ * @return 0; -EBUSY: somebody else has written since; <0: the transaction can only be aborted
  */
 int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -139,7 +140,8 @@ int txn_run_refs(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_C
 uint64_t txn_bytes(const struct btrkit_txn *txn);
 /*
  * Writes full leaves, if there is much in memory: nothing refers to them on the devices before the commit. With the
- * trees locked; no cursor may stand in them but those of edits. @return 0; <0: the transaction can only be aborted
+ * trees locked; no cursor may stand in them but those of edits. @return 0; -EBUSY: as txn_write_data(); <0: the
+ * transaction can only be aborted
  */
 int txn_write_early(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

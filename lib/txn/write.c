@@ -357,7 +357,9 @@ int txn_write_early(struct btrkit_txn *txn, struct btrkit_error *err)
 	if (!w.num_blocks)
 		return 0;
 	sort_entries(leaves, w.num_blocks);
-	ret = reserve(&w, err);
+	ret = commit_supers_check(txn->fs, err);
+	if (!ret)
+		ret = reserve(&w, err);
 	if (!ret)
 		ret = write_units(&w, err);
 	if (!ret)

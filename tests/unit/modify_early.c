@@ -155,6 +155,50 @@ static void test_aborted(void **state)
 	destroy(&e);
 }
 
+/* Somebody else commits to the same devices. */
+static void write_elsewhere(struct rig *r)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_fs *fs = rig_open(r, BTRKIT_OPEN_WRITE, 0);
+	struct btrkit_txn *txn;
+	uint64_t inode;
+
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, "theirs", 6, NULL, &inode, &err), &err);
+	rig_check(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, "theirs", 6, NULL, &err), &err);
+	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
+	btrkit_fs_close(fs);
+}
+
+/* From then on nothing is written any more: neither data nor leaves before the commit. */
+static void test_changed_since(void **state)
+{
+	static const uint8_t bytes[40000];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t inode, calls;
+		struct early e;
+		char name[32];
+		int ret = 0;
+
+		make(&e, &kinds[i]);
+		write_elsewhere(&e.r);
+		calls = e.r.calls;
+		for (unsigned k = FILES; !i && !ret && k < 2 * FILES; k++)
+			ret = btrkit_txn_create(e.txn, TOP_LEVEL, e.dir, name, name_of(k, name), NULL, &inode, &e.err);
+		if (i)
+			ret = btrkit_txn_write(e.txn, TOP_LEVEL, e.inodes[0], 0, bytes, sizeof(bytes), NULL, &e.err);
+		assert_int_equal(ret, -EBUSY);
+		assert_non_null(strstr(e.err.message, "changed by somebody else"));
+		assert_int_equal(btrkit_txn_create(e.txn, TOP_LEVEL, TOP, "more", 4, NULL, &inode, &e.err), -EBUSY);
+		assert_int_equal(btrkit_txn_commit(e.txn, NULL, &e.err), -EBUSY);
+		assert_int_equal(e.r.calls, calls);
+		rig_judge(&e.r);
+		destroy(&e);
+	}
+}
+
 static void unlink_some(struct early *e, unsigned from, unsigned to)
 {
 	char name[32];
@@ -277,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_committed),
 		cmocka_unit_test(test_aborted),
+		cmocka_unit_test(test_changed_since),
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_lost),
