@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/format/feature.h"
@@ -109,7 +110,27 @@ static int check_missing(const struct volume *v, struct btrkit_error *err)
 	return 0;
 }
 
-/* New chunks may lie as far as the chunk tree says that a device goes. */
+/*
+ * New chunks may lie as far as the chunk tree says that a device goes. Linux looks for the device that has the UUID
+ * there: what is written here would be none of its.
+ */
+static int judge_device_item(const struct volume_device *device, const struct dev_item *d, struct btrkit_error *err)
+{
+	struct disk_super disk;
+	int ret;
+
+	if (d->total_bytes > device->io->size)
+		return err_corrupt(err, "total_bytes",
+				   "device of %" PRIu64 " bytes, of which the filesystem takes %" PRIu64,
+				   device->io->size, d->total_bytes);
+	ret = btrkit_io_read(device->io, super_offset(0), &disk, sizeof(disk), err);
+	if (ret)
+		return ret;
+	if (memcmp(d->uuid, disk.dev_item.uuid, sizeof(d->uuid)))
+		return err_corrupt(err, "uuid", "device %" PRIu64 " has another UUID by its superblock", d->devid);
+	return 0;
+}
+
 static int check_device_items(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct dev_item d;
@@ -124,10 +145,8 @@ static int check_device_items(struct btrkit_fs *fs, struct btrkit_error *err)
 		for (size_t i = 0; !ret && i < volume_num_devices(fs->volume); i++) {
 			const struct volume_device device = volume_device(fs->volume, i);
 
-			if (device.devid == d.devid && d.total_bytes > device.io->size)
-				ret = err_corrupt(err, "total_bytes",
-						  "device of %" PRIu64 " bytes, of which the filesystem takes %" PRIu64,
-						  device.io->size, d.total_bytes);
+			if (device.devid == d.devid)
+				ret = judge_device_item(&device, &d, err);
 		}
 		if (ret) {
 			cursor_blame(&c, ret, err);

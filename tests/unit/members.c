@@ -251,6 +251,27 @@ static void one_that_left(void **state)
 	end(&r);
 }
 
+/* Of one device nobody else tells what it is: it is read, and not written as what it is not. */
+static void one_alone(void **state)
+{
+	struct sparse *alone;
+	struct rig r;
+
+	(void)state;
+	start(&r);
+	make(&alone, 1, SIZE);
+	over(&r, 0, alone);
+	opened(&r, "a", BTRKIT_OPEN_WRITE, "");
+	change_super(&r, 0, change_uuid);
+	opened(&r, "a", 0, "");
+	refused(&r, "a", BTRKIT_OPEN_WRITE, -EUCLEAN, "device 1 has another UUID by its superblock");
+	over(&r, 0, alone);
+	change_super(&r, 0, change_devid);
+	refused(&r, "a", BTRKIT_OPEN_WRITE, -EUCLEAN, "lies on device 1, which there is not");
+	end(&r);
+	sparse_free(alone);
+}
+
 static void an_fsid_half_changed(void **state)
 {
 	struct rig r;
@@ -327,7 +348,7 @@ int main(void)
 		cmocka_unit_test(all_of_them),	 cmocka_unit_test(another_filesystem),
 		cmocka_unit_test(one_twice),	 cmocka_unit_test(an_old_one),
 		cmocka_unit_test(one_that_left), cmocka_unit_test(an_fsid_half_changed),
-		cmocka_unit_test(changed_since),
+		cmocka_unit_test(changed_since), cmocka_unit_test(one_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
