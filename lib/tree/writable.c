@@ -298,6 +298,29 @@ static int check_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret;
 }
 
+/* Linux takes any status of quotas for the one that there is; by another key it would not be found here. */
+static int check_quotas(struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	const struct btrkit_key known = KEY(0, KEY_QGROUP_STATUS, 0);
+	struct tree_root root;
+	struct cursor c;
+	int ret;
+
+	ret = fs_find_root(fs, OID_QUOTA_TREE, &root, NULL, err);
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	cursor_init(&c, fs, &root);
+	c.scan = true;
+	for (ret = cursor_seek(&c, &KEY(0, 0, 0), err); !ret; ret = cursor_next(&c, err)) {
+		if (c.item.key.type != KEY_QGROUP_STATUS || !key_cmp(&c.item.key, &known))
+			continue;
+		ret = cursor_blame(&c, err_corrupt(err, "key", "status of quotas by another key than its own"), err);
+		break;
+	}
+	cursor_release(&c);
+	return ret < 0 ? ret : 0;
+}
+
 int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_t n, struct btrkit_error *err)
 {
 	int ret = features_check_write(&fs->super, err);
@@ -314,5 +337,7 @@ int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_
 		ret = check_balance(fs, err);
 	if (!ret)
 		ret = check_replace(fs, err);
+	if (!ret)
+		ret = check_quotas(fs, err);
 	return ret;
 }

@@ -9,6 +9,7 @@
 #include "lib/format/items/balance.h"
 #include "lib/format/items/dev.h"
 #include "lib/format/items/dev_replace.h"
+#include "lib/format/items/qgroup.h"
 #include "lib/format/super.h"
 #include "lib/volume/parity.h"
 #include "tests/unit/synthetic.h"
@@ -167,6 +168,41 @@ static void what_is_under_way_is_refused(void **state)
 		syn_add_root_item(&s, &rows[i].item);
 		syn_finish(&s, 0, NULL, 0);
 		expect(&s, rows[i].word ? -EOPNOTSUPP : 0, rows[i].word);
+	}
+}
+
+/* Whatever a second one says, and whether there is a first. */
+static void quotas_have_one_status(void **state)
+{
+	const struct disk_qgroup_status status = { .version = le64_put(QGROUP_STATUS_VERSION),
+						   .generation = le64_put(SYN_GENERATION) };
+	static const struct disk_qgroup_info info;
+	const struct {
+		struct btrkit_key keys[2];
+		const char *word;
+	} rows[] = {
+		{ { KEY(0, KEY_QGROUP_STATUS, 0), KEY(0, KEY_QGROUP_INFO, 5) }, NULL },
+		{ { KEY(0, KEY_QGROUP_STATUS, 1), KEY(0, KEY_QGROUP_INFO, 5) }, "another key" },
+		{ { KEY(0, KEY_QGROUP_STATUS, 0), KEY(0, KEY_QGROUP_STATUS, 1) }, "another key" },
+		{ { KEY(0, KEY_QGROUP_INFO, 5), KEY(1, KEY_QGROUP_STATUS, 0) }, "another key" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct syn_item items[2];
+		struct synthetic s;
+
+		for (size_t k = 0; k < 2; k++) {
+			const bool is_status = rows[i].keys[k].type == KEY_QGROUP_STATUS;
+
+			items[k] = (struct syn_item){ rows[i].keys[k], is_status ? (const void *)&status : &info,
+						      is_status ? sizeof(status) : sizeof(info) };
+		}
+		syn_begin(&s);
+		syn_put_fs_tree(&s, NULL, 0);
+		syn_put_tree(&s, OID_QUOTA_TREE, items, 2);
+		syn_finish(&s, 0, NULL, 0);
+		expect(&s, rows[i].word ? -EUCLEAN : 0, rows[i].word);
 	}
 }
 
@@ -346,6 +382,7 @@ int main(void)
 		cmocka_unit_test(the_table_agrees),
 		cmocka_unit_test(superblock_copies),
 		cmocka_unit_test(what_is_under_way_is_refused),
+		cmocka_unit_test(quotas_have_one_status),
 		cmocka_unit_test(an_unfinished_device_replace_is_refused),
 		cmocka_unit_test(device_extents_are_those_of_the_chunks),
 		cmocka_unit_test(devices_that_cannot_be_written),
