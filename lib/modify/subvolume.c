@@ -247,6 +247,22 @@ static void derive_root(const struct adding *a, struct disk_root_item *d, bool r
 	}
 	d->otransid = le64_put(a->op.txn->generation);
 	d->otime = a->op.now;
+	d->refs = le32_put(1);
+	memset(&d->drop_progress, 0, sizeof(d->drop_progress));
+	d->drop_level = 0;
+}
+
+/* Who goes by it takes a part of the tree for dropped. */
+static int judge_source(const struct subvolume *s, struct btrkit_error *err)
+{
+	const struct btrkit_key *at = &s->item.drop_progress;
+
+	if (!at->objectid && !at->type && !at->offset)
+		return 0;
+	err_corrupt(err, "drop_progress", "subvolume %" PRIu64 " is being dropped, and is referred to", s->root.id);
+	err_at_tree(err, OID_ROOT_TREE);
+	err_at_key(err, &KEY(s->root.id, KEY_ROOT_ITEM, s->root.key_offset));
+	return -EUCLEAN;
 }
 
 static int make_snapshot(struct adding *a, uint64_t source, bool read_only, struct btrkit_error *err)
@@ -258,6 +274,8 @@ static int make_snapshot(struct adding *a, uint64_t source, bool read_only, stru
 	int ret;
 
 	ret = subvolume_get(txn->fs, source, &s, err);
+	if (!ret)
+		ret = judge_source(&s, err);
 	if (!ret)
 		ret = txn_tree(txn, source, &from, err);
 	if (!ret)

@@ -137,6 +137,51 @@ static void test_snapshot_unknown(void **state)
 	session_end();
 }
 
+/* Of the root item of a subvolume: what lies at a place in it. */
+static void lie_of_root(uint64_t id, size_t at, const void *value, size_t size)
+{
+	struct edit_tree *roots;
+	uint8_t *data;
+	uint32_t n;
+
+	rig_check(txn_tree(txn, OID_ROOT_TREE, &roots, &err), &err);
+	rig_check(edit_bytes(roots, &KEY(id, KEY_ROOT_ITEM, 0), &data, &n, &err), &err);
+	assert_true(at + size <= n);
+	memcpy(data + at, value, size);
+}
+
+/* A snapshot is referred to once, and nothing of it is dropped, whatever is said of what it is of. */
+static void test_snapshot_of_lies(void **state)
+{
+	const struct disk_key progress = key_put(&KEY(256, KEY_INODE_ITEM, 0));
+	const le32 many = le32_put(3), one = le32_put(1);
+	const uint8_t level = 1, none = 0;
+	uint64_t id, snapshot;
+	struct root_item item;
+	struct tree_root root;
+
+	(void)state;
+	session_begin();
+	rig_check(btrkit_txn_subvolume_create(txn, TOP_LEVEL, TOP, "sub", 3, NULL, &id, &err), &err);
+	session_commit();
+	lie_of_root(id, offsetof(struct disk_root_item, refs), &many, sizeof(many));
+	lie_of_root(id, offsetof(struct disk_root_item, drop_level), &level, 1);
+	rig_check(btrkit_txn_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "s", 1, NULL, &snapshot, &err), &err);
+	rig_check(fs_find_root(fs, snapshot, &root, &item, &err), &err);
+	assert_int_equal(item.refs, 1);
+	assert_int_equal(item.drop_level, 0);
+	lie_of_root(id, offsetof(struct disk_root_item, refs), &one, sizeof(one));
+	lie_of_root(id, offsetof(struct disk_root_item, drop_level), &none, 1);
+	session_commit();
+	lie_of_root(id, offsetof(struct disk_root_item, drop_progress), &progress, sizeof(progress));
+	assert_int_equal(btrkit_txn_subvolume_snapshot(txn, id, TOP_LEVEL, TOP, "t", 1, NULL, NULL, &err), -EUCLEAN);
+	assert_string_equal(err.field, "drop_progress");
+	assert_int_equal(err.tree, OID_ROOT_TREE);
+	txn = btrkit_txn_abort(txn);
+	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
+	session_end();
+}
+
 /* Of an item: what lies at a place in it. */
 static void lie(const struct btrkit_key *key, size_t at, const void *value, size_t size)
 {
@@ -439,6 +484,7 @@ int main(void)
 		cmocka_unit_test(test_large_inline),
 		cmocka_unit_test(test_unread_place),
 		cmocka_unit_test(test_snapshot_unknown),
+		cmocka_unit_test(test_snapshot_of_lies),
 		cmocka_unit_test(test_others_stay),
 		cmocka_unit_test(test_kept_space),
 		cmocka_unit_test(test_kept_and_written),
