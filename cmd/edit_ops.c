@@ -241,7 +241,7 @@ int edit_judge(char **words, size_t n, struct edit_call *ret, struct btrkit_erro
 		const bool group = !strcmp(words[0], "subvolume") || !strcmp(words[0], "property");
 
 		edit_fail(err, EINVAL, "");
-		snprintf(err->message, sizeof(err->message), "unknown operation '%.100s%s%.80s'", words[0],
+		snprintf(err->message, sizeof(err->message), "unknown operation '%.100s%.1s%.80s'", words[0],
 			 group && n > 1 ? " " : "", group && n > 1 ? words[1] : "");
 		return -EINVAL;
 	}

@@ -189,7 +189,7 @@ static int judge_value(void *ctx, const struct btrkit_xattr *x)
 		r->found++;
 		return 0;
 	}
-	fail_msg("%.*s was never set", x->name_len, x->name);
+	fail_msg("%.*s was never set", (int)x->name_len, x->name);
 	return 0;
 }
 
