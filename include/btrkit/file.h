@@ -30,6 +30,8 @@ struct btrkit_file *btrkit_file_close(struct btrkit_file *f);
 
 /**
  * Reads up to @p len bytes at @p offset. Holes and preallocated space read as zeros; compressed data is decompressed.
+ * As in Linux, a compressed extent that yields less than it claims is padded with zeros, and inline data that does so
+ * is corrupt.
  *
  * @param buf	receives the data; undefined after a failure
  * @param len	in bytes

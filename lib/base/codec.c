@@ -191,12 +191,11 @@ static const struct codec codecs[] = {
 	{ 3, "zstd", zstd_decompress },
 };
 
-int codec_decompress(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len, uint32_t sectorsize,
-		     struct btrkit_error *err)
+/* *got: as of struct codec */
+static int decompress(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len, uint32_t sectorsize,
+		      size_t *got, struct btrkit_error *err)
 {
 	const struct codec *codec = NULL;
-	size_t got;
-	int ret;
 
 	for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++)
 		if (codecs[i].type == type)
@@ -205,8 +204,27 @@ int codec_decompress(uint8_t type, const void *in, size_t in_len, void *out, siz
 		return err_set(err, BTRKIT_UNSUPPORTED, "unknown compression %u", type);
 	if (!codec->decompress)
 		return err_set(err, BTRKIT_UNSUPPORTED, "this build cannot decompress %s", codec->name);
-	ret = codec->decompress(in, in_len, out, out_len, sectorsize, &got, err);
+	return codec->decompress(in, in_len, out, out_len, sectorsize, got, err);
+}
+
+int codec_decompress(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len, uint32_t sectorsize,
+		     struct btrkit_error *err)
+{
+	size_t got;
+	const int ret = decompress(type, in, in_len, out, out_len, sectorsize, &got, err);
+
 	if (!ret)
 		memset((uint8_t *)out + got, 0, out_len - got);
+	return ret;
+}
+
+int codec_decompress_inline(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len,
+			    uint32_t sectorsize, struct btrkit_error *err)
+{
+	size_t got;
+	const int ret = decompress(type, in, in_len, out, out_len, sectorsize, &got, err);
+
+	if (!ret && got < out_len)
+		return err_corrupt(err, "ram_bytes", "inline data of %zu bytes decompresses to %zu", out_len, got);
 	return ret;
 }

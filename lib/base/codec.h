@@ -10,11 +10,14 @@
 #include <btrkit/types.h>
 
 /*
- * Decompresses @in, the bytes of an extent on disk or of an inline item, by the kind @type. Where the stream ends
+ * Decompresses @in, the bytes of an extent on disk, by the kind @type. Where the stream ends
  * before @out is full, the rest of @out becomes zero bytes: that is what Linux hands to a reader.
  * @return 0; -EOPNOTSUPP: a kind that btrfs or this build does not know, by name; -EUCLEAN; -ENOMEM
  */
 int codec_decompress(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len, uint32_t sectorsize,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same of an inline item's bytes: Linux reads none whose stream ends before @out is full, which is -EUCLEAN. */
+int codec_decompress_inline(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len,
+			    uint32_t sectorsize, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -18,15 +18,20 @@ static void blame(struct check *c, const struct check_place *at, const struct fi
 		  fe->compression, why->message);
 }
 
-/* @return 0; -EUCLEAN: it does not come out; others say nothing of it */
+/* Of an extent or, inline, of an item. @return 0; -EUCLEAN: it does not come out; others say nothing of it */
 static int decompress(struct check *c, const struct file_extent *fe, const void *in, size_t in_len,
 		      struct btrkit_error *err)
 {
 	uint8_t *plain = malloc(fe->ram_bytes);
-	const int ret = plain ? codec_decompress(fe->compression, in, in_len, plain, fe->ram_bytes, c->items.sectorsize,
-						 err) :
-				err_nomem(err);
+	int ret;
 
+	if (!plain)
+		ret = err_nomem(err);
+	else if (fe->type == FILE_EXTENT_INLINE)
+		ret = codec_decompress_inline(fe->compression, in, in_len, plain, fe->ram_bytes, c->items.sectorsize,
+					      err);
+	else
+		ret = codec_decompress(fe->compression, in, in_len, plain, fe->ram_bytes, c->items.sectorsize, err);
 	free(plain);
 	return ret;
 }

@@ -138,8 +138,8 @@ static int read_inline(struct extent_reader *r, const struct file_extent *fe, ui
 	if (!ret)
 		ret = make_plain(r, fe->ram_bytes, err);
 	if (!ret)
-		ret = codec_decompress(fe->compression, fe->inline_data, fe->inline_len, r->plain, fe->ram_bytes,
-				       r->fs->items.sectorsize, err);
+		ret = codec_decompress_inline(fe->compression, fe->inline_data, fe->inline_len, r->plain,
+					      fe->ram_bytes, r->fs->items.sectorsize, err);
 	if (!ret)
 		memcpy(to, r->plain + offset, len);
 	return ret;

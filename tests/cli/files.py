@@ -7,11 +7,14 @@ BTRKIT is the program under test.
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'images'))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'damage'), os.path.join(HERE, '..', '..', 'images')]
+import damages  # noqa: E402
 import unpack  # noqa: E402
 from tool import BTRKIT, check_failure, make_filesystem, run
 
@@ -148,6 +151,19 @@ def logged(folder):
         assert run(command, path)[::2] == (0, ''), command
 
 
+def short_inline(folder):
+    """Inline data that decompresses to less than the item says, which Linux does not read."""
+    path = unpack.unpack('good-compressed', folder, quick=True)
+    fs = damages.Filesystem(path)
+    real = damages.u64(fs.find(damages.FS_TREE, damages.EXTENT_DATA, 260)[3], 8)
+    damages.poke_item(fs, damages.FS_TREE, damages.EXTENT_DATA, 8, struct.pack('<Q', real + 100), 260)
+    fs.save()
+    says = f'inline data of {real + 100} bytes decompresses to {real}, '
+    for command, *options in ('cat',), ('extract', '--tar', '/dev/null'):
+        status, _, err = run(command, *options, path, 'zlib-small')
+        assert status and says in err, (command, status, err)
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         path = f'{scratch}/fs.img'
@@ -159,6 +175,7 @@ def main():
         refusals(path)
         not_taken_along(path)
         logged(scratch)
+        short_inline(scratch)
         damaged(path)
 
 

@@ -41,6 +41,12 @@ static int decompress(uint8_t type, size_t in_len, size_t out_len)
 	return codec_decompress(type, stream, in_len, seen, out_len, SECTOR, NULL);
 }
 
+static int decompress_inline(uint8_t type, size_t in_len, size_t out_len)
+{
+	memset(seen, 0xee, sizeof(seen));
+	return codec_decompress_inline(type, stream, in_len, seen, out_len, SECTOR, NULL);
+}
+
 static size_t rounded(size_t len)
 {
 	return (len + SECTOR - 1) / SECTOR * SECTOR;
@@ -48,8 +54,8 @@ static size_t rounded(size_t len)
 
 /*
  * What every kind must do with a good stream of @len bytes for the first @n bytes of data, padding behind it included:
- * give the data, fill up with zeros, stop where the room ends; and refuse the stream cut off, unless all the data came
- * before the cut.
+ * give the data, fill up with zeros (inline: refuse), stop where the room ends; and refuse the stream cut off, unless
+ * all the data came before the cut.
  */
 static void good_stream(uint8_t type, size_t len, size_t n)
 {
@@ -62,6 +68,9 @@ static void good_stream(uint8_t type, size_t len, size_t n)
 		for (size_t i = n; i < n + 100; i++)
 			assert_int_equal(seen[i], 0);
 	}
+	assert_int_equal(decompress_inline(type, len, n), 0);
+	assert_memory_equal(seen, data, n);
+	assert_int_equal(decompress_inline(type, len, n + 1), -EUCLEAN);
 	assert_int_equal(decompress(type, rounded(len), n / 2), 0);
 	assert_memory_equal(seen, data, n / 2);
 	assert_int_equal(seen[n / 2], 0xee);
