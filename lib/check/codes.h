@@ -132,7 +132,7 @@
 	CODE(ROOT_ORPHAN, "ROOT-ORPHAN", MISBEHAVES,                                                                  \
 	     "a deleted subvolume has no orphan item, so it is not cleaned up")                                       \
 	CODE(ROOT_ORPHAN_STRAY, "ROOT-ORPHAN-STRAY", LEFTOVER, "an orphan item names a tree that is not deleted")     \
-	CODE(ROOT_DEFAULT, "ROOT-DEFAULT", REFUSED, "the default subvolume does not exist")                           \
+	CODE(ROOT_DEFAULT, "ROOT-DEFAULT", REFUSED, "the default subvolume does not exist, or none is named")         \
 	CODE(DEV_REPLACE, "DEV-REPLACE", REFUSED,                                                                     \
 	     "a device replacement is in a state that Linux cannot continue from")                                    \
 	CODE(BALANCE, "BALANCE", LEFTOVER, "an interrupted balance would be abandoned by Linux instead of resumed")   \

@@ -183,16 +183,23 @@ static void judge_orphan(struct subvolumes *s, const struct btrkit_key *key)
 		say(s->c, CHECK_ROOT_ORPHAN_STRAY, key, "key.offset", "orphan item of nothing that is deleted");
 }
 
-static void judge_default(struct subvolumes *s)
+/* Linux never lets go of the block in which it did not find the entry: deleting any subvolume then hangs. */
+static void judge_default(struct subvolumes *s, bool lost)
 {
 	static const char name[] = "default";
 	const struct root_ref ref = { .name = (const uint8_t *)name, .name_len = sizeof(name) - 1 };
 	const struct btrkit_key key = KEY(OID_ROOT_TREE_DIR, KEY_DIR_ITEM, dir_name_hash(name, sizeof(name) - 1));
 	const struct check_root *root;
 	struct dir_entry entry;
+	const int ret = check_find(s->c, &s->refs, &key);
 
-	if (check_find(s->c, &s->refs, &key) || !find_entry(&s->refs.item, &ref, &entry))
+	if (ret < 0)
 		return;
+	if (ret || !find_entry(&s->refs.item, &ref, &entry)) {
+		if (!lost)
+			say(s->c, CHECK_ROOT_DEFAULT, &key, NULL, "nothing says which subvolume is the default");
+		return;
+	}
 	root = check_find_root(s->c, entry.location.objectid);
 	if (entry.location.type != KEY_ROOT_ITEM || !root || !oid_is_file_tree(root->root.id) || !root->item.refs)
 		say(s->c, CHECK_ROOT_DEFAULT, &key, "location", "the default subvolume is one that there is not");
@@ -217,7 +224,7 @@ static void walk(struct subvolumes *s)
 		return;
 	for (size_t i = CHECK_ROOTS_FIRST; i < s->c->roots.n && !check_failed(s->c); i++)
 		judge_root(s, &roots[i], &s->up[i]);
-	judge_default(s);
+	judge_default(s, lost || s->c->roots_lost);
 }
 
 int check_subvolumes(struct check *c)
