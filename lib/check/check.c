@@ -143,6 +143,7 @@ static void release(struct check *c)
 	free(c->log_data.at);
 	check_log_sums_release(c);
 	free(c->names.at);
+	free(c->circles.at);
 	pthread_mutex_destroy(&c->lock);
 }
 

@@ -159,6 +159,8 @@
 	     "there is a cache of free inode numbers, which Linux no longer uses")                                    \
 	CODE(DIR_SIZE, "DIR-SIZE", MISBEHAVES, "the size of a directory does not match its names")                    \
 	CODE(DIR_NAMES, "DIR-NAMES", MISBEHAVES, "a directory has more than one name")                                \
+	CODE(DIR_CIRCLE, "DIR-CIRCLE", MISBEHAVES,                                                                    \
+	     "directories contain each other, and no path leads to them")                                             \
 	CODE(DIR_DUPLICATE, "DIR-DUPLICATE", MISBEHAVES, "a directory has a name or an index twice")                  \
 	CODE(DIR_INDEX, "DIR-INDEX", MISBEHAVES,                                                                      \
 	     "a directory entry has an index that is reserved, or with which reading the directory never ends")       \

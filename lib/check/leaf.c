@@ -95,6 +95,13 @@ static void read_other(struct reader *r, uint64_t tree, const struct node *leaf,
 	}
 }
 
+static void read_files(struct reader *r, struct check_block *b, const struct node *leaf, struct span *ret)
+{
+	span_leaf(r->l->c, leaf, b->place & CHECK_BLOCK_FULL, &r->hints, ret);
+	if (ret->flags & SPAN_RISING)
+		atomic_fetch_or(&b->state, CHECK_RISING);
+}
+
 /* @block: NULL: it cannot be read, which was told */
 static void take_leaf(struct reader *r, struct check_block *b, const uint8_t *block, struct below *ret)
 {
@@ -122,7 +129,7 @@ static void take_leaf(struct reader *r, struct check_block *b, const uint8_t *bl
 	}
 	check_relocated(c, b, &leaf);
 	if (leaves_are_files(b))
-		span_leaf(c, &leaf, b->place & CHECK_BLOCK_FULL, &r->hints, &ret->span);
+		read_files(r, b, &leaf, &ret->span);
 	else
 		read_other(r, leaves_tree(c, b), &leaf, b->place & CHECK_BLOCK_FULL);
 }

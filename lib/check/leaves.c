@@ -199,6 +199,14 @@ static void note_lost(struct leaves *l)
 		l->c->blocks_lost |= !!(check_block_at(t, i)->state & CHECK_LOST);
 }
 
+static void end_tree(struct leaves *l, const struct check_root *root, const struct check_block *top)
+{
+	const struct span *all = &leaves_below(l, top)->span;
+
+	if (span_tree(l->c, root, all))
+		check_circles(l, root, top, all->dirs);
+}
+
 static void end_trees(struct leaves *l)
 {
 	struct check *c = l->c;
@@ -213,7 +221,7 @@ static void end_trees(struct leaves *l)
 			continue;
 		b = check_find_block(&c->tables, root->bytenr, NULL);
 		if (b && b->below && check_block_level(b) == root->level && b->state & CHECK_WHOLE)
-			span_tree(c, &roots[i], &leaves_below(l, b)->span);
+			end_tree(l, &roots[i], b);
 	}
 }
 

@@ -63,5 +63,11 @@ void leaves_read(struct reader *r, size_t n);
 struct reader *leaves_take_reader(struct leaves *l);
 void leaves_put_reader(struct leaves *l, struct reader *r);
 void leaves_free_readers(struct leaves *l);
+/*
+ * circles.c: directories of a whole tree that lie in each other; its names come out even. @top: the tree's first block;
+ * @dirs: see struct span. By one thread.
+ */
+void check_circles(const struct leaves *l, const struct check_root *root, const struct check_block *top,
+		   uint64_t dirs);
 
 #endif

@@ -146,7 +146,7 @@ static void add(struct check *c, uint64_t tree, struct span_inode *to, const str
 /* Flags of both, and what lies beside something that is lost is in doubt. */
 static void join_flags(struct span *left, struct span *right)
 {
-	uint32_t flags = (left->flags | right->flags) & (SPAN_LOST | SPAN_DOUBT);
+	uint32_t flags = (left->flags | right->flags) & (SPAN_LOST | SPAN_DOUBT | SPAN_RISING);
 
 	if (left->flags & SPAN_GAP_RIGHT && right->first.seen)
 		right->first.seen |= SEEN_DOUBT;
@@ -169,6 +169,7 @@ void span_join(struct check *c, uint64_t tree, struct span *left, const struct s
 	left->names += right.names;
 	left->entries += right.entries;
 	left->orphans += right.orphans;
+	left->dirs += right.dirs;
 	if (!right.first.seen)
 		return;
 	if (!left->first.seen) {

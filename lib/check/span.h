@@ -54,6 +54,7 @@ enum span_flags {
 	SPAN_DOUBT = 1 << 1,	 /* something in it is not valid */
 	SPAN_GAP_LEFT = 1 << 2,	 /* what is lost comes before its first inode, */
 	SPAN_GAP_RIGHT = 1 << 3, /* and behind the last one */
+	SPAN_RISING = 1 << 4,	 /* a directory lies in one with a higher number */
 };
 
 struct span {
@@ -62,6 +63,7 @@ struct span {
 	uint64_t names;
 	uint64_t entries; /* the lists of directories by index less those by hash, */
 	uint64_t orphans; /* and inodes that are to be deleted, less the items that say so */
+	uint64_t dirs;	  /* the sum of which directory lies in which */
 	uint32_t flags;
 };
 
@@ -77,8 +79,9 @@ void span_lost(struct span *ret);
 /*
  * All of a tree: its first and its last inode are judged, and its names. Not for trees that are partly dropped. By one
  * thread, tree by tree in their order.
+ * @return whether nothing is lost or in doubt, and names come out even
  */
-void span_tree(struct check *c, const struct check_root *root, const struct span *all);
+bool span_tree(struct check *c, const struct check_root *root, const struct span *all);
 
 /* --- What the files of spans use among themselves. --- */
 
@@ -139,7 +142,8 @@ enum span_hash_kind {
 	HASH_ENTRY,
 	HASH_CHILD,
 	HASH_TYPE,
-	HASH_ORPHAN
+	HASH_ORPHAN,
+	HASH_PARENT
 };
 
 /* The name of the top directory of each tree, in itself. */
@@ -147,6 +151,12 @@ static inline bool span_is_dotdot(const struct inode_ref *ref, uint64_t inode)
 {
 	return inode == OID_FIRST_FREE && ref->parent == inode && !ref->index && ref->name_len == 2 &&
 	       ref->name[0] == '.' && ref->name[1] == '.';
+}
+
+/* Of a name of a directory: one at least in each circle of them is of this kind, and few others are. */
+static inline bool span_is_rising(const struct inode_ref *ref, uint64_t dir)
+{
+	return ref->parent >= dir && !span_is_dotdot(ref, dir);
 }
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Names as leaves have them: entries of directories, what inodes say of theirs, and extended attributes. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/base/crc32c.h"
 #include "lib/check/span.h"
@@ -91,8 +92,19 @@ void span_entries(struct span_reader *r, const struct item *item)
 	}
 }
 
+/* A name of an inode that is a directory, for all that is known. */
+static void take_dir(struct span_reader *r, const struct inode_ref *ref, uint64_t dir)
+{
+	const uint64_t numbers[] = { dir, ref->parent };
+
+	r->span->dirs += check_hash(r->c, HASH_PARENT, numbers, 2, NULL, 0);
+	if (span_is_rising(ref, dir))
+		r->span->flags |= SPAN_RISING;
+}
+
 void span_refs(struct span_reader *r, const struct item *item)
 {
+	const bool is_file = r->inode->seen & SEEN_ITEM && !S_ISDIR(r->inode->mode);
 	struct inode_ref_iter it = inode_ref_first(item);
 	struct inode_ref ref;
 
@@ -108,6 +120,8 @@ void span_refs(struct span_reader *r, const struct item *item)
 			continue;
 		}
 		name = span_hash_name(r->c, ref.parent, ref.name, ref.name_len);
+		if (!is_file)
+			take_dir(r, &ref, item->key.objectid);
 		r->inode->names++;
 		r->inode->name_hash += span_hash_child(r->c, name, ref.index, item->key.objectid);
 	}

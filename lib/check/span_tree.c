@@ -97,7 +97,7 @@ static void judge_top(struct check *c, const struct check_root *root, const stru
 		check_say(c, CHECK_TREE_TOP, &at, "the tree has no top directory");
 }
 
-void span_tree(struct check *c, const struct check_root *root, const struct span *all)
+bool span_tree(struct check *c, const struct check_root *root, const struct span *all)
 {
 	struct span span = *all;
 
@@ -110,10 +110,11 @@ void span_tree(struct check *c, const struct check_root *root, const struct span
 	if (span.last.seen)
 		span_judge(c, root->root.id, &span, &span.last);
 	if (span.flags & (SPAN_LOST | SPAN_DOUBT))
-		return;
+		return false;
 	judge_top(c, root, &span);
 	if (span.orphans)
 		judge_orphans(c, root, span.orphans);
 	if (span.names || span.entries)
 		span_names(c, root, &span);
+	return !span.names && !span.entries;
 }

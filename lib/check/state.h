@@ -89,6 +89,7 @@ struct check {
 	struct check_list log_data; /* struct range: data that only logs name, by address, none touching the next */
 	struct check_list log_sums; /* struct check_log_sum: of one log by address, then those of the next */
 	struct check_list names;    /* of names.c: contradictions that were gone through */
+	struct check_list circles;  /* of circles.c: sums of directories that lie in none */
 	/* What could not be read, so that what else would follow from it is not told. */
 	bool roots_lost;   /* of the root tree, root items that are not valid too: which trees there are is not known */
 	bool extents_lost; /* of the extent tree */

@@ -45,7 +45,8 @@ enum check_block_state {
 	CHECK_LOST = 1 << 5,   /* could not be read */
 	CHECK_AGAIN = 1 << 6,  /* by more than one pointer */
 	CHECK_RELOC = 1 << 7,  /* below the root of a relocation tree */
-	CHECK_STATE_BITS = 8   /* above: the number of the root that reached it first */
+	CHECK_RISING = 1 << 8, /* a leaf with directories that lie in such with a higher number */
+	CHECK_STATE_BITS = 9   /* above: the number of the root that reached it first */
 };
 
 struct check_block {

@@ -109,6 +109,35 @@ def names(folder):
     return told[-1:]
 
 
+def circle(folder):
+    """
+    p/x and p/x/q/x change places: then x lies in q, and q in x, leaves apart, in the tree and in a snapshot. What was
+    moved to where numbers are higher is in no circle.
+    """
+    path, = make(folder, 1)
+    lines, numbers = [], {}
+    for n, name in enumerate(('p', 'p/x', 'p/x/q', 'p/x/q/x', 'new')):
+        numbers[name] = damages.FIRST_FREE + 1 + len(lines)
+        lines += [f'mkdir {name}', *(f'mkdir {n}-{i}' for i in range(200))]
+    lines += [f'mv 1-{i} new/{i}' for i in range(200)]
+    works(path, '\n'.join([*lines, 'subvolume snapshot . snapshot', '']).encode())
+    assert codes([path]) == []
+    fs = damages.Filesystem(path)
+    assert fs.block(fs.root(damages.FS_TREE))[100], 'a tree of one leaf'
+    p, a, q, d = (struct.pack('<Q', numbers[name]) for name in list(numbers)[:4])
+    for tree in damages.FS_TREE, damages.FIRST_FREE:
+        for directory, to in (p, d), (q, a):
+            for kind in damages.DIR_ITEM, damages.DIR_INDEX:
+                damages.poke_item(fs, tree, kind, 0, to, damages.u64(directory, 0))
+        for inode, directory in (a, q), (d, p):
+            leaf, slot, _, _ = fs.find(tree, damages.INODE_REF, damages.u64(inode, 0))
+            damages.poke(fs, leaf, damages.HEADER + slot * damages.ITEM + 9, directory)
+    fs.save()
+    told = codes([path])
+    assert told == ['DIR-CIRCLE'] * 2, told
+    return told[-1:]
+
+
 def target(folder):
     """A device is there to take the place of another, as it is left when a replacement ends by a crash."""
     paths = make(folder, 2, '-d', 'raid1')
@@ -175,7 +204,7 @@ def set_row(i, start=0, length=0, physical=0):
     return edit
 
 
-CASES = {'SUPER-STALE': stale, 'DATA-PARITY': parity, 'NAME-SUM': names, 'DEV-REPLACE': target,
+CASES = {'SUPER-STALE': stale, 'DATA-PARITY': parity, 'NAME-SUM': names, 'DIR-CIRCLE': circle, 'DEV-REPLACE': target,
          'STRIPE-PLACE': strides(set_row(1, physical=1 << 30)), 'STRIPE-OVERLAP': strides(set_row(0, length=4096)),
          'STRIPE-MISSING': strides(list.pop), 'STRIPE-EXTENT': strides(set_row(-1, length=4096))}
 
