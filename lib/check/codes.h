@@ -154,6 +154,10 @@
 	     "an inode without names has no orphan item, so it is not deleted")                                       \
 	CODE(INODE_SYMLINK, "INODE-SYMLINK", MISBEHAVES, "a symbolic link is unlike those that Linux creates")        \
 	CODE(INODE_XATTR, "INODE-XATTR", MISBEHAVES, "an inode has the same extended attribute twice")                \
+	CODE(INODE_PROPERTY, "INODE-PROPERTY", MISBEHAVES,                                                            \
+	     "an inode has a property that Linux does not know, or whose value it does not accept")                   \
+	CODE(INODE_ATTRIBUTE, "INODE-ATTRIBUTE", MISBEHAVES,                                                          \
+	     "an inode has an invalid ACL or capability: Linux denies access, does not run the file, or ignores it")  \
 	CODE(INODE_VERITY, "INODE-VERITY", REFUSED, "a file with fs-verity lacks a valid descriptor")                 \
 	CODE(INODE_CACHE, "INODE-CACHE", LEFTOVER,                                                                    \
 	     "there is a cache of free inode numbers, which Linux no longer uses")                                    \

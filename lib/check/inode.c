@@ -4,7 +4,6 @@
 
 #include "lib/check/span.h"
 #include "lib/format/feature_bits.h"
-#include "lib/format/items/dir.h"
 
 void span_inode_item(struct span_reader *r, const struct item *item)
 {
@@ -125,6 +124,12 @@ static void judge_names(const struct judged *j)
 		say(j, CHECK_INODE_NLINK, "nlink", OTHER_NAMES, j->i->nlink, j->i->names);
 }
 
+static void judge_default_acl(const struct judged *j)
+{
+	if (j->i->seen & SEEN_DEFAULT_ACL && !S_ISDIR(j->i->mode))
+		say(j, CHECK_INODE_ATTRIBUTE, NULL, "inode that is no directory, with a default ACL", 0, 0);
+}
+
 /* What an inode that waits to be deleted says is nobody's concern. */
 static void judge_contents(const struct judged *j)
 {
@@ -201,6 +206,7 @@ void span_judge(struct check *c, uint64_t tree, struct span *span, const struct 
 	judge_names(&j);
 	judge_csums(&j);
 	judge_verity(&j);
+	judge_default_acl(&j);
 	if (judge_kind(&j) && inode->nlink)
 		judge_contents(&j);
 	if (!inode->nlink && inode->objectid != OID_FIRST_FREE)

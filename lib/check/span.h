@@ -10,6 +10,7 @@
  */
 
 #include "lib/check/state.h"
+#include "lib/format/items/dir.h"
 #include "lib/format/items/inode.h"
 
 /* What was met of an inode. */
@@ -27,6 +28,7 @@ enum span_seen {
 	SEEN_BARE_ZIP = 1 << 10,    /* and compressed data that has none */
 	SEEN_VERITY = 1 << 11,	    /* anything of fs-verity, */
 	SEEN_VERITY_DESC = 1 << 12, /* and what says how long its descriptor is */
+	SEEN_DEFAULT_ACL = 1 << 13,
 };
 
 /* An inode, or a part of one: parts are added up. */
@@ -102,6 +104,8 @@ void span_say(struct span_reader *r, enum check_code code, const struct item *it
 void span_entries(struct span_reader *r, const struct item *item);
 void span_refs(struct span_reader *r, const struct item *item);
 void span_xattrs(struct span_reader *r, const struct item *item);
+/* attributes.c: what is in the latter. */
+void span_attribute(struct span_reader *r, const struct item *item, const struct dir_entry *e);
 /* span_file.c: the extents of a file. */
 void span_extent(struct span_reader *r, const struct item *item);
 /* Puts the extents of another part of the inode behind those that it has. */

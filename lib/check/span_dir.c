@@ -5,7 +5,6 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/check/span.h"
-#include "lib/format/items/dir.h"
 
 uint64_t span_hash_name(const struct check *c, uint64_t dir, const void *name, size_t len)
 {
@@ -132,8 +131,10 @@ void span_xattrs(struct span_reader *r, const struct item *item)
 	struct dir_iter it = dir_first(item);
 	struct dir_entry e;
 
-	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++)
+	for (unsigned i = 0; !dir_next(&it, &e, NULL); i++) {
 		if (i && is_repeated(item, &e))
 			span_say(r, CHECK_INODE_XATTR, item, "name",
 				 "an extended attribute is there twice, the second of bytes: ", e.data_len);
+		span_attribute(r, item, &e);
+	}
 }

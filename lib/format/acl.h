@@ -4,6 +4,8 @@
 
 /* A POSIX ACL as Linux keeps it in an extended attribute: a version, and entries one behind the other. */
 
+#include <btrkit/types.h>
+
 #include "lib/base/le.h"
 
 #define ACL_ACCESS "system.posix_acl_access"
@@ -29,5 +31,16 @@ struct disk_acl {
 	le32 version;
 	struct disk_acl_entry at[];
 };
+
+static inline bool acl_has_id(enum acl_tag tag)
+{
+	return tag == ACL_USER || tag == ACL_GROUP;
+}
+
+/* The entries of a value, each of which is of somebody. @return 0; -EINVAL; -EOPNOTSUPP: another version */
+int acl_entries(const void *value, size_t size, const struct disk_acl_entry **ret, uint32_t *n,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* Whether it is one that Linux takes: without entries too, which says nothing. @return as acl_entries() */
+int acl_judge(const void *value, size_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

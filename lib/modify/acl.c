@@ -11,86 +11,25 @@
 
 #define RWX 7u
 
-static bool has_id(enum acl_tag tag)
-{
-	return tag == ACL_USER || tag == ACL_GROUP;
-}
-
-static bool is_tag(uint32_t tag)
-{
-	switch ((enum acl_tag)tag) {
-	case ACL_USER_OBJ:
-	case ACL_USER:
-	case ACL_GROUP_OBJ:
-	case ACL_GROUP:
-	case ACL_MASK:
-	case ACL_OTHER:
-		return true;
-	}
-	return false;
-}
-
 int acl_parse(const void *value, size_t size, struct acl **ret, struct btrkit_error *err)
 {
-	const uint8_t *at = value;
-	struct disk_acl head;
+	const struct disk_acl_entry *at = NULL;
 	struct acl *a;
+	uint32_t n = 0;
+	const int r = acl_entries(value, size, &at, &n, err);
 
 	*ret = NULL;
-	if (size < sizeof(head))
-		return err_set(err, BTRKIT_INVALID, "an ACL of %zu bytes", size);
-	memcpy(&head, at, sizeof(head));
-	if (le32_get(head.version) != ACL_VERSION)
-		return err_set(err, BTRKIT_UNSUPPORTED, "an ACL of version %u", le32_get(head.version));
-	if ((size - sizeof(head)) % sizeof(struct disk_acl_entry))
-		return err_set(err, BTRKIT_INVALID, "an ACL of %zu bytes", size);
-	if (size == sizeof(head))
-		return 0;
-	a = malloc(sizeof(*a) + (size - sizeof(head)) / sizeof(struct disk_acl_entry) * sizeof(a->at[0]));
+	if (r || !n)
+		return r;
+	a = malloc(sizeof(*a) + n * sizeof(a->at[0]));
 	if (!a)
 		return err_nomem(err);
-	a->n = 0;
-	for (at += sizeof(head); a->n < (size - sizeof(head)) / sizeof(struct disk_acl_entry); a->n++) {
-		struct disk_acl_entry d;
-
-		memcpy(&d, at + a->n * sizeof(d), sizeof(d));
-		a->at[a->n] = (struct acl_entry){ (enum acl_tag)le16_get(d.tag), le16_get(d.perm), le32_get(d.id) };
-		if (!is_tag(le16_get(d.tag)) || (has_id(a->at[a->n].tag) && a->at[a->n].id == ACL_NO_ID)) {
-			free(a);
-			return err_set(err, BTRKIT_INVALID, "an entry of an ACL is of nobody");
-		}
-	}
+	a->n = n;
+	for (uint32_t i = 0; i < n; i++)
+		a->at[i] = (struct acl_entry){ (enum acl_tag)le16_get(at[i].tag), le16_get(at[i].perm),
+					       le32_get(at[i].id) };
 	*ret = a;
 	return 0;
-}
-
-int acl_judge(const struct acl *a, struct btrkit_error *err)
-{
-	enum acl_tag wanted = ACL_USER_OBJ;
-	bool named = false, over = false, right = true;
-
-	for (uint32_t i = 0; right && i < a->n; i++) {
-		const enum acl_tag tag = a->at[i].tag;
-
-		right = !over && !(a->at[i].perm & ~RWX);
-		named |= has_id(tag);
-		if (tag == ACL_OTHER) {
-			over = true;
-			right = right && (wanted == ACL_OTHER || (wanted == ACL_GROUP && !named));
-		} else if (tag == ACL_MASK) {
-			right = right && wanted == ACL_GROUP;
-			wanted = ACL_OTHER;
-		} else if (tag == ACL_USER_OBJ) {
-			right = right && wanted == ACL_USER_OBJ;
-			wanted = ACL_USER;
-		} else if (tag == ACL_GROUP_OBJ) {
-			right = right && wanted == ACL_USER;
-			wanted = ACL_GROUP;
-		} else {
-			right = right && wanted == tag;
-		}
-	}
-	return right && over ? 0 : err_set(err, BTRKIT_INVALID, "an ACL whose entries are none that go together");
 }
 
 bool acl_to_mode(const struct acl *a, uint32_t *mode)
@@ -180,7 +119,7 @@ int acl_put(struct op *op, uint64_t inode, const char *name, const struct acl *a
 	d->version = le32_put(ACL_VERSION);
 	for (uint32_t i = 0; i < a->n; i++)
 		d->at[i] = (struct disk_acl_entry){ le16_put((uint16_t)a->at[i].tag), le16_put(a->at[i].perm),
-						    le32_put(has_id(a->at[i].tag) ? a->at[i].id : ACL_NO_ID) };
+						    le32_put(acl_has_id(a->at[i].tag) ? a->at[i].id : ACL_NO_ID) };
 	ret = xattr_put(op, inode, name, d, acl_size(a), err);
 	free(d);
 	return ret;

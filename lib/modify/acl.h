@@ -22,8 +22,6 @@ struct acl {
  * *@ret is the caller's to free; NULL: it has no entries. @return 0; -EINVAL; -EOPNOTSUPP: another version; -ENOMEM
  */
 int acl_parse(const void *value, size_t size, struct acl **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Whether it is one that Linux takes. @return 0; -EINVAL */
-int acl_judge(const struct acl *a, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The mode that goes with it. @return whether that says all of it */
 bool acl_to_mode(const struct acl *a, uint32_t *mode);

@@ -212,10 +212,10 @@ static int apply_flags(struct op *op, struct op_inode *in, uint32_t flags, struc
 		if (f->fs == FS_NOCOW_FL && regular)
 			now = flags & f->fs ? now | INODE_NODATASUM : now & ~(uint64_t)INODE_NODATASUM;
 	}
-	ret = property ? xattr_fits(op, in->inode, XATTR_COMPRESSION, strlen(method), err) : 0;
+	ret = property ? xattr_fits(op, in->inode, ATTRIBUTE_COMPRESSION, strlen(method), err) : 0;
 	if (!ret)
-		ret = property ? xattr_put(op, in->inode, XATTR_COMPRESSION, method, strlen(method), err) :
-				 xattr_drop(op, in->inode, XATTR_COMPRESSION, err);
+		ret = property ? xattr_put(op, in->inode, ATTRIBUTE_COMPRESSION, method, strlen(method), err) :
+				 xattr_drop(op, in->inode, ATTRIBUTE_COMPRESSION, err);
 	if (ret < 0)
 		return ret;
 	in->item.flags = le64_put(now);
@@ -227,7 +227,7 @@ int btrkit_txn_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, 
 			 struct btrkit_error *err)
 {
 	/* The inode, and the attribute of compression. */
-	const struct ticket_need need = { .items = 2, .bytes = xattr_bytes(strlen(XATTR_COMPRESSION), 8) };
+	const struct ticket_need need = { .items = 2, .bytes = xattr_bytes(strlen(ATTRIBUTE_COMPRESSION), 8) };
 	struct op_inode in;
 	uint32_t old, wanted;
 	struct op op;

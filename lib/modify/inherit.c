@@ -37,7 +37,7 @@ uint32_t inherit_bytes(const struct inherited *h)
 	if (h->access)
 		n += xattr_bytes(strlen(ACL_ACCESS), acl_size(h->access));
 	if (h->compression)
-		n += xattr_bytes(strlen(XATTR_COMPRESSION), strlen(h->compression));
+		n += xattr_bytes(strlen(ATTRIBUTE_COMPRESSION), strlen(h->compression));
 	return n;
 }
 
@@ -52,7 +52,7 @@ int inherit_put(struct op *op, uint64_t inode, const struct inherited *h, struct
 	int ret = 0;
 
 	if (h->compression)
-		ret = xattr_put(op, inode, XATTR_COMPRESSION, h->compression, strlen(h->compression), err);
+		ret = xattr_put(op, inode, ATTRIBUTE_COMPRESSION, h->compression, strlen(h->compression), err);
 	if (!ret && h->standard)
 		ret = acl_put(op, inode, ACL_DEFAULT, h->standard, err);
 	if (!ret && h->access)

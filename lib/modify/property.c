@@ -6,29 +6,8 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
-#include "lib/format/feature_bits.h"
+#include "lib/format/attribute.h"
 #include "lib/modify/xattr.h"
-
-static const struct method {
-	const char *name;
-	uint64_t incompat;
-} methods[] = {
-	{ "zlib", 0 },
-	{ "lzo", INCOMPAT_COMPRESS_LZO },
-	{ "zstd", INCOMPAT_COMPRESS_ZSTD },
-};
-
-/* What follows a method's name, a level mostly, says nothing to Linux. */
-static const struct method *method_of(const void *value, size_t size)
-{
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
-		const size_t len = strlen(methods[i].name);
-
-		if (size >= len && !memcmp(value, methods[i].name, len))
-			return &methods[i];
-	}
-	return NULL;
-}
 
 int property_judge(const struct op_inode *in, const void *value, size_t size, struct btrkit_error *err)
 {
@@ -37,8 +16,7 @@ int property_judge(const struct op_inode *in, const void *value, size_t size, st
 	if (le64_get(in->item.flags) & (INODE_NODATACOW | INODE_NODATASUM))
 		return err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " has no checksums, and so is not compressed",
 			       in->inode);
-	if (method_of(value, size) || (size == 2 && !memcmp(value, "no", 2)) ||
-	    (size == 4 && !memcmp(value, "none", 4)))
+	if (attribute_compression_valid(value, size))
 		return 0;
 	return err_set(err, BTRKIT_INVALID, "\"%.*s\" is no compression", size < 16 ? (int)size : 16,
 		       (const char *)value);
@@ -51,7 +29,7 @@ bool property_matters(const struct op_inode *in)
 
 void property_apply(struct op *op, struct disk_inode_item *item, const void *value, size_t size)
 {
-	const struct method *m = method_of(value, size);
+	const struct attribute_method *m = attribute_method_of(value, size);
 	uint64_t flags = le64_get(item->flags) & ~(uint64_t)(INODE_COMPRESS | INODE_NOCOMPRESS);
 
 	if (size)
@@ -63,17 +41,17 @@ void property_apply(struct op *op, struct disk_inode_item *item, const void *val
 
 int property_inherited(struct op *op, const struct op_inode *dir, const char **ret, struct btrkit_error *err)
 {
-	const struct method *m;
+	const struct attribute_method *m;
 	struct dir_entry e;
 	int r;
 
 	/* The flag goes along with it. */
 	if (!(le64_get(dir->item.flags) & INODE_COMPRESS))
 		return 1;
-	r = xattr_find(op, dir->inode, XATTR_COMPRESSION, &e, err);
+	r = xattr_find(op, dir->inode, ATTRIBUTE_COMPRESSION, &e, err);
 	if (r)
 		return r;
-	m = method_of(e.data, e.data_len);
+	m = attribute_method_of(e.data, e.data_len);
 	if (!m)
 		return 1;
 	*ret = m->name;

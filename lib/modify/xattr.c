@@ -47,7 +47,7 @@ int xattr_find(struct op *op, uint64_t inode, const char *name, struct dir_entry
 
 static const char *name_of(enum xattr_note note)
 {
-	return note == XATTR_DEFAULT_ACL ? ACL_DEFAULT : XATTR_CAPABILITY;
+	return note == XATTR_DEFAULT_ACL ? ACL_DEFAULT : ATTRIBUTE_CAPABILITY;
 }
 
 int xattr_find_noted(struct op *op, uint64_t inode, enum xattr_note note, struct dir_entry *ret,
@@ -72,7 +72,7 @@ static int forget_note(struct op *op, uint64_t inode, const char *name, struct b
 
 	if (!strcmp(name, ACL_DEFAULT))
 		note = XATTR_DEFAULT_ACL;
-	else if (!strcmp(name, XATTR_CAPABILITY))
+	else if (!strcmp(name, ATTRIBUTE_CAPABILITY))
 		note = XATTR_HAS_CAPABILITY;
 	else
 		return 0;
@@ -159,6 +159,6 @@ int xattr_drop_capability(struct op *op, uint64_t inode, struct btrkit_error *er
 
 	/* An empty one stays with Linux too. */
 	if (!ret && e.data_len)
-		ret = xattr_drop(op, inode, XATTR_CAPABILITY, err);
+		ret = xattr_drop(op, inode, ATTRIBUTE_CAPABILITY, err);
 	return ret < 0 ? ret : 0;
 }

@@ -4,10 +4,8 @@
 
 /* Extended attributes as items: nothing here judges names or values. The inode's lock is held. */
 
+#include "lib/format/attribute.h"
 #include "lib/modify/entries.h"
-
-#define XATTR_CAPABILITY "security.capability"
-#define XATTR_COMPRESSION "btrfs.compression"
 
 /* Bytes that come with one, its item's header besides. */
 static inline uint32_t xattr_bytes(size_t name_len, size_t size)

@@ -29,18 +29,12 @@ static bool is_acl(const char *name)
 	return !strcmp(name, ACL_ACCESS) || !strcmp(name, ACL_DEFAULT);
 }
 
-/* Whether a file may be capable of that. @return 0; -EINVAL */
-static int judge_capability(const uint8_t *value, size_t size, struct btrkit_error *err)
+/* Whether a file may be made capable of that. @return 0; -EINVAL */
+static int judge_capability(const void *value, size_t size, struct btrkit_error *err)
 {
-	const uint32_t effective = 1, revision2 = 0x02000000, revision3 = 0x03000000;
-	uint32_t magic = 0;
-	le32 d;
+	uint32_t flags = 0;
 
-	if (size >= sizeof(d)) {
-		memcpy(&d, value, sizeof(d));
-		magic = le32_get(d) & ~effective;
-	}
-	if ((size == 20 && magic == revision2) || (size == 24 && magic == revision3))
+	if (attribute_capability(value, size, &flags) >= 2 && !(flags & ~ATTRIBUTE_CAPABILITY_EFFECTIVE))
 		return 0;
 	return err_set(err, BTRKIT_INVALID, "no capabilities of a file");
 }
@@ -58,7 +52,7 @@ static int judge_setting(struct setting *s, struct btrkit_error *err)
 		return err_system(err, E2BIG, "an attribute of %zu bytes", s->size);
 	if (is_acl(s->name))
 		return s->size ? acl_parse(s->value, s->size, &s->acl, err) : 0;
-	return !strcmp(s->name, XATTR_CAPABILITY) && s->size ? judge_capability(s->value, s->size, err) : 0;
+	return !strcmp(s->name, ATTRIBUTE_CAPABILITY) && s->size ? judge_capability(s->value, s->size, err) : 0;
 }
 
 /* What follows the first @n of the kinds of attributes, NULL: it is none of them. */
@@ -96,7 +90,7 @@ static int judge_name(const struct op *op, const struct op_inode *in, const char
 		return err_set(err, BTRKIT_UNSUPPORTED, "there is no kind of attribute for %s", name);
 	if (!*rest)
 		return err_set(err, BTRKIT_INVALID, "%s is only the beginning of a name", name);
-	if (!strncmp(name, "btrfs.", 6) && strcmp(name, XATTR_COMPRESSION) != 0)
+	if (!strncmp(name, "btrfs.", 6) && strcmp(name, ATTRIBUTE_COMPRESSION) != 0)
 		return err_set(err, BTRKIT_INVALID, "there is no property %s", name);
 	return unasked ? op_judge_writable(op, err) : 0;
 }
@@ -114,7 +108,7 @@ static int judge_acl(const struct op *op, const struct op_inode *in, const struc
 		return err_set(err, BTRKIT_UNSUPPORTED, "symbolic link %" PRIu64 " has no ACL", in->inode);
 	if (s->acl && !strcmp(s->name, ACL_DEFAULT) && !S_ISDIR(op_inode_mode(in)))
 		return err_system(err, EACCES, "only directories have a default ACL");
-	return s->acl ? acl_judge(s->acl, err) : 0;
+	return s->acl ? acl_judge(s->value, s->size, err) : 0;
 }
 
 static int put_inode(struct op *op, struct op_inode *in, struct btrkit_error *err)
@@ -148,7 +142,7 @@ static int set_acl(struct op *op, struct op_inode *in, const struct setting *s, 
 /* @return 0; 1: there is no such attribute; <0 */
 static int set_attribute(struct op *op, struct op_inode *in, const struct setting *s, struct btrkit_error *err)
 {
-	const bool property = !strcmp(s->name, XATTR_COMPRESSION), drop = s->remove || (property && !s->size);
+	const bool property = !strcmp(s->name, ATTRIBUTE_COMPRESSION), drop = s->remove || (property && !s->size);
 	struct dir_entry e;
 	int ret;
 

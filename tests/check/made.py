@@ -109,6 +109,64 @@ def names(folder):
     return told[-1:]
 
 
+def name_hash(name):
+    crc = 0xFFFFFFFE
+    for byte in name:
+        crc = damages.TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return crc
+
+
+def attributes(name, good, bad):
+    """What is told of files that have an attribute each, in place of another one as long, is the bad ones."""
+    def case(folder):
+        path, = make(folder, 1)
+        rows = [(name, value) if isinstance(value, bytes) else value for value in (*good, *bad)]
+        works(path, ''.join(f'mknod {i} p\nsetxattr trusted.{"x" * (len(n) - 8)} {"y" * len(v) or chr(34) * 2} {i}\n'
+                            for i, (n, v) in enumerate(rows)).encode())
+        fs = damages.Filesystem(path)
+        for i, (n, value) in enumerate(rows):
+            inode = damages.FIRST_FREE + 1 + i
+            leaf, slot, _, _ = fs.find(damages.FS_TREE, damages.XATTR_ITEM, inode)
+            damages.poke_item(fs, damages.FS_TREE, damages.XATTR_ITEM, damages.DIR_HEAD, n + value, inode)
+            damages.poke(fs, leaf, damages.HEADER + slot * damages.ITEM + 9, struct.pack('<Q', name_hash(n)))
+        fs.save()
+        status, out, _ = run('check', '--json', '--repeats', '1000', path)
+        told = [json.loads(line) for line in out.decode().splitlines()[1:]]
+        told = sorted((row['key']['objectid'], row['code']) for row in told if row['kind'] == 'finding')
+        inodes = [damages.FIRST_FREE + 1 + len(good) + i for i in range(len(bad))]
+        assert status == 4 and [inode for inode, _ in told] == inodes, (told, inodes)
+        return sorted({code.removeprefix('BTR-') for _, code in told})
+    return case
+
+
+def acl(*entries, version=2):
+    return struct.pack('<I', version) + b''.join(struct.pack('<HHI', tag, perm, 1000 if tag in (2, 8) else NOBODY)
+                                                 for tag, perm in entries)
+
+
+def capability(revision, size):
+    return struct.pack('<I', revision << 24 | 1) + bytes(size - 4)
+
+
+NOBODY = (1 << 32) - 1
+OWNER, USER, GROUP, MASK, OTHER = (1, 7), (2, 7), (4, 5), (16, 7), (32, 5)
+ACLS = attributes(
+    b'system.posix_acl_access',
+    (acl(OWNER, USER, GROUP, MASK, OTHER), acl(OWNER, GROUP, OTHER), acl(), b''),
+    (b'\2', acl(OWNER, GROUP, OTHER, version=1), acl(OWNER, GROUP, OTHER)[:-1], acl(OWNER, (3, 7), GROUP, OTHER),
+     acl(OWNER, USER, GROUP, OTHER), acl(OWNER, USER, GROUP, MASK), acl(GROUP, OWNER, OTHER),
+     acl(OWNER, OWNER, GROUP, OTHER), acl(OWNER, GROUP, (32, 8)),
+     acl(OWNER, USER, GROUP, MASK, OTHER).replace(struct.pack('<I', 1000), struct.pack('<I', NOBODY)),
+     (b'system.posix_acl_default', acl(OWNER, GROUP, OTHER))))
+CAPABILITIES = attributes(
+    b'security.capability', (capability(1, 12), capability(2, 20), capability(3, 24)),
+    (b'', b'\2', capability(2, 12), capability(2, 24), capability(3, 20), capability(0, 20), capability(4, 24),
+     capability(3, 28)))
+PROPERTIES = attributes(
+    b'btrfs.compression', (b'', b'no', b'none', b'zlib', b'zlib:9', b'lzo', b'zstd', b'zstd:15'),
+    (b'n', b'non', b'nonex', b'zst', b'lz4', b'ZLIB', (b'btrfs.foo', b'1'), (b'btrfs.compressionx', b'zlib')))
+
+
 def circle(folder):
     """
     p/x and p/x/q/x change places: then x lies in q, and q in x, leaves apart, in the tree and in a snapshot. What was
@@ -205,6 +263,7 @@ def set_row(i, start=0, length=0, physical=0):
 
 
 CASES = {'SUPER-STALE': stale, 'DATA-PARITY': parity, 'NAME-SUM': names, 'DIR-CIRCLE': circle, 'DEV-REPLACE': target,
+         'INODE-ATTRIBUTE': lambda folder: ACLS(folder) + CAPABILITIES(folder)[1:], 'INODE-PROPERTY': PROPERTIES,
          'STRIPE-PLACE': strides(set_row(1, physical=1 << 30)), 'STRIPE-OVERLAP': strides(set_row(0, length=4096)),
          'STRIPE-MISSING': strides(list.pop), 'STRIPE-EXTENT': strides(set_row(-1, length=4096))}
 
