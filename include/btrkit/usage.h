@@ -35,9 +35,9 @@ struct btrkit_usage_options {
 	btrkit_progress_fn progress;
 	void *progress_ctx;
 	/**
-	 * Called for what cannot be read or is inconsistent, from one thread at a time; the message names the trees.
-	 * The result then lacks what is there. A value other than 0, a negative errno, stops the work. NULL: the first
-	 * such failure stops it.
+	 * Called for what cannot be read or is inconsistent, once per block or item, by one thread at a time; the
+	 * message names the trees. The result then lacks what is there. A value other than 0, a negative errno, stops
+	 * the work. NULL: the first such failure stops it.
 	 */
 	btrkit_damage_fn damage;
 	void *damage_ctx;
@@ -250,8 +250,9 @@ struct btrkit_usage_print_options {
 	unsigned flags;				/**< enum btrkit_usage_print_flags; unknown ones are refused */
 	enum btrkit_format format;
 	/**
-	 * Called if the path of a subvolume, or what prevents its deletion, cannot be determined: that is left out. A
-	 * value other than 0, a negative errno, stops the work. NULL: the first such failure stops it.
+	 * Called if the path of a subvolume, or what prevents its deletion, cannot be determined: that is left out.
+	 * Not called again for damage that btrkit_usage_load() reported. A value other than 0, a negative errno, stops
+	 * the work. NULL: the first such failure stops it.
 	 */
 	btrkit_damage_fn damage;
 	void *damage_ctx;

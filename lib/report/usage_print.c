@@ -12,6 +12,7 @@
 #include "lib/base/digits.h"
 #include "lib/base/err.h"
 #include "lib/report/usage_print.h"
+#include "lib/usage/state.h"
 
 const char *const usage_kind_names[] = { "subvolume", "dying", "relocation", "data-relocation", "filesystem" };
 
@@ -138,7 +139,8 @@ int usage_find_path(struct btrkit_usage_printer *p, const struct label *l, struc
 	r = btrkit_subvolume_path(p->fs, l->id, keep_path, p, &what);
 	if (r == -ENOMEM)
 		return err_nomem(err);
-	if (!r)
+	/* Each subvolume whose path begins in the same block would tell of it. */
+	if (!r || usage_was_told(p->usage, &what))
 		return 0;
 	snprintf(name, sizeof(name), "path of %" PRIu64, l->id);
 	err_name(&what, name);

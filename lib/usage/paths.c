@@ -53,7 +53,6 @@ static void start(struct paths_work *pw, struct btrkit_fs *fs, const struct btrk
 						    .progress_ctx = opts->progress_ctx,
 						    .damage = opts->damage,
 						    .damage_ctx = opts->damage_ctx };
-	pw->w.once = true;
 	pw->w.threads = usage_threads(opts->threads);
 	pw->w.due = blocks_due(u);
 	pthread_mutex_init(&pw->w.lock, NULL);

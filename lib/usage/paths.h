@@ -29,7 +29,7 @@ struct paths_found {
 	uint64_t inode, index, parent;
 	uint64_t name; /* where it begins among the names */
 	uint32_t name_len;
-	bool named;
+	bool named, linked; /* by what was met, by its inode */
 };
 
 /* One that is in the answer. Their numbers are those of a walk, so what is below one are the numbers up to an end. */

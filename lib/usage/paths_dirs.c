@@ -137,7 +137,7 @@ static int take_inode(struct paths_batch *b, const struct item *item, struct btr
 	to = usage_list_add(&b->found, sizeof(*to), err);
 	if (!to)
 		return -ENOMEM;
-	*to = (struct paths_found){ .inode = item->key.objectid };
+	*to = (struct paths_found){ .inode = item->key.objectid, .linked = le32_get(d->nlink) };
 	return 0;
 }
 
@@ -213,6 +213,9 @@ static int gather_one(struct paths_batch *b, const struct paths_found *f, uint64
 	const struct paths_found *before = l->n ? (const struct paths_found *)l->at + l->n - 1 : NULL;
 	struct paths_found *to;
 
+	/* It was removed while it was open. There is nothing in it, and it lies nowhere. */
+	if (!f->linked && !f->named && f->inode != OID_FIRST_FREE)
+		return 0;
 	/* Only leaves are known to be in order. */
 	if (b->subvolume->num && before->inode >= f->inode) {
 		struct btrkit_error what = BTRKIT_ERROR_INIT;

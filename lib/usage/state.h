@@ -83,6 +83,9 @@ struct usage_lost {
 	uint64_t first, last;
 };
 
+/* Whether what is damaged in a block, or in an item of it, was told. */
+bool usage_was_told(const struct btrkit_usage *u, const struct btrkit_error *what);
+
 struct usage_work {
 	struct btrkit_usage *u;
 	struct btrkit_fs *fs;
@@ -101,11 +104,11 @@ struct usage_work {
 	struct set_memo memo;	   /* of the caller's thread */
 	uint64_t *orphans;	   /* by inner number: how many more than the one before has */
 	uint64_t done, due;	   /* for progress */
-	bool once;		   /* what was told of a place is not told again */
 };
 
 /*
- * Something could not be read, or contradicts itself: tells it. Without memory there is nobody to tell.
+ * Something could not be read, or contradicts itself: tells it, once of each place. Without memory there is nobody to
+ * tell.
  * @return 0: go on without it; <0
  */
 int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what,

@@ -30,31 +30,50 @@ void *usage_list_add(struct usage_list *l, size_t entry, struct btrkit_error *er
 	return (uint8_t *)l->at + l->n++ * entry;
 }
 
-/* Keeps the place in mind, unless there is no memory or there are too many. @return whether it was there */
-static bool was_told(struct usage_list *l, const struct btrkit_error *what)
+static struct usage_place place_of(const struct btrkit_error *what)
 {
-	const struct usage_place place = { what->logical, what->places & BTRKIT_AT_SLOT ? what->slot : UINT64_MAX };
-	struct usage_place *at = l->at;
+	return (struct usage_place){ what->logical, what->places & BTRKIT_AT_SLOT ? what->slot : UINT64_MAX };
+}
+
+/* The first that is not before the place. */
+static size_t find_told(const struct usage_list *l, const struct usage_place *place)
+{
+	const struct usage_place *at = l->at;
 	size_t low = 0, high = l->n;
 
-	if (!(what->places & BTRKIT_AT_LOGICAL))
-		return false;
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
-		if (at[mid].logical < place.logical || (at[mid].logical == place.logical && at[mid].slot < place.slot))
+		if (at[mid].logical < place->logical ||
+		    (at[mid].logical == place->logical && at[mid].slot < place->slot))
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (low < l->n && at[low].logical == place.logical && at[low].slot == place.slot)
-		return true;
-	if (l->n == USAGE_TOLD_MAX || !usage_list_add(l, sizeof(*at), NULL))
-		return false;
+	return low;
+}
+
+bool usage_was_told(const struct btrkit_usage *u, const struct btrkit_error *what)
+{
+	const struct usage_place place = place_of(what), *at = u->told.at;
+	const size_t i = find_told(&u->told, &place);
+
+	return what->places & BTRKIT_AT_LOGICAL && i < u->told.n && at[i].logical == place.logical &&
+	       at[i].slot == place.slot;
+}
+
+/* Keeps the place in mind, unless there is no memory or there are too many. */
+static void keep_told(struct usage_list *l, const struct btrkit_error *what)
+{
+	const struct usage_place place = place_of(what);
+	const size_t i = find_told(l, &place);
+	struct usage_place *at;
+
+	if (!(what->places & BTRKIT_AT_LOGICAL) || l->n == USAGE_TOLD_MAX || !usage_list_add(l, sizeof(*at), NULL))
+		return;
 	at = l->at;
-	memmove(at + low + 1, at + low, (l->n - 1 - low) * sizeof(*at));
-	at[low] = place;
-	return false;
+	memmove(at + i + 1, at + i, (l->n - 1 - i) * sizeof(*at));
+	at[i] = place;
 }
 
 int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what, struct btrkit_error *err)
@@ -63,9 +82,10 @@ int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what,
 
 	if (ret != -ENOMEM && w->opts.damage) {
 		pthread_mutex_lock(&w->lock);
-		if (was_told(&w->u->told, what) && w->once) {
+		if (usage_was_told(w->u, what)) {
 			r = 0;
 		} else {
+			keep_told(&w->u->told, what);
 			w->u->total.damaged++;
 			r = w->opts.damage(w->opts.damage_ctx, what);
 		}

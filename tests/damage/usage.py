@@ -10,12 +10,13 @@ BTRKIT is the program under test."""
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 
-from damages import (CHUNK_TREE, EXTENT_DATA, EXTENT_ITEM, EXTENT_TREE, METADATA_ITEM, ROOT_ITEM, ROOT_TREE, Filesystem,
-                     u32, u64)
+from damages import (CHUNK_TREE, EXTENT_DATA, EXTENT_ITEM, EXTENT_TREE, HEADER, KEY, METADATA_ITEM, ROOT_ITEM,
+                     ROOT_TREE, Filesystem, poke, u32, u64)
 
 BTRKIT = os.environ.get('BTRKIT', 'btrkit')
 DATA_RELOC_TREE = 2 ** 64 - 9
@@ -117,8 +118,9 @@ def judge_lines(lines, lost, has):
         named = re.search(r'; of trees ([\d, ]+?)(?: and (\d+) more)?, block', lines[0])
         assert named and named[1] == ', '.join(map(str, has[:NAMED])), (has, lines)
         assert int(named[2] or 0) == max(0, len(has) - NAMED), (has, lines)
-    if has[0] != ROOT_TREE:
-        assert len(lines) == 1, lines
+    # Of the root tree also which other trees are not found for it, and nothing of the block again.
+    assert sum(f', block {lost}, ' in line for line in lines) == 1, lines
+    assert has[0] == ROOT_TREE or len(lines) == 1, lines
 
 
 def judge(trees, lost, whole):
@@ -160,13 +162,29 @@ def each_block(path):
     return len(lost), levels
 
 
+def nowhere(path):
+    """A pointer to where no tree block is: the extent tree lacks one, and it cannot be read, which is one damage."""
+    trees = Trees(path)
+    owned = (key[0] for key, _ in trees.items(trees.root(ROOT_TREE)) if key[1] == ROOT_ITEM and is_owner(key[0]))
+    root = next((trees.root(tree) for tree in owned if trees.block(trees.root(tree))[100]), None)
+    if not root:
+        return
+    start, length, _ = trees.chunks[-1]
+    poke(trees, root, HEADER + KEY, struct.pack('<Q', start + length - trees.nodesize))
+    trees.save()
+    code, _, lines = du(path)
+    assert code == 1 and len(lines) == 1 and 'has no such tree block' in lines[0], (code, lines)
+
+
 def main(images, *names):
     sys.path.insert(0, images)
     import unpack
     seen = set()
     for name in names:
         with tempfile.TemporaryDirectory(prefix='btrkit-usage-') as folder:
-            number, levels = each_block(unpack.unpack(name, folder, quick=True))
+            path = unpack.unpack(name, folder, quick=True)
+            number, levels = each_block(path)
+            nowhere(path)
         print(f'{name}: {number} tree blocks, each lost once')
         seen |= levels
     wanted = {(ROOT_TREE, 0), (ROOT_TREE, 1), (EXTENT_TREE, 0), (EXTENT_TREE, 1), (CHUNK_TREE, 0)}

@@ -109,7 +109,8 @@ static void begin_tree(struct tree *t, uint64_t id)
  *	/a/b/f		0		280 and 281 are each other's parents, 282 is nowhere
  *	/a/b/g, /z/g	1		310 lies in 280: 3; nobody has a name of 311: 4
  *	/z/h		2
- *	/a/b/s/x	2 5 5		258 and 259 lie in each other:
+ *	/a/b/s/x	2 5 5		283 was removed while it was open
+ *					258 and 259 lie in each other:
  *	/a/b/s/t/y	5 6		<258>/c/<259>/k		7 8, and <258>/l	8
  */
 static void make_trees(void)
@@ -125,6 +126,7 @@ static void make_trees(void)
 	add_dir(t, 280, 281, 2, "round");
 	add_dir(t, 281, 280, 2, "about");
 	add_dir(t, 282, 999, 2, "nowhere");
+	add_inode(t, 283, S_IFDIR | 0755, 0);
 	add_inode(t, 300, S_IFREG, 1);
 	add_name(t, 300, 258, 5, "f");
 	add_data(t, 300, 0, 0);
