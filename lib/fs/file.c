@@ -20,6 +20,16 @@ struct btrkit_file {
 	struct extent_reader extents;
 };
 
+/* Blocks of a transaction end with it, which the file may outlive: none is held from one call to the next. */
+static int let_go(struct btrkit_file *f, int ret)
+{
+	if (f->fs->overlay) {
+		cursor_release(&f->c);
+		cursor_release(&f->extents.data.csums);
+	}
+	return ret;
+}
+
 struct btrkit_file *btrkit_file_close(struct btrkit_file *f)
 {
 	if (!f)
@@ -41,7 +51,6 @@ static int open_file(struct btrkit_file *f, struct btrkit_fs *fs, uint64_t root,
 		ret = err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " is neither a file nor a symbolic link", inode);
 	if (ret)
 		return ret;
-	f->fs = fs;
 	f->inode = inode;
 	f->size = item.size;
 	return extent_reader_init(&f->extents, fs, !(item.flags & INODE_NODATASUM), err);
@@ -55,7 +64,8 @@ int btrkit_file_open(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct
 
 	if (!f)
 		return err_nomem(err);
-	r = open_file(f, fs, root, inode, err);
+	f->fs = fs;
+	r = let_go(f, open_file(f, fs, root, inode, err));
 	if (r) {
 		btrkit_file_close(f);
 		return r;
@@ -124,8 +134,8 @@ int file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *ret, struct
 	return 0;
 }
 
-int btrkit_file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *start, uint64_t *length,
-			  struct btrkit_error *err)
+static int next_data(struct btrkit_file *f, uint64_t offset, uint64_t *start, uint64_t *length,
+		     struct btrkit_error *err)
 {
 	uint64_t at, end;
 	int ret = file_next_data(f, offset, &at, err);
@@ -148,7 +158,13 @@ int btrkit_file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *star
 	return 0;
 }
 
-int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t len, size_t *got,
+int btrkit_file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *start, uint64_t *length,
+			  struct btrkit_error *err)
+{
+	return let_go(f, next_data(f, offset, start, length, err));
+}
+
+static int read_file(struct btrkit_file *f, uint64_t offset, void *buf, size_t len, size_t *got,
 		     struct btrkit_error *err)
 {
 	uint8_t *to = buf;
@@ -178,4 +194,10 @@ int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t l
 	}
 	*got = done;
 	return 0;
+}
+
+int btrkit_file_read(struct btrkit_file *f, uint64_t offset, void *buf, size_t len, size_t *got,
+		     struct btrkit_error *err)
+{
+	return let_go(f, read_file(f, offset, buf, len, got, err));
 }
