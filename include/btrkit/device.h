@@ -55,7 +55,12 @@ struct btrkit_chunk {
 /** Receives a chunk. Returns 0, or a negative errno that stops the iteration. Since: 0.1 */
 typedef int (*btrkit_chunk_fn)(void *ctx, const struct btrkit_chunk *chunk);
 
-/** Calls a function for each chunk, ordered by logical address. @return as btrkit_devices(). Since: 0.1 */
+/**
+ * Calls a function for each chunk, ordered by logical address.
+ *
+ * @return as btrkit_devices(); -EBUSY: a transaction is open
+ * Since: 0.1
+ */
 int btrkit_chunks(struct btrkit_fs *fs, btrkit_chunk_fn fn, void *ctx, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /** What a location on a device holds. Since: 0.1 */
@@ -99,7 +104,7 @@ int btrkit_logical_copies(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn
 int btrkit_devices_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/** Prints the chunks of a filesystem. @return as btrkit_devices_print(). Since: 0.1 */
+/** Prints the chunks of a filesystem. @return as btrkit_chunks(), or as btrkit_devices_print(). Since: 0.1 */
 int btrkit_chunks_print(struct btrkit_fs *fs, enum btrkit_format format, btrkit_write_fn write, void *ctx,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -6,7 +6,9 @@
  * @file
  * Reading file contents. Data is verified by its checksums; if a copy is bad, another one is read.
  *
- * Only one thread at a time may use an open file. Many files may be open on one filesystem.
+ * Only one thread at a time may use an open file. Many files may be open on one filesystem. An open file shows the file
+ * as it was when it was opened: open it again after the filesystem has changed. A commit may have reused the space of
+ * what was there before, which is then reported as corruption.
  */
 
 #include <btrkit/inode.h>

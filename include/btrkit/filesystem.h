@@ -7,8 +7,8 @@
  * Opening filesystems.
  *
  * Any number of threads may read one handle at once. Opening and closing it, and starting, committing and aborting a
- * transaction, need exclusive use of it. No thread may read while another changes something in a transaction: see
- * btrkit.h.
+ * transaction, need exclusive use of it. No thread may read while another changes something in a transaction, and some
+ * functions fail while a transaction is open: see btrkit.h and transaction.h.
  */
 
 #include <btrkit/io.h>

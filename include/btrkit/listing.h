@@ -76,7 +76,7 @@ struct btrkit_stat_options {
  * @param root	objectid of the subvolume in which the paths start
  * @param paths	@p n paths, terminated
  * @param n	number of paths
- * @return as btrkit_ls_print()
+ * @return as btrkit_ls_print(); -EBUSY: a transaction is open
  * Since: 0.1
  */
 int btrkit_stat_print(struct btrkit_fs *fs, uint64_t root, const char *const *paths, size_t n,

@@ -30,7 +30,8 @@ typedef int (*btrkit_reference_fn)(void *ctx, const struct btrkit_reference *ref
  * shares with its source is reported for both.
  *
  * @param bytenr	logical address of the extent
- * @return 0; -ENOENT: no data extent begins there; what @p fn returned; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT: no data extent begins there; -EBUSY: a transaction is open; what @p fn returned; -EUCLEAN, -EIO,
+ *	   -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_extent_references(struct btrkit_fs *fs, uint64_t bytenr, btrkit_reference_fn fn, void *ctx,
@@ -50,7 +51,7 @@ struct btrkit_allocation {
  * Finds the data extent or tree block that contains a logical address.
  *
  * @param address	logical address
- * @return 0; -ENOENT: nothing is allocated there; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT: nothing is allocated there; -EBUSY: a transaction is open; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_allocation *ret,
@@ -70,8 +71,8 @@ enum btrkit_logical_flags {
  *
  * @param address	logical address
  * @param flags	enum btrkit_logical_flags
- * @return 0; -ENOENT: nothing is allocated there; -EINVAL: it is a tree block, or unknown flags; what @p fn returned;
- *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT: nothing is allocated there; -EINVAL: it is a tree block, or unknown flags; -EBUSY: a transaction
+ *	   is open; what @p fn returned; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned flags, btrkit_reference_fn fn, void *ctx,

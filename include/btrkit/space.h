@@ -106,7 +106,7 @@ struct btrkit_space_sink {
  *
  * @param sink	receives block groups and leftovers; may be NULL
  * @param ret	receives the summary; may be NULL
- * @return 0; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what the sink returned
+ * @return 0; -EBUSY: a transaction is open; -EUCLEAN, -EIO, -ENODATA, -ENOMEM; or what the sink returned
  * Since: 0.1
  */
 int btrkit_space_status(struct btrkit_fs *fs, const struct btrkit_space_sink *sink, struct btrkit_space_summary *ret,

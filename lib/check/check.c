@@ -155,8 +155,9 @@ int btrkit_check(struct btrkit_fs *fs, const struct btrkit_check_options *opts, 
 
 	if (opts && opts->flags & ~(unsigned)BTRKIT_CHECK_DATA)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", opts->flags);
-	if (fs->overlay)
-		return err_set(err, BTRKIT_BUSY, "a transaction is open");
+	r = fs_check_committed(fs, err);
+	if (r)
+		return r;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return err_nomem(err);

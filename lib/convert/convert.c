@@ -16,7 +16,7 @@ static int judge_call(const struct conversion *cv, struct btrkit_error *err)
 	if (cv->opts->flags & ~(unsigned)BTRKIT_SPACE_DRY_RUN)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", cv->opts->flags);
 	if (cv->fs->writable)
-		return 0;
+		return fs_check_committed(cv->fs, err);
 	if (!(cv->opts->flags & BTRKIT_SPACE_DRY_RUN))
 		return err_system(err, EROFS, "the filesystem was opened for reading");
 	if (cv->fs->super_mirror)

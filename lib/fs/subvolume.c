@@ -46,7 +46,7 @@ int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, 
 		if (r)
 			break;
 		if (item.refs) {
-			ret->root = tree_root_of(&c.item.key, &item);
+			ret->root = fs_root_of(fs, &c.item.key, &item);
 			ret->item = item;
 			break;
 		}

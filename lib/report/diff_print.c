@@ -99,7 +99,7 @@ static int next_root(struct cursor *c, const struct btrkit_key *key, struct btrk
 			if (r)
 				return r;
 			*at = c->item.key;
-			*ret = tree_root_of(at, &item);
+			*ret = fs_root_of(c->fs, at, &item);
 			/* What a dying subvolume has lost may be something else by now. */
 			if (item.refs || !item.drop_progress.objectid)
 				return 0;

@@ -123,7 +123,7 @@ int dump_select_extents(struct btrkit_fs *fs, const struct btrkit_dump_options *
 
 		if (at.type == KEY_ROOT_ITEM && is_asked(o, tree, at.objectid) &&
 		    !root_item_decode(&fs->items, &c.item, &item, NULL)) {
-			const struct tree_root root = tree_root_of(&at, &item);
+			const struct tree_root root = fs_root_of(fs, &at, &item);
 
 			ret = add_inode(fs, &root, inode, &l, err);
 		}

@@ -74,7 +74,7 @@ static int dump_place(struct dump_report *r, struct dump *d, const struct tree_r
 static int dump_item_tree(struct dump_report *r, const struct btrkit_key *key, const struct root_item *item, bool log,
 			  struct btrkit_error *err)
 {
-	const struct tree_root root = tree_root_of(key, item);
+	const struct tree_root root = fs_root_of(r->fs, key, item);
 	const struct node_ref ref = root_ref(&root);
 	/* Who is half gone has no references any more, and says how far that has come. */
 	struct dump_what what = { .order = report_order(r),

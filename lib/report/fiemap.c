@@ -348,7 +348,9 @@ int btrkit_fiemap_path(struct btrkit_fs *fs, uint64_t root, const char *path, co
 	struct subvolume s;
 	int ret;
 
-	ret = subvolume_get(fs, root, &s, err);
+	ret = fs_check_committed(fs, err);
+	if (!ret)
+		ret = subvolume_get(fs, root, &s, err);
 	if (!ret)
 		ret = path_resolve(fs, &s.root, path, &place, err);
 	if (!ret)
@@ -365,6 +367,9 @@ int btrkit_fiemap_all(struct btrkit_fs *fs, const struct btrkit_fiemap_sink *sin
 	uint64_t last = 0;
 	int ret;
 
+	ret = fs_check_committed(fs, err);
+	if (ret)
+		return ret;
 	while (!(ret = subvolume_next(fs, last, &s, err))) {
 		ret = list_subvolume(fs, &s, 0, sink, stats, err);
 		if (ret)

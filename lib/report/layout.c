@@ -120,8 +120,10 @@ int btrkit_chunks(struct btrkit_fs *fs, btrkit_chunk_fn fn, void *ctx, struct bt
 	struct block_groups groups;
 	int ret;
 
+	ret = fs_check_committed(fs, err);
 	/* A group for each chunk, in the same order. */
-	ret = block_groups_load(fs, &groups, err);
+	if (!ret)
+		ret = block_groups_load(fs, &groups, err);
 	if (ret)
 		return ret;
 	for (size_t i = 0; !ret && i < groups.n; i++)

@@ -408,6 +408,9 @@ int btrkit_extent_references(struct btrkit_fs *fs, uint64_t bytenr, btrkit_refer
 	struct references r;
 	int ret;
 
+	ret = fs_check_committed(fs, err);
+	if (ret)
+		return ret;
 	ret = references_init(&r, fs, err);
 	if (!ret)
 		ret = references_load(&r, bytenr, err);
@@ -425,7 +428,9 @@ int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_al
 	struct cursor c;
 	int r;
 
-	r = fs_find_root(fs, OID_EXTENT_TREE, &root, NULL, err);
+	r = fs_check_committed(fs, err);
+	if (!r)
+		r = fs_find_root(fs, OID_EXTENT_TREE, &root, NULL, err);
 	if (r)
 		return r;
 	cursor_init(&c, fs, &root);

@@ -346,6 +346,9 @@ int btrkit_space_status(struct btrkit_fs *fs, const struct btrkit_space_sink *si
 	struct status s = { .fs = fs, .sink = sink };
 	int r;
 
+	r = fs_check_committed(fs, err);
+	if (r)
+		return r;
 	judge_super(&s);
 	r = block_groups_load(fs, &s.groups, err);
 	if (r)

@@ -14,6 +14,7 @@
 #include "lib/format/items/render.h"
 #include "lib/report/files.h"
 #include "lib/report/list.h"
+#include "lib/tree/filesystem.h"
 
 /* What the extents of a file come to. Bytes are of the file, but those on disk. */
 struct extents {
@@ -248,6 +249,9 @@ int btrkit_stat_print(struct btrkit_fs *fs, uint64_t root, const char *const *pa
 	s.problems = (struct problems){ opts->problem, opts->problem_ctx, err };
 	if (opts->flags)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", opts->flags);
+	ret = fs_check_committed(fs, err);
+	if (ret)
+		return ret;
 	ret = list_begin(&s.e, opts->format, "stat", write, ctx, err);
 	if (ret)
 		return ret;

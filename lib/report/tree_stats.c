@@ -217,7 +217,7 @@ static int item_trees(struct job *j, uint64_t id, struct btrkit_error *err)
 		r = cursor_blame(&c, root_item_decode(&j->fs->items, &c.item, &item, err), err);
 		if (r)
 			break;
-		root = tree_root_of(&c.item.key, &item);
+		root = fs_root_of(j->fs, &c.item.key, &item);
 		found = true;
 		/* What a dying subvolume has lost may be something else by now. */
 		r = item.refs || !item.drop_progress.objectid ? one_tree(j, &root, err) : 0;

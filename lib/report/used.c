@@ -217,9 +217,9 @@ static int judge(struct btrkit_fs *fs, struct btrkit_error *err)
 	bool replacing;
 	int ret;
 
-	if (fs->overlay)
-		return err_set(err, BTRKIT_BUSY, "a transaction is open");
-	ret = features_check_allocation(&fs->super, err);
+	ret = fs_check_committed(fs, err);
+	if (!ret)
+		ret = features_check_allocation(&fs->super, err);
 	if (!ret)
 		ret = writable_replacing(fs, &replacing, err);
 	if (!ret && replacing)

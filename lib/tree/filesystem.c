@@ -348,6 +348,18 @@ struct tree_root tree_root_of(const struct btrkit_key *key, const struct root_it
 	return (struct tree_root){ key->objectid, key->offset, item->bytenr, item->generation, item->level };
 }
 
+struct tree_root fs_root_of(const struct btrkit_fs *fs, const struct btrkit_key *key, const struct root_item *item)
+{
+	const struct edit_tree *edited = fs->overlay ? overlay_open_tree(fs->overlay, key->objectid) : NULL;
+
+	return edited && edited->c.root.key_offset == key->offset ? edited->c.root : tree_root_of(key, item);
+}
+
+int fs_check_committed(const struct btrkit_fs *fs, struct btrkit_error *err)
+{
+	return fs->overlay ? err_set(err, BTRKIT_BUSY, "a transaction is open") : 0;
+}
+
 int fs_find_root_in(struct btrkit_fs *fs, const struct tree_root *root_tree, uint64_t id, struct tree_root *ret,
 		    struct root_item *item, struct btrkit_error *err)
 {

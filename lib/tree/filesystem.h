@@ -81,5 +81,13 @@ int fs_chunk_tree_uuid(struct btrkit_fs *fs, uint8_t uuid[16], struct btrkit_err
 
 /* The tree that a decoded root item names. */
 struct tree_root tree_root_of(const struct btrkit_key *key, const struct root_item *item);
+/* The same as it is now: root items of trees that a transaction changes are brought up to date by its commit. */
+struct tree_root fs_root_of(const struct btrkit_fs *fs, const struct btrkit_key *key, const struct root_item *item);
+
+/*
+ * For what needs the extent tree: references to what a transaction changes get there by its commit.
+ * @return 0; -EBUSY: a transaction is open
+ */
+int fs_check_committed(const struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -80,8 +80,9 @@ int btrkit_usage_paths_load(struct btrkit_fs *fs, struct btrkit_usage *u, const 
 		opts = &defaults;
 	if (opts->flags & ~(unsigned)BTRKIT_USAGE_PATHS_LIMITED)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
-	if (fs->overlay)
-		return err_set(err, BTRKIT_BUSY, "a transaction is open");
+	r = fs_check_committed(fs, err);
+	if (r)
+		return r;
 	pw = calloc(1, sizeof(*pw));
 	if (!pw)
 		return err_nomem(err);

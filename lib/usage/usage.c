@@ -179,9 +179,7 @@ static int judge_options(const struct btrkit_fs *fs, const struct btrkit_usage_o
 {
 	if (opts->flags)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
-	if (fs->overlay)
-		return err_set(err, BTRKIT_BUSY, "a transaction is open");
-	return 0;
+	return fs_check_committed(fs, err);
 }
 
 unsigned usage_threads(unsigned wanted)
