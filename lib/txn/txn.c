@@ -164,7 +164,7 @@ static int get_writer(struct btrkit_fs *fs, struct writer **ret, struct btrkit_e
 	return 0;
 }
 
-/* What quotas ask of a transaction. */
+/* What quotas ask of a transaction: read at its start, since operations ask for it before they wait for a commit. */
 static int read_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct btrkit_fs *fs = txn->fs;
@@ -200,9 +200,7 @@ static int begin(struct btrkit_txn *txn, struct btrkit_error *err)
 	txn->super = fs->super.disk;
 	txn->generation = fs->super.generation + 1;
 	txn->free_space_tree = free_space_tree_is_valid(fs->super.compat_ro);
-	ret = read_quotas(txn, err);
-	if (!ret)
-		ret = refs_create(txn, &txn->refs, err);
+	ret = refs_create(txn, &txn->refs, err);
 	if (!ret)
 		ret = overlay_create(fs, txn->generation, &overlay_ops, txn, &txn->overlay, err);
 	if (!ret)
@@ -231,6 +229,8 @@ static int start_txn(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
 	txn->space = w->space;
 	txn->early_bytes = EARLY_BYTES;
 	r = delayed_create(txn, &txn->delayed, err);
+	if (!r)
+		r = read_quotas(txn, err);
 	if (!r)
 		r = begin(txn, err);
 	if (r) {

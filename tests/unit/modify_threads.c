@@ -28,7 +28,7 @@
 
 static const struct rig_kind kinds[] = {
 	{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 130 } },
-	{ "mixed", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, true, 4096, 0, 1, { 30 } },
+	{ "mixed", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, true, 4096, 0, 1, { 30 }, .quotas = true },
 };
 
 static struct btrkit_txn *txn;

@@ -116,6 +116,8 @@ void rig_make(struct rig *r, const struct rig_kind *kind)
 	o.nodesize = kind->nodesize;
 	if (kind->without_cache)
 		o.compat_ro = 0;
+	if (kind->quotas)
+		o.flags |= BTRKIT_MKFS_QUOTA;
 	rig_check(btrkit_mkfs(io, r->n, &o, NULL, &err), &err);
 }
 

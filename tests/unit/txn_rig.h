@@ -23,6 +23,7 @@ struct rig_kind {
 	unsigned spare; /* devices that may be lost */
 	unsigned n, mib[RIG_DEVICES_MAX];
 	bool without_cache; /* of free space */
+	bool quotas;
 };
 
 struct rig {
