@@ -60,8 +60,8 @@ static int look_at_fs(struct conversion *cv, struct btrkit_error *err)
 	struct tree_root root;
 	int ret;
 
-	ret = fs_find_root(cv->fs, OID_FREE_SPACE_TREE, &root, NULL, err);
-	if (ret && ret != -ENOENT)
+	ret = fs_try_root(cv->fs, OID_FREE_SPACE_TREE, &root, NULL, err);
+	if (ret < 0)
 		return ret;
 	cv->have_tree = !ret;
 	ret = v1_count(cv->fs, &cv->v1, err);

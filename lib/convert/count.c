@@ -159,10 +159,10 @@ static int tree_size(struct btrkit_fs *fs, uint64_t id, uint64_t *bytes, struct 
 {
 	struct root_item item = { 0 };
 	struct tree_root root;
-	int ret = fs_find_root(fs, id, &root, &item, err);
+	int ret = fs_try_root(fs, id, &root, &item, err);
 
 	*bytes = item.bytes_used;
-	return ret == -ENOENT ? 0 : ret;
+	return ret < 0 ? ret : 0;
 }
 
 static int tree_sizes(struct btrkit_fs *fs, struct tree_sizes *ret, struct btrkit_error *err)
@@ -224,6 +224,7 @@ static int count_pieces(const struct conversion *cv, struct space *s, uint64_t *
 /* What could be had, all of it or with a new chunk at least as much as is needed. */
 static int count_available(struct count *n, struct btrkit_error *err)
 {
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct conversion *cv = n->cv;
 	const uint32_t nodesize = cv->fs->items.nodesize;
 	struct chunk_plan plan;
@@ -239,10 +240,9 @@ static int count_available(struct count *n, struct btrkit_error *err)
 	if (!ret && pieces >= cv->blocks)
 		ret = free_bytes(n, &cv->sum.available_bytes, err);
 	if (!ret && pieces < cv->blocks) {
-		ret = chunk_plan(s, BG_METADATA, &plan, err);
+		ret = chunk_plan(s, BG_METADATA, &plan, &own);
 		cv->sum.available_bytes += ret ? 0 : plan.length;
-		if (ret == -ENOSPC)
-			ret = 0;
+		ret = ret == -ENOSPC ? 0 : err_pass(err, &own, ret);
 	}
 	space_destroy(s);
 	return ret;

@@ -26,6 +26,7 @@ static int begin(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_e
 /* Where there is not enough a chunk is made; txn_reserve() reckons with more, knowing less of what will be done. */
 static int reserve(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_error *err)
 {
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	const uint32_t nodesize = cv->fs->items.nodesize;
 	uint64_t pieces;
 	int ret;
@@ -33,9 +34,9 @@ static int reserve(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_
 	ret = space_count(txn->space, BG_METADATA, nodesize, cv->blocks, &pieces, err);
 	if (ret || pieces >= cv->blocks)
 		return ret;
-	ret = txn_reserve(txn, cv->blocks, err);
+	ret = txn_reserve(txn, cv->blocks, &own);
 	if (ret != -ENOSPC || txn->failed)
-		return ret;
+		return err_pass(err, &own, ret);
 	ret = space_count(txn->space, BG_METADATA, nodesize, cv->blocks, &pieces, err);
 	return ret || pieces >= cv->blocks ? ret : refuse(cv, err);
 }

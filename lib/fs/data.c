@@ -18,10 +18,10 @@ int data_reader_init(struct data_reader *r, struct btrkit_fs *fs, struct btrkit_
 	int ret;
 
 	*r = (struct data_reader){ .fs = fs };
-	ret = fs_find_root(fs, OID_CSUM_TREE, &root, NULL, err);
+	ret = fs_try_root(fs, OID_CSUM_TREE, &root, NULL, err);
 	r->has_csums = !ret;
 	cursor_init(&r->csums, fs, &root);
-	if (ret && ret != -ENOENT)
+	if (ret < 0)
 		return ret;
 	r->sums = malloc(sectors * fs->items.csum_size);
 	r->known = malloc(sectors * sizeof(*r->known));
@@ -102,6 +102,7 @@ static int verify_sector(void *ctx, const void *buf, struct btrkit_error *err)
 static int read_piece(struct data_reader *r, uint64_t logical, uint8_t *buf, size_t len, struct btrkit_error *err)
 {
 	const uint32_t unit = r->fs->items.sectorsize;
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct verify_ctx ctx = { r, 0 };
 	bool is_read;
 	int ret;
@@ -109,9 +110,9 @@ static int read_piece(struct data_reader *r, uint64_t logical, uint8_t *buf, siz
 	ret = find_sums(r, logical, len / unit, err);
 	if (ret)
 		return ret;
-	ret = volume_read_any(r->fs->volume, logical, buf, len, err);
+	ret = volume_read_any(r->fs->volume, logical, buf, len, &own);
 	if (ret == -EUCLEAN || ret == -ENOMEM)
-		return ret;
+		return err_pass(err, &own, ret);
 	is_read = !ret;
 	for (ret = 0; !ret && ctx.sector < len / unit; ctx.sector++) {
 		uint8_t *sector = buf + ctx.sector * unit;

@@ -134,8 +134,8 @@ int btrkit_subvolume_find(struct btrkit_fs *fs, const char *name, uint64_t *ret,
 	errno = 0;
 	id = strtoull(name, &end, 10);
 	if (*name >= '0' && *name <= '9' && !*end && !errno) {
-		r = subvolume_get(fs, id, &top, err);
-		if (r != -ENOENT) {
+		r = subvolume_try(fs, id, &top, err);
+		if (r != 1) {
 			if (!r)
 				*ret = id;
 			return r;

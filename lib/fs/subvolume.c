@@ -7,19 +7,23 @@
 
 #include "lib/base/err.h"
 
-int subvolume_get(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, struct btrkit_error *err)
+int subvolume_try(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, struct btrkit_error *err)
 {
 	struct subvolume s;
-	int r;
+	int r = oid_is_file_tree(id) ? fs_try_root(fs, id, &s.root, &s.item, err) : 1;
 
-	if (!oid_is_file_tree(id))
-		return err_set(err, BTRKIT_NOT_FOUND, "no subvolume %" PRIu64, id);
-	r = fs_find_root(fs, id, &s.root, &s.item, err);
-	if (r == -ENOENT || (!r && !s.item.refs))
-		return err_set(err, BTRKIT_NOT_FOUND, "no subvolume %" PRIu64, id);
+	if (!r && !s.item.refs)
+		r = 1;
 	if (!r)
 		*ret = s;
 	return r;
+}
+
+int subvolume_get(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, struct btrkit_error *err)
+{
+	const int r = subvolume_try(fs, id, ret, err);
+
+	return r == 1 ? err_set(err, BTRKIT_NOT_FOUND, "no subvolume %" PRIu64, id) : r;
 }
 
 int subvolume_next(struct btrkit_fs *fs, uint64_t after, struct subvolume *ret, struct btrkit_error *err)

@@ -14,6 +14,8 @@ struct subvolume {
 
 /* @return 0; -ENOENT: no tree of files has that number, or it is being deleted; <0 */
 int subvolume_get(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same of one that need not be there. @return 0; 1: there is none, of which nothing is told; <0 */
+int subvolume_try(struct btrkit_fs *fs, uint64_t id, struct subvolume *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
  * The first subvolume with a number above @after (0: the first of all), in ascending order.

@@ -72,12 +72,12 @@ static int judge(struct cursor *c, uint64_t default_id, struct btrkit_subvolume_
 		hold(d, BTRKIT_SUBVOLUME_NOWHERE, 0);
 	if (d->hold != BTRKIT_SUBVOLUME_DELETABLE)
 		return 0;
-	r = subvolume_get(c->fs, *parent, &s, err);
-	if (r == -ENOENT)
+	r = subvolume_try(c->fs, *parent, &s, err);
+	if (r == 1)
 		hold(d, BTRKIT_SUBVOLUME_NOWHERE, 0);
 	else if (!r && s.item.flags & ROOT_SUBVOL_RDONLY)
 		hold(d, BTRKIT_SUBVOLUME_IN_READ_ONLY, *parent);
-	return r == -ENOENT ? 0 : r;
+	return r < 0 ? r : 0;
 }
 
 /* What stays keeps what it lies in. Each is held once, so that this ends also where they lie in each other. */
@@ -100,6 +100,7 @@ static void hold_above(struct btrkit_subvolume_deletion *all, const uint64_t *pa
 int btrkit_subvolumes_deletable(struct btrkit_fs *fs, struct btrkit_subvolume_deletion *subvolumes, size_t n,
 				struct btrkit_error *err)
 {
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	uint64_t default_id = 0, *parents;
 	struct cursor c;
 	int r;
@@ -107,9 +108,9 @@ int btrkit_subvolumes_deletable(struct btrkit_fs *fs, struct btrkit_subvolume_de
 	for (size_t i = 1; i < n; i++)
 		if (subvolumes[i - 1].id >= subvolumes[i].id)
 			return err_set(err, BTRKIT_INVALID, "subvolumes are not in ascending order");
-	r = subvolume_default(fs, &default_id, err);
+	r = subvolume_default(fs, &default_id, &own);
 	if (r && r != -ENOENT)
-		return r;
+		return err_pass(err, &own, r);
 	parents = calloc(n ? n : 1, sizeof(*parents));
 	if (!parents)
 		return err_nomem(err);

@@ -312,18 +312,20 @@ static int write_all(struct filling *f, struct btrkit_error *err)
 /* What was on the devices goes before anything is written. */
 static int clear(struct filling *f, struct btrkit_error *err)
 {
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct mkfs_plan *p = f->plan;
 	int ret = 0;
 
 	if (f->compact.dry)
 		return 0;
 	for (unsigned d = 0; !ret && d < p->num_devices && f->compact.grow; d++) {
-		ret = btrkit_io_resize(p->devices[d].io, 0, err);
+		ret = btrkit_io_resize(p->devices[d].io, 0, &own);
 		p->devices[d].keeps_size = ret == -EOPNOTSUPP;
 		if (p->devices[d].keeps_size) {
 			p->devices[d].total_bytes = p->devices[d].io->size;
 			ret = 0;
 		}
+		ret = err_pass(err, &own, ret);
 		if (ret && p->num_devices > 1)
 			err_at_devid(err, d + 1u);
 	}

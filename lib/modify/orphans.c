@@ -51,19 +51,20 @@ static int drop_seal(struct op *op, uint64_t inode, struct btrkit_error *err)
 /* @return 0: it is not done yet; 1: it is; 2: the inode is to go; <0 */
 static int clean_step(struct op *op, uint64_t inode, struct btrkit_error *err)
 {
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	const uint64_t inodes[] = { inode, OID_ORPHAN };
 	struct op_inode in;
 	int ret;
 
 	delayed_lock(op->t, inodes, 2, &op->locks);
-	ret = op_inode_get(op, inode, &in, err);
+	ret = op_inode_get(op, inode, &in, &own);
 	if (!ret && !le32_get(in.item.nlink))
 		return 2;
 	/* What has names is there to stay, but its seal was not finished. */
 	if (!ret)
 		ret = le64_get(in.item.flags) & INODE_VERITY ? 1 : drop_seal(op, inode, err);
-	else if (ret == -ENOENT)
-		ret = 1;
+	else
+		ret = ret == -ENOENT ? 1 : err_pass(err, &own, ret);
 	if (ret != 1)
 		return ret;
 	ret = remove_orphan_item(op, inode, err);

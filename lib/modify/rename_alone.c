@@ -97,6 +97,7 @@ static bool top_of(const struct rename_side *s, struct spot *ret)
 /* The directory that one is in, in another subvolume as well. @return 0; 1: it is in none; <0 */
 static int parent(const struct op *op, struct spot *at, struct btrkit_error *err)
 {
+	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	char name[NAME_LEN_MAX];
 	struct roots_place place;
 	struct op own;
@@ -112,11 +113,11 @@ static int parent(const struct op *op, struct spot *at, struct btrkit_error *err
 	if (at->root == OID_FS_TREE)
 		return 1;
 	pthread_rwlock_rdlock(&op->d->trees);
-	ret = roots_find(op->txn, at->root, &place, name, err);
+	ret = roots_find(op->txn, at->root, &place, name, &what);
 	pthread_rwlock_unlock(&op->d->trees);
 	if (!ret)
 		*at = (struct spot){ place.parent, place.dir };
-	return ret == -ENOENT ? 1 : ret;
+	return ret == -ENOENT ? 1 : err_pass(err, &what, ret);
 }
 
 /* Whether a directory is below a side, or is it. @return 0 it is not; 1 it is; <0 */

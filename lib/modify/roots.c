@@ -82,18 +82,19 @@ static int add_qgroup(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *
 {
 	const struct disk_qgroup_info info = { .generation = le64_put(txn->generation) };
 	const struct disk_qgroup_limit limit = { 0 };
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct edit_tree *t;
 	int ret;
 
 	if (!txn->quotas)
 		return 0;
-	ret = txn_tree(txn, OID_QUOTA_TREE, &t, err);
+	ret = txn_tree(txn, OID_QUOTA_TREE, &t, &own);
 	if (!ret)
-		ret = edit_insert(t, &KEY(0, KEY_QGROUP_INFO, id), &info, sizeof(info), err);
+		ret = edit_insert(t, &KEY(0, KEY_QGROUP_INFO, id), &info, sizeof(info), &own);
 	if (!ret)
-		ret = edit_insert(t, &KEY(0, KEY_QGROUP_LIMIT, id), &limit, sizeof(limit), err);
+		ret = edit_insert(t, &KEY(0, KEY_QGROUP_LIMIT, id), &limit, sizeof(limit), &own);
 	/* Linux leaves that of a subvolume which is gone; its number may come again. */
-	return ret == -EEXIST ? 0 : ret;
+	return ret == -EEXIST ? 0 : err_pass(err, &own, ret);
 }
 
 int roots_insert(struct btrkit_txn *txn, const struct edit_tree *t, struct disk_root_item *d, struct btrkit_error *err)
@@ -201,11 +202,11 @@ static int add_uuid(struct edit_tree *t, uint8_t type, const uint8_t uuid[16], u
 int roots_add_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root_item *d, struct btrkit_error *err)
 {
 	struct edit_tree *t;
-	int ret = txn_tree(txn, OID_UUID_TREE, &t, err);
+	int ret = overlay_try_tree(txn->overlay, OID_UUID_TREE, &t, err);
 
 	/* Where there is none Linux makes it of all root items. */
 	if (ret)
-		return ret == -ENOENT ? 0 : ret;
+		return ret < 0 ? ret : 0;
 	ret = add_uuid(t, KEY_UUID_SUBVOL, d->uuid, id, err);
 	return ret ? ret : add_uuid(t, KEY_UUID_RECEIVED_SUBVOL, d->received_uuid, id, err);
 }
@@ -285,10 +286,10 @@ static int drop_uuid(struct edit_tree *t, uint8_t type, const uint8_t uuid[16], 
 int roots_drop_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root_item *d, struct btrkit_error *err)
 {
 	struct edit_tree *t;
-	int ret = txn_tree(txn, OID_UUID_TREE, &t, err);
+	int ret = overlay_try_tree(txn->overlay, OID_UUID_TREE, &t, err);
 
 	if (ret)
-		return ret == -ENOENT ? 0 : ret;
+		return ret < 0 ? ret : 0;
 	ret = drop_uuid(t, KEY_UUID_SUBVOL, d->uuid, id, err);
 	return ret ? ret : drop_uuid(t, KEY_UUID_RECEIVED_SUBVOL, d->received_uuid, id, err);
 }
@@ -296,9 +297,9 @@ int roots_drop_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root
 int roots_drop_received(struct btrkit_txn *txn, uint64_t id, const struct disk_root_item *d, struct btrkit_error *err)
 {
 	struct edit_tree *t;
-	int ret = txn_tree(txn, OID_UUID_TREE, &t, err);
+	int ret = overlay_try_tree(txn->overlay, OID_UUID_TREE, &t, err);
 
 	if (ret)
-		return ret == -ENOENT ? 0 : ret;
+		return ret < 0 ? ret : 0;
 	return drop_uuid(t, KEY_UUID_RECEIVED_SUBVOL, d->received_uuid, id, err);
 }

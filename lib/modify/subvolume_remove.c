@@ -120,6 +120,7 @@ static int judge_entry(struct removing *r, struct btrkit_error *err)
 static int mark_dead(struct removing *r, struct btrkit_error *err)
 {
 	struct btrkit_txn *txn = r->op.txn;
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct edit_tree *t = NULL, *roots;
 	struct roots_item item;
 	int ret;
@@ -135,13 +136,12 @@ static int mark_dead(struct removing *r, struct btrkit_error *err)
 	item.d.refs = le32_put(0);
 	memset(&item.d.drop_progress, 0, sizeof(item.d.drop_progress));
 	item.d.drop_level = 0;
-	ret = roots_put(txn, &item, err);
+	ret = roots_put(txn, &item, &own);
 	if (!ret)
-		ret = txn_tree(txn, OID_ROOT_TREE, &roots, err);
+		ret = txn_tree(txn, OID_ROOT_TREE, &roots, &own);
 	if (!ret)
-		ret = edit_insert(roots, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, r->id), "", 0, err);
-	if (ret == -EEXIST)
-		ret = 0;
+		ret = edit_insert(roots, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, r->id), "", 0, &own);
+	ret = ret == -EEXIST ? 0 : err_pass(err, &own, ret);
 	t = overlay_open_tree(txn->overlay, r->id);
 	if (t)
 		cursor_release(&t->c);
@@ -248,14 +248,15 @@ int subvolume_drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t re
 /* In operations of their own, so that others go on meanwhile, and the transaction may be committed in between. */
 static int drop_all(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
 {
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct tree_drop d = { .id = id };
 	bool done = false;
 	int ret = 0;
 
 	while (!ret && !done)
-		ret = subvolume_drop_some(txn, &d, REFS_AT_A_TIME, &done, err);
+		ret = subvolume_drop_some(txn, &d, REFS_AT_A_TIME, &done, &own);
 	/* Somebody else was at it too, and has come to its end. */
-	return ret == -ENOENT ? 0 : ret;
+	return ret == -ENOENT ? 0 : err_pass(err, &own, ret);
 }
 
 static int remove_name_of(struct btrkit_txn *txn, uint64_t id, const struct roots_place *empty_at,
@@ -314,8 +315,8 @@ static int next_dead(struct btrkit_txn *txn, uint64_t from, uint64_t *ret, struc
 		if (!oid_is_file_tree(c.item.key.offset))
 			continue;
 		*ret = c.item.key.offset;
-		r = fs_find_root(txn->fs, *ret, &root, &item, err);
-		if (r != -ENOENT && (r || !item.refs))
+		r = fs_try_root(txn->fs, *ret, &root, &item, err);
+		if (r < 0 || (!r && !item.refs))
 			break;
 		r = 0;
 	}

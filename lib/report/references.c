@@ -107,14 +107,6 @@ static int collect_block_ref(void *ctx, const struct extent_item *extent, const 
 	return 0;
 }
 
-/* The tree with that objectid. @return 0; 1: there is none any more; <0 */
-static int find_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct btrkit_error *err)
-{
-	const int r = fs_find_tree(fs, id, ret, NULL, err);
-
-	return r == -ENOENT ? 1 : r;
-}
-
 /*
  * The block above @bytenr in a tree that refers to it: found by the block's first key.
  * @return 0; 1: the block is the root, or there is no such tree; <0
@@ -130,7 +122,7 @@ static int parent_in_tree(struct references *r, uint64_t bytenr, unsigned level,
 	int ret;
 
 	*is_root = false;
-	ret = find_tree(r->fs, tree, &root, err);
+	ret = fs_try_tree(r->fs, tree, &root, NULL, err);
 	if (ret)
 		return ret;
 	if (root.bytenr == bytenr) {
@@ -320,7 +312,7 @@ static int search_file(struct search *s, const struct extent_ref *ref)
 	struct cursor c;
 	int ret;
 
-	ret = find_tree(fs, ref->root, &root, s->err);
+	ret = fs_try_tree(fs, ref->root, &root, NULL, s->err);
 	if (ret)
 		return ret < 0 ? ret : 0;
 	cursor_init(&c, fs, &root);

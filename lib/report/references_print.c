@@ -111,18 +111,21 @@ static void print_reference(struct paths *p, const struct btrkit_reference *ref)
 static int tell_reference(void *ctx, const struct btrkit_reference *ref)
 {
 	struct paths *p = ctx;
+	struct btrkit_error own = BTRKIT_ERROR_INIT, *err = p->err;
 	const uint64_t before = p->printed;
 	int ret = 0;
 
 	p->ref = ref;
 	p->inode = ref->inode;
 	if (!(p->flags & BTRKIT_LOGICAL_NO_PATHS)) {
+		p->err = &own;
 		ret = enter(p, ref->root);
 		if (!ret)
 			ret = btrkit_inode_paths(p->fs, ref->root, ref->inode, print_path, p, p->err);
+		p->err = err;
 		/* A subvolume that is being deleted lies nowhere, and other trees neither. */
 		if (ret && ret != -ENOENT)
-			return ret;
+			return err_pass(err, &own, ret);
 	}
 	if (p->printed == before)
 		print_reference(p, ref);

@@ -153,15 +153,16 @@ static int keep_path(void *ctx, const char *path, size_t len)
 /* j->path: NULL where it lies nowhere. */
 static int find_path(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
 {
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	int r;
 
 	free(j->path);
 	j->path = NULL;
 	if (!item->refs)
 		return 0;
-	j->err = err;
-	r = btrkit_subvolume_path(j->fs, id, keep_path, j, err);
-	return r == -ENOENT ? 0 : r;
+	j->err = &own;
+	r = btrkit_subvolume_path(j->fs, id, keep_path, j, &own);
+	return r == -ENOENT ? 0 : err_pass(err, &own, r);
 }
 
 static void print_path(struct job *j, const struct root_item *item, const char *words)
@@ -302,12 +303,12 @@ static const struct btrkit_subvolumes_options everything = BTRKIT_SUBVOLUMES_OPT
 
 static int list(struct job *j, struct btrkit_error *err)
 {
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	int r = 0;
 
 	if (j->format == BTRKIT_FORMAT_JSON) {
-		r = subvolume_default(j->fs, &j->mounted, err);
-		if (!r || r == -ENOENT)
-			r = each_subvolume(j, &everything, collect, err);
+		r = subvolume_default(j->fs, &j->mounted, &own);
+		r = r && r != -ENOENT ? err_pass(err, &own, r) : each_subvolume(j, &everything, collect, err);
 	}
 	if (!r && j->count)
 		qsort(j->snapshots, j->count, sizeof(*j->snapshots), compare);

@@ -360,8 +360,9 @@ int fs_check_committed(const struct btrkit_fs *fs, struct btrkit_error *err)
 	return fs->overlay ? err_set(err, BTRKIT_BUSY, "a transaction is open") : 0;
 }
 
-int fs_find_root_in(struct btrkit_fs *fs, const struct tree_root *root_tree, uint64_t id, struct tree_root *ret,
-		    struct root_item *item, struct btrkit_error *err)
+/* @return 0; 1: there is none, of which nothing is told; <0 */
+static int seek_root(struct btrkit_fs *fs, const struct tree_root *root_tree, uint64_t id, struct tree_root *ret,
+		     struct root_item *item, struct btrkit_error *err)
 {
 	struct root_item decoded;
 	struct cursor c;
@@ -369,9 +370,9 @@ int fs_find_root_in(struct btrkit_fs *fs, const struct tree_root *root_tree, uin
 
 	cursor_init(&c, fs, root_tree);
 	r = cursor_seek_back(&c, &KEY(id, KEY_ROOT_ITEM, UINT64_MAX), err);
-	if (r == 1 || (!r && (c.item.key.objectid != id || c.item.key.type != KEY_ROOT_ITEM)))
-		r = err_set(err, BTRKIT_NOT_FOUND, "no tree %" PRIu64, id);
-	else if (!r)
+	if (!r && (c.item.key.objectid != id || c.item.key.type != KEY_ROOT_ITEM))
+		r = 1;
+	if (!r)
 		r = cursor_blame(&c, root_item_decode(&fs->items, &c.item, &decoded, err), err);
 	if (!r) {
 		*ret = tree_root_of(&c.item.key, &decoded);
@@ -382,29 +383,52 @@ int fs_find_root_in(struct btrkit_fs *fs, const struct tree_root *root_tree, uin
 	return r;
 }
 
-int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
-		 struct btrkit_error *err)
+static int no_tree(uint64_t id, int r, struct btrkit_error *err)
+{
+	return r == 1 ? err_set(err, BTRKIT_NOT_FOUND, "no tree %" PRIu64, id) : r;
+}
+
+int fs_find_root_in(struct btrkit_fs *fs, const struct tree_root *root_tree, uint64_t id, struct tree_root *ret,
+		    struct root_item *item, struct btrkit_error *err)
+{
+	return no_tree(id, seek_root(fs, root_tree, id, ret, item, err), err);
+}
+
+int fs_try_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
+		struct btrkit_error *err)
 {
 	const struct edit_tree *edited = fs->overlay ? overlay_open_tree(fs->overlay, id) : NULL;
 	int r = 0;
 
 	if (!edited || item)
-		r = fs_find_root_in(fs, &fs->root_tree, id, ret, item, err);
+		r = seek_root(fs, &fs->root_tree, id, ret, item, err);
 	/* The item is brought up to date by the commit. */
 	if (!r && edited)
 		*ret = edited->c.root;
 	return r;
 }
 
-int fs_find_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
+int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
 		 struct btrkit_error *err)
 {
+	return no_tree(id, fs_try_root(fs, id, ret, item, err), err);
+}
+
+int fs_try_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
+		struct btrkit_error *err)
+{
 	if (id != OID_ROOT_TREE && id != OID_CHUNK_TREE)
-		return fs_find_root(fs, id, ret, item, err);
+		return fs_try_root(fs, id, ret, item, err);
 	*ret = id == OID_ROOT_TREE ? fs->root_tree : fs->chunk_tree;
 	if (item)
 		*item = (struct root_item){ 0 };
 	return 0;
+}
+
+int fs_find_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
+		 struct btrkit_error *err)
+{
+	return no_tree(id, fs_try_tree(fs, id, ret, item, err), err);
 }
 
 int fs_chunk_tree_uuid(struct btrkit_fs *fs, uint8_t uuid[16], struct btrkit_error *err)

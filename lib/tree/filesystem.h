@@ -65,6 +65,10 @@ struct btrkit_fs *fs_release(struct btrkit_fs *fs);
 int fs_find_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
+/* The same of a tree that need not be there. @return 0; 1: no such tree, of which nothing is told; <0 */
+int fs_try_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
 /* The same by a root tree of before, whatever a transaction has made of the tree since. */
 int fs_find_root_in(struct btrkit_fs *fs, const struct tree_root *root_tree, uint64_t id, struct tree_root *ret,
 		    struct root_item *item, struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -75,6 +79,10 @@ int fs_find_root_in(struct btrkit_fs *fs, const struct tree_root *root_tree, uin
  */
 int fs_find_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* The same of one that need not be there. @return as fs_try_root() */
+int fs_try_tree(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct root_item *item,
+		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* The UUID that the headers of all blocks carry besides the filesystem's. @return 0; <0 */
 int fs_chunk_tree_uuid(struct btrkit_fs *fs, uint8_t uuid[16], struct btrkit_error *err) BTRKIT_MUST_CHECK;

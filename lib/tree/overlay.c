@@ -268,7 +268,7 @@ int overlay_open(struct overlay *o, const struct tree_root *root, struct edit_tr
 	return 0;
 }
 
-int overlay_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct btrkit_error *err)
+int overlay_try_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct btrkit_error *err)
 {
 	struct edit_tree *t = overlay_open_tree(o, id);
 	struct root_item item;
@@ -279,7 +279,7 @@ int overlay_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct 
 		*ret = t;
 		return 0;
 	}
-	r = fs_find_tree(o->fs, id, &root, &item, err);
+	r = fs_try_tree(o->fs, id, &root, &item, err);
 	if (!r)
 		r = overlay_open(o, &root, &t, err);
 	if (r)
@@ -287,6 +287,13 @@ int overlay_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct 
 	t->last_snapshot = item.last_snapshot;
 	*ret = t;
 	return 0;
+}
+
+int overlay_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct btrkit_error *err)
+{
+	const int r = overlay_try_tree(o, id, ret, err);
+
+	return r == 1 ? err_set(err, BTRKIT_NOT_FOUND, "no tree %" PRIu64, id) : r;
 }
 
 int overlay_new_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct btrkit_error *err)

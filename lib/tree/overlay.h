@@ -107,6 +107,9 @@ struct overlay *overlay_commit(struct overlay *o);
 
 /* Opens a tree for editing; a second time it is the same. @return 0; -ENOENT; <0 */
 int overlay_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same of a tree that need not be there. @return 0; 1: no such tree, of which nothing is told; <0 */
+int overlay_try_tree(struct overlay *o, uint64_t id, struct edit_tree **ret,
+		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* A tree that there was not before: of one empty leaf. Its ROOT_ITEM is whoever's calls this. */
 int overlay_new_tree(struct overlay *o, uint64_t id, struct edit_tree **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;

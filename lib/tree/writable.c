@@ -52,9 +52,9 @@ int writable_replacing(struct btrkit_fs *fs, bool *unfinished, struct btrkit_err
 	int ret;
 
 	*unfinished = false;
-	ret = fs_find_root(fs, OID_DEV_TREE, &root, NULL, err);
+	ret = fs_try_root(fs, OID_DEV_TREE, &root, NULL, err);
 	if (ret)
-		return ret == -ENOENT ? 0 : ret;
+		return ret < 0 ? ret : 0;
 	cursor_init(&c, fs, &root);
 	ret = cursor_find(&c, &KEY(0, KEY_DEV_REPLACE, 0), err);
 	if (!ret)
@@ -222,9 +222,9 @@ static int check_dev_extents(struct btrkit_fs *fs, const struct lying *at, size_
 	int ret;
 
 	/* Without the tree there are no new chunks. */
-	ret = fs_find_root(fs, OID_DEV_TREE, &root, NULL, err);
+	ret = fs_try_root(fs, OID_DEV_TREE, &root, NULL, err);
 	if (ret)
-		return ret == -ENOENT ? 0 : ret;
+		return ret < 0 ? ret : 0;
 	cursor_init(&c, fs, &root);
 	c.scan = true;
 	for (ret = cursor_seek(&c, &KEY(0, 0, 0), err); !ret; ret = cursor_next(&c, err)) {

@@ -120,11 +120,11 @@ static int find_shape(struct btrkit_txn *txn, uint64_t id, struct tree_shape *re
 	const struct edit_tree *e = overlay_open_tree(txn->overlay, id);
 	struct tree_root root;
 	struct root_item item;
-	int r = fs_find_root(txn->fs, id, &root, &item, err);
+	int r = fs_try_root(txn->fs, id, &root, &item, err);
 
 	*ret = (struct tree_shape){ 0 };
 	if (r)
-		return r == -ENOENT ? 0 : r;
+		return r < 0 ? r : 0;
 	return shape_of(txn, &root, e, item.bytes_used / txn->fs->super.nodesize, ret, err);
 }
 

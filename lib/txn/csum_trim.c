@@ -96,9 +96,9 @@ int csums_trim(struct btrkit_txn *txn, const struct range *r, struct btrkit_erro
 	struct range there;
 	int ret;
 
-	ret = overlay_tree(txn->overlay, OID_CSUM_TREE, &t, err);
+	ret = overlay_try_tree(txn->overlay, OID_CSUM_TREE, &t, err);
 	if (ret)
-		return ret == -ENOENT ? 0 : ret;
+		return ret < 0 ? ret : 0;
 	/* The item that begins before the range, if any, and the one that ends behind it, which may be the same. */
 	ret = r->start ? covering_item(t, r->start, &there, err) : 1;
 	if (!ret)

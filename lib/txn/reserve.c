@@ -114,12 +114,12 @@ static int global_reserve(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_e
 
 	used = txn->fs->super.nodesize;
 	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++) {
-		int r = fs_find_root(txn->fs, trees[i], &root, &item, err);
+		int r = fs_try_root(txn->fs, trees[i], &root, &item, err);
 
-		if (r == -ENOENT)
-			continue;
-		if (r)
+		if (r < 0)
 			return r;
+		if (r)
+			continue;
 		used += item.bytes_used;
 		n++;
 	}

@@ -25,10 +25,10 @@ static int backup_root(struct btrkit_txn *txn, uint64_t id, le64 *bytenr, le64 *
 		       struct btrkit_error *err)
 {
 	struct tree_root root;
-	int ret = fs_find_root(txn->fs, id, &root, NULL, err);
+	int ret = fs_try_root(txn->fs, id, &root, NULL, err);
 
 	if (ret)
-		return ret == -ENOENT ? 0 : ret;
+		return ret < 0 ? ret : 0;
 	*bytenr = le64_put(root.bytenr);
 	*gen = le64_put(root.generation);
 	*level = root.level;

@@ -173,9 +173,9 @@ static int read_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
 	struct cursor c;
 	int ret;
 
-	ret = fs_find_root(fs, OID_QUOTA_TREE, &root, NULL, err);
+	ret = fs_try_root(fs, OID_QUOTA_TREE, &root, NULL, err);
 	if (ret)
-		return ret == -ENOENT ? 0 : ret;
+		return ret < 0 ? ret : 0;
 	cursor_init(&c, fs, &root);
 	ret = cursor_find(&c, &KEY(0, KEY_QGROUP_STATUS, 0), err);
 	if (!ret)

@@ -170,9 +170,10 @@ int usage_progress(struct usage_work *w, uint64_t n, struct btrkit_error *err)
 int usage_pipeline(struct usage_work *w, const struct pipeline_ops *ops, void *const *slots, size_t n,
 		   struct pipeline **ret, struct btrkit_error *err)
 {
-	int r = pipeline_create(ops, w->threads, slots, n, ret, err);
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
+	int r = pipeline_create(ops, w->threads, slots, n, ret, &own);
 
-	return r == -EAGAIN ? pipeline_create(ops, 0, slots, n, ret, err) : r;
+	return r == -EAGAIN ? pipeline_create(ops, 0, slots, n, ret, err) : err_pass(err, &own, r);
 }
 
 static int judge_options(const struct btrkit_fs *fs, const struct btrkit_usage_options *opts, struct btrkit_error *err)

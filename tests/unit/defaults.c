@@ -152,6 +152,31 @@ static void an_error_of_the_caller_stays(void **state)
 	btrkit_fs_close(fs);
 }
 
+/* What was tried in vain on the way is nobody's business. */
+static void a_success_leaves_no_error(void **state)
+{
+	struct btrkit_open_options writing = { .flags = BTRKIT_OPEN_WRITE };
+	struct btrkit_error err = { .message = "of the caller" };
+	struct btrkit_io *io = made(NULL, NULL);
+	struct btrkit_fs *fs;
+	struct btrkit_txn *txn;
+	uint64_t id, found;
+
+	(void)state;
+	assert_int_equal(btrkit_fs_open(&io, 1, &writing, &fs, &err), 0);
+	assert_int_equal(btrkit_txn_start(fs, &txn, &err), 0);
+	assert_int_equal(btrkit_txn_subvolume_create(txn, BTRKIT_TOP_LEVEL, BTRKIT_TOP_INODE, "300", 3, NULL, &id,
+						     &err),
+			 0);
+	assert_int_equal(btrkit_txn_commit(txn, NULL, &err), 0);
+	/* There is no subvolume of that number. */
+	assert_int_equal(btrkit_subvolume_find(fs, "300", &found, &err), 0);
+	assert_int_equal(found, id);
+	assert_int_equal(err.code, BTRKIT_OK);
+	assert_string_equal(err.message, "of the caller");
+	btrkit_fs_close(fs);
+}
+
 static void a_severity_that_is_none_has_no_name(void **state)
 {
 	(void)state;
@@ -180,6 +205,7 @@ int main(void)
 		cmocka_unit_test(files_come_out_without_options),
 		cmocka_unit_test(a_level_is_of_a_compression),
 		cmocka_unit_test(an_error_of_the_caller_stays),
+		cmocka_unit_test(a_success_leaves_no_error),
 		cmocka_unit_test(a_severity_that_is_none_has_no_name),
 		cmocka_unit_test(what_it_was_built_with_is_told),
 	};
