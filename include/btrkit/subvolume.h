@@ -38,6 +38,7 @@ struct btrkit_subvolume {
 
 /**
  * Returns the first subvolume with an objectid greater than @p after. Subvolumes that are being deleted are skipped.
+ * The call keeps no state, so it can be repeated after an error.
  *
  * @param after	objectid; 0: start with the top level
  * @return 0; 1: there are no more; -EUCLEAN, -EIO, -ENODATA, -ENOMEM

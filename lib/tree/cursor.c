@@ -55,7 +55,10 @@ static int stay(struct cursor *c, unsigned level, const struct node_ref *ref, st
 	return ret;
 }
 
-/* Puts the block of @ref into c->nodes[level], unless it is there already. */
+/*
+ * Puts the block of @ref into c->nodes[level], unless it is there already. After a failure nothing is left there and
+ * below, so that nobody goes on from where the cursor stood before, or takes that for the way there.
+ */
 static int enter(struct cursor *c, unsigned level, const struct node_ref *ref, struct btrkit_error *err)
 {
 	struct node *node;
@@ -66,6 +69,7 @@ static int enter(struct cursor *c, unsigned level, const struct node_ref *ref, s
 	ret = node_get(c->fs, ref, &node, err);
 	if (ret) {
 		err_at_tree(err, c->root.id);
+		release_below(c, level + 1);
 		return ret;
 	}
 	if (c->nodes[level])
@@ -181,6 +185,12 @@ static void read_on(struct cursor *c)
 	c->ahead = to;
 }
 
+/* After a failure, and before anything was looked for. */
+static int nowhere(struct btrkit_error *err)
+{
+	return err_set(err, BTRKIT_INVALID, "there is no place in the tree to go on from");
+}
+
 int cursor_next_block(struct cursor *c, unsigned level, struct btrkit_error *err)
 {
 	unsigned up = level;
@@ -190,6 +200,8 @@ int cursor_next_block(struct cursor *c, unsigned level, struct btrkit_error *err
 		if (up == c->root.level)
 			return 1;
 		up++;
+		if (!c->nodes[up])
+			return nowhere(err);
 	} while (c->slots[up] + 1 >= c->nodes[up]->nritems);
 	c->slots[up]++;
 	if (!level)
@@ -348,6 +360,8 @@ int cursor_find(struct cursor *c, const struct btrkit_key *key, struct btrkit_er
 
 int cursor_next(struct cursor *c, struct btrkit_error *err)
 {
+	if (!c->nodes[0])
+		return nowhere(err);
 	c->slots[0]++;
 	return settle(c, err);
 }

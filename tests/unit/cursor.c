@@ -17,11 +17,12 @@
 static struct syn_item items[ITEMS];
 static uint8_t payload[SIZE];
 
-/* A device that counts what is asked of it. */
+/* A device that counts what is asked of it, and fails when told to. */
 struct counting {
 	struct btrkit_io io;
 	struct btrkit_io *below;
 	size_t reads, requests, requested;
+	bool fails;
 };
 
 static struct counting counts;
@@ -29,6 +30,8 @@ static struct counting counts;
 static int count_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
 {
 	counts.reads++;
+	if (counts.fails)
+		return -EIO;
 	return btrkit_io_read(((struct counting *)io)->below, offset, buf, len, NULL);
 }
 
@@ -133,6 +136,39 @@ static void walk_enters_each_leaf_once(void **state)
 			assert_int_equal(cursor_next(&c, NULL), i + 1 == ITEMS);
 	}
 	assert_int_equal(c.leaves, LEAVES);
+	close_counting(fs, &c);
+}
+
+/* A seek that fails leaves nothing of where the cursor stood to go on from. */
+static void after_a_failure_it_stands_nowhere(void **state)
+{
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct cursor c;
+	struct btrkit_fs *fs = open_counting(&c);
+
+	(void)state;
+	assert_int_equal(cursor_next(&c, &err), -EINVAL);
+	for (unsigned forward = 0; forward < 2; forward++) {
+		const unsigned far = forward ? ITEMS - 1 : ITEMS / 2;
+
+		c.forward = forward;
+		assert_int_equal(cursor_seek(&c, &items[1].key, NULL), 0);
+		counts.fails = true;
+		assert_int_equal(cursor_seek(&c, &items[far].key, NULL), -EIO);
+		assert_int_equal(cursor_next(&c, &err), -EINVAL);
+		assert_int_equal(err.code, BTRKIT_INVALID);
+		assert_null(cursor_leaf(&c));
+		/* What is in the cache can be read; from there it goes on to the neighbour, and to nobody else. */
+		assert_int_equal(cursor_seek(&c, &items[PER_LEAF - 1].key, NULL), 0);
+		assert_int_equal(cursor_next(&c, NULL), -EIO);
+		counts.fails = false;
+		assert_int_equal(cursor_next(&c, NULL), -EINVAL);
+		assert_int_equal(cursor_seek_back(&c, &items[PER_LEAF - 1].key, NULL), 0);
+		assert_int_equal(cursor_next(&c, NULL), 0);
+		assert_int_equal(key_cmp(&c.item.key, &items[PER_LEAF].key), 0);
+		close_counting(fs, &c);
+		fs = open_counting(&c);
+	}
 	close_counting(fs, &c);
 }
 
@@ -280,6 +316,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seeks_go_on_from_anywhere),	   cmocka_unit_test(walk_enters_each_leaf_once),
+		cmocka_unit_test(after_a_failure_it_stands_nowhere),
 		cmocka_unit_test(leaves_that_are_passed_make_room), cmocka_unit_test(scan_requests_what_it_will_read),
 		cmocka_unit_test(walk_requests_what_comes),	   cmocka_unit_test(leaf_with_two_pointers_is_refused),
 	};
