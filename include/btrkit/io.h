@@ -11,6 +11,10 @@
  * They are called only for ranges within the device, as given by io->size, but at any offset and of any length: a
  * backend that needs aligned requests has to align them itself. After an error the contents of the buffer, or of the
  * range that was written, are undefined.
+ *
+ * When reading, writing, flushing, discarding or reserving fails, the library reports most errnos of a backend as -EIO,
+ * and names the original one in the message. The exceptions are -ENOMEM; -ENODATA from reading; and -ENOSPC and -EROFS
+ * from the others.
  */
 
 #include <btrkit/types.h>

@@ -16,6 +16,22 @@ struct btrkit_io *btrkit_io_close(struct btrkit_io *io)
 	return NULL;
 }
 
+/*
+ * A backend may fail with any errno. Most mean something else when functions of the library return them, such as that
+ * there is no such tree, or that a thread cannot be started: what a device cannot do is -EIO then, and the message has
+ * the rest.
+ */
+static int as_device(int ret, bool writing, struct btrkit_error *err)
+{
+	if (ret == -ENOMEM || (writing && (ret == -ENOSPC || ret == -EROFS)))
+		return ret;
+	if (err && ret != -EIO) {
+		err->code = BTRKIT_IO;
+		err->err = -EIO;
+	}
+	return -EIO;
+}
+
 /* Tells of a failure of the backend, and what that has to say. */
 BTRKIT_PRINTF(4, 5)
 static int blame(struct btrkit_io *io, struct btrkit_error *err, int ret, const char *fmt, ...)
@@ -46,7 +62,7 @@ int btrkit_io_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len,
 			       "device ends before the read of %zu bytes at %" PRIu64 " does (size %" PRIu64 ")", len,
 			       offset, io->size);
 	if (ret)
-		return blame(io, err, ret, "cannot read %zu bytes at %" PRIu64, len, offset);
+		return as_device(blame(io, err, ret, "cannot read %zu bytes at %" PRIu64, len, offset), false, err);
 	return 0;
 }
 
@@ -60,14 +76,16 @@ int btrkit_io_write(struct btrkit_io *io, uint64_t offset, const void *buf, size
 		return err_set(err, BTRKIT_NO_SPACE, "write of %zu bytes at %" PRIu64 " ends past the device's end",
 			       len, offset);
 	ret = io->ops->write(io, offset, buf, len);
-	return ret ? blame(io, err, ret, "cannot write %zu bytes at %" PRIu64, len, offset) : 0;
+	if (ret)
+		return as_device(blame(io, err, ret, "cannot write %zu bytes at %" PRIu64, len, offset), true, err);
+	return 0;
 }
 
 int btrkit_io_flush(struct btrkit_io *io, struct btrkit_error *err)
 {
 	int ret = io->ops->flush ? io->ops->flush(io) : -EROFS;
 
-	return ret ? blame(io, err, ret, "cannot flush") : 0;
+	return ret ? as_device(blame(io, err, ret, "cannot flush"), true, err) : 0;
 }
 
 /* What discarding and reserving have in common. */
@@ -82,7 +100,9 @@ static int on_range(struct btrkit_io *io, int (*op)(struct btrkit_io *, uint64_t
 		return err_set(err, BTRKIT_NO_SPACE,
 			       "cannot %s %" PRIu64 " bytes at %" PRIu64 ", past the device's end", verb, len, offset);
 	ret = op && len ? op(io, offset, len) : 0;
-	return ret ? blame(io, err, ret, "cannot %s %" PRIu64 " bytes at %" PRIu64, verb, len, offset) : 0;
+	if (ret)
+		ret = blame(io, err, ret, "cannot %s %" PRIu64 " bytes at %" PRIu64, verb, len, offset);
+	return ret ? as_device(ret, true, err) : 0;
 }
 
 int btrkit_io_discard(struct btrkit_io *io, uint64_t offset, uint64_t len, struct btrkit_error *err)

@@ -404,6 +404,29 @@ static void faults_come_when_told(void **state)
 	btrkit_io_close(io);
 }
 
+/* What else an errno says is not what the device that fails with it means. */
+static void a_device_that_fails_is_told_as_such(void **state)
+{
+	static const int errors[] = { -EAGAIN, -ENOENT, -EEXIST, -EINVAL, -EACCES, -ENXIO };
+	struct btrkit_io_faults faults = { 0, 0, UINT64_MAX, 0, { 0 } };
+	uint8_t bytes[8] = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		struct btrkit_error err = BTRKIT_ERROR_INIT;
+		struct btrkit_io *io;
+
+		faults.error = errors[i];
+		assert_int_equal(btrkit_io_fault(make_memory(), &faults, &io, NULL), 0);
+		assert_int_equal(btrkit_io_read(io, 0, bytes, 8, &err), -EIO);
+		assert_true(err.code == BTRKIT_IO && err.err == -EIO);
+		assert_non_null(strstr(err.message, strerror(-errors[i])));
+		assert_int_equal(btrkit_io_write(io, 0, bytes, 8, NULL), -EIO);
+		assert_int_equal(btrkit_io_flush(io, NULL), -EIO);
+		btrkit_io_close(io);
+	}
+}
+
 static void a_fault_backend_truncates(void **state)
 {
 	struct btrkit_io_faults faults = BTRKIT_IO_FAULTS_INIT;
@@ -568,6 +591,7 @@ int main(void)
 		cmocka_unit_test(signatures_are_found),
 		cmocka_unit_test(an_impossible_memory_is_refused),
 		cmocka_unit_test(faults_come_when_told),
+		cmocka_unit_test(a_device_that_fails_is_told_as_such),
 		cmocka_unit_test(a_fault_backend_truncates),
 		cmocka_unit_test(what_lies_below_explains),
 	};
