@@ -78,21 +78,17 @@ static void keep_told(struct usage_list *l, const struct btrkit_error *what)
 
 int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what, struct btrkit_error *err)
 {
-	int r = ret;
+	int r = 0;
 
-	if (ret != -ENOMEM && w->opts.damage) {
-		pthread_mutex_lock(&w->lock);
-		if (usage_was_told(w->u, what)) {
-			r = 0;
-		} else {
-			keep_told(&w->u->told, what);
-			w->u->total.damaged++;
-			r = w->opts.damage(w->opts.damage_ctx, what);
-		}
-		pthread_mutex_unlock(&w->lock);
+	if (ret == -ENOMEM || !w->opts.damage)
+		return err_pass(err, what, ret);
+	pthread_mutex_lock(&w->lock);
+	if (!usage_was_told(w->u, what)) {
+		keep_told(&w->u->told, what);
+		w->u->total.damaged++;
+		r = w->opts.damage(w->opts.damage_ctx, what);
 	}
-	if (r && err)
-		*err = *what;
+	pthread_mutex_unlock(&w->lock);
 	return r;
 }
 
