@@ -48,7 +48,7 @@ int cursor_descend(struct cursor *c, const struct btrkit_key *key, unsigned leve
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* After cursor_descend(): to the next block of @level. @return 0; 1 there is none; <0 */
 int cursor_next_block(struct cursor *c, unsigned level, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* To the neighbour. @return 0; 1 there is none (the cursor is then at an end: seek again); -EINVAL after a failure; <0 */
+/* To the neighbour. @return 0; 1 there is none (the cursor is then at an end: seek again); <0, -EINVAL after that */
 int cursor_next(struct cursor *c, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /* Is told of a block that cannot be read. @return 0 to go on around it; <0 */
