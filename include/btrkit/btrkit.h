@@ -72,10 +72,10 @@
  * transaction at once, through functions that begin with btrkit_txn_. But functions that read the filesystem in other
  * ways may then find half-changed trees and report corruption, so no thread may use them while another thread changes
  * or flushes something. Functions that need the extent tree, such as those for sharedness, usage and checks, fail with
- * -EBUSY while a transaction is open. Opening, closing, and starting, committing and aborting a transaction need exclusive use of the
- * handle. The library has no mutable data of its own. Some functions start threads, which have ended when the function
- * returns, except for one that prepares memory for a transaction: it ends with the transaction. Callbacks are called by
- * one thread at a time, not always the caller's, unless a comment says otherwise.
+ * -EBUSY while a transaction is open. Opening, closing, and starting, committing and aborting a transaction need
+ * exclusive use of the handle. The library has no mutable data of its own. Some functions start threads, which have
+ * ended when the function returns, except for one that prepares memory for a transaction: it ends with the transaction.
+ * Callbacks are called by one thread at a time, not always the caller's, unless a comment says otherwise.
  *
  * ABI. Structs that callers fill in or have filled in end with reserved members, which must be 0: initialise options
  * with the macro that ends in _INIT. Unknown flags are refused. Structs that callbacks receive, one at a time, may grow

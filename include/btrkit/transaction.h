@@ -10,8 +10,8 @@
  * open, functions that read through the same handle see what it has changed and flushed (modify.h). They must not run
  * while something is being changed: they would find half-changed trees, and might report corruption. References to
  * extents reach the extent tree only with the commit, so functions that need that tree fail with -EBUSY while a
- * transaction is open, even if it has changed nothing; the comments on these functions say so. A crash, a killed process
- * or btrkit_txn_abort() leaves the filesystem as it was before the transaction.
+ * transaction is open, even if it has changed nothing; the comments on these functions say so. A crash, a killed
+ * process or btrkit_txn_abort() leaves the filesystem as it was before the transaction.
  */
 
 #include <btrkit/filesystem.h>
