@@ -4,6 +4,8 @@
 
 /* Operations of `btrkit edit`, as words: edit.c takes them from arguments or a script, a table has who does them. */
 
+#include <sys/stat.h>
+
 #include "cmd.h"
 
 struct edit {
@@ -122,15 +124,36 @@ int edit_create(struct edit *e, const char *path, const struct btrkit_new_inode 
 #define EDIT_PUT_PRESERVE 2u	/* with times and extended attributes */
 #define EDIT_PUT_BELOW 4u	/* directories with what is in them */
 
-/* @made: gets the new inode; may be NULL */
-int edit_put_file(struct edit *e, const char *local, const char *path, unsigned flags, struct btrkit_found *made,
-		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* A local file as it was found. */
+struct edit_local {
+	int dir;		/* that it is in, under that name; may be AT_FDCWD */
+	const char *name;
+	int fd;			/* of a regular file or a directory; -1: it is neither, and not opened */
+	const char *path;	/* for messages */
+	struct stat st;
+};
+
+/* A regular file, or what else has a descriptor. @made: gets the new inode */
+int edit_put_local(struct edit *e, const struct edit_local *from, const char *path, unsigned flags,
+		   struct btrkit_found *made, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int edit_put_tree(struct edit *e, const char *local, const char *path, unsigned flags,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
-struct stat;
 /* An inode gets permissions, times and extended attributes of a local one. */
-int edit_preserve(struct edit *e, const char *local, const struct stat *st, uint64_t root, uint64_t inode,
+int edit_preserve(struct edit *e, const struct edit_local *local, uint64_t root, uint64_t inode,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
+
+/* @below: a slash and the path below the top directory; "": that itself. @return 0; <0 ends the walk */
+struct edit_visitor {
+	void *ctx;
+	int (*put)(void *ctx, const struct edit_local *local, const char *below, struct btrkit_error *err);
+	/* A directory, after all that is in it. */
+	int (*leave)(void *ctx, const struct edit_local *local, const char *below, struct btrkit_error *err);
+};
+
+/* A local file or directory with all that is below it; links are not followed. @return 0; <0 */
+int edit_walk(const char *top, const struct edit_visitor *to, struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* -ESTALE: a local file is not what it was. */
+int edit_changed(struct btrkit_error *err, const char *local);
 
 /* Local files that have several names, while the first of them was put, and not all. Begins with NULL. */
 struct edit_link;

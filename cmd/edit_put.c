@@ -126,34 +126,42 @@ static int make_way(struct edit *e, const char *path, struct btrkit_error *err)
 	return ret == -ENOENT ? 0 : ret;
 }
 
-int edit_put_file(struct edit *e, const char *local, const char *path, unsigned flags, struct btrkit_found *made,
-		  struct btrkit_error *err)
+int edit_put_local(struct edit *e, const struct edit_local *from, const char *path, unsigned flags,
+		   struct btrkit_found *made, struct btrkit_error *err)
 {
+	const struct stat *st = &from->st;
 	struct btrkit_new_inode what = BTRKIT_NEW_INODE_INIT;
-	struct copying c = { .e = e, .local = local };
-	struct stat st;
-	int ret;
+	struct copying c = { .e = e, .fd = from->fd, .local = from->path };
+	int ret = 0;
 
-	ret = open_local(e, local, &c.fd, &st, err);
-	if (ret)
-		return ret;
-	what.mode = S_IFREG | (S_ISREG(st.st_mode) ? st.st_mode & 07777 : 0644);
-	what.uid = st.st_uid;
-	what.gid = st.st_gid;
+	what.mode = S_IFREG | (S_ISREG(st->st_mode) ? st->st_mode & 07777 : 0644);
+	what.uid = st->st_uid;
+	what.gid = st->st_gid;
 	if (flags & EDIT_PUT_FORCE)
 		ret = make_way(e, path, err);
 	if (!ret)
 		ret = edit_create(e, path, &what, &c.root, &c.inode, err);
 	if (!ret)
-		ret = copy_data(&c, &st, err);
+		ret = copy_data(&c, st, err);
 	/* A hole at the end. */
-	if (!ret && S_ISREG(st.st_mode))
+	if (!ret && S_ISREG(st->st_mode))
 		ret = btrkit_txn_truncate(e->txn, c.root, c.inode, c.size, err);
-	close(c.fd);
-	if (!ret && flags & EDIT_PUT_PRESERVE && S_ISREG(st.st_mode))
-		ret = edit_preserve(e, local, &st, c.root, c.inode, err);
-	if (made)
-		*made = (struct btrkit_found){ c.root, c.inode, DT_REG };
+	if (!ret && flags & EDIT_PUT_PRESERVE && S_ISREG(st->st_mode))
+		ret = edit_preserve(e, from, c.root, c.inode, err);
+	*made = (struct btrkit_found){ c.root, c.inode, DT_REG };
+	return ret;
+}
+
+static int put_file(struct edit *e, const char *local, const char *path, unsigned flags, struct btrkit_error *err)
+{
+	struct edit_local from = { .path = local };
+	struct btrkit_found made;
+	int ret = open_local(e, local, &from.fd, &from.st, err);
+
+	if (ret)
+		return ret;
+	ret = edit_put_local(e, &from, path, flags, &made, err);
+	close(from.fd);
 	return ret;
 }
 
@@ -161,7 +169,7 @@ int edit_put(struct edit *e, char **words, size_t n, unsigned flags, struct btrk
 {
 	(void)n;
 	return flags & EDIT_PUT_BELOW ? edit_put_tree(e, words[0], words[1], flags, err) :
-					edit_put_file(e, words[0], words[1], flags, NULL, err);
+					put_file(e, words[0], words[1], flags, err);
 }
 
 int edit_write(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)

@@ -11,7 +11,7 @@ import tempfile
 
 import editing
 from editing import check, refused, works
-from tool import BTRKIT, run
+from tool import BTRKIT, PRELOADED, run
 
 
 def make_tree(top, rng):
@@ -164,6 +164,47 @@ def inherited(path, scratch):
     works(path, b'rm link\n')
 
 
+def swapped(path, scratch):
+    """What lies outside of a tree does not get in, and nothing waits for ever, whatever is put in the place of a name
+    between the look at it and its opening: neither here nor in mkfs."""
+    library = os.environ.get('SWAPPED_LIBRARY')
+    if not library:
+        return
+    top, outside, image = (os.path.join(scratch, name) for name in ('swapped', 'outside-of-it', 'swapped.img'))
+    for folder in (f'{top}/dir', outside):
+        os.makedirs(folder)
+        with open(f'{folder}/file', 'wb') as f:
+            f.write(folder.encode() * 100)
+    env = {**os.environ, 'LD_PRELOAD': ' '.join([library, os.environ.get('LD_PRELOAD', '')]), **PRELOADED}
+    plants = {'link': lambda new: os.symlink(f'{outside}/file', new), 'directory': lambda new: os.symlink(outside, new),
+              'fifo': os.mkfifo, 'another': lambda new: os.link(f'{outside}/file', new)}
+    for what, plant in plants.items():
+        for words in (['edit', path, 'put', '-r', top, 'in'], ['mkfs', '-qb', '128m', '--rootdir', top, image]):
+            old = f'{top}/dir' if what == 'directory' else f'{top}/dir/file'
+            plant(f'{old}.new')
+            code, out, err = run(*words, env={**env, 'SWAP': os.path.basename(old)})
+            os.rename(f'{old}.new', f'{scratch}/old')
+            os.unlink(old)
+            os.rename(f'{scratch}/old', old)
+            check(code == 1 and not out and err.count('\n') == 1, what, words, code, err)
+            check('changed while it was read' in err or 'Illegal seek' in err, what, words, err)
+            check(run('ls', path, 'in')[0] == 1 and not os.path.exists(image), what)
+    # As soon as nobody interferes all is well, at any depth.
+    deep = '/d' * 1500
+    at = os.open(top, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir('d', dir_fd=at)
+        inner = os.open('d', os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(at)
+    works(path, f'put -rp {top} in\n'.encode())
+    check(run('cat', path, 'in/dir/file')[1] == f'{top}/dir'.encode() * 100)
+    check(run('stat', path, 'in' + deep)[0] == 0, 'the deepest')
+    works(path, b'rm -r in\n')
+    subprocess.run(['rm', '-r', f'{top}/d'], check=True)
+
+
 def standard_input(path):
     done = subprocess.run([BTRKIT, 'edit', path, 'put', '-', 'input'], input=b'input' * 10000, check=False)
     check(done.returncode == 0 and run('cat', path, 'input')[1] == b'input' * 10000)
@@ -217,6 +258,7 @@ def main():
         links(path, scratch)
         sizes(path)
         inherited(path, scratch)
+        swapped(path, scratch)
         standard_input(path)
         modes(path, scratch, rng)
     print(f'{editing.checks} checks')
