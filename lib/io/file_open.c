@@ -87,6 +87,15 @@ static int enter_partition(struct opened_file *f, unsigned flags, struct io_spec
 	return 0;
 }
 
+/*
+ * What a mounted filesystem writes goes past the cache of its device, which is kept as long as anybody has the device
+ * open, and so may have what was there before. Dropping that needs no privilege, as flushing the device would.
+ */
+static void drop_cached(int fd)
+{
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 int file_open(struct io_spec *part, unsigned flags, struct opened_file *f, struct btrkit_error *err)
 {
 	const bool is_part = part->offset || part->size || part->partition;
@@ -109,6 +118,8 @@ int file_open(struct io_spec *part, unsigned flags, struct opened_file *f, struc
 		ret = io_spec_locate(part, f->fd, size, err);
 	if (!ret && block && is_part)
 		ret = enter_partition(f, flags, part, &st, err);
+	if (!ret && block)
+		drop_cached(f->fd);
 	if (!ret && flags & BTRKIT_IO_EXCLUSIVE)
 		ret = io_guard(f->fd, &st, part->offset, part->size, flags & BTRKIT_IO_WRITE, &f->guard, err);
 	return ret;

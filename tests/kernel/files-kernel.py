@@ -154,6 +154,35 @@ def compare_contents(fs, mnt, linux):
     return size
 
 
+def change_beneath(scratch):
+    """What Linux writes in the place of what was read by the device before is what is read then: mounted, or afterwards
+    by a device that somebody has kept open."""
+    fs = image.Image(f'{scratch}/fs.img', '300M')
+    fs.mkfs()
+    mnt = fs.mount('nodatacow')
+    compared = 0
+
+    def compare(data):
+        nonlocal compared
+        assert ours('cat', fs.loop, 'f') == data, 'what was there before'
+        compared += len(data)
+
+    with open(fs.loop, 'rb'):
+        for byte in b'abc':
+            data = bytes((byte,)) * (1 << 20)
+            with open(f'{mnt}/f', 'r+b' if compared else 'wb') as f:
+                f.write(data)
+            image.sync(mnt)
+            compare(data)
+        with open(f'{mnt}/f', 'r+b') as f:
+            f.write(b'd' * (1 << 20))
+        image.run('umount', mnt)
+        compare(b'd' * (1 << 20))
+    fs.umount()
+    fs.remove()
+    return compared
+
+
 def main():
     reason = image.missing()
     if reason:
@@ -172,6 +201,7 @@ def main():
                                                      compare_contents(fs, mnt, linux)))]
             fs.umount()
             fs.remove()
+        counts[2] += change_beneath(scratch)
     print(f'{counts[0]} names and {counts[1]} inodes compared, {counts[2]} bytes of files')
     return 0 if all(counts) else 1
 
