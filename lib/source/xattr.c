@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "lib/source/state.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/crc32c.h"
 #include "lib/base/err.h"
+
+#define LEAVE_OUT "; --without-xattr leaves it out"
 
 static int compare(const void *a, const void *b)
 {
@@ -106,6 +107,25 @@ int source_xattrs_flush(struct source *s, struct btrkit_error *err)
 	return 0;
 }
 
+/* Whether the inode may have it; what Linux could neither show nor remove is not put into a filesystem. */
+static int judge(const struct source *s, uint32_t inode, const char *name, const void *value, size_t len,
+		 struct btrkit_error *err)
+{
+	const size_t name_len = strlen(name), room = s->state->limits.xattr;
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
+	int ret;
+
+	if (!name_len || name_len > SOURCE_NAME_MAX)
+		return source_fail(s, inode, err, EINVAL, "attribute with a name of %zu bytes" LEAVE_OUT, name_len);
+	if (len > room || name_len + len > room)
+		return source_fail(s, inode, err, E2BIG, "attribute %.40s of %zu bytes, at most %zu fit" LEAVE_OUT,
+				   name, len, room - name_len);
+	ret = source_judge_xattr(name, value, len, s->inodes[inode].mode, &own);
+	if (!ret || ret == -ENOMEM)
+		return ret ? err_nomem(err) : 0;
+	return source_fail(s, inode, err, -ret, "attribute %.80s: %s" LEAVE_OUT, name, own.message);
+}
+
 int source_add_xattr(struct source *s, uint32_t inode, const char *name, const void *value, size_t len,
 		     struct btrkit_error *err)
 {
@@ -116,11 +136,9 @@ int source_add_xattr(struct source *s, uint32_t inode, const char *name, const v
 
 	if (!source_takes_xattr(s, name))
 		return 0;
-	if (!name_len || name_len > SOURCE_NAME_MAX)
-		return source_fail(s, inode, err, EINVAL, "attribute with a name of %zu bytes", name_len);
-	if (len > s->state->limits.xattr || name_len + len > s->state->limits.xattr)
-		return source_fail(s, inode, err, E2BIG, "attribute %.40s of %zu bytes, at most %" PRIu32 " fit", name,
-				   len, s->state->limits.xattr - (uint32_t)name_len);
+	ret = judge(s, inode, name, value, len, err);
+	if (ret)
+		return ret;
 	if (b->inode != inode) {
 		ret = source_xattrs_flush(s, err);
 		if (ret < 0)

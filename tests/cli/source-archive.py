@@ -5,6 +5,7 @@ or not; what is broken, incomplete or leads out of the tree is refused with a cl
 
 SOURCE_LIST is the program that prints a source as text. Exits with 77 where it cannot run.
 """
+import base64
 import bz2
 import gzip
 import io
@@ -12,10 +13,12 @@ import lzma
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
+import urllib.parse
 import zlib
 
 from tool import skip
@@ -226,6 +229,42 @@ def what_must_not_be_is_refused():
     bad('no such directory in the source', tar(('a', FILE)), '-s', 'b')
 
 
+def attributes_are_judged():
+    """What Linux's btrfs would not show, or not remove again, is refused by its name."""
+    def entries(*rows):
+        return struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *row, 0xffffffff) for row in rows)
+
+    def archive(name, value, kind):
+        coded = {'LIBARCHIVE.xattr.' + urllib.parse.quote(name): base64.b64encode(value).decode()}
+        return tar(('d/\x01', {'type': kind, 'linkname': 't' if kind == SYM else '', 'pax_headers': coded}))
+
+    access, default, capability = 'system.posix_acl_access', 'system.posix_acl_default', 'security.capability'
+    acl, regular, fifo = entries((1, 7), (4, 5), (32, 5)), tarfile.REGTYPE, tarfile.FIFOTYPE
+    capable = bytes.fromhex('0100000200040000' + 24 * '0')
+    for name, value, kind, says in (
+            ('foo.x', b'1', regular, 'no such kind'), ('name', b'1', DIR, 'no such kind'),
+            ('system.x', b'1', regular, 'no such kind'), ('User.x', b'1', regular, 'no such kind'),
+            ('user.', b'1', regular, 'beginning'), ('trusted.', b'1', DIR, 'beginning'),
+            ('security.', b'1', SYM, 'beginning'), ('btrfs.', b'1', regular, 'beginning'),
+            ('btrfs.x', b'1', regular, 'no such property'), ('btrfs.compression', b'xyz', regular, 'no compression'),
+            ('btrfs.compression', b'zstd', SYM, 'only files'), ('user.x', b'1', SYM, 'only files'),
+            ('user.x', b'1', fifo, 'only files'), ('user.' + 'x' * 251, b'', regular, 'a name of 256 bytes'),
+            (access, b'', regular, 'an ACL of 0 bytes'), (access, b'abc', regular, 'an ACL of 3 bytes'),
+            (access, acl[:-1], regular, 'an ACL of 27 bytes'), (access, b'\1' + acl[1:], DIR, 'an ACL of version 1'),
+            (access, entries(), regular, 'without entries'), (access, entries((1, 7)), regular, 'go together'),
+            (access, entries((4, 5), (1, 7), (32, 5)), regular, 'go together'), (access, acl, SYM, 'has no ACL'),
+            (access, entries((1, 8), (4, 5), (32, 5)), DIR, 'go together'), (default, acl, regular, 'only directories'),
+            (access, entries((3, 7)), regular, 'of nobody'), (capability, b'', regular, 'no capabilities'),
+            (capability, b'abc', regular, 'no capabilities'), (capability, capable[:12], regular, 'no capabilities')):
+        what = 'attribute ' if len(name) > 255 else f'attribute {name[:80]}: '
+        bad(rf': d/\\001: {re.escape(what)}.*{says}.*; --without-xattr leaves it out', archive(name, value, kind))
+    for name, value, kind in (
+            ('user.x', b'', DIR), ('trusted.x', b'1', SYM), ('security.x', b'1', fifo), (access, acl, fifo),
+            (default, acl, DIR), (capability, capable, regular), ('btrfs.compression', b'zstd:3', DIR),
+            ('btrfs.compression', b'', regular), ('user.' + 'x' * 250, b'', regular)):
+        assert f' {name}=' in good(archive(name, value, kind)), name
+
+
 def lines_of(out, *wanted):
     global compared
     for line in wanted:
@@ -262,6 +301,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         compressed_damage_is_found(trees_come_out_equal(folder))
     what_must_not_be_is_refused()
+    attributes_are_judged()
     members_are_understood()
     print(f'{compared} archives')
     return 0 if compared > 200 else 1

@@ -332,6 +332,8 @@ static void options_leave_out(void **state)
 					.num_with_xattrs = 1,
 					.without_xattrs = without,
 					.num_without_xattrs = 1 };
+	static const char acl[28] = { 2, 0, 0, 0, 1, 0, 7, 0, 0, 0, 0, 0, 4, 0, 5, 0, 0, 0, 0, 0, 32 };
+	static const char capability[20] = { 1, 0, 0, 2 };
 	struct source *s = create(&o);
 	uint32_t usr = add(s, 0, "usr", DIRECTORY), share, got = 99, file;
 
@@ -346,15 +348,15 @@ static void options_leave_out(void **state)
 	assert_int_equal(try_link(s, 0, "y.o", file, NULL), 1);
 	assert_int_equal(source_add_xattr(s, file, "user.a", "1", 1, NULL), 0);
 	assert_int_equal(source_add_xattr(s, file, "security.selinux", "1", 1, NULL), 0);
-	assert_int_equal(source_add_xattr(s, file, "security.capability", "12", 2, NULL), 0);
-	assert_int_equal(source_add_xattr(s, file, "system.posix_acl_access", "123", 3, NULL), 0);
+	assert_int_equal(source_add_xattr(s, file, "security.capability", capability, 20, NULL), 0);
+	assert_int_equal(source_add_xattr(s, file, "system.posix_acl_access", acl, 28, NULL), 0);
 	assert_int_equal(source_add_xattr(s, file, "system.other", "1", 1, NULL), 0);
 	assert_int_equal(source_finish(s, NULL), 0);
 	file = at_path(s, "usr/share/doc2");
 	assert_int_equal(s->inodes[file].xattrs->n, 2);
 	assert_string_equal(s->inodes[file].xattrs->at[0].name, "security.capability");
 	assert_string_equal(s->inodes[file].xattrs->at[1].name, "system.posix_acl_access");
-	assert_int_equal(s->inodes[file].xattrs->at[1].value_len, 3);
+	assert_int_equal(s->inodes[file].xattrs->at[1].value_len, 28);
 	source_destroy(s);
 }
 
@@ -426,7 +428,7 @@ static void what_cannot_be_is_refused(void **state)
 	name[100] = '\0';
 	assert_int_equal(source_add(s, 0, "l", 1, &a, &got, &err), 0);
 	assert_error(source_add_xattr(s, file, "user.12345", value, 191, &err), -E2BIG, &err,
-		     "dir/file: attribute user.12345 of 191 bytes, at most 190 fit");
+		     "dir/file: attribute user.12345 of 191 bytes, at most 190 fit; --without-xattr leaves it out");
 	assert_int_equal(source_add_xattr(s, file, "user.12345", value, 190, &err), 0);
 	assert_int_equal(source_add_xattr(s, file, "user.12345", value, 1, &err), 0);
 	assert_error(source_finish(s, &err), -EINVAL, &err, "dir/file: attribute user.12345 twice");
