@@ -70,6 +70,9 @@ int mkfs_enlarge_image(const struct mkfs_request *req, struct btrkit_io *io, str
 
 	if (!o->source || o->flags & BTRKIT_MKFS_FIT || io->size >= o->byte_count)
 		return 0;
+	/* An undo file has what was in a device, not its size; the library says what is missing. */
+	if (req->undo)
+		return 0;
 	ret = btrkit_io_resize(io, o->byte_count, err);
 	/* What is no file of its own is too small, which the library says. */
 	return ret == -EOPNOTSUPP ? 0 : ret;

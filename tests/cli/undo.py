@@ -11,7 +11,7 @@ import tempfile
 import time
 
 import tool
-from tool import BTRKIT, SUPER_OFFSETS, check_failure, digest, run
+from tool import BTRKIT, SUPER_OFFSETS, check_failure, digest, run, watched
 
 M = 1 << 20
 SIZE = 256 * M
@@ -112,6 +112,22 @@ def files(scratch):
     for options in (('-b', '50m'), ('-b', '1g')):
         check_failure('mkfs', image, run('mkfs', *options, '--undo', file, image))
         check(not os.path.exists(file), 'an undo file of nothing')
+    # It has what was in an image, not the size of that, which stays.
+    sized = make_file(f'{scratch}/sized', 129 * M, (0, 1 << 16))
+    sizes = ('-b', '130m'), ('-b', '129m'), ('--shrink',), ()
+    before = digest(sized)
+    for options in sizes:
+        command = ('mkfs', '-qf', '--rootdir', f'{scratch}/none', *options, '--undo', file, sized)
+        os.makedirs(f'{scratch}/none', exist_ok=True)
+        if options == sizes[0]:
+            said = check_failure('mkfs', sized, run(*command))
+            check(f'the device has {129 * M}' in said and not os.path.exists(file), said)
+        else:
+            done(*command)
+            done('undo', file, sized)
+            os.unlink(file)
+        check(digest(sized) == before, options)
+    os.rmdir(f'{scratch}/none')
     done('mkfs', '-q', image)
     check_failure('mkfs', image, run('mkfs', '--undo', file, image))
     check(not os.path.exists(file), 'an undo file of nothing')
@@ -298,6 +314,9 @@ def quiet(scratch):
     done('mkfs', '-q', '--undo', file, image)
     for option in ('-q', '--quiet'):
         check(done('undo', option, file, image) == '', option)
+    for options, says in (((), True), (('-q',), False), (('--quiet',), False)):
+        status, out, said = watched('undo', *options, file, image)
+        check(not status and bool(out) == says == ('undoing: 50 %' in said) == bool(said), (options, out, said))
     os.unlink(file)
     os.unlink(image)
 
