@@ -39,7 +39,7 @@ static int undo_on(struct request *req, struct btrkit_io **ios, struct btrkit_un
 {
 	struct btrkit_undo_options opts = BTRKIT_UNDO_OPTIONS_INIT;
 	/* Not begun: a signal ends the program at once, and to run it again completes it. */
-	struct cmd_progress p = { .what = "undoing", .terminal = isatty(STDERR_FILENO), .percent = -1 };
+	struct cmd_progress p = { .what = "undoing", .terminal = !req->quiet && isatty(STDERR_FILENO), .percent = -1 };
 	int ret;
 
 	ret = open_all(req, ios, err);
