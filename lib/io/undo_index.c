@@ -43,11 +43,10 @@ static int load_header(const struct loader *l, struct btrkit_error *err)
 	return 0;
 }
 
-/* @return 0: there is a whole record at @at, 1: there is none */
-static int read_record(const struct loader *l, uint64_t at, struct btrkit_error *err)
+/* The head of a record that may be at @at. @return 0; 1: there is none, as far as that tells; <0 */
+static int read_head(const struct loader *l, uint64_t at, struct btrkit_error *err)
 {
 	struct disk_undo_record *r = l->record;
-	uint32_t len;
 	int ret;
 
 	if (l->file->size < at || l->file->size - at < sizeof(*r))
@@ -55,13 +54,28 @@ static int read_record(const struct loader *l, uint64_t at, struct btrkit_error 
 	ret = btrkit_io_read(l->file, at, r, sizeof(*r), err);
 	if (ret)
 		return ret;
-	len = le32_get(r->payload);
-	if (memcmp(r->id, l->index->id, sizeof(r->id)) || len > UNDO_WINDOW || l->file->size - at - sizeof(*r) < len)
-		return 1;
-	ret = btrkit_io_read(l->file, at + sizeof(*r), r + 1, len, err);
+	return memcmp(r->id, l->index->id, sizeof(r->id)) || le32_get(r->payload) > UNDO_WINDOW ||
+	       l->file->size - at - sizeof(*r) < le32_get(r->payload);
+}
+
+/* What follows the head. @return 0: they are a whole record; 1: they are not; <0 */
+static int read_payload(const struct loader *l, uint64_t at, struct btrkit_error *err)
+{
+	struct disk_undo_record *r = l->record;
+	const uint32_t len = le32_get(r->payload);
+	const int ret = btrkit_io_read(l->file, at + sizeof(*r), r + 1, len, err);
+
 	if (ret)
 		return ret;
 	return le32_get(r->csum) != ~crc32c(~0u, &r->payload, sizeof(*r) - sizeof(r->csum) + len);
+}
+
+/* @return 0: there is a whole record at @at; 1: there is none; <0 */
+static int read_record(const struct loader *l, uint64_t at, struct btrkit_error *err)
+{
+	const int ret = read_head(l, at, err);
+
+	return ret ? ret : read_payload(l, at, err);
 }
 
 static int add_device(struct loader *l, uint64_t at, struct btrkit_error *err)
@@ -142,19 +156,34 @@ static int add_record(struct loader *l, uint64_t at, struct btrkit_error *err)
 	}
 }
 
-/* Whether the record at @at, if there is one, was written when what lies at @end was on disk already. */
-static int judge_candidate(const struct loader *l, uint64_t at, uint64_t end, struct btrkit_error *err)
+/*
+ * Whether the record at @at, if there is one, was written when what lies at @end was on disk already. @left: bytes that
+ * may still be looked at
+ */
+static int judge_candidate(const struct loader *l, uint64_t at, uint64_t end, uint64_t *left, struct btrkit_error *err)
 {
-	int ret = read_record(l, at, err);
+	int ret = read_head(l, at, err);
 
+	if (!ret && le64_get(l->record->synced) <= end)
+		return 0;
+	if (!ret && le32_get(l->record->payload) > *left)
+		return damaged(err, end, NULL);
+	if (!ret) {
+		*left -= le32_get(l->record->payload);
+		ret = read_payload(l, at, err);
+	}
 	if (ret)
 		return ret < 0 ? ret : 0;
-	return le64_get(l->record->synced) > end ? damaged(err, end, NULL) : 0;
+	return damaged(err, end, NULL);
 }
 
-/* The last records may be lost, since the power failed when they were being written; others may not. */
+/*
+ * The last records may be lost, since the power failed when they were being written; others may not. What is left of
+ * records does not overlap, so that they have no more bytes than there are: whatever has was made up.
+ */
 static int judge_rest(const struct loader *l, uint64_t end, struct btrkit_error *err)
 {
+	uint64_t may_read = l->file->size > end ? l->file->size - end + UNDO_WINDOW : 0;
 	uint8_t chunk[64 * UNDO_ALIGN];
 	int ret = 0;
 
@@ -165,7 +194,7 @@ static int judge_rest(const struct loader *l, uint64_t end, struct btrkit_error 
 		ret = btrkit_io_read(l->file, at, chunk, len, err);
 		for (size_t i = 0; !ret && i + sizeof(struct disk_undo_record) <= len; i += UNDO_ALIGN)
 			if (!memcmp(chunk + i + offsetof(struct disk_undo_record, id), l->index->id, 16))
-				ret = judge_candidate(l, at + i, end, err);
+				ret = judge_candidate(l, at + i, end, &may_read, err);
 	}
 	return ret;
 }

@@ -63,6 +63,9 @@ static int load_entry(struct undo *u, const struct undo_entry *e, struct btrkit_
 		if (u->sectors[s] != UNKEPT)
 			return damaged(u, e, err);
 		u->sectors[s] = memcmp(u->now + from, u->old + from, sector_bytes(u, s)) ? DIFFERENT : SAME;
+		/* Once, however many NEW entries there are. */
+		if (u->sectors[s] == DIFFERENT)
+			u->sums[s] = crc32c(~0u, u->now + from, sector_bytes(u, s));
 	}
 	return ret;
 }
@@ -97,8 +100,7 @@ static int match_entry(struct undo *u, const struct undo_entry *e, struct btrkit
 	for (uint32_t s = first; !ret && s < first + n; s++) {
 		if (u->sectors[s] == UNKEPT)
 			return damaged(u, e, err);
-		if (u->sectors[s] == DIFFERENT &&
-		    crc32c(~0u, u->now + (size_t)s * UNDO_SECTOR, sector_bytes(u, s)) == le32_get(sums[s - first]))
+		if (u->sectors[s] == DIFFERENT && u->sums[s] == le32_get(sums[s - first]))
 			u->sectors[s] = WRITTEN;
 	}
 	return ret;

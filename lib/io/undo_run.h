@@ -39,6 +39,7 @@ struct undo {
 	uint64_t start;
 	uint8_t *now, *old;	/* as it is on the device and in the file, where that has it */
 	uint8_t sectors[WINDOW_SECTORS];
+	uint32_t sums[WINDOW_SECTORS];	/* of what is on the device, where that is not as it was */
 	bool quiet;		/* nobody is told how far it is */
 	uint64_t done;		/* bytes of two times what was saved */
 };

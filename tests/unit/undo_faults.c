@@ -368,6 +368,56 @@ static int create_folder(void **state)
 	return !f || fclose(f) || truncate(image_path, MIB);
 }
 
+/* A file of which it is counted how much is read. */
+static struct counting {
+	struct btrkit_io io;
+	struct sparse *file;
+	uint64_t bytes;
+} counting;
+
+static int count_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
+{
+	struct counting *c = (struct counting *)io;
+
+	c->bytes += len;
+	sparse_read(c->file, offset, buf, len);
+	return 0;
+}
+
+static void count_close(struct btrkit_io *io)
+{
+	(void)io;
+}
+
+/* Behind the last record many begin that are none, and each would have a MiB, with what is of others. */
+static void a_file_that_was_made_up_is_refused_soon(void **state)
+{
+	static const struct btrkit_io_ops ops = { .read = count_read, .close = count_close };
+	struct disk_undo_record made = { .payload = le32_put(UNDO_WINDOW), .synced = le64_put(UINT64_MAX) };
+	struct disk_undo_record broken = made;
+	struct btrkit_error err = BTRKIT_ERROR_INIT;
+	struct btrkit_io *device;
+	uint64_t end;
+	struct rig r;
+
+	(void)state;
+	rig_seed(9);
+	assert_int_equal(rig_start(&r, 100000, UINT64_MAX, 0, NULL), 0);
+	rig_use(&r);
+	end = undo_align(r.file_end);
+	sparse_read(r.file, offsetof(struct disk_undo_header, id), made.id, sizeof(made.id));
+	broken.csum = le32_put(1);
+	sparse_write(r.file, end, &broken, UNDO_ALIGN / 2);
+	for (uint64_t at = end + UNDO_ALIGN; at < end + 2 * MIB; at += UNDO_ALIGN)
+		sparse_write(r.file, at, &made, sizeof(made));
+	counting = (struct counting){ .io = { .ops = &ops, .size = end + 2 * MIB }, .file = r.file };
+	device = sparse_io(r.device);
+	assert_int_equal(undo_run(&counting.io, &device, 1, NULL, NULL, &err), -EUCLEAN);
+	assert_non_null(strstr(err.message, "is damaged at "));
+	assert_true(counting.bytes < 3 * counting.io.size);
+	rig_end(&r);
+}
+
 static int remove_folder(void **state)
 {
 	(void)state;
@@ -384,6 +434,7 @@ int main(void)
 		cmocka_unit_test(a_flush_tells_of_what_was_lost),
 		cmocka_unit_test(a_device_that_fails_is_not_the_file),
 		cmocka_unit_test(a_failing_undo_is_run_again),
+		cmocka_unit_test(a_file_that_was_made_up_is_refused_soon),
 		cmocka_unit_test(files_are_new_ones),
 		cmocka_unit_test(memory_that_runs_out_is_told_of),
 	};
