@@ -265,16 +265,15 @@ int cmd_fail_path(const struct command *cmd, const char *device, const char *pat
 	char line[BTRKIT_ERROR_LINE];
 
 	btrkit_error_format(err, line, sizeof(line));
-	/* What does not exist is named already. */
-	if (err->code == BTRKIT_NOT_FOUND && strlen(line) >= len && !memcmp(line + strlen(line) - len, path, len))
+	/* What does not exist, or is no directory, is named already. */
+	if ((err->code == BTRKIT_NOT_FOUND && strlen(line) >= len && !memcmp(line + strlen(line) - len, path, len)) ||
+	    (err->err == -ENOTDIR && !strncmp(line, path, len)))
 		return cmd_fail(cmd, device, err);
 	/* Of a path that is too long the end tells more, and so does what is wrong with it. */
-	if (len > PATH_SHOWN) {
-		path += len - PATH_SHOWN;
-		cmd_say("btrkit %s: %s: ...%.*s: %s", cmd->name, device, PATH_SHOWN, path, line);
-	} else {
+	if (len > PATH_SHOWN)
+		cmd_say("btrkit %s: %s: ...%.*s: %s", cmd->name, device, PATH_SHOWN, path + len - PATH_SHOWN, line);
+	else
 		cmd_say("btrkit %s: %s: %.*s: %s", cmd->name, device, len ? (int)len : 1, len ? path : "/", line);
-	}
 	return cmd_failed(cmd);
 }
 

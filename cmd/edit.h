@@ -95,9 +95,13 @@ void edit_say_forced(struct edit *e, const struct cmd_note *to);
 struct edit_spot {
 	uint64_t root;
 	struct btrkit_place at;
+	bool slash;	/* follows the name: it is of a directory */
 };
 int edit_spot(struct edit *e, const char *path, struct edit_spot *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
+/* The same of something new, with a mode, or 0 for a link: only behind a directory there may be a slash. */
+int edit_spot_new(struct edit *e, const char *path, uint32_t mode, struct edit_spot *ret,
+		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* What a path leads to; links are not followed. */
 int edit_find(struct edit *e, const char *path, struct btrkit_found *ret,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;

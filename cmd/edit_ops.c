@@ -95,11 +95,9 @@ static int op_ln(struct edit *e, char **words, size_t n, unsigned flags, struct 
 	}
 	ret = edit_find(e, words[0], &f, err);
 	if (!ret)
-		ret = edit_spot(e, words[1], &s, err);
+		ret = edit_spot_new(e, words[1], 0, &s, err);
 	if (ret)
 		return ret;
-	if (!s.at.len)
-		return edit_fail(err, EEXIST, words[1]);
 	return btrkit_txn_link(e->txn, f.root, f.inode, &s.at, err);
 }
 
@@ -120,6 +118,33 @@ static int op_rmdir(struct edit *e, char **words, size_t n, unsigned flags, stru
 	return ret;
 }
 
+/* What gets a new name, or is replaced by it, is a directory. */
+static int judge_dir(struct edit *e, const struct edit_spot *s, const char *path, struct btrkit_error *err)
+{
+	struct btrkit_found f;
+	const int ret = btrkit_txn_lookup(e->txn, s->root, s->at.dir, s->at.name, s->at.len, &f, err);
+
+	return ret || f.type == DT_DIR ? ret : edit_fail(err, ENOTDIR, path);
+}
+
+/* A slash behind either name says that there will be a directory. */
+static int judge_slashes(struct edit *e, const struct edit_spot *from, const struct edit_spot *to, unsigned how,
+			 char **words, struct btrkit_error *err)
+{
+	const bool exchange = how == BTRKIT_RENAME_EXCHANGE;
+	struct btrkit_found f;
+	int ret = 0;
+
+	if (from->slash || (to->slash && !exchange))
+		ret = judge_dir(e, from, words[!from->slash], err);
+	if (!ret && to->slash && exchange)
+		ret = judge_dir(e, to, words[1], err);
+	if (ret == -ENOTDIR && how == BTRKIT_RENAME_NOREPLACE &&
+	    !btrkit_txn_lookup(e->txn, to->root, to->at.dir, to->at.name, to->at.len, &f, NULL))
+		return edit_fail(err, EEXIST, words[1]);
+	return ret;
+}
+
 static int op_mv(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)
 {
 	static const unsigned how[] = { 0, BTRKIT_RENAME_NOREPLACE, BTRKIT_RENAME_EXCHANGE,
@@ -137,7 +162,8 @@ static int op_mv(struct edit *e, char **words, size_t n, unsigned flags, struct 
 		return ret;
 	if (!from.at.len || !to.at.len)
 		return edit_fail(err, EBUSY, words[from.at.len != 0]);
-	return btrkit_txn_rename(e->txn, &from.at, &to.at, how[flags], err);
+	ret = judge_slashes(e, &from, &to, how[flags], words, err);
+	return ret ? ret : btrkit_txn_rename(e->txn, &from.at, &to.at, how[flags], err);
 }
 
 static int op_truncate(struct edit *e, char **words, size_t n, unsigned flags, struct btrkit_error *err)

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "edit.h"
 
@@ -47,7 +48,7 @@ static int walk(struct edit *e, const char *path, struct edit_spot *ret, struct 
 		int r;
 
 		if (!*path) {
-			*ret = (struct edit_spot){ root, { root, dir, name, len } };
+			*ret = (struct edit_spot){ root, { root, dir, name, len }, len && name[len] };
 			return 0;
 		}
 		r = btrkit_txn_lookup(e->txn, root, dir, name, len, &found, err);
@@ -79,7 +80,25 @@ int edit_find(struct edit *e, const char *path, struct btrkit_found *ret, struct
 		*ret = (struct btrkit_found){ s.root, s.at.dir, DT_DIR };
 		return 0;
 	}
-	return btrkit_txn_lookup(e->txn, s.root, s.at.dir, s.at.name, s.at.len, ret, err);
+	r = btrkit_txn_lookup(e->txn, s.root, s.at.dir, s.at.name, s.at.len, ret, err);
+	return r || !s.slash || ret->type == DT_DIR ? r : edit_fail(err, ENOTDIR, path);
+}
+
+int edit_spot_new(struct edit *e, const char *path, uint32_t mode, struct edit_spot *ret, struct btrkit_error *err)
+{
+	struct btrkit_found f;
+	int r = edit_spot(e, path, ret, err);
+
+	if (r)
+		return r;
+	if (!ret->at.len)
+		return edit_fail(err, EEXIST, path);
+	if (!ret->slash || S_ISDIR(mode))
+		return 0;
+	if (S_ISREG(mode))
+		return edit_fail(err, EISDIR, path);
+	r = btrkit_txn_lookup(e->txn, ret->root, ret->at.dir, ret->at.name, ret->at.len, &f, err);
+	return r ? r : edit_fail(err, EEXIST, path);
 }
 
 int edit_target(struct edit *e, const char *path, struct btrkit_found *ret, struct btrkit_error *err)
@@ -133,12 +152,10 @@ int edit_create(struct edit *e, const char *path, const struct btrkit_new_inode 
 		struct btrkit_error *err)
 {
 	struct edit_spot s;
-	int ret = edit_spot(e, path, &s, err);
+	int ret = edit_spot_new(e, path, what->mode, &s, err);
 
 	if (ret)
 		return ret;
-	if (!s.at.len)
-		return edit_fail(err, EEXIST, path);
 	if (root)
 		*root = s.root;
 	return btrkit_txn_create(e->txn, s.root, s.at.dir, s.at.name, s.at.len, what, inode, err);
@@ -146,10 +163,13 @@ int edit_create(struct edit *e, const char *path, const struct btrkit_new_inode 
 
 int edit_unlink(struct edit *e, const char *path, struct btrkit_error *err)
 {
+	struct btrkit_found f;
 	struct edit_spot s;
 	int ret = edit_spot(e, path, &s, err);
 
 	if (!ret && !s.at.len)
 		ret = edit_fail(err, EISDIR, path);
+	if (!ret && s.slash)
+		ret = edit_find(e, path, &f, err);
 	return ret ? ret : btrkit_txn_unlink(e->txn, s.root, s.at.dir, s.at.name, s.at.len, BTRKIT_UNLINK_FILE, err);
 }

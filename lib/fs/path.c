@@ -44,8 +44,9 @@ static int step_across(struct btrkit_fs *fs, struct inode_place *at, uint64_t id
 /* The place of a subvolume that a snapshot has not taken along: it is listed, and has no inode. */
 #define STEP_EMPTY 2
 
-/* @return 0; 1: there is none; STEP_EMPTY; <0 */
-static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, struct btrkit_error *err)
+/* @is_dir: whether its entry says that it is a directory. @return 0; 1: there is none; STEP_EMPTY; <0 */
+static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, bool *is_dir,
+		struct btrkit_error *err)
 {
 	struct dir_entry entry;
 	struct cursor c;
@@ -61,8 +62,10 @@ static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, 
 	switch (entry.location.type) {
 	case KEY_INODE_ITEM:
 		at->inode = entry.location.objectid;
+		*is_dir = entry.type == FT_DIR;
 		return 0;
 	case KEY_ROOT_ITEM:
+		*is_dir = true;
 		ret = step_across(fs, at, entry.location.objectid, name, len, err);
 		return ret == 1 ? STEP_EMPTY : ret;
 	default:
@@ -74,7 +77,8 @@ static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, 
 
 int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, struct btrkit_error *err)
 {
-	const int ret = step(fs, at, name, len, err);
+	bool is_dir;
+	const int ret = step(fs, at, name, len, &is_dir, err);
 
 	return ret == STEP_EMPTY ? 1 : ret;
 }
@@ -87,10 +91,11 @@ int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char 
 
 	while (*path) {
 		size_t len = strcspn(path, "/");
+		bool is_dir;
 		int r;
 
 		if (len && !(len == 1 && *path == '.')) {
-			r = step(fs, &at, path, len, err);
+			r = step(fs, &at, path, len, &is_dir, err);
 			if (r < 0)
 				return r;
 			if (r == STEP_EMPTY)
@@ -98,6 +103,9 @@ int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char 
 					       "snapshot did not take along: %s", (int)len, path, whole);
 			if (r)
 				return err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: %s", whole);
+			/* Also where nothing follows but a slash. */
+			if (path[len] && !is_dir)
+				return err_system(err, ENOTDIR, "%s", whole);
 		}
 		path += len;
 		path += *path == '/';

@@ -16,8 +16,8 @@ struct inode_place {
 
 /*
  * Follows @path from the root directory of @root, into other subvolumes where it leads there. Empty components, "." and
- * a leading slash are allowed; ".." and symbolic links are not followed.
- * @return 0; -ENOENT; <0
+ * a leading slash are allowed; ".." and symbolic links are not followed. What a slash follows must be a directory.
+ * @return 0; -ENOENT; -ENOTDIR; <0
  */
 int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, struct inode_place *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -140,6 +140,17 @@ def not_taken_along(path):
                 f'b is the empty place of a subvolume that the snapshot did not take along: {to}')
 
 
+def slashes(path):
+    """Behind a slash, and a dot, there is a directory."""
+    for command, *options in (('ls',), ('ls', '-d'), ('stat',), ('cat',), ('fiemap',),
+                              ('extract', '--tar', '/dev/null')):
+        for to in ('dir/b/', 'dir/b//.', 'dir/b/x', 'dir/link/', 'dir/b/x/y'):
+            status, out, err = run(command, *options, path, to)
+            said = check_failure(command, path, (status, b'' if command == 'stat' else out, err))
+            assert said == f'{to}: Not a directory', (command, to, said)
+    assert text('ls', path, 'dir/below/') == text('ls', path, '/dir/./below/.') == 'b\ndeep\n'
+
+
 def logged(folder):
     """Files that Linux would show newer: a word says so, and it is no failure. Others are silent."""
     path = unpack.unpack('good-log-tree', folder, quick=True)
@@ -173,6 +184,7 @@ def main():
         lists(path)
         states(path)
         refusals(path)
+        slashes(path)
         not_taken_along(path)
         logged(scratch)
         short_inline(scratch)

@@ -26,9 +26,9 @@ NOREPLACE, EXCHANGE = 1, 2
 LONG = 'n' * 256
 
 # Paths below the folder of the round, and what they are.
-TARGETS = ('no', 'no/x', LONG, 'f', 'f/x', 'd', 'd/x', 'e', 'l', 'p', 'c', 's', 's/f', 's/id/no', 'z', 'z/no', 'ro',
-           'ro/no', 'ro/f', 'ro/d', 'ro/e', 'ro/l', 'ro/p', 'i', 'a', 'id', 'id/no', 'id/f', 'id/e', 'ad', 'ad/no',
-           'ad/f')
+TARGETS = ('no', 'no/', 'no/x', LONG, 'f', 'f/', 'f/x', 'e/', 'ro/f/', 'd', 'd/x', 'e', 'l', 'p', 'c', 's', 's/f',
+           's/id/no', 'z', 'z/no', 'ro', 'ro/no', 'ro/f', 'ro/d', 'ro/e', 'ro/l', 'ro/p', 'i', 'a', 'id', 'id/no',
+           'id/f', 'id/e', 'ad', 'ad/no', 'ad/f')
 # In a snapshot, the place of a subvolume, which has a name and no inode: for operations on names only.
 PLACE, OF_NAMES = 'of/in', ('mkdir', 'mknod', 'ln', 'put', 'rmdir', 'rm', 'mv')
 
@@ -97,9 +97,10 @@ def clone(a, b, flags=0):
 
 
 # The words, with P for the target and T/ for the folder of the round; what Linux does with both, and the targets that
-# are left out: of links and devices it opens what they lead to, and a fifo has no end to write to; what is deleted as
-# a subvolume has to be a directory that can be changed.
+# are left out: of links and devices it opens what they lead to, and a fifo has no end to write to; what is made or
+# deleted as a subvolume is a name in a directory that can be opened; and a slash ends no file that open(2) makes.
 OPENED = ('l', 'ro/l', 'p', 'ro/p', 'c')
+SLASHES = ('no/', 'f/', 'e/', 'ro/f/')
 CASES = (
     ('mkdir P', lambda p, t: os.mkdir(p), ()),
     ('mknod P p', lambda p, t: os.mkfifo(p), ()),
@@ -131,7 +132,7 @@ CASES = (
     ('write P 0 LOCAL', lambda p, t: write(p), OPENED),
     ('punch P 0 4096', lambda p, t: allocate(p, ops.PUNCH_HOLE | ops.KEEP_SIZE), OPENED),
     ('prealloc P 0 4096', lambda p, t: allocate(p, 0), OPENED),
-    ('clone T/d/f P', lambda p, t: clone(f'{t}/d/f', p, os.O_CREAT | os.O_TRUNC), OPENED),
+    ('clone T/d/f P', lambda p, t: clone(f'{t}/d/f', p, os.O_CREAT | os.O_TRUNC), OPENED + ('f/', 'ro/f/')),
     ('clone P T/d/x', lambda p, t: clone(p, f'{t}/d/x', os.O_TRUNC), OPENED + ('d/x',)),
     ('chmod 600 P', lambda p, t: os.chmod(p, 0o600), ('l', 'ro/l')),
     ('chown 7:8 P', lambda p, t: os.lchown(p, 7, 8), ()),
@@ -141,8 +142,8 @@ CASES = (
      lambda p, t: os.setxattr(p, 'trusted.x', b'y', os.XATTR_REPLACE, follow_symlinks=False), ()),
     ('rmxattr user.x P', lambda p, t: os.removexattr(p, 'user.x', follow_symlinks=False), ()),
     ('chattr =d P', lambda p, t: set_flags(p, NODUMP), OPENED),
-    ('subvolume create P', lambda p, t: ops.subvolume(p), ('f/x', LONG)),
-    ('subvolume snapshot T/s P', lambda p, t: ops.snapshot(f'{t}/s', p), ('f/x', LONG)),
+    ('subvolume create P', lambda p, t: ops.subvolume(p), ('f/x', LONG) + SLASHES),
+    ('subvolume snapshot T/s P', lambda p, t: ops.snapshot(f'{t}/s', p), ('f/x', LONG) + SLASHES),
     ('subvolume delete P', lambda p, t: ops.delete_subvolume(p),
      tuple(set(TARGETS) - {'no', 'no/x', 'd', 'e', 's', 'z', 'ro'})),
     ('property set P ro true', lambda p, t: set_read_only(p, True), OPENED),
