@@ -43,7 +43,8 @@ struct btrkit_inode {
  *
  * @param root	objectid of the subvolume in which the path starts
  * @param path	terminated; a leading slash is allowed; may lead into other subvolumes
- * @return 0; -ENOENT: no such subvolume or path; -ENAMETOOLONG; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * @return 0; -ENOENT: no such subvolume or path; -ENOTDIR: a slash follows what is no directory; -ENAMETOOLONG;
+ *	   -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  * Since: 0.1
  */
 int btrkit_inode_find(struct btrkit_fs *fs, uint64_t root, const char *path, struct btrkit_inode *ret,

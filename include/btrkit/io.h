@@ -120,7 +120,8 @@ enum btrkit_io_flags {
  * @p spec is a path, or `PATH?offset=N[&size=N]` or `PATH?partition=N` for a filesystem inside a disk image. N is in
  * bytes and takes the suffixes k m g t p e; partitions are numbered as by libblkid. If a part of a block device lies in
  * a partition that the kernel knows, the device of that partition is used. Directories, character devices, fifos and
- * other kinds of files are refused.
+ * other kinds of files are refused. What the system has cached of a block device is dropped: a mounted filesystem
+ * writes past that cache.
  *
  * @param spec	the device, as above; not kept
  * @param flags	enum btrkit_io_flags

@@ -97,7 +97,11 @@ struct btrkit_mkfs_source {
 	size_t num_exclude;
 	const char *const *with_xattrs;	   /**< patterns of attribute names to copy in any case */
 	size_t num_with_xattrs;
-	const char *const *without_xattrs; /**< patterns of attribute names to ignore */
+	/**
+	 * Patterns of attribute names to ignore. An attribute that Linux could not show, or not remove again, is
+	 * refused otherwise: of an unknown namespace, or with a value that is no ACL, no capability, no compression.
+	 */
+	const char *const *without_xattrs;
 	size_t num_without_xattrs;
 	uint32_t root_uid, root_gid;
 	uint64_t reserved[8];	/**< 0 */
