@@ -306,9 +306,9 @@ static int check_quotas(struct btrkit_fs *fs, struct btrkit_error *err)
 	struct cursor c;
 	int ret;
 
-	ret = fs_find_root(fs, OID_QUOTA_TREE, &root, NULL, err);
+	ret = fs_try_root(fs, OID_QUOTA_TREE, &root, NULL, err);
 	if (ret)
-		return ret == -ENOENT ? 0 : ret;
+		return ret < 0 ? ret : 0;
 	cursor_init(&c, fs, &root);
 	c.scan = true;
 	for (ret = cursor_seek(&c, &KEY(0, 0, 0), err); !ret; ret = cursor_next(&c, err)) {

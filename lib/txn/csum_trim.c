@@ -42,14 +42,15 @@ static int covering_item(struct edit_tree *t, uint64_t logical, struct range *re
 
 int csums_exist(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err)
 {
+	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	struct tree_root root;
 	struct range there;
 	struct cursor c;
 	int ret;
 
-	ret = overlay_committed_root(txn->overlay, OID_CSUM_TREE, &root, err);
+	ret = overlay_committed_root(txn->overlay, OID_CSUM_TREE, &root, &own);
 	if (ret)
-		return ret == -ENOENT ? 0 : ret;
+		return ret == -ENOENT ? 0 : err_pass(err, &own, ret);
 	cursor_init(&c, txn->fs, &root);
 	ret = csums_before(&c, range_end(r), &there, err);
 	cursor_release(&c);
