@@ -64,6 +64,20 @@ void image_type_name(const struct disk_key *key, const uint8_t *data, uint32_t s
 		snprintf(ret, 40, "%u", k.type);
 }
 
+uint64_t image_item_kind(const struct disk_key *key, const uint8_t *data, uint32_t size)
+{
+	const uint64_t special = le64_get(key->objectid) > OID_LAST_FREE || le64_get(key->objectid) < OID_FIRST_FREE;
+	uint64_t form = 0;
+
+	if (key->type == KEY_EXTENT_DATA)
+		form = size > 53 ? 9 : data[20] | (uint64_t)data[16] << 4;
+	if (key->type == KEY_EXTENT_ITEM || key->type == KEY_METADATA_ITEM)
+		form = size > 24 ? data[size > 42 && data[16] & 2 ? 42 : 24] | (uint64_t)(size > 64) << 8 : 0;
+	if (key->type == KEY_INODE_ITEM)
+		form = data[53] >> 4;
+	return 2 + ((uint64_t)key->type << 1 | special) * 4096 + form;
+}
+
 /* Their names, one behind the other, each once. */
 static int note_code(void *ctx, const struct btrkit_finding *f)
 {
@@ -157,7 +171,7 @@ static void add_child(const struct node *n, uint32_t slot)
 		add_block(root.bytenr);
 }
 
-static void find_blocks(void)
+void image_find_blocks(void)
 {
 	struct cursor c;
 	int ret;
@@ -199,7 +213,7 @@ void image_open(const char *path)
 	io = sparse_io(image.good);
 	if (btrkit_fs_open(&io, 1, NULL, &image.fs, NULL))
 		die("cannot be opened");
-	find_blocks();
+	image_find_blocks();
 }
 
 void image_close(void)

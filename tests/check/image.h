@@ -24,11 +24,16 @@ _Noreturn void die(const char *what);
 /* It must be one in which check finds nothing. */
 void image_open(const char *path);
 void image_close(void);
+/* The blocks of image.fs, which somebody has opened. */
+void image_find_blocks(void);
 
 /* What is said of trees: those that one of them says to be its owner. */
 const char *image_tree_name(uint64_t id);
 /* The name of an item's type, into @ret. */
 void image_type_name(const struct disk_key *key, const uint8_t *data, uint32_t size, char ret[40]);
+
+/* A number for items of one type and one form. */
+uint64_t image_item_kind(const struct disk_key *key, const uint8_t *data, uint32_t size);
 
 #define CODES_ROOM 4096u
 /* @return 1: found, 0: not, -1: it could not be opened. @codes: of the findings, each once, in the order of codes */

@@ -146,21 +146,6 @@ static bool first(uint64_t owner, uint64_t kind)
 	return true;
 }
 
-/* Items of one type that are of different forms. */
-static uint64_t kind_of(const struct disk_key *key, const uint8_t *data, uint32_t size)
-{
-	const uint64_t special = le64_get(key->objectid) > OID_LAST_FREE || le64_get(key->objectid) < OID_FIRST_FREE;
-	uint64_t form = 0;
-
-	if (key->type == KEY_EXTENT_DATA)
-		form = size > 53 ? 9 : data[20] | (uint64_t)data[16] << 4;
-	if (key->type == KEY_EXTENT_ITEM || key->type == KEY_METADATA_ITEM)
-		form = size > 24 ? data[size > 42 && data[16] & 2 ? 42 : 24] | (uint64_t)(size > 64) << 8 : 0;
-	if (key->type == KEY_INODE_ITEM)
-		form = data[53] >> 4;
-	return 2 + ((uint64_t)key->type << 1 | special) * 4096 + form;
-}
-
 static void try_block(uint64_t bytenr, uint8_t *block)
 {
 	const struct disk_header *h = (const struct disk_header *)block;
@@ -184,7 +169,7 @@ static void try_block(uint64_t bytenr, uint8_t *block)
 			fields_of_slot(block, slot, each_value, &t);
 			continue;
 		}
-		if (!first(owner, kind_of(at, data, size)))
+		if (!first(owner, image_item_kind(at, data, size)))
 			continue;
 		copy = *at;
 		image_type_name(&copy, data, size, t.type);
