@@ -265,9 +265,9 @@ int cmd_fail_path(const struct command *cmd, const char *device, const char *pat
 	char line[BTRKIT_ERROR_LINE];
 
 	btrkit_error_format(err, line, sizeof(line));
-	/* What does not exist, or is no directory, is named already. */
-	if ((err->code == BTRKIT_NOT_FOUND && strlen(line) >= len && !memcmp(line + strlen(line) - len, path, len)) ||
-	    (err->err == -ENOTDIR && !strncmp(line, path, len)))
+	/* Some messages name the path already: in front, or as their last word. */
+	if ((strlen(line) > len && !memcmp(line + strlen(line) - len, path, len) &&
+	     line[strlen(line) - len - 1] == ' ') || (err->err == -ENOTDIR && !strncmp(line, path, len)))
 		return cmd_fail(cmd, device, err);
 	/* Of a path that is too long the end tells more, and so does what is wrong with it. */
 	if (len > PATH_SHOWN)

@@ -154,6 +154,8 @@ static void judge(const struct command *cmd, const struct request *req)
 		cmd_usage_error(cmd, "--subvol goes with --path only");
 	if (s->flags & BTRKIT_DUMP_WITH_EXTENTS && !file)
 		cmd_usage_error(cmd, "--with-extents goes with --inode or --path only");
+	if (req->opts.flags & BTRKIT_DUMP_FOLLOW && !req->opts.num_blocks)
+		cmd_usage_error(cmd, "--follow goes with --block only");
 	if (file && req->opts.num_blocks)
 		cmd_usage_error(cmd, "--inode and --path exclude --block");
 	if (req->choice.any && req->opts.flags & BTRKIT_DUMP_ROOTS)

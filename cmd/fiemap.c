@@ -35,58 +35,71 @@ struct request {
 	int num_paths;
 };
 
-/* Text names a file as it was given, as filefrag does; the other forms name it as its subvolume does. */
-struct renamed {
+struct listing {
 	const struct btrkit_fiemap_sink *sink;
-	const char *path;
+	struct btrkit_fiemap_stats stats;
+	bool any; /* something was listed */
 };
 
-static int rename_file(void *ctx, const struct btrkit_fiemap_file *file)
+/* Text names a file as it was given, as filefrag does; the other formats name it as its subvolume does. */
+struct named {
+	const struct btrkit_fiemap_sink *sink;
+	const char *path; /* as it was given; NULL: as the subvolume names it */
+	bool begun; /* something of the file was printed */
+};
+
+static int begin_file(void *ctx, const struct btrkit_fiemap_file *file)
 {
-	const struct renamed *r = ctx;
 	struct btrkit_fiemap_file as_given = *file;
+	struct named *n = ctx;
 
-	as_given.path = r->path;
-	as_given.path_len = strlen(r->path);
-	return r->sink->file(r->sink->ctx, &as_given);
+	n->begun = true;
+	if (n->path) {
+		as_given.path = n->path;
+		as_given.path_len = strlen(n->path);
+	}
+	return n->sink->file(n->sink->ctx, &as_given);
 }
 
-static int pass_extents(void *ctx, const struct btrkit_extent *rows, size_t n)
+static int pass_extents(void *ctx, const struct btrkit_extent *rows, size_t count)
 {
-	const struct renamed *r = ctx;
+	const struct named *n = ctx;
 
-	return r->sink->extents(r->sink->ctx, rows, n);
+	return n->sink->extents(n->sink->ctx, rows, count);
 }
 
-static int pass_owners(void *ctx, const struct btrkit_reference *refs, size_t n)
+static int pass_owners(void *ctx, const struct btrkit_reference *refs, size_t count)
 {
-	const struct renamed *r = ctx;
+	const struct named *n = ctx;
 
-	return r->sink->owners(r->sink->ctx, refs, n);
+	return n->sink->owners(n->sink->ctx, refs, count);
 }
 
-static int list_path(struct btrkit_fs *fs, const struct request *req, uint64_t root, const char *path,
-		     const struct btrkit_fiemap_sink *sink, struct btrkit_fiemap_stats *stats, struct btrkit_error *err)
-{
-	struct renamed renamed = { sink, path };
-	const struct btrkit_fiemap_sink as_given = { rename_file, pass_extents, &renamed,
-						     sink->owners ? pass_owners : NULL };
-
-	return btrkit_fiemap_path(fs, root, path, req->format ? sink : &as_given, stats, err);
-}
-
-static int list(struct btrkit_fs *fs, const struct request *req, const struct btrkit_fiemap_sink *sink,
-		struct btrkit_fiemap_stats *stats, struct btrkit_error *err)
+/*
+ * Lists each path. One that cannot be listed is reported, and the others still are, as filefrag does it; but a listing
+ * that breaks off within a file ends there. @return 0; 1: some paths were reported; <0
+ */
+static int list_paths(const struct command *cmd, struct btrkit_fs *fs, const struct request *req, struct listing *l,
+		      struct btrkit_error *err)
 {
 	uint64_t root;
-	int ret;
+	int ret = cmd_find_subvolume(fs, req->subvol, &root, err), failed = 0;
 
-	if (req->all)
-		return btrkit_fiemap_all(fs, sink, stats, err);
-	ret = cmd_find_subvolume(fs, req->subvol, &root, err);
-	for (int i = 0; !ret && i < req->num_paths; i++)
-		ret = list_path(fs, req, root, req->paths[i], sink, stats, err);
-	return ret;
+	for (int i = 0; !ret && i < req->num_paths; i++) {
+		const char *path = req->paths[i];
+		struct named named = { l->sink, req->format ? NULL : path, false };
+		const struct btrkit_fiemap_sink sink = { begin_file, pass_extents, &named,
+							 l->sink->owners ? pass_owners : NULL };
+
+		ret = btrkit_fiemap_path(fs, root, path, &sink, &l->stats, err);
+		l->any |= named.begun;
+		if (ret < 0 && !named.begun) {
+			cmd_fail_path(cmd, req->devices.at[0], path, strlen(path), err);
+			ret = 0;
+			failed = 1;
+		}
+	}
+	return ret ? ret : failed;
 }
 
 static void say_stats(const struct btrkit_fiemap_stats *s)
@@ -116,18 +129,23 @@ static int print(const struct command *cmd, const struct request *req, struct bt
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	struct btrkit_fiemap_printer *printer = NULL;
-	struct btrkit_fiemap_stats stats = { 0 };
 	struct cmd_output out = { 0 };
+	struct listing l = { 0 };
 	int ret, ended, status;
 
 	ret = btrkit_fiemap_printer_create(fs, req->format, req->owners ? BTRKIT_FIEMAP_OWNERS : 0, cmd_write, &out,
 					   &printer, &err);
-	if (!ret)
-		ret = list(fs, req, btrkit_fiemap_printer_sink(printer), &stats, &err);
-	ended = btrkit_fiemap_printer_finish(printer, !ret);
-	status = cmd_end(cmd, req->devices.at[0], &out, ret ? ret : ended, &err);
+	if (!ret) {
+		l.sink = btrkit_fiemap_printer_sink(printer);
+		ret = req->all ? btrkit_fiemap_all(fs, l.sink, &l.stats, &err) : list_paths(cmd, fs, req, &l, &err);
+	}
+	/* Without any file a header alone would look like an empty listing. */
+	ended = btrkit_fiemap_printer_finish(printer, !ret || (ret > 0 && l.any));
+	status = cmd_end(cmd, req->devices.at[0], &out, ret < 0 ? ret : ended, &err);
+	if (ret > 0)
+		status = cmd_failed(cmd);
 	if (req->stats && status == EXIT_DONE)
-		say_stats(&stats);
+		say_stats(&l.stats);
 	return status;
 }
 

@@ -68,10 +68,11 @@ struct btrkit_error {
 #define BTRKIT_ERROR_INIT BTRKIT_ZEROS
 
 /** Buffer size that holds any line of btrkit_error_format(), in bytes. Since: 0.1 */
-#define BTRKIT_ERROR_LINE 1024
+#define BTRKIT_ERROR_LINE 4096
 
 /**
- * Formats a failure as one line: the message, each location that is set, and then the other copies.
+ * Formats a failure as one line: the message, each location that is set, and then the other copies. Control characters
+ * in names, which may come from a disk, are escaped as in C, in octal.
  *
  * @param err	the failure; not NULL
  * @param buf	receives the line, terminated, and truncated to @p size

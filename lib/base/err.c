@@ -196,7 +196,8 @@ const char *btrkit_error_format(const struct btrkit_error *err, char *buf, size_
 {
 	if (!size)
 		return buf;
-	snprintf(buf, size, "%s", err->message);
+	*buf = 0;
+	text_add_printable(buf, size, err->message);
 	if (err->places & BTRKIT_AT_TREE)
 		text_add(buf, size, ", tree %" PRIu64, err->tree);
 	if (err->places & BTRKIT_AT_LOGICAL)
@@ -212,7 +213,9 @@ const char *btrkit_error_format(const struct btrkit_error *err, char *buf, size_
 			 err->key.offset);
 	if (err->field[0])
 		text_add(buf, size, ", field %s", err->field);
-	if (err->copies[0])
-		text_add(buf, size, "; %s", err->copies);
+	if (err->copies[0]) {
+		text_add(buf, size, "; ");
+		text_add_printable(buf, size, err->copies);
+	}
 	return buf;
 }

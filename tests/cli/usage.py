@@ -74,6 +74,7 @@ def misuse(image):
         misused('dump-tree', '-b', bad, image, says='--block')
         misused('dump-tree', '-t', bad, image, says='is no tree')
     misused('dump-super', '--bytenr', '16777215e', image, says='too large')
+    misused('dump-tree', '--follow', image, says='--follow goes with --block only')
     for bad in ('0', 'fs_tree_tree', 'btrfs_', 'fsx', 'subvolume'):
         misused('dump-tree', '-t', bad, image, says=f"'{bad}' is no tree")
 
@@ -190,6 +191,27 @@ def one_line(image, scratch):
     check(status == 2 and not out and err == f"btrkit: unknown command '{shown}' (see btrkit --help)\n", err)
 
 
+def some_paths_fail(scratch):
+    """fiemap reports each path that it cannot list, lists the others, and fails."""
+    image, folder = os.path.join(scratch, 'paths.img'), os.path.join(scratch, 'paths')
+    os.makedirs(f'{folder}/directory')
+    for name in 'ab':
+        with open(f'{folder}/{name}', 'wb') as f:
+            f.write(b'x' * 8192)
+    check(not run('mkfs', '-q', '--rootdir', folder, image)[0], 'mkfs')
+    for form in 'text', 'tsv', 'json':
+        good = run('fiemap', '--format', form, image, 'a', 'b')
+        status, out, err = run('fiemap', '--format', form, image, 'none', 'a', 'directory', 'a/', 'b', '../b')
+        check(not good[0] and status == 1 and out == good[1], (form, status, out, good))
+        lines = err.splitlines()
+        check(len(lines) == 4 and all(line.startswith(f'btrkit fiemap: {image}: ') for line in lines), lines)
+        for line, says in zip(lines, ('no such file or directory: none', 'not a regular file: directory',
+                                      'a/: Not a directory', 'no such file or directory: ../b')):
+            check(line.endswith(says), line)
+        status, out, err = run('fiemap', '--format', form, image, 'none')
+        check(status == 1 and not out and err.count('\n') == 1, (form, out, err))
+
+
 def superblocks(image):
     status, out, err = run('dump-super', image, image)
     check(not status and not err and out.count(b'superblock: bytenr=65536') == 2, 'several devices')
@@ -237,6 +259,7 @@ def main():
         closed(image)
         interrupted(image)
         one_line(image, scratch)
+        some_paths_fail(scratch)
         superblocks(image)
     print(f'{checks} checks')
 

@@ -78,8 +78,8 @@ static void other_copies_come_last(void **state)
 	assert_string_equal(btrkit_error_format(&err, text, sizeof(text)),
 			    "mismatch, device 1, physical 5, field csum; copy 2 on device 2 at 7: mismatch");
 	/* The longest line of all. */
-	memset(err.copies, 'c', sizeof(err.copies) - 1);
-	memset(err.message, 'm', sizeof(err.message) - 1);
+	memset(err.copies, '\n', sizeof(err.copies) - 1);
+	memset(err.message, '\n', sizeof(err.message) - 1);
 	memset(err.field, 'f', sizeof(err.field) - 1);
 	err.places = UINT32_MAX;
 	err.devid = err.physical = err.logical = err.tree = err.key.objectid = err.key.offset = UINT64_MAX;
@@ -87,6 +87,26 @@ static void other_copies_come_last(void **state)
 	err.key.type = UINT8_MAX;
 	btrkit_error_format(&err, text, sizeof(text));
 	assert_true(strlen(text) < sizeof(text) - 1);
+}
+
+static void a_line_is_one_line(void **state)
+{
+	const char *const shown = "cannot open a\\012b\\033[2J\\302\\233\xc3\xa9\\177";
+	struct btrkit_error err;
+	char text[BTRKIT_ERROR_LINE];
+
+	(void)state;
+	err_set(&err, BTRKIT_INVALID, "cannot open %s", "a\nb\033[2J\xc2\x9b\xc3\xa9\177");
+	assert_string_equal(btrkit_error_format(&err, text, sizeof(text)), shown);
+	/* However small the buffer is, what is there is the beginning. */
+	for (size_t size = 1; size < strlen(shown) + 2; size++) {
+		char *small = test_malloc(size);
+
+		btrkit_error_format(&err, small, size);
+		assert_true(strlen(small) < size);
+		assert_memory_equal(small, shown, strlen(small));
+		test_free(small);
+	}
 }
 
 static void places_need_no_error_object(void **state)
@@ -138,6 +158,7 @@ int main(void)
 		cmocka_unit_test(a_message_without_a_place_stands_alone),
 		cmocka_unit_test(places_are_added_and_the_first_one_stays),
 		cmocka_unit_test(other_copies_come_last),
+		cmocka_unit_test(a_line_is_one_line),
 		cmocka_unit_test(places_need_no_error_object),
 		cmocka_unit_test(the_systems_words_follow_ours),
 		cmocka_unit_test(a_long_message_is_cut_and_ends),
