@@ -15,7 +15,7 @@ void text_add(char *buf, size_t size, const char *fmt, ...)
 	va_end(args);
 }
 
-/* Bytes of the control character at @s: of ASCII, or one of those of Unicode that take two bytes. @return 0: it is none */
+/* Bytes of the control character at @s: an ASCII one, or one of those of Unicode that take two bytes. @return 0: none */
 static size_t control_len(const unsigned char *s)
 {
 	if (s[0] < ' ' || s[0] == 0x7f)
