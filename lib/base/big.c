@@ -17,7 +17,7 @@ static void *map(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Where a huge page can begin: Linux of today places it so, older ones have to be helped. */
+/* Linux 6.7 and later align large mappings to huge pages by themselves; older kernels need this. */
 static char *map_aligned(size_t size)
 {
 	char *p = map(size);
@@ -45,7 +45,7 @@ void *big_take(size_t size)
 	if (size > SIZE_MAX / 2)
 		return NULL;
 	p = map_aligned(whole(size));
-	/* Without them it is only slower. */
+	/* Failure is harmless: the memory is only slower. */
 	if (p)
 		(void)madvise(p, whole(size), MADV_HUGEPAGE);
 	return p;

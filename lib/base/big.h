@@ -3,17 +3,17 @@
 #define BTRKIT_BASE_BIG_H
 
 /*
- * Memory of which there is much: from BIG_MIN on it is asked of the kernel in huge pages. Otherwise finding it in the
- * page tables takes as long as finding it in memory.
+ * Large allocations: from BIG_MIN bytes on, memory is mapped directly and the kernel is asked for huge pages. With
+ * normal pages, TLB misses would take about as long as the memory accesses themselves.
  */
 
 #include <stddef.h>
 
 #define BIG_MIN ((size_t)2 << 20)
 
-/* Zeroed. @return NULL: no memory */
+/* Allocate @size zeroed bytes. @return NULL: out of memory */
 void *big_take(size_t size);
-/* @size: as it was asked for. NULL is allowed. */
+/* @size is the size that was passed to big_take(). @p may be NULL. */
 void big_free(void *p, size_t size);
 
 #endif

@@ -22,14 +22,14 @@
 #include "lib/base/le.h"
 #include "lib/base/reader.h"
 
-/* A kind of compression that a file extent may name. */
+/* A compression method that a file extent may name. */
 struct codec {
-	uint8_t type;		/* the file extent's compression byte */
+	uint8_t type;		/* value of the file extent's compression field */
 	const char *name;
 	/*
-	 * Decompresses until the stream ends or @out is full, whichever comes first, as Linux does; bytes behind the
-	 * stream's end are padding. *got is the number of bytes written to @out, and is set on success only.
-	 * @return 0; -EUCLEAN: not a whole stream of this kind; -ENOMEM
+	 * Decompress until the stream ends or @out is full, whichever comes first, like Linux does; bytes after the end
+	 * of the stream are padding. *got is the number of bytes written to @out, set on success only.
+	 * @return 0; -EUCLEAN: not a complete stream of this method; -ENOMEM
 	 */
 	int (*decompress)(const uint8_t *in, size_t in_len, uint8_t *out, size_t out_len, uint32_t sectorsize,
 			  size_t *got, struct btrkit_error *err);
@@ -45,12 +45,12 @@ static int zlib_decompress(const uint8_t *in, size_t in_len, uint8_t *out, size_
 	(void)sectorsize;
 	if (in_len > UINT_MAX || out_len > UINT_MAX)
 		return err_corrupt(err, NULL, "zlib stream too large");
-	/* zlib only reads the input: its prototype lacks a const. */
+	/* zlib does not modify the input; its prototype only lacks the const. */
 	stream.next_in = (Bytef *)in;
 	stream.avail_in = (uInt)in_len;
 	if (inflateInit(&stream) != Z_OK)
 		return err_nomem(err);
-	/* Linux does not look at the stream's own checksum: the data's is in the checksum tree. */
+	/* Do not verify the stream's own checksum. Linux does not either: the checksum tree covers the data. */
 	inflateValidate(&stream, 0);
 	stream.next_out = out;
 	stream.avail_out = (uInt)out_len;
@@ -69,12 +69,13 @@ static int zlib_decompress(const uint8_t *in, size_t in_len, uint8_t *out, size_
 
 #ifdef HAVE_LZO
 /*
- * The stream begins with its total length, this field included. Segments follow, each with a length before it and a
- * sector's worth of data when decompressed. A length never crosses a sector: the few bytes left there are skipped.
+ * The stream starts with its total length, including this field. Segments follow, each preceded by its length; a
+ * segment decompresses to one sector. A length field never crosses a sector boundary: if fewer bytes than that are left
+ * in a sector, they are skipped.
  */
 #define LZO_LENGTH sizeof(le32)
 
-/* The next length: false where the stream has ended before it. */
+/* Read the next length. @return false: the stream ends before it */
 static bool lzo_length(struct reader *r, uint32_t *ret)
 {
 	const le32 *length = reader_take(r, LZO_LENGTH);
@@ -85,7 +86,7 @@ static bool lzo_length(struct reader *r, uint32_t *ret)
 	return true;
 }
 
-/* The segment at the reader, decompressed to @buf, which holds a sector; *got is its size. */
+/* Decompress the next segment into @buf, which has room for a sector. *got is the size of the result. */
 static int lzo_segment(struct reader *r, uint8_t *buf, uint32_t sectorsize, size_t *got, struct btrkit_error *err)
 {
 	lzo_uint size = sectorsize;
@@ -136,7 +137,7 @@ static int lzo_decompress(const uint8_t *in, size_t in_len, uint8_t *out, size_t
 
 	if (!lzo_length(&r, &total))
 		return err_corrupt(err, NULL, "lzo stream of %zu bytes has no length", in_len);
-	/* The last sector that the stream was given is not left wholly unused. */
+	/* The stream must reach into the last sector of the extent. */
 	if (total < LZO_LENGTH || total > in_len || in_len - total >= sectorsize)
 		return err_corrupt(err, NULL, "lzo stream of %zu bytes claims %u", in_len, total);
 	r.end = in + total;
@@ -152,7 +153,7 @@ static int lzo_decompress(const uint8_t *in, size_t in_len, uint8_t *out, size_t
 #endif
 
 #ifdef HAVE_ZSTD
-/* Linux decompresses no frame with a larger window; an extent has no use for one. */
+/* Linux rejects frames with a larger window, and no extent is larger than this window anyway. */
 #define ZSTD_WINDOW_LOG_MAX 17
 
 static int zstd_decompress(const uint8_t *in, size_t in_len, uint8_t *out, size_t out_len, uint32_t sectorsize,
@@ -167,7 +168,7 @@ static int zstd_decompress(const uint8_t *in, size_t in_len, uint8_t *out, size_
 	if (!ctx)
 		return err_nomem(err);
 	ret = ZSTD_DCtx_setParameter(ctx, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG_MAX);
-	/* A call that gets no further has all the input there is, or no room. */
+	/* Without progress, either the whole input is consumed or the output is full. */
 	do {
 		before = from.pos + to.pos;
 		if (!ZSTD_isError(ret))
@@ -191,7 +192,7 @@ static const struct codec codecs[] = {
 	{ 3, "zstd", zstd_decompress },
 };
 
-/* *got: as of struct codec */
+/* *got: see struct codec */
 static int decompress(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len, uint32_t sectorsize,
 		      size_t *got, struct btrkit_error *err)
 {

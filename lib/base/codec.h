@@ -10,9 +10,9 @@
 #include <btrkit/types.h>
 
 /*
- * Decompresses @in, the bytes of an extent on disk, by the kind @type. Where the stream ends
- * before @out is full, the rest of @out becomes zero bytes: that is what Linux hands to a reader.
- * @return 0; -EOPNOTSUPP: a kind that btrfs or this build does not know, by name; -EUCLEAN; -ENOMEM
+ * Decompress @in, an extent on disk, which is compressed with method @type. If the stream ends before @out is full, the
+ * rest of @out is zeroed, like Linux does for readers.
+ * @return 0; -EOPNOTSUPP: method unknown or not supported by this build, the message names it; -EUCLEAN; -ENOMEM
  */
 int codec_decompress(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len, uint32_t sectorsize,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -12,8 +12,8 @@
 uint32_t crc32c_by_table(uint32_t seed, const void *data, size_t len)
 {
 	/*
-	 * The polynomial is 0x82f63b78, bit-reversed. Entries are linear in the bits of a byte, so that the tables of
-	 * its two halves do.
+	 * The polynomial is 0x82f63b78 (bit-reversed). The CRC is linear, so the table entry of a byte is the XOR of
+	 * the entries of its two halves.
 	 */
 	static const uint32_t low[16] = { 0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f, 0x35f1141c,
 					  0x26a1e7e8, 0xd4ca64eb, 0x8ad958cf, 0x78b2dbcc, 0x6be22838, 0x9989ab3b,
@@ -36,7 +36,7 @@ uint32_t crc32c(uint32_t seed, const void *data, size_t len)
 #ifdef HAVE_ISAL
 	const uint8_t *at = data;
 
-	/* ISA-L counts in int. */
+	/* The length parameter of ISA-L is an int. */
 	while (len > INT_MAX / 2) {
 		seed = crc32_iscsi((unsigned char *)at, INT_MAX / 2, seed);
 		at += INT_MAX / 2;

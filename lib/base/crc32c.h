@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 /*
- * CRC-32C without the inversions before and after: the seed is ~0 for what btrfs stores after inverting the result
- * (block checksums), ~1 for the hash of a name, which is not inverted.
+ * CRC-32C without the initial and final inversion. Block checksums use the seed ~0 and store the inverted result; name
+ * hashes use the seed ~1 and do not invert the result.
  */
 uint32_t crc32c(uint32_t seed, const void *data, size_t len);
 
-/* The same by table: what builds without ISA-L use, and what tests hold the other against. */
+/* The same from a lookup table: used in builds without ISA-L, and by tests as the reference. */
 uint32_t crc32c_by_table(uint32_t seed, const void *data, size_t len);
 
 #endif

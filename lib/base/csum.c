@@ -16,7 +16,7 @@
 #include <pthread.h>
 #endif
 
-/* The superblock's csum_type. */
+/* Values of the superblock's csum_type. */
 enum { CRC32C, XXHASH64, SHA256, BLAKE2B };
 
 static void compute_crc32c(const void *data, size_t len, uint8_t *sum)
@@ -38,7 +38,7 @@ static void compute_xxhash64(const void *data, size_t len, uint8_t *sum)
 #endif
 
 #ifdef HAVE_GCRYPT
-/* Both need neither memory nor a handle. */
+/* Neither function allocates memory or needs a handle. */
 static void compute_sha256(const void *data, size_t len, uint8_t *sum)
 {
 	gcry_md_hash_buffer(GCRY_MD_SHA256, sum, data, len);
@@ -51,13 +51,16 @@ static void compute_blake2b(const void *data, size_t len, uint8_t *sum)
 
 static pthread_once_t gcrypt_begun = PTHREAD_ONCE_INIT;
 
-/* It begins by itself too, but not so that a second thread would wait for it: that one's program was ended. */
+/* libgcrypt also initializes itself on first use, but not safely when several threads do that at the same time. */
 static void begin_gcrypt(void)
 {
 	gcry_check_version(NULL);
 }
 
-/* In FIPS mode it ends the program that asks it for what is not approved. */
+/*
+ * Check first whether libgcrypt allows the algorithm: in FIPS mode, it aborts the program on use of one that is not
+ * approved.
+ */
 static bool gcrypt_has(uint16_t type)
 {
 	pthread_once(&gcrypt_begun, begin_gcrypt);

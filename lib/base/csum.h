@@ -7,16 +7,16 @@
 
 #define CSUM_SIZE_MAX 32
 
-/* A kind of checksum that a superblock may name. */
+/* A checksum algorithm that a superblock may name. */
 struct csum_kind {
-	uint16_t type;		/* the superblock's csum_type */
+	uint16_t type;		/* value of the superblock's csum_type */
 	uint16_t size;		/* bytes stored */
 	const char *name;
-	/* Writes size bytes to @sum; NULL where this build cannot compute the kind, or what it has for that may not. */
+	/* Write size bytes to @sum. NULL if this build lacks the algorithm, or its library must not compute it. */
 	void (*compute)(const void *data, size_t len, uint8_t *sum);
 };
 
-/* NULL for a type that btrfs does not know. */
+/* @return NULL: unknown checksum type */
 const struct csum_kind *csum_kind_find(uint16_t type);
 
 #endif

@@ -2,12 +2,12 @@
 #ifndef BTRKIT_BASE_DIGITS_H
 #define BTRKIT_BASE_DIGITS_H
 
-/* Decimal numbers, which are most of what a dump writes. */
+/* Formatting of decimal numbers, which make up most of a dump. */
 
 #include <stdint.h>
 #include <string.h>
 
-#define DIGITS_ROOM 20	/* bytes of the longest */
+#define DIGITS_ROOM 20	/* maximum length of a number */
 
 static inline unsigned digits_count(uint64_t v)
 {
@@ -33,7 +33,7 @@ static inline unsigned digits_count(uint64_t v)
 		1000000000000000000u,
 		10000000000000000000u,
 	};
-	/* As many as a power of two of that many bits has, but for one: 1233 / 4096 is the logarithm of two to ten. */
+	/* Digits of the largest power of two with this many bits, minus one: 1233 / 4096 approximates log10(2). */
 	const unsigned n = (64 - (unsigned)__builtin_clzll(v | 1)) * 1233 >> 12;
 
 	return n + (v >= tens[n]);
@@ -48,13 +48,13 @@ static inline void digits_put_two(char *to, uint32_t v)
 	memcpy(to, pairs + 2 * v, 2);
 }
 
-/* Writes the digits of @v without a terminator. Returns what is behind them. */
+/* Write the digits of @v without a terminator. @return pointer past the digits */
 static inline char *digits_put(char *to, uint64_t v)
 {
 	char *const end = to + digits_count(v), *at = end;
 	uint32_t rest;
 
-	/* Eight at a time, of which none has to wait for another. */
+	/* Eight digits per iteration, computed independently of each other. */
 	while (v >= 100000000) {
 		const uint32_t low = (uint32_t)(v % 100000000), upper = low / 10000, lower = low % 10000;
 

@@ -2,14 +2,17 @@
 #ifndef BTRKIT_BASE_EACH_H
 #define BTRKIT_BASE_EACH_H
 
-/* Pieces of work that need nothing of each other, by several threads, of which the caller's is one. */
+/* Independent pieces of work, done by several threads including the caller's. */
 
 #include <stddef.h>
 
-/* Ends when all are done. With less than @threads, or none, if they cannot be had. */
+/*
+ * Call @work for each number below @n, and return when all calls have returned. If threads cannot be created, fewer
+ * than @threads are used, in the worst case only the caller's.
+ */
 void each(size_t n, unsigned threads, void (*work)(void *ctx, size_t i), void *ctx);
 
-/* As many threads as there are processors. */
+/* Number of processors. */
 unsigned each_processor(void);
 
 #endif

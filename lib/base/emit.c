@@ -24,7 +24,7 @@ int emit_init(struct emit *e, enum emit_form form, btrkit_write_fn write, void *
 	return 0;
 }
 
-/* What is kept in memory needs more room. */
+/* Enlarge the buffer, for output that is kept in memory. */
 static int grow(struct emit *e)
 {
 	char *more = e->error ? NULL : realloc(e->buf, 2 * e->size);
@@ -65,7 +65,7 @@ int emit_finish(struct emit *e)
 
 char *emit_room_flush(struct emit *e, size_t n)
 {
-	/* All of what is flushed is written, and at once there is more room than @n. */
+	/* Flushing makes more room than @n: it empties the buffer or doubles its size. */
 	if (e->size - e->len < n)
 		emit_flush(e);
 	return e->error ? NULL : e->buf + e->len;
@@ -107,7 +107,7 @@ void emit_textf(struct emit *e, const char *fmt, ...)
 		emit_took(e, (size_t)n < ROOM_MAX ? (size_t)n : ROOM_MAX - 1);
 }
 
-/* @return false: a filter leaves the field out */
+/* Write what precedes the value. @return false: the filter drops the field */
 static bool lead(struct emit *e, const char *key, const char *words)
 {
 	if (e->form == EMIT_JSON)
@@ -252,7 +252,7 @@ void emit_name(struct emit *e, const char *key, const char *words, const void *s
 
 void emit_name_escaped(struct emit *e, const char *key, const char *words, const void *s, size_t len, bool space)
 {
-	static const char letters[] = "abtnvfr";	/* of 0x07 to 0x0d */
+	static const char letters[] = "abtnvfr";	/* for 0x07 to 0x0d */
 	const uint8_t *at = s;
 
 	if (e->form == EMIT_JSON) {

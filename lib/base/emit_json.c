@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* JSON Lines, and what a filter leaves of them. */
+/* JSON Lines output and its filter. */
 #include "lib/base/emit_json.h"
 
 #include <errno.h>
 
 #include "lib/base/digits.h"
 
-/* The comma, and the key if there is one. */
+/* Write the comma, and the key if there is one. */
 static void write_lead(struct emit *e, struct emit_level *level, const char *key, size_t len)
 {
 	if (level->filled)
@@ -19,7 +19,7 @@ static void write_lead(struct emit *e, struct emit_level *level, const char *key
 	emit_bytes(e, "\":", 2);
 }
 
-/* The brackets that waited for a member. */
+/* Write the opening brackets that were delayed until the first kept member. */
 static void write_brackets(struct emit *e)
 {
 	for (unsigned i = 1; i <= e->depth; i++) {
@@ -34,7 +34,7 @@ static void write_brackets(struct emit *e)
 	}
 }
 
-/* Whether a value with that key is kept. *below: what is kept of what is in it, NULL for everything. */
+/* Whether a value with this key is kept. *below is set to what to keep of its members, NULL for everything. */
 static bool is_kept(const struct emit *e, const char *key, const struct emit_filter **below)
 {
 	const struct emit_filter *keep = e->depth ? e->levels[e->depth].keep : e->filter;
@@ -55,7 +55,7 @@ bool emit_json_lead(struct emit *e, const char *key, size_t len)
 	const struct emit_filter *below;
 
 	if (e->filter) {
-		/* A value alone has nothing in it. */
+		/* A filter for members of this key does not match a plain value. */
 		if (!is_kept(e, key, &below) || below)
 			return false;
 		write_brackets(e);
@@ -134,7 +134,7 @@ static void open_level(struct emit *e, const char *key, bool array)
 	e->levels[e->depth] = (struct emit_level){
 		.array = array, .begun = !e->filter, .key = key, .keep = below,
 	};
-	/* What is kept whole is there even if it is empty. */
+	/* An object or array that is kept as a whole is written even if it is empty. */
 	if (e->filter && !below)
 		write_brackets(e);
 }
@@ -191,7 +191,7 @@ void emit_header(struct emit *e, const char *command)
 	emit_object_end(e);
 }
 
-/* Length of the valid UTF-8 sequence at @s, 0 if there is none (overlong forms and surrogates are not valid). */
+/* Length of the valid UTF-8 sequence at @s, 0 if there is none (overlong forms and surrogates are invalid). */
 static size_t utf8_length(const uint8_t *s, size_t left)
 {
 	uint32_t cp;
@@ -215,7 +215,7 @@ static size_t utf8_length(const uint8_t *s, size_t left)
 	return n;
 }
 
-/* One byte that a string cannot have as it is. @invalid: it is part of no character. */
+/* Escape a byte that a JSON string cannot contain. @invalid: the byte is not part of valid UTF-8 */
 static void escape(struct emit *e, uint8_t c, bool invalid)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -26,13 +26,13 @@ struct encoder {
 	const struct kind *kind;
 	int level;
 	uint32_t sectorsize;
-	void *state; /* the kind's */
+	void *state; /* owned by the method */
 };
 
 struct kind {
 	uint8_t type;
 	const char *name;
-	int level_max, level_default; /* 0: it has none */
+	int level_max, level_default; /* 0: no levels */
 	int (*open)(struct encoder *e, struct btrkit_error *err);
 	void (*close)(struct encoder *e);
 	int (*run)(struct encoder *e, const uint8_t *in, size_t len, uint8_t *out, size_t size, size_t *got,
@@ -84,11 +84,11 @@ static int zlib_run(struct encoder *e, const uint8_t *in, size_t len, uint8_t *o
 #endif
 
 #ifdef HAVE_LZO
-/* A length of 4 bytes in front of all, and of each sector's worth, which never crosses a sector. */
+/* The total length (4 bytes) comes first. The length of each segment also has 4 bytes and never crosses a sector. */
 #define LZO_LENGTH sizeof(le32)
 
 struct lzo_state {
-	uint8_t *segment; /* large enough for what a sector grows to */
+	uint8_t *segment; /* room for the worst-case compressed size of a sector */
 	uint8_t work[LZO1X_1_MEM_COMPRESS];
 };
 
@@ -163,7 +163,7 @@ static const char *lzo_version_text(void)
 #endif
 
 #ifdef HAVE_ZSTD
-/* Linux decompresses no frame with a larger window. */
+/* Linux rejects frames with a larger window. */
 #define ZSTD_WINDOW_LOG_MAX 17
 
 static int zstd_open(struct encoder *e, struct btrkit_error *err)
@@ -190,7 +190,7 @@ static int zstd_run(struct encoder *e, const uint8_t *in, size_t len, uint8_t *o
 {
 	const size_t ret = ZSTD_compress2(e->state, out, size, in, len);
 
-	/* The window is never larger than what goes in, of which ENCODE_MAX is the most. */
+	/* The window is never larger than the input, which has at most ENCODE_MAX bytes. */
 	_Static_assert(ENCODE_MAX == 1u << ZSTD_WINDOW_LOG_MAX, "window");
 	if (!ZSTD_isError(ret)) {
 		*got = ret;

@@ -8,7 +8,7 @@
 
 #include "lib/base/text.h"
 
-#define NAME_SHOWN 80 /* bytes of a name in a message */
+#define NAME_SHOWN 80 /* maximum bytes of a name in a message */
 
 int err_errno(enum btrkit_code code)
 {
@@ -93,7 +93,7 @@ int err_system(struct btrkit_error *err, int errnum, const char *fmt, ...)
 		va_start(args, fmt);
 		fill(err, code_of_errno(errnum), -errnum, fmt, args);
 		va_end(args);
-		/* The GNU strerror_r: the text may or may not lie in the buffer. */
+		/* This is the GNU strerror_r(), which may return a static string instead of using the buffer. */
 		text = strerror_r(errnum, reason, sizeof(reason));
 		text_add(err->message, sizeof(err->message), ": %s", text);
 	}
@@ -134,7 +134,7 @@ void err_name(struct btrkit_error *err, const char *name)
 	if (!err)
 		return;
 	memcpy(text, err->message, sizeof(text));
-	/* Of a long path the end tells which one it is. */
+	/* Keep the end of a long path, which identifies it best. */
 	snprintf(err->message, sizeof(err->message), "%s: %.*s", len > NAME_SHOWN ? name + len - NAME_SHOWN : name,
 		 (int)sizeof(err->message) - NAME_SHOWN - 3, text);
 }

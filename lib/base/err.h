@@ -2,35 +2,40 @@
 #ifndef BTRKIT_BASE_ERR_H
 #define BTRKIT_BASE_ERR_H
 
-/* How the layers fill in a struct btrkit_error. All of these allow err == NULL. */
+/* Functions that fill in a struct btrkit_error. All of them accept err == NULL. */
 
 #include <errno.h>
 #include <stdarg.h>
 
 #include <btrkit/error.h>
 
-/* The one errno of a code (BTRKIT_SYSTEM has none: use err_system). */
+/* The errno of a code, as a negative number. BTRKIT_SYSTEM has no fixed errno: use err_system(). */
 int err_errno(enum btrkit_code code);
 
-/* Fills in @err from scratch and returns the negative errno of @code. */
+/* Overwrite @err and return the negative errno of @code. */
 int err_set(struct btrkit_error *err, enum btrkit_code code, const char *fmt, ...) BTRKIT_PRINTF(3, 4);
 
-/* An errno of the operating system, positive or negative, put after the message; returns it as a negative number. */
+/* Report an errno of the operating system, positive or negative; its text is appended. Returns the negative errno. */
 int err_system(struct btrkit_error *err, int errnum, const char *fmt, ...) BTRKIT_PRINTF(3, 4);
 
-/* No memory. */
+/* Report that memory ran out. */
 int err_nomem(struct btrkit_error *err);
 
-/* Attempts were told to @own: of these the last counts, and none if that succeeded. @return @ret */
+/*
+ * Copy @own, which holds the error of the last of several attempts, to @err if @ret says that it failed. @return @ret
+ */
 int err_pass(struct btrkit_error *err, const struct btrkit_error *own, int ret);
 
 /*
- * The funnel: every contradiction between bytes and format is reported through this function, which is therefore the
- * place for a breakpoint. @field is the name of the field at fault, or NULL. Returns -EUCLEAN.
+ * Report that data on disk is invalid. All corruption is reported through this function, so it is the place for a
+ * breakpoint. @field names the invalid field, or is NULL. Returns -EUCLEAN.
  */
 int err_corrupt(struct btrkit_error *err, const char *field, const char *fmt, ...) BTRKIT_PRINTF(3, 4);
 
-/* A compiler sees in every caller what is returned, and so that what a success fills in is not read after a failure. */
+/*
+ * Make the constant return value visible to the compiler in every caller. Otherwise it warns about output that is only
+ * set on success.
+ */
 static inline int err_uclean(int ret)
 {
 	(void)ret;
@@ -38,10 +43,10 @@ static inline int err_uclean(int ret)
 }
 #define err_corrupt(err, field, ...) err_uclean(err_corrupt(err, field, __VA_ARGS__))
 
-/* Puts "NAME: " before what a failure says. */
+/* Prefix the message with "NAME: ". */
 void err_name(struct btrkit_error *err, const char *name);
 
-/* Add a place to a failure as it passes a layer that knows it. A place that is set already stays as it is. */
+/* Add a location to an error as it passes a layer that knows the location. A location that is already set is kept. */
 void err_at_device(struct btrkit_error *err, uint64_t devid, uint64_t physical);
 void err_at_devid(struct btrkit_error *err, uint64_t devid);
 void err_at_logical(struct btrkit_error *err, uint64_t logical);

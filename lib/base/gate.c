@@ -20,7 +20,10 @@ void gate_destroy(struct gate *g)
 
 void gate_enter(struct gate *g)
 {
-	/* Counted first: whoever closes either sees that, or is seen. */
+	/*
+	 * Count first, then check: either this thread sees that the gate is closed, or the closing thread sees the
+	 * count.
+	 */
 	for (;;) {
 		atomic_fetch_add(&g->stripes[stripe_of_thread()].inside, 1);
 		if (!atomic_load(&g->closed))
@@ -42,7 +45,7 @@ void gate_leave(struct gate *g)
 	pthread_mutex_unlock(&g->lock);
 }
 
-/* Of a stripe in which nobody was once it was closed, nobody is inside any more. */
+/* Once the gate is closed, a stripe that was seen empty stays empty, apart from threads that leave again at once. */
 static bool somebody_inside(struct gate *g)
 {
 	for (unsigned i = 0; i < STRIPES; i++)

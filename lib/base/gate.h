@@ -3,8 +3,8 @@
 #define BTRKIT_BASE_GATE_H
 
 /*
- * A gate that many threads go through side by side, until one closes it to be alone. Who closes waits for those inside
- * to leave; who comes meanwhile waits outside, so that nobody waits for ever.
+ * A gate that lets many threads in at the same time, until one closes it for exclusive use. The closing thread waits
+ * for all threads inside to leave. Threads that arrive meanwhile wait outside, so the closing thread cannot starve.
  */
 
 #include <pthread.h>
@@ -26,12 +26,12 @@ struct gate {
 };
 
 void gate_init(struct gate *g);
-/* Nobody may be inside. */
+/* No thread may be inside. */
 void gate_destroy(struct gate *g);
 
 void gate_enter(struct gate *g);
 void gate_leave(struct gate *g); /* by the thread that entered */
-/* From here to gate_open() nobody is inside. Not by who is inside. */
+/* Wait until no thread is inside, and keep all others out until gate_open(). The caller must not be inside. */
 void gate_close(struct gate *g);
 void gate_open(struct gate *g);
 

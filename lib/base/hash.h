@@ -3,8 +3,8 @@
 #define BTRKIT_BASE_HASH_H
 
 /*
- * uthash, told not to end the program when memory runs out: an element that HASH_ADD could not add has hh.tbl NULL
- * after it.
+ * uthash, configured not to exit when memory runs out: HASH_ADD sets hh.tbl of an element that it could not add to
+ * NULL.
  */
 #define HASH_NONFATAL_OOM 1
 #define uthash_nonfatal_oom(element) ((element)->hh.tbl = NULL)

@@ -3,8 +3,8 @@
 #define BTRKIT_BASE_LE_H
 
 /*
- * Little-endian integers as they lie on disk. They are structs of bytes, so that they have no alignment and the
- * compiler refuses to use one as a number.
+ * Little-endian integers on disk. They are structs of bytes, so that they need no alignment and cannot be used as
+ * numbers by mistake.
  */
 
 #include <endian.h>

@@ -8,16 +8,16 @@
 #include "lib/base/each.h"
 #include "lib/base/err.h"
 
-/* Numbers count up without end; a slot is used by number modulo n. */
+/* Work is numbered consecutively; work number n uses slot n modulo the number of slots. */
 struct pipeline {
 	struct pipeline_ops ops;
 	void *const *slots;
-	bool *done; /* worked on */
+	bool *done; /* done by work(), not yet by finish() */
 	size_t n;
 	size_t submitted, taken, finished;
 	pthread_mutex_t lock;
-	pthread_cond_t more;  /* submitted, or the end */
-	pthread_cond_t fewer; /* finished, or a failure */
+	pthread_cond_t more;  /* submitted, or ending */
+	pthread_cond_t fewer; /* finished, or failed */
 	pthread_t *threads;
 	unsigned num_threads;
 	bool finishing, ending;
@@ -35,7 +35,7 @@ static void take_failure(struct pipeline *p, int ret, const struct btrkit_error 
 	pthread_cond_broadcast(&p->more);
 }
 
-/* Takes what is worked on, in order, if nobody does already. With the lock. */
+/* Call finish() in order for work that is done, unless another thread is doing so. Called with the lock held. */
 static void finish(struct pipeline *p)
 {
 	if (p->finishing)
@@ -59,7 +59,7 @@ static void finish(struct pipeline *p)
 	p->finishing = false;
 }
 
-/* Works on the next slot that was given out. With the lock. */
+/* Do the next submitted piece of work. Called with the lock held. */
 static void work(struct pipeline *p)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -143,7 +143,7 @@ struct pipeline *pipeline_destroy(struct pipeline *p)
 	return NULL;
 }
 
-/* With the lock: what failed, for the caller. */
+/* Return the first failure to the caller. Called with the lock held. */
 static int outcome(const struct pipeline *p, struct btrkit_error *err)
 {
 	if (p->ret && err)

@@ -3,8 +3,8 @@
 #define BTRKIT_BASE_PIPELINE_H
 
 /*
- * Work that is done by threads, of which the results are taken in the order in which it was given out. What is under
- * way at a time is bounded by the number of slots, in which the caller keeps what belongs to a piece of work.
+ * Work done by several threads, with the results processed in the order of submission. The number of slots limits how
+ * much work is in progress. The caller keeps the data for each piece of work in its slot.
  */
 
 #include <stddef.h>
@@ -14,32 +14,35 @@
 struct pipeline;
 
 struct pipeline_ops {
-	/* Called by any thread, many at once. */
+	/* Called by any thread, by many at the same time. */
 	int (*work)(void *ctx, void *slot, struct btrkit_error *err);
-	/* Called by any thread, by one at a time, in the order of the slots. */
+	/* Called by any thread, by only one at a time, in the order of submission. */
 	int (*finish)(void *ctx, void *slot, struct btrkit_error *err);
 	void *ctx;
 };
 
 #define PIPELINE_THREADS_MAX 64u
 
-/* How many threads to have: as many as are wanted, or with 0 as there are processors, but no more than the most. */
+/* Number of threads to use: @wanted, or the number of processors if @wanted is 0, but at most PIPELINE_THREADS_MAX. */
 unsigned pipeline_threads(unsigned wanted);
 
 /*
- * @slots: @n of the caller's. Without @threads the caller's own does the work when it gives it out.
- * @return 0; -ENOMEM; -EAGAIN: no thread can be had
+ * @slots: the caller's @n slots. @threads: 0 to do the work in pipeline_submit(), in the calling thread.
+ * @return 0; -ENOMEM; -EAGAIN: cannot start any thread
  */
 int pipeline_create(const struct pipeline_ops *ops, unsigned threads, void *const *slots, size_t n,
 		    struct pipeline **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Waits for what is being worked on; what waits is dropped. NULL is allowed. */
+/* Wait for work in progress, and drop work that has not been started. @p may be NULL. */
 struct pipeline *pipeline_destroy(struct pipeline *p);
 
-/* A slot that nobody uses any more, to be filled by the caller. @return 0, or what failed in another one */
+/* Wait for a free slot, which the caller then fills. @return 0, or the first failure of other work */
 int pipeline_next(struct pipeline *p, void **slot, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Gives out the slot that pipeline_next() returned. */
+/* Submit the slot that pipeline_next() returned. */
 void pipeline_submit(struct pipeline *p);
-/* Waits until all is finished. @return 0, or what failed: others may be at work then until pipeline_destroy() */
+/*
+ * Wait until all work is finished. @return 0, or the first failure; after that, work may be in progress until
+ * pipeline_destroy()
+ */
 int pipeline_drain(struct pipeline *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

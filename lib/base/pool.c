@@ -8,19 +8,19 @@
 #include "lib/base/stock.h"
 
 #define PIECE_MIN ((size_t)16 << 10)
-/* The largest but for huge pages. */
+/* Largest piece that is not a huge page. */
 #define PIECE_MAX ((size_t)512 << 10)
-/* Larger ones are chunks of the stock, where there is one. */
+/* Pieces larger than this are taken from the stock, if there is one. */
 #define PIECE_OF_STOCK_FROM ((size_t)64 << 10)
 
 struct pool_piece {
 	struct pool_piece *next;
-	uint64_t mark; /* the highest of what is in it */
+	uint64_t mark; /* highest mark of the allocations in it */
 	enum { PIECE_OF_HEAP, PIECE_BIG, PIECE_OF_STOCK } kind;
-	uint64_t data[]; /* aligned for all that is taken */
+	uint64_t data[]; /* aligned for all allocations */
 };
 
-/* *@size: the bytes that it has. */
+/* *size is set to the size of the piece. */
 static struct pool_piece *new_piece(const struct pool *p, size_t *size)
 {
 	struct pool_piece *piece;
@@ -56,15 +56,18 @@ static void free_piece(const struct pool *p, struct pool_piece *piece)
 }
 
 /*
- * Pools that fill at the same pace would always write to addresses that are the same in their lower bits, which the
- * processor's cache has few lines for.
+ * Start of the free space in a chunk. Without this offset, pools that fill at the same pace would write to addresses
+ * with equal lower bits, for which the processor's cache has only a few lines.
  */
 static size_t stagger(const struct pool_piece *piece)
 {
 	return (uintptr_t)piece / CHUNK_ALIGN * 7 % 31 * 320;
 }
 
-/* What is large gets a piece of its own, so that the rest of another is not lost. The first is the one that fills. */
+/*
+ * Give a large allocation its own piece, so that the rest of the current piece is not wasted. The current piece stays
+ * first in the list.
+ */
 static void *own_piece(struct pool *p, size_t size, uint64_t mark)
 {
 	struct pool_piece *piece, **at = p->pieces ? &p->pieces->next : &p->pieces;

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_BASE_POOL_H
 #define BTRKIT_BASE_POOL_H
 
-/* Memory in pieces that is given back all at once. */
+/* Allocations that are freed all at once. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,18 +13,21 @@ struct pool {
 	struct pool_piece *pieces;
 	char *free;
 	size_t left, next_size;
-	struct stock *stock; /* where large pieces are from, if any */
+	struct stock *stock; /* source of large pieces, may be NULL */
 };
 
-/* @return NULL: no memory. @align: a power of two, at most 8 */
+/* @align is a power of two, at most 8. @return NULL: out of memory */
 void *pool_take(struct pool *p, size_t size, size_t align);
-/* The same for what is not wanted any more when all up to @mark is not. */
+/* Like pool_take(), for an allocation that pool_release() may free. */
 void *pool_take_marked(struct pool *p, size_t size, size_t align, uint64_t mark);
-/* What was taken for marks up to @mark is given back, as far as nothing of a higher one lies beside it. */
+/*
+ * Free allocations with marks up to @mark, except those in a piece that also has one with a higher mark, and except the
+ * current piece.
+ */
 void pool_release(struct pool *p, uint64_t mark);
-/* With a zero byte behind it. */
+/* Copy @len bytes and append a null byte. */
 char *pool_copy(struct pool *p, const void *data, size_t len);
-/* All of it: the pool is then as it was at first. */
+/* Free everything. The pool is then as it was initially. */
 void pool_free(struct pool *p);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_BASE_READER_H
 #define BTRKIT_BASE_READER_H
 
-/* A bounded cursor over untrusted bytes: what it hands out lies inside the range, or it is NULL. */
+/* Cursor with bounds over untrusted bytes: it returns pointers inside the range, or NULL. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ static inline size_t reader_left(const struct reader *r)
 	return (size_t)(r->end - r->pos);
 }
 
-/* The next @n bytes, which the reader then stands behind; NULL (and no step) when there are fewer. */
+/* Return the next @n bytes and advance past them. NULL if fewer are left; the position then stays. */
 static inline const void *reader_take(struct reader *r, size_t n)
 {
 	const uint8_t *at = r->pos;
@@ -33,7 +33,7 @@ static inline const void *reader_take(struct reader *r, size_t n)
 	return at;
 }
 
-/* The next @n bytes without a step. */
+/* Return the next @n bytes without advancing. */
 static inline const void *reader_peek(const struct reader *r, size_t n)
 {
 	return reader_left(r) < n ? NULL : r->pos;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fewer are sorted by comparing. */
+/* Up to this many entries are sorted by comparing. */
 #define FEW 64u
 
 static int compare(const void *a, const void *b)
@@ -21,7 +21,7 @@ static unsigned byte_of(const struct sort_entry *e, unsigned byte)
 	return (byte < 8 ? e->number >> 8 * byte : e->rank >> 8 * (byte - 8)) & 0xff;
 }
 
-/* Those with lower bytes first, else in the order in which they are. */
+/* One stable pass of the radix sort, by the given byte. */
 static void distribute(const struct sort_entry *from, struct sort_entry *to, size_t n, unsigned byte)
 {
 	size_t at[256] = { 0 }, sum = 0;

@@ -2,17 +2,19 @@
 #ifndef BTRKIT_BASE_SORT_H
 #define BTRKIT_BASE_SORT_H
 
-/* Many things are put in the order of numbers, which are not compared with each other for that but taken apart. */
+/* Radix sort of many entries. */
 
 #include <stddef.h>
 #include <stdint.h>
 
 struct sort_entry {
-	uint64_t rank, number; /* by rank first */
+	uint64_t rank, number; /* rank is the primary key */
 	void *what;
 };
 
-/* In which order equal ones come is not said. Takes memory for as many again while it works, if there is any. */
+/*
+ * Sort @n entries. The order of equal entries is undefined. Uses temporary memory for another @n entries if available.
+ */
 void sort_entries(struct sort_entry *at, size_t n);
 
 #endif

@@ -6,9 +6,9 @@
 #include "lib/base/big.h"
 #include "lib/base/hash.h"
 
-/* Pages that are kept though nothing is used of them. */
+/* Maximum number of unused pages that are kept. */
 #define SPARE_MAX 8u
-/* Those that are made ready at the most: so many may be wanted at once by pools that fill at the same pace. */
+/* Maximum number of pages prepared in advance. So many may be needed at once by pools that fill at the same pace. */
 #define AHEAD_MAX 16u
 #define CHUNKS (BIG_MIN / CHUNK_ALIGN)
 
@@ -16,12 +16,12 @@ struct free_chunk {
 	struct free_chunk *next;
 };
 
-/* In front of a page's first chunk. */
+/* Header at the start of a page, before its first chunk. */
 struct stock_page {
-	struct stock_page *prev, *next; /* of those that have room */
+	struct stock_page *prev, *next; /* list of pages with free chunks */
 	struct free_chunk *free;
 	uint32_t used;
-	uint32_t touched; /* chunks that ever were */
+	uint32_t touched; /* number of chunks that were ever used */
 };
 
 _Static_assert(sizeof(struct stock_page) <= CHUNK_ALIGN - CHUNK_SIZE, "no room for it");
@@ -47,13 +47,16 @@ static struct stock_page *new_page(void)
 {
 	char *page = big_take(BIG_MIN);
 
-	/* The kernel clears it when it is touched, and all at once only if it has a huge page. */
+	/*
+	 * Touch all of it now, because the kernel clears memory on first use, and clears it at once only for a huge
+	 * page.
+	 */
 	for (size_t at = 0; page && at < BIG_MIN; at += 4096)
 		*(volatile char *)(page + at) = 0;
 	return (struct stock_page *)page;
 }
 
-/* How many pages are worth being ready. With the lock. */
+/* Number of pages to keep prepared. Called with the lock held. */
 static size_t ahead(const struct stock *s)
 {
 	return s->taken / 4 < AHEAD_MAX ? s->taken / 4 : AHEAD_MAX;
@@ -83,7 +86,7 @@ static void *make_ready(void *ctx)
 	return NULL;
 }
 
-/* With the lock, which is let go meanwhile. @return NULL: no memory */
+/* Called with the lock held, which is dropped temporarily. @return NULL: out of memory */
 static struct stock_page *next_page(struct stock *s)
 {
 	struct stock_page *page = s->ready;
@@ -175,7 +178,7 @@ out:
 	return chunk;
 }
 
-/* With the lock. @return a page that is to go */
+/* Put a chunk back. Called with the lock held. @return a page to free, or NULL */
 static void *give(struct stock *s, void *chunk)
 {
 	struct stock_page *page = page_of(chunk);
@@ -190,7 +193,7 @@ static void *give(struct stock *s, void *chunk)
 	DL_DELETE(s->with_room, page);
 	if (s->spare == SPARE_MAX)
 		return page;
-	/* Pages that are used in part come before. */
+	/* Append it, so that partly used pages are used first. */
 	DL_APPEND(s->with_room, page);
 	s->spare++;
 	return NULL;

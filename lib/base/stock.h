@@ -3,28 +3,28 @@
 #define BTRKIT_BASE_STOCK_H
 
 /*
- * Memory in chunks of one size, several to a huge page, for uses of which one needs more while another needs less: what
- * is given back is taken again before the kernel is asked, which has to clear what it gives. Where much is taken a
- * thread has it cleared ahead, so that nobody waits for that who holds a lock.
+ * Reusable chunks of memory of one size, several per huge page, for users that need memory at different times. Freed
+ * chunks are reused before more memory is taken from the kernel, which has to clear it first. With heavy use, a thread
+ * prepares cleared pages in advance, so that nobody waits for that with a lock held.
  */
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes, of which some in front are the stock's: a chunk is aligned to this but for them. */
+/* Distance of chunks. The first bytes of each are reserved for the stock; the chunk follows them. */
 #define CHUNK_ALIGN ((size_t)512 << 10)
 #define CHUNK_SIZE (CHUNK_ALIGN - 64)
 
 struct stock_page;
 
-/* Any number of threads may use it. */
+/* Thread-safe. */
 struct stock {
 	pthread_mutex_t lock;
 	struct stock_page *with_room;
-	size_t spare; /* pages of which nothing is used */
-	size_t taken; /* pages that were ever asked of the kernel, since it was trimmed */
-	/* Those that a thread has made ready, or NULL. */
+	size_t spare; /* pages without any used chunk */
+	size_t taken; /* pages taken from the kernel since the last trim */
+	/* Pages prepared by the thread, or NULL. */
 	struct stock_page *ready;
 	size_t num_ready;
 	pthread_t thread;
@@ -33,14 +33,14 @@ struct stock {
 };
 
 void stock_init(struct stock *s);
-/* To the kernel goes what nothing is used of. Nobody takes any meanwhile. */
+/* Return unused pages to the kernel. No thread may take chunks meanwhile. */
 void stock_trim(struct stock *s);
-/* All has been given back. */
+/* All chunks must have been given back. */
 void stock_destroy(struct stock *s);
-/* CHUNK_SIZE bytes, not zeroed. @return NULL: no memory */
+/* Take a chunk of CHUNK_SIZE bytes, not zeroed. @return NULL: out of memory */
 void *stock_take(struct stock *s);
 void stock_give(struct stock *s, void *chunk);
-/* The chunk that has an address in it. */
+/* The chunk that contains the address @p. */
 void *stock_chunk_of(void *p);
 
 #endif

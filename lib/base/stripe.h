@@ -3,15 +3,15 @@
 #define BTRKIT_BASE_STRIPE_H
 
 /*
- * What all threads count is counted in stripes, so that no two processors have to hand a line of memory to each other
- * and back for it. A thread has always the same stripe.
+ * Counters that all threads update are split into stripes, so that processors do not compete for the same cache line. A
+ * thread always uses the same stripe.
  */
 
 #include <pthread.h>
 #include <stdint.h>
 
 #define STRIPES 32u
-/* Bytes that keep neighbours out of each other's lines. */
+/* Padding that puts stripes on different cache lines. */
 #define STRIPE_APART 64u
 
 static inline unsigned stripe_of_thread(void)

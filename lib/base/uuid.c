@@ -27,7 +27,7 @@ int base_uuid_random(uint8_t ret[16], struct btrkit_error *err)
 {
 	uint8_t bytes[16];
 
-	/* Requests of up to 256 bytes are never cut short. */
+	/* Requests of up to 256 bytes are never returned short. */
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return err_system(err, errno, "no random numbers");
 	/* Version 4, variant of RFC 4122. */

@@ -7,12 +7,12 @@
 #include <btrkit/error.h>
 
 #define UUID_SIZE 16
-#define UUID_TEXT 37 /* in words, with its end */
+#define UUID_TEXT 37 /* size of a UUID as text, including the null byte */
 
-/* In words. @return @text */
+/* Format @uuid as text. @return @text */
 const char *base_uuid_text(const uint8_t uuid[UUID_SIZE], char text[UUID_TEXT]);
 
-/* Whether it is all zeros, which stands for none. */
+/* Whether the UUID is all zeros, which stands for no UUID. */
 static inline bool base_uuid_is_none(const uint8_t uuid[UUID_SIZE])
 {
 	static const uint8_t none[UUID_SIZE];
@@ -20,12 +20,12 @@ static inline bool base_uuid_is_none(const uint8_t uuid[UUID_SIZE])
 	return !memcmp(uuid, none, sizeof(none));
 }
 
-/* A random UUID. */
+/* Generate a random UUID. */
 int base_uuid_random(uint8_t ret[16], struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * The UUID that @name has in the space of @from: the same for the same two (version 5, RFC 4122).
- * @return 0; -EOPNOTSUPP in a build without libuuid
+ * Derive a version 5 UUID (RFC 4122) from the namespace @from and @name. Equal input gives the same UUID.
+ * @return 0; -EOPNOTSUPP: build without libuuid
  */
 int base_uuid_derive(const uint8_t from[16], const char *name, uint8_t ret[16],
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -7,7 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Whether all bytes are zeros, which none are too: each is held against the next, as fast as memcmp() is. */
+/*
+ * Whether all bytes are zero, also true for no bytes. Comparing the buffer with itself, shifted by one byte, makes this
+ * as fast as memcmp().
+ */
 static inline bool is_all_zeros(const void *bytes, size_t len)
 {
 	const uint8_t *b = bytes;
