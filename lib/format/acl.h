@@ -2,7 +2,7 @@
 #ifndef BTRKIT_FORMAT_ACL_H
 #define BTRKIT_FORMAT_ACL_H
 
-/* A POSIX ACL as Linux keeps it in an extended attribute: a version, and entries one behind the other. */
+/* A POSIX ACL as Linux stores it in an extended attribute: a version, followed by the entries. */
 
 #include <btrkit/types.h>
 
@@ -11,7 +11,7 @@
 #define ACL_ACCESS "system.posix_acl_access"
 #define ACL_DEFAULT "system.posix_acl_default"
 #define ACL_VERSION 2
-#define ACL_NO_ID UINT32_MAX /* of those who are no user and no group by number */
+#define ACL_NO_ID UINT32_MAX /* id of entries that do not name a user or group */
 
 enum acl_tag {
 	ACL_USER_OBJ = 1,

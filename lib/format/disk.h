@@ -2,7 +2,7 @@
 #ifndef BTRKIT_FORMAT_DISK_H
 #define BTRKIT_FORMAT_DISK_H
 
-/* What every tree block begins with, and what the superblock is made of, as the bytes lie on disk. */
+/* On-disk layout of the superblock and of the parts common to all tree blocks. */
 
 #include <assert.h>
 #include <stddef.h>
@@ -45,21 +45,21 @@ DISK_ASSERT_AT(disk_header, owner, 88);
 DISK_ASSERT_AT(disk_header, nritems, 96);
 DISK_ASSERT_AT(disk_header, level, 100);
 
-/* Bytes of a block behind its header: what items with their headers, or pointers, may take. */
+/* Bytes of a block after its header, available for items and their data, or for key pointers. */
 static inline uint32_t leaf_room(uint32_t nodesize)
 {
 	return nodesize - (uint32_t)sizeof(struct disk_header);
 }
 
-/* The upper byte of a header's flags is the revision of back references, the rest are flags. */
+/* The upper byte of the header's flags is the backref revision, the rest are flags. */
 #define HEADER_FLAG_WRITTEN (1ull << 0)
 #define HEADER_FLAG_RELOC (1ull << 1)
 #define HEADER_BACKREF_SHIFT 56
-/* The revision of back references that every filesystem of today has. */
+/* The backref revision of all current filesystems. */
 #define MIXED_BACKREF_REV (1ull << HEADER_BACKREF_SHIFT)
 #define SUPER_FLAG_SEEDING (1ull << 32)
 
-/* An item of a leaf: the offset counts from the end of the header. */
+/* Header of an item in a leaf. The offset is relative to the end of the block header. */
 struct disk_item {
 	struct disk_key key;
 	le32 offset;
@@ -69,7 +69,7 @@ DISK_ASSERT_SIZE(disk_item, 25);
 DISK_ASSERT_AT(disk_item, offset, 17);
 DISK_ASSERT_AT(disk_item, size, 21);
 
-/* A child of a node. */
+/* A key pointer of a node. */
 struct disk_key_ptr {
 	struct disk_key key;
 	le64 blockptr;

@@ -12,7 +12,7 @@
 	{                                                                            \
 		BTRKIT_FEATURE_##set, 1ull << (nr), name, BTRKIT_SUPPORT_WRITE, true \
 	}
-/* These the kernel at hand cannot make, or cannot mount. */
+/* Features that were not compared with Linux, because no available kernel can create or mount them. */
 #define UNTRIED(set, nr, name)                                                        \
 	{                                                                             \
 		BTRKIT_FEATURE_##set, 1ull << (nr), name, BTRKIT_SUPPORT_WRITE, false \
@@ -50,7 +50,7 @@ static const struct btrkit_feature features[] = {
 	REFUSED(INCOMPAT, 17, "remap-tree"),
 };
 
-/* In the order of dump-super. Linux opens a filesystem with those that are not refused. */
+/* In the order of dump-super. Linux opens a filesystem with these flags, except the refused ones. */
 static const struct super_flag flags[] = {
 	{ 1ull << 0, "WRITTEN", NULL, NULL },
 	{ 1ull << 1, "RELOC", NULL, NULL },
@@ -64,7 +64,7 @@ static const struct super_flag flags[] = {
 	{ 1ull << 40, "CHANGING_META_CSUM", "unfinished change of the metadata checksums", NULL },
 };
 
-/* Has no name in dump-super, but Linux opens a filesystem that has it. */
+/* Has no name in dump-super. Linux opens a filesystem with this flag. */
 #define SUPER_FLAG_ERROR (1ull << 2)
 
 const struct btrkit_feature *btrkit_features(size_t *count)
@@ -152,7 +152,7 @@ int features_check_read(const struct super *s, struct btrkit_error *err)
 	return *list ? err_set(err, BTRKIT_UNSUPPORTED, "not supported: %s", list) : 0;
 }
 
-/* What reads does not stand in the way of writing but for these. */
+/* Whatever allows reading also allows writing, except these bits. */
 static void list_unwritten_bits(const struct super *s, char *list, size_t size)
 {
 	const struct {

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_FORMAT_FEATURE_H
 #define BTRKIT_FORMAT_FEATURE_H
 
-/* The one table of features, and the judgement of a superblock by it. */
+/* The table of features, and checks of a superblock's feature bits and flags. */
 
 #include <btrkit/error.h>
 #include <btrkit/feature.h>
@@ -12,38 +12,43 @@
 /* A flag of the superblock. */
 struct super_flag {
 	uint64_t bit;
-	const char *name;	/* as in dump-super */
-	const char *refused;	/* why a filesystem that has it is not read; NULL: it is read */
-	const char *unwritten;	/* why it is read, and not written; NULL: it is written too */
+	const char *name;	/* as printed by dump-super */
+	const char *refused;	/* why a filesystem with this flag is not read; NULL: it is read */
+	const char *unwritten;	/* why it is read but not written; NULL: it is written too */
 };
 
 const struct super_flag *super_flags(size_t *count);
 
 /*
- * Whether the filesystem can be read. As in Linux, unknown bits of compat and compat_ro do not stand against reading,
- * any incompat bit that is not read does, and so does an unknown flag.
- * @return 0; -EOPNOTSUPP with the names of what is not read
+ * Whether the filesystem can be read. Like in Linux, unknown compat and compat_ro bits do not prevent reading, but
+ * unsupported incompat bits and unknown flags do.
+ * @return 0; -EOPNOTSUPP, the message names what is not supported
  */
 int features_check_read(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Whether no flag says that a conversion was left half done. @return 0; -EOPNOTSUPP, likewise */
+/* Whether no flag indicates an interrupted conversion. @return 0; -EOPNOTSUPP, the message names it */
 int features_check_done(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same for who shows what there is. @list of @size bytes gets the names. @return whether there are any */
+/*
+ * Same check for callers that only display it: write the names of interrupted conversions to @list of @size bytes.
+ * @return whether there are any
+ */
 bool features_half_done(const struct super *s, char *list, size_t size);
 #define FEATURES_TEXT ((size_t)128)
 
 /*
- * Whether a filesystem that is read can be written too, as far as its superblock tells: no unknown bit of compat_ro, no
- * flag that is read only, mixed-backref, no log tree. @return 0; -EOPNOTSUPP with the names of what is not written
+ * Whether a filesystem that can be read can also be written, as far as the superblock shows: no unknown compat_ro bit,
+ * no read-only flag, mixed-backref set, no log tree.
+ * @return 0; -EOPNOTSUPP, the message names what is not supported
  */
 int features_check_write(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Whether the extent tree alone tells what is allocated, and chunks where that lies: no bit that is unknown or only
- * read, no log tree, of which the extent tree does not know, no half conversion. @return 0; -EOPNOTSUPP, likewise
+ * Whether the extent tree alone describes what is allocated, and the chunks where it is located: no unknown or
+ * read-only feature bit, no log tree (whose blocks the extent tree does not contain), no interrupted conversion.
+ * @return 0; -EOPNOTSUPP, the message names what is not supported
  */
 int features_check_allocation(const struct super *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Says that the feature of @bit is refused, and why. @return -EOPNOTSUPP */
+/* Report that the feature @bit is not supported, and why. @return -EOPNOTSUPP */
 int features_refuse(enum btrkit_feature_set set, uint64_t bit, const char *why, struct btrkit_error *err);
 
 #endif

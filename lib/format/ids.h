@@ -2,12 +2,12 @@
 #ifndef BTRKIT_FORMAT_IDS_H
 #define BTRKIT_FORMAT_IDS_H
 
-/* The numbers of the format: trees and other objectids, item types, block group flags. */
+/* Numbers of the format: trees and other objectids, item types, block group flags. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LEVELS_MAX 8	/* of a tree: levels 0 to 7 */
+#define LEVELS_MAX 8	/* levels 0 to 7 */
 #define NAME_LEN_MAX 255
 
 enum objectid {
@@ -30,7 +30,7 @@ enum objectid {
 	OID_DEV_STATS = 0,
 };
 
-/* Negative ones, as unsigned numbers. */
+/* Negative objectids, as unsigned numbers. */
 #define OID_BALANCE ((uint64_t)-4)
 #define OID_ORPHAN ((uint64_t)-5)
 #define OID_TREE_LOG ((uint64_t)-6)
@@ -43,10 +43,10 @@ enum objectid {
 #define OID_CSUM_CHANGE ((uint64_t)-13)
 #define OID_LAST_FREE ((uint64_t)-256)
 
-/* The other numbers of qgroups have what stands above a subvolume's number. */
+/* File trees have numbers below this: the higher bits are the level of a qgroup. */
 #define OID_FILE_TREE_END (1ull << 48)
 
-/* Whether the objectid names a tree of files: the top-level one or a subvolume. */
+/* Whether the objectid is that of a file tree: the top-level subvolume or another one. */
 static inline bool oid_is_file_tree(uint64_t oid)
 {
 	return oid == OID_FS_TREE || (oid >= OID_FIRST_FREE && oid < OID_FILE_TREE_END);

@@ -25,7 +25,7 @@
 #include "lib/format/items/uuid.h"
 #include "lib/format/items/verity.h"
 
-/* The registry, in order of type. The row of type 0 stands apart: it holds for one objectid only. */
+/* The registry, in the order of types. Type 0 is not in it, because it is valid for one objectid only. */
 #define ITEM_ROWS(row) \
 	row(KEY_INODE_ITEM, item_type_inode) \
 	row(KEY_INODE_REF, item_type_inode_ref) \

@@ -11,9 +11,12 @@
 #define OID_MULTIPLE ((uint64_t)-255)
 #define OID_NONE ((uint64_t)-1)
 
-#define KEY_ROOM 160 /* more than the longest names with three numbers take */
+#define KEY_ROOM 160 /* more than a key with the longest names and three numbers */
 
-/* Names of trees and of what else has a fixed objectid. The lowest and the highest numbers, so that two tables do. */
+/*
+ * Names of trees and other fixed objectids. All of them are small positive or negative numbers, so there are two
+ * tables.
+ */
 static const char *const low_names[] = {
 	[OID_ROOT_TREE] = "ROOT_TREE",
 	[OID_EXTENT_TREE] = "EXTENT_TREE",
@@ -103,7 +106,7 @@ static char *put_string(char *to, const char *s)
 	return to + len;
 }
 
-/* Sixteen hexadecimal digits: half of a UUID. */
+/* Half of a UUID as sixteen hexadecimal digits. */
 static char *put_half_uuid(char *to, uint64_t v)
 {
 	to = put_string(to, "0x");
@@ -157,7 +160,10 @@ static char *put_offset(char *to, const struct btrkit_key *key)
 	case KEY_UUID_RECEIVED_SUBVOL:
 		return put_half_uuid(to, key->offset);
 	case KEY_ROOT_ITEM:
-		/* The subvolume of a relocation tree; a transaction's number, however large, in other keys of roots. */
+		/*
+		 * The tree that a relocation tree relocates; other root items have a transaction id, printed as a
+		 * number even if it is UINT64_MAX.
+		 */
 		if (key->objectid == OID_TREE_RELOC)
 			return put_objectid(to, key->offset, KEY_ROOT_ITEM);
 		return digits_put(to, key->offset);
@@ -178,7 +184,7 @@ static char *put_key(char *to, const struct btrkit_key *key)
 	return to;
 }
 
-/* Apart, since few keys need the room. */
+/* A separate function, because few keys need the buffer. */
 static void type_unknown_emit(struct emit *e, const char *words, uint8_t type)
 {
 	char name[16];

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_FORMAT_RAID_H
 #define BTRKIT_FORMAT_RAID_H
 
-/* How the profile of a chunk spreads its bytes over stripes. */
+/* Properties of the block group profiles. */
 
 #include <stdint.h>
 
@@ -13,14 +13,14 @@
 
 struct raid_profile {
 	uint64_t flag;		/* BG_*; 0 for single */
-	const char *name;	/* as dump-tree prints it */
-	uint8_t copies;		/* of each byte, parity not counted */
-	uint8_t parity;		/* stripes of parity in a row */
+	const char *name;	/* as printed by dump-tree */
+	uint8_t copies;		/* of each byte, excluding parity */
+	uint8_t parity;		/* parity stripes per row */
 	uint16_t min_stripes;
 	uint16_t max_stripes;	/* 0: no limit */
 };
 
-/* The profile in @flags; of several (a damaged chunk) the first in Linux's order. Never NULL. */
+/* The profile in @flags. If several bits are set (damaged chunk), the first in Linux's order. Never NULL. */
 const struct raid_profile *raid_profile_find(uint64_t flags);
 
 #endif

@@ -144,7 +144,7 @@ int super_decode(const struct disk_super *d, uint64_t offset, struct super *ret,
 	memcpy(s.dev_uuid, d->dev_item.uuid, sizeof(s.dev_uuid));
 	memcpy(s.metadata_uuid, s.incompat & INCOMPAT_METADATA_UUID ? d->metadata_uuid : d->fsid,
 	       sizeof(s.metadata_uuid));
-	/* Unknown features may change what the fields mean, so they are judged first. */
+	/* Check features first, because unknown ones may change the meaning of fields. */
 	r = features_check_read(&s, err);
 	if (!r)
 		r = judge_fields(&s, err);

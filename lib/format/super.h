@@ -2,7 +2,7 @@
 #ifndef BTRKIT_FORMAT_SUPER_H
 #define BTRKIT_FORMAT_SUPER_H
 
-/* The superblock: judged, decoded, rendered. */
+/* Validation and decoding of the superblock. */
 
 #include <btrkit/error.h>
 
@@ -14,7 +14,7 @@ struct super {
 	struct disk_super disk;	/* as read */
 	const struct csum_kind *csum;
 	uint8_t fsid[16];
-	uint8_t metadata_uuid[16];	/* what tree blocks carry as their fsid */
+	uint8_t metadata_uuid[16];	/* the fsid in tree blocks */
 	uint64_t bytenr, flags, generation;
 	uint64_t root, chunk_root, log_root;
 	uint64_t chunk_root_generation;
@@ -27,7 +27,7 @@ struct super {
 	uint8_t dev_uuid[16];
 };
 
-/* Where copy @mirror (0 to SUPER_MIRRORS - 1) lies on a device. */
+/* Location of superblock copy @mirror (0 to SUPER_MIRRORS - 1) on a device. */
 static inline uint64_t super_offset(unsigned mirror)
 {
 	return mirror ? 1ull << (26 + 12 * (mirror - 1)) : 65536;
@@ -41,30 +41,30 @@ static inline const char *const *super_mirror_names(void)
 }
 
 /*
- * Judges what was read at @offset, in the order magic, checksum, own address, fields, sys_chunk_array bounds, and
- * decodes it. Of features only those are judged that may change what the fields mean: see feature.h.
- * @return 0; -EMEDIUMTYPE without the magic; -EOPNOTSUPP for these, or a checksum this build cannot compute; -EUCLEAN
+ * Validate and decode a superblock read from @offset: magic, checksum, location, fields, and bounds of the
+ * sys_chunk_array, in this order. Only features that may change the meaning of fields are checked: see feature.h.
+ * @return 0; -EMEDIUMTYPE: wrong magic; -EOPNOTSUPP: unsupported feature or checksum type; -EUCLEAN
  */
 int super_decode(const struct disk_super *disk, uint64_t offset, struct super *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * As long as an undo is at work there is such a sector in the place of the first of each superblock, so that no reader
- * takes what is half put back for a filesystem. @id is the undo file's, in which the device has the number @device;
- * @offset is that of the superblock.
+ * While an undo is in progress, a sector like this replaces the first sector of each superblock, so that no reader
+ * takes the half-restored device for a filesystem. @id is that of the undo file, and @device the number of the device
+ * in it; @offset is that of the superblock.
  */
 #define SUPER_SECTOR_SIZE 512
 void super_undo_mark(const uint8_t id[16], uint64_t offset, unsigned device, uint8_t ret[SUPER_SECTOR_SIZE]);
 
-/* @return 0, or -EMEDIUMTYPE where there is such a mark */
+/* @return 0; -EMEDIUMTYPE: the sector is such a mark */
 int super_refuse_undo_mark(const struct disk_super *disk, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* What items of this filesystem are judged by (owner is left 0). */
+/* The context to validate items of this filesystem with. The owner is 0. */
 struct item_ctx super_item_ctx(const struct super *s);
 
 /*
- * The chunks of the sys_chunk_array, one by one: *pos counts bytes and begins at 0.
- * @return 0 a chunk (@item points into the superblock), 1 the end, -EUCLEAN
+ * Iterate over the chunks in the sys_chunk_array. *pos is the position in bytes and starts at 0.
+ * @return 0: a chunk, @item points into the superblock; 1: no more chunks; -EUCLEAN
  */
 int super_next_chunk(const struct super *s, uint32_t *pos, struct item *item,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;

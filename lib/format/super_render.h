@@ -2,7 +2,7 @@
 #ifndef BTRKIT_FORMAT_SUPER_RENDER_H
 #define BTRKIT_FORMAT_SUPER_RENDER_H
 
-/* A superblock as text, or as members of an object, whatever its bytes are. */
+/* Renders a superblock, valid or not, as text or as members of a JSON object. */
 
 #include <btrkit/error.h>
 
@@ -10,8 +10,8 @@
 #include "lib/format/disk.h"
 
 /*
- * @full: the system chunk array and the backup roots too. @flags: RENDER_HIDE_NAMES
- * @return 0; -EUCLEAN: the system chunk array does not parse; everything else was rendered
+ * @full: also render the system chunk array and the backup roots. @flags: RENDER_HIDE_NAMES
+ * @return 0; -EUCLEAN: the system chunk array cannot be parsed; everything else was rendered
  */
 int super_render(struct emit *e, const struct disk_super *d, bool full, unsigned flags,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;

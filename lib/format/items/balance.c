@@ -48,7 +48,7 @@ static void balance_render(struct emit *e, const struct item *item)
 	args_render(e, "sys_args", "\t\tSYSTEM\n", &d->sys);
 }
 
-/* The kind of checksum that a conversion is on its way to. */
+/* The checksum type to which a conversion is in progress. */
 static void csum_change_render(struct emit *e, const struct item *item, unsigned flags)
 {
 	const uint64_t type = item->key.offset;

@@ -4,7 +4,7 @@
 
 #include "lib/format/item.h"
 
-/* TEMPORARY_ITEM: with objectid OID_BALANCE what an unfinished balance was asked to do. */
+/* TEMPORARY_ITEM: with objectid OID_BALANCE, the arguments of an unfinished balance. */
 
 struct disk_balance_args {
 	le64 profiles;

@@ -38,7 +38,7 @@ int block_group_decode(const struct item_ctx *ctx, const struct item *item, stru
 	bg.flags = le64_get(d->flags);
 	if (!bg.length)
 		return err_corrupt(err, "key.offset", "block group of no bytes");
-	/* The second extent tree numbers its global roots here. */
+	/* With extent-tree-v2, this is the number of a global root. */
 	if (!(ctx->incompat & INCOMPAT_EXTENT_TREE_V2) && bg.chunk_objectid != OID_FIRST_CHUNK_TREE)
 		return err_corrupt(err, "chunk_objectid", "block group of chunk tree %" PRIu64, bg.chunk_objectid);
 	if (bg.used > bg.length)

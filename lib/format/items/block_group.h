@@ -13,7 +13,7 @@ DISK_ASSERT_SIZE(disk_block_group, 24);
 DISK_ASSERT_AT(disk_block_group, chunk_objectid, 8);
 DISK_ASSERT_AT(disk_block_group, flags, 16);
 
-/* What the item is with the remap-tree feature. */
+/* The item with the remap-tree feature. */
 struct disk_block_group_remap {
 	struct disk_block_group v1;
 	le64 remap_bytes;

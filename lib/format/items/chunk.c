@@ -6,7 +6,7 @@
 #include "lib/format/items/render.h"
 #include "lib/format/raid.h"
 
-/* Stripe numbers inside a chunk are 32 bits wide in Linux. */
+/* Linux has 32-bit numbers for the stripes in a chunk. */
 #define CHUNK_LENGTH_LIMIT ((uint64_t)UINT32_MAX << CHUNK_STRIPE_SHIFT)
 
 static int chunk_judge_type(const struct item_ctx *ctx, uint64_t type, struct btrkit_error *err)
@@ -33,7 +33,7 @@ static int chunk_judge_stripes(const struct chunk *c, struct btrkit_error *err)
 {
 	const struct raid_profile *raid = raid_profile_find(c->type);
 
-	/* All data of a remapped chunk may have gone elsewhere. */
+	/* A remapped chunk may have no stripes left, if all of its data was moved. */
 	if (c->type & BG_REMAPPED) {
 		if (c->num_stripes && c->num_stripes < raid->copies)
 			return err_corrupt(err, "num_stripes", "%u stripes in a chunk of %u copies", c->num_stripes,

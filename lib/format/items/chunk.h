@@ -14,14 +14,14 @@ struct chunk {
 	uint32_t io_align, io_width, sector_size;
 	uint16_t num_stripes;
 	uint16_t sub_stripes;
-	const struct disk_stripe *stripes;	/* num_stripes of them, inside the item */
+	const struct disk_stripe *stripes;	/* num_stripes stripes, inside the item */
 };
 
-/* @return 0 or -EUCLEAN; *ret is written on success only */
+/* @return 0 or -EUCLEAN; *ret is set on success only */
 int chunk_decode(const struct item_ctx *ctx, const struct item *item, struct chunk *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Bytes of a chunk item with @num_stripes stripes. */
+/* Size of a chunk item with @num_stripes stripes. */
 static inline size_t chunk_item_size(uint16_t num_stripes)
 {
 	return sizeof(struct disk_chunk) + (size_t)num_stripes * sizeof(struct disk_stripe);

@@ -14,7 +14,7 @@ static int csum_validate(const struct item_ctx *ctx, const struct item *item, st
 	return expect_aligned(ctx, "key.offset", item->key.offset, err);
 }
 
-/* As many to a line as make 16 bytes of checksums, one at least. */
+/* Print checksums of 16 bytes in total per line, at least one per line. */
 static void csums_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, uint32_t count)
 {
 	const uint32_t in_line = 2 * ctx->csum_size < CSUM_SIZE_MAX ? CSUM_SIZE_MAX / 2 / ctx->csum_size : 1;
@@ -39,7 +39,7 @@ static void csums_render(struct emit *e, const struct item_ctx *ctx, const struc
 static void csum_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
 {
 	const uint32_t count = item->size / ctx->csum_size;
-	/* 32 bits in dump-tree, but no leaf holds checksums of 4G. */
+	/* dump-tree uses 32 bits, but no leaf has checksums for 4G. */
 	const uint64_t length = (uint64_t)count * ctx->sectorsize;
 
 	emit_u64(e, "start", "\t\trange start ", item->key.offset);

@@ -4,7 +4,7 @@
 
 #include "lib/format/item.h"
 
-/* The checksums of consecutive sectors of data: item size / csum size of them, from logical address key.offset on. */
+/* Checksums of consecutive data sectors: item size / csum size of them, beginning at the logical address key.offset. */
 
 extern const struct item_type item_type_csum;
 

@@ -33,7 +33,7 @@ int dev_item_decode(const struct item *item, struct dev_item *ret, struct btrkit
 	if (dev.devid != item->key.offset)
 		return err_corrupt(err, "devid", "item of device %" PRIu64 " at key offset %" PRIu64, dev.devid,
 				   item->key.offset);
-	/* A device that is being removed has a size of 0 already, but no bytes any more either. */
+	/* A device that is being removed already has a size of 0, but also no used bytes. */
 	if (dev.bytes_used > dev.total_bytes)
 		return err_corrupt(err, "bytes_used", "%" PRIu64 " bytes used of a device of %" PRIu64, dev.bytes_used,
 				   dev.total_bytes);

@@ -4,7 +4,7 @@
 
 #include "lib/format/item.h"
 
-/* DEV_ITEM: its struct stands in disk.h, since the superblock has one too. */
+/* DEV_ITEM. Its disk struct is in disk.h, because the superblock also contains it. */
 struct dev_item {
 	uint64_t devid;
 	uint64_t total_bytes, bytes_used;
@@ -32,12 +32,12 @@ DISK_ASSERT_AT(disk_dev_extent, chunk_offset, 16);
 DISK_ASSERT_AT(disk_dev_extent, length, 24);
 DISK_ASSERT_AT(disk_dev_extent, chunk_tree_uuid, 32);
 
-/* Bytes of a device that a chunk occupies. */
+/* A range of a device that a chunk occupies. */
 struct dev_extent {
 	uint64_t devid;
 	uint64_t physical;
 	uint64_t chunk_tree, chunk_objectid;
-	uint64_t chunk_offset;	/* the chunk's logical address */
+	uint64_t chunk_offset;	/* logical address of the chunk */
 	uint64_t length;
 };
 

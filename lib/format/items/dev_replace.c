@@ -7,7 +7,7 @@
 static int dev_replace_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
 {
 	(void)ctx;
-	/* Later kernels may add fields at the end. */
+	/* Newer kernels may add fields at the end. */
 	if (item->size < sizeof(struct disk_dev_replace))
 		return expect_size(item, sizeof(struct disk_dev_replace), err);
 	return 0;
@@ -58,7 +58,7 @@ static void dev_replace_render(struct emit *e, const struct item_ctx *ctx, const
 		 le64_get(d->num_uncorrectable_read_errors));
 	emit_text(e, "\n");
 	time_render(e, "time_started", "\t\tstart time ", le64_get(d->time_started));
-	/* The text of 6.19 has the time of the start in both lines. */
+	/* The text output of btrfs-progs 6.19 has the start time in both lines. */
 	time_render(e, "time_stopped", "\t\tstop time ",
 		    le64_get(e->form == EMIT_JSON ? d->time_stopped : d->time_started));
 }

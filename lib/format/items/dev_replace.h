@@ -4,12 +4,12 @@
 
 #include "lib/format/item.h"
 
-/* How far the replacement of a device has come. */
+/* State of a device replacement. */
 struct disk_dev_replace {
 	le64 src_devid;
 	le64 cursor_left;
 	le64 cursor_right;
-	le64 mode;	/* of reading from the device that is replaced */
+	le64 mode;	/* how to read from the source device */
 	le64 state;
 	le64 time_started;
 	le64 time_stopped;

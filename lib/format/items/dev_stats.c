@@ -13,7 +13,7 @@ static int persistent_validate(const struct item_ctx *ctx, const struct item *it
 	return 0;
 }
 
-/* Values of later kernels. */
+/* Values added by newer kernels. */
 static void unknown_render(struct emit *e, const struct item *item)
 {
 	const le64 *values = (const le64 *)item->data;
@@ -44,7 +44,7 @@ static void dev_stats_render(struct emit *e, const struct item *item)
 	};
 	struct disk_dev_stats d = { 0 };
 
-	/* As in Linux, what an item is too short for is zero. */
+	/* Like in Linux, values missing from a short item are zero. */
 	memcpy(&d, item->data, item->size < sizeof(d) ? item->size : sizeof(d));
 	emit_text(e, "\t\tdevice stats\n");
 	for (int i = 0; i < DEV_STATS; i++)

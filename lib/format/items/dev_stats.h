@@ -4,7 +4,7 @@
 
 #include "lib/format/item.h"
 
-/* PERSISTENT_ITEM: with objectid OID_DEV_STATS the errors seen on the device key.offset. */
+/* PERSISTENT_ITEM: with objectid OID_DEV_STATS, the error counters of the device key.offset. */
 
 enum dev_stat { DEV_STAT_WRITE, DEV_STAT_READ, DEV_STAT_FLUSH, DEV_STAT_CORRUPTION, DEV_STAT_GENERATION, DEV_STATS };
 

@@ -85,7 +85,7 @@ static int dir_entry_judge(const struct item_ctx *ctx, const struct btrkit_key *
 {
 	const struct btrkit_key *location = &entry->location;
 	const bool xattr = key->type == KEY_XATTR_ITEM;
-	/* What fits in a leaf that holds one item. */
+	/* The maximum in a leaf with a single item. */
 	const uint32_t room = leaf_room(ctx->nodesize) - sizeof(struct disk_item) - sizeof(struct disk_dir_item);
 	int ret = 0;
 
@@ -156,7 +156,7 @@ static void dir_type_render(struct emit *e, uint8_t type)
 	emit_text(e, name);
 }
 
-/* One entry, whose name and data come next in @r. @return NULL, or the field that says more than the item holds */
+/* Render one entry; its name and data are next in @r. @return NULL, or the field that exceeds the item */
 static const char *dir_entry_render(struct emit *e, const struct disk_dir_item *d, struct reader *r, unsigned flags)
 {
 	struct btrkit_key location;

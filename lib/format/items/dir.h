@@ -4,7 +4,7 @@
 
 #include "lib/format/item.h"
 
-/* Followed by name and data. */
+/* Followed by the name and the data. */
 struct disk_dir_item {
 	struct disk_key location;
 	le64 transid;
@@ -26,15 +26,15 @@ struct dir_entry {
 	bool encrypted;
 	const uint8_t *name;
 	uint16_t name_len;
-	const uint8_t *data;	/* of an xattr: its value */
+	const uint8_t *data;	/* value of an xattr */
 	uint16_t data_len;
 };
 
 enum dir_entry_type { FT_UNKNOWN, FT_REG, FT_DIR, FT_CHR, FT_BLK, FT_FIFO, FT_SOCK, FT_SYMLINK, FT_XATTR };
 
-/* The type in the entries that lead to an inode of @mode; FT_UNKNOWN if no inode has such a mode. */
+/* The type in directory entries of an inode with @mode; FT_UNKNOWN if the mode is invalid. */
 uint8_t dir_type_of_mode(uint32_t mode);
-/* DT_* of readdir(3); DT_UNKNOWN for one that no entry of a directory has. */
+/* DT_* of readdir(3); DT_UNKNOWN for a type that directory entries cannot have. */
 uint8_t dir_type_to_dirent(uint8_t type);
 
 struct dir_iter {
@@ -42,13 +42,15 @@ struct dir_iter {
 };
 
 struct dir_iter dir_first(const struct item *item);
-/* @return 0 an entry, 1 the end, -EUCLEAN */
+/* @return 0: an entry; 1: no more entries; -EUCLEAN */
 int dir_next(struct dir_iter *it, struct dir_entry *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Whether a file can have the name, as long as it is not too long: it is of one step, and leads to no other place. */
+/*
+ * Whether a file may have this name, regardless of the length: not empty, "." or "..", without slashes and null bytes.
+ */
 bool dir_name_possible(const void *name, size_t len);
 
-/* The offset of the DIR_ITEM or XATTR_ITEM key of a name. */
+/* The key offset of the name's DIR_ITEM or XATTR_ITEM. */
 uint64_t dir_name_hash(const void *name, size_t len);
 
 extern const struct item_type item_type_dir_item;

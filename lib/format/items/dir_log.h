@@ -4,7 +4,7 @@
 
 #include "lib/format/item.h"
 
-/* In a log tree: the directory's names from key.offset to end are all in the log. */
+/* In a log tree: all names of the directory with indexes from key.offset to end are in the log. */
 struct disk_dir_log {
 	le64 end;
 };

@@ -71,7 +71,7 @@ int extent_item_decode(const struct item_ctx *ctx, const struct item *item, stru
 	return 0;
 }
 
-/* What every inline reference but that of data begins with. */
+/* Common beginning of inline references, except data references. */
 struct disk_inline_ref {
 	uint8_t type;
 	le64 offset;
@@ -197,7 +197,9 @@ static void extent_flags_render(struct emit *e, uint64_t flags)
 	emit_text(e, "\n");
 }
 
-/* The part of a tree block between the fixed struct and the references. @return false if it does not fit */
+/*
+ * Render the part of a tree block's item between the fixed struct and the references. @return false if it is too short
+ */
 static bool tree_block_render(struct emit *e, const struct btrkit_key *key, struct reader *r)
 {
 	const struct disk_tree_block_info *info;
@@ -224,7 +226,7 @@ static bool tree_block_render(struct emit *e, const struct btrkit_key *key, stru
 static void inline_ref_render(struct emit *e, const struct extent_ref *ref)
 {
 	emit_object(e, NULL);
-	/* The lead-in of 6.19 lacks a tab before owner references. */
+	/* The text output of btrfs-progs 6.19 lacks a tab before owner references. */
 	emit_u64(e, "type", ref->type == KEY_EXTENT_OWNER_REF ? "\t(" : "\t\t(", ref->type);
 	if (e->form == EMIT_JSON)
 		emit_word(e, "type_name", key_type_name(0, ref->type));

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_FORMAT_ITEMS_EXTENT_H
 #define BTRKIT_FORMAT_ITEMS_EXTENT_H
 
-/* EXTENT_ITEM and METADATA_ITEM with their inline references, and the keyed references. */
+/* EXTENT_ITEM and METADATA_ITEM with their inline references, and keyed references. */
 
 #include "lib/format/item.h"
 
@@ -19,7 +19,7 @@ DISK_ASSERT_SIZE(disk_extent_item, 24);
 DISK_ASSERT_AT(disk_extent_item, generation, 8);
 DISK_ASSERT_AT(disk_extent_item, flags, 16);
 
-/* Follows the item of a tree block that is no METADATA_ITEM. */
+/* Follows the extent item of a tree block, except in a METADATA_ITEM. */
 struct disk_tree_block_info {
 	struct disk_key key;
 	uint8_t level;
@@ -38,14 +38,14 @@ DISK_ASSERT_AT(disk_extent_data_ref, objectid, 8);
 DISK_ASSERT_AT(disk_extent_data_ref, offset, 16);
 DISK_ASSERT_AT(disk_extent_data_ref, count, 24);
 
-/* One reference to an extent, whichever form it has on disk. */
+/* A reference to an extent, in any form. */
 struct extent_ref {
 	uint8_t type;		/* KEY_TREE_BLOCK_REF, KEY_SHARED_BLOCK_REF, KEY_EXTENT_DATA_REF, ... */
-	uint64_t root;		/* of tree block, extent data and owner references */
-	uint64_t parent;	/* of shared references */
-	uint64_t objectid;	/* of extent data references: the inode */
-	uint64_t offset;	/* of extent data references: file offset minus extent offset, modulo 2^64 */
-	uint32_t count;		/* of data references; 1 for the others */
+	uint64_t root;		/* tree block, extent data and owner references */
+	uint64_t parent;	/* shared references */
+	uint64_t objectid;	/* extent data references: the inode */
+	uint64_t offset;	/* extent data references: file offset minus extent offset, modulo 2^64 */
+	uint32_t count;		/* data references; 1 for the others */
 };
 
 struct extent_item {
@@ -54,32 +54,32 @@ struct extent_item {
 	uint64_t refs;
 	uint64_t generation;
 	uint64_t flags;
-	uint8_t level;		/* of a tree block */
-	/* The inline references not read yet. */
+	uint8_t level;		/* of tree blocks */
+	/* Inline references that have not been read yet. */
 	const uint8_t *pos, *end;
 };
 
 int extent_item_decode(const struct item_ctx *ctx, const struct item *item, struct extent_item *ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The next inline reference. @return 0 a reference, 1 the end, -EUCLEAN */
+/* Read the next inline reference. @return 0: a reference; 1: no more references; -EUCLEAN */
 int extent_item_next_ref(struct extent_item *ei, struct extent_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Bytes of an inline reference; 0: there is none of that type. */
+/* Size of an inline reference, 0 for an invalid type. */
 size_t extent_inline_ref_size(uint8_t type);
-/* Writes as many. */
+/* Write an inline reference; it has extent_inline_ref_size() bytes. */
 void extent_inline_ref_put(const struct extent_ref *ref, uint8_t *to);
-/* What a data reference is on disk, inline behind its type or keyed. */
+/* Encode a data reference, either keyed or inline after its type. */
 static inline struct disk_extent_data_ref extent_data_ref_put(const struct extent_ref *ref)
 {
 	return (struct disk_extent_data_ref){ le64_put(ref->root), le64_put(ref->objectid), le64_put(ref->offset),
 					      le32_put(ref->count) };
 }
 
-/* A reference that has an item of its own. */
+/* Decode a keyed reference. */
 int extent_keyed_ref_decode(const struct item *item, struct extent_ref *ret,
 			    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* And back: its root, inode, offset and count. */
+/* Decode root, inode, offset and count of a data reference. */
 static inline void extent_data_ref_get(const struct disk_extent_data_ref *d, struct extent_ref *ret)
 {
 	ret->root = le64_get(d->root);
@@ -88,17 +88,20 @@ static inline void extent_data_ref_get(const struct disk_extent_data_ref *d, str
 	ret->count = le32_get(d->count);
 }
 
-/* The offset of the key of an EXTENT_DATA_REF. */
+/* The key offset of an EXTENT_DATA_REF. */
 uint64_t extent_data_ref_hash(uint64_t root, uint64_t objectid, uint64_t offset);
 
-/* What Linux sorts the inline references of one type by, downwards. */
+/* Sort key of the inline references of one type. Linux sorts them in descending order. */
 uint64_t extent_ref_sequence(const struct extent_ref *ref);
 
-/* Judges the values of a reference that was decoded. @return 0 or -EUCLEAN */
+/* Validate the values of a decoded reference. @return 0 or -EUCLEAN */
 int extent_ref_judge(const struct item_ctx *ctx, const struct extent_ref *ref,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The order of inline references: begin with extent_ref_order_start() and hand in each. @return 0 or -EUCLEAN */
+/*
+ * Validates the order of inline references: initialize with extent_ref_order_start(), and call extent_ref_in_order()
+ * for each reference. @return 0 or -EUCLEAN
+ */
 struct extent_ref_order {
 	uint8_t type;
 	uint64_t sequence;

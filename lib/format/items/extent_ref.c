@@ -29,10 +29,10 @@ int extent_ref_judge(const struct item_ctx *ctx, const struct extent_ref *ref, s
 {
 	switch (ref->type) {
 	case KEY_EXTENT_DATA_REF:
-		/* The root tree's files are those of the v1 space cache. */
+		/* Files in the root tree belong to the v1 space cache. */
 		if (!oid_is_file_tree(ref->root) && ref->root != OID_ROOT_TREE && ref->root != OID_DATA_RELOC_TREE)
 			return err_corrupt(err, "root", "data reference of tree %" PRIu64, ref->root);
-		/* Linux before 5.11 kept free inode numbers in a file of the subvolume. */
+		/* Before 5.11, Linux stored free inode numbers in a file of the subvolume. */
 		if ((ref->objectid < OID_FIRST_FREE || ref->objectid > OID_LAST_FREE) &&
 		    (ref->objectid != OID_FREE_INO || ref->root == OID_ROOT_TREE))
 			return err_corrupt(err, "objectid", "data reference of inode %" PRIu64, ref->objectid);
@@ -66,7 +66,7 @@ int extent_ref_in_order(struct extent_ref_order *order, const struct extent_ref 
 	return 0;
 }
 
-/* How many bytes an item of one reference has; data references of the same hash lie one behind the other in an item. */
+/* Size of a reference in a keyed item. The data references with the same hash are stored in one item. */
 static size_t keyed_ref_size(uint8_t type)
 {
 	switch (type) {
@@ -81,7 +81,7 @@ static size_t keyed_ref_size(uint8_t type)
 	}
 }
 
-/* What is there, also with more bytes behind it. @return false: there are too few */
+/* Read the reference, ignoring additional data. @return false: the item is too short */
 static bool keyed_ref_read(const struct item *item, struct extent_ref *ret)
 {
 	*ret = (struct extent_ref){ .type = item->key.type, .count = 1 };
@@ -135,13 +135,13 @@ static int keyed_ref_validate(const struct item_ctx *ctx, const struct item *ite
 	if ((ret = extent_keyed_ref_decode(item, &ref, err)) < 0 ||
 	    (ret = expect_aligned(ctx, "key.objectid", item->key.objectid, err)) < 0)
 		return ret;
-	/* The parent of a shared reference is the key's offset. */
+	/* The key's offset is the parent of a shared reference. */
 	if (item->key.type == KEY_SHARED_BLOCK_REF || item->key.type == KEY_SHARED_DATA_REF)
 		ret = expect_aligned(ctx, "key.offset", item->key.offset, err);
 	return ret < 0 ? ret : extent_ref_judge(ctx, &ref, err);
 }
 
-/* What the key says of a reference is not repeated in the text. */
+/* The text output does not repeat what is in the key. */
 static void keyed_ref_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
 {
 	struct extent_ref ref;

@@ -7,7 +7,7 @@
 enum file_extent_type { FILE_EXTENT_INLINE, FILE_EXTENT_REG, FILE_EXTENT_PREALLOC };
 enum compression { COMPRESS_NONE, COMPRESS_ZLIB, COMPRESS_LZO, COMPRESS_ZSTD };
 
-/* An inline extent has its data in the place of the last four fields. */
+/* In an inline extent, the data replaces the last four fields. */
 struct disk_file_extent {
 	le64 generation;
 	le64 ram_bytes;
@@ -34,10 +34,10 @@ struct file_extent {
 	uint64_t ram_bytes;
 	uint8_t compression;
 	uint8_t type;
-	uint16_t other_encoding; /* of none that anybody knows; 0 */
-	/* Of regular and preallocated extents; disk_bytenr 0 is a hole. Zero in inline ones. */
+	uint16_t other_encoding; /* not used by any known kernel, 0 */
+	/* Regular and preallocated extents; disk_bytenr 0 is a hole. Zero for inline extents. */
 	uint64_t disk_bytenr, disk_num_bytes, offset, num_bytes;
-	/* Of inline extents. */
+	/* Inline extents. */
 	const uint8_t *inline_data;
 	uint32_t inline_len;
 };

@@ -4,7 +4,7 @@
 #include "lib/format/items/judge.h"
 #include "lib/format/items/render.h"
 
-/* The key is a range of sectors. */
+/* Validate the key as a range of sectors. */
 static int range_judge(const struct item_ctx *ctx, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	int ret = expect_aligned(ctx, "key.objectid", key->objectid, err);
@@ -69,7 +69,7 @@ static void extent_render(struct emit *e, const struct item_ctx *ctx, const stru
 	emit_text(e, "\t\tfree space extent\n");
 }
 
-/* A bit for each sector of the range, the last byte filled up. */
+/* There is one bit per sector, rounded up to a full byte. */
 static int bitmap_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
 {
 	const uint64_t sectors = item->key.offset / ctx->sectorsize;

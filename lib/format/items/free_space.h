@@ -4,7 +4,10 @@
 
 #include "lib/format/item.h"
 
-/* The free space tree: an INFO for each block group, then its free ranges as EXTENTs (no bytes) or as BITMAPs. */
+/*
+ * The free space tree: for each block group, a FREE_SPACE_INFO followed by its free ranges, either as empty
+ * FREE_SPACE_EXTENT items or as FREE_SPACE_BITMAP items.
+ */
 
 #define FREE_SPACE_USING_BITMAPS (1u << 0)
 

@@ -6,7 +6,7 @@
 #include "lib/format/items/judge.h"
 #include "lib/format/items/render.h"
 
-/* The lower half of the flags is refused when unknown; the upper half may be ignored by who only reads. */
+/* Unknown flags in the lower half are rejected; those in the upper half may be ignored for reading. */
 #define INODE_FLAGS_INCOMPAT 0xffffffffull
 
 void inode_item_get(const struct disk_inode_item *d, struct inode_item *ret)

@@ -58,10 +58,10 @@ DISK_ASSERT_AT(disk_inode_item, otime, 148);
 #define INODE_NOATIME (1u << 9)
 #define INODE_DIRSYNC (1u << 10)
 #define INODE_COMPRESS (1u << 11)
-#define INODE_ROOT_ITEM_INIT (1u << 31) /* in a root item: its flags and limit say something */
+#define INODE_ROOT_ITEM_INIT (1u << 31) /* in a root item: its flags and byte_limit are valid */
 #define INODE_VERITY (1ull << 32)
 
-/* The number of a device: Linux has 12 bits for the major and 20 for the minor one. */
+/* Whether a device number is valid: Linux has 12 bits for the major and 20 bits for the minor number. */
 static inline bool rdev_possible(uint64_t major, uint64_t minor)
 {
 	return major < 1u << 12 && minor < 1u << 20;
@@ -100,15 +100,12 @@ struct inode_item {
 	struct disk_time atime, ctime, mtime, otime;
 };
 
-/* Reads the struct without judging it: also for the copy inside a root item. */
+/* Read the struct without validating it. Also used for the inode in a root item. */
 void inode_item_get(const struct disk_inode_item *d, struct inode_item *ret);
 int inode_item_decode(const struct item_ctx *ctx, const struct item *item, struct inode_item *ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/*
- * The names of an INODE_REF or INODE_EXTREF, one by one. Start with inode_ref_first(); a name is valid as long as the
- * item's bytes are.
- */
+/* Iterates over the names of an INODE_REF or INODE_EXTREF. Start with inode_ref_first(); names point into the item. */
 struct inode_ref {
 	uint64_t parent;
 	uint64_t index;
@@ -123,14 +120,14 @@ struct inode_ref_iter {
 };
 
 struct inode_ref_iter inode_ref_first(const struct item *item);
-/* @return 0 a name, 1 the end, -EUCLEAN */
+/* @return 0: a name; 1: no more names; -EUCLEAN */
 int inode_ref_next(struct inode_ref_iter *it, struct inode_ref *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The flags of an inode in words; in JSON their number. */
+/* Print inode flags as names in text, as a number in JSON. */
 struct emit;
 void inode_flags_emit(struct emit *e, const char *name, const char *words, uint64_t flags);
 
-/* What an inode says, whether it stands alone or, in JSON only, inside a root item. */
+/* Render the fields of an inode, also for the inode in a root item (JSON only). */
 void inode_fields_render(struct emit *e, const struct disk_inode_item *d);
 
 extern const struct item_type item_type_inode;

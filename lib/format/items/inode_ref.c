@@ -14,7 +14,7 @@ struct inode_ref_iter inode_ref_first(const struct item *item)
 	};
 }
 
-/* The fixed part at the reader's position, in either form. @return false when it does not fit */
+/* Read the fixed part of a reference of either type. @return false if it does not fit */
 static bool inode_ref_get(struct reader *r, bool extended, struct inode_ref *ret)
 {
 	if (extended) {
@@ -98,7 +98,7 @@ static void inode_ref_render(struct emit *e, const struct item_ctx *ctx, const s
 		render_damage(e, damaged);
 }
 
-/* A name of no bytes cannot stand alone. */
+/* The item contains at least one name, which is not empty. */
 const struct item_type item_type_inode_ref = {
 	.type = KEY_INODE_REF,
 	.name = "INODE_REF",

@@ -2,26 +2,26 @@
 #ifndef BTRKIT_FORMAT_ITEMS_JUDGE_H
 #define BTRKIT_FORMAT_ITEMS_JUDGE_H
 
-/* What several of the validate functions ask. Field names are those of the disk structs, "key.*" and "item_size". */
+/* Common checks of the validate functions. Fields are named as in the disk structs, or "key.*" and "item_size". */
 
 #include <inttypes.h>
 
 #include "lib/base/err.h"
 #include "lib/format/item.h"
 
-/* Sector sizes are powers of two: the superblock is judged before any item. */
+/* Sector sizes are powers of two, because the superblock is validated before any item. */
 static inline bool sector_aligned(const struct item_ctx *ctx, uint64_t v)
 {
 	return !(v & (ctx->sectorsize - 1));
 }
 
-/* The log tree is written one generation ahead of the superblock. */
+/* The log tree is one generation ahead of the superblock. */
 static inline bool from_the_future(const struct item_ctx *ctx, uint64_t generation)
 {
 	return generation > ctx->generation && generation - ctx->generation > 1;
 }
 
-/* Objectids that an inode may have. */
+/* Whether an inode may have this objectid. */
 static inline bool is_inode_number(uint64_t oid)
 {
 	return (oid >= OID_FIRST_FREE && oid <= OID_LAST_FREE) || oid == OID_ROOT_TREE_DIR || oid == OID_FREE_INO;

@@ -4,13 +4,13 @@
 
 #include "lib/format/item.h"
 
-/* Items of which the key says all, and whose bytes, if any, nobody judges. */
+/* Items whose information is all in the key. Their data, if any, is not validated. */
 
-extern const struct item_type item_type_verity_merkle;	/* bytes of fs-verity's own, from offset key.offset of them */
+extern const struct item_type item_type_verity_merkle;	/* fs-verity's Merkle tree, beginning at offset key.offset */
 extern const struct item_type item_type_orphan;		/* key.offset: an inode or a root to be deleted */
-extern const struct item_type item_type_old_csum;	/* a type of which nothing is left but the name */
+extern const struct item_type item_type_old_csum;	/* obsolete type, of which only the name is known */
 extern const struct item_type item_type_extent_ref_v0;	/* written by Linux before 2.6.31 */
-extern const struct item_type item_type_identity_remap;	/* a range of a remapped chunk that stayed in its place */
-extern const struct item_type item_type_qgroup_relation;	/* both ways round: member and group */
+extern const struct item_type item_type_identity_remap;	/* a range of a remapped chunk that was not moved */
+extern const struct item_type item_type_qgroup_relation;	/* key in both directions: member, parent */
 
 #endif

@@ -23,13 +23,13 @@ DISK_ASSERT_AT(disk_qgroup_status, generation, 8);
 DISK_ASSERT_AT(disk_qgroup_status, flags, 16);
 DISK_ASSERT_AT(disk_qgroup_status, rescan, 24);
 DISK_ASSERT_AT(disk_qgroup_status, enable_gen, 32);
-#define QGROUP_STATUS_SHORT 32	/* bytes of it, as written by older kernels */
+#define QGROUP_STATUS_SHORT 32	/* size of the item as written by older kernels */
 
 struct qgroup_status {
 	uint64_t version, generation;
 	uint64_t flags;
 	uint64_t rescan;
-	uint64_t enable_gen;	/* 0 when the item is short */
+	uint64_t enable_gen;	/* 0 if the item is short */
 };
 
 struct disk_qgroup_info {

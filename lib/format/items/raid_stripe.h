@@ -4,7 +4,7 @@
 
 #include "lib/format/item.h"
 
-/* Where the logical range (key.objectid, key.offset bytes) lies on the devices: as many of these as the item holds. */
+/* Location of the logical range (key.objectid, key.offset bytes) on a device. The item is an array of these. */
 struct disk_raid_stride {
 	le64 devid;
 	le64 physical;

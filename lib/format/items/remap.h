@@ -4,7 +4,7 @@
 
 #include "lib/format/item.h"
 
-/* Of the remap tree: where the range (key.objectid, key.offset bytes) went, or in a backref came from. */
+/* In the remap tree: the new address of the range (key.objectid, key.offset bytes), or in a backref its old address. */
 struct disk_remap {
 	le64 address;
 };

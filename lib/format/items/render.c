@@ -16,7 +16,7 @@ static char *put_two(char *to, int v)
 	return to + 2;
 }
 
-/* As strftime() with "%Y-%m-%d %H:%M:%S", which takes longer than the rest of an inode item. */
+/* Like strftime() with "%Y-%m-%d %H:%M:%S", which would take longer than the rest of an inode item. */
 static size_t put_time(char *to, const struct tm *tm)
 {
 	const int year = tm->tm_year + 1900;

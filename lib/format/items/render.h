@@ -2,17 +2,17 @@
 #ifndef BTRKIT_FORMAT_ITEMS_RENDER_H
 #define BTRKIT_FORMAT_ITEMS_RENDER_H
 
-/* What several of the render functions share. */
+/* Common functions of the renderers. */
 
 #include "lib/base/emit.h"
 #include "lib/format/item.h"
 #include "lib/format/items/inode.h"
 #include "lib/format/key_names.h"
 
-/* The last line of an item whose bytes end before what @field (of the disk struct, or "item_size") announces. */
+/* Print the last line for an item that is too short for the contents of @field (of the disk struct, or "item_size"). */
 void render_damage(struct emit *e, const char *field);
 
-/* The struct that an item begins with; NULL, and the line about the damage, when the item is too short for it. */
+/* The struct at the start of the item. If the item is too short, report the damage and return NULL. */
 static inline const void *render_struct(struct emit *e, const struct item *item, size_t size)
 {
 	if (item->size >= size)
@@ -21,16 +21,16 @@ static inline const void *render_struct(struct emit *e, const struct item *item,
 	return NULL;
 }
 
-/* WORDS SECONDS.NANOSECONDS (LOCAL TIME), and a newline. */
+/* Print WORDS SECONDS.NANOSECONDS (LOCAL TIME) and a newline. */
 void render_time(struct emit *e, const char *name, const char *words, const struct disk_time *t);
 
-/* The part in parentheses, without them: the local time of a number of seconds, for the text form only. */
+/* Print the part in parentheses: the local time @sec, text only. */
 void render_local_time(struct emit *e, uint64_t sec);
 
-/* A name, value or other bytes of a user; "HIDDEN" if that is what @flags ask for. */
+/* Print a name, value or other user data, or "HIDDEN" with RENDER_HIDE_NAMES. */
 void render_name(struct emit *e, const char *name, const char *words, const uint8_t *s, size_t len, unsigned flags);
 
-/* A number that is negative in text where its highest bit is set; in JSON all of them are as on disk. */
+/* Print a number as signed in text, and as unsigned in JSON. */
 static inline void render_signed(struct emit *e, const char *name, const char *words, uint64_t v)
 {
 	if (e->form == EMIT_JSON)
@@ -39,13 +39,13 @@ static inline void render_signed(struct emit *e, const char *name, const char *w
 		emit_s64(e, name, words, (int64_t)v);
 }
 
-/* Bytes that text does not show: two digits a byte in JSON, "HIDDEN" if that is what @flags ask for. */
+/* Print data that is omitted from text: in JSON two digits per byte, or "HIDDEN" with RENDER_HIDE_NAMES. */
 void render_data(struct emit *e, const char *name, const uint8_t *data, size_t len, unsigned flags);
 
-/* An item of a known type and an unknown objectid: a line in text, its bytes in JSON. */
+/* Print an item with a known type and an unknown objectid: one line in text, its data in JSON. */
 void render_unknown(struct emit *e, const char *words, const struct item *item, unsigned flags);
 
-/* As much of a string as dump-tree prints: to the first NUL. All of it in JSON. */
+/* Length of the string up to the first null byte, where dump-tree stops. In JSON, the whole length. */
 static inline size_t render_text_length(const struct emit *e, const uint8_t *s, size_t len)
 {
 	const uint8_t *nul = e->form == EMIT_TEXT && len ? memchr(s, 0, len) : NULL;

@@ -8,7 +8,7 @@ static int root_judge_key(const struct btrkit_key *key, struct btrkit_error *err
 {
 	if (!key->objectid)
 		return err_corrupt(err, "key.objectid", "root item of tree 0");
-	/* The offset of a relocation tree's key is the tree it belongs to; that of relocated data may have one. */
+	/* The key offset of a relocation tree is the tree that it relocates, which may be the data relocation tree. */
 	if (key->objectid == OID_TREE_RELOC && !oid_is_file_tree(key->offset) && key->offset != OID_DATA_RELOC_TREE)
 		return err_corrupt(err, "key.offset", "relocation tree of %" PRIu64 ", which is no subvolume",
 				   key->offset);
@@ -32,7 +32,7 @@ static int root_judge(const struct item_ctx *ctx, const struct root_item *r, str
 	return 0;
 }
 
-/* What Linux 3.6 added. */
+/* Fields added in Linux 3.6. */
 static void root_get_extended(const struct disk_root_item *d, struct root_item *ret)
 {
 	memcpy(ret->uuid, d->uuid, sizeof(ret->uuid));
@@ -48,7 +48,7 @@ static void root_get_extended(const struct disk_root_item *d, struct root_item *
 	ret->rtime = d->rtime;
 }
 
-/* The item needs ROOT_ITEM_SHORT bytes; what it lacks beyond them is zero. */
+/* The item has ROOT_ITEM_SHORT bytes or more; missing fields are read as zero. */
 static void root_get(const struct item *item, struct root_item *ret)
 {
 	struct disk_root_item d = { 0 };
@@ -69,7 +69,7 @@ static void root_get(const struct item *item, struct root_item *ret)
 		.generation_v2 = le64_get(d.generation_v2),
 	};
 	inode_item_get(&d.inode, &ret->inode);
-	/* A kernel of before 3.6 that wrote over a long item leaves a generation that no longer matches. */
+	/* A kernel before 3.6 that modifies a long item does not update generation_v2. */
 	if (ret->generation == ret->generation_v2)
 		root_get_extended(&d, ret);
 }
@@ -108,7 +108,7 @@ static int root_validate(const struct item_ctx *ctx, const struct item *item, st
 	return root_item_decode(ctx, item, &root, err);
 }
 
-/* Only the text leaves out what a kernel of before 3.6 has made stale. */
+/* Only the text output omits fields that a kernel before 3.6 made stale. */
 static void extended_render(struct emit *e, const struct root_item *r)
 {
 	if (e->form == EMIT_TEXT && r->generation != r->generation_v2)

@@ -52,8 +52,8 @@ DISK_ASSERT_AT(disk_root_item, otime, 339);
 DISK_ASSERT_AT(disk_root_item, stime, 351);
 DISK_ASSERT_AT(disk_root_item, rtime, 363);
 DISK_ASSERT_AT(disk_root_item, reserved, 375);
-#define ROOT_ITEM_SHORT 239	/* bytes of it, as written by Linux before 3.6 */
-#define ROOT_INODE_SIZE 3	/* the size of its inode, which is none: nobody reads that, but Linux writes it */
+#define ROOT_ITEM_SHORT 239	/* size of the item as written by Linux before 3.6 */
+#define ROOT_INODE_SIZE 3	/* the size in its inode item, which Linux writes and never reads */
 
 /* Followed by the name. */
 struct disk_root_ref {
@@ -77,14 +77,14 @@ struct root_item {
 	struct btrkit_key drop_progress;
 	uint8_t drop_level;
 	uint8_t level;
-	/* The rest is zero in items of before Linux 3.6 (the short form, or generation_v2 unequal generation). */
+	/* The rest is zero in items from Linux before 3.6 (short items, or generation_v2 differs from generation). */
 	uint64_t generation_v2;
 	uint8_t uuid[16], parent_uuid[16], received_uuid[16];
 	uint64_t ctransid, otransid, stransid, rtransid;
 	struct disk_time ctime, otime, stime, rtime;
 };
 
-/* What the bytes say, however wrong that is. @return false: they are too few */
+/* Read the item without validating it. @return false: it is too short */
 bool root_item_read(const struct item *item, struct root_item *ret);
 
 int root_item_decode(const struct item_ctx *ctx, const struct item *item, struct root_item *ret,

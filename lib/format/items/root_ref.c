@@ -48,7 +48,7 @@ static void root_ref_render(struct emit *e, const struct item_ctx *ctx, const st
 	len = le16_get(d->name_len) < left ? le16_get(d->name_len) : left;
 	if (e->form == EMIT_JSON)
 		emit_u64(e, "name_len", "", le16_get(d->name_len));
-	/* As in btrfs-progs without escapes; hidden, which it is not there. */
+	/* Not escaped, like in btrfs-progs, which however does not hide it. */
 	if (flags & RENDER_HIDE_NAMES)
 		emit_str(e, "name", " name ", "HIDDEN");
 	else

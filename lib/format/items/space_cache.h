@@ -4,7 +4,7 @@
 
 #include "lib/format/item.h"
 
-/* The v1 space cache: a header for each block group, in the root tree under OID_FREE_SPACE with type 0. */
+/* Header of the v1 space cache for a block group, in the root tree with objectid OID_FREE_SPACE and type 0. */
 struct disk_space_cache {
 	struct disk_key location;
 	le64 generation;

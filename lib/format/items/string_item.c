@@ -14,7 +14,7 @@ static int string_validate(const struct item_ctx *ctx, const struct item *item, 
 static void string_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
 {
 	(void)ctx;
-	/* As with the names of subvolumes: see root_ref.c. */
+	/* Like names of subvolumes, see root_ref.c. */
 	if (flags & RENDER_HIDE_NAMES)
 		emit_str(e, "string", "\t\titem data ", "HIDDEN");
 	else

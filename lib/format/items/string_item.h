@@ -4,7 +4,7 @@
 
 #include "lib/format/item.h"
 
-/* A string for debugging, with no fixed contents. */
+/* A string for debugging, without fixed contents. */
 extern const struct item_type item_type_string;
 
 #endif

@@ -4,7 +4,10 @@
 
 #include "lib/format/item.h"
 
-/* Of the UUID tree: the halves of a UUID are the key's objectid and offset, the item is a list of subvolumes (le64). */
+/*
+ * In the UUID tree: the key's objectid and offset are the halves of a UUID, the item is an array of subvolume numbers
+ * (le64).
+ */
 
 extern const struct item_type item_type_uuid_subvol;
 extern const struct item_type item_type_uuid_received_subvol;

@@ -4,7 +4,7 @@
 #include "lib/format/items/judge.h"
 #include "lib/format/items/render.h"
 
-/* As Linux does when the file is opened. */
+/* The same checks as in Linux when a verity file is opened. */
 static int verity_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
 {
 	const struct disk_verity_desc *d = (const struct disk_verity_desc *)item->data;
@@ -23,7 +23,7 @@ static int verity_validate(const struct item_ctx *ctx, const struct item *item, 
 	return 0;
 }
 
-/* Text has nothing of it. */
+/* Nothing is printed in text. */
 static void verity_render(struct emit *e, const struct item_ctx *ctx, const struct item *item, unsigned flags)
 {
 	const struct disk_verity_desc *d = (const struct disk_verity_desc *)item->data;

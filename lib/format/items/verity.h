@@ -4,7 +4,7 @@
 
 #include "lib/format/item.h"
 
-/* What a VERITY_DESC_ITEM at offset 0 begins with. At offset 1 and above lies fs-verity's own descriptor. */
+/* Beginning of the VERITY_DESC_ITEM at offset 0. The descriptor of fs-verity itself starts at offset 1. */
 struct disk_verity_desc {
 	le64 size;
 	le64 reserved[2];
