@@ -11,7 +11,7 @@
 #ifdef HAVE_ISAL
 #include <isa-l/erasure_code.h>
 
-#define TABLE 32 /* bytes that ISA-L makes of a coefficient */
+#define TABLE 32 /* size of ISA-L's table for one coefficient */
 
 bool parity_available(void)
 {
@@ -25,7 +25,7 @@ static int judge(unsigned n, size_t len, struct btrkit_error *err)
 	return 0;
 }
 
-/* The powers of 2 by which Q takes its strips. */
+/* Coefficients of the strips in Q: powers of 2. */
 static void powers(unsigned n, unsigned char *ret)
 {
 	ret[0] = 1;
@@ -33,7 +33,7 @@ static void powers(unsigned n, unsigned char *ret)
 		ret[i] = gf_mul(ret[i - 1], 2);
 }
 
-/* @rows sums of @n strips, each with its coefficients. */
+/* Compute @rows linear combinations of @n strips. */
 static int combine(unsigned n, unsigned rows, const unsigned char *coefficients, size_t len, uint8_t *const *strips,
 		   uint8_t *const *to, struct btrkit_error *err)
 {
@@ -61,8 +61,8 @@ int parity_generate(unsigned n, size_t len, uint8_t *const *data, uint8_t *p, ui
 }
 
 /*
- * How data strip @want is a sum of the strips in @use: their number is that of the data strips. Each of them is a sum
- * of the data strips, so that these sums, as a matrix, are inverted.
+ * Compute the coefficients by which data strip @want is a combination of the @n strips in @use. These strips are
+ * combinations of the data strips themselves, so that matrix is inverted.
  */
 static int solve(unsigned n, const unsigned *use, unsigned want, unsigned char *coefficients, struct btrkit_error *err)
 {

@@ -9,19 +9,19 @@
 #include "lib/volume/parity.h"
 #include "lib/volume/volume_impl.h"
 
-#define RUN_BYTES (4u << 20) /* of all stripes, or one row */
+#define RUN_BYTES (4u << 20) /* total of all stripes; a single row may be larger */
 
 struct row_writer {
 	const struct volume *v;
 	bool reserve;
-	const struct volume_chunk *chunk; /* that has the rows; NULL: there are none */
-	unsigned data;			  /* stripes of it */
-	uint64_t first;			  /* row */
+	const struct volume_chunk *chunk; /* of the pending rows; NULL: none are pending */
+	unsigned data;			  /* number of its data stripes */
+	uint64_t first;			  /* first pending row */
 	unsigned rows, rows_max;
-	/* Of each stripe in turn room for rows_max strips. */
+	/* Room for rows_max strips of each stripe. */
 	uint8_t *buf;
 	size_t size;
-	unsigned order[PARITY_STRIPS_MAX + 2]; /* stripes, in the order of the devices */
+	unsigned order[PARITY_STRIPS_MAX + 2]; /* stripes, sorted by device */
 	struct row_writes written;
 };
 
@@ -77,7 +77,7 @@ static int make_parity(struct row_writer *w, struct btrkit_error *err)
 	return ret;
 }
 
-/* What is gathered for a stripe. */
+/* Write the pending rows of one stripe. */
 static int write_stripe(struct row_writer *w, unsigned stripe, struct btrkit_error *err)
 {
 	const struct volume_stripe *s = &w->chunk->stripes[stripe];
@@ -156,7 +156,7 @@ static int begin(struct row_writer *w, const struct volume_chunk *c, uint64_t ro
 	return 0;
 }
 
-/* Another row, which has nothing yet. */
+/* Add a zeroed row. */
 static void add_row(struct row_writer *w)
 {
 	for (unsigned i = 0; !w->reserve && i < w->chunk->num_stripes; i++)
@@ -164,7 +164,7 @@ static void add_row(struct row_writer *w)
 	w->rows++;
 }
 
-/* Sees to it that a row is among those that are gathered. */
+/* Make the row one of the pending rows. */
 static int take_row(struct row_writer *w, const struct volume_chunk *c, uint64_t row, struct btrkit_error *err)
 {
 	int ret = 0;

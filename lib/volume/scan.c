@@ -27,13 +27,13 @@ static int read_primary(struct btrkit_io *io, struct super *ret, struct btrkit_e
 }
 
 struct scan {
-	struct super first;	/* of the first device that was given */
+	struct super first;	/* superblock of the first given device */
 	struct btrkit_io *const *given;
 	size_t num_given;
 	struct btrkit_io **found;
 	size_t num_found, max;
-	bool kernel;		/* at work on the kernel's own list */
-	size_t num_kernel;	/* of those found, which are the first */
+	bool kernel;		/* scanning the kernel's list of the mounted filesystem */
+	size_t num_kernel;	/* number of devices found there; they come first */
 	struct btrkit_error *err;
 };
 
@@ -44,7 +44,7 @@ static uint64_t devid_of(struct btrkit_io *io)
 	return read_primary(io, &s, NULL) ? 0 : s.devid;
 }
 
-/* The device with that number that was given, or NULL. */
+/* The given device with this devid, or NULL. */
 static const struct btrkit_io *given(const struct scan *scan, uint64_t devid)
 {
 	for (size_t i = 0; i < scan->num_given; i++)
@@ -53,15 +53,15 @@ static const struct btrkit_io *given(const struct scan *scan, uint64_t devid)
 	return NULL;
 }
 
-/* The kernel lists the seeds of a mounted filesystem too. */
+/* The kernel also lists the seed devices of a mounted filesystem. */
 static bool is_wanted(const struct scan *scan, const struct super *s)
 {
 	return !memcmp(s->fsid, scan->first.fsid, sizeof(s->fsid)) || (scan->kernel && s->flags & SUPER_FLAG_SEEDING);
 }
 
 /*
- * Another device with a number that was given or found: one and the same by another name, or a copy. Nobody knows to
- * which of two the other devices that are found belong: to write to them may be to damage what was copied.
+ * Handle another device with a devid that was given or found before: the same device with another name, or a copy. With
+ * a copy it is unknown which of the two the other devices belong to, and writing to them could damage the original.
  */
 static int judge_again(const struct scan *scan, const struct btrkit_io *first, const struct btrkit_io *io,
 		       uint64_t devid)
@@ -69,7 +69,7 @@ static int judge_again(const struct scan *scan, const struct btrkit_io *first, c
 	uint64_t start;
 	int fd;
 
-	/* A backend of the caller's may lie on anything. */
+	/* The caller's own backend may be anything. */
 	if (!io_file_place(first, &fd, &start) || io_file_shared(first, io))
 		return 0;
 	return err_set(scan->err, BTRKIT_INVALID, "device %" PRIu64 " is found twice: %.80s and %.80s", devid,
@@ -88,14 +88,14 @@ static int judge_device(struct scan *scan, struct btrkit_io *io, bool *keep)
 	if (same)
 		return judge_again(scan, same, io, s.devid);
 	for (size_t i = 0; i < scan->num_found; i++)
-		/* The kernel has chosen. */
+		/* Use the device that the kernel uses. */
 		if (devid_of(scan->found[i]) == s.devid)
 			return i < scan->num_kernel ? 0 : judge_again(scan, scan->found[i], io, s.devid);
 	*keep = scan->num_found < scan->max;
 	return 0;
 }
 
-/* What cannot be opened, or is no btrfs, is not what is looked for. */
+/* Devices that cannot be opened or have no btrfs are ignored. */
 static int try_path(void *ctx, const char *path)
 {
 	struct scan *scan = ctx;
@@ -113,7 +113,7 @@ static int try_path(void *ctx, const char *path)
 	return ret;
 }
 
-/* Whether another block device is made of this one, which then is the one to use. */
+/* Whether another block device is built on top of this one, and must be used instead. */
 static bool is_part(const char *name)
 {
 	char path[PATH_MAX];
@@ -130,7 +130,7 @@ static bool is_part(const char *name)
 	return found;
 }
 
-/* The devices that a folder of sysfs names. */
+/* Try the devices listed in a directory of sysfs. */
 static int try_folder(struct scan *scan, const char *folder)
 {
 	struct dirent **names;
@@ -142,7 +142,7 @@ static int try_folder(struct scan *scan, const char *folder)
 		char path[sizeof("/dev/") + sizeof(names[i]->d_name)];
 
 		snprintf(path, sizeof(path), "/dev/%s", names[i]->d_name);
-		/* The kernel writes the slashes of a name as exclamation marks. */
+		/* The kernel replaces slashes in names by exclamation marks. */
 		for (char *c = path; (c = strchr(c, '!'));)
 			*c = '/';
 		if (!ret && names[i]->d_name[0] != '.' && (scan->kernel || !is_part(names[i]->d_name)))
@@ -174,7 +174,7 @@ static int look_everywhere(struct scan *scan, unsigned sources)
 		return ret;
 	if (sources & BTRKIT_SCAN_CACHE)
 		ret = io_cached_devices(scan->first.fsid, false, try_path, scan, scan->err);
-	/* Also when all are found: one of them may be there twice. */
+	/* Even if all devices are found by now: one of them may exist twice. */
 	if (!ret && sources & BTRKIT_SCAN_DEVICES)
 		ret = try_folder(scan, BLOCK_DEVICES);
 	return ret;

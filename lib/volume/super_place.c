@@ -12,7 +12,7 @@ uint64_t super_log_offset(unsigned mirror)
 	return mirror ? 1ull << (39 + 3 * (mirror - 1)) : 0;
 }
 
-/* The last place for a superblock in a zone. */
+/* Location of the last superblock in a zone. */
 static uint64_t last_of(const struct btrkit_zone *z)
 {
 	return z->start + z->capacity / SUPER_SIZE * SUPER_SIZE - SUPER_SIZE;
@@ -28,13 +28,15 @@ static uint64_t newest_in(const struct btrkit_zone *z)
 	return z->start + (num_written(z) - 1) * SUPER_SIZE;
 }
 
-/* A zone without room for another superblock is as good as full, whether or not the device says so. */
+/* A zone without room for another superblock counts as full, whatever the device reports. */
 static bool is_full(const struct btrkit_zone *z)
 {
 	return z->state == BTRKIT_ZONE_FULL || num_written(z) == z->capacity / SUPER_SIZE;
 }
 
-/* Both are full between the last write to one and the reset of the other: the generation tells which is which. */
+/*
+ * Both zones are full between the last write to one and the reset of the other. The generation decides which is newer.
+ */
 static int newest_of_full(const struct btrkit_zone *zones, super_log_read_fn read, void *ctx, uint64_t *ret,
 			  struct btrkit_error *err)
 {
@@ -60,7 +62,7 @@ int super_log_newest(const struct btrkit_zone zones[SUPER_LOG_ZONES], super_log_
 	bool full[SUPER_LOG_ZONES], empty[SUPER_LOG_ZONES];
 
 	for (unsigned i = 0; i < SUPER_LOG_ZONES; i++) {
-		/* What can be written anywhere has its superblock at the start, and no log. */
+		/* In a conventional zone there is no log; the superblock is at its start. */
 		if (zones[i].state == BTRKIT_ZONE_CONVENTIONAL) {
 			*ret = zones[i].start;
 			return 0;
@@ -75,7 +77,7 @@ int super_log_newest(const struct btrkit_zone zones[SUPER_LOG_ZONES], super_log_
 		return 1;
 	if (full[0] && full[1])
 		return newest_of_full(zones, read, ctx, ret, err);
-	/* The zone that is written to has the newest, unless that fills the other. */
+	/* The newest superblock is in the zone being written, or is the last one in the other zone if that is empty. */
 	if (full[0])
 		*ret = empty[1] ? last_of(&zones[0]) : newest_in(&zones[1]);
 	else if (full[1] || empty[1])
@@ -111,7 +113,7 @@ int super_place(struct btrkit_io *io, unsigned mirror, uint64_t *ret, struct btr
 			return r;
 	}
 	r = super_log_newest(zones, read_from, io, ret, err);
-	/* Whoever looks there finds that it is none. */
+	/* The caller will find no superblock there. */
 	if (r == 1)
 		*ret = zones[0].start;
 	return r < 0 ? r : 0;

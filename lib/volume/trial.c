@@ -7,13 +7,13 @@
 #include "lib/base/err.h"
 #include "lib/base/text.h"
 
-/* Of a wide row so many strips are named. */
+/* Maximum number of strips of a row that are listed. */
 #define NAMED_MAX 8u
 
 void trial_begin(struct trial *t, const struct volume *v, const struct volume_chunk *chunk, uint64_t logical,
 		 size_t len, bool fresh)
 {
-	/* What is tried later is filled in when it fails, which is seldom. */
+	/* The arrays are only filled in on a failure, which is rare. */
 	t->v = v;
 	t->chunk = chunk;
 	t->logical = logical;
@@ -51,7 +51,7 @@ static struct volume_stripe place_of(const struct trial *t, unsigned stripe, uin
 	return s;
 }
 
-/* A copy that nobody expected to be there. */
+/* Whether a copy was known to be missing or stale. */
 static bool is_absent(const struct trial *t, unsigned view)
 {
 	const struct raid_shape shape = shape_of(t->chunk);
@@ -69,7 +69,7 @@ void trial_failed(struct trial *t, unsigned view, int ret, const struct btrkit_e
 		t->ret = ret;
 		t->err = *e;
 	}
-	/* Where too few strips are left that is so of a device too. */
+	/* Too few strips for parity is also the result of a missing device. */
 	if (copy ? !is_absent(t, view) : ret != -ENODATA)
 		t->met = true;
 	if (copy || !t->ways++)
@@ -106,7 +106,7 @@ void trial_served(struct trial *t, unsigned view)
 	tell(t, true);
 }
 
-/* The strips that tell another by parity. */
+/* List the strips from which parity would rebuild the data. */
 static void add_row(const struct trial *t, struct btrkit_error *err)
 {
 	const struct raid_shape shape = shape_of(t->chunk);
@@ -126,7 +126,7 @@ static void add_row(const struct trial *t, struct btrkit_error *err)
 		text_add(err->copies, sizeof(err->copies), " and %u more", named - NAMED_MAX);
 }
 
-/* What came of one that was tried after the first. */
+/* Describe a copy that was tried after the first. */
 static void add_copy(const struct trial *t, const struct btrkit_tried_copy *c, struct btrkit_error *err)
 {
 	if (c->mirror) {

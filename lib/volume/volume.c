@@ -10,7 +10,10 @@
 #include "lib/volume/parity.h"
 #include "lib/volume/volume_impl.h"
 
-/* Room for those that are missing, of which no more can be than a superblock counts; others may have no place there. */
+/*
+ * Number of devices to allocate: room for missing ones, at most as many as a superblock counts, plus given devices that
+ * may not be among those.
+ */
 static size_t room_for(const struct super *supers, size_t n)
 {
 	uint64_t most = 1;
@@ -96,7 +99,7 @@ void volume_add_device(struct volume *v, uint64_t devid, const uint8_t uuid[16])
 	memcpy(missing->uuid, uuid, sizeof(missing->uuid));
 }
 
-/* The device that a stripe lies on; one that is missing is entered. @return its index; -EUCLEAN: there is none */
+/* Find the device of a stripe; add it as missing if it is unknown. @return its index; -EUCLEAN: too many devices */
 static int device_of(struct volume *v, const struct chunk *c, const struct disk_stripe *stripe,
 		     struct btrkit_error *err)
 {
@@ -162,7 +165,7 @@ static bool chunk_equal(const struct volume_chunk *a, const struct volume_chunk 
 	return true;
 }
 
-/* Room for one chunk more. */
+/* Ensure that there is room for one more chunk. */
 static int make_room(struct volume *v, struct btrkit_error *err)
 {
 	const size_t size = v->chunks_size ? 2 * v->chunks_size : 64;
@@ -278,7 +281,7 @@ bool volume_chunk_reachable(const struct volume *v, size_t i)
 	const struct volume_chunk *c = v->chunks[i];
 	const struct raid_profile *p = raid_profile_find(c->type);
 	const unsigned group = p->flag & BG_RAID10 ? p->copies : c->num_stripes;
-	/* How many stripes may lack of each group of stripes that have the same. */
+	/* Number of stripes that may be missing in each group of stripes with the same data. */
 	const unsigned spare = p->parity ? (parity_available() ? p->parity : 0) : p->copies - 1u;
 
 	for (unsigned first = 0; first < c->num_stripes; first += group) {

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_VOLUME_VOLUME_IMPL_H
 #define BTRKIT_VOLUME_VOLUME_IMPL_H
 
-/* What the files of the volume share. */
+/* Internals shared by the files of the volume. */
 
 #include <stdatomic.h>
 
@@ -11,18 +11,18 @@
 
 struct device {
 	struct volume_device is;
-	bool stale; /* another one was written later */
-	/* Read by many threads. */
+	bool stale; /* other devices were written later */
+	/* Updated by many threads. */
 	atomic_uint_fast64_t read_errors, damaged;
 };
 
 struct volume {
-	struct device *devices; /* those that were given, then those that are known to be missing */
+	struct device *devices; /* those that were given, followed by missing ones */
 	size_t num_devices, devices_max;
-	struct volume_chunk **chunks; /* ordered by logical address, no overlap */
+	struct volume_chunk **chunks; /* sorted by logical address, without overlap */
 	size_t num_chunks, chunks_size;
 	bool some_stale;
-	btrkit_repair_fn repair; /* or NULL */
+	btrkit_repair_fn repair; /* may be NULL */
 	void *repair_ctx;
 };
 
@@ -31,7 +31,7 @@ static inline struct raid_shape shape_of(const struct volume_chunk *c)
 	return (struct raid_shape){ c->type, c->num_stripes };
 }
 
-/* The chunk that has the range as a whole. @return 0 or -EUCLEAN */
+/* The chunk that contains the whole range. @return 0 or -EUCLEAN */
 int volume_find(const struct volume *v, uint64_t logical, uint64_t len, const struct volume_chunk **ret,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

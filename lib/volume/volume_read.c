@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Reading. A range can be had in several ways, its views: each copy is one; with parity the strips that are wanted can
- * be rebuilt from all others, and with two parities from all others but one, whichever that is. The caller's judgement
- * says which view is right.
+ * Reading. A range can be read in several ways, called views. Each copy is a view. With parity, the data can also be
+ * rebuilt from all other strips, and with two parities from all other strips but one, for each choice of that one. The
+ * caller's verification decides which view is right.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "lib/volume/trial.h"
 #include "lib/volume/volume_impl.h"
 
-/* How many views there are of ranges in a chunk. A row that is too wide for parity gives no more than its copies. */
+/* Number of views of the ranges in a chunk. A row too wide for parity only has its copies. */
 static unsigned num_views(const struct volume_chunk *m)
 {
 	const struct raid_profile *p = raid_profile_find(m->type);
@@ -23,12 +23,12 @@ static unsigned num_views(const struct volume_chunk *m)
 	return p->parity == 1 ? 2 : 2 + m->num_stripes - 1;
 }
 
-/* How a range is read. */
+/* Parameters of a read. */
 struct how {
 	const struct volume *v;
 	const struct volume_chunk *m;
-	bool fresh;  /* only from devices that no other has left behind */
-	bool judged; /* the caller sees what is wrong */
+	bool fresh;  /* skip stale devices */
+	bool judged; /* the caller verifies the data */
 };
 
 static int read_stripe(const struct how *h, unsigned stripe, uint64_t offset, void *buf, size_t len,
@@ -53,8 +53,8 @@ static int read_stripe(const struct how *h, unsigned stripe, uint64_t offset, vo
 }
 
 /*
- * Rebuilds a piece of one strip from the others of its row. Number @without of them (from 1; 0: none) is left out, as
- * are those that cannot be read.
+ * Rebuild a piece of a strip from the other strips of its row. Number @without of them (from 1; 0: none) is left out,
+ * as are unreadable ones.
  */
 static int rebuild(const struct how *h, uint64_t offset, unsigned without, uint8_t *buf, size_t len,
 		   struct btrkit_error *err)
@@ -79,7 +79,7 @@ static int rebuild(const struct how *h, uint64_t offset, unsigned without, uint8
 
 		if (i == want || ++other == without)
 			continue;
-		/* Parity of one time and strips of another give what never was, which somebody has to see. */
+		/* Mixing strips of different generations would give wrong data, which only verification can detect. */
 		if (!h->judged && h->v->devices[h->m->stripes[stripe].device].stale)
 			continue;
 		if (!read_stripe(h, stripe, place.offset, to, len, NULL))
@@ -113,7 +113,7 @@ static int read_view(const struct how *h, uint64_t offset, unsigned view, uint8_
 	return 0;
 }
 
-/* A copy was read and is not what it should be. */
+/* Count a copy that could be read but failed verification. */
 static void blame_copy(const struct how *h, uint64_t offset, unsigned view, struct btrkit_error *err)
 {
 	const struct raid_shape shape = shape_of(h->m);
@@ -125,8 +125,8 @@ static void blame_copy(const struct how *h, uint64_t offset, unsigned view, stru
 }
 
 /*
- * What the others give was wrong with a strip of the row and right without it, so that is another bad one. The strip
- * could be read, or both would have been the same.
+ * Count a strip that is bad, because the data was wrong when rebuilt with it and right without it. It was readable, or
+ * both results would be the same.
  */
 static void blame_left_out(const struct how *h, uint64_t offset, unsigned without, struct trial *t)
 {
@@ -177,7 +177,7 @@ int volume_read(const struct volume *v, uint64_t logical, void *buf, size_t len,
 	return trial_lost(&t, err);
 }
 
-/* The same of what lies in one strip and has no judge. */
+/* Like volume_read(), for a range in one strip without verification. */
 static int read_strip(struct how *h, uint64_t offset, uint8_t *to, size_t len, struct btrkit_error *err)
 {
 	struct trial t;
@@ -194,7 +194,7 @@ static int read_strip(struct how *h, uint64_t offset, uint8_t *to, size_t len, s
 		}
 		trial_failed(&t, view, ret, &e);
 	}
-	/* There may be another way yet. */
+	/* The caller will try again with stale devices. */
 	return h->fresh ? t.ret : trial_lost(&t, err);
 }
 
