@@ -9,7 +9,7 @@
 
 int extent_for_each_ref(struct cursor *c, uint64_t bytenr, ref_visit_fn visit, void *ctx, struct btrkit_error *err)
 {
-	/* The extent's own item comes before those of its keyed references, whichever of the two types it has. */
+	/* The extent's own item has either of two types, both of which sort before those of its keyed references. */
 	struct btrkit_key key = KEY(bytenr, KEY_EXTENT_ITEM, 0);
 	struct extent_item extent;
 	struct extent_ref ref;
@@ -43,7 +43,7 @@ int extent_for_each_ref(struct cursor *c, uint64_t bytenr, ref_visit_fn visit, v
 	return ret < 0 ? ret : 0;
 }
 
-/* A block of the walk towards the roots. */
+/* A block visited on the way to the roots. */
 struct block {
 	uint64_t bytenr;
 	UT_hash_handle hh;
@@ -53,9 +53,9 @@ struct block {
 struct walk {
 	struct cursor *extents;
 	const struct tree_root *root;
-	struct block *seen;  /* all of them */
-	struct block *queue; /* those whose references are not read yet */
-	bool own;	     /* the current block is named by the tree itself */
+	struct block *seen;  /* all blocks, to visit each only once */
+	struct block *queue; /* blocks whose references have not been read yet */
+	bool own;	     /* a reference to the current block names the tree itself */
 	struct btrkit_error *err;
 };
 
@@ -97,7 +97,7 @@ static int visit_block_ref(void *ctx, const struct extent_item *extent, const st
 	return 0;
 }
 
-/* Queues the parent that @bytenr has in the tree itself: found by the block's first key. */
+/* Add the parent of @bytenr in the tree itself, found by the first key of the block. */
 static int enqueue_own_parent(struct walk *w, uint64_t bytenr)
 {
 	struct node_ref ref = { bytenr, NODE_ANY, 0, LEVELS_MAX, NULL };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a check has found, as text or JSON Lines. */
+/* Prints the findings of a check as text or JSON Lines. */
 #include <btrkit/check.h>
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static void emit_code(struct emit *e, const char *kind, const struct btrkit_chec
 	emit_str(e, "severity", " ", btrkit_check_severity_name(code->severity));
 }
 
-/* The places in the line of btrkit_error_format(), each as a member. */
+/* The locations that are in the line of btrkit_error_format(), as separate members. */
 static void emit_places(struct emit *e, const struct btrkit_error *what)
 {
 	if (what->places & BTRKIT_AT_TREE)

@@ -8,8 +8,8 @@
 #include "lib/tree/node.h"
 
 /*
- * Where a side stands: on a slot of a block, whose way down from the root is held. Below a pointer nothing was read
- * yet. Keys of leaves have to rise, so that a side comes to an end whatever pointers say.
+ * Position of a side: a slot of a block, with references to all blocks from the root down to it. What a pointer refers
+ * to has not been read yet. Keys of leaves must increase, so the walk ends whatever the pointers are.
  */
 struct side {
 	struct btrkit_fs *fs;
@@ -18,7 +18,7 @@ struct side {
 	uint32_t slots[LEVELS_MAX];
 	uint8_t top, at;
 	bool ended, begun;
-	struct btrkit_key last;	/* of the leaves gone through */
+	struct btrkit_key last;	/* last key of the previous leaves */
 };
 
 static struct btrkit_key side_key(const struct side *s)
@@ -72,7 +72,7 @@ static void side_end(struct side *s)
 			node_put(s->fs, s->nodes[i]);
 }
 
-/* To the next slot, of a block above if this one has no more. */
+/* Advance to the next slot, in a parent if this block has no more. */
 static void step_over(struct side *s)
 {
 	while (++s->slots[s->at] >= s->nodes[s->at]->nritems) {
@@ -85,7 +85,7 @@ static void step_over(struct side *s)
 	}
 }
 
-/* Into the block that the slot points to. */
+/* Descend into the block that the current slot points to. */
 static int step_down(struct side *s, struct btrkit_error *err)
 {
 	struct btrkit_key key;
@@ -105,7 +105,7 @@ static int step_down(struct side *s, struct btrkit_error *err)
 	s->slots[s->at] = 0;
 	if (child->nritems)
 		return judge_order(s, err);
-	/* A pointer to an empty block is refused by node_get(). */
+	/* Not reached: node_get() rejects empty blocks below a pointer. */
 	return err_corrupt(err, "nritems", "block of no items below another");
 }
 
@@ -121,7 +121,7 @@ static struct item item_at(const struct side *s)
 	return leaf_item(s->nodes[0], s->slots[0]);
 }
 
-/* One side is before the other: what it has alone, or the way to that. */
+/* Advance the side that is behind: descend, or report the item that only this side has. */
 static int advance(struct pair *p, struct side *s, struct btrkit_error *err)
 {
 	struct item item;
@@ -145,13 +145,13 @@ static bool is_shared(const struct pair *p)
 	       le64_get(x->generation) == le64_get(y->generation);
 }
 
-/* Both stand on the same key. */
+/* Both sides are at the same key. */
 static int both(struct pair *p, struct btrkit_error *err)
 {
 	struct item x, y;
 	int r = 0;
 
-	/* The one that is higher goes down first. */
+	/* Descend on the side with the higher level first. */
 	if (p->a.at != p->b.at)
 		return step_down(p->a.at > p->b.at ? &p->a : &p->b, err);
 	if (p->a.at) {
@@ -184,7 +184,10 @@ static int step(struct pair *p, struct btrkit_error *err)
 	order = key_cmp(&x, &y);
 	if (!order)
 		return both(p, err);
-	/* What is before may reach to where the other stands: it can be skipped only where it is an item. */
+	/*
+	 * A pointer with the smaller key may cover keys up to the position of the other side, so only items are skipped
+	 * without reading.
+	 */
 	return advance(p, order < 0 ? &p->a : &p->b, err);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What differs between trees, or between all trees of two filesystems. */
+/* Prints the differences between two trees, or between all trees of two filesystems. */
 #include <btrkit/inspect.h>
 
 #include <errno.h>
@@ -18,8 +18,8 @@ struct job {
 	struct btrkit_fs *a, *b;
 	struct emit *e;
 	unsigned flags, render;
-	uint64_t tree;	/* that is compared: of the first side, if it has it */
-	bool told;	/* the tree has its heading */
+	uint64_t tree;	/* being compared; that of side a, if it exists there */
+	bool told;	/* the heading of the tree was printed */
 	bool differ;
 };
 
@@ -35,7 +35,7 @@ static void render_body(struct job *j, const struct btrkit_fs *fs, const struct 
 		render_data(j->e, "data", item->data, item->size, j->render);
 }
 
-/* One side of an item: a line with a sign in text, a member with size and contents in JSON. */
+/* Print one side of an item: a line with a sign in text, a member with size and contents in JSON. */
 static void print_side(struct job *j, const struct btrkit_fs *fs, const char *name, const char *sign,
 		       const struct item *item)
 {
@@ -86,7 +86,7 @@ static int compare(struct job *j, const struct tree_root *a, const struct tree_r
 	return diff_trees(j->a, a, j->b, b, j->a == j->b, print_item, j, err);
 }
 
-/* The next tree from @key on that the root tree names. @return 0; 1: there is none; <0 */
+/* Find the next tree in the root tree, from @key on. @return 0; 1: no more trees; <0 */
 static int next_root(struct cursor *c, const struct btrkit_key *key, struct btrkit_key *at, struct tree_root *ret,
 		     struct btrkit_error *err)
 {
@@ -100,7 +100,7 @@ static int next_root(struct cursor *c, const struct btrkit_key *key, struct btrk
 				return r;
 			*at = c->item.key;
 			*ret = fs_root_of(c->fs, at, &item);
-			/* What a dying subvolume has lost may be something else by now. */
+			/* Skip a partly deleted subvolume, because its freed blocks may have been reused. */
 			if (item.refs || !item.drop_progress.objectid)
 				return 0;
 		}
@@ -109,7 +109,9 @@ static int next_root(struct cursor *c, const struct btrkit_key *key, struct btrk
 	return r;
 }
 
-/* Trees are the same by the number, of relocation trees by that of the subvolume too: other offsets tell nothing. */
+/*
+ * Trees match by objectid. For relocation trees, the offset (the subvolume) must match too; other offsets are ignored.
+ */
 static int root_cmp(const struct btrkit_key *a, const struct btrkit_key *b)
 {
 	if (a->objectid != b->objectid)
@@ -123,7 +125,7 @@ static struct btrkit_key behind(const struct btrkit_key *key)
 {
 	if (key->objectid == OID_TREE_RELOC && key->offset != UINT64_MAX)
 		return KEY(key->objectid, key->type, key->offset + 1);
-	/* Behind the highest number there is only the end. */
+	/* Only the end follows the highest objectid. */
 	if (key->objectid == UINT64_MAX)
 		return KEY(UINT64_MAX, UINT8_MAX, UINT64_MAX);
 	return KEY(key->objectid + 1, 0, 0);

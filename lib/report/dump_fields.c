@@ -19,7 +19,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(a, *(const char *const *)b);
 }
 
-/* The node of a name in a list, which is made if it is not there. @used: nodes that are taken */
+/* Find a name in a list, or add it. @used: number of nodes in use */
 static struct emit_filter *take(struct dump_choice *c, size_t *used, const struct emit_filter **list, const char *name)
 {
 	struct emit_filter *node;
@@ -33,7 +33,7 @@ static struct emit_filter *take(struct dump_choice *c, size_t *used, const struc
 	return node;
 }
 
-/* A path, whose dots become ends of its parts. */
+/* Add a path. Its dots are replaced by null bytes. */
 static void add(struct dump_choice *c, size_t *used, const struct emit_filter **list, char *path)
 {
 	for (;;) {
@@ -44,7 +44,7 @@ static void add(struct dump_choice *c, size_t *used, const struct emit_filter **
 		if (dot)
 			*dot = '\0';
 		node = take(c, used, list, path);
-		/* What is kept whole needs no choice in it. */
+		/* A member that is kept as a whole needs no choice of its members. */
 		if (*used == before && !node->children)
 			return;
 		if (!dot) {

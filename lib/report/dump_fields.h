@@ -2,13 +2,13 @@
 #ifndef BTRKIT_REPORT_DUMP_FIELDS_H
 #define BTRKIT_REPORT_DUMP_FIELDS_H
 
-/* A choice of members of the lines that dump-tree writes as JSON. */
+/* Selects members of the JSON lines of dump-tree. */
 
 #include <btrkit/error.h>
 
 #include "lib/base/emit.h"
 
-/* Every member, by its path, in the order of strcmp(): made from the schema when the library is built. */
+/* All members by path, sorted by strcmp(). Generated from the schema by the build. */
 extern const char *const dump_fields[];
 extern const size_t dump_fields_count;
 
@@ -18,7 +18,7 @@ struct dump_choice {
 	char *names;
 };
 
-/* @list: paths with commas between. @return 0; -EINVAL: none, or one that no line has; -ENOMEM */
+/* @list: paths separated by commas. @return 0; -EINVAL: empty or unknown path; -ENOMEM */
 int dump_choose(const char *list, struct dump_choice *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void dump_choice_free(struct dump_choice *choice);
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The members that lines of dump-tree's JSON may have, from their schema, as C. Usage: dump_fields.py OUTPUT SCHEMA"""
+"""Generates C with the members of dump-tree's JSON lines, from the schema. Usage: dump_fields.py OUTPUT SCHEMA"""
 import json
 import sys
 
 
 def members(schema, part, path, into):
-    """All paths below @path that @part of the schema allows. What is in an array is said of its elements."""
+    """Adds all paths below @path that @part of the schema allows. The elements of arrays have no path of their own."""
     while '$ref' in part:
         where, part = part['$ref'].split('/')[1:], schema
         for step in where:

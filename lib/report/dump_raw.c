@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The bytes of a tree block, beside what they say, whether that makes sense or not. */
+/* Shows the bytes of a tree block along with their meaning, valid or not. */
 #include <btrkit/dump.h>
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "lib/volume/volume.h"
 
 #define NONE UINT32_MAX
-#define IN_LINE 17u /* bytes: a key is not torn apart */
+#define IN_LINE 17u /* bytes per line: enough for a whole key */
 
 struct raw {
 	struct emit e;
@@ -28,7 +28,7 @@ static bool is_json(const struct raw *r)
 	return r->e.form == EMIT_JSON;
 }
 
-/* "OFFSET  xx xx ..." of up to IN_LINE bytes, and as many blanks as the missing ones would take. */
+/* Print "OFFSET  xx xx ..." with up to IN_LINE bytes, padded with blanks to the width of IN_LINE bytes. */
 static void put_bytes(struct raw *r, uint32_t at, uint32_t n)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -47,7 +47,7 @@ static void put_bytes(struct raw *r, uint32_t at, uint32_t n)
 	emit_bytes(&r->e, line, (size_t)(to - line));
 }
 
-/* The beginning of a line of JSON. */
+/* Begin a JSON line. */
 static void begin_line(struct raw *r, const char *kind, uint32_t at, uint32_t n)
 {
 	emit_object(&r->e, NULL);
@@ -57,7 +57,10 @@ static void begin_line(struct raw *r, const char *kind, uint32_t at, uint32_t n)
 	emit_hex(&r->e, "bytes", "", r->bytes + at, n);
 }
 
-/* The bytes of a field, the first line of which ends with what it says. @slot: of an item or pointer; NONE */
+/*
+ * Begin a field: print its bytes, on the first line of which the value follows. @slot: slot of the item or pointer, or
+ * NONE
+ */
 static void begin_field(struct raw *r, uint32_t at, uint32_t n, uint32_t slot, const char *name)
 {
 	if (!is_json(r)) {
@@ -80,7 +83,7 @@ static void end_field(struct raw *r, uint32_t at, uint32_t n)
 	emit_object_end(&r->e);
 }
 
-/* @words: its name in text, with a blank behind it. */
+/* @words: the name in text, followed by a blank. */
 static void show_number(struct raw *r, uint32_t at, uint32_t n, uint32_t slot, const char *name, const char *words)
 {
 	uint64_t v = 0;
@@ -113,7 +116,7 @@ static char printable(uint8_t c)
 	return c >= 0x20 && c < 0x7f ? (char)c : '.';
 }
 
-/* Bytes that have no fields, 16 in a line; many lines of the same are one. */
+/* Print bytes without fields, 16 per line. Repeated lines are printed once. */
 static void show_bytes(struct raw *r, uint32_t at, uint32_t end)
 {
 	bool same = false;
@@ -168,7 +171,7 @@ static void show_header(struct raw *r)
 	show_number(r, 100, 1, NONE, "level", "level ");
 }
 
-/* What begins a part of the text. */
+/* Heading of a part, text only. */
 static void show_title(struct raw *r, const char *words, uint32_t slot)
 {
 	if (is_json(r))
@@ -239,7 +242,7 @@ static void item_json(struct raw *r, const struct disk_header *h, uint32_t slot,
 	emit_object_end(&r->e);
 }
 
-/* What an item has, as the dump shows it; only if it lies in the block. */
+/* Print the data of an item like dump-tree, but only if it is inside the block. */
 static void show_item_data(struct raw *r, const struct disk_header *h, uint32_t slot, uint32_t low)
 {
 	const struct disk_item *d = (const struct disk_item *)(h + 1) + slot;
@@ -315,7 +318,7 @@ static void show_place(struct raw *r, uint64_t bytenr, unsigned copy, const stru
 	emit_object_end(&r->e);
 }
 
-/* @return 0; 1: there is no such copy; <0 */
+/* @return 0; 1: no such copy; <0 */
 static int read_copy(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, uint8_t *buf, struct copy *place,
 		     struct btrkit_error *err)
 {

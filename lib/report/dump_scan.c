@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Tree blocks, found on the devices by what their headers say, without any tree. Threads read the devices in large
- * pieces and look where a block may begin for the filesystem's UUID; what has it has to have the right checksum too.
+ * Finds tree blocks on the devices by their headers, without using any tree. Threads read the devices in large pieces,
+ * and look for the UUID of the filesystem wherever a block may begin. A block must also have a valid checksum.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,20 +14,20 @@
 #include "lib/report/dump_tree_select.h"
 #include "lib/volume/volume.h"
 
-/* What is read is looked at while it is in the caches of a processor. */
+/* Small enough that the data is still in the processor's cache when it is examined. */
 #define PIECE_BYTES (256u << 10)
 #define THREADS_MAX 4u
 #define AHEAD_BYTES (8u << 20)
 #define REQUEST_BYTES (2u << 20)
-/* Blocks begin at multiples of it on every device. */
+/* Alignment of blocks on devices. */
 #define STEP 4096u
 
 struct piece {
 	struct dump d;
 	struct volume_device device;
 	uint64_t offset;
-	uint32_t len;	/* blocks that begin in so many bytes */
-	size_t have;	/* that were read: with the rest of the last block only where it is one */
+	uint32_t len;	/* blocks that begin in this range belong to the piece */
+	size_t have;	/* bytes read; the bytes after len are only read if a block extends into them */
 	uint8_t *buf;
 	struct node *node;
 };
@@ -48,7 +48,7 @@ struct scan {
 	struct btrkit_error damage_error;
 };
 
-/* A superblock has the UUID in the same place. */
+/* A superblock has the UUID at the same offset. */
 static bool may_be_block(const struct scan *s, const uint8_t *at)
 {
 	const struct node_judge *judge = &s->fs->judge;
@@ -97,7 +97,7 @@ static void show(struct piece *p, const struct node *n, uint64_t physical, bool 
 		dump_block(&p->d, n);
 }
 
-/* What cannot be read is taken for zeros, a step at a time. */
+/* Read in steps after an error; unreadable steps are treated as zeros. */
 static void read_steps(struct piece *p, uint64_t offset, uint8_t *to, size_t len)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -147,7 +147,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 		node_describe(p->node, size);
 		if (is_chosen(s, p->node))
 			show(p, p->node, p->offset + at, s->how->flags & BTRKIT_DUMP_SCAN_BLOCKS);
-		/* What lies in a good block is no other. */
+		/* No other block begins inside a valid block. */
 		at += size - STEP;
 	}
 	return emit_failed(&p->d.e) ? err_nomem(err) : 0;
@@ -231,7 +231,7 @@ static int scan_device(struct scan *s, const struct volume_device *device, struc
 		p->d.e.len = 0;
 		p->d.damage = 0;
 		pipeline_submit(s->pipeline);
-		/* In larger requests than it is read. */
+		/* Prefetch in larger requests than the pieces. */
 		if (io->ops->prefetch && ahead < io->size && !(at % REQUEST_BYTES))
 			io->ops->prefetch(io, ahead,
 					  io->size - ahead < REQUEST_BYTES ? io->size - ahead : REQUEST_BYTES);
@@ -255,7 +255,7 @@ static int scan_all(struct scan *s, struct btrkit_error *err)
 	return ret ? ret : pipeline_drain(s->pipeline, err);
 }
 
-/* The first line of the output. */
+/* Write the first line of the output. */
 static int begin(struct scan *s, struct dump *like, struct btrkit_error *err)
 {
 	struct dump d = *like;

@@ -12,7 +12,7 @@
 
 #define FLAGS_KNOWN ((BTRKIT_DUMP_SUPER_MORE << 1) - 1)
 
-/* The nominal place of a copy stands for where it is. @return 0 or <0 */
+/* Map the nominal offset of a superblock copy to its actual location. @return 0 or <0 */
 static int place_of(struct btrkit_io *io, uint64_t offset, uint64_t *ret, struct btrkit_error *err)
 {
 	*ret = offset;
@@ -37,7 +37,7 @@ static int read_super(struct btrkit_io *io, uint64_t offset, unsigned flags, str
 	int ret;
 
 	if (offset > io->size || io->size - offset < sizeof(*d)) {
-		/* Every filesystem has its primary superblock, so what ends before is none. */
+		/* Every filesystem has the primary superblock, so a device that ends before it has none. */
 		if (offset == super_offset(0))
 			return err_set(err, BTRKIT_NOT_BTRFS, "not a btrfs filesystem");
 		return err_set(err, BTRKIT_TRUNCATED, "the device ends before a superblock at %" PRIu64, offset);

@@ -16,7 +16,7 @@ static int compare_u64(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Blocks come in the order of their addresses, each once. */
+/* Dump each block once, in the order of addresses. */
 static int dump_chosen_blocks(struct dump_report *r, struct btrkit_error *err)
 {
 	const struct btrkit_dump_options *o = r->o;
@@ -43,7 +43,7 @@ static int dump_chosen_blocks(struct dump_report *r, struct btrkit_error *err)
 	return ret;
 }
 
-/* All is written; a dump of nothing has its first line. */
+/* Finish the dump: write everything, including the first line if nothing else was dumped. */
 static int end(struct dump_report *r, struct btrkit_error *err)
 {
 	struct dump *d;
@@ -60,7 +60,7 @@ static int end(struct dump_report *r, struct btrkit_error *err)
 	return r->run.damage;
 }
 
-/* What kept chunks from being read, without which blocks in them are not found. */
+/* Report that chunks could not be read. Blocks in them will not be found. */
 static int tell_partial(struct dump_report *r, struct btrkit_error *err)
 {
 	struct dump *d;
@@ -71,7 +71,7 @@ static int tell_partial(struct dump_report *r, struct btrkit_error *err)
 	return ret;
 }
 
-/* Also what came before a failure. */
+/* If the dump fails, what was dumped before the failure is still written. */
 static int run(struct dump_report *r, struct btrkit_error *err)
 {
 	int ret = tell_partial(r, err), drained;

@@ -5,7 +5,7 @@
 #include "lib/format/items/render.h"
 #include "lib/format/key_names.h"
 
-/* The upper byte of the flags. */
+/* The backref revision is in the upper byte. */
 #define HEADER_BACKREF_MASK (0xffull << HEADER_BACKREF_SHIFT)
 
 static void dump_flags(struct dump *d, uint64_t flags)
@@ -86,7 +86,7 @@ static void dump_pointers(struct dump *d, const struct node *n)
 	}
 }
 
-/* Keeps the first damage, to be told when the dump is over; in JSON each has its line besides. */
+/* Record the first invalid item, to be reported at the end. In JSON, each invalid item also has a line. */
 static void judge_item(struct dump *d, const struct node *n, const struct item_ctx *ctx, const struct item *item,
 		       uint32_t slot)
 {
@@ -124,7 +124,7 @@ static bool is_picked(const struct dump *d, const struct item *item)
 	return !d->pick || dump_pick_item(d->pick, item);
 }
 
-/* Whether a leaf has any item that is shown. */
+/* Whether any item of the leaf is selected. */
 static bool any_picked(const struct dump *d, const struct node *n)
 {
 	bool any = !d->pick;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What stands in the output in the place of what cannot be read. */
+/* Prints damage reports in place of data that cannot be read. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ void dump_blame(struct dump *d, int ret, const struct btrkit_error *what)
 	d->damage_error = *what;
 }
 
-/* What is told in the place of something else. */
+/* Record damage because of which parts of the output are missing. */
 static void blame_loss(struct dump *d, int ret, const struct btrkit_error *what)
 {
 	d->lost = true;
@@ -40,14 +40,14 @@ static const char *code_name(enum btrkit_code code)
 	}
 }
 
-/* The line of JSON begins with what is damaged; text with these words. */
+/* Begin a damage line: in JSON with the kind of damage, in text with @words. */
 static void line_begin(struct dump *d, const char *what, const char *words)
 {
 	dump_line(d, "damage", NULL);
 	emit_str(&d->e, "what", words, dump_is_json(d) ? what : "");
 }
 
-/* What is wrong: in text its message stands behind the place. */
+/* Print the error; in text, its message follows the location. */
 static void show_error(struct emit *e, const struct btrkit_error *what)
 {
 	if (e->form == EMIT_JSON) {
@@ -59,7 +59,7 @@ static void show_error(struct emit *e, const struct btrkit_error *what)
 	emit_text(e, "\n");
 }
 
-/* Reads a copy once more, to say what is wrong with that one. */
+/* Read a copy again to find out what is wrong with it. */
 static void judge_copy(const struct dump *d, const struct node_ref *ref, const struct copy *copy, uint8_t *buf,
 		       struct btrkit_error *what)
 {
@@ -180,7 +180,7 @@ void dump_damaged_root(struct dump *d, const struct btrkit_key *key, bool shown,
 	dump_begin(d);
 	dump_blame(d, ret, what);
 	d->lost |= !shown;
-	/* As of other items, text has what the item says and no word about it. */
+	/* Like for other items, text has the contents of the item without an error. */
 	if (shown && !dump_is_json(d))
 		return;
 	line_begin(d, "root", "damaged root item");

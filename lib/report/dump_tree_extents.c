@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The data extents of an inode, of which other trees are asked. */
+/* Collects the data extents of an inode, to select their items in other trees. */
 #include <stdlib.h>
 
 #include "lib/base/err.h"
@@ -19,7 +19,7 @@ static int compare(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* In order, and what touches made one. */
+/* Sort, and merge adjacent or overlapping ranges. */
 static void tidy(struct list *l)
 {
 	size_t n = 0;
@@ -42,7 +42,7 @@ static int make_room(struct list *l, struct btrkit_error *err)
 
 	if (l->n < l->room)
 		return 0;
-	/* Snapshots have the same ones again. */
+	/* Snapshots often have the same extents, which makes room when merged. */
 	tidy(l);
 	if (l->n < l->room / 2)
 		return 0;
@@ -59,7 +59,7 @@ static int add_item(struct btrkit_fs *fs, const struct item *item, struct list *
 	struct file_extent fe;
 	int ret;
 
-	/* What is damaged is told where it is shown. */
+	/* Invalid items are reported when they are shown. */
 	if (file_extent_decode(&fs->items, item, &fe, NULL) || fe.type == FILE_EXTENT_INLINE || !fe.disk_bytenr ||
 	    !fe.disk_num_bytes || fe.disk_bytenr > UINT64_MAX - fe.disk_num_bytes)
 		return 0;
@@ -69,7 +69,7 @@ static int add_item(struct btrkit_fs *fs, const struct item *item, struct list *
 	return ret;
 }
 
-/* Damaged blocks are told where they are shown. */
+/* Damaged blocks are reported when they are shown. */
 static int pass_over(void *ctx, int ret, const struct btrkit_error *what)
 {
 	(void)ctx;

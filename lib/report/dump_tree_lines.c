@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a dump says besides blocks: what it is, which tree comes, what is damaged, what the superblock tells. */
+/* The lines other than blocks: header, headings of trees, damage, superblock fields. */
 #include "lib/report/dump_tree.h"
 
 #include <btrkit/version.h>
@@ -7,7 +7,7 @@
 #include "lib/format/feature_bits.h"
 #include "lib/format/key_names.h"
 
-/* Of the members of all lines; the schema has it too. */
+/* Version of the JSON members; also in the schema. */
 #define JSON_VERSION 1
 
 void dump_line(struct dump *d, const char *kind, const struct node *n)
@@ -25,7 +25,7 @@ void dump_line(struct dump *d, const char *kind, const struct node *n)
 
 void dump_prefix_make(struct dump_prefix *p, struct dump *d, const char *kind, const struct node *n)
 {
-	/* As dump_line() has it, once: what was written is taken back. */
+	/* Write it with dump_line(), copy it, and undo the write. */
 	const size_t start = d->e.len;
 
 	p->len = 0;
@@ -58,7 +58,7 @@ void dump_begin(struct dump *d)
 	if (d->begun)
 		return;
 	d->begun = true;
-	/* Nothing is left out of that one. */
+	/* The filter does not apply to this line. */
 	emit_keep(e, NULL);
 	emit_object(e, NULL);
 	emit_object(e, "__header");

@@ -7,7 +7,7 @@
 
 #include "lib/format/ids.h"
 
-/* Dashes are taken for underscores. */
+/* Dashes in the input match underscores. */
 static const struct {
 	const char *name;
 	uint64_t id;
@@ -32,7 +32,7 @@ static const struct {
 	{ "remap", OID_REMAP_TREE },
 };
 
-/* What follows @word in @s, which may have dashes for underscores; NULL: @s does not begin with it. */
+/* If @s begins with @word (dashes match underscores), return the rest of @s; otherwise NULL. */
 static const char *behind(const char *s, const char *word)
 {
 	for (; *word; word++, s++)
@@ -41,7 +41,7 @@ static const char *behind(const char *s, const char *word)
 	return s;
 }
 
-/* [BTRFS_]NAME[_TREE][_OBJECTID] */
+/* Accepts [BTRFS_]NAME[_TREE][_OBJECTID]. */
 static bool is_name(const char *s, const char *name)
 {
 	const char *at = behind(s, "btrfs_");

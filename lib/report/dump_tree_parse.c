@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Keys and types as people write them. */
+/* Parses keys and types as written by users. */
 #include <btrkit/dump.h>
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 
 #define WORD_MAX 40
 
-/* The words of a key, each as long as it may be. */
+/* The parts of a key. */
 struct words {
 	char at[3][WORD_MAX];
 	unsigned n;
@@ -23,7 +23,7 @@ static bool is_gap(char c)
 	return c == ' ' || c == '\t' || c == '(' || c == ')';
 }
 
-/* OBJECTID,TYPE,OFFSET from @s to before @end; parts that are missing or empty are empty words. */
+/* Split OBJECTID,TYPE,OFFSET between @s and @end. Missing parts become empty strings. */
 static int split(const char *s, const char *end, struct words *w)
 {
 	*w = (struct words){ 0 };
@@ -88,7 +88,7 @@ int btrkit_item_type_parse(const char *name, uint8_t *ret)
 	return -ENOENT;
 }
 
-/* The part of a key in word @i; @missing where there is none. */
+/* Parse word @i of a key; @missing is the value of an empty word. */
 static int parse_part(const struct words *w, unsigned i, uint64_t missing, uint64_t *ret)
 {
 	const char *word = w->at[i];

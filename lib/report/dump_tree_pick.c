@@ -3,7 +3,7 @@
 
 #include "lib/format/disk.h"
 
-/* The first range that does not end before @key; num_ranges if there is none. */
+/* Index of the first range that does not end before @key; num_ranges if there is none. */
 static size_t range_from(const struct dump_pick *p, const struct btrkit_key *key)
 {
 	size_t low = 0, high = p->num_ranges;
@@ -49,7 +49,7 @@ bool dump_pick_item(const struct dump_pick *p, const struct item *item)
 			item->key.offset + (uint64_t)item->size / p->csum_size * p->sectorsize);
 }
 
-/* Whether any type from @from to @to is shown. */
+/* Whether any type from @from to @to is selected. */
 static bool any_type(const struct dump_pick *p, unsigned from, unsigned to)
 {
 	for (unsigned type = from; type <= to; type++)
@@ -58,7 +58,7 @@ static bool any_type(const struct dump_pick *p, unsigned from, unsigned to)
 	return false;
 }
 
-/* Whether types that are shown can come from @min to before @end. */
+/* Whether keys from @min up to (not including) @end may have selected types. */
 static bool types_overlap(const struct dump_pick *p, const struct btrkit_key *min, const struct btrkit_key *end)
 {
 	int last;

@@ -2,23 +2,23 @@
 #ifndef BTRKIT_REPORT_DUMP_TREE_PICK_H
 #define BTRKIT_REPORT_DUMP_TREE_PICK_H
 
-/* Which items and which blocks of a tree a dump shows. */
+/* Which items and blocks of a tree to show. */
 
 #include <btrkit/dump.h>
 
 #include "lib/format/item.h"
 
-/* Bytes of data, by logical address. */
+/* A range of data, by logical address. */
 struct dump_data {
 	uint64_t start, end;
 };
 
-/* Items. */
+/* Selection of items. */
 struct dump_pick {
-	const struct btrkit_dump_range *ranges;	/* ascending, disjoint: what lies in none of them is not shown */
+	const struct btrkit_dump_range *ranges;	/* ascending, disjoint; only keys in these ranges are shown */
 	size_t num_ranges;
-	uint64_t types[4];	/* a bit for each type that is shown */
-	/* With some: of checksums only items that have those of any of these bytes; ascending, disjoint. */
+	uint64_t types[4];	/* a bit for each type to show */
+	/* If there are any: show only checksum items that cover one of these ranges. Ascending, disjoint. */
 	const struct dump_data *data;
 	size_t num_data;
 	uint32_t sectorsize, csum_size;
@@ -31,12 +31,12 @@ static inline bool dump_pick_type(const struct dump_pick *p, uint8_t type)
 	return p->types[type / 64] >> type % 64 & 1;
 }
 
-/* Whether the item is shown. */
+/* Whether to show the item. */
 bool dump_pick_item(const struct dump_pick *p, const struct item *item);
-/* Whether any may be with a key from @min to before @end; @end NULL: to the last there is. */
+/* Whether items with keys from @min up to (not including) @end may be shown; @end NULL: to the last key. */
 bool dump_pick_overlaps(const struct dump_pick *p, const struct btrkit_key *min, const struct btrkit_key *end);
 
-/* Blocks. All numbers are the lowest and the highest that are shown. */
+/* Selection of blocks, as inclusive ranges. */
 struct dump_blocks {
 	uint64_t min_bytenr, max_bytenr;
 	uint64_t min_generation, max_generation;

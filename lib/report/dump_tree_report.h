@@ -2,7 +2,7 @@
 #ifndef BTRKIT_REPORT_DUMP_TREE_REPORT_H
 #define BTRKIT_REPORT_DUMP_TREE_REPORT_H
 
-/* A dump as it is put together, from the first tree to the totals. */
+/* State of a dump, from the first tree to the totals. */
 
 #include "lib/report/dump_tree_select.h"
 
@@ -12,11 +12,11 @@ struct dump_report {
 	unsigned flags;
 	struct dump_run run;
 	struct dump_select select;
-	bool found;	/* a tree that was asked for by number */
-	bool named;	/* trees are asked for, and not all */
-	bool told;	/* the trees that name others are shown whole */
+	bool found;	/* the requested tree was found */
+	bool named;	/* only specific trees are requested */
+	bool told;	/* the trees with root items are dumped as a whole themselves */
 	bool lost;	/* some of their items cannot be read */
-	bool seen[BACKUP_TREES];	/* of the trees that backup roots name too */
+	bool seen[BACKUP_TREES];	/* of the trees in backup roots: dumped already */
 };
 
 static inline enum dump_order report_order(const struct dump_report *r)
@@ -24,7 +24,7 @@ static inline enum dump_order report_order(const struct dump_report *r)
 	return r->flags & BTRKIT_DUMP_DFS ? DUMP_DEPTH_FIRST : DUMP_BREADTH_FIRST;
 }
 
-/* The trees that are asked for, and the totals of the filesystem. @return 0 or what failed */
+/* Dump the requested trees and the totals of the filesystem. @return 0; <0 */
 int dump_report_trees(struct dump_report *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

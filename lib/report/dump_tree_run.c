@@ -8,11 +8,11 @@
 #include "lib/base/pipeline.h"
 #include "lib/io/buffer.h"
 
-/* Blocks of a piece: what is made of them stays in the caches of a processor. */
+/* Size of the blocks of a piece: the result should fit into the processor's cache. */
 #define PIECE_BYTES (128u << 10)
-/* More are no faster than what takes the output, and would only take memory. */
+/* More threads would not be faster, because the output is written by one thread. */
 #define THREADS_MAX 8u
-/* Text that the caller made: it goes on its way when there is so much of it. */
+/* Text from the caller is submitted when it exceeds this size. */
 #define TEXT_BYTES (192u << 10)
 
 static uint8_t *bytes_at(const struct dump_piece *p, size_t i)
@@ -37,7 +37,7 @@ static void show_good(struct dump_piece *p, size_t i, const struct node *n)
 	dump_block(&p->d, n);
 }
 
-/* Verified bytes of a block, and what they say. @good: they were judged */
+/* Render a block. @good: it is in the buffer and was verified */
 static int show(struct dump_piece *p, size_t i, bool good, struct btrkit_error *err)
 {
 	struct node n = { .data = bytes_at(p, i) };
@@ -55,7 +55,7 @@ static int show(struct dump_piece *p, size_t i, bool good, struct btrkit_error *
 	return emit_failed(&p->d.e) ? err_nomem(err) : 0;
 }
 
-/* In a transaction, which has blocks of its own. */
+/* Render a block through the cache, which includes modified blocks of a transaction. */
 static int show_cached(struct dump_piece *p, size_t i, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -99,7 +99,7 @@ static int put(const struct dump_run *run, const char *text, size_t len, struct 
 	return ret ? err_system(err, ret, "cannot write the dump") : 0;
 }
 
-/* In the place of another that nothing came behind. */
+/* Replaces the previous heading, which nothing followed. */
 static int keep_heading(struct dump_run *run, const struct emit *e, struct btrkit_error *err)
 {
 	char *text = realloc(run->heading, e->len + 1);
@@ -149,7 +149,7 @@ int dump_run_begin(struct dump_run *run, const struct dump *like, btrkit_write_f
 		   struct btrkit_error *err)
 {
 	const unsigned processors = each_processor();
-	/* The blocks of a transaction are looked at by one thread. */
+	/* Blocks of a transaction are accessed by one thread only. */
 	const unsigned threads = like->fs->overlay ? 0 : processors < THREADS_MAX ? processors : THREADS_MAX;
 	int ret = 0;
 
@@ -186,7 +186,7 @@ void dump_run_end(struct dump_run *run)
 	free(run->heading);
 }
 
-/* What has been put together goes on its way. */
+/* Submit the current piece. */
 static void submit(struct dump_run *run)
 {
 	if (!run->piece)
@@ -198,7 +198,7 @@ static void submit(struct dump_run *run)
 	pipeline_submit(run->pipeline);
 }
 
-/* There is a piece then. */
+/* Ensure that there is a current piece. */
 static int begin_piece(struct dump_run *run, struct btrkit_error *err)
 {
 	struct dump_piece *p;
@@ -245,7 +245,7 @@ int dump_run_heading(struct dump_run *run, struct dump **ret, struct btrkit_erro
 	r = begin_piece(run, err);
 	if (r)
 		return r;
-	/* The first line stands before all headings. */
+	/* The first line precedes all headings. */
 	if (!run->piece->d.begun) {
 		dump_begin(&run->piece->d);
 		submit(run);

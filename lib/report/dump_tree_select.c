@@ -19,7 +19,7 @@ static int compare_ranges(const void *a, const void *b)
 	return key_cmp(&x->min, &y->min);
 }
 
-/* In order, and those that overlap made one. */
+/* Sort, and merge overlapping ranges. */
 static void tidy(struct ranges *r)
 {
 	size_t n = 0;
@@ -36,7 +36,7 @@ static void tidy(struct ranges *r)
 	r->n = n;
 }
 
-/* What is in both; both are tidy, and so is what comes of it. */
+/* Intersection of two sorted lists without overlap. The result is sorted too. */
 static int intersect(const struct ranges *a, const struct ranges *b, struct ranges *ret, struct btrkit_error *err)
 {
 	size_t i = 0, j = 0, n = 0;
@@ -102,7 +102,7 @@ static void take_types(struct dump_pick *p, const struct btrkit_dump_select *a)
 		memset(p->types, 0xff, sizeof(p->types));
 }
 
-/* Only items of the inode. */
+/* Restrict the ranges to items of the inode. */
 static int take_inode(struct dump_select *s, uint64_t inode, struct btrkit_error *err)
 {
 	struct btrkit_dump_range own = { KEY(inode, 0, 0), KEY(inode, UINT8_MAX, UINT64_MAX) };
@@ -126,7 +126,7 @@ static int find_path(struct btrkit_fs *fs, const struct btrkit_dump_select *a, s
 	return r ? r : path_resolve(fs, &sub.root, a->path, ret, err);
 }
 
-/* Of these ranges, as far as they are asked for, items of types from @first to @last. */
+/* Intersect @all with @asked, and select items with types from @first to @last there. */
 static int pick_more(const struct dump_select *s, const struct ranges *all, const struct ranges *asked, unsigned first,
 		     unsigned last, struct ranges *own, struct dump_pick *ret, struct btrkit_error *err)
 {
@@ -141,11 +141,11 @@ static int pick_more(const struct dump_select *s, const struct ranges *all, cons
 	return 0;
 }
 
-/* Of extents that touch one range takes all items: what lies between has another type. */
+/* For adjacent extents, one range can include all items, because items in between have other types. */
 static int pick_extents(struct btrkit_fs *fs, struct dump_select *s, const struct ranges *asked,
 			struct btrkit_error *err)
 {
-	/* An item of checksums may begin so far before what it covers. */
+	/* A checksum item may begin this far before the range. */
 	const uint64_t most = (uint64_t)fs->items.nodesize / fs->items.csum_size * fs->items.sectorsize;
 	struct ranges extents = { calloc(s->num_data + 1, sizeof(*extents.at)), s->num_data };
 	struct ranges csums = { calloc(s->num_data + 1, sizeof(*csums.at)), s->num_data };
@@ -189,7 +189,7 @@ static int take_file(struct btrkit_fs *fs, struct dump_select *s, const struct b
 	s->tree = a->path ? place.root.id : 0;
 	s->with_extents = a->flags & BTRKIT_DUMP_WITH_EXTENTS;
 	if (s->with_extents) {
-		/* A copy, before the inode narrows it. */
+		/* Copy the ranges before they are restricted to the inode. */
 		ret = intersect(&s->asked, &s->asked, &asked, err);
 		if (!ret)
 			ret = dump_select_extents(fs, o, s->tree, place.inode, &s->data, &s->num_data, err);
@@ -250,7 +250,7 @@ void dump_select_end(struct dump_select *s)
 	free(s->data);
 }
 
-/* What is picked of a tree; NULL: nothing. */
+/* Which items of the tree to show; NULL: none. */
 static const struct dump_pick *pick_of(const struct dump_select *s, uint64_t id, bool named, bool log)
 {
 	if (!s->of_files)

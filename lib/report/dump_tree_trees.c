@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which trees are dumped, and under which headings. */
+/* Selects the trees to dump, and prints their headings. */
 #include "lib/report/dump_tree_report.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "lib/format/key_names.h"
 #include "lib/tree/cursor.h"
 
-/* Options that ask for some trees only, and what is left when several of them are given. */
+/* Combine the options that restrict the dump to some trees. */
 static bool is_wanted(uint64_t id, unsigned flags)
 {
 	bool extents = flags & BTRKIT_DUMP_EXTENTS;
@@ -34,7 +34,7 @@ static struct node_ref root_ref(const struct tree_root *root)
 	return (struct node_ref){ root->bytenr, root->generation, root->id, root->level, NULL };
 }
 
-/* Where a heading goes: where only some items are shown it waits for one of them. */
+/* Get the dump for a heading. If only some items are shown, the heading waits for one of them. */
 static int heading(struct dump_report *r, struct dump **d, struct btrkit_error *err)
 {
 	int ret = r->select.any ? dump_run_heading(&r->run, d, err) : dump_run_text(&r->run, d, err);
@@ -44,7 +44,7 @@ static int heading(struct dump_report *r, struct dump **d, struct btrkit_error *
 	return ret;
 }
 
-/* " BYTENR level LEVEL" of a root block, which is read so that what is said about it was seen there. */
+/* Print " BYTENR level LEVEL" of a root block. The block is read to ensure that it is valid. */
 static int dump_place(struct dump_report *r, struct dump *d, const struct tree_root *root, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -70,13 +70,13 @@ static int dump_place(struct dump_report *r, struct dump *d, const struct tree_r
 	return 0;
 }
 
-/* A tree that has an item in the root tree or the log root tree. */
+/* Dump a tree that has a root item in the root tree or in the log root tree. */
 static int dump_item_tree(struct dump_report *r, const struct btrkit_key *key, const struct root_item *item, bool log,
 			  struct btrkit_error *err)
 {
 	const struct tree_root root = fs_root_of(r->fs, key, item);
 	const struct node_ref ref = root_ref(&root);
-	/* Who is half gone has no references any more, and says how far that has come. */
+	/* A partly deleted subvolume has no references, and the item has the progress of the deletion. */
 	struct dump_what what = { .order = report_order(r),
 				  .dropping = !item->refs && item->drop_progress.objectid,
 				  .drop_key = item->drop_progress,
@@ -92,7 +92,7 @@ static int dump_item_tree(struct dump_report *r, const struct btrkit_key *key, c
 	dump_heading(d, tree_title(key->objectid), key, &root);
 	if (r->flags & BTRKIT_DUMP_EXTENTS) {
 		emit_text(&d->e, "\n");
-		/* This form has no checksums of nodes, asked for or not. */
+		/* This output never includes checksums of nodes. */
 		r->run.like.csum_headers = false;
 		d->csum_headers = false;
 		what.order = DUMP_LEAVES;
@@ -104,7 +104,7 @@ static int dump_item_tree(struct dump_report *r, const struct btrkit_key *key, c
 	return dump_tree_walk(&r->run, &ref, &what, err);
 }
 
-/* In the place of trees whose items cannot be read. */
+/* State to report unreadable root items. */
 struct losing {
 	struct dump_report *r;
 	struct btrkit_error *err;
@@ -118,7 +118,7 @@ static int tell_lost(void *ctx, int ret, const struct btrkit_error *what)
 
 	int r = 0;
 
-	/* Not again for the next one that is asked for. */
+	/* Report it only once, not for each requested tree. */
 	if (!l->r->told && !l->r->lost)
 		r = dump_run_text(&l->r->run, &d, l->err);
 	if (!r && !l->r->told && !l->r->lost)
@@ -127,14 +127,14 @@ static int tell_lost(void *ctx, int ret, const struct btrkit_error *what)
 	return r;
 }
 
-/* Whether an item that is refused still says where a tree lies. */
+/* Whether an invalid root item still has a valid location. */
 static bool says_where(const struct dump_report *r, const struct item *item, struct root_item *ret)
 {
 	return item->key.objectid && root_item_read(item, ret) && ret->level < LEVELS_MAX &&
 	       !(ret->bytenr % r->fs->super.sectorsize);
 }
 
-/* An item of a tree's root that is refused for @what. */
+/* Report an invalid root item. */
 static int tell_bad_item(struct dump_report *r, struct cursor *c, bool shown, int ret, struct btrkit_error *what,
 			 struct btrkit_error *err)
 {
@@ -169,7 +169,7 @@ static int dump_root_item(struct dump_report *r, struct cursor *c, bool log, str
 	return ret || !shown ? ret : dump_item_tree(r, &key, &item, log, err);
 }
 
-/* The trees that the items of @holder name from @id on; only those with that objectid where it is not 0. */
+/* Dump the trees whose items are in @holder: those with objectid @id, or all if @id is 0. */
 static int dump_item_trees(struct dump_report *r, const struct tree_root *holder, uint64_t id, struct btrkit_error *err)
 {
 	struct losing losing = { r, err };
@@ -188,7 +188,7 @@ static int dump_item_trees(struct dump_report *r, const struct tree_root *holder
 	return ret < 0 ? ret : 0;
 }
 
-/* Trees that nothing names but the backup roots: all of them, or that with number @id. */
+/* Dump trees that are only in the backup roots: tree @id, or all if @id is 0. */
 static int dump_backup_trees(struct dump_report *r, uint64_t id, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -207,7 +207,7 @@ static int dump_backup_trees(struct dump_report *r, uint64_t id, struct btrkit_e
 	return ret;
 }
 
-/* The trees that the superblock names, and the block group tree. */
+/* Find a tree that the superblock points to, or the block group tree. */
 static int find_headed(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct btrkit_error *err)
 {
 	const struct super *s = &fs->super;
@@ -216,12 +216,12 @@ static int find_headed(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret,
 		return fs_find_tree(fs, id, ret, NULL, err);
 	if (!s->log_root)
 		return err_set(err, BTRKIT_NOT_FOUND, "no log tree");
-	/* The log belongs to the transaction after the last that was committed. */
+	/* The log is one generation ahead of the last committed transaction. */
 	*ret = (struct tree_root){ OID_TREE_LOG, 0, s->log_root, s->generation + 1, s->log_root_level };
 	return 0;
 }
 
-/* These trees stand under a heading without a key. */
+/* Dump a tree whose heading has no key. */
 static int dump_headed(struct dump_report *r, uint64_t id, const char *title, bool places, struct btrkit_error *err)
 {
 	struct dump_what what = { .order = report_order(r) };
@@ -279,7 +279,7 @@ static int dump_everything(struct dump_report *r, struct btrkit_error *err)
 	return ret ? ret : dump_item_trees(r, &log, 0, err);
 }
 
-/* One tree by its objectid. *totals: it is one of those after which the filesystem's totals stand. */
+/* Dump one tree. *totals is set if the totals of the filesystem are to follow. */
 static int dump_tree_by_id(struct dump_report *r, uint64_t id, bool *totals, struct btrkit_error *err)
 {
 	int ret;
@@ -293,7 +293,7 @@ static int dump_tree_by_id(struct dump_report *r, uint64_t id, bool *totals, str
 		ret = dump_backup_trees(r, id, err);
 	if (ret)
 		return ret;
-	/* Where it may be in what cannot be read, that is what is wrong. */
+	/* If items were lost, the tree may be among them, and the damage is the error. */
 	if (!r->found && !r->lost && is_wanted(id, r->flags))
 		return err_set(err, BTRKIT_NOT_FOUND, "no tree %" PRIu64, id);
 	*totals = true;
@@ -308,7 +308,7 @@ static bool is_asked_for(const struct btrkit_dump_options *o, uint64_t id)
 	return false;
 }
 
-/* What other trees have of the extents of an inode, unless these trees are asked for anyway. */
+/* Dump the items of an inode's extents in other trees, unless these trees are requested anyway. */
 static int dump_extents_of(struct dump_report *r, struct btrkit_error *err)
 {
 	static const uint64_t ids[] = { OID_EXTENT_TREE, OID_CSUM_TREE };

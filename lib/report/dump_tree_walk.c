@@ -4,26 +4,26 @@
 #include "lib/base/err.h"
 
 /*
- * A walk holds the path from the top to the block where it stands. Levels fall from parent to child (node_get() sees
- * to that), so the path is bounded and no pointer can lead in a circle; and what lies below a pointer has to lie before
- * the next one, so that no block is met twice in a tree.
+ * A walk holds the path from the top block to the current block. Levels decrease from parent to child (ensured by
+ * node_get()), so the path is bounded and there can be no cycles. Keys below a pointer must be lower than the next
+ * pointer's key, so no block is visited twice in a tree.
  */
 struct walk {
 	struct dump_run *run;
 	const struct dump_what *what;
 	uint64_t owner;
 	uint8_t top, at;
-	uint8_t lowest, highest;	/* levels that are shown now */
-	uint8_t first_level, last_level;	/* that are shown at all, from the top down */
+	uint8_t lowest, highest;	/* levels shown by the current pass */
+	uint8_t first_level, last_level;	/* all levels that are shown, from the top down */
 	struct node *nodes[LEVELS_MAX];
-	uint32_t slots[LEVELS_MAX];	/* of the child where the walk goes next */
-	bool bounded[LEVELS_MAX];	/* what lies below a node lies before bounds[] */
+	uint32_t slots[LEVELS_MAX];	/* next child to visit */
+	bool bounded[LEVELS_MAX];	/* keys below the node must be lower than bounds[] */
 	struct btrkit_key bounds[LEVELS_MAX];
-	bool dropping[LEVELS_MAX];	/* the node lies on the way to where a deletion has come */
-	bool dropped[LEVELS_MAX];	/* it was deleted already */
+	bool dropping[LEVELS_MAX];	/* the node is on the path to the progress of the deletion */
+	bool dropped[LEVELS_MAX];	/* the node has been deleted */
 };
 
-/* What may lie below the child in slot @i of the node where the walk stands. *@end NULL: to the last key there is */
+/* Range of keys below child @i of the current node. *end NULL: up to the last possible key */
 struct span {
 	struct btrkit_key min, limit;
 	const struct btrkit_key *end;
@@ -42,7 +42,7 @@ static void span_of(const struct walk *w, uint32_t i, struct span *s)
 		s->end = &s->limit;
 }
 
-/* The child behind those that a deletion has freed already, if it has come to this node. */
+/* The first child that was not freed, if the deletion has reached this node. */
 static uint32_t kept_from(const struct walk *w)
 {
 	const struct node *n = w->nodes[w->at];
@@ -61,24 +61,24 @@ static bool is_shown(const struct walk *w, const struct node_ref *ref)
 	       dump_blocks_have(w->what->blocks, ref->bytenr, ref->generation, ref->level);
 }
 
-/* Whether the child in the slot where the walk stands was freed: there may be other blocks now, which is no damage. */
+/* Whether the current child was freed. There may be a different block now, which is not damage. */
 static bool is_dropped(const struct walk *w)
 {
 	return w->dropped[w->at] || w->slots[w->at] < kept_from(w);
 }
 
-/* Whether the block was met when its own level was shown. */
+/* Whether the block was handled when its own level was shown. */
 static bool was_met(const struct walk *w, const struct node_ref *ref)
 {
 	return ref->level > w->highest && is_shown(w, ref);
 }
 
-/* Whether the walk has to do with a child at all. */
+/* Whether a child has to be visited. */
 static bool is_wanted(const struct walk *w, const struct node_ref *ref, const struct span *s)
 {
 	const struct dump_blocks *b = w->what->blocks;
 
-	/* No block is newer than what points to it. */
+	/* Blocks are never newer than the pointers to them. */
 	if (b && ref->generation < b->min_generation)
 		return false;
 	if (ref->level == w->lowest && !is_shown(w, ref))
@@ -86,7 +86,7 @@ static bool is_wanted(const struct walk *w, const struct node_ref *ref, const st
 	return !w->what->pick || dump_pick_overlaps(w->what->pick, &s->min, s->end);
 }
 
-/* Requests the children of the node that are going to be read by others. */
+/* Prefetch the children of the node that will be read. */
 static void prefetch(const struct walk *w)
 {
 	const struct node *n = w->nodes[w->at];
@@ -106,7 +106,7 @@ static void prefetch(const struct walk *w)
 	node_prefetch_children(w->run->fs, n, from, n->nritems);
 }
 
-/* The walk stands on another node. */
+/* Enter a node. */
 static void arrive(struct walk *w)
 {
 	w->slots[w->at] = 0;
@@ -114,7 +114,7 @@ static void arrive(struct walk *w)
 		prefetch(w);
 }
 
-/* Steps up until there is a child to go to. @return 0; 1: the walk is over and holds only the top block */
+/* Go up until there is a next child. @return 0; 1: the walk is finished, and only holds the top block */
 static int step_up(struct walk *w)
 {
 	while (w->at <= w->lowest || w->slots[w->at] >= w->nodes[w->at]->nritems) {
@@ -133,7 +133,7 @@ static void release_path(struct walk *w)
 		node_put(w->run->fs, w->nodes[w->at++]);
 }
 
-/* What stands in the place of a block that is not to be had. */
+/* Report a block that cannot be read. */
 static int tell(struct walk *w, const struct node_ref *ref, int ret, struct btrkit_error *what,
 		struct btrkit_error *err)
 {
@@ -164,7 +164,7 @@ static int show(struct walk *w, const struct node *n, struct btrkit_error *err)
 	return 0;
 }
 
-/* The pointer where the walk stands leads to what would have to lie elsewhere, as do all behind it. */
+/* Report that the current pointer has keys beyond its range. All pointers after it do too, so skip them. */
 static int tell_pointer(struct walk *w, const struct node_ref *ref, struct btrkit_error *err)
 {
 	struct dump *d;
@@ -179,7 +179,7 @@ static int tell_pointer(struct walk *w, const struct node_ref *ref, struct btrki
 	return ret;
 }
 
-/* Steps down to the child in the slot where the walk stands, or over it. */
+/* Descend to the current child, or skip it. */
 static int step_down(struct walk *w, const struct node_ref *ref, const struct span *s, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -202,7 +202,7 @@ static int step_down(struct walk *w, const struct node_ref *ref, const struct sp
 	return w->at <= w->highest && is_shown(w, ref) ? show(w, child, err) : 0;
 }
 
-/* The child in the slot where the walk stands. */
+/* Handle the current child. */
 static int visit(struct walk *w, struct btrkit_error *err)
 {
 	struct btrkit_key key;
@@ -224,7 +224,10 @@ static int visit(struct walk *w, struct btrkit_error *err)
 	return 0;
 }
 
-/* Every block from below the top down to level @lowest in depth-first order; shows those of levels up to @highest. */
+/*
+ * Visit all blocks from below the top down to level @lowest in depth-first order; show those with levels up to
+ * @highest.
+ */
 static int walk_levels(struct walk *w, uint8_t lowest, uint8_t highest, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -258,7 +261,7 @@ static void choose_levels(struct walk *w)
 
 	w->first_level = what->blocks ? what->blocks->min_level : 0;
 	w->last_level = what->blocks && what->blocks->max_level < LEVELS_MAX ? what->blocks->max_level : LEVELS_MAX - 1;
-	/* Items are in leaves. */
+	/* Items are only in leaves. */
 	if (what->order == DUMP_LEAVES || what->pick)
 		w->last_level = 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The extents of files, as the FIEMAP ioctl of Linux lists them: each leaf of the tree is visited once, rows come
- * out in the order of the keys, and what is shared is settled a leaf at a time.
+ * Lists the extents of files like the FIEMAP ioctl of Linux. Each leaf of the tree is visited once, rows are in the
+ * order of keys, and sharing is determined for a whole leaf at a time.
  */
 #include <btrkit/fiemap.h>
 
@@ -21,14 +21,14 @@
 
 #define ROWS_MAX 1024
 
-/* The inode whose items are passing. */
+/* The file whose items are being read. */
 struct current_file {
 	uint64_t inode;
 	bool regular;
-	bool announced; /* the sink knows of it */
+	bool announced; /* it was passed to the sink */
 	uint64_t size;
 	bool named;
-	uint64_t parent; /* of its first name */
+	uint64_t parent; /* from its first name */
 	size_t name_len;
 	uint8_t name[NAME_LEN_MAX];
 };
@@ -42,16 +42,16 @@ struct listing {
 	struct path_namer *namer;
 	struct share_ctx share;
 	bool one_inode;
-	uint64_t leaf; /* the one that leaf_judged and leaf_shared speak of */
+	uint64_t leaf; /* the leaf that leaf_judged and leaf_shared are about */
 	bool leaf_judged, leaf_shared;
 	struct current_file file;
 	struct btrkit_extent rows[ROWS_MAX];
 	size_t num_rows;
-	struct references refs; /* if the sink wants to know who refers to extents */
-	uint64_t row_extent;	/* then there is one row, of this extent; 0: of data inside the tree */
+	struct references refs; /* if the sink wants the owners of extents */
+	uint64_t row_extent;	/* with owners there is one row, of this extent; 0: inline data */
 };
 
-/* What a function of the sink returned. */
+/* Convert the result of a sink's function. */
 static int sink_result(struct listing *l, int ret)
 {
 	return ret ? err_system(l->err, ret, "the receiver of the listing ended it") : 0;
@@ -84,7 +84,7 @@ static int tell_owners(struct listing *l)
 	return ret ? ret : sink_result(l, l->sink->owners(l->sink->ctx, l->refs.at, l->refs.n));
 }
 
-/* Hands out the rows but the last @keep. */
+/* Pass all rows except the last @keep to the sink. */
 static int hand_out(struct listing *l, size_t keep)
 {
 	size_t n = l->num_rows - keep;
@@ -108,10 +108,7 @@ static bool merges(const struct btrkit_extent *last, const struct btrkit_extent 
 	       last->flags == row->flags;
 }
 
-/*
- * A row, of the extent that begins at @bytenr, which becomes part of the one before under the conditions under which
- * Linux merges them.
- */
+/* Add a row for the extent at @bytenr, or merge it with the previous row under the same conditions as in Linux. */
 static int add_row(struct listing *l, const struct btrkit_extent *row, uint64_t bytenr)
 {
 	struct btrkit_extent *last = l->num_rows ? &l->rows[l->num_rows - 1] : NULL;
@@ -124,7 +121,7 @@ static int add_row(struct listing *l, const struct btrkit_extent *row, uint64_t 
 		last->length += row->length;
 		return 0;
 	} else if (l->num_rows == ROWS_MAX) {
-		/* The last row stays: it may grow, or turn out to be the file's last. */
+		/* Keep the last row: it may be extended, or be the last one of the file. */
 		ret = hand_out(l, 1);
 	}
 	if (!ret)
@@ -136,13 +133,13 @@ static int finish_file(struct listing *l)
 {
 	if (l->num_rows)
 		l->rows[l->num_rows - 1].flags |= BTRKIT_EXTENT_LAST;
-	/* Only a listing of one file speaks of a file without rows. */
+	/* Only a listing of a single file includes a file without rows. */
 	if (l->num_rows || (l->one_inode && l->file.inode))
 		return hand_out(l, 0);
 	return 0;
 }
 
-/* What is said about a whole leaf is found out when its first data extent asks. */
+/* Determine the sharing of the leaf when its first data extent is encountered. */
 static int judge_leaf(struct listing *l)
 {
 	int ret;
@@ -213,7 +210,7 @@ static int begin_file(struct listing *l)
 	return 0;
 }
 
-/* The first of the names, in key order. */
+/* Use the first name in the order of keys. */
 static int take_name(struct listing *l)
 {
 	struct inode_ref_iter it = inode_ref_first(&l->cursor.item);
@@ -259,7 +256,7 @@ static int take_item(struct listing *l)
 	return 0;
 }
 
-/* One inode's items, or with @inode 0 those of the whole tree. */
+/* List the items of one inode, or of the whole tree if @inode is 0. */
 static int list_items(struct listing *l, uint64_t inode)
 {
 	struct btrkit_key key = KEY(inode, inode ? KEY_INODE_ITEM : 0, 0);
@@ -308,7 +305,7 @@ static int list_subvolume(struct btrkit_fs *fs, const struct subvolume *s, uint6
 	cursor_init(&l->cursor, fs, &s->root);
 	l->cursor.scan = true;
 	ret = share_init(&l->share, fs, &s->root, s->item.last_snapshot, err);
-	/* All files are listed from one subvolume after the other, and these share leaves. */
+	/* A listing of all files reads one subvolume after the other, which share leaves. */
 	l->cursor.once = l->share.extents.once = l->one_inode;
 	if (!ret && sink->owners)
 		ret = references_init(&l->refs, fs, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A listing of extents as text, tab-separated values or JSON Lines. */
+/* Prints a listing of extents as text, tab-separated values or JSON Lines. */
 #include <btrkit/fiemap.h>
 
 #include <stdlib.h>
@@ -17,18 +17,18 @@ struct btrkit_fiemap_printer {
 	enum btrkit_format format;
 	unsigned block_shift;
 	unsigned physical_width;
-	bool begun; /* the header is out */
-	struct btrkit_extent row_of; /* with owners: the row that they come for */
-	/* The file whose rows are coming. */
+	bool begun; /* the header was printed */
+	struct btrkit_extent row_of; /* with owners: the row that they belong to */
+	/* The file whose rows are being printed. */
 	bool in_file;
 	uint64_t root, inode, size;
 	char *path;
 	size_t path_len, path_size;
-	/* What each row of tab-separated values begins and ends with: made once a file. */
+	/* Beginning and end of each row of tab-separated values, prepared once per file. */
 	struct emit escaped; /* writes to tail */
 	char head[64], *tail;
 	size_t head_len, tail_len, tail_size;
-	/* What filefrag counts. */
+	/* State for the output of filefrag. */
 	uint64_t last_root;
 	unsigned logical_width;
 	uint64_t row;
@@ -67,7 +67,7 @@ static void begin_text_file(struct btrkit_fiemap_printer *p)
 	uint64_t block = 1ull << p->block_shift, blocks = (p->size >> p->block_shift) + !!(p->size & (block - 1));
 	struct emit *e = &p->emit;
 
-	/* A subvolume is a device of its own to stat(2), so filefrag says this again. */
+	/* filefrag repeats this when the device number changes, and each subvolume has its own in stat(2). */
 	if (p->root != p->last_root)
 		emit_text(e, "Filesystem type is: 9123683e\n");
 	p->last_root = p->root;
@@ -75,7 +75,7 @@ static void begin_text_file(struct btrkit_fiemap_printer *p)
 	p->row = 0;
 	p->fragments = 0;
 	p->last = (struct btrkit_extent){ 0 };
-	/* A path on the disk must not look like other lines, nor tell a terminal anything. */
+	/* Escape the path, which must not be mistaken for other lines or contain terminal control characters. */
 	emit_name_escaped(e, NULL, "File size of ", p->path, p->path_len, false);
 	emit_u64(e, NULL, " is ", p->size);
 	emit_u64(e, NULL, " (", blocks);
@@ -118,7 +118,7 @@ static int begin_tsv_file(struct btrkit_fiemap_printer *p)
 	return emit_flush(e);
 }
 
-/* Comes with the first file, or when all went well: alone it would look like an empty listing. */
+/* Printed with the first file, or at the end if there was no error: a header alone would look like an empty listing. */
 static void print_json_header(struct btrkit_fiemap_printer *p)
 {
 	struct emit *e = &p->emit;
@@ -144,7 +144,7 @@ static int print_file(void *ctx, const struct btrkit_fiemap_file *file)
 		p->path = more;
 		p->path_size = file->path_len;
 	}
-	/* A damaged name may have no bytes, and nothing was made room for then. */
+	/* A damaged name may be empty, and then the buffer may be NULL. */
 	if (file->path_len)
 		memcpy(p->path, file->path, file->path_len);
 	p->path_len = file->path_len;
@@ -198,10 +198,10 @@ static void text_header(struct btrkit_fiemap_printer *p)
 
 static void text_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
 {
-	/* Inline data is told in bytes. */
+	/* Inline data is shown in bytes. */
 	unsigned shift = x->flags & BTRKIT_EXTENT_INLINE ? 0 : p->block_shift;
 	uint64_t more = (x->length - 1) >> shift, logical = x->logical >> shift, physical = x->physical >> shift;
-	/* Where this row would lie if nothing were fragmented: with the hole before it left out, or left free. */
+	/* Physical offset of the row if the file were not fragmented, with the hole before it reserved on disk. */
 	uint64_t expected = x->logical - p->last.logical + p->last.physical;
 	struct emit *e = &p->emit;
 
@@ -245,7 +245,7 @@ static void tsv_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent 
 	emit_bytes(e, p->tail, p->tail_len);
 }
 
-/* Leaves the object open. */
+/* The caller closes the object. */
 static void begin_json_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent *x)
 {
 	struct emit *e = &p->emit;
@@ -266,7 +266,7 @@ static void json_row(struct btrkit_fiemap_printer *p, const struct btrkit_extent
 	emit_object_end(&p->emit);
 }
 
-/* The row, and behind it who refers to it. */
+/* Print the row followed by its owners. */
 static void text_owners(struct btrkit_fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
 {
 	struct emit *e = &p->emit;
@@ -280,7 +280,7 @@ static void text_owners(struct btrkit_fiemap_printer *p, const struct btrkit_ref
 	}
 }
 
-/* A line for each of them, which begins as the row's; without them columns that are empty. */
+/* Print a line for each owner, which begins like the row. Without owners, print one line with empty columns. */
 static void tsv_owners(struct btrkit_fiemap_printer *p, const struct btrkit_reference *refs, size_t n)
 {
 	struct emit *e = &p->emit;
@@ -370,7 +370,7 @@ int btrkit_fiemap_printer_create(struct btrkit_fs *fs, enum btrkit_format format
 		return err_nomem(err);
 	if (emit_init(&p->emit, format == BTRKIT_FORMAT_JSON ? EMIT_JSON : EMIT_TEXT, write, ctx) ||
 	    emit_init(&p->escaped, EMIT_TEXT, append_tail, p)) {
-		/* What could not be had is NULL, and freed all the same. */
+		/* If emit_init() failed, the buffer is NULL, which emit_finish() allows. */
 		(void)emit_finish(&p->emit);
 		free(p);
 		return err_nomem(err);

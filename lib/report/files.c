@@ -11,7 +11,7 @@
 
 #include "lib/base/err.h"
 
-/* A target is inline data, and so shorter than any tree block. */
+/* The target is inline data, so it is smaller than any tree block. */
 #define TARGET_MAX (64u << 10)
 
 static const struct {

@@ -2,40 +2,41 @@
 #ifndef BTRKIT_REPORT_FILES_H
 #define BTRKIT_REPORT_FILES_H
 
-/* What is said of files by ls and by stat. */
+/* Common functions of ls and stat. */
 
 #include <btrkit/inode.h>
 #include <btrkit/listing.h>
 
 #include "lib/base/emit.h"
 
-/* Who is told of what fails. */
+/* How to report problems. */
 struct problems {
-	btrkit_problem_fn problem; /* NULL: the first one ends everything */
+	btrkit_problem_fn problem; /* NULL: the first problem is an error */
 	void *ctx;
-	struct btrkit_error *err; /* for what ends everything */
+	struct btrkit_error *err; /* receives errors that end the command */
 };
-/* Tells of what failed with @ret, unless that ends everything. @return 0 to go on; <0 */
+/* Report the failure @ret of @path, unless it ends the command. @return 0: continue; <0 */
 int problem_tell(const struct problems *to, const char *path, int ret, const struct btrkit_error *what);
 
-/* "drwxr-xr-x" and a zero byte. */
+/* A string like "drwxr-xr-x". */
 #define MODE_TEXT 11
 void mode_text(uint32_t mode, char to[MODE_TEXT]);
 
-/* "directory", "regular file"...: what a mode or an entry says of the type. */
+/* Description of a file type: "directory", "regular file", ... */
 const char *type_text(uint32_t mode);
 
-/* Members of an object: type, mode, nlink, uid, gid, size, and of a device node major and minor. */
+/* Print the members type, mode, nlink, uid, gid, size, and for device nodes major and minor. */
 void inode_members_emit(struct emit *e, const struct btrkit_inode *i);
-/* A member, of seconds and nanoseconds. */
+/* Print a time as a member with seconds and nanoseconds. */
 void time_member_emit(struct emit *e, const char *key, const struct btrkit_time *t);
 
 /*
- * Without slashes at its ends, and without empty components and "." (a copy, to be freed); NULL: no memory
+ * Copy a path without leading and trailing slashes, empty components and ".". The caller frees it. @return NULL: out of
+ * memory
  */
 char *path_tidy(const char *path);
 
-/* The target of a symbolic link, to be freed. @return 0; <0 */
+/* Read the target of a symbolic link. The caller frees it. @return 0; <0 */
 int link_target(struct btrkit_fs *fs, const struct btrkit_inode *i, char **ret, size_t *len,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Devices, chunks, and where logical addresses lie. */
+/* Lists devices, chunks, and locations of logical addresses. */
 #include <btrkit/device.h>
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "lib/volume/raid_map.h"
 #include "lib/volume/volume.h"
 
-/* The volume's device with a number; as many as there are if it has none. */
+/* Index of the device with @devid in the volume; volume_num_devices() if there is none. */
 static size_t find_device(const struct volume *v, uint64_t devid)
 {
 	size_t i = 0;
@@ -36,14 +36,14 @@ static const char *device_name(const struct volume *v, uint64_t devid)
 	return volume_device(v, i).io->name;
 }
 
-/* What Linux counted, if it did. */
+/* Read the error counters that Linux stored, if any. */
 static int read_stats(struct cursor *c, uint64_t devid, struct btrkit_device *to, struct btrkit_error *err)
 {
 	uint64_t *const counters[DEV_STATS] = { &to->write_errors, &to->read_errors, &to->flush_errors,
 						&to->corruption_errors, &to->generation_errors };
 	int ret = cursor_find(c, &KEY(OID_DEV_STATS, KEY_PERSISTENT_ITEM, devid), err);
 
-	/* Older kernels counted less. */
+	/* Older kernels have fewer counters. */
 	for (unsigned i = 0; !ret && i < DEV_STATS && (i + 1) * sizeof(le64) <= c->item.size; i++)
 		*counters[i] = le64_get(((const le64 *)c->item.data)[i]);
 	return ret < 0 ? ret : 0;
@@ -121,7 +121,7 @@ int btrkit_chunks(struct btrkit_fs *fs, btrkit_chunk_fn fn, void *ctx, struct bt
 	int ret;
 
 	ret = fs_check_committed(fs, err);
-	/* A group for each chunk, in the same order. */
+	/* There is one block group per chunk, in the same order. */
 	if (!ret)
 		ret = block_groups_load(fs, &groups, err);
 	if (ret)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Devices, chunks and places, as text or JSON Lines. */
+/* Prints devices, chunks and locations as text or JSON Lines. */
 #include <btrkit/device.h>
 
 #include <string.h>

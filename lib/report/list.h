@@ -2,18 +2,19 @@
 #ifndef BTRKIT_REPORT_LIST_H
 #define BTRKIT_REPORT_LIST_H
 
-/* What lists that are printed begin and end with. */
+/* Common beginning and end of printed lists. */
 
 #include <btrkit/device.h>
 
 #include "lib/base/emit.h"
 
-/* @return 0; -EINVAL: no such format; -ENOMEM */
+/* @return 0; -EINVAL: unknown format; -ENOMEM */
 int list_begin(struct emit *e, enum btrkit_format format, const char *command, btrkit_write_fn write, void *ctx,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Frees @e. Of a list that failed with @ret nothing is printed that was not handed out yet, so that a short one does
- * not look like one that is whole. @return @ret, or what the write function returned
+ * Finish the list and free @e. If the list failed with @ret, output that has not been written yet is discarded, because
+ * a truncated list would look complete.
+ * @return @ret, or an error of the write function
  */
 int list_end(struct emit *e, int ret) BTRKIT_MUST_CHECK;
 

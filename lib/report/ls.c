@@ -15,15 +15,15 @@
 #include "lib/report/files.h"
 #include "lib/report/list.h"
 
-/* A name of a directory, or a path that was asked for. */
+/* A directory entry, or a path given by the caller. */
 struct entry {
 	char *name;
 	size_t len;
 	uint64_t root, inode, index;
 	uint8_t type;	/* DT_* */
-	bool is_known;	/* what the inode says is there */
+	bool is_known;	/* the inode was read */
 	struct btrkit_inode i;
-	char *target;	/* of a symbolic link, or NULL */
+	char *target;	/* target of a symbolic link, or NULL */
 	size_t target_len;
 };
 
@@ -32,7 +32,7 @@ struct entries {
 	size_t n, room;
 };
 
-/* A directory that is to be listed. */
+/* A directory to list. */
 struct folder {
 	char *path;
 	uint64_t root, inode;
@@ -44,9 +44,9 @@ struct ls {
 	const struct btrkit_ls_options *opts;
 	struct emit e;
 	struct problems problems;
-	struct folder *pending;	/* what is to be listed, the next first */
-	bool headings;		/* each directory is preceded by its path */
-	bool begun;		/* something is printed */
+	struct folder *pending;	/* directories to list, the next one first */
+	bool headings;		/* print the path of each directory before its entries */
+	bool begun;		/* something was printed */
 };
 
 static void free_entries(struct entries *l)
@@ -84,7 +84,7 @@ static int add_entry(struct entries *l, const struct btrkit_dir_entry *e, struct
 	return 0;
 }
 
-/* @dir and @name with a slash between, to be freed. */
+/* Join @dir and @name with a slash. The caller frees the result. */
 static char *join(const char *dir, const char *name, size_t len)
 {
 	const size_t n = strlen(dir);
@@ -101,7 +101,7 @@ static char *join(const char *dir, const char *name, size_t len)
 	return path;
 }
 
-/* What the inode of an entry of @dir (NULL: of a path as it was given) says. */
+/* Read the inode of an entry in @dir (NULL: of a path given by the caller). */
 static int load(struct ls *ls, const char *dir, struct entry *x)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -143,7 +143,7 @@ static unsigned digits(uint64_t v)
 	return n;
 }
 
-/* Columns of a list, as wide as the widest number in them. */
+/* Column widths, by the widest number in each. */
 struct widths {
 	unsigned inode, nlink, uid, gid, size, minor;
 };
@@ -192,7 +192,7 @@ static void print_long(struct emit *e, const struct entry *x, const struct width
 	char mode[MODE_TEXT];
 
 	if (!x->is_known) {
-		/* An empty directory, which has no inode, or one that cannot be read. */
+		/* An empty subvolume directory without an inode, or an unreadable inode. */
 		emit_text(e, x->inode == BTRKIT_EMPTY_SUBVOLUME ? "drwxr-xr-x" : "??????????");
 		emit_textf(e, " %*s %*s %*s %*s %19s ", (int)w->nlink, "?", (int)w->uid, "?", (int)w->gid, "?",
 			   (int)w->size, "?", "?");
@@ -274,7 +274,7 @@ static int print_entries(struct ls *ls, const char *dir, struct entries *l)
 	return ret;
 }
 
-/* Before what is pending. */
+/* Insert before the pending directories. */
 static int push(struct ls *ls, char *path, uint64_t root, uint64_t inode)
 {
 	struct folder *f = malloc(sizeof(*f));
@@ -303,7 +303,7 @@ static void free_folder(struct folder *f)
 	free(f);
 }
 
-/* The directories of a directory are listed next, in their order. */
+/* List the subdirectories of a directory next, in their order. */
 static int push_folders(struct ls *ls, const struct folder *f, struct descent *d, const struct entries *l)
 {
 	int ret = 0;
@@ -347,7 +347,7 @@ static int list_folder(struct ls *ls, const struct folder *f, struct descent *d)
 	struct reading r = { &l, &what };
 	int ret = btrkit_inode_entries(ls->fs, f->root, f->inode, take_entry, &r, &what);
 
-	/* What was read until then is printed all the same. */
+	/* Entries that were read before the failure are still printed. */
 	if (ret)
 		ret = problem_tell(&ls->problems, f->path, ret, &what);
 	if (!ret && ls->headings) {
@@ -366,7 +366,7 @@ static int list_folder(struct ls *ls, const struct folder *f, struct descent *d)
 	return ret;
 }
 
-/* A directory that was asked for, and all below it if that is wanted. */
+/* List a directory given by the caller, recursively if requested. */
 static int list_below(struct ls *ls, const struct entry *x)
 {
 	struct descent d;
@@ -388,7 +388,7 @@ static int list_below(struct ls *ls, const struct entry *x)
 	return ret;
 }
 
-/* Adds a path to the directories or to the rest. */
+/* Add a path to the directories or to the other files. */
 static int take_path(struct ls *ls, uint64_t root, const char *path, struct entries *dirs, struct entries *others)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;

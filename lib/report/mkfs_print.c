@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What was made by mkfs, as JSON Lines. */
+/* Prints the result of mkfs as JSON Lines. */
 #include <btrkit/mkfs.h>
 
 #include <string.h>

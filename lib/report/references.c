@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * From a data extent down to the file extent items that name it: a reference names a tree and a file, or a leaf, and
- * what is in a leaf belongs to all trees that reach it. Those are found from the leaf up, by the references of tree
- * blocks.
+ * Finds the file extent items that refer to a data extent. A reference names either a tree and a file, or a leaf. The
+ * contents of a leaf belong to all trees that reach it; these are found by following the references of tree blocks
+ * upwards from the leaf.
  */
 #include "lib/report/references.h"
 
@@ -15,8 +15,8 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/report/ancestors.h"
 
-#define COMPRESSED_MAX (128u << 10) /* bytes that an extent can hold compressed */
-#define KNOWN_MAX 65536		    /* blocks that are remembered from one extent to the next */
+#define COMPRESSED_MAX (128u << 10) /* maximum compressed size of an extent */
+#define KNOWN_MAX 65536		    /* maximum number of blocks remembered from one extent to the next */
 
 /* A tree block whose trees are known. */
 struct known_block {
@@ -79,7 +79,7 @@ static int add_tree(struct known_block *b, uint64_t tree, struct btrkit_error *e
 	return 0;
 }
 
-/* What refers to a block, as its extent item says. */
+/* References to a block, from its extent item. */
 struct block_refs {
 	unsigned level;
 	struct extent_ref *at;
@@ -108,7 +108,7 @@ static int collect_block_ref(void *ctx, const struct extent_item *extent, const 
 }
 
 /*
- * The block above @bytenr in a tree that refers to it: found by the block's first key.
+ * Find the parent of block @bytenr in a tree that refers to it, by the first key of the block.
  * @return 0; 1: the block is the root, or there is no such tree; <0
  */
 static int parent_in_tree(struct references *r, uint64_t bytenr, unsigned level, uint64_t tree, uint64_t *parent,
@@ -147,7 +147,7 @@ static int parent_in_tree(struct references *r, uint64_t bytenr, unsigned level,
 static int trees_of(struct references *r, uint64_t bytenr, unsigned level, const struct known_block **ret,
 		    struct btrkit_error *err);
 
-/* Adds the trees that reach a block by one of its references. */
+/* Add the trees that reach a block through one of its references. */
 static int add_trees(struct references *r, struct known_block *b, unsigned level, const struct extent_ref *ref,
 		     struct btrkit_error *err)
 {
@@ -161,7 +161,7 @@ static int add_trees(struct references *r, struct known_block *b, unsigned level
 		if (ret)
 			return ret < 0 ? ret : is_root ? add_tree(b, ref->root, err) : 0;
 	} else if (parent == b->bytenr) {
-		/* The root of a relocation tree: that has no files of its own. */
+		/* The root of a relocation tree, which has no files of its own. */
 		return 0;
 	}
 	ret = trees_of(r, parent, level + 1, &above, err);
@@ -170,7 +170,7 @@ static int add_trees(struct references *r, struct known_block *b, unsigned level
 	return ret;
 }
 
-/* The trees that reach a block. Levels rise from call to call, so that the depth is bounded. */
+/* Find the trees that reach a block. The level increases with each recursion, so the depth is bounded. */
 static int trees_of(struct references *r, uint64_t bytenr, unsigned level, const struct known_block **ret,
 		    struct btrkit_error *err)
 {
@@ -210,11 +210,11 @@ static int trees_of(struct references *r, uint64_t bytenr, unsigned level, const
 	return 0;
 }
 
-/* The work on one extent. */
+/* State of the search for one extent. */
 struct search {
 	struct references *r;
 	uint64_t bytenr, num_bytes;
-	struct extent_ref *refs; /* to it */
+	struct extent_ref *refs; /* references to the extent */
 	size_t n, size;
 	bool found, data;
 	struct btrkit_error *err;
@@ -242,7 +242,7 @@ static int collect_data_ref(void *ctx, const struct extent_item *extent, const s
 	return 0;
 }
 
-/* An item that names the extent, in a leaf: once for each tree that reaches the leaf. */
+/* Add an item that refers to the extent, once for each tree that reaches the leaf. */
 static int add_item(struct search *s, uint64_t leaf, const struct btrkit_key *key, const struct file_extent *fe)
 {
 	struct references *r = s->r;
@@ -271,7 +271,7 @@ static int add_item(struct search *s, uint64_t leaf, const struct btrkit_key *ke
 	return 0;
 }
 
-/* A reference that names a leaf. */
+/* Search a leaf that a shared reference names. */
 static int search_leaf(struct search *s, const struct extent_ref *ref)
 {
 	struct node_ref to = { ref->parent, NODE_ANY, 0, 0, NULL };
@@ -300,11 +300,11 @@ static int search_leaf(struct search *s, const struct extent_ref *ref)
 	return ret;
 }
 
-/* A reference that names a file: its items begin where the extent would begin in the file. */
+/* Search the file that a reference names. Its items begin where the start of the extent would be in the file. */
 static int search_file(struct search *s, const struct extent_ref *ref)
 {
 	const uint64_t span = s->num_bytes < COMPRESSED_MAX ? COMPRESSED_MAX : s->num_bytes;
-	/* The offset can be a negative number, modulo 2^64; the file begins at 0. */
+	/* The offset may be negative, modulo 2^64; the file begins at 0. */
 	const struct btrkit_key key = KEY(ref->objectid, KEY_EXTENT_DATA, ref->offset > INT64_MAX ? 0 : ref->offset);
 	const uint64_t end = ref->offset + span;
 	struct btrkit_fs *fs = s->r->fs;
@@ -343,7 +343,7 @@ static int compare(const void *x, const void *y)
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-/* What a snapshot has of a file is found by the references of both, as long as they share the leaf. */
+/* An item in a leaf shared with a snapshot is found by the references of both. */
 static void sort_and_join(struct references *r)
 {
 	size_t kept = 0;
@@ -376,7 +376,7 @@ int references_load(struct references *r, uint64_t bytenr, struct btrkit_error *
 	return ret;
 }
 
-/* Of those that were loaded, the ones that have the byte @within the extent, or all. */
+/* Report the loaded references to byte @within of the extent, or all references. */
 static int tell(const struct references *r, uint64_t within, bool all, btrkit_reference_fn fn, void *ctx)
 {
 	int ret = 0;
@@ -426,7 +426,7 @@ int btrkit_logical_find(struct btrkit_fs *fs, uint64_t address, struct btrkit_al
 	if (r)
 		return r;
 	cursor_init(&c, fs, &root);
-	/* Behind an extent's own item may come those of its references and of its block group. */
+	/* After an extent's own item, there may be items of its references and of its block group. */
 	r = cursor_seek_back(&c, &key, err);
 	while (!r && c.item.key.type != KEY_EXTENT_ITEM && c.item.key.type != KEY_METADATA_ITEM) {
 		if (c.item.key.type > KEY_METADATA_ITEM) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What refers to an address, and the names of inodes, as text or JSON Lines. */
+/* Prints references to an address, and the names of inodes, as text or JSON Lines. */
 #include <btrkit/reference.h>
 #include <btrkit/subvolume.h>
 
@@ -16,12 +16,12 @@ struct paths {
 	struct emit *e;
 	struct btrkit_error *err;
 	unsigned flags;
-	/* The subvolume whose path is kept, with a slash behind it unless it is empty. */
+	/* The subvolume whose path is cached, followed by a slash unless it is empty. */
 	uint64_t root;
 	char *prefix;
 	size_t prefix_len;
-	/* What the paths that come are of. */
-	const struct btrkit_reference *ref; /* NULL: of an inode alone */
+	/* What the next paths belong to. */
+	const struct btrkit_reference *ref; /* NULL: an inode without a reference */
 	uint64_t inode;
 	uint64_t printed;
 };
@@ -41,7 +41,7 @@ static int keep_prefix(void *ctx, const char *path, size_t len)
 	return 0;
 }
 
-/* Finds where the subvolume lies. @return 0; -ENOENT: nowhere, or it is none; <0 */
+/* Find the path of the subvolume. @return 0; -ENOENT: no path, or not a subvolume; <0 */
 static int enter(struct paths *p, uint64_t root)
 {
 	int ret;
@@ -71,7 +71,7 @@ static void print_place(struct paths *p, uint64_t root)
 static int print_path(void *ctx, const char *path, size_t len)
 {
 	struct paths *p = ctx;
-	/* The root directory of a subvolume is the place where that lies. */
+	/* The path of a subvolume's root directory is that of the subvolume. */
 	const size_t before = p->prefix_len - (!len && p->prefix_len);
 	struct emit *e = p->e;
 	char *whole = malloc(before + len + 1);
@@ -123,7 +123,7 @@ static int tell_reference(void *ctx, const struct btrkit_reference *ref)
 		if (!ret)
 			ret = btrkit_inode_paths(p->fs, ref->root, ref->inode, print_path, p, p->err);
 		p->err = err;
-		/* A subvolume that is being deleted lies nowhere, and other trees neither. */
+		/* A subvolume that is being deleted has no path, and neither do other trees. */
 		if (ret && ret != -ENOENT)
 			return err_pass(err, &own, ret);
 	}

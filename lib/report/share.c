@@ -41,15 +41,15 @@ void share_new_file(struct share_ctx *s)
 struct block_refs {
 	struct share_ctx *s;
 	uint64_t bytenr;
-	uint64_t path_parent; /* the parent on the path, whose verdict is known to be no */
+	uint64_t path_parent; /* parent on the current path, known not to be shared */
 	struct {
 		uint64_t *at;
 		size_t n, size;
-	} parents; /* other ones */
+	} parents; /* other parents */
 	struct btrkit_error *err;
 };
 
-/* @return 1: another tree names the block */
+/* @return 1: another tree refers to the block */
 static int visit_path_ref(void *ctx, const struct extent_item *extent, const struct extent_ref *ref)
 {
 	struct block_refs *b = ctx;
@@ -72,7 +72,7 @@ static int visit_path_ref(void *ctx, const struct extent_item *extent, const str
 	return 0;
 }
 
-/* The block at @level of the cursor's path, whose ancestors on the path are not shared: is it? */
+/* Whether the block at @level of the cursor's path is shared. Its ancestors on the path are not. */
 static int path_block_shared(struct share_ctx *s, const struct cursor *c, unsigned level, bool *shared,
 			     struct btrkit_error *err)
 {
@@ -88,7 +88,7 @@ static int path_block_shared(struct share_ctx *s, const struct cursor *c, unsign
 	return ret < 0 ? ret : 0;
 }
 
-/* The verdict on the leaf of @c from the root down: what lies below a shared block is shared. */
+/* Whether the leaf of @c is shared. This goes from the root down, because everything below a shared block is shared. */
 static int path_shared(struct share_ctx *s, struct share_path *path, const struct cursor *c, bool *shared,
 		       struct btrkit_error *err)
 {
@@ -108,7 +108,7 @@ static int path_shared(struct share_ctx *s, struct share_path *path, const struc
 			}
 			path->levels[level].bytenr = c->nodes[level]->bytenr;
 			path->levels[level].shared = verdict;
-			/* What is below belongs to another way down. */
+			/* Blocks below belong to a different path. */
 			for (unsigned below = 0; below < level; below++)
 				path->levels[below].bytenr = 0;
 		} else {
@@ -123,8 +123,8 @@ static int path_shared(struct share_ctx *s, struct share_path *path, const struc
 int share_leaf(struct share_ctx *s, const struct cursor *c, bool *shared, struct btrkit_error *err)
 {
 	/*
-	 * A tree that was never part of a snapshot shares nothing. The leaf's generation would tell more, were it not
-	 * that relocation gives blocks a new one and leaves them shared.
+	 * A tree that was never part of a snapshot shares nothing. The generation of the leaf cannot be used to decide
+	 * more cases, because relocation changes it while blocks stay shared.
 	 */
 	if (!s->last_snapshot) {
 		*shared = false;
@@ -142,14 +142,14 @@ static int compare_extents(const void *a, const void *b)
 	return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
-/* Takes one reference into account. @return 1: the extent is shared, whatever else refers to it */
+/* Take a reference into account. @return 1: the extent is shared, whatever else refers to it */
 static int visit_data_ref(void *ctx, const struct extent_item *extent, const struct extent_ref *ref)
 {
 	struct share_extent *e = ctx;
 
 	(void)extent;
 	if (ref->type == KEY_EXTENT_DATA_REF) {
-		/* Linux looks at the inode before it passes over the data relocation tree. */
+		/* Linux checks the inode before it skips the data relocation tree. */
 		if (ref->objectid != e->inode)
 			return 1;
 		if (ref->root == OID_DATA_RELOC_TREE)
@@ -170,7 +170,7 @@ static int visit_data_ref(void *ctx, const struct extent_item *extent, const str
 	return 0;
 }
 
-/* The extents that the leaf names from the current item on, into the batch. */
+/* Collect the extents of the leaf's items from the current item on. */
 static int collect(struct share_ctx *s, const struct cursor *c, bool one_inode, struct btrkit_error *err)
 {
 	const struct node *leaf = cursor_leaf(c);
@@ -192,7 +192,7 @@ static int collect(struct share_ctx *s, const struct cursor *c, bool one_inode, 
 			break;
 		if (item.key.type != KEY_EXTENT_DATA)
 			continue;
-		/* A bad item is told when the listing comes to it. */
+		/* Invalid items are reported when the listing reaches them. */
 		if (file_extent_decode(&s->fs->items, &item, &fe, NULL) || !fe.disk_bytenr)
 			continue;
 		s->batch[s->batch_len++] = (struct share_extent){ .bytenr = fe.disk_bytenr,
@@ -217,7 +217,7 @@ int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode
 	ret = collect(s, c, one_inode, err);
 	if (ret)
 		return ret;
-	/* Files are mostly written from their start to their end, and so are their extents. */
+	/* Files are mostly written sequentially, so their extents are mostly sorted. */
 	if (!in_order(s))
 		qsort(s->batch, s->batch_len, sizeof(*s->batch), compare_extents);
 	for (size_t i = 0; i < s->batch_len; i++) {
@@ -239,18 +239,18 @@ int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode
 	return 0;
 }
 
-/* Whether the item is one that the reference @e counts. */
+/* Whether the reference @e counts this item. */
 static bool counted_by(const struct share_extent *e, const struct item *item, const struct file_extent *fe)
 {
 	return fe->type != FILE_EXTENT_INLINE && fe->disk_bytenr == e->bytenr &&
 	       item->key.offset - fe->offset == e->offset;
 }
 
-/* An extent of @span bytes that several items of this file name: is one of their leaves shared? */
+/* Whether any leaf is shared that has an item of the extent, which has @span bytes and several items in this file. */
 static int any_leaf_shared(struct share_ctx *s, const struct share_extent *e, uint64_t span, bool *shared,
 			   struct btrkit_error *err)
 {
-	/* The offset of a reference can be a negative number, modulo 2^64; the file begins at 0. */
+	/* The offset of a reference may be negative, modulo 2^64; the file begins at 0. */
 	struct btrkit_key key = KEY(e->inode, KEY_EXTENT_DATA, e->offset > INT64_MAX ? 0 : e->offset);
 	uint64_t last_leaf = 0, end = e->offset + span;
 	uint32_t left = e->count;
@@ -279,7 +279,7 @@ static int any_leaf_shared(struct share_ctx *s, const struct share_extent *e, ui
 	return ret < 0 ? ret : 0;
 }
 
-/* By what the references say and, where they leave it open, by the leaves that hold the extent. */
+/* Decide by the references, and where these are not sufficient, by the leaves that refer to the extent. */
 static int judge(struct share_ctx *s, const struct cursor *c, struct share_extent *e, const struct file_extent *fe,
 		 bool *shared, struct btrkit_error *err)
 {
@@ -310,7 +310,7 @@ static int judge(struct share_ctx *s, const struct cursor *c, struct share_exten
 	return 0;
 }
 
-/* In the batch: mostly the one behind the one that was found last. */
+/* Find an extent in the batch. Mostly it is the one after the last. */
 static struct share_extent *find_extent(struct share_ctx *s, const struct share_extent *key)
 {
 	struct share_extent *e = s->batch + s->batch_next;

@@ -3,35 +3,35 @@
 #define BTRKIT_REPORT_SHARE_H
 
 /*
- * Whether Linux calls a data extent of a file shared. The extent items are read in batches, a leaf of the file's
- * tree at a time; the blocks on the way from the root to the leaf keep their verdict while neighbouring leaves are
+ * Determines whether Linux reports a data extent of a file as shared. Extent items are read in batches for one leaf of
+ * the file's tree. The results for the blocks between the root and the leaf are cached while neighbouring leaves are
  * visited.
  *
- * Linux's rule (fs/btrfs/backref.c): an extent is SHARED if it has two different references, counts aside, or one that
- * names another inode or another tree, or if a leaf that holds it can be reached from another tree. References of the
- * data relocation tree do not count.
+ * The rule of Linux (fs/btrfs/backref.c): an extent is SHARED if it has two references that differ in more than the
+ * count, or one that names another inode or tree, or if a leaf that refers to it can be reached from another tree.
+ * References of the data relocation tree do not count.
  */
 
 #include "lib/format/items/file_extent.h"
 #include "lib/tree/cursor.h"
 
-/* A data extent that a leaf names, and what its references say. */
+/* A data extent of the leaf, and the result of its references. */
 struct share_extent {
 	uint64_t bytenr;
-	uint64_t inode; /* in whose file it was met */
-	bool shared;	/* by its references alone */
-	/* The only reference that counts, if it is not shared by them; type 0: there is none. */
+	uint64_t inode; /* of the file that refers to it */
+	bool shared;	/* decided by the references alone */
+	/* The only relevant reference, if it is not shared by references alone; type 0: none. */
 	uint8_t ref_type; /* KEY_EXTENT_DATA_REF or KEY_SHARED_DATA_REF */
-	uint64_t root;	  /* of a KEY_EXTENT_DATA_REF */
-	uint64_t offset;  /* likewise */
-	uint64_t parent;  /* of a KEY_SHARED_DATA_REF */
+	uint64_t root;	  /* of KEY_EXTENT_DATA_REF */
+	uint64_t offset;  /* of KEY_EXTENT_DATA_REF */
+	uint64_t parent;  /* of KEY_SHARED_DATA_REF */
 	uint32_t count;
-	/* What the leaves that hold it say, once that was looked at: an extent in many pieces asks often. */
+	/* Cached result for the leaves that refer to it, because an extent in many pieces is checked often. */
 	bool leaves_known;
 	bool leaves_shared;
 };
 
-/* The verdicts on the blocks from the root to where a cursor stands. */
+/* Results for the blocks from the root to the position of a cursor. */
 struct share_path {
 	struct {
 		uint64_t bytenr;
@@ -39,57 +39,57 @@ struct share_path {
 	} levels[LEVELS_MAX];
 };
 
-/* What was done, and what was not: as in struct btrkit_fiemap_stats. */
+/* Counters, see struct btrkit_fiemap_stats. */
 struct share_counts {
 	uint64_t checked, saved_by_leaf, saved_by_batch;
 	uint64_t blocks_checked, saved_by_path;
 	uint64_t spread_checked, saved_by_repeat;
 };
 
-/* Extents with several items in one file: Linux remembers so many of them, and so the answer may depend on it. */
+/* Number of extents with several items in one file that Linux remembers. The result may depend on it. */
 #define SHARE_RECENT 8
 
 struct share_ctx {
 	struct btrkit_fs *fs;
 	struct tree_root root;	/* the subvolume */
-	uint64_t last_snapshot; /* generation in which it was last part of a snapshot */
-	struct cursor extents;	/* in the extent tree at data, moving forward through a batch */
-	struct cursor blocks;	/* in the extent tree at tree blocks */
-	struct cursor others;	/* in the subvolume: leaves other than the listed one */
+	uint64_t last_snapshot; /* generation of the last snapshot of the subvolume */
+	struct cursor extents;	/* in the extent tree, at data extents, moves forward through a batch */
+	struct cursor blocks;	/* in the extent tree, at tree blocks */
+	struct cursor others;	/* in the subvolume, at leaves other than that of the listing */
 	struct share_path path; /* of the listing's cursor */
 	struct share_path other_path;
-	struct share_extent *batch; /* ordered by bytenr and inode */
+	struct share_extent *batch; /* sorted by bytenr and inode */
 	size_t batch_len, batch_size, batch_next;
 	struct {
 		uint64_t bytenr;
 		bool shared;
-		bool looked; /* at the leaves that have it */
+		bool looked; /* the leaves that refer to it were checked */
 	} recent[SHARE_RECENT];
 	unsigned recent_slot;
 	struct share_counts counts;
 };
 
-/* Free with share_release(), whatever is returned. @return 0; -ENOENT: there is no extent tree; <0 */
+/* Call share_release() in any case. @return 0; -ENOENT: no extent tree; <0 */
 int share_init(struct share_ctx *s, struct btrkit_fs *fs, const struct tree_root *root, uint64_t last_snapshot,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void share_release(struct share_ctx *s);
 
-/* A new file begins. */
+/* Start with a new file. */
 void share_new_file(struct share_ctx *s);
 
-/* Whether the leaf where @c stands can be reached from another tree. */
+/* Whether the current leaf of @c can be reached from another tree. */
 int share_leaf(struct share_ctx *s, const struct cursor *c, bool *shared, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Looks up the references of every data extent that the leaf of @c names from the current item on, or with
- * @one_inode in items of the current inode only.
+ * Look up the references of all data extents in the leaf of @c from the current item on, with @one_inode only for items
+ * of the current inode.
  */
 int share_load_batch(struct share_ctx *s, const struct cursor *c, bool one_inode,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Whether the data extent of @fe is shared, which is the current item of @c decoded. @leaf_shared is share_leaf()'s
- * verdict; if it is false the batch must have been loaded.
+ * Whether the data extent of @fe, the decoded current item of @c, is shared. @leaf_shared is the result of
+ * share_leaf(); if it is false, the batch must have been loaded.
  */
 int share_extent_shared(struct share_ctx *s, const struct cursor *c, const struct file_extent *fe, bool leaf_shared,
 			bool *shared, struct btrkit_error *err) BTRKIT_MUST_CHECK;

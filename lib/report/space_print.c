@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The status of the caches of free space, as text or JSON Lines. */
+/* Prints the status of the free space caches as text or JSON Lines. */
 #include <btrkit/space.h>
 
 #include "lib/format/key_names.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The caches of free space held against the extent tree. */
+/* Compares the free space caches with the extent tree. */
 #include <btrkit/space.h>
 
 #include "lib/base/err.h"
@@ -10,9 +10,9 @@
 
 #define WHY_SIZE 512
 
-/* Ranges of the extent tree come in; those of a cache are asked for, and the first difference is kept. */
+/* Compares the free ranges of the extent tree with those of a cache, and records the first difference. */
 struct comparison {
-	int (*next)(void *cache, struct range *free, struct btrkit_error *err); /* NULL: there is nothing to compare */
+	int (*next)(void *cache, struct range *free, struct btrkit_error *err); /* NULL: nothing to compare */
 	void *cache;
 	struct btrkit_space_copy *copy;
 	char why[WHY_SIZE];
@@ -40,7 +40,7 @@ static int next_v2(void *cache, struct range *free, struct btrkit_error *err)
 	return free_space_tree_next(cache, free, err);
 }
 
-/* What the cache itself got wrong is a verdict; other failures are the caller's. */
+/* Damage of the cache itself is a verdict; other failures are returned to the caller. */
 static int cache_failed(struct comparison *c, int ret, const struct btrkit_error *e, struct btrkit_error *err)
 {
 	if (ret != -EUCLEAN && ret != -ENODATA) {
@@ -55,7 +55,7 @@ static int cache_failed(struct comparison *c, int ret, const struct btrkit_error
 	return 1;
 }
 
-/* The cache's next range, counted. @return 0, 1 the end, <0 */
+/* Read and count the next range of the cache. @return 0; 1: no more ranges; <0 */
 static int next_of_cache(struct comparison *c, struct range *range, struct btrkit_error *err)
 {
 	struct btrkit_error e = BTRKIT_ERROR_INIT;
@@ -82,7 +82,7 @@ static void differs(struct comparison *c, uint64_t at, bool free)
 	c->copy->free = free;
 }
 
-/* The extent tree says that @truth is free, and nothing up to there that has not been compared. */
+/* Compare the next free range of the extent tree. All free ranges before it have been compared. */
 static int compare(struct comparison *c, const struct range *truth, struct btrkit_error *err)
 {
 	struct range said;
@@ -100,7 +100,7 @@ static int compare(struct comparison *c, const struct range *truth, struct btrki
 	return 0;
 }
 
-/* The group's end: whatever the cache still says is too much. */
+/* End of the group: all remaining ranges of the cache are differences. */
 static int compare_end(struct comparison *c, struct btrkit_error *err)
 {
 	struct range said;
@@ -111,7 +111,7 @@ static int compare_end(struct comparison *c, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
-/* The same for v1, which knows what is kept free for superblocks. */
+/* Like compare() for v1, which excludes the locations of superblocks. */
 static int compare_but_supers(struct comparison *c, struct range truth, const struct range *supers, unsigned n,
 			      struct btrkit_error *err)
 {
@@ -182,7 +182,7 @@ static int begin_v2(struct status *s, const struct block_group *g, struct btrkit
 	return 0;
 }
 
-/* Walks the extents of the group, with both caches beside. */
+/* Compare the free ranges of the group with both caches. */
 static int compare_group(struct status *s, const struct block_group *g, struct btrkit_space_group *told,
 			 struct btrkit_error *err)
 {
@@ -210,7 +210,7 @@ static int compare_group(struct status *s, const struct block_group *g, struct b
 	return ret ? ret : compare_end(&s->v1, err);
 }
 
-/* Counts what a group came to, and whether Linux would be misled. */
+/* Count the results of a group, and whether Linux would be misled. */
 static void count_group(struct status *s, const struct btrkit_space_group *told)
 {
 	const enum btrkit_space_verdict v1 = told->v1.verdict, v2 = told->v2.verdict;
@@ -278,7 +278,7 @@ static int leftover_v1(void *ctx, const struct space_cache *header)
 	return tell_leftover(s, &leftover);
 }
 
-/* As Linux decides when it mounts. */
+/* Decide like Linux does when mounting. */
 static void judge_super(struct status *s)
 {
 	const struct super *super = &s->fs->super;
@@ -330,7 +330,7 @@ static int walk(struct status *s, struct btrkit_error *err)
 		return ret;
 	s->sum.extents = s->extents.extents;
 	ret = s->have_tree ? free_space_tree_end(&s->tree, &e) : 0;
-	/* That blocks of the tree cannot be read has been told with the group that they are about. */
+	/* Unreadable blocks of the tree were reported with the group that they describe. */
 	if (ret && ret != -EUCLEAN) {
 		if (err)
 			*err = e;

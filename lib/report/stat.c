@@ -16,11 +16,11 @@
 #include "lib/report/list.h"
 #include "lib/tree/filesystem.h"
 
-/* What the extents of a file come to. Bytes are of the file, but those on disk. */
+/* Statistics of a file's extents. Sizes are in bytes of the file, except on_disk. */
 struct extents {
-	uint64_t inlines, regular, holes, prealloc, compressed; /* items; the compressed ones are among the others */
-	uint64_t on_disk;	/* bytes of inline data and of the extents that are named, each time they are */
-	uint64_t shared;	/* bytes that others have as well */
+	uint64_t inlines, regular, holes, prealloc, compressed; /* items; compressed ones also in the others */
+	uint64_t on_disk;	/* bytes of inline data, and of extents, counted once for each item */
+	uint64_t shared;	/* bytes that others refer to as well */
 };
 
 struct stat_job {
@@ -65,7 +65,7 @@ static int count_shared(void *ctx, const struct btrkit_extent *rows, size_t n)
 	return 0;
 }
 
-/* As of date +%z, behind a space. */
+/* Print the time zone after a blank, like date +%z. */
 static void emit_zone(struct emit *e, int64_t sec)
 {
 	const time_t time = (time_t)sec;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Subvolumes, as `btrfs subvolume list` and `show` tell of them. */
+/* Lists subvolumes like `btrfs subvolume list` and `show`. */
 #include <btrkit/inspect.h>
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "lib/report/list.h"
 #include "lib/report/subvolumes.h"
 
-/* A snapshot, by the UUID of what it was made of. */
+/* A snapshot, and the UUID of its source. */
 struct snapshot {
 	uint8_t of[16];
 	uint64_t id;
@@ -27,11 +27,11 @@ struct job {
 	struct btrkit_fs *fs;
 	struct emit *e;
 	enum btrkit_format format;
-	struct cursor c;	/* in the root tree, beside the one that lists */
+	struct cursor c;	/* in the root tree, in addition to the listing's cursor */
 	struct snapshot *snapshots;
 	size_t count, room;
-	uint64_t mounted;	/* where nothing else is asked for */
-	/* The path of the subvolume that is printed. */
+	uint64_t mounted;	/* default subvolume */
+	/* The path of the current subvolume. */
 	struct btrkit_error *err;
 	char *path;
 	size_t path_len;
@@ -39,7 +39,7 @@ struct job {
 
 typedef int (*subvolume_fn)(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err);
 
-/* Room for one more in an array that doubles. */
+/* Grow an array if it is full. */
 static int grow(void **at, size_t count, size_t *room, size_t size, struct btrkit_error *err)
 {
 	const size_t more = *room ? 2 * *room : 64;
@@ -55,7 +55,7 @@ static int grow(void **at, size_t count, size_t *room, size_t size, struct btrki
 	return 0;
 }
 
-/* The root items of subvolumes that @o wants, but for the top level's. */
+/* Call @fn for the root items that @o selects, except that of the top-level subvolume. */
 static int each_subvolume(struct job *j, const struct btrkit_subvolumes_options *o, subvolume_fn fn,
 			  struct btrkit_error *err)
 {
@@ -126,7 +126,7 @@ static void print_snapshots(const struct job *j, const uint8_t uuid[16])
 	emit_array_end(j->e);
 }
 
-/* A UUID in a column as wide as one; "-" for none. */
+/* Print a UUID, or "-" padded to its width. */
 static void print_uuid(struct job *j, const char *words, const uint8_t uuid[16])
 {
 	emit_text(j->e, words);
@@ -150,7 +150,7 @@ static int keep_path(void *ctx, const char *path, size_t len)
 	return 0;
 }
 
-/* j->path: NULL where it lies nowhere. */
+/* Find the path of a subvolume. j->path is NULL if it has none. */
 static int find_path(struct job *j, uint64_t id, const struct root_item *item, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
@@ -173,7 +173,7 @@ static void print_path(struct job *j, const struct root_item *item, const char *
 		emit_str(j->e, "", words, item->refs ? "-" : "DELETED");
 }
 
-/* What a line begins with in both forms. */
+/* Print the first columns, common to both formats. */
 static void print_numbers(struct job *j, uint64_t id, uint64_t parent, const struct root_item *item,
 			  const char *const words[4])
 {

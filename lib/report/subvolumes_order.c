@@ -27,7 +27,7 @@ bool subvolumes_wanted(const struct btrkit_subvolumes_options *o, const struct b
 		return false;
 	if (o->flags & BTRKIT_SUBVOLUMES_READONLY && !(item->flags & ROOT_SUBVOL_RDONLY))
 		return false;
-	/* The key of a snapshot has the generation that it was made in. */
+	/* The key offset of a snapshot is the generation in which it was created. */
 	if (o->flags & BTRKIT_SUBVOLUMES_SNAPSHOTS && !key->offset)
 		return false;
 	return item->generation >= o->min_generation && item->generation <= o->max_generation &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* How large trees are. */
+/* Prints the sizes of trees. */
 #include <btrkit/inspect.h>
 
 #include <errno.h>
@@ -14,16 +14,16 @@
 #include "lib/tree/cursor.h"
 
 struct level {
-	uint64_t blocks, items, used;	/* items are pointers above level 0; used with what stands before and between */
+	uint64_t blocks, items, used;	/* items are pointers above level 0; used includes headers */
 };
 
 struct stats {
 	struct level levels[LEVELS_MAX];
 	struct {
 		uint64_t count, bytes;
-		uint64_t objectid;	/* of one of them */
+		uint64_t objectid;	/* example, to name the type */
 	} types[256];
-	uint64_t inline_bytes;	/* of files, as they lie in the tree */
+	uint64_t inline_bytes;	/* of files, as stored in the tree */
 };
 
 static void count_leaf(struct stats *s, const struct node *n)
@@ -57,7 +57,9 @@ static void count_block(struct stats *s, const struct node *n)
 		count_leaf(s, n);
 }
 
-/* The keys of a level rise from block to block, whatever pointers say: so it comes to an end. */
+/*
+ * Check that keys of a level increase from block to block, which ensures that the walk ends whatever the pointers are.
+ */
 static int in_order(const struct node *n, bool first, struct btrkit_key *last, struct btrkit_error *err)
 {
 	const struct btrkit_key key = n->nritems ? node_key(n, 0) : *last;
@@ -178,7 +180,7 @@ struct job {
 	struct btrkit_fs *fs;
 	struct emit *e;
 	struct stats stats;
-	int damage;	/* the first */
+	int damage;	/* the first error */
 	struct btrkit_error damage_error;
 };
 
@@ -197,7 +199,7 @@ static int one_tree(struct job *j, const struct tree_root *root, struct btrkit_e
 	return emit_failed(j->e);
 }
 
-/* The trees that the root tree names: all, or those with the number @id. */
+/* Handle the trees in the root tree: all of them, or only those with objectid @id. */
 static int item_trees(struct job *j, uint64_t id, struct btrkit_error *err)
 {
 	struct btrkit_key key = KEY(id, 0, 0);
@@ -219,7 +221,7 @@ static int item_trees(struct job *j, uint64_t id, struct btrkit_error *err)
 			break;
 		root = fs_root_of(j->fs, &c.item.key, &item);
 		found = true;
-		/* What a dying subvolume has lost may be something else by now. */
+		/* Skip a partly deleted subvolume, because its freed blocks may have been reused. */
 		r = item.refs || !item.drop_progress.objectid ? one_tree(j, &root, err) : 0;
 		if (r)
 			break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Who has which space, as a page to look at. The page is made of html/; what it is to show stands in it as JSON, which
- * its scripts read. Numbers of 64 bits are strings there, since a number of JavaScript has 53.
+ * Prints space usage by owner as an HTML page. The page is built from html/; it contains the data as JSON, which its
+ * scripts read. 64-bit numbers are strings, because JavaScript numbers have only 53 bits.
  */
 #include <btrkit/subvolume.h>
 #include <btrkit/usage.h>
@@ -18,24 +18,24 @@
 #include "lib/report/usage_print.h"
 #include "lib/usage/state.h"
 
-#define NUMBER_BYTES 21		       /* of 64 bits in decimal, and a zero */
-#define SPACE_BYTES (5 * NUMBER_BYTES) /* an amount in words of the page */
+#define NUMBER_BYTES 21		       /* a 64-bit number in decimal and a null byte */
+#define SPACE_BYTES (5 * NUMBER_BYTES) /* amounts as in the page, separated by blanks */
 
-/* Where the page goes, and what was told on the way. */
+/* State of the output. */
 struct page {
 	btrkit_write_fn write;
 	void *ctx;
 	struct btrkit_usage_print_options opts;
 	uint64_t damaged;
 	struct btrkit_usage_printer *printer;
-	const struct btrkit_usage_paths *paths; /* or NULL */
-	struct btrkit_subvolume_deletion *holds; /* by the order of the subvolumes among the owners */
+	const struct btrkit_usage_paths *paths; /* may be NULL */
+	struct btrkit_subvolume_deletion *holds; /* sorted by id, like the subvolumes among the owners */
 	size_t num_holds;
 };
 
 /*
- * What a browser looks for is the end of the element that has the data, and that begins with '<'. JSON has that inside
- * strings only, where it may be written otherwise.
+ * The browser looks for the end of the element with the data, which begins with '<'. In JSON this can only occur inside
+ * of strings, so it is escaped.
  */
 static int write_data(void *ctx, const void *data, size_t len)
 {
@@ -100,7 +100,7 @@ static void put_hold(const struct page *page, struct emit *e, uint64_t id)
 {
 	const struct btrkit_subvolume_deletion *h = find_hold(page, id);
 
-	/* That one of the others stays depends on the selection: the page finds it. */
+	/* Whether a nested subvolume stays depends on the selection, so the page determines that itself. */
 	if (!h || h->hold == BTRKIT_SUBVOLUME_DELETABLE ||
 	    (h->hold == BTRKIT_SUBVOLUME_HOLDS && find_hold(page, h->other)))
 		return;
@@ -109,7 +109,7 @@ static void put_hold(const struct page *page, struct emit *e, uint64_t id)
 		put_number(e, "other", h->other);
 }
 
-/* What its items say of a subvolume. */
+/* Print the properties of a subvolume. */
 static int put_subvolume(struct page *page, const struct label *l, struct btrkit_error *err)
 {
 	struct btrkit_usage_printer *p = page->printer;
@@ -171,8 +171,8 @@ static int put_owners(struct page *page, struct btrkit_error *err)
 }
 
 /*
- * Each set is its space and then its runs, in the places that owners have in sets, which keep runs few: of each how far
- * it begins behind the end of the one before, and its length.
+ * Each set is its space followed by its runs of owners. Owners are numbered by their place in sets, which results in
+ * few runs. A run is its distance from the end of the previous run, and its length.
  */
 static void put_sets(struct btrkit_usage_printer *p)
 {
@@ -210,7 +210,7 @@ static int put_data(struct page *page, struct btrkit_error *err)
 	struct btrkit_fs_info info;
 	int r;
 
-	/* If all were to be deleted: all that does not depend on which others go. */
+	/* What prevents deletion if all subvolumes were to be deleted: reasons that do not depend on the selection. */
 	r = usage_find_holds(p, NULL, p->num_owners, &page->holds, &page->num_holds, err);
 	if (r)
 		return r;
@@ -231,7 +231,7 @@ static int put_data(struct page *page, struct btrkit_error *err)
 		r = usage_html_put_paths(e, page->paths, err);
 	if (r)
 		return r;
-	/* Last, since more may have come up. */
+	/* At the end, because there may be more damage by now. */
 	put_number(e, "damaged", total.damaged + page->damaged);
 	emit_object_end(e);
 	return emit_flush(e);

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_REPORT_USAGE_HTML_H
 #define BTRKIT_REPORT_USAGE_HTML_H
 
-/* The page of html/, as the build embeds it: the data go between its halves. And who writes parts of these. */
+/* The page built from html/, embedded by the build. The data is written between its two halves. */
 
 #include <btrkit/usage_paths.h>
 
@@ -11,7 +11,7 @@
 extern const uint8_t usage_html_head[], usage_html_tail[];
 extern const size_t usage_html_head_size, usage_html_tail_size;
 
-/* @return 0; -ENOMEM; a failure to write is kept in @e */
+/* @return 0; -ENOMEM; write failures are stored in @e */
 int usage_html_put_paths(struct emit *e, const struct btrkit_usage_paths *paths,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

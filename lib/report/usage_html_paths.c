@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The directories of the page of usage_html.c: those whose deletion frees most, so that a page stays small. */
+/*
+ * Prints the directories for the page of usage_html.c: those whose deletion frees the most space, to limit the size of
+ * the page.
+ */
 #include <btrkit/usage_paths.h>
 
 #include <inttypes.h>
@@ -10,11 +13,11 @@
 #include "lib/report/usage_html.h"
 
 #define DIRS_MAX 20000u	   /* in a page */
-#define STEPS 32u	   /* from a power of two to the next */
+#define STEPS 32u	   /* per power of two */
 #define LADDER (64 * STEPS)
 #define SIZES_BYTES 64	   /* three numbers in decimal */
 
-/* Sizes are told apart by their highest bit and five more. @bytes is not 0. */
+/* Classify a size by its highest bit and the next five bits. @bytes is not 0. */
 static size_t rung_of(uint64_t bytes)
 {
 	const unsigned top = 63 - (unsigned)__builtin_clzll(bytes);
@@ -23,7 +26,7 @@ static size_t rung_of(uint64_t bytes)
 	return top * STEPS + (size_t)(below & (STEPS - 1));
 }
 
-/* The lowest rung of which there is room, and of all above. */
+/* The lowest class such that all directories in it and above fit into the page. */
 static size_t find_least(const struct btrkit_usage_paths *paths)
 {
 	const size_t n = btrkit_usage_paths_num(paths);
@@ -59,8 +62,8 @@ static void put_dir(struct emit *e, const struct btrkit_usage_path *d, size_t de
 }
 
 /*
- * A directory frees no more than the one that it is in, so that who is in the page has all above in it too: its depth
- * there says which.
+ * A directory does not free more than its parent, so the parents of a directory in the page are also in the page. They
+ * are identified by the depth.
  */
 int usage_html_put_paths(struct emit *e, const struct btrkit_usage_paths *paths, struct btrkit_error *err)
 {

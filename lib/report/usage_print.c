@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Who owns which space, as text, tab-separated values or JSON Lines. */
+/* Prints space usage by owner as text, tab-separated values or JSON Lines. */
 #include <btrkit/usage.h>
 
 #include <inttypes.h>
@@ -229,7 +229,7 @@ static void json_space(struct emit *e, const char *key, const struct btrkit_usag
 	emit_object_end(e);
 }
 
-/* A row of the table: what is referred to, by one alone, by several. */
+/* A row of the table: referenced in total, by one owner only, by several owners. */
 struct amounts {
 	struct btrkit_usage_space all, exclusive, shared;
 };
@@ -273,7 +273,7 @@ static void text_head(struct btrkit_usage_printer *p)
 	emit_text(e, "  path\n");
 }
 
-/* What stands in the place of a path. */
+/* Print the kind of an owner without a path. */
 static void text_kind(struct emit *e, const struct label *l)
 {
 	switch (l->kind) {
@@ -319,7 +319,7 @@ static void text_owner(struct btrkit_usage_printer *p, const struct btrkit_usage
 	emit_text(e, "\n");
 }
 
-/* The number of the subvolume that an owner is, or that it was made of. */
+/* Whether an owner is a subvolume, or belongs to one, so that its id is a subvolume number. */
 static bool has_number(const struct btrkit_usage_owner *o)
 {
 	return o->kind <= BTRKIT_USAGE_RELOCATION;

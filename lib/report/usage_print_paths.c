@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is below each directory. */
+/* Prints the usage of each directory. */
 #include <btrkit/usage_paths.h>
 
 #include <errno.h>
@@ -10,10 +10,10 @@
 #include "lib/format/ids.h"
 #include "lib/report/usage_print.h"
 
-/* Far more than Linux can follow: what is longer has no path here. */
+/* Far more than Linux supports; longer paths are omitted. */
 #define PATH_BYTES_MAX 65536u
 
-/* The path of the directory that was printed last, and how much of it is that of each directory above. */
+/* Path of the last printed directory, and the lengths of its parents' paths. */
 struct trail {
 	char path[PATH_BYTES_MAX];
 	size_t *ends;
@@ -41,7 +41,7 @@ static int push(struct trail *t, size_t dir, size_t end)
 	return 0;
 }
 
-/* From the last one to this. @return its length; 0: it has none */
+/* Continue from the last directory to this one. @return 0; -ENOMEM */
 static int follow(struct trail *t, size_t dir, const struct btrkit_usage_path *d)
 {
 	size_t end;
@@ -49,7 +49,7 @@ static int follow(struct trail *t, size_t dir, const struct btrkit_usage_path *d
 	while (t->n && t->dirs[t->n - 1] != d->parent)
 		t->n--;
 	if (!t->n) {
-		/* The top level is "/"; what lies nowhere has a path that begins with no slash. */
+		/* The top-level subvolume is "/"; without a location, the path has no leading slash. */
 		t->path[0] = '/';
 		return push(t, dir, d->root == OID_FS_TREE ? 1 : 0);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What would be freed, what pairs have in common, what is stored how, and each extent. */
+/* Prints freed space, shared space of pairs, compression types, and extents. */
 #include <btrkit/subvolume.h>
 #include <btrkit/usage.h>
 
@@ -10,7 +10,7 @@
 #include "lib/base/err.h"
 #include "lib/report/usage_print.h"
 
-/* What deleting some frees. */
+/* Space freed by deleting subvolumes. */
 
 const char *const usage_hold_names[] = { NULL, "top-level", "default", "in-read-only", "nowhere", "holds" };
 static const char *const hold_words[] = {
@@ -129,7 +129,7 @@ int btrkit_usage_printer_freed(struct btrkit_usage_printer *p, const uint32_t *o
 	return r;
 }
 
-/* What each pair has in common. */
+/* Space shared by each pair of owners. */
 
 static void text_matrix(struct btrkit_usage_printer *p, const struct btrkit_usage_space *m)
 {
@@ -203,7 +203,7 @@ int btrkit_usage_printer_matrix(struct btrkit_usage_printer *p, struct btrkit_er
 	return emit_failed(e);
 }
 
-/* How data is stored. */
+/* Compression types. */
 
 static const char *const type_names[] = { "none", "zlib", "lzo", "zstd", "prealloc" };
 
@@ -274,9 +274,9 @@ int btrkit_usage_printer_types(struct btrkit_usage_printer *p)
 	return emit_failed(e);
 }
 
-/* Each extent. */
+/* Extents. */
 
-/* Neighbours often have the same owners. */
+/* Neighbouring extents often have the same owners. */
 static void find_members(struct btrkit_usage_printer *p, size_t set)
 {
 	struct btrkit_usage_set s = { .num_owners = 0 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What of devices is used: stripe by stripe of a device in the order of their places, for each what the extent tree has
- * of its chunk, and superblocks between.
+ * Lists used ranges of devices. For each stripe on a device, in the order of addresses: the ranges that the extent tree
+ * has for its chunk, plus superblocks in between.
  */
 #include <btrkit/device.h>
 
@@ -15,7 +15,7 @@
 #include "lib/volume/raid_map.h"
 #include "lib/volume/volume.h"
 
-/* A stripe of a chunk that lies on the device. */
+/* A stripe of a chunk on the device. */
 struct place {
 	uint64_t physical;
 	const struct volume_chunk *chunk;
@@ -35,9 +35,9 @@ struct walk {
 	struct tree_root extents;
 	struct device *devices;
 	size_t num_devices;
-	struct place *places; /* of the device at hand */
+	struct place *places; /* of the current device */
 	size_t num_places;
-	struct btrkit_used_range last; /* what may still grow; no length: nothing */
+	struct btrkit_used_range last; /* may still be extended; length 0: none */
 	unsigned next_super;
 	const struct device *device;
 };
@@ -50,7 +50,7 @@ static int flush(struct walk *w)
 	return ret;
 }
 
-/* Adds a range, which does not begin before the last one. */
+/* Add a range. It must not begin before the last one. */
 static int put(struct walk *w, uint64_t start, uint64_t end)
 {
 	struct btrkit_used_range *last = &w->last;
@@ -66,7 +66,7 @@ static int put(struct walk *w, uint64_t start, uint64_t end)
 	return ret;
 }
 
-/* Adds the superblocks that begin before an address. */
+/* Add the superblocks that begin before an address. */
 static int put_supers(struct walk *w, uint64_t before)
 {
 	int ret = 0;
@@ -82,7 +82,7 @@ static int put_supers(struct walk *w, uint64_t before)
 	return ret;
 }
 
-/* Offsets count from the beginning of the stripe. */
+/* Offsets are relative to the start of the stripe. */
 static int put_used(struct walk *w, const struct place *p, uint64_t start, uint64_t end)
 {
 	int ret = put_supers(w, p->physical + start);
@@ -97,7 +97,10 @@ static uint64_t min(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* How many bytes of the stripe lie in front of an offset of the chunk; @first: where its first strip is in a row. */
+/*
+ * Number of bytes on the stripe that precede an offset in the chunk; @first: offset in the row of the stripe's first
+ * strip
+ */
 static uint64_t bytes_before(uint64_t offset, uint64_t row, uint64_t first)
 {
 	const uint64_t rest = offset % row;
@@ -105,14 +108,17 @@ static uint64_t bytes_before(uint64_t offset, uint64_t row, uint64_t first)
 	return offset / row * CHUNK_STRIPE_LEN + (rest > first ? min(rest - first, CHUNK_STRIPE_LEN) : 0);
 }
 
-/* What of the bytes of the chunk from @start to @end the stripe has, or the parity of: it lies there in one piece. */
+/*
+ * Add the part of the range from @start to @end of the chunk that is on the stripe, or its parity. It is contiguous
+ * there.
+ */
 static int put_strips(struct walk *w, const struct place *p, uint64_t start, uint64_t end)
 {
 	const struct raid_shape shape = { p->chunk->type, p->chunk->num_stripes };
 	const uint64_t row = CHUNK_STRIPE_LEN * (uint64_t)raid_data_stripes(&shape);
 	uint64_t first, from, to;
 
-	/* Of rows that two extents share the latter adds nothing: neither begins before the other. */
+	/* If two extents share a row, adding it again has no effect, because ranges are added in order. */
 	if (raid_profile_find(shape.type)->parity)
 		return put_used(w, p, start / row * CHUNK_STRIPE_LEN,
 				min(((end - 1) / row + 1) * CHUNK_STRIPE_LEN, p->chunk->stripe_length));
@@ -159,7 +165,7 @@ static int compare_places(const void *va, const void *vb)
 	return a->physical < b->physical ? -1 : a->physical > b->physical;
 }
 
-/* The stripes on the device, in order. */
+/* Find the stripes on the device, sorted by address. */
 static int find_places(struct walk *w, struct btrkit_error *err)
 {
 	const struct volume *v = w->fs->volume;

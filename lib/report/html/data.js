@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What the page was given, and what follows from it.
+ * Input of the page, and data derived from it.
  *
- * Numbers of bytes have 64 bits and are never rounded: they come as text and are BigInts, and where many are added each
- * is kept as two halves of 32 bits, whose sums a double holds exactly.
+ * Sizes have 64 bits and are never rounded: they are strings in the input, and BigInts here. To add many of them, each
+ * is split into two halves of 32 bits, because sums of these are exact in a double.
  */
 const AMOUNTS = ['data', 'uncompressed', 'metadata', 'extents', 'blocks'];
 const DATA = 0, METADATA = 2;
@@ -26,7 +26,7 @@ function less(a, b) {
 const total = readSpace(input.total);
 const unowned = readSpace(input.unowned);
 
-/* Those that have space; their index is their number everywhere. */
+/* The owners. They are identified by their index everywhere. */
 const owners = input.owners.map((o, number) => {
 	const referenced = readSpace(o.referenced), exclusive = readSpace(o.exclusive);
 	return {
@@ -39,8 +39,8 @@ const inside = new Map(owners.filter(o => o.parent !== undefined).map(o => [o.id
 const choosable = owners.filter(o => o.choosable);
 
 /*
- * Sets of owners, as runs of places: owners that share much have neighbouring places. Run number r covers the places
- * from starts[r] up to ends[r], and set i has the runs from firstRun[i] up to firstRun[i + 1].
+ * Sets of owners, as runs of places. Owners that share much data have neighbouring places. Run r covers the places from
+ * starts[r] up to (not including) ends[r], and set i has the runs from firstRun[i] up to firstRun[i + 1].
  */
 const ownerAt = Uint32Array.from(input.order);
 const placeOf = new Uint32Array(ownerAt.length);
@@ -96,7 +96,7 @@ function setOwners(i, max) {
 	return found.sort((a, b) => a.number - b.number);
 }
 
-/* The only place of the run that is not chosen. */
+/* The only place in the run that is not chosen. */
 function placeMissing(before, start, end) {
 	while (end - start > 1) {
 		const middle = (start + end) >>> 1;
@@ -109,8 +109,8 @@ function placeMissing(before, start, end) {
 }
 
 /*
- * What becomes free when exactly the chosen go: the sum of all sets that have no other owner. And for each owner what
- * would go next with it alone: the sum of the sets that lack but this one.
+ * Space freed by deleting the chosen owners: the sum of all sets without any other owner. Also, for each other owner,
+ * the space freed by deleting it in addition: the sum of the sets in which it is the only one not chosen.
  */
 function deletion(chosen) {
 	const n = owners.length;
@@ -149,12 +149,12 @@ function deletion(chosen) {
 	};
 }
 
-/* Which of the chosen Linux would not delete, and why: an array of [owner, why, id of another]. */
+/* The chosen subvolumes that Linux would not delete: an array of [owner, reason, other id]. */
 function holds(chosen) {
 	const asked = owners.filter(o => o.kind === 'subvolume' && chosen[o.number]);
 	const held = new Map();
 	const isAsked = id => byId.has(id) && byId.get(id).kind === 'subvolume' && chosen[byId.get(id).number];
-	/* The first one that lies in it and that stays. */
+	/* The first nested subvolume that stays. */
 	const stays = new Map();
 	for (const [id, parent] of inside)
 		if (!isAsked(id) && !stays.has(parent))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes one page of its parts, in two halves with room between for the data, and C of these. The page says which style
-and scripts it has by their sums, so that a browser runs no others, whatever the data are.
+"""Builds the page from its parts, and generates C with its two halves, between which the data goes. The page has a
+policy with the digests of its style and scripts, so that the browser runs no others, whatever the data contains.
 
 Usage: embed.py OUTPUT PAGE.html PAGE.css SCRIPT.js..."""
 import base64

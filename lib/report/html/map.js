@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The map: rectangles whose areas are bytes. What is in a node is drawn in it as far as there is room. */
-const HEAD = 20;		/* height of the line that names a group */
-const LEVELS = 3;		/* drawn at once */
+/* The map: rectangles with areas in proportion to sizes. Children are drawn inside a node if there is room. */
+const HEAD = 20;		/* height of a group's title */
+const LEVELS = 3;		/* drawn at a time */
 const LEVELS_DIRECTORIES = 6;
-const AREA_LEAST = 6;		/* square pixels; what is smaller is left blank */
+const AREA_LEAST = 6;		/* minimum area in square pixels; smaller rectangles are left blank */
 const CELLS_MOST = 3000;
 
 const map = {
-	path: [],		/* from the whole filesystem to the node that fills the map */
+	path: [],		/* from the whole filesystem to the displayed node */
 	measure: 'both',
 	levels: LEVELS,
-	cells: [],		/* those drawn: { node, parent, x, y, width, height, button } */
-	current: 0,		/* the one that is reached by Tab */
-	width: 0, height: 0,	/* for which they were drawn */
+	cells: [],		/* drawn rectangles: { node, parent, x, y, width, height, button } */
+	current: 0,		/* index of the cell that Tab moves to */
+	width: 0, height: 0,	/* size when the cells were drawn */
 };
 
 function measured(node) {
@@ -20,8 +20,8 @@ function measured(node) {
 }
 
 /*
- * Rectangles for values, which are descending, in a rectangle: rows along the shorter side, each ended where another
- * value would make its rectangles less square. @return [x, y, width, height] for each
+ * Divide a rectangle in proportion to values, which are in descending order. Rows are filled along the shorter side; a
+ * row ends where another value would make its rectangles less square. @return [x, y, width, height] for each value
  */
 function squarify(values, x, y, width, height) {
 	const placed = [];
@@ -60,12 +60,12 @@ function squarify(values, x, y, width, height) {
 	return placed;
 }
 
-/* Those that are to be drawn; null: nothing is in a node. */
+/* Children with a size, largest first; null if there are no children. */
 function largestFirst(children) {
 	return children && children.filter(measured).sort((a, b) => descending(measured(a), measured(b)));
 }
 
-/* All cells of the node that fills the map, those that hold others before these. */
+/* All cells for a node, parents before their children. */
 function layOut(node, width, height) {
 	const cells = [];
 	const queue = [{ node, parent: null, x: 0, y: 0, width, height, level: 0 }];
@@ -186,7 +186,7 @@ function zoom(path) {
 	drawList();
 }
 
-/* Into what a cell stands for, or, where nothing is in it, what is known of it. */
+/* Display the node of a cell, or, if it has no children, details about it. */
 function enter(cell) {
 	const path = [];
 	for (let one = cell; one.parent; one = one.parent)
@@ -217,7 +217,7 @@ const ARROWS = {
 	ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1],
 };
 
-/* The nearest cell in a direction; what is aside counts more than what is far. */
+/* The nearest cell in a direction; sideways distance has more weight. */
 function neighbour(from, [dx, dy]) {
 	const middle = cell => [cell.x + cell.width / 2, cell.y + (cell.opened ? HEAD / 2 : cell.height / 2)];
 	const [x, y] = middle(from);
@@ -244,7 +244,7 @@ function mapKey(event) {
 	}
 }
 
-/* By sharing, or by directories, of which only the data are known. */
+/* View by sharing, or by directory. The sizes of directories include data only. */
 function showView() {
 	const directories = at('view').value === 'directories';
 	map.levels = directories ? LEVELS_DIRECTORIES : LEVELS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The page as it opens. */
+/* Initial state of the page. */
 function describeFilesystem() {
 	const label = input.label ? `Label ${escapeName(input.label)}, ` : '';
 	at('which').append(element('span', { 'class': 'name' }, label),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How things are written. Names come from a disk and may be anything: they get into the page as text only, and what
- * would not be seen in them, or would turn their neighbours round, is escaped.
+ * Formatting. Names come from a disk and may contain anything, so they are only inserted as text, and characters that
+ * are invisible or change the text direction are escaped.
  */
 const LETTERS = { 7: 'a', 8: 'b', 9: 't', 10: 'n', 11: 'v', 12: 'f', 13: 'r', 27: 'e' };
 const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\\]|(?! )\p{Zs}/gu;
@@ -10,7 +10,7 @@ function escapeOne(character) {
 	const code = character.codePointAt(0);
 	if (character === '\\')
 		return '\\\\';
-	/* A byte that is no part of UTF-8. */
+	/* A byte that is not part of valid UTF-8. */
 	if (code >= 0xdc80 && code <= 0xdcff)
 		return '\\' + (code - 0xdc00).toString(8).padStart(3, '0');
 	if (code < 0x20 || code === 0x7f)
@@ -73,7 +73,7 @@ function owned(o) {
 	return o.id === undefined ? ownerName(o) : `${o.id} ${ownerName(o)}`;
 }
 
-/* An element with properties, and what is in it: elements, and text that stays text. */
+/* Create an element with properties and contents. Strings in the contents become text, never markup. */
 function element(name, properties, ...contents) {
 	const made = document.createElement(name);
 	for (const [key, value] of Object.entries(properties || {})) {
@@ -88,7 +88,7 @@ function element(name, properties, ...contents) {
 	return made;
 }
 
-/* A size for people that says the bytes too. */
+/* Show a size in readable form, with the exact bytes as title. */
 function showSize(target, bytes) {
 	target.textContent = sizeText(bytes);
 	target.title = exactText(bytes);

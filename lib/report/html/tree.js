@@ -2,14 +2,14 @@
 /*
  * The tree that the map draws. A node has
  *	name		shown, escaped
- *	kind		'exclusive', 'shared', 'own', 'other': its colour; 'group': it is drawn by what is in it
+ *	kind		'exclusive', 'shared', 'own', 'other': its colour; 'group': drawn as its children
  *	data, metadata	bytes
- *	sharers		of a shared one: how many have it
- *	path()		of a directory: all of it
- *	owners()	those who have it, or null
- *	children()	nodes that are in it and add up to it, largest first; or null
+ *	sharers		of shared space: number of owners
+ *	path()		of a directory: its full path
+ *	owners()	its owners, or null
+ *	children()	nodes that add up to it, largest first, or null
  */
-const FOLD = 400;	/* so many are drawn of one node; the rest are one, that may be looked into */
+const FOLD = 400;	/* maximum children drawn of a node; the rest is drawn as one node, which can be entered */
 
 function bothOf(node) {
 	return BigInt.asUintN(64, node.data + node.metadata);
@@ -69,7 +69,7 @@ function setNode(i) {
 	};
 }
 
-/* Owners that share something, with any between: those that have nothing in common are apart in the map. */
+/* Groups of owners that share space, directly or indirectly. Groups without common space are separate in the map. */
 function families() {
 	const n = owners.length;
 	const above = Uint32Array.from({ length: n }, (_, i) => i);
@@ -139,7 +139,7 @@ function buildTree() {
 	return group('whole filesystem', nodes);
 }
 
-const PATH_SHOWN = 4000;	/* characters; that of a directory that lies deeper has its end only */
+const PATH_SHOWN = 4000;	/* characters; longer paths are cut off at the beginning */
 
 function directoryPath(directory) {
 	const names = [];
@@ -152,8 +152,8 @@ function directoryPath(directory) {
 }
 
 /*
- * A directory has the data that deleting it would free. What of that is in none of those in it are its own files, what
- * these share with them, and what they share with each other.
+ * The size of a directory is the data that deleting it would free. The part not in any subdirectory consists of its own
+ * files, and of data that they share with subdirectories, or subdirectories with each other.
  */
 function directoryNode(directory) {
 	const { name, subvolume, frees, below } = directory;
@@ -181,7 +181,7 @@ function buildDirectories() {
 		above.length = depth;
 		above.push(directory);
 	}
-	/* Those in a directory come after it; they may lie deeper in each other than functions can call themselves. */
+	/* Children come after their parents. No recursion, because the nesting may be deeper than the stack allows. */
 	const nodes = [];
 	for (const directory of all.reverse())
 		(directory.parent ? directory.parent.below : nodes).push(directoryNode(directory));
