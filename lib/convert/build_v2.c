@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The free space tree is built from the extent tree as the transaction finds it. Its blocks go straight to the devices,
- * where nothing reaches them before the superblock is written; what they and the rest of the transaction change is
- * then kept up in it as in any tree.
+ * Builds the free space tree from the extent tree of the current transaction. Its blocks are written directly to the
+ * devices, where nothing refers to them until the superblock is written. Changes made by these blocks and by the rest
+ * of the transaction are then applied to it like to any other tree.
  */
 #include <stdlib.h>
 
@@ -14,17 +14,17 @@
 #include "lib/txn/txn.h"
 #include "lib/volume/row_write.h"
 
-#define BATCH_BYTES (4u << 20) /* of all devices together */
+#define BATCH_BYTES (4u << 20) /* total of all devices */
 
 struct build {
 	struct conversion *cv;
 	struct btrkit_txn *txn;
 	struct extent_ranges ranges;
 	size_t num_groups;
-	struct btrkit_key first; /* of the block that is being finished */
+	struct btrkit_key first; /* first key of the current block */
 	uint64_t blocks;
-	struct io_batch **batches; /* one for each device */
-	struct row_writer *rows;   /* where there is parity */
+	struct io_batch **batches; /* one per device */
+	struct row_writer *rows;   /* for chunks with parity */
 	size_t num_devices;
 };
 
@@ -47,10 +47,10 @@ static int place(void *ctx, unsigned level, uint64_t index, uint64_t *bytenr, st
 	return o->ops->alloc(o->ctx, OID_FREE_SPACE_TREE, level, &b->first, bytenr, err);
 }
 
-/* Adds the place on device number @i to a failure. @return @ret */
+/* Add the location on device @i to an error. @return @ret */
 static int blame(const struct build *b, size_t i, int ret, struct btrkit_error *err)
 {
-	/* Also of an image file for which there is no space. */
+	/* Includes ENOSPC of an image file. */
 	if (ret && ret != -ENOMEM)
 		err_at_device(err, volume_device(b->cv->fs->volume, i).devid, io_batch_place(b->batches[i]));
 	return ret;
@@ -80,7 +80,7 @@ static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btr
 	for (unsigned mirror = 0; !ret; mirror++) {
 		struct copy copy = { .length = 0 };
 
-		/* Striped profiles may have it in pieces. */
+		/* In striped profiles, a block may be split. */
 		for (uint32_t done = 0; !ret && done < size; done += (uint32_t)copy.length) {
 			ret = volume_map(fs->volume, bytenr + done, size - done, mirror, &copy, err);
 			if (!ret)
@@ -91,8 +91,8 @@ static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btr
 }
 
 /*
- * Each block is written before the next has its place, and places follow one another, so that every row is written
- * once. The transaction's other blocks do not come to lie in the same rows.
+ * Each block is written before the next one is allocated, and in order of addresses, so each row is written once.
+ * Closing rows keeps the transaction's other blocks out of them.
  */
 static int create_writers(struct build *b, struct btrkit_error *err)
 {
@@ -165,7 +165,7 @@ static int build_tree(struct build *b, struct tree_root *root, struct btrkit_err
 	return 0;
 }
 
-/* As Linux makes it. How large the tree is is added by the commit. */
+/* The same item as Linux creates. The commit sets the size of the tree. */
 static int add_root_item(struct build *b, const struct tree_root *root, struct btrkit_error *err)
 {
 	const struct disk_root_item d = { .generation = le64_put(b->txn->generation),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The v1 cache is removed: some headers with their files, then the next ones, and last the files that no header names.
- * A filesystem where this was left half way has a v1 cache of fewer block groups.
+ * Removes the v1 cache: batches of headers with their files first, then files without a header. If this is interrupted,
+ * the v1 cache has fewer block groups and is still consistent.
  */
 #include <stdlib.h>
 
@@ -12,22 +12,22 @@
 #include "lib/txn/refs.h"
 #include "lib/txn/txn.h"
 
-#define BATCH_MAX 512u /* headers, or files */
-#define EXTENTS 4096u  /* of a file: far more than Linux makes */
+#define BATCH_MAX 512u /* headers or files */
+#define EXTENTS 4096u  /* maximum items per deletion, far more than Linux creates in one file */
 
 struct clearing {
 	struct conversion *cv;
 	struct btrkit_txn **txn;
 	struct edit_tree *t; /* the root tree */
 	size_t batch;
-	uint64_t files[BATCH_MAX]; /* to be removed, in order */
+	uint64_t files[BATCH_MAX]; /* to be removed, sorted */
 	size_t n;
 	uint64_t removed[BATCH_MAX];
 	size_t num_removed;
-	uint64_t done; /* files in all */
+	uint64_t done; /* total number of removed files */
 };
 
-/* Between edits: applies what is pending, and commits when the transaction has become large. */
+/* Apply pending changes, and commit if the transaction has become large. */
 static int breathe(struct clearing *cl, struct btrkit_error *err)
 {
 	struct conversion *cv = cl->cv;
@@ -41,7 +41,7 @@ static int breathe(struct clearing *cl, struct btrkit_error *err)
 	return ret ? ret : txn_tree(*cl->txn, OID_ROOT_TREE, &cl->t, err);
 }
 
-/* The file of the current item, an extent, does not need it any more. */
+/* Drop the reference of the current item, a file extent. */
 static int drop_extent(struct clearing *cl, struct btrkit_error *err)
 {
 	const struct cursor *c = &cl->t->c;
@@ -64,7 +64,9 @@ static int drop_extent(struct clearing *cl, struct btrkit_error *err)
 	return txn_change_data_ref(*cl->txn, &change, err);
 }
 
-/* The files from number @first on that lie one behind the other. *next is the number of the one to go on with. */
+/*
+ * Remove consecutive files in the tree, beginning with files[first]. *next is the index of the file to continue with.
+ */
 static int remove_run(struct clearing *cl, size_t first, size_t *next, struct btrkit_error *err)
 {
 	struct btrkit_key from = { 0 }, to = { 0 };
@@ -105,7 +107,7 @@ static bool has_removed(const struct clearing *cl, uint64_t ino)
 	return i < cl->num_removed && cl->removed[i] == ino;
 }
 
-/* Linux notes a file here that it is about to remove itself. Dying subvolumes have such items too. */
+/* Linux adds an orphan item for a file that it is about to remove. Subvolumes being deleted have orphan items too. */
 static int remove_orphans(struct clearing *cl, struct btrkit_error *err)
 {
 	struct cursor *c = &cl->t->c;
@@ -151,7 +153,7 @@ static int remove_files(struct clearing *cl, struct btrkit_error *err)
 		const size_t before = at;
 
 		ret = remove_run(cl, before, &at, err);
-		/* One file of very many extents. */
+		/* The file has more than EXTENTS items. */
 		if (!ret && at == before)
 			ret = breathe(cl, err);
 	}
@@ -166,7 +168,7 @@ static bool is_header(const struct btrkit_key *key)
 	return key->objectid == OID_FREE_SPACE && !key->type;
 }
 
-/* The first headers, with their files. @return 0; 1: there are none; <0 */
+/* Remove the first headers and their files. @return 0; 1: no headers left; <0 */
 static int remove_headers(struct clearing *cl, struct btrkit_error *err)
 {
 	struct cursor *c = &cl->t->c;
@@ -189,7 +191,7 @@ static int remove_headers(struct clearing *cl, struct btrkit_error *err)
 	return ret ? ret : remove_files(cl, err);
 }
 
-/* Files behind *ino that no header has named. @return 0; 1: there are none; <0 */
+/* Remove files after *ino, which have no headers. @return 0; 1: no files left; <0 */
 static int remove_nameless(struct clearing *cl, uint64_t *ino, struct btrkit_error *err)
 {
 	struct v1_files files = { 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What there is, what is to be done, and whether that can be done. */
+/* Determines the current state, what has to be changed, and whether that is possible. */
 #include "lib/convert/convert.h"
 
 #include "lib/base/err.h"
@@ -9,7 +9,7 @@
 #include "lib/volume/volume.h"
 
 #define BOTH_BITS (COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID)
-#define MADE_ANEW UINT64_MAX /* a generation of the v1 cache upon which Linux makes it anew */
+#define MADE_ANEW UINT64_MAX /* cache_generation that causes Linux to rebuild the v1 cache */
 
 static int judge_call(const struct conversion *cv, struct btrkit_error *err)
 {
@@ -21,7 +21,7 @@ static int judge_call(const struct conversion *cv, struct btrkit_error *err)
 		return err_system(err, EROFS, "the filesystem was opened for reading");
 	if (cv->fs->super_mirror)
 		return err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: the primary superblock is not used");
-	/* What stands against writing stands against saying that it will be done. */
+	/* A dry run fails for the same reasons as the conversion would. */
 	return fs_check_write(cv->fs, NULL, 0, err);
 }
 
@@ -40,7 +40,7 @@ static int look_at_group(void *ctx, const struct btrkit_space_group *group)
 			     l->err);
 }
 
-/* A free space tree that the superblock vouches for is held against the extent tree before it is relied on. */
+/* Compare a free space tree that is marked as valid with the extent tree before relying on it. */
 static int judge_tree(struct conversion *cv, struct btrkit_error *err)
 {
 	struct look look = { .cv = cv, .err = err };
@@ -97,7 +97,7 @@ static int plan_v2(struct conversion *cv, struct btrkit_error *err)
 	return 0;
 }
 
-/* Linux does not mount block-group-tree without it. */
+/* Linux does not mount a filesystem with block-group-tree and no free space tree. */
 static int plan_drop(struct conversion *cv, struct btrkit_error *err)
 {
 	if (cv->compat_ro & COMPAT_RO_BLOCK_GROUP_TREE)
@@ -110,7 +110,7 @@ static int plan_drop(struct conversion *cv, struct btrkit_error *err)
 
 static int plan_v1(struct conversion *cv, struct btrkit_error *err)
 {
-	/* One that is not valid is made anew anyway. */
+	/* Linux rebuilds an invalid one anyway. */
 	if (cv->sum.from != BTRKIT_SPACE_CACHE_V1)
 		cv->cache_generation = MADE_ANEW;
 	return plan_drop(cv, err);

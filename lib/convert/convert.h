@@ -3,8 +3,8 @@
 #define BTRKIT_CONVERT_CONVERT_H
 
 /*
- * The caches of free space are changed: what is to be done is found out and counted first, then done in a few
- * transactions, each of which leaves a whole filesystem.
+ * Changes the free space caches. What has to be done is determined and counted first, and then done in a few
+ * transactions, each of which leaves a consistent filesystem.
  */
 
 #include <btrkit/space.h>
@@ -13,9 +13,12 @@
 #include "lib/convert/v1_files.h"
 #include "lib/tree/filesystem.h"
 
-/* What the private blocks of a transaction may take in memory, about. */
+/* Approximate limit for the memory of a transaction's private blocks. */
 #define CONVERT_HELD_BYTES (16u << 20)
-/* Leaves that change with an extent of a v1 file at the most: of its item, its block group's, and its free space. */
+/*
+ * Maximum number of leaves changed by removing an extent of a v1 file: those with its extent item, its block group
+ * item, and its free space.
+ */
 #define CONVERT_FILE_BLOCKS 3u
 
 struct btrkit_txn;
@@ -25,44 +28,44 @@ struct conversion {
 	struct btrkit_fs *fs;
 	const struct btrkit_space_change_options *opts;
 	struct progress progress;
-	uint64_t held_bytes; /* when a transaction gets near it, it is committed and another one begun */
-	/* What there is. */
-	bool have_tree;	 /* a free space tree, whatever the superblock says of it */
-	bool distrusted; /* it says something wrong though the superblock says that it is valid */
+	uint64_t held_bytes; /* when the transaction approaches this size, it is committed and another one is started */
+	/* The current state. */
+	bool have_tree;	 /* a free space tree exists, whatever the superblock says about it */
+	bool distrusted; /* it is wrong although the superblock marks it as valid */
 	struct v1_count v1;
-	/* What is to be done. */
+	/* What has to be done. */
 	bool clear_v1, drop_v2, build_v2;
-	uint64_t compat_ro, cache_generation; /* of the superblock afterwards */
-	uint64_t blocks;		      /* new and copied ones, the most that a transaction needs */
+	uint64_t compat_ro, cache_generation; /* final values in the superblock */
+	uint64_t blocks;		      /* new and copied blocks, maximum needed by one transaction */
 	struct btrkit_space_change sum;
 };
 
-/* btrkit_space_convert() with another cv->held_bytes. */
+/* btrkit_space_convert() with a given value of cv->held_bytes. */
 int convert_holding(struct btrkit_fs *fs, enum btrkit_space_cache_kind to,
 		    const struct btrkit_space_change_options *opts, uint64_t held_bytes,
 		    struct btrkit_space_change *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Reads all that will be read later, and counts it: what the free space tree will be, how many blocks everything takes.
- * Fills in cv->sum and cv->blocks.
- * @return 0; -EUCLEAN: the extent tree contradicts itself; <0
+ * Read everything that will be read later, and count what the conversion will do: contents of the free space tree, and
+ * number of blocks needed. Sets cv->sum and cv->blocks.
+ * @return 0; -EUCLEAN: the extent tree is inconsistent; <0
  */
 int convert_count(struct conversion *cv, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void convert_take_built(struct conversion *cv, const struct free_space_built *built);
 
-/* Does it. @return 0; <0, with the filesystem as the last commit left it */
+/* Do the conversion. @return 0; <0, with the filesystem in the state of the last commit */
 int convert_run(struct conversion *cv, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Commits, and begins another transaction. On failure *txn is NULL. */
+/* Commit, and start another transaction. On failure *txn is NULL. */
 int convert_next_txn(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Removes the v1 cache, in as many transactions as its size asks for. *txn is the first, and on success the last, which
- * is still open; on failure it may be NULL.
+ * Remove the v1 cache, in as many transactions as its size requires. *txn is the first one, and on success set to the
+ * last one, which is still open. On failure it may be NULL.
  */
 int convert_clear_v1(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Builds the free space tree, in a transaction that keeps none up so far. */
+/* Build the free space tree, in a transaction that does not maintain one yet. */
 int convert_build_v2(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a conversion will come to, by the way that it will take: one pass over the extent tree. */
+/* Predicts the result of a conversion, with one pass over the extent tree. */
 #include "lib/base/err.h"
 #include "lib/convert/convert.h"
 #include "lib/space/chunk.h"
 #include "lib/space/free_space_edit.h"
 #include "lib/txn/clock.h"
 
-/* Blocks of the paths to what is changed in each of the few other trees. */
+/* Blocks on the paths to the changes in the few other trees. */
 #define PATH_BLOCKS (4u * LEVELS_MAX)
-/* Of so many blocks that are copied one is split at the most, by the items of the blocks that are new. */
+/* At most one of this many copied blocks is split because of items for new blocks. */
 #define SPLIT_SHARE 8u
-/* Guesses: commits, and what each waits for the device. */
+/* Estimates: number of commits, and time of each for flushing the devices. */
 #define COMMITS 2u
 #define FLUSHES_NS 30000000u
 
@@ -33,7 +33,7 @@ static int tell(void *ctx, unsigned level, uint64_t index, const struct btrkit_k
 	return progress_tell(&n->cv->progress, PROGRESS_COUNT, n->ranges.next, n->groups.n, err);
 }
 
-/* Runs the builder of the tree without building, which judges the extent tree on the way. */
+/* Run the builder of the tree without writing anything. This also validates the extent tree. */
 static int count_tree(struct count *n, struct free_space_built *built, uint64_t *blocks, struct btrkit_error *err)
 {
 	struct conversion *cv = n->cv;
@@ -62,7 +62,7 @@ static int count_tree(struct count *n, struct free_space_built *built, uint64_t 
 	return ret;
 }
 
-/* Leaves of the extent tree that tell of a group. */
+/* Count the leaves of the extent tree with items of a block group. */
 static int count_leaves(struct cursor *c, const struct block_group *g, uint64_t *blocks, struct btrkit_error *err)
 {
 	const struct node *leaf = NULL;
@@ -77,8 +77,8 @@ static int count_leaves(struct cursor *c, const struct block_group *g, uint64_t 
 }
 
 /*
- * The blocks of a tree are described where groups of metadata are, in the extent tree and in the free space tree, and
- * only there something changes: in the worst case each of these blocks.
+ * Blocks of trees are described in the extent tree and the free space tree, in the parts about metadata block groups.
+ * Only these parts change, in the worst case every block of them.
  */
 static int count_described(struct count *n, uint64_t *blocks, struct btrkit_error *err)
 {
@@ -100,16 +100,16 @@ static int count_described(struct count *n, uint64_t *blocks, struct btrkit_erro
 		if (!has_trees(g))
 			continue;
 		ret = count_leaves(&c, g, &extents, err);
-		/* No group takes more than it does in bitmaps; its item may lie in a tree of its own. */
+		/* No group needs more items than as bitmaps. The block group item may be in another tree. */
 		tree += (g->length / bitmap + 2) * item / room + 3;
 	}
 	cursor_release(&c);
-	/* Nodes have far more children than two. */
+	/* Nodes have far more than two children. */
 	*blocks = extents + extents / 2 + tree;
 	return ret;
 }
 
-/* What is free for tree blocks, also in pieces that are too small. */
+/* Free space for tree blocks, including pieces that are too small. */
 static int free_bytes(const struct count *n, uint64_t *ret, struct btrkit_error *err)
 {
 	*ret = 0;
@@ -142,7 +142,7 @@ void convert_take_built(struct conversion *cv, const struct free_space_built *bu
 	sum->v2_ranges = built->ranges;
 }
 
-/* How long it takes: the extent tree is read twice more, and what is written takes as long as what is read. */
+/* Estimate the time: the extent tree is read twice more, and writing takes as long as reading. */
 static uint64_t estimate(const struct conversion *cv, uint64_t spent, uint64_t tree_bytes)
 {
 	const double passes = (cv->build_v2 ? 2 : 0) + (double)cv->sum.needed_bytes / (double)(tree_bytes + 1);
@@ -150,7 +150,7 @@ static uint64_t estimate(const struct conversion *cv, uint64_t spent, uint64_t t
 	return spent + (uint64_t)((double)spent * passes) + (uint64_t)COMMITS * FLUSHES_NS;
 }
 
-/* Bytes of the blocks of trees, as their root items say. */
+/* Sizes of trees, from their root items. */
 struct tree_sizes {
 	uint64_t extents, groups, free_space;
 };
@@ -188,14 +188,16 @@ static uint64_t lower(uint64_t a, uint64_t b)
 }
 
 /*
- * The most that one transaction allocates before what it frees can be had. @described: see count_described(); @trees:
- * blocks of the trees that have something about each file's extents
+ * Maximum number of blocks that one transaction allocates before it can reuse what it frees. @described: see
+ * count_described(); @trees: blocks of the trees with items about the files' extents
  */
 static uint64_t most_blocks(const struct conversion *cv, uint64_t described, uint64_t trees)
 {
 	uint64_t removed = 0, most;
 
-	/* Each file may lie in a part of these trees of its own, but there is a commit when so much is changed. */
+	/*
+	 * Each file may affect different parts of these trees, but the transaction is committed when it becomes large.
+	 */
 	if (cv->clear_v1)
 		removed = lower(lower(CONVERT_FILE_BLOCKS * cv->v1.extents, trees) + cv->v1.blocks,
 				cv->held_bytes / cv->fs->items.nodesize);
@@ -203,7 +205,7 @@ static uint64_t most_blocks(const struct conversion *cv, uint64_t described, uin
 	return most + most / SPLIT_SHARE + PATH_BLOCKS;
 }
 
-/* Pieces for tree blocks, as far as they are needed, by the extent tree: the caches may be wrong. */
+/* Count free pieces for tree blocks, as many as needed, from the extent tree, because the caches may be wrong. */
 static int count_pieces(const struct conversion *cv, struct space *s, uint64_t *pieces, struct btrkit_error *err)
 {
 	*pieces = 0;
@@ -221,7 +223,7 @@ static int count_pieces(const struct conversion *cv, struct space *s, uint64_t *
 	return 0;
 }
 
-/* What could be had, all of it or with a new chunk at least as much as is needed. */
+/* Calculate the available space: either all of it, or with a new chunk, at least as much as needed. */
 static int count_available(struct count *n, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
@@ -248,7 +250,7 @@ static int count_available(struct count *n, struct btrkit_error *err)
 	return ret;
 }
 
-/* Blocks that find no place since the tree that is built begins and ends with a row of its own. */
+/* Blocks lost because the new tree begins and ends with a separate row. */
 static uint64_t lost_blocks(const struct count *n)
 {
 	uint64_t most = 0;
@@ -262,7 +264,7 @@ static uint64_t lost_blocks(const struct count *n)
 	return 2 * (most / n->cv->fs->items.nodesize);
 }
 
-/* What the transactions need, of trees that have @sizes. */
+/* Calculate what the transactions need for trees of the given sizes. */
 static int count_need(struct count *n, const struct tree_sizes *sizes, struct btrkit_error *err)
 {
 	struct conversion *cv = n->cv;

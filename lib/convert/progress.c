@@ -12,7 +12,7 @@ int progress_tell(struct progress *p, enum progress_step step, uint64_t done, ui
 	uint64_t now = begins[step];
 	int ret;
 
-	/* Addresses are counted too, which are large. */
+	/* Use floating point, because @done may be an address, and would overflow. */
 	if (total)
 		now += done >= total ? length : (uint64_t)((double)length * (double)done / (double)total);
 	if (!p->opts->progress || (p->told && now < p->told))

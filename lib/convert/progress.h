@@ -2,14 +2,14 @@
 #ifndef BTRKIT_CONVERT_PROGRESS_H
 #define BTRKIT_CONVERT_PROGRESS_H
 
-/* The steps of a conversion as one work, told to the caller, who may end it. */
+/* Reports the progress of all steps as one number to the caller, who may stop the conversion. */
 
 #include <stdint.h>
 
 #include <btrkit/error.h>
 #include <btrkit/space.h>
 
-/* Each takes a part of the time that was measured once; those that are not needed are passed over. */
+/* Each step has a fixed share of the total time, from measurements. Unnecessary steps are skipped. */
 enum progress_step {
 	PROGRESS_LOOK,
 	PROGRESS_COUNT,
@@ -20,12 +20,12 @@ enum progress_step {
 
 struct progress {
 	const struct btrkit_space_change_options *opts;
-	uint64_t told; /* 0: nothing */
+	uint64_t told; /* last reported value plus one; 0: none */
 };
 
 /*
- * @done of @total units of a step are done; more than @total counts as all.
- * @return 0, or what the caller's function returned, with an error that says so
+ * Report that @done of @total units of a step are done; more than @total counts as all.
+ * @return 0, or the result of the caller's function, with an error message
  */
 int progress_tell(struct progress *p, enum progress_step step, uint64_t done, uint64_t total,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;

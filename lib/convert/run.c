@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The transactions of a conversion. */
+/* Runs the transactions of a conversion. */
 #include <inttypes.h>
 
 #include "lib/base/err.h"
@@ -23,7 +23,10 @@ static int begin(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_e
 	return ret;
 }
 
-/* Where there is not enough a chunk is made; txn_reserve() reckons with more, knowing less of what will be done. */
+/*
+ * Allocate a chunk if space is short. txn_reserve() asks for more than necessary, because it knows less about the
+ * changes.
+ */
 static int reserve(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
@@ -58,7 +61,7 @@ int convert_next_txn(struct conversion *cv, struct btrkit_txn **txn, struct btrk
 	return ret ? ret : reserve(cv, *txn, err);
 }
 
-/* Whether the current item of the extent tree is of a block of the free space tree. @return 0, 1: it is not, <0 */
+/* Whether the current item of the extent tree is for a block of the free space tree. @return 0; 1: no; <0 */
 static int find_tree_ref(const struct cursor *c, struct extent_change *ret, struct btrkit_error *err)
 {
 	struct extent_item ei;
@@ -79,8 +82,8 @@ static int find_tree_ref(const struct cursor *c, struct extent_change *ret, stru
 }
 
 /*
- * The blocks of the free space tree are found in the extent tree, which was judged: the tree itself may be damaged. No
- * other tree shares them.
+ * Drop the blocks of the free space tree. They are found in the extent tree, which has been validated, because the free
+ * space tree may be damaged. No other tree shares them.
  */
 static int drop_blocks(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_error *err)
 {
@@ -123,8 +126,8 @@ static int drop_v2(struct conversion *cv, struct btrkit_txn *txn, struct btrkit_
 }
 
 /*
- * What goes, but for a tree that is replaced. From the first commit on the superblock says of the v1 cache what it will
- * say in the end, and does not vouch for a tree.
+ * Remove everything except a tree that is replaced. From the first commit on, the superblock has the final state of the
+ * v1 cache, and does not mark a free space tree as valid.
  */
 static int remove_all(struct conversion *cv, struct btrkit_txn **txn, struct btrkit_error *err)
 {
@@ -138,7 +141,7 @@ static int remove_all(struct conversion *cv, struct btrkit_txn **txn, struct btr
 	super->cache_generation = le64_put(cv->cache_generation);
 	if (!(compat_ro & COMPAT_RO_FREE_SPACE_TREE_VALID))
 		(*txn)->free_space_tree = false;
-	/* A chunk that is made now goes by what the superblock says. */
+	/* After updating the superblock, on which the allocation of a chunk depends. */
 	ret = reserve(cv, *txn, err);
 	if (!ret && cv->drop_v2 && !cv->build_v2)
 		ret = drop_v2(cv, *txn, err);
@@ -162,7 +165,7 @@ static int verify_group(void *ctx, const struct btrkit_space_group *group)
 	return progress_tell(&v->cv->progress, PROGRESS_VERIFY, v->groups++, v->cv->sum.v2_groups, v->err);
 }
 
-/* Reads the new tree from the devices, as everything that the new superblock will lead to. */
+/* Read the new tree back from the devices before the new superblock is written. */
 static int verify(void *ctx, struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct verifying v = { .cv = ctx, .err = err };
@@ -216,7 +219,10 @@ int convert_run(struct conversion *cv, struct btrkit_error *err)
 
 	if (cv->sum.available_bytes < cv->sum.needed_bytes)
 		return refuse(cv, err);
-	/* The writer is to rely on the extent tree, which was judged, and not on what is wrong or was not looked at. */
+	/*
+	 * Make the writer use the extent tree, which has been validated, instead of caches that are wrong or were not
+	 * checked.
+	 */
 	if (cv->distrusted)
 		super->compat_ro &= ~COMPAT_RO_FREE_SPACE_TREE_VALID;
 	super->cache_generation = 0;

@@ -26,7 +26,7 @@ static void count_item(const struct cursor *c, uint64_t *ino, struct v1_count *n
 	if (c->item.key.objectid != *ino)
 		n->files++;
 	*ino = c->item.key.objectid;
-	/* Of items that make no sense it cannot be said. */
+	/* Invalid items are not counted. */
 	if (c->item.key.type != KEY_EXTENT_DATA || file_extent_decode(&c->fs->items, &c->item, &fe, NULL) ||
 	    !fe.disk_bytenr)
 		return;
