@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Owner, attributes, mode and times of what was made, in the order in which none takes back another. */
+/* Sets owner, attributes, mode and times of extracted files, in an order in which no step undoes another. */
 #include "lib/extract/directory.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Kinds of attributes, by what stands before the point. */
+/* Namespaces of attributes. */
 static const char *const kinds[] = { "user.", "system.", "security.", "trusted.", "btrfs." };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -30,7 +30,7 @@ static bool is_wanted(const struct extract *x, size_t kind)
 	return true;
 }
 
-/* Of what @fd is, or, with @path, of what that leads to. */
+/* Set an attribute of @fd, or, if @path is not NULL, of @path. */
 static int set_xattr(struct extract *x, const struct extract_item *item, const struct extract_xattr *a, int fd,
 		     const char *path)
 {
@@ -46,10 +46,10 @@ static int set_xattr(struct extract *x, const struct extract_item *item, const s
 		     fsetxattr(fd, a->name, a->value, a->value_len, 0);
 	if (!ret)
 		return 0;
-	/* A property of btrfs, which other filesystems have not. */
+	/* Properties of btrfs, which other filesystems do not support. */
 	if (kind < KINDS && kinds[kind][0] == 'b')
 		return 0;
-	/* What no file here can have is told once. */
+	/* Report only once that a namespace is not supported. */
 	if (errno == EOPNOTSUPP) {
 		if (d->refused & (1u << kind))
 			return 0;
@@ -67,7 +67,9 @@ static int set_xattrs(struct extract *x, const struct extract_item *item, int fd
 	return ret;
 }
 
-/* What was somebody else's to be run as that one is not run as the caller. */
+/*
+ * Without the original owner, drop the setuid and setgid bits, so that the file does not run with the caller's rights.
+ */
 static mode_t mode_of(const struct extract *x, const struct extract_item *item)
 {
 	mode_t mode = item->i.mode & 07777;
@@ -111,7 +113,7 @@ int attributes_set_at(struct extract *x, const struct extract_item *item, int di
 	int ret = 0;
 
 	times_of(item, times);
-	/* There is no call that takes a directory; this link of /proc leads to just the one that is open. */
+	/* lsetxattr() has no variant relative to a directory; this link in /proc leads to the open directory. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir, item->name);
 	if ((x->opts->flags & BTRKIT_EXTRACT_OWNERS) &&
 	    fchownat(dir, item->name, item->i.uid, item->i.gid, AT_SYMLINK_NOFOLLOW))

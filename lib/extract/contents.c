@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is in files, and their attributes. */
+/* Reads contents and attributes of files. */
 #include "lib/extract/extract.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "lib/base/err.h"
 
-/* @return 1: the rest of the file does not come */
+/* Report that the rest of the file is missing. @return 1; <0 */
 static int tell_cut(struct extract *x, const struct extract_item *item, uint64_t at, int ret, struct btrkit_error *what)
 {
 	char text[64];
@@ -21,7 +21,7 @@ static int tell_cut(struct extract *x, const struct extract_item *item, uint64_t
 	return ret ? ret : 1;
 }
 
-/* Of a piece that cannot be read what lies before the damage comes. */
+/* If a piece cannot be read, the data before the damage is still extracted. */
 static int copy_data(struct extract *x, struct btrkit_file *f, const struct extract_item *item, uint64_t at,
 		     uint64_t length, extract_put_fn put, void *ctx, uint64_t *end)
 {

@@ -13,7 +13,7 @@
 #include "lib/io/file.h"
 #include "lib/volume/volume.h"
 
-/* Whether there is a device of the filesystem that is read, or what one lies on. */
+/* Whether @name is a device that the filesystem is read from, or a file under one. */
 static bool is_read(const struct extract *x, int dir, const char *name)
 {
 	const struct volume *v = x->fs->volume;
@@ -31,8 +31,8 @@ static bool is_read(const struct extract *x, int dir, const char *name)
 }
 
 /*
- * What was there goes, as with tar; a directory only if it is empty, and what is read not at all.
- * @return 0; -1: errno tells
+ * Remove an existing file, like tar does, or an empty directory, but nothing that the filesystem is read from.
+ * @return 0; -1 with errno set
  */
 static int remove_at(const struct extract *x, int dir, const char *name)
 {
@@ -47,7 +47,7 @@ static int remove_at(const struct extract *x, int dir, const char *name)
 	return unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-/* What could not be made, since something may be in its place. @return as extract_unmade() */
+/* Report that @path could not be created. @return as extract_unmade() */
 static int unmade(struct extract *x, const char *path, int errnum, const char *what)
 {
 	if (errnum == ETXTBSY)
@@ -55,7 +55,7 @@ static int unmade(struct extract *x, const char *path, int errnum, const char *w
 	return extract_unmade(x, path, errnum, "%s", what);
 }
 
-/* The directory that is worked in. @return -1: it was told in @ret what is wrong */
+/* The current directory. @return -1 on failure, which was reported; *ret is the result of reporting */
 static int here(struct extract *x, const char *path, int *ret)
 {
 	int fd = levels_fd(x->to);
@@ -64,7 +64,10 @@ static int here(struct extract *x, const char *path, int *ret)
 	return fd;
 }
 
-/* A directory of that name is there, and entered. What else is in its place goes. @return 0; 1: told; <0 */
+/*
+ * Create and enter a directory. An existing directory is used, anything else is replaced. @return 0; 1: failed and
+ * reported; <0
+ */
 static int make_directory(struct extract *x, const char *path, const char *name)
 {
 	int ret, dir = here(x, path, &ret), errnum = 0;
@@ -105,7 +108,7 @@ static int enter(struct extract *x, const struct extract_item *item)
 	int fd, ret = *item->path ? make_directory(x, item->path, item->name) : 0;
 
 	x->result->names += !ret;
-	/* What a directory that was there would pass on to what is made in it now; in the end it has its own. */
+	/* An existing directory must not pass these on to what is created in it. It gets its own in the end. */
 	fd = ret ? -1 : levels_fd(x->to);
 	if (fd >= 0) {
 		(void)fremovexattr(fd, "system.posix_acl_default");
@@ -172,7 +175,7 @@ static int fill(struct extract *x, const struct extract_item *item, int fd)
 	btrkit_file_close(f);
 	if (ret < 0)
 		return ret;
-	/* The holes at its end; of a file that was cut there is no more. */
+	/* Holes at the end. A file with missing data ends where the data ends. */
 	return ftruncate(fd, (off_t)end) ? extract_unmade(x, item->path, errno, "cannot set size") : 0;
 }
 
@@ -197,7 +200,7 @@ static int make_file(struct extract *x, const struct extract_item *item, int dir
 		ret = flags_set_late(x, item, fd);
 	if (close(fd) && !ret)
 		ret = extract_unmade(x, item->path, errno, "cannot write");
-	/* Half a file that looks like one stays for nobody; what is damaged is as long as it can be. */
+	/* Remove an incomplete file, except one with damaged contents, which was extracted as far as possible. */
 	if (ret)
 		(void)unlinkat(dir, item->name, 0);
 	else

@@ -3,53 +3,54 @@
 #define BTRKIT_EXTRACT_DIRECTORY_H
 
 /*
- * A directory as a target. Others may change it meanwhile, and a symbolic link in it may lead anywhere: everything is
- * done in directories that are open, one step at a time, and no link is followed.
+ * Extracts to a directory. Other users may change it at the same time, and symbolic links in it may lead anywhere. So
+ * all operations are relative to open directories, one path component at a time, and do not follow links.
  */
 
 #include <sys/types.h>
 
 #include "lib/extract/extract.h"
 
-/* As many directories are open at once; those above are opened again when they are come back to. */
+/* Maximum number of open directories; their parents are reopened when they are needed again. */
 #define LEVELS_OPEN 64u
 
-/* A directory on the way to the one that is worked in. */
+/* A directory on the path to the current directory. */
 struct level {
-	int fd;	    /* -1: not open now */
-	char *name; /* in the one above; NULL: the target itself */
+	int fd;	    /* -1: currently not open */
+	char *name; /* relative to the previous level; NULL: the target itself */
 	dev_t dev;
 	ino_t ino;
 };
 
 struct directory {
-	struct level *levels; /* the first is the target itself and stays open */
+	struct level *levels; /* the first is the target itself, and stays open */
 	size_t n, room;
-	unsigned refused; /* kinds of attributes of which it was told that they cannot be set here */
+	unsigned refused; /* kinds of attributes that are not supported, which was reported */
 };
 
-/* @return a descriptor that belongs to @d; -1: told by errno */
+/* The current directory. @return a descriptor owned by @d; -1 with errno set */
 int levels_fd(struct directory *d);
-/* Enters the directory @name. @return 0; <0, a negative errno: it cannot be opened, or is none */
+/* Enter the directory @name. @return 0; <0: a negative errno if it cannot be opened or is not a directory */
 int levels_enter(struct directory *d, const char *name);
 void levels_leave(struct directory *d);
 void levels_close(struct directory *d);
-/* The directory that @path lies in, from the target on. To be closed. @return -1: errno tells */
+/*
+ * Open the parent directory of @path, which is relative to the target. The caller closes it. @return -1 with errno set
+ */
 int levels_open_parent(const struct directory *d, const char *path);
 
-/*
- * What an inode says, for what was made. @fd is of itself, or @dir and the name are it.
- * @return 0; <0
- */
+/* Set the attributes of a file, which is either @fd, or the item's name in @dir. @return 0; <0 */
 int attributes_set_fd(struct extract *x, const struct extract_item *item, int fd);
 int attributes_set_at(struct extract *x, const struct extract_item *item, int dir);
 
-/* Inode flags, if they are asked for: of an empty file, or a directory, and when nothing else is to be set any more. */
+/*
+ * Set inode flags, if requested: before anything is written to a file or directory, and after everything else was set.
+ */
 int flags_set_early(struct extract *x, const struct extract_item *item, int fd);
 int flags_set_late(struct extract *x, const struct extract_item *item, int fd);
 /*
- * A file that is made immutable or append-only gets no further names: that is taken back.
- * @return a descriptor, to be closed, by which flags_set_late() sets it again; -1: there is nothing to set
+ * Clear the immutable and append-only flags of a file, which would prevent additional links.
+ * @return a descriptor for flags_set_late(), to be closed by the caller; -1: no flags to restore
  */
 int flags_lift(const struct extract *x, const struct extract_item *item, int dir, const char *name);
 

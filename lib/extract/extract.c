@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The way through all that is asked for, directory by directory, without recursion. */
+/* Walks everything that was requested, directory by directory, without recursion. */
 #include "lib/extract/extract.h"
 
 #include <inttypes.h>
@@ -13,10 +13,10 @@
 #include "lib/fs/subvolume.h"
 #include "lib/io/buffer.h"
 
-/* A target is inline data, and so shorter than any tree block. */
+/* The target is inline data, so it is smaller than any tree block. */
 #define LINK_MAX_BYTES (64u << 10)
 
-/* Appends a name to the path. */
+/* Append a name to the path. */
 static int push_name(struct extract *x, const char *name, size_t len)
 {
 	const size_t need = x->path_len + 1 + len + 1;
@@ -63,7 +63,7 @@ static int push_frame(struct extract *x, const struct extract_item *item)
 	return 0;
 }
 
-/* The item of what is at x->path. @told: see extract_load_xattrs(). @return 0; 1: it was told what is wrong; <0 */
+/* Load the inode at x->path. @told: see extract_load_xattrs(). @return 0; 1: failed and reported; <0 */
 static int load_item(struct extract *x, uint64_t root, uint64_t inode, size_t name_at, bool told,
 		     struct extract_item *item)
 {
@@ -76,7 +76,7 @@ static int load_item(struct extract *x, uint64_t root, uint64_t inode, size_t na
 		ret = extract_problem(x, x->path, ret, &what);
 		return ret ? ret : 1;
 	}
-	/* It is no number of nanoseconds, and might be one that Linux takes for another thing. */
+	/* The value is invalid, and could be one with a special meaning for Linux. */
 	if (item->i.atime.nsec > 999999999)
 		item->i.atime.nsec = 0;
 	if (item->i.mtime.nsec > 999999999)
@@ -90,7 +90,7 @@ static int load_item(struct extract *x, uint64_t root, uint64_t inode, size_t na
 	return 0;
 }
 
-/* In a snapshot: the place of a subvolume that was below the original, as empty as Linux shows it. */
+/* In a snapshot, create the empty directory that Linux shows in place of a nested subvolume. */
 static int make_empty(struct extract *x, uint64_t root, uint64_t dir, size_t name_at)
 {
 	struct extract_item item;
@@ -124,7 +124,7 @@ static int leave(struct extract *x)
 
 	pop_name(x, f->path_len);
 	ret = load_item(x, f->root, f->inode, f->name_at, f->xattrs_lost, &item);
-	/* It could be read before; now the target has it as it is made. */
+	/* It was readable before. Leave the directory with the attributes that it was created with. */
 	if (ret == 1)
 		item.i = (struct btrkit_inode){ .mode = S_IFDIR | 0700 };
 	if (ret >= 0)
@@ -171,7 +171,7 @@ static int make_other(struct extract *x, struct extract_item *item)
 	int ret = extract_find_link(x, item);
 
 	if (!ret && item->link) {
-		/* The path may be asked for twice. */
+		/* The same path may be requested twice. */
 		ret = strcmp(item->link, item->path) ? x->target->link(x, item) : 0;
 		if (ret <= 0) {
 			extract_end_link(x, item);
@@ -191,7 +191,7 @@ static int make_other(struct extract *x, struct extract_item *item)
 	return ret;
 }
 
-/* What is at x->path. @dir is the directory it lies in, @e its entry; NULL: it was asked for. */
+/* Extract what is at x->path. @dir is its parent directory and @e its entry; NULL: a requested path */
 static int make(struct extract *x, uint64_t root, uint64_t inode, size_t name_at, const struct extract_frame *dir,
 		const struct btrkit_dir_entry *e)
 {
@@ -214,7 +214,9 @@ static int make(struct extract *x, uint64_t root, uint64_t inode, size_t name_at
 	return enter(x, &item);
 }
 
-/* The next entry of the directory that was entered last. @e->name is copied to the path. @return 0; 1: the end; <0 */
+/*
+ * Find the next entry of the current directory. @e->name must be copied to the path. @return 0; 1: no more entries; <0
+ */
 static int next_entry(struct extract *x, struct extract_frame *f, struct btrkit_dir_entry *e, struct btrkit_error *what)
 {
 	int ret;
@@ -250,7 +252,7 @@ static int step(struct extract *x)
 	pop_name(x, f->path_len);
 	ret = next_entry(x, f, &e, &what);
 	if (ret) {
-		/* Of a directory that is damaged what came before is there. */
+		/* The entries before the damage were extracted. */
 		if (ret < 0)
 			ret = extract_problem(x, x->path, ret, &what);
 		return ret < 0 ? ret : leave(x);
@@ -263,13 +265,13 @@ static int step(struct extract *x)
 	if (ret)
 		return ret;
 	name_at = x->path_len - e.name_len;
-	/* The cursor may move, and frames too. */
+	/* The cursor may move and frames may be reallocated, so copy what is needed. */
 	e.name = x->path + name_at;
 	dir = *f;
 	return make(x, e.root, e.inode, name_at, &dir, &e);
 }
 
-/* One of the paths, which x->path is now; the directories above it are entered. */
+/* Extract a requested path, which is in x->path; its parent directories have been entered. */
 static int run_path(struct extract *x, const struct btrkit_inode *i)
 {
 	const char *slash = strrchr(x->path, '/');
@@ -283,7 +285,7 @@ static int run_path(struct extract *x, const struct btrkit_inode *i)
 	return ret;
 }
 
-/* Takes the next part of a path. @return 0; 1: there is none */
+/* Get the next component of a path. @return 0; 1: no more components */
 static int next_part(const char **path, const char **part, size_t *len)
 {
 	for (;;) {
@@ -324,7 +326,7 @@ static int take_path(struct extract *x, uint64_t root, const char *path)
 		ret = push_name(x, last, last_len);
 	if (!ret)
 		ret = run_path(x, &i);
-	/* One of those above could not be made, which was told. */
+	/* A parent directory could not be created, which was reported. */
 	ret = ret == 1 ? 0 : ret;
 	while (!ret && above--)
 		ret = x->target->above_end(x);

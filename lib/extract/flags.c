@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Inode flags of what was made, where the target's filesystem has them. */
+/* Sets inode flags of extracted files, if the target's filesystem supports them. */
 #include "lib/extract/directory.h"
 
 #include <errno.h>
@@ -10,12 +10,12 @@
 
 #include "lib/format/items/inode.h"
 
-/* d->refused has bits for these above those of attributes. */
+/* Bits of d->refused for flags; those for attributes are below. */
 #define REFUSED_SHIFT 8
 
 /*
- * Those for which only one call exists, which says what becomes of all; in Linux it also makes the property
- * btrfs.compression anew. They count for what is written from then on.
+ * Flags that can only be set with FS_IOC_SETFLAGS, which replaces all flags, and in Linux also changes the property
+ * btrfs.compression. They affect what is written afterwards.
  */
 static const struct {
 	uint64_t on_disk;
@@ -29,7 +29,7 @@ static const struct {
 };
 #define EARLY_FLAGS (FS_NOCOW_FL | FS_COMPR_FL | FS_NOCOMP_FL | FS_DIRSYNC_FL)
 
-/* The others; the last two are what allows nothing more. */
+/* The other flags. The last two prevent further changes. */
 static const struct {
 	uint64_t on_disk;
 	uint32_t flag;
@@ -43,7 +43,7 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What cannot be set here is told once for each flag. */
+/* Report each unsupported flag once. */
 static int refuse(struct extract *x, const struct extract_item *item, char letter, size_t number)
 {
 	struct directory *d = x->to;
@@ -71,7 +71,7 @@ int flags_set_early(struct extract *x, const struct extract_item *item, int fd)
 		return 0;
 	if (ioctl(fd, FS_IOC_GETFLAGS, &now))
 		now = 0;
-	/* What it has got from its directory. */
+	/* Clear flags inherited from the directory. */
 	if (now & EARLY_FLAGS) {
 		now &= ~(unsigned)EARLY_FLAGS;
 		(void)ioctl(fd, FS_IOC_SETFLAGS, &now);
@@ -117,7 +117,7 @@ int flags_lift(const struct extract *x, const struct extract_item *item, int dir
 
 	if (!is_wanted(x) || !(item->i.flags & (INODE_APPEND | INODE_IMMUTABLE)))
 		return -1;
-	/* A device is not opened, and has none. */
+	/* Do not open a device. These files have no such flags. */
 	if (!S_ISREG(item->i.mode))
 		return -1;
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The way from the target down to the directory that is worked in. */
+/* The path from the target down to the current directory. */
 #include "lib/extract/directory.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static void close_level(struct level *l)
 	l->fd = -1;
 }
 
-/* Opens again what was closed, from the target on: the deepest of them stay open. */
+/* Reopen closed directories, beginning at the target. The deepest ones stay open. */
 static int reopen(struct directory *d)
 {
 	const size_t last = d->n - 1;
@@ -35,7 +35,7 @@ static int reopen(struct directory *d)
 		errno = errnum;
 		if (next < 0)
 			return -1;
-		/* Somebody else has put another one in its place. */
+		/* It was replaced by a different directory. */
 		if (l->fd < 0 && (fstat(next, &st) || st.st_dev != l->dev || st.st_ino != l->ino)) {
 			close(next);
 			errno = ESTALE;

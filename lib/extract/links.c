@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Inodes that have names still to come. */
+/* Inodes with more names to come. */
 #include "lib/extract/extract.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is told on the way, and what ends it. */
+/* Reports problems, and decides which of them end the extraction. */
 #include "lib/extract/extract.h"
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@ int extract_problem(struct extract *x, const char *path, int ret, const struct b
 	return x->opts->problem(x->opts->problem_ctx, path, strlen(path), what);
 }
 
-/* What the next file would meet as well. */
+/* Errors that the next file would encounter too. */
 static bool is_hopeless(int errnum)
 {
 	return errnum == ENOSPC || errnum == EDQUOT || errnum == EROFS || errnum == EIO || errnum == ENOMEM;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* An archive as a target: pax, by libarchive. */
+/* Extracts to an archive in pax format, using libarchive. */
 #include "config.h"
 
 #include "lib/extract/tar.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* At its end an archive is filled up to blocks of this size, as tar does. */
+/* Archives are padded to multiples of this size, like by tar. */
 #define BLOCK_BYTES 10240u
 #define OUTPUT_BYTES (100 * (size_t)BLOCK_BYTES)
 
@@ -43,7 +43,7 @@ void tar_output(struct tar *t, const void *data, size_t len)
 	}
 }
 
-/* A failure is kept from libarchive until the end: it would not free all of its memory after one. */
+/* Do not report a failure to libarchive before the end, because it would leak memory. */
 static la_ssize_t take(struct archive *a, void *ctx, const void *data, size_t len)
 {
 	struct tar *t = ctx;
@@ -56,7 +56,7 @@ static la_ssize_t take(struct archive *a, void *ctx, const void *data, size_t le
 	return (la_ssize_t)len;
 }
 
-/* What ends an archive: nothing can come behind it. */
+/* Return an error that ends the archive. */
 static int fails(struct extract *x)
 {
 	struct tar *t = x->to;
@@ -86,7 +86,7 @@ int tar_write(struct extract *x, const void *data, size_t len)
 	return 0;
 }
 
-/* Of a file without holes, which may be damaged: what was cut has zeros in its place. */
+/* Write zeros for a file without holes. Damaged data is replaced by zeros. */
 static int write_zeros(struct extract *x, uint64_t to)
 {
 	static const uint8_t zeros[65536];
@@ -135,7 +135,7 @@ static void describe(struct archive_entry *e, const struct extract_item *item)
 static int write_header(struct extract *x)
 {
 	struct tar *t = x->to;
-	/* What is UTF-8 is then told as such, and what is not as bytes. */
+	/* In this locale, libarchive marks names in UTF-8 as such, and others as binary. */
 	const locale_t before = t->utf8 ? uselocale(t->utf8) : (locale_t)0;
 	const int ret = archive_write_header(t->a, t->e);
 
@@ -185,7 +185,7 @@ static int write_file(struct extract *x, struct btrkit_file *f, const struct ext
 		ret = extract_contents(x, f, item, sparse ? tar_put_sparse : put, x, &end);
 	if (ret >= 0)
 		ret = sparse ? tar_end_sparse(x, item) : write_zeros(x, item->i.size);
-	/* Of its data libarchive knows nothing and would write zeros. */
+	/* The data was written without libarchive, which would write zeros for it. */
 	t->silent = sparse;
 	if (!ret)
 		ret = finish(x);
@@ -217,7 +217,7 @@ static int make_link(struct extract *x, const struct extract_item *item)
 {
 	struct extract_item bare = *item;
 
-	/* All else is said under its first name. */
+	/* Attributes are stored with the first name. */
 	bare.num_xattrs = 0;
 	return S_ISSOCK(item->i.mode) ? other(x, item) : plain(x, &bare);
 }
@@ -253,7 +253,7 @@ static int open_archive(struct extract *x)
 	t->out = malloc(OUTPUT_BYTES);
 	if (!t->a || !t->e || !t->out)
 		return err_nomem(x->err);
-	/* GNU tar knows star's form of attributes, and warns of that of libarchive. */
+	/* GNU tar supports the attribute format of star, and warns about that of libarchive. */
 	if (archive_write_set_format_pax(t->a) != ARCHIVE_OK ||
 	    archive_write_set_format_option(t->a, "pax", "xattrheader", "SCHILY") != ARCHIVE_OK ||
 	    archive_write_set_bytes_per_block(t->a, 0) != ARCHIVE_OK ||
@@ -299,7 +299,7 @@ int btrkit_extract_tar(struct btrkit_fs *fs, uint64_t root, const char *const *p
 	ret = open_archive(&x);
 	if (!ret)
 		ret = extract_run(&x, root, paths, n);
-	/* What is not whole gets no end. */
+	/* Do not finish an incomplete archive. */
 	t.abandoned = ret;
 	if (!ret)
 		ret = end_archive(&x);

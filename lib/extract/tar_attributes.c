@@ -13,7 +13,7 @@
 #include "lib/base/le.h"
 #include "lib/format/items/inode.h"
 
-/* As Linux keeps an ACL in an attribute. */
+/* An ACL as Linux stores it in an attribute. */
 #define ACL_VERSION 2
 
 struct acl_entry {
@@ -21,7 +21,7 @@ struct acl_entry {
 	le32 id;
 };
 
-/* @return the tag of libarchive; 0: there is none */
+/* @return tag of libarchive; 0: unknown */
 static int tag_of(uint32_t tag)
 {
 	switch (tag) {
@@ -47,7 +47,7 @@ static bool has_id(int tag)
 	return tag == ARCHIVE_ENTRY_ACL_USER || tag == ARCHIVE_ENTRY_ACL_GROUP;
 }
 
-/* The entries of an ACL, in place. @return whether it is one, all of it */
+/* Get the entries of an ACL, without copying. @return false: invalid ACL */
 static bool find_entries(const struct extract_xattr *a, const struct acl_entry **entries, size_t *n)
 {
 	const size_t head = sizeof(le32);
@@ -67,7 +67,7 @@ static bool find_entries(const struct extract_xattr *a, const struct acl_entry *
 	return true;
 }
 
-/* @return false: it is no ACL, and nothing was added */
+/* @return false: invalid ACL, nothing was added */
 static bool add_acl(struct archive_entry *e, int type, const struct extract_xattr *a)
 {
 	const struct acl_entry *entries;
@@ -112,7 +112,7 @@ int tar_attributes(struct extract *x, struct archive_entry *e, const struct extr
 			type = ARCHIVE_ENTRY_ACL_TYPE_ACCESS;
 		else if (!strcmp(a->name, "system.posix_acl_default"))
 			type = ARCHIVE_ENTRY_ACL_TYPE_DEFAULT;
-		/* In a header the first equals sign ends a name. */
+		/* In the header, the name ends at the first equals sign. */
 		if (type ? !add_acl(e, type, a) : strchr(a->name, '=') || strlen(a->name) != a->name_len)
 			ret = extract_unmade(x, item->path, EINVAL, "attribute %.60s cannot be put into an archive",
 					     a->name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Files with holes, in an archive. */
+/* Writes files with holes to an archive. */
 #include "config.h"
 
 #include "lib/extract/tar.h"
@@ -12,7 +12,7 @@
 
 #include "lib/base/err.h"
 
-/* GNU tar reads each region from the start of a block on. */
+/* GNU tar expects each region to begin at a block boundary. */
 #define HOLE_UNIT 4096u
 #define TAR_UNIT 512u
 
@@ -31,7 +31,7 @@ static int add_region(struct tar *t, uint64_t start, uint64_t end, struct btrkit
 	return 0;
 }
 
-/* Data in whole units. */
+/* Find the data ranges, rounded to whole units. */
 static int find_regions(struct tar *t, struct btrkit_file *f, uint64_t size, struct btrkit_error *err)
 {
 	uint64_t at = 0, start, length;
@@ -79,7 +79,7 @@ int tar_find_holes(struct extract *x, struct btrkit_file *f, const struct extrac
 	return 1;
 }
 
-/* The list goes before the first byte that libarchive is given, which is in a hole, or the file's first one. */
+/* libarchive writes the list before the first byte of contents: a byte in a hole, or the first byte of the file. */
 static int list_holes(struct extract *x, uint8_t first)
 {
 	struct tar *t = x->to;
@@ -90,7 +90,7 @@ static int list_holes(struct extract *x, uint8_t first)
 	return ret;
 }
 
-/* Zeros up to a place in a file, where there is no hole. */
+/* Write zeros up to a position, except in holes. */
 static int write_zeros(struct extract *x, uint64_t to)
 {
 	static const uint8_t zeros[65536];
