@@ -97,7 +97,7 @@ static int lzo_segment(struct reader *r, uint8_t *buf, uint32_t sectorsize, size
 		return err_corrupt(err, NULL, "lzo stream ends inside a segment's length");
 	segment = reader_take(r, length);
 	if (!segment)
-		return err_corrupt(err, NULL, "lzo segment of %u bytes where %zu are left", length, reader_left(r));
+		return err_corrupt(err, NULL, "lzo segment has %u bytes, only %zu are left", length, reader_left(r));
 	if (lzo1x_decompress_safe(segment, length, buf, &size, NULL) != LZO_E_OK)
 		return err_corrupt(err, NULL, "bad lzo segment of %u bytes", length);
 	*got = size;
@@ -139,7 +139,7 @@ static int lzo_decompress(const uint8_t *in, size_t in_len, uint8_t *out, size_t
 		return err_corrupt(err, NULL, "lzo stream of %zu bytes has no length", in_len);
 	/* The stream must reach into the last sector of the extent. */
 	if (total < LZO_LENGTH || total > in_len || in_len - total >= sectorsize)
-		return err_corrupt(err, NULL, "lzo stream of %zu bytes claims %u", in_len, total);
+		return err_corrupt(err, NULL, "lzo stream of %zu bytes has invalid length %u", in_len, total);
 	r.end = in + total;
 	buf = malloc(sectorsize);
 	if (!buf)

@@ -66,7 +66,7 @@ static int zlib_run(struct encoder *e, const uint8_t *in, size_t len, uint8_t *o
 	int ret;
 
 	if (deflateReset(stream) != Z_OK)
-		return err_system(err, EIO, "zlib cannot begin");
+		return err_system(err, EIO, "cannot initialize zlib");
 	stream->next_in = (Bytef *)in;
 	stream->avail_in = (uInt)len;
 	stream->next_out = out;
@@ -141,7 +141,7 @@ static int lzo_run(struct encoder *e, const uint8_t *in, size_t len, uint8_t *ou
 		if (left < LZO_LENGTH && !lzo_put(out, size, &at, zeros, left))
 			return 1;
 		if (lzo1x_1_compress(in + done, n, s->segment, &segment, s->work) != LZO_E_OK)
-			return err_system(err, EIO, "lzo cannot compress");
+			return err_system(err, EIO, "lzo compression failed");
 		length = le32_put((uint32_t)segment);
 		if (!lzo_put(out, size, &at, &length, sizeof(length)) || !lzo_put(out, size, &at, s->segment, segment))
 			return 1;
@@ -174,7 +174,7 @@ static int zstd_open(struct encoder *e, struct btrkit_error *err)
 		return err_nomem(err);
 	if (ZSTD_isError(ZSTD_CCtx_setParameter(ctx, ZSTD_c_compressionLevel, e->level))) {
 		ZSTD_freeCCtx(ctx);
-		return err_system(err, EIO, "zstd refuses level %d", e->level);
+		return err_system(err, EIO, "zstd does not support level %d", e->level);
 	}
 	e->state = ctx;
 	return 0;
@@ -198,7 +198,7 @@ static int zstd_run(struct encoder *e, const uint8_t *in, size_t len, uint8_t *o
 	}
 	return ZSTD_getErrorCode(ret) == ZSTD_error_dstSize_tooSmall ?
 		       1 :
-		       err_system(err, EIO, "zstd cannot compress: %s", ZSTD_getErrorName(ret));
+		       err_system(err, EIO, "zstd compression failed: %s", ZSTD_getErrorName(ret));
 }
 
 #define ZSTD zstd_open, zstd_close, zstd_run, ZSTD_versionString

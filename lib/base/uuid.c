@@ -29,7 +29,7 @@ int base_uuid_random(uint8_t ret[16], struct btrkit_error *err)
 
 	/* Requests of up to 256 bytes are never returned short. */
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		return err_system(err, errno, "no random numbers");
+		return err_system(err, errno, "cannot get random numbers");
 	/* Version 4, variant of RFC 4122. */
 	bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40);
 	bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
@@ -50,6 +50,6 @@ int base_uuid_derive(const uint8_t from[16], const char *name, uint8_t ret[16], 
 	(void)from;
 	(void)name;
 	(void)ret;
-	return err_set(err, BTRKIT_UNSUPPORTED, "deriving UUIDs needs a build with libuuid");
+	return err_set(err, BTRKIT_UNSUPPORTED, "deriving UUIDs is not supported: built without libuuid");
 }
 #endif
