@@ -180,7 +180,7 @@ int convert_holding(struct btrkit_fs *fs, enum btrkit_space_cache_kind to,
 					 [BTRKIT_SPACE_CACHE_V2] = plan_v2 };
 
 	if ((unsigned)to >= sizeof(plans) / sizeof(plans[0]))
-		return err_set(err, BTRKIT_INVALID, "no such cache: %u", (unsigned)to);
+		return err_set(err, BTRKIT_INVALID, "unknown cache kind %u", (unsigned)to);
 	return change(fs, opts, held_bytes, plans[to], ret, err);
 }
 
@@ -198,7 +198,7 @@ int btrkit_space_clear(struct btrkit_fs *fs, enum btrkit_space_cache_kind kind,
 	plan_fn plan;
 
 	if (kind != BTRKIT_SPACE_CACHE_V1 && kind != BTRKIT_SPACE_CACHE_V2)
-		return err_set(err, BTRKIT_INVALID, "no such cache: %u", (unsigned)kind);
+		return err_set(err, BTRKIT_INVALID, "unknown cache kind %u", (unsigned)kind);
 	plan = kind == BTRKIT_SPACE_CACHE_V1 ? plan_clear_v1 : plan_drop;
 	return change(fs, opts, CONVERT_HELD_BYTES, plan, ret, err);
 }

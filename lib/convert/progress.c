@@ -20,6 +20,6 @@ int progress_tell(struct progress *p, enum progress_step step, uint64_t done, ui
 	p->told = now + 1;
 	ret = p->opts->progress(p->opts->progress_ctx, now, TOTAL);
 	if (ret)
-		err_system(err, ret, "ended by the caller");
+		err_system(err, ret, "stopped by the caller");
 	return ret;
 }

@@ -10,7 +10,8 @@
 
 static int refuse(const struct conversion *cv, struct btrkit_error *err)
 {
-	return err_set(err, BTRKIT_NO_SPACE, "up to %" PRIu64 " bytes are needed for tree blocks, there are %" PRIu64,
+	return err_set(err, BTRKIT_NO_SPACE,
+		       "up to %" PRIu64 " bytes are needed for tree blocks, available are %" PRIu64,
 		       cv->sum.needed_bytes, cv->sum.available_bytes);
 }
 
