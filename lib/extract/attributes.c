@@ -41,7 +41,7 @@ static int set_xattr(struct extract *x, const struct extract_item *item, const s
 	if (!is_wanted(x, kind))
 		return 0;
 	if (strlen(a->name) != a->name_len)
-		return extract_unmade(x, item->path, EINVAL, "attribute with a name that is none");
+		return extract_unmade(x, item->path, EINVAL, "invalid attribute name");
 	ret = path ? lsetxattr(path, a->name, a->value, a->value_len, 0) :
 		     fsetxattr(fd, a->name, a->value, a->value_len, 0);
 	if (!ret)

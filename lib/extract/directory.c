@@ -51,7 +51,7 @@ static int remove_at(const struct extract *x, int dir, const char *name)
 static int unmade(struct extract *x, const char *path, int errnum, const char *what)
 {
 	if (errnum == ETXTBSY)
-		return extract_unmade(x, path, EBUSY, "%s over what is read", what);
+		return extract_unmade(x, path, EBUSY, "%s in place of what is being read", what);
 	return extract_unmade(x, path, errnum, "%s", what);
 }
 
@@ -60,7 +60,7 @@ static int here(struct extract *x, const char *path, int *ret)
 {
 	int fd = levels_fd(x->to);
 
-	*ret = fd < 0 ? extract_unmade(x, path, errno, "cannot open the directory again") : 0;
+	*ret = fd < 0 ? extract_unmade(x, path, errno, "cannot reopen directory") : 0;
 	return fd;
 }
 
@@ -88,7 +88,7 @@ static int make_directory(struct extract *x, const char *path, const char *name)
 	}
 	if (!errnum)
 		return 0;
-	ret = unmade(x, path, errnum, "cannot make directory");
+	ret = unmade(x, path, errnum, "cannot create directory");
 	return ret ? ret : 1;
 }
 
@@ -185,12 +185,12 @@ static int make_file(struct extract *x, const struct extract_item *item, int dir
 	int ret, fd;
 
 	if (item->i.size > INT64_MAX)
-		return extract_unmade(x, item->path, EFBIG, "cannot make file");
+		return extract_unmade(x, item->path, EFBIG, "cannot create file");
 	fd = openat(dir, item->name, flags, 0600);
 	if (fd < 0 && errno == EEXIST && !remove_at(x, dir, item->name))
 		fd = openat(dir, item->name, flags, 0600);
 	if (fd < 0)
-		return unmade(x, item->path, errno, "cannot make file");
+		return unmade(x, item->path, errno, "cannot create file");
 	ret = flags_set_early(x, item, fd);
 	if (!ret)
 		ret = fill(x, item, fd);
@@ -230,7 +230,7 @@ static int other(struct extract *x, const struct extract_item *item)
 		ret = make_node(item, dir);
 	if (ret)
 		return unmade(x, item->path, errno,
-			      S_ISLNK(item->i.mode) ? "cannot make symbolic link" : "cannot make node");
+			      S_ISLNK(item->i.mode) ? "cannot create symbolic link" : "cannot create special file");
 	x->result->names++;
 	ret = attributes_set_at(x, item, dir);
 	return ret ? ret : extract_progress(x);

@@ -143,8 +143,8 @@ static int load_target(struct extract *x, struct extract_item *item, char **ret)
 
 	if (item->i.size > LINK_MAX_BYTES)
 		return extract_problem(x, item->path,
-				       err_corrupt(&what, "size", "symbolic link of %" PRIu64 " bytes", item->i.size),
-				       &what);
+				       err_corrupt(&what, "size", "symbolic link has invalid size %" PRIu64,
+						   item->i.size), &what);
 	text = malloc(item->i.size + 1);
 	if (!text)
 		return err_nomem(x->err);
@@ -155,7 +155,7 @@ static int load_target(struct extract *x, struct extract_item *item, char **ret)
 	}
 	text[len] = '\0';
 	if (!r && (!len || strlen(text) != len))
-		r = err_corrupt(&what, NULL, "symbolic link to what is no path");
+		r = err_corrupt(&what, NULL, "symbolic link has an invalid target");
 	if (!r) {
 		*ret = text;
 		item->target = text;
@@ -258,7 +258,7 @@ static int step(struct extract *x)
 		return ret < 0 ? ret : leave(x);
 	}
 	if (!dir_name_possible(e.name, e.name_len)) {
-		ret = err_corrupt(&what, "name", "an entry has a name that is none");
+		ret = err_corrupt(&what, "name", "directory entry has an invalid name");
 		return extract_problem(x, x->path, ret, &what);
 	}
 	ret = push_name(x, e.name, e.name_len);

@@ -61,5 +61,5 @@ int extract_progress(struct extract *x)
 	if (!x->opts->progress)
 		return 0;
 	ret = x->opts->progress(x->opts->progress_ctx, x->result->names, x->result->bytes);
-	return ret ? err_system(x->err, ret, "stopped") : 0;
+	return ret ? err_system(x->err, ret, "stopped by the caller") : 0;
 }

@@ -200,11 +200,11 @@ static int other(struct extract *x, const struct extract_item *item)
 	int ret;
 
 	if (S_ISSOCK(item->i.mode))
-		return extract_left_out(x, item->path, "a socket, which an archive cannot hold");
+		return extract_left_out(x, item->path, "sockets cannot be stored in an archive");
 	if (!S_ISREG(item->i.mode))
 		return plain(x, item);
 	if (item->i.size > INT64_MAX)
-		return extract_unmade(x, item->path, EFBIG, "cannot put into an archive");
+		return extract_unmade(x, item->path, EFBIG, "cannot store in an archive");
 	ret = btrkit_file_open(x->fs, item->i.root, item->i.inode, &f, &what);
 	if (ret)
 		return extract_problem(x, item->path, ret, &what);
@@ -322,7 +322,7 @@ int btrkit_extract_tar(struct btrkit_fs *fs, uint64_t root, const char *const *p
 	(void)opts;
 	if (result)
 		*result = (struct btrkit_extract_result){ 0 };
-	return err_set(err, BTRKIT_UNSUPPORTED, "this build writes no archives: it was made without libarchive");
+	return err_set(err, BTRKIT_UNSUPPORTED, "archives are not supported: built without libarchive");
 }
 
 #endif

@@ -114,7 +114,7 @@ int tar_attributes(struct extract *x, struct archive_entry *e, const struct extr
 			type = ARCHIVE_ENTRY_ACL_TYPE_DEFAULT;
 		/* In the header, the name ends at the first equals sign. */
 		if (type ? !add_acl(e, type, a) : strchr(a->name, '=') || strlen(a->name) != a->name_len)
-			ret = extract_unmade(x, item->path, EINVAL, "attribute %.60s cannot be put into an archive",
+			ret = extract_unmade(x, item->path, EINVAL, "cannot store attribute %.60s in an archive",
 					     a->name);
 		else if (!type)
 			archive_entry_xattr_add_entry(e, a->name, a->value, a->value_len);

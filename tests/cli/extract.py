@@ -87,7 +87,7 @@ def over_itself(path, scratch):
         shutil.copyfile(path, image)
         for device in image, f'{image}?offset=0':
             result = run('extract', '--noscan', '-C', target, device, name, 'dir/file2')
-            problem = f'cannot make {kind} over what is read: Device or resource busy'
+            problem = f'cannot create {kind} in place of what is being read: Device or resource busy'
             said = result[2].splitlines()
             assert result[0] == 1 and said[0].endswith(f': {name}: {problem}'), result
             assert len(said) == 1 + (name == 'dir'), said
