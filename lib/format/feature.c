@@ -187,7 +187,7 @@ int features_check_write(const struct super *s, struct btrkit_error *err)
 			append(list, sizeof(list), why);
 	}
 	if (s->flags & SUPER_FLAG_ERROR)
-		append(list, sizeof(list), "marked as erroneous");
+		append(list, sizeof(list), "error flag is set");
 	if (!(s->incompat & INCOMPAT_MIXED_BACKREF))
 		append(list, sizeof(list), "no mixed-backref");
 	if (s->log_root)
@@ -203,7 +203,7 @@ int features_check_allocation(const struct super *s, struct btrkit_error *err)
 	list_unwritten_bits(s, list, sizeof(list));
 	if (s->log_root)
 		append(list, sizeof(list), "log tree");
-	return *list ? err_set(err, BTRKIT_UNSUPPORTED, "telling what is used is not supported: %s", list) : 0;
+	return *list ? err_set(err, BTRKIT_UNSUPPORTED, "listing used ranges is not supported: %s", list) : 0;
 }
 
 int features_refuse(enum btrkit_feature_set set, uint64_t bit, const char *why, struct btrkit_error *err)

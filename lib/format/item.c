@@ -100,7 +100,7 @@ int item_validate(const struct item_ctx *ctx, const struct item *item, struct bt
 	if (!type)
 		return 0;
 	if (item->size < type->min_size)
-		return err_corrupt(err, "item_size", "%s of %u bytes where %u are the least", type->name, item->size,
+		return err_corrupt(err, "item_size", "%s has %u bytes, minimum is %u", type->name, item->size,
 				   type->min_size);
 	return type->validate(ctx, item, err);
 }

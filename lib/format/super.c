@@ -54,7 +54,8 @@ static int judge_identity(const struct disk_super *d, uint64_t offset, const str
 	if (memcmp(sum, d->csum, (*kind)->size))
 		return err_corrupt(err, "csum", "superblock checksum mismatch");
 	if (le64_get(d->bytenr) != offset)
-		return err_corrupt(err, "bytenr", "superblock says it lies at %" PRIu64, le64_get(d->bytenr));
+		return err_corrupt(err, "bytenr", "superblock has the address of another one, %" PRIu64,
+				   le64_get(d->bytenr));
 	return 0;
 }
 
@@ -72,18 +73,20 @@ static int judge_fields(const struct super *s, struct btrkit_error *err)
 	int ret;
 
 	if (!is_block_size(s->sectorsize))
-		return err_corrupt(err, "sectorsize", "superblock has sectorsize %" PRIu32, s->sectorsize);
+		return err_corrupt(err, "sectorsize", "superblock has invalid sectorsize %" PRIu32, s->sectorsize);
 	if (!is_block_size(s->nodesize) || s->nodesize < s->sectorsize)
-		return err_corrupt(err, "nodesize", "superblock has nodesize %" PRIu32, s->nodesize);
+		return err_corrupt(err, "nodesize", "superblock has invalid nodesize %" PRIu32, s->nodesize);
 	if (le32_get(d->leafsize) != s->nodesize)
 		return err_corrupt(err, "leafsize", "superblock has leafsize %" PRIu32 ", nodesize %" PRIu32,
 				   le32_get(d->leafsize), s->nodesize);
 	if (s->root_level >= LEVELS_MAX)
-		return err_corrupt(err, "root_level", "superblock has root level %u", s->root_level);
+		return err_corrupt(err, "root_level", "superblock has invalid root level %u", s->root_level);
 	if (s->chunk_root_level >= LEVELS_MAX)
-		return err_corrupt(err, "chunk_root_level", "superblock has chunk root level %u", s->chunk_root_level);
+		return err_corrupt(err, "chunk_root_level", "superblock has invalid chunk root level %u",
+				   s->chunk_root_level);
 	if (s->log_root_level >= LEVELS_MAX)
-		return err_corrupt(err, "log_root_level", "superblock has log root level %u", s->log_root_level);
+		return err_corrupt(err, "log_root_level", "superblock has invalid log root level %u",
+				   s->log_root_level);
 	ret = judge_address(s->root, s->sectorsize, "root", err);
 	if (!ret)
 		ret = judge_address(s->chunk_root, s->sectorsize, "chunk_root", err);
@@ -94,9 +97,9 @@ static int judge_fields(const struct super *s, struct btrkit_error *err)
 	if (array > SUPER_SYS_CHUNKS_SIZE ||
 	    array < sizeof(struct disk_key) + sizeof(struct disk_chunk) + sizeof(struct disk_stripe))
 		return err_corrupt(err, "sys_chunk_array_size",
-				   "superblock has a system chunk array of %" PRIu32 " bytes", array);
+				   "superblock has a system chunk array of invalid size %" PRIu32, array);
 	if (!s->num_devices)
-		return err_corrupt(err, "num_devices", "superblock counts no devices");
+		return err_corrupt(err, "num_devices", "superblock has no devices");
 	if (s->chunk_root_generation > s->generation)
 		return err_corrupt(err, "chunk_root_generation",
 				   "superblock has chunk root generation %" PRIu64 " above its own, %" PRIu64,

@@ -259,7 +259,7 @@ static int render_chunks(struct emit *e, const struct disk_super *d, struct btrk
 
 	emit_array(e, "sys_chunk_array");
 	if (size > sizeof(d->sys_chunk_array))
-		ret = err_corrupt(err, "sys_chunk_array_size", "system chunk array has %u bytes", size);
+		ret = err_corrupt(err, "sys_chunk_array_size", "system chunk array has invalid size %u", size);
 	for (uint64_t i = 0; !ret && reader_left(&r); i++) {
 		if (reader_left(&r) < sizeof(struct disk_key)) {
 			ret = array_too_short(err);

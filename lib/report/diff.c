@@ -32,7 +32,7 @@ static int judge_order(struct side *s, struct btrkit_error *err)
 	const struct btrkit_key first = node_key(n, 0);
 
 	if (s->begun && key_cmp(&first, &s->last) <= 0) {
-		err_corrupt(err, "key", "block begins with keys that lie before those of the last one");
+		err_corrupt(err, "key", "first key is not after the last key of the previous block");
 		err_at_tree(err, s->owner);
 		err_at_logical(err, n->bytenr);
 		return -EUCLEAN;
@@ -106,7 +106,7 @@ static int step_down(struct side *s, struct btrkit_error *err)
 	if (child->nritems)
 		return judge_order(s, err);
 	/* Not reached: node_get() rejects empty blocks below a pointer. */
-	return err_corrupt(err, "nritems", "block of no items below another");
+	return err_corrupt(err, "nritems", "empty block below a node");
 }
 
 struct pair {

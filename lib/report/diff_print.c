@@ -185,7 +185,7 @@ int btrkit_diff_print(const struct btrkit_diff_side *a, const struct btrkit_diff
 	if (flags & ~FLAGS_KNOWN)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", flags & ~FLAGS_KNOWN);
 	if (!a->tree != !b->tree)
-		return err_set(err, BTRKIT_INVALID, "a tree beside all trees");
+		return err_set(err, BTRKIT_INVALID, "one tree cannot be compared with all trees");
 	r = a->tree ? fs_find_tree(a->fs, a->tree, &x, NULL, err) : 0;
 	if (!r && b->tree)
 		r = fs_find_tree(b->fs, b->tree, &y, NULL, err);

@@ -81,7 +81,7 @@ int dump_choose(const char *list, struct dump_choice *ret, struct btrkit_error *
 		if (next)
 			*next++ = '\0';
 		if (!bsearch(name, dump_fields, dump_fields_count, sizeof(*dump_fields), compare)) {
-			const int r = err_set(err, BTRKIT_INVALID, "no line has a member '%s'", name);
+			const int r = err_set(err, BTRKIT_INVALID, "unknown member '%s'", name);
 
 			dump_choice_free(&c);
 			return r;

@@ -328,7 +328,7 @@ static int read_copy(struct btrkit_fs *fs, uint64_t bytenr, unsigned copy, uint8
 	if (ret)
 		return ret;
 	if (place->length < size)
-		return err_set(err, BTRKIT_UNSUPPORTED, "block %" PRIu64 " lies on several strips", bytenr);
+		return err_set(err, BTRKIT_UNSUPPORTED, "block %" PRIu64 " is split across strips", bytenr);
 	if (!place->io)
 		ret = err_set(err, BTRKIT_IO, "device is missing");
 	else

@@ -167,7 +167,7 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 	}
 	s->done += p->len;
 	ret = s->how->progress ? s->how->progress(s->how->progress_ctx, s->done, s->total) : 0;
-	return ret ? err_system(err, ret, "ended by its caller") : 0;
+	return ret ? err_system(err, ret, "stopped by the caller") : 0;
 }
 
 static int create(struct scan *s, const struct dump *like, struct btrkit_error *err)
@@ -275,9 +275,9 @@ static int judge(const struct btrkit_dump_options *o, const struct btrkit_dump_s
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", how->flags);
 	if (o->num_blocks || o->flags & ~(unsigned)(BTRKIT_DUMP_HIDE_NAMES | BTRKIT_DUMP_CSUM_HEADERS |
 						    BTRKIT_DUMP_CSUM_ITEMS))
-		return err_set(err, BTRKIT_INVALID, "a scan goes by no tree");
+		return err_set(err, BTRKIT_INVALID, "this option is not supported for a scan");
 	if (o->select && (o->select->path || o->select->flags & BTRKIT_DUMP_WITH_EXTENTS))
-		return err_set(err, BTRKIT_INVALID, "a scan knows no paths, and no extents of files");
+		return err_set(err, BTRKIT_INVALID, "a scan does not support paths and extents of files");
 	return 0;
 }
 

@@ -99,7 +99,7 @@ int dump_like(struct btrkit_fs *fs, const struct btrkit_dump_options *o, struct 
 	if (o->format != BTRKIT_FORMAT_TEXT && o->format != BTRKIT_FORMAT_JSON)
 		return err_set(err, BTRKIT_INVALID, "unknown format");
 	if (o->fields && o->format != BTRKIT_FORMAT_JSON)
-		return err_set(err, BTRKIT_INVALID, "only JSON has members");
+		return err_set(err, BTRKIT_INVALID, "members can only be selected for JSON");
 	ret->e.form = o->format == BTRKIT_FORMAT_JSON ? EMIT_JSON : EMIT_TEXT;
 	return o->fields ? dump_choose(o->fields, &ret->choice, err) : 0;
 }

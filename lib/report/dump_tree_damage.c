@@ -69,7 +69,7 @@ static void judge_copy(const struct dump *d, const struct node_ref *ref, const s
 	if (!copy->io)
 		ret = err_set(what, BTRKIT_IO, "device is missing");
 	else if (copy->length < size)
-		ret = err_set(what, BTRKIT_CORRUPT, "block lies on several strips");
+		ret = err_set(what, BTRKIT_CORRUPT, "block is split across strips");
 	else if (!buf)
 		ret = err_nomem(what);
 	else
@@ -77,7 +77,7 @@ static void judge_copy(const struct dump *d, const struct node_ref *ref, const s
 	if (!ret)
 		ret = node_verify(&d->fs->judge, ref, buf, what);
 	if (!ret)
-		err_set(what, BTRKIT_IO, "good when it was read again");
+		err_set(what, BTRKIT_IO, "valid when it was read again");
 }
 
 static void show_copy(struct emit *e, unsigned mirror, const struct copy *copy, const struct btrkit_error *what)
@@ -135,7 +135,7 @@ void dump_damaged_pointer(struct dump *d, const struct node *n, uint32_t slot, u
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	const struct btrkit_key key = node_key(n, slot);
 	struct emit *e = &d->e;
-	int ret = err_corrupt(&what, "key", "pointer to keys that lie in the next block");
+	int ret = err_corrupt(&what, "key", "key is not before that of the next block");
 
 	err_at_tree(&what, tree);
 	err_at_logical(&what, n->bytenr);

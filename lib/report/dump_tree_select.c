@@ -67,13 +67,13 @@ static int judge(const struct btrkit_dump_options *o, struct btrkit_error *err)
 	if (a->flags & ~(unsigned)FLAGS_KNOWN)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", a->flags & ~(unsigned)FLAGS_KNOWN);
 	if (o->flags & BTRKIT_DUMP_ROOTS)
-		return err_set(err, BTRKIT_INVALID, "of a list of roots nothing can be chosen");
+		return err_set(err, BTRKIT_INVALID, "a list of roots cannot be combined with a selection");
 	if (a->path && (a->flags & BTRKIT_DUMP_BY_INODE || o->num_trees))
-		return err_set(err, BTRKIT_INVALID, "a path together with an inode or with trees");
+		return err_set(err, BTRKIT_INVALID, "a path cannot be combined with an inode or trees");
 	if (o->num_blocks && file)
-		return err_set(err, BTRKIT_INVALID, "an inode or a path together with blocks");
+		return err_set(err, BTRKIT_INVALID, "an inode or a path cannot be combined with blocks");
 	if (a->flags & BTRKIT_DUMP_WITH_EXTENTS && !file)
-		return err_set(err, BTRKIT_INVALID, "extents are those of an inode or a path");
+		return err_set(err, BTRKIT_INVALID, "extents can only be selected for an inode or a path");
 	for (size_t i = 0; i < a->num_ranges; i++)
 		if (key_cmp(&a->ranges[i].min, &a->ranges[i].max) > 0)
 			return err_set(err, BTRKIT_INVALID, "the lowest key is above the highest");

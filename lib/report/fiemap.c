@@ -54,7 +54,7 @@ struct listing {
 /* Convert the result of a sink's function. */
 static int sink_result(struct listing *l, int ret)
 {
-	return ret ? err_system(l->err, ret, "the receiver of the listing ended it") : 0;
+	return ret ? err_system(l->err, ret, "stopped by the caller") : 0;
 }
 
 static int announce(struct listing *l)

@@ -112,7 +112,7 @@ int link_target(struct btrkit_fs *fs, const struct btrkit_inode *i, char **ret, 
 	int r;
 
 	if (i->size > TARGET_MAX)
-		return err_corrupt(err, "size", "symbolic link of %llu bytes", (unsigned long long)i->size);
+		return err_corrupt(err, "size", "symbolic link has invalid size %llu", (unsigned long long)i->size);
 	target = malloc(i->size + 1);
 	if (!target)
 		return err_nomem(err);

@@ -162,10 +162,10 @@ int btrkit_logical_copies(struct btrkit_fs *fs, uint64_t logical, btrkit_copy_fn
 		if (logical - volume_chunk(v, i)->logical < volume_chunk(v, i)->length)
 			c = volume_chunk(v, i);
 	if (!c)
-		return err_set(err, BTRKIT_NOT_FOUND, "no chunk has the address %" PRIu64, logical);
+		return err_set(err, BTRKIT_NOT_FOUND, "no chunk contains the address %" PRIu64, logical);
 	if (fs->items.incompat & INCOMPAT_RAID_STRIPE_TREE && (c->type & BG_TYPE_MASK) == BG_DATA)
 		return features_refuse(BTRKIT_FEATURE_INCOMPAT, INCOMPAT_RAID_STRIPE_TREE,
-				       "telling where file data lies is not supported", err);
+				       "locating file data is not supported", err);
 	for (unsigned mirror = 0; !ret; mirror++) {
 		struct copy copy;
 

@@ -72,7 +72,7 @@ int btrkit_mkfs_result_print(const struct btrkit_mkfs_options *opts, const struc
 	int ret;
 
 	if (!csum || (unsigned)o->compression > BTRKIT_COMPRESSION_ZSTD)
-		return err_set(err, BTRKIT_INVALID, "these are no options that anything was made with");
+		return err_set(err, BTRKIT_INVALID, "invalid mkfs options");
 	ret = list_begin(&e, BTRKIT_FORMAT_JSON, "mkfs", write, ctx, err);
 	if (ret)
 		return ret;

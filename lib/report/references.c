@@ -184,14 +184,14 @@ static int trees_of(struct references *r, uint64_t bytenr, unsigned level, const
 		return 0;
 	}
 	if (level >= LEVELS_MAX)
-		return err_corrupt(err, "level", "no tree is as high as the parents of block %" PRIu64, bytenr);
+		return err_corrupt(err, "level", "level is too high for parent block %" PRIu64, bytenr);
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return err_nomem(err);
 	b->bytenr = bytenr;
 	failed = extent_for_each_ref(&r->extents, bytenr, collect_block_ref, &refs, err);
 	if (!failed && refs.level != level)
-		failed = err_corrupt(err, "level", "block %" PRIu64 " has level %u, what it refers to says %u", bytenr,
+		failed = err_corrupt(err, "level", "block %" PRIu64 " has level %u, expected %u", bytenr,
 				     refs.level, level);
 	for (size_t i = 0; !failed && i < refs.n; i++)
 		failed = add_trees(r, b, level, &refs.at[i], err);
@@ -467,7 +467,8 @@ int btrkit_logical_references(struct btrkit_fs *fs, uint64_t address, unsigned f
 	if (ret)
 		return ret;
 	if (!found.data)
-		return err_set(err, BTRKIT_INVALID, "%" PRIu64 " is in a tree block of level %u", address, found.level);
+		return err_set(err, BTRKIT_INVALID, "address %" PRIu64 " is in a tree block of level %u", address,
+			       found.level);
 	ret = references_init(&r, fs, err);
 	if (!ret)
 		ret = references_load(&r, found.bytenr, err);

@@ -83,7 +83,7 @@ static int print_leftover(void *ctx, const struct btrkit_space_leftover *l)
 
 	emit_object(e, NULL);
 	emit_str(e, "leftover", "leftover of ", kind_names[l->kind]);
-	emit_u64(e, "logical", " of no block group: at ", l->logical);
+	emit_u64(e, "logical", " without block group: at ", l->logical);
 	if (l->kind == BTRKIT_SPACE_CACHE_V2)
 		emit_u64(e, "length", " length ", l->length);
 	else

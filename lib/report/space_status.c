@@ -294,7 +294,7 @@ static void judge_super(struct status *s)
 	} else if (super->cache_generation) {
 		sum->in_use = BTRKIT_SPACE_CACHE_V1;
 		if (super->cache_generation != super->generation)
-			sum->why = "its generation is not the superblock's";
+			sum->why = "its generation differs from the superblock's";
 	}
 	sum->valid = !sum->why;
 }
@@ -307,7 +307,8 @@ static int begin_tree(struct status *s, struct btrkit_error *err)
 	s->have_tree = !ret;
 	if (ret == -ENOENT) {
 		if (s->sum.in_use == BTRKIT_SPACE_CACHE_V2 && s->sum.valid)
-			return err_corrupt(err, "compat_ro_flags", "free-space-tree is set and there is no such tree");
+			return err_corrupt(err, "compat_ro_flags",
+					   "free-space-tree is set, but the tree does not exist");
 		return 0;
 	}
 	if (ret && err)

@@ -13,7 +13,7 @@ int subvolumes_judge(const struct btrkit_subvolumes_options *o, struct btrkit_er
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", o->flags & ~known);
 	for (size_t i = 0; i < o->num_order; i++)
 		if ((unsigned)o->order[i].key > BTRKIT_SUBVOLUMES_BY_PATH)
-			return err_set(err, BTRKIT_INVALID, "unknown key of an order");
+			return err_set(err, BTRKIT_INVALID, "unknown sort key");
 	return 0;
 }
 

@@ -65,7 +65,7 @@ static int in_order(const struct node *n, bool first, struct btrkit_key *last, s
 	const struct btrkit_key key = n->nritems ? node_key(n, 0) : *last;
 
 	if (!first && n->nritems && key_cmp(&key, last) <= 0) {
-		err_corrupt(err, "key", "block begins with keys that lie before those of the last one");
+		err_corrupt(err, "key", "first key is not after the last key of the previous block");
 		err_at_logical(err, n->bytenr);
 		return -EUCLEAN;
 	}

@@ -248,7 +248,7 @@ int btrkit_usage_html_print(struct btrkit_fs *fs, const struct btrkit_usage *u, 
 	if (opts)
 		page.opts = *opts;
 	if (page.opts.flags || page.opts.format)
-		return err_set(err, BTRKIT_INVALID, "a page has no flags and no format");
+		return err_set(err, BTRKIT_INVALID, "flags and format are not supported for HTML");
 	if (page.opts.damage) {
 		own.damage = count_damage;
 		own.damage_ctx = &page;

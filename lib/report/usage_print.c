@@ -413,7 +413,7 @@ int btrkit_usage_printer_owners(struct btrkit_usage_printer *p, struct btrkit_er
 	sum.all = minus(&total.space, &total.unowned);
 	sum.shared = minus(&sum.all, &sum.exclusive);
 	if (total.unowned.data || total.unowned.metadata)
-		print_sum(p, "unowned", "  (nothing reaches it)\n", &none);
+		print_sum(p, "unowned", "  (not referenced)\n", &none);
 	print_sum(p, "total", "\n", &sum);
 	return emit_failed(e);
 }

@@ -17,9 +17,9 @@ static const char *const hold_words[] = {
 	NULL,
 	"it is the top level",
 	"it is the default subvolume",
-	"it lies in a subvolume that is read-only, ",
-	"it lies in no directory",
-	"it holds a subvolume that stays, ",
+	"it is in a read-only subvolume, ",
+	"it is not in any directory",
+	"it contains a subvolume that is not deleted, ",
 };
 
 int usage_find_holds(struct btrkit_usage_printer *p, const uint32_t *owners, size_t n,

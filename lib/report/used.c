@@ -186,7 +186,7 @@ static int find_places(struct walk *w, struct btrkit_error *err)
 
 		if (b->physical - a->physical < a->chunk->stripe_length)
 			return err_corrupt(err, "stripe.offset",
-					   "chunks %" PRIu64 " and %" PRIu64 " lie on the same bytes",
+					   "chunks %" PRIu64 " and %" PRIu64 " overlap on the device",
 					   a->chunk->logical, b->chunk->logical);
 	}
 	return 0;
@@ -230,7 +230,7 @@ static int judge(struct btrkit_fs *fs, struct btrkit_error *err)
 		ret = writable_replacing(fs, &replacing, err);
 	if (!ret && replacing)
 		ret = err_set(err, BTRKIT_UNSUPPORTED,
-			      "telling what is used is not supported: unfinished device replace");
+			      "listing used ranges is not supported: unfinished device replace");
 	return ret;
 }
 
@@ -268,7 +268,7 @@ int btrkit_used_ranges(struct btrkit_fs *fs, uint64_t devid, btrkit_used_range_f
 		ret = walk_device(&w, &w.devices[i], err);
 	}
 	if (!ret && !found)
-		ret = err_set(err, BTRKIT_NOT_FOUND, "no device has the number %" PRIu64, devid);
+		ret = err_set(err, BTRKIT_NOT_FOUND, "no device with devid %" PRIu64, devid);
 	block_groups_release(&w.groups);
 	free(w.devices);
 	free(w.places);

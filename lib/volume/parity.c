@@ -21,7 +21,7 @@ bool parity_available(void)
 static int judge(unsigned n, size_t len, struct btrkit_error *err)
 {
 	if (!n || n > PARITY_STRIPS_MAX || len > INT_MAX)
-		return err_set(err, BTRKIT_INVALID, "parity of %u strips of %zu bytes", n, len);
+		return err_set(err, BTRKIT_INVALID, "cannot compute parity of %u strips of %zu bytes", n, len);
 	return 0;
 }
 
@@ -83,7 +83,7 @@ static int solve(unsigned n, const unsigned *use, unsigned want, unsigned char *
 			memcpy(row, power, n);
 	}
 	if (gf_invert_matrix(matrix, inverse, (int)n))
-		ret = err_set(err, BTRKIT_INVALID, "strips that do not tell another");
+		ret = err_set(err, BTRKIT_INVALID, "strip cannot be rebuilt from the given ones");
 	else
 		memcpy(coefficients, inverse + (size_t)want * n, n);
 	free(matrix);
@@ -107,7 +107,7 @@ int parity_rebuild(unsigned n, size_t len, uint8_t *const *strips, bool has_q, u
 		from[known++] = strips[i];
 	}
 	if (known < n)
-		return err_set(err, BTRKIT_TRUNCATED, "too few strips are left to rebuild one");
+		return err_set(err, BTRKIT_TRUNCATED, "too few strips are left to rebuild the data");
 	ret = solve(n, use, want, coefficients, err);
 	return ret ? ret : combine(n, 1, coefficients, len, from, &to, err);
 }
@@ -121,7 +121,7 @@ bool parity_available(void)
 
 static int refuse(struct btrkit_error *err)
 {
-	return err_set(err, BTRKIT_UNSUPPORTED, "parity is not supported: this build is without ISA-L");
+	return err_set(err, BTRKIT_UNSUPPORTED, "parity is not supported: built without ISA-L");
 }
 
 int parity_generate(unsigned n, size_t len, uint8_t *const *data, uint8_t *p, uint8_t *q, struct btrkit_error *err)

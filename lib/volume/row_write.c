@@ -87,7 +87,7 @@ static int write_stripe(struct row_writer *w, unsigned stripe, struct btrkit_err
 	int ret;
 
 	if (!io)
-		ret = err_set(err, BTRKIT_INVALID, "a row with parity would be written without device %" PRIu64,
+		ret = err_set(err, BTRKIT_INVALID, "cannot write a row with parity without device %" PRIu64,
 			      s->devid);
 	else if (w->reserve)
 		ret = btrkit_io_reserve(io, physical, bytes, err);
@@ -137,7 +137,7 @@ static int begin(struct row_writer *w, const struct volume_chunk *c, uint64_t ro
 	const unsigned rows = row_bytes < RUN_BYTES ? (unsigned)(RUN_BYTES / row_bytes) : 1;
 
 	if (data > PARITY_STRIPS_MAX)
-		return err_set(err, BTRKIT_UNSUPPORTED, "chunk %" PRIu64 " has %u stripes of data beside parity",
+		return err_set(err, BTRKIT_UNSUPPORTED, "chunk %" PRIu64 " has too many data stripes for parity: %u",
 			       c->logical, data);
 	if (!w->reserve && w->size < rows * row_bytes) {
 		uint8_t *more = realloc(w->buf, rows * row_bytes);

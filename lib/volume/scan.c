@@ -72,7 +72,7 @@ static int judge_again(const struct scan *scan, const struct btrkit_io *first, c
 	/* The caller's own backend may be anything. */
 	if (!io_file_place(first, &fd, &start) || io_file_shared(first, io))
 		return 0;
-	return err_set(scan->err, BTRKIT_INVALID, "device %" PRIu64 " is found twice: %.80s and %.80s", devid,
+	return err_set(scan->err, BTRKIT_INVALID, "device %" PRIu64 " was found twice: %.80s and %.80s", devid,
 		       first->name, io->name);
 }
 
@@ -188,9 +188,9 @@ int btrkit_fs_scan(struct btrkit_io *const *devices, size_t n, unsigned sources,
 
 	*count = 0;
 	if (!n)
-		return err_set(err, BTRKIT_INVALID, "no device");
+		return err_set(err, BTRKIT_INVALID, "no device given");
 	if (sources & ~(unsigned)BTRKIT_SCAN_ALL)
-		return err_set(err, BTRKIT_INVALID, "unknown source");
+		return err_set(err, BTRKIT_INVALID, "unknown scan source");
 	ret = read_primary(devices[0], &scan.first, err);
 	if (ret || is_complete(&scan))
 		return ret;

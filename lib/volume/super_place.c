@@ -68,7 +68,8 @@ int super_log_newest(const struct btrkit_zone zones[SUPER_LOG_ZONES], super_log_
 			return 0;
 		}
 		if (zones[i].capacity < SUPER_SIZE)
-			return err_corrupt(err, NULL, "superblock log in a zone for %" PRIu64 " bytes",
+			return err_corrupt(err, NULL,
+					   "superblock log is in a zone with a capacity of %" PRIu64 " bytes",
 					   zones[i].capacity);
 		full[i] = is_full(&zones[i]);
 		empty[i] = !full[i] && !num_written(&zones[i]);
@@ -83,7 +84,7 @@ int super_log_newest(const struct btrkit_zone zones[SUPER_LOG_ZONES], super_log_
 	else if (full[1] || empty[1])
 		*ret = empty[0] ? last_of(&zones[1]) : newest_in(&zones[0]);
 	else
-		return err_corrupt(err, NULL, "superblock log is written to in both of its zones");
+		return err_corrupt(err, NULL, "both zones of the superblock log are partly written");
 	return 0;
 }
 

@@ -80,7 +80,7 @@ void trial_failed(struct trial *t, unsigned view, int ret, const struct btrkit_e
 void trial_left_out(struct trial *t, uint64_t devid, uint64_t physical)
 {
 	enter(t, &(struct btrkit_tried_copy){ 0, devid, physical, -EUCLEAN, NULL },
-	      "differs from what the others of its row give");
+	      "does not match the other strips of its row");
 }
 
 static void tell(const struct trial *t, bool served)

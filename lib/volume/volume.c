@@ -108,7 +108,7 @@ static int device_of(struct volume *v, const struct chunk *c, const struct disk_
 
 	if (d == v->devices_max)
 		return err_corrupt(err, "stripe.devid",
-				   "chunk %" PRIu64 " lies on device %" PRIu64 ", which there is not", c->logical,
+				   "chunk %" PRIu64 " is on device %" PRIu64 ", which does not exist", c->logical,
 				   devid);
 	volume_add_device(v, devid, stripe->dev_uuid);
 	return (int)d;
@@ -123,7 +123,7 @@ static int fill_stripes(struct volume *v, const struct chunk *c, struct volume_c
 		if (d < 0)
 			return d;
 		if (physical + to->stripe_length < physical)
-			return err_corrupt(err, "stripe.offset", "chunk %" PRIu64 " ends behind any device",
+			return err_corrupt(err, "stripe.offset", "chunk %" PRIu64 " exceeds the largest device offset",
 					   c->logical);
 		to->stripes[i] = (struct volume_stripe){ (unsigned)d, v->devices[d].is.devid, physical };
 	}
@@ -140,7 +140,8 @@ static int chunk_of(struct volume *v, const struct chunk *c, struct volume_chunk
 		return err_corrupt(err, "num_stripes", "chunk %" PRIu64 " of profile %s has %u stripes", c->logical,
 				   raid_profile_find(c->type)->name, c->num_stripes);
 	if (!c->length || c->logical + c->length < c->logical)
-		return err_corrupt(err, "length", "chunk %" PRIu64 " has length %" PRIu64, c->logical, c->length);
+		return err_corrupt(err, "length", "chunk %" PRIu64 " has invalid length %" PRIu64, c->logical,
+				   c->length);
 	made = calloc(1, sizeof(*made) + c->num_stripes * sizeof(made->stripes[0]));
 	if (!made)
 		return err_nomem(err);
@@ -302,7 +303,7 @@ int volume_find(const struct volume *v, uint64_t logical, uint64_t len, const st
 	const struct volume_chunk *c = at < v->num_chunks ? v->chunks[at] : NULL;
 
 	if (!c || logical < c->logical || len > c->length - (logical - c->logical)) {
-		err_corrupt(err, NULL, "no chunk has the address");
+		err_corrupt(err, NULL, "no chunk contains the address");
 		err_at_logical(err, logical);
 		return -EUCLEAN;
 	}

@@ -199,7 +199,7 @@ def holds(images, folder):
         wanted = sorted([{'id': number[a], 'hold': why, **({'other': number[b]} if b else {})} for a, why, b in wanted],
                         key=lambda held: held['id'])
         check(answer['held'] == wanted, given, answer['held'])
-    check('\tLinux does not delete %d: it lies in a subvolume that is read-only, %d\n' % (
+    check('\tLinux does not delete %d: it is in a read-only subvolume, %d\n' % (
         number['/r/in'], number['/r']) in du(path, '--freed-by=/r/in'))
     answer, = rows(images['good-default'], '--freed-by=/sub,5')
     check(answer['held'] == [{'id': 5, 'hold': 'top-level'}], answer)

@@ -143,7 +143,7 @@ def map_logical(paths, listed):
     end = max(c['logical'] + c['length'] for c in listed)
     for form in ('text', 'json'):
         result = run('map-logical', f'--format={form}', *(f'--device={p}' for p in paths[1:]), paths[0], end)
-        assert 'no chunk has the address' in check_failure('map-logical', paths[0], result)
+        assert 'no chunk contains the address' in check_failure('map-logical', paths[0], result)
 
 
 def unreachable(paths, listed):

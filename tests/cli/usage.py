@@ -138,7 +138,8 @@ def failures(image, scratch):
     fails('dump-tree', '-b', '1', image, device=image, says='block 1 ')
     # What is damaged is told in its place, too.
     status, out, err = run('dump-tree', '-b', '8796093022208', image)
-    check(status == 1 and out.endswith(b'\ndamaged block 8796093022208: no chunk has the address\n'), (status, out))
+    check(status == 1 and
+          out.endswith(b'\ndamaged block 8796093022208: no chunk contains the address\n'), (status, out))
     check(err.count('\n') == 1 and '8796093022208' in err, err)
     fails('dump-tree', image, image, device=image, says='given twice')
 

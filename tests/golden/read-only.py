@@ -72,7 +72,7 @@ def stripes(path, folder):
     assert {kind for _, kind in places} == {'DATA', 'METADATA', 'SYSTEM'}
     for address, kind in places:
         if kind == 'DATA':
-            refused(path, 'telling where file data lies is not supported: raid-stripe-tree', 'map-logical', path,
+            refused(path, 'locating file data is not supported: raid-stripe-tree', 'map-logical', path,
                     address)
         else:
             output(BTRKIT, 'map-logical', path, address)

@@ -206,18 +206,18 @@ def twice(scratch, paths, devices):
     run('cp', '--sparse=always', paths[1], copy)
     with loops([copy]) as (other,):
         for args in (('list-devices', devices[0]), ('space-cache', 'convert', '--to=v1', devices[0])):
-            refused('device 2 is found twice: ', *args, paths=[*paths, copy])
+            refused('device 2 was found twice: ', *args, paths=[*paths, copy])
         refused('device 2 is given twice: ', 'list-devices', f'--device={devices[1]}', f'--device={other}', devices[0])
         # The third may be of either. Who names all gets them.
         for args in (('list-devices',), ('edit',)):
-            refused('device 2 is found twice: ', *args, f'--device={other}', devices[0],
+            refused('device 2 was found twice: ', *args, f'--device={other}', devices[0],
                     *(('mkdir', 'lost') if args == ('edit',) else ()), paths=[*paths, copy])
         check(paths_of(f'--device={other}', f'--device={devices[2]}', devices[0]) == [devices[0], other, devices[2]],
               'the copy')
         check(paths_of('--noscan', f'--device={other}', devices[0]) == [devices[0], other, None], 'the copy alone')
         check(paths_of('--noscan', f'--device={devices[1]}', devices[0]) == [*devices[:2], None], 'the other')
     # Written to, it would take the devices of the original along.
-    refused('device 2 is found twice: ', 'edit', copy, 'mkdir', 'lost', paths=[*paths, copy])
+    refused('device 2 was found twice: ', 'edit', copy, 'mkdir', 'lost', paths=[*paths, copy])
     # The same bytes by another name are no copy.
     with loops([devices[1]]) as (upper,):
         check(paths_of(devices[0])[1] in (devices[1], upper), 'a loop device on a loop device')

@@ -117,7 +117,7 @@ def try_all(device, path, block, generation, peer):
     lay(device, {})
     for args in (['dump-super'], ['dump-tree'], ['fiemap', '-a'], ['list-chunks']):
         refused(EMPTY_LOG, device, 'not a btrfs filesystem', *args)
-        refused(IMPOSSIBLE, device, 'superblock log is written to in both of its zones', *args)
+        refused(IMPOSSIBLE, device, 'both zones of the superblock log are partly written', *args)
     return compared
 
 

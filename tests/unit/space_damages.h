@@ -100,7 +100,7 @@ static const struct {
 	{ tree_unaligned, false, BTRKIT_SPACE_DAMAGED, "range of" },
 	{ tree_gap, true, BTRKIT_SPACE_DAMAGED, "bitmap where one at" },
 	{ tree_short, true, BTRKIT_SPACE_DAMAGED, "inside of their block group" },
-	{ tree_bitmap_size, true, BTRKIT_SPACE_DAMAGED, "bitmap of 255 bytes" },
+	{ tree_bitmap_size, true, BTRKIT_SPACE_DAMAGED, "bitmap has 255 bytes" },
 };
 
 static void cache_sum(void)
@@ -252,9 +252,9 @@ static const struct {
 	{ cache_hole, false, "no data at 4096" },
 	{ cache_compressed, false, "no plain data" },
 	{ cache_prealloc, false, "no plain data" },
-	{ cache_elsewhere, false, "no chunk has the address" },
+	{ cache_elsewhere, false, "no chunk contains the address" },
 	{ cache_location, false, "is missing" },
-	{ cache_location_type, false, "space cache in" },
+	{ cache_location_type, false, "space cache header refers to invalid key" },
 	{ cache_many_entries, false, "it cannot have" },
 	{ cache_more_bitmaps, true, "it cannot have" },
 	{ cache_one_more, false, "entry of 0 bytes" },

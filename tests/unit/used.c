@@ -310,7 +310,7 @@ static void one_device_is_told_alone(void **state)
 	assert_memory_equal(one.at, all.at + (all.n - one.n), one.n * sizeof(*one.at));
 	assert_int_equal(one.at[0].physical, 64 << 10);
 	assert_int_equal(btrkit_used_ranges(fs, 3, collect, &one, &err), -ENOENT);
-	assert_string_equal(err.message, "no device has the number 3");
+	assert_string_equal(err.message, "no device with devid 3");
 	assert_int_equal(btrkit_used_ranges(fs, 0, stop, &left, NULL), -ECANCELED);
 	btrkit_fs_close(fs);
 	free(all.at);
@@ -363,9 +363,9 @@ static void what_the_extent_tree_does_not_tell_is_refused(void **state)
 
 	(void)state;
 	rig_make(&r, &kinds[0]);
-	expect_refused(&r, set_unknown, "telling what is used is not supported: unknown compat_ro bit 40");
-	expect_refused(&r, set_stripe_tree, "telling what is used is not supported: raid-stripe-tree");
-	expect_refused(&r, set_log, "telling what is used is not supported: log tree");
+	expect_refused(&r, set_unknown, "listing used ranges is not supported: unknown compat_ro bit 40");
+	expect_refused(&r, set_stripe_tree, "listing used ranges is not supported: raid-stripe-tree");
+	expect_refused(&r, set_log, "listing used ranges is not supported: log tree");
 	fs = rig_open(&r, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	assert_int_equal(btrkit_used_ranges(fs, 0, collect, NULL, &err), -EBUSY);

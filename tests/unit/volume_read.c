@@ -572,7 +572,7 @@ static void all_failures_are_told(void **state)
 	r = make(BG_RAID5, 4, 5);
 	assert_int_equal(volume_read_any(r.v, LOGICAL, (uint8_t[4096]){ 0 }, 4096, &err), -EIO);
 	assert_string_equal(err.copies, "by parity from device 2 at 135168, device 3 at 135168, device 4 at 135168: "
-					"too few strips are left to rebuild one");
+					"too few strips are left to rebuild the data");
 	unmake(&r);
 }
 

@@ -74,7 +74,7 @@ static void superblock_features_are_refused_by_name(void **state)
 	with_bits(flags, 1ull << 32, true, "seed device");
 	with_bits(flags, 1ull << 33, true, "metadata dump");
 	with_bits(flags, 1ull << 34, true, "metadata dump of version 2");
-	with_bits(flags, 1ull << 2, true, "marked as erroneous");
+	with_bits(flags, 1ull << 2, true, "error flag is set");
 	with_bits(flags, 1ull << 0, true, NULL);
 	with_bits(offsetof(struct disk_super, compat_flags), UINT64_MAX, true, NULL);
 	with_bits(offsetof(struct disk_super, incompat_flags), INCOMPAT_MIXED_BACKREF, false, "no mixed-backref");

@@ -37,12 +37,12 @@ int block_group_decode(const struct item_ctx *ctx, const struct item *item, stru
 	bg.chunk_objectid = le64_get(d->chunk_objectid);
 	bg.flags = le64_get(d->flags);
 	if (!bg.length)
-		return err_corrupt(err, "key.offset", "block group of no bytes");
+		return err_corrupt(err, "key.offset", "block group has zero length");
 	/* With extent-tree-v2, this is the number of a global root. */
 	if (!(ctx->incompat & INCOMPAT_EXTENT_TREE_V2) && bg.chunk_objectid != OID_FIRST_CHUNK_TREE)
-		return err_corrupt(err, "chunk_objectid", "block group of chunk tree %" PRIu64, bg.chunk_objectid);
+		return err_corrupt(err, "chunk_objectid", "block group has chunk_objectid %" PRIu64, bg.chunk_objectid);
 	if (bg.used > bg.length)
-		return err_corrupt(err, "used", "%" PRIu64 " bytes used of a block group of %" PRIu64, bg.used,
+		return err_corrupt(err, "used", "block group has %" PRIu64 " bytes used, length %" PRIu64, bg.used,
 				   bg.length);
 	r = block_group_judge_flags(bg.flags, err);
 	if (r < 0)

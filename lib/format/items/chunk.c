@@ -23,7 +23,7 @@ static int chunk_judge_type(const struct item_ctx *ctx, uint64_t type, struct bt
 	if (!(type & BG_TYPE_MASK))
 		return err_corrupt(err, "type", "no chunk type in 0x%" PRIx64, type);
 	if ((type & BG_SYSTEM) && (type & (BG_METADATA | BG_DATA)))
-		return err_corrupt(err, "type", "system chunk of a second type in 0x%" PRIx64, type);
+		return err_corrupt(err, "type", "system chunk has an additional type in 0x%" PRIx64, type);
 	if ((type & BG_METADATA) && (type & BG_DATA) && !(ctx->incompat & INCOMPAT_MIXED_GROUPS))
 		return err_corrupt(err, "type", "mixed chunk 0x%" PRIx64 " without the mixed-groups feature", type);
 	return 0;
@@ -36,12 +36,12 @@ static int chunk_judge_stripes(const struct chunk *c, struct btrkit_error *err)
 	/* A remapped chunk may have no stripes left, if all of its data was moved. */
 	if (c->type & BG_REMAPPED) {
 		if (c->num_stripes && c->num_stripes < raid->copies)
-			return err_corrupt(err, "num_stripes", "%u stripes in a chunk of %u copies", c->num_stripes,
+			return err_corrupt(err, "num_stripes", "%u stripes in a chunk with %u copies", c->num_stripes,
 					   raid->copies);
 		return 0;
 	}
 	if (c->num_stripes < raid->min_stripes || (raid->max_stripes && c->num_stripes > raid->max_stripes))
-		return err_corrupt(err, "num_stripes", "%u stripes in a chunk of profile %s", c->num_stripes,
+		return err_corrupt(err, "num_stripes", "%u stripes in a chunk with profile %s", c->num_stripes,
 				   raid->name);
 	if ((c->type & BG_RAID10) && c->sub_stripes != 2)
 		return err_corrupt(err, "sub_stripes", "%u sub_stripes in a RAID10 chunk", c->sub_stripes);
@@ -59,7 +59,8 @@ static int chunk_judge(const struct item_ctx *ctx, const struct chunk *c, struct
 				   c->sector_size, ctx->sectorsize);
 	if (!c->length || !sector_aligned(ctx, c->length) || c->length >= CHUNK_LENGTH_LIMIT ||
 	    c->logical + c->length < c->logical)
-		return err_corrupt(err, "length", "chunk of %" PRIu64 " bytes at %" PRIu64, c->length, c->logical);
+		return err_corrupt(err, "length", "invalid chunk length %" PRIu64 " at %" PRIu64, c->length,
+				   c->logical);
 	if (c->stripe_len != CHUNK_STRIPE_LEN)
 		return err_corrupt(err, "stripe_len", "chunk's stripe length is %" PRIu64 ", not 65536", c->stripe_len);
 	ret = chunk_judge_type(ctx, c->type, err);

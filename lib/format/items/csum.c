@@ -8,9 +8,9 @@
 static int csum_validate(const struct item_ctx *ctx, const struct item *item, struct btrkit_error *err)
 {
 	if (item->key.objectid != OID_EXTENT_CSUM)
-		return err_corrupt(err, "key.objectid", "checksum item of objectid %" PRIu64, item->key.objectid);
+		return err_corrupt(err, "key.objectid", "checksum item has objectid %" PRIu64, item->key.objectid);
 	if (item->size % ctx->csum_size)
-		return err_corrupt(err, "item_size", "checksum item of %" PRIu32 " bytes", item->size);
+		return err_corrupt(err, "item_size", "checksum item has invalid size %" PRIu32, item->size);
 	return expect_aligned(ctx, "key.offset", item->key.offset, err);
 }
 

@@ -29,14 +29,14 @@ int dev_item_decode(const struct item *item, struct dev_item *ret, struct btrkit
 	memcpy(dev.uuid, d->uuid, sizeof(dev.uuid));
 	memcpy(dev.fsid, d->fsid, sizeof(dev.fsid));
 	if (item->key.objectid != OID_DEV_ITEMS)
-		return err_corrupt(err, "key.objectid", "device item of objectid %" PRIu64, item->key.objectid);
+		return err_corrupt(err, "key.objectid", "device item has objectid %" PRIu64, item->key.objectid);
 	if (dev.devid != item->key.offset)
-		return err_corrupt(err, "devid", "item of device %" PRIu64 " at key offset %" PRIu64, dev.devid,
+		return err_corrupt(err, "devid", "item of device %" PRIu64 " has key offset %" PRIu64, dev.devid,
 				   item->key.offset);
 	/* A device that is being removed already has a size of 0, but also no used bytes. */
 	if (dev.bytes_used > dev.total_bytes)
-		return err_corrupt(err, "bytes_used", "%" PRIu64 " bytes used of a device of %" PRIu64, dev.bytes_used,
-				   dev.total_bytes);
+		return err_corrupt(err, "bytes_used", "device has %" PRIu64 " bytes used, size %" PRIu64,
+				   dev.bytes_used, dev.total_bytes);
 	*ret = dev;
 	return 0;
 }
@@ -88,9 +88,9 @@ int dev_extent_decode(const struct item_ctx *ctx, const struct item *item, struc
 	de.chunk_offset = le64_get(d->chunk_offset);
 	de.length = le64_get(d->length);
 	if (de.chunk_tree != OID_CHUNK_TREE)
-		return err_corrupt(err, "chunk_tree", "device extent of tree %" PRIu64, de.chunk_tree);
+		return err_corrupt(err, "chunk_tree", "device extent has chunk_tree %" PRIu64, de.chunk_tree);
 	if (de.chunk_objectid != OID_FIRST_CHUNK_TREE)
-		return err_corrupt(err, "chunk_objectid", "device extent of chunk objectid %" PRIu64,
+		return err_corrupt(err, "chunk_objectid", "device extent has chunk_objectid %" PRIu64,
 				   de.chunk_objectid);
 	if ((r = expect_aligned(ctx, "key.offset", de.physical, err)) < 0 ||
 	    (r = expect_aligned(ctx, "chunk_offset", de.chunk_offset, err)) < 0 ||

@@ -26,7 +26,7 @@ int dir_next(struct dir_iter *it, struct dir_entry *ret, struct btrkit_error *er
 		return 1;
 	d = reader_take(&r, sizeof(*d));
 	if (!d)
-		return err_corrupt(err, "item_size", "directory entry runs over its item");
+		return err_corrupt(err, "item_size", "directory entry exceeds its item");
 	entry = (struct dir_entry){
 		.location = key_get(&d->location),
 		.transid = le64_get(d->transid),
@@ -36,13 +36,13 @@ int dir_next(struct dir_iter *it, struct dir_entry *ret, struct btrkit_error *er
 		.data_len = le16_get(d->data_len),
 	};
 	if (entry.type == FT_UNKNOWN || entry.type > FT_XATTR)
-		return err_corrupt(err, "type", "directory entry of unknown type %u", entry.type);
+		return err_corrupt(err, "type", "directory entry has unknown type %u", entry.type);
 	entry.name = reader_take(&r, entry.name_len);
 	if (!entry.name || entry.name_len > NAME_LEN_MAX)
-		return err_corrupt(err, "name_len", "name of %u bytes in a directory entry", entry.name_len);
+		return err_corrupt(err, "name_len", "directory entry has invalid name length %u", entry.name_len);
 	entry.data = reader_take(&r, entry.data_len);
 	if (!entry.data || (entry.data_len && entry.type != FT_XATTR))
-		return err_corrupt(err, "data_len", "data of %u bytes in a directory entry", entry.data_len);
+		return err_corrupt(err, "data_len", "directory entry has invalid data length %u", entry.data_len);
 	it->pos = r.pos;
 	*ret = entry;
 	return 0;
@@ -67,16 +67,18 @@ static int location_judge(const struct btrkit_key *location, struct btrkit_error
 	switch (location->type) {
 	case KEY_ROOT_ITEM:
 		if (!oid_is_file_tree(location->objectid))
-			return err_corrupt(err, "location", "entry of subvolume %" PRIu64, location->objectid);
+			return err_corrupt(err, "location", "directory entry refers to invalid subvolume %" PRIu64,
+					   location->objectid);
 		return 0;
 	case KEY_INODE_ITEM:
 	case 0:
 		if (!is_inode_number(location->objectid) || location->offset)
-			return err_corrupt(err, "location", "entry of inode %" PRIu64 " with key offset %" PRIu64,
+			return err_corrupt(err, "location",
+					   "directory entry refers to inode %" PRIu64 " with key offset %" PRIu64,
 					   location->objectid, location->offset);
 		return 0;
 	default:
-		return err_corrupt(err, "location", "entry of a key of type %u", location->type);
+		return err_corrupt(err, "location", "directory entry refers to a key of type %u", location->type);
 	}
 }
 
@@ -92,13 +94,14 @@ static int dir_entry_judge(const struct item_ctx *ctx, const struct btrkit_key *
 	if (!xattr)
 		ret = location_judge(location, err);
 	else if (location->objectid || location->type || location->offset)
-		ret = err_corrupt(err, "location", "extended attribute with a location");
+		ret = err_corrupt(err, "location", "extended attribute has a location");
 	if (ret < 0)
 		return ret;
 	if (xattr != (entry->type == FT_XATTR))
-		return err_corrupt(err, "type", "entry of type %u in an item of type %u", entry->type, key->type);
+		return err_corrupt(err, "type", "directory entry of type %u in an item of type %u", entry->type,
+				   key->type);
 	if ((uint32_t)entry->name_len + entry->data_len > room)
-		return err_corrupt(err, "data_len", "name and data of %u bytes in a directory entry",
+		return err_corrupt(err, "data_len", "directory entry is too large: %u bytes of name and data",
 				   (unsigned)entry->name_len + entry->data_len);
 	if (key->type != KEY_DIR_INDEX && key->offset != dir_name_hash(entry->name, entry->name_len))
 		return err_corrupt(err, "key.offset", "key offset 0x%" PRIx64 " is not the hash of the name",

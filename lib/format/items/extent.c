@@ -24,11 +24,12 @@ static int extent_judge_flags(const struct item_ctx *ctx, const struct btrkit_ke
 
 	if (kind == EXTENT_FLAG_TREE_BLOCK) {
 		if (key->type == KEY_EXTENT_ITEM && key->offset != ctx->nodesize)
-			return err_corrupt(err, "key.offset", "tree block of %" PRIu64 " bytes", key->offset);
+			return err_corrupt(err, "key.offset", "tree block has invalid size %" PRIu64, key->offset);
 		return 0;
 	}
 	if (kind != EXTENT_FLAG_DATA || key->type != KEY_EXTENT_ITEM || (flags & EXTENT_FLAG_FULL_BACKREF))
-		return err_corrupt(err, "flags", "extent flags 0x%" PRIx64 " in an item of type %u", flags, key->type);
+		return err_corrupt(err, "flags", "invalid extent flags 0x%" PRIx64 " in an item of type %u", flags,
+				   key->type);
 	return expect_aligned(ctx, "key.offset", key->offset, err);
 }
 
@@ -42,7 +43,7 @@ int extent_item_decode(const struct item_ctx *ctx, const struct item *item, stru
 	int err_ret;
 
 	if (!d)
-		return err_corrupt(err, "item_size", "extent item of %" PRIu32 " bytes", item->size);
+		return err_corrupt(err, "item_size", "extent item is too short: %" PRIu32 " bytes", item->size);
 	ei = (struct extent_item){
 		.bytenr = item->key.objectid,
 		.num_bytes = skinny ? ctx->nodesize : item->key.offset,
@@ -59,7 +60,8 @@ int extent_item_decode(const struct item_ctx *ctx, const struct item *item, stru
 		const struct disk_tree_block_info *info = reader_take(&r, sizeof(*info));
 
 		if (!info)
-			return err_corrupt(err, "item_size", "tree block item of %" PRIu32 " bytes", item->size);
+			return err_corrupt(err, "item_size", "tree block item is too short: %" PRIu32 " bytes",
+					   item->size);
 		ei.level = info->level;
 		err_ret = expect_level("level", ei.level, err);
 		if (err_ret < 0)
@@ -106,9 +108,9 @@ int extent_item_next_ref(struct extent_item *ei, struct extent_ref *ret, struct 
 		return 1;
 	size = extent_inline_ref_size(d->type);
 	if (!size)
-		return err_corrupt(err, "inline_ref.type", "inline reference of unknown type %u", d->type);
+		return err_corrupt(err, "inline_ref.type", "inline reference has unknown type %u", d->type);
 	if (left < size)
-		return err_corrupt(err, "item_size", "inline reference runs over its extent item");
+		return err_corrupt(err, "item_size", "inline reference exceeds its extent item");
 	ref.type = d->type;
 	switch (d->type) {
 	case KEY_TREE_BLOCK_REF:
@@ -168,8 +170,8 @@ static int extent_validate(const struct item_ctx *ctx, const struct item *item, 
 	if (ret < 0)
 		return ret;
 	if (refs > ei.refs)
-		return err_corrupt(err, "refs", "extent item of %" PRIu64 " references has %" PRIu64 " inline", ei.refs,
-				   refs);
+		return err_corrupt(err, "refs", "extent item has %" PRIu64 " references, but %" PRIu64 " inline",
+				   ei.refs, refs);
 	return 0;
 }
 

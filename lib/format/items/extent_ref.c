@@ -31,11 +31,12 @@ int extent_ref_judge(const struct item_ctx *ctx, const struct extent_ref *ref, s
 	case KEY_EXTENT_DATA_REF:
 		/* Files in the root tree belong to the v1 space cache. */
 		if (!oid_is_file_tree(ref->root) && ref->root != OID_ROOT_TREE && ref->root != OID_DATA_RELOC_TREE)
-			return err_corrupt(err, "root", "data reference of tree %" PRIu64, ref->root);
+			return err_corrupt(err, "root", "data reference from invalid tree %" PRIu64, ref->root);
 		/* Before 5.11, Linux stored free inode numbers in a file of the subvolume. */
 		if ((ref->objectid < OID_FIRST_FREE || ref->objectid > OID_LAST_FREE) &&
 		    (ref->objectid != OID_FREE_INO || ref->root == OID_ROOT_TREE))
-			return err_corrupt(err, "objectid", "data reference of inode %" PRIu64, ref->objectid);
+			return err_corrupt(err, "objectid", "data reference from invalid inode %" PRIu64,
+					   ref->objectid);
 		if (!sector_aligned(ctx, ref->offset))
 			return expect_aligned(ctx, "offset", ref->offset, err);
 		break;
@@ -114,7 +115,7 @@ int extent_keyed_ref_decode(const struct item *item, struct extent_ref *ret, str
 	struct extent_ref ref;
 
 	if (!size && item->key.type != KEY_TREE_BLOCK_REF && item->key.type != KEY_SHARED_BLOCK_REF)
-		return err_corrupt(err, "key.type", "%u is no type of a reference", item->key.type);
+		return err_corrupt(err, "key.type", "%u is not a reference type", item->key.type);
 	if (item->key.type != KEY_EXTENT_DATA_REF || !item->size || item->size % size) {
 		const int r = expect_size(item, size, err);
 

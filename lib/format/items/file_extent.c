@@ -13,7 +13,7 @@ static int inline_decode(const struct item *item, struct file_extent *ret, struc
 	if (item->key.offset)
 		return err_corrupt(err, "key.offset", "inline extent at file offset %" PRIu64, item->key.offset);
 	if (d->compression == COMPRESS_NONE && len != ram_bytes)
-		return err_corrupt(err, "ram_bytes", "inline extent of %" PRIu32 " bytes says ram_bytes %" PRIu64, len,
+		return err_corrupt(err, "ram_bytes", "inline extent of %" PRIu32 " bytes has ram_bytes %" PRIu64, len,
 				   ram_bytes);
 	*ret = (struct file_extent){
 		.generation = le64_get(d->generation),
@@ -43,7 +43,8 @@ static int regular_decode(const struct item_ctx *ctx, const struct item *item, s
 	    (r = expect_aligned(ctx, "num_bytes", num_bytes, err)) < 0)
 		return r;
 	if (item->key.offset + num_bytes < num_bytes)
-		return err_corrupt(err, "num_bytes", "extent of %" PRIu64 " bytes at file offset %" PRIu64, num_bytes,
+		return err_corrupt(err, "num_bytes",
+				   "file extent of %" PRIu64 " bytes at offset %" PRIu64 " is too long", num_bytes,
 				   item->key.offset);
 	/*
 	 * Assigning single fields is faster: a copy of the whole struct would have to wait for the byte-sized stores.
@@ -69,16 +70,16 @@ int file_extent_decode(const struct item_ctx *ctx, const struct item *item, stru
 	int r;
 
 	if (item->size < FILE_EXTENT_INLINE_START)
-		return err_corrupt(err, "item_size", "file extent item of %" PRIu32 " bytes", item->size);
+		return err_corrupt(err, "item_size", "file extent item is too short: %" PRIu32 " bytes", item->size);
 	r = expect_aligned(ctx, "key.offset", item->key.offset, err);
 	if (r < 0)
 		return r;
 	if (d->type > FILE_EXTENT_PREALLOC)
-		return err_corrupt(err, "type", "file extent of unknown type %u", d->type);
+		return err_corrupt(err, "type", "file extent has unknown type %u", d->type);
 	if (d->compression > COMPRESS_ZSTD)
-		return err_corrupt(err, "compression", "file extent of unknown compression %u", d->compression);
+		return err_corrupt(err, "compression", "file extent has unknown compression %u", d->compression);
 	if (d->encryption)
-		return err_corrupt(err, "encryption", "file extent of unknown encryption %u", d->encryption);
+		return err_corrupt(err, "encryption", "file extent has unknown encryption %u", d->encryption);
 	if (d->type == FILE_EXTENT_INLINE)
 		return inline_decode(item, ret, err);
 	return regular_decode(ctx, item, ret, err);

@@ -12,7 +12,7 @@ static int range_judge(const struct item_ctx *ctx, const struct btrkit_key *key,
 	if (ret < 0)
 		return ret;
 	if (!key->offset || !sector_aligned(ctx, key->offset) || key->objectid + key->offset < key->objectid)
-		return err_corrupt(err, "key.offset", "range of %" PRIu64 " bytes at %" PRIu64, key->offset,
+		return err_corrupt(err, "key.offset", "invalid range of %" PRIu64 " bytes at %" PRIu64, key->offset,
 				   key->objectid);
 	return 0;
 }
@@ -78,7 +78,7 @@ static int bitmap_validate(const struct item_ctx *ctx, const struct item *item, 
 	if (ret < 0)
 		return ret;
 	if (item->size != sectors / 8 + !!(sectors % 8))
-		return err_corrupt(err, "item_size", "bitmap of %" PRIu32 " bytes for %" PRIu64 " sectors", item->size,
+		return err_corrupt(err, "item_size", "bitmap has %" PRIu32 " bytes for %" PRIu64 " sectors", item->size,
 				   sectors);
 	return 0;
 }

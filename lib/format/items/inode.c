@@ -56,9 +56,9 @@ static int inode_judge(const struct item_ctx *ctx, const struct inode_item *i, s
 	    (ret = expect_generation(ctx, "transid", i->transid, err)) < 0)
 		return ret;
 	if (!is_file_mode(i->mode))
-		return err_corrupt(err, "mode", "mode 0%" PRIo32 " is no file's", i->mode);
+		return err_corrupt(err, "mode", "invalid mode 0%" PRIo32, i->mode);
 	if (S_ISDIR(i->mode) && i->nlink > 1)
-		return err_corrupt(err, "nlink", "directory with %" PRIu32 " links", i->nlink);
+		return err_corrupt(err, "nlink", "directory has %" PRIu32 " links", i->nlink);
 	if (unknown)
 		return err_corrupt(err, "flags", "unknown inode flags 0x%" PRIx64, unknown);
 	return 0;
@@ -73,9 +73,9 @@ int inode_item_decode(const struct item_ctx *ctx, const struct item *item, struc
 	if (r < 0)
 		return r;
 	if (!is_inode_number(item->key.objectid))
-		return err_corrupt(err, "key.objectid", "%" PRIu64 " is no inode number", item->key.objectid);
+		return err_corrupt(err, "key.objectid", "invalid inode number %" PRIu64, item->key.objectid);
 	if (item->key.offset)
-		return err_corrupt(err, "key.offset", "inode item with key offset %" PRIu64, item->key.offset);
+		return err_corrupt(err, "key.offset", "inode item has key offset %" PRIu64, item->key.offset);
 	inode_item_get((const struct disk_inode_item *)item->data, &inode);
 	r = inode_judge(ctx, &inode, err);
 	if (r < 0)

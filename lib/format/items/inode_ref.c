@@ -44,10 +44,10 @@ int inode_ref_next(struct inode_ref_iter *it, struct inode_ref *ret, struct btrk
 	if (!reader_left(&r))
 		return 1;
 	if (!inode_ref_get(&r, it->extended, &ref))
-		return err_corrupt(err, "item_size", "inode reference runs over its item");
+		return err_corrupt(err, "item_size", "inode reference exceeds its item");
 	ref.name = reader_take(&r, ref.name_len);
 	if (!ref.name)
-		return err_corrupt(err, "name_len", "name of %u bytes runs over the inode reference", ref.name_len);
+		return err_corrupt(err, "name_len", "name of %u bytes exceeds the inode reference", ref.name_len);
 	it->pos = r.pos;
 	*ret = ref;
 	return 0;

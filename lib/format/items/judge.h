@@ -31,7 +31,7 @@ static inline int expect_size(const struct item *item, size_t size, struct btrki
 {
 	if (item->size == size)
 		return 0;
-	return err_corrupt(err, "item_size", "item of %" PRIu32 " bytes where %zu are expected", item->size, size);
+	return err_corrupt(err, "item_size", "item has %" PRIu32 " bytes, expected %zu", item->size, size);
 }
 
 static inline int expect_aligned(const struct item_ctx *ctx, const char *field, uint64_t v, struct btrkit_error *err)

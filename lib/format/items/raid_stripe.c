@@ -11,7 +11,7 @@ static int raid_stripe_validate(const struct item_ctx *ctx, const struct item *i
 	if (!(ctx->incompat & INCOMPAT_RAID_STRIPE_TREE))
 		return err_corrupt(err, "key.type", "RAID_STRIPE without the raid-stripe-tree feature");
 	if (item->size % sizeof(struct disk_raid_stride))
-		return err_corrupt(err, "item_size", "stripe extent of %" PRIu32 " bytes", item->size);
+		return err_corrupt(err, "item_size", "stripe extent has invalid size %" PRIu32, item->size);
 	return expect_aligned(ctx, "key.objectid", item->key.objectid, err);
 }
 

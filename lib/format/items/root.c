@@ -10,7 +10,7 @@ static int root_judge_key(const struct btrkit_key *key, struct btrkit_error *err
 		return err_corrupt(err, "key.objectid", "root item of tree 0");
 	/* The key offset of a relocation tree is the tree that it relocates, which may be the data relocation tree. */
 	if (key->objectid == OID_TREE_RELOC && !oid_is_file_tree(key->offset) && key->offset != OID_DATA_RELOC_TREE)
-		return err_corrupt(err, "key.offset", "relocation tree of %" PRIu64 ", which is no subvolume",
+		return err_corrupt(err, "key.offset", "relocation tree of %" PRIu64 ", which is not a subvolume",
 				   key->offset);
 	return 0;
 }

@@ -25,8 +25,8 @@ int space_cache_decode(const struct item *item, struct space_cache *ret, struct 
 		return expect_size(item, sizeof(struct disk_space_cache), err);
 	space_cache_get(item, &sc);
 	if (sc.location.type != KEY_INODE_ITEM || !is_inode_number(sc.location.objectid))
-		return err_corrupt(err, "location", "space cache in (%" PRIu64 " %u)", sc.location.objectid,
-				   sc.location.type);
+		return err_corrupt(err, "location", "space cache header refers to invalid key (%" PRIu64 " %u)",
+				   sc.location.objectid, sc.location.type);
 	*ret = sc;
 	return 0;
 }

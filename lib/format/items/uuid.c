@@ -9,7 +9,7 @@ static int uuid_validate(const struct item_ctx *ctx, const struct item *item, st
 {
 	(void)ctx;
 	if (item->size % sizeof(le64))
-		return err_corrupt(err, "item_size", "list of subvolumes of %" PRIu32 " bytes", item->size);
+		return err_corrupt(err, "item_size", "list of subvolumes has invalid size %" PRIu32, item->size);
 	return 0;
 }
 

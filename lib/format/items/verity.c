@@ -15,11 +15,11 @@ static int verity_validate(const struct item_ctx *ctx, const struct item *item, 
 	if (item->size < sizeof(*d))
 		return expect_size(item, sizeof(*d), err);
 	if (le64_get(d->size) > INT32_MAX)
-		return err_corrupt(err, "size", "verity descriptor of %" PRIu64 " bytes", le64_get(d->size));
+		return err_corrupt(err, "size", "verity descriptor has invalid size %" PRIu64, le64_get(d->size));
 	if (le64_get(d->reserved[0]) || le64_get(d->reserved[1]))
-		return err_corrupt(err, "reserved", "verity descriptor with reserved bits");
+		return err_corrupt(err, "reserved", "verity descriptor has reserved bits set");
 	if (d->encryption)
-		return err_corrupt(err, "encryption", "verity descriptor of unknown encryption %u", d->encryption);
+		return err_corrupt(err, "encryption", "verity descriptor has unknown encryption %u", d->encryption);
 	return 0;
 }
 

@@ -64,9 +64,9 @@ function dateText(seconds) {
 const HOLDS = {
 	'top-level': () => 'it is the top level',
 	'default': () => 'it is the default subvolume',
-	'in-read-only': other => `it lies in a subvolume that is read-only, ${other}`,
-	'nowhere': () => 'it lies in no directory',
-	'holds': other => `it holds a subvolume that stays, ${other}`,
+	'in-read-only': other => `it is in a read-only subvolume, ${other}`,
+	'nowhere': () => 'it is not in any directory',
+	'holds': other => `it contains a subvolume that is not deleted, ${other}`,
 };
 
 function owned(o) {
