@@ -192,7 +192,7 @@ static const struct codec codecs[] = {
 	{ 3, "zstd", zstd_decompress },
 };
 
-/* *got: see struct codec */
+/* Sets *got to the number of bytes written to @out. */
 static int decompress(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len, uint32_t sectorsize,
 		      size_t *got, struct btrkit_error *err)
 {

@@ -16,7 +16,10 @@
  */
 int codec_decompress(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len, uint32_t sectorsize,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same of an inline item's bytes: Linux reads none whose stream ends before @out is full, which is -EUCLEAN. */
+/*
+ * The same for the data of an inline extent. Linux does not read one whose stream ends before @out is full, so the
+ * result is then -EUCLEAN.
+ */
 int codec_decompress_inline(uint8_t type, const void *in, size_t in_len, void *out, size_t out_len,
 			    uint32_t sectorsize, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

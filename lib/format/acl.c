@@ -44,7 +44,7 @@ int acl_entries(const void *value, size_t size, const struct disk_acl_entry **re
 	return 0;
 }
 
-/* Whether they stand in their order, and as many of each kind as there must be. */
+/* Whether the entries are in order, and required entries are present. */
 static bool go_together(const struct disk_acl_entry *at, uint32_t n)
 {
 	enum acl_tag wanted = ACL_USER_OBJ;

@@ -37,10 +37,10 @@ static inline bool acl_has_id(enum acl_tag tag)
 	return tag == ACL_USER || tag == ACL_GROUP;
 }
 
-/* The entries of a value, each of which is of somebody. @return 0; -EINVAL; -EOPNOTSUPP: another version */
+/* Get the entries of an ACL, and validate each of them. @return 0; -EINVAL; -EOPNOTSUPP: unknown version */
 int acl_entries(const void *value, size_t size, const struct disk_acl_entry **ret, uint32_t *n,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Whether it is one that Linux takes: without entries too, which says nothing. @return as acl_entries() */
+/* Whether Linux accepts the ACL, which may also have no entries. @return as acl_entries() */
 int acl_judge(const void *value, size_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -31,7 +31,7 @@ bool attribute_compression_valid(const void *value, size_t size)
 
 unsigned attribute_capability(const void *value, size_t size, uint32_t *flags)
 {
-	/* Bytes of each revision, from 1 on. */
+	/* Sizes of the revisions, from revision 1 on. */
 	static const size_t sizes[] = { 12, 20, 24 };
 	const le32 *magic = value;
 	unsigned revision;
