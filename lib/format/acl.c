@@ -28,18 +28,18 @@ int acl_entries(const void *value, size_t size, const struct disk_acl_entry **re
 	const struct disk_acl *d = value;
 
 	if (size < sizeof(*d))
-		return err_set(err, BTRKIT_INVALID, "an ACL of %zu bytes", size);
+		return err_set(err, BTRKIT_INVALID, "ACL has invalid size %zu", size);
 	if (le32_get(d->version) != ACL_VERSION)
-		return err_set(err, BTRKIT_UNSUPPORTED, "an ACL of version %u", le32_get(d->version));
+		return err_set(err, BTRKIT_UNSUPPORTED, "ACL has unknown version %u", le32_get(d->version));
 	if ((size - sizeof(*d)) % sizeof(d->at[0]))
-		return err_set(err, BTRKIT_INVALID, "an ACL of %zu bytes", size);
+		return err_set(err, BTRKIT_INVALID, "ACL has invalid size %zu", size);
 	*ret = d->at;
 	*n = (uint32_t)((size - sizeof(*d)) / sizeof(d->at[0]));
 	for (uint32_t i = 0; i < *n; i++) {
 		const uint32_t tag = le16_get(d->at[i].tag);
 
 		if (!is_tag(tag) || (acl_has_id((enum acl_tag)tag) && le32_get(d->at[i].id) == ACL_NO_ID))
-			return err_set(err, BTRKIT_INVALID, "an entry of an ACL is of nobody");
+			return err_set(err, BTRKIT_INVALID, "invalid ACL entry");
 	}
 	return 0;
 }
@@ -82,5 +82,5 @@ int acl_judge(const void *value, size_t size, struct btrkit_error *err)
 
 	if (ret || !n || go_together(at, n))
 		return ret;
-	return err_set(err, BTRKIT_INVALID, "an ACL whose entries are none that go together");
+	return err_set(err, BTRKIT_INVALID, "ACL entries are invalid, missing or out of order");
 }

@@ -139,7 +139,7 @@ int usage_find_path(struct btrkit_usage_printer *p, const struct label *l, struc
 	r = btrkit_subvolume_path(p->fs, l->id, keep_path, p, &what);
 	if (r == -ENOMEM)
 		return err_nomem(err);
-	/* Each subvolume whose path begins in the same block would tell of it. */
+	/* Report a damaged block once, not for every subvolume whose path needs it. */
 	if (!r || usage_was_told(p->usage, &what))
 		return 0;
 	snprintf(name, sizeof(name), "path of %" PRIu64, l->id);

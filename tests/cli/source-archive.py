@@ -249,12 +249,14 @@ def attributes_are_judged():
             ('btrfs.x', b'1', regular, 'no such property'), ('btrfs.compression', b'xyz', regular, 'no compression'),
             ('btrfs.compression', b'zstd', SYM, 'only files'), ('user.x', b'1', SYM, 'only files'),
             ('user.x', b'1', fifo, 'only files'), ('user.' + 'x' * 251, b'', regular, 'a name of 256 bytes'),
-            (access, b'', regular, 'an ACL of 0 bytes'), (access, b'abc', regular, 'an ACL of 3 bytes'),
-            (access, acl[:-1], regular, 'an ACL of 27 bytes'), (access, b'\1' + acl[1:], DIR, 'an ACL of version 1'),
-            (access, entries(), regular, 'without entries'), (access, entries((1, 7)), regular, 'go together'),
-            (access, entries((4, 5), (1, 7), (32, 5)), regular, 'go together'), (access, acl, SYM, 'has no ACL'),
-            (access, entries((1, 8), (4, 5), (32, 5)), DIR, 'go together'), (default, acl, regular, 'only directories'),
-            (access, entries((3, 7)), regular, 'of nobody'), (capability, b'', regular, 'no capabilities'),
+            (access, b'', regular, 'ACL has invalid size 0'), (access, b'abc', regular, 'ACL has invalid size 3'),
+            (access, acl[:-1], regular, 'ACL has invalid size 27'),
+            (access, b'\1' + acl[1:], DIR, 'ACL has unknown version 1'),
+            (access, entries(), regular, 'without entries'), (access, entries((1, 7)), regular, 'out of order'),
+            (access, entries((4, 5), (1, 7), (32, 5)), regular, 'out of order'), (access, acl, SYM, 'has no ACL'),
+            (access, entries((1, 8), (4, 5), (32, 5)), DIR, 'out of order'),
+            (default, acl, regular, 'only directories'),
+            (access, entries((3, 7)), regular, 'invalid ACL entry'), (capability, b'', regular, 'no capabilities'),
             (capability, b'abc', regular, 'no capabilities'), (capability, capable[:12], regular, 'no capabilities')):
         what = 'attribute ' if len(name) > 255 else f'attribute {name[:80]}: '
         bad(rf': d/\\001: {re.escape(what)}.*{says}.*; --without-xattr leaves it out', archive(name, value, kind))
