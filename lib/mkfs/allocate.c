@@ -12,14 +12,14 @@
 
 #define LARGE_FILESYSTEM (50 * GIB)
 
-/* A chunk that is looked for. */
+/* The chunk to allocate. */
 struct request {
 	const struct raid_profile *raid;
-	unsigned each;		  /* stripes on a device */
-	unsigned num, min;	  /* stripes */
-	uint64_t stripe;	  /* bytes of one */
-	uint64_t stripe_min;	  /* no less, however small the filesystem */
-	uint64_t chunk_max;	  /* no more in all stripes together, but for stripe_min */
+	unsigned each;		  /* stripes per device */
+	unsigned num, min;	  /* number of stripes */
+	uint64_t stripe;	  /* bytes per stripe */
+	uint64_t stripe_min;	  /* lower limit, no matter how small the filesystem is */
+	uint64_t chunk_max;	  /* upper limit for the whole chunk, unless stripe_min exceeds it */
 };
 
 int mkfs_allocator_create(struct mkfs_device *devices, unsigned n, uint32_t nodesize, struct mkfs_allocator *ret,
@@ -47,7 +47,7 @@ void mkfs_allocator_release(struct mkfs_allocator *a)
 	free(a->order);
 }
 
-/* The latest is asked first. */
+/* The newest device is tried first. */
 void mkfs_allocator_add_device(struct mkfs_allocator *a)
 {
 	const unsigned d = a->num_devices++;
@@ -63,7 +63,10 @@ static uint64_t lower(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* How many stripes an item may have, in a leaf and for system chunks in the superblock's array. */
+/*
+ * Returns the maximum number of stripes of a chunk: its item must fit in a leaf and, for system chunks, in
+ * sys_chunk_array.
+ */
 static unsigned stripes_max(const struct mkfs_allocator *a, uint64_t type)
 {
 	const uint64_t one = sizeof(struct disk_chunk) + sizeof(struct disk_stripe);
@@ -99,7 +102,7 @@ static struct request request_of(const struct mkfs_allocator *a, uint64_t type)
 			     .num = raid->max_stripes,
 			     .min = raid->min_stripes };
 
-	/* The others take all devices that there are. */
+	/* Profiles without a fixed number of stripes use all devices. */
 	if (!r.num)
 		r.num = (unsigned)lower(stripes_max(a, type), a->num_devices);
 	r.num -= r.num % (raid->flag == BG_RAID10 ? raid->copies : 1);
@@ -121,9 +124,9 @@ static void decide_stripe(struct request *r)
 }
 
 /*
- * Takes the first devices that have room, as many as are wanted, to the front of the order.
- * @unfit: the most room that one of the others has
- * @return how many stripes there is room for
+ * Moves the first devices with enough free space, as many as are needed, to the front of the order.
+ * @unfit: set to the largest free space among the devices that were skipped
+ * @return the number of stripes that fit
  */
 static unsigned pick(struct mkfs_allocator *a, const struct request *r, unsigned *picked, uint64_t *unfit)
 {
@@ -157,7 +160,7 @@ static void reverse(unsigned *order, unsigned n)
 	}
 }
 
-/* Devices for the chunk, at the front of the order. @return 0 or -ENOSPC */
+/* Selects devices for the chunk and moves them to the front of the order. @return 0 or -ENOSPC */
 static int find_devices(struct mkfs_allocator *a, struct request *r, unsigned *picked, struct btrkit_error *err)
 {
 	uint64_t unfit = 0;
@@ -171,7 +174,7 @@ static int find_devices(struct mkfs_allocator *a, struct request *r, unsigned *p
 		found = pick(a, r, picked, &unfit);
 		if (found >= r->num)
 			return 0;
-		/* They are put back one by one. */
+		/* mkfs.btrfs puts the devices back one by one, which reverses them. */
 		reverse(a->order, *picked);
 		if (found >= r->min) {
 			r->num = found - found % (r->raid->flag == BG_RAID10 ? r->raid->copies : 1);
@@ -185,7 +188,7 @@ static int find_devices(struct mkfs_allocator *a, struct request *r, unsigned *p
 	return err_set(err, BTRKIT_NO_SPACE, "too small: there is no room for a chunk of profile %s", r->raid->name);
 }
 
-/* Gives the chunk its place on the devices at the front of the order, of which the last gets the first stripe. */
+/* Places the chunk on the first @picked devices of the order. The last of them gets the first stripe. */
 static int place(struct mkfs_allocator *a, uint64_t type, const struct request *r, unsigned picked,
 		 struct mkfs_group *ret, struct btrkit_error *err)
 {

@@ -12,7 +12,10 @@
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
-/* For the chunk tree: with less room than these blocks Linux makes another group before it makes any other chunk. */
+/*
+ * Room for the chunk tree. With less free space than this, Linux allocates another system chunk before it allocates any
+ * other chunk.
+ */
 #define SYSTEM_STRIPE_MIN MIB
 #define SYSTEM_BLOCKS 64u
 #define DATA_STRIPE_MAX GIB
@@ -21,9 +24,9 @@
 #define EMPTY_STRIPE CHUNK_STRIPE_LEN
 
 /*
- * What trees get beyond their blocks, so that Linux can remove files. It keeps back as much as the trees have that
- * every change reaches, within limits; where the removal of a file does not fit beside that, it writes a transaction
- * for each. And a change copies its path in every tree before the old blocks are free.
+ * Free space for tree blocks that Linux needs to delete files. It reserves as much as the trees that every transaction
+ * changes have, within limits. If the deletion of a file does not fit beside that reservation, Linux commits a
+ * transaction for each file. Each change also copies its path in every tree before the old blocks are freed.
  */
 #define KEPT_BACK_MIN 368
 #define KEPT_BACK_MAX (512 * MIB)
@@ -32,7 +35,7 @@
 #define COPIED_PART 16
 
 #define COPY_BYTES (1u << 20)
-/* Room for data is asked for ahead, since the system writes to what is there already in much less time. */
+/* Space for data is preallocated in larger steps, because writing to preallocated space is much faster. */
 #define AHEAD (64 * MIB)
 
 static uint64_t lower(uint64_t a, uint64_t b)
@@ -40,7 +43,7 @@ static uint64_t lower(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* What the filesystem may take of a device. */
+/* Returns how many bytes of a device the filesystem may use. */
 static uint64_t limit(const struct mkfs_compact *c, unsigned device)
 {
 	const struct mkfs_device *d = &c->devices[device];
@@ -50,7 +53,6 @@ static uint64_t limit(const struct mkfs_compact *c, unsigned device)
 	return d->keeps_size && !c->dry ? d->io->size - d->io->size % c->opts->sectorsize : UINT64_MAX / 2;
 }
 
-/* Bytes that are free on a device. */
 static uint64_t room(const struct mkfs_compact *c, unsigned device)
 {
 	const uint64_t total = limit(c, device);
@@ -58,7 +60,7 @@ static uint64_t room(const struct mkfs_compact *c, unsigned device)
 	return total > c->ends[device] ? total - c->ends[device] : 0;
 }
 
-/* Devices with the most room come first; among equals the first. */
+/* Sorts the devices by free space, largest first. Devices with equal free space keep their order. */
 static void choose_devices(struct mkfs_compact *c)
 {
 	for (unsigned i = 0; i < c->num_devices; i++) {
@@ -77,7 +79,7 @@ static unsigned num_stripes(const struct mkfs_compact *c, const struct raid_prof
 	return n - n % (p->flag == BG_RAID10 ? p->copies : 1);
 }
 
-/* Gives a group its stripes, on devices that are chosen. DUP data get their second one when the group is cut. */
+/* Adds a group with stripes on the chosen devices. The second stripe of DUP data is placed when the group is cut. */
 static int place(struct mkfs_compact *c, enum mkfs_role role, uint64_t type, const struct raid_profile *profile,
 		 uint64_t stripe, struct btrkit_error *err)
 {
@@ -96,7 +98,7 @@ static int place(struct mkfs_compact *c, enum mkfs_role role, uint64_t type, con
 	for (unsigned i = 0; i < g.shape.num_stripes; i++) {
 		const unsigned d = c->chosen[dup ? 0 : i];
 
-		/* Until then it is where the first one is, and no more in the way of superblocks. */
+		/* Until then it equals the first one, so that it adds no holes for superblocks. */
 		if (dup && i && role == MKFS_DATA) {
 			g.stripes[i] = g.stripes[0];
 			continue;
@@ -170,7 +172,7 @@ static int open_data(struct mkfs_compact *c, struct btrkit_error *err)
 	return ret;
 }
 
-/* The range of a stripe that begins there or a little later, and has no superblock in it. */
+/* Returns the first address from @at on where @length bytes do not overlap a superblock. */
 static uint64_t beside_superblocks(uint64_t at, uint64_t length)
 {
 	for (unsigned mirror = 1; mirror < SUPER_MIRRORS; mirror++)
@@ -189,14 +191,14 @@ static int ensure_room(struct mkfs_compact *c, unsigned device, uint64_t at, uin
 	c->reserved[device] = at + (end - at + AHEAD - 1) / AHEAD * AHEAD;
 	if (c->reserved[device] > io->size)
 		ret = btrkit_io_resize(io, (c->reserved[device] + GIB - 1) / GIB * GIB, err);
-	/* Shared blocks bring their own. Where there is no room, the write will tell. */
+	/* Blocks shared with the source need no preallocation. If there is no space, the write will report it. */
 	if (!ret && !(c->opts->flags & BTRKIT_MKFS_SHARE) &&
 	    btrkit_io_reserve(io, at, c->reserved[device] - at, NULL))
 		c->reserved[device] = end;
 	return ret;
 }
 
-/* Bytes in memory, or else in a file of the host, whose blocks are shared then. */
+/* Data in memory, or in a file of the host with which the image will share blocks. */
 struct bytes {
 	const uint8_t *data;
 	int fd;
@@ -221,7 +223,7 @@ static int put_at(struct mkfs_compact *c, unsigned device, uint64_t physical, co
 	return ret;
 }
 
-/* The second copy of a group, when it is known where that is. */
+/* Writes the second copy of a DUP data group, whose address is only known when the group is cut. */
 static int copy_stripe(struct mkfs_compact *c, const struct mkfs_group *g, struct btrkit_error *err)
 {
 	const uint64_t end = g->end - g->logical;
@@ -242,7 +244,7 @@ static int copy_stripe(struct mkfs_compact *c, const struct mkfs_group *g, struc
 	return ret;
 }
 
-/* Cuts the last group to what is in it, and gives back the rest of its places. */
+/* Shrinks the last data group to its contents and returns the unused space to the devices. */
 static int close_data(struct mkfs_compact *c, struct btrkit_error *err)
 {
 	struct mkfs_group *g = last_group(c);
@@ -270,7 +272,10 @@ static int close_data(struct mkfs_compact *c, struct btrkit_error *err)
 	return copy_stripe(c, g, err);
 }
 
-/* The piece of the open group that begins at its end, or behind the hole there. @return whether it has @min bytes */
+/*
+ * Finds the next piece of free space in the open group, at its end or after the hole there. @return whether it has @min
+ * bytes
+ */
 static bool take_from(struct mkfs_group *g, uint64_t min, struct mkfs_range *ret)
 {
 	uint64_t at = g->end;
@@ -284,7 +289,7 @@ static bool take_from(struct mkfs_group *g, uint64_t min, struct mkfs_range *ret
 			*ret = (struct mkfs_range){ at, hole->start - at };
 			return true;
 		}
-		/* What is left before a hole becomes part of it. */
+		/* The piece before the hole is too small: add it to the hole. */
 		if (hole->start > at) {
 			hole->length += hole->start - at;
 			hole->start = at;
@@ -357,7 +362,10 @@ int mkfs_compact_share(struct mkfs_compact *c, uint64_t logical, int fd, uint64_
 	return put(c, logical, &(struct bytes){ .fd = fd, .offset = offset }, len, err);
 }
 
-/* Among and behind the trees there is room to spare, that an image file is to have as holes. */
+/*
+ * Release preallocated space after the data: the free space among and after the trees should be holes in the image
+ * file.
+ */
 static int give_back_reserved(struct mkfs_compact *c, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -372,7 +380,7 @@ int mkfs_compact_end_data(struct mkfs_compact *c, struct btrkit_error *err)
 {
 	int ret = 0;
 
-	/* There is one, though nothing be in it: it tells the profile. */
+	/* An empty filesystem has a data group, too, because that records the data profile. */
 	if (last_group(c)->role == MKFS_CHUNK_TREE)
 		ret = open_data(c, err);
 	if (!ret && c->open)

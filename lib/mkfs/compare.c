@@ -198,16 +198,16 @@ static int compare_xattrs(struct compare *c, uint32_t inode, struct btrkit_error
 	return compare_unreadable(c, inode, ret, "attributes", &why, err);
 }
 
-/* A directory whose entries come in the order of their indices, as the source has them. */
+/* State while the entries of a directory are compared. They arrive in index order, like those of the source. */
 struct comparing_names {
 	struct compare *c;
 	uint32_t inode;
 	struct tree_root root;
-	uint32_t next; /* entry, from the directory's first */
+	uint32_t next; /* number of the next expected entry in the directory */
 	struct btrkit_error *err;
 };
 
-/* Whether a name, which was found in the list, is found by itself too, and leads where it should. */
+/* Compares an entry that was found by index, and looks its name up by hash, too. */
 static int compare_name(const struct comparing_names *k, const struct btrkit_dir_entry *e,
 			const struct source_entry *wanted)
 {
@@ -317,7 +317,7 @@ int compare_inode(struct compare *c, uint32_t inode, struct btrkit_error *err)
 	return ret;
 }
 
-/* Reads the source's bytes again. */
+/* Reads contents from the source file again. */
 static int read_wanted(struct compare *c, uint32_t inode, int fd, uint64_t offset, size_t len, struct btrkit_error *err)
 {
 	char path[COMPARE_NAME_SHOWN];
@@ -336,7 +336,7 @@ static int read_wanted(struct compare *c, uint32_t inode, int fd, uint64_t offse
 	return 0;
 }
 
-/* One unit. @return 0; 1: it differs, and more need not be looked at; <0 */
+/* Compares one unit. @return 0; 1: it differs, and the rest of the file need not be compared; <0 */
 static int compare_unit(struct compare *c, uint32_t inode, struct btrkit_file *f, int fd, uint64_t offset, size_t len,
 			struct btrkit_error *err)
 {
@@ -350,7 +350,7 @@ static int compare_unit(struct compare *c, uint32_t inode, struct btrkit_file *f
 		ret = compare_unreadable(c, inode, ret, "contents", &why, err);
 		return ret ? ret : 1;
 	}
-	/* A size that differs was told already. */
+	/* A wrong size was reported with the inode. */
 	if (got < len) {
 		c->unread = true;
 		return 1;

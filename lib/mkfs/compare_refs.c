@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The names that inodes and subvolumes know of themselves, by which Linux finds their paths, and removes them. */
+/*
+ * Compares the references from inodes and subvolumes back to their names. Linux uses them to find paths, and to delete
+ * names.
+ */
 #include "lib/mkfs/compare.h"
 
 #include <inttypes.h>
@@ -12,15 +15,15 @@
 #include "lib/format/items/root.h"
 #include "lib/tree/cursor.h"
 
-/* The names that an inode has by its own items. */
+/* State while the references of an inode to its names are compared. */
 struct comparing_refs {
 	struct compare *c;
 	uint32_t inode;
-	const struct mkfs_link *links; /* those that it should have; NULL: the one that the source knows it by */
+	const struct mkfs_link *links; /* expected names; NULL: only the inode's first name */
 	bool *met;
 };
 
-/* Which entry number @i of the wanted ones is. */
+/* Returns expected entry number @i. */
 static const struct source_entry *wanted_ref(const struct comparing_refs *k, uint32_t i)
 {
 	const struct source *s = k->c->fill->source;
@@ -28,7 +31,7 @@ static const struct source_entry *wanted_ref(const struct comparing_refs *k, uin
 	return &s->entries[k->links ? k->links[i].entry : s->inodes[k->inode].name];
 }
 
-/* The wanted one in that directory with that index; the number of names if there is none. */
+/* Finds the expected name in directory @parent with @index. Returns the number of names if there is none. */
 static uint32_t find_ref(const struct comparing_refs *k, uint64_t parent, uint64_t index)
 {
 	const struct source *s = k->c->fill->source;
@@ -58,7 +61,7 @@ static void take_ref(const struct comparing_refs *k, const struct btrkit_key *ke
 	char name[COMPARE_NAME_SHOWN];
 	bool same;
 
-	/* The top of a subvolume is in itself, and has no other name there. */
+	/* The root directory of a subvolume has only the name ".." in itself. */
 	if (!n->number)
 		same = ref->parent == mkfs_fill_objectid(n) && !ref->index && ref->name_len == 2 &&
 		       !memcmp(ref->name, "..", 2);
@@ -72,7 +75,7 @@ static void take_ref(const struct comparing_refs *k, const struct btrkit_key *ke
 		return;
 	}
 	k->met[i] = true;
-	/* By which Linux looks it up. */
+	/* Linux finds the item by this hash. */
 	if (key->type == KEY_INODE_EXTREF && key->offset != crc32c((uint32_t)ref->parent, ref->name, ref->name_len))
 		compare_name_differs(k->c, e->parent, e->name, e->len,
 				     "lies under another hash among the names of its inode");
@@ -103,7 +106,7 @@ static int read_refs(const struct comparing_refs *k, struct btrkit_error *why)
 	return ret < 0 ? ret : 0;
 }
 
-/* The name of a subvolume: the reference to it, and the one back. @return 0; <0: they cannot be read */
+/* Compares the reference and the back reference of a subvolume. @return 0; <0: they cannot be read */
 static int compare_subvolume_name(struct compare *c, uint32_t inode, struct btrkit_error *why)
 {
 	const struct source *s = c->fill->source;

@@ -8,11 +8,11 @@
 #include "lib/base/err.h"
 #include "lib/mkfs/digest.h"
 
-/* Kept in memory, the rest in a file. */
+/* Limits for data kept in memory. The rest goes to a temporary file. */
 #define SUMS_MEMORY (48u << 20)
 #define INLINE_MEMORY (80u << 20)
 
-/* What is written with one call. */
+/* Data that is written with one call. */
 struct run {
 	uint64_t logical;
 	const uint8_t *data;
@@ -24,7 +24,7 @@ struct adding {
 	struct mkfs_compact *to;
 	uint32_t csum_size, sectorsize;
 	struct run run;
-	int fd; /* of the file whose blocks are shared; -1: none is open */
+	int fd; /* file whose blocks are shared; -1: none open */
 	uint32_t inode;
 };
 
@@ -81,7 +81,7 @@ static int queue(struct adding *a, uint64_t logical, const uint8_t *data, size_t
 	return ret;
 }
 
-/* A file that changed since it was read has other bytes than those of which there are checksums. */
+/* If the file changed after it was read, its shared blocks do not match their checksums. */
 static int close_shared(struct adding *a, struct btrkit_error *err)
 {
 	int ret;
@@ -116,7 +116,7 @@ static int share(struct adding *a, uint64_t logical, uint32_t inode, uint64_t of
 	return err_system(err, ret, "%s: cannot share its blocks with the image", path);
 }
 
-/* What can be shared, and the rest. */
+/* Shares the part of an extent that can be shared, and queues the rest. */
 static int put(struct adding *a, const struct mkfs_extent *e, const struct mkfs_piece *p, uint32_t done,
 	       struct btrkit_error *err)
 {
@@ -172,7 +172,7 @@ static int new_extent(struct adding *a, const struct mkfs_extent *e, struct btrk
 	return 0;
 }
 
-/* Longer than it was, if it goes on there, in the same group. @return whether it could be */
+/* Extends the last extent by @e if @e continues it in the same group. @return whether it did */
 static bool extend_last(struct adding *a, const struct mkfs_extent *e)
 {
 	struct mkfs_contents *c = a->contents;
@@ -200,7 +200,7 @@ static int add_inline(struct adding *a, const struct mkfs_piece *p, struct btrki
 	return ret ? ret : new_extent(a, &e, err);
 }
 
-/* A group may end, or a superblock lie, in the middle of what is not compressed. */
+/* Places a piece. Uncompressed data may be split at the end of a group or at a superblock. */
 static int add_on_disk(struct adding *a, const struct mkfs_piece *p, struct btrkit_error *err)
 {
 	for (uint32_t done = 0; done < p->disk_bytes;) {
@@ -208,7 +208,7 @@ static int add_on_disk(struct adding *a, const struct mkfs_piece *p, struct btrk
 		const bool goes_on = mkfs_compact_goes_on(a->to, min);
 		struct mkfs_range place;
 		struct mkfs_extent e;
-		/* When a group is cut all that belongs into it has to be there. */
+		/* The next group begins only after all data of the current one is written. */
 		int ret = goes_on ? 0 : write_run(a, err);
 
 		if (!ret)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Readers of a filesystem are content with the first good copy of what they want: here all of them are read. */
+/* Compares all copies of everything, because normal reads stop at the first good copy. */
 #include "lib/mkfs/compare.h"
 
 #include <errno.h>
@@ -9,14 +9,14 @@
 #include "lib/base/err.h"
 #include "lib/volume/volume.h"
 
-/* What is being read. */
+/* The range that is compared. */
 struct piece {
 	const struct mkfs_group *group;
 	uint64_t logical;
 	size_t len;
 };
 
-/* @return 0; 1: it cannot be read, which was told; -ENOMEM */
+/* it cannot be read, which was reported */
 static int read_copy(struct compare *c, const struct piece *p, unsigned number, uint8_t *to, struct btrkit_error *err)
 {
 	struct btrkit_error why = BTRKIT_ERROR_INIT;
@@ -35,7 +35,9 @@ static int read_copy(struct compare *c, const struct piece *p, unsigned number, 
 	return ret ? 1 : 0;
 }
 
-/* How much of it lies in one piece in all copies; what has no place is told by who reads it. */
+/*
+ * Returns how much of the range is contiguous in all copies. An address that is not mapped is reported when it is read.
+ */
 static size_t in_one_piece(const struct compare *c, const struct piece *p)
 {
 	size_t len = p->len;
@@ -47,7 +49,7 @@ static size_t in_one_piece(const struct compare *c, const struct piece *p)
 	return len;
 }
 
-/* Blocks of trees that no file is found by are read by nobody else. */
+/* Verifies checksums of tree blocks, because blocks that are not needed to find files are not read elsewhere. */
 static void judge_blocks(struct compare *c, const struct piece *p, const struct mkfs_plan *plan)
 {
 	const uint32_t nodesize = plan->opts.nodesize;

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_MKFS_DIGEST_H
 #define BTRKIT_MKFS_DIGEST_H
 
-/* What the contents of a file are known by that cannot be read again: a number, made of units in their order. */
+/* Digest of the contents of a file that cannot be read again, computed from its units in order. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,11 +10,13 @@
 
 #define DIGEST_UNIT (1u << 20) /* bytes */
 
-/* Whether this build can. */
+/* Returns whether this build has the hash function. */
 bool digest_available(void);
-/* Of the bytes of a unit, at most DIGEST_UNIT of them; 0: they are zeros. */
+/* Returns the digest of one unit of at most DIGEST_UNIT bytes; 0 if it is all zeros. */
 uint64_t digest_unit(const void *data, size_t len);
-/* The number of a file after another unit, at a multiple of DIGEST_UNIT. Zeros change nothing: they may be left out. */
+/*
+ * Adds a unit at a multiple of DIGEST_UNIT to the digest of a file. Units of zeros change nothing and may be omitted.
+ */
 uint64_t digest_fold(uint64_t so_far, uint64_t offset, uint64_t unit);
 
 #endif

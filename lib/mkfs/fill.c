@@ -51,7 +51,7 @@ uint64_t mkfs_fill_size(const struct source *s, const struct source_inode *n)
 
 	if (!S_ISDIR(n->mode))
 		return n->size;
-	/* Each name counts twice, since it is in two items. */
+	/* Each name counts twice because it is in two items. */
 	for (uint32_t i = 0; i < n->count; i++)
 		size += 2u * s->entries[n->first + i].len;
 	return size;
@@ -70,7 +70,7 @@ uint64_t mkfs_fill_inode_flags(const struct source *s, const struct source_inode
 	return flags;
 }
 
-/* Names in one directory are together, in the order of their indices. */
+/* Sorts by inode and directory, then by index, like the items on disk. */
 static int by_item(const void *a, const void *b, void *ctx)
 {
 	const struct source *s = ctx;

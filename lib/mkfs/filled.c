@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A filesystem with files in it. Their contents are placed and written while they are read; when they are all there,
- * everything else can be counted, placed behind them and written; the superblocks come last.
+ * Creates a filesystem with files. Contents are placed and written while they are read. When all are written, the trees
+ * are counted, placed after them and written. The superblocks are written last.
  */
 #include "lib/mkfs/make.h"
 
@@ -28,18 +28,18 @@
 #include "lib/mkfs/verify.h"
 #include "lib/mkfs/write.h"
 
-#define SYMLINK_MAX 4095u /* that Linux can read */
+#define SYMLINK_MAX 4095u /* limit of Linux */
 
 struct filling {
 	struct mkfs_plan *plan;
 	struct mkfs_compact compact;
 	struct mkfs_fill fill;
 	struct units *units;
-	struct mkfs_sort *sort; /* NULL: none */
-	uint32_t *sorted, num_sorted; /* files by it */
+	struct mkfs_sort *sort; /* NULL: no sort file */
+	uint32_t *sorted, num_sorted; /* files in the order of the sort file */
 	struct btrkit_mkfs_so_far so_far;
 	struct source_target *targets;
-	bool cleared;	/* what was on the devices is gone */
+	bool cleared;	/* old contents of the devices were cleared */
 };
 
 static uint32_t inline_max(const struct btrkit_mkfs_options *o)
@@ -75,7 +75,7 @@ static int read_source(struct filling *f, struct btrkit_error *err)
 	return source_create(o->source, &limits, &f->fill.source, err);
 }
 
-/* What is written to is no source. */
+/* Tells the source which files are the target, so that they are not read. */
 static int find_targets(struct filling *f, struct btrkit_error *err)
 {
 	const struct mkfs_plan *p = f->plan;
@@ -96,7 +96,7 @@ static int find_targets(struct filling *f, struct btrkit_error *err)
 	return 0;
 }
 
-/* All that can be known before the contents of files are read: what is refused here leaves the devices as they are. */
+/* Reads everything but contents. If this fails, the devices are unchanged. */
 static int read_names(struct filling *f, struct btrkit_error *err)
 {
 	int ret = find_targets(f, err);
@@ -140,7 +140,7 @@ static struct units_config units_config(struct filling *f)
 	};
 }
 
-/* By the priorities that were asked for. */
+/* Reads the files in the order of the sort file. */
 static int read_sorted(struct filling *f, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -150,7 +150,7 @@ static int read_sorted(struct filling *f, struct btrkit_error *err)
 	return ret;
 }
 
-/* Those that have contents, and their bytes, whatever of them are holes. */
+/* Counts the nonempty files and adds up their sizes, including holes. */
 static void count_files(struct filling *f)
 {
 	const struct source *s = f->fill.source;
@@ -164,7 +164,7 @@ static void count_files(struct filling *f)
 	}
 }
 
-/* The contents of files lie in the order in which the files do, unless another one is asked for. */
+/* Reads the files in the order of their inodes, unless there is a sort file. */
 static int read_files(struct filling *f, struct btrkit_error *err)
 {
 	const struct source *s = f->fill.source;
@@ -235,7 +235,7 @@ static void decide_times(struct filling *f)
 	f->fill.time = o->time;
 }
 
-/* Features that follow from what is in it. */
+/* Sets features that depend on the contents. */
 static void decide_features(struct filling *f)
 {
 	struct btrkit_mkfs_options *o = &f->plan->opts;
@@ -280,7 +280,7 @@ static int plan(struct filling *f, struct btrkit_error *err)
 	ret = mkfs_fill_prepare(&f->fill, p, err);
 	if (ret)
 		return ret;
-	/* Until they are counted, blocks have some place. */
+	/* Tree blocks need an address even before they are counted. */
 	ret = mkfs_compact_trees(&f->compact, 1, err);
 	if (ret)
 		return ret;
@@ -309,7 +309,7 @@ static int write_all(struct filling *f, struct btrkit_error *err)
 	return ret ? ret : mkfs_write_supers(p, err);
 }
 
-/* What was on the devices goes before anything is written. */
+/* Clears the devices before anything is written. */
 static int clear(struct filling *f, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
@@ -337,7 +337,7 @@ static int clear(struct filling *f, struct btrkit_error *err)
 	return ret;
 }
 
-/* An image file that did not come out right is empty. */
+/* Empties image files after a failure. */
 static void empty(const struct filling *f)
 {
 	const struct mkfs_plan *p = f->plan;
@@ -347,7 +347,7 @@ static void empty(const struct filling *f)
 			break;
 }
 
-/* What is not what it should be is not left behind as a filesystem. */
+/* Verifies the new filesystem if requested. If it differs from the source, its superblocks are removed. */
 static int verify(struct filling *f, struct btrkit_mkfs_result *result, struct btrkit_error *err)
 {
 	int ret;

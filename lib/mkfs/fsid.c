@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The same UUID for the same source and options. */
+/* Derives the fsid from the source and the options. */
 #include "lib/mkfs/fsid.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "lib/base/le.h"
 #include "lib/base/uuid.h"
 
-/* Everything that the filesystem will have in it but for UUIDs, as one number. */
+/* Returns a digest of everything in the filesystem except UUIDs. */
 static uint64_t digest_source(const struct mkfs_fill *fill)
 {
 	const struct csum_kind *hash = csum_kind_find(BTRKIT_CSUM_XXHASH64);
@@ -21,7 +21,7 @@ static uint64_t digest_source(const struct mkfs_fill *fill)
 	} all = { .so_far = le64_put(fill->contents->digest) };
 #define MIX() hash->compute(&all, sizeof(all), (uint8_t *)&all.so_far)
 
-	/* By what the filesystem calls them: where things are in memory depends on who read first. */
+	/* Identify inodes by their final numbers: their order in memory depends on timing. */
 	for (uint32_t i = 0; i < s->num_inodes; i++) {
 		const struct source_inode *n = &s->inodes[s->in_order[i]];
 		const struct source_xattrs *x = n->xattrs;
@@ -34,7 +34,10 @@ static uint64_t digest_source(const struct mkfs_fill *fill)
 		all.field[4] = le64_put((uint64_t)n->mtime.sec);
 		all.field[5] = le64_put((uint64_t)n->mtime.nsec << 32 | n->subvolume);
 		all.field[6] = le64_put(n->flags);
-		/* Which contents are its own: of an archive they are told by their order alone. */
+		/*
+		 * Contents of archives were digested without inode numbers, so include which of them belong to this
+		 * file.
+		 */
 		if (S_ISREG(n->mode)) {
 			all.field[7] = le64_put(s->inodes[n->contents].first);
 			all.field[8] = le64_put(s->inodes[n->contents].count);
@@ -77,7 +80,7 @@ int mkfs_derive_fsid(const struct mkfs_plan *p, const struct mkfs_fill *fill, bo
 
 	if (o->device_uuid)
 		memcpy(given, o->device_uuid, sizeof(given));
-	/* Each has another size; together they tell them from those of one that fits. */
+	/* Include the sizes of all devices, unless the size follows from the contents. */
 	for (unsigned d = 0; d < p->num_devices && !fits; d++)
 		bytes = bytes * 31 + p->devices[d].total_bytes;
 	snprintf(name, sizeof(name),

@@ -5,7 +5,7 @@
 #include "lib/mkfs/fill.h"
 #include "lib/mkfs/plan.h"
 
-/* One that equal contents with equal options have. @fits: the filesystem is as large as they need. */
+/* Derives an fsid that is the same for equal contents and options. @fits: the size follows from the contents */
 int mkfs_derive_fsid(const struct mkfs_plan *p, const struct mkfs_fill *fill, bool fits, uint8_t *fsid,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

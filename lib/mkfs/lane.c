@@ -9,10 +9,10 @@
 
 struct mkfs_lane {
 	struct io_batch *batches[2];
-	unsigned filling; /* the batch that is; the other one is being written if there is a thread */
+	unsigned filling; /* batch being filled; the thread writes the other */
 	pthread_t thread;
 	bool running;
-	int ret; /* of the thread */
+	int ret; /* result of the thread */
 	struct btrkit_error err;
 };
 
@@ -30,7 +30,7 @@ int mkfs_lane_create(struct btrkit_io *io, size_t budget, struct mkfs_lane **ret
 	return r;
 }
 
-/* What came of the batch that was being written. */
+/* Waits for the thread and returns its result. */
 static int wait_for(struct mkfs_lane *l, struct btrkit_error *err)
 {
 	if (!l->running)

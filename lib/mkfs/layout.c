@@ -11,7 +11,7 @@
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
-/* The first groups, on the first device only; those that are to have another profile are made anew. */
+/* The initial groups, which are on the first device only. Those with another profile are replaced. */
 #define FIRST_SYSTEM_LENGTH (4 * MIB)
 #define LARGE_NODESIZE 65536u
 
@@ -31,7 +31,7 @@ unsigned mkfs_profile_devices(const struct raid_profile *p)
 	return p->flag == BG_DUP ? 1 : p->min_stripes;
 }
 
-/* The limits of mkfs.btrfs, so that scripts meet the same ones. */
+/* Same limits as mkfs.btrfs, so that scripts do not see a difference. */
 uint64_t mkfs_layout_min_device(const struct btrkit_mkfs_options *o)
 {
 	const uint64_t first = MKFS_RESERVED + FIRST_SYSTEM_LENGTH + 2 * 8 * MIB;
@@ -64,8 +64,7 @@ static int insert_hole(struct mkfs_group *g, uint64_t start, uint64_t length, st
 }
 
 /*
- * Superblock mirrors lie where they lie, whatever group that is: no block goes to the strip they take, nor, where
- * parity is made of it, to its row.
+ * No block may overlap a superblock mirror: exclude the strip that it is in, or the whole row if the group has parity.
  */
 int mkfs_group_find_holes(struct mkfs_group *g, struct btrkit_error *err)
 {
@@ -126,7 +125,7 @@ void mkfs_group_cut(struct mkfs_group *g, uint64_t length)
 struct wanted {
 	uint64_t type, profile;
 	enum mkfs_role role;
-	struct mkfs_group first; /* that it has as long as there is one device */
+	struct mkfs_group first; /* initial group on the first device */
 };
 
 static int make_first(struct mkfs_allocator *a, struct wanted *w, struct btrkit_error *err)
@@ -135,7 +134,7 @@ static int make_first(struct mkfs_allocator *a, struct wanted *w, struct btrkit_
 				      mkfs_allocate(a, w->type, &w->first, err);
 }
 
-/* Takes one of the first as it is, or makes it anew. */
+/* Adds the initial group to the layout or, if @anew, a group with the requested profile. */
 static int take_group(struct mkfs_allocator *a, struct wanted *w, bool anew, struct mkfs_layout *l,
 		      struct btrkit_error *err)
 {
@@ -158,7 +157,7 @@ static int take_group(struct mkfs_allocator *a, struct wanted *w, bool anew, str
 	return ret;
 }
 
-/* What is of no use any more. */
+/* Releases an initial group that is not used. */
 static void drop_first(struct mkfs_device *devices, struct wanted *w)
 {
 	if (w->first.stripes)
@@ -167,9 +166,9 @@ static void drop_first(struct mkfs_device *devices, struct wanted *w)
 }
 
 /*
- * Groups lie where those of mkfs.btrfs do: it begins with single ones on the first device, of which those that are to
- * have another profile are then made anew behind them. The gaps are of use: with all free space in one piece, Linux
- * gives it to data, and on a small device a balance then runs out of metadata.
+ * Places groups where mkfs.btrfs does: it starts with single groups on the first device, and then allocates those with
+ * another profile after them. The gaps are useful: if all free space were in one piece, Linux would allocate it to
+ * data, and a balance of a small device would run out of metadata space.
  */
 int mkfs_layout(const struct btrkit_mkfs_options *o, struct mkfs_device *devices, unsigned n, struct mkfs_layout *l,
 		struct btrkit_error *err)
@@ -210,8 +209,8 @@ void mkfs_layout_release(struct mkfs_layout *l)
 }
 
 /*
- * Into the smallest of mkfs.btrfs with one copy of large tree blocks Linux writes nothing: it wants room for a group of
- * metadata more before it makes the first directory.
+ * In the smallest filesystem of mkfs.btrfs with 64 KiB nodes and one copy of metadata, Linux cannot create anything: it
+ * needs space for one more metadata group before it creates the first directory.
  */
 static uint64_t more_for_large_nodes(const struct btrkit_mkfs_options *o, unsigned n)
 {
@@ -219,7 +218,7 @@ static uint64_t more_for_large_nodes(const struct btrkit_mkfs_options *o, unsign
 													      0;
 }
 
-/* mkfs.btrfs has no limit of its own for mixed groups of a profile, and fails when there is no room. */
+/* mkfs.btrfs has no separate minimum for mixed groups with a profile; it fails when it runs out of space. */
 int mkfs_layout_min_size(const struct btrkit_mkfs_options *o, unsigned n, uint64_t *ret, struct btrkit_error *err)
 {
 	struct mkfs_device *devices = calloc(n, sizeof(*devices));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Makes a filesystem: what was on the devices is disowned first, then all trees are written and flushed, and the
- * superblocks come last. Between these steps there is no superblock at all.
+ * Creates a filesystem: old superblocks are invalidated first, then all trees are written and flushed, and the new
+ * superblocks are written last. In between, there is no superblock at all.
  */
 #include <btrkit/mkfs.h>
 
@@ -21,7 +21,7 @@
 
 #define GENERATION 1
 
-/* One that was asked for, or else one derived from the fsid by @name, or a random one. */
+/* Copies the given UUID, or else derives one from the fsid and @name, or else generates a random one. */
 static int make_uuid(const struct mkfs_plan *p, const uint8_t *given, const char *name, uint8_t *to,
 		     struct btrkit_error *err)
 {
@@ -62,7 +62,10 @@ static int judge_zone(const struct mkfs_device *d, struct btrkit_error *err)
 	return ret ? (ret < 0 ? ret : 0) : err_set(err, BTRKIT_UNSUPPORTED, "not supported: a zoned device");
 }
 
-/* How much of the device the filesystem takes: whole sectors. Only the first need have all that is asked for. */
+/*
+ * Determines how much of the device the filesystem uses, in full sectors. Only the first device must have byte_count
+ * bytes; others may be smaller.
+ */
 static int judge_size(struct mkfs_plan *p, unsigned device, uint64_t min, struct btrkit_error *err)
 {
 	struct mkfs_device *d = &p->devices[device];
@@ -81,7 +84,7 @@ static int judge_size(struct mkfs_plan *p, unsigned device, uint64_t min, struct
 	return 0;
 }
 
-/* @min: bytes that each has to have. Devices that are to fit need not have any. */
+/* Checks the devices. @min: minimum size of each; not checked if the size follows from the contents */
 static int judge_devices(struct mkfs_plan *p, uint64_t min, struct btrkit_error *err)
 {
 	const bool fit = p->opts.flags & (BTRKIT_MKFS_FIT | BTRKIT_MKFS_DRY);
@@ -161,7 +164,7 @@ int mkfs_clear_devices(const struct mkfs_plan *p, struct btrkit_error *err)
 	return ret ? ret : mkfs_wipe_ends(p, err);
 }
 
-/* All memory is taken, and all room, before anything is written. */
+/* Writes the filesystem. All memory is allocated, and all space reserved, before anything is written. */
 static int execute(const struct mkfs_plan *p, struct btrkit_error *err)
 {
 	struct mkfs_writer *w;
@@ -179,7 +182,7 @@ static int execute(const struct mkfs_plan *p, struct btrkit_error *err)
 	return ret ? ret : mkfs_write_supers(p, err);
 }
 
-/* What goes in is not known yet: no size is too small so far. */
+/* The contents are not known yet, so no device is too small so far. */
 static int fill(struct mkfs_plan *p, struct btrkit_mkfs_result *result, struct btrkit_error *err)
 {
 	const int ret = judge_devices(p, 0, err);
@@ -187,7 +190,7 @@ static int fill(struct mkfs_plan *p, struct btrkit_mkfs_result *result, struct b
 	return ret ? ret : mkfs_make_filled(p, result, err);
 }
 
-/* Groups of a kind lie one behind the other. */
+/* Adds a group to the result. Adjacent groups of the same type are combined. */
 static void tell_group(struct btrkit_mkfs_result *r, const struct mkfs_group *g)
 {
 	struct btrkit_mkfs_group *last = r->num_groups ? &r->groups[r->num_groups - 1] : NULL;

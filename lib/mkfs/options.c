@@ -17,7 +17,7 @@
 #define BLOCKSIZE_MAX 65536u
 #define NODESIZE_DEFAULT 16384u
 #define FREE_PERCENT_MAX UINT16_MAX
-/* Above the page size of the first kernels; a flag says so. */
+/* Larger nodes than this need the big-metadata flag. */
 #define SMALL_NODESIZE 4096u
 
 #define FLAGS_OF_SOURCE \
@@ -25,7 +25,7 @@
 	 BTRKIT_MKFS_VERIFY | BTRKIT_MKFS_SHARE)
 #define FLAGS_KNOWN (BTRKIT_MKFS_REPRODUCIBLE | BTRKIT_MKFS_DISCARD | BTRKIT_MKFS_QUOTA | FLAGS_OF_SOURCE)
 
-/* What a new and empty filesystem can be made with. */
+/* Features that a new filesystem can have. */
 #define INCOMPAT_WRITTEN                                                                                   \
 	(INCOMPAT_MIXED_BACKREF | INCOMPAT_MIXED_GROUPS | INCOMPAT_BIG_METADATA | INCOMPAT_EXTENDED_IREF | \
 	 INCOMPAT_RAID56 | INCOMPAT_SKINNY_METADATA | INCOMPAT_NO_HOLES | INCOMPAT_RAID1C34 | INCOMPAT_SIMPLE_QUOTA)
@@ -86,7 +86,7 @@ static int judge_profiles(struct btrkit_mkfs_options *o, size_t n, struct btrkit
 		ret = judge_profile("data", data, n, err);
 	if (ret)
 		return ret;
-	/* The trees are written here; of file data there are none, with parity. */
+	/* Only metadata is written with parity: filesystems with parity are not filled. */
 	if (metadata->parity && !parity_available())
 		return err_set(err, BTRKIT_UNSUPPORTED,
 			       "metadata profile %s is not supported: this build is without ISA-L", metadata->name);
@@ -119,7 +119,7 @@ static int judge_features(struct btrkit_mkfs_options *o, struct btrkit_error *er
 
 		return features_refuse(set, bits & -bits, "a new filesystem cannot have the feature", err);
 	}
-	/* Every filesystem since 2009 has these back references; nothing here makes others. */
+	/* Mixed back references are always used, as in every filesystem since 2009. */
 	o->incompat |= INCOMPAT_MIXED_BACKREF;
 	o->incompat &= ~(INCOMPAT_BIG_METADATA | INCOMPAT_MIXED_GROUPS);
 	if (o->nodesize > SMALL_NODESIZE)

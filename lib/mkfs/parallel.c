@@ -14,8 +14,8 @@ struct crew {
 	const struct mkfs_job *job;
 	pthread_mutex_t lock;
 	pthread_cond_t left;
-	unsigned next;	  /* device that nobody has taken up */
-	unsigned working; /* threads */
+	unsigned next;	  /* next device to work on */
+	unsigned working; /* running threads */
 	int ret;
 	struct btrkit_error err;
 };
@@ -60,7 +60,7 @@ static void *thread(void *ctx)
 	return NULL;
 }
 
-/* Until the last thread has gone. */
+/* Waits until the last thread has finished. */
 static void wait_for_all(struct crew *c)
 {
 	struct timespec until;
@@ -79,7 +79,7 @@ static void wait_for_all(struct crew *c)
 		pthread_mutex_lock(&c->lock);
 	}
 	pthread_mutex_unlock(&c->lock);
-	/* Whatever its pace, all of it has been told in the end. */
+	/* Report the final state in any case. */
 	if (c->job->watch)
 		c->job->watch(c->job->ctx);
 }

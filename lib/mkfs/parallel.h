@@ -2,22 +2,22 @@
 #ifndef BTRKIT_MKFS_PARALLEL_H
 #define BTRKIT_MKFS_PARALLEL_H
 
-/* What is done on every device of a new filesystem, on all of them at once. */
+/* Runs a job on all devices of a new filesystem in parallel. */
 
 #include "lib/mkfs/plan.h"
 
 struct mkfs_job {
-	/* On a device, whose number is that in the plan. With several devices it is called by threads. */
+	/* Works on one device, given by its index in the plan. Called from threads if there are several devices. */
 	int (*work)(const struct mkfs_plan *p, unsigned device, void *ctx, struct btrkit_error *err);
-	/* Called by the thread that waits for the others, some times a second and at the end. May be NULL. */
+	/* Called several times a second and at the end by the waiting thread. May be NULL. */
 	void (*watch)(void *ctx);
 	void *ctx;
-	bool all; /* Of the devices, even when it has failed on one. */
+	bool all; /* continue with other devices after a failure */
 };
 
 /*
- * Returns when the job is done on all devices. After a failure it is begun on no other, unless @all is set.
- * @return 0, or what @work returned: @err names the device, if there are several
+ * Runs the job and returns when all devices are done. After a failure no other device is started, unless @all is set.
+ * @return 0, or the first error of @work: @err names the device if there are several
  */
 int mkfs_on_devices(const struct mkfs_plan *p, const struct mkfs_job *job, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -9,10 +9,10 @@
 #include "lib/mkfs/fill.h"
 #include "lib/mkfs/streams.h"
 
-/* Trees that describe trees grow with them, by less each time; more rounds than this are a mistake of ours. */
+/* Trees that describe other trees grow with them, by less each round. Needing more rounds than this is a bug. */
 #define ROUNDS_MAX 32
 
-/* Those that are no subvolumes. */
+/* Maximum number of trees that are not subvolumes. */
 #define OTHER_TREES 10
 
 uint64_t mkfs_tree_num_blocks(const struct mkfs_tree *t)
@@ -75,7 +75,7 @@ uint64_t mkfs_slots_used(const struct mkfs_plan *p, enum mkfs_role role)
 	return n;
 }
 
-/* Of a group for trees: blocks in it. */
+/* Returns the number of used blocks in a group for trees. */
 static uint64_t blocks_in(const struct mkfs_plan *p, const struct mkfs_group *g)
 {
 	const uint64_t all = g->role == MKFS_DATA ? 0 : mkfs_slots_used(p, g->role);
@@ -118,7 +118,7 @@ static struct mkfs_tree *add_tree(struct mkfs_plan *p, uint64_t owner, mkfs_stre
 	return t;
 }
 
-/* The trees of subvolumes, the top level first. */
+/* Adds the trees of all subvolumes, the top level first. */
 static void add_subvolumes(struct mkfs_plan *p)
 {
 	for (uint32_t i = 0; i < mkfs_fill_subvolumes(p->fill); i++)
@@ -148,10 +148,10 @@ static int choose_trees(struct mkfs_plan *p, struct btrkit_error *err)
 	return 0;
 }
 
-/* What a counting run is told of. */
+/* Context of a counting run. */
 struct count_ctx {
 	struct mkfs_tree *tree;
-	unsigned level; /* the one whose keys are taken */
+	unsigned level; /* level whose keys are collected */
 };
 
 static int take_key(void *ctx, unsigned level, uint64_t index, const struct btrkit_key *key, struct btrkit_error *err)
@@ -193,7 +193,7 @@ int mkfs_tree_run(const struct mkfs_plan *p, const struct mkfs_tree *t, const st
 	return ret;
 }
 
-/* Runs the items of a tree through a builder that only counts. */
+/* Passes the items of a tree to a builder that only counts. */
 static int run_counting(const struct mkfs_plan *p, struct count_ctx *ctx, bool keys, uint64_t blocks[LEVELS_MAX],
 			struct btrkit_error *err)
 {
@@ -223,7 +223,7 @@ static int count_blocks(const struct mkfs_plan *p, struct mkfs_tree *t, bool *ch
 	return 0;
 }
 
-/* The keys, level by level, so that they come in the order of the slots. */
+/* Collects the first keys of all blocks level by level, so that they are in slot order. */
 static int collect_keys(const struct mkfs_plan *p, struct mkfs_tree *t, struct btrkit_error *err)
 {
 	struct count_ctx ctx = { .tree = t };
@@ -257,7 +257,7 @@ static int judge_room(const struct mkfs_plan *p, struct btrkit_error *err)
 	return 0;
 }
 
-/* One round: *changed tells whether another one is needed. */
+/* Counts the blocks of all trees once. Sets *changed if another round is needed. */
 static int count_trees(struct mkfs_plan *p, unsigned round, bool *changed, struct btrkit_error *err)
 {
 	int ret = 0;

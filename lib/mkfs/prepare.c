@@ -6,11 +6,11 @@
 #include "lib/base/err.h"
 #include "lib/mkfs/parallel.h"
 
-/* At the end of a device other filesystems and RAIDs have signatures. */
+/* Some filesystems and RAIDs have signatures at the end of a device. */
 #define TAIL_BYTES (2u << 20)
 #define HEAD_BYTES (1u << 20)
 #define DISCARD_UNIT (1ull << 30)
-#define DISCARD_STEPS 1000u /* between which it can be ended */
+#define DISCARD_STEPS 1000u /* it can be interrupted between steps */
 
 static int write_zeros(struct btrkit_io *io, uint64_t from, uint64_t to, struct btrkit_error *err)
 {
@@ -56,8 +56,8 @@ static int reserve(const struct mkfs_plan *p, unsigned device, void *ctx, struct
 }
 
 /*
- * What is no superblock stays: behind the bytes asked for it is somebody else's, and in a hole there may be no room for
- * zeros.
+ * Overwrites a superblock copy, but only if it is one: past byte_count the data belongs to somebody else, and in a hole
+ * of a sparse file there may be no space for zeros.
  */
 static int disown_copy(const struct mkfs_device *dev, unsigned mirror, struct btrkit_error *err)
 {
@@ -68,7 +68,7 @@ static int disown_copy(const struct mkfs_device *dev, unsigned mirror, struct bt
 	if (dev->io->size < at + SUPER_SIZE)
 		return 0;
 	ret = btrkit_io_read(dev->io, at, &d, sizeof(d), err);
-	/* What cannot be read may yet be overwritten, if it is ours. */
+	/* If it cannot be read, overwriting may still succeed, but only do so within our part of the device. */
 	if (ret ? dev->total_bytes < at + SUPER_SIZE : le64_get(d.magic) != SUPER_MAGIC)
 		return ret;
 	return write_zeros(dev->io, at, at + SUPER_SIZE, err);
@@ -91,18 +91,18 @@ static int wipe_ends(const struct mkfs_plan *p, unsigned device, void *ctx, stru
 	int ret;
 
 	(void)ctx;
-	/* What is smaller is found to be so when it is to be filled, and an image that grows is empty. */
+	/* Small devices are refused later, and growing images are empty at this point. */
 	ret = write_zeros(io, 0, io->size < HEAD_BYTES ? io->size : HEAD_BYTES, err);
 	if (ret || p->opts.byte_count)
 		return ret;
 	return write_zeros(io, io->size < TAIL_BYTES ? 0 : io->size - TAIL_BYTES, io->size, err);
 }
 
-/* The devices discard at their own pace; how far they are in all is told by one thread. */
+/* Progress over all devices, reported by one thread. */
 struct discard {
 	const struct mkfs_plan *plan;
 	atomic_uint_fast64_t done;
-	atomic_int stop; /* what progress() returned */
+	atomic_int stop; /* return value of progress() */
 };
 
 static void tell(void *ctx)
@@ -121,12 +121,12 @@ static int discard(const struct mkfs_plan *p, unsigned device, void *ctx, struct
 	uint64_t total = p->devices[device].total_bytes, step = total / DISCARD_STEPS;
 	int ret;
 
-	/* Whole units: a device leaves alone what is no whole block of it. */
+	/* Full units, because devices ignore partial blocks. */
 	step = step < DISCARD_UNIT ? DISCARD_UNIT : step - step % DISCARD_UNIT;
 	for (uint64_t at = 0; at < total; at += step) {
 		if (step > total - at)
 			step = total - at;
-		/* With one device there is nobody else to tell. */
+		/* With one device there is no other thread to report progress. */
 		if (p->num_devices == 1)
 			tell(d);
 		ret = atomic_load(&d->stop);
@@ -157,7 +157,7 @@ int mkfs_disown(const struct mkfs_plan *p, struct btrkit_error *err)
 	return mkfs_on_devices(p, &(struct mkfs_job){ .work = disown }, err);
 }
 
-/* When the primary superblock has gone for good there is no filesystem, whether the device takes more writes or not. */
+/* Once the primary superblock is durably removed there is no filesystem, even if later writes fail. */
 static int take_back(const struct mkfs_plan *p, unsigned device, void *ctx, struct btrkit_error *err)
 {
 	const struct mkfs_device *d = &p->devices[device];

@@ -2,26 +2,27 @@
 #ifndef BTRKIT_MKFS_PREPARE_H
 #define BTRKIT_MKFS_PREPARE_H
 
-/* What is done to devices before a filesystem is written to them. */
+/* Prepares devices for a new filesystem. */
 
 #include "lib/mkfs/plan.h"
 
 /*
- * Room for all that will be written, before anything is: on a full disk the old contents of a sparse file stay as they
- * are.
+ * Reserves space for everything that will be written. If the host's disk is full, a sparse file keeps its old contents.
  */
 int mkfs_reserve(const struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Old superblocks go, and only they: until they have gone for good, the old filesystems are whole. */
+/* Overwrites old superblocks and nothing else: until that is durable, the old filesystems are intact. */
 int mkfs_disown(const struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* After a failure there is no filesystem on any device; where that fails too, the options' warning() is told. */
+/* Removes the new superblocks from all devices after a failure. Calls the options' warning() if that fails, too. */
 void mkfs_take_back(const struct mkfs_plan *p);
 
-/* Discards what the filesystem will use, and no more. @return 0; what the options' progress() returned; <0 */
+/*
+ * Discards the part of the devices that the filesystem will use. @return 0; what the options' progress() returned; <0
+ */
 int mkfs_discard(const struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Signatures of other filesystems, at either end of the devices; but what lies behind a part of one stays. */
+/* Wipes signatures of other filesystems at both ends of the devices. With byte_count, the end is left alone. */
 int mkfs_wipe_ends(const struct mkfs_plan *p, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

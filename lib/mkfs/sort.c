@@ -42,7 +42,9 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Takes the path, in which a backslash makes any byte one of it; it ends at a blank. @return what is behind it */
+/*
+ * Extracts a path in place. A backslash escapes the next byte, and a blank ends the path. @return the rest of the line
+ */
 static char *take_path(char *at)
 {
 	char *to = at;
@@ -142,7 +144,7 @@ static uint32_t find(const struct source *source, const char *path)
 	return inode;
 }
 
-/* Of every inode what a line says of it, or NONE. Of several lines the last counts. */
+/* Fills in the priority of each inode that a line names, and NONE for others. The last line for an inode wins. */
 static int own_priorities(const struct mkfs_sort *s, const struct source *source, int32_t *own,
 			  struct btrkit_error *err)
 {
@@ -164,7 +166,7 @@ static int own_priorities(const struct mkfs_sort *s, const struct source *source
 	return 0;
 }
 
-/* Its own, or that of the nearest directory above. */
+/* Returns the priority of the inode, or of its nearest ancestor that has one. */
 static int32_t priority_of(const struct source *source, const int32_t *own, uint32_t inode)
 {
 	while (own[inode] == NONE && source->inodes[inode].name != SOURCE_NONE)
@@ -174,7 +176,7 @@ static int32_t priority_of(const struct source *source, const int32_t *own, uint
 
 struct file {
 	int32_t priority;
-	uint32_t position; /* in source.in_order */
+	uint32_t position; /* index in source.in_order */
 };
 
 static int by_priority(const void *a, const void *b)

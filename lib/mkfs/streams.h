@@ -2,11 +2,11 @@
 #ifndef BTRKIT_MKFS_STREAMS_H
 #define BTRKIT_MKFS_STREAMS_H
 
-/* The items of each tree of a new filesystem. Each is a mkfs_stream_fn. */
+/* Generators of the items of each tree of a new filesystem. Each is a mkfs_stream_fn. */
 
 #include "lib/mkfs/plan.h"
 
-/* Trees of the devices and their space. */
+/* Trees that describe devices and space. */
 int mkfs_stream_chunks(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
 		       struct btrkit_error *err);
 int mkfs_stream_devices(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
@@ -18,7 +18,7 @@ int mkfs_stream_free_space(const struct mkfs_plan *p, const struct mkfs_tree *t,
 int mkfs_stream_block_groups(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
 			     struct btrkit_error *err);
 
-/* Trees of names. */
+/* Trees with roots and directories of an empty filesystem. */
 int mkfs_stream_top_level(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
 			  struct btrkit_error *err);
 int mkfs_stream_data_reloc(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
@@ -32,17 +32,17 @@ int mkfs_stream_quota(const struct mkfs_plan *p, const struct mkfs_tree *t, stru
 int mkfs_stream_nothing(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
 			struct btrkit_error *err);
 
-/* Trees of a filesystem that is filled. */
+/* Trees of a filled filesystem. */
 int mkfs_stream_files(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b, struct btrkit_error *err);
 int mkfs_stream_csums(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b, struct btrkit_error *err);
-/* The item of the next data extent, the first is 0, if it lies in the group. @return 0; 1: it does not; <0 */
+/* Adds the item of data extent *next (from 0) if it is in the group. @return 0; 1: it is not; <0 */
 int mkfs_add_data_extent(const struct mkfs_plan *p, const struct mkfs_group *g, size_t *next, struct bulk *b,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* A chunk item of a group with its stripes, for the chunk tree and the superblock. */
+/* Size and contents of the chunk item of a group, for the chunk tree and the superblock. */
 uint32_t mkfs_chunk_item_size(const struct mkfs_group *g);
 void mkfs_chunk_item(const struct mkfs_plan *p, const struct mkfs_group *g, uint8_t *to);
-/* Of device number @device in the plan. */
+/* Returns the device item of device number @device in the plan. */
 struct disk_dev_item mkfs_dev_item(const struct mkfs_plan *p, unsigned device);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What describes the contents of files: their extents and checksums. */
+/* Items that describe the contents of files: extents and checksums. */
 #include "lib/mkfs/streams.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "lib/format/items/extent.h"
 #include "lib/mkfs/fill.h"
 
-/* Linux's own limit, of a page's bytes of them. */
+/* Linux limits the checksums of an item to one page. */
 #define CSUM_BYTES_MAX 4096u
 
 static struct extent_ref ref_of(const struct source_inode *n, const struct mkfs_extent *x)
@@ -21,7 +21,7 @@ static struct extent_ref ref_of(const struct source_inode *n, const struct mkfs_
 				    .count = 1 };
 }
 
-/* References lie with falling hashes. */
+/* References are sorted by descending hash. */
 static int by_sequence(const void *a, const void *b)
 {
 	const uint64_t x = extent_ref_sequence(a), y = extent_ref_sequence(b);
@@ -88,7 +88,9 @@ int mkfs_add_data_extent(const struct mkfs_plan *p, const struct mkfs_group *g, 
 	return ret;
 }
 
-/* How many checksums an item has: leaves are to be full, and items no larger than Linux makes them. */
+/*
+ * Returns the number of checksums per item: so that items fill a leaf well, and no more than Linux puts into an item.
+ */
 static uint32_t sums_max(const struct mkfs_plan *p)
 {
 	const uint32_t leaf = mkfs_item_room(&p->opts) - (uint32_t)sizeof(struct disk_item);

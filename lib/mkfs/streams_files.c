@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The items of subvolumes: inodes, their names, attributes and extents. */
+/* Items of file trees: inodes, names, xattrs and extents. */
 #include "lib/mkfs/streams.h"
 
 #include <stdlib.h>
@@ -14,16 +14,16 @@
 #include "lib/format/items/inode.h"
 #include "lib/mkfs/fill.h"
 
-#define AHEAD 8u /* entries */
+#define AHEAD 8u /* entries to prefetch */
 
-/* One subvolume's items on their way. */
+/* State of the generation of one subvolume. */
 struct filler {
 	const struct mkfs_plan *plan;
 	const struct mkfs_fill *fill;
 	const struct source *source;
 	struct bulk *to;
-	uint8_t *buf; /* of the size of a node: an item under construction */
-	uint32_t room; /* of an item */
+	uint8_t *buf; /* buffer for an item, nodesize bytes */
+	uint32_t room; /* maximum size of an item */
 };
 
 static struct disk_time put_time(const struct source_time *t)
@@ -41,7 +41,7 @@ static void put_times(const struct mkfs_fill *f, const struct source_inode *n, s
 	d->otime = put_time(&t.otime);
 }
 
-/* The inode whose extents those of this one are. */
+/* Returns the inode whose contents this one shares. */
 static const struct source_inode *contents_of(const struct source *s, const struct source_inode *n)
 {
 	return &s->inodes[n->contents];
@@ -91,7 +91,7 @@ static uint32_t put_ref(uint8_t *to, uint64_t index, const char *name, uint16_t 
 	return (uint32_t)sizeof(d) + len;
 }
 
-/* "PATH: ..." with why it cannot be. */
+/* Reports an error with the path of an inode. */
 static int refuse(const struct filler *e, const struct source_inode *n, const char *why, struct btrkit_error *err)
 {
 	char path[512];
@@ -100,7 +100,7 @@ static int refuse(const struct filler *e, const struct source_inode *n, const ch
 	return err_set(err, BTRKIT_INVALID, "%s: %s", path, why);
 }
 
-/* A name that has no room in the item of its directory. */
+/* A name that does not fit into the INODE_REF item of its directory. */
 struct extref {
 	uint64_t hash;
 	const struct source_entry *entry;
@@ -151,7 +151,10 @@ static int add_extrefs(struct filler *e, const struct source_inode *inode, struc
 	return ret;
 }
 
-/* The names of an inode with several: an item for each directory, and what has no room there by itself. */
+/*
+ * Adds the references of an inode with several names: an INODE_REF item per directory, and INODE_EXTREF items for names
+ * that do not fit.
+ */
 static int add_links(struct filler *e, const struct source_inode *n, const struct mkfs_link *links,
 		     struct btrkit_error *err)
 {
@@ -190,7 +193,7 @@ static int add_names(struct filler *e, uint32_t number, struct btrkit_error *err
 	const struct source_entry *entry;
 	uint32_t size;
 
-	/* The top of a subvolume has its name there, not here. */
+	/* The root directory of a subvolume is named by root references instead. */
 	if (!n->number) {
 		size = put_ref(e->buf, 0, "..", 2);
 		return bulk_add(e->to, &KEY(mkfs_fill_objectid(n), KEY_INODE_REF, mkfs_fill_objectid(n)), e->buf, size,
@@ -288,7 +291,7 @@ static uint32_t put_entry(const struct filler *e, uint32_t subvolume, const stru
 	return put_dir_item(to, &d, entry->name, entry->len, NULL, 0);
 }
 
-/* By their hashes they lie anywhere in memory: what comes soon is asked for now. */
+/* In hash order the entries are scattered in memory, so prefetch the next ones. */
 static void fetch_ahead(const struct filler *e, const struct source_entry *entries, uint32_t i, uint32_t n)
 {
 	const struct source_entry *all = e->source->entries;
@@ -333,7 +336,7 @@ static int add_entries(struct filler *e, const struct source_inode *n, struct bt
 	return ret;
 }
 
-/* What lies in the item itself. */
+/* Adds an inline extent. */
 static int add_inline(struct filler *e, const struct source_inode *n, uint64_t ram_bytes, uint8_t compression,
 		      const struct mkfs_extent *x, struct btrkit_error *err)
 {
@@ -368,7 +371,7 @@ static int add_extent(struct filler *e, const struct source_inode *n, const stru
 	return bulk_add(e->to, &KEY(mkfs_fill_objectid(n), KEY_EXTENT_DATA, x->file_offset), &d, sizeof(d), err);
 }
 
-/* A hole has an item only where the feature no-holes is off. */
+/* Adds a hole. It has an item only without the feature no-holes. */
 static int add_hole(struct filler *e, const struct source_inode *n, uint64_t from, uint64_t to,
 		    struct btrkit_error *err)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The roots of the trees, and the directories that every filesystem begins with. */
+/* Items of the root tree, the UUID tree and the quota tree, and the directories of an empty filesystem. */
 #include "lib/mkfs/streams.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static struct disk_time time_of(const struct mkfs_plan *p)
 	return (struct disk_time){ .sec = le64_put((uint64_t)p->opts.time) };
 }
 
-/* An empty directory, whose parent is itself. */
+/* Adds an empty directory named "..". */
 static int add_directory(const struct mkfs_plan *p, struct bulk *b, uint64_t inode, uint64_t parent,
 			 struct btrkit_error *err)
 {
@@ -66,7 +66,7 @@ int mkfs_stream_data_reloc(const struct mkfs_plan *p, const struct mkfs_tree *t,
 	return add_directory(p, b, OID_FIRST_FREE, OID_FIRST_FREE, err);
 }
 
-/* Whose UUID it is. */
+/* The subvolume with a UUID. */
 struct owner {
 	struct btrkit_key key; /* the UUID itself */
 	uint64_t id;
@@ -110,12 +110,12 @@ int mkfs_stream_uuids(const struct mkfs_plan *p, const struct mkfs_tree *t, stru
 	return ret;
 }
 
-/* What a subvolume refers to, and what of that only it does. */
+/* Bytes that a subvolume refers to, and those that no other subvolume refers to. */
 struct usage {
 	uint64_t referenced, exclusive;
 };
 
-/* Contents that lie on both sides of a subvolume's boundary belong to several. */
+/* Contents shared by hard links across subvolumes are exclusive to none of them. */
 static void count_contents(const struct mkfs_fill *f, struct usage *usage)
 {
 	const struct source *s = f->source;
@@ -133,7 +133,7 @@ static void count_contents(const struct mkfs_fill *f, struct usage *usage)
 	}
 }
 
-/* Every subvolume has its tree, and its contents. */
+/* The usage of each subvolume consists of its tree and its contents. */
 int mkfs_stream_quota(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b, struct btrkit_error *err)
 {
 	const bool simple = p->opts.incompat & INCOMPAT_SIMPLE_QUOTA;
@@ -216,7 +216,7 @@ static int add_root(const struct mkfs_plan *p, struct bulk *b, uint64_t owner, s
 	return bulk_add(b, &KEY(owner, KEY_ROOT_ITEM, 0), &d, sizeof(d), err);
 }
 
-/* The name of a subvolume, in a reference to it or back. */
+/* Adds the root reference or back reference of a subvolume. */
 static int add_root_ref(const struct mkfs_plan *p, struct bulk *b, uint32_t number, bool back, struct btrkit_error *err)
 {
 	const struct source *s = p->fill->source;
@@ -234,7 +234,7 @@ static int add_root_ref(const struct mkfs_plan *p, struct bulk *b, uint32_t numb
 			(uint32_t)sizeof(ref.head) + name->len, err);
 }
 
-/* A subvolume with what says where its name is, and where those in it are. */
+/* Adds the root item of a subvolume, its back reference and the references to its nested subvolumes. */
 static int add_subvolume(const struct mkfs_plan *p, struct bulk *b, uint32_t number, struct btrkit_error *err)
 {
 	int ret = add_root(p, b, mkfs_fill_subvolume_id(number), err);
@@ -247,7 +247,7 @@ static int add_subvolume(const struct mkfs_plan *p, struct bulk *b, uint32_t num
 	return ret;
 }
 
-/* The directory of the root tree has one entry, which says what is mounted when nothing else is asked for. */
+/* Adds the entry "default" of the root tree directory, which names the default subvolume. */
 static int add_default(const struct mkfs_plan *p, struct bulk *b, struct btrkit_error *err)
 {
 	static const char name[7] = { 'd', 'e', 'f', 'a', 'u', 'l', 't' };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The devices, their chunks, and what is used and free in them. */
+/* Items that describe devices, chunks, and used and free space. */
 #include "lib/mkfs/streams.h"
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ int mkfs_stream_chunks(const struct mkfs_plan *p, const struct mkfs_tree *t, str
 	return ret;
 }
 
-/* Groups lie on a device in the order in which they lie in the logical space. */
+/* Adds the device extents of a device. Their order on the device is that of the logical addresses. */
 static int add_device_extents(const struct mkfs_plan *p, unsigned device, struct bulk *b, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -150,7 +150,7 @@ int mkfs_stream_block_groups(const struct mkfs_plan *p, const struct mkfs_tree *
 	return ret;
 }
 
-/* The extent item of block number @n of a tree, counted from its first leaf. */
+/* Adds the extent item of block number @n of a tree, counted from its first leaf. */
 static int add_block(const struct mkfs_plan *p, const struct mkfs_tree *t, unsigned level, uint64_t n, uint64_t bytenr,
 		     struct bulk *b, struct btrkit_error *err)
 {
@@ -164,7 +164,7 @@ static int add_block(const struct mkfs_plan *p, const struct mkfs_tree *t, unsig
 	le64 root = le64_put(t->owner);
 
 	if (!skinny) {
-		/* Keys are there when the items are made in earnest. */
+		/* The keys are not known yet while blocks are only counted. */
 		struct disk_tree_block_info info = { .level = (uint8_t)level };
 
 		if (n < t->num_keys)
@@ -179,14 +179,14 @@ static int add_block(const struct mkfs_plan *p, const struct mkfs_tree *t, unsig
 	return bulk_add(b, &key, &item, (uint32_t)(at - (uint8_t *)&item), err);
 }
 
-/* Which block of which tree has a slot; slots are passed in their order. */
+/* Position of a slot in the trees. Slots are visited in order. */
 struct walk {
 	unsigned tree, level;
-	uint64_t index; /* in the level */
-	uint64_t n;	/* in the tree */
+	uint64_t index; /* number in the level */
+	uint64_t n;	/* number in the tree */
 };
 
-/* The next block of a tree of that role; there must be one. */
+/* Advances to the next block of a tree with that role, which must exist. */
 static void step(const struct mkfs_plan *p, enum mkfs_role role, struct walk *w)
 {
 	while (p->trees[w->tree].role != role || w->index == p->trees[w->tree].blocks[w->level]) {
@@ -211,7 +211,7 @@ static int add_tree_blocks(const struct mkfs_plan *p, const struct mkfs_group *g
 		const uint64_t bytenr = mkfs_group_block(g, p->opts.nodesize, slot);
 
 		step(p, g->role, w);
-		/* The group's own item comes right after that of a block at its start. */
+		/* The key of the block group item sorts directly after that of a block at the start of the group. */
 		if (!*told && bytenr != g->logical) {
 			ret = add_block_group(p, g, b, err);
 			*told = true;
@@ -230,7 +230,7 @@ static int add_data_extents(const struct mkfs_plan *p, const struct mkfs_group *
 	bool first = g->used && g->end > g->logical;
 	int ret = 0;
 
-	/* Data begin where the group does, but for a hole there. */
+	/* The first extent is at the start of the group, unless there is a hole. */
 	if (g->num_holes && g->holes[0].start == g->logical)
 		first = false;
 	while (!ret) {
@@ -255,7 +255,7 @@ int mkfs_stream_extents(const struct mkfs_plan *p, const struct mkfs_tree *t, st
 	(void)t;
 	for (unsigned i = 0; !ret && i < p->layout.num_groups; i++) {
 		const struct mkfs_group *g = &p->layout.groups[i];
-		/* With a tree of their own the block groups are not here. */
+		/* Block group items may be in a tree of their own. */
 		bool told = p->opts.compat_ro & COMPAT_RO_BLOCK_GROUP_TREE;
 
 		ret = g->role == MKFS_DATA ? add_data_extents(p, g, &next, &told, b, err) :
@@ -266,7 +266,7 @@ int mkfs_stream_extents(const struct mkfs_plan *p, const struct mkfs_tree *t, st
 	return ret;
 }
 
-/* So few ranges are free in a new group that they are told as extents, never as bitmaps. */
+/* A new group has so few free ranges that they are always stored as extents, never as bitmaps. */
 int mkfs_stream_free_space(const struct mkfs_plan *p, const struct mkfs_tree *t, struct bulk *b,
 			   struct btrkit_error *err)
 {

@@ -9,7 +9,7 @@
 #include "lib/mkfs/prepare.h"
 #include "lib/mkfs/streams.h"
 
-/* The roots of the one commit there is; the other slots stay empty. */
+/* Fills in a backup root for the only commit so far. The other slots stay empty. */
 static void fill_backup(const struct mkfs_plan *p, struct disk_root_backup *d)
 {
 	le64 gen = le64_put(p->generation);
@@ -58,7 +58,7 @@ static void fill_super(const struct mkfs_plan *p, struct disk_super *d)
 		.csum_type = le16_put(p->judge.csum->type),
 		.root_level = mkfs_tree_level(roots),
 		.chunk_root_level = mkfs_tree_level(chunks),
-		/* There is no v1 cache, which must not be looked for. */
+		/* There is no v1 space cache. */
 		.cache_generation = le64_put(p->opts.compat_ro & COMPAT_RO_FREE_SPACE_TREE ? 0 : UINT64_MAX),
 	};
 	memcpy(d->fsid, p->fsid, sizeof(d->fsid));
@@ -70,7 +70,7 @@ static void fill_super(const struct mkfs_plan *p, struct disk_super *d)
 	fill_backup(p, &d->backups[0]);
 }
 
-/* One copy on one device; @common is what all have in common. */
+/* Writes one superblock copy to one device. @common: fields that all copies share */
 static int write_super(const struct mkfs_plan *p, unsigned device, const struct disk_super *common, unsigned mirror,
 		       struct btrkit_error *err)
 {

@@ -13,7 +13,6 @@ size_t unit_whole_sectors(const struct units *u, size_t n)
 	return (n + u->config.sectorsize - 1) & ~((size_t)u->config.sectorsize - 1);
 }
 
-/* The name of the file, in front of what failed. */
 int unit_blame(const struct units *u, uint32_t inode, int error, const char *what, struct btrkit_error *err)
 {
 	char path[512];
@@ -22,7 +21,7 @@ int unit_blame(const struct units *u, uint32_t inode, int error, const char *wha
 	return err_system(err, error, "%s: %s", path, what);
 }
 
-/* Reads what can be read, as far as it has to. */
+/* Reads a part from its file, and checks that the file did not change. */
 static int read_part(const struct units *u, struct source_near *near, const struct part *p, uint8_t *to,
 		     struct btrkit_error *err)
 {
@@ -66,12 +65,15 @@ static void sum_piece(const struct units *u, struct unit *w, struct mkfs_piece *
 	}
 }
 
-/* As it is, but for sectors of zeros. @len: whole sectors, with zeros behind the file's end */
+/*
+ * Adds pieces without compression, leaving out sectors of zeros. @len: full sectors, zero-padded past the end of the
+ * file
+ */
 static void add_plain(const struct units *u, struct unit *w, const struct part *p, size_t from, size_t len)
 {
 	const uint32_t sector = u->config.sectorsize;
 	const uint8_t *data = w->bytes + p->at + from;
-	/* Behind its end the file has no blocks that could be shared. */
+	/* Only full sectors of the file can be shared. */
 	const size_t whole = u->config.contents->shares ? p->len - p->len % sector : 0;
 
 	for (size_t at = 0; at < len;) {
@@ -93,7 +95,7 @@ static void add_plain(const struct units *u, struct unit *w, const struct part *
 	}
 }
 
-/* @return 0: it was compressed; 1: it does not pay; <0 */
+/* @return 0: it was compressed; 1: compression does not pay; <0 */
 static int compress(const struct units *u, struct unit *w, const struct part *p, size_t from, size_t len, size_t room,
 		    bool in_item, struct btrkit_error *err)
 {
@@ -120,7 +122,7 @@ static int compress(const struct units *u, struct unit *w, const struct part *p,
 	return 0;
 }
 
-/* Small files lie where their inode does. @return 0; 1: not this one; <0 */
+/* Adds a small file as an inline extent. @return 0; 1: not applicable to this file; <0 */
 static int add_inline(const struct units *u, struct unit *w, const struct part *p, struct btrkit_error *err)
 {
 	const struct units_config *c = &u->config;
@@ -155,7 +157,7 @@ static void decide(struct units *u, struct big_file *f, enum verdict verdict)
 	pthread_mutex_unlock(&u->lock);
 }
 
-/* The first part of the file is in an earlier unit, which another thread has taken before. */
+/* The first part of the file is in an earlier unit, which another thread already works on. */
 static enum verdict wait_for_verdict(struct units *u, const struct big_file *f)
 {
 	enum verdict verdict;
@@ -168,7 +170,7 @@ static enum verdict wait_for_verdict(struct units *u, const struct big_file *f)
 	return verdict;
 }
 
-/* In steps of as much as is compressed as one. */
+/* Compresses a part in steps of the maximum size of a compressed extent. */
 static int add_packed(struct units *u, struct unit *w, struct part *p, struct btrkit_error *err)
 {
 	enum verdict verdict = p->first ? UNKNOWN : wait_for_verdict(u, p->file);
@@ -182,7 +184,7 @@ static int add_packed(struct units *u, struct unit *w, struct part *p, struct bt
 		ret = 1;
 		if (is_all_zeros(w->bytes + p->at + at, len))
 			continue;
-		/* It has to save a sector. */
+		/* Compression must save at least one sector. */
 		if (verdict != NOT_WORTHWHILE && sectors > u->config.sectorsize)
 			ret = compress(u, w, p, at, len, sectors - u->config.sectorsize, false, err);
 		if (ret == 1)

@@ -11,7 +11,9 @@
 #include "lib/io/buffer.h"
 #include "lib/mkfs/unit.h"
 
-/* By pieces, not by units: where a hole is known of, there is nothing that could make units of zeros. */
+/*
+ * Adds a unit to the digest of all contents. Uses pieces instead of parts, so that holes and written zeros are equal.
+ */
 static void digest(const struct units *u, const struct unit *w)
 {
 	const struct units_config *c = &u->config;
@@ -24,7 +26,7 @@ static void digest(const struct units *u, const struct unit *w)
 	for (unsigned i = 0; i < w->num_pieces; i++) {
 		const struct mkfs_piece *p = &w->pieces[i];
 
-		/* An archive's have no numbers yet, and may not be looked at, but come in its order. */
+		/* Inodes of an archive have no numbers yet and must not be accessed, but arrive in a fixed order. */
 		if (!source_streams(c->source)) {
 			const struct source_inode *n = &c->source->inodes[p->inode];
 
@@ -70,7 +72,7 @@ static int create_unit(struct units *u, struct unit *w, struct btrkit_error *err
 	w->bytes = io_buffer(UNIT_BYTES);
 	w->pieces = calloc(w->pieces_max, sizeof(*w->pieces));
 	w->sums = malloc((size_t)sectors * c->csum->size);
-	/* What is compressed takes no more room than it took before, but for the sectors of what goes into items. */
+	/* Compressed data takes no more space than the input, which bounds the buffer. */
 	if (c->compression)
 		w->packed = malloc(UNIT_BYTES);
 	if (!w->bytes || !w->pieces || !w->sums || (c->compression && !w->packed))
@@ -162,7 +164,7 @@ static void submit(struct units *u)
 	u->open = NULL;
 }
 
-/* Room for @len more bytes, in the unit that is open or in another one. */
+/* Ensures that the open unit has space for @len more bytes, or opens another one. */
 static int need_room(struct units *u, size_t len, struct btrkit_error *err)
 {
 	struct unit *w = u->open;
@@ -212,7 +214,7 @@ static int new_file(struct units *u, struct big_file **ret, struct btrkit_error 
 	return 0;
 }
 
-/* The first byte from @offset on that may be no zero, whole units before it. */
+/* Returns the start of the unit with the next data at or after @offset. */
 static uint64_t skip_hole(int fd, uint64_t offset, uint64_t size)
 {
 	const off_t data = fd < 0 ? (off_t)offset : lseek(fd, (off_t)offset, SEEK_DATA);
@@ -239,7 +241,7 @@ static int add_big_file(struct units *u, uint32_t inode, uint64_t size, struct b
 	for (uint64_t at = 0; !ret && at < size; at += p.len) {
 		uint64_t left;
 
-		/* The end is read in any case, and with it whether the file is still what it was. */
+		/* The last unit is always read, because reading also checks that the file did not change. */
 		if (at) {
 			const uint64_t data = skip_hole(fd, at, size), end = (size - 1) - (size - 1) % UNIT_BYTES;
 
@@ -290,7 +292,7 @@ static int stream_begin(void *ctx, uint32_t inode, struct btrkit_error *err)
 	return u->config.source->inodes[inode].size > UNIT_BYTES ? new_file(u, &u->stream_file, err) : 0;
 }
 
-/* Room for the range of the file that lies in one unit's worth, filled with zeros. */
+/* Adds a part for the range of the file around @offset, filled with zeros. */
 static int stream_open(struct units *u, uint64_t offset, struct btrkit_error *err)
 {
 	const uint64_t size = u->config.source->inodes[u->stream_inode].size;

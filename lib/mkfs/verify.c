@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What was written, read again. Inodes are handed to threads some hundreds at a time, large files in parts; what comes
- * of it is taken in their order, so that it reads the same whatever the number of threads.
+ * Reads the new filesystem again and compares it with the source. Threads receive several hundred inodes at a time, and
+ * large files in parts. The results are processed in order, so that the messages do not depend on the number of
+ * threads.
  */
 #include "lib/mkfs/verify.h"
 
@@ -22,28 +23,28 @@
 
 #define BATCH_INODES 256u
 
-/* Inodes one behind the other in source.in_order, or a part of one file or group. */
+/* Consecutive inodes of source.in_order, or a part of one file or group. */
 struct batch {
 	struct compare compare;
 	uint32_t first, count;
-	uint64_t bytes;	 /* of their contents, or of the part */
-	uint64_t offset; /* of the part: in the file, or its logical address */
+	uint64_t bytes;	 /* of the contents or of the part */
+	uint64_t offset; /* of the part: file offset or logical address */
 	bool is_part;
-	const struct mkfs_group *group; /* of which it is a part, or NULL */
+	const struct mkfs_group *group; /* group that the part belongs to, or NULL */
 };
 
 struct verifier {
 	const struct mkfs_plan *plan;
 	const struct source *source;
-	struct compare all; /* what is taken together */
+	struct compare all; /* combined results */
 	struct batch *batches;
 	void **slots;
 	unsigned num_batches;
 	struct pipeline *pipeline;
 	struct batch *open;
-	uint64_t contents;	   /* bytes of all files */
-	uint64_t given_out, total; /* bytes that are looked at */
-	/* Of the file whose parts are being taken. */
+	uint64_t contents;	   /* total size of all files */
+	uint64_t given_out, total; /* bytes to compare */
+	/* Of the file whose parts are being combined. */
 	uint64_t digest;
 	bool unread;
 };
@@ -152,7 +153,7 @@ static int next_batch(struct verifier *v, uint32_t first, struct btrkit_error *e
 	return 0;
 }
 
-/* What is looked at to pass over holes: where the source can be asked, both have to have one. */
+/* State for skipping holes. If the source can be queried, both files must have the hole. */
 struct holes {
 	struct btrkit_file *file;
 	int fd;
@@ -169,7 +170,7 @@ static int open_holes(const struct verifier *v, uint32_t inode, struct holes *h,
 		if (h->fd < 0)
 			return h->fd;
 	}
-	/* What cannot be opened is told by who compares it. */
+	/* If it cannot be opened, the comparison will report it. */
 	if (btrkit_file_open(v->all.fs, mkfs_fill_root(n), mkfs_fill_objectid(n), &h->file, NULL))
 		h->file = NULL;
 	return 0;
@@ -182,7 +183,7 @@ static void close_holes(struct holes *h)
 		close(h->fd);
 }
 
-/* The first unit from @at on that is not all of it in a hole, or the last one. */
+/* Returns the start of the first unit from @at on that is not entirely a hole, or of the last unit. */
 static uint64_t skip_holes(const struct holes *h, uint64_t at)
 {
 	const uint64_t last = (h->size - 1) - (h->size - 1) % DIGEST_UNIT;
@@ -229,13 +230,13 @@ static int give_parts(struct verifier *v, uint32_t position, struct btrkit_error
 	return ret;
 }
 
-/* Whether a group is looked at by itself: its copies, or blocks of trees. */
+/* Returns whether a group is compared by itself: it has several copies, or tree blocks. */
 static bool has_more(const struct mkfs_group *g)
 {
 	return g->role != MKFS_DATA || raid_copies(&g->shape) > 1;
 }
 
-/* A range of a group that is in use. */
+/* Submits a used range of a group. */
 static int give_range(struct verifier *v, const struct mkfs_group *g, uint64_t from, uint64_t end,
 		      struct btrkit_error *err)
 {
@@ -356,7 +357,7 @@ static void release_batches(struct verifier *v)
 	free(v->slots);
 }
 
-/* Of what has another copy the filesystem is read all the same. */
+/* Reports read errors and damage that were hidden by another copy. */
 static void compare_devices(struct verifier *v)
 {
 	const struct volume *volume = v->all.fs->volume;

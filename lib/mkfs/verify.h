@@ -5,9 +5,9 @@
 #include "lib/mkfs/fill.h"
 
 /*
- * Opens the filesystem that was written, over the same devices, and compares all in it with the source. The options'
- * warning() is told what differs.
- * @return 0; -EUCLEAN: it is not what it was to be; -ESTALE: the source changed; what verifying() returned; <0
+ * Opens the new filesystem on the same devices and compares everything in it with the source. Differences are passed to
+ * the options' warning().
+ * @return 0; -EUCLEAN: it differs; -ESTALE: the source changed; what verifying() returned; <0
  */
 int mkfs_verify(const struct mkfs_plan *p, const struct mkfs_fill *f, struct btrkit_mkfs_result *result,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;

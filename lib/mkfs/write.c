@@ -10,20 +10,20 @@
 #include "lib/mkfs/parallel.h"
 #include "lib/volume/parity.h"
 
-#define BATCH_BYTES (16u << 20)	/* of all devices */
+#define BATCH_BYTES (16u << 20)	/* for all devices together */
 #define BATCH_MIN (512u << 10)
 
 struct mkfs_writer {
 	const struct mkfs_plan *plan;
-	struct mkfs_lane **lanes; /* of each device */
-	/* Of groups with parity, all rows that blocks lie in, to be written as a whole; and P and Q of one. */
+	struct mkfs_lane **lanes; /* per device */
+	/* All used rows of each group with parity, which are written in full; and buffers for P and Q of one row. */
 	uint8_t **rows;
 	uint8_t *parity[2];
-	const struct mkfs_tree *tree; /* that is being written */
-	const struct mkfs_group *group; /* in which the block lies that is being written */
+	const struct mkfs_tree *tree; /* being written */
+	const struct mkfs_group *group; /* group of the current block */
 };
 
-/* @return in bytes of data; 0: it has no parity */
+/* Returns the bytes of data in all used rows of a group; 0 if it has no parity. */
 static size_t rows_size(const struct mkfs_plan *p, const struct mkfs_group *g)
 {
 	if (!raid_profile_find(g->shape.type)->parity)
@@ -96,7 +96,7 @@ static int place_block(void *ctx, unsigned level, uint64_t index, uint64_t *byte
 	return 0;
 }
 
-/* A block lies in one strip, since both are powers of two and it is not the larger one. */
+/* A block never crosses a strip: both sizes are powers of two, and the block is not larger. */
 static int write_block(void *ctx, uint64_t bytenr, const void *block, struct btrkit_error *err)
 {
 	struct mkfs_writer *w = ctx;
@@ -141,7 +141,7 @@ static int write_tree(struct mkfs_writer *w, struct btrkit_error *err)
 	return ret;
 }
 
-/* Every strip of a row with its parity, what no block lies in as zeros: nothing else would fit to it. */
+/* Writes all strips of a row and its parity. Unused strips are written as zeros, because the parity covers them. */
 static int write_row(struct mkfs_writer *w, const struct mkfs_group *g, uint8_t *rows, uint64_t row,
 		     struct btrkit_error *err)
 {
