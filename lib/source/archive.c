@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Members of an archive become names and inodes; contents are handed on as they come. */
+/* Adds the members of an archive as names and inodes, and passes contents on as they arrive. */
 #include "lib/source/archive.h"
 
 #include "lib/base/err.h"
@@ -40,8 +40,8 @@ static int refuse(const struct reader *r, struct btrkit_error *err, int errnum, 
 }
 
 /*
- * Names are wanted as the bytes that they are. In the C locale, which is set here, libarchive hands them out so: it
- * complains that it cannot convert what a pax header has in UTF-8, and then leaves it alone.
+ * Names must be passed through as bytes. In the C locale, which is set here, libarchive does that, but warns that it
+ * cannot convert UTF-8 from a pax header. That warning is ignored.
  */
 static bool is_harmless(struct archive *a)
 {
@@ -55,7 +55,7 @@ static struct source_time time_of(int64_t sec, long nsec)
 	return (struct source_time){ sec, nsec < 0 || nsec > 999999999 ? 0 : (uint32_t)nsec };
 }
 
-/* @return what is wrong; NULL: nothing */
+/* Fills in the attributes of a member. @return what is invalid; NULL: nothing */
 static const char *attr_of(const struct reader *r, struct source_attr *a)
 {
 	struct archive_entry *e = r->e;
@@ -121,7 +121,7 @@ static int deliver(struct reader *r, uint32_t inode, struct btrkit_error *err)
 	return r->sink->end(r->sink->ctx, err);
 }
 
-/* Contents may come with any name of a file; what came is not taken again. */
+/* Handles the contents of a hard link. Any name of a file may have the contents; after the first they are ignored. */
 static int link_contents(struct reader *r, uint32_t inode, struct btrkit_error *err)
 {
 	const int64_t size = archive_entry_size(r->e);
@@ -178,7 +178,7 @@ static int add_member(struct reader *r, struct btrkit_error *err)
 
 	if (wrong)
 		return refuse(r, err, EINVAL, "%s", wrong);
-	/* As of any directory that was not there before what is in it: the time of that, until it comes itself. */
+	/* Until its own member arrives, a directory has the time of the first member in it. */
 	if ((r->s->inodes[0].bits & BIT_IMPLICIT) && !r->s->num_entries)
 		r->s->inodes[0].mtime = r->s->inodes[0].atime = r->s->inodes[0].ctime = r->mtime;
 	ret = member_find(r->s, r->path, &implicit, &m, err);

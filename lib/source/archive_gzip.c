@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The first layer beneath libarchive takes gzip off, because libarchive passes over gzip's checksum: a bit that fell
- * over in a file's contents would get into the filesystem and be given a good checksum there. What is not gzip comes
- * through as it is.
+ * Decompresses gzip data in front of libarchive, because libarchive ignores gzip's checksum: a flipped bit in the
+ * contents of a file would get into the filesystem and be given a valid checksum there. Other data is passed through.
  */
 #include "lib/source/archive.h"
 
@@ -21,14 +20,14 @@
 #define READ_SIZE (256u << 10)
 #define GZIP_MAGIC "\x1f\x8b"
 #define GZIP_MAGIC_LEN 2u
-/* For inflateInit2(): the largest window, and a header and a trailer of gzip, whose checksum is verified. */
+/* For inflateInit2(): the largest window, plus 16 for gzip headers and trailers, whose checksums are then verified. */
 #define GZIP_WINDOW (15 + 16)
 
 struct gunzip {
 	int fd;
-	bool begun, gzip, inside; /* a member: input must go on */
-	bool has_state;		  /* inflate's */
-	z_stream z;		  /* its input is what was read and not used yet, of gzip or not */
+	bool begun, gzip, inside; /* inside: in a gzip member, which must be completed */
+	bool has_state;		  /* z is initialized */
+	z_stream z;		  /* its input is the unused data, even if it is not gzip */
 	uint8_t in[READ_SIZE], out[READ_SIZE];
 };
 
@@ -38,12 +37,12 @@ static int fails(struct archive *a, int errnum, const char *what)
 	return -1;
 }
 
-/* Reads until there are @n bytes, or there is no more. @return 0; -1 */
+/* Reads until @n bytes are available or the input ends. @return 0; -1 */
 static int want(struct archive *a, struct gunzip *g, unsigned n)
 {
 	if (g->z.avail_in >= n)
 		return 0;
-	/* What is left are few bytes, as is what is wanted. */
+	/* Move the few bytes that are left to the start. */
 	for (unsigned i = 0; i < g->z.avail_in; i++)
 		g->in[i] = g->z.next_in[i];
 	g->z.next_in = g->in;
@@ -66,7 +65,7 @@ static bool at_gzip(const struct gunzip *g)
 	return g->z.avail_in >= GZIP_MAGIC_LEN && !memcmp(g->z.next_in, GZIP_MAGIC, GZIP_MAGIC_LEN);
 }
 
-/* Behind a member: another one, or nothing but zeros. @return 1: there is one; 0: that was the last; -1 */
+/* Finds the next gzip member. Only zeros may come before it. @return 1: found; 0: end of input; -1 */
 static int next_member(struct archive *a, struct gunzip *g)
 {
 	for (;;) {
@@ -149,7 +148,7 @@ int archive_open_fd(struct archive *a, int fd, const char *name, struct btrkit_e
 	if (!g)
 		return err_nomem(err);
 	g->fd = fd;
-	/* Whatever comes of opening, libarchive then calls close_plain() when it is freed. */
+	/* libarchive calls close_plain() when @a is freed, even if this fails. */
 	return archive_read_open(a, g, NULL, read_plain, close_plain) == ARCHIVE_OK ? 0 : archive_fails(a, name, err);
 }
 

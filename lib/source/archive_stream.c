@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * An archive is read in two steps: the first only decompresses, to the very end, so that checksums behind the last
- * member are verified and nothing is overlooked there; the second takes members from what the first gives.
+ * Reads an archive in two layers: the first one only decompresses, up to the end, so that checksums after the last
+ * member are verified, too, and trailing data is noticed. The second one takes members from the decompressed data.
  */
 #include "lib/source/archive.h"
 
@@ -35,7 +35,7 @@ int archive_fails(struct archive *a, const char *name, struct btrkit_error *err)
 	return err_corrupt(err, NULL, "%s: broken archive: %s", name, text ? text : "it ends too early");
 }
 
-/* Those that libarchive does itself: it would start a program for any other. */
+/* Enables the filters that libarchive has built in. For others it would start a program. */
 static void support_filters(struct archive *a)
 {
 	(void)archive_read_support_filter_compress(a);
@@ -59,7 +59,10 @@ static bool is_word(const char *at, size_t len, const char *word)
 	return len == strlen(word) && !memcmp(at, word, len);
 }
 
-/* How long a record says that it is, in digits before a space. @return 0: it does not; @digits: how many there are */
+/*
+ * Returns the length of a pax record as it states itself: digits followed by a space. @return 0: invalid; *digits:
+ * number of digits
+ */
 static size_t record_length(const char *at, size_t left, size_t *digits)
 {
 	size_t len = 0;
@@ -70,8 +73,8 @@ static size_t record_length(const char *at, size_t left, size_t *digits)
 }
 
 /*
- * libarchive passes over what a pax header says of all members. That would go unnoticed; but what is at the beginning
- * of an archive can be seen, as far as it is there. @return what is wrong, its length in @wrong_len; NULL: nothing
+ * libarchive ignores global pax headers, which would go unnoticed. Checks the one at the start of the archive, as far
+ * as it is in the block. @return the unsupported keyword, its length in *wrong_len; NULL: none
  */
 static const char *wrong_global_header(const char *block, size_t len, size_t *wrong_len)
 {
@@ -80,7 +83,7 @@ static const char *wrong_global_header(const char *block, size_t len, size_t *wr
 
 	if (len <= TAR_BLOCK || memcmp(block + TAR_MAGIC_AT, "ustar", 5) || block[TAR_TYPE_AT] != 'g')
 		return NULL;
-	/* No digit is in the magic, where this ends at the latest. */
+	/* strtoul() stops at the magic at the latest, because that is no digit. */
 	said = strtoul(block + TAR_SIZE_AT, NULL, 8);
 	for (left = said < len - TAR_BLOCK ? said : len - TAR_BLOCK; left;) {
 		size_t digits, record = record_length(at, left, &digits);
@@ -199,7 +202,10 @@ int archive_stream_finish(struct archive_stream *t, struct btrkit_error *err)
 	const void *block;
 	la_ssize_t len = 0;
 
-	/* A tar ends in blocks of zeros; one that was cut between headers has none, and all of it was read. */
+	/*
+	 * A tar archive ends with blocks of zeros. One that was truncated between two headers has none, and all of its
+	 * data was read.
+	 */
 	if (tar && (at <= archive_read_header_position(t->members) || (!t->len && !t->ends_in_zeros)))
 		return err_corrupt(err, NULL, "%s: broken archive: it ends without an end", t->name);
 	if (at >= 0 && (uint64_t)at <= t->given && t->given - (uint64_t)at <= t->len &&

@@ -40,7 +40,7 @@ static int compare(const void *a, const void *b)
 	return (ids[0] > ids[1]) - (ids[0] < ids[1]);
 }
 
-/* Owners are numbers; a name alone says nothing here. @return false: no number */
+/* Determines a numeric id. A name is only accepted if it is a number. @return false: no number */
 static bool id_of(int id, const char *name, uint32_t *ret)
 {
 	unsigned long long v;
@@ -101,7 +101,7 @@ uint32_t archive_mode(struct archive_entry *e)
 
 	if (!(archive_entry_acl_types(e) & ARCHIVE_ENTRY_ACL_TYPE_ACCESS))
 		return mode;
-	/* libarchive puts the owning group's bits where stat(2) shows the mask. */
+	/* stat(2) shows the mask in the group bits, where libarchive has the permissions of the owning group. */
 	(void)archive_entry_acl_reset(e, ARCHIVE_ENTRY_ACL_TYPE_ACCESS);
 	while (archive_entry_acl_next(e, ARCHIVE_ENTRY_ACL_TYPE_ACCESS, &kind, &permset, &tag, &id, &name) ==
 	       ARCHIVE_OK)
@@ -132,7 +132,7 @@ int archive_add_xattrs(struct source *s, uint32_t inode, struct archive_entry *e
 			label_len = len;
 		}
 	}
-	/* GNU tar may have it twice, once without the zero byte at its end. */
+	/* GNU tar may store it twice, once without the terminating zero byte. */
 	if (!ret && label)
 		ret = source_add_xattr(s, inode, selinux, label, label_len, err);
 	if (!ret && (types & ~(ARCHIVE_ENTRY_ACL_TYPE_ACCESS | ARCHIVE_ENTRY_ACL_TYPE_DEFAULT)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Inodes and names as readers find them. */
+/* Adds inodes and names to a source. */
 #include "lib/source/state.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ uint32_t source_identity(dev_t device, ino_t inode)
 	return (uint32_t)(v >> 32);
 }
 
-/* Room for one more, by half as much again. @return the new maximum, 0: no memory */
+/* Ensures space for one more element, growing by half. @return the new maximum; 0: out of memory */
 static uint32_t grow(void **array, size_t size, uint32_t n, uint32_t max)
 {
 	const uint32_t wanted = max > UINT32_MAX / 3 * 2 ? SOURCE_NONE - 1 : max + max / 2 + 64;
@@ -51,7 +51,7 @@ static int new_inode(struct source *s, uint32_t *ret, struct btrkit_error *err)
 	return 0;
 }
 
-/* The index of names: open addressing, at most half full. */
+/* The index of names: a hash table with open addressing, at most half full. */
 
 static uint64_t index_hash(const struct source_state *st, uint32_t parent, const char *name, size_t len)
 {
@@ -63,7 +63,7 @@ static uint64_t index_hash(const struct source_state *st, uint32_t parent, const
 		memcpy(&word, name, len < 8 ? len : 8);
 		h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
 		h ^= h >> 29;
-		/* Without knowing the seed nobody can tell what a difference becomes, and undo it by the next word. */
+		/* The seed makes it unpredictable how a difference spreads, so that no one can construct collisions. */
 		h *= st->index_seed | 1;
 		h ^= h >> 32;
 	}
@@ -98,7 +98,7 @@ static int index_resize(struct source *s, size_t size, struct btrkit_error *err)
 	return 0;
 }
 
-/* Room for the entry that comes. */
+/* Grows the index if it is full. */
 static int index_reserve(struct source *s, struct btrkit_error *err)
 {
 	const size_t size = s->state->index_size;
@@ -124,7 +124,7 @@ uint32_t source_find(const struct source *s, uint32_t parent, const char *name, 
 	}
 }
 
-/* Makes room for an entry, so that adding one afterwards cannot fail. */
+/* Allocates everything for an entry, so that put_entry() cannot fail. */
 static int reserve_entry(struct source *s, const char *name, size_t len, struct source_entry *ret,
 			 struct btrkit_error *err)
 {
@@ -173,7 +173,7 @@ static int judge_name(const struct source *s, uint32_t parent, const char *name,
 	return 0;
 }
 
-/* @return what is wrong; NULL: nothing */
+/* @return what is invalid; NULL: nothing */
 static const char *judge_attr(const struct source_attr *a)
 {
 	switch (a->mode & S_IFMT) {
@@ -246,7 +246,7 @@ static uint8_t own_bits(const struct btrkit_mkfs_inode_flags *f)
 	return (f->nodatacow ? BIT_OWN_NODATACOW : 0) | (f->nodatasum ? BIT_OWN_NODATASUM : 0);
 }
 
-/* What the options say of the name; it becomes an inode. */
+/* Applies the options for a path to the inode that was added for it. */
 static int apply_node(struct source *s, uint32_t node, uint32_t parent, uint32_t inode, struct btrkit_error *err)
 {
 	struct source_node *n = &s->state->nodes[node];
@@ -302,7 +302,7 @@ int source_add(struct source *s, uint32_t parent, const char *name, size_t len, 
 	return 0;
 }
 
-/* Flags that options give to another name of an inode. */
+/* Applies the flags that options give to another name of an inode. */
 static int apply_link_node(struct source *s, uint32_t node, uint32_t inode, bool made, struct btrkit_error *err)
 {
 	struct source_node *n = &s->state->nodes[node];
@@ -324,7 +324,7 @@ static int apply_link_node(struct source *s, uint32_t node, uint32_t inode, bool
 	return 0;
 }
 
-/* The inode of a file in a subvolume: one that shares its contents, if it was in another. */
+/* Finds the inode of a file in the subvolume of @parent, or adds one that shares its contents. */
 static int in_subvolume(struct source *s, uint32_t parent, uint32_t *inode, bool *made, struct btrkit_error *err)
 {
 	const uint32_t subvolume = s->inodes[parent].subvolume;

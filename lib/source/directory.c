@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A directory is read by threads: each takes some names of a directory that is open, or opens another one. What they
- * find is added under a lock, in an order that is settled afterwards (finish.c).
+ * Reads a directory with several threads. Each takes some names of an open directory, or opens another directory. What
+ * they find is added under a lock, in an order that source_finish() makes deterministic.
  */
 #include "lib/source/directory.h"
 
@@ -15,9 +15,9 @@
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
 
-#define THREADS_MAX 4 /* what more of them find waits for the lock */
+#define THREADS_MAX 4 /* more threads would wait for the lock */
 
-/* A file that has several names. */
+/* A file with several names, by device and inode of the host. */
 struct linked {
 	struct {
 		uint64_t device, inode;
@@ -35,11 +35,11 @@ struct waiting {
 struct scan {
 	struct source *s;
 	locale_t locale;
-	pthread_mutex_t lock; /* of all that follows, and of the source */
+	pthread_mutex_t lock; /* protects the following members and the source */
 	pthread_cond_t more;
-	struct waiting *waiting; /* directories that nobody has opened, the last is next */
+	struct waiting *waiting; /* directories to open; the last is next */
 	uint32_t n, max;
-	struct scan_dir *open; /* with names that nobody has taken */
+	struct scan_dir *open; /* open directories with names left to take */
 	unsigned working;
 	struct linked *links;
 	struct pool pool;
@@ -96,7 +96,7 @@ static int wait_for(struct scan *c, uint32_t inode, const struct scan_found *f, 
 	return 0;
 }
 
-/* @return whether it was added as another name of a file; 0: it was not; 1; <0 */
+/* Adds a name of a file that was found before. @return 1: added or excluded; 0: new file, *ret is to be added; <0 */
 static int add_another_name(struct scan *c, uint32_t dir, const struct scan_found *f, struct linked **ret,
 			    struct btrkit_error *err)
 {
@@ -165,7 +165,7 @@ static int add_found(struct scan *c, const struct scan_worker *w, uint32_t dir, 
 	return ret ? ret : add_xattrs(c, w, f, inode, err);
 }
 
-/* What an option leaves out is not even looked at. */
+/* Drops excluded names before they are examined. */
 static int leave_out(struct scan *c, struct scan_dir *d, struct btrkit_error *err)
 {
 	uint32_t kept = 0;
@@ -185,7 +185,7 @@ static int leave_out(struct scan *c, struct scan_dir *d, struct btrkit_error *er
 	return 0;
 }
 
-/* The path on the host, for calls that take no descriptor; none where it is too long. */
+/* Sets the path on the host for calls that take no descriptor; NULL if it is too long. */
 static int set_host_path(const struct scan *c, struct scan_dir *d, size_t len)
 {
 	const char *top = c->s->state->opts->path;
@@ -216,7 +216,7 @@ static void finish(struct scan *c, struct scan_dir *d)
 	scan_free(d);
 }
 
-/* Opens the directory that is next; without the lock. */
+/* Opens the next directory. Releases the lock meanwhile. */
 static void open_next(struct scan *c)
 {
 	const struct waiting next = c->waiting[--c->n];
@@ -260,7 +260,7 @@ static void open_next(struct scan *c)
 	pthread_cond_broadcast(&c->more);
 }
 
-/* Takes some names of a directory that is open; looks at them without the lock. */
+/* Takes some names of an open directory, and examines them without the lock. */
 static void take_names(struct scan *c, struct scan_worker *w)
 {
 	struct scan_dir *d = c->open;
@@ -284,7 +284,7 @@ static void take_names(struct scan *c, struct scan_worker *w)
 			stop(c, ret, &err);
 	}
 	d->users--;
-	/* One that still waits for a thread when all stop is freed at the end. */
+	/* If the scan stops early, directories with names left are freed at the end. */
 	if (!d->users && d->taken == d->n)
 		finish(c, d);
 	if (c->n)
@@ -329,8 +329,8 @@ static void *work(void *ctx)
 }
 
 /*
- * Threads pay, but not where a library has been put between that answers for files in place of the system: fakeroot's
- * would wait for ever for an answer that another thread took.
+ * Returns the number of additional threads. None if a preloaded library replaces file system calls: fakeroot would wait
+ * forever for a reply that another thread received.
  */
 static unsigned helpers(const struct scan *c)
 {
@@ -356,7 +356,7 @@ static void work_together(struct scan *c)
 		pthread_join(threads[--n], NULL);
 }
 
-/* The top directory is there by its path, and becomes the first that waits. */
+/* Opens the top directory and makes it the first one to read. */
 static int begin(struct scan *c, struct btrkit_error *err)
 {
 	struct source *s = c->s;

@@ -3,33 +3,34 @@
 #define BTRKIT_SOURCE_DIRECTORY_H
 
 /*
- * What threads do with directories beside each other: nothing in here looks at the source, which one of them changes.
+ * The part of scanning that threads do in parallel. It does not access the source, which another thread may be
+ * changing, except for the targets.
  */
 
 #include "lib/source/files.h"
 
-#define SCAN_RANGE 512u	       /* names that are looked at in one go */
-#define XATTR_LIST_SIZE 65536u /* what Linux hands out at most */
+#define SCAN_RANGE 512u	       /* names taken at a time */
+#define XATTR_LIST_SIZE 65536u /* limit of Linux */
 #define XATTR_VALUE_SIZE 65536u
 
-/* What failed; becomes an error where the source may be looked at. */
+/* A failure. It becomes an error message under the lock, where the source can be accessed. */
 struct scan_failure {
-	int errnum; /* ESTALE: it changed */
+	int errnum; /* ESTALE: the file changed */
 	const char *what;
-	const char *name; /* in the directory; NULL: the directory itself */
+	const char *name; /* name in the directory; NULL: the directory itself */
 };
 
-/* A directory that is being read. */
+/* A directory being read. */
 struct scan_dir {
 	struct scan_dir *next;
 	uint32_t inode;
 	int fd;
 	struct stat stat;
-	char *path;   /* on the host, ends in a slash; NULL: too long */
-	char *names;  /* each with a zero byte behind it */
-	uint32_t *at; /* where each begins */
+	char *path;   /* path on the host, ends in a slash; NULL: too long */
+	char *names;  /* zero-terminated, one after another */
+	uint32_t *at; /* offset of each name */
 	uint32_t n, taken;
-	unsigned users; /* threads that look at its names */
+	unsigned users; /* threads working on its names */
 };
 
 struct scan_found {
@@ -37,39 +38,39 @@ struct scan_found {
 	struct source_attr attr;
 	dev_t device;
 	ino_t inode;
-	bool linked;		   /* has names elsewhere */
+	bool linked;		   /* nlink > 1 */
 	bool target;
-	size_t text;		   /* where the target of a link lies in bytes */
-	size_t xattrs, xattrs_end; /* and the attributes: struct scan_xattr, name, zero byte, value */
+	size_t text;		   /* offset of a symlink's target in bytes */
+	size_t xattrs, xattrs_end; /* range of xattrs: struct scan_xattr, name, zero byte, value */
 };
 
 struct scan_xattr {
 	uint32_t name_len, value_len;
 };
 
-/* What a thread has of its own. */
+/* State of one thread. */
 struct scan_worker {
-	const struct source *targets; /* of which only those are asked for */
+	const struct source *targets; /* only its targets are accessed */
 	struct scan_found found[SCAN_RANGE];
 	uint32_t n;
 	char *bytes;
 	size_t len, max;
-	dev_t plain; /* a device whose files have no attributes */
+	dev_t plain; /* a device without xattrs */
 	bool has_plain;
 	char path[PATH_MAX + 32];
 	char list[XATTR_LIST_SIZE];
 	char value[XATTR_VALUE_SIZE];
 };
 
-/* Opens a directory, which must be @st, and lists it. Fills in all but the inode and the path. */
+/* Opens the directory that d->stat describes, and lists it. The caller has set the inode and the path. */
 int scan_open(struct scan_dir *d, int root, char *path, struct scan_failure *failure) BTRKIT_MUST_CHECK;
-/* Whether it is what it was when it was opened. Closes it in any case. */
+/* Checks that the directory did not change since it was opened. Always closes it. */
 int scan_close(struct scan_dir *d, struct scan_failure *failure) BTRKIT_MUST_CHECK;
 void scan_free(struct scan_dir *d);
-/* Looks at names from @start on, which w->found then tells of. */
+/* Examines @n names from @start on, and stores the results in w->found. */
 int scan_range(struct scan_worker *w, const struct scan_dir *d, uint32_t start, uint32_t n,
 	       struct scan_failure *failure) BTRKIT_MUST_CHECK;
-/* The attributes of the directory itself, as the only thing found. */
+/* Reads the xattrs of the directory itself into w->found[0]. */
 int scan_top(struct scan_worker *w, const struct scan_dir *d, struct scan_failure *failure) BTRKIT_MUST_CHECK;
 
 void scan_attr(const struct stat *st, struct source_attr *ret);

@@ -138,7 +138,7 @@ void scan_free(struct scan_dir *d)
 	free(d);
 }
 
-/* Room for @len bytes behind those there are. */
+/* Ensures space for @len more bytes. */
 static int reserve(struct scan_worker *w, size_t len)
 {
 	char *grown;
@@ -177,7 +177,7 @@ static bool path_fits(const struct scan_dir *d, const char *name)
 	return d->path && strlen(d->path) + strlen(name) < PATH_MAX;
 }
 
-/* The path by which attributes are asked for: there is no such call that takes a directory. */
+/* Returns a path for reading xattrs, because there is no such call relative to a directory descriptor. */
 static const char *host_path(struct scan_worker *w, const struct scan_dir *d, const char *name)
 {
 	if (path_fits(d, name))
@@ -187,7 +187,7 @@ static const char *host_path(struct scan_worker *w, const struct scan_dir *d, co
 	return w->path;
 }
 
-/* Whether that leads into the directory at all: in a root without /proc not all do. */
+/* Returns whether that path can work: a long one needs /proc. */
 static bool path_leads(const struct scan_dir *d, const char *name)
 {
 	char path[32];
@@ -197,8 +197,8 @@ static bool path_leads(const struct scan_dir *d, const char *name)
 }
 
 /*
- * For each call the system takes as much memory as there is room for an answer, which most do not need: with 64 KiB
- * that is half of what the call costs.
+ * Linux allocates a buffer of the requested size in each call, which takes half of the time with 64 KiB. Most xattrs
+ * are small, so try a small buffer first.
  */
 #define XATTR_USUAL 512u
 

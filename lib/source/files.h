@@ -3,8 +3,8 @@
 #define BTRKIT_SOURCE_FILES_H
 
 /*
- * Files of the host. Only functions of the C library ask for their attributes, never system calls of our own: fakeroot
- * and pseudo step in there, and say who the owners are.
+ * Access to files of the host. Attributes are only read with functions of the C library, never with direct system
+ * calls, because fakeroot and pseudo intercept these functions to report other owners.
  */
 
 #include <limits.h>
@@ -12,22 +12,22 @@
 
 #include "lib/source/state.h"
 
-/* These return a descriptor or a negative errno. Times of access stay as they are, where that is allowed. */
+/* These functions return a descriptor or a negative errno. Access times are preserved if permitted. */
 int source_openat(int dir, const char *path, int flags);
-/* Of any length; @path is written to and restored. */
+/* The path may be of any length. It is modified temporarily. */
 int source_open_below(int root, char *path, int flags);
 int source_open_inode(const struct source *s, uint32_t inode, int flags);
 
-/* One thread at a time, since fakeroot's is not made for several. @return 0; <0 */
+/* fstat(2), serialized under fakeroot, which is not thread-safe. @return 0; <0 */
 int source_fstat(const struct source *s, int fd, struct stat *st);
 
 bool source_is_target(const struct source *s, const struct stat *st);
 
 uint32_t source_identity_and_times(const struct stat *st);
 
-/* "PATH: changed while it was read": -ESTALE. */
+/* Reports "PATH: changed while it was read". @return -ESTALE */
 int source_changed(const struct source *s, uint32_t inode, struct btrkit_error *err);
-/* "PATH: cannot DO: reason". */
+/* Reports "PATH: cannot WHAT: reason". */
 int source_cannot(const struct source *s, uint32_t inode, struct btrkit_error *err, int errnum, const char *what);
 
 #endif

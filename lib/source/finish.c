@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * All names are there: they are put in order, and inodes numbered by it. Nothing here recurses: a tree may be as deep
- * as memory allows.
+ * Completes a source when all names are known: sorts them, and numbers inodes in that order. There is no recursion, so
+ * directories may be nested as deeply as memory allows.
  */
 #include "lib/source/state.h"
 
@@ -11,9 +11,9 @@
 
 #include "lib/base/err.h"
 
-#define FEW 24u /* are sorted by insertion */
+#define FEW 24u /* insertion sort up to this number */
 
-/* A name while it is sorted: the first bytes in which names of the directory differ, as a number. */
+/* A name being sorted. head has the first bytes after the common prefix as a number. */
 struct sort_name {
 	uint64_t head;
 	uint32_t entry;
@@ -24,7 +24,7 @@ struct sorter {
 	struct sort_name *names, *spare;
 	uint64_t *hashes, *hashes_spare;
 	struct source_entry *copy;
-	size_t common; /* bytes that all names of the directory begin with */
+	size_t common; /* length of the common prefix in the directory */
 };
 
 static int compare_names(const struct source_entry *a, const struct source_entry *b)
@@ -42,7 +42,7 @@ static bool comes_before(const struct sorter *t, const struct sort_name *a, cons
 	return compare_names(&t->s->entries[a->entry], &t->s->entries[b->entry]) < 0;
 }
 
-/* Merges runs, the shortest of which insertion has sorted. The result is in t->names. */
+/* Merge sort, with insertion sort for short runs. The result is in t->names. */
 static void sort_names(struct sorter *t, uint32_t n)
 {
 	struct sort_name *from = t->names, *to = t->spare;
@@ -80,7 +80,7 @@ static void sort_names(struct sorter *t, uint32_t n)
 	t->spare = to;
 }
 
-/* By the hash in the upper half; equal ones stay in order. The result is in t->hashes. */
+/* Stable sort by the hash in the upper half. The result is in t->hashes. */
 static void sort_hashes(struct sorter *t, uint32_t n)
 {
 	if (n <= FEW) {
@@ -136,7 +136,7 @@ static size_t common_length(const struct source_entry *entries, uint32_t n)
 	return common;
 }
 
-/* What lies in one piece of source.entries has one parent. @return the second of two equal names, or SOURCE_NONE */
+/* Sorts the entries of one directory. @return the second of two equal names, or SOURCE_NONE */
 static uint32_t order_directory(struct sorter *t, uint32_t first, uint32_t n)
 {
 	struct source *s = t->s;
@@ -167,7 +167,7 @@ static uint32_t order_directory(struct sorter *t, uint32_t first, uint32_t n)
 	return SOURCE_NONE;
 }
 
-/* Counts entries. @return whether each directory's lie one behind the other; @most: that one has */
+/* Counts the entries of each directory. @return whether they are already contiguous; *most: the largest count */
 static bool count_entries(struct source *s, uint32_t *most)
 {
 	bool gathered = true;
@@ -264,7 +264,7 @@ static int order_entries(struct source *s, struct btrkit_error *err)
 	return ret;
 }
 
-/* Steps to the name that follows in depth-first order. @return SOURCE_NONE: that was the last */
+/* Returns the next name in depth-first order. @return SOURCE_NONE: that was the last */
 static uint32_t next_in_depth(const struct source *s, uint32_t entry)
 {
 	const struct source_inode *i = &s->inodes[s->entries[entry].inode];
@@ -282,7 +282,7 @@ static uint32_t next_in_depth(const struct source *s, uint32_t entry)
 	return entry + 1;
 }
 
-/* The name of a directory is its only one, that of a file the first that is met on the way. */
+/* Numbers the inodes. A file is numbered at its first name in depth-first order. */
 static void number(struct source *s)
 {
 	uint32_t entry = s->inodes[0].count ? s->inodes[0].first : SOURCE_NONE;
@@ -303,7 +303,7 @@ static void number(struct source *s)
 	}
 }
 
-/* Where each inode comes in the order of all. */
+/* Fills in in_order. */
 static int list_in_order(struct source *s, struct btrkit_error *err)
 {
 	uint32_t *starts = reallocarray(NULL, s->num_subvolumes, sizeof(*starts)), sum = 0;
@@ -324,8 +324,8 @@ static int list_in_order(struct source *s, struct btrkit_error *err)
 }
 
 /*
- * Puts the inodes where they come in the order, so that who goes through them finds one behind the other. An archive's
- * stay where they are, since those who were handed their contents know them by that.
+ * Moves the inodes into the order of in_order, so that a walk accesses memory sequentially. Inodes of an archive stay,
+ * because their indices were passed to the sink.
  */
 static int move_inodes(struct source *s, struct btrkit_error *err)
 {
@@ -350,7 +350,7 @@ static int move_inodes(struct source *s, struct btrkit_error *err)
 			s->inodes[i].next_sharing = to[s->inodes[i].next_sharing];
 	}
 	free(to);
-	/* Round and round, one place at a time is free. */
+	/* Permute in place, cycle by cycle. */
 	for (uint32_t start = 0; start < s->num_inodes; start++) {
 		const struct source_inode kept = s->inodes[start];
 		uint32_t at = start;
@@ -375,7 +375,7 @@ static bool in_order_before(const struct source *s, uint32_t a, uint32_t b)
 	return x->subvolume != y->subvolume ? x->subvolume < y->subvolume : x->number < y->number;
 }
 
-/* Those that share contents, in order too. What an archive delivered the contents to stays the first. */
+/* Sorts the lists of inodes that share contents. The inode that received contents from an archive stays first. */
 static void order_sharing(struct source *s)
 {
 	for (uint32_t at = 0; at < s->num_inodes; at++) {
@@ -406,7 +406,7 @@ static void order_sharing(struct source *s)
 	}
 }
 
-/* A file with several names has the flags that it would have, were it made under its first one. */
+/* A file with several names inherits flags from the directory of its first name. */
 static void inherit_by_first_name(struct source *s)
 {
 	if (!s->state->opts->num_inode_flags || source_streams(s))

@@ -13,7 +13,7 @@
 #include "lib/format/items/inode.h"
 #include "lib/source/members.h"
 
-#define ID_MAX (UINT32_MAX - 1) /* the last number stands for none */
+#define ID_MAX (UINT32_MAX - 1) /* UINT32_MAX means no owner */
 
 enum field {
 	FIELD_PATH,
@@ -33,7 +33,7 @@ enum field {
 static const char *const field_names[FIELDS] = { "PATH", "SIZE",  "MODE",    "NLINK",	"UID",	 "GID",
 						 "RDEV", "MTIME", "PAYLOAD", "CONTENT", "DIGEST" };
 
-/* A field; unescaped in place, with a zero byte behind it. */
+/* A field, unescaped in place and zero-terminated. */
 struct text {
 	char *at;
 	size_t len;
@@ -42,7 +42,7 @@ struct text {
 
 struct line {
 	struct text fields[FIELDS];
-	char *xattrs, *end; /* the rest; NULL: nothing */
+	char *xattrs, *end; /* rest of the line; NULL: none */
 };
 
 struct manifest_link {
@@ -67,7 +67,7 @@ static int wrong_field(const struct manifest *m, struct btrkit_error *err, enum 
 	return wrong(m, err, field_names[f], "%s", what);
 }
 
-/* What others said of a name, with the line in front. */
+/* Prefixes an error message with the line number. */
 static int at_line(uint64_t line, int ret, struct btrkit_error *err)
 {
 	char text[sizeof(err->message)];
@@ -88,7 +88,7 @@ static int hex(char c)
 				      -1;
 }
 
-/* @return the byte of an escape that begins at @at, how many bytes it has in @len; -1: no escape */
+/* Decodes the escape sequence at @at, and stores its length in *len. @return the byte; -1: invalid */
 static int escape_at(const char *at, const char *end, size_t *len)
 {
 	*len = 2;
@@ -109,7 +109,7 @@ static int escape_at(const char *at, const char *end, size_t *len)
 	}
 }
 
-/* In place; @t is followed by a byte that may be written to. @return false: no such escape */
+/* Unescapes in place. The byte after @t is overwritten. @return false: invalid escape sequence */
 static bool unescape(struct text *t)
 {
 	char *to = t->at;
@@ -129,7 +129,7 @@ static bool unescape(struct text *t)
 	return true;
 }
 
-/* All fields, of which those that may be escaped are so no more. */
+/* Splits a line into fields and unescapes them. */
 static int split(const struct manifest *m, char *line, size_t len, struct line *ret, struct btrkit_error *err)
 {
 	char *end = line + len;
@@ -157,7 +157,7 @@ static int split(const struct manifest *m, char *line, size_t len, struct line *
 	return 0;
 }
 
-/* A number in digits and nothing else. */
+/* Parses a number that consists of digits only. */
 static bool number(const char *at, size_t len, unsigned base, uint64_t max, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -216,7 +216,7 @@ static int take_owners(const struct manifest *m, const struct line *l, struct so
 	return 0;
 }
 
-/* A path below the directory of contents. */
+/* Checks a file with contents below the base directory. */
 static int stat_contents(const struct manifest *m, const char *path, struct source_attr *a, struct btrkit_error *err)
 {
 	struct stat st;
@@ -298,7 +298,7 @@ static int add_xattrs(const struct manifest *m, const struct line *l, uint32_t i
 		name.len = (size_t)(equals - at);
 		value.at = equals + 1;
 		value.len -= name.len + 1;
-		/* The value first: what ends the name lies before it. */
+		/* The value first, because unescaping the name overwrites the "=". */
 		if (!unescape(&value) || !unescape(&name))
 			return wrong(m, err, "XATTR", "an escape that there is not");
 		if (strlen(name.at) != name.len)
@@ -338,7 +338,7 @@ static int add_link(const struct manifest *m, const char *path, const char *targ
 	return ret < 0 ? at_line(line, ret, err) : 0;
 }
 
-/* What is linked to may come later. */
+/* Remembers a hard link whose target may follow later. */
 static int keep_link(struct manifest *m, const char *path, const char *target, struct btrkit_error *err)
 {
 	struct manifest_link *link;
@@ -357,7 +357,7 @@ static int keep_link(struct manifest *m, const char *path, const char *target, s
 	return link->path && link->target ? 0 : err_nomem(err);
 }
 
-/* @return 0; 1: an option leaves it out; -EUCLEAN */
+/* Finds the directory of a path. @return 0; 1: excluded by an option; -EUCLEAN */
 static int find_place(const struct manifest *m, const char *path, struct member *ret, struct btrkit_error *err)
 {
 	const int failed = member_find(m->s, path, NULL, ret, err);

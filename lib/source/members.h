@@ -2,33 +2,36 @@
 #ifndef BTRKIT_SOURCE_MEMBERS_H
 #define BTRKIT_SOURCE_MEMBERS_H
 
-/* Paths of archives and manifests, name by name. */
+/* Resolves paths of archives and manifests. */
 
 #include "lib/source/build.h"
 
-/* A path leads to a directory, and to a name in it. */
+/* A resolved path: a directory and a name in it. */
 struct member {
 	uint32_t parent; /* SOURCE_NONE: the top directory itself */
 	const char *name;
 	size_t len;
 };
 
-/* Why a path cannot be that of a member; NULL: it can be. */
+/* Returns why a path is not allowed for a member; NULL if it is allowed. */
 const char *member_path_wrong(const char *path);
 /*
- * Finds the directory; one that has not come is made as @implicit says, if that is not NULL.
- * @return 0; 1: excluded; -ENOENT: no such directory, without an error; <0
+ * Resolves a path. Missing directories are added with the attributes @implicit unless that is NULL.
+ * @return 0; 1: excluded; -ENOENT: no such directory, @err is not set; <0
  */
 int member_find(struct source *s, const char *path, const struct source_attr *implicit, struct member *ret,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The inode of a path, not excluded. @return SOURCE_NONE: there is none */
+/* Returns the inode of a path. @return SOURCE_NONE: there is none, or it is excluded */
 uint32_t member_inode(struct source *s, const char *path);
-/* Adds it, or gives attributes to what was made as a parent. @return 0; 1: excluded; -EEXIST; <0 */
+/*
+ * Adds a member, or sets the attributes of a directory that was added implicitly. @return 0; 1: excluded; -EEXIST; <0
+ */
 int member_add(struct source *s, const struct member *m, const struct source_attr *a, uint32_t *inode,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Whether it stands for a file that is to be removed, as in the layers of containers, and no option takes it as it is.
- * @a: NULL of a hard link, which only its name can make one
+ * Returns whether a member is a whiteout, which marks a file as deleted in a container layer, and the options do not
+ * accept whiteouts as they are.
+ * @a: NULL for a hard link, which is only recognized by its name
  */
 bool member_is_whiteout(const struct source *s, const struct member *m, const struct source_attr *a);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A source is read, and then the contents of its files. */
+/* Reads a source, and opens files for their contents. */
 #include "lib/source/files.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 int source_read(struct source *s, const struct source_sink *sink, struct btrkit_error *err)
 {
-	/* Names are bytes, whatever the program's locale says of them. */
+	/* Names are bytes, independent of the program's locale. */
 	const locale_t bytes = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	locale_t before;
 	int ret;
@@ -42,7 +42,7 @@ int source_openat(int dir, const char *path, int flags)
 {
 	int fd = openat(dir, path, flags | O_CLOEXEC | O_NOATIME);
 
-	/* Only the owner may leave the time of the last access as it is. */
+	/* Only the owner of a file may use O_NOATIME. */
 	if (fd < 0 && errno == EPERM)
 		fd = openat(dir, path, flags | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
@@ -52,7 +52,7 @@ int source_open_below(int root, char *path, int flags)
 {
 	int dir = root, fd = 0;
 
-	/* In steps that the system takes. */
+	/* Walk in steps no longer than PATH_MAX. */
 	while (strlen(path) >= PATH_MAX && fd >= 0) {
 		char *end = path + PATH_MAX - 1;
 
@@ -123,7 +123,7 @@ bool source_is_target(const struct source *s, const struct stat *st)
 	return false;
 }
 
-/* It is only looked at: a pipe can be opened once. */
+/* Does not open the source, because a pipe can only be opened once. */
 int source_judge(const struct source *s, struct btrkit_error *err)
 {
 	const struct btrkit_mkfs_source *o = s->state->opts;
@@ -189,7 +189,7 @@ int source_file_unchanged(const struct source *s, uint32_t inode, int fd, struct
 	return 0;
 }
 
-/* Contents that are in memory, as a file. */
+/* Provides contents from memory as a file. */
 static int open_inline(const struct source *s, uint32_t inode, struct btrkit_error *err)
 {
 	const struct source_inode *i = &s->inodes[inode];
@@ -210,7 +210,7 @@ static int open_inline(const struct source *s, uint32_t inode, struct btrkit_err
 	return fd < 0 ? source_cannot(s, inode, err, errno, "hand on contents") : fd;
 }
 
-/* In the directory of the file before, when there is a second one: its path need not be walked again. */
+/* Opens a file. If it is in the same directory as the previous one, the path is not walked again. */
 static int open_near(const struct source *s, struct source_near *near, uint32_t inode, int flags)
 {
 	const struct source_entry *e = &s->entries[s->inodes[inode].name];

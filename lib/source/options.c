@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What options say of names: which are left out, which are subvolumes, which have flags. */
+/* Options for names: exclusions, subvolumes, inode flags. */
 #include "lib/source/state.h"
 
 #include <fnmatch.h>
@@ -12,7 +12,7 @@
 
 #define FLAGS_KNOWN (BTRKIT_SOURCE_ROOT_OWNER | BTRKIT_SOURCE_NO_HOST_XATTRS | BTRKIT_SOURCE_WHITEOUTS)
 
-/* The next name of a path. @return its length, 0: the end; -EINVAL: ".." */
+/* Returns the next name of a path. @return its length; 0: end of the path; -EINVAL: ".." or too long */
 static int next_name(const char **at, const char **name, const char *path, struct btrkit_error *err)
 {
 	size_t len;
@@ -38,7 +38,7 @@ static int add_node(struct source_state *st, uint32_t parent, const char *name, 
 {
 	struct source_node *grown;
 
-	/* Sizes that are powers of two. */
+	/* The array grows at powers of two. */
 	if (!(st->num_nodes & (st->num_nodes - 1))) {
 		grown = reallocarray(st->nodes, st->num_nodes ? st->num_nodes * 2u : 1, sizeof(*grown));
 		if (!grown)
@@ -60,7 +60,7 @@ static int add_node(struct source_state *st, uint32_t parent, const char *name, 
 	return 0;
 }
 
-/* The node of a path, which is made if there is none. */
+/* Finds or adds the node of a path. */
 static int node_of_path(struct source_state *st, const char *path, uint32_t *ret, struct btrkit_error *err)
 {
 	const char *at = path, *name;
@@ -101,7 +101,7 @@ struct wanted {
 	uint32_t node;
 };
 
-/* By names, so that a directory comes before what is in it: as numbers are given to inodes. */
+/* Compares paths name by name, so that a directory comes before its contents, as in the numbering of inodes. */
 static int compare_paths(const void *a, const void *b)
 {
 	const struct wanted *x = a, *y = b;
@@ -214,7 +214,7 @@ uint32_t source_node_of(struct source *s, uint32_t parent, const char *name, siz
 
 	if (!(s->inodes[parent].bits & BIT_NAMED))
 		return SOURCE_NONE;
-	/* Names come directory by directory, most of them. */
+	/* Names mostly arrive directory by directory, so try the last node first. */
 	if (st->nodes[st->last_node].inode != parent) {
 		st->last_node = 0;
 		while (st->last_node < st->num_nodes && st->nodes[st->last_node].inode != parent)
@@ -227,7 +227,7 @@ uint32_t source_node_of(struct source *s, uint32_t parent, const char *name, siz
 	return child_of(st, st->last_node, name, len);
 }
 
-/* The path of an entry stands in state->path. */
+/* Puts the path of an entry into state->path. */
 static int join_path(struct source *s, uint32_t parent, const char *name, size_t len, struct btrkit_error *err)
 {
 	struct source_state *st = s->state;
@@ -262,7 +262,7 @@ int source_excludes(struct source *s, uint32_t parent, const char *name, size_t 
 	char last[SOURCE_NAME_MAX + 1];
 	int ret;
 
-	/* What is too long is refused when it is added. */
+	/* Names that are too long are refused later. */
 	if (!o->num_exclude || len > SOURCE_NAME_MAX)
 		return 0;
 	memcpy(last, name, len);

@@ -10,7 +10,7 @@
 
 #define CUT "..."
 
-/* Text that grows to the left, up to the beginning of its buffer. */
+/* A string that is built from right to left in its buffer. */
 struct backwards {
 	char *begin, *at;
 	bool cut;
@@ -140,7 +140,7 @@ ssize_t source_full_path(const struct source *s, uint32_t inode, char **buf, siz
 		*buf = grown;
 		*max = 2 * len + 256;
 	}
-	/* A slash behind every name; the last becomes the end. */
+	/* Put a slash after every name. The last one is replaced by the terminating zero byte. */
 	at = *buf + len;
 	for (uint32_t i = inode; s->inodes[i].name != SOURCE_NONE; i = s->entries[s->inodes[i].name].parent) {
 		const struct source_entry *e = &s->entries[s->inodes[i].name];

@@ -3,12 +3,12 @@
 #define BTRKIT_SOURCE_SOURCE_H
 
 /*
- * What goes into a new filesystem: names, inodes and their attributes, in memory, read from a directory, an archive or
- * a manifest. Contents of files are not kept: of a directory or manifest they are read when they are asked for, an
- * archive hands them on as it is read.
+ * The contents of a new filesystem: names, inodes and their attributes in memory, read from a directory, an archive or
+ * a manifest. Contents of files are not kept: those of a directory or manifest are read on demand, those of an archive
+ * are passed on while it is read.
  *
- * All in here that depends on an order is in the order of names as bytes, whatever the source delivered first, so that
- * equal sources make equal filesystems.
+ * Everything that depends on an order uses the order of names as bytes, independent of the order in which the source
+ * delivered them, so that equal sources result in equal filesystems.
  */
 
 #include <stdbool.h>
@@ -21,22 +21,22 @@
 
 #define SOURCE_NONE UINT32_MAX
 
-#define SOURCE_LINKS_MAX 65535u /* names of an inode */
+#define SOURCE_LINKS_MAX 65535u /* maximum names per inode */
 #define SOURCE_NAME_MAX 255u
 
-/* Packed, as there are three in an inode. */
+/* Packed to save memory: an inode has three of them. */
 struct source_time {
 	int64_t sec;
 	uint32_t nsec;
 } __attribute__((packed, aligned(4)));
 
-/* What a filesystem of that node size can hold. */
+/* Limits that follow from the node size. */
 struct source_limits {
-	uint32_t symlink; /* bytes of a target */
-	uint32_t xattr;	  /* bytes of name and value */
+	uint32_t symlink; /* maximum length of a target */
+	uint32_t xattr;	  /* maximum length of name and value together */
 };
 
-/* Names sorted as bytes, none twice. */
+/* Sorted by name as bytes, without duplicates. */
 struct source_xattr {
 	const char *name;
 	const void *value;
@@ -47,72 +47,76 @@ struct source_xattrs {
 	struct source_xattr at[];
 };
 
-/* The numbers are those that the struct has for --inode-flags. */
+/* Inode flags in the new filesystem. */
 enum source_flags {
-	SOURCE_NODATACOW = 1 << 0, /* of regular files: SOURCE_NODATASUM too */
+	SOURCE_NODATACOW = 1 << 0, /* implies SOURCE_NODATASUM for regular files */
 	SOURCE_NODATASUM = 1 << 1,
-	SOURCE_NOCOMPRESS = 1 << 2 /* set by who compresses */
+	SOURCE_NOCOMPRESS = 1 << 2 /* set when contents are compressed */
 };
 
 struct source_inode {
-	uint64_t size; /* regular files; of a symlink the length of its target */
+	uint64_t size; /* of a regular file; of a symlink: length of its target */
 	struct source_time atime, mtime, ctime;
 	uint32_t mode, uid, gid;
-	uint32_t rdev;	    /* devices: by rdev_join() */
-	uint32_t nlink;	    /* names; 1 for a directory */
-	uint32_t subvolume; /* number of the one it lies in; its root inode too */
-	uint32_t number;    /* in its subvolume, from 0: the root */
-	uint32_t name;	    /* the first of its entries; SOURCE_NONE: the root of all */
-	/* A directory's entries, one after the other in source.entries. Of regular files for who places contents. */
-	uint32_t first, count;
-	uint32_t identity; /* of a regular file: what source_file_open() knows it by */
+	uint32_t rdev;	    /* of a device: from rdev_join() */
+	uint32_t nlink;	    /* number of names; 1 for a directory */
+	uint32_t subvolume; /* its subvolume; also for the root directory of one */
+	uint32_t number;    /* number in its subvolume; 0: the root directory */
+	uint32_t name;	    /* its first entry; SOURCE_NONE: the top directory */
 	/*
-	 * Of a file that had names on both sides of a subvolume's boundary there is an inode in each, with the same
-	 * contents: the next of these. The first of them, whose contents are read, is named by @contents of all.
+	 * Entries of a directory, contiguous in source.entries. For regular files: used by the placement of contents.
+	 */
+	uint32_t first, count;
+	uint32_t identity; /* of a regular file: checked by source_file_open() */
+	/*
+	 * A file with names in several subvolumes has an inode in each of them, and these share the contents.
+	 * @next_sharing links these inodes; @contents of all of them names the first, whose contents are read.
 	 */
 	uint32_t contents, next_sharing;
 	const struct source_xattrs *xattrs; /* NULL: none */
-	const char *text; /* the target of a symlink; of a file in a manifest where its contents are, NULL: its name */
+	const char *text; /* symlink: target; file of a manifest: contents or path of the contents, or NULL: own path */
 	uint8_t flags;
-	uint8_t bits; /* what only lib/source uses */
+	uint8_t bits; /* private to lib/source */
 };
 
 struct source_entry {
 	const char *name;
-	uint32_t parent, inode; /* inode numbers as indices into source.inodes */
-	uint32_t hash;		/* crc32c as directory items have it (dir_name_hash) */
-	uint32_t by_hash;	/* entry number @i of a directory in the order of hashes is that with this index */
-	uint32_t index;		/* the directory index of it: 2 for the first of a directory, and so on */
+	uint32_t parent, inode; /* indices into source.inodes */
+	uint32_t hash;		/* hash of directory items (dir_name_hash) */
+	uint32_t by_hash;	/* index of the i-th entry of the directory by hash */
+	uint32_t index;		/* directory index: 2 for the first entry of a directory, and so on */
 	uint8_t len;
 };
 
 struct source_subvolume {
-	const char *path; /* as asked for; "": the top level */
-	uint32_t root;	  /* its inode */
-	uint32_t parent;  /* the subvolume in which its name is; SOURCE_NONE: the top level */
-	uint32_t entry;	  /* that name */
+	const char *path; /* as given in the options; "": the top level */
+	uint32_t root;	  /* inode of its root directory */
+	uint32_t parent;  /* subvolume with its name; SOURCE_NONE: this is the top level */
+	uint32_t entry;	  /* entry with its name */
 	uint32_t num_inodes;
 	bool readonly, is_default;
 };
 
-/* Readable by anybody after source_finish(). */
+/* Anybody may read it after source_finish(). */
 struct source {
-	/* Number 0 is the root. After source_finish() they lie in the order of @in_order, but for an archive's. */
+	/*
+	 * Number 0 is the top directory. After source_finish() they are in the order of @in_order, except for archives.
+	 */
 	struct source_inode *inodes;
 	uint32_t num_inodes;
 	struct source_entry *entries;
 	uint32_t num_entries;
 	struct source_subvolume *subvolumes; /* number 0 is the top level */
 	uint32_t num_subvolumes;
-	/* All inodes of all subvolumes: first of subvolume 0 in the order of their numbers, then of 1 and so on. */
+	/* All inodes: those of subvolume 0 by their numbers, then those of subvolume 1, and so on. */
 	uint32_t *in_order;
-	uint64_t cut_links; /* inodes that there are more because a subvolume's boundary cuts hard links */
-	struct source_state *state; /* what only lib/source uses */
+	uint64_t cut_links; /* additional inodes due to hard links across subvolumes */
+	struct source_state *state; /* private to lib/source */
 };
 
 /*
- * Contents of regular files as an archive delivers them, each file once and none while another is open; nothing is
- * called for empty ones. What is not written is zeros. An inode's size, flags and subvolume are final when it begins.
+ * Receives the contents of regular files of an archive, one file after another. Empty files are left out. Ranges that
+ * are not written are zeros. Size, flags and subvolume of the inode are final when begin() is called.
  */
 struct source_sink {
 	int (*begin)(void *ctx, uint32_t inode, struct btrkit_error *err);
@@ -122,71 +126,72 @@ struct source_sink {
 };
 
 /*
- * An empty source, by the options of struct btrkit_mkfs_source (which must live as long).
- * @return 0; -EINVAL: an option; -ENOMEM
+ * Creates an empty source. @opts must stay valid.
+ * @return 0; -EINVAL: an invalid option; -ENOMEM
  */
 int source_create(const struct btrkit_mkfs_source *opts, const struct source_limits *limits, struct source **ret,
 		  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Files and devices (@inode 0) that are to be written, and so are no source: whoever finds one refuses it. @targets
- * have to live as long.
+ * Files and devices (@inode 0) that will be written and must therefore not be read: a reader that finds one fails.
+ * @targets must stay valid.
  */
 struct source_target {
 	dev_t device;
 	ino_t inode;
 };
 void source_set_targets(struct source *s, const struct source_target *targets, size_t n);
-/* Whether what is read can be read at all, as far as that is known before. @return 0; -EINVAL: a target; <0 */
+/* Checks what can be checked about the source before it is read. @return 0; -EINVAL: it is a target; <0 */
 int source_judge(const struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* NULL is allowed. */
 struct source *source_destroy(struct source *s);
 
 /*
- * Reads all of it, as the options say; of an archive the contents go to @sink, which is not used otherwise.
- * source_finish() is called at the end. @sink may be NULL where no contents come through it.
- * @return 0; -EINVAL: what cannot be in a filesystem, by name; -EUCLEAN: a broken archive or manifest; <0
+ * Reads the source and calls source_finish(). The contents of an archive are passed to @sink. It may be NULL for other
+ * kinds of sources.
+ * @return 0; -EINVAL: something that a filesystem cannot contain (the message has the name); -EUCLEAN: a broken archive
+ * or manifest; <0
  */
 int source_read(struct source *s, const struct source_sink *sink, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Whether contents come through the sink; else by source_file_open(). */
+/* Returns whether contents are passed to the sink; otherwise use source_file_open(). */
 bool source_streams(const struct source *s);
 
 /*
- * Opens the contents of a regular file, by any thread.
- * @return a descriptor; -ESTALE: it is not what it was when the source was read, by name; <0
+ * Opens the contents of a regular file. May be called by any thread.
+ * @return a descriptor; -ESTALE: the file changed since the source was read (the message has the name); <0
  */
 int source_file_open(const struct source *s, uint32_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The directory of a thread's last file, since the next one is often beside it. */
+/* Cache of a thread for the directory of its last file, because the next file is often in the same one. */
 struct source_near {
 	uint32_t dir;
 	int fd;
 };
 #define SOURCE_NEAR_INIT { SOURCE_NONE, -1 }
 void source_near_end(struct source_near *near);
-/* The same for many files; whether it is what it was only source_file_unchanged() tells. */
+/* Like source_file_open() for many files, but does not check whether the file changed: call source_file_unchanged(). */
 int source_file_open_near(const struct source *s, struct source_near *near, uint32_t inode,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* After the contents were read: whether it is still what it was. @return 0; -ESTALE, by name; <0 */
+/* Checks after reading contents that the file did not change. @return 0; -ESTALE (the message has the name); <0 */
 int source_file_unchanged(const struct source *s, uint32_t inode, int fd, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * The path of an inode by its first name, without a leading slash, cut in front if @size is too small; for messages.
- * Escaped for a terminal. Always ends in 0. Also before source_finish().
+ * Stores the path of an inode by its first name for messages: without a leading slash, escaped for a terminal,
+ * shortened at the front if @size is too small, always zero-terminated. Also works before source_finish().
  */
 void source_path(const struct source *s, uint32_t inode, char *buf, size_t size);
 
-/* The same of a name in a directory, whether it is there or not. */
+/* Like source_path() for a name in a directory, which need not exist. */
 void source_path_of_name(const struct source *s, uint32_t parent, const char *name, size_t len, char *buf,
 			 size_t size);
-/* The end of any bytes, as source_path() shows them. */
+/* Escapes bytes like source_path(), keeping the end if @size is too small. */
 void source_escape(const char *bytes, size_t len, char *buf, size_t size);
 
-/* The next name of a path, which goes on behind it; slashes and single dots are passed over. *@len is 0 at the end. */
+/* Returns the next name of a path and advances *path. Skips slashes and single dots. *len is 0 at the end. */
 const char *source_next_name(const char **path, size_t *len);
-/* The entry of a directory with that name, after source_finish(). @return its index or SOURCE_NONE */
+/* Finds an entry of a directory by name after source_finish(). @return its index or SOURCE_NONE */
 uint32_t source_lookup(const struct source *s, uint32_t dir, const char *name, size_t len);
 
-/* The name of what is read, for messages. */
+/* Returns the name of the source for messages. */
 const char *source_name(const struct source *s);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_SOURCE_STATE_H
 #define BTRKIT_SOURCE_STATE_H
 
-/* What only lib/source uses of a source. */
+/* State of a source that is private to lib/source. */
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -12,31 +12,31 @@
 
 /* source_inode.bits */
 enum source_bits {
-	BIT_NAMED = 1 << 0,	   /* a node of the tree of options is this inode */
+	BIT_NAMED = 1 << 0,	   /* a source_node refers to this inode */
 	BIT_INLINE = 1 << 1,	   /* text is the contents */
-	BIT_OWN_NODATACOW = 1 << 2, /* asked for by its own name; not that of a directory above */
+	BIT_OWN_NODATACOW = 1 << 2, /* requested for the inode itself, not inherited */
 	BIT_OWN_NODATASUM = 1 << 3,
-	BIT_IMPLICIT = 1 << 4	   /* a parent that has not come itself yet */
+	BIT_IMPLICIT = 1 << 4	   /* directory without a member of its own so far */
 };
 
 /*
- * The paths that options name, as a tree. Which inode a node is becomes known as names are added: an entry of a
- * directory that is a node (BIT_NAMED) may be one of the node's children.
+ * Tree of the paths in options. The inode of a node becomes known as names are added: an entry of a directory that is a
+ * node (BIT_NAMED) may be a child of that node.
  */
 struct source_node {
 	const char *name;
 	size_t len;
 	uint32_t parent, child, sibling; /* SOURCE_NONE: none */
-	uint32_t inode;			 /* SOURCE_NONE: not met yet */
+	uint32_t inode;			 /* SOURCE_NONE: not found yet */
 	uint32_t subvolume;		 /* SOURCE_NONE: none */
 	const struct btrkit_mkfs_inode_flags *flags;
 };
 
-/* An attribute that waits until all of its inode are known. */
+/* The xattrs of one inode, collected until they are complete. */
 struct xattr_build {
 	struct source_xattr *at;
 	uint32_t n, max;
-	uint32_t inode; /* SOURCE_NONE: nothing waits */
+	uint32_t inode; /* SOURCE_NONE: nothing collected */
 };
 
 #define XATTRS_KNOWN 256u /* a power of two */
@@ -46,34 +46,34 @@ struct source_state {
 	struct source_limits limits;
 	struct pool pool;
 	uint32_t max_inodes, max_entries;
-	struct source_node *nodes; /* 0 is the top directory */
+	struct source_node *nodes; /* number 0 is the top directory */
 	uint32_t num_nodes;
-	uint32_t last_node; /* that was found, by the inode of a directory */
-	bool whole_paths;   /* some pattern has a slash */
-	/* The path of a directory, for patterns. */
+	uint32_t last_node; /* cache: last node found by source_node_of() */
+	bool whole_paths;   /* an exclude pattern contains a slash */
+	/* Path of a directory, to match patterns. */
 	char *path;
 	size_t path_len, path_max;
-	uint32_t path_of; /* inode; SOURCE_NONE: of none */
+	uint32_t path_of; /* inode of that directory; SOURCE_NONE: none */
 	struct xattr_build xattrs;
-	const struct source_xattrs *known[XATTRS_KNOWN]; /* by hash, so that equal ones are kept once */
-	/* Entries by parent and name, in archives and manifests. */
+	const struct source_xattrs *known[XATTRS_KNOWN]; /* by hash, to store equal sets once */
+	/* Index of entries by parent and name, for archives and manifests. */
 	uint32_t *index;
 	size_t index_size; /* a power of two; 0: no index */
 	uint64_t index_seed;
-	/* Of a directory, or of a manifest's contents. -1: not open */
+	/* Descriptor of the source directory or of the base directory of a manifest; -1: not open */
 	int root;
-	bool in_between;	   /* a library answers for files in place of the system, as fakeroot's */
-	pthread_mutex_t stat_lock; /* its stat calls are not made for threads */
+	bool in_between;	   /* LD_PRELOAD is set: fakeroot or similar */
+	pthread_mutex_t stat_lock; /* serializes stat calls in that case */
 	const struct source_target *targets;
 	size_t num_targets;
 	bool finished;
 };
 
-/* Options (options.c). */
+/* Checks and reads the options (options.c). */
 int source_options_read(struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The node that an entry of a directory is. @return SOURCE_NONE: none */
+/* Returns the node of an entry of a directory. @return SOURCE_NONE: none */
 uint32_t source_node_of(struct source *s, uint32_t parent, const char *name, size_t len);
-/* @return 1: left out; 0, also of a name that is too long; -ENOMEM */
+/* Returns whether a name is excluded. @return 1: excluded; 0: not excluded, or too long; -ENOMEM */
 int source_excludes(struct source *s, uint32_t parent, const char *name, size_t len,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 bool source_takes_xattr(const struct source *s, const char *name);
@@ -82,26 +82,26 @@ int source_judge_xattr(const char *name, const void *value, size_t size, uint32_
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int source_nodes_met(const struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* What waits goes to its inode, or away. */
+/* Discards collected xattrs, or stores them in their inode. */
 void source_xattrs_drop(struct source *s);
 int source_xattrs_flush(struct source *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* All of a path, without a slash in front, not escaped. @return its length; -ENOMEM */
+/* Stores a complete path without leading slash and escaping. @return its length; -ENOMEM */
 ssize_t source_full_path(const struct source *s, uint32_t inode, char **buf, size_t *max);
 
-#define PATH_SHOWN 120 /* bytes of a path in a message, whose room is limited */
+#define PATH_SHOWN 120 /* maximum length of a path in a message */
 
-/* "PATH: ..." of an inode, or of a name in a directory, with an errno. Returns it, negative. */
+/* Reports "PATH: ..." for an inode or for a name in a directory. @return -errnum */
 int source_fail(const struct source *s, uint32_t inode, struct btrkit_error *err, int errnum, const char *fmt,
 		...) BTRKIT_PRINTF(5, 6);
 int source_fail_name(const struct source *s, uint32_t parent, const char *name, size_t len, struct btrkit_error *err,
 		     int errnum, const char *fmt, ...) BTRKIT_PRINTF(7, 8);
-/* The same of a path that is escaped already. */
+/* Same for a path that is already escaped. */
 int source_vfail(const char *path, struct btrkit_error *err, int errnum, const char *fmt, va_list args)
 	BTRKIT_PRINTF(4, 0);
 
-/* What flags an inode has from its directory, by its type. */
+/* Returns the flags that an inode of a type inherits from its directory. */
 uint8_t source_flags_inherited(const struct source *s, uint32_t parent, uint32_t subvolume, uint32_t mode);
-/* With what its own name asks for. */
+/* Returns the flags that options request for the inode itself. */
 uint8_t source_flags_own(uint8_t bits, uint32_t mode);
 #endif

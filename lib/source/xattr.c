@@ -40,7 +40,7 @@ static bool equal(const struct source_xattrs *known, const struct xattr_build *b
 	return true;
 }
 
-/* A copy with all that it names in one piece. */
+/* Copies the collected xattrs with names and values into one allocation. */
 static const struct source_xattrs *keep(struct source *s, const struct xattr_build *b)
 {
 	struct source_xattrs *x;
@@ -66,7 +66,7 @@ static const struct source_xattrs *keep(struct source *s, const struct xattr_bui
 	return x;
 }
 
-/* Empties what waits. */
+/* Discards the collected xattrs. */
 static void drop(struct xattr_build *b)
 {
 	for (uint32_t i = 0; i < b->n; i++)
