@@ -35,7 +35,7 @@ void data_reader_release(struct data_reader *r)
 	free(r->known);
 }
 
-/* Takes from the current item, which begins at or before the piece, what it has of it. */
+/* Copies the checksums of the piece that the current item has. */
 static void take_sums(struct data_reader *r, uint64_t logical, size_t sectors)
 {
 	const struct item *item = &r->csums.item;
@@ -53,7 +53,7 @@ static void take_sums(struct data_reader *r, uint64_t logical, size_t sectors)
 	}
 }
 
-/* Collects the checksums of a piece. */
+/* Finds the checksums of a piece. */
 static int find_sums(struct data_reader *r, uint64_t logical, size_t sectors, struct btrkit_error *err)
 {
 	const uint64_t end = logical + (uint64_t)sectors * r->fs->items.sectorsize;
@@ -79,7 +79,7 @@ static int find_sums(struct data_reader *r, uint64_t logical, size_t sectors, st
 
 struct verify_ctx {
 	const struct data_reader *r;
-	size_t sector; /* of the piece */
+	size_t sector; /* number in the piece */
 };
 
 static int verify_sector(void *ctx, const void *buf, struct btrkit_error *err)
@@ -96,8 +96,9 @@ static int verify_sector(void *ctx, const void *buf, struct btrkit_error *err)
 }
 
 /*
- * Bytes are read without a judge at first. Copies may be damaged in different places, so each sector that is not what
- * it should be is looked for on its own: that counts it for the device it lies on, and leaves the others alone.
+ * Reads and verifies a piece. The whole piece is read first without verification. Each sector that does not match its
+ * checksum is then read by itself, because copies may be damaged in different places. This also counts the error for
+ * the right device and leaves other copies alone.
  */
 static int read_piece(struct data_reader *r, uint64_t logical, uint8_t *buf, size_t len, struct btrkit_error *err)
 {
@@ -129,7 +130,10 @@ static int read_piece(struct data_reader *r, uint64_t logical, uint8_t *buf, siz
 	return ret;
 }
 
-/* A transaction has it, and the devices get it with the commit only. @len: as of txn_read_kept() */
+/*
+ * Returns whether a transaction still has the data in memory, which is written with the commit only. @len: see
+ * txn_read_kept()
+ */
 static bool is_kept(const struct btrkit_fs *fs, uint64_t logical, void *buf, size_t *len)
 {
 	const struct btrkit_txn *txn = fs->writer ? fs->writer->txn : NULL;

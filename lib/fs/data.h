@@ -2,7 +2,7 @@
 #ifndef BTRKIT_FS_DATA_H
 #define BTRKIT_FS_DATA_H
 
-/* The bytes of data extents, verified by the checksum tree. */
+/* Reads data extents and verifies them with the checksum tree. */
 
 #include "lib/tree/cursor.h"
 
@@ -10,21 +10,21 @@ struct data_reader {
 	struct btrkit_fs *fs;
 	bool has_csums; /* there is a checksum tree */
 	struct cursor csums;
-	uint8_t *sums; /* of the piece that is read */
-	bool *known;   /* which of its sectors have one */
+	uint8_t *sums; /* checksums of the current piece */
+	bool *known;   /* which sectors have a checksum */
 };
 
-/* Data is read in pieces of so many bytes at the most. */
+/* Maximum bytes that are read in one piece. */
 #define DATA_PIECE (1u << 20)
 
-/* Free with data_reader_release(), on failure too. */
+/* Must be released with data_reader_release(), even after a failure. */
 int data_reader_init(struct data_reader *r, struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void data_reader_release(struct data_reader *r);
 
 /*
- * Reads @len bytes of a data extent; both numbers are multiples of the sector size. With @verify each sector must have
- * a checksum and agree with it, else another copy of that sector is read.
- * @return 0; -EUCLEAN: no copy agrees, or there is no checksum; -EIO, -ENODATA, -ENOMEM
+ * Reads @len bytes of a data extent. @logical and @len must be multiples of the sector size. With @verify, each sector
+ * must have a checksum and match it; otherwise another copy of that sector is read.
+ * @return 0; -EUCLEAN: no copy matches, or there is no checksum; -EIO, -ENODATA, -ENOMEM
  */
 int data_read(struct data_reader *r, uint64_t logical, void *buf, size_t len, bool verify,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;

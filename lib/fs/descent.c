@@ -9,7 +9,7 @@
 #include "lib/format/items/inode.h"
 #include "lib/fs/subvolume.h"
 
-/* Remembers that a subvolume was entered. @return 0; 1: it was before; -ENOMEM */
+/* Records that a subvolume is entered. @return 0; 1: it was entered before; -ENOMEM */
 static int remember_root(struct descent *d, uint64_t root, struct btrkit_error *err)
 {
 	size_t low = 0, high = d->num_roots;
@@ -56,7 +56,7 @@ static bool is_name(const struct cursor *c, uint64_t inode)
 	       (c->item.key.type == KEY_INODE_REF || c->item.key.type == KEY_INODE_EXTREF);
 }
 
-/* Whether the inode has one name, and that is the entry's. @return 0; 1: no; <0 */
+/* Checks that the inode has only one name, and that it is the one of the entry. @return 0; 1: no; <0 */
 static int is_only_name(struct cursor *c, uint64_t dir, const struct btrkit_dir_entry *e, struct btrkit_error *err)
 {
 	struct inode_ref_iter it;

@@ -11,7 +11,7 @@
 #include "lib/fs/inode.h"
 #include "lib/fs/subvolume.h"
 
-/* The one entry of a DIR_INDEX. */
+/* Decodes the entry of a DIR_INDEX item, which has only one. */
 static int read_entry(struct cursor *c, struct btrkit_dir_entry *e, struct btrkit_error *err)
 {
 	struct dir_iter it = dir_first(&c->item);
@@ -35,7 +35,10 @@ static int read_entry(struct cursor *c, struct btrkit_dir_entry *e, struct btrki
 		ret = subvolume_lies_at(c->fs, e->inode, c->root.id, c->item.key.objectid, d.name, d.name_len, err);
 		if (ret < 0)
 			return ret;
-		/* A subvolume begins here, which is entered at its root directory; or its place is empty. */
+		/*
+		 * The entry leads to the root directory of a subvolume or, if no subvolume is attached here, to an
+		 * empty placeholder.
+		 */
 		e->root = ret ? c->root.id : e->inode;
 		e->inode = ret ? BTRKIT_EMPTY_SUBVOLUME : OID_FIRST_FREE;
 	}

@@ -7,8 +7,8 @@
 #include "lib/tree/cursor.h"
 
 /*
- * The first entry of directory @inode in the tree of @c whose index is not below @index. Its name is valid until the
- * cursor moves.
+ * Finds the first entry of directory @inode in the tree of @c with an index of at least @index. The name is valid until
+ * the cursor moves.
  * @return 0; 1: there is none; <0
  */
 int dir_entry_from(struct cursor *c, uint64_t inode, uint64_t index, struct btrkit_dir_entry *ret,

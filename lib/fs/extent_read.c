@@ -46,7 +46,7 @@ static int judge_compressed(const struct file_extent *fe, uint64_t stored, struc
 	return 0;
 }
 
-/* Has the whole of a compressed extent in r->plain. */
+/* Loads a whole compressed extent into r->plain, unless it is there already. */
 static int load_compressed(struct extent_reader *r, const struct file_extent *fe, struct btrkit_error *err)
 {
 	uint8_t *stored;
@@ -75,7 +75,7 @@ static int load_compressed(struct extent_reader *r, const struct file_extent *fe
 	return 0;
 }
 
-/* Has the sector at @logical in r->plain. */
+/* Loads the sector at @logical into r->plain, unless it is there already. */
 static int load_sector(struct extent_reader *r, uint64_t logical, struct btrkit_error *err)
 {
 	const uint32_t unit = r->fs->items.sectorsize;
@@ -94,7 +94,7 @@ static int load_sector(struct extent_reader *r, uint64_t logical, struct btrkit_
 	return 0;
 }
 
-/* Bytes as they lie on disk: whole sectors to where they are wanted, the ends by way of r->plain. */
+/* Reads uncompressed bytes: full sectors directly to their destination, partial ones at the ends via r->plain. */
 static int read_stored(struct extent_reader *r, uint64_t logical, uint8_t *to, size_t len, struct btrkit_error *err)
 {
 	const uint32_t unit = r->fs->items.sectorsize;
@@ -128,7 +128,7 @@ static int read_inline(struct extent_reader *r, const struct file_extent *fe, ui
 		const size_t there = offset < fe->inline_len ? fe->inline_len - (size_t)offset : 0;
 		const size_t n = there < len ? there : len;
 
-		/* The item may have fewer bytes than it says that the file has here. */
+		/* The item may contain fewer bytes than its length in the file; the rest is zeros. */
 		if (n)
 			memcpy(to, fe->inline_data + offset, n);
 		memset(to + n, 0, len - n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is in a file: its extents, whatever their form, as one stretch of bytes. */
+/* Reads the contents of a file: its extents of all types as one range of bytes. */
 #include <btrkit/file.h>
 
 #include <inttypes.h>
@@ -80,8 +80,9 @@ static bool is_extent(const struct btrkit_file *f)
 }
 
 /*
- * The extent item that covers @at, if there is one; else @length gets how far it is to the next.
- * @return 0 f->c stands on it, and @length is what it still covers; 1 a hole; <0
+ * Finds the extent that covers @at.
+ * @return 0: f->c is at its item, and *length is what it covers from @at on; 1: a hole, and *length is the distance to
+ * the next extent; <0
  */
 static int find_extent(struct btrkit_file *f, uint64_t at, struct file_extent *fe, uint64_t *length,
 		       struct btrkit_error *err)

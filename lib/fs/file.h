@@ -4,7 +4,10 @@
 
 #include <btrkit/file.h>
 
-/* The first byte from @offset on that is neither in a hole nor in space without data; else the file's size. */
+/*
+ * Finds the first byte at or after @offset that is neither in a hole nor in a preallocated extent. *ret is the file
+ * size if there is none.
+ */
 int file_next_data(struct btrkit_file *f, uint64_t offset, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -29,7 +29,7 @@ static struct btrkit_time time_of(const struct disk_time *t)
 	return (struct btrkit_time){ (int64_t)le64_get(t->sec), le32_get(t->nsec) };
 }
 
-/* On disk a device number is Linux's own: the minor in the lower twenty bits. */
+/* Device numbers are stored in the format of Linux: the minor in the lower 20 bits. */
 static uint64_t device_of(uint64_t rdev)
 {
 	return makedev((unsigned)(rdev >> 20), (unsigned)(rdev & 0xfffff));
@@ -96,7 +96,7 @@ int btrkit_inode_find(struct btrkit_fs *fs, uint64_t root, const char *path, str
 	return r ? r : btrkit_inode_get(fs, place.root.id, place.inode, ret, err);
 }
 
-/* Every name of one INODE_REF or INODE_EXTREF. */
+/* Calls @fn for every name in an INODE_REF or INODE_EXTREF item. */
 static int name_paths(struct cursor *c, struct path_namer *namer, btrkit_path_fn fn, void *ctx,
 		      struct btrkit_error *err)
 {

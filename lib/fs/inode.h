@@ -6,13 +6,13 @@
 #include "lib/tree/cursor.h"
 
 /*
- * A cursor of the subvolume @root, standing on the item of an inode of it. Free with cursor_release(), on failure too.
+ * Initializes a cursor in subvolume @root at the inode item of @inode. Call cursor_release() even after a failure.
  * @return 0; -ENOENT: no such subvolume or inode; <0
  */
 int inode_open(struct btrkit_fs *fs, uint64_t root, uint64_t inode, struct cursor *c, struct inode_item *item,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The inode item of @inode in the tree of @c, where the cursor then stands. @return 0; -ENOENT; <0 */
+/* Reads the inode item of @inode in the tree of @c, and leaves the cursor there. @return 0; -ENOENT; <0 */
 int inode_read(struct cursor *c, uint64_t inode, struct inode_item *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -10,10 +10,13 @@
 #include "lib/format/items/inode.h"
 #include "lib/tree/cursor.h"
 
-/* Directories whose paths are kept; when they are too many all are forgotten, which costs a look-up each. */
+/*
+ * Limits of the cache of directory paths. When one is reached, the cache is emptied, which costs one lookup for each
+ * directory that is needed again.
+ */
 #define KEPT_MAX 8192
 #define KEPT_BYTES_MAX (8u << 20)
-/* No chain of parents is longer than Linux can make; a longer one is a loop. */
+/* Linux cannot create deeper directories; a longer chain of parents is a loop. */
 #define DEPTH_MAX 65536u
 #define PATH_BYTES_MAX (1u << 20)
 
@@ -21,14 +24,14 @@ struct kept_dir {
 	uint64_t inode;
 	UT_hash_handle hh;
 	size_t len;
-	char path[]; /* with a slash at the end, unless empty */
+	char path[]; /* ends in a slash unless empty */
 };
 
 struct path_namer {
 	struct cursor cursor;
 	struct kept_dir *kept;
 	size_t kept_bytes;
-	/* A path is built from its end to its start, at the end of the buffer. */
+	/* A path is built from back to front at the end of the buffer. */
 	char *buf;
 	size_t size, used;
 };
@@ -92,7 +95,7 @@ static int prepend(struct path_namer *n, const void *data, size_t len, struct bt
 	return 0;
 }
 
-/* Keeps the path of @dir, which is what was put before the last @behind bytes. */
+/* Adds the path of directory @inode to the cache: all of the current path but its last @behind bytes. */
 static void keep(struct path_namer *n, uint64_t inode, size_t behind)
 {
 	size_t len = n->used - behind;
@@ -113,7 +116,7 @@ static void keep(struct path_namer *n, uint64_t inode, size_t behind)
 		n->kept_bytes += len;
 }
 
-/* The name and parent of a directory: it has one name only. */
+/* Finds the name and parent of a directory, which has only one name. */
 static int find_name(struct path_namer *n, uint64_t inode, struct inode_ref *ret, struct btrkit_error *err)
 {
 	struct btrkit_key key = KEY(inode, KEY_INODE_REF, 0);

@@ -10,7 +10,7 @@
 #include "lib/fs/subvolume.h"
 #include "lib/tree/cursor.h"
 
-/* The entry of directory @dir that is called @name. @return 0, 1 there is none, <0 */
+/* Finds the entry @name of directory @dir. @return 0; 1: there is none; <0 */
 static int find_entry(struct cursor *c, uint64_t dir, const char *name, size_t len, struct dir_entry *ret,
 		      struct btrkit_error *err)
 {
@@ -28,7 +28,7 @@ static int find_entry(struct cursor *c, uint64_t dir, const char *name, size_t l
 	return cursor_blame(c, r, err);
 }
 
-/* Steps from @at into the subvolume @id, which its entry @name points to. @return 0, 1 it does not lie there, <0 */
+/* Moves from @at into the subvolume @id that the entry @name points to. @return 0; 1: it is not attached there; <0 */
 static int step_across(struct btrkit_fs *fs, struct inode_place *at, uint64_t id, const char *name, size_t len,
 		       struct btrkit_error *err)
 {
@@ -41,10 +41,13 @@ static int step_across(struct btrkit_fs *fs, struct inode_place *at, uint64_t id
 	return fs_find_root(fs, id, &at->root, NULL, err);
 }
 
-/* The place of a subvolume that a snapshot has not taken along: it is listed, and has no inode. */
+/* The entry is a placeholder in a snapshot for a nested subvolume, which snapshots do not include. */
 #define STEP_EMPTY 2
 
-/* @is_dir: whether its entry says that it is a directory. @return 0; 1: there is none; STEP_EMPTY; <0 */
+/*
+ * Moves from @at to its child @name. *is_dir: whether its entry says that it is a directory. @return 0; 1: there is
+ * none; STEP_EMPTY; <0
+ */
 static int step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len, bool *is_dir,
 		struct btrkit_error *err)
 {
@@ -103,7 +106,7 @@ int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char 
 					       "snapshot did not take along: %s", (int)len, path, whole);
 			if (r)
 				return err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: %s", whole);
-			/* Also where nothing follows but a slash. */
+			/* This includes a trailing slash. */
 			if (path[len] && !is_dir)
 				return err_system(err, ENOTDIR, "%s", whole);
 		}

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_FS_PATH_H
 #define BTRKIT_FS_PATH_H
 
-/* Names to inodes and back. */
+/* Translates paths to inodes and back. */
 
 #include "lib/tree/filesystem.h"
 
@@ -15,18 +15,18 @@ struct inode_place {
 };
 
 /*
- * Follows @path from the root directory of @root, into other subvolumes where it leads there. Empty components, "." and
- * a leading slash are allowed; ".." and symbolic links are not followed. What a slash follows must be a directory.
+ * Follows @path from the root directory of @root, also into other subvolumes. Empty components, "." and a leading slash
+ * are allowed; ".." and symbolic links are not followed. A component followed by a slash must be a directory.
  * @return 0; -ENOENT; -ENOTDIR; <0
  */
 int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char *path, struct inode_place *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Steps from @at to its child @name. @return 0; 1: there is none; <0 */
+/* Moves from @at to its child @name. @return 0; 1: there is none; <0 */
 int path_step(struct btrkit_fs *fs, struct inode_place *at, const char *name, size_t len,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Makes paths of the inodes of one subvolume; keeps the paths of directories, up to a bound. */
+/* Constructs paths of inodes in one subvolume. Caches paths of directories within limits. */
 struct path_namer;
 
 int path_namer_create(struct btrkit_fs *fs, const struct tree_root *root, struct path_namer **ret,
@@ -34,9 +34,9 @@ int path_namer_create(struct btrkit_fs *fs, const struct tree_root *root, struct
 struct path_namer *path_namer_destroy(struct path_namer *n);
 
 /*
- * The path of what is called @name in directory @parent, relative to the subvolume. The string belongs to the namer and
- * holds until the next call.
- * @return 0; -EUCLEAN: a directory without a way to the root; <0
+ * Constructs the path, relative to the subvolume, of the name @name in directory @parent. The string belongs to the
+ * namer and is valid until the next call.
+ * @return 0; -EUCLEAN: a directory does not lead to the root; <0
  */
 int path_namer_path(struct path_namer *n, uint64_t parent, const void *name, size_t name_len, const char **path,
 		    size_t *path_len, struct btrkit_error *err) BTRKIT_MUST_CHECK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What keeps Linux from deleting subvolumes, by the items of the root tree that say which one lies in which. */
+/* Determines which subvolumes Linux would refuse to delete, from the references in the root tree. */
 #include <btrkit/subvolume.h>
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void hold(struct btrkit_subvolume_deletion *d, enum btrkit_subvolume_hold
 	d->other = other;
 }
 
-/* The first subvolume that lies in @id and is none of @all; 0: there is none. */
+/* Finds the first subvolume nested in @id that is not in @all; 0: there is none. */
 static int find_other_child(struct cursor *c, uint64_t id, struct btrkit_subvolume_deletion *all, size_t n,
 			    uint64_t *ret, struct btrkit_error *err)
 {
@@ -46,7 +46,7 @@ static int find_other_child(struct cursor *c, uint64_t id, struct btrkit_subvolu
 	return r < 0 ? r : 0;
 }
 
-/* All that holds a subvolume apart from others of @all. */
+/* Determines what prevents the deletion of a subvolume, except for others in @all. */
 static int judge(struct cursor *c, uint64_t default_id, struct btrkit_subvolume_deletion *d,
 		 struct btrkit_subvolume_deletion *all, size_t n, uint64_t *parent, struct btrkit_error *err)
 {
@@ -80,7 +80,10 @@ static int judge(struct cursor *c, uint64_t default_id, struct btrkit_subvolume_
 	return r < 0 ? r : 0;
 }
 
-/* What stays keeps what it lies in. Each is held once, so that this ends also where they lie in each other. */
+/*
+ * A subvolume that stays also keeps its parents. Each is marked once, so this ends even if they are nested in each
+ * other.
+ */
 static void hold_above(struct btrkit_subvolume_deletion *all, const uint64_t *parents, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

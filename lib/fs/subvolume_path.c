@@ -9,16 +9,16 @@
 #include "lib/fs/path.h"
 #include "lib/fs/subvolume.h"
 
-/* Far more than Linux can follow. */
+/* Limits that are much higher than what Linux can follow. */
 #define PATH_BYTES_MAX (1u << 20)
 #define STEPS_MAX 4096u
 
 struct place {
 	uint64_t parent;
-	struct root_ref ref; /* its name lies in the cursor's leaf */
+	struct root_ref ref; /* the name points into the cursor's leaf */
 };
 
-/* Where the subvolume lies: c stands on the item then. */
+/* Finds the parent of a subvolume and leaves the cursor at the back reference. */
 static int find_place(struct cursor *c, uint64_t id, struct place *ret, struct btrkit_error *err)
 {
 	int r = subvolume_parent(c, id, &ret->parent, err);
@@ -30,7 +30,7 @@ static int find_place(struct cursor *c, uint64_t id, struct place *ret, struct b
 	return cursor_blame(c, root_ref_decode(&c->item, &ret->ref, err), err);
 }
 
-/* Puts the place's path in its parent before what is in *path already. */
+/* Prepends the path of @place in its parent to *path. */
 static int prepend(struct btrkit_fs *fs, const struct place *place, char **path, size_t *len, struct btrkit_error *err)
 {
 	struct path_namer *namer;
@@ -83,7 +83,7 @@ int btrkit_subvolume_path(struct btrkit_fs *fs, uint64_t id, btrkit_path_fn fn, 
 	for (unsigned steps = 0; !r && id != OID_FS_TREE; steps++) {
 		struct place place;
 
-		/* They may lead back to where they began. */
+		/* Damaged references may form a loop. */
 		if (steps == STEPS_MAX)
 			r = err_corrupt(err, "key.offset", "subvolume %" PRIu64 " has no way to the top level",
 					s.root.id);

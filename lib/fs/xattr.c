@@ -4,7 +4,7 @@
 #include "lib/format/items/dir.h"
 #include "lib/fs/subvolume.h"
 
-/* Those whose names have one hash. */
+/* Reports the xattrs of one item, whose names have the same hash. */
 static int tell_item(struct cursor *c, btrkit_xattr_fn fn, void *ctx, struct btrkit_error *err)
 {
 	struct dir_iter it;
