@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Sets that were only a step on the way to others. A leaf that a thousand snapshots share is named by hundreds of
- * nodes, one after the other, and each adds its owners: what comes of it in the end is one set, and all others before
- * are of no use any more.
+ * Drops sets that are no longer used. A leaf shared by a thousand snapshots is reached from hundreds of nodes one after
+ * another, and each adds its owners. Only the final set remains in use; all intermediate ones can be dropped.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "lib/base/err.h"
 #include "lib/usage/state.h"
 
-/* Marks a number, or puts the new one in its place. */
+/* Marks a set as used or, if @put, replaces its number by the new one. */
 static void take(uint32_t *numbers, uint32_t *set, bool put)
 {
 	if (put)
@@ -36,7 +35,7 @@ static void take_strays(uint32_t *numbers, struct usage_list *l, bool put)
 		take(numbers, &s[i].set, put);
 }
 
-/* All numbers of sets that are kept anywhere but in memos. */
+/* Visits all references to sets, except those in memos. */
 static void take_all(struct usage_work *w, uint32_t *numbers, bool put)
 {
 	struct btrkit_usage *u = w->u;
@@ -60,7 +59,7 @@ bool usage_sets_are_many(struct usage_work *w)
 {
 	const uint64_t budget = w->opts.set_memory;
 
-	/* Those that are there afterwards have half of what is left for what is under way. */
+	/* The next collection is due when the sets use half of what was left of the budget after the last one. */
 	return sets_bytes(&w->u->sets) > w->kept_bytes + (budget - w->kept_bytes) / 2;
 }
 

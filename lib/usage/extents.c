@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The extent tree: its leaves are decoded by threads and appended in their order. References of an extent may go on in
- * the next leaf, so what is known of an extent's references is kept apart until the last of them has come.
+ * Reads the extent tree. Leaves are decoded by threads, and the results are appended in order. The references of an
+ * extent may continue in the next leaf, so they are kept separately until the last one is known.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static int work(void *ctx, void *slot, struct btrkit_error *err)
 	return ret;
 }
 
-/* How many of the first entries begin before the end of the last extent of the batch before. */
+/* Determines how many of the first entries overlap the last extent of the previous batch, and reports them. */
 static int skip_overlaps(struct load *l, const struct usage_list *list, size_t entry, size_t *skip,
 			 struct btrkit_error *err)
 {
@@ -92,7 +92,7 @@ static int append(struct load *l, struct usage_table *to, const struct usage_lis
 	return 0;
 }
 
-/* More of what refers to the last extent of the batch before. */
+/* Adds references at the start of a batch to the last extent of the previous batch. */
 static void join_head(struct load *l, const struct usage_extents_batch *b)
 {
 	const struct usage_table *t = &l->w->u->extents;

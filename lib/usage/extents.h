@@ -2,21 +2,21 @@
 #ifndef BTRKIT_USAGE_EXTENTS_H
 #define BTRKIT_USAGE_EXTENTS_H
 
-/* What extents.c, which reads the extent tree, has extents_leaf.c make of its leaves. */
+/* Interface between extents.c, which reads the extent tree, and extents_leaf.c, which decodes its leaves. */
 
 #include "lib/format/items/extent.h"
 #include "lib/usage/state.h"
 
-/* What the references of a data extent say so far. */
+/* Summary of the references of a data extent so far. */
 struct usage_refs {
 	uint64_t bytenr;
 	bool of_data;
-	struct extent_ref first; /* type 0: none counts yet */
+	struct extent_ref first; /* first reference that counts; type 0: none so far */
 	uint64_t count;
 	uint32_t flags;
 };
 
-/* A few leaves. */
+/* A batch of leaves. */
 struct usage_extents_batch {
 	struct usage_work *w;
 	struct usage_leaves *leaves;
@@ -24,20 +24,20 @@ struct usage_extents_batch {
 	uint8_t *buf;
 	struct node_ref *want;
 	bool *ok;
-	struct usage_list blocks, extents; /* found there */
-	struct usage_refs head;		   /* of an extent that began in the batch before */
-	struct usage_refs open;		   /* of the last one */
-	uint64_t end;			   /* of the last one, too */
+	struct usage_list blocks, extents; /* blocks and extents in these leaves */
+	struct usage_refs head;		   /* references of an extent of the previous batch */
+	struct usage_refs open;		   /* references of the last extent */
+	uint64_t end;			   /* end of the last extent */
 	size_t chunk;
 };
 
-/* What is in a leaf goes into the lists. */
+/* Adds the blocks and extents of a leaf to the lists of the batch. */
 int usage_extents_leaf(struct usage_extents_batch *b, const uint8_t *leaf, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* There are no more of the last extent in this batch. */
+/* Completes the last extent: it has no more references in this batch. */
 void usage_extents_end(struct usage_extents_batch *b);
-/* What @more says, too, which came behind @r. */
+/* Adds @more, which follows @r, to @r. */
 void usage_refs_join(struct usage_refs *r, const struct usage_refs *more);
-/* USAGE_* of the table. */
+/* Returns the flags (USAGE_*) for the table. */
 uint32_t usage_refs_flags(const struct usage_refs *r);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A leaf of the extent tree: its extents and blocks, and what their references say of who shares them. */
+/* Decodes a leaf of the extent tree: extents, tree blocks, and whether Linux considers them shared. */
 #include "lib/base/err.h"
 #include "lib/usage/extents.h"
 
@@ -9,7 +9,10 @@ static bool same_ref(const struct extent_ref *a, const struct extent_ref *b)
 	       a->parent == b->parent;
 }
 
-/* Linux does not ask how often a reference is there, but passes over none; an inode that asks may change that. */
+/*
+ * Linux ignores the count of a reference, but skips references with count 0. In that case, and with references of data
+ * relocation, its result depends on the inode that is asked about.
+ */
 static void take_data_ref(struct usage_refs *r, const struct extent_ref *ref)
 {
 	if (ref->type != KEY_EXTENT_DATA_REF && ref->type != KEY_SHARED_DATA_REF)
@@ -88,7 +91,7 @@ static int add_extent(struct usage_extents_batch *b, const struct extent_item *e
 	return 0;
 }
 
-/* The trees that are no owners of their own belong to the filesystem. */
+/* Trees that are not owners themselves belong to the filesystem. */
 static void take_block_ref(struct usage_extents_batch *b, const struct extent_ref *ref)
 {
 	struct usage_block *block = (struct usage_block *)b->blocks.at + b->blocks.n - 1;
@@ -124,7 +127,7 @@ static int take_extent(struct usage_extents_batch *b, const struct item *item, s
 	return ret < 0 ? ret : 0;
 }
 
-/* A reference with an item of its own; those of blocks are of trees that are walked. */
+/* Handles a reference in its own item. References of tree blocks are not needed, because the trees are walked. */
 static int take_keyed(struct usage_extents_batch *b, const struct item *item, struct btrkit_error *err)
 {
 	struct usage_refs *r = b->open.bytenr == item->key.objectid ? &b->open : &b->head;
@@ -133,7 +136,7 @@ static int take_keyed(struct usage_extents_batch *b, const struct item *item, st
 
 	if (ret || (r == &b->open && !r->of_data))
 		return ret;
-	/* What belongs to no extent changes nothing; that it is there is a check's to tell. */
+	/* A reference without an extent is ignored here; reporting it is the job of a check. */
 	if (r == &b->head && !r->bytenr)
 		r->bytenr = item->key.objectid;
 	if (r->bytenr == item->key.objectid)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a leaf of a tree of files says: which data it names, what it holds itself, which files have no name. */
+/* Evaluates a leaf of a file tree: references to data, inline data, and orphans. */
 #include <inttypes.h>
 
 #include "lib/base/err.h"
@@ -10,7 +10,7 @@ static void take_inline(struct usage_leaf_reader *r, const struct file_extent *f
 {
 	struct btrkit_usage_stored *to = &r->types.inlined[BTRKIT_USAGE_PLAIN + fe->compression];
 
-	/* A tree of relocation has no files of its own. */
+	/* Relocation trees have no files of their own. */
 	if (!r->weight)
 		return;
 	to->extents++;
@@ -45,7 +45,7 @@ static void join_info(atomic_uint *to, uint32_t info)
 		 !atomic_compare_exchange_weak_explicit(to, &was, both, memory_order_relaxed, memory_order_relaxed));
 }
 
-/* The leaf that is being read. */
+/* The leaf being read. */
 struct reading {
 	struct usage_work *w;
 	struct usage_leaf_reader *r;
@@ -53,7 +53,7 @@ struct reading {
 	uint32_t set;
 };
 
-/* An item of the leaf is not as it should be. */
+/* Reports damage in an item of the leaf. */
 static int tell(const struct reading *g, uint32_t slot, int ret, struct btrkit_error *what, struct btrkit_error *err)
 {
 	const struct btrkit_key key = block_item(g->leaf, slot).key;
@@ -63,7 +63,7 @@ static int tell(const struct reading *g, uint32_t slot, int ret, struct btrkit_e
 	return usage_damage_of(g->w, g->set, ret, what, err);
 }
 
-/* An extent gets the leaf's owners. @i: its number, or SIZE_MAX */
+/* Adds the owners of the leaf to an extent. @i: its number in the table; SIZE_MAX: not in the table */
 static int settle(const struct reading *g, const struct usage_named *x, size_t i, struct btrkit_error *err)
 {
 	struct usage_work *w = g->w;
@@ -93,7 +93,7 @@ static int settle(const struct reading *g, const struct usage_named *x, size_t i
 	return tell(g, x->slot, ret, &what, err);
 }
 
-/* Those that are not near each other. */
+/* Looks up and handles all extents in the waiting list. */
 static int settle_waiting(const struct reading *g, struct btrkit_error *err)
 {
 	struct usage_leaf_reader *r = g->r;
@@ -151,7 +151,7 @@ static int take_file_extent(const struct reading *g, uint32_t slot, struct btrki
 	return ret;
 }
 
-/* A file that nobody has a name of any more. */
+/* Returns whether an item is the inode of a file without names. */
 static bool is_orphan(const struct item *item)
 {
 	const struct disk_inode_item *d = (const struct disk_inode_item *)item->data;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The leaves of a tree, found level by level, so that what lies behind a block that cannot be read is found all the
- * same. Keys rise from one to the next: no block is there twice, whatever pointers say.
+ * Finds the leaves of a tree level by level, so that an unreadable block does not prevent finding later ones. Keys are
+ * required to increase, so no block is listed twice, even if pointers are damaged.
  */
 #include <stdlib.h>
 

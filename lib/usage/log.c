@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Log trees: what was written last and only Linux brings into the trees, when it mounts. The extent tree has neither
- * their blocks nor the data that they alone name.
+ * Log trees: recent changes that Linux will merge into the file trees when it mounts the filesystem. Their blocks, and
+ * the data that only they refer to, are not in the extent tree.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 #include "lib/tree/node.h"
 #include "lib/usage/state.h"
 
-/* Of one log tree, or of the tree that names them. */
+/* State for one log tree, or for the log root tree, which refers to the log trees. */
 struct log {
 	struct usage_work *w;
-	struct usage_list data;	 /* struct usage_stray: sectors, and info as in the table */
+	struct usage_list data;	 /* struct usage_stray with sectors and info */
 	struct usage_list trees; /* struct tree_root */
-	bool top;		 /* the tree that names them is read */
+	bool top;		 /* reading the log root tree */
 };
 
 static int take_data(struct log *l, const struct item *item, struct btrkit_error *err)
@@ -88,7 +88,7 @@ static void add_data(struct log *l, struct btrkit_usage_space *to)
 	}
 }
 
-/* All of a tree. */
+/* Reads all of a tree and adds its blocks to @to. */
 static int read_tree(struct log *l, const struct tree_root *root, bool top, struct btrkit_usage_space *to,
 		     struct btrkit_error *err)
 {
@@ -128,7 +128,7 @@ static int read_log(struct usage_work *w, const struct tree_root *root, struct b
 int usage_load_logs(struct usage_work *w, struct btrkit_error *err)
 {
 	const struct super *super = &w->fs->super;
-	/* Log trees are written ahead of the next commit. */
+	/* Log trees have the generation of the next commit. */
 	const struct tree_root root = { OID_TREE_LOG, 0, super->log_root, super->generation + 1,
 					super->log_root_level };
 	struct log top = { .w = w };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The trees of the filesystem itself. The extent tree says which blocks they have, and they are not read for that: but
- * for what it does not say where it is damaged.
+ * Walks the trees of the filesystem itself. Normally that is not needed because the extent tree lists their blocks. It
+ * is only done to find blocks that a damaged extent tree lacks.
  */
 #include "lib/usage/state.h"
 
-/* The blocks of the level that is in the list. */
+/* Adds the blocks of the current level in the list. */
 static int own_level(struct usage_work *w, struct usage_reacher *r, const struct usage_leaves *l,
 		     struct btrkit_error *err)
 {
@@ -20,7 +20,7 @@ static int own_level(struct usage_work *w, struct usage_reacher *r, const struct
 	return ret;
 }
 
-/* @told: it was read before, and what of it cannot be */
+/* @told: the tree was read before, and unreadable blocks were reported */
 static int own_tree(struct usage_work *w, struct usage_reacher *r, const struct tree_root *root, bool told,
 		    struct btrkit_error *err)
 {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A subvolume that is being deleted reaches only a part of what the blocks on one path point to. Those do not pass it
- * on; what they still point to for it is reached on its own.
+ * Subvolumes that are being deleted. Such a subvolume only has a part of what the blocks on the path to drop_progress
+ * point to. These blocks therefore do not pass on their owners; instead, the remaining children are reached
+ * individually.
  */
 #include "lib/base/err.h"
 #include "lib/tree/node.h"
 #include "lib/usage/state.h"
 
-/* A block on the path to where a deletion has come. */
+/* A block on the path to drop_progress. */
 struct usage_partial {
 	struct usage_pointer at;
-	size_t root; /* number in the list of roots */
+	size_t root; /* index in the list of roots */
 };
 
 int usage_add_partial(struct usage_work *w, const struct usage_pointer *p, size_t root, struct btrkit_error *err)
@@ -23,7 +24,7 @@ int usage_add_partial(struct usage_work *w, const struct usage_pointer *p, size_
 	return 0;
 }
 
-/* What is left for a dying subvolume of a block on the path. */
+/* Adds the owner to the remaining children of a block on the path. */
 static int follow_partial(struct usage_work *w, struct usage_reacher *r, const struct usage_partial *p,
 			  const struct node *n, struct btrkit_error *err)
 {
@@ -52,7 +53,7 @@ static int follow_partial(struct usage_work *w, struct usage_reacher *r, const s
 
 static int read_partial(struct usage_work *w, struct usage_reacher *r, size_t i, struct btrkit_error *err)
 {
-	/* The list may move while it grows. */
+	/* Copy the entry, because the list may be reallocated. */
 	const struct usage_partial p = ((const struct usage_partial *)w->partial.at)[i];
 	const struct node_ref ref = { p.at.bytenr, p.at.generation, 0, p.at.level, NULL };
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -79,7 +80,7 @@ int usage_read_partials(struct usage_work *w, struct usage_reacher *r, unsigned 
 	return ret;
 }
 
-/* The blocks on the paths themselves: nothing is passed on any more. */
+/* Adds the owners to the blocks on the paths themselves. By now, nothing is passed on to their children. */
 int usage_own_partials(struct usage_work *w, struct usage_reacher *r, struct btrkit_error *err)
 {
 	const struct usage_root *roots = w->roots.at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is below each directory. */
+/* Space usage by directory. */
 #include "lib/usage/paths.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static int load(struct paths_work *pw, struct btrkit_error *err)
 	return ret ? ret : paths_count(pw, err);
 }
 
-/* Twice the leaves, which are most of the blocks. */
+/* Returns the number of blocks to read, for progress. All leaves are read twice, and they are most of the blocks. */
 static uint64_t blocks_due(const struct btrkit_usage *u)
 {
 	uint64_t due = 0;
@@ -33,7 +33,9 @@ static uint64_t blocks_due(const struct btrkit_usage *u)
 	return due;
 }
 
-/* What was told when the answer by subvolumes was made is kept in mind. */
+/*
+ * Initializes the state. Damage that was reported while the usage by subvolumes was determined is not reported again.
+ */
 static void start(struct paths_work *pw, struct btrkit_fs *fs, const struct btrkit_usage *u)
 {
 	const struct btrkit_usage_paths_options *opts = &pw->opts;

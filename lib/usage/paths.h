@@ -3,8 +3,8 @@
 #define BTRKIT_USAGE_PATHS_STATE_H
 
 /*
- * What the parts of the listing of directories hand to each other. All files are read twice: first their directories
- * are found, then each file is counted where it lies.
+ * Data shared by the parts of the listing by directory. All file trees are read twice: first to find the directories,
+ * then to count each file where it is.
  */
 
 #include <btrkit/usage_paths.h>
@@ -14,25 +14,27 @@
 
 #define PATHS_NONE UINT32_MAX
 
-/* A directory of a subvolume. Those of a subvolume are neighbours, in the order of their inodes. */
+/* A directory. Those of a subvolume are contiguous and sorted by inode. */
 struct paths_dir {
 	uint64_t inode;
-	uint64_t index;	 /* in its parent */
-	uint32_t parent; /* PATHS_NONE: it has none, or none that can be found */
-	uint32_t rank;	 /* in a walk through all; PATHS_NONE: it is not met there */
-	uint32_t node;	 /* its own, or that of the directory above it that has one; PATHS_NONE as above */
+	uint64_t index;	 /* directory index in its parent */
+	uint32_t parent; /* number of its parent; PATHS_NONE: none found */
+	uint32_t rank;	 /* position in the walk; PATHS_NONE: not reached */
+	uint32_t node;	 /* its node or that of its nearest ancestor with one; PATHS_NONE: not reached */
 	uint32_t depth;
 };
 
-/* What of it is wanted until all are found. */
+/* Data of a directory that is needed until all are found. */
 struct paths_found {
 	uint64_t inode, index, parent;
-	uint64_t name; /* where it begins among the names */
+	uint64_t name; /* offset of its name */
 	uint32_t name_len;
-	bool named, linked; /* by what was met, by its inode */
+	bool named, linked; /* a reference to a name was found; its link count is not 0 */
 };
 
-/* One that is in the answer. Their numbers are those of a walk, so what is below one are the numbers up to an end. */
+/*
+ * A directory in the result. Nodes are numbered in the order of the walk, so all nodes below one are those up to @end.
+ */
 struct paths_node {
 	uint64_t subvolume, inode;
 	uint32_t parent, end, depth;
@@ -40,18 +42,18 @@ struct paths_node {
 	uint64_t name;
 	atomic_ullong total, unshared;
 	uint64_t set_shared, frees;
-	uint64_t covered; /* up to where its shared ranges were added up */
+	uint64_t covered; /* end of the shared ranges added so far */
 };
 
 struct paths_subvolume {
 	struct tree_root root;
-	bool placed; /* it lies in a directory of another one: */
+	bool placed; /* the following three are set */
 	uint64_t parent, dirid, index;
 	uint64_t name;
 	uint32_t name_len;
-	uint32_t first, num; /* directories */
-	uint32_t top;	     /* its top's number; PATHS_NONE: that could not be read */
-	atomic_ullong lost;  /* files that lie in no directory that can be found */
+	uint32_t first, num; /* its directories */
+	uint32_t top;	     /* number of its root directory; PATHS_NONE: unreadable */
+	atomic_ullong lost;  /* files whose directories were not found */
 };
 
 struct paths_top {
@@ -67,7 +69,7 @@ struct btrkit_usage_paths {
 	size_t num_tops;
 };
 
-/* A place of shared data that FIEMAP would tell of a file below a directory. */
+/* A range of shared data as FIEMAP would report it for a file in a directory. */
 struct paths_range {
 	uint64_t start;
 	uint32_t sectors;
@@ -75,19 +77,19 @@ struct paths_range {
 };
 
 /*
- * Ranges within a window of addresses. When there are more than there is room for the window becomes smaller, and what
- * is behind it waits for another reading of all files.
+ * Ranges within a window of addresses. If there are more than fit, the window is made smaller, and the ranges after it
+ * are collected by reading all files again.
  */
 struct paths_ranges {
 	struct paths_range *at;
 	size_t n, room;
-	uint64_t first, end; /* of the window */
+	uint64_t first, end; /* the window */
 	uint32_t sectorsize;
 };
 
 struct paths_work {
 	struct usage_work w;
-	struct btrkit_usage counted; /* the base's counters: the caller's are left alone */
+	struct btrkit_usage counted; /* counters for lib/usage; those of the caller are not changed */
 	struct btrkit_usage_paths_options opts;
 	struct btrkit_usage *usage;
 	struct btrkit_usage_paths *p;
@@ -95,26 +97,26 @@ struct paths_work {
 	size_t num_subvolumes;
 	struct paths_dir *dirs;
 	size_t num_dirs;
-	struct usage_list found; /* struct paths_found: all of them, until dirs takes their place */
+	struct usage_list found; /* struct paths_found: all directories, until dirs is complete */
 	struct paths_ranges ranges;
-	bool again; /* files are read once more for the ranges alone */
+	bool again; /* reading the files again, for ranges only */
 };
 
-/* The file that is being read. */
+/* The file being read. */
 struct paths_file {
 	uint64_t inode;
-	bool known;   /* there is such a file */
-	bool regular; /* whose bytes count */
-	bool linked;  /* has names, by its inode */
-	bool named;   /* by what was met */
-	bool lost;    /* was counted as such */
-	uint32_t dir; /* that has the first of them; PATHS_NONE: none has */
+	bool known;   /* its inode item was found */
+	bool regular; /* regular file, whose bytes count */
+	bool linked;  /* link count is not 0 */
+	bool named;   /* a reference to a name was found */
+	bool lost;    /* was counted in paths_subvolume.lost */
+	uint32_t dir; /* directory of its first name; PATHS_NONE: none found */
 	uint64_t index;
-	uint32_t common; /* the node below which all of them are; PATHS_NONE: there is none */
+	uint32_t common; /* common ancestor of all names; PATHS_NONE: none */
 	uint64_t total, unshared;
 };
 
-/* A few leaves of a subvolume, and what is found there. */
+/* A batch of leaves of a subvolume, and the results. */
 struct paths_batch {
 	struct paths_work *pw;
 	struct paths_subvolume *subvolume;
@@ -132,47 +134,49 @@ struct paths_batch {
 
 struct paths_reader {
 	int (*leaf)(struct paths_batch *b, const uint8_t *leaf, struct btrkit_error *err);
-	/* Behind the last leaf. */
+	/* Called after the last leaf of a batch. */
 	int (*end)(struct paths_batch *b, struct btrkit_error *err);
-	/* By one thread at a time, in the order of subvolumes and keys. */
+	/* Called by one thread at a time, ordered by subvolume and key. */
 	int (*gather)(struct paths_batch *b, struct btrkit_error *err);
 };
 
 /* Reads all leaves of all subvolumes. */
 int paths_read(struct paths_work *pw, const struct paths_reader *reader, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* An item of a leaf is not as it should be. */
+/* Reports damage in an item of a leaf; does nothing if @ret is 0. */
 int paths_blame(struct paths_batch *b, const uint8_t *leaf, uint32_t slot, int ret, struct btrkit_error *what,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* To the first item of an inode that is not below @type. @return 0; 1 there is none, or it could not be read; <0 */
+/* Moves to the first item of an inode with at least @type. @return 0; 1: there is none, or it is unreadable; <0 */
 int paths_seek(struct paths_batch *b, struct cursor *c, uint64_t inode, uint8_t type,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* A subvolume is not as it should be. */
+/* Reports damage of a subvolume. */
 int paths_tell(struct paths_work *pw, uint64_t subvolume, struct btrkit_error *what,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Bytes behind those there are; @name NULL: to be filled in. @return where they begin; UINT64_MAX: no memory */
+/* Appends a name; NULL: reserves @len bytes. @return its offset; UINT64_MAX: out of memory */
 uint64_t paths_keep_name(struct usage_list *names, const void *name, size_t len);
 
-/* The subvolumes, from the root tree. */
+/* Finds the subvolumes in the root tree. */
 int paths_find_subvolumes(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The directories, from the inodes. */
+/* Finds the directories among the inodes. */
 int paths_find_dirs(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Where they lie, and the nodes. */
+/* Links the directories with their parents and creates the nodes. */
 int paths_link(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Where each file counts. */
+/* Counts the files in their directories. */
 int paths_count(struct paths_work *pw, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The number of the directory with that inode; *hint is one near it. @return PATHS_NONE: there is none */
+/*
+ * Returns the number of the directory with an inode; *hint is a number to try first. @return PATHS_NONE: there is none
+ */
 uint32_t paths_find_dir(const struct paths_work *pw, const struct paths_subvolume *s, uint64_t inode, uint32_t *hint);
-/* The lowest node that both are, or are below. PATHS_NONE where there is none, or where one is. */
+/* Returns the lowest common ancestor of two nodes, which may be one of them; PATHS_NONE if there is none. */
 uint32_t paths_common(const struct btrkit_usage_paths *p, uint32_t a, uint32_t b);
 
-/* @range_memory: see the options. */
+/* @range_memory: see struct btrkit_usage_paths_options */
 int paths_ranges_init(struct paths_ranges *r, uint64_t range_memory, size_t num_nodes, uint32_t sectorsize,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void paths_ranges_release(struct paths_ranges *r);
 void paths_ranges_add(struct paths_ranges *r, const struct paths_range *ranges, size_t n);
-/* Adds up what is in the window, and goes on to what is behind it. @return whether there is anything */
+/* Adds up the ranges in the window, and moves the window to the addresses after it. @return whether there are any */
 bool paths_ranges_sum(struct paths_ranges *r, struct btrkit_usage_paths *p);
 
 #endif

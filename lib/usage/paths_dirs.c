@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which subvolumes and directories there are. */
+/* Finds the subvolumes and directories. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static int take_root(struct root_reader *r, const struct item *item, struct btrk
 	ret = root_item_decode(&r->pw->w.fs->items, item, &ri, err);
 	if (ret || !ri.refs)
 		return ret;
-	/* Of several the last one holds. */
+	/* If there are several, the last one is valid. */
 	if (!to || to->root.id != item->key.objectid)
 		to = usage_list_add(&r->subvolumes, sizeof(*to), err);
 	if (!to)
@@ -141,7 +141,9 @@ static int take_inode(struct paths_batch *b, const struct item *item, struct btr
 	return 0;
 }
 
-/* A directory has one name only; its subvolume's top has that elsewhere. */
+/*
+ * Takes the name of a directory, which has only one. The root directory of a subvolume has its name in the root tree.
+ */
 static int take_name(struct paths_batch *b, const struct item *item, struct btrkit_error *err)
 {
 	struct paths_found *to = last_found(b);
@@ -184,7 +186,7 @@ static int read_leaf(struct paths_batch *b, const uint8_t *leaf, struct btrkit_e
 	return ret;
 }
 
-/* The name of the last one may be in the next leaf. */
+/* Completes a batch: the name of the last directory may be in the next leaf. */
 static int read_end(struct paths_batch *b, struct btrkit_error *err)
 {
 	const struct paths_found *last = last_found(b);
@@ -213,10 +215,10 @@ static int gather_one(struct paths_batch *b, const struct paths_found *f, uint64
 	const struct paths_found *before = l->n ? (const struct paths_found *)l->at + l->n - 1 : NULL;
 	struct paths_found *to;
 
-	/* It was removed while it was open. There is nothing in it, and it lies nowhere. */
+	/* A directory that was deleted while it was open is empty and has no name. */
 	if (!f->linked && !f->named && f->inode != OID_FIRST_FREE)
 		return 0;
-	/* Only leaves are known to be in order. */
+	/* The order was only verified within each leaf. */
 	if (b->subvolume->num && before->inode >= f->inode) {
 		struct btrkit_error what = BTRKIT_ERROR_INIT;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where each file counts, and below which directory all of each data extent lies. */
+/* Counts each file in a directory, and finds the directory that contains all references to a data extent. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -9,10 +9,10 @@
 #include "lib/format/items/inode.h"
 #include "lib/usage/paths.h"
 
-/* Of an extent: 0 nothing was met yet, else the node plus 1, or this. */
+/* Values of usage_extent.common: 0: no reference so far; NOWHERE: no common directory; otherwise a node plus 1. */
 #define NOWHERE UINT32_MAX
 
-/* The file is done. */
+/* Completes the current file. */
 static void leave_file(struct paths_batch *b)
 {
 	struct paths_file *f = &b->file;
@@ -45,7 +45,7 @@ static int enter_file(struct paths_batch *b, const struct item *item, struct btr
 	return 0;
 }
 
-/* Whether a walk meets the entry of one directory before that of another. */
+/* Returns whether the walk reaches an entry of one directory before an entry of another. */
 static bool is_before(const struct paths_work *pw, uint32_t dir, uint64_t index, uint32_t other, uint64_t other_index)
 {
 	const struct paths_dir *dirs = pw->dirs;
@@ -96,11 +96,11 @@ static int take_inode(struct paths_batch *b, const struct item *item, struct btr
 		return enter_file(b, item, err);
 	if (item->key.type != KEY_INODE_REF && item->key.type != KEY_INODE_EXTREF)
 		return 0;
-	/* Of a file that began before these leaves all is looked up when its data come. */
+	/* If the file began in an earlier batch, everything is looked up when its data is found. */
 	return b->file.known && b->file.inode == item->key.objectid ? add_links(b, item, err) : 0;
 }
 
-/* The file began in leaves before these. */
+/* Reads the inode and names of a file that began in an earlier batch. */
 static int look_up(struct paths_batch *b, uint64_t inode, struct btrkit_error *err)
 {
 	struct usage_work *w = &b->pw->w;
@@ -129,7 +129,7 @@ static int look_up(struct paths_batch *b, uint64_t inode, struct btrkit_error *e
 	return ret < 0 ? ret : 0;
 }
 
-/* Where the extent is called by a file below the node. */
+/* Records that a file below the node refers to the extent. */
 static void join(struct paths_work *pw, struct usage_extent *e, uint32_t node)
 {
 	unsigned was = atomic_load_explicit(&e->common, memory_order_relaxed), both;
@@ -143,7 +143,10 @@ static void join(struct paths_work *pw, struct usage_extent *e, uint32_t node)
 								       memory_order_relaxed));
 }
 
-/* What FIEMAP calls the extent's place: of compressed ones the whole of it, in the length that the file has of it. */
+/*
+ * Adds the range of an extent as FIEMAP reports it: compressed extents start at the start of the extent, with the
+ * length of the file's part.
+ */
 static int add_range(struct paths_batch *b, const struct file_extent *fe, struct btrkit_error *err)
 {
 	const struct paths_work *pw = b->pw;
@@ -191,7 +194,7 @@ static int take_extent(struct paths_batch *b, const struct file_extent *fe, stru
 	return 0;
 }
 
-/* Files have data although nobody knows them: those that keep a place for something else are no damage. */
+/* Counts a file with data whose directories were not found. Files without links and special inodes are no damage. */
 static void count_lost(struct paths_batch *b)
 {
 	const struct paths_file *f = &b->file;
@@ -271,7 +274,7 @@ static int tell_lost(struct paths_work *pw, struct btrkit_error *err)
 	return ret;
 }
 
-/* Whether all that have the extent are subvolumes whose files were read. */
+/* Returns whether all owners of the set are subvolumes, whose files were read. */
 static bool only_subvolumes(const struct btrkit_usage *u, const struct set *set)
 {
 	for (uint32_t run = 0; run < set->num_runs; run++)

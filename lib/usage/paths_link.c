@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The forest of directories, in the order in which a walk meets them. */
+/* Builds the forest of directories in the order of a walk. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,17 +7,17 @@
 #include "lib/base/err.h"
 #include "lib/usage/paths.h"
 
-/* What lies deeper than Linux can name counts above it. */
+/* Directories deeper than this have no node of their own: Linux cannot use longer paths. */
 #define NODE_DEPTH_MAX 4096u
-/* No chain of parents is longer than Linux can make. */
+/* Linux cannot create deeper directories. */
 #define DIR_DEPTH_MAX 65536u
 #define NAME_BYTES_MAX 65536u
 
 struct link {
 	struct paths_work *pw;
-	uint32_t limit;		/* of the depth of nodes */
-	uint32_t *order;	/* all directories by their parents, and in these by their indexes */
-	uint32_t *next;		/* of each, where in that order the child is that is met next */
+	uint32_t limit;		/* maximum depth of nodes */
+	uint32_t *order;	/* all directories sorted by parent and index */
+	uint32_t *next;		/* per directory: index in order of its next child */
 	struct usage_list list; /* struct paths_node */
 };
 
@@ -41,7 +41,7 @@ static struct paths_subvolume *find_subvolume(const struct paths_work *pw, uint6
 	return low < pw->num_subvolumes && pw->subvolumes[low].root.id == id ? &pw->subvolumes[low] : NULL;
 }
 
-/* That has the directory. */
+/* Returns the subvolume that contains a directory. */
 static struct paths_subvolume *subvolume_of(const struct paths_work *pw, uint32_t dir)
 {
 	size_t low = 0, high = pw->num_subvolumes;
@@ -71,7 +71,7 @@ static void find_parents(struct link *l, const struct paths_subvolume *s)
 	}
 }
 
-/* Where the top of a subvolume lies. */
+/* Finds the root directory of a subvolume and its parent. */
 static int place_top(struct link *l, struct paths_subvolume *s, struct btrkit_error *err)
 {
 	struct paths_work *pw = l->pw;
@@ -143,7 +143,7 @@ static int order_children(struct link *l, struct btrkit_error *err)
 	return 0;
 }
 
-/* The name of a top, behind those of the directories above it that are no nodes themselves. */
+/* Sets the name of a subvolume's root directory, prefixed with the names of parents that have no nodes. */
 static int name_top(struct link *l, const struct paths_subvolume *s, uint32_t dir, struct paths_node *node,
 		    struct btrkit_error *err)
 {
@@ -197,7 +197,7 @@ static int add_node(struct link *l, uint32_t dir, uint32_t parent, struct btrkit
 	return 0;
 }
 
-/* The directory is met, @root as one that lies in none. */
+/* Enters a directory during the walk. @root: it is the start of a tree, without parent */
 static int enter(struct link *l, uint32_t dir, bool root, uint32_t *rank, struct btrkit_error *err)
 {
 	struct paths_dir *d = &l->pw->dirs[dir];
@@ -223,7 +223,7 @@ static int walk(struct link *l, uint32_t root, uint32_t *rank, struct btrkit_err
 
 		if (child != PATHS_NONE && dirs[child].parent == at) {
 			l->next[at]++;
-			/* Subvolumes may lead back to where the walk began. */
+			/* Subvolumes may form a loop. */
 			if (dirs[child].rank != PATHS_NONE || dirs[at].depth >= DIR_DEPTH_MAX)
 				continue;
 			ret = enter(l, child, false, rank, err);
@@ -239,7 +239,7 @@ static int walk(struct link *l, uint32_t root, uint32_t *rank, struct btrkit_err
 	return ret;
 }
 
-/* A subvolume that was met nowhere begins a tree, first those that do not lie in others. */
+/* Subvolumes that were not reached start their own trees; those without a parent are tried first. */
 static int walk_rest(struct link *l, uint32_t *rank, struct btrkit_error *err)
 {
 	struct paths_work *pw = l->pw;
@@ -258,7 +258,7 @@ static int walk_rest(struct link *l, uint32_t *rank, struct btrkit_error *err)
 		if (!ret)
 			ret = walk(l, s->top, rank, err);
 	}
-	/* Only now: the walk goes by it. */
+	/* Only after the walks, which need it. */
 	for (size_t i = 0; !ret && i < pw->num_subvolumes; i++) {
 		const uint32_t top = pw->subvolumes[i].top;
 

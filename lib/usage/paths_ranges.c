@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* How much of the address space shared data takes, for each directory each byte once. */
+/* Determines how many bytes of shared data each directory has, counting each byte of the address space once. */
 #include <stdlib.h>
 
 #include "lib/base/err.h"
@@ -12,10 +12,10 @@ int paths_ranges_init(struct paths_ranges *r, uint64_t range_memory, size_t num_
 		      struct btrkit_error *err)
 {
 	const uint64_t memory = range_memory ? range_memory : MEMORY_DEFAULT;
-	/* To sort them may take as much again. */
+	/* Sorting may need the same amount of memory again. */
 	uint64_t room = memory / 2 / sizeof(*r->at);
 
-	/* One sector in every directory is to be no more than half of it: see make_room(). */
+	/* One range per directory must not take more than half of the space: see make_room(). */
 	if (room < 2 * (uint64_t)num_nodes + ROOM_MIN)
 		room = 2 * (uint64_t)num_nodes + ROOM_MIN;
 	*r = (struct paths_ranges){ .end = UINT64_MAX, .sectorsize = sectorsize };
@@ -39,7 +39,7 @@ static uint64_t end_of(const struct paths_ranges *r, const struct paths_range *r
 	return range->start + (uint64_t)range->sectors * r->sectorsize;
 }
 
-/* What of the range is in the window. @return false: nothing */
+/* Restricts a range to the window. @return false: nothing is left */
 static bool clip(const struct paths_ranges *r, struct paths_range *range)
 {
 	const uint64_t start = range->start > r->first ? range->start : r->first;
@@ -70,7 +70,7 @@ static int compare_starts(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* The ranges of a directory that overlap or touch become one. */
+/* Merges ranges of the same directory that overlap or are adjacent. */
 static void merge(struct paths_ranges *r)
 {
 	size_t n = 0;
@@ -101,8 +101,9 @@ static void clip_all(struct paths_ranges *r)
 }
 
 /*
- * Until half of the room is free: the window ends where the ranges in the middle begin, and where too many begin with
- * it at half of its length. In a window of one sector a directory has one range.
+ * Shrinks the window until half of the space is free. The window is cut where the middle one of the sorted ranges
+ * starts or, if too many ranges start at its beginning, to half of its length. In a window of one sector, each
+ * directory has at most one range.
  */
 static void make_room(struct paths_ranges *r)
 {
@@ -136,7 +137,10 @@ void paths_ranges_add(struct paths_ranges *r, const struct paths_range *ranges, 
 	}
 }
 
-/* What is new of the range for each directory that has it: no more for those above than for those below. */
+/*
+ * Adds the part of a range that is not yet counted to its directory and all parents. If a directory is already covered,
+ * so are its parents.
+ */
 static void add(const struct paths_ranges *r, struct btrkit_usage_paths *p, const struct paths_range *range)
 {
 	const uint64_t end = end_of(r, range);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* All leaves of all subvolumes, a few at a time by each thread. */
+/* Reads all leaves of all subvolumes in batches with several threads. */
 #include <stdlib.h>
 
 #include "lib/base/err.h"
@@ -114,7 +114,7 @@ static void release_batches(struct reading *g)
 	free(g->slots);
 }
 
-/* Leaves from number @from on. The list goes before they are read. */
+/* Fills a batch with leaves from number @from on. They are copied because the list is freed before they are read. */
 static void fill_batch(struct paths_batch *b, struct paths_subvolume *s, const struct usage_leaves *leaves, size_t from)
 {
 	const size_t most = usage_batch_blocks(&b->pw->w), left = leaves->list.n - from;
@@ -128,7 +128,7 @@ static void fill_batch(struct paths_batch *b, struct paths_subvolume *s, const s
 		b->want[i] = usage_leaf_ref(leaves, from + i);
 		if (b->want[i].first_key)
 			b->want[i].first_key = &b->leaves[i].key;
-		/* Neighbours are asked for in one. */
+		/* Contiguous blocks are prefetched in one request. */
 		if (i + 1 < b->n && leaf[i + 1].bytenr == leaf[i].bytenr + size)
 			continue;
 		volume_prefetch(b->pw->w.fs->volume, leaf[run].bytenr, (i + 1 - run) * size);

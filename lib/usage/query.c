@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What may be asked of the answer. */
+/* Queries of the result. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -77,7 +77,7 @@ static bool has_owner(const struct set *set, uint32_t owner)
 {
 	uint32_t low = 0, high = set->num_runs;
 
-	/* The first run that does not end before the owner. */
+	/* Find the first run that does not end before the owner. */
 	while (low < high) {
 		const uint32_t mid = low + (high - low) / 2;
 
@@ -122,7 +122,7 @@ void btrkit_usage_get_set(const struct btrkit_usage *u, size_t i, struct btrkit_
 			owners[n++] = owner;
 }
 
-/* Whether all owners of the set are among those of which @before[i] says how many have a number below i. */
+/* Returns whether all owners of the set are selected. @before[i]: number of selected owners below i */
 static bool is_subset(const struct set *set, const uint32_t *before)
 {
 	for (uint32_t i = 0; i < set->num_runs; i++) {
@@ -158,7 +158,7 @@ int btrkit_usage_freed(const struct btrkit_usage *u, const uint32_t *owners, siz
 	return 0;
 }
 
-/* All pairs of owners of two runs: by what their corners have more than those before. */
+/* Adds space to all pairs of owners of two runs: only at the corners of the rectangle; sum_up() fills it. */
 static void add_rectangle(struct btrkit_usage_space *m, size_t n, const struct set_run *rows,
 			  const struct set_run *columns, const struct btrkit_usage_space *space)
 {

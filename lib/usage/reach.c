@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Blocks and extents get their owners here, by many threads at once. What pointers name and the tables lack, or have
- * otherwise, is put aside, and taken in when no thread is at work.
+ * Adds owners to blocks and extents, by many threads in parallel. Blocks and extents that are not in the tables, or
+ * contradict them, are put into lists and merged when no thread is running.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ int usage_reach_block(struct usage_work *w, struct usage_reacher *r, const struc
 		struct usage_block *b = usage_blocks_at(t, i);
 
 		if (usage_block_level(b) == p->level && b->generation == (uint32_t)p->generation) {
-			/* Pointers that differ make one that fits neither. */
+			/* Combining different digests gives one that does not match the block. */
 			if (usage_block_digest(b) != p->digest)
 				atomic_fetch_or_explicit(&b->place, usage_place(0, 0, p->digest), memory_order_relaxed);
 			return usage_add_to_set(w, &r->memo, &b->set, set, err);
@@ -95,7 +95,7 @@ int usage_strays_add(struct usage_work *w, struct usage_list *l, const struct us
 	struct usage_stray *to;
 	int ret;
 
-	/* The same place is named again and again. */
+	/* The same places occur repeatedly, so remove duplicates before growing. */
 	if (l->n && l->n == l->room) {
 		ret = usage_strays_tidy(w, l, err);
 		if (ret)
@@ -120,7 +120,10 @@ int usage_stray_extent(struct usage_work *w, const struct usage_stray *s, struct
 	return add_locked(w, &w->data_strays, s, err);
 }
 
-/* That the extent tree does not have it; where that could not be read it was told. */
+/*
+ * Reports that an extent is not in the extent tree, unless that part of the extent tree was unreadable, which was
+ * reported.
+ */
 static int tell_missing(struct usage_work *w, const struct usage_stray *s, const char *what_it_is,
 			struct btrkit_error *err)
 {
@@ -142,7 +145,7 @@ static int tell_place(struct usage_work *w, const struct usage_stray *s, const c
 	return usage_damage_of(w, s->set, -EUCLEAN, &what, err);
 }
 
-/* A block that the table has, but of another level or generation than the pointer says. */
+/* Handles a block whose level or generation in the table differs from that in a pointer. */
 static int settle_contradiction(struct usage_work *w, struct usage_block *b, unsigned level,
 				const struct usage_stray *s, struct btrkit_error *err)
 {
@@ -159,13 +162,13 @@ static int settle_contradiction(struct usage_work *w, struct usage_block *b, uns
 	ret = usage_damage_of(w, s->set, -EUCLEAN, &what, err);
 	if (ret || !free)
 		return ret;
-	/* Nobody else has named it: the trees are believed, not what describes them. */
+	/* There was no other pointer to it, so trust the tree rather than the extent tree. */
 	atomic_store_explicit(&b->place, usage_place(s->bytenr, level, s->digest), memory_order_relaxed);
 	b->generation = (uint32_t)s->generation;
 	return usage_add_to_set(w, &w->memo, &b->set, s->set, err);
 }
 
-/* Whether the range touches an entry, by whose start and length. */
+/* Returns whether a range overlaps an extent in the table. */
 static bool overlaps_extent(const struct usage_work *w, uint64_t start, uint64_t length)
 {
 	const struct usage_table *t = &w->u->extents;
@@ -190,7 +193,7 @@ static bool overlaps_block(const struct usage_work *w, uint64_t start, uint64_t 
 	return i && start - usage_table_address(t, sizeof(struct usage_block), i - 1) < w->u->nodesize;
 }
 
-/* Takes the strays in turn: @ready gets those that may go into the table. */
+/* Checks all blocks in the list. Those that may be added to the table are stored in @ready. */
 static int judge_blocks(struct usage_work *w, unsigned level, struct usage_list *l, struct usage_block *ready,
 			size_t *num_ready, struct btrkit_error *err)
 {

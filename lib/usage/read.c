@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Blocks are read past the cache, since each is read once: neighbours in one request from the first copy, and what of
- * it is not as it should be once more on its own, from whichever copy is good.
+ * Reads blocks without the cache, because each is read only once. Contiguous blocks are read in one request from the
+ * first copy. A block that does not verify is read again by itself, from any good copy.
  */
 #include "lib/base/err.h"
 #include "lib/tree/node.h"

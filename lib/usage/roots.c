@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Who owns: the trees that the root tree names, and their numbers. */
+/* Finds the owners in the root tree and numbers them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/usage/state.h"
 
-/* How far a snapshot's ancestors are followed: where it ends sets are only less compact. */
+/* Limit for following the ancestors of a snapshot. If it is reached, sets are only less compact. */
 #define ANCESTORS_MAX 256
 
 static bool has_owner(uint64_t id)
@@ -54,7 +54,7 @@ static int take_root(struct usage_work *w, const struct item *item, struct tree_
 	return 0;
 }
 
-/* The files of the root tree are those of the v1 cache. */
+/* Files in the root tree belong to the v1 space cache. */
 static int take_v1(struct usage_work *w, const struct item *item, struct btrkit_error *err)
 {
 	struct usage_stray *to;
@@ -123,7 +123,7 @@ static uint64_t id_of(const struct usage_root *r)
 	return r->root.id == OID_TREE_RELOC ? r->root.key_offset : r->root.id;
 }
 
-/* What an owner's number in sets goes by. */
+/* Sort key of owners: determines their numbers in sets. */
 struct place {
 	uint8_t family[UUID_SIZE];
 	uint64_t generation, id;
@@ -137,7 +137,10 @@ static int compare_places(const void *a, const void *b)
 
 	if (family)
 		return family;
-	/* Who is alive changes on after the snapshots of it were made, and shares most with the last of them. */
+	/*
+	 * A live subvolume is modified after its snapshots were made, so it sorts after them, next to the latest one,
+	 * with which it shares most.
+	 */
 	if (x->generation != y->generation)
 		return x->generation < y->generation ? -1 : 1;
 	if (x->id != y->id)
@@ -170,7 +173,7 @@ static void find_family(const struct usage_root *r, struct usage_root *const *by
 		memcpy(key.uuid, r->parent_uuid, sizeof(key.uuid));
 		found = bsearch(&wanted, by_uuid, n, sizeof(*by_uuid), compare_uuids);
 		if (!found) {
-			/* Its siblings have the same parent, which is gone. */
+			/* The parent was deleted, but siblings have the same parent. */
 			memcpy(family, r->parent_uuid, UUID_SIZE);
 			return;
 		}
@@ -179,7 +182,7 @@ static void find_family(const struct usage_root *r, struct usage_root *const *by
 	memcpy(family, r->uuid, UUID_SIZE);
 }
 
-/* The owners, in their order, each once; the filesystem itself is the last. */
+/* Builds the sorted list of owners without duplicates. The filesystem itself is the last one. */
 static int list_owners(struct usage_work *w, struct btrkit_error *err)
 {
 	const struct usage_root *roots = w->roots.at;
@@ -210,7 +213,7 @@ static uint32_t owner_of(const struct btrkit_usage *u, const struct usage_root *
 	return (uint32_t)(found - u->owners);
 }
 
-/* The places of the owners, with what they have been given so far. */
+/* Fills in the sort keys of all owners. */
 static void fill_places(struct usage_work *w, struct usage_root **by_uuid, struct place *places)
 {
 	struct usage_root *roots = w->roots.at;
@@ -223,7 +226,7 @@ static void fill_places(struct usage_work *w, struct usage_root **by_uuid, struc
 	for (size_t i = 0; i < u->num_owners; i++) {
 		places[i].owner = (uint32_t)i;
 		places[i].id = u->owners[i].id;
-		/* Behind all others. */
+		/* After all others. */
 		if (u->owners[i].kind == BTRKIT_USAGE_FILESYSTEM)
 			memset(places[i].family, 0xff, sizeof(places[i].family));
 	}

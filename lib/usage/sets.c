@@ -7,7 +7,7 @@
 
 #include "lib/base/err.h"
 
-/* What a set takes besides its runs: here, in the table, and the sums that are made of it in the end. */
+/* Memory that a set needs besides its runs: in the array, in the hash table, and in the sums at the end. */
 #define SET_BYTES 88u
 #define PIECE_RUNS 8192u
 
@@ -22,7 +22,7 @@ int sets_init(struct sets *s, uint32_t owners, const uint32_t *counting, uint64_
 	pthread_mutex_init(&s->lock, NULL);
 	s->at = calloc(s->room, sizeof(*s->at));
 	s->table = calloc(s->table_size, sizeof(*s->table));
-	/* The most runs are those of every other owner; two sets that are merged have no more together at any time. */
+	/* The maximum number of runs is a set of every other owner. A union needs no more while it is built. */
 	s->scratch = calloc(owners / 2 + 2, sizeof(*s->scratch));
 	return s->at && s->table && s->scratch ? 0 : err_nomem(err);
 }
@@ -61,7 +61,7 @@ static uint32_t hash_of(const struct set_run *runs, uint32_t n)
 	return (uint32_t)h;
 }
 
-/* Memory for @n runs, which stays where it is. */
+/* Allocates memory for @n runs, which never moves. */
 static struct set_run *place_runs(struct sets *s, uint32_t n)
 {
 	const size_t size = n > PIECE_RUNS ? n : PIECE_RUNS;
@@ -79,7 +79,7 @@ static struct set_run *place_runs(struct sets *s, uint32_t n)
 	return s->pieces->runs + s->piece_used - n;
 }
 
-/* Room for one set more, and free places in the table. */
+/* Ensures space for one more set in the array and in the hash table. */
 static int make_room(struct sets *s)
 {
 	struct set *at;
@@ -119,7 +119,7 @@ static uint32_t weigh(const struct sets *s, const struct set_run *runs, uint32_t
 	return weight;
 }
 
-/* With the lock: the number of the set that has these runs. */
+/* Returns the number of the set with these runs, which is added if it is new. The caller holds the lock. */
 static int intern(struct sets *s, const struct set_run *runs, uint32_t n, uint32_t *ret, struct btrkit_error *err)
 {
 	const uint32_t hash = hash_of(runs, n);
@@ -142,7 +142,7 @@ static int intern(struct sets *s, const struct set_run *runs, uint32_t n, uint32
 	if (!copy || make_room(s))
 		return err_nomem(err);
 	memcpy(copy, runs, n * sizeof(*runs));
-	/* The table may be another one. */
+	/* The table may have been reallocated. */
 	slot = hash & (s->table_size - 1);
 	while (s->table[slot])
 		slot = (slot + 1) & (s->table_size - 1);
@@ -164,7 +164,7 @@ int sets_single(struct sets *s, uint32_t owner, uint32_t *ret, struct btrkit_err
 	return r;
 }
 
-/* The union of two sets at @to; how many runs it has. */
+/* Stores the union of two sets in @to. @return its number of runs */
 static uint32_t merge(const struct set *a, const struct set *b, struct set_run *to)
 {
 	uint32_t i = 0, j = 0, n = 0;
@@ -241,7 +241,7 @@ int sets_keep(struct sets *s, uint32_t *numbers, struct btrkit_error *err)
 	kept.table = calloc(kept.table_size, sizeof(*kept.table));
 	if (!kept.at || !kept.table)
 		ret = err_nomem(err);
-	/* None is there twice, and all had room before. */
+	/* There are no duplicates, and all fit before. */
 	for (uint32_t i = 1; !ret && i < s->n; i++)
 		if (numbers[i])
 			ret = intern(&kept, s->at[i].runs, s->at[i].num_runs, &numbers[i], err);

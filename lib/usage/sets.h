@@ -3,8 +3,8 @@
 #define BTRKIT_USAGE_SETS_H
 
 /*
- * Sets of owners, each kept once: who has equal sets has the same number. A set is a list of runs of neighbouring
- * owners, so numbers that owners have for this are such that those who share much are neighbours. Set 0 is empty.
+ * Sets of owners. Each set is stored once, so equal sets have the same number. A set is a list of runs of consecutive
+ * owners. Owners are therefore numbered such that those that share much are neighbours. Set 0 is empty.
  */
 
 #include <pthread.h>
@@ -16,26 +16,26 @@ struct set_run {
 };
 
 struct set {
-	const struct set_run *runs; /* ascending, with gaps between; stay where they are */
+	const struct set_run *runs; /* ascending, not adjacent; never moves */
 	uint32_t num_runs;
 	uint32_t hash;
-	uint32_t weight; /* how many of its owners count: see sets_init() */
+	uint32_t weight; /* number of owners that count: see sets_init() */
 };
 
 struct sets {
 	pthread_mutex_t lock;
 	struct set *at;
 	uint32_t n, room;
-	uint32_t *table; /* numbers of sets by their hash; 0: free */
+	uint32_t *table; /* hash table of set numbers; 0: free */
 	uint32_t table_size;
-	struct set_piece *pieces; /* of memory for runs */
+	struct set_piece *pieces; /* memory for runs */
 	size_t piece_used;
 	uint64_t bytes, budget;
-	struct set_run *scratch;  /* a union in the making */
-	const uint32_t *counting; /* how many owners before each number count */
+	struct set_run *scratch;  /* buffer for building a union */
+	const uint32_t *counting; /* number of counting owners below each number */
 };
 
-/* What a thread remembers of unions. */
+/* Cache of unions of one thread. */
 #define SET_MEMO 1024
 struct set_memo {
 	struct {
@@ -44,28 +44,28 @@ struct set_memo {
 };
 
 /*
- * @counting[i]: how many of the owners before number i count for a set's weight, i up to @owners; it must live as long.
- * Free with sets_release(), on failure too.
+ * @counting[i]: number of owners below i that count for the weight of a set, for i up to @owners. The array must stay
+ * valid. Call sets_release() even after a failure.
  */
 int sets_init(struct sets *s, uint32_t owners, const uint32_t *counting, uint64_t budget,
 	      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void sets_release(struct sets *s);
 
-/* By many threads at once. @return 0; -ENOMEM: without memory, or the budget is used up */
+/* These may be called by many threads in parallel. @return 0; -ENOMEM: out of memory, or the budget is exceeded */
 int sets_single(struct sets *s, uint32_t owner, uint32_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int sets_union(struct sets *s, struct set_memo *memo, uint32_t a, uint32_t b, uint32_t *ret,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 struct set sets_get(struct sets *s, uint32_t number);
-/* Bytes that they take of the budget. */
+/* Returns the part of the budget that is used, in bytes. */
 uint64_t sets_bytes(struct sets *s);
 
 /*
- * While nobody else uses them: forgets those for which @numbers has 0; the others get new numbers, which @numbers gets.
- * What memos remember is void then. @return 0; -ENOMEM, and nothing has changed
+ * Drops the sets for which @numbers is 0, and renumbers the others. @numbers receives the new numbers. Memos become
+ * invalid. No other thread may use the sets meanwhile. @return 0; -ENOMEM: nothing has changed
  */
 int sets_keep(struct sets *s, uint32_t *numbers, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* By the members. */
+/* Compares two sets by their members. */
 int set_compare(const struct set *a, const struct set *b);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The sums: each extent and block goes to its set, each set to its owners. */
+/* Sums: each extent and block is added to its set, and each set to its owners. */
 #include <stdlib.h>
 
 #include "lib/base/err.h"
@@ -75,7 +75,7 @@ static int compare_final(const void *a, const void *b, void *ctx)
 	return set_compare(&sets[x->number], &sets[y->number]);
 }
 
-/* Those that occur, in the order of their members. */
+/* Keeps the sets that occur, sorted by their members. */
 static int keep_sets(struct usage_work *w, const struct btrkit_usage_space *sums, struct btrkit_error *err)
 {
 	struct btrkit_usage *u = w->u;
@@ -93,7 +93,7 @@ static int keep_sets(struct usage_work *w, const struct btrkit_usage_space *sums
 	return 0;
 }
 
-/* From numbers of all sets to those of the ones that are kept. */
+/* Replaces set numbers by those of the kept sets. */
 static int renumber(struct btrkit_usage *u, struct btrkit_error *err)
 {
 	uint32_t *to = calloc(u->sets.n, sizeof(*to));
@@ -125,7 +125,7 @@ static void space_subtract(struct btrkit_usage_space *from, const struct btrkit_
 	from->blocks -= less->blocks;
 }
 
-/* A set's space goes to each of its owners: to what the first of a run has more than the one before, and so on. */
+/* Adds the space of each set to its owners. Runs are added as differences, which are then summed up. */
 static int add_to_owners(struct usage_work *w, struct btrkit_error *err)
 {
 	struct btrkit_usage *u = w->u;

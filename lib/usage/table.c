@@ -8,7 +8,7 @@
 
 static int resize(struct usage_table *t, size_t entry, size_t room, struct btrkit_error *err)
 {
-	/* Large ones are moved by the system's page table and not copied: there are never two of them. */
+	/* Large arrays are moved by remapping pages, not by copying, so memory is not needed twice. */
 	void *at = reallocarray(t->at, room, entry);
 
 	if (!at)
@@ -56,7 +56,7 @@ int usage_table_merge(struct usage_table *t, size_t entry, const void *more, siz
 	if (ret)
 		return ret;
 	at = t->at;
-	/* From the back, so that everything moves once and nothing is overwritten. */
+	/* Merge from the end, so that each entry moves once and nothing is overwritten. */
 	for (to = i + j; j; to--) {
 		if (i && usage_table_address(t, entry, i - 1) > usage_table_address(&other, entry, j - 1))
 			memmove(at + (to - 1) * entry, at + --i * entry, entry);
@@ -67,7 +67,10 @@ int usage_table_merge(struct usage_table *t, size_t entry, const void *more, siz
 	return usage_table_settle(t, entry, err);
 }
 
-/* One step of all searches: what each looks at next is asked for meanwhile. @return how much is left of each range */
+/*
+ * Does one step of all binary searches, and prefetches what each accesses next. @return the remaining length of each
+ * range
+ */
 static size_t step_index(const struct usage_table *t, const uint64_t *addresses, size_t n, size_t *low, size_t len)
 {
 	const size_t half = len / 2, next = (len - half) / 2;

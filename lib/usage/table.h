@@ -2,52 +2,55 @@
 #ifndef BTRKIT_USAGE_TABLE_H
 #define BTRKIT_USAGE_TABLE_H
 
-/* Tree blocks and data extents in the order of their addresses, as small as they can be: there are very many. */
+/*
+ * Tables of tree blocks and data extents, sorted by address. Entries are as small as possible because there are very
+ * many.
+ */
 
 #include <assert.h>
 #include <stdatomic.h>
 
 #include <btrkit/error.h>
 
-/* Addresses are multiples of 4096: what is below it is the level, and the digest of the first key. */
+/* Addresses are multiples of 4096; the lower bits hold the level, and a digest of the first key. */
 #define USAGE_ADDRESS (~4095ull)
 #define USAGE_LEVEL 7u
 #define USAGE_DIGEST_SHIFT 3
-#define USAGE_DIGEST_MAX 511u /* 0: no pointer to it was met, or it is a root */
+#define USAGE_DIGEST_MAX 511u /* 0: no pointer found so far, or a root */
 
 struct usage_block {
 	atomic_ullong place; /* address, level and digest */
 	atomic_uint set;
-	uint32_t generation; /* the lower half */
+	uint32_t generation; /* lower 32 bits */
 };
 
 enum usage_flag {
-	USAGE_WRITTEN = 1 << 0,	 /* named as regular */
-	USAGE_PREALLOC = 1 << 1, /* named as preallocated */
-	/* What Linux judges sharedness by: two different references, whatever their counts. */
+	USAGE_WRITTEN = 1 << 0,	 /* a regular file extent refers to it */
+	USAGE_PREALLOC = 1 << 1, /* a preallocated file extent refers to it */
+	/* Linux considers the extent shared: there are two different references, independent of their counts. */
 	USAGE_SEVERAL = 1 << 2,
-	/* There are references for which it depends on who asks. */
+	/* Whether Linux considers it shared depends on the inode that is asked about. */
 	USAGE_UNSURE = 1 << 3,
-	/* The only reference that counts is by name, with a count above one. */
+	/* The only reference that counts is an EXTENT_DATA_REF with a count above 1. */
 	USAGE_REPEATED = 1 << 4,
 	USAGE_IN_SHARED_LEAF = 1 << 5,
-	USAGE_IN_OWN_LEAF = 1 << 6, /* in one that no other subvolume reaches */
-	USAGE_DOUBTFUL = 1 << 7,    /* a file extent contradicts what is known of it: was told */
+	USAGE_IN_OWN_LEAF = 1 << 6, /* in a leaf of only one subvolume */
+	USAGE_DOUBTFUL = 1 << 7,    /* a contradiction with a file extent was reported */
 	USAGE_COMPRESSION = 3 << 8,
 	USAGE_COMPRESSION_SHIFT = 8,
-	USAGE_UNCOMPRESSED_SHIFT = 10 /* from here on: sectors, 0 unless it is compressed */
+	USAGE_UNCOMPRESSED_SHIFT = 10 /* upper bits: uncompressed sectors; 0: not compressed */
 };
 #define USAGE_UNCOMPRESSED_MAX (UINT32_MAX >> USAGE_UNCOMPRESSED_SHIFT)
 
 struct usage_extent {
-	uint64_t start; /* a multiple of 4096 too */
+	uint64_t start; /* multiple of 4096 */
 	uint32_t sectors;
 	atomic_uint set;
 	atomic_uint info;   /* USAGE_* */
-	atomic_uint common; /* for paths.h: the directory that all that was met of it lies below */
+	atomic_uint common; /* for paths.h: common directory of all references */
 };
 
-/* What two file extents say of one extent: they differ where they contradict each other, and the higher one holds. */
+/* Combines what two file extents say about an extent. If they contradict each other, the higher value is used. */
 static inline uint32_t usage_info_join(uint32_t a, uint32_t b)
 {
 	const uint32_t compression = USAGE_COMPRESSION, flags = (1u << USAGE_COMPRESSION_SHIFT) - 1;
@@ -60,7 +63,7 @@ static inline uint32_t usage_info_join(uint32_t a, uint32_t b)
 static_assert(sizeof(struct usage_block) == 16, "a tree block takes more memory than was promised");
 static_assert(sizeof(struct usage_extent) == 24, "a data extent takes more memory than was promised");
 
-/* Every so many entries the address stands in the index too. */
+/* The index has the address of every 64th entry. */
 #define USAGE_INDEX_STEP 64u
 
 struct usage_table {
@@ -69,16 +72,16 @@ struct usage_table {
 	uint64_t *index;
 };
 
-/* Room for @more entries behind those there are. @return 0; -ENOMEM */
+/* Ensures space for @more entries. @return 0; -ENOMEM */
 int usage_table_reserve(struct usage_table *t, size_t entry, size_t more, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* After the entries have changed their places: gives back what is spare, and makes the index. @return 0; -ENOMEM */
+/* Frees unused memory and rebuilds the index, after entries were added. @return 0; -ENOMEM */
 int usage_table_settle(struct usage_table *t, size_t entry, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* @more, ascending and none of them there yet, @n. @return 0; -ENOMEM */
+/* Merges @n sorted entries that are not in the table. @return 0; -ENOMEM */
 int usage_table_merge(struct usage_table *t, size_t entry, const void *more, size_t n,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void usage_table_release(struct usage_table *t);
 
-/* Every entry begins with its address. */
+/* Returns the address of entry @i. Every entry starts with it. */
 static inline uint64_t usage_table_address(const struct usage_table *t, size_t entry, size_t i)
 {
 	const atomic_ullong *at = (const atomic_ullong *)((const uint8_t *)t->at + i * entry);
@@ -86,12 +89,12 @@ static inline uint64_t usage_table_address(const struct usage_table *t, size_t e
 	return atomic_load_explicit(at, memory_order_relaxed) & USAGE_ADDRESS;
 }
 
-/* The first entry whose address is not below @address. */
+/* Returns the first entry with an address of at least @address. */
 static inline size_t usage_table_lower_bound(const struct usage_table *t, size_t entry, uint64_t address)
 {
 	size_t low = 0, high = (t->n + USAGE_INDEX_STEP - 1) / USAGE_INDEX_STEP;
 
-	/* How many of the index are below it: the entry is behind the last of them, or the next. */
+	/* Count the index entries below it: the result is after the last of these, up to the next one. */
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
@@ -113,7 +116,7 @@ static inline size_t usage_table_lower_bound(const struct usage_table *t, size_t
 	return low;
 }
 
-/* The entry with that address, if it is at *hint or close behind; *hint moves there. @return its number; SIZE_MAX */
+/* Finds an entry by address at *hint or shortly after it, and updates *hint. @return its number; SIZE_MAX: not there */
 static inline size_t usage_table_near(const struct usage_table *t, size_t entry, uint64_t address, size_t *hint)
 {
 	for (size_t i = *hint; i < t->n && i < *hint + 3; i++) {
@@ -125,7 +128,7 @@ static inline size_t usage_table_near(const struct usage_table *t, size_t entry,
 	return SIZE_MAX;
 }
 
-/* The same wherever it is. */
+/* Finds an entry by address, and updates *hint. @return its number; SIZE_MAX: there is none */
 static inline size_t usage_table_find(const struct usage_table *t, size_t entry, uint64_t address, size_t *hint)
 {
 	size_t i = usage_table_near(t, entry, address, hint);
@@ -139,12 +142,12 @@ static inline size_t usage_table_find(const struct usage_table *t, size_t entry,
 	return i;
 }
 
-/* So many at a time keep memory busy. */
+/* Number of lookups at a time that makes good use of memory bandwidth. */
 #define USAGE_FIND_MANY 32u
 
 /*
- * Finds @n of them, in any order: each waits for memory as often as one alone, and all wait together. @ret gets their
- * numbers, or SIZE_MAX.
+ * Finds @n addresses, in any order, at the same time, so that their cache misses overlap. @ret receives their numbers,
+ * or SIZE_MAX.
  */
 void usage_table_find_many(const struct usage_table *t, size_t entry, const uint64_t *addresses, size_t n, size_t *ret);
 

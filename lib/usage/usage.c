@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The pass as a whole. */
+/* The order of the steps, and functions that all of them use. */
 #include <btrkit/usage.h>
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static struct usage_place place_of(const struct btrkit_error *what)
 	return (struct usage_place){ what->logical, what->places & BTRKIT_AT_SLOT ? what->slot : UINT64_MAX };
 }
 
-/* The first that is not before the place. */
+/* Returns the index of the first recorded place that is not before @place. */
 static size_t find_told(const struct usage_list *l, const struct usage_place *place)
 {
 	const struct usage_place *at = l->at;
@@ -62,7 +62,7 @@ bool usage_was_told(const struct btrkit_usage *u, const struct btrkit_error *wha
 	       at[i].slot == place.slot;
 }
 
-/* Keeps the place in mind, unless there is no memory or there are too many. */
+/* Records a place, unless memory is short or there are too many. */
 static void keep_told(struct usage_list *l, const struct btrkit_error *what)
 {
 	const struct usage_place place = place_of(what);
@@ -94,7 +94,7 @@ int usage_damage(struct usage_work *w, int ret, const struct btrkit_error *what,
 
 #define OWNERS_NAMED 3u
 
-/* The first of a set's owners, by their outer numbers. @return how many there are */
+/* Finds the first owners of a set by outer number. @return the number of owners */
 static size_t first_owners(const struct usage_work *w, uint32_t set, uint32_t first[OWNERS_NAMED])
 {
 	const struct set s = sets_get(&w->u->sets, set);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * From the roots down. The blocks of a level are read in the order of their addresses, when all blocks above it have
- * been: then it is final who reaches each. Whom a block is reached by it passes on to what it points to.
+ * Walks the file trees from the roots down. The blocks of a level are read in address order after all levels above,
+ * when their owners are final. Each block passes its owners on to what it points to.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 #include "lib/usage/state.h"
 #include "lib/volume/volume.h"
 
-/* Blocks in hand where they may make many sets: those are not counted before it is done. */
+/* Batch size if blocks may create many sets, because their number is only checked between batches. */
 #define SMALL_BATCH 4u
 
-/* A few blocks of a level. */
+/* A batch of blocks of a level. */
 struct batch {
 	struct usage_work *w;
 	unsigned level;
@@ -34,10 +34,10 @@ struct walk {
 	struct batch *batches;
 	void **slots;
 	size_t num_batches;
-	struct usage_reacher *reacher; /* of the caller's thread */
+	struct usage_reacher *reacher; /* for the caller's thread */
 };
 
-/* Only half of it was kept; none is far from the filesystem's. */
+/* Restores a generation from its lower 32 bits, assuming that it is near the current one. */
 static uint64_t whole_generation(const struct usage_work *w, uint32_t low)
 {
 	const uint64_t now = w->fs->super.generation;
@@ -69,7 +69,7 @@ static int read_node(struct batch *b, const uint8_t *node, uint32_t set, struct 
 	return ret;
 }
 
-/* What a block of a tree of files is held against besides. */
+/* Does additional checks of a block of a file tree: owner, emptiness, and digest of the first key. */
 static int judge_block(const struct batch *b, size_t i, const uint8_t *block, bool *ok, struct btrkit_error *err)
 {
 	const uint64_t owner = le64_get(block_header(block)->owner);
@@ -124,7 +124,7 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 	return usage_progress(k->w, b->n, err);
 }
 
-/* Blocks of the level from *@from on; there may be none left. */
+/* Fills a batch with blocks of the level from *from on. The batch may stay empty. */
 static void fill_batch(struct batch *b, unsigned level, size_t *from)
 {
 	const struct usage_table *t = &b->w->u->blocks;
@@ -142,7 +142,7 @@ static void fill_batch(struct batch *b, unsigned level, size_t *from)
 		b->digests[b->n] = usage_block_digest(block);
 		b->want[b->n] = (struct node_ref){ usage_table_address(t, sizeof(*block), *from),
 						   whole_generation(b->w, block->generation), 0, (uint8_t)level, NULL };
-		/* Neighbours are asked for in one. */
+		/* Contiguous blocks are prefetched in one request. */
 		if (b->n && b->want[b->n].bytenr != b->want[b->n - 1].bytenr + b->w->u->nodesize) {
 			volume_prefetch(b->w->fs->volume, b->want[run].bytenr, (b->n - run) * b->w->u->nodesize);
 			run = b->n;
@@ -153,7 +153,7 @@ static void fill_batch(struct batch *b, unsigned level, size_t *from)
 		volume_prefetch(b->w->fs->volume, b->want[run].bytenr, (b->n - run) * b->w->u->nodesize);
 }
 
-/* Forgets sets when there are many. */
+/* Drops unused sets when there are many. */
 static int collect_sets(struct walk *k, struct pipeline *p, struct btrkit_error *err)
 {
 	int ret;
@@ -288,7 +288,7 @@ int usage_walk(struct usage_work *w, struct btrkit_error *err)
 	struct walk k = { .w = w, .reacher = r };
 	int ret = r ? create_batches(&k, err) : err_nomem(err);
 
-	/* What is no block of a tree of files is not read, so this is more than will be done. */
+	/* Blocks of other trees are not read, so this is an upper bound. */
 	w->due = w->done + w->u->blocks.n;
 	if (!ret)
 		ret = seed(w, r, err);
