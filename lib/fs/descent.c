@@ -93,10 +93,11 @@ int descent_enter(struct descent *d, uint64_t root, uint64_t inode, const struct
 	if (e->root != root) {
 		ret = remember_root(d, e->root, err);
 		return ret <= 0 ? ret :
-				  err_corrupt(err, NULL, "subvolume %" PRIu64 " lies in several places", e->root);
+				  err_corrupt(err, NULL, "subvolume %" PRIu64 " is attached in several places",
+					      e->root);
 	}
 	if (e->inode == OID_FIRST_FREE || (e->root == d->root && e->inode == d->inode))
-		return err_corrupt(err, NULL, "a directory that leads back to directory %" PRIu64 " above it",
+		return err_corrupt(err, NULL, "entry leads back to directory %" PRIu64 " above it",
 				   e->inode);
 	ret = subvolume_get(d->fs, root, &s, err);
 	if (ret)
@@ -104,5 +105,5 @@ int descent_enter(struct descent *d, uint64_t root, uint64_t inode, const struct
 	cursor_init(&c, d->fs, &s.root);
 	ret = is_only_name(&c, inode, e, err);
 	cursor_release(&c);
-	return ret <= 0 ? ret : err_corrupt(err, NULL, "directory %" PRIu64 " has another name", e->inode);
+	return ret <= 0 ? ret : err_corrupt(err, NULL, "directory %" PRIu64 " has several names", e->inode);
 }

@@ -158,14 +158,14 @@ int extent_read(struct extent_reader *r, const struct file_extent *fe, uint64_t 
 	}
 	if (!fe->compression) {
 		if (fe->offset > fe->disk_num_bytes || fe->num_bytes > fe->disk_num_bytes - fe->offset)
-			return err_corrupt(err, "num_bytes", "file extent ends behind its data");
+			return err_corrupt(err, "num_bytes", "file extent ends past its data");
 		return read_stored(r, fe->disk_bytenr + fe->offset + offset, to, len, err);
 	}
 	ret = load_compressed(r, fe, err);
 	if (ret)
 		return ret;
 	if (fe->offset > fe->ram_bytes || fe->num_bytes > fe->ram_bytes - fe->offset)
-		return err_corrupt(err, "num_bytes", "file extent ends behind its data");
+		return err_corrupt(err, "num_bytes", "file extent ends past its data");
 	memcpy(to, r->plain + fe->offset + offset, len);
 	return 0;
 }

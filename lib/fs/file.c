@@ -109,7 +109,7 @@ static int find_extent(struct btrkit_file *f, uint64_t at, struct file_extent *f
 		return ret;
 	*length = !ret && is_extent(f) ? f->c.item.key.offset - at : UINT64_MAX;
 	if (!*length)
-		return cursor_blame(&f->c, err_corrupt(err, "num_bytes", "file extent of no bytes"), err);
+		return cursor_blame(&f->c, err_corrupt(err, "num_bytes", "file extent is empty"), err);
 	return 1;
 }
 

@@ -156,7 +156,8 @@ int path_namer_path(struct path_namer *n, uint64_t parent, const void *name, siz
 			break;
 		}
 		if (depth == DEPTH_MAX) {
-			ret = err_corrupt(err, NULL, "directory inode %" PRIu64 " has no way to the root", parent);
+			ret = err_corrupt(err, NULL, "directory inode %" PRIu64 " is not connected to the root",
+					  parent);
 			err_at_tree(err, n->cursor.root.id);
 			break;
 		}

@@ -102,8 +102,8 @@ int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char 
 			if (r < 0)
 				return r;
 			if (r == STEP_EMPTY)
-				return err_set(err, BTRKIT_NOT_FOUND, "%.*s is the empty place of a subvolume that the "
-					       "snapshot did not take along: %s", (int)len, path, whole);
+				return err_set(err, BTRKIT_NOT_FOUND, "%.*s is an empty placeholder for a "
+					       "subvolume that the snapshot does not include: %s", (int)len, path, whole);
 			if (r)
 				return err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: %s", whole);
 			/* This includes a trailing slash. */
@@ -129,7 +129,7 @@ int subvolume_default(struct btrkit_fs *fs, uint64_t *ret, struct btrkit_error *
 	if (!r)
 		*ret = entry.location.objectid;
 	else if (r == 1)
-		r = err_set(err, BTRKIT_NOT_FOUND, "no default subvolume is named");
+		r = err_set(err, BTRKIT_NOT_FOUND, "no default subvolume");
 	cursor_release(&c);
 	return r;
 }

@@ -26,7 +26,7 @@ static int find_place(struct cursor *c, uint64_t id, struct place *ret, struct b
 	if (r)
 		return r;
 	if (!ret->parent)
-		return err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " lies in no directory", id);
+		return err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " is not attached to a directory", id);
 	return cursor_blame(c, root_ref_decode(&c->item, &ret->ref, err), err);
 }
 
@@ -85,7 +85,7 @@ int btrkit_subvolume_path(struct btrkit_fs *fs, uint64_t id, btrkit_path_fn fn, 
 
 		/* Damaged references may form a loop. */
 		if (steps == STEPS_MAX)
-			r = err_corrupt(err, "key.offset", "subvolume %" PRIu64 " has no way to the top level",
+			r = err_corrupt(err, "key.offset", "subvolume %" PRIu64 " is not connected to the top level",
 					s.root.id);
 		if (!r)
 			r = find_place(&c, id, &place, err);

@@ -137,7 +137,7 @@ def not_taken_along(path):
     for command in 'ls', 'stat', 'cat', 'extract', 'fiemap':
         for to in 'taken/b', 'taken/b/x':
             assert check_failure(command, path, run(command, path, to)) == (
-                f'b is the empty place of a subvolume that the snapshot did not take along: {to}')
+                f'b is an empty placeholder for a subvolume that the snapshot does not include: {to}')
 
 
 def slashes(path):
