@@ -69,7 +69,7 @@ static int skip_overlaps(struct load *l, const struct usage_list *list, size_t e
 	for (*skip = 0; !ret && *skip < list->n && usage_table_address(&t, entry, *skip) < l->end; ++*skip) {
 		struct btrkit_error what = BTRKIT_ERROR_INIT;
 
-		err_corrupt(&what, "key.objectid", "extent begins inside the one before");
+		err_corrupt(&what, "key.objectid", "extent overlaps the previous one");
 		err_at_tree(&what, OID_EXTENT_TREE);
 		err_at_key(&what, &KEY(usage_table_address(&t, entry, *skip), KEY_EXTENT_ITEM, 0));
 		ret = usage_damage(l->w, -EUCLEAN, &what, err);

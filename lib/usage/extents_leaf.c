@@ -58,11 +58,11 @@ static int judge_place(const struct usage_extents_batch *b, const struct extent_
 		       struct btrkit_error *err)
 {
 	if (ei->bytenr < b->end)
-		return err_corrupt(err, "key.objectid", "extent begins inside the one before");
+		return err_corrupt(err, "key.objectid", "extent overlaps the previous one");
 	if (!usage_sectors(b->w->u, ei->num_bytes))
-		return err_corrupt(err, "key.offset", "extent has a length that none can have");
+		return err_corrupt(err, "key.offset", "invalid extent length");
 	if (!usage_in_chunk(b->w, ei->bytenr, ei->num_bytes, chunk))
-		return err_corrupt(err, "key.objectid", "extent lies in no chunk");
+		return err_corrupt(err, "key.objectid", "extent is not in a chunk");
 	return 0;
 }
 

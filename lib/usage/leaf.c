@@ -88,7 +88,7 @@ static int settle(const struct reading *g, const struct usage_named *x, size_t i
 	    atomic_fetch_or_explicit(&e->info, USAGE_DOUBTFUL, memory_order_relaxed) & USAGE_DOUBTFUL)
 		return 0;
 	ret = err_corrupt(&what, "disk_num_bytes",
-			  "data extent of %" PRIu64 " bytes, the extent tree has it with %" PRIu64,
+			  "data extent of %" PRIu64 " bytes, but the extent tree has %" PRIu64,
 			  x->sectors * w->u->sectorsize, (uint64_t)e->sectors * w->u->sectorsize);
 	return tell(g, x->slot, ret, &what, err);
 }

@@ -111,7 +111,7 @@ static int read_log(struct usage_work *w, const struct tree_root *root, struct b
 	int ret;
 
 	if (btrkit_usage_find(w->u, root->key_offset, &owner)) {
-		err_corrupt(&what, "key.offset", "log tree of subvolume %" PRIu64 ", which there is not",
+		err_corrupt(&what, "key.offset", "log tree of subvolume %" PRIu64 ", which does not exist",
 			    root->key_offset);
 		err_at_tree(&what, OID_TREE_LOG);
 		return usage_damage(w, -EUCLEAN, &what, err);

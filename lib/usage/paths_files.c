@@ -268,7 +268,7 @@ static int tell_lost(struct paths_work *pw, struct btrkit_error *err)
 
 		if (!lost)
 			continue;
-		err_corrupt(&what, NULL, "files that lie in no directory that can be found: %" PRIu64, lost);
+		err_corrupt(&what, NULL, "files without a reachable directory: %" PRIu64, lost);
 		ret = paths_tell(pw, s->root.id, &what, err);
 	}
 	return ret;

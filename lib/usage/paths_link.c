@@ -81,7 +81,7 @@ static int place_top(struct link *l, struct paths_subvolume *s, struct btrkit_er
 
 	s->top = paths_find_dir(pw, s, OID_FIRST_FREE, &hint);
 	if (s->top == PATHS_NONE) {
-		err_set(&what, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " has no directory to begin with", s->root.id);
+		err_set(&what, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " has no root directory", s->root.id);
 		return paths_tell(pw, s->root.id, &what, err);
 	}
 	pw->dirs[s->top].index = s->index;
@@ -253,7 +253,7 @@ static int walk_rest(struct link *l, uint32_t *rank, struct btrkit_error *err)
 		if (s->top == PATHS_NONE || pw->dirs[s->top].rank != PATHS_NONE ||
 		    (i < n && pw->dirs[s->top].parent != PATHS_NONE))
 			continue;
-		err_corrupt(&what, NULL, "subvolume %" PRIu64 " lies in no directory that can be found", s->root.id);
+		err_corrupt(&what, NULL, "subvolume %" PRIu64 " is not attached to a reachable directory", s->root.id);
 		ret = paths_tell(pw, OID_ROOT_TREE, &what, err);
 		if (!ret)
 			ret = walk(l, s->top, rank, err);
@@ -281,7 +281,7 @@ static int tell_unmet(struct paths_work *pw, struct btrkit_error *err)
 			unmet += pw->dirs[dir].rank == PATHS_NONE;
 		if (!unmet)
 			continue;
-		err_corrupt(&what, NULL, "directories that are not below the subvolume's first: %" PRIu32, unmet);
+		err_corrupt(&what, NULL, "directories that are not reachable from the root directory: %" PRIu32, unmet);
 		ret = paths_tell(pw, s->root.id, &what, err);
 	}
 	return ret;

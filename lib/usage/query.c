@@ -142,7 +142,7 @@ int btrkit_usage_freed(const struct btrkit_usage *u, const uint32_t *owners, siz
 
 	for (size_t i = 0; i < n; i++)
 		if (owners[i] >= u->num_owners)
-			return err_set(err, BTRKIT_INVALID, "there is no owner %u", (unsigned)owners[i]);
+			return err_set(err, BTRKIT_INVALID, "no owner %u", (unsigned)owners[i]);
 	before = calloc(u->num_owners + 1, sizeof(*before));
 	if (!before)
 		return err_nomem(err);

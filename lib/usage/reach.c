@@ -131,7 +131,7 @@ static int tell_missing(struct usage_work *w, const struct usage_stray *s, const
 
 	if (usage_is_lost(w, s->bytenr))
 		return 0;
-	err_corrupt(&what, NULL, "the extent tree has no such %s", what_it_is);
+	err_corrupt(&what, NULL, "%s is missing in the extent tree", what_it_is);
 	err_at_logical(&what, s->bytenr);
 	return usage_damage_of(w, s->set, -EUCLEAN, &what, err);
 }
@@ -156,7 +156,7 @@ static int settle_contradiction(struct usage_work *w, struct usage_block *b, uns
 
 	err_corrupt(&what, "generation",
 		    "tree block of level %u and generation %" PRIu32
-		    " is named as one of level %u and generation %" PRIu64,
+		    " is referred to with level %u and generation %" PRIu64,
 		    usage_block_level(b), b->generation, level, s->generation);
 	err_at_logical(&what, s->bytenr);
 	ret = usage_damage_of(w, s->set, -EUCLEAN, &what, err);
@@ -209,11 +209,11 @@ static int judge_blocks(struct usage_work *w, unsigned level, struct usage_list 
 		if (at != SIZE_MAX) {
 			ret = settle_contradiction(w, usage_blocks_at(t, at), level, s, err);
 		} else if (!usage_in_chunk(w, s->bytenr, w->u->nodesize, &chunk)) {
-			ret = tell_place(w, s, "tree block lies in no chunk", err);
+			ret = tell_place(w, s, "tree block is not in a chunk", err);
 		} else if ((*num_ready && s->bytenr - (atomic_load(&b[-1].place) & USAGE_ADDRESS) < w->u->nodesize) ||
 			   overlaps_block(w, s->bytenr, w->u->nodesize) ||
 			   overlaps_extent(w, s->bytenr, w->u->nodesize)) {
-			ret = tell_place(w, s, "tree block lies where the extent tree has something else", err);
+			ret = tell_place(w, s, "tree block overlaps something else in the extent tree", err);
 		} else {
 			ret = tell_missing(w, s, "tree block", err);
 			atomic_init(&b->place, usage_place(s->bytenr, level, s->digest));
@@ -262,10 +262,10 @@ static int judge_extents(struct usage_work *w, struct usage_list *l, struct usag
 		struct usage_extent *e = ready + *num_ready;
 
 		if (!length || !usage_in_chunk(w, s->bytenr, length, &chunk)) {
-			ret = tell_place(w, s, "data extent lies in no chunk", err);
+			ret = tell_place(w, s, "data extent is not in a chunk", err);
 		} else if (s->bytenr < end || overlaps_extent(w, s->bytenr, length) ||
 			   overlaps_block(w, s->bytenr, length)) {
-			ret = tell_place(w, s, "data extent lies where the extent tree has something else", err);
+			ret = tell_place(w, s, "data extent overlaps something else in the extent tree", err);
 		} else {
 			ret = tell_missing(w, s, "data extent", err);
 			e->start = s->bytenr;

@@ -160,7 +160,7 @@ int usage_progress(struct usage_work *w, uint64_t n, struct btrkit_error *err)
 	if (!w->opts.progress)
 		return 0;
 	ret = w->opts.progress(w->opts.progress_ctx, w->done, w->due);
-	return ret ? err_system(err, ret, "ended by its caller") : 0;
+	return ret ? err_system(err, ret, "interrupted by the caller") : 0;
 }
 
 int usage_pipeline(struct usage_work *w, const struct pipeline_ops *ops, void *const *slots, size_t n,

@@ -77,7 +77,7 @@ static int judge_block(const struct batch *b, size_t i, const uint8_t *block, bo
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
 	if (!oid_is_file_tree(owner) && owner != OID_DATA_RELOC_TREE && owner != OID_TREE_RELOC)
-		err_corrupt(&what, "owner", "block of tree %" PRIu64 " in a tree of files", owner);
+		err_corrupt(&what, "owner", "block of tree %" PRIu64 " in a file tree", owner);
 	else if (wanted && !block_nritems(block))
 		err_corrupt(&what, "nritems", "tree block is empty and not the root of a tree");
 	else if (wanted && wanted != usage_digest((const struct disk_key *)(block_header(block) + 1)))

@@ -272,8 +272,8 @@ def damaged(folder):
         code, out, err = run('du', '--noscan', '--format=json', '--paths', path)
         lines = [line.removeprefix(f'btrkit du: {path}: ') for line in err.splitlines()]
         check(code == 1 and 'block 30932992' in lines.pop(0), err)
-        check(lines == ['subvolume 5 has no directory to begin with, tree 5',
-                        *(f'subvolume {i} lies in no directory that can be found, tree 1' for i in (256, 257))], err)
+        check(lines == ['subvolume 5 has no root directory, tree 5',
+                        *(f'subvolume {i} is not attached to a reachable directory, tree 1' for i in (256, 257))], err)
         found = [json.loads(line) for line in out.splitlines()[1:]]
         check([row['root'] for row in found if not row['depth']] == [256, 257], found)
         check(all('path' not in row if not row['depth'] else row['path'][0] != '/' for row in found), found)
@@ -301,7 +301,7 @@ def little_memory(path):
         check(du(path, f'--set-memory={size}') == whole)
     for args in ([], ['--types'], ['--freed-by=256'], ['--extents', '--format=json'], ['--threads=4', '--matrix']):
         said = check_failure('du', path, run('du', '--noscan', '--set-memory=300', *args, path))
-        check('sets of owners take more than the 300 bytes that they may' in said, said)
+        check('sets of owners exceed the limit of 300 bytes' in said, said)
 
 
 def sets_are_forgotten(path):

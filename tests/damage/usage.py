@@ -173,7 +173,7 @@ def nowhere(path):
     poke(trees, root, HEADER + KEY, struct.pack('<Q', start + length - trees.nodesize))
     trees.save()
     code, _, lines = du(path)
-    assert code == 1 and len(lines) == 1 and 'has no such tree block' in lines[0], (code, lines)
+    assert code == 1 and len(lines) == 1 and 'tree block is missing in the extent tree' in lines[0], (code, lines)
 
 
 def main(images, *names):

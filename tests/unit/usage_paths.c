@@ -333,9 +333,9 @@ static void judge(const struct btrkit_usage_paths *p, const struct row *rows, si
 static void each_directory(void **state)
 {
 	static const char *const told[] = {
-		"1: subvolume 258 lies in no directory that can be found",
-		"5: directories that are not below the subvolume's first: 3",
-		"5: files that lie in no directory that can be found: 1",
+		"1: subvolume 258 is not attached to a reachable directory",
+		"5: directories that are not reachable from the root directory: 3",
+		"5: files without a reachable directory: 1",
 	};
 	struct btrkit_usage_paths_options opts = BTRKIT_USAGE_PATHS_OPTIONS_INIT;
 	struct btrkit_usage_paths *p;
@@ -391,7 +391,7 @@ static void ends_early(void **state)
 	fs = open_made();
 	assert_int_equal(btrkit_usage_load(fs, NULL, &u, NULL), 0);
 	assert_int_equal(btrkit_usage_paths_load(fs, u, NULL, &p, &err), -EUCLEAN);
-	assert_string_equal(err.message, "subvolume 258 lies in no directory that can be found");
+	assert_string_equal(err.message, "subvolume 258 is not attached to a reachable directory");
 	opts.damage = hear;
 	opts.progress = refuse;
 	assert_int_equal(btrkit_usage_paths_load(fs, u, &opts, &p, &err), -EINTR);
@@ -425,7 +425,7 @@ static void unreadable_leaf(void **state)
 	fs = open_made();
 	assert_int_equal(load(fs, NULL, &heard, &p, NULL), 0);
 	assert_int_equal(heard.n, 4);
-	assert_string_equal(heard.lines[0], "257: subvolume 257 has no directory to begin with");
+	assert_string_equal(heard.lines[0], "257: subvolume 257 has no root directory");
 	assert_int_equal(btrkit_usage_paths_num(p), ARRAY_SIZE(whole) - 1);
 	btrkit_usage_paths_get(p, 3, &d);
 	assert_int_equal(d.root, 256);
