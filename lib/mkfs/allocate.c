@@ -185,7 +185,7 @@ static int find_devices(struct mkfs_allocator *a, struct request *r, unsigned *p
 		}
 		retried = true;
 	}
-	return err_set(err, BTRKIT_NO_SPACE, "too small: there is no room for a chunk of profile %s", r->raid->name);
+	return err_set(err, BTRKIT_NO_SPACE, "too small: no space for a chunk with profile %s", r->raid->name);
 }
 
 /* Places the chunk on the first @picked devices of the order. The last of them gets the first stripe. */

@@ -166,7 +166,7 @@ static int open_data(struct mkfs_compact *c, struct btrkit_error *err)
 		stripe = lower(stripe, room(c, c->chosen[i]));
 	stripe -= stripe % CHUNK_STRIPE_LEN;
 	if (!stripe)
-		return err_set(err, BTRKIT_NO_SPACE, "too small: there is no room for more data");
+		return err_set(err, BTRKIT_NO_SPACE, "too small: no space for more data");
 	ret = place(c, MKFS_DATA, BG_DATA | (c->opts->mixed ? BG_METADATA : 0), profile, stripe, err);
 	c->open = !ret;
 	return ret;
@@ -268,7 +268,7 @@ static int close_data(struct mkfs_compact *c, struct btrkit_error *err)
 	c->ends[g->stripes[1].device] = g->stripes[1].physical + stripe;
 	c->devices[g->stripes[1].device].bytes_used += stripe;
 	if (c->ends[g->stripes[1].device] > limit(c, g->stripes[1].device))
-		return err_set(err, BTRKIT_NO_SPACE, "too small: there is no room for the second copy of data");
+		return err_set(err, BTRKIT_NO_SPACE, "too small: no space for the second copy of data");
 	return copy_stripe(c, g, err);
 }
 
@@ -320,7 +320,7 @@ int mkfs_compact_take(struct mkfs_compact *c, uint64_t min, uint64_t max, struct
 		if (r)
 			return r;
 		if (last_group(c)->length < min)
-			return err_set(err, BTRKIT_NO_SPACE, "too small: there is no room for more data");
+			return err_set(err, BTRKIT_NO_SPACE, "too small: no space for more data");
 	}
 	g = last_group(c);
 	ret->length = lower(ret->length, max);
@@ -455,7 +455,7 @@ int mkfs_compact_judge(const struct mkfs_compact *c, struct btrkit_error *err)
 		if (needed <= has)
 			continue;
 		(void)err_set(err, BTRKIT_NO_SPACE,
-			      "too small: %" PRIu64 " bytes, %" PRIu64 " are needed for what goes in", has, needed);
+			      "too small: %" PRIu64 " bytes, %" PRIu64 " are needed for the contents", has, needed);
 		if (c->num_devices > 1)
 			err_at_devid(err, d + 1u);
 		return -ENOSPC;

@@ -101,7 +101,7 @@ int compare_subvolumes(struct compare *c, struct btrkit_error *err)
 	if (ret == 1)
 		compare_differs(c, SOURCE_NONE, "fewer subvolumes than %" PRIu32, s->num_subvolumes);
 	else if (!ret && !(ret = btrkit_subvolume_next(c->fs, after, &v, &why)))
-		compare_differs(c, SOURCE_NONE, "subvolume %" PRIu64 " is too many", v.id);
+		compare_differs(c, SOURCE_NONE, "unexpected subvolume %" PRIu64, v.id);
 	if (ret >= 0)
 		ret = subvolume_default(c->fs, &id, &why);
 	if (!ret && id != mkfs_fill_default(c->fill))
@@ -168,12 +168,12 @@ static int take_xattr(void *ctx, const struct btrkit_xattr *x)
 
 	source_escape(x->name, x->name_len, name, sizeof(name));
 	if (!y || k->met[y - wanted->at]) {
-		compare_differs(k->c, k->inode, "attribute %s is too many", name);
+		compare_differs(k->c, k->inode, "unexpected attribute %s", name);
 		return 0;
 	}
 	k->met[y - wanted->at] = true;
 	if (x->value_len != y->value_len || (x->value_len && memcmp(x->value, y->value, x->value_len) != 0))
-		compare_differs(k->c, k->inode, "attribute %s has another value", name);
+		compare_differs(k->c, k->inode, "attribute %s has a different value", name);
 	return 0;
 }
 
@@ -229,10 +229,10 @@ static int compare_name(const struct comparing_names *k, const struct btrkit_dir
 	if (ret == -ENOMEM)
 		return err_nomem(k->err);
 	if (ret)
-		compare_name_differs(k->c, k->inode, e->name, e->name_len, "is not found by its name: %s",
-				     ret < 0 ? btrkit_error_format(&why, line, sizeof(line)) : "there is none");
+		compare_name_differs(k->c, k->inode, e->name, e->name_len, "cannot be looked up by name: %s",
+				     ret < 0 ? btrkit_error_format(&why, line, sizeof(line)) : "no such entry");
 	else if (at.root.id != mkfs_fill_root(n) || at.inode != mkfs_fill_objectid(n))
-		compare_name_differs(k->c, k->inode, e->name, e->name_len, "leads to another inode by its name");
+		compare_name_differs(k->c, k->inode, e->name, e->name_len, "lookup by name finds a different inode");
 	return 0;
 }
 
@@ -246,14 +246,14 @@ static int take_name(void *ctx, const struct btrkit_dir_entry *e)
 	for (; k->next < n->count && wanted->index < e->index; k->next++, wanted++)
 		compare_name_differs(k->c, k->inode, wanted->name, wanted->len, "is missing");
 	if (k->next == n->count || wanted->index != e->index) {
-		compare_name_differs(k->c, k->inode, e->name, e->name_len, "is too many");
+		compare_name_differs(k->c, k->inode, e->name, e->name_len, "should not exist");
 		return 0;
 	}
 	k->next++;
 	if (wanted->len == e->name_len && !memcmp(wanted->name, e->name, e->name_len))
 		return compare_name(k, e, wanted);
 	compare_name_differs(k->c, k->inode, wanted->name, wanted->len, "is missing");
-	compare_name_differs(k->c, k->inode, e->name, e->name_len, "is too many");
+	compare_name_differs(k->c, k->inode, e->name, e->name_len, "should not exist");
 	return 0;
 }
 
@@ -290,7 +290,7 @@ static int compare_target(struct compare *c, uint32_t inode, struct btrkit_error
 		btrkit_file_close(f);
 	}
 	if (!ret && (got != n->size || memcmp(c->found, n->text, got) != 0))
-		compare_differs(c, inode, "leads elsewhere");
+		compare_differs(c, inode, "symbolic link has a different target");
 	return compare_unreadable(c, inode, ret, "target", &why, err);
 }
 
@@ -330,7 +330,7 @@ static int read_wanted(struct compare *c, uint32_t inode, int fd, uint64_t offse
 		if (n < 0 && errno != EINTR)
 			return err_system(err, errno, "%s: cannot be read", path);
 		if (!n)
-			return err_system(err, ESTALE, "%s: became shorter while it was verified", path);
+			return err_system(err, ESTALE, "%s: was truncated while it was verified", path);
 		done += n > 0 ? (size_t)n : 0;
 	}
 	return 0;

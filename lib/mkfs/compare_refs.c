@@ -70,7 +70,7 @@ static void take_ref(const struct comparing_refs *k, const struct btrkit_key *ke
 	if (!same || k->met[i]) {
 		source_escape((const char *)ref->name, ref->name_len, name, sizeof(name));
 		compare_differs(k->c, k->inode,
-				"says that it is number %" PRIu64 " of directory %" PRIu64 " by the name %s, wrongly",
+				"wrong back reference with index %" PRIu64 " in directory %" PRIu64 " and name %s",
 				ref->index, ref->parent, name);
 		return;
 	}
@@ -78,7 +78,7 @@ static void take_ref(const struct comparing_refs *k, const struct btrkit_key *ke
 	/* Linux finds the item by this hash. */
 	if (key->type == KEY_INODE_EXTREF && key->offset != crc32c((uint32_t)ref->parent, ref->name, ref->name_len))
 		compare_name_differs(k->c, e->parent, e->name, e->len,
-				     "lies under another hash among the names of its inode");
+				     "extended reference has the wrong hash");
 }
 
 static int read_refs(const struct comparing_refs *k, struct btrkit_error *why)
@@ -128,7 +128,8 @@ static int compare_subvolume_name(struct compare *c, uint32_t inode, struct btrk
 			compare_differs(c, inode, "subvolume %" PRIu64 " has no %s", id, name[i]);
 		else if (!ret && (ref.dirid != mkfs_fill_objectid(&s->inodes[e->parent]) || ref.sequence != e->index ||
 				  ref.name_len != e->len || memcmp(ref.name, e->name, e->len) != 0))
-			compare_differs(c, inode, "the %s of subvolume %" PRIu64 " names another place", name[i], id);
+			compare_differs(c, inode, "the %s of subvolume %" PRIu64 " does not match its name", name[i],
+					id);
 	}
 	cursor_release(&cursor);
 	return ret < 0 ? ret : 0;
@@ -149,12 +150,12 @@ int compare_refs(struct compare *c, uint32_t inode, struct btrkit_error *err)
 		const struct source_entry *e = n->number ? wanted_ref(&k, i) : NULL;
 
 		if (!k.met[i] && e)
-			compare_name_differs(c, e->parent, e->name, e->len, "is not among the names of its inode");
+			compare_name_differs(c, e->parent, e->name, e->len, "inode has no back reference to this name");
 		else if (!k.met[i])
-			compare_differs(c, inode, "does not say that it is the top of its subvolume");
+			compare_differs(c, inode, "root directory of a subvolume has no reference to itself");
 	}
 	free(k.met);
 	if (!ret && !n->number && n->subvolume)
 		ret = compare_subvolume_name(c, inode, &why);
-	return compare_unreadable(c, inode, ret, "own names", &why, err);
+	return compare_unreadable(c, inode, ret, "back references to names", &why, err);
 }

@@ -31,7 +31,7 @@ static int read_copy(struct compare *c, const struct piece *p, unsigned number, 
 		return err_nomem(err);
 	if (ret)
 		compare_differs(c, SOURCE_NONE, "copy %u: address %" PRIu64 " cannot be read: %s", number + 1,
-				p->logical, ret < 0 ? btrkit_error_format(&why, line, sizeof(line)) : "there is none");
+				p->logical, ret < 0 ? btrkit_error_format(&why, line, sizeof(line)) : "no such copy");
 	return ret ? 1 : 0;
 }
 

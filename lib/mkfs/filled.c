@@ -52,15 +52,16 @@ static int judge(const struct mkfs_plan *p, struct btrkit_error *err)
 	const struct btrkit_mkfs_options *o = &p->opts;
 
 	if (mkfs_profile(o->data)->parity || mkfs_profile(o->metadata)->parity)
-		return err_set(err, BTRKIT_UNSUPPORTED, "a filesystem with parity is not filled when it is made");
+		return err_set(err, BTRKIT_UNSUPPORTED, "filling a filesystem with RAID5 or RAID6 is not supported");
 	if (o->incompat & INCOMPAT_SIMPLE_QUOTA)
 		return err_set(err, BTRKIT_UNSUPPORTED,
-			       "a filesystem with the feature simple-quota is not filled when it is made");
+			       "filling a filesystem with the feature simple-quota is not supported");
 	if (o->flags & BTRKIT_MKFS_VERIFY && o->source->kind == BTRKIT_SOURCE_ARCHIVE && !digest_available())
 		return err_set(err, BTRKIT_UNSUPPORTED,
-			       "this build is without libxxhash, by which contents of archives are verified");
+			       "verifying the contents of an archive needs libxxhash, which this build lacks");
 	if (o->flags & BTRKIT_MKFS_DETERMINISTIC && !digest_available())
-		return err_set(err, BTRKIT_UNSUPPORTED, "this build is without libxxhash, by which contents are told");
+		return err_set(err, BTRKIT_UNSUPPORTED,
+			       "a deterministic filesystem needs libxxhash, which this build lacks");
 	return 0;
 }
 
@@ -409,7 +410,7 @@ static void warn(const struct filling *f)
 
 	if (!o->warning || !f->fill.source->cut_links)
 		return;
-	snprintf(what, sizeof(what), "%" PRIu64 " hard links across a subvolume's boundary became inodes of their own",
+	snprintf(what, sizeof(what), "%" PRIu64 " hard links across subvolumes became separate inodes",
 		 f->fill.source->cut_links);
 	o->warning(o->progress_ctx, what);
 }

@@ -59,7 +59,7 @@ static int judge_zone(const struct mkfs_device *d, struct btrkit_error *err)
 	struct btrkit_zone zone;
 	const int ret = d->io->size ? io_zone(d->io, 0, &zone, err) : 1;
 
-	return ret ? (ret < 0 ? ret : 0) : err_set(err, BTRKIT_UNSUPPORTED, "not supported: a zoned device");
+	return ret ? (ret < 0 ? ret : 0) : err_set(err, BTRKIT_UNSUPPORTED, "zoned devices are not supported");
 }
 
 /*
@@ -72,7 +72,7 @@ static int judge_size(struct mkfs_plan *p, unsigned device, uint64_t min, struct
 	uint64_t total = p->opts.byte_count ? p->opts.byte_count : d->io->size;
 
 	if (total > d->io->size && !device)
-		return err_set(err, BTRKIT_INVALID, "%" PRIu64 " bytes are asked for, the device has %" PRIu64, total,
+		return err_set(err, BTRKIT_INVALID, "%" PRIu64 " bytes are requested, the device has %" PRIu64, total,
 			       d->io->size);
 	if (total > d->io->size)
 		total = d->io->size;
@@ -96,7 +96,7 @@ static int judge_devices(struct mkfs_plan *p, uint64_t min, struct btrkit_error 
 		if (!ret && !fit)
 			ret = judge_size(p, d, min, err);
 		if (!ret && __builtin_add_overflow(all, p->devices[d].total_bytes, &all))
-			ret = err_set(err, BTRKIT_INVALID, "the devices have more bytes than a filesystem can");
+			ret = err_set(err, BTRKIT_INVALID, "the total size of the devices is too large");
 		if (ret && p->num_devices > 1)
 			err_at_devid(err, d + 1u);
 	}
@@ -117,7 +117,7 @@ static int judge_layout(const struct mkfs_layout *l, struct btrkit_error *err)
 		const struct raid_shape *s = &l->groups[i].shape;
 
 		if (raid_profile_find(s->type)->parity && raid_data_stripes(s) > PARITY_STRIPS_MAX)
-			return err_set(err, BTRKIT_INVALID, "profile %s cannot have as many as %u stripes",
+			return err_set(err, BTRKIT_INVALID, "profile %s does not support %u stripes",
 				       raid_profile_find(s->type)->name, s->num_stripes);
 	}
 	return 0;

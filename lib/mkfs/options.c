@@ -45,16 +45,16 @@ static int judge_sizes(struct btrkit_mkfs_options *o, struct btrkit_error *err)
 	if (!o->nodesize)
 		o->nodesize = o->sectorsize > NODESIZE_DEFAULT ? o->sectorsize : NODESIZE_DEFAULT;
 	if (!is_block_size(o->sectorsize))
-		return err_set(err, BTRKIT_INVALID, "sectorsize %" PRIu32 " is no power of two from %u to %u",
+		return err_set(err, BTRKIT_INVALID, "sectorsize %" PRIu32 " is not a power of two from %u to %u",
 			       o->sectorsize, BLOCKSIZE_MIN, BLOCKSIZE_MAX);
 	if (!is_block_size(o->nodesize))
-		return err_set(err, BTRKIT_INVALID, "nodesize %" PRIu32 " is no power of two from %u to %u",
+		return err_set(err, BTRKIT_INVALID, "nodesize %" PRIu32 " is not a power of two from %u to %u",
 			       o->nodesize, BLOCKSIZE_MIN, BLOCKSIZE_MAX);
 	if (o->nodesize < o->sectorsize)
-		return err_set(err, BTRKIT_INVALID, "nodesize %" PRIu32 " is below sectorsize %" PRIu32, o->nodesize,
-			       o->sectorsize);
+		return err_set(err, BTRKIT_INVALID, "nodesize %" PRIu32 " is less than sectorsize %" PRIu32,
+			       o->nodesize, o->sectorsize);
 	if (o->mixed && o->nodesize != o->sectorsize)
-		return err_set(err, BTRKIT_INVALID, "mixed block groups need nodesize and sectorsize to be equal");
+		return err_set(err, BTRKIT_INVALID, "mixed block groups require equal nodesize and sectorsize");
 	return 0;
 }
 
@@ -78,7 +78,8 @@ static int judge_profiles(struct btrkit_mkfs_options *o, size_t n, struct btrkit
 	if (!o->data)
 		o->data = BTRKIT_PROFILE_SINGLE;
 	if (o->mixed && o->data != o->metadata)
-		return err_set(err, BTRKIT_INVALID, "with mixed block groups data and metadata have one profile");
+		return err_set(err, BTRKIT_INVALID,
+			       "mixed block groups require the same profile for data and metadata");
 	data = mkfs_profile(o->data);
 	metadata = mkfs_profile(o->metadata);
 	ret = judge_profile("metadata", metadata, n, err);
@@ -146,27 +147,28 @@ int mkfs_options_judge(const struct btrkit_mkfs_options *given, size_t n, struct
 	if (o.flags & ~(unsigned)FLAGS_KNOWN)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
 	if (o.label && strlen(o.label) >= SUPER_LABEL_SIZE)
-		return err_set(err, BTRKIT_INVALID, "label of %zu bytes is longer than %d", strlen(o.label),
+		return err_set(err, BTRKIT_INVALID, "label is too long: %zu bytes, maximum is %d", strlen(o.label),
 			       SUPER_LABEL_SIZE - 1);
 	if (o.label && strchr(o.label, '\n'))
-		return err_set(err, BTRKIT_INVALID, "label has a newline in it");
+		return err_set(err, BTRKIT_INVALID, "label contains a newline");
 	if (!n || n > VOLUME_DEVICES_MAX)
-		return err_set(err, BTRKIT_INVALID, "a filesystem of %zu devices", n);
+		return err_set(err, BTRKIT_INVALID, "invalid number of devices: %zu", n);
 	if (o.source == NULL &&
 	    (o.flags & FLAGS_OF_SOURCE || o.compression || o.free_bytes || o.free_percent || o.sort))
-		return err_set(err, BTRKIT_INVALID, "without a source there is nothing to fill the filesystem with");
+		return err_set(err, BTRKIT_INVALID, "options for filling the filesystem require a source");
 	if (o.compression_level && !o.compression)
-		return err_set(err, BTRKIT_INVALID, "level %d of no compression", o.compression_level);
+		return err_set(err, BTRKIT_INVALID, "compression level %d without compression", o.compression_level);
 	if (o.sort && o.source->kind == BTRKIT_SOURCE_ARCHIVE)
-		return err_set(err, BTRKIT_INVALID, "the contents of an archive lie in its own order");
+		return err_set(err, BTRKIT_INVALID, "the contents of an archive cannot be sorted");
 	if (o.flags & BTRKIT_MKFS_SHARE && o.source->kind != BTRKIT_SOURCE_DIRECTORY)
-		return err_set(err, BTRKIT_INVALID, "only with the files of a directory can blocks be shared");
+		return err_set(err, BTRKIT_INVALID, "blocks can only be shared with the files of a directory");
 	if (o.flags & BTRKIT_MKFS_DRY && o.flags & BTRKIT_MKFS_VERIFY)
-		return err_set(err, BTRKIT_INVALID, "nothing is written that could be verified");
+		return err_set(err, BTRKIT_INVALID, "a dry run writes nothing that could be verified");
 	if (!(o.flags & BTRKIT_MKFS_FIT) && (o.free_bytes || o.free_percent))
-		return err_set(err, BTRKIT_INVALID, "room is left free only where the size follows from the contents");
+		return err_set(err, BTRKIT_INVALID,
+			       "free space can only be requested if the size follows from the contents");
 	if (o.free_bytes > INT64_MAX || o.free_percent > FREE_PERCENT_MAX)
-		return err_set(err, BTRKIT_INVALID, "more is to be left free than a device can have");
+		return err_set(err, BTRKIT_INVALID, "the requested free space is too large");
 	if (o.flags & BTRKIT_MKFS_DETERMINISTIC)
 		o.flags |= BTRKIT_MKFS_REPRODUCIBLE;
 	r = judge_sizes(&o, err);

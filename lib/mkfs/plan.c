@@ -281,7 +281,7 @@ int mkfs_plan_make(struct mkfs_plan *p, struct btrkit_error *err)
 	ret = choose_trees(p, err);
 	for (unsigned round = 0; !ret && changed; round++) {
 		if (round == ROUNDS_MAX)
-			return err_set(err, BTRKIT_NO_SPACE, "the plan of the trees does not settle");
+			return err_set(err, BTRKIT_NO_SPACE, "the sizes of the trees do not converge");
 		ret = count_trees(p, round, &changed, err);
 	}
 	if (!(p->opts.incompat & INCOMPAT_SKINNY_METADATA))

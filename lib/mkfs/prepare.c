@@ -131,7 +131,7 @@ static int discard(const struct mkfs_plan *p, unsigned device, void *ctx, struct
 			tell(d);
 		ret = atomic_load(&d->stop);
 		if (ret)
-			return err_system(err, ret, "discarding was ended");
+			return err_system(err, ret, "discarding was interrupted");
 		ret = btrkit_io_discard(p->devices[device].io, at, step, err);
 		if (ret)
 			return ret;
@@ -175,7 +175,7 @@ void mkfs_take_back(const struct mkfs_plan *p)
 	const struct btrkit_mkfs_options *o = &p->opts;
 
 	if (mkfs_on_devices(p, &(struct mkfs_job){ .work = take_back, .all = true }, NULL) && o->warning)
-		o->warning(o->progress_ctx, "what was written could not be disowned");
+		o->warning(o->progress_ctx, "the new superblocks could not be removed");
 }
 
 int mkfs_wipe_ends(const struct mkfs_plan *p, struct btrkit_error *err)

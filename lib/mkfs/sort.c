@@ -71,8 +71,8 @@ static int add_line(struct mkfs_sort *s, char *text, size_t number, struct btrki
 	errno = 0;
 	priority = strtol(rest, &end, 10);
 	if (end == rest || errno || priority < PRIORITY_MIN || priority > PRIORITY_MAX || end[strspn(end, " \t\r\n")])
-		return err_set(err, BTRKIT_INVALID, "%s: line %zu: no path and a number from %d to %d", s->file, number,
-			       PRIORITY_MIN, PRIORITY_MAX);
+		return err_set(err, BTRKIT_INVALID, "%s: line %zu: expected a path and a number from %d to %d", s->file,
+			       number, PRIORITY_MIN, PRIORITY_MAX);
 	if (s->n == s->max) {
 		struct line *more = reallocarray(s->lines, 2 * s->max + 16, sizeof(*more));
 
@@ -98,7 +98,7 @@ static int read_lines(struct mkfs_sort *s, FILE *f, struct btrkit_error *err)
 	while (!ret && (errno = 0, len = getline(&text, &size, f)) >= 0) {
 		number++;
 		if (memchr(text, 0, (size_t)len))
-			ret = err_set(err, BTRKIT_INVALID, "%s: line %zu: a zero byte", s->file, number);
+			ret = err_set(err, BTRKIT_INVALID, "%s: line %zu: contains a zero byte", s->file, number);
 		else
 			ret = add_line(s, text, number, err);
 	}
@@ -158,7 +158,7 @@ static int own_priorities(const struct mkfs_sort *s, const struct source *source
 
 		if (inode == SOURCE_NONE) {
 			source_escape(l->path, strlen(l->path), shown, sizeof(shown));
-			return err_set(err, BTRKIT_NOT_FOUND, "%s: line %zu: there is no %s in the source", s->file,
+			return err_set(err, BTRKIT_NOT_FOUND, "%s: line %zu: no %s in the source", s->file,
 				       l->number, shown);
 		}
 		own[source->inodes[inode].contents] = l->priority;

@@ -45,7 +45,7 @@ static int add_extent(const struct mkfs_plan *p, const struct mkfs_extent *x, st
 		n++;
 	size = sizeof(head) + n * ref_size;
 	if (size > room)
-		return err_set(err, BTRKIT_INVALID, "hard links across more subvolumes than an extent can have");
+		return err_set(err, BTRKIT_INVALID, "too many hard links across subvolumes for one extent");
 	if (bulk_only_counts(b))
 		return bulk_add(b, &KEY(x->at, KEY_EXTENT_ITEM, x->disk_bytes), "", (uint32_t)size, err);
 	refs = calloc(n, sizeof(*refs));

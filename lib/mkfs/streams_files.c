@@ -126,7 +126,7 @@ static int add_extrefs(struct filler *e, const struct source_inode *inode, struc
 	int ret = 0;
 
 	if (n && !(e->plan->opts.incompat & INCOMPAT_EXTENDED_IREF))
-		return refuse(e, inode, "so many names in a directory need the feature extref", err);
+		return refuse(e, inode, "so many names in a directory require the feature extref", err);
 	qsort(refs, n, sizeof(*refs), by_hash);
 	for (size_t i = 0; !ret && i < n;) {
 		const uint64_t hash = refs[i].hash;
@@ -141,7 +141,7 @@ static int add_extrefs(struct filler *e, const struct source_inode *inode, struc
 			};
 
 			if (size + sizeof(d) + entry->len > e->room)
-				return refuse(e, inode, "too many names with one hash", err);
+				return refuse(e, inode, "too many names with the same hash", err);
 			memcpy(e->buf + size, &d, sizeof(d));
 			memcpy(e->buf + size + sizeof(d), entry->name, entry->len);
 			size += (uint32_t)sizeof(d) + entry->len;
@@ -262,7 +262,7 @@ static int add_xattrs(struct filler *e, const struct source_inode *n, struct btr
 			const struct source_xattr *x = all[i].x;
 
 			if (size + sizeof(d) + x->name_len + x->value_len > e->room)
-				ret = refuse(e, n, "its attributes with one hash are too large", err);
+				ret = refuse(e, n, "attributes with the same hash are too large", err);
 			else
 				size += put_dir_item(e->buf + size, &d, x->name, (uint16_t)x->name_len, x->value,
 						     (uint16_t)x->value_len);
@@ -321,7 +321,7 @@ static int add_entries(struct filler *e, const struct source_inode *n, struct bt
 
 			fetch_ahead(e, entries, i, n->count);
 			if (size + sizeof(struct disk_dir_item) + entry->len > e->room)
-				ret = refuse(e, n, "too many names in it have one hash", err);
+				ret = refuse(e, n, "too many entries with the same hash", err);
 			else
 				size += put_entry(e, n->subvolume, entry, e->buf + size);
 		}

@@ -331,7 +331,7 @@ static int stream_write(void *ctx, uint64_t offset, const void *buf, size_t len,
 	const uint8_t *from = buf;
 
 	if (offset > size || len > size - offset)
-		return unit_blame(u, u->stream_inode, EINVAL, "has more bytes than it says", err);
+		return unit_blame(u, u->stream_inode, EINVAL, "contents are longer than the file size", err);
 	while (len) {
 		const struct part *p;
 		size_t n;

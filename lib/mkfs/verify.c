@@ -368,7 +368,7 @@ static void compare_devices(struct verifier *v)
 		if (e.read_errors || e.damaged)
 			compare_differs(&v->all, SOURCE_NONE,
 					"device %" PRIu64 ": %" PRIu64 " reads failed, %" PRIu64
-					" copies of what was written are damaged",
+					" copies are damaged",
 					volume_device(volume, i).devid, e.read_errors, e.damaged);
 	}
 }
@@ -385,7 +385,7 @@ static int tell(const struct verifier *v, struct btrkit_error *err)
 		snprintf(more, sizeof(more), "and %" PRIu64 " more", n - COMPARE_LINES);
 		o->warning(o->progress_ctx, more);
 	}
-	return n ? err_set(err, BTRKIT_CORRUPT, "what was written differs from the source in %" PRIu64 " place%s", n,
+	return n ? err_set(err, BTRKIT_CORRUPT, "the new filesystem differs from the source in %" PRIu64 " place%s", n,
 			   n > 1 ? "s" : "") :
 		   0;
 }

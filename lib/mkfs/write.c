@@ -91,7 +91,7 @@ static int place_block(void *ctx, unsigned level, uint64_t index, uint64_t *byte
 	struct mkfs_writer *w = ctx;
 
 	if (index >= w->tree->blocks[level])
-		return err_set(err, BTRKIT_NO_SPACE, "tree %" PRIu64 " outgrew its plan", w->tree->owner);
+		return err_set(err, BTRKIT_NO_SPACE, "tree %" PRIu64 " is larger than planned", w->tree->owner);
 	*bytenr = mkfs_slot_address(w->plan, w->tree->role, mkfs_tree_slot(w->tree, level, index), &w->group);
 	return 0;
 }
@@ -137,7 +137,7 @@ static int write_tree(struct mkfs_writer *w, struct btrkit_error *err)
 
 	ret = mkfs_tree_run(p, w->tree, &config, &root, NULL, err);
 	if (!ret && (root.bytenr != mkfs_tree_root(p, w->tree) || root.level != mkfs_tree_level(w->tree)))
-		ret = err_set(err, BTRKIT_INVALID, "tree %" PRIu64 " did not come out as planned", w->tree->owner);
+		ret = err_set(err, BTRKIT_INVALID, "tree %" PRIu64 " is not as planned", w->tree->owner);
 	return ret;
 }
 

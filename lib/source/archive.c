@@ -76,7 +76,7 @@ static const char *attr_of(const struct reader *r, struct source_attr *a)
 	if (archive_entry_ctime_is_set(e))
 		a->ctime = time_of(archive_entry_ctime(e), archive_entry_ctime_nsec(e));
 	if (uid < 0 || uid > UINT32_MAX || gid < 0 || gid > UINT32_MAX)
-		return "owner beyond 32 bits";
+		return "uid or gid exceeds 32 bits";
 	if (S_ISREG(a->mode)) {
 		if (size < 0)
 			return "negative size";
@@ -85,7 +85,7 @@ static const char *attr_of(const struct reader *r, struct source_attr *a)
 	}
 	if (S_ISCHR(a->mode) || S_ISBLK(a->mode)) {
 		if (!rdev_possible(major, minor))
-			return "number of a device that Linux has not";
+			return "invalid device number";
 		a->rdev = rdev_join(major, minor);
 	}
 	return NULL;
@@ -108,7 +108,7 @@ static int deliver(struct reader *r, uint32_t inode, struct btrkit_error *err)
 		if (!len)
 			continue;
 		if (offset < 0 || (uint64_t)offset < at || (uint64_t)offset > size || len > size - (uint64_t)offset)
-			return refuse(r, err, EUCLEAN, "contents beyond the size or in disorder");
+			return refuse(r, err, EUCLEAN, "contents exceed the size or are out of order");
 		ret = r->sink->write(r->sink->ctx, (uint64_t)offset, buf, len, err);
 		if (ret < 0)
 			return ret;
@@ -133,7 +133,7 @@ static int link_contents(struct reader *r, uint32_t inode, struct btrkit_error *
 	if (s->inodes[inode].size)
 		return s->inodes[inode].size == (uint64_t)size ?
 			       0 :
-			       refuse(r, err, EINVAL, "another size under another name");
+			       refuse(r, err, EINVAL, "size differs from that of another hard link");
 	for (uint32_t i = inode; i != SOURCE_NONE; i = s->inodes[i].next_sharing)
 		s->inodes[i].size = (uint64_t)size;
 	return deliver(r, inode, err);
@@ -150,15 +150,15 @@ static int add_link(struct reader *r, const struct member *m, const char *target
 	if (wrong)
 		return refuse(r, err, EINVAL, "hard link to %s: %s", shown, wrong);
 	if (m->parent == SOURCE_NONE)
-		return refuse(r, err, EINVAL, "hard link in place of the top directory");
+		return refuse(r, err, EINVAL, "top directory is a hard link");
 	ret = source_excludes(r->s, m->parent, m->name, m->len, err);
 	if (ret)
 		return ret < 0 ? ret : 0;
 	inode = member_inode(r->s, target);
 	if (inode == SOURCE_NONE)
-		return refuse(r, err, EINVAL, "hard link to %s, which has not come or was left out", shown);
+		return refuse(r, err, EINVAL, "hard link to %s, which is missing or excluded", shown);
 	if (source_find(r->s, m->parent, m->name, m->len) != SOURCE_NONE)
-		return refuse(r, err, EEXIST, "comes twice");
+		return refuse(r, err, EEXIST, "duplicate entry");
 	ret = source_add_link(r->s, m->parent, m->name, m->len, inode, err);
 	if (ret)
 		return ret < 0 ? ret : 0;
@@ -188,7 +188,7 @@ static int add_member(struct reader *r, struct btrkit_error *err)
 	if (wrong)
 		return refuse(r, err, EINVAL, "%s", wrong);
 	if (member_is_whiteout(r->s, &m, target ? NULL : &a))
-		return refuse(r, err, EINVAL, "a whiteout, which stands for a file that is to be removed");
+		return refuse(r, err, EINVAL, "whiteout, which marks a file to be removed");
 	if (target)
 		return add_link(r, &m, target, err);
 	ret = member_add(r->s, &m, &a, &inode, err);
@@ -236,7 +236,7 @@ int source_read_archive(struct source *s, const struct source_sink *sink, struct
 {
 	(void)s;
 	(void)sink;
-	return err_set(err, BTRKIT_UNSUPPORTED, "this build reads no archives: it was made without libarchive");
+	return err_set(err, BTRKIT_UNSUPPORTED, "archives are not supported: this build is without libarchive");
 }
 
 #endif

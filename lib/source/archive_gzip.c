@@ -76,7 +76,7 @@ static int next_member(struct archive *a, struct gunzip *g)
 		if (!g->z.avail_in)
 			return 0;
 		if (*g->z.next_in)
-			return fails(a, EILSEQ, "something follows the gzip data");
+			return fails(a, EILSEQ, "trailing data after the gzip data");
 		g->z.next_in++;
 		g->z.avail_in--;
 	}
@@ -98,14 +98,14 @@ static la_ssize_t inflate_some(struct archive *a, struct gunzip *g)
 		if (want(a, g, 1) < 0)
 			return -1;
 		if (!g->z.avail_in)
-			return fails(a, EILSEQ, "gzip data that end too early");
+			return fails(a, EILSEQ, "gzip data is truncated");
 		ret = inflate(&g->z, Z_NO_FLUSH);
 		if (ret == Z_STREAM_END)
 			g->inside = false;
 		else if (ret == Z_MEM_ERROR)
 			return fails(a, ENOMEM, "no memory");
 		else if (ret != Z_OK)
-			return fails(a, EILSEQ, "gzip data or their checksum");
+			return fails(a, EILSEQ, "invalid gzip data or checksum");
 	}
 	return READ_SIZE - g->z.avail_out;
 }

@@ -32,7 +32,7 @@ int archive_fails(struct archive *a, const char *name, struct btrkit_error *err)
 		return err_nomem(err);
 	if (errnum == EIO || errnum == EISDIR)
 		return err_system(err, errnum, "%s: cannot read archive", name);
-	return err_corrupt(err, NULL, "%s: broken archive: %s", name, text ? text : "it ends too early");
+	return err_corrupt(err, NULL, "%s: broken archive: %s", name, text ? text : "unexpected end");
 }
 
 /* Enables the filters that libarchive has built in. For others it would start a program. */
@@ -93,8 +93,8 @@ static const char *wrong_global_header(const char *block, size_t len, size_t *wr
 		if (digits == left)
 			return NULL;
 		if (!record) {
-			*wrong_len = strlen("what is");
-			return "what is";
+			*wrong_len = strlen("an invalid record");
+			return "an invalid record";
 		}
 		if (cut)
 			record = left;
@@ -127,7 +127,7 @@ static la_ssize_t next_block(struct archive *members, void *ctx, const void **bl
 	else if (ret != ARCHIVE_OK) {
 		const char *text = archive_error_string(t->bytes);
 
-		archive_set_error(members, archive_errno(t->bytes), "%s", text ? text : "broken compression");
+		archive_set_error(members, archive_errno(t->bytes), "%s", text ? text : "invalid compressed data");
 		return -1;
 	}
 	if (!t->given && len) {
@@ -137,7 +137,7 @@ static la_ssize_t next_block(struct archive *members, void *ctx, const void **bl
 		if (wrong) {
 			char text[80];
 
-			snprintf(text, sizeof(text), "%.*s in a global header is not understood",
+			snprintf(text, sizeof(text), "global header with %.*s is not supported",
 				 wrong_len > 40 ? 40 : (int)wrong_len, wrong);
 			archive_set_error(members, EILSEQ, "%s", text);
 			return -1;
@@ -207,14 +207,14 @@ int archive_stream_finish(struct archive_stream *t, struct btrkit_error *err)
 	 * data was read.
 	 */
 	if (tar && (at <= archive_read_header_position(t->members) || (!t->len && !t->ends_in_zeros)))
-		return err_corrupt(err, NULL, "%s: broken archive: it ends without an end", t->name);
+		return err_corrupt(err, NULL, "%s: broken archive: no end-of-archive marker", t->name);
 	if (at >= 0 && (uint64_t)at <= t->given && t->given - (uint64_t)at <= t->len &&
 	    !is_all_zeros((const char *)t->block + t->len - (t->given - (uint64_t)at),
 			  (size_t)(t->given - (uint64_t)at)))
-		return err_corrupt(err, NULL, "%s: something follows the end of the archive", t->name);
+		return err_corrupt(err, NULL, "%s: trailing data after the end of the archive", t->name);
 	while (t->len && (len = next_block(t->members, t, &block)) > 0)
 		if (!is_all_zeros(block, (size_t)len))
-			return err_corrupt(err, NULL, "%s: something follows the end of the archive", t->name);
+			return err_corrupt(err, NULL, "%s: trailing data after the end of the archive", t->name);
 	return len < 0 ? archive_fails(t->members, t->name, err) : 0;
 }
 

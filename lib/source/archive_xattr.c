@@ -78,7 +78,7 @@ static int add_acl(struct source *s, uint32_t inode, struct archive_entry *e, in
 		uint32_t number = ACL_NO_ID;
 
 		if ((t == ACL_USER || t == ACL_GROUP) && !id_of(id, name, &number)) {
-			ret = source_fail(s, inode, err, EINVAL, "its ACL has the name %.32s without a number",
+			ret = source_fail(s, inode, err, EINVAL, "ACL has the name %.32s without a numeric id",
 					  name ? name : "");
 			break;
 		}
@@ -136,7 +136,7 @@ int archive_add_xattrs(struct source *s, uint32_t inode, struct archive_entry *e
 	if (!ret && label)
 		ret = source_add_xattr(s, inode, selinux, label, label_len, err);
 	if (!ret && (types & ~(ARCHIVE_ENTRY_ACL_TYPE_ACCESS | ARCHIVE_ENTRY_ACL_TYPE_DEFAULT)))
-		ret = source_fail(s, inode, err, EINVAL, "its ACL is of a kind that Linux has not");
+		ret = source_fail(s, inode, err, EINVAL, "ACL type is not supported by Linux");
 	if (!ret && !has_access && (types & ARCHIVE_ENTRY_ACL_TYPE_ACCESS))
 		ret = add_acl(s, inode, e, ARCHIVE_ENTRY_ACL_TYPE_ACCESS, access, err);
 	if (!ret && !has_default && (types & ARCHIVE_ENTRY_ACL_TYPE_DEFAULT))

@@ -164,12 +164,12 @@ static void put_entry(struct source *s, struct source_entry *e, uint32_t parent,
 static int judge_name(const struct source *s, uint32_t parent, const char *name, size_t len, struct btrkit_error *err)
 {
 	if (!dir_name_possible(name, len))
-		return source_fail_name(s, parent, name, len, err, EINVAL, "no name of a file");
+		return source_fail_name(s, parent, name, len, err, EINVAL, "invalid file name");
 	if (len > SOURCE_NAME_MAX)
-		return source_fail_name(s, parent, name, len, err, EINVAL, "name of %zu bytes, at most %u are allowed",
+		return source_fail_name(s, parent, name, len, err, EINVAL, "name is too long: %zu bytes, maximum is %u",
 					len, SOURCE_NAME_MAX);
 	if (!S_ISDIR(s->inodes[parent].mode))
-		return source_fail(s, parent, err, EINVAL, "not a directory, but something is in it");
+		return source_fail(s, parent, err, EINVAL, "not a directory, but has entries");
 	return 0;
 }
 
@@ -179,7 +179,7 @@ static const char *judge_attr(const struct source_attr *a)
 	switch (a->mode & S_IFMT) {
 	case S_IFREG:
 		if (a->size > INT64_MAX)
-			return "size beyond any file's";
+			return "file size is too large";
 		break;
 	case S_IFLNK:
 		if (!a->text || !*a->text)
@@ -192,10 +192,10 @@ static const char *judge_attr(const struct source_attr *a)
 	case S_IFSOCK:
 		break;
 	default:
-		return "neither file, directory, link, device, pipe nor socket";
+		return "unknown file type";
 	}
 	if (a->uid == UINT32_MAX || a->gid == UINT32_MAX)
-		return "owner that nobody can be";
+		return "invalid uid or gid";
 	if (a->atime.nsec > NSEC_MAX || a->mtime.nsec > NSEC_MAX || a->ctime.nsec > NSEC_MAX)
 		return "time with more than 999999999 ns";
 	return NULL;
@@ -210,8 +210,8 @@ static int judge(const struct source *s, uint32_t parent, const char *name, size
 		return source_fail_name(s, parent, name, len, err, EINVAL, "%s", wrong);
 	if (S_ISLNK(a->mode) && strlen(a->text) > s->state->limits.symlink)
 		return source_fail_name(s, parent, name, len, err, ENAMETOOLONG,
-					"symbolic link to %zu bytes, at most %" PRIu32 " fit", strlen(a->text),
-					s->state->limits.symlink);
+					"target of symbolic link is too long: %zu bytes, maximum is %" PRIu32,
+					strlen(a->text), s->state->limits.symlink);
 	return 0;
 }
 
@@ -254,7 +254,7 @@ static int apply_node(struct source *s, uint32_t node, uint32_t parent, uint32_t
 
 	if (n->subvolume != SOURCE_NONE) {
 		if (!S_ISDIR(i->mode))
-			return source_fail(s, inode, err, EINVAL, "to be a subvolume, but not a directory");
+			return source_fail(s, inode, err, EINVAL, "cannot be a subvolume: not a directory");
 		s->subvolumes[n->subvolume].root = inode;
 		s->subvolumes[n->subvolume].parent = s->inodes[parent].subvolume;
 		i->subvolume = n->subvolume;
@@ -310,7 +310,7 @@ static int apply_link_node(struct source *s, uint32_t node, uint32_t inode, bool
 	uint8_t flags;
 
 	if (n->subvolume != SOURCE_NONE)
-		return source_fail(s, inode, err, EINVAL, "to be a subvolume, but not a directory");
+		return source_fail(s, inode, err, EINVAL, "cannot be a subvolume: not a directory");
 	n->inode = inode;
 	if (!n->flags)
 		return 0;
@@ -318,7 +318,7 @@ static int apply_link_node(struct source *s, uint32_t node, uint32_t inode, bool
 	flags = i->flags | source_flags_own(i->bits, i->mode);
 	if (flags != i->flags && !made && source_streams(s))
 		return source_fail(s, inode, err, EINVAL,
-				   "flags are asked for under %s, a later name of this file: give them to this one",
+				   "flags are requested for %s, a later name of this file: request them for this one",
 				   n->flags->path);
 	i->flags = flags;
 	return 0;
@@ -373,14 +373,14 @@ int source_add_link(struct source *s, uint32_t parent, const char *name, size_t 
 	if (ret)
 		return ret;
 	if (S_ISDIR(s->inodes[inode].mode))
-		return source_fail_name(s, parent, name, len, err, EINVAL, "second name of a directory");
+		return source_fail_name(s, parent, name, len, err, EINVAL, "hard link to a directory");
 	ret = reserve_entry(s, name, len, &entry, err);
 	if (!ret && s->inodes[parent].subvolume != s->inodes[inode].subvolume)
 		ret = in_subvolume(s, parent, &inode, &made, err);
 	if (ret < 0)
 		return ret;
 	if (s->inodes[inode].nlink >= SOURCE_LINKS_MAX)
-		return source_fail(s, inode, err, EMLINK, "more than %u names", SOURCE_LINKS_MAX);
+		return source_fail(s, inode, err, EMLINK, "more than %u hard links", SOURCE_LINKS_MAX);
 	put_entry(s, &entry, parent, inode);
 	node = source_node_of(s, parent, name, len);
 	return node == SOURCE_NONE ? 0 : apply_link_node(s, node, inode, made, err);
@@ -393,7 +393,7 @@ int source_set_attr(struct source *s, uint32_t inode, const struct source_attr *
 	const char *wrong = judge_attr(a);
 
 	if (!wrong && !S_ISDIR(a->mode))
-		wrong = inode ? "a directory and something else" : "not a directory";
+		wrong = inode ? "both a directory and something else" : "not a directory";
 	if (wrong)
 		return source_fail(s, inode, err, EINVAL, "%s", wrong);
 	(void)set_attr(s, i, a);

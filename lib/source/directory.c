@@ -146,7 +146,7 @@ static int add_found(struct scan *c, const struct scan_worker *w, uint32_t dir, 
 
 	if (f->target)
 		return source_fail_name(c->s, dir, f->name, strlen(f->name), err, EINVAL,
-					"the filesystem is to be made in it");
+					"is the target of the new filesystem");
 	ret = f->linked ? add_another_name(c, dir, f, &link, err) : 0;
 
 	if (ret)

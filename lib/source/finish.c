@@ -229,7 +229,7 @@ static int order_directories(struct source *s, struct sorter *t, struct btrkit_e
 		if (twice != SOURCE_NONE) {
 			name_directories(s);
 			return source_fail_name(s, i, s->entries[twice].name, s->entries[twice].len, err, EEXIST,
-						"comes twice");
+						"duplicate entry");
 		}
 	}
 	return 0;

@@ -135,7 +135,7 @@ static int split(const struct manifest *m, char *line, size_t len, struct line *
 	char *end = line + len;
 
 	if (memchr(line, '\0', len))
-		return wrong(m, err, NULL, "a zero byte");
+		return wrong(m, err, NULL, "contains a zero byte");
 	for (unsigned i = 0; i < FIELDS; i++) {
 		struct text *t = &ret->fields[i];
 		char *space;
@@ -149,7 +149,7 @@ static int split(const struct manifest *m, char *line, size_t len, struct line *
 		if (!t->len)
 			return wrong_field(m, err, i, "is empty");
 		if (!unescape(t))
-			return wrong_field(m, err, i, "an escape that there is not");
+			return wrong_field(m, err, i, "invalid escape sequence");
 		line = space ? space + 1 : NULL;
 	}
 	ret->xattrs = line;
@@ -178,7 +178,7 @@ static int take_number(const struct manifest *m, const struct line *l, enum fiel
 {
 	const struct text *t = &l->fields[f];
 
-	return number(t->at, t->len, 10, max, ret) ? 0 : wrong_field(m, err, f, "no number that is possible here");
+	return number(t->at, t->len, 10, max, ret) ? 0 : wrong_field(m, err, f, "invalid number");
 }
 
 static bool take_time(const struct text *t, struct source_time *ret)
@@ -209,7 +209,7 @@ static int take_owners(const struct manifest *m, const struct line *l, struct so
 	if (ret < 0)
 		return ret;
 	if (device && !rdev_possible(major(rdev), minor(rdev)))
-		return wrong_field(m, err, FIELD_RDEV, "number of a device that Linux has not");
+		return wrong_field(m, err, FIELD_RDEV, "invalid device number");
 	a->uid = (uint32_t)uid;
 	a->gid = (uint32_t)gid;
 	a->rdev = device ? rdev_join(major(rdev), minor(rdev)) : 0;
@@ -224,11 +224,11 @@ static int stat_contents(const struct manifest *m, const char *path, struct sour
 	if (fstatat(m->s->state->root, path, &st, 0))
 		return err_system(err, errno, "line %" PRIu64 ": contents %.100s", m->line, path);
 	if (!S_ISREG(st.st_mode))
-		return wrong(m, err, NULL, "contents %.80s are no file", path);
+		return wrong(m, err, NULL, "contents %.80s: not a regular file", path);
 	if (source_is_target(m->s, &st))
-		return wrong(m, err, NULL, "the filesystem is to be made in %.80s", path);
+		return wrong(m, err, NULL, "%.80s is the target of the new filesystem", path);
 	if ((uint64_t)st.st_size != a->size)
-		return wrong_field(m, err, FIELD_SIZE, "not that of the contents");
+		return wrong_field(m, err, FIELD_SIZE, "does not match the contents");
 	a->identity = source_identity_and_times(&st);
 	return 0;
 }
@@ -239,7 +239,7 @@ static int take_contents(const struct manifest *m, struct line *l, struct source
 	const char *path = payload->none ? l->fields[FIELD_PATH].at : payload->at;
 
 	if (!content->none && content->len != a->size)
-		return wrong_field(m, err, FIELD_CONTENT, "not as long as SIZE says");
+		return wrong_field(m, err, FIELD_CONTENT, "length does not match SIZE");
 	if (!content->none || !a->size) {
 		a->text = content->at;
 		a->is_inline = true;
@@ -247,9 +247,9 @@ static int take_contents(const struct manifest *m, struct line *l, struct source
 	}
 	path += strspn(path, "/");
 	if (!payload->none && strlen(payload->at) != payload->len)
-		return wrong_field(m, err, FIELD_PAYLOAD, "a zero byte");
+		return wrong_field(m, err, FIELD_PAYLOAD, "contains a zero byte");
 	if (!*path || member_path_wrong(path))
-		return wrong_field(m, err, FIELD_PAYLOAD, "leads out of the directory of contents");
+		return wrong_field(m, err, FIELD_PAYLOAD, "leads out of the base directory");
 	a->text = path;
 	return stat_contents(m, path, a, err);
 }
@@ -267,18 +267,18 @@ static int take_attr(const struct manifest *m, struct line *l, uint32_t mode, st
 	if (ret < 0)
 		return ret;
 	if (!take_time(&l->fields[FIELD_MTIME], &a->mtime))
-		return wrong_field(m, err, FIELD_MTIME, "no time as SECONDS.NANOSECONDS");
+		return wrong_field(m, err, FIELD_MTIME, "not a time as SECONDS.NANOSECONDS");
 	a->atime = a->ctime = a->mtime;
 	if (S_ISREG(mode))
 		return take_contents(m, l, a, err);
 	if (!content->none)
-		return wrong_field(m, err, FIELD_CONTENT, "of what is no file");
+		return wrong_field(m, err, FIELD_CONTENT, "only allowed for regular files");
 	if (S_ISLNK(mode)) {
 		if (payload->none || strlen(payload->at) != payload->len)
-			return wrong_field(m, err, FIELD_PAYLOAD, "no target of a symbolic link");
+			return wrong_field(m, err, FIELD_PAYLOAD, "invalid target of a symbolic link");
 		a->text = payload->at;
 	} else if (!payload->none) {
-		return wrong_field(m, err, FIELD_PAYLOAD, "of what is neither file nor link");
+		return wrong_field(m, err, FIELD_PAYLOAD, "only allowed for regular files and links");
 	}
 	return 0;
 }
@@ -294,15 +294,15 @@ static int add_xattrs(const struct manifest *m, const struct line *l, uint32_t i
 		value.len = (size_t)((end ? end : l->end) - at);
 		equals = memchr(at, '=', value.len);
 		if (!equals)
-			return wrong(m, err, "XATTR", "no = in it");
+			return wrong(m, err, "XATTR", "missing =");
 		name.len = (size_t)(equals - at);
 		value.at = equals + 1;
 		value.len -= name.len + 1;
 		/* The value first, because unescaping the name overwrites the "=". */
 		if (!unescape(&value) || !unescape(&name))
-			return wrong(m, err, "XATTR", "an escape that there is not");
+			return wrong(m, err, "XATTR", "invalid escape sequence");
 		if (strlen(name.at) != name.len)
-			return wrong(m, err, "XATTR", "a zero byte in its name");
+			return wrong(m, err, "XATTR", "name contains a zero byte");
 		ret = source_add_xattr(m->s, inode, name.at, value.at, value.len, err);
 		if (ret < 0)
 			return at_line(m->line, ret, err);
@@ -324,14 +324,14 @@ static int add_link(const struct manifest *m, const char *path, const char *targ
 	if (ret == -ENOMEM)
 		return ret;
 	if (ret < 0 || at.parent == SOURCE_NONE)
-		return err_corrupt(err, "PATH", "line %" PRIu64 ": in no directory that came before", line);
+		return err_corrupt(err, "PATH", "line %" PRIu64 ": parent directory is missing", line);
 	ret = source_excludes(s, at.parent, at.name, at.len, err);
 	if (ret)
 		return ret < 0 ? ret : 0;
 	inode = member_inode(s, target);
 	if (inode == SOURCE_NONE) {
 		source_escape(target, strlen(target), shown, sizeof(shown));
-		return err_corrupt(err, "PAYLOAD", "line %" PRIu64 ": hard link to %s, which is not there", line,
+		return err_corrupt(err, "PAYLOAD", "line %" PRIu64 ": hard link to %s, which does not exist", line,
 				   shown);
 	}
 	ret = source_add_link(s, at.parent, at.name, at.len, inode, err);
@@ -363,16 +363,16 @@ static int find_place(const struct manifest *m, const char *path, struct member 
 	const int failed = member_find(m->s, path, NULL, ret, err);
 
 	if (failed == -ENOENT)
-		return wrong_field(m, err, FIELD_PATH, "in no directory that came before");
+		return wrong_field(m, err, FIELD_PATH, "parent directory is missing");
 	if (!failed && ret->parent != SOURCE_NONE && (m->s->inodes[0].bits & BIT_IMPLICIT))
-		return wrong_field(m, err, FIELD_PATH, "the top directory has not come before");
+		return wrong_field(m, err, FIELD_PATH, "the top directory must come first");
 	return failed;
 }
 
 static int judge_path(const struct manifest *m, const struct text *path, struct btrkit_error *err)
 {
 	if (*path->at != '/' || strlen(path->at) != path->len)
-		return wrong_field(m, err, FIELD_PATH, "no absolute path");
+		return wrong_field(m, err, FIELD_PATH, "not an absolute path");
 	if (member_path_wrong(path->at + strspn(path->at, "/")))
 		return wrong_field(m, err, FIELD_PATH, "leads out of the tree");
 	return 0;
@@ -387,7 +387,7 @@ static int read_link(struct manifest *m, const struct line *l, uint32_t mode, st
 		return wrong_field(m, err, FIELD_MODE, "hard link to a directory");
 	if (target->none || strlen(target->at) != target->len ||
 	    member_path_wrong(target->at + strspn(target->at, "/")))
-		return wrong_field(m, err, FIELD_PAYLOAD, "no target of a hard link");
+		return wrong_field(m, err, FIELD_PAYLOAD, "invalid target of a hard link");
 	if (member_inode(m->s, target->at) == SOURCE_NONE)
 		return keep_link(m, path, target->at, err);
 	return add_link(m, path, target->at, m->line, err);
@@ -413,12 +413,12 @@ int manifest_read_line(struct manifest *m, char *line, size_t len, struct btrkit
 		return ret < 0 ? ret : 0;
 	link = *l.fields[FIELD_MODE].at == '@';
 	if (!number(l.fields[FIELD_MODE].at + link, l.fields[FIELD_MODE].len - link, 8, 0177777, &mode))
-		return wrong_field(m, err, FIELD_MODE, "no mode in octal");
+		return wrong_field(m, err, FIELD_MODE, "not an octal mode");
 	ret = link ? 0 : take_attr(m, &l, (uint32_t)mode, &a, err);
 	if (ret < 0)
 		return ret;
 	if (member_is_whiteout(m->s, &at, link ? NULL : &a))
-		return wrong_field(m, err, FIELD_PATH, "a whiteout, which stands for a file that is to be removed");
+		return wrong_field(m, err, FIELD_PATH, "whiteout, which marks a file to be removed");
 	if (link)
 		return read_link(m, &l, (uint32_t)mode, err);
 	ret = member_add(m->s, &at, &a, &inode, err);
@@ -432,7 +432,7 @@ int manifest_finish(struct manifest *m, struct btrkit_error *err)
 	int ret = 0;
 
 	if (m->s->inodes[0].bits & BIT_IMPLICIT)
-		return err_corrupt(err, NULL, "there is no line of the top directory");
+		return err_corrupt(err, NULL, "no line for the top directory");
 	for (size_t i = 0; i < m->num_links && !ret; i++)
 		ret = add_link(m, m->links[i].path, m->links[i].target, m->links[i].line, err);
 	return ret;

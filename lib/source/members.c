@@ -13,10 +13,10 @@ const char *member_path_wrong(const char *path)
 	size_t len;
 
 	if (*path == '/')
-		return "an absolute path leads out of the tree";
+		return "absolute path leads out of the tree";
 	while ((name = source_next_name(&path, &len)), len)
 		if (len == 2 && !memcmp(name, "..", 2))
-			return "a path with .. leads out of the tree";
+			return "path with .. leads out of the tree";
 	return NULL;
 }
 
@@ -73,7 +73,7 @@ int member_add(struct source *s, const struct member *m, const struct source_att
 	if (found == SOURCE_NONE)
 		return source_add(s, m->parent, m->name, m->len, a, inode, err);
 	if (!(s->inodes[found].bits & BIT_IMPLICIT))
-		return source_fail(s, found, err, EEXIST, "comes twice");
+		return source_fail(s, found, err, EEXIST, "duplicate entry");
 	ret = source_set_attr(s, found, a, err);
 	if (!ret)
 		*inode = found;

@@ -137,7 +137,7 @@ int source_judge(const struct source *s, struct btrkit_error *err)
 		return err_system(err, errno, "%s: cannot open %s", name,
 				  o->kind == BTRKIT_SOURCE_ARCHIVE ? "archive" : "manifest");
 	if (source_is_target(s, &st))
-		return err_set(err, BTRKIT_INVALID, "%s: the filesystem is to be made in it", name);
+		return err_set(err, BTRKIT_INVALID, "%s: is the target of the new filesystem", name);
 	return 0;
 }
 
@@ -203,11 +203,11 @@ static int open_inline(const struct source *s, uint32_t inode, struct btrkit_err
 			const int errnum = errno;
 
 			close(fd);
-			return source_cannot(s, inode, err, errnum, "hand on contents");
+			return source_cannot(s, inode, err, errnum, "pass on contents");
 		}
 		done += (size_t)n;
 	}
-	return fd < 0 ? source_cannot(s, inode, err, errno, "hand on contents") : fd;
+	return fd < 0 ? source_cannot(s, inode, err, errno, "pass on contents") : fd;
 }
 
 /* Opens a file. If it is in the same directory as the previous one, the path is not walked again. */
@@ -238,7 +238,7 @@ int source_file_open_near(const struct source *s, struct source_near *near, uint
 	int fd;
 
 	if (source_streams(s) || !S_ISREG(i->mode))
-		return source_fail(s, inode, err, EINVAL, "has no contents that could be opened");
+		return source_fail(s, inode, err, EINVAL, "has no contents to open");
 	if (i->bits & BIT_INLINE)
 		return open_inline(s, inode, err);
 	if (i->text)

@@ -19,9 +19,9 @@ static int next_name(const char **at, const char **name, const char *path, struc
 
 	*name = source_next_name(at, &len);
 	if (len == 2 && !memcmp(*name, "..", 2))
-		return err_set(err, BTRKIT_INVALID, "%s: a path in the source has no ..", path);
+		return err_set(err, BTRKIT_INVALID, "%s: path must not contain ..", path);
 	if (len > SOURCE_NAME_MAX)
-		return err_set(err, BTRKIT_INVALID, "%s: a name of more than %u bytes", path, SOURCE_NAME_MAX);
+		return err_set(err, BTRKIT_INVALID, "%s: name is longer than %u bytes", path, SOURCE_NAME_MAX);
 	return (int)len;
 }
 
@@ -90,7 +90,7 @@ static int read_flags(struct source *s, struct btrkit_error *err)
 		if (ret < 0)
 			return ret;
 		if (s->state->nodes[node].flags)
-			return err_set(err, BTRKIT_INVALID, "%s: flags are given twice", f->path);
+			return err_set(err, BTRKIT_INVALID, "%s: flags are specified twice", f->path);
 		s->state->nodes[node].flags = f;
 	}
 	return 0;
@@ -127,11 +127,11 @@ static int make_subvolumes(struct source *s, const struct wanted *wanted, size_t
 		const struct btrkit_mkfs_subvolume *o = wanted[i].option;
 
 		if (!wanted[i].node)
-			return err_set(err, BTRKIT_INVALID, "%s: the top directory is a subvolume anyway", o->path);
+			return err_set(err, BTRKIT_INVALID, "%s: the top directory is always a subvolume", o->path);
 		if (node->subvolume != SOURCE_NONE)
-			return err_set(err, BTRKIT_INVALID, "%s: subvolume asked for twice", o->path);
+			return err_set(err, BTRKIT_INVALID, "%s: subvolume is specified twice", o->path);
 		if (o->is_default && has_default)
-			return err_set(err, BTRKIT_INVALID, "%s: there is another default subvolume", o->path);
+			return err_set(err, BTRKIT_INVALID, "%s: more than one default subvolume", o->path);
 		has_default |= o->is_default;
 		node->subvolume = s->num_subvolumes;
 		s->subvolumes[s->num_subvolumes++] = (struct source_subvolume){
@@ -153,7 +153,7 @@ static int read_subvolumes(struct source *s, struct btrkit_error *err)
 	int ret = 0;
 
 	if (o->num_subvolumes >= SOURCE_NONE - 1)
-		return err_set(err, BTRKIT_INVALID, "%zu subvolumes are too many", o->num_subvolumes);
+		return err_set(err, BTRKIT_INVALID, "too many subvolumes: %zu", o->num_subvolumes);
 	s->subvolumes = calloc(o->num_subvolumes + 1, sizeof(*s->subvolumes));
 	wanted = calloc(o->num_subvolumes + 1, sizeof(*wanted));
 	if (!s->subvolumes || !wanted)
@@ -184,7 +184,7 @@ int source_options_read(struct source *s, struct btrkit_error *err)
 		return err_set(err, BTRKIT_INVALID, "source with unknown flags 0x%x",
 			       o->flags & ~(unsigned)FLAGS_KNOWN);
 	if (o->flags & BTRKIT_SOURCE_ROOT_OWNER && (o->root_uid == UINT32_MAX || o->root_gid == UINT32_MAX))
-		return err_set(err, BTRKIT_INVALID, "nobody can have the number %" PRIu32, UINT32_MAX);
+		return err_set(err, BTRKIT_INVALID, "invalid uid or gid %" PRIu32, UINT32_MAX);
 	if (!o->path)
 		return err_set(err, BTRKIT_INVALID, "source without a path");
 	for (size_t i = 0; i < o->num_subvolumes; i++)
@@ -304,7 +304,7 @@ bool source_takes_xattr(const struct source *s, const char *name)
 
 static int path_not_there(const char *path, const char *what, struct btrkit_error *err)
 {
-	return err_set(err, BTRKIT_NOT_FOUND, "%s: there is no such %s in the source", path, what);
+	return err_set(err, BTRKIT_NOT_FOUND, "%s: no such %s in the source", path, what);
 }
 
 int source_nodes_met(const struct source *s, struct btrkit_error *err)

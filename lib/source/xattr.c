@@ -93,7 +93,7 @@ int source_xattrs_flush(struct source *s, struct btrkit_error *err)
 	qsort(b->at, b->n, sizeof(b->at[0]), compare);
 	for (uint32_t i = 1; i < b->n; i++)
 		if (!compare(&b->at[i - 1], &b->at[i]))
-			return source_fail(s, inode, err, EINVAL, "attribute %.80s twice", b->at[i].name);
+			return source_fail(s, inode, err, EINVAL, "duplicate attribute %.80s", b->at[i].name);
 	known = &s->state->known[hash(b) & (XATTRS_KNOWN - 1)];
 	if (!*known || !equal(*known, b)) {
 		const struct source_xattrs *kept = keep(s, b);
@@ -116,9 +116,9 @@ static int judge(const struct source *s, uint32_t inode, const char *name, const
 	int ret;
 
 	if (!name_len || name_len > SOURCE_NAME_MAX)
-		return source_fail(s, inode, err, EINVAL, "attribute with a name of %zu bytes" LEAVE_OUT, name_len);
+		return source_fail(s, inode, err, EINVAL, "attribute name of %zu bytes" LEAVE_OUT, name_len);
 	if (len > room || name_len + len > room)
-		return source_fail(s, inode, err, E2BIG, "attribute %.40s of %zu bytes, at most %zu fit" LEAVE_OUT,
+		return source_fail(s, inode, err, E2BIG, "attribute %.40s is too large: %zu bytes, maximum is %zu" LEAVE_OUT,
 				   name, len, room - name_len);
 	ret = source_judge_xattr(name, value, len, s->inodes[inode].mode, &own);
 	if (!ret || ret == -ENOMEM)
@@ -144,7 +144,7 @@ int source_add_xattr(struct source *s, uint32_t inode, const char *name, const v
 		if (ret < 0)
 			return ret;
 		if (s->inodes[inode].xattrs)
-			return source_fail(s, inode, err, EINVAL, "attributes in two places");
+			return source_fail(s, inode, err, EINVAL, "attributes are not contiguous");
 		b->inode = inode;
 	}
 	if (b->n == b->max) {

@@ -139,22 +139,23 @@ def wrong_archives(folder):
     wrong(r'a/\.\./\.\./out: .*leads out of the tree', tar(some, file('a/../../out')))
     wrong(r'/out: .*leads out of the tree', tar(some, file('/out')))
     wrong(r'link to \.\./some: .*leads', tar(some, link('l', '../some')))
-    wrong('some: comes twice', tar(some, file('./some')))
-    wrong('some: not a directory, but something is in it', tar(some, file('some/below')))
-    wrong('s: not a directory, but something is in it', tar(some, link('s', '/etc', tarfile.SYMTYPE), file('s/passwd')))
-    wrong('l: hard link to none, which has not come', tar(some, link('l', 'none')))
-    wrong('4096 bytes', tar(some, link('s', 't' * 4096, tarfile.SYMTYPE)))
+    wrong('some: duplicate entry', tar(some, file('./some')))
+    wrong('some: not a directory, but has entries', tar(some, file('some/below')))
+    wrong('s: not a directory, but has entries', tar(some, link('s', '/etc', tarfile.SYMTYPE), file('s/passwd')))
+    wrong('l: hard link to none, which is missing', tar(some, link('l', 'none')))
+    wrong('too long: 4096 bytes', tar(some, link('s', 't' * 4096, tarfile.SYMTYPE)))
     write(path, tar(some, link('s', 't' * 3950, tarfile.SYMTYPE)))
-    fails('s: symbolic link to 3950 bytes, at most 3949 fit', folder, '-n', '4k', '--tar', path)
-    wrong('name of 256 bytes', tar(some, file('n' * 256)))
-    wrong(r'\.wh\.some: a whiteout', tar(some, file('.wh.some')))
+    fails('s: target of symbolic link is too long: 3950 bytes, maximum is 3949', folder, '-n', '4k', '--tar', path)
+    wrong('name is too long: 256 bytes', tar(some, file('n' * 256)))
+    wrong(r'\.wh\.some: whiteout', tar(some, file('.wh.some')))
     os.unlink(path)
 
 
 def image_in_source(folder):
     """What is to be written to is no source: it would be in itself, and the source would be gone."""
-    says, tree, image = 'the filesystem is to be made in ', make_tree(f'{folder}/self', files=5), f'{folder}/self/image'
-    told(f'image: {says}it', *run('mkfs', '-q', '-r', tree, image))
+    says, tree = 'is the target of the new filesystem', make_tree(f'{folder}/self', files=5)
+    image = f'{folder}/self/image'
+    told(f'image: {says}', *run('mkfs', '-q', '-r', tree, image))
     assert not os.path.lexists(image), 'there is a file'
     write(f'{folder}/manifest', b'/ 0 40755 1 0 0 0 1.0 - - -\n/f 3 100644 1 0 0 0 1.0 image - -\n')
     write(f'{folder}/a.tar', tar(file('some')))
@@ -264,7 +265,7 @@ def changing(folder):
             time.sleep(0.001)
         change()
         out, err = process.communicate(timeout=600)
-        told('large: (changed|became shorter|cannot|No such)', process.returncode, out, err.decode())
+        told('large: (changed|was truncated|cannot|No such)', process.returncode, out, err.decode())
         no_image(path, False)
     shutil.rmtree(tree)
 
@@ -304,7 +305,7 @@ def links_without_extref(folder):
     write(f'{tree}/0')
     for number in range(1, 1500):
         os.link(f'{tree}/0', f'{tree}/{number}')
-    fails('0: so many names in a directory need the feature extref', folder, '-O', '^extref', '-r', tree)
+    fails('0: so many names in a directory require the feature extref', folder, '-O', '^extref', '-r', tree)
     for name in os.listdir(tree)[400:]:
         os.unlink(f'{tree}/{name}')
     assert run('mkfs', '-q', '-O', '^extref', '-r', tree, f'{folder}/few')[0] == 0

@@ -74,7 +74,7 @@ def different(folder, tree, image):
         status, out, err = misread(mark, '-f', '--tar', f'{folder}/tar', '--verify', image)
         check(status == 1 and not out and where in err, (status, out, err))
         lines = err.splitlines()
-        check(lines[-1].startswith(f'btrkit mkfs: {image}: what was written differs from the source in '), err)
+        check(lines[-1].startswith(f'btrkit mkfs: {image}: the new filesystem differs from the source in '), err)
         check(2 <= len(lines) <= 22 and all(line.startswith(f'btrkit mkfs: {image}: ') for line in lines), err)
         check(os.path.getsize(image) == 0, 'a filesystem is left behind')
 
@@ -86,7 +86,7 @@ def main():
         equal(folder, tree, image)
         different(folder, tree, image)
         for args, says in ((['--verify', image], 'needs --rootdir'),
-                           (['--rootdir', tree, '--size-only', '--verify', image], 'nothing is written')):
+                           (['--rootdir', tree, '--size-only', '--verify', image], 'writes nothing')):
             said = check_failure('mkfs', None, run('mkfs', *args), status=2)
             check(says in said, said)
     print(f'{checks} checks')

@@ -99,9 +99,9 @@ def bad_values(image):
     before = digest(image)
     for args, says in (
             (('-n', '3000'), 'nodesize 3000'), (('-n', '128k'), 'nodesize 131072'), (('-s', '3000'), 'sectorsize 3000'),
-            (('-s', '2k'), 'sectorsize 2048'), (('-s', '16k', '-n', '4k'), 'is below sectorsize'),
-            (('-M', '-n', '16k'), 'to be equal'), (('-O', 'mixed-bg', '-n', '16k'), 'to be equal'),
-            (('-M', '-m', 'dup'), 'one profile'), (('-M', '-d', 'dup'), 'one profile'),
+            (('-s', '2k'), 'sectorsize 2048'), (('-s', '16k', '-n', '4k'), 'is less than sectorsize'),
+            (('-M', '-n', '16k'), 'require equal'), (('-O', 'mixed-bg', '-n', '16k'), 'require equal'),
+            (('-M', '-m', 'dup'), 'the same profile'), (('-M', '-d', 'dup'), 'the same profile'),
             (('-L', 'x' * 256), 'label'), (('-L', 'a\nb'), 'label')):
         misused('-f', *args, image, says=says)
     check(digest(image) == before, 'refused, and yet changed')
@@ -131,7 +131,7 @@ def several(scratch, image):
     with open(other, 'r+b') as f:
         f.truncate(10 << 40)
     said = check_failure('mkfs', None, run('mkfs', '-f', '-d', 'raid1', '-m', 'raid1', small, other))
-    check('too small: there is no room for a chunk of profile RAID1' in said, said)
+    check('too small: no space for a chunk with profile RAID1' in said, said)
     for path in (small, other):
         check(not os.stat(path).st_blocks, f'{path} was written to')
         os.unlink(path)

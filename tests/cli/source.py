@@ -193,7 +193,7 @@ def what_cannot_be_read_is_told(folder):
     with open(f'{tree}/big', 'wb') as f:
         f.write(b'x')
     os.symlink('t' * 3950, f'{tree}/dir/long')
-    bad('dir/long: symbolic link to 3950 bytes, at most 3949 fit', tree)
+    bad('dir/long: target of symbolic link is too long: 3950 bytes, maximum is 3949', tree)
 
 
 def faked_owners_are_taken(folder):

@@ -287,7 +287,7 @@ static void what_does_not_fit_is_told(void **state)
 		for (taken = 0; !(ret = mkfs_compact_take(&r.compact, 4096, MIB, &range, &err)); taken += range.length)
 			need(mkfs_compact_write(&r.compact, range.start, &range, sizeof(range), &err), &err);
 		assert_int_equal(ret, -ENOSPC);
-		assert_non_null(strstr(err.message, "too small: there is no room for more data"));
+		assert_non_null(strstr(err.message, "too small: no space for more data"));
 		assert_in_range(taken, (i ? 28 : 57) * MIB, (i ? 29 : 58) * MIB);
 		destroy(&r);
 	}
@@ -295,7 +295,7 @@ static void what_does_not_fit_is_told(void **state)
 	create(&r, BTRKIT_PROFILE_DUP, BTRKIT_PROFILE_SINGLE, 1, 90 * MIB);
 	need(mkfs_compact_take(&r.compact, 4096, 40 * MIB, &range, &err), &err);
 	assert_int_equal(mkfs_compact_end_data(&r.compact, &err), -ENOSPC);
-	assert_non_null(strstr(err.message, "no room for the second copy"));
+	assert_non_null(strstr(err.message, "no space for the second copy"));
 	destroy(&r);
 }
 

@@ -403,35 +403,35 @@ static void what_cannot_be_is_refused(void **state)
 	char name[257], value[201] = "";
 
 	(void)state;
-	assert_error(try_add(s, dir, "..", FILE_MODE, &got, &err), -EINVAL, &err, "dir/..: no name of a file");
-	assert_error(try_add(s, dir, "", FILE_MODE, &got, &err), -EINVAL, &err, "dir/: no name of a file");
-	assert_error(try_add(s, 0, "a/b", FILE_MODE, &got, &err), -EINVAL, &err, "a/b: no name of a file");
+	assert_error(try_add(s, dir, "..", FILE_MODE, &got, &err), -EINVAL, &err, "dir/..: invalid file name");
+	assert_error(try_add(s, dir, "", FILE_MODE, &got, &err), -EINVAL, &err, "dir/: invalid file name");
+	assert_error(try_add(s, 0, "a/b", FILE_MODE, &got, &err), -EINVAL, &err, "a/b: invalid file name");
 	assert_error(try_add(s, file, "a", FILE_MODE, &got, &err), -EINVAL, &err,
-		     "dir/file: not a directory, but something is in it");
+		     "dir/file: not a directory, but has entries");
 	assert_error(try_add(s, 0, "x", 0644, &got, &err), -EINVAL, &err,
-		     "x: neither file, directory, link, device, pipe nor socket");
+		     "x: unknown file type");
 	a = (struct source_attr){ .mode = S_IFIFO | 0644, .gid = UINT32_MAX };
-	assert_error(source_add(s, 0, "p", 1, &a, &got, &err), -EINVAL, &err, "p: owner that nobody can be");
+	assert_error(source_add(s, 0, "p", 1, &a, &got, &err), -EINVAL, &err, "p: invalid uid or gid");
 	a = (struct source_attr){ .mode = S_IFLNK | 0777 };
-	assert_error(try_link(s, 0, "d2", dir, &err), -EINVAL, &err, "d2: second name of a directory");
+	assert_error(try_link(s, 0, "d2", dir, &err), -EINVAL, &err, "d2: hard link to a directory");
 	memset(name, 'n', 256);
 	name[256] = '\0';
 	assert_int_equal(try_add(s, 0, name, FILE_MODE, &got, &err), -EINVAL);
-	assert_non_null(strstr(err.message, "n: name of 256 bytes, at most 255 are allowed"));
+	assert_non_null(strstr(err.message, "n: name is too long: 256 bytes, maximum is 255"));
 	name[255] = '\0';
 	add(s, 0, name, FILE_MODE);
 	assert_error(source_add(s, 0, "l", 1, &a, &got, &err), -EINVAL, &err, "l: symbolic link without a target");
 	name[101] = '\0';
 	a.text = name;
 	assert_error(source_add(s, 0, "l", 1, &a, &got, &err), -ENAMETOOLONG, &err,
-		     "l: symbolic link to 101 bytes, at most 100 fit");
+		     "l: target of symbolic link is too long: 101 bytes, maximum is 100");
 	name[100] = '\0';
 	assert_int_equal(source_add(s, 0, "l", 1, &a, &got, &err), 0);
 	assert_error(source_add_xattr(s, file, "user.12345", value, 191, &err), -E2BIG, &err,
-		     "dir/file: attribute user.12345 of 191 bytes, at most 190 fit; --without-xattr leaves it out");
+		     "dir/file: attribute user.12345 is too large: 191 bytes, maximum is 190; --without-xattr leaves it out");
 	assert_int_equal(source_add_xattr(s, file, "user.12345", value, 190, &err), 0);
 	assert_int_equal(source_add_xattr(s, file, "user.12345", value, 1, &err), 0);
-	assert_error(source_finish(s, &err), -EINVAL, &err, "dir/file: attribute user.12345 twice");
+	assert_error(source_finish(s, &err), -EINVAL, &err, "dir/file: duplicate attribute user.12345");
 	source_destroy(s);
 }
 
@@ -450,7 +450,7 @@ static void a_name_twice_is_refused(void **state)
 		add(s, dir, name, FILE_MODE);
 	}
 	add(s, dir, "k", FILE_MODE);
-	assert_error(source_finish(s, &err), -EEXIST, &err, "dir/k: comes twice");
+	assert_error(source_finish(s, &err), -EEXIST, &err, "dir/k: duplicate entry");
 	source_destroy(s);
 }
 
@@ -468,7 +468,7 @@ static void names_of_a_file_are_counted(void **state)
 		linked(s, 0, name, file);
 	}
 	assert_int_equal(s->inodes[file].nlink, 65535);
-	assert_error(try_link(s, 0, "one more", file, &err), -EMLINK, &err, "file: more than 65535 names");
+	assert_error(try_link(s, 0, "one more", file, &err), -EMLINK, &err, "file: more than 65535 hard links");
 	source_destroy(s);
 }
 
@@ -495,17 +495,17 @@ static void options_are_judged(void **state)
 	struct source *s;
 
 	(void)state;
-	assert_option_refused(&o, -EINVAL, "/a/: subvolume asked for twice");
+	assert_option_refused(&o, -EINVAL, "/a/: subvolume is specified twice");
 	o = (struct btrkit_mkfs_source){ .flags = BTRKIT_SOURCE_ROOT_OWNER, .root_gid = UINT32_MAX };
-	assert_option_refused(&o, -EINVAL, "nobody can have the number 4294967295");
+	assert_option_refused(&o, -EINVAL, "invalid uid or gid 4294967295");
 	o = (struct btrkit_mkfs_source){ .subvolumes = top, .num_subvolumes = 1 };
-	assert_option_refused(&o, -EINVAL, ".: the top directory is a subvolume anyway");
+	assert_option_refused(&o, -EINVAL, ".: the top directory is always a subvolume");
 	o = (struct btrkit_mkfs_source){ .subvolumes = up, .num_subvolumes = 1 };
-	assert_option_refused(&o, -EINVAL, "a/../b: a path in the source has no ..");
+	assert_option_refused(&o, -EINVAL, "a/../b: path must not contain ..");
 	o = (struct btrkit_mkfs_source){ .subvolumes = defaults, .num_subvolumes = 2 };
-	assert_option_refused(&o, -EINVAL, "b: there is another default subvolume");
+	assert_option_refused(&o, -EINVAL, "b: more than one default subvolume");
 	o = (struct btrkit_mkfs_source){ .inode_flags = flags, .num_inode_flags = 2 };
-	assert_option_refused(&o, -EINVAL, "a/.: flags are given twice");
+	assert_option_refused(&o, -EINVAL, "a/.: flags are specified twice");
 	o = (struct btrkit_mkfs_source){ .flags = 0x100 };
 	assert_option_refused(&o, -EINVAL, "source with unknown flags 0x100");
 	o = (struct btrkit_mkfs_source){ .inode_flags = &(struct btrkit_mkfs_inode_flags){ 0 }, .num_inode_flags = 1 };
@@ -514,12 +514,12 @@ static void options_are_judged(void **state)
 	assert_option_refused(&o, -EINVAL, "subvolume without a path");
 	o = (struct btrkit_mkfs_source){ .inode_flags = flags, .num_inode_flags = 1 };
 	s = create(&o);
-	assert_error(source_finish(s, &err), -ENOENT, &err, "a: there is no such file in the source");
+	assert_error(source_finish(s, &err), -ENOENT, &err, "a: no such file in the source");
 	source_destroy(s);
 	o = (struct btrkit_mkfs_source){ .subvolumes = defaults, .num_subvolumes = 1 };
 	s = create(&o);
 	assert_error(try_add(s, 0, "a", FILE_MODE, &(uint32_t){ 0 }, &err), -EINVAL, &err,
-		     "a: to be a subvolume, but not a directory");
+		     "a: cannot be a subvolume: not a directory");
 	source_destroy(s);
 }
 

@@ -117,7 +117,7 @@ static void contents_are_opened(void **state)
 	assert_contents(s, "a", "contents");
 	assert_int_equal(inode_of(s, "a"), inode_of(s, "dir/b"));
 	assert_int_equal(source_file_open(s, inode_of(s, "dir"), &err), -EINVAL);
-	assert_string_equal(err.message, "dir: has no contents that could be opened");
+	assert_string_equal(err.message, "dir: has no contents to open");
 	source_destroy(s);
 	s = read_tree(BTRKIT_SOURCE_MANIFEST);
 	assert_contents(s, "dir/inline", "inline");

@@ -281,7 +281,7 @@ static void test_mkfs(void **state)
 	device_init(&d, 1024 * MIB, ZONE);
 	io = &d.io;
 	assert_int_equal(btrkit_mkfs(&io, 1, &opts, NULL, &err), -EOPNOTSUPP);
-	assert_string_equal(err.message, "not supported: a zoned device");
+	assert_string_equal(err.message, "zoned devices are not supported");
 	btrkit_io_close(d.memory);
 }
 

@@ -301,23 +301,23 @@ static void what_differs_is_named(void **state)
 		const char *line;
 	} cases[] = {
 		{ "MARKERDATA", "MARKERDATB", 10, true, false, 1, "dir/again: byte 9 differs" },
-		{ "MARKVALUE", "MARKVALUF", 9, true, false, 1, "dir/again: attribute user.mark has another value" },
+		{ "MARKVALUE", "MARKVALUF", 9, true, false, 1, "dir/again: attribute user.mark has a different value" },
 		{ "user.mark", "user.marl", 9, true, false, 1, "dir/again: attributes cannot be read: " },
 		{ "somename", "somenamf", 8, true, false, 4, "dir/somename: is missing" },
 		/* The length of a name stands right before it only in what an inode knows of itself. */
 		{ "\x08\0somename", "\x08\0somenamf", 10, true, false, 2,
-		  "dir/again: says that it is number 4 of directory 259 by the name somenamf, wrongly" },
+		  "dir/again: wrong back reference with index 4 in directory 259 and name somenamf" },
 		{ "\4\0\0\0\0\0\0\0\x08\0somename", "\5\0\0\0\0\0\0\0\x08\0somename", 18, true, false, 2,
-		  "dir/again: says that it is number 5 of directory 259 by the name somename, wrongly" },
+		  "dir/again: wrong back reference with index 5 in directory 259 and name somename" },
 		{ "\x02\0..", "\x02\0.,", 4, true, false, 2,
-		  ".: says that it is number 0 of directory 256 by the name .,, wrongly" },
+		  ".: wrong back reference with index 0 in directory 256 and name .," },
 		{ "\x5a\x5a\x5a\x5a", "\x5b\x5a\x5a\x5a", 4, true, false, 1,
 		  "dir/again: uid 1515870811 instead of 1515870810" },
 		{ "\x15\xcd\x5b\x07", "\x15\xcd\x5b\x08", 4, true, false, 4,
 		  "dir/again: atime 1234567890.140234005 instead of 1234567890.123456789" },
 		{ "\xd2\x02\x96\x49", "\xd3\x02\x96\x49", 4, true, false, 4,
 		  "dir/again: atime 1234567891.123456789 instead of 1234567890.123456789" },
-		{ "TARGET", "TARGEX", 6, true, false, 1, "symlink: leads elsewhere" },
+		{ "TARGET", "TARGEX", 6, true, false, 1, "symlink: symbolic link has a different target" },
 		{ "xyz", "xyx", 3, true, false, 30, "many0: byte 8 differs" },
 		{ "BIGMARKER", "BIGMARKEX", 9, false, false, 3, "big: contents cannot be read: data checksum" },
 		{ "LARGEMARKER", "LARGEMARKES", 11, false, false, 1, "large: byte 9437194 differs" },
@@ -342,7 +342,7 @@ static void what_differs_is_named(void **state)
 			fail_msg("'%s' instead of '%s' (%d, %s)", told.first, cases[i].line, ret, err.message);
 		assert_int_equal(ret, -EUCLEAN);
 		assert_true(t.hits > 0);
-		snprintf(wanted, sizeof(wanted), "what was written differs from the source in %u place%s",
+		snprintf(wanted, sizeof(wanted), "the new filesystem differs from the source in %u place%s",
 			 cases[i].differences, cases[i].differences > 1 ? "s" : "");
 		assert_string_equal(err.message, wanted);
 		assert_int_equal(told.lines, cases[i].differences > 20 ? 21 : cases[i].differences);
@@ -396,13 +396,13 @@ static void names_are_known_to_inodes(void **state)
 	memcpy(head + 2, name, LINK_NAME);
 	memcpy(other, head, sizeof(head));
 	other[2] = '.';
-	check_names(head, other, sizeof(head), 2, "99: is not among the names of its inode");
+	check_names(head, other, sizeof(head), 2, "99: inode has no back reference to this name");
 	hash = le64_put(crc32c(258, name, LINK_NAME));
 	memcpy(key + 1, &hash, sizeof(hash));
 	memcpy(wrong, key, sizeof(key));
 	wrong[1] ^= 1;
 	check_names((char *)key, (char *)wrong, sizeof(key), 1,
-		    "99: lies under another hash among the names of its inode");
+		    "99: extended reference has the wrong hash");
 	check_names("\x90\5\0\0\0\0\0\0", "\x90\6\0\0\0\0\0\0", 9, 1, "sub: subvolume 256 has no back reference");
 }
 
