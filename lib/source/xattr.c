@@ -107,7 +107,7 @@ int source_xattrs_flush(struct source *s, struct btrkit_error *err)
 	return 0;
 }
 
-/* Whether the inode may have it; what Linux could neither show nor remove is not put into a filesystem. */
+/* Checks that an inode may have the attribute. Attributes that Linux could neither show nor remove are refused. */
 static int judge(const struct source *s, uint32_t inode, const char *name, const void *value, size_t len,
 		 struct btrkit_error *err)
 {
@@ -118,8 +118,8 @@ static int judge(const struct source *s, uint32_t inode, const char *name, const
 	if (!name_len || name_len > SOURCE_NAME_MAX)
 		return source_fail(s, inode, err, EINVAL, "attribute name of %zu bytes" LEAVE_OUT, name_len);
 	if (len > room || name_len + len > room)
-		return source_fail(s, inode, err, E2BIG, "attribute %.40s is too large: %zu bytes, maximum is %zu" LEAVE_OUT,
-				   name, len, room - name_len);
+		return source_fail(s, inode, err, E2BIG,
+				   "attribute %.40s is too large: %zu bytes, maximum is %zu" LEAVE_OUT, name, len, room - name_len);
 	ret = source_judge_xattr(name, value, len, s->inodes[inode].mode, &own);
 	if (!ret || ret == -ENOMEM)
 		return ret ? err_nomem(err) : 0;

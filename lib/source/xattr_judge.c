@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which extended attributes an inode may have: those that Linux would show, and could remove again. */
+/* Decides which extended attributes an inode may have: those that Linux can show and remove. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -25,7 +25,7 @@ static int judge_acl(const char *name, const void *value, size_t size, uint32_t 
 		return err_set(err, BTRKIT_INVALID, "only directories have a default ACL");
 	ret = acl_entries(value, size, &entries, &n, err);
 	if (!ret && !n)
-		return err_set(err, BTRKIT_INVALID, "an ACL without entries");
+		return err_set(err, BTRKIT_INVALID, "ACL has no entries");
 	return ret ? ret : acl_judge(value, size, err);
 }
 
@@ -38,13 +38,13 @@ static int judge_name(const char *name, uint32_t mode, struct btrkit_error *err)
 	while (i < sizeof(kinds) / sizeof(kinds[0]) && !begins(name, kinds[i]))
 		i++;
 	if (i == sizeof(kinds) / sizeof(kinds[0]))
-		return err_set(err, BTRKIT_UNSUPPORTED, "there is no such kind of attribute in btrfs");
+		return err_set(err, BTRKIT_UNSUPPORTED, "unsupported attribute namespace");
 	if (!name[strlen(kinds[i])])
-		return err_set(err, BTRKIT_INVALID, "only the beginning of a name");
+		return err_set(err, BTRKIT_INVALID, "name consists of a prefix only");
 	if (begins(name, ATTRIBUTE_PROPERTY) && strcmp(name, ATTRIBUTE_COMPRESSION) != 0)
-		return err_set(err, BTRKIT_INVALID, "there is no such property");
+		return err_set(err, BTRKIT_INVALID, "unknown property");
 	if (!plain && (begins(name, "user.") || begins(name, ATTRIBUTE_PROPERTY)))
-		return err_set(err, BTRKIT_INVALID, "only files and directories have such attributes");
+		return err_set(err, BTRKIT_INVALID, "only files and directories can have such attributes");
 	return 0;
 }
 
@@ -58,8 +58,8 @@ int source_judge_xattr(const char *name, const void *value, size_t size, uint32_
 	ret = judge_name(name, mode, err);
 	if (!ret && !strcmp(name, ATTRIBUTE_CAPABILITY) &&
 	    (attribute_capability(value, size, &flags) < 2 || flags & ~ATTRIBUTE_CAPABILITY_EFFECTIVE))
-		ret = err_set(err, BTRKIT_INVALID, "no capabilities of a file");
+		ret = err_set(err, BTRKIT_INVALID, "invalid file capabilities");
 	if (!ret && !strcmp(name, ATTRIBUTE_COMPRESSION) && !attribute_compression_valid(value, size))
-		ret = err_set(err, BTRKIT_INVALID, "no compression");
+		ret = err_set(err, BTRKIT_INVALID, "invalid compression");
 	return ret;
 }

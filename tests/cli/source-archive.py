@@ -243,22 +243,23 @@ def attributes_are_judged():
     acl, regular, fifo = entries((1, 7), (4, 5), (32, 5)), tarfile.REGTYPE, tarfile.FIFOTYPE
     capable = bytes.fromhex('0100000200040000' + 24 * '0')
     for name, value, kind, says in (
-            ('foo.x', b'1', regular, 'no such kind'), ('name', b'1', DIR, 'no such kind'),
-            ('system.x', b'1', regular, 'no such kind'), ('User.x', b'1', regular, 'no such kind'),
-            ('user.', b'1', regular, 'beginning'), ('trusted.', b'1', DIR, 'beginning'),
-            ('security.', b'1', SYM, 'beginning'), ('btrfs.', b'1', regular, 'beginning'),
-            ('btrfs.x', b'1', regular, 'no such property'), ('btrfs.compression', b'xyz', regular, 'no compression'),
+            ('foo.x', b'1', regular, 'unsupported'), ('name', b'1', DIR, 'unsupported'),
+            ('system.x', b'1', regular, 'unsupported'), ('User.x', b'1', regular, 'unsupported'),
+            ('user.', b'1', regular, 'prefix only'), ('trusted.', b'1', DIR, 'prefix only'),
+            ('security.', b'1', SYM, 'prefix only'), ('btrfs.', b'1', regular, 'prefix only'),
+            ('btrfs.x', b'1', regular, 'unknown property'),
+            ('btrfs.compression', b'xyz', regular, 'invalid compression'),
             ('btrfs.compression', b'zstd', SYM, 'only files'), ('user.x', b'1', SYM, 'only files'),
-            ('user.x', b'1', fifo, 'only files'), ('user.' + 'x' * 251, b'', regular, 'a name of 256 bytes'),
+            ('user.x', b'1', fifo, 'only files'), ('user.' + 'x' * 251, b'', regular, 'name of 256 bytes'),
             (access, b'', regular, 'ACL has invalid size 0'), (access, b'abc', regular, 'ACL has invalid size 3'),
             (access, acl[:-1], regular, 'ACL has invalid size 27'),
             (access, b'\1' + acl[1:], DIR, 'ACL has unknown version 1'),
-            (access, entries(), regular, 'without entries'), (access, entries((1, 7)), regular, 'out of order'),
+            (access, entries(), regular, 'no entries'), (access, entries((1, 7)), regular, 'out of order'),
             (access, entries((4, 5), (1, 7), (32, 5)), regular, 'out of order'), (access, acl, SYM, 'has no ACL'),
             (access, entries((1, 8), (4, 5), (32, 5)), DIR, 'out of order'),
             (default, acl, regular, 'only directories'),
-            (access, entries((3, 7)), regular, 'invalid ACL entry'), (capability, b'', regular, 'no capabilities'),
-            (capability, b'abc', regular, 'no capabilities'), (capability, capable[:12], regular, 'no capabilities')):
+            (access, entries((3, 7)), regular, 'invalid ACL entry'), (capability, b'', regular, 'invalid file cap'),
+            (capability, b'abc', regular, 'invalid file cap'), (capability, capable[:12], regular, 'invalid file cap')):
         what = 'attribute ' if len(name) > 255 else f'attribute {name[:80]}: '
         bad(rf': d/\\001: {re.escape(what)}.*{says}.*; --without-xattr leaves it out', archive(name, value, kind))
     for name, value, kind in (
