@@ -102,8 +102,9 @@ int path_resolve(struct btrkit_fs *fs, const struct tree_root *root, const char 
 			if (r < 0)
 				return r;
 			if (r == STEP_EMPTY)
-				return err_set(err, BTRKIT_NOT_FOUND, "%.*s is an empty placeholder for a "
-					       "subvolume that the snapshot does not include: %s", (int)len, path, whole);
+				return err_set(err, BTRKIT_NOT_FOUND,
+					       "%.*s is an empty placeholder for a subvolume that "
+					       "the snapshot does not include: %s", (int)len, path, whole);
 			if (r)
 				return err_set(err, BTRKIT_NOT_FOUND, "no such file or directory: %s", whole);
 			/* This includes a trailing slash. */

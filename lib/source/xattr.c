@@ -119,7 +119,8 @@ static int judge(const struct source *s, uint32_t inode, const char *name, const
 		return source_fail(s, inode, err, EINVAL, "attribute name of %zu bytes" LEAVE_OUT, name_len);
 	if (len > room || name_len + len > room)
 		return source_fail(s, inode, err, E2BIG,
-				   "attribute %.40s is too large: %zu bytes, maximum is %zu" LEAVE_OUT, name, len, room - name_len);
+				   "attribute %.40s is too large: %zu bytes, maximum is %zu" LEAVE_OUT, name,
+				   len, room - name_len);
 	ret = source_judge_xattr(name, value, len, s->inodes[inode].mode, &own);
 	if (!ret || ret == -ENOMEM)
 		return ret ? err_nomem(err) : 0;

@@ -428,7 +428,8 @@ static void what_cannot_be_is_refused(void **state)
 	name[100] = '\0';
 	assert_int_equal(source_add(s, 0, "l", 1, &a, &got, &err), 0);
 	assert_error(source_add_xattr(s, file, "user.12345", value, 191, &err), -E2BIG, &err,
-		     "dir/file: attribute user.12345 is too large: 191 bytes, maximum is 190; --without-xattr leaves it out");
+		     "dir/file: attribute user.12345 is too large: 191 bytes, maximum is 190; "
+		     "--without-xattr leaves it out");
 	assert_int_equal(source_add_xattr(s, file, "user.12345", value, 190, &err), 0);
 	assert_int_equal(source_add_xattr(s, file, "user.12345", value, 1, &err), 0);
 	assert_error(source_finish(s, &err), -EINVAL, &err, "dir/file: duplicate attribute user.12345");
