@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The bound is one by the worst that can be: every change of an item copies a path of its own, and splits the leaf
- * that it goes into. But no block is copied twice, and of a tree there are only so many. What is left of a leaf is
- * joined with a neighbour without a copy of that: see edit_join.c.
+ * The bounds assume the worst case: each change of an item copies a path of its own, and splits its leaf. But no block
+ * is copied twice, and a tree has only so many blocks. A leaf with few items left is merged with a neighbour without
+ * copying that: see edit_join.c.
  *
- * A block that is copied is an extent that comes and one that goes, and each of these changes an item of the extent
- * tree and the free space, which copies blocks again. That ends when these trees are private as a whole, which is what
- * the bound comes to unless they are large: as in Linux what follows from what follows is then taken to be less than
- * what it keeps as its global reserve at the most.
+ * Each copied block adds an extent and drops another. Both change items of the extent tree and the free space, which
+ * copies further blocks. This ends when those trees are completely private, which is what the bound amounts to unless
+ * they are large. For large trees, the blocks that follow from other blocks are assumed not to exceed the maximum of
+ * Linux's global reserve, as Linux itself assumes.
  *
- * A block that a snapshot shares takes along references of all that it refers to when it is copied: its own, and those
- * that the old one gets in its place.
+ * Copying a block that a snapshot shares also changes references to all that the block refers to: those of the copy,
+ * and those that replace the references of the old block.
  */
 #include "lib/txn/bound.h"
 
@@ -20,55 +20,55 @@
 #include "lib/txn/refs.h"
 #include "lib/txn/txn.h"
 
-/* Changes that a commit makes of itself: quotas, a chunk. */
+/* Changes that every commit makes itself: quotas, a chunk. */
 #define CHANGES_OF_A_COMMIT 8u
 
 #define FOLLOWING_MAX (512ull << 20)
 
-/* Of data: what Linux makes, and space that is kept for files. */
+/* Maximum size of data extents that Linux makes, including preallocated ones. */
 #define EXTENT_MAX (256ull << 20)
 
-/* Bytes, with the header of an item if it gets one of its own. */
-#define EXTENT_BYTES 80u       /* a new extent, or a reference */
+/* Sizes in bytes, including the header if it is an item of its own. */
+#define EXTENT_BYTES 80u       /* a new extent or reference */
 #define DEV_EXTENT_BYTES 73u
-#define ROOT_ITEM_GROWS 200u   /* from the form of before Linux 3.6 */
-#define BITMAP_BYTES 281u      /* of a block group: for so many sectors */
+#define ROOT_ITEM_GROWS 200u   /* from the format before Linux 3.6 */
+#define BITMAP_BYTES 281u      /* of a block group, for BITMAP_SECTORS sectors */
 #define BITMAP_SECTORS 2048u
 #define FILE_EXTENT_BYTES 78u
 
-/* How many inner nodes there are: trees whose nodes have fewer children than that are none that anybody makes. */
+/* Minimum average of children assumed for inner nodes. No program makes trees with fewer. */
 #define CHILDREN_MIN 16u
 
-/* What changes in a tree. */
+/* Changes in a tree. */
 struct tree_load {
-	uint64_t touched;  /* items, or places among them, each in a leaf of its own at the worst */
-	uint64_t inserted; /* of these, items that come or grow */
-	uint64_t bytes;	   /* of those */
-	unsigned batches;  /* leaves that come of what would fill one */
+	uint64_t touched;  /* items or positions, in the worst case each in a leaf of its own */
+	uint64_t inserted; /* of these, items that are inserted or grow */
+	uint64_t bytes;	   /* of the inserted items */
+	unsigned batches;  /* new leaves for each leaf's worth of inserted items */
 };
 
 /*
- * What is in the way of items that come at a place is in a leaf that there was, or in one that was filled since: of two
- * of these that follow each other one is, so that what is put in one by one makes two of one.
+ * Leaves for items inserted one by one. An item that does not fit leaves at least one of two adjacent leaves full, so
+ * there are at most two leaves for each leaf's worth of items.
  */
 #define ONE_BY_ONE 2u
 /*
- * Of the batches of delayed items two that follow each other fill a leaf, as do two leaves of what is put in; each of
- * both may find something in its way again.
+ * Leaves for batches of delayed items. Two consecutive batches exceed a leaf, and so do two adjacent leaves that they
+ * make; each of both may also be split by existing items.
  */
 #define BY_BATCHES 5u
 
-/* What that comes to. */
+/* The resulting cost. */
 struct tree_cost {
-	uint64_t blocks;  /* that are copied or come */
-	uint64_t changes; /* of references to blocks */
+	uint64_t blocks;  /* copied or new blocks */
+	uint64_t changes; /* changes of references to blocks */
 };
 
-/* What a commit has to bring its trees up to date with. */
+/* What a commit has to enter into its trees. */
 struct commit_load {
-	uint64_t changes; /* of references */
-	uint64_t data;	  /* of these, of data that may go */
-	uint64_t items;	  /* of files: some may be checksums */
+	uint64_t changes; /* changes of references */
+	uint64_t data;	  /* of these, for data that may be freed */
+	uint64_t items;	  /* items of files, some of which may bring checksums */
 	uint64_t bytes;
 };
 
@@ -77,7 +77,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* How many nodes are no leaves: known by the root of what has few levels. */
+/* Upper bound of the number of inner nodes. In trees with few levels, the root tells it. */
 static int count_inner(struct btrkit_txn *txn, const struct tree_root *root, uint64_t blocks, uint64_t *ret,
 		       struct btrkit_error *err)
 {
@@ -96,7 +96,7 @@ static int count_inner(struct btrkit_txn *txn, const struct tree_root *root, uin
 	return 0;
 }
 
-/* A tree of one level is one block, whatever its item says. @blocks: as that says */
+/* @blocks: number of blocks by the root item. It is ignored for trees with one level, which have one block */
 static int shape_of(struct btrkit_txn *txn, const struct tree_root *root, const struct edit_tree *e, uint64_t blocks,
 		    struct tree_shape *ret, struct btrkit_error *err)
 {
@@ -128,7 +128,7 @@ static int find_shape(struct btrkit_txn *txn, uint64_t id, struct tree_shape *re
 	return shape_of(txn, &root, e, item.bytes_used / txn->fs->super.nodesize, ret, err);
 }
 
-/* Nothing says how large the root tree is but what is in it. */
+/* The size of the root tree is not stored anywhere, so derive it from the tree's root. */
 static int root_tree_shape(struct btrkit_txn *txn, struct tree_shape *ret, struct btrkit_error *err)
 {
 	const struct tree_root *root = &txn->fs->root_tree;
@@ -148,19 +148,19 @@ static int root_tree_shape(struct btrkit_txn *txn, struct tree_shape *ret, struc
 	return shape_of(txn, root, e, blocks, ret, err);
 }
 
-/* A leaf is copied for each, and no other: a neighbour that it is joined with is not. */
+/* Each changed leaf is copied, but not the neighbour that it is merged with. */
 static uint64_t leaf_copies(const struct tree_shape *s, uint64_t leaves)
 {
 	return least(leaves, s->old);
 }
 
-/* Those above it likewise. */
+/* The same for the nodes above the leaves. */
 static uint64_t inner_copies(const struct tree_shape *s, uint64_t leaves)
 {
 	return least(leaves * (s->levels - 1u), s->old_inner);
 }
 
-/* Where what is touched is known to lie in so many leaves at the most. */
+/* Cost if the changes are known to be in at most @leaves leaves. */
 static struct tree_cost cost_in(const struct bound *b, const struct tree_shape *s, const struct tree_load *l,
 				uint64_t leaves)
 {
@@ -174,10 +174,13 @@ static struct tree_cost cost_in(const struct bound *b, const struct tree_shape *
 		splits = least(l->inserted, s->blocks) + l->batches * l->bytes / b->room + 2;
 		nodes = least(s->blocks / capacity, splits * s->levels) + 4 * splits / capacity + s->levels + 1;
 	}
-	/* The only child of a root is copied before it takes its place; what loses all gets a new one. */
+	/* The only child of a root is copied before it becomes the root; an emptied tree gets a new root. */
 	lowered = least(l->touched, s->trees) * s->levels;
 	c.blocks = leaf_copies(s, leaves) + inner_copies(s, leaves) + lowered + splits + nodes;
-	/* One that comes and one that goes; and of each level one that is empty, or in which there was room for it. */
+	/*
+	 * Each block adds and drops a reference; on each level, one node may be freed because it is empty or was
+	 * merged.
+	 */
 	c.changes = 2 * c.blocks + least(l->touched, s->blocks) + least(l->touched * (s->levels - 1u), s->inner);
 	return c;
 }
@@ -207,16 +210,16 @@ static int find_shapes(struct btrkit_txn *txn, struct bound *b, struct btrkit_er
 	return ret ? ret : root_tree_shape(txn, &b->root_tree, err);
 }
 
-/* The trees that a commit changes. */
+/* Cost of the changes in the trees that a commit changes. */
 static struct tree_cost commit_trees(const struct bound *b, const struct commit_load *c)
 {
 	const uint64_t groups = least(c->changes, b->groups), roots = b->roots + CHANGES_OF_A_COMMIT;
 	const uint64_t stripes = b->num_devices + CHANGES_OF_A_COMMIT;
 	const uint64_t sums = 2 * c->data + c->items;
-	/* An item of an extent, and one of a reference that has not its place there. */
+	/* An extent item, and a keyed reference if it does not fit into that. */
 	const struct tree_load extents = { 2 * c->changes, c->changes, c->changes * EXTENT_BYTES, ONE_BY_ONE };
 	const uint64_t bitmaps = least(groups * b->bitmaps_most, b->bitmaps);
-	/* What is free before, behind, and what the group says of itself. */
+	/* Free space before and after each extent, and the info items of the groups. */
 	const struct tree_load free_space = { 2 * c->changes + groups, c->changes + groups,
 					      c->changes * sizeof(struct disk_item) + bitmaps, ONE_BY_ONE };
 	const struct tree_load csums = { sums, sums, 2 * c->data * sizeof(struct disk_item) + c->bytes,
@@ -231,7 +234,7 @@ static struct tree_cost commit_trees(const struct bound *b, const struct commit_
 	add_cost(&sum, cost_of(b, &b->extents, &extents));
 	add_cost(&sum, cost_of(b, &b->free_space, &free_space));
 	add_cost(&sum, cost_of(b, &b->csums, &csums));
-	/* Leaves of checksums that go as a whole. */
+	/* Leaves of checksums that are freed as a whole. */
 	sum.changes += least(c->data * b->sums_leaves, b->csums.blocks);
 	add_cost(&sum, cost_of(b, &b->block_groups, &block_groups));
 	add_cost(&sum, cost_of(b, &b->root_tree, &root_tree));
@@ -239,7 +242,7 @@ static struct tree_cost commit_trees(const struct bound *b, const struct commit_
 	return sum;
 }
 
-/* With what follows from the changes of its own blocks. */
+/* Cost of a commit, including what follows from changes of its own blocks. */
 static uint64_t blocks_of_commit(const struct bound *b, const struct commit_load *load)
 {
 	struct tree_cost cost = commit_trees(b, load);
@@ -255,7 +258,7 @@ static uint64_t blocks_of_commit(const struct bound *b, const struct commit_load
 	return least(cost.blocks, most);
 }
 
-/* What is pending, and what somebody does who is alone. */
+/* What is pending, and what an exclusive thread may change. */
 static struct commit_load load_now(const struct bound *b)
 {
 	return (struct commit_load){ .changes = b->pending + CHANGES_OF_A_COMMIT, .data = b->pending_data };
@@ -279,7 +282,7 @@ static int find_file_trees(struct btrkit_txn *txn, struct bound *b, struct btrki
 		const struct edit_tree *e = t->edit;
 		struct tree_shape s;
 
-		/* What a subvolume had that is deleted a commit has freed. */
+		/* The blocks of a deleted subvolume have been freed by a commit. */
 		if (t->deleted)
 			continue;
 		ret = shape_of(txn, &e->c.root, e, t->blocks, &s, err);
@@ -292,7 +295,7 @@ static int find_file_trees(struct btrkit_txn *txn, struct bound *b, struct btrki
 	return ret;
 }
 
-/* What all bitmaps of the groups come to, and of the largest. */
+/* Sizes of the bitmaps of all groups, and of the largest group. */
 static void count_bitmaps(struct btrkit_txn *txn, struct bound *b)
 {
 	const uint64_t part = (uint64_t)BITMAP_SECTORS * txn->fs->super.sectorsize;
@@ -329,9 +332,9 @@ int bound_begin(struct btrkit_txn *txn, struct bound *ret, struct btrkit_error *
 }
 
 /*
- * References of what shared blocks refer to: those of the copy, and those of the old one. A block and one that it is
- * joined with, or that is left of two as the only one, have as many as fit into one, and those that were taken out
- * before. A root is not shared.
+ * Changes of references to what shared blocks refer to: from the copy and from the old block. A block and the one that
+ * it is merged with have no more references together than fit into one block, except for those deleted before. Roots
+ * are not shared.
  */
 static uint64_t shared_refs(const struct bound *b, const struct tree_load *l)
 {
@@ -355,7 +358,7 @@ uint64_t bound_refs(const struct bound *b, const struct ticket_amount *all)
 {
 	const struct tree_load l = load_of(all);
 
-	/* An item may drop a reference and add one. */
+	/* An item may drop one reference and add another one. */
 	return cost_in(b, &b->files, &l, (uint64_t)all->leaves).changes + 2 * l.touched + shared_refs(b, &l);
 }
 

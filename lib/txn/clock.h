@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TXN_CLOCK_H
 #define BTRKIT_TXN_CLOCK_H
 
-/* For who measures how long something takes. */
+/* Clock for measuring durations. */
 
 #include <stdint.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The trees that describe the others are brought up to date. Each such change may copy blocks, which are extents that
- * come and go, so it goes round until nothing changes any more: a block is copied once, so that is soon.
+ * Updates the trees that describe other trees. Each change may copy blocks, which adds and drops extents, so this is
+ * repeated until nothing changes any more. It ends soon, because each block is copied only once.
  */
 #include "lib/txn/commit.h"
 
@@ -23,10 +23,10 @@
 #include "lib/txn/refs.h"
 #include "lib/volume/volume.h"
 
-#define WITNESS_EVERY (1u << 20) /* bytes of data that was freed */
+#define WITNESS_EVERY (1u << 20) /* of freed data */
 #define WITNESS_BYTES 4096u
 
-/* All copies of a range, for undo. */
+/* Save all copies of a range for undo. */
 static int keep_copies(struct btrkit_txn *txn, uint64_t logical, uint64_t len, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -46,9 +46,9 @@ static int keep_copies(struct btrkit_txn *txn, uint64_t logical, uint64_t len, s
 }
 
 /*
- * What was freed is not written to, and yet undo needs it: Linux may discard it without as much as a new superblock. So
- * an undo file has tree blocks that were freed, and of data a block here and there: when they are no longer what they
- * were undo refuses.
+ * Freed space is not overwritten, but undo needs its contents, and Linux may discard them without even writing a
+ * superblock. So the undo file gets tree blocks that were freed, and samples of freed data. Undo refuses if these have
+ * changed.
  */
 static int keep_freed(struct btrkit_txn *txn, const struct space_group *g, const struct space_change *c,
 		      struct btrkit_error *err)
@@ -74,7 +74,7 @@ static bool has_undo(const struct btrkit_txn *txn)
 	return io && undo_below(io) != io;
 }
 
-/* Brings the free space tree up to date with what came into the extent tree and left it. */
+/* Update the free space tree with the extents that were added to the extent tree and removed from it. */
 static int apply_free_space(struct btrkit_txn *txn, struct space_group *g, struct btrkit_error *err)
 {
 	struct btrkit_write_stats *stats = &txn->writer->stats;
@@ -153,7 +153,7 @@ int txn_run_refs(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret;
 }
 
-/* What Linux of before 3.6 did not keep up counts from now on: it must not be what it was by chance. */
+/* Linux before 3.6 did not maintain these fields. They become valid now, so stale contents must be cleared. */
 static void reset_extended(struct disk_root_item *d)
 {
 	const size_t at = offsetof(struct disk_root_item, generation_v2);
@@ -162,7 +162,7 @@ static void reset_extended(struct disk_root_item *d)
 		memset((uint8_t *)d + at, 0, sizeof(*d) - at);
 }
 
-/* A file of the subvolume has changed. */
+/* Record that a file of the subvolume has changed. */
 static void touch_root(const struct btrkit_txn *txn, struct disk_root_item *d)
 {
 	struct timespec now;
@@ -210,13 +210,13 @@ int txn_write_root(struct btrkit_txn *txn, struct edit_tree *t, struct btrkit_er
 	return ret;
 }
 
-/* The superblock says where these two are. */
+/* The locations of these two are in the superblock. */
 static bool has_root_item(const struct edit_tree *t)
 {
 	return t->c.root.id != OID_ROOT_TREE && t->c.root.id != OID_CHUNK_TREE;
 }
 
-/* After a snapshot was made of it a tree may change without getting other blocks, and its item says when it did. */
+/* After a snapshot, a tree may change without getting new blocks, but its root item has the time of the change. */
 static bool is_due(const struct edit_tree *t)
 {
 	return (t->changed || t->touched) && has_root_item(t);
@@ -234,14 +234,14 @@ static int write_roots(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	int ret = 0;
 
-	/* The root tree may be opened here, and is put before the others. */
+	/* This may open the root tree, which is inserted at the head of the list. */
 	for (struct edit_tree *t = txn->overlay->trees; !ret && t; t = t->next)
 		if (is_due(t))
 			ret = txn_write_root(txn, t, err);
 	return ret;
 }
 
-/* Linux demands a root tree of the superblock's generation. */
+/* Linux requires the root tree to have the superblock's generation. */
 static int copy_root_tree(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct btrkit_key first;
@@ -260,8 +260,8 @@ static int copy_root_tree(struct btrkit_txn *txn, struct btrkit_error *err)
 }
 
 /*
- * Quotas that are not counted anew must say so, or Linux would take them for right: for it they are as old as the
- * generation that they have.
+ * If quotas are not counted again, they must be marked as inconsistent, because Linux trusts them if they have the
+ * superblock's generation.
  */
 static int mark_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
 {
@@ -283,7 +283,7 @@ static int mark_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
 	d = (struct disk_qgroup_status *)data;
 	wrong = refs_changed_files(txn->refs) || le64_get(d->generation) != txn->fs->super.generation;
 	d->generation = le64_put(txn->generation);
-	/* A rescan that goes on from where it stood would count what it has passed as it was. */
+	/* A rescan that is resumed would not count again what it has already passed. */
 	if (wrong)
 		d->flags = le64_put((le64_get(d->flags) & ~QGROUP_STATUS_RESCAN) | QGROUP_STATUS_INCONSISTENT);
 	return 0;

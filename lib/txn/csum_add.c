@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Checksums of data that was written wait in memory, and go into their tree in the order of addresses, those of
- * neighbours in one item, in the place of what was left there.
+ * Checksums of written data are collected in memory and inserted in address order, those of adjacent data in one item.
+ * They replace checksums that were left behind for the same range.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static int by_address(const void *a, const void *b)
 	return x->logical < y->logical ? -1 : x->logical > y->logical;
 }
 
-/* Bytes that an item of checksums may have: as many as Linux puts there. */
+/* Maximum size of a checksum item that Linux creates. */
 static uint32_t item_max(const struct btrkit_fs *fs)
 {
 	const uint32_t room = leaf_room(fs->items.nodesize) - 2 * (uint32_t)sizeof(struct disk_item);
@@ -63,7 +63,7 @@ static uint32_t item_max(const struct btrkit_fs *fs)
 	return (room / fs->items.csum_size - 1) * fs->items.csum_size;
 }
 
-/* Puts one item together and in. */
+/* An item that is being assembled. */
 struct csum_item {
 	struct btrkit_txn *txn;
 	struct edit_tree *t;
@@ -72,7 +72,10 @@ struct csum_item {
 	uint64_t start, end; /* of the data */
 };
 
-/* Old ones may be left where nothing was: they are not of what is there now, and Linux reads no leaf of both. */
+/*
+ * Checksums may have been left behind in free space. They do not match the new data, and Linux rejects overlapping
+ * items.
+ */
 static int make_room(const struct csum_item *i, struct btrkit_error *err)
 {
 	const struct range r = { i->start, i->end - i->start };
@@ -102,7 +105,7 @@ static int add_run(struct csum_item *i, const struct csum_run *run, struct btrki
 	uint64_t logical = run->logical;
 	int ret = 0;
 
-	/* No place is given out twice in a transaction. */
+	/* No space is allocated twice in a transaction. */
 	if (i->end > logical)
 		return err_corrupt(err, NULL, "data at %" PRIu64 " was written twice", logical);
 	for (uint32_t done = 0; !ret && done < run->size;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Checksums go with the data that they are of. */
+/* Deletes checksums together with their data. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,10 @@ int csums_before(struct cursor *c, uint64_t logical, struct range *ret, struct b
 	return 0;
 }
 
-/* The last item that begins before @logical, if it reaches over it: what it covers. @return 0; 1: none does; <0 */
+/*
+ * Find the last item that begins before @logical, if it extends past it. @ret: its range.
+ * @return 0; 1: none does; <0
+ */
 static int covering_item(struct edit_tree *t, uint64_t logical, struct range *ret, struct btrkit_error *err)
 {
 	const int r = csums_before(&t->c, logical, ret, err);
@@ -57,15 +60,15 @@ int csums_exist(struct btrkit_txn *txn, const struct range *r, struct btrkit_err
 	return ret ? (ret < 0 ? ret : 0) : range_end(&there) > r->start;
 }
 
-/* Bytes of checksums for bytes of data. */
+/* Size of the checksums for @data bytes. */
 static uint32_t csum_bytes(const struct edit_tree *t, uint64_t data)
 {
 	return (uint32_t)(data / t->c.fs->items.sectorsize * t->c.fs->items.csum_size);
 }
 
 /*
- * Takes the current item, which covers @there, apart: it ends at @from, and what it has from @to on is an item of its
- * own.
+ * Split the current item, which covers @there: it is truncated at @from, and its part from @to on becomes an item of
+ * its own.
  */
 static int split_item(struct edit_tree *t, const struct range *there, uint64_t from, uint64_t to,
 		      struct btrkit_error *err)
@@ -100,7 +103,7 @@ int csums_trim(struct btrkit_txn *txn, const struct range *r, struct btrkit_erro
 	ret = overlay_try_tree(txn->overlay, OID_CSUM_TREE, &t, err);
 	if (ret)
 		return ret < 0 ? ret : 0;
-	/* The item that begins before the range, if any, and the one that ends behind it, which may be the same. */
+	/* The item that begins before the range, if any, and the one that ends after it, which may be the same. */
 	ret = r->start ? covering_item(t, r->start, &there, err) : 1;
 	if (!ret)
 		ret = split_item(t, &there, r->start, end, err);

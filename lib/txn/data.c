@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* File data of a transaction. Nothing reaches it before the commit, so that most goes to the devices at once. */
+/* File data of a transaction. Nothing refers to it before the commit, so most of it is written immediately. */
 #include "lib/txn/data.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "lib/txn/commit.h"
 #include "lib/volume/row_write.h"
 
-/* In a row with parity others may come to lie, and the parity is of all of them. */
+/* Keep data for the commit: more data may be placed in the same row, and the parity covers all of it. */
 static int keep(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len, struct btrkit_error *err)
 {
 	struct txn_data *d = malloc(sizeof(*d) + len);
@@ -25,7 +25,7 @@ static int keep(struct btrkit_txn *txn, uint64_t logical, const void *data, size
 	return 0;
 }
 
-/* @return 0; 1: there is no such copy; <0 */
+/* Write one copy. @return 0; 1: there is no such copy; <0 */
 static int write_copy(struct btrkit_txn *txn, uint64_t logical, const uint8_t *data, size_t len, unsigned mirror,
 		      struct btrkit_error *err)
 {
@@ -54,7 +54,7 @@ int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, s
 
 	if (row_wanted(txn->fs->volume, logical))
 		return keep(txn, logical, data, len, err);
-	/* Nothing keeps Linux from an image: what was free may not be any more. */
+	/* Nothing prevents Linux from mounting an image: what was free may be in use now. */
 	ret = commit_supers_check(txn->fs, err);
 	if (ret)
 		return ret;

@@ -2,11 +2,11 @@
 #ifndef BTRKIT_TXN_DATA_H
 #define BTRKIT_TXN_DATA_H
 
-/* What data.c and write.c share. */
+/* Shared by data.c and write.c. */
 
 #include "lib/txn/txn.h"
 
-/* Data that is written by the commit. */
+/* Data to be written by the commit. */
 struct txn_data {
 	struct txn_data *next;
 	uint64_t logical;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Delayed items as operations change them: the trees whose items wait, and the changes. */
+/* Delayed items as operations change them: the trees, and the changes. */
 #include "lib/txn/delayed_impl.h"
 
 #include <errno.h>
@@ -11,12 +11,12 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/txn/txn.h"
 
-/* Bytes of memory that are much for what waits. */
+/* Maximum memory used by delayed items. */
 #define WAITING_MAX (64u << 20)
-/* Of that a shard counts this part at a time. */
+/* Fraction of that which a shard collects before adding it to the total. */
 #define COUNTED_PART 1024u
 
-/* Those who make inodes at the same time have different ones. That of the orphans, OID_ORPHAN being -5, is the last. */
+/* Inodes created at the same time have different shards. That of OID_ORPHAN, which is -5, is the last one. */
 struct delayed_shard *delayed_shard_of(struct delayed_tree *t, uint64_t inode)
 {
 	_Static_assert((OID_ORPHAN + 4) % DELAYED_SHARDS == DELAYED_SHARDS - 1, "see delayed_lock_orphans()");
@@ -100,7 +100,7 @@ int delayed_go_on(struct delayed *d, struct btrkit_error *err)
 	return ret;
 }
 
-/* With the lock of trees. */
+/* Requires the lock of trees. */
 static int open_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, struct btrkit_error *err)
 {
 	struct delayed_tree *t;
@@ -112,7 +112,7 @@ static int open_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, 
 			return 0;
 		}
 	}
-	/* After a commit has failed there are none. */
+	/* There are none after a failed commit. */
 	r = delayed_judge(d, err);
 	if (r)
 		return r;
@@ -143,7 +143,7 @@ int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, stru
 	struct delayed_tree *t;
 	int r;
 
-	/* Who has been there stays, and so does what is behind it. */
+	/* Trees are never removed from the list, so it can be searched without the lock. */
 	for (t = d->list; t && (t->id != id || t->deleted); t = t->next)
 		;
 	*ret = t;
@@ -177,7 +177,7 @@ int delayed_change_ref(struct delayed *d, uint64_t tree, const struct item *item
 	return txn_change_data_ref(d->txn, &change, err);
 }
 
-/* The reference of what an item was, or is now. */
+/* Change the reference of an item's old or new contents. */
 static int change_ref(struct delayed_tree *t, const struct delayed_inode *in, const struct delayed_item *it, int add,
 		      struct btrkit_error *err)
 {
@@ -200,7 +200,7 @@ static int judge_size(const struct delayed_tree *t, uint32_t size, struct btrkit
 	return 0;
 }
 
-/* Passes on what a change returned; what may have been half done is noted. */
+/* Pass on the result of a change. If it may be half done, the transaction has failed. */
 static int ended(struct delayed_tree *t, int ret, const struct btrkit_error *err)
 {
 	if (ret && ret != -EEXIST && ret != -ENOENT && ret != -EINVAL)
@@ -208,7 +208,7 @@ static int ended(struct delayed_tree *t, int ret, const struct btrkit_error *err
 	return ret;
 }
 
-/* Threads add up for all of them what has come to some. */
+/* Count memory by shard, and add it to the total only now and then. */
 static void count_bytes(struct delayed *d, struct delayed_shard *s, size_t bytes)
 {
 	s->bytes += bytes;
@@ -220,8 +220,8 @@ static void count_bytes(struct delayed *d, struct delayed_shard *s, size_t bytes
 }
 
 /*
- * The items of a new inode go to one place, one behind the other; but its index items are batches of their own, so that
- * its entries are counted.
+ * The items of a new inode are inserted in one place, one after the other. But its index items are batches of their
+ * own, so its entries are counted separately.
  */
 static void count_item(struct delayed_tree *t, struct delayed_inode *in, const struct delayed_item *it,
 		       uint32_t size)

@@ -3,20 +3,20 @@
 #define BTRKIT_TXN_DELAYED_H
 
 /*
- * Delayed items: what operations change of the items of trees of files waits in memory, by inode, and goes into the
- * trees in the order of keys, as many items at a time as a leaf can hold.
+ * Delayed items: changes of items in file trees are collected in memory, by inode, and inserted into the trees in key
+ * order, as many at a time as fit into a leaf.
  *
- * Any number of threads work at once. Each is inside the gate while it does, and has the locks of the inodes whose
- * items it asks for or changes: an inode's lock is that of its shard, so two inodes may have the same one. Who has to
- * be alone closes the gate instead and needs no locks.
+ * Any number of threads work at once. Each is inside the gate while it works, and holds the locks of the inodes whose
+ * items it reads or changes. The lock of an inode is that of its shard, so two inodes may have the same one. A thread
+ * that needs exclusive use closes the gate instead, and needs no locks.
  *
- * What waits is taken over at once by who runs it, and new changes are collected beside it: a tree is locked for a
- * batch at a time, and what a batch had reserved is released without its lock.
+ * The thread that runs delayed items takes over all of them at once; new changes are collected separately meanwhile. A
+ * tree is locked for one batch at a time, and what the items had reserved is released without that lock.
  *
- * A reference to file data is added when an item that makes it is put here, and dropped when that goes: an item that
- * never came into the tree at once, one that the tree has when it is taken out there, since a copy of its leaf may add
- * the reference before. So delayed references are not to be applied while an item waits that drops one and another
- * waits that needs the extent; they are not, since what is added is added first.
+ * A reference to file data is added when an item with it is delayed. It is dropped when the item is deleted:
+ * immediately if the item was not in the tree, otherwise when it is deleted from the tree, because copying its leaf may
+ * add the reference first. Delayed references must therefore not be applied while one delayed item drops a reference
+ * and another one needs the extent. They are not, because additions come first.
  */
 
 #include <pthread.h>
@@ -37,34 +37,34 @@ struct btrkit_txn;
 struct delayed_inode;
 struct delayed_batch;
 
-/* What is looked for stands in the table itself: what it leads to is seldom in the processor's cache. */
+/* The objectid is in the table itself, because the inode is usually not in the processor's cache. */
 struct delayed_slot {
 	uint64_t objectid;
-	struct delayed_inode *in; /* NULL: it is free */
+	struct delayed_inode *in; /* NULL: free slot */
 };
 
-/* A leaf that somebody has looked into: all keys from the first up to the last belong there. */
+/* A leaf that was looked up: all keys from the first to the last belong there. */
 struct delayed_seen {
 	uint64_t bytenr; /* 0: none */
-	bool own;	 /* it will not be copied any more */
+	bool own;	 /* private already: it will not be copied */
 	struct btrkit_key first, last;
 };
 
-/* The inodes of a shard that have items here. */
+/* The inodes of a shard that have delayed items. */
 struct delayed_table {
-	struct delayed_slot *slots; /* by objectid, with open addressing */
+	struct delayed_slot *slots; /* by objectid, open addressing */
 	size_t size, n;
 	struct pool inodes, items;
 };
 
 struct delayed_shard {
 	pthread_mutex_t lock;
-	struct delayed_table now;     /* what operations change */
-	struct delayed_table running; /* what is going into the tree: it changes no more */
-	size_t bytes; /* of memory that items take which wait, about */
-	size_t uncounted; /* of these, not in struct delayed's waiting yet */
-	int64_t places; /* that items waited for at any time, of each new inode one; but each of its entries */
-	int64_t leaves; /* that they were in, and one for each new one of those: see delayed_leaves.c */
+	struct delayed_table now;     /* changed by operations */
+	struct delayed_table running; /* being inserted into the tree: changes no more */
+	size_t bytes; /* approximate memory used by delayed items */
+	size_t uncounted; /* part of that not included in struct delayed's waiting yet */
+	int64_t places; /* that items have been delayed for: one for a new inode, plus one for each of its entries */
+	int64_t leaves; /* that these were in, plus one for each new item: see delayed_leaves.c */
 	struct delayed_seen seen[DELAYED_SEEN];
 	char apart[STRIPE_APART];
 };
@@ -74,89 +74,95 @@ struct delayed_tree {
 	struct delayed_tree *next;
 	struct delayed *delayed;
 	uint64_t id;
-	struct edit_tree *edit; /* with the lock of trees */
-	uint64_t blocks; /* that the tree had when the transaction began */
-	bool read_only; /* changes only while somebody is alone, like the next */
+	struct edit_tree *edit; /* needs the lock of trees */
+	uint64_t blocks; /* in the tree when the transaction began */
+	bool read_only; /* like the next one, changes only during exclusive use */
 	atomic_bool deleted;
 	char apart[STRIPE_APART];
 	struct delayed_shard shards[DELAYED_SHARDS];
-	atomic_uint_fast64_t leaves[DELAYED_LEAVES]; /* in which something waits, by their address */
-	atomic_uint_fast64_t next_inode; /* 0: not looked for yet */
+	atomic_uint_fast64_t leaves[DELAYED_LEAVES]; /* with delayed items, by address */
+	atomic_uint_fast64_t next_inode; /* 0: not determined yet */
 };
 
-/* What made the transaction fail, as it was told first. */
+/* The first failure of the transaction. */
 struct delayed_failure {
-	pthread_mutex_t lock; /* after all others */
+	pthread_mutex_t lock; /* taken after all others */
 	struct btrkit_error first;
-	bool of_commit; /* then that tells the state, too */
+	bool of_commit; /* a commit failed: @first describes the state, too */
 	enum btrkit_commit_state state;
 };
 
 struct delayed {
 	struct btrkit_txn *txn;
 	struct gate gate;
-	pthread_rwlock_t trees; /* for reading blocks; for writing by who changes them */
-	pthread_mutex_t lock;	/* of space and references */
-	pthread_mutex_t run;	/* one runs at a time */
-	pthread_mutex_t renames; /* before all others: directories go from one into another one at a time */
-	_Atomic(struct delayed_tree *) list; /* grows at its beginning, with the lock of trees */
-	struct delayed_batch *batch; /* that is put together, with the lock of runs */
+	pthread_rwlock_t trees; /* read lock: to read blocks; write lock: to change them */
+	pthread_mutex_t lock;	/* for space and references */
+	pthread_mutex_t run;	/* only one thread runs delayed items */
+	pthread_mutex_t renames; /* taken before all others: one move of a directory to another directory at a time */
+	_Atomic(struct delayed_tree *) list; /* grows at the head, with the lock of trees */
+	struct delayed_batch *batch; /* being assembled, with the lock of runs */
 	struct tickets tickets;
 	atomic_bool failed;	/* a change was half done, or a commit failed */
 	struct delayed_failure failure;
-	atomic_size_t waiting; /* bytes of memory that what waits takes, about, but for what the last run left */
-	size_t waiting_max;    /* much, of that */
-	atomic_bool running;   /* much is */
-	atomic_bool full; /* a device had no space for data, which neither smaller steps nor a commit help against */
+	atomic_size_t waiting; /* approximate memory used by delayed items, except for what the last run left */
+	size_t waiting_max;    /* limit for that */
+	atomic_bool running;   /* delayed items are being run because of it */
+	atomic_bool full; /* no space for data, and neither smaller steps nor a commit help */
 };
 
 int delayed_create(struct btrkit_txn *txn, struct delayed **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Drops what waits. NULL is allowed. */
+/* Drop all delayed items. NULL is allowed. */
 struct delayed *delayed_destroy(struct delayed *d);
 
 /*
- * A change was half done, with what was told of that in @err, which may be NULL: the transaction has failed, and tells
- * what was told first from now on. @return @ret
+ * Mark the transaction as failed, because a change was half done. @err: its error, which may be NULL; the first one is
+ * reported from now on. @return @ret
  */
 int delayed_fail(struct delayed *d, int ret, const struct btrkit_error *err);
-/* The same by a commit. What that told of the state is told on. */
+/* The same for a failed commit, with the state that it reported. */
 int delayed_fail_commit(struct delayed *d, int ret, const struct btrkit_error *err, enum btrkit_commit_state state);
-/* @return 0; <0: the transaction has failed, and this is what was told first */
+/* Whether the transaction has failed. @return 0; <0: it has, and this is the first error */
 int delayed_judge(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* @return whether a commit has failed; then @state is what it left */
 bool delayed_commit_failed(struct delayed *d, enum btrkit_commit_state *state);
 
-/* A subvolume goes, by who is alone while nothing waits: whoever has its tree here finds that out in the gate. */
+/*
+ * Forget a subvolume that is being deleted. Requires exclusive use, and nothing delayed. Other users notice in the
+ * gate.
+ */
 void delayed_forget_tree(struct delayed *d, uint64_t id);
-/* It may be written no longer, or again. In the same way. */
+/* Allow or forbid changes of a subvolume, under the same conditions. */
 void delayed_set_read_only(struct delayed *d, uint64_t id, bool read_only);
 
-/* Both locks: trees and space may be changed. */
+/* Take both locks, in order to change trees and space. */
 void delayed_lock_trees(struct delayed *d);
 void delayed_unlock_trees(struct delayed *d);
 
-/* The tree of a subvolume that is in use. @return 0; -ENOENT; <0 */
+/* Get the tree of a subvolume that is in use. @return 0; -ENOENT; <0 */
 int delayed_tree(struct delayed *d, uint64_t id, struct delayed_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The locks of up to six inodes, in an order that cannot lock up. */
+/* The locks of up to six inodes, taken in an order that prevents deadlocks. */
 struct delayed_locks {
 	struct delayed_shard *held[6];
 	unsigned n;
-	struct ticket_amount places; /* that were waited for when they were taken */
+	struct ticket_amount places; /* counters of the shards when the locks were taken */
 };
 void delayed_lock(struct delayed_tree *t, const uint64_t *inodes, unsigned n, struct delayed_locks *ret);
-/* Those of two inodes that may be of two trees, likewise. */
+/* The same for two inodes that may be in different trees. */
 void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tree *b, uint64_t other,
 		      struct delayed_locks *ret);
-/* That of OID_ORPHAN besides those of inodes of the same tree: it comes last, and is taken when it is needed. */
+/*
+ * Add the lock of OID_ORPHAN to those of inodes of the same tree. It comes last, so it can be taken later than the
+ * others.
+ */
 void delayed_lock_orphans(struct delayed_tree *t, struct delayed_locks *l);
-/* How many places items wait for since then that nobody waited for before, and leaves: see struct ticket_need. */
+/* Places and leaves for which items have been delayed since the locks were taken: see struct ticket_need. */
 struct ticket_amount delayed_places(const struct delayed_locks *l);
 void delayed_unlock(struct delayed_locks *l);
 
 /*
- * Who reads: what is found lies in its buffer or in memory of the delayed items, and is valid until the reader is used
- * again, the item is changed, or the lock is given back.
+ * Buffer of a reader. An item that was found is in the buffer or in memory of the delayed items. It is valid until the
+ * reader is used again, the item is changed, or the lock is released.
  */
 struct delayed_reader {
 	uint8_t *buf;
@@ -164,62 +170,69 @@ struct delayed_reader {
 };
 void delayed_reader_release(struct delayed_reader *r);
 
-/* The item with that key. @return 0; 1 there is none; <0 */
+/* Find the item with that key. @return 0; 1: there is none; <0 */
 int delayed_find(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The first item of the key's inode that is not below it. @r: NULL for its key alone. @return 0; 1 there is none; <0 */
+/*
+ * Find the first item of the key's inode not below the key. @r: NULL for its key only.
+ * @return 0; 1: there is none; <0
+ */
 int delayed_seek(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The last item of the key's inode that is not above it. @r: NULL for its key alone. @return 0; 1 there is none; <0 */
+/*
+ * Find the last item of the key's inode not above the key. @r: NULL for its key only.
+ * @return 0; 1: there is none; <0
+ */
 int delayed_seek_back(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key, struct item *ret,
 		      struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* What follows fails half way only for want of memory, or for what references do: then the transaction has failed. */
+/* If the following functions fail half way (no memory, or an error of references), the transaction has failed. */
 
-/* All items of the inode that come are new: the tree is not searched for them. @return 0; -ENOMEM */
+/* Note that an inode is new: the tree is not searched for its items. @return 0; -ENOMEM */
 int delayed_new_inode(struct delayed_tree *t, uint64_t inode, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * An item that is not there. Its bytes are @size of @data, or the caller's to fill in before the lock is given back if
- * @data is NULL. @ret may be NULL. @return 0; -EEXIST; -EINVAL: larger than a leaf; <0
+ * Insert an item that does not exist. Its contents are @size bytes of @data; if that is NULL, the caller fills in *@ret
+ * before releasing the lock. Otherwise @ret may be NULL. @return 0; -EEXIST; -EINVAL: too large for a leaf; <0
  */
 int delayed_insert(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 		   uint8_t **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Other contents, of any size, for an item that is there. @data is not of the item itself. @return as above; -ENOENT */
+/* Replace the contents of an existing item. @data is not part of the item. @return as above; -ENOENT */
 int delayed_replace(struct delayed_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* An item that is there goes. @return 0; -ENOENT: it has gone already; <0 */
+/* Delete an existing item. @return 0; -ENOENT: it does not exist any more; <0 */
 int delayed_delete(struct delayed_tree *t, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * All that waits goes into the trees; others go on meanwhile. Not by who is in the gate.
+ * Run all delayed items, that is, insert them into the trees; others continue meanwhile. Not by a thread inside the
+ * gate.
  * @return 0; -EUCLEAN, <0: the transaction has failed
  */
 int delayed_run(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same but for inodes that have just been made. */
+/* The same except for inodes that were created just now. */
 int delayed_run_older(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * By who has ended an operation: when much waits what may goes into the trees, by one at a time. Where it fails the
- * transaction has failed, and tells who comes next.
+ * Called after an operation: if delayed items use much memory, run those that may be run, by one thread at a time. If
+ * that fails, the transaction has failed, and the next operation reports it.
  */
 void delayed_run_much(struct delayed *d);
-/* Whether anything waits. Not by who has the lock of an inode. */
+/* Whether any item is delayed. Not by a thread that holds the lock of an inode. */
 bool delayed_waits(struct delayed *d);
 
-/* To be alone: nobody is in the gate, and nothing is run, until delayed_open(). Not by who is in the gate. */
+/* Begin exclusive use: until delayed_open() nobody is in the gate, and nothing is run. Not inside the gate. */
 void delayed_close(struct delayed *d);
 void delayed_open(struct delayed *d);
-/* The same by who is alone. */
+/* Run all delayed items during exclusive use. */
 int delayed_run_alone(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The transaction goes on as the next one, all of what waited being in the trees: finds these anew. */
+/* Continue as the next transaction, when nothing is delayed: look up the trees again. */
 int delayed_go_on(struct delayed *d, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* A number for a new inode. @return 0; -ENOSPC: there is none; <0 */
+/* Allocate an inode number. @return 0; -ENOSPC: there is none left; <0 */
 int delayed_take_inode(struct delayed_tree *t, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The index for a directory's next entry: behind all that it has. @return 0; <0 */
+/* Allocate the index of a directory's next entry, greater than all existing ones. @return 0; <0 */
 int delayed_next_index(struct delayed_tree *t, struct delayed_reader *r, uint64_t dir, uint64_t *ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Bits that operations remember of an inode, if they like, until what waits goes into the trees. @return 0; -ENOMEM */
+/* Bits that operations may store for an inode; they are kept until delayed items are run. @return 0; -ENOMEM */
 int delayed_notes(struct delayed_tree *t, uint64_t inode, uint8_t **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

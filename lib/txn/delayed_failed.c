@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a transaction has failed of is told to all that follow, who may be the first to pass it on. */
+/*
+ * Reports the first failure of a transaction from all later operations, since any of them may be the first to pass it
+ * on.
+ */
 #include <errno.h>
 
 #include "lib/base/err.h"
 #include "lib/txn/delayed.h"
 
-/* With the lock. */
+/* Requires the lock. */
 static void note(struct delayed_failure *f, int ret, const struct btrkit_error *err)
 {
 	if (err && err->err == ret)
 		f->first = *err;
 	else
 		err_system(&f->first, ret, "an earlier change failed");
-	/* These say something else of who is told them. */
+	/* From a later operation, these errors would have another meaning. */
 	if (ret == -ENOENT || ret == -EEXIST) {
 		f->first.code = BTRKIT_INVALID;
 		f->first.err = -EINVAL;
@@ -33,7 +36,7 @@ int delayed_fail_commit(struct delayed *d, int ret, const struct btrkit_error *e
 {
 	pthread_mutex_lock(&d->failure.lock);
 	if (!d->failure.of_commit) {
-		/* It has told again what had failed before, and its state besides. */
+		/* It has repeated an earlier failure, and added the state. */
 		note(&d->failure, ret, err);
 		d->failure.of_commit = true;
 		d->failure.state = state;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The newest inodes go on waiting when space is short: who has made one is about to write into it. What comes later of
- * an inode that is in the tree already finds its leaf full, and leaves two that are half full.
+ * When space is short, the newest inodes remain delayed, because they are likely to be written to soon. Items added
+ * later to an inode that is in the tree find its leaf full, and split it into two that are half full.
  *
- * New directories that grow do when memory is: as long as nothing of one is in its tree nobody need look there whether
- * a name is taken, and entries, whose order is that of their hashes, fill leaves when they come all at once.
+ * When memory is short, new directories that grow remain delayed. As long as the tree has no items of a directory, it
+ * need not be searched to see whether a name is taken. And entries are ordered by their hashes, so they fill leaves
+ * only if they are inserted all at once.
  */
 #include <string.h>
 
 #include "lib/txn/delayed_impl.h"
 
-/* Of the highest numbers so many are kept. */
+/* How many of the highest inode numbers are kept. */
 #define NEWEST 64u
 
-/* It has few items, all of them new. */
+/* Whether it has few items, all of them new. */
 static bool is_small(const struct delayed_inode *in)
 {
 	return in->fresh && in->items == in->few && !in->index_size;
@@ -37,7 +38,7 @@ static bool copy_items(struct delayed_table *t, const struct delayed_inode *from
 	return true;
 }
 
-/* What there is no memory for is run, too. */
+/* Without memory to keep it, the inode is run, too. */
 static void keep_inode(struct delayed_table *now, struct delayed_inode *in, struct ticket_amount *kept)
 {
 	struct ticket_amount own = { .items = 1, .leaves = 1 };
@@ -81,7 +82,7 @@ void delayed_keep_directories(struct delayed_shard *s, struct ticket_amount *kep
 {
 	for (size_t i = 0; i < s->running.size; i++) {
 		struct delayed_inode *in = s->running.slots[i].in;
-		/* More than each of its entries, and one for all others, by what else it has. */
+		/* An upper bound: each entry counts as one place, but all other items together as one. */
 		const struct ticket_amount own = { in ? in->n : 0, in ? (int64_t)in->bytes : 0, in ? in->n : 0 };
 
 		if (!in || !is_growing_directory(in) || delayed_inode_move(&s->now, in))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How many leaves are copied for items of a tree that wait to be changed there: each once, however many they are, and
- * none that was copied before. What lay in a leaf when it was looked into is there still when it is run, or in one that
- * is the tree's own: items go from one leaf into another one by edits, which make both private. So what was seen since
- * the last run holds until the next, which is before the commit or a snapshot. More may be counted than are copied,
- * never less.
+ * Counts the leaves that must be copied for delayed changes of items in a tree: each leaf once, no matter how many
+ * changes it has, and none that is private already. An item that was in a leaf when it was looked up will be there when
+ * it is run, or in another private leaf: only edits move items to other leaves, and these make both leaves private.
+ * What was seen is therefore valid from one run to the next, and all items are run before a commit or snapshot. The
+ * count may be too high, but never too low.
  */
 #include "lib/txn/delayed_impl.h"
 
@@ -12,7 +12,7 @@ static struct delayed_seen *seen_of(struct delayed_tree *t, const struct btrkit_
 {
 	struct delayed_shard *s = delayed_shard_of(t, key->objectid);
 
-	/* Directories have them in different leaves. */
+	/* Directories have their index items and DIR_ITEMs in different leaves. */
 	return &s->seen[key->type == KEY_DIR_INDEX ? 2 : key->type == KEY_DIR_ITEM];
 }
 
@@ -32,7 +32,7 @@ static bool covers(const struct delayed_seen *seen, const struct btrkit_key *key
 	return seen->bytenr && key_cmp(&seen->first, key) <= 0 && key_cmp(key, &seen->last) <= 0;
 }
 
-/* Looks for the leaf. What fails then will fail again. */
+/* Look up the leaf. Errors are ignored here, because they will occur again later. */
 static void look(struct delayed_tree *t, const struct btrkit_key *key)
 {
 	struct cursor c;
@@ -57,7 +57,7 @@ bool delayed_count_leaf(struct delayed_tree *t, const struct btrkit_key *key)
 	if (seen->own)
 		return false;
 	slot = &t->leaves[(seen->bytenr / t->edit->c.fs->items.nodesize) % DELAYED_LEAVES];
-	/* Of two in one slot the other one is counted again. */
+	/* If two leaves share a slot, the second is counted again. */
 	return atomic_exchange(slot, seen->bytenr) != seen->bytenr;
 }
 

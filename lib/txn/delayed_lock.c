@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The locks of inodes, in an order that cannot lock up. */
+/* Locks of inodes, taken in an order that prevents deadlocks. */
 #include <string.h>
 
 #include "lib/txn/delayed_impl.h"
@@ -51,7 +51,7 @@ void delayed_lock_two(struct delayed_tree *a, uint64_t inode, struct delayed_tre
 		delayed_lock(a, both, 2, ret);
 		return;
 	}
-	/* Nobody who has a lock in one tree waits for one in a tree before it. */
+	/* Locks are taken in the order of tree IDs. */
 	ret->held[0] = a->id < b->id ? delayed_shard_of(a, inode) : delayed_shard_of(b, other);
 	ret->held[1] = a->id < b->id ? delayed_shard_of(b, other) : delayed_shard_of(a, inode);
 	ret->n = 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Items as they are with what waits: what was changed last, else what is on its way into the tree, else the tree's. */
+/* Reads items including delayed changes: the latest ones, else those being run, else from the tree. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ void delayed_reader_release(struct delayed_reader *r)
 	*r = (struct delayed_reader){ 0 };
 }
 
-/* The tree's item where the cursor stands, out of the reach of who changes the tree. @r: NULL for its key alone */
+/* Copy the cursor's item, since others may change the tree. @r: NULL for its key only */
 static int copy_item(struct delayed_reader *r, const struct item *from, struct item *ret, struct btrkit_error *err)
 {
 	if (!r) {
@@ -39,7 +39,7 @@ static int copy_item(struct delayed_reader *r, const struct item *from, struct i
 
 enum tree_seek { TREE_EXACT, TREE_FORWARD, TREE_BACK };
 
-/* An item of the key's inode. @return 0; 1 there is none; <0 */
+/* Find an item of the key's inode in the tree. @return 0; 1: there is none; <0 */
 static int tree_item(struct delayed_tree *t, struct delayed_reader *r, const struct btrkit_key *key,
 		     enum tree_seek seek, struct item *ret, struct btrkit_error *err)
 {
@@ -89,7 +89,7 @@ int delayed_find(struct delayed_tree *t, struct delayed_reader *r, const struct 
 	return tree_item(t, r, key, TREE_EXACT, ret, err);
 }
 
-/* The first item of those that wait that is not below the key, or with @back the last not above it; NULL: none. */
+/* The first delayed item not below the key, or with @back the last one not above it; NULL: none. */
 static const struct delayed_item *nearest(struct delayed_inode *in, const struct btrkit_key *key, bool back)
 {
 	uint32_t low = 0, high;
@@ -112,7 +112,7 @@ static const struct delayed_item *nearest(struct delayed_inode *in, const struct
 	return low < in->n ? in->items[low] : NULL;
 }
 
-/* The key behind, or before. @return false: there is none in the inode */
+/* Go to the next key, or the previous one. @return false: the inode has none */
 static bool step(struct btrkit_key *key, bool back)
 {
 	if (back ? key->offset-- : ++key->offset)
@@ -140,7 +140,7 @@ static int seek_either(struct delayed_tree *t, struct delayed_reader *r, const s
 			return res;
 		if (first)
 			found = delayed_key(now, first);
-		/* Of those that are equally near the one that was changed last holds. */
+		/* Of equal keys, the one that was changed last takes precedence. */
 		if (second && (!first || (back ? delayed_cmp(second, &found) > 0 : delayed_cmp(second, &found) < 0))) {
 			first = second;
 			in = running;
@@ -208,7 +208,7 @@ int delayed_notes(struct delayed_tree *t, uint64_t inode, uint8_t **ret, struct 
 	return res;
 }
 
-/* The highest number of an inode that the tree has. */
+/* Find the highest inode number in the tree. */
 static int last_inode(struct delayed_tree *t, uint64_t *ret, struct btrkit_error *err)
 {
 	struct cursor c;
@@ -232,11 +232,11 @@ int delayed_take_inode(struct delayed_tree *t, uint64_t *ret, struct btrkit_erro
 		res = last_inode(t, &last, err);
 		if (res)
 			return res;
-		/* Who was first is right: nobody has taken one before. */
+		/* If another thread was faster, its result is right, and numbers may have been allocated since. */
 		atomic_compare_exchange_strong(&t->next_inode, &none, last + 1);
 	}
 	*ret = atomic_fetch_add(&t->next_inode, 1);
-	/* The last one Linux gives to none. */
+	/* Linux does not use the last one either. */
 	if (*ret >= OID_LAST_FREE)
 		return err_set(err, BTRKIT_NO_SPACE, "subvolume %" PRIu64 " has used up all numbers of inodes",
 			       t->id);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * What waits goes into the trees: inode after inode and key after key, new items by as many as a leaf can hold.
- */
+/* Inserts delayed items into the trees: by inode and key, with as many new items at a time as fit into a leaf. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,29 +10,29 @@
 #include "lib/txn/delayed_impl.h"
 #include "lib/txn/txn.h"
 
-/* An item has at least a header, so that a leaf cannot hold more. */
+/* Each item has at least a header, so a leaf cannot hold more. */
 #define BATCH_MAX (65536u / sizeof(struct disk_item))
 
-/* So many items are changed before others may have the tree. */
+/* Number of items that are changed before others may have the tree. */
 #define CHANGES_AT_A_TIME 16u
 
-/* Items are fetched from memory so long before they are wanted. */
+/* How many items ahead memory is prefetched. */
 #define AHEAD 8u
 
-/* So many inodes are worth going through the shards. */
+/* Minimum number of inodes that justifies visiting all shards. */
 #define RELEASED_AT_A_TIME 256u
 
-/* So many bytes that wait are put in order by several threads. */
+/* Minimum memory of delayed items that justifies sorting by several threads. */
 #define BYTES_FOR_THREADS (4u << 20)
 
-/* The new items that are collected, one behind the other in the order of keys. */
+/* The new items collected so far, in key order and contiguous. */
 struct delayed_batch {
 	struct delayed_tree *t;
 	struct item items[BATCH_MAX];
 	size_t n;
 	uint32_t bytes, room;
 	bool index;
-	/* Or items that go, likewise: never both. */
+	/* Or items to delete, likewise; never both. */
 	struct btrkit_key gone[BATCH_MAX];
 	size_t num_gone;
 };
@@ -52,7 +50,7 @@ static void count_batch(struct delayed_batch *b)
 	s->log2[log2]++;
 }
 
-/* An item that was not there when it was put here: its tree contradicts itself. @err: what was told of the item */
+/* A new item exists already, so its tree is inconsistent. @err: what was reported about the item */
 static int contradicts(const struct delayed_tree *t, struct btrkit_error *err)
 {
 	const struct btrkit_key key = err ? err->key : KEY(0, 0, 0);
@@ -101,7 +99,7 @@ static int no_longer_there(const struct delayed_tree *t, const struct btrkit_key
 	return ret;
 }
 
-/* Takes out what is to go, a leaf's at a time. */
+/* Delete the collected keys, one leaf at a time. */
 static int take_gone(struct delayed_batch *b, struct btrkit_error *err)
 {
 	struct delayed_tree *t = b->t;
@@ -118,7 +116,7 @@ static int take_gone(struct delayed_batch *b, struct btrkit_error *err)
 	return ret;
 }
 
-/* Another value for an item of the tree. With the locks. */
+/* Replace the contents of an item in the tree. Requires both locks. */
 static int change_one(struct delayed_tree *t, const struct delayed_inode *in, const struct delayed_item *it,
 		      struct btrkit_error *err)
 {
@@ -129,7 +127,7 @@ static int change_one(struct delayed_tree *t, const struct delayed_inode *in, co
 	int ret;
 
 	e->touched |= it->type == KEY_INODE_ITEM;
-	/* The leaf is copied first, by which the tree gets its own references to what the old item names. */
+	/* Copy the leaf first, which gives the tree its own references to what the old item refers to. */
 	ret = edit_bytes(e, &key, &data, &size, err);
 	if (!ret) {
 		const struct item old = { key, data, size };
@@ -143,7 +141,7 @@ static int change_one(struct delayed_tree *t, const struct delayed_inode *in, co
 	return ret == -ENOENT ? no_longer_there(t, &key, err) : ret;
 }
 
-/* Such changes of an inode's items that follow each other; *@i gets where they end. */
+/* Apply consecutive replacements of an inode's items. *@i is set to the first item after them. */
 static int change_some(struct delayed_tree *t, const struct delayed_inode *in, uint32_t *i, struct btrkit_error *err)
 {
 	const uint32_t end = in->n - *i < CHANGES_AT_A_TIME ? in->n : *i + CHANGES_AT_A_TIME;
@@ -163,7 +161,7 @@ static int add_to_batch(struct delayed_batch *b, const struct delayed_inode *in,
 	const bool index = it->type == KEY_DIR_INDEX;
 	int ret = 0;
 
-	/* Index items of a directory are batches of their own. */
+	/* The index items of a directory are batches of their own. */
 	if (b->n && (b->bytes + bytes > b->room || b->index != index ||
 		     (index && b->items[0].key.objectid != in->objectid)))
 		ret = put_batch(b, err);
@@ -175,20 +173,20 @@ static int add_to_batch(struct delayed_batch *b, const struct delayed_inode *in,
 	return 0;
 }
 
-/* Asks for lines of memory, which are not waited for. */
+/* Prefetch cache lines. */
 static void fetch(const void *at, unsigned lines)
 {
 	for (unsigned i = 0; i < lines; i++)
 		__builtin_prefetch((const char *)at + 64 * (size_t)i);
 }
 
-/* What an inode has lies mostly behind it. */
+/* The memory of an inode's items is usually next to it. */
 static void fetch_inode(const struct delayed_inode *in)
 {
 	fetch(in, 6);
 }
 
-/* The items are in order, and nobody changes them any more. */
+/* The items must be sorted, and no longer change. */
 static int run_inode(struct delayed_batch *b, const struct delayed_inode *in, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -216,7 +214,7 @@ static int run_inode(struct delayed_batch *b, const struct delayed_inode *in, st
 	return ret;
 }
 
-/* Puts the items of a shard's inodes in order, as who reads does too. */
+/* Sort the items of a shard's inodes. Readers sort them, too, so take the lock. */
 static void sort_shard(void *ctx, size_t i)
 {
 	struct delayed_shard *s = &((struct delayed_tree *)ctx)->shards[i];
@@ -228,7 +226,7 @@ static void sort_shard(void *ctx, size_t i)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* The inodes that are taken over, in order. */
+/* Collect and sort the inodes that were taken over. */
 static int collect(struct delayed_tree *t, struct sort_entry **ret, size_t *n, struct btrkit_error *err)
 {
 	struct sort_entry *all = NULL;
@@ -254,7 +252,7 @@ static int collect(struct delayed_tree *t, struct sort_entry **ret, size_t *n, s
 	return 0;
 }
 
-/* Gives back what is all in the tree now. */
+/* Free a shard's items, all of which are in the tree. */
 static void forget_shard(void *ctx, size_t i)
 {
 	struct delayed_tree *t = ctx;
@@ -268,7 +266,7 @@ static void forget_shard(void *ctx, size_t i)
 	delayed_table_free(&done);
 }
 
-/* Gives back the memory of inodes that are all in the tree: blocks are made of it, see slab.h. */
+/* Free the memory of inodes that are completely in the tree. It is reused for tree blocks: see slab.h. */
 static void release(struct delayed_tree *t, const struct sort_entry *done, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -289,8 +287,8 @@ static void release(struct delayed_tree *t, const struct sort_entry *done, size_
 }
 
 /*
- * Of the first @n inodes, which have been run, those before the batch's are done with; *@from is the first that was not
- * given back yet.
+ * Release those of the first @n inodes, all of which have been run, that have nothing left in the batch. *@from: first
+ * one not released yet
  */
 static void release_done(const struct delayed_batch *b, const struct sort_entry *all, size_t *from, size_t n)
 {
@@ -299,7 +297,7 @@ static void release_done(const struct delayed_batch *b, const struct sort_entry 
 
 	if (n - *from < RELEASED_AT_A_TIME && !first->own)
 		return;
-	/* What is to go is not seen to go before it has. */
+	/* Deleted items must be known as deleted until they are out of the tree. */
 	if (b->num_gone && first->objectid >= b->gone[0].objectid)
 		return;
 	while (b->n && end > *from && all[end - 1].number >= b->items[0].key.objectid)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The items of an inode in the order of their keys. */
+/* Sorts the items of an inode by key. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/sort.h"
 #include "lib/txn/delayed_impl.h"
 
-/* More than so many that are out of order are sorted with all the rest. */
+/* If more items than this are out of order, all are sorted again. */
 #define SORTED_ONE_BY_ONE 16u
 
-/* @return whether there was memory for it */
+/* @return false: no memory */
 static bool sort_all(struct delayed_inode *in)
 {
 	struct sort_entry *all = reallocarray(NULL, in->n, sizeof(*all));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Inodes that have items which wait, and these: found by number and by key. */
+/* Tables of inodes with delayed items, by objectid, and of their items, by key. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "lib/txn/delayed_impl.h"
 #include "lib/txn/txn.h"
 
-/* An inode with more items gets an index of them. */
+/* An inode with more items gets an index. */
 #define SEARCHED_ONE_BY_ONE 8u
 
 static uint64_t mix(uint64_t x)
@@ -19,13 +19,13 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 32;
 }
 
-/* Numbers that come one after the other lie by fours beside each other in a table: in one line of the cache. */
+/* Four consecutive numbers are adjacent in a table, and thus in one cache line. */
 static uint64_t hash_number(uint64_t x)
 {
 	return mix(x >> 2) << 2 | (x & 3);
 }
 
-/* Within its shard. */
+/* Hash within a shard. */
 static uint64_t hash_inode(uint64_t inode)
 {
 	return hash_number(inode / DELAYED_SHARDS);
@@ -66,7 +66,7 @@ void delayed_table_free(struct delayed_table *t)
 	pool_free(&t->items);
 }
 
-/* Where the inode is in the table, or would be: there is a free slot. */
+/* The slot of the inode, or the free slot where it would be. */
 static struct delayed_slot *slot_of(struct delayed_slot *slots, size_t size, uint64_t objectid)
 {
 	size_t i = hash_inode(objectid) & (size - 1);
@@ -140,7 +140,7 @@ static uint64_t hash_key(uint8_t type, uint64_t offset)
 	return hash_number(offset + ((uint64_t)type << 56));
 }
 
-/* Where the item with a key is in the index, or would be. */
+/* The slot of the item with a key, or the free slot where it would be. */
 static struct delayed_place *index_slot(struct delayed_place *index, uint32_t size, const struct btrkit_key *key)
 {
 	const uint64_t hash = hash_key(key->type, key->offset);
@@ -171,7 +171,7 @@ struct delayed_item *delayed_inode_find(const struct delayed_inode *in, const st
 	return NULL;
 }
 
-/* Its items lie in memory of its own from now on: all of them, so that they can go on to another table. */
+/* Move the items to a pool of the inode, so that they can be moved to another table. */
 static int make_own(struct delayed_table *t, struct delayed_inode *in, struct btrkit_error *err)
 {
 	struct pool *own = pool_take(&t->inodes, sizeof(*own), 8);
@@ -247,7 +247,10 @@ static struct delayed_item *new_item(struct delayed_table *t, struct delayed_ino
 						   offsetof(struct delayed_item, data) + size, 8, in->objectid);
 
 	if (it) {
-		/* The bytes begin before the end that the struct would have. */
+		/*
+		 * Set the members one by one: the allocation may be smaller than the struct, whose data begins in its
+		 * padding.
+		 */
 		it->offset = key->offset;
 		it->type = key->type;
 		it->size = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* When what waits goes into the trees: by whom it is taken over, what of it goes on waiting, and who is alone. */
+/* When delayed items are run: which are taken over, and by which thread; and exclusive use. */
 #include "lib/txn/delayed_impl.h"
 #include "lib/txn/txn.h"
 
@@ -15,12 +15,12 @@ void delayed_unlock_trees(struct delayed *d)
 	pthread_rwlock_unlock(&d->trees);
 }
 
-/* What goes on waiting: see delayed_keep.c. */
+/* What remains delayed: see delayed_keep.c. */
 enum keep { KEEP_NOTHING, KEEP_NEWEST, KEEP_DIRECTORIES };
 
 /*
- * Takes over what waits: from here on changes are collected anew. With the gate closed. Who is before the gate may open
- * other trees meanwhile, in which nothing waits. @return the bytes of it
+ * Take over the delayed items. From now on, new changes are collected separately. The gate must be closed. Threads
+ * before the gate may open further trees meanwhile, which have no delayed items. @return memory used by the items
  */
 static size_t take_over(struct delayed *d, enum keep keep, struct delayed_tree **list)
 {
@@ -79,7 +79,7 @@ bool delayed_waits(struct delayed *d)
 	struct delayed_tree *t;
 	bool waits = false;
 
-	/* Who has a shard may want the trees: not both at once. */
+	/* Threads that hold a shard may wait for the lock of trees, so never hold both. */
 	pthread_rwlock_rdlock(&d->trees);
 	t = d->list;
 	pthread_rwlock_unlock(&d->trees);
@@ -93,7 +93,7 @@ bool delayed_waits(struct delayed *d)
 	return waits;
 }
 
-/* With the lock of runs, which is given back. */
+/* Requires the lock of runs, and releases it. */
 static int run_locked(struct delayed *d, enum keep keep, struct btrkit_error *err)
 {
 	struct delayed_tree *t;
@@ -140,12 +140,12 @@ void delayed_run_much(struct delayed *d)
 
 	if (waiting < d->waiting_max && (waiting < patience || !running))
 		return;
-	/* The more comes meanwhile the fewer go on, so that who runs has a processor. */
+	/* The more is delayed, the fewer threads continue, so that the one that runs it gets a processor. */
 	pthread_mutex_lock(&d->run);
 	if (atomic_load(&d->waiting) < d->waiting_max)
 		pthread_mutex_unlock(&d->run);
 	else if (run_locked(d, KEEP_DIRECTORIES, &err))
-		return; /* who comes next is told */
+		return; /* the next operation reports it */
 }
 
 int delayed_run_alone(struct delayed *d, struct btrkit_error *err)
@@ -154,7 +154,7 @@ int delayed_run_alone(struct delayed *d, struct btrkit_error *err)
 	struct delayed_tree *t;
 	size_t bytes;
 
-	/* What was not done to the end is still there, and its trees may not be. */
+	/* After a failure, what was not run is still there, but its trees may not be. */
 	if (ret)
 		return ret;
 	bytes = take_over(d, KEEP_NOTHING, &t);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The mirrors say what the primary superblocks say before anything is written. A crash may have left them those of the
- * commit before: what that freed would be handed out now and overwritten, and if then the primary superblock were torn,
- * its mirror would speak of blocks that are gone. Devices of different generations are not written at all.
+ * Before anything is written, the mirrors are brought up to date with the primary superblocks. After a crash, they may
+ * be those of the previous commit. The space that the last commit freed would then be overwritten, and if the primary
+ * superblock was torn later, its mirror would refer to blocks that no longer exist. Devices with different generations
+ * are not written at all.
  */
 #include <string.h>
 
@@ -60,7 +61,7 @@ int commit_level_supers(struct btrkit_fs *fs, struct btrkit_error *err)
 	const struct volume *v = fs->volume;
 	int ret;
 
-	/* What another has written since would be the mirrors that are behind. */
+	/* If another program has written to the filesystem, its mirrors would seem to be outdated. */
 	ret = commit_supers_check(fs, err);
 	for (size_t i = 0; !ret && i < volume_num_devices(v); i++) {
 		const struct volume_device device = volume_device(v, i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Changes of references, collected by extent until they are applied. */
+/* Collects changes of references, by extent, until they are applied. */
 #include "lib/txn/refs.h"
 
 #include <inttypes.h>
@@ -93,7 +93,7 @@ static int add_head(struct refs *r, const struct range *extent, bool data, unsig
 	return 0;
 }
 
-/* The head of an extent, which may be known already: then as the same. */
+/* Get or create the head of an extent. An existing one must describe the same extent. */
 static int get_head(struct refs *r, const struct range *extent, bool data, unsigned level, struct ref_head **ret,
 		    struct btrkit_error *err)
 {
@@ -195,7 +195,7 @@ void ref_head_net(struct refs *r, struct ref_head *h)
 	r->queued += kept;
 }
 
-/* Whether the reference is one of a file, or of a tree of files: what quotas account for. */
+/* Whether the reference is from a file or a file tree, which quotas account for. */
 static bool is_of_files(const struct extent_ref *ref)
 {
 	switch (ref->type) {
@@ -213,7 +213,7 @@ static int append(struct refs *r, struct ref_head *h, const struct extent_change
 	uint32_t size;
 
 	if (h->n == h->size) {
-		/* Some may cancel out. They are sorted only each time that they have doubled. */
+		/* Some may cancel out. They are sorted only each time that their number has doubled. */
 		ref_head_net(r, h);
 		if (2 * h->n >= h->size) {
 			size = h->size ? 2 * h->size : 1;
@@ -275,7 +275,7 @@ int refs_find_item(struct edit_tree *t, const struct range *extent, bool data, u
 	struct cursor *c = &t->c;
 	int r;
 
-	/* Either form of a tree block's item: an old filesystem may have both. */
+	/* Tree blocks have one of two types of items. Old filesystems may have both. */
 	r = cursor_seek(c, &KEY(extent->start, KEY_EXTENT_ITEM, 0), err);
 	if (r)
 		return r;
@@ -370,8 +370,8 @@ static void count_batch(struct btrkit_write_stats *stats, size_t n)
 }
 
 /*
- * Each is taken out before it is applied: what that changes of the same extent is of the next batch. What it changes of
- * one that comes later in this batch is netted there.
+ * Each head is removed before it is applied: if that changes the same extent, the change belongs to the next batch.
+ * Changes of extents that come later in this batch are included there.
  */
 static int run_all(struct refs *r, const struct range *order, size_t n, struct refs_batch *b, struct btrkit_error *err)
 {

@@ -3,8 +3,8 @@
 #define BTRKIT_TXN_REFS_H
 
 /*
- * Delayed references: changes of references are netted per extent and reference in memory, and applied to the extent
- * tree in batches in the order of addresses.
+ * Delayed references: changes of references are collected and netted in memory, by extent and reference, and applied to
+ * the extent tree in batches, in address order.
  */
 
 #include "lib/space/range.h"
@@ -17,36 +17,43 @@ int refs_create(struct btrkit_txn *txn, struct refs **ret, struct btrkit_error *
 /* NULL is allowed. */
 struct refs *refs_destroy(struct refs *r);
 
-/* A new extent, allocated and not in the extent tree: its first references follow by refs_change(). */
+/* Add a newly allocated extent that is not in the extent tree. Its first references follow by refs_change(). */
 int refs_new_extent(struct refs *r, const struct range *extent, bool data, unsigned level,
 		    const struct btrkit_key *first, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* @return 0; -EOPNOTSUPP: with simple quotas no file may change; -EUCLEAN: the extent is known as another; -ENOMEM */
+/*
+ * Add or drop references.
+ * @return 0; -EOPNOTSUPP: files must not change with simple quotas; -EUCLEAN: the extent is known as another; -ENOMEM
+ */
 int refs_change(struct refs *r, const struct extent_change *change, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int refs_set_full_backref(struct refs *r, uint64_t bytenr, unsigned level,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* What the extent tree says together with what is pending. @return 0; -EUCLEAN: there is no such extent; <0 */
+/*
+ * References and flags of a tree block, from the extent tree and pending changes. @return 0; -EUCLEAN: no such extent;
+ * <0
+ */
 int refs_lookup(struct refs *r, uint64_t bytenr, unsigned level, uint64_t *count, uint64_t *flags,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Whether a data extent has no other reference than this one, however often, as far as can be said without a search.
- * @last_snapshot: what is older may be referred to by trees that share blocks. @fresh: it came in this transaction
- * @return 0 it has none; 1 it may have; -EUCLEAN: the extent is known as another; <0
+ * Whether this reference, with any count, is the only one of a data extent, as far as can be determined without a
+ * search. @last_snapshot: extents of this or an earlier generation may be referred to through shared tree blocks.
+ * @fresh: the extent was allocated in this transaction
+ * @return 0: it is the only one; 1: there may be others; -EUCLEAN: the extent is known as another; <0
  */
 int refs_is_only(struct refs *r, const struct range *extent, const struct extent_ref *ref, uint64_t last_snapshot,
 		 bool *fresh, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Extents with changes that are not in the extent tree yet. */
+/* Number of extents with changes that are not in the extent tree yet. */
 size_t refs_pending(const struct refs *r);
-/* Of those, data extents. */
+/* Of these, data extents. */
 size_t refs_pending_data(const struct refs *r);
-/* How many changes of references these are, before those that cancel out are found. */
+/* Number of their changes; some may still cancel out. */
 size_t refs_queued(const struct refs *r);
-/* Whether a reference of a file or of a tree of files has changed. */
+/* Whether a reference from a file or a file tree has changed. */
 bool refs_changed_files(const struct refs *r);
-/* Applies all that is pending now, as one batch; more may be pending afterwards. @return 0; -EUCLEAN; <0 */
+/* Apply all pending changes as one batch. Afterwards, more may be pending. @return 0; -EUCLEAN; <0 */
 int refs_run(struct refs *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Gives back what was allocated and never referenced. */
+/* Free extents that were allocated but never referenced. */
 int refs_release_unused(struct refs *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Brings the extent tree up to date with the changes of an extent's references. */
+/* Applies changes of references to the extent tree. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,14 +17,14 @@
 struct refs_batch {
 	struct refs *r;
 	struct edit_tree *t; /* the extent tree */
-	uint8_t *scratch;    /* the item that is being changed: a block's worth */
-	/* New items, put off so that many go into a leaf at once. */
+	uint8_t *scratch;    /* buffer of nodesize bytes for the item that is being changed */
+	/* New items, deferred so that many are inserted into a leaf at once. */
 	struct item inserts[INSERTS_MAX];
 	size_t num_inserts;
 	uint8_t *insert_bytes;
 	uint32_t insert_used, insert_size;
-	struct range fresh; /* what they are of, as far as it is without a gap */
-	struct range dead;  /* file data that is no more, whose checksums have to go */
+	struct range fresh; /* extents of these items, as long as they are contiguous */
+	struct range dead;  /* data that was freed, whose checksums must be deleted */
 };
 
 int refs_batch_create(struct refs *r, struct refs_batch **ret, struct btrkit_error *err)
@@ -123,13 +123,13 @@ int refs_batch_end(struct refs_batch *b, struct btrkit_error *err)
 	return ret;
 }
 
-/* Linux's limit, above which a reference gets an item of its own. */
+/* Linux's limit. A reference that would make the item as large is keyed. */
 static uint32_t item_limit(const struct refs_batch *b)
 {
 	return (leaf_room(b->r->txn->fs->super.nodesize) >> 4) - (uint32_t)sizeof(struct disk_item);
 }
 
-/* One reference, inline or keyed; @key is that of the extent's item, which need not be there yet if it is @fresh. */
+/* Change one reference, inline or keyed. @key: key of the extent item, which does not exist yet if @fresh */
 static int apply_change(struct refs_batch *b, struct extent_bytes *x, const struct btrkit_key *key, bool fresh,
 			const struct ref_change *change, struct btrkit_error *err)
 {
@@ -162,7 +162,7 @@ static int apply_change(struct refs_batch *b, struct extent_bytes *x, const stru
 	return 0;
 }
 
-/* Additions before drops, so that what stays is not taken for gone. */
+/* Add references before dropping others, so that the count does not become 0 in between. */
 static int apply_changes(struct refs_batch *b, struct extent_bytes *x, const struct btrkit_key *key,
 			 const struct ref_head *h, struct btrkit_error *err)
 {
@@ -201,7 +201,7 @@ static int insert_extent(struct refs_batch *b, const struct ref_head *h, struct 
 	return ret ? ret : space_enter(b->r->txn->space, &h->extent, err);
 }
 
-/* The last reference is gone: nothing may be left that speaks of the extent. */
+/* The last reference is gone: nothing may remain that belongs to the extent. */
 static int remove_extent(struct refs_batch *b, const struct ref_head *h, const struct extent_bytes *x,
 			 const struct btrkit_key *key, struct btrkit_error *err)
 {
@@ -210,7 +210,7 @@ static int remove_extent(struct refs_batch *b, const struct ref_head *h, const s
 	bool keyed = false;
 	int ret;
 
-	/* Simple quotas note who made the extent: that is no reference. */
+	/* With simple quotas, items record who made the extent. That is not a reference. */
 	while (!(ret = extent_item_next_ref(&left, &ref, err)) && ref.type == KEY_EXTENT_OWNER_REF)
 		;
 	if (ret >= 0) {
@@ -274,7 +274,10 @@ static int change_extent(struct refs_batch *b, const struct ref_head *h, struct 
 		return err_corrupt(err, "refs", "extent of %" PRIu64 " references", x.refs);
 	memcpy(x.bytes, c->item.data, x.size);
 	ret = apply_changes(b, &x, &key, h, err);
-	/* Its copy took over what it refers to: were it in use still, that would have an owner too few. */
+	/*
+	 * Its copy has taken over its references. If the block was still in use, what it refers to would lack a
+	 * reference.
+	 */
 	if (!ret && h->last && x.refs)
 		ret = err_corrupt(err, "refs",
 				  "tree block of %" PRIu64 " more references, which by its generation is not shared",
@@ -284,7 +287,7 @@ static int change_extent(struct refs_batch *b, const struct ref_head *h, struct 
 	return x.refs ? write_back(b, &x, &key, h->full_backref, old_size, err) : remove_extent(b, h, &x, &key, err);
 }
 
-/* Came and went within the transaction, unseen by the extent tree. */
+/* The extent was allocated and freed within the transaction, and never entered into the extent tree. */
 static int unalloc(struct refs_batch *b, const struct ref_head *h, struct btrkit_error *err)
 {
 	int ret = h->data ? forget_csums(b, &h->extent, err) : 0;

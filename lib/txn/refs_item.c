@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* References as they lie in the extent tree: inline in the extent's item, or as items of their own. */
+/* References in the extent tree: inline in the extent item, or keyed, as items of their own. */
 #include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/txn/refs_head.h"
 
-/* Where two keyed data references of one hash would lie, the later takes the next offset that is free. */
+/* If keyed data references have the same hash, each takes the next free offset. */
 #define COLLISIONS_MAX 65536u
 
 int ref_count_changed(const struct ref_change *change, uint32_t before, uint32_t *after, struct btrkit_error *err)
@@ -39,7 +39,10 @@ int inline_ref_find(const struct extent_bytes *x, const struct extent_ref *ref, 
 		if (r < 0)
 			return r;
 		*ret = (struct inline_place){ (uint32_t)(at - x->bytes), 0, 0 };
-		/* References of one type are sorted downwards; equal ones keep the order in which they came. */
+		/*
+		 * References of one type are in descending order. Equal ones remain in the order in which they were
+		 * added.
+		 */
 		if (r || there.type > ref->type ||
 		    (there.type == ref->type && !ref_equal(&there, ref) && extent_ref_sequence(&there) < sequence))
 			return 0;
@@ -64,9 +67,7 @@ void inline_ref_set(struct extent_bytes *x, const struct inline_place *place, co
 		extent_inline_ref_put(&put, x->bytes + place->at);
 }
 
-/*
- * The item of a keyed reference. @return 0 *key is its key; 1 there is none, and *key is the one for a new one; <0
- */
+/* Find the item of a keyed reference. @return 0: *key is its key; 1: none, *key is the key for a new one; <0 */
 static int keyed_ref_find(struct edit_tree *t, uint64_t bytenr, const struct extent_ref *ref, struct btrkit_key *key,
 			  uint32_t *count, struct btrkit_error *err)
 {
@@ -102,7 +103,7 @@ static int keyed_ref_find(struct edit_tree *t, uint64_t bytenr, const struct ext
 	return 1;
 }
 
-/* The bytes of a keyed reference's item. */
+/* Encode the contents of a keyed reference's item. @return their size */
 static uint32_t keyed_ref_bytes(const struct extent_ref *ref, uint32_t count, uint8_t *to)
 {
 	const le32 disk_count = le32_put(count);

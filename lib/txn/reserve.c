@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Room for the blocks of a transaction is made sure of beforehand: inside an edit or a commit it is too late. */
+/* Reserves space for the blocks of a transaction in advance: inside an edit or a commit it is too late. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -12,17 +12,17 @@
 
 #define GLOBAL_RESERVE_MAX (512ull << 20)
 
-/* The most that one step of removing something asks for. */
+/* Maximum that one step of a removal needs. */
 #define REMOVAL_ITEMS 16
 #define REMOVAL_BYTES 512
 
-/* For so many items that are removed a leaf is granted where there is not one for each. */
+/* Number of removed items per leaf that is assumed for credit. */
 #define REMOVED_IN_A_LEAF 16
 
-/* Credit of so many leaves is worth no new chunk. */
+/* If there is space for the credit of so many leaves, no chunk is allocated for more. */
 #define ENOUGH_CREDIT 1024
 
-/* So many times a chunk must be free for it to be one of plenty. */
+/* Minimum ratio of unallocated space to the size of a chunk for TXN_CHUNKS_OF_PLENTY. */
 #define PLENTY 8u
 
 static int add_chunk(struct btrkit_txn *txn, uint64_t type, bool of_plenty, struct btrkit_error *err)
@@ -43,12 +43,12 @@ static int add_chunk(struct btrkit_txn *txn, uint64_t type, bool of_plenty, stru
 	return ret;
 }
 
-/* Blocks that groups of a type still have; stops counting at @enough. */
+/* Count the free blocks in groups of a type, up to @enough. */
 static int count(struct btrkit_txn *txn, uint64_t type, uint64_t enough, uint64_t *ret, struct btrkit_error *err)
 {
 	const uint64_t size = txn->fs->super.nodesize, most = space_free_bytes(txn->space, type) / size;
 
-	/* Where they do not come to that the pieces need not be looked for. */
+	/* If the total is too small, there is no need to look at the pieces. */
 	if (most < enough) {
 		*ret = most;
 		return 0;
@@ -56,7 +56,7 @@ static int count(struct btrkit_txn *txn, uint64_t type, uint64_t enough, uint64_
 	return space_count(txn->space, type, size, enough, ret, err);
 }
 
-/* A new chunk changes the chunk tree, whose blocks lie in chunks of their own. */
+/* A new chunk changes the chunk tree, whose blocks are in chunks of their own. */
 static int reserve_system(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	const uint64_t need = 4 * (txn->fs->chunk_tree.level + 1u);
@@ -66,7 +66,7 @@ static int reserve_system(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret || pieces >= need ? ret : add_chunk(txn, BG_SYSTEM, false, err);
 }
 
-/* Sees to it that @need blocks are free in groups of metadata. @ret_pieces: those that are, as far as they count */
+/* Make sure that @need blocks are free in metadata groups. @ret_pieces: number of free blocks, counted up to @need */
 static int make_room(struct btrkit_txn *txn, uint64_t need, enum txn_chunks chunks, uint64_t *ret_pieces,
 		     struct btrkit_error *err)
 {
@@ -102,7 +102,7 @@ int txn_reserve(struct btrkit_txn *txn, uint64_t blocks, struct btrkit_error *er
 	return ret ? ret : make_room(txn, bound_blocks(&b, blocks), TXN_CHUNKS, &pieces, err);
 }
 
-/* What Linux keeps for itself, and needs to remove anything from a full filesystem: see its global block reserve. */
+/* Linux's global block reserve, which it needs to remove anything from a full filesystem. */
 static int global_reserve(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error *err)
 {
 	static const uint64_t trees[] = { OID_EXTENT_TREE, OID_CSUM_TREE, OID_FREE_SPACE_TREE, OID_BLOCK_GROUP_TREE };
@@ -129,18 +129,18 @@ static int global_reserve(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_e
 	return 0;
 }
 
-/* What is asked for, and what is asked for besides as long as there is plenty. */
+/* A request and what it is judged by. */
 struct asking {
 	const struct ticket_amount *all;
 	const struct ticket_need *need;
 	struct bound bound;
-	uint64_t keep;	 /* blocks that stay free for Linux, and for who removes something after the commit */
-	uint64_t pinned; /* that a commit frees */
+	uint64_t keep;	 /* blocks that must stay free for Linux, and for removals after the commit */
+	uint64_t pinned; /* blocks that a commit frees */
 };
 
 /*
- * The blocks that are needed for so much: as many as it comes to, with enough for one who removes something later; what
- * is kept stays free behind all that is reserved, but for those who remove something themselves.
+ * Number of blocks that must be free for @all: what it needs at most, including a later removal. Unless the request
+ * itself removes things, the blocks to keep must also be free after the commit. @bound: the former alone
  */
 static uint64_t blocks_for(const struct asking *a, const struct ticket_amount *all, uint64_t *bound)
 {
@@ -162,8 +162,8 @@ static struct ticket_amount plus(const struct ticket_amount *a, const struct tic
 }
 
 /*
- * The most besides, in the measure of what is asked for, that so many blocks will do for; but what is removed lies
- * beside each other more often than not.
+ * The largest credit, in proportion to the request, for which @pieces blocks suffice. Removed items are usually close
+ * to each other, so fewer leaves than items are assumed for them.
  */
 static struct ticket_amount most_credit(const struct asking *a, const struct ticket_amount *credit, uint64_t pieces)
 {
@@ -221,11 +221,11 @@ int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, c
 	most = plus(all, credit);
 	ret = make_room(txn, blocks_for(&a, &most, &bound), chunks == TXN_CHUNKS_OF_PLENTY ? TXN_NO_CHUNKS : chunks,
 			&pieces, err);
-	/* A chunk stays, and takes room from data: what wants little is not to make one. */
+	/* A chunk is permanent, and takes space from data: do not allocate one for little. */
 	if (ret == -ENOSPC && chunks == TXN_CHUNKS_OF_PLENTY && most_credit(&a, credit, pieces).leaves < ENOUGH_CREDIT)
 		ret = make_room(txn, blocks_for(&a, &most, &bound), chunks, &pieces, err);
 	if (ret == -ENOSPC && credit->items && !txn->failed) {
-		/* A chunk that was added for it is one more thing to change. */
+		/* A chunk that was allocated for it has to be described, too. */
 		ret = begin_asking(txn, &a, err);
 		if (ret)
 			return ret;
@@ -240,7 +240,7 @@ int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, c
 	return ret;
 }
 
-/* What was granted, in blocks; the credit is taken back, so that only what somebody relies on counts. */
+/* Blocks needed for what was granted. The credit is recalled, so that only what operations rely on is included. */
 static int bound_held(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error *err)
 {
 	struct tickets *t = &txn->delayed->tickets;
@@ -263,7 +263,7 @@ int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err)
 	uint64_t need, pieces;
 	int ret = bound_held(txn, &need, err);
 
-	/* What describes it needs room itself: that is one of the changes of a commit. */
+	/* The items that describe it need space, too. They are among the changes of a commit. */
 	if (!ret)
 		ret = make_room(txn, need, TXN_NO_CHUNKS, &pieces, err);
 	if (!ret)

@@ -20,7 +20,7 @@ struct commit_supers {
 	struct device_super devices[];
 };
 
-/* Writes one tree's root into a backup. */
+/* Enter the root of one tree into a backup. */
 static int backup_root(struct btrkit_txn *txn, uint64_t id, le64 *bytenr, le64 *gen, uint8_t *level,
 		       struct btrkit_error *err)
 {
@@ -35,7 +35,7 @@ static int backup_root(struct btrkit_txn *txn, uint64_t id, le64 *bytenr, le64 *
 	return 0;
 }
 
-/* The slot behind the one that tells of the commit before; the first if none does. */
+/* The slot after that of the previous commit, or the first if that has none. */
 static unsigned next_backup(const struct disk_super *d, uint64_t generation)
 {
 	for (unsigned i = 0; i < SUPER_BACKUPS; i++)
@@ -73,7 +73,7 @@ static int fill_backup(struct btrkit_txn *txn, struct disk_super *d, struct btrk
 	return ret;
 }
 
-/* What all devices have in common. */
+/* Fill in what all devices have in common. */
 static int fill_super(struct btrkit_txn *txn, struct disk_super *d, struct btrkit_error *err)
 {
 	const struct btrkit_fs *fs = txn->fs;
@@ -203,7 +203,7 @@ int commit_supers_reserve(const struct commit_supers *s, struct btrkit_error *er
 	return 0;
 }
 
-/* What a commit of anybody else changes. */
+/* Check the fields that any commit changes. */
 static bool is_unchanged(const struct disk_super *d, const struct disk_super *known, uint64_t devid)
 {
 	return le64_get(d->magic) == SUPER_MAGIC && !memcmp(d->fsid, known->fsid, sizeof(d->fsid)) &&

@@ -9,12 +9,12 @@
 #include "lib/txn/refs.h"
 #include "lib/txn/txn.h"
 
-/* Less credit than that is soon gone. */
+/* Less credit than this is used up soon. */
 #define LITTLE_CREDIT 64
 
 /*
- * Reserves for one, and for the credit as far as that can be had too: @leaves of it. With no lock held; who is alone
- * may be committing.
+ * Reserve space for one operation, and for as much credit as possible. @leaves: leaves of that credit. No locks may be
+ * held, because an exclusive thread may be committing.
  */
 static int grant_with(struct btrkit_txn *txn, const struct ticket_need *need, enum txn_chunks chunks, int64_t *leaves,
 		      struct btrkit_error *err)
@@ -54,8 +54,8 @@ static int grant(struct btrkit_txn *txn, const struct ticket_need *need, enum tx
 }
 
 /*
- * Those who were granted something and are not in the gate yet get there: what they do can then be run. Nobody else is
- * granted anything outside of it, since the caller is the first in the queue.
+ * Wait until all operations that were granted something are in the gate, so that their changes can be run. No others
+ * are granted anything outside of it meanwhile, since the caller is the first in the queue.
  */
 static void wait_for_others(struct tickets *t)
 {
@@ -71,7 +71,7 @@ static int apply_refs(struct btrkit_txn *txn, struct btrkit_error *err)
 
 	gate_close(&txn->delayed->gate);
 	delayed_lock_trees(txn->delayed);
-	/* Somebody who was alone may have failed to commit. */
+	/* A commit by an exclusive thread may have failed. */
 	ret = delayed_judge(txn->delayed, err);
 	if (!ret)
 		ret = txn_run_refs(txn, err);
@@ -97,7 +97,7 @@ static int commit(struct btrkit_txn *txn, const struct ticket_need *need, struct
 	return ret ? ret : grant(txn, need, TXN_CHUNKS, err);
 }
 
-/* Whether a commit frees as much as there is, at least: that is cheaper than to reclaim little again and again. */
+/* Whether a commit frees more than is free now: then it is cheaper than reclaiming little again and again. */
 static bool commit_frees_much(struct btrkit_txn *txn)
 {
 	bool much;
@@ -109,7 +109,7 @@ static bool commit_frees_much(struct btrkit_txn *txn)
 	return much;
 }
 
-/* What was granted to the caller, who goes on without it. */
+/* Take back what was granted to the caller, who continues without it. */
 static void take_back(struct tickets *t, const struct ticket_need *need)
 {
 	const struct ticket_amount a = ticket_amount_of(need);
@@ -120,7 +120,7 @@ static void take_back(struct tickets *t, const struct ticket_need *need)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* One step after the other, until one of them has made room. */
+/* Take one step after the other, until one of them has made space. */
 static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
 {
 	struct tickets *t = &txn->delayed->tickets;
@@ -131,7 +131,7 @@ static int reclaim(struct btrkit_txn *txn, const struct ticket_need *need, struc
 	wait_for_others(t);
 	tickets_count_step(t, &t->stats.item_runs);
 	ret = delayed_run_older(txn->delayed, err);
-	/* Those who were taking some for their stripes have got it by now. */
+	/* Threads that were moving credit to their stripes have finished by now. */
 	tickets_recall(t);
 	if (!ret)
 		ret = grant_with(txn, need, TXN_NO_CHUNKS, &credit, err);
@@ -186,7 +186,7 @@ static void end_turn(struct tickets *t, bool refused)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Who was granted something is in the gate. */
+/* An operation that was granted something has entered the gate. */
 static void entered(struct tickets *t, const struct ticket_need *need)
 {
 	const struct ticket_amount a = ticket_amount_of(need);
@@ -198,7 +198,7 @@ static void entered(struct tickets *t, const struct ticket_need *need)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Waits for its turn, and goes through the gate with what it has got then. */
+/* Wait for the turn, and enter the gate with what was granted. */
 static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err)
 {
 	struct tickets *t = &txn->delayed->tickets;
@@ -208,7 +208,7 @@ static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 
 	tickets_count_step(t, &t->stats.tickets);
 	wait_for_turn(t, &w);
-	/* Those before may have left enough for it. */
+	/* Those before may have left enough. */
 	gate_enter(&txn->delayed->gate);
 	tickets_gather(t);
 	if (tickets_take(t, need)) {
@@ -216,7 +216,7 @@ static int queue(struct btrkit_txn *txn, const struct ticket_need *need, struct 
 		return 0;
 	}
 	gate_leave(&txn->delayed->gate);
-	/* What one step has failed of is not told when another one does. */
+	/* The error of one step is not reported if a later one succeeds. */
 	ret = grant(txn, need, TXN_CHUNKS_OF_PLENTY, &own);
 	if (ret == -ENOSPC)
 		ret = reclaim(txn, need, &own);
@@ -240,7 +240,7 @@ int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err)
 		return -ENOSPC;
 	tickets_count_step(&d->tickets, &d->tickets.stats.tickets);
 	wait_for_turn(&d->tickets, &w);
-	/* Whoever had the turn before may have done it. */
+	/* Whoever had the turn before may have committed already. */
 	gate_enter(&d->gate);
 	if (!atomic_load(&d->failed)) {
 		waits = delayed_waits(d);

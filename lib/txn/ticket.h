@@ -3,14 +3,15 @@
 #define BTRKIT_TXN_TICKET_H
 
 /*
- * Reservations: before an operation changes anything it reserves what the items that it changes may come to in tree
- * blocks, those of the commit besides. Most are served from a credit that was granted before, or that others have not
- * used. Who finds too little queues; the first in the queue reclaims space in rising order of cost: what waits goes
- * into the trees, so that it is known what it takes; delayed references are applied; a chunk is added; and last, if
- * that is allowed, the transaction is committed, once. Then the operation fails, and nothing was changed. The commit
- * comes first when it frees as much as there is, and what was made room for will soon be gone.
+ * Reservations: before an operation changes anything, it reserves the tree blocks that its changes may need, including
+ * those of the commit. Most reservations are served from a credit that was granted before, or that others have not
+ * used. Operations that find too little queue. The first in the queue reclaims space, in order of increasing cost:
+ * delayed items are run, after which it is known what they take; delayed references are applied; a chunk is allocated;
+ * and finally, if allowed, the transaction is committed, once. If that is not enough, the operation fails, and nothing
+ * was changed. The commit comes earlier if it frees at least as much as is free, because what the other steps gain
+ * would soon be used up.
  *
- * As much as Linux keeps as its global reserve is left free for it by all operations but those that remove things.
+ * All operations except removals leave as much space free as Linux keeps as its global reserve.
  */
 
 #include <pthread.h>
@@ -22,47 +23,47 @@
 
 struct btrkit_txn;
 
-/* What an operation may change at the most. */
+/* Maximum changes of an operation. */
 struct ticket_need {
 	/*
-	 * Of trees of files; of those that are sure to lie in one leaf, and those of a new inode, only one counts. Each
-	 * may lie in a leaf of its own.
+	 * Items of file trees. Of items that are certain to be in the same leaf, and of those of a new inode, only one
+	 * counts. Each may be in a leaf of its own.
 	 */
 	unsigned items;
-	uint32_t bytes; /* of those that come or grow, with their headers */
-	bool removes;	/* it may use what is kept for Linux */
+	uint32_t bytes; /* of items that are inserted or grow, including headers */
+	bool removes;	/* it may use the space kept for Linux */
 };
 
 struct ticket_amount {
 	int64_t items, bytes;
-	int64_t leaves; /* in which the items lie that are in a tree, and as many as there are others */
+	int64_t leaves; /* leaves of the items that are in a tree, plus one for each other item */
 };
 
-/* What one who is alone may need besides, directly in the trees. */
+/* What a thread with exclusive use may need in addition, directly in the trees. */
 struct ticket_alone {
-	uint64_t blocks; /* of all trees but those that the commit changes */
+	uint64_t blocks; /* of all trees except those that the commit changes */
 	uint64_t refs;	 /* extents whose references change */
-	uint64_t data;	 /* of these, data that may go */
+	uint64_t data;	 /* of these, data that may be freed */
 };
 
-/* What was made sure of last: that so many blocks can be had when so many had been taken. */
+/* The last guarantee: @blocks more could be allocated when @taken had been. */
 struct ticket_promise {
 	uint64_t blocks, taken;
 };
 
-/* What is granted and waits for who takes it. */
+/* Granted credit that nobody has taken yet. */
 struct ticket_credit {
 	atomic_int_fast64_t items, bytes, leaves;
 };
 
-/* What threads have of the credit, and what they count: see stripe.h. */
+/* Credit and counters of some threads: see stripe.h. */
 struct ticket_stripe {
 	struct ticket_credit credit;
 	atomic_uint_fast64_t latency_log2[BTRKIT_RESERVE_BUCKETS];
 	char apart[STRIPE_APART];
 };
 
-/* Somebody in the queue, or the one who reclaims. */
+/* An operation in the queue; the first one reclaims space. */
 struct ticket_waiter {
 	struct ticket_waiter *next;
 	pthread_cond_t turn;
@@ -70,68 +71,72 @@ struct ticket_waiter {
 
 struct tickets {
 	struct ticket_stripe stripes[STRIPES];
-	struct ticket_credit common;   /* the credit that no stripe has */
-	struct ticket_credit removals; /* for those only who remove something */
+	struct ticket_credit common;   /* credit that is in no stripe */
+	struct ticket_credit removals; /* only for operations that remove something */
 	pthread_mutex_t lock;
 	struct ticket_waiter *first, *last;
-	pthread_cond_t entered; /* nobody is outside any more */
-	/* With the lock. What was granted, the credit too, and is not known to have gone into the trees. */
+	pthread_cond_t entered; /* all granted operations have entered the gate */
+	/*
+	 * The following need @lock. This one is granted, including credit, and not known to have been inserted into the
+	 * trees.
+	 */
 	struct ticket_amount held;
-	struct ticket_amount outside; /* of that, granted to those who are not in the gate yet */
-	struct ticket_amount running; /* of that, what is going into the trees now */
+	struct ticket_amount outside; /* of that, granted to operations that are not in the gate yet */
+	struct ticket_amount running; /* of that, being inserted into the trees now */
 	struct ticket_alone alone;
-	struct ticket_amount credit; /* that is granted at a time at the most */
+	struct ticket_amount credit; /* maximum credit granted at a time */
 	struct ticket_promise promise;
 	bool may_commit;
-	struct btrkit_reserve_stats stats; /* but for what stripes count; with the lock */
+	struct btrkit_reserve_stats stats; /* except for what stripes count */
 };
 
 void tickets_init(struct tickets *t);
 void tickets_destroy(struct tickets *t);
 
-/* Goes through the gate with a reservation. @return 0; -ENOSPC; <0; as delayed_judge() */
+/* Reserve space and enter the gate. @return 0; -ENOSPC; <0; as delayed_judge() */
 int ticket_enter(struct btrkit_txn *txn, const struct ticket_need *need, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* By who is in the gate still: what it was granted and has not used, nor will. */
+/* Give back what was granted and will not be used. The caller is still in the gate. */
 void ticket_spare(struct btrkit_txn *txn, const struct ticket_amount *spare, bool removes);
 
 /*
- * Commits when an operation has found no space for data, if that is allowed and may free some. Not by who is in the
- * gate. @return 0; -ENOSPC: it was not; <0
+ * Commit because an operation has found no space for data, if that is allowed and may free some. Not by a thread inside
+ * the gate.
+ * @return 0; -ENOSPC: not committed; <0
  */
 int ticket_commit(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Closes the gate for who wants to be alone: see delayed_close(). What he does may change what a reservation comes to,
- * so those who have one already, and are not in the gate, get there before.
+ * Close the gate for a thread that needs exclusive use: see delayed_close(). What it does may change what a reservation
+ * is worth, so operations that have one and are not in the gate enter it first.
  */
 void ticket_close(struct btrkit_txn *txn);
 /*
- * A reservation for who is alone, while nothing waits; the transaction may have been committed by it, and goes on. What
- * is granted of @need is released by running what waits, the rest by ticket_alone_end().
+ * Reserve space for a thread with exclusive use, while nothing is delayed. This may commit the transaction, which then
+ * continues. What is granted for @need is released by running the delayed items, the rest by ticket_alone_end().
  */
 int ticket_alone(struct btrkit_txn *txn, const struct ticket_need *need, const struct ticket_alone *alone,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void ticket_alone_end(struct btrkit_txn *txn);
 
-/* With the gate closed: all that operations have put there is taken to run, but what was granted for @kept. */
+/* The gate is closed, and all delayed items are being run, except those that @kept was granted for. */
 void tickets_run(struct tickets *t, const struct ticket_amount *kept);
-/* It is in the trees. */
+/* These items have been inserted into the trees. */
 void tickets_ran(struct tickets *t);
-/* A bound that the credit was granted by has changed: who comes next asks again. */
+/* Take back all credit, because a bound that it was granted by has changed. The next operation has to ask again. */
 void tickets_recall(struct tickets *t);
 
-/* Below: what the files of this share. */
+/* The following are shared by the files that implement this. */
 
 struct ticket_amount ticket_amount_of(const struct ticket_need *need);
 void ticket_add(struct ticket_amount *to, const struct ticket_amount *a);
 void ticket_subtract(struct ticket_amount *from, const struct ticket_amount *a);
 void ticket_give(struct ticket_credit *c, const struct ticket_amount *a);
-/* Of what the thread has, or others have left. By who is in the gate. @return whether there was so much */
+/* Take credit of the thread's stripe, or the common one. Only inside the gate. @return whether there was enough */
 bool tickets_take(struct tickets *t, const struct ticket_need *need);
-/* What all threads have left over is for whoever comes first. By who has the turn. */
+/* Make the credit of all stripes available to everyone. Only by the first in the queue. */
 void tickets_gather(struct tickets *t);
-/* Of a reservation that is made. */
+/* Count a reservation that took @ns nanoseconds. */
 void tickets_count_latency(struct tickets *t, uint64_t ns);
 void tickets_count_step(struct tickets *t, uint64_t *step);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Reservations of who is alone. */
+/* Reservations of threads with exclusive use. */
 #include <errno.h>
 
 #include "lib/base/err.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What was granted: the credit, what threads have of it, and what becomes of it when it goes into the trees. */
+/* Granted space: the credit, its distribution to threads, and its release when items are inserted into the trees. */
 #include "lib/txn/delayed.h"
 #include "lib/txn/txn.h"
 
-/* What is granted besides what is asked for, as long as there is plenty: the queue is for when there is not. */
+/* Granted in addition to a request while there is plenty of space, so that operations seldom have to queue. */
 #define CREDIT_ITEMS 65536
 #define CREDIT_BYTES (8 << 20)
-/* Of that a stripe takes so much at a time. */
+/* Part of that which a stripe takes at a time. */
 #define STRIPE_ITEMS 256u
 #define STRIPE_BYTES (32u << 10)
 
@@ -58,7 +58,7 @@ void ticket_give(struct ticket_credit *c, const struct ticket_amount *a)
 	atomic_fetch_add(&c->leaves, a->leaves);
 }
 
-/* Adds what there is of it. */
+/* Add what there is of a credit. */
 static void sum_up(struct ticket_amount *to, const struct ticket_credit *c)
 {
 	to->items += atomic_load(&c->items);
@@ -66,7 +66,7 @@ static void sum_up(struct ticket_amount *to, const struct ticket_credit *c)
 	to->leaves += atomic_load(&c->leaves);
 }
 
-/* Who is taking some just now gives back what he could not have. */
+/* Take all of a credit. A thread that is taking some right now gives back what it could not get. */
 static void take_all(struct ticket_amount *to, struct ticket_credit *c)
 {
 	to->items += atomic_exchange(&c->items, 0);

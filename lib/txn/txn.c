@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A transaction's life: started, aborted, committed. */
+/* Life cycle of a transaction: start, abort, commit. */
 #include "lib/txn/txn.h"
 
 #include <errno.h>
@@ -19,10 +19,10 @@
 #include "lib/txn/delayed.h"
 #include "lib/txn/refs.h"
 
-/* Blocks in memory from which on leaves that are full are written before the commit. */
+/* Size of blocks in memory from which on full leaves are written before the commit. */
 #define EARLY_BYTES (32u << 20)
 
-/* What the overlay asks for. A failure leaves an edit half done. */
+/* Callbacks of the overlay. If one of them fails, an edit is half done, and the transaction fails. */
 
 static int noticed(struct btrkit_txn *txn, int ret, const struct btrkit_error *err)
 {
@@ -34,8 +34,8 @@ static int noticed(struct btrkit_txn *txn, int ret, const struct btrkit_error *e
 }
 
 /*
- * Without a free space tree only the extent tree says what is free: were an item of it lost, data that is there would
- * be written over. Its checksums are the only other word on it.
+ * Without a free space tree, only the extent tree says what is free. If one of its items is missing, existing data
+ * would be overwritten. The checksums are the only other evidence of that data.
  */
 static int judge_place(struct btrkit_txn *txn, const struct range *r, struct btrkit_error *err)
 {
@@ -68,7 +68,7 @@ static int alloc_block(void *ctx, uint64_t owner, unsigned level, const struct b
 
 	ret = space_alloc(txn->space, owner == OID_CHUNK_TREE ? BG_SYSTEM : BG_METADATA, nodesize, nodesize, nodesize,
 			  &r, err);
-	/* Where data lies among tree blocks it is as much in danger of these. */
+	/* In mixed block groups, a tree block could overwrite data, too. */
 	if (!ret && txn->fs->super.incompat & INCOMPAT_MIXED_GROUPS)
 		ret = judge_place(txn, &r, err);
 	if (!ret)
@@ -117,7 +117,7 @@ static void destroy_writer(struct writer *w)
 	free(w);
 }
 
-/* No more writes, for what a commit has told first. */
+/* Refuse further writes, with the first error of a failed commit. */
 static int refuse(const struct writer *w, struct btrkit_error *err)
 {
 	static const char before[] = "an earlier transaction failed: ";
@@ -164,7 +164,7 @@ static int get_writer(struct btrkit_fs *fs, struct writer **ret, struct btrkit_e
 	return 0;
 }
 
-/* What quotas ask of a transaction: read at its start, since operations ask for it before they wait for a commit. */
+/* Determine whether quotas are enabled, at the start: operations need to know before they wait for a commit. */
 static int read_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct btrkit_fs *fs = txn->fs;
@@ -188,13 +188,13 @@ static int read_quotas(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
-/* What a transaction has anew with each generation: see drop(). On failure nothing of it is there. */
+/* Create the state of a new generation, which drop() frees. On failure nothing of it remains. */
 static int begin(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct btrkit_fs *fs = txn->fs;
 	int ret;
 
-	/* Items of the next generation are allowed, none above. */
+	/* Items may have the superblock's generation plus one, which must still exist after the commit. */
 	if (fs->super.generation >= UINT64_MAX - 1)
 		return err_corrupt(err, "generation", "superblock has the last generation there is");
 	txn->super = fs->super.disk;
@@ -250,7 +250,7 @@ int btrkit_txn_start(struct btrkit_fs *fs, struct btrkit_txn **ret, struct btrki
 	return err_pass(err, &own, start_txn(fs, ret, &own));
 }
 
-/* The changes are gone: the filesystem is what is on the device. */
+/* Drop all changes: the filesystem is what is on the devices. */
 static void drop(struct btrkit_txn *txn)
 {
 	if (txn->overlay) {
@@ -313,7 +313,7 @@ static bool changed_anything(const struct btrkit_txn *txn)
 	       memcmp(&txn->super, &txn->fs->super.disk, sizeof(txn->super));
 }
 
-/* Trees that are read meanwhile come from the device. */
+/* Call the verify callback. Trees that it reads come from the devices. */
 static int verify(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct btrkit_fs *fs = txn->fs;
@@ -327,7 +327,7 @@ static int verify(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret;
 }
 
-/* Everything up to the last barrier. @state: what a failure leaves. */
+/* Write everything, up to the last flush. @state: state of the filesystem, also after a failure */
 static int write_all(struct btrkit_txn *txn, struct commit_supers **supers, enum btrkit_commit_state *state,
 		     struct btrkit_error *err)
 {
@@ -373,7 +373,7 @@ static void tell_state(enum btrkit_commit_state state, struct btrkit_error *err)
 	strcat(err->message, words[state]);
 }
 
-/* Operations that wait may be reading how large sectors and nodes are, which stays as it is. */
+/* Waiting operations may be reading the sector and node sizes, so leave these, which never change, untouched. */
 static void take_super(struct super *to, const struct super *from)
 {
 	const size_t sizes = offsetof(struct super, sectorsize), rest = offsetof(struct super, compat);
@@ -382,7 +382,7 @@ static void take_super(struct super *to, const struct super *from)
 	memcpy((uint8_t *)to + rest, (const uint8_t *)from + rest, sizeof(*to) - rest);
 }
 
-/* The handle goes on with what is on the device now. */
+/* Make the handle use the state that is on the devices now. */
 static void become_new(struct btrkit_txn *txn, const struct super *super)
 {
 	struct btrkit_fs *fs = txn->fs;
@@ -399,8 +399,9 @@ static void become_new(struct btrkit_txn *txn, const struct super *super)
 }
 
 /*
- * After all of what waited has been run since @start, with what that returned. Afterwards the transaction has only what
- * begin() makes anew, whatever is returned. @err: not NULL, since it is told again later
+ * Commit, after all delayed items have been run. @start: when that began; @ret: its result. Afterwards the transaction
+ * has nothing left of what begin() creates, whatever is returned. @err must not be NULL, because the error is reported
+ * again later.
  */
 static int commit(struct btrkit_txn *txn, uint64_t start, int ret, enum btrkit_commit_state *state,
 		  struct btrkit_error *err)
@@ -408,7 +409,7 @@ static int commit(struct btrkit_txn *txn, uint64_t start, int ret, enum btrkit_c
 	enum btrkit_commit_state reached = BTRKIT_COMMIT_OLD;
 	struct commit_supers *supers = NULL;
 	struct writer *w = txn->writer;
-	/* One in between, of which was told again what it left. */
+	/* If an earlier commit failed, its error already says what state it left. */
 	const bool before = delayed_commit_failed(txn->delayed, &reached);
 
 	if (!ret)
@@ -454,7 +455,7 @@ int btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, s
 	return err_pass(err, &own, ret);
 }
 
-/* As the next transaction. */
+/* Continue as the next transaction. */
 static int go_on(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	const int ret = begin(txn, err);
@@ -469,12 +470,12 @@ int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
 	int ret;
 
-	/* It is told again later. */
+	/* The error is reported again later. */
 	err = err ? err : &own;
-	/* What nobody has taken was granted for this transaction. */
+	/* Unused credit was granted for this transaction. */
 	tickets_recall(&txn->delayed->tickets);
 	ret = delayed_run_alone(txn->delayed, err);
-	/* Who is before the gate opens a tree, or asks for more: of one transaction or the next. */
+	/* Threads before the gate may open trees or reserve space, but not while one transaction replaces the other. */
 	delayed_lock_trees(txn->delayed);
 	ret = commit(txn, start, ret, &reached, err);
 	if (ret) {

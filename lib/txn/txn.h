@@ -5,10 +5,10 @@
 /*
  * A transaction: edits of trees become durable together, or not at all.
  *
- * Edits collect changes of references (refs.h). The commit runs these to a fixed point: extent items and their
- * references, the free space tree, the groups' counters, the root items; each may copy more blocks, each block once.
- * Then every private block is sealed and written, the devices are flushed, the primary superblock is written, the
- * devices are flushed, the mirrors are written, and the devices are flushed.
+ * Edits collect changes of references (refs.h). The commit applies these until nothing is pending: to extent items and
+ * their references, the free space tree, block group items and root items. Each step may copy more blocks, but each
+ * block is copied only once. Then every private block is sealed and written, and the devices are flushed; the primary
+ * superblocks are written and flushed; finally the mirrors are written and flushed.
  */
 
 #include <btrkit/transaction.h>
@@ -23,16 +23,16 @@ struct ticket_need;
 struct refs;
 struct txn_data;
 
-/* What a write handle keeps from one transaction to the next: fs->writer. */
+/* State of a write handle that is kept from one transaction to the next: fs->writer. */
 struct writer {
 	struct btrkit_fs *fs;
 	struct space *space;
-	struct btrkit_txn *txn; /* the one that is open, or NULL */
+	struct btrkit_txn *txn; /* the open one, or NULL */
 	struct btrkit_write_stats stats;
-	uint64_t next_root; /* above all numbers that subvolumes got, or 0 */
-	bool level;  /* all mirrors are those of the primary superblock */
-	bool broken; /* a commit failed: no more writes */
-	struct btrkit_error why; /* as it told first */
+	uint64_t next_root; /* greater than all subvolume IDs allocated so far, or 0 */
+	bool level;  /* all superblock mirrors match the primary superblocks */
+	bool broken; /* a commit failed: further writes are refused */
+	struct btrkit_error why; /* the first error of that */
 };
 
 struct btrkit_txn {
@@ -41,107 +41,110 @@ struct btrkit_txn {
 	struct overlay *overlay;
 	struct space *space;
 	struct refs *refs;
-	struct delayed *delayed; /* items that wait to go into trees of files */
-	struct csums csums;    /* that wait to go into their tree */
-	struct txn_data *data; /* that the commit writes */
-	uint64_t data_bytes;   /* of memory for it */
-	uint64_t early_bytes;  /* of blocks in memory: from there on leaves that are full are written */
-	struct disk_super super; /* the one that the commit will write; who changes features or chunks does it here */
+	struct delayed *delayed; /* items not inserted into file trees yet */
+	struct csums csums;    /* checksums not inserted into their tree yet */
+	struct txn_data *data; /* kept in memory until the commit writes it */
+	uint64_t data_bytes;   /* memory used by that */
+	uint64_t early_bytes;  /* size of blocks in memory from which on full leaves are written early */
+	struct disk_super super; /* what the commit will write; changes of features and chunks are made here */
 	uint64_t generation;
-	bool failed;	   /* an edit failed half way: it can only be aborted */
-	bool quotas;	   /* are counted, and have to be told when they are no longer right */
-	bool simple_quota; /* what files refer to must not change: that would have to be accounted */
+	bool failed;	   /* an edit failed half way: the transaction can only be aborted */
+	bool quotas;	   /* qgroups are enabled, and must be marked when they become inconsistent */
+	bool simple_quota; /* simple quotas are enabled: references of files must not change */
 	/*
-	 * The free space tree is kept up. It is not where there is none, where it is not valid, or until it is built. A
-	 * builder of it sets this after having adopted the tree, and must have run references to the end before.
+	 * Whether the free space tree is kept up to date. False if there is none, if it is not valid, and until it has
+	 * been built. Code that builds it sets this after adopting the tree, and must have applied all references
+	 * before.
 	 */
 	bool free_space_tree;
 	/*
-	 * Called when everything but the superblock is durable; a failure stops the commit, and the old state holds.
-	 * Trees read through @fs then come from the device. May be NULL.
+	 * Called when everything except the superblocks is durable. If it fails, the commit fails and the old state
+	 * remains. During the call, trees read through @fs come from the devices. May be NULL.
 	 */
 	int (*verify)(void *ctx, struct btrkit_txn *txn, struct btrkit_error *err);
 	void *verify_ctx;
 };
 
-/* A tree for editing. @return as overlay_tree() */
+/* Open a tree for editing. @return as overlay_tree() */
 int txn_tree(struct btrkit_txn *txn, uint64_t id, struct edit_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* A reference to file data comes or goes. A new extent must have been allocated by txn_alloc_data(). */
+/* Add or drop a reference to file data. A new extent must have been allocated by txn_alloc_data(). */
 int txn_change_data_ref(struct btrkit_txn *txn, const struct extent_change *change,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * A place for file data, of @min to @max bytes; its first reference is the caller's to add, or it is given back by the
- * commit. @return 0; -ENOSPC; -EUCLEAN: there is data already; <0
+ * Allocate @min to @max bytes for file data. The caller must add the first reference; otherwise the commit frees it.
+ * @return 0; -ENOSPC; -EUCLEAN: the space is in use; <0
  */
 int txn_alloc_data(struct btrkit_txn *txn, uint64_t min, uint64_t max, struct range *ret,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Where data lies among tree blocks: what of it may be taken, so that trees find what was promised to them. Nothing is
- * changed where it does not. @return 0; -ENOSPC: not even @min; <0
+ * With mixed block groups: reduce *@max so that the space reserved for tree blocks remains free. Otherwise do nothing.
+ * @return 0; -ENOSPC: not even @min; <0
  */
 int txn_spare_mixed(struct btrkit_txn *txn, uint64_t min, uint64_t *max, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Adds a chunk for data. For between edits. @return 0; -ENOSPC; <0 */
+/* Allocate a data chunk. Not during an edit. @return 0; -ENOSPC; <0 */
 int txn_add_data_chunk(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Writes data to a place that txn_alloc_data() gave in this transaction: where there is parity with the commit, and
- * until then the data is kept, and counted by txn_bytes(). Not where a superblock is no longer that of the last commit.
- * @return 0; -EBUSY: somebody else has written since; <0: the transaction can only be aborted
+ * Write data to space that txn_alloc_data() returned in this transaction. In chunks with parity the commit writes it;
+ * until then the data is kept in memory, and included in txn_bytes(). Nothing is written if a superblock is no longer
+ * that of the last commit.
+ * @return 0; -EBUSY: another program has written to the filesystem; <0: the transaction can only be aborted
  */
 int txn_write_data(struct btrkit_txn *txn, uint64_t logical, const void *data, size_t len,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Data that was written in this transaction and is still kept. *@len becomes how many bytes from @logical on are alike:
- * kept, and then copied to @buf, or on the devices. @return whether they are kept
+ * Read data that was written in this transaction and is still kept in memory. *@len is reduced to the number of bytes
+ * from @logical on that are either all kept, and then copied to @buf, or all on the devices.
+ * @return whether they are kept
  */
 bool txn_read_kept(const struct btrkit_txn *txn, uint64_t logical, void *buf, size_t *len);
 
 /*
- * Sees to it that @blocks tree blocks more than are needed so far can be allocated, those of the commit besides, by new
- * chunks of metadata if need be. For between edits, never inside of one.
- * @return 0; -ENOSPC, after which the transaction can go on: at most there is a new chunk, still empty; <0
+ * Make sure that @blocks tree blocks can be allocated in addition to those needed so far, including those of the
+ * commit. New metadata chunks are allocated if necessary. Not during an edit.
+ * @return 0; -ENOSPC: the transaction can continue, with at most an additional empty chunk; <0
  */
 int txn_reserve(struct btrkit_txn *txn, uint64_t blocks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 enum txn_chunks {
 	TXN_NO_CHUNKS,
-	TXN_CHUNKS_OF_PLENTY, /* only as long as the devices are mostly free */
+	TXN_CHUNKS_OF_PLENTY, /* only if most of the devices is unallocated */
 	TXN_CHUNKS
 };
 /*
- * The same for changes of items of trees of files that wait: @all with those of @need, which may remove things and then
- * use what is kept for Linux. @credit besides, or as much of that as there is room for.
+ * The same for delayed changes of items in file trees: @all of them, including those of @need, which may use the space
+ * kept for Linux if it removes things. *@credit is reserved in addition, and reduced to what there is space for.
  */
 int txn_reserve_items(struct btrkit_txn *txn, const struct ticket_amount *all, const struct ticket_need *need,
 		      struct ticket_amount *credit, enum txn_chunks chunks, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Commits, and goes on as the next transaction with what waits since. Not by who is in the gate.
- * @return 0; <0: it is as after a failed commit, and can only be aborted
+ * Commit, and continue as the next transaction. Not by a thread inside the gate.
+ * @return 0; <0: as after a failed commit, the transaction can only be aborted
  */
 int txn_commit_and_go_on(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same by who is alone: see delayed_close(). */
+/* The same for a thread with exclusive use: see delayed_close(). */
 int txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Brings the ROOT_ITEM of a tree up to date, as the commit does. For between edits. */
+/* Update the ROOT_ITEM of a tree, as the commit does. Not during an edit. */
 int txn_write_root(struct btrkit_txn *txn, struct edit_tree *t, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Runs what is pending until nothing is, without root items: before a whole tree is read that must say how it is. For
- * between edits.
+ * Apply references until none are pending, without updating root items. Needed before a whole tree is read that must be
+ * up to date. Not during an edit.
  */
 int txn_run_refs(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Bytes of memory that the transaction's private blocks and data take: for who commits now and then. */
+/* Bytes of memory that the transaction's private blocks and data use, for callers that limit it by commits. */
 uint64_t txn_bytes(const struct btrkit_txn *txn);
 /*
- * Writes full leaves, if there is much in memory: nothing refers to them on the devices before the commit. With the
- * trees locked; no cursor may stand in them but those of edits. @return 0; -EBUSY: as txn_write_data(); <0: the
- * transaction can only be aborted
+ * Write full leaves if blocks use much memory; nothing on the devices refers to them before the commit. The trees must
+ * be locked, and only cursors of edits may point into them.
+ * @return 0; -EBUSY: as txn_write_data(); <0: the transaction can only be aborted
  */
 int txn_write_early(struct btrkit_txn *txn, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

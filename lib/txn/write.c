@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The blocks of a transaction reach the devices: in the order of addresses, neighbours as one write. Threads seal them
- * and put them together while those before are written. Where there is parity that is whole rows, in which space.h
- * gives nothing to anybody else.
+ * Writes the blocks of a transaction in address order, adjacent ones together. Threads seal and assemble blocks while
+ * those before are being written. In chunks with parity, full rows are written; space.h allocates nothing else in them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,16 +14,16 @@
 #include "lib/txn/data.h"
 #include "lib/volume/row_write.h"
 
-/* Of the blocks that one thread takes at a time; less in all is not worth a thread. */
+/* Size of the blocks that a thread takes at a time. A smaller total is not worth a thread. */
 #define UNIT_BYTES (1u << 20)
 #define UNITS 8u
 
-/* Before the commit so many leaves are written at a time, at the most. */
+/* Maximum number of leaves written at a time before the commit. */
 #define EARLY_LEAVES 256u
-/* Of those that may be in memory this part. */
+/* Fraction of the blocks allowed in memory that is written at a time. */
 #define EARLY_PART 8u
 
-/* One copy of a block, or a piece of it. */
+/* A copy of a block, or a part of it. */
 struct block_copy {
 	struct btrkit_io *io;
 	uint64_t devid;
@@ -33,20 +32,20 @@ struct block_copy {
 	const uint8_t *data;
 };
 
-/* What goes into rows with parity. */
+/* Part of a row with parity. */
 struct row_piece {
 	uint64_t logical;
 	size_t length;
 	const uint8_t *data;
 };
 
-/* Blocks that are written together, and what of them is not in rows. */
+/* Blocks that are written together, and the copies of those that are not in rows. */
 struct unit {
 	const struct sort_entry *blocks;
 	size_t num_blocks;
 	struct block_copy *at;
 	size_t n, size;
-	uint8_t *buf; /* copies that lie one behind the other */
+	uint8_t *buf; /* the copies, one after the other */
 	size_t buf_size;
 };
 
@@ -58,7 +57,7 @@ struct writing {
 	size_t num_pieces, pieces_size;
 };
 
-/* A copy of a block, which striped profiles may have in pieces. @return 0; 1: there is no such copy; <0 */
+/* Add a copy of a block, which striped profiles may divide into pieces. @return 0; 1: there is no such copy; <0 */
 static int add_copy(const struct volume *v, struct unit *u, const struct node *node, unsigned mirror,
 		    struct btrkit_error *err)
 {
@@ -117,7 +116,7 @@ static int by_address(const void *a, const void *b)
 	return x->logical < y->logical ? -1 : x->logical > y->logical;
 }
 
-/* Where the unit's blocks go, in the order of places. */
+/* Determine and sort the locations of the unit's blocks. */
 static int map_unit(const struct writing *w, struct unit *u, struct btrkit_error *err)
 {
 	const struct volume *v = w->txn->fs->volume;
@@ -137,7 +136,7 @@ static int map_unit(const struct writing *w, struct unit *u, struct btrkit_error
 	return 0;
 }
 
-/* How many copies from @i on lie one behind the other; @bytes gets how many those are. */
+/* Number of copies from @i on that are contiguous. @bytes: their total size */
 static size_t run_length(const struct unit *u, size_t i, size_t *bytes)
 {
 	size_t n = 1;
@@ -149,7 +148,7 @@ static size_t run_length(const struct unit *u, size_t i, size_t *bytes)
 	return n;
 }
 
-/* A full disk under a sparse image is met before anything is written. */
+/* Notice a full disk below a sparse image before anything is written. */
 static int reserve(const struct writing *w, struct btrkit_error *err)
 {
 	struct unit all = { .blocks = w->blocks, .num_blocks = w->num_blocks };
@@ -182,7 +181,7 @@ static int make_buffer(struct unit *u, struct btrkit_error *err)
 	return u->buf ? 0 : err_nomem(err);
 }
 
-/* Seals the unit's blocks and puts them as they lie. */
+/* Seal the unit's blocks, and copy them to the buffer in order of their locations. */
 static int prepare(void *ctx, void *slot, struct btrkit_error *err)
 {
 	const struct writing *w = ctx;
@@ -257,7 +256,7 @@ static int write_units(struct writing *w, struct btrkit_error *err)
 	for (unsigned i = 0; i < UNITS; i++)
 		slots[i] = &units[i];
 	ret = pipeline_create(&ops, alone ? 0 : each_processor(), slots, alone ? 1 : UNITS, &p, err);
-	/* What threads would do can be done without. */
+	/* Without threads it works, too. */
 	if (ret == -EAGAIN)
 		ret = pipeline_create(&ops, 0, slots, UNITS, &p, err);
 	if (!ret)
@@ -270,7 +269,7 @@ static int write_units(struct writing *w, struct btrkit_error *err)
 	return ret;
 }
 
-/* All rows, or room for them. */
+/* Write all rows, or reserve space for them. */
 static int put_rows(const struct writing *w, bool only_reserve, struct btrkit_error *err)
 {
 	struct btrkit_write_stats *stats = &w->txn->writer->stats;
@@ -292,7 +291,7 @@ static int put_rows(const struct writing *w, bool only_reserve, struct btrkit_er
 	return ret;
 }
 
-/* What goes into rows: blocks and data. */
+/* Collect the blocks and data that are in rows. */
 static int collect_pieces(struct writing *w, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -329,7 +328,7 @@ int commit_flush(struct btrkit_txn *txn, struct btrkit_error *err)
 	return 0;
 }
 
-/* Leaves in rows with parity wait for the rows. */
+/* Exclude leaves in rows with parity, which are written with the rest of their row. */
 static size_t leave_out_rows(const struct volume *v, struct sort_entry *leaves, size_t n)
 {
 	size_t left = 0;
@@ -349,7 +348,7 @@ int txn_write_early(struct btrkit_txn *txn, struct btrkit_error *err)
 	const size_t n = wanted < 2 ? 2 : wanted < EARLY_LEAVES ? (size_t)wanted : EARLY_LEAVES;
 	int ret;
 
-	/* The latest are still being filled. */
+	/* The latest leaves are still being filled. */
 	if (overlay_in_memory(o) * txn->fs->super.nodesize < txn->early_bytes || o->num_young < n)
 		return 0;
 	w.num_blocks = overlay_take_full(o, n / 2, leaves, n);
