@@ -28,7 +28,7 @@ static int judge(const struct volume_chunk *chunk, const struct block_group *g, 
 	return 0;
 }
 
-/* Takes the current item for the next chunk that has no group yet. */
+/* Add the current item as the group of the next chunk. */
 static int take(struct block_groups *groups, const struct volume *v, const struct cursor *c, struct btrkit_error *err)
 {
 	const struct volume_chunk *chunk;
@@ -50,7 +50,7 @@ static int take(struct block_groups *groups, const struct volume *v, const struc
 	return 0;
 }
 
-/* In a tree of their own there is nothing else. */
+/* A block group tree contains nothing else. */
 static int load_own_tree(struct block_groups *groups, struct cursor *c, struct btrkit_error *err)
 {
 	const struct volume *v = c->fs->volume;
@@ -67,7 +67,7 @@ static int load_own_tree(struct block_groups *groups, struct cursor *c, struct b
 	return ret < 0 ? ret : 0;
 }
 
-/* Among the extents each is looked up. That there are none besides is seen by who reads the whole tree. */
+/* Look up each group in the extent tree. Groups without a chunk are found by those who read the whole tree. */
 static int load_extent_tree(struct block_groups *groups, struct cursor *c, struct btrkit_error *err)
 {
 	const struct volume *v = c->fs->volume;
@@ -158,7 +158,7 @@ uint64_t block_group_row(const struct btrkit_fs *fs, const struct block_group *g
 	return (uint64_t)CHUNK_STRIPE_LEN * raid_data_stripes(&shape);
 }
 
-/* Keeps @ranges in order, and as one what touches. Ranges are few. */
+/* Insert a range, keeping @ranges sorted and merging adjacent ones. There are only a few. */
 static unsigned add_range(struct range *ranges, unsigned n, struct range add)
 {
 	unsigned at = 0, kept = 0;
@@ -181,20 +181,20 @@ static unsigned add_range(struct range *ranges, unsigned n, struct range add)
 	return kept + 1;
 }
 
-/* What of a chunk is kept free for a superblock at @offset of one of its stripes: the strip there. */
+/* The part of a chunk reserved for a superblock at @offset of a stripe: the strip there. */
 static struct range kept_for(const struct volume_chunk *c, unsigned stripe, uint64_t offset)
 {
 	const struct raid_shape shape = { c->type, c->num_stripes };
 	uint64_t at, left, length = CHUNK_STRIPE_LEN;
 
-	/* With parity it is the whole row, which has its parity in common. */
+	/* With parity it is the whole row, which shares its parity. */
 	if (raid_profile_find(c->type)->parity) {
 		length *= raid_data_stripes(&shape);
 		at = offset / CHUNK_STRIPE_LEN * length;
 	} else {
 		raid_unmap(&shape, stripe, offset, &at);
 	}
-	/* Nothing, where the chunk ends within a row before that strip. */
+	/* Nothing if the chunk ends within a row, before that strip. */
 	left = at < c->length ? c->length - at : 0;
 	return (struct range){ c->logical + at, left < length ? left : length };
 }
@@ -212,7 +212,7 @@ int block_group_supers(const struct btrkit_fs *fs, const struct block_group *gro
 	s.at = calloc((size_t)SUPER_MIRRORS * c->num_stripes + 1, sizeof(*s.at));
 	if (!s.at)
 		return err_nomem(err);
-	/* The first 64 KiB of the logical space count too, wherever they lie on a device. */
+	/* The first 64 KiB of logical addresses are excluded, too, wherever they are on a device. */
 	if (group->start < super_offset(0)) {
 		const uint64_t length = super_offset(0) - group->start;
 

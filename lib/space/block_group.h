@@ -2,20 +2,20 @@
 #ifndef BTRKIT_SPACE_BLOCK_GROUP_H
 #define BTRKIT_SPACE_BLOCK_GROUP_H
 
-/* The block groups of a filesystem: one for each chunk, with what is used of it. */
+/* The block groups of a filesystem, one for each chunk, and how much of each is used. */
 
 #include "lib/format/items/block_group.h"
 #include "lib/space/range.h"
 #include "lib/tree/filesystem.h"
 
 struct block_groups {
-	struct block_group *at; /* in the order of addresses, one for each chunk */
+	struct block_group *at; /* in address order, one for each chunk */
 	size_t n;
-	uint64_t tree; /* that has their items: OID_EXTENT_TREE or OID_BLOCK_GROUP_TREE */
+	uint64_t tree; /* that contains their items: OID_EXTENT_TREE or OID_BLOCK_GROUP_TREE */
 };
 
 /*
- * Reads all block groups and holds each against its chunk: none may lack, be of another length or have other flags.
+ * Read all block groups and compare each with its chunk: none may be missing, or have another length or other flags.
  * Free with block_groups_release().
  * @return 0, -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  */
@@ -25,17 +25,17 @@ void block_groups_release(struct block_groups *groups);
 /* The group that begins at @start, or NULL. */
 const struct block_group *block_groups_find(const struct block_groups *groups, uint64_t start);
 
-/* Adds the place of the group's item to a failure. @return @ret */
+/* Add the location of the group's item to an error. @return @ret */
 int block_groups_blame(const struct block_groups *groups, const struct block_group *group, int ret,
 		       struct btrkit_error *err);
 
-/* How many bytes of a group are in a row that has parity in common; 0: it has no parity. */
+/* Bytes of data in a row, which share their parity; 0: no parity */
 uint64_t block_group_row(const struct btrkit_fs *fs, const struct block_group *group);
 
 /*
- * The parts of a group that Linux never allocates, since a copy of the superblock lies there on the device: in order,
- * none touching the next. The extent tree and the free space tree know nothing of them; the v1 cache leaves them out.
- * Free with block_group_supers_release().
+ * The parts of a group that Linux never allocates, because a copy of the superblock is at that place on a device. They
+ * are in order, and not adjacent. The extent tree and the free space tree do not mention them; the v1 cache excludes
+ * them. Free with block_group_supers_release().
  * @return 0, -EUCLEAN, -ENOMEM
  */
 struct block_group_supers {

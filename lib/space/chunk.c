@@ -56,7 +56,10 @@ static uint32_t make_item(const struct space *s, const struct chunk_plan *plan, 
 	return (uint32_t)chunk_item_size((uint16_t)plan->num_stripes);
 }
 
-/* Where in the array the chunk at @logical is, and how many bytes it has there. @return whether it is there */
+/*
+ * Find the chunk at @logical in the array. @at, @size: where its entry is, and how long.
+ * @return whether it was found
+ */
 static bool array_find(const struct disk_super *super, uint64_t logical, uint32_t *at, uint32_t *size)
 {
 	const uint32_t end = le32_get(super->sys_chunk_array_size);
@@ -106,7 +109,7 @@ static void array_remove(struct disk_super *super, uint64_t logical)
 	super->sys_chunk_array_size = le32_put(used - size);
 }
 
-/* An item that must be there. */
+/* The item must exist. */
 static int missing(int ret, uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	if (ret == -ENOENT) {
@@ -141,7 +144,7 @@ static int insert_item(struct space *s, uint64_t tree, const struct btrkit_key *
 	return ret;
 }
 
-/* @length bytes more or less are used of a device. */
+/* Add @length to the bytes used on a device, or subtract it. */
 static int count_device(struct space *s, uint64_t devid, uint64_t length, bool more, struct disk_super *super,
 			struct btrkit_error *err)
 {
@@ -244,7 +247,7 @@ int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_sup
 		free(volume_take_chunk(s->fs->volume, plan->logical));
 		return r;
 	}
-	/* From here on the edits themselves may take blocks of it. */
+	/* From here on, edits may take blocks of the new group. */
 	r = insert_items(s, plan, &item, size, &group, super, err);
 	if (r)
 		return r;
@@ -254,7 +257,7 @@ int chunk_create(struct space *s, const struct chunk_plan *plan, struct disk_sup
 	return 0;
 }
 
-/* What is handed out counts as well, though it may not be used yet, and what is pinned, which is not free yet. */
+/* Allocated space counts as used, even before it is in the extent tree, and so does pinned space. */
 static int is_empty(const struct space *s, const struct space_group *g, bool *ret, struct btrkit_error *err)
 {
 	struct block_group_supers supers;
@@ -270,7 +273,7 @@ static int is_empty(const struct space *s, const struct space_group *g, bool *re
 	return 0;
 }
 
-/* By the last group of a type Linux knows what new ones are to be like. */
+/* The last group of a type must stay, because it tells Linux the profile of new ones. */
 static bool is_last(const struct space *s, const struct space_group *g)
 {
 	for (size_t i = 0; i < s->num_groups; i++)
@@ -279,7 +282,7 @@ static bool is_last(const struct space *s, const struct space_group *g)
 	return true;
 }
 
-/* Room for another in the list of those that are gone. */
+/* Make room for another removed chunk in the list. */
 static int reserve_gone(struct space *s, struct btrkit_error *err)
 {
 	const size_t size = s->gone_size ? 2 * s->gone_size : 4;

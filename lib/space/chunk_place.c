@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where a new chunk goes, and how large it is: as Linux 6.18 has it. */
+/* Location and size of new chunks, as in Linux 6.18. */
 #include "lib/space/chunk.h"
 
 #include <stdlib.h>
@@ -15,17 +15,17 @@
 
 #define RESERVED MIB		/* at the beginning of a device */
 #define STRIPE_MAX GIB
-#define STRIPE_UNIT (16 * MIB) /* to which a stripe is rounded up when the chunk would be too large */
+#define STRIPE_UNIT (16 * MIB) /* stripes are rounded up to this if the chunk would be too large */
 #define LARGE_FILESYSTEM (50 * GIB)
 
-/* What a profile asks of devices. */
+/* Requirements of a profile. */
 struct rules {
 	const struct raid_profile *raid;
-	unsigned dev_stripes; /* on each device */
+	unsigned dev_stripes; /* stripes on each device */
 	unsigned devs_min, devs_max, devs_increment;
 };
 
-/* A device, and the place on it that a chunk can have. */
+/* A device, and the place on it for the chunk. */
 struct place {
 	uint64_t devid;
 	uint64_t total, unused; /* bytes */
@@ -43,7 +43,7 @@ static struct rules rules_of(const struct raid_profile *raid)
 			       .devs_increment = raid->copies / each };
 }
 
-/* Of the profiles that groups of the type have, and that there are devices for, Linux takes the one that keeps most. */
+/* Linux takes the most redundant of the profiles in use for the type, if there are enough devices. */
 static uint64_t choose_profile(struct space *s, uint64_t type)
 {
 	static const uint64_t order[] = { BG_RAID1C4, BG_RAID6,	 BG_RAID1C3, BG_RAID5,
@@ -65,7 +65,7 @@ static uint64_t lower(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* How many stripes an item may have, in a leaf and for system chunks in the superblock's array. */
+/* Maximum number of stripes: the item must fit into a leaf, and that of a system chunk into the superblock's array. */
 static uint64_t stripes_max(const struct space *s, uint64_t type)
 {
 	const uint64_t leaf = leaf_room(s->fs->items.nodesize) - sizeof(struct disk_item);
@@ -86,7 +86,7 @@ static uint64_t chunk_size_max(uint64_t type, uint64_t total)
 	return max;
 }
 
-/* Looks for the first hole of @want bytes; as long as there is none, for the largest. @return whether it is found */
+/* Take the first hole of @want bytes, or else the largest. @return whether it has @want bytes */
 static bool take_hole(struct place *p, uint64_t from, uint64_t to, uint64_t want)
 {
 	if (to > from && to - from > p->length) {
@@ -96,7 +96,7 @@ static bool take_hole(struct place *p, uint64_t from, uint64_t to, uint64_t want
 	return p->length >= want;
 }
 
-/* The same with what is occupied by the chunks that the transaction has removed: the last commit has them still. */
+/* The same, except for the space of chunks removed in this transaction, which the last commit still uses. */
 static bool take_holes(const struct space *s, struct place *p, uint64_t from, uint64_t to, uint64_t want)
 {
 	while (from < to) {
@@ -122,14 +122,14 @@ static bool take_holes(const struct space *s, struct place *p, uint64_t from, ui
 	return false;
 }
 
-/* Finds a hole on a device, whose extents @c reads. */
+/* Find a hole on a device. @c: cursor of the device tree */
 static int find_hole(struct space *s, struct cursor *c, struct place *p, uint64_t want, struct btrkit_error *err)
 {
 	uint64_t pos = RESERVED;
 	struct dev_extent e;
 	int ret;
 
-	/* The extent before may reach in. */
+	/* The extent before may extend past this position. */
 	ret = cursor_seek_back(c, &KEY(p->devid, KEY_DEV_EXTENT, pos), err);
 	if (ret == 1)
 		ret = cursor_seek(c, &KEY(p->devid, KEY_DEV_EXTENT, 0), err);
@@ -155,7 +155,7 @@ static int find_hole(struct space *s, struct cursor *c, struct place *p, uint64_
 	return 0;
 }
 
-/* All devices, from the chunk tree as it is now. */
+/* Read all devices from the current chunk tree. */
 static int read_devices(struct space *s, struct place *places, size_t *n, struct btrkit_error *err)
 {
 	const size_t max = volume_num_devices(s->fs->volume);
@@ -182,7 +182,7 @@ static int read_devices(struct space *s, struct place *places, size_t *n, struct
 	return ret < 0 ? ret : 0;
 }
 
-/* Keeps the devices that have room, with the room they have. */
+/* Keep the devices that have space, and determine how much. */
 static int find_holes(struct space *s, const struct rules *rules, uint64_t want, struct place *places, size_t *n,
 		      struct btrkit_error *err)
 {
@@ -211,7 +211,7 @@ static int find_holes(struct space *s, const struct rules *rules, uint64_t want,
 	return ret;
 }
 
-/* Those with most room first. */
+/* Devices with most space come first. */
 static int by_room(const struct place *x, const struct place *y)
 {
 	if (x->length != y->length)
@@ -228,8 +228,8 @@ static void swap(struct place *p, size_t i, size_t k)
 }
 
 /*
- * Puts @root of a heap of @n, which may be too small for it, where it belongs: the path of the larger children is
- * followed to the end, and from there up again to the last that is larger.
+ * Move @root of a heap of @n elements to its place. The path of the larger children is followed down to the end, and
+ * then up again to the last child that is larger than the root.
  */
 static void sift(struct place *p, size_t root, size_t n)
 {
@@ -246,8 +246,8 @@ static void sift(struct place *p, size_t root, size_t n)
 }
 
 /*
- * Devices that are equal come in the order that Linux's heapsort leaves them in when it was given them by their
- * numbers: the largest is taken off, then the larger of its children, and the heap mended for both, down to three.
+ * Sort by space. Equal devices end up in the same order as after Linux's heapsort, starting from device ID order: the
+ * largest element is removed, then the larger of its children, and the heap is repaired for both, until three are left.
  */
 static void sort_by_room(struct place *p, size_t n)
 {
@@ -268,7 +268,7 @@ static void sort_by_room(struct place *p, size_t n)
 		swap(p, 0, 1);
 }
 
-/* As many stripes as there are devices for, as long as the shortest of these holes allows. */
+/* Use as many stripes as there are devices for, with the length of the smallest hole at most. */
 static void lay_out(const struct rules *rules, const struct place *places, size_t n, uint64_t chunk_max,
 		    struct chunk_plan *plan)
 {
@@ -290,7 +290,7 @@ static void lay_out(const struct rules *rules, const struct place *places, size_
 	}
 }
 
-/* Behind all that there are and, until the commit, were. */
+/* After all existing chunks, and those removed in this transaction. */
 static uint64_t next_logical(const struct space *s)
 {
 	const struct block_group *last = s->num_groups ? &s->groups[s->num_groups - 1]->item : NULL;
@@ -322,7 +322,7 @@ static int place(struct space *s, const struct rules *rules, struct place *place
 		return err_set(err, BTRKIT_NO_SPACE, "no device has room for another chunk");
 	n = lower(n, lower(rules->devs_max, stripes_max(s, plan->type) / rules->dev_stripes));
 	n -= n % rules->devs_increment;
-	/* Not more than a tenth of the filesystem. */
+	/* At most a tenth of the filesystem. */
 	lay_out(rules, places, n, lower(max, total / 10), plan);
 	if (plan->logical + plan->length < plan->logical)
 		return err_set(err, BTRKIT_NO_SPACE, "no address is left for another chunk");

@@ -11,7 +11,7 @@ static bool is_extent(const struct btrkit_key *key)
 	return key->type == KEY_EXTENT_ITEM || key->type == KEY_METADATA_ITEM;
 }
 
-/* From the current item on to the first that is about space; what lies between are references. */
+/* Go from the current item to the first extent or block group, skipping references. */
 static int to_space_item(struct extent_ranges *r, int ret, struct btrkit_error *err)
 {
 	while (!ret) {
@@ -43,7 +43,7 @@ int extent_ranges_begin(struct extent_ranges *r, struct btrkit_fs *fs, const str
 	return ret ? ret : to_space_item(r, cursor_seek(&r->c, &KEY(0, 0, 0), err), err);
 }
 
-/* That the extent before @start, if there is one, does not go beyond it. Its item is the first of its address. */
+/* Check that the extent before @start, if any, ends there or earlier. Its item is the first with its address. */
 static int judge_before(struct extent_ranges *r, uint64_t start, struct btrkit_error *err)
 {
 	const struct item *item = &r->c.item;
@@ -79,7 +79,7 @@ void extent_ranges_release(struct extent_ranges *r)
 	cursor_release(&r->c);
 }
 
-/* The current item lies outside of any group. */
+/* The current item is not in any group. */
 static int misplaced(struct extent_ranges *r, struct btrkit_error *err)
 {
 	const bool group = r->c.item.key.type == KEY_BLOCK_GROUP_ITEM;
@@ -109,7 +109,7 @@ int extent_ranges_next_group(struct extent_ranges *r, struct btrkit_error *err)
 	return !r->ended && r->c.item.key.objectid < r->pos ? misplaced(r, err) : 0;
 }
 
-/* Takes the current item, an extent of the group: @free gets what lies before it. */
+/* Process the current item, an extent of the group. @free: the gap before it */
 static int take_extent(struct extent_ranges *r, struct range *free, struct btrkit_error *err)
 {
 	const uint64_t end = r->group->start + r->group->length;

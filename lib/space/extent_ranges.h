@@ -3,9 +3,9 @@
 #define BTRKIT_SPACE_EXTENT_RANGES_H
 
 /*
- * What is free by the extent tree, which is what lies between the extents: one pass over the tree, block group by block
- * group, in little memory. The pass judges what it reads: no extent overlaps another or lies outside of a block group,
- * the bytes of a group's extents are what the group says is used, and no block group is there without a chunk.
+ * Free space according to the extent tree, that is, the gaps between extents: read in one pass over the tree, group by
+ * group, using little memory. The pass also checks the tree: extents must not overlap or be outside of block groups,
+ * the sizes of a group's extents must add up to its used bytes, and every block group must have a chunk.
  */
 
 #include "lib/space/block_group.h"
@@ -13,31 +13,31 @@
 
 struct extent_ranges {
 	const struct block_groups *groups;
-	size_t next;			 /* the group to come */
+	size_t next;			 /* next group */
 	const struct block_group *group; /* the current one, or NULL */
-	uint64_t pos;			 /* up to here its extents were read */
-	uint64_t used;			 /* bytes of them */
-	uint64_t extents;		 /* of all groups so far */
-	bool told;			 /* all free ranges of the group were handed out */
+	uint64_t pos;			 /* extents before this address have been read */
+	uint64_t used;			 /* total size of these */
+	uint64_t extents;		 /* number in all groups so far */
+	bool told;			 /* all free ranges of the group have been returned */
 	bool ended;			 /* there are no more items */
 	struct cursor c;
 };
 
-/* @groups must live as long. Free with extent_ranges_release(), on failure too. @return 0; <0 */
+/* @groups must live as long as @r. Free with extent_ranges_release(), even after a failure. @return 0; <0 */
 int extent_ranges_begin(struct extent_ranges *r, struct btrkit_fs *fs, const struct block_groups *groups,
 			struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * The same of an extent tree of before, from the first of @groups on, which need not be all. What lies before is not
- * read, but for whether it reaches into the group.
+ * The same for an earlier extent tree, from the first of @groups on, which may be a part of all groups. What is before
+ * them is not read, except to check that it does not extend into the first one.
  */
 int extent_ranges_begin_at(struct extent_ranges *r, struct btrkit_fs *fs, const struct tree_root *root,
 			   const struct block_groups *groups, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void extent_ranges_release(struct extent_ranges *r);
 
-/* To the next group. What was not asked for of the one before is read all the same. @return 0, 1 the end, <0 */
+/* Go to the next group. The rest of the previous one is read in any case. @return 0; 1: end; <0 */
 int extent_ranges_next_group(struct extent_ranges *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The next free range of the group, none touching the one before. @return 0, 1 the end, <0 */
+/* The next free range of the group, not adjacent to the previous one. @return 0; 1: end; <0 */
 int extent_ranges_next(struct extent_ranges *r, struct range *free, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

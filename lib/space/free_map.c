@@ -10,10 +10,10 @@ struct free_map {
 	struct range over;
 	uint32_t sectorsize;
 	uint64_t bytes;
-	uint64_t n;	    /* ranges, none touching another */
-	struct range *list; /* in order; NULL when it is empty, and with bits */
+	uint64_t n;	    /* number of ranges, none of them adjacent */
+	struct range *list; /* in order; NULL: empty, or @bits is used */
 	size_t room;
-	uint8_t *bits;	    /* a bit a sector; NULL: there is a list */
+	uint8_t *bits;	    /* one bit per sector; NULL: @list is used */
 };
 
 int free_map_create(const struct range *over, uint32_t sectorsize, struct free_map **ret, struct btrkit_error *err)
@@ -53,13 +53,13 @@ static uint64_t bitmap_size(const struct free_map *m)
 	return sectors(m) / 8 + !!(sectors(m) % 8);
 }
 
-/* How many ranges a list has that is not larger than the bitmap. */
+/* Maximum number of ranges for which the list is not larger than the bitmap. */
 static uint64_t list_max(const struct free_map *m)
 {
 	return bitmap_size(m) / sizeof(*m->list);
 }
 
-/* The first range of the list that ends behind @at, or touches it there. */
+/* The first range of the list that ends at @at or later. */
 static size_t list_find(const struct free_map *m, uint64_t at)
 {
 	size_t low = 0, high = m->n;
@@ -76,8 +76,8 @@ static size_t list_find(const struct free_map *m, uint64_t at)
 }
 
 /*
- * Goes through the ranges: @i is what list_find() said of the first @from, and @from the end of the one before. Of a
- * range of more than @enough bytes its end may be told to be nearer.
+ * Iterate over the ranges. @i: result of list_find() for the first @from; later @from is the end of the previous range.
+ * If a range is longer than @enough bytes, its end may be cut off.
  */
 static bool next_range(const struct free_map *m, uint64_t from, uint64_t enough, size_t *i, struct range *ret)
 {
@@ -126,14 +126,14 @@ bool free_map_touches(const struct free_map *m, const struct range *r)
 
 	if (!m->bits)
 		return free_map_next(m, r->start, &first) && first.start < range_end(r);
-	/* Not beyond the range: ranges are mostly added in order, to a map that is empty from there on. */
+	/* Search only the range, because ranges are mostly added in order, to a map that is empty from there on. */
 	from = sector_of(m, r->start > m->over.start ? r->start : m->over.start);
 	end = range_end(r) > m->over.start ? sector_of(m, range_end(r) - 1) + 1 : 0;
 	end = end < sectors(m) ? end : sectors(m);
 	return bits_find(m->bits, end, from, true) < end;
 }
 
-/* Whether all of @r, which is inside, is there. */
+/* Whether all of @r, which is within the map, is in the set. */
 static bool covers(const struct free_map *m, const struct range *r)
 {
 	const uint64_t first = sector_of(m, r->start), end = sector_of(m, range_end(r));
@@ -144,7 +144,7 @@ static bool covers(const struct free_map *m, const struct range *r)
 	return free_map_next(m, r->start, &there) && there.start == r->start && there.length >= r->length;
 }
 
-/* What of @r begins at a multiple of @align. @return whether anything does */
+/* Move the start of @r up to a multiple of @align. @return whether anything is left */
 static bool align_range(struct range *r, uint64_t align)
 {
 	const uint64_t over = r->start % align, skip = over ? align - over : 0;
@@ -204,7 +204,7 @@ static int to_bits(struct free_map *m, struct btrkit_error *err)
 	return 0;
 }
 
-/* Makes room for @n ranges in all, in whatever form is the smaller one. */
+/* Make room for @n ranges in total, in the smaller of both forms. */
 static int reserve(struct free_map *m, uint64_t n, struct btrkit_error *err)
 {
 	const uint64_t max = list_max(m);
@@ -225,7 +225,7 @@ static int reserve(struct free_map *m, uint64_t n, struct btrkit_error *err)
 	return 0;
 }
 
-/* Without memory for a list the bitmap is as good. */
+/* Free what is not needed. Without memory for a list, the bitmap remains. */
 static void shrink(struct free_map *m)
 {
 	uint64_t from = m->over.start, n = 0;
@@ -239,7 +239,7 @@ static void shrink(struct free_map *m)
 		m->bits = NULL;
 		m->room = 0;
 	}
-	/* Half, so that a map near the limit does not go to and fro. */
+	/* Half of the maximum, so that maps near it are not converted back and forth. */
 	if (!m->bits || m->n > list_max(m) / 2)
 		return;
 	list = malloc(m->n * sizeof(*list));
@@ -316,7 +316,7 @@ static bool bit_at(const struct free_map *m, uint64_t sector)
 	return sector < sectors(m) && m->bits[sector / 8] >> sector % 8 & 1;
 }
 
-/* Sets or clears; a range more for each side on which there is a change, and one less where there was one before. */
+/* Set or clear bits. That is one range more or less, depending on the bits on both sides. */
 static void bits_change(struct free_map *m, const struct range *r, bool set)
 {
 	const uint64_t first = sector_of(m, r->start), end = first + r->length / m->sectorsize;
@@ -364,7 +364,7 @@ int free_map_remove(struct free_map *m, const struct range *r, struct btrkit_err
 	return 0;
 }
 
-/* The lists of both maps as one, for which there is room. */
+/* Merge the lists of both maps into @list, which has room for them. */
 static int merge(struct free_map *m, const struct free_map *from, struct range *list, struct btrkit_error *err)
 {
 	uint64_t at = from->over.start, n = 0;

@@ -3,8 +3,9 @@
 #define BTRKIT_SPACE_FREE_MAP_H
 
 /*
- * A set of ranges inside one stretch of addresses, in units of a sector: what is free of a block group. Few ranges are
- * kept as a sorted list, many as a bitmap, so that no map takes more than a bit a sector, nor an empty one anything.
+ * A set of ranges within an address range, in units of sectors: the free space of a block group. A few ranges are
+ * stored as a sorted list, many as a bitmap. So no map takes more than one bit per sector, and an empty one takes
+ * nothing.
  */
 
 #include <btrkit/error.h>
@@ -13,37 +14,37 @@
 
 struct free_map;
 
-/* @over is aligned to @sectorsize, which is a power of two. @return 0 or -ENOMEM */
+/* @over must be aligned to @sectorsize, a power of two. @return 0 or -ENOMEM */
 int free_map_create(const struct range *over, uint32_t sectorsize, struct free_map **ret,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* NULL is allowed. */
 struct free_map *free_map_destroy(struct free_map *m);
 
 /*
- * Adds a range of which no part is there.
- * @return 0; -EUCLEAN: part of it is there, or it is not one of whole sectors inside the map; -ENOMEM
+ * Add a range that does not overlap the set.
+ * @return 0; -EUCLEAN: it does, it is not aligned, or it is not within the map; -ENOMEM
  */
 int free_map_add(struct free_map *m, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Takes out a range that is there as a whole. @return 0; -EUCLEAN: it is not; -ENOMEM */
+/* Remove a range that is completely in the set. @return 0; -EUCLEAN: it is not; -ENOMEM */
 int free_map_remove(struct free_map *m, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * The first range from @from on that has @min bytes when it begins at a multiple of @align (a power of two); *ret
+ * Find the first range from @from on with @min bytes, if it begins at a multiple of @align (a power of two). *ret
  * begins there and has at most @max bytes. @return whether there is one
  */
 bool free_map_find(const struct free_map *m, uint64_t from, uint64_t min, uint64_t max, uint64_t align,
 		   struct range *ret);
-/* The first range that ends behind @from, cut off there. @return whether there is one */
+/* Find the first range that ends after @from, which is cut off there. @return whether there is one */
 bool free_map_next(const struct free_map *m, uint64_t from, struct range *ret);
 
 uint64_t free_map_bytes(const struct free_map *m);
-/* Whether any part of a range is there. */
+/* Whether any part of a range is in the set. */
 bool free_map_touches(const struct free_map *m, const struct range *r);
-/* How many pieces of @size bytes that begin at multiples of it can be taken; stops counting at @enough. */
+/* Number of aligned pieces of @size bytes in the set, counted up to @enough. */
 uint64_t free_map_pieces(const struct free_map *m, uint64_t size, uint64_t enough);
 /*
- * Adds everything that is in @from, a map over the same; @from is empty then.
- * @return 0; -EUCLEAN: part of it is there; -ENOMEM. Then both are as they were.
+ * Move everything from @from, a map of the same address range, to @m.
+ * @return 0; -EUCLEAN: the sets overlap; -ENOMEM. After a failure both are unchanged.
  */
 int free_map_move(struct free_map *m, struct free_map *from, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The free space tree made from the extent tree. A group's INFO comes before its ranges and counts them, so the ranges
- * of one group are kept: as a list while they may become extents, as bits when they are too many for that.
+ * Builds the free space tree from the extent tree. The INFO of a group comes before its ranges and contains their
+ * number, so the ranges of one group are collected: in a list as long as they may become extents, otherwise as bits.
  */
 #include "lib/space/free_space_edit.h"
 
@@ -10,7 +10,7 @@
 #include "lib/base/err.h"
 #include "lib/format/items/free_space.h"
 
-/* A larger form is left only when the other one is smaller by this many items. */
+/* An oversized form is only converted when the other one has this many items less. */
 #define THRESHOLD_BUFFER 100u
 
 struct builder {
@@ -22,7 +22,7 @@ struct builder {
 	uint32_t high;	/* threshold */
 	uint32_t count; /* of ranges */
 	bool bitmaps;
-	/* Its ranges; what was allocated serves the next group too. */
+	/* Its ranges. The allocations are reused for the next group. */
 	struct range *list;
 	size_t list_size;
 	uint8_t *bits;
@@ -33,7 +33,7 @@ struct free_space_thresholds free_space_thresholds(uint64_t group_length, uint32
 {
 	const uint64_t range = 8ull * FREE_SPACE_BITMAP_BYTES * sectorsize;
 	const uint64_t bitmaps = group_length / range + !!(group_length % range);
-	/* As many extents as take no more bytes than bitmaps, the last of which is reckoned as a whole one. */
+	/* As many extents as take the space of the bitmaps, the last of which counts as a full one. */
 	const uint64_t high = bitmaps * (sizeof(struct disk_item) + FREE_SPACE_BITMAP_BYTES) / sizeof(struct disk_item);
 
 	return (struct free_space_thresholds){ high > THRESHOLD_BUFFER ? (uint32_t)high - THRESHOLD_BUFFER : 0,
@@ -47,7 +47,7 @@ static void put_bits(struct builder *b, const struct range *r)
 	bits_put(b->bits, first, first + r->length / b->sectorsize, true);
 }
 
-/* From the list to bits. They take no more than 23 bytes for each range that was read. */
+/* Convert the list to bits. They take at most 23 bytes per range read so far. */
 static int to_bitmaps(struct builder *b, struct btrkit_error *err)
 {
 	const uint64_t size = b->group->length / b->sectorsize / 8 + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Changes of a group's items, one after the other in the order of addresses and each with a look at the thresholds, as
- * Linux runs its delayed references: so both come to the same form.
+ * Changes of a group's items are applied one after another in address order, checking the thresholds after each, as
+ * Linux does when it runs delayed references. So both arrive at the same form.
  */
 #include "lib/space/free_space_edit.h"
 
@@ -16,13 +16,13 @@ static uint64_t group_end(const struct free_space_editor *e)
 	return e->group->start + e->group->length;
 }
 
-/* The key that is above all of items that begin at @start. */
+/* The highest possible key of items that begin at @start. */
 static struct btrkit_key last_at(uint64_t start)
 {
 	return KEY(start, UINT8_MAX, UINT64_MAX);
 }
 
-/* The cursor's item, if it is one of the group's ranges. @return 0; 1: it is not; -EUCLEAN */
+/* Take the cursor's item if it is a range of the group. @return 0; 1: it is not; -EUCLEAN */
 static int take_item(const struct free_space_editor *e, struct range *ret, struct btrkit_error *err)
 {
 	const struct cursor *c = &e->t->c;
@@ -46,7 +46,7 @@ static int take_item(const struct free_space_editor *e, struct range *ret, struc
 	return 0;
 }
 
-/* The last item of the group that begins at @at or before. @return 0; 1: there is none; <0 */
+/* The last item of the group that begins at or before @at. @return 0; 1: there is none; <0 */
 static int item_before(const struct free_space_editor *e, uint64_t at, struct range *ret, struct btrkit_error *err)
 {
 	const struct btrkit_key key = last_at(at);
@@ -55,7 +55,7 @@ static int item_before(const struct free_space_editor *e, uint64_t at, struct ra
 	return r ? r : take_item(e, ret, err);
 }
 
-/* What the tree says of the range of a change contradicts it. */
+/* The tree contradicts a change. */
 static int contradicts(const struct free_space_editor *e, const struct space_change *change, struct btrkit_error *err)
 {
 	return cursor_blame(&e->t->c,
@@ -65,7 +65,7 @@ static int contradicts(const struct free_space_editor *e, const struct space_cha
 			    err);
 }
 
-/* The free ranges that begin at @at or before, and behind; of length 0 where there is none. */
+/* The free ranges that begin at or before @at, and after it; length 0: there is none */
 static int neighbours(const struct free_space_editor *e, uint64_t at, struct range *before, struct range *behind,
 		      struct btrkit_error *err)
 {
@@ -110,7 +110,7 @@ static int delete_extent(const struct free_space_editor *e, const struct range *
 	return edit_delete(e->t, &key, err);
 }
 
-/* @delta: how many ranges more there are. */
+/* @delta: change of the number of ranges */
 static int add_extent(const struct free_space_editor *e, const struct space_change *change, int *delta,
 		      struct btrkit_error *err)
 {
@@ -161,7 +161,7 @@ static int remove_extent(const struct free_space_editor *e, const struct space_c
 	return edit_insert(e->t, &key, NULL, 0, err);
 }
 
-/* The cursor to the bitmap that has the bit of @at. */
+/* Move the cursor to the bitmap with the bit of @at. */
 static int to_bitmap(struct free_space_editor *e, uint64_t at, struct btrkit_error *err)
 {
 	struct range r;
@@ -184,7 +184,7 @@ static int to_bitmap(struct free_space_editor *e, uint64_t at, struct btrkit_err
 	return 0;
 }
 
-/* Whether a sector of the group is free; outside of the group nothing is. */
+/* Whether a sector of the group is free. Sectors of other groups do not count. */
 static int is_free(struct free_space_editor *e, uint64_t at, bool *ret, struct btrkit_error *err)
 {
 	uint64_t bit;
@@ -201,7 +201,7 @@ static int is_free(struct free_space_editor *e, uint64_t at, bool *ret, struct b
 	return 0;
 }
 
-/* Changes the bits from @at to @end that are in one bitmap. @return 0 with *at where it ends; <0 */
+/* Change bits from @at on that are in one bitmap. @return 0 and in *@at the end of these; <0 */
 static int put_bits(struct free_space_editor *e, const struct space_change *change, uint64_t *at,
 		    struct btrkit_error *err)
 {
@@ -234,7 +234,7 @@ static int change_bits(struct free_space_editor *e, const struct space_change *c
 	bool before, behind;
 	int ret = is_free(e, range_end(&change->range), &behind, err);
 
-	/* In this order the bitmap that is changed first is mostly the one that was looked at last. */
+	/* In this order, the bitmap to be changed first is usually the one looked at last. */
 	if (!ret)
 		ret = is_free(e, at - e->sectorsize, &before, err);
 	while (!ret && at < range_end(&change->range))
@@ -243,7 +243,7 @@ static int change_bits(struct free_space_editor *e, const struct space_change *c
 	return ret;
 }
 
-/* What the group's INFO says now. */
+/* Read the group's INFO. */
 static int read_info(struct free_space_editor *e, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(e->group->start, KEY_FREE_SPACE_INFO, e->group->length);
@@ -278,7 +278,7 @@ static int count_ranges(struct free_space_editor *e, int delta, struct btrkit_er
 		return -EUCLEAN;
 	}
 	e->count += (uint32_t)delta;
-	/* A form that is out of bounds stays so until the count changes. */
+	/* Even if the count is beyond a threshold, the form stays until the count changes. */
 	if (!delta)
 		return 0;
 	if (!e->bitmaps && e->count > e->limits.high)

@@ -6,7 +6,7 @@
 #include "lib/base/err.h"
 #include "lib/space/free_space_tree.h"
 
-/* Items that are put in at a time. */
+/* Number of items inserted at a time. */
 #define BATCH 64u
 
 struct list {
@@ -38,7 +38,7 @@ int free_space_write_info(const struct free_space_editor *e, struct btrkit_error
 			    err);
 }
 
-/* All ranges of the group. The count has been written: what the reader finds is held against it. */
+/* Read all ranges of the group. The reader checks them against the count, which has been stored. */
 static int read_ranges(const struct free_space_editor *e, struct list *l, struct btrkit_error *err)
 {
 	struct free_space_tree t;
@@ -56,7 +56,7 @@ static int read_ranges(const struct free_space_editor *e, struct list *l, struct
 	return ret < 0 ? ret : 0;
 }
 
-/* Takes the group's ranges out of the tree and into the list. */
+/* Move the group's ranges from the tree to the list. */
 static int take_out(struct free_space_editor *e, struct list *l, struct btrkit_error *err)
 {
 	const uint64_t last = e->group->start + e->group->length - 1;
@@ -71,16 +71,16 @@ static int take_out(struct free_space_editor *e, struct list *l, struct btrkit_e
 	return ret;
 }
 
-/* Bitmaps on their way into the tree, with the place in the list up to which they tell it. */
+/* Bitmaps to be inserted, and how much of the list they represent. */
 struct bitmaps {
 	const struct list *list;
 	size_t next;
-	uint64_t at; /* up to here there are bitmaps */
+	uint64_t at; /* there are bitmaps up to this address */
 	struct item items[BATCH];
 	uint8_t bits[BATCH][FREE_SPACE_BITMAP_BYTES];
 };
 
-/* The next bitmap, up to @end. */
+/* Fill in the next bitmap, which ends at @end. */
 static void fill(const struct free_space_editor *e, struct bitmaps *b, uint64_t end, uint8_t *bits)
 {
 	memset(bits, 0, FREE_SPACE_BITMAP_BYTES);

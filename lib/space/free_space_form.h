@@ -2,26 +2,26 @@
 #ifndef BTRKIT_SPACE_FREE_SPACE_FORM_H
 #define BTRKIT_SPACE_FREE_SPACE_FORM_H
 
-/* For free_space_edit.c: a group goes from extents to bitmaps, and back. */
+/* For free_space_edit.c: converts a group from extents to bitmaps and back. */
 
 #include "lib/space/free_space_edit.h"
 
-/* A group while it is being edited. */
+/* A group that is being edited. */
 struct free_space_editor {
 	struct edit_tree *t;
 	const struct block_group *group;
 	struct free_space_thresholds limits;
 	uint32_t sectorsize;
-	bool bitmaps;		/* its form, and how many ranges there are: ahead of the INFO */
+	bool bitmaps;		/* form and number of ranges; newer than the INFO */
 	uint32_t count;
-	struct range bitmap;	/* the one where the cursor stands; length 0: it stands elsewhere */
+	struct range bitmap;	/* at which the cursor stands; length 0: it is elsewhere */
 	struct free_space_stats *stats;
 };
 
-/* Puts form and count into the INFO. */
+/* Store form and count in the INFO. */
 int free_space_write_info(const struct free_space_editor *e, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Both read the group and hold it against the count; the form in the INFO is the caller's to write. */
+/* Both read the group and check the count. The caller must store the new form in the INFO. */
 int free_space_to_bitmaps(struct free_space_editor *e, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int free_space_to_extents(struct free_space_editor *e, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

@@ -30,7 +30,7 @@ void free_space_tree_release(struct free_space_tree *t)
 	cursor_release(&t->c);
 }
 
-/* After each step. A walk in the order of keys meets every block of the tree once. */
+/* Called after each step. Since steps are in key order, each block of the tree is counted once. */
 static int stepped(struct free_space_tree *t, int ret)
 {
 	t->ended = ret != 0;
@@ -62,7 +62,7 @@ static int tell_leftover(struct free_space_tree *t, struct range *last)
 	return t->leftover ? t->leftover(t->ctx, last) : 0;
 }
 
-/* To the first item that does not lie before @start. */
+/* Go to the first item that is not before @start. */
 static int pass_leftovers(struct free_space_tree *t, uint64_t start, struct btrkit_error *err)
 {
 	struct range last = { 0 };
@@ -76,7 +76,7 @@ static int pass_leftovers(struct free_space_tree *t, uint64_t start, struct btrk
 	return ret;
 }
 
-/* Where the group before ends, or, when its items could not be read to their end, where the next item is. */
+/* Go to the end of the previous group, or if its items could not all be read, to the next item after it. */
 static int resume(struct free_space_tree *t, struct btrkit_error *err)
 {
 	const uint64_t end = range_end(&t->group);
@@ -114,7 +114,7 @@ int free_space_tree_enter(struct free_space_tree *t, const struct block_group *g
 	return ret ? ret : step(t, err);
 }
 
-/* The current item must be the next of the group, in the group's form. */
+/* Check that the current item is the next one of the group, and in the group's form. */
 static int judge_item(const struct free_space_tree *t, struct btrkit_error *err)
 {
 	const bool bitmaps = t->info.flags & FREE_SPACE_USING_BITMAPS;
@@ -128,7 +128,7 @@ static int judge_item(const struct free_space_tree *t, struct btrkit_error *err)
 				   key->offset, range_end(&t->group));
 	if (bitmaps && key->objectid != t->pos)
 		return err_corrupt(err, "key.objectid", "bitmap where one at %" PRIu64 " is expected", t->pos);
-	/* Linux makes one extent of two that touch. */
+	/* Linux merges adjacent extents. */
 	if (!bitmaps && t->ranges && key->objectid <= t->pos)
 		return err_corrupt(err, "key.objectid", "free space begins before the end of the one before, %" PRIu64,
 				   t->pos);
@@ -168,7 +168,7 @@ static int next_extent(struct free_space_tree *t, struct range *free, struct btr
 	return step(t, err);
 }
 
-/* Goes on in the current bitmap. @return 0; 1: it has no more ends of runs, and the next item is the current one; <0 */
+/* Continue in the current bitmap. @return 0; 1: no run ends in the rest of it, and the next item is current; <0 */
 static int next_in_bitmap(struct free_space_tree *t, struct range *free, struct btrkit_error *err)
 {
 	const struct btrkit_key *key = &t->c.item.key;

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_SPACE_RANGE_H
 #define BTRKIT_SPACE_RANGE_H
 
-/* Ranges of logical addresses, and bitmaps that tell them. */
+/* Ranges of logical addresses, and bitmaps of them. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ static inline uint64_t range_end(const struct range *r)
 	return r->start + r->length;
 }
 
-/* The first bit from @from on that is @set, of the @n of a bitmap whose lowest bits come first; @n if there is none. */
+/* Find the first bit from @from on that is @set, in a bitmap of @n bits, lowest bit first. @return its number, or @n */
 static inline uint64_t bits_find(const uint8_t *map, uint64_t n, uint64_t from, bool set)
 {
 	while (from < n) {
@@ -37,7 +37,7 @@ static inline uint64_t bits_find(const uint8_t *map, uint64_t n, uint64_t from, 
 	return n;
 }
 
-/* Makes the bits from @from to before @to @set. */
+/* Set the bits from @from on and before @to to @set. */
 static inline void bits_put(uint8_t *map, uint64_t from, uint64_t to, bool set)
 {
 	const uint64_t first = from / 8, last = to / 8;
@@ -51,7 +51,7 @@ static inline void bits_put(uint8_t *map, uint64_t from, uint64_t to, bool set)
 	}
 	map[first] = (uint8_t)(set ? map[first] | head : map[first] & ~head);
 	memset(map + first + 1, set ? 0xff : 0, last - first - 1);
-	/* There may be no byte where the last one ends. */
+	/* If the range ends at a byte boundary, there may be no further byte. */
 	if (tail)
 		map[last] = (uint8_t)(set ? map[last] | tail : map[last] & ~tail);
 }

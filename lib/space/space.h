@@ -3,144 +3,142 @@
 #define BTRKIT_SPACE_SPACE_H
 
 /*
- * The space of a filesystem that is being written: its block groups, what is free in each, and where new extents go.
- * It lives as long as the write handle, over many transactions.
+ * The space of a filesystem that is being written: its block groups, the free space in each, and the allocation of new
+ * extents. It lives as long as the write handle, over many transactions.
  *
- * An extent is allocated (space_alloc), enters the extent tree when delayed references are run (space_enter), leaves
- * it (space_leave), and is pinned from then until the commit is durable (space_committed): nothing that the last
- * superblock reaches is handed out, nor is anything twice in one transaction.
+ * An extent is allocated (space_alloc), enters the extent tree when delayed references are run (space_enter), and
+ * leaves it (space_leave). From then on it is pinned until the commit is durable (space_committed). So nothing that the
+ * last superblock can reach is allocated, and nothing is allocated twice in a transaction.
  *
- * Of groups with parity whole rows are handed out only, in which nothing was used when the transaction began: what the
- * last superblock reaches shares no parity with anything that is written. The rest of a row is handed out within the
- * same transaction; after that the row is closed until all of it is free again.
+ * In groups with parity, only full rows without any used space at the beginning of the transaction are allocated: what
+ * the last superblock can reach shares no parity with new writes. The rest of such a row is allocated within the same
+ * transaction; after that the row is closed until it is completely free again.
  *
- * What is free in a group is loaded when it is first asked for, from the committed trees: from the free space tree if
- * that is valid, else from the group's v1 cache if that is, else from the extent tree.
+ * The free space of a group is loaded when it is first needed, from the committed trees: from the free space tree if
+ * that is valid, else from the group's v1 cache if that is valid, else from the extent tree.
  */
 
 #include "lib/space/block_group.h"
 #include "lib/space/free_map.h"
 #include "lib/tree/overlay.h"
 
-/* A change of what the extent tree holds, for the free space tree. */
+/* A change in the extent tree, for the free space tree. */
 struct space_change {
 	struct range range;
-	bool free; /* became free; else used */
+	bool free; /* true: became free; false: became used */
 };
 
 struct space_group {
-	struct block_group item;   /* used: of the extent tree as it is now */
-	bool changed;		   /* item differs from what is in the tree; who writes it there sets this to false */
-	bool fresh;		   /* created in this transaction, and not loaded but wholly free */
+	struct block_group item;   /* used: by the current extent tree */
+	bool changed;		   /* item differs from the tree; set to false by those who write it there */
+	bool fresh;		   /* created in this transaction, completely free and so never loaded */
 	bool removed;		   /* in this transaction: nothing is allocated here any more */
 	bool loaded;
-	bool by_extents;	   /* loaded, and from the extent tree: nothing else need be asked */
-	bool touched;		   /* in this transaction: it is one of space_next_touched() */
-	struct free_map *free;	   /* what may be handed out; NULL as long as it is not loaded */
-	uint64_t row;		   /* bytes of data that have parity in common, or 0 */
-	struct free_map *closed;   /* with parity: what is free besides, in rows that are not to be written; or NULL */
-	struct free_map *pinned;   /* free once the transaction is durable; NULL: nothing */
-	uint64_t committed_used;   /* of the extent tree before the transaction */
-	/* No piece of so many bytes that begins at a multiple of unfit_align is free, for all that is known. */
+	bool by_extents;	   /* loaded from the extent tree, so nothing else has to be checked */
+	bool touched;		   /* in this transaction: listed by space_next_touched() */
+	struct free_map *free;	   /* what may be allocated; NULL: not loaded */
+	uint64_t row;		   /* bytes of data that share parity, or 0 */
+	struct free_map *closed;   /* with parity: free space in rows that must not be written; or NULL */
+	struct free_map *pinned;   /* free after the transaction is durable; NULL: nothing */
+	uint64_t committed_used;   /* by the extent tree before the transaction */
+	/* As far as known, no piece of @unfit bytes that begins at a multiple of @unfit_align is free. */
 	uint64_t unfit, unfit_align;
-	/* Since they were last taken, in the order in which they came: space_take_changes(). */
+	/* Not taken by space_take_changes() yet, in the order in which they were made. */
 	struct space_change *changes;
 	size_t num_changes, changes_size;
 	struct space_group *next_touched;
 };
 
-/* Where the free space of groups was loaded from, and what it cost. */
+/* How many groups had their free space loaded from where. */
 struct space_load_stats {
-	uint64_t by_tree, by_cache, by_extents; /* groups */
+	uint64_t by_tree, by_cache, by_extents; /* number of groups */
 };
 
 struct space;
 
-/* Reads the block groups of an open filesystem. @return 0; <0 */
+/* Read the block groups of an open filesystem. @return 0; <0 */
 int space_create(struct btrkit_fs *fs, struct space **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /* NULL is allowed. */
 struct space *space_destroy(struct space *s);
 
-/* A transaction begins. Free space is loaded from the trees of before, whatever it does to them. */
+/* Begin a transaction. Free space is loaded from the trees as they are before it, whatever it changes there. */
 int space_begin(struct space *s, struct overlay *o, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * It is durable, and the superblock of fs the new one: what is pinned becomes free, fresh groups become ordinary,
- * removed ones disappear. A map that there is no memory for is forgotten, to be loaded again.
+ * The transaction is durable, and fs->super is the new superblock: what is pinned becomes free, fresh groups become
+ * ordinary ones, and removed ones disappear. If there is no memory for a map, it is dropped, and loaded again when
+ * needed.
  */
 void space_committed(struct space *s);
-/* It was dropped: everything is as it was before, chunks too (what was loaded may be forgotten). */
+/* The transaction was aborted: everything is as before, including chunks. (Loaded maps may be dropped.) */
 void space_aborted(struct space *s);
 
 /*
- * Takes @max bytes or less, but @min at least, aligned to @align, from a group of @type (BG_DATA, BG_METADATA or
- * BG_SYSTEM; mixed groups serve the first two), all of them whole sectors. What is taken one after the other lies one
- * behind the other where it can. No chunk is allocated: see chunk.h.
- * @return 0; -ENOSPC; what loading met; -EUCLEAN: by the extent tree of the last commit it is in use
+ * Allocate up to @max bytes, but at least @min, aligned to @align, in a group of @type (BG_DATA, BG_METADATA or
+ * BG_SYSTEM; mixed groups serve the first two). All of these are whole sectors. Consecutive allocations are adjacent if
+ * possible. No chunk is allocated: see chunk.h.
+ * @return 0; -ENOSPC; an error of loading; -EUCLEAN: by the extent tree of the last commit it is in use
  */
 int space_alloc(struct space *s, uint64_t type, uint64_t min, uint64_t max, uint64_t align, struct range *ret,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* What was allocated is given back before it was in the extent tree: pinned. */
+/* Give back an allocation that was never in the extent tree: it is pinned. */
 int space_unalloc(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Closes the rows of groups with parity of which the transaction has taken a part: nothing more of them is handed out
- * before the commit. For who writes whole rows before it. @return 0; -ENOMEM
+ * Close rows with parity of which the transaction has taken a part: nothing else in them is allocated before the
+ * commit. For callers that write full rows before it. @return 0; -ENOMEM
  */
 int space_close_rows(struct space *s, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/*
- * An extent that was allocated was put into the extent tree.
- * @return 0; -EUCLEAN: it is free, or in no group; -ENOMEM
- */
+/* An allocated extent was inserted into the extent tree. @return 0; -EUCLEAN: it is free, or in no group; -ENOMEM */
 int space_enter(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * An extent was taken out of the extent tree: pinned.
+ * An extent was removed from the extent tree: it is pinned.
  * @return 0; -EUCLEAN: it is free or pinned, or in no group; -ENOMEM
  */
 int space_leave(struct space *s, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * What was taken for free must not be in use: by a free space tree that is wrong, or a damaged cache, somebody's data
- * would be overwritten. @extents: of an extent tree. @return 0; -EUCLEAN: it is; <0
+ * Check that supposedly free space is not in use. If a free space tree or cache is wrong, existing data would be
+ * overwritten. @extents: cursor of an extent tree. @return 0; -EUCLEAN: it is in use; <0
  */
 int space_check_unused(struct cursor *extents, const struct range *r, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* What is free of a group that is loaded, handed out or not. */
+/* Free bytes of a loaded group, whether they may be allocated or not. */
 uint64_t space_group_free(const struct space_group *g);
-/* Whether any part of a range is free in a group that is loaded. */
+/* Whether any part of a range is free in a loaded group. */
 bool space_group_touches(const struct space_group *g, const struct range *r);
 
-/* Bytes that are free in groups of @type, in however many pieces; nothing is loaded for it. */
+/* Free bytes in groups of @type, however fragmented. Nothing is loaded for this. */
 uint64_t space_free_bytes(const struct space *s, uint64_t type);
 /*
- * How many pieces of @size bytes, aligned to it, can still be taken from groups of @type; stops counting (and loading)
- * at @enough. @return 0; <0
+ * Number of aligned pieces of @size bytes that can be allocated in groups of @type. Stops counting (and loading) at
+ * @enough. @return 0; <0
  */
 int space_count(struct space *s, uint64_t type, uint64_t size, uint64_t enough, uint64_t *pieces,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Bytes in groups of @type that become free with the commit. */
+/* Bytes in groups of @type that the commit makes free. */
 uint64_t space_pinned(const struct space *s, uint64_t type);
 
-/* The groups, in the order of addresses; also removed ones until the commit. */
+/* The groups, in address order, including removed ones until the commit. */
 size_t space_num_groups(const struct space *s);
 struct space_group *space_group_at(struct space *s, size_t i);
-/* The group that holds an address, or NULL. */
+/* The group that contains an address, or NULL. */
 struct space_group *space_group_of(struct space *s, uint64_t logical);
-/* The groups that this transaction has to do with: the first after NULL, NULL after the last; fresh ones too. */
+/* Groups that this transaction has changed or allocated from: the first for NULL; NULL after the last. */
 struct space_group *space_next_touched(const struct space *s, const struct space_group *g);
-/* Bytes used in all groups: what the superblock says. */
+/* Bytes used in all groups, as for the superblock. */
 uint64_t space_bytes_used(const struct space *s);
 
 /*
- * The changes of a group since this was last called, netted: sorted, none touching another of its kind, and what was
- * used and freed again in between left out. The array is the caller's to free.
+ * The changes of a group since the last call, netted: sorted, adjacent ones of a kind merged, and without what was used
+ * and freed again. The caller frees the array.
  * @return 0; -ENOMEM; -EUCLEAN: something was used or freed twice
  */
 int space_take_changes(struct space_group *g, struct space_change **ret, size_t *n,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Loads a group's free space, from where it can be had, or from where @from says. What is loaded already stays.
- * @return 0; -ENOENT: there is no valid tree, or no cache of it that can be used; -EUCLEAN; <0
+ * Load the free space of a group, from any source or from @from. Does nothing if it is loaded.
+ * @return 0; -ENOENT: there is no valid tree or cache; -EUCLEAN; <0
  */
 enum space_source { SPACE_FROM_ANY, SPACE_FROM_TREE, SPACE_FROM_CACHE, SPACE_FROM_EXTENTS };
 int space_load(struct space *s, struct space_group *g, enum space_source from,

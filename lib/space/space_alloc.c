@@ -5,7 +5,7 @@
 
 #include "lib/base/err.h"
 
-/* Data is looked for in so many groups before it is taken in pieces. */
+/* So many groups are searched before data is allocated in pieces. */
 #define SEARCH_GROUPS 4u
 
 static uint64_t *next_of(struct space *s, uint64_t type)
@@ -18,13 +18,13 @@ static bool serves(const struct space_group *g, uint64_t type)
 	return !g->removed && g->item.flags & type && !(g->item.flags & ~(BG_TYPE_MASK | BG_PROFILE_MASK));
 }
 
-/* How much can be free in a group, without loading it. */
+/* Upper bound of the free space of a group, without loading it. */
 static uint64_t free_bytes(const struct space_group *g)
 {
 	return g->loaded ? free_map_bytes(g->free) : g->item.length - g->committed_used;
 }
 
-/* @size bytes or more from a group, first from @from on. @return 0; 1: it has none; <0 */
+/* Find @size bytes or more in a group, first from @from on. @return 0; 1: there are none; <0 */
 static int find(struct space *s, struct space_group *g, uint64_t from, uint64_t size, uint64_t max, uint64_t align,
 		struct range *ret, struct btrkit_error *err)
 {
@@ -45,8 +45,8 @@ static int find(struct space *s, struct space_group *g, uint64_t from, uint64_t 
 }
 
 /*
- * The largest range of @min bytes or more. There are mostly many of its length, so that after the first one the next is
- * looked for from @from on, and all of the map only when there are no more.
+ * Find the largest range of @min bytes or more. There are usually many of the same length, so after the first one, the
+ * next is searched from @from on; the whole map is searched only when there are no more.
  */
 static int find_largest(struct space *s, struct space_group *g, uint64_t from, uint64_t min, uint64_t max,
 			uint64_t align, struct range *ret, struct btrkit_error *err)
@@ -80,12 +80,12 @@ int space_check_unused(struct cursor *extents, const struct range *r, struct btr
 	int ret;
 
 	while (!(ret = cursor_seek_back(extents, &key, err))) {
-		/* No extent reaches over the beginning of a block group. */
+		/* No extent crosses the beginning of a block group. */
 		if (item->key.type == KEY_BLOCK_GROUP_ITEM && item->key.objectid <= r->start)
 			return 0;
 		if (item->key.type <= KEY_METADATA_ITEM)
 			break;
-		/* Behind the item of an extent stand those of its references. */
+		/* The items of an extent's references are after its own. */
 		key = KEY(item->key.objectid, KEY_METADATA_ITEM, UINT64_MAX);
 	}
 	if (ret)
@@ -97,8 +97,8 @@ int space_check_unused(struct cursor *extents, const struct range *r, struct btr
 }
 
 /*
- * Data is written where it was given a place, long before the commit puts that into the extent tree and would meet what
- * is there. The last commit says it now; of this transaction nothing is given twice.
+ * Data is written as soon as it is allocated, long before the commit inserts it into the extent tree and would find
+ * what is there. So check the last commit. Within this transaction nothing is allocated twice.
  */
 static int judge(struct space *s, const struct space_group *g, const struct range *r, struct btrkit_error *err)
 {
@@ -130,7 +130,7 @@ static int take(struct space *s, struct space_group *g, const struct range *r, u
 	return 0;
 }
 
-/* Whole pieces of @max bytes, from the group of the last allocation on. @return 0; 1: there is none; <0 */
+/* Allocate @max bytes in one piece, starting with the group of the last allocation. @return 0; 1: there are none; <0 */
 static int alloc_whole(struct space *s, uint64_t type, size_t search, uint64_t max, uint64_t align, struct range *ret,
 		       struct btrkit_error *err)
 {
@@ -184,7 +184,7 @@ int space_alloc(struct space *s, uint64_t type, uint64_t min, uint64_t max, uint
 	return 0;
 }
 
-/* The group that has all of a range, which is not free. */
+/* The group that contains all of a range, which must not be free. */
 static int used_group(struct space *s, const struct range *r, struct space_group **ret, struct btrkit_error *err)
 {
 	struct space_group *g = space_group_of(s, r->start);
@@ -258,7 +258,7 @@ int space_leave(struct space *s, const struct range *r, struct btrkit_error *err
 	return ret ? ret : changed(s, g, r, true, err);
 }
 
-/* Groups that are loaded come first, and cost nothing. */
+/* Called for loaded groups first, which cost nothing. */
 static int count(struct space *s, uint64_t type, uint64_t size, uint64_t enough, bool loaded, uint64_t *pieces,
 		 struct btrkit_error *err)
 {

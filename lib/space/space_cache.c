@@ -24,15 +24,15 @@ struct disk_space_cache_entry {
 };
 DISK_ASSERT_SIZE(disk_space_cache_entry, 17);
 
-/* Reads the file's pages from the first on. */
+/* Reads the pages of the file, one after another. */
 struct reader_v1 {
 	struct space_cache_group *cache;
 	struct cursor c; /* in the root tree, on the current file extent */
 	struct file_extent extent;
 	uint64_t extent_start;
-	uint64_t pages; /* of the file */
+	uint64_t pages; /* next page to read */
 	uint64_t next;	/* page to come */
-	le32 *sums;	/* a checksum for each page, which the first page begins with */
+	le32 *sums;	/* checksum of each page; these are at the start of the first page */
 	uint8_t *page;	/* the page read last */
 };
 
@@ -48,7 +48,7 @@ static int ignore(struct space_cache_group *cache, const char *fmt, ...)
 	return 1;
 }
 
-/* A failure that is about the contents of the cache is a reason to ignore it, others are failures. */
+/* Errors about the contents of a cache are reasons to ignore it. Others are returned. */
 static int ignore_corrupt(struct space_cache_group *cache, int ret, const struct btrkit_error *e,
 			  struct btrkit_error *err)
 {
@@ -59,7 +59,7 @@ static int ignore_corrupt(struct space_cache_group *cache, int ret, const struct
 	return ret;
 }
 
-/* The header. @return 0; 1: there is none, or it is to be ignored; <0 */
+/* Find the header. @return 0; 1: there is none, or the cache is to be ignored; <0 */
 static int find_header(struct cursor *c, uint64_t start, struct space_cache_group *cache, struct btrkit_error *err)
 {
 	struct btrkit_error e = BTRKIT_ERROR_INIT;
@@ -71,7 +71,7 @@ static int find_header(struct cursor *c, uint64_t start, struct space_cache_grou
 	return ret ? ignore_corrupt(cache, ret, &e, err) : 0;
 }
 
-/* So Linux leaves a cache that it could not write. */
+/* This is how Linux leaves a cache that it could not write. */
 static int unfinished(struct space_cache_group *cache, const char *why)
 {
 	cache->unfinished = true;
@@ -107,7 +107,7 @@ static int find_inode(struct cursor *c, struct space_cache_group *cache, struct 
 	return 1;
 }
 
-/* To the file extent that holds the page to come. @return 0, 1: ignored, <0 */
+/* Find the file extent of the next page. @return 0; 1: ignored; <0 */
 static int find_extent(struct reader_v1 *r, struct btrkit_error *err)
 {
 	const uint64_t at = r->next * r->cache->page_size;
@@ -132,7 +132,7 @@ static int find_extent(struct reader_v1 *r, struct btrkit_error *err)
 	return 0;
 }
 
-/* A checksum leaves out the checksums in the first page. */
+/* The checksum of the first page excludes the checksums in it. */
 static int verify_page(void *ctx, const void *buf, struct btrkit_error *err)
 {
 	const struct reader_v1 *r = ctx;
@@ -144,7 +144,7 @@ static int verify_page(void *ctx, const void *buf, struct btrkit_error *err)
 	return err_corrupt(err, "csum", "checksum mismatch of page %" PRIu64, r->next);
 }
 
-/* Reads the page to come. @return 0, 1: ignored, <0 */
+/* Read the next page. @return 0; 1: ignored; <0 */
 static int next_page(struct reader_v1 *r, struct btrkit_error *err)
 {
 	struct btrkit_error e = BTRKIT_ERROR_INIT;
@@ -168,7 +168,7 @@ static int next_page(struct reader_v1 *r, struct btrkit_error *err)
 	return 0;
 }
 
-/* Room for what the header says, once it is known to fit into the file and into the group. */
+/* Allocate memory for what the header says, after checking that this fits into the file and the group. */
 static int make_room(struct reader_v1 *r, const struct block_group *g, struct btrkit_error *err)
 {
 	struct space_cache_group *cache = r->cache;
@@ -208,7 +208,7 @@ static int add_entry(struct reader_v1 *r, const struct disk_space_cache_entry *d
 
 static int read_entries(struct reader_v1 *r, const struct block_group *g, struct btrkit_error *err)
 {
-	/* Behind the checksums the first page has the generation. */
+	/* In the first page, the generation follows the checksums. */
 	size_t at = r->pages * sizeof(le32) + sizeof(le64);
 
 	for (uint64_t i = 0; i < r->cache->header.num_entries; i++) {
@@ -263,7 +263,7 @@ static void rewind_cache(struct space_cache_group *cache)
 	cache->joined = (struct range){ 0 };
 }
 
-/* Bits of a bitmap that lie in the group. */
+/* Number of bits of a bitmap that are within the group. */
 static uint64_t bitmap_bits(const struct space_cache_group *cache, const struct space_cache_bitmap *b)
 {
 	const uint64_t bits = 8ull * cache->page_size, in_group = (cache->end - b->start) / cache->page_size;
@@ -287,7 +287,7 @@ static bool next_of_bitmaps(struct space_cache_group *cache, struct range *ret)
 	return false;
 }
 
-/* Extents and the runs of bitmaps, in the order of addresses. */
+/* The next extent or run of bits, in address order. */
 static bool next_unjoined(struct space_cache_group *cache, struct range *ret)
 {
 	struct range *extent = &cache->ahead[0], *run = &cache->ahead[1];
@@ -327,7 +327,7 @@ int space_cache_next(struct space_cache_group *cache, struct range *free)
 	return free->length ? 0 : 1;
 }
 
-/* No two ranges overlap, and each bitmap has as many bits as its entry says. */
+/* Check that no ranges overlap, and that each bitmap has as many bits as its entry says. */
 static int judge_contents(struct space_cache_group *cache)
 {
 	const uint64_t whole = 8ull * cache->page_size;
@@ -388,7 +388,7 @@ static int read_contents(struct reader_v1 *r, const struct block_group *g, struc
 	return judge_contents(cache);
 }
 
-/* Bytes allocated for the file. Of items that make no sense it cannot be said. */
+/* Add up the bytes allocated for the file. Invalid items do not count. */
 static int sum_extents(struct cursor *c, struct space_cache_group *cache, struct btrkit_error *err)
 {
 	const uint64_t ino = cache->header.location.objectid;
@@ -427,7 +427,7 @@ static int load(struct reader_v1 *r, const struct block_group *g, struct btrkit_
 int space_cache_load_at(struct btrkit_fs *fs, const struct tree_root *root_tree, const struct block_group *group,
 			struct space_cache_group *ret, struct btrkit_error *err)
 {
-	/* The page is Linux's, which writes this cache only where its pages are as large as sectors. */
+	/* The page size is that of Linux, which writes this cache only if it equals the sector size. */
 	struct space_cache_group cache = { .page_size = fs->items.sectorsize, .end = group->start + group->length };
 	struct reader_v1 r = { .cache = &cache };
 	int result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Changes of the extent tree are kept per group as they come, and netted when they are asked for. */
+/* Changes of the extent tree are recorded per group, and netted when they are requested. */
 #include "lib/space/space_impl.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ int space_record(struct space_group *g, const struct range *r, bool free, struct
 	return 0;
 }
 
-/* Where a change begins or ends: from there on there is one more that freed, or that used. */
+/* Start or end of a change: from there on, there is one more freeing or using change, or one less. */
 struct edge {
 	uint64_t at;
 	int add;
@@ -40,7 +40,7 @@ static int by_address(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* What is used and freed in turn comes to one of them or to nothing, whatever the order. */
+/* Uses and frees of the same space in turn amount to one of them or to nothing, in whatever order they are. */
 static int net(struct edge *edges, size_t n, struct space_change *ret, size_t *count, struct btrkit_error *err)
 {
 	size_t out = 0;

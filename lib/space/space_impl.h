@@ -2,7 +2,7 @@
 #ifndef BTRKIT_SPACE_SPACE_IMPL_H
 #define BTRKIT_SPACE_SPACE_IMPL_H
 
-/* What the files of free space that is kept for writing share with chunk.c. */
+/* Shared by chunk.c and the files that manage free space for writing. */
 
 #include "lib/space/space.h"
 #include "lib/tree/cursor.h"
@@ -11,45 +11,45 @@
 struct space {
 	struct btrkit_fs *fs;
 	struct overlay *overlay; /* of the open transaction, or NULL */
-	uint64_t tree;		 /* that has the groups' items */
-	/* In the order of addresses. Each is allocated alone, so that it stays where it is. */
+	uint64_t tree;		 /* that contains the groups' items */
+	/* In address order. Each is allocated separately, so that its address does not change. */
 	struct space_group **groups;
 	size_t num_groups, groups_size;
-	struct space_group *touched; /* a list, the last first */
+	struct space_group *touched; /* list, most recent first */
 	uint64_t used;		     /* in all groups */
-	uint64_t next[3];	     /* of data, metadata, system: where the last allocation ended */
+	uint64_t next[3];	     /* for data, metadata, system: end of the last allocation */
 	struct space_load_stats stats;
-	/* Chunks that were removed in this transaction: nothing else may take their place on the devices. */
+	/* Chunks removed in this transaction: their space on the devices must not be reused yet. */
 	struct volume_chunk **gone;
 	size_t num_gone, gone_size;
-	struct cursor extents; /* of the committed extent tree, once something was taken in this transaction */
+	struct cursor extents; /* in the committed extent tree, from the first allocation in this transaction on */
 	bool reads_extents;
 };
 
 void space_touch(struct space *s, struct space_group *g);
-/* The number of the first group that ends behind @logical; of all groups if there is none. */
+/* Index of the first group that ends after @logical, or the number of groups if there is none. */
 size_t space_group_index(const struct space *s, uint64_t logical);
 
-/* A new group, all of it free, whose chunk the volume has already. @return 0 or -ENOMEM */
+/* Add a new group, completely free, whose chunk is in the volume already. @return 0 or -ENOMEM */
 int space_add_group(struct space *s, const struct block_group *item, struct space_group **ret,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* The root of a tree as the last commit left it, in a transaction or not. @return as fs_find_tree() */
+/* The root of a tree at the last commit, whether a transaction is open or not. @return as fs_find_tree() */
 int space_committed_root(const struct space *s, uint64_t id, struct tree_root *ret,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Keeps a change for space_take_changes(). */
+/* Record a change for space_take_changes(). */
 int space_record(struct space_group *g, const struct range *r, bool free, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Sorts what is free of a group with parity anew: whole rows to what may be handed out, the rest to what may not.
- * @return 0; -ENOMEM: then it is as it was
+ * Sort the free space of a group with parity again: full rows may be allocated, the rest may not.
+ * @return 0; -ENOMEM: nothing was changed
  */
 int space_sort_rows(struct space *s, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* What of a group is pinned becomes free, and rows are sorted with it. @return 0; <0: the maps are to be forgotten */
+/* Free what is pinned in a group, and sort its rows again. @return 0; <0: the maps must be dropped */
 int space_free_pinned(struct space *s, struct space_group *g, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Adds what of @range is not kept free for superblocks. */
+/* Add those parts of @range that are not reserved for superblocks. */
 int space_add_free(struct free_map *m, const struct block_group_supers *supers, struct range range,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

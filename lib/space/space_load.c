@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is free in a block group, from one of the three places that say so. */
+/* Loads the free space of a block group from one of three sources. */
 #include "lib/space/space_impl.h"
 
 #include <inttypes.h>
@@ -10,13 +10,13 @@
 #include "lib/space/free_space_tree.h"
 #include "lib/space/space_cache.h"
 
-/* A group's map while it is made. */
+/* A group whose map is being loaded. */
 struct loader {
 	struct space *s;
 	struct block_group group; /* as committed */
 	struct block_group_supers supers;
 	struct free_map *map;
-	uint64_t bytes; /* free, with what is kept for superblocks if the source does not leave that out */
+	uint64_t bytes; /* free bytes, including those reserved for superblocks if the source includes them */
 };
 
 int space_add_free(struct free_map *m, const struct block_group_supers *supers, struct range range,
@@ -95,7 +95,7 @@ static int by_tree(struct loader *l, struct btrkit_error *err)
 	return ret;
 }
 
-/* The cache is used as Linux does: where it is whole, and has as many bytes as the group's counter says. */
+/* Use the cache under the same conditions as Linux: it is complete, and matches the group's counter. */
 static int read_cache(struct loader *l, struct space_cache_group *cache, struct btrkit_error *err)
 {
 	uint64_t expected = l->group.length - l->group.used;

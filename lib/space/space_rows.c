@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Rows of groups with parity. A row that was written in part would have, after a crash in between, parity that does not
- * fit to what it has from before, which could not be rebuilt any more: so what is free beside something used waits.
+ * Rows in groups with parity. After a crash while part of a row is being written, its parity might not match the older
+ * data in it, which could then not be rebuilt. So free space next to used space in a row is not allocated.
  */
 #include "lib/space/space_impl.h"
 
@@ -20,12 +20,12 @@ static int add(struct free_map *m, uint64_t from, uint64_t to, struct btrkit_err
 	return to > from ? free_map_add(m, &(struct range){ from, to - from }, err) : 0;
 }
 
-/* The whole rows of a range, and what it has before and behind them. */
+/* Divide a range into its full rows, and what is before and after these. */
 static int split(const struct space_group *g, const struct range *r, struct free_map *whole, struct free_map *rest,
 		 struct btrkit_error *err)
 {
 	const uint64_t base = g->item.start, from = r->start - base, to = from + r->length;
-	/* From the beginning of the group: a row that is not all of it may end behind the last address. */
+	/* Relative to the start of the group: the row of a partly free one may end after the highest address. */
 	const uint64_t first = (from + g->row - 1) / g->row * g->row, last = to / g->row * g->row;
 	int ret;
 
@@ -37,7 +37,7 @@ static int split(const struct space_group *g, const struct range *r, struct free
 	return ret ? ret : add(rest, base + last, range_end(r), err);
 }
 
-/* Both in the order of addresses, which is what maps take at no cost. */
+/* Add to both maps in address order, which is cheap. */
 static int split_all(const struct space_group *g, struct free_map *whole, struct free_map *rest,
 		     struct btrkit_error *err)
 {
