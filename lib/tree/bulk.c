@@ -8,16 +8,16 @@
 #include "lib/base/err.h"
 
 struct open_block {
-	uint8_t *block; /* NULL in a builder that only counts */
+	uint8_t *block; /* NULL: the builder only counts */
 	uint32_t nritems;
-	uint32_t end; /* leaves: where the next item's data ends, counted from the end of the header */
+	uint32_t end; /* in leaves: end of the next item's data, relative to the end of the header */
 	struct btrkit_key first;
-	uint64_t sealed; /* blocks of this level that are finished */
+	uint64_t sealed; /* number of finished blocks of this level */
 };
 
 struct bulk {
 	const struct bulk_config *config;
-	uint32_t room; /* of a block, behind its header */
+	uint32_t room; /* in a block, after its header */
 	struct open_block levels[LEVELS_MAX];
 	struct btrkit_key last;
 	bool any;
@@ -58,7 +58,7 @@ uint64_t bulk_blocks(const struct bulk *b, unsigned level)
 	return b->levels[level].sealed;
 }
 
-/* The block that items of the level go to. */
+/* Make sure that there is a block for items of the level. */
 static int open_level(struct bulk *b, unsigned level, struct btrkit_error *err)
 {
 	struct open_block *o = &b->levels[level];
@@ -86,7 +86,7 @@ static void sign(const struct bulk *b, uint8_t *block, uint64_t bytenr, unsigned
 	c->judge->csum->compute(h->fsid, c->judge->nodesize - sizeof(h->csum), h->csum);
 }
 
-/* Signs, judges as after a read, and hands out the open block of a level. */
+/* Sign the open block of a level, verify it as after reading, and pass it to write(). */
 static int write_block(struct bulk *b, unsigned level, uint64_t bytenr, struct btrkit_error *err)
 {
 	const struct bulk_config *c = b->config;
@@ -108,10 +108,7 @@ static int write_block(struct bulk *b, unsigned level, uint64_t bytenr, struct b
 static int add_child(struct bulk *b, unsigned level, const struct btrkit_key *key, uint64_t bytenr,
 		     struct btrkit_error *err);
 
-/*
- * Finishes the open block of a level and enters it into the level above. The calls go up at most once through the
- * levels of a tree.
- */
+/* Finish the open block of a level, and add it to the level above. The recursion is limited by the number of levels. */
 static int seal(struct bulk *b, unsigned level, struct btrkit_error *err)
 {
 	const struct bulk_config *c = b->config;
@@ -171,7 +168,7 @@ static int judge_item(struct bulk *b, const struct btrkit_key *key, const void *
 
 	if (size > b->room - sizeof(struct disk_item))
 		return err_set(err, BTRKIT_INVALID, "an item of %" PRIu32 " bytes fits into no leaf", size);
-	/* A plan is counted before addresses, which are in keys, are known. */
+	/* When a plan is counted, addresses, which are part of keys, are not known yet. */
 	if (bulk_only_counts(b))
 		return 0;
 	if (b->any && key_cmp(&b->last, key) >= 0)
@@ -217,7 +214,7 @@ int bulk_finish(struct bulk *b, struct tree_root *root, struct btrkit_error *err
 	unsigned level = 0;
 	int ret;
 
-	/* The first level with one block only holds the root; what was entered above it is dropped. */
+	/* The first level with only one block has the root. What was added above it is ignored. */
 	do {
 		ret = seal(b, level, err);
 		if (ret)

@@ -12,22 +12,25 @@
 #include "lib/tree/overlay.h"
 #include "lib/tree/slab.h"
 
-/* Shards keep threads out of each other's way. */
+/* Shards avoid contention between threads. */
 #define SHARDS 16
-/* Of those passed over, in a shard: who looks up what is scattered comes back to them before so many others. */
+/*
+ * Number of passed blocks kept per shard: scattered lookups come back to a block before they have passed that many
+ * others.
+ */
 #define PASSED_MAX 16
 
 struct shard {
 	pthread_mutex_t lock;
 	struct node *by_bytenr;
-	struct node *idle; /* unpinned, the longest idle first */
-	struct node *passed; /* likewise, those that a scan has passed over */
+	struct node *idle; /* not pinned, least recently used first */
+	struct node *passed; /* likewise, those that a scan has passed */
 	struct slabs *slabs;
 	size_t nodes, num_passed;
 };
 
 struct node_cache {
-	size_t nodes_max; /* of a shard */
+	size_t nodes_max; /* per shard */
 	uint32_t nodesize;
 	struct shard shards[SHARDS];
 };
@@ -73,7 +76,7 @@ static struct shard *shard_of(struct node_cache *c, uint64_t bytenr)
 	return &c->shards[bytenr / c->nodesize % SHARDS];
 }
 
-/* With the lock held: an idle block is no longer in the list that has it. */
+/* Remove an idle block from its list. The lock must be held. */
 static void unlist(struct shard *s, struct node *node)
 {
 	if (node->passed) {
@@ -85,7 +88,7 @@ static void unlist(struct shard *s, struct node *node)
 	}
 }
 
-/* With the lock held: finds the block and pins it. */
+/* Find a block and pin it. The lock must be held. */
 static struct node *pin_cached(struct shard *s, uint64_t bytenr)
 {
 	struct node *node;
@@ -122,7 +125,7 @@ static int read_node(struct btrkit_fs *fs, const struct node_ref *ref, struct no
 	return 0;
 }
 
-/* With the lock held: an idle block is forgotten. */
+/* Drop an idle block. The lock must be held. */
 static void forget(struct shard *s, struct node *node)
 {
 	unlist(s, node);
@@ -131,7 +134,7 @@ static void forget(struct shard *s, struct node *node)
 	s->nodes--;
 }
 
-/* With the lock held: drops idle blocks until there is room for another. */
+/* Drop idle blocks until there is room for another one. The lock must be held. */
 static void make_room(struct node_cache *c, struct shard *s)
 {
 	while (s->nodes >= c->nodes_max && (s->passed || s->idle))
@@ -139,14 +142,15 @@ static void make_room(struct node_cache *c, struct shard *s)
 }
 
 /*
- * With the lock held: a block that the cache has, pinned by the caller alone, is another than its address holds by now.
+ * Whether a block in the cache, pinned by the caller only, is older than the one now at its address. The lock must be
+ * held.
  */
 static bool is_stale(const struct node *node, const struct node_ref *ref)
 {
 	return node->pins == 1 && ref->generation != NODE_ANY && node->generation < ref->generation;
 }
 
-/* A block in memory against the pointer by which somebody came to it. */
+/* Check a block in memory against the pointer that led to it. */
 static int judge(const struct node *node, const struct node_ref *ref, struct btrkit_error *err)
 {
 	const int ret = node_verify_ref(ref, node->data, err);
@@ -168,7 +172,7 @@ static int get_private(struct overlay *o, struct node *node, const struct node_r
 	return r;
 }
 
-/* The block, pinned; NULL: the cache lacks it, or has what its address held before, and no longer. */
+/* The block, pinned. NULL: it is not in the cache, or only an older block of that address was. */
 static struct node *take_cached(struct shard *s, const struct node_ref *ref)
 {
 	struct node *node;
@@ -185,7 +189,7 @@ static struct node *take_cached(struct shard *s, const struct node_ref *ref)
 	return node;
 }
 
-/* Puts in a block that was read. @return it, or the one of a thread that was faster, pinned; NULL: no memory */
+/* Insert a block that was read. @return it, or the one of a thread that was faster, pinned; NULL: no memory */
 static struct node *put_in(struct node_cache *c, struct shard *s, struct node *node)
 {
 	struct node *other;
@@ -240,7 +244,7 @@ void node_put(struct btrkit_fs *fs, struct node *node)
 {
 	struct shard *s = shard_of(fs->cache, node->bytenr);
 
-	/* A transaction keeps its blocks until it ends. */
+	/* Private blocks stay until the transaction ends. */
 	if (node->private)
 		return;
 	pthread_mutex_lock(&s->lock);
@@ -293,7 +297,7 @@ void node_cache_adopt(struct node_cache *c, struct node *node)
 		forget(s, old);
 	make_room(c, s);
 	HASH_ADD(hh, s->by_bytenr, bytenr, sizeof(node->bytenr), node);
-	/* Without memory it is read again when it is wanted. */
+	/* Without memory, the block is dropped and read again when needed. */
 	if (node->hh.tbl) {
 		DL_APPEND(s->idle, node);
 		s->nodes++;

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TREE_CACHE_H
 #define BTRKIT_TREE_CACHE_H
 
-/* Verified tree blocks by address, up to a budget of bytes; pinned ones stay and count. */
+/* Verified tree blocks by address, limited by a budget of bytes. Pinned blocks count, but are never dropped. */
 
 #include <btrkit/error.h>
 
@@ -16,9 +16,9 @@ int node_cache_create(size_t budget, uint32_t nodesize, struct slabs *slabs, str
 /* No block may be pinned. NULL is allowed. */
 struct node_cache *node_cache_destroy(struct node_cache *c);
 
-/* Takes over a private block, verified and not pinned, in place of what it has of that address. */
+/* Take over a private block, verified and not pinned, in place of any other block of that address. */
 void node_cache_adopt(struct node_cache *c, struct node *node);
-/* Forgets the blocks of a generation that never came to be. None may be pinned. */
+/* Drop the blocks of a generation that was never committed. None may be pinned. */
 void node_cache_forget_generation(struct node_cache *c, uint64_t generation);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The devices and the chunks of a filesystem, which the volume is told of when it is opened. */
+/* When a filesystem is opened, adds its devices and chunks to the volume. */
 #include "lib/base/err.h"
 #include "lib/format/feature_bits.h"
 #include "lib/format/items/chunk.h"
@@ -16,7 +16,7 @@ static int add_chunk(struct btrkit_fs *fs, const struct item *item, struct btrki
 	return ret ? ret : volume_add_chunk(fs->volume, &chunk, err);
 }
 
-/* A bad one is no reason not to read: chunks have their devices' numbers too. */
+/* Damaged device items are ignored, because chunks contain device IDs, too. */
 static void add_device(struct btrkit_fs *fs, const struct item *item)
 {
 	struct dev_item d;
@@ -38,7 +38,7 @@ static int lose(void *ctx, int ret, const struct btrkit_error *what)
 	return start_partial(r->fs, r->opts, ret, what, r->err);
 }
 
-/* What is wrong is in the superblock. On zoned devices that lies in a log, somewhere. */
+/* The superblock is damaged. On zoned devices its location is somewhere in a log. */
 static int lose_of_super(struct reading *r, int ret, struct btrkit_error *what)
 {
 	const struct btrkit_fs *fs = r->fs;
@@ -50,7 +50,7 @@ static int lose_of_super(struct reading *r, int ret, struct btrkit_error *what)
 	return lose(r, ret, what);
 }
 
-/* Those that the superblock has, which lead to the chunk tree. */
+/* Read the system chunks in the superblock, which are needed to read the chunk tree. */
 static int read_system_chunks(struct reading *r)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;

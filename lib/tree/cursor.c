@@ -3,7 +3,7 @@
 
 #include "lib/base/err.h"
 
-/* How far behind the leaf that was entered others are requested: more and more of them while all are wanted. */
+/* How many leaves are prefetched: more and more of them while all of them are used. */
 #define AHEAD_MIN 4u
 #define AHEAD_MAX 128u
 
@@ -12,7 +12,7 @@ void cursor_init(struct cursor *c, struct btrkit_fs *fs, const struct tree_root 
 	*c = (struct cursor){ .fs = fs, .root = *root };
 }
 
-/* From level 0 up to before @end. */
+/* Release the levels below @end. */
 static void release_below(struct cursor *c, unsigned end)
 {
 	for (unsigned level = 0; level < end; level++) {
@@ -38,8 +38,8 @@ int cursor_blame(const struct cursor *c, int ret, struct btrkit_error *err)
 }
 
 /*
- * The block of @ref is in c->nodes[level] already. Another pointer to it may have led there, and what is in it would be
- * told twice. In the middle of an edit a private block may be ahead of its pointer.
+ * The block of @ref is in c->nodes[level] already. If another pointer led there, its contents would be returned twice,
+ * so check this pointer, too. During an edit, a private block may be newer than its pointer.
  */
 static int stay(struct cursor *c, unsigned level, const struct node_ref *ref, struct btrkit_error *err)
 {
@@ -56,8 +56,8 @@ static int stay(struct cursor *c, unsigned level, const struct node_ref *ref, st
 }
 
 /*
- * Puts the block of @ref into c->nodes[level], unless it is there already. After a failure nothing is left there and
- * below, so that nobody goes on from where the cursor stood before, or takes that for the way there.
+ * Get the block of @ref into c->nodes[level], unless it is there already. After a failure there is nothing there and
+ * below, so that the previous position is not mistaken for the new one.
  */
 static int enter(struct cursor *c, unsigned level, const struct node_ref *ref, struct btrkit_error *err)
 {
@@ -82,7 +82,7 @@ static int enter(struct cursor *c, unsigned level, const struct node_ref *ref, s
 	return 0;
 }
 
-/* In nodes[1], which was just entered, a slot was chosen: a scan will go on to the right. */
+/* A slot in nodes[1], which was just entered, was chosen, and a scan will continue to the right: prefetch. */
 static void request_children(const struct cursor *c)
 {
 	const struct node *n = c->nodes[1];
@@ -96,7 +96,7 @@ static void request_children(const struct cursor *c)
 	node_prefetch_children(c->fs, n, c->slots[1], to);
 }
 
-/* The child of the node at @level that @key leads to, or without one the first. */
+/* Choose the child of the node at @level that @key leads to, or without a key the first. */
 static void choose(struct cursor *c, unsigned level, const struct btrkit_key *key)
 {
 	bool exact;
@@ -125,8 +125,8 @@ static int enter_and_choose(struct cursor *c, unsigned level, const struct node_
 }
 
 /*
- * From the node at @level, whose slot is set, to level @to, by the first child of every level or the one @key
- * leads to.
+ * Descend from the node at @level, whose slot is set, to level @to: to the child that @key leads to, or without a key
+ * to the first.
  */
 static int descend(struct cursor *c, unsigned level, unsigned to, const struct btrkit_key *key,
 		   struct btrkit_error *err)
@@ -155,7 +155,7 @@ int cursor_descend(struct cursor *c, const struct btrkit_key *key, unsigned leve
 	return ret ? ret : descend(c, c->root.level, level, key, err);
 }
 
-/* The next leaf entered is the right neighbour of this one. */
+/* The next leaf to be entered is the right neighbour of this one. */
 static void leave_to_the_right(struct cursor *c)
 {
 	struct node *leaf = c->nodes[0];
@@ -172,7 +172,7 @@ static void leave_to_the_right(struct cursor *c)
 	}
 }
 
-/* Without a scan that was announced: when some leaves were wanted end to end, the next ones are requested. */
+/* Without an announced scan: after some adjacent leaves were read, prefetch the next ones. */
 static void read_on(struct cursor *c)
 {
 	const uint32_t next = c->slots[1] + 1;
@@ -185,7 +185,7 @@ static void read_on(struct cursor *c)
 	c->ahead = to;
 }
 
-/* After a failure, and before anything was looked for. */
+/* The cursor has no position: it failed, or was never moved to an item. */
 static int nowhere(struct btrkit_error *err)
 {
 	return err_set(err, BTRKIT_INVALID, "there is no place in the tree to go on from");
@@ -212,7 +212,7 @@ int cursor_next_block(struct cursor *c, unsigned level, struct btrkit_error *err
 	return ret;
 }
 
-/* Settles on the current slot of the leaf, or on the first item of the next leaf when the slot is behind the last. */
+/* Get the item in the current slot, or if that is after the last item, the first item of the next leaf. */
 static int settle(struct cursor *c, struct btrkit_error *err)
 {
 	if (c->slots[0] >= c->nodes[0]->nritems) {
@@ -225,7 +225,7 @@ static int settle(struct cursor *c, struct btrkit_error *err)
 	return 0;
 }
 
-/* Whether @key lies between the first and the last key of the leaf where the cursor stands. */
+/* Whether @key is between the first and last key of the current leaf. */
 static bool in_leaf(const struct cursor *c, const struct btrkit_key *key)
 {
 	const struct node *leaf = c->nodes[0];
@@ -238,7 +238,7 @@ static bool in_leaf(const struct cursor *c, const struct btrkit_key *key)
 	return key_cmp(key, &first) >= 0 && key_cmp(key, &last) <= 0;
 }
 
-/* Whether the first item not below @key is the one in the current slot: what a search in small steps meets most. */
+/* Whether the first item not less than @key is in the current slot, as is typical of searches in small steps. */
 static bool in_place(const struct cursor *c, const struct btrkit_key *key)
 {
 	const struct node *leaf = c->nodes[0];
@@ -256,7 +256,7 @@ static bool in_place(const struct cursor *c, const struct btrkit_key *key)
 	return key_cmp(&before, key) < 0 && key_cmp(key, &here) <= 0;
 }
 
-/* Whether the child that @key leads to in nodes[level] is left of slot @slot. */
+/* Whether the child that @key leads to in nodes[level] is left of @slot. */
 static bool left_of(const struct cursor *c, unsigned level, uint32_t slot, const struct btrkit_key *key)
 {
 	struct btrkit_key at;
@@ -267,7 +267,7 @@ static bool left_of(const struct cursor *c, unsigned level, uint32_t slot, const
 	return key_cmp(key, &at) < 0;
 }
 
-/* Whether @key is above every key of the leaf where the cursor stands. */
+/* Whether @key is greater than all keys of the current leaf. */
 static bool behind_leaf(const struct cursor *c, const struct btrkit_key *key)
 {
 	const struct node *leaf = c->nodes[0];
@@ -279,7 +279,7 @@ static bool behind_leaf(const struct cursor *c, const struct btrkit_key *key)
 	return key_cmp(key, &last) > 0;
 }
 
-/* The way to a key behind this leaf: up only as far as it must, mostly to the right neighbour. */
+/* Go to a key after this leaf: up no further than necessary, usually to the right neighbour. */
 static int go_on(struct cursor *c, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	const uint32_t next = c->slots[1] + 1;
@@ -289,7 +289,7 @@ static int go_on(struct cursor *c, const struct btrkit_key *key, struct btrkit_e
 	while (up <= c->root.level && !left_of(c, up, c->slots[up] + 1, key))
 		up++;
 	if (up == 1 || !c->root.level) {
-		/* Between this leaf and the next one. */
+		/* The key is between this leaf and the next one. */
 		c->slots[0] = c->nodes[0]->nritems;
 		return 0;
 	}
@@ -340,8 +340,8 @@ int cursor_seek_back(struct cursor *c, const struct btrkit_key *key, struct btrk
 	c->slots[0] = node_lower_bound(c->nodes[0], key, &exact);
 	if (!exact) {
 		/*
-		 * The way down took the last child whose first key is not above @key, so the item before lies in this
-		 * leaf; if it does not, every key of the tree is above.
+		 * The path leads through the last child whose first key is not greater than @key. So the item before is
+		 * in this leaf; otherwise all keys of the tree are greater.
 		 */
 		if (!c->slots[0])
 			return 1;

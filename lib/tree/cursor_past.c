@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The way around what cannot be read. */
+/* Skips what cannot be read. */
 #include "lib/tree/cursor.h"
 
 #include "lib/base/err.h"
 
-/* The last block on the way down that was entered: what its slot points to was not. */
+/* The level of the last block on the path that was entered; the block in its slot was not. */
 static unsigned deepest(const struct cursor *c)
 {
 	unsigned level = c->root.level;
@@ -19,7 +19,7 @@ static unsigned deepest(const struct cursor *c)
 	return level;
 }
 
-/* The first key behind all that lies below what was not entered. @return 0; 1: nothing is behind it */
+/* The first key after all that is below the block not entered. @return 0; 1: there is none */
 static int key_behind(const struct cursor *c, struct btrkit_key *ret)
 {
 	if (!c->nodes[c->root.level])
@@ -47,7 +47,7 @@ int cursor_next_around(struct cursor *c, struct btrkit_key *at, bool first, curs
 
 		if (r)
 			return r;
-		/* Keys rise, or a tree that leads in a circle would never end. */
+		/* Keys must increase, otherwise a tree with a loop would never end. */
 		if (key_behind(c, &next) || key_cmp(&next, at) <= 0)
 			return 1;
 		*at = next;

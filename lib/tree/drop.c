@@ -16,14 +16,14 @@ struct walk {
 	struct overlay *o;
 	struct tree_drop *d;
 	struct tree_root root;
-	struct step path[LEVELS_MAX];  /* of blocks that only this tree reaches */
-	struct step below[LEVELS_MAX]; /* of those that others reach too, under a slot of the path */
-	uint64_t left; /* references that may change yet */
+	struct step path[LEVELS_MAX];  /* blocks that only this tree can reach */
+	struct step below[LEVELS_MAX]; /* blocks that others can reach, too, below a slot of the path */
+	uint64_t left; /* how many more references may change */
 };
 
 uint64_t tree_drop_excess(uint32_t nodesize)
 {
-	/* A block's contents twice, and the block itself. */
+	/* The contents of a block twice, and the block itself. */
 	return 2 * (nodesize / sizeof(struct disk_key_ptr)) + 1;
 }
 
@@ -51,7 +51,7 @@ static int lookup(struct walk *w, uint64_t bytenr, unsigned level, uint64_t *ref
 	return ret;
 }
 
-/* The reference that a block makes to its child, or the tree to its root block: @parent is NULL then. */
+/* Drop the reference of a block to its child, or if @parent is NULL, that of the tree to its root block. */
 static int drop_block(struct walk *w, const struct step *parent, uint64_t bytenr, unsigned level,
 		      struct btrkit_error *err)
 {
@@ -71,7 +71,7 @@ static int drop_block(struct walk *w, const struct step *parent, uint64_t bytenr
 	return w->o->ops->change(w->o->ctx, &drop, err);
 }
 
-/* Into a block that only this tree reaches. */
+/* Enter a block that only this tree can reach. */
 static int enter(struct walk *w, const struct node_ref *ref, uint64_t flags, struct btrkit_error *err)
 {
 	struct step *s = &w->path[ref->level];
@@ -90,7 +90,7 @@ static int enter(struct walk *w, const struct node_ref *ref, uint64_t flags, str
 	return ret;
 }
 
-/* A shared block makes its references by itself from now on, if it made them in the name of this tree. */
+/* Convert a shared block to full backreferences, if its references are in the name of this tree. */
 static int convert_block(struct walk *w, const struct node *n, uint64_t flags, struct btrkit_error *err)
 {
 	int ret;
@@ -104,7 +104,7 @@ static int convert_block(struct walk *w, const struct node *n, uint64_t flags, s
 	return ret ? ret : w->o->ops->set_full_backref(w->o->ctx, n->bytenr, n->level, err);
 }
 
-/* Where to go on in a block of the shared ones. */
+/* Where to continue in a shared block. */
 static uint32_t slot_to_go_on(const struct walk *w, const struct node *n)
 {
 	bool exact;
@@ -116,14 +116,14 @@ static uint32_t slot_to_go_on(const struct walk *w, const struct node *n)
 	return slot && !exact ? slot - 1 : slot;
 }
 
-/* Into a block that others reach too, if this tree made it. @return 0; 1 it did not; <0 */
+/* Enter a block that others can reach, too, if this tree created it. @return 0; 1: it did not; <0 */
 static int enter_shared(struct walk *w, const struct node_ref *ref, struct btrkit_error *err)
 {
 	struct step *s = &w->below[ref->level];
 	uint64_t refs;
 	int ret = lookup(w, ref->bytenr, ref->level, &refs, &s->flags, err);
 
-	/* A leaf that has them already has nothing below. */
+	/* A leaf that has full backreferences already has nothing below it. */
 	if (!ret && !ref->level && s->flags & EXTENT_FLAG_FULL_BACKREF)
 		return 1;
 	if (!ret)
@@ -141,7 +141,7 @@ static int enter_shared(struct walk *w, const struct node_ref *ref, struct btrki
 	return ret;
 }
 
-/* All that this tree made at a shared block and below. @return 0; 1 there is more; <0 */
+/* Convert a shared block, and those below, that this tree created. @return 0; 1: there is more; <0 */
 static int convert(struct walk *w, const struct node_ref *top, struct btrkit_error *err)
 {
 	unsigned level = top->level;
@@ -168,7 +168,7 @@ static int convert(struct walk *w, const struct node_ref *top, struct btrkit_err
 			w->d->converting = true;
 			return 1;
 		}
-		/* What is older than this tree was not made by it. */
+		/* Blocks older than this tree were not created by it. */
 		ret = ref.generation <= w->root.key_offset ? 1 : enter_shared(w, &ref, err);
 		if (ret < 0)
 			return ret;
@@ -179,7 +179,7 @@ static int convert(struct walk *w, const struct node_ref *top, struct btrkit_err
 	}
 }
 
-/* The child at the path's slot: it goes, or is what to go on with. @return 0; 1 there is more to convert; <0 */
+/* Drop the child in the path's slot, or enter it if it must be deleted itself. @return 0; 1: more to convert; <0 */
 static int drop_child(struct walk *w, unsigned *level, struct btrkit_error *err)
 {
 	struct step *s = &w->path[*level];
@@ -204,7 +204,7 @@ static int drop_child(struct walk *w, unsigned *level, struct btrkit_error *err)
 	return drop_block(w, s, ref.bytenr, ref.level, err);
 }
 
-/* A block of which all children are gone goes itself. */
+/* Drop a block whose children are all deleted. */
 static int leave(struct walk *w, unsigned level, struct btrkit_error *err)
 {
 	struct step *s = &w->path[level], *parent = level < w->root.level ? s + 1 : NULL;
@@ -230,7 +230,7 @@ static int leave(struct walk *w, unsigned level, struct btrkit_error *err)
 	return 0;
 }
 
-/* The path to where the last step ended. */
+/* Get the path to where the last step ended. */
 static int go_there(struct walk *w, unsigned *level, struct btrkit_error *err)
 {
 	const struct tree_drop *d = w->d;
@@ -265,7 +265,7 @@ static int go_there(struct walk *w, unsigned *level, struct btrkit_error *err)
 	}
 }
 
-/* @return 0: there is more; 1: all is gone; <0 */
+/* @return 0: there is more; 1: all of it is deleted; <0 */
 static int drop(struct walk *w, struct btrkit_error *err)
 {
 	unsigned level;

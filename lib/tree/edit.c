@@ -95,8 +95,8 @@ static uint32_t item_bytes(const struct item *item)
 }
 
 /*
- * How many of the items go in at the path's slot one after the other: up to the next key of the leaf or, at its end, of
- * the tree. @bytes gets what they take.
+ * Number of items that can be inserted at the path's slot without a gap: those before the next key in the leaf or, at
+ * its end, in the tree. @bytes: their size
  */
 static size_t run_length(const struct edit_tree *t, const struct item *items, size_t n, uint64_t *bytes)
 {
@@ -110,13 +110,13 @@ static size_t run_length(const struct edit_tree *t, const struct item *items, si
 	else
 		limited = edit_separator(t, &limit);
 	*bytes = 0;
-	/* More than two leaves' worth need not be known. */
+	/* No more than two leaves' worth is needed. */
 	while (run < n && *bytes < 2ull * leaf->size && (!limited || key_cmp(&items[run].key, &limit) < 0))
 		*bytes += item_bytes(&items[run++]);
 	return run;
 }
 
-/* Puts items in at the path's slot, where they have room. The slot is then behind them. */
+/* Insert items at the path's slot, where they fit. The slot is then after them. */
 static void put_items(struct edit_tree *t, const struct item *items, size_t n)
 {
 	struct node *leaf = t->c.nodes[0];
@@ -139,7 +139,7 @@ static void put_items(struct edit_tree *t, const struct item *items, size_t n)
 	t->c.slots[0] += (uint32_t)n;
 }
 
-/* Bytes that items of a leaf take, those before @end from @from on. */
+/* Size of the items of a leaf from @from on and before @end. */
 static uint64_t bytes_between(const struct node *leaf, uint32_t from, uint32_t end)
 {
 	uint64_t sum = 0;
@@ -149,7 +149,7 @@ static uint64_t bytes_between(const struct node *leaf, uint32_t from, uint32_t e
 	return sum;
 }
 
-/* Where to split a full leaf for a few bytes at the slot: so that both halves get about as much. */
+/* Where to split a full leaf for a few bytes at the slot, so that both halves have about the same size. */
 static uint32_t middle(const struct node *leaf, uint32_t slot, uint64_t bytes)
 {
 	const uint64_t half = (leaf_used(leaf) + bytes) / 2;
@@ -166,7 +166,7 @@ static uint32_t middle(const struct node *leaf, uint32_t slot, uint64_t bytes)
 	return i ? i : 1;
 }
 
-/* Whether a leaf that is split at @at has room for bytes at the slot in the half where that is. */
+/* Whether a leaf split at @at has room for bytes at the slot, in the half with that slot. */
 static bool half_has_room(const struct node *leaf, uint32_t slot, uint32_t at, uint64_t bytes)
 {
 	const uint64_t half = slot <= at ? bytes_between(leaf, 0, at) : bytes_between(leaf, at, leaf->nritems);
@@ -175,9 +175,10 @@ static bool half_has_room(const struct node *leaf, uint32_t slot, uint32_t at, u
 }
 
 /*
- * Splits the leaf of the path, into which an item for its slot does not fit: who appends gets a new leaf; a run that
- * fits into half a leaf halves the leaf, if its half has room then; else what lies behind is pushed aside, and the run
- * goes before that at once if it can stay there only. So one leaf comes, and others only if the run fills half of one.
+ * Split the leaf of the path, which has no room for an item at its slot. Appended items get a new leaf. If the run fits
+ * into half a leaf, split in the middle, provided that the half with the slot has room. Otherwise move what is after
+ * the slot to a new leaf; if the run fits only there, it is inserted before it. So there is one new leaf, and more only
+ * if the run fills half a leaf.
  */
 static int make_room(struct edit_tree *t, const struct item *items, size_t run, uint64_t bytes, size_t *put,
 		     struct btrkit_error *err)
@@ -277,7 +278,7 @@ int edit_replace(struct edit_tree *t, const struct btrkit_key *key, const void *
 		return err_set(err, BTRKIT_INVALID, "an item of %" PRIu32 " bytes cannot be shortened to %" PRIu32, old,
 			       size);
 	if (size > old && size - old > leaf_free(leaf)) {
-		/* The key that its parents have of the leaf stays, since the item comes back as the first of a leaf. */
+		/* The leaf's key in its parents remains valid, because the item becomes the first of a leaf again. */
 		leaf_close(leaf, slot, 1);
 		return edit_insert_many(t, &item, 1, err);
 	}
@@ -300,7 +301,7 @@ int edit_bytes(struct edit_tree *t, const struct btrkit_key *key, uint8_t **data
 	return 0;
 }
 
-/* Whether an item in the path's slot may have @key, looking at what stands before and behind. */
+/* Whether the item in the path's slot may have @key, considering the items before and after. */
 static int judge_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct btrkit_key *key, bool *fits,
 		       struct btrkit_error *err)
 {
@@ -324,7 +325,7 @@ static int judge_rekey(struct edit_tree *t, const struct btrkit_key *from, const
 		*fits = key_cmp(&other, key) < 0;
 		return 0;
 	}
-	/* The item before is in another leaf: @key fits if the first item not below it is this one. */
+	/* The item before is in another leaf. @key fits if this is the first item not less than it. */
 	cursor_init(&c, t->overlay->fs, &t->c.root);
 	ret = cursor_seek(&c, key, err);
 	if (!ret)

@@ -3,71 +3,70 @@
 #define BTRKIT_TREE_EDIT_H
 
 /*
- * Edits of a tree within a transaction. t->c is the tree's own cursor: cursor_seek(&t->c, ...) and the like read the
- * tree as it is, and an edit at or near where it stands is cheap. After an edit it has no current item; other cursors
- * that stand in the tree are not to be used any more, but for cursor_release().
+ * Edits of a tree within a transaction. t->c is the tree's own cursor: cursor_seek(&t->c, ...) etc. read the current
+ * tree, and edits at or near its position are cheap. After an edit it has no current item. Other cursors in the tree
+ * must not be used any more, except for cursor_release().
  *
- * Which block is copied, and which references are changed by that, is Linux's way: see edit_cow.c. Items are judged
- * when the block is sealed, so an item may be put in as it comes.
+ * Which blocks are copied, and which references change by that, is the same as in Linux: see edit_cow.c. Items are only
+ * validated when their block is sealed.
  *
- * When a function fails with anything but -EEXIST, -ENOENT or -EINVAL the tree may be half changed: abort the
+ * If a function fails with an error other than -EEXIST, -ENOENT or -EINVAL, the tree may be half changed: abort the
  * transaction.
  */
 
 #include "lib/tree/overlay.h"
 
-/* @return 0; -EEXIST; -EINVAL: larger than a leaf; <0 */
+/* Insert an item. @return 0; -EEXIST; -EINVAL: does not fit into a leaf; <0 */
 int edit_insert(struct edit_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Many items in the order of their keys, as many at a time as fit where they belong: a leaf is split once, and not for
- * each. @return as edit_insert(), and those before one that is there already were put in; -EINVAL too if they are out
- * of order
+ * Insert many items in key order, as many at a time as fit into their place, so that a leaf is split only once.
+ * @return as edit_insert(): the items before an existing one have been inserted; also -EINVAL: keys are out of order
  */
 int edit_insert_many(struct edit_tree *t, const struct item *items, size_t n,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* @return 0; -ENOENT; <0 */
+/* Delete an item. @return 0; -ENOENT; <0 */
 int edit_delete(struct edit_tree *t, const struct btrkit_key *key, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Is told of an item that goes, when the tree has its own references to what that names. @return 0; <0 */
+/* Gets an item that is being deleted, when the tree has its own references to what it refers to. @return 0; <0 */
 typedef int (*edit_gone_fn)(void *ctx, const struct item *item, struct btrkit_error *err);
 /*
- * The items with those keys, which are in order, as far as they lie one behind the other in the leaf of the first; a
- * leaf that has no others is not copied. @taken gets how many.
- * @return 0; -ENOENT: the first is not there; <0
+ * Delete the items with those keys, which must be in order, as far as they are consecutive items in the leaf of the
+ * first. A leaf with no others is not copied. @taken: number of items deleted
+ * @return 0; -ENOENT: the first does not exist; <0
  */
 int edit_delete_many(struct edit_tree *t, const struct btrkit_key *keys, size_t n, edit_gone_fn gone, void *ctx,
 		     size_t *taken, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* All items from @first to @last, both included. @count (may be NULL) gets their number. @return 0; <0 */
+/* Delete all items from @first to @last, inclusive. @count: their number; may be NULL. @return 0; <0 */
 int edit_delete_range(struct edit_tree *t, const struct btrkit_key *first, const struct btrkit_key *last,
 		      uint64_t *count, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * New contents for an item, of any size, not from the tree itself; @data may be NULL to shorten it.
+ * Replace the contents of an item. @data must not be in the tree itself; it may be NULL in order to truncate the item.
  * @return 0; -ENOENT; -EINVAL; <0
  */
 int edit_replace(struct edit_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Makes the item's leaf private and gives its bytes, to be changed in place before the next edit of the tree.
+ * Make the leaf of an item private. @data, @size: its contents, which may be changed until the next edit of the tree
  * @return 0; -ENOENT; <0
  */
 int edit_bytes(struct edit_tree *t, const struct btrkit_key *key, uint8_t **data, uint32_t *size,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Another key for an item, which must stay in its place among its neighbours. @return 0; -ENOENT; -EINVAL; <0 */
+/* Change the key of an item, which must remain in order. @return 0; -ENOENT; -EINVAL; <0 */
 int edit_rekey(struct edit_tree *t, const struct btrkit_key *from, const struct btrkit_key *to,
 	       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* What is told of an item of tree @tree that is not there, or is. @return -ENOENT; -EEXIST */
+/* Report that an item of tree @tree does not exist, or exists already. @return -ENOENT; -EEXIST */
 int edit_no_such_item(uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err);
 int edit_there_already(uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err);
 
-/* Whether a block of the tree is private and nobody else's, so that it is changed where it is. */
+/* Whether a block of the tree is private and not shared, so that it can be changed in place. */
 bool edit_is_own(const struct edit_tree *t, const struct node *n);
 
 #endif

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Copy on write. A committed block is copied once in a transaction, and the parent's pointer moves to the copy. In
- * trees of files, whose blocks snapshots share, that changes who refers to what the block points to:
+ * Copy on write. A committed block is copied once in a transaction, and the pointer in its parent changes to the copy.
+ * In file trees, whose blocks snapshots share, this affects the references to what the block points to:
  *
- * - Only this tree reached the block: the copy inherits its references. But if they were full back references (made in
- *   the name of the block and not of a tree) they are replaced by ones in the name of the tree.
- * - Others reach it too, and the block was made by this tree: its references, made in the tree's name, go over to the
- *   copy. The block stays for the others, so it gets full back references of its own.
- * - Others reach it, and it was made by another tree: what it refers to keeps its references, the copy adds its own.
+ * - If only this tree can reach the block, the copy inherits its references. But full backreferences, which are made in
+ * the name of the block instead of a tree, are replaced by references in the name of the tree.
  *
- * These are Linux's rules, which its reader and its check depend on. A snapshot in the middle of the transaction makes
- * private blocks ones that others may reach too: they are then treated like committed ones.
+ * - If others can reach it, too, and this tree created it, its references, which are in the name of the tree, now
+ * belong to the copy. The block remains for the others, so it gets full backreferences.
+ *
+ * - If others can reach it, and another tree created it, its references remain, and the copy adds its own.
+ *
+ * These are Linux's rules, on which its code and its check depend. After a snapshot within the transaction, private
+ * blocks may be shared, and are treated like committed ones.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +21,7 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/tree/edit_path.h"
 
-/* What a slot of a block refers to, by full back references or in the name of a tree. */
+/* References that a block makes, full backreferences or in the name of a tree. */
 struct child_refs {
 	struct overlay *o;
 	const struct node *n;
@@ -89,14 +91,14 @@ int overlay_change_refs(struct overlay *o, const struct node *n, bool full, int 
 	return change_all(&(struct child_refs){ o, n, n->owner, full, add }, err);
 }
 
-/* Whether a block may be reached by another tree too. Every tree has its own root block. */
+/* Whether another tree may be able to reach a block. Every tree has its own root block. */
 static bool can_be_shared(const struct edit_tree *t, const struct node *n)
 {
 	return t->shareable && n->bytenr != t->c.root.bytenr &&
 	       (n->generation <= t->last_snapshot || n->flags & HEADER_FLAG_RELOC);
 }
 
-/* The references of what @old points to, whose contents are another block's of this tree from now on. */
+/* Change the references of @old, whose contents belong to another block of this tree from now on. */
 static int change_refs(struct edit_tree *t, const struct node *old, uint64_t refs, uint64_t flags,
 		       struct btrkit_error *err)
 {
@@ -116,13 +118,13 @@ static int change_refs(struct edit_tree *t, const struct node *old, uint64_t ref
 	return ret ? ret : o->ops->set_full_backref(o->ctx, old->bytenr, old->level, err);
 }
 
-/* Whether only the extent tree tells how many references there are to a block of the tree. */
+/* Whether only the extent tree can tell the number of references to a block of the tree. */
 static bool must_ask(const struct edit_tree *t, const struct node *n)
 {
 	return n->private || can_be_shared(t, n);
 }
 
-/* How many references there are to a block of the tree, and its EXTENT_FLAG_*. */
+/* Number of references to a block of the tree, and its EXTENT_FLAG_*. */
 static int find_refs(struct edit_tree *t, const struct node *n, uint64_t *refs, uint64_t *flags,
 		     struct btrkit_error *err)
 {
@@ -145,7 +147,7 @@ static int copy_node(struct edit_tree *t, struct node *n, struct node **ret, str
 	if (r)
 		return r;
 	if (n->private && refs == 1 && n->owner == t->c.root.id && !(flags & EXTENT_FLAG_FULL_BACKREF)) {
-		/* The others that had it have let go of it. */
+		/* The others that shared it have dropped it. */
 		n->era = t->overlay->era;
 		t->private++;
 		t->private_inner += n->level > 0;
@@ -200,7 +202,7 @@ int edit_let_go(struct edit_tree *t, const struct node *n, struct btrkit_error *
 	return told(t, n, ret, err);
 }
 
-/* The tree's root block becomes private, and the path's. */
+/* Make the root block of the tree private, and the path lead to it. */
 static int cow_root(struct edit_tree *t, struct btrkit_error *err)
 {
 	int ret = cursor_descend(&t->c, &KEY(0, 0, 0), t->c.root.level, err);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Items are taken out of a tree. */
+/* Deletes items of a tree. */
 #include "lib/tree/edit_path.h"
 
-/* Takes items out of the path's leaf, which is private. */
+/* Delete items of the path's leaf, which is private. */
 static int take_out(struct edit_tree *t, uint32_t n, struct btrkit_error *err)
 {
 	struct node *leaf = t->c.nodes[0];
@@ -20,7 +20,7 @@ int edit_delete(struct edit_tree *t, const struct btrkit_key *key, struct btrkit
 	return edit_ended(t, ret ? ret : take_out(t, 1, err));
 }
 
-/* Takes the items from the path's slot up to @last out of its leaf. */
+/* Delete items of the path's leaf, from the path's slot up to @last. */
 static int take_out_run(struct edit_tree *t, const struct btrkit_key *last, uint64_t *taken, struct btrkit_error *err)
 {
 	const struct node *leaf = t->c.nodes[0];
@@ -32,7 +32,7 @@ static int take_out_run(struct edit_tree *t, const struct btrkit_key *last, uint
 	*taken += n;
 	if (!n)
 		return 0;
-	/* Blocks that nobody shares need not be copied to be dropped. */
+	/* Blocks that cannot be shared need not be copied to be dropped. */
 	if (n == leaf->nritems && t->c.root.level && !t->shareable) {
 		ret = edit_cow_path(t, 1, err);
 		return ret ? ret : edit_drop_leaf(t, err);
@@ -67,7 +67,7 @@ int edit_delete_range(struct edit_tree *t, const struct btrkit_key *first, const
 	return edit_ended(t, ret);
 }
 
-/* How many of the keys are those of the items from the path's slot on. */
+/* Number of keys that match the items from the path's slot on. */
 static uint32_t count_run(const struct edit_tree *t, const struct btrkit_key *keys, size_t n)
 {
 	const struct node *leaf = t->c.nodes[0];
@@ -110,7 +110,7 @@ int edit_delete_many(struct edit_tree *t, const struct btrkit_key *keys, size_t 
 	if (ret)
 		return edit_ended(t, ret);
 	run = count_run(t, keys, n);
-	/* A leaf that goes as a whole need not be copied for that. */
+	/* A leaf that is deleted completely need not be copied for it. */
 	whole = run == t->c.nodes[0]->nritems && t->c.root.level;
 	ret = edit_cow_path(t, whole ? 1 : 0, err);
 	if (!ret)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The shape of a tree from which items are taken: blocks joined and dropped, levels that go. */
+/* Merging and removal of blocks, and of levels, when items are deleted. */
 #include <string.h>
 
 #include "lib/tree/edit_path.h"
 
-/* As long as the root has one child only, that becomes the root. The path is lost. */
+/* While the root has only one child, make that the root. The path is lost. */
 static int lower_root(struct edit_tree *t, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;
@@ -33,7 +33,7 @@ static int lower_root(struct edit_tree *t, struct btrkit_error *err)
 	return 0;
 }
 
-/* Takes the pointer to the leaf out of the node above it, and nodes that are empty then out of theirs. */
+/* Remove the pointer to the leaf from the node above, and any nodes that become empty by that. */
 static int remove_pointer(struct edit_tree *t, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;
@@ -51,7 +51,7 @@ static int remove_pointer(struct edit_tree *t, struct btrkit_error *err)
 				edit_fix_first_key(t, level);
 			return 0;
 		}
-		/* Only a tree that loses all its items comes to this: its root becomes an empty leaf. */
+		/* This happens only if a tree loses all its items: its root becomes an empty leaf. */
 		if (level == c->root.level) {
 			struct node *leaf;
 
@@ -73,13 +73,13 @@ static int remove_pointer(struct edit_tree *t, struct btrkit_error *err)
 	}
 }
 
-/* Bytes that are taken in a block behind its header. */
+/* Size of a block's contents, without its header. */
 static uint32_t used(const struct node *n)
 {
 	return n->level ? n->nritems * (uint32_t)sizeof(struct disk_key_ptr) : leaf_used(n);
 }
 
-/* All that is in @from, which stays as it is. */
+/* Copy all of @from, which is not changed. */
 static void copy_all(const struct node *from, struct node *to, bool to_left)
 {
 	if (!from->level) {
@@ -93,8 +93,8 @@ static void copy_all(const struct node *from, struct node *to, bool to_left)
 }
 
 /*
- * Joins the path's block at @level with the neighbour on one side, if both fit into one: what is in the neighbour goes
- * into the path's block, so that no block is taken for it.
+ * Merge the path's block at @level with the neighbour on one side, if both fit into one block. The neighbour's contents
+ * are copied to the path's block, so no block is allocated.
  */
 static int join(struct edit_tree *t, unsigned level, bool with_left, bool *joined, struct btrkit_error *err)
 {
@@ -121,7 +121,7 @@ static int join(struct edit_tree *t, unsigned level, bool with_left, bool *joine
 	if (ret)
 		return ret;
 	t->blocks--;
-	/* The other's pointer goes, and with the left one's items the first key is its. */
+	/* Remove the pointer to the neighbour. If that was the left one, the first key is now its first key. */
 	memmove(ptrs_of(parent) + at, ptrs_of(parent) + at + 1,
 		(parent->nritems - at - 1) * sizeof(struct disk_key_ptr));
 	node_set_nritems(parent, parent->nritems - 1);
@@ -132,7 +132,7 @@ static int join(struct edit_tree *t, unsigned level, bool with_left, bool *joine
 	return 0;
 }
 
-/* A block that is less than a third full is joined with a neighbour, and so on upwards. */
+/* Merge a block that is less than a third full with a neighbour, on each level. */
 static int join_sparse(struct edit_tree *t, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The shape of a tree under edit: items moved about in leaves, blocks split, levels that come. */
+/* Layout of blocks that are edited: moves of items, splits, new levels. */
 #include <string.h>
 
 #include "lib/base/err.h"
@@ -11,7 +11,7 @@ void node_set_nritems(struct node *n, uint32_t nritems)
 	((struct disk_header *)n->data)->nritems = le32_put(nritems);
 }
 
-/* Where the data of the items before @slot ends. */
+/* End of the data of the items from @slot on. */
 static uint32_t data_above(const struct node *leaf, uint32_t slot)
 {
 	return slot ? le32_get(leaf_items(leaf)[slot - 1].offset) : leaf_room(leaf->size);
@@ -47,7 +47,7 @@ void leaf_close(struct node *leaf, uint32_t slot, uint32_t n)
 	node_set_nritems(leaf, leaf->nritems - n);
 }
 
-/* Puts @n items of a leaf, not none, in at the slot @at of another one. */
+/* Insert @n items (at least one) of a leaf at slot @at of another one. */
 static void copy_items(const struct node *from, uint32_t slot, uint32_t n, struct node *to, uint32_t at)
 {
 	const uint32_t above = data_above(from, slot), bytes = above - data_above(from, slot + n);
@@ -81,7 +81,7 @@ void leaf_move_tail(struct node *from, uint32_t slot, struct node *to)
 	node_set_nritems(from, slot);
 }
 
-/* Puts the first items of a leaf behind the last of the one on its left. */
+/* Move the first items of a leaf to the end of the one on its left. */
 static void move_head(struct node *from, uint32_t n, struct node *to)
 {
 	copy_items(from, 0, n, to, to->nritems);
@@ -95,7 +95,10 @@ void leaf_resize(struct node *leaf, uint32_t slot, uint32_t size)
 	const uint32_t keep = old < size ? old : size;
 	const int64_t by = (int64_t)old - size;
 
-	/* The data of the item begins at its lowest address, so that moves with those behind it; its tail goes. */
+	/*
+	 * The kept part of the data moves together with the items after it, which are at lower addresses; its tail is
+	 * dropped.
+	 */
 	memmove(data_of(leaf) + end + by, data_of(leaf) + end, offset - end + keep);
 	shift_offsets(leaf, slot, leaf->nritems, by);
 	d->size = le32_put(size);
@@ -125,7 +128,7 @@ static void insert_pointer(struct node *parent, uint32_t slot, const struct btrk
 	node_set_nritems(parent, parent->nritems + 1);
 }
 
-/* A root above the root. */
+/* Add a root above the root. */
 static int raise_root(struct edit_tree *t, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;
@@ -147,12 +150,12 @@ static int raise_root(struct edit_tree *t, struct btrkit_error *err)
 	return 0;
 }
 
-/* Splits the path's node at @level, whose parent has room; the path goes on in the half where it was. */
+/* Split the path's node at @level, whose parent has room. The path stays at the same child. */
 static int split_node(struct edit_tree *t, unsigned level, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;
 	struct node *left = c->nodes[level], *right;
-	/* Who appends leaves full nodes behind. */
+	/* When appending, leave full nodes behind. */
 	const bool append = c->slots[level] + 1 == left->nritems;
 	const uint32_t at = append ? left->nritems - 1 : left->nritems / 2;
 	struct btrkit_key first = node_key(left, at);
@@ -173,14 +176,14 @@ static int split_node(struct edit_tree *t, unsigned level, struct btrkit_error *
 	return 0;
 }
 
-/* Makes room for one more pointer above the path's block at @level. */
+/* Make room for one more pointer above the path's block at @level. */
 static int make_room_above(struct edit_tree *t, unsigned level, struct btrkit_error *err)
 {
 	struct cursor *c = &t->c;
 	unsigned top = level;
 	int ret = 0;
 
-	/* Up to the first node that has room, or a new root; then each below it is split, from the top down. */
+	/* Find the first node with room, or add a root. Then split the full nodes below it, from the top down. */
 	do {
 		if (top == c->root.level)
 			ret = raise_root(t, err);
@@ -191,7 +194,7 @@ static int make_room_above(struct edit_tree *t, unsigned level, struct btrkit_er
 	return ret;
 }
 
-/* The leaf beside the path's below the same parent, if it is private and no other tree's too. */
+/* The leaf next to the path's, with the same parent, if it is private and not shared. */
 static struct node *neighbour(const struct edit_tree *t, bool left)
 {
 	const struct cursor *c = &t->c;
@@ -204,10 +207,10 @@ static struct node *neighbour(const struct edit_tree *t, bool left)
 		return NULL;
 	ref = node_child(c->nodes[1], left ? slot - 1 : slot + 1, c->root.id, &key);
 	n = overlay_find(t->overlay, ref.bytenr);
-	/* One that was put away is full. */
+	/* Leaves that were put away are full. */
 	if (!n || !n->data || edit_may_share_private(t, n))
 		return NULL;
-	/* Who goes there is told what else it is. */
+	/* If it is inconsistent, those who read it report that. */
 	return node_verify_ref(&ref, n->data, NULL) ? NULL : n;
 }
 
@@ -222,7 +225,7 @@ bool edit_push(struct edit_tree *t, uint32_t bytes)
 	if (!c->root.level || bytes <= leaf_free(leaf))
 		return false;
 	other = neighbour(t, true);
-	/* One item stays before the slot, so that what comes there belongs into this leaf. */
+	/* One item stays before the slot, so that the new item belongs into this leaf. */
 	while (other && n + 1 < slot && sum + leaf_item_bytes(leaf, n) <= leaf_free(other))
 		sum += leaf_item_bytes(leaf, n++);
 	if (n && sum >= need) {

@@ -58,7 +58,7 @@ static int read_super(struct btrkit_io *io, unsigned mirror, const struct btrkit
 	return r;
 }
 
-/* The mirrors beside a valid primary: one that is newer is worth a word. */
+/* Note any mirror that is newer than the valid primary superblock. */
 static void compare_mirrors(struct btrkit_io *io, const struct super *primary, const struct btrkit_open_options *opts)
 {
 	struct super mirror;
@@ -72,7 +72,7 @@ static void compare_mirrors(struct btrkit_io *io, const struct super *primary, c
 	}
 }
 
-/* The copy to use: the one asked for, or the primary if it is valid, or else the newest valid mirror. */
+/* Choose the superblock: the one requested, or the primary if it is valid, otherwise the newest valid mirror. */
 static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *opts, struct super *ret,
 			unsigned *mirror, struct btrkit_error *err)
 {
@@ -93,8 +93,8 @@ static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *
 		return 0;
 	}
 	/*
-	 * A valid superblock with a feature that is not read is no reason to look for another. In an undo mirrors come
-	 * back before the primary does: until then they are not to be used in its place.
+	 * If a valid superblock has unsupported features, do not look for another one. While an undo is unfinished,
+	 * mirrors may have been restored before the primary: do not use them in its place.
 	 */
 	if ((r != -EUCLEAN && r != -EMEDIUMTYPE && r != -EIO) || io_undo_is_unfinished(io)) {
 		if (err)
@@ -118,7 +118,7 @@ static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *
 	return 0;
 }
 
-/* Of many chunks that are lost so many are named. */
+/* Maximum number of unreadable chunks that are named. */
 #define LOST_NAMED_MAX 10u
 
 static void note_lost_chunk(const struct volume_chunk *c, const struct btrkit_open_options *opts)
@@ -146,7 +146,7 @@ static void note_lost_chunks(const struct volume *v, const struct btrkit_open_op
 			  volume_num_chunks(v), bytes);
 }
 
-/* What the filesystem lacks: devices, and what cannot be read without them. */
+/* Note the missing devices, and what cannot be read without them. */
 static void note_missing(const struct btrkit_fs *fs, size_t given, const struct btrkit_open_options *opts)
 {
 	const struct volume *v = fs->volume;
@@ -172,7 +172,7 @@ static int judge_options(const struct btrkit_open_options *opts, size_t n, struc
 	return start_judge(opts, err);
 }
 
-/* The superblock of each device; one of them becomes the filesystem's. */
+/* Read the superblock of each device, and choose that of the filesystem. */
 static int read_supers(struct btrkit_fs *fs, struct members *m, struct btrkit_error *err)
 {
 	const struct btrkit_open_options *opts = m->opts;
@@ -181,7 +181,7 @@ static int read_supers(struct btrkit_fs *fs, struct members *m, struct btrkit_er
 
 	for (size_t i = 0; i < m->n; i++) {
 		ret = choose_super(m->devices[i], opts, &m->supers[i], &mirrors[i], err);
-		/* Linux reads only the primary, so only that can carry a commit. */
+		/* Linux only reads the primary superblock, so a commit needs it. */
 		if (!ret && opts->flags & BTRKIT_OPEN_WRITE && mirrors[i])
 			ret = err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: %s",
 				      opts->flags & BTRKIT_OPEN_SUPER_MIRROR ? "a superblock mirror was asked for" :
@@ -209,7 +209,7 @@ static int read_supers(struct btrkit_fs *fs, struct members *m, struct btrkit_er
 	return members_admit_seeds(m, fs, err);
 }
 
-/* Where the items of devices cannot be read, those that are given are taken for what they say. */
+/* If device items cannot be read, trust the superblocks of the given devices. */
 static int confirm(struct btrkit_fs *fs, struct members *m, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -220,7 +220,7 @@ static int confirm(struct btrkit_fs *fs, struct members *m, struct btrkit_error 
 	return start_partial(fs, m->opts, ret, &what, err);
 }
 
-/* It is no reason not to show what there is. */
+/* Unfinished changes are noted, but do not prevent reading. */
 static void note_half_done(const struct btrkit_fs *fs, const struct btrkit_open_options *opts)
 {
 	char list[FEATURES_TEXT];
@@ -268,7 +268,7 @@ static void close_writer(struct btrkit_fs *fs)
 		fs->writer_destroy(fs->writer);
 }
 
-/* What is left without writer and volume. @return NULL */
+/* Free what is left without writer and volume. @return NULL */
 static struct btrkit_fs *free_fs(struct btrkit_fs *fs)
 {
 	node_cache_destroy(fs->cache);
@@ -360,7 +360,7 @@ int fs_check_committed(const struct btrkit_fs *fs, struct btrkit_error *err)
 	return fs->overlay ? err_set(err, BTRKIT_BUSY, "a transaction is open") : 0;
 }
 
-/* @return 0; 1: there is none, of which nothing is told; <0 */
+/* @return 0; 1: there is none, with no error reported; <0 */
 static int seek_root(struct btrkit_fs *fs, const struct tree_root *root_tree, uint64_t id, struct tree_root *ret,
 		     struct root_item *item, struct btrkit_error *err)
 {
@@ -402,7 +402,7 @@ int fs_try_root(struct btrkit_fs *fs, uint64_t id, struct tree_root *ret, struct
 
 	if (!edited || item)
 		r = seek_root(fs, &fs->root_tree, id, ret, item, err);
-	/* The item is brought up to date by the commit. */
+	/* The commit updates the item. */
 	if (!r && edited)
 		*ret = edited->c.root;
 	return r;

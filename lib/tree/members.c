@@ -17,7 +17,7 @@ static const char *name_of(const struct members *m, size_t i)
 	return m->devices[i]->name;
 }
 
-/* Of long paths the end tells which one it is. */
+/* The end of a long path is more specific than its beginning. */
 static const char *name_end(const struct members *m, size_t i, size_t max)
 {
 	const char *name = name_of(m, i);
@@ -36,7 +36,7 @@ static bool same(const uint8_t *a, const uint8_t *b)
 	return !memcmp(a, b, UUID_SIZE);
 }
 
-/* Linux changes devices of a filesystem one after the other, and knows them by this when it was interrupted. */
+/* Linux changes the fsid on one device after another; this UUID stays the same if it is interrupted. */
 static bool same_inside(const struct super *a, const struct super *b)
 {
 	return same(a->metadata_uuid, b->metadata_uuid);
@@ -48,11 +48,11 @@ static bool is_newer(const struct super *a, const struct super *b)
 		return is_seed(b);
 	if (a->generation != b->generation)
 		return a->generation > b->generation;
-	/* One that is to take the place of another is no device of the chunk tree. */
+	/* The target of a device replacement is not in the chunk tree. */
 	return a->devid && !b->devid;
 }
 
-/* A filesystem that grew out of a seed has the devices of both, with an fsid for each. */
+/* A filesystem created from a seed consists of the devices of both, each with its own fsid. */
 static bool is_foreign(const struct members *m, size_t i)
 {
 	const struct super *s = &m->supers[i], *chosen = &m->supers[m->chosen];
@@ -106,7 +106,7 @@ int members_choose(struct members *m, struct btrkit_error *err)
 			if (s->devid == m->supers[j].devid)
 				return is_foreign(m, i) != is_foreign(m, j) ? refuse_foreign(m, i, err) :
 									      refuse_twice(m, j, i, err);
-		/* Its copies are old, and nothing would make them new. */
+		/* Its copies are outdated, and would not be updated. */
 		if (m->opts->flags & BTRKIT_OPEN_WRITE && !is_foreign(m, i) &&
 		    s->generation != m->supers[m->chosen].generation)
 			return refuse_stale(m, i, err);
@@ -135,8 +135,8 @@ int members_admit_seeds(const struct members *m, struct btrkit_fs *fs, struct bt
 struct confirming {
 	struct members *m;
 	struct btrkit_fs *fs;
-	bool *known;	/* for each device: the chunk tree has it */
-	bool seeds;	/* the chunk tree has devices of another filesystem */
+	bool *known;	/* for each device: it is in the chunk tree */
+	bool seeds;	/* the chunk tree has devices of a seed filesystem */
 };
 
 static size_t find(const struct members *m, uint64_t devid)
@@ -162,7 +162,7 @@ static int confirm_item(struct confirming *c, const struct dev_item *d, struct b
 				  base_uuid_text(d->fsid, text));
 		return 0;
 	}
-	/* Of one device alone that is damage, of which others tell. */
+	/* With a single device that is damage, which is reported elsewhere. */
 	if (m->n > 1 && (!same(d->uuid, m->supers[i].dev_uuid) || !same(d->fsid, m->supers[i].metadata_uuid)))
 		return err_set(err, BTRKIT_INVALID,
 			       "%s is not device %" PRIu64 " of the filesystem: that has the UUID %s",
@@ -183,7 +183,7 @@ static int confirm_items(struct confirming *ctx, struct btrkit_error *err)
 	     !ret && c.item.key.objectid == OID_DEV_ITEMS && c.item.key.type == KEY_DEV_ITEM;) {
 		struct dev_item d;
 
-		/* One that is damaged is not what a filesystem is refused for. */
+		/* A damaged device item is no reason to refuse the filesystem. */
 		if (!dev_item_decode(&c.item, &d, NULL))
 			ret = confirm_item(ctx, &d, err);
 		if (!ret)
@@ -227,7 +227,7 @@ int members_confirm(struct members *m, struct btrkit_fs *fs, struct btrkit_error
 		if (!c.known[i])
 			ret = judge_unknown(&c, i, err);
 	free(c.known);
-	/* Of one device alone that its item is damaged is no reason to call it missing. */
+	/* A single device with a damaged item is not missing. */
 	if (m->n == 1 && !m->present)
 		m->present = 1;
 	if (!ret && c.seeds && m->opts->flags & BTRKIT_OPEN_WRITE)

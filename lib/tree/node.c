@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is judged about a tree block before anything looks at its items. */
+/* Verification of a tree block, before its items are used. */
 #include "lib/tree/node.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 #include "lib/base/err.h"
 
-/* Linux's rule: blocks of file trees may belong to any file tree (snapshots share them), others to their tree only. */
+/* As in Linux: blocks of file trees may belong to any file tree (snapshots share them), others only to their own. */
 static bool owner_allowed(uint64_t root, uint64_t owner)
 {
 	if (!root || root == OID_TREE_LOG || root == OID_TREE_RELOC)
@@ -43,7 +43,7 @@ static int verify_first_key(const struct node_ref *ref, const void *data, struct
 		return 0;
 	if (!le32_get(h->nritems))
 		return err_corrupt(err, "nritems", "tree block is empty and not the root of a tree");
-	/* Items and pointers both begin with their key. */
+	/* Items and pointers both begin with a key. */
 	key = key_get((const struct disk_key *)(h + 1));
 	if (!key_cmp(&key, ref->first_key))
 		return 0;
@@ -76,7 +76,7 @@ static int verify_leaf(const struct node_judge *judge, const uint8_t *data, uint
 
 		if (i && key_cmp(&last, &key) >= 0)
 			ret = err_corrupt(err, "key", "keys are out of order");
-		/* Items lie end to end from the end of the leaf, as Linux demands. */
+		/* Items are contiguous from the end of the leaf, as Linux requires. */
 		else if (size > end || offset != end - size)
 			ret = err_corrupt(err, "offset",
 					  "item at %" PRIu32 " with %" PRIu32 " bytes should end at %" PRIu32, offset,
@@ -145,7 +145,7 @@ int node_verify(const struct node_judge *judge, const struct node_ref *ref, cons
 		return err_corrupt(err, "bytenr", "tree block says its address is %" PRIu64, le64_get(h->bytenr));
 	if (h->level >= LEVELS_MAX)
 		return err_corrupt(err, "level", "tree block has level %u", h->level);
-	/* What the parent says comes first: a wrong level would make the body look like what it is not. */
+	/* Check against the parent first: with a wrong level, the contents would be misinterpreted. */
 	ret = verify_header(ref, data, err);
 	if (ret)
 		return ret;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A transaction's view of the filesystem: its private blocks and the trees that are open for editing. */
+/* A transaction's view of the filesystem: its private blocks, and the trees open for editing. */
 #include "lib/tree/overlay.h"
 
 #include <inttypes.h>
@@ -67,7 +67,7 @@ struct overlay *overlay_abort(struct overlay *o)
 	o->fs->chunk_tree = o->chunk_tree;
 	o->fs->overlay = NULL;
 	stock_trim(&o->fs->stock);
-	/* What was built on the device and read back has a generation that the next transaction will have too. */
+	/* The next transaction will have the same generation as blocks that were built on the devices and read back. */
 	node_cache_forget_generation(o->fs->cache, o->generation);
 	pthread_mutex_destroy(&o->back);
 	free(o);
@@ -112,7 +112,7 @@ struct edit_tree *overlay_open_tree(const struct overlay *o, uint64_t id)
 	return t;
 }
 
-/* Enters an allocated block, whose data is the caller's to fill in. */
+/* Add a newly allocated block. The caller fills in its data. */
 static int add_node(struct edit_tree *t, unsigned level, const struct btrkit_key *first, struct node **ret,
 		    struct btrkit_error *err)
 {
@@ -368,7 +368,7 @@ int overlay_seal(const struct overlay *o, struct node *n, struct btrkit_error *e
 		first = node_key(n, 0);
 		ref.first_key = &first;
 	}
-	/* What was there before is nobody's business. */
+	/* Do not write leftovers of earlier contents. */
 	if (used < end)
 		memset(n->data + sizeof(*h) + used, 0, end - used);
 	n->flags = MIXED_BACKREF_REV | HEADER_FLAG_WRITTEN;

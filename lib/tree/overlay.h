@@ -3,12 +3,12 @@
 #define BTRKIT_TREE_OVERLAY_H
 
 /*
- * The tree blocks of a transaction, private to it. The first edit of a committed block copies it to a new place; from
- * then on it is changed in memory. As long as there is an overlay every reader of the handle sees the transaction:
- * node_get() finds private blocks first, fs_find_root() and fs->root_tree tell the roots as they are now. Who begins a
- * cursor at a root of before still walks the committed tree, since no committed block is ever changed.
+ * The tree blocks of a transaction, which are private to it. The first edit of a committed block copies it to a new
+ * address; then it is changed in memory. While there is an overlay, every reader of the handle sees the transaction:
+ * node_get() finds private blocks first, and fs_find_root() and fs->root_tree return the current roots. A cursor that
+ * begins at an earlier root still reads the committed tree, because committed blocks never change.
  *
- * Space and references are somebody else's: overlay_ops tells whose.
+ * Space and references are managed through overlay_ops.
  */
 
 #include <pthread.h>
@@ -18,10 +18,10 @@
 #include "lib/tree/cursor.h"
 #include "lib/tree/filesystem.h"
 
-/* References to an extent that are added (@add above 0) or dropped (below). */
+/* Add references to an extent (@add > 0), or drop them (@add < 0). */
 struct extent_change {
 	uint64_t bytenr, num_bytes;
-	bool data;	   /* file data; else a tree block */
+	bool data;	   /* file data; false: a tree block */
 	uint8_t level;	   /* of a tree block */
 	/*
 	 * type: KEY_TREE_BLOCK_REF (root), KEY_SHARED_BLOCK_REF (parent), KEY_EXTENT_DATA_REF (root, objectid, offset)
@@ -29,44 +29,42 @@ struct extent_change {
 	 */
 	struct extent_ref ref;
 	int32_t add;
-	bool last; /* of a tree block: what is dropped was taken for the only one, and has to be */
+	bool last; /* of a tree block: this was assumed to be the only reference, and must be */
 };
 
-/*
- * None of these edits a tree: they are called in the middle of an edit.
- */
+/* Callbacks. They are called during an edit, so they must not edit trees. */
 struct overlay_ops {
 	/*
-	 * A place for a new block of tree @owner, whose first key will be @first (NULL: it has none), and a
-	 * TREE_BLOCK_REF of @owner to it.
+	 * Allocate a block of tree @owner, whose first key will be @first (NULL: none), and add a TREE_BLOCK_REF of
+	 * @owner.
 	 */
 	int (*alloc)(void *ctx, uint64_t owner, unsigned level, const struct btrkit_key *first, uint64_t *bytenr,
 		     struct btrkit_error *err);
-	/* How many references there are to a block, and its EXTENT_FLAG_*, with what is pending. */
+	/* Number of references to a block, and its EXTENT_FLAG_*, including pending changes. */
 	int (*lookup)(void *ctx, uint64_t bytenr, unsigned level, uint64_t *refs, uint64_t *flags,
 		      struct btrkit_error *err);
 	int (*change)(void *ctx, const struct extent_change *change, struct btrkit_error *err);
-	/* Sets EXTENT_FLAG_FULL_BACKREF. */
+	/* Set EXTENT_FLAG_FULL_BACKREF. */
 	int (*set_full_backref)(void *ctx, uint64_t bytenr, unsigned level, struct btrkit_error *err);
 };
 
-/* A tree that is open for editing: see edit.h. */
+/* A tree opened for editing: see edit.h. */
 struct edit_tree {
 	struct overlay *overlay;
-	struct cursor c;	 /* reads the tree as it is now, with the functions of cursor.h */
-	uint64_t last_snapshot;	 /* generation; blocks up to it may be shared */
+	struct cursor c;	 /* reads the current tree, with the functions of cursor.h */
+	uint64_t last_snapshot;	 /* generation; blocks of it or earlier ones may be shared */
 	/*
-	 * Each snapshot begins an era of the transaction. Private blocks of eras before the tree's may be shared by
-	 * what it was snapshotted to, or from.
+	 * Each snapshot begins an era of the transaction. Private blocks of eras before that of the tree may be shared
+	 * with its snapshot, or with its source.
 	 */
 	uint32_t era;
-	bool shareable;		 /* a tree of files: snapshots share its blocks */
+	bool shareable;		 /* a file tree: snapshots may share its blocks */
 	bool fresh;		 /* has no ROOT_ITEM yet */
-	bool changed;		 /* since this was last set to false: its root, or the number of its blocks */
-	bool touched;		 /* since the root item was written: an inode */
-	int64_t blocks;		 /* allocated in the transaction less those freed, since the root item was written */
-	uint64_t private;	 /* blocks that need not be copied any more */
-	uint64_t private_inner;	 /* of these, not leaves */
+	bool changed;		 /* root or number of blocks, since this was last cleared */
+	bool touched;		 /* an inode has changed since the root item was written */
+	int64_t blocks;		 /* allocated minus freed in the transaction, since the root item was written */
+	uint64_t private;	 /* blocks that need not be copied again */
+	uint64_t private_inner;	 /* of these, inner nodes */
 	struct edit_tree *next;
 };
 
@@ -75,54 +73,52 @@ struct overlay {
 	uint64_t generation; /* of the transaction */
 	const struct overlay_ops *ops;
 	void *ctx;
-	struct node *nodes; /* private ones, by address */
-	struct node *dead;  /* private ones that were freed again; kept, for cursors may stand there */
+	struct node *nodes; /* private blocks, by address */
+	struct node *dead;  /* private blocks that were freed; kept because cursors may use them */
 	size_t num_nodes;
 	size_t num_away;       /* of these, put away and not brought back */
-	struct node *young;    /* leaves of trees of files in the order in which they came, but those that were taken */
+	struct node *young;    /* leaves of file trees in order of creation, without those that were taken */
 	size_t num_young;
-	pthread_mutex_t back;  /* one block at a time is brought back */
+	pthread_mutex_t back;  /* brings back one block at a time */
 	struct edit_tree *trees;
 	struct tree_root root_tree, chunk_tree; /* as committed */
-	uint32_t era;				/* snapshots that were made */
-	uint64_t copied;			/* blocks that were copied for an edit */
-	uint64_t created;			/* blocks that are new */
-	uint64_t freed;				/* blocks that a tree has dropped, private ones too */
-	bool failed; /* a tree may be half changed: nothing of this is to be committed */
+	uint32_t era;				/* number of snapshots made */
+	uint64_t copied;			/* blocks copied for edits */
+	uint64_t created;			/* new blocks */
+	uint64_t freed;				/* blocks dropped by trees, including private ones */
+	bool failed; /* a tree may be half changed: nothing may be committed */
 };
 
 /*
- * Begins a transaction's view of @fs, which gets the pointer. Cursors that were begun before must have been released.
+ * Begin a transaction's view of @fs, and set fs->overlay. Existing cursors must have been released.
  * @return 0 or -ENOMEM
  */
 int overlay_create(struct btrkit_fs *fs, uint64_t generation, const struct overlay_ops *ops, void *ctx,
 		   struct overlay **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Drops it with its blocks: @fs is as it was before. NULL is allowed. */
+/* Drop it and its blocks, so that @fs is as before. NULL is allowed. */
 struct overlay *overlay_abort(struct overlay *o);
-/*
- * The transaction is durable: its blocks, which must be sealed, become part of the shared cache. fs->super is the
- * caller's to set.
- */
+/* The transaction is durable: move its blocks, which must be sealed, to the shared cache. The caller sets fs->super. */
 struct overlay *overlay_commit(struct overlay *o);
 
-/* Opens a tree for editing; a second time it is the same. @return 0; -ENOENT; <0 */
+/* Open a tree for editing, or return the open one. @return 0; -ENOENT; <0 */
 int overlay_tree(struct overlay *o, uint64_t id, struct edit_tree **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same of a tree that need not be there. @return 0; 1: no such tree, of which nothing is told; <0 */
+/* The same for a tree that may be absent. @return 0; 1: no such tree, with no error reported; <0 */
 int overlay_try_tree(struct overlay *o, uint64_t id, struct edit_tree **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* A tree that there was not before: of one empty leaf. Its ROOT_ITEM is whoever's calls this. */
+/* Create a tree with one empty leaf. The caller inserts its ROOT_ITEM. */
 int overlay_new_tree(struct overlay *o, uint64_t id, struct edit_tree **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The same of a tree that was built by bulk.h, of @blocks blocks: they are on the device and not private. */
+/* The same for a tree of @blocks blocks that was built by bulk.h: they are on the devices and not private. */
 int overlay_adopt_tree(struct overlay *o, const struct tree_root *root, uint64_t blocks, struct edit_tree **ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * A tree @id that shares all blocks of @source but its root, which has the same items. Its ROOT_ITEM is the caller's,
- * and so is it that both root items name the transaction's generation as that of the last snapshot.
+ * Create a tree @id that shares all blocks of @source except for the root, which has the same items. The caller inserts
+ * its ROOT_ITEM, and sets the last snapshot of both root items to the generation of the transaction.
  *
- * The key's offset tells who drops the tree that blocks up to that generation were not made by it. It is the generation
- * before: after a snapshot in the middle of a transaction both trees make blocks of the same.
+ * The key offset tells those who delete the tree that blocks up to that generation were not created by it. It is the
+ * previous generation: after a snapshot in the middle of a transaction, both trees create blocks of the same
+ * generation.
  */
 int overlay_snapshot(struct edit_tree *source, uint64_t id, struct edit_tree **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
@@ -133,32 +129,31 @@ int overlay_committed_root(struct overlay *o, uint64_t id, struct tree_root *ret
 
 /* The private block at an address, or NULL. */
 struct node *overlay_find(const struct overlay *o, uint64_t bytenr);
-/* The tree that is open for editing, or NULL. */
+/* The tree, if it is open for editing, or NULL. */
 struct edit_tree *overlay_open_tree(const struct overlay *o, uint64_t id);
 
 /*
- * Full leaves need not stay in memory until the commit. Who has the trees to himself may take those that came before
- * the latest @keep leaves, up to @n of them; each is told of once. @return how many
+ * Full leaves need not stay in memory until the commit. A caller that has locked the trees may take up to @n of them,
+ * except for the latest @keep leaves. Each is returned only once. @return how many
  */
 size_t overlay_take_full(struct overlay *o, size_t keep, struct sort_entry *ret, size_t n);
 /*
- * Leaves that were taken, sealed and written to their places give their memory back. They are still private: node_get()
- * brings one back when it is wanted, and then it stays. No cursor may stand there but those of the trees that are open
- * for editing, which are released.
+ * Free the memory of leaves that were taken, sealed and written. They remain private: node_get() brings one back when
+ * it is needed, and then it stays. No cursors may be there except those of the open trees, which are released.
  */
 void overlay_put_away(struct overlay *o, const struct sort_entry *leaves, size_t n);
-/* Reads what was put away, by any number of threads. @return 0, -EUCLEAN, -EIO, -ENODATA, -ENOMEM */
+/* Read a leaf that was put away. Thread-safe. @return 0, -EUCLEAN, -EIO, -ENODATA, -ENOMEM */
 int overlay_bring_back(struct overlay *o, struct node *n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Private blocks that are in memory. */
+/* Number of private blocks in memory. */
 size_t overlay_in_memory(const struct overlay *o);
 
-/* All private blocks in memory by address: @n of them, each a struct node; @ret is the caller's to free. */
+/* All @n private blocks in memory in address order, each a struct node. The caller frees @ret. */
 int overlay_blocks(const struct overlay *o, struct sort_entry **ret, size_t *n,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Fills in header and checksum of a private block, and judges it and all its items as after a read. May be called by
- * many threads for different blocks. @return 0; -EUCLEAN
+ * Fill in the header and checksum of a private block, and verify it and all its items as after reading. Threads may
+ * call this for different blocks at once. @return 0; -EUCLEAN
  */
 int overlay_seal(const struct overlay *o, struct node *n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

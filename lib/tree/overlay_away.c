@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Leaves of a transaction that nobody is about to change leave its memory before the commit: what is put in in the
- * order of keys fills one after the other. The block's struct stays in the table of private blocks, without bytes: all
- * that goes by addresses, owners and eras is as before.
+ * Leaves of a transaction that are unlikely to change are removed from memory before the commit. (Items inserted in key
+ * order fill one leaf after another.) The struct of the block remains in the table of private blocks, without data, so
+ * everything that depends on addresses, owners and eras works as before.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "lib/base/err.h"
 #include "lib/tree/edit_path.h"
 
-/* A leaf is full when less than this part of it is free: what comes between its items hardly fits. */
+/* A leaf is full if less than 1/FREE_PART of it is free: other items between its own would hardly fit. */
 #define FREE_PART 8u
 
 void overlay_add_young(struct overlay *o, struct node *n)
@@ -55,7 +55,7 @@ static struct node *without_bytes(const struct node *n)
 	return stub;
 }
 
-/* What there is no memory for stays. */
+/* If there is no memory for the stub, the leaf stays. */
 static void put_away(struct overlay *o, struct node *n)
 {
 	struct node *stub = without_bytes(n);

@@ -18,7 +18,7 @@ void node_prefetch_children(const struct btrkit_fs *fs, const struct node *n, ui
 	uint64_t *at = to > from ? malloc((to - from) * sizeof(*at)) : NULL;
 	uint32_t count = 0, i, run;
 
-	/* Only advice, so without memory there is none. */
+	/* This is only a hint, so do nothing without memory. */
 	if (!at)
 		return;
 	for (i = from; i < to; i++) {

@@ -15,22 +15,22 @@
 #endif
 #endif
 
-/* So many are worth a chunk. */
+/* With more blocks than this, a chunk is worthwhile. */
 #define HEAP_MAX ((size_t)64)
 
-/* At the beginning of a chunk, which tells of every block where it belongs. */
+/* At the beginning of a chunk, so that it can be found from every block. */
 struct slab {
-	struct slab *prev, *next; /* of those that have room */
-	struct free_place *free;  /* given back */
-	uint32_t used;		  /* blocks that are in use */
-	uint32_t touched;	  /* places that ever were */
+	struct slab *prev, *next; /* of chunks with room */
+	struct free_place *free;  /* freed places */
+	uint32_t used;		  /* blocks in use */
+	uint32_t touched;	  /* places that have ever been used */
 };
 
 struct free_place {
 	struct free_place *next;
 };
 
-/* Lines of memory begin with a block. */
+/* Blocks begin at cache lines. */
 #define LINE 64u
 
 static size_t stride_of(uint32_t nodesize)
@@ -54,7 +54,7 @@ void slabs_destroy(struct slabs *s)
 	pthread_mutex_destroy(&s->lock);
 }
 
-/* With the lock. */
+/* Requires the lock. */
 static void *take_place(struct slabs *s, uint32_t nodesize)
 {
 	struct slab *slab = s->with_room;
@@ -78,7 +78,7 @@ static void *take_place(struct slabs *s, uint32_t nodesize)
 	return place;
 }
 
-/* With the lock. */
+/* Requires the lock. */
 static void give_place(struct slabs *s, void *place, uint32_t nodesize)
 {
 	struct slab *slab = stock_chunk_of(place);
@@ -94,7 +94,7 @@ static void give_place(struct slabs *s, void *place, uint32_t nodesize)
 	stock_give(s->stock, slab);
 }
 
-/* Sanitizers watch what is of the heap. */
+/* Sanitizers only watch the heap. */
 static bool is_heap_enough(const struct slabs *s)
 {
 #ifdef SANITIZED

@@ -3,8 +3,8 @@
 #define BTRKIT_TREE_SLAB_H
 
 /*
- * Memory for the private blocks of a transaction: few are of the heap, many lie side by side in chunks of a stock.
- * Those come from where delayed items give theirs back while they become blocks, so that no new memory is asked for.
+ * Memory for the private blocks of a transaction. A few come from the heap, many are in chunks of a stock. These are
+ * chunks that delayed items release while they are inserted into blocks, so no new memory is needed.
  */
 
 #include <pthread.h>
@@ -20,16 +20,16 @@ struct slabs {
 	struct stock *stock;
 	pthread_mutex_t lock;
 	struct slab *with_room;
-	size_t of_heap; /* blocks that are */
+	size_t of_heap; /* blocks from the heap */
 };
 
 void slabs_init(struct slabs *s, struct stock *stock);
-/* All blocks have been given back. */
+/* All blocks must have been freed. */
 void slabs_destroy(struct slabs *s);
 
-/* For a block of @nodesize, which is always the same: zeroed but for its data. @return NULL: no memory */
+/* Allocate a block of @nodesize, which is always the same; zeroed except for its data. @return NULL: no memory */
 struct node *slab_take(struct slabs *s, uint32_t nodesize);
-/* Any block, whether it was taken here or is of the heap. */
+/* Free any block, whether it was allocated here or on the heap. */
 void node_free(struct slabs *s, struct node *n);
 
 #endif

@@ -62,13 +62,13 @@ int start_roots(struct btrkit_fs *fs, const struct btrkit_open_options *opts, st
 	fs->root_tree = (struct tree_root){ OID_ROOT_TREE, 0, s->root, s->generation, s->root_level };
 	fs->chunk_tree = (struct tree_root){ OID_CHUNK_TREE, 0, s->chunk_root, s->chunk_root_generation,
 					     s->chunk_root_level };
-	/* A log belongs to the roots that the superblock names. */
+	/* A log tree belongs to the roots in the superblock. */
 	if (opts->flags & (BTRKIT_OPEN_BACKUP | BTRKIT_OPEN_TREE_ROOT))
 		fs->super.log_root = 0;
 	return opts->flags & BTRKIT_OPEN_BACKUP ? take_backup(fs, opts->backup, err) : 0;
 }
 
-/* Of a root that was given by its address the block says the rest. */
+/* Complete a root given by address from the header of the block. */
 static int look_up(struct btrkit_fs *fs, uint64_t bytenr, struct tree_root *root, struct btrkit_error *err)
 {
 	const struct node_ref ref = { bytenr, NODE_ANY, root->id, LEVELS_MAX, NULL };

@@ -2,32 +2,35 @@
 #ifndef BTRKIT_TREE_START_H
 #define BTRKIT_TREE_START_H
 
-/* What the files of opening share; and where trees start: where the superblock says, or where the opener does. */
+/* Shared by the files that open filesystems; and the roots to start from: by the superblock, or as requested. */
 
 #include "lib/tree/filesystem.h"
 
-/* Tells the opener's note function, if there is one. */
+/* Pass a note to the callback, if there is one. */
 void open_note(const struct btrkit_open_options *opts, const char *fmt, ...) BTRKIT_PRINTF(2, 3);
 
-/* @return 0; -EINVAL: options that contradict each other, or BTRKIT_OPEN_WRITE */
+/* Check options. @return 0; -EINVAL: they contradict each other, or BTRKIT_OPEN_WRITE */
 int start_judge(const struct btrkit_open_options *opts, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Fills in fs->root_tree and fs->chunk_tree, as far as no block has to be read for it. @return 0; -ENOENT; -EUCLEAN */
+/* Set fs->root_tree and fs->chunk_tree, as far as no block has to be read. @return 0; -ENOENT; -EUCLEAN */
 int start_roots(struct btrkit_fs *fs, const struct btrkit_open_options *opts,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* The rest of either, when its chunk is known. @return 0; -EINVAL, -EUCLEAN, -EIO, -ENODATA, -ENOMEM */
+/*
+ * Complete the chunk root or tree root, when its chunk is known.
+ * @return 0; -EINVAL, -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ */
 int start_chunk_root(struct btrkit_fs *fs, const struct btrkit_open_options *opts,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 int start_tree_root(struct btrkit_fs *fs, const struct btrkit_open_options *opts,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Tells the volume of all devices and chunks, or with BTRKIT_OPEN_PARTIAL of what can be read of them. @return 0; <0 */
+/* Add all devices and chunks to the volume; with BTRKIT_OPEN_PARTIAL, those that can be read. @return 0; <0 */
 int chunks_read(struct btrkit_fs *fs, const struct btrkit_open_options *opts,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * What failed with @ret while chunks and devices were read is kept, if that is damage and the filesystem may be opened
- * all the same. @return 0 if so; else @ret
+ * Keep an error @ret of reading chunks or devices in @fs, if it is damage and BTRKIT_OPEN_PARTIAL allows that.
+ * @return 0: kept; otherwise @ret
  */
 int start_partial(struct btrkit_fs *fs, const struct btrkit_open_options *opts, int ret,
 		  const struct btrkit_error *what, struct btrkit_error *err);

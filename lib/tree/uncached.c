@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Blocks that are read once go past the cache: neighbours in one request. */
+/* Blocks needed only once are read without the cache, adjacent ones with one request. */
 #include "lib/tree/filesystem.h"
 #include "lib/tree/node.h"
 #include "lib/volume/volume.h"

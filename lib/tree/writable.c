@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What stands against writing a filesystem that can be read. */
+/* Checks what prevents writing to a filesystem that can be read. */
 #include "lib/tree/writable.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "lib/volume/raid_map.h"
 #include "lib/volume/volume.h"
 
-/* States of a device replacement that Linux takes up again when it mounts. */
+/* States of device replacements that Linux resumes when it mounts the filesystem. */
 #define REPLACE_STARTED 1
 #define REPLACE_SUSPENDED 4
 
@@ -26,7 +26,7 @@ static int refuse(const char *why, struct btrkit_error *err)
 	return err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: %s", why);
 }
 
-/* Linux goes on with a balance when it mounts, and its trees hold references that nobody else keeps. */
+/* Linux resumes a balance at mount, and the trees of that have references that nothing else maintains. */
 static int check_balance(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct cursor c;
@@ -75,7 +75,7 @@ static int check_replace(struct btrkit_fs *fs, struct btrkit_error *err)
 	return !ret && unfinished ? refuse("unfinished device replace", err) : ret;
 }
 
-/* A device must have what its superblock says: a part of an image would be written past its end. */
+/* A device must be as large as its superblock says: writes to a truncated image would go past its end. */
 static int check_device(struct btrkit_io *io, struct btrkit_error *err)
 {
 	struct btrkit_zone zone;
@@ -101,7 +101,7 @@ static int check_device(struct btrkit_io *io, struct btrkit_error *err)
 	return 0;
 }
 
-/* There may be more devices than the superblock counts: what has chunks on one that is not there cannot be written. */
+/* There may be more devices than in the superblock's count. Chunks on missing devices cannot be written. */
 static int check_missing(const struct volume *v, struct btrkit_error *err)
 {
 	for (size_t i = 0; i < volume_num_devices(v); i++)
@@ -111,8 +111,8 @@ static int check_missing(const struct volume *v, struct btrkit_error *err)
 }
 
 /*
- * New chunks may lie as far as the chunk tree says that a device goes. Linux looks for the device that has the UUID
- * there: what is written here would be none of its.
+ * New chunks may be placed up to the end of a device, as recorded in the chunk tree. Linux looks for the device with
+ * the UUID there, so what is written to another one would not be part of the filesystem.
  */
 static int judge_device_item(const struct volume_device *device, const struct dev_item *d, struct btrkit_error *err)
 {
@@ -157,7 +157,7 @@ static int check_device_items(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
-/* Where a stripe of a chunk lies. */
+/* Location of a stripe. */
 struct lying {
 	unsigned device;
 	uint64_t devid, start, length, chunk;
@@ -172,7 +172,7 @@ static int by_place(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Bytes of one chunk are not those of another, nor of another stripe. */
+/* Stripes must not overlap, and must not extend past the end of their device. */
 static int judge_places(const struct volume *v, const struct lying *at, size_t n, struct btrkit_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -192,7 +192,7 @@ static int judge_places(const struct volume *v, const struct lying *at, size_t n
 	return 0;
 }
 
-/* Whether a device extent is that of the next stripe, by places. */
+/* Check that a device extent is that of the next stripe, in order of location. */
 static int judge_dev_extent(const struct dev_extent *e, const struct lying *next, struct btrkit_error *err)
 {
 	if (next && (next->devid < e->devid || (next->devid == e->devid && next->start < e->physical)))
@@ -210,8 +210,8 @@ static int judge_dev_extent(const struct dev_extent *e, const struct lying *next
 }
 
 /*
- * Where no device extent is a new chunk may come to lie: by one that is missing it would lie on another. Linux mounts
- * nothing of which both are not alike.
+ * New chunks may be placed where there is no device extent: if one was missing, they would overlap an existing chunk.
+ * Linux refuses to mount if stripes and device extents differ.
  */
 static int check_dev_extents(struct btrkit_fs *fs, const struct lying *at, size_t n, struct btrkit_error *err)
 {
@@ -221,7 +221,7 @@ static int check_dev_extents(struct btrkit_fs *fs, const struct lying *at, size_
 	size_t i = 0;
 	int ret;
 
-	/* Without the tree there are no new chunks. */
+	/* Without the tree no chunks can be allocated. */
 	ret = fs_try_root(fs, OID_DEV_TREE, &root, NULL, err);
 	if (ret)
 		return ret < 0 ? ret : 0;
@@ -248,7 +248,7 @@ static int check_dev_extents(struct btrkit_fs *fs, const struct lying *at, size_
 	return ret < 0 ? ret : 0;
 }
 
-/* Linux makes chunks of whole rows: the last strips of another kind would lie behind the device extents. */
+/* Linux creates chunks of full rows. Otherwise the last strips would be past the end of the device extents. */
 static int judge_rows(const struct volume_chunk *c, struct btrkit_error *err)
 {
 	const struct raid_shape shape = { c->type, c->num_stripes };
@@ -298,7 +298,7 @@ static int check_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret;
 }
 
-/* Linux takes any status of quotas for the one that there is; by another key it would not be found here. */
+/* Linux uses any quota status item. One with another key would not be found here. */
 static int check_quotas(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	const struct btrkit_key known = KEY(0, KEY_QGROUP_STATUS, 0);

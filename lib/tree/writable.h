@@ -5,13 +5,13 @@
 #include "lib/tree/filesystem.h"
 
 /*
- * Whether an open filesystem may be written: features and flags, what is under way in its trees, its devices.
- * @return 0; -EOPNOTSUPP with the name of what stands against it; -EROFS; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
+ * Check whether an open filesystem may be written: features and flags, unfinished operations, devices.
+ * @return 0; -EOPNOTSUPP: the error says why not; -EROFS; -EUCLEAN, -EIO, -ENODATA, -ENOMEM
  */
 int fs_check_write(struct btrkit_fs *fs, struct btrkit_io *const *devices, size_t n,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Whether Linux takes up a device replacement again when it mounts. @return 0; <0 */
+/* Whether Linux would resume a device replacement when it mounts the filesystem. @return 0; <0 */
 int writable_replacing(struct btrkit_fs *fs, bool *unfinished, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif
