@@ -23,7 +23,7 @@
 #include "lib/txn/refs.h"
 #include "lib/volume/volume.h"
 
-#define WITNESS_EVERY (1u << 20) /* of freed data */
+#define WITNESS_EVERY (1u << 20) /* bytes of freed data */
 #define WITNESS_BYTES 4096u
 
 /* Save all copies of a range for undo. */

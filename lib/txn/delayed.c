@@ -196,7 +196,7 @@ static int change_ref(struct delayed_tree *t, const struct delayed_inode *in, co
 static int judge_size(const struct delayed_tree *t, uint32_t size, struct btrkit_error *err)
 {
 	if (size > leaf_room(t->delayed->txn->fs->super.nodesize) - sizeof(struct disk_item))
-		return err_set(err, BTRKIT_INVALID, "an item of %" PRIu32 " bytes fits into no leaf", size);
+		return err_set(err, BTRKIT_INVALID, "item of %" PRIu32 " bytes is too large for a leaf", size);
 	return 0;
 }
 

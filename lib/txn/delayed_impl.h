@@ -84,8 +84,8 @@ int delayed_item_add(struct delayed_table *t, struct delayed_inode *in, const st
 int delayed_item_set(struct delayed_table *t, struct delayed_inode *in, struct delayed_item **at, const void *data,
 		     uint32_t size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Move an inode that has its own pool to another table, which does not have it yet. @in is then empty. @return 0;
- * -ENOMEM
+ * Move an inode that has its own pool to another table, which does not have it yet. @in is then empty.
+ * @return 0; -ENOMEM
  */
 int delayed_inode_move(struct delayed_table *to, struct delayed_inode *in);
 /*

@@ -193,7 +193,7 @@ int delayed_next_index(struct delayed_tree *t, struct delayed_reader *r, uint64_
 			in->next_index = item.key.offset + 1;
 	}
 	if (!in->next_index)
-		return err_corrupt(err, "key.offset", "a directory has used up all its indices");
+		return err_corrupt(err, "key.offset", "directory has no unused index left");
 	*ret = in->next_index++;
 	return 0;
 }
@@ -238,7 +238,7 @@ int delayed_take_inode(struct delayed_tree *t, uint64_t *ret, struct btrkit_erro
 	*ret = atomic_fetch_add(&t->next_inode, 1);
 	/* Linux does not use the last one either. */
 	if (*ret >= OID_LAST_FREE)
-		return err_set(err, BTRKIT_NO_SPACE, "subvolume %" PRIu64 " has used up all numbers of inodes",
+		return err_set(err, BTRKIT_NO_SPACE, "subvolume %" PRIu64 " has no unused inode number left",
 			       t->id);
 	return 0;
 }

@@ -54,7 +54,7 @@ static void count_batch(struct delayed_batch *b)
 static int contradicts(const struct delayed_tree *t, struct btrkit_error *err)
 {
 	const struct btrkit_key key = err ? err->key : KEY(0, 0, 0);
-	const int ret = err_corrupt(err, NULL, "item is there already that no other one speaks of");
+	const int ret = err_corrupt(err, NULL, "unexpected item with the key of a new one");
 
 	err_at_tree(err, t->id);
 	err_at_key(err, &key);
@@ -92,7 +92,7 @@ static int is_gone(void *ctx, const struct item *item, struct btrkit_error *err)
 
 static int no_longer_there(const struct delayed_tree *t, const struct btrkit_key *key, struct btrkit_error *err)
 {
-	int ret = err_corrupt(err, NULL, "item is gone that was there");
+	int ret = err_corrupt(err, NULL, "item to be changed is missing");
 
 	err_at_tree(err, t->id);
 	err_at_key(err, key);

@@ -103,8 +103,8 @@ static int get_head(struct refs *r, const struct range *extent, bool data, unsig
 		return add_head(r, extent, data, level, ret, err);
 	if (h->data != data || h->extent.length != extent->length || h->level != level) {
 		err_corrupt(err, NULL,
-			    "extent %" PRIu64 " is %s of %" PRIu64 " bytes and level %u, and is %s of %" PRIu64
-			    " and %u",
+			    "conflicting uses of extent %" PRIu64 ": %s of %" PRIu64 " bytes, level %u, and %s of %"
+			    PRIu64 " bytes, level %u",
 			    extent->start, h->data ? "data" : "a tree block", h->extent.length, h->level,
 			    data ? "data" : "a tree block", extent->length, level);
 		err_at_tree(err, OID_EXTENT_TREE);
@@ -130,7 +130,7 @@ int refs_new_extent(struct refs *r, const struct range *extent, bool data, unsig
 	int ret;
 
 	if (find(r, extent->start)) {
-		err_corrupt(err, NULL, "extent %" PRIu64 " was allocated while it is in use", extent->start);
+		err_corrupt(err, NULL, "extent %" PRIu64 " was allocated, but is in use", extent->start);
 		err_at_tree(err, OID_EXTENT_TREE);
 		return -EUCLEAN;
 	}

@@ -28,8 +28,8 @@ int refs_change(struct refs *r, const struct extent_change *change, struct btrki
 int refs_set_full_backref(struct refs *r, uint64_t bytenr, unsigned level,
 			  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * References and flags of a tree block, from the extent tree and pending changes. @return 0; -EUCLEAN: no such extent;
- * <0
+ * References and flags of a tree block, from the extent tree and pending changes.
+ * @return 0; -EUCLEAN: no such extent; <0
  */
 int refs_lookup(struct refs *r, uint64_t bytenr, unsigned level, uint64_t *count, uint64_t *flags,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;

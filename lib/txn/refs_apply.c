@@ -157,7 +157,8 @@ static int apply_change(struct refs_batch *b, struct extent_bytes *x, const stru
 	if (ret)
 		return ret;
 	if (change->net < 0 ? -change->net > (int64_t)x->refs : change->net > INT64_MAX - (int64_t)x->refs)
-		return err_corrupt(err, "refs", "extent of %" PRIu64 " references gets %" PRId64, x->refs, change->net);
+		return err_corrupt(err, "refs", "extent with %" PRIu64 " references cannot get %" PRId64 " more",
+				   x->refs, change->net);
 	x->refs += (uint64_t)change->net;
 	return 0;
 }
@@ -220,7 +221,7 @@ static int remove_extent(struct refs_batch *b, const struct ref_head *h, const s
 	if (!ret && !keyed)
 		ret = keyed_refs_exist(b->t, key, &keyed, err);
 	if (!ret && keyed)
-		ret = err_corrupt(err, "refs", "extent without references has items of them");
+		ret = err_corrupt(err, "refs", "extent has reference count 0, but still has references");
 	if (!ret)
 		ret = edit_delete(b->t, key, err);
 	if (!ret && h->data)
@@ -271,7 +272,7 @@ static int change_extent(struct refs_batch *b, const struct ref_head *h, struct 
 	x.size = old_size = c->item.size;
 	x.refs_at = (uint32_t)(item.pos - c->item.data);
 	if (x.refs > INT64_MAX)
-		return err_corrupt(err, "refs", "extent of %" PRIu64 " references", x.refs);
+		return err_corrupt(err, "refs", "invalid reference count %" PRIu64, x.refs);
 	memcpy(x.bytes, c->item.data, x.size);
 	ret = apply_changes(b, &x, &key, h, err);
 	/*
@@ -280,7 +281,7 @@ static int change_extent(struct refs_batch *b, const struct ref_head *h, struct 
 	 */
 	if (!ret && h->last && x.refs)
 		ret = err_corrupt(err, "refs",
-				  "tree block of %" PRIu64 " more references, which by its generation is not shared",
+				  "tree block has %" PRIu64 " more references, but is not shared by its generation",
 				  x.refs);
 	if (ret)
 		return ret;

@@ -15,11 +15,11 @@ int ref_count_changed(const struct ref_change *change, uint32_t before, uint32_t
 
 	if (count < 0)
 		return err_corrupt(err, "count",
-				   before ? "reference of type %u is dropped more often than it is there" :
-					    "reference of type %u that is dropped is not there",
+				   before ? "reference of type %u is dropped more often than its count" :
+					    "reference of type %u to be dropped does not exist",
 				   change->ref.type);
 	if (count > (data ? UINT32_MAX : 1))
-		return err_corrupt(err, "count", "reference of type %u is added more often than can be counted",
+		return err_corrupt(err, "count", "count of a reference of type %u is too large",
 				   change->ref.type);
 	*after = (uint32_t)count;
 	return 0;

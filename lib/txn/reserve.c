@@ -86,7 +86,7 @@ static int make_room(struct btrkit_txn *txn, uint64_t need, enum txn_chunks chun
 		if (ret == -ENOSPC && !txn->failed)
 			return err_set(err, BTRKIT_NO_SPACE,
 				       "%" PRIu64 " tree blocks may be needed, %" PRIu64
-				       " are free, and no device has room for more",
+				       " are free, and no device has space for another chunk",
 				       need, pieces);
 		if (ret)
 			return ret;
@@ -290,7 +290,7 @@ int txn_spare_mixed(struct btrkit_txn *txn, uint64_t min, uint64_t *max, struct 
 		return ret;
 	if (pieces < need || (pieces - need) * nodesize < min)
 		return err_set(err, BTRKIT_NO_SPACE,
-			       "%" PRIu64 " blocks are free for data and trees, of which trees may need %" PRIu64,
+			       "%" PRIu64 " blocks are free for data and metadata, of which metadata may need %" PRIu64,
 			       pieces, need);
 	*max = (pieces - need) * nodesize;
 	return 0;

@@ -101,7 +101,7 @@ int commit_device_item(struct btrkit_fs *fs, uint64_t devid, struct disk_dev_ite
 	cursor_init(&c, fs, &fs->chunk_tree);
 	r = cursor_find(&c, &key, err);
 	if (r == 1) {
-		r = err_corrupt(err, NULL, "device has no item");
+		r = err_corrupt(err, NULL, "device item is missing");
 		err_at_tree(err, OID_CHUNK_TREE);
 		err_at_key(err, &key);
 	} else if (!r) {
@@ -220,7 +220,7 @@ int commit_supers_check(const struct btrkit_fs *fs, struct btrkit_error *err)
 		int ret = btrkit_io_read(d.io, super_offset(0), &now, sizeof(now), err);
 
 		if (!ret && !is_unchanged(&now, &fs->super.disk, d.devid))
-			ret = err_set(err, BTRKIT_BUSY, "superblock was changed by somebody else since it was read");
+			ret = err_set(err, BTRKIT_BUSY, "superblock was changed by another program since it was read");
 		if (ret) {
 			err_at_device(err, d.devid, super_offset(0));
 			return ret;

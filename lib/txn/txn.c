@@ -46,7 +46,7 @@ static int judge_place(struct btrkit_txn *txn, const struct range *r, struct btr
 	ret = csums_exist(txn, r, err);
 	if (ret != 1)
 		return ret;
-	err_corrupt(err, NULL, "what was free at %" PRIu64 " has checksums, of data without an extent item", r->start);
+	err_corrupt(err, NULL, "free space at %" PRIu64 " has checksums: its extent item may be missing", r->start);
 	err_at_tree(err, OID_CSUM_TREE);
 	err_at_logical(err, r->start);
 	return -EUCLEAN;
@@ -138,7 +138,7 @@ static int get_writer(struct btrkit_fs *fs, struct writer **ret, struct btrkit_e
 	int r;
 
 	if (!fs->writable)
-		return err_system(err, EROFS, "the filesystem was opened for reading");
+		return err_system(err, EROFS, "the filesystem was not opened for writing");
 	if (!w) {
 		w = calloc(1, sizeof(*w));
 		if (!w)
@@ -196,7 +196,7 @@ static int begin(struct btrkit_txn *txn, struct btrkit_error *err)
 
 	/* Items may have the superblock's generation plus one, which must still exist after the commit. */
 	if (fs->super.generation >= UINT64_MAX - 1)
-		return err_corrupt(err, "generation", "superblock has the last generation there is");
+		return err_corrupt(err, "generation", "superblock has the highest possible generation");
 	txn->super = fs->super.disk;
 	txn->generation = fs->super.generation + 1;
 	txn->free_space_tree = free_space_tree_is_valid(fs->super.compat_ro);
@@ -360,9 +360,9 @@ static int write_all(struct btrkit_txn *txn, struct commit_supers **supers, enum
 static void tell_state(enum btrkit_commit_state state, struct btrkit_error *err)
 {
 	static const char *const words[] = {
-		[BTRKIT_COMMIT_OLD] = "; the filesystem is as it was",
-		[BTRKIT_COMMIT_NEW] = "; the filesystem is changed, but not all superblock mirrors are",
-		[BTRKIT_COMMIT_UNKNOWN] = "; the filesystem is as it was or changed, which is not known",
+		[BTRKIT_COMMIT_OLD] = "; the filesystem is unchanged",
+		[BTRKIT_COMMIT_NEW] = "; the filesystem was changed, but not all superblock mirrors were updated",
+		[BTRKIT_COMMIT_UNKNOWN] = "; it is unknown whether the filesystem was changed",
 	};
 	const size_t room = sizeof(err->message) - strlen(words[state]) - 1;
 

@@ -347,7 +347,7 @@ static int work(const struct kind *kind, struct failing *f, bool *refuses, struc
 /* What is told of a failure. */
 static void judge_error(struct trial *t, const struct failing *f, int ret, const struct btrkit_error *err)
 {
-	static const char *const words[] = { "the filesystem is as it was", "the filesystem is changed", "not known" };
+	static const char *const words[] = { "the filesystem is unchanged", "was changed", "it is unknown" };
 	const bool memory_fault = f->fault >= MEMORY_ONCE;
 	const int wanted = memory_fault ? -ENOMEM : f->fault == WRITE_FULL ? -ENOSPC : -EIO;
 	const int code = memory_fault ? BTRKIT_NO_MEMORY : f->fault == WRITE_FULL ? BTRKIT_NO_SPACE : BTRKIT_IO;

@@ -10,9 +10,9 @@
 static inline void expect_words(const struct btrkit_error *err, enum btrkit_commit_state state)
 {
 	static const char *const words[] = {
-		[BTRKIT_COMMIT_OLD] = "; the filesystem is as it was",
-		[BTRKIT_COMMIT_NEW] = "; the filesystem is changed, but not all superblock mirrors are",
-		[BTRKIT_COMMIT_UNKNOWN] = "; the filesystem is as it was or changed, which is not known",
+		[BTRKIT_COMMIT_OLD] = "; the filesystem is unchanged",
+		[BTRKIT_COMMIT_NEW] = "; the filesystem was changed, but not all superblock mirrors were updated",
+		[BTRKIT_COMMIT_UNKNOWN] = "; it is unknown whether the filesystem was changed",
 	};
 	const size_t len = strlen(err->message), tail = strlen(words[state]);
 

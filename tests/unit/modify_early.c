@@ -190,7 +190,7 @@ static void test_changed_since(void **state)
 		if (i)
 			ret = btrkit_txn_write(e.txn, TOP_LEVEL, e.inodes[0], 0, bytes, sizeof(bytes), NULL, &e.err);
 		assert_int_equal(ret, -EBUSY);
-		assert_non_null(strstr(e.err.message, "changed by somebody else"));
+		assert_non_null(strstr(e.err.message, "changed by another program"));
 		assert_int_equal(btrkit_txn_create(e.txn, TOP_LEVEL, TOP, "more", 4, NULL, &inode, &e.err), -EBUSY);
 		assert_int_equal(btrkit_txn_commit(e.txn, NULL, &e.err), -EBUSY);
 		assert_int_equal(e.r.calls, calls);

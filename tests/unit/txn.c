@@ -438,7 +438,7 @@ static void what_was_written_can_be_verified(void **state)
 	}
 	assert_int_equal(btrkit_txn_commit(txn, &reached, &err), -EUCLEAN);
 	assert_int_equal(reached, BTRKIT_COMMIT_OLD);
-	assert_string_equal(err.message, "does not please; the filesystem is as it was");
+	assert_string_equal(err.message, "does not please; the filesystem is unchanged");
 	assert_int_equal(v.calls, 3);
 	memcpy(model, before, sizeof(model));
 	compare(v.fs);
