@@ -23,7 +23,7 @@ static int judge(const struct volume_chunk *chunk, const struct block_group *g, 
 		return err_corrupt(err, "key.offset", "block group of %" PRIu64 " bytes for a chunk of %" PRIu64,
 				   g->length, chunk->length);
 	if (g->flags != chunk->type)
-		return err_corrupt(err, "flags", "flags 0x%" PRIx64 " of a block group whose chunk has 0x%" PRIx64,
+		return err_corrupt(err, "flags", "block group has flags 0x%" PRIx64 ", its chunk has 0x%" PRIx64,
 				   g->flags, chunk->type);
 	return 0;
 }

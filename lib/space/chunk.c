@@ -113,7 +113,7 @@ static void array_remove(struct disk_super *super, uint64_t logical)
 static int missing(int ret, uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	if (ret == -ENOENT) {
-		ret = err_corrupt(err, NULL, "an item of a chunk is missing");
+		ret = err_corrupt(err, NULL, "item of a chunk is missing");
 		err_at_tree(err, tree);
 		err_at_key(err, key);
 	}
@@ -137,7 +137,7 @@ static int insert_item(struct space *s, uint64_t tree, const struct btrkit_key *
 	if (!ret)
 		ret = edit_insert(t, key, data, size, err);
 	if (ret == -EEXIST) {
-		ret = err_corrupt(err, NULL, "an item of another chunk is where a new one goes");
+		ret = err_corrupt(err, NULL, "item of another chunk has the key of a new one");
 		err_at_tree(err, tree);
 		err_at_key(err, key);
 	}
@@ -166,8 +166,8 @@ static int count_device(struct space *s, uint64_t devid, uint64_t length, bool m
 	memcpy(&d, data, sizeof(d));
 	used = le64_get(d.bytes_used);
 	if (more ? length > le64_get(d.total_bytes) - used : length > used)
-		return err_corrupt(err, "bytes_used", "device %" PRIu64 " of %" PRIu64 " bytes with %" PRIu64
-				   " used has %" PRIu64 " %s", devid, le64_get(d.total_bytes), used, length,
+		return err_corrupt(err, "bytes_used", "device %" PRIu64 " of %" PRIu64 " bytes, %" PRIu64
+				   " used, cannot use %" PRIu64 " %s", devid, le64_get(d.total_bytes), used, length,
 				   more ? "more" : "less");
 	d.bytes_used = le64_put(more ? used + length : used - length);
 	memcpy(data, &d, sizeof(d));

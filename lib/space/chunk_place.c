@@ -170,7 +170,7 @@ static int read_devices(struct space *s, struct place *places, size_t *n, struct
 	     ret = cursor_next(&c, err)) {
 		ret = dev_item_decode(&c.item, &dev, err);
 		if (!ret && *n == max)
-			ret = err_corrupt(err, NULL, "more than the %zu devices of the superblock", max);
+			ret = err_corrupt(err, NULL, "more device items than the %zu devices of the superblock", max);
 		if (ret) {
 			cursor_blame(&c, ret, err);
 			break;

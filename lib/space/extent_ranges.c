@@ -57,7 +57,7 @@ static int judge_before(struct extent_ranges *r, uint64_t start, struct btrkit_e
 	ret = extent_item_decode(&r->c.fs->items, item, &ei, err);
 	if (!ret && ei.num_bytes > start - ei.bytenr)
 		ret = err_corrupt(err, "key.offset",
-				  "extent of %" PRIu64 " bytes goes beyond the end of its block group, %" PRIu64,
+				  "extent of %" PRIu64 " bytes extends past the end of its block group, %" PRIu64,
 				  ei.num_bytes, start);
 	return cursor_blame(&r->c, ret, err);
 }
@@ -119,7 +119,7 @@ static int take_extent(struct extent_ranges *r, struct range *free, struct btrki
 	if (ret)
 		return ret;
 	if (ei.bytenr < r->pos)
-		return err_corrupt(err, "key.objectid", "extent begins inside the one before, which ends at %" PRIu64,
+		return err_corrupt(err, "key.objectid", "extent overlaps the previous one, which ends at %" PRIu64,
 				   r->pos);
 	if (!ei.num_bytes || ei.num_bytes > end - ei.bytenr)
 		return err_corrupt(err, "key.offset",
@@ -139,8 +139,8 @@ static int end_group(struct extent_ranges *r, struct range *free, struct btrkit_
 	r->told = true;
 	if (r->used != g->used)
 		return block_groups_blame(r->groups, g,
-					  err_corrupt(err, "used", "block group says %" PRIu64 " bytes are used, its "
-						      "extents are %" PRIu64, g->used, r->used),
+					  err_corrupt(err, "used", "block group has %" PRIu64 " bytes used, its "
+						      "extents have %" PRIu64, g->used, r->used),
 					  err);
 	*free = (struct range){ r->pos, g->start + g->length - r->pos };
 	return free->length ? 0 : 1;

@@ -331,9 +331,9 @@ int free_map_add(struct free_map *m, const struct range *r, struct btrkit_error 
 	int ret;
 
 	if (!inside(m, r))
-		return refuse(r, "are no part of their block group", err);
+		return refuse(r, "are not within their block group", err);
 	if (free_map_touches(m, r))
-		return refuse(r, "become free that are not used", err);
+		return refuse(r, "become free, but are free already", err);
 	ret = reserve(m, m->n + 1, err);
 	if (ret)
 		return ret;
@@ -351,7 +351,7 @@ int free_map_remove(struct free_map *m, const struct range *r, struct btrkit_err
 	int ret;
 
 	if (!inside(m, r) || !covers(m, r))
-		return refuse(r, "are used that are not free", err);
+		return refuse(r, "are allocated, but are not free", err);
 	ret = reserve(m, m->n + 1, err);
 	if (ret)
 		return ret;
@@ -377,7 +377,7 @@ static int merge(struct free_map *m, const struct free_map *from, struct range *
 		const struct range next = take ? r : m->list[mine];
 
 		if (n && range_end(&list[n - 1]) > next.start)
-			return refuse(&next, "become free that are not used", err);
+			return refuse(&next, "become free, but are free already", err);
 		if (n && range_end(&list[n - 1]) == next.start)
 			list[n - 1].length += next.length;
 		else
@@ -417,7 +417,7 @@ static int move_to_bits(struct free_map *m, const struct free_map *from, struct 
 
 	for (struct range r; next_range(from, at, UINT64_MAX, &i, &r); at = range_end(&r))
 		if (free_map_touches(m, &r))
-			return refuse(&r, "become free that are not used", err);
+			return refuse(&r, "become free, but are free already", err);
 	at = from->over.start;
 	i = first_index(from, at);
 	for (struct range r; next_range(from, at, UINT64_MAX, &i, &r); at = range_end(&r))

@@ -33,10 +33,10 @@ static int take_item(const struct free_space_editor *e, struct range *ret, struc
 	    (key->objectid == e->group->start && key->type == KEY_FREE_SPACE_INFO))
 		return 1;
 	if (key->type != (e->bitmaps ? KEY_FREE_SPACE_BITMAP : KEY_FREE_SPACE_EXTENT))
-		r = err_corrupt(err, "key.type", "item of type %u in a block group whose free space is told by %s",
+		r = err_corrupt(err, "key.type", "item of type %u in a block group that uses %s",
 				key->type, e->bitmaps ? "bitmaps" : "extents");
 	else if (key->offset > group_end(e) - key->objectid)
-		r = err_corrupt(err, "key.offset", "%" PRIu64 " bytes in a block group that ends at %" PRIu64,
+		r = err_corrupt(err, "key.offset", "free space of %" PRIu64 " bytes in a group ending at %" PRIu64,
 				key->offset, group_end(e));
 	else
 		r = item_validate(&c->fs->items, &c->item, err);
@@ -59,7 +59,7 @@ static int item_before(const struct free_space_editor *e, uint64_t at, struct ra
 static int contradicts(const struct free_space_editor *e, const struct space_change *change, struct btrkit_error *err)
 {
 	return cursor_blame(&e->t->c,
-			    err_corrupt(err, "key.objectid", "%" PRIu64 " bytes at %" PRIu64 " become %s, and %s",
+			    err_corrupt(err, "key.objectid", "%" PRIu64 " bytes at %" PRIu64 " become %s, but %s",
 					change->range.length, change->range.start, change->free ? "free" : "used",
 					change->free ? "part of them is free already" : "not all of them are free"),
 			    err);
@@ -83,8 +83,7 @@ static int neighbours(const struct free_space_editor *e, uint64_t at, struct ran
 	else if (!ret && before->length && behind->start <= range_end(before))
 		ret = cursor_blame(&e->t->c,
 				   err_corrupt(err, "key.objectid",
-					       "free space begins before the end of the one "
-					       "before, %" PRIu64,
+					       "free space overlaps or adjoins the previous one at %" PRIu64,
 					       range_end(before)),
 				   err);
 	return ret < 0 ? ret : 0;
@@ -174,7 +173,7 @@ static int to_bitmap(struct free_space_editor *e, uint64_t at, struct btrkit_err
 	if (ret < 0)
 		return ret;
 	if (ret || at >= range_end(&r)) {
-		err_corrupt(err, NULL, "no bitmap for %" PRIu64 " in a block group whose free space is told by bitmaps",
+		err_corrupt(err, NULL, "no bitmap for %" PRIu64 " in a block group that uses bitmaps",
 			    at);
 		err_at_tree(err, e->t->c.root.id);
 		err_at_key(err, &KEY(e->group->start, KEY_FREE_SPACE_INFO, e->group->length));
@@ -254,7 +253,7 @@ static int read_info(struct free_space_editor *e, struct btrkit_error *err)
 	if (ret < 0)
 		return ret;
 	if (ret) {
-		err_corrupt(err, NULL, "block group is unknown to the free space tree");
+		err_corrupt(err, NULL, "block group is missing in the free space tree");
 		err_at_tree(err, c->root.id);
 		err_at_key(err, &key);
 		return -EUCLEAN;
@@ -272,7 +271,7 @@ static int read_info(struct free_space_editor *e, struct btrkit_error *err)
 static int count_ranges(struct free_space_editor *e, int delta, struct btrkit_error *err)
 {
 	if (delta < 0 && !e->count) {
-		err_corrupt(err, "extent_count", "free space that says it has no ranges has one");
+		err_corrupt(err, "extent_count", "free space info has no ranges, but there is one");
 		err_at_tree(err, e->t->c.root.id);
 		err_at_key(err, &KEY(e->group->start, KEY_FREE_SPACE_INFO, e->group->length));
 		return -EUCLEAN;
@@ -337,7 +336,7 @@ int free_space_add_group(struct edit_tree *t, const struct block_group *group, s
 	if (ret < 0)
 		return ret;
 	if (!ret && t->c.item.key.objectid - group->start < group->length)
-		return cursor_blame(&t->c, err_corrupt(err, "key.objectid", "free space of a block group that is new"),
+		return cursor_blame(&t->c, err_corrupt(err, "key.objectid", "free space item in a new block group"),
 				    err);
 	return edit_insert_many(t, items, 2, err);
 }

@@ -121,16 +121,16 @@ static int judge_item(const struct free_space_tree *t, struct btrkit_error *err)
 	const struct btrkit_key *key = &t->c.item.key;
 
 	if (key->type != (bitmaps ? KEY_FREE_SPACE_BITMAP : KEY_FREE_SPACE_EXTENT))
-		return err_corrupt(err, "key.type", "item of type %u in a block group whose free space is told by %s",
+		return err_corrupt(err, "key.type", "item of type %u in a block group that uses %s",
 				   key->type, bitmaps ? "bitmaps" : "extents");
 	if (key->offset > range_end(&t->group) - key->objectid)
-		return err_corrupt(err, "key.offset", "%" PRIu64 " bytes in a block group that ends at %" PRIu64,
+		return err_corrupt(err, "key.offset", "free space of %" PRIu64 " bytes in a group ending at %" PRIu64,
 				   key->offset, range_end(&t->group));
 	if (bitmaps && key->objectid != t->pos)
-		return err_corrupt(err, "key.objectid", "bitmap where one at %" PRIu64 " is expected", t->pos);
+		return err_corrupt(err, "key.objectid", "bitmap found where one at %" PRIu64 " is expected", t->pos);
 	/* Linux merges adjacent extents. */
 	if (!bitmaps && t->ranges && key->objectid <= t->pos)
-		return err_corrupt(err, "key.objectid", "free space begins before the end of the one before, %" PRIu64,
+		return err_corrupt(err, "key.objectid", "free space overlaps or adjoins the previous one at %" PRIu64,
 				   t->pos);
 	return item_validate(&t->c.fs->items, &t->c.item, err);
 }
@@ -141,7 +141,7 @@ static int end_group(struct free_space_tree *t, struct range *free, struct btrki
 	int ret = 0;
 
 	if (bitmaps && t->pos != range_end(&t->group))
-		ret = err_corrupt(err, NULL, "bitmaps end at %" PRIu64 ", inside of their block group", t->pos);
+		ret = err_corrupt(err, NULL, "bitmaps end at %" PRIu64 ", before the end of their block group", t->pos);
 	if (!ret && t->in_run) {
 		t->in_run = false;
 		t->ranges++;
@@ -149,7 +149,7 @@ static int end_group(struct free_space_tree *t, struct range *free, struct btrki
 		return 0;
 	}
 	if (!ret && t->ranges != t->info.extent_count)
-		ret = err_corrupt(err, "extent_count", "free space in %" PRIu64 " ranges that says it has %" PRIu32,
+		ret = err_corrupt(err, "extent_count", "free space has %" PRIu64 " ranges, its info says %" PRIu32,
 				  t->ranges, t->info.extent_count);
 	if (ret) {
 		err_at_tree(err, t->c.root.id);

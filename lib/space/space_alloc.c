@@ -93,7 +93,7 @@ int space_check_unused(struct cursor *extents, const struct range *r, struct btr
 	length = item->key.type == KEY_METADATA_ITEM ? extents->fs->items.nodesize : item->key.offset;
 	if (item->key.objectid < r->start && length <= r->start - item->key.objectid)
 		return 0;
-	return cursor_blame(extents, err_corrupt(err, NULL, "what was free at %" PRIu64 " is in use", r->start), err);
+	return cursor_blame(extents, err_corrupt(err, NULL, "free space at %" PRIu64 " is in use", r->start), err);
 }
 
 /*
@@ -177,7 +177,7 @@ int space_alloc(struct space *s, uint64_t type, uint64_t min, uint64_t max, uint
 	if (r == 1 && min < max)
 		r = alloc_largest(s, type, min, max, align, &found, err);
 	if (r == 1)
-		return err_set(err, BTRKIT_NO_SPACE, "no %" PRIu64 " bytes are free in any block group", min);
+		return err_set(err, BTRKIT_NO_SPACE, "no block group has %" PRIu64 " bytes free", min);
 	if (r)
 		return r;
 	*ret = found;
@@ -191,7 +191,7 @@ static int used_group(struct space *s, const struct range *r, struct space_group
 
 	if (!g || g->removed || !r->length || r->length > g->item.length - (r->start - g->item.start) ||
 	    (g->loaded && space_group_touches(g, r))) {
-		err_corrupt(err, NULL, "an extent of %" PRIu64 " bytes is %s", r->length,
+		err_corrupt(err, NULL, "extent of %" PRIu64 " bytes is %s", r->length,
 			    g ? "not used" : "in no block group");
 		err_at_logical(err, r->start);
 		return -EUCLEAN;
@@ -227,9 +227,9 @@ static int changed(struct space *s, struct space_group *g, const struct range *r
 	int ret;
 
 	if (room < r->length)
-		return err_corrupt(err, "used", "block group %" PRIu64 " of %" PRIu64 " bytes with %" PRIu64
-				   " used %s %" PRIu64, g->item.start, g->item.length, g->item.used,
-				   freed ? "frees" : "uses", r->length);
+		return err_corrupt(err, "used", "block group %" PRIu64 " of %" PRIu64 " bytes, %" PRIu64
+				   " used, cannot %s %" PRIu64, g->item.start, g->item.length, g->item.used,
+				   freed ? "free" : "use", r->length);
 	ret = space_record(g, r, freed, err);
 	if (ret)
 		return ret;

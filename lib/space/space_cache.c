@@ -128,7 +128,7 @@ static int find_extent(struct reader_v1 *r, struct btrkit_error *err)
 	r->extent_start = at;
 	if (r->extent.type != FILE_EXTENT_REG || r->extent.compression || !r->extent.disk_bytenr ||
 	    !r->extent.num_bytes)
-		return ignore(r->cache, "its file has no plain data at %" PRIu64, at);
+		return ignore(r->cache, "its file has no regular, uncompressed data at %" PRIu64, at);
 	return 0;
 }
 
@@ -151,7 +151,7 @@ static int next_page(struct reader_v1 *r, struct btrkit_error *err)
 	int ret;
 
 	if (r->c.fs->items.incompat & INCOMPAT_RAID_STRIPE_TREE)
-		return unfinished(r->cache, "its file lies where the raid-stripe-tree says, which is not read");
+		return unfinished(r->cache, "its file is located by the raid-stripe-tree, which is not supported");
 	if (r->next == r->pages)
 		return ignore(r->cache, "its file of %" PRIu64 " pages is too short", r->pages);
 	ret = find_extent(r, err);
@@ -193,7 +193,7 @@ static int add_entry(struct reader_v1 *r, const struct disk_space_cache_entry *d
 	struct space_cache_group *cache = r->cache;
 
 	if (at - g->start >= g->length || !bytes || (at | bytes) % sector || bytes > g->start + g->length - at)
-		return ignore(cache, "entry of %" PRIu64 " bytes at %" PRIu64, bytes, at);
+		return ignore(cache, "invalid entry of %" PRIu64 " bytes at %" PRIu64, bytes, at);
 	if (d->type == ENTRY_EXTENT && cache->num_extents < cache->header.num_entries - cache->header.num_bitmaps) {
 		cache->extents[cache->num_extents++] = (struct range){ at, bytes };
 		return 0;
@@ -203,7 +203,7 @@ static int add_entry(struct reader_v1 *r, const struct disk_space_cache_entry *d
 		cache->num_bitmaps++;
 		return 0;
 	}
-	return ignore(cache, "entry of type %u at %" PRIu64 " does not fit", d->type, at);
+	return ignore(cache, "entry of type %u at %" PRIu64 " is unexpected", d->type, at);
 }
 
 static int read_entries(struct reader_v1 *r, const struct block_group *g, struct btrkit_error *err)

@@ -60,7 +60,7 @@ static int read_tree(struct loader *l, struct free_space_tree *t, struct btrkit_
 
 	ret = free_space_tree_enter(t, g, err);
 	if (ret == 1)
-		ret = err_corrupt(err, NULL, "the free space tree knows nothing of the block group");
+		ret = err_corrupt(err, NULL, "block group is missing in the free space tree");
 	if (ret)
 		return ret;
 	while (!(ret = free_space_tree_next(t, &free, err))) {
@@ -84,7 +84,7 @@ static int by_tree(struct loader *l, struct btrkit_error *err)
 		return err_set(err, BTRKIT_NOT_FOUND, "no valid free space tree");
 	ret = space_committed_root(l->s, OID_FREE_SPACE_TREE, &root, err);
 	if (ret)
-		return ret == -ENOENT ? err_corrupt(err, NULL, "no free space tree, which is said to be valid") : ret;
+		return ret == -ENOENT ? err_corrupt(err, NULL, "free space tree is missing, but marked as valid") : ret;
 	free_space_tree_begin_at(&t, l->s->fs, &root, l->group.start);
 	ret = read_tree(l, &t, err);
 	free_space_tree_release(&t);
