@@ -141,7 +141,7 @@ static int add_child(struct bulk *b, unsigned level, const struct btrkit_key *ke
 	int ret = 0;
 
 	if (level == LEVELS_MAX)
-		return err_set(err, BTRKIT_INVALID, "a tree of more than %u levels", LEVELS_MAX);
+		return err_set(err, BTRKIT_INVALID, "the tree would have more than %u levels", LEVELS_MAX);
 	if (o->nritems == b->room / sizeof(struct disk_key_ptr))
 		ret = seal(b, level, err);
 	if (!ret)
@@ -167,7 +167,7 @@ static int judge_item(struct bulk *b, const struct btrkit_key *key, const void *
 	struct item_ctx ctx = *b->config->items;
 
 	if (size > b->room - sizeof(struct disk_item))
-		return err_set(err, BTRKIT_INVALID, "an item of %" PRIu32 " bytes fits into no leaf", size);
+		return err_set(err, BTRKIT_INVALID, "item of %" PRIu32 " bytes is too large for a leaf", size);
 	/* When a plan is counted, addresses, which are part of keys, are not known yet. */
 	if (bulk_only_counts(b))
 		return 0;

@@ -188,7 +188,7 @@ static void read_on(struct cursor *c)
 /* The cursor has no position: it failed, or was never moved to an item. */
 static int nowhere(struct btrkit_error *err)
 {
-	return err_set(err, BTRKIT_INVALID, "there is no place in the tree to go on from");
+	return err_set(err, BTRKIT_INVALID, "the cursor has no position in the tree");
 }
 
 int cursor_next_block(struct cursor *c, unsigned level, struct btrkit_error *err)

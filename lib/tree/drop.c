@@ -82,7 +82,8 @@ static int enter(struct walk *w, const struct node_ref *ref, uint64_t flags, str
 	s->slot = 0;
 	s->flags = flags;
 	if (s->n->owner != w->root.id && !(flags & EXTENT_FLAG_FULL_BACKREF)) {
-		ret = err_corrupt(err, "owner", "block of tree %" PRIu64 ", which it does not reach", s->n->owner);
+		ret = err_corrupt(err, "owner", "tree block is owned by tree %" PRIu64 ", which does not refer to it",
+				  s->n->owner);
 		err_at_logical(err, ref->bytenr);
 	}
 	if (!ret && s->n->level == 1)
@@ -239,7 +240,7 @@ static int go_there(struct walk *w, unsigned *level, struct btrkit_error *err)
 	int ret;
 
 	if (d->progress.objectid && d->level > w->root.level)
-		return err_corrupt(err, "drop_level", "level %u in a tree of level %u", d->level, w->root.level);
+		return err_corrupt(err, "drop_level", "drop level %u in a tree of level %u", d->level, w->root.level);
 	for (*level = w->root.level;; --*level) {
 		struct step *s = &w->path[*level];
 		struct btrkit_key key;
@@ -259,7 +260,7 @@ static int go_there(struct walk *w, unsigned *level, struct btrkit_error *err)
 		if (s->slot && !exact)
 			s->slot--;
 		if (s->slot == s->n->nritems)
-			return err_corrupt(err, "drop_progress", "a block has no items");
+			return err_corrupt(err, "drop_progress", "tree block has no items");
 		ref = node_child(s->n, s->slot, w->root.id, &key);
 		ref.first_key = NULL;
 	}

@@ -72,7 +72,7 @@ int edit_no_such_item(uint64_t tree, const struct btrkit_key *key, struct btrkit
 
 int edit_there_already(uint64_t tree, const struct btrkit_key *key, struct btrkit_error *err)
 {
-	int ret = err_system(err, EEXIST, "item is there already");
+	int ret = err_system(err, EEXIST, "item exists already");
 
 	err_at_tree(err, tree);
 	err_at_key(err, key);
@@ -210,7 +210,7 @@ static int judge_batch(const struct edit_tree *t, const struct item *items, size
 
 	for (size_t i = 0; i < n; i++) {
 		if (items[i].size > room - sizeof(struct disk_item))
-			return err_set(err, BTRKIT_INVALID, "an item of %" PRIu32 " bytes fits into no leaf",
+			return err_set(err, BTRKIT_INVALID, "item of %" PRIu32 " bytes is too large for a leaf",
 				       items[i].size);
 		if (i && key_cmp(&items[i - 1].key, &items[i].key) >= 0)
 			return err_set(err, BTRKIT_INVALID, "items of a batch are out of order");

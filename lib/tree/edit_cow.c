@@ -217,7 +217,7 @@ static int snapshot(struct edit_tree *source, struct edit_tree *to, struct btrki
 	int ret;
 
 	if (o->era == UINT32_MAX)
-		return err_system(err, EOVERFLOW, "so many snapshots in a transaction");
+		return err_system(err, EOVERFLOW, "too many snapshots in a transaction");
 	ret = cow_root(source, err);
 	if (ret)
 		return ret;
@@ -242,7 +242,7 @@ int overlay_snapshot(struct edit_tree *source, uint64_t id, struct edit_tree **r
 	int r;
 
 	if (!source->shareable)
-		return err_set(err, BTRKIT_INVALID, "tree %" PRIu64 " is none that can be snapshotted",
+		return err_set(err, BTRKIT_INVALID, "tree %" PRIu64 " cannot be snapshotted",
 			       source->c.root.id);
 	r = overlay_open(o, &root, &to, err);
 	if (!r)

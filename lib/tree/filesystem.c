@@ -113,7 +113,7 @@ static int choose_super(struct btrkit_io *io, const struct btrkit_open_options *
 			*err = primary;
 		return r;
 	}
-	open_note(opts, "%s is used, since of the primary: %s", super_mirror_names()[*mirror],
+	open_note(opts, "%s is used, because the primary is invalid: %s", super_mirror_names()[*mirror],
 		  btrkit_error_format(&primary, reason, sizeof(reason)));
 	return 0;
 }
@@ -126,7 +126,7 @@ static void note_lost_chunk(const struct volume_chunk *c, const struct btrkit_op
 	const char *data = c->type & BG_DATA ? "data" : "", *system = c->type & BG_SYSTEM ? "system" : "";
 	const char *metadata = c->type & BG_METADATA ? "metadata" : "";
 
-	open_note(opts, "chunk %" PRIu64 " of %" PRIu64 " bytes, %s%s%s%s %s, cannot be read as a whole", c->logical,
+	open_note(opts, "chunk %" PRIu64 " of %" PRIu64 " bytes, %s%s%s%s %s, cannot be read completely", c->logical,
 		  c->length, data, *data && *metadata ? "+" : "", metadata, system, raid_profile_find(c->type)->name);
 }
 
@@ -142,7 +142,7 @@ static void note_lost_chunks(const struct volume *v, const struct btrkit_open_op
 		bytes += volume_chunk(v, i)->length;
 	}
 	if (lost)
-		open_note(opts, "%" PRIu64 " of %zu chunks, %" PRIu64 " bytes, cannot be read as a whole", lost,
+		open_note(opts, "%" PRIu64 " of %zu chunks, %" PRIu64 " bytes, cannot be read completely", lost,
 			  volume_num_chunks(v), bytes);
 }
 
@@ -166,9 +166,10 @@ static int judge_options(const struct btrkit_open_options *opts, size_t n, struc
 	if (opts->flags & ~(unsigned)FLAGS_KNOWN)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
 	if (opts->super_mirror >= SUPER_MIRRORS)
-		return err_set(err, BTRKIT_INVALID, "superblock copy %u: there are 0, 1 and 2", opts->super_mirror);
+		return err_set(err, BTRKIT_INVALID, "invalid superblock copy %u: must be 0, 1 or 2",
+			       opts->super_mirror);
 	if (!n || n > VOLUME_DEVICES_MAX)
-		return err_set(err, BTRKIT_INVALID, "%zu devices", n);
+		return err_set(err, BTRKIT_INVALID, "invalid number of devices: %zu", n);
 	return start_judge(opts, err);
 }
 
@@ -184,8 +185,8 @@ static int read_supers(struct btrkit_fs *fs, struct members *m, struct btrkit_er
 		/* Linux only reads the primary superblock, so a commit needs it. */
 		if (!ret && opts->flags & BTRKIT_OPEN_WRITE && mirrors[i])
 			ret = err_set(err, BTRKIT_UNSUPPORTED, "writing is not supported: %s",
-				      opts->flags & BTRKIT_OPEN_SUPER_MIRROR ? "a superblock mirror was asked for" :
-									       "the primary superblock is bad");
+				      opts->flags & BTRKIT_OPEN_SUPER_MIRROR ? "a superblock mirror was requested" :
+									       "the primary superblock is invalid");
 		if (ret) {
 			if (m->n > 1)
 				err_name(err, m->devices[i]->name);

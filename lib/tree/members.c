@@ -67,7 +67,7 @@ static int refuse_foreign(const struct members *m, size_t i, struct btrkit_error
 
 	if (same_inside(a, b))
 		return err_set(err, BTRKIT_INVALID,
-			       "unfinished change of the fsid: %s has %s, %s still the other", name_end(m, i, 40),
+			       "unfinished fsid change: %s has %s, %s still has the other", name_end(m, i, 40),
 			       base_uuid_text(b->fsid, y), name_end(m, m->chosen, 40));
 	return err_set(err, BTRKIT_INVALID, "different filesystems: %s of %s, %s of %s", name_end(m, m->chosen, 40),
 		       base_uuid_text(a->fsid, x), name_end(m, i, 40), base_uuid_text(b->fsid, y));
@@ -79,7 +79,7 @@ static int refuse_twice(const struct members *m, size_t i, size_t j, struct btrk
 
 	return err_set(err, BTRKIT_INVALID, "device %" PRIu64 " is given twice: %s and %s%s",
 		       m->supers[i].devid, name_end(m, i, 60), name_end(m, j, 60),
-		       copy ? "" : ", which is a copy of another time");
+		       copy ? "" : ", which is a copy from another time");
 }
 
 static int refuse_stale(const struct members *m, size_t i, struct btrkit_error *err)
@@ -158,7 +158,7 @@ static int confirm_item(struct confirming *c, const struct dev_item *d, struct b
 	c->seeds |= seed;
 	if (i == m->n) {
 		if (seed)
-			open_note(m->opts, "device %" PRIu64 " is of the seed filesystem %s, and missing", d->devid,
+			open_note(m->opts, "device %" PRIu64 " of the seed filesystem %s is missing", d->devid,
 				  base_uuid_text(d->fsid, text));
 		return 0;
 	}
@@ -200,16 +200,16 @@ static int judge_unknown(const struct confirming *c, size_t i, struct btrkit_err
 
 	if (is_foreign(m, i))
 		return err_set(err, BTRKIT_INVALID,
-			       "%s is a seed device of the filesystem %s, which this one did not grow out of",
+			       "%s is a device of the seed filesystem %s, which this one is not based on",
 			       name_end(m, i, 80), base_uuid_text(m->supers[i].fsid, text));
 	if (m->opts->flags & BTRKIT_OPEN_WRITE)
 		return err_set(err, BTRKIT_UNSUPPORTED,
-			       "writing is not supported: %s, device %" PRIu64 ", is no longer of the filesystem",
+			       "writing is not supported: %s, device %" PRIu64 ", no longer belongs to the filesystem",
 			       name_end(m, i, 80), m->supers[i].devid);
 	if (!m->supers[i].devid)
-		open_note(m->opts, "%s is to take the place of another device", name_of(m, i));
+		open_note(m->opts, "%s is the target of a device replacement", name_of(m, i));
 	else
-		open_note(m->opts, "%s, device %" PRIu64 ", is no longer of the filesystem", name_of(m, i),
+		open_note(m->opts, "%s, device %" PRIu64 ", no longer belongs to the filesystem", name_of(m, i),
 			  m->supers[i].devid);
 	return 0;
 }

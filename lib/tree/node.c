@@ -109,7 +109,7 @@ static int verify_inner(const struct node_judge *judge, const uint8_t *data, uin
 		if (i && key_cmp(&last, &key) >= 0)
 			ret = err_corrupt(err, "key", "keys are out of order");
 		else if (!child || child & (judge->sectorsize - 1))
-			ret = err_corrupt(err, "blockptr", "child has the address %" PRIu64, child);
+			ret = err_corrupt(err, "blockptr", "invalid child address %" PRIu64, child);
 		if (ret) {
 			err_at_item(err, i, &key);
 			return ret;

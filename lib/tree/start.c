@@ -10,9 +10,9 @@
 int start_judge(const struct btrkit_open_options *opts, struct btrkit_error *err)
 {
 	if (opts->flags & BTRKIT_OPEN_WRITE && opts->flags & (ELSEWHERE | BTRKIT_OPEN_PARTIAL))
-		return err_set(err, BTRKIT_INVALID, "not for writing: other roots, or a part of the filesystem");
+		return err_set(err, BTRKIT_INVALID, "other roots or a part of a filesystem cannot be written");
 	if (opts->flags & BTRKIT_OPEN_BACKUP && opts->backup >= SUPER_BACKUPS)
-		return err_set(err, BTRKIT_INVALID, "backup roots %u: there are 0 to %u", opts->backup,
+		return err_set(err, BTRKIT_INVALID, "invalid backup roots %u: must be 0 to %u", opts->backup,
 			       SUPER_BACKUPS - 1);
 	return 0;
 }

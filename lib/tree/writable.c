@@ -94,7 +94,7 @@ static int check_device(struct btrkit_io *io, struct btrkit_error *err)
 	total = le64_get(disk.dev_item.total_bytes);
 	if (total > io->size) {
 		err_corrupt(err, "dev_item.total_bytes",
-			    "device of %" PRIu64 " bytes, of which the filesystem takes %" PRIu64, io->size, total);
+			    "device of %" PRIu64 " bytes, but the filesystem uses %" PRIu64, io->size, total);
 		err_at_device(err, le64_get(disk.dev_item.devid), super_offset(0));
 		return -EUCLEAN;
 	}
@@ -121,13 +121,13 @@ static int judge_device_item(const struct volume_device *device, const struct de
 
 	if (d->total_bytes > device->io->size)
 		return err_corrupt(err, "total_bytes",
-				   "device of %" PRIu64 " bytes, of which the filesystem takes %" PRIu64,
+				   "device of %" PRIu64 " bytes, but the filesystem uses %" PRIu64,
 				   device->io->size, d->total_bytes);
 	ret = btrkit_io_read(device->io, super_offset(0), &disk, sizeof(disk), err);
 	if (ret)
 		return ret;
 	if (memcmp(d->uuid, disk.dev_item.uuid, sizeof(d->uuid)))
-		return err_corrupt(err, "uuid", "device %" PRIu64 " has another UUID by its superblock", d->devid);
+		return err_corrupt(err, "uuid", "device %" PRIu64 " has a different UUID in its superblock", d->devid);
 	return 0;
 }
 
@@ -182,9 +182,9 @@ static int judge_places(const struct volume *v, const struct lying *at, size_t n
 		if (at[i].start <= end && at[i].length <= end - at[i].start)
 			continue;
 		if (last)
-			err_corrupt(err, NULL, "chunk %" PRIu64 " ends behind its device", at[i].chunk);
+			err_corrupt(err, NULL, "chunk %" PRIu64 " extends past the end of its device", at[i].chunk);
 		else
-			err_corrupt(err, NULL, "chunks %" PRIu64 " and %" PRIu64 " lie on the same bytes", at[i].chunk,
+			err_corrupt(err, NULL, "chunks %" PRIu64 " and %" PRIu64 " overlap on a device", at[i].chunk,
 				    at[i + 1].chunk);
 		err_at_device(err, at[i].devid, at[i].start);
 		return -EUCLEAN;
@@ -200,11 +200,11 @@ static int judge_dev_extent(const struct dev_extent *e, const struct lying *next
 				   "chunk %" PRIu64 " has no device extent at %" PRIu64 " of device %" PRIu64,
 				   next->chunk, next->start, next->devid);
 	if (!next || next->devid != e->devid || next->start != e->physical)
-		return err_corrupt(err, NULL, "device extent of chunk %" PRIu64 ", which does not lie there",
+		return err_corrupt(err, NULL, "device extent of chunk %" PRIu64 ", which has no stripe there",
 				   e->chunk_offset);
 	if (next->chunk != e->chunk_offset || next->length != e->length)
-		return err_corrupt(err, NULL, "device extent of %" PRIu64 " bytes of chunk %" PRIu64 ", where %" PRIu64
-				   " bytes of chunk %" PRIu64 " lie",
+		return err_corrupt(err, NULL, "device extent has %" PRIu64 " bytes of chunk %" PRIu64 ", the stripe "
+				   "there %" PRIu64 " bytes of chunk %" PRIu64,
 				   e->length, e->chunk_offset, next->length, next->chunk);
 	return 0;
 }
@@ -273,7 +273,7 @@ static int check_chunks(struct btrkit_fs *fs, struct btrkit_error *err)
 
 		n += c->num_stripes;
 		if (raid_profile_find(c->type)->parity && !parity_available())
-			ret = refuse("RAID5 and RAID6, by a build without ISA-L", err);
+			ret = refuse("RAID5 and RAID6 require a build with ISA-L", err);
 		else
 			ret = judge_rows(c, err);
 	}
@@ -314,7 +314,7 @@ static int check_quotas(struct btrkit_fs *fs, struct btrkit_error *err)
 	for (ret = cursor_seek(&c, &KEY(0, 0, 0), err); !ret; ret = cursor_next(&c, err)) {
 		if (c.item.key.type != KEY_QGROUP_STATUS || !key_cmp(&c.item.key, &known))
 			continue;
-		ret = cursor_blame(&c, err_corrupt(err, "key", "status of quotas by another key than its own"), err);
+		ret = cursor_blame(&c, err_corrupt(err, "key", "quota status item has an invalid key"), err);
 		break;
 	}
 	cursor_release(&c);

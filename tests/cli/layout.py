@@ -155,7 +155,7 @@ def unreachable(paths, listed):
     assert status == 0 and f'device {len(paths)} is missing' in err, (status, err)
     found = [int(a) for a in re.findall(r'^chunk (\d+) .* unreachable$', out.decode(), re.M)]
     assert found == [c['logical'] for c in lost], (found, lost)
-    assert [int(a) for a in re.findall(r': chunk (\d+) of \d+ bytes, data RAID0, cannot be read as a whole', err)] == \
+    assert [int(a) for a in re.findall(r': chunk (\d+) of \d+ bytes, data RAID0, cannot be read completely', err)] == \
         found, err
     assert bool(found) == bool(re.search(rf': {len(found)} of {len(listed)} chunks, \d+ bytes, cannot be', err)), err
     status, out, _ = run(*args[:1], '--format=json', *args[1:])

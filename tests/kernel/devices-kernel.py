@@ -257,7 +257,7 @@ def seeds(scratch, folder):
     check(ours == theirs, 'dump-tree')
     fsid = re.search(r'^fsid\s+(\S+)', works('dump-super', seed)[0], re.M)[1]
     _, said = works('list-devices', sprout)
-    check(f'device 1 is of the seed filesystem {fsid}, and missing' in said, said)
+    check(f'device 1 of the seed filesystem {fsid} is missing' in said, said)
     check('1 of 2 devices are missing' in said, said)
     refused('is not device 1 of the filesystem', 'list-devices', f'--device={other}', sprout)
     remove(seed, sprout, other)
@@ -369,7 +369,7 @@ def bad(scratch):
         refused('Read-only file system', *convert, *(f'--device={d}' for d in devices[1:]), devices[0], paths=paths)
         refused('Read-only file system', 'mkfs', '-f', devices[0], paths=paths)
     os.truncate(paths[1], SIZE - 4096)
-    refused(f'device of {SIZE - 4096} bytes, of which the filesystem takes {SIZE}', *convert, f'--device={paths[1]}',
+    refused(f'device of {SIZE - 4096} bytes, but the filesystem uses {SIZE}', *convert, f'--device={paths[1]}',
             paths[0], paths=paths)
     os.truncate(paths[1], 60000)
     refused(f'{paths[1]}: not a btrfs filesystem: only 60000 bytes', 'list-devices', f'--device={paths[1]}', paths[0],

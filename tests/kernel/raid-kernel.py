@@ -157,7 +157,7 @@ class Row:
                 require(not r.repairs, f'{what}: what is known is told again', r)
                 for devid in without:
                     require(f'device {devid} is missing' in r.notes, f'{what}: not told', r)
-                lost = any('cannot be read as a whole' in note for note in r.notes)
+                lost = any('cannot be read completely' in note for note in r.notes)
                 require(lost or not r.failed, f'{what}: chunks are not told', r)
                 named = {int(m[1]) for note in r.notes if (m := re.match(r'chunk (\d+) of \d+ bytes, ', note))}
                 require(named == self.unreachable(without), f'{what}: other chunks {self.unreachable(without)}', r)

@@ -201,7 +201,7 @@ static void another_filesystem(void **state)
 	change_super(&r, 2, call_seed);
 	refused(&r, "bc", 0, -EINVAL, "device-c is not device 1 of the filesystem: ");
 	change_super(&r, 2, change_devid);
-	refused(&r, "abc", 0, -EINVAL, "device-c is a seed device of the filesystem ");
+	refused(&r, "abc", 0, -EINVAL, "device-c is a device of the seed filesystem ");
 	sparse_write(r.now[2], super_offset(0), (uint8_t[SUPER_SIZE]){ 0 }, SUPER_SIZE);
 	sparse_write(r.now[2], super_offset(1), (uint8_t[SUPER_SIZE]){ 0 }, SUPER_SIZE);
 	refused(&r, "abc", 0, -EMEDIUMTYPE, "device-c: not a btrfs filesystem");
@@ -219,7 +219,7 @@ static void one_twice(void **state)
 	over(&r, 2, r.made[1]);
 	refused(&r, "abc", BTRKIT_OPEN_WRITE, -EINVAL, "device 2 is given twice: device-b and device-c");
 	change_super(&r, 1, make_new);
-	refused(&r, "abc", 0, -EINVAL, "device-b and device-c, which is a copy of another time");
+	refused(&r, "abc", 0, -EINVAL, "device-b and device-c, which is a copy from another time");
 	end(&r);
 }
 
@@ -245,9 +245,9 @@ static void one_that_left(void **state)
 	change_super(&r, 1, change_uuid);
 	refused(&r, "abc", 0, -EINVAL, "device-b is not device 2 of the filesystem: that has the UUID ");
 	change_super(&r, 1, change_devid);
-	opened(&r, "acb", 0, "device-b, device 9, is no longer of the filesystem\n1 of 3 devices are missing\n"
+	opened(&r, "acb", 0, "device-b, device 9, no longer belongs to the filesystem\n1 of 3 devices are missing\n"
 			     "device 2 is missing\n");
-	refused(&r, "acb", BTRKIT_OPEN_WRITE, -EOPNOTSUPP, "device-b, device 9, is no longer of the filesystem");
+	refused(&r, "acb", BTRKIT_OPEN_WRITE, -EOPNOTSUPP, "device-b, device 9, no longer belongs to the filesystem");
 	end(&r);
 }
 
@@ -264,7 +264,7 @@ static void one_alone(void **state)
 	opened(&r, "a", BTRKIT_OPEN_WRITE, "");
 	change_super(&r, 0, change_uuid);
 	opened(&r, "a", 0, "");
-	refused(&r, "a", BTRKIT_OPEN_WRITE, -EUCLEAN, "device 1 has another UUID by its superblock");
+	refused(&r, "a", BTRKIT_OPEN_WRITE, -EUCLEAN, "device 1 has a different UUID in its superblock");
 	over(&r, 0, alone);
 	change_super(&r, 0, change_devid);
 	refused(&r, "a", BTRKIT_OPEN_WRITE, -EUCLEAN, "lies on device 1, which there is not");
@@ -282,7 +282,7 @@ static void an_fsid_half_changed(void **state)
 		change_super(&r, i, set_metadata_uuid);
 	opened(&r, "abc", BTRKIT_OPEN_WRITE, "");
 	change_super(&r, 1, change_fsid);
-	refused(&r, "abc", 0, -EINVAL, "unfinished change of the fsid: ");
+	refused(&r, "abc", 0, -EINVAL, "unfinished fsid change: ");
 	change_super(&r, 0, change_fsid);
 	change_super(&r, 2, change_fsid);
 	opened(&r, "abc", BTRKIT_OPEN_WRITE, "");
@@ -328,7 +328,7 @@ static void expect_changed(unsigned device, bool before)
 	}
 	if (ret)
 		assert_true(err.devid == device + 1 && err.physical == super_offset(0) &&
-			    strstr(err.message, "superblock was changed by somebody else since it was read"));
+			    strstr(err.message, "superblock was changed by another program since it was read"));
 	btrkit_fs_close(fs);
 	end(&r);
 }

@@ -142,7 +142,7 @@ static void superblock_copies(void **state)
 	syn_get_super(&s, 0, &super);
 	super.label[0] ^= 1;
 	syn_put_super(&s, 0, &super, 0);
-	expect(&s, -EOPNOTSUPP, "primary superblock is bad");
+	expect(&s, -EOPNOTSUPP, "primary superblock is invalid");
 }
 
 static void what_is_under_way_is_refused(void **state)
@@ -182,9 +182,9 @@ static void quotas_have_one_status(void **state)
 		const char *word;
 	} rows[] = {
 		{ { KEY(0, KEY_QGROUP_STATUS, 0), KEY(0, KEY_QGROUP_INFO, 5) }, NULL },
-		{ { KEY(0, KEY_QGROUP_STATUS, 1), KEY(0, KEY_QGROUP_INFO, 5) }, "another key" },
-		{ { KEY(0, KEY_QGROUP_STATUS, 0), KEY(0, KEY_QGROUP_STATUS, 1) }, "another key" },
-		{ { KEY(0, KEY_QGROUP_INFO, 5), KEY(1, KEY_QGROUP_STATUS, 0) }, "another key" },
+		{ { KEY(0, KEY_QGROUP_STATUS, 1), KEY(0, KEY_QGROUP_INFO, 5) }, "invalid key" },
+		{ { KEY(0, KEY_QGROUP_STATUS, 0), KEY(0, KEY_QGROUP_STATUS, 1) }, "invalid key" },
+		{ { KEY(0, KEY_QGROUP_INFO, 5), KEY(1, KEY_QGROUP_STATUS, 0) }, "invalid key" },
 	};
 
 	(void)state;
@@ -274,11 +274,11 @@ static void device_extents_are_those_of_the_chunks(void **state)
 		{ { { 1, b, &good } }, 1, "has no device extent" },
 		{ { { 1, a, &good }, { 1, behind, &good } }, 2, "has no device extent" },
 		{ { { 1, a, &good }, { 2, b, &good } }, 2, "has no device extent" },
-		{ { { 0, a, &good }, { 1, a, &good }, { 1, b, &good } }, 3, "does not lie there" },
-		{ { { 1, a, &good }, { 1, b, &good }, { 1, behind, &good } }, 3, "does not lie there" },
-		{ { { 1, a, &good }, { 1, b, &good }, { 2, a, &good } }, 3, "does not lie there" },
-		{ { { 1, a, &good }, { 1, b, &other } }, 2, "of chunk 33554432, where" },
-		{ { { 1, a, &short_one }, { 1, b, &good } }, 2, "device extent of 16711680 bytes" },
+		{ { { 0, a, &good }, { 1, a, &good }, { 1, b, &good } }, 3, "has no stripe there" },
+		{ { { 1, a, &good }, { 1, b, &good }, { 1, behind, &good } }, 3, "has no stripe there" },
+		{ { { 1, a, &good }, { 1, b, &good }, { 2, a, &good } }, 3, "has no stripe there" },
+		{ { { 1, a, &good }, { 1, b, &other } }, 2, "of chunk 33554432, the stripe there" },
+		{ { { 1, a, &short_one }, { 1, b, &good } }, 2, "device extent has 16711680 bytes" },
 	};
 
 	(void)state;
@@ -350,11 +350,11 @@ static void chunks_where_none_can_be(void **state)
 		const char *word;
 	} rows[] = {
 		{ dup, SYN_LENGTH, first, behind, NULL },
-		{ dup, SYN_LENGTH, first, behind - 4096, "lie on the same bytes" },
-		{ dup, SYN_LENGTH, first, first, "lie on the same bytes" },
+		{ dup, SYN_LENGTH, first, behind - 4096, "overlap on a device" },
+		{ dup, SYN_LENGTH, first, first, "overlap on a device" },
 		{ dup, SYN_LENGTH, first, SYN_SIZE - SYN_LENGTH, NULL },
-		{ dup, SYN_LENGTH, first, SYN_SIZE - SYN_LENGTH + 4096, "ends behind its device" },
-		{ dup, SYN_LENGTH, first, UINT64_MAX - 4095 - SYN_LENGTH, "ends behind its device" },
+		{ dup, SYN_LENGTH, first, SYN_SIZE - SYN_LENGTH + 4096, "extends past the end of its device" },
+		{ dup, SYN_LENGTH, first, UINT64_MAX - 4095 - SYN_LENGTH, "extends past the end of its device" },
 		{ dup, SYN_LENGTH - 4096, first, behind, NULL },
 		{ raid0, SYN_LENGTH, first, behind, NULL },
 		{ raid0, SYN_LENGTH - strip, first, behind, "ends within a row" },
