@@ -63,7 +63,7 @@ bool acl_to_mode(const struct acl *a, uint32_t *mode)
 	return all;
 }
 
-/* The entry that the middle three bits of the mode are of; NULL: a damaged ACL. */
+/* The entry that the group permissions of the mode apply to; NULL: damaged ACL. */
 static struct acl_entry *group_class(struct acl *a)
 {
 	struct acl_entry *group = NULL;

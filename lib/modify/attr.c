@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What an inode says of itself: owner, permissions, times, flags. */
+/* Attributes stored in the inode item: owner, permissions, times, flags. */
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/fs.h>
@@ -14,12 +14,12 @@
 
 #define PERMISSIONS 07777u
 
-/* What a change comes to, once all is judged. */
+/* The effect of a change of attributes, determined before anything is modified. */
 struct change {
 	uint32_t mode;
-	bool capability; /* goes */
-	struct acl *acl; /* that follows the mode; NULL: there is none */
-	bool acl_goes;	 /* it says no more than the mode */
+	bool capability; /* remove security.capability */
+	struct acl *acl; /* the access ACL, adapted to the new mode; NULL: none */
+	bool acl_goes;	 /* the mode expresses it completely, so remove it */
 };
 
 static int judge_times(const struct btrkit_attr *a, struct btrkit_error *err)
@@ -44,7 +44,7 @@ static int judge(const struct btrkit_attr *a, struct btrkit_error *err)
 	return ret ? ret : judge_times(a, err);
 }
 
-/* The ACL that is there follows a new mode. */
+/* Adapts the access ACL, if there is one, to the new mode. */
 static int judge_acl(struct op *op, const struct op_inode *in, struct change *c, struct btrkit_error *err)
 {
 	struct dir_entry e;
@@ -72,7 +72,10 @@ static int judge_change(struct op *op, const struct op_inode *in, const struct b
 		return ret;
 	c->mode = op_inode_mode(in);
 	if (a->mask & (BTRKIT_ATTR_UID | BTRKIT_ATTR_GID) && !S_ISDIR(c->mode)) {
-		/* What a file may do is not for its next owner; S_ISGID that nobody can execute is something else. */
+		/*
+		 * A change of owner clears S_ISUID, and S_ISGID if the group may execute the file: otherwise it has
+		 * another meaning.
+		 */
 		if (c->mode & S_IXGRP)
 			c->mode &= ~(uint32_t)S_ISGID;
 		c->mode &= ~(uint32_t)S_ISUID;
@@ -83,7 +86,7 @@ static int judge_change(struct op *op, const struct op_inode *in, const struct b
 	ret = op_judge_writable(op, err);
 	if (a->mask & BTRKIT_ATTR_MODE)
 		c->mode = (c->mode & S_IFMT) | (a->mode & PERMISSIONS);
-	/* Linux puts it down anew also where an owner's change takes S_ISUID away. */
+	/* As in Linux, the ACL is also rewritten if only the change of owner has cleared bits. */
 	if (ret || (!(a->mask & BTRKIT_ATTR_MODE) && c->mode == op_inode_mode(in)))
 		return ret;
 	return judge_acl(op, in, c, err);
@@ -122,7 +125,7 @@ static int apply(struct op *op, struct op_inode *in, const struct btrkit_attr *a
 int btrkit_txn_set_attr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_attr *attr,
 			struct btrkit_error *err)
 {
-	/* The inode, its ACL and its capabilities. None of these grows. */
+	/* The inode, its ACL and its capabilities; none of them grows. */
 	const struct ticket_need need = { .items = 3 };
 	struct change c = { 0 };
 	struct op_inode in;
@@ -144,7 +147,7 @@ int btrkit_txn_set_attr(struct btrkit_txn *txn, uint64_t root, uint64_t inode, c
 	return op_end(&op, ret, err);
 }
 
-/* Flags as programs know them, and as an inode has them. */
+/* FS_*_FL flags of FS_IOC_GETFLAGS, and the inode flags that correspond to them. */
 static const struct flag {
 	uint32_t fs;
 	uint64_t inode;
@@ -154,7 +157,7 @@ static const struct flag {
 	{ FS_NOCOW_FL, INODE_NODATACOW }, { FS_NOCOMP_FL, INODE_NOCOMPRESS },	{ FS_COMPR_FL, INODE_COMPRESS },
 };
 
-/* Those that an inode has. What does not compress says so only if it is not to be compressed either. */
+/* FS_*_FL flags of an inode. As in Linux, INODE_NOCOMPRESS hides FS_COMPR_FL. */
 static uint32_t flags_of(const struct op_inode *in)
 {
 	const uint64_t has = le64_get(in->item.flags);
@@ -165,7 +168,7 @@ static uint32_t flags_of(const struct op_inode *in)
 	return has & INODE_NOCOMPRESS ? ret & ~(uint32_t)FS_COMPR_FL : ret;
 }
 
-/* Those that mean anything to it. */
+/* Drops the flags that do not apply to this type of inode. */
 static uint32_t flags_for(const struct op_inode *in, uint32_t flags)
 {
 	if (S_ISDIR(op_inode_mode(in)))
@@ -196,7 +199,7 @@ static int judge_flags(const struct op *op, uint32_t old, uint32_t flags, struct
 
 static int apply_flags(struct op *op, struct op_inode *in, uint32_t flags, struct btrkit_error *err)
 {
-	/* What Linux writes where no other method is asked for. */
+	/* The compression that Linux sets together with FS_COMPR_FL. */
 	static const char method[] = "zlib";
 	const bool regular = S_ISREG(op_inode_mode(in)), property = flags & FS_COMPR_FL;
 	uint64_t now = le64_get(in->item.flags);
@@ -205,7 +208,7 @@ static int apply_flags(struct op *op, struct op_inode *in, uint32_t flags, struc
 	for (size_t i = 0; i < sizeof(flag_bits) / sizeof(flag_bits[0]); i++) {
 		const struct flag *f = &flag_bits[i];
 
-		/* A file that has data stays as that is. */
+		/* FS_NOCOW_FL can be changed only while the file is empty. */
 		if (f->fs == FS_NOCOW_FL && regular && le64_get(in->item.size))
 			continue;
 		now = flags & f->fs ? now | f->inode : now & ~f->inode;
@@ -226,7 +229,7 @@ static int apply_flags(struct op *op, struct op_inode *in, uint32_t flags, struc
 int btrkit_txn_set_flags(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint32_t flags, uint32_t mask,
 			 struct btrkit_error *err)
 {
-	/* The inode, and the attribute of compression. */
+	/* The inode, and the attribute btrfs.compression. */
 	const struct ticket_need need = { .items = 2, .bytes = xattr_bytes(strlen(ATTRIBUTE_COMPRESSION), 8) };
 	struct op_inode in;
 	uint32_t old, wanted;

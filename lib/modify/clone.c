@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Ranges of files that share the space of others. */
+/* Cloning: ranges of files that share extents with other ranges. */
 #include "lib/modify/write.h"
 
 #include <errno.h>
@@ -9,16 +9,16 @@
 
 #include "lib/base/err.h"
 
-#define CLONE_ITEMS 100u /* extents that one operation clones */
-#define CLONE_DROPS 2u	 /* extents in the place of one of them that go with it */
+#define CLONE_ITEMS 100u /* extents cloned by one operation */
+#define CLONE_DROPS 2u	 /* extents of the target replaced by one of them at most */
 
 struct cloning {
 	const struct btrkit_clone *what;
-	struct writing w;	/* what it becomes a part of */
-	struct op from;		/* to read in the other tree */
+	struct writing w;	/* the target */
+	struct op from;		/* for reading the tree of the source */
 	struct op_inode source;
 	uint64_t at, end;	/* what is left of the source, whole sectors */
-	uint64_t length;	/* of all, in bytes */
+	uint64_t length;	/* of the whole range, in bytes */
 };
 
 static int invalid(struct btrkit_error *err, const char *why)
@@ -39,7 +39,7 @@ static int judge_source(const struct cloning *c, struct btrkit_error *err)
 	return 0;
 }
 
-/* @return 0; 1: there is nothing to do; <0 */
+/* Checks the request, and sets the range to clone. @return 0; 1: nothing to do; <0 */
 static int judge(struct cloning *c, struct btrkit_error *err)
 {
 	const struct btrkit_clone *a = c->what;
@@ -75,7 +75,7 @@ static uint64_t target_of(const struct cloning *c, uint64_t at)
 	return c->what->to_offset + (at - c->what->from_offset);
 }
 
-/* The size that the file has when all is done. */
+/* The size of the target when everything is cloned. */
 static uint64_t size_then(const struct cloning *c)
 {
 	const uint64_t size = le64_get(c->w.in.item.size), end = c->what->to_offset + c->length;
@@ -83,7 +83,7 @@ static uint64_t size_then(const struct cloning *c)
 	return size > end ? size : end;
 }
 
-/* A part of an extent, or of a hole if @fe is NULL, up to @end. */
+/* Clones up to @end a part of an extent, or of a hole if @fe is NULL. */
 static int clone_part(struct cloning *c, const struct file_extent *fe, uint64_t within, uint64_t end,
 		      struct btrkit_error *err)
 {
@@ -105,7 +105,7 @@ static int clone_part(struct cloning *c, const struct file_extent *fe, uint64_t 
 	return extents_put_hole(c->w.op, &c->w.in, to, done, err);
 }
 
-/* Whether the item may be taken over as it is. @return 0; 1: no; <0 */
+/* Whether the inline extent can be copied as an inline extent. @return 0; 1: no; <0 */
 static int judge_inline(struct cloning *c, uint64_t bytes, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(c->w.in.inode, KEY_EXTENT_DATA, 0);
@@ -126,12 +126,12 @@ static int judge_inline(struct cloning *c, uint64_t bytes, struct btrkit_error *
 static int clone_inline(struct cloning *c, const struct extent_at *x, struct btrkit_error *err)
 {
 	const uint32_t sector = c->w.op->txn->fs->super.sectorsize;
-	const bool verify = false; /* it lies in a tree block */
+	const bool verify = false; /* inline data is protected by the checksum of its tree block */
 	const uint64_t to = target_of(c, c->at);
 	uint64_t done;
 	int ret;
 
-	/* All that Linux makes lie in one sector; of others there is no room for the bytes. */
+	/* Linux only creates inline extents of up to a sector; the buffer has no room for more. */
 	if (x->fe.ram_bytes > sector) {
 		ret = err_corrupt(err, "ram_bytes", "inline extent of %" PRIu64 " bytes", x->fe.ram_bytes);
 		err_at_tree(err, c->from.t->id);
@@ -182,7 +182,7 @@ static int clone_some(struct cloning *c, struct btrkit_error *err)
 	return ret;
 }
 
-/* Both inodes, with their locks. */
+/* Locks and reads both inodes. */
 static int open_both(struct cloning *c, struct btrkit_error *err)
 {
 	const struct btrkit_clone *a = c->what;
@@ -193,7 +193,7 @@ static int open_both(struct cloning *c, struct btrkit_error *err)
 	return ret ? ret : op_inode_get(&c->from, a->from_inode, &c->source, err);
 }
 
-/* @return 0; 1: that was all; WRITE_CLEAR; <0 */
+/* @return 0; 1: everything is cloned; WRITE_CLEAR; <0 */
 static int clone_step(struct cloning *c, bool first, struct btrkit_error *err)
 {
 	const uint64_t to = c->what->to_offset;

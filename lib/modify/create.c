@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* New inodes. */
+/* Creation of inodes. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -13,13 +13,13 @@
 #include "lib/modify/inherit.h"
 #include "lib/modify/names.h"
 
-/* What is to be made, once it is known where. */
+/* An inode to create. */
 struct making {
 	struct name name;
 	const struct btrkit_new_inode *what;
 	size_t target_len;
 	uint64_t inode;
-	uint32_t room; /* bytes that are reserved for attributes */
+	uint32_t room; /* bytes reserved for inherited attributes */
 	struct inherited from_dir;
 };
 
@@ -28,7 +28,7 @@ static bool is_device(uint32_t mode)
 	return S_ISCHR(mode) || S_ISBLK(mode);
 }
 
-/* All that its directory hands on. @return 0; -EAGAIN: more room is to be reserved for it, m->room says how much; <0 */
+/* Collects the inherited attributes. @return 0; -EAGAIN: they need m->room bytes reserved, which is now set; <0 */
 static int find_inherited(struct op *op, const struct op_inode *dir, struct making *m, struct btrkit_error *err)
 {
 	struct inherited *h = &m->from_dir;
@@ -48,7 +48,7 @@ static int find_inherited(struct op *op, const struct op_inode *dir, struct maki
 	return -EAGAIN;
 }
 
-/* What a new inode has from its directory besides. */
+/* Applies the setgid bit and the flags that a new inode inherits from its directory. */
 static void inherit(const struct op_inode *dir, struct disk_inode_item *item)
 {
 	const uint64_t from = le64_get(dir->item.flags);
@@ -95,7 +95,7 @@ static int insert_inode(struct op *op, const struct op_inode *dir, const struct 
 	return delayed_insert(op->t, &KEY(m->inode, KEY_INODE_ITEM, 0), &item, sizeof(item), NULL, err);
 }
 
-/* The target of a symbolic link lies in an inline extent, not terminated. */
+/* Stores the target of a symbolic link in an inline extent, without a terminating zero. */
 static int insert_target(struct op *op, const struct making *m, struct btrkit_error *err)
 {
 	const struct disk_file_extent d = {
@@ -151,7 +151,7 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 	return ret ? ret : op_inode_put(op, &dir, err);
 }
 
-/* What can be judged before the filesystem is looked at. */
+/* Checks everything that does not depend on the filesystem. */
 static int judge(struct making *m, struct btrkit_error *err)
 {
 	const struct btrkit_new_inode *what = m->what;
@@ -177,7 +177,7 @@ static int judge(struct making *m, struct btrkit_error *err)
 static int reserve_and_make(struct btrkit_txn *txn, uint64_t root, uint64_t dir, struct making *m,
 			    struct btrkit_error *err)
 {
-	/* All of the inode, its entry and index, and the directory's inode. */
+	/* All items of the inode, its entry and index, and the inode of the directory. */
 	const struct ticket_need need = {
 		.items = 4,
 		.bytes = (uint32_t)(5 * sizeof(struct disk_item) + sizeof(struct disk_inode_item) +
@@ -214,7 +214,10 @@ int btrkit_txn_create(struct btrkit_txn *txn, uint64_t root, uint64_t dir, const
 		ret = judge(&m, err);
 	if (ret)
 		return ret;
-	/* What is inherited is known only then; meanwhile it may grow again. */
+	/*
+	 * The size of inherited attributes is known only inside the operation, and may have grown again by the next
+	 * attempt.
+	 */
 	do
 		ret = reserve_and_make(txn, root, dir, &m, err);
 	while (ret == -EAGAIN);

@@ -11,7 +11,7 @@
 #include "lib/txn/refs.h"
 #include "lib/volume/row_write.h"
 
-/* Smaller places are taken when the devices have no room for a chunk. */
+/* Smaller ranges are used only if no chunk can be allocated. */
 #define PLACE_WANTED (1u << 20)
 
 static int alloc(struct op *op, uint64_t min, uint64_t max, struct range *ret, struct btrkit_error *err)
@@ -26,12 +26,12 @@ int data_alloc(struct op *op, uint64_t min, uint64_t max, struct range *ret, str
 	const uint64_t wanted = max < PLACE_WANTED ? max : PLACE_WANTED;
 	int r;
 
-	/* Free space may have to be loaded from trees, and a chunk changes some. */
+	/* Loading free space from trees and allocating a chunk, which changes trees, require the lock. */
 	delayed_lock_trees(op->d);
 	r = alloc(op, wanted > min ? wanted : min, max, ret, err);
 	if (r == -ENOSPC) {
 		r = txn_add_data_chunk(op->txn, err);
-		/* Without one there may still be less than was wanted. */
+		/* If there is no space for a chunk, use any free range of at least @min bytes. */
 		if (!r || (r == -ENOSPC && !op->txn->failed))
 			r = alloc(op, min, max, ret, err);
 	}
@@ -56,7 +56,7 @@ int data_write(struct op *op, uint64_t logical, const uint8_t *data, size_t len,
 	bool kept;
 	int ret;
 
-	/* Where it lies stays so as long as trees do not change. */
+	/* Holding this lock keeps the mapping of the address from changing. */
 	pthread_rwlock_rdlock(&op->d->trees);
 	kept = row_wanted(op->txn->fs->volume, logical);
 	if (kept)
@@ -70,7 +70,7 @@ int data_write(struct op *op, uint64_t logical, const uint8_t *data, size_t len,
 	return ret;
 }
 
-/* By an item that lies the bytes of somebody else would be written over. */
+/* Writing in place with a damaged item would overwrite data of others. */
 static int judge_kept(const struct op *op, const struct extent_at *x, struct btrkit_error *err)
 {
 	const struct file_extent *fe = &x->fe;
@@ -114,7 +114,7 @@ int data_is_own(struct op *op, uint64_t inode, const struct extent_at *x, struct
 	return ret;
 }
 
-/* With the lock of trees, and none of its checksums waiting. */
+/* Requires the lock of the trees; no checksums of the extent may be pending. */
 static int read_bytes(struct op *op, const struct extent_at *x, uint64_t offset, bool verify, uint8_t *to, size_t n,
 		      struct btrkit_error *err)
 {
@@ -133,7 +133,7 @@ int data_read_extent(struct op *op, const struct extent_at *x, uint64_t offset, 
 	bool waits;
 	int ret = 0;
 
-	/* Only checksums that wait have to be put in their tree first; else reading is all there is to do. */
+	/* Usually a shared lock is enough. Only pending checksums and data have to be put into the trees first. */
 	pthread_rwlock_rdlock(&op->d->trees);
 	pthread_mutex_lock(&op->d->lock);
 	waits = x->fe.type != FILE_EXTENT_INLINE && (op->txn->csums.n || op->txn->data);
@@ -169,7 +169,7 @@ int data_read_sector(struct op *op, const struct op_inode *in, uint64_t offset, 
 	if (x.fe.type == FILE_EXTENT_INLINE && x.fe.ram_bytes - offset < n)
 		n = (size_t)(x.fe.ram_bytes - offset);
 	ret = data_read_extent(op, &x, offset - x.key.offset, verify, to, n, err);
-	/* Behind the end of a file may lie what it had there before it was cut off. */
+	/* The extent may still contain data from before the file was truncated. */
 	if (!ret && left < n)
 		memset(to + left, 0, n - (size_t)left);
 	return ret;

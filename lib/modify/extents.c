@@ -39,7 +39,7 @@ int extents_next(struct op *op, uint64_t inode, uint64_t from, uint64_t to, stru
 	const struct btrkit_key key = KEY(inode, KEY_EXTENT_DATA, from);
 	int r;
 
-	/* One that begins before may reach over it. */
+	/* An extent that starts before @from may extend past it. */
 	r = delayed_seek_back(op->t, &op->reader, &key, &ret->item, err);
 	if (r < 0)
 		return r;
@@ -80,7 +80,7 @@ static void count_bytes(struct op_inode *in, int64_t bytes)
 	in->item.nbytes = le64_put(le64_get(in->item.nbytes) + (uint64_t)bytes);
 }
 
-/* Takes the part from @from to @to out of an extent that has some of it. */
+/* Removes the range [@from, @to) from an extent that overlaps it. */
 static int cut(struct op *op, struct op_inode *in, const struct extent_at *x, uint64_t from, uint64_t to,
 	       struct btrkit_error *err)
 {
@@ -95,7 +95,7 @@ static int cut(struct op *op, struct op_inode *in, const struct extent_at *x, ui
 		count_bytes(in, -(int64_t)x->fe.ram_bytes);
 		return delayed_delete(op->t, &x->key, err);
 	}
-	/* What is kept gets its reference before the whole loses its own. */
+	/* Add references to the parts that stay before dropping that of the whole extent. */
 	if (x->end > to) {
 		part.offset = x->fe.offset + (to - start);
 		part.num_bytes = x->end - to;
@@ -159,19 +159,19 @@ int extents_put_hole(struct op *op, struct op_inode *in, uint64_t from, uint64_t
 	return from < to && has_hole_items(op) ? extents_put(op, in, from, &fe, err) : 0;
 }
 
-/* A range behind the end of a file that is to be a hole. */
+/* A range past the end of a file that will become a hole. */
 struct gap {
 	uint64_t start, end;
-	unsigned left; /* extents in it that are to go */
+	unsigned left; /* extents in it that have to be dropped */
 };
 
-/* What was kept free for a file, and a hole that has an item, may lie behind its end. */
+/* Preallocated extents and items of holes are allowed past the end of a file. */
 static bool may_stay(const struct extent_at *x)
 {
 	return x->fe.type == FILE_EXTENT_PREALLOC || (x->fe.type == FILE_EXTENT_REG && !x->fe.disk_bytenr);
 }
 
-/* The first one from @from on, with at most @max extents. @return 0; 1: there is none; <0 */
+/* Finds the first gap from @from on, with at most @max extents to drop. @return 0; 1: there is none; <0 */
 static int next_gap(struct op *op, uint64_t inode, uint64_t from, uint64_t to, unsigned max, struct gap *ret,
 		    struct btrkit_error *err)
 {

@@ -2,52 +2,52 @@
 #ifndef BTRKIT_MODIFY_EXTENTS_H
 #define BTRKIT_MODIFY_EXTENTS_H
 
-/* The file extents of an inode whose lock is held: offsets and lengths are multiples of the sector size. */
+/* File extents of an inode whose lock is held. Offsets and lengths are multiples of the sector size. */
 
 #include "lib/format/items/file_extent.h"
 #include "lib/modify/entries.h"
 
-/* The first file extent of an inode that covers something from @from on, before @to. Its bytes belong to the reader. */
+/* A file extent item. Its contents belong to the reader. */
 struct extent_at {
 	struct btrkit_key key;
-	uint64_t end; /* in the file; of an inline one the end of its sector */
+	uint64_t end; /* offset in the file; for an inline extent the end of its sector */
 	struct file_extent fe;
 	struct item item;
 };
 
-/* @return 0; 1 there is none; <0 */
+/* Finds the first file extent that overlaps [@from, @to). @return 0; 1: there is none; <0 */
 int extents_next(struct op *op, uint64_t inode, uint64_t from, uint64_t to, struct extent_at *ret,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Takes away what the file has from @from to @to; what it has of the same extents besides stays. An inline extent must
- * be inside. Counts in the inode's nbytes. At most @max items are changed; *@done is how far it came.
+ * Removes the range [@from, @to) from the file, splitting extents that are partly inside; an inline extent must be
+ * entirely inside. Updates nbytes of the inode. Changes at most @max items; *@done: the end of what was removed.
  */
 int extents_drop(struct op *op, struct op_inode *in, uint64_t from, uint64_t to, unsigned max, uint64_t *done,
 		 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* A file extent where the file has none. Counts in nbytes. */
+/* Inserts a file extent where the file has none. Updates nbytes of the inode. */
 int extents_put(struct op *op, struct op_inode *in, uint64_t offset, const struct file_extent *fe,
 		struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Without the feature no-holes a hole has an item too: puts one where the file has nothing. */
+/* Without the feature no-holes a hole has an item too: inserts one where the file has no extent. */
 int extents_put_hole(struct op *op, struct op_inode *in, uint64_t from, uint64_t to,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * What lies behind the end of a file when it is to grow: what was kept free stays, and the rest becomes a hole. A crash
- * may have left extents there, without no-holes, with data that was never the file's.
+ * When a file grows, extents past its old end become a hole, except preallocated ones. Without no-holes a crash may
+ * have left extents there, with data that never became part of the file.
  *
- * The first says whether there is too much of that for an operation to do it beside other things.
- * @return 0: it takes one item at the most; 1: it takes more; <0
+ * Checks whether this takes more than a regular operation can do along with its own work.
+ * @return 0: at most one item has to be inserted; 1: more; <0
  */
 int extents_judge_behind(struct op *op, uint64_t inode, uint64_t from, uint64_t to,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* At most @max extents go and holes come; *@done is how far it came. */
+/* Clears that range. Drops or inserts at most @max extents; *@done: the end of what was cleared. */
 int extents_clear_behind(struct op *op, struct op_inode *in, uint64_t from, uint64_t to, unsigned max, uint64_t *done,
 			 struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* Bytes that an inline extent may have. */
+/* The maximum size of inline data. */
 static inline uint32_t extents_inline_max(const struct op *op)
 {
 	const uint32_t sector = op->txn->fs->super.sectorsize - 1, room = entry_room(op) - FILE_EXTENT_INLINE_START;
@@ -55,7 +55,7 @@ static inline uint32_t extents_inline_max(const struct op *op)
 	return room < sector ? room : sector;
 }
 
-/* Behind all that a file can have, of sectors of any size. */
+/* Past any possible end of a file, and aligned for every sector size. */
 #define EXTENTS_END (UINT64_MAX - 4095)
 
 static inline uint64_t sector_down(const struct op *op, uint64_t n)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Space of a file that is given back, or kept for it. */
+/* Preallocating space for a file, and punching holes. */
 #include "lib/modify/write.h"
 
 #include <errno.h>
 
 #include "lib/base/err.h"
 
-#define PREALLOC_MAX (256ull << 20) /* bytes of an extent that is preallocated, as in Linux */
-#define PREALLOC_ITEMS 64u	    /* that one operation makes */
+#define PREALLOC_MAX (256ull << 20) /* bytes of a preallocated extent at most, as in Linux */
+#define PREALLOC_ITEMS 64u	    /* created by one operation */
 
 static int judge_range(uint64_t offset, uint64_t len, struct btrkit_error *err)
 {
@@ -18,7 +18,9 @@ static int judge_range(uint64_t offset, uint64_t len, struct btrkit_error *err)
 	return 0;
 }
 
-/* The first place from @from on, before @to, where the file has something. @return 0; 1 there is none; <0 */
+/*
+ * Finds the first offset in [@from, @to) where the file has data or preallocated space. @return 0; 1: there is none; <0
+ */
 static int next_data(struct writing *w, uint64_t from, uint64_t to, uint64_t *ret, struct btrkit_error *err)
 {
 	while (from < to) {
@@ -35,7 +37,7 @@ static int next_data(struct writing *w, uint64_t from, uint64_t to, uint64_t *re
 	return 1;
 }
 
-/* Zeros where the file has a sector of which only a part goes. */
+/* Zeroes part of a sector, unless the sector is in a hole. */
 static int zero_part(struct writing *w, uint64_t from, uint64_t to, struct btrkit_error *err)
 {
 	const uint64_t start = sector_down(w->op, from), size = le64_get(w->in.item.size);
@@ -49,8 +51,8 @@ static int zero_part(struct writing *w, uint64_t from, uint64_t to, struct btrki
 }
 
 /*
- * Then the file does not change, nor do its times. Linux looks at one hole only, and at as many sectors as the length
- * has, wherever they begin. @return 0: it changes; 1: all of it is in a hole; <0
+ * Whether the range is entirely in a hole: then neither the file nor its times change. As in Linux, only one hole is
+ * looked at, and the range is rounded to sectors by its length, not by its end. @return 0: it is not; 1: it is; <0
  */
 static int is_in_hole(struct writing *w, uint64_t from, uint64_t to, struct btrkit_error *err)
 {
@@ -68,7 +70,7 @@ static int is_in_hole(struct writing *w, uint64_t from, uint64_t to, struct btrk
 	return end >= to;
 }
 
-/* What of the range is not whole sectors. @return 0; 1: all of it is in a hole; <0 */
+/* Zeroes the parts of the range that are not whole sectors. @return 0; 1: the range is entirely in a hole; <0 */
 static int punch_edges(struct writing *w, uint64_t from, uint64_t to, struct btrkit_error *err)
 {
 	const uint64_t inner = sector_up(w->op, from), outer = sector_down(w->op, to);
@@ -84,7 +86,7 @@ static int punch_edges(struct writing *w, uint64_t from, uint64_t to, struct btr
 	return write_end(w, ret, err);
 }
 
-/* @return 0; 1: all of it is in a hole; <0 */
+/* @return 0; 1: the range is entirely in a hole; <0 */
 static int punch_ends(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, uint64_t len,
 		      struct btrkit_error *err)
 {
@@ -133,11 +135,11 @@ int btrkit_txn_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint
 struct preallocating {
 	struct writing w;
 	uint64_t at, to; /* what is left, whole sectors */
-	uint64_t end;	 /* of what was asked for */
+	uint64_t end;	 /* of the requested range */
 	bool keep_size;
 };
 
-/* Where nothing is kept yet, from p->at on. @return 0; 1: everything is; <0 */
+/* Finds the next range from p->at on that is neither allocated nor preallocated. @return 0; 1: there is none; <0 */
 static int find_gap(struct preallocating *p, uint64_t *end, struct btrkit_error *err)
 {
 	while (p->at < p->to) {
@@ -159,7 +161,7 @@ static int find_gap(struct preallocating *p, uint64_t *end, struct btrkit_error 
 			*end = x.end < p->to ? x.end : p->to;
 			return 0;
 		}
-		/* What an extent has behind the end was never the file's. */
+		/* The part of a regular extent past the end of the file is not part of the file: it is replaced. */
 		p->at = x.fe.type == FILE_EXTENT_REG && p->at < edge && edge < x.end ? edge : x.end;
 	}
 	return 1;
@@ -187,7 +189,7 @@ static int fill_gap(struct preallocating *p, uint64_t end, struct btrkit_error *
 	return ret;
 }
 
-/* With the lock. @return 0; 1: it is done; WRITE_CLEAR; -ENOSPC: what could be kept is; <0 */
+/* Requires the inode's lock. @return 0; 1: done; WRITE_CLEAR; -ENOSPC: as much as possible was preallocated; <0 */
 static int prealloc_some(struct preallocating *p, bool first, struct btrkit_error *err)
 {
 	struct op *op = p->w.op;
@@ -195,7 +197,9 @@ static int prealloc_some(struct preallocating *p, bool first, struct btrkit_erro
 	uint64_t end;
 	int ret = 0;
 
-	/* Nothing was changed when this fails. As in Linux a small file stays one if the range touches its end. */
+	/*
+	 * If this fails nothing was changed. As in Linux, a small file stays inline if the range only touches its end.
+	 */
 	if (first && p->at > old)
 		ret = write_judge_extend(&p->w, p->at, err);
 	if (first && !ret && p->at > old)

@@ -9,16 +9,16 @@
 #define LINKS_MAX 65535u
 
 struct linking {
-	struct op *op;	  /* on the subvolume that the name is to be in */
-	struct op *other; /* on the file's, if that is another one; else NULL */
+	struct op *op;	  /* on the subvolume of the new name */
+	struct op *other; /* on the subvolume of the file, if that is another one; otherwise NULL */
 	uint64_t inode;
 	struct op_inode dir, in;
 };
 
-/* @return 0; -EPERM; -ENOENT: it has no name any more */
+/* @return 0; -EPERM; -ENOENT: it has no names left */
 static int judge_file(const struct linking *l, struct btrkit_error *err)
 {
-	/* The place of a subvolume is a directory, too. */
+	/* The stub of a subvolume is a directory, too. */
 	if (l->inode == BTRKIT_EMPTY_SUBVOLUME || S_ISDIR(op_inode_mode(&l->in)) ||
 	    le64_get(l->in.item.flags) & (INODE_IMMUTABLE | INODE_APPEND))
 		return err_system(err, EPERM, "inode %" PRIu64 " may have no other name", l->inode);
@@ -27,7 +27,7 @@ static int judge_file(const struct linking *l, struct btrkit_error *err)
 	return 0;
 }
 
-/* In Linux's order. */
+/* In the order in which Linux checks. */
 static int judge(const struct linking *l, const struct name *name, struct btrkit_error *err)
 {
 	int ret = name_judge_new(l->op, &l->dir, name, err);
@@ -77,7 +77,7 @@ static int make_link(struct linking *l, const struct name *name, struct btrkit_e
 	return ret ? ret : op_inode_put(op, &l->dir, err);
 }
 
-/* It fails, but what else is wrong comes first. */
+/* A link to another subvolume always fails. This determines which error is reported. */
 static int link_across(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const struct btrkit_place *to,
 		       struct btrkit_error *err)
 {
@@ -111,7 +111,7 @@ int btrkit_txn_link(struct btrkit_txn *txn, uint64_t root, uint64_t inode, const
 		return ret;
 	if (root != to->root)
 		return link_across(txn, root, inode, to, err);
-	/* The reference, or an extended one; entry, index, and both inodes. */
+	/* The INODE_REF or INODE_EXTREF, the entry and its index, and both inodes. */
 	need = (struct ticket_need){
 		.items = 6,
 		.bytes = (uint32_t)(4 * sizeof(struct disk_item) + sizeof(struct disk_inode_extref) +

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What names lead to in a transaction, without putting what waits into the trees. */
+/* Lookup of names in a transaction. It does not flush delayed items. */
 #include <errno.h>
 #include <inttypes.h>
 
 #include "lib/base/err.h"
 #include "lib/modify/names.h"
 
-/* A subvolume begins at an entry, or its place is empty. */
+/* Handles an entry that leads to a subvolume, or to the stub of one. */
 static int enter_subvolume(struct op *op, const struct op_inode *dir, const struct name *name,
 			   const struct name_entry *entry, struct btrkit_found *found, struct btrkit_error *err)
 {

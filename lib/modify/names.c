@@ -172,7 +172,10 @@ int name_add(struct op *op, struct op_inode *dir, const struct name *name, const
 	return ret;
 }
 
-/* That the index which the inode knows of is the name's: another one's would go with it. */
+/*
+ * Checks that the index in the inode's reference belongs to this name: otherwise the entry of another one would be
+ * removed.
+ */
 static int judge_index(struct op *op, const struct op_inode *dir, const struct name *name, uint64_t index,
 		       struct btrkit_error *err)
 {
@@ -226,7 +229,7 @@ static uint32_t put_ref(uint8_t *to, const struct name *name, uint64_t index)
 
 static struct btrkit_key extref_key(uint64_t inode, uint64_t dir, const struct name *name)
 {
-	/* Linux begins the checksum with the lower half of the directory's number. */
+	/* As in Linux, only the lower 32 bits of the directory's inode number seed the checksum. */
 	return KEY(inode, KEY_INODE_EXTREF, crc32c((uint32_t)dir, name->bytes, name->len));
 }
 
@@ -248,7 +251,7 @@ static int add_extref(struct op *op, uint64_t inode, uint64_t dir, const struct 
 	return ret ? ret : entry_append(op, &item, bytes, size, err);
 }
 
-/* Whether an item that is there, or none, has room for more. @return 0; 1 it has not; <0 */
+/* Whether @more bytes fit into an item, which may not exist yet. @return 0; 1: they do not; <0 */
 static int has_room(struct op *op, const struct btrkit_key *key, size_t more, struct btrkit_error *err)
 {
 	struct item item;
@@ -290,7 +293,7 @@ int name_ref_add(struct op *op, uint64_t inode, uint64_t dir, const struct name 
 	return entry_append(op, &item, bytes, size, err);
 }
 
-/* Takes the name out of an item of references, if it is there. @return 0; 1; <0 */
+/* Removes a name from an item of references. @return 0; 1: it is not there; <0 */
 static int cut_ref(struct op *op, const struct btrkit_key *key, uint64_t dir, const struct name *name, uint64_t *index,
 		   struct btrkit_error *err)
 {

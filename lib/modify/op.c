@@ -28,19 +28,19 @@ static int open_op(struct op *op, struct btrkit_txn *txn, uint64_t root, struct 
 	return delayed_tree(op->d, root, &op->t, err);
 }
 
-/* Something may have been changed by half; or by somebody else. */
+/* Errors that may have left a change half done, or that come from another writer (-EBUSY). */
 static bool is_fatal(int ret)
 {
 	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || ret == -ENODATA || ret == -EBUSY;
 }
 
-/* Who is told of it may be another than who commits. */
+/* Records a fatal error in the transaction: the thread that commits may be another one. */
 static int noticed(struct delayed *d, int ret, const struct btrkit_error *err)
 {
 	return is_fatal(ret) ? delayed_fail(d, ret, err) : ret;
 }
 
-/* By who is in the gate or alone: until then it may become another one. */
+/* Checked inside the gate or when exclusive: before that, the subvolume may still be deleted. */
 static int judge_tree(const struct op *op, struct btrkit_error *err)
 {
 	return op->t && op->t->deleted ? err_set(err, BTRKIT_NOT_FOUND, "no subvolume %" PRIu64, op->t->id) : 0;
@@ -68,7 +68,7 @@ int op_begin_reading(struct op *op, struct btrkit_txn *txn, uint64_t root, struc
 	if (ret)
 		return noticed(op->d, ret, err);
 	gate_enter(&op->d->gate);
-	/* When a commit in between failed there are no trees any more. */
+	/* If a commit failed in between, there are no trees any more. */
 	ret = delayed_judge(op->d, err);
 	if (!ret)
 		ret = judge_tree(op, err);
@@ -121,7 +121,7 @@ int op_join(const struct op *op, uint64_t root, struct op *ret, struct btrkit_er
 
 int op_end_alone(struct op *op, int ret, struct btrkit_error *err)
 {
-	/* Nothing may wait that has no reservation. */
+	/* No delayed item may be left without a reservation. */
 	if (!ret)
 		ret = delayed_run_alone(op->d, err);
 	noticed(op->d, ret, err);
@@ -178,7 +178,7 @@ int op_again(struct btrkit_txn *txn, bool *tried, int ret, struct btrkit_error *
 	if (ret != -ENOSPC || *tried || atomic_load(&txn->delayed->full))
 		return ret;
 	*tried = true;
-	/* What the error says is still true if nothing is committed. */
+	/* If nothing is committed the error remains valid. */
 	return ticket_commit(txn, err);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a crash has left: inodes without names, and verity seals that are half made. */
+/* Cleanup after a crash: inodes without names, and unfinished verity seals. */
 #include "lib/modify/remove.h"
 
 #include <errno.h>
@@ -7,9 +7,9 @@
 
 #include "lib/base/err.h"
 
-#define AT_A_TIME 32u /* items that one operation takes away */
+#define AT_A_TIME 32u /* items removed by one operation */
 
-/* The next one from @from on. @return 0; 1: there is none; <0 */
+/* Finds the next orphan from @from on. @return 0; 1: there is none; <0 */
 static int next_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t from, uint64_t *ret, struct btrkit_error *err)
 {
 	const uint64_t orphans = OID_ORPHAN;
@@ -28,7 +28,7 @@ static int next_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t from, uin
 	return op_end(&op, r, err);
 }
 
-/* Some items of a seal go. @return 0: there may be more; 1: there are none; <0 */
+/* Removes some items of a verity seal. @return 0: there may be more; 1: there are none; <0 */
 static int drop_seal(struct op *op, uint64_t inode, struct btrkit_error *err)
 {
 	for (unsigned i = 0; i < AT_A_TIME; i++) {
@@ -48,7 +48,7 @@ static int drop_seal(struct op *op, uint64_t inode, struct btrkit_error *err)
 	return 0;
 }
 
-/* @return 0: it is not done yet; 1: it is; 2: the inode is to go; <0 */
+/* @return 0: not done yet; 1: done; 2: the inode is to be removed; <0 */
 static int clean_step(struct op *op, uint64_t inode, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
@@ -60,7 +60,7 @@ static int clean_step(struct op *op, uint64_t inode, struct btrkit_error *err)
 	ret = op_inode_get(op, inode, &in, &own);
 	if (!ret && !le32_get(in.item.nlink))
 		return 2;
-	/* What has names is there to stay, but its seal was not finished. */
+	/* An inode with names stays; an unfinished verity seal is removed. */
 	if (!ret)
 		ret = le64_get(in.item.flags) & INODE_VERITY ? 1 : drop_seal(op, inode, err);
 	else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The property btrfs.compression: an attribute that inode flags go along with. */
+/* The property btrfs.compression: an extended attribute that also determines inode flags. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -45,7 +45,7 @@ int property_inherited(struct op *op, const struct op_inode *dir, const char **r
 	struct dir_entry e;
 	int r;
 
-	/* The flag goes along with it. */
+	/* The flag is set whenever the attribute selects a method. */
 	if (!(le64_get(dir->item.flags) & INODE_COMPRESS))
 		return 1;
 	r = xattr_find(op, dir->inode, ATTRIBUTE_COMPRESSION, &e, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Names that go, and inodes with their last one. */
+/* Removal of names, and of inodes with their last name. */
 #include "lib/modify/remove.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include "lib/base/err.h"
 #include "lib/modify/subvolume_remove.h"
 
-/* Items of an inode that goes together with its name. */
+/* An inode with at most this many items is removed together with its name. */
 #define SMALL 4u
 
-/* Items of an orphan that one operation takes away, and where space is short. */
+/* Items of an orphan that one operation removes, and the same if space is short. */
 #define AT_A_TIME 32u
 #define FEW_AT_A_TIME 4u
 
@@ -46,7 +46,10 @@ int remove_judge(const struct op *op, const struct op_inode *dir, const struct o
 	return ret;
 }
 
-/* Of an inode that is to go: by other names of it, or by files that only it has names for, it has to stay. */
+/*
+ * Refuses an item which shows that the inode must stay: it has other names, or it is a directory that still has
+ * entries.
+ */
 static int judge_item(const struct op *op, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -63,7 +66,7 @@ static int judge_item(const struct op *op, const struct btrkit_key *key, struct 
 	return ret;
 }
 
-/* The same of all its items. */
+/* Checks all items of an inode. */
 static int judge_items(struct op *op, uint64_t inode, struct btrkit_error *err)
 {
 	static const uint8_t first[] = { KEY_INODE_REF, KEY_DIR_ITEM };
@@ -80,7 +83,7 @@ static int judge_items(struct op *op, uint64_t inode, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
-/* All items of an inode that has few of them. @return 0; 1: it has more, and all are there still; <0 */
+/* Removes all items of an inode that has few. @return 0; 1: it has more, and none was removed; <0 */
 static int remove_small(struct op *op, uint64_t inode, struct btrkit_error *err)
 {
 	struct btrkit_key keys[SMALL], at = KEY(inode, 255, UINT64_MAX);
@@ -103,14 +106,14 @@ static int remove_small(struct op *op, uint64_t inode, struct btrkit_error *err)
 	return ret < 0 ? ret : 0;
 }
 
-/* A verity seal that a crash has left half made has one already. */
+/* The item may exist already, because of an unfinished verity seal. */
 static int add_orphan_item(struct op *op, uint64_t inode, struct btrkit_error *err)
 {
 	const struct btrkit_key key = orphan_key(inode);
 	struct item item;
 	int ret;
 
-	/* Few inodes come here: the others do not wait for each other. */
+	/* Only inodes with many items get here, so other operations do not wait for this lock. */
 	if (!op->alone)
 		delayed_lock_orphans(op->t, &op->locks);
 	ret = delayed_find(op->t, &op->reader, &key, &item, err);
@@ -131,7 +134,7 @@ int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const 
 		ret = name_remove(op, dir, name, index, err);
 	if (ret)
 		return ret;
-	/* A directory has one link only, whatever is in it. */
+	/* A directory has exactly one link, whatever is in it. */
 	nlink--;
 	in->item.nlink = le32_put(nlink);
 	in->item.ctime = op->now;
@@ -149,14 +152,14 @@ int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const 
 	return ret ? ret : op_inode_put(op, in, err);
 }
 
-/* Takes some items away; *@more says whether there are others. */
+/* Removes some items of an inode; *@more: whether there are others. */
 static int remove_some(struct op *op, uint64_t inode, unsigned max, bool *more, struct btrkit_error *err)
 {
 	struct btrkit_key at = KEY(inode, 255, UINT64_MAX);
 	struct item item;
 	int ret = 0;
 
-	/* From the end on, so that the inode's own item is the last. */
+	/* Backwards, so that the INODE_ITEM is the last one. */
 	for (unsigned i = 0; !ret && i < max; i++) {
 		ret = delayed_seek_back(op->t, NULL, &at, &item, err);
 		if (!ret) {
@@ -211,7 +214,7 @@ int remove_orphan(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct 
 	return err_pass(err, &own, remove_steps(txn, root, inode, &own));
 }
 
-/* @return 0: it was the place of a subvolume, and is gone; 1: it is a subvolume; <0 */
+/* Removes the stub of a subvolume. @return 0; 1: it is a subvolume; <0 */
 static int unlink_place(struct op *op, struct op_inode *dir, const struct name *name, const struct name_entry *entry,
 			enum btrkit_unlink_what what, struct btrkit_error *err)
 {
@@ -231,7 +234,7 @@ static int unlink_place(struct op *op, struct op_inode *dir, const struct name *
 	return ret ? ret : op_inode_put(op, dir, err);
 }
 
-/* Of a subvolume that is no file. @return -EPERM; -EISDIR; <0 */
+/* The error for removing a subvolume like a file. @return -EPERM; -EISDIR; <0 */
 static int refuse_subvolume(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
 {
 	const uint64_t top = OID_FIRST_FREE;

@@ -8,7 +8,7 @@
 
 #define DEPTH_MAX (1u << 20)
 
-/* What is found is for who is alone. */
+/* An entry leads to a subvolume: the rename has to be exclusive. */
 #define ALONE 2
 
 /* @return 0; ALONE; <0 */
@@ -42,7 +42,7 @@ static bool same_entry(bool there, const struct name_entry *a, const struct rena
 	return there == now->there && (!there || !key_cmp(&a->location, &now->entry.location));
 }
 
-/* Both directories and what has the names in them, with their locks. */
+/* Locks both directories and the inodes that have the names in them. */
 static int lock_all(struct renaming *r, struct btrkit_error *err)
 {
 	uint64_t inodes[4] = { r->dir[0].inode, r->dir[1].inode };
@@ -91,7 +91,7 @@ int rename_parent(struct op *op, uint64_t inode, uint64_t *ret, struct btrkit_er
 	return r;
 }
 
-/* Whether @dir is below @inode, or is it. @return 0 it is not; 1 it is; <0 */
+/* Whether @dir is @inode or is below it. @return 0: it is not; 1: it is; <0 */
 static int is_below(struct op *op, uint64_t dir, uint64_t inode, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -108,7 +108,7 @@ static int is_below(struct op *op, uint64_t dir, uint64_t inode, struct btrkit_e
 	return ret;
 }
 
-/* A directory that gets into another one must not get below itself. With the lock of renames, and no others. */
+/* Refuses to move a directory below itself. Call with the lock of renames, and no others. */
 static int judge_loops(struct renaming *r, struct btrkit_error *err)
 {
 	const unsigned in_the_way = BTRKIT_RENAME_NOREPLACE, missing = BTRKIT_RENAME_EXCHANGE;
@@ -118,10 +118,10 @@ static int judge_loops(struct renaming *r, struct btrkit_error *err)
 	delayed_lock(r->op->t, dirs, 2, &r->op->locks);
 	ret = find_both(r, err);
 	delayed_unlock(&r->op->locks);
-	/* What fails for another reason first is found out when all is locked. */
+	/* Other reasons to fail are checked after everything is locked. */
 	if (ret || !r->from.there || r->flags & (r->to.there ? in_the_way : missing))
 		return ret;
-	/* What is no directory is above none. That entries do not lie about it is found out when all is locked. */
+	/* Only a directory can be above something. The types in the entries are verified after everything is locked. */
 	if (r->from.entry.type == FT_DIR)
 		ret = is_below(r->op, dirs[1], r->from.entry.location.objectid, err);
 	if (ret)
@@ -131,7 +131,7 @@ static int judge_loops(struct renaming *r, struct btrkit_error *err)
 	return ret == 1 ? rename_loops(r, true, err) : ret;
 }
 
-/* Nobody else moves directories meanwhile, but the names may lead elsewhere once that is judged. */
+/* No other thread moves directories meanwhile, but the names may lead elsewhere by the time everything is locked. */
 static int lock_across(struct renaming *r, struct btrkit_error *err)
 {
 	struct rename_side from, to;
@@ -156,7 +156,7 @@ static int rename_locked(struct renaming *r, bool *orphan, struct btrkit_error *
 
 	if (!ret && r->to.there && r->flags & BTRKIT_RENAME_NOREPLACE)
 		return err_system(err, EEXIST, "\"%.*s\"", (int)r->to.name.len, r->to.name.bytes);
-	/* Two names of one inode stay as they are. */
+	/* Two names of the same inode are left alone, as POSIX demands. */
 	if (!ret && r->to.there && r->from.in.inode == r->to.in.inode)
 		return 0;
 	if (!ret)
@@ -168,7 +168,7 @@ static int rename_locked(struct renaming *r, bool *orphan, struct btrkit_error *
 static int rename_inodes(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
 			 unsigned flags, struct btrkit_error *err)
 {
-	/* References, entries and indices of two names that go and two that come, and four inodes. */
+	/* References, entries and indices of two old and two new names, and four inodes. */
 	const struct ticket_need need = { .items = RENAME_ITEMS, .bytes = rename_bytes(from, to) };
 	struct renaming r = { .flags = flags,
 			      .dir = { { .inode = from->dir }, { .inode = to->dir } },
@@ -185,14 +185,14 @@ static int rename_inodes(struct btrkit_txn *txn, const struct btrkit_place *from
 	if (from->dir != to->dir)
 		pthread_mutex_lock(&txn->delayed->renames);
 	ret = rename_locked(&r, &orphan, err);
-	/* Those who wait for it are in the gate, which may be closed at the end. */
+	/* Release it first: threads waiting for it are inside the gate, which may have to be closed by op_end(). */
 	if (from->dir != to->dir)
 		pthread_mutex_unlock(&txn->delayed->renames);
 	ret = op_end(r.op, ret, err);
 	return ret || !orphan ? ret : remove_orphan(txn, to->root, r.to.in.inode, err);
 }
 
-/* Linux looks for what there is before it judges the name that it is to have. */
+/* Like Linux, looks up the old name before it refuses a new name that is too long. */
 static int judge_names(struct btrkit_txn *txn, const struct btrkit_place *from, const struct btrkit_place *to,
 		       struct btrkit_error *err)
 {

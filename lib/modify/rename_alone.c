@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Subvolumes that get other names, and what is in different ones. */
+/* Renames of subvolumes, and between subvolumes. */
 #include "lib/modify/rename.h"
 
 #include <errno.h>
@@ -11,12 +11,12 @@
 
 #define DEPTH_MAX (1u << 20)
 
-/* A directory, or what has a name. */
+/* A directory or an inode with a name. */
 struct spot {
 	uint64_t root, inode;
 };
 
-/* The subvolume that a side is. */
+/* Reads the subvolume that a side leads to. */
 static int enter_subvolume(struct rename_side *s, struct btrkit_error *err)
 {
 	const uint64_t id = s->entry.location.objectid;
@@ -34,7 +34,7 @@ static int enter_subvolume(struct rename_side *s, struct btrkit_error *err)
 	pthread_rwlock_rdlock(&own.d->trees);
 	ret = subvolume_get(own.txn->fs, id, &subvolume, err);
 	pthread_rwlock_unlock(&own.d->trees);
-	/* The entry of a snapshot may not say it. */
+	/* The offset in the entry of a snapshot may be wrong. */
 	if (!ret)
 		s->entry.location.offset = subvolume.root.key_offset;
 	return ret;
@@ -84,7 +84,7 @@ static int find_both(struct renaming *r, const struct btrkit_place *from, const 
 	return ret;
 }
 
-/* What a side is above of, if it is a directory that there is. */
+/* Gets the directory that a side leads to, if it exists and is one. */
 static bool top_of(const struct rename_side *s, struct spot *ret)
 {
 	if (!s->there || s->what == RENAME_PLACE || (s->what == RENAME_INODE && s->entry.type != FT_DIR))
@@ -94,7 +94,7 @@ static bool top_of(const struct rename_side *s, struct spot *ret)
 	return true;
 }
 
-/* The directory that one is in, in another subvolume as well. @return 0; 1: it is in none; <0 */
+/* Moves @at to its parent directory, across subvolumes. @return 0; 1: there is none; <0 */
 static int parent(const struct op *op, struct spot *at, struct btrkit_error *err)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -120,7 +120,7 @@ static int parent(const struct op *op, struct spot *at, struct btrkit_error *err
 	return ret == -ENOENT ? 1 : err_pass(err, &what, ret);
 }
 
-/* Whether a directory is below a side, or is it. @return 0 it is not; 1 it is; <0 */
+/* Whether the directory of one side is the other side, or is below it. @return 0: it is not; 1: it is; <0 */
 static int is_below(const struct rename_side *dir, const struct rename_side *what, struct btrkit_error *err)
 {
 	struct spot at = { dir->op->t->id, dir->dir->inode }, top;
@@ -148,7 +148,7 @@ static int judge_loops(const struct renaming *r, struct btrkit_error *err)
 	return ret == 1 ? rename_loops(r, true, err) : ret;
 }
 
-/* Two names of one inode, or one name, stay as they are. */
+/* Two names of the same inode, or the same name twice: nothing is renamed. */
 static bool same(const struct rename_side *a, const struct rename_side *b)
 {
 	return b->there && a->op == b->op && !key_cmp(&a->entry.location, &b->entry.location) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Names that change, once it is known what has them. */
+/* Renames: checks and changes, once both sides are known. */
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ int rename_loops(const struct renaming *r, bool above, struct btrkit_error *err)
 	return err_set(err, BTRKIT_INVALID, "a directory cannot be put into itself");
 }
 
-/* Whether something may lose its name in its directory. @directory: it has to be one, or must not be */
+/* Checks whether the name of a side may be removed. @directory: the side must be a directory, otherwise it must not. */
 static int judge_leaves(const struct rename_side *s, bool directory, struct btrkit_error *err)
 {
 	int ret;
@@ -39,7 +39,7 @@ static int judge_leaves(const struct rename_side *s, bool directory, struct btrk
 	return ret;
 }
 
-/* Whether a directory may get into another one: by its entry .. it changes, though btrfs has none. */
+/* Checks whether a side may be moved to another directory. Linux counts that as a write to the moved directory. */
 static int judge_moves(const struct rename_side *s, struct btrkit_error *err)
 {
 	return s->what == RENAME_SUBVOLUME && s->read_only ? err_system(err, EROFS, "subvolume \"%.*s\"",
@@ -57,7 +57,7 @@ static int full(const struct rename_side *s, struct btrkit_error *err)
 	return err_system(err, ENOTEMPTY, "\"%.*s\"", (int)s->name.len, s->name.bytes);
 }
 
-/* What is for btrfs to say. */
+/* Checks made by btrfs rather than by the VFS. */
 static int judge_kinds(const struct renaming *r, struct btrkit_error *err)
 {
 	const struct rename_side *from = &r->from, *to = &r->to;
@@ -65,7 +65,7 @@ static int judge_kinds(const struct renaming *r, struct btrkit_error *err)
 
 	if (across && (from->what != RENAME_SUBVOLUME || (exchange && to->what != RENAME_SUBVOLUME)))
 		return no_subvolume(err);
-	/* Linux would exchange a place and fail when it is half done. */
+	/* Linux would start to exchange a stub, and fail halfway. */
 	if (from->what == RENAME_PLACE || (exchange && to->what == RENAME_PLACE))
 		return full(from->what == RENAME_PLACE ? from : to, err);
 	if (exchange || !to->there)
@@ -75,7 +75,7 @@ static int judge_kinds(const struct renaming *r, struct btrkit_error *err)
 	return 0;
 }
 
-/* Whether what is at one side can be called what the other is. */
+/* Checks whether one side fits under the name of the other. */
 static int judge_room(const struct rename_side *s, const struct rename_side *other, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -121,7 +121,7 @@ static int take_subvolume(struct rename_side *s, uint64_t *index, struct btrkit_
 
 	delayed_lock_trees(s->op->d);
 	ret = roots_find(txn, id, &place, name, err);
-	/* Its directory knows of it, and it has to be known on both sides. */
+	/* The directory has an entry for it, so the root tree must have a ROOT_BACKREF. */
 	if (ret == -ENOENT)
 		ret = err_corrupt(err, NULL, "subvolume %" PRIu64 " does not know where it lies", id);
 	if (!ret && (place.parent != s->op->t->id || place.dir != s->dir->inode))
@@ -134,7 +134,7 @@ static int take_subvolume(struct rename_side *s, uint64_t *index, struct btrkit_
 	return ret;
 }
 
-/* The name goes from a side's directory, and what had it forgets it. */
+/* Removes the name of a side from its directory, and the reference to it. */
 static int take_name(struct rename_side *s, struct btrkit_error *err)
 {
 	uint64_t index;
@@ -154,7 +154,7 @@ static int take_name(struct rename_side *s, struct btrkit_error *err)
 	return ret ? ret : name_remove(s->op, s->dir, &s->name, index, err);
 }
 
-/* What was at one side gets the name of the other. */
+/* Gives what was at one side the name of the other. */
 static int give_name(struct rename_side *from, struct rename_side *to, struct btrkit_error *err)
 {
 	struct roots_place place = { .parent = to->op->t->id, .dir = to->dir->inode, .name = to->name };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Another size for a file. */
+/* Changes of the size of a file. */
 #include "lib/modify/write.h"
 
 #include <errno.h>
@@ -7,16 +7,16 @@
 
 #include "lib/base/err.h"
 
-/* File extents that are cut off in one operation: what that may take has to be there where nearly all is full, too. */
+/* File extents that one operation cuts off. Its reservation must be available on a nearly full filesystem as well. */
 #define CUT_ITEMS 32u
 
-/* Extents that go, and holes that come, at a time behind the end of a file that grows. */
+/* Extents dropped and holes inserted past the end of a growing file by one operation. */
 #define CLEAR_ITEMS 32u
 
-/* The same where space is short. */
+/* The same if space is short. */
 #define FEW_ITEMS 2u
 
-/* Takes away up to @max extents from *@from on, which gets where it came to. */
+/* Removes up to @max extents starting at *@from, and advances it. */
 static int drop_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned max, uint64_t *from, uint64_t to,
 		     struct btrkit_error *err)
 {
@@ -57,7 +57,7 @@ int write_drop(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t f
 	return ret;
 }
 
-/* What is left of a small file's item stays in it, whatever the file may get. @return 0; 1: it is compressed; <0 */
+/* Shortens an inline extent in place, regardless of the inode's flags. @return 0; 1: it is compressed; <0 */
 static int cut_inline(struct writing *w, uint64_t size, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(w->in.inode, KEY_EXTENT_DATA, 0);
@@ -86,7 +86,7 @@ static int cut_inline(struct writing *w, uint64_t size, struct btrkit_error *err
 	return 0;
 }
 
-/* The sector of a small file is written anew, inline again if it still may be. */
+/* Shortens an inline extent. A compressed one is rewritten, inline if that is still possible. */
 static int shorten_inline(struct writing *w, uint64_t size, uint64_t inlined, struct btrkit_error *err)
 {
 	const int ret = cut_inline(w, size, err);
@@ -114,7 +114,7 @@ static int resize(struct writing *w, uint64_t size, struct btrkit_error *err)
 	return write_put_inode(w, err);
 }
 
-/* Where the last @max extents from @limit on begin; *@all: there are no others. */
+/* Finds the start of the last @max extents past @limit; *@all: there are no others. */
 static int find_last(struct op *op, uint64_t inode, uint64_t limit, unsigned max, uint64_t *from, bool *all,
 		     struct btrkit_error *err)
 {
@@ -140,7 +140,7 @@ static int find_last(struct op *op, uint64_t inode, uint64_t limit, unsigned max
 	}
 }
 
-/* *@all: nothing is left behind @size. */
+/* Removes up to @max extents; *@all: nothing is left past @size. */
 static int cut_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, unsigned max, bool *all,
 		    struct btrkit_error *err)
 {
@@ -167,8 +167,8 @@ static int cut_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint6
 }
 
 /*
- * What the file has behind @size goes, the last first: if the transaction is committed in between the file ends where
- * its data does, and does not show what is left when it grows again.
+ * Removes everything past @size, starting with the last extent: if the transaction is committed in between, the file
+ * ends where its data ends, and what is left does not appear when it grows again.
  */
 static int cut_off(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size, struct btrkit_error *err)
 {
@@ -181,11 +181,11 @@ static int cut_off(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64
 	return ret;
 }
 
-/* Some of what lies from *@from on, or from the end of the file, if that is behind it. */
+/* Clears some of the range from *@from, or from the end of the file if that is past it. */
 static int clear_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned max, uint64_t *from, uint64_t to,
 		      struct btrkit_error *err)
 {
-	/* Of each extent two parts may stay. */
+	/* Two parts of each extent may stay. */
 	const uint32_t item = sizeof(struct disk_item) + sizeof(struct disk_file_extent);
 	const struct ticket_need need = { .items = 3 * max + 2, .bytes = 3 * max * item };
 	struct op op;
@@ -219,7 +219,7 @@ int write_clear(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t 
 	return ret;
 }
 
-/* What is to be done before a file can have another size. */
+/* The file must be cut off first. */
 #define CUT_OFF 1
 
 /* @return 0; CUT_OFF; WRITE_CLEAR; <0 */
@@ -237,7 +237,7 @@ static int truncate_once(struct btrkit_txn *txn, uint64_t root, uint64_t inode, 
 	if (ret)
 		return ret;
 	ret = write_open(&w, inode, err);
-	/* Also what was kept free behind the end. */
+	/* Preallocated extents past the end are cut off as well. */
 	if (!ret && size <= le64_get(w.in.item.size)) {
 		ret = extents_next(&op, inode, sector_up(&op, size), EXTENTS_END, &x, err);
 		ret = ret < 0 ? ret : ret ? 0 : CUT_OFF;
@@ -250,7 +250,7 @@ static int truncate_once(struct btrkit_txn *txn, uint64_t root, uint64_t inode, 
 	return op_end(&op, ret, err);
 }
 
-/* Whether a file does not become larger: what is kept for Linux is for that, too. @return 0; 1: it does; <0 */
+/* Whether a file does not grow: then the reserve kept for Linux may be used. @return 0; 1: it grows; <0 */
 static int judge_shorter(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t size,
 			 struct btrkit_error *err)
 {
@@ -280,7 +280,7 @@ static int truncate_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, u
 		} else if (ret == WRITE_CLEAR) {
 			ret = write_clear(txn, root, inode, size, err);
 		} else if (op_less_may_do(txn, ret) && !shorter) {
-			/* The error stays what it is unless this fails, too. */
+			/* Keep the error unless this fails too. */
 			ret = judge_shorter(txn, root, inode, size, err);
 			shorter = !ret;
 			if (ret == 1)
@@ -288,7 +288,7 @@ static int truncate_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, u
 		} else if (!ret) {
 			return 0;
 		}
-		/* And again: somebody may have written there meanwhile. */
+		/* Repeat, since another thread may have written there meanwhile. */
 		if (ret == -ENOSPC)
 			ret = op_again(txn, &tried, ret, err);
 		if (ret)

@@ -28,7 +28,10 @@ static int read_item(struct btrkit_txn *txn, const struct tree_root *root, struc
 	if (r)
 		return r < 0 ? r : err_corrupt(err, NULL, "root item of subvolume %" PRIu64 " is gone", root->id);
 	memcpy(&ret->d, c->item.data, c->item.size < sizeof(ret->d) ? c->item.size : sizeof(ret->d));
-	/* What Linux of before 3.6 did not keep up is nothing. */
+	/*
+	 * The fields past the short form are valid only if generation_v2 matches: Linux before 3.6 did not maintain
+	 * them.
+	 */
 	if (le64_get(ret->d.generation_v2) != le64_get(ret->d.generation))
 		memset((uint8_t *)&ret->d + ROOT_ITEM_SHORT, 0, sizeof(ret->d) - ROOT_ITEM_SHORT);
 	ret->d.generation_v2 = ret->d.generation;
@@ -68,7 +71,7 @@ int roots_put(struct btrkit_txn *txn, const struct roots_item *item, struct btrk
 	return ret ? ret : edit_replace(roots, &item->key, &item->d, sizeof(item->d), err);
 }
 
-/* An item that is there already contradicts what the trees say else. */
+/* Inserts an item that must not exist yet: if it does, the trees contradict each other. */
 static int insert(struct edit_tree *t, const struct btrkit_key *key, const void *data, uint32_t size,
 		  struct btrkit_error *err)
 {
@@ -77,7 +80,7 @@ static int insert(struct edit_tree *t, const struct btrkit_key *key, const void 
 	return ret == -EEXIST ? err_corrupt(err, NULL, "item is there already that no other one speaks of") : ret;
 }
 
-/* A qgroup for the subvolume, which a count of all quotas fills in. */
+/* Adds a qgroup for the subvolume. A rescan fills it in. */
 static int add_qgroup(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
 {
 	const struct disk_qgroup_info info = { .generation = le64_put(txn->generation) };
@@ -93,7 +96,7 @@ static int add_qgroup(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *
 		ret = edit_insert(t, &KEY(0, KEY_QGROUP_INFO, id), &info, sizeof(info), &own);
 	if (!ret)
 		ret = edit_insert(t, &KEY(0, KEY_QGROUP_LIMIT, id), &limit, sizeof(limit), &own);
-	/* Linux leaves that of a subvolume which is gone; its number may come again. */
+	/* Linux may have left the qgroup of a deleted subvolume with the same id. */
 	return ret == -EEXIST ? 0 : err_pass(err, &own, ret);
 }
 
@@ -137,7 +140,7 @@ int roots_take_id(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error *er
 		return r;
 	if (id < txn->writer->next_root)
 		id = txn->writer->next_root;
-	/* The upper bits are the level of a qgroup. */
+	/* The upper 16 bits are the level of a qgroup. */
 	if (id >> 48)
 		return err_set(err, BTRKIT_NO_SPACE, "there are no more numbers for subvolumes");
 	txn->writer->next_root = id + 1;
@@ -180,12 +183,12 @@ static int add_uuid(struct edit_tree *t, uint8_t type, const uint8_t uuid[16], u
 		return ret;
 	if (ret == 1)
 		return edit_insert(t, &key, &mine, sizeof(mine), err);
-	/* Several may have been received from the same. */
+	/* Several subvolumes may have been received from the same one. */
 	size = t->c.item.size;
 	for (uint32_t i = 0; i + sizeof(mine) <= size; i += (uint32_t)sizeof(mine))
 		if (!memcmp(t->c.item.data + i, &mine, sizeof(mine)))
 			return 0;
-	/* Linux, too, leaves out of a full item whom nobody has to find: those that are in it are the same. */
+	/* As in Linux, a received subvolume is not recorded if the item is full. */
 	if (type == KEY_UUID_RECEIVED_SUBVOL &&
 	    size + sizeof(mine) > leaf_room(t->overlay->fs->items.nodesize) - sizeof(struct disk_item))
 		return 0;
@@ -204,7 +207,7 @@ int roots_add_uuids(struct btrkit_txn *txn, uint64_t id, const struct disk_root_
 	struct edit_tree *t;
 	int ret = overlay_try_tree(txn->overlay, OID_UUID_TREE, &t, err);
 
-	/* Where there is none Linux makes it of all root items. */
+	/* If there is no UUID tree, Linux creates it from the root items. */
 	if (ret)
 		return ret < 0 ? ret : 0;
 	ret = add_uuid(t, KEY_UUID_SUBVOL, d->uuid, id, err);

@@ -9,24 +9,24 @@
 #include "lib/base/err.h"
 #include "lib/base/pipeline.h"
 
-#define UNIT (1u << 20)		 /* bytes that are written as one piece of work */
-#define ALONE (4u * ENCODE_MAX)	 /* so few bytes are not worth a thread */
+#define UNIT (1u << 20)		 /* bytes of a unit of work, uncompressed */
+#define ALONE (4u * ENCODE_MAX)	 /* up to this many bytes threads do not pay */
 
-/* A piece of work. */
+/* A unit of work. */
 struct slot {
 	struct store *s;
 	uint64_t from; /* in the file */
 	size_t len;
-	struct range at; /* of what is not compressed; else none until it is known how much comes of it */
-	/* What is compressed. */
+	struct range at; /* uncompressed: where it is written; compressed: unset until the size is known */
+	/* Only for compression. */
 	struct encoder *encoder;
-	uint8_t *plain, *packed; /* ENCODE_MAX each */
-	size_t stored;		 /* bytes of @packed, whole sectors; 0: it does not pay */
+	uint8_t *plain, *packed; /* ENCODE_MAX bytes each */
+	size_t stored;		 /* bytes of @packed, whole sectors; 0: compression does not pay */
 	uint8_t *sums;
 	size_t num_sums;
 };
 
-/* The bytes at a place, as many as lie together. */
+/* Gets a pointer to the bytes at an offset; *@len is reduced to what is contiguous. */
 static const uint8_t *run_at(const struct store_bytes *b, uint32_t sector, uint64_t from, size_t *len)
 {
 	const uint8_t *at;
@@ -74,7 +74,7 @@ static void sum_up(struct slot *t, const uint8_t *data, size_t len)
 		csum->compute(data + at, sector, t->sums + t->num_sums++ * csum->size);
 }
 
-/* Writes what is not compressed to its place. */
+/* Writes uncompressed data to its place. */
 static int work_plain(struct slot *t, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -137,7 +137,7 @@ static int too_many(struct btrkit_error *err)
 	return err_set(err, BTRKIT_NO_SPACE, "free space is in too many pieces");
 }
 
-/* New places for bytes that are not compressed: one if there is one. */
+/* Allocates space for uncompressed data, in as few extents as possible. */
 static int place_new(struct store *s, uint64_t from, uint64_t to, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -156,7 +156,7 @@ static int place_new(struct store *s, uint64_t from, uint64_t to, struct btrkit_
 	return ret;
 }
 
-/* The next space from @from on that was kept for the file, and may be written. @return 0; 1 there is none; <0 */
+/* Finds the next preallocated extent from @from on that may be written in place. @return 0; 1: there is none; <0 */
 static int next_kept(struct store *s, uint64_t from, uint64_t to, struct extent_at *x, struct btrkit_error *err)
 {
 	int ret;
@@ -212,7 +212,7 @@ static void keep_sums(struct slot *t)
 	t->s->num_sums += t->num_sums;
 }
 
-/* What does not get smaller is written as it is. */
+/* Stores data that does not compress. */
 static int finish_plain(struct slot *t, struct btrkit_error *err)
 {
 	struct store *s = t->s;
@@ -244,7 +244,7 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 		return 0;
 	}
 	ret = t->stored ? data_alloc(s->op, t->stored, t->stored, &r, err) : 1;
-	/* There may be room in pieces. */
+	/* Uncompressed, the data may be split into several free ranges. */
 	if (ret == 1 || (ret == -ENOSPC && !s->op->txn->failed))
 		return finish_plain(t, err);
 	if (ret)
@@ -307,7 +307,7 @@ static int give_out_all(struct store *s, struct pipeline *p, uint64_t from, uint
 
 	for (; !ret && s->compression && from < to; from += ENCODE_MAX)
 		ret = give_out(p, from, to - from < ENCODE_MAX ? (size_t)(to - from) : ENCODE_MAX, NULL, err);
-	/* All places are known already. */
+	/* All places have been allocated already. */
 	for (unsigned i = 0; !ret && !s->compression && i < n; i++) {
 		const struct file_extent *fe = &s->pieces[i].fe;
 
@@ -328,7 +328,7 @@ static unsigned num_threads(const struct store *s, uint64_t len)
 
 	if (pieces < threads)
 		threads = (unsigned)pieces;
-	/* The caller's own does it alone. */
+	/* 0: the caller's thread does the work. */
 	return len <= ALONE || threads < 2 ? 0 : threads;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* New subvolumes: empty ones, and snapshots. */
+/* Creation of subvolumes and snapshots. */
 #include <btrkit/subvolume_modify.h>
 
 #include <errno.h>
@@ -14,24 +14,24 @@
 #include "lib/modify/inherit.h"
 #include "lib/modify/roots.h"
 
-/* What is to be made, and where. */
+/* A subvolume or snapshot to create. */
 struct adding {
 	struct op op;
 	struct roots_place place;
 	struct op_inode dir;
 	uint8_t uuid[16];
-	uint64_t id, key_offset; /* of the ROOT_ITEM, as the entry names it */
+	uint64_t id, key_offset; /* of the ROOT_ITEM, as in the directory entry */
 	struct inherited from_dir;
 	struct disk_inode_item inode;
 };
 
-/* The entry and its index, the directory, and one attribute of the new one. */
+/* The entry and its index, the directory, and one attribute of the new subvolume. */
 static const struct ticket_need entry_need = {
 	.items = 5,
 	.bytes = 2 * (sizeof(struct disk_dir_item) + NAME_LEN_MAX + sizeof(struct disk_item)) + 512,
 };
 
-/* What can be said before the operation begins. */
+/* Checks everything that does not depend on the filesystem, and chooses the UUID. */
 static int prepare(struct adding *a, const struct btrkit_txn *txn, const uint8_t *uuid, struct btrkit_error *err)
 {
 	int ret = name_judge(&a->place.name, err);
@@ -45,7 +45,7 @@ static int prepare(struct adding *a, const struct btrkit_txn *txn, const uint8_t
 	return ret;
 }
 
-/* Whether the name may be given in the directory, and by which index. */
+/* Checks whether the name can be added to the directory, and gets its index. */
 static int judge_place(struct adding *a, struct btrkit_error *err)
 {
 	int ret;
@@ -60,7 +60,7 @@ static int judge_place(struct adding *a, struct btrkit_error *err)
 	return ret;
 }
 
-/* The entry, when the tree is there. */
+/* Adds the directory entry, once the tree exists. */
 static int add_entry(struct adding *a, struct btrkit_error *err)
 {
 	const struct name_entry entry = { KEY(a->id, KEY_ROOT_ITEM, a->key_offset), FT_DIR };
@@ -70,8 +70,9 @@ static int add_entry(struct adding *a, struct btrkit_error *err)
 }
 
 /*
- * What its directory has from others, which is what Linux gives it: the compression from that of the subvolume that it
- * lies in, and permissions from a default ACL of its own one, but neither this nor any flags.
+ * Collects what the root directory inherits. As in Linux that is the compression of the parent subvolume's root
+ * directory, and the permissions as reduced by the default ACL of the parent directory, but not that ACL itself, nor
+ * any flags.
  */
 static int find_inherited(struct adding *a, struct btrkit_error *err)
 {
@@ -109,7 +110,7 @@ static void make_inode(struct adding *a, const struct btrkit_new_subvolume *what
 	inherit_property(&a->op, &a->from_dir, &a->inode);
 }
 
-/* Its directory, with the reference that leads to itself. */
+/* Inserts the root directory, with its reference to itself. */
 static int fill_tree(const struct adding *a, struct edit_tree *t, struct btrkit_error *err)
 {
 	static const char name[] = { '.', '.' };
@@ -158,7 +159,7 @@ static int make_tree(struct adding *a, const struct btrkit_new_subvolume *what, 
 	return ret ? ret : roots_link(txn, a->id, &a->place, err);
 }
 
-/* What is done directly in the trees, and the entry for that. A failure in the middle of it is fatal. */
+/* Ends a part that edits trees directly, or adds the entry for that: a failure halfway is fatal. */
 static int ended_in_trees(const struct adding *a, int ret, const struct btrkit_error *err)
 {
 	if (ret && a->id)
@@ -166,7 +167,7 @@ static int ended_in_trees(const struct adding *a, int ret, const struct btrkit_e
 	return ret;
 }
 
-/* Attributes of its directory. */
+/* Adds the inherited attributes to the root directory. */
 static int put_inherited(const struct adding *a, struct btrkit_error *err)
 {
 	struct op own;
@@ -226,14 +227,14 @@ int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t 
 	return ret;
 }
 
-/* The root item of a snapshot, by what that of its source was. */
+/* Turns the root item of the source into that of the snapshot. */
 static void derive_root(const struct adding *a, struct disk_root_item *d, bool read_only)
 {
 	uint64_t flags = le64_get(d->flags);
 
 	memcpy(d->parent_uuid, d->uuid, sizeof(d->parent_uuid));
 	memcpy(d->uuid, a->uuid, sizeof(d->uuid));
-	/* An item that old kernels made says nothing by these. */
+	/* Root items of old kernels have no valid flags and limit. */
 	if (!(le64_get(d->inode.flags) & INODE_ROOT_ITEM_INIT)) {
 		d->inode.flags = le64_put(le64_get(d->inode.flags) | INODE_ROOT_ITEM_INIT);
 		d->byte_limit = le64_put(0);
@@ -252,7 +253,7 @@ static void derive_root(const struct adding *a, struct disk_root_item *d, bool r
 	d->drop_level = 0;
 }
 
-/* Who goes by it takes a part of the tree for dropped. */
+/* With drop_progress set, readers would regard a part of the tree as dropped. */
 static int judge_source(const struct subvolume *s, struct btrkit_error *err)
 {
 	const struct btrkit_key *at = &s->item.drop_progress;
@@ -300,7 +301,7 @@ int btrkit_txn_subvolume_snapshot(struct btrkit_txn *txn, uint64_t source, uint6
 				  struct btrkit_error *err)
 {
 	static const struct btrkit_new_snapshot plain = BTRKIT_NEW_SNAPSHOT_INIT;
-	/* All that the root block refers to gets another reference. */
+	/* Everything that the root block refers to gets another reference. */
 	const uint64_t refs = txn->fs->judge.nodesize / sizeof(struct disk_key_ptr);
 	const struct ticket_alone alone = { .blocks = 8 * ROOTS_BLOCKS + 2, .refs = refs };
 	struct adding a = { .place = { .parent = root, .dir = dir, .name = { name, len } } };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is said of subvolumes that are there: which one is the default, and which are read-only. */
+/* Changes to existing subvolumes: the default, and the read-only flag. */
 #include <btrkit/subvolume_modify.h>
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 static const struct ticket_need nothing_waits = { .removes = true };
 static const struct ticket_alone few_items = { .blocks = 4 * ROOTS_BLOCKS };
 
-/* The entry that names the default now leads to the tree with @key. */
+/* Makes the entry "default" lead to the tree with @key. */
 static int point_default(struct btrkit_txn *txn, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	static const char name[] = "default";
@@ -62,7 +62,7 @@ int btrkit_txn_subvolume_set_default(struct btrkit_txn *txn, uint64_t id, struct
 	return op_end_alone(&op, ret, err);
 }
 
-/* It is no longer what was received. */
+/* Clears what identifies the subvolume as received. */
 static int forget_received(struct op *op, struct roots_item *item, struct btrkit_error *err)
 {
 	int ret = roots_drop_received(op->txn, item->key.objectid, &item->d, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Subvolumes that go: first the name, then all that is in them, some of it at a time. */
+/* Deletion of subvolumes: first the name, then the contents step by step. */
 #include "lib/modify/subvolume_remove.h"
 
 #include <errno.h>
@@ -15,17 +15,17 @@
 /* References that change in one step, about. */
 #define REFS_AT_A_TIME 512u
 
-/* A subvolume that is to lose its name. */
+/* A subvolume that is about to lose its name. */
 struct removing {
 	struct op op;
 	uint64_t id;
 	struct roots_place place;
 	char name[NAME_LEN_MAX];
 	struct op_inode dir;
-	const struct roots_place *empty_at; /* NULL: it may have something in it, and lie anywhere */
+	const struct roots_place *empty_at; /* it must be empty and at this place; NULL: no condition */
 };
 
-/* What Linux answers. */
+/* Reports the error that Linux would. */
 static int refuse(const struct btrkit_subvolume_deletion *d, struct btrkit_error *err)
 {
 	switch (d->hold) {
@@ -56,7 +56,7 @@ static int judge_subvolume(struct btrkit_txn *txn, uint64_t id, struct btrkit_er
 	return ret ? ret : refuse(&d, err);
 }
 
-/* Where it lies. */
+/* Finds its current place. */
 static int find_place(struct removing *r, struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct subvolume s;
@@ -70,7 +70,7 @@ static int find_place(struct removing *r, struct btrkit_txn *txn, struct btrkit_
 	return ret;
 }
 
-/* What its directory says that Linux asks first. */
+/* Checks its root directory, which Linux does first. */
 static int judge_own_dir(struct removing *r, struct btrkit_error *err)
 {
 	struct op_inode in;
@@ -96,7 +96,7 @@ static bool lies_there(const struct removing *r)
 		       !memcmp(r->place.name.bytes, at->name.bytes, at->name.len));
 }
 
-/* Its entry says the same. */
+/* Checks that the directory entry leads to the subvolume. */
 static int judge_entry(struct removing *r, struct btrkit_error *err)
 {
 	struct name_entry entry;
@@ -116,7 +116,7 @@ static int judge_entry(struct removing *r, struct btrkit_error *err)
 	return 0;
 }
 
-/* The tree is nobody's any more: whatever happens, it is to be dropped. */
+/* Marks the tree as deleted: whatever happens, it will be dropped. */
 static int mark_dead(struct removing *r, struct btrkit_error *err)
 {
 	struct btrkit_txn *txn = r->op.txn;
@@ -159,7 +159,7 @@ static int take_name(struct removing *r, struct btrkit_txn *txn, struct btrkit_e
 	ret = op_begin_alone(&r->op, txn, parent, &need, &alone, err);
 	if (ret)
 		return ret;
-	/* It may have got another place meanwhile. */
+	/* It may have been moved meanwhile. */
 	ret = find_place(r, txn, err);
 	if (!ret && (r->place.parent != parent || !lies_there(r)))
 		ret = err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " has been moved", r->id);
@@ -183,7 +183,7 @@ static int take_name(struct removing *r, struct btrkit_txn *txn, struct btrkit_e
 	return op_end_alone(&r->op, ret, err);
 }
 
-/* What is left of a tree of which all blocks are gone. */
+/* Deletes the items of a tree whose blocks have all been freed. */
 static int forget(struct btrkit_txn *txn, const struct btrkit_key *key, struct btrkit_error *err)
 {
 	struct edit_tree *roots;
@@ -196,7 +196,7 @@ static int forget(struct btrkit_txn *txn, const struct btrkit_key *key, struct b
 	return ret == -ENOENT ? err_corrupt(err, NULL, "a tree that is dropped has no item that says so") : ret;
 }
 
-/* Its ROOT_ITEM says how far it is. */
+/* Records in the ROOT_ITEM how far dropping has come. */
 static int note_progress(struct btrkit_txn *txn, struct roots_item *item, const struct tree_drop *d,
 			 struct btrkit_error *err)
 {
@@ -214,7 +214,7 @@ static int drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t refs,
 	ret = roots_get_dead(txn, d->id, &item, err);
 	if (ret)
 		return ret;
-	/* What a step or a mount before has noted. */
+	/* Continue where a previous step, or a previous mount, stopped. */
 	d->progress = key_get(&item.d.drop_progress);
 	d->level = item.d.drop_level;
 	ret = tree_drop_some(txn->overlay, d, refs, err);
@@ -245,7 +245,10 @@ int subvolume_drop_some(struct btrkit_txn *txn, struct tree_drop *d, uint64_t re
 	return op_end_alone(&op, ret, err);
 }
 
-/* In operations of their own, so that others go on meanwhile, and the transaction may be committed in between. */
+/*
+ * Drops the whole tree, in operations of their own, so that others can run and the transaction can be committed in
+ * between.
+ */
 static int drop_all(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
@@ -255,7 +258,7 @@ static int drop_all(struct btrkit_txn *txn, uint64_t id, struct btrkit_error *er
 
 	while (!ret && !done)
 		ret = subvolume_drop_some(txn, &d, REFS_AT_A_TIME, &done, &own);
-	/* Somebody else was at it too, and has come to its end. */
+	/* Another thread has dropped it to its end. */
 	return ret == -ENOENT ? 0 : err_pass(err, &own, ret);
 }
 
@@ -265,7 +268,7 @@ static int remove_name_of(struct btrkit_txn *txn, uint64_t id, const struct root
 	struct removing r = { .id = id, .empty_at = empty_at };
 	int ret;
 
-	/* Places are read from trees as they are. */
+	/* The place is read from the trees without waiting, so these must be intact. */
 	ret = delayed_judge(txn->delayed, err);
 	if (!ret)
 		ret = roots_judge_quotas(txn, err);
@@ -273,7 +276,7 @@ static int remove_name_of(struct btrkit_txn *txn, uint64_t id, const struct root
 		return ret;
 	if (id == OID_FS_TREE)
 		return err_set(err, BTRKIT_INVALID, "the top level cannot be deleted");
-	/* What keeps it from being deleted is judged when that can change no more. */
+	/* Other conditions are checked in take_name(), when they can no longer change. */
 	ret = find_place(&r, txn, err);
 	return ret ? ret : take_name(&r, txn, err);
 }
@@ -297,7 +300,7 @@ int btrkit_txn_subvolume_delete(struct btrkit_txn *txn, uint64_t id, struct btrk
 	return ret ? ret : drop_all(txn, id, err);
 }
 
-/* The next subvolume that is being deleted, from @from on. @return 0; 1 there is none; <0 */
+/* Finds the next deleted subvolume from @from on. @return 0; 1: there is none; <0 */
 static int next_dead(struct btrkit_txn *txn, uint64_t from, uint64_t *ret, struct btrkit_error *err)
 {
 	struct root_item item;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What one operation writes of a file. */
+/* Writing data of a file, within one operation. */
 #include "lib/modify/write.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ int write_judge(const struct op *op, const struct op_inode *in, struct btrkit_er
 int write_open_locked(struct writing *w, uint64_t inode, struct btrkit_error *err)
 {
 	static const struct btrkit_write_options none = BTRKIT_WRITE_OPTIONS_INIT;
-	/* What has no checksums is not compressed either, and what was preallocated is to be of use. */
+	/* Data without checksums is not compressed, nor is a file with preallocated space, so that this gets used. */
 	const uint64_t plain = INODE_NODATASUM | INODE_NODATACOW | INODE_NOCOMPRESS | INODE_PREALLOC;
 	int ret;
 
@@ -94,7 +94,7 @@ int write_is_inline(struct writing *w, uint64_t *size, struct btrkit_error *err)
 	return x.fe.type != FILE_EXTENT_INLINE;
 }
 
-/* What is to be written as whole sectors: those at the ends get what the file has besides. */
+/* Prepares whole sectors for writing: the first and the last are completed with existing data. */
 static int fill_bytes(struct writing *w, uint64_t offset, const uint8_t *data, size_t len, struct btrkit_error *err)
 {
 	const uint32_t sector = w->op->txn->fs->super.sectorsize;
@@ -132,7 +132,7 @@ static int drop(struct writing *w, uint64_t from, uint64_t to, struct btrkit_err
 	return extents_drop(w->op, &w->in, from, to, UINT32_MAX, &done, err);
 }
 
-/* All of a small file, in its item. @return 0; 1: it is no small file; <0 */
+/* Stores the file as an inline extent, if it is small. @return 0; 1: it is not small; <0 */
 static int put_inline(struct writing *w, uint64_t size, struct btrkit_error *err)
 {
 	const struct btrkit_key key = KEY(w->in.inode, KEY_EXTENT_DATA, 0);
@@ -181,7 +181,7 @@ static int put_inline(struct writing *w, uint64_t size, struct btrkit_error *err
 	return ret;
 }
 
-/* The bytes get their places; *ret is NULL if they are all of a small file, and in its item now. */
+/* Stores the bytes. *@ret is NULL if the file is small, and is now inline. */
 static int store_bytes(struct writing *w, uint64_t size, struct store **ret, struct btrkit_error *err)
 {
 	struct store *s;
@@ -210,7 +210,7 @@ static int store_bytes(struct writing *w, uint64_t size, struct store **ret, str
 	return r;
 }
 
-/* Puts what was stored in the place of what the file has there. */
+/* Replaces the extents of the range by what was stored. */
 static int put_stored(struct writing *w, uint64_t start, uint64_t end, struct store *s, struct btrkit_error *err)
 {
 	int ret = drop(w, start, end, err);
@@ -273,7 +273,7 @@ int write_range(struct writing *w, uint64_t offset, const void *data, size_t len
 	ret = fill_bytes(w, offset, data, len, err);
 	if (!ret)
 		ret = store_bytes(w, size, &s, err);
-	/* What lies between is not what it may have had there once. From here on there is room for everything. */
+	/* Old extents between the end and @start must not appear. From here on there is enough space for everything. */
 	if (!ret && start > old)
 		ret = write_extend(w, start, size, err);
 	if (!ret && s)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* File data that is written, in pieces of an operation each. */
+/* Writing file data of any length, one operation per piece. */
 #include "lib/modify/write.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 struct ticket_need write_need(const struct btrkit_txn *txn, uint64_t len)
 {
 	const uint64_t sectors = len / txn->fs->judge.sectorsize + 2;
-	/* Each sector may have been an extent, and may become one; each has a checksum. What a file can do goes. */
+	/* Each sector may replace an extent and become one, and each has a checksum. The capability is removed. */
 	const uint32_t extents = sectors < WRITE_ITEMS ? (uint32_t)sectors : WRITE_ITEMS;
 	const uint32_t item = sizeof(struct disk_item) + sizeof(struct disk_file_extent);
 
@@ -20,7 +20,7 @@ struct ticket_need write_need(const struct btrkit_txn *txn, uint64_t len)
 	};
 }
 
-/* How much can be written at a time, by what the file has there. */
+/* Limits *@len so that at most WRITE_ITEMS extents are replaced. */
 static int judge_span(struct writing *w, uint64_t offset, size_t *len, struct btrkit_error *err)
 {
 	uint64_t at = offset;
@@ -40,7 +40,7 @@ static int judge_span(struct writing *w, uint64_t offset, size_t *len, struct bt
 	return 0;
 }
 
-/* @len: what is to be written, and what was. @return 0; WRITE_CLEAR; <0 */
+/* @len: what to write, and what was written. @return 0; WRITE_CLEAR; <0 */
 static int write_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint64_t offset, const void *data,
 		      size_t *len, const struct btrkit_write_options *opts, struct btrkit_error *err)
 {
@@ -65,14 +65,14 @@ static int write_step(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uin
 	}
 	if (!ret)
 		ret = write_put_inode(&w, err);
-	/* What lies in an item replaces what was in one. */
+	/* An inline extent replaces an inline extent, so little was used. */
 	if (!ret && !w.stored)
 		op_spare(&op, &need, sizeof(struct disk_item) + sizeof(struct disk_file_extent) + (uint32_t)size);
 	write_close(&w);
 	return op_end(&op, ret, err);
 }
 
-/* Where nothing is written that is no success if nothing may be. */
+/* Writing zero bytes fails if the file cannot be written. */
 static int judge_only(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct btrkit_error *err)
 {
 	struct op op;
@@ -103,7 +103,7 @@ static int write_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint
 	if (!len)
 		return judge_only(txn, root, inode, err);
 	while (!ret && len) {
-		/* Pieces end where one that is compressed would. */
+		/* End pieces where a compressed extent would end. */
 		const uint64_t room = span - offset % ENCODE_MAX;
 		size_t n = len < room ? len : (size_t)room;
 

@@ -19,7 +19,7 @@ static uint32_t entry_size(const struct dir_entry *e)
 	return (uint32_t)sizeof(struct disk_dir_item) + e->name_len + e->data_len;
 }
 
-/* @item gets those with the same hash also if there is none with that name. @return 0; 1; 2 no such item; <0 */
+/* @item is set if any attribute has this hash. @return 0; 1: none with this name; 2: none with this hash; <0 */
 static int find(struct op *op, const struct btrkit_key *key, const char *name, struct item *item,
 		struct dir_entry *ret, uint32_t *offset, struct btrkit_error *err)
 {
@@ -157,7 +157,7 @@ int xattr_drop_capability(struct op *op, uint64_t inode, struct btrkit_error *er
 	struct dir_entry e;
 	int ret = xattr_find_noted(op, inode, XATTR_HAS_CAPABILITY, &e, err);
 
-	/* An empty one stays with Linux too. */
+	/* As in Linux, an empty value is left alone. */
 	if (!ret && e.data_len)
 		ret = xattr_drop(op, inode, ATTRIBUTE_CAPABILITY, err);
 	return ret < 0 ? ret : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Extended attributes by their names: which may be given to what, and what else follows from it. */
+/* Setting and removing extended attributes: checks of names and values, and side effects. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 #include "lib/modify/xattr.h"
 
 #define NAME_MAX_OF_XATTR 255u
-#define SIZE_MAX_OF_XATTR 65536u /* whatever the filesystem */
+#define SIZE_MAX_OF_XATTR 65536u /* the limit of the VFS */
 
-/* What is to be done to an attribute. */
+/* A change to an attribute. */
 struct setting {
 	const char *name;
 	const void *value;
 	size_t size;
 	unsigned flags; /* BTRKIT_XATTR_* */
 	bool remove;
-	struct acl *acl; /* of an ACL: what the value says, NULL: no entries */
+	struct acl *acl; /* for an ACL: the parsed value; NULL: no entries */
 };
 
 static bool is_acl(const char *name)
@@ -29,7 +29,7 @@ static bool is_acl(const char *name)
 	return !strcmp(name, ACL_ACCESS) || !strcmp(name, ACL_DEFAULT);
 }
 
-/* Whether a file may be made capable of that. @return 0; -EINVAL */
+/* Checks the value of security.capability. @return 0; -EINVAL */
 static int judge_capability(const void *value, size_t size, struct btrkit_error *err)
 {
 	uint32_t flags = 0;
@@ -39,7 +39,7 @@ static int judge_capability(const void *value, size_t size, struct btrkit_error 
 	return err_set(err, BTRKIT_INVALID, "no capabilities of a file");
 }
 
-/* What can be judged before the filesystem is looked at. */
+/* Checks everything that does not depend on the filesystem. */
 static int judge_setting(struct setting *s, struct btrkit_error *err)
 {
 	const size_t len = s->name ? strlen(s->name) : 0;
@@ -55,7 +55,7 @@ static int judge_setting(struct setting *s, struct btrkit_error *err)
 	return !strcmp(s->name, ATTRIBUTE_CAPABILITY) && s->size ? judge_capability(s->value, s->size, err) : 0;
 }
 
-/* What follows the first @n of the kinds of attributes, NULL: it is none of them. */
+/* The name without its namespace, if that is one of the first @n below; otherwise NULL. */
 static const char *rest_of(const char *name, size_t n)
 {
 	static const char *const kinds[] = { "security.", "trusted.", "system.", "user.", "btrfs." };
@@ -68,14 +68,14 @@ static const char *rest_of(const char *name, size_t n)
 }
 
 enum {
-	KINDS_UNASKED = 3, /* of which Linux does not ask whether the inode may be written to, btrfs does */
+	KINDS_UNASKED = 3, /* in these namespaces not the VFS, but only btrfs checks for a read-only subvolume */
 	KINDS = 5,
 };
 
-/* Whether the inode can have an attribute of that name. @return 0; -EPERM; -EROFS; -EOPNOTSUPP; -EINVAL */
+/* Checks whether the inode can have an attribute with that name. @return 0; -EPERM; -EROFS; -EOPNOTSUPP; -EINVAL */
 static int judge_name(const struct op *op, const struct op_inode *in, const char *name, struct btrkit_error *err)
 {
-	/* What no data is written to is never read-only. */
+	/* For the VFS, special files are writable even if the subvolume is read-only. */
 	const bool special = !property_matters(in) && !S_ISLNK(op_inode_mode(in));
 	const bool unasked = rest_of(name, KINDS_UNASKED);
 	const char *rest = strncmp(name, "system.", 7) != 0 ? rest_of(name, KINDS) : NULL;
@@ -95,7 +95,7 @@ static int judge_name(const struct op *op, const struct op_inode *in, const char
 	return unasked ? op_judge_writable(op, err) : 0;
 }
 
-/* Of an ACL. @return 0; -EPERM; -EROFS; -EOPNOTSUPP; -EACCES; -EINVAL */
+/* Checks whether an ACL can be set. @return 0; -EPERM; -EROFS; -EOPNOTSUPP; -EACCES; -EINVAL */
 static int judge_acl(const struct op *op, const struct op_inode *in, const struct setting *s, struct btrkit_error *err)
 {
 	int ret = op_judge_fixed(in, err);
@@ -127,7 +127,7 @@ static int set_acl(struct op *op, struct op_inode *in, const struct setting *s, 
 		return ret;
 	if (!s->acl && !strcmp(s->name, ACL_DEFAULT) && !S_ISDIR(mode))
 		return 0;
-	/* What says no more than the mode is not kept. */
+	/* An ACL that the mode expresses completely is not stored. */
 	if (s->acl && !strcmp(s->name, ACL_ACCESS))
 		keep = !acl_to_mode(s->acl, &mode);
 	if (keep)
@@ -139,7 +139,7 @@ static int set_acl(struct op *op, struct op_inode *in, const struct setting *s, 
 	return ret ? ret : put_inode(op, in, err);
 }
 
-/* @return 0; 1: there is no such attribute; <0 */
+/* @return 0; 1: no such attribute; <0 */
 static int set_attribute(struct op *op, struct op_inode *in, const struct setting *s, struct btrkit_error *err)
 {
 	const bool property = !strcmp(s->name, ATTRIBUTE_COMPRESSION), drop = s->remove || (property && !s->size);
@@ -178,7 +178,7 @@ static int no_such_attribute(const char *name, uint64_t inode, struct btrkit_err
 {
 	const int ret = err_system(err, ENODATA, "inode %" PRIu64 " has no attribute %s", inode, name);
 
-	/* It is not a device that ends too early. */
+	/* err_system() would classify ENODATA as a truncated device. */
 	if (err)
 		err->code = BTRKIT_SYSTEM;
 	return ret;
@@ -194,7 +194,7 @@ static int change(struct btrkit_txn *txn, uint64_t root, uint64_t inode, struct 
 	ret = judge_setting(s, err);
 	if (ret)
 		return ret == -ENOMEM ? delayed_fail(txn->delayed, ret, err) : ret;
-	/* The attribute, and the inode; what had the same hash may have to go elsewhere with it. */
+	/* The attribute and the inode; attributes with the same hash may have to move with it. */
 	need = (struct ticket_need){ .items = 3,
 				     .bytes = s->remove ? 0 : xattr_bytes(strlen(s->name), s->size),
 				     .removes = s->remove };
