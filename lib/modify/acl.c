@@ -82,7 +82,7 @@ int acl_follow_mode(struct acl *a, uint32_t mode, struct btrkit_error *err)
 	struct acl_entry *group = group_class(a);
 
 	if (!group)
-		return err_set(err, BTRKIT_INVALID, "an ACL that has no entry for the group");
+		return err_set(err, BTRKIT_INVALID, "ACL has no entry for the owning group");
 	for (uint32_t i = 0; i < a->n; i++) {
 		if (a->at[i].tag == ACL_USER_OBJ)
 			a->at[i].perm = mode >> 6 & RWX;
@@ -98,7 +98,7 @@ int acl_inherit(struct acl *a, uint32_t *mode, struct btrkit_error *err)
 	struct acl_entry *group = group_class(a);
 
 	if (!group)
-		return err_set(err, BTRKIT_INVALID, "a default ACL that has no entry for the group");
+		return err_set(err, BTRKIT_INVALID, "default ACL has no entry for the owning group");
 	for (uint32_t i = 0; i < a->n; i++) {
 		if (a->at[i].tag == ACL_USER_OBJ)
 			a->at[i].perm &= *mode >> 6 & RWX;

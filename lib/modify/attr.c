@@ -39,7 +39,7 @@ static int judge(const struct btrkit_attr *a, struct btrkit_error *err)
 	int ret;
 
 	if (a->mask & ~all)
-		return err_set(err, BTRKIT_INVALID, "unknown bits in the mask 0x%x", a->mask);
+		return err_set(err, BTRKIT_INVALID, "unknown bits in mask 0x%x", a->mask);
 	ret = op_judge_owner(a->mask & BTRKIT_ATTR_UID ? a->uid : 0, a->mask & BTRKIT_ATTR_GID ? a->gid : 0, err);
 	return ret ? ret : judge_times(a, err);
 }
@@ -82,7 +82,7 @@ static int judge_change(struct op *op, const struct op_inode *in, const struct b
 		c->capability = true;
 	}
 	if (a->mask & BTRKIT_ATTR_MODE && S_ISLNK(c->mode))
-		return err_set(err, BTRKIT_UNSUPPORTED, "symbolic link %" PRIu64 " has no permissions", in->inode);
+		return err_set(err, BTRKIT_UNSUPPORTED, "cannot change the mode of symbolic link %" PRIu64, in->inode);
 	ret = op_judge_writable(op, err);
 	if (a->mask & BTRKIT_ATTR_MODE)
 		c->mode = (c->mode & S_IFMT) | (a->mode & PERMISSIONS);
@@ -186,14 +186,14 @@ static int judge_flags(const struct op *op, uint32_t old, uint32_t flags, struct
 	for (size_t i = 0; i < sizeof(flag_bits) / sizeof(flag_bits[0]); i++)
 		known |= flag_bits[i].fs;
 	if (flags & ~known)
-		return err_set(err, BTRKIT_UNSUPPORTED, "flags 0x%" PRIx32 " are not for btrfs", flags & ~known);
+		return err_set(err, BTRKIT_UNSUPPORTED, "flags 0x%" PRIx32 " are not supported", flags & ~known);
 	if ((flags & compression) == compression)
-		return err_set(err, BTRKIT_INVALID, "to be compressed and not to be compressed");
+		return err_set(err, BTRKIT_INVALID, "compression is both enabled and disabled");
 	if (((flags | old) & FS_NOCOW_FL && flags & FS_COMPR_FL) || (old & FS_NOCOW_FL && flags & compression) ||
 	    (flags & FS_NOCOW_FL && old & compression))
-		return err_set(err, BTRKIT_INVALID, "compression is not for what is written without copies");
+		return err_set(err, BTRKIT_INVALID, "compression and nocow exclude each other");
 	if (flags & FS_NOCOW_FL && op->txn->fs->super.incompat & INCOMPAT_ZONED)
-		return err_system(err, EPERM, "on zoned devices nothing is written without copies");
+		return err_system(err, EPERM, "nocow is not possible on a zoned filesystem");
 	return 0;
 }
 

@@ -35,7 +35,7 @@ static int judge_source(const struct cloning *c, struct btrkit_error *err)
 	if (!S_ISREG(mode))
 		return err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " is not a regular file", c->source.inode);
 	if ((le64_get(c->source.item.flags) ^ le64_get(c->w.in.item.flags)) & INODE_NODATASUM)
-		return invalid(err, "one file has checksums, the other has none");
+		return invalid(err, "only one of the files has checksums");
 	return 0;
 }
 
@@ -55,13 +55,13 @@ static int judge(struct cloning *c, struct btrkit_error *err)
 	if (!c->length && from < size)
 		c->length = size - from;
 	if (from % sector || to % sector)
-		return invalid(err, "a range does not begin with a sector");
+		return invalid(err, "start of a range is not aligned to the sector size");
 	if (from >= size || c->length > size - from)
-		return invalid(err, "the range ends behind the end of the file");
+		return invalid(err, "range extends past the end of the file");
 	if (to > INT64_MAX || c->length > INT64_MAX - to)
-		return err_system(err, EFBIG, "a file of more than 8 EiB");
+		return err_system(err, EFBIG, "file larger than 8 EiB");
 	if (c->length % sector && (from + c->length < size || to + c->length < old))
-		return invalid(err, "the range does not end with a sector, nor both files with it");
+		return invalid(err, "end of the range is neither aligned to the sector size nor the end of both files");
 	c->at = from;
 	c->end = sector_up(c->w.op, from + c->length);
 	if (a->from_root == a->to_root && a->from_inode == a->to_inode && to < c->end &&

@@ -131,7 +131,7 @@ static int make(struct op *op, uint64_t dir_inode, struct making *m, struct btrk
 	if (!ret)
 		ret = name_fits(op, &dir, &m->name, err);
 	if (!ret && m->target_len > extents_inline_max(op))
-		ret = err_system(err, ENAMETOOLONG, "a target of %zu bytes", m->target_len);
+		ret = err_system(err, ENAMETOOLONG, "symbolic link target of %zu bytes", m->target_len);
 	if (!ret)
 		ret = find_inherited(op, &dir, m, err);
 	if (!ret)
@@ -158,20 +158,22 @@ static int judge(struct making *m, struct btrkit_error *err)
 	int ret;
 
 	if (!dir_type_of_mode(what->mode) || what->mode & ~(S_IFMT | 07777u))
-		return err_set(err, BTRKIT_INVALID, "0%o is no mode of an inode", what->mode);
+		return err_set(err, BTRKIT_INVALID, "invalid file mode 0%o", what->mode);
 	ret = op_judge_owner(what->uid, what->gid, err);
 	if (!ret && what->time)
 		ret = op_judge_time(what->time, err);
 	if (!ret && is_device(what->mode) && !rdev_possible(major(what->rdev), minor(what->rdev)))
-		ret = err_set(err, BTRKIT_INVALID, "number of a device that Linux has not");
+		ret = err_set(err, BTRKIT_INVALID, "device number out of range");
 	if (ret)
 		return ret;
 	if (S_ISLNK(what->mode) != !!what->target)
-		return err_set(err, BTRKIT_INVALID, "a symbolic link has a target, and nothing else has");
+		return err_set(err, BTRKIT_INVALID, "a symbolic link needs a target, other types must not have one");
 	m->target_len = what->target ? strlen(what->target) : 0;
 	if (what->target && !m->target_len)
-		return err_system(err, ENOENT, "the target of a symbolic link is empty");
-	return m->target_len < PATH_MAX ? 0 : err_system(err, ENAMETOOLONG, "a target of %zu bytes", m->target_len);
+		return err_system(err, ENOENT, "empty symbolic link target");
+	return m->target_len < PATH_MAX ?
+		       0 :
+		       err_system(err, ENAMETOOLONG, "symbolic link target of %zu bytes", m->target_len);
 }
 
 static int reserve_and_make(struct btrkit_txn *txn, uint64_t root, uint64_t dir, struct making *m,

@@ -76,9 +76,9 @@ static int judge_kept(const struct op *op, const struct extent_at *x, struct btr
 	const struct file_extent *fe = &x->fe;
 
 	if (fe->compression || fe->other_encoding)
-		err_corrupt(err, "compression", "space is kept for data that is encoded");
+		err_corrupt(err, "compression", "preallocated extent is marked as compressed or encoded");
 	else if (fe->num_bytes > fe->disk_num_bytes || fe->offset > fe->disk_num_bytes - fe->num_bytes)
-		err_corrupt(err, "disk_num_bytes", "space of %" PRIu64 " bytes is kept, of an extent of %" PRIu64,
+		err_corrupt(err, "disk_num_bytes", "preallocated range of %" PRIu64 " bytes exceeds extent of %" PRIu64,
 			    fe->num_bytes, fe->disk_num_bytes);
 	else
 		return 0;

@@ -27,7 +27,7 @@ static int decode(const struct op *op, struct extent_at *x, struct btrkit_error 
 	x->end = x->key.offset + bytes;
 	if (x->end > x->key.offset)
 		return 0;
-	err_corrupt(err, "num_bytes", "file extent of no bytes, or behind the end of all files");
+	err_corrupt(err, "num_bytes", "file extent is empty, or ends past the maximum file size");
 	err_at_tree(err, op->t->id);
 	err_at_key(err, &x->key);
 	return -EUCLEAN;
@@ -91,7 +91,7 @@ static int cut(struct op *op, struct op_inode *in, const struct extent_at *x, ui
 
 	if (x->fe.type == FILE_EXTENT_INLINE) {
 		if (from > start || x->end > to)
-			return err_corrupt(err, NULL, "part of an inline extent is to go");
+			return err_corrupt(err, NULL, "range covers only a part of an inline extent");
 		count_bytes(in, -(int64_t)x->fe.ram_bytes);
 		return delayed_delete(op->t, &x->key, err);
 	}

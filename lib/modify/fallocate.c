@@ -12,9 +12,9 @@
 static int judge_range(uint64_t offset, uint64_t len, struct btrkit_error *err)
 {
 	if (!len)
-		return err_set(err, BTRKIT_INVALID, "a range of no bytes");
+		return err_set(err, BTRKIT_INVALID, "empty range");
 	if (offset > INT64_MAX || len > INT64_MAX - offset)
-		return err_system(err, EFBIG, "a file of more than 8 EiB");
+		return err_system(err, EFBIG, "file larger than 8 EiB");
 	return 0;
 }
 

@@ -21,7 +21,7 @@ static int judge_file(const struct linking *l, struct btrkit_error *err)
 	/* The stub of a subvolume is a directory, too. */
 	if (l->inode == BTRKIT_EMPTY_SUBVOLUME || S_ISDIR(op_inode_mode(&l->in)) ||
 	    le64_get(l->in.item.flags) & (INODE_IMMUTABLE | INODE_APPEND))
-		return err_system(err, EPERM, "inode %" PRIu64 " may have no other name", l->inode);
+		return err_system(err, EPERM, "inode %" PRIu64 " cannot be linked", l->inode);
 	if (!le32_get(l->in.item.nlink))
 		return err_set(err, BTRKIT_NOT_FOUND, "inode %" PRIu64 " was removed", l->inode);
 	return 0;
@@ -37,7 +37,7 @@ static int judge(const struct linking *l, const struct name *name, struct btrkit
 	if (ret)
 		return ret;
 	if (l->other)
-		return err_system(err, EXDEV, "inode %" PRIu64 " has its names in subvolume %" PRIu64, l->inode,
+		return err_system(err, EXDEV, "inode %" PRIu64 " is in subvolume %" PRIu64, l->inode,
 				  l->other->t->id);
 	if (le32_get(l->in.item.nlink) >= LINKS_MAX)
 		return err_system(err, EMLINK, "inode %" PRIu64 " has %u names", l->inode, LINKS_MAX);

@@ -27,7 +27,7 @@ int name_judge_type(const struct op *op, const struct op_inode *dir, const struc
 
 	if (entry->type == dir_type_of_mode(mode))
 		return 0;
-	ret = err_corrupt(err, "type", "entry \"%.*s\" says %u of inode %" PRIu64 " with mode 0%" PRIo32,
+	ret = err_corrupt(err, "type", "entry \"%.*s\" has type %u, but inode %" PRIu64 " has mode 0%" PRIo32,
 			  (int)name->len, name->bytes, entry->type, in->inode, mode);
 	err_at_tree(err, op->t->id);
 	err_at_key(err, &KEY(dir->inode, KEY_DIR_ITEM, dir_name_hash(name->bytes, name->len)));

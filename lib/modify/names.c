@@ -20,11 +20,11 @@ int name_judge(const struct name *name, struct btrkit_error *err)
 	const size_t len = name->len;
 
 	if (len > NAME_LEN_MAX)
-		return err_system(err, ENAMETOOLONG, "a name of %zu bytes", len);
+		return err_system(err, ENAMETOOLONG, "name of %zu bytes", len);
 	if (!len || (len == 1 && s[0] == '.') || (len == 2 && s[0] == '.' && s[1] == '.'))
-		return err_set(err, BTRKIT_INVALID, "\"%.*s\" is not a name that can be given", (int)len, s);
+		return err_set(err, BTRKIT_INVALID, "invalid name \"%.*s\"", (int)len, s);
 	if (memchr(s, '/', len) || memchr(s, '\0', len))
-		return err_set(err, BTRKIT_INVALID, "a name has a slash or a zero byte");
+		return err_set(err, BTRKIT_INVALID, "name contains a slash or a zero byte");
 	return 0;
 }
 
@@ -52,7 +52,7 @@ int name_find(struct op *op, const struct op_inode *dir, const struct name *name
 	int r;
 
 	if (name->len > NAME_LEN_MAX)
-		return err_system(err, ENAMETOOLONG, "a name of %zu bytes", name->len);
+		return err_system(err, ENAMETOOLONG, "name of %zu bytes", name->len);
 	r = delayed_find(op->t, &op->reader, &key, &item, err);
 	if (!r)
 		r = blame(op->t, &key, entry_find(&item, name->bytes, name->len, &e, &offset, err), err);
@@ -100,7 +100,7 @@ int name_find_index(struct op *op, const struct op_inode *dir, const struct name
 		if (r < 0)
 			return r;
 		if (r || item.key.type != KEY_DIR_INDEX)
-			return err_corrupt(err, NULL, "no index for a name that directory %" PRIu64 " has", dir->inode);
+			return err_corrupt(err, NULL, "no DIR_INDEX for an entry of directory %" PRIu64, dir->inode);
 		at = item.key;
 		r = blame(op->t, &at, entry_find(&item, name->bytes, name->len, &e, &offset, err), err);
 		if (r <= 0) {
@@ -108,7 +108,7 @@ int name_find_index(struct op *op, const struct op_inode *dir, const struct name
 			return r;
 		}
 		if (at.offset == UINT64_MAX)
-			return err_corrupt(err, NULL, "an index that none can follow");
+			return err_corrupt(err, NULL, "DIR_INDEX has the highest possible index");
 	}
 }
 
@@ -127,7 +127,7 @@ int name_fits(struct op *op, const struct op_inode *dir, const struct name *name
 	if (ret)
 		return ret < 0 ? ret : 0;
 	if (item.size + entry_size(name) > entry_room(op))
-		return err_system(err, EOVERFLOW, "too many names in a directory have the same hash");
+		return err_system(err, EOVERFLOW, "too many names with the same hash in the directory");
 	return 0;
 }
 
@@ -189,7 +189,7 @@ static int judge_index(struct op *op, const struct op_inode *dir, const struct n
 	if (!ret)
 		ret = entry_find(&item, name->bytes, name->len, &e, &offset, err);
 	if (ret == 1)
-		ret = err_corrupt(err, NULL, "index of a name that is not there, or another one's");
+		ret = err_corrupt(err, NULL, "DIR_INDEX is missing, or is that of another name");
 	return blame(op->t, &key, ret, err);
 }
 
@@ -208,7 +208,7 @@ int name_remove(struct op *op, struct op_inode *dir, const struct name *name, ui
 	if (!ret)
 		ret = entry_find(&item, name->bytes, name->len, &e, &offset, err);
 	if (ret == 1)
-		ret = err_corrupt(err, NULL, "no entry for a name that an index has");
+		ret = err_corrupt(err, NULL, "DIR_INDEX without an entry in the DIR_ITEM");
 	if (!ret)
 		ret = entry_cut(op, &item, offset, entry_size(name) + e.data_len, err);
 	if (!ret)
@@ -269,9 +269,9 @@ int name_ref_fits(struct op *op, uint64_t inode, uint64_t dir, const struct name
 	if (ret <= 0)
 		return ret;
 	if (!(op->txn->fs->super.incompat & INCOMPAT_EXTENDED_IREF))
-		return err_system(err, EMLINK, "so many names in a directory need the feature extref");
+		return err_system(err, EMLINK, "too many links in one directory without the feature extref");
 	ret = has_room(op, &extended, sizeof(struct disk_inode_extref) + name->len, err);
-	return ret == 1 ? err_system(err, EMLINK, "too many names of an inode have the same hash") : ret;
+	return ret == 1 ? err_system(err, EMLINK, "too many links of the inode with the same hash") : ret;
 }
 
 int name_ref_add(struct op *op, uint64_t inode, uint64_t dir, const struct name *name, uint64_t index, bool fresh,
@@ -329,6 +329,6 @@ int name_ref_remove(struct op *op, uint64_t inode, uint64_t dir, const struct na
 	if (ret == 1)
 		ret = cut_ref(op, &extended, dir, name, index, err);
 	if (ret == 1)
-		ret = blame(op->t, &key, err_corrupt(err, NULL, "inode does not know its name"), err);
+		ret = blame(op->t, &key, err_corrupt(err, NULL, "no INODE_REF for a directory entry"), err);
 	return ret;
 }

@@ -213,7 +213,7 @@ int op_inode_put(struct op *op, struct op_inode *in, struct btrkit_error *err)
 int op_judge_owner(uint32_t uid, uint32_t gid, struct btrkit_error *err)
 {
 	if (uid == UINT32_MAX || gid == UINT32_MAX)
-		return err_set(err, BTRKIT_INVALID, "nobody can have the number %" PRIu32, UINT32_MAX);
+		return err_set(err, BTRKIT_INVALID, "invalid user or group id %" PRIu32, UINT32_MAX);
 	return 0;
 }
 
@@ -221,7 +221,7 @@ int op_judge_time(const struct btrkit_time *time, struct btrkit_error *err)
 {
 	return time->nsec < NSEC_PER_SEC ?
 		       0 :
-		       err_set(err, BTRKIT_INVALID, "a time of %" PRIu32 " nanoseconds", time->nsec);
+		       err_set(err, BTRKIT_INVALID, "invalid time: %" PRIu32 " nanoseconds", time->nsec);
 }
 
 int op_judge_is_dir(const struct op_inode *dir, struct btrkit_error *err)

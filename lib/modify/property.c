@@ -14,11 +14,11 @@ int property_judge(const struct op_inode *in, const void *value, size_t size, st
 	if (!size)
 		return 0;
 	if (le64_get(in->item.flags) & (INODE_NODATACOW | INODE_NODATASUM))
-		return err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " has no checksums, and so is not compressed",
+		return err_set(err, BTRKIT_INVALID, "inode %" PRIu64 " has no checksums, and cannot be compressed",
 			       in->inode);
 	if (attribute_compression_valid(value, size))
 		return 0;
-	return err_set(err, BTRKIT_INVALID, "\"%.*s\" is no compression", size < 16 ? (int)size : 16,
+	return err_set(err, BTRKIT_INVALID, "unknown compression \"%.*s\"", size < 16 ? (int)size : 16,
 		       (const char *)value);
 }
 

@@ -55,9 +55,9 @@ static int judge_item(const struct op *op, const struct btrkit_key *key, struct 
 	int ret = 0;
 
 	if (key->type == KEY_INODE_REF || key->type == KEY_INODE_EXTREF)
-		ret = err_corrupt(err, "nlink", "inode %" PRIu64 " has more names than links", key->objectid);
+		ret = err_corrupt(err, "nlink", "inode %" PRIu64 " has more names than its link count", key->objectid);
 	else if (key->type == KEY_DIR_ITEM || key->type == KEY_DIR_INDEX)
-		ret = err_corrupt(err, "size", "directory %" PRIu64 " is empty by its size, and has names",
+		ret = err_corrupt(err, "size", "directory %" PRIu64 " has size 0, but is not empty",
 				  key->objectid);
 	if (ret) {
 		err_at_tree(err, op->t->id);
@@ -128,7 +128,7 @@ int remove_name(struct op *op, struct op_inode *dir, struct op_inode *in, const 
 	int ret;
 
 	if (!nlink)
-		return err_corrupt(err, "nlink", "inode %" PRIu64 " has a name and no links", in->inode);
+		return err_corrupt(err, "nlink", "inode %" PRIu64 " has a name, but link count 0", in->inode);
 	ret = name_ref_remove(op, in->inode, dir->inode, name, &index, err);
 	if (!ret)
 		ret = name_remove(op, dir, name, index, err);
@@ -227,7 +227,7 @@ static int unlink_place(struct op *op, struct op_inode *dir, const struct name *
 	if (ret <= 0)
 		return ret ? ret : 1;
 	if (what == BTRKIT_UNLINK_FILE)
-		return err_system(err, EISDIR, "\"%.*s\" is the place of a subvolume", (int)name->len, name->bytes);
+		return err_system(err, EISDIR, "\"%.*s\" is the stub of a subvolume", (int)name->len, name->bytes);
 	ret = name_find_index(op, dir, name, &index, err);
 	if (!ret)
 		ret = name_remove(op, dir, name, index, err);
@@ -264,7 +264,7 @@ int btrkit_txn_unlink(struct btrkit_txn *txn, uint64_t root, uint64_t dir_inode,
 	int ret;
 
 	if (what != BTRKIT_UNLINK_FILE && what != BTRKIT_UNLINK_DIR)
-		return err_set(err, BTRKIT_INVALID, "nothing that can be removed");
+		return err_set(err, BTRKIT_INVALID, "unknown type of object to remove");
 	ret = name_judge_in(txn, root, dir_inode, &name, err);
 	if (!ret)
 		ret = op_begin(&op, txn, root, &need, err);

@@ -84,7 +84,7 @@ int rename_parent(struct op *op, uint64_t inode, uint64_t *ret, struct btrkit_er
 	if (!r && item.key.type != KEY_INODE_REF)
 		r = 1;
 	if (r == 1)
-		r = err_set(err, BTRKIT_NOT_FOUND, "directory %" PRIu64 " is in no other", inode);
+		r = err_set(err, BTRKIT_NOT_FOUND, "directory %" PRIu64 " has no parent", inode);
 	if (!r)
 		*ret = item.key.offset;
 	delayed_unlock(&op->locks);
@@ -214,7 +214,7 @@ int btrkit_txn_rename(struct btrkit_txn *txn, const struct btrkit_place *from, c
 
 	if (flags & ~(unsigned)(BTRKIT_RENAME_NOREPLACE | BTRKIT_RENAME_EXCHANGE) ||
 	    flags == (BTRKIT_RENAME_NOREPLACE | BTRKIT_RENAME_EXCHANGE))
-		return err_set(err, BTRKIT_INVALID, "flags 0x%x of a renaming", flags);
+		return err_set(err, BTRKIT_INVALID, "invalid rename flags 0x%x", flags);
 	ret = judge_names(txn, from, to, err);
 	if (!ret)
 		ret = from->root == to->root ? rename_inodes(txn, from, to, flags, err) : ALONE;

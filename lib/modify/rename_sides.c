@@ -23,7 +23,7 @@ int rename_loops(const struct renaming *r, bool above, struct btrkit_error *err)
 {
 	if (above && !(r->flags & BTRKIT_RENAME_EXCHANGE))
 		return err_system(err, ENOTEMPTY, "\"%.*s\"", (int)r->to.name.len, r->to.name.bytes);
-	return err_set(err, BTRKIT_INVALID, "a directory cannot be put into itself");
+	return err_set(err, BTRKIT_INVALID, "cannot move a directory into itself");
 }
 
 /* Checks whether the name of a side may be removed. @directory: the side must be a directory, otherwise it must not. */
@@ -49,7 +49,7 @@ static int judge_moves(const struct rename_side *s, struct btrkit_error *err)
 
 static int no_subvolume(struct btrkit_error *err)
 {
-	return err_system(err, EXDEV, "what is no subvolume stays in its own");
+	return err_system(err, EXDEV, "only subvolumes can be moved to another subvolume");
 }
 
 static int full(const struct rename_side *s, struct btrkit_error *err)
@@ -123,9 +123,9 @@ static int take_subvolume(struct rename_side *s, uint64_t *index, struct btrkit_
 	ret = roots_find(txn, id, &place, name, err);
 	/* The directory has an entry for it, so the root tree must have a ROOT_BACKREF. */
 	if (ret == -ENOENT)
-		ret = err_corrupt(err, NULL, "subvolume %" PRIu64 " does not know where it lies", id);
+		ret = err_corrupt(err, NULL, "subvolume %" PRIu64 " has a directory entry, but no ROOT_BACKREF", id);
 	if (!ret && (place.parent != s->op->t->id || place.dir != s->dir->inode))
-		ret = err_corrupt(err, NULL, "subvolume %" PRIu64 " lies in two directories", id);
+		ret = err_corrupt(err, NULL, "subvolume %" PRIu64 " is in two directories", id);
 	if (!ret)
 		ret = roots_unlink(txn, id, place.parent, err);
 	delayed_unlock_trees(s->op->d);

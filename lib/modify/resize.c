@@ -271,7 +271,7 @@ static int truncate_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, u
 	int ret;
 
 	if (size > INT64_MAX)
-		return err_system(err, EFBIG, "a file of more than 8 EiB");
+		return err_system(err, EFBIG, "file larger than 8 EiB");
 	for (;;) {
 		ret = truncate_once(txn, root, inode, size, shorter, err);
 		if (ret == CUT_OFF) {

@@ -26,7 +26,7 @@ static int read_item(struct btrkit_txn *txn, const struct tree_root *root, struc
 	ret->d = (struct disk_root_item){ .refs = { { 0 } } };
 	r = cursor_find(c, &ret->key, err);
 	if (r)
-		return r < 0 ? r : err_corrupt(err, NULL, "root item of subvolume %" PRIu64 " is gone", root->id);
+		return r < 0 ? r : err_corrupt(err, NULL, "root item of subvolume %" PRIu64 " is missing", root->id);
 	memcpy(&ret->d, c->item.data, c->item.size < sizeof(ret->d) ? c->item.size : sizeof(ret->d));
 	/*
 	 * The fields past the short form are valid only if generation_v2 matches: Linux before 3.6 did not maintain
@@ -77,7 +77,7 @@ static int insert(struct edit_tree *t, const struct btrkit_key *key, const void 
 {
 	int ret = edit_insert(t, key, data, size, err);
 
-	return ret == -EEXIST ? err_corrupt(err, NULL, "item is there already that no other one speaks of") : ret;
+	return ret == -EEXIST ? err_corrupt(err, NULL, "item exists already, but nothing refers to it") : ret;
 }
 
 /* Adds a qgroup for the subvolume. A rescan fills it in. */
@@ -121,7 +121,7 @@ int roots_judge_quotas(const struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	if (txn->simple_quota)
 		return err_set(err, BTRKIT_UNSUPPORTED,
-			       "writing is not supported: changes of files while simple quotas are on");
+			       "writing is not supported: changing files while simple quotas are enabled");
 	return 0;
 }
 
@@ -142,7 +142,7 @@ int roots_take_id(struct btrkit_txn *txn, uint64_t *ret, struct btrkit_error *er
 		id = txn->writer->next_root;
 	/* The upper 16 bits are the level of a qgroup. */
 	if (id >> 48)
-		return err_set(err, BTRKIT_NO_SPACE, "there are no more numbers for subvolumes");
+		return err_set(err, BTRKIT_NO_SPACE, "no more subvolume ids");
 	txn->writer->next_root = id + 1;
 	*ret = id;
 	return 0;
@@ -226,13 +226,13 @@ int roots_find(struct btrkit_txn *txn, uint64_t id, struct roots_place *ret, cha
 	if (!r && (c.item.key.objectid != id || c.item.key.type != KEY_ROOT_BACKREF))
 		r = 1;
 	if (r == 1)
-		r = err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " lies in no directory", id);
+		r = err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " is not in any directory", id);
 	else if (!r)
 		r = cursor_blame(&c, root_ref_decode(&c.item, &ref, err), err);
 	if (!r && !oid_is_file_tree(c.item.key.offset))
-		r = cursor_blame(&c, err_corrupt(err, NULL, "a subvolume lies in what is none"), err);
+		r = cursor_blame(&c, err_corrupt(err, NULL, "the parent of the subvolume is not a subvolume"), err);
 	if (!r && ref.name_len > NAME_LEN_MAX)
-		r = cursor_blame(&c, err_corrupt(err, "name_len", "a name of %u bytes", ref.name_len), err);
+		r = cursor_blame(&c, err_corrupt(err, "name_len", "name of %u bytes", ref.name_len), err);
 	if (!r) {
 		memcpy(name, ref.name, ref.name_len);
 		*ret = (struct roots_place){ c.item.key.offset, ref.dirid, ref.sequence, { name, ref.name_len } };
@@ -250,8 +250,9 @@ int roots_unlink(struct btrkit_txn *txn, uint64_t id, uint64_t parent, struct bt
 		ret = edit_delete(roots, &KEY(id, KEY_ROOT_BACKREF, parent), err);
 	if (!ret)
 		ret = edit_delete(roots, &KEY(parent, KEY_ROOT_REF, id), err);
-	return ret == -ENOENT ? err_corrupt(err, NULL, "one side only knows where subvolume %" PRIu64 " lies", id) :
-				ret;
+	return ret == -ENOENT ?
+		       err_corrupt(err, NULL, "subvolume %" PRIu64 " has only one of ROOT_REF and ROOT_BACKREF", id) :
+		       ret;
 }
 
 static int drop_uuid(struct edit_tree *t, uint8_t type, const uint8_t uuid[16], uint64_t id, struct btrkit_error *err)

@@ -134,7 +134,7 @@ static void note_piece(struct store *s, uint64_t offset, const struct range *at,
 
 static int too_many(struct btrkit_error *err)
 {
-	return err_set(err, BTRKIT_NO_SPACE, "free space is in too many pieces");
+	return err_set(err, BTRKIT_NO_SPACE, "free space is too fragmented");
 }
 
 /* Allocates space for uncompressed data, in as few extents as possible. */

@@ -210,7 +210,7 @@ int btrkit_txn_subvolume_create(struct btrkit_txn *txn, uint64_t root, uint64_t 
 	if (what->flags)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", what->flags);
 	if (what->mode & ~07777u)
-		return err_set(err, BTRKIT_INVALID, "0%o are no permissions", what->mode);
+		return err_set(err, BTRKIT_INVALID, "invalid permissions 0%o", what->mode);
 	ret = op_judge_owner(what->uid, what->gid, err);
 	if (!ret && what->time)
 		ret = op_judge_time(what->time, err);
@@ -260,7 +260,7 @@ static int judge_source(const struct subvolume *s, struct btrkit_error *err)
 
 	if (!at->objectid && !at->type && !at->offset)
 		return 0;
-	err_corrupt(err, "drop_progress", "subvolume %" PRIu64 " is being dropped, and is referred to", s->root.id);
+	err_corrupt(err, "drop_progress", "subvolume %" PRIu64 " is being dropped, but still referenced", s->root.id);
 	err_at_tree(err, OID_ROOT_TREE);
 	err_at_key(err, &KEY(s->root.id, KEY_ROOT_ITEM, s->root.key_offset));
 	return -EUCLEAN;

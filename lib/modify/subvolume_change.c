@@ -35,7 +35,7 @@ static int point_default(struct btrkit_txn *txn, const struct btrkit_key *key, s
 		ret = cursor_blame(&roots->c,
 				   entry_find(&roots->c.item, name, sizeof(name) - 1, &entry, &offset, err), err);
 	if (ret == 1)
-		return err_set(err, BTRKIT_NOT_FOUND, "the filesystem has no entry for a default");
+		return err_set(err, BTRKIT_NOT_FOUND, "the root tree has no entry for the default subvolume");
 	if (!ret)
 		ret = edit_bytes(roots, &at, &bytes, &size, err);
 	if (ret)
@@ -88,7 +88,7 @@ static int set_read_only(struct op *op, uint64_t id, bool read_only, bool forget
 		return 0;
 	if (!read_only && !base_uuid_is_none(item.d.received_uuid)) {
 		if (!forget)
-			return err_system(err, EPERM, "subvolume %" PRIu64 " was received", id);
+			return err_system(err, EPERM, "subvolume %" PRIu64 " has a received UUID", id);
 		ret = forget_received(op, &item, err);
 	}
 	item.d.flags = le64_put(read_only ? flags | ROOT_SUBVOL_RDONLY : flags & ~ROOT_SUBVOL_RDONLY);

@@ -32,15 +32,15 @@ static int refuse(const struct btrkit_subvolume_deletion *d, struct btrkit_error
 	case BTRKIT_SUBVOLUME_DELETABLE:
 		return 0;
 	case BTRKIT_SUBVOLUME_TOP_LEVEL:
-		return err_set(err, BTRKIT_INVALID, "the top level cannot be deleted");
+		return err_set(err, BTRKIT_INVALID, "cannot delete the top-level subvolume");
 	case BTRKIT_SUBVOLUME_DEFAULT:
-		return err_system(err, EPERM, "subvolume %" PRIu64 " is the default", d->id);
+		return err_system(err, EPERM, "subvolume %" PRIu64 " is the default subvolume", d->id);
 	case BTRKIT_SUBVOLUME_IN_READ_ONLY:
-		return err_system(err, EROFS, "subvolume %" PRIu64 ", in which %" PRIu64 " lies", d->other, d->id);
+		return err_system(err, EROFS, "subvolume %" PRIu64 ", which contains %" PRIu64, d->other, d->id);
 	case BTRKIT_SUBVOLUME_NOWHERE:
-		return err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " lies in no directory", d->id);
+		return err_set(err, BTRKIT_NOT_FOUND, "subvolume %" PRIu64 " is not in any directory", d->id);
 	case BTRKIT_SUBVOLUME_HOLDS:
-		return err_system(err, ENOTEMPTY, "subvolume %" PRIu64 " lies in %" PRIu64, d->other, d->id);
+		return err_system(err, ENOTEMPTY, "subvolume %" PRIu64 " is nested in %" PRIu64, d->other, d->id);
 	}
 	return err_set(err, BTRKIT_INVALID, "subvolume %" PRIu64 " cannot be deleted", d->id);
 }
@@ -193,7 +193,7 @@ static int forget(struct btrkit_txn *txn, const struct btrkit_key *key, struct b
 		ret = edit_delete(roots, key, err);
 	if (!ret)
 		ret = edit_delete(roots, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, key->objectid), err);
-	return ret == -ENOENT ? err_corrupt(err, NULL, "a tree that is dropped has no item that says so") : ret;
+	return ret == -ENOENT ? err_corrupt(err, NULL, "root item or orphan item of a dropped tree is missing") : ret;
 }
 
 /* Records in the ROOT_ITEM how far dropping has come. */
@@ -275,7 +275,7 @@ static int remove_name_of(struct btrkit_txn *txn, uint64_t id, const struct root
 	if (ret)
 		return ret;
 	if (id == OID_FS_TREE)
-		return err_set(err, BTRKIT_INVALID, "the top level cannot be deleted");
+		return err_set(err, BTRKIT_INVALID, "cannot delete the top-level subvolume");
 	/* Other conditions are checked in take_name(), when they can no longer change. */
 	ret = find_place(&r, txn, err);
 	return ret ? ret : take_name(&r, txn, err);

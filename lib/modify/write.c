@@ -28,7 +28,7 @@ int write_judge(const struct op *op, const struct op_inode *in, struct btrkit_er
 	ret = op_judge_writable(op, err);
 	if (!ret && flags & (INODE_APPEND | INODE_VERITY))
 		ret = err_system(err, EPERM, "inode %" PRIu64 " %s", in->inode,
-				 flags & INODE_APPEND ? "is append-only" : "has a verity seal");
+				 flags & INODE_APPEND ? "is append-only" : "is sealed by fs-verity");
 	return ret;
 }
 

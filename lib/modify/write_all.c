@@ -97,9 +97,9 @@ static int write_all(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uint
 	if (opts && opts->flags)
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", opts->flags);
 	if (opts && opts->level && !opts->compression)
-		return err_set(err, BTRKIT_INVALID, "level %d of no compression", opts->level);
+		return err_set(err, BTRKIT_INVALID, "compression level %d without compression", opts->level);
 	if (offset > INT64_MAX || len > INT64_MAX - offset)
-		return err_system(err, EFBIG, "a file of more than 8 EiB");
+		return err_system(err, EFBIG, "file larger than 8 EiB");
 	if (!len)
 		return judge_only(txn, root, inode, err);
 	while (!ret && len) {

@@ -92,7 +92,7 @@ int xattr_fits(struct op *op, uint64_t inode, const char *name, size_t size, str
 	int ret;
 
 	if (more > entry_room(op))
-		return err_system(err, ENOSPC, "an attribute of %zu bytes fits into no leaf", size);
+		return err_system(err, ENOSPC, "attribute of %zu bytes does not fit in a leaf", size);
 	ret = find(op, &key, name, &item, &e, &offset, err);
 	if (ret < 0)
 		return ret;
@@ -101,7 +101,7 @@ int xattr_fits(struct op *op, uint64_t inode, const char *name, size_t size, str
 	else if (ret == 1)
 		others = item.size;
 	if (others + more > entry_room(op))
-		return err_system(err, ENOSPC, "too much lies in attributes whose names have the same hash");
+		return err_system(err, ENOSPC, "too many attributes with the same hash");
 	return 0;
 }
 

@@ -36,7 +36,7 @@ static int judge_capability(const void *value, size_t size, struct btrkit_error 
 
 	if (attribute_capability(value, size, &flags) >= 2 && !(flags & ~ATTRIBUTE_CAPABILITY_EFFECTIVE))
 		return 0;
-	return err_set(err, BTRKIT_INVALID, "no capabilities of a file");
+	return err_set(err, BTRKIT_INVALID, "invalid file capabilities");
 }
 
 /* Checks everything that does not depend on the filesystem. */
@@ -47,9 +47,9 @@ static int judge_setting(struct setting *s, struct btrkit_error *err)
 	if (s->flags & ~(unsigned)(BTRKIT_XATTR_CREATE | BTRKIT_XATTR_REPLACE))
 		return err_set(err, BTRKIT_INVALID, "unknown flags 0x%x", s->flags);
 	if (!len || len > NAME_MAX_OF_XATTR)
-		return err_system(err, ERANGE, "an attribute's name of %zu bytes", len);
+		return err_system(err, ERANGE, "attribute name of %zu bytes", len);
 	if (s->size > SIZE_MAX_OF_XATTR)
-		return err_system(err, E2BIG, "an attribute of %zu bytes", s->size);
+		return err_system(err, E2BIG, "attribute of %zu bytes", s->size);
 	if (is_acl(s->name))
 		return s->size ? acl_parse(s->value, s->size, &s->acl, err) : 0;
 	return !strcmp(s->name, ATTRIBUTE_CAPABILITY) && s->size ? judge_capability(s->value, s->size, err) : 0;
@@ -82,16 +82,16 @@ static int judge_name(const struct op *op, const struct op_inode *in, const char
 	int ret;
 
 	if (!strncmp(name, "user.", 5) && !property_matters(in))
-		return err_system(err, EPERM, "only files and directories have attributes %s", name);
+		return err_system(err, EPERM, "%s: user attributes are only allowed for files and directories", name);
 	ret = unasked || special ? 0 : op_judge_writable(op, err);
 	if (ret)
 		return ret;
 	if (!rest)
-		return err_set(err, BTRKIT_UNSUPPORTED, "there is no kind of attribute for %s", name);
+		return err_set(err, BTRKIT_UNSUPPORTED, "unsupported attribute namespace: %s", name);
 	if (!*rest)
-		return err_set(err, BTRKIT_INVALID, "%s is only the beginning of a name", name);
+		return err_set(err, BTRKIT_INVALID, "attribute name is empty after the namespace: %s", name);
 	if (!strncmp(name, "btrfs.", 6) && strcmp(name, ATTRIBUTE_COMPRESSION) != 0)
-		return err_set(err, BTRKIT_INVALID, "there is no property %s", name);
+		return err_set(err, BTRKIT_INVALID, "unknown property %s", name);
 	return unasked ? op_judge_writable(op, err) : 0;
 }
 
@@ -105,9 +105,9 @@ static int judge_acl(const struct op *op, const struct op_inode *in, const struc
 	if (ret)
 		return ret;
 	if (S_ISLNK(op_inode_mode(in)))
-		return err_set(err, BTRKIT_UNSUPPORTED, "symbolic link %" PRIu64 " has no ACL", in->inode);
+		return err_set(err, BTRKIT_UNSUPPORTED, "symbolic link %" PRIu64 " cannot have an ACL", in->inode);
 	if (s->acl && !strcmp(s->name, ACL_DEFAULT) && !S_ISDIR(op_inode_mode(in)))
-		return err_system(err, EACCES, "only directories have a default ACL");
+		return err_system(err, EACCES, "only directories can have a default ACL");
 	return s->acl ? acl_judge(s->value, s->size, err) : 0;
 }
 
@@ -154,7 +154,7 @@ static int set_attribute(struct op *op, struct op_inode *in, const struct settin
 	if (ret || (property && !property_matters(in)))
 		return ret;
 	if (!drop && s->size + strlen(s->name) + sizeof(struct disk_dir_item) > entry_room(op))
-		return err_system(err, ENOSPC, "an attribute of %zu bytes fits into no leaf", s->size);
+		return err_system(err, ENOSPC, "attribute of %zu bytes does not fit in a leaf", s->size);
 	ret = xattr_find(op, in->inode, s->name, &e, err);
 	if (ret < 0 || (ret && (s->remove || s->flags & BTRKIT_XATTR_REPLACE)))
 		return ret;

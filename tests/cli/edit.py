@@ -133,7 +133,7 @@ def what_fails(path, scratch):
     # Of several paths the one that failed, also where it is another inode below it that is told of.
     for line, says in (('rm -f absent file full', 'full: inode'), ('rmdir full/d full/none', 'full/none: "none"'),
                        ('chmod 755 full/none file', 'full/none: "none"'), ('mkdir -p a/b file/x', 'file/x'),
-                       ('setxattr a b full', 'full: there is no kind'), ('touch now full link/x', 'link/x')):
+                       ('setxattr a b full', 'full: unsupported'), ('touch now full link/x', 'link/x')):
         refused(path, line.encode(), says=f'line 1: {says}', line=1)
     refused(path, ['rm', 'absent'], says='No such file or directory')
     for words in (['rm', ''], ['mkdir', 'new', ''], ['mkdir', '-p', ''], ['mv', '', 'x'], ['chmod', '755', ''],
