@@ -10,7 +10,7 @@
 struct entry {
 	uint64_t offset;	/* on the device */
 	size_t len;
-	size_t at;		/* in the batch's bytes; grows with every write, so it tells which of two is later */
+	size_t at;		/* position in b->bytes; it grows with every write, and thus gives their order */
 };
 
 struct io_batch {
@@ -63,7 +63,7 @@ static int by_time(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Writes @n entries that touch or overlap, from @start up to @end, as one. */
+/* Writes @n adjacent or overlapping entries, up to @end, with one call. */
 static int write_run(struct io_batch *b, struct entry *first, size_t n, uint64_t end, struct btrkit_error *err)
 {
 	uint64_t start = first->offset;
@@ -107,7 +107,7 @@ int io_batch_drain(struct io_batch *b, struct btrkit_error *err)
 	return ret;
 }
 
-/* The commonest case: what follows the latest write on the device follows it in the queue too. */
+/* The most common case: adjacent on the device and in the queue. */
 static bool extends_last(const struct io_batch *b, uint64_t offset)
 {
 	return b->n && b->entries[b->n - 1].offset + b->entries[b->n - 1].len == offset;
@@ -134,7 +134,7 @@ static int append(struct io_batch *b, uint64_t offset, const void *data, size_t 
 	return 0;
 }
 
-/* Many small writes cost more in entries than in bytes: both count. */
+/* Entries count as well, since with many small writes they take more memory than the data. */
 bool io_batch_has_room(const struct io_batch *b, size_t len)
 {
 	size_t taken = b->used + b->n * sizeof(struct entry);
@@ -148,7 +148,7 @@ int io_batch_write(struct io_batch *b, uint64_t offset, const void *data, size_t
 
 	if (!len)
 		return 0;
-	/* Said now, of the write that is at fault, and not later of a run of many. */
+	/* Report the error here, for this write, and not later for a combined one. */
 	if (len > b->io->size || offset > b->io->size - len)
 		return err_set(err, BTRKIT_NO_SPACE, "write of %zu bytes at %" PRIu64 " ends past the device's end",
 			       len, offset);

@@ -3,8 +3,8 @@
 #define BTRKIT_IO_BATCH_H
 
 /*
- * Writes in any order, handed to the device in the order of addresses, neighbours as one write. What is queued is
- * copied; when the queue is full it is written out, so memory is bounded.
+ * Collects writes, and hands them to the device in address order, with adjacent ones combined. Queued data is copied.
+ * The queue is written out when it is full, so that memory is bounded.
  */
 
 #include <stdbool.h>
@@ -14,23 +14,23 @@
 
 struct io_batch;
 
-/* @budget: bytes to queue at the most. @return 0 or -ENOMEM */
+/* @budget: the maximum number of bytes to queue. @return 0 or -ENOMEM */
 int io_batch_create(struct btrkit_io *io, size_t budget, struct io_batch **ret,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* What is queued is lost. NULL is allowed. */
+/* Discards what is queued. @b may be NULL. */
 struct io_batch *io_batch_destroy(struct io_batch *b);
 
-/* Whether a write of @len bytes can be queued without writing out what is. */
+/* Whether a write of @len bytes fits into the queue without writing it out first. */
 bool io_batch_has_room(const struct io_batch *b, size_t len);
-/* Queues a write. Two writes of a byte reach the device in their order. @return 0, -EIO, -ENOSPC, -ENOMEM */
+/* Queues a write. Overlapping writes take effect in the order of the calls. @return 0, -EIO, -ENOSPC, -ENOMEM */
 int io_batch_write(struct io_batch *b, uint64_t offset, const void *data, size_t len,
 		   struct btrkit_error *err) BTRKIT_MUST_CHECK;
 /*
- * Writes out what is queued; after a failure what was not written is lost. It is not flushed: see btrkit_io_flush().
- * A run of neighbours is put together first, in memory of its own size.
+ * Writes out the queue, without a flush: see btrkit_io_flush(). After a failure, the writes that were not done are
+ * lost. Each run of adjacent writes is first copied into a buffer of its size.
  */
 int io_batch_drain(struct io_batch *b, struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Where on the device the last write was tried. */
+/* The offset on the device of the last write that was attempted. */
 uint64_t io_batch_place(const struct io_batch *b);
 
 #endif

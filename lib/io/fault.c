@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A backend over another that fails when told: the source of I/O errors in tests. */
+/* A backend on top of another that fails on request: the source of I/O errors in tests. */
 #include <btrkit/io.h>
 
 #include <errno.h>
@@ -15,7 +15,7 @@ struct fault_io {
 	struct btrkit_io *below;
 	struct btrkit_io_faults faults;
 	atomic_uint_fast64_t reads, writes;
-	atomic_int told; /* what the latest call below returned, which it can explain */
+	atomic_int told; /* the last result of the backend below, whose explain() knows about it */
 };
 
 static int tell(struct fault_io *f, int ret)

@@ -22,14 +22,14 @@
 struct file_io {
 	struct btrkit_io io;
 	struct opened_file is;
-	uint64_t start; /* of the part that io is, in bytes from the start of the file */
-	uint64_t waiting; /* bytes that were written since the system was asked to begin with them; atomic */
+	uint64_t start; /* offset of the part in the file, in bytes */
+	uint64_t waiting; /* bytes written since writeback was last started; accessed atomically */
 };
 
 #define BEHIND_BYTES (2u << 20)
 
 #define DISCARD_MAX (1ull << 30)
-#define DISCARD_ALIGN 4096u	/* what every block device can do */
+#define DISCARD_ALIGN 4096u	/* supported by all block devices */
 
 int io_file_pread(int fd, uint64_t offset, void *buf, size_t len)
 {
@@ -80,13 +80,13 @@ static int file_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t le
 	return io_file_pread(f->is.fd, f->start + offset, buf, len);
 }
 
-/* When much was written the device may as well begin with it, so that a flush need not wait for all of it. */
+/* Starts writeback from time to time, so that a flush does not have to wait for everything. */
 static void write_behind(struct file_io *f, size_t len)
 {
 	if (__atomic_add_fetch(&f->waiting, len, __ATOMIC_RELAXED) < BEHIND_BYTES)
 		return;
 	__atomic_store_n(&f->waiting, 0, __ATOMIC_RELAXED);
-	/* Advice: where it fails, the flush will tell why. */
+	/* Only a hint: errors are reported by the flush. */
 	(void)sync_file_range(f->is.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
@@ -105,9 +105,7 @@ static int file_flush(struct btrkit_io *io)
 	return fsync(((struct file_io *)io)->is.fd) ? -errno : 0;
 }
 
-/*
- * In pieces, in the order of addresses: a device may take long over one, and a signal ends a program only between them.
- */
+/* Discards piece by piece in address order: a device may take long, and signals are handled between the pieces. */
 static int discard_block(int fd, uint64_t at, uint64_t end)
 {
 	at = (at + DISCARD_ALIGN - 1) / DISCARD_ALIGN * DISCARD_ALIGN;
@@ -123,7 +121,7 @@ static int discard_block(int fd, uint64_t at, uint64_t end)
 	return 0;
 }
 
-/* Only what holds data is punched out: space that was allocated and never written stays allocated. */
+/* Punches out only data: space that was allocated but never written stays allocated. */
 static int discard_file(int fd, uint64_t at, uint64_t end)
 {
 	while (at < end) {
@@ -149,7 +147,7 @@ static int discard_file(int fd, uint64_t at, uint64_t end)
 	return 0;
 }
 
-/* Blocks of a device are always there. */
+/* Allocates space in a file. Block devices need no allocation. */
 static int file_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)
 {
 	struct file_io *f = (struct file_io *)io;
@@ -178,7 +176,7 @@ static void file_prefetch(struct btrkit_io *io, uint64_t offset, uint64_t len)
 {
 	struct file_io *f = (struct file_io *)io;
 
-	/* Advice: what it cannot do, the read that follows will. */
+	/* Only a hint: on failure the data is read later. */
 	(void)posix_fadvise(f->is.fd, (off_t)(f->start + offset), (off_t)len, POSIX_FADV_WILLNEED);
 }
 
@@ -286,7 +284,7 @@ bool io_file_reads(const struct btrkit_io *io, const struct stat *st)
 	const struct place is = place_of(st, 0, UINT64_MAX);
 	struct places places;
 
-	/* Others need no look at what lies on what. */
+	/* In all other cases there is no need to search the layers below. */
 	if (!S_ISBLK(st->st_mode) && (!S_ISREG(st->st_mode) || (uint64_t)st->st_size < io->size))
 		return false;
 	if (!io_file_places(io, &places))

@@ -6,21 +6,24 @@
 
 #include <btrkit/io.h>
 
-/* All of it, or a negative errno; -ENODATA when the file ends before. */
+/* Transfer exactly @len bytes. @return 0; -ENODATA: the file ends before; another negative errno */
 int io_file_pread(int fd, uint64_t offset, void *buf, size_t len) BTRKIT_MUST_CHECK;
 int io_file_pwrite(int fd, uint64_t offset, const void *buf, size_t len) BTRKIT_MUST_CHECK;
 
-/* Whether two devices of btrkit_io_open() show the same bytes, one of them by a loop device, say. */
+/* Whether two devices from btrkit_io_open() overlap, for example because one is a loop device on the other. */
 bool io_file_shared(const struct btrkit_io *a, const struct btrkit_io *b);
 
-/* Whether a file or device, however it is called, is what a device of btrkit_io_open() reads or lies on. */
+/* Whether a file or device, under whatever name, contains what a device from btrkit_io_open() reads. */
 bool io_file_reads(const struct btrkit_io *io, const struct stat *st);
 
-/* All that a device of btrkit_io_open() lies on. @return whether @io is one */
+/* Finds everything that a device from btrkit_io_open() lies on. @return whether @io is such a device */
 struct places;
 bool io_file_places(const struct btrkit_io *io, struct places *ret);
 
-/* Where a device of btrkit_io_open() lies, also one below an undo file. @return whether @io is one */
+/*
+ * The file descriptor and the offset of a device from btrkit_io_open(), also if it is below an undo file. @return
+ * whether @io is such a device
+ */
 bool io_file_place(const struct btrkit_io *io, int *fd, uint64_t *start);
 
 #endif

@@ -14,7 +14,7 @@
 
 static int open_flags(unsigned flags)
 {
-	/* O_NONBLOCK: a fifo must not make open() wait before it can be refused. */
+	/* O_NONBLOCK: opening a fifo must not block before it can be refused. */
 	return (flags & BTRKIT_IO_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
 }
 
@@ -22,13 +22,13 @@ static int say_unopened(int errnum, unsigned flags, struct btrkit_error *err)
 {
 	if (errnum == EBUSY)
 		return err_set(err, BTRKIT_BUSY, "in use by the kernel (mounted, or part of another device)");
-	/* What cannot be written to at all is better told as what it is. */
+	/* For a directory, that is a better message than "cannot open for writing". */
 	if (errnum == EISDIR)
 		return err_set(err, BTRKIT_INVALID, "is a directory");
 	return err_system(err, errnum, "cannot open%s", flags & BTRKIT_IO_WRITE ? " for writing" : "");
 }
 
-/* Whether the file is one that is read and written here; *size is its size. */
+/* Checks that the file is of a supported type, and gets its size. */
 static int judge(struct opened_file *f, unsigned flags, struct stat *st, uint64_t *size, struct btrkit_error *err)
 {
 	int read_only = 0;
@@ -43,7 +43,7 @@ static int judge(struct opened_file *f, unsigned flags, struct stat *st, uint64_
 		return err_set(err, BTRKIT_INVALID, "neither a block device nor a regular file");
 	if (f->block && ioctl(f->fd, BLKGETSIZE64, size))
 		return err_system(err, errno, "cannot tell the size of the device");
-	/* Linux lets root open such a device for writing and then fails the writes. */
+	/* Linux lets root open a read-only device for writing, and then fails the writes. */
 	if (f->block && flags & BTRKIT_IO_WRITE && !ioctl(f->fd, BLKROGET, &read_only) && read_only)
 		return err_system(err, EROFS, "cannot open for writing");
 	return 0;
@@ -56,15 +56,15 @@ static bool is_block(const char *path)
 	return !stat(path, &st) && S_ISBLK(st.st_mode);
 }
 
-/* Of a block device O_EXCL asks that nothing is mounted from it, of a file it is undefined. */
+/* For block devices O_EXCL fails if they are mounted; for files it is undefined. */
 static int exclusive(unsigned flags)
 {
 	return flags & BTRKIT_IO_EXCLUSIVE ? O_EXCL : 0;
 }
 
 /*
- * A part that Linux has as a partition is read and written by that: its cache is another one than the disk's, and other
- * partitions may be in use.
+ * If the part is a partition known to Linux, opens that instead: it has a separate page cache, and other partitions of
+ * the disk may be in use.
  */
 static int enter_partition(struct opened_file *f, unsigned flags, struct io_spec *part, struct stat *st,
 			   struct btrkit_error *err)
@@ -88,8 +88,8 @@ static int enter_partition(struct opened_file *f, unsigned flags, struct io_spec
 }
 
 /*
- * What a mounted filesystem writes goes past the cache of its device, which is kept as long as anybody has the device
- * open, and so may have what was there before. Dropping that needs no privilege, as flushing the device would.
+ * A mounted filesystem bypasses the page cache of its device. Pages stay in that cache while anybody has the device
+ * open, and may be stale. Dropping them needs no privileges, unlike BLKFLSBUF.
  */
 static void drop_cached(int fd)
 {
@@ -104,7 +104,7 @@ int file_open(struct io_spec *part, unsigned flags, struct opened_file *f, struc
 	struct stat st;
 	uint64_t size;
 
-	/* Which partition it is, is read from the disk. */
+	/* The partition table is read from the whole disk. */
 	if (block)
 		how = is_part ? open_flags(BTRKIT_IO_READ) : how | exclusive(flags);
 	f->fd = open(part->path, how);

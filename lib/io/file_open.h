@@ -2,7 +2,7 @@
 #ifndef BTRKIT_IO_FILE_OPEN_H
 #define BTRKIT_IO_FILE_OPEN_H
 
-/* A block device or a file is judged and opened, so that nobody is in the way: see btrkit_io_open(). */
+/* Checks and opens a block device or file, and makes sure that nobody else uses it: see btrkit_io_open(). */
 
 #include <btrkit/io.h>
 
@@ -12,13 +12,13 @@
 struct opened_file {
 	int fd;		/* -1: none */
 	bool block;	/* a block device, not a file */
-	bool part;	/* of a file */
+	bool part;	/* only a part of a file or device */
 	struct guard guard;
 };
 
 /*
- * Opens what @part names, and says in it where in the file that is. @f has no descriptor and no guard before; what it
- * has after a failure is the caller's too. @flags: BTRKIT_IO_*
+ * Opens what @part names, and sets the offset and size in it. *@f initially has neither descriptor nor guard; those
+ * that it has after a failure still have to be released by the caller. @flags: BTRKIT_IO_*
  */
 int file_open(struct io_spec *part, unsigned flags, struct opened_file *f, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

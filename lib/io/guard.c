@@ -18,11 +18,11 @@
 #include "lib/io/place.h"
 
 #define LOCK_TRIES 60
-#define LOCK_WAIT_NS 50000000	/* three seconds in all */
+#define LOCK_WAIT_NS 50000000	/* three seconds in total */
 
 /*
- * udev's protocol: its workers hold a shared lock as long as they probe a device, which they do for a moment after
- * every change of it, so the lock is worth waiting for.
+ * The protocol of udev: its workers hold a shared lock while they probe a device, which they do briefly after every
+ * change, so wait for the lock.
  */
 static int lock_block(int fd, struct btrkit_error *err)
 {
@@ -40,7 +40,7 @@ static int lock_block(int fd, struct btrkit_error *err)
 	return 0;
 }
 
-/* Another part of the file may be another's. */
+/* Locks only this part: another part of the file may be used by others. */
 static int lock_file(int fd, uint64_t start, uint64_t len, struct btrkit_error *err)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)len };
@@ -52,7 +52,7 @@ static int lock_file(int fd, uint64_t start, uint64_t len, struct btrkit_error *
 	return err_system(err, errno, "cannot lock");
 }
 
-/* A reader takes a device that it may not open for one that nobody uses: most are. */
+/* For readers, a device that cannot be opened for lack of permission counts as unused, as most are. */
 static bool is_in_use(const char *path, const struct guard *guard)
 {
 	int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
@@ -64,7 +64,7 @@ static bool is_in_use(const char *path, const struct guard *guard)
 	return guard->writes || errno == EBUSY;
 }
 
-/* Takes a device for itself, as long as nobody else has done that. */
+/* Opens a device exclusively, unless somebody else has done so. */
 static bool claim(const char *path, struct guard *guard)
 {
 	int fd;
@@ -76,15 +76,15 @@ static bool claim(const char *path, struct guard *guard)
 	fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	/* Nothing that was read by it before is to be taken for what is there; it needs a right that not all have. */
+	/* Drop stale pages from its cache. This needs privileges that not every user has. */
 	(void)ioctl(fd, BLKFLSBUF, 0);
 	guard->claims[guard->n++] = fd;
 	return true;
 }
 
 /*
- * A loop device shows some of the bytes that will be written, those of @len from @at on. @below: as the writer's device
- * does itself, being another loop device.
+ * Handles a loop device that shows @len bytes, starting at its offset @at, of what is used. @below: these are shown
+ * through another loop device that our device is.
  */
 static int judge_loop(const struct loop *loop, uint64_t at, uint64_t len, bool below, struct guard *guard,
 		      struct btrkit_error *err)
@@ -98,7 +98,7 @@ static int judge_loop(const struct loop *loop, uint64_t at, uint64_t len, bool b
 		return err_set(err, BTRKIT_BUSY, "in use: it backs %.64s", part.path);
 	}
 	snprintf(path, sizeof(path), "/dev/%s", loop->name);
-	/* Two devices of one file may be there for whatever reason: that is no use yet. */
+	/* Several loop devices on one file are not yet a reason to refuse. */
 	if ((below || !guard->writes) && !is_in_use(path, guard))
 		return 0;
 	return err_set(err, BTRKIT_BUSY, "in use: it backs %s", path);
@@ -109,7 +109,7 @@ static int judge_overlaps(const struct loop *loop, const struct places *own, str
 {
 	struct places its;
 
-	/* What the device itself lies on. */
+	/* Our device itself, or one that it lies on. */
 	for (size_t i = 0; i < own->n; i++)
 		if (own->at[i].block && own->at[i].dev == loop->dev)
 			return 0;

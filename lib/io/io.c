@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The calls that every backend shares: range checks and messages. */
+/* Common part of all backends: range checks and messages. */
 #include <btrkit/io.h>
 
 #include <errno.h>
@@ -17,9 +17,8 @@ struct btrkit_io *btrkit_io_close(struct btrkit_io *io)
 }
 
 /*
- * A backend may fail with any errno. Most mean something else when functions of the library return them, such as that
- * there is no such tree, or that a thread cannot be started: what a device cannot do is -EIO then, and the message has
- * the rest.
+ * A backend may fail with any errno. Most have other meanings as return values of the library, such as a missing tree
+ * or a thread that cannot be started. They become -EIO; the message keeps the details.
  */
 static int as_device(int ret, bool writing, struct btrkit_error *err)
 {
@@ -32,7 +31,7 @@ static int as_device(int ret, bool writing, struct btrkit_error *err)
 	return -EIO;
 }
 
-/* Tells of a failure of the backend, and what that has to say. */
+/* Reports a failure of the backend, with its explanation. */
 BTRKIT_PRINTF(4, 5)
 static int blame(struct btrkit_io *io, struct btrkit_error *err, int ret, const char *fmt, ...)
 {
@@ -88,7 +87,7 @@ int btrkit_io_flush(struct btrkit_io *io, struct btrkit_error *err)
 	return ret ? as_device(blame(io, err, ret, "cannot flush"), true, err) : 0;
 }
 
-/* What discarding and reserving have in common. */
+/* Common part of discard and reserve. */
 static int on_range(struct btrkit_io *io, int (*op)(struct btrkit_io *, uint64_t, uint64_t), const char *verb,
 		    uint64_t offset, uint64_t len, struct btrkit_error *err)
 {

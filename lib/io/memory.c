@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A device in memory: what unit tests and programs without a file use. */
+/* A device in memory, for unit tests and programs without a file. */
 #include <btrkit/io.h>
 
 #include <errno.h>

@@ -14,10 +14,10 @@
 
 #include <linux/loop.h>
 
-#define SECTOR 512u /* what sysfs counts in, whatever the device has */
+#define SECTOR 512u /* the unit of sysfs, independent of the device's sectors */
 #define ATTRIBUTE 300
 
-/* One line of a file of sysfs, without its end. */
+/* Reads the first line of a sysfs file, without the newline. */
 static bool read_line(const char *path, char *ret, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -56,7 +56,7 @@ static bool read_device(const char *path, dev_t *ret)
 	return true;
 }
 
-/* A partition is in sysfs a folder of its disk. */
+/* Finds the disk of a partition, whose sysfs directory is the parent of the partition's. */
 static bool disk_of(dev_t dev, dev_t *disk, uint64_t *start)
 {
 	char path[ATTRIBUTE];
@@ -69,7 +69,7 @@ static bool disk_of(dev_t dev, dev_t *disk, uint64_t *start)
 	return read_device(path, disk);
 }
 
-/* The place on the disk of one on a partition; @place itself if that is none. */
+/* Translates a place on a partition to its disk; other places are returned unchanged. */
 static struct place place_on_disk(const struct place *place)
 {
 	struct place ret = *place;
@@ -87,10 +87,10 @@ struct place place_of(const struct stat *st, uint64_t start, uint64_t len)
 	return (struct place){ block, block ? st->st_rdev : st->st_dev, block ? 0 : st->st_ino, start, len };
 }
 
-/* What the loop driver itself says. @return whether it could be asked */
+/* Asks the loop driver. @return whether the loop device could be opened */
 static bool ask_loop(const struct loop *loop, struct place *behind, bool *bound)
 {
-	struct loop_info64 info = { 0 }; /* valgrind does not know what the ioctl writes */
+	struct loop_info64 info = { 0 }; /* initialized because valgrind does not know what the ioctl writes */
 	char path[sizeof(loop->name) + 8];
 	struct stat st;
 	int fd;
@@ -113,7 +113,7 @@ static bool ask_loop(const struct loop *loop, struct place *behind, bool *bound)
 	return true;
 }
 
-/* Without the right to open loop devices there is the name of the file, which may be one of another mount namespace. */
+/* If loop devices cannot be opened, use the file name in sysfs, which may be valid only in another mount namespace. */
 static bool read_loop(const struct loop *loop, struct place *behind)
 {
 	char path[ATTRIBUTE], name[PATH_MAX];
@@ -142,7 +142,7 @@ bool loop_find(const char *name, struct loop *ret)
 		bound = read_loop(&loop, &loop.behind);
 	if (!bound)
 		return false;
-	/* A file may have grown since: what the device would show of that is in use too. */
+	/* The file may have grown since; the device could be resized to show that part. */
 	if (!loop.behind.len && !loop.behind.block)
 		loop.behind.len = UINT64_MAX;
 	else if (read_number(loop.dev, "size", &sectors))
@@ -151,7 +151,7 @@ bool loop_find(const char *name, struct loop *ret)
 	return true;
 }
 
-/* The loop device that a block device is. */
+/* Finds the loop device that a block device is. */
 static bool find_own_loop(dev_t dev, struct loop *ret)
 {
 	char link[ATTRIBUTE], path[PATH_MAX];
@@ -171,7 +171,7 @@ static void push(struct places *p, const struct place *place)
 {
 	const struct place *top = p->n ? &p->at[p->n - 1] : NULL;
 
-	/* A disk lies on no other. */
+	/* A disk was already pushed, as it is no partition. */
 	if (top && top->block == place->block && top->dev == place->dev && top->ino == place->ino)
 		return;
 	p->at[p->n++] = *place;
@@ -215,7 +215,7 @@ struct place place_overlap(const struct place *a, const struct place *b)
 	return both;
 }
 
-/* A device file of that device: in /dev, or where udev keeps them by number. */
+/* Finds a device node: in /dev by name, or by number in the directory of udev. */
 static bool find_node(dev_t dev, const char *name, char *path, size_t size)
 {
 	for (unsigned i = 0; i < 2; i++) {

@@ -2,17 +2,17 @@
 #ifndef BTRKIT_IO_PLACE_H
 #define BTRKIT_IO_PLACE_H
 
-/* What lies on what, as sysfs has it: a partition on its disk, a loop device on its file or on another device. */
+/* Block device layers as found in sysfs: a partition on its disk, a loop device on its file or on another device. */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* Bytes of a file or a block device. */
+/* A range of a file or block device. */
 struct place {
 	bool block;
-	dev_t dev; /* the block device, or what the file lies on */
+	dev_t dev; /* the block device, or the device of the filesystem with the file */
 	ino_t ino; /* of a file */
 	uint64_t start, len;
 };
@@ -23,7 +23,7 @@ struct place {
 struct places {
 	struct place at[PLACES_MAX];
 	size_t n;
-	size_t own; /* so many of them have no loop device in between */
+	size_t own; /* the number of places before the first loop device */
 };
 
 struct place place_of(const struct stat *st, uint64_t start, uint64_t len);
@@ -36,19 +36,19 @@ struct loop {
 	struct place behind; /* what it shows */
 };
 
-/* @name: as in /sys/block. @return whether it has anything behind it */
+/* @name: as in /sys/block. @return whether it is a loop device that is in use */
 bool loop_find(const char *name, struct loop *ret);
 
-/* What is in both: @len 0 if nothing is. */
+/* The intersection of both; its @len is 0 if it is empty. */
 struct place place_overlap(const struct place *a, const struct place *b);
 
 struct partition {
 	dev_t dev;
 	uint64_t start; /* on its disk */
-	char path[300]; /* of its device file */
+	char path[300]; /* of its device node */
 };
 
-/* The partition, as Linux has it, in which a range of a disk lies. @return whether there is one */
+/* Finds the partition known to Linux that contains a range of a disk. @return whether there is one */
 bool partition_find(dev_t disk, uint64_t start, uint64_t len, struct partition *ret);
 
 #endif

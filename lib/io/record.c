@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A backend over another that tells of everything that changes it: what crash states are made from. */
+/* A backend on top of another that reports all modifications, from which tests derive crash states. */
 #include <btrkit/io.h>
 
 #include <errno.h>
@@ -15,7 +15,7 @@ struct record_io {
 	struct btrkit_io *below;
 	struct btrkit_io_record_ops ops;
 	void *ctx;
-	atomic_int told; /* what the latest call below returned, which it can explain */
+	atomic_int told; /* the last result of the backend below, whose explain() knows about it */
 };
 
 static int tell(struct record_io *r, int ret)
@@ -24,7 +24,7 @@ static int tell(struct record_io *r, int ret)
 	return ret;
 }
 
-/* What the listener returned is its own. */
+/* An error of the listener does not come from the backend below. */
 static int heard(struct record_io *r, int ret)
 {
 	(void)tell(r, 0);

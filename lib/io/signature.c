@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What lies on a device, as libblkid sees it. */
+/* Detection of contents with libblkid. */
 #include <btrkit/io.h>
 
 #include <stdio.h>
@@ -75,7 +75,7 @@ int io_cached_devices(const uint8_t fsid[16], bool probe, int (*fn)(void *ctx, c
 	blkid_cache cache;
 	int ret;
 
-	/* What is probed goes into a cache of its own, that is kept nowhere. */
+	/* Probe into a private cache that is not saved. */
 	if (blkid_get_cache(&cache, probe ? "/dev/null" : NULL))
 		return err_nomem(err);
 	if (probe)
@@ -151,11 +151,11 @@ int btrkit_io_signature(struct btrkit_io *io, char *type, size_t size, struct bt
 		type[0] = '\0';
 	if (!io_file_place(io, &fd, &start))
 		return err_set(err, BTRKIT_UNSUPPORTED, "only a file or block device can be searched for signatures");
-	/* What libblkid cannot know. */
+	/* libblkid does not know this one. */
 	if (io_undo_is_unfinished(io)) {
 		snprintf(type, size, "an unfinished undo");
 		return 1;
 	}
-	/* A length of zero means everything to libblkid. */
+	/* For libblkid a length of zero means the whole device. */
 	return io->size ? look(fd, start, io->size, type, size, err) : 0;
 }

@@ -15,7 +15,7 @@
 
 #include "lib/base/err.h"
 
-/* A number of bytes with an optional suffix of 1024s, up to a terminator. */
+/* Parses a number of bytes with an optional suffix for a power of 1024. */
 static bool parse_bytes(const char *text, size_t len, uint64_t *ret)
 {
 	static const char suffixes[] = "kmgtpe";
@@ -102,7 +102,7 @@ int io_spec_parse(const char *text, struct io_spec *ret, struct btrkit_error *er
 }
 
 #ifdef HAVE_BLKID
-/* A size of 0 would go for all that comes from there on, where other partitions lie; so they do in an extended one. */
+/* A size of 0 would mean everything up to the end of the disk, and an extended partition contains others. */
 static int take_partition(struct io_spec *spec, blkid_partition part, struct btrkit_error *err)
 {
 	const int64_t start = blkid_partition_get_start(part), size = blkid_partition_get_size(part);

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_IO_SPEC_H
 #define BTRKIT_IO_SPEC_H
 
-/* PATH, PATH?offset=N[&size=N], PATH?partition=N: which part of a device or file is meant. */
+/* Device specifications: PATH, PATH?offset=N[&size=N], PATH?partition=N. */
 
 #include <btrkit/types.h>
 
@@ -14,14 +14,14 @@ struct io_spec {
 };
 
 /*
- * Splits @spec. A path that exists as it stands, question mark and all, is taken as it stands.
- * @return 0, -EINVAL (unknown word, bad number, overlap of options), -ENOMEM
+ * Parses @spec. If it names an existing file, including the question mark, it is only a path.
+ * @return 0, -EINVAL (unknown or repeated option, invalid number), -ENOMEM
  */
 int io_spec_parse(const char *spec, struct io_spec *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Turns a partition number into offset and size, and holds both against @device_size.
- * @return 0; -EINVAL when the part does not lie in the device; -ENOENT: no such partition
+ * Determines offset and size of a partition, and checks that the part lies within @device_size.
+ * @return 0; -EINVAL: it does not; -ENOENT: no such partition
  */
 int io_spec_locate(struct io_spec *spec, int fd, uint64_t device_size, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 

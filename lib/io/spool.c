@@ -15,7 +15,7 @@ struct spool {
 	uint8_t *buf; /* the first bytes */
 	size_t room, memory;
 	uint64_t size;
-	int fd; /* the others; -1: there are none */
+	int fd; /* the file with the rest; -1: none */
 };
 
 int spool_create(size_t memory, struct spool **ret, struct btrkit_error *err)
@@ -60,7 +60,7 @@ static int open_file(struct spool *s, struct btrkit_error *err)
 	return 0;
 }
 
-/* Room in memory for @len more bytes, or for as many as may be. */
+/* Makes room in memory for @len more bytes, as far as the limit allows. */
 static int grow(struct spool *s, size_t len, struct btrkit_error *err)
 {
 	size_t room = s->room ? s->room : FIRST_BYTES;

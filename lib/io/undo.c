@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A backend that keeps in an undo file what it overwrites. Writes wait in memory, so that what many of them overwrite
- * goes to the file with one flush of it before they go to the device.
+ * A backend that saves what it overwrites to an undo file. Writes are collected in memory, so that what many of them
+ * overwrite is saved with one flush of the file before they go to the device.
  */
 #include "lib/io/undo.h"
 
@@ -25,7 +25,7 @@ static int unlock(struct undo_io *u, int ret)
 	return ret;
 }
 
-/* Whether the file or the device has failed, so that nothing is written any more. @return 0, or of what */
+/* Refuses writes after a failure of the file or the device. @return 0 or the error of that failure */
 static int refuse(struct undo_io *u)
 {
 	const struct btrkit_error *first = u->log->failure.err ? &u->log->failure : &u->lost;
@@ -91,7 +91,7 @@ static int undo_flush(struct btrkit_io *io)
 	return ret ? ret : u->below->ops->flush(u->below);
 }
 
-/* Nothing would keep what is dropped. */
+/* Discards nothing, since the old contents would be lost. */
 static int undo_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
 {
 	(void)io;
@@ -100,13 +100,15 @@ static int undo_discard(struct btrkit_io *io, uint64_t offset, uint64_t len)
 	return 0;
 }
 
-/* What is announced will be written: its old contents, saved now, get to the disk by the flush for the first write. */
+/*
+ * A reserved range will be written. Saving its old contents now gets them to disk with the flush for the first write.
+ */
 static int undo_reserve(struct btrkit_io *io, uint64_t offset, uint64_t len)
 {
 	struct undo_io *u = (struct undo_io *)io;
 	int ret;
 
-	/* With the lock, that a failure is not explained by one of before. */
+	/* Lock, so that the failure of an earlier call does not explain one of this call. */
 	lock(u);
 	ret = u->below->ops->reserve ? u->below->ops->reserve(u->below, offset, len) : 0;
 	if (!ret)
@@ -132,7 +134,7 @@ static void undo_explain(struct btrkit_io *io, struct btrkit_error *err)
 	struct undo_io *u = (struct undo_io *)io;
 
 	pthread_mutex_lock(&u->log->lock);
-	/* What was only handed on is no failure of the latest call here. */
+	/* An error that was only passed on has no failure recorded here. */
 	if (u->failure.err == err->err)
 		*err = u->failure;
 	else if (!u->failure.err && u->below->ops->explain)
@@ -151,7 +153,7 @@ static void undo_close(struct btrkit_io *io)
 	struct undo_io *u = (struct undo_io *)io;
 
 	lock(u);
-	/* Nobody is left to be told. */
+	/* There is no caller to report errors to. */
 	if (!refuse(u))
 		(void)undo_drain(u);
 	unlock(u, 0);
@@ -212,8 +214,8 @@ static int introduce(struct undo_io *u)
 }
 
 /*
- * The superblocks are saved first, whether they will be written or not: whoever else uses the filesystem writes to
- * them, and undo sees that.
+ * Saves the superblocks first, whether they will be written or not: other programs that use the filesystem write to
+ * them, and undo detects that.
  */
 static int begin(struct undo_io *u)
 {
@@ -259,7 +261,7 @@ int undo_io_create(struct undo_log *log, struct btrkit_io *below, struct btrkit_
 	return 0;
 }
 
-/* The devices that have the log already are their callers' again. */
+/* The callers keep the devices that were already added to the log. */
 static void give_back(struct btrkit_io **ios, size_t n)
 {
 	while (n--) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The file behind an undo log: it grows, and what was made for nothing is removed. */
+/* The file of an undo log. It grows on writes, and is removed if nothing was done. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ void undo_file_remove(struct btrkit_io *file)
 		unlinkat(f->dir, f->name, 0);
 }
 
-/* A filesystem that lies on a block device has its number. Most that do not have that are kept off by the guards. */
+/* Detects the common case: the filesystem has the number of its block device. Most others are refused by the guards. */
 static int refuse_own_device(const struct undo_file *f, const struct btrkit_io *device, struct btrkit_error *err)
 {
 	struct stat file, st;
@@ -76,7 +76,7 @@ static int refuse_own_device(const struct undo_file *f, const struct btrkit_io *
 	return 0;
 }
 
-/* A file whose name is lost with the power is none. Not every filesystem can flush a directory. */
+/* Makes the name of the file durable. Not every filesystem can flush a directory. */
 static int keep_name(const struct undo_file *f, struct btrkit_error *err)
 {
 	if (fsync(f->dir) && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
@@ -100,7 +100,7 @@ static int create(struct undo_file *f, const char *path, struct btrkit_io *const
 	free(folder);
 	if (f->dir < 0)
 		return err_system(err, errno, "cannot open its directory");
-	/* What was deleted on the device may be nobody else's to read. */
+	/* The file may contain deleted data of the device, which others must not be able to read. */
 	f->fd = openat(f->dir, f->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (f->fd < 0)
 		return err_system(err, errno, "cannot create");

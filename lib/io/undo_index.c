@@ -11,7 +11,7 @@
 struct loader {
 	struct btrkit_io *file;
 	struct undo_index *index;
-	struct disk_undo_record *record;	/* room for the largest, and its payload behind it */
+	struct disk_undo_record *record;	/* buffer for the largest record and its payload */
 	bool written;	/* there are NEW records */
 };
 
@@ -43,7 +43,7 @@ static int load_header(const struct loader *l, struct btrkit_error *err)
 	return 0;
 }
 
-/* The head of a record that may be at @at. @return 0; 1: there is none, as far as that tells; <0 */
+/* Reads the header of a record that may be at @at. @return 0; 1: it is certainly not one; <0 */
 static int read_head(const struct loader *l, uint64_t at, struct btrkit_error *err)
 {
 	struct disk_undo_record *r = l->record;
@@ -58,7 +58,7 @@ static int read_head(const struct loader *l, uint64_t at, struct btrkit_error *e
 	       l->file->size - at - sizeof(*r) < le32_get(r->payload);
 }
 
-/* What follows the head. @return 0: they are a whole record; 1: they are not; <0 */
+/* Reads the payload. @return 0: the record is complete; 1: it is not; <0 */
 static int read_payload(const struct loader *l, uint64_t at, struct btrkit_error *err)
 {
 	struct disk_undo_record *r = l->record;
@@ -70,7 +70,7 @@ static int read_payload(const struct loader *l, uint64_t at, struct btrkit_error
 	return le32_get(r->csum) != ~crc32c(~0u, &r->payload, sizeof(*r) - sizeof(r->csum) + len);
 }
 
-/* @return 0: there is a whole record at @at; 1: there is none; <0 */
+/* @return 0: there is a complete record at @at; 1: there is none; <0 */
 static int read_record(const struct loader *l, uint64_t at, struct btrkit_error *err)
 {
 	const int ret = read_head(l, at, err);
@@ -99,7 +99,7 @@ static int add_device(struct loader *l, uint64_t at, struct btrkit_error *err)
 	return 0;
 }
 
-/* Whole blocks, but for the device's last, in one window. */
+/* Whether the range consists of whole blocks, except for the last one of the device, within one window. */
 static bool is_range(uint64_t offset, uint64_t len, uint64_t size)
 {
 	return len && len <= UNDO_WINDOW && offset <= size && len <= size - offset && !(offset % UNDO_BLOCK) &&
@@ -157,8 +157,8 @@ static int add_record(struct loader *l, uint64_t at, struct btrkit_error *err)
 }
 
 /*
- * Whether the record at @at, if there is one, was written when what lies at @end was on disk already. @left: bytes that
- * may still be looked at
+ * Reports damage if there is a record at @at that was written when what is at @end was already on disk. @left: a limit
+ * for the bytes that may still be read
  */
 static int judge_candidate(const struct loader *l, uint64_t at, uint64_t end, uint64_t *left, struct btrkit_error *err)
 {
@@ -178,8 +178,8 @@ static int judge_candidate(const struct loader *l, uint64_t at, uint64_t end, ui
 }
 
 /*
- * The last records may be lost, since the power failed when they were being written; others may not. What is left of
- * records does not overlap, so that they have no more bytes than there are: whatever has was made up.
+ * The last records may be missing because of a power failure while they were written; others must not. Remaining
+ * records do not overlap, so together they cannot have more bytes than the file: if they do, the file was crafted.
  */
 static int judge_rest(const struct loader *l, uint64_t end, struct btrkit_error *err)
 {

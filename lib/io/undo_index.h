@@ -2,7 +2,7 @@
 #ifndef BTRKIT_IO_UNDO_INDEX_H
 #define BTRKIT_IO_UNDO_INDEX_H
 
-/* What an undo file has, and where: see undo_format.h. */
+/* The contents of an undo file: see undo_format.h. */
 
 #include <btrkit/error.h>
 #include <btrkit/io.h>
@@ -33,13 +33,13 @@ struct undo_index {
 };
 
 /*
- * Reads and judges all of @file.
- * @return 0; -EINVAL: it is none; -EUCLEAN: it is damaged; -EOPNOTSUPP: of a later version; -EIO, -ENOMEM
+ * Reads and verifies all of @file.
+ * @return 0; -EINVAL: not an undo file; -EUCLEAN: damaged; -EOPNOTSUPP: a later version; -EIO, -ENOMEM
  */
 int undo_index_load(struct btrkit_io *file, struct undo_index *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void undo_index_release(struct undo_index *index);
 
-/* How many entries from number @first on are of the same device and window. */
+/* The number of entries from number @first on that belong to the same device and window. */
 size_t undo_index_window(const struct undo_index *index, size_t first);
 
 #endif

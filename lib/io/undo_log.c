@@ -10,7 +10,7 @@
 #include "lib/base/text.h"
 #include "lib/base/uuid.h"
 
-#define QUEUE_BYTES (UNDO_WINDOW + 65536)	/* more than any record has */
+#define QUEUE_BYTES (UNDO_WINDOW + 65536)	/* more than the largest record */
 
 int undo_blame_file(struct btrkit_error *err, const char *name)
 {
@@ -55,7 +55,7 @@ int undo_log_create(struct btrkit_io *file, struct undo_log **ret, struct btrkit
 	return 0;
 }
 
-/* What a record that was lost would be followed by passes for damage: so the first failure of the file is its last. */
+/* Records after a lost one would be taken for damage, so nothing is written after the first failure. */
 static int fail(struct undo_log *log, struct btrkit_error *err)
 {
 	if (err)
@@ -141,7 +141,7 @@ void undo_log_drop(struct undo_log *log)
 	pthread_mutex_unlock(&log->lock);
 	if (!last)
 		return;
-	/* There is nobody left to tell of a failure, and the file serves without an end. */
+	/* There is no caller to report errors to, and the file is usable without an END record. */
 	if (log->touched)
 		(void)end(log);
 	else

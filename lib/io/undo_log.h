@@ -2,7 +2,7 @@
 #ifndef BTRKIT_IO_UNDO_LOG_H
 #define BTRKIT_IO_UNDO_LOG_H
 
-/* An undo file that is being written: see undo_format.h. Several devices may have one in common. */
+/* An undo file that is being written: see undo_format.h. Several devices may share one. */
 
 #include <pthread.h>
 
@@ -14,45 +14,45 @@
 struct undo_log {
 	struct btrkit_io *file;
 	uint8_t id[16];
-	uint8_t *queue;		/* what follows in the file */
+	uint8_t *queue;		/* what comes next in the file */
 	size_t queued;
-	uint64_t written;	/* bytes that were handed to the file */
-	uint64_t synced;	/* of these, those that are on disk */
+	uint64_t written;	/* bytes written to the file */
+	uint64_t synced;	/* bytes of these that are on disk */
 	unsigned devices;
 	bool touched;		/* something was written to a device */
-	struct btrkit_error failure;	/* of the file: from then on nothing is written, to no device either */
-	pthread_mutex_t lock;	/* of all of this, and of the devices' own state */
+	struct btrkit_error failure;	/* of the file: from then on nothing is written, not even to devices */
+	pthread_mutex_t lock;	/* for all of this, and for the state of the devices */
 	unsigned users;
 };
 
 /*
- * Owns @file from then on, which is empty and takes writes behind its end. The one user there is is the caller.
- * @return 0; -ENOMEM, or no random numbers: @file stays the caller's
+ * Owns @file from then on, which is empty and grows on writes. The caller is the first user.
+ * @return 0; -ENOMEM, or no random numbers: the caller keeps @file
  */
 int undo_log_create(struct btrkit_io *file, struct undo_log **ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 void undo_log_use(struct undo_log *log);
-/* The last user closes the file; one that no device was written after is removed, if undo_file_create() made it. */
+/* The last user closes the file. It is removed if no device was written to and undo_file_create() created it. */
 void undo_log_drop(struct undo_log *log);
 
 /*
- * Appends a record. @payload may lie anywhere but in the queue. The lock is held, as below.
- * @return 0, or the failure of the file, now or before
+ * Appends a record. @payload must not be inside the queue. The lock is held, as below.
+ * @return 0, or the current or earlier failure of the file
  */
 int undo_log_append(struct undo_log *log, const struct disk_undo_record *head, const void *payload,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Returns when all that was appended is on disk. */
+/* Waits until everything that was appended is on disk. */
 int undo_log_sync(struct undo_log *log, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* "undo file NAME: " before what a failure says. @return err->err */
+/* Prefixes the message with "undo file NAME: ". @return err->err */
 int undo_blame_file(struct btrkit_error *err, const char *name);
 
 /*
- * Makes an empty file that must not exist and must not lie on one of @devices, and sees that its name stays. It takes
- * writes behind its end.
+ * Creates an empty file that grows on writes, and makes its name durable. It must not exist, nor lie on one of
+ * @devices.
  */
 int undo_file_create(const char *path, struct btrkit_io *const *devices, size_t n, struct btrkit_io **ret,
 		     struct btrkit_error *err) BTRKIT_MUST_CHECK;
-/* Removes a file that undo_file_create() made, and no other. */
+/* Removes a file if undo_file_create() created it. */
 void undo_file_remove(struct btrkit_io *file);
 
 #endif

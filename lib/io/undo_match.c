@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Devices come in any order, under any names. One is a device of the file if what the file tells of that is on it.
- * Where that leaves a choice nothing is put back, unless it is said that the order is the file's.
+ * The devices may be given in any order and under any names. They are identified by comparing their contents with the
+ * file. If that is ambiguous nothing is restored, unless the caller says that they are in the order of the file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +14,8 @@ struct match {
 	struct undo *u;
 	struct btrkit_io *const *devices;
 	size_t n;
-	bool *fits;	/* n of the file times n of those given */
-	bool *taken;	/* of those given */
+	bool *fits;	/* n devices of the file times n given devices */
+	bool *taken;	/* for each given device */
 };
 
 static bool *fit(const struct match *m, size_t target, size_t device)
@@ -23,7 +23,7 @@ static bool *fit(const struct match *m, size_t target, size_t device)
 	return &m->fits[target * m->n + device];
 }
 
-/* Whether the two still may be one. @return 0, or a failure of reading */
+/* Determines whether a given device can be that of the file. @return 0, or a read error */
 static int compare(struct match *m, size_t target, size_t device, bool all, struct btrkit_error *err)
 {
 	struct btrkit_error own = BTRKIT_ERROR_INIT;
@@ -39,7 +39,7 @@ static int compare(struct match *m, size_t target, size_t device, bool all, stru
 	r = undo_judge(u, all, &own);
 	u->t->device = NULL;
 	*ret = !r;
-	/* That it is another device is no failure. */
+	/* A mismatch is not an error. */
 	return err_pass(err, &own, r == -EINVAL ? 0 : r);
 }
 
@@ -54,7 +54,7 @@ static int compare_all(struct match *m, bool all, struct btrkit_error *err)
 	return ret;
 }
 
-/* How many devices a target may be; @ret is one of them. */
+/* The number of given devices that a target can be; @ret is one of them. */
 static size_t choices(const struct match *m, size_t target, size_t *ret)
 {
 	size_t n = 0;
@@ -69,8 +69,8 @@ static size_t choices(const struct match *m, size_t target, size_t *ret)
 }
 
 /*
- * Whoever has one choice takes it, which may leave one to others: where there is one way for all it is found so.
- * @return 0; 1: something is left; -EINVAL
+ * Assigns targets that have only one choice left, until there are none: this finds a unique solution if there is one.
+ * @return 0; 1: some are ambiguous; -EINVAL
  */
 static int assign(struct match *m, struct btrkit_error *err)
 {
@@ -114,7 +114,7 @@ static int match_several(struct match *m, struct btrkit_error *err)
 {
 	int ret = compare_all(m, false, err);
 
-	/* The superblock that is in the first window tells most of them. */
+	/* The superblock in the first window identifies most devices. */
 	if (!ret)
 		ret = assign(m, err);
 	if (ret != 1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Blocks that wait to be written over an undo file, and what the file has of those below them. */
+/* Blocks waiting to be written, and the blocks saved in the undo file. */
 #include "lib/io/undo_pages.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static size_t block_bytes(const struct undo_io *u, uint64_t number)
 	return left < UNDO_BLOCK ? (size_t)left : UNDO_BLOCK;
 }
 
-/* Bytes of @n blocks, of which the last may be the device's last. */
+/* The bytes in @n blocks, of which the last may be the incomplete last one of the device. */
 static size_t blocks_bytes(const struct undo_io *u, uint64_t first, size_t n)
 {
 	return (n - 1) * UNDO_BLOCK + block_bytes(u, first + n - 1);
@@ -60,7 +60,7 @@ static bool is_saved(const struct undo_io *u, uint64_t block)
 	return leaf && leaf->bits[block % UNDO_LEAF_BLOCKS / 64] >> block % 64 & 1;
 }
 
-/* The leaf is there before the file has the blocks: to forget that it has them would save them twice. */
+/* Create the leaf before saving: if that failed afterwards, the blocks would be saved twice. */
 static struct undo_leaf *make_leaf(struct undo_io *u, uint64_t block)
 {
 	struct undo_leaf *leaf = leaf_of(u, block);
@@ -90,11 +90,11 @@ struct disk_undo_record undo_record_of(const struct undo_io *u, enum undo_type t
 	};
 }
 
-/* The old contents of @n blocks of one window, none of which the file has. */
+/* Saves @n blocks of one window, none of which has been saved yet. */
 static int save_run(struct undo_io *u, uint64_t first, size_t n)
 {
 	size_t len = blocks_bytes(u, first, n), payload = len;
-	struct undo_leaf *leaf = make_leaf(u, first);	/* a window lies in one */
+	struct undo_leaf *leaf = make_leaf(u, first);	/* a window lies in one leaf */
 	struct disk_undo_record head;
 	int ret;
 
@@ -130,7 +130,7 @@ int undo_save(struct undo_io *u, uint64_t first, uint64_t end)
 	return ret;
 }
 
-/* How many pages from number @i on are neighbours in one window. */
+/* The number of pages, starting with number @i, that are adjacent and in the same window. */
 static size_t run_of_pages(const struct undo_io *u, size_t i)
 {
 	uint64_t first = u->pages[i].number, end = (first / WINDOW_BLOCKS + 1) * WINDOW_BLOCKS;
@@ -148,7 +148,7 @@ static size_t gather(struct undo_io *u, size_t i, size_t n)
 	return blocks_bytes(u, u->pages[i].number, n);
 }
 
-/* Into the file: what was there, and the checksums of what will be. */
+/* Adds to the file the old contents of the blocks, and the checksums of the new ones. */
 static int announce_run(struct undo_io *u, size_t i, size_t n)
 {
 	uint64_t first = u->pages[i].number;

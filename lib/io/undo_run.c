@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Puts devices back to what their undo file has: all is compared before anything is written, and while there is
- * something else than one state or the other on a device no superblock is. Of several all have done a step before the
- * next begins on any.
+ * Restores devices from an undo file. Everything is compared before anything is written, and as long as a device is
+ * neither in its old nor in its new state it has no valid superblock. With several devices, each step is completed on
+ * all of them before the next begins.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 static_assert(SUPER_SECTOR_SIZE == UNDO_SECTOR, "a mark is a sector");
 
-/* What a sector of the device is, as the undo file has it. */
+/* The state of a sector of the device, compared with the undo file. */
 enum sector { UNKEPT, SAME, DIFFERENT, WRITTEN };
 
 int undo_blame(const struct undo *u, int ret, struct btrkit_error *err)
@@ -44,7 +44,7 @@ static size_t sector_bytes(const struct undo *u, uint32_t sector)
 	return left < UNDO_SECTOR ? (size_t)left : UNDO_SECTOR;
 }
 
-/* Old and present contents of what an OLD entry is about. */
+/* Loads the old and the current contents for an OLD entry. */
 static int load_entry(struct undo *u, const struct undo_entry *e, struct btrkit_error *err)
 {
 	const size_t at = e->offset % UNDO_WINDOW;
@@ -59,11 +59,11 @@ static int load_entry(struct undo *u, const struct undo_entry *e, struct btrkit_
 	for (uint32_t s = (uint32_t)(at / UNDO_SECTOR); !ret && s < at / UNDO_SECTOR + undo_sectors(e->len); s++) {
 		const size_t from = (size_t)s * UNDO_SECTOR;
 
-		/* Nothing is saved twice: which of the two would be older? */
+		/* If a block were saved twice, it would be unclear which contents are older. */
 		if (u->sectors[s] != UNKEPT)
 			return damaged(u, e, err);
 		u->sectors[s] = memcmp(u->now + from, u->old + from, sector_bytes(u, s)) ? DIFFERENT : SAME;
-		/* Once, however many NEW entries there are. */
+		/* Computed once, however many NEW entries there are. */
 		if (u->sectors[s] == DIFFERENT)
 			u->sums[s] = crc32c(~0u, u->now + from, sector_bytes(u, s));
 	}
@@ -89,7 +89,7 @@ static int load_window(struct undo *u, size_t first, size_t n, struct btrkit_err
 	return ret;
 }
 
-/* A sector that has one of the checksums that a NEW entry announced was written by the run that is undone. */
+/* A sector with a checksum from a NEW entry was written by the run that is undone. */
 static int match_entry(struct undo *u, const struct undo_entry *e, struct btrkit_error *err)
 {
 	const uint32_t first = (uint32_t)(e->offset % UNDO_WINDOW / UNDO_SECTOR), n = undo_sectors(e->len);
@@ -111,7 +111,7 @@ static bool in_window(const struct undo *u, const struct piece *p)
 	return p->len && p->offset >= u->start && p->offset < u->start + UNDO_WINDOW;
 }
 
-/* An earlier undo with this file may have left its marks. */
+/* Accepts the marks that an earlier undo with this file may have left. */
 static void match_marks(struct undo *u)
 {
 	uint8_t mark[UNDO_SECTOR];
@@ -155,7 +155,7 @@ static int judge_window(struct undo *u, size_t first, size_t n, struct btrkit_er
 	return 0;
 }
 
-/* What comes back last is kept till then. */
+/* Keeps what will be restored last. */
 static void keep_pieces(struct undo *u)
 {
 	for (unsigned i = 0; i < PIECES; i++) {
@@ -192,8 +192,8 @@ int undo_judge(struct undo *u, bool all, struct btrkit_error *err)
 }
 
 /*
- * Whether the device held a btrfs filesystem, so that its primary superblock is what makes it one again. For others
- * that is the first block, or so many of them that it goes for all.
+ * Whether the device contained btrfs: then restoring its primary superblock last makes it valid again. Otherwise the
+ * first block has that role, which decides in most formats.
  */
 static bool was_btrfs(const struct undo *u)
 {
@@ -217,7 +217,7 @@ static bool comes_last(const struct undo *u, uint32_t sector)
 	return false;
 }
 
-/* Sectors that differ, neighbours as one write. */
+/* Restores the sectors that differ, adjacent ones with one write. */
 static int restore_window(struct undo *u, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -288,7 +288,7 @@ static int write_primary(struct undo *u, struct btrkit_error *err)
 	return ret || was_btrfs(u) ? ret : write_pieces(u, FIRST_BLOCK, PIECES, err);
 }
 
-/* A device that is as it was is left alone. */
+/* Runs all steps on the devices that differ. */
 static int restore(struct undo *u, struct btrkit_error *err)
 {
 	static int (*const steps[])(struct undo *, struct btrkit_error *) = { write_marks, restore_all, write_mirrors,

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_IO_UNDO_RUN_H
 #define BTRKIT_IO_UNDO_RUN_H
 
-/* An undo at work. */
+/* State of an undo. */
 
 #include <btrkit/undo.h>
 
@@ -11,7 +11,7 @@
 
 #define WINDOW_SECTORS (UNDO_WINDOW / UNDO_SECTOR)
 
-/* What comes back last: the first sector of each superblock, and the device's first block. */
+/* What is restored last: the first sector of each superblock, and the first block of the device. */
 enum { FIRST_BLOCK = SUPER_MIRRORS, PIECES };
 
 struct piece {
@@ -24,9 +24,9 @@ struct piece {
 /* A device of the file. */
 struct undo_target {
 	struct btrkit_io *device;
-	size_t first, end;	/* its entries */
+	size_t first, end;	/* range of its entries */
 	struct piece pieces[PIECES];
-	uint64_t different;	/* bytes */
+	uint64_t different;	/* bytes that differ */
 };
 
 struct undo {
@@ -34,24 +34,26 @@ struct undo {
 	struct undo_index index;
 	const struct btrkit_undo_options *opts;
 	struct undo_target *targets;	/* as many as the file has */
-	struct undo_target *t;		/* at work */
-	/* A window. */
+	struct undo_target *t;		/* the one being processed */
+	/* The current window. */
 	uint64_t start;
-	uint8_t *now, *old;	/* as it is on the device and in the file, where that has it */
+	uint8_t *now, *old;	/* its contents on the device and in the file, as far as they were saved */
 	uint8_t sectors[WINDOW_SECTORS];
-	uint32_t sums[WINDOW_SECTORS];	/* of what is on the device, where that is not as it was */
-	bool quiet;		/* nobody is told how far it is */
-	uint64_t done;		/* bytes of two times what was saved */
+	uint32_t sums[WINDOW_SECTORS];	/* checksums of sectors that differ from the saved ones */
+	bool quiet;		/* do not report progress */
+	uint64_t done;		/* bytes processed; everything saved is processed twice */
 };
 
-/* undo_run.c: compares target @u->t with what is on its device, @all of it or the first window. @return 0; -EINVAL: it
- * has changed since; <0 */
+/*
+ * In undo_run.c: compares target @u->t with its device, completely or, without @all, only the first window.
+ * @return 0; -EINVAL: the device has changed since; <0
+ */
 int undo_judge(struct undo *u, bool all, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* "undo file NAME: " before the failure @ret, if it is one. @return @ret */
+/* If @ret is a failure, prefixes its message with "undo file NAME: ". @return @ret */
 int undo_blame(const struct undo *u, int ret, struct btrkit_error *err);
 
-/* undo_match.c: which of @devices is which of the file. @return 0; -EINVAL: they are not those of the file */
+/* In undo_match.c: finds out which of @devices is which device of the file. @return 0; -EINVAL: they do not match */
 int undo_match(struct undo *u, struct btrkit_io *const *devices, size_t n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

@@ -11,7 +11,7 @@
 #ifdef HAVE_BLKZONED
 #include <linux/blkzoned.h>
 
-#define SECTOR 512u /* the unit of reports, whatever the device's sectors are */
+#define SECTOR 512u /* the unit of reports, independent of the device's sectors */
 
 static enum btrkit_zone_state state_of(const struct blk_zone *z)
 {
@@ -31,7 +31,7 @@ int io_zone_of_block(int fd, uint64_t start, uint64_t offset, struct btrkit_zone
 	const struct blk_zone *z = report.head.zones;
 	uint32_t sectors = 0;
 
-	/* Kernels without zones say one of these. */
+	/* Kernels without support for zones return one of these errors. */
 	if (ioctl(fd, BLKGETZONESZ, &sectors))
 		return errno == ENOTTY || errno == EINVAL ? 1 : -errno;
 	if (!sectors)

@@ -2,19 +2,22 @@
 #ifndef BTRKIT_IO_ZONE_H
 #define BTRKIT_IO_ZONE_H
 
-/* Zones of devices on which they have to be written in order. */
+/* Zoned devices, on which each zone has to be written sequentially. */
 
 #include <btrkit/error.h>
 #include <btrkit/io.h>
 
-/* @return 0 the zone that has @offset; 1 the device is not zoned; -EUCLEAN a zone that cannot be; what ioctl() says */
+/*
+ * Gets the zone with @offset. @return 0; 1: the device is not zoned; -EUCLEAN: the values are impossible; the error of
+ * ioctl()
+ */
 int io_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* What a backend over another tells: what @below does. */
+/* For backends on top of another: what @below reports. */
 int io_zone_below(struct btrkit_io *below, uint64_t offset, struct btrkit_zone *ret);
 
 /*
- * Asks the kernel for the zone of a block device; addresses count from @start bytes behind the device's.
+ * Gets a zone of a block device from the kernel; offsets are relative to @start bytes.
  * @return 0, 1, a negative errno
  */
 int io_zone_of_block(int fd, uint64_t start, uint64_t offset, struct btrkit_zone *ret);
