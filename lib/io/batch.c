@@ -150,7 +150,7 @@ int io_batch_write(struct io_batch *b, uint64_t offset, const void *data, size_t
 		return 0;
 	/* Report the error here, for this write, and not later for a combined one. */
 	if (len > b->io->size || offset > b->io->size - len)
-		return err_set(err, BTRKIT_NO_SPACE, "write of %zu bytes at %" PRIu64 " ends past the device's end",
+		return err_set(err, BTRKIT_NO_SPACE, "write of %zu bytes at %" PRIu64 " is past the end of the device",
 			       len, offset);
 	if (!io_batch_has_room(b, len)) {
 		ret = io_batch_drain(b, err);

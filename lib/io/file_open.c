@@ -42,7 +42,7 @@ static int judge(struct opened_file *f, unsigned flags, struct stat *st, uint64_
 	if (!f->block && !S_ISREG(st->st_mode))
 		return err_set(err, BTRKIT_INVALID, "neither a block device nor a regular file");
 	if (f->block && ioctl(f->fd, BLKGETSIZE64, size))
-		return err_system(err, errno, "cannot tell the size of the device");
+		return err_system(err, errno, "cannot determine the size of the device");
 	/* Linux lets root open a read-only device for writing, and then fails the writes. */
 	if (f->block && flags & BTRKIT_IO_WRITE && !ioctl(f->fd, BLKROGET, &read_only) && read_only)
 		return err_system(err, EROFS, "cannot open for writing");

@@ -58,8 +58,8 @@ int btrkit_io_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len,
 
 	if (ret == -ENODATA)
 		return err_set(err, BTRKIT_TRUNCATED,
-			       "device ends before the read of %zu bytes at %" PRIu64 " does (size %" PRIu64 ")", len,
-			       offset, io->size);
+			       "read of %zu bytes at %" PRIu64 " is past the end of the device (size %" PRIu64 ")",
+			       len, offset, io->size);
 	if (ret)
 		return as_device(blame(io, err, ret, "cannot read %zu bytes at %" PRIu64, len, offset), false, err);
 	return 0;
@@ -72,7 +72,7 @@ int btrkit_io_write(struct btrkit_io *io, uint64_t offset, const void *buf, size
 	if (!io->ops->write)
 		return err_system(err, EROFS, "cannot write %zu bytes at %" PRIu64, len, offset);
 	if (!inside(io, offset, len))
-		return err_set(err, BTRKIT_NO_SPACE, "write of %zu bytes at %" PRIu64 " ends past the device's end",
+		return err_set(err, BTRKIT_NO_SPACE, "write of %zu bytes at %" PRIu64 " is past the end of the device",
 			       len, offset);
 	ret = io->ops->write(io, offset, buf, len);
 	if (ret)
@@ -97,7 +97,8 @@ static int on_range(struct btrkit_io *io, int (*op)(struct btrkit_io *, uint64_t
 		return err_system(err, EROFS, "cannot %s %" PRIu64 " bytes at %" PRIu64, verb, len, offset);
 	if (!inside(io, offset, len))
 		return err_set(err, BTRKIT_NO_SPACE,
-			       "cannot %s %" PRIu64 " bytes at %" PRIu64 ", past the device's end", verb, len, offset);
+			       "cannot %s %" PRIu64 " bytes at %" PRIu64 ", past the end of the device", verb, len,
+			       offset);
 	ret = op && len ? op(io, offset, len) : 0;
 	if (ret)
 		ret = blame(io, err, ret, "cannot %s %" PRIu64 " bytes at %" PRIu64, verb, len, offset);
@@ -114,12 +115,12 @@ int btrkit_io_resize(struct btrkit_io *io, uint64_t size, struct btrkit_error *e
 	int ret;
 
 	if (!io->ops->write)
-		return err_system(err, EROFS, "cannot be given another size");
+		return err_system(err, EROFS, "cannot be resized");
 	if (!io->ops->resize)
-		return err_set(err, BTRKIT_UNSUPPORTED, "cannot be given another size");
+		return err_set(err, BTRKIT_UNSUPPORTED, "cannot be resized");
 	ret = io->ops->resize(io, size);
 	if (ret)
-		return blame(io, err, ret, "cannot be given a size of %" PRIu64 " bytes", size);
+		return blame(io, err, ret, "cannot resize to %" PRIu64 " bytes", size);
 	io->size = size;
 	return 0;
 }
@@ -133,7 +134,8 @@ int btrkit_io_clone(struct btrkit_io *io, uint64_t offset, int fd, uint64_t from
 		return err_system(err, EROFS, "cannot share %" PRIu64 " bytes at %" PRIu64, len, offset);
 	if (!inside(io, offset, len))
 		return err_set(err, BTRKIT_NO_SPACE,
-			       "cannot share %" PRIu64 " bytes at %" PRIu64 ", past the device's end", len, offset);
+			       "cannot share %" PRIu64 " bytes at %" PRIu64 ", past the end of the device", len,
+			       offset);
 	ret = io->ops->clone ? io->ops->clone(io, offset, fd, from, len) : -EOPNOTSUPP;
 	return ret ? blame(io, err, ret, "cannot share %" PRIu64 " bytes at %" PRIu64, len, offset) : 0;
 }

@@ -74,7 +74,7 @@ int btrkit_io_memory(uint64_t size, struct btrkit_io **ret, struct btrkit_error 
 	struct memory_io *m;
 
 	if (!size || size > SIZE_MAX / 2)
-		return err_set(err, BTRKIT_INVALID, "a memory device cannot have that size");
+		return err_set(err, BTRKIT_INVALID, "invalid size of a memory device");
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return err_nomem(err);

@@ -52,23 +52,23 @@ static int parse_word(const char *word, size_t len, struct io_spec *spec, unsign
 
 	if (len > 7 && !memcmp(word, "offset=", 7)) {
 		if (!parse_bytes(word + 7, len - 7, &spec->offset))
-			return err_set(err, BTRKIT_INVALID, "bad offset after '?'");
+			return err_set(err, BTRKIT_INVALID, "invalid offset after '?'");
 		what = SEEN_OFFSET;
 	} else if (len > 5 && !memcmp(word, "size=", 5)) {
 		if (!parse_bytes(word + 5, len - 5, &spec->size) || !spec->size)
-			return err_set(err, BTRKIT_INVALID, "bad size after '?'");
+			return err_set(err, BTRKIT_INVALID, "invalid size after '?'");
 		what = SEEN_SIZE;
 	} else if (len > 10 && !memcmp(word, "partition=", 10)) {
 		if (!parse_bytes(word + 10, len - 10, &n) || !n || n > INT32_MAX)
-			return err_set(err, BTRKIT_INVALID, "bad partition number after '?'");
+			return err_set(err, BTRKIT_INVALID, "invalid partition number after '?'");
 		spec->partition = (unsigned)n;
 		what = SEEN_PARTITION;
 	} else {
 		return err_set(err, BTRKIT_INVALID,
-			       "unknown word after '?': offset=N, size=N and partition=N are understood");
+			       "unknown option after '?': expected offset=N, size=N or partition=N");
 	}
 	if (*seen & what)
-		return err_set(err, BTRKIT_INVALID, "the same word twice after '?'");
+		return err_set(err, BTRKIT_INVALID, "option given twice after '?'");
 	*seen |= what;
 	return 0;
 }
@@ -92,7 +92,7 @@ int io_spec_parse(const char *text, struct io_spec *ret, struct btrkit_error *er
 				break;
 		}
 		if (seen & SEEN_PARTITION && seen != SEEN_PARTITION)
-			return err_set(err, BTRKIT_INVALID, "partition= cannot stand beside offset= or size=");
+			return err_set(err, BTRKIT_INVALID, "partition= cannot be combined with offset= or size=");
 	}
 	spec.path = strndup(text, path_len);
 	if (!spec.path)
@@ -108,9 +108,9 @@ static int take_partition(struct io_spec *spec, blkid_partition part, struct btr
 	const int64_t start = blkid_partition_get_start(part), size = blkid_partition_get_size(part);
 
 	if (start < 0 || size <= 0 || start > INT64_MAX / 512 || size > INT64_MAX / 512)
-		return err_set(err, BTRKIT_INVALID, "partition %u has no bytes", spec->partition);
+		return err_set(err, BTRKIT_INVALID, "partition %u is empty", spec->partition);
 	if (blkid_partition_is_extended(part))
-		return err_set(err, BTRKIT_INVALID, "partition %u is an extended one, which has others in it",
+		return err_set(err, BTRKIT_INVALID, "partition %u is an extended partition",
 			       spec->partition);
 	spec->offset = (uint64_t)start * 512;
 	spec->size = (uint64_t)size * 512;

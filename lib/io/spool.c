@@ -56,7 +56,7 @@ static int open_file(struct spool *s, struct btrkit_error *err)
 		dir = "/var/tmp";
 	s->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (s->fd < 0)
-		return err_system(err, errno, "cannot make a temporary file in %s", dir);
+		return err_system(err, errno, "cannot create a temporary file in %s", dir);
 	return 0;
 }
 
@@ -115,7 +115,8 @@ int spool_read(const struct spool *s, uint64_t offset, void *buf, size_t len, st
 	size_t here = 0;
 
 	if (offset > s->size || len > s->size - offset)
-		return err_set(err, BTRKIT_TRUNCATED, "%zu bytes at %" PRIu64 " of a temporary file with %" PRIu64,
+		return err_set(err, BTRKIT_TRUNCATED,
+			       "read of %zu bytes at %" PRIu64 " of a temporary file of %" PRIu64 " bytes",
 			       len, offset, s->size);
 	if (offset < s->room) {
 		here = len < s->room - offset ? len : s->room - (size_t)offset;

@@ -314,7 +314,7 @@ int btrkit_io_undo(struct btrkit_io *const *below, size_t n, const char *file, u
 	if (flags)
 		return err_set(err, BTRKIT_INVALID, "unknown flag");
 	if (!n || n > UNDO_DEVICES_MAX)
-		return err_set(err, BTRKIT_INVALID, "%zu devices", n);
+		return err_set(err, BTRKIT_INVALID, "unsupported number of devices: %zu", n);
 	ios = calloc(n, sizeof(struct btrkit_io *));
 	r = ios ? open_log(file, below, n, &log, err) : err_nomem(err);
 	if (!r) {

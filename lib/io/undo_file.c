@@ -72,7 +72,7 @@ static int refuse_own_device(const struct undo_file *f, const struct btrkit_io *
 	if (fstat(f->fd, &file) || fstat(fd, &st))
 		return err_system(err, errno, "cannot stat");
 	if (S_ISBLK(st.st_mode) && file.st_dev == st.st_rdev)
-		return err_set(err, BTRKIT_INVALID, "lies on the device itself");
+		return err_set(err, BTRKIT_INVALID, "is on the device itself");
 	return 0;
 }
 

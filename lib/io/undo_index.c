@@ -22,7 +22,7 @@ static int damaged(struct btrkit_error *err, uint64_t at, const char *field)
 
 static int none(struct btrkit_error *err)
 {
-	return err_set(err, BTRKIT_INVALID, "is none, or of a run that ended before it wrote anything to a device");
+	return err_set(err, BTRKIT_INVALID, "is not an undo file, or its run ended before it wrote to a device");
 }
 
 static int load_header(const struct loader *l, struct btrkit_error *err)
@@ -35,7 +35,7 @@ static int load_header(const struct loader *l, struct btrkit_error *err)
 	if (ret)
 		return ret;
 	if (le32_get(h.version) != UNDO_VERSION)
-		return err_set(err, BTRKIT_UNSUPPORTED, "has version %" PRIu32 ", which is not supported",
+		return err_set(err, BTRKIT_UNSUPPORTED, "has unsupported version %" PRIu32,
 			       le32_get(h.version));
 	if (le32_get(h.csum) != ~crc32c(~0u, &h.version, sizeof(h) - sizeof(h.csum)))
 		return damaged(err, 0, "csum");
@@ -151,7 +151,7 @@ static int add_record(struct loader *l, uint64_t at, struct btrkit_error *err)
 	case UNDO_END:
 		return 0;
 	default:
-		return err_set(err, BTRKIT_UNSUPPORTED, "has a record of type %u, which is not supported",
+		return err_set(err, BTRKIT_UNSUPPORTED, "has a record of unsupported type %u",
 			       l->record->type);
 	}
 }

@@ -84,7 +84,7 @@ static int assign(struct match *m, struct btrkit_error *err)
 			const size_t n = u->targets[i].device ? m->n + 1 : choices(m, i, &j);
 
 			if (!n) {
-				err_set(err, BTRKIT_INVALID, "none of the devices is %.80s, or that has changed since",
+				err_set(err, BTRKIT_INVALID, "none of the devices is %.80s, or it has changed since",
 					u->index.devices[i].name);
 				return undo_blame(u, -EINVAL, err);
 			}
@@ -105,7 +105,7 @@ static int refuse_ambiguous(const struct match *m, struct btrkit_error *err)
 	while (m->u->targets[i].device)
 		i++;
 	err_set(err, BTRKIT_INVALID,
-		"which device is %.60s cannot be told: they are to be given in the file's order, and that said",
+		"cannot determine which device is %.60s: pass them in the order of the file, and specify that",
 		m->u->index.devices[i].name);
 	return undo_blame(m->u, -EINVAL, err);
 }
@@ -129,7 +129,8 @@ static int match_in_order(struct undo *u, struct btrkit_io *const *devices, size
 {
 	for (size_t i = 0; i < n; i++) {
 		if (u->index.devices[i].size != devices[i]->size) {
-			err_set(err, BTRKIT_INVALID, "is of a device of %" PRIu64 " bytes, this one has %" PRIu64,
+			err_set(err, BTRKIT_INVALID,
+				"was made for a device of %" PRIu64 " bytes, this one has %" PRIu64,
 				u->index.devices[i].size, devices[i]->size);
 			return undo_blame(u, -EINVAL, err);
 		}
@@ -145,7 +146,8 @@ int undo_match(struct undo *u, struct btrkit_io *const *devices, size_t n, struc
 
 	if (u->index.num_devices != n)
 		ret = undo_blame(u,
-				 err_set(err, BTRKIT_INVALID, "is of %u devices, %zu given", u->index.num_devices, n),
+				 err_set(err, BTRKIT_INVALID, "was made for %u devices, but %zu were given",
+					 u->index.num_devices, n),
 				 err);
 	else if (n == 1 || u->opts->flags & BTRKIT_UNDO_ORDERED)
 		ret = match_in_order(u, devices, n, err);

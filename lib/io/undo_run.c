@@ -84,7 +84,7 @@ static int load_window(struct undo *u, size_t first, size_t n, struct btrkit_err
 	if (!ret && u->opts->progress && !u->quiet) {
 		ret = u->opts->progress(u->opts->progress_ctx, u->done, 2 * u->index.saved);
 		if (ret)
-			ret = err_system(err, ret, "the undo was ended");
+			ret = err_system(err, ret, "undo cancelled");
 	}
 	return ret;
 }
@@ -142,7 +142,7 @@ static int judge_window(struct undo *u, size_t first, size_t n, struct btrkit_er
 	for (uint32_t s = 0; s < WINDOW_SECTORS; s++) {
 		if (u->sectors[s] == DIFFERENT) {
 			ret = err_set(err, BTRKIT_INVALID,
-				      "the device has changed since, or is not the one of the undo file");
+				      "the device has changed since, or the undo file belongs to another device");
 			if (err) {
 				err->places |= BTRKIT_AT_PHYSICAL;
 				err->physical = u->start + (uint64_t)s * UNDO_SECTOR;

@@ -80,10 +80,11 @@ int io_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *ret, stru
 	int r = io_zone_below(io, offset, &z);
 
 	if (r < 0)
-		return err_system(err, r, "cannot tell of the zone at %" PRIu64, offset);
+		return err_system(err, r, "cannot get the zone at %" PRIu64, offset);
 	if (!r && !is_possible(&z, offset))
 		return err_corrupt(err, NULL,
-				   "zone %" PRIu64 " of %" PRIu64 " bytes, capacity %" PRIu64 ", written to %" PRIu64,
+				   "invalid zone at %" PRIu64 ": %" PRIu64 " bytes, capacity %" PRIu64
+				   ", write pointer %" PRIu64,
 				   z.start, z.length, z.capacity, z.write_pointer);
 	if (!r)
 		*ret = z;

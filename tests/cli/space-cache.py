@@ -139,7 +139,7 @@ def other_devices(source, scratch):
     works('convert', '--device', second, '--undo', file, first)
     check(digest(first) != before[0] and digest(second) != before[1])
     code, _, err = run('undo', file, second)
-    check(code == 1 and 'is of 2 devices, 1 given' in err, err)
+    check(code == 1 and 'was made for 2 devices, but 1 were given' in err, err)
     check(run('undo', file, second, first)[0] == 0 and [digest(first), digest(second)] == before)
     os.unlink(file)
     check('to be made' in unchanged(first, 'convert', '--dry-run', '--device', second))

@@ -150,12 +150,12 @@ def refusals(scratch):
     done('mkfs', '-q', '-f', '--undo', file, image)
     made = digest(image)
     refused(f'{scratch}/none', image, f'undo file {scratch}/none: cannot open: No such file')
-    refused(image, image, f'undo file {image}: is none')
+    refused(image, image, f'undo file {image}: is not an undo file')
     refused(file, f'{scratch}/none', 'cannot open for writing: No such file')
     refused(file, f'{scratch}', 'is a directory')
-    refused(file, image, 'is of a device of', spec=f'{image}?offset=4k')
+    refused(file, image, 'was made for a device of', spec=f'{image}?offset=4k')
     other = make_file(f'{scratch}/other', filled=(65536,))
-    refused(file, other, 'the device has changed since, or is not the one of the undo file, physical 65536')
+    refused(file, other, 'the device has changed since, or the undo file belongs to another device, physical 65536')
     os.unlink(other)
     # Whoever uses the filesystem writes to the superblock; whoever writes elsewhere to what was saved is seen too.
     for at, shown in ((65536 + 72, 65536), (65536 + 4095, 65536 + 3584), (SUPER_OFFSETS[1] + 300, SUPER_OFFSETS[1]),
@@ -164,7 +164,8 @@ def refusals(scratch):
             f.seek(at)
             old = f.read(1)
         put(image, at, bytes([old[0] ^ 1]))
-        refused(file, image, f'the device has changed since, or is not the one of the undo file, physical {shown}')
+        refused(file, image, f'the device has changed since, or the undo file belongs to another device, '
+                             f'physical {shown}')
         put(image, at, old)
     with open(file, 'rb') as f:
         kept = f.read()
@@ -172,11 +173,11 @@ def refusals(scratch):
     refused(file, image, f'undo file {file}: is damaged at 64')
     put(file, 0, kept)
     os.truncate(file, 30)
-    refused(file, image, f'undo file {file}: is none')
+    refused(file, image, f'undo file {file}: is not an undo file')
     with open(file, 'wb') as f:
         f.write(kept)
     os.truncate(image, SIZE + 1)
-    refused(file, image, f'undo file {file}: is of a device of {SIZE} bytes, this one has {SIZE + 1}')
+    refused(file, image, f'undo file {file}: was made for a device of {SIZE} bytes, this one has {SIZE + 1}')
     os.truncate(image, SIZE)
     os.chmod(image, 0o400)
     refused(file, image, 'cannot open for writing', **tool.forbidden())
@@ -241,7 +242,7 @@ def killed(scratch):
         kills += kill(took * (i + 1) / 40, 'mkfs', '-f', '--undo', file, image) != 0
         if os.path.exists(file):
             status, _, err = run('undo', file, image)
-            check(not status or 'is none' in err, err)
+            check(not status or 'is not an undo file' in err, err)
         check(digest(image) == before, f'mkfs was killed: {i}')
         if os.path.exists(file):
             os.unlink(file)
@@ -265,10 +266,10 @@ def several(scratch):
         made = [digest(image) for image in images]
         check(not set(made) & set(before), 'mkfs changed nothing')
         other = make_file(f'{scratch}/other', filled=(0,))
-        for wrong, says in ((images[:2], f'undo file {file}: is of 3 devices, 2 given'),
+        for wrong, says in ((images[:2], f'undo file {file}: was made for 3 devices, but 2 were given'),
                             ([images[0], images[1], images[1]], 'is given twice'),
                             ([images[0], other, images[1]], 'has changed since'),
-                            (images + [other], 'is of 3 devices, 4 given'),
+                            (images + [other], 'was made for 3 devices, but 4 were given'),
                             (['--ordered', images[1], images[0], images[2]], 'has changed since')):
             said = run('undo', file, *wrong)
             check(said[0] == 1 and says in said[2] and said[2].count('\n') == 1, said)
@@ -292,10 +293,10 @@ def several(scratch):
             if os.path.exists(file):
                 kill(took * (i + 1) / 12, 'undo', file, *images)
                 status, _, err = run('undo', file, *images)
-                if status and 'cannot be told' in err:
+                if status and 'cannot determine which device' in err:
                     alike += 1
                     status, _, err = run('undo', '--ordered', file, *images)
-                check(not status or 'is none' in err, err)
+                check(not status or 'is not an undo file' in err, err)
                 os.unlink(file)
             check([digest(image) for image in images] == before, f'killed: {i}')
         for image in images + [other]:

@@ -170,7 +170,7 @@ static int undo(struct trial *t, const struct start *s, bool turned, struct btrk
 	}
 	sparse_io(s->file)->size = s->file_size;
 	ret = undo_run(sparse_io(s->file), turned ? other : ios, t->devices, NULL, NULL, err);
-	if (ret != -EINVAL || !strstr(err->message, "cannot be told"))
+	if (ret != -EINVAL || !strstr(err->message, "cannot determine which device"))
 		return ret;
 	t->alike++;
 	return undo_run(sparse_io(s->file), ios, t->devices, &ordered, NULL, err);
@@ -205,7 +205,7 @@ static void judge_state(struct trial *t, const struct start *s, const char *what
 		return;
 	ret = undo(t, s, hash & 1, &err);
 	/* A file without a beginning is one before which nothing was written. */
-	if ((ret && !strstr(err.message, "is none")) || !is_undone(t, s)) {
+	if ((ret && !strstr(err.message, "is not an undo file")) || !is_undone(t, s)) {
 		if (ret)
 			btrkit_error_format(&err, why, WHY);
 		bad(t, what, number, why);

@@ -20,7 +20,7 @@ EXPECTED = {
     'bad-super-nodesize': 'nodesize 12345',
     'bad-super-array-size': 'system chunk array of invalid size 2147483647',
     'bad-super-array-stripes': 'system chunk array ends inside an entry, device 1, physical 65536',
-    'bad-truncated': 'device ends before',
+    'bad-truncated': 'past the end of the device',
     'bad-one-copy': None,
     'bad-node-zero': 'tree 5, block .* field csum',
     'bad-checksum': 'checksum mismatch, tree 5',

@@ -192,7 +192,7 @@ def on_itself(scratch, folder):
         def put_undo(file):
             return library.btrkit_io_undo(ctypes.byref(io), 1, file.encode(), 0, ctypes.byref(undo), ctypes.byref(err))
         ret = put_undo(f'{folder}/file')
-        check(ret == -22 and b'lies on the device itself' in bytes(err.bytes), ret)
+        check(ret == -22 and b'is on the device itself' in bytes(err.bytes), ret)
         check(not os.path.exists(f'{folder}/file'), 'an undo file of nothing')
         check(not put_undo(f'{scratch}/file'), 'a file that lies elsewhere')
         library.btrkit_io_close.restype = ctypes.c_void_p

@@ -183,9 +183,9 @@ static void what_does_not_fit_is_refused(void **state)
 	assert_int_equal(rig_start(&r, 100000, UINT64_MAX, 0, NULL), 0);
 	rig_use(&r);
 	assert_int_equal(rig_undo(&r, other, NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.message, "of a device of 100000 bytes, this one has 100001"));
+	assert_non_null(strstr(err.message, "for a device of 100000 bytes, this one has 100001"));
 	assert_int_equal(undo_run(sparse_io(r.file), ios, 2, NULL, NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.message, "is of 1 devices, 2 given"));
+	assert_non_null(strstr(err.message, "was made for 1 devices, but 2 were given"));
 	assert_int_equal(undo_run(sparse_io(r.file), ios, 1, &flags, NULL, NULL), -EINVAL);
 	sparse_free(other);
 	rig_end(&r);
@@ -392,7 +392,7 @@ static void devices_have_one_file(void **state)
 	sparse_io(file)->size = log->written + 64 * 1024;
 	undo_log_drop(log);
 	assert_int_equal(undo_run(sparse_io(file), &below, 1, NULL, NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.message, "is of 2 devices, 1 given"));
+	assert_non_null(strstr(err.message, "was made for 2 devices, but 1 were given"));
 	sparse_free(file);
 	sparse_free(a);
 	sparse_free(b);
@@ -494,9 +494,9 @@ static void devices_come_in_any_order(void **state)
 		several_close(&s);
 		/* One of another run, one too few, one twice. */
 		assert_int_equal(several_undo(&s, "01", 0, &err), -EINVAL);
-		assert_non_null(strstr(err.message, "is of 3 devices, 2 given"));
+		assert_non_null(strstr(err.message, "was made for 3 devices, but 2 were given"));
 		assert_int_equal(several_undo(&s, "011", 0, &err), -EINVAL);
-		assert_non_null(strstr(err.message, "none of the devices is number-2, or that has changed since"));
+		assert_non_null(strstr(err.message, "none of the devices is number-2, or it has changed since"));
 		if (i) {
 			assert_int_equal(several_undo(&s, orders[i], BTRKIT_UNDO_ORDERED, &err), -EINVAL);
 			assert_non_null(strstr(err.message, "has changed since"));
@@ -530,7 +530,7 @@ static void devices_that_are_alike(void **state)
 		several_write(&s, i, MIB, 5);
 	several_close(&s);
 	assert_int_equal(several_undo(&s, "012", 0, &err), -EINVAL);
-	assert_non_null(strstr(err.message, "which device is number-0 cannot be told"));
+	assert_non_null(strstr(err.message, "cannot determine which device is number-0"));
 	assert_int_equal(several_undo(&s, "012", BTRKIT_UNDO_ORDERED, &err), 0);
 	/* What the first window does not tell the rest does. */
 	assert_int_equal(several_undo(&s, "210", 0, &err), 0);
