@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* check: every structure of a filesystem against every other. */
+/* check: verifies all structures of a filesystem, and compares them with each other. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 
 #include "cmd.h"
 
-/* Most blocks are read once, past the cache. */
+/* Most blocks are read once, bypassing the cache. */
 #define CACHE_BYTES (4u << 20)
 
-/* As fsck(8) has them. */
+/* Exit statuses of fsck(8). */
 #define EXIT_ERRORS 4
 #define EXIT_OPERATION 8
 #define EXIT_SYNTAX 16
@@ -49,7 +49,7 @@ static const struct cmd_option options[] = {
 
 struct progress {
 	struct cmd_progress common;
-	uint64_t rate_of; /* bytes that a unit of the work stands for */
+	uint64_t rate_of; /* bytes per unit of progress */
 	int64_t begun;	  /* by cmd_clock() */
 };
 
@@ -61,7 +61,7 @@ struct request {
 	bool progress, force, list_codes;
 };
 
-/* Whenever it is due, since the rate changes when the percentage does not. */
+/* Printed whenever it is due, since the rate may change when the percentage does not. */
 static int tell_progress(void *ctx, uint64_t done, uint64_t total)
 {
 	struct progress *p = ctx;
@@ -171,7 +171,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	}
 }
 
-/* Devices that are arguments are the first ones. */
+/* Puts the devices given as arguments before those of --device. */
 static void take_devices(struct cmd_devices *d, int argc, char **argv)
 {
 	const size_t more = d->n - 1, n = (size_t)(argc - optind);

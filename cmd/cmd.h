@@ -2,34 +2,34 @@
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
-/* What the commands share: options, messages, output, opening. */
+/* Shared by all commands: options, messages, output, opening devices. */
 
 #include <btrkit/btrkit.h>
 
 #define EXIT_DONE 0
 #define EXIT_FAILED 1
 #define EXIT_USAGE 2
-#define EXIT_DIFFER 3	/* only where it was asked for */
+#define EXIT_DIFFER 3	/* only with an option that asks for it */
 
-/* An option. Parsing and --help both come from the table, so that they cannot differ. */
+/* An option. Both parsing and --help use this table, so they always agree. */
 struct cmd_option {
-	int id;			/* its letter, or a number from 256 for one that has none */
+	int id;			/* its letter, or a number from 256 on if it has none */
 	const char *name;	/* the long form */
-	const char *arg;	/* name of its argument; NULL: it takes none; [=NAME]: it may be left out */
-	const char *help;	/* a newline begins another line; NULL: --help does not tell of it */
+	const char *arg;	/* name of its argument; NULL: none; [=NAME]: optional */
+	const char *help;	/* lines separated by newlines; NULL: hidden from --help */
 };
 
 struct command {
 	const char *name;
-	const char *args;		/* what follows the options, as in --help */
+	const char *args;		/* what follows the options, for --help */
 	const char *summary;		/* one line */
-	const struct cmd_option *options;	/* ends with a zero id; --help is in none of them */
+	const struct cmd_option *options;	/* ends with a zero id; --help is added to every table */
 	int (*run)(const struct command *cmd, int argc, char **argv);
-	bool options_first;	/* what follows the first argument are no options */
-	void (*more_help)(void);	/* prints what --help tells besides options; may be NULL */
-	/* Exit statuses, where they are others than EXIT_FAILED and EXIT_USAGE. */
+	bool options_first;	/* no options are accepted after the first argument */
+	void (*more_help)(void);	/* prints more for --help; may be NULL */
+	/* Exit statuses, if other than EXIT_FAILED and EXIT_USAGE. */
 	int failed, usage;
-	int own_ids;	/* ids from that one on are of options that mkfs.btrfs lacks; 0: it is no such command */
+	int own_ids;	/* options from this id on do not exist in mkfs.btrfs; 0: not such a command */
 };
 
 extern const struct command cmd_cat;
@@ -55,94 +55,101 @@ extern const struct command cmd_stat;
 extern const struct command cmd_tree_stats;
 extern const struct command cmd_undo;
 
-/* Called under the name of that program, whose exit statuses and rules for the sizes of files then hold. */
+/* Called as mkfs.btrfs: use the exit statuses and the rules for image sizes of that program. */
 extern bool cmd_is_mkfs_btrfs;
 
 /*
- * The next option as getopt_long() gives it: its id (the argument is in optarg), or -1 behind the last. --help and
- * options that are not in the table end the program.
+ * Gets the next option, as getopt_long() does: its id, with the argument in optarg, or -1 after the last one. --help
+ * and unknown options end the program.
  */
 int cmd_next_option(const struct command *cmd, int argc, char **argv);
 
 /* Ends the program with status 2 unless @min to @max (-1: any number) arguments follow the options. */
 void cmd_check_args(const struct command *cmd, int argc, int min, int max);
 
-/* A path in a filesystem: @return it. One that is empty is a usage error: it came of something that is not set. */
+/*
+ * Checks a path in a filesystem. An empty path is a usage error, since it most likely comes from an unset variable.
+ * @return @path
+ */
 const char *cmd_path(const struct command *cmd, const char *path);
 
-/* The same of all that are behind argument @first. */
+/* The same for all arguments from number @first on. */
 void cmd_check_paths(const struct command *cmd, int argc, char **argv, int first);
 
-/* --subvol: the number of the subvolume that it names, of the top level if @subvol is NULL. @return 0; <0 */
+/* --subvol: gets the id of the subvolume, or that of the top level if @subvol is NULL. @return 0; <0 */
 int cmd_find_subvolume(struct btrkit_fs *fs, const char *subvol, uint64_t *ret,
 		       struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* A line to stderr, and only one: what would end it, and all else that a terminal obeys, is written as \ooo. */
+/* Prints one line to stderr. Newlines and other control characters are printed as \ooo. */
 void cmd_say(const char *fmt, ...) BTRKIT_PRINTF(1, 2);
 
-/* A usage error: one line to stderr; ends the program with status 2, or what the command has in its place. */
+/*
+ * Reports a usage error as one line on stderr, and ends the program with status 2 or the status that the command uses.
+ */
 void cmd_usage_error(const struct command *cmd, const char *fmt, ...) BTRKIT_PRINTF(2, 3) __attribute__((noreturn));
 
 /*
- * A number in decimal, hexadecimal (0x) or octal (0), with a size suffix b k m g t p e (1024) where @suffix. Anything
- * else is a usage error about @option.
+ * Parses a decimal or hexadecimal (0x) number, if @suffix is set with an optional size suffix b k m g t p e (powers of
+ * 1024). Anything else is a usage error for @option.
  */
 uint64_t cmd_number(const struct command *cmd, const char *option, const char *s, bool suffix);
 
-/* A number from 1 to @most, in one of those forms, without a suffix. */
+/* Parses a number from 1 to @most, without a suffix. */
 unsigned cmd_count(const struct command *cmd, const char *option, const char *s, unsigned most);
 #define CMD_THREADS_MAX 1024
 
-/* A size in decimal with or without such a suffix. */
+/* Parses a decimal size with an optional suffix. */
 uint64_t cmd_size(const struct command *cmd, const char *option, const char *s);
 
-/* --compress: TYPE[:LEVEL]. @return whether there is a level. Anything else is a usage error. */
+/* --compress: parses TYPE[:LEVEL]. Anything else is a usage error. @return whether there is a level */
 bool cmd_compression(const struct command *cmd, const char *s, enum btrkit_compression *kind, int *level);
 
-/* --format: one of those up to @last, which are all that the command has. */
+/* --format: accepts the formats up to @last, which are those that the command supports. */
 enum btrkit_format cmd_format(const struct command *cmd, const char *s, enum btrkit_format last);
 
-/* The exit status of a failure. */
+/* The exit status for failures. */
 int cmd_failed(const struct command *cmd);
 
-/* The one line of a failure. @device may be NULL. @return EXIT_FAILED, or what the command has in its place */
+/*
+ * Prints the line for a failure. @device may be NULL. @return EXIT_FAILED, or the status that the command uses instead
+ */
 int cmd_fail(const struct command *cmd, const char *device, const struct btrkit_error *err);
 
-/* The same of something in the filesystem. A path that does not end with a zero byte is @len bytes long. */
+/* The same for a path in the filesystem, of @len bytes; it need not be terminated. */
 int cmd_fail_path(const struct command *cmd, const char *device, const char *path, size_t len,
 		  const struct btrkit_error *err);
 
-/* The failure that there is no memory, as the library has it. @return -ENOMEM */
+/* Sets the error of the library for a failed allocation. @return -ENOMEM */
 int cmd_no_memory(struct btrkit_error *err);
-/* Says so. @return as cmd_fail() */
+/* Reports a failed allocation. @return as cmd_fail() */
 int cmd_fail_no_memory(const struct command *cmd);
 
-/* The note function of the library: one line to stderr. @ctx is a struct cmd_note. */
+/* Prints a note of the library as one line to stderr. @ctx is a struct cmd_note. */
 struct cmd_note {
 	const struct command *cmd;
 	const char *device;
 };
 void cmd_note(void *ctx, const char *line);
 
-/* Whether two names are of one device or file. */
+/* Whether two names refer to the same device or file. */
 bool cmd_same_device(const char *a, const char *b);
-/* Whether a file is a device as it was given, of which a part may be meant, which stands behind its path. */
+/* Whether a file is the device of a specification, which may select a part of it. */
 bool cmd_is_device(const char *file, const char *device);
 
-/* The devices of a command's one filesystem, and whether others are looked for. */
+/* The devices of the filesystem of a command. */
 struct cmd_devices {
-	const char **at; /* the first is the argument, which the command puts there */
+	const char **at; /* the first is the argument, which the command stores there */
 	size_t n;
 	bool noscan;
 };
 #define CMD_OPT_DEVICE 1000
 #define CMD_OPT_NOSCAN 1001
-/* For who opens only what is given as arguments. */
+/* For commands that only open devices given as arguments. */
 #define CMD_NOSCAN_OPTION { CMD_OPT_NOSCAN, "noscan", NULL, "use only the given devices, do not look for others" }
 #define CMD_DEVICE_OPTIONS \
 	{ CMD_OPT_DEVICE, "device", "DEV", "also use this device of the same filesystem (repeatable)" }, \
 	CMD_NOSCAN_OPTION
-/* For who can start from others than the newest roots. */
+/* For commands that can start from roots other than the newest. */
 #define CMD_OPT_SUPER 's'
 #define CMD_OPT_BACKUP 1002
 #define CMD_OPT_TREE_ROOT 1003
@@ -152,109 +159,115 @@ struct cmd_devices {
 	{ CMD_OPT_BACKUP, "backup", "N", "start from the backup roots in slot N, 0 to 3" }, \
 	{ CMD_OPT_TREE_ROOT, "tree-root", "BYTENR", "use the block at this address as root of the root tree" }, \
 	{ CMD_OPT_CHUNK_ROOT, "chunk-root", "BYTENR", "use the block at this address as root of the chunk tree" }
-/* @return whether the option that getopt_long() has just given is one of them: @o has it then */
+/* Handles the option just returned by getopt_long() if it is one of CMD_START_OPTIONS. @return whether it is */
 bool cmd_start_option(const struct command *cmd, struct btrkit_open_options *o, int option);
 
-/* As many as arguments can name. @return 0; the exit status after saying that there is no memory */
+/* Allocates room for as many devices as there are arguments. @return 0; the exit status, after reporting a failure */
 int cmd_devices_begin(const struct command *cmd, int argc, struct cmd_devices *ret);
-/* @return whether the option that getopt_long() has just given is one of CMD_DEVICE_OPTIONS: it is taken then */
+/* Handles the option just returned by getopt_long() if it is one of CMD_DEVICE_OPTIONS. @return whether it is */
 bool cmd_devices_option(struct cmd_devices *d, int option);
 void cmd_devices_end(struct cmd_devices *d);
-/* As cmd_open(). */
+/* Calls cmd_open(). */
 struct btrkit_fs *cmd_devices_open(const struct command *cmd, const struct cmd_devices *d,
 				   const struct btrkit_open_options *opts);
-/* The same to show files, with a word where those that Linux would show are newer. */
+/* The same for commands that show files: prints a note if the log tree has newer contents, which Linux would show. */
 struct btrkit_fs *cmd_files_open(const struct command *cmd, const struct cmd_devices *d);
 
 /*
- * Opens a filesystem for reading from @n devices, or says why not. Notes of the library go to stderr.
- * @scan: look for the devices that are missing. @opts: may be NULL. @return NULL after a failure
+ * Opens a filesystem on @n devices for reading, or reports the failure. Notes of the library go to stderr.
+ * @scan: search for missing devices. @opts: may be NULL. @return NULL after a failure
  */
 struct btrkit_fs *cmd_open(const struct command *cmd, const char *const *devices, size_t n, bool scan,
 			   const struct btrkit_open_options *opts);
 
-/* The same of devices that are not mounted, and stay so as long as they are open. */
+/* The same, but fails for devices that are mounted, and keeps others from mounting them meanwhile. */
 struct btrkit_fs *cmd_open_unused(const struct command *cmd, const char *const *devices, size_t n, bool scan,
 				  const struct btrkit_open_options *opts);
 
 /*
- * The same for writing, with nobody else at the devices. @dry_run: only read, for who says what would be written.
- * @undo: file that keeps what is overwritten, or NULL
+ * Opens a filesystem for writing, with exclusive use of the devices. @dry_run: only for reading, to print what would be
+ * written. @undo: undo file, or NULL
  */
 struct btrkit_fs *cmd_open_write(const struct command *cmd, const char *const *devices, size_t n, bool scan,
 				 bool dry_run, const char *undo);
 
 /*
- * --undo FILE: from now on what is overwritten on devices is kept in @file. To be called when they have been judged and
- * before they are written to. @file: may be NULL, then nothing is done.
- * @return 0, or a negative errno: @ios are as before
+ * --undo FILE: from now on saves what is overwritten on the devices to @file; does nothing if @file is NULL. Call it
+ * after the devices have been checked and before the first write.
+ * @return 0, or a negative errno: @ios are unchanged
  */
 int cmd_keep_undo(const char *file, struct btrkit_io **ios, size_t n, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Opens device number @i of @devices. To be used by nobody else it may not be among those before it too, which the
- * lock would tell as somebody else's.
+ * Opens device number @i of @devices. For exclusive use, refuses a device that is listed twice: otherwise its lock
+ * would be reported as somebody else's.
  */
 int cmd_open_device(const char *const *devices, size_t i, unsigned flags, struct btrkit_io **ret,
 		    struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Long work: a percentage on the standard error while that is a terminal, and signals that end it. cmd_progress() is
- * the progress function of the library, its context the struct.
+ * Progress of long work: shows a percentage on stderr if that is a terminal, and handles signals. cmd_progress() is a
+ * progress function of the library, with the struct as context.
  */
 struct cmd_progress {
 	const char *what;
 	bool terminal;
-	int percent;	/* what cmd_progress() told last; -1: nothing */
-	int64_t told;	/* when a line was due last, by cmd_clock(); 0: never */
-	bool shown;	/* a line stands there */
+	int percent;	/* last shown by cmd_progress(); -1: none */
+	int64_t told;	/* when a line was last due, by cmd_clock(); 0: never */
+	bool shown;	/* a line is shown */
 };
 void cmd_progress_begin(struct cmd_progress *p, const char *what);
-/* How far that is; 0 where the whole is not known yet. */
+/* The percentage; 0 if @total is not known yet. */
 int cmd_percent(uint64_t done, uint64_t total);
 int cmd_progress(void *ctx, uint64_t done, uint64_t total);
-/* Whether who tells more than a percentage is to write a line now: several times a second, and to a terminal only. */
+/*
+ * Whether it is time to print a line, for callers that show more than a percentage: several times a second, and only on
+ * a terminal.
+ */
 bool cmd_progress_due(struct cmd_progress *p);
-/* Takes away the line that stands there, if there is one. */
+/* Erases the line, if one is shown. */
 void cmd_progress_end(struct cmd_progress *p);
-/* The line that was told is gone. */
+/* Erases the current line. */
 void cmd_progress_clear(void);
-/* Nanoseconds since some time or other. */
+/* A monotonic time in nanoseconds. */
 int64_t cmd_clock(void);
-/* Whether a signal asks for an end. */
+/* Whether a signal has asked to stop. */
 bool cmd_progress_stopped(void);
-/* Whether the work returned @ret because of a signal. */
+/* Whether @ret was returned because of a signal. */
 bool cmd_was_interrupted(int ret);
 
-/* Standard output. What write() refused is kept, so that it can be told from a failure of the device. */
+/* Standard output. Write errors are recorded, to distinguish them from errors of the device. */
 struct cmd_output {
 	int error;	/* negative errno */
 };
 /* A btrkit_write_fn; @ctx is a struct cmd_output. */
 int cmd_write(void *ctx, const void *data, size_t len);
 
-/* The same to any descriptor. @return 0; a negative errno */
+/* The same for any descriptor. @return 0; a negative errno */
 int cmd_write_fd(int fd, const void *data, size_t len);
 
-/* A file that is written to another one beside it, which takes its place when it is whole, with its mode. */
+/*
+ * A file that is replaced atomically: written to a temporary file next to it, which is renamed when complete and gets
+ * its mode.
+ */
 struct cmd_whole {
 	char *path, *temporary;
-	int fd; /* to be written to */
+	int fd; /* to write to */
 };
-/* @return 0; a negative errno: there is nothing to end */
+/* @return 0; a negative errno: do not call cmd_whole_end() */
 int cmd_whole_begin(struct cmd_whole *w, const char *file) BTRKIT_MUST_CHECK;
-/* @whole: otherwise all is as before. @return 0; a negative errno: it is as before */
+/* @whole: put the new file in place; otherwise the old one stays. @return 0; a negative errno: the old one stays */
 int cmd_whole_end(struct cmd_whole *w, bool whole) BTRKIT_MUST_CHECK;
 
 /*
- * The end of a report that returned @ret: says what failed, if anything did, or that a signal has ended it. A closed
- * pipe on stdout is a failure without words.
+ * Ends a command that has returned @ret: reports a failure of it or of the output, or an interruption. A closed pipe on
+ * stdout is a failure without a message.
  * @return the exit status
  */
 int cmd_end(const struct command *cmd, const char *device, const struct cmd_output *out, int ret,
 	    const struct btrkit_error *err);
 
-/* Flushes and closes the standard output. @return @status, or that of a failure after saying why */
+/* Flushes and closes stdout. @return @status, or the status for failures after reporting one */
 int cmd_close_stdout(const struct command *cmd, int status);
 
 #endif

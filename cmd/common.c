@@ -13,11 +13,11 @@
 bool cmd_is_mkfs_btrfs;
 
 #define OPTIONS_MAX 64
-#define LINE_MAX_BYTES 5120	/* a path of PATH_MAX bytes, and what is said about it */
+#define LINE_MAX_BYTES 5120	/* a path of PATH_MAX bytes and a message */
 #define PATH_SHOWN 2048
-#define OPTION_HELP 255	/* no letter, and below the numbers of long options */
+#define OPTION_HELP 255	/* not a letter, and below the ids of long options */
 
-/* An argument that an option may have, and then behind "=". */
+/* Whether the argument of an option is optional, and given after "=". */
 static bool is_optional(const char *arg)
 {
 	return !strncmp(arg, "[=", 2);
@@ -64,7 +64,7 @@ static bool spelled_out(const char *name, int argc, char **argv)
 	return false;
 }
 
-/* Under another program's name what that lacks has to be spelled out: what is short for an option there stays so. */
+/* As mkfs.btrfs, options that mkfs.btrfs lacks must be spelled out, so that abbreviations keep their meaning. */
 static bool is_known(const struct command *cmd, const struct cmd_option *o, int argc, char **argv)
 {
 	return !cmd_is_mkfs_btrfs || !cmd->own_ids || o->id < cmd->own_ids || spelled_out(o->name, argc, argv);
@@ -83,7 +83,7 @@ static void build_tables(const struct command *cmd, int argc, char **argv, struc
 
 	if (cmd->options_first)
 		*shorts++ = '+';
-	*shorts++ = ':';	/* a missing argument is told apart from an unknown option */
+	*shorts++ = ':';	/* distinguishes missing arguments from unknown options */
 	for (const struct cmd_option *o = cmd->options; o->id && n < OPTIONS_MAX; o++) {
 		if (!is_known(cmd, o, argc, argv))
 			continue;
@@ -99,7 +99,7 @@ static void build_tables(const struct command *cmd, int argc, char **argv, struc
 	longs[n] = (struct option){ NULL, 0, NULL, 0 };
 }
 
-/* What getopt_long() refused: an option that is in @longs has got an argument, which it does not take. */
+/* Reports an option that getopt_long() refused. If it is in @longs, it was given an argument that it does not take. */
 __attribute__((noreturn)) static void refuse_option(const struct command *cmd, const struct option *longs,
 						    const char *word)
 {
@@ -142,7 +142,7 @@ void cmd_check_args(const struct command *cmd, int argc, int min, int max)
 		cmd_usage_error(cmd, "too many arguments");
 }
 
-/* What a terminal may obey: the controls of ASCII, and those of Unicode, which take two bytes. @return bytes, or 0 */
+/* The length of a control character at @s, in ASCII or two bytes in Unicode; 0: it is none. */
 static size_t control_len(const char *s)
 {
 	const unsigned char *u = (const unsigned char *)s;
@@ -193,7 +193,7 @@ static uint64_t number(const struct command *cmd, const char *option, const char
 	unsigned long long v;
 	char *end;
 
-	/* A zero in front makes nothing octal. */
+	/* A leading zero does not make a number octal. */
 	hex = hex && *s == '0' && (s[1] == 'x' || s[1] == 'X');
 	errno = 0;
 	v = strtoull(s, &end, hex ? 16 : 10);
@@ -269,7 +269,7 @@ int cmd_fail_path(const struct command *cmd, const char *device, const char *pat
 	if ((strlen(line) > len && !memcmp(line + strlen(line) - len, path, len) &&
 	     line[strlen(line) - len - 1] == ' ') || (err->err == -ENOTDIR && !strncmp(line, path, len)))
 		return cmd_fail(cmd, device, err);
-	/* Of a path that is too long the end tells more, and so does what is wrong with it. */
+	/* The end of a long path is the more informative part, as is the error after it. */
 	if (len > PATH_SHOWN)
 		cmd_say("btrkit %s: %s: ...%.*s: %s", cmd->name, device, PATH_SHOWN, path + len - PATH_SHOWN, line);
 	else

@@ -22,7 +22,7 @@ bool cmd_compression(const struct command *cmd, const char *s, enum btrkit_compr
 		n = s[len] ? cmd_number(cmd, "--compress", s + len + 1, false) : 0;
 		if (n > kinds[i].max || (s[len] && !kinds[i].max))
 			cmd_usage_error(cmd, "--compress: %s has no level '%s'", kinds[i].name, s + len + 1);
-		/* 0 is the default, and of lzo there is but one. */
+		/* Level 0 is the default. LZO has only one level. */
 		*kind = kinds[i].kind;
 		*level = kinds[i].kind == BTRKIT_COMPRESSION_LZO ? 0 : (int)n;
 		return s[len];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* diff: what is on one of two filesystems, or in one of two trees, and not in the other. */
+/* diff: compares two filesystems, or two trees of one. */
 #include <getopt.h>
 #include <stdlib.h>
 
 #include "cmd.h"
 
-/* Most blocks are met once. */
+/* Most blocks are read only once. */
 #define CACHE_BYTES (4u << 20)
 
 enum {

@@ -54,10 +54,10 @@ struct request {
 
 struct loaded {
 	struct btrkit_usage *usage;
-	struct btrkit_usage_paths *paths; /* if asked for */
+	struct btrkit_usage_paths *paths; /* if requested */
 };
 
-/* What could not be read is told as it is met, and at the end there is a failure. */
+/* Damage is reported when it is found; the command then fails at the end. */
 struct damages {
 	const struct command *cmd;
 	const char *device;
@@ -142,7 +142,7 @@ static int load(struct request *req, struct btrkit_fs *fs, struct damages *damag
 	req->how.progress_ctx = &progress;
 	req->how.damage = req->print.damage = tell_damage;
 	req->how.damage_ctx = req->print.damage_ctx = damages;
-	/* A page that cannot be written is better told of now than after long work. */
+	/* Better to report now than after a long time that the page cannot be written. */
 	r = du_page_begin(&req->page, req->devices.at, req->devices.n, err);
 	if (!r)
 		r = btrkit_usage_load(fs, &req->how, &ret->usage, err);

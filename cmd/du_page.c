@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* --html FILE: the file is there as a whole or as it was before. */
+/* --html FILE: the file is replaced atomically. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -25,7 +25,7 @@ void du_subset_free(struct du_subset *s)
 	free(s->owners);
 }
 
-/* Numbers where there are only numbers; that there is such a subvolume is seen when all are known. */
+/* Finds the id of a subvolume. A number is accepted as it is, and checked when all subvolumes are known. */
 static int find_id(struct btrkit_fs *fs, const char *name, uint64_t *ret, struct btrkit_error *err)
 {
 	struct btrkit_error unknown = BTRKIT_ERROR_INIT;
@@ -33,7 +33,7 @@ static int find_id(struct btrkit_fs *fs, const char *name, uint64_t *ret, struct
 
 	if (!r)
 		return 0;
-	/* One that is being deleted has no path. */
+	/* A subvolume that is being deleted has no path. */
 	if (r == -ENOENT && *name && !name[strspn(name, "0123456789")]) {
 		errno = 0;
 		*ret = strtoull(name, NULL, 10);

@@ -32,7 +32,7 @@ static int dump_one(struct btrkit_io *io, uint64_t offset, struct request *req, 
 {
 	int ret = btrkit_dump_super(io, offset, req->flags, req->format, cmd_write, out, err);
 
-	/* What contradicts itself was shown. */
+	/* An inconsistent superblock was printed nevertheless. */
 	if (!ret || ret == -EUCLEAN)
 		req->flags |= BTRKIT_DUMP_SUPER_MORE;
 	return ret;
@@ -44,13 +44,16 @@ static int dump(struct btrkit_io *io, struct request *req, struct cmd_output *ou
 
 	if (!req->all)
 		return dump_one(io, req->offset, req, out, err);
-	/* A copy that fails does not hide the others, which are wanted most then. The first failure is the one told. */
+	/*
+	 * Print the other copies even if one fails, since they are needed most in that case. The first failure is
+	 * reported.
+	 */
 	for (unsigned i = 0; i < MIRRORS && !out->error; i++) {
 		int r = !i || btrkit_super_offset(i) < io->size ?
 			dump_one(io, btrkit_super_offset(i), req, out, ret ? NULL : err) :
 			0;
 
-		/* Zoned devices have further copies far behind where others have them, if at all. */
+		/* Zoned devices have the other copies elsewhere, if at all. */
 		if (r != -ENOENT || !i)
 			ret = ret ? ret : r;
 	}

@@ -58,7 +58,7 @@ struct request {
 	struct dump_other other;
 	struct btrkit_open_options open;
 	uint64_t *trees, *blocks;
-	const char **names;	/* of trees, as they are given */
+	const char **names;	/* trees as given */
 	bool scan;
 };
 
@@ -140,7 +140,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 	}
 }
 
-/* What does not go together. */
+/* Reports conflicting options. */
 static void judge(const struct command *cmd, const struct request *req)
 {
 	const struct btrkit_dump_select *s = &req->choice.select;
@@ -162,7 +162,7 @@ static void judge(const struct command *cmd, const struct request *req)
 		cmd_usage_error(cmd, "--roots and --backups exclude options that choose items or blocks");
 }
 
-/* Trees by name or number, or else subvolumes by path. */
+/* Looks up trees by name or number, or as paths of subvolumes. */
 static int find_trees(struct request *req, struct btrkit_fs *fs, const char **bad, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -189,7 +189,7 @@ static int dump(const struct command *cmd, struct request *req, const char *cons
 	struct btrkit_fs *fs;
 	int ret, status;
 
-	/* A dump meets most blocks once: a large cache would only cost the memory's first touch. */
+	/* Most blocks are read only once, so a large cache would just cost memory. */
 	req->open.cache_bytes = CACHE_BYTES;
 	req->open.flags |= BTRKIT_OPEN_PARTIAL;
 	fs = cmd_open(cmd, devices, n, req->scan, &req->open);
@@ -211,7 +211,7 @@ static int dump(const struct command *cmd, struct request *req, const char *cons
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-	/* No more of each than there are arguments. */
+	/* There are at most as many of each as there are arguments. */
 	struct request req = {
 		.opts = BTRKIT_DUMP_OPTIONS_INIT,
 		.open = BTRKIT_OPEN_OPTIONS_INIT,

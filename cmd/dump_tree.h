@@ -30,31 +30,31 @@ enum {
 	OPT_DUMP,
 };
 
-/* What is chosen of the trees. There is room for as many ranges as there are arguments. */
+/* Selection of items and blocks. @ranges has room for as many ranges as there are arguments. */
 struct dump_choice {
 	struct btrkit_dump_select select;
 	struct btrkit_dump_range *ranges;
 	uint8_t types[256];
-	const char *subvol;	/* that a path begins in, or NULL */
+	const char *subvol;	/* where the path starts, or NULL */
 	bool any;
 };
 
-/* What is shown in place of trees. */
+/* Output other than trees. */
 struct dump_other {
 	bool raw, scan, dump, copy_given;
 	uint64_t bytenr;
 	unsigned copy;	/* 0 is the first */
 };
 
-/* @return whether the option is one of them */
+/* @return whether the option is one of these */
 bool dump_take_other(const struct command *cmd, struct dump_other *other, int c, const char *arg);
-/* What does not go together ends the program. */
+/* Reports conflicting options as usage errors. */
 void dump_judge_other(const struct command *cmd, const struct dump_other *other,
 		      const struct btrkit_dump_options *opts);
 int dump_other(struct btrkit_fs *fs, const struct dump_other *other, const struct btrkit_dump_options *opts,
 	       struct cmd_output *out, struct btrkit_error *err);
 
-/* @arg: may be torn apart. @return whether the option is one of them */
+/* @arg may be modified. @return whether the option is one of these */
 bool dump_choose(const struct command *cmd, struct dump_choice *choice, int c, char *arg);
 
 #endif

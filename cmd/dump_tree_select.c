@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The options of dump-tree that choose items and blocks. */
+/* Options of dump-tree that select items and blocks. */
 #include <string.h>
 
 #include "dump_tree.h"
 
-/* A or A..B, of which one may be missing. */
+/* Parses A or A..B, where A or B may be omitted. */
 static void take_numbers(const struct command *cmd, const char *option, char *s, uint64_t *min, uint64_t *max)
 {
 	char *dots = strstr(s, "..");
@@ -23,7 +23,7 @@ static void take_numbers(const struct command *cmd, const char *option, char *s,
 		cmd_usage_error(cmd, "%s: the lowest is above the highest", option);
 }
 
-/* Types with commas between. */
+/* Parses types separated by commas. */
 static void take_types(const struct command *cmd, struct dump_choice *choice, char *s)
 {
 	char *rest = s, *name;
@@ -33,7 +33,7 @@ static void take_types(const struct command *cmd, struct dump_choice *choice, ch
 
 		if (btrkit_item_type_parse(name, &type))
 			cmd_usage_error(cmd, "--type: '%s' is no type of items", name);
-		/* A set: there are no more than there are numbers. */
+		/* Without duplicates, the array has room for all types. */
 		if (!memchr(choice->types, type, choice->select.num_types))
 			choice->types[choice->select.num_types++] = type;
 	}

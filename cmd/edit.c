@@ -32,11 +32,11 @@ struct request {
 	const struct command *cmd;
 	struct cmd_devices devices;
 	const char *undo, *subvol;
-	uint64_t commit_every;	/* 0: all at once */
-	unsigned long line, committed; /* of the script: that is worked on, and up to which all is on the disk */
+	uint64_t commit_every;	/* 0: only at the end */
+	unsigned long line, committed; /* line of the script being executed; last line that is committed */
 };
 
-#define OPERATION_WIDTH 40	/* in --help, of its name and words */
+#define OPERATION_WIDTH 40	/* in --help, for name and words */
 
 static void more_help(void)
 {
@@ -52,7 +52,7 @@ static void more_help(void)
 	printf("\nIf an operation fails, nothing is changed; if its line begins with -, that is only reported.\n");
 }
 
-/* The one line of a failure, with Linux's word for it; the library has it in some of its own. */
+/* Reports a failure, followed by the text for its errno unless the message contains that. */
 static void say_failed(struct request *req, const struct btrkit_error *err)
 {
 	const char *reason = strerror(-err->err);
@@ -67,10 +67,10 @@ static void say_failed(struct request *req, const struct btrkit_error *err)
 		strcasestr(line, reason) ? "" : ": ", strcasestr(line, reason) ? "" : reason, kept);
 }
 
-/* These may have left an operation half done: the library takes no commit any more. */
+/* Errors after which an operation may be half done; the library refuses to commit then. */
 static bool is_fatal(int ret, const struct btrkit_error *err)
 {
-	/* An attribute that is not there is no device that ends too early. */
+	/* ENODATA from a missing attribute, rather than a truncated device. */
 	return ret == -ENOMEM || ret == -EUCLEAN || ret == -EIO || (ret == -ENODATA && err->code != BTRKIT_SYSTEM);
 }
 
@@ -90,7 +90,7 @@ static int commit(struct request *req, struct edit *e, struct btrkit_error *err)
 	return 0;
 }
 
-/* One line. @return 0; 1: there was an operation; <0 */
+/* Executes one line. @return 0; 1: it had an operation; <0 */
 static int do_line(struct request *req, struct edit *e, char *line, size_t len, struct edit_words *words,
 		   struct btrkit_error *err)
 {
@@ -135,7 +135,7 @@ static int run_script(struct request *req, struct edit *e, struct btrkit_error *
 		if (!ret)
 			ret = btrkit_txn_start(e->fs, &e->txn, err);
 	}
-	/* Not only where reading fails: a line may be longer than there is memory. */
+	/* This may also be out of memory, for a very long line. */
 	if (ret >= 0 && !feof(stdin))
 		ret = edit_fail(err, errno ? errno : EIO, "the script cannot be read");
 	free(words.word);
@@ -152,7 +152,7 @@ static int edit(struct request *req, struct edit *e, const struct edit_call *cal
 		ret = btrkit_txn_start(e->fs, &e->txn, err);
 	if (ret)
 		return ret;
-	/* As a mount of the subvolume would. */
+	/* As mounting the subvolume does. */
 	ret = btrkit_txn_orphans_clean(e->txn, e->root, NULL, err);
 	if (!ret)
 		ret = call->op ? edit_do(e, call, err) : run_script(req, e, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* ACLs as setfacl(1) changes them, with users and groups in numbers. */
+/* Changes ACLs like setfacl(1), with numeric users and groups. */
 #include <errno.h>
 #include <linux/limits.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define REMOVE_ALL 4u
 #define REMOVE_DEFAULT 8u
 
-/* Of Linux's form: a version, then entries of a tag, permissions and a number, in this order of tags. */
+/* The format of Linux: a version, then entries of tag, permissions and id, in ascending order of tags. */
 #define VERSION 2
 #define HEAD_SIZE 4u
 #define ENTRY_SIZE 8u
@@ -27,7 +27,7 @@ struct entry {
 struct acl {
 	struct entry entry[ENTRIES_MAX];
 	size_t n;
-	bool changed, has_mask;	/* in what was asked for */
+	bool changed, has_mask;	/* set by the operation */
 };
 
 struct acls {
@@ -50,7 +50,7 @@ static void put(uint8_t *at, unsigned bytes, uint32_t v)
 		at[i] = (uint8_t)v;
 }
 
-/* Where an entry is, or would be. */
+/* The index where an entry is, or where it has to be inserted. */
 static size_t find(const struct acl *a, uint16_t tag, uint32_t id)
 {
 	size_t i = 0;
@@ -121,7 +121,7 @@ static int store(struct edit *e, const struct btrkit_found *f, const char *name,
 	return btrkit_txn_xattr_set(e->txn, f->root, f->inode, name, all->bytes, (size_t)(at - all->bytes), 0, err);
 }
 
-/* The entries that stand for the permissions of a mode. */
+/* Sets the entries that correspond to a mode. */
 static void set_base(struct acl *a, uint32_t mode)
 {
 	set(a, OWNER, NOBODY, mode >> 6 & 7);
@@ -129,7 +129,7 @@ static void set_base(struct acl *a, uint32_t mode)
 	set(a, OTHER, NOBODY, mode & 7);
 }
 
-/* A default ACL has what the access ACL says of owner, group and others, if it does not say that itself. */
+/* Adds missing entries for owner, group and others to a default ACL, from the access ACL. */
 static void complete_default(struct acls *all)
 {
 	if (!all->of_new.n)
@@ -143,7 +143,7 @@ static void complete_default(struct acls *all)
 	}
 }
 
-/* The mask lets through what is given to anybody. */
+/* Sets the mask to the union of all permissions that it limits. */
 static void set_mask(struct acl *a)
 {
 	bool wanted = false;
@@ -158,7 +158,7 @@ static void set_mask(struct acl *a)
 		set(a, MASK, NOBODY, perm);
 }
 
-/* The group keeps what the mask has let through. */
+/* Removes all but the base entries. The group keeps only what the mask allowed. */
 static void keep_base(struct acl *a)
 {
 	const size_t group = find(a, OWNER_GROUP, NOBODY), mask = find(a, MASK, NOBODY);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The words of setfacl(1). */
+/* The syntax of setfacl(1). */
 #include <ctype.h>
 #include <string.h>
 
 #include "edit_acl.h"
 
-/* A word up to a colon, a comma or the end. @return its bytes */
+/* The length of a part that ends with a colon, a comma or the end. */
 static size_t part(const char *s)
 {
 	return strcspn(s, ":,");
@@ -71,7 +71,7 @@ const char *acl_take_entry(const char *s, bool with_perm, struct acl_wish *w)
 	s += len;
 	if (!w->tag)
 		return NULL;
-	/* Mask and others have no number, and need not have its colon. */
+	/* The mask and others have no id, and the empty field may be omitted. */
 	if (*s == ':' && (w->tag & (USER | GROUP) || s[1] == ':')) {
 		len = part(++s);
 		if (!take_id(s, len, &w->id))

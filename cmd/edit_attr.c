@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Operations on what inodes say of themselves. */
+/* Operations on attributes of inodes. */
 #include <ctype.h>
 #include <errno.h>
 #include <linux/fs.h>
@@ -10,7 +10,7 @@
 
 #include "edit.h"
 
-/* The same change for each path. */
+/* Applies the same change to each path. */
 static int set_each(struct edit *e, char **paths, size_t n, const struct btrkit_attr *attr, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -25,7 +25,7 @@ static int set_each(struct edit *e, char **paths, size_t n, const struct btrkit_
 	return ret;
 }
 
-/* Digits up to @stop or the end, of a number below @below. @return where it ends, NULL: it is none */
+/* Parses a number less than @below that ends with @stop or the end. @return where it ends, NULL: invalid */
 static const char *take_number(const char *s, int base, char stop, uint64_t below, uint64_t *ret)
 {
 	char *end;
@@ -35,7 +35,7 @@ static const char *take_number(const char *s, int base, char stop, uint64_t belo
 	return isdigit((unsigned char)*s) && !errno && *ret < below && (!*end || *end == stop) ? end : NULL;
 }
 
-/* From what the inode has. */
+/* Applies a symbolic mode to the current one. */
 static int change_mode(struct edit *e, const char *mode, const char *path, struct btrkit_error *err)
 {
 	struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE };
@@ -63,7 +63,7 @@ int edit_chmod(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 		attr.mode = (uint32_t)mode;
 		return set_each(e, words + 1, n - 1, &attr, err);
 	}
-	/* Whether it is one does not depend on what is there. */
+	/* Check the syntax first, independently of the files. */
 	ret = edit_mode(words[0], 0, &attr.mode, err);
 	for (size_t i = 1; !ret && i < n; i++)
 		ret = change_mode(e, words[0], words[i], err);
@@ -92,7 +92,7 @@ int edit_chown(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 	return set_each(e, words + 1, n - 1, &attr, err);
 }
 
-/* "now", or "@" and seconds, with up to nine digits behind a point. @return false: neither */
+/* Parses "now", or "@" and seconds with up to nine decimal places. @return false: invalid */
 static bool take_time(const char *s, struct btrkit_time *ret)
 {
 	const bool before = s[0] == '@' && s[1] == '-';
@@ -110,7 +110,7 @@ static bool take_time(const char *s, struct btrkit_time *ret)
 		return false;
 	for (s += *s == '.'; isdigit((unsigned char)*s) && unit; s++, unit /= 10)
 		nsec += (uint32_t)(unit * (uint64_t)(*s - '0'));
-	/* Seconds go back before 1970, their parts still forward. */
+	/* nsec always counts forward, also before 1970. */
 	*ret = (struct btrkit_time){ before ? -(int64_t)sec : (int64_t)sec, nsec };
 	if (before && nsec)
 		*ret = (struct btrkit_time){ ret->sec - 1, 1000000000 - nsec };
@@ -165,7 +165,7 @@ int edit_chattr(struct edit *e, char **words, size_t n, unsigned flags, struct b
 	return ret;
 }
 
-/* Bytes in hexadecimal behind 0x; all else is as it stands. @return their number, -1: they are none */
+/* Decodes hexadecimal bytes after 0x; any other value is literal. @return the number of bytes, -1: invalid */
 static long decode(char *value)
 {
 	static const char digits[] = "0123456789abcdef";

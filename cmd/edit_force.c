@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Read-only subvolumes that are written nevertheless, and what those that were received have to forget by that. */
+/* Writing to read-only subvolumes; received ones lose their received UUID by that. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Local files with names still to come: the inode that one of them was put into. */
+/* Local files with further names to come, and the inodes that they were copied to. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Where memory runs out an element that could not be added has hh.tbl NULL. */
+/* Out of memory: hh.tbl of the element that could not be added is NULL. */
 #define HASH_NONFATAL_OOM 1
 #define uthash_nonfatal_oom(element) ((element)->hh.tbl = NULL)
 #include <uthash.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Permissions as chmod(1) takes them: a number, or what changes of those that are there. */
+/* Permissions with the syntax of chmod(1): a number, or symbolic changes. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,12 +9,12 @@
 #define ALL 0777u
 #define SET_ID (S_ISUID | S_ISGID)
 
-/* One change: who, how, what. */
+/* One change of a symbolic mode. */
 struct change {
-	uint32_t who;	/* bits that may change; 0: none was named */
+	uint32_t who;	/* bits that may change; 0: not specified */
 	char how;	/* + - = */
 	uint32_t bits;	/* for everybody */
-	char like;	/* u, g or o: what these have; 0: @bits */
+	char like;	/* u, g or o: copy theirs; 0: use @bits */
 	bool if_any_x;	/* X */
 };
 
@@ -42,7 +42,7 @@ static uint32_t take_who(const char **s)
 	}
 }
 
-/* @return false: these are no permissions */
+/* @return false: invalid permissions */
 static bool take_bits(const char **s, struct change *c)
 {
 	if (**s && strchr("ugo", **s)) {
@@ -75,7 +75,7 @@ static bool take_bits(const char **s, struct change *c)
 	}
 }
 
-/* For everybody, what one of them has. */
+/* Copies the permissions of one class to all three. */
 static uint32_t spread(uint32_t mode, char like)
 {
 	const unsigned shift = like == 'u' ? 6 : like == 'g' ? 3 : 0;
@@ -90,7 +90,7 @@ static uint32_t apply(const struct change *c, uint32_t mode, uint32_t umask_bits
 
 	if (c->if_any_x && (dir || mode & 0111))
 		bits |= 0111;
-	/* A directory loses these only if they are named. */
+	/* On a directory these change only if they are named. */
 	if (dir)
 		keep = SET_ID & ~(c->who ? c->who & c->bits : c->bits);
 	bits &= (c->who ? c->who : ~umask_bits) & ~keep;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The table of operations, and those that are one call of the library. */
+/* The table of operations, and those that need only one call of the library. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@ int edit_fail(struct btrkit_error *err, int error, const char *what)
 	return -error;
 }
 
-/* Whether a message begins with a path. */
+/* Whether a message starts with a path. */
 static bool tells(const char *message, const char *path)
 {
 	const size_t len = strlen(path);
@@ -72,7 +72,7 @@ static int op_mknod(struct edit *e, char **words, size_t n, unsigned flags, stru
 		ret = edit_number(words[3], &minor, err);
 	if (ret)
 		return ret;
-	/* As many bits as Linux has for them. */
+	/* Linux has 12 bits for major and 20 for minor numbers. */
 	if (major >> 12 || minor >> 20)
 		return edit_fail(err, EINVAL, "no device has such numbers");
 	what.mode = types[at - letters] | 0644;
@@ -118,7 +118,7 @@ static int op_rmdir(struct edit *e, char **words, size_t n, unsigned flags, stru
 	return ret;
 }
 
-/* What gets a new name, or is replaced by it, is a directory. */
+/* Checks that an existing name is a directory. */
 static int judge_dir(struct edit *e, const struct edit_spot *s, const char *path, struct btrkit_error *err)
 {
 	struct btrkit_found f;
@@ -127,7 +127,7 @@ static int judge_dir(struct edit *e, const struct edit_spot *s, const char *path
 	return ret || f.type == DT_DIR ? ret : edit_fail(err, ENOTDIR, path);
 }
 
-/* A slash behind either name says that there will be a directory. */
+/* A slash after either name requires that the result is a directory. */
 static int judge_slashes(struct edit *e, const struct edit_spot *from, const struct edit_spot *to, unsigned how,
 			 char **words, struct btrkit_error *err)
 {
@@ -220,7 +220,7 @@ const struct edit_op edit_ops[] = {
 	{ 0 },
 };
 
-/* What begins with - and more is options, up to -- and not beyond the first word that is none. */
+/* Takes words that start with - as options, up to -- or the first other word. */
 static int take_options(struct edit_call *c, struct btrkit_error *err)
 {
 	if (!c->op->letters && c->n && !strcmp(c->words[0], "--")) {
@@ -244,7 +244,7 @@ static int take_options(struct edit_call *c, struct btrkit_error *err)
 	return 0;
 }
 
-/* @return how many words name it; 0: they name another one */
+/* @return the number of words that name the operation; 0: another one */
 static size_t matches(const struct edit_op *op, char **words, size_t n)
 {
 	const size_t len = strlen(words[0]);

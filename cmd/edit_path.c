@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where paths lead to, in what was changed so far. */
+/* Lookup of paths, including uncommitted changes. */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define EMPTY "an empty path: / is the root directory"
 
-/* Passes over slashes, and names that are a dot. */
+/* Skips slashes, and names that are a dot. */
 static void skip(const char **path)
 {
 	for (;;) {
@@ -20,7 +20,7 @@ static void skip(const char **path)
 	}
 }
 
-/* The next name; @path then stands at the one after it, or at its end. */
+/* Gets the next name; @path then points to the one after it, or to the end. */
 static const char *next_name(const char **path, size_t *len)
 {
 	const char *name;
@@ -52,7 +52,7 @@ static int walk(struct edit *e, const char *path, struct edit_spot *ret, struct 
 			return 0;
 		}
 		r = btrkit_txn_lookup(e->txn, root, dir, name, len, &found, err);
-		/* Before another path is looked at, as in Linux. */
+		/* Checked before another path is looked up, as in Linux. */
 		if (!r && found.type != DT_DIR)
 			r = edit_fail(err, ENOTDIR, whole);
 		if (r)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What local files have besides contents. */
+/* Copying attributes of local files. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,14 +11,14 @@
 
 #include "edit.h"
 
-/* Where attributes are asked for. */
+/* Where to read extended attributes. */
 struct place {
-	int fd;			/* -1: by the path, whose last name is not followed */
+	int fd;			/* -1: use the path, without following the last component */
 	const char *path;
 	char text[NAME_MAX + 64];
 };
 
-/* There is no call that takes a directory and a name. Where there is no /proc the directory is found by its path. */
+/* No system call takes a directory and a name. Without /proc the whole path is used. */
 static void find_place(const struct edit_local *local, struct place *ret)
 {
 	ret->fd = local->fd;
@@ -44,7 +44,7 @@ static int copy_attribute(struct edit *e, const struct place *at, const char *na
 	return btrkit_txn_xattr_set(e->txn, root, inode, name, buf, (size_t)size, 0, err);
 }
 
-/* Whether it is among names that a zero byte each ends. */
+/* Whether a name is in a list of zero-terminated names. */
 static bool is_listed(const char *names, ssize_t len, const char *name)
 {
 	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1)
@@ -53,7 +53,7 @@ static bool is_listed(const char *names, ssize_t len, const char *name)
 	return false;
 }
 
-/* What the file has by a default ACL of its directory, and the local one has not, would let in whom that does not. */
+/* Removes ACLs inherited from a default ACL: the local file has none, and they could grant access that it does not. */
 static int drop_acls(struct edit *e, const char *names, ssize_t len, uint64_t root, uint64_t inode,
 		     struct btrkit_error *err)
 {
@@ -93,7 +93,7 @@ int edit_preserve(struct edit *e, const struct edit_local *local, uint64_t root,
 		  struct btrkit_error *err)
 {
 	const struct stat *st = &local->st;
-	/* Its directory may have given it another group. This takes capabilities away, and so comes first. */
+	/* The directory may have set another group. Do this first, since it removes capabilities. */
 	const struct btrkit_attr owner = { .mask = BTRKIT_ATTR_UID | BTRKIT_ATTR_GID,
 					   .uid = st->st_uid,
 					   .gid = st->st_gid };
@@ -107,7 +107,7 @@ int edit_preserve(struct edit *e, const struct edit_local *local, uint64_t root,
 
 	if (!ret)
 		ret = copy_attributes(e, local, root, inode, err);
-	/* Whatever a default ACL has made of it. */
+	/* A default ACL may have changed the mode. */
 	if (!S_ISLNK(st->st_mode))
 		attr.mask |= BTRKIT_ATTR_MODE;
 	return ret ? ret : btrkit_txn_set_attr(e->txn, root, inode, &attr, err);

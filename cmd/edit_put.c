@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Contents of local files, which go into files of the filesystem. */
+/* Copying contents of local files into the filesystem. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +15,11 @@ struct copying {
 	int fd;
 	const char *local;
 	uint64_t root, inode;
-	uint64_t offset;	/* in the file, of the first byte of the local one */
-	uint64_t size;		/* of a regular local file: where it ends, whatever was said of it before it was read */
+	uint64_t offset;	/* in the target, of the first byte of the local file */
+	uint64_t size;		/* the end of a regular local file, corrected if reading finds it shorter */
 };
 
-/* @len bytes from @at on, or all up to the end where the file turns out to be shorter. */
+/* Copies @len bytes starting at @at, or up to the end if the file turns out to be shorter. */
 static int copy_range(struct copying *c, uint64_t at, uint64_t len, bool seek, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -28,7 +28,7 @@ static int copy_range(struct copying *c, uint64_t at, uint64_t len, bool seek, s
 		const size_t want = len < EDIT_BUFFER ? (size_t)len : EDIT_BUFFER;
 		size_t have = 0;
 
-		/* A pipe gives less than it is asked for, and small pieces would become small extents. */
+		/* Fill the buffer: a pipe returns less than requested, and small pieces would become small extents. */
 		while (have < want) {
 			char *to = c->e->buffer + have;
 			const ssize_t n = seek ? pread(c->fd, to, want - have, (off_t)(at + have)) :
@@ -54,13 +54,13 @@ static int copy_range(struct copying *c, uint64_t at, uint64_t len, bool seek, s
 	return ret;
 }
 
-/* What of a regular file is not a hole. */
+/* Copies a regular file, except its holes. */
 static int copy_sparse(struct copying *c, struct btrkit_error *err)
 {
 	uint64_t at = 0;
 	int ret = 0;
 
-	/* Those of /proc say that they are empty, and those of /sys that they are larger than they are. */
+	/* Files in /proc claim to be empty, and those in /sys to be larger than they are. */
 	if (!c->size)
 		return copy_range(c, 0, UINT64_MAX, true, err);
 	while (!ret && at < c->size) {
@@ -80,7 +80,7 @@ static int copy_sparse(struct copying *c, struct btrkit_error *err)
 	return ret;
 }
 
-/* There is a buffer, and the file may be written, which matters also if there is nothing to write. */
+/* Allocates the buffer, and checks that the file may be written even if there is no data. */
 static int begin_copy(struct copying *c, struct btrkit_error *err)
 {
 	if (!c->e->buffer)
@@ -100,7 +100,7 @@ static int copy_data(struct copying *c, const struct stat *st, struct btrkit_err
 	return S_ISREG(st->st_mode) ? copy_sparse(c, err) : copy_range(c, 0, UINT64_MAX, false, err);
 }
 
-/* "-" is the standard input, which is read up to its end, whatever it is. */
+/* Opens a local file. "-" is stdin, which is read up to the end, whatever its type. */
 static int open_local(const struct edit *e, const char *local, int *fd, struct stat *st, struct btrkit_error *err)
 {
 	const bool input = !strcmp(local, "-");
@@ -118,7 +118,7 @@ static int open_local(const struct edit *e, const char *local, int *fd, struct s
 	return err->err;
 }
 
-/* What has the path goes, if it is no directory. */
+/* Removes what is at a path, unless it is a directory. */
 static int make_way(struct edit *e, const char *path, struct btrkit_error *err)
 {
 	const int ret = edit_unlink(e, path, err);
@@ -143,7 +143,7 @@ int edit_put_local(struct edit *e, const struct edit_local *from, const char *pa
 		ret = edit_create(e, path, &what, &c.root, &c.inode, err);
 	if (!ret)
 		ret = copy_data(&c, st, err);
-	/* A hole at the end. */
+	/* The file may end with a hole. */
 	if (!ret && S_ISREG(st->st_mode))
 		ret = btrkit_txn_truncate(e->txn, c.root, c.inode, c.size, err);
 	if (!ret && flags & EDIT_PUT_PRESERVE && S_ISREG(st->st_mode))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Local directories with what is in them. */
+/* Copying local directories recursively. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -12,7 +12,7 @@
 
 struct putting {
 	struct edit *e;
-	const char *path;	/* what the directory becomes */
+	const char *path;	/* the copy of the directory */
 	unsigned flags;
 	struct edit_link *links;
 };
@@ -29,7 +29,7 @@ static int read_link(const struct edit_local *local, char target[PATH_MAX], stru
 	return 0;
 }
 
-/* @return 0; 1: a directory that is there stays; <0 */
+/* Removes an existing file that is in the way. @return 0; 1: an existing directory is kept; <0 */
 static int make_room(const struct putting *p, const char *path, const struct stat *st, struct btrkit_error *err)
 {
 	struct btrkit_found f;
@@ -43,7 +43,7 @@ static int make_room(const struct putting *p, const char *path, const struct sta
 	return edit_unlink(p->e, path, err);
 }
 
-/* What is neither a directory nor a regular file. */
+/* Copies what is neither a directory nor a regular file. */
 static int put_other(const struct putting *p, const struct edit_local *local, const char *path,
 		     struct btrkit_found *made, struct btrkit_error *err)
 {
@@ -80,7 +80,7 @@ static int put_dir(const struct putting *p, const char *path, const struct stat 
 	return edit_create(p->e, path, &what, NULL, NULL, err);
 }
 
-/* A further name of what was p-> @return 0; 1: it cannot be one, and is to be another file; <0 */
+/* Adds another name for a file that was already copied. @return 0; 1: not possible, copy it again; <0 */
 static int put_link(struct putting *p, const char *path, const struct stat *st, const struct btrkit_found *there,
 		    struct btrkit_error *err)
 {
@@ -91,7 +91,7 @@ static int put_link(struct putting *p, const char *path, const struct stat *st, 
 		ret = edit_spot(p->e, path, &s, err);
 	if (!ret)
 		ret = btrkit_txn_link(p->e->txn, there->root, there->inode, &s.at, err);
-	/* Where the path leads into another subvolume, or the file has all the names that it can have. */
+	/* The path is in another subvolume, or the file has the maximum number of links. */
 	if (ret == -EXDEV || ret == -EMLINK)
 		return 1;
 	if (!ret)
@@ -133,13 +133,13 @@ static int put_one(void *ctx, const struct edit_local *local, const char *below,
 		return -ENOMEM;
 	ret = S_ISDIR(local->st.st_mode) ? put_dir(p, path, &local->st, err) : put_file(p, local, path, err);
 	free(path);
-	/* That something is not there yet may be no failure. */
+	/* An error for a missing file may have been set without a failure. */
 	if (!ret)
 		*err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 	return ret;
 }
 
-/* When nothing is put into it any more. */
+/* Called when everything in the directory has been copied. */
 static int preserve_dir(void *ctx, const struct edit_local *local, const char *below, struct btrkit_error *err)
 {
 	struct putting *p = ctx;

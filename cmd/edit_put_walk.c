@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A local directory is gone through by descriptors: whoever may change it meanwhile cannot lead out of it. What is
- * opened is what was listed, or the walk ends.
+ * Walks a local directory by descriptors, so that concurrent changes cannot redirect it elsewhere. Each opened file
+ * must be the one that was listed, otherwise the walk ends.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,10 +14,10 @@
 
 #include "edit.h"
 
-/* A directory that has been entered; only the innermost is open, so that there may be any number. */
+/* A directory that was entered. Only the innermost one is open, so that the depth is not limited by descriptors. */
 struct level {
 	struct stat st;
-	char *names;	/* each with a zero byte behind it */
+	char *names;	/* each terminated by a zero byte */
 	size_t len, next;
 	size_t path_len;
 };
@@ -29,7 +29,7 @@ struct walk {
 	int fd;		/* of the innermost directory; -1: none */
 	char *path;
 	size_t path_room;
-	size_t top_len;	/* of the path; what is below goes on with a slash */
+	size_t top_len;	/* of the path; the path below it starts with a slash */
 	struct btrkit_error *err;
 };
 
@@ -45,7 +45,7 @@ static int open_same(const struct walk *w, struct edit_local *local)
 	const mode_t type = local->st.st_mode & S_IFMT;
 	const struct stat was = local->st;
 
-	/* O_NONBLOCK: a fifo in the place of a file must not make open() wait. */
+	/* O_NONBLOCK: do not block if the file was replaced by a fifo. */
 	local->fd = openat(local->dir, local->name,
 			   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (type == S_IFDIR ? O_DIRECTORY : 0));
 	if (local->fd < 0)
@@ -97,7 +97,7 @@ static int list_names(int fd, struct level *l)
 	return ret;
 }
 
-/* Takes over the descriptor of @local, whatever becomes of it. */
+/* Takes over the descriptor of @local, even on failure. */
 static int enter(struct walk *w, const struct edit_local *local)
 {
 	struct level *l;
@@ -119,7 +119,7 @@ static int enter(struct walk *w, const struct edit_local *local)
 	return ret ? edit_fail(w->err, -ret, w->path) : 0;
 }
 
-/* Opens the directory that the innermost one was found in, unless it has been moved since. */
+/* Reopens the parent of the innermost directory, unless it was moved. */
 static int go_up(struct walk *w, const struct level *l)
 {
 	const int fd = openat(w->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -149,7 +149,7 @@ static int leave(struct walk *w)
 	return ret || !w->depth ? ret : go_up(w, l - 1);
 }
 
-/* A name in the innermost directory. */
+/* Appends a name to the path of the innermost directory. */
 static int add_name(struct walk *w, size_t len, const char *name)
 {
 	const size_t room = len + strlen(name) + 2;
@@ -168,7 +168,7 @@ static int add_name(struct walk *w, size_t len, const char *name)
 	return 0;
 }
 
-/* What has the path, and is in @dir under a name, is put; a directory is entered. */
+/* Visits w->path, which is @name in @dir, and enters it if it is a directory. */
 static int visit(struct walk *w, int dir, const char *name)
 {
 	struct edit_local local = { .dir = dir, .name = name, .path = w->path, .fd = -1 };

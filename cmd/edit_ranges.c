@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Ranges of files: holes, space that is kept, space that is shared. */
+/* Ranges of files: holes, preallocation, cloning. */
 #include <dirent.h>
 #include <errno.h>
 
 #include "edit.h"
 
-/* PATH OFFSET LENGTH. @change: of a file that is to be changed */
+/* Parses PATH OFFSET LENGTH. @change: the file is to be changed */
 static int take_range(struct edit *e, char **words, bool change, struct btrkit_found *f, uint64_t *range,
 		      struct btrkit_error *err)
 {
@@ -66,7 +66,7 @@ static int clone_range(struct edit *e, char **words, struct btrkit_error *err)
 	return btrkit_txn_clone(e->txn, &what, err);
 }
 
-/* A new file, with permissions and owners of another one. */
+/* Creates a file with the permissions and owners of another. */
 static int make_like(struct edit *e, const struct btrkit_found *f, const char *path, struct btrkit_found *ret,
 		     struct btrkit_error *err)
 {

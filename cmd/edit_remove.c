@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* rm, with what is below. */
+/* rm, also recursively. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,23 +7,23 @@
 
 #include "edit.h"
 
-/* Directories below one another. What is deeper is damaged, and below itself. */
+/* The maximum depth. Deeper directories can only be a loop in a damaged filesystem. */
 #define DEPTH_MAX (1u << 20)
 
-/* Something that is to go. */
+/* Something to remove. */
 struct doomed {
 	uint64_t root, dir;	/* subvolume and inode of the directory */
-	struct btrkit_found found; /* of a subvolume its root directory */
+	struct btrkit_found found; /* for a subvolume its root directory */
 	uint32_t depth;
-	bool read;	/* a directory: what is in it lies behind it in the list */
+	bool read;	/* a directory whose entries are after it in the list */
 	size_t name_len;
 	char *name;
 };
 
-/* All that is known of it and not gone yet: what is in a directory behind it, so that the last goes first. */
+/* Everything found and not yet removed: entries come after their directory, and the last one is removed first. */
 struct doom {
 	struct edit *e;
-	uint64_t root, dir;	/* that is being read */
+	uint64_t root, dir;	/* the directory being read */
 	uint32_t depth;
 	struct doomed *list;
 	size_t n, room;
@@ -42,7 +42,7 @@ static int add(struct doom *d, const struct btrkit_found *found, const char *nam
 		d->list = more;
 		d->room = room;
 	}
-	/* Bytes of a node: no zero ends them, and in a damaged one there may be some among them. */
+	/* Names in nodes are not terminated, and in damaged nodes may contain zero bytes. */
 	copy = malloc(len + 1);
 	if (!copy)
 		return -ENOMEM;
@@ -59,7 +59,7 @@ static int add_entry(void *ctx, const struct btrkit_dir_entry *entry)
 	return add(ctx, &found, entry->name, entry->name_len);
 }
 
-/* What is in a directory, before it goes itself. */
+/* Adds the entries of a directory to the list. */
 static int read_dir(struct doom *d, const struct btrkit_found *dir, struct btrkit_error *err)
 {
 	const size_t n = d->n;
@@ -73,7 +73,7 @@ static int read_dir(struct doom *d, const struct btrkit_found *dir, struct btrki
 	ret = btrkit_inode_entries(d->e->fs, d->root, d->dir, add_entry, d, err);
 	if (ret == -ENOMEM && !err->err)
 		return edit_fail(err, ENOMEM, "entries");
-	/* An empty subvolume may go although it is read-only. */
+	/* An empty subvolume can be removed although it is read-only. */
 	return ret || d->n == n ? ret : edit_unlock(d->e, d->root, err);
 }
 
@@ -102,7 +102,7 @@ static int remove_tree(struct edit *e, const struct edit_spot *s, const struct b
 	struct doom d = { .e = e, .root = s->root, .dir = s->at.dir };
 	int ret;
 
-	/* The directories are read as they are now; what goes from then on is known. */
+	/* Directories are read from the trees. What is removed after this flush is known anyway. */
 	ret = btrkit_txn_flush(e->txn, err);
 	if (!ret && add(&d, f, s->at.name, s->at.len))
 		ret = edit_fail(err, ENOMEM, "entries");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Subvolumes, under the names that btrfs(8) has for what is done with them. */
+/* Operations on subvolumes, named like those of btrfs(8). */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "edit.h"
 
-/* A number that some subvolume has, or else a path. */
+/* Finds a subvolume by id or else by path. */
 static int find_subvolume(struct edit *e, const char *word, uint64_t *id, struct btrkit_error *err)
 {
 	struct btrkit_subvolume s;
@@ -81,7 +81,7 @@ static int delete_one(struct edit *e, const struct btrkit_subvolume_deletion *d,
 	return ret ? ret : btrkit_txn_subvolume_delete(e->txn, d->id, err);
 }
 
-/* Subvolumes each of which lies in the one before it. */
+/* Nested subvolumes, each in the one before. */
 struct chain {
 	uint64_t *id;
 	size_t n;
@@ -102,7 +102,7 @@ static int add_link(struct chain *c, uint64_t id, struct btrkit_error *err)
 	return 0;
 }
 
-/* With those that lie in it if @below. */
+/* Deletes a subvolume; @below: including those nested in it. */
 static int delete(struct edit *e, uint64_t id, bool below, struct btrkit_error *err)
 {
 	struct chain c = { 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Lines into words. */
+/* Splits lines into words. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "edit.h"
 
-/* What is left of a line, and where the next byte of a word goes: never beyond what was read. */
+/* The rest of a line, and where the next byte of a word is stored, never past what was read. */
 struct line {
 	const char *at, *end;
 	char *to;
@@ -24,7 +24,7 @@ static bool is_octal(char c)
 	return c >= '0' && c <= '7';
 }
 
-/* Up to @max digits, as many as there are. @return how many */
+/* Parses up to @max digits. @return how many there are */
 static unsigned take_digits(struct line *l, bool hex, unsigned max, unsigned *ret)
 {
 	unsigned n = 0;
@@ -60,7 +60,7 @@ static int take_byte(struct line *l, struct btrkit_error *err)
 	return 0;
 }
 
-/* @l stands behind the backslash. */
+/* @l is after the backslash. */
 static int take_escape(struct line *l, struct btrkit_error *err)
 {
 	if (l->at == l->end)
@@ -89,7 +89,7 @@ static int take_escape(struct line *l, struct btrkit_error *err)
 	return 0;
 }
 
-/* @l stands at the quote. */
+/* @l is at the quote. */
 static int take_quoted(struct line *l, struct btrkit_error *err)
 {
 	const char quote = *l->at++;
@@ -163,7 +163,7 @@ int edit_split(char *line, size_t len, struct edit_words *ret, struct btrkit_err
 		r = take_word(&l, err);
 		if (r)
 			break;
-		/* The byte that ends the word is not needed any more, nor what getline() has put behind the line. */
+		/* Overwrites the separator, or the newline or zero that getline() has stored after the line. */
 		if (l.at < l.end)
 			l.at++;
 		*l.to++ = '\0';

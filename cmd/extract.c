@@ -33,8 +33,8 @@ struct request {
 	bool flags;
 	const char *const *paths;
 	size_t num_paths;
-	/* While it runs. */
-	struct cmd_output out; /* of an archive: what became of writing it */
+	/* State while running. */
+	struct cmd_output out; /* for an archive: errors of writing it */
 	int fd;
 	struct cmd_whole whole; /* the archive, if it is a file */
 	struct cmd_progress progress;
@@ -73,7 +73,7 @@ static int judge_device(void *ctx, const struct btrkit_device *device)
 	return device->name && cmd_is_device(*(const char *const *)ctx, device->name) ? -EBUSY : 0;
 }
 
-/* Whether the archive would go over what it is made of: a device that was given, or found. */
+/* Whether the archive would overwrite one of the devices, given or found. */
 static bool overwrites(struct btrkit_fs *fs, const struct request *req)
 {
 	const char *to = strcmp(req->tar, "-") ? req->tar : "/dev/stdout";
@@ -85,7 +85,7 @@ static bool overwrites(struct btrkit_fs *fs, const struct request *req)
 	return btrkit_devices(fs, judge_device, &to, &err) == -EBUSY;
 }
 
-/* A device, like that of a tape, or a fifo is written to as it is. @return 0; a negative errno */
+/* Opens the archive. Devices, such as tapes, and fifos are written directly. @return 0; a negative errno */
 static int open_file(struct request *req)
 {
 	struct stat st;
@@ -100,7 +100,7 @@ static int open_file(struct request *req)
 	return ret;
 }
 
-/* @return 0; <0: it cannot be made, which was said */
+/* @return 0; <0: failed, and reported */
 static int open_archive(struct btrkit_fs *fs, struct request *req)
 {
 	int ret;
@@ -122,7 +122,7 @@ static int open_archive(struct btrkit_fs *fs, struct request *req)
 	return -1;
 }
 
-/* An archive that is not whole does not take the place of what was there. @return the status */
+/* An incomplete archive does not replace an existing file. @return the exit status */
 static int close_archive(struct request *req, bool whole, int status)
 {
 	int ret;
@@ -186,7 +186,7 @@ static void take_option(struct request *req, int c)
 	}
 }
 
-/* @return the status */
+/* @return the exit status */
 static int work(struct btrkit_fs *fs, struct request *req)
 {
 	struct btrkit_extract_result result = { 0 };
@@ -206,7 +206,7 @@ static int work(struct btrkit_fs *fs, struct request *req)
 	}
 	if (ret)
 		return close_archive(req, false, cmd_end(req->cmd, req->devices.at[0], &req->out, ret, &err));
-	/* Of names that are mistaken nothing comes. */
+	/* If all names were mistaken, no archive is created. */
 	return close_archive(req, result.names || !result.problems, result.problems ? EXIT_FAILED : EXIT_DONE);
 }
 

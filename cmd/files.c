@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* ls, stat and cat: what is in directories, what inodes say, what is in files. */
+/* ls, stat and cat: directories, attributes and contents of files. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -49,11 +49,11 @@ struct request {
 	struct cmd_devices devices;
 	const char *const *paths;
 	size_t num_paths;
-	/* While it runs. */
+	/* State while running. */
 	struct btrkit_fs *fs;
 	uint64_t root;
 	struct cmd_output out;
-	bool failed; /* of something a line was said */
+	bool failed; /* a failure was reported */
 };
 
 typedef int (*work_fn)(struct request *req, struct btrkit_error *err);
@@ -114,7 +114,7 @@ static int run(const struct command *cmd, int argc, char **argv, int min, work_f
 	return req.failed ? EXIT_FAILED : status;
 }
 
-/* One of several paths fails: a line, and the others come all the same. */
+/* Reports a failure for one of several paths, and continues with the others. */
 static int problem(void *ctx, const char *path, size_t len, const struct btrkit_error *what)
 {
 	struct request *req = ctx;
@@ -148,7 +148,7 @@ static int run_stat(const struct command *cmd, int argc, char **argv)
 	return run(cmd, argc, argv, 2, print_stat);
 }
 
-/* Many extents at once, and when one of them is damaged what lies before it comes all the same. */
+/* Reads many extents at once, but in small steps after damage, so that everything before it is printed. */
 #define CAT_BYTES ((size_t)1 << 20)
 #define CAT_STEP ((size_t)4096)
 
@@ -173,7 +173,7 @@ static int copy(struct request *req, struct btrkit_file *f, char *buf, struct bt
 	}
 }
 
-/* @return 0; <0: nothing more is to be tried */
+/* @return 0; <0: give up */
 static int cat_path(struct request *req, const char *path, char *buf)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -6,9 +6,9 @@
 
 #include "cmd.h"
 
-/* What goes through whole trees meets most blocks once. */
+/* When whole trees are read, most blocks are read only once. */
 #define CACHE_BYTES (4u << 20)
-/* Keys of an order; each once is enough. */
+/* Maximum number of sort keys; each is needed only once. */
 #define ORDER_MAX 8
 
 enum {
@@ -42,7 +42,7 @@ static const struct cmd_option stats_options[] = {
 };
 
 struct request {
-	enum btrkit_format last_format; /* that the command has */
+	enum btrkit_format last_format; /* the last one that the command supports */
 	enum btrkit_format format;
 	struct btrkit_subvolumes_options list;
 	struct btrkit_subvolumes_order order[ORDER_MAX];
@@ -61,7 +61,7 @@ static int print_stats(struct btrkit_fs *fs, const struct request *req, struct c
 	return btrkit_tree_stats_print(fs, req->trees, req->num_trees, req->format, cmd_write, out, err);
 }
 
-/* N, +N for all from there on, -N for all up to there. */
+/* Parses N, +N for N or more, -N for N or less. */
 static void take_range(const struct command *cmd, const char *option, uint64_t *min, uint64_t *max)
 {
 	const bool up = *optarg == '+', down = *optarg == '-';
@@ -99,7 +99,7 @@ static void take_order(const struct command *cmd, struct request *req, const cha
 	}
 }
 
-/* @return whether it is one of those that choose subvolumes, or their order */
+/* @return whether the option selects or sorts subvolumes */
 static bool take_choice(const struct command *cmd, struct request *req, int c)
 {
 	struct btrkit_subvolumes_options *o = &req->list;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* list-chunks, list-devices and map-logical: how a filesystem lies on its devices. */
+/* list-chunks, list-devices and map-logical: the layout of a filesystem on its devices. */
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -19,13 +19,13 @@ static const struct cmd_option options[] = {
 struct request {
 	enum btrkit_format format;
 	struct cmd_devices devices;
-	uint64_t address; /* of map-logical */
+	uint64_t address; /* for map-logical */
 };
 
 typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,
 			struct btrkit_error *err);
 
-/* After the device there may be an address. What is wrong is told before a device is opened. */
+/* Parses options and arguments, with an address after the device if @has_address, before any device is opened. */
 static void parse(const struct command *cmd, int argc, char **argv, bool has_address, struct request *req)
 {
 	int c;

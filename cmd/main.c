@@ -59,7 +59,7 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-/* Of what is no command. */
+/* Handles a word that is not a command. */
 static int run(const char *name)
 {
 	if (!name) {
@@ -79,9 +79,9 @@ static int run(const char *name)
 }
 
 /*
- * The number of one that is closed would be given to the first device that is opened, and messages would be written
- * there. What is opened in its place fails to be read and written just as a closed one does. @return false: nothing can
- * be opened
+ * Occupies standard descriptors that are closed. Otherwise the first device opened would get such a number, and
+ * messages would be written to it. Reading and writing the replacement fails as for a closed descriptor. @return false:
+ * cannot open
  */
 static bool hold_standard_descriptors(void)
 {
@@ -99,9 +99,9 @@ int main(int argc, char **argv)
 
 	if (!hold_standard_descriptors())
 		return EXIT_FAILED;
-	/* A closed pipe is met by write(), so that what is open gets closed. */
+	/* Let write() report a closed pipe, so that files get closed properly. */
 	signal(SIGPIPE, SIG_IGN);
-	/* So is a file that may not become so large. */
+	/* The same for the file size limit. */
 	signal(SIGXFSZ, SIG_IGN);
 	if (argc && !strcmp(basename(argv[0]), "mkfs.btrfs")) {
 		cmd_is_mkfs_btrfs = true;

@@ -9,7 +9,7 @@
 
 #include "mkfs.h"
 
-/* The failures of this file, in the form of those of the library. @return a negative errno */
+/* Sets an error of this file in the form of the library's. @return a negative errno */
 BTRKIT_PRINTF(4, 5)
 static int refuse(struct btrkit_error *err, enum btrkit_code code, int errnum, const char *what, ...)
 {
@@ -22,7 +22,7 @@ static int refuse(struct btrkit_error *err, enum btrkit_code code, int errnum, c
 	return -errnum;
 }
 
-/* What came of device number @i: a failure names it. */
+/* Sets the device number in the error if @ret is one. */
 static int of_device(size_t i, int ret, struct btrkit_error *err)
 {
 	if (ret) {
@@ -32,7 +32,7 @@ static int of_device(size_t i, int ret, struct btrkit_error *err)
 	return ret;
 }
 
-/* Nothing is written before this has returned 0. */
+/* Checks the device. Nothing is written until this has returned 0. */
 static int guard(const struct mkfs_request *req, const char *device, struct btrkit_io *io, struct btrkit_error *err)
 {
 	char text[64];
@@ -46,7 +46,7 @@ static int guard(const struct mkfs_request *req, const char *device, struct btrk
 	return ret > 0 ? refuse(err, BTRKIT_BUSY, EBUSY, "there is %s on it, which only -f overwrites", text) : ret;
 }
 
-/* Opens and guards device number @i, whose failures name it. */
+/* Opens and checks device number @i; errors include the number. */
 static int open_device(const struct mkfs_request *req, size_t i, struct btrkit_io **ios, struct btrkit_error *err)
 {
 	int ret = cmd_open_device(req->devices, i, BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE, &ios[i], err);
@@ -56,7 +56,7 @@ static int open_device(const struct mkfs_request *req, size_t i, struct btrkit_i
 	return of_device(i, ret, err);
 }
 
-/* Of one device anybody may have the UUID too: Linux then mounts only one of them, which is said of it. */
+/* Refuses a UUID that is in use. With one device this is allowed: Linux then mounts only one of them, as documented. */
 static int guard_uuid(const struct mkfs_request *req, struct btrkit_io *const *ios, struct btrkit_error *err)
 {
 	char name[64];
@@ -93,7 +93,7 @@ static int make_on(const struct command *cmd, struct mkfs_request *req, struct b
 	return ret;
 }
 
-/* Image files that are to be filled need not be there. */
+/* Creates missing image files that are to be filled. */
 static int create_images(const struct mkfs_request *req, bool *created, struct btrkit_error *err)
 {
 	for (size_t i = 0; i < req->num_devices; i++) {
@@ -148,7 +148,7 @@ static int print_json(const struct command *cmd, const struct mkfs_request *req,
 	return cmd_end(cmd, NULL, &out, ret, &err);
 }
 
-/* The device that failed stands before the failure. */
+/* Reports a failure, prefixed with the device that failed. */
 static int fail(const struct command *cmd, const struct mkfs_request *req, struct btrkit_error *err)
 {
 	const char *device = req->num_devices == 1 ? req->devices[0] : NULL;
@@ -160,7 +160,7 @@ static int fail(const struct command *cmd, const struct mkfs_request *req, struc
 	return cmd_fail(cmd, device, err);
 }
 
-/* Nothing is made: devices, if any are given, are only counted. @return the exit status */
+/* Creates nothing: devices, if given, are only counted. @return the exit status */
 static int size_only(const struct command *cmd, struct mkfs_request *req)
 {
 	const size_t n = req->num_devices ? req->num_devices : 1;

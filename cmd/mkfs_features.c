@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The features that -O names. */
+/* The features for -O. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 static const struct feature {
 	const char *name;
 	uint64_t incompat, compat_ro;
-	const char *what;	/* NULL: a feature of mkfs.btrfs that is known and refused */
+	const char *what;	/* NULL: known, but not supported */
 	bool alias;
 	unsigned flags;		/* BTRKIT_MKFS_* */
 } features[] = {
@@ -46,7 +46,7 @@ void mkfs_print_features(uint64_t incompat, uint64_t compat_ro, bool quota)
 	}
 }
 
-/* What -R takes. */
+/* Whether -R accepts it. */
 static bool is_runtime(const char *name)
 {
 	return !strcmp(name, "quota") || !strcmp(name, "free-space-tree");

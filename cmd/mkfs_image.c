@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Image files that are filled: how large they become, and that there are some. */
+/* Image files that are filled: their size and creation. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "mkfs.h"
 
-/* Whether there is no such file because only a part of one is meant. */
+/* Whether the name is not a file, but selects a part of one. */
 static bool is_part(const char *path)
 {
 	struct stat st;
@@ -16,7 +16,7 @@ static bool is_part(const char *path)
 	return strchr(path, '?') && stat(path, &st);
 }
 
-/* Not for devices and parts of files, which have a size, nor where one is asked for. */
+/* Whether the size follows from the contents: not for devices and parts of files, nor if a size is requested. */
 static bool fits(const struct mkfs_request *req)
 {
 	struct stat st;
@@ -42,7 +42,7 @@ void mkfs_judge_image(struct mkfs_request *req)
 	if (!cmd_is_mkfs_btrfs || req->shrink || o->flags & BTRKIT_MKFS_DRY || req->num_devices > 1 ||
 	    stat(req->devices[0], &st))
 		return;
-	/* mkfs.btrfs never makes a file smaller then, and larger only if that is too small for what goes in. */
+	/* mkfs.btrfs never shrinks such a file, and enlarges it only if the contents do not fit. */
 	req->keep_size = (uint64_t)st.st_size;
 	if (!o->byte_count)
 		o->byte_count = req->keep_size;
@@ -70,11 +70,11 @@ int mkfs_enlarge_image(const struct mkfs_request *req, struct btrkit_io *io, str
 
 	if (!o->source || o->flags & BTRKIT_MKFS_FIT || io->size >= o->byte_count)
 		return 0;
-	/* An undo file has what was in a device, not its size; the library says what is missing. */
+	/* An undo file cannot restore the size of a device; the library reports what is missing. */
 	if (req->undo)
 		return 0;
 	ret = btrkit_io_resize(io, o->byte_count, err);
-	/* What is no file of its own is too small, which the library says. */
+	/* If the device cannot be resized, the library reports that it is too small. */
 	return ret == -EOPNOTSUPP ? 0 : ret;
 }
 

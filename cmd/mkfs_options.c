@@ -66,7 +66,7 @@ const struct cmd_option mkfs_options[] = {
 	{ 0 },
 };
 
-/* Single, which has no flag, is the last. */
+/* The last one is single, which has no flag. */
 const struct mkfs_profile mkfs_profiles[MKFS_PROFILES] = {
 	{ "RAID0", BTRKIT_PROFILE_RAID0, 0x8, 0 },	 { "RAID1", BTRKIT_PROFILE_RAID1, 0x10, 1 },
 	{ "RAID1C3", BTRKIT_PROFILE_RAID1C3, 0x200, 2 }, { "RAID1C4", BTRKIT_PROFILE_RAID1C4, 0x400, 3 },
@@ -128,13 +128,13 @@ static uint32_t block_size(const struct command *cmd, const char *option, const 
 {
 	uint64_t v = cmd_size(cmd, option, s);
 
-	/* 0 is what the library takes for a default. */
+	/* For the library 0 means the default. */
 	if (!v || v > UINT32_MAX)
 		cmd_usage_error(cmd, "%s: '%s' is no size of a block", option, s);
 	return (uint32_t)v;
 }
 
-/* @return whether it is one of those that say what the filesystem is like */
+/* @return whether the option is about properties of the filesystem */
 static bool take_property(const struct command *cmd, struct mkfs_request *req, int c)
 {
 	struct btrkit_mkfs_options *o = &req->opts;
@@ -175,7 +175,7 @@ static bool take_property(const struct command *cmd, struct mkfs_request *req, i
 	}
 }
 
-/* How it is made, and what is told of that. */
+/* Options about how the filesystem is made, and about output. */
 static void take_manner(const struct command *cmd, struct mkfs_request *req, int c)
 {
 	switch (c) {
@@ -223,7 +223,7 @@ static void take_time(const struct command *cmd, struct btrkit_mkfs_options *o)
 		o->flags |= BTRKIT_MKFS_REPRODUCIBLE;
 }
 
-/* What options ask for together, whatever the device. */
+/* Checks combinations of options, independently of the devices. */
 static void judge_options(const struct command *cmd, const struct mkfs_request *req)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What mkfs says about what it made. */
+/* The output of mkfs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ bool mkfs_queue_value(const char *device, const char *name, char *to, size_t siz
 	bool found;
 
 	if (stat(device, &st)) {
-		/* What follows the question mark is for btrkit_io_open(). */
+		/* The part after the question mark is for btrkit_io_open(). */
 		snprintf(path, sizeof(path), "%.*s", mark ? (int)(mark - device) : 0, device);
 		if (!mark || stat(path, &st))
 			return false;
@@ -58,7 +58,7 @@ bool mkfs_is_ssd(const char *device)
 	return !strcmp(rotational, "0");
 }
 
-/* What is below 1/1024 of the unit is cut off, the rest rounded. */
+/* Like btrfs-progs, truncates below 1/1024 of the unit, and rounds the rest. */
 const char *mkfs_pretty(uint64_t size, char to[32])
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
@@ -86,7 +86,7 @@ static const struct mkfs_profile *profile_of(uint64_t type)
 	return p;
 }
 
-/* The profile of the groups that have @type. */
+/* The profile of the block groups with @type. */
 static const struct mkfs_profile *profile_made(const struct btrkit_mkfs_result *r, uint64_t type)
 {
 	unsigned i = 0;
@@ -188,7 +188,10 @@ static void warn_of_profiles(const struct mkfs_request *req, const struct btrkit
 		cmd_note(note, "metadata survives the loss of fewer devices than data does");
 }
 
-/* Of the page size it always mounts it, of others what it says; 4096 it mounts, or will, on every machine. */
+/*
+ * Linux always supports the page size, and lists the other sizes in sysfs. 4096 is or will be supported on every
+ * machine.
+ */
 static bool linux_takes_sectorsize(uint32_t size)
 {
 	FILE *f = fopen("/sys/fs/btrfs/features/supported_sectorsizes", "r");

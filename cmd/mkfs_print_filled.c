@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What mkfs says about what it filled a filesystem with: the lines of mkfs.btrfs, and the numbers. */
+/* The output of mkfs about the contents: the lines of mkfs.btrfs, and numbers. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

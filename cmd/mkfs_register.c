@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Telling Linux of a new filesystem. */
+/* Registers a new filesystem with Linux. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "mkfs.h"
 
-/* What /dev/btrfs-control takes: a device that it is to look at. */
+/* The argument of the ioctl of /dev/btrfs-control that scans a device. */
 struct scan_args {
 	int64_t unused;
 	char path[4088];
@@ -39,7 +39,7 @@ static int tell(const char *device)
 	return ret;
 }
 
-/* Where udev runs it does the same, a moment later. Of a device that is alone Linux need not be told. */
+/* Where udev is running it does the same a moment later. A failure does not matter for a single device. */
 void mkfs_register(const struct command *cmd, const struct mkfs_request *req)
 {
 	for (size_t i = 0; i < req->num_devices; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a new filesystem is filled with, as the command line says. */
+/* Options about the contents of a new filesystem. */
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -8,7 +8,7 @@
 
 #include "mkfs.h"
 
-/* Room for one more of @n things of that size. */
+/* Makes room for one more than @n elements. */
 static void *grow(const struct command *cmd, void *at, size_t n, size_t size)
 {
 	void *more = reallocarray(at, n + 1, size);
@@ -21,14 +21,14 @@ static void *grow(const struct command *cmd, void *at, size_t n, size_t size)
 static void take_source(const struct command *cmd, struct mkfs_request *req, enum btrkit_source_kind kind,
 			const char *path)
 {
-	/* Of one kind the last counts, as in mkfs.btrfs. */
+	/* As in mkfs.btrfs, the last one of the same kind is used. */
 	if (req->source.kind && req->source.kind != kind)
 		cmd_usage_error(cmd, "only one of --rootdir, --tar and --manifest");
 	req->source.kind = kind;
 	req->source.path = path;
 }
 
-/* TYPE:DIR, where the type may be left out; what is none is part of the name. */
+/* Parses TYPE:DIR. Without a known type, everything is the name. */
 static void take_subvolume(const struct command *cmd, struct mkfs_request *req, const char *s)
 {
 	static const struct {
@@ -52,7 +52,7 @@ static void take_subvolume(const struct command *cmd, struct mkfs_request *req, 
 	req->source.subvolumes = req->subvolumes;
 }
 
-/* FLAG[,FLAG...]:PATH */
+/* Parses FLAG[,FLAG...]:PATH. */
 static void take_inode_flags(const struct command *cmd, struct mkfs_request *req, const char *s)
 {
 	const char *colon = strchr(s, ':');
@@ -86,7 +86,7 @@ static void take_pattern(const struct command *cmd, const char ***list, size_t *
 	*shown = *list;
 }
 
-/* UID:GID */
+/* Parses UID:GID. */
 static void take_owner(const struct command *cmd, struct mkfs_request *req, const char *s)
 {
 	const char *const whole = s;
@@ -125,7 +125,7 @@ static void take_free(const struct command *cmd, struct btrkit_mkfs_options *o, 
 	o->free_percent = (unsigned)percent;
 }
 
-/* @return whether it is one of those that say what to fill it with */
+/* @return whether the option selects the source */
 static bool take_kind(const struct command *cmd, struct mkfs_request *req, int c)
 {
 	switch (c) {
@@ -143,7 +143,7 @@ static bool take_kind(const struct command *cmd, struct mkfs_request *req, int c
 	}
 }
 
-/* @return whether it is one of those that only set flags */
+/* @return whether the option only sets flags */
 static bool take_flag(struct mkfs_request *req, int c)
 {
 	static const struct {
@@ -167,7 +167,7 @@ static bool take_flag(struct mkfs_request *req, int c)
 	return false;
 }
 
-/* @return whether it is one of those that say what becomes of a source */
+/* @return whether the option changes what is made of a source */
 static bool take_treatment(const struct command *cmd, struct mkfs_request *req, int c)
 {
 	struct btrkit_mkfs_source *s = &req->source;
@@ -221,7 +221,7 @@ bool mkfs_take_source_option(const struct command *cmd, struct mkfs_request *req
 		return true;
 	if (!take_treatment(cmd, req, c))
 		return false;
-	/* No compression is what there is without a source too. */
+	/* "no" is also the default without a source. */
 	if (c == OPT_COMPRESS && req->opts.compression == BTRKIT_COMPRESSION_NONE)
 		return true;
 	for (const struct cmd_option *o = mkfs_options; o->id; o++)
@@ -242,7 +242,7 @@ void mkfs_judge_source(const struct command *cmd, struct mkfs_request *req)
 	o->source = &req->source;
 	if (req->source.basedir && req->source.kind != BTRKIT_SOURCE_MANIFEST)
 		cmd_usage_error(cmd, "--basedir needs --manifest");
-	/* In a directory they are files like others, and taken. */
+	/* In a directory whiteouts are copied like other files. */
 	if ((req->source.flags & BTRKIT_SOURCE_WHITEOUTS) && req->source.kind == BTRKIT_SOURCE_DIRECTORY)
 		cmd_usage_error(cmd, "--whiteouts needs --tar or --manifest");
 	mkfs_judge_image(req);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What mkfs tells while it works. */
+/* Progress of mkfs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
 
 #include "cmd.h"
 
-#define SCANNED_MAX 1024	/* devices of a filesystem, far more than anybody has */
-/* What is changed takes memory besides. */
+#define SCANNED_MAX 1024	/* maximum number of devices of a filesystem */
+/* Small, since changed blocks take memory as well. */
 #define WRITE_CACHE_BYTES (16u << 20)
 
 int cmd_keep_undo(const char *file, struct btrkit_io **ios, size_t n, struct btrkit_error *err)
@@ -59,8 +59,8 @@ struct opening {
 	bool scan;
 	const char *undo; /* file, or NULL */
 	struct btrkit_open_options opts;
-	const char *blame; /* the device that a failure is about */
-	bool unused;	   /* although they are only read, nobody else may use them */
+	const char *blame; /* the device to name in an error */
+	bool unused;	   /* refuse devices in use although they are only read */
 };
 
 static bool for_writing(const struct opening *o)
@@ -75,7 +75,7 @@ static unsigned io_flags(const struct opening *o)
 	return o->unused ? BTRKIT_IO_EXCLUSIVE : BTRKIT_IO_READ;
 }
 
-/* @io is opened again with other flags: what the scan found it has opened for reading. */
+/* Opens @io again with other flags, since the scan opens devices for reading. */
 static int reopen(struct btrkit_io **io, unsigned flags, struct btrkit_error *err)
 {
 	struct btrkit_io *again;
@@ -88,7 +88,7 @@ static int reopen(struct btrkit_io **io, unsigned flags, struct btrkit_error *er
 	return 0;
 }
 
-/* @ios has room for what is found by the scan. @opened: how many are to be closed after a failure */
+/* @ios has room for devices found by the scan. @opened: the number of devices to close, also after a failure */
 static int open_ios(struct opening *o, struct btrkit_io **ios, size_t *opened, struct btrkit_error *err)
 {
 	const unsigned flags = io_flags(o);
@@ -103,7 +103,9 @@ static int open_ios(struct opening *o, struct btrkit_io **ios, size_t *opened, s
 	if (r)
 		return r;
 	o->blame = o->devices[0];
-	/* A superblock that the scan cannot use is for the library to judge when it opens: it has mirrors. */
+	/*
+	 * If the scan cannot use a superblock, the library reports that when it opens the filesystem, or uses a mirror.
+	 */
 	if (o->scan)
 		r = btrkit_fs_scan(ios, o->n, BTRKIT_SCAN_ALL, ios + o->n, SCANNED_MAX, &found, err);
 	if (r == -EINVAL)
@@ -149,7 +151,7 @@ static struct btrkit_fs *open_or_say(const struct command *cmd, struct opening *
 static struct btrkit_fs *open_noted(const struct command *cmd, struct opening *o,
 				    const struct btrkit_open_options *opts)
 {
-	static struct cmd_note note; /* the handle may tell something as long as it lives */
+	static struct cmd_note note; /* static, since the handle may use it as long as it exists */
 
 	if (opts)
 		o->opts = *opts;
@@ -175,7 +177,7 @@ struct btrkit_fs *cmd_open_unused(const struct command *cmd, const char *const *
 	return open_noted(cmd, &o, opts);
 }
 
-/* What is worth a word is why it is refused, and then one line is enough. */
+/* Keeps the last note, which explains why writing is refused; one line is enough. */
 #define NOTE_SIZE 512
 static void keep_note(void *ctx, const char *line)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The standard output, and what a command ends with. */
+/* Standard output, and the end of a command. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,10 +57,10 @@ int cmd_close_stdout(const struct command *cmd, int status)
 {
 	const bool done = status == EXIT_DONE || status == EXIT_DIFFER, lost = ferror(stdout);
 
-	errno = EIO;	/* of a failure before, whose errno is gone */
+	errno = EIO;	/* for an earlier error, whose errno is lost */
 	if (!fclose(stdout) && !lost)
 		return status;
-	/* One failure, one line: a command that has failed has said so. */
+	/* A command that has failed has already printed its line. */
 	if (done)
 		say_output_failed(cmd->name, errno);
 	return done ? cmd_failed(cmd) : status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Paths in a filesystem, as arguments. */
+/* Arguments that are paths in a filesystem. */
 #include "cmd.h"
 
 #define TOP_LEVEL 5

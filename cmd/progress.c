@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Long work: how far it is, and that it may be interrupted. */
+/* Progress and interruption of long work. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "cmd.h"
 
-#define INTERVAL 200000000 /* ns between two lines that a person is to read */
+#define INTERVAL 200000000 /* ns between two lines */
 
 static volatile sig_atomic_t stopped;
 
@@ -18,7 +18,7 @@ static void stop(int signum)
 	stopped = 1;
 }
 
-/* The first signal ends the work in an orderly way, a second one the program. */
+/* The first signal stops the work in an orderly way, a second one ends the program. */
 void cmd_progress_begin(struct cmd_progress *p, const char *what)
 {
 	static const int signals[] = { SIGHUP, SIGINT, SIGTERM };

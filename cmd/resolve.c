@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* logical-resolve and inode-resolve: from addresses and numbers to paths. */
+/* logical-resolve and inode-resolve: translate addresses and inode numbers to paths. */
 #include <getopt.h>
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ struct request {
 	const char *subvol;
 	enum btrkit_format format;
 	struct cmd_devices devices;
-	uint64_t number; /* the address, or the inode */
+	uint64_t number; /* the address or inode */
 };
 
 typedef int (*print_fn)(struct btrkit_fs *fs, const struct request *req, struct cmd_output *out,

@@ -49,7 +49,7 @@ static int status(const struct command *cmd, const struct space_cache_request *r
 	return EXIT_FAILED;
 }
 
-/* v1 or v2, or none where that is allowed too. */
+/* Parses v1 or v2, or if allowed none. */
 static enum btrkit_space_cache_kind kind_of(const struct command *cmd, const char *what, const char *s, bool none)
 {
 	if (!strcmp(s, "v2"))
@@ -71,7 +71,7 @@ static enum action action_of(const struct command *cmd, const char *s)
 	cmd_usage_error(cmd, "'%s' is unknown", s);
 }
 
-/* An option that is not about the action is not passed over. */
+/* Refuses options that do not apply to the action. */
 static void check_options(const struct command *cmd, const char *name, enum action action, const bool *given)
 {
 	static const struct {

@@ -6,15 +6,15 @@
 
 struct space_cache_request {
 	struct cmd_devices devices;
-	enum btrkit_format format; /* status */
-	/* convert and clear */
+	enum btrkit_format format; /* for status */
+	/* For convert and clear. */
 	bool clear;
-	enum btrkit_space_cache_kind kind;	/* to which, or which one */
+	enum btrkit_space_cache_kind kind;	/* the new one, or the one to clear */
 	bool dry_run;
-	const char *undo;			/* file for what is overwritten, or NULL */
+	const char *undo;			/* undo file, or NULL */
 };
 
-/* convert and clear. @return the exit status */
+/* Runs convert and clear. @return the exit status */
 int space_cache_change(const struct command *cmd, const struct space_cache_request *req);
 
 #endif

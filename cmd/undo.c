@@ -20,7 +20,7 @@ struct request {
 	const char *const *devices;
 	size_t n;
 	bool ordered, quiet;
-	const char *blame; /* the device that a failure is about */
+	const char *blame; /* the device to name in an error */
 };
 
 static int open_all(struct request *req, struct btrkit_io **ios, struct btrkit_error *err)
@@ -38,14 +38,14 @@ static int undo_on(struct request *req, struct btrkit_io **ios, struct btrkit_un
 		   struct btrkit_error *err)
 {
 	struct btrkit_undo_options opts = BTRKIT_UNDO_OPTIONS_INIT;
-	/* Not begun: a signal ends the program at once, and to run it again completes it. */
+	/* Not with cmd_progress_begin(): a signal ends the program at once, and running it again completes the undo. */
 	struct cmd_progress p = { .what = "undoing", .terminal = !req->quiet && isatty(STDERR_FILENO), .percent = -1 };
 	int ret;
 
 	ret = open_all(req, ios, err);
 	if (ret)
 		return ret;
-	/* Of several the library names the one. */
+	/* If there are several, the library names the one. */
 	req->blame = req->n == 1 ? req->devices[0] : NULL;
 	opts.progress = cmd_progress;
 	opts.progress_ctx = &p;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A file that is there as a whole or as it was before. */
+/* Atomic replacement of a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "cmd.h"
 
-/* The place of the file itself, so that a link stays one. */
+/* Resolves symbolic links, so that they are not replaced. */
 static int find_place(struct cmd_whole *w, const char *file, mode_t *mode)
 {
 	const mode_t mask = umask(0);
@@ -21,13 +21,13 @@ static int find_place(struct cmd_whole *w, const char *file, mode_t *mode)
 	if (stat(file, &st)) {
 		if (errno != ENOENT || !*file)
 			return -errno;
-		/* A link that leads nowhere would not stay one. */
+		/* A dangling link would be replaced. */
 		if (!lstat(file, &st))
 			return -ENOENT;
 		w->path = strdup(file);
 		return w->path ? 0 : -ENOMEM;
 	}
-	/* Its directory may be another's to change, but its contents are not. */
+	/* The directory may be writable although the file is not: do not replace it then. */
 	if (faccessat(AT_FDCWD, file, W_OK, AT_EACCESS))
 		return -errno;
 	*mode = st.st_mode & 0777;
@@ -71,7 +71,7 @@ int cmd_whole_end(struct cmd_whole *w, bool whole)
 	int ret = 0;
 
 	if (w->fd >= 0) {
-		/* Its bytes are there before its name is, whatever happens then. */
+		/* Flush the contents before the rename, so that the name never refers to an incomplete file. */
 		ret = whole && fsync(w->fd) ? -errno : 0;
 		if (close(w->fd) && !ret)
 			ret = -errno;
