@@ -198,7 +198,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 	} else {
 		cmd_check_args(cmd, argc, 1, -1);
 		if (req.opts.spill && !req.opts.memory)
-			cmd_usage_error(cmd, "--spill goes with --memory only");
+			cmd_usage_error(cmd, "--spill requires --memory");
 		take_devices(&req.devices, argc, argv);
 		status = check(cmd, &req);
 	}

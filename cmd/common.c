@@ -198,7 +198,7 @@ static uint64_t number(const struct command *cmd, const char *option, const char
 	errno = 0;
 	v = strtoull(s, &end, hex ? 16 : 10);
 	if (!isdigit((unsigned char)*s))
-		cmd_usage_error(cmd, "%s: '%s' is no number", option, s);
+		cmd_usage_error(cmd, "%s: '%s' is not a number", option, s);
 	if (errno)
 		cmd_usage_error(cmd, "%s: '%s' is too large", option, s);
 	if (suffix && *end) {
@@ -211,7 +211,7 @@ static uint64_t number(const struct command *cmd, const char *option, const char
 		end += at != NULL;
 	}
 	if (*end)
-		cmd_usage_error(cmd, "%s: '%s' is no number", option, s);
+		cmd_usage_error(cmd, "%s: '%s' is not a number", option, s);
 	return v;
 }
 
@@ -225,7 +225,7 @@ unsigned cmd_count(const struct command *cmd, const char *option, const char *s,
 	const uint64_t n = cmd_number(cmd, option, s, false);
 
 	if (!n || n > most)
-		cmd_usage_error(cmd, "%s: from 1 to %u", option, most);
+		cmd_usage_error(cmd, "%s: must be from 1 to %u", option, most);
 	return (unsigned)n;
 }
 

@@ -54,14 +54,14 @@ bool cmd_start_option(const struct command *cmd, struct btrkit_open_options *o, 
 	case CMD_OPT_SUPER:
 		n = cmd_number(cmd, "--super", optarg, false);
 		if (n > 2)
-			cmd_usage_error(cmd, "--super: there are copies 0, 1 and 2");
+			cmd_usage_error(cmd, "--super: must be 0, 1 or 2");
 		o->super_mirror = (unsigned)n;
 		o->flags |= BTRKIT_OPEN_SUPER_MIRROR;
 		return true;
 	case CMD_OPT_BACKUP:
 		n = cmd_number(cmd, "--backup", optarg, false);
 		if (n > 3)
-			cmd_usage_error(cmd, "--backup: there are slots 0 to 3");
+			cmd_usage_error(cmd, "--backup: must be from 0 to 3");
 		o->backup = (unsigned)n;
 		o->flags |= BTRKIT_OPEN_BACKUP;
 		return true;

@@ -104,11 +104,11 @@ static int run(const struct command *cmd, int argc, char **argv)
 	cmd_check_args(cmd, argc, 1, 2);
 	two = argc - optind == 2;
 	if (two && (req.from || req.to))
-		cmd_usage_error(cmd, "--from and --to go with one device");
+		cmd_usage_error(cmd, "--from and --to require a single device");
 	if (!two && (!req.from || !req.to || req.tree))
-		cmd_usage_error(cmd, "one device needs --from and --to, and no --tree");
+		cmd_usage_error(cmd, "a single device requires --from and --to, without --tree");
 	if (req.tree && btrkit_tree_parse(req.tree, &sides[0].tree))
-		cmd_usage_error(cmd, "--tree: '%s' is no tree", req.tree);
+		cmd_usage_error(cmd, "--tree: '%s' is not a tree", req.tree);
 	sides[1].tree = sides[0].tree;
 	open.cache_bytes = CACHE_BYTES;
 	sides[0].fs = cmd_open(cmd, (const char *const *)argv + optind, 1, !req.noscan, &open);

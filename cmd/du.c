@@ -255,7 +255,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 	}
 	cmd_check_args(cmd, argc, 1, 1);
 	if (req.page.file && (req.num_subsets || req.matrix || req.types || req.extents || req.formed))
-		cmd_usage_error(cmd, "--html: the page has it all, and no other form");
+		cmd_usage_error(cmd, "--html: cannot be combined with other reports or formats");
 	req.devices.at[0] = argv[optind];
 	fs = cmd_devices_open(cmd, &req.devices, NULL);
 	if (fs)

@@ -35,10 +35,10 @@ int du_page_begin(struct du_page *p, const char *const *devices, size_t n, struc
 		return 0;
 	if (!stat(p->file, &st)) {
 		if (!S_ISREG(st.st_mode))
-			return refuse(p, -EINVAL, "is no regular file", err);
+			return refuse(p, -EINVAL, "is not a regular file", err);
 		for (size_t i = 0; i < n; i++)
 			if (cmd_is_device(p->file, devices[i]))
-				return refuse(p, -EINVAL, "is what is to be read", err);
+				return refuse(p, -EINVAL, "is a device of the filesystem", err);
 	}
 	r = cmd_whole_begin(&p->whole, p->file);
 	return r ? fail(p, -r, err) : 0;

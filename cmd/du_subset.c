@@ -12,7 +12,7 @@ bool du_subset_take(const struct command *cmd, struct du_subset *s, char *text)
 	const size_t len = strlen(text), most = len / 2 + 1;
 
 	if (!len || *text == ',' || text[len - 1] == ',' || strstr(text, ",,"))
-		cmd_usage_error(cmd, "--freed-by: '%s' lacks a subvolume", text);
+		cmd_usage_error(cmd, "--freed-by: '%s' has an empty element", text);
 	s->text = text;
 	s->ids = calloc(most, sizeof(*s->ids));
 	s->owners = calloc(most, sizeof(*s->owners));

@@ -79,7 +79,7 @@ static void choose_mirror(const struct command *cmd, struct request *req, int c)
 	uint64_t n = cmd_number(cmd, c == 's' ? "--super" : "--mirror", optarg, false);
 
 	if (c == 'i' && n >= MIRRORS)
-		cmd_usage_error(cmd, "--mirror: there are copies 0, 1 and 2");
+		cmd_usage_error(cmd, "--mirror: must be 0, 1 or 2");
 	req->offset = n < MIRRORS ? btrkit_super_offset((unsigned)n) : n;
 }
 

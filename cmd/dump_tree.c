@@ -102,7 +102,7 @@ static void check_fields(const struct command *cmd, const char *list)
 		while (i < count && (strncmp(known[i], list, len) || known[i][len]))
 			i++;
 		if (i == count)
-			cmd_usage_error(cmd, "--fields: no line has a member '%.*s'", (int)len, list);
+			cmd_usage_error(cmd, "--fields: unknown member '%.*s'", (int)len, list);
 		if (!list[len])
 			return;
 		list += len + 1;
@@ -149,17 +149,17 @@ static void judge(const struct command *cmd, const struct request *req)
 	if (req->opts.fields && req->opts.format != BTRKIT_FORMAT_JSON)
 		cmd_usage_error(cmd, "--fields needs --format json");
 	if (s->path && (s->flags & BTRKIT_DUMP_BY_INODE || req->opts.num_trees))
-		cmd_usage_error(cmd, "--path excludes --inode and --tree");
+		cmd_usage_error(cmd, "--path cannot be combined with --inode or --tree");
 	if (req->choice.subvol && !s->path)
-		cmd_usage_error(cmd, "--subvol goes with --path only");
+		cmd_usage_error(cmd, "--subvol requires --path");
 	if (s->flags & BTRKIT_DUMP_WITH_EXTENTS && !file)
 		cmd_usage_error(cmd, "--with-extents goes with --inode or --path only");
 	if (req->opts.flags & BTRKIT_DUMP_FOLLOW && !req->opts.num_blocks)
 		cmd_usage_error(cmd, "--follow goes with --block only");
 	if (file && req->opts.num_blocks)
-		cmd_usage_error(cmd, "--inode and --path exclude --block");
+		cmd_usage_error(cmd, "--inode and --path cannot be combined with --block");
 	if (req->choice.any && req->opts.flags & BTRKIT_DUMP_ROOTS)
-		cmd_usage_error(cmd, "--roots and --backups exclude options that choose items or blocks");
+		cmd_usage_error(cmd, "--roots and --backups cannot be combined with options that select items");
 }
 
 /* Looks up trees by name or number, or as paths of subvolumes. */
@@ -198,7 +198,7 @@ static int dump(const struct command *cmd, struct request *req, const char *cons
 	ret = find_trees(req, fs, &bad, &err);
 	if (bad) {
 		btrkit_fs_close(fs);
-		cmd_usage_error(cmd, "--tree: '%s' is no tree", bad);
+		cmd_usage_error(cmd, "--tree: '%s' is not a tree", bad);
 	}
 	if (!ret && (req->other.raw || req->other.scan))
 		ret = dump_other(fs, &req->other, &req->opts, &out, &err);

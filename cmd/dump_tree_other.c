@@ -14,7 +14,7 @@ bool dump_take_other(const struct command *cmd, struct dump_other *other, int c,
 	case OPT_COPY:
 		n = cmd_number(cmd, "--copy", arg, false);
 		if (!n || n > 1024)
-			cmd_usage_error(cmd, "--copy: copies count from 1");
+			cmd_usage_error(cmd, "--copy: must be from 1 to 1024");
 		other->copy = (unsigned)n - 1;
 		other->copy_given = true;
 		return true;
@@ -35,17 +35,17 @@ void dump_judge_other(const struct command *cmd, const struct dump_other *other,
 	const unsigned shown = BTRKIT_DUMP_HIDE_NAMES | BTRKIT_DUMP_CSUM_HEADERS | BTRKIT_DUMP_CSUM_ITEMS;
 
 	if (other->copy_given && !other->raw)
-		cmd_usage_error(cmd, "--copy goes with --raw only");
+		cmd_usage_error(cmd, "--copy requires --raw");
 	if (other->dump && !other->scan)
-		cmd_usage_error(cmd, "--dump goes with --scan only");
+		cmd_usage_error(cmd, "--dump requires --scan");
 	if (other->raw && (other->scan || opts->flags || opts->num_trees || opts->num_blocks || opts->select ||
 			   opts->fields))
-		cmd_usage_error(cmd, "--raw goes with no option that says what of trees is shown, or how");
+		cmd_usage_error(cmd, "--raw cannot be combined with options about the output of trees");
 	if (other->scan && (opts->num_blocks || opts->flags & ~shown))
-		cmd_usage_error(cmd, "--scan goes by no tree: it excludes --block and options that choose trees");
+		cmd_usage_error(cmd, "--scan cannot be combined with --block or options that select trees");
 	if (other->scan && opts->select &&
 	    (opts->select->path || opts->select->flags & BTRKIT_DUMP_WITH_EXTENTS))
-		cmd_usage_error(cmd, "--scan excludes --path and --with-extents");
+		cmd_usage_error(cmd, "--scan cannot be combined with --path or --with-extents");
 }
 
 int dump_other(struct btrkit_fs *fs, const struct dump_other *other, const struct btrkit_dump_options *opts,

@@ -20,7 +20,7 @@ static void take_numbers(const struct command *cmd, const char *option, char *s,
 	else if (dots[2])
 		*max = cmd_number(cmd, option, dots + 2, false);
 	if (*min > *max)
-		cmd_usage_error(cmd, "%s: the lowest is above the highest", option);
+		cmd_usage_error(cmd, "%s: the range is reversed", option);
 }
 
 /* Parses types separated by commas. */
@@ -32,7 +32,7 @@ static void take_types(const struct command *cmd, struct dump_choice *choice, ch
 		uint8_t type;
 
 		if (btrkit_item_type_parse(name, &type))
-			cmd_usage_error(cmd, "--type: '%s' is no type of items", name);
+			cmd_usage_error(cmd, "--type: '%s' is not an item type", name);
 		/* Without duplicates, the array has room for all types. */
 		if (!memchr(choice->types, type, choice->select.num_types))
 			choice->types[choice->select.num_types++] = type;
@@ -56,7 +56,7 @@ bool dump_choose(const struct command *cmd, struct dump_choice *choice, int c, c
 	switch (c) {
 	case OPT_KEY:
 		if (btrkit_dump_range_parse(arg, &choice->ranges[s->num_ranges++]))
-			cmd_usage_error(cmd, "--key: '%s' is no range of keys", arg);
+			cmd_usage_error(cmd, "--key: '%s' is not a key range", arg);
 		break;
 	case OPT_TYPE:
 		take_types(cmd, choice, arg);

@@ -137,7 +137,7 @@ static int run_script(struct request *req, struct edit *e, struct btrkit_error *
 	}
 	/* This may also be out of memory, for a very long line. */
 	if (ret >= 0 && !feof(stdin))
-		ret = edit_fail(err, errno ? errno : EIO, "the script cannot be read");
+		ret = edit_fail(err, errno ? errno : EIO, "cannot read the script");
 	free(words.word);
 	free(line);
 	return ret < 0 ? ret : 0;
@@ -170,7 +170,7 @@ static void take_option(struct request *req, struct edit *e, int c)
 	case OPT_COMMIT_EVERY:
 		req->commit_every = cmd_number(req->cmd, "--commit-every", optarg, false);
 		if (!req->commit_every)
-			cmd_usage_error(req->cmd, "--commit-every: 0 operations are never done");
+			cmd_usage_error(req->cmd, "--commit-every: must not be 0");
 		break;
 	case OPT_COMPRESS:
 		cmd_compression(req->cmd, optarg, &kind, &e->write.level);
@@ -208,7 +208,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 	if (optind + 1 < argc && edit_judge(argv + optind + 1, (size_t)(argc - optind - 1), &call, &err))
 		cmd_usage_error(cmd, "%s", err.message);
 	if (call.op && req.commit_every)
-		cmd_usage_error(cmd, "--commit-every is for scripts");
+		cmd_usage_error(cmd, "--commit-every requires a script");
 	e.fs = cmd_open_write(cmd, req.devices.at, req.devices.n, !req.devices.noscan, false, req.undo);
 	ret = e.fs ? edit(&req, &e, &call, &err) : 0;
 	if (ret)

@@ -98,7 +98,7 @@ static int load(struct edit *e, const struct btrkit_found *f, const char *name, 
 		return r;
 	}
 	if (size < HEAD_SIZE || (size - HEAD_SIZE) % ENTRY_SIZE || get(all->bytes, 4) != VERSION)
-		return edit_fail(err, EINVAL, "the ACL that is there is damaged");
+		return edit_fail(err, EINVAL, "the existing ACL is damaged");
 	for (const uint8_t *at = all->bytes + HEAD_SIZE; at < all->bytes + size; at += ENTRY_SIZE)
 		set(ret, (uint16_t)get(at, 2), get(at + 4, 4), get(at + 2, 2));
 	return 0;
@@ -178,10 +178,10 @@ static int grant(struct acls *all, const struct acl_wish *w, unsigned how, struc
 	a->changed = true;
 	if (how == MODIFY) {
 		a->has_mask |= w->tag == MASK;
-		return set(a, w->tag, w->id, w->perm) ? 0 : edit_fail(err, ENOSPC, "entries of an ACL");
+		return set(a, w->tag, w->id, w->perm) ? 0 : edit_fail(err, ENOSPC, "too many ACL entries");
 	}
 	if (w->tag & (OWNER | OWNER_GROUP | OTHER))
-		return edit_fail(err, EINVAL, "owner, group and others always have an entry");
+		return edit_fail(err, EINVAL, "the entries of owner, group and others cannot be removed");
 	i = find(a, w->tag, w->id);
 	if (is_at(a, i, w->tag, w->id))
 		drop(a, i);
@@ -196,8 +196,9 @@ static int change(struct acls *all, const char *spec, unsigned how, struct btrki
 	for (;; spec++) {
 		spec = acl_take_entry(spec, how == MODIFY, &w);
 		if (!spec)
-			return edit_fail(err, EINVAL, how == MODIFY ? "an entry is [d:]u|g|m|o:[ID]:rwx" :
-								      "an entry is [d:]u|g|m:[ID]");
+			return edit_fail(err, EINVAL,
+					 how == MODIFY ? "invalid ACL entry: expected [d:]u|g|m|o:[ID]:rwx" :
+							 "invalid ACL entry: expected [d:]u|g|m:[ID]");
 		ret = grant(all, &w, how, err);
 		if (ret || !*spec)
 			return ret;
@@ -251,7 +252,7 @@ int edit_setfacl(struct edit *e, char **words, size_t n, unsigned flags, struct 
 	int ret = 0;
 
 	if (!flags || flags & (flags - 1))
-		return edit_fail(err, EINVAL, "setfacl takes one of -m, -x, -b and -k");
+		return edit_fail(err, EINVAL, "setfacl requires one of -m, -x, -b and -k");
 	if (with_spec && n < 2)
 		return edit_fail(err, EINVAL, "setfacl -m and -x take ENTRIES PATH...");
 	all = malloc(sizeof(*all));

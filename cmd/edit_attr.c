@@ -88,7 +88,7 @@ int edit_chown(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 		attr.gid = (uint32_t)id;
 	}
 	if (!at)
-		return edit_fail(err, EINVAL, "an owner is UID, UID:GID or :GID, in numbers");
+		return edit_fail(err, EINVAL, "invalid owner: expected UID, UID:GID or :GID, as numbers");
 	return set_each(e, words + 1, n - 1, &attr, err);
 }
 
@@ -124,7 +124,7 @@ int edit_touch(struct edit *e, char **words, size_t n, unsigned flags, struct bt
 	struct btrkit_attr attr = { .mask = masks[flags] };
 
 	if (!take_time(words[0], &attr.atime))
-		return edit_fail(err, EINVAL, "a time is now or @SECONDS[.PART]");
+		return edit_fail(err, EINVAL, "invalid time: expected now or @SECONDS[.FRACTION]");
 	attr.mtime = attr.atime;
 	return set_each(e, words + 1, n - 1, &attr, err);
 }
@@ -153,7 +153,7 @@ int edit_chattr(struct edit *e, char **words, size_t n, unsigned flags, struct b
 
 	(void)flags;
 	if (!how || !strchr("+-=", how) || find_flags(words[0] + 1, &bits))
-		return edit_fail(err, EINVAL, "flags are +, - or =, and some of ACDSacdim");
+		return edit_fail(err, EINVAL, "invalid flags: expected +, - or =, and letters of ACDSacdim");
 	for (size_t i = 1; !ret && i < n; i++) {
 		struct btrkit_found f;
 
@@ -192,7 +192,7 @@ int edit_setxattr(struct edit *e, char **words, size_t n, unsigned flags, struct
 	int ret = 0;
 
 	if (size < 0)
-		return edit_fail(err, EINVAL, "behind 0x there are two digits for each byte");
+		return edit_fail(err, EINVAL, "invalid value: expected two hexadecimal digits per byte after 0x");
 	for (size_t i = 2; !ret && i < n; i++) {
 		struct btrkit_found f;
 

@@ -112,7 +112,7 @@ void edit_say_forced(struct edit *e, const struct cmd_note *to)
 		if (!e->forced[i].received)
 			continue;
 		n = (size_t)snprintf(line, sizeof(line),
-				     "subvolume %" PRIu64 " is no more what was received: cleared received_uuid ",
+				     "subvolume %" PRIu64 " was changed: cleared received_uuid ",
 				     e->forced[i].id);
 		for (unsigned k = 0; k < 16; k++)
 			n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%02x",

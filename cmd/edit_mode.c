@@ -118,7 +118,7 @@ int edit_mode(const char *s, uint32_t mode, uint32_t *ret, struct btrkit_error *
 			struct change c = { .who = who, .how = *s++ };
 
 			if (!take_bits(&s, &c))
-				return edit_fail(err, EINVAL, "of permissions there are rwxXst, or one of ugo");
+				return edit_fail(err, EINVAL, "invalid permissions: expected rwxXst, or one of ugo");
 			mode = apply(&c, mode, umask_bits);
 		}
 		if (!*s) {
@@ -128,5 +128,5 @@ int edit_mode(const char *s, uint32_t mode, uint32_t *ret, struct btrkit_error *
 		if (*s++ != ',')
 			break;
 	}
-	return edit_fail(err, EINVAL, "a mode is an octal number up to 7777, or [ugoa][+-=][rwxXst],...");
+	return edit_fail(err, EINVAL, "invalid mode: expected an octal number up to 7777, or [ugoa][+-=][rwxXst],...");
 }

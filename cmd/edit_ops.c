@@ -63,9 +63,9 @@ static int op_mknod(struct edit *e, char **words, size_t n, unsigned flags, stru
 
 	(void)flags;
 	if (!at)
-		return edit_fail(err, EINVAL, "a node is b, c, p or s");
+		return edit_fail(err, EINVAL, "invalid type: expected b, c, p or s");
 	if (n != (device ? 4 : 2))
-		return edit_fail(err, EINVAL, "numbers are for b and c, and these have two");
+		return edit_fail(err, EINVAL, "types b and c require MAJOR and MINOR, others must not have them");
 	if (device)
 		ret = edit_number(words[2], &major, err);
 	if (device && !ret)
@@ -74,7 +74,7 @@ static int op_mknod(struct edit *e, char **words, size_t n, unsigned flags, stru
 		return ret;
 	/* Linux has 12 bits for major and 20 for minor numbers. */
 	if (major >> 12 || minor >> 20)
-		return edit_fail(err, EINVAL, "no device has such numbers");
+		return edit_fail(err, EINVAL, "device number out of range");
 	what.mode = types[at - letters] | 0644;
 	what.rdev = makedev((unsigned)major, (unsigned)minor);
 	return edit_create(e, words[0], &what, NULL, NULL, err);
@@ -237,7 +237,7 @@ static int take_options(struct edit_call *c, struct btrkit_error *err)
 			const char *at = strchr(c->op->letters, *word);
 
 			if (!at)
-				return edit_fail(err, EINVAL, "there is no such option");
+				return edit_fail(err, EINVAL, "unknown option of the operation");
 			c->flags |= 1u << (at - c->op->letters);
 		}
 	}

@@ -7,7 +7,7 @@
 
 #include "edit.h"
 
-#define EMPTY "an empty path: / is the root directory"
+#define EMPTY "empty path (the root directory is /)"
 
 /* Skips slashes, and names that are a dot. */
 static void skip(const char **path)

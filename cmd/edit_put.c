@@ -106,7 +106,7 @@ static int open_local(const struct edit *e, const char *local, int *fd, struct s
 	const bool input = !strcmp(local, "-");
 
 	if (input && e->script)
-		return edit_fail(err, EINVAL, "the standard input is the script");
+		return edit_fail(err, EINVAL, "the script is read from the standard input");
 	*st = (struct stat){ 0 };
 	*fd = input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(local, O_RDONLY | O_CLOEXEC);
 	if (*fd < 0)

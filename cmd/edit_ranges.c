@@ -98,7 +98,7 @@ static int clone_file(struct edit *e, char **words, struct btrkit_error *err)
 	if (ret == -ENOENT)
 		ret = make_like(e, &from, words[1], &to, err);
 	else if (!ret && to.root == from.root && to.inode == from.inode)
-		ret = edit_fail(err, EINVAL, "a file is no clone of itself");
+		ret = edit_fail(err, EINVAL, "cannot clone a file to itself");
 	else if (!ret)
 		ret = btrkit_txn_truncate(e->txn, to.root, to.inode, 0, err);
 	if (ret)

@@ -29,7 +29,7 @@ static int find_subvolume(struct edit *e, const char *word, uint64_t *id, struct
 		return ret;
 	if (f.type != DT_DIR || f.inode != EDIT_TOP_DIR) {
 		edit_fail(err, EINVAL, "");
-		snprintf(err->message, sizeof(err->message), "%.150s is no subvolume", word);
+		snprintf(err->message, sizeof(err->message), "%.150s is not a subvolume", word);
 		return -EINVAL;
 	}
 	*id = f.root;
@@ -93,7 +93,7 @@ static int add_link(struct chain *c, uint64_t id, struct btrkit_error *err)
 
 	for (size_t i = 0; i < c->n; i++)
 		if (c->id[i] == id)
-			return edit_fail(err, EUCLEAN, "a subvolume lies in itself");
+			return edit_fail(err, EUCLEAN, "a subvolume is nested in itself");
 	more = realloc(c->id, (c->n + 1) * sizeof(*more));
 	if (!more)
 		return edit_fail(err, ENOMEM, "subvolumes");
@@ -164,7 +164,7 @@ static int set_ro(struct edit *e, const char *path, const char *value, bool forg
 	int ret;
 
 	if (!on && strcmp(value, "false") != 0)
-		return edit_fail(err, EINVAL, "ro is true or false");
+		return edit_fail(err, EINVAL, "invalid value of ro: expected true or false");
 	ret = find_subvolume(e, path, &id, err);
 	return ret ? ret : edit_set_read_only(e, id, on, forget, err);
 }
@@ -178,7 +178,7 @@ int edit_property_set(struct edit *e, char **words, size_t n, unsigned flags, st
 	if (!strcmp(words[1], "ro"))
 		return set_ro(e, words[0], words[2], flags, err);
 	if (strcmp(words[1], "compression") != 0)
-		return edit_fail(err, EINVAL, "a property is ro or compression");
+		return edit_fail(err, EINVAL, "unknown property: expected ro or compression");
 	ret = edit_target(e, words[0], &f, err);
 	return ret ? ret :
 		     btrkit_txn_xattr_set(e->txn, f.root, f.inode, "btrfs.compression", words[2], strlen(words[2]), 0,

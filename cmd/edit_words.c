@@ -52,10 +52,10 @@ static int take_byte(struct line *l, struct btrkit_error *err)
 	} else {
 		digits = take_digits(l, false, 3, &value);
 		if (digits < 3 || value > 255)
-			return edit_fail(err, EINVAL, "a backslash and digits are three octal ones up to 377");
+			return edit_fail(err, EINVAL, "invalid octal escape: expected three digits up to 377");
 	}
 	if (!value)
-		return edit_fail(err, EINVAL, "no word may have a zero byte");
+		return edit_fail(err, EINVAL, "zero bytes are not allowed");
 	*l->to++ = (char)value;
 	return 0;
 }
@@ -83,7 +83,7 @@ static int take_escape(struct line *l, struct btrkit_error *err)
 	default:
 		if (*l->at == 'x' || isdigit((unsigned char)*l->at))
 			return take_byte(l, err);
-		return edit_fail(err, EINVAL, "there is no such escape");
+		return edit_fail(err, EINVAL, "unknown escape");
 	}
 	l->at++;
 	return 0;
@@ -104,7 +104,7 @@ static int take_quoted(struct line *l, struct btrkit_error *err)
 		}
 	}
 	if (!ret && l->at == l->end)
-		return edit_fail(err, EINVAL, "a quote is not closed");
+		return edit_fail(err, EINVAL, "unterminated quote");
 	l->at++;
 	return ret;
 }
@@ -151,7 +151,7 @@ int edit_split(char *line, size_t len, struct edit_words *ret, struct btrkit_err
 		len--;
 	l.end = line + len;
 	if (memchr(line, '\0', len))
-		return edit_fail(err, EINVAL, "no word may have a zero byte");
+		return edit_fail(err, EINVAL, "zero bytes are not allowed");
 	while (!r) {
 		char *word;
 
@@ -176,7 +176,7 @@ static int no_number(const char *s, struct btrkit_error *err)
 {
 	char what[128];
 
-	snprintf(what, sizeof(what), "'%.80s' is no number that fits", s);
+	snprintf(what, sizeof(what), "'%.80s' is not a valid number", s);
 	return edit_fail(err, EINVAL, what);
 }
 

@@ -106,13 +106,13 @@ static int open_archive(struct btrkit_fs *fs, struct request *req)
 	int ret;
 
 	if (overwrites(fs, req)) {
-		cmd_say("btrkit %s: %s: is what is to be read", req->cmd->name, req->tar);
+		cmd_say("btrkit %s: %s: is a device of the filesystem", req->cmd->name, req->tar);
 		return -1;
 	}
 	req->fd = STDOUT_FILENO;
 	if (!strcmp(req->tar, "-")) {
 		if (isatty(STDOUT_FILENO))
-			cmd_usage_error(req->cmd, "--tar -: an archive is not written to a terminal");
+			cmd_usage_error(req->cmd, "--tar -: refusing to write an archive to a terminal");
 		return 0;
 	}
 	ret = open_file(req);
@@ -223,9 +223,9 @@ static int run(const struct command *cmd, int argc, char **argv)
 	cmd_check_args(cmd, argc, 1, -1);
 	cmd_check_paths(cmd, argc, argv, optind + 1);
 	if (req.directory && req.tar)
-		cmd_usage_error(cmd, "--directory and --tar exclude each other");
+		cmd_usage_error(cmd, "--directory and --tar cannot be combined");
 	if (req.flags && req.tar)
-		cmd_usage_error(cmd, "--flags is for a directory: an archive has them always");
+		cmd_usage_error(cmd, "--flags requires a directory: archives always have them");
 	if (!req.directory)
 		req.directory = ".";
 	req.devices.at[0] = argv[optind];

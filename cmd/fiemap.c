@@ -189,7 +189,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 	req.paths = argv + optind + 1;
 	req.num_paths = argc - optind - 1;
 	if (req.all && (req.num_paths || req.subvol))
-		cmd_usage_error(cmd, "--all lists every file: no PATH and no --subvol beside it");
+		cmd_usage_error(cmd, "--all cannot be combined with PATH or --subvol");
 	if (!req.all && !req.num_paths)
 		cmd_usage_error(cmd, "no PATH given (or --all)");
 	fs = cmd_files_open(cmd, &req.devices);

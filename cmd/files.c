@@ -98,7 +98,7 @@ static int run(const struct command *cmd, int argc, char **argv, int min, work_f
 	cmd_check_args(cmd, argc, min, -1);
 	cmd_check_paths(cmd, argc, argv, optind + 1);
 	if ((req.flags & BTRKIT_LS_RECURSIVE) && (req.flags & BTRKIT_LS_DIRECTORY))
-		cmd_usage_error(cmd, "--recursive and --directory exclude each other");
+		cmd_usage_error(cmd, "--recursive and --directory cannot be combined");
 	req.devices.at[0] = argv[optind];
 	req.paths = (const char *const *)argv + optind + 1;
 	req.num_paths = (size_t)(argc - optind - 1);

@@ -88,7 +88,7 @@ static void take_order(const struct command *cmd, struct request *req, const cha
 		while (i < sizeof(keys) / sizeof(keys[0]) && (strlen(keys[i]) != len || strncmp(keys[i], s, len)))
 			i++;
 		if (i == sizeof(keys) / sizeof(keys[0]))
-			cmd_usage_error(cmd, "--sort: '%.*s' is no key", (int)len, s);
+			cmd_usage_error(cmd, "--sort: '%.*s' is not a sort key", (int)len, s);
 		if (req->list.num_order == ORDER_MAX)
 			cmd_usage_error(cmd, "--sort: too many keys");
 		req->order[req->list.num_order++] = (struct btrkit_subvolumes_order){
@@ -144,7 +144,7 @@ static void take_option(const struct command *cmd, struct request *req, int c)
 		break;
 	case 't':
 		if (btrkit_tree_parse(optarg, &req->trees[req->num_trees++]))
-			cmd_usage_error(cmd, "--tree: '%s' is no tree", optarg);
+			cmd_usage_error(cmd, "--tree: '%s' is not a tree", optarg);
 		break;
 	default:
 		cmd_devices_option(&req->devices, c);

@@ -43,7 +43,7 @@ static int guard(const struct mkfs_request *req, const char *device, struct btrk
 	if (req->force)
 		return 0;
 	ret = btrkit_io_signature(io, text, sizeof(text), err);
-	return ret > 0 ? refuse(err, BTRKIT_BUSY, EBUSY, "there is %s on it, which only -f overwrites", text) : ret;
+	return ret > 0 ? refuse(err, BTRKIT_BUSY, EBUSY, "contains %s: use -f to overwrite it", text) : ret;
 }
 
 /* Opens and checks device number @i; errors include the number. */
@@ -100,7 +100,7 @@ static int create_images(const struct mkfs_request *req, bool *created, struct b
 		const int ret = mkfs_create_image(req, req->devices[i], &created[i]);
 
 		if (ret) {
-			refuse(err, BTRKIT_SYSTEM, -ret, "cannot make the image file: %s", strerror(-ret));
+			refuse(err, BTRKIT_SYSTEM, -ret, "cannot create the image file: %s", strerror(-ret));
 			return of_device(i, ret, err);
 		}
 	}
@@ -130,7 +130,7 @@ static int make(const struct command *cmd, struct mkfs_request *req, struct btrk
 	if (!ret && req->keep_size) {
 		ret = mkfs_restore_size(req);
 		if (ret)
-			refuse(err, BTRKIT_SYSTEM, -ret, "cannot get its size back: %s", strerror(-ret));
+			refuse(err, BTRKIT_SYSTEM, -ret, "cannot restore the size of the file: %s", strerror(-ret));
 	}
 	free(ios);
 	free(created);

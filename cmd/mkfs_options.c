@@ -120,7 +120,7 @@ static const uint8_t *parse_uuid(const struct command *cmd, const char *option, 
 		digits++;
 	}
 	if (pattern[i] || s[i])
-		cmd_usage_error(cmd, "%s: '%s' is no UUID", option, s);
+		cmd_usage_error(cmd, "%s: '%s' is not a UUID", option, s);
 	return to;
 }
 
@@ -130,7 +130,7 @@ static uint32_t block_size(const struct command *cmd, const char *option, const 
 
 	/* For the library 0 means the default. */
 	if (!v || v > UINT32_MAX)
-		cmd_usage_error(cmd, "%s: '%s' is no size of a block", option, s);
+		cmd_usage_error(cmd, "%s: '%s' is not a block size", option, s);
 	return (uint32_t)v;
 }
 
@@ -217,7 +217,7 @@ static void take_time(const struct command *cmd, struct btrkit_mkfs_options *o)
 	errno = 0;
 	seconds = strtoull(s, &end, 10);
 	if (!isdigit((unsigned char)*s) || *end || errno || seconds > INT64_MAX)
-		cmd_usage_error(cmd, "SOURCE_DATE_EPOCH: '%s' is no number of seconds", s);
+		cmd_usage_error(cmd, "SOURCE_DATE_EPOCH: '%s' is not a number of seconds", s);
 	o->time = (int64_t)seconds;
 	if (o->fsid)
 		o->flags |= BTRKIT_MKFS_REPRODUCIBLE;

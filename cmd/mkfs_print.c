@@ -212,7 +212,7 @@ void mkfs_warn(const struct command *cmd, const struct mkfs_request *req, const 
 	char line[128];
 
 	if (req->old_features)
-		cmd_note(&note, "--runtime-features is deprecated: --features has them too");
+		cmd_note(&note, "--runtime-features is deprecated: use --features");
 	if (o->compat_ro & BLOCK_GROUP_TREE && (!(o->incompat & NO_HOLES) || !(o->compat_ro & FREE_SPACE_TREE)))
 		cmd_note(&note, "without block-group-tree, which needs no-holes and free-space-tree");
 	warn_of_profiles(req, r, &note);

@@ -49,7 +49,7 @@ void mkfs_register(const struct command *cmd, const struct mkfs_request *req)
 
 		if (!failed || req->num_devices == 1)
 			continue;
-		snprintf(line, sizeof(line), "Linux could not be told of it: %s", strerror(failed));
+		snprintf(line, sizeof(line), "cannot register it with Linux: %s", strerror(failed));
 		cmd_note(&note, line);
 	}
 }

@@ -23,7 +23,7 @@ static void take_source(const struct command *cmd, struct mkfs_request *req, enu
 {
 	/* As in mkfs.btrfs, the last one of the same kind is used. */
 	if (req->source.kind && req->source.kind != kind)
-		cmd_usage_error(cmd, "only one of --rootdir, --tar and --manifest");
+		cmd_usage_error(cmd, "--rootdir, --tar and --manifest cannot be combined");
 	req->source.kind = kind;
 	req->source.path = path;
 }
@@ -46,7 +46,7 @@ static void take_subvolume(const struct command *cmd, struct mkfs_request *req, 
 	}
 	for (size_t i = 0; v.is_default && i < req->source.num_subvolumes; i++)
 		if (req->source.subvolumes[i].is_default)
-			cmd_usage_error(cmd, "--subvol: '%s' is a second default", s);
+			cmd_usage_error(cmd, "--subvol: '%s': there is already a default subvolume", s);
 	req->subvolumes = grow(cmd, req->subvolumes, req->source.num_subvolumes, sizeof(v));
 	req->subvolumes[req->source.num_subvolumes++] = v;
 	req->source.subvolumes = req->subvolumes;
@@ -97,7 +97,7 @@ static void take_owner(const struct command *cmd, struct mkfs_request *req, cons
 		errno = 0;
 		id[i] = isdigit((unsigned char)*s) ? strtoull(s, &end, 10) : UINT64_MAX;
 		if (id[i] >= UINT32_MAX || errno || *end != (i ? '\0' : ':'))
-			cmd_usage_error(cmd, "--root-owner: '%s' is no UID:GID", whole);
+			cmd_usage_error(cmd, "--root-owner: '%s' is not UID:GID", whole);
 		s = end + 1;
 	}
 	req->source.flags |= BTRKIT_SOURCE_ROOT_OWNER;
@@ -116,12 +116,12 @@ static void take_free(const struct command *cmd, struct btrkit_mkfs_options *o, 
 		return;
 	}
 	if (len >= sizeof(number))
-		cmd_usage_error(cmd, "--free: '%s' is too much", s);
+		cmd_usage_error(cmd, "--free: '%s' is too large", s);
 	memcpy(number, s, len - 1);
 	number[len - 1] = '\0';
 	percent = cmd_number(cmd, "--free", number, false);
 	if (percent > UINT16_MAX)
-		cmd_usage_error(cmd, "--free: '%s' is too much", s);
+		cmd_usage_error(cmd, "--free: '%s' is too large", s);
 	o->free_percent = (unsigned)percent;
 }
 

@@ -7,7 +7,7 @@
 const char *cmd_path(const struct command *cmd, const char *path)
 {
 	if (!*path)
-		cmd_usage_error(cmd, "an empty path: / is the root directory");
+		cmd_usage_error(cmd, "empty path (the root directory is /)");
 	return path;
 }
 

@@ -87,9 +87,9 @@ static void check_options(const struct command *cmd, const char *name, enum acti
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (given[rules[i].option - OPT_FORMAT] && !rules[i].of[action])
-			cmd_usage_error(cmd, "%s is not for '%s'", rules[i].name, name);
+			cmd_usage_error(cmd, "%s cannot be used with '%s'", rules[i].name, name);
 	if (given[OPT_DRY_RUN - OPT_FORMAT] && given[OPT_UNDO - OPT_FORMAT])
-		cmd_usage_error(cmd, "--undo and --dry-run exclude each other");
+		cmd_usage_error(cmd, "--undo and --dry-run cannot be combined");
 }
 
 static void parse_options(const struct command *cmd, int argc, char **argv, struct space_cache_request *req,

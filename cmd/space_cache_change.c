@@ -15,7 +15,7 @@ static void print_unchanged(const struct space_cache_request *req, const struct 
 		printf("there is no cache: nothing to do\n");
 	else
 		printf("%s is in use%s: nothing to do\n", kinds[c->from],
-		       c->was_valid ? " and valid" : ", and Linux makes it anew when it mounts");
+		       c->was_valid ? " and valid" : ", and Linux rebuilds it at the next mount");
 }
 
 static void print_changes(const struct space_cache_request *req, const struct btrkit_space_change *c, uint32_t nodesize)
@@ -33,7 +33,7 @@ static void print_changes(const struct space_cache_request *req, const struct bt
 		       ", %" PRIu64 " of them in bitmaps, free ranges %" PRIu64 "\n",
 		       c->v2_blocks, nodesize, made, c->v2_groups, c->v2_bitmap_groups, c->v2_ranges);
 	if (c->cache_generation == UINT64_MAX)
-		printf("cache generation:\tnone: Linux makes v1 when it mounts\n");
+		printf("cache generation:\tnone: Linux builds v1 at the next mount\n");
 	else
 		printf("cache generation:\t%" PRIu64 "\n", c->cache_generation);
 	printf("in use before:\t\t%s%s\n", kinds[c->from], c->was_valid ? "" : ", not valid");

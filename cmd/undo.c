@@ -88,9 +88,9 @@ static int run(const struct command *cmd, int argc, char **argv)
 	if (req.quiet)
 		return EXIT_DONE;
 	if (result.restored)
-		printf("%" PRIu64 " of %" PRIu64 " saved bytes put back\n", result.restored, result.saved);
+		printf("%" PRIu64 " of %" PRIu64 " saved bytes restored\n", result.restored, result.saved);
 	else
-		printf("nothing to do: all of %" PRIu64 " saved bytes are as they were\n", result.saved);
+		printf("nothing to do: all %" PRIu64 " saved bytes are unchanged\n", result.saved);
 	return EXIT_DONE;
 }
 

@@ -142,15 +142,15 @@ def options(image):
     misused('--nonsense', image, says="unknown option '--nonsense'")
     misused('-q', image, says="unknown option '-q'")
     misused('--data=1', image, says='takes no argument')
-    misused('--super', '3', image, says='there are copies 0, 1 and 2')
-    misused('--backup', '4', image, says='there are slots 0 to 3')
+    misused('--super', '3', image, says='must be 0, 1 or 2')
+    misused('--backup', '4', image, says='must be from 0 to 3')
     for option, most in (('--threads', 1024), ('--repeats', 65536)):
         for bad in ('0', str(most + 1), '-1', 'x', ''):
             misused(option, bad, image, says=option)
         check(run('check', option, most, image)[0] == 0, option)
     for bad in ('0', 'x', '1y'):
         misused('--memory', bad, image, says='--memory')
-    misused('--spill', '/tmp', image, says='--spill goes with --memory only')
+    misused('--spill', '/tmp', image, says='--spill requires --memory')
     misused('--memory', '1m', '--spill', '', image, says='empty')
     status, out, err = run('check', '--help')
     check(status == 0 and not err and b'Usage: btrkit check [OPTION]... DEV...' in out, err)
@@ -181,7 +181,7 @@ def refused(folder, image):
     fails('/no/such/file', device='/no/such/file', says='No such file')
     fails('/dev/null', device='/dev/null', says='neither a block device nor a regular file')
     fails(image, image, device=image, says='given twice')
-    fails('--super', '2', image, device=image, says='ends before')
+    fails('--super', '2', image, device=image, says='past the end of the device')
     with open('/dev/full', 'wb') as full:
         for args in ([image], ['--list-codes'], ['--help']):
             done = subprocess.run([BTRKIT, 'check', *args], stdout=full, stderr=subprocess.PIPE, check=False)

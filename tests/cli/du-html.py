@@ -391,9 +391,10 @@ def files(path, folder):
     os.mkfifo(os.path.join(place, 'fifo'))
     os.symlink('none', os.path.join(place, 'nowhere'))
     for bad, device, says in (
-            (path, path, 'is what is to be read'), (os.path.join(place, 'image'), path, 'is what is to be read'),
-            (path, f'{path}?offset=0', 'is what is to be read'), (place, path, 'is no regular file'),
-            (os.path.join(place, 'fifo'), path, 'is no regular file'), ('/dev/full', path, 'is no regular file'),
+            (path, path, 'is a device of the filesystem'),
+            (os.path.join(place, 'image'), path, 'is a device of the filesystem'),
+            (path, f'{path}?offset=0', 'is a device of the filesystem'), (place, path, 'is not a regular file'),
+            (os.path.join(place, 'fifo'), path, 'is not a regular file'), ('/dev/full', path, 'is not a regular file'),
             (os.path.join(place, 'none', 'page'), path, 'No such file'),
             (os.path.join(place, 'nowhere'), path, 'No such file'), ('', path, 'No such file')):
         said = check_failure('du', device, run('du', '--noscan', '--html', bad, device))

@@ -317,11 +317,11 @@ def sets_are_forgotten(path):
 def misuse(path):
     for args, says in (
             ([], 'too few arguments'), ([path, path], 'too many arguments'),
-            (['--freed-by=', path], 'lacks a subvolume'),
-            (['--freed-by=5,', path], 'lacks a subvolume'), (['--freed-by=,5', path], 'lacks a subvolume'),
-            (['--freed-by=5,,6', path], 'lacks a subvolume'), (['--threads=0', path], '--threads'),
+            (['--freed-by=', path], 'has an empty element'),
+            (['--freed-by=5,', path], 'has an empty element'), (['--freed-by=,5', path], 'has an empty element'),
+            (['--freed-by=5,,6', path], 'has an empty element'), (['--threads=0', path], '--threads'),
             (['--set-memory=0', path], '--set-memory'), (['--set-memory=1x', path], '--set-memory'),
-            (['--paths=x', path], "--paths: 'x' is no number"), (['--paths=4294967296', path], 'too large'),
+            (['--paths=x', path], "--paths: 'x' is not a number"), (['--paths=4294967296', path], 'too large'),
             (['--threads=x', path], '--threads'), (['--threads=1025', path], '--threads'),
             (['--format=xml', path], "'xml' is unknown")):
         said = check_failure('du', None, run('du', *args), status=2)

@@ -72,7 +72,7 @@ def what_fails(path, local):
     for script, says in (
             ('punch f 0 0', 'Invalid'), ('punch f 0 x', 'Invalid'), ('punch absent 0 1', 'No such'),
             ('punch d 0 1', 'Is a directory'), ('punch p 0 1', 'Invalid'), ('punch fixed 0 1', 'not permitted'),
-            ('punch f 8e 1', 'too large'), ('prealloc f 0 0', 'Invalid'), ('prealloc -q f 0 1', 'no such option'),
+            ('punch f 8e 1', 'too large'), ('prealloc f 0 0', 'Invalid'), ('prealloc -q f 0 1', 'unknown option'),
             ('prealloc d 0 1', 'Is a directory'), ('prealloc absent 0 1', 'No such'),
             ('prealloc f 8e 1', 'too large'), ('prealloc -k fixed 0 1', 'not permitted'),
             ('prealloc -k f 0 1t', 'No space left'),

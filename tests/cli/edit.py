@@ -97,14 +97,14 @@ def what_fails(path, scratch):
     works(path, f'mkdir full\nmkdir full/d\nput {small} file\nln -s file link\n'.encode())
     before = f'mkdir new\nput {small} new/file\n# nothing\n'
     for line, says in (
-            ('mkdir "open', 'a quote is not closed'), ("mkdir 'open", 'a quote is not closed'),
-            ('mkdir \\', 'nothing follows a backslash'), ('mkdir "a\\q"', 'there is no such escape'),
+            ('mkdir "open', 'unterminated quote'), ("mkdir 'open", 'unterminated quote'),
+            ('mkdir \\', 'nothing follows a backslash'), ('mkdir "a\\q"', 'unknown escape'),
             ('mkdir \\x4', 'two hexadecimal digits'), ('mkdir \\x4g', 'two hexadecimal digits'),
             ('mkdir \\400', 'octal'), ('mkdir \\18', 'octal'), ('mkdir \\000', 'zero byte'),
             ('mkdir \\x00', 'zero byte'),
             ('mkdir a\0b', 'zero byte'), ('frob x', "unknown operation 'frob'"), ("'' x", "unknown operation ''"),
             ('mkdir', 'mkdir takes [-p] PATH...'), ('mv a', 'mv takes'), ('mv a b c', 'mv takes'),
-            ('rm -q a', 'no such option'), ('rm -- -q', 'No such file or directory'),
+            ('rm -q a', 'unknown option'), ('rm -- -q', 'No such file or directory'),
             ('mkdir new', 'File exists'), ('mkdir -p file', 'File exists'), ('mkdir -p file/a', 'Not a directory'),
             ('mkdir no/such', 'No such file or directory'), ('mkdir file/x', 'Not a directory'),
             ('mkdir link/x', 'Not a directory'), ('mkdir ' + 'n' * 256, 'File name too long'),
@@ -117,15 +117,16 @@ def what_fails(path, scratch):
             ('ln full x', 'Operation not permitted'), ('ln file link', 'File exists'), ('ln -s "" x', 'No such file'),
             ('ln -s ' + 't' * 5000, 'ln takes'), ('ln -s ' + 't' * 5000 + ' x', 'File name too long'),
             ('truncate full 0', 'Is a directory'), ('truncate link 0', 'Invalid argument'),
-            ('truncate file 9223372036854775808', 'File too large'), ('truncate file 1x', "'1x' is no number"),
-            ('truncate 100 file', "'file' is no number"),
-            ('truncate file -1', "'-1' is no number"), ('truncate file 99999999999999999999', 'Invalid argument'),
+            ('truncate file 9223372036854775808', 'File too large'), ('truncate file 1x', "'1x' is not a valid number"),
+            ('truncate 100 file', "'file' is not a valid number"),
+            ('truncate file -1', "'-1' is not a valid number"),
+            ('truncate file 99999999999999999999', 'Invalid argument'),
             ('truncate file 16e', 'Invalid argument'), (f'put {absent} x', 'No such file'),
             (f'put {small} file', 'exists'),
             (f'put {scratch} x', 'Is a directory'), (f'put -f {small} full', 'Is a directory'),
             (f'write file 8e {small}', 'File too large'), (f'write full 0 {small}', 'Is a directory'),
-            ('mknod x q', 'b, c, p or s'), ('mknod x b 1', 'two'), ('mknod x p 1 2', 'two'),
-            ('mknod x c 4096 0', 'no device'), ('mknod x c 0 1048576', 'no device')):
+            ('mknod x q', 'b, c, p or s'), ('mknod x b 1', 'MAJOR and MINOR'), ('mknod x p 1 2', 'MAJOR and MINOR'),
+            ('mknod x c 4096 0', 'out of range'), ('mknod x c 0 1048576', 'out of range')):
         refused(path, (before + line + '\nmkdir later\n').encode(), says=says, line=4)
     refused(path, b'mkdir a\nmkdir a', says='File exists', line=2)
     # The word that a failure is about is told on one line.
@@ -138,7 +139,7 @@ def what_fails(path, scratch):
     refused(path, ['rm', 'absent'], says='No such file or directory')
     for words in (['rm', ''], ['mkdir', 'new', ''], ['mkdir', '-p', ''], ['mv', '', 'x'], ['chmod', '755', ''],
                   ['put', '/dev/null', ''], ['subvolume', 'create', '-p', '']):
-        refused(path, words, says='an empty path')
+        refused(path, words, says='empty path')
     said = refused(path, b'mkdir a\n', '--subvol', 'absent', says='absent')
     check(said.lower().count('no such file') == 1, said)
     refused(path, ['put', absent, 'x'], says=f'{absent}: No such file or directory')
@@ -176,7 +177,7 @@ def endless(path):
                               stderr=subprocess.PIPE, check=False, timeout=600,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20)))
         script.stdout.close()
-    check(done.returncode == 1 and b'the script cannot be read: Cannot allocate memory' in done.stderr, done)
+    check(done.returncode == 1 and b'cannot read the script: Cannot allocate memory' in done.stderr, done)
     check(digest(path) == before)
 
 
@@ -265,11 +266,11 @@ def usage_errors(path):
     usage('--undo', says='needs an argument')
     usage(path, 'frob', says="unknown operation 'frob'")
     usage(path, 'mkdir', says='mkdir takes [-p] PATH...')
-    usage(path, 'rm', '-q', 'x', says='no such option')
+    usage(path, 'rm', '-q', 'x', says='unknown option')
     usage('--compress', 'gzip', path, says="'gzip' is unknown")
     usage('--compress', 'zlib:10', path, says='no level')
-    usage('--commit-every', '0', path, says='never done')
-    usage('--commit-every', '2', path, 'mkdir', 'x', says='is for scripts')
+    usage('--commit-every', '0', path, says='must not be 0')
+    usage('--commit-every', '2', path, 'mkdir', 'x', says='requires a script')
     code, out, err = run('edit', '--help')
     check(code == 0 and not err)
     check(re.findall(r'^  ([a-z]+) ', out.decode(), re.M) == sorted(re.findall(r'^  ([a-z]+) ', out.decode(), re.M)))

@@ -233,10 +233,10 @@ def archives(path, scratch):
         before = f.read()
     for name, device in ((path, path), (f'{scratch}/alias', path), (path, f'{path}?offset=0')):
         result = run('extract', '--noscan', '--tar', name, device)
-        assert check_failure('extract', name, result) == 'is what is to be read', result
+        assert check_failure('extract', name, result) == 'is a device of the filesystem', result
     with open(path, 'r+b') as out:
         done = subprocess.run([BTRKIT, 'extract', '--tar', '-', path], stdout=out, stderr=subprocess.PIPE, check=False)
-    assert done.returncode == 1 and done.stderr.endswith(b': is what is to be read\n'), done
+    assert done.returncode == 1 and done.stderr.endswith(b': is a device of the filesystem\n'), done
     with open(path, 'rb') as f:
         assert f.read() == before
     result = run('extract', '--tar', f'{scratch}/none/some.tar', path)
@@ -252,7 +252,7 @@ def archives(path, scratch):
     done = subprocess.run([BTRKIT, 'extract', '--tar', '-', path], stdout=slave, stderr=subprocess.PIPE, check=False)
     os.close(slave)
     os.close(master)
-    assert done.returncode == 2 and b'not written to a terminal' in done.stderr, done
+    assert done.returncode == 2 and b'refusing to write an archive to a terminal' in done.stderr, done
     return True
 
 

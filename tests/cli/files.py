@@ -85,7 +85,7 @@ def refusals(path):
     for command in 'ls', 'stat', 'cat', 'extract', 'fiemap':
         for empty in ((path, 'big', ''), ('--subvol', '', path, 'big')):
             status, out, err = run(command, *empty)
-            assert (status, out, 'an empty path' in err) == (2, b'', True), (command, status, out, err)
+            assert (status, out, 'empty path' in err) == (2, b'', True), (command, status, out, err)
     for command, *args in (('ls', '-l'), ('stat',), ('cat',)):
         result = run(command, *args, path, 'nothing')
         assert check_failure(command, path, (*result[:1], b'', result[2])) == 'no such file or directory: nothing'

@@ -98,7 +98,7 @@ def options_that_name_nothing(folder):
     untouched(r'nowhere: .*No such file', folder, '--manifest', f'{folder}/nowhere')
     write(f'{folder}/manifest', b'/ 0 40755 1 0 0 0 1.0 - - -\n')
     untouched(r'nowhere: .*No such file', folder, '--manifest', f'{folder}/manifest', '--basedir', f'{folder}/nowhere')
-    untouched('only one of --rootdir, --tar and', folder, '-r', tree, '--tar', f'{folder}/nowhere', status=2)
+    untouched('--rootdir, --tar and --manifest', folder, '-r', tree, '--tar', f'{folder}/nowhere', status=2)
     shutil.rmtree(tree)
 
 
@@ -292,7 +292,7 @@ def guarded(folder):
     tree, path = make_tree(f'{folder}/guarded', files=5), f'{folder}/guarded.img'
     assert run('mkfs', '-q', '-r', tree, path)[0] == 0
     size = os.path.getsize(path)
-    told('there is btrfs on it', *run('mkfs', '-q', '-b', '500m', '-r', tree, path))
+    told('contains btrfs: use -f', *run('mkfs', '-q', '-b', '500m', '-r', tree, path))
     assert os.path.getsize(path) == size, f'{os.path.getsize(path)} bytes, not {size}'
     assert run('mkfs', '-q', '-f', '-b', '500m', '-r', tree, path)[0] == 0 and os.path.getsize(path) == 500 * M
     os.unlink(path)

@@ -196,7 +196,7 @@ SEVERAL = [
     (4, '-d raid6 -m raid5', words, [UNSAFE, 'metadata survives the loss of fewer devices than data does']),
     (2, '-m dup', words, ['DUP has both copies on one device: with several it is not recommended']),
     (2, '-m raid0 -d raid1', words, ['metadata survives the loss of fewer devices than data does']),
-    (1, '-R quota', words, ['--runtime-features is deprecated: --features has them too']),
+    (1, '-R quota', words, ['--runtime-features is deprecated: use --features']),
 ]
 
 # The options of mkfs.btrfs 6.19.

@@ -57,16 +57,16 @@ def misuse(image):
                    '--deterministic', '--threads=1', '--basedir=d'):
         misused(option, image, says=f"{option.split('=')[0]} needs --rootdir, --tar or --manifest")
     for source in ('--tar=x', '--manifest=x'):
-        misused('--rootdir=d', source, image, says='only one of --rootdir, --tar and --manifest')
+        misused('--rootdir=d', source, image, says='--rootdir, --tar and --manifest cannot be combined')
     misused('--rootdir=d', '--basedir=d', image, says='--basedir needs --manifest')
     misused('--rootdir=d', '--whiteouts', image, says='--whiteouts needs --tar or --manifest')
-    misused('--rootdir=d', '--subvol=default:a', '--subvol=default-ro:b', image, says='is a second default')
+    misused('--rootdir=d', '--subvol=default:a', '--subvol=default-ro:b', image, says='already a default subvolume')
     for bad in ('nodatacow', 'nodatacow,', ':x', 'compress:x', 'nodatacow,x:y'):
         misused('--rootdir=d', f'--inode-flags={bad}', image, says='--inode-flags: ')
     for bad in ('', 'no:1', 'lzo:2', 'zlib:10', 'zstd:16', 'zstd:x', 'zstd:-1', 'gzip', 'zst'):
         misused('--rootdir=d', f'--compress={bad}', image, says='--compress: ')
     for bad in ('1', '1:', ':1', '1:2:3', '-1:2', 'root:root', '4294967295:1'):
-        misused('--rootdir=d', f'--root-owner={bad}', image, says=f"--root-owner: '{bad}' is no UID:GID")
+        misused('--rootdir=d', f'--root-owner={bad}', image, says=f"--root-owner: '{bad}' is not UID:GID")
     for bad in ('', '%', 'x%', '-1', '65536%', '4294967296%', '99999999999999999999%'):
         misused('--rootdir=d', f'--free={bad}', image, says='--free: ')
     for bad in ('0', '1025', '-1', 'x', ''):
@@ -85,10 +85,10 @@ def misuse(image):
     for option in ('-n', '--nodesize', '-s', '--sectorsize', '-b', '--byte-count'):
         for bad in ('', 'x', '-1', '4x', '4kk', '0x1000', '99999999999999999999', '16777215e'):
             misused(option, bad, image, says=f"'{bad}' is")
-    misused('-n', '4g', image, says='no size of a block')
+    misused('-n', '4g', image, says='not a block size')
     for bad in ('', 'x', UUID[:-1], UUID + '0', UUID.replace('-', '0'), UUID.replace('b', 'g')):
-        misused('-U', bad, image, says='is no UUID')
-        misused('--device-uuid', bad, image, says='is no UUID')
+        misused('-U', bad, image, says='is not a UUID')
+        misused('--device-uuid', bad, image, says='is not a UUID')
     for bad in ('', 'x', '-1', '1.5', '9223372036854775808'):
         result = run('mkfs', image, env={**os.environ, 'SOURCE_DATE_EPOCH': bad})
         check('SOURCE_DATE_EPOCH' in check_failure('mkfs', None, result, status=2), bad)
@@ -146,24 +146,24 @@ def make_ext4(path):
 
 
 def signatures(scratch, image):
-    refused(image, says='there is btrfs on it')
+    refused(image, says='contains btrfs: use -f')
     disk = os.path.join(scratch, 'disk.img')
     with open(disk, 'wb') as f:
         f.truncate(SIZE)
         f.seek(446)
         f.write(struct.pack('<B3xB3xII', 0, 0x83, 2048, (SIZE >> 9) - 2048) + bytes(48) + b'\x55\xaa')
-    refused(disk, says='there is dos on it')
+    refused(disk, says='contains dos: use -f')
     # The signature of the whole is none of the part's, and the other way round.
     part = f'{disk}?partition=1'
     check(f'Filesystem size:    {(SIZE >> 20) - 1}.00MiB' in makes(part), part)
     with open(disk, 'rb') as f:
         f.seek(510)
         check(f.read(2) == b'\x55\xaa', 'the partition table is gone')
-    refused(disk, spec=part, says='there is btrfs on it')
+    refused(disk, spec=part, says='contains btrfs: use -f')
     makes(part, '-f', '-q')
     makes(disk, '-f', '-q')
     if make_ext4(image):
-        refused(image, says='there is ext4 on it')
+        refused(image, says='contains ext4: use -f')
         makes(image, '-f', '-q')
     else:
         print('no mke2fs: not tried over ext4')

@@ -55,7 +55,7 @@ def refused(file, image, says, spec=None, **how):
 def undone(file, image, before, made):
     """And undone once more, made anew and undone again."""
     check(digest(image) == made != before, 'mkfs changed nothing')
-    check('saved bytes put back' in done('undo', file, image), 'what was done is not said')
+    check('saved bytes restored' in done('undo', file, image), 'what was done is not said')
     check(digest(image) == before, f'{image}: other bytes than before')
     check(done('undo', file, image).startswith('nothing to do'), 'undone twice')
     check(digest(image) == before, 'nothing to do, and yet changed')
@@ -204,7 +204,7 @@ def unfinished(scratch):
         said = check_failure(command[0], image, run(*command, image))
         check('an undo is unfinished, run btrkit undo again' in said, f'{command}: {said}')
     said = check_failure('mkfs', image, run('mkfs', image))
-    check('there is an unfinished undo on it, which only -f overwrites' in said, said)
+    check('contains an unfinished undo: use -f to overwrite it' in said, said)
     marked = digest(image)
     # It can be overwritten, and that undone too: the marks are back, and the first undo goes on.
     second = f'{scratch}/second'

@@ -58,7 +58,7 @@ def misuse(image):
     misused('features', image, says='too many arguments')
     for args in (['dump-tree', '--path='], ['dump-tree', '--subvol=', '--path=x'], ['list-subvolumes', '--below='],
                  ['diff', '--from=', '--to=5'], ['diff', '--from=5', '--to=']):
-        misused(*args, image, says='an empty path')
+        misused(*args, image, says='empty path')
     many = ','.join(['INODE_ITEM'] * 30)
     for last in ('ROOT_ITEM', 'EXTENT_DATA'):
         check(run('dump-tree', '--type', f'{many},{last}', image) == run('dump-tree', '--type', f'INODE_ITEM,{last}',
@@ -68,15 +68,15 @@ def misuse(image):
     misused('dump-super', '-s', says="option '-s' needs an argument")
     misused('dump-super', '--all=1', image, says="option '--all' takes no argument")
     misused('dump-super', '-\u00fc', image, says="unknown option")
-    misused('dump-super', '-i', '3', image, says='there are copies 0, 1 and 2')
+    misused('dump-super', '-i', '3', image, says='must be 0, 1 or 2')
     for bad in ('', 'x', '-1', '1x', '1 ', '99999999999999999999'):
         misused('dump-super', '--bytenr', bad, image, says='--bytenr')
         misused('dump-tree', '-b', bad, image, says='--block')
-        misused('dump-tree', '-t', bad, image, says='is no tree')
+        misused('dump-tree', '-t', bad, image, says='is not a tree')
     misused('dump-super', '--bytenr', '16777215e', image, says='too large')
     misused('dump-tree', '--follow', image, says='--follow goes with --block only')
     for bad in ('0', 'fs_tree_tree', 'btrfs_', 'fsx', 'subvolume'):
-        misused('dump-tree', '-t', bad, image, says=f"'{bad}' is no tree")
+        misused('dump-tree', '-t', bad, image, says=f"'{bad}' is not a tree")
 
 
 def space_cache(image):
@@ -96,8 +96,9 @@ def space_cache(image):
                             ('clear', ('--format=json', '--to=v1'))):
         for option in options:
             kind = ['v1'] if action == 'clear' else []
-            misused('space-cache', action, option, *kind, image, says=f"{option.split('=')[0]} is not for '{action}'")
-    misused('space-cache', 'convert', '--dry-run', '--undo', 'x', image, says='--undo and --dry-run exclude each other')
+            misused('space-cache', action, option, *kind, image,
+                    says=f"{option.split('=')[0]} cannot be used with '{action}'")
+    misused('space-cache', 'convert', '--dry-run', '--undo', 'x', image, says='--undo and --dry-run cannot be combined')
     status, out, err = run('space-cache', 'status', image)
     check(not status and not err and out.startswith((b'block group ', b'leftover of v2')), err)
     check(out.endswith(b'in use:\t\tv2, valid\ncontradictions:\t0\n'), out[-200:])
@@ -131,7 +132,7 @@ def failures(image, scratch):
         fails(name, '/no/such/file', device='/no/such/file', says='No such file')
         fails(name, '/dev/null', device='/dev/null', says='')
         fails(name, f'{image}?offset=x', device=f'{image}?offset=x', says='')
-    fails('dump-super', '-s', '2', image, device=image, says='ends before')
+    fails('dump-super', '-s', '2', image, device=image, says='the device ends before a superblock')
     fails('dump-super', '--bytenr', '4096', image, device=image, says='no superblock at 4096')
     fails('dump-tree', '-t', '300', image, device=image, says='no tree 300')
     fails('dump-tree', '-t', 'tree-log', image, device=image, says='no log tree')
@@ -184,7 +185,7 @@ def one_line(image, scratch):
     shown = r'a\012b\033[31mc\177' + '\u00fc' + r'\302\233'
     fails('dump-super', f'/no/{odd}', device=f'/no/{shown}', says='No such file')
     fails('fiemap', image, f'dir/{odd}/x', device=image, says=f'no such file or directory: dir/{shown}/x')
-    misused('dump-tree', '-t', odd, image, says=f"'{shown}' is no tree")
+    misused('dump-tree', '-t', odd, image, says=f"'{shown}' is not a tree")
     link = os.path.join(scratch, odd)
     os.symlink(image, link)
     fails('fiemap', link, 'dir', device=os.path.join(scratch, shown), says='not a regular file: dir')
