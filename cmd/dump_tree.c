@@ -153,9 +153,9 @@ static void judge(const struct command *cmd, const struct request *req)
 	if (req->choice.subvol && !s->path)
 		cmd_usage_error(cmd, "--subvol requires --path");
 	if (s->flags & BTRKIT_DUMP_WITH_EXTENTS && !file)
-		cmd_usage_error(cmd, "--with-extents goes with --inode or --path only");
+		cmd_usage_error(cmd, "--with-extents requires --inode or --path");
 	if (req->opts.flags & BTRKIT_DUMP_FOLLOW && !req->opts.num_blocks)
-		cmd_usage_error(cmd, "--follow goes with --block only");
+		cmd_usage_error(cmd, "--follow requires --block");
 	if (file && req->opts.num_blocks)
 		cmd_usage_error(cmd, "--inode and --path cannot be combined with --block");
 	if (req->choice.any && req->opts.flags & BTRKIT_DUMP_ROOTS)

@@ -74,7 +74,7 @@ def misuse(image):
         misused('dump-tree', '-b', bad, image, says='--block')
         misused('dump-tree', '-t', bad, image, says='is not a tree')
     misused('dump-super', '--bytenr', '16777215e', image, says='too large')
-    misused('dump-tree', '--follow', image, says='--follow goes with --block only')
+    misused('dump-tree', '--follow', image, says='--follow requires --block')
     for bad in ('0', 'fs_tree_tree', 'btrfs_', 'fsx', 'subvolume'):
         misused('dump-tree', '-t', bad, image, says=f"'{bad}' is not a tree")
 

@@ -7,6 +7,7 @@ chunks, and `btrfs check` finds nothing.
 Arguments are names of scenarios; without any all are run. Exits with 77 where it cannot run.
 """
 import collections
+import contextlib
 import os
 import re
 import subprocess
@@ -115,7 +116,7 @@ class Space:
 
 
 def data(mnt):
-    """Reserves files until there is another chunk, for which the last one was too large, and one more."""
+    """Reserves files until there is another chunk, for which the last one was too large, and one more if it fits."""
     space = Space(mnt, 'data')
     size = max(MIB, space.before // 8)
     for k in range(10000):
@@ -127,7 +128,7 @@ def data(mnt):
             size //= 2
         if space.grown():
             os.rename(name, f'{mnt}/c{space.before:020}')
-            with open(f'{mnt}/k{space.before:020}', 'wb') as f:
+            with open(f'{mnt}/k{space.before:020}', 'wb') as f, contextlib.suppress(OSError):
                 os.posix_fallocate(f.fileno(), 0, size)
             return
         if size < 4096:
