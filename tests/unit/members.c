@@ -267,7 +267,7 @@ static void one_alone(void **state)
 	refused(&r, "a", BTRKIT_OPEN_WRITE, -EUCLEAN, "device 1 has a different UUID in its superblock");
 	over(&r, 0, alone);
 	change_super(&r, 0, change_devid);
-	refused(&r, "a", BTRKIT_OPEN_WRITE, -EUCLEAN, "lies on device 1, which there is not");
+	refused(&r, "a", BTRKIT_OPEN_WRITE, -EUCLEAN, "is on device 1, which does not exist");
 	end(&r);
 	sparse_free(alone);
 }
