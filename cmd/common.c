@@ -265,7 +265,7 @@ int cmd_fail_path(const struct command *cmd, const char *device, const char *pat
 	char line[BTRKIT_ERROR_LINE];
 
 	btrkit_error_format(err, line, sizeof(line));
-	/* Some messages name the path already: in front, or as their last word. */
+	/* Some messages already contain the path, at their beginning or as their last word. */
 	if ((strlen(line) > len && !memcmp(line + strlen(line) - len, path, len) &&
 	     line[strlen(line) - len - 1] == ' ') || (err->err == -ENOTDIR && !strncmp(line, path, len)))
 		return cmd_fail(cmd, device, err);

@@ -44,7 +44,7 @@ struct listing {
 /* Text names a file as it was given, as filefrag does; the other formats name it as its subvolume does. */
 struct named {
 	const struct btrkit_fiemap_sink *sink;
-	const char *path; /* as it was given; NULL: as the subvolume names it */
+	const char *path; /* as given; NULL: relative to the subvolume */
 	bool begun; /* something of the file was printed */
 };
 
