@@ -15,7 +15,7 @@ void text_add(char *buf, size_t size, const char *fmt, ...)
 	va_end(args);
 }
 
-/* Bytes of the control character at @s: an ASCII one, or one of those of Unicode that take two bytes. @return 0: none */
+/* @return length of the control character at @s, which may be one of Unicode that takes two bytes; 0: it is none */
 static size_t control_len(const unsigned char *s)
 {
 	if (s[0] < ' ' || s[0] == 0x7f)
