@@ -119,7 +119,7 @@ def main():
                 image.umount()
         for source in ('--tar', '--manifest'):
             status, err = mkfs('--reflink', source, '/dev/null', f'{scratch}/x')
-            check(status == 2 and 'only with the files of a directory' in err, err)
+            check(status == 2 and 'only be shared with the files of a directory' in err, err)
         status, err = mkfs('--reflink', f'{scratch}/x')
         check(status == 2 and '--reflink needs --rootdir' in err, err)
     print(f'{checks} checks')
