@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Extended attributes whose values Linux looks into. */
+/* Checks extended attributes whose values Linux interprets. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static void judge_acl(struct span_reader *r, const struct item *item, const stru
 	struct btrkit_error why = BTRKIT_ERROR_INIT;
 	const struct check_place at = { r->leaf->owner, r->leaf->bytenr, &item->key, "data" };
 
-	/* Without a value it is as if there was none. */
+	/* An ACL with an empty value is treated as absent. */
 	if (e->data_len && acl_judge(e->data, e->data_len, &why))
 		check_say(r->c, CHECK_INODE_ATTRIBUTE, &at, "%s", why.message);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The roots of the last commits that the superblock keeps. Linux may have begun the next transaction when it notes
- * them, and what that has changed has a generation above the superblock's: only what is of the superblock's commit or
- * older is known to be wrong. So the slot of this commit may begin with a root tree of the next one, and the slot of
- * the one before with the root tree of this.
+ * Checks the backup roots in the superblock. When Linux records them, the next transaction may already have started,
+ * and trees that it changed have a generation above the superblock's. Only roots of the superblock's generation or
+ * older can be known to be wrong. The slot of this commit may thus begin with the root tree of the next commit, and the
+ * slot of the previous commit with the root tree of this one.
  */
 #include "lib/check/supers.h"
 
@@ -44,7 +44,7 @@ static bool find_root(struct check *c, uint64_t id, struct tree_root *ret)
 	return true;
 }
 
-/* @return the name of what is wrong, or NULL */
+/* @return the name of the first wrong field, or NULL */
 static const char *judge_slot(struct check *c, const struct disk_root_backup *d)
 {
 	struct backup trees[BACKUPS];
@@ -64,7 +64,7 @@ static const char *judge_slot(struct check *c, const struct disk_root_backup *d)
 	return NULL;
 }
 
-/* Of what was in the place of a block before nothing is known, but what no block can be. */
+/* Blocks of older commits may have been overwritten, so only impossible values are wrong. */
 static const char *judge_shape(struct check *c, const struct disk_root_backup *d)
 {
 	struct backup trees[BACKUPS];
@@ -108,7 +108,7 @@ void supers_judge_backups(struct check *c)
 			slot = i;
 		}
 	}
-	/* After a crash a slot may claim this generation for what was never committed; the right one follows. */
+	/* After a crash, a slot may claim this generation for a commit that failed; the right slot follows it. */
 	if (wrong && !right)
 		blame(c, slot, wrong, "are of the superblock's generation and name another block than the tree has");
 }

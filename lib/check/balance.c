@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* An interrupted balance, with which Linux goes on when it mounts, or which it gives up. */
+/* Checks the item of an interrupted balance, which Linux resumes or drops at mount. */
 #include "lib/format/items/balance.h"
 
 #include <string.h>
@@ -12,14 +12,14 @@
 #define BALANCE_DATA (1ull << 0)
 #define BALANCE_METADATA (1ull << 2)
 #define ARGS_CONVERT (1ull << 8)
-#define TARGET_SINGLE (1ull << 48) /* the profile that has no bit elsewhere */
+#define TARGET_SINGLE (1ull << 48) /* the single profile, which has no bit in chunk types */
 
 static void blame(struct check *c, const struct item *item, const char *field, const char *message)
 {
 	check_say(c, CHECK_BALANCE, &(struct check_place){ OID_ROOT_TREE, 0, &item->key, field }, "%s", message);
 }
 
-/* Whether as many devices can have chunks of the profile, which is a single one. */
+/* Whether chunks of a profile (exactly one bit) are possible with that many devices. */
 static bool can_be(uint64_t target, size_t devices)
 {
 	const struct raid_profile *profile = raid_profile_find(target);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A check as a whole. */
+/* Runs a complete check. */
 #include <btrkit/check.h>
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ const struct check_root *check_find_root(const struct check *c, uint64_t id)
 	const struct check_root *roots = c->roots.at;
 	size_t low = CHECK_ROOTS_FIRST, high = c->roots.n;
 
-	/* The first behind it. */
+	/* Find the first one past it. */
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
@@ -49,7 +49,7 @@ const struct check_group *check_group_of(const struct check *c, uint64_t logical
 
 	if (*hint < high && logical - groups[*hint].start < groups[*hint].length)
 		return &groups[*hint];
-	/* The first that begins behind the address. */
+	/* Find the first one that starts past the address. */
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
@@ -64,7 +64,7 @@ const struct check_group *check_group_of(const struct check *c, uint64_t logical
 	return &groups[low - 1];
 }
 
-/* It differs from run to run, so that nobody can make a filesystem whose contradictions cancel out. */
+/* The key differs in each run, so nobody can craft a filesystem whose contradictions cancel out. */
 static uint64_t mix(uint64_t h, uint64_t v)
 {
 	h = (h ^ v) * 0x9e3779b97f4a7c15u;
@@ -178,7 +178,7 @@ int btrkit_check(struct btrkit_fs *fs, const struct btrkit_check_options *opts, 
 	c->result.table_bytes = c->tables.most;
 	if (!r && ret)
 		*ret = c->result;
-	/* Where a function of the options has ended it there is nothing to tell. */
+	/* If a callback of the caller ended the check, there is no error to report. */
 	if (r && err && c->failure.code != BTRKIT_OK)
 		*err = c->failure;
 	release(c);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Directories that lie in each other, which nothing of any one of them tells. In each circle one at least lies in a
- * directory with a higher number, and of those there are few: such as were moved. The leaves that have them are marked;
- * from each of them the way goes up, until it meets the top or where another one came by.
+ * Finds cycles of directories, which no check of a single directory can detect. Every cycle has at least one directory
+ * whose parent has a higher number. There are few of these, because only moving a directory makes them. The leaves that
+ * have them are marked. From each, the parents are followed up to the top or to a directory that was visited before.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #include "lib/io/buffer.h"
 
 #define MARKS_FIRST 1024u
-/* Trees whose directories are known to hang together: most snapshots have those of another one. */
+/* Trees known to have no cycles. Most snapshots have the same directories as another one. */
 #define KNOWN_MAX 1024u
 
-/* A directory that was come by, on which way; 0: no directory. */
+/* A visited directory (0: unused slot), and the walk that visited it. */
 struct mark {
 	uint64_t dir, way;
 };
@@ -26,7 +26,7 @@ struct circles {
 	const struct check_root *root;
 	struct cursor cur;
 	uint8_t *buf;	      /* a block */
-	struct check_list at; /* const struct check_block *: what is to be read, level by level */
+	struct check_list at; /* const struct check_block *: blocks to read, level by level */
 	struct mark *marks;
 	size_t num_marks, room; /* a power of two */
 	uint64_t ways, told;
@@ -41,7 +41,7 @@ static struct mark *find_mark(const struct circles *s, uint64_t dir)
 	return &s->marks[i];
 }
 
-/* @return whether there is room for another one: at the most half of it is used */
+/* Keeps the hash table at most half full. @return whether there is room for another mark */
 static bool make_room(struct circles *s)
 {
 	struct mark *old = s->marks;
@@ -64,7 +64,7 @@ static bool make_room(struct circles *s)
 	return true;
 }
 
-/* @return the directory that an inode lies in, by its first name; 0: none, or it is lost, which is told elsewhere */
+/* @return the parent of an inode, by its first name; 0: none, or lost, which is reported elsewhere */
 static uint64_t parent_of(struct circles *s, uint64_t dir)
 {
 	struct inode_ref_iter it;
@@ -91,7 +91,7 @@ static void tell(struct circles *s, uint64_t dir)
 	check_say(s->c, CHECK_DIR_CIRCLE, &at, "directories that lie in each other, and not in the tree: %" PRIu64, n);
 }
 
-/* The way up from a directory, to the top or to where one was before. */
+/* Follows the parents of a directory, up to the top or to a directory that was visited before. */
 static void go_up(struct circles *s, uint64_t dir)
 {
 	s->ways++;
@@ -109,7 +109,7 @@ static void go_up(struct circles *s, uint64_t dir)
 
 static void read_leaf(struct circles *s, const struct node *leaf)
 {
-	uint64_t file = 0; /* what is known to be no directory */
+	uint64_t file = 0; /* an inode known not to be a directory */
 
 	for (uint32_t i = 0; i < leaf->nritems && !check_failed(s->c); i++) {
 		const struct item item = leaf_item(leaf, i);
@@ -128,14 +128,14 @@ static void read_leaf(struct circles *s, const struct node *leaf)
 	}
 }
 
-/* Whether there is a directory in or below a block that lies in one with a higher number. */
+/* Whether a directory in or below a block has a parent with a higher number. */
 static bool is_marked(const struct circles *s, const struct check_block *b)
 {
 	return b && (check_block_level(b) ? b->below && leaves_below(s->l, b)->span.flags & SPAN_RISING :
 					    (atomic_load(&b->state) & CHECK_RISING) != 0);
 }
 
-/* A block of the list; what is below it is put there. */
+/* Reads a block of the list, and appends its children to the list. */
 static void read_block(struct circles *s, const struct check_block *b)
 {
 	const struct node_ref ref = check_block_ref(s->c, b);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Whether compressed data comes out again, of which a checksum says nothing. */
+/* Verifies that compressed data can be decompressed, which checksums do not guarantee. */
 #include "lib/check/compressed.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static void blame(struct check *c, const struct check_place *at, const struct fi
 		  fe->compression, why->message);
 }
 
-/* Of an extent or, inline, of an item. @return 0; -EUCLEAN: it does not come out; others say nothing of it */
+/* Decompresses a data or inline extent. @return 0; -EUCLEAN: invalid data; other errors do not mean that */
 static int decompress(struct check *c, const struct file_extent *fe, const void *in, size_t in_len,
 		      struct btrkit_error *err)
 {
@@ -43,7 +43,7 @@ void check_compressed_inline(struct check *c, const struct node *leaf, const str
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	int ret;
 
-	/* Which was told. */
+	/* Reported by extent_fields.c. */
 	if (!fe->ram_bytes || fe->ram_bytes > c->items.sectorsize)
 		return;
 	ret = decompress(c, fe, fe->inline_data, fe->inline_len, &err);
@@ -53,7 +53,7 @@ void check_compressed_inline(struct check *c, const struct node *leaf, const str
 		blame(c, &at, fe, &err);
 }
 
-/* Reads it with its checksums, of any copy; there is room for an extent at @stored. */
+/* Reads an extent into @stored, from any copy that matches its checksums. */
 static int read_verified(struct check *c, const struct file_extent *fe, uint8_t *stored, struct btrkit_error *err)
 {
 	size_t hint = 0;
@@ -68,8 +68,8 @@ static int read_verified(struct check *c, const struct file_extent *fe, uint8_t 
 }
 
 /*
- * The first copy is good nearly always. Where it is not, or what is in it is not, checksums decide which one is; a
- * failure to read it then is told by who reads all data.
+ * Tries the first copy without checksums, since it is nearly always good. If it is not, the checksums decide which copy
+ * to use. If that cannot be read either, data.c reports it.
  */
 static int judge(struct check *c, const struct file_extent *fe, uint8_t *stored, struct btrkit_error *err)
 {
@@ -86,14 +86,14 @@ static int judge(struct check *c, const struct file_extent *fe, uint8_t *stored,
 void check_compressed_extent(struct check *c, const struct node *leaf, const struct item *item,
 			     const struct file_extent *fe, const struct check_extent *e)
 {
-	/* Of who shares it nobody is to blame more than others. */
+	/* If the extent is shared, report it by its address instead of by one of its users. */
 	const struct check_place shared = { .logical = fe->disk_bytenr };
 	const struct check_place alone = { leaf->owner, leaf->bytenr, &item->key, "compression" };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	uint8_t *stored;
 	int ret;
 
-	/* Which was told, or is told of the extent. */
+	/* Reported by extent_fields.c, or for the extent itself. */
 	if (!fe->ram_bytes || fe->ram_bytes > EXTENT_COMPRESSED_MAX || fe->disk_num_bytes > EXTENT_COMPRESSED_MAX)
 		return;
 	stored = io_buffer(fe->disk_num_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What data has checksums. Items that are not valid are told by who reads all leaves. */
+/* Determines which data has checksums. Invalid items are reported by leaf.c. */
 #include <inttypes.h>
 
 #include "lib/check/ranges.h"
@@ -7,7 +7,7 @@
 
 struct loading {
 	struct check *c;
-	uint64_t end; /* of the item before */
+	uint64_t end; /* of the previous item */
 };
 
 static void blame(struct check *c, enum check_code code, const struct btrkit_key *key, const char *message)
@@ -40,7 +40,7 @@ static void take_item(void *ctx, const struct item *item)
 		blame(c, CHECK_CSUM_OVERLAP, &item->key, "checksums of data that the item before has checksums of");
 		start = l->end;
 	}
-	/* One that lies within another does not end it. */
+	/* An item within the previous one does not extend the range. */
 	if (end <= l->end)
 		return;
 	check_ranges_add(c, &c->csums, start, end);
@@ -52,7 +52,7 @@ int check_csums(struct check *c)
 	const struct check_root *root = check_find_root(c, OID_CSUM_TREE);
 	struct loading l = { .c = c };
 
-	/* That there is no such tree is told with the roots. */
+	/* roots.c reports a missing tree. */
 	if (!root) {
 		c->csums_lost = true;
 		return 0;
@@ -60,12 +60,12 @@ int check_csums(struct check *c)
 	return check_each_item(c, &root->root, &c->csums_lost, take_item, &l);
 }
 
-/* The first range that ends behind an address; *hint is near it, and moves. */
+/* Finds the first range that ends past an address. *hint: where the search starts; updated. */
 static size_t range_behind(const struct check *c, uint64_t logical, size_t *hint)
 {
 	const struct range *ranges = c->csums.at;
 
-	/* What is looked for is often the same one, or the next. */
+	/* It is often the same range as last time, or the next one. */
 	for (size_t i = *hint; i < c->csums.n && i < *hint + 2; i++)
 		if (range_end(&ranges[i]) > logical && (!i || range_end(&ranges[i - 1]) <= logical))
 			return *hint = i;
@@ -87,7 +87,7 @@ uint64_t check_csum_bytes(const struct check *c, uint64_t logical, uint64_t leng
 	return bytes;
 }
 
-/* All of a range is data, or what is not is told. */
+/* Reports parts of a range with checksums that are not in any data extent. */
 static void judge_range(struct check *c, const struct range *range, size_t *hint)
 {
 	uint64_t pos = range->start;
@@ -99,7 +99,7 @@ static void judge_range(struct check *c, const struct range *range, size_t *hint
 		if (e) {
 			const uint64_t behind = check_extent_start(e) + (uint64_t)e->sectors * c->items.sectorsize;
 
-			/* One that is not valid may say that it has no bytes. */
+			/* An invalid extent may have a length of 0. */
 			pos = behind > pos ? behind : pos + c->items.sectorsize;
 			continue;
 		}
@@ -107,7 +107,7 @@ static void judge_range(struct check *c, const struct range *range, size_t *hint
 
 		if (next < c->tables.extents.n && check_extent_start(check_extent_at(&c->tables, next)) < end)
 			end = check_extent_start(check_extent_at(&c->tables, next));
-		/* Linux would take it for the data's own when it replays the log. */
+		/* When Linux replays the log, it would use these checksums for the log's data. */
 		if (check_log_data(c, pos, &end)) {
 			pos = end;
 			continue;
@@ -118,7 +118,7 @@ static void judge_range(struct check *c, const struct range *range, size_t *hint
 	}
 }
 
-/* Extents of several references with checksums where one keeps space for data, and none has data. */
+/* Reports shared extents that have checksums in a preallocated part, and data in no part. */
 static void judge_kept(struct check *c)
 {
 	for (size_t i = 0; !c->blocks_lost && i < c->tables.extents.n; i++) {

@@ -4,28 +4,28 @@
 
 #include "lib/check/state.h"
 
-#define DATA_BAD_MAX 65536u /* addresses that are kept */
+#define DATA_BAD_MAX 65536u /* limit on recorded addresses */
 
-/* What the passes over the data share; under the lock of the check. */
+/* Shared by the passes over the data; protected by check.lock. */
 struct data_check {
 	struct check *c;
 	uint64_t bytes; /* done, for progress */
-	uint64_t *bad;	/* addresses of sectors of which a copy is damaged; ascending when all were read */
+	uint64_t *bad;	/* addresses of sectors with a damaged copy; sorted at the end */
 	size_t num_bad;
 };
 
-/* @n bytes of what has to be read are done. */
+/* Adds @n bytes to the progress. */
 void data_progress(struct data_check *d, uint64_t n);
 
 /* data_sectors.c: a run of data in one chunk and one checksum item. */
 struct data_piece {
 	uint64_t logical, length;
 	const uint8_t *sums;
-	uint64_t tree; /* that has them */
+	uint64_t tree; /* the tree with the checksums */
 };
 void data_judge_piece(struct data_check *d, const struct data_piece *p);
 
-/* data_bare.c: c->bare has been filled in, and is put in the order of addresses, none touching the next. */
+/* data_bare.c: sorts c->bare by address and merges adjacent ranges. */
 void data_sort_bare(struct check *c);
 
 /* data_parity.c */

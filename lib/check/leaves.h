@@ -2,25 +2,25 @@
 #ifndef BTRKIT_CHECK_LEAVES_H
 #define BTRKIT_CHECK_LEAVES_H
 
-/* What leaves.c, which goes up from the leaves, has leaf.c read. */
+/* Shared by leaves.c, which works its way up from the leaves, and leaf.c, which reads them for it. */
 
 #include "lib/check/span.h"
 #include "lib/check/walk.h"
 
-/* What is known of all that lies below a block, itself included. */
+/* Summary of a block and everything below it. */
 struct below {
 	struct btrkit_key first, last;
 	bool lost, empty;
-	struct span span; /* in trees of files */
+	struct span span; /* in file trees */
 };
 
 struct leaves {
 	struct check *c;
-	struct check_table below; /* struct below, in the order of the numbers that blocks have */
-	size_t *work;		  /* numbers of blocks in the table */
+	struct check_table below; /* struct below, indexed by check_block.below - 1 */
+	size_t *work;		  /* indexes in the table of blocks */
 	size_t num_work, at_a_time;
 	pthread_mutex_t lock;
-	struct reader *idle; /* under the lock */
+	struct reader *idle; /* protected by the lock */
 };
 
 static inline struct below *leaves_below(const struct leaves *l, const struct check_block *b)
@@ -28,13 +28,13 @@ static inline struct below *leaves_below(const struct leaves *l, const struct ch
 	return (struct below *)l->below.at + (b->below - 1);
 }
 
-/* A leaf that is to be read, and where what is in it goes. */
+/* A leaf to read, and where its summary goes. */
 struct wanted {
 	struct check_block *block;
 	struct below *to;
 };
 
-/* One thread's, for a while. */
+/* Buffers and positions of one thread. */
 struct reader {
 	struct leaves *l;
 	struct reader *next;
@@ -43,10 +43,10 @@ struct reader {
 	struct check_run run;
 	uint8_t *node;
 	struct below *children; /* of the node */
-	struct wanted *wanted;	/* of these, or of shared leaves */
+	struct wanted *wanted;	/* some of the children, or shared leaves */
 };
 
-/* The tree that a block's findings are told of: in trees of files the one that it was made for. */
+/* The tree to which findings in a block are attributed: the one that reached it first. */
 static inline uint64_t leaves_tree(const struct check *c, const struct check_block *b)
 {
 	return check_reached_by(c, b)->root.id;
@@ -57,15 +57,18 @@ static inline bool leaves_are_files(const struct check_block *b)
 	return atomic_load(&b->state) & CHECK_FILES;
 }
 
-/* leaf.c: the first @n that a reader wants, in the order of addresses. */
+/* leaf.c: reads the first @n leaves of reader.wanted, which are in address order. */
 void leaves_read(struct reader *r, size_t n);
-/* One that nobody has, until leaves_put_reader(); no more of them than threads. NULL: check_fail() was told. */
+/*
+ * Takes an idle reader, or creates one, until leaves_put_reader(). There are never more than threads.
+ * @return NULL: check_fail() was called
+ */
 struct reader *leaves_take_reader(struct leaves *l);
 void leaves_put_reader(struct leaves *l, struct reader *r);
 void leaves_free_readers(struct leaves *l);
 /*
- * circles.c: directories of a whole tree that lie in each other; its names come out even. @top: the tree's first block;
- * @dirs: see struct span. By one thread.
+ * circles.c: reports cycles of directories in a tree whose sums of names cancel out. @top: the tree's root block;
+ * @dirs: see struct span. Not thread-safe.
  */
 void check_circles(const struct leaves *l, const struct check_root *root, const struct check_block *top,
 		   uint64_t dirs);

@@ -2,11 +2,11 @@
 #ifndef BTRKIT_CHECK_NAMES_H
 #define BTRKIT_CHECK_NAMES_H
 
-/* What is said of names that contradict each other in one tree. */
+/* Facts about names that contradict each other in one tree. */
 
 #include "lib/check/span.h"
 
-/* How somebody says a name. */
+/* The kind of item that has a name. */
 enum fact_kind {
 	FACT_ITEM,
 	FACT_INDEX,
@@ -16,16 +16,16 @@ enum fact_kind {
 struct fact {
 	uint64_t name; /* the hash of name and directory */
 	uint64_t dir, index;
-	struct btrkit_key location; /* of an inode or a subvolume */
-	uint64_t entry;		    /* the hash of it with its type */
-	uint16_t len;		    /* of a name that an inode knows */
+	struct btrkit_key location; /* key of an inode or a subvolume */
+	uint64_t entry;		    /* the hash of the entry */
+	uint16_t len;		    /* length of the name, for names of inodes */
 	uint8_t type, kind;
-	bool alone;	       /* an entry by name that has no index */
-	bool known;	       /* what is wrong with it is told of another one */
-	struct btrkit_key key; /* where it is said */
+	bool alone;	       /* a DIR_ITEM entry without a DIR_INDEX */
+	bool known;	       /* its contradiction is reported for another fact */
+	struct btrkit_key key; /* of the item */
 };
 
-/* Sums of what is said of names with the same few bits of their hashes. */
+/* Sums over all names whose hashes have the same low bits. */
 struct bucket {
 	uint64_t names, entries;
 };
@@ -34,16 +34,16 @@ struct names {
 	struct check *c;
 	const struct check_root *root;
 	struct cursor cur;
-	uint64_t inode; /* the current one, */
-	uint8_t type;	/* what it is by its item; 0: it has none; */
-	bool gone;	/* and whether it waits to be deleted: see inode.c */
+	uint64_t inode; /* the current inode */
+	uint8_t type;	/* file type from its INODE_ITEM; 0: no such item */
+	bool gone;	/* whether it is waiting for deletion: see inode.c */
 	struct bucket *buckets;
-	bool second; /* the pass */
+	bool second; /* whether this is the second pass */
 	struct check_list facts;
 	uint64_t told;
 };
 
-/* names_judge.c: holds the facts against each other. */
+/* names_judge.c: compares the facts with each other. */
 void names_judge(struct names *n);
 
 #endif

@@ -2,22 +2,22 @@
 #ifndef BTRKIT_CHECK_QGROUPS_H
 #define BTRKIT_CHECK_QGROUPS_H
 
-/* What the quota tree says, and those who count what it should. */
+/* Contents of the quota tree, and the functions that count what it should contain. */
 
 #include "lib/check/state.h"
 #include "lib/format/items/qgroup.h"
 
-/* A qgroup. Its number has the level in the upper 16 bits; those of level 0 have their subvolume's. */
+/* A qgroup. The upper 16 bits of its id are the level. At level 0, the rest is the subvolume id. */
 struct check_qgroup {
 	uint64_t id;
 	struct qgroup_info said;
 	bool has_info, has_limit;
-	uint64_t rfer, excl; /* as they were counted */
-	/* Of squota.c: a member belongs elsewhere too; the same could come here in two ways, and is not judged. */
+	uint64_t rfer, excl; /* as counted by the check */
+	/* For squota.c. forked: a member has other parents too; unsure: may include a member twice, and is not checked. */
 	bool forked, unsure;
 };
 
-/* One belongs to another, of a higher level. */
+/* A qgroup is a member of another one of a higher level. */
 struct check_relation {
 	uint64_t member, parent;
 };
@@ -35,12 +35,12 @@ static inline uint64_t qgroup_level(uint64_t id)
 	return id >> 48;
 }
 
-/* The qgroup with that number, or NULL. */
+/* Finds a qgroup by id, or returns NULL. */
 struct check_qgroup *check_qgroup_find(const struct check_quota *q, uint64_t id);
 
-/* qgroup_count.c: by who reaches what. @return 0; 1: that cannot be said; <0 */
+/* qgroup_count.c: counts for full quotas, by what each subvolume reaches. @return 0; 1: cannot be determined; <0 */
 int check_qgroup_count(struct check_quota *q);
-/* squota.c: by who made what. @return as above */
+/* squota.c: counts for simple quotas, by the owner of each extent. @return as above */
 int check_squota_count(struct check_quota *q);
 
 #endif

@@ -2,14 +2,14 @@
 #ifndef BTRKIT_CHECK_RANGES_H
 #define BTRKIT_CHECK_RANGES_H
 
-/* Lists of struct range, by address, none touching the next. */
+/* Lists of struct range, sorted by address, with adjacent ranges merged. */
 
 #include "lib/check/state.h"
 #include "lib/space/range.h"
 
-/* Puts one behind the others, which end before it or where it begins. */
+/* Appends a range. All others end at or before its start. */
 void check_ranges_add(struct check *c, struct check_list *list, uint64_t start, uint64_t end);
-/* The number of the first one that ends behind an address; as many as there are: none does. */
+/* Index of the first range that ends past an address, or list->n. */
 size_t check_ranges_behind(const struct check_list *list, uint64_t address);
 
 #endif

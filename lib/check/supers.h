@@ -4,9 +4,9 @@
 
 #include "lib/check/state.h"
 
-/* super_fields.c: what the superblock that is used says of itself. */
+/* super_fields.c: checks the fields of the superblock in use. */
 void supers_judge_fields(struct check *c);
-/* backups.c: the roots of the last commits that it keeps. */
+/* backups.c: checks its backup roots. */
 void supers_judge_backups(struct check *c);
 
 #endif
