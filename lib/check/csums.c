@@ -118,7 +118,7 @@ static void judge_range(struct check *c, const struct range *range, size_t *hint
 	}
 }
 
-/* Reports shared extents that have checksums in a preallocated part, and data in no part. */
+/* Reports extents with several references that have checksums for preallocated space, but no written data. */
 static void judge_kept(struct check *c)
 {
 	for (size_t i = 0; !c->blocks_lost && i < c->tables.extents.n; i++) {

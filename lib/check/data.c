@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* All data that has checksums, piece by piece in the order of addresses. */
+/* Verifies all data that has checksums, piece by piece in address order. */
 #include "lib/check/data.h"
 
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 
 #define PIECE_BYTES (1u << 20)
 #define BATCH_PIECES 256u
-#define BATCH_SUMS (4u << 20) /* bytes of checksums, at the least those of a leaf */
+#define BATCH_SUMS (4u << 20) /* bytes of checksums; must be enough for a leaf */
 
-/* Checksums are gathered by one thread; then all threads read the data. */
+/* One thread collects checksums; then all threads read the data. */
 struct gathering {
 	struct data_check d;
 	struct data_piece pieces[BATCH_PIECES];
@@ -54,7 +54,7 @@ static void run_batch(struct gathering *g)
 	g->sums_len = 0;
 }
 
-/* Up to the end of its group, and no more than a piece. 0: it has no group, of which others tell. */
+/* Limits a range to its block group and to the size of a piece. @return 0: no block group, reported elsewhere */
 static uint64_t fits(struct gathering *g, uint64_t logical, uint64_t length)
 {
 	const struct check_group *group = check_group_of(g->d.c, logical, &g->group_hint);
@@ -97,7 +97,7 @@ static void take_item(void *ctx, const struct item *item)
 		take_sums(g, OID_CSUM_TREE, logical, length, item->data);
 }
 
-/* Of the checksums of logs those of data that logs name: others are of what was given up since. */
+/* Takes the checksums in logs whose data the logs refer to; others belong to data that was dropped since. */
 static void take_logs(struct gathering *g)
 {
 	struct check *c = g->d.c;
@@ -119,7 +119,7 @@ static void take_logs(struct gathering *g)
 
 static void judge_sums(struct gathering *g, const struct check_root *root)
 {
-	bool lost = false; /* which was told */
+	bool lost = false; /* already reported */
 
 	if (root && check_each_item(g->d.c, &root->root, &lost, take_item, g))
 		return;
@@ -146,7 +146,7 @@ int check_data(struct check *c)
 
 	if (!(c->opts.flags & BTRKIT_CHECK_DATA))
 		return 0;
-	/* Data does not lie where its chunk says. */
+	/* With a stripe tree, data is not where its chunk maps it. */
 	if (c->items.incompat & INCOMPAT_RAID_STRIPE_TREE)
 		return check_fail(c,
 				  features_refuse(BTRKIT_FEATURE_INCOMPAT, INCOMPAT_RAID_STRIPE_TREE,

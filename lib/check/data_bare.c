@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Data without checksums in groups with parity, of which nothing but the parity says whether it is what was written. */
+/* Collects data without checksums in block groups with parity. Only the parity can show whether it is damaged. */
 #include <stdlib.h>
 
 #include "lib/check/data.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Parity of what is used. Linux keeps it up sector by sector: at an offset of the strips of a row where nothing was
- * ever written it is anything. What is known to be written are tree blocks, data that has checksums, and what file
- * extents have of other data.
+ * Verifies the parity of used space. Linux updates parity sector by sector: at an offset in the strips of a row where
+ * nothing was ever written, it may have any value. Known to be written are tree blocks, data with checksums, and other
+ * data that file extents refer to.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,25 +16,25 @@
 #include "lib/volume/volume.h"
 
 #define ROWS_MAX 8u
-#define BYTES_MAX (16ull << 20) /* of rows that are read together, but for one row of very many stripes */
+#define BYTES_MAX (16ull << 20) /* limit for rows read at once; a single row may exceed it */
 
 struct parity {
 	struct data_check *d;
 	const struct volume_chunk *chunk;
 	struct raid_shape shape;
-	unsigned data, parities; /* strips of a row */
-	unsigned rows;		 /* that are read together */
+	unsigned data, parities; /* number of strips in a row */
+	unsigned rows;		 /* rows read at once */
 };
 
-/* Some rows, one behind the other. */
+/* Some consecutive rows. */
 struct rows {
 	const struct parity *p;
 	uint64_t first, n;
 	uint64_t start, end;	    /* logical */
-	uint32_t columns[ROWS_MAX]; /* offsets in the strips of a row, in sectors, that something was written to */
-	uint32_t bare[ROWS_MAX];    /* of these where data has no checksum */
-	uint8_t **stripes;	    /* as they are on disk */
-	uint8_t *made;		    /* P and Q */
+	uint32_t columns[ROWS_MAX]; /* per row: bits of the sectors of a strip that were written */
+	uint32_t bare[ROWS_MAX];    /* those with data without checksums */
+	uint8_t **stripes;	    /* as read from disk */
+	uint8_t *made;		    /* computed P and Q */
 };
 
 static uint64_t row_bytes(const struct parity *p)
@@ -70,7 +70,7 @@ static void mark_list(struct rows *r, const struct check_list *list)
 		mark(r, ranges[i].start, range_end(&ranges[i]));
 }
 
-/* @return whether anything is there */
+/* @return whether anything was written */
 static bool mark_all(struct rows *r)
 {
 	const struct check *c = r->p->d->c;
@@ -95,7 +95,7 @@ static bool mark_all(struct rows *r)
 	return any;
 }
 
-/* @return whether all stripes are there */
+/* @return whether all stripes could be read */
 static bool read_stripes(struct rows *r)
 {
 	const struct parity *p = r->p;
@@ -117,7 +117,7 @@ static bool read_stripes(struct rows *r)
 	return true;
 }
 
-/* What of a row is damaged was told, and its parity may be right. */
+/* Whether a row has data that was reported as damaged; its parity may be right. */
 static bool has_bad(const struct rows *r, uint64_t start)
 {
 	const struct data_check *d = r->p->d;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Every copy of a run of data against its checksums. */
+/* Verifies every copy of a piece of data against its checksums. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct sectors {
 	size_t n;
 	unsigned copies;
 	uint8_t *buf;
-	/* Of each sector a bit for each copy. */
+	/* For each sector, a bit for each copy. */
 	uint8_t *good, *bad;
 };
 
@@ -26,7 +26,7 @@ static bool sum_fits(const struct sectors *s, size_t i, const uint8_t *data)
 	return !memcmp(sum, s->p->sums + i * items->csum_size, items->csum_size);
 }
 
-/* Sector @i from a copy. A part that cannot be read as a whole is read sector by sector. */
+/* Verifies a part of a copy, from sector @first on. If it cannot be read at once, reads it sector by sector. */
 static void judge_part(struct sectors *s, const struct copy *copy, unsigned mirror, size_t first)
 {
 	const uint32_t unit = s->d->c->items.sectorsize;
@@ -44,7 +44,7 @@ static void judge_part(struct sectors *s, const struct copy *copy, unsigned mirr
 	}
 }
 
-/* @return whether there is such a copy */
+/* @return whether the copy exists */
 static bool judge_copy(struct sectors *s, unsigned mirror)
 {
 	const uint32_t unit = s->d->c->items.sectorsize;
@@ -53,7 +53,7 @@ static bool judge_copy(struct sectors *s, unsigned mirror)
 	for (uint64_t pos = 0; pos < s->p->length; pos += copy.length) {
 		if (volume_map(s->d->c->fs->volume, s->p->logical + pos, s->p->length - pos, mirror, &copy, NULL))
 			return false;
-		/* That a device is missing was told. */
+		/* Missing devices are reported elsewhere. */
 		if (copy.io)
 			judge_part(s, &copy, mirror, pos / unit);
 	}
@@ -72,7 +72,7 @@ static int verify(void *ctx, const void *buf, struct btrkit_error *err)
 	return sum_fits(w->s, w->i, buf) ? 0 : err_corrupt(err, "csum", "data checksum mismatch");
 }
 
-/* Whether parity makes of the other strips what the copies are not. */
+/* Whether the sector can be rebuilt from the other strips and parity. */
 static bool rebuilt(const struct sectors *s, size_t i)
 {
 	const uint32_t unit = s->d->c->items.sectorsize;
@@ -93,7 +93,7 @@ static void keep_bad(struct data_check *d, uint64_t logical)
 	pthread_mutex_unlock(&d->c->lock);
 }
 
-/* Whether there is data that the checksum can be of: where there is none that is told. */
+/* Whether the checksum belongs to any data; if not, that is reported elsewhere. */
 static bool is_data(const struct check *c, uint64_t logical)
 {
 	uint64_t end = UINT64_MAX;

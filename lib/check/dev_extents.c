@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Device extents against the copies of chunks that they are: there is one for each. */
+/* Compares device extents with the stripes of chunks: each stripe must have one device extent. */
 #include <stdlib.h>
 
 #include "lib/check/volume.h"
@@ -48,7 +48,7 @@ static void judge_pair(const struct volume_check *v, const struct dev_extent *st
 		blame(v, CHECK_DEVEXT_DIFFERS, e, lengths, "device extent of another length than its chunk has there");
 }
 
-/* Where the items are that have both, the copy is of the chunk that the message names. */
+/* Reports a stripe without a device extent, at the item of its chunk. */
 static void tell_lonely_stripe(const struct volume_check *v, const struct dev_extent *stripe)
 {
 	const struct btrkit_key key = KEY(OID_FIRST_CHUNK_TREE, KEY_CHUNK_ITEM, stripe->chunk_offset);
@@ -60,7 +60,7 @@ static void tell_lonely_stripe(const struct volume_check *v, const struct dev_ex
 			  "chunk has a copy where there is no device extent");
 }
 
-/* Of one on a device that there is not that is told. */
+/* If the device does not exist, that is reported instead. */
 static void tell_lonely_extent(const struct volume_check *v, const struct dev_extent *e)
 {
 	if (!v->c->chunks_lost && (v->devices_lost || volume_find_device(v, e->devid)))
@@ -108,7 +108,7 @@ int volume_dev_extents(struct volume_check *v)
 
 	if (ret == -ENOMEM)
 		return check_fail(v->c, ret, &err);
-	/* That there is no such tree is told with the roots. */
+	/* roots.c reports a missing tree. */
 	if (ret)
 		v->extents_lost = true;
 	else if ((ret = check_each_item(v->c, &root, &v->extents_lost, take_item, v)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The items of devices against the devices, what lies on them, and what the superblock counts. */
+/* Compares device items with the devices, with the space allocated on them, and with the superblock. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ const struct dev_item *volume_find_device(const struct volume_check *v, uint64_t
 	return low < v->devices.n && devices[low].devid == devid ? &devices[low] : NULL;
 }
 
-/* Whether all chunks say so too: then it was told where device extents differ from them. */
+/* Whether bytes_used matches the chunks. If so, the device extents are wrong, which was reported. */
 static bool is_of_chunks(const struct volume_check *v, const struct dev_item *device, size_t *next)
 {
 	const struct known_stripe *stripes = v->stripes.at;
@@ -45,12 +45,12 @@ static bool is_of_chunks(const struct volume_check *v, const struct dev_item *de
 	return sum == device->bytes_used && !v->c->chunks_lost;
 }
 
-/* Where the next device is looked for. */
+/* Where the entries of the next device start. */
 struct next {
 	size_t extent, stripe;
 };
 
-/* Device extents and copies of chunks lie in the order of devices. */
+/* Checks the device extents of a device. They and the stripes are sorted by device. */
 static void judge_extents(const struct volume_check *v, const struct dev_item *device, struct next *at)
 {
 	const struct dev_extent *extents = v->extents.at;
@@ -75,7 +75,7 @@ static void judge_extents(const struct volume_check *v, const struct dev_item *d
 		      "device says another number of bytes to be used than its extents have");
 }
 
-/* Extents and copies of chunks on what is no device of the filesystem. */
+/* Reports device extents and stripes on devices that the filesystem does not have. */
 static void judge_owners(const struct volume_check *v)
 {
 	const struct dev_extent *extents = v->extents.at;
@@ -107,7 +107,7 @@ static void judge_owners(const struct volume_check *v)
 	}
 }
 
-/* What a device says of itself in its superblock. */
+/* Checks the copy of the device item in the device's superblock. */
 static void judge_copy(const struct volume_check *v, const struct dev_item *device, const struct super *super)
 {
 	const struct item item = { KEY(OID_DEV_ITEMS, KEY_DEV_ITEM, super->devid),
@@ -119,7 +119,7 @@ static void judge_copy(const struct volume_check *v, const struct dev_item *devi
 	if (memcmp(super->dev_uuid, device->uuid, UUID_SIZE) || memcmp(super->metadata_uuid, device->fsid, UUID_SIZE))
 		blame(v, CHECK_DEVICE_IDENTITY, device->devid, "uuid", NULL,
 		      "the device's superblock has another UUID of it, or of the filesystem");
-	/* Nobody writes to a seed, nor to what was not there. */
+	/* Seed devices are never written, and devices that were missing have old superblocks. */
 	if (seed || super->generation != v->c->fs->super.generation)
 		return;
 	if (dev_item_decode(&item, &copy, NULL))
@@ -140,7 +140,7 @@ static void judge_copy(const struct volume_check *v, const struct dev_item *devi
 		blame(v, CHECK_DEVICE_COPY, device->devid, field, NULL, "the device's superblock says something else");
 }
 
-/* The superblock by which the device was opened: the primary, or the newest copy. */
+/* Reads the superblock that was used to open the device: the primary, or the newest mirror. */
 static bool read_super(struct btrkit_io *io, struct super *ret)
 {
 	struct disk_super disk;

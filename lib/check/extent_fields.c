@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a file extent says of itself, in a file or in a log. */
+/* Checks the fields of a file extent, in a file tree or in a log tree. */
 #include <inttypes.h>
 
 #include "lib/check/state.h"
 #include "lib/fs/extent_read.h"
 
-/* A file extent that is judged. */
+/* The file extent being checked. */
 struct judged {
 	struct check *c;
 	const struct node *leaf;
@@ -20,7 +20,7 @@ static void say(const struct judged *j, const char *field, const char *words, ui
 	check_say(j->c, CHECK_FILE_EXTENT, &at, "%s%" PRIu64, words, number);
 }
 
-/* Less than a sector, and what a leaf has room for. */
+/* The largest inline extent: smaller than a sector, and fits into a leaf. */
 static uint64_t inline_most(const struct check *c)
 {
 	const uint64_t room = leaf_room(c->items.nodesize) - sizeof(struct disk_item) - FILE_EXTENT_INLINE_START;
@@ -66,14 +66,14 @@ void check_extent_fields(struct check *c, const struct node *leaf, const struct 
 	const struct judged j = { c, leaf, item, fe };
 	const bool in_log = leaf->owner == OID_TREE_LOG;
 
-	/* Logs are ahead of the next commit. */
+	/* Logs belong to the next transaction. */
 	if (fe->generation > c->items.generation + in_log)
 		say(&j, "generation", "file extent of generation ", fe->generation);
 	if (fe->type == FILE_EXTENT_INLINE)
 		judge_inline(&j);
 	else
 		judge_regular(&j);
-	/* Of files the count of bytes tells of such holes. */
+	/* In file trees, the check of nbytes detects such holes. */
 	if (in_log && fe->type != FILE_EXTENT_INLINE && !fe->disk_bytenr && fe->disk_num_bytes)
 		say(&j, "disk_bytenr", "hole with data of bytes: ", fe->disk_num_bytes);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The extent tree as it is: extents that neither overlap nor leave their block group, and what refers to each. What is
- * in items that are not valid is not told here: who reads all leaves does that.
+ * Reads the extent tree: extents must not overlap or cross the end of their block group, and their reference counts
+ * must match their references. Invalid items are reported by leaf.c.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "lib/format/feature_bits.h"
 #include "lib/space/block_group.h"
 
-/* What a hash of 64 bits may be off by: references with equal hashes lie one behind the other. */
+/* On a hash collision, Linux increments the key offset. This is the largest distance that is accepted. */
 #define HASH_STEPS_MAX 65536
-/* Hardly ever are there two references with equal hashes; each is held against so many at the most. */
+/* Collisions are rare; each reference is compared with this many others at most. */
 #define NEAR_MAX 64u
 
 struct load {
@@ -25,7 +25,7 @@ struct load {
 	struct extent_item item;
 	struct btrkit_key key;
 	uint64_t counted, sum;
-	/* Hashes of its references, whatever they count: inline ones, and keyed ones that are near each other. */
+	/* Hashes of its references without their counts: inline ones, and keyed ones with nearby key offsets. */
 	struct check_list inline_refs, near;
 	uint64_t near_hash;
 };
@@ -70,7 +70,7 @@ static int keep(struct load *l)
 						 .refs = refs });
 }
 
-/* There are no more references to come of the current extent. */
+/* Called when all references of the current extent were read. */
 static int end_extent(struct load *l)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
@@ -88,7 +88,7 @@ static int end_extent(struct load *l)
 	return keep(l);
 }
 
-/* Whether the extent may lie where it does; what it takes of its block group is counted. */
+/* Checks the location of an extent, and adds it to the used space of its block group. */
 static void judge_place(struct load *l)
 {
 	const struct extent_item *e = &l->item;
@@ -132,7 +132,7 @@ static void add_hash(struct load *l, struct check_list *list, uint64_t hash)
 		*to = hash;
 }
 
-/* A reference of the current extent. */
+/* Adds a reference to the current extent. */
 static void take_ref(struct load *l, const struct extent_ref *ref, struct check_list *list)
 {
 	const bool of_data = ref->type == KEY_EXTENT_DATA_REF || ref->type == KEY_SHARED_DATA_REF;
@@ -153,7 +153,7 @@ static void take_ref(struct load *l, const struct extent_ref *ref, struct check_
 	l->counted += ref->count;
 }
 
-/* What can be said of an extent whose item is not valid, so that what refers to it is not told to be without one. */
+/* Derives what it can from an invalid extent item, so that its users are not reported as lacking an extent. */
 static bool guess(struct load *l, const struct item *item)
 {
 	const bool skinny = item->key.type == KEY_METADATA_ITEM;
@@ -204,7 +204,7 @@ static void take_extent(struct load *l, const struct item *item)
 		take_ref(l, &ref, &l->inline_refs);
 }
 
-/* A reference with an item of its own. */
+/* Handles a keyed reference. */
 static void take_keyed(struct load *l, const struct item *item)
 {
 	const bool of_file = item->key.type == KEY_EXTENT_DATA_REF;
@@ -227,7 +227,7 @@ static void take_keyed(struct load *l, const struct item *item)
 		check_say(l->c, CHECK_EXTENT_REF_KEY,
 			  &(struct check_place){ OID_EXTENT_TREE, 0, &item->key, "key.offset" },
 			  "reference at %" PRIu64 ", where its hash is %" PRIu64, item->key.offset, hash);
-	/* Those of other hashes are others. */
+	/* References with another hash cannot be equal. */
 	if (!of_file || hash != l->near_hash || l->near.n == NEAR_MAX)
 		l->near.n = 0;
 	l->near_hash = hash;
@@ -268,7 +268,7 @@ static void tell_super(struct check *c, const struct range *super, uint64_t star
 			  length, super->length, super->start);
 }
 
-/* What lies over a copy of the superblock each commit destroys. What lies there is in the tables already. */
+/* Reports extents that overlap a superblock copy, which the next commit would overwrite. Needs complete tables. */
 static void judge_super(struct check *c, const struct range *super)
 {
 	const struct check_table *extents = &c->tables.extents, *blocks = &c->tables.blocks;
@@ -293,7 +293,7 @@ static void judge_super(struct check *c, const struct range *super)
 	}
 }
 
-/* The first bytes of all are kept as well, and nothing writes to them: what old versions had there is left alone. */
+/* The start of each device is reserved too, but never written: extents of old versions there are accepted. */
 static void judge_supers(struct check *c)
 {
 	const struct check_group *groups = c->groups.at;

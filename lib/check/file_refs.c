@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What file extents refer to. */
+/* Checks file extents against the data extents that they refer to. */
 #include <inttypes.h>
 
 #include "lib/check/compressed.h"
@@ -36,7 +36,7 @@ struct extent_ref check_file_ref(const struct node *leaf, bool full_backref, con
 	return ref;
 }
 
-/* Whether no other reference has said of the extent what this one says. An extent that has only one is not marked. */
+/* Marks the extent with what this reference claims. @return whether no other one did; always, if it is the only one */
 static bool is_new(struct check_extent *e, const struct file_extent *fe)
 {
 	const bool kept = fe->type == FILE_EXTENT_PREALLOC && !fe->compression;

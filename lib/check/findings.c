@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Findings are met by threads in any order. Of each code the first ones by their places are kept, and counted besides:
- * what is told of a filesystem is the same in every run.
+ * Threads report findings in any order. For each code, the first ones by location are kept, and all are counted, so
+ * that every run on a filesystem reports the same.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ void check_progress(struct check *c, uint64_t n)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* By place, then by what is said. */
+/* Compares by location, then by message. */
 static int compare(const struct check_finding *a, const struct check_finding *b)
 {
 	const struct btrkit_error *x = &a->what, *y = &b->what;
@@ -99,7 +99,7 @@ static int compare(const struct check_finding *a, const struct check_finding *b)
 	return cmp;
 }
 
-/* The first that is not before @f; *same: it is the same. */
+/* Index of the first finding that is not before @f. *same: whether it is equal. */
 static size_t place_of(const struct check_findings *l, const struct check_finding *f, bool *same)
 {
 	size_t low = 0, high = l->n;
@@ -219,7 +219,7 @@ void check_say(struct check *c, enum check_code code, const struct check_place *
 		check_tell(c, code, &what);
 }
 
-/* Which of the codes of blocks a failure to read one has. */
+/* The code to report for a block that could not be read. */
 static enum check_code code_of(int ret, const struct btrkit_error *what)
 {
 	static const struct {
@@ -230,7 +230,7 @@ static enum check_code code_of(int ret, const struct btrkit_error *what)
 		{ "level", CHECK_BLOCK_HEADER }, { "generation", CHECK_BLOCK_HEADER }, { "owner", CHECK_BLOCK_HEADER },
 	};
 
-	/* Without a chunk nothing is known of a block, not even a field. */
+	/* If no chunk maps the block, it was not read, and no field is set. */
 	if (ret != -EUCLEAN || !what->field[0])
 		return CHECK_BLOCK_READ;
 	if (what->places & BTRKIT_AT_SLOT)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Block groups against chunks: there is one for each. */
+/* Compares block groups with chunks: each chunk must have one block group. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 struct loading {
 	struct volume_check *v;
 	struct cursor cur;
-	struct check_list items; /* struct block_group, by address, none overlapping another */
+	struct check_list items; /* struct block_group, by address, not overlapping */
 };
 
 static void blame(const struct loading *l, enum check_code code, const struct btrkit_key *key, const char *field,
@@ -30,7 +30,7 @@ static void take_item(void *ctx, const struct item *item)
 		l->v->c->groups_lost = true;
 		return;
 	}
-	/* Where it ends decides what is looked for next: it must not go back. */
+	/* The next search starts at its end, so that must not be before the last one. */
 	if (group.start + group.length < group.start || (last && group.start - last->start < last->length)) {
 		blame(l, CHECK_GROUP_CHUNK, &item->key, "key.objectid", "block group that overlaps another");
 		return;
@@ -40,7 +40,7 @@ static void take_item(void *ctx, const struct item *item)
 		*to = group;
 }
 
-/* The items from a place among the extents on that lie before @end, and the one there. */
+/* Takes the block group items from @from up to, but not including, @end. */
 static int take_from(struct loading *l, uint64_t from, uint64_t end)
 {
 	struct check *c = l->v->c;
@@ -59,8 +59,8 @@ static int take_from(struct loading *l, uint64_t from, uint64_t end)
 }
 
 /*
- * Among the extents each is looked up, and besides where no chunk is, and so no extents should be. What extents.c finds
- * within a group it hands to check_group_item().
+ * Without a block group tree, the items are among the extents. Looks up one for each chunk, and searches where there is
+ * no chunk and should be no extents. extents.c passes other items that it meets to check_group_item().
  */
 static int load_between_extents(struct loading *l, const struct tree_root *root)
 {
@@ -96,7 +96,7 @@ static void add_group(struct loading *l, const struct known_chunk *chunk, const 
 		to->flags = chunk->type;
 	}
 	if (group) {
-		/* Of two lengths the chunk's is where blocks can be. */
+		/* If the lengths differ, use the chunk's, because blocks can only be there. */
 		if (!chunk) {
 			to->start = group->start;
 			to->length = group->length;
@@ -138,7 +138,7 @@ static void tell_lonely_group(const struct loading *l, const struct block_group 
 		      "block group has no chunk");
 }
 
-/* Both in the order of addresses. */
+/* Compares both lists, which are sorted by address. */
 static void compare(struct loading *l)
 {
 	const struct known_chunk *chunks = l->v->chunks.at;
@@ -154,7 +154,7 @@ static void compare(struct loading *l)
 			const struct known_chunk *before = i ? &chunks[i - 1] : NULL;
 
 			tell_lonely_group(l, &groups[j]);
-			/* Groups do not overlap for who looks for the one that has an address. */
+			/* Lookups by address need groups that do not overlap. */
 			if ((!before || groups[j].start - before->logical >= before->length) &&
 			    (i == num_chunks || chunks[i].logical >= end))
 				add_group(l, NULL, &groups[j]);
@@ -179,7 +179,7 @@ int volume_groups(struct volume_check *v)
 	ret = fs_find_root(c->fs, c->group_tree, &root, NULL, &err);
 	if (ret == -ENOMEM)
 		return check_fail(c, ret, &err);
-	/* That there is no such tree is told with the roots. */
+	/* roots.c reports a missing tree. */
 	if (ret)
 		c->groups_lost = true;
 	else if (own)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Inodes of which everything is known. */
+/* Checks inodes whose items are all known. */
 #include <sys/stat.h>
 
 #include "lib/check/span.h"
@@ -21,7 +21,7 @@ void span_inode_item(struct span_reader *r, const struct item *item)
 		span_say(r, CHECK_INODE_CACHE, item, NULL, "a cache of free inode numbers, of bytes: ", i.size);
 		r->inode->seen |= SEEN_DOUBT;
 	}
-	/* Linux numbers new ones behind the highest, and the last number it gives to none. */
+	/* Linux gives new inodes numbers after the highest one, and never assigns the last number. */
 	if (item->key.objectid >= OID_LAST_FREE - 1 && item->key.objectid <= OID_LAST_FREE)
 		span_say(r, CHECK_INODE_NUMBER, item, "key.objectid", "nothing new can be made in a tree with inode ",
 			 item->key.objectid);
@@ -29,7 +29,7 @@ void span_inode_item(struct span_reader *r, const struct item *item)
 		span_say(r, CHECK_INODE_GENERATION, item, "generation", "inode of generation ", i.generation);
 	if (i.transid > generation)
 		span_say(r, CHECK_INODE_GENERATION, item, "transid", "inode changed in generation ", i.transid);
-	/* What Linux has for nobody: it lets no one write to such a file. */
+	/* Linux treats this as an invalid user, and refuses writes to the file. */
 	if (i.uid == UINT32_MAX)
 		span_say(r, CHECK_INODE_OWNER, item, "uid", "inode of user ", i.uid);
 	if (i.gid == UINT32_MAX)
@@ -42,7 +42,7 @@ void span_inode_item(struct span_reader *r, const struct item *item)
 			 i.flags);
 }
 
-/* An inode that is judged. */
+/* The inode being checked. */
 struct judged {
 	struct check *c;
 	uint64_t tree;
@@ -68,7 +68,7 @@ static void say(const struct judged *j, enum check_code code, const char *field,
 		check_tell(j->c, code, &what);
 }
 
-/* @return whether it is of the kind that its items are for */
+/* @return whether its file type fits its items */
 static bool judge_kind(const struct judged *j)
 {
 	const uint32_t mode = j->i->mode, seen = j->i->seen;
@@ -130,14 +130,14 @@ static void judge_default_acl(const struct judged *j)
 		say(j, CHECK_INODE_ATTRIBUTE, NULL, "inode that is no directory, with a default ACL", 0, 0);
 }
 
-/* What an inode that waits to be deleted says is nobody's concern. */
+/* Checks sizes and contents. An inode waiting for deletion is skipped. */
 static void judge_contents(const struct judged *j)
 {
 	const struct span_inode *i = j->i;
 	const uint64_t gap = i->seen & SEEN_EXTENTS && !i->begin ? (i->gap < i->end ? i->gap : i->end) : 0;
 
 	if (S_ISDIR(i->mode)) {
-		/* By one list it is right; that the other one differs is told. */
+		/* If the size matches one of the two indexes, the other one is wrong, which is reported elsewhere. */
 		if (i->size != i->bytes && i->size != 2 * i->indexed && i->size != 2 * (i->bytes - i->indexed))
 			say(j, CHECK_DIR_SIZE, "size", OTHER_SIZE, i->size, i->bytes);
 		return;
@@ -165,7 +165,7 @@ static void judge_csums(const struct judged *j)
 
 	if (!S_ISREG(i->mode) && !S_ISLNK(i->mode))
 		return;
-	/* Of compressed data it is the flag that is wrong. */
+	/* For compressed data, the flag itself is wrong. */
 	if (none && i->seen & SEEN_CSUM && !(i->seen & SEEN_COMPRESSED))
 		say(j, CHECK_FILE_CSUM_ODD, NULL, "file that has no checksums by its flags, and has some", 0, 0);
 	if (!none && i->seen & SEEN_NO_CSUM)
@@ -192,7 +192,7 @@ void span_judge(struct check *c, uint64_t tree, struct span *span, const struct 
 	const bool known = inode->seen & SEEN_ITEM;
 
 	span->names -= inode->name_hash * span_hash_type(c, known ? dir_type_of_mode(inode->mode) : 0);
-	/* Linux does not hurry to take out the index of what was in a directory that waits to be deleted. */
+	/* Linux removes DIR_INDEX items of a deleted directory late. */
 	if (!known || inode->nlink || inode->objectid == OID_FIRST_FREE) {
 		span->names += inode->children;
 		span->entries += inode->entries;

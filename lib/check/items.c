@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Items and blocks that the parts of a check look up. What of them cannot be read is told by who reads all blocks; but
- * without memory nothing is known of what is there, and the check ends.
+ * Lookups of items and blocks for all passes. What cannot be read is reported by the passes that read all blocks; only
+ * running out of memory ends the check.
  */
 #include "lib/check/state.h"
 
@@ -37,7 +37,7 @@ int check_each_item(struct check *c, const struct tree_root *root, bool *lost,
 
 	cursor_init(&cur, c->fs, root);
 	cur.scan = true;
-	/* By far the largest of those that are read so. */
+	/* This is by far the largest tree that is read in this way. */
 	cur.once = root->id == OID_EXTENT_TREE;
 	while (!(ret = cursor_next_around(&cur, &at, first, lose, &l, &err)) && !check_failed(c)) {
 		first = false;

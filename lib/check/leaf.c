@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Leaves are read, neighbours together, and what is in each is judged. */
+/* Reads leaves, adjacent ones at once, and checks their items. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include "lib/check/leaves.h"
 #include "lib/io/buffer.h"
 
-/* Item types that belong into one tree. */
+/* Item types that belong into a particular tree. */
 static const struct {
 	uint8_t first, last;
 	uint64_t tree;
@@ -65,7 +65,7 @@ static void judge_item(struct check *c, uint64_t tree, const struct node *leaf, 
 	check_tell(c, code, &what);
 }
 
-/* The root tree has its own directory and files of v1 caches, which nobody gives other permissions. */
+/* The root tree has its own directory and the v1 cache files; their permissions never change. */
 static void judge_cache_file(struct check *c, uint64_t tree, const struct node *leaf, const struct item *item)
 {
 	struct inode_item inode;
@@ -77,7 +77,7 @@ static void judge_cache_file(struct check *c, uint64_t tree, const struct node *
 		  "the file of a cache of free space has mode %o", inode.mode);
 }
 
-/* A leaf of a tree that is none of files; the root tree has files all the same, those of the v1 cache. */
+/* Checks a leaf of a tree other than a file tree. The root tree still has files, those of the v1 cache. */
 static void read_other(struct reader *r, uint64_t tree, const struct node *leaf, bool full_backref)
 {
 	struct check *c = r->l->c;
@@ -102,7 +102,7 @@ static void read_files(struct reader *r, struct check_block *b, const struct nod
 		atomic_fetch_or(&b->state, CHECK_RISING);
 }
 
-/* @block: NULL: it cannot be read, which was told */
+/* Checks a leaf. @block: NULL if it could not be read, which was reported */
 static void take_leaf(struct reader *r, struct check_block *b, const uint8_t *block, struct below *ret)
 {
 	struct check *c = r->l->c;
@@ -117,7 +117,7 @@ static void take_leaf(struct reader *r, struct check_block *b, const uint8_t *bl
 	leaf = check_node(c, block);
 	ret->lost = false;
 	ret->empty = !leaf.nritems;
-	/* That is told of all but the root of a tree, and what it should have had is lost. */
+	/* Only the root of a tree may be empty. Other empty leaves are reported, and their items count as lost. */
 	if (ret->empty && !(atomic_load(&b->state) & CHECK_ROOT)) {
 		atomic_fetch_or(&b->state, CHECK_LOST);
 		span_lost(&ret->span);
@@ -134,7 +134,7 @@ static void take_leaf(struct reader *r, struct check_block *b, const uint8_t *bl
 		read_other(r, leaves_tree(c, b), &leaf, b->place & CHECK_BLOCK_FULL);
 }
 
-/* How many from the first on have addresses one behind the other. */
+/* Number of leaves, starting with the first, that have adjacent addresses. */
 static size_t neighbours(const struct reader *r, const struct wanted *at, size_t n)
 {
 	size_t run = 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * From the leaves up. Leaves that several nodes point to, or that are all of a tree, come first, in the order of their
- * addresses: what is in each is kept. Then the nodes right above leaves, which read their other leaves in that order
- * too, and at last those above, level by level. So each leaf is read once, whoever shares it, and what is kept of it is
- * what those have to know who come after it. Threads share out leaves and nodes among themselves.
+ * Processes the trees from the leaves up. First come leaves that several nodes point to, and those that are the root of
+ * a tree, in address order; their summaries are kept. Then come the nodes of level 1, which read their other leaves, in
+ * address order too, and then the higher levels one by one. Each leaf is therefore read once, no matter how many trees
+ * share it, and only its summary is kept. The leaves and nodes of a level are divided among the threads.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static void say(struct check *c, const struct check_block *b, const struct btrki
 	check_say(c, CHECK_BLOCK_PARENT, &(struct check_place){ leaves_tree(c, b), child, key, "key" }, "%s", message);
 }
 
-/* The keys of a child against the pointers to it and to the next one. */
+/* Checks that the keys of a child lie between the pointer to it and the next pointer. */
 static void judge_keys(struct check *c, const struct check_block *b, const struct node *n, uint32_t slot,
 		       const struct below *child)
 {
@@ -39,7 +39,7 @@ static void judge_keys(struct check *c, const struct check_block *b, const struc
 		say(c, b, &next, bytenr, "the highest key below a tree block is not below that of the next");
 }
 
-/* What is below a child of a node, if that is known. A leaf that is to be read is wanted. */
+/* Gets the summary of a child, if there is one. A leaf that has not been read is added to reader.wanted. */
 static void take_child(struct reader *r, const struct node_ref *ref, struct below *ret, size_t *num_wanted)
 {
 	struct leaves *l = r->l;
@@ -55,7 +55,7 @@ static void take_child(struct reader *r, const struct node_ref *ref, struct belo
 		r->wanted[(*num_wanted)++] = (struct wanted){ b, ret };
 }
 
-/* The table is in the order of addresses. */
+/* Blocks in the table are sorted by address, so comparing pointers is enough. */
 static int compare_wanted(const void *x, const void *y)
 {
 	const struct check_block *a = ((const struct wanted *)x)->block, *b = ((const struct wanted *)y)->block;
@@ -78,7 +78,7 @@ static void read_children(struct reader *r, const struct node *n, uint32_t from)
 	leaves_read(r, num);
 }
 
-/* Puts together what is below a node. */
+/* Merges the summaries of a node's children. */
 static void join_children(struct reader *r, const struct check_block *b, const struct node *n, struct below *all)
 {
 	struct check *c = r->l->c;
@@ -98,7 +98,7 @@ static void join_children(struct reader *r, const struct check_block *b, const s
 		if (!child->lost && !child->empty)
 			all->last = child->last;
 	}
-	/* Of one that has lost its first children to a drop too. */
+	/* This also holds for a node whose first children have been dropped. */
 	all->first = node_key(n, 0);
 	all->lost = all->empty = false;
 }
@@ -111,14 +111,14 @@ static void read_node(struct reader *r, struct check_block *b, struct below *all
 
 	*all = (struct below){ .lost = true };
 	span_lost(&all->span);
-	/* What there is to be told of it was told on the way down. */
+	/* Damage to the node was reported by walk.c. */
 	if (!(atomic_load(&b->state) & CHECK_LOST) && check_reread(c, &ref, r->node)) {
 		n = check_node(c, r->node);
 		join_children(r, b, &n, all);
 	}
 }
 
-/* A piece of work of a thread: leaves that are shared, or a node and those of its leaves that are not. */
+/* A unit of work for a thread: some shared leaves, or a node and its unshared leaves. */
 static void work(void *ctx, size_t piece)
 {
 	struct leaves *l = ctx;
@@ -144,7 +144,7 @@ static void work(void *ctx, size_t piece)
 	check_progress(l->c, n);
 }
 
-/* Whether something is kept of what is below a block. */
+/* Whether a summary is kept for a block. */
 static bool is_kept(const struct check_block *b)
 {
 	const unsigned state = atomic_load(&b->state);
@@ -185,12 +185,12 @@ static void read_level(struct leaves *l, unsigned level)
 		if (b->below && check_block_level(b) == level)
 			l->work[l->num_work++] = i;
 	}
-	/* Nodes are much work each. */
+	/* Each node is much work. */
 	l->at_a_time = level ? 1 : CHECK_RUN_BYTES / l->c->items.nodesize;
 	each((l->num_work + l->at_a_time - 1) / l->at_a_time, l->c->threads, work, l);
 }
 
-/* What is lost of leaves is lost for who adds up references. */
+/* Sets blocks_lost if any leaf was lost, because its references are missing. */
 static void note_lost(struct leaves *l)
 {
 	struct check_tables *t = &l->c->tables;

@@ -13,7 +13,7 @@ struct check_qgroup {
 	struct qgroup_info said;
 	bool has_info, has_limit;
 	uint64_t rfer, excl; /* as counted by the check */
-	/* For squota.c. forked: a member has other parents too; unsure: may include a member twice, and is not checked. */
+	/* For squota.c. forked: a member has other parents too; unsure: may include a member twice, so not checked. */
 	bool forked, unsure;
 };
 
