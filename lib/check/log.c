@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Log trees: what was written last and only Linux brings into the trees, when it mounts. The extent tree knows nothing
- * of them, so that they must lie where it has nothing.
+ * Checks the log trees, which Linux replays at mount. The extent tree has no record of them, so their blocks must lie
+ * in space that it shows as free.
  */
 #include "lib/check/log.h"
 
@@ -15,7 +15,7 @@ void log_say(struct log *l, enum check_code code, uint64_t logical, const struct
 	check_say(l->c, code, &(struct check_place){ OID_TREE_LOG, logical, key, field }, "%s", message);
 }
 
-/* @return whether it is met for the first time */
+/* Records a visit of a block. @return whether it is the first */
 static bool meet(struct log *l, uint64_t bytenr)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -83,7 +83,7 @@ static void take_tree(struct log *l, uint64_t logical, const struct item *item)
 
 	if (root_item_decode(&l->c->items, item, &ri, NULL))
 		return;
-	/* Linux judges it like one of the root tree. */
+	/* Linux validates it like a root item of the root tree. */
 	if (ri.drop_progress.objectid && !ri.drop_level)
 		log_say(l, CHECK_LOG_ROOT, logical, &item->key, "drop_progress",
 			"log tree is being dropped at a level that no drop begins at");
@@ -103,7 +103,7 @@ static void take_tree(struct log *l, uint64_t logical, const struct item *item)
 		*to = tree_root_of(&item->key, &ri);
 }
 
-/* An item of the tree that names the others, or of one of those. */
+/* Handles an item of the log root tree or of a log tree. */
 static void take_item(struct log *l, const struct node *leaf, const struct item *item)
 {
 	if (l->top != (item->key.type == KEY_ROOT_ITEM))
@@ -143,7 +143,7 @@ static void judge_leaf(struct log *l, const struct node *leaf)
 	}
 }
 
-/* What comes first is put behind, and read next. */
+/* Pushes the children in reverse order, so that the first one is read next. */
 static void judge_node(struct log *l, const struct node *n)
 {
 	for (uint32_t i = n->nritems; i-- > 0;) {
@@ -154,7 +154,7 @@ static void judge_node(struct log *l, const struct node *n)
 	}
 }
 
-/* Each block once, however often it is pointed to, so that this ends; leaves in the order of their keys. */
+/* Reads the leaves in key order, and each block only once, so that this terminates. */
 static void read_tree(struct log *l, const struct tree_root *root, bool top, uint8_t *buf)
 {
 	l->top = top;
@@ -205,7 +205,7 @@ static void release(struct log *l)
 int check_logs(struct check *c)
 {
 	const struct super *super = &c->fs->super;
-	/* Log trees are written ahead of the next commit. */
+	/* Log trees belong to the next transaction. */
 	const struct tree_root root = { OID_TREE_LOG, 0, super->log_root, super->generation + 1,
 					super->log_root_level };
 	struct log l = { .c = c };

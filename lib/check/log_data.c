@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Data that log trees tell of: where it lies, and whether it has checksums. */
+/* Checks the data that log trees refer to: its location, and whether it has checksums. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@ static bool is_known(struct log *l, const struct file_extent *fe)
 }
 
 /*
- * Data is that of an extent, which is @known, or only the log knows of it and nothing else is there.
- * @return whether it is one of both
+ * Data must either be in an extent of the extent tree (*known is true then), or in space that is free without the log.
+ * @return whether it is one of the two
  */
 static bool judge_place(struct log *l, uint64_t logical, const struct item *item, const struct file_extent *fe,
 			bool *known)
@@ -42,7 +42,7 @@ static bool judge_place(struct log *l, uint64_t logical, const struct item *item
 	return !words;
 }
 
-/* File extents of one extent often come one behind the other. */
+/* Records data that only the log knows. Successive file extents often refer to the same extent. */
 static void add_data(struct log *l, const struct file_extent *fe)
 {
 	struct check_list *data = &l->c->log_data;
@@ -55,7 +55,7 @@ static void add_data(struct log *l, const struct file_extent *fe)
 		*to = (struct range){ fe->disk_bytenr, fe->disk_num_bytes };
 }
 
-/* Linux reads no file without checksums that its inode says to have them. */
+/* Unless the inode has NODATASUM, Linux cannot read data without checksums. */
 static void want_sums(struct log *l, uint64_t logical, const struct item *item, const struct file_extent *fe)
 {
 	const uint64_t start = fe->compression ? fe->disk_bytenr : fe->disk_bytenr + fe->offset;
@@ -66,7 +66,7 @@ static void want_sums(struct log *l, uint64_t logical, const struct item *item, 
 	if (!l->inode.item || l->inode.doubt || fe->type != FILE_EXTENT_REG || l->c->csums_lost ||
 	    start + length < start)
 		return;
-	/* Nothing in the log can make it worse. */
+	/* All checksums are committed; the log cannot remove any. */
 	if (!none && check_csum_bytes(l->c, start, length, &l->hints.csum) == length)
 		return;
 	to = check_list_add(l->c, &l->wanted, sizeof(*to));
@@ -88,7 +88,7 @@ static void judge_regular(struct log *l, const struct node *leaf, const struct i
 	want_sums(l, leaf->bytenr, item, fe);
 }
 
-/* Linux refuses a leaf in which extents overlap. */
+/* Linux refuses leaves with overlapping file extents. */
 static void judge_overlap(struct log *l, const struct node *leaf, const struct item *item, const struct file_extent *fe)
 {
 	const uint64_t sector = l->c->items.sectorsize, begin = item->key.offset;
@@ -107,7 +107,7 @@ void log_extent(struct log *l, const struct node *leaf, const struct item *item)
 	struct file_extent fe;
 
 	if (file_extent_decode(&l->c->items, item, &fe, NULL))
-		return; /* it was found valid */
+		return; /* cannot fail: the item was validated */
 	check_extent_fields(l->c, leaf, item, &fe);
 	judge_overlap(l, leaf, item, &fe);
 	if (fe.type != FILE_EXTENT_INLINE)
@@ -121,7 +121,7 @@ static uint64_t sums_end(const struct check_log_sum *s)
 	return s->start + s->length;
 }
 
-/* The tree's own that end behind an address. */
+/* The first of the tree's own checksums that end past an address. */
 static const struct check_log_sum *sums_behind(const struct log *l, uint64_t logical)
 {
 	const struct check_log_sum *sums = l->c->log_sums.at;
@@ -138,7 +138,7 @@ static const struct check_log_sum *sums_behind(const struct log *l, uint64_t log
 	return low < l->c->log_sums.n ? &sums[low] : NULL;
 }
 
-/* The bytes of them only the check of data will want. */
+/* Keeps the checksums themselves if data will be verified. */
 static bool keep_bytes(struct log *l, struct check_log_sum *s, const uint8_t *bytes)
 {
 	const size_t size = s->length / l->c->items.sectorsize * l->c->items.csum_size;
@@ -186,7 +186,7 @@ void log_sums(struct log *l, const struct node *leaf, const struct item *item)
 		free(s.sums);
 }
 
-/* Of a range what has no checksum, neither in the log nor in the tree of them. */
+/* Number of bytes in a range without a checksum in the log or in the checksum tree. */
 static uint64_t bare_bytes(struct log *l, const struct range *range)
 {
 	uint64_t bare = 0, pos = range->start;
@@ -240,7 +240,7 @@ static int compare(const void *a, const void *b)
 	return (x->length > y->length) - (x->length < y->length);
 }
 
-/* Equal ones are one extent; others that overlap would become two extents in one place. */
+/* Merges equal ranges, which are one extent. Reports others that overlap: replay would make overlapping extents. */
 void log_data_join(struct log *l)
 {
 	struct range *data = l->c->log_data.at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a log tree says of inodes and their names, with the subvolume that it is of. */
+/* Checks the inodes and names of a log tree, together with its subvolume. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -9,10 +9,10 @@
 #include "lib/format/items/dir.h"
 #include "lib/format/items/dir_log.h"
 
-#define MODE_NONE 0u		/* there is no such inode */
-#define MODE_UNKNOWN UINT32_MAX /* or it cannot be said */
+#define MODE_NONE 0u		/* the inode does not exist */
+#define MODE_UNKNOWN UINT32_MAX /* the inode cannot be read */
 
-/* The mode that an inode has in the subvolume. */
+/* The mode of an inode in the subvolume. */
 static uint32_t committed_mode(struct log *l, uint64_t objectid)
 {
 	struct inode_item i;
@@ -57,13 +57,13 @@ static void take_inode(struct log *l, const struct node *leaf, const struct item
 	if (i.uid == UINT32_MAX || i.gid == UINT32_MAX)
 		say(l, CHECK_INODE_OWNER, leaf, item, i.uid == UINT32_MAX ? "uid" : "gid",
 		    "inode in a log tree of a user or group that there cannot be");
-	/* No transaction makes another file of an inode. */
+	/* The file type of an inode never changes. */
 	if (there != MODE_NONE && there != MODE_UNKNOWN && (there ^ i.mode) & S_IFMT)
 		say(l, CHECK_LOG_INODE, leaf, item, "mode",
 		    "inode of another kind in a log tree than in its subvolume");
 }
 
-/* Linux fails to replay what is of an inode that is nowhere. */
+/* Linux cannot replay items of an inode that neither the log nor the subvolume has. */
 static void first_of_inode(struct log *l, const struct node *leaf, const struct item *item)
 {
 	const uint32_t there = committed_mode(l, item->key.objectid);
@@ -100,7 +100,7 @@ static void judge_later(struct log *l, const struct node *leaf, const struct ite
 		*to = (struct log_name){ directory, leaf->bytenr, other, item->key };
 }
 
-/* The inode that the subvolume leads to by the name's index, and by another name; 0: none. */
+/* The inode that has the index of the name in the subvolume, under another name; 0: none. */
 static uint64_t index_taken(struct log *l, const struct inode_ref *ref)
 {
 	const struct btrkit_key key = { ref->parent, KEY_DIR_INDEX, ref->index };
@@ -115,7 +115,7 @@ static uint64_t index_taken(struct log *l, const struct inode_ref *ref)
 	return e.location.type == KEY_INODE_ITEM ? e.location.objectid : 0;
 }
 
-/* A new name gets into its directory, where its index must be free. */
+/* Replay adds a new name to its directory, so its index must be unused there. */
 static void judge_parent(struct log *l, const struct node *leaf, const struct item *item, const struct inode_ref *ref)
 {
 	const uint32_t there = committed_mode(l, ref->parent);
@@ -160,7 +160,7 @@ static void judge_refs(struct log *l, const struct node *leaf, const struct item
 		judge_ref(l, leaf, item, &ref);
 }
 
-/* Of what a directory's name leads to nothing need be there: Linux leaves it out then. */
+/* The target of a directory entry need not exist: Linux skips such entries. */
 static void judge_entries(struct log *l, const struct node *leaf, const struct item *item)
 {
 	const bool index = item->key.type == KEY_DIR_INDEX;
@@ -218,7 +218,7 @@ static void judge_item(struct log *l, const struct node *leaf, const struct item
 	}
 }
 
-/* Those that Linux copies from the tree of a subvolume, and those that it makes for logs. */
+/* Whether Linux copies items of this type from a subvolume, or creates them for logs. */
 static bool belongs(uint8_t type)
 {
 	switch (type) {
@@ -275,7 +275,7 @@ void log_files_doubt(struct log *l, const struct item *item)
 {
 	begin_inode(l, item->key.objectid);
 	l->inode.doubt = true;
-	/* What it may have been is not told to be missing. */
+	/* The item may have held checksums that would otherwise be reported as missing. */
 	if (item->key.type == KEY_EXTENT_CSUM)
 		l->lost = true;
 }
@@ -293,7 +293,7 @@ void log_files_begin(struct log *l, uint64_t subvolume)
 		cursor_init(&l->subvolume, l->c->fs, &root->root);
 }
 
-/* The mode that an inode has in the log. */
+/* The mode of an inode in the log. */
 static uint32_t logged_mode(const struct log *l, uint64_t objectid)
 {
 	const struct log_mode *modes = l->modes.at;
@@ -311,9 +311,9 @@ static uint32_t logged_mode(const struct log *l, uint64_t objectid)
 }
 
 /*
- * A name whose directory is nowhere Linux leaves out. What had its index may be gone when it is put in, if anything is
- * said of that inode or of the directory. If not, the mount fails: Linux itself writes such logs, when it gives the
- * index of a deleted name anew.
+ * Linux skips a name whose directory does not exist. If the index is in use, the old name may be removed before the new
+ * one is added, provided that the log has items of that inode or of the directory. Otherwise the mount fails. Linux
+ * itself writes such logs when it reuses the index of a deleted name.
  */
 static void judge_name(struct log *l, const struct log_name *n)
 {

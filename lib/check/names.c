@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A tree whose names do not come out even. What is said of one name in one directory belongs together, wherever it is
- * said: by the directory, in two lists, and by inodes. A first pass adds up by what few bits of its hash the names are
- * that contradict, a second one keeps what is said of those, and that is then held against each other.
+ * Examines a tree whose sums of names do not cancel out. A name in a directory occurs in three places: in a DIR_ITEM,
+ * in a DIR_INDEX and in a ref of the inode. The first pass sums them up by a few bits of their hashes, to find where
+ * the contradictions are. The second pass collects the facts about the names there, which are then compared.
  */
 #include <stdlib.h>
 
@@ -10,9 +10,9 @@
 #include "lib/format/items/dir.h"
 
 #define BUCKETS (1u << 14)
-#define TREES_MAX 64 /* that are gone through, each for contradictions of its own */
+#define TREES_MAX 64 /* limit on trees that are examined, each with different contradictions */
 
-/* @return 0, or the failure that ends the check */
+/* @return 0, or the error that ends the check */
 static int add_fact(struct names *n, const struct fact *f)
 {
 	struct bucket *b = &n->buckets[f->name % BUCKETS];
@@ -127,7 +127,7 @@ static int pass(struct names *n)
 	return ret < 0 ? ret : 0;
 }
 
-/* @return whether the tree is to be gone through: none with the same contradictions was, and not too many others */
+/* @return whether to examine the tree: no other one had the same contradictions; *many: the limit was reached */
 static bool is_news(struct check *c, const struct span *all, bool *many)
 {
 	const struct bucket *known = c->names.at;

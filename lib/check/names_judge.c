@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What is said of names against each other. First what is said of one name; but where one place has another name than
- * the others, that is told once: entries and names of one inode in one directory are looked for as well.
+ * Compares the facts about names. Facts about the same name are compared first. If one place has a different name than
+ * the others, that is reported once; therefore the entries and names of an inode in a directory are looked up as well.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "lib/check/names.h"
 
-/* Entries and names that are the same in many places would take the square of their number. */
+/* Limits the quadratic cost of comparing many equal entries and names. */
 #define GROUP_MAX 64
 
 struct judging {
 	struct names *n;
-	struct fact **children; /* by directory and by what they lead to */
+	struct fact **children; /* sorted by directory and target */
 	struct check_list links;
 };
 
-/* What an inode has not, as was told, or has too much: names, or of a directory bytes of names of entries. */
+/* What an inode lacks or has too much, as reported: names, or bytes of the names of a directory's entries. */
 struct link {
 	uint64_t inode, lacking;
 	bool entries;
 };
 
-/* All that is said of a name. */
+/* All facts about a name. */
 struct group {
 	struct fact *items, *indexes, *refs;
 	size_t num_items, num_indexes, num_refs;
@@ -80,7 +80,7 @@ static void say_values(struct names *n, enum check_code code, const struct fact 
 	n->told++;
 }
 
-/* The first of a kind that is said of the same inode in the same directory. @return how many there are, to look at */
+/* Finds the facts of a kind about the same inode in the same directory. @return their number, up to GROUP_MAX */
 static size_t find_children(const struct judging *j, const struct fact *like, enum fact_kind kind, struct fact ***ret)
 {
 	struct fact wanted = *like;
@@ -101,7 +101,7 @@ static size_t find_children(const struct judging *j, const struct fact *like, en
 	return n;
 }
 
-/* What the inode says, if it does; one that says the same index rather than another. */
+/* The inode's ref for an entry, preferably with the same index, or NULL. */
 static const struct fact *ref_of(const struct group *g, const struct fact *entry)
 {
 	const struct fact *found = NULL;
@@ -113,7 +113,7 @@ static const struct fact *ref_of(const struct group *g, const struct fact *entry
 	return found;
 }
 
-/* Whether the inode knows that index in that directory, with another name. What is wrong there is told elsewhere. */
+/* Whether the inode has that index in that directory under another name. That is reported elsewhere. */
 static bool has_other_name(const struct judging *j, const struct fact *index)
 {
 	struct fact **refs;
@@ -141,7 +141,7 @@ static int compare_links(const void *a, const void *b)
 	return cmp ? cmp : x->entries - y->entries;
 }
 
-/* Of what an inode counts nothing is told that only follows. */
+/* Withdraws findings about counters of inodes that only follow from wrong names. */
 static void end_links(struct judging *j)
 {
 	struct link *l = j->links.at;
@@ -160,20 +160,20 @@ static void end_links(struct judging *j)
 
 static void judge_ref(struct judging *j, const struct fact *entry, const struct fact *ref)
 {
-	/* That the index cannot be is told of it. */
+	/* The impossible index itself is reported. */
 	if (entry->kind == FACT_INDEX && !span_index_possible(entry->index))
 		j->n->told++;
 	else if (entry->kind == FACT_INDEX && ref->index != entry->index)
 		say_values(j->n, CHECK_NAME_INDEX, ref, "index", "another index than the directory has for the name",
 			   ref->index, entry->index);
 	if (!ref->type)
-		j->n->told++; /* that it has no item */
+		j->n->told++; /* the missing inode item is reported */
 	else if (ref->type != entry->type)
 		say_values(j->n, CHECK_NAME_TYPE, entry, "type", "entry of another type than its inode", entry->type,
 			   ref->type);
 }
 
-/* An entry that leads to an inode. The inode's own names are judged when it is there. */
+/* Checks an entry that points to an inode. The inode's own names are only compared if it exists. */
 static void judge_child(struct judging *j, const struct group *g, const struct fact *entry)
 {
 	const struct fact *ref = ref_of(g, entry);
@@ -204,21 +204,21 @@ static bool same_location(const struct fact *a, const struct fact *b)
 	return !key_cmp(&a->location, &b->location);
 }
 
-/* @return whether that is all that there is to be told of the index */
+/* @return whether nothing else needs to be reported about the index */
 static bool judge_differing(struct judging *j, const struct group *g, const struct fact *index)
 {
 	const struct fact *item = g->items, *ref = ref_of(g, index);
 
-	/* A key that leads nowhere is told by who reads it. */
+	/* An invalid location was reported when the item was read. */
 	if (!item->location.type || !index->location.type) {
 		j->n->told++;
 		return false;
 	}
-	/* Of a type that is not the inode's that is told. */
+	/* A type that differs from the inode's is reported as such. */
 	if (same_location(item, index) && ref && ref->type && index->type != ref->type)
 		return false;
 	say(j->n, CHECK_NAME_DIFFERS, index, "location", "the entry is another one by its name");
-	/* The inode knows who is right. */
+	/* The inode's ref decides which of the two is right. */
 	ref = ref_of(g, item);
 	return !same_location(item, index) && ref && ref->index == index->index;
 }
@@ -243,7 +243,7 @@ static void judge_indexes(struct judging *j, const struct group *g)
 
 static void judge_entries(struct judging *j, const struct group *g)
 {
-	/* That it is there twice is told by who reads it. */
+	/* The duplicate was reported when the item was read. */
 	if (g->num_items > 1)
 		j->n->told++;
 	judge_indexes(j, g);
@@ -291,7 +291,7 @@ static size_t count(const struct fact *f, size_t n, uint64_t name, enum fact_kin
 	return i;
 }
 
-/* The name that @f is the first fact of. @return how many facts there are of it */
+/* Groups the facts about a name, of which @f is the first. @return their number */
 static size_t group_at(struct fact *f, size_t left, struct group *g)
 {
 	g->items = f;
@@ -330,7 +330,7 @@ static void mark_alone(struct judging *j, struct group *g)
 		g->items[i].alone = !g->num_indexes;
 }
 
-/* An index whose name is not in the other list has that inode there with another name: that is told of the index. */
+/* If a DIR_INDEX has no DIR_ITEM of its name, but one of the same inode with another name, reports the DIR_INDEX. */
 static void pair(struct judging *j, struct group *g)
 {
 	struct fact **items;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The path of the file that a finding is about. */
+/* Determines the path of the file that a finding is about. */
 #include "lib/fs/path.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "lib/check/state.h"
 #include "lib/format/items/inode.h"
 
-/* The first name that an inode knows of itself. */
+/* Reads the first name of an inode from its refs. */
 static bool first_name(struct cursor *cur, uint64_t inode, struct inode_ref *ret)
 {
 	struct inode_ref_iter it;
@@ -30,7 +30,7 @@ static char *path_of(struct btrkit_fs *fs, const struct tree_root *root, struct 
 
 	if (!first_name(cur, inode, &name) || path_namer_create(fs, root, &namer, NULL))
 		return NULL;
-	/* A damaged name may have a zero in it, and the rest would not be told. */
+	/* A damaged name may contain a NUL, which would cut the path short. */
 	if (!path_namer_path(namer, name.parent, name.name, name.name_len, &path, &len, NULL) && len &&
 	    !memchr(path, 0, len))
 		ret = calloc(1, len + 1);
@@ -46,7 +46,7 @@ char *check_path(const struct check *c, const struct btrkit_error *what)
 	struct cursor cur;
 	char *ret;
 
-	/* The top directory has a name of itself that says nothing. */
+	/* The top directory has only the name "..". */
 	if (!(what->places & BTRKIT_AT_KEY) || !(what->places & BTRKIT_AT_TREE) || !oid_is_file_tree(what->tree) ||
 	    what->key.objectid <= OID_FIRST_FREE || what->key.objectid > OID_LAST_FREE)
 		return NULL;

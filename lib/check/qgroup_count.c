@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What qgroups should count: the space of all sets of subvolumes that reach something, by who is in a set. */
+/* Computes the correct counters of qgroups from the space of each set of subvolumes that share something. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,32 +9,32 @@
 #include "lib/check/qgroups.h"
 
 #define NONE UINT32_MAX
-#define SET_MEMORY (128ull << 20) /* bytes that sets of owners may take, unless they need more */
-#define AT_A_TIME 64u		  /* qgroups of higher levels: bits of a mask */
+#define SET_MEMORY (128ull << 20) /* initial limit for sets of owners, in bytes */
+#define AT_A_TIME 64u		  /* qgroups of higher levels per pass: bits of a mask */
 
-/* A relation that goes up, and the next one of the same member; qgroups by their numbers. */
+/* A relation to a parent, and the next one of the same member. Both are indexes. */
 struct up {
 	uint32_t parent, next;
 };
 
 /*
- * How many owners and qgroups there are is up to the filesystem, and their product would be too much: those of level 0
- * are counted in one pass over all sets, of those above 64 in each.
+ * The filesystem determines the number of owners and qgroups, and a table of their product could be too large.
+ * Qgroups of level 0 are counted in one pass over all sets; of the others, 64 in each pass.
  */
 struct count {
 	struct check_quota *q;
 	struct btrkit_usage *usage;
 	size_t num_owners;
-	uint32_t *owners; /* of a set */
-	uint32_t *own;	  /* of each owner the number of his qgroup of level 0, or NONE */
-	/* Of each qgroup: */
-	uint32_t *ups;	 /* its first relation, or NONE */
-	bool *reached;	 /* an owner is in it */
-	uint64_t *masks; /* which of the 64 it belongs to */
+	uint32_t *owners; /* the owners of a set */
+	uint32_t *own;	  /* for each owner, the index of its qgroup of level 0, or NONE */
+	/* For each qgroup: */
+	uint32_t *ups;	 /* index of its first relation, or NONE */
+	bool *reached;	 /* whether it has any owner as a member */
+	uint64_t *masks; /* which of the current 64 it is a member of */
 	struct up *up;
 };
 
-/* What is damaged was told. */
+/* Damage was already reported; only note that there is some. */
 static int damage(void *ctx, const struct btrkit_error *what)
 {
 	(void)what;
@@ -47,7 +47,7 @@ static size_t number_of(const struct check_quota *q, const struct check_qgroup *
 	return (size_t)(g - (const struct check_qgroup *)q->groups.at);
 }
 
-/* Relations are told both ways: levels rise from member to parent. */
+/* Each relation is stored in both directions; take the one from member to parent, where the level rises. */
 static void link_relations(struct count *n)
 {
 	const struct check_relation *r = n->q->relations.at;
@@ -65,7 +65,7 @@ static void link_relations(struct count *n)
 	}
 }
 
-/* @return false: there is somebody of whom it depends on when he is asked whether he counts */
+/* @return false: some tree is being dropped or relocated, and the counters depend on when Linux accounted it */
 static bool find_owners(struct count *n)
 {
 	for (size_t i = 0; i < n->num_owners; i++) {
@@ -83,7 +83,7 @@ static bool find_owners(struct count *n)
 	return true;
 }
 
-/* Numbers are in the order of levels, so that each comes before all that it belongs to. */
+/* Qgroups are sorted by level, so each comes before its parents. */
 static void reach(struct count *n)
 {
 	for (size_t i = 0; i < n->q->groups.n; i++)
@@ -91,7 +91,7 @@ static void reach(struct count *n)
 			n->reached[n->up[u].parent] = true;
 }
 
-/* A set counts for the qgroups of its owners themselves. */
+/* Adds the space of a set to the level 0 qgroups of its owners. */
 static void add_to_own(struct count *n, const struct btrkit_usage_set *set)
 {
 	const uint64_t bytes = set->space.data + set->space.metadata;
@@ -107,7 +107,7 @@ static void add_to_own(struct count *n, const struct btrkit_usage_set *set)
 		groups[n->own[n->owners[0]]].excl += bytes;
 }
 
-/* The same for those that @chosen names by bits: all that some owner is in, and all that each is in. */
+/* Same for the qgroups in @chosen: referenced if any owner is a member, exclusive if all are. */
 static void add_to_chosen(struct count *n, const struct btrkit_usage_set *set, const uint32_t *chosen)
 {
 	const uint64_t bytes = set->space.data + set->space.metadata;
@@ -130,7 +130,7 @@ static void add_to_chosen(struct count *n, const struct btrkit_usage_set *set, c
 	}
 }
 
-/* @chosen: NULL: to those of level 0 */
+/* Adds all sets. @chosen: NULL for the qgroups of level 0 */
 static void add_sets(struct count *n, const uint32_t *chosen)
 {
 	struct btrkit_usage_set set;
@@ -146,7 +146,7 @@ static void add_sets(struct count *n, const uint32_t *chosen)
 	}
 }
 
-/* The next of higher levels that anybody is in, from *at on. @return how many */
+/* Chooses the next qgroups of higher levels with any owner, from *at on. @return their number */
 static unsigned choose(struct count *n, size_t *at, uint32_t chosen[AT_A_TIME])
 {
 	const struct check_qgroup *groups = n->q->groups.at;
@@ -195,13 +195,13 @@ static int count(struct count *n)
 	add_sets(n, NULL);
 	while (!check_failed(n->q->c) && choose(n, &at, chosen)) {
 		add_sets(n, chosen);
-		/* So that somebody who has had enough is asked. */
+		/* Lets the progress callback stop the check. */
 		check_progress(n->q->c, 0);
 	}
 	return n->q->c->failed;
 }
 
-/* With as much memory for sets of owners as there may be, where the usual does not do. */
+/* Loads the usage; retries without the usual limit for sets of owners if that is too low. */
 static int load(struct check *c, struct btrkit_usage_options *opts, struct btrkit_usage **ret, struct btrkit_error *err)
 {
 	const uint64_t more = c->opts.memory ? c->opts.memory : UINT64_MAX;

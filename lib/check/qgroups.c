@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Quota: what the quota tree says, and whether its counters are right as far as Linux goes by them. */
+/* Reads the quota tree, and checks its counters if Linux relies on them. */
 #include "lib/check/qgroups.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ struct check_qgroup *check_qgroup_find(const struct check_quota *q, uint64_t id)
 	return q->groups.n ? bsearch(&wanted, q->groups.at, q->groups.n, sizeof(wanted), compare_ids) : NULL;
 }
 
-/* Linux reads counters and limits wherever they are, and writes them here alone. */
+/* Linux reads counters and limits from items with any objectid, but only updates those with objectid 0. */
 static bool is_elsewhere(struct check_quota *q, const struct item *item)
 {
 	if ((item->key.type != KEY_QGROUP_INFO && item->key.type != KEY_QGROUP_LIMIT) || !item->key.objectid)
@@ -36,7 +36,7 @@ static bool is_elsewhere(struct check_quota *q, const struct item *item)
 	return true;
 }
 
-/* Items come by type and then by number: all INFO before all LIMIT. */
+/* Items are sorted by type, then by qgroup: all INFO items come before all LIMIT items. */
 static void take(void *ctx, const struct item *item)
 {
 	struct check_quota *q = ctx;
@@ -81,7 +81,7 @@ static bool has_relation(const struct check_quota *q, uint64_t a, uint64_t b)
 	const struct check_relation *at = q->relations.at;
 	size_t low = 0, high = q->relations.n;
 
-	/* In the order of keys. */
+	/* The list is in key order. */
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
@@ -176,7 +176,7 @@ static void judge_counts(struct check_quota *q)
 			continue;
 		tell(q, &g[i], "rfer", g[i].said.rfer, g[i].rfer);
 		tell(q, &g[i], "excl", g[i].said.excl, g[i].excl);
-		/* Simple quota leaves these alone. */
+		/* Simple quotas do not maintain these. */
 		if (simple)
 			continue;
 		tell(q, &g[i], "rfer_cmpr", g[i].said.rfer_cmpr, g[i].rfer);
@@ -184,7 +184,7 @@ static void judge_counts(struct check_quota *q)
 	}
 }
 
-/* Whether Linux goes by the counters, and does not count again. */
+/* Whether Linux relies on the counters instead of rescanning. */
 static bool trusted(const struct check_quota *q)
 {
 	const uint64_t flags = q->status.flags;
@@ -194,7 +194,7 @@ static bool trusted(const struct check_quota *q)
 	return flags & QGROUP_STATUS_SIMPLE_MODE || q->status.generation == q->c->fs->super.generation;
 }
 
-/* Comes last: what counts has tables of its own, for which those of the check make room. */
+/* Must be the last pass: counting needs its own tables, so those of the check are released first. */
 int check_qgroups(struct check *c)
 {
 	const struct check_root *root = check_find_root(c, OID_QUOTA_TREE);

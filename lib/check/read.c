@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Tree blocks are read from every copy, neighbours in one request. */
+/* Reads every copy of tree blocks, adjacent blocks in one request. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "lib/io/buffer.h"
 #include "lib/volume/volume.h"
 
-/* A copy is not what it should be, and another one is. */
+/* Reports a bad copy of a block that has a good one. */
 static void tell_copy(struct check *c, const struct node_ref *ref, const struct copy *copy,
 		      const struct btrkit_error *why)
 {
@@ -19,7 +19,7 @@ static void tell_copy(struct check *c, const struct node_ref *ref, const struct 
 	check_tell(c, CHECK_BLOCK_COPY, &what);
 }
 
-/* @good: a copy that is as it should be: one that is equal need not be judged. @return 0, or why it is none */
+/* Verifies a copy. @good: NULL, or a good copy; an equal one need not be verified. @return 0, or why it is bad */
 static int judge_copy(const struct check *c, const struct node_ref *ref, const struct copy *copy, const uint8_t *good,
 		      uint8_t *buf, struct btrkit_error *err)
 {
@@ -32,7 +32,7 @@ static int judge_copy(const struct check *c, const struct node_ref *ref, const s
 	return node_verify(&c->fs->judge, ref, buf, err);
 }
 
-/* Linux wants that it was written of whatever it reads, since 6.8, and finds no references of another form. */
+/* Since 6.8, Linux requires the WRITTEN flag, and it cannot find references of another backref revision. */
 static void judge_flags(struct check *c, const struct node_ref *ref, const uint8_t *block)
 {
 	const struct check_place at = { .tree = ref->owner, .logical = ref->bytenr, .field = "flags" };
@@ -69,7 +69,7 @@ bool check_read_block(struct check *c, const struct node_ref *ref, uint8_t *buf)
 		good |= !bad[n];
 	}
 	free(other);
-	/* The copies are no way to it, or parity knows better. */
+	/* No copy is good; it may be possible to rebuild the block from parity. */
 	if (!good) {
 		const int ret = node_read_alone(c->fs, ref, buf, &err);
 
@@ -106,7 +106,7 @@ int check_run_init(struct check *c, struct check_run *run)
 	return check_fail(c, err_nomem(&err), &err);
 }
 
-/* How many of them have a first copy in one piece; the others are in the next strip or chunk, or in none. */
+/* The number of blocks whose first copies are contiguous on disk; others are in another strip or chunk. */
 static size_t in_one_piece(const struct check *c, const struct node_ref *refs, size_t n)
 {
 	const uint64_t size = c->items.nodesize;
@@ -120,7 +120,7 @@ static size_t in_one_piece(const struct check *c, const struct node_ref *refs, s
 	return (size_t)(copy.length / size);
 }
 
-/* The first copy that is there; @return its number, or CHECK_COPIES_MAX */
+/* Reads the first copy that can be read. @return its number, or CHECK_COPIES_MAX */
 static unsigned read_first(const struct check *c, uint64_t logical, uint8_t *buf, size_t len)
 {
 	struct copy copy;
@@ -131,7 +131,7 @@ static unsigned read_first(const struct check *c, uint64_t logical, uint8_t *buf
 	return CHECK_COPIES_MAX;
 }
 
-/* What the copies behind the first one have that is not equal is not good. @return whether all could be read */
+/* Compares the other copies with the first, and marks blocks that differ as bad. @return whether all could be read */
 static bool compare_others(const struct check *c, struct check_run *run, uint64_t logical, size_t n, unsigned first,
 			   bool *good)
 {
@@ -151,7 +151,7 @@ static bool compare_others(const struct check *c, struct check_run *run, uint64_
 	return true;
 }
 
-/* Only where all copies of all are good, and equal, there is nothing to tell. */
+/* Reads all copies at once. If all are good and equal, there is nothing to report. */
 static bool read_together(struct check *c, struct check_run *run, const struct node_ref *refs, size_t n, bool *good)
 {
 	const size_t size = c->items.nodesize;
@@ -173,7 +173,7 @@ size_t check_read_run(struct check *c, struct check_run *run, const struct node_
 	for (size_t i = 0; i < n; i++) {
 		uint8_t *block = run->blocks + i * size;
 
-		/* One by one it is found out what is wrong with which copy. */
+		/* Read the block alone to find out which copy is bad and why. */
 		if (!together || !good[i])
 			good[i] = check_read_block(c, &refs[i], block);
 		else

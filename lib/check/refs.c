@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * References that were told against those that were made. All that is well has a sum of 0. Of the others both kinds are
- * collected one by one, some thousands of extents at a time, and held beside each other.
+ * Compares the references in the extent tree ("told") with those in the trees ("made"). If both agree, the sum of an
+ * extent is 0. For the other extents, both kinds are collected and compared, some thousand extents at a time.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "lib/io/buffer.h"
 
 #define AT_A_TIME 16384u
-#define TIMES_MAX 64u /* beyond it they are counted as one finding */
+#define TIMES_MAX 64u /* the limit; above it, one finding covers all */
 
 struct ref {
 	uint64_t bytenr;
@@ -23,9 +23,9 @@ struct ref {
 
 struct refs {
 	struct check *c;
-	struct check_list wanted;     /* uint64_t, addresses in their order */
+	struct check_list wanted;     /* uint64_t: sorted addresses */
 	struct check_list told, made; /* struct ref */
-	size_t extent, block;	      /* where the next ones are looked for in the tables */
+	size_t extent, block;	      /* positions in the tables */
 	size_t *work;
 };
 
@@ -58,7 +58,7 @@ static bool is_wanted(const struct refs *r, uint64_t bytenr)
 	return bsearch(&bytenr, r->wanted.at, r->wanted.n, sizeof(bytenr), check_compare_numbers);
 }
 
-/* The next extents and blocks with sums that are not 0. */
+/* Collects the next extents and blocks with non-zero sums. */
 static void find_wanted(struct refs *r)
 {
 	const struct check_tables *t = &r->c->tables;
@@ -80,7 +80,7 @@ static void find_wanted(struct refs *r)
 		qsort(r->wanted.at, r->wanted.n, sizeof(uint64_t), check_compare_numbers);
 }
 
-/* By any thread. */
+/* May be called by any thread. */
 static void add(struct refs *r, struct check_list *list, uint64_t bytenr, const struct extent_ref *ref)
 {
 	const bool shared = ref->type == KEY_SHARED_BLOCK_REF || ref->type == KEY_SHARED_DATA_REF;
@@ -104,7 +104,7 @@ static void add(struct refs *r, struct check_list *list, uint64_t bytenr, const 
 		check_fail(r->c, err_nomem(&err), &err);
 }
 
-/* What the extent tree tells of an extent. */
+/* Collects the references of an extent from the extent tree. */
 static void collect_told(struct refs *r, struct cursor *cur, uint64_t bytenr)
 {
 	const struct item_ctx *ctx = &r->c->items;
@@ -170,7 +170,7 @@ static void collect_node(struct refs *r, const struct check_block *b, const stru
 	}
 }
 
-/* What a block refers to. */
+/* Collects the references that a block makes. */
 static void work(void *ctx, size_t i)
 {
 	struct refs *r = ctx;
@@ -216,7 +216,7 @@ static int collect_made(struct refs *r)
 	return r->c->failed;
 }
 
-/* Sorts, and joins equal ones. */
+/* Sorts references, and merges equal ones. */
 static void sort_and_join(struct check_list *list)
 {
 	struct ref *refs = list->at;
@@ -239,7 +239,7 @@ static void blame(struct refs *r, const struct ref *ref, uint64_t told, uint64_t
 	const bool shared = ref->type == KEY_SHARED_BLOCK_REF || ref->type == KEY_SHARED_DATA_REF;
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 
-	/* Where blocks are lost, what they refer to is. */
+	/* The missing references may be in blocks that were lost. */
 	if (told > made && r->c->blocks_lost)
 		return;
 	if (ref->type == KEY_EXTENT_DATA_REF)
@@ -280,14 +280,14 @@ static void compare_refs(struct refs *r)
 	r->told.n = r->made.n = 0;
 }
 
-/* Only one kind of compression can be right. */
+/* All file extents of a data extent must have the same compression. */
 static void judge_kinds(struct check *c)
 {
 	for (size_t i = 0; i < c->tables.extents.n; i++) {
 		const struct check_extent *e = check_extent_at(&c->tables, i);
 		unsigned kinds = e->place & CHECK_EXTENT_KINDS;
 
-		/* Data to come is not compressed. */
+		/* Preallocated space is not compressed. */
 		if (e->place & CHECK_EXTENT_KEPT)
 			kinds |= CHECK_EXTENT_KIND(BTRKIT_COMPRESSION_NONE);
 		if (__builtin_popcount(kinds) > 1)

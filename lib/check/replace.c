@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The replacement of a device that Linux goes on with when it mounts, and for which it wants the device. */
+/* Checks the item of a device replacement, which Linux resumes at mount and which needs its devices. */
 #include <inttypes.h>
 
 #include "lib/check/state.h"
 #include "lib/format/items/dev_replace.h"
 #include "lib/volume/volume.h"
 
-/* How far a replacement has come. */
+/* States of a replacement. */
 enum {
 	REPLACE_NEVER,
 	REPLACE_STARTED,
@@ -15,7 +15,7 @@ enum {
 	REPLACE_SUSPENDED
 };
 
-/* Linux numbers the device that is to take another one's place 0, and has no item of it. */
+/* The target device of a replacement has devid 0 and no device item. */
 #define TARGET_DEVID 0
 
 static bool has_device(const struct check *c, uint64_t devid, bool at_hand)
@@ -53,7 +53,7 @@ static void judge(struct check *c, const struct item *item)
 int check_replace(struct check *c)
 {
 	const struct check_root *root = check_find_root(c, OID_DEV_TREE);
-	/* Without an item, or with one of another size, nothing was ever replaced. */
+	/* A missing item, or one of another size, means that there never was a replacement. */
 	static const struct disk_dev_replace never;
 	struct item item = { KEY(0, KEY_DEV_REPLACE, 0), (const uint8_t *)&never, sizeof(never) };
 	struct cursor cur;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which trees there are: the root items, and what each says of its tree. */
+/* Collects the trees from their root items, and checks the root items. */
 #include "lib/check/state.h"
 #include "lib/format/feature_bits.h"
 
@@ -22,22 +22,22 @@ static void add(struct check *c, const struct tree_root *root, const struct root
 	to->partly = !item->refs && item->drop_progress.objectid;
 }
 
-/* Where the drop of a subvolume has come to. Linux does not look whether the tree has such a level. */
+/* Checks the drop progress of a subvolume. Linux does not check that the tree has that level. */
 static void judge_drop(struct check *c, const struct btrkit_key *key, const struct root_item *item)
 {
 	const bool begun = item->drop_progress.objectid || item->drop_progress.type || item->drop_progress.offset;
 
-	/* Linux asks the objectid alone whether it goes on, and crashes at level 0. */
+	/* Linux resumes a drop if the objectid is non-zero, and crashes if the level is 0. */
 	if ((begun && item->drop_level > item->level) || (item->drop_progress.objectid && !item->drop_level))
 		say(c, CHECK_ROOT_DROP, key, "drop_level", "tree is being dropped at a level that it does not have");
-	/* A relocation tree is dropped while it is in use. */
+	/* A relocation tree is dropped while it is referenced. */
 	else if (begun && item->refs && key->objectid != OID_TREE_RELOC)
 		say(c, CHECK_ROOT_DROP, key, "drop_progress", "tree is being dropped, and is referred to");
 	else if (!begun && item->drop_level)
 		say(c, CHECK_ROOT_DROP, key, "drop_level", "drop level of a tree that is not being dropped");
 }
 
-/* Linux finds that of the top level, and of data relocation, without it, btrfs check does not. */
+/* Linux does not need this field for the top-level and data relocation trees, but btrfs check does. */
 static void judge_dir(struct check *c, const struct btrkit_key *key, const struct root_item *item)
 {
 	const bool has_files = oid_is_file_tree(key->objectid) || key->objectid == OID_DATA_RELOC_TREE;
@@ -46,7 +46,7 @@ static void judge_dir(struct check *c, const struct btrkit_key *key, const struc
 		say(c, CHECK_ROOT_DIR, key, "root_dirid", "subvolume's top directory has another number than 256");
 }
 
-/* Trees that nothing in the filesystem would look for. */
+/* Reports trees that nothing in the filesystem uses. */
 static void judge_id(struct check *c, const struct btrkit_key *key)
 {
 	const uint64_t id = key->objectid;
@@ -55,10 +55,10 @@ static void judge_id(struct check *c, const struct btrkit_key *key)
 	if (!oid_is_file_tree(id) && id != OID_TREE_RELOC && id != OID_DATA_RELOC_TREE &&
 	    (id < OID_EXTENT_TREE || id > OID_REMAP_TREE || id == OID_CHUNK_TREE || id == OID_ROOT_TREE_DIR))
 		say(c, CHECK_ROOT_UNKNOWN, key, "key.objectid", "tree that Linux does not know");
-	/* It looks for the last item of a tree from this offset downwards, and takes one there for an error. */
+	/* Linux searches backwards from this offset for a tree's last root item; an exact match is an error. */
 	else if (key->offset == UINT64_MAX)
 		say(c, CHECK_ROOT_KEY, key, "key.offset", "root item with the largest offset that there is");
-	/* Linux finds the last one. */
+	/* Linux uses the last one. */
 	else if (before->has_item && before->root.id == id && id != OID_TREE_RELOC)
 		say(c, CHECK_ROOT_TWICE, key, "key.offset", "tree has another root item before this one");
 	else if (!oid_is_file_tree(id) && id != OID_TREE_RELOC && id != OID_DATA_RELOC_TREE && key->offset)
@@ -86,7 +86,7 @@ static void take(void *ctx, const struct item *item)
 
 	if (item->key.type != KEY_ROOT_ITEM)
 		return;
-	/* Who reads all leaves tells of it. */
+	/* leaf.c reports it. */
 	if (item_validate(&c->items, item, NULL) || root_item_decode(&c->items, item, &root, NULL)) {
 		c->roots_lost = true;
 		return;
@@ -96,7 +96,7 @@ static void take(void *ctx, const struct item *item)
 	add(c, &tree, &root);
 }
 
-/* What Linux does not mount a filesystem without. */
+/* Reports missing trees that Linux requires for mounting. */
 static void judge_missing(struct check *c)
 {
 	const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is said to be used and free, against the extents. */
+/* Compares recorded used and free space with the extents. */
 #include "lib/check/space.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static void take_first(struct range *used, uint64_t start, uint64_t length)
 		*used = (struct range){ start, length };
 }
 
-/* The next thing that is not free. Empty at the end of the group. */
+/* Returns the next range that is not free; an empty one at the end of the group. */
 static struct range next_used(struct gaps *g)
 {
 	const struct check_tables *t = &g->s->c->tables;
@@ -39,7 +39,7 @@ static struct range next_used(struct gaps *g)
 
 		take_first(&used, check_extent_start(e), (uint64_t)e->sectors * items->sectorsize);
 	}
-	/* Those that the extent tree does not have are told as such. */
+	/* Skip blocks that the extent tree lacks; they are reported elsewhere. */
 	while (*block < t->blocks.n && (check_block_bytenr(check_block_at(t, *block)) < g->pos ||
 					check_block_at(t, *block)->place & CHECK_BLOCK_STRAY))
 		++*block;
@@ -48,7 +48,7 @@ static struct range next_used(struct gaps *g)
 	return used;
 }
 
-/* @return 0; 1 the end */
+/* @return 0; 1: end of the group */
 static int next_gap(struct gaps *g, struct range *ret)
 {
 	const uint64_t end = range_end(&g->group);
@@ -140,7 +140,7 @@ int check_space(struct check *c)
 		check_say(c, CHECK_SPACE_FEATURE, &(struct check_place){ .field = "compat_ro_flags" }, "%s",
 			  has ? "free-space-tree is set and there is no such tree" :
 				"there is a free space tree and free-space-tree is not set");
-	/* One that is not valid is built anew by Linux. */
+	/* Linux rebuilds a free space tree that is not marked as valid. */
 	if (has && tree && super->compat_ro & COMPAT_RO_FREE_SPACE_TREE_VALID)
 		space_judge_tree(c, &tree->root);
 	if (!has && super->cache_generation == super->generation)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The v1 cache. One that is not whole Linux makes anew. */
+/* Checks the v1 cache. Linux rebuilds incomplete caches. */
 #include "lib/check/space.h"
 #include "lib/format/items/inode.h"
 #include "lib/space/space_cache.h"
@@ -10,7 +10,7 @@ static int next_range(void *cache, struct range *ret, struct btrkit_error *err)
 	return space_cache_next(cache, ret);
 }
 
-/* Up to where a file has data without a gap. */
+/* Determines how far a file has data without holes. */
 static int data_end(struct cursor *cur, uint64_t ino, uint64_t size, uint64_t *end, struct btrkit_error *err)
 {
 	struct file_extent extent;
@@ -25,7 +25,7 @@ static int data_end(struct cursor *cur, uint64_t ino, uint64_t size, uint64_t *e
 	return ret < 0 ? ret : 0;
 }
 
-/* Linux reads as many pages as the size says, and does not survive one that is not there. @return it was told */
+/* Linux reads all pages up to the file size, and crashes if one is missing. @return whether that was reported */
 static bool judge_size(struct check *c, const struct space_cache_group *cache)
 {
 	const struct btrkit_key *key = &cache->header.location;

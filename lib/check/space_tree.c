@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The free space tree against what lies between the extents. */
+/* Compares the free space tree with the gaps between extents. */
 #include <inttypes.h>
 
 #include "lib/check/space.h"
 #include "lib/space/free_space_tree.h"
 
 /*
- * mkfs.btrfs up to 6.2 leaves the free space of its first, temporary groups behind, which end here. It harms nobody: no
- * group is made there any more.
+ * mkfs.btrfs up to 6.2 leaves behind free space items of its temporary block groups, which end here. They are harmless,
+ * because no block group is created there later.
  */
 #define MKFS_TEMPORARY_END (21ull << 20)
 
@@ -47,7 +47,7 @@ static void judge_group(struct space *s, struct free_space_tree *t, const struct
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
 	int ret = free_space_tree_enter(t, &group, &what);
 
-	/* What is no block group, having no chunk, was told. */
+	/* A block group without a chunk was reported. */
 	if (ret > 0 && g->chunk)
 		check_say(s->c, CHECK_SPACE_INFO,
 			  &(struct check_place){ OID_FREE_SPACE_TREE, 0,
@@ -77,7 +77,7 @@ void space_judge_tree(struct check *c, const struct tree_root *root)
 	bool lost = false;
 	int ret;
 
-	/* Of blocks that cannot be read others tell, and what is left says nothing of groups. */
+	/* Unreadable blocks are reported elsewhere, and without them nothing can be said about block groups. */
 	if (check_each_item(c, root, &lost, pass, NULL) || lost)
 		return;
 	ret = free_space_tree_begin(&t, c->fs, tell_stray, c, &what);

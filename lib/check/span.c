@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Spans: the items of a leaf, and what leaves make together. */
+/* Makes spans from leaves, and merges them. */
 #include "lib/check/span.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ static struct span_inode *last_of(struct span *s)
 	return s->last.seen ? &s->last : &s->first;
 }
 
-/* Items of the inode from here on: what came before it is complete, unless it is the first of the leaf. */
+/* Starts an inode. The one before it is complete, unless it is the first of the leaf. */
 static void begin_inode(struct span_reader *r, uint64_t objectid)
 {
 	struct span *s = r->span;
@@ -30,7 +30,7 @@ static void begin_inode(struct span_reader *r, uint64_t objectid)
 	*r->inode = (struct span_inode){ .objectid = objectid, .seen = SEEN_INODE, .gap = UINT64_MAX };
 }
 
-/* Nothing that would follow from a damaged item is told. */
+/* Suppresses findings that would only follow from a damaged item. */
 static void doubt(struct span_reader *r)
 {
 	r->span->flags |= SPAN_DOUBT;
@@ -49,7 +49,7 @@ static void verity_desc(struct span_reader *r, const struct item *item)
 	r->inode->verity -= (uint32_t)le64_get(((const struct disk_verity_desc *)item->data)->size);
 }
 
-/* Of objectids that no inode has, or that files do not have to do with. @return whether it is one */
+/* @return whether the item belongs to no inode */
 static bool stands_alone(const struct item *item)
 {
 	return (item->key.type == KEY_ORPHAN_ITEM && item->key.objectid == OID_ORPHAN) ||
@@ -120,7 +120,7 @@ void span_leaf(struct check *c, const struct node *leaf, bool full_backref, stru
 	}
 }
 
-/* The parts of an inode on both sides of a cut. */
+/* Merges the parts of an inode that was split between two spans. */
 static void add(struct check *c, uint64_t tree, struct span_inode *to, const struct span_inode *more)
 {
 	if (more->seen & SEEN_ITEM && !(to->seen & SEEN_ITEM)) {
@@ -143,7 +143,7 @@ static void add(struct check *c, uint64_t tree, struct span_inode *to, const str
 	to->entries += more->entries;
 }
 
-/* Flags of both, and what lies beside something that is lost is in doubt. */
+/* Merges the flags. Inodes next to something lost are in doubt. */
 static void join_flags(struct span *left, struct span *right)
 {
 	uint32_t flags = (left->flags | right->flags) & (SPAN_LOST | SPAN_DOUBT | SPAN_RISING);

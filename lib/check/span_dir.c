@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Names as leaves have them: entries of directories, what inodes say of theirs, and extended attributes. */
+/* Reads names from leaves: directory entries, refs of inodes, and extended attributes. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -25,7 +25,7 @@ uint64_t span_hash_child(const struct check *c, uint64_t name, uint64_t index, u
 	return check_hash(c, HASH_CHILD, numbers, 3, NULL, 0);
 }
 
-/* Odd, so that what it is multiplied with can be told from 0. */
+/* Odd, so that a product with a non-zero number is never 0. */
 uint64_t span_hash_type(const struct check *c, uint8_t type)
 {
 	const uint64_t number = type;
@@ -33,7 +33,7 @@ uint64_t span_hash_type(const struct check *c, uint8_t type)
 	return check_hash(c, HASH_TYPE, &number, 1, NULL, 0) | 1;
 }
 
-/* Whether a name of an item is among the entries before it. */
+/* Whether an earlier entry of the item has the same name. */
 static bool is_repeated(const struct item *item, const struct dir_entry *entry)
 {
 	struct dir_iter it = dir_first(item);
@@ -45,12 +45,12 @@ static bool is_repeated(const struct item *item, const struct dir_entry *entry)
 	return false;
 }
 
-/* @nth: among those of its item */
+/* @nth: index of the entry in its item */
 static void judge_entry(struct span_reader *r, const struct item *item, const struct dir_entry *e, unsigned nth)
 {
 	const bool index = item->key.type == KEY_DIR_INDEX;
 
-	/* Linux does not list a directory with such a one. */
+	/* Linux cannot list a directory with such an entry. */
 	if (index && !dir_name_possible(e->name, e->name_len))
 		span_say(r, CHECK_DIR_NAME, item, "name", "name that no file can have, of bytes: ", e->name_len);
 	if (index && nth == 1)
@@ -91,7 +91,7 @@ void span_entries(struct span_reader *r, const struct item *item)
 	}
 }
 
-/* A name of an inode that is a directory, for all that is known. */
+/* Takes the name of an inode that appears to be a directory. */
 static void take_dir(struct span_reader *r, const struct inode_ref *ref, uint64_t dir)
 {
 	const uint64_t numbers[] = { dir, ref->parent };

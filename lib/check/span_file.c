@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The extents of files: whether its data have checksums, and what they make of the file together. */
+/* Checks file extents: whether their data has checksums, and how they add up to the file. */
 #include <inttypes.h>
 
 #include "lib/check/compressed.h"
@@ -27,8 +27,8 @@ void span_add_extents(struct check *c, uint64_t tree, struct span_inode *to, uin
 }
 
 /*
- * Somebody else who refers to the extent may have been given the data by a log. Checksums stay when he is gone, and
- * Linux then writes elsewhere.
+ * Another reference to the extent may have received data by log replay. The checksums remain when that reference is
+ * gone, and Linux then does not write in place.
  */
 static void judge_kept(struct span_reader *r, const struct item *item, const struct file_extent *fe, uint64_t found)
 {
@@ -45,7 +45,7 @@ static void judge_kept(struct span_reader *r, const struct item *item, const str
 		atomic_fetch_or(&e->place, CHECK_EXTENT_KEPT_CSUM);
 }
 
-/* Relocation copies data whose checksums, if there are any, come later. */
+/* Relocation copies data first, and its checksums, if any, later. */
 static void judge_csums(struct span_reader *r, const struct item *item, const struct file_extent *fe)
 {
 	const uint64_t start = fe->compression ? fe->disk_bytenr : fe->disk_bytenr + fe->offset;
@@ -86,10 +86,10 @@ void span_extent(struct span_reader *r, const struct item *item)
 	uint64_t length;
 
 	if (file_extent_decode(&r->c->items, item, &fe, NULL) < 0)
-		return; /* it was found valid */
+		return; /* cannot fail: the item was validated */
 	check_extent_fields(r->c, r->leaf, item, &fe);
 	if (fe.type == FILE_EXTENT_INLINE) {
-		/* A dump of metadata has zeros for data, here too. */
+		/* Only with --data: metadata dumps have zeros in place of inline data too. */
 		if (fe.compression && r->c->opts.flags & BTRKIT_CHECK_DATA)
 			check_compressed_inline(r->c, r->leaf, item, &fe);
 		r->inode->bytes += fe.ram_bytes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Trees of files as a whole. */
+/* Checks file trees as a whole. */
 #include "lib/check/span.h"
 
-/* What the tree says of an inode. @return 0; 1: it has none; <0 */
+/* Reads an INODE_ITEM. @return 0; 1: there is none; <0 */
 static int read_inode(struct check *c, struct cursor *cur, uint64_t objectid, struct inode_item *ret)
 {
 	const struct btrkit_key key = { objectid, KEY_INODE_ITEM, 0 };
@@ -24,7 +24,7 @@ static int next_item(struct check *c, struct cursor *cur, const struct btrkit_ke
 	return check_seek(c, cur, &key);
 }
 
-/* The sum of the inodes without links that orphan items name. @return 0, <0 */
+/* Sums up the inodes without links that have orphan items. @return 0; <0 */
 static int sum_orphans(struct check *c, struct cursor *cur, uint64_t *sum)
 {
 	struct btrkit_key key = { OID_ORPHAN, KEY_ORPHAN_ITEM, 0 };
@@ -44,7 +44,7 @@ static int sum_orphans(struct check *c, struct cursor *cur, uint64_t *sum)
 	return ret < 0 ? ret : 0;
 }
 
-/* Those without links that no orphan item names, one by one; the top directory is judged as such. */
+/* Reports each inode without links or an orphan item. The top directory is checked elsewhere. */
 static void tell_orphans(struct check *c, const struct check_root *root, struct cursor *cur)
 {
 	const struct btrkit_key first = { OID_FIRST_FREE + 1, KEY_INODE_ITEM, 0 };
@@ -75,7 +75,7 @@ static void judge_orphans(struct check *c, const struct check_root *root, uint64
 	cursor_release(&cur);
 }
 
-/* The inode that a tree begins with is its top directory. */
+/* Checks that the first inode of a tree is its top directory. */
 static void judge_top(struct check *c, const struct check_root *root, const struct span *all)
 {
 	const struct btrkit_key key = { OID_FIRST_FREE, KEY_INODE_ITEM, 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Simple quota: an extent counts for who made it, as long as it is there, if that was since quota was enabled. */
+/* Simple quotas: an extent that was created after quotas were enabled counts for its creator until it is freed. */
 #include <stdlib.h>
 
 #include "lib/check/qgroups.h"
@@ -20,7 +20,7 @@ static void add(struct squota *s, uint64_t root, uint64_t bytes)
 	g->excl += bytes;
 }
 
-/* Whose tree a block was made for, whoever refers to it now. @return 0: nobody knows */
+/* The tree that a block was created for, no matter which trees refer to it now. @return 0: unknown */
 static uint64_t owner_of(struct squota *s, const struct extent_item *ei)
 {
 	const struct node_ref ref = { ei->bytenr, NODE_ANY, 0, LEVELS_MAX, NULL };
@@ -50,9 +50,9 @@ static void take(void *ctx, const struct item *item)
 }
 
 /*
- * Numbers are in the order of levels, and relations in that of members: what is added to a qgroup is known to the last
- * before it is added to others. What a qgroup belongs to in two ways has it once as it is written, and twice of what
- * was there when the relations were made.
+ * Qgroups are sorted by level, and relations by member, so the counters of a qgroup are final before they are added to
+ * its parents. If a qgroup belongs to another one in two ways, new space is counted there once, but space that existed
+ * when the relations were created is counted twice.
  */
 static void add_members(struct check_quota *q)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The stripe tree, which says where data of most profiles lies. Linux looks for a copy by its device: it has to be one
- * of the chunk. Where on it is left to who wrote it, within what the chunk has there.
+ * Checks the stripe tree, which maps data of most profiles. Linux looks up a copy by its device, which must be one of
+ * the chunk. The copy may be anywhere within the chunk's stripe on that device.
  */
 #include "lib/check/ranges.h"
 #include "lib/format/feature_bits.h"
@@ -12,7 +12,7 @@
 struct stripes {
 	struct check *c;
 	size_t group_hint, extent_hint;
-	uint64_t end; /* of the item before */
+	uint64_t end; /* of the previous item */
 };
 
 static void blame(struct stripes *s, enum check_code code, const struct item *item, const char *field,
@@ -21,7 +21,7 @@ static void blame(struct stripes *s, enum check_code code, const struct item *it
 	check_say(s->c, code, &(struct check_place){ OID_RAID_STRIPE_TREE, 0, &item->key, field }, "%s", message);
 }
 
-/* Data alone that has copies, or is in strips without parity. */
+/* Whether the stripe tree maps a chunk: only data, either mirrored or striped without parity. */
 static bool is_mapped(uint64_t flags)
 {
 	return (flags & BG_TYPE_MASK) == BG_DATA && flags & BG_PROFILE_MASK && !(flags & (BG_RAID5 | BG_RAID6));
@@ -68,7 +68,7 @@ static void judge_place(struct stripes *s, const struct item *item)
 		judge_copies(s, item, g);
 }
 
-/* What is nobody's data gets another place when it is used again; what a log has is in no extent yet. */
+/* Unused entries are replaced when the space is reused. Data in a log has no extent yet. */
 static void judge_use(struct stripes *s, const struct item *item)
 {
 	const uint64_t end = item->key.objectid + item->key.offset;
@@ -118,7 +118,7 @@ int check_stripes(struct check *c)
 
 	if (!(c->items.incompat & INCOMPAT_RAID_STRIPE_TREE))
 		return 0;
-	/* That there is no such tree is told with the roots. */
+	/* roots.c reports a missing tree. */
 	if (!root) {
 		c->stripes_lost = true;
 		return 0;

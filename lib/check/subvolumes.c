@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where subvolumes lie, by the root tree and by the directories that they lie in, and who is on the way out. */
+/* Checks where subvolumes are, by the root tree and by their directories, and which ones are being deleted. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/check/state.h"
 #include "lib/format/items/dir.h"
 
-/* A reading of the root tree, and cursors for what it leads to. */
+/* State while reading the root tree. */
 struct subvolumes {
 	struct check *c;
 	struct cursor refs; /* in the root tree as well */
-	struct cursor dirs; /* in the tree of the last parent */
+	struct cursor dirs; /* in the tree of the latest parent */
 	uint64_t parent;
-	size_t *up; /* of each root the number of that which it lies in, from 1 */
+	size_t *up; /* for each root, the one-based index of its parent */
 };
 
 static void say(struct check *c, enum check_code code, const struct btrkit_key *key, const char *field,
@@ -27,7 +27,7 @@ static bool same_ref(const struct root_ref *a, const struct root_ref *b)
 	       !memcmp(a->name, b->name, a->name_len);
 }
 
-/* @ref points into the item where the other cursor stands. */
+/* @ref points into the item at the caller's cursor, so another one is used. */
 static void judge_other_way(struct subvolumes *s, const struct btrkit_key *key, const struct root_ref *ref)
 {
 	const bool back = key->type == KEY_ROOT_BACKREF;
@@ -44,7 +44,7 @@ static void judge_other_way(struct subvolumes *s, const struct btrkit_key *key, 
 		    "subvolume's reference back says another directory, index or name");
 }
 
-/* @return the entry of that name in the item where the cursor stands */
+/* Finds the entry of that name in an item. @return whether there is one */
 static bool find_entry(const struct item *item, const struct root_ref *ref, struct dir_entry *ret)
 {
 	struct dir_iter it = dir_first(item);
@@ -55,7 +55,7 @@ static bool find_entry(const struct item *item, const struct root_ref *ref, stru
 	return false;
 }
 
-/* @return 0: the entry leads to the subvolume; 1: it does not, or there is none; <0: nobody knows */
+/* @return 0: the entry points to the subvolume; 1: it does not, or there is none; <0: unknown */
 static int look_at(struct subvolumes *s, const struct btrkit_key *at, uint64_t id, const struct root_ref *ref)
 {
 	struct dir_entry entry;
@@ -67,7 +67,7 @@ static int look_at(struct subvolumes *s, const struct btrkit_key *at, uint64_t i
 	       entry.location.type != KEY_ROOT_ITEM;
 }
 
-/* The directory that a subvolume lies in. */
+/* Checks the entries for a subvolume in its parent directory. */
 static void judge_entries(struct subvolumes *s, const struct btrkit_key *key, const struct root_ref *ref)
 {
 	const struct check_root *parent = check_find_root(s->c, key->objectid);
@@ -104,7 +104,7 @@ static void judge_ref(struct subvolumes *s, const struct item *item)
 		judge_entries(s, &item->key, &ref);
 }
 
-/* How many subvolumes that are not deleted a subvolume lies in. @return it, at most 2; <0: not known; *up: the last */
+/* Counts the parents of a subvolume that are not deleted. *up: the last one. @return at most 2; <0: unknown */
 static int num_parents(struct subvolumes *s, uint64_t id, size_t *up)
 {
 	int n = 0, ret = check_seek(s->c, &s->refs, &KEY(id, KEY_ROOT_BACKREF, 0));
@@ -136,7 +136,7 @@ static void judge_subvolume(struct subvolumes *s, const struct btrkit_key *key, 
 		say(s->c, CHECK_ROOT_REFS, key, "refs", "deleted subvolume that lies in a directory");
 	if (refs && !parents && !s->c->blocks_lost)
 		say(s->c, CHECK_ROOT_LOST, key, NULL, "subvolume lies in no directory");
-	/* Linux does away with those that have an orphan item. */
+	/* Linux cleans up deleted subvolumes that have an orphan item. */
 	if (!refs && check_find(s->c, &s->refs, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, key->objectid)) > 0)
 		say(s->c, CHECK_ROOT_ORPHAN, key, "refs", "deleted subvolume that nobody will clean up");
 }
@@ -145,7 +145,7 @@ static void judge_root(struct subvolumes *s, const struct check_root *root, size
 {
 	const struct btrkit_key key = KEY(root->root.id, KEY_ROOT_ITEM, root->root.key_offset);
 
-	/* Of these two Linux takes none that is deleted. */
+	/* Linux does not accept these two if they are deleted. */
 	if (key.objectid == OID_FS_TREE && root->item.refs != 1)
 		say(s->c, CHECK_ROOT_REFS, &key, "refs", "the top-level subvolume is not referred to once");
 	else if (key.objectid == OID_DATA_RELOC_TREE && !root->item.refs)
@@ -154,7 +154,7 @@ static void judge_root(struct subvolumes *s, const struct check_root *root, size
 		judge_subvolume(s, &key, root->item.refs, up);
 }
 
-/* From each subvolume up, until one that was met before: in this round, it lies in itself. */
+/* Follows the parents of each subvolume up to one that was visited: if in the same round, there is a cycle. */
 static void judge_circles(struct subvolumes *s, size_t *round)
 {
 	const struct check_root *roots = s->c->roots.at;
@@ -172,7 +172,7 @@ static void judge_circles(struct subvolumes *s, size_t *round)
 	}
 }
 
-/* The files of the root tree have orphan items too: those of the v1 cache. */
+/* The v1 cache files in the root tree may have orphan items too. */
 static void judge_orphan(struct subvolumes *s, const struct btrkit_key *key)
 {
 	const struct check_root *root = check_find_root(s->c, key->offset);
@@ -183,7 +183,7 @@ static void judge_orphan(struct subvolumes *s, const struct btrkit_key *key)
 		say(s->c, CHECK_ROOT_ORPHAN_STRAY, key, "key.offset", "orphan item of nothing that is deleted");
 }
 
-/* Linux never lets go of the block in which it did not find the entry: deleting any subvolume then hangs. */
+/* If the entry is missing, Linux never unlocks the block it searched, and deleting any subvolume hangs. */
 static void judge_default(struct subvolumes *s, bool lost)
 {
 	static const char name[] = "default";
@@ -218,7 +218,7 @@ static void take_item(void *ctx, const struct item *item)
 static void walk(struct subvolumes *s)
 {
 	const struct check_root *roots = s->c->roots.at;
-	bool lost = false; /* which was told */
+	bool lost = false; /* already reported */
 
 	if (check_each_item(s->c, &s->c->fs->root_tree, &lost, take_item, s))
 		return;
@@ -229,7 +229,7 @@ static void walk(struct subvolumes *s)
 
 int check_subvolumes(struct check *c)
 {
-	/* And who was met in which round. */
+	/* The second half holds the round in which each root was visited. */
 	struct subvolumes s = { .c = c, .up = calloc(2 * c->roots.n, sizeof(*s.up)) };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What Linux demands of a superblock besides of what it takes to read the filesystem at all. */
+/* Checks what Linux requires of a superblock beyond what is needed to read the filesystem. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Every copy of the superblock on every device against the one that is used. */
+/* Compares every copy of the superblock on every device with the one in use. */
 #include "lib/check/supers.h"
 
 #include <string.h>
@@ -12,10 +12,10 @@ struct copies {
 	struct check *c;
 	struct btrkit_io *io;
 	uint64_t devid;
-	uint64_t total_bytes; /* of the device, by its superblock; 0: not known */
+	uint64_t total_bytes; /* of the device, from its superblock; 0: unknown */
 };
 
-/* Fields whose names tell more than that something differs. */
+/* Fields that are worth naming in a report of a difference. */
 static const struct {
 	const char *name;
 	size_t at;
@@ -58,8 +58,8 @@ static const char *field_at(size_t offset)
 }
 
 /*
- * What all copies have in common. @logs: fsync(2) writes but the primary superblocks, so that mirrors may not have the
- * log.
+ * Returns a superblock reduced to what all copies have in common. @logs: fsync(2) only writes the primary superblocks,
+ * so mirrors may lack the log.
  */
 static struct disk_super common(const struct disk_super *disk, bool logs, bool devices)
 {
@@ -93,7 +93,7 @@ static void blame(const struct copies *on, enum check_code code, unsigned mirror
 		  super_mirror_names()[mirror], message);
 }
 
-/* Whether a mirror lies on the device as the superblock has it: behind its end there may be anything. */
+/* Whether a mirror is within the device size that the superblock records. Past that, there may be anything. */
 static bool expected(const struct copies *on, unsigned mirror)
 {
 	return !mirror || !on->total_bytes || super_offset(mirror) + SUPER_SIZE < on->total_bytes;
@@ -119,14 +119,14 @@ static void judge_mirror(const struct copies *on, const struct super *primary, c
 	}
 }
 
-/* The primary superblock of a device against the one that is used, which may be another device's. */
+/* Compares the primary superblock of a device with the one in use, which may be another device's. */
 static void judge_primary(const struct copies *on, const struct super *s, uint64_t at)
 {
 	const struct super *used = &on->c->fs->super;
 	const uint64_t values[] = { s->generation, used->generation };
 	const char *field;
 
-	/* A seed stays as it is. */
+	/* Seed devices do not change. */
 	if (memcmp(s->fsid, used->fsid, UUID_SIZE))
 		return;
 	if (s->generation != used->generation) {
@@ -138,7 +138,7 @@ static void judge_primary(const struct copies *on, const struct super *s, uint64
 		blame(on, CHECK_SUPER_COPY, 0, at, field, NULL, "differs from that of another device");
 }
 
-/* Who puts a filesystem together from a dump of its metadata writes the primary superblock alone. */
+/* Tools that restore a metadata dump only write the primary superblock. */
 static bool is_empty(const struct disk_super *disk)
 {
 	static const struct disk_super none;
@@ -146,7 +146,7 @@ static bool is_empty(const struct disk_super *disk)
 	return !memcmp(disk, &none, sizeof(none));
 }
 
-/* @return whether there is a valid one; @ret is it */
+/* Reads a copy of the superblock. @return whether it is valid */
 static bool read_copy(const struct copies *on, unsigned mirror, struct super *ret, uint64_t *at)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;

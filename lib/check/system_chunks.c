@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The copies of system chunks in the superblock, which lead to the chunk tree. */
+/* Compares the system chunks in the superblock, which are needed to read the chunk tree, with the chunk tree. */
 #include <string.h>
 
 #include "lib/check/volume.h"
@@ -23,7 +23,7 @@ void volume_system_chunk(struct volume_check *v, const struct item *item)
 			blame(v, &item->key, "system chunk that differs from the superblock's copy of it");
 		return;
 	}
-	/* An array that breaks off is told as such. */
+	/* A truncated array is reported as such. */
 	if (ret > 0)
 		blame(v, &item->key, "system chunk of which the superblock has no copy");
 }

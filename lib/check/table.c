@@ -38,7 +38,7 @@ void check_tables_release(struct check_tables *t)
 	check_table_release(t, &t->blocks);
 }
 
-/* Pages that the directory has no room for would end the program when they are written. */
+/* Allocates the blocks in advance: writing to a mapped page for which there is no space would kill the process. */
 static int allocate(const struct check_tables *t, int fd, size_t bytes, struct btrkit_error *err)
 {
 	const int errnum = posix_fallocate(fd, 0, (off_t)bytes);
@@ -46,7 +46,7 @@ static int allocate(const struct check_tables *t, int fd, size_t bytes, struct b
 	return errnum ? err_system(err, errnum, "cannot make room in %s", t->spill) : 0;
 }
 
-/* From now on in a file: what is in memory goes there. */
+/* Moves the table from memory to a file. */
 static int spill(struct check_tables *t, struct check_table *table, size_t room, struct btrkit_error *err)
 {
 	const int fd = open(t->spill, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -105,7 +105,7 @@ static int grow_memory(struct check_table *table, size_t room, struct btrkit_err
 
 int check_table_reserve(struct check_tables *t, struct check_table *table, size_t more, struct btrkit_error *err)
 {
-	const size_t most = SIZE_MAX / 2 / table->entry; /* there may be half more room than that */
+	const size_t most = SIZE_MAX / 2 / table->entry; /* room may be half as much again */
 	size_t room = table->room ? table->room : FIRST_ENTRIES;
 	uint64_t grow;
 	int ret;
@@ -114,7 +114,7 @@ int check_table_reserve(struct check_tables *t, struct check_table *table, size_
 		return 0;
 	if (more > most || table->n > most - more)
 		return err_nomem(err);
-	/* A half more: pages that nothing was put on yet are not there. */
+	/* Grow by half. Pages that were never written take no memory. */
 	while (room - table->n < more)
 		room += room / 2;
 	grow = (room - table->room) * table->entry;
@@ -138,7 +138,7 @@ int check_table_reserve(struct check_tables *t, struct check_table *table, size_
 	return 0;
 }
 
-/* Other threads may mark a data extent meanwhile, below its address. */
+/* Other threads may set the low bits of a data extent at the same time. */
 static uint64_t address(const struct check_table *table, size_t i)
 {
 	const uint64_t *place = (const void *)((const uint8_t *)table->at + i * table->entry);
@@ -164,7 +164,7 @@ int check_table_merge(struct check_tables *t, struct check_table *table, const v
 
 	if (ret)
 		return ret;
-	/* From the end on, so that nothing is written over that is still wanted. */
+	/* Merge from the end, so that nothing is overwritten before it was moved. */
 	at = table->at;
 	left = table->n;
 	to = table->n + n;
@@ -187,7 +187,7 @@ size_t check_table_lower_bound(const struct check_table *table, uint64_t bytenr,
 {
 	size_t low = 0, high = table->n;
 
-	/* What is looked for is often the next one. */
+	/* It is often the next entry. */
 	if (hint && *hint < high && address(table, *hint) <= bytenr) {
 		low = *hint;
 		for (size_t step = 1; low + step < high; step *= 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The UUID tree: it leads from the UUIDs of subvolumes to their numbers, which send and receive go by. */
+/* Checks the UUID tree, which maps UUIDs of subvolumes to their ids. Send and receive use it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -22,8 +22,7 @@ static bool lists(const struct item *item, uint64_t id)
 }
 
 /*
- * Of subvolumes that were received from the same one an item lists as many as it has room for, in Linux, too; who looks
- * for it takes the first.
+ * An item lists as many of the subvolumes received from the same source as fit, in Linux too; lookups use the first.
  */
 static bool leads_to_same(struct check *c, const struct item *item, const uint8_t uuid[UUID_SIZE])
 {
@@ -53,7 +52,7 @@ static void judge_root(struct check *c, struct cursor *cur, const struct check_r
 			  "subvolume %" PRIu64 " is not found by its UUID", root->root.id);
 }
 
-/* What an entry leads to. */
+/* Checks the target of an entry. */
 static void judge_entry(void *ctx, const struct item *item)
 {
 	struct check *c = ctx;
@@ -90,10 +89,10 @@ static void judge_roots(struct check *c, struct cursor *cur)
 int check_uuids(struct check *c)
 {
 	const struct check_root *root = check_find_root(c, OID_UUID_TREE);
-	bool lost = false; /* none of it is */
+	bool lost = false; /* some of the tree could not be read */
 	struct cursor cur;
 
-	/* Linux goes through all of it when it mounts a filesystem that somebody else has written to. */
+	/* If the generations differ, the filesystem was written by other software, and Linux rescans the tree at mount. */
 	if (!root || c->fs->super.uuid_tree_generation != c->fs->super.generation || c->blocks_lost)
 		return 0;
 	if (check_each_item(c, &root->root, &lost, judge_entry, c))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The chunk tree: chunks and devices. Items that are not valid are told by who reads all leaves. */
+/* Reads the chunk tree: chunks and devices. Invalid items are reported by leaf.c. */
 #include "lib/check/volume.h"
 
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void take_item(void *ctx, const struct item *item)
 		take_device(ctx, item);
 }
 
-/* Who does not know a profile must be kept from the filesystem. */
+/* Profiles that old software does not know require their incompat bits. */
 static void judge_profiles(const struct volume_check *v)
 {
 	const struct known_chunk *chunks = v->chunks.at;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * From the roots down to above the leaves, level by level: each node is read once, when all that may point to it have
- * been. What pointers say is held against the extent tree, and taken from the sums of what they point to. What the
- * extent tree does not have is added, so that it is read as well.
+ * Walks the trees from the roots to the level above the leaves, level by level. Each node is read once, after all nodes
+ * that may point to it. Pointers are compared with the extent tree, and their references are subtracted from the sums
+ * of their targets. Blocks that the extent tree lacks are added to the table, so that they are read as well.
  */
 #include "lib/check/walk.h"
 #include "lib/io/buffer.h"
@@ -10,10 +10,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* A block that the table does not have yet, by its address. */
+/* A block that is not in the table yet, hashed by address. */
 struct stray {
 	uint64_t bytenr;
-	size_t number; /* in the list */
+	size_t number; /* index in strays */
 	UT_hash_handle hh;
 };
 
@@ -21,27 +21,27 @@ struct walk {
 	struct check *c;
 	struct check_list strays; /* struct check_block, while a level is walked */
 	struct stray *by_address;
-	struct check_list snapshots; /* uint64_t: of each node the lowest last_snapshot of those that reach it */
+	struct check_list snapshots; /* uint64_t: for each node, the lowest last_snapshot of the roots that reach it */
 	size_t block_hint, group_hint;
-	uint8_t *buf;	/* the node that is read, */
-	uint8_t *child; /* and one that it points to, of which it has to be known now what made it */
+	uint8_t *buf;	/* the node being read */
+	uint8_t *child; /* a child that must be read now to see whether relocation made it */
 };
 
 /* A pointer to a block. */
 struct edge {
 	uint64_t bytenr, generation;
 	uint8_t level;
-	unsigned state; /* CHECK_* that it hands on */
+	unsigned state; /* CHECK_* flags to pass on to the block */
 	uint32_t root;
 	uint64_t last_snapshot;
 	struct extent_ref ref;
-	uint64_t tree;		      /* for what is told: where it stands */
-	const struct btrkit_key *key; /* NULL: of a root */
+	uint64_t tree;		      /* for findings: the tree that has the pointer */
+	const struct btrkit_key *key; /* NULL: the pointer is in a root item */
 };
 
 struct extent_ref check_root_ref(const struct tree_root *root)
 {
-	/* The root of a relocation tree has nothing above that could refer to it. */
+	/* The root of a relocation tree has no parent, and refers to itself. */
 	if (root->id == OID_TREE_RELOC)
 		return (struct extent_ref){ .type = KEY_SHARED_BLOCK_REF, .parent = root->bytenr, .count = 1 };
 	return (struct extent_ref){ .type = KEY_TREE_BLOCK_REF, .root = root->id, .count = 1 };
@@ -90,7 +90,7 @@ static void say(struct walk *w, enum check_code code, const struct edge *e, cons
 	check_say(w->c, code, &(struct check_place){ e->tree, e->bytenr, e->key, field }, "%s", message);
 }
 
-/* The block as the extent tree has it, or has it now. */
+/* Finds the block in the table, or among the strays. */
 static struct check_block *find(struct walk *w, const struct edge *e)
 {
 	struct check_block *b = check_find_block(&w->c->tables, e->bytenr, &w->block_hint);
@@ -108,7 +108,7 @@ static struct check_block *add_stray(struct walk *w, const struct edge *e)
 	struct stray *stray = malloc(sizeof(*stray));
 	struct check_block *b = stray ? check_list_room(&w->strays, sizeof(*b)) : NULL;
 
-	/* Where no chunk is, that it cannot be read is told. */
+	/* If there is no chunk at the address, the block is reported as unreadable instead. */
 	if (!w->c->extents_lost && (check_group_of(w->c, e->bytenr, &w->group_hint) || w->c->chunks_lost))
 		say(w, CHECK_EXTENT_MISSING, e, "blockptr", "the extent tree has no such tree block");
 	if (b) {
@@ -136,7 +136,7 @@ static void forget_strays(struct walk *w)
 	w->strays.n = 0;
 }
 
-/* What the extent tree says of it against what the pointer does, which is who is right. */
+/* Compares the extent tree's record of a block with the first pointer to it. The pointer is taken to be right. */
 static void judge_first(struct walk *w, const struct edge *e, struct check_block *b)
 {
 	const uint64_t wanted = e->tree == OID_CHUNK_TREE ? BG_SYSTEM : BG_METADATA;
@@ -157,7 +157,7 @@ static void judge_first(struct walk *w, const struct edge *e, struct check_block
 	b->generation = e->generation;
 }
 
-/* @return false: it leads nowhere */
+/* Checks a further pointer to a block. @return false: do not follow it */
 static bool judge_again(struct walk *w, const struct edge *e, struct check_block *b)
 {
 	const unsigned state = atomic_load(&b->state);
@@ -173,7 +173,7 @@ static bool judge_again(struct walk *w, const struct edge *e, struct check_block
 	return true;
 }
 
-/* By its own word, which whoever copies what points to it does not repeat. */
+/* Whether the block's own header says that relocation made it. Copies of its parent do not pass that on. */
 static bool is_of_relocation(struct walk *w, const struct edge *e)
 {
 	const struct node_ref ref = { e->bytenr, e->generation, e->tree, e->level, NULL };
@@ -181,7 +181,7 @@ static bool is_of_relocation(struct walk *w, const struct edge *e)
 	return !check_reread(w->c, &ref, w->child) || check_node(w->c, w->child).flags & HEADER_FLAG_RELOC;
 }
 
-/* Linux takes a block for unshared that is younger than the last snapshot, unless relocation made it. */
+/* Linux treats a block that is newer than the last snapshot as unshared, unless relocation made it. */
 static void judge_shared(struct walk *w, const struct edge *e, const struct check_block *b)
 {
 	if (!(b->place & CHECK_BLOCK_MANY) || e->generation <= e->last_snapshot || e->state & CHECK_RELOC ||
@@ -193,7 +193,7 @@ static void judge_shared(struct walk *w, const struct edge *e, const struct chec
 		  e->generation, e->last_snapshot);
 }
 
-/* Of nodes, what those who come later have to know. */
+/* Records the lowest last_snapshot of a node, which its children need. */
 static void note_snapshot(struct walk *w, const struct edge *e, struct check_block *b)
 {
 	uint64_t *at = w->snapshots.at;
@@ -230,7 +230,7 @@ static void reach(struct walk *w, const struct edge *e)
 	}
 	judge_shared(w, e, b);
 	note_snapshot(w, e, b);
-	/* Who has all of it comes before who has a part. */
+	/* A root that reaches the whole block takes precedence over one that reaches a part. */
 	if (!(state & CHECK_REACHED) || (e->state & CHECK_WHOLE && !(state & CHECK_WHOLE)))
 		state = (state & ((1u << CHECK_STATE_BITS) - 1)) | e->root << CHECK_STATE_BITS;
 	else
@@ -367,7 +367,7 @@ int check_walk(struct check *c)
 		walk_levels(&w);
 	else
 		check_fail(c, err_nomem(&err), &err);
-	/* The numbers meant what is forgotten now. */
+	/* The numbers were indexes into the list of snapshots, which is freed. */
 	for (size_t i = 0; i < c->tables.blocks.n; i++)
 		check_block_at(&c->tables, i)->below = 0;
 	forget_strays(&w);
