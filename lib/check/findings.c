@@ -34,7 +34,7 @@ void *check_list_add(struct check *c, struct check_list *list, size_t size)
 	return ret;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static int fail(struct check *c, int ret, const struct btrkit_error *err)
 {
 	if (!c->failed) {
@@ -118,7 +118,7 @@ static size_t place_of(const struct check_findings *l, const struct check_findin
 	return low;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void keep(struct check *c, enum check_code code, const struct check_finding *f)
 {
 	struct check_findings *l = &c->findings[code];

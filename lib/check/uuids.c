@@ -92,7 +92,7 @@ int check_uuids(struct check *c)
 	bool lost = false; /* some of the tree could not be read */
 	struct cursor cur;
 
-	/* If the generations differ, the filesystem was written by other software, and Linux rescans the tree at mount. */
+	/* If the generations differ, the filesystem was written by other software; Linux rescans the tree at mount. */
 	if (!root || c->fs->super.uuid_tree_generation != c->fs->super.generation || c->blocks_lost)
 		return 0;
 	if (check_each_item(c, &root->root, &lost, judge_entry, c))
