@@ -130,7 +130,7 @@ static void judge_default_acl(const struct judged *j)
 		say(j, CHECK_INODE_ATTRIBUTE, NULL, "inode that is no directory, with a default ACL", 0, 0);
 }
 
-/* Checks sizes and contents. An inode waiting for deletion is skipped. */
+/* Checks sizes and contents. Not for inodes waiting for deletion, whose sizes do not matter. */
 static void judge_contents(const struct judged *j)
 {
 	const struct span_inode *i = j->i;

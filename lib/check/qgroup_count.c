@@ -201,7 +201,7 @@ static int count(struct count *n)
 	return n->q->c->failed;
 }
 
-/* Loads the usage; retries without the usual limit for sets of owners if that is too low. */
+/* Loads the usage. If SET_MEMORY is too low, retries with the memory limit of the check. */
 static int load(struct check *c, struct btrkit_usage_options *opts, struct btrkit_usage **ret, struct btrkit_error *err)
 {
 	const uint64_t more = c->opts.memory ? c->opts.memory : UINT64_MAX;

@@ -146,7 +146,7 @@ static bool is_empty(const struct disk_super *disk)
 	return !memcmp(disk, &none, sizeof(none));
 }
 
-/* Reads a copy of the superblock. @return whether it is valid */
+/* Reads a copy of the superblock, and reports damage. @return whether it is valid */
 static bool read_copy(const struct copies *on, unsigned mirror, struct super *ret, uint64_t *at)
 {
 	struct btrkit_error what = BTRKIT_ERROR_INIT;
