@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Batched writes, seen by a recorder: in order, merged, the latest of two winning; and failing at each write. */
+/*
+ * Batched writes as a recorder sees them: in order and merged; of two overlapping writes the later one wins. Every
+ * write fails once in turn.
+ */
 #include "tests/unit/unit.h"
 
 #include <btrkit/error.h>
@@ -10,7 +13,7 @@
 #define SIZE 65536u
 #define WRITES 64u
 
-/* What reached the device since it was last looked at. */
+/* What has reached the device since the log was last checked. */
 struct log {
 	struct {
 		char what; /* w, f or d */
@@ -107,7 +110,7 @@ static void a_recorder_tells_of_every_change(void **state)
 	assert_int_equal(log.rows[2].what, 'd');
 	assert_int_equal(log.rows[2].offset, 7);
 	assert_int_equal(log.rows[2].len, 9);
-	/* What the recorder fails does not happen. */
+	/* The recorder runs before the device: a write that it fails must not happen. */
 	byte = 2;
 	log.fail_at = 3;
 	assert_int_equal(btrkit_io_write(io, 5, &byte, 1, NULL), -EIO);
@@ -183,7 +186,7 @@ static void the_latest_write_of_a_byte_wins(void **state)
 	assert_int_equal(log.n, 1);
 	logged(&log, 0, 100, 10);
 	holds(io, 100, "cddbaaaaxx");
-	/* A write inside another that came later is gone; one that reaches beyond it is not forgotten by the next. */
+	/* A write inside a later one is dropped; a write that extends past the next one is not. */
 	assert_int_equal(put(b, 203, 2, 'i'), 0);
 	assert_int_equal(put(b, 200, 10, 'o'), 0);
 	assert_int_equal(put(b, 208, 1, 'p'), 0);
@@ -209,12 +212,12 @@ static void a_full_queue_is_written_out(void **state)
 	assert_int_equal(log.n, 2);
 	logged(&log, 0, 10000, 1000);
 	logged(&log, 1, 20000, 1000);
-	/* Larger than the queue: what came before goes before it. */
+	/* A write larger than the queue: the queued writes go out before it. */
 	assert_int_equal(put(b, 500, 4000, 4), 0);
 	assert_int_equal(log.n, 4);
 	logged(&log, 2, 0, 1000);
 	logged(&log, 3, 500, 4000);
-	/* Many small writes are bounded too. */
+	/* The number of small writes in the queue is bounded too. */
 	for (unsigned i = 0; i < 1000; i++)
 		assert_int_equal(put(b, 60000 - i, 1, 5), 0);
 	assert_true(log.n > 4);
@@ -238,7 +241,7 @@ static void nothing_is_queued_past_the_end(void **state)
 	btrkit_io_close(io);
 }
 
-/* A failing write ends the run; nothing is tried behind it, and a later drain does not bring it back. */
+/* A failed write ends the run: nothing after it is written, and a later drain does not retry it. */
 static void every_failing_write_is_told(void **state)
 {
 	(void)state;

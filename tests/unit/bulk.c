@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The bulk builder: what comes out is a tree with the items that went in, packed full, each block written once. */
+/* The bulk builder must produce a tree of the items that were added, with full leaves and each block written once. */
 #include "tests/unit/unit.h"
 
 #include "lib/format/ids.h"
@@ -12,7 +12,7 @@
 struct built {
 	uint8_t *blocks[BLOCKS_MAX]; /* by (address - BASE) / NODESIZE */
 	uint64_t level_start[LEVELS_MAX];
-	uint64_t last[LEVELS_MAX]; /* index of the block written last, plus one */
+	uint64_t last[LEVELS_MAX]; /* index of the last block written, plus one */
 };
 
 static struct node_judge judge = { .fsid = "bulk builder...", .nodesize = NODESIZE, .sectorsize = 4096 };
@@ -50,7 +50,7 @@ static void forget(struct built *t)
 		free(t->blocks[i]);
 }
 
-/* Items of an unknown type, of sizes that look random; item @i has its own number in its bytes. */
+/* Items have an unknown type and pseudo-random sizes; item @i begins with its own number. */
 static uint32_t size_of(unsigned i)
 {
 	return 4 + i * 2654435761u % 700;
@@ -93,7 +93,7 @@ static void run(const struct bulk_config *config, unsigned n, struct tree_root *
 	bulk_destroy(b);
 }
 
-/* Walks the blocks below @bytenr and counts the items, which have to come in order. */
+/* Walk the blocks below @ref and count the items, which must come in order. */
 static void walk(const struct built *t, const struct node_ref *ref, unsigned *next)
 {
 	const uint8_t *block = t->blocks[(ref->bytenr - BASE) / NODESIZE];
@@ -161,7 +161,7 @@ static void items_come_back(void **state)
 	}
 }
 
-/* No leaf but the last has room for the item that follows it. */
+/* No leaf but the last may have room for the item after it. */
 static void leaves_are_full(void **state)
 {
 	static struct built t;
@@ -200,7 +200,7 @@ static void mistakes_are_refused(void **state)
 	assert_int_equal(bulk_add(b, &KEY(299, 2, 9), data, 8, &err), -EINVAL);
 	assert_int_equal(bulk_add(b, &KEY(301, 2, 0), data, NODESIZE - 101 - 24, &err), -EINVAL);
 	assert_int_equal(bulk_add(b, &KEY(301, 2, 0), data, NODESIZE - 101 - 25, &err), 0);
-	/* An inode item of zeros is too short for one. */
+	/* Zeros of this length are too short for an inode item. */
 	assert_int_equal(bulk_add(b, &KEY(302, KEY_INODE_ITEM, 0), data, 8, &err), -EUCLEAN);
 	assert_int_equal(err.key.objectid, 302);
 	bulk_destroy(b);

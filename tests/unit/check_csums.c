@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Checksum items that overlap: each that begins before the end of those before it is told, however they lie. */
+/*
+ * Overlapping checksum items: each item that begins before the end of the preceding ones is reported, in any
+ * arrangement.
+ */
 #include "tests/unit/unit.h"
 
 #include <btrkit/check.h>
@@ -11,7 +14,7 @@
 #define START (64ull << 20)
 #define SECTOR 4096u
 
-/* An item: where it begins, and of how many sectors it has checksums. */
+/* An item: its first sector, and the number of sectors that it has checksums for. */
 struct sums {
 	uint32_t from, n;
 };
@@ -56,7 +59,7 @@ static void each_is_told(void **state)
 	assert_int_equal(OVERLAPS({ 0, 10 }, { 10, 1 }), 0);
 	assert_int_equal(OVERLAPS({ 0, 10 }, { 9, 2 }), 1);
 	assert_int_equal(OVERLAPS({ 0, 10 }, { 9, 2 }, { 10, 2 }), 2);
-	/* One that lies within another does not end it. */
+	/* An item inside a longer one does not end the longer one. */
 	assert_int_equal(OVERLAPS({ 0, 10 }, { 1, 2 }, { 5, 1 }), 2);
 	assert_int_equal(OVERLAPS({ 0, 10 }, { 1, 2 }, { 5, 1 }, { 10, 1 }), 2);
 }

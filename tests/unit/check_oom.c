@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory runs out at every allocation of a check in turn: that is said, or what is found is the same as ever. What is
- * damaged takes memory of its own. AddressSanitizer's run sees what leaks.
+ * Each allocation of a check fails in turn: the check either reports that, or has the usual findings. Damage is added
+ * because collecting findings needs memory too. Leaks are found by running this under AddressSanitizer.
  */
 #include "tests/unit/unit.h"
 
@@ -12,7 +12,7 @@
 
 static struct rig rig;
 
-/* All that was told, as one number, and how much that was. */
+/* A hash of all findings, and their number. */
 struct findings {
 	uint64_t hash, n;
 };
@@ -59,7 +59,7 @@ static void fail_in_turn(unsigned threads, bool damaged)
 	if (damaged)
 		rig_drop(&rig, rig_find(&rig, rig.s.fs_root));
 	rig_finish(&rig);
-	/* Every block takes memory, however often it is read. */
+	/* With a cache this small, every read of a block allocates. */
 	how.cache_bytes = 1;
 	assert_int_equal(syn_open(&rig.s, &how, &fs, NULL), 0);
 	memory_count(MEMORY_SUFFICES, false);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Counts of qgroups in hierarchies drawn by lot, more of them than are counted at a time, against counting for each
- * qgroup alone.
+ * Counts of qgroups in random hierarchies, with more qgroups than are counted in one pass, compared with a separate
+ * count for each qgroup.
  */
 #include <inttypes.h>
 
@@ -10,7 +10,7 @@
 #include "lib/check/qgroups.h"
 
 #define SUBVOLUMES 24u
-#define OWNERS_MAX (SUBVOLUMES + 2) /* with other trees */
+#define OWNERS_MAX (SUBVOLUMES + 2) /* including other trees */
 #define LEVELS 5u
 #define OF_A_LEVEL 60u
 #define RELATIONS 900u
@@ -23,7 +23,7 @@ static unsigned pick(unsigned below)
 	return (unsigned)((seed >> 33) % below);
 }
 
-/* Snapshots of each other, which are written to. */
+/* Subvolumes that are snapshots of each other, each modified afterwards. */
 static void make_subvolumes(uint64_t ids[SUBVOLUMES])
 {
 	ids[0] = TOP_LEVEL;
@@ -62,7 +62,7 @@ static int compare_relations(const void *x, const void *y)
 	return a->parent < b->parent ? -1 : a->parent > b->parent;
 }
 
-/* Some subvolumes have no qgroup, and relations are told of some that there are not, and to lower levels. */
+/* Some subvolumes have no qgroup, and some relations name qgroups that do not exist, or lead to a lower level. */
 static void make_groups(struct check_quota *q, const uint64_t *ids)
 {
 	struct check_qgroup *groups = calloc(SUBVOLUMES + (size_t)LEVELS * OF_A_LEVEL, sizeof(*groups));
@@ -89,7 +89,7 @@ static void make_groups(struct check_quota *q, const uint64_t *ids)
 	qsort(relations, q->relations.n, sizeof(*relations), compare_relations);
 }
 
-/* Whether a qgroup has a subvolume, by way of whatever lies between. */
+/* Whether a qgroup contains a subvolume, directly or through other qgroups. */
 static bool has(const struct check_quota *q, uint64_t id, uint64_t subvolume)
 {
 	const struct check_relation *r = q->relations.at;

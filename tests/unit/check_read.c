@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What one copy of one block has wrong, or what cannot be read of it, is told of that copy and block alone, wherever
- * the block lies in a request for several.
+ * Damage to one copy of one block, or a read error in it, is reported for that copy and block only, wherever the block
+ * is in a read request for several.
  */
 #include "tests/unit/unit.h"
 
@@ -15,13 +15,13 @@
 #define READS_MAX 64
 #define THREADS 3
 
-/* A device that notes what is read of several blocks, and of which a part cannot be read. */
+/* A device that records the reads of several blocks, and that fails reads of a given range. */
 struct disk {
 	struct btrkit_io io;
 	struct btrkit_io *below;
 	uint32_t nodesize;
 	uint64_t lost, lost_len;
-	bool only_blocks; /* nothing longer than one can be read */
+	bool only_blocks; /* reads of more than one block fail */
 	pthread_mutex_t lock;
 	struct {
 		uint64_t at, len;
@@ -53,7 +53,7 @@ static void disk_close(struct btrkit_io *io)
 
 static const struct btrkit_io_ops disk_ops = { .read = disk_read, .close = disk_close };
 
-/* What was found, once. */
+/* The finding; there should be only one. */
 struct found {
 	unsigned n;
 	char code[64];
@@ -81,7 +81,7 @@ static struct found judge(struct disk *d)
 
 	how.flags = BTRKIT_OPEN_PARTIAL;
 	assert_int_equal(btrkit_fs_open(&io, 1, &how, &fs, &err), 0);
-	/* Only what the check itself reads. */
+	/* Record only what the check itself reads, not the opening. */
 	d->num_reads = 0;
 	opts.threads = THREADS;
 	opts.finding = note;
@@ -98,7 +98,7 @@ static void expect_copy(const struct found *found, uint64_t physical)
 	assert_int_equal(found->physical, physical);
 }
 
-/* Whatever of a request is damaged, and whatever of it cannot be read. @return how many blocks there were */
+/* Damage each block of a request, and make each block unreadable. @return the number of blocks */
 static unsigned try_blocks(struct disk *d, struct sparse *s, uint64_t at, uint64_t len)
 {
 	struct found found;
@@ -166,7 +166,7 @@ static void a_copy_of_one_of_many(void **state)
 	}
 }
 
-/* As from a device that has lost something only for a moment. */
+/* Long reads fail, but each block can be read by itself, as after a transient error. */
 static void only_one_by_one(void **state)
 {
 	struct sparse *s = sparse_create(SIZE, NULL);

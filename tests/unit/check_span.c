@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Trees of files with one thing wrong in each, cut into leaves in every way: what is found is the thing that is wrong,
- * wherever the cuts are.
+ * Trees of files with one defect each, split into leaves in every possible way: the findings must be exactly that
+ * defect, wherever the splits are.
  */
 #include "tests/unit/unit.h"
 
@@ -14,7 +14,7 @@
 #include "tests/unit/synthetic.h"
 
 #define ITEMS_MAX 48
-#define LEAF 65536u /* any size that all items fit in */
+#define LEAF 65536u /* any size that holds all items */
 #define LAST UINT64_MAX
 
 struct piece {
@@ -81,7 +81,7 @@ static void put_name(struct tree *t, uint64_t objectid, uint8_t type, uint64_t o
 	p->size += (uint32_t)strlen(name);
 }
 
-/* Both entries of a directory. */
+/* Both entries of a name in its directory: DIR_ITEM and DIR_INDEX. */
 static void put_entry(struct tree *t, uint64_t dir, uint64_t index, uint64_t to, uint8_t to_type, uint8_t ft,
 		      const char *name)
 {
@@ -145,7 +145,7 @@ static void make_good(struct tree *t)
 	put_inode(t, 259, S_IFLNK | 0777, 1, 3, 3, 0);
 	put_ref(t, 259, 258, 3, "link");
 	put_inline(t, 259, "fil");
-	put_inode(t, 260, S_IFREG | 0644, 0, 1, 2, 0); /* waits to be deleted */
+	put_inode(t, 260, S_IFREG | 0644, 0, 1, 2, 0); /* an orphan, to be deleted */
 	put_inode(t, 261, S_IFIFO | 0644, 1, 0, 0, 0);
 	put_ref(t, 261, 258, 4, "fifo");
 	put_inode(t, 262, S_IFREG | 0644, 1, 0, 0, INODE_VERITY);
@@ -153,7 +153,7 @@ static void make_good(struct tree *t)
 	put(t, 262, KEY_VERITY_DESC_ITEM, 0, &desc, sizeof(desc));
 	put(t, 262, KEY_VERITY_DESC_ITEM, 1, "abcd", 4);
 	put(t, 262, KEY_VERITY_MERKLE_ITEM, 0, "abcd", 4);
-	put_inode(t, 263, S_IFDIR | 0755, 0, 0, 0, 0); /* likewise: of what was in it the index goes later */
+	put_inode(t, 263, S_IFDIR | 0755, 0, 0, 0, 0); /* an orphan too; its DIR_INDEX items are deleted last */
 	put_name(t, 263, KEY_DIR_INDEX, 2, 264, KEY_INODE_ITEM, FT_REG, "gone");
 	put(t, OID_ORPHAN, KEY_ORPHAN_ITEM, 260, NULL, 0);
 	put(t, OID_ORPHAN, KEY_ORPHAN_ITEM, 263, NULL, 0);
@@ -172,7 +172,7 @@ static struct piece *find(struct tree *t, uint64_t objectid, uint8_t type, uint6
 	return found;
 }
 
-/* A leaf in memory of the items from @from to before @to. */
+/* Build a leaf in memory of the items from @from up to but not including @to. */
 static void make_leaf(const struct tree *t, size_t from, size_t to, uint8_t *block)
 {
 	struct disk_header *h = (struct disk_header *)block;
@@ -218,7 +218,7 @@ static void begin(struct span_case *b, const struct tree *t)
 	b->c.items = b->c.fs->items;
 	b->c.items.nodesize = LEAF;
 	b->c.items.incompat &= ~INCOMPAT_NO_HOLES;
-	b->c.extents_lost = true; /* there is no table of them */
+	b->c.extents_lost = true; /* this test has no extent table */
 	b->c.opts.repeats = 32;
 	b->c.key = 12345;
 	pthread_mutex_init(&b->c.lock, NULL);
@@ -247,7 +247,7 @@ static struct span leaf_span(struct span_case *b, const struct tree *t, size_t f
 	return s;
 }
 
-/* Cut before item @i and item @j. @right: the last two are joined first */
+/* Split before items @i and @j. @right: join the second and third part first */
 static void judge_cut(struct span_case *b, const struct tree *t, size_t i, size_t j, bool right)
 {
 	struct span first = leaf_span(b, t, 0, i), second = leaf_span(b, t, i, j), third = leaf_span(b, t, j, t->n);
@@ -274,7 +274,7 @@ static void judge_singly(struct span_case *b, const struct tree *t)
 	span_tree(&b->c, &b->root, &all);
 }
 
-/* That each of the codes was found, and nothing else. */
+/* Each of the codes must have been found, and no other. */
 static void expect(struct span_case *b, const char *what, const enum check_code *codes, size_t n)
 {
 	size_t num;
@@ -325,7 +325,7 @@ static void good_is_good(void **state)
 	judge_all_cuts("good", &t, NULL, 0);
 }
 
-/* A change to the good tree: of a field, or an item that goes or comes. */
+/* A change to the good tree: a field is set, or an item is dropped, added or moved. */
 enum op {
 	SET,
 	DROP,
@@ -472,7 +472,7 @@ static void each_fault_is_found(void **state)
 	}
 }
 
-/* Whatever is lost, and wherever, nothing is told that would only follow. */
+/* Whatever is lost, at any place, no finding may be reported that only follows from the loss. */
 static void what_is_lost_is_not_judged(void **state)
 {
 	struct span_case b;

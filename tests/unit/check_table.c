@@ -26,7 +26,7 @@ static void expect_order(const struct check_tables *t)
 		assert_int_equal(check_block_bytenr(check_block_at(t, i)), ADDRESS(i + 1));
 		assert_ptr_equal(check_find_block(t, ADDRESS(i + 1), &hint), check_block_at(t, i));
 		assert_int_equal(hint, i);
-		/* From wherever the hint is, and in between. */
+		/* Every hint must work, for addresses in the table and between them. */
 		for (size_t from = 0; from < t->blocks.n; from += 1 + t->blocks.n / 7) {
 			hint = from;
 			assert_int_equal(check_table_lower_bound(&t->blocks, ADDRESS(i + 1), &hint), i);
@@ -48,7 +48,7 @@ static void merged(uint64_t memory, const char *spill)
 	fill(&t, n);
 	for (size_t i = 0; i <= n; i++)
 		more[i].place = ADDRESS(2 * i + 2);
-	/* All but the last come between, and that behind. */
+	/* Every new block but the last goes between two that exist; the last goes to the end. */
 	assert_int_equal(check_table_merge(&t, &t.blocks, more, n, NULL), 0);
 	assert_int_equal(t.blocks.n, 2 * n);
 	expect_order(&t);
@@ -65,7 +65,7 @@ static void come_in_order(void **state)
 	merged(4096, "/tmp");
 }
 
-/* On the way from memory to a file nothing is lost. */
+/* Moving a table from memory to a file must not lose anything. */
 static void go_to_a_file(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -84,7 +84,7 @@ static void go_to_a_file(void **state)
 	check_tables_release(&t);
 }
 
-/* More than can be counted is no memory, and not a table that is too small. */
+/* A size that overflows is reported as lack of memory; the table must not become too small instead. */
 static void too_many(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -101,7 +101,7 @@ static void too_many(void **state)
 	check_tables_release(&t);
 }
 
-/* What the file cannot have is said as the system says it. */
+/* Errors of the spill file are returned as the system reports them. */
 static void file_refused(void **state)
 {
 	const struct rlimit small = { 1 << 20, RLIM_INFINITY };

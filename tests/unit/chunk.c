@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Chunks come and go in a transaction on new filesystems: after each step the chunk tree, the device tree, the block
- * groups, the free space tree, the superblock and the groups in memory tell the same chunks.
+ * Create and remove chunks in a transaction on new filesystems: after each step the chunk tree, device tree, block
+ * groups, free space tree, superblock and the groups in memory must agree on the chunks.
  */
 #include "tests/unit/unit.h"
 
@@ -26,7 +26,7 @@ struct world {
 	uint64_t blocks;
 };
 
-/* Freed blocks are nobody's in these tests. */
+/* These tests do not track freed blocks. */
 static int take_block(void *ctx, uint64_t owner, unsigned level, const struct btrkit_key *first, uint64_t *bytenr,
 		      struct btrkit_error *err)
 {
@@ -122,7 +122,7 @@ static size_t count_items(struct world *w, uint64_t tree, uint8_t type)
 	return n;
 }
 
-/* A chunk's item against the volume, and its device extents. @return bytes on the device */
+/* Compare the item of a chunk, and its device extents, with the volume. @return bytes on the device */
 static uint64_t expect_chunk(struct world *w, const struct volume_chunk *v, struct cursor *chunks,
 			     struct cursor *devices)
 {
@@ -148,7 +148,7 @@ static uint64_t expect_chunk(struct world *w, const struct volume_chunk *v, stru
 	return v->length * v->num_stripes;
 }
 
-/* System chunks are in the superblock too, and no others. */
+/* System chunks are in the superblock too, and no other chunks. */
 static void expect_array(struct world *w)
 {
 	struct super super = { .disk = w->super };
@@ -161,12 +161,12 @@ static void expect_array(struct world *w)
 
 	while (!super_next_chunk(&super, &pos, &item, NULL)) {
 		assert_int_equal(chunk_decode(ctx, &item, &chunk, NULL), 0);
-		/* It must be equal to be added again. */
+		/* Adding the same chunk again succeeds only if both are equal. */
 		assert_true(volume_find_chunk(v, chunk.logical) < volume_num_chunks(v));
 		assert_int_equal(volume_add_chunk(v, &chunk, NULL), 0);
 		system++;
 	}
-	/* Nothing is left behind it. */
+	/* The rest of the array must be zero. */
 	for (uint32_t i = le32_get(w->super.sys_chunk_array_size); i < SUPER_SYS_CHUNKS_SIZE; i++)
 		assert_int_equal(w->super.sys_chunk_array[i], 0);
 	for (size_t i = 0; i < volume_num_chunks(v); i++)
@@ -207,7 +207,7 @@ static void judge_all(struct world *w)
 
 	tree_cursor(w, OID_CHUNK_TREE, &chunks);
 	tree_cursor(w, OID_DEV_TREE, &devices);
-	/* That there is one for each chunk is what this judges. */
+	/* Loading fails unless each chunk has its block group. */
 	assert_int_equal(block_groups_load(w->fs, &groups, NULL), 0);
 	for (size_t i = 0; i < volume_num_chunks(v); i++) {
 		const struct volume_chunk *c = volume_chunk(v, i);
@@ -259,7 +259,7 @@ static void make_options(unsigned i, struct btrkit_mkfs_options *o)
 	o->metadata = o->mixed ? o->data : i & 2 ? BTRKIT_PROFILE_SINGLE : BTRKIT_PROFILE_DUP;
 }
 
-/* Until the device is full; then all go that are empty, and an abort brings back what there was. */
+/* Create chunks until the device is full, then remove all empty ones; an abort restores the state before. */
 static void chunks_come_and_go(void **state)
 {
 	static const uint64_t types[] = { BG_DATA, BG_METADATA, BG_SYSTEM };
@@ -294,7 +294,7 @@ static void chunks_come_and_go(void **state)
 		}
 		judge_all(&w);
 		assert_true(gone >= 2 && volume_num_chunks(w.fs->volume) == before + made - gone);
-		/* Their place is not free before the commit, nor is anything allocated there. */
+		/* The space of removed chunks is not free before the commit, neither for chunks nor for extents. */
 		assert_int_equal(make(&w, BG_DATA, &g), -ENOSPC);
 		for (unsigned k = 0; k < 3; k++)
 			while (!space_alloc(w.space, types[k], MIB, MIB, MIB, &r, NULL))
@@ -324,7 +324,7 @@ static void what_is_not_empty_stays(void **state)
 		assert_int_equal(chunk_remove(w.space, space_group_at(w.space, i), &w.super, NULL), -EBUSY);
 	assert_int_equal(make(&w, BG_DATA, &g), 0);
 	assert_int_equal(make(&w, BG_DATA, &more), 0);
-	/* Handed out, used, and pinned. */
+	/* Space of a chunk that is allocated, used, and then pinned keeps the chunk from being removed. */
 	do
 		assert_int_equal(space_alloc(w.space, BG_DATA, MIB, MIB, MIB, &r, NULL), 0);
 	while (space_group_of(w.space, r.start) != g);
@@ -340,7 +340,9 @@ static void what_is_not_empty_stays(void **state)
 	destroy(&w);
 }
 
-/* The array in the superblock is full before the device is: nothing is changed then. */
+/*
+ * The array in the superblock fills up before the device does: the creation must then fail without changing anything.
+ */
 static void the_array_can_be_full(void **state)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -365,7 +367,7 @@ static void the_array_can_be_full(void **state)
 	destroy(&w);
 }
 
-/* A plan that another chunk stands in the way of, and an item of a chunk that is missing. */
+/* A plan that collides with another chunk, and a chunk one of whose items is missing. */
 static void contradictions_are_told(void **state)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -408,7 +410,7 @@ static int make_and_remove(struct world *w)
 	return ret ? ret : chunk_remove(w->space, data, &w->super, NULL);
 }
 
-/* One allocation after the other fails: after an abort all is as it was. */
+/* Each allocation fails in turn: after an abort the state must be the same as before. */
 static void memory_runs_out(void **state)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -424,7 +426,7 @@ static void memory_runs_out(void **state)
 		memory_count(i, false);
 		ret = make_and_remove(&w);
 		made = memory_end();
-		/* Every one is told; the last time none fails. */
+		/* Each failure must be reported; in the last round none fails. */
 		assert_true(!ret || ret == -ENOMEM);
 		told += !!ret;
 		overlay_abort(w.o);
@@ -432,7 +434,7 @@ static void memory_runs_out(void **state)
 		begin(&w);
 		assert_int_equal(volume_num_chunks(w.fs->volume), before);
 		judge_all(&w);
-		/* Anew, since what the cache has is not allocated again. */
+		/* Open it again: cached blocks would not be allocated again. */
 		close_world(&w);
 		open_world(&w);
 	}

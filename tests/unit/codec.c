@@ -26,7 +26,7 @@ enum { ZLIB = 1, LZO, ZSTD };
 
 static uint8_t data[DATA_MAX], stream[STREAM_MAX], seen[DATA_MAX];
 
-/* @random of every 16 bytes are noise, so that a stream is as long as a test wants it. */
+/* @random of every 16 bytes are noise, which sets how well the data can be compressed. */
 static void make_data(uint64_t seed, unsigned random)
 {
 	for (size_t i = 0; i < sizeof(data); i++) {
@@ -53,9 +53,9 @@ static size_t rounded(size_t len)
 }
 
 /*
- * What every kind must do with a good stream of @len bytes for the first @n bytes of data, padding behind it included:
- * give the data, fill up with zeros (inline: refuse), stop where the room ends; and refuse the stream cut off, unless
- * all the data came before the cut.
+ * What every codec must do with a good stream of @len bytes for the first @n bytes of data, including padding after the
+ * stream: return the data, fill the rest with zeros (or fail, if inline), stop at the end of the output; and fail if
+ * the stream is truncated, unless all data came before the cut.
  */
 static void good_stream(uint8_t type, size_t len, size_t n)
 {
@@ -79,7 +79,10 @@ static void good_stream(uint8_t type, size_t len, size_t n)
 			fail_msg("%zu of %zu bytes were taken", cut, len);
 }
 
-/* Damages of a good stream: decompressing them may succeed (nothing is known about the data) but stays in bounds. */
+/*
+ * Damaged copies of a good stream: decompression may succeed, since nothing is known about the data, but must stay in
+ * bounds.
+ */
 static void bad_streams(uint8_t type, size_t len, size_t n)
 {
 	uint8_t *copy = malloc(len), *out = malloc(n);
@@ -103,7 +106,7 @@ static void bad_streams(uint8_t type, size_t len, size_t n)
 	free(out);
 }
 
-/* Unused in a build without any of the kinds. */
+/* Unused in a build without any codec. */
 __attribute__((unused))
 static void every_size(uint8_t type, size_t (*compress_data)(size_t n))
 {
@@ -150,7 +153,7 @@ static void zlibs_own_checksum_is_not_judged(void **state)
 #endif
 
 #ifdef HAVE_LZO
-/* One segment, and the padding that keeps the next length within a sector. */
+/* Append one segment at @at. @return where the next one begins */
 static size_t lzo_put_segment(size_t at, const uint8_t *from, size_t n)
 {
 	static uint8_t work[LZO1X_1_MEM_COMPRESS];
@@ -192,7 +195,10 @@ static void lzo_streams(void **state)
 	every_size(LZO, lzo_compress);
 }
 
-/* A first segment that leaves @left bytes of its sector, and one more behind it. Its length; 0 if none was found. */
+/*
+ * Make a stream whose first segment leaves @left bytes of its sector, with one more segment after it.
+ * @return its length; 0 if no such size was found
+ */
 static size_t lzo_stream_that_leaves(unsigned left, size_t *n)
 {
 	for (*n = SECTOR - 64; *n < SECTOR; (*n)++) {
@@ -241,7 +247,7 @@ static void lzo_lengths_are_judged(void **state)
 	lzo_put_total(UINT32_MAX);
 	assert_int_equal(decompress(LZO, len, SECTOR), -EUCLEAN);
 	lzo_put_total(len);
-	/* A whole sector that the stream does not reach. */
+	/* Padding may fill the last sector of the stream, but not a whole sector after it. */
 	assert_int_equal(decompress(LZO, rounded(len), SECTOR), 0);
 	assert_int_equal(decompress(LZO, rounded(len) + SECTOR, SECTOR), -EUCLEAN);
 	memcpy(stream + 4, &huge, 4);
@@ -264,7 +270,7 @@ static size_t zstd_compress_window(size_t n, int window_log)
 	ZSTD_CCtx_setParameter(ctx, ZSTD_c_contentSizeFlag, 0);
 	if (window_log)
 		ZSTD_CCtx_setParameter(ctx, ZSTD_c_windowLog, window_log);
-	/* A first part alone keeps the compressor from fitting the window to the size. */
+	/* Flush the first half first: otherwise the compressor reduces the window to the size of the input. */
 	from.size = n / 2;
 	while (ZSTD_compressStream2(ctx, &to, &from, ZSTD_e_flush))
 		;

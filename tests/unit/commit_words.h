@@ -6,7 +6,7 @@
 
 #include <btrkit/btrkit.h>
 
-/* The message of a commit that failed ends with what holds now. */
+/* The message of a failed commit ends with what state the filesystem is in now. */
 static inline void expect_words(const struct btrkit_error *err, enum btrkit_commit_state state)
 {
 	static const char *const words[] = {

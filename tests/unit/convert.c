@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The caches of free space are made, replaced and removed; what ends that half way leaves a whole filesystem. */
+/*
+ * Free space caches are created, replaced and removed; an interruption at any point must leave a consistent filesystem.
+ */
 #include "tests/unit/convert_rig.h"
 
-/* From v1 and none, and from a tree that is there and not vouched for, or vouched for and not there. */
+/* From v1, from no cache, from a tree without the VALID flag, and from the flags without a tree. */
 static void everything_becomes_v2(void **state)
 {
 	(void)state;
@@ -36,7 +38,7 @@ static void everything_becomes_v2(void **state)
 			from = BTRKIT_SPACE_CACHE_V2;
 		assert_int_equal(done.from, from);
 		assert_int_equal(done.was_valid, !(v & TREE) || !(v & 3));
-		/* Once more there is nothing to do. */
+		/* A second conversion has nothing to do. */
 		calls = w.calls;
 		done = rig_convert(&w, BTRKIT_SPACE_CACHE_V2, 0);
 		assert_true(!done.changed && done.was_valid && w.calls == calls);
@@ -44,14 +46,14 @@ static void everything_becomes_v2(void **state)
 	}
 }
 
-/* What a change leaves in the superblock, and of the caches. */
+/* What each change leaves in the superblock, and which caches remain. */
 static const struct {
 	bool clear;
 	enum btrkit_space_cache_kind kind;
-	bool tree;		   /* there is one before; v1 things always are */
-	uint64_t cache_generation; /* before; UINT64_MAX - 1: that of the superblock */
+	bool tree;		   /* with a free space tree before; the v1 cache always exists */
+	uint64_t cache_generation; /* before; UINT64_MAX - 1: the generation of the superblock */
 	bool changed;
-	uint64_t compat_ro_after, cache_generation_after; /* UINT64_MAX - 1: as it was */
+	uint64_t compat_ro_after, cache_generation_after; /* UINT64_MAX - 1: unchanged */
 	bool v1_after;
 } rules[] = {
 #define KEPT (UINT64_MAX - 1)
@@ -138,7 +140,7 @@ static void what_is_refused(void **state)
 	btrkit_fs_close(fs);
 	fs = written_open(&w, 0);
 	assert_int_equal(btrkit_space_convert(fs, BTRKIT_SPACE_CACHE_V2, NULL, NULL, &err), -EROFS);
-	/* What could not be written is not promised either. */
+	/* A dry run must fail too if the filesystem cannot be written. */
 	opts.flags = BTRKIT_SPACE_DRY_RUN;
 	fs->super.compat_ro |= 1ull << 40;
 	assert_int_equal(btrkit_space_convert(fs, BTRKIT_SPACE_CACHE_V2, &opts, NULL, &err), -EOPNOTSUPP);
@@ -161,7 +163,7 @@ static int tell(void *ctx, uint64_t done, uint64_t total)
 	return t->calls++ == t->end_at ? -EINTR : 0;
 }
 
-/* Ended wherever it can be: each time the filesystem is whole, and the next run goes on. */
+/* Cancel at every progress call: the filesystem stays consistent, and the next run completes the conversion. */
 static void ended_anywhere(void **state)
 {
 	uint64_t ended = 0;
@@ -177,7 +179,7 @@ static void ended_anywhere(void **state)
 
 		rig_make(&w, at & 1);
 		fs = written_open(&w, BTRKIT_OPEN_WRITE);
-		/* So little is held that there are many commits. */
+		/* Hold so little per transaction that there are many commits. */
 		ret = convert_holding(fs, BTRKIT_SPACE_CACHE_V2, &opts, at & 2 ? 1 : CONVERT_HELD_BYTES, NULL, &err);
 		btrkit_fs_close(fs);
 		assert_int_equal(ret, t.calls > at ? -EINTR : 0);
@@ -191,7 +193,7 @@ static void ended_anywhere(void **state)
 	assert_true(ended > 5);
 }
 
-/* Every write and flush fails in turn, and all that follow: as if the program had been killed there. */
+/* From each write or flush in turn, all fail, as if the program had been killed there. */
 static void killed_anywhere(void **state)
 {
 	bool converted = false;
@@ -219,7 +221,7 @@ static void killed_anywhere(void **state)
 	assert_true(at > 10);
 }
 
-/* More files than one transaction is to hold. */
+/* More files than one transaction may hold. */
 static void many_commits(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

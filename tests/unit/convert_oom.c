@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Conversions without memory: each fails with -ENOMEM, and leaves a whole filesystem. */
+/* Conversions without memory: each fails with -ENOMEM and leaves a consistent filesystem. */
 #include "tests/unit/convert_rig.h"
 #include "tests/unit/memory.h"
 
-/* Allocation number @at fails. @num: how many there were */
+/* Allocation number @at fails. @num: the number of allocations */
 static int convert(struct written *w, enum btrkit_space_cache_kind to, uint64_t at, uint64_t *num,
 		   struct btrkit_error *err)
 {

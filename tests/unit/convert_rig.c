@@ -9,7 +9,9 @@
 #include "lib/format/items/space_cache.h"
 #include "tests/unit/device.h"
 
-/* What is planted that nobody cleans up, and the items of those who fill it. */
+/*
+ * Audit findings that are expected: planted leftovers that conversions do not remove, and the items that fill the tree.
+ */
 #define KNOWN (AUDIT_LEFTOVERS | AUDIT_ITEMS)
 
 static void put(struct edit_tree *t, struct btrkit_key key, const void *data, size_t size)
@@ -61,7 +63,7 @@ static void put_file(struct btrkit_txn *txn, struct edit_tree *t, uint64_t ino, 
 	}
 }
 
-/* All that a v1 cache can be, and what looks like one and is none. */
+/* Everything that a v1 cache may consist of, and items that only look like part of one. */
 static void plant_v1(struct written *w, bool leftover)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -72,7 +74,7 @@ static void plant_v1(struct written *w, bool leftover)
 	written_check(txn_tree(txn, OID_ROOT_TREE, &t, &err), &err);
 	for (unsigned i = 0; i < FILES + NAMELESS; i++)
 		put_file(txn, t, INO(i), i != FILES);
-	/* Not in the order of the inodes, and one of a file that there is not. */
+	/* Headers not in the order of the inodes, and some that name something that is not a cache file. */
 	for (unsigned i = 0; i < FILES; i++)
 		put_header(t, (1ull << 30) + i * 4096, INO((i * 7) % FILES));
 	put_header(t, 1ull << 40, SUBVOLUME);
@@ -84,7 +86,7 @@ static void plant_v1(struct written *w, bool leftover)
 	put(t, KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, SUBVOLUME), "", 0);
 	txn->super.cache_generation = le64_put(txn->generation);
 	if (leftover) {
-		/* As mkfs.btrfs of before 6.3 leaves it. */
+		/* As mkfs.btrfs before 6.3 leaves it. */
 		const struct disk_free_space_info info = { le32_put(0), le32_put(0) };
 
 		written_check(txn_tree(txn, OID_FREE_SPACE_TREE, &t, &err), &err);
@@ -94,7 +96,7 @@ static void plant_v1(struct written *w, bool leftover)
 	btrkit_fs_close(fs);
 }
 
-/* @below stays as it is. */
+/* Create a device on top of @below, which is not modified. */
 static void create(struct written *w, struct sparse *below)
 {
 	*w = (struct written){
@@ -129,7 +131,7 @@ static struct sparse *make_base(unsigned variant)
 
 void rig_make(struct written *w, unsigned variant)
 {
-	/* Made once, and changed in copies. */
+	/* Each base is made once; tests modify copies of it. */
 	static struct sparse *bases[2 * LEFTOVER];
 
 	if (!bases[variant])
@@ -151,7 +153,7 @@ static unsigned count_items(struct btrkit_fs *fs, const struct btrkit_key *first
 	return n;
 }
 
-/* What is no cache is still there. */
+/* Items that only look like parts of a cache must still be there. */
 static void judge_others(struct btrkit_fs *fs)
 {
 	assert_int_equal(count_items(fs, &KEY(DIRECTORY, 0, 0), &KEY(DIRECTORY, UINT8_MAX, UINT64_MAX)), 1);
@@ -170,7 +172,6 @@ static void judge_v1_gone(struct btrkit_fs *fs)
 	assert_int_equal(count_items(fs, &KEY(OID_ORPHAN, 0, 0), &KEY(OID_ORPHAN, UINT8_MAX, UINT64_MAX)), 1);
 }
 
-/* Everything agrees, whatever the state is. */
 void rig_judge_whole(struct written *w)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

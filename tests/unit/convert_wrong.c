@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Conversions of what is wrong, by devices that write wrong, and where there is hardly any space. */
+/* Conversions of damaged filesystems, on devices that write something else, and with almost no space. */
 #include "tests/unit/convert_rig.h"
 
 #include "lib/format/items/block_group.h"
 #include "lib/space/chunk.h"
 #include "lib/volume/volume.h"
 
-/* A device that changes what is written of the free space tree, so well that every block is good by itself. */
+/* A device that modifies written blocks of the free space tree such that every block is still valid by itself. */
 struct forger {
 	struct btrkit_io io;
 	struct btrkit_io *below;
@@ -21,7 +21,7 @@ static int forger_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t 
 	return below->ops->read(below, offset, buf, len);
 }
 
-/* The first free range becomes a sector shorter. */
+/* Make the first free range one sector shorter. */
 static bool forge(const struct forger *f, uint8_t *block)
 {
 	struct disk_header *h = (struct disk_header *)block;
@@ -66,7 +66,7 @@ static void forger_close(struct btrkit_io *io)
 	btrkit_io_close(((struct forger *)io)->below);
 }
 
-/* What is on the devices is looked at before the superblock says that it is good. */
+/* The written tree is verified before the superblock declares it valid. */
 static void wrong_writes_are_found(void **state)
 {
 	static const struct btrkit_io_ops ops = {
@@ -93,7 +93,7 @@ static void wrong_writes_are_found(void **state)
 		assert_non_null(strstr(err.message, "contradicts the extent tree"));
 		assert_non_null(strstr(err.message, "is unchanged"));
 		btrkit_fs_close(fs);
-		/* The v1 cache is gone already. */
+		/* The v1 cache has been removed already. */
 		sum = rig_status(&w);
 		assert_int_equal(sum.in_use, BTRKIT_SPACE_CACHE_NONE);
 		rig_judge_whole(&w);
@@ -103,7 +103,7 @@ static void wrong_writes_are_found(void **state)
 	}
 }
 
-/* A tree that the superblock vouches for, in vain. */
+/* Damage a tree that the superblock declares valid. */
 static void forge_on_disk(struct written *w, bool destroy)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -170,7 +170,7 @@ static struct btrkit_key data_group(struct cursor *c)
 	return KEY(0, 0, 0);
 }
 
-/* An extent tree that contradicts itself is relied on for nothing. */
+/* Nothing may rely on an extent tree that contradicts itself. */
 static void wrong_extents_are_refused(void **state)
 {
 	(void)state;
@@ -208,7 +208,7 @@ static void wrong_extents_are_refused(void **state)
 	}
 }
 
-/* Adds items to the top-level subvolume, as long as @blocks can be reserved, and @max at the most. */
+/* Add items to the top-level subvolume while @blocks can be reserved, at most @max. */
 static int fill_some(struct written *w, unsigned blocks, unsigned max)
 {
 	static uint64_t number;
@@ -221,7 +221,7 @@ static int fill_some(struct written *w, unsigned blocks, unsigned max)
 	uint8_t bytes[1000] = { 0 };
 	int ret;
 
-	/* No chunk can be made any more. */
+	/* Allocate all chunks that are possible, so that no more can be created. */
 	while (!chunk_plan(txn->space, BG_DATA, &plan, &err))
 		written_check(chunk_create(txn->space, &plan, &txn->super, &g, &err), &err);
 	written_check(txn_tree(txn, OID_FS_TREE, &t, &err), &err);
@@ -241,7 +241,7 @@ static int fill_some(struct written *w, unsigned blocks, unsigned max)
 	return ret;
 }
 
-/* Fills until at most @spare bytes more than are needed can be had; fewer than none: until it is too few. */
+/* Fill until at most @spare bytes more than needed are available; a negative @spare: until there are too few. */
 static void fill(struct written *w, int64_t spare)
 {
 	struct btrkit_space_change c;
@@ -252,13 +252,13 @@ static void fill(struct written *w, int64_t spare)
 		c = rig_convert(w, BTRKIT_SPACE_CACHE_V2, BTRKIT_SPACE_DRY_RUN);
 		if ((int64_t)(c.available_bytes - c.needed_bytes) <= spare)
 			return;
-		/* Each takes a block at the most. */
+		/* Each item takes at most one block. */
 		assert_int_equal(fill_some(w, 0, (unsigned)((int64_t)(c.available_bytes - c.needed_bytes) / 65536 + 2)),
 				 0);
 	}
 }
 
-/* Where there is not enough space nothing is written, and where there is said to be enough there is. */
+/* If space does not suffice, nothing is written; if the dry run says that it suffices, the conversion succeeds. */
 static void nearly_full(void **state)
 {
 	(void)state;

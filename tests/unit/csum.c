@@ -10,7 +10,7 @@
 #include "lib/base/csum.h"
 
 #define THREADS 4u
-/* It is seldom that two meet: in some 2,000 of them at the latest it was seen where nothing waits. */
+/* The race is rare: without the wait in the library, it was seen within 2,000 processes at the latest. */
 #ifdef __SANITIZE_ADDRESS__
 #define PROCESSES 300u
 #else
@@ -21,7 +21,7 @@ typedef uint32_t (*crc_fn)(uint32_t, const void *, size_t);
 
 static const crc_fn both[] = { crc32c, crc32c_by_table };
 
-/* The vectors of RFC 3720, appendix B.4, and the usual check string. */
+/* The test vectors of RFC 3720, appendix B.4, and the usual check string. */
 static void known_vectors(void **state)
 {
 	uint8_t zeros[32] = { 0 }, ones[32], up[32], down[32];
@@ -45,7 +45,7 @@ static void known_vectors(void **state)
 static void the_hash_of_a_name_is_not_inverted(void **state)
 {
 	(void)state;
-	/* "default" in the root tree directory of every filesystem: its dir item has this hash as key offset. */
+	/* The DIR_ITEM "default" in the root tree directory of every filesystem has this hash as key offset. */
 	for (size_t i = 0; i < ARRAY_SIZE(both); i++)
 		assert_int_equal(both[i](~1u, "default", 7), 2378154706u);
 }
@@ -158,7 +158,7 @@ static void sum_by_many(unsigned i)
 	_exit(0);
 }
 
-/* Libraries that compute them have something to begin with, in whichever thread that is, and others come meanwhile. */
+/* Checksum libraries initialize themselves on first use, in any thread, while other threads may already call them. */
 static void the_first_may_be_many(void **state)
 {
 	(void)state;
@@ -176,7 +176,7 @@ static void the_first_may_be_many(void **state)
 
 int main(void)
 {
-	/* The first comes first: nothing may have been begun by then. */
+	/* This test must be first, before anything has initialized the libraries. */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_may_be_many),
 		cmocka_unit_test(known_vectors),

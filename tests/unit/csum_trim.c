@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Checksums of data that is gone are taken out, against a model. */
+/* Removing checksums of data that is gone, compared with a model. */
 #include "tests/unit/unit.h"
 
 #include "lib/txn/refs_head.h"
@@ -17,7 +17,7 @@ static uint32_t rnd(uint32_t n)
 
 #define CSUMS 400u
 
-/* Stretches of data lose their checksums, whatever items these lie in. */
+/* Ranges of data lose their checksums, however the items are arranged. */
 static void checksums_go_with_their_data(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Cursors that go forward: where their seeks land, how many leaves they enter, what they read, and what they request
- * ahead.
- */
+/* Forward cursors: where their seeks end, how many leaves they enter, what they read, and what they read ahead. */
 #include "tests/unit/unit.h"
 
 #include "lib/format/ids.h"
@@ -10,14 +7,14 @@
 #include "tests/unit/synthetic.h"
 
 #define ITEMS 1400u
-#define SIZE 900u /* four in a leaf, five leaves to a node */
+#define SIZE 900u /* four items to a leaf, five leaves to a node */
 #define PER_LEAF 4u
 #define LEAVES (ITEMS / PER_LEAF)
 
 static struct syn_item items[ITEMS];
 static uint8_t payload[SIZE];
 
-/* A device that counts what is asked of it, and fails when told to. */
+/* A device that counts reads, and fails on demand. */
 struct counting {
 	struct btrkit_io io;
 	struct btrkit_io *below;
@@ -77,7 +74,7 @@ static void close_counting(struct btrkit_fs *fs, struct cursor *c)
 	btrkit_fs_close(fs);
 }
 
-/* Of all items: the first whose key is not below. */
+/* A seek must end at the first item whose key is not less than @key. */
 static void expect_seek(struct cursor *c, const struct btrkit_key *key)
 {
 	unsigned i = 0;
@@ -90,7 +87,7 @@ static void expect_seek(struct cursor *c, const struct btrkit_key *key)
 		assert_int_equal(key_cmp(&c->item.key, &items[i].key), 0);
 }
 
-/* Steps of every length, mostly forward, to keys that are there and to ones between. */
+/* Steps of every length, mostly forward, to existing keys and to keys between them. */
 static void seeks_go_on_from_anywhere(void **state)
 {
 	uint32_t random = 1;
@@ -118,7 +115,7 @@ static void seeks_go_on_from_anywhere(void **state)
 	}
 }
 
-/* Items are looked up one after the other as extents are, by keys that lie before them, also before a first one. */
+/* Items are looked up in order, as extents are, with keys slightly before them. */
 static void walk_enters_each_leaf_once(void **state)
 {
 	struct cursor c;
@@ -139,7 +136,7 @@ static void walk_enters_each_leaf_once(void **state)
 	close_counting(fs, &c);
 }
 
-/* A seek that fails leaves nothing of where the cursor stood to go on from. */
+/* After a failed seek the cursor must not continue from its old position. */
 static void after_a_failure_it_stands_nowhere(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -158,7 +155,10 @@ static void after_a_failure_it_stands_nowhere(void **state)
 		assert_int_equal(cursor_next(&c, &err), -EINVAL);
 		assert_int_equal(err.code, BTRKIT_INVALID);
 		assert_null(cursor_leaf(&c));
-		/* What is in the cache can be read; from there it goes on to the neighbour, and to nobody else. */
+		/*
+		 * Cached blocks can be read even now; from there the cursor moves to the next leaf only, and not past
+		 * it.
+		 */
 		assert_int_equal(cursor_seek(&c, &items[PER_LEAF - 1].key, NULL), 0);
 		assert_int_equal(cursor_next(&c, NULL), -EIO);
 		counts.fails = false;
@@ -183,7 +183,7 @@ static size_t reads_of_a_scan(struct cursor *c)
 	return counts.reads - before;
 }
 
-/* A scan that will not come back leaves no more than some leaves, of which those that were wanted twice stay. */
+/* A scan that reads each leaf once keeps only few leaves in the cache; leaves that were used twice stay. */
 static void leaves_that_are_passed_make_room(void **state)
 {
 	struct cursor c, other;
@@ -195,7 +195,7 @@ static void leaves_that_are_passed_make_room(void **state)
 	cursor_init(&other, fs, &c.root);
 	all = reads_of_a_scan(&c);
 	assert_true(all > LEAVES);
-	/* 16 shards of 16; the last leaf was not passed. The nodes are kept. */
+	/* The cache keeps 16 shards of 16 such leaves, the last leaf and the nodes. */
 	again = reads_of_a_scan(&c);
 	assert_in_range(again, LEAVES - 16 * 16 - 1, LEAVES);
 	assert_int_equal(cursor_seek(&other, &items[8].key, NULL), 0);
@@ -208,14 +208,14 @@ static void leaves_that_are_passed_make_room(void **state)
 	assert_int_equal(cursor_seek(&other, &items[8].key, NULL), 0);
 	assert_int_equal(counts.reads, 0);
 	cursor_release(&other);
-	/* Without that they stay while there is room. */
+	/* Without that flag, leaves stay while there is room. */
 	c.once = false;
 	reads_of_a_scan(&c);
 	assert_int_equal(reads_of_a_scan(&c), 0);
 	close_counting(fs, &c);
 }
 
-/* A scan requests each leaf once, with an end none behind it, and none that is there. */
+/* A scan requests each leaf once: none past its end if it has one, and none that is cached already. */
 static void scan_requests_what_it_will_read(void **state)
 {
 	struct cursor c;
@@ -224,12 +224,12 @@ static void scan_requests_what_it_will_read(void **state)
 
 	(void)state;
 	c.scan = true;
-	c.until = items[27].key; /* the last of the seventh leaf */
+	c.until = items[27].key; /* the last item of the seventh leaf */
 	for (ret = cursor_seek(&c, &items[5].key, NULL); !ret; ret = cursor_next(&c, NULL))
 		if (!key_cmp(&c.item.key, &c.until))
 			break;
 	assert_int_equal(ret, 0);
-	assert_int_equal(counts.requested, 6); /* from the second on */
+	assert_int_equal(counts.requested, 6); /* the second leaf and all after it */
 	cursor_release(&c);
 	c.until = KEY(0, 0, 0);
 	reads_of_a_scan(&c);
@@ -240,7 +240,7 @@ static void scan_requests_what_it_will_read(void **state)
 	close_counting(fs, &c);
 }
 
-/* Nobody announced it, and still what is read leaf by leaf is requested ahead; what jumps requests nothing. */
+/* Leaves that are read in sequence are read ahead without being announced; jumps do not cause any read-ahead. */
 static void walk_requests_what_comes(void **state)
 {
 	struct cursor c;
@@ -255,7 +255,10 @@ static void walk_requests_what_comes(void **state)
 	fs = open_counting(&c);
 	c.forward = true;
 	reads_of_a_scan(&c);
-	/* All but the first of the five of a node, and of the first node two more: then there is a run. */
+	/*
+	 * Of the five leaves of each node all but the first, and two fewer in the first node, until a sequence is
+	 * detected.
+	 */
 	assert_int_equal(counts.requested, LEAVES / 5 * 4 - 2);
 	close_counting(fs, &c);
 }
@@ -268,7 +271,7 @@ static int count_lost(void *ctx, int ret, const struct btrkit_error *what)
 	return 0;
 }
 
-/* Two pointers lead to one leaf: whoever comes to it by the wrong one is told, and not what is in it again. */
+/* Two pointers lead to the same leaf: reaching it by the wrong one is an error, and must not return its items again. */
 static void leaf_with_two_pointers_is_refused(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

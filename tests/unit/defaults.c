@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What btrkit.h says of all functions: options that are NULL, results that nobody wants, callbacks that end it. */
+/* What btrkit.h promises for all functions: NULL options, NULL results, and callbacks that cancel. */
 #include "tests/unit/unit.h"
 
 #include <unistd.h>
@@ -102,7 +102,7 @@ static void files_come_out_without_options(void **state)
 	btrkit_fs_close(fs);
 }
 
-/* Nothing that is asked for is passed over. */
+/* An option that makes no sense with the others must not be ignored silently. */
 static void a_level_is_of_a_compression(void **state)
 {
 	struct btrkit_mkfs_options how = BTRKIT_MKFS_OPTIONS_INIT;
@@ -125,7 +125,7 @@ static void a_level_is_of_a_compression(void **state)
 	assert_int_equal(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, "a", 1, &write, NULL), -EINVAL);
 	write.level = 0;
 	assert_int_equal(btrkit_txn_write(txn, BTRKIT_TOP_LEVEL, inode, 0, "a", 1, &write, NULL), 0);
-	/* The transaction goes with it. */
+	/* This also aborts the transaction. */
 	btrkit_fs_close(fs);
 }
 
@@ -137,7 +137,7 @@ static int refuse(void *ctx, uint64_t done, uint64_t total)
 	return -ECANCELED;
 }
 
-/* Who ends it knows why: what it has put into the error stays there. */
+/* A callback that cancels may fill in the error; that must not be overwritten. */
 static void an_error_of_the_caller_stays(void **state)
 {
 	struct btrkit_check_options opts = BTRKIT_CHECK_OPTIONS_INIT;
@@ -152,7 +152,7 @@ static void an_error_of_the_caller_stays(void **state)
 	btrkit_fs_close(fs);
 }
 
-/* What was tried in vain on the way is nobody's business. */
+/* Attempts that fail inside a successful call must leave nothing in the error. */
 static void a_success_leaves_no_error(void **state)
 {
 	struct btrkit_open_options writing = { .flags = BTRKIT_OPEN_WRITE };
@@ -169,7 +169,7 @@ static void a_success_leaves_no_error(void **state)
 						     &err),
 			 0);
 	assert_int_equal(btrkit_txn_commit(txn, NULL, &err), 0);
-	/* There is no subvolume of that number. */
+	/* "300" is tried as a number first, and there is no subvolume with that number. */
 	assert_int_equal(btrkit_subvolume_find(fs, "300", &found, &err), 0);
 	assert_int_equal(found, id);
 	assert_int_equal(err.code, BTRKIT_OK);
