@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TESTS_UNIT_DEVICE_H
 #define BTRKIT_TESTS_UNIT_DEVICE_H
 
-/* A device of which only what was written takes memory, which it always gets and which is not counted. */
+/* A sparse device in memory: only written ranges take memory, and these allocations never fail and are not counted. */
 
 #include <btrkit/io.h>
 
@@ -11,10 +11,10 @@
 struct device {
 	struct btrkit_io io;
 	struct sparse *at;
-	bool owner; /* closing it frees what it has, and itself */
+	bool owner; /* closing frees the contents and the device */
 };
 
-/* One that closing does nothing to. */
+/* Closing such a device does nothing. */
 void device_init(struct device *d, struct sparse *at, uint64_t size);
 struct btrkit_io *device_create(struct sparse *at, uint64_t size);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a dump reads, and what it tells of what cannot be read, on a synthetic filesystem. */
+/* What a dump reads, and how it reports what it cannot read, on a synthetic filesystem. */
 #include "tests/unit/unit.h"
 
 #include <inttypes.h>
@@ -13,12 +13,12 @@
 #include "tests/unit/synthetic.h"
 
 #define ITEMS 6000u
-#define TYPE 77 /* which the registry does not know, so that only the tree judges them */
+#define TYPE 77 /* not in the registry, so that only the tree code validates such items */
 
 static struct syn_item items[ITEMS];
 static uint8_t payload[100];
 
-/* A device that counts the blocks of tree 5 that are read, by level. */
+/* A device that counts the reads of blocks of tree 5 by level. */
 struct counting {
 	struct btrkit_io io;
 	struct btrkit_io *below;
@@ -94,7 +94,7 @@ static void open_rig(struct rig *r)
 		fail_msg("%s", err.message);
 }
 
-/* @return what the dump returned; the text of the one before is gone */
+/* @return what the dump returned; r->text then has its output */
 static int dump(struct rig *r, const struct btrkit_dump_select *select, unsigned flags, struct btrkit_error *err)
 {
 	const uint64_t tree = OID_FS_TREE;
@@ -137,7 +137,7 @@ static void whole(void **state)
 	for (unsigned dfs = 0; dfs < 2; dfs++) {
 		assert_int_equal(dump(&r, NULL, dfs ? BTRKIT_DUMP_DFS : 0, NULL), 0);
 		assert_int_equal(count(&r, "\titem "), ITEMS);
-		/* Each leaf once, and past the cache. */
+		/* Each leaf is read once, bypassing the cache. */
 		assert_int_equal(r.counting->read[0], count(&r, "leaf ") / 2);
 		assert_true(r.counting->read[0] > 150);
 	}
@@ -166,12 +166,12 @@ static void only_what_is_wanted_is_read(void **state)
 		/* Nodes are cached. */
 		assert_true(r.counting->read[1] + r.counting->read[2] + r.counting->read[3] <= 3);
 
-		/* A type that no leaf can have, since all its keys have another one. */
+		/* No leaf can have an item of this type, since the keys of all nodes are of another type. */
 		s = (struct btrkit_dump_select)BTRKIT_DUMP_SELECT_INIT;
 		s.types = &type;
 		s.num_types = 1;
 		assert_int_equal(dump(&r, &s, flags, NULL), 0);
-		/* Only of the last one it is not known where it ends. */
+		/* Only for the last leaf the end of its range is unknown. */
 		assert_true(r.counting->read[0] <= 1);
 
 		s = (struct btrkit_dump_select)BTRKIT_DUMP_SELECT_INIT;
@@ -193,7 +193,7 @@ static void only_what_is_wanted_is_read(void **state)
 		s.flags = BTRKIT_DUMP_BY_LEVEL | BTRKIT_DUMP_BY_BYTENR;
 		s.min_level = 0;
 		s.max_level = 0;
-		/* The first leaf that was made. */
+		/* Find the first leaf that exists. */
 		s.min_bytenr = s.max_bytenr = SYN_LOGICAL;
 		while (dump(&r, &s, flags, NULL) || !count(&r, "leaf "))
 			s.min_bytenr = s.max_bytenr += SYN_NODESIZE;
@@ -202,7 +202,7 @@ static void only_what_is_wanted_is_read(void **state)
 	destroy(&r);
 }
 
-/* Where the child of a node in slot @slot lies. */
+/* The address of the child at @slot of a node. */
 static uint64_t child_of(struct rig *r, uint64_t bytenr, uint32_t slot)
 {
 	uint8_t block[SYN_NODESIZE];
@@ -212,7 +212,7 @@ static uint64_t child_of(struct rig *r, uint64_t bytenr, uint32_t slot)
 	return le64_get(p[slot].blockptr);
 }
 
-/* The first block of that level. */
+/* The first block of @level. */
 static uint64_t first_of(struct rig *r, unsigned level)
 {
 	uint64_t at = r->s.fs_root;
@@ -300,7 +300,7 @@ static void a_bad_node_is_told_once(void **state)
 		assert_int_equal(err.logical, node);
 		assert_int_equal(count(&r, "damaged block"), 1);
 		assert_true(count(&r, "\titem ") > 0 && count(&r, "\titem ") < ITEMS);
-		/* Also where nodes are not shown. */
+		/* The same if nodes are not shown. */
 		s.flags = BTRKIT_DUMP_BY_LEVEL;
 		assert_int_equal(dump(&r, &s, dfs ? BTRKIT_DUMP_DFS : 0, &err), -EUCLEAN);
 		assert_int_equal(count(&r, "damaged block"), 1);
@@ -308,7 +308,7 @@ static void a_bad_node_is_told_once(void **state)
 	destroy(&r);
 }
 
-/* Pointers behind those of a node to what is below the next one: the few blocks would be shown again and again. */
+/* The last pointers of a node lead to children of the next node: these would be shown repeatedly. */
 static void no_block_comes_twice(void **state)
 {
 	uint8_t first[SYN_NODESIZE], second[SYN_NODESIZE];
@@ -330,13 +330,13 @@ static void no_block_comes_twice(void **state)
 		assert_int_equal(dump(&r, NULL, dfs ? BTRKIT_DUMP_DFS : 0, NULL), -EUCLEAN);
 		assert_int_equal(count(&r, "damaged pointer"), 1);
 		assert_int_equal(r.counting->read[0], count(&r, "leaf ") / 2);
-		/* What was below the pointers that are gone. */
+		/* The items below the overwritten pointers are missing. */
 		assert_true(count(&r, "\titem ") < ITEMS && count(&r, "\titem ") >= ITEMS - 2 * 40);
 	}
 	destroy(&r);
 }
 
-/* The file tree is being deleted, and that has come to where the second pointer of its second node of level 1 leads. */
+/* The deletion of the file tree is in progress, and has reached the second pointer of its second node of level 1. */
 static void begin_deletion(struct rig *r)
 {
 	uint8_t block[SYN_NODESIZE];
@@ -361,7 +361,7 @@ static void begin_deletion(struct rig *r)
 	put_both(r, r->s.root_root, block, 1);
 }
 
-/* Turns it into something else. @return its items, or pointers */
+/* Corrupt a block. @return the number of its items or pointers */
 static uint32_t lose(struct rig *r, uint64_t bytenr)
 {
 	uint8_t block[SYN_NODESIZE];
@@ -459,7 +459,7 @@ static void other_starts_are_for_reading(void **state)
 	o.flags = BTRKIT_OPEN_PARTIAL << 1;
 	assert_int_equal(btrkit_fs_open(&s.io, 1, &o, &fs, NULL), -EINVAL);
 	o.flags = BTRKIT_OPEN_BACKUP;
-	/* It has none. */
+	/* There is no backup root. */
 	assert_int_equal(btrkit_fs_open(&s.io, 1, &o, &fs, NULL), -ENOENT);
 	o.backup = 4;
 	assert_int_equal(btrkit_fs_open(&s.io, 1, &o, &fs, NULL), -EINVAL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Edits of a tree against a sorted array: after random batches both say the same, every block is one that a reader
- * accepts, and each block of the tree has been allocated once and not freed.
+ * Edits of a tree, compared with a sorted array: after random batches both have the same items, every block is valid
+ * for a reader, and each block of the tree has been allocated once and not freed.
  */
 #include "tests/unit/unit.h"
 
@@ -9,7 +9,7 @@
 
 #include "lib/tree/edit.h"
 
-#define TREE 9 /* not shareable, and there is nothing in it */
+#define TREE 9 /* not shareable, and empty */
 #define ITEMS_MAX 6000u
 #define BLOCKS_MAX (1u << 16)
 
@@ -24,10 +24,10 @@ struct world {
 	struct overlay *o;
 	struct edit_tree *t;
 	uint32_t nodesize;
-	/* The allocator: addresses far from all others. */
+	/* The allocator, with addresses far from all others. */
 	uint64_t next;
 	int8_t refs[BLOCKS_MAX];
-	int64_t fail_after; /* allocations; below 0: never */
+	int64_t fail_after; /* number of allocations before one fails; negative: never */
 	struct model_item items[ITEMS_MAX];
 	uint32_t n;
 	uint64_t random;
@@ -147,7 +147,7 @@ static struct btrkit_key some_key(struct world *w)
 	return KEY(256 + roll(w, 40), 2, roll(w, 2000));
 }
 
-/* Mostly small, sometimes as large as they come. */
+/* Mostly small, sometimes the maximum. */
 static uint32_t some_size(struct world *w)
 {
 	const uint32_t room = leaf_room(w->nodesize) - (uint32_t)sizeof(struct disk_item);
@@ -224,7 +224,7 @@ static int count_gone(void *ctx, const struct item *item, struct btrkit_error *e
 	return 0;
 }
 
-/* Some that follow each other, or all but one of them. */
+/* Delete consecutive items, or all but one of them. */
 static void delete_many(struct world *w)
 {
 	static struct btrkit_key keys[ITEMS_MAX];
@@ -238,7 +238,7 @@ static void delete_many(struct world *w)
 			keys[k++] = w->items[from + i].key;
 	for (size_t i = 0, taken; i < k; i += taken) {
 		at += at == w->items + from + left;
-		/* Those of one leaf, which may have the one that stays between them. */
+		/* Deletes the items of one leaf; the item to keep may be between them. */
 		assert_int_equal(edit_delete_many(w->t, keys + i, k - i, count_gone, &at, &taken, NULL), 0);
 		assert_true(taken && taken <= k - i);
 	}
@@ -403,7 +403,7 @@ static void test_random_64k(void **state)
 	run(65536, 4);
 }
 
-/* In order, one by one and in batches: leaves become full. */
+/* In order, one by one and in batches: leaves must become full. */
 static void test_in_order(void **state)
 {
 	static struct item items[5000];
@@ -444,9 +444,9 @@ static void test_arguments(void **state)
 	assert_int_equal(edit_delete(w->t, &KEY(1, 2, 4), &err), -ENOENT);
 	assert_int_equal(edit_delete_many(w->t, &KEY(1, 2, 4), 1, count_gone, NULL, &taken, &err), -ENOENT);
 	assert_int_equal(edit_rekey(w->t, &KEY(1, 2, 4), &KEY(1, 2, 5), &err), -ENOENT);
-	/* None of these did anything. */
+	/* None of these calls changed anything. */
 	assert_false(w->o->failed);
-	/* An item that its own validator refuses is met by the seal. */
+	/* An item that its own validator rejects is found when the block is sealed. */
 	assert_int_equal(edit_insert(w->t, &KEY(256, KEY_ROOT_ITEM, 0), data, 8, &err), 0);
 	assert_int_equal(seal_all(w, &err), -EUCLEAN);
 	assert_int_equal(err.tree, TREE);
@@ -454,7 +454,7 @@ static void test_arguments(void **state)
 	destroy(w);
 }
 
-/* An allocation that fails in the middle leaves what can be aborted. */
+/* A failed allocation in the middle of an edit leaves a state that can be aborted. */
 static void test_no_space(void **state)
 {
 	uint8_t data[1000] = { 0 };
@@ -475,7 +475,7 @@ static void test_no_space(void **state)
 	}
 }
 
-/* A leaf is full, and the pointer beside its own leads to a node: nothing is put in there. */
+/* A leaf is full, and the pointer next to its own leads to a node: no items may be moved there. */
 static void test_wrong_neighbour(void **state)
 {
 	static uint8_t data[100];

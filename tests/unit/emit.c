@@ -3,7 +3,7 @@
 
 #include "lib/base/emit.h"
 
-/* Collects what is written; fails from the call numbered fail_at on. */
+/* Collects the output; fails from call number fail_at on. */
 struct sink {
 	char text[1 << 20];
 	size_t len;
@@ -129,9 +129,9 @@ static void json_names_can_be_recovered(void **state)
 		{ "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f" },
 		{ "\xe2\x82\xac\xf0\x9f\x98\x80", "\xe2\x82\xac\xf0\x9f\x98\x80" },
 		{ "\xff\xfe", "\\udcff\\udcfe" },
-		{ "\xc3", "\\udcc3" },			 /* cut off */
-		{ "\xe2\x82z", "\\udce2\\udc82z" },	 /* broken off */
-		{ "\xc0\xaf", "\\udcc0\\udcaf" },	 /* two bytes for what needs one */
+		{ "\xc3", "\\udcc3" },			 /* truncated */
+		{ "\xe2\x82z", "\\udce2\\udc82z" },	 /* in the middle of a character */
+		{ "\xc0\xaf", "\\udcc0\\udcaf" },	 /* two bytes for a character that needs one */
 		{ "\xe0\x80\xaf", "\\udce0\\udc80\\udcaf" },
 		{ "\xed\xa0\x80", "\\udced\\udca0\\udc80" }, /* a surrogate */
 		{ "\xf4\x90\x80\x80", "\\udcf4\\udc90\\udc80\\udc80" }, /* above U+10FFFF */
@@ -238,7 +238,7 @@ static void what_is_abandoned_is_not_written(void **state)
 	assert_null(e.buf);
 }
 
-/* Members that are kept, and lines of which nothing is left. */
+/* Filters that keep some fields, and lines of which nothing remains. */
 static void a_filter_keeps_what_it_names(void **state)
 {
 	static const struct emit_filter inner = { "inner", NULL, NULL }, two = { "two", NULL, NULL };
@@ -254,7 +254,7 @@ static void a_filter_keeps_what_it_names(void **state)
 	every_field(&e);
 	emit_keep(&e, whole);
 	every_field(&e);
-	/* A value where an object is asked for. */
+	/* A value where the filter expects an object. */
 	emit_keep(&e, &nested);
 	every_field(&e);
 	emit_keep(&e, &two);

@@ -32,7 +32,10 @@ static struct encoder *make(uint8_t type, int level)
 	return e;
 }
 
-/* Whatever goes in comes out, by the code that reads what Linux wrote, padded to whole sectors or not. */
+/*
+ * Whatever is compressed is decompressed to the same by the code that reads what Linux wrote, with or without padding
+ * to whole sectors.
+ */
 static void comes_back(struct encoder *e, uint8_t type, size_t len)
 {
 	size_t got, rounded;
@@ -82,7 +85,7 @@ static void zstd_comes_back(void **state)
 	every_length(ZSTD, 15);
 }
 
-/* No room is used beyond what is there, and none too little is asked for. */
+/* Output never goes past the end of the buffer, and a buffer that is too small is reported. */
 static void room_is_kept(void **state)
 {
 	(void)state;
@@ -103,7 +106,7 @@ static void room_is_kept(void **state)
 	}
 }
 
-/* What was compressed before leaves no trace. */
+/* An encoder keeps no state from earlier data. */
 static void nothing_is_remembered(void **state)
 {
 	(void)state;

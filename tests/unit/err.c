@@ -77,7 +77,7 @@ static void other_copies_come_last(void **state)
 	err_at_device(&err, 1, 5);
 	assert_string_equal(btrkit_error_format(&err, text, sizeof(text)),
 			    "mismatch, device 1, physical 5, field csum; copy 2 on device 2 at 7: mismatch");
-	/* The longest line of all. */
+	/* The longest possible line. */
 	memset(err.copies, '\n', sizeof(err.copies) - 1);
 	memset(err.message, '\n', sizeof(err.message) - 1);
 	memset(err.field, 'f', sizeof(err.field) - 1);
@@ -98,7 +98,7 @@ static void a_line_is_one_line(void **state)
 	(void)state;
 	err_set(&err, BTRKIT_INVALID, "cannot open %s", "a\nb\033[2J\xc2\x9b\xc3\xa9\177");
 	assert_string_equal(btrkit_error_format(&err, text, sizeof(text)), shown);
-	/* However small the buffer is, what is there is the beginning. */
+	/* However small the buffer is, it has the beginning of the line. */
 	for (size_t size = 1; size < strlen(shown) + 2; size++) {
 		char *small = test_malloc(size);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Files of hostile filesystems come to a directory, and nowhere else. */
+/* Files of hostile filesystems are extracted into the target directory, and nowhere else. */
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
@@ -66,7 +66,7 @@ static int extract(struct rig *r, struct btrkit_extract_result *result, struct b
 	return btrkit_extract(r->fs, 5, NULL, 0, r->target, &opts, result, err);
 }
 
-/* Removes a folder and all in it, and counts what that was. */
+/* Remove a directory with its contents. @return the number of names in it */
 static unsigned clear(const char *path)
 {
 	struct dirent *e;
@@ -91,7 +91,7 @@ static unsigned clear(const char *path)
 	return n;
 }
 
-/* @return how many names there are in the target; none is beside it */
+/* @return the number of names in the target; nothing may exist beside it */
 static unsigned end(struct rig *r)
 {
 	const unsigned n = clear(r->target);
@@ -122,7 +122,7 @@ static void names_that_lead_elsewhere_are_left_out(void **state)
 	file(&r, 5, ".", 260);
 	file(&r, 6, "below/", 261);
 	file(&r, 7, "good", 262);
-	/* A link that the next name would be written through, and one that a directory would lie behind. */
+	/* A symlink that the next name would be written through, and one in place of a directory. */
 	hostile_name(&r.h, 256, 8, "link", 263, FT_SYMLINK);
 	hostile_inode(&r.h, 263, S_IFLNK | 0777, 1, 9);
 	hostile_data(&r.h, 263, "../beside");
@@ -150,7 +150,9 @@ static void numbers_that_are_none_do_no_harm(void **state)
 	(void)state;
 	begin(&r);
 	file(&r, 2, "file", 257);
-	/* A size that no file has, a link that is none, one to itself by name, more names than there are. */
+	/*
+	 * An impossible size, symlinks of an impossible size and of none, and link counts that do not match the names.
+	 */
 	hostile_name(&r.h, 256, 3, "large", 258, FT_REG);
 	hostile_inode(&r.h, 258, S_IFREG | 0644, 1, UINT64_MAX);
 	hostile_name(&r.h, 256, 4, "link", 259, FT_SYMLINK);
@@ -166,7 +168,7 @@ static void numbers_that_are_none_do_no_harm(void **state)
 	assert_int_equal(r.problems, 4);
 	snprintf(path, sizeof(path), "%s/file", r.target);
 	assert_int_equal(stat(path, &st), 0);
-	/* Not the owner's: nobody runs it as somebody else. The nanoseconds are what Linux takes for "now". */
+	/* No setuid bit: the file has another owner now. The nanoseconds are a value that Linux takes for "now". */
 	assert_int_equal(st.st_mode, S_IFREG | 0755);
 	assert_int_equal(st.st_mtim.tv_sec, 1000000000);
 	assert_int_equal(st.st_mtim.tv_nsec, 0);
@@ -192,7 +194,7 @@ static void directories_that_lead_back_come_once(void **state)
 	assert_int_equal(end(&r), LEVELS);
 }
 
-/* Attributes of a directory are read when it is entered and when it is left. */
+/* Attributes of a directory are read when it is entered and again when it is left. */
 static void what_is_wrong_with_a_directory_is_told_once(void **state)
 {
 	struct btrkit_extract_result result;
@@ -231,7 +233,7 @@ static void it_stops_where_it_is_told(void **state)
 			assert_int_equal(ret, -EINTR);
 			assert_true(result.names <= 11);
 		}
-		/* Without the one that it was stopped in. */
+		/* All but the one in which it was cancelled. */
 		assert_int_equal(end(&r) + 1, result.names);
 		if (!ret)
 			break;
@@ -254,7 +256,7 @@ static void without_a_function_the_first_problem_ends_it(void **state)
 	assert_int_equal(result.names, 1);
 	assert_int_equal(result.problems, 1);
 	assert_int_equal(btrkit_extract(r.fs, 6, NULL, 0, r.target, &opts, NULL, &err), -ENOENT);
-	/* What came of it is told wherever it ended. */
+	/* The result is filled in for every failure. */
 	result.names = result.problems = 9;
 	assert_int_equal(btrkit_extract(r.fs, 5, NULL, 0, "/dev/null/x", &opts, &result, &err), -ENOTDIR);
 	assert_int_equal(result.names, 0);
@@ -280,7 +282,7 @@ static int keep(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
-/* An ACL as Linux keeps it: somebody may read and write, and an entry with @tag. */
+/* An ACL as Linux stores it: a user may read and write, and one more entry has @tag. */
 static void put_acl(struct rig *r, uint64_t inode, uint8_t version, uint8_t tag)
 {
 	static const char name[] = "system.posix_acl_access";
@@ -294,7 +296,7 @@ static void put_acl(struct rig *r, uint64_t inode, uint8_t version, uint8_t tag)
 	       sizeof(acl));
 }
 
-/* @return whether an archive of a file with the ACL has any; *problems: what was told */
+/* @return whether an archive of a file with this ACL contains any ACL; *problems: the number of reported problems */
 static int acl_comes(uint8_t version, uint8_t tag, unsigned *problems)
 {
 	struct btrkit_extract_options opts = BTRKIT_EXTRACT_OPTIONS_INIT;
@@ -329,7 +331,7 @@ static void an_acl_comes_as_a_whole_or_not_at_all(void **state)
 		skip();
 	assert_int_equal(ret, 1);
 	assert_int_equal(problems, 0);
-	/* An entry that is none, and another version. */
+	/* An unknown tag, and an unknown version. */
 	assert_int_equal(acl_comes(2, 99, &problems), 0);
 	assert_int_equal(problems, 1);
 	assert_int_equal(acl_comes(3, 4, &problems), 0);
@@ -364,7 +366,7 @@ static void what_an_archive_has_no_form_for_is_told(void **state)
 	if (ret != -EOPNOTSUPP) {
 		assert_int_equal(ret, 0);
 		assert_int_equal(r.problems, 5);
-		/* The socket is no problem. */
+		/* Leaving out a socket is not counted as a problem. */
 		assert_int_equal(result.problems, 5);
 		assert_int_equal(result.names, 2);
 		assert_true(written.len && written.len % 10240 == 0);
@@ -388,7 +390,7 @@ static void put_some_of_each(struct rig *r)
 	hostile_inode(&r->h, 261, S_IFDIR | 0755, 1, 0);
 }
 
-/* @return what came of it, into a directory, or with @w into an archive */
+/* Extract into a directory, or with @w into an archive. @return what the library call returned */
 static int bring(struct rig *r, struct written *w, struct btrkit_extract_result *result, struct btrkit_error *err)
 {
 	const struct btrkit_extract_options opts = { .problem = problem, .problem_ctx = r };
@@ -399,9 +401,9 @@ static int bring(struct rig *r, struct written *w, struct btrkit_extract_result 
 	return btrkit_extract_tar(r->fs, 5, NULL, 0, keep, w, &opts, result, err);
 }
 
-#define NAMES 7u /* with the directory itself */
+#define NAMES 7u /* including the directory itself */
 
-/* Each allocation fails in turn: that ends it, and is said; no file is passed over for it. */
+/* Each allocation fails in turn: the call must fail and say so; it must not skip a file and go on. */
 static void fail_in_turn(struct written *w)
 {
 	struct btrkit_extract_result result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The map of free space against an array with an entry for each sector, in both of its forms, and without memory. */
+/* The map of free space, compared with an array of sectors, in both of its forms, and without memory. */
 #include "tests/unit/unit.h"
 
 #include "lib/space/free_map.h"
@@ -24,7 +24,7 @@ static bool fails(void)
 	return allocations++ >= fail_at;
 }
 
-/* Lists are allocated as one only when a bitmap becomes one, or two maps. */
+/* malloc() is called for a list only when a bitmap becomes one, or two maps are joined. */
 void *__wrap_malloc(size_t size)
 {
 	to_list++;
@@ -50,7 +50,7 @@ struct model {
 
 static uint64_t seed;
 
-/* Numbers that are the same in every run. */
+/* Pseudo-random numbers, the same in every run. */
 static uint64_t pick(uint64_t below)
 {
 	seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -79,7 +79,7 @@ static uint64_t run_length(const struct model *m, uint64_t at)
 	return n;
 }
 
-/* The map has what the array has: all of it by free_map_next(), and the sum. */
+/* The map must have the same ranges as the array, each found by free_map_next(), and the same number of bytes. */
 static void expect_equal(const struct model *m)
 {
 	uint64_t bytes = 0, at = 0;
@@ -135,7 +135,7 @@ static void expect_pieces(const struct model *m, uint64_t size, uint64_t enough)
 	assert_int_equal(free_map_pieces(m->map, size * SECTOR, enough), n < enough ? n : enough);
 }
 
-/* Adds or removes what is wholly there or not; anything else must be refused and change nothing. */
+/* Add or remove a range that is entirely absent or present; any other change must be refused and change nothing. */
 static void change(struct model *m, uint64_t first, uint64_t n, bool add)
 {
 	const struct range r = sectors_of(first, n);
@@ -168,7 +168,7 @@ static void bits_are_found(void **state)
 	}
 }
 
-/* Many short ranges with one kind of run, then few with the other: the map goes to a bitmap and back. */
+/* Alternate between many short ranges and few long ones: the map becomes a bitmap and a list again. */
 static void random_changes_agree(void **state)
 {
 	struct model m;
@@ -180,7 +180,7 @@ static void random_changes_agree(void **state)
 		const bool crowded = step / 500 % 2;
 		uint64_t at = pick(SECTORS), n;
 
-		/* A whole run joins its neighbours. */
+		/* Flip whole runs, so that they merge with their neighbours. */
 		while (!crowded && at && m.free[at - 1] == m.free[at])
 			at--;
 		n = run_length(&m, at);
@@ -238,7 +238,7 @@ static void fill(struct model *m, uint64_t pieces, uint64_t phase)
 	}
 }
 
-/* Maps of few and of many ranges are joined, in all four combinations of forms. */
+/* Join maps with few and with many ranges, in all four combinations of forms. */
 static void moves_join(void **state)
 {
 	static const uint64_t pieces[] = { 3, 700 };
@@ -251,7 +251,7 @@ static void moves_join(void **state)
 		model_create(&b);
 		fill(&a, pieces[i & 1], 0);
 		fill(&b, pieces[i >> 1 & 1], 1);
-		/* The second time they have a sector in common. */
+		/* In the second half, both have one sector in common. */
 		if (i & 4) {
 			change(&a, 42, 1, true);
 			change(&b, 42, 1, true);
@@ -272,7 +272,7 @@ static void moves_join(void **state)
 	}
 }
 
-/* Each allocation in turn fails: that is told, and nothing has changed. */
+/* Each allocation fails in turn: that must be reported, and nothing changed. */
 static void memory_runs_out(void **state)
 {
 	const struct range over = { START, SECTOR };

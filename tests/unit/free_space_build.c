@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The free space tree made from the extent tree of a synthetic filesystem of one block group, item for item. */
+/*
+ * Build the free space tree from the extent tree of a synthetic filesystem with one block group, and compare it item by
+ * item.
+ */
 #include "tests/unit/unit.h"
 
 #include <btrkit/filesystem.h>
@@ -14,7 +17,7 @@
 
 #define SECTOR 4096u
 #define SECTORS (SYN_LENGTH / SECTOR)
-#define HIGH 22u /* ranges that are told by extents at the most */
+#define HIGH 22u /* most ranges that are stored as extents; with more, bitmaps are used */
 #define ITEMS_MAX (SECTORS + 8)
 #define DATA_MAX 256u
 
@@ -55,7 +58,7 @@ static size_t run_end(size_t from)
 	return to;
 }
 
-/* @n free ranges; the first sector and the last may be free. */
+/* Choose @n free ranges at random; the first and the last sector may be free too. */
 static void draw_ranges(unsigned n)
 {
 	const size_t step = n ? SECTORS / n : SECTORS;
@@ -169,7 +172,7 @@ static int run(struct btrkit_fs *fs, const struct block_groups *groups, bool cou
 	return r;
 }
 
-/* An extent tree with what is not free. */
+/* Make an extent tree of everything that is not free. */
 static struct btrkit_fs *make(struct block_groups *groups, size_t *num_extents)
 {
 	static const struct disk_extent_item extent = { { { 1 } }, { { 1 } }, { { EXTENT_FLAG_DATA } } };
@@ -189,7 +192,7 @@ static struct btrkit_fs *make(struct block_groups *groups, size_t *num_extents)
 		used += (to - from) * SECTOR;
 	}
 	*num_extents = n;
-	/* The group's item comes behind that of an extent at its start. */
+	/* The block group item sorts after the item of an extent at the start of the group. */
 	for (size_t i = n++; ; i--) {
 		if (!i || extents[i - 1].key.objectid == SYN_LOGICAL) {
 			extents[i] = (struct syn_item){ KEY(SYN_LOGICAL, KEY_BLOCK_GROUP_ITEM, SYN_LENGTH), &group,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Changes of the free space tree against a model of a flag for each sector: after random batches both have the same
- * ranges, and each group the form that Linux comes to when it makes the same changes one by one.
+ * Changes to the free space tree, compared with a model that has a flag per sector: after random batches both have the
+ * same ranges, and each group has the form that Linux would arrive at with the same changes one by one.
  */
 #include "tests/unit/unit.h"
 
@@ -17,7 +17,7 @@
 #define BATCH_MAX 200u
 #define BASE (1ull << 40)
 
-/* What Linux would have of a group. */
+/* What Linux would have for a group. */
 struct model {
 	struct block_group group;
 	struct free_space_thresholds limits;
@@ -25,7 +25,7 @@ struct model {
 	bool *is_free;
 	uint32_t count;
 	bool bitmaps;
-	bool fewer; /* ranges shall there be */
+	bool fewer; /* make fewer ranges, not more */
 };
 
 struct world {
@@ -36,7 +36,7 @@ struct world {
 	struct free_space_stats stats;
 	uint64_t next_block;
 	uint64_t random;
-	uint64_t to_bitmaps, to_extents, between; /* of the models; batches that ended between the thresholds */
+	uint64_t to_bitmaps, to_extents, between; /* of the models; between: batches that ended between thresholds */
 };
 
 static int take_block(void *ctx, uint64_t owner, unsigned level, const struct btrkit_key *first, uint64_t *bytenr,
@@ -68,7 +68,10 @@ static uint32_t roll(struct world *w, uint32_t below)
 	return (uint32_t)((w->random >> 33) % below);
 }
 
-/* One touches the next; the last bitmap of each is short, of the last in a byte that is not full. */
+/*
+ * The groups are adjacent. The last bitmap of each is shorter than the others, and in the last group ends within a
+ * byte.
+ */
 static struct world *create(uint32_t nodesize, uint64_t seed)
 {
 	static const uint64_t lengths[GROUPS] = { 20ull << 20, (203ull << 20) + 65536, (83ull << 20) + 3 * SECTOR };
@@ -110,7 +113,7 @@ static void destroy(struct world *w)
 	free(w);
 }
 
-/* As Linux does it: a look at the thresholds after each change of the count. */
+/* Like Linux, compare with the thresholds after each change of the extent count. */
 static void model_change(struct world *w, struct model *m, size_t first, size_t end, bool free)
 {
 	const bool before = first && m->is_free[first - 1], behind = end < m->sectors && m->is_free[end];
@@ -142,8 +145,8 @@ static size_t run_end(const struct model *m, size_t from)
 }
 
 /*
- * A batch that makes many ranges of few (@how 0), few of many by freeing what lies between them (1), whole runs into
- * their contrary (2), or a bit of all (3). The model is changed with it.
+ * Choose a batch that splits ranges (@how 0), merges ranges by freeing what is between them (1), inverts whole runs
+ * (2), or does some of each (3). The model is changed too.
  */
 static size_t draw_batch(struct world *w, struct model *m, unsigned how, struct space_change *changes)
 {
@@ -165,7 +168,7 @@ static size_t draw_batch(struct world *w, struct model *m, unsigned how, struct 
 			end = first + 1 + roll(w, 3);
 		else if (kind == 2 && end - first > 4 && roll(w, 2))
 			end -= 1 + roll(w, (uint32_t)(end - first) / 2);
-		/* None touches another of its kind. */
+		/* Adjacent changes of the same kind are not allowed. */
 		if (n && changes[n - 1].free == free &&
 		    range_end(&changes[n - 1].range) == m->group.start + first * SECTOR) {
 			at = first + 1;
@@ -223,7 +226,7 @@ static void compare(struct world *w)
 	assert_int_equal(w->stats.to_extents, w->to_extents);
 }
 
-/* Every block is one that a reader accepts, with all of its items. */
+/* Every block must be valid for a reader, with all of its items. */
 static void seal(struct world *w)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -237,7 +240,7 @@ static void seal(struct world *w)
 	free(blocks);
 }
 
-/* What was written is not private any more: the next batch copies it. */
+/* Written blocks are no longer private: the next batch must copy them. */
 static void commit(struct world *w)
 {
 	const struct tree_root root = w->t->c.root;
@@ -249,7 +252,7 @@ static void commit(struct world *w)
 	assert_int_equal(overlay_adopt_tree(w->o, &root, blocks, &w->t, NULL), 0);
 }
 
-/* Many ranges are made and fewer again, back and forth over the thresholds. */
+/* Split and merge ranges repeatedly, crossing the thresholds back and forth. */
 static void run_batches(uint32_t nodesize, uint64_t seed, unsigned batches)
 {
 	static struct space_change changes[BATCH_MAX];
@@ -280,7 +283,7 @@ static void run_batches(uint32_t nodesize, uint64_t seed, unsigned batches)
 	       (unsigned long long)applied, batches, (unsigned long long)w->to_bitmaps,
 	       (unsigned long long)w->to_extents);
 	assert_true(w->to_bitmaps > 8 && w->to_extents > 8 && w->between > 20);
-	/* Nothing of a group that goes stays behind. */
+	/* Nothing of a removed group may remain. */
 	assert_int_equal(free_space_remove_group(w->t, &w->models[1].group, NULL), 0);
 	w->models[1].count = 1;
 	w->models[1].bitmaps = false;
@@ -298,7 +301,7 @@ static void batches_agree_with_the_model(void **state)
 	run_batches(65536, 3, 1000);
 }
 
-/* One change of group 0, of which sectors from @first to before @end become free or used. */
+/* One change to group 0: sectors from @first up to but not including @end become free or used. */
 static int change(struct world *w, size_t first, size_t end, bool free, struct btrkit_error *err)
 {
 	const struct model *m = &w->models[0];
@@ -307,9 +310,9 @@ static int change(struct world *w, size_t first, size_t end, bool free, struct b
 	return free_space_edit(w->t, &m->group, &c, 1, &w->stats, err);
 }
 
-#define HIGH 33u /* of group 0 */
+#define HIGH 33u /* above this number of ranges group 0 uses bitmaps */
 
-/* Every second of 2 * @n sectors becomes used. */
+/* Mark every second one of 2 * @n sectors as used. */
 static void use_every_second(struct world *w, unsigned n)
 {
 	struct space_change changes[2 * HIGH];
@@ -373,7 +376,7 @@ static void extents_of_bitmaps(struct world *w)
 	put_info(w, HIGH + 4, 0);
 }
 
-/* The only extent of the group is another one. */
+/* Move or resize the only extent of the group. */
 static void replace_extent(struct world *w, size_t first, uint64_t length)
 {
 	const struct btrkit_key from = group_key(w, KEY_FREE_SPACE_EXTENT, 0, w->models[0].group.length),
@@ -415,7 +418,7 @@ static void short_bitmap(struct world *w)
 	assert_int_equal(edit_replace(w->t, &key, NULL, 255, NULL), 0);
 }
 
-/* The next change makes it a group of bitmaps. */
+/* The next change would convert the group to bitmaps. */
 static void wrong_count(struct world *w)
 {
 	use_every_second(w, 10);
@@ -503,7 +506,7 @@ static void a_new_group_has_no_items(void **state)
 	(void)state;
 	assert_int_equal(free_space_add_group(w->t, &w->models[0].group, &err), -EUCLEAN);
 	assert_int_equal(err.tree, OID_FREE_SPACE_TREE);
-	/* Neither is it where something else is free. */
+	/* Nor can a group be added where another item lies. */
 	use_every_second(w, 4);
 	g.start = w->models[0].group.start;
 	g.length = SECTOR;
@@ -511,7 +514,7 @@ static void a_new_group_has_no_items(void **state)
 	destroy(w);
 }
 
-/* A batch that goes to bitmaps and one that comes back fail at every allocation. */
+/* A batch that converts to bitmaps, and one that converts back: each allocation fails in turn. */
 static void failing_allocations_are_told(void **state)
 {
 	uint64_t failures = 0, at = 0, num;

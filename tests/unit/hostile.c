@@ -18,7 +18,7 @@ void hostile_free(struct hostile *h)
 	h->n = 0;
 }
 
-/* The bytes of a new item. */
+/* Append an item with zeroed data. @return the data */
 static void *add(struct hostile *h, struct btrkit_key key, size_t size)
 {
 	void *data = calloc(1, size);
@@ -39,7 +39,7 @@ void hostile_inode(struct hostile *h, uint64_t inode, uint32_t mode, uint32_t nl
 	d->uid = le32_put(77777);
 	d->gid = le32_put(77777);
 	d->mtime.sec = le64_put(1000000000);
-	d->mtime.nsec = le32_put(0x3fffffff); /* no number of nanoseconds; Linux takes it for "now" */
+	d->mtime.nsec = le32_put(0x3fffffff); /* not a valid number of nanoseconds; Linux takes this value for "now" */
 }
 
 static void put_entry(struct hostile *h, struct btrkit_key key, struct disk_key location, const char *name,
@@ -104,7 +104,7 @@ static int compare(const void *a, const void *b)
 	return key_cmp(&x->key, &y->key);
 }
 
-/* Items with one key, as names with one hash, are not made: the first stays. */
+/* Only one item of each key is kept, the first: two names with the same hash do not share an item here. */
 static size_t drop_equal(struct syn_item *items, size_t n)
 {
 	size_t kept = 0;

@@ -5,7 +5,7 @@
 #include "lib/txn/delayed.h"
 #include "lib/txn/txn.h"
 
-/* What waits goes into the trees, and full leaves are written, long before there is as much as that takes otherwise. */
+/* Make a transaction insert its delayed items and write full leaves far earlier than usual. */
 static inline void txn_hurry(struct btrkit_txn *txn)
 {
 	txn->early_bytes = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The backends keep one contract: the same tests run over each. */
+/* All backends keep the same contract: the same tests run on each. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -163,7 +163,7 @@ static void discarded_is_gone(void **state)
 	every_backend(what_is_discarded_is_gone);
 }
 
-/* The bytes before and behind a part are somebody else's. */
+/* The bytes before and after the part must not change. */
 static void a_discard_stays_in_its_part(void **state)
 {
 	struct btrkit_io *whole, *part;
@@ -192,7 +192,7 @@ static blkcnt_t blocks_of_file(void)
 	return st.st_blocks;
 }
 
-/* Data becomes a hole; an allocation that holds none is somebody's intent. */
+/* Data becomes a hole; but an allocation without data was made on purpose, and stays. */
 static void a_discard_of_a_file_keeps_what_was_allocated(void **state)
 {
 	static const uint8_t data[65536] = { 1 };
@@ -289,7 +289,7 @@ static void what_is_no_device_is_refused(void **state)
 	refused("/nonexistent/file", 0, ENOENT, BTRKIT_NOT_FOUND);
 	refused("/tmp", BTRKIT_IO_WRITE, EINVAL, BTRKIT_INVALID);
 	refused(path, 1u << 7, EINVAL, BTRKIT_INVALID);
-	/* Nobody writes to this fifo: opening it must not wait for one. */
+	/* This fifo has no writer: opening it must not block. */
 	assert_true(fd >= 0);
 	close(fd);
 	unlink(fifo);
@@ -298,7 +298,7 @@ static void what_is_no_device_is_refused(void **state)
 	unlink(fifo);
 }
 
-/* One at a time, whichever part of the file it wants. */
+/* Only one exclusive user at a time, even for different parts of the file. */
 static void an_exclusive_device_is_one_writers(void **state)
 {
 	const unsigned flags = BTRKIT_IO_WRITE | BTRKIT_IO_EXCLUSIVE;
@@ -317,7 +317,7 @@ static void an_exclusive_device_is_one_writers(void **state)
 	refused(path, flags, EBUSY, BTRKIT_BUSY);
 	btrkit_io_close(io);
 	btrkit_io_close(open_spec(path, flags));
-	/* Readers keep nobody off. */
+	/* Readers do not prevent exclusive access. */
 	io = open_spec(path, BTRKIT_IO_EXCLUSIVE);
 	btrkit_io_close(open_spec(path, BTRKIT_IO_EXCLUSIVE));
 	btrkit_io_close(open_spec(path, flags));
@@ -333,7 +333,7 @@ static int signature_of(const char *spec, char *type, size_t size)
 	return ret;
 }
 
-/* An ext2 superblock is known by its magic; it is looked for in the part that is meant and nowhere else. */
+/* An ext2 superblock is recognized by its magic, but only inside the chosen part. */
 static void signatures_are_found(void **state)
 {
 	char spec[sizeof(path) + 64], type[16] = "x";
@@ -404,7 +404,7 @@ static void faults_come_when_told(void **state)
 	btrkit_io_close(io);
 }
 
-/* What else an errno says is not what the device that fails with it means. */
+/* Any errno of a failing device is reported as an I/O error, since it would mean something else to the caller. */
 static void a_device_that_fails_is_told_as_such(void **state)
 {
 	static const int errors[] = { -EAGAIN, -ENOENT, -EEXIST, -EINVAL, -EACCES, -ENXIO };
@@ -459,7 +459,7 @@ static int remove_file(void **state)
 	return unlink(path);
 }
 
-/* A program's own backend, which knows why it fails. */
+/* A backend of an application, which sets its own error message. */
 struct talker {
 	struct btrkit_io io;
 	bool broken;
@@ -556,7 +556,7 @@ static void what_lies_below_explains(void **state)
 	assert_int_equal(btrkit_io_fault(below, &faults, &io, NULL), 0);
 	expect_explained(io);
 	btrkit_io_close(io);
-	/* Of what it does itself nobody else knows. */
+	/* Errors that the wrapper injects itself have a generic message. */
 	faults.fail_read_after = 0;
 	assert_int_equal(btrkit_io_fault(below, &faults, &io, NULL), 0);
 	assert_int_equal(btrkit_io_read(io, 0, &byte, 1, &err), -EIO);

@@ -166,7 +166,7 @@ struct gpt_entry {
 _Static_assert(sizeof(struct gpt_header) == 92, "a GPT header has 92 bytes");
 _Static_assert(sizeof(struct gpt_entry) == 128, "a GPT entry has 128 bytes");
 
-/* The CRC-32 of GPT (polynomial 0xedb88320), which the library itself has no use for. */
+/* The CRC-32 that GPT uses (polynomial 0xedb88320); the library itself does not need it. */
 static uint32_t gpt_crc(const void *data, size_t len)
 {
 	const uint8_t *at = data;
@@ -201,7 +201,7 @@ static void write_gpt(int fd)
 	protective.entries[0] =
 		(struct mbr_entry){ .type = 0xee, .start = le32_put(1), .sectors = le32_put(DISK_SECTORS - 1) };
 	entries[1] = (struct gpt_entry){ .type = { 2 }, .guid = { 3 }, .first = le64_put(100), .last = le64_put(299) };
-	/* One that ends before it begins, and one far before. */
+	/* One partition that ends one sector before its start, and one that ends far before it. */
 	entries[2] = (struct gpt_entry){ .type = { 2 }, .guid = { 4 }, .first = le64_put(100), .last = le64_put(99) };
 	entries[3] = (struct gpt_entry){ .type = { 2 }, .guid = { 5 }, .first = le64_put(100), .last = le64_put(50) };
 	header.entries_crc = le32_put(gpt_crc(entries, sizeof(entries)));
@@ -255,7 +255,7 @@ static void partitions_of_a_gpt(void **state)
 	(void)state;
 	write_gpt(fd);
 	locate(fd, 2, 0, 100 * SECTOR, 200 * SECTOR);
-	/* Not all that comes from there on. */
+	/* These must fail, instead of giving everything from their start to the end of the disk. */
 	locate(fd, 3, -EINVAL, 0, 0);
 	locate(fd, 4, -EINVAL, 0, 0);
 	locate(fd, 1, -ENOENT, 0, 0);

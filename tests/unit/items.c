@@ -16,7 +16,7 @@ static const struct {
 	{ space_samples, ARRAY_SIZE(space_samples) },
 };
 
-/* The sample of this number over all tables; NULL behind the last. */
+/* Sample number @i of all tables; NULL after the last. */
 static const struct sample *sample_at(size_t i)
 {
 	for (size_t t = 0; t < ARRAY_SIZE(tables); t++) {
@@ -35,7 +35,7 @@ static struct item_ctx ctx_of(const struct sample *s)
 	};
 }
 
-/* A copy that ends where the memory ends, for the sanitizers. The caller frees item.data. */
+/* A copy that ends at the end of its allocation, so that sanitizers catch reads past it. The caller frees item.data. */
 static struct item item_of(const struct btrkit_key *key, const void *data, size_t size, size_t room)
 {
 	uint8_t *copy = calloc(1, room ? room : 1);
@@ -219,7 +219,7 @@ static void checksums_are_shown_when_asked_for(void **state)
 			    "\t\t[4096] 0x6162636465666768 [8192] 0x696a6b6c6d6e6f70\n");
 }
 
-/* Nothing else that a user named or wrote is left when names are hidden. */
+/* With hidden names, nothing that a user named or wrote may be shown. */
 static void hidden_names_are_hidden(void **state)
 {
 	static const char *const secrets[] = { "uno", "a\\ b", "xy", "default", "selinux", "v\\", "sn 1", "any",
@@ -241,7 +241,7 @@ static void hidden_names_are_hidden(void **state)
 			hidden += strstr(text, "HIDDEN") != NULL;
 		}
 	}
-	/* Text has neither inline data nor what belongs to verity. */
+	/* The text form never shows inline data or verity data, so less is hidden there. */
 	assert_int_equal(hidden, 2 * 8 + 4);
 }
 
@@ -293,12 +293,12 @@ static void cut_items_name_what_does_not_fit(void **state)
 			    "\t\trefs 6 gen 9 flags DATA\n\t(172 0x100) textent owner root 256\n"
 			    "\t\t(item is damaged: inline_refs)\n");
 	assert_string_equal(render(&ctx, &inode, EMIT_TEXT, 0), "\t\t(item is damaged: item_size)\n");
-	/* Too many bytes hide none of those that there should be. */
+	/* An item that is too long is still shown as far as its type goes. */
 	assert_string_equal(render(&ctx, &count, EMIT_TEXT, 0),
 			    "\t\tshared data backref count 4294967287\n\t\t(item is damaged: item_size)\n");
 }
 
-/* Whatever the bytes are, judging and rendering stay inside them (the sanitizers see to that) and come to an end. */
+/* Whatever the bytes are, validating and rendering must stay within them (the sanitizers check that) and terminate. */
 static void random_damage_is_harmless(void **state)
 {
 	const struct sample *s;

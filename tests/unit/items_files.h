@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TESTS_ITEMS_FILES_H
 #define BTRKIT_TESTS_ITEMS_FILES_H
 
-/* Items of subvolumes: inodes, names, extents, logs, verity. */
+/* Items of subvolumes: inodes, names, extents, logs and verity. */
 
 #include "lib/format/items/dir.h"
 #include "lib/format/items/dir_log.h"

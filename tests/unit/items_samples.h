@@ -2,12 +2,14 @@
 #ifndef BTRKIT_TESTS_ITEMS_SAMPLES_H
 #define BTRKIT_TESTS_ITEMS_SAMPLES_H
 
-/* Hand-built items: each row of the registry has a good one here, and a bad one for every field that it judges. */
+/*
+ * Hand-made items: for each row of the registry one valid item, and an invalid one for every field that is validated.
+ */
 
 #include "lib/format/feature_bits.h"
 #include "lib/format/item.h"
 
-/* Initialisers of little-endian fields. */
+/* Initializers of little-endian fields. */
 #define BYTE(v, n) ((uint8_t)((uint64_t)(v) >> (8 * (n))))
 #define LE16(v) { { BYTE(v, 0), BYTE(v, 1) } }
 #define LE32(v) { { BYTE(v, 0), BYTE(v, 1), BYTE(v, 2), BYTE(v, 3) } }
@@ -20,12 +22,12 @@
 #define GENERATION 100
 #define INCOMPAT (INCOMPAT_MIXED_BACKREF | INCOMPAT_BIG_METADATA | INCOMPAT_EXTENDED_IREF | INCOMPAT_SKINNY_METADATA)
 
-/* One change that makes a good item bad. */
+/* One change that makes a valid item invalid. */
 struct bad {
-	const char *field;	/* that the error must name */
+	const char *field;	/* the field that the error must name */
 	enum { BAD_END, BAD_BYTES, BAD_OBJECTID, BAD_OFFSET, BAD_SIZE, BAD_INCOMPAT } what;
-	size_t at, width;	/* of BAD_BYTES */
-	uint64_t value;		/* to be in the changed place instead */
+	size_t at, width;	/* position of the change; width may be BAD_BYTES */
+	uint64_t value;		/* the new value */
 };
 
 #define BYTES_AT(name, offset, width, v) { name, BAD_BYTES, offset, width, v }
@@ -41,10 +43,10 @@ struct sample {
 	struct btrkit_key key;
 	const void *data;
 	uint32_t size;
-	uint64_t incompat;	/* besides INCOMPAT */
-	const char *text;	/* as rendered */
+	uint64_t incompat;	/* incompat bits in addition to INCOMPAT */
+	const char *text;	/* expected rendering */
 	const char *json;
-	const struct bad *bad;	/* ends with BAD_END */
+	const struct bad *bad;	/* terminated by BAD_END */
 };
 
 #define BAD(...) (const struct bad[]){ __VA_ARGS__, { .what = BAD_END } }

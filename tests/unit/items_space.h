@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TESTS_ITEMS_SPACE_H
 #define BTRKIT_TESTS_ITEMS_SPACE_H
 
-/* Items of chunks, devices, checksums, free space, quotas and of unfinished work. */
+/* Items of chunks, devices, checksums, free space, quotas and unfinished operations. */
 
 #include "lib/format/items/balance.h"
 #include "lib/format/items/block_group.h"
@@ -34,7 +34,7 @@ static const struct chunk_raid10 {
 	{ { LE64(1), LE64(0), { 0 } } },
 };
 
-/* All of it went elsewhere. */
+/* A chunk that was remapped entirely. */
 static const struct disk_chunk chunk_remapped = {
 	LE64(8388608), LE64(2), LE64(65536), LE64(BG_METADATA | BG_DUP | BG_REMAPPED), LE32(0), LE32(0), LE32(4096),
 	LE16(0), LE16(1),

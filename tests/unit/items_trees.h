@@ -16,7 +16,7 @@ static const struct disk_root_item root_long = {
 	.ctransid = LE64(9), .otransid = LE64(7), .ctime = DISK_TIME(1, 2),
 };
 
-/* Of before Linux 3.6. */
+/* As written before Linux 3.6. */
 static const struct {
 	uint8_t bytes[ROOT_ITEM_SHORT];
 } root_short = { { [160] = 5, [238] = 1 } };
@@ -54,7 +54,7 @@ static const struct data_extent {
 	{ KEY_SHARED_DATA_REF, LE64(30408704), LE32(3) },
 };
 
-/* Two references of one type, the larger parent first. */
+/* Two references of the same type; the larger parent comes first. */
 static const struct tree_extent {
 	struct disk_extent_item item;
 	struct disk_tree_block_info info;
