@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Writes that a thread does while more are gathered: all of them, in their order, and failures where they belong. */
+/* Writes that a thread performs while more are gathered: all are written, in order, and failures are reported. */
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 
-/* Threads that there are still to be; and those that were. */
+/* Number of threads that may still be created, and number of those created. */
 static long threads_left = LONG_MAX;
 static unsigned threads;
 
@@ -32,15 +32,15 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	return __real_pthread_create(thread, attr, fn, arg);
 }
 
-/* A device that looks at who writes, and when. */
+/* A device that records which threads write, and whether writes overlap or are out of order. */
 struct device {
 	struct btrkit_io io;
 	uint8_t bytes[SIZE];
 	atomic_uint writing, writes;
-	unsigned by_others; /* writes by another thread than the test's */
-	unsigned fail_at;   /* number of the write that fails, from 1; 0: none */
-	unsigned pause;	    /* us that a write takes */
-	uint64_t end;	    /* of the last write: all come with rising addresses */
+	unsigned by_others; /* writes from threads other than the main thread of the test */
+	unsigned fail_at;   /* number of the write that fails, counted from 1; 0: none */
+	unsigned pause;	    /* duration of a write in microseconds */
+	uint64_t end;	    /* end of the last write; addresses must increase */
 	pthread_t caller;
 	bool disordered;
 };
@@ -73,7 +73,7 @@ static struct device *device(unsigned fail_at, unsigned pause)
 	return d;
 }
 
-/* How long piece number @i is; it begins at a multiple of PIECE_MAX, so that none is beside another. */
+/* The length of piece @i. Pieces begin at multiples of PIECE_MAX, so that none touches another. */
 static size_t length(unsigned i)
 {
 	return 1 + i * 7919 % (PIECE_MAX - 1);
@@ -111,7 +111,7 @@ static void need_all(const struct device *d)
 			assert_int_equal(d->bytes[(size_t)i * PIECE_MAX + k], k < length(i) ? 1 + i % 255 : 0);
 }
 
-/* With threads, without any, and with some of those that are wanted. */
+/* With threads, without threads, and when only some of the threads can be created. */
 static void all_is_written_in_order(void **state)
 {
 	(void)state;
@@ -127,13 +127,13 @@ static void all_is_written_in_order(void **state)
 		assert_int_equal(atomic_load(&d->writes), PIECES);
 		assert_true(n < 5 ? threads == n : threads > 5);
 		assert_int_equal(d->by_others > 0, threads > 0);
-		/* The last ones are of who waits for them anyway. */
+		/* The caller writes the last pieces itself, while it waits for them. */
 		assert_true(d->by_others < PIECES);
 		test_free(d);
 	}
 }
 
-/* Whichever write fails, the caller hears it, with the reason; at the next write that waits, or at the end. */
+/* Whichever write fails, the caller gets its error at the next write that has to wait, or at the end. */
 static void failures_reach_the_caller(void **state)
 {
 	(void)state;
@@ -151,7 +151,7 @@ static void failures_reach_the_caller(void **state)
 	}
 }
 
-/* What is being written is waited for; what is not is lost. */
+/* Destroying waits for a write in progress, and drops what is queued. */
 static void it_stops_when_it_is_destroyed(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -167,7 +167,7 @@ static void it_stops_when_it_is_destroyed(void **state)
 	assert_null(mkfs_lane_destroy(l));
 	writes = atomic_load(&d->writes);
 	assert_int_equal(atomic_load(&d->writing), 0);
-	/* The last piece was the first that had no room. */
+	/* The last piece was the first that did not fit into the queue, so it was never written. */
 	assert_int_equal(writes, i - 1);
 	usleep(10000);
 	assert_int_equal(atomic_load(&d->writes), writes);
@@ -175,7 +175,7 @@ static void it_stops_when_it_is_destroyed(void **state)
 	assert_null(mkfs_lane_destroy(NULL));
 }
 
-/* @return what run() did; *num is how many allocations it made */
+/* @return what run() returned; *num is the number of its allocations */
 static int run_without(uint64_t at, bool on, uint64_t *num, unsigned *failed)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -194,7 +194,7 @@ static int run_without(uint64_t at, bool on, uint64_t *num, unsigned *failed)
 	return ret;
 }
 
-/* At every allocation, once and from then on: it is told, or it did no harm. */
+/* Each allocation fails, alone or with all after it: that is either reported, or does no harm. */
 static void memory_runs_out(void **state)
 {
 	unsigned failed = 0;

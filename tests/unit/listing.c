@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* ls and stat of directories that lead back, or to one directory from several places, and of names of any bytes. */
+/* ls and stat of directory loops, of directories with several names, and of names with arbitrary bytes. */
 #include "tests/unit/unit.h"
 
 #include <sys/stat.h>
@@ -74,7 +74,7 @@ static void a_directory_that_leads_back_is_entered_once(void **state)
 	assert_string_equal(t.text, ".:\na\n\na:\nself\nup\n");
 	assert_int_equal(t.problems, 2);
 
-	/* A ring, of which a name at the root is not one that the directory has. */
+	/* A loop; the name of the directory in the root has no back reference. */
 	root(&h);
 	hostile_entry(&h, 256, 2, "a", 257, FT_DIR);
 	hostile_inode(&h, 257, S_IFDIR | 0755, 1, 0);
@@ -87,7 +87,7 @@ static void a_directory_that_leads_back_is_entered_once(void **state)
 	assert_string_equal(t.last, "a/b/a: entry leads back to directory 257 above it");
 }
 
-/* Two names of each directory lead to the next one: listed each time it would take years. */
+/* Two names in each directory lead to the next one: listing each separately would take years. */
 static void a_directory_of_several_names_is_entered_once(void **state)
 {
 	struct hostile h;
@@ -98,7 +98,7 @@ static void a_directory_of_several_names_is_entered_once(void **state)
 	for (uint64_t i = 0; i < LEVELS; i++) {
 		hostile_name(&h, 256 + i, 2, "x", 257 + i, FT_DIR);
 		hostile_entry(&h, 256 + i, 3, "y", 257 + i, FT_DIR);
-		/* The same name once more, under another index. */
+		/* The same name again, with another index. */
 		hostile_entry(&h, 256 + i, 4, "x", 257 + i, FT_DIR);
 		hostile_inode(&h, 257 + i, S_IFDIR | 0755, 1, 0);
 	}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Devices that do not belong together are told apart and named; what is refused is not written to. */
+/*
+ * Devices that do not belong to the same filesystem are recognized and named in the error; nothing is written to a
+ * device that is refused.
+ */
 #include "tests/unit/unit.h"
 
 #include <btrkit/btrkit.h>
@@ -13,8 +16,8 @@
 #define DEVICES 3u
 
 struct rig {
-	struct sparse *made[DEVICES]; /* as mkfs left them */
-	struct sparse *now[DEVICES];  /* over these */
+	struct sparse *made[DEVICES]; /* as mkfs wrote them */
+	struct sparse *now[DEVICES];  /* copies on top of these, which tests change */
 	char notes[1000];
 };
 
@@ -64,7 +67,7 @@ static void take_note(void *ctx, const char *line)
 	strncat(notes, "\n", 999 - strlen(notes));
 }
 
-/* Opens the devices that @which names by their letters. */
+/* Open the devices that @which names by letters. */
 static int open_some(struct rig *r, const char *which, unsigned flags, struct btrkit_fs **fs, struct btrkit_error *err)
 {
 	const struct btrkit_open_options opts = { .flags = flags, .note = take_note, .note_ctx = r->notes };
@@ -107,7 +110,7 @@ static void opened(struct rig *r, const char *which, unsigned flags, const char 
 	btrkit_fs_close(fs);
 }
 
-/* Changes what @change says in all superblocks of a device. */
+/* Apply @change to all superblocks of a device. */
 static void change_super(struct rig *r, unsigned i, void (*change)(struct disk_super *))
 {
 	for (unsigned mirror = 0; super_offset(mirror) + SUPER_SIZE <= SIZE; mirror++) {
@@ -177,7 +180,7 @@ static void all_of_them(void **state)
 	opened(&r, "cab", BTRKIT_OPEN_WRITE, "");
 	opened(&r, "ab", 0, "1 of 3 devices are missing\ndevice 3 is missing\n");
 	refused(&r, "ab", BTRKIT_OPEN_WRITE, -EOPNOTSUPP, "filesystem has 3 devices, 2 given");
-	/* The chunk tree has one more than the superblock counts. */
+	/* The superblocks now count one device less than the chunk tree has. */
 	for (unsigned i = 0; i < DEVICES; i++)
 		change_super(&r, i, count_two);
 	refused(&r, "ab", BTRKIT_OPEN_WRITE, -EOPNOTSUPP, "a device is missing");
@@ -197,7 +200,7 @@ static void another_filesystem(void **state)
 	refused(&r, "abc", 0, -EINVAL, "different filesystems: device-a of ");
 	refused(&r, "ca", BTRKIT_OPEN_WRITE, -EINVAL, "device-a of ");
 	opened(&r, "c", BTRKIT_OPEN_WRITE, "");
-	/* A seed is none of a filesystem that did not grow out of it. */
+	/* A seed device is refused by a filesystem that was not made from it. */
 	change_super(&r, 2, call_seed);
 	refused(&r, "bc", 0, -EINVAL, "device-c is not device 1 of the filesystem: ");
 	change_super(&r, 2, change_devid);
@@ -251,7 +254,7 @@ static void one_that_left(void **state)
 	end(&r);
 }
 
-/* Of one device nobody else tells what it is: it is read, and not written as what it is not. */
+/* If a single device contradicts the device item, it can be read, but not written. */
 static void one_alone(void **state)
 {
 	struct sparse *alone;
@@ -291,7 +294,7 @@ static void an_fsid_half_changed(void **state)
 	end(&r);
 }
 
-/* Somebody else commits between opening and the commit, on any of the devices, or before the transaction begins. */
+/* Another program commits to one of the devices, before the transaction starts, or between its start and its commit. */
 static void expect_changed(unsigned device, bool before)
 {
 	enum btrkit_commit_state reached = BTRKIT_COMMIT_OLD;

@@ -2,19 +2,19 @@
 #ifndef BTRKIT_TESTS_MEMORY_H
 #define BTRKIT_TESTS_MEMORY_H
 
-/* Memory that runs out: the linker puts the functions of memory.c in the place of the allocator's. */
+/* Simulates lack of memory: the linker replaces the allocation functions with those of memory.c. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define MEMORY_SUFFICES UINT64_MAX
 
-/* Counts allocations, by any thread, from here on: number @at, from 0, fails, and with @on all that follow. */
+/* Start to count allocations of all threads. Number @at, counted from 0, fails; with @on all after it fail too. */
 void memory_count(uint64_t at, bool on);
-/* From here on nothing is counted, and nothing fails. @return how many there were */
+/* Stop counting and failing. @return the number of allocations */
 uint64_t memory_end(void);
 
-/* The same for a while. @return what memory_resume() is to be given */
+/* Stop counting and failing for a while. @return the argument for memory_resume() */
 bool memory_pause(void);
 void memory_resume(bool counted);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Filesystems made in memory: they open, every item is valid, and what was asked for is there. */
+/* Filesystems made in memory: they can be opened, every item is valid, and they have what was asked for. */
 #include "tests/unit/unit.h"
 
 #include <btrkit/btrkit.h>
@@ -32,7 +32,7 @@ static void need(int ret, const struct btrkit_error *err)
 		fail_msg("%s", btrkit_error_format(err, line, sizeof(line)));
 }
 
-/* Opens and reads all of it: the dump judges each block and each item. */
+/* Open the filesystem and read all of it; the dump validates each block and each item. */
 static struct btrkit_fs *read_all(struct btrkit_io *const *ios, size_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -88,7 +88,7 @@ static void every_combination_is_whole(void **state)
 		btrkit_fs_get_info(fs, &info);
 		assert_int_equal(info.nodesize, o.mixed ? 4096 : o.nodesize);
 		assert_memory_equal(info.fsid, result.fsid, 16);
-		/* Block groups have a tree of their own only beside the two features that Linux demands. */
+		/* A block group tree is made only together with the two features that Linux requires for it. */
 		assert_int_equal(!!(result.compat_ro & COMPAT_RO_BLOCK_GROUP_TREE), !(bits & (8 | 16 | 64)));
 		btrkit_fs_close(fs);
 		sparse_free(s);
@@ -98,7 +98,7 @@ static void every_combination_is_whole(void **state)
 	assert_true(made > 90);
 }
 
-/* All but those of @without can be read, by its own structures too. */
+/* Without the devices of the mask @without, everything can still be read and checked. */
 static void read_without(struct sparse *const *devices, unsigned n, unsigned without)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -116,7 +116,7 @@ static void read_without(struct sparse *const *devices, unsigned n, unsigned wit
 	btrkit_fs_close(fs);
 }
 
-/* As many devices as the profile of the trees can lack, each set of them. @return how many sets */
+/* Try every set of missing devices that the metadata profile tolerates. @return the number of sets */
 static unsigned read_degraded(struct sparse *const *devices, unsigned n, enum btrkit_profile metadata)
 {
 	static const unsigned tolerated[] = {
@@ -136,7 +136,7 @@ static unsigned read_degraded(struct sparse *const *devices, unsigned n, enum bt
 	return sets;
 }
 
-/* What a device had before must not show where zeros are taken for granted: groups begin at whole MiB. */
+/* Old contents of a device must not show up where zeros are assumed; groups begin at whole MiB. */
 static struct sparse *scribbled(uint64_t size)
 {
 	struct sparse *s = sparse_create(size, NULL);
@@ -178,7 +178,7 @@ static unsigned make_on_several(const struct btrkit_mkfs_options *o, unsigned n,
 	return sets;
 }
 
-/* Every profile of trees with some of data on all numbers of devices that it can be on; every checksum. */
+/* Every metadata profile with some data profiles, on every number of devices that they allow; every checksum type. */
 static void every_profile_is_whole(void **state)
 {
 	static const uint32_t nodesizes[] = { 4096, 16384, 65536 };
@@ -248,7 +248,7 @@ static void defaults_follow_the_devices(void **state)
 	}
 }
 
-/* One device that fails ends it, and is named. */
+/* A failing device makes mkfs fail, and is named in the error. */
 static void a_device_that_fails_is_named(void **state)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -307,7 +307,7 @@ static void discarding_is_told_and_ended(void **state)
 			o.progress_ctx = &told;
 			create(devices, ios, n);
 			ret = btrkit_mkfs(ios, n, &o, NULL, NULL);
-			/* With threads it may be over before anybody is told that it is to end. */
+			/* With threads, the last device may be done before the cancellation is noticed. */
 			assert_true(ended ? ret == -EINTR || (!ret && n > 1) : !ret);
 			assert_true(told.calls > 0);
 			assert_int_equal(told.total, n * 200 * MIB);
@@ -316,11 +316,11 @@ static void discarding_is_told_and_ended(void **state)
 	}
 }
 
-/* Where discards of several devices wait: for one another, or for progress that is told. */
+/* Discards of several devices wait here for each other, and for the first progress call. */
 struct meeting {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned wanted, here; /* devices */
+	unsigned wanted, here; /* number of devices, and of those whose first discard has begun */
 	unsigned discards;
 	bool told, late;
 };
@@ -340,7 +340,7 @@ static int wait_for_all(void *ctx, uint64_t offset, uint64_t len)
 	while (!m->late && (m->here < m->wanted || !m->told))
 		m->late = pthread_cond_timedwait(&m->changed, &m->lock, &until);
 	pthread_mutex_unlock(&m->lock);
-	/* So that who has told gets to end it. */
+	/* Give the thread that called progress time to cancel. */
 	usleep(1000);
 	return 0;
 }
@@ -358,7 +358,10 @@ static int tell_and_end(void *ctx, uint64_t done, uint64_t total)
 	return -EINTR;
 }
 
-/* The first discard of each waits for those of the others, and all for the first progress, which ends them. */
+/*
+ * The first discard of each device waits for those of the others, and all wait for the first progress call, which
+ * cancels them. This proves that devices are discarded in parallel.
+ */
 static void devices_are_discarded_at_once(void **state)
 {
 	static const struct btrkit_io_record_ops ops = { .discard = wait_for_all };
@@ -417,7 +420,7 @@ static void equal_options_make_equal_bytes(void **state)
 	o.fsid = other;
 	assert_int_equal(make_into(b, 48 * MIB, &o), 0);
 	assert_true(memcmp(a, b, 48 * MIB) != 0);
-	/* What is not derived is random. */
+	/* Without BTRKIT_MKFS_DETERMINISTIC, UUIDs are random. */
 	o.flags = 0;
 	assert_int_equal(make_into(a, 48 * MIB, &o), 0);
 	assert_true(memcmp(a, b, 48 * MIB) != 0);
@@ -461,7 +464,7 @@ static void bad_options_leave_the_device_alone(void **state)
 		struct sparse *s = sparse_create(bad[i].size, NULL);
 		struct btrkit_io *io;
 
-		/* The first write would fail in another way. */
+		/* The first write would fail with a different error. */
 		faults.fail_write_after = 0;
 		faults.error = -ENXIO;
 		assert_int_equal(btrkit_io_fault(sparse_io(s), &faults, &io, NULL), 0);
@@ -472,7 +475,7 @@ static void bad_options_leave_the_device_alone(void **state)
 	}
 }
 
-/* No block of a group lies on a hole, and what blocks leave is free. */
+/* No block of a group overlaps a hole, and the space between blocks is free. */
 static void expect_holes(const struct mkfs_group *g, uint32_t nodesize)
 {
 	uint64_t hole_bytes = 0, used, end, free_bytes = 0, from, last = 0;
@@ -490,7 +493,7 @@ static void expect_holes(const struct mkfs_group *g, uint32_t nodesize)
 		for (unsigned h = 0; h < g->num_holes; h++)
 			assert_true(at + nodesize <= g->holes[h].start ||
 				    at >= g->holes[h].start + g->holes[h].length);
-		/* On no device does it touch a superblock, which is what holes are for. */
+		/* No copy of a block overlaps a superblock, which is what holes are for. */
 		for (unsigned copy = 0; copy < raid_copies(&g->shape); copy++) {
 			const struct raid_place p = raid_map(&g->shape, at - g->logical, copy);
 			const uint64_t physical = g->stripes[p.stripe].physical + p.offset;
@@ -509,7 +512,7 @@ static void expect_holes(const struct mkfs_group *g, uint32_t nodesize)
 	assert_int_equal(free_bytes + used * nodesize, g->length);
 }
 
-/* A mirror that lies inside a group, in whatever copy, leaves its strip free, whatever the nodesize. */
+/* Wherever a superblock mirror is inside a group, in any copy, the strip it is in has no blocks, for every nodesize. */
 static void blocks_keep_off_superblocks(void **state)
 {
 	static const uint32_t nodesizes[] = { 4096, 16384, 65536 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Where a filesystem that is filled puts its groups, and the contents of files in them: one behind the other, off the
- * superblocks, cut to what is in them; extents and checksums of what lies across their ends.
+ * How the groups of a filled filesystem are placed, and the contents of files in them: one after the other, avoiding
+ * superblocks, truncated to what they contain; and how extents and checksums are split at group ends.
  */
 #include "tests/unit/unit.h"
 
@@ -79,7 +79,7 @@ static bool is_second_copy(const struct mkfs_group *g, unsigned stripe)
 	return stripe && g->role == MKFS_DATA && g->shape.type & BG_DUP;
 }
 
-/* What lies at an address of a device, or behind it: the next device extent. */
+/* The device extent at an address of a device, or the next one after it. */
 static const struct mkfs_group *next_extent(const struct rig *r, unsigned device, uint64_t at, unsigned *stripe)
 {
 	const struct mkfs_group *found = NULL;
@@ -99,7 +99,7 @@ static const struct mkfs_group *next_extent(const struct rig *r, unsigned device
 	return found;
 }
 
-/* Nothing but the second copy of data leaves room before it, and that only where a superblock is in its way. */
+/* Only second copies of data may have a gap before them, to avoid a superblock. @return how many have */
 static unsigned judge_device(const struct rig *r, unsigned device)
 {
 	uint64_t at = MIB, used = 0;
@@ -148,7 +148,7 @@ static unsigned judge(const struct rig *r)
 	return moved;
 }
 
-/* In one group, in the order of addresses, and in no copy on a superblock. @return whether something was left out */
+/* In one group, after @last, and without superblocks in any copy. @return whether there is a gap before it */
 static bool judge_range(const struct rig *r, const struct mkfs_range *range, uint64_t *last)
 {
 	const struct mkfs_group *g = &r->layout.groups[r->layout.num_groups - 1];
@@ -163,7 +163,7 @@ static bool judge_range(const struct rig *r, const struct mkfs_range *range, uin
 			p = raid_map(&g->shape, range->start + at - g->logical, copy);
 			if (p.length > range->length - at)
 				p.length = range->length - at;
-			/* Where the second copy of DUP will be is judged when it is there. */
+			/* The second copy of DUP gets its place later; judge_device() checks that. */
 			assert_false(on_superblock(g->stripes[p.stripe].physical + p.offset, p.length));
 		}
 		at += p.length;
@@ -178,7 +178,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed >> 33;
 }
 
-/* Data as they may come, more than one group of them; then trees, counted twice. @return gaps between data */
+/* Allocate data in random sizes, more than a group, then the trees, counted twice. @return gaps in the data */
 static unsigned place_all(struct rig *r, uint64_t bytes, uint64_t seed)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -238,7 +238,7 @@ static void groups_lie_one_behind_the_other(void **state)
 	assert_true(made > 60 && gaps > 20 && moved > 3);
 }
 
-/* The mirror at 256 GiB too, in both copies. */
+/* The superblock mirror at 256 GiB must be avoided too, in both copies. */
 static void the_last_superblock_is_left_free(void **state)
 {
 	const enum btrkit_profile profiles[] = { BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP };
@@ -265,7 +265,7 @@ static void what_does_not_fit_is_told(void **state)
 	int ret;
 
 	(void)state;
-	/* Trees that have no room: how much it would take, which is then enough. */
+	/* The trees do not fit: the error says how many bytes are needed, and that size then suffices. */
 	create(&r, BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, 1, 60 * MIB);
 	need(mkfs_compact_take(&r.compact, 4096, 30 * MIB, &range, &err), &err);
 	need(mkfs_compact_end_data(&r.compact, &err), &err);
@@ -281,7 +281,7 @@ static void what_does_not_fit_is_told(void **state)
 		assert_int_equal(mkfs_compact_trees(&r.compact, 2000, &err), less ? -ENOSPC : 0);
 		destroy(&r);
 	}
-	/* Data that have none. */
+	/* The data does not fit. */
 	for (unsigned i = 0; i < 2; i++) {
 		create(&r, i ? BTRKIT_PROFILE_DUP : BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, 1, 60 * MIB);
 		for (taken = 0; !(ret = mkfs_compact_take(&r.compact, 4096, MIB, &range, &err)); taken += range.length)
@@ -291,7 +291,7 @@ static void what_does_not_fit_is_told(void **state)
 		assert_in_range(taken, (i ? 28 : 57) * MIB, (i ? 29 : 58) * MIB);
 		destroy(&r);
 	}
-	/* The second copy would lie behind the end, since a superblock is in its way. */
+	/* The second copy would extend past the end of the device, to avoid a superblock. */
 	create(&r, BTRKIT_PROFILE_DUP, BTRKIT_PROFILE_SINGLE, 1, 90 * MIB);
 	need(mkfs_compact_take(&r.compact, 4096, 40 * MIB, &range, &err), &err);
 	assert_int_equal(mkfs_compact_end_data(&r.compact, &err), -ENOSPC);
@@ -317,7 +317,7 @@ static void sizes_follow_the_options(void **state)
 	assert_in_range(mkfs_compact_device_size(&r.compact, 0), end + 10 * MIB - 4096, end + 10 * MIB);
 	r.opts.byte_count = 100 * MIB + 5;
 	assert_int_equal(mkfs_compact_device_size(&r.compact, 0), 100 * MIB);
-	/* A device that is not cut has what it has. */
+	/* A device that is not truncated keeps its size. */
 	r.compact.grow = false;
 	assert_int_equal(mkfs_compact_device_size(&r.compact, 0), end);
 	destroy(&r);
@@ -326,7 +326,7 @@ static void sizes_follow_the_options(void **state)
 #define SECTOR 4096u
 #define PIECE (128u << 10)
 
-/* One whose sectors differ from each other and from those of other numbers. */
+/* Make a piece whose sectors all differ, also from those of other pieces. */
 static struct mkfs_piece make_piece(uint8_t *bytes, uint8_t *sums, uint64_t number, uint32_t inode, bool packed)
 {
 	struct mkfs_piece p = { .inode = inode, .file_offset = number * PIECE, .data = bytes, .sums = sums };
@@ -377,7 +377,7 @@ static uint32_t sum_of(const struct mkfs_contents *c, uint64_t logical)
 	return 0;
 }
 
-/* Every sector in every copy, and its checksum. @return how many extents */
+/* Compare every sector of every copy, and its checksum. @return the number of extents */
 static size_t judge_contents(const struct rig *r, const struct mkfs_contents *c, uint64_t pieces)
 {
 	uint8_t sector[SECTOR], wanted[16];
@@ -407,7 +407,7 @@ static size_t judge_contents(const struct rig *r, const struct mkfs_contents *c,
 	return c->num_extents;
 }
 
-/* So much of the open group is left that what comes lies across its end. */
+/* Allocate until @left bytes of the open group remain, so that the next pieces cross its end. */
 static void leave_room(struct rig *r, uint64_t left)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -457,7 +457,7 @@ static void contents_lie_across_the_ends_of_groups(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 7; i++) {
-		/* The end of a group is that of a piece, of a call, or neither. */
+		/* The end of the group is the end of a piece, the end of a call, or neither. */
 		assert_int_equal(add_across(BTRKIT_PROFILE_SINGLE + i, false, PIECE), 2);
 		assert_int_equal(add_across(BTRKIT_PROFILE_SINGLE + i, false, AT_ONCE * PIECE), 2);
 		assert_int_equal(add_across(BTRKIT_PROFILE_SINGLE + i, false, PIECE + 3 * SECTOR), 2);
@@ -465,7 +465,7 @@ static void contents_lie_across_the_ends_of_groups(void **state)
 	}
 }
 
-/* Extents grow up to 128 MiB, and end at holes and other files; what goes into items is no part of them. */
+/* Extents grow up to 128 MiB, and end at holes and with their file; inline data is not part of them. */
 static void pieces_become_extents(void **state)
 {
 	static uint8_t bytes[AT_ONCE * PIECE], sums[AT_ONCE * PIECE / SECTOR * 4];
@@ -483,13 +483,13 @@ static void pieces_become_extents(void **state)
 			pieces[i] = make_piece(bytes + i * PIECE, sums + i * PIECE / SECTOR * 4, number + i, 1, false);
 		need(mkfs_contents_add(c, &r.compact, 4, SECTOR, pieces, AT_ONCE, &err), &err);
 	}
-	/* 64 MiB has a superblock at it. */
+	/* There is a superblock at 64 MiB. */
 	assert_int_equal(c->num_extents, 3);
 	assert_int_equal(c->extents[0].at + c->extents[0].disk_bytes, 64 * MIB);
 	assert_int_equal(c->extents[1].at, 64 * MIB + 64 * KIB);
 	assert_int_equal(c->extents[1].disk_bytes, CONTENTS_EXTENT_MAX);
 	assert_int_equal(c->num_runs, 2);
-	/* A hole in the file, another file, an item, no checksums. */
+	/* A hole in the file, another file, inline data, no checksums. */
 	pieces[0] = make_piece(bytes, sums, 2000, 1, false);
 	pieces[1] = make_piece(bytes, sums, 2001, 2, false);
 	pieces[2] = (struct mkfs_piece){ .inode = 3, .ram_bytes = 5, .disk_bytes = 5, .data = bytes, .in_item = true };
@@ -515,7 +515,7 @@ static struct btrkit_mkfs_options options_of(struct btrkit_mkfs_source *source, 
 	return o;
 }
 
-/* What cannot become smaller or larger keeps its size, beside files that can. */
+/* Devices of fixed size keep it, even together with files that are truncated. */
 static void devices_and_files_are_filled_together(void **state)
 {
 	char top[] = "/tmp/btrkit-compact.XXXXXX";
@@ -549,7 +549,7 @@ static int ask_zone(struct btrkit_io *io, uint64_t offset, struct btrkit_zone *r
 	return 0;
 }
 
-/* Whether or not it would get the size that is needed. */
+/* Nothing is written, with or without BTRKIT_MKFS_FIT. */
 static void what_cannot_be_filled_stays_as_it_is(void **state)
 {
 	static const char old[] = "somebody's";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Filesystems that are filled when they are made, on devices in memory: every structure agrees with the others, every
- * file reads back, what is small lies in items and what is large in whole extents.
+ * Filesystems that are filled when they are made, on devices in memory: all structures are consistent, every file reads
+ * back, small files are inline and large ones have extents of full size.
  */
 #include "tests/unit/unit.h"
 
@@ -31,7 +31,7 @@ static void need(int ret, const struct btrkit_error *err)
 		fail_msg("%s", btrkit_error_format(err, line, sizeof(line)));
 }
 
-/* The working directory becomes one with nothing but a directory "tree". */
+/* Change to a new working directory that has only a directory "tree". */
 static int enter(void **state)
 {
 	(void)state;
@@ -48,7 +48,7 @@ static int leave(void **state)
 	return chdir("/") || system(command) ? -1 : 0;
 }
 
-/* Byte @at of a file. */
+/* Byte @at of a file of that kind. */
 static uint8_t byte_of(unsigned kind, uint64_t at)
 {
 	const uint64_t word = (at / 8 + 1) * 0x9e3779b97f4a7c15ull;
@@ -58,7 +58,7 @@ static uint8_t byte_of(unsigned kind, uint64_t at)
 		return (uint8_t)(((word ^ word >> 29) * 0xbf58476d1ce4e5b9ull ^ word >> 13) >> at % 8 * 8);
 	case 1: /* compressible */
 		return "in the beginning "[at / 3 % 17];
-	case 2: /* zeros but for its end */
+	case 2: /* zeros except at its end */
 		return at % (5 * MIB) >= 4 * MIB || at % 20000 == 19999;
 	default: /* its first MiB random, the rest not */
 		return at < MIB ? byte_of(0, at) : 'x';
@@ -124,7 +124,7 @@ static int count_bytes(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
-/* Opens it; the audit holds all that is in it against each other, the dump judges each item. */
+/* Open the filesystem; the audit compares all its structures, the dump validates each item. */
 static void judge(struct made *m)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -137,7 +137,7 @@ static void judge(struct made *m)
 
 static unsigned num_made;
 
-/* @size: of each device; 0 for files that get the size they need */
+/* @size: of each device; 0 for files that get the size that is needed */
 static void make(struct made *m, const struct btrkit_mkfs_options *o, unsigned n, uint64_t size)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -193,7 +193,7 @@ static void put_all(void)
 	for (unsigned kind = 0; kind < KINDS; kind++)
 		for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
 			put(kind, sizes[i]);
-	/* Holes are looked for in what is large. */
+	/* Holes are looked for only in large files. */
 	put(2, 17 * MIB + 5);
 }
 
@@ -209,7 +209,10 @@ static void read_all_back(const struct made *m)
 	read_back(m, "2-17825797", 2, 17 * MIB + 5);
 }
 
-/* Each node size, sector size, compression and checksum; old features; into a file and on a device of that size. */
+/*
+ * Each node size, sector size, compression and checksum type; old features; into a file, and on a device of exactly
+ * that size.
+ */
 static void everything_reads_back(void **state)
 {
 	static const struct btrkit_mkfs_source source = { .kind = BTRKIT_SOURCE_DIRECTORY, .path = "tree" };
@@ -240,7 +243,7 @@ static void everything_reads_back(void **state)
 		make(&m, &o, 1, 0);
 		read_all_back(&m);
 		assert_int_equal(m.result.total_bytes, m.ios[0]->size);
-		/* Where it has exactly that size it fits too, and nowhere smaller. */
+		/* The contents also fit on a device of exactly that size, but not on a smaller one. */
 		if (i % 4 == 1) {
 			const uint64_t size = m.ios[0]->size;
 			struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -253,7 +256,7 @@ static void everything_reads_back(void **state)
 			create_devices(&m, 1, size - o.sectorsize);
 			assert_int_equal(btrkit_mkfs(m.ios, 1, &o, NULL, &err), -ENOSPC);
 			assert_non_null(strstr(err.message, "too small"));
-			/* Nothing opens then. */
+			/* After the failure there is no filesystem. */
 			assert_true(btrkit_fs_open(m.ios, 1, NULL, &m.fs, NULL) < 0);
 			m.fs = NULL;
 		}
@@ -283,7 +286,7 @@ static void every_profile_reads_back(void **state)
 	assert_int_equal(made, 17);
 }
 
-/* A single file: in an item up to the limit of the node, or of a sector; else in a sector. */
+/* A single file: inline up to the limit of the node or the sector; otherwise in a sector. */
 static void small_files_lie_in_items(void **state)
 {
 	static const struct btrkit_mkfs_source source = { .kind = BTRKIT_SOURCE_DIRECTORY, .path = "tree" };
@@ -326,7 +329,9 @@ static int sum_extents(void *ctx, const struct btrkit_file_extent *e)
 	return 0;
 }
 
-/* What does not compress at its beginning is left as it is, and told by a flag; extents are merged then. */
+/*
+ * A file whose beginning does not compress is stored uncompressed, with the flag for that, and its extents are merged.
+ */
 static void verdicts_follow_the_beginning(void **state)
 {
 	static const struct btrkit_mkfs_source source = { .kind = BTRKIT_SOURCE_DIRECTORY, .path = "tree" };
@@ -361,7 +366,7 @@ static void verdicts_follow_the_beginning(void **state)
 	}
 }
 
-/* More names than the item of a directory holds, in two directories. */
+/* More names than the item of one directory can hold, in two directories. */
 static void links_go_on_in_other_items(void **state)
 {
 	static const struct btrkit_mkfs_source source = { .kind = BTRKIT_SOURCE_DIRECTORY, .path = "tree" };
@@ -415,7 +420,7 @@ static int name_of(char *to, size_t size, uint32_t number)
 	return snprintf(to, size, "user.%llx", (unsigned long long)(word ^ word >> 31));
 }
 
-/* Names with one hash share an item, and so do attributes. */
+/* Names with the same hash share an item, and so do attributes. */
 static void hashes_collide(void **state)
 {
 	static const struct btrkit_mkfs_source source = { .kind = BTRKIT_SOURCE_MANIFEST, .path = "manifest" };
@@ -466,7 +471,7 @@ static int end_it(void *ctx, const struct btrkit_mkfs_so_far *so_far)
 	return --*(int *)ctx ? 0 : -EINTR;
 }
 
-/* What ends in the middle leaves an empty file, and no filesystem on a device. */
+/* Cancelling leaves an empty file, and no filesystem on a device. */
 static void what_fails_leaves_nothing(void **state)
 {
 	static const struct btrkit_mkfs_source source = { .kind = BTRKIT_SOURCE_DIRECTORY, .path = "tree" };
@@ -501,7 +506,7 @@ static void what_fails_leaves_nothing(void **state)
 
 #define STREAMED (5 * MIB + 100)
 
-/* The sink of an archive: ranges of one file, with holes between them, and nothing behind its end. */
+/* The sink for archives: ranges of one file, with holes between them; ranges past its end are refused. */
 static void streams_have_holes(void **state)
 {
 	struct btrkit_mkfs_source opts = { .kind = BTRKIT_SOURCE_MANIFEST, .path = "test" };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Filling without memory: at every allocation in turn, once and from then on, the call says so, leaves nothing behind
- * (AddressSanitizer's run sees what leaks) and no filesystem.
+ * Filling without memory: each allocation fails, alone or with all after it. The call must report it, leak nothing
+ * (seen under AddressSanitizer) and leave no filesystem.
  */
 #include "tests/unit/unit.h"
 
@@ -31,7 +31,7 @@ static void put(const char *name, size_t size, char what)
 	free(bytes);
 }
 
-/* Of everything a little, and an archive of it, where there is a tar. */
+/* Create a small tree with something of every kind, and an archive of it if there is a tar command. */
 static int enter(void **state)
 {
 	(void)state;
@@ -57,7 +57,7 @@ static int leave(void **state)
 	return chdir("/") || system(command) ? -1 : 0;
 }
 
-/* One that needs no memory of its own. */
+/* A write that needs no memory. */
 static int swallow(struct btrkit_io *io, uint64_t offset, const void *data, size_t len)
 {
 	struct btrkit_io *below = *(struct btrkit_io **)(io + 1);
@@ -89,7 +89,7 @@ struct quiet {
 	struct btrkit_io *below;
 };
 
-/* With a memory of which allocation number @at fails, and with @on all behind it. @num: how many there were */
+/* Make a filesystem while allocation number @at fails, and with @on all after it. @num: the number of allocations */
 static int make(struct sparse *s, const struct btrkit_mkfs_options *o, uint64_t at, bool on, uint64_t *num,
 		struct btrkit_error *err)
 {
@@ -136,7 +136,7 @@ static void try_source(enum btrkit_source_kind kind, enum btrkit_compression com
 		if (btrkit_fs_open((struct btrkit_io *[]){ sparse_io(s) }, 1, NULL, &fs, NULL)) {
 			assert_true(ret || flags & BTRKIT_MKFS_DRY);
 		} else {
-			/* A library may do without, and the same comes out. */
+			/* A library could do without the memory; then the result is the same. */
 			assert_int_equal(ret, 0);
 			btrkit_fs_close(fs);
 		}

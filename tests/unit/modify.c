@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Random changes of files beside a model in memory, by one thread and by many in one transaction: what a lookup finds
- * meanwhile, and afterwards every name and every byte. The whole filesystem is held against itself after each commit.
+ * Random changes to files, compared with a model in memory, by one thread and by many in one transaction: lookups are
+ * compared during the transaction, and every name and every byte afterwards. The whole filesystem is audited after each
+ * commit.
  */
 #include "tests/unit/unit.h"
 
@@ -30,7 +31,7 @@ static const struct rig_kind kinds[] = {
 #endif
 };
 
-/* An inode of the model. */
+/* A file of the model. */
 struct file {
 	uint64_t inode;
 	unsigned links;
@@ -40,16 +41,16 @@ struct file {
 
 struct entry {
 	char name[64];
-	unsigned dir;	   /* that it lies in */
-	struct file *file; /* NULL: a directory */
-	unsigned is_dir;   /* number of the directory */
+	unsigned dir;	   /* the directory that it is in */
+	struct file *file; /* NULL for a directory */
+	unsigned is_dir;   /* if it is a directory, its number */
 };
 
-/* One thread's part of the tree. */
+/* The part of the tree that one thread changes. */
 struct model {
 	struct btrkit_txn *txn;
 	uint64_t seed;
-	uint64_t dirs[DIRS_MAX]; /* inodes; [0] is the top; 0: there is none */
+	uint64_t dirs[DIRS_MAX]; /* inodes; [0] is the top directory; 0: unused */
 	struct entry names[NAMES_MAX];
 	unsigned num_names;
 	uint64_t done[9]; /* operations of each kind */
@@ -279,7 +280,7 @@ static void link_one(struct model *m)
 	made->file->links++;
 }
 
-/* Whether a directory is below another one, or is it. */
+/* Whether a directory is @above or below it. */
 static bool is_below(const struct model *m, unsigned dir, unsigned above)
 {
 	while (dir && dir != above) {
@@ -316,7 +317,7 @@ static void move(struct model *m)
 	snprintf(e->name, sizeof(e->name), "%s", name);
 }
 
-/* Onto another file, which goes, or the two change places. */
+/* Rename over another file, which is removed, or exchange the two. */
 static void move_over(struct model *m)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -331,7 +332,7 @@ static void move_over(struct model *m)
 	to = (struct btrkit_place){ TOP_LEVEL, m->dirs[other->dir], other->name, strlen(other->name) };
 	rig_expect(btrkit_txn_rename(m->txn, &from, &to, BTRKIT_RENAME_NOREPLACE, &err), -EEXIST, &err);
 	rig_expect(btrkit_txn_rename(m->txn, &from, &to, exchange ? BTRKIT_RENAME_EXCHANGE : 0, &err), 0, &err);
-	/* Two names of one file stay as they are. */
+	/* Renaming one name of a file to another name of the same file does nothing. */
 	if (e->file == other->file)
 		return;
 	f = e->file;
@@ -448,7 +449,7 @@ static int judge_entry(void *ctx, const struct btrkit_dir_entry *d)
 		l->found++;
 		return 0;
 	}
-	/* In the top directory others have theirs. */
+	/* The top directory also has the names of other threads. */
 	if (l->dir)
 		fail_msg("%.*s is in a directory", (int)d->name_len, d->name);
 	return 0;
@@ -484,7 +485,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* A few transactions of so many threads; the model is judged on the handle that wrote, and on a new one. */
+/* A few transactions with @threads threads; the model is compared on the handle that wrote, and on a new one. */
 static void run(const struct rig_kind *kind, unsigned threads)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Owners, permissions, times and extended attributes beside a model in memory, by many threads in one transaction; and
- * what follows from ACLs, flags and the property of compression. All is judged after each commit, on a new handle too.
+ * Owners, permissions, times and extended attributes, compared with a model in memory, by many threads in one
+ * transaction; and the effects of ACLs, flags and the compression property. All are compared after each commit, on a
+ * new handle too.
  */
 #include "tests/unit/unit.h"
 
@@ -40,7 +41,7 @@ struct value {
 
 struct file {
 	uint64_t inode;
-	struct btrkit_attr attr; /* what it has */
+	struct btrkit_attr attr; /* expected attributes */
 	struct value values[NAMES];
 };
 
@@ -78,7 +79,7 @@ static void put(struct model *m, struct file *f, unsigned i)
 	const unsigned flags = pick(m, 3);
 	int wanted = 0;
 
-	/* Two large ones with the same hash do not fit into a small leaf. */
+	/* Two large values with the same name hash would not fit into a small leaf. */
 	now.size = (uint16_t)pick(m, pick(m, 8) || i >= NAMES - 2 ? 60 : VALUE_MAX);
 	for (unsigned k = 0; k < now.size; k++)
 		now.bytes[k] = (uint8_t)(m->seed >> (k % 8) ^ k / 64);
@@ -268,7 +269,7 @@ static void test_model(void **state)
 		run(&kinds[i]);
 }
 
-/* One filesystem with a transaction, and what is made in it. */
+/* One filesystem with a transaction, and the helpers of the tests on it. */
 struct place {
 	struct rig r;
 	struct btrkit_fs *fs;
@@ -306,7 +307,7 @@ static int set(struct place *p, uint64_t inode, const char *name, const void *va
 	return btrkit_txn_xattr_set(p->txn, TOP_LEVEL, inode, name, value, size, 0, &p->err);
 }
 
-/* Also whether it is there at all: size 0 says that it is not. */
+/* @size 0: the attribute must not exist */
 static void assert_value(struct place *p, uint64_t inode, const char *name, const void *value, size_t size)
 {
 	uint8_t bytes[4096];
@@ -341,7 +342,7 @@ static void add_entry(uint8_t *to, size_t *size, uint16_t tag, uint16_t perm, ui
 	*size += sizeof(d);
 }
 
-/* rwx for the owner, user 7 and the mask, r-x for the rest. */
+/* Write an ACL for the owner, user 7 (rwx), the group (r-x), the mask and others. @return its size */
 static size_t make_acl(uint8_t *to, uint16_t owner, uint16_t mask, uint16_t other)
 {
 	const le32 version = le32_put(ACL_VERSION);
@@ -374,11 +375,14 @@ static void test_acl(void **state)
 	assert_int_equal(set(&p, file, ACL_ACCESS, acl, size - 1), -EINVAL);
 	rig_check(set(&p, file, ACL_ACCESS, acl, size), &p.err);
 	assert_int_equal(inode_of(&p, file).mode, S_IFREG | 0775);
-	/* It follows the mode. */
+	/* The ACL follows a change of the mode. */
 	rig_check(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &mode, &p.err), &p.err);
 	make_acl(other, 6, 4, 0);
 	assert_value(&p, file, ACL_ACCESS, other, size);
-	/* A file made before the default ACL, whose absence is remembered, has none; one made after it has it. */
+	/*
+	 * A file made before the default ACL was set has none, although the absence is cached; one made afterwards has
+	 * it.
+	 */
 	below = make(&p, dir, "before", S_IFREG | 0666);
 	assert_value(&p, below, ACL_ACCESS, NULL, 0);
 	rig_check(set(&p, dir, ACL_DEFAULT, acl, size), &p.err);
@@ -472,7 +476,7 @@ static void test_limits(void **state)
 	assert_int_equal(set(&p, file, "security.capability", capability, 19), -EINVAL);
 	assert_int_equal(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &wrong, &p.err), -EINVAL);
 	assert_int_equal(btrkit_txn_set_attr(p.txn, TOP_LEVEL, file, &nobody, &p.err), -EINVAL);
-	/* Nor is anything made with what nothing can be given. */
+	/* Nor can anything be created with such attributes. */
 	late.time = never.time = &wrong.mtime;
 	assert_int_equal(btrkit_txn_create(p.txn, TOP_LEVEL, TOP, "n", 1, &late, NULL, &p.err), -EINVAL);
 	assert_int_equal(btrkit_txn_subvolume_create(p.txn, TOP_LEVEL, TOP, "n", 1, &never, NULL, &p.err), -EINVAL);
@@ -486,7 +490,7 @@ static void test_limits(void **state)
 	assert_int_equal(btrkit_txn_create(p.txn, TOP_LEVEL, TOP, "n", 1, &of_nobody, NULL, &p.err), -EINVAL);
 	assert_int_equal(btrkit_txn_subvolume_create(p.txn, TOP_LEVEL, TOP, "n", 1, &in_no_group, NULL, &p.err),
 			 -EINVAL);
-	/* What a file is capable of goes when it is written to or cut, also if it was looked for before. */
+	/* Capabilities are removed by a write or truncation, even if they were looked up before. */
 	for (unsigned i = 0; i < 2; i++) {
 		rig_check(set(&p, file, "security.capability", capability, sizeof(capability)), &p.err);
 		assert_value(&p, file, "security.capability", capability, sizeof(capability));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A transaction that would take much memory puts what waits into the trees before the commit, and writes leaves that
- * are full: nothing of that is seen on the device before the commit, all of it by who reads through the handle.
+ * A transaction that would need much memory inserts delayed items into the trees before the commit, and writes leaves
+ * that are full. On the device nothing of that is visible before the commit; readers on the handle see all of it.
  */
 #include "tests/unit/unit.h"
 
@@ -34,7 +34,7 @@ static size_t name_of(unsigned i, char name[32])
 	return (size_t)snprintf(name, 32, "%08x-file", i * 0x9e3779b9u);
 }
 
-/* A directory with many files; what is in memory at the most is little. */
+/* Create a directory with many files, with low limits of memory. */
 static void make(struct early *e, const struct rig_kind *kind)
 {
 	const struct btrkit_new_inode what = { .mode = S_IFDIR | 0755 };
@@ -45,7 +45,7 @@ static void make(struct early *e, const struct rig_kind *kind)
 	e->fs = rig_open(&e->r, BTRKIT_OPEN_WRITE, 0);
 	rig_check(btrkit_txn_start(e->fs, &e->txn, &e->err), &e->err);
 	txn_hurry(e->txn);
-	/* The directory has a few entries before. */
+	/* Delay items longer at first, so that the directory has a few entries before they are inserted. */
 	e->txn->delayed->waiting_max = 64u << 10;
 	rig_check(btrkit_txn_create(e->txn, TOP_LEVEL, TOP, "dir", 3, &what, &e->dir, &e->err), &e->err);
 	for (unsigned i = 0; i < FILES; i++)
@@ -60,7 +60,7 @@ static void destroy(struct early *e)
 	rig_destroy(&e->r);
 }
 
-/* The directory as a new handle finds it. */
+/* Compare with the directory as a new handle finds it. */
 static void expect_on_device(struct early *e, bool there)
 {
 	struct btrkit_fs *fs = rig_open(&e->r, 0, 0);
@@ -113,7 +113,10 @@ static void run(const struct rig_kind *kind, bool parity)
 
 	make(&e, kind);
 	btrkit_fs_get_write_stats(e.fs, &stats);
-	/* Files are in the trees, a new directory's entries wait for each other. */
+	/*
+	 * The inodes are in the trees; the entries of the new directory are delayed until they can be inserted
+	 * together.
+	 */
 	assert_true(stats.item_batches.items > FILES);
 	assert_int_equal(stats.index_batches.items, 1);
 	if (parity)
@@ -155,7 +158,7 @@ static void test_aborted(void **state)
 	destroy(&e);
 }
 
-/* Somebody else commits to the same devices. */
+/* Another program commits to the same devices. */
 static void write_elsewhere(struct rig *r)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -170,7 +173,7 @@ static void write_elsewhere(struct rig *r)
 	btrkit_fs_close(fs);
 }
 
-/* From then on nothing is written any more: neither data nor leaves before the commit. */
+/* After that nothing more is written: neither data, nor leaves before the commit. */
 static void test_changed_since(void **state)
 {
 	static const uint8_t bytes[40000];
@@ -209,7 +212,7 @@ static void unlink_some(struct early *e, unsigned from, unsigned to)
 			  &e->err);
 }
 
-/* Data for rows with parity is kept in pieces until the commit, and read across them. */
+/* Data for rows with parity is kept in pieces until the commit, and reads may span several pieces. */
 static void test_kept(void **state)
 {
 	static const size_t size = (3u << 20) + 5000, from[] = { 0, 1, 4096, 5000, 1u << 20 };
@@ -255,7 +258,7 @@ static void test_kept(void **state)
 	free(there);
 }
 
-/* Leaves go again before they were written. */
+/* Leaves become empty before they were written. */
 static void test_dropped(void **state)
 {
 	struct early e;
@@ -279,7 +282,7 @@ static void test_dropped(void **state)
 	destroy(&e);
 }
 
-/* All blocks that were put away are lost on the device. */
+/* Destroy, on the device, all blocks that were written early and dropped from memory. */
 static void lose(struct early *e)
 {
 	static const uint8_t zeros[4096];
