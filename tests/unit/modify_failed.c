@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A transaction in which something has failed that cannot be undone: whatever is done in it then fails with the same
- * error, with the same places, and with what a commit in between has left. A device without space is told, and not
- * tried again.
+ * A transaction in which something failed that cannot be undone: every later operation fails with the same error and
+ * the same location, which includes the state that a commit in between left. If a device has no space, that is reported
+ * and not tried again.
  */
 #include "tests/unit/unit.h"
 
@@ -14,7 +14,7 @@
 #define TOP_LEVEL 5u
 #define TOP 256u
 
-/* What all operations are tried on. */
+/* The objects that all operations are tried on. */
 struct doing {
 	struct btrkit_txn *txn;
 	uint64_t inode, sub, unopened;
@@ -38,7 +38,7 @@ static uint64_t make_subvolume(struct btrkit_txn *txn, const char *name)
 	return id;
 }
 
-/* A filesystem with a file, and subvolumes one of which the transaction has not opened. */
+/* Make a filesystem with a file, and with subvolumes, one of which the transaction has not used yet. */
 static struct btrkit_fs *begin(struct written *w, struct doing *d)
 {
 	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -224,7 +224,7 @@ static int (*const operations[])(const struct doing *d, struct btrkit_error *err
 	clean_subvolumes, set_default,	   set_read_only,
 };
 
-/* But for what a commit says of the state besides. */
+/* The messages must be equal except for what a commit appends about the state. */
 static void same_error(const struct btrkit_error *a, const struct btrkit_error *first)
 {
 	assert_int_equal(a->err, first->err);
@@ -248,7 +248,7 @@ static void all_say(const struct doing *d, const struct btrkit_error *first)
 	}
 }
 
-/* What is on the device: whether what the transaction made is there. */
+/* @return whether the device has what the transaction made */
 static bool has_new(struct written *w)
 {
 	struct btrkit_fs *fs = written_open(w, BTRKIT_OPEN_WRITE);
@@ -264,7 +264,7 @@ static bool has_new(struct written *w)
 	return !ret;
 }
 
-/* There is no other transaction, and it says why. */
+/* No other transaction can be started, and the error says why. */
 static void refuses(struct btrkit_fs *fs, const struct btrkit_error *first)
 {
 	static const char before[] = "an earlier transaction failed: ";
@@ -281,7 +281,7 @@ static void refuses(struct btrkit_fs *fs, const struct btrkit_error *first)
 	assert_int_equal(btrkit_txn_start(fs, &txn, NULL), -EROFS);
 }
 
-/* @return whether call number @call of a commit in between is there to fail */
+/* Let call number @call of a commit in the middle of the transaction fail. @return whether there was such a call */
 static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned states[3])
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT, last = BTRKIT_ERROR_INIT;
@@ -296,7 +296,7 @@ static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned sta
 	w.fail_at = w.calls + call;
 	w.failures = 1;
 	w.no_space = no_space;
-	/* Who does not ask for the error gets it later. */
+	/* If the error is not asked for here, later operations must still report it. */
 	ret = txn_commit_and_go_on(d.txn, ask ? &err : NULL);
 	w.fail_at = UINT64_MAX;
 	calls = w.calls;
@@ -310,7 +310,7 @@ static bool fail_in_between(uint64_t call, bool no_space, bool ask, unsigned sta
 		same_error(&last, &err);
 		assert_string_equal(last.message, err.message);
 		expect_words(&last, state);
-		/* Nothing is written after that, and the words are true. */
+		/* Nothing is written after that, and the state that the message gives is the real one. */
 		assert_int_equal(w.calls, calls);
 		if (state != BTRKIT_COMMIT_UNKNOWN)
 			assert_int_equal(has_new(&w), state == BTRKIT_COMMIT_NEW);
@@ -368,7 +368,7 @@ static void an_operation_fails(void **state)
 	written_destroy(&w);
 }
 
-/* A commit would free some of the filesystem's space, which is not what is missing. */
+/* The device has no space, although the filesystem does: a commit would not help, and must not be tried. */
 static void a_device_has_no_space(void **state)
 {
 	struct btrkit_write_stats before, after;
@@ -381,7 +381,7 @@ static void a_device_has_no_space(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
 
-		/* A hole that ends within a sector is written, too. */
+		/* The second operation punches a hole within a sector, which has to write that sector. */
 		btrkit_fs_get_write_stats(fs, &before);
 		w.fail_at = w.calls;
 		w.failures = 1;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A filesystem that is full of data: what is written then fails and changes nothing, unless a commit makes space free
- * and is allowed. The same for one that is full of metadata: a file can be cut off. And large writes, by threads and
- * without.
+ * A filesystem that is full of data: writes fail without changing anything, unless a commit frees space and is allowed.
+ * A filesystem that is full of metadata: files can still be truncated. And large writes, with and without threads.
  */
 #include "tests/unit/unit.h"
 
@@ -82,14 +81,14 @@ static void test_full(void **state)
 	rig_judge(&r);
 	judge_file(fs, files[n - 1], bytes, 0);
 
-	/* What is cut off is not free before the commit. */
+	/* Truncated extents are not free before the commit. */
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 	rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, files[0], 0, &err), &err);
 	inode = files[n - 1];
 	assert_int_equal(btrkit_txn_write(txn, TOP_LEVEL, inode, 100, bytes, PIECE - 100, NULL, &err), -ENOSPC);
 	assert_int_equal(btrkit_txn_prealloc(txn, TOP_LEVEL, inode, 0, 2 * PIECE, 0, &err), -ENOSPC);
 	btrkit_txn_set_may_commit(txn, true);
-	/* From its own commit on there is another state to be held. */
+	/* The transaction committed on its own: the rig must now protect a different committed state. */
 	free(r.held[0]);
 	r.held[0] = NULL;
 	rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, inode, 0, &err), &err);
@@ -105,7 +104,7 @@ static void test_full(void **state)
 	free(bytes);
 }
 
-/* The rest of the space goes to small files: what a write takes that fails is free after a commit. */
+/* Fill the rest of the space with small files. Space that a failed write allocated is free again after a commit. */
 static void fill_rest(struct btrkit_fs *fs, const uint8_t *bytes, unsigned n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -123,7 +122,7 @@ static void fill_rest(struct btrkit_fs *fs, const uint8_t *bytes, unsigned n)
 	}
 }
 
-/* The sector of which a part is punched, and one in which what was inline is to lie, need a place. */
+/* Punching a hole within a sector needs a new sector, and so does converting inline data to an extent. */
 static void test_again(void **state)
 {
 	struct btrkit_clone clone = { .from_root = TOP_LEVEL, .to_root = TOP_LEVEL, .to_offset = 8192 };
@@ -189,7 +188,7 @@ static int count_extent(void *ctx, const struct btrkit_file_extent *x)
 	return 0;
 }
 
-/* Of several kinds, from and to places that are in no sector's beginning. */
+/* Files of several kinds, with offsets that are not aligned to sectors. */
 static void test_large(void **state)
 {
 	const size_t len = 20u << 20;
@@ -244,7 +243,7 @@ static uint64_t make_extents(struct btrkit_txn *txn, const uint8_t *bytes)
 	return inode;
 }
 
-/* Names until there is no room for metadata, in leaves that a snapshot shares but for the last. */
+/* Create names until there is no space for metadata; all leaves but the last are shared with a snapshot. */
 static void fill_metadata(struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -265,7 +264,7 @@ static void fill_metadata(struct btrkit_fs *fs)
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 }
 
-/* Whether so many items could be removed at once. */
+/* Whether @items items could be removed in one operation. */
 static bool has_room(struct btrkit_txn *txn, unsigned items)
 {
 	const struct ticket_need need = { .items = items, .bytes = 4096, .removes = true };
@@ -281,7 +280,10 @@ static bool has_room(struct btrkit_txn *txn, unsigned items)
 	return true;
 }
 
-/* What is kept for removals is nearly used up: a file can still be cut off, some extents at a time. */
+/*
+ * Almost all of the space that is reserved for removals is in use: a file can still be truncated, a few extents at a
+ * time.
+ */
 static void test_cut_off(void **state)
 {
 	static const struct rig_kind tiny = { "tiny", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1,

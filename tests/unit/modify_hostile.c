@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Items that lie, each in a filesystem that is good else: operations say so in a line, or do what was asked for; and
- * they end. tests/damage has random ones.
+ * Items with false contents, each in an otherwise valid filesystem: operations must report that in an error, or do what
+ * was asked for; and they must terminate. tests/damage does this with random damage.
  */
 #include "tests/unit/unit.h"
 
@@ -55,7 +55,7 @@ static uint64_t take_snapshot(const char *name)
 	return id;
 }
 
-/* A directory and a file, a subvolume of some levels with a snapshot, and one that is half gone. */
+/* Make a directory, a file, a subvolume of several levels with a snapshot, and a subvolume that is partly deleted. */
 static int make_base(void **state)
 {
 	uint8_t bytes[20000];
@@ -116,7 +116,7 @@ static void end(void)
 	rig_destroy(&rig);
 }
 
-/* What is committed lies, and a new handle is told. */
+/* Commit the false items, and continue with a new handle. */
 static void tell(void)
 {
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
@@ -125,7 +125,7 @@ static void tell(void)
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 }
 
-/* An item that is put where it is not, or in the place of what is there. */
+/* Insert an item, or replace the one with that key. */
 static void put(uint64_t root, const struct btrkit_key *key, const void *data, uint32_t size)
 {
 	struct edit_tree *t;
@@ -165,7 +165,7 @@ static void put_in_top(const struct btrkit_key *key, const void *data, uint32_t 
 	rig_check(ret, &err);
 }
 
-/* One of two outcomes; what fails says what it is. Begins anew after damage. */
+/* Expect one of two results; a failure must have a message. After -EUCLEAN, start a new transaction. */
 static void expect_at(int ret, int wanted, int or, unsigned line)
 {
 	if (ret != wanted && ret != or)
@@ -214,7 +214,7 @@ static void test_numbers(void **state)
 	end();
 }
 
-/* Where a subvolume that is being dropped is said to have come to. */
+/* The drop progress of a subvolume that is being deleted. */
 static void test_drop_progress(void **state)
 {
 	static const struct btrkit_key keys[] = { { 0, 0, 0 },
@@ -242,7 +242,7 @@ static void test_drop_progress(void **state)
 		}
 }
 
-/* An inode whose item says what cannot be. */
+/* Inode items with impossible contents. */
 static void test_inodes(void **state)
 {
 	static const uint32_t nlinks[] = { 0, 1, 65535, UINT32_MAX };
@@ -281,7 +281,7 @@ static void test_inodes(void **state)
 		}
 }
 
-/* What a file reads as: the first @n bytes of the base's, then @size of zeros but for @at. */
+/* Expect the first @n bytes of the original file, then zeros up to @size, except for @len bytes of 'x' at @at. */
 static void judge_zeros(uint64_t n, uint64_t size, uint64_t at, size_t len)
 {
 	uint8_t *bytes = malloc(size + 1);
@@ -308,7 +308,7 @@ static uint64_t reservations(void)
 	return stats.reservations;
 }
 
-/* What a crash has left behind the end of a file is never read, however the file grows. */
+/* Data that a crash left past the end of a file must never become readable, however the file grows. */
 static void test_behind(void **state)
 {
 	static const uint64_t ends[] = { 0, 1, 4096, 5000 };
@@ -325,7 +325,7 @@ static void test_behind(void **state)
 
 			begin();
 			fs->super.incompat ^= i % 2 ? INCOMPAT_NO_HOLES : 0;
-			/* Of several extents, of which one goes over the end. */
+			/* Several extents, one of which crosses the end of the file. */
 			rig_check(btrkit_txn_write(txn, TOP_LEVEL, file, 28672, x, 4096, NULL, &err), &err);
 			what.from_inode = create(TOP_LEVEL, dir, "zeros", S_IFREG | 0644);
 			rig_check(btrkit_txn_write(txn, TOP_LEVEL, what.from_inode, 0, bytes, sizeof(bytes), NULL,
@@ -355,7 +355,7 @@ static void test_behind(void **state)
 				judge_zeros(size, 50000, 0, 0);
 				break;
 			case 5:
-				/* From the end on, and again behind what that made. */
+				/* Write at the end, then extend the file past what that wrote. */
 				rig_check(btrkit_txn_write(txn, TOP_LEVEL, file, size, x, 100, NULL, &err), &err);
 				rig_check(btrkit_txn_truncate(txn, TOP_LEVEL, file, 50000, &err), &err);
 				judge_zeros(size, 50000, size, 100);
@@ -367,7 +367,7 @@ static void test_behind(void **state)
 
 #define KEPT 300u
 
-/* Space that is kept behind the end, with gaps between that become holes: as many operations as that takes. */
+/* Preallocated extents past the end, with gaps that become hole extents: this takes as many operations as it needs. */
 static void test_behind_kept(void **state)
 {
 	(void)state;
@@ -391,7 +391,7 @@ static void test_behind_kept(void **state)
 	}
 }
 
-/* An index that leaves no number for the next, and entries that lead elsewhere. */
+/* Directory indexes after which no number is left, and entries that lead to something else. */
 static void test_entries(void **state)
 {
 	static const uint64_t indexes[] = { 1ull << 63, UINT64_MAX - 1, UINT64_MAX };
@@ -415,7 +415,7 @@ static void test_entries(void **state)
 		tell();
 		ret = btrkit_txn_create(txn, TOP_LEVEL, dir, "new", 3, NULL, NULL, &err);
 		expect(ret, i == 2 ? -EUCLEAN : 0, i == 2 ? -EUCLEAN : 0);
-		/* Its number was the last. */
+		/* The previous one got the last number. */
 		ret = btrkit_txn_create(txn, TOP_LEVEL, dir, "newer", 5, NULL, NULL, &err);
 		expect(ret, i ? -EUCLEAN : 0, i ? -EUCLEAN : 0);
 		expect(btrkit_txn_flush(txn, &err), 0, -EUCLEAN);
@@ -435,7 +435,10 @@ static void test_entries(void **state)
 			expect(ret, 0, ret == -ENOENT ? ret : -EUCLEAN);
 			for (unsigned what = 0; what < 2; what++) {
 				ret = btrkit_txn_unlink(txn, TOP_LEVEL, dir, "lies", 4, what, &err);
-				/* A subvolume that does not lie there may have lain there: a place of one goes. */
+				/*
+				 * If the subvolume is not at this entry, the entry may be an empty stub of one, which
+				 * can be removed.
+				 */
 				if (ret != -ENOENT && ret != -EISDIR && ret != -ENOTDIR && ret != -ENOTEMPTY)
 					expect(ret, -EUCLEAN, type && what == BTRKIT_UNLINK_DIR ? 0 : -EUCLEAN);
 			}
@@ -446,7 +449,7 @@ static void test_entries(void **state)
 		}
 }
 
-/* An item in the tree of an inode that was taken for a new one: which one it is is told. */
+/* A new inode whose item already exists in the tree: the error must name that item. */
 static void test_there_already(void **state)
 {
 	const struct ticket_need need = { .items = 1, .bytes = 200 };
@@ -473,7 +476,7 @@ static void test_there_already(void **state)
 	end();
 }
 
-/* A subvolume that lies in itself, in what is none, in two, or where nobody knows of it. */
+/* A subvolume in itself, in something that is not a directory, in two places, or without a back reference. */
 static void test_places(void **state)
 {
 	const uint64_t parents[] = { 0, 1, 2, sub, snapshot, dead, 4711, UINT64_MAX };
@@ -509,7 +512,10 @@ static void test_places(void **state)
 		}
 }
 
-/* A subvolume of which its directory knows, and it not of that: nothing is done by half and called a missing name. */
+/*
+ * The directory names the subvolume, but its back reference is missing: operations must not stop half way, or report a
+ * missing name.
+ */
 static void test_one_sided(void **state)
 {
 	const struct btrkit_place a = { TOP_LEVEL, TOP, "sub", 3 }, b = { TOP_LEVEL, dir, "moved", 5 };
@@ -543,7 +549,7 @@ static void test_one_sided(void **state)
 	}
 }
 
-/* What is to be removed is not there, is a directory, is the root directory, or is no inode at all. */
+/* Orphan items for inodes that do not exist, that have impossible numbers, or that still have names. */
 static void test_orphans(void **state)
 {
 	const uint64_t inodes[] = { 0, 1, TOP, 5000, 999, OID_ORPHAN, UINT64_MAX - 1, UINT64_MAX };
@@ -564,7 +570,7 @@ static void test_orphans(void **state)
 	assert_int_equal(n, 1);
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	txn = NULL;
-	/* The subvolume stays, and what claims that it is deleted. */
+	/* The subvolume stays, and so does the orphan item that claims that it is being deleted. */
 	rig_judge_but(&rig, AUDIT_LEFTOVERS);
 	end();
 }

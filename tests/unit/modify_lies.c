@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What lies of one file or name, which an operation must not believe: it fails, and tells nothing of it. */
+/* False contents of one file or name, which operations must not trust: they must fail, and return no results. */
 #include <sys/stat.h>
 
 #include <btrkit/subvolume_modify.h>
@@ -13,7 +13,7 @@
 
 #define SECTOR 4096u
 #define KEPT (2 * SECTOR)
-#define SIZE 12000u /* of an inline extent: it fits into a leaf, and not into a sector */
+#define SIZE 12000u /* size of an inline extent that fits into a leaf, but not into a sector */
 
 static const struct rig_kind large_nodes = {
 	"16k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 16384, 0, 1, { 160 }
@@ -28,7 +28,7 @@ static void put(struct edit_tree *t, const struct btrkit_key *key, const void *d
 	rig_check(ret, &err);
 }
 
-/* A file whose inline extent has more bytes than a sector, and an empty one. */
+/* Make a file whose inline extent is longer than a sector, and an empty file. */
 static void make_files(uint64_t *file, uint64_t *other)
 {
 	static uint8_t bytes[FILE_EXTENT_INLINE_START + SIZE];
@@ -50,7 +50,7 @@ static void make_files(uint64_t *file, uint64_t *other)
 	put(t, &KEY(*file, KEY_EXTENT_DATA, 0), bytes, sizeof(bytes));
 }
 
-/* None of it is written or cloned as if there were room for it; but all of it can go. */
+/* None of it may be written or cloned as if it fitted into a sector; but truncation to zero is possible. */
 static void test_large_inline(void **state)
 {
 	static const uint64_t sizes[] = { 5000, 100, 0 };
@@ -75,7 +75,7 @@ static void test_large_inline(void **state)
 	}
 }
 
-/* Whether an entry is a subvolume's cannot be read: nothing is told of it as if it could. */
+/* The item that says where a subvolume is cannot be decoded: no result may be returned. */
 static void test_unread_place(void **state)
 {
 	struct btrkit_found found = { .root = 1 };
@@ -97,8 +97,8 @@ static void test_unread_place(void **state)
 }
 
 /*
- * Blocks that are said to be newer than the last snapshot are copied without a look at who else has them. What such a
- * block refers to would lose an owner: the files of the snapshot would be overwritten.
+ * Tree blocks that seem newer than the last snapshot would be copied without asking who else refers to them. Whatever
+ * such a block refers to would lose an owner: files of the snapshot could be overwritten.
  */
 static void test_snapshot_unknown(void **state)
 {
@@ -137,7 +137,7 @@ static void test_snapshot_unknown(void **state)
 	session_end();
 }
 
-/* Of the root item of a subvolume: what lies at a place in it. */
+/* Overwrite a field in the root item of a subvolume. */
 static void lie_of_root(uint64_t id, size_t at, const void *value, size_t size)
 {
 	struct edit_tree *roots;
@@ -150,7 +150,7 @@ static void lie_of_root(uint64_t id, size_t at, const void *value, size_t size)
 	memcpy(data + at, value, size);
 }
 
-/* A snapshot is referred to once, and nothing of it is dropped, whatever is said of what it is of. */
+/* A snapshot must have one reference and no drop progress, whatever the root item of its source says. */
 static void test_snapshot_of_lies(void **state)
 {
 	const struct disk_key progress = key_put(&KEY(256, KEY_INODE_ITEM, 0));
@@ -182,7 +182,7 @@ static void test_snapshot_of_lies(void **state)
 	session_end();
 }
 
-/* Of an item: what lies at a place in it. */
+/* Overwrite a field of an item. */
 static void lie(const struct btrkit_key *key, size_t at, const void *value, size_t size)
 {
 	struct edit_tree *t;
@@ -212,14 +212,14 @@ static struct disk_file_extent first_extent(uint64_t inode)
 	return d;
 }
 
-/* Commits what does not hold together. */
+/* Commit an inconsistent state. */
 static void commit_lies(void)
 {
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 }
 
-/* A new file of that name with KEPT bytes of space, behind which those of another lie. */
+/* Make a new file "kept" with KEPT preallocated bytes, followed on disk by the data of another file. */
 static uint64_t keep_space(void)
 {
 	static const uint8_t bytes[KEPT] = { 1 };
@@ -235,7 +235,7 @@ static uint64_t keep_space(void)
 	return kept;
 }
 
-/* Space that is kept for a file is written only where it is what it says. */
+/* Preallocated space is written in place only if its extent agrees with the extent tree. */
 static void test_kept_space(void **state)
 {
 	static const uint8_t bytes[2 * KEPT] = { 2 };
@@ -271,7 +271,7 @@ static void test_kept_space(void **state)
 	}
 }
 
-/* Where it has checksums somebody has written. */
+/* Preallocated space that has checksums has been written to, and must not be overwritten. */
 static void test_kept_and_written(void **state)
 {
 	static const uint8_t bytes[KEPT] = { 3 }, sums[4];
@@ -293,7 +293,7 @@ static void test_kept_and_written(void **state)
 	}
 }
 
-/* Bytes of data whose checksums lie in the tree from @from on. Fails where they are told twice. */
+/* Count bytes of data with checksums from @from on. Fails if checksum items overlap. */
 static uint64_t count_summed(uint64_t from)
 {
 	uint64_t bytes = 0, end = from;
@@ -311,11 +311,11 @@ static uint64_t count_summed(uint64_t from)
 	return bytes;
 }
 
-/* Checksums are left where nothing is, and something is written there. */
+/* Checksums exist where there is no data, and data is then written there. */
 static void test_left_checksums(void **state)
 {
 	static const uint8_t bytes[4 * SECTOR] = { 4 };
-	/* Sectors, from the space in front of what is written on. */
+	/* In sectors, counted from the space before the new data. */
 	static const struct {
 		unsigned start, n;
 	} rows[] = { { 2, 4 }, { 2, 1 }, { 5, 1 }, { 3, 2 }, { 4, 6 }, { 2, 8 }, { 0, 2 }, { 6, 3 }, { 1, 1 },
@@ -364,7 +364,10 @@ static void reopen(void)
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 }
 
-/* Where only the extent tree says what is free, one of its items tells of another place: data is not written over. */
+/*
+ * Without a free space tree, an item of the extent tree is moved elsewhere: used space seems free, but data there must
+ * not be overwritten.
+ */
 static void test_moved_extent(void **state)
 {
 	static const struct rig_kind kinds[] = {
@@ -422,7 +425,7 @@ static void test_moved_extent(void **state)
 	}
 }
 
-/* What goes takes nothing along that has other names, or that is another one's. */
+/* Removing a name must not remove an inode that has other names or belongs to another name. */
 static void test_others_stay(void **state)
 {
 	static const struct {
@@ -442,7 +445,7 @@ static void test_others_stay(void **state)
 
 	(void)state;
 	directory.mode = S_IFDIR | 0755;
-	/* With so many attributes and entries that they go by and by, and with few. */
+	/* With few attributes and entries, and with so many that they are removed step by step. */
 	for (unsigned i = 0; i < 2 * ARRAY_SIZE(rows); i++) {
 		const unsigned many = i % 2 ? 8 : 0, row = i / 2;
 		const le64 value = le64_put(rows[row].value);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory runs out at an allocation of a transaction in which every operation is done, and of its commit: that is said,
- * the transaction can be given up, nothing stays behind, and the filesystem is the old one or, if it could be done
- * without, the new one. AddressSanitizer's run sees what leaks.
+ * Every operation is done in one transaction, then a commit; each allocation in it fails in turn. That must be
+ * reported, the transaction can be aborted, nothing leaks (seen under AddressSanitizer), and the filesystem is in the
+ * old state or, if the allocation was not essential, in the new one.
  */
 #include "tests/unit/unit.h"
 
@@ -21,13 +21,13 @@
 #define TOP 256u
 #define BYTES (140u << 10)
 
-/* What the steps of a plan hand on. */
+/* What the steps of the plan pass on to each other. */
 struct plan {
 	struct btrkit_txn *txn;
 	uint8_t *bytes;
 	uint64_t dir, file, small, there, subvolume, snapshot;
 	struct btrkit_error *err;
-	bool insists; /* commits whatever has failed */
+	bool insists; /* commit in spite of failures */
 };
 
 static int create(struct plan *p, uint64_t root, uint64_t dir, const char *name, uint32_t mode, uint64_t *inode)
@@ -159,7 +159,7 @@ static int subvolumes(struct plan *p)
 	return ret ? ret : btrkit_txn_subvolumes_clean(p->txn, &count, p->err);
 }
 
-/* What has failed stays failed, also for who does not know of it. */
+/* A failed transaction stays failed, even if the caller ignores the error. */
 static void insist(struct plan *p, enum btrkit_commit_state *state, int ret)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -207,7 +207,7 @@ static int open_fs(struct sparse *at, unsigned flags, struct btrkit_fs **fs, str
 	return btrkit_fs_open(&io, 1, &opts, fs, err);
 }
 
-/* A file, and enough others for the tree to have two levels. */
+/* Make a file, and enough others that the tree has two levels. */
 static uint64_t make_base(uint8_t *bytes)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;

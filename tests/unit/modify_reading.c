@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Who reads in an open transaction, after a flush: names, inodes and contents as they are now; and -EBUSY from all that
- * asks the extent tree, to which references come by the commit.
+ * Reading in an open transaction after a flush: names, inodes and contents are the current ones; whatever needs the
+ * extent tree returns -EBUSY, since references are added by the commit.
  */
 #include "tests/unit/session.h"
 
@@ -69,7 +69,7 @@ static uint64_t address_of(uint64_t inode)
 	return at;
 }
 
-/* Each of these is refused, with a line. */
+/* Must be refused with an error message. */
 static void expect_busy(int ret)
 {
 	assert_int_equal(ret, -EBUSY);
@@ -126,7 +126,7 @@ static void the_extent_tree_is_not_asked(void **state)
 	session_end();
 }
 
-/* How many blocks the tree of the top level has. */
+/* The number of blocks of the top-level tree. */
 static unsigned top_level_blocks(void)
 {
 	struct btrkit_subvolume s;
@@ -148,7 +148,7 @@ static void expect_contents(struct btrkit_file *f, const uint8_t *wanted, size_t
 	assert_memory_equal(bytes, wanted, len);
 }
 
-/* Nobody but us holds the root of the top level, which is its only block. */
+/* Nobody else holds the root node of the top level, which is its only block. */
 static void expect_let_go(void)
 {
 	struct tree_root root;
@@ -188,7 +188,7 @@ static void files_are_as_they_are_now(void **state)
 	assert_int_not_equal(top_level_blocks(), blocks);
 	rig_check(btrkit_file_open(fs, TOP_LEVEL, inode, &f, &err), &err);
 	expect_contents(f, bytes, sizeof(bytes));
-	/* It holds none of the transaction's blocks, which become the cache's by the commit. */
+	/* The open file holds no blocks of the transaction; the commit turns those into cached blocks. */
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	expect_contents(f, bytes, sizeof(bytes));
 	btrkit_file_close(f);

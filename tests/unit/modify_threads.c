@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Threads change files in subvolumes that others make, take snapshots of and delete meanwhile, in transactions
- * that are committed when space is short and at the end: everything agrees after each of these ends. What goes into
- * the tree, or out of it, is seen to be there, or gone, the whole time.
- * ThreadSanitizer's run sees what they do to each other.
+ * Threads change files in subvolumes that others create, snapshot and delete at the same time, in transactions that are
+ * committed when space is short and at the end: everything is consistent after each. Inodes that move into the tree or
+ * out of it must be seen as existing, or as deleted, all the time. Data races are found under ThreadSanitizer.
  */
 #include "tests/unit/unit.h"
 
@@ -24,7 +23,7 @@
 #define ROUNDS 3u
 #define STEPS 500u
 #define SUBVOLUMES 6u
-#define NAMES 40u /* in each subvolume; threads share them */
+#define NAMES 40u /* in each subvolume, shared by the threads */
 
 static const struct rig_kind kinds[] = {
 	{ "4k nodes", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 130 } },
@@ -47,7 +46,7 @@ static unsigned pick(struct worker *w, unsigned below)
 	return (unsigned)((w->seed >> 33) % below);
 }
 
-/* Somebody else may have been there before; but nothing may be found damaged. */
+/* Operations may fail because of what other threads did; but nothing may seem corrupt. */
 static int ended(struct worker *w, int ret)
 {
 	char line[512];
@@ -88,7 +87,7 @@ static size_t name_of(struct worker *w, char name[32])
 	return (size_t)snprintf(name, 32, "name-%u", pick(w, NAMES));
 }
 
-/* The inode of a name, which may lose it right after; 0: it has none. */
+/* The inode of a name, which may lose it right afterwards; 0: no such name. */
 static uint64_t look_up(struct worker *w, uint64_t root)
 {
 	struct btrkit_found found;
@@ -177,7 +176,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* One place in the table gets another subvolume. */
+/* Replace one of the subvolumes in the table. */
 static void manage_one(struct worker *w, unsigned serial)
 {
 	const unsigned at = w->number % MANAGERS + MANAGERS * pick(w, SUBVOLUMES / MANAGERS);
@@ -244,7 +243,7 @@ static void run_round(struct btrkit_fs *fs, unsigned round)
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 }
 
-/* Leaves little space, so that there are commits while threads work. */
+/* Leave little space, so that there are commits while the threads work. */
 static void fill(struct btrkit_fs *fs)
 {
 	static const uint8_t bytes[64u << 10] = { 1 };
@@ -275,7 +274,7 @@ static void run(const struct rig_kind *kind, bool full)
 	if (full)
 		fill(fs);
 	for (unsigned round = 0; round < ROUNDS; round++) {
-		/* After a commit in between what is there now may be overwritten. */
+		/* There may have been a commit in between, so the blocks of this state may be overwritten now. */
 		free(r.held[0]);
 		r.held[0] = NULL;
 		run_round(fs, round);
@@ -312,7 +311,7 @@ static void *move(void *arg)
 	return NULL;
 }
 
-/* @return 0; -ENOENT; whatever of the inode waits, is on its way, or is in the tree */
+/* @return 0; -ENOENT; whether the inode is delayed, is being inserted, or is in the tree */
 static int look_for(uint64_t inode, struct btrkit_error *err)
 {
 	struct op_inode in;
@@ -323,7 +322,7 @@ static int look_for(uint64_t inode, struct btrkit_error *err)
 	return op_end(&op, op_inode_get(&op, inode, &in, err), err);
 }
 
-/* What waits goes into the tree meanwhile: the inodes are there, or are gone, at any time. */
+/* While delayed items are moved into the tree, the inodes must all exist, or all be gone, at any time. */
 static unsigned watch(int wanted)
 {
 	struct worker w = { .number = 0 };
@@ -344,7 +343,7 @@ static unsigned watch(int wanted)
 
 static void test_seen_meanwhile(void **state)
 {
-	/* Few of them in a leaf, so that it takes long. */
+	/* Only few items fit into a leaf, so that this takes long. */
 	static const uint8_t bytes[1500] = { 4, 5 };
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 	unsigned looks = 0;

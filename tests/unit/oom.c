@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory runs out at every allocation in turn: opening, listing, dumping and closing say so and leave nothing behind.
- * AddressSanitizer's run sees what leaks.
+ * Each allocation fails in turn: opening, listing, dumping and closing report it and leak nothing (seen under
+ * AddressSanitizer).
  */
 #include "tests/unit/unit.h"
 
@@ -122,7 +122,7 @@ static int use_inspect(struct btrkit_fs *fs, size_t *written, struct btrkit_erro
 		ret = btrkit_diff_print(&side, &side, 0, BTRKIT_FORMAT_TEXT, discard, written, &differ, err);
 	if (ret)
 		return ret;
-	/* They do not: what a failure finds there it leaves. */
+	/* A filesystem does not differ from itself; a failure must leave the old value. */
 	differ = true;
 	ret = btrkit_diff_print(&all, &all, 0, BTRKIT_FORMAT_TEXT, discard, written, &differ, err);
 	assert_int_equal(differ, ret != 0);
@@ -185,7 +185,7 @@ static void every_failing_allocation_is_told(void **state)
 		}
 		if (ret && (ret != -ENOMEM || err.code != BTRKIT_NO_MEMORY))
 			fail_msg("allocation %llu: %d: %s", (unsigned long long)at, ret, err.message);
-		/* A kept path is a convenience, without which the listing goes on; it has to be the same. */
+		/* A cached path is optional, the listing works without it; its output must be the same. */
 		if (!ret)
 			assert_int_equal(written, whole);
 		if (!ret && at < needed)

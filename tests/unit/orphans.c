@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a crash leaves of files goes; and what a verity seal forbids, with the seals that are half made. */
+/* Cleaning up after a crash: orphan files and half-made verity metadata; and operations that fs-verity forbids. */
 #include <btrkit/subvolume_modify.h>
 
 #include "lib/format/items/verity.h"
@@ -8,7 +8,7 @@
 
 #define SECTORS 300u
 
-/* A file of many extents. */
+/* Make a file with many extents. */
 static uint64_t file(uint64_t root, const char *name)
 {
 	static const uint8_t bytes[4096] = { 1, 2, 3 };
@@ -20,7 +20,7 @@ static uint64_t file(uint64_t root, const char *name)
 	return inode;
 }
 
-/* Changes an inode, and puts items beside it, as nothing of the library does. */
+/* Change an inode and add items for it as no library call does. */
 static void leave(uint64_t root, uint64_t inode, int links, uint64_t flags, unsigned seal, bool orphan)
 {
 	static const struct ticket_need need = { .items = 200, .bytes = 100000 };
@@ -54,7 +54,7 @@ static void leave(uint64_t root, uint64_t inode, int links, uint64_t flags, unsi
 	assert_int_equal(op_end(&op, 0, NULL), 0);
 }
 
-/* How many items there are of an inode, but for those of file data. */
+/* Count the items of an inode, except for file data. */
 static unsigned items_of(uint64_t root, uint64_t inode)
 {
 	struct btrkit_key key = KEY(inode, 0, 0);
@@ -94,7 +94,10 @@ static void test_left(void **state)
 	rig_check(btrkit_txn_create(txn, id, TOP, "h", 1, NULL, &inode, &err), &err);
 	session_commit();
 	clean(id, 0);
-	/* One that is gone already, one whose names are gone, and a directory that has one. */
+	/*
+	 * An orphan item without an inode, in a read-only subvolume; then half-made verity metadata of a file with a
+	 * name.
+	 */
 	leave(id, 100000, -1, 0, 0, true);
 	rig_check(btrkit_txn_subvolume_set_read_only(txn, id, true, false, &err), &err);
 	session_commit();
@@ -108,7 +111,7 @@ static void test_left(void **state)
 	session_end();
 }
 
-/* The last name goes in one step, and the rest when the subvolume is come to again. */
+/* Remove the last name without deleting the inode; the rest must follow when the subvolume is cleaned. */
 static void test_nameless(void **state)
 {
 	static const struct ticket_need need = { .items = 20, .bytes = 1000 };
@@ -146,7 +149,7 @@ static void test_sealed(void **state)
 	other = file(TOP_LEVEL, "g");
 	leave(TOP_LEVEL, inode, 1, INODE_VERITY, 100, true);
 	session_commit();
-	/* A seal that is whole stays. */
+	/* Complete verity metadata stays. */
 	clean(TOP_LEVEL, 1);
 	assert_int_equal(items_of(TOP_LEVEL, inode), 104);
 	assert_int_equal(btrkit_txn_write(txn, TOP_LEVEL, inode, 0, "x", 1, NULL, &err), -EPERM);

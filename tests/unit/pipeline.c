@@ -16,11 +16,11 @@ struct piece {
 
 struct seen {
 	atomic_uint working, most;
-	unsigned next; /* that is to be finished */
+	unsigned next; /* number of the next piece to finish */
 	unsigned fail_work, fail_finish;
 };
 
-/* Later ones are often done first. */
+/* Pieces take different times, so that later ones often complete first. */
 static int work(void *ctx, void *slot, struct btrkit_error *err)
 {
 	struct seen *s = ctx;
@@ -54,7 +54,7 @@ static int finish(void *ctx, void *slot, struct btrkit_error *err)
 	return 0;
 }
 
-/* @return what the caller is told in the end */
+/* @return what the last pipeline call returned */
 static int run(struct seen *s, unsigned threads, struct btrkit_error *err)
 {
 	struct piece pieces[SLOTS];
@@ -94,7 +94,7 @@ static void results_come_in_order(void **state)
 	}
 }
 
-/* Nothing behind a failure is finished, and everybody comes home. */
+/* No piece after a failed one is finished, and all threads end. */
 static void failures_end_it(void **state)
 {
 	static const unsigned where[] = { 0, 1, 7, PIECES - 1 };
@@ -113,7 +113,7 @@ static void failures_end_it(void **state)
 	}
 }
 
-/* What was given out and never finished is dropped. */
+/* Pieces that were submitted and not finished are dropped. */
 static void it_can_be_left(void **state)
 {
 	struct seen s = { .fail_work = UINT_MAX, .fail_finish = UINT_MAX };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Memory in pieces: what is given back is the next to be taken, and nothing is given to two. */
+/* Memory pools: freed memory is used first, and no memory is given to two users. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void test_stock(void **state)
 		assert_ptr_equal(stock_chunk_of(chunks[i] + CHUNK_SIZE - 1), chunks[i]);
 	}
 	apart(chunks, MANY, CHUNK_SIZE);
-	/* Those of pages that are used in part come again. */
+	/* Chunks of partly used pages are reused. */
 	for (unsigned i = 0; i < MANY; i += 2)
 		stock_give(&s, chunks[i]);
 	for (unsigned i = 0; i < MANY / 2; i++)
@@ -62,7 +62,7 @@ static void test_stock(void **state)
 	}
 	for (unsigned i = 1; i < MANY; i += 2)
 		stock_give(&s, chunks[i]);
-	/* Few pages are kept, and none after this. */
+	/* Few free pages are kept, and none after this. */
 	assert_in_range(s.spare, 1, 8);
 	stock_trim(&s);
 	assert_null(s.with_room);
@@ -91,7 +91,7 @@ static void test_pool_release(void **state)
 	last = pool_take_marked(&p, 1000, 8, 100);
 	memset(last, 100, 1000);
 	assert_int_equal(s.spare, 0);
-	/* All but what the last lies in, and what was taken for it. */
+	/* Releases everything except the piece with the last mark, and what was allocated for it. */
 	pool_release(&p, 99);
 	assert_in_range(s.spare, 1, 8);
 	for (unsigned i = 0; i < 1000; i++)
@@ -99,14 +99,14 @@ static void test_pool_release(void **state)
 	for (unsigned i = 0; i < 1 << 20; i++)
 		assert_int_equal(large[i], 100);
 	fill_pool(&p, 101, 200);
-	/* Nothing below is left: nothing goes. */
+	/* Nothing with that mark is left, so nothing is released. */
 	pool_release(&p, 99);
 	for (unsigned i = 0; i < 1000; i++)
 		assert_int_equal(last[i], 100);
 	pool_free(&p);
 	assert_null(p.pieces);
 	assert_ptr_equal(p.stock, &s);
-	/* One alone that is large, before any other. */
+	/* A single large piece, before any other. */
 	large = pool_take_marked(&p, 1 << 20, 8, 7);
 	memset(large, 7, 1 << 20);
 	last = pool_take(&p, 1, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where the bytes of a chunk lie, for every profile, and parity. */
+/* The location of the bytes of a chunk for every profile, and parity. */
 #include "tests/unit/unit.h"
 
 #include "lib/volume/parity.h"
@@ -10,7 +10,7 @@
 static const uint64_t profiles[] = { 0,	       BG_DUP,	  BG_RAID0, BG_RAID1, BG_RAID1C3,
 				     BG_RAID1C4, BG_RAID10, BG_RAID5, BG_RAID6 };
 
-/* What is left in each row is parity. */
+/* Whatever is not data must be parity, in each row. */
 static void expect_parity(const struct raid_shape *s, bool taken[12][40])
 {
 	const unsigned data = raid_data_stripes(s);
@@ -29,7 +29,7 @@ static void expect_parity(const struct raid_shape *s, bool taken[12][40])
 	}
 }
 
-/* Every place of every shape is that of one byte only, and leads back to it. */
+/* In every shape, each location belongs to one byte only, and maps back to it. */
 static void there_and_back(void **state)
 {
 	unsigned shapes = 0;
@@ -66,7 +66,7 @@ static void there_and_back(void **state)
 	assert_int_equal(shapes, 40);
 }
 
-/* Some places by hand. */
+/* Some locations, computed by hand. */
 static void known_places(void **state)
 {
 	const struct raid_shape r10 = { BG_RAID10 | BG_DATA, 4 }, r6 = { BG_RAID6 | BG_DATA, 5 };
@@ -76,7 +76,7 @@ static void known_places(void **state)
 	p = raid_map(&r10, 3 * STRIP + 7, 1);
 	assert_int_equal(p.stripe, 3);
 	assert_int_equal(p.offset, STRIP + 7);
-	/* Row 1 begins one stripe further: its second strip is on stripe 2, P on 4, Q on 0. */
+	/* Row 1 is rotated by one stripe: its second strip is on stripe 2, P on 4 and Q on 0. */
 	p = raid_map(&r6, 4 * STRIP, 0);
 	assert_int_equal(p.stripe, 2);
 	assert_int_equal(p.offset, STRIP);
@@ -95,7 +95,7 @@ static uint8_t twice(uint8_t x)
 	return (uint8_t)(x << 1 ^ (x & 0x80 ? 0x1d : 0));
 }
 
-/* P and Q by their definition; every loss of up to two strips is made good. */
+/* P and Q by their definition; any loss of up to two strips can be rebuilt. */
 static void parity(void **state)
 {
 	uint8_t bytes[14][LEN], rebuilt[LEN], *strips[14], *known[14];
@@ -127,7 +127,7 @@ static void parity(void **state)
 				memset(rebuilt, 0, sizeof(rebuilt));
 				assert_int_equal(parity_rebuild(n, LEN, known, true, want, rebuilt, NULL), 0);
 				assert_memory_equal(rebuilt, bytes[want], LEN);
-				/* A third one is too many. */
+				/* A third missing strip is too many. */
 				if (other == want || want + 1 == other)
 					continue;
 				known[want + 1] = NULL;

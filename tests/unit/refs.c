@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Delayed references against a model: what is in the extent tree after each batch, whatever form it has there. */
+/* Delayed references, compared with a model: the contents of the extent tree after each batch, in whatever form. */
 #include "tests/unit/unit.h"
 
 #include "tests/unit/refs_bench.h"
@@ -11,7 +11,7 @@ struct counted {
 	uint32_t count;
 };
 
-/* Each of the model's references is there once, with its count, and no other. */
+/* The extent must have each reference of the model, once and with its count, and no others. */
 static void compare(struct bench *b, uint64_t bytenr, const struct counted *model, size_t n)
 {
 	static struct found f;
@@ -54,7 +54,7 @@ static void data_references_are_as_counted(void **state)
 					       shared_ref(SECTOR * (1000ull + i));
 			model[i].count = 0;
 		}
-		/* The first reference before any batch, or the extent would be given back. */
+		/* Add the first reference before any batch, or the extent would be freed. */
 		must_change(&b, &r, &model[0].ref, 1);
 		model[0].count = 1;
 		for (unsigned step = 0; step < 300; step++) {
@@ -63,7 +63,7 @@ static void data_references_are_as_counted(void **state)
 
 			if (add < 0)
 				add = -(int)m->count;
-			/* Till the end it keeps one. */
+			/* Always keep one, until the end. */
 			if (add < 0 && m == model)
 				add++;
 			must_change(&b, &r, &m->ref, add);
@@ -91,7 +91,7 @@ static void data_references_are_as_counted(void **state)
 	end(&b);
 }
 
-/* Two references of one hash: there are some among so many. */
+/* Find two references with the same hash; among this many there are some. */
 static void find_collision(struct extent_ref *a, struct extent_ref *b)
 {
 	enum {
@@ -138,7 +138,7 @@ static void references_of_one_hash(void **state)
 			model[i] = (struct counted){ data_ref(5, 300000 + i, 0), 0 };
 		model[0].ref = x;
 		model[1].ref = y;
-		/* Others fill the item, so that the two are keyed. */
+		/* Other references fill the item, so that these two get keyed items. */
 		for (unsigned i = 2; i < ARRAY_SIZE(model); i++) {
 			must_change(&b, &r, &model[i].ref, 1);
 			model[i].count = 1;
@@ -228,7 +228,10 @@ static void a_new_tree_block_may_be_shared_at_once(void **state)
 	end(&b);
 }
 
-/* What came and went in one transaction is never in the extent tree, and not handed out again before the commit. */
+/*
+ * An extent that is allocated and freed in the same transaction never gets into the extent tree, and is not allocated
+ * again before the commit.
+ */
 static void what_came_and_went_leaves_nothing(void **state)
 {
 	const struct extent_ref ref = data_ref(5, 257, 0);
@@ -265,13 +268,16 @@ static void what_came_and_went_leaves_nothing(void **state)
 			assert_true(range_end(&other) <= r[j].start || range_end(&r[j]) <= other.start);
 	}
 	written_commit(b.txn);
-	/* The third was never used, nor were the hundred. */
+	/* The third range was never used, and neither were the other hundred. */
 	b.txn = written_start(b.fs);
 	assert_true(alloc(&b).length);
 	end(&b);
 }
 
-/* Simple quotas note inline who made an extent: no reference, and no obstacle. */
+/*
+ * Simple quotas add an inline item with the owner of an extent: it does not count as a reference, and must not get in
+ * the way.
+ */
 static void owners_are_no_references(void **state)
 {
 	const struct extent_ref owner = { .type = KEY_EXTENT_OWNER_REF, .root = OID_FS_TREE };
@@ -317,7 +323,7 @@ static void owners_are_no_references(void **state)
 	end(&b);
 }
 
-/* A filesystem that got skinny items later has both forms. */
+/* A filesystem on which skinny metadata was enabled later has both forms. */
 static void old_items_are_changed_too(void **state)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TESTS_REFS_BENCH_H
 #define BTRKIT_TESTS_REFS_BENCH_H
 
-/* What tests of delayed references share. */
+/* Helpers shared by the tests of delayed references. */
 
 #include "lib/format/feature_bits.h"
 #include "lib/txn/refs.h"
@@ -73,11 +73,11 @@ static inline void run(struct bench *b)
 	written_check(txn_run_refs(b->txn, &err), &err);
 }
 
-/* What the extent tree has of an extent. */
+/* What the extent tree has about an extent. */
 struct found {
 	struct extent_ref refs[1000];
 	size_t n, keyed;
-	uint64_t count; /* that the item says */
+	uint64_t count; /* as the item says */
 	bool exists;
 	uint64_t flags;
 	uint8_t key_type;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Changes of references that the extent tree contradicts: each is told, with the place, before anything is written. */
+/*
+ * Changes of references that contradict the extent tree: each is reported with its location before anything is written.
+ */
 #include "tests/unit/unit.h"
 
 #include "tests/unit/refs_bench.h"
 
-/* What is wrong with a change that the extent tree contradicts. */
+/* Changes that contradict the extent tree. */
 static void contradictions_are_told(void **state)
 {
 	const struct {
 		struct extent_ref ref;
-		uint64_t length; /* 0: the extent's own */
+		uint64_t length; /* 0: the length of the extent */
 		int add;
 		const char *word;
 	} rows[] = {
@@ -62,19 +64,19 @@ static void unknown_extents_are_told(void **state)
 	begin(&b, 16384);
 	r = alloc(&b);
 	must_change(&b, &r, &ref, 1);
-	/* Known as something else in the same transaction. */
+	/* In the same transaction, the extent is already known with another length. */
 	r.length += SECTOR;
 	assert_int_equal(change(&b, &r, &ref, 1, &err), -EUCLEAN);
 	change_block(&b, r.start, &tree, 1, -EUCLEAN);
 	assert_int_equal(refs_new_extent(b.txn->refs, &r, true, 0, NULL, &err), -EUCLEAN);
 	btrkit_txn_abort(b.txn);
-	/* Not in the extent tree. */
+	/* The extent tree does not have this extent. */
 	b.txn = written_start(b.fs);
 	must_change(&b, &r, &ref, -1);
 	assert_int_equal(txn_run_refs(b.txn, &err), -EUCLEAN);
 	assert_non_null(strstr(err.message, "has no extent item"));
 	btrkit_txn_abort(b.txn);
-	/* A tree block is referred to once by each tree. */
+	/* Each tree can refer to a tree block only once. */
 	written_check(fs_find_root(b.fs, OID_CSUM_TREE, &root, NULL, &err), &err);
 	b.txn = written_start(b.fs);
 	change_block(&b, root.bytenr, &tree, 1, 0);
@@ -83,11 +85,16 @@ static void unknown_extents_are_told(void **state)
 	end(&b);
 }
 
-/* Free space that is none, wherever it was read from, is noticed before it is written. */
+/*
+ * If space was taken for free although it is in use, wherever that came from, the commit must notice before it writes.
+ */
 static void what_is_in_use_is_not_free(void **state)
 {
 	const struct extent_ref ref = data_ref(5, 257, 0);
-	/* Of a fresh extent against one of four sectors: before it, behind it, over its ends, inside, all of it. */
+	/*
+	 * A new extent, relative to an existing one of four sectors: before it, after it, across its ends, inside,
+	 * exactly, around.
+	 */
 	static const struct {
 		int from, sectors;
 		bool in_use;
@@ -123,7 +130,7 @@ static void what_is_in_use_is_not_free(void **state)
 	}
 }
 
-/* Data is written long before the extent tree is told of it: where it goes must be known to be free by then. */
+/* Data is written long before the extent tree is changed, so its space must be verified to be free by then. */
 static void what_is_in_use_is_not_given(void **state)
 {
 	const struct extent_ref ref = data_ref(5, 257, 0);
@@ -140,7 +147,7 @@ static void what_is_in_use_is_not_given(void **state)
 	must_change(&b, &r, &ref, 1);
 	left = space_group_of(b.txn->space, r.start)->item.length - r.length;
 	written_commit(b.txn);
-	/* A free space tree that has as much, but elsewhere. */
+	/* Make the free space tree claim the same amount of space elsewhere. */
 	b.txn = written_start(b.fs);
 	written_check(txn_tree(b.txn, OID_FREE_SPACE_TREE, &t, &err), &err);
 	from = KEY(range_end(&r), KEY_FREE_SPACE_EXTENT, left);

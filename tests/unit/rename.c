@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Entries that lie about what they lead to, which nothing goes by; and a directory never gets below itself, neither by
- * such an entry, nor by what others do.
+ * Directory entries with a false type, which operations must not trust; and a directory must never be moved below
+ * itself, neither by means of such an entry, nor by concurrent renames.
  */
 #include "tests/unit/unit.h"
 
@@ -44,7 +44,7 @@ static void commit(void)
 	rig_check(btrkit_txn_start(fs, &txn, &err), &err);
 }
 
-/* above/, with above/below/inside/ and the file above/file; the file other, and a subvolume. */
+/* Make above/ with above/below/inside/ and the file above/file; a file other; and a subvolume. */
 static int begin(void **state)
 {
 	(void)state;
@@ -70,7 +70,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* Of an entry with a hash of its own. */
+/* Change the type in the DIR_ITEM of a name, which must be alone in its item. */
 static void make_lie(uint64_t dir, const char *name, uint8_t type)
 {
 	const struct btrkit_key key = KEY(dir, KEY_DIR_ITEM, dir_name_hash(name, strlen(name)));
@@ -90,7 +90,7 @@ static struct btrkit_place place(uint64_t dir, const char *name)
 	return (struct btrkit_place){ TOP_LEVEL, dir, name, strlen(name) };
 }
 
-/* It failed in a line that says where; now there is a new transaction. */
+/* Expect a failure with a location; continue with a new transaction. */
 static void expect_told(int ret)
 {
 	assert_int_equal(ret, -EUCLEAN);
@@ -108,7 +108,7 @@ static void expect_lie(const struct btrkit_place *from, const struct btrkit_plac
 	expect_told(btrkit_txn_rename(txn, from, to, flags, &err));
 }
 
-/* A directory that is said to be a file, on either side; with a subvolume on the other one, too. */
+/* A directory whose entry claims that it is a file, as source and as target; also exchanged with a subvolume. */
 static void a_directory_called_a_file(void **state)
 {
 	const struct btrkit_place a = place(TOP, "above"), f = place(inside, "new"), other = place(TOP, "other");
@@ -136,7 +136,7 @@ static void a_file_called_a_directory(void **state)
 	rig_check(btrkit_txn_rename(txn, &other, &f, 0, &err), &err);
 }
 
-/* Each type but its own, for a file and for a directory: what a name leads to is not told, and it stays. */
+/* Each wrong type, for a file and for a directory: the lookup must fail, and the name must stay. */
 static void types_that_lie(void **state)
 {
 	static const uint8_t types[] = { FT_REG, FT_DIR, FT_CHR, FT_BLK, FT_FIFO, FT_SOCK, FT_SYMLINK };
@@ -171,7 +171,7 @@ static void types_that_lie(void **state)
 
 static atomic_bool done;
 
-/* One name is a file and a directory in turn. */
+/* Let one name be a file and a directory in turn. */
 static void *exchange(void *unused)
 {
 	const struct btrkit_place a = place(above, "file"), b = place(above, "below");
@@ -195,7 +195,7 @@ static time_t now(void)
 	return t.tv_sec;
 }
 
-/* The file is put below the directory meanwhile, and never the directory. */
+/* Meanwhile the file may be moved below the directory, but never the directory itself. */
 static void names_change_meanwhile(void **state)
 {
 	const struct btrkit_place name = place(above, "file"), to = place(inside, "new");

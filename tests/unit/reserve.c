@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Reservations: no operation and no commit takes more tree blocks than were promised before it, on filesystems whose
- * subvolumes share leaves; and on filesystems that are full no commit fails, what fails for want of space has changed
- * nothing, and everything can be deleted.
+ * Reservations: no operation and no commit takes more tree blocks than were promised for it, on filesystems whose
+ * subvolumes share leaves. On full filesystems no commit fails, operations that fail with -ENOSPC change nothing, and
+ * everything can be deleted.
  */
 #include "tests/unit/unit.h"
 
@@ -19,12 +19,12 @@
 #define BYTES_MAX 70000u
 
 struct contents {
-	uint64_t inode; /* 0: there is none */
+	uint64_t inode; /* 0: does not exist */
 	uint32_t size, seed;
 };
 
 struct subvolume_model {
-	uint64_t id; /* 0: there is none */
+	uint64_t id; /* 0: does not exist */
 	char name[16];
 	struct contents *files;
 };
@@ -60,13 +60,13 @@ static size_t file_name(unsigned i, char name[32])
 	return (size_t)snprintf(name, 32, "a-file-with-number-%u", i);
 }
 
-/* @return whether it was done; -ENOSPC is the only other thing that may come of it */
+/* @return whether it was done; the only other result allowed is -ENOSPC */
 static bool done(struct plan *p, int ret, const struct btrkit_error *err)
 {
 	p->ops++;
 	if (ret != -ENOSPC)
 		rig_check(ret, err);
-	/* However much was tried. */
+	/* A successful call must leave no error, whatever attempts failed inside it. */
 	if (!ret && err->code != BTRKIT_OK)
 		fail_msg("it was done, and an error is told: %s", err->message);
 	p->refused += !!ret;
@@ -122,7 +122,7 @@ static void attribute(struct plan *p, struct subvolume_model *m, unsigned i, uin
 	done(p, ret, &err);
 }
 
-/* All of a file in the place of another one's contents. */
+/* Replace the contents of a file with those of another one by cloning. */
 static void share(struct plan *p, struct subvolume_model *m, unsigned i)
 {
 	struct subvolume_model *from = some(p);
@@ -182,7 +182,7 @@ static bool drop(struct plan *p, struct subvolume_model *m)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
 
-	/* What finds no room in the middle of it has taken the name; the rest is cleaned up later. */
+	/* If space runs out in the middle, the name is gone already, and the rest is cleaned up later. */
 	const int ret = btrkit_txn_subvolume_delete(p->txn, m->id, &err);
 	const bool gone = done(p, ret, &err) ||
 			  btrkit_txn_create(p->txn, m->id, TOP, "x", 1, NULL, NULL, &err) == -ENOENT;
@@ -237,7 +237,7 @@ static void judge_file(struct plan *p, const struct subvolume_model *m, const st
 	assert_memory_equal(p->back, make_bytes(p, f), f->size);
 }
 
-/* Some of the files, and that what is not there is not. */
+/* Compare some of the files, and check that deleted ones do not exist. */
 static void judge_files(struct plan *p)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -259,7 +259,7 @@ static void judge_files(struct plan *p)
 	}
 }
 
-/* What is committed now is not what was judged last. */
+/* Stop protecting the blocks of the last audited state, since a newer one is committed now. */
 static void release(struct rig *r)
 {
 	for (unsigned i = 0; i < r->n; i++) {
@@ -318,7 +318,7 @@ static const struct rig_kind shared_kinds[] = {
 
 struct tally {
 	uint64_t judged;
-	double most; /* of what was promised, taken */
+	double most; /* highest share of a promise that was used */
 };
 
 static uint64_t taken(const struct btrkit_txn *txn)
@@ -337,7 +337,7 @@ static void judge_promise(struct tally *t, const struct ticket_promise *promise,
 		t->most = (double)used / (double)promise->blocks;
 }
 
-/* What is known to be pending has a bound of its own, which is nearer. */
+/* Pending changes are known exactly, so their bound is tighter. */
 static struct ticket_promise flush(struct plan *p)
 {
 	const struct ticket_amount none = { 0 };
@@ -354,7 +354,7 @@ static struct ticket_promise flush(struct plan *p)
 	return promise;
 }
 
-/* Of several operations the last one's promise is that for all that have not gone into the trees. */
+/* After several operations, the promise of the last one covers everything that is still delayed. */
 static void judge_commit(struct plan *p, struct tally *t, bool flushed)
 {
 	const struct ticket_promise promise = flushed ? flush(p) : p->txn->delayed->tickets.promise;
@@ -389,7 +389,7 @@ static void run_bound(const struct rig_kind *kind, uint64_t seed, struct tally *
 		const unsigned n = round ? 1 + pick(p, round % 7 ? 3 : 40) : 600;
 
 		begin(p);
-		/* Each asks for itself, and what is promised is no more than it needs. */
+		/* Without credit, each operation reserves just what it needs. */
 		p->txn->delayed->tickets.credit = (struct ticket_amount){ 0 };
 		for (unsigned i = 0; i < n; i++)
 			bound_step(p, t);
@@ -419,7 +419,7 @@ static void test_bound(void **state)
 
 #define SCATTERED 6000u
 
-/* Extents of one sector each, which follow each other in their files in another order than on the device. */
+/* Extents of one sector each, whose order on the device differs from their order in the files. */
 static void scatter(struct plan *p)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -448,8 +448,8 @@ static void scatter(struct plan *p)
 }
 
 /*
- * One item is changed in every leaf that a snapshot shares: each takes along references of extents all over the extent
- * tree. Some at a time, and then all at once.
+ * One item is changed in every leaf that is shared with a snapshot: each copy changes references of extents all over
+ * the extent tree. First some at a time, then all at once.
  */
 static void run_scattered(const struct rig_kind *kind, struct tally *t)
 {
@@ -496,7 +496,7 @@ static const struct rig_kind full_kinds[] = {
 	{ "no free space tree", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 70 }, true },
 };
 
-/* Everything goes: without space for it in this transaction, in the next. */
+/* If space does not suffice to delete something in this transaction, it must in the next. */
 static void again(struct plan *p)
 {
 	commit(p);
@@ -534,11 +534,11 @@ static void run_full(const struct rig_kind *kind, uint64_t seed)
 	const bool may_commit = pick(p, 2);
 	unsigned rounds = 0;
 
-	/* Until more is refused than done, with some room made in between. */
+	/* Until more is refused than done, freeing some space in between. */
 	for (uint64_t refused = 0; rounds < 60 && p->refused < 250; rounds++) {
 		begin(p);
 		btrkit_txn_set_may_commit(p->txn, may_commit);
-		/* From its own commit on there is another state to be held. */
+		/* The transaction may commit on its own, so the blocks of the last state may be overwritten. */
 		if (may_commit)
 			release(&r);
 		for (unsigned i = 0; i < 3000 && p->refused - refused < 100; i++) {

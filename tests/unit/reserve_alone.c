@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What somebody has reserved while leaves were not shared is used before one who is alone makes a snapshot, by which it
- * would come to more: no space is promised twice.
+ * A thread reserved space while leaves were not shared, and another one makes a snapshot before that space is used.
+ * With shared leaves more is needed, so the snapshot must wait: no space may be promised twice.
  */
 #include "tests/unit/unit.h"
 
@@ -31,7 +31,7 @@ static struct btrkit_error err = BTRKIT_ERROR_INIT;
 static struct btrkit_txn *txn;
 static uint64_t inodes[FILES];
 
-/* Extents of one sector each, in another order than that of their files: references to them lie apart. */
+/* Extents of one sector each, in a different order than in their files, so that their references are far apart. */
 static void make_files(struct btrkit_fs *fs)
 {
 	static uint8_t bytes[4096];
@@ -46,7 +46,7 @@ static void make_files(struct btrkit_fs *fs)
 		rig_check(btrkit_txn_create(txn, TOP_LEVEL, TOP, name, len, NULL, &inodes[i], &err), &err);
 	}
 	for (unsigned i = 0; i < SECTORS; i++) {
-		/* Prime to their number, so that each is written once. */
+		/* Coprime to their number, so that each is written once. */
 		at = (at + 3701) % SECTORS;
 		rig_check(btrkit_txn_write(txn, TOP_LEVEL, inodes[at % FILES], at / FILES * 8192ull, bytes,
 					   sizeof(bytes), NULL, &err),
@@ -57,7 +57,7 @@ static void make_files(struct btrkit_fs *fs)
 
 static const struct ticket_need need = { .items = FILES };
 
-/* As who is granted something, and before he gets to the gate. */
+/* Do what an operation does between its reservation and entering the gate. */
 static void reserve(void)
 {
 	struct tickets *t = &txn->delayed->tickets;
@@ -98,7 +98,7 @@ static uint64_t taken_so_far(void)
 	return txn->overlay->created + txn->overlay->copied;
 }
 
-/* What was made sure of last and is not taken still suffices for what is granted. */
+/* The last promise, less what has been used, must still cover everything that is granted. */
 static void judge_promise(void)
 {
 	const struct ticket_promise promise = txn->delayed->tickets.promise;
@@ -118,7 +118,7 @@ static void judge_promise(void)
 	}
 }
 
-/* He gets there late, and does what he reserved for. */
+/* Enter the gate late, and use the reservation. */
 static void *use(void *unused)
 {
 	const struct timespec while_others_go_on = { .tv_nsec = 100000000 };
@@ -162,7 +162,7 @@ static void run(const struct rig_kind *kind)
 	assert_int_equal(pthread_create(&other, NULL, use, NULL), 0);
 	rig_check(btrkit_txn_subvolume_snapshot(txn, TOP_LEVEL, TOP_LEVEL, TOP, "snap", 4, NULL, NULL, &err), &err);
 	pthread_join(other, NULL);
-	/* For what the snapshot and all that is not in the trees by then come to. */
+	/* This promise covers the snapshot and everything that is delayed by then. */
 	promise = txn->delayed->tickets.promise;
 	rig_check(btrkit_txn_commit(txn, NULL, &err), &err);
 	btrkit_fs_get_write_stats(fs, &after);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What is granted and what is used of it: no more leaves are copied for what waits than are counted, which are far less
- * than items; the newest inodes go on waiting with what they were granted; and of what was granted nothing is left when
- * all has gone into the trees.
+ * Reservations and their use: delayed items never need more leaf copies than were counted, and that is far less than
+ * one per item. The newest inodes stay delayed with their reservation. When everything is in the trees, nothing of the
+ * reservations is left.
  */
 #include "tests/unit/unit.h"
 
@@ -122,7 +122,7 @@ static struct ticket_amount counted(const struct scene *s)
 	return sum;
 }
 
-/* Leaves that were copied. */
+/* The number of copied leaves. */
 static int64_t copied(const struct scene *s)
 {
 	const struct edit_tree *t = s->txn->overlay ? overlay_open_tree(s->txn->overlay, TOP_LEVEL) : NULL;
@@ -130,7 +130,7 @@ static int64_t copied(const struct scene *s)
 	return t ? (int64_t)(s->txn->overlay->copied - t->private_inner) : 0;
 }
 
-/* Nothing is known of leaves that were copied, or are to be again. */
+/* No information may be left about leaves that were copied, or will have to be copied again. */
 static void judge_forgotten(const struct scene *s)
 {
 	const struct delayed_tree *t = s->txn->delayed->list;
@@ -175,7 +175,7 @@ static void test_leaves(void **state)
 			begin(s);
 			remove_and_run(s, 1 + round);
 			remove_and_run(s, MANY);
-			/* What was copied is to be copied again. */
+			/* After a commit, leaves that were copied have to be copied again. */
 			if (round % 2) {
 				rig_check(txn_commit_and_go_on(s->txn, &err), &err);
 				rig_judge(&s->r);
@@ -187,7 +187,7 @@ static void test_leaves(void **state)
 	}
 }
 
-/* What is granted when nobody has credit. */
+/* What is granted, without the credit of idle threads. */
 static struct ticket_amount held(struct scene *s)
 {
 	tickets_recall(&s->txn->delayed->tickets);

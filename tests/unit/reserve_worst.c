@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What changes of leaves come to, beside the bound, where they come to so much that half of it would be too little. One
- * item is changed in each leaf: it is copied, and no other is, when it is joined with its neighbour either. And it is
- * one of a snapshot whose other owner has let go of it: each extent gets a reference in the name of the tree, and loses
- * one in that of the old leaf.
+ * The number of blocks that changes of leaves take, compared with the bound, in cases where half of the bound would not
+ * suffice. One item is changed in each leaf, so that only that leaf is copied, also when it is merged with its
+ * neighbour. The leaves are those of a snapshot whose other owner has dropped them: each extent gets a reference for
+ * the tree, and loses the one for the old leaf.
  */
 #include "tests/unit/unit.h"
 
@@ -38,7 +38,7 @@ static void commit(struct scene *s)
 	rig_check(btrkit_txn_commit(s->txn, NULL, &err), &err);
 }
 
-/* Files of single sectors with holes between them. */
+/* Make files of single sectors with holes between them. */
 static void make_files(struct scene *s)
 {
 	static const uint8_t sector[4096] = { 1 };
@@ -77,7 +77,7 @@ static void same_bytes(struct edit_tree *t, const struct btrkit_key *key)
 	rig_check(edit_bytes(t, key, &data, &size, &err), &err);
 }
 
-/* Makes each leaf the tree's own, as a change of its first item does. @return how many there are */
+/* Copy each leaf by changing its first item. @return the number of leaves */
 static uint64_t copy_leaves(struct scene *s, uint64_t root)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -122,7 +122,7 @@ static uint64_t leaves_of(struct scene *s, uint64_t root)
 	return n;
 }
 
-/* From here on the tree is one that waits for changes. */
+/* After this the tree has delayed changes. */
 static struct bound bound_with(struct scene *s, uint64_t root)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -181,7 +181,7 @@ static void run_shared(const struct rig_kind *kind)
 	close_scene(&s, &r);
 }
 
-/* Takes extents out of every leaf until one less makes it one that is joined with a neighbour. */
+/* Remove extents from every leaf until removing one more would merge it with a neighbour. */
 static void thin_out(struct scene *s)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -218,7 +218,7 @@ static void thin_out(struct scene *s)
 	commit(s);
 }
 
-/* Takes an extent out of every second leaf. @return out of how many */
+/* Remove an extent from every second leaf. @return the number of these leaves */
 static uint64_t join_leaves(struct scene *s)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -259,7 +259,7 @@ static void run_joined(const struct rig_kind *kind)
 	items.leaves = items.items;
 	judge("blocks", (uint64_t)items.items, s.txn->overlay->copied + s.txn->overlay->created,
 	      bound_own(&b, &items));
-	/* They were joined. */
+	/* The leaves were merged. */
 	assert_true(-overlay_open_tree(s.txn->overlay, TOP_LEVEL)->blocks > items.items / 2);
 	btrkit_txn_abort(s.txn);
 	close_scene(&s, &r);

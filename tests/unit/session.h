@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TESTS_UNIT_SESSION_H
 #define BTRKIT_TESTS_UNIT_SESSION_H
 
-/* A small filesystem with nodes of 4 KiB, and one transaction after the other on it. */
+/* A small filesystem with nodes of 4 KiB, and a sequence of transactions on it. */
 
 #include "tests/unit/unit.h"
 
@@ -12,12 +12,12 @@
 #define TOP 256u
 
 extern struct btrkit_error err;
-extern struct btrkit_txn *txn; /* that is open */
+extern struct btrkit_txn *txn; /* the open transaction */
 extern struct btrkit_fs *fs;
 extern struct rig rig;
 
 void session_begin(void);
-/* What is committed holds together, and the next transaction begins with it. */
+/* Commit, audit the result, and start the next transaction. */
 void session_commit(void);
 void session_end(void);
 
