@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Linux's rules of sharedness, one by one, on a synthetic filesystem: a file whose every extent has references of
- * another form. What Linux says of such a file was read in its code (fs/btrfs/backref.c); that whole filesystems come
- * out as Linux lists them is the kernel tests' to say.
+ * The rules by which Linux calls an extent shared, one by one, on a synthetic filesystem: a file whose extents have
+ * different kinds of references. What Linux reports for such a file was derived from its code (fs/btrfs/backref.c);
+ * whole filesystems are compared with Linux by the kernel tests.
  */
 #include "tests/unit/unit.h"
 
@@ -18,18 +18,18 @@
 
 #define INODE 257u
 #define LENGTH 4096u
-#define DATA_BYTENR (1ull << 30) /* of no chunk: only trees are read */
-#define SNAPSHOT 5u		 /* generation of the last snapshot: below the filesystem's */
-#define BEFORE 4u		 /* generation of an extent that could be in it */
-#define AFTER 6u		 /* and of one that could not */
+#define DATA_BYTENR (1ull << 30) /* in no chunk: only trees are read */
+#define SNAPSHOT 5u		 /* generation of the last snapshot, lower than that of the filesystem */
+#define BEFORE 4u		 /* generation of an extent that the snapshot may have */
+#define AFTER 6u		 /* and of one that it cannot have */
 #define OTHER_ROOT 300u
 
-/* A reference in short. */
+/* A reference, in short form. */
 struct ref {
 	uint8_t type; /* 0: none */
 	uint64_t root_or_parent;
 	uint64_t inode;
-	int64_t offset; /* relative to the extent's offset in the file */
+	int64_t offset; /* relative to the offset of the extent in the file */
 	uint32_t count;
 	bool keyed;
 };
@@ -38,7 +38,7 @@ struct ref {
 	{                                                            \
 		KEY_EXTENT_DATA_REF, OID_FS_TREE, INODE, 0, 1, false \
 	}
-#define THIS_LEAF UINT64_MAX /* stands for the address of the leaf */
+#define THIS_LEAF UINT64_MAX /* the address of the leaf itself */
 
 static const struct extent_case {
 	const char *name;
@@ -82,10 +82,10 @@ static const struct extent_case {
 
 static uint64_t bytenr_of(size_t i)
 {
-	return DATA_BYTENR + 2 * i * LENGTH; /* gaps, so that no rows merge */
+	return DATA_BYTENR + 2 * i * LENGTH; /* with gaps, so that rows are not merged */
 }
 
-/* What a test has to keep until the trees are written. */
+/* Data that must stay valid until the trees are written. */
 static struct disk_inode_item inode_item;
 static struct disk_file_extent extents[CASES];
 static uint8_t extent_items[CASES + 1][200];
@@ -126,7 +126,7 @@ static uint64_t parent_of(const struct synthetic *s, const struct ref *r)
 	return r->root_or_parent == THIS_LEAF ? s->fs_root : r->root_or_parent;
 }
 
-/* The item of extent @i with its inline references, at @to; its length. */
+/* Write the item of extent @i, with its inline references, to @to. @return its size */
 static uint32_t put_extent_item(const struct synthetic *s, size_t i, uint8_t *to)
 {
 	struct disk_extent_item *head = (struct disk_extent_item *)to;
@@ -180,7 +180,10 @@ static size_t put_keyed(const struct synthetic *s, size_t i, struct syn_item *to
 	return n;
 }
 
-/* The extent tree: the item of the file's leaf with a reference of each of @owners, then those of its extents. */
+/*
+ * Make the extent tree: the item of the leaf of the file, with a reference of each of @owners, then those of its
+ * extents.
+ */
 static size_t make_extent_tree(const struct synthetic *s, const uint64_t *owners, size_t num_owners)
 {
 	struct disk_extent_item *head = (struct disk_extent_item *)extent_items[CASES];
@@ -273,7 +276,7 @@ static void shared_leaf_decides(void **state)
 		assert_true(l.shared[i]);
 }
 
-/* Relocation trees and the data relocation tree are nobody to share with. */
+/* Relocation trees and the data relocation tree do not make an extent shared. */
 static void relocation_is_nobody(void **state)
 {
 	static const uint64_t own[] = { OID_FS_TREE, OID_DATA_RELOC_TREE };
@@ -285,7 +288,9 @@ static void relocation_is_nobody(void **state)
 		assert_int_equal(l.shared[i], cases[i].shared);
 }
 
-/* In a tree that was never part of a snapshot only references that differ count, as Linux has it. */
+/*
+ * In a tree that was never part of a snapshot, Linux goes by the references of the extent only, not by shared leaves.
+ */
 static void without_snapshot_leaves_do_not_count(void **state)
 {
 	static const uint64_t both[] = { OID_FS_TREE, OTHER_ROOT };

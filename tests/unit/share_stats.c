@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How much a listing looks at: exact counts, on a file of 1,020 extents in 21 leaves; a leaf of the extent tree has as
- * many of them.
+ * How much work a listing does, with exact counts, on a file of 1,020 extents in 21 leaves; a leaf of the extent tree
+ * holds as many extents as one of the file.
  */
 #include "tests/unit/unit.h"
 
@@ -17,19 +17,19 @@
 
 #define INODE 257u
 #define LENGTH 4096u
-#define DATA_BYTENR (1ull << 30) /* of no chunk: only trees are read */
+#define DATA_BYTENR (1ull << 30) /* in no chunk: only trees are read */
 #define SNAPSHOT 5u
 #define BEFORE 4u
 #define OTHER_ROOT 300u
 
 #define EXTENTS 1020u
-#define FIRST_LEAF 48u	 /* extents beside the inode in the file's first leaf */
-#define OTHER_LEAVES 51u /* and in the others */
+#define FIRST_LEAF 48u	 /* extents next to the inode item in the first leaf of the file */
+#define OTHER_LEAVES 51u /* extents in the other leaves */
 #define LEAVES (1 + (EXTENTS - FIRST_LEAF + OTHER_LEAVES - 1) / OTHER_LEAVES)
-#define LEVELS 3u /* of the file's tree, with five children to a node */
+#define LEVELS 3u /* of the tree of the file, with five children per node */
 #define BLOCKS (LEAVES + 5 + 1)
 
-/* What a test has to keep until the trees are written. */
+/* Data that must stay valid until the trees are written. */
 static struct disk_inode_item inode_item;
 static struct disk_file_extent file_extents[EXTENTS];
 static struct syn_item file_items[EXTENTS + 1], tree_items[EXTENTS + 2];
@@ -45,7 +45,7 @@ static struct data_item data_items[EXTENTS];
 
 static uint8_t root_item[sizeof(struct disk_extent_item) + 2 * 9];
 
-/* Which data extent lies at each place of the file, by number in the order of addresses; each has one item. */
+/* The data extent at each position of the file, by its number in address order; each has one item. */
 typedef unsigned (*order_fn)(unsigned i);
 
 static unsigned as_written(unsigned i)
@@ -58,7 +58,7 @@ static unsigned scattered(unsigned i)
 	return i * 389u % EXTENTS;
 }
 
-/* A file of @each pieces of the same extent, one behind the other. */
+/* Make a file in which each extent is referred to by @each file extents in a row. */
 static void make_file(order_fn order, unsigned each)
 {
 	inode_item = (struct disk_inode_item){ .generation = le64_put(BEFORE), .transid = le64_put(BEFORE) };
@@ -83,7 +83,7 @@ static void make_file(order_fn order, unsigned each)
 	}
 }
 
-/* The item of the tree's root, reached by @num_owners trees, and those of the data. */
+/* Make the item of the root node of the tree, which @num_owners trees refer to, and those of the data. */
 static size_t make_extent_tree(const struct synthetic *s, order_fn order, unsigned each, unsigned num_owners)
 {
 	struct disk_extent_item *head = (struct disk_extent_item *)root_item;
@@ -135,10 +135,10 @@ struct listing {
 	order_fn order;
 	unsigned each;
 	uint64_t last_snapshot;
-	unsigned num_owners; /* of the root; 0: it has no item */
+	unsigned num_owners; /* of the root node; 0: it has no item */
 };
 
-/* Lists all files. @return how many rows were shared */
+/* List all files. @return the number of shared rows */
 static unsigned list(const struct listing *what, struct btrkit_fiemap_stats *stats)
 {
 	unsigned shared = 0;
@@ -164,7 +164,7 @@ static unsigned list(const struct listing *what, struct btrkit_fiemap_stats *sta
 	return shared;
 }
 
-/* A subvolume that was never in a snapshot: no tree block is looked at, and the extent tree is gone through once. */
+/* A subvolume that never had a snapshot: no tree block is checked, and the extent tree is passed once. */
 static void extents_are_looked_at_one_leaf_after_the_other(void **state)
 {
 	const struct listing what = { as_written, 1, 0, 0 };
@@ -178,7 +178,9 @@ static void extents_are_looked_at_one_leaf_after_the_other(void **state)
 	assert_int_equal(stats.spread_checked + stats.saved_by_repeat, 0);
 }
 
-/* The leaves of the extent tree that a sorted batch for each leaf of the file enters. */
+/*
+ * Count the leaves of the extent tree that are entered if the extents of each leaf of the file are looked up in order.
+ */
 static unsigned leaves_of_batches(order_fn order)
 {
 	unsigned entered = 0, here = UINT32_MAX;
@@ -207,7 +209,7 @@ static void scattered_extents_are_looked_at_in_batches(void **state)
 	assert_int_equal(list(&what, &stats), 0);
 	assert_int_equal(stats.checked, EXTENTS);
 	assert_int_equal(stats.extent_leaves, leaves_of_batches(scattered));
-	/* Without batches nearly every extent would be another leaf's. */
+	/* Without batches, almost every extent would enter another leaf. */
 	assert_true(stats.extent_leaves < EXTENTS / 2);
 }
 
@@ -225,7 +227,7 @@ static void shared_root_settles_everything(void **state)
 	assert_int_equal(stats.extent_leaves, 1);
 }
 
-/* In a snapshot once, and changed since then in all its blocks: each of them is looked at once. */
+/* The subvolume once had a snapshot, and all its blocks have changed since then: each is checked once. */
 static void path_is_looked_at_once(void **state)
 {
 	const struct listing what = { as_written, 1, SNAPSHOT, 1 };
@@ -238,7 +240,7 @@ static void path_is_looked_at_once(void **state)
 	assert_int_equal(stats.saved_by_path, LEVELS * LEAVES - BLOCKS);
 }
 
-/* Extents of five pieces: one look each, but where they lie in two leaves. */
+/* File extents that refer to parts of an extent in groups of five: one check for each group and leaf. */
 static void pieces_are_looked_at_together(void **state)
 {
 	const struct listing what = { as_written, 5, 0, 0 }, snapshot = { as_written, 5, SNAPSHOT, 1 };
@@ -252,7 +254,7 @@ static void pieces_are_looked_at_together(void **state)
 	assert_int_equal(stats.checked, looks);
 	assert_int_equal(stats.saved_by_batch, EXTENTS - looks);
 	assert_int_equal(stats.spread_checked + stats.saved_by_repeat, 0);
-	/* Which leaves have the pieces may matter, and is found out once an extent. */
+	/* With a snapshot it may matter which leaves refer to the extent, which is determined once per extent. */
 	assert_int_equal(list(&snapshot, &stats), 0);
 	assert_int_equal(stats.checked, looks);
 	assert_int_equal(stats.spread_checked, EXTENTS / 5);

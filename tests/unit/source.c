@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What readers tell becomes a source: names in order, numbers, hard links, subvolumes, flags, and what is refused. */
+/* Input from the readers becomes a source: ordered names, inode numbers, hard links, subvolumes, flags, and errors. */
 #include "tests/unit/unit.h"
 
 #include <sys/stat.h>
@@ -48,7 +48,7 @@ static void linked(struct source *s, uint32_t parent, const char *name, uint32_t
 	assert_int_equal(try_link(s, parent, name, inode, NULL), 0);
 }
 
-/* Inodes are elsewhere when all are there. */
+/* Find an inode by its path: source_finish() renumbers inodes. */
 static uint32_t at_path(const struct source *s, const char *path)
 {
 	uint32_t inode = 0;
@@ -64,7 +64,7 @@ static uint32_t at_path(const struct source *s, const char *path)
 	return inode;
 }
 
-/* The numbers in their order, as one text of paths. */
+/* Compare the inodes, in order of their numbers, with a text of subvolumes, numbers and paths. */
 static void assert_order(const struct source *s, const char *wanted)
 {
 	char text[2000] = "", path[200];
@@ -110,7 +110,7 @@ static uint32_t shuffle(uint32_t *random)
 	return *random >> 8;
 }
 
-/* Many names in many directories, in no order at all: the result is compared with what qsort() makes of it. */
+/* Many names in many directories, in random order: the result is compared with that of qsort(). */
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -137,7 +137,7 @@ static void any_order_becomes_the_same(void **state)
 		const unsigned d = shuffle(&random) % DIRS;
 		char name[64];
 
-		/* Some share long beginnings, some have none. */
+		/* Some names have long common prefixes, others do not. */
 		snprintf(name, sizeof(name), d < 3 ? "the same beginning %u" : "%u", shuffle(&random));
 		if (n[d] == NAMES || source_find(s, dirs[d], name, strlen(name)) != SOURCE_NONE)
 			continue;
@@ -168,7 +168,7 @@ static void any_order_becomes_the_same(void **state)
 
 static void equal_hashes_follow_names(void **state)
 {
-	/* Two pairs have equal hashes. */
+	/* Two pairs of these have equal hashes. */
 	static const char *const names[] = { "XLuSDQlg", "yiFTiSgK", "z", "TYO0cfmu", "IxMtKSXu" };
 	struct btrkit_mkfs_source o = { 0 };
 	struct source *s = create(&o);
@@ -268,7 +268,7 @@ static void links_are_cut_by_subvolumes(void **state)
 	assert_int_equal(s->subvolumes[1].entry, s->inodes[b].name);
 	assert_true(s->subvolumes[2].readonly);
 	assert_int_equal(s->inodes[file].nlink, 2);
-	/* The contents are read under the first of all names, and all have the attributes. */
+	/* Contents are read under the first name only; all names share the attributes. */
 	assert_int_equal(s->inodes[file].contents, s->in_order[2]);
 	x = s->inodes[file].xattrs;
 	assert_non_null(x);
@@ -309,7 +309,7 @@ static void flags_are_inherited(void **state)
 	assert_int_equal(s->inodes[add(s, e, "f", FILE_MODE)].flags, SOURCE_NODATASUM);
 	i = add(s, e, "dir", DIRECTORY);
 	assert_int_equal(s->inodes[add(s, i, "f", FILE_MODE)].flags, SOURCE_NODATASUM);
-	/* As if made under the first name, and then what any name asks for. */
+	/* Flags are inherited by the first name, and flags of other names are added. */
 	i = add(s, 0, "z", FILE_MODE);
 	linked(s, d, "aaa", i);
 	linked(s, e, "zzz", add(s, e, "yyy", FILE_MODE));

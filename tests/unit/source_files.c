@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Contents of files, which must be what they were when the source was read; and memory that runs out anywhere. */
+/* The contents of files must not have changed since the source was read; and each allocation fails in turn. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static const char lines[] = "/ 4096 40755 2 0 0 0 1.1 - - - user.a=b\n"
 			    "/dir/file 3 100644 1 0 0 0 1.1 file - -\n"
 			    "/dir/none 0 100644 1 0 0 0 1.1 - - -\n";
 
-/* The working directory becomes an empty one. */
+/* Change to a new, empty working directory. */
 static int make_tree(void **state)
 {
 	(void)state;
@@ -141,7 +141,7 @@ static void what_changed_is_not_opened(void **state)
 	assert_string_equal(err.message, "a: changed while it was read");
 	close(fd);
 	assert_changed(s, "dir/b", "a: changed while it was read");
-	/* Another file of the same size, with the same time, in its place. */
+	/* Replace it by another file with the same size and time. */
 	assert_int_equal(stat("tree/file", &st), 0);
 	put("tree/other", "abd");
 	assert_int_equal(utimensat(AT_FDCWD, "tree/other", (struct timespec[]){ st.st_atim, st.st_mtim }, 0), 0);
@@ -194,7 +194,7 @@ static int use(enum btrkit_source_kind kind, struct btrkit_error *err)
 static void every_failing_allocation_is_told(void **state)
 {
 	(void)state;
-	/* So that one thread does all. */
+	/* Prevents threads, so that allocations come in the same order each time. */
 	assert_int_equal(setenv("LD_PRELOAD", "", 1), 0);
 	for (int kind = BTRKIT_SOURCE_DIRECTORY; kind <= BTRKIT_SOURCE_MANIFEST; kind += 2) {
 		int ret = -ENOMEM;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Free space by the extent tree, the free space tree and the v1 cache, on a synthetic filesystem of one block group:
- * what is drawn at random agrees, a difference is found where it is, and what contradicts itself is told.
+ * Free space from the extent tree, the free space tree and the v1 cache, on a synthetic filesystem with one block
+ * group: random contents agree, differences are located, and contradictions are reported.
  */
 #include "tests/unit/unit.h"
 
@@ -28,16 +28,16 @@
 #define PAGES 16u
 #define FLAGS (BG_SYSTEM | BG_DUP)
 
-/* A free space entry of v1. */
+/* A v1 free space entry. */
 struct entry {
 	le64 offset;
 	le64 bytes;
 	uint8_t type;
 } __attribute__((packed));
 
-/* All that a filesystem is made of; a test changes what it wants before build(). */
+/* Everything that the filesystem is made from; tests change it before build(). */
 static struct plan {
-	bool free[SECTORS];	/* by the extent tree */
+	bool free[SECTORS];	/* according to the extent tree */
 	struct disk_block_group group;
 	struct btrkit_key group_key;
 	struct disk_extent_item extent;
@@ -53,7 +53,7 @@ static struct plan {
 	struct disk_inode_item inode;
 	struct disk_file_extent file;
 	uint8_t pages[PAGES][SECTOR];
-	bool sums;	/* are computed in the end */
+	bool sums;	/* compute the checksums at the end */
 	struct entry entries[ITEMS_MAX];
 	size_t num_entries;
 
@@ -70,7 +70,7 @@ struct result {
 	struct btrkit_space_summary sum;
 	struct btrkit_error err;
 	int ret;
-	/* What loading it for writing came to, by enum space_source. */
+	/* Results of loading the group for writing, indexed by enum space_source. */
 	int loads[4];
 	struct space_load_stats stats[4];
 	bool free[4][SECTORS];
@@ -78,7 +78,7 @@ struct result {
 
 static uint32_t seed = 1;
 
-/* Which allocation fails while the status is made. */
+/* Number of the allocation that fails while the status is computed. */
 static uint64_t fail_at = MEMORY_SUFFICES;
 
 static uint32_t drawn(uint32_t below)
@@ -92,7 +92,7 @@ static uint64_t address(size_t sector)
 	return SYN_LOGICAL + sector * SECTOR;
 }
 
-/* The end of the run of equal sectors that begins at @from. */
+/* The end of the run of equal sectors that starts at @from. */
 static size_t run_end(size_t from)
 {
 	size_t to = from;
@@ -111,7 +111,7 @@ static void plan_extents(void)
 	for (size_t from = 0, to; from < SECTORS; from = to) {
 		to = run_end(from);
 		if (!p.free[from]) {
-			/* A run may be of several extents. */
+			/* A run may consist of several extents. */
 			if (to - from > 1 && drawn(2))
 				to = from + 1 + drawn((uint32_t)(to - from - 1));
 			used += (to - from) * SECTOR;
@@ -150,7 +150,7 @@ static void plan_tree(bool bitmaps)
 	p.tree[0] = (struct syn_item){ KEY(SYN_LOGICAL, KEY_FREE_SPACE_INFO, SYN_LENGTH), &p.info, sizeof(p.info) };
 }
 
-/* The free ranges as entries, or those of one sector as bits of the only bitmap. */
+/* Store the free ranges as entries; with @bitmap, those of one sector as bits of a single bitmap. */
 static void plan_cache(bool bitmap)
 {
 	uint8_t bits[SECTOR] = { 0 };
@@ -189,7 +189,7 @@ static void plan_file(void)
 	p.file.disk_num_bytes = p.file.num_bytes = le64_put(PAGES * SECTOR);
 }
 
-/* Everything agrees. The first and the last sector are drawn too. */
+/* Make a plan in which everything agrees. The first and the last sector are random too. */
 static void plan(unsigned density, bool bitmaps)
 {
 	p = (struct plan){ .sums = true, .compat_ro = COMPAT_RO_FREE_SPACE_TREE | COMPAT_RO_FREE_SPACE_TREE_VALID };
@@ -206,7 +206,7 @@ static void plan(unsigned density, bool bitmaps)
 	plan_cache(bitmaps);
 }
 
-/* Entries into pages, and the bitmap behind them. The file is as long as it can be. */
+/* Write the entries into pages, followed by the bitmap. The file has its maximum size. */
 static void put_pages(struct synthetic *s)
 {
 	size_t at = PAGES * sizeof(le32) + sizeof(le64), page = 0;
@@ -266,7 +266,7 @@ static int cmp_items(const void *a, const void *b)
 	return key_cmp(&x->key, &y->key);
 }
 
-/* The one source that the group was loaded from. */
+/* The source that the group was loaded from. */
 static enum space_source source_of(const struct space_load_stats *n)
 {
 	assert_true(n->by_tree + n->by_cache + n->by_extents <= 1);
@@ -274,7 +274,7 @@ static enum space_source source_of(const struct space_load_stats *n)
 				   n->by_extents * SPACE_FROM_EXTENTS);
 }
 
-/* Loads the group from each source, as if the superblock said that it is valid. */
+/* Load the group from each source, as if the superblock declared it valid. */
 static void load_all(struct btrkit_fs *fs, struct result *r)
 {
 	const struct super super = fs->super;
@@ -372,7 +372,7 @@ static void what_is_drawn_agrees(void **state)
 	}
 }
 
-/* One sector changes in the caches and not in the extent tree. */
+/* One sector differs between the caches and the extent tree. */
 static void differences_are_found(void **state)
 {
 	(void)state;
@@ -394,7 +394,7 @@ static void differences_are_found(void **state)
 		assert_int_equal(r->group.v1.free, p.free[sector]);
 		assert_int_equal(r->sum.contradictions, 1);
 		assert_int_equal(r->sum.first_contradiction, SYN_LOGICAL);
-		/* A cache that does not fit the group's counter is ignored, a tree is an error. */
+		/* A v1 cache that contradicts the counter of the group is ignored; for a tree this is an error. */
 		assert_int_equal(r->loads[SPACE_FROM_ANY], -EUCLEAN);
 		assert_int_equal(r->loads[SPACE_FROM_TREE], -EUCLEAN);
 		assert_int_equal(r->loads[SPACE_FROM_CACHE], -ENOENT);
@@ -404,7 +404,7 @@ static void differences_are_found(void **state)
 	}
 }
 
-/* Which cache is in use, and whether it is valid. */
+/* The superblock decides which cache is in use, and whether it is valid. */
 static void superblock_decides(void **state)
 {
 	static const struct {
@@ -446,7 +446,7 @@ static void superblock_decides(void **state)
 	}
 }
 
-/* A cache without entries is right where nothing is free. */
+/* A cache without entries is valid only if nothing is free. */
 static void empty_caches_load_when_full(void **state)
 {
 	(void)state;
@@ -561,7 +561,7 @@ static void wrong_extents_fail(void **state)
 		assert_int_equal(r->err.tree, OID_EXTENT_TREE);
 		elsewhere += !r->loads[SPACE_FROM_EXTENTS];
 	}
-	/* Loading one group does not see what lies outside of any. */
+	/* Loading one group does not notice items outside of all groups. */
 	assert_int_equal(elsewhere, 3);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Space of new filesystems is handed out, used and freed, at random and to the end, against an array with an entry for
- * each sector: nothing is given twice, nothing that a superblock or the last commit has.
+ * Allocate, use and free space of new filesystems, at random and until it is full, compared with an array of all
+ * sectors: nothing is allocated twice, nor anything of a superblock or of the last commit.
  */
 #include "tests/unit/unit.h"
 
@@ -15,14 +15,14 @@
 
 #define SECTOR 4096u
 #define MIB (1ull << 20)
-#define SIZE (260 * MIB) /* behind the second superblock, and with groups behind it */
+#define SIZE (260 * MIB) /* past the second superblock, with more groups after it */
 #define SECTORS (8 * SIZE / SECTOR)
 
 enum state {
-	OUTSIDE, /* of any group */
+	OUTSIDE, /* in no group */
 	FREE,
-	KEPT,	   /* for a superblock */
-	ALLOCATED, /* not in the extent tree */
+	KEPT,	   /* reserved for a superblock */
+	ALLOCATED, /* but not in the extent tree */
 	USED,
 	PINNED,
 };
@@ -32,7 +32,7 @@ struct world {
 	struct space *space;
 	uint8_t sectors[SECTORS]; /* enum state */
 	uint64_t used;
-	unsigned kept; /* ranges for superblocks */
+	unsigned kept; /* ranges reserved for superblocks */
 };
 
 static uint64_t seed;
@@ -117,7 +117,7 @@ static uint64_t count(const struct world *w, enum state state)
 	return n;
 }
 
-/* All of @type in pieces. @return how many bytes there were */
+/* Allocate all space of @type in pieces. @return the number of bytes */
 static uint64_t alloc_all(struct world *w, uint64_t type, uint64_t min, uint64_t max, uint64_t align)
 {
 	const bool fresh = !space_next_touched(w->space, NULL);
@@ -135,12 +135,12 @@ static uint64_t alloc_all(struct world *w, uint64_t type, uint64_t min, uint64_t
 		n++;
 	}
 	assert_int_equal(ret, -ENOSPC);
-	/* What is taken in a row lies in a row, where there is room. */
+	/* Consecutive allocations are contiguous, where space allows. */
 	assert_true(!fresh || n < 100 || joined > n * 9 / 10);
 	return bytes;
 }
 
-/* Every sector is handed out once, in blocks and in pieces, and no other. */
+/* Every free sector is allocated once, as tree blocks and as data, and no others are. */
 static void everything_is_allocated_once(void **state)
 {
 	unsigned kept = 0;
@@ -180,7 +180,7 @@ static void everything_is_allocated_once(void **state)
 	assert_true(kept >= 4);
 }
 
-/* Data that is asked for in one piece is found behind many small ones. */
+/* A request for one large piece must find it after many small ones. */
 static void large_pieces_are_looked_for(void **state)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -193,7 +193,7 @@ static void large_pieces_are_looked_for(void **state)
 	assert_int_equal(space_alloc(w->space, BG_DATA, SECTOR, SECTOR, SECTOR, &r, NULL), 0);
 	g = space_group_of(w->space, r.start);
 	assert_true(g->loaded);
-	/* Free are now one sector, eight sectors, five, in this order. */
+	/* Now one sector, eight sectors and five sectors are free, in this order. */
 	while (free_map_next(g->free, g->item.start, &hole))
 		assert_int_equal(free_map_remove(g->free, &hole, NULL), 0);
 	for (unsigned i = 0; i < 3; i++) {
@@ -221,7 +221,7 @@ struct held {
 	enum state state;
 };
 
-/* What was changed since the last time, by sector: 1 became free, -1 became used. */
+/* Compare the recorded changes, by sector: 1: freed; -1: used. */
 static void expect_changes(struct world *w, int8_t *changes)
 {
 	for (size_t i = 0; i < space_num_groups(w->space); i++) {
@@ -268,7 +268,7 @@ static void expect_used(struct world *w)
 	assert_int_equal(touched, 0);
 }
 
-/* One step in the life of an extent. */
+/* One step in the life cycle of an extent. */
 static void step(struct world *w, struct held *h, int8_t *changes)
 {
 	int add = 0;
@@ -330,7 +330,7 @@ static void transactions_agree(void **state)
 			commit(w);
 		}
 	}
-	/* In the end the maps have what is free. */
+	/* At the end the maps must have exactly what is free. */
 	commit(w);
 	alloc_all(w, BG_DATA, SECTOR, MIB, SECTOR);
 	alloc_all(w, BG_METADATA, SECTOR, MIB, SECTOR);
@@ -367,7 +367,7 @@ static void an_abort_undoes(void **state)
 	free(changes);
 }
 
-/* What the caller gets wrong is told before anything is changed. */
+/* Errors of callers are reported before anything is changed. */
 static void mistakes_are_told(void **state)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -387,7 +387,7 @@ static void mistakes_are_told(void **state)
 	assert_int_equal(space_enter(w->space, &more, NULL), -EUCLEAN);
 	more = (struct range){ r.start, g->item.length + SECTOR };
 	assert_int_equal(space_enter(w->space, &more, NULL), -EUCLEAN);
-	/* Nothing is used in the group yet. */
+	/* The group has no used space yet. */
 	assert_int_equal(g->item.used, 0);
 	assert_int_equal(space_leave(w->space, &r, NULL), -EUCLEAN);
 	space_aborted(w->space);
@@ -422,7 +422,7 @@ static int use(struct btrkit_fs *fs)
 		ret = space_take_changes(space_group_of(s, r.start), &changes, &n, NULL);
 	if (!ret)
 		free(changes);
-	/* Without memory a map is forgotten and loaded again. */
+	/* If memory runs out here, the map of the group is dropped and loaded again. */
 	if (!ret)
 		space_committed(s);
 	if (!ret)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The space of a handle over many transactions: extents and chunks come and go at random, some transactions are
- * aborted; after each, and in the middle, every group's free space is what a new handle would load.
+ * The space of a handle over many transactions: extents and chunks are created and removed at random, and some
+ * transactions are aborted. After each, and in the middle, the free space of every group must be what a new handle
+ * loads.
  */
 #include "tests/unit/unit.h"
 
@@ -12,7 +13,7 @@
 
 #define SIZE (400ull << 20)
 #define SECTOR 4096u
-#define EXTENTS 200u /* one without a length is none */
+#define EXTENTS 200u /* unused if their length is 0 */
 
 static uint64_t seed;
 
@@ -35,7 +36,7 @@ static void expect_equal_maps(const struct space_group *a, const struct space_gr
 	}
 }
 
-/* What another handle loads agrees with itself, and with a handle that is between transactions. */
+/* What another handle loads must be consistent, and equal to that of a handle between transactions. */
 static void expect_committed(struct written *w, struct space *s)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -66,7 +67,7 @@ static void expect_committed(struct written *w, struct space *s)
 	btrkit_fs_close(fs);
 }
 
-/* In the middle of a transaction a group is loaded as it was committed, but for what the transaction has since. */
+/* Loading a group in the middle of a transaction gives its committed state, without the changes made since. */
 static void load_meanwhile(struct written *w, struct space *s)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -184,7 +185,9 @@ static void handles_agree(void **state)
 #define PIECES 2000u
 #define PIECE (64ull << 10)
 
-/* All data is taken in pieces, and some freed: what is free then is found in the next transaction, and not before. */
+/*
+ * Allocate all data space in pieces and free some: freed space must be found in the next transaction, and not before.
+ */
 static void what_is_freed_is_found_later(void **state)
 {
 	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;

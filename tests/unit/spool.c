@@ -7,7 +7,7 @@
 
 static uint8_t data[BYTES], seen[BYTES];
 
-/* What is in memory and what is in the file are one. */
+/* The part in memory and the part in the file form one sequence. */
 static void everything_comes_back(void **state)
 {
 	static const size_t memories[] = { 0, 1, 4096, 65536, 70000, 131072, BYTES, 2 * BYTES };

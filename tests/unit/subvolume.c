@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Random plans of subvolumes and snapshots that are made, changed and deleted, beside a model in memory: snapshots of
- * snapshots in the middle of a transaction, with changes before and after. The whole filesystem is held against itself
- * after each commit.
+ * Random plans that create, change, snapshot and delete subvolumes, compared with a model in memory: with snapshots of
+ * snapshots within a transaction, and changes before and after. The whole filesystem is audited after each commit.
  */
 #include "tests/unit/unit.h"
 
@@ -33,7 +32,7 @@ static const struct rig_kind kinds[] = {
 #endif
 };
 
-/* What a file has in it: so many bytes that follow from a number. */
+/* Contents of a file: @size bytes generated from @seed. */
 struct contents {
 	bool there;
 	uint64_t inode;
@@ -41,8 +40,8 @@ struct contents {
 };
 
 struct model {
-	uint64_t id; /* 0: there is none */
-	uint64_t parent_in; /* which one it lies in; itself for the top level */
+	uint64_t id; /* 0: unused */
+	uint64_t parent_in; /* the subvolume that contains it; itself for the top level */
 	char name[16];
 	bool read_only;
 	struct contents files[FILES];
@@ -233,7 +232,7 @@ static void judge_ref(struct btrkit_fs *fs, const struct btrkit_key *key, const 
 			 ref->root);
 }
 
-/* No reference has the name of a subvolume that is gone, and nothing else is left of one. */
+/* No extent reference may name a deleted subvolume, and nothing else of one may be left. */
 static void judge_names(struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -288,7 +287,7 @@ static void judge_all(struct plan *p, struct btrkit_fs *fs)
 	judge_names(fs);
 }
 
-/* One of those that may be deleted, or NULL. */
+/* A random subvolume that may be deleted, or NULL. */
 static struct model *deletable(struct plan *p)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -302,7 +301,7 @@ static struct model *deletable(struct plan *p)
 	return NULL;
 }
 
-/* A subvolume goes in small steps, each in a transaction of its own, as if a crash had come between any two. */
+/* Delete a subvolume in small steps, each in its own transaction, as if there had been a crash after each. */
 static void drop_slowly(struct plan *p, struct rig *r)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -346,7 +345,7 @@ static void run(const struct rig_kind *kind, uint64_t seed)
 	for (unsigned round = 0; round < 5; round++) {
 		rig_check(btrkit_txn_start(p->fs, &p->txn, &err), &err);
 		p->in_one = 0;
-		/* With small nodes that makes a tree of three levels. */
+		/* With small nodes this makes a tree of three levels. */
 		for (unsigned i = 0; !round && i < FILES; i++)
 			change_one(p, &p->all[0], i, FILLING);
 		for (unsigned i = 0; i < 120; i++) {
@@ -386,7 +385,7 @@ static void test_plans(void **state)
 			run(&kinds[i], seed * 1000 + i);
 }
 
-/* As if it had been received. */
+/* Mark a subvolume as received. */
 static void receive(struct btrkit_txn *txn, uint64_t id)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -437,7 +436,7 @@ static void test_read_only(void **state)
 	rig_check(btrkit_txn_subvolume_set_read_only(txn, id, true, false, &err), &err);
 	assert_int_equal(btrkit_txn_create(txn, id, TOP, "g", 1, NULL, NULL, &err), -EROFS);
 	assert_int_equal(btrkit_txn_write(txn, id, TOP + 1, 0, "", 0, NULL, &err), -EROFS);
-	/* Before Linux knows what it could be, and of a node there is nothing to ask. */
+	/* An unknown prefix gives EROFS first, as in Linux; a special file accepts the property even here. */
 	assert_int_equal(btrkit_txn_xattr_set(txn, id, TOP + 1, "none", "", 0, 0, &err), -EROFS);
 	assert_int_equal(btrkit_txn_xattr_set(txn, id, TOP + 1, "system.x", "", 0, 0, &err), -EOPNOTSUPP);
 	rig_check(btrkit_txn_xattr_set(txn, id, pipe, "btrfs.compression", "lzo", 3, 0, &err), &err);
@@ -463,7 +462,7 @@ static void test_read_only(void **state)
 	rig_destroy(&r);
 }
 
-/* What a subvolume says of its last change, when a snapshot of it was made before in the same transaction. */
+/* The generation of the last change of a subvolume that was snapshotted earlier in the same transaction. */
 static void test_changed(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

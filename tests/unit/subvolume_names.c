@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Subvolumes get other names and places, and go when they are empty; what Linux refuses is refused with its errno. */
+/* Subvolumes are renamed, moved, and removed when empty; what Linux refuses is refused with the same errno. */
 #include <sys/stat.h>
 
 #include <btrkit/subvolume_modify.h>
@@ -60,7 +60,7 @@ static void test_moves(void **state)
 	rig_check(move(at(TOP_LEVEL, TOP, "b"), at(TOP_LEVEL, TOP, "c"), 0), &err);
 	assert_int_equal(root_at(at(TOP_LEVEL, TOP, "c")), b);
 	session_commit();
-	/* Into another subvolume, and never into itself. */
+	/* A subvolume can move into another one, but not into itself. */
 	rig_check(move(at(TOP_LEVEL, TOP, "c"), at(a, dir, "c"), 0), &err);
 	assert_int_equal(root_at(at(a, dir, "c")), b);
 	assert_int_equal(move(at(TOP_LEVEL, TOP, "a"), at(a, dir, "x"), 0), -EINVAL);
@@ -104,7 +104,7 @@ static void test_exchange(void **state)
 	session_end();
 }
 
-/* A snapshot has places of the subvolumes that it has not taken along. */
+/* A snapshot has empty stubs in place of nested subvolumes. */
 static void test_places(void **state)
 {
 	uint64_t a, b, s;
@@ -123,7 +123,7 @@ static void test_places(void **state)
 	assert_int_equal(move(at(s, TOP, "f"), at(s, TOP, "b"), 0), -EISDIR);
 	rig_check(move(at(s, TOP, "b"), at(s, TOP, "b"), 0), &err);
 	assert_int_equal(take(s, "b", BTRKIT_UNLINK_FILE), -EISDIR);
-	/* The subvolume itself comes to its place, and a directory to that of another. */
+	/* The real subvolume may replace its own stub, and a directory may replace any stub. */
 	rig_check(move(at(a, TOP, "b"), at(s, TOP, "b"), 0), &err);
 	assert_int_equal(root_at(at(s, TOP, "b")), b);
 	rig_check(move(at(s, TOP, "dir"), at(s, TOP, "c"), 0), &err);
@@ -151,14 +151,14 @@ static void test_rmdir(void **state)
 	rig_check(take(a, "b", BTRKIT_UNLINK_DIR), &err);
 	session_commit();
 	rig_check(btrkit_txn_subvolume_set_read_only(txn, a, true, false, &err), &err);
-	/* What is not there is said before that nothing may be written, and so is what is there. */
+	/* ENOENT takes precedence over EROFS; and a read-only subvolume can itself be removed. */
 	assert_int_equal(take(a, "b", BTRKIT_UNLINK_DIR), -ENOENT);
 	rig_check(take(TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), &err);
 	assert_int_equal(take(TOP_LEVEL, "a", BTRKIT_UNLINK_DIR), -ENOENT);
 	session_end();
 }
 
-/* The compression is that of the subvolume around it; the group is not that of the directory. */
+/* Compression is inherited from the containing subvolume; the group is not inherited from the directory. */
 static void test_inherited(void **state)
 {
 	struct btrkit_attr attr = { .mask = BTRKIT_ATTR_MODE | BTRKIT_ATTR_GID, .mode = 02755, .gid = 77 };
@@ -184,7 +184,7 @@ static void test_inherited(void **state)
 	session_end();
 }
 
-/* What was found at a name is not removed when it has the same one in another subvolume by then. */
+/* A subvolume that has moved since it was looked up is not removed, even if it has the same name there. */
 static void test_moved_meanwhile(void **state)
 {
 	struct roots_place found = { .dir = TOP, .name = { "s", 1 } };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Where superblocks lie: the log of zoned devices, by hand, by a writer that goes around it, at random. */
+/* Superblock locations: the log of zoned devices, in hand-made states, as a writer leaves it, and in random states. */
 #include "tests/unit/unit.h"
 
 #include <btrkit/dump.h>
@@ -11,12 +11,12 @@
 #define MIB (1ull << 20)
 #define ZONE (4 * MIB)
 
-/* A zoned device: memory for its first zones, nothing behind them. */
+/* A zoned device: memory for its first zones, nothing after them. */
 struct device {
 	struct btrkit_io io;
 	struct btrkit_io *memory;
 	struct btrkit_zone log[SUPER_LOG_ZONES]; /* of each copy */
-	int error;				 /* of the report */
+	int error;				 /* of the zone report */
 };
 
 static int device_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
@@ -62,7 +62,7 @@ static int read_super(void *ctx, uint64_t at, struct disk_super *ret, struct btr
 	return btrkit_io_read(((struct device *)ctx)->memory, at, ret, sizeof(*ret), err);
 }
 
-/* What a row says of a zone: how many bytes were written, or one of these. */
+/* The state of a zone in a row: the number of bytes written, or one of these. */
 #define CONVENTIONAL UINT64_MAX
 #define FULL (UINT64_MAX - 1)
 
@@ -79,7 +79,7 @@ static void test_states(void **state)
 {
 	const struct {
 		uint64_t written[2];
-		uint64_t generation[2]; /* of the last in each */
+		uint64_t generation[2]; /* of the last superblock in each */
 		int ret;
 		uint64_t at;
 	} rows[] = {
@@ -94,14 +94,14 @@ static void test_states(void **state)
 		{ { 7 * 4096, FULL }, { 0, 0 }, 0, 6 * 4096 },
 		{ { FULL, FULL }, { 9, 8 }, 0, ZONE - 4096 },
 		{ { FULL, FULL }, { 8, 9 }, 0, 2 * ZONE - 4096 },
-		/* What is no superblock does not win by what stands in its place of a generation. */
+		/* Invalid superblocks must not win by the number at the place of their generation. */
 		{ { FULL, FULL }, { 8 | 1ull << 63, 7 }, 0, 2 * ZONE - 4096 },
 		{ { FULL, FULL }, { 7, 8 | 1ull << 63 }, 0, ZONE - 4096 },
-		/* A write that was cut off. */
+		/* An interrupted write. */
 		{ { 2 * 4096 + 512, 0 }, { 0, 0 }, 0, 4096 },
 		{ { FULL, 512 }, { 0, 0 }, 0, ZONE - 4096 },
 		{ { ZONE - 512, 0 }, { 0, 0 }, 0, ZONE - 2 * 4096 },
-		/* Nobody gets there by writing. */
+		/* States that no sequence of writes can produce. */
 		{ { 0, 4096 }, { 0, 0 }, -EUCLEAN, 0 },
 		{ { 4096, 4096 }, { 0, 0 }, -EUCLEAN, 0 },
 		{ { CONVENTIONAL, CONVENTIONAL }, { 0, 0 }, 0, 0 },
@@ -130,8 +130,8 @@ static void test_states(void **state)
 }
 
 /*
- * Writes one superblock after the other as Linux does: behind the last one, or to the other zone, which is reset first.
- * @finished: the device calls a zone full that has no room for another.
+ * Write one superblock after the other as Linux does: after the last one, or to the other zone, which is reset first.
+ * @finished: the device reports a zone as full when no more superblock fits into it
  */
 static void write_next(struct device *d, uint64_t generation, bool finished)
 {
@@ -146,7 +146,7 @@ static void write_next(struct device *d, uint64_t generation, bool finished)
 
 static void test_round(void **state)
 {
-	/* A zone that cannot be written to its end, and not in whole superblocks. */
+	/* The zone capacity is less than the zone size, and not a multiple of the superblock size. */
 	const uint64_t capacity = 20 * 4096 + 512;
 
 	(void)state;
@@ -191,7 +191,7 @@ static void test_places(void **state)
 	assert_int_equal(super_place(&d.io, 2, &at, NULL), 0);
 	assert_int_equal(at, (4096ull << 30) + 2 * 4096);
 
-	/* What stands over a device passes on what that says. */
+	/* Wrappers of a device pass on its zone report. */
 	assert_int_equal(btrkit_io_fault(&d.io, &(struct btrkit_io_faults)BTRKIT_IO_FAULTS_INIT, &wrapped, NULL), 0);
 	assert_int_equal(super_place(wrapped, 1, &at, NULL), 0);
 	assert_int_equal(at, (512ull << 30) + 2 * 4096);
@@ -214,7 +214,7 @@ static void test_places(void **state)
 	btrkit_io_close(plain);
 }
 
-/* Reports that contradict themselves, and a zone too small for a superblock. */
+/* Contradictory reports, and a zone that is too small for a superblock. */
 static void test_impossible(void **state)
 {
 	const struct btrkit_zone zones[] = {
@@ -245,7 +245,7 @@ static int take(void *ctx, const void *text, size_t len)
 	return 0;
 }
 
-/* The nominal place stands for the newest in the log; any other for itself. */
+/* The nominal offset means the newest superblock in the log; any other offset means itself. */
 static void test_dump(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -269,7 +269,7 @@ static void test_dump(void **state)
 	btrkit_io_close(d.memory);
 }
 
-/* No filesystem is made on one. */
+/* mkfs refuses zoned devices. */
 static void test_mkfs(void **state)
 {
 	const struct btrkit_mkfs_options opts = BTRKIT_MKFS_OPTIONS_INIT;
@@ -285,7 +285,7 @@ static void test_mkfs(void **state)
 	btrkit_io_close(d.memory);
 }
 
-/* Whatever a device reports: no superblock is looked for outside of its log. */
+/* Whatever a device reports, superblocks are looked for only inside the log. */
 static void test_random(void **state)
 {
 	uint64_t random = 1;

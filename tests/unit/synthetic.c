@@ -45,7 +45,7 @@ void syn_put_super(struct synthetic *s, unsigned mirror, struct disk_super *supe
 	assert_int_equal(btrkit_io_write(s->io, super_offset(mirror), super, sizeof(*super), NULL), 0);
 }
 
-/* Writes both copies of a block and returns its address. */
+/* Write both copies of a block. @return its address */
 static uint64_t put_block(struct synthetic *s, uint8_t *block, uint64_t owner, uint32_t nritems, uint8_t level)
 {
 	struct disk_header *h = (struct disk_header *)block;
@@ -65,7 +65,7 @@ static uint64_t put_block(struct synthetic *s, uint8_t *block, uint64_t owner, u
 	return at;
 }
 
-/* A leaf of as many of the items as fit; *used says how many. */
+/* Write a leaf with as many of the items as fit; *used: how many these are. */
 static uint64_t put_leaf(struct synthetic *s, uint64_t owner, const struct syn_item *items, size_t n, size_t *used)
 {
 	uint8_t block[SYN_NODESIZE] = { 0 };
@@ -87,10 +87,10 @@ struct child {
 	uint64_t bytenr;
 };
 
-/* The level above: @n children become some nodes, whose number is returned; @children is overwritten with them. */
+/* Write the next level for @n children, and overwrite @children with the new nodes. @return the number of nodes */
 static size_t put_level(struct synthetic *s, uint64_t owner, struct child *children, size_t n, uint8_t level)
 {
-	/* Few children, so that a few hundred items make several levels. */
+	/* Few children per node, so that a few hundred items make several levels. */
 	const size_t fanout = 5;
 	size_t nodes = 0;
 
@@ -241,7 +241,7 @@ void syn_finish(struct synthetic *s, uint64_t last_snapshot, const struct syn_it
 
 void syn_create(struct synthetic *s, const struct syn_item *items, size_t n)
 {
-	/* Of no used bytes: the blocks have no extent items. */
+	/* No used bytes, since the blocks have no extent items. */
 	const struct disk_block_group empty = {
 		.chunk_objectid = le64_put(OID_FIRST_CHUNK_TREE),
 		.flags = le64_put(BG_SYSTEM | BG_DUP),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Opening, reading with a second copy, the cache and the cursor, on a synthetic filesystem. */
+/* Opening, reading with a second copy, the cache and cursors, on a synthetic filesystem. */
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@
 static struct syn_item items[ITEMS];
 static uint8_t payload[ITEMS];
 
-/* Keys 10, 20, 30 ... of a type that the registry does not know, so that only the tree judges them. */
+/* Keys 10, 20, 30 ... of a type that is not in the registry, so that only the tree code validates the items. */
 static void make_items(void)
 {
 	for (unsigned i = 0; i < ITEMS; i++) {
@@ -75,7 +75,7 @@ static void scan_visits_every_item(void **state)
 	btrkit_fs_close(fs);
 }
 
-/* Every key that is there, and the ones beside it. */
+/* Every existing key, and the keys next to it. */
 static void seeks_land_where_an_array_says(void **state)
 {
 	struct synthetic s;
@@ -85,7 +85,7 @@ static void seeks_land_where_an_array_says(void **state)
 	(void)state;
 	fs_cursor(fs, &c);
 	for (unsigned k = 0; k < 3 * ITEMS; k++) {
-		unsigned i = (k * 7919u) % ITEMS; /* no order, so that the cursor jumps */
+		unsigned i = (k * 7919u) % ITEMS; /* in no order, so that the cursor jumps */
 		struct btrkit_key below = items[i].key, above = items[i].key;
 
 		below.offset -= !!below.offset;
@@ -110,7 +110,7 @@ static void seeks_land_where_an_array_says(void **state)
 	btrkit_fs_close(fs);
 }
 
-/* Those with a root item, and those that the superblock names. */
+/* Trees with a root item, and those that the superblock names. */
 static void trees_are_found_by_their_number(void **state)
 {
 	struct synthetic s;
@@ -157,11 +157,11 @@ static int open_and_scan(struct synthetic *s, struct btrkit_error *err)
 	return ret;
 }
 
-/* A way to damage a block, and what must be said about it. The block has its checksum renewed, but for the first. */
+/* A way to damage a block, and the field that the error must name. @resign renews the checksum. */
 struct damage {
 	const char *field;
 	int resign;
-	int level; /* of the block it is done to */
+	int level; /* of the block to damage */
 	void (*apply)(uint8_t *block);
 };
 
@@ -268,7 +268,7 @@ static void child_out_of_range(uint8_t *b)
 	NODE_PTRS(b)[1].blockptr = le64_put(1ull << 60);
 }
 
-/* The first child becomes the block itself: it is at a level where its parent does not expect it. */
+/* The first child becomes the block itself, so it has a level that its parent does not expect. */
 static void child_cycle(uint8_t *b)
 {
 	NODE_PTRS(b)[0].blockptr = HEADER(b)->bytenr;
@@ -354,7 +354,7 @@ static void every_damage_is_told(void **state)
 	}
 }
 
-/* What only one copy has, the other makes good: the block's own bytes, that is, not those of its parent. */
+/* If only one copy is damaged, the other one is used. This does not apply to damaged pointers in the parent. */
 static void second_copy_is_used(void **state)
 {
 	(void)state;
@@ -394,7 +394,7 @@ static void first_copys_failure_is_told(void **state)
 	syn_destroy(&s);
 }
 
-/* Each read in turn fails, and all after it. Nothing but an error may come of it, and nothing may leak. */
+/* From each read in turn, all fail. The only result may be an error, and nothing may leak. */
 static void every_failing_read_is_told(void **state)
 {
 	uint64_t n;
@@ -416,7 +416,7 @@ static void every_failing_read_is_told(void **state)
 		assert_int_equal(ret == -EIO, err.code == BTRKIT_IO);
 		syn_destroy(&s);
 	}
-	/* At least every block of the subvolume was read, and so failed once. */
+	/* At least every block of the subvolume was read, so that each read failed once. */
 	assert_true(n > ITEMS / 150);
 }
 
@@ -526,7 +526,7 @@ static void *search_thread(void *arg)
 	return (void *)bad;
 }
 
-/* A cache of a few blocks, so that threads evict what others read. */
+/* A small cache, so that threads evict blocks that others read. */
 static void threads_share_a_handle(void **state)
 {
 	struct synthetic s;
@@ -545,7 +545,7 @@ static void threads_share_a_handle(void **state)
 	btrkit_fs_close(fs);
 }
 
-/* Tree 5 becomes subvolume 300, so that numbers lie below it, and above. */
+/* Turn tree 5 into subvolume 300, so that there are lower numbers and higher ones. */
 static void subvolumes_end_with_the_highest(void **state)
 {
 	struct disk_item *item;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Transactions on filesystems in memory: what was committed is there and nothing else, and everything agrees. */
+/* Transactions on filesystems in memory: exactly what was committed is there, and everything is consistent. */
 #include "tests/unit/unit.h"
 
 #include "lib/base/err.h"
@@ -11,9 +11,9 @@
 
 #define SIZE (160ull << 20)
 #define KEYS 4000u
-#define TYPE 99u /* of items that the registry does not know */
+#define TYPE 99u /* of items that are not in the registry */
 
-/* Which of the keys are there, in the model. */
+/* The model: which of the keys exist. */
 static bool model[KEYS];
 static uint64_t seed;
 
@@ -28,7 +28,7 @@ static struct btrkit_key key_of(uint32_t i)
 	return KEY(1000 + i / 7, TYPE, i);
 }
 
-/* Toggles @n items of the top-level subvolume. */
+/* Insert or delete @n items of the top-level subvolume. */
 static void toggle(struct btrkit_txn *txn, uint32_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -49,7 +49,7 @@ static void toggle(struct btrkit_txn *txn, uint32_t n)
 	}
 }
 
-/* Every item of the tree is in the model, and the reverse. */
+/* The tree and the model must have the same items. */
 static void compare(struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -85,7 +85,7 @@ static void reopen_and_compare(struct written *w)
 	written_judge(w);
 }
 
-/* Features and sizes of which each changes what a commit has to write. */
+/* Features and sizes that change what a commit has to write. */
 static struct btrkit_mkfs_options variant(unsigned i)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -153,7 +153,7 @@ static void what_is_aborted_leaves_no_trace(void **state)
 	assert_null(btrkit_txn_abort(txn));
 	memcpy(model, before, sizeof(model));
 	compare(fs);
-	/* With references run, and closed instead of aborted. */
+	/* With references applied, and by closing instead of aborting. */
 	txn = written_start(fs);
 	toggle(txn, 500);
 	assert_int_equal(txn_run_refs(txn, NULL), 0);
@@ -188,7 +188,7 @@ static void what_cannot_begin(void **state)
 	fs = written_open(&w, BTRKIT_OPEN_WRITE);
 	txn = written_start(fs);
 	assert_int_equal(btrkit_txn_start(fs, &second, &err), -EBUSY);
-	/* Nothing changed: nothing is written. */
+	/* Without changes, nothing is written. */
 	written_commit(txn);
 	assert_int_equal(w.calls, 0);
 	txn = written_start(fs);
@@ -200,7 +200,7 @@ static void what_cannot_begin(void **state)
 	written_destroy(&w);
 }
 
-/* The superblocks of the primary and of a mirror; they differ in where they lie only. */
+/* Compare the primary superblock with a mirror: they may differ only in location. */
 static struct disk_super get_super(struct written *w)
 {
 	struct disk_super primary, mirror;
@@ -244,7 +244,7 @@ static void backup_roots_rotate(void **state)
 		assert_int_equal(le64_get(b->num_devices), 1);
 		if (generation > SUPER_BACKUPS)
 			assert_int_equal(le64_get(s.backups[generation % SUPER_BACKUPS].tree_root_gen), generation - 3);
-		/* A handle that was opened anew goes on where the last left off. */
+		/* A new handle continues where the previous one stopped. */
 		if (generation == 6) {
 			btrkit_fs_close(fs);
 			fs = written_open(&w, BTRKIT_OPEN_WRITE);
@@ -254,7 +254,7 @@ static void backup_roots_rotate(void **state)
 	written_destroy(&w);
 }
 
-/* A change of nothing but the superblock is one all the same, and copies the root tree. */
+/* A change to the superblock alone is committed too, and copies the root tree. */
 static void superblock_alone(void **state)
 {
 	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -282,7 +282,7 @@ static void superblock_alone(void **state)
 	assert_int_equal(le64_get(s.generation), 3);
 	assert_int_equal(le64_get(s.uuid_tree_generation), 3);
 	assert_int_equal(fs->root_tree.generation, 3);
-	/* The one follows where it was right, the other never does. */
+	/* uuid_tree_generation is updated if it was up to date before, cache_generation never. */
 	txn = written_start(fs);
 	txn->super.uuid_tree_generation = le64_put(1);
 	toggle(txn, 1);
@@ -318,13 +318,13 @@ static void room_is_made_for_blocks(void **state)
 		assert_true(volume_num_chunks(fs->volume) > chunks);
 		btrkit_txn_abort(txn);
 		assert_int_equal(volume_num_chunks(fs->volume), chunks);
-		/* It is kept, and the next handle finds it. */
+		/* The new chunk is kept, and the next handle finds it. */
 		txn = written_start(fs);
 		written_check(txn_reserve(txn, (34ull << 20) / o.nodesize, &err), &err);
 		toggle(txn, 2000);
 		written_commit(txn);
 		reopen_and_compare(&w);
-		/* More than there is: said so, and nothing is lost. */
+		/* If more is reserved than there is, that fails, and nothing is lost. */
 		txn = written_start(fs);
 		toggle(txn, 100);
 		assert_int_equal(txn_reserve(txn, SIZE / 4096, &err), -ENOSPC);
@@ -352,7 +352,7 @@ static struct disk_root_item get_root_item(struct btrkit_fs *fs, uint64_t id, ui
 	return d;
 }
 
-/* Linux of before 3.6 wrote short root items, and left in long ones what it did not know. */
+/* Linux before 3.6 wrote short root items, and left the new fields of long ones stale. */
 static void old_root_items_become_new_ones(void **state)
 {
 	(void)state;
@@ -400,7 +400,7 @@ struct verified {
 	int ret;
 };
 
-/* What is read meanwhile is no private block. */
+/* Reads during verification must not see private blocks. */
 static int verify(void *ctx, struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	struct verified *v = ctx;
@@ -448,7 +448,7 @@ static void what_was_written_can_be_verified(void **state)
 	written_destroy(&w);
 }
 
-/* A tree of quotas as `btrfs quota enable` makes it, as far as transactions look at it. */
+/* Make a quota tree as `btrfs quota enable` does, as far as transactions look at it. */
 static void enable_quota(struct btrkit_fs *fs, uint64_t flags, uint64_t generation)
 {
 	const struct disk_qgroup_status status = { .version = le64_put(1),
@@ -483,7 +483,7 @@ static struct qgroup_status get_quota(struct btrkit_fs *fs)
 	return status;
 }
 
-/* A change of a tree that quotas know nothing of. */
+/* Change a tree that is not subject to quotas. */
 static void change_device_tree(struct btrkit_txn *txn)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -516,12 +516,12 @@ static void quotas_are_marked(void **state)
 	assert_int_equal(get_quota(fs).generation, 4);
 	assert_int_equal(get_quota(fs).flags, QGROUP_STATUS_ON | QGROUP_STATUS_INCONSISTENT);
 	btrkit_fs_close(fs);
-	/* There are no qgroups. */
+	/* Expected, since there are no qgroups. */
 	written_judge_but(&w, AUDIT_LEFTOVERS);
 	written_destroy(&w);
 }
 
-/* They were wrong before, by their generation, which must not be forgotten. */
+/* The quotas were inconsistent already, by their generation; that must be kept. */
 static void wrong_quotas_stay_wrong(void **state)
 {
 	const struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -569,7 +569,7 @@ static void simple_quotas_forbid_changes_of_files(void **state)
 	change_device_tree(txn);
 	written_commit(txn);
 	btrkit_fs_close(fs);
-	/* There are no qgroups. */
+	/* Expected, since there are no qgroups. */
 	written_judge_but(&w, AUDIT_LEFTOVERS);
 	written_destroy(&w);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A commit whose writes, flushes or allocations fail, each in turn: the error says which state holds, that state does
- * hold, and the handle writes nothing any more. AddressSanitizer's run sees what leaks.
+ * Each write, flush and allocation of a commit fails in turn: the error says which state the filesystem is in, which
+ * must be true, and the handle does not write any more. Leaks are found by running this under AddressSanitizer.
  */
 #include "tests/unit/unit.h"
 
@@ -14,7 +14,7 @@
 #define ITEMS 60u
 #define TYPE 99u
 
-/* Adds items of round @round; a chunk, too, in a part of the rounds. */
+/* Add the items of round @round; some rounds also create a chunk. */
 static int edit(struct btrkit_txn *txn, unsigned round, struct btrkit_error *err)
 {
 	struct edit_tree *t = NULL;
@@ -28,7 +28,7 @@ static int edit(struct btrkit_txn *txn, unsigned round, struct btrkit_error *err
 	return ret;
 }
 
-/* The highest round of which there are items, which must be all. */
+/* The last round with items on the device; its items must all be there. */
 static unsigned last_round(struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -50,7 +50,7 @@ static unsigned last_round(struct btrkit_fs *fs)
 	return last;
 }
 
-/* A filesystem on which one round was committed. */
+/* Make a filesystem with one committed round. */
 static void make(struct written *w, uint32_t nodesize)
 {
 	struct btrkit_mkfs_options o = BTRKIT_MKFS_OPTIONS_INIT;
@@ -76,7 +76,10 @@ static unsigned round_on_device(struct written *w)
 	return round;
 }
 
-/* The state after call number @call of a commit of @calls failed: of the last five the first is the blocks' flush. */
+/*
+ * The state after call number @call of @calls in a commit failed. The first of the last five calls is the flush of the
+ * tree blocks.
+ */
 static enum btrkit_commit_state expected_state(uint64_t call, uint64_t calls)
 {
 	if (call + 4 < calls)
@@ -124,12 +127,15 @@ static void every_failing_call_is_told(void **state)
 		assert_true(err.places & BTRKIT_AT_DEVID);
 		expect_words(&err, expected);
 		assert_int_equal(last_round(fs), expected == BTRKIT_COMMIT_NEW ? 2 : 1);
-		/* Nothing is tried again, not a flush least of all. */
+		/* Nothing is retried, and a flush in particular must not be. */
 		assert_int_equal(btrkit_txn_start(fs, &txn, &err), -EROFS);
 		assert_int_equal(w.calls - before, call + 1);
 		btrkit_fs_close(fs);
 		assert_int_equal(w.calls - before, call + 1);
-		/* A write that fails does nothing here: the new state begins with the flush of the primary. */
+		/*
+		 * In this device a failed write writes nothing, so the new state exists from the flush of the primary
+		 * superblock on.
+		 */
 		assert_int_equal(round_on_device(&w), call + 3 < calls ? 1 : 2);
 		written_judge_but(&w, call + 3 < calls ? AUDIT_ITEMS : AUDIT_ITEMS | AUDIT_MIRRORS);
 		written_destroy(&w);
@@ -200,7 +206,7 @@ static void a_full_disk_is_met_before_anything_is_written(void **state)
 	written_destroy(&w);
 }
 
-/* A round in which allocation number @at fails. @num: how many there were; @return what failed */
+/* Run a round in which allocation number @at fails. @num: the number of allocations; @return the first error */
 static int one_round(struct written *w, unsigned round, uint64_t at, uint64_t *num, enum btrkit_commit_state *reached,
 		     struct btrkit_error *err)
 {
@@ -220,7 +226,7 @@ static int one_round(struct written *w, unsigned round, uint64_t at, uint64_t *n
 			ret = btrkit_txn_commit(txn, reached, err);
 	}
 	*num = memory_end();
-	/* An aborted transaction leaves the handle as it was. */
+	/* An aborted transaction must leave the handle unchanged. */
 	if (*reached == BTRKIT_COMMIT_OLD) {
 		assert_int_equal(volume_num_chunks(fs->volume), chunks);
 		assert_int_equal(last_round(fs), round - 1);
@@ -242,7 +248,7 @@ static void every_failing_allocation_is_told(void **state)
 			enum btrkit_commit_state reached;
 			const int ret = one_round(&w, round, at, &num, &reached, &err);
 
-			/* Some are for what can be done without: then the round is made. */
+			/* Some allocations are not essential: then the round is committed. */
 			if (!ret && num <= at)
 				break;
 			if (!ret) {

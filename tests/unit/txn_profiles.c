@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Transactions on every profile: no write touches what the last commit has, nor a row with parity that has any of it;
- * afterwards all devices agree, parity fits, and with devices lost everything is there. A device that fails stops the
- * commit, which says which one and what state holds. A filesystem is filled up to where nothing more can be reserved,
- * and no commit before that lacks room.
+ * Transactions on every profile. No write touches anything of the last commit, nor a row with parity that has any of
+ * it; afterwards all devices are consistent, parity is correct, and nothing is lost if devices are missing. A failing
+ * device fails the commit, which names the device and the resulting state. A filesystem is filled until nothing more
+ * can be reserved, and no commit before that runs out of space.
  */
 #include "tests/unit/unit.h"
 
@@ -21,7 +21,7 @@
 #define TYPE 99u
 #define SECTOR 4096u
 
-/* Data, metadata, mixed, nodesize, devices to spare, devices and their MiB. */
+/* Data, metadata, mixed, nodesize, devices that may be lost, devices and their sizes in MiB. */
 static const struct rig_kind kinds[] = {
 	{ "raid0", BTRKIT_PROFILE_RAID0, BTRKIT_PROFILE_RAID0, false, 4096, 0, 2, { 160, 200 } },
 	{ "raid1", BTRKIT_PROFILE_RAID1, BTRKIT_PROFILE_RAID1, false, 4096, 1, 3, { 160, 200, 160 } },
@@ -53,7 +53,7 @@ static unsigned pick(unsigned below)
 	return (unsigned)((seed >> 33) % below);
 }
 
-/* Data that nothing refers to: its place is given back, and was written all the same. */
+/* Write data that nothing refers to: its space is freed again, but the write must be safe too. */
 static int put_data(struct btrkit_txn *txn, struct btrkit_error *err)
 {
 	uint8_t bytes[40 * SECTOR];
@@ -64,7 +64,7 @@ static int put_data(struct btrkit_txn *txn, struct btrkit_error *err)
 	return ret ? ret : txn_write_data(txn, r.start, bytes, r.length, err);
 }
 
-/* Adds the items of a round, takes away those of the one before the last but @keep, and has room for @blocks more. */
+/* Add the items of a round, delete those of the round @keep before it, and reserve @blocks more blocks. */
 static int edit(struct btrkit_txn *txn, unsigned round, unsigned keep, unsigned blocks, struct btrkit_error *err)
 {
 	uint8_t bytes[500] = { 0 };
@@ -86,7 +86,7 @@ static int edit(struct btrkit_txn *txn, unsigned round, unsigned keep, unsigned 
 	return ret;
 }
 
-/* The highest round of which there are items, which must be all, and what was put there. */
+/* The last round with items; its items must all be there, with the right contents. */
 static unsigned last_round(struct btrkit_fs *fs, unsigned keep)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -149,7 +149,7 @@ static void expect_equal_maps(const struct space_group *g, const struct free_map
 	}
 }
 
-/* What is free, and what of it may be handed out, is what a new handle loads, and rows are whole. */
+/* The free space, and what of it may be allocated, must equal what a new handle loads, and consist of whole rows. */
 static void expect_space(struct rig *r, struct space *s)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -174,7 +174,7 @@ static void expect_space(struct rig *r, struct space *s)
 	btrkit_fs_close(fs);
 }
 
-/* With every choice of devices lost that there are devices to spare for. */
+/* Check with every set of lost devices that the profile tolerates. @return the number of sets */
 static unsigned lose(struct rig *r, unsigned spare, unsigned round)
 {
 	unsigned n = 0;
@@ -232,7 +232,7 @@ static void every_profile_is_committed(void **state)
 		commits(&kinds[i]);
 }
 
-/* The commit's last calls: all devices flushed, all primaries, all flushed, all mirrors, all flushed. */
+/* The last calls of a commit: flush all devices, write all primaries, flush all, write all mirrors, flush all. */
 static enum btrkit_commit_state expected_state(const struct rig *r, uint64_t left, uint64_t mirrors)
 {
 	if (left <= mirrors + r->n)
@@ -240,7 +240,7 @@ static enum btrkit_commit_state expected_state(const struct rig *r, uint64_t lef
 	return left <= mirrors + 3 * r->n ? BTRKIT_COMMIT_UNKNOWN : BTRKIT_COMMIT_OLD;
 }
 
-/* Call number @call of a commit of @calls fails. */
+/* Let call number @call of @calls in a commit fail. */
 static void fail_at(const struct rig *base, const struct rig_kind *kind, uint64_t call, uint64_t calls,
 		    uint64_t mirrors)
 {
@@ -271,7 +271,9 @@ static void fail_at(const struct rig *base, const struct rig_kind *kind, uint64_
 	assert_int_equal(r.calls, call + 1);
 	round = round_on_devices(&r, 0, 4);
 	assert_true(expected == BTRKIT_COMMIT_OLD ? round == 1 : expected == BTRKIT_COMMIT_NEW ? round == 2 : round);
-	/* Without the one that failed, too, and what was not finished is no harm to the others. */
+	/*
+	 * The state is also complete without the device that failed, and incomplete writes did no harm to the others.
+	 */
 	if (kind->spare) {
 		round = round_on_devices(&r, 1u << (r.failed - 1), 4);
 		assert_true(expected == BTRKIT_COMMIT_OLD ? round == 1 : expected != BTRKIT_COMMIT_NEW || round == 2);
@@ -314,7 +316,7 @@ static void every_failing_call_is_told(void **state)
 		failures(&kinds[i]);
 }
 
-/* What is reserved can be had, up to the end. */
+/* Every reservation that was granted can be used, until the filesystem is full. */
 static void fill(const struct rig_kind *kind)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -333,7 +335,7 @@ static void fill(const struct rig_kind *kind)
 
 		txn = start(fs);
 		calls = r.calls;
-		/* More and more is left over from each round. */
+		/* Also reserve half of the free blocks, most of which the round does not use. */
 		rig_check(space_count(txn->space, BG_METADATA, kind->nodesize, UINT64_MAX, &pieces, &err), &err);
 		ret = edit(txn, round + 1, UINT_MAX, (unsigned)pieces / 2, &err);
 		if (ret)
@@ -376,7 +378,7 @@ static void what_is_reserved_can_be_had(void **state)
 #define EXTENTS 14000u
 #define EXTENT (256u << 10)
 
-/* A place for data, and a chunk more where there is none. */
+/* Allocate space for data, and create a chunk if there is none. */
 static struct range place(struct btrkit_txn *txn)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -396,7 +398,7 @@ static struct range place(struct btrkit_txn *txn)
 
 #define INODE 5000u
 
-/* A file without checksums that waits to be deleted. */
+/* Make a file without checksums that is an orphan. */
 static void put_inode(struct btrkit_txn *txn, struct edit_tree *t)
 {
 	const struct disk_inode_item d = { .generation = le64_put(txn->generation),
@@ -409,7 +411,7 @@ static void put_inode(struct btrkit_txn *txn, struct edit_tree *t)
 	rig_check(edit_insert(t, &KEY(OID_ORPHAN, KEY_ORPHAN_ITEM, INODE), "", 0, &err), &err);
 }
 
-/* Its extents, or every other of them gone again: the free space is in as many pieces. */
+/* Add the extents of that file, or remove every second one, which leaves as many free ranges. */
 static void scatter(struct btrkit_txn *txn, struct range *at, bool add)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -457,7 +459,7 @@ static void build(const struct rig_kind *kind)
 		commit(txn);
 		rig_judge(&r);
 	}
-	/* The last time in place of one that is not valid, whose blocks are dropped before. */
+	/* The last conversion replaces an invalid tree, whose blocks are freed first. */
 	for (unsigned turn = 0; turn < 5; turn++) {
 		if (turn == 3) {
 			txn = start(fs);
@@ -518,7 +520,7 @@ static void degraded_is_refused(void **state)
 	}
 }
 
-/* Where a device grew over what was another filesystem's mirror, of the same generation by chance. */
+/* A device was extended over the superblock mirror of another filesystem, which by chance has the same generation. */
 static void mirrors_of_others_are_replaced(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
