@@ -28,7 +28,7 @@ void rig_expect(int ret, int wanted, const struct btrkit_error *err)
 {
 	if (ret == wanted)
 		return;
-	/* In a thread of its own nothing else would tell why. */
+	/* In another thread, a failed assertion would not print the reason. */
 	fprintf(stderr, "%d where %d is expected: %s\n", ret, wanted, ret ? err->message : "");
 	abort();
 }
@@ -203,7 +203,10 @@ static const struct volume_chunk *chunk_of(const struct btrkit_fs *fs, uint64_t 
 	return NULL;
 }
 
-/* Bytes of @fs from @from on, in the piece of a chunk where they lie in one strip. @return how many */
+/*
+ * Protect, or with @release unprotect, the bytes of @fs from @from to the end of their strip or @to.
+ * @return the number of bytes
+ */
 static uint64_t hold_piece(struct rig *r, const struct btrkit_fs *fs, uint64_t from, uint64_t to, bool release)
 {
 	const struct volume_chunk *c = chunk_of(fs, from);
@@ -213,7 +216,7 @@ static uint64_t hold_piece(struct rig *r, const struct btrkit_fs *fs, uint64_t f
 	for (unsigned copy = 0; copy < raid_copies(&shape); copy++) {
 		place = raid_map(&shape, from - c->logical, copy);
 		place.length = place.length < to - from ? place.length : to - from;
-		/* With parity it is never written in place. */
+		/* With parity, data is never overwritten in place. */
 		if (release && raid_profile_find(c->type)->parity)
 			continue;
 		hold(r, (unsigned)c->stripes[place.stripe].devid - 1, c->stripes[place.stripe].physical + place.offset,
@@ -226,7 +229,7 @@ static uint64_t hold_piece(struct rig *r, const struct btrkit_fs *fs, uint64_t f
 	return place.length;
 }
 
-/* What is kept for a file has nothing in it: its file may be written there. */
+/* Preallocated extents have no data yet, so their file may write there. */
 static void release_kept(struct rig *r, struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -280,13 +283,13 @@ void rig_hold(struct rig *r)
 	btrkit_fs_close(fs);
 }
 
-/* In the field of RAID 6, as it is defined. */
+/* Multiply by two in the Galois field of RAID6. */
 static uint8_t twice(uint8_t x)
 {
 	return (uint8_t)(x << 1 ^ (x & 0x80 ? 0x1d : 0));
 }
 
-/* P and Q by their definition, for each sector of the strips. */
+/* Compare P and Q with their definition, for each sector of the strips. */
 static void judge_row(struct rig *r, const struct volume_chunk *c, uint64_t row)
 {
 	const struct raid_shape shape = { c->type, c->num_stripes };
@@ -333,7 +336,7 @@ static void judge_parity(struct rig *r, const struct btrkit_fs *fs)
 	}
 }
 
-/* Each device's superblocks are of the same generation, and say what its device extents come to. */
+/* All superblocks of a device have the same generation, and count the bytes of its device extents. */
 static void judge_supers(struct rig *r, const struct btrkit_fs *fs)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;

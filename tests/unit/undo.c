@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is written over an undo file comes back, and what cannot be put back as it was is refused. */
+/* Writes through an undo file can be undone, and whatever cannot be restored exactly is refused. */
 #include "tests/unit/undo_rig.h"
 
 #include <unistd.h>
 
-/* Any calls, in any order; what is read is what a plain array has. */
+/* Random calls in random order; reads are compared with a plain array. */
 static void use_at_random(struct rig *r, uint64_t size, unsigned calls)
 {
 	struct sparse *model = sparse_create(size, r->before);
@@ -60,7 +60,7 @@ static void what_was_overwritten_comes_back(void **state)
 	}
 }
 
-/* More than waits in memory at once. */
+/* More than is queued in memory at once. */
 static void large_writes_come_back(void **state)
 {
 	uint8_t *bytes = malloc(20 * MIB);
@@ -83,7 +83,7 @@ static void large_writes_come_back(void **state)
 	free(bytes);
 }
 
-/* A damage of the file is told of, or does no harm: never does a device come half back. */
+/* Damage to the undo file is reported or harmless; a device must never be restored partially. */
 static void judge_damaged(struct rig *r, uint64_t *refused, uint64_t *harmless)
 {
 	struct sparse *device = sparse_create(100000, r->device);
@@ -120,7 +120,7 @@ static void a_damaged_file_does_no_harm(void **state)
 		judge_damaged(&r, &refused, &harmless);
 		sparse_write(r.file, at, &byte, 1);
 	}
-	/* What does no harm is the filling between records, and the last one of them. */
+	/* Harmless damage is that of padding between records, and of the last record. */
 	assert_true(refused > 10 * harmless);
 	assert_true(harmless);
 	for (uint64_t size = 0; size < r.file_end; size += 1 + rig_draw() % 16) {
@@ -132,7 +132,9 @@ static void a_damaged_file_does_no_harm(void **state)
 	rig_end(&r);
 }
 
-/* Each sector that the file has, changed by somebody else; the superblock is one though nothing was written to it. */
+/*
+ * Any change by others to a sector in the undo file is noticed. The superblock counts too, although it was not written.
+ */
 static void a_changed_device_is_refused(void **state)
 {
 	uint64_t refused = 0, size = 100000;
@@ -164,7 +166,7 @@ static void a_changed_device_is_refused(void **state)
 		}
 		sparse_free(device);
 	}
-	/* Two blocks, two blocks up to the device's end (1,696 bytes are 4 sectors of it), the superblock. */
+	/* Two blocks, two blocks up to the end of the device (whose 1,696 bytes are 4 sectors), and the superblock. */
 	assert_int_equal(refused, 16 + 8 + 4 + 8);
 	rig_must_undo(&r, r.device);
 	rig_end(&r);
@@ -191,7 +193,7 @@ static void what_does_not_fit_is_refused(void **state)
 	rig_end(&r);
 }
 
-/* A record with a good checksum; its payload, if any, is zeros. */
+/* A record with a valid checksum; its payload, if any, is zeros. */
 struct made_record {
 	uint8_t type, flags;
 	uint16_t device;
@@ -236,7 +238,7 @@ static int undo_of_records(const struct made_record *records, size_t n)
 	return ret;
 }
 
-/* Checksums do not make sense: what a whole record says is judged. */
+/* A valid checksum does not make a record valid: all its fields are validated. */
 static void records_are_judged(void **state)
 {
 	static const struct made_record good[] = {
@@ -263,10 +265,10 @@ static void records_are_judged(void **state)
 		{ UNDO_OLD, UNDO_ZEROS, 0, UINT64_MAX - 4095, 4096, 0, -EUCLEAN },
 		{ UNDO_OLD, UNDO_ZEROS, 0, 0, UINT64_MAX - 4095, 0, -EUCLEAN },
 		{ UNDO_OLD, UNDO_ZEROS, 1, 0, 4096, 0, -EUCLEAN },
-		/* Twice, as a whole and in part. */
+		/* Saved twice, entirely and partly. */
 		{ UNDO_OLD, UNDO_ZEROS, 0, 65536, 4096, 0, -EUCLEAN },
 		{ UNDO_OLD, UNDO_ZEROS, 0, MIB + 8192, 4096, 0, -EUCLEAN },
-		/* Of what was not saved. */
+		/* New data for a range that was not saved. */
 		{ UNDO_NEW, 0, 0, 0, 4096, 32, -EUCLEAN },
 		{ UNDO_NEW, 0, 0, 65536, 8192, 64, -EUCLEAN },
 		{ UNDO_NEW, 0, 0, 65536, 4096, 28, -EUCLEAN },
@@ -299,7 +301,7 @@ static void records_are_judged(void **state)
 	assert_int_equal(undo_of_records(records, ARRAY_SIZE(good)), -EUCLEAN);
 }
 
-/* Threads, each in a part of the device of its own. */
+/* Threads, each with its own part of the device. */
 struct worker {
 	struct btrkit_io *io;
 	uint64_t from;
@@ -371,7 +373,7 @@ static void threads_keep_apart(void **state)
 	sparse_free(file);
 }
 
-/* One file may have several devices. */
+/* Several devices may share one undo file. */
 static void devices_have_one_file(void **state)
 {
 	struct sparse *a = sparse_create(MIB, NULL), *b = sparse_create(2 * MIB, NULL);
@@ -398,14 +400,14 @@ static void devices_have_one_file(void **state)
 	sparse_free(b);
 }
 
-/* Devices of one size over one file: how they were, and how they are. */
+/* Devices of equal size that share one undo file: their contents before and now. */
 struct several {
 	struct sparse *before[3], *now[3], *file;
 	struct btrkit_io *ios[3];
 	struct undo_log *log;
 };
 
-/* @seed: 0: all alike */
+/* @seed: 0: equal contents on all */
 static void several_start(struct several *s, uint64_t seed)
 {
 	uint8_t bytes[3000];
@@ -456,7 +458,7 @@ static void several_end(struct several *s)
 	}
 }
 
-/* Gives the devices in an order, @order as digits. Whatever is refused is not written to. */
+/* Undo with the devices in an order given as digits. If it is refused, nothing may be written. */
 static int several_undo(struct several *s, const char *order, unsigned flags, struct btrkit_error *err)
 {
 	const struct btrkit_undo_options opts = { .flags = flags };
@@ -492,7 +494,7 @@ static void devices_come_in_any_order(void **state)
 			several_write(&s, j, 65536, (uint8_t)(j + 1));
 		several_write(&s, 1, 3 * MIB / 2, 9);
 		several_close(&s);
-		/* One of another run, one too few, one twice. */
+		/* A device is missing, and one is given twice. */
 		assert_int_equal(several_undo(&s, "01", 0, &err), -EINVAL);
 		assert_non_null(strstr(err.message, "was made for 3 devices, but 2 were given"));
 		assert_int_equal(several_undo(&s, "011", 0, &err), -EINVAL);
@@ -508,14 +510,14 @@ static void devices_come_in_any_order(void **state)
 		err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 		if (several_undo(&s, orders[i], 0, &err))
 			fail_msg("%s: %s", orders[i], err.message);
-		/* What was tried on the way is nobody's failure. */
+		/* Attempts to match devices must leave no error. */
 		assert_int_equal(err.err, 0);
 		assert_string_equal(err.message, "");
 		several_end(&s);
 	}
 }
 
-/* Power failed before anything was written by which they could be told apart: what is alike is not exchanged. */
+/* Power failed before anything was written by which the devices differ: equal devices must not be mixed up. */
 static void devices_that_are_alike(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -523,7 +525,7 @@ static void devices_that_are_alike(void **state)
 
 	(void)state;
 	several_start(&s, 11);
-	/* All of what differed is overwritten by the same. */
+	/* Overwrite everything that differed with equal data. */
 	for (unsigned i = 0; i < 3; i++)
 		several_write(&s, i, 69000, 5);
 	for (unsigned i = 0; i < 2; i++)
@@ -532,7 +534,7 @@ static void devices_that_are_alike(void **state)
 	assert_int_equal(several_undo(&s, "012", 0, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "cannot determine which device is number-0"));
 	assert_int_equal(several_undo(&s, "012", BTRKIT_UNDO_ORDERED, &err), 0);
-	/* What the first window does not tell the rest does. */
+	/* If the first window does not identify the devices, the rest does. */
 	assert_int_equal(several_undo(&s, "210", 0, &err), 0);
 	several_end(&s);
 }
@@ -543,7 +545,7 @@ static int end_it(void *ctx, uint64_t done, uint64_t total)
 	return done > total * *(uint64_t *)ctx / 4 ? -EINTR : 0;
 }
 
-/* An undo that was ended is named by whoever reads a superblock, and is completed by another one. */
+/* Reading a superblock reports an interrupted undo, and another undo completes it. */
 static void an_unfinished_undo_has_a_name(void **state)
 {
 	uint64_t quarter = 1;
@@ -561,7 +563,7 @@ static void an_unfinished_undo_has_a_name(void **state)
 		rig_write(&r, i * 5 * MIB, 1);
 	rig_close(&r);
 	io = sparse_io(r.device);
-	/* Before it has written anything, and after. */
+	/* Before it has written anything, and afterwards. */
 	for (; quarter <= 3; quarter += 2) {
 		assert_int_equal(undo_run(sparse_io(r.file), &io, 1, &opts, NULL, &err), -EINTR);
 		for (unsigned mirror = 0; mirror < 2; mirror++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* An undo file that cannot be made or written to, a device that fails, memory that runs out. */
+/* An undo file that cannot be created or written, a device that fails, and lack of memory. */
 #include "tests/unit/undo_rig.h"
 
 #include <sys/stat.h>
@@ -29,7 +29,7 @@ static void a_failing_file_keeps_the_device(void **state)
 				ret = btrkit_io_flush(r.io, &err);
 		}
 		if (!ret) {
-			/* There are ten stretches, of which each is a write and a flush. */
+			/* There are ten steps, each of which is a write and a flush. */
 			assert_int_equal(r.calls, 20);
 			assert_int_equal(i / 2, 20);
 			rig_end(&r);
@@ -37,7 +37,7 @@ static void a_failing_file_keeps_the_device(void **state)
 		}
 		assert_int_equal(ret, errors[i % 2]);
 		assert_memory_equal(err.message, "undo file the-file: cannot ", 27);
-		/* From then on nothing is written, however often it is tried; and what was can be undone. */
+		/* After that nothing more is written, and what was written can be undone. */
 		writes = r.device_writes;
 		if (r.io) {
 			assert_int_equal(btrkit_io_flush(r.io, NULL), ret);
@@ -109,7 +109,7 @@ static int fail_once(void *ctx, uint64_t offset, const void *data, size_t len)
 	return -EIO;
 }
 
-/* Whoever flushes need not be who was told of the failure. */
+/* A flush must report failures of earlier queued writes, even if a write already did. */
 static void a_flush_tells_of_what_was_lost(void **state)
 {
 	static const struct btrkit_io_record_ops ops = { .write = fail_once };
@@ -126,7 +126,7 @@ static void a_flush_tells_of_what_was_lost(void **state)
 	assert_int_equal(undo_log_create(sparse_io(file), &log, NULL), 0);
 	assert_int_equal(undo_io_create(log, below, &io, NULL), 0);
 	undo_log_drop(log);
-	/* They wait, until there is no room for another. */
+	/* Writes are queued until there is no more room. */
 	for (i = 0; i < 16 && !btrkit_io_write(io, i * (uint64_t)MIB, bytes, sizeof(bytes), &first); i++)
 		;
 	assert_in_range(i, 1, 15);
@@ -142,7 +142,7 @@ static void a_flush_tells_of_what_was_lost(void **state)
 	sparse_free(device);
 }
 
-/* How many calls of a device or file succeed. */
+/* Number of calls of a device or file that succeed. */
 struct calls {
 	uint64_t left;
 };
@@ -165,7 +165,7 @@ static int on_flush(void *ctx)
 	return one_call(ctx);
 }
 
-/* At each of its calls: it says so, and is completed when it is run again. */
+/* Each call of an undo fails in turn: it reports that, and running it again completes it. */
 static void a_failing_undo_is_run_again(void **state)
 {
 	static const struct btrkit_io_record_ops ops = { on_write, on_flush, NULL };
@@ -257,7 +257,7 @@ static void files_are_new_ones(void **state)
 	assert_false(fstat(fd, &st));
 	assert_int_equal(st.st_size, MIB);
 	refused(io, file_path, 0, EEXIST);
-	/* Nothing was written. */
+	/* Nothing has been written yet. */
 	assert_int_equal(btrkit_io_reserve(io, 0, 5000, NULL), 0);
 	btrkit_io_close(io);
 	assert_false(exists());
@@ -286,7 +286,7 @@ static void make_two(struct btrkit_io *ios[2])
 		assert_int_equal(btrkit_io_memory(MIB, &ios[i], NULL), 0);
 }
 
-/* Which of two it is has to be read from it; that it cannot be is not told of the undo file. */
+/* Devices are told apart by reading them; a read error must not be blamed on the undo file. */
 static void a_device_that_fails_is_not_the_file(void **state)
 {
 	struct btrkit_io_faults faults = BTRKIT_IO_FAULTS_INIT;
@@ -309,7 +309,7 @@ static void a_device_that_fails_is_not_the_file(void **state)
 	unlink(file_path);
 }
 
-/* Memory runs out at each allocation: nothing is written that cannot be undone, nothing is left behind. */
+/* Each allocation fails in turn: nothing is written that cannot be undone, and nothing leaks. */
 static void memory_that_runs_out_is_told_of(void **state)
 {
 	struct btrkit_error err;
@@ -368,7 +368,7 @@ static int create_folder(void **state)
 	return !f || fclose(f) || truncate(image_path, MIB);
 }
 
-/* A file of which it is counted how much is read. */
+/* A file that counts the bytes read from it. */
 static struct counting {
 	struct btrkit_io io;
 	struct sparse *file;
@@ -389,7 +389,7 @@ static void count_close(struct btrkit_io *io)
 	(void)io;
 }
 
-/* Behind the last record many begin that are none, and each would have a MiB, with what is of others. */
+/* After the last record, many false records begin, each claiming a payload of a MiB that overlaps the others. */
 static void a_file_that_was_made_up_is_refused_soon(void **state)
 {
 	static const struct btrkit_io_ops ops = { .read = count_read, .close = count_close };

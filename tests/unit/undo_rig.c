@@ -65,7 +65,7 @@ static int on_device_discard(void *ctx, uint64_t offset, uint64_t len)
 	return 0;
 }
 
-/* Random bytes in places, zeros elsewhere. */
+/* Random data in some places, zeros elsewhere. */
 static struct sparse *make_contents(uint64_t size)
 {
 	struct sparse *s = sparse_create(size, NULL);

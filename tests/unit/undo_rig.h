@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TESTS_UNDO_RIG_H
 #define BTRKIT_TESTS_UNDO_RIG_H
 
-/* A device that is written to over an undo file, and all that reaches either. */
+/* A device that is written through an undo file, with records of what reaches both. */
 
 #include "tests/unit/unit.h"
 
@@ -20,28 +20,28 @@ struct rig {
 	struct sparse *before, *device, *file;
 	struct btrkit_io *io;
 	uint64_t file_end;
-	bool file_waits;	/* it was written to after its latest flush */
+	bool file_waits;	/* written to since its last flush */
 	unsigned device_writes, early_writes, discards;
 	uint64_t calls, fail_at;	/* of the file */
 	int error;
 };
 
-/* The next number of a sequence that is the same on every machine. */
+/* Pseudo-random numbers, the same on every machine. */
 void rig_seed(uint64_t seed);
 uint64_t rig_draw(void);
 
-/* The file's call number @file_fails_at, from 0 on, and all after it return @error. */
+/* Call number @file_fails_at of the file, counted from 0, and all after it return @error. */
 int rig_start(struct rig *r, uint64_t size, uint64_t file_fails_at, int error, struct btrkit_error *err);
-/* Nothing reached the device before what it needs was on disk. */
+/* Asserts that nothing reached the device before its undo record was on disk. */
 void rig_close(struct rig *r);
 void rig_end(struct rig *r);
 
 int rig_undo(struct rig *r, struct sparse *device, struct btrkit_undo_result *result, struct btrkit_error *err);
 void rig_must_undo(struct rig *r, struct sparse *device);
 
-/* 5,000 bytes. */
+/* Write 5,000 bytes. */
 void rig_write(struct rig *r, uint64_t at, uint8_t byte);
-/* Writes in three stretches, the superblock in the last, as whoever writes a filesystem does; and closes. */
+/* Write in three steps, the superblock last, as writers of filesystems do, then close. */
 void rig_use(struct rig *r);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TESTS_UNIT_H
 #define BTRKIT_TESTS_UNIT_H
 
-/* What every unit test includes first: cmocka with the headers that it wants before it. */
+/* Included first by every unit test: cmocka with the headers that it requires. */
 
 #include <errno.h>
 #include <limits.h>
@@ -20,7 +20,7 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* What this build has. What it lacks it refuses by name, and tests do the rest without. */
+/* Features of this build. The library refuses missing ones by name; tests then check everything else. */
 #ifdef HAVE_ISAL
 #define UNIT_PARITY true
 #else

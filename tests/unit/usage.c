@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Who owns which space, where it can be reckoned by hand, and what becomes of the answer when something is damaged.
- * That whole filesystems come out as Linux's quota has them is the kernel tests' to say.
+ * Space by owner, in a filesystem whose results can be computed by hand, and the results after damage. Whole
+ * filesystems are compared with the quotas of Linux by the kernel tests.
  */
 #include "tests/unit/unit.h"
 
@@ -48,7 +48,7 @@ static void load(const struct btrkit_usage_options *opts, struct told *told, str
 		fail_msg("%s", err.message);
 }
 
-/* All of the answer for the filesystem as it should be. */
+/* The complete result for the undamaged filesystem. */
 static void judge_whole(const struct btrkit_usage *u)
 {
 	const uint64_t all = RIG_EXTENTS * RIG_LENGTH;
@@ -75,7 +75,7 @@ static void judge_whole(const struct btrkit_usage *u)
 	assert_int_equal(total.space.data, all);
 	assert_int_equal(total.space.blocks, rig.blocks_5 + rig.blocks_257 + owner(u, 0).referenced.blocks);
 	assert_int_equal(total.unowned.blocks + total.unowned.extents, 0);
-	/* Those two, all three, 257 alone. */
+	/* The sets {5, 256}, {5, 256, 257} and {257}. */
 	assert_int_equal(total.sets, 3 + !!owner(u, 0).referenced.blocks);
 	btrkit_usage_get_types(u, &types);
 	assert_int_equal(types.extents[BTRKIT_USAGE_PLAIN].disk, all);
@@ -153,7 +153,7 @@ static void each_extent_and_block(void **state)
 		assert_int_equal(e.type, BTRKIT_USAGE_PLAIN);
 		btrkit_usage_get_set(u, e.set, &set, NULL, 0);
 		assert_int_equal(set.num_owners, i ? 2 : 3);
-		/* Subvolume 257 has the first one in a leaf of its own. */
+		/* Subvolume 257 refers to the first extent from a leaf of its own. */
 		assert_int_equal(e.linux_shared, i != 0);
 		assert_true(i < 2 || e.set == before.set);
 		before = e;
@@ -168,7 +168,7 @@ static void each_extent_and_block(void **state)
 	btrkit_usage_free(u);
 }
 
-/* What the extent tree lacks and the trees name is told, and part of the answer. */
+/* Extents and blocks that only the trees know are reported, and included in the result. */
 static void missing_items_are_taken_in(void **state)
 {
 	struct btrkit_usage *u;
@@ -185,7 +185,7 @@ static void missing_items_are_taken_in(void **state)
 	btrkit_usage_free(u);
 }
 
-/* The address of the leaf of the extent tree, or its root, in which an item lies. */
+/* The address of the leaf of the extent tree that has an item, or of the root node. */
 static uint64_t extent_leaf(uint64_t below)
 {
 	uint8_t block[SYN_NODESIZE];
@@ -217,7 +217,7 @@ static void spoil(uint64_t bytenr)
 	}
 }
 
-/* Leaves of the extent tree that cannot be read, in turn, and all of it. */
+/* Unreadable leaves of the extent tree, each in turn, and an unreadable root node. */
 static void extent_tree_is_damaged(void **state)
 {
 	(void)state;
@@ -230,7 +230,10 @@ static void extent_tree_is_damaged(void **state)
 		rig_finish(&rig);
 		spoil(i ? extent_leaf(rig.items[(i - 1) * rig.num_items / 19].key.objectid) : rig.s.extent_root);
 		assert_int_equal(rig_load(&rig, NULL, &told, &u, &err), 0);
-		/* The trees say all that it would have said, and more: the rig lacks other trees than of files. */
+		/*
+		 * The trees provide the same information, and more: the rig has no items for trees other than file
+		 * trees.
+		 */
 		judge_whole(u);
 		assert_true(owner(u, 0).referenced.blocks >= 3);
 		assert_true(told.n == 1 || (i && told.n <= 1 + owner(u, 0).referenced.blocks));
@@ -258,7 +261,7 @@ static void one_copy_is_enough(void **state)
 	btrkit_usage_free(u);
 }
 
-/* A leaf of a subvolume is lost: what it names belongs to nobody, the rest is as before. */
+/* An unreadable leaf of a subvolume: what only it refers to has no owner, the rest is unchanged. */
 static void leaf_is_lost(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -297,7 +300,7 @@ static void leaf_is_lost(void **state)
 	}
 }
 
-/* A block that was not written when it should have been is not what its parent means, though it is whole. */
+/* An old block that was not overwritten is refused by its generation, although it is intact. */
 static void stale_block_is_refused(void **state)
 {
 	const uint64_t leaf = SYN_LOGICAL + 2 * SYN_NODESIZE;
@@ -322,7 +325,7 @@ static void stale_block_is_refused(void **state)
 	btrkit_usage_free(u);
 }
 
-/* A leaf that is empty, and one that does not begin with the key that its parent says. */
+/* An empty leaf, and a leaf whose first key differs from that in the parent. */
 static void another_leaf_is_told(void **state)
 {
 	const uint64_t leaf = SYN_LOGICAL + 2 * SYN_NODESIZE;
@@ -353,7 +356,7 @@ static void another_leaf_is_told(void **state)
 	}
 }
 
-/* The extent tree is wrong about a block that the trees agree on. */
+/* If the extent tree is wrong about a block, and the trees agree on it, the trees are right. */
 static void trees_are_believed(void **state)
 {
 	struct btrkit_usage *u;
@@ -384,7 +387,7 @@ static void impossible_extents_are_told(void **state)
 	size_t i;
 
 	(void)state;
-	/* One reaches into the next, which then is not there by the extent tree, and has no place of its own. */
+	/* An extent that reaches into the next one: the next one is dropped, and cannot be added again. */
 	rig_begin(&rig);
 	i = rig_find(&rig, rig_data(10));
 	rig.items[i].key.offset = RIG_LENGTH + 4096;
@@ -392,10 +395,10 @@ static void impossible_extents_are_told(void **state)
 	btrkit_usage_get_total(u, &total);
 	assert_int_equal(total.space.extents, RIG_EXTENTS - 1);
 	assert_int_equal(total.space.data, RIG_EXTENTS * RIG_LENGTH - 4096);
-	/* It overlaps; its file extent has another length; the next one has no place. */
+	/* The overlap, the file extent with a different length, and the missing extent. */
 	assert_int_equal(told.n, 3);
 	btrkit_usage_free(u);
-	/* In no chunk, too long for one, of no length. */
+	/* In no chunk, too long for one, and with length 0. */
 	for (unsigned what = 0; what < 3; what++) {
 		rig_begin(&rig);
 		i = rig.num_items - 1;
@@ -405,13 +408,13 @@ static void impossible_extents_are_told(void **state)
 			rig.items[i].key.offset = what == 1 ? 1ull << 60 : 0;
 		load(NULL, &told, &u);
 		judge_whole(u);
-		/* And the file's own is not there. */
+		/* The extent of the file is missing too. */
 		assert_int_equal(told.n, 2);
 		btrkit_usage_free(u);
 	}
 }
 
-/* A file names what is a tree block. */
+/* A file extent that names a tree block. */
 static void data_that_is_none(void **state)
 {
 	struct btrkit_usage *u;
@@ -422,13 +425,13 @@ static void data_that_is_none(void **state)
 	rig_drop(&rig, rig_find(&rig, rig_data(5)));
 	rig.items[rig_find(&rig, rig_data(4))].key.offset = 3 * 4096;
 	load(NULL, &told, &u);
-	/* The length of the one, the place of the other. */
+	/* One has a different length, the other an address that is in use. */
 	assert_int_equal(told.n, 2);
 	assert_int_equal(owner(u, 5).referenced.extents, RIG_EXTENTS - 1);
 	btrkit_usage_free(u);
 }
 
-/* What a dying subvolume has left begins at its drop progress. */
+/* A subvolume that is being deleted still has what comes after its drop progress. */
 static void dying_subvolume(void **state)
 {
 	const size_t at = 200;
@@ -447,7 +450,7 @@ static void dying_subvolume(void **state)
 	assert_int_equal(whole, rig.blocks_5);
 	btrkit_usage_free(u);
 
-	/* The first leaf that is left is the one behind that of the key. */
+	/* The first remaining leaf is the one after the leaf with the key. */
 	rig_begin(&rig);
 	rig.snapshot.refs = le32_put(0);
 	rig.snapshot.drop_progress = key_put(&KEY(257, KEY_EXTENT_DATA, at * RIG_LENGTH));
@@ -457,10 +460,10 @@ static void dying_subvolume(void **state)
 	assert_true(o.referenced.extents < RIG_EXTENTS - at && o.referenced.extents > 0);
 	assert_true(o.referenced.blocks < whole);
 	assert_int_equal(owner(u, 5).referenced.blocks, rig.blocks_5);
-	/* Leaves hold some fifty. */
+	/* A leaf holds about 50 extents. */
 	leaves = (size_t)(o.referenced.extents + 49) / 50;
 	assert_true(o.referenced.blocks > leaves && o.referenced.blocks <= leaves + 5);
-	/* The blocks on the path are tree 5's too, and those left of the key its alone. */
+	/* Blocks on the path are shared with tree 5, and those before the key belong to tree 5 alone. */
 	assert_int_equal(owner(u, 5).exclusive.blocks, whole - o.referenced.blocks);
 	btrkit_usage_free(u);
 }

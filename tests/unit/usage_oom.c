@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory runs out at every allocation of a load in turn, and of what is asked of its answer: that is said, and nothing
- * stays behind. AddressSanitizer's run sees what leaks. What is damaged takes memory of its own.
+ * Each allocation of a load, and of the queries of its result, fails in turn: that must be reported, and nothing leaks
+ * (seen under AddressSanitizer). Damage is added because reporting it needs memory too.
  */
 #include "tests/unit/unit.h"
 
@@ -26,7 +26,7 @@ static int ask(const struct btrkit_usage *u, struct btrkit_usage_space *sum, str
 	return ret ? ret : btrkit_usage_matrix(u, matrix, err);
 }
 
-/* Pieces of a page that are taken, until one is refused. */
+/* Receives pieces of output until it refuses one. */
 struct taker {
 	size_t taken, most, refused;
 };
@@ -53,7 +53,7 @@ static int print(struct btrkit_fs *fs, const struct btrkit_usage *u, struct take
 	return btrkit_usage_html_print(fs, u, NULL, &opts, take, t, err);
 }
 
-/* @return what failed first */
+/* @return the first failure */
 static int use(struct btrkit_fs *fs, unsigned threads, struct btrkit_usage_space *sum, struct btrkit_error *err)
 {
 	struct btrkit_usage_options opts = BTRKIT_USAGE_OPTIONS_INIT;
@@ -93,13 +93,13 @@ static void fail_in_turn(unsigned threads, bool damaged)
 	uint64_t needed;
 
 	make(damaged);
-	/* Every block takes memory, however often it is read. */
+	/* With a cache this small, every read of a block allocates. */
 	how.cache_bytes = 1;
 	assert_int_equal(syn_open(&rig.s, &how, &fs, NULL), 0);
 	memory_count(MEMORY_SUFFICES, false);
 	assert_int_equal(use(fs, threads, &whole, NULL), 0);
 	needed = memory_end();
-	/* Threads share the work as it comes, so this is about the number. */
+	/* Threads share the work in varying order, so only the number of the allocation is the same. */
 	for (uint64_t at = 0; at < 2 * needed; at++) {
 		struct btrkit_error err = BTRKIT_ERROR_INIT;
 		int ret;
@@ -131,7 +131,7 @@ static void damaged_filesystem(void **state)
 	fail_in_turn(2, true);
 }
 
-/* What refuses a piece of a page has its reason returned, and is not called again. */
+/* An error of the output function is returned, and the function is not called again. */
 static void refused(void **state)
 {
 	struct btrkit_usage_options opts = BTRKIT_USAGE_OPTIONS_INIT;

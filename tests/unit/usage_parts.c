@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the pass is built from: sets that are kept once, tables by address. */
+/* The data structures of the pass: sets that are stored once, and tables sorted by address. */
 #include "tests/unit/unit.h"
 
 #include "lib/usage/sets.h"
 #include "lib/usage/table.h"
 
-/* Every set of eight owners, made in many ways. */
+/* Every set of eight owners, computed in many ways. */
 static void equal_sets_are_one(void **state)
 {
 	const uint32_t counting[] = { 0, 1, 2, 3, 4, 5, 6, 6, 6 };
@@ -47,7 +47,7 @@ static void equal_sets_are_one(void **state)
 	free(memo);
 }
 
-/* Those that are kept stay what they are, are found again, and what is not kept makes room. */
+/* Sets that are in use keep their contents and are found again; others are forgotten to make room. */
 static void sets_are_forgotten(void **state)
 {
 	const uint32_t counting[65] = { 0 };
@@ -120,7 +120,7 @@ static void tables_find_and_merge(void **state)
 			assert_int_equal(at[k], addresses[k] < 1000 * 4096 ? addresses[k] / 4096 : SIZE_MAX);
 	}
 	usage_table_release(&t);
-	/* Of any size, nothing at all too. */
+	/* Tables of any size, including empty ones. */
 	for (size_t n = 0; n < 200; n++) {
 		const uint64_t addresses[] = { 0, 4096, n * 4096 };
 		size_t at[3];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What is below each directory, where it can be reckoned by hand, with directories and subvolumes that lead nowhere or
- * in circles; and memory that runs out. That whole filesystems come out as Linux has them is the kernel tests' to say.
+ * Space below each directory, in filesystems whose results can be computed by hand, with directories and subvolumes
+ * without a parent or in cycles; and lack of memory. Whole filesystems are compared with Linux by the kernel tests.
  */
 #include "tests/unit/unit.h"
 
@@ -20,7 +20,7 @@
 #define DATA (SYN_LOGICAL + (8ull << 20))
 #define ITEMS_MAX 256u
 
-/* With room between them: neighbours would be one range. */
+/* With gaps: adjacent extents would become one range. */
 static uint64_t address(size_t extent)
 {
 	return DATA + 2 * extent * LENGTH;
@@ -35,7 +35,7 @@ struct tree {
 
 static struct synthetic syn;
 static struct tree trees[5], places, extent_tree;
-/* Who has each extent. */
+/* The references to each extent. */
 static struct extent_ref refs[EXTENTS][4];
 static size_t num_refs[EXTENTS];
 
@@ -106,11 +106,13 @@ static void begin_tree(struct tree *t, uint64_t id)
 }
 
 /*
- *	/a/b/f		0		280 and 281 are each other's parents, 282 is nowhere
- *	/a/b/g, /z/g	1		310 lies in 280: 3; nobody has a name of 311: 4
+ * Files with the extents that they refer to:
+ *
+ *	/a/b/f		0		280 and 281 are each other's parents, 282 has none
+ *	/a/b/g, /z/g	1		310 is in 280: 3; 311 has no name: 4
  *	/z/h		2
  *	/a/b/s/x	2 5 5		283 was removed while it was open
- *					258 and 259 lie in each other:
+ *					258 and 259 contain each other:
  *	/a/b/s/t/y	5 6		<258>/c/<259>/k		7 8, and <258>/l	8
  */
 static void make_trees(void)
@@ -206,7 +208,7 @@ static void describe_block(uint64_t bytenr)
 	memcpy(at + 1, &h->owner, sizeof(h->owner));
 }
 
-/* Of the trees. */
+/* Write the trees, and the extent tree for them. */
 static void make(void)
 {
 	uint64_t first;
@@ -256,7 +258,7 @@ static int hear(void *ctx, const struct btrkit_error *what)
 	return 0;
 }
 
-/* @return what failed first */
+/* @return the first failure */
 static int load(struct btrkit_fs *fs, const struct btrkit_usage_paths_options *opts, struct heard *heard,
 		struct btrkit_usage_paths **ret, struct btrkit_error *err)
 {
@@ -279,7 +281,7 @@ static int load(struct btrkit_fs *fs, const struct btrkit_usage_paths_options *o
 	return r;
 }
 
-/* In lengths of an extent. */
+/* Sizes are in units of an extent. */
 struct row {
 	uint64_t subvolume, inode;
 	size_t parent, end;
@@ -368,7 +370,7 @@ static void each_directory(void **state)
 	btrkit_fs_close(fs);
 }
 
-/* The first damage ends it if nobody listens; a function's failure too. */
+/* Without a function for it, the first damage ends the pass; so does a function that fails. */
 static int refuse(void *ctx, uint64_t done, uint64_t total)
 {
 	(void)ctx;
@@ -403,7 +405,7 @@ static void ends_early(void **state)
 	btrkit_fs_close(fs);
 }
 
-/* A leaf that cannot be read costs the files in it,and is told once although it is read twice. */
+/* An unreadable leaf loses the files in it, and is reported once although it is read twice. */
 static void unreadable_leaf(void **state)
 {
 	struct heard heard = { 0 };
@@ -447,7 +449,7 @@ static int count_rounds(void *ctx, uint64_t done, uint64_t total)
 	return 0;
 }
 
-/* More places of shared data than there is room for, which no directory has as neighbours. */
+/* More references to shared data than fit into memory, by directories that are not adjacent. */
 static void files_read_again(void **state)
 {
 	static const struct row rows[] = {
@@ -528,7 +530,7 @@ static void memory_runs_out(void **state)
 	btrkit_fs_close(fs);
 }
 
-/* Ranges that are clipped, merged and swept, in as little memory as can be, and one by one. */
+/* Ranges that are clipped, merged and swept, with as little memory as possible, compared with one-by-one marking. */
 
 #define NODES 40u
 #define SECTORS 4000u
@@ -557,7 +559,7 @@ static void ranges_in_windows(void **state)
 		for (uint32_t i = 0; i < NODES; i++)
 			nodes[i] = (struct paths_node){ .parent = i ? random_number(&seed) % i : PATHS_NONE };
 		for (size_t i = 0; i < RANGES; i++) {
-			/* All over, at a few places, and at one in many lengths. */
+			/* Starts anywhere, at a few places, and all at the same place with different lengths. */
 			const uint32_t start = random_number(&seed) % (crowd == 2 ? 1 : crowd ? 9 : SECTORS);
 
 			ranges[i].start = (uint64_t)start * 4096;

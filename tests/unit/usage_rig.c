@@ -16,7 +16,7 @@ static struct disk_file_extent file_extent(size_t i)
 	};
 }
 
-/* Tree 5: a file with all extents, and a file with its data inside. */
+/* Tree 5: a file with all extents, and one with inline data. */
 static size_t make_files(struct rig *r)
 {
 	size_t n = 0;
@@ -32,7 +32,7 @@ static size_t make_files(struct rig *r)
 	}
 	r->inlined[0] = 1;
 	r->inlined[8] = 100;
-	/* Nobody has a name of this one. */
+	/* This inode has no names. */
 	r->nameless = r->inode;
 	r->nameless.nlink = le32_put(0);
 	r->files[n++] = (struct syn_item){ KEY(258, KEY_INODE_ITEM, 0), &r->nameless, sizeof(r->nameless) };
@@ -88,7 +88,7 @@ void rig_begin(struct rig *r)
 	r->snapshot.level = r->s.fs_level;
 	r->snapshot.refs = le32_put(1);
 	syn_add_root_item(&r->s, &(struct syn_item){ KEY(256, KEY_ROOT_ITEM, 0), &r->snapshot, sizeof(r->snapshot) });
-	/* The inode and its first extent. */
+	/* Tree 257 has the inode and its first extent only. */
 	syn_put_tree(&r->s, 257, r->files, 2);
 	r->blocks_5 = (size_t)((second - first) / SYN_NODESIZE);
 	r->blocks_257 = (size_t)((r->s.next - second) / SYN_NODESIZE);

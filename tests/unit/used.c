@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What of devices is used: that is where each extent lies by what maps addresses, one by one, and superblocks; with
- * parity whole rows. A filesystem of which all else is garbage is whole.
+ * The used ranges of devices: where every extent is according to the mapping of single addresses, plus superblocks;
+ * with parity, whole rows. A copy of only these ranges, with garbage elsewhere, must be a complete filesystem.
  */
 #include "tests/unit/unit.h"
 
@@ -24,7 +24,7 @@ struct ranges {
 	size_t n;
 };
 
-/* Data, metadata, mixed, nodesize, devices to spare, devices and their MiB. */
+/* Data, metadata, mixed, nodesize, devices that may be lost, devices and their sizes in MiB. */
 static const struct rig_kind kinds[] = {
 	{ "single", BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, false, 4096, 0, 1, { 200 } },
 	{ "dup", BTRKIT_PROFILE_DUP, BTRKIT_PROFILE_DUP, false, 16384, 0, 1, { 300 } },
@@ -37,7 +37,7 @@ static const struct rig_kind kinds[] = {
 	{ "raid6", BTRKIT_PROFILE_RAID6, BTRKIT_PROFILE_RAID6, false, 4096, 2, 5, { 160, 200, 160, 160, 160 } },
 };
 
-/* Files of many sizes, in several transactions, some of them gone again: extents with holes between. */
+/* Make files of many sizes in several transactions, and delete some: extents with gaps between them. */
 static void fill(struct rig *r)
 {
 	static const size_t sizes[] = { 100, 5000, 70000, 200000, 1500000, 4096, 333333, 65536 };
@@ -101,7 +101,7 @@ static void load(struct btrkit_fs *fs, struct ranges *ret)
 struct map {
 	struct rig *rig;
 	uint8_t *used[RIG_DEVICES_MAX];
-	bool rows; /* parity: all of a row of strips */
+	bool rows; /* parity: whole rows of strips are used */
 	uint64_t at, left;
 };
 
@@ -121,7 +121,7 @@ static int mark_copy(void *ctx, const struct btrkit_copy *copy)
 	return 0;
 }
 
-/* By another way, and sector by sector: of what the extents are there is a table. */
+/* Independently of the code under test, map each sector of an extent by itself. */
 static void mark_range(struct map *m, struct btrkit_fs *fs, uint64_t bytenr, uint64_t bytes)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -136,7 +136,7 @@ static int widen(void *ctx, const struct btrkit_chunk *c)
 {
 	struct map *m = ctx;
 
-	/* A row is used if any strip of it is; P and Q are, wherever data is. */
+	/* A row is used if any of its strips is; P and Q are used wherever data is. */
 	for (uint64_t at = 0; m->rows && at < c->stripe_length; at += STRIP) {
 		bool any = false;
 
@@ -196,7 +196,7 @@ static void compare(struct map *m, const struct ranges *found, const struct rig_
 	}
 }
 
-/* A device of which only the ranges are there. */
+/* A device that has only the used ranges; the rest reads as garbage. */
 struct rest {
 	struct btrkit_io io;
 	struct sparse *at;
@@ -226,7 +226,7 @@ static void rest_close(struct btrkit_io *io)
 	(void)io;
 }
 
-/* Every copy of everything, and all parity, by what checks filesystems. */
+/* Check every copy of everything, and all parity. */
 static void check_rest(struct rig *r, const struct ranges *ranges)
 {
 	static const struct btrkit_io_ops ops = { .read = rest_read, .close = rest_close };

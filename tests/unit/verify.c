@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What was written is verified: what changes between writing and reading is found, and named. */
+/* Written data is verified: anything that changes between writing and reading back is found and named. */
 #include "tests/unit/unit.h"
 
 #include <unistd.h>
@@ -10,26 +10,26 @@
 #include "lib/base/le.h"
 
 #define MIB (1u << 20)
-#define DEVICE_BYTES (48 * MIB) /* that are really there */
-#define SMALL_BYTES (24 * MIB)	 /* the same where little is written */
+#define DEVICE_BYTES (48 * MIB) /* actually present */
+#define SMALL_BYTES (24 * MIB)	 /* the same for tests that write little */
 #define DEVICES_MAX 4u
 #define NODESIZE 16384u
 #define SUPER_AT 65536u
 #define MAGIC_AT (SUPER_AT + 64)
 
-/* A device over one in memory, where bytes are others when they are read. */
+/* A device on top of one in memory that returns changed bytes when it is read. */
 struct tamper {
 	struct btrkit_io io;
 	struct btrkit_io *below;
-	const char *from, *to; /* NULL: nothing */
+	const char *from, *to; /* NULL: change nothing */
 	size_t len;
-	bool tree; /* in a tree block, whose checksum is made good */
-	uint64_t flip;	   /* the address of one bit that is another one; 0: none */
-	const char *touch; /* a file that changes when the superblock is written */
+	bool tree; /* only in tree blocks, whose checksums are corrected */
+	uint64_t flip;	   /* the address of a bit to flip; 0: none */
+	const char *touch; /* a file that is modified when the superblock is written */
 	unsigned hits;
 };
 
-/* Checksums lie in the first bytes; crc32c() neither begins nor ends with all bits turned. */
+/* Recompute the checksum in the first bytes; crc32c() does not invert at the start and the end. */
 static void make_good(uint8_t *block)
 {
 	const le32 sum = le32_put(~crc32c(~0u, block + 32, NODESIZE - 32));
@@ -86,7 +86,7 @@ static const struct btrkit_io_ops tamper_ops = {
 	.resize = tamper_resize,
 };
 
-/* What the library says. */
+/* What the library reported. */
 struct told {
 	unsigned lines;
 	char first[600], last[600];
@@ -111,7 +111,7 @@ static void link_name(char *to, unsigned number)
 	snprintf(to, LINK_NAME + 1, "%0240u", number);
 }
 
-/* A file with many names, beside it a directory. */
+/* A file with many names, next to a directory. */
 static void put_links(void)
 {
 	char name[LINK_NAME + 1];
@@ -304,7 +304,7 @@ static void what_differs_is_named(void **state)
 		{ "MARKVALUE", "MARKVALUF", 9, true, false, 1, "dir/again: attribute user.mark has a different value" },
 		{ "user.mark", "user.marl", 9, true, false, 1, "dir/again: attributes cannot be read: " },
 		{ "somename", "somenamf", 8, true, false, 4, "dir/somename: is missing" },
-		/* The length of a name stands right before it only in what an inode knows of itself. */
+		/* The length of a name directly precedes the name only in the back references of the inode. */
 		{ "\x08\0somename", "\x08\0somenamf", 10, true, false, 2,
 		  "dir/again: wrong back reference with index 4 in directory 259 and name somenamf" },
 		{ "\4\0\0\0\0\0\0\0\x08\0somename", "\5\0\0\0\0\0\0\0\x08\0somename", 18, true, false, 2,
@@ -348,7 +348,7 @@ static void what_differs_is_named(void **state)
 		assert_int_equal(told.lines, cases[i].differences > 20 ? 21 : cases[i].differences);
 		if (cases[i].differences > 20)
 			assert_string_equal(told.last, "and 10 more");
-		/* Nobody takes it for a filesystem. */
+		/* Nothing may mistake it for a filesystem. */
 		assert_int_equal(t.io.size, 0);
 		assert_int_equal(r.verified, 7);
 		btrkit_io_close(t.below);
@@ -357,7 +357,7 @@ static void what_differs_is_named(void **state)
 
 static const struct btrkit_mkfs_subvolume subvolume[] = { { .path = "sub" } };
 
-/* What differs when the bytes @from are others: so many lines, of which the last ends like that. */
+/* Replace @from by @to: expect so many lines with differences, the last of which ends with @end. */
 static void check_names(const char *from, const char *to, size_t len, unsigned differences, const char *end)
 {
 	struct btrkit_mkfs_source s;
@@ -381,7 +381,7 @@ static void check_names(const char *from, const char *to, size_t len, unsigned d
 	btrkit_io_close(t.below);
 }
 
-/* So many long names that not all have room in one item. */
+/* So many long names that they do not fit into one item. */
 static void names_are_known_to_inodes(void **state)
 {
 	char name[LINK_NAME + 1], head[2 + LINK_NAME], other[2 + LINK_NAME];
@@ -406,7 +406,7 @@ static void names_are_known_to_inodes(void **state)
 	check_names("\x90\5\0\0\0\0\0\0", "\x90\6\0\0\0\0\0\0", 9, 1, "sub: subvolume 256 has no back reference");
 }
 
-/* Where the bytes are on each device: each copy of them, of which there are so many. */
+/* The location of certain bytes on the devices: one for each copy. */
 struct places {
 	unsigned n;
 	struct {
@@ -455,7 +455,7 @@ static void close_all(struct tamper *t, unsigned devices)
 		btrkit_io_close(t[i].below);
 }
 
-/* A bit of each copy in turn is another one. */
+/* Flip a bit in each copy in turn. */
 static void check_copies(enum btrkit_profile profile, unsigned devices, const struct places *p)
 {
 	for (unsigned k = 0; k < p->n; k++) {
@@ -468,7 +468,7 @@ static void check_copies(enum btrkit_profile profile, unsigned devices, const st
 		assert_int_equal(run_with(profile, t, devices, &told, &err), -EUCLEAN);
 		close_all(t, devices);
 		snprintf(wanted, sizeof(wanted), "copy %u: ", k + 1);
-		/* Of the first more depends on it. */
+		/* More depends on the first copy. */
 		if (k && (told.lines != 1 || strncmp(told.first, wanted, strlen(wanted)) != 0))
 			fail_msg("%u lines, '%s' instead of one that begins with '%s'", told.lines, told.first, wanted);
 	}
@@ -484,7 +484,7 @@ static void copies_are_read(void **state)
 		      { BTRKIT_PROFILE_RAID1, 2, 2 },
 		      { BTRKIT_PROFILE_RAID1C3, 3, 3 },
 		      { BTRKIT_PROFILE_RAID10, 4, 2 } };
-	/* In data; in the tree of files; in the header of the device tree, by which no file is found. */
+	/* In file data, in a file tree, and in the header of the device tree, which is not needed to find files. */
 	static const struct {
 		const char *bytes;
 		size_t len;
@@ -525,7 +525,7 @@ static void a_device_is_disowned(void **state)
 	assert_int_equal(btrkit_io_read(t.below, MAGIC_AT, &magic, sizeof(magic), &err), 0);
 	assert_int_equal(le64_get(magic), 0);
 	btrkit_io_close(t.below);
-	/* Not asked for, nothing is looked at. */
+	/* Unless requested, nothing is verified. */
 	o.flags = 0;
 	t.hits = 0;
 	assert_int_equal(run(&t, &o, NULL, &told, &err), 0);
@@ -556,7 +556,7 @@ static int interrupt(void *ctx, uint64_t done, uint64_t total)
 
 	(void)ctx;
 	(void)done;
-	/* And the blocks of trees. */
+	/* Only while tree blocks are verified, too. */
 	return total > contents && !((total - contents) % NODESIZE) ? -EINTR : 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Chunks of a volume come and go, in any order. */
+/* Chunks of a volume are added and removed, in any order. */
 #include "tests/unit/unit.h"
 
 #include "lib/volume/volume.h"
@@ -46,7 +46,7 @@ static void devices_are_told(void **state)
 	volume_destroy(v);
 }
 
-/* A device that is not given is known from its item alone, as far as there is room. */
+/* A device that was not given becomes known by its item, up to the limit of devices. */
 static void missing_devices_are_entered(void **state)
 {
 	const struct super supers[2] = { { .num_devices = 1, .devid = 1 }, { .num_devices = 3, .devid = 2 } };
@@ -98,7 +98,7 @@ static void chunks_come_and_go(void **state)
 		}
 		assert_int_equal(volume_num_chunks(v), n);
 	}
-	/* Inside of a chunk none begins. */
+	/* No chunk starts inside another one. */
 	add(v, there[0] ? 1 : 0);
 	assert_null(volume_take_chunk(v, MIB + 1));
 	assert_int_equal(volume_map(v, MIB, 1, 0, &(struct copy){ 0 }, NULL), 0);

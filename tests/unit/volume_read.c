@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Reading from devices in memory whose strips were laid by hand: views, missing devices, errors, counters. */
+/* Reads from devices in memory with hand-made strips: degraded reads, views, missing devices, errors and counters. */
 #include "tests/unit/unit.h"
 
 #include "lib/format/raid.h"
@@ -15,17 +15,17 @@
 struct rig {
 	unsigned n, data;
 	uint64_t type;
-	struct btrkit_io *io[DEVICES_MAX]; /* the volume's, but those that are missing */
+	struct btrkit_io *io[DEVICES_MAX]; /* of the volume, without the missing ones */
 	bool missing[DEVICES_MAX];
-	uint8_t *bytes; /* of the chunk */
+	uint8_t *bytes; /* contents of the chunk */
 	struct volume *v;
 };
 
-/* What was told of reads of which a copy was passed over. */
+/* Reports about reads in which a copy was skipped. */
 struct told {
 	unsigned repaired, lost;
-	unsigned failed;     /* a bit for each device, in the last one */
-	unsigned ways;	     /* by parity that failed, in the last one */
+	unsigned failed;     /* in the last report, a bit for each device */
+	unsigned ways;	     /* in the last report, number of failed parity combinations */
 	struct btrkit_tried_copy served;
 	uint64_t logical;
 };
@@ -52,7 +52,7 @@ static void watch(void *ctx, const struct btrkit_repair *repair)
 	}
 }
 
-/* The product with 2^i in the field with the polynomial 0x11d. */
+/* Multiply by 2^i in the Galois field with the polynomial 0x11d. */
 static uint8_t times_power(uint8_t b, unsigned i)
 {
 	while (i--)
@@ -65,7 +65,7 @@ static void put(struct rig *r, unsigned stripe, unsigned row, const uint8_t *str
 	assert_int_equal(btrkit_io_write(r->io[stripe], PHYSICAL + (uint64_t)row * STRIP, strip, STRIP, NULL), 0);
 }
 
-/* Rows of raid0 and raid10: the strips one after the other, each on as many devices as there are copies. */
+/* Write the rows of RAID0 and RAID10: consecutive strips, each to as many devices as there are copies. */
 static void lay_plain(struct rig *r, unsigned copies)
 {
 	for (unsigned row = 0; row < ROWS; row++)
@@ -73,7 +73,7 @@ static void lay_plain(struct rig *r, unsigned copies)
 			put(r, i, row, r->bytes + ((size_t)row * r->data + i / copies) * STRIP);
 }
 
-/* The first strip of row number R lies on stripe R, the others, P and Q on those after it, around the end. */
+/* In row R, the first strip is on stripe R, and the others, P and Q follow with wraparound. */
 static void lay_parity(struct rig *r)
 {
 	uint8_t *p = malloc(STRIP), *q = malloc(STRIP);
@@ -99,7 +99,7 @@ static void lay_parity(struct rig *r)
 	free(q);
 }
 
-/* @missing: a bit for each device; from bit 8 on for each that others have left behind. */
+/* @missing: a bit for each missing device; from bit 8 on, a bit for each device that is stale */
 static struct rig make(uint64_t profile, unsigned n, unsigned missing)
 {
 	const unsigned parity = profile == BG_RAID5 ? 1 : profile == BG_RAID6 ? 2 : 0;
@@ -172,7 +172,7 @@ static int read_at(struct rig *r, size_t at, size_t len, struct btrkit_error *er
 	return volume_read(r->v, LOGICAL + at, buf, len, verify, &e, err);
 }
 
-/* How many sectors, one of each strip, are read. */
+/* Read a sector of each strip. @return how many can be read */
 static unsigned readable(struct rig *r)
 {
 	unsigned n = 0;
@@ -182,7 +182,7 @@ static unsigned readable(struct rig *r)
 	return n;
 }
 
-/* Errors on the devices in the order of their numbers; missing ones stand behind in the volume. */
+/* Look up the counters by device id; missing devices come last in the volume. */
 static struct volume_errors errors(struct rig *r, unsigned device)
 {
 	for (size_t i = 0; i < volume_num_devices(r->v); i++)
@@ -202,7 +202,7 @@ static void spoil(struct rig *r, unsigned stripe, unsigned row)
 	free(strip);
 }
 
-/* All sets of missing devices: what is read is what is left, and volume_chunk_reachable() says so. */
+/* Every set of missing devices: exactly the remaining data can be read, and volume_chunk_reachable() agrees. */
 static void expect_degraded(uint64_t profile, unsigned n)
 {
 	for (unsigned missing = 0; missing + 1 < 1u << n; missing++) {
@@ -240,7 +240,7 @@ static void degraded(void **state)
 	expect_degraded(BG_RAID6, 5);
 }
 
-/* What nobody judges is read across strips, though no view has all of it. */
+/* Without a judge, a read may span strips, even if no single view has all of them. */
 static void unjudged(void **state)
 {
 	static const struct {
@@ -266,8 +266,8 @@ static void unjudged(void **state)
 }
 
 /*
- * How often a device is to be counted when every data strip is read once, and those of @set are spoiled: for its own
- * data, and where another strip could only be rebuilt without it, which is never so of Q.
+ * How often a device must be counted as damaged if every data strip is read once, and those in @set are corrupt: for
+ * its own data, and for other strips that can only be rebuilt by finding out that it is bad, which never applies to Q.
  */
 static unsigned expected_damaged(const struct rig *r, unsigned device, unsigned set)
 {
@@ -283,7 +283,7 @@ static unsigned expected_damaged(const struct rig *r, unsigned device, unsigned 
 	return n;
 }
 
-/* Every choice of as many strips of a row as may be spoiled: all is read, and the right devices are counted. */
+/* Every choice of up to @spare corrupt strips per row: everything can be read, and the right devices are counted. */
 static void expect_rebuilt(uint64_t profile, unsigned n, unsigned spare)
 {
 	for (unsigned set = 1; set < 1u << n; set++) {
@@ -315,7 +315,10 @@ static void rebuilt(void **state)
 		expect_rebuilt(BG_RAID6, n, 2);
 }
 
-/* One strip more than parity makes good: only data strips that are spoiled are lost, each with all its row told. */
+/*
+ * One corrupt strip more than parity can repair: only corrupt data strips are lost, and each report lists the whole
+ * row.
+ */
 static void expect_lost(uint64_t profile, unsigned n, unsigned spare)
 {
 	for (unsigned set = 1; set < 1u << n; set++) {
@@ -365,7 +368,7 @@ static void too_many_spoiled(void **state)
 	expect_lost(BG_RAID6, 5, 2);
 }
 
-/* Every choice of copies that are spoiled: the first good one serves, the bad ones before it are counted and told. */
+/* Every choice of corrupt copies: the first good copy is used, and the bad ones before it are counted and reported. */
 static void expect_copies(uint64_t profile, unsigned n)
 {
 	const unsigned copies = raid_profile_find(profile)->copies;
@@ -427,7 +430,7 @@ static int count_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t l
 	return 0;
 }
 
-/* As many strips as no parity is made of: nothing is tried with them, however many ways there would be. */
+/* More strips than parity can cover: rebuilding is not even tried, however many combinations there would be. */
 static void too_wide(void **state)
 {
 	const struct btrkit_io_ops ops = { .read = count_read };
@@ -458,8 +461,8 @@ static void too_wide(void **state)
 }
 
 /*
- * What has no judge is read from a device that others have left behind only if no other has it, and is not rebuilt from
- * what is there: that would be no state there ever was.
+ * Data without a judge is read from a stale device only if no other device has it, and is not rebuilt from stale
+ * strips: that would give a state which never existed.
  */
 static void left_behind(void **state)
 {
@@ -492,7 +495,7 @@ static void left_behind(void **state)
 				assert_int_equal(ret, 0);
 				assert_int_equal(!memcmp(buf, r.bytes, len), cases[i].right);
 			}
-			/* Missing and left behind: that is known. */
+			/* Nothing to report: missing and stale devices are already known. */
 			assert_int_equal(told.repaired + told.lost, 0);
 		}
 		free(buf);
@@ -500,7 +503,7 @@ static void left_behind(void **state)
 	}
 }
 
-/* One device missing and a strip of another spoiled, wherever both are. */
+/* One missing device, and a corrupt strip on another one, in all combinations. */
 static void missing_and_spoiled(void **state)
 {
 	(void)state;
@@ -516,7 +519,7 @@ static void missing_and_spoiled(void **state)
 	}
 }
 
-/* The failure told is that of the first copy with its place, and then those of the others. */
+/* The error has the location of the first copy, followed by the failures of the others. */
 static void all_failures_are_told(void **state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -524,7 +527,7 @@ static void all_failures_are_told(void **state)
 	char line[BTRKIT_ERROR_LINE];
 
 	(void)state;
-	/* Strip 3 is in row 1 on devices 3 and 4. */
+	/* Strip 3 is in row 1, on devices 3 and 4. */
 	spoil(&r, 2, 1);
 	spoil(&r, 3, 1);
 	assert_int_equal(read_at(&r, 3 * STRIP + 8192, 4096, &err), -EUCLEAN);
@@ -552,7 +555,7 @@ static void all_failures_are_told(void **state)
 		return;
 
 	r = make(BG_RAID6, 6, 1);
-	/* Row 0, strip 0, whose device is missing: P and two of three other strips are bad. */
+	/* Row 0, strip 0: its device is missing, and P and the three other strips are bad. */
 	for (unsigned i = 1; i < 4; i++)
 		spoil(&r, i, 0);
 	spoil(&r, 4, 0);
@@ -562,7 +565,7 @@ static void all_failures_are_told(void **state)
 			    "135168, device 3 at 135168, device 4 at 135168, device 5 at 135168, device 6 at 135168, "
 			    "in each of 6 ways: not what was laid");
 	unmake(&r);
-	/* Of a wide row only the first are named. */
+	/* For wide rows only the first devices are listed. */
 	r = make(BG_RAID6, 12, 0);
 	for (unsigned i = 0; i < 3; i++)
 		spoil(&r, i, 0);

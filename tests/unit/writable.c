@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What stands against writing a filesystem: each refused by its name when it is opened, and read all the same. */
+/*
+ * Reasons not to write a filesystem: each is reported by name when it is opened for writing, and it can still be read.
+ */
 #include "tests/unit/unit.h"
 
 #include <btrkit/feature.h>
@@ -22,7 +24,7 @@ static struct btrkit_open_options write_options(void)
 	return opts;
 }
 
-/* Opens for writing. @word: in the message of the refusal, after which it is read; NULL: it is not refused. */
+/* Open for writing. @word: must be in the message of the error, and read-only opening must work; NULL: no error */
 static void expect(struct synthetic *s, int expected, const char *word)
 {
 	const struct btrkit_open_options opts = write_options();
@@ -45,7 +47,7 @@ static struct synthetic plain(void)
 	return s;
 }
 
-/* Sets @bits of the field at @offset. */
+/* Set or clear @bits of the field at @offset. */
 static void with_bits(size_t offset, uint64_t bits, bool set, const char *word)
 {
 	struct synthetic s = plain();
@@ -84,7 +86,7 @@ static void superblock_features_are_refused_by_name(void **state)
 	with_bits(ro, 1ull << 63, true, "unknown compat_ro bit 63");
 }
 
-/* A filesystem with the feature is opened neither for writing nor for reading. */
+/* A filesystem with this feature cannot be opened at all. */
 static void refused_altogether(const struct btrkit_feature *f)
 {
 	for (unsigned flags = 0; flags <= BTRKIT_OPEN_WRITE; flags += BTRKIT_OPEN_WRITE) {
@@ -104,7 +106,7 @@ static void refused_altogether(const struct btrkit_feature *f)
 	}
 }
 
-/* What is written is read: the table says so of each bit. */
+/* The table of features says of each bit whether it can be read and written. */
 static void the_table_agrees(void **state)
 {
 	size_t n;
@@ -171,7 +173,7 @@ static void what_is_under_way_is_refused(void **state)
 	}
 }
 
-/* Whatever a second one says, and whether there is a first. */
+/* There may be only one status item, with the right key. */
 static void quotas_have_one_status(void **state)
 {
 	const struct disk_qgroup_status status = { .version = le64_put(QGROUP_STATUS_VERSION),
@@ -215,8 +217,8 @@ static struct disk_dev_extent dev_extent(uint64_t chunk, uint64_t length)
 }
 
 /*
- * With these items in a device tree, whose root item stands before that of tree 5, so that it is not
- * syn_put_fs_tree()'s to put in.
+ * Make a filesystem with these items in its device tree. The root item of that tree comes before that of tree 5, which
+ * syn_put_tree() alone cannot do.
  */
 static struct synthetic with_dev_tree(const struct syn_item *items, size_t n)
 {
@@ -253,7 +255,7 @@ static void an_unfinished_device_replace_is_refused(void **state)
 	}
 }
 
-/* Where a device extent lacks a new chunk would lie on another. */
+/* If a device extent is missing, a new chunk could be allocated over an existing one. */
 static void device_extents_are_those_of_the_chunks(void **state)
 {
 	const struct disk_dev_extent good = dev_extent(SYN_LOGICAL, SYN_LENGTH),
@@ -315,7 +317,7 @@ static void devices_that_cannot_be_written(void **state)
 	syn_destroy(&s);
 }
 
-/* The chunk as the test wants it, in the superblocks and in its item. */
+/* Put the given chunk into the superblocks and into its item. */
 static struct synthetic with_chunk(uint64_t type, uint64_t length, uint64_t first, uint64_t second)
 {
 	struct synthetic s = plain();
@@ -334,7 +336,7 @@ static struct synthetic with_chunk(uint64_t type, uint64_t length, uint64_t firs
 		c->stripes[1].offset = le64_put(second);
 		syn_put_super(&s, mirror, &super, 1);
 	}
-	/* It is the only item there. */
+	/* It is the only item of the chunk tree. */
 	syn_get(&s, s.chunk_root, 0, block);
 	memcpy(block + sizeof(block) - sizeof(*c), c, sizeof(*c));
 	syn_put(&s, s.chunk_root, 0, block, 1);

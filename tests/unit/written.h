@@ -2,9 +2,7 @@
 #ifndef BTRKIT_TESTS_WRITTEN_H
 #define BTRKIT_TESTS_WRITTEN_H
 
-/*
- * A filesystem in memory that outlives the handles on it, and whose writes can be made to fail.
- */
+/* A filesystem in memory that outlives the handles opened on it, and whose writes can be made to fail. */
 
 #include <btrkit/btrkit.h>
 
@@ -14,33 +12,33 @@
 struct written {
 	struct btrkit_io *bytes;
 	uint64_t calls;	       /* writes and flushes so far */
-	uint64_t flushes;      /* of them */
-	uint64_t fail_at;      /* this many succeed; UINT64_MAX: all */
-	uint64_t failures;     /* so many fail from there on */
-	bool no_space;	       /* they say ENOSPC, not EIO */
-	bool full;	       /* the disk below a sparse image */
+	uint64_t flushes;      /* flushes alone */
+	uint64_t fail_at;      /* number of calls before one fails; UINT64_MAX: none fails */
+	uint64_t failures;     /* number of calls that fail from there on */
+	bool no_space;	       /* they fail with ENOSPC, not EIO */
+	bool full;	       /* as if the disk below a sparse image were full */
 	uint64_t reads;	       /* so far */
-	uint64_t fail_read_at; /* this many succeed, none of the others */
+	uint64_t fail_read_at; /* number of reads before all fail */
 };
 
-/* One that btrkit_mkfs() made. Fails the test when that fails. */
+/* Make it with btrkit_mkfs(). A failure fails the test. */
 void written_make(struct written *w, const struct btrkit_mkfs_options *opts, uint64_t size);
 void written_destroy(struct written *w);
-/* A device for the bytes, which stay when it is closed. */
+/* A device for the contents, which survive when it is closed. */
 struct btrkit_io *written_io(struct written *w);
-/* A handle, of BTRKIT_OPEN_* @flags. */
+/* Open it with BTRKIT_OPEN_* @flags. */
 struct btrkit_fs *written_open(struct written *w, unsigned flags);
-/* The same with a cache of so many bytes, so that more is read. */
+/* The same with a cache of @cache_bytes, so that more is read. */
 struct btrkit_fs *written_open_cached(struct written *w, unsigned flags, size_t cache_bytes);
 
-/* Opens it anew and judges all that is there, items of unknown types aside: fails the test unless everything agrees. */
+/* Open it again and audit everything, except for items of unknown types; any finding fails the test. */
 void written_judge(struct written *w);
-/* The same but for AUDIT_* @known. */
+/* The same, but the findings AUDIT_* @known are allowed. */
 void written_judge_but(struct written *w, unsigned known);
 
 struct btrkit_txn *written_start(struct btrkit_fs *fs);
 void written_commit(struct btrkit_txn *txn);
-/* Fails the test with the error's line if @ret is one. */
+/* Fail the test with the message of the error if @ret is not 0. */
 void written_check(int ret, const struct btrkit_error *err);
 
 #endif
