@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What check says of any filesystem, however it is opened, with tables in memory or in a file: it ends, and what it
- * counts is what it tells. Input: device.h tells it.
+ * check of any filesystem, however it is opened, with tables in memory or in a file: it must end, and its counts must
+ * match the findings that it reports. For the input see device.h.
  */
 #include "tests/fuzz/device.h"
 
@@ -12,7 +12,7 @@
 
 #define OUTPUT_MAX (64u << 20)
 
-/* Without choices as check opens it. */
+/* Without choices in the input, open it as check does. */
 static struct btrkit_fs *open_chosen(struct btrkit_io *io, struct fuzz_choices *c)
 {
 	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
@@ -48,7 +48,7 @@ struct told {
 	uint64_t findings[BTRKIT_CHECK_SEVERITIES];
 };
 
-/* Codes come in their order. */
+/* Codes must be reported in order. */
 static void take(struct told *t, const struct btrkit_check_code *code, uint64_t n)
 {
 	if (t->last && code < t->last)
@@ -104,7 +104,7 @@ static void print(struct btrkit_fs *fs, const struct btrkit_check_options *opts,
 	fuzz_json_ended(&json, ret);
 }
 
-/* Without choices as JSON with data, and tables in memory. */
+/* Without choices in the input: as JSON, with data, and with tables in memory. */
 static void check(struct btrkit_fs *fs, struct fuzz_choices *c)
 {
 	struct btrkit_check_options opts = BTRKIT_CHECK_OPTIONS_INIT;

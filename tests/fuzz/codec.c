@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Decompression. Input: the kind, the size of the output in units of 512 bytes, the stream. */
+/* Decompression. Input: the compression type, the size of the output in units of 512 bytes, the stream. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	out_len = (size_t)data[1] * 512 + 1;
 	in_len = size - 2;
-	/* Both exactly as large as they say, so that a sanitizer sees each byte too far. */
+	/* Both buffers have their exact size, so that sanitizers find every access past the end. */
 	out = malloc(out_len);
 	in = malloc(in_len + !in_len);
 	if (in && out) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Random damages of whole filesystems, handed to a target, which makes checksums good again: each must end, in bounded
- * time and memory. Usage: damage-TARGET FIRST COUNT FILE...    A failure names the number of the damage, which with
- * COUNT 1 happens again alone.
+ * Make random changes to whole filesystems, and pass them to a target, which corrects the checksums: each run must end,
+ * with bounded time and memory.
+ * Usage: damage-TARGET FIRST COUNT FILE...
+ * A failure prints the number of the damage; with COUNT 1 it can be repeated alone.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -30,14 +31,14 @@ static uint64_t next(uint64_t *state)
 
 static void died(int number)
 {
-	/* Only what may be called from a signal handler. */
+	/* Only functions that may be called in a signal handler. */
 	if (write(STDERR_FILENO, failure, strlen(failure)) < 0)
 		_exit(2);
 	signal(number, SIG_DFL);
 	raise(number);
 }
 
-/* Numbers that formats trip over, and numbers that are in use elsewhere in the image. */
+/* A number that is likely to break a parser, or one that occurs elsewhere in the image. */
 static uint64_t number_from(uint64_t *state, const uint8_t *data, size_t size)
 {
 	static const uint64_t edges[] = { 0, 1, 2, 0x7f, 0xff, 0x100, 0x3e80, 0xffff, 0x7fffffff, 0xffffffff,
@@ -82,7 +83,7 @@ static void damage(uint64_t *state, uint8_t *data, size_t size)
 	}
 }
 
-/* Behind the last record are what targets choose by, mostly small numbers. */
+/* The bytes after the last record are choices for the target: mostly small numbers. */
 static size_t choose(uint64_t *state, uint8_t *data, size_t size)
 {
 	size_t n = next(state) % 2 * CHOICES_MAX;
@@ -116,7 +117,7 @@ int main(int argc, char **argv)
 		return 2;
 	first = strtoull(argv[1], NULL, 0);
 	count = strtoull(argv[2], NULL, 0);
-	/* A sanitizer reserves more than anybody has. */
+	/* Sanitizers reserve far more address space than this limit. */
 	if (!getenv("ASAN_OPTIONS"))
 		setrlimit(RLIMIT_AS, &memory);
 	signal(SIGALRM, died);

@@ -146,7 +146,7 @@ static void json_byte(struct fuzz_json *j, uint8_t c)
 		json_in_string(j, c);
 		return;
 	}
-	/* A line is an object. */
+	/* Each line is an object. */
 	if (j->depth ? c == '\n' : c != '{' && c != '\n')
 		abort();
 	if (c == '"')

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What dump-tree shows of any filesystem, however it is opened: from other roots, with chunks that cannot be read, all
- * of it or what is selected, single blocks in hexadecimal, and what a scan finds. Input: device.h tells it.
+ * dump-tree of any filesystem, however it is opened: from other roots, with unreadable chunks, complete or selected,
+ * single blocks in hexadecimal, and the result of a scan. For the input see device.h.
  */
 #include "tests/fuzz/device.h"
 
@@ -18,11 +18,11 @@ static uint64_t choose_block(const struct btrkit_io *io, struct fuzz_choices *c)
 {
 	uint64_t at = fuzz_choose(c, 1);
 
-	/* An address that is none. */
+	/* An address without a block. */
 	return at == 255 ? fuzz_choose(c, 8) : fuzz_device_block(io, at);
 }
 
-/* Without choices as dump-tree opens it. */
+/* Without choices in the input, open it as dump-tree does. */
 static struct btrkit_fs *open_chosen(struct btrkit_io *io, struct fuzz_choices *c)
 {
 	struct btrkit_open_options opts = BTRKIT_OPEN_OPTIONS_INIT;
@@ -74,7 +74,7 @@ static struct btrkit_key choose_key(struct fuzz_choices *c)
 	return key;
 }
 
-/* Without choices the items of one file and of its extents. */
+/* Without choices in the input: the items of one file and of its extents. */
 static void choose_selection(struct selection *s, const struct btrkit_io *io, struct fuzz_choices *c)
 {
 	static const char *const paths[] = { "dir/file", "small", "", "/", "sub/clone", "link/x", "dir/../dir", "n" };
@@ -130,7 +130,7 @@ static void dump(struct btrkit_fs *fs, struct btrkit_dump_options *opts)
 	fuzz_json_ended(&json, ret);
 }
 
-/* All of it as text and as JSON, then some of it. */
+/* All of it as text and as JSON, then a selection. */
 static void dump_all(struct btrkit_fs *fs, const struct btrkit_io *io, struct fuzz_choices *c)
 {
 	struct btrkit_dump_options opts = BTRKIT_DUMP_OPTIONS_INIT;
@@ -183,7 +183,7 @@ static void dump_raw(struct btrkit_fs *fs, const struct btrkit_io *io, struct fu
 	}
 }
 
-/* Also where no tree can be read any more. */
+/* This works even if no tree can be read. */
 static void scan(uint8_t *data, size_t size, struct fuzz_choices *c)
 {
 	struct btrkit_open_options how = BTRKIT_OPEN_OPTIONS_INIT;

@@ -32,11 +32,13 @@ struct layout {
 static const struct field number_at[] = { { 0, 8, "number" } }, count_at[] = { { 0, 4, "count" } };
 static const struct layout number = { 8, 1, number_at }, count = { 4, 1, count_at };
 
-/* Items of a type: one struct, then others as often as they fit, each with as many bytes more as fields in it say. */
+/*
+ * The items of a type: one struct, then others as often as they fit, each followed by as many bytes as its fields say.
+ */
 static const struct shape {
 	uint8_t type;
 	const struct layout *first, *each;
-	uint8_t len_at[2]; /* fields of 16 bits in each; 0: none */
+	uint8_t len_at[2]; /* offsets of 16-bit lengths in each; 0: none */
 } shapes[] = {
 	{ KEY_INODE_ITEM, &disk_inode_item, NULL, { 0 } },
 	{ KEY_INODE_REF, NULL, &disk_inode_ref, { offsetof(struct disk_inode_ref, name_len) } },
@@ -82,7 +84,7 @@ static const struct shape {
 	{ 0, &disk_space_cache, NULL, { 0 } },
 };
 
-/* Those fields of a struct of which all bytes are there. @return where it ends, at most at @size */
+/* Visit the fields of a struct that are completely there. @return the end of the struct, at most @size */
 static uint32_t put(const struct layout *l, uint8_t *data, uint32_t at, uint32_t size, field_fn fn, void *ctx)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
@@ -109,7 +111,7 @@ static uint32_t put_each(const struct shape *s, uint8_t *data, uint32_t at, uint
 	return at;
 }
 
-/* An extent with its inline references: a byte of their type and what follows on it. */
+/* An extent item with its inline references: each is a type byte and what follows for that type. */
 static uint32_t put_extent(const struct disk_key *key, uint8_t *data, uint32_t size, field_fn fn, void *ctx)
 {
 	uint32_t at = put(&disk_extent_item, data, 0, size, fn, ctx);

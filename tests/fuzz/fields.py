@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Where the fields of all structs on disk are, from the headers that declare them, as C.
+"""Extracts the offsets of the fields of all on-disk structs from the headers that declare them, as C tables.
 Usage: fields.py OUTPUT HEADER..."""
 import re
 import sys
@@ -10,7 +10,7 @@ PIECES_MAX = 5
 
 
 def constants(text):
-    """Numbers that arrays are as long as."""
+    """Constants that can be the lengths of arrays."""
     found = {name: int(value) for name, value in re.findall(r'^#define (\w+) (\d+)\b', text, re.M)}
     for names in re.findall(r'^enum \w+ \{([^={}]*)\};', text, re.M):
         found.update({name.strip(): i for i, name in enumerate(names.split(','))})
@@ -18,7 +18,7 @@ def constants(text):
 
 
 def members(body, numbers):
-    """(type, name, how many) of each member."""
+    """Yield (type, name, number of elements) of each member."""
     for line in re.sub(r'/\*.*?\*/', '', body, flags=re.S).split(';'):
         if not line.strip():
             continue
@@ -30,7 +30,7 @@ def members(body, numbers):
 
 
 def layout(name, structs, numbers):
-    """(fields as place, width and name, size). Of many bytes the first are fields of eight."""
+    """Return (fields as (offset, width, name), size). Of byte arrays, the first bytes are fields of eight bytes."""
     fields, at = [], 0
     for kind, member, count in members(structs[name], numbers):
         if kind in structs:

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Each field of whole filesystems set to each value, handed to a target that makes checksums good again: those of the
- * superblock, of tree blocks' headers, and of one item of each type in each tree with its key and place.
- * Usage: fields-TARGET [--samples|--types] [--every N] FILE...    With --samples a leaf of files has a good item of
- * every type instead of its own, and only its fields are set; with --types only those of one item of each type whatever
- * its tree. With --every only each Nth value of all is tried.
+ * Set each field of whole filesystems to each value, and pass them to a target, which corrects the checksums. The
+ * fields are those of the superblock, of the headers of tree blocks, and of one item of each type in each tree, with
+ * its key and item header.
+ * Usage: fields-TARGET [--samples|--types] [--every N] FILE...
+ * With --samples, a leaf of a file tree has a good item of every type instead of its own, and only those are changed.
+ * With --types, only one item of each type is changed, in whichever tree it is. With --every, only each Nth value is
+ * tried.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +55,7 @@ static void each_value(void *ctx, uint8_t *base, struct field f)
 	}
 }
 
-/* Whether it is the first of its kind. */
+/* Whether this is the first one of its kind. */
 static bool first(const uint8_t *block, unsigned what)
 {
 	const struct disk_header *h = (const struct disk_header *)block;
@@ -80,7 +82,7 @@ static void set_slots(uint8_t *block, uint32_t len)
 
 		if (at)
 			key = *at;
-		/* File extents inside the tree are a kind of their own. */
+		/* Inline file extents count as a separate kind. */
 		if (!run.samples && !first(block, at ? (unsigned)key.type << 8 | (unsigned)(size > 53) : 1))
 			continue;
 		fields_of_slot(block, slot, each_value, NULL);
@@ -150,7 +152,7 @@ int main(int argc, char **argv)
 	}
 	if (!run.every)
 		return 2;
-	/* A sanitizer reserves more than anybody has. */
+	/* Sanitizers reserve far more address space than this limit. */
 	if (!getenv("ASAN_OPTIONS"))
 		setrlimit(RLIMIT_AS, &memory);
 	while (at < argc)

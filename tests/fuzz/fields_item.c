@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Each field of an item of every type, and of its key, set to each value, handed to the item target.
- * Usage: fields-item [DIR]    With a directory the inputs are files in it, for who fuzzes to begin with.
+ * Set each field of an item of every type, and of its key, to each value, and pass it to the item target.
+ * Usage: fields-item [DIR]
+ * With a directory, the inputs are written there as files, as seeds for fuzzing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/samples.h"
 
-/* As item.c reads it: crc32c with all checksums shown, another checksum, small nodes with names hidden; and stripes. */
+/* As item.c reads them: crc32c with all checksums shown; another checksum; small nodes with hidden names; stripes. */
 static const uint8_t choices[] = { 2 | 16, 4, 1 | 2 | 8, 2 | 32 };
 
 struct run {
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
 
 		r.key = key;
 		memcpy(data, s->data, s->size);
-		/* What is not there, and what is too much, is the size's field. */
+		/* The size is treated as a field too: one byte less, and one more. */
 		for (r.size = s->size ? s->size - 1 : 0; r.size <= s->size + 1; r.size++)
 			run(&r);
 		r.size = s->size;

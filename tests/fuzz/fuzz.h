@@ -3,8 +3,8 @@
 #define BTRKIT_TESTS_FUZZ_H
 
 /*
- * What the fuzz targets share. A target is a file that defines LLVMFuzzerTestOneInput(); libFuzzer or replay.c calls
- * it. The library has no switch that turns checksums off: a target that needs good ones computes them.
+ * Common to all fuzz targets. A target is a file that defines LLVMFuzzerTestOneInput(), which is called by libFuzzer or
+ * by replay.c. The library cannot be told to ignore checksums: a target that needs valid ones computes them.
  */
 
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The crc32c that a superblock or tree block begins with. */
+/* Set the crc32c at the start of a superblock or tree block. */
 static inline void fuzz_seal(uint8_t *block, size_t size)
 {
 	le32 sum = le32_put(~crc32c(~0u, block + 32, size - 32));
@@ -24,7 +24,7 @@ static inline void fuzz_seal(uint8_t *block, size_t size)
 	memcpy(block, &sum, sizeof(sum));
 }
 
-/* A btrkit_write_fn that refuses after @ctx, an uint64_t, has counted down to nothing: output must end. */
+/* A btrkit_write_fn that fails once the number of bytes in @ctx, an uint64_t, is used up: output must be bounded. */
 static inline int fuzz_write(void *ctx, const void *data, size_t len)
 {
 	uint64_t *left = ctx;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A whole filesystem: opened, dumped, files and free space listed, who owns what and where it lies reckoned.
- * Input: device.h tells it.
+ * A whole filesystem: open it, dump it, list files and free space, and compute space usage by owner and by directory.
+ * For the input see device.h.
  */
 #include "tests/fuzz/device.h"
 
@@ -28,7 +28,7 @@ static int count_file(void *ctx, const struct btrkit_fiemap_file *file)
 #define RESOLVED_MAX 64
 
 struct fuzz_resolve {
-	uint64_t rows; /* first, as the others count at the same place */
+	uint64_t rows; /* must be first, since the other sinks count there too */
 	struct btrkit_fs *fs;
 };
 
@@ -49,7 +49,7 @@ static void dump(struct btrkit_fs *fs, unsigned flags)
 	fuzz_ended(btrkit_dump_tree(fs, &opts, fuzz_write, &room, &err), &err);
 }
 
-/* The same as JSON, all of it or some members; and what else looks at whole trees. */
+/* The same as JSON, complete or with some members; and everything else that reads whole trees. */
 static void inspect(struct btrkit_fs *fs)
 {
 	const struct btrkit_diff_side subvolume = { fs, 5 }, other = { fs, 256 }, all = { fs, 0 };
@@ -95,7 +95,7 @@ static int count_owners(void *ctx, const struct btrkit_reference *refs, size_t n
 	return *(uint64_t *)ctx > ROWS_MAX ? -27 : 0;
 }
 
-/* Each row's references; and the place of a row is resolved to paths. */
+/* Resolve the references of each row, and its location, to paths. */
 static int resolve_rows(void *ctx, const struct btrkit_extent *rows, size_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -130,7 +130,7 @@ static void hold_caches(struct btrkit_fs *fs)
 
 static int pass_over(void *ctx, const struct btrkit_error *what)
 {
-	/* What is told must say what it is. */
+	/* Whatever is reported must have a message. */
 	if (!what->message[0])
 		abort();
 	++*(uint64_t *)ctx;
@@ -174,7 +174,7 @@ static void reckon_below(struct btrkit_fs *fs, struct btrkit_usage *u, uint64_t 
 	btrkit_usage_paths_free(p);
 }
 
-/* All parts of the answer have to agree, whatever the filesystem is. */
+/* All parts of the result must agree, whatever the filesystem is. */
 static void reckon(struct btrkit_fs *fs)
 {
 	struct btrkit_usage_options opts = BTRKIT_USAGE_OPTIONS_INIT;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Hands every image to fuzz targets: as it is, and good ones with what is in files, which nobody verifies then.
+"""Passes every image to fuzz targets; good images a second time with file data, marked as having no checksums.
 Usage: images.py BTRKIT IMAGES TARGET...
-The targets make bad checksums good, so that they come to what the damaged images have behind them."""
+The targets correct bad checksums, so that they reach what is wrong beyond those in damaged images."""
 import os
 import subprocess
 import sys

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The item registry: any key with any bytes is judged, and rendered whatever the verdict. Input: a byte of choices, a
- * key as on disk, the item.
+ * The item registry: any key with any data is validated, and rendered whatever the result was. Input: a byte of
+ * choices, a key as on disk, the item.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -23,7 +23,7 @@ static void render(const struct item_type *type, const struct item_ctx *ctx, con
 	emit_object(&e, NULL);
 	type->render(&e, ctx, item, flags);
 	emit_object_end(&e);
-	/* An item is at most a node: no rendering of it is a gigabyte, or nests too deep. */
+	/* An item is no larger than a node, so its rendering cannot become huge or nest too deeply. */
 	if (emit_finish(&e))
 		abort();
 }
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	item.key.offset = le64_get(key.offset);
 	item.data = data + 1 + sizeof(key);
 	item.size = (uint32_t)(size - 1 - sizeof(key));
-	/* Both verdicts are fine here, but a refusal says what it is. */
+	/* Either result is fine, but a failure must have a message. */
 	if (item_validate(&ctx, &item, &err) && !err.message[0])
 		abort();
 	type = item_type_find(&item.key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A manifest: any bytes end in an error or in a source whose names and numbers are in order. */
+/* A manifest: any input ends in an error, or in a source whose names and inode numbers are in order. */
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (ret)
 		return 0;
-	/* Nothing can be opened below it: contents are inline or missing. */
+	/* Nothing can be opened below this: contents are inline or missing. */
 	m.s->state->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	while (size && !ret) {
 		const uint8_t *newline = memchr(data, '\n', size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How libFuzzer changes whole filesystems: mostly by fields, which it would hardly meet, now and then by bytes of a
- * block, as always those of data, or by the choices behind the last record; the records stay records.
+ * How libFuzzer changes whole filesystems: mostly single fields, which it would hardly find by itself, sometimes bytes
+ * of a block (in file data always), or the choices after the last record. The records themselves stay intact.
  */
 #include "tests/fuzz/fields.h"
 #include "tests/fuzz/fuzz.h"
@@ -19,7 +19,7 @@ struct block {
 	uint32_t len;
 };
 
-/* Any of those that are met. */
+/* A random choice among the visited fields. */
 struct any {
 	uint64_t state;
 	uint64_t met;
@@ -53,7 +53,7 @@ static void meet(void *ctx, uint8_t *base, struct field f)
 	any->field = f;
 }
 
-/* A field of any item, seldom of what stands around it. */
+/* Choose a field of any item, or seldom of the headers around it. */
 static void meet_block(struct block *b, struct any *any)
 {
 	uint64_t kind = fields_next(&any->state) % 16;

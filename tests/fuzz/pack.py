@@ -3,8 +3,8 @@
 """Makes seeds for the fuzz targets from the image of a small filesystem.
 Usage: pack.py BTRKIT IMAGE CORPUS NAME [--data]
        writes CORPUS/image/NAME (the primary superblock and every live tree block that can be found), CORPUS/super/NAME,
-       and one item of each key type and size class that CORPUS/item does not have yet. With --data what is in files
-       too, and inodes that say that it has no checksums: those would not be right for what is made of it"""
+       and one item of each key type and size class that CORPUS/item does not have yet. With --data, file data is
+       included, and inodes are marked as having no checksums, since mutated data would not match them"""
 import os
 import pathlib
 import re
@@ -22,14 +22,14 @@ ITEM = struct.Struct("<QBQII")
 
 
 def live_blocks(binary, image):
-    """Logical addresses of the blocks that a dump visits, whatever else it meets."""
+    """Return the logical addresses of the blocks that a dump visits, even if the dump fails."""
     dump = subprocess.run([binary, "dump-tree", image], capture_output=True, check=False)
     text = dump.stdout.decode(errors="replace")
     return {int(number) for number in re.findall(r"^(?:leaf|node|damaged block) (\d+) ", text, flags=re.M)}
 
 
 def filled(fd):
-    """(start, end) of what has data on the host."""
+    """Yield (start, end) of the parts of the image that are not holes."""
     at = 0
     while True:
         try:
@@ -41,7 +41,7 @@ def filled(fd):
 
 
 def blocks(fd, nodesize, fsids, live):
-    """(offset on the device, bytes) of the first copy of each live block."""
+    """Yield (offset on the device, bytes) of the first copy of each live block."""
     seen = set()
     for start, end in filled(fd):
         for offset in range(start, end, 4096):
@@ -53,7 +53,7 @@ def blocks(fd, nodesize, fsids, live):
 
 
 def items(block):
-    """(objectid, type, offset, where the bytes are) of a leaf's items."""
+    """Yield (objectid, type, offset, slice of the data) of the items of a leaf."""
     if block[100]:
         return
     for slot in range(min(int.from_bytes(block[96:100], "little"), (len(block) - HEADER) // ITEM.size)):
@@ -62,7 +62,7 @@ def items(block):
 
 
 def data_of(fd, leaves):
-    """(offset on the device, bytes) of extents that inodes have; the inodes are changed."""
+    """Yield (offset on the device, bytes) of the data extents of files; sets NODATASUM in the inodes."""
     chunks, extents = [], {}
     for block in leaves:
         for _, kind, offset, where in items(block):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Files of any filesystem are read: listed, with all that inodes say, brought out as an archive, by number and by path,
- * with data where the input has it. Input: device.h tells it.
+ * Reading files of any filesystem: listed, with everything about their inodes, extracted as an archive, by number and
+ * by path, with file data if the input has it. For the input see device.h.
  */
 #include "tests/fuzz/device.h"
 
@@ -16,7 +16,7 @@
 #define PIECE 20000
 #define PIECES_MAX 64
 
-/* Every byte is there to be read, and a filesystem has no end of them. */
+/* Read every byte, so that sanitizers see it. A filesystem can seem endless, so the amount is limited. */
 static int touch(uint64_t *rows, const void *bytes, size_t len)
 {
 	uint64_t sum = 0;
@@ -27,7 +27,7 @@ static int touch(uint64_t *rows, const void *bytes, size_t len)
 	return *rows > ROWS_MAX || sum == UINT64_MAX ? -27 : 0;
 }
 
-/* What is told of on the way must say what it is, too. */
+/* Problems reported on the way must have a message too. */
 static int tell(void *ctx, const char *path, size_t len, const struct btrkit_error *what)
 {
 	if (!what->message[0])
@@ -129,7 +129,7 @@ static void pieces(struct btrkit_file *f, uint64_t offset)
 			err = (struct btrkit_error)BTRKIT_ERROR_INIT;
 		else if (got > sizeof(buf))
 			abort();
-		/* The rest of what is there is passed over after a piece that is not whole: pieces are to differ. */
+		/* After a short read, skip the rest of this piece, so that pieces differ. */
 		offset = start + (length < sizeof(buf) ? length : sizeof(buf));
 		if (offset < start)
 			return;
@@ -165,7 +165,7 @@ static void read_inode(struct btrkit_fs *fs, uint64_t root, uint64_t number, uin
 	btrkit_file_close(f);
 }
 
-/* What is told of a device is in order, and there is something. */
+/* Used ranges are reported in order, and are not empty. */
 static int take_used(void *ctx, const struct btrkit_used_range *range)
 {
 	struct btrkit_used_range *last = ctx;
@@ -176,7 +176,7 @@ static int take_used(void *ctx, const struct btrkit_used_range *range)
 	return 0;
 }
 
-/* Where chunks and devices are. */
+/* The location of chunks and devices. */
 static void layout(struct btrkit_fs *fs, struct fuzz_choices *c)
 {
 	uint64_t room = OUTPUT_MAX, logical = fuzz_choose(c, 8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Hands files, and the files of directories, to a fuzz target: the driver of builds without libFuzzer. */
+/* Pass files, and all files of directories, to a fuzz target: the driver of builds without libFuzzer. */
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@ static int replay_file(const char *path)
 	int ret = -1;
 
 	if (f && !fseek(f, 0, SEEK_END) && (size = ftell(f)) >= 0 && !fseek(f, 0, SEEK_SET))
-		/* Exactly as large as the input, so that a sanitizer sees each byte too far. */
+		/* Exactly as large as the input, so that sanitizers find every access past the end. */
 		data = malloc((size_t)size + !size);
 	if (data && fread(data, 1, (size_t)size, f) == (size_t)size) {
 		LLVMFuzzerTestOneInput(data, (size_t)size);

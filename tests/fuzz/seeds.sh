@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Makes the corpora of the fuzz targets anew, from small filesystems that Linux makes. Needs root, a loop device and
-# mkfs.btrfs ($MKFS). The bytes differ from run to run (ids, times), the kinds of items do not.
+# Recreates the corpora of the fuzz targets from small filesystems made by Linux. Needs root, a loop device and
+# mkfs.btrfs ($MKFS). Contents differ from run to run (UUIDs, times), the types of items do not.
 # Usage: seeds.sh BTRKIT
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -11,13 +11,13 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/btrkit-seeds.XXXXXX")
 trap 'umount -q "$work/mnt" || true; rm -rf "$work"' EXIT
 mkdir "$work/mnt"
 
-# $2 bytes that compress well.
+# Print $2 bytes that compress well.
 text()
 {
 	python3 -c 'import sys; sys.stdout.write(((sys.argv[1] + "\n") * int(sys.argv[2]))[:int(sys.argv[2])])' "$@"
 }
 
-# Every kind of thing in a few files.
+# Create files with every feature.
 fill()
 (
 	cd "$work/mnt"
@@ -47,7 +47,7 @@ fill()
 	sync
 )
 
-# One filesystem named $1, mounted with the options $2; the rest is for mkfs.
+# Make a filesystem named $1, mounted with the options $2; the other arguments are for mkfs.
 make()
 {
 	local name=$1 options=$2
@@ -61,7 +61,7 @@ make()
 	rm "$work/$name"
 }
 
-# Streams for the codecs: the kind, room for a megabyte at most, the stream.
+# Inputs of the codec target: a byte for the compression, a byte for the size of the output, the stream.
 make_streams()
 {
 	mkdir -p "$here/corpus/codec"
@@ -73,7 +73,7 @@ text = b"some text, and more of the same text " * 300
 out = pathlib.Path(sys.argv[1])
 (out / "zlib").write_bytes(b"\x01\x20" + zlib.compress(text))
 (out / "zlib-stored").write_bytes(b"\x01\x10" + zlib.compress(bytes(range(256)) * 20, 0))
-# One segment of 20 literals and the mark of the end, with the lengths that btrfs puts before it.
+# One segment of 20 literals and the end marker, after the lengths that btrfs adds.
 segment = bytes([17 + 20]) + text[:20] + b"\x11\x00\x00"
 (out / "lzo").write_bytes(b"\x02\x01" + (8 + len(segment)).to_bytes(4, "little") + len(segment).to_bytes(4, "little")
                           + segment)
@@ -82,7 +82,7 @@ END
 	text words 8000 | zstd -q >>"$here/corpus/codec/zstd"
 }
 
-# For each zone its state, capacity and write pointer; then the last superblocks.
+# Inputs of super_place: the state, capacity and write pointer of each zone, then the last superblocks.
 make_logs()
 {
 	mkdir -p "$here/corpus/super_place"

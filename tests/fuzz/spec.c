@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The name of a device or a part of one. */
+/* The name of a device, or of a part of one. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A superblock: judged, its chunks walked, rendered whatever the verdict. */
+/* A superblock: validated, its chunks walked, and rendered whatever the result was. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void dump(const struct disk_super *disk, unsigned flags, enum btrkit_form
 	ret = btrkit_io_write(io, super_offset(0), disk, sizeof(*disk), NULL);
 	if (!ret)
 		ret = btrkit_dump_super(io, super_offset(0), flags, format, fuzz_write, &room, NULL);
-	/* A superblock is no megabyte of text. */
+	/* The text of a superblock must not be this long. */
 	if (ret == -27)
 		abort();
 	btrkit_io_close(io);

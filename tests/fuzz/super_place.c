@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The superblock log of a zoned device, by whatever the device tells of its zones. Input: for each of the two zones a
- * byte for its state, capacity and write pointer (le32), then what lies in the last place of each zone, as far as it
- * goes.
+ * The superblock log of a zoned device, with any zone report. Input: for each of the two zones a byte for its state,
+ * then capacity and write pointer (le32), then the contents of the last place of each zone, as far as the input goes.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -68,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ret = super_read(&d.io, 0, &super, &at, &err);
 	if (ret && !err.message[0])
 		abort();
-	/* A superblock lies in its log, in a place of its own. */
+	/* The superblock is inside the log, aligned to its size. */
 	if (!ret && (at % SUPER_SIZE || at > SUPER_LOG_ZONES * ZONE - SUPER_SIZE))
 		abort();
 	return 0;
