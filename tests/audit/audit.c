@@ -59,7 +59,7 @@ int audit(struct btrkit_fs *fs, unsigned known, struct btrkit_check_result *ret,
 	struct asked asked = { known, err, false };
 	int r;
 
-	/* The devices of tests are their own, and not for several threads. */
+	/* Devices of tests have no locks, so one thread only. */
 	opts.threads = 1;
 	opts.repeats = 1;
 	opts.finding = take;
@@ -70,7 +70,7 @@ int audit(struct btrkit_fs *fs, unsigned known, struct btrkit_check_result *ret,
 	return r;
 }
 
-/* The depth is bounded: levels fall from parent to child. */
+/* The recursion is bounded, since levels decrease from parent to child. */
 static int count_blocks(struct btrkit_fs *fs, const struct node_ref *ref, uint64_t *ret, struct btrkit_error *err)
 {
 	struct node *n;

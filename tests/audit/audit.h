@@ -3,46 +3,46 @@
 #define BTRKIT_TESTS_AUDIT_H
 
 /*
- * What tests ask of a filesystem: that btrkit_check() finds nothing in it, and things that it does not ask, since Linux
- * does without them, but who writes as the library does has right.
+ * What tests require of a filesystem: btrkit_check() has no findings, plus a few things that btrkit_check() ignores,
+ * because Linux does without them, but that the library always writes correctly.
  */
 
 #include <btrkit/check.h>
 
 #include "lib/tree/filesystem.h"
 
-/* What a test knows of its filesystem, and is not to be told. */
+/* Findings that a test expects in its filesystem, and that are not reported. */
 enum audit_known {
-	AUDIT_LEFTOVERS = 1 << 0, /* somebody else has left things behind that are in nobody's way */
-	AUDIT_ITEMS = 1 << 1,	  /* there are items of types that nobody knows */
-	AUDIT_MIRRORS = 1 << 2,	  /* the primary superblocks were written, and then not all mirrors */
-	AUDIT_SUPERS = 1 << 3,	  /* superblocks are not all of one commit; the test judges each of them by itself */
-	AUDIT_MISSING = 1 << 4	  /* devices were taken away */
+	AUDIT_LEFTOVERS = 1 << 0, /* harmless leftovers of other programs */
+	AUDIT_ITEMS = 1 << 1,	  /* items of unknown types */
+	AUDIT_MIRRORS = 1 << 2,	  /* the primary superblocks were written, but not all mirrors */
+	AUDIT_SUPERS = 1 << 3,	  /* superblocks are of different commits; the test checks each by itself */
+	AUDIT_MISSING = 1 << 4	  /* devices are missing */
 };
 
 /*
- * @ret: what there was; may be NULL
- * @return 0: nothing is found but what is @known; -EUCLEAN: the first finding, with its code and severity; what
+ * @ret: the result of the check; may be NULL
+ * @return 0: no findings except for @known; -EUCLEAN: the first finding, with its code and severity; what
  * btrkit_check() returns if it fails
  */
 int audit(struct btrkit_fs *fs, unsigned known, struct btrkit_check_result *ret,
 	  struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Holds the backup roots of the current generation against the roots. Not of a filesystem that was copied while it was
- * mounted: there Linux lets the next transaction change roots before it writes down those of the last.
- * @return 0; -EUCLEAN: the first contradiction; <0
+ * Compare the backup roots of the current generation with the roots. Not for filesystems that were copied while
+ * mounted: there Linux lets the next transaction change roots before it has written those of the last.
+ * @return 0; -EUCLEAN: the first difference; <0
  */
 int audit_backups(struct btrkit_fs *fs, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 /*
- * Counts the trees whose root item says another number of bytes than their blocks take: Linux is off by a block at
- * times. A tree that is being dropped is not counted.
+ * Count the trees whose root item has a number of bytes that differs from their blocks: Linux is sometimes off by one
+ * block. Trees that are being dropped are not counted.
  * @return 0; <0
  */
 int audit_root_bytes(struct btrkit_fs *fs, uint64_t *ret, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
-/* All three, of a filesystem that the library has made alone. @return as audit() */
+/* All three, for a filesystem that only the library has written. @return as audit() */
 int audit_own(struct btrkit_fs *fs, unsigned known, struct btrkit_error *err) BTRKIT_MUST_CHECK;
 
 #endif

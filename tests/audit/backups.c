@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The roots of the last commits that the superblock keeps. */
+/* The backup roots in the superblock. */
 #include "audit.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include "lib/base/err.h"
 #include "lib/tree/cursor.h"
 
-/* What a backup slot of the superblock says about one tree. */
+/* The fields of a backup slot that describe one tree. */
 struct backup {
 	const char *name;
 	le64 bytenr, generation;
@@ -40,7 +40,7 @@ static int judge_backup(struct btrkit_fs *fs, const struct backup *b, struct btr
 	return -EUCLEAN;
 }
 
-/* The slot of the current generation. */
+/* Check the slot of the current generation. */
 static int judge_slot(struct btrkit_fs *fs, const struct disk_root_backup *d, struct btrkit_error *err)
 {
 	const struct super *s = &fs->super;
@@ -80,7 +80,9 @@ int audit_backups(struct btrkit_fs *fs, struct btrkit_error *err)
 	bool any = false;
 	int ret = 0;
 
-	/* Where Linux had begun the next transaction a slot claims its generation; the right one follows. */
+	/*
+	 * If Linux had already begun the next transaction, a slot claims its generation; the right slot comes after it.
+	 */
 	for (unsigned i = 0; i < SUPER_BACKUPS; i++) {
 		const struct disk_root_backup *d = &s->disk.backups[i];
 
@@ -91,7 +93,7 @@ int audit_backups(struct btrkit_fs *fs, struct btrkit_error *err)
 		if (ret != -EUCLEAN)
 			return ret;
 	}
-	/* Whoever writes backups at all writes one with every commit. */
+	/* A program that writes backup roots at all writes one in every commit. */
 	if (any && !ret)
 		ret = err_corrupt(err, "backups", "no backup root is of generation %" PRIu64, s->generation);
 	return ret;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Audits images; prints a line for each, and fails on the first contradiction in any.
- *
- *	audit-image [--live] IMAGE...
- *
- * --live: they were copied while they were mounted
+ * Audit images, print a line for each, and fail on the first finding in any.
+ * audit-image [--live] IMAGE...
+ * --live: they were copied while mounted
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +24,7 @@ static int run(const char *path, bool live, struct btrkit_error *err)
 		btrkit_io_close(io);
 		return ret;
 	}
-	/* mkfs.btrfs may have left something, or Linux. */
+	/* mkfs.btrfs or Linux may have left something behind. */
 	ret = audit(fs, AUDIT_LEFTOVERS, &n, err);
 	if (!ret && !live)
 		ret = audit_backups(fs, err);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Puts one contradiction at a time into a good image, with good checksums, and has the check tell it by its code, or
- * the audit where it is one of backup roots. Usage: audit-mutate IMAGE...; which images is said in mutations.h.
+ * Put one contradiction at a time into a good image, with valid checksums: the check must report it by its code, or the
+ * audit if it is in backup roots.
+ * Usage: audit-mutate IMAGE...; mutations.h says which images.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +39,7 @@ static struct btrkit_fs *open_image(struct sparse *image, struct btrkit_error *e
 	return btrkit_fs_open(&io, 1, &opts, &fs, err) ? NULL : fs;
 }
 
-/* A field of 1, 4 or 8 bytes. */
+/* Add to a field of 1, 4 or 8 bytes. */
 static void add(uint8_t *at, unsigned size, int64_t n)
 {
 	le64 value = { { 0 } };
@@ -48,7 +49,7 @@ static void add(uint8_t *at, unsigned size, int64_t n)
 	memcpy(at, value.b, size);
 }
 
-/* The first inline reference of a type, as an offset in the item; 0 if it has none. */
+/* The offset of the first inline reference of a type in its item; 0 if there is none. */
 static unsigned inline_ref(const struct item_ctx *ctx, const struct item *item, uint8_t type)
 {
 	struct extent_item ei;
@@ -64,7 +65,7 @@ static unsigned inline_ref(const struct item_ctx *ctx, const struct item *item, 
 	return 0;
 }
 
-/* Whether an item is one of those that are meant. */
+/* Whether the mutation applies to this item. */
 static bool wanted(const struct mutation *m, const struct item_ctx *ctx, const struct item *item)
 {
 	const size_t flags = item->key.type == KEY_BLOCK_GROUP_ITEM ? offsetof(struct disk_block_group, flags) :
@@ -94,7 +95,7 @@ static void seek(struct cursor *c, struct btrkit_fs *fs, const struct mutation *
 	broken(m, "no such item");
 }
 
-/* Takes the item in @slot out of a leaf, or makes room for one of @size there. */
+/* Remove the item in @slot from a leaf, or make room for one of @size there. */
 static void move_items(uint8_t *leaf, uint32_t nodesize, uint32_t slot, bool in, uint32_t size)
 {
 	struct disk_header *h = (struct disk_header *)leaf;
@@ -115,7 +116,9 @@ static void move_items(uint8_t *leaf, uint32_t nodesize, uint32_t slot, bool in,
 	h->nritems = le32_put(in ? n + 1 : n - 1);
 }
 
-/* The last item of the leaf is an extent with one reference of an inode: it is told once more, keyed. */
+/*
+ * The last item of the leaf is an extent with one inline reference of an inode: add the same reference as a keyed item.
+ */
 static void tell_twice(struct btrkit_fs *fs, uint8_t *leaf, uint32_t n)
 {
 	struct disk_item *last = (struct disk_item *)(leaf + sizeof(struct disk_header)) + n - 1;
@@ -187,7 +190,7 @@ static void put_in_tree(const struct mutation *m, struct btrkit_fs *fs)
 	free(leaf);
 }
 
-/* Makes the first entry of a v1 cache shorter. */
+/* Shorten the first entry of a v1 cache. */
 static void put_in_cache(const struct mutation *m, struct btrkit_fs *fs)
 {
 	struct space_cache header;
@@ -227,7 +230,7 @@ static void put_in_super(const struct mutation *m, struct btrkit_fs *fs, struct 
 	sparse_write(image, super_offset(0), &super, sizeof(super));
 }
 
-/* What was found: whether it has a code, and all codes. */
+/* Findings: whether one has the code, and all codes. */
 struct told {
 	const char *code;
 	bool seen;
@@ -260,7 +263,7 @@ static bool has_code(struct btrkit_fs *fs, const struct mutation *m)
 	return told.seen;
 }
 
-/* What is wrong with the current backup roots alone is what the library makes right and Linux does not ask. */
+/* A contradiction in the current backup roots is reported by the audit, and by nothing else: Linux ignores it. */
 static bool has_backups(struct btrkit_fs *fs, const struct mutation *m)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -301,7 +304,7 @@ static bool try_one(const struct mutation *m, struct sparse *good)
 	return seen;
 }
 
-/* As it is there is nothing wrong with it. */
+/* Without the mutation, the image must have no findings. */
 static bool is_good(struct sparse *image, struct btrkit_error *err)
 {
 	struct btrkit_fs *fs = open_image(image, err);

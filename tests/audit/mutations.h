@@ -3,19 +3,19 @@
 #define BTRKIT_TESTS_AUDIT_MUTATIONS_H
 
 /*
- * The contradictions: what is changed in which image, and the code by which it has to be told; of backup roots what the
- * audit has to say.
+ * The contradictions: what is changed in which image, and the code that must be reported; for backup roots, the message
+ * of the audit.
  */
 
 enum what {
-	ADD,	      /* to the field of the item that is @at it */
-	REF_ADD,      /* the same from the item's inline reference on */
-	KEY_ADD,      /* to the offset of its key */
+	ADD,	      /* to the field of the item at offset @at */
+	REF_ADD,      /* the same, relative to the inline reference of the item */
+	KEY_ADD,      /* to the offset of the key of the item */
 	LAST_KEY_ADD, /* to the objectid of the last key of its leaf */
 	DROP,	      /* the item */
-	INSERT,	      /* an item of type @add behind the last of the leaf, with @size bytes of the item */
-	TWICE,	      /* what the last extent of the leaf has inline is keyed too */
-	HEADER_ADD,   /* to a field of the header of the item's leaf */
+	INSERT,	      /* an item of type @add after the last one of the leaf, with the first @size bytes of the item */
+	TWICE,	      /* the inline reference of the last extent of the leaf becomes keyed too */
+	HEADER_ADD,   /* to a field in the header of the leaf of the item */
 	SUPER_ADD,    /* to a field of the superblock */
 	BACKUP_ADD,   /* to a field of the current backup root */
 	CACHE_ADD,    /* to the length of the first entry of a v1 cache */
@@ -26,7 +26,7 @@ struct mutation {
 	enum what what;
 	int64_t add;
 	unsigned at, size; /* the field */
-	/* The item: number @nth, from 0, of those of the tree that are of the type ... */
+	/* The item: number @nth, counted from 0, of those in the tree with this type ... */
 	uint64_t tree;
 	uint8_t type;
 	unsigned nth;
@@ -125,7 +125,7 @@ static const struct mutation mutations[] = {
 	{ DEFAULT, "a reference to no extent", "BTR-EXTENT-REF-STRAY", INSERT, KEY_TREE_BLOCK_REF, METADATA },
 	{ DEFAULT, "an item that nobody knows", "BTR-ITEM-UNKNOWN", INSERT, 99, METADATA },
 	{ DEFAULT, "an item of another tree", "BTR-ITEM-TREE", INSERT, KEY_TREE_BLOCK_REF, DEV_EXTENTS(0) },
-	/* What refers to extents. */
+	/* References to extents. */
 	{ DEFAULT, "a file extent elsewhere", "BTR-EXTENT-MISSING", ADD, 4096, FILE_EXTENT(disk_bytenr), FILES(1) },
 	{ DEFAULT, "a longer file extent", "BTR-EXTENT-MISSING", ADD, 4096, FILE_EXTENT(disk_num_bytes), FILES(1) },
 	{ DEFAULT, "a file extent from further in", "BTR-EXTENT-REF-MISSING", ADD, 4096, FILE_EXTENT(offset),
