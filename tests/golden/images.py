@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Lists and dumps a committed image and compares with what Linux and btrfs-progs 6.19 said of it when it was made. Its
-cache of free space, which Linux wrote, agrees with its extent tree, in a report and when it is loaded for writing, and
-the audit finds nothing. Files are read where the sum of what Linux read is known.
+"""List the extents of a committed image and dump it, and compare the output with that of Linux and btrfs-progs 6.19
+when the image was made. Its free space cache, which Linux wrote, must agree with its extent tree, both in a report and
+when it is loaded for writing, and the audit must find nothing. Files are compared where the hash of what Linux read is
+known.
 Usage: images.py IMAGES NAME
-BTRKIT, AUDIT and READ_FILES are programs under test, SPACE_LOAD is the one beside this."""
+The environment has the programs: BTRKIT, AUDIT, READ_FILES, and SPACE_LOAD of this directory."""
 import hashlib
 import json
 import os
@@ -24,7 +25,7 @@ def command(*args):
 
 
 def files_of(path, folder):
-    """The contents of all files, as the library reads them."""
+    """The hash of the contents of all files, as the library reads them."""
     out = os.path.join(folder, 'files')
     os.mkdir(out)
     subprocess.run([READ_FILES, out, path], check=True, stdout=subprocess.DEVNULL)

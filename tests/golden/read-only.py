@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Filesystems that are read and not written: a zoned one, and one with a raid-stripe-tree, of which the trees are shown
-as btrfs-progs 6.19 shows them, and file data is refused by name. Writers refuse both by name and write nothing.
-Usage: read-only.py IMAGES; BTRKIT and READ_FILES are the programs under test."""
+"""Filesystems that can be read, but not written: a zoned one, and one with a raid-stripe-tree, whose trees are printed
+as by btrfs-progs 6.19, and whose file data is refused. Commands that write refuse both by name, and write nothing.
+Usage: read-only.py IMAGES; BTRKIT and READ_FILES in the environment are the programs under test."""
 import hashlib
 import os
 import re
@@ -37,7 +37,7 @@ def refused(path, says, command, *args):
 
 
 def is_refused(name, folder, feature):
-    """By everything that writes, and read by everything else."""
+    """Check that all commands that write refuse the image, and that all others read it."""
     path = unpack.unpack(name, folder, quick=True)
     before = tool.digest(path)
     for args in READERS:
@@ -49,7 +49,7 @@ def is_refused(name, folder, feature):
 
 
 def stripes(path, folder):
-    """What is in trees is shown, and what lies where the stripe tree says is not read."""
+    """Check that the trees are printed, and that data located by the stripe tree is refused."""
     dump = output(BTRKIT, 'dump-tree', path).partition(b'\n')[2]
     assert hashlib.sha256(dump).hexdigest() == unpack.sums()['unsupported-raid-stripe-tree.dump'], 'another text'
     alone = output(BTRKIT, 'dump-tree', '-t', 'raid_stripe', path)
@@ -60,7 +60,7 @@ def stripes(path, folder):
     os.mkdir(out)
     status, said, err = run(READ_FILES, out, path)
     why = re.findall(r'reading file data is not supported: raid-stripe-tree', said.decode() + err)
-    # The fourth file is small enough to lie in a leaf.
+    # The fourth file is small enough to be inline.
     assert status == 3 and len(why) == 3, (status, said, err)
     contents = set()
     for file in os.listdir(out):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Loads the free space of every block group of an image from each source that has it, and compares. Prints how many
+ * Load the free space of every block group of an image from each source that it has, and compare them. Prints how many
  * groups were loaded from the free space tree and from the v1 cache.
  * Usage: space-load IMAGE
  */
@@ -38,7 +38,7 @@ static int compare(const struct space_group *a, const struct space_group *b)
 	return 0;
 }
 
-/* By the extent tree, and by @from where that has it. */
+/* Compare the extent tree with @from, where it has the group. */
 static int compare_all(struct btrkit_fs *fs, enum space_source from, size_t *groups)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
