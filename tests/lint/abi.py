@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Sizes and offsets of the public structs, and the numbers of constants, are those of abi.txt: what programs that were
-built before go by. For machines with pointers of 64 bits, all of which agree.
-Usage: abi.py ROOT CC... [--write]; with that abi.txt becomes what the headers say now."""
+"""The sizes and offsets of public structs, and the values of constants, must be those of abi.txt, which programs that
+were built earlier depend on. For 64-bit machines, which all agree.
+Usage: abi.py ROOT CC... [--write]; --write updates abi.txt from the headers."""
 import difflib
 import pathlib
 import re
@@ -16,7 +16,7 @@ TABLE = "tests/lint/abi.txt"
 
 
 def members(body):
-    """Names of the members of a struct without comments."""
+    """Yield the names of the members of a struct, whose comments have been removed."""
     for declaration in body.split(";"):
         function = re.search(r"\(\*(\w+)(?:\[\w+\])?\)\(", declaration)
         if function:
@@ -27,7 +27,7 @@ def members(body):
 
 
 def program(headers):
-    """Prints the table."""
+    """Return a C program that prints the table."""
     lines = []
     for path, _ in headers:
         code = common.without_comments(path.read_text())

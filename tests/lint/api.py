@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The public API keeps to what btrkit.h says of it: every function has a comment with all parameters, what it returns
-and since when; who takes a handle first has its name; structs of callers can grow. Usage: api.py ROOT"""
+"""The public API follows the rules of btrkit.h: every function has a comment with all parameters, @return and Since:;
+a function whose first parameter is a handle has the prefix of that handle; structs that callers fill in can be
+extended. Usage: api.py ROOT"""
 import pathlib
 import re
 import sys
 
 import common
 
-# What begins with the name of the handle that it takes first.
+# The prefixes of functions whose first parameter is such a handle.
 HANDLES = {"struct btrkit_txn *": "btrkit_txn_", "struct btrkit_file *": "btrkit_file_",
            "struct btrkit_usage *": "btrkit_usage_", "struct btrkit_usage_paths *": "btrkit_usage_paths_",
            "struct btrkit_usage_printer *": "btrkit_usage_printer_",
@@ -16,7 +17,7 @@ HANDLES = {"struct btrkit_txn *": "btrkit_txn_", "struct btrkit_file *": "btrkit
 
 
 def known(root):
-    """Parameters that btrkit.h explains once for all."""
+    """Return the names of parameters that btrkit.h explains for all functions."""
     umbrella = pathlib.Path(root) / "include/btrkit/btrkit.h"
     lines = re.findall(r"^ \* - ((?:@c \w+(?:, )?)+):", umbrella.read_text(), flags=re.M) if umbrella.exists() else []
     return {name for line in lines for name in re.findall(r"@c (\w+)", line)}
@@ -30,7 +31,7 @@ def judge_comment(f, everywhere, comments):
         yield "its comment does not end with Since:"
     if f.type != "void" and "@return" not in f.comment:
         yield "its comment has no @return"
-    # A comment may leave a parameter to the function that it compares with.
+    # Parameters may be documented at another function that the comment refers to.
     told = f.comment + "".join(comments.get(name, "") for name in re.findall(r"\b(btrkit_\w+)\(\)", f.comment))
     for _, name in f.parameters:
         if name not in everywhere and not re.search(rf"@(?:param|p|c) {name}\b", told):
@@ -45,7 +46,7 @@ def judge_name(f):
 
 
 def structs(root):
-    """The structs that headers define: header, comment, members."""
+    """Return (header, comment, members) of each struct that the headers define."""
     found = {}
     for path, header in common.files(root, "include/btrkit/*.h"):
         for comment, name, members in re.findall(r"/\*\*((?:(?!\*/).)*)\*/\nstruct (btrkit_\w+) \{\n(.*?)\n\};",

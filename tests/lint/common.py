@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the lints share: the files of a tree, text without comments, the verdict."""
+"""Helpers shared by the lints: listing files, removing comments, reporting the result."""
 import collections
 import pathlib
 import re
@@ -7,14 +7,14 @@ import sys
 
 
 def files(root, *patterns):
-    """Files of the tree @root that match, as (path, path relative to the root as text)."""
+    """Return the matching files below @root, as (path, path relative to root as text)."""
     root = pathlib.Path(root)
     found = sorted({p for pattern in patterns for p in root.glob(pattern) if p.is_file()})
     return [(p, p.relative_to(root).as_posix()) for p in found]
 
 
 def without_comments(text):
-    """C source with comments and the insides of literals blanked; every line keeps its number."""
+    """Return C source with comments and the contents of literals blanked, without changing line numbers."""
     def blank(match):
         found = match.group(0)
         if found[0] in "\"'":
@@ -27,7 +27,7 @@ Function = collections.namedtuple("Function", "header name type parameters comme
 
 
 def functions(root):
-    """What the public headers declare, in their order; of each parameter its type and name."""
+    """Yield the functions that the public headers declare, in order; parameters are (type, name)."""
     declaration = re.compile(r"(?:/\*\*((?:(?!\*/).)*)\*/\n)?^([a-z][\w ]*?[ *]+(?:const \*)?)([a-z]\w*)"
                              r"\(([^;{}()]*)\)[^;{}()]*;", flags=re.M | re.S)
     for path, header in files(root, "include/btrkit/*.h"):
@@ -40,7 +40,7 @@ def functions(root):
 
 
 def verdict(name, checked, what, problems):
-    """Ends a lint: it fails on any problem, and when it had nothing to look at."""
+    """End a lint: it fails on any problem, and if it checked nothing."""
     for problem in problems:
         print(problem)
     print(f"{name}: {checked} {what} checked, {len(problems)} problems")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Each header compiles alone: the public ones as C99, C11 and C++, the others as this project's C. So do variables that
-are initialised by the macros for that. Usage: headers.py ROOT BUILD CC... [--cxx CXX...]"""
+"""Each header compiles alone: public headers as C99, C11 and C++, others as the C of this project. Variables that are
+initialized by the _INIT macros compile too. Usage: headers.py ROOT BUILD CC... [--cxx CXX...]"""
 import re
 import subprocess
 import sys
@@ -17,7 +17,7 @@ def compiles(command, source=None):
 
 
 def initialised(headers):
-    """A program that uses every macro whose name ends with _INIT, for the struct of that name."""
+    """Return a program that uses every macro NAME_INIT to initialize a struct NAME."""
     names = [name for path, _ in headers for name in re.findall(r"^#define (BTRKIT_\w+)_INIT\b", path.read_text(),
                                                                flags=re.M)]
     return "".join([*(f"#include <{name.removeprefix('include/')}>\n" for _, name in headers),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Who may include whom: each layer of lib/ only those below it, cmd/ only the public headers; and the page that draws
-the layers names each source file in its place. Usage: layers.py ROOT"""
+"""Checks includes: each layer of lib/ may include only layers below it, and cmd/ only public headers. lib/README.md,
+which shows the layers, must name each source file under its layer. Usage: layers.py ROOT"""
 import fnmatch
 import pathlib
 import re
@@ -13,7 +13,7 @@ import common
 LAYERS = ["base", "format", "io", "volume", "tree", "space", "txn", "fs", "modify", "usage", "check", "report",
           "convert", "source", "mkfs", "extract"]
 
-# What no source of the library or the commands has a use for: processes, mounts, and other people's disk structs.
+# Headers that neither the library nor the commands may use: processes, mounts, and foreign on-disk structs.
 FORBIDDEN = {"sys/mount.h", "mntent.h", "spawn.h", "sys/wait.h", "linux/btrfs.h", "linux/btrfs_tree.h"}
 
 # lib/base and lib/format work on bytes only.
@@ -68,7 +68,7 @@ def judge(source, form, name):
 
 
 def judge_page(root):
-    """Problems of lib/README.md, which has a list of files for each layer; a name may have stars."""
+    """Yield the problems of lib/README.md, which lists the files of each layer; names may have wildcards."""
     page = pathlib.Path(root, "lib/README.md").read_text()
     lists = dict(re.findall(r"^### lib/(\w+)[^\n]*\n(.*?)(?=^#|\Z)", page, re.M | re.S))
     for layer in LAYERS:

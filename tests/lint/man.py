@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The commands and long options that the binary tells of are those of its man pages, and so are the codes of check.
-Usage: man.py ROOT BTRKIT [--write-codes]; with that the page of check gets the codes that the binary has."""
+"""The man pages must have the same commands, long options and codes of check as the binary prints.
+Usage: man.py ROOT BTRKIT [--write-codes]; --write-codes updates the codes in the page of check."""
 import pathlib
 import re
 import subprocess
@@ -15,12 +15,12 @@ def told(binary, *arguments):
 
 
 def options(text):
-    """Long options that begin a line of --help, a short one before them or not."""
+    """Return the long options that begin a line of --help, perhaps after a short option."""
     return set(re.findall(r"^ +(?:-\w, +)?(--[a-z][a-z-]*)", text, flags=re.M))
 
 
 def described(page):
-    """Long options that a page gives a paragraph of their own."""
+    """Return the long options that have a paragraph in the page."""
     return {name for line in page.splitlines() if line.startswith("*-")
             for name in re.findall(r"\*(--[a-z][a-z-]*)\*", line)}
 
@@ -36,7 +36,7 @@ CODES = re.compile(r"(?<=\n# CODES\n\n).*?(?=# EXIT STATUS\n)", flags=re.S)
 
 
 def codes(binary):
-    """As the page of check has them, each a paragraph."""
+    """Return the codes as paragraphs of the page of check."""
     rows = re.findall(r"^(\S+) (\S+): (.)(.*)", told(binary, "check", "--list-codes"), flags=re.M)
     return "".join(f"*{name}* ({severity})\n\t{first.upper()}{rest}.\n\n".replace("_", "\\_")
                    for name, severity, first, rest in rows)

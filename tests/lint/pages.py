@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The pages libbtrkit(3) and btrkit-format(5) have what the headers and the schemas say, and no more.
-Usage: pages.py ROOT [--write]; with that those parts of the pages are made anew."""
+"""The pages libbtrkit(3) and btrkit-format(5) must have exactly what is generated from the headers and the schemas.
+Usage: pages.py ROOT [--write]; --write generates these parts of the pages again."""
 import json
 import pathlib
 import re
@@ -19,7 +19,7 @@ def escaped(text):
 
 
 def first_sentence(comment):
-    """Of a comment, in one line: up to its first stop or colon."""
+    """Return the first sentence of a comment in one line, up to the first full stop or colon."""
     text = " ".join(line.strip().removeprefix("*").strip() for line in comment.strip().split("\n"))
     text = re.sub(r"@(?:p|c|ref) |#(?=BTRKIT)", "", re.split(r" (?:@param|@return|Since:) ?", text)[0])
     text = re.split(r"[.:](?: |$)", text, maxsplit=1)[0]
@@ -29,7 +29,7 @@ def first_sentence(comment):
 
 
 def headers(root):
-    """A section for each header, a paragraph for each function."""
+    """Yield a section for each header, with a paragraph for each function."""
     by_header = {}
     for f in common.functions(root):
         by_header.setdefault(f.header, []).append(f)
@@ -42,7 +42,7 @@ def headers(root):
 
 
 def resolve(schema, part):
-    """A part with what it refers to, whose own words go before; and the name of that."""
+    """Return a part merged with the definition that it refers to, which it may override, and the name of that."""
     name = None
     while "$ref" in part:
         where, rest = part["$ref"].split("/")[1:], {k: v for k, v in part.items() if k != "$ref"}
@@ -65,7 +65,7 @@ def kind_of(part, name):
 
 
 def members(schema, part, path=""):
-    """(path, what it is, how it is described) of all below; what is in an array is said of its elements."""
+    """Yield (path, type, description) of all members below; an array is described by its elements."""
     part, _ = resolve(schema, part)
     if "items" in part:
         yield from members(schema, part["items"], path)
@@ -77,7 +77,7 @@ def members(schema, part, path=""):
 
 
 def paragraphs(schema, part, path=""):
-    """A line for each; one that has no words of its own goes with its neighbours."""
+    """Yield a paragraph for each member; members without a description share one."""
     plain = []
     for name, kind, words in members(schema, part, path):
         if words:
@@ -89,7 +89,7 @@ def paragraphs(schema, part, path=""):
 
 
 def schemas(root):
-    """A section for each schema, in it the kinds of lines with their members."""
+    """Yield a section for each schema, with the kinds of lines and their members."""
     for path, _ in common.files(root, "schema/*.json"):
         schema = json.loads(path.read_text())
         yield f"## {path.name.removesuffix('.schema.json')}\n\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Each lint passes a clean tree and fails on each fault planted into one. Usage: selftest.py CC..."""
+"""Each lint must pass on a clean tree, and fail on each planted fault. Usage: selftest.py CC..."""
 import pathlib
 import subprocess
 import sys
@@ -25,7 +25,7 @@ CLEAN = {
     "cmd/d.h": H,
 }
 
-# Lint, file, what is put at its end (or, from "=" on, instead of it), a part of the complaint.
+# Lint, file, text to append (or, after "=", to replace it with), part of the expected message; None: it must pass.
 PLANTED = [
     ("layers", "lib/base/b.h", '#include "lib/io/c.h"\n', "lib/base lies below lib/io"),
     ("layers", "lib/base/b.h", "#include <unistd.h>\n", "does no I/O"),
@@ -97,7 +97,7 @@ MANUAL = {
     "man/meson.build": "'btrkit.8' 'btrkit-ls.8' 'btrkit-check.8'",
 }
 
-# A file of the manual, what it is instead, a part of the complaint.
+# A file of the manual, its new contents, part of the expected message; None: it must pass.
 MISWRITTEN = [
     ("man/meson.build", MANUAL["man/meson.build"], None),
     ("man/btrkit-ls.8.scd", "*-a*, *--all*\n", "--one has no paragraph"),
@@ -116,7 +116,7 @@ PAGES = {
     "man/btrkit-format.5.scd": "\n# SCHEMAS\n\n# SEE ALSO\n",
 }
 
-# A file that the pages are made from, or one of them, what is put at its end, a part of the complaint.
+# A page or a file that it is generated from, text to append (or, after "=", to replace it with), expected message.
 OUTDATED = [
     ("include/btrkit/a.h", "", None),
     ("include/btrkit/a.h", "/** B. */\nvoid btrkit_b(void);\n", "man/libbtrkit.3.scd: says something else"),
@@ -125,7 +125,7 @@ OUTDATED = [
     ("man/btrkit-format.5.scd", "=\n# SCHEMAS\n\n*m*\n\n# SEE ALSO\n", "man/btrkit-format.5.scd: says something else"),
 ]
 
-# Lint, source of a library, a part of the complaint; None where there is none.
+# Lint, source of a library, part of the expected message; None: it must pass.
 BUILT = [
     ("exports", "int btrkit_a(void) { return 0; }", None),
     ("exports", "int btrkit_a(void) { return 0; } int extra(void) { return 0; }", "exports extra, which no header"),

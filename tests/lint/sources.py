@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Size, shape and licence line of each source, and the ioctls it names. Usage: sources.py ROOT"""
+"""Checks the size, format and licence line of each source file, and its ioctls. Usage: sources.py ROOT"""
 import re
 import sys
 
@@ -12,17 +12,17 @@ FUNCTION_LINES = 100
 COLUMNS = 120
 SPDX = "SPDX-License-Identifier: LGPL-2.1-or-later"
 
-# What is asked of a kernel: about block devices, nothing about filesystems. SCAN_DEVICE tells it of one that is new;
-# with FICLONERANGE an image shares blocks with files beside it, whatever the filesystem.
+# Only ioctls of block devices are allowed, none of filesystems, with two exceptions: SCAN_DEVICE tells the kernel about
+# a new filesystem, and FICLONERANGE lets an image share blocks with other files, on any filesystem that can do that.
 IOCTLS = {"BLKDISCARD", "BLKFLSBUF", "BLKGETSIZE64", "BLKGETZONESZ", "BLKREPORTZONE", "BLKROGET", "FICLONERANGE",
           "LOOP_GET_STATUS64", "SCAN_DEVICE"}
-# Files that are extracted get the flags that they had, and their filesystem is one that is mounted.
+# Extracted files get their original flags, on a mounted filesystem.
 FLAGS_OF_FILES = {"FS_IOC_GETFLAGS", "FS_IOC_SETFLAGS", "FS_IOC_FSGETXATTR", "FS_IOC_FSSETXATTR"}
 MAY_SET_FLAGS = "lib/extract/flags.c"
 
 
 def functions(lines):
-    """(line number, length) of each function body: an opening brace alone in the first column starts one."""
+    """Yield (line number, length) of each function body, which starts with a brace alone in the first column."""
     start = None
     for number, line in enumerate(lines, 1):
         if line == "{":
@@ -79,7 +79,7 @@ def judge(source, text):
             yield 1, f"no licence line ({SPDX}) among the first two"
         if source.endswith((".html", ".css", ".js")) and len(lines) > FILE_LINES:
             yield len(lines), f"more than {FILE_LINES} lines in a file"
-    # The word lists of this file name what they look for.
+    # The patterns in this file would match themselves.
     if source != "tests/lint/sources.py":
         yield from judge_lines(lines)
 

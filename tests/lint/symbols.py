@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the library exports, what it and the binary import, and that it has no data that changes.
-Usage: symbols.py names ROOT                the symbol file lists what the headers declare
-       symbols.py exports ROOT LIBRARY      the library exports just that
+"""Checks what the library exports, what it and the binary import, and that it has no mutable data.
+Usage: symbols.py names ROOT                the symbol file lists the functions that the headers declare
+       symbols.py exports ROOT LIBRARY      the library exports exactly these
        symbols.py imports library|binary FILE
        symbols.py data LIBRARY"""
 import re
@@ -15,8 +15,8 @@ PROCESSES = {"system", "popen", "fork", "vfork", "_Fork", "clone", "execl", "exe
              "execveat", "execvp", "execvpe", "fexecve", "posix_spawn", "posix_spawnp", "syscall", "dlopen", "mount",
              "umount", "umount2", "move_mount", "fsopen", "fsmount", "open_tree", "mount_setattr"}
 
-# snprintf and its kin write to memory and are fine. __stack_chk_fail, which a compiler's stack protector calls on a
-# smashed stack, is fine too: no statement of ours reaches it.
+# snprintf and similar functions only write to memory, and are allowed. So is __stack_chk_fail, which the stack
+# protector of the compiler calls when it finds a smashed stack.
 OUTPUT = {"printf", "vprintf", "fprintf", "vfprintf", "dprintf", "vdprintf", "puts", "fputs", "putchar", "putc",
           "fputc", "_IO_putc", "fwrite", "fflush", "perror", "psignal", "syslog", "vsyslog", "err", "errx", "warn",
           "warnx", "error", "stdout", "stderr"}
@@ -26,9 +26,9 @@ ENDS = {"exit", "_exit", "_Exit", "quick_exit", "abort", "__assert_fail", "__ass
 
 FORBIDDEN = {"library": PROCESSES | OUTPUT | ENDS, "binary": PROCESSES}
 
-# Objects of the C run-time files that every shared library has.
+# Objects of the C runtime, which every shared library has.
 RUNTIME_DATA = re.compile(r"completed\.\d+|__dso_handle|__TMC_END__|_edata|_end|__bss_start|__frame_dummy\w*")
-# That another library, which has one state for the whole process, was begun.
+# Whether libgcrypt, which has global state, has been initialized.
 BEGUN = {"gcrypt_begun"}
 
 
@@ -37,7 +37,7 @@ def run(*command):
 
 
 def declared(root):
-    """Names of the functions that the public headers declare, each with its header."""
+    """Return the functions that the public headers declare, as {name: header}."""
     names = {}
     for path, header in common.files(root, "include/btrkit/*.h"):
         code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", "", common.without_comments(path.read_text()), flags=re.M)
@@ -47,14 +47,14 @@ def declared(root):
 
 
 def listed(root):
-    """Names that the symbol file exports, in its order."""
+    """Return the names that the symbol file exports, in order."""
     text = common.without_comments((common.pathlib.Path(root) / "lib/libbtrkit.sym").read_text())
     return [name for part in re.findall(r"global:(.*?)(?:local:|\})", text, flags=re.S)
             for name in re.findall(r"([^\s;]+)\s*;", part)]
 
 
 def exported(library):
-    """Defined dynamic symbols, but for the version node, which nm shows as absolute."""
+    """Return the defined dynamic symbols, except for the version node, which nm shows as absolute."""
     rows = [line.split() for line in run("nm", "-D", "--defined-only", library).splitlines()]
     return {row[-1].split("@")[0] for row in rows if row[-2] != "A"}
 
@@ -82,7 +82,7 @@ def exports(root, library):
 
 
 def plain(name):
-    """The function meant by a fortified or internal name: __fprintf_chk is fprintf."""
+    """Return the plain name of a fortified function: __fprintf_chk is fprintf."""
     name = name.split("@")[0]
     fortified = re.fullmatch(r"__(\w+)_chk", name)
     return fortified.group(1) if fortified else name
