@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Installs into a folder, looks at what is there, builds the examples from nothing but that, by pkg-config, and runs
-them.
+"""Installs into a directory, checks what is there, builds the examples with pkg-config from the installed files only,
+and runs them.
 
 Usage: install.py ROOT BUILD CC... [--cxx CXX...]"""
 import os
@@ -75,7 +75,7 @@ class Installed:
         self.module = 'btrkit'
         self.env = {'PKG_CONFIG_SYSROOT_DIR': str(top), 'PKG_CONFIG_PATH': str(self.pc.parent),
                     'LD_LIBRARY_PATH': str(self.lib)}
-        # Beside a static library there has to be what that needs.
+        # With a static library, pkg-config also needs the files of the libraries that it depends on.
         self.static = (self.lib / 'libbtrkit.a').exists()
         if not self.static:
             self.env['PKG_CONFIG_LIBDIR'] = str(self.pc.parent)
@@ -99,7 +99,7 @@ class Installed:
 
 
 def files(at, version):
-    """Headers, library, commands, man pages: all that is here, and no more."""
+    """Check the installed headers, library, commands, schemas and man pages: all must be there, and nothing else."""
     prefix = at.pc.parent.parent.parent
     while prefix.name.startswith('lib'):
         prefix = prefix.parent
@@ -171,7 +171,7 @@ def make_filesystem(at, program, btrkit, scratch):
 
 
 def expected(tsv):
-    """What list-extents says of the files of the top level, by the listing that Linux gave."""
+    """Return the expected output of list-extents for files of the top level, from the listing made by Linux."""
     words = ((0x200, 'inline'), (0x8, 'compressed'), (0x800, 'unwritten'), (0x2000, 'shared'))
     listed = {}
     for line in tsv.read_text().splitlines():
@@ -207,7 +207,7 @@ def list_extents(at, program, new, scratch):
 
 
 def freed_by(at, program, scratch):
-    """Each alone and all together; scratch has the images that were listed."""
+    """Check freed-by for single subvolumes and for all together; the images were unpacked by list_extents()."""
     image = f'{scratch}/good-generations.img'
     check(at.run(program, image, 's0', '257', '/s3') == (
         's0: 32768 bytes of data, 20480 of metadata\n257: 24576 bytes of data, 16384 of metadata\n'
@@ -218,7 +218,7 @@ def freed_by(at, program, scratch):
 
 
 def alone(at, program, scratch):
-    """Of what the images have, found by other ways, too: what du says is alone."""
+    """Check alone; the expected sizes are those that du reports as exclusive."""
     image = f'{scratch}/good-generations.img'
     check(at.run(program, image, 's0') == (
         'sets:\n256: 32768 bytes\n256,258: 16384 bytes\n256,258,259: 12288 bytes\n256,257,258,259: 937984 bytes\n'
@@ -230,7 +230,7 @@ def alone(at, program, scratch):
 
 
 def copy_used(at, program, btrkit, scratch):
-    """To a file of garbage: what was not copied does not matter, and is still there."""
+    """Check copy-used with a target full of garbage: space that is not used must not be copied, nor be needed."""
     image, copy = f'{scratch}/filled.img', f'{scratch}/copy.img'
     with open(copy, 'wb') as f:
         for _ in range(300):
@@ -258,7 +258,7 @@ def edit_image(at, program, btrkit, scratch):
 
 
 def manual(at, cc, image, scratch):
-    """The example of libbtrkit(3) compiles, and does what it says."""
+    """Check that the example in libbtrkit(3) compiles and works."""
     page = (at.root / 'man/libbtrkit.3.scd').read_text()
     (scratch / 'manual.c').write_text(re.search(r'^```\n(.*?)^```', page, re.M | re.S).group(1))
     program = at.build(cc, 'manual.c', scratch / 'manual')

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Builds with each compiler, with each optional library off by itself, with none, with all, warnings being errors. What
-is off is refused by name, in one line; what is on works. Last a program is linked statically, with nothing else.
+"""Builds with each compiler, with each optional library disabled alone, with all enabled, and with all disabled;
+warnings are errors. Disabled features must be refused by name, in one line, and enabled ones must work. Finally,
+programs are linked statically.
 
 Usage: options.py SOURCES    (takes long; much less with ccache)"""
 import os
@@ -13,14 +14,14 @@ import sys
 import tarfile
 import tempfile
 
-# Of each library: calls that need it, and what tells that it is not there. IMAGE, TREE and so on are in main().
+# For each library: commands that need it, and the message without it. main() replaces IMAGE, TREE and so on.
 NEEDS = {
     'isal': [('mkfs -f -q -d raid5 -m raid5 IMAGE IMAGE2 IMAGE3', r'RAID5 is not supported.*ISA-L')],
     'xxhash': [('mkfs -f -q --csum xxhash IMAGE', r'xxhash64 is not supported by this build')],
     'gcrypt': [('mkfs -f -q --csum sha256 IMAGE', r'sha256 is not supported by this build'),
                ('mkfs -f -q --csum blake2 IMAGE', r'blake2b is not supported by this build')],
     'blkid': [('dump-super PARTED?partition=1', r'partition= needs a build with libblkid')],
-    # With times that are fixed, and an UUID, all others are derived.
+    # With fixed times and a given UUID, all other UUIDs are derived from it.
     'uuid': [('mkfs -f -q -U 1b4e28ba-2fa1-11d2-883f-0016d3cca427 --rootdir TREE IMAGE', r'libuuid')],
     'zlib': [('mkfs -f -q --compress zlib --rootdir TREE IMAGE', r'this build cannot compress with zlib'),
              ('cat COMPRESSED zlib-large', r'zlib')],
@@ -31,7 +32,7 @@ NEEDS = {
     'archive': [('mkfs -f -q --tar ARCHIVE IMAGE', r'without libarchive'),
                 ('extract --tar NEW INNER', r'without libarchive')],
 }
-# Names that the library has inside, and a program may have too.
+# Internal names of the library, which programs may use too.
 CLASH = '''
 #include <btrkit/btrkit.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ def must(*args, **more):
 
 
 def build(sources, at, compiler, off, *more, target='cmd/btrkit'):
-    """@off: which libraries are off."""
+    """Build without the libraries in @off. Returns the path of the command."""
     ccache = ['ccache'] if shutil.which('ccache') else []
     options = [f'-D{name}={"disabled" if name in off else "enabled"}' for name in NEEDS]
     must('meson', 'setup', at, sources, '--buildtype=release', '-Dwerror=true', '-Dman=disabled', '-Dtests=disabled',
@@ -92,13 +93,13 @@ def try_all(btrkit, off, words, what):
 
 
 def link_statically(sources, scratch):
-    """Debian has no static ISA-L, and not all that its static libarchive needs."""
+    """Link programs statically. Debian has no static ISA-L, and not everything that its static libarchive needs."""
     at = scratch / 'static'
     build(sources, at, 'gcc', ('archive', 'isal'), '-Dstatic=true', target='all')
     must('meson', 'install', '-C', at, '--no-rebuild', '--destdir', scratch / 'top')
     pc = next((scratch / 'top').rglob('btrkit.pc'))
     env = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=str(scratch / 'top'), PKG_CONFIG_PATH=str(pc.parent))
-    # What is installed on this machine is in its own place.
+    # Libraries of this machine are not below the sysroot.
     env['PKG_CONFIG_SYSTEM_LIBRARY_PATH'] = '/usr/lib'
     flags = [f.replace(f'{scratch}/top/usr/lib', '/usr/lib') if 'btrkit' not in f and not f.startswith('-L') else f
              for f in must('pkg-config', '--static', '--cflags', '--libs', 'btrkit', env=env).split()]
@@ -145,7 +146,7 @@ def main(sources):
 
 
 def part(btrkit, words):
-    """A disk of one partition with a filesystem in it."""
+    """Make a disk image with one partition that has a filesystem."""
     if os.path.exists(words['PARTED']):
         return
     with open(words['INNER'], 'wb') as f:
