@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Whoever links the library and means it ill: sequences of calls of the whole public interface with good and bad
- * arguments, with callbacks that end the work, memory that runs out and a device that fails, each by chance from a
- * seed. After each call: it has returned 0, 1 where that is allowed, or a negative errno; a success has left the error
- * alone, a failure has told a line. After each commit the filesystem is checked; after what was given up or has failed
- * it is as it was committed last. AddressSanitizer's run sees what was not freed.
+ * API robustness test: random sequences of calls across the whole public interface, with valid and invalid arguments,
+ * aborting callbacks, allocation failures and device errors, all derived from a seed. After each call: the return value
+ * is 0, 1 where that is allowed, or a negative errno; success left the error struct untouched, failure filled in a
+ * one-line message. After each commit the filesystem is checked; after an abort or a failure it must still be in the
+ * last committed state. Leaks are caught by the AddressSanitizer run.
  *
  *	crash-calls [--deep] [--threads] [--seed N]
  *
- * --threads: four threads change the filesystem in one transaction, and the device fails by chance. --seed: that
- * sequence alone, with a line for each call.
+ * --threads: four threads change the filesystem within one transaction while the device fails at random.
+ * --seed: run only that sequence, with a line for each call.
  */
 #include "tests/crash/calls.h"
 
@@ -34,7 +34,7 @@
 #define THREADS 4u
 #define NEVER UINT64_MAX
 
-/* The device, which fails from call number fail_at on. */
+/* A device that fails from call number fail_at on. */
 struct device {
 	struct btrkit_io io;
 	struct sparse *at;
@@ -131,7 +131,7 @@ static void must(int ret, const struct btrkit_error *err)
 static void fill(struct btrkit_txn *txn, uint64_t root)
 {
 	static const struct {
-		uint64_t dir; /* that it lies in, counted from the top */
+		uint64_t dir; /* number of its directory's entry here, from 1; 0: top */
 		char name[2];
 		uint32_t mode;
 		size_t bytes;
@@ -157,7 +157,7 @@ static void fill(struct btrkit_txn *txn, uint64_t root)
 	}
 }
 
-/* What there was before all of it: a filesystem with some files, a subvolume and a snapshot. */
+/* Make the initial filesystem: some files, a subvolume and a snapshot. */
 static struct sparse *make_base(void)
 {
 	struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_WRITE };
@@ -193,7 +193,7 @@ static int add_to_hash(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
-/* Mirrors may be older until the next transaction, when it was the device that kept a commit from writing them. */
+/* Superblock mirrors may stay old until the next transaction if a device error kept a commit from writing them. */
 static int tell_finding(void *ctx, const struct btrkit_finding *f)
 {
 	char line[BTRKIT_ERROR_LINE];
@@ -205,7 +205,7 @@ static int tell_finding(void *ctx, const struct btrkit_finding *f)
 	return 0;
 }
 
-/* All trees, as who opens it now finds them, and they agree with each other. */
+/* Check the filesystem as a new reader finds it, and hash all its trees. */
 static uint64_t state_of(struct device *d)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -244,7 +244,7 @@ static void judge(const struct caller *c, int ret, unsigned needs)
 	}
 	if (ret > 0 || ret < -4095)
 		die("has returned %d", ret);
-	/* What a callback has ended need not tell of it. */
+	/* After an abort by a callback the error may be left empty. */
 	if (needs & CALLS_WITHOUT_ERROR || (c->ended && is_empty(&c->err)))
 		return;
 	if (!c->err.code || c->err.err != ret || !c->err.message[0])
@@ -253,7 +253,7 @@ static void judge(const struct caller *c, int ret, unsigned needs)
 		die("tells more than a line: %s", line);
 }
 
-/* Memory that runs out, a device that fails, a callback that ends the work: mostly nothing of that. */
+/* Arm at most one kind of trouble (allocation failure, device error, aborting callback); usually none. */
 static void begin_trouble(struct caller *c, struct device *d)
 {
 	static const int errors[] = { -EIO, -EIO, -ENOSPC, -ENODATA, -ENOENT, -EEXIST, -EAGAIN, -EACCES, -EINVAL };
@@ -281,7 +281,7 @@ static bool may_call(const struct caller *c, const struct call *call)
 		 (call->needs & CALLS_FILE && !c->file) || (call->needs & CALLS_USAGE && !c->usage));
 }
 
-/* One of those that can be called now. */
+/* Pick a call whose prerequisites are met. */
 static const struct call *choose(struct caller *c)
 {
 	for (;;) {
@@ -328,7 +328,7 @@ static void open_again(struct caller *c, struct device *d)
 	c->fs = fs;
 }
 
-/* The state that who opens it now finds must be the last that was committed, or the new one. */
+/* A new reader must find the last committed state or the new one, consistent with what the commit returned. */
 static void expect_state(const struct caller *c, struct device *d, uint64_t *known, enum btrkit_commit_state state)
 {
 	const uint64_t found = state_of(d);
@@ -389,7 +389,7 @@ static void one_call(struct caller *c, struct device *d, uint64_t *known)
 	ret = call->call(c);
 	end_trouble(d);
 	judge(c, ret, call->needs);
-	/* These have transactions of their own. */
+	/* These calls run transactions of their own. */
 	if (own_txn) {
 		now.mirrors_lag |= ret != 0;
 		*known = state_of(d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Calls that ask the extent tree, words that are parsed, devices without a filesystem. */
+/* Calls that query the extent tree or parse strings, and calls on devices without a filesystem. */
 #include "tests/crash/calls.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static int usage_paths_load(struct caller *c)
 	return ret;
 }
 
-/* Whatever tells by what it returns alone, or cannot fail. */
+/* Functions that cannot fail, or report errors only by their return value. */
 static int usage_look(struct caller *c)
 {
 	struct btrkit_usage_owner owner;
@@ -120,7 +120,7 @@ static int usage_printed(struct caller *c)
 	if (ret)
 		return ret;
 	ret = usage_rows(c, p);
-	/* These tell by what they return alone. */
+	/* These report errors only by their return value. */
 	if (!ret && (btrkit_usage_printer_types(p) > 0 || btrkit_usage_printer_extents(p) > 0))
 		ret = 1;
 	return btrkit_usage_printer_finish(p) > 0 ? 1 : ret;
@@ -253,7 +253,7 @@ static int fs_scan(struct caller *c)
 	struct btrkit_io *found[1];
 	size_t count;
 
-	/* Other sources would be what this machine has. */
+	/* Scan only this device: other sources would depend on the machine. */
 	return btrkit_fs_scan(&c->io, 1, 1u << 20, found, 1, &count, &c->err);
 }
 

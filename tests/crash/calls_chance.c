@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Arguments by chance, and callbacks that end the work now and then. */
+/* Random arguments, and callbacks that sometimes abort. */
 #include "tests/crash/calls.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ bool calls_one_in(struct caller *c, unsigned many)
 	return !calls_pick(c, many);
 }
 
-/* What nobody should ask for. */
+/* Unusual numbers. */
 static uint64_t odd(struct caller *c)
 {
 	static const uint64_t numbers[] = { 0, 1, 2, 3, 6, 255, UINT32_MAX, INT64_MAX, UINT64_MAX - 255, UINT64_MAX };
@@ -102,7 +102,7 @@ unsigned calls_flags(struct caller *c, unsigned known)
 
 int calls_go_on(struct caller *c)
 {
-	/* 0: never, and after it has ended the work not again. */
+	/* A countdown of 0 never aborts; the countdown ends at 0, so only one abort happens. */
 	if (!c->countdown || --c->countdown)
 		return 0;
 	c->ended = true;

@@ -126,7 +126,7 @@ static int set_attr(struct caller *c)
 	return btrkit_txn_set_attr(c->txn, calls_root(c), calls_inode(c), &attr, &c->err);
 }
 
-/* Seldom what makes an inode useless to the calls that follow. */
+/* Flags that would make the inode useless for later calls are rare. */
 static int set_flags(struct caller *c)
 {
 	static const uint32_t flags[] = { FS_NODUMP_FL, FS_NOCOW_FL, FS_COMPR_FL, FS_NOCOMP_FL,

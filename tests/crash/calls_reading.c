@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Calls that read, in a transaction or not. */
+/* Calls that read, inside or outside of a transaction. */
 #include "tests/crash/calls.h"
 
 #include <errno.h>
@@ -104,7 +104,7 @@ static int fiemap_printed(struct caller *c)
 	if (ret)
 		return ret;
 	ret = btrkit_fiemap_all(c->fs, btrkit_fiemap_printer_sink(p), NULL, &c->err);
-	/* It tells by what it returns alone. */
+	/* Errors are reported only by the return value. */
 	last = btrkit_fiemap_printer_finish(p, !ret);
 	return ret || !last || c->ended ? ret : last == -ENOMEM ? 0 : last;
 }

@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TESTS_CRASH_DISKS_H
 #define BTRKIT_TESTS_CRASH_DISKS_H
 
-/* The devices of one filesystem, of which each keeps or loses what it was told on its own. */
+/* The devices of one filesystem. Each keeps or loses unflushed writes independently of the others. */
 
 #include "sparse.h"
 
@@ -13,16 +13,16 @@ struct disks {
 	struct sparse *at[DISKS_MAX];
 };
 
-/* A filesystem on one device. */
+/* Wrap a single device. */
 struct disks disks_one(struct sparse *s);
-/* As many devices of the same sizes over others, which they never change and which must outlive them. */
+/* Create overlay devices over @below, which is never changed and must outlive them. */
 struct disks disks_over(const struct disks *below);
 void disks_free(struct disks *d);
 
-/* Of all that is different from @base: see sparse_hash(). The same bytes on another device are different ones. */
+/* Hash everything that differs from @base, see sparse_hash(). The same bytes on another device hash differently. */
 uint64_t disks_hash(const struct disks *d, const struct disks *base);
 
-/* Into files named PATH.img, or PATH-1.img and so on. */
+/* Write the devices to PATH.img, or to PATH-1.img and so on if there are several. */
 void disks_export(const struct disks *d, const char *path);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A device that fails while a filesystem is made: at every write and flush, with EIO and with ENOSPC, once or from then
- * on. Each time the call says so in a line, and what is left is what a power failure may leave; where the device works
- * again that is no new filesystem.
+ * Device errors during mkfs: every write and flush fails in turn, with EIO or ENOSPC, once or persistently. Each time
+ * the call must report the error, and must leave a state that a power failure could leave too. If the device works
+ * again after the error, that state must not be a complete new filesystem.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@ struct failing {
 	int error;
 };
 
-/* Only one call fails; what comes after it succeeds, and must not be taken for success of all. */
+/* Only one call fails. Later calls succeed, which must not make the whole operation succeed. */
 static int maybe_fail(void *ctx)
 {
 	struct failing *f = ctx;
@@ -41,7 +41,7 @@ static int on_write(void *ctx, uint64_t offset, const void *data, size_t len)
 
 static const uint8_t old_fsid[16] = "an old one 4567", new_fsid[16] = "a new one  4567";
 
-/* What the new one is filled with, if anything. */
+/* Source directory that the new filesystem is filled from, or NULL. */
 static const struct btrkit_mkfs_source *filling;
 
 static int make(struct btrkit_io *io, const uint8_t *fsid, struct btrkit_error *err)
@@ -78,7 +78,10 @@ static bool is_one_line(const struct btrkit_error *err)
 	return strlen(line) > 10 && !strchr(line, '\n');
 }
 
-/* Whether the call failed as it has to, and the device holds what it may. *ret: what the call returned. */
+/*
+ * Run one fault.
+ * @return whether mkfs failed as it must and left a permitted state; *ret: the return value of mkfs
+ */
 static bool try_one(const struct judge *j, struct failing f, bool once, int *ret, uint64_t *holds)
 {
 	struct sparse *state = sparse_create(SIZE, j->before);
@@ -119,7 +122,7 @@ static bool try_all(const struct judge *j, uint64_t calls, uint64_t *tried, uint
 			struct failing f = { .fail_at = k, .error = errors[way / 2] };
 
 			good &= try_one(j, f, way % 2, &ret, holds);
-			/* It succeeds where no call is left to fail, and only there. */
+			/* mkfs must succeed if and only if no call is left to fail. */
 			if (!ret != (k == calls)) {
 				printf("failure of call %" PRIu64 " of %" PRIu64 ": returned %d\n", k, calls, ret);
 				good = false;
@@ -150,7 +153,7 @@ static bool run(void)
 	printf("%scompared %" PRIu64 " failures of %" PRIu64 " calls: %" PRIu64 " leave no filesystem, %" PRIu64
 	       " the old one, %" PRIu64 " the new one\n", filling ? "filled: " : "", tried, count.calls,
 	       holds[HOLDS_NOTHING], holds[HOLDS_OLD], holds[HOLDS_NEW]);
-	/* A device that fails in each of these ways leaves each of these things. */
+	/* Over all faults, each possible outcome must have been seen. */
 	return good && holds[HOLDS_NOTHING] && holds[HOLDS_OLD] && holds[HOLDS_NEW];
 }
 

@@ -18,21 +18,21 @@
 #include "lib/format/items/root.h"
 #include "lib/tree/cursor.h"
 
-/* What the items of a tree say of an inode. */
+/* What a tree's items say about one inode. */
 struct seen {
 	uint64_t inode;
 	struct inode_item item;
 	bool has_item, orphan;
-	uint64_t refs;	   /* names that it knows of itself */
-	uint64_t entries;  /* entries that lead to it, */
-	uint64_t expected; /* of this type */
-	uint64_t names;	   /* bytes of its entries' names, twice: by index and by hash */
+	uint64_t refs;	   /* back references (INODE_REF, INODE_EXTREF) */
+	uint64_t entries;  /* directory entries that point to it */
+	uint64_t expected; /* file type in those entries */
+	uint64_t names;	   /* bytes of its entries' names, counted by index and by hash */
 	uint64_t bytes, end;
-	uint64_t data; /* where the last extent that holds data begins */
+	uint64_t data; /* start of the last extent that holds data */
 	UT_hash_handle hh;
 };
 
-/* A tree; sums over all names in it, in whatever order they come. */
+/* State of a walk over one tree. Sums over all names are independent of their order. */
 struct walk {
 	struct btrkit_fs *fs;
 	uint64_t root;
@@ -117,7 +117,7 @@ static int take_refs(struct walk *w, const struct item *item, struct btrkit_erro
 
 	while (!(ret = inode_ref_next(&it, &r, err))) {
 		s->refs++;
-		/* The top of a tree is its own parent, and in no directory of it. */
+		/* The root directory is its own parent and has no directory entry. */
 		if (r.parent != s->inode)
 			w->names_of_names += hash_name(mix(mix(r.parent, r.index), s->inode), r.name, r.name_len);
 	}
@@ -196,11 +196,11 @@ static int judge_inode(const struct walk *w, const struct seen *s, struct btrkit
 	if (i->nlink && !S_ISDIR(i->mode) && i->nbytes != s->bytes)
 		return err_corrupt(err, NULL, "inode %" PRIu64 " counts %" PRIu64 " bytes and has %" PRIu64, s->inode,
 				   i->nbytes, s->bytes);
-	/* A file that grows would show it. */
+	/* Data past the end would show up when the file grows. */
 	if (i->nlink && s->data && s->data >= i->size)
 		return err_corrupt(err, NULL, "inode %" PRIu64 " has data at %" PRIu64 ", behind its end", s->inode,
 				   s->data);
-	/* Where holes have items the file is full of extents up to its end; what lies between is its own matter. */
+	/* Without NO_HOLES, extent items must cover the file up to its end. Gaps in between are checked elsewhere. */
 	if (S_ISREG(i->mode) && i->size && i->nlink && !(w->fs->super.incompat & INCOMPAT_NO_HOLES) &&
 	    s->end < i->size)
 		return err_corrupt(err, NULL, "inode %" PRIu64 " lacks a hole at its end", s->inode);
@@ -241,7 +241,7 @@ static int judge_walk(const struct walk *w, struct btrkit_error *err)
 	if (w->index_of_names != w->names_of_names)
 		return err_corrupt(err, NULL, "DIR_INDEX and INODE_REF disagree in tree %" PRIu64, w->root);
 	for (const struct seen *s = w->inodes; !ret && s; s = s->hh.next) {
-		/* The cache v1 of old filesystems, and free inode numbers. */
+		/* Skip the inodes of the v1 space cache and of the free inode cache. */
 		if (s->inode < 256 || s->inode > UINT64_MAX - 256)
 			continue;
 		ret = judge_inode(w, s, err);
@@ -270,7 +270,7 @@ static int each_tree(struct btrkit_fs *fs, int (*fn)(void *ctx, uint64_t id, con
 		ret = fs_find_root(fs, id, &root, &item, err);
 		if (ret)
 			break;
-		/* What is half gone. */
+		/* Skip subvolumes whose deletion is under way. */
 		if (!item.refs)
 			continue;
 		cursor_init(&c, fs, &root);

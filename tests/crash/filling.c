@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What goes into an item, what takes some writes, what has holes, what is compressed. */
+/* An inline file, a file of several writes, one with holes, and a compressible one. */
 static const struct {
 	const char *name;
 	size_t data, hole;

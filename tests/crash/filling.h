@@ -2,11 +2,11 @@
 #ifndef BTRKIT_TESTS_CRASH_FILLING_H
 #define BTRKIT_TESTS_CRASH_FILLING_H
 
-/* A small directory that new filesystems are filled with. */
+/* A small source directory for filling new filesystems. */
 
 #include <btrkit/mkfs.h>
 
-/* Made in a temporary folder. Ends the program if it cannot be. */
+/* Create it in a temporary directory. Exits on failure. */
 const struct btrkit_mkfs_source *filling_create(void);
 void filling_remove(void);
 

@@ -45,7 +45,7 @@ static bool has_super(struct sparse *state, unsigned mirror)
 	return !super_decode(&disk, super_offset(mirror), &judged, NULL);
 }
 
-/* All trees as text, by one copy of the superblock; NULL and @why if anything in them is wrong. */
+/* Dump all trees, using the given superblock copy. Returns NULL and sets @why if anything in them is damaged. */
 static char *dump(struct sparse *state, unsigned mirror, char *why)
 {
 	const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_SUPER_MIRROR, .super_mirror = mirror };
@@ -104,7 +104,7 @@ static int judge_copy(const struct judge *j, struct sparse *state, unsigned mirr
 		return -1;
 	is_new = !strcmp(text, j->new_text);
 	is_old = j->old_text && !strcmp(text, j->old_text);
-	/* The dump reads one copy of each block, and no file's data. */
+	/* The dump reads one copy of each block and no file data, so compare the devices too. */
 	if (!is_new && !is_old)
 		snprintf(why, WHY, "neither the old filesystem nor the new one");
 	else if (is_new && sparse_differs(state, j->after))

@@ -3,8 +3,8 @@
 #define BTRKIT_TESTS_CRASH_JUDGE_H
 
 /*
- * Whether a state that a device may be left in is one that it may be left in: each superblock is either no valid one,
- * or that of a whole filesystem, which is the one before or the one that was being made.
+ * Decide whether the state of a device after a power failure is permitted: each superblock must be invalid, or belong
+ * to a complete filesystem, either the previous one or the new one.
  */
 
 #include "sparse.h"
@@ -12,17 +12,17 @@
 enum { HOLDS_NOTHING, HOLDS_OLD, HOLDS_NEW };
 
 struct judge {
-	struct sparse *before, *after;	/* the device as it was, and when all is done */
-	char *old_text, *new_text;	/* dumps of all trees; old_text is NULL where there was no filesystem */
+	struct sparse *before, *after;	/* the device before and after */
+	char *old_text, *new_text;	/* dumps of all trees; old_text is NULL if there was no filesystem */
 };
 
-/* Ends the program if @after holds no filesystem. */
+/* Exits if @after holds no filesystem. */
 struct judge judge_create(struct sparse *before, struct sparse *after);
 void judge_release(struct judge *j);
 
 /*
- * @why: filled in when it is not, 300 bytes
- * @return HOLDS_* as a tool would see that looks for any superblock, or -1
+ * @why: reason if the state is not permitted, 300 bytes
+ * @return HOLDS_*: what a tool finds that tries all superblocks; -1: not permitted
  */
 int judge_state(const struct judge *j, struct sparse *state, char *why);
 

@@ -35,7 +35,7 @@ void log_release(struct log *log)
 	free(log->events);
 }
 
-/* Threads may write at once. */
+/* Several threads may write at once. */
 static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
 
 static void take(const struct log_tap *tap, struct event e)

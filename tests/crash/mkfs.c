@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Power fails while a filesystem is made: every state that the device may be in then holds either no valid superblock
- * or a whole filesystem.
+ * Power failures during mkfs: in every state that they can leave, the device holds no valid superblock or a complete
+ * filesystem.
  *
- *	crash-mkfs			all cases; then the same with defects planted, which have to be seen
- *	crash-mkfs --export DIR		states of one case as images: old-N.img, new-N.img, nothing-N.img
+ *	crash-mkfs			all cases; then again with planted defects, which must be detected
+ *	crash-mkfs --export DIR		write states of one case as images: old-N.img, new-N.img, nothing-N.img
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,10 +30,10 @@ struct trial {
 	struct btrkit_mkfs_options opts;
 	struct judge judge;
 	struct log log;
-	/* Of the states looked at. */
+	/* counts of examined states */
 	uint64_t states, holds[3], bad;
-	bool planted;		/* bad states are what is wanted */
-	const char *folder;	/* where states are exported to, or NULL */
+	bool planted;		/* a defect is planted: bad states are expected */
+	const char *folder;	/* export directory, or NULL */
 };
 
 static void export(const struct trial *t, struct sparse *state, int holds)
@@ -42,7 +42,7 @@ static void export(const struct trial *t, struct sparse *state, int holds)
 	static uint64_t exported[3];
 	char path[4096];
 
-	/* A few of the beginning, then ever fewer. */
+	/* Export the first few states, then fewer and fewer. */
 	if (t->holds[holds] & (t->holds[holds] - 1))
 		return;
 	snprintf(path, sizeof(path), "%s/%s-%" PRIu64 ".img", t->folder, names[holds], exported[holds]++);
@@ -82,7 +82,7 @@ static void make(struct btrkit_io *io, const struct btrkit_mkfs_options *opts)
 static const struct btrkit_mkfs_source *filling;
 static const uint8_t old_fsid[16] = "an old one 4567", new_fsid[16] = "a new one  4567";
 
-/* The defects: what a mistaken order of writes, or a missing one, looks like to the device. */
+/* Planted defects: reorder or drop writes in the log, as an incorrect writer would. */
 static size_t find_super(const struct log *log, uint64_t offset, bool last)
 {
 	size_t found = log->n;
@@ -238,7 +238,7 @@ static int run_cases(uint64_t *states)
 		printf("%" PRIu64 " with the old one, ", t.holds[HOLDS_OLD]);
 		printf("%" PRIu64 " with the new one, %" PRIu64 " bad\n", t.holds[HOLDS_NEW], t.bad);
 		*states += t.states;
-		/* Without states of each kind the enumeration missed something. */
+		/* Each kind of state must have been seen, or the enumeration missed something. */
 		failed |= t.bad || !t.holds[HOLDS_NOTHING] || !t.holds[HOLDS_NEW] || t.has_old != !!t.holds[HOLDS_OLD];
 	}
 	return failed;

@@ -3,8 +3,8 @@
 #define BTRKIT_TESTS_CRASH_MODIFY_BETWEEN_H
 
 /*
- * Commits where reclaim may have them: before every so many of the reservations that operations make, of which one that
- * has much to do makes several. By one thread only. 0: none.
+ * Commit where reclaim could: before every @n-th space reservation (large operations make several). 0: never. For a
+ * single thread only.
  */
 void between_commit_every(unsigned n);
 

@@ -71,7 +71,7 @@ const struct defect defects[] = {
 	[ORPHAN_EARLY] = { "the orphan item goes before the last step", LARGE },
 	[NO_DROP_PROGRESS] = { "how far a subvolume is dropped is not noted", STEPS },
 	[DEAD_ALIVE] = { "a subvolume that is dropped has references", STEPS },
-	/* Of the log. */
+	/* Defects of the write log. */
 	{ "data reaches the device last", WRITE, .doctor = data_last },
 };
 const unsigned num_defects = sizeof(defects) / sizeof(defects[0]);
@@ -81,7 +81,7 @@ static unsigned flushes; /* in this commit */
 static uint64_t chosen;
 static uint8_t nowhere[1 << 17];
 
-/* Data that waits for the superblock. */
+/* Data writes that are held back until after the superblock. */
 static struct late {
 	uint64_t logical;
 	size_t len;
@@ -107,7 +107,7 @@ bool defects_planted(void)
 	return planted_seen() || planted_now >= NUM_REPLACED;
 }
 
-/* The first write, which is of data, comes behind all of the first commit. */
+/* Move the first write, a data write, to the end of the first commit. */
 static bool data_last(struct log *log, const struct disks *before)
 {
 	size_t end = 0;
@@ -130,7 +130,7 @@ WRAPPED(int, btrkit_io_flush, struct btrkit_io *io, struct btrkit_error *err)
 	return __real_btrkit_io_flush(io, err);
 }
 
-/* Where the first data without checksums of the top level lies. */
+/* Address of the first data extent without checksums in the top-level subvolume, to be overwritten in place. */
 static uint64_t committed_data(struct btrkit_fs *fs, size_t len)
 {
 	struct inode_item inode = { 0 };
@@ -172,7 +172,7 @@ WRAPPED(int, txn_write_data, struct btrkit_txn *txn, uint64_t logical, const voi
 	return __real_txn_write_data(txn, logical, data, len, err);
 }
 
-/* What is late finds the superblock of its own commit. */
+/* Skip the check: the superblock that it would find is the one of the commit in progress. */
 WRAPPED(int, commit_supers_check, const struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	return num_late ? 0 : __real_commit_supers_check(fs, err);
@@ -218,7 +218,7 @@ WRAPPED(int, refs_change, struct refs *r, const struct extent_change *change, st
 	return __real_refs_change(r, change, err);
 }
 
-/* @return whether the item is not to be put there */
+/* @return whether to drop the item instead of inserting it */
 static bool leave_out(const struct btrkit_key *key)
 {
 	if (planted_now == INODE_DROPPED && key->type == KEY_INODE_ITEM && !chosen && planted_wrong(INODE_DROPPED, 5))

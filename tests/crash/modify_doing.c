@@ -8,7 +8,7 @@
 
 #include "tests/unit/hurry.h"
 
-/* Every other transaction does as much ahead of the commit as it can. */
+/* In every other transaction, do as much work as possible ahead of the commit. */
 static void hurry(struct doing *d)
 {
 	if (!d->ret && d->txn->generation % 2)
@@ -155,7 +155,7 @@ static void fill(uint8_t *bytes, size_t len, unsigned seed)
 void put_at(struct doing *d, const struct btrkit_found *f, uint64_t offset, size_t len, unsigned seed,
 	    uint8_t compression)
 {
-	/* One thread, so that everything happens in the same order each time. */
+	/* A single thread makes the order of operations deterministic. */
 	const struct btrkit_write_options opts = { .compression = compression, .threads = 1 };
 	uint8_t *bytes = malloc(len + 1);
 

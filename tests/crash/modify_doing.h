@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TESTS_CRASH_MODIFY_DOING_H
 #define BTRKIT_TESTS_CRASH_MODIFY_DOING_H
 
-/* Files are changed, step by step: after a step that failed the others do nothing. */
+/* Step-by-step changes of files. After a failed step the following ones do nothing. */
 
 #include <btrkit/btrkit.h>
 
@@ -11,24 +11,24 @@
 
 struct doing {
 	struct btrkit_fs *fs;
-	struct btrkit_txn *txn; /* NULL between two */
+	struct btrkit_txn *txn; /* NULL between transactions */
 	struct btrkit_error *err;
 	int ret;
 	bool may_commit;
 };
 
-/* Begins a transaction. */
+/* Start a transaction. */
 struct doing doing_start(struct btrkit_fs *fs, struct btrkit_error *err);
-/* Commits, and begins the next one. */
+/* Commit and start the next transaction. */
 void doing_commit(struct doing *d);
-/* Commits, or drops what failed. @return what came of it */
+/* Commit, or abort after a failure. @return the result */
 int doing_end(struct doing *d);
-/* -ENOSPC, or another failure that changes nothing, may be. */
+/* Accept @error from the last step, -ENOSPC or another error that leaves the filesystem unchanged. */
 void doing_allow(struct doing *d, int error);
 
-/* What a path from the top level leads to. */
+/* Look up a path below the top-level subvolume. */
 struct btrkit_found at(struct doing *d, const char *path);
-/* A directory of the path, and its last name. */
+/* Parent directory and last component of a path. */
 struct spot {
 	uint64_t root, dir;
 	const char *name;
@@ -36,7 +36,7 @@ struct spot {
 };
 struct spot spot_of(struct doing *d, const char *path);
 
-/* A file, or whatever the mode says. */
+/* Make a regular file, or another type according to @mode. */
 struct btrkit_found make(struct doing *d, const char *path, uint32_t mode);
 void make_symlink(struct doing *d, const char *path, const char *target);
 void link_to(struct doing *d, const char *path, const char *name);
@@ -44,7 +44,7 @@ void drop(struct doing *d, const char *path);
 void drop_dir(struct doing *d, const char *path);
 void move(struct doing *d, const char *from, const char *to, unsigned flags);
 
-/* @seed: what the bytes are; with an odd one they can be compressed. */
+/* @seed determines the contents; an odd one makes them compressible. */
 void put(struct doing *d, const char *path, uint64_t offset, size_t len, unsigned seed, uint8_t compression);
 void put_at(struct doing *d, const struct btrkit_found *f, uint64_t offset, size_t len, unsigned seed,
 	    uint8_t compression);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Each operation that changes files, in two or three commits; then it may be that others follow. */
+/* Each operation that changes files, in two or three commits; some kinds are continued after the crash. */
 #include "txn_kinds.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define FILE_MODE (S_IFREG | 0644)
 #define DIR_MODE (S_IFDIR | 0755)
-/* A file in sectors that do not lie together. */
+/* Make a file of separate sectors, with holes between them. */
 static void make_pieces(struct doing *d, const char *path, unsigned n)
 {
 	const struct btrkit_found f = make(d, path, FILE_MODE);
@@ -49,7 +49,7 @@ static void make_files(struct doing *d)
 	set_acl(d, "other", "system.posix_acl_default", 5);
 }
 
-/* Directories, files of each form, and a subvolume with a snapshot. */
+/* Base for the kinds: directories, files of each form, a subvolume and a snapshot. */
 int prepare(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct doing d = doing_start(fs, err);
@@ -72,7 +72,7 @@ int prepare(struct btrkit_fs *fs, struct btrkit_error *err)
 	return doing_end(&d);
 }
 
-/* Who opens a state goes on. */
+/* Continue after a crash: open the state, change it and commit. */
 int go_on(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct doing d = doing_start(fs, err);
@@ -86,13 +86,13 @@ int go_on(struct btrkit_fs *fs, struct btrkit_error *err)
 	return doing_end(&d);
 }
 
-/* In a filesystem that has others besides. */
+/* The same base in a filesystem that has other files already. */
 static int prepare_files(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct doing d = doing_start(fs, err);
 
 	make_files(&d);
-	/* There may be some already. */
+	/* The image may contain one already. */
 	subvolume(&d, "sub");
 	doing_allow(&d, -EEXIST);
 	make(&d, "sub/dir", DIR_MODE);
@@ -136,7 +136,7 @@ static int directories(struct btrkit_fs *fs, struct btrkit_error *err)
 	return doing_end(&d);
 }
 
-/* As many names as an INODE_REF has room for, and more. */
+/* More names than fit into one INODE_REF, so that INODE_EXTREFs are made. */
 static int links(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct btrkit_fs_info info;
@@ -195,7 +195,7 @@ static int renames(struct btrkit_fs *fs, struct btrkit_error *err)
 	move(&d, "other/packed", "dir/file", 0);
 	move(&d, "dir", "other", BTRKIT_RENAME_EXCHANGE);
 	doing_commit(&d);
-	/* What has many items goes. */
+	/* Replace a file that has many items. */
 	move(&d, "dir/file", "pieces", 0);
 	make(&d, "new", DIR_MODE);
 	move(&d, "new", "other/empty", 0);
@@ -239,7 +239,7 @@ static int write_packed(struct btrkit_fs *fs, struct btrkit_error *err)
 	for (uint8_t codec = 1; codec <= 3; codec++) {
 		make(&d, "new", FILE_MODE);
 		put(&d, "new", 0, 150 * KIB, 41, codec);
-		/* This one gets no smaller. */
+		/* This one is incompressible. */
 		put(&d, "new", 300 * KIB, 30 * KIB, 42, codec);
 		put(&d, "dir/packed", codec * 30 * KIB + 100, 33 * KIB, 43, codec);
 		doing_commit(&d);
@@ -251,7 +251,7 @@ static int write_packed(struct btrkit_fs *fs, struct btrkit_error *err)
 	return doing_end(&d);
 }
 
-/* Without copy on write what is committed is not overwritten either. */
+/* Committed data must not be overwritten even with nodatacow. */
 static int write_plain(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct doing d = doing_start(fs, err);
@@ -277,7 +277,7 @@ static int preallocs(struct btrkit_fs *fs, struct btrkit_error *err)
 	doing_commit(&d);
 	put(&d, "dir/file", 38 * KIB, 60 * KIB, 62, 0);
 	put(&d, "dir/kept", 10 * KIB, 50 * KIB, 64, 0);
-	/* Shared with a snapshot, in which it still reads as zeros. */
+	/* Shared with a snapshot, where the preallocated range must still read as zeros. */
 	put(&d, "sub/kept", 4 * KIB, 12 * KIB, 66, 0);
 	put(&d, "snap/kept", 8 * KIB, 12 * KIB, 68, 0);
 	doing_commit(&d);
@@ -440,7 +440,7 @@ static int deletions(struct btrkit_fs *fs, struct btrkit_error *err)
 	return doing_end(&d);
 }
 
-/* Several in a row, of which each frees what the one before has written. */
+/* Several commits, each of which frees what the previous one wrote. */
 static int many_commits(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct doing d = doing_start(fs, err);
@@ -467,7 +467,7 @@ PLAN(3, 120, 0)
 PLAN(4, 200, 0)
 PLAN(5, 60, 0)
 PLAN(6, 60, 0)
-/* With commits wherever one may be. */
+/* With extra commits at reservations. */
 PLAN(11, 8, 1)
 PLAN(12, 20, 3)
 PLAN(13, 30, 5)
@@ -489,7 +489,7 @@ static const struct made made_4k = { BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_DUP, 
 static const struct made made_16k = { BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, 1, 128 * MIB, .nodesize = 16384 };
 static const struct made made_64k = { BTRKIT_PROFILE_SINGLE, BTRKIT_PROFILE_SINGLE, 1, 160 * MIB, .nodesize = 65536 };
 
-/* In every run with nodes of one size, in the deep one of all. */
+/* Each kind runs with one node size in every run, and with all node sizes in the deep run. */
 #define KIND_4K(what, fn) { what ", 4K", NULL, fn, prepare, .made = &made_4k, .after = go_on
 #define KIND_16K(what, fn) { what ", 16K", NULL, fn, prepare, .made = &made_16k, .after = go_on
 #define KIND_64K(what, fn) { what ", 64K", NULL, fn, prepare, .made = &made_64k, .after = go_on

@@ -14,7 +14,7 @@
 #define FILE_MODE (S_IFREG | 0644)
 #define LARGE 700u /* extents */
 
-/* The same sector over and over, with holes between: many items, and little data. */
+/* Write the same sector repeatedly with holes between: many items, little data. */
 static void make_large(struct doing *d, const char *path)
 {
 	make(d, path, FILE_MODE);
@@ -93,7 +93,7 @@ int go_on_cleaning(struct btrkit_fs *fs, struct btrkit_error *err)
 	return d.ret ? d.ret : go_on(fs, err);
 }
 
-/* All space for data is kept for a file, and no room is left for a chunk. */
+/* Preallocate all data space, so that no room is left for another chunk. */
 static void fill_data(struct doing *d)
 {
 	uint64_t end = 0;
@@ -104,7 +104,7 @@ static void fill_data(struct doing *d)
 			keep(d, "fill", end, size, 0);
 			end += size;
 		}
-		/* Of what did not fit some may be there. */
+		/* The last preallocation may have succeeded in part. */
 		doing_allow(d, -ENOSPC);
 	}
 }
@@ -150,7 +150,7 @@ int full_of_data(struct btrkit_fs *fs, struct btrkit_error *err)
 	return doing_end(&d);
 }
 
-/* Files that are in their trees until there is room for none. */
+/* Make inline files until the metadata is full. */
 static void fill_trees(struct doing *d, const char *folder, unsigned from)
 {
 	char path[64];
@@ -163,7 +163,7 @@ static void fill_trees(struct doing *d, const char *folder, unsigned from)
 	doing_allow(d, -ENOSPC);
 }
 
-/* As many of them as are there. */
+/* Remove as many of these files as exist. */
 static void drop_some(struct doing *d, unsigned from, unsigned n)
 {
 	char path[64];
@@ -211,6 +211,6 @@ int go_on_full(struct btrkit_fs *fs, struct btrkit_error *err)
 	ret = doing_end(&d);
 	if (!ret)
 		ret = go_on(fs, err);
-	/* Of trees there may be no room for more; then nothing is changed by that. */
+	/* The trees may have no space left; the failure must have changed nothing. */
 	return ret == -ENOSPC ? 0 : ret;
 }

@@ -19,7 +19,7 @@ struct plan {
 	uint64_t state;
 	const char *const *folders;
 	unsigned num_folders, names, operations;
-	bool subvolumes; /* are made and deleted too */
+	bool subvolumes; /* create and delete subvolumes too */
 };
 
 /* xorshift64* */
@@ -175,7 +175,7 @@ static void step(struct plan *p)
 	default:
 		change_data(p, a, b);
 	}
-	/* What cannot be has changed nothing, or only so far as space was there. */
+	/* A failed operation must have changed nothing, or only as much as space allowed. */
 	if (!is_fatal(p->d.ret))
 		p->d.ret = 0;
 }
@@ -205,7 +205,7 @@ int plan_run(struct btrkit_fs *fs, unsigned seed, unsigned operations, unsigned 
 			doing_commit(&p.d);
 	}
 	between_commit_every(0);
-	/* So that something is there to be committed. */
+	/* Make sure that there is something to commit. */
 	if (!p.d.ret)
 		set_xattr(&p.d, "dir", "user.end", seed % 100 + 1);
 	ret = doing_end(&p.d);
@@ -223,7 +223,7 @@ static void *run_thread(void *ctx)
 
 int plan_run_threads(struct btrkit_fs *fs, unsigned seed, struct btrkit_error *err)
 {
-	/* One folder is for all, and the others for one each. */
+	/* One shared directory for all threads, and one directory for each. */
 	static const char *const own[THREADS][2] = { { "other", "dir" }, { "other", "sub" }, { "other", "snap/dir" },
 						     { "other", "dir/empty" } };
 	struct btrkit_error errs[THREADS];

@@ -5,7 +5,7 @@
 
 int planted_now = -1;
 
-static unsigned occasion; /* how many there were */
+static unsigned occasion; /* occasions so far */
 static bool seen;
 static struct range freed;
 

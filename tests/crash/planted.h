@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TESTS_CRASH_PLANTED_H
 #define BTRKIT_TESTS_CRASH_PLANTED_H
 
-/* What functions that replace those of the library know of the defect that is planted. */
+/* State shared by the wrapped library functions: which defect is planted. */
 
 #include <stdbool.h>
 
@@ -11,17 +11,17 @@
 	ret __wrap_##name(__VA_ARGS__); \
 	ret __wrap_##name(__VA_ARGS__)
 
-/* Its number; -1: none. */
+/* Number of the planted defect; -1: none. */
 extern int planted_now;
-/* That of freed space which is used again in the same transaction: the program says it. */
+/* Number of the defect that reuses freed space within the same transaction. Defined by each program. */
 extern const int planted_reuse;
 
 void planted_begin(int number);
-/* A commit begins. */
+/* Called when a commit begins. */
 void planted_commit(void);
-/* Whether the mistake was made. */
+/* Whether the defect has been triggered. */
 bool planted_seen(void);
-/* Whether it is made here: at this occasion, from 1, or at every one (0). */
+/* Whether to misbehave here: at occasion number @at, counted from 1, or at every one (0). */
 bool planted_wrong(int defect, unsigned at);
 
 #endif

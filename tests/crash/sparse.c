@@ -55,7 +55,7 @@ static uint8_t *own(struct sparse *s, uint64_t number)
 	return page->bytes;
 }
 
-/* What of the bytes from @offset on lies in one page. */
+/* Bytes from @offset on that lie in the same page. */
 static size_t part(uint64_t offset, size_t len)
 {
 	size_t room = PAGE - offset % PAGE;
@@ -80,7 +80,7 @@ void sparse_write(struct sparse *s, uint64_t offset, const void *buf, size_t len
 	for (const uint8_t *from = buf; len;) {
 		size_t n = part(offset, len);
 
-		/* Zeros where there are zeros take no memory. */
+		/* Writing zeros over zeros allocates no page. */
 		if (look(s, offset / PAGE) != zeros || memcmp(from, zeros, n))
 			memcpy(own(s, offset / PAGE) + offset % PAGE, from, n);
 		from += n;
@@ -102,7 +102,7 @@ void sparse_discard(struct sparse *s, uint64_t offset, uint64_t len)
 	}
 }
 
-/* Threads may read and write at once. */
+/* Several threads may read and write at once. */
 static pthread_mutex_t using = PTHREAD_MUTEX_INITIALIZER;
 
 static int io_read(struct btrkit_io *io, uint64_t offset, void *buf, size_t len)
@@ -228,7 +228,7 @@ static bool is_super(uint64_t number)
 	return false;
 }
 
-/* Every page that any of the devices that make up @s has. */
+/* Compare every page that any of the layers of @s has. */
 static bool pages_differ(const struct sparse *s, const struct sparse *a, const struct sparse *b, bool supers)
 {
 	for (; s; s = s->below)
@@ -274,7 +274,7 @@ uint64_t sparse_hash(struct sparse *s, const struct sparse *base)
 		for (const struct page *page = level->pages; page; page = page->hh.next) {
 			const uint8_t *bytes = look(s, page->number);
 
-			/* Of a page that several have the first is what is seen, and counted. */
+			/* If several layers have the page, count only the topmost one, which is visible. */
 			if (bytes == page->bytes && memcmp(bytes, look(base, page->number), PAGE))
 				sum += hash_page(page->number, bytes);
 		}
@@ -340,7 +340,7 @@ struct sparse *sparse_import(const char *path)
 		sparse_write(s, (uint64_t)at, page, PAGE);
 		at += PAGE;
 	}
-	/* At the end there is no more data. */
+	/* ENXIO from SEEK_DATA: no more data up to the end. */
 	if (size < 0 || at >= 0 || errno != ENXIO) {
 		perror(path);
 		exit(99);

@@ -32,14 +32,14 @@ static void look_at_prefixes(const struct states *s)
 	disks_free(&state);
 }
 
-/* What has not been flushed: numbers of events, over all that has been. */
+/* Unflushed events, by number, over the durable state. */
 struct pending {
 	struct disks durable;
 	size_t *events;
 	size_t n;
 };
 
-/* Some of the events, in some order; with sectors, some of each. */
+/* Apply a random subset of the unflushed events in random order; with @sector, also random sectors of each. */
 static void look_at_subset(const struct states *s, const struct pending *p, size_t end, size_t sector)
 {
 	struct disks state = disks_over(&p->durable);
@@ -48,7 +48,7 @@ static void look_at_subset(const struct states *s, const struct pending *p, size
 
 	if (!order)
 		exit(99);
-	/* One device may have all, and another little. */
+	/* Draw the share for each device separately: one may have everything, another little. */
 	for (unsigned d = 0; d < state.n; d++)
 		keep[d] = draw() % 4;
 	for (size_t i = 0; i < p->n; i++) {
@@ -60,7 +60,10 @@ static void look_at_subset(const struct states *s, const struct pending *p, size
 	for (size_t i = 0; i < p->n; i++) {
 		const struct event *e = &s->log->events[p->events[order[i]]];
 
-		/* From one in four to all of them: a state that lacks little is as telling as one that has little. */
+		/*
+		 * Keep from a quarter of the events to all of them: nearly complete states reveal as much as nearly
+		 * empty ones.
+		 */
 		if (draw() % 4 <= keep[e->device])
 			event_apply(e, state.at[e->device], sector ? sector : e->len,
 				    sector ? draw() | draw() : UINT64_MAX);
@@ -70,7 +73,7 @@ static void look_at_subset(const struct states *s, const struct pending *p, size
 	disks_free(&state);
 }
 
-/* All subsets of a few. */
+/* If there are few events, all their subsets. */
 static void look_at_all_subsets(const struct states *s, const struct pending *p, size_t end)
 {
 	for (unsigned mask = 1; p->n <= DISKS_MAX && mask + 1 < 1u << p->n; mask++) {
@@ -84,7 +87,7 @@ static void look_at_all_subsets(const struct states *s, const struct pending *p,
 	}
 }
 
-/* A superblock that is written: each subset of its 512-byte sectors, over all that came before it. */
+/* Torn superblock writes: each subset of the 512-byte sectors, over everything that came before. */
 static void look_at_torn(const struct states *s, const struct disks *before, size_t at)
 {
 	const struct event *e = &s->log->events[at];
@@ -100,7 +103,7 @@ static void look_at_torn(const struct states *s, const struct disks *before, siz
 	}
 }
 
-/* All that was written to the device is durable now. */
+/* Everything written to the device becomes durable. */
 static void flush(const struct states *s, struct pending *p, unsigned device)
 {
 	size_t left = 0;
@@ -135,7 +138,7 @@ static void look_at_stretches(const struct states *s)
 			grown |= e->kind != EVENT_MARK;
 			continue;
 		}
-		/* Of fewer the subsets are among those of before. */
+		/* Without new events, the subsets have been covered before. */
 		for (unsigned i = 0; i < 3 && grown; i++)
 			for (unsigned seed = 0; seed < s->seeds; seed++)
 				look_at_subset(s, &p, at, sectors[i]);

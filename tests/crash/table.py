@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Crash states by operation and profile, as the table of EVIDENCE.md, from the log of `./dev test --deep`.
-Usage: table.py LOG.json [EVIDENCE.md]    prints it, or writes it between the marks of the page"""
+"""Make the table of crash states by operation and profile in EVIDENCE.md from the log of `./dev test --deep`.
+Usage: table.py LOG.json [EVIDENCE.md]    print the table, or write it between the marks of the page"""
 import collections
 import json
 import re
@@ -10,14 +10,14 @@ import sys
 BEGIN, END = "<!-- crash states -->\n", "<!-- end of crash states -->\n"
 LOOKED = re.compile(r"^(.+): \d+ commits?, .* (\d+) states looked at, (\d+) distinct.* removed (\d+) times", re.M)
 JUDGED = re.compile(r"^(.+): (\d+) states judged by Linux, (\d+) also", re.M)
-# Which look at states, which have Linux judge some of them.
+# Tests that examine states, and tests that let Linux judge some of them.
 TESTS = {"crash-txn-deep": LOOKED, "crash-modify-deep": LOOKED, "txn-crash-deep": JUDGED, "modify-crash-deep": JUDGED}
 PROFILE = re.compile(r"(raid\w+), (.*)")
 NODES = re.compile(r"(.*), (\d+)K")
 
 
 def place(kind):
-    """The operation and the form of filesystem in a kind's name."""
+    """Split the name of a kind into the operation and the form of the filesystem."""
     match = PROFILE.fullmatch(kind)
     if match:
         return match.group(2).split(", ")[0], match.group(1)
@@ -29,7 +29,8 @@ def place(kind):
 
 
 def read(log):
-    """By operation: its forms, and the sums of states, distinct ones, devices removed, judged, judged without some."""
+    """For each operation: its forms, and the sums of states, distinct states, removals of devices, states judged by
+    Linux, and those judged with devices missing."""
     forms, sums, found = collections.defaultdict(list), collections.defaultdict(lambda: [0] * 5), set()
     with open(log, encoding="utf-8") as lines:
         for line in lines:

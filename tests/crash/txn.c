@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Power fails while transactions are committed: every state that the devices may be in then is one of the sequence of
- * committed states, whole; also with any devices removed that the profile can do without.
+ * Power failures during commits: every state that they can leave on the devices is one of the committed states,
+ * complete; also with any devices removed that the profile can do without.
  *
  *	crash-txn [--deep | --all] [--brief] [--kind NAME] [--each N] [--defect N] [--export DIR COUNT] IMAGE...
  *
- * Without options all kinds of transactions, and then the defects, which have to be seen. --deep: more states of each.
- * --all: also the kinds of the deep run, with as many states as in every run. --brief: with fewer. --each: one in so
- * many kinds. --defect: only this one; --defect -1: none. --export: COUNT states of all kinds into DIR, with a list of
- * them.
+ * Without options, all kinds of transactions run, and then the planted defects, which must be detected.
  *
- * crash-modify is the same with kinds of transactions that change files: after a state was judged it is opened for
- * writing, changed, committed and judged again.
+ *	--deep		more states of each kind, and the kinds of the deep run
+ *	--all		the kinds of the deep run too, with the usual number of states
+ *	--brief		fewer states
+ *	--kind NAME	only this kind
+ *	--each N	one in N kinds
+ *	--defect N	only this defect; -1: none
+ *	--export	write COUNT states from all kinds into DIR, with a list of them
+ *
+ * crash-modify is the same program with kinds of transactions that change files: each state that was judged is then
+ * opened for writing, changed, committed and judged again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -36,17 +41,17 @@ struct seen {
 struct trial {
 	const struct kind *kind;
 	struct disks before;
-	struct disks older, first; /* where power failed before: what was there then, and after the commit */
+	struct disks older, first; /* for an earlier power failure: the state before that commit, and after it */
 	struct log log;
 	struct txn_judge judge;
-	bool planted; /* bad states are what is wanted: one is enough */
-	unsigned step; /* one in so many states is gone on with */
+	bool planted; /* a defect is planted: one bad state is expected */
+	unsigned step; /* continue from one in so many states */
 	uint64_t looked, bad;
-	struct seen *seen; /* the distinct ones */
+	struct seen *seen; /* distinct states so far */
 	uint64_t torn, again, refused;
 	uint64_t holds[64];
 	char why[WHY_SIZE];
-	/* States to export: every so many of the distinct ones. */
+	/* Export of states: an even sample of the distinct ones. */
 	const char *folder;
 	FILE *list;
 	uint64_t wanted, of;
@@ -54,7 +59,7 @@ struct trial {
 
 static struct log *recording;
 
-/* The word of a commit that all is durable. */
+/* When a commit returns, it promises that everything is durable: set a mark. */
 int __real_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err);
 int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *state, struct btrkit_error *err);
 
@@ -70,7 +75,7 @@ int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *s
 	return ret;
 }
 
-/* One that is in between: reclaim commits, and the transaction goes on. */
+/* Also for a commit by reclaim in the middle of a transaction. */
 static int note_inner(int ret, size_t before)
 {
 	if (!ret && recording && recording->n > before)
@@ -141,7 +146,7 @@ static size_t find_mark(const struct log *log, size_t from)
 	return from;
 }
 
-/* What is there then becomes what it begins with. */
+/* Simulate a power failure after the first commit, before the mirrors were written, and start from there. */
 static int crash_before(struct trial *t, struct btrkit_error *err)
 {
 	struct log log = { 0 };
@@ -155,7 +160,7 @@ static int crash_before(struct trial *t, struct btrkit_error *err)
 	for (size_t i = 0; i < end; i++) {
 		const struct event *e = &log.events[i];
 
-		/* Tree blocks and data may be as large as a superblock. */
+		/* The length alone is not enough: tree blocks and data writes may have the size of a superblock. */
 		if (e->kind != EVENT_WRITE || (e->offset != super_offset(1) && e->offset != super_offset(2)))
 			log_apply(e, 1, &t->before);
 	}
@@ -171,7 +176,7 @@ static int record(struct trial *t, struct btrkit_error *err)
 	return ret ? ret : record_work(t, &t->log, err);
 }
 
-/* The committed states: what was there when a commit returned. */
+/* Collect the committed states: the contents of the devices at each mark. */
 static bool find_committed(struct trial *t)
 {
 	struct disks state = disks_over(t->kind->behind ? &t->older : &t->before);
@@ -202,7 +207,7 @@ static void export(struct trial *t, const struct disks *state, int holds, bool t
 	const uint64_t n = HASH_COUNT(t->seen);
 	char path[4096];
 
-	/* So many of so many, evenly. */
+	/* Spread the exported states evenly. */
 	if (n * t->wanted / t->of == (n - 1) * t->wanted / t->of)
 		return;
 	snprintf(path, sizeof(path), "%s/%u", t->folder, number);
@@ -211,7 +216,10 @@ static void export(struct trial *t, const struct disks *state, int holds, bool t
 		t->kind->name, holds);
 }
 
-/* Whether each device is of the newest generation. Whoever writes is refused others, which may lack more than that. */
+/*
+ * Whether all devices have the newest generation. Otherwise writing is refused: stale devices may lack more than the
+ * superblock.
+ */
 static bool is_level(const struct disks *state)
 {
 	const uint64_t page = super_offset(0) / SPARSE_PAGE;
@@ -224,7 +232,7 @@ static bool is_level(const struct disks *state)
 	return true;
 }
 
-/* Who was killed runs it again, or somebody else goes on, where there is a primary superblock to begin with. */
+/* Continue after the crash, by the same work or by other changes. Only for states with a valid primary superblock. */
 static bool run_again(struct trial *t, const struct disks *state, char why[WHY_SIZE])
 {
 	struct disks after = disks_over(state);
@@ -236,7 +244,7 @@ static bool run_again(struct trial *t, const struct disks *state, char why[WHY_S
 	for (unsigned i = 0; i < after.n; i++)
 		io[i] = sparse_io(after.at[i]);
 	if (!work(io, after.n, t->kind->after ? t->kind->after : t->kind->work, &err)) {
-		/* Where nothing was left to do the superblocks are as the crash left them. */
+		/* If nothing was left to do, the superblocks are as the crash left them. */
 		known = disks_hash(&after, state) ? 0 : AUDIT_SUPERS;
 		good = is_level(state) && txn_judge_whole(&t->judge, &after, known, NULL, why);
 		t->again++;
@@ -268,7 +276,7 @@ static void look(void *ctx, const struct disks *state, const char *what, size_t 
 
 	if (t->planted && t->bad)
 		return;
-	/* A device with one superblock only has nothing where that is torn: Linux's has neither. */
+	/* A device with a single superblock has no valid one if that is torn. Linux has the same limitation. */
 	if (supers_of(state->at[0]) < 2 && strcmp(what, "prefix"))
 		return;
 	t->looked++;
@@ -321,7 +329,7 @@ static void enumerate(struct trial *t, const struct effort *effort)
 	states_enumerate(&s);
 }
 
-/* Committed states that are no images of the sample, to compare with. */
+/* Export the committed states too, for comparison. */
 static void export_committed(struct trial *t, unsigned kind)
 {
 	char path[4096];
@@ -395,7 +403,7 @@ static bool run_kind(const struct kind *kind, char **images, const struct option
 	return !t.bad && every;
 }
 
-/* @return whether it was seen */
+/* @return whether the defect was detected */
 static bool run_defect(unsigned number, char **images)
 {
 	const struct kind *kind = kind_find(defects[number].kind);
@@ -477,7 +485,7 @@ static bool is_to_run(unsigned number, const struct options *o)
 	return (o->deep || o->all || !kinds[number].deep) && !(before % o->each);
 }
 
-/* How many kinds are run. */
+/* Number of kinds to run. */
 static unsigned runs(const struct options *o)
 {
 	unsigned n = 0;

@@ -2,18 +2,18 @@
 #ifndef BTRKIT_TESTS_CRASH_TXN_BASE_H
 #define BTRKIT_TESTS_CRASH_TXN_BASE_H
 
-/* What a kind of transactions begins with. */
+/* Initial filesystems for the kinds of transactions. */
 
 #include "disks.h"
 #include "txn_kinds.h"
 
-/* Among @images, which NULL ends, is the kind's. Ends the program if there is nothing to begin with. */
+/* Find the kind's image in @images, a NULL-terminated list, or make a filesystem. Exits on failure. */
 struct disks base_of(const struct kind *kind, char **images);
 
-/* How many devices it can do without. */
+/* How many devices may be missing. */
 unsigned spare_of(const struct kind *kind);
 
-/* What mkfs makes from now on has UUIDs that nothing else has: for Linux, which knows filesystems by them. */
+/* Give new filesystems unique UUIDs from now on: Linux identifies filesystems by them. */
 void base_use_random_uuids(void);
 
 #endif

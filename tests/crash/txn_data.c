@@ -8,7 +8,7 @@
 #include "lib/format/items/file_extent.h"
 #include "lib/format/items/inode.h"
 
-/* The first file that has an extent, from inode number @from on. */
+/* Find the first file that has an extent, from inode number @from on. */
 int data_find_file(struct btrkit_txn *txn, uint64_t root, uint64_t from, uint64_t *ret, struct btrkit_error *err)
 {
 	struct file_extent fe;
@@ -60,7 +60,7 @@ static int change_ref(struct btrkit_txn *txn, uint64_t root, const struct btrkit
 	return ret ? ret : count_bytes(txn, root, key->objectid, add * (int64_t)fe->num_bytes, err);
 }
 
-/* The extent of the inode in the place @nth, from 0; a hole is none. */
+/* Find the @nth extent of the inode, counted from 0, not counting holes. */
 static int find_extent(struct edit_tree *t, uint64_t inode, unsigned nth, struct btrkit_key *key,
 		       struct disk_file_extent *disk, struct file_extent *fe, struct btrkit_error *err)
 {
@@ -81,7 +81,7 @@ static int find_extent(struct edit_tree *t, uint64_t inode, unsigned nth, struct
 	return ret < 0 ? ret : err_set(err, BTRKIT_NOT_FOUND, "no such extent of inode %" PRIu64, inode);
 }
 
-/* Takes an extent out of a file: a hole. */
+/* Replace an extent of a file by a hole. */
 int data_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, struct btrkit_error *err)
 {
 	struct disk_file_extent disk;
@@ -97,9 +97,9 @@ int data_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned n
 	return ret ? ret : change_ref(txn, root, &key, &fe, -1, err);
 }
 
-#define FAR (1ull << 30) /* in files, behind all that they have */
+#define FAR (1ull << 30) /* file offset past all data of any file */
 
-/* Space behind the end of the file, in the place @nth there. */
+/* Preallocate space past the end of the file, at position @nth there. */
 int data_preallocate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, uint64_t bytes,
 		       struct btrkit_error *err)
 {
@@ -125,7 +125,7 @@ int data_preallocate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsi
 	return ret ? ret : change_ref(txn, root, &key, &fe, 1, err);
 }
 
-/* The file's first extent again, behind all others, in the place @nth there; the file ends there then. */
+/* Clone the file's first extent to the end of the file, at position @nth, and extend the file. */
 int data_clone(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, struct btrkit_error *err)
 {
 	struct disk_file_extent disk;

@@ -2,18 +2,18 @@
 #ifndef BTRKIT_TESTS_CRASH_TXN_DATA_H
 #define BTRKIT_TESTS_CRASH_TXN_DATA_H
 
-/* Extents of files come and go. */
+/* Add and remove extents of files. */
 
 #include "lib/txn/txn.h"
 
-/* The first file that has an extent, from inode number @from on. */
+/* Find the first file that has an extent, from inode number @from on. */
 int data_find_file(struct btrkit_txn *txn, uint64_t root, uint64_t from, uint64_t *ret, struct btrkit_error *err);
-/* Takes an extent, number @nth of the file, out of it: a hole. */
+/* Replace extent number @nth of the file by a hole. */
 int data_punch(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, struct btrkit_error *err);
-/* Space behind the end of the file, in the place @nth there. */
+/* Preallocate space past the end of the file, at position @nth there. */
 int data_preallocate(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, uint64_t bytes,
 		     struct btrkit_error *err);
-/* The file's first extent again, behind all others, in the place @nth there; the file ends there then. */
+/* Clone the file's first extent to the end of the file, at position @nth, and extend the file. */
 int data_clone(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned nth, struct btrkit_error *err);
 
 #endif

@@ -3,18 +3,18 @@
 #define BTRKIT_TESTS_CRASH_TXN_DEFECTS_H
 
 /*
- * Mistakes that a writer may make, planted one at a time: functions of the library that do something else, or a log of
- * writes that is another. The test has to see each.
+ * Defects that a writer could have, planted one at a time: a wrapped library function misbehaves, or the write log is
+ * altered. The test must detect each of them.
  */
 
 #include "log.h"
 
 struct defect {
 	const char *name;
-	const char *kind; /* of the transactions in which it is planted */
+	const char *kind; /* kind of transactions in which it is planted */
 	/*
-	 * Changes a good log: what is written (@spoil), or in which order and whether it is (@doctor). @return false:
-	 * there was no occasion. If both are NULL a function is replaced.
+	 * Alter a good log: the written bytes (@spoil), or order and presence of the writes (@doctor). Return false if
+	 * there was no occasion. If both are NULL, a function is wrapped.
 	 */
 	bool (*spoil)(struct log *log, const struct disks *before);
 	bool (*doctor)(struct log *log, const struct disks *before);
@@ -25,9 +25,9 @@ extern const unsigned num_defects;
 
 /* -1: none. */
 void defects_plant(int number);
-/* A commit begins. */
+/* Called when a commit begins. */
 void defects_commit(void);
-/* Whether the replaced function had an occasion to be wrong. */
+/* Whether the wrapped function had an occasion to misbehave. */
 bool defects_planted(void);
 
 #endif

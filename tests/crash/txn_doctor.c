@@ -9,7 +9,7 @@
 #include "lib/tree/filesystem.h"
 #include "lib/volume/volume.h"
 
-/* The first write of a superblock; log->n if there is none. */
+/* Index of the first write to superblock @mirror; log->n if there is none. */
 static size_t find_super(const struct log *log, unsigned mirror)
 {
 	size_t i = 0;
@@ -59,7 +59,7 @@ bool doctor_block_missing(struct log *log, const struct disks *before)
 	return find_super(log, 0) > 1 && drop(log, 0);
 }
 
-/* Copies lie far behind: the last write before the flush is one of them. */
+/* Second copies lie at higher addresses, so the last write before the flush is one of them. */
 bool doctor_copy_missing(struct log *log, const struct disks *before)
 {
 	const size_t super = find_super(log, 0);
@@ -68,7 +68,7 @@ bool doctor_copy_missing(struct log *log, const struct disks *before)
 	return super > 3 && super < log->n && drop(log, super - 2);
 }
 
-/* What @e does happens, before the first superblock is written, to each copy of the root tree of before. */
+/* Apply @e to each copy of the previous root tree block, before the first superblock is written. */
 static bool to_old_root(struct log *log, const struct disks *before, struct event e)
 {
 	struct btrkit_io *io = sparse_io(before->at[0]);
@@ -108,7 +108,7 @@ bool doctor_no_checksum(struct log *log, const struct disks *before)
 	return true;
 }
 
-/* Changes every superblock that is written, and makes its checksum good. */
+/* Alter every superblock that is written, and fix its checksum. */
 static bool spoil_supers(struct log *log, const struct disks *before,
 			 void (*spoil)(struct disk_super *d, struct disk_super *old))
 {
@@ -164,7 +164,7 @@ bool doctor_cache_generation(struct log *log, const struct disks *before)
 	return spoil_supers(log, before, cache_generation);
 }
 
-/* The first event of a kind of a device, from @from on; with @super a superblock; log->n if there is none. */
+/* Index of the first event of this kind on the device, from @from on; with @super, only superblocks. log->n if none. */
 static size_t find_of(const struct log *log, size_t from, unsigned device, enum event_kind kind, bool super)
 {
 	size_t i = from;
@@ -175,7 +175,7 @@ static size_t find_of(const struct log *log, size_t from, unsigned device, enum 
 	return i;
 }
 
-/* In the second commit, so that there is something to fall back to. */
+/* Start of the second commit, so that there is a committed state to fall back to. */
 static size_t second_commit(const struct log *log)
 {
 	size_t i = 0;
@@ -185,13 +185,13 @@ static size_t second_commit(const struct log *log)
 	return i;
 }
 
-/* The first flush of a commit never reaches the second device. */
+/* The first flush of a commit does not reach the second device. */
 bool doctor_no_flush_of_one(struct log *log, const struct disks *before)
 {
 	return before->n > 1 && drop(log, find_of(log, second_commit(log), 1, EVENT_FLUSH, false));
 }
 
-/* The first device has its superblock before the blocks of the second are flushed. */
+/* The superblock reaches the first device before the blocks on the second are flushed. */
 bool doctor_super_before_flush(struct log *log, const struct disks *before)
 {
 	const size_t from = second_commit(log);
@@ -200,7 +200,7 @@ bool doctor_super_before_flush(struct log *log, const struct disks *before)
 				     find_of(log, from, 1, EVENT_FLUSH, false));
 }
 
-/* The last device has its superblock before all else. */
+/* The superblock reaches the last device before everything else. */
 bool doctor_super_of_one_first(struct log *log, const struct disks *before)
 {
 	const size_t from = second_commit(log);
@@ -209,7 +209,7 @@ bool doctor_super_of_one_first(struct log *log, const struct disks *before)
 	       move(log, find_of(log, from, before->n - 1, EVENT_WRITE, true), from + 1);
 }
 
-/* The last write before the flushes is one of the last device. */
+/* The last write before the flushes goes to the last device. */
 bool doctor_copy_of_last_missing(struct log *log, const struct disks *before)
 {
 	const size_t flush = find_of(log, 0, 0, EVENT_FLUSH, false);
@@ -217,7 +217,7 @@ bool doctor_copy_of_last_missing(struct log *log, const struct disks *before)
 	return flush && flush < log->n && log->events[flush - 1].device == before->n - 1 && drop(log, flush - 1);
 }
 
-/* All superblocks of the second device stay as they were. */
+/* The second device keeps its old superblocks. */
 bool doctor_no_super_of_one(struct log *log, const struct disks *before)
 {
 	bool any = false;
@@ -230,7 +230,7 @@ bool doctor_no_super_of_one(struct log *log, const struct disks *before)
 	return any;
 }
 
-/* What is for the last device reaches the first, and the other way round. */
+/* The writes for the last device go to the first, and vice versa. */
 bool doctor_copies_exchanged(struct log *log, const struct disks *before)
 {
 	const size_t flush = find_of(log, 0, 0, EVENT_FLUSH, false);
@@ -243,7 +243,7 @@ bool doctor_copies_exchanged(struct log *log, const struct disks *before)
 	return true;
 }
 
-/* Each superblock has a copy of the item of its own device: that of the second is stale. */
+/* Each superblock contains its own device's item; leave the second one stale. */
 static void wrong_device_item(struct disk_super *d, struct disk_super *old)
 {
 	(void)old;

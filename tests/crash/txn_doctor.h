@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TESTS_CRASH_TXN_DOCTOR_H
 #define BTRKIT_TESTS_CRASH_TXN_DOCTOR_H
 
-/* Mistakes in what reaches a device. Each returns false if there was no occasion for it. */
+/* Defects made by altering the write log. Each returns false if there was no occasion for it. */
 
 #include "log.h"
 
@@ -18,7 +18,7 @@ bool doctor_wrong_backup(struct log *log, const struct disks *before);
 bool doctor_stale_array(struct log *log, const struct disks *before);
 bool doctor_cache_generation(struct log *log, const struct disks *before);
 
-/* Of several devices. */
+/* For several devices. */
 bool doctor_no_flush_of_one(struct log *log, const struct disks *before);
 bool doctor_super_before_flush(struct log *log, const struct disks *before);
 bool doctor_super_of_one_first(struct log *log, const struct disks *before);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The device fails while transactions are committed, or memory runs out: at every call of the device, with EIO once,
- * from then on, or after half of a write; and at every allocation. The call says so, with device and address, and says
- * which state the filesystem is in; that is what it is in. The handle refuses to go on; nothing is written after a
- * failure, and no memory is left behind.
+ * Failures during commits: every device call fails in turn, with EIO once, persistently, or after half of a write; and
+ * every allocation fails in turn. The call must report the error with device and address, and the state that the
+ * filesystem is in, which must be true. The handle must refuse further transactions; nothing may be written after a
+ * failure, and no memory may leak.
  *
  *	crash-txn-faults [--deep] [--kind NAME] IMAGE...
  */
@@ -39,7 +39,7 @@ static const char *const fault_names[] = { "a write or flush fails",
 					   "no memory once",
 					   "no memory from here on" };
 
-/* A device that fails at call number @at of the kind. */
+/* A device that fails at call number @at of the kind's work. */
 struct failing {
 	struct btrkit_io io;
 	struct sparse *below;
@@ -47,15 +47,15 @@ struct failing {
 	uint64_t at;
 	uint64_t reads, writes;
 	uint64_t after; /* writes and flushes after the failure */
-	bool on;	/* not while the filesystem is opened */
+	bool on;	/* false while the filesystem is being opened */
 	bool failed, flush;
 };
 
-/* What the library said in its commits. */
+/* What the library reported about its commits. */
 static struct {
 	unsigned good, uuids;
 	bool failed;
-	bool inner; /* that one was in between */
+	bool inner; /* the failed commit was one in the middle of a transaction */
 	enum btrkit_commit_state state;
 } commits;
 
@@ -63,16 +63,16 @@ struct trial {
 	const struct kind *kind;
 	struct sparse *before;
 	struct txn_judge judge;
-	unsigned commits; /* when nothing fails */
+	unsigned commits; /* without failures */
 	uint64_t tried, refused, went_on;
 	uint64_t states[3];
 	uint64_t bad;
 };
 
-/* Where a commit's state is kept while nothing fails. */
+/* Collects the committed states in the run without failures. */
 static struct trial *keep;
 static struct sparse *kept_device;
-static uint64_t tried; /* in all kinds */
+static uint64_t tried; /* over all kinds */
 
 static struct {
 	uint64_t calls, fail_at;
@@ -169,7 +169,7 @@ int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *s
 		*state = reached;
 	commits.failed = ret != 0;
 	commits.state = reached;
-	/* One that changed nothing is none. */
+	/* A commit that changed nothing does not count. */
 	if (ret || fs->super.generation == before)
 		return ret;
 	commits.good++;
@@ -178,7 +178,7 @@ int __wrap_btrkit_txn_commit(struct btrkit_txn *txn, enum btrkit_commit_state *s
 	return 0;
 }
 
-/* One in between: reclaim commits. It leaves no other word of the state than the message. */
+/* A commit by reclaim in the middle of a transaction. Its state is reported only in the message. */
 static int note_inner(struct btrkit_txn *txn, uint64_t generation, int ret)
 {
 	char why[WHY_SIZE];
@@ -214,7 +214,7 @@ int __wrap_txn_commit_alone(struct btrkit_txn *txn, struct btrkit_error *err)
 	return note_inner(txn, generation, __real_txn_commit_alone(txn, err));
 }
 
-/* The same times and UUIDs whenever the same is done: what comes of it is compared. */
+/* The same times and UUIDs in every run, because the results are compared. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_base_uuid_random(uint8_t ret[16], struct btrkit_error *err);
 
@@ -258,7 +258,10 @@ static bool write_fails(struct failing *f)
 	return fails_now(f, &f->writes, f->fault == WRITE_FULL ? WRITE_FULL : WRITE_ONCE, WRITE_ON);
 }
 
-/* Half of the only superblock leaves none, as for Linux: small devices are relied on to write it at once. */
+/*
+ * Half of the only superblock is no superblock. On small devices, as with Linux, it is assumed to be written
+ * atomically.
+ */
 static bool is_only_super(const struct failing *f, uint64_t offset)
 {
 	return offset == super_offset(0) && f->io.size < super_offset(1) + SUPER_SIZE;
@@ -278,7 +281,7 @@ static int failing_write(struct btrkit_io *io, uint64_t offset, const void *buf,
 		memory.live = live;
 		return f->fault == WRITE_FULL ? -ENOSPC : -EIO;
 	}
-	/* The device's own memory is not the library's. */
+	/* Allocations of the test device itself do not fail. */
 	memory.armed = false;
 	sparse_write(f->below, offset, buf, len);
 	memory.armed = armed;
@@ -316,7 +319,7 @@ static void bad(struct trial *t, const struct failing *f, const char *what, cons
 		       btrkit_error_format(err, line, sizeof(line)));
 }
 
-/* The kind's work over a device that fails. @refuses: whether the handle refuses another transaction */
+/* Do the kind's work on a failing device. @refuses: set to whether the handle refuses another transaction */
 static int work(const struct kind *kind, struct failing *f, bool *refuses, struct btrkit_error *err)
 {
 	const struct btrkit_open_options opts = { .flags = BTRKIT_OPEN_WRITE };
@@ -344,7 +347,7 @@ static int work(const struct kind *kind, struct failing *f, bool *refuses, struc
 	return ret;
 }
 
-/* What is told of a failure. */
+/* Check what was reported about the failure. */
 static void judge_error(struct trial *t, const struct failing *f, int ret, const struct btrkit_error *err)
 {
 	static const char *const words[] = { "the filesystem is unchanged", "was changed", "it is unknown" };
@@ -369,7 +372,7 @@ static void judge_error(struct trial *t, const struct failing *f, int ret, const
 		bad(t, f, "without the state", err);
 }
 
-/* What is on the device, by what was told. */
+/* Check that the contents of the device match what was reported. */
 static void judge_device(struct trial *t, const struct failing *f, struct sparse *device, int ret,
 			 const struct btrkit_error *err)
 {
@@ -381,7 +384,7 @@ static void judge_device(struct trial *t, const struct failing *f, struct sparse
 	int holds;
 
 	holds = txn_judge_state(&t->judge, &disks, commits.good, &torn, text);
-	/* What memory or space was not there for may be done in another way, and right. */
+	/* After a failed allocation or ENOSPC the work may have been done in another, valid way. */
 	if (holds < 0 && (f->fault >= MEMORY_ONCE || f->fault == WRITE_FULL) &&
 	    txn_judge_whole(&t->judge, &disks, f->fault == WRITE_FULL ? AUDIT_SUPERS : 0, &generation, text))
 		holds = (int)(generation - t->judge.states[0].generation);
@@ -403,7 +406,7 @@ static void judge_device(struct trial *t, const struct failing *f, struct sparse
 		bad(t, f, "not the state that is told", err);
 }
 
-/* @return whether the fault met a call at all */
+/* @return whether a call was there to fail */
 static bool try_one(struct trial *t, enum fault fault, uint64_t at)
 {
 	struct sparse *device = sparse_create(sparse_io(t->before)->size, t->before);
@@ -428,7 +431,7 @@ static bool try_one(struct trial *t, enum fault fault, uint64_t at)
 		judge_error(t, &f, ret, &err);
 	if (ret && commits.failed && !refuses)
 		bad(t, &f, "the handle goes on", &err);
-	/* Where there was no space for data a plan goes on with something else. */
+	/* Random plans continue with other operations after ENOSPC for data. */
 	if (f.after && (fault != WRITE_FULL || commits.failed))
 		bad(t, &f, "the device is written to after a failure", &err);
 	judge_device(t, &f, device, ret, &err);
@@ -439,7 +442,7 @@ static bool try_one(struct trial *t, enum fault fault, uint64_t at)
 	return met;
 }
 
-/* The committed states when nothing fails. */
+/* Record the committed states of a run without failures. */
 static bool find_committed(struct trial *t)
 {
 	struct sparse *device = sparse_create(sparse_io(t->before)->size, t->before);
@@ -460,7 +463,7 @@ static bool find_committed(struct trial *t)
 	return good && t->judge.n == t->commits + 1;
 }
 
-/* How many calls are passed over from one that fails to the next; 0: none fails. */
+/* Step between the calls that fail in turn; 0: none. */
 static uint64_t step_of(const struct kind *kind, enum fault fault, bool deep)
 {
 	static const uint64_t steps[] = { 1, 1, 1, 5, 1, 5, 1, 17 };
@@ -489,7 +492,7 @@ static bool run_kind(const struct kind *kind, char **images, bool deep)
 	tried += t.tried;
 	txn_judge_release(&t.judge);
 	sparse_free(t.before);
-	/* A device that fails in each of these ways leaves each of these states. */
+	/* Over all faults, each possible state must have been seen. */
 	return !t.bad && t.refused && t.states[BTRKIT_COMMIT_OLD] && t.states[BTRKIT_COMMIT_NEW] &&
 	       t.states[BTRKIT_COMMIT_UNKNOWN];
 }
@@ -508,7 +511,7 @@ int main(int argc, char **argv)
 			only = *++argv;
 	}
 	for (unsigned i = 0; i < num_kinds; i++) {
-		/* One device fails here. */
+		/* Only kinds with a single device. */
 		if (!kinds[i].image && kinds[i].made->devices > 1)
 			continue;
 		if (kinds[i].threads)

@@ -31,7 +31,7 @@ static uint8_t *bytes_of(unsigned file, uint32_t len)
 	return bytes;
 }
 
-/* A name in the top level. */
+/* Insert a name into the top-level directory. */
 static int put_name(struct edit_tree *t, uint64_t inode, const char *name, uint64_t generation,
 		    struct btrkit_error *err)
 {

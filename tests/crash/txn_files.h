@@ -2,13 +2,13 @@
 #ifndef BTRKIT_TESTS_CRASH_TXN_FILES_H
 #define BTRKIT_TESTS_CRASH_TXN_FILES_H
 
-/* Something in a filesystem that mkfs made. */
+/* Initial files in a filesystem that mkfs made. */
 
 #include <btrkit/btrkit.h>
 
-#define FILES_FIRST 257ull /* the first file's inode */
+#define FILES_FIRST 257ull /* inode number of the first file */
 
-/* A few files whose data have checksums, in the top level. */
+/* Make a few files with data checksums in the top-level directory. */
 int files_make(struct btrkit_fs *fs, struct btrkit_error *err);
 
 #endif

@@ -20,11 +20,11 @@ enum {
 	BAD = -1
 };
 
-/* Which devices are there, and which copy of their superblocks is used. */
+/* A way to look at the filesystem: which devices are present, and which superblock copy is used. */
 struct view {
 	unsigned mask;
-	int mirror;	/* BAD: the primary, or if that is not valid another */
-	unsigned first; /* device that is given first */
+	int mirror;	/* BAD: the primary, or a mirror if that is not valid */
+	unsigned first; /* device that is passed first */
 };
 
 /* A page of a device. */
@@ -33,7 +33,9 @@ struct place {
 	uint64_t number;
 };
 
-/* What the bytes of all pages that were read come to, superblocks not counted. */
+/*
+ * A result together with all pages that were read for it, except superblocks. It holds for all states with these pages.
+ */
 struct verdict {
 	unsigned mask;
 	size_t commit;
@@ -81,11 +83,11 @@ static void digest_add(struct digest *d, const void *data, size_t len)
 static int take_text(void *ctx, const void *data, size_t len)
 {
 	digest_add(ctx, data, len);
-	/* The dump goes on after a damaged item; the audit does not. */
+	/* The dump continues after a damaged item; the audit does not. */
 	return 0;
 }
 
-/* All that can be had of a piece: every copy, and what parity makes of the other strips. */
+/* Everything that is available for a piece: each copy, and what parity yields for each strip. */
 struct sight {
 	size_t len;
 	unsigned n;
@@ -103,7 +105,7 @@ static int see(void *ctx, const void *buf, struct btrkit_error *err)
 	if (!sight->n++)
 		sight->digest = one;
 	sight->differs |= memcmp(&sight->digest, &one, sizeof(one)) != 0;
-	/* None is good enough, so that the next one is shown. */
+	/* Reject each copy, so that the next one is offered. */
 	return -EUCLEAN;
 }
 
@@ -124,7 +126,7 @@ static int read_piece(struct btrkit_fs *fs, uint64_t logical, size_t len, uint8_
 	return 0;
 }
 
-/* Piece by piece, none of which lies on two strips: of each another may be missing. */
+/* Read piece by piece, none of which spans two strips: a different device may be missing for each strip. */
 static int read_extent(struct btrkit_fs *fs, const struct extent_item *ei, const struct kept_space *kept,
 		       struct digest *d, struct btrkit_error *err)
 {
@@ -159,7 +161,7 @@ static int read_extents(struct btrkit_fs *fs, const struct kept_space *kept, str
 		if (c.item.key.type != KEY_EXTENT_ITEM && c.item.key.type != KEY_METADATA_ITEM)
 			continue;
 		ret = extent_item_decode(&fs->items, &c.item, &ei, err);
-		/* Of most extents nothing is kept. */
+		/* Few extents contain preallocated space. */
 		some = kept && !ret && kept_space_touches(kept, ei.bytenr, ei.num_bytes);
 		if (!ret)
 			ret = read_extent(fs, &ei, some ? kept : NULL, d, err);
@@ -201,7 +203,7 @@ static int open_view(const struct disks *disks, const struct view *v, struct btr
 	return btrkit_fs_open(io, n, &opts, ret, err);
 }
 
-/* The superblock, but for what another copy or device has otherwise. */
+/* Hash the superblock without the fields that differ between copies and devices. */
 static void digest_super(struct digest *d, const struct disk_super *of)
 {
 	struct disk_super super = *of;
@@ -217,7 +219,7 @@ static unsigned all_of(const struct disks *disks)
 	return (1u << disks->n) - 1;
 }
 
-/* Everything that is reached. @known: of the audit. @return whether it is whole; @why if not */
+/* Read everything reachable. @known: findings that the audit ignores. @return whether it is intact; @why if not */
 static bool read_all(const struct txn_judge *j, const struct disks *disks, const struct view *v, unsigned known,
 		     struct committed *ret, char *why)
 {
@@ -235,7 +237,7 @@ static bool read_all(const struct txn_judge *j, const struct disks *disks, const
 			r = audit_backups(fs, &err);
 		if (!r && !known)
 			r = audit_root_bytes(fs, &ret->inexact, &err);
-		/* Of a subvolume that is half gone the dump shows blocks that may be something else by now. */
+		/* The dump would show blocks of half-deleted subvolumes, which may have been reused. */
 		if (!r && !j->files)
 			r = btrkit_dump_tree(fs, NULL, take_text, &ret->all, &err);
 		if (!r)
@@ -247,7 +249,7 @@ static bool read_all(const struct txn_judge *j, const struct disks *disks, const
 	return !r;
 }
 
-/* Whether so few devices are missing that nothing is lost. */
+/* Whether few enough devices are missing for nothing to be lost. */
 static bool suffices(const struct txn_judge *j, const struct disks *disks, unsigned mask)
 {
 	unsigned missing = disks->n;
@@ -292,7 +294,7 @@ bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, unsigned kn
 			tell_without(why, mask, disks, why);
 			return false;
 		}
-		/* Where nothing was left to do a device may still have the superblock of before. */
+		/* If nothing was left to do, a device may still have the previous superblock. */
 		if (memcmp(&found.all, &other.all, sizeof(found.all)) &&
 		    (other.generation == found.generation || !is_committed(j, &other))) {
 			tell_without(why, mask, disks, "not what it is with all devices");
@@ -302,7 +304,7 @@ bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, unsigned kn
 	return true;
 }
 
-/* Each device has the same to say, in each copy of its superblock. */
+/* All copies of the superblock on all devices must agree. */
 static bool judge_supers(const struct txn_judge *j, const struct committed *c, char *why)
 {
 	const unsigned all = all_of(&c->disks);
@@ -395,7 +397,7 @@ static uint64_t pages_of(struct sparse *s)
 	return (sparse_io(s)->size + SPARSE_PAGE - 1) / SPARSE_PAGE;
 }
 
-/* Keeps the pages of a device that were read. */
+/* Keep the pages of a device that were read. */
 static void keep_pages(struct verdict *v, unsigned device, struct sparse *s, const uint8_t *trace)
 {
 	const uint64_t bytes = pages_of(s) / 8 + 1;
@@ -431,7 +433,7 @@ static struct verdict *judge_anew(struct txn_judge *j, const struct disks *state
 		traces[i] = must(calloc(1, pages_of(state->at[i]) / 8 + 1));
 		sparse_trace(state->at[i], traces[i]);
 	}
-	/* The superblocks are judged by their bytes. */
+	/* Superblocks are compared separately, byte by byte. */
 	v->whole = read_all(j, state, view, AUDIT_SUPERS, &found, v->why);
 	if (v->whole && memcmp(&j->states[commit].all, &found.all, sizeof(found.all))) {
 		v->whole = false;
@@ -449,7 +451,7 @@ static struct verdict *judge_anew(struct txn_judge *j, const struct disks *state
 	return v;
 }
 
-/* Whether the right superblock is chosen. */
+/* Whether opening chooses the right superblock. */
 static bool judge_choice(const struct txn_judge *j, const struct disks *state, const struct view *view, size_t commit,
 			 char *why)
 {
@@ -469,12 +471,12 @@ static bool judge_choice(const struct txn_judge *j, const struct disks *state, c
 	return good;
 }
 
-/* What the superblocks of a state say: a committed state, NOTHING or BAD each. */
+/* The committed state that each superblock stands for, or NOTHING or BAD. */
 struct claims {
 	int of[DISKS_MAX][SUPER_MIRRORS];
 };
 
-/* That of a device in a view. */
+/* The superblock of a device that is used in a view. */
 static int claim_of(const struct claims *c, unsigned device, int mirror)
 {
 	int newest = NOTHING;
@@ -488,8 +490,8 @@ static int claim_of(const struct claims *c, unsigned device, int mirror)
 }
 
 /*
- * Those devices of @mask that have such a superblock. @return the committed state that it is; NOTHING: too few have
- * one; BAD
+ * Judge the devices of @mask as a set, by the superblock copy @mirror.
+ * @return the committed state; NOTHING: too few devices have a superblock; BAD
  */
 static int judge_view(struct txn_judge *j, const struct disks *state, const struct claims *claims, unsigned mask,
 		      int mirror, char *why)
@@ -545,7 +547,7 @@ static int read_claim(const struct txn_judge *j, const struct disks *state, unsi
 	return (int)k;
 }
 
-/* With devices removed, any that it can do without. */
+/* Judge with devices removed, all combinations that the filesystem can do without. */
 static bool judge_removals(struct txn_judge *j, const struct disks *state, const struct claims *claims, bool torn,
 			   char *why)
 {

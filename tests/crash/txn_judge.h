@@ -3,9 +3,9 @@
 #define BTRKIT_TESTS_CRASH_TXN_JUDGE_H
 
 /*
- * Whether a state that devices may be left in is one of the sequence of committed states, whole: each valid superblock
- * is one of theirs, all that it reaches is as it was committed (trees, each copy of a block, files' data), and the
- * audit finds nothing but other superblocks. The same with any devices removed that the filesystem can do without.
+ * Decide whether a state of the devices is one of the committed states, complete: each valid superblock belongs to one
+ * of them, everything reachable from it is as committed (trees, each copy of a block, file data), and the audit finds
+ * nothing except differing superblocks. The same must hold with any devices removed that the filesystem can do without.
  */
 
 #include <btrkit/error.h>
@@ -24,43 +24,45 @@ struct digest {
 struct committed {
 	struct disks disks;
 	uint64_t generation;
-	struct digest all; /* superblock, trees, data */
+	struct digest all; /* digest of superblock, trees and data */
 	uint64_t inexact;  /* trees: see audit_root_bytes() */
 };
 
 struct verdict;
 
 struct txn_judge {
-	unsigned spare; /* so many devices may be missing */
-	bool files;	/* the trees of files are judged too, and what is kept for files may have been written */
-	bool behind;	/* before the first commit not all superblocks were the newest */
+	unsigned spare; /* number of devices that may be missing */
+	bool files;	/* judge the file trees too; preallocated space may have been written */
+	bool behind;	/* before the first commit, some superblocks were old */
 	struct committed *states;
 	size_t n;
-	struct verdict *verdicts; /* by the bytes that they rest on */
-	uint64_t judged;	  /* times that everything was read */
-	uint64_t removed;	  /* times that devices were removed and what was left was judged */
+	struct verdict *verdicts; /* results, by the pages that they depend on */
+	uint64_t judged;	  /* how often everything was read */
+	uint64_t removed;	  /* how often devices were removed and the rest judged */
 };
 
 void txn_judge_release(struct txn_judge *j);
 
-/* Adds the next committed state; @disks become the judge's. @return whether it is whole; @why if not */
+/* Add the next committed state and take over @disks. @return whether it is intact; @why if not */
 bool txn_judge_add(struct txn_judge *j, struct disks disks, char why[WHY_SIZE]);
 
 /*
- * @floor: so many commits were durable: the state is that one, or the next.
- * @torn: set to whether the primary superblock of a device is not valid
- * @return the number of the committed state that it is; -1 and @why
+ * @floor: number of durable commits; the state must be that one or the next.
+ * @torn: set to whether a device has an invalid primary superblock
+ * @return the number of the committed state; -1 and @why
  */
 int txn_judge_state(struct txn_judge *j, const struct disks *state, size_t floor, bool *torn, char why[WHY_SIZE]);
 
 /*
- * Whether the devices are a whole filesystem, whichever, with any devices removed that it can do without; @generation
- * (may be NULL) gets the superblock's; @known: AUDIT_*; @why if not.
+ * Whether the devices hold any intact filesystem, also with any devices removed that it can do without.
+ * @known: AUDIT_*
+ * @generation: may be NULL; set to the superblock's
+ * @why: reason if not
  */
 bool txn_judge_whole(struct txn_judge *j, const struct disks *disks, unsigned known, uint64_t *generation,
 		     char why[WHY_SIZE]);
 
-/* How many superblocks the device has. */
+/* Number of superblocks that fit on the device. */
 unsigned supers_of(struct sparse *device);
 
 #endif

@@ -16,7 +16,7 @@
 
 #define BATCH 200
 
-/* An xattr's item. */
+/* An xattr item. */
 struct xattr {
 	struct btrkit_key key;
 	uint32_t size;
@@ -45,7 +45,7 @@ static int by_key(const void *a, const void *b)
 	return key_cmp(&((const struct xattr *)a)->key, &((const struct xattr *)b)->key);
 }
 
-/* @n xattrs from number @first on are put in, all at once. */
+/* Insert @n xattrs at once, from number @first on. */
 static int put_xattrs(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned first, unsigned n,
 		      struct btrkit_error *err)
 {
@@ -63,7 +63,7 @@ static int put_xattrs(struct btrkit_txn *txn, uint64_t root, uint64_t inode, uns
 	return ret ? ret : edit_insert_many(t, items, n, err);
 }
 
-/* They go, one by one. */
+/* Remove xattrs one by one. */
 static int drop_xattrs(struct btrkit_txn *txn, uint64_t root, uint64_t inode, unsigned first, unsigned n,
 		       struct btrkit_error *err)
 {
@@ -78,7 +78,7 @@ static int drop_xattrs(struct btrkit_txn *txn, uint64_t root, uint64_t inode, un
 	return ret;
 }
 
-/* A commit, or the end of what failed. */
+/* Commit, or abort after a failure. */
 static int finish(struct btrkit_txn *txn, int ret, struct btrkit_error *err)
 {
 	if (!ret)
@@ -87,7 +87,7 @@ static int finish(struct btrkit_txn *txn, int ret, struct btrkit_error *err)
 	return ret;
 }
 
-/* Trees grow by splits and levels, and shrink again. */
+/* Trees grow by splits and new levels, and shrink again. */
 static int edit_one_tree(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	for (unsigned i = 0; i < 3; i++) {
@@ -124,7 +124,7 @@ static int few_edits(struct btrkit_fs *fs, struct btrkit_error *err)
 	return finish(txn, ret, err);
 }
 
-/* Others each time. */
+/* Different edits in each commit. */
 static int more_edits(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	int ret = 0;
@@ -141,7 +141,7 @@ static int more_edits(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret;
 }
 
-/* The first subvolumes that can be reached, in the order of their numbers. */
+/* List the first subvolumes that are not deleted, by number. */
 static int list_subvolumes(struct btrkit_fs *fs, uint64_t *ids, size_t max, size_t *n, struct btrkit_error *err)
 {
 	struct root_item item;
@@ -163,7 +163,7 @@ static int list_subvolumes(struct btrkit_fs *fs, uint64_t *ids, size_t max, size
 	return ret < 0 ? ret : 0;
 }
 
-/* Xattrs come and go in subvolumes that share their blocks with snapshots. */
+/* Add and remove xattrs in subvolumes that share blocks with snapshots. */
 static int edit_shared(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	uint64_t ids[4];
@@ -180,7 +180,7 @@ static int edit_shared(struct btrkit_fs *fs, struct btrkit_error *err)
 			const unsigned number = i * 1000 + (unsigned)j * 100;
 			uint64_t file;
 
-			/* Now here, now there: in leaves that were copied already, and in others. */
+			/* Alternate between leaves that have been copied already and others. */
 			ret = data_find_file(txn, ids[j], 256 + (i + j) % 2 * 9, &file, err);
 			if (ret == -ENOENT)
 				ret = data_find_file(txn, ids[j], 256, &file, err);
@@ -196,7 +196,7 @@ static int edit_shared(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret;
 }
 
-/* Extents come, are cloned, and go. */
+/* Add, clone and remove extents. */
 static int edit_data(struct btrkit_fs *fs, uint64_t root, struct btrkit_error *err)
 {
 	uint64_t file = 0, other = 0;
@@ -236,7 +236,7 @@ static int edit_data_alone(struct btrkit_fs *fs, struct btrkit_error *err)
 	return edit_data(fs, OID_FS_TREE, err);
 }
 
-/* Several commits in a row: backup roots go round, freed space is used again. */
+/* Several commits in a row, so that the backup roots wrap around and freed space is reused. */
 static int many_commits(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	for (unsigned i = 0; i < 7; i++) {
@@ -262,7 +262,7 @@ static int remove_chunk(struct btrkit_txn *txn, uint64_t logical, struct btrkit_
 	return g ? chunk_remove(txn->space, g, &txn->super, err) : -ENOENT;
 }
 
-/* A chunk comes, and goes with the next commit. */
+/* Create a chunk, and remove it in the next commit. */
 static int come_and_go(struct btrkit_fs *fs, uint64_t type, struct btrkit_error *err)
 {
 	struct chunk_plan plan = { 0 };
@@ -328,7 +328,6 @@ static int clear_v2(struct btrkit_fs *fs, struct btrkit_error *err)
 	return btrkit_space_clear(fs, BTRKIT_SPACE_CACHE_V2, NULL, NULL, err);
 }
 
-/* There and back. */
 static int to_v2_and_none(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	int ret = to_v2(fs, err);
@@ -336,7 +335,7 @@ static int to_v2_and_none(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret ? ret : to_none(fs, err);
 }
 
-/* Pieces of a sector, number @first and every @step th of those behind it, come or go. */
+/* Add or remove one-sector extents: number @first, and every @step-th one after it. */
 static int change_pieces(struct btrkit_fs *fs, unsigned first, unsigned step, unsigned n, bool come,
 			 struct btrkit_error *err)
 {
@@ -345,7 +344,7 @@ static int change_pieces(struct btrkit_fs *fs, unsigned first, unsigned step, un
 
 	if (ret)
 		return ret;
-	/* Those that have gone count no longer. */
+	/* When removing, numbers count only the extents that are left. */
 	for (unsigned i = 0; !ret && i < n; i++)
 		ret = come ? data_preallocate(txn, OID_FS_TREE, FILES_FIRST, first + step * i, 4096, err) :
 			     data_punch(txn, OID_FS_TREE, FILES_FIRST, first + (step - 1) * i, err);
@@ -354,7 +353,7 @@ static int change_pieces(struct btrkit_fs *fs, unsigned first, unsigned step, un
 
 #define PIECES 1200u
 
-/* A group with almost as many free pieces as are items of their own, in more than a leaf. */
+/* Make a block group whose free space items fill more than a leaf, close to the limit at which a bitmap is used. */
 static int make_pieces(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	struct chunk_plan plan = { 0 };
@@ -369,7 +368,7 @@ static int make_pieces(struct btrkit_fs *fs, struct btrkit_error *err)
 	ret = chunk_plan(txn->space, BG_DATA, &plan, err);
 	if (!ret)
 		ret = chunk_create(txn->space, &plan, &txn->super, &g, err);
-	/* The group that mkfs made is small, and soon has a bitmap. */
+	/* Fill the block group made by mkfs, which is small and would soon switch to a bitmap. */
 	if (!ret)
 		ret = data_preallocate(txn, OID_FS_TREE, FILES_FIRST, 0, 7 << 20, err);
 	ret = finish(txn, ret, err);
@@ -378,7 +377,7 @@ static int make_pieces(struct btrkit_fs *fs, struct btrkit_error *err)
 	return ret ? ret : change_pieces(fs, 110, 2, 300, false, err);
 }
 
-/* The group goes over to bitmaps, and back. */
+/* The block group switches to bitmaps and back. */
 static int edit_pieces(struct btrkit_fs *fs, struct btrkit_error *err)
 {
 	int ret = change_pieces(fs, 420, 2, 50, false, err);

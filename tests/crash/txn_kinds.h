@@ -2,50 +2,50 @@
 #ifndef BTRKIT_TESTS_CRASH_TXN_KINDS_H
 #define BTRKIT_TESTS_CRASH_TXN_KINDS_H
 
-/* The kinds of transactions whose crash states are looked at. */
+/* The kinds of transactions whose crash states are examined. */
 
 #include <btrkit/btrkit.h>
 
-/* What mkfs makes. */
+/* Parameters for mkfs. */
 struct made {
 	enum btrkit_profile data, metadata;
 	unsigned devices;
 	uint64_t size; /* of each device */
 	uint32_t nodesize;
-	bool no_group_tree; /* for which there has to be a free space tree */
-	unsigned spare; /* so many devices may be missing and nothing is lost */
+	bool no_group_tree; /* no block group tree, but the free space tree is required */
+	unsigned spare; /* number of devices that may be missing without loss */
 };
 
 struct kind {
 	const char *name;
-	const char *image; /* that it begins with; NULL: what mkfs makes */
-	/* Changes @fs, in one or more commits. */
+	const char *image; /* image to start from; NULL: a new filesystem */
+	/* Change @fs, in one or more commits. */
 	int (*work)(struct btrkit_fs *fs, struct btrkit_error *err);
-	/* The same before, for a filesystem that is no image. May be NULL. */
+	/* Prepare a new filesystem, before the log starts. May be NULL. */
 	int (*prepare)(struct btrkit_fs *fs, struct btrkit_error *err);
-	bool faults; /* calls fail in it in every run, and not only in the deep one */
-	const struct made *made; /* without an image */
-	bool behind; /* power failed once before: of the work's first commit the mirrors were not written */
-	bool again; /* who is killed runs it again: that ends well in every state */
-	/* Files are changed: who opens a state goes on with this. May be NULL. */
+	bool faults; /* run it with failing calls in every run, not only in the deep one */
+	const struct made *made; /* if there is no image */
+	bool behind; /* after an earlier power failure: the first commit did not write the mirrors */
+	bool again; /* running the work again must succeed from every state */
+	/* For kinds that change files: how to continue from a state. May be NULL. */
 	int (*after)(struct btrkit_fs *fs, struct btrkit_error *err);
 	bool deep; /* only in the deep run */
-	bool threads; /* threads take turns as they like: what comes of it is another each time */
+	bool threads; /* uses threads, so each run gives different results */
 };
 
-/* How many states are looked at. */
+/* How many states to examine. */
 struct effort {
 	unsigned seeds, torn_step; /* see states.h */
-	unsigned again;		   /* one in so many distinct states is gone on with */
+	unsigned again;		   /* continue from one in so many distinct states */
 };
-/* The last is for the sanitizers: what they would see in one state they see in another. */
+/* EFFORT_BRIEF is for runs with sanitizers, where many states exercise the same code. */
 enum { EFFORT_USUAL, EFFORT_DEEP, EFFORT_BRIEF };
 extern const struct effort efforts[3];
 
 extern const struct kind kinds[];
 extern const unsigned num_kinds;
 
-/* NULL if there is none of that name. */
+/* @return NULL if there is no kind of that name */
 const struct kind *kind_find(const char *name);
 
 #endif

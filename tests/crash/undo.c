@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Power fails while a device is written to over an undo file: whatever then is on the device and in the file, undo puts
- * the device back byte for byte. Power fails while that is being done: no reader takes what is there for a filesystem,
- * and undo, run again, completes it. The same with defects planted, which have to be seen.
+ * Power failures with an undo file: while a device is overwritten, undo must restore it byte for byte from whatever
+ * state device and undo file are in; while undo runs, readers must not accept the device as a filesystem, and running
+ * undo again must complete it. Then the same with planted defects, which must be detected.
  */
 #include "undo.h"
 
@@ -26,11 +26,11 @@
 
 static const uint8_t old_fsid[16] = "an old one 4567", new_fsid[16] = "a new one  4567";
 
-/* What the linker lets the writer and the reader do wrong. */
+/* Defects made by wrapped functions. */
 static struct {
-	bool no_sums;		/* what will be written is not announced */
+	bool no_sums;		/* checksums of what will be written are not saved */
 	unsigned lost;		/* this OLD record, counted from 1, is not written */
-	bool no_name;		/* the mark means nothing to readers */
+	bool no_name;		/* readers ignore the mark */
 } planted;
 static unsigned old_records;
 
@@ -57,7 +57,7 @@ int __wrap_super_refuse_undo_mark(const struct disk_super *disk, struct btrkit_e
 	return planted.no_name ? 0 : __real_super_refuse_undo_mark(disk, err);
 }
 
-/* The same states in every run. */
+/* The same UUIDs, so the same states, in every run. */
 int __wrap_base_uuid_random(uint8_t ret[16], struct btrkit_error *err)
 {
 	(void)err;
@@ -86,7 +86,7 @@ static void make(struct btrkit_io **ios, size_t n, const uint8_t *fsid, uint64_t
 	check(btrkit_mkfs(ios, n, &opts, NULL, &err), &err);
 }
 
-/* What is on the devices before. */
+/* Initial contents of the devices. */
 static void nothing(struct sparse **s, size_t n)
 {
 	(void)s;
@@ -102,7 +102,7 @@ static void filesystem(struct sparse **s, size_t n)
 	make(ios, n, old_fsid, 0);
 }
 
-/* As other filesystems are to this program: bytes at either end, and where superblocks are. */
+/* Like a foreign filesystem: bytes at both ends, and where superblocks lie. */
 static void something(struct sparse **s, size_t n)
 {
 	for (size_t k = 0; k < n; k++) {
@@ -122,7 +122,7 @@ static void close_all(struct btrkit_io **ios, size_t n)
 		btrkit_io_close(ios[i]);
 }
 
-/* What is done over the undo file. */
+/* What is written while the undo file records. */
 static void make_new(struct btrkit_io **ios, size_t n)
 {
 	make(ios, n, new_fsid, 0);
@@ -169,7 +169,7 @@ static void commit(struct btrkit_io **ios, size_t n)
 	btrkit_fs_close(fs);
 }
 
-/* No blocks, no sectors: parts of them, many times, up to the last byte. */
+/* Write parts of blocks and sectors repeatedly, up to the last byte. */
 static void scribble_on(struct btrkit_io *io, uint64_t at)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -222,7 +222,7 @@ static const struct setup setups[] = {
 struct defect {
 	const char *name;
 	void (*plant)(struct log *);
-	bool in_undo;	/* it is in what undo writes, not in what is undone */
+	bool in_undo;	/* alters the log of the undo, not of the writer */
 	bool no_sums, no_name;
 	unsigned lost;
 };
@@ -238,7 +238,7 @@ static void plant_in_code(const struct defect *defect)
 	old_records = 0;
 }
 
-/* @return bad states */
+/* @return number of bad states */
 static uint64_t run(const struct setup *setup, const struct defect *defect, struct trial *t)
 {
 	static const unsigned parts[] = { 4, 3, 2, 1 };
@@ -256,7 +256,7 @@ static uint64_t run(const struct setup *setup, const struct defect *defect, stru
 		defect->plant(&t->log);
 	if (!defect || !defect->in_undo)
 		judge_writing(t);
-	/* From the end, and from where the writer was stopped. */
+	/* Undo from the end, and from states where the writer was interrupted. */
 	for (size_t i = 0; i < 4 && (!defect || (defect->in_undo && !i)); i++) {
 		struct start start = start_at(t, t->log.n * parts[i] / 4);
 
@@ -269,7 +269,7 @@ static uint64_t run(const struct setup *setup, const struct defect *defect, stru
 	return t->bad;
 }
 
-/* The defects that a log shows. */
+/* Defects made by altering the log. */
 static void drop(struct log *log, size_t at)
 {
 	free(log_take(log, at).data);
@@ -295,7 +295,7 @@ static void file_not_flushed(struct log *log)
 			drop(log, i);
 }
 
-/* The old contents follow what has overwritten them. */
+/* Old contents are saved only after they were overwritten. */
 static void saved_too_late(struct log *log)
 {
 	size_t flush = find(log, EVENT_FLUSH, IN_FILE, 0), end = flush + 1;
@@ -348,7 +348,7 @@ static void first_block_not_last(struct log *log)
 	log_put(log, find(log, EVENT_FLUSH, 0, 0) + 1, e);
 }
 
-/* All that is about the second device follows all that is about the first. */
+/* All events of the second device come after those of the first. */
 static void one_device_first(struct log *log)
 {
 	for (size_t i = 0, n = log->n; n--;) {
@@ -364,7 +364,7 @@ static void second_not_marked(struct log *log)
 	drop(log, find(log, EVENT_WRITE, super_offset(0) | ON_DEVICE(1), 0));
 }
 
-/* The undo file has what will be on the first device only. */
+/* The second device is overwritten while the undo file covers only the first. */
 static void second_written_too_early(struct log *log)
 {
 	size_t i = 0;
@@ -398,7 +398,7 @@ static const struct defect_at {
 
 int main(int argc, char **argv)
 {
-	/* For the sanitizers, in whose eyes many states are the same: every other setup, and no defects. */
+	/* With sanitizers, where many states exercise the same code: every other setup, and no defects. */
 	const bool brief = argc == 2 && !strcmp(argv[1], "--brief");
 	const size_t num_defects = brief ? 0 : sizeof(defects) / sizeof(defects[0]);
 	uint64_t states = 0, unfinished = 0;

@@ -35,7 +35,7 @@ static uint64_t draw(void)
 	return seed_state * 0x2545f4914f6cdd1dull;
 }
 
-/* Whether the state is a new one. */
+/* Whether the state has not been seen before. */
 static bool is_new(struct trial *t, uint64_t hash)
 {
 	struct hash_set *found;
@@ -59,7 +59,7 @@ static void bad(struct trial *t, const char *what, size_t number, const char *wh
 		printf("%s: %s %zu: %s\n", t->name, what, number, why);
 }
 
-/* Recording: each of them taps the one log. */
+/* Recorder of one device; all of them append to one log. */
 struct tap {
 	struct log *log;
 	uint64_t tag;
@@ -97,7 +97,7 @@ static struct btrkit_io *record(struct log *log, struct sparse *below, uint64_t 
 	return io;
 }
 
-/* Where an event is: the number of a device, or DEVICES for the file. */
+/* Where an event belongs: the number of a device, or DEVICES for the undo file. */
 static size_t place(const struct event *e)
 {
 	return e->offset & IN_FILE ? DEVICES : (size_t)(e->offset >> 56);
@@ -157,7 +157,7 @@ void trial_release(struct trial *t)
 	start_release(t, &t->now);
 }
 
-/* In this order or the other: which is which is for the undo to find out, where there is something to tell it by. */
+/* Pass the devices in either order: undo must identify them itself wherever their contents allow that. */
 static int undo(struct trial *t, const struct start *s, bool turned, struct btrkit_error *err)
 {
 	const struct btrkit_undo_options ordered = { .flags = BTRKIT_UNDO_ORDERED };
@@ -193,7 +193,7 @@ static uint64_t hash_devices(const struct trial *t, const struct start *s)
 	return hash;
 }
 
-/* A state of all, which the undo changes. */
+/* Undo from this state, which is modified. */
 static void judge_state(struct trial *t, const struct start *s, const char *what, size_t number)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -204,7 +204,7 @@ static void judge_state(struct trial *t, const struct start *s, const char *what
 	if (!is_new(t, hash))
 		return;
 	ret = undo(t, s, hash & 1, &err);
-	/* A file without a beginning is one before which nothing was written. */
+	/* An undo file without a valid header means that nothing was written to the devices yet. */
 	if ((ret && !strstr(err.message, "is not an undo file")) || !is_undone(t, s)) {
 		if (ret)
 			btrkit_error_format(&err, why, WHY);
@@ -233,7 +233,7 @@ struct start start_at(struct trial *t, size_t n)
 	return s;
 }
 
-/* What is durable of a log, and when each place was flushed last. */
+/* The durable state of a log, and the last flush of each device and of the file. */
 struct durable {
 	const struct log *log;
 	struct start is;
@@ -247,7 +247,7 @@ static bool pending(const struct durable *d, size_t i)
 	return e->kind == EVENT_WRITE && i >= d->flushed[place(e)];
 }
 
-/* Event number @end is a flush: what it is about is durable. */
+/* Event number @end is a flush: make what it covers durable. */
 static void make_durable(struct durable *d, size_t end)
 {
 	const size_t at = place(&d->log->events[end]);
@@ -258,7 +258,7 @@ static void make_durable(struct durable *d, size_t end)
 	d->flushed[at] = end;
 }
 
-/* What is durable, and of what was written since, up to event number @end, some in some order. */
+/* A random state at event number @end: the durable state and some of the later events in random order. */
 static struct start draw_subset(const struct trial *t, const struct durable *d, size_t end, size_t sector)
 {
 	struct start s = copy_start(t, &d->is);
@@ -282,7 +282,7 @@ static struct start draw_subset(const struct trial *t, const struct durable *d, 
 	return s;
 }
 
-/* Every prefix of a log, and before each flush subsets of what may not be there; each goes to @judge. */
+/* Pass every prefix of the log to @judge, and random subsets of the unflushed events before each flush. */
 static void judge_log(struct trial *t, const struct log *log, const struct start *first,
 		      void (*judge)(void *ctx, const struct start *s, const char *what, size_t number), void *ctx)
 {
@@ -327,7 +327,7 @@ void judge_writing(struct trial *t)
 	start_release(t, &first);
 }
 
-/* An undo that is under way. */
+/* An undo in progress. */
 struct undoing {
 	struct trial *t;
 	const struct start *start;
@@ -380,7 +380,7 @@ static bool same_block(struct sparse *a, struct sparse *b, uint64_t offset)
 	return !memcmp(x, y, sizeof(x));
 }
 
-/* Whether readers of @n devices from number @first on are told what they have to be. @return why not, or NULL */
+/* Check how @n devices from number @first on can be opened. @return the complaint, or NULL */
 static const char *judge_opening(const struct undoing *u, struct sparse *const *states, size_t first, size_t n)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -391,7 +391,7 @@ static const char *judge_opening(const struct undoing *u, struct sparse *const *
 		marked |= has_magic(states[i], 0, SUPER_MAGIC_UNDO);
 	if (!ret && (!whole || marked))
 		return "neither the old state nor the new one, and yet opened";
-	/* Of several the first may be what it was, and that may be no filesystem. */
+	/* With several devices, the first may be restored already, and may have had no filesystem. */
 	if (marked && (ret != -EMEDIUMTYPE ||
 		       (!strstr(err.message, "an undo is unfinished") && (u->was_btrfs || n == 1))))
 		return "the mark is not named";
@@ -404,7 +404,7 @@ static const char *judge_opening(const struct undoing *u, struct sparse *const *
 	return NULL;
 }
 
-/* One device by itself. */
+/* Check one device alone. */
 static const char *judge_device(const struct undoing *u, struct sparse *state, size_t i)
 {
 	if (is_whole(u, &state, i, 1))
@@ -412,7 +412,7 @@ static const char *judge_device(const struct undoing *u, struct sparse *state, s
 	if (u->was_btrfs)
 		return has_magic(state, 0, SUPER_MAGIC_UNDO) ? NULL :
 							       "neither the old state nor the new one, and no mark";
-	/* The first block is what makes other filesystems be seen, whatever the mark. */
+	/* Other filesystems are recognized by their first block, regardless of the mark. */
 	if (same_block(state, u->t->before[i], 0) && !same_block(u->start->device[i], u->t->before[i], 0))
 		return "the first block is back before all else is";
 	return NULL;
@@ -456,7 +456,7 @@ static void judge_undone(void *ctx, const struct start *s, const char *what, siz
 		bad(t, what, number, why);
 }
 
-/* The state in the middle of an undo, from which another one starts. */
+/* An undo that starts from the state of an interrupted one. */
 static void judge_second(struct undoing *u)
 {
 	struct start start = copy_start(u->t, u->start);
