@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A headless Chromium, spoken to by the DevTools protocol through a pipe."""
+"""Control a headless Chromium over the DevTools protocol, through a pipe."""
 import base64
 import fcntl
 import json
@@ -18,11 +18,11 @@ ARGUMENTS = ('--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-s
 
 
 class Browser:
-    """One that runs while it is needed."""
+    """A browser process; a context manager."""
 
     def __enter__(self):
         self.home = tempfile.mkdtemp(prefix='btrkit-chromium-')
-        # Out of the way of the numbers that Chromium wants.
+        # Use high numbers: Chromium expects the pipes at descriptors 3 and 4.
         theirs_in, self.to = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 20) for fd in os.pipe())
         self.source, theirs_out = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 20) for fd in os.pipe())
 
@@ -83,7 +83,7 @@ class Browser:
 
 
 class Page:
-    """A page that is opened from a file; what it asks for and what it complains about is kept."""
+    """A page opened from a file. Keeps its network requests and its error messages."""
 
     def __init__(self, browser, path, width=1280, height=900, dark=False):
         self.browser = browser
@@ -106,7 +106,7 @@ class Page:
         self.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def run(self, expression):
-        """The value of an expression, which JSON can tell."""
+        """Evaluate an expression whose value JSON can represent."""
         answer = self.call('Runtime.evaluate', expression=expression, returnByValue=True, awaitPromise=True)
         if 'exceptionDetails' in answer:
             raise RuntimeError(f'{expression}: {answer["exceptionDetails"]}')
@@ -120,7 +120,7 @@ class Page:
             time.sleep(0.05)
 
     def settle(self):
-        """Two frames later."""
+        """Wait two frames."""
         self.run('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))')
 
     def key(self, name, modifiers=0, **more):
@@ -140,7 +140,8 @@ class Page:
             f.write(base64.b64decode(self.call('Page.captureScreenshot', format='png')['data']))
 
     def complaints(self):
-        """Requests but that for the page itself, errors and warnings of scripts and policies, dialogs."""
+        """Return all requests except the one for the page itself, errors and warnings of scripts and policies, and
+        dialogs."""
         self.settle()
         found = []
         for event in self.browser.events:

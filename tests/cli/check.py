@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""check: every option and exit status, what it says of each committed image, in text and as JSON by the schema; the
-same with any number of threads and with tables in a file. BTRKIT is the program under test."""
+"""check: every option and exit status; the findings on each committed image, as text and as JSON that follows the
+schema; the same results with any number of threads and with tables in a file. BTRKIT is the program under test."""
 import collections
 import json
 import os
@@ -25,7 +25,7 @@ from schema import Planter  # noqa: E402
 
 checks = 0
 
-# By which codes damage has to be told, and by no others.
+# The codes that damaged images must report, and no others.
 DAMAGED = {
     'bad-bytenr': {'BTR-BLOCK-HEADER'},
     'bad-checksum': {'BTR-BLOCK-CSUM'},
@@ -56,7 +56,7 @@ DAMAGED = {
     'bad-super-primary': {'BTR-SUPER-PRIMARY'},
     'bad-truncated': {'BTR-DEVICE-SIZE', 'BTR-BLOCK-READ'},
 }
-# No superblock can be used.
+# Images without a usable superblock.
 UNUSABLE = {
     'bad-super-all': 'superblock checksum mismatch',
     'bad-super-array-size': 'system chunk array',
@@ -101,7 +101,7 @@ class Schema:
         return values[1:]
 
     def planted(self):
-        """Members too many, too few, and of another type, at any depth."""
+        """Plant surplus, missing and mistyped members at any depth; the schema must reject each."""
         found = 0
         for planter in self.planters.values():
             for what, bad in planter.wrong():
@@ -111,7 +111,7 @@ class Schema:
 
 
 def told(schema, *args, codes):
-    """What it finds, as JSON, with text that says the same. (status, findings, more, summary)"""
+    """Run check with --json and compare with its text output. Returns (status, findings, more, summary)."""
     status, out, err = run('check', '--json', *args)
     check(status in (0, 4), (args, status, err))
     *rows, summary = schema.lines(out)
@@ -157,7 +157,7 @@ def options(image):
 
 
 def list_codes(schema):
-    """The codes with their severities."""
+    """Return all codes with their severities."""
     status, text, err = run('check', '--list-codes')
     check(status == 0 and not err, err)
     rows = schema.lines(run('check', '--list-codes', '--format', 'json')[1])
@@ -197,7 +197,7 @@ def refused(folder, image):
 
 
 def starts(image):
-    """Other copies of the superblock, and roots that are where they are said to be."""
+    """Check from other copies of the superblock, and with the addresses of the roots given as options."""
     shown = run('dump-super', image)[1].decode()
     root, chunk_root = (line.split()[1] for name in ('root', 'chunk_root') for line in shown.splitlines()
                         if line.startswith(f'{name}\t'))
@@ -210,7 +210,7 @@ def starts(image):
 
 
 def lost_roots(folder, image):
-    """A superblock that leads nowhere is no matter where the option says the way, by an address or a backup."""
+    """A superblock with bad addresses does not matter if the roots are given by address or come from a backup."""
     path = os.path.join(folder, 'lost.img')
     shown = re.findall(r'backup_tree_root:\t(\d+)', run('dump-super', '-f', image)[1].decode())
     for offset, option in ((80, '--tree-root'), (88, '--chunk-root')):
@@ -239,7 +239,7 @@ def progress(image):
 
 
 def threads(image):
-    """As many as asked for where there is work for them, which is there for two; one does not wait for others."""
+    """The number of threads is as asked for if there is enough work (here for two); one thread waits for nobody."""
     def count(pid, wanted):
         end = time.monotonic() + (10 if wanted > 1 else 0.3)
         while (found := len(os.listdir(f'/proc/{pid}/task'))) < 2 and time.monotonic() < end:
@@ -251,7 +251,7 @@ def threads(image):
 
 
 def several(folder):
-    """A filesystem on two devices, whole and not."""
+    """A filesystem on two devices, complete and with one missing."""
     if not shutil.which(tool.MKFS):
         return
     paths = [os.path.join(folder, f'several-{i}') for i in range(2)]
@@ -270,7 +270,7 @@ def several(folder):
 
 
 def compressed(folder, schema, codes):
-    """A copy of compressed data that is damaged is one finding, whether another copy is good or not."""
+    """Damage in one copy of compressed data is a single finding, whether or not the other copy is good."""
     source, image = os.path.join(folder, 'source'), os.path.join(folder, 'compressed.img')
     os.mkdir(source)
     with open(os.path.join(source, 'file'), 'wb') as f:
@@ -293,7 +293,7 @@ def compressed(folder, schema, codes):
 
 
 def same(schema, image, codes):
-    """However many threads there are and wherever tables lie."""
+    """The findings depend neither on the number of threads nor on where tables are kept."""
     def shown(*args):
         status, out, err = run('check', '--json', '--data', *args, image)
         *rows, summary = schema.lines(out)
@@ -306,7 +306,7 @@ def same(schema, image, codes):
 
 
 def folded(schema, image, codes):
-    """Findings beyond --repeats are counted; those that are told are the first ones. Here no file has checksums."""
+    """Findings beyond --repeats are only counted, and the reported ones are the first. Here no file has checksums."""
     fs = damages.Filesystem(image)
     leaf = fs.root(7)
     block = fs.block(leaf)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The completions of each shell have every option of every command, and offer what there is when the shell runs them.
-A shell that is not installed is left out. Usage: completions.py BASH ZSH FISH, the files made for them."""
+"""The completions for each shell know every option of every command, and offer the right words when the shell runs
+them. A shell that is not installed is skipped. Usage: completions.py BASH ZSH FISH, the generated files."""
 import os
 import pathlib
 import re
@@ -26,7 +26,7 @@ def tell(*arguments):
 
 
 def options(command):
-    """What --help tells, read in another way than the generator does."""
+    """The options in the output of --help, parsed independently of the generator."""
     words = set()
     for line in tell(command, '--help').splitlines():
         left = re.match(r' {2,6}(-\S.*?)(?:  |$)', line)
@@ -35,7 +35,7 @@ def options(command):
     return words
 
 
-# What is typed, and all that must be offered then.
+# What is typed, and words that must be offered.
 CASES = (
     ('che', ['check']),
     ('mkfs --comp', ['--compress']),
@@ -63,8 +63,8 @@ COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 _btrkit
 printf '%s\\n' "${COMPREPLY[@]}"
 '''
-# A terminal of its own, in which what is offered goes to a file: the folder of the function, where to be, the file, and
-# what is typed.
+# Run zsh in a terminal of its own and write what it offers to a file. Arguments: the directory of the function, the
+# directory to start in, the file, and what to type.
 ZSH = '''
 zmodload zsh/zpty
 zpty shell zsh -f -i
@@ -99,7 +99,7 @@ def fish(script, typed, folder):
 
 
 class Zsh:
-    """All that is asked for is typed at once: it takes a second to begin."""
+    """All inputs are typed into a single shell, because starting one takes a second."""
 
     def __init__(self, script, folder):
         functions = pathlib.Path(folder, 'functions')
@@ -134,7 +134,7 @@ def commands():
 
 
 def listed(scripts):
-    """What is written in the files, whether a shell is there or not."""
+    """Checks of the generated files that need no shell."""
     for command in commands():
         for word in options(command) - {'--help'}:
             row = rf"^\t{command}\) echo '(.* )?{word}[ ']"
@@ -146,7 +146,7 @@ def listed(scripts):
 
 
 def words_are_known():
-    """A word that is offered is one that the command takes."""
+    """The command accepts each word that is offered."""
     for option, words in (('-t', 'root extent chunk dev fs csum quota uuid free_space block_group tree_log'),):
         for word in words.split():
             done = subprocess.run([BTRKIT, 'dump-tree', option, word, '/nonexistent'], stderr=subprocess.PIPE,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""--device: each command that has it misses the other device without it, and not with it. Who finds devices by itself
-does not among files. BTRKIT is the program under test."""
+"""--device: each command that has this option reports the other device as missing without it, and works with it.
+Commands that search for devices by themselves do not search among files. BTRKIT is the program under test."""
 import os
 import tempfile
 

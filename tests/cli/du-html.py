@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""`btrkit du --html`: the page in a headless Chromium. What it says that deleting frees is what `--freed-by` says, to
-the byte, and so is what it says Linux would not delete; bars and areas are in proportion to bytes; it asks for
-nothing and complains of nothing, whatever names are; it bears many subvolumes and sets, and numbers of 64 bits.
+"""`btrkit du --html`: the page in a headless Chromium. The amounts that deleting frees equal those of `--freed-by` to
+the byte, and so do the subvolumes that Linux would refuse to delete; sizes of bars and areas are in proportion to
+bytes; the page makes no requests and no errors whatever the names are; it copes with many subvolumes and sets, and with
+64-bit numbers.
 
 BTRKIT is the program under test, CHROMIUM the browser."""
 import html.parser
@@ -30,10 +31,10 @@ SETS = 50000 if '--deep' in sys.argv else 8000
 SPACE, SHIFT = {'code': 'Space', 'windowsVirtualKeyCode': 32, 'text': ' '}, 8
 
 
-# Made up: the data of a page are others
+# Pages with synthetic data
 
 def filled(template, folder, name, data):
-    """A page with other data, as the library would write them."""
+    """Put other data into a page, formatted as the library does it."""
     text = json.dumps(data, separators=(',', ':')).replace('<', '\\u003c')
     with open(template, encoding='utf-8', errors='surrogateescape') as f:
         made, n = DATA.subn(lambda found: found.group(1) + text + found.group(3), f.read())
@@ -45,7 +46,7 @@ def filled(template, folder, name, data):
 
 
 def synthetic(rng, num_owners, num_sets, largest):
-    """Owners, sets and what is in them: [AMOUNTS, members]."""
+    """Random owners, and sets of them with [AMOUNTS, members]."""
     members = {(i,) for i in range(num_owners)}
     while len(members) < num_sets:
         some = set()
@@ -110,7 +111,7 @@ def judge_synthetic(page, rng, num_owners, made, subsets):
 
 
 def choose_many(page, some):
-    """By the last click alone what was chosen is shown, or a test would take long: the others are chosen by a range."""
+    """Select many subvolumes by ranges, which is fast; only the last click needs to update the page."""
     ids = sorted(256 + i for i in some)
     runs = []
     for number in ids:
@@ -129,7 +130,7 @@ def choose_many(page, some):
 
 
 def large(chromium, template, folder):
-    """2,000 subvolumes and 8,000 sets, or in deep runs 50,000: opened, drawn and changed without a wait."""
+    """2,000 subvolumes and 8,000 sets (50,000 in deep runs): opening, drawing and changing take no noticeable time."""
     rng = random.Random(1)
     made = synthetic(rng, 2000, SETS, 1 << 40)
     path = filled(template, folder, 'large', as_data(rng, 2000, made))
@@ -155,7 +156,7 @@ def large(chromium, template, folder):
 
 
 def numbers_of_64_bits(chromium, template, folder):
-    """Sums beyond 2^53 are not rounded, and beyond 2^64 they wrap as those of the library do."""
+    """Sums beyond 2^53 are exact, and sums beyond 2^64 wrap as they do in the library."""
     rng = random.Random(2)
     for name, largest in (('wide', 1 << 58), ('wrapping', 1 << 64)):
         made = synthetic(rng, 9, 200, largest)
@@ -166,7 +167,7 @@ def numbers_of_64_bits(chromium, template, folder):
 
 
 class Parser(html.parser.HTMLParser):
-    """What elements a page has, by another reader of HTML."""
+    """Collect the elements of a page by an independent HTML parser."""
 
     def __init__(self):
         super().__init__()
@@ -190,8 +191,8 @@ SHOWN = ('/</script><script>document.title = "run"</script>', '/<!--<script>', '
 
 
 def hostile(chromium, template, folder):
-    """Names that would be something else in HTML, in a script or on a screen: shown as what they are."""
-    parts = [name.replace(b'/', b'|') for name in HOSTILE]  # a name has no slash
+    """Names with special meaning in HTML, scripts or terminals are shown literally."""
+    parts = [name.replace(b'/', b'|') for name in HOSTILE]  # names contain no slash
     root, path = os.path.join(folder, 'hostile').encode(), os.path.join(folder, 'hostile.img')
     for name in parts:
         os.makedirs(os.path.join(root, name))
@@ -202,7 +203,7 @@ def hostile(chromium, template, folder):
     check(done.returncode == 0, done.stderr)
     file = make_page(path, os.path.join(folder, 'hostile.html'))
     with open(file, 'rb') as f:
-        text = f.read().decode()  # UTF-8 throughout
+        text = f.read().decode()  # must be valid UTF-8
     data = DATA.search(text).group(2)
     check('<' not in data and 'script' in data and '\\udcff' in data)
     parser, plain = Parser(), Parser()
@@ -225,7 +226,7 @@ def hostile(chromium, template, folder):
     check(not re.search('[\u202e\u2028\u2029\x1b\x7f\x01\r]', shown))
     judge_clean(page, 'hostile')
     page.close()
-    # The same as a label of sets and in what is made up, without a path.
+    # The same names as labels of sets, in synthetic data without paths.
     names = [name.decode(errors='surrogateescape') for name in HOSTILE]
     rng = random.Random(3)
     made = synthetic(rng, len(names), 60, 1 << 30)
@@ -236,7 +237,7 @@ def hostile(chromium, template, folder):
 
 
 def policy(chromium, template, folder):
-    """What would get into the page all the same is not run, and reaches nobody."""
+    """If injected code got into the page nevertheless, it must not run or reach the network."""
     bad = ('<script>document.title = "run"</script><img src="http://127.0.0.1:9/x" onerror="document.title = 1">'
            '<link rel="stylesheet" href="http://127.0.0.1:9/x.css"><iframe src="http://127.0.0.1:9/"></iframe>'
            '<style>h1 { color: red }</style>')
@@ -258,7 +259,7 @@ FOCUSED = 'document.activeElement'
 
 
 def keyboard(chromium, file):
-    """All of it without a mouse."""
+    """Operate everything by keyboard."""
     page = browser.Page(chromium, file)
     page.run("document.querySelector('#map .cell[tabindex=\"0\"]').focus()")
     labels = page.run('[...document.querySelectorAll("#map .cell")].map(cell => cell.getAttribute("aria-label"))')
@@ -283,7 +284,7 @@ def keyboard(chromium, file):
     for _ in range(page.run(crumbs) - 1):
         page.key('Escape')
     check(page.run(crumbs) == 1 and [cell['label'] for cell in page.run(CELLS)] == labels and len(deeper) < len(labels))
-    # A range, by the keys and by the mouse, and what is searched for.
+    # Select ranges by keyboard and by mouse, and filter the list.
     ids = page.run("[...document.querySelectorAll('.row')].map(row => row.dataset.id)")
     checked = "[...document.querySelectorAll('.row input:checked')].map(box => box.closest('.row').dataset.id)"
     page.run(f"document.querySelector('.row[data-id=\"{ids[1]}\"] input').focus()")
@@ -310,12 +311,12 @@ def keyboard(chromium, file):
              "document.getElementById('search').dispatchEvent(new Event('input'))")
     page.click('#all')
     check(page.run(checked) == ids)
-    # What frees most next is one click.
+    # One click adds the subvolume that would free most next.
     page.click('#none')
     first = page.run("document.querySelector('#next button').dataset.id")
     page.click('#next button')
     check(page.run(checked) == [first])
-    # A part of the map selects who has it.
+    # Clicking a cell of the map selects the subvolumes that share it.
     page.click('#none')
     page.run("[...document.querySelectorAll('#map .cell.shared')].find(cell => /, shared by 2,/.test(cell.ariaLabel))"
              ".click(); document.querySelector('#detail button').click()")
@@ -325,7 +326,7 @@ def keyboard(chromium, file):
 
 
 def shapes(chromium, file):
-    """Whatever the window and the colours, nothing is wider than the page, and what matters is seen."""
+    """With any window size and colour scheme, nothing overflows the page and the essential parts are visible."""
     for width, height, dark in ((1600, 900, False), (1000, 700, True), (360, 640, False), (360, 640, True)):
         page = browser.Page(chromium, file, width, height, dark)
         page.settle()
@@ -349,10 +350,10 @@ def shapes(chromium, file):
         page.close()
 
 
-# The file
+# The output file
 
 def damage(chromium, folder):
-    """What lies in a bad block is missing, the page says so, and the command fails."""
+    """Contents of a bad block are missing, the page says so, and the command fails."""
     path = unpack.unpack('bad-checksum', folder, quick=True)
     file = os.path.join(folder, 'damaged.html')
     code, out, err = run('du', '--noscan', '--html', file, path)
@@ -365,7 +366,7 @@ def damage(chromium, folder):
 
 
 def files(path, folder):
-    """The file is there as a whole or as it was."""
+    """The file is written completely, or left as it was."""
     place = os.path.join(folder, 'files')
     os.mkdir(place)
     file, link = os.path.join(place, 'page.html'), os.path.join(place, 'link')
@@ -400,7 +401,7 @@ def files(path, folder):
         said = check_failure('du', device, run('du', '--noscan', '--html', bad, device))
         check(f'--html {bad}: ' in said and says in said, said)
     check(digest(path) == before)
-    # It is told before the work begins, which would have to tell of damage.
+    # A bad output file is reported before any work: otherwise the damage would be reported first.
     damaged = unpack.unpack('bad-checksum', folder, quick=True)
     for bad in ('', os.path.join(place, 'none', 'page'), damaged):
         check_failure('du', damaged, run('du', '--noscan', '--html', bad, damaged))

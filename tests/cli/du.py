@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""`btrkit du` on the committed images: what it prints, in which form, and that its answers fit together; that damage is
-told and costs only what lies there. BTRKIT is the program under test."""
+"""`btrkit du` on the committed images: output formats, and that its results are consistent with each other; damage is
+reported and affects only what lies there. BTRKIT is the program under test."""
 import itertools
 import json
 import os
@@ -16,7 +16,7 @@ IMAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'i
 sys.path.insert(0, IMAGES)
 import unpack   # noqa: E402
 
-# Blanks in a row are one here.
+# Runs of blanks are reduced to one here.
 TEXT = '''\
  data on disk data uncompressed metadata
  id referenced exclusive shared referenced exclusive shared referenced exclusive shared path
@@ -27,7 +27,7 @@ TEXT = '''\
  - 0B 0B 0B 0B 0B 0B 84.00KiB 84.00KiB 0B (the filesystem itself)
  total 240.00KiB 0B 240.00KiB 240.00KiB 0B 240.00KiB 2.24MiB 2.10MiB 144.00KiB
 '''
-# Blanks are tabs here, and a path that is not there is '-'.
+# Blanks stand for tabs here, and a missing path is '-'.
 TSV = '''\
 subvolume 5 0 0 0 0 0 0 4096 4096 0 0 0 0 /
 subvolume 256 999424 32768 966656 999424 32768 966656 40960 20480 20480 0 0 0 /s0
@@ -53,7 +53,7 @@ inline-lzo        5%         44B        900B        900B           1
 inline-zstd       2%         22B     1.10KiB     1.10KiB           1
 total             3%    36.10KiB     1.03MiB     1.16MiB          12
 '''
-# Of what below_directories() makes; blanks are tabs here.
+# The files of below_directories(); blanks stand for tabs here.
 PATHS = '''\
 path 5 256 0 184320 184320 0 184320 /
 path 5 257 1 12288 12288 0 12288 /a\\\\b
@@ -109,7 +109,7 @@ def number(text):
 
 
 def same_in_tsv(path, found):
-    """Each number of the JSON stands in the tab-separated values too."""
+    """Each number of the JSON output occurs in the tab-separated output too."""
     lines = [line.split('\t') for line in du(path, '--format=tsv').splitlines()]
     check(len(lines) == len(found))
     for row, line in zip(found, lines):
@@ -134,7 +134,7 @@ def fits(space, wanted):
 
 
 def together(path):
-    """All answers follow from the list of extents; and they agree in what is metadata."""
+    """All results can be derived from the list of extents, and they agree about metadata."""
     found, extents = rows(path), rows(path, '--extents')
     owners = {label(row): row for row in found if 'owner' in row}
     total, = (row['total'] for row in found if 'total' in row)
@@ -180,7 +180,7 @@ def together(path):
 
 
 def holds(images, folder):
-    """Why Linux would not delete; the kernel tests ask Linux."""
+    """The reasons why Linux would refuse to delete a subvolume; the kernel tests compare them with Linux."""
     path, root = os.path.join(folder, 'held.img'), os.path.join(folder, 'held')
     subvolumes = ['rw:a', 'rw:a/b', 'rw:a/b/c', 'ro:r', 'rw:r/in', 'default:d/e', 'rw:d']
     for name in subvolumes:
@@ -216,7 +216,7 @@ def holds(images, folder):
 
 
 def below_directories(images, folder):
-    """What is below directories, where nothing is shared; names of every kind. The kernel tests ask Linux."""
+    """Space below directories where nothing is shared; unusual names. The kernel tests compare with Linux."""
     path, root = os.path.join(folder, 'paths.img'), os.path.join(folder, 'paths')
     for name, size in ((b'a\\b/c\nd/f', 12000), (b's/x', 20000), (b's/d/y', 5000), (b's/d/t\xff/z', 36864),
                        (b'big', 104000), (b's/d/inline', 100)):
@@ -237,19 +237,19 @@ def below_directories(images, folder):
               [line.split(None, 5) for line in table[1:]], table)
         for depth in range(3):
             check(rows(path, f'--paths={depth}') == [row for row in found if row['depth'] <= depth], path)
-        # All extents that only subvolumes have, without those of files that nobody can name.
+        # All extents that only subvolumes own, without those of unlinked files.
         freed = sum(row['frees'] for row in found if row['path'] == '/')
         extents = [x for x in rows(path, '--extents') if x['owners'] and all(isinstance(o, int) for o in x['owners'])]
         check(freed <= sum(x['bytes'] for x in extents), path)
         check(found[0]['path'] == '/' and found[0]['root'] == 5, found[0])
     check(any(row['set_shared'] for row in rows(images['good-clones'], '--paths')))
-    # What a subvolume that is being deleted still has stays.
+    # What a half-deleted subvolume still refers to is not freed.
     kept = {row['path']: row for row in rows(images['good-half-dropped'], '--paths')}
     check(kept['/kept']['total'] and not kept['/']['frees'], kept)
 
 
 def shared_flag(images):
-    """An extent that one file has twice is shared to Linux, and exclusive."""
+    """An extent that one file refers to twice counts as shared for Linux, but as exclusive here."""
     extents = rows(images['good-clones'], '--extents')
     check(any(x['linux_shared'] and x['owners'] == [5] for x in extents), extents)
     check(any(not x['linux_shared'] for x in extents), extents)
@@ -258,7 +258,7 @@ def shared_flag(images):
 
 
 def damaged(folder):
-    """What lies in a bad block is missing, and only that."""
+    """Contents of a bad block are missing, and nothing else."""
     whole = {row['id']: row for row in rows(unpack.unpack('good-default', folder, quick=True)) if 'id' in row}
     below = {row['root']: row for row in rows(unpack.unpack('good-default', folder, quick=True), '--paths=0')}
     for name in ('bad-checksum', 'bad-bytenr', 'bad-key-order'):
@@ -277,7 +277,7 @@ def damaged(folder):
         found = [json.loads(line) for line in out.splitlines()[1:]]
         check([row['root'] for row in found if not row['depth']] == [256, 257], found)
         check(all('path' not in row if not row['depth'] else row['path'][0] != '/' for row in found), found)
-        # A file of subvolume 5 that cannot be read may have it, too.
+        # An unreadable file of subvolume 5 might refer to it, too.
         check(found[0]['total'] == below[256]['total'] and found[0]['frees'] >= below[256]['frees'], found, below)
         code, out, err = run('du', '--noscan', '--types', '--freed-by=256', path)
         check(code == 1 and out.startswith(b'deleting 256 frees 20.00KiB') and err, out)
@@ -289,13 +289,14 @@ def damaged(folder):
         check(all(line.startswith(f'btrkit du: {path}: ') for line in err.splitlines()), err)
         if not code:
             read.add(name)
-    # What is wrong is of no interest here, or has another copy.
+    # In these images the damaged parts are not needed, or have another copy.
     check(read == {'bad-compressed-nothing', 'bad-dir-name', 'bad-last-tree', 'bad-one-copy', 'bad-super-primary'},
           read)
 
 
 def little_memory(path):
-    """What is too little is told in one line, whatever is asked for; what is enough changes nothing."""
+    """A memory limit that is too small is reported in one line, with any option; one that suffices does not change the
+    output."""
     whole = du(path)
     for size in ('64k', '1m', '3G'):
         check(du(path, f'--set-memory={size}') == whole)
@@ -305,7 +306,8 @@ def little_memory(path):
 
 
 def sets_are_forgotten(path):
-    """Steps on the way to sets make room, or this would take 6,000; with less the answer is whole or there is none."""
+    """Temporary sets must be freed on the way, or this would need 6,000 of them. With less memory the result is
+    complete, or an error."""
     whole, enough = du(path, '--extents'), []
     for size in range(1000, 5001, 250):
         code, out, err = run('du', '--noscan', '--extents', '--threads=1', f'--set-memory={size}', path)
@@ -339,7 +341,7 @@ def misuse(path):
 
 
 def several(folder):
-    """A filesystem of two devices, filled by mkfs."""
+    """A filesystem on two devices, filled by mkfs."""
     first, second, root = (os.path.join(folder, name) for name in ('first.img', 'second.img', 'root'))
     os.mkdir(root)
     with open(f'{root}/file', 'wb') as f:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a page of `btrkit du --html` says in a browser, held against what `btrkit du` says."""
+"""Compare a page of `btrkit du --html`, as a browser shows it, with the output of `btrkit du`."""
 import itertools
 import json
 import os
@@ -23,7 +23,7 @@ def make_page(path, page, *args):
     return page
 
 
-# What is in the page
+# Contents of the page
 
 CHOOSE = '''ids => {
     document.getElementById('none').click();
@@ -54,7 +54,7 @@ def choose(page, ids):
 
 
 def rows(page):
-    """The list; each is to be laid out, also what is out of sight."""
+    """Return the rows of the list. All of them are laid out first, including those that are out of sight."""
     page.run("for (const row of document.querySelectorAll('.row')) row.style.contentVisibility = 'visible'; 0")
     return page.run(ROWS)
 
@@ -71,7 +71,7 @@ def judge_bars(page):
 
 
 def judge_map(page):
-    """Cells with the same cell around them have areas in proportion to their bytes, lie in it and not upon others."""
+    """The areas of cells with the same parent are in proportion to bytes; the cells lie inside it without overlap."""
     cells = page.run(CELLS)
     check(cells and [cell['tab'] for cell in cells].count(0) == 1, cells)
     around = {}
@@ -98,7 +98,7 @@ def judge_map(page):
 
 
 def whole_of_map(page, total):
-    """The cells of the first level are the whole filesystem, but for what is too small to be drawn."""
+    """The first-level cells cover the whole filesystem, except what is too small to be drawn."""
     cells = [cell for cell in page.run(CELLS) if cell['level'] == 1]
     area = page.run("document.getElementById('map').clientWidth * document.getElementById('map').clientHeight")
     drawn = sum(int(cell['bytes']) for cell in cells)
@@ -110,7 +110,7 @@ def judge_clean(page, *what):
     check(page.complaints() == [], what, page.complaints())
 
 
-# What it is held against
+# Expected values
 
 def du(path, *args):
     code, out, err = run('du', '--noscan', '--format=json', *args, path)
@@ -128,7 +128,7 @@ def judge_subset(page, subset, answer, alone):
 
 
 def freed(path, subsets):
-    """By many runs of the command, since each has its arguments."""
+    """Run the command several times, because the length of a command line is limited."""
     answers = []
     for at in range(0, len(subsets), 500):
         answers += du(path, *(f'--freed-by={",".join(map(str, subset))}' for subset in subsets[at:at + 500]))
@@ -140,7 +140,8 @@ def both(answer):
 
 
 def judge_subsets(page, path, ids, subsets):
-    """Each, and with it what another one would free besides, which is what the larger subset frees more."""
+    """For each subset: what it frees, and how much each further subvolume would add, which is the difference to the
+    larger subset."""
     subsets = [sorted(subset) for subset in subsets]
     larger = [sorted({*subset, one}) for subset in subsets for one in ids if one not in subset]
     answers = freed(path, [list(one) for one in {tuple(subset) for subset in subsets + larger if subset}])
@@ -154,10 +155,10 @@ def judge_subsets(page, path, ids, subsets):
 
 
 def judge_image(page, path, rng, subsets=15):
-    """The page of an image."""
+    """Compare the page of an image."""
     found = du(path)
     owners = {row['id']: row for row in found if row.get('owner') in ('subvolume', 'dying')}
-    # Those that are being deleted come after the others.
+    # Subvolumes that are being deleted come last.
     ids = sorted(owners, key=lambda number: (owners[number]['owner'] == 'dying', number))
     shown = judge_bars(page)
     check({int(row['id']) for row in shown} == set(ids) and len(shown) == len(ids), shown, ids)
@@ -177,7 +178,7 @@ def judge_image(page, path, rng, subsets=15):
 
 
 def judge_directories(page, path, file):
-    """The directories of `--paths` that free anything; in the map in each those in it, and what is in none of them."""
+    """The directories of `--paths` that free something; on the map each contains its subdirectories and the rest."""
     with open(file, encoding='utf-8') as f:
         data = json.loads(DATA.search(f.read()).group(2))
     above, said, inner = [], [], {}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""`btrkit edit` changes ACLs as setfacl(1) does with the same words: of random ones on files and directories, what
-comes out again has the same. Skipped where that program is missing, or the temporary directory has no ACLs."""
+"""`btrkit edit` changes ACLs as setfacl(1) does for the same arguments: random changes of files and directories give
+the same ACLs after extraction. Skipped if setfacl is missing or the temporary directory does not support ACLs."""
 import os
 import random
 import shutil
@@ -58,7 +58,7 @@ def as_setfacl(path, scratch, rng):
         done = []
         for _ in range(rng.randrange(1, 6)):
             what = words(rng, k % 2)
-            # What it refuses we need not take.
+            # Arguments that setfacl refuses are left out.
             if not subprocess.run(['setfacl', *what, local], stderr=subprocess.DEVNULL, check=False).returncode:
                 lines.append(f'setfacl {" ".join(what)} acl/{name}\n')
                 done.append(what)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""`btrkit edit` puts local files and directories into images, which come out again as they were; and changes
-permissions as chmod(1) does with the same words."""
+"""`btrkit edit` puts local files and directories into images, and extraction gives them back unchanged; permissions are
+changed as by chmod(1) with the same arguments."""
 import os
 import random
 import stat
@@ -28,7 +28,7 @@ def make_tree(top, rng):
     with open(f'{top}/a/sparse', 'wb') as f:
         f.truncate(1 << 20)
         os.pwrite(f.fileno(), b'x', 500000)
-    # Names of one inode; some more of them lie elsewhere.
+    # Hard links; some of the names are outside of the tree.
     for name, others in (('a/f', ('a/b/again', 'third')), ('a/link', ('b',)), ('a/fifo', ('a/b/fifo',)),
                          ('g', ('../outside', 'empty/g'))):
         for other in others:
@@ -48,7 +48,7 @@ def make_tree(top, rng):
 
 
 def describe(top, times):
-    """What is in a directory."""
+    """Describe the contents of a directory."""
     found, first = {}, {}
     for at, folders, files in os.walk(top):
         folders.sort()
@@ -81,12 +81,12 @@ def trees(path, scratch, rng):
     check(describe(top, True) == describe(f'{out}/kept', True))
     check(describe(top, False) == describe(f'{out}/plain', False))
     check(os.stat(f'{top}/a/f').st_mtime_ns == os.stat(f'{out}/f').st_mtime_ns != os.stat(f'{out}/g').st_mtime_ns)
-    # Slashes behind a link are about what it leads to.
+    # A trailing slash follows the symbolic link.
     works(path, f'put -r {scratch}/way way\nput -r {scratch}/way/ way2\nput -rp {scratch}/way// way3\n'.encode())
     check(run('ls', path, 'way2')[1] == run('ls', path, 'way3')[1] == run('ls', path, 'plain/a')[1])
     check(run('ls', '-l', path, 'way')[1].startswith(b'l'))
     works(path, b'rm -r way way2 way3\n')
-    # Into what is there.
+    # Onto existing files and directories.
     refused(path, f'put -f {top}/a/f /\n'.encode(), says='Is a directory', line=1)
     refused(path, f'put -rf {top}/a/f /\n'.encode(), says='Is a directory', line=1)
     refused(path, b'rm /\n', says='Is a directory', line=1)
@@ -105,7 +105,7 @@ def trees(path, scratch, rng):
 
 
 def links(path, scratch):
-    """A file has no names in another subvolume: there it is one of its own, with the names that come there."""
+    """Hard links do not cross subvolumes: each subvolume gets a file of its own, with the names that belong there."""
     top, out = os.path.join(scratch, 'links'), os.path.join(scratch, 'links-out')
     os.makedirs(f'{top}/s')
     os.mkdir(out)
@@ -117,14 +117,14 @@ def links(path, scratch):
     check(run('extract', '-C', out, path, 't')[0] == 0)
     inodes = [os.stat(f'{out}/t/{name}').st_ino for name in ('f', 'g', 's/a', 's/b')]
     check(inodes[0] == inodes[1] != inodes[2] == inodes[3], inodes)
-    # In the place of what is there.
+    # Overwrite what is there.
     works(path, f'put -rf {top} t\n'.encode())
     check(run('cat', path, 't/s/b')[1] == b'linked' * 1000)
     works(path, b'rm -r t\n')
 
 
 def sizes(path):
-    """Of what Linux makes up when it is read: its size says nothing."""
+    """Files in /proc and /sys, whose size is not known before they are read."""
     for local in ('/proc/version', '/sys/kernel/mm/transparent_hugepage/enabled'):
         if os.path.exists(local):
             works(path, f'put {local} made-up\n'.encode())
@@ -134,7 +134,8 @@ def sizes(path):
 
 
 def inherited(path, scratch):
-    """What a directory hands on is not kept where the local file's is wanted, nor is a link's taken for its file's."""
+    """With -p, the local file's mode, owner and ACL replace inherited ones. A symbolic link does not get its target's
+    attributes."""
     top = os.path.join(scratch, 'inherited')
     os.makedirs(f'{top}/d')
     for name, mode in (('d/f', 0o640), ('d/id', 0o4750)):
@@ -165,8 +166,8 @@ def inherited(path, scratch):
 
 
 def swapped(path, scratch):
-    """What lies outside of a tree does not get in, and nothing waits for ever, whatever is put in the place of a name
-    between the look at it and its opening: neither here nor in mkfs."""
+    """If a name is replaced between stat and open, nothing from outside of the tree may get in and nothing may block,
+    neither here nor in mkfs."""
     library = os.environ.get('SWAPPED_LIBRARY')
     if not library:
         return
@@ -189,7 +190,7 @@ def swapped(path, scratch):
             check(code == 1 and not out and err.count('\n') == 1, what, words, code, err)
             check('changed while it was read' in err or 'Illegal seek' in err, what, words, err)
             check(run('ls', path, 'in')[0] == 1 and not os.path.exists(image), what)
-    # As soon as nobody interferes all is well, at any depth.
+    # Without interference it works, at any depth.
     deep = '/d' * 1500
     at = os.open(top, os.O_RDONLY)
     for _ in range(1500):
@@ -224,7 +225,7 @@ def random_mode(rng):
 
 
 def modes(path, scratch, rng):
-    """150 of them on a file and a directory each, with the umask of this process."""
+    """Apply 150 random modes to a file and to a directory each, under this process's umask."""
     lines, expected = [], {}
     for k in range(150):
         mode, start = random_mode(rng), rng.choice((0, 0o644, 0o755, 0o7777, rng.randrange(0o10000)))

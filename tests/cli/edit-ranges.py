@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""`btrkit edit` on ranges of files: holes, space that is kept, space that is shared, by what `btrkit cat` and
-`btrkit fiemap` then say, without root. That Linux makes the same of them is for tests/kernel/file-data-kernel.py."""
+"""`btrkit edit` on ranges of files: holes, preallocation and shared extents, checked by `btrkit cat` and `btrkit
+fiemap` without root. tests/kernel/file-data-kernel.py compares the results with Linux."""
 import os
 import random
 import sys
@@ -21,7 +21,7 @@ def data(path, name):
 
 
 def extents(path, name):
-    """[(offset, length, whether it is kept only, whether it is shared)]"""
+    """Return [(offset, length, preallocated, shared)]."""
     code, out, err = run('fiemap', '--format', 'tsv', path, name)
     check(code == 0, name, err)
     rows = [row.split('\t') for row in out.decode().splitlines()]
@@ -59,7 +59,7 @@ def shared(path, local, content):
         check(what in stat['f'] and what in stat['new'] and what not in stat['d/old'], stat)
     tail = content[96 << 10:]
     check(data(path, 'range') == content[4096:8192] + bytes(12288) + content[4096:12288] + bytes(40 << 10) + tail)
-    # What is small lies in the tree, and nothing of nothing is nothing.
+    # Inline files, and clones of empty files.
     works(path, f'put /dev/null none\nclone none none2\nclone none new\nwrite none 0 {local}\ntruncate none 100\n'
                 'clone none small\n'.encode())
     check(data(path, 'none2') == data(path, 'new') == b'' and data(path, 'small') == content[:100])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""`btrkit edit` on subvolumes: by what `btrkit dump-tree` and `btrkit ls` say of them then, without root. That Linux
-makes the same of them is for tests/kernel/subvolume-kernel.py."""
+"""`btrkit edit` on subvolumes, checked by `btrkit dump-tree` and `btrkit ls` without root.
+tests/kernel/subvolume-kernel.py compares the results with Linux."""
 import os
 import re
 import sys
@@ -13,7 +13,7 @@ from tool import run
 
 
 def roots(path):
-    """{id: (the one it lies in, its name, whether it is read-only)}, and the default."""
+    """Return {id: (parent, name, read-only)} and the default subvolume."""
     code, out, err = run('dump-tree', '-t', 'root', path)
     check(code == 0, err)
     found, read_only, default = {}, {}, None
@@ -45,29 +45,29 @@ def made_and_changed(path, local):
 
 
 def forced(path):
-    """What is read-only stays that, with what was written into it."""
+    """With --force-readonly, subvolumes can be changed and stay read-only."""
     works(path, b'mkdir -p w/one/two\nchmod 700 w/g\nrm w/f\n', '--force-readonly')
     check(roots(path)[0][258][2] and b'two' in run('ls', path, 'w/one')[1] and run('cat', path, 'w/f')[0] == 1)
     works(path, b'subvolume create w/three\nsubvolume delete w/three\nproperty set w ro false\n', '--force-readonly')
     check(not roots(path)[0][258][2])
-    # Who only reads there changes nothing.
+    # Reading from a read-only subvolume does not change it.
     works(path, b'property set w ro true\n')
     works(path, b'clone w/g copy\nsubvolume snapshot w snapshot\n', '--force-readonly')
     check(roots(path)[0][258][2])
-    # Several transactions, and a subvolume that is no more there at the end of one.
+    # Several transactions, at the end of which a subvolume has been deleted.
     works(path, b'mkdir w/x\nmkdir w/y\nmkdir w/z\nsubvolume delete w\n', '--force-readonly', '--commit-every', '2')
     check(258 not in roots(path)[0])
 
 
 def numbers_and_paths(path):
-    """A number is that of a subvolume, if there is one; a path begins with another character then."""
+    """A number means a subvolume if there is one with that ID; a path can then be written with a prefix."""
     works(path, b'subvolume create 256\n')
     number = max(roots(path)[0])
     works(path, b'property set 256 ro true\nproperty set ./256 ro true\nproperty set 256 ro false\n')
     check(roots(path)[0][number][2] and not roots(path)[0][256][2])
     works(path, b'subvolume delete ./256 300\n')
     check(261 not in roots(path)[0] and number not in roots(path)[0])
-    # From another subvolume.
+    # With paths relative to another subvolume.
     works(path, b'subvolume create b\nsubvolume delete b\nsubvolume snapshot / c\nsubvolume delete /c\n',
           '--subvol', 'a')
 
@@ -83,7 +83,7 @@ def deleted(path):
 
 
 def removed(path):
-    """rm takes subvolumes along, wherever they are, and only from those that can be written."""
+    """rm -r removes subvolumes at any depth, but not from inside read-only ones."""
     before = roots(path)
     works(path, b'mkdir g\nsubvolume create -p g/a/b h\nmv h g/a/b/h\nmkdir -p g/a/b/h/d/e\n'
                 b'subvolume snapshot g/a/b g/copy\nproperty set g/a/b/h ro true\n')

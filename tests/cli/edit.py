@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""`btrkit edit` on images, without root: the words of a script, what each failure says of its line, that nothing of a
-script that fails is there, --commit-every and --undo. That operations do what Linux does is for tests/kernel."""
+"""`btrkit edit` on images, without root: the syntax of scripts, error messages with line numbers, that a failing script
+has no effect, --commit-every and --undo. tests/kernel compares the operations with Linux."""
 import os
 import random
 import re
@@ -24,7 +24,7 @@ def name_hash(name):
 
 
 def entries(path, directory=256):
-    """Hash and length of every name in a directory."""
+    """Hash and length of all names in a directory."""
     code, out, err = run('dump-tree', '-t', '5', path)
     check(code == 0, err)
     found, key = [], None
@@ -43,7 +43,7 @@ def expected(names):
 
 
 def quoted(name, rng):
-    """In one of the ways in which it can be written; mostly pieces of several."""
+    """Quote a name in one of the possible ways; usually different pieces are quoted differently."""
     parts = []
     while name or not parts:
         n = rng.randrange(1, len(name) + 1) if name else 0
@@ -62,7 +62,7 @@ def quoted(name, rng):
 
 
 def every_byte(path, scratch, rng):
-    """Names of random bytes, each made by one script, renamed by another and removed by a third."""
+    """Names of random bytes, created by one script, renamed by another and removed by a third."""
     usable = [c for c in range(1, 256) if c != ord('/')]
     names = {bytes([c]) for c in usable if c != ord('.')}
     while len(names) < 600:
@@ -77,7 +77,7 @@ def every_byte(path, scratch, rng):
     check(entries(path) == expected(others))
     works(path, b'# all\n\n' + b''.join(b'rmdir ./' + quoted(name, rng) + b'\n' for name in others))
     check(entries(path) == [])
-    # Words that are arguments are taken as they are.
+    # Words from the command line are taken literally.
     works(path, ['mkdir', 'a"\\x41\' b'])
     check(entries(path) == expected([b'a"\\x41\' b']))
     works(path, b'rmdir a\\"\\\\x41\\\'\\ b')
@@ -90,7 +90,7 @@ def every_byte(path, scratch, rng):
 
 
 def what_fails(path, scratch):
-    """Each failure with its line, after lines that would have changed something."""
+    """Errors are reported with their line number, and earlier lines of the script have no effect."""
     small, absent = os.path.join(scratch, 'small'), os.path.join(scratch, 'absent')
     with open(small, 'wb') as f:
         f.write(b'small')
@@ -129,9 +129,9 @@ def what_fails(path, scratch):
             ('mknod x c 4096 0', 'out of range'), ('mknod x c 0 1048576', 'out of range')):
         refused(path, (before + line + '\nmkdir later\n').encode(), says=says, line=4)
     refused(path, b'mkdir a\nmkdir a', says='File exists', line=2)
-    # The word that a failure is about is told on one line.
+    # A multi-line word is reported on a single line.
     refused(path, b'rm "a\\nb"', says='a\\012b', line=1)
-    # Of several paths the one that failed, also where it is another inode below it that is told of.
+    # Of several paths, the one that failed is reported, even if the error is about another inode below it.
     for line, says in (('rm -f absent file full', 'full: inode'), ('rmdir full/d full/none', 'full/none: "none"'),
                        ('chmod 755 full/none file', 'full/none: "none"'), ('mkdir -p a/b file/x', 'file/x'),
                        ('setxattr a b full', 'full: unsupported'), ('touch now full link/x', 'link/x')):
@@ -143,7 +143,7 @@ def what_fails(path, scratch):
     said = refused(path, b'mkdir a\n', '--subvol', 'absent', says='absent')
     check(said.lower().count('no such file') == 1, said)
     refused(path, ['put', absent, 'x'], says=f'{absent}: No such file or directory')
-    # Data that was written has its place in what is free; of the filesystem nothing is another.
+    # Written data may land in free space; no tree may change.
     empty = os.path.join(scratch, 'empty')
     with open(empty, 'wb'):
         pass
@@ -156,7 +156,7 @@ def what_fails(path, scratch):
 
 
 def told_and_passed_over(path):
-    """A line that begins with - may fail."""
+    """If a line begins with "-", its failure is ignored."""
     code, out, err = edit(path, b'-mkdir full\nmkdir one\n-rmdir full\n -rm absent\n-mkdir two\n')
     check(code == 0 and not out, code, err)
     check([re.match(f'btrkit edit: {path}: line (\\d): ', row)[1] for row in err.splitlines()] == ['1', '3', '4'], err)
@@ -168,7 +168,7 @@ def told_and_passed_over(path):
 
 
 def endless(path):
-    """A script with a line for which there is no memory was not read to its end, and nothing is kept of it."""
+    """If memory runs out for an endless line, nothing of the script takes effect."""
     if os.environ.get('SANITIZED'):
         return
     before = digest(path)
@@ -202,20 +202,20 @@ def undo(path, scratch):
     code, _, err = run('undo', file, path)
     check(code == 0 and digest(path) == before, err)
     os.unlink(file)
-    # After a failure it has back what went to free space.
+    # Undo restores free space that a failed script wrote to.
     with open(big, 'wb') as f:
         f.write(random.Random(2).randbytes(1 << 20))
     check_failure('edit', path, edit(path, f'put {big} x\nmkdir x\n'.encode(), '--undo', file))
     check(digest(path) != before and run('undo', file, path)[0] == 0 and digest(path) == before)
     os.unlink(file)
-    # Where nothing is written there is nothing to keep.
+    # Nothing is written, so no undo file remains.
     generation = tool.Super(path).get(72)
     works(path, b'# nothing\n', '--undo', file)
     check(digest(path) == before and not os.path.exists(file) and tool.Super(path).get(72) == generation)
 
 
 def compressed(path, scratch):
-    """--compress and holes: by what lies in the tree."""
+    """--compress and holes, checked by the items in the tree."""
     text, sparse = os.path.join(scratch, 'text'), os.path.join(scratch, 'sparse')
     with open(text, 'wb') as f:
         f.write(b'text ' * 40000)
@@ -255,7 +255,7 @@ def attributes(path):
                          ('setxattr none 1 at', 'not supported'), ('chmod 644 nowhere', 'nowhere')):
         refused(path, script.encode() + b'\n', line=1, says=says)
     usage('--', path, 'chmod', '644', says='chmod takes')
-    # An attribute that is not there is no damage.
+    # A missing attribute is not reported as damage.
     code, out, err = edit(path, b'-rmxattr user.z at\nsetxattr user.d 1 at\n')
     check(code == 0 and 'line 1: ' in err and 'user.z' in err and err.count('\n') == 1, code, err)
     check('user.d' in run('dump-tree', '-t', '5', path)[1].decode())
@@ -277,7 +277,7 @@ def usage_errors(path):
 
 
 def few_chunks(scratch):
-    """What is done with little is done in the chunks that there are: a new one would stay, and take room from data."""
+    """Small changes use the existing chunks: a new chunk would stay and take space away from data."""
     path = os.path.join(scratch, 'large.img')
     with open(path, 'wb') as f:
         f.truncate(1 << 30)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the tests of `btrkit edit` share: scripts that work, and such that change nothing."""
+"""Shared by the tests of `btrkit edit`: run scripts that must succeed, and scripts that must fail without an effect."""
 import os
 import subprocess
 
@@ -15,7 +15,7 @@ def check(condition, *what):
 
 
 def make_image(scratch):
-    """The path of an empty filesystem."""
+    """Make an empty filesystem and return its path."""
     path = os.path.join(scratch, 'fs.img')
     with open(path, 'wb') as f:
         f.truncate(256 << 20)
@@ -25,7 +25,7 @@ def make_image(scratch):
 
 
 def edit(path, script, *options):
-    """Of a script, or of words that are arguments."""
+    """Run a script, or a single operation given as a list of words."""
     if isinstance(script, list):
         return run('edit', *options, path, *script)
     done = subprocess.run([BTRKIT, 'edit', *options, path], input=script, stdout=subprocess.PIPE,
@@ -39,7 +39,7 @@ def works(path, script, *options):
 
 
 def refused(path, script, *options, says, line=None):
-    """What it says, with the line; and not one byte is another."""
+    """The script must fail with this message and line, and must not change a byte."""
     before = digest(path)
     said = check_failure('edit', path, edit(path, script, *options))
     check(said.startswith(f'line {line}: ') if line else not said.startswith('line '), script, said)

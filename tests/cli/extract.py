@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""extract: what it is told, who may not be owner, files that are damaged, targets that are full, signals,
-archives.
+"""extract: options, extraction without root, damaged files, full targets, signals, archives.
 
 BTRKIT is the program under test.
 """
@@ -54,7 +53,7 @@ def plain(path, scratch):
     with open(f'{target}/big', 'rb') as f:
         assert f.read() == BIG
     assert os.readlink(f'{target}/dir/link') == 'small' and os.stat(f'{target}/dir/below').st_mode & 0o777 == 0o555
-    # From where it is started, only what is asked for.
+    # Extract selected paths into the current directory.
     target = empty(scratch)
     assert run('extract', path, '/dir/below/', 'dir/link', cwd=target) == (0, b'', '')
     assert names(target) == ['dir', 'dir/below', 'dir/below/set', 'dir/link'], names(target)
@@ -77,7 +76,7 @@ def refusals(path, scratch):
 
 
 def over_itself(path, scratch):
-    """What is read is not replaced by what is in it, be it a file, a link or a directory, nor what it lies on."""
+    """The image being read, or the file behind its loop device, is not replaced by a file, link or directory in it."""
     target = empty(scratch)
     with open(path, 'rb') as f:
         before = f.read()
@@ -100,7 +99,7 @@ def over_itself(path, scratch):
             result = run('extract', '--noscan', '-C', target, loop.stdout.strip(), name)
             subprocess.run(['losetup', '-d', loop.stdout.strip()], check=True)
             assert result[0] == 1 and result[2].endswith(f': {name}: {problem}\n'), result
-        # A link to it is replaced, and another file.
+        # A symbolic link to the image may be replaced, and so may other files.
         os.rename(image, f'{scratch}/image')
         os.symlink(f'{scratch}/image', image)
         assert run('extract', '-C', target, f'{scratch}/image', name) == (0, b'', '')
@@ -111,11 +110,11 @@ def over_itself(path, scratch):
 
 
 def without_root(path):
-    """Files are the caller's; what belonged to somebody else sets nobody's identity."""
+    """Without root, extracted files belong to the caller, and set-user-ID bits of foreign owners are dropped."""
     if os.getuid():
         return
-    # The folder of all tests may be closed to others, and so may be that of the program, as below /root: it is copied
-    # with the library where its run path has that.
+    # The test directory may be inaccessible to other users, and so may that of the program, as below /root: copy the
+    # program, with the library if its run path refers to it.
     with tempfile.TemporaryDirectory(dir='/var/tmp') as place:
         os.chmod(place, 0o755)
         theirs, target = f'{place}/fs.img', f'{place}/to'
@@ -131,7 +130,7 @@ def without_root(path):
             shutil.copy(os.path.join(os.path.dirname(binary), '..', library), f'{place}/{library}')
         done = subprocess.run([f'{place}/cmd/btrkit', 'extract', '-C', target, theirs], user=65534, group=65534,
                               extra_groups=[], stderr=subprocess.PIPE, check=False)
-        # The directory is not theirs: its mode and times stay, and that is told.
+        # The directory belongs to somebody else: its mode and times cannot be set, which is reported.
         lines = done.stderr.decode().splitlines()
         assert done.returncode == 1 and [line.partition(f'{theirs}: ')[2] for line in lines] == [
             f'/: cannot {what}: Operation not permitted' for what in ('change mode', 'set times')], lines
@@ -142,7 +141,8 @@ def without_root(path):
 
 
 def damaged(path, scratch):
-    """Of a file what lies before a sector that is damaged comes, with all that the inode says; and all the others."""
+    """Of a damaged file, everything before the bad sector is extracted, with its attributes; and so are all other
+    files."""
     row = json.loads(run('fiemap', '--format', 'json', path, 'big')[1].splitlines()[1])
     place = re.search(rb'physical (\d+)', run('map-logical', path, row['physical'])[1])
     with open(path, 'r+b') as f:
@@ -169,7 +169,7 @@ def signals(path, scratch):
 
 
 def full(path, scratch):
-    """One line, and not one for each file."""
+    """Owners that cannot be set are reported once, not for each file."""
     if os.getuid():
         return
     target = empty(scratch)
@@ -188,7 +188,7 @@ def members(data):
 
 
 def archives(path, scratch):
-    """To a file and to the standard output; what is not whole does not stay."""
+    """Write archives to a file and to standard output; an incomplete file is removed."""
     status, out, err = run('extract', '--tar', '-', path)
     if 'made without libarchive' in err:
         check_failure('extract', path, (status, out, err))
@@ -203,7 +203,7 @@ def archives(path, scratch):
         assert members(f.read()).keys() == {'dir/below', 'dir/below/set', 'dir/link'}
     status, out, err = run('extract', '--tar', archive, '-C', scratch, path)
     assert status == 2 and not out and err.count('\n') == 1, err
-    # What does not come as a whole, or brings nothing, leaves what was there.
+    # An incomplete or failed archive leaves the previous file in place.
     for kind in 'old', 'none':
         with open(archive, 'rb') as f:
             old = f.read()
@@ -227,7 +227,7 @@ def archives(path, scratch):
     assert [name for name in os.listdir(scratch) if name.startswith('some.tar')] == ['some.tar'], os.listdir(scratch)
     result = run('extract', '--tar', '/dev/full', path)
     assert check_failure('extract', '/dev/full', result) == 'No space left on device', result
-    # What is read is not written over, by whatever name.
+    # The image being read is not overwritten, under any name.
     os.symlink(path, f'{scratch}/alias')
     with open(path, 'rb') as f:
         before = f.read()
@@ -256,7 +256,7 @@ def archives(path, scratch):
     return True
 
 
-# Where data is, and the size.
+# Sparse files: ranges with data, and size.
 SPARSE = {
     'begins': ([(0, 5)], 100000), 'begins late': ([(100, 5)], 100000), 'ends': ([(1 << 20, 5000)], (1 << 20) + 5000),
     'middle': ([(8192, 1), (70000, 4096)], 99999), 'hole': ([], 12345), 'one': ([], 1), 'empty': ([], 0),
@@ -266,7 +266,7 @@ SPARSE = {
 
 
 def holes(scratch):
-    """However large: neither is it written, nor does it take time."""
+    """Huge sparse files are archived without reading or writing their holes."""
     path, data = f'{scratch}/sparse.img', f'{scratch}/data'
     with open(path, 'wb') as f:
         f.truncate(200 << 20)
@@ -303,7 +303,7 @@ def holes(scratch):
 
 
 def damaged_archive(path):
-    """From the damage on there are zeros; what follows is in its place."""
+    """From the damage on, the file is filled with zeros; later members are intact."""
     status, out, err = run('extract', '--tar', '-', path)
     said = check_failure('extract', path, (status, b'', err))
     assert said.startswith('big: damaged from byte 163840 on: data checksum mismatch'), said

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What `btrkit features` says beside what Linux does: each bit alone in a superblock, mounted read-only."""
+"""Compare `btrkit features` with Linux: set each bit alone in a superblock and mount it read-only."""
 import json
 import os
 import sys
@@ -12,9 +12,9 @@ from tool import Super, run
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'kernel'))
 import image  # noqa: E402
 
-# Read by btrkit, and by Linux only where it is built with what is on trial.
+# Supported by btrkit, and by Linux only if built with experimental features.
 ON_TRIAL = {'raid-stripe-tree'}
-# Linux wants what these two promise to be there, which in this superblock it is not.
+# Linux requires the trees that these two announce, which do not exist in this image.
 PROMISES = {'free-space-tree', 'block-group-tree'}
 
 
@@ -30,7 +30,7 @@ def mounts(path):
 
 
 def compare(path, plain, offset, nr, known):
-    """1 if Linux mounts it, else 0."""
+    """Return 1 if Linux mounts it, else 0."""
     changed = Super(path)
     changed.data = bytearray(plain.data)
     changed.put(offset, plain.get(offset) | 1 << nr)
@@ -40,7 +40,7 @@ def compare(path, plain, offset, nr, known):
         changed.put(Super.METADATA_UUID + 8, plain.get(Super.FSID + 8))
     changed.write()
     linux = mounts(path)
-    # Others than dump-tree, which shows what is half done, too.
+    # Not dump-tree, which also shows filesystems with unsupported features.
     status, _, err = run('ls', path, '/')
     if row['name'] in ON_TRIAL:
         assert not status, f'{row["name"]}: exit {status}: {err}'

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Sets each bit alone in a superblock and sees every command do as `btrkit features` says."""
+"""Set each bit alone in a superblock, and check that every command behaves as `btrkit features` says."""
 import json
 import os
 import re
@@ -12,17 +12,17 @@ from tool import Super, check_failure, run
 
 SETS = {'compat': Super.COMPAT, 'compat_ro': Super.COMPAT_RO, 'incompat': Super.INCOMPAT}
 
-# Every command that takes a device, and its options here. dump-super shows what is there, whatever it is.
+# The commands that read a filesystem, and their options here. dump-super shows any superblock.
 READERS = {'du': [], 'dump-tree': [], 'fiemap': ['-a'], 'list-chunks': [], 'list-devices': [],
            'list-subvolumes': ['--format', 'json'], 'space-cache': ['status'], 'tree-stats': []}
-# Bits that are about what a command shows: the trees that they promise are not there.
+# Bits that affect the output of a command: the trees that they announce do not exist.
 SHOWN = {('space-cache', ('compat_ro', nr)) for nr in (0, 3)} | {('list-chunks', ('compat_ro', 3))}
 SHOWERS = {'dump-super': []}
 OTHERS = {'cat', 'check', 'diff', 'edit', 'extract', 'features', 'inode-resolve', 'logical-resolve', 'ls',
           'map-logical', 'mkfs', 'stat', 'undo'}
 
-# Flags of the superblock with which Linux mounts: written, reloc, error, seeding, metadump, metadump v2. The names
-# are those in the refusals of the others.
+# Superblock flags with which Linux mounts: written, reloc, error, seeding, metadump, metadump v2. FLAG_NAMES are the
+# names in refusals of other flags.
 FLAGS_READ = {0, 1, 2, 32, 33, 34}
 FLAG_NAMES = {35: 'fsid', 36: 'metadata uuid', 38: 'block group tree', 39: 'data checksums', 40: 'metadata checksums'}
 
@@ -62,7 +62,7 @@ class Trial:
         changed.data = bytearray(self.plain.data)
         changed.put(offset, self.plain.get(offset) | 1 << nr)
         if offset == Super.INCOMPAT and nr == 10:
-            # The bit says that this field is valid.
+            # This bit makes the metadata_uuid field valid.
             changed.put(Super.METADATA_UUID, self.plain.get(Super.FSID))
             changed.put(Super.METADATA_UUID + 8, self.plain.get(Super.FSID + 8))
         changed.write()
@@ -77,7 +77,7 @@ class Trial:
             self.read += 1
 
     def expect_shown_half_done(self, what, word):
-        """A dump shows what is half done, and says that it is."""
+        """dump-tree shows a filesystem in an intermediate state, with a warning."""
         status, out, err = run('dump-tree', *READERS['dump-tree'], self.path)
         assert not status and out == self.base['dump-tree'], f'{what}: dump-tree: exit {status}: {err}'
         said = err.decode() if isinstance(err, bytes) else err
@@ -121,7 +121,7 @@ class Trial:
 
 
 def chosen(known):
-    """Of 64 bits."""
+    """Known and unknown bits out of all 64; fewer under sanitizers."""
     return sorted([*tool.thinned(sorted(known), 3), *tool.thinned(sorted(set(range(64)) - known), 10)])
 
 

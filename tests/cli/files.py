@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""ls, stat and cat: the forms of their text, what they refuse, files that are damaged.
+"""ls, stat and cat: output formats, refusals, damaged files.
 
 BTRKIT is the program under test.
 """
@@ -22,7 +22,7 @@ NOW = r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d'
 
 
 def fill(folder):
-    """Sizes of 1 to 300000 bytes, names that have to be escaped, every type that needs no root."""
+    """Sizes from 1 to 300000 bytes, names that must be escaped, and every file type that can be made without root."""
     os.makedirs(f'{folder}/dir/below/deep')
     for name, text in ((b'dir/b', b'b'), (b'dir/a\n\\\xff', b'ab'), (b'dir/below/deep/c', b'abc')):
         with open(os.path.join(os.fsencode(folder), name), 'wb') as f:
@@ -48,10 +48,10 @@ def lists(path):
     assert text('ls', path, 'dir') == text('ls', path, '//dir/.//') == names
     assert text('ls', path, 'dir/b') == 'dir/b\n' and text('ls', '-d', path, 'dir', 'big') == 'big\ndir\n'
     assert text('ls', '-d', path) == '.\n'
-    # A name is no line of its own there either, nor tells a terminal anything.
+    # Names are escaped there too, so they add no lines and no control characters.
     extents, name = text('fiemap', '-a', path), 'dir/a\\n\\\\\\377'
     assert f'\nFile size of {name} is 2 (1 block' in extents and f'\n{name}: 1 extent found\n' in extents, extents
-    # What is no directory comes first; each directory has a heading where there are several.
+    # Non-directories come first; with several arguments each directory has a heading.
     assert text('ls', path, 'dir/below', 'dir/b', 'dir/below/deep') == (
         'dir/b\n\ndir/below:\nb\ndeep\n\ndir/below/deep:\nc\n')
     assert text('ls', '-R', path) == (f'.:\nbig\ndir\n\ndir:\n{names}\ndir/below:\nb\ndeep\n\ndir/below/deep:\nc\n')
@@ -96,7 +96,7 @@ def refusals(path):
             assert status == 2 and not out and err.count('\n') == 1, (command, bad, status, out, err)
     assert run('stat', path)[0] == run('cat', path)[0] == 2
     assert run('ls', '-Rd', path)[0] == 2 and run('cat', '--format', 'json', path, 'big')[0] == 2
-    # The others come all the same.
+    # The other files are still printed.
     status, out, err = run('cat', path, 'dir/b', 'none', 'dir', 'dir/small', 'dir/link')
     assert (status, out) == (1, b'bsmall\n') and [line.partition(f'{path}: ')[2] for line in err.splitlines()] == [
         'no such file or directory: none', 'dir: not a regular file', 'dir/link: not a regular file'], (out, err)
@@ -117,7 +117,7 @@ def run_to(stdout, *args):
 
 
 def damaged(path):
-    """Of a file what lies before a sector that is damaged comes, and then what is wrong with it; then the next."""
+    """Of a damaged file, everything before the bad sector is printed, then the error, then the next file."""
     row = json.loads(text('fiemap', '--format', 'json', path, 'big').splitlines()[1])
     place = re.search(r'physical (\d+)', text('map-logical', path, str(row['physical'])))
     with open(path, 'r+b') as f:
@@ -130,7 +130,8 @@ def damaged(path):
 
 
 def not_taken_along(path):
-    """The place of a subvolume in a snapshot is listed, and a path that leads there does not say that it is not."""
+    """The directory that stands for a nested subvolume in a snapshot is listed, and a path through it gets a precise
+    error."""
     script = b'subvolume create a\nsubvolume create a/b\nsubvolume snapshot a taken\n'
     subprocess.run([BTRKIT, 'edit', path], input=script, check=True)
     assert text('ls', '-i', path, 'taken') == '2 b\n'
@@ -141,7 +142,7 @@ def not_taken_along(path):
 
 
 def slashes(path):
-    """Behind a slash, and a dot, there is a directory."""
+    """A path that ends in a slash or a dot must be a directory."""
     for command, *options in (('ls',), ('ls', '-d'), ('stat',), ('cat',), ('fiemap',),
                               ('extract', '--tar', '/dev/null')):
         for to in ('dir/b/', 'dir/b//.', 'dir/b/x', 'dir/link/', 'dir/b/x/y'):
@@ -152,7 +153,7 @@ def slashes(path):
 
 
 def logged(folder):
-    """Files that Linux would show newer: a word says so, and it is no failure. Others are silent."""
+    """With a log tree, files may be newer in Linux: print a notice, which is no failure. Other commands are silent."""
     path = unpack.unpack('good-log-tree', folder, quick=True)
     for command, *args in (('ls',), ('stat', '.'), ('fiemap', '-a'), ('extract', '--tar', '/dev/null'),
                            ('inode-resolve', '256')):
@@ -163,7 +164,7 @@ def logged(folder):
 
 
 def short_inline(folder):
-    """Inline data that decompresses to less than the item says, which Linux does not read."""
+    """Inline data that decompresses to fewer bytes than the item says, which Linux does not read either."""
     path = unpack.unpack('good-compressed', folder, quick=True)
     fs = damages.Filesystem(path)
     real = damages.u64(fs.find(damages.FS_TREE, damages.EXTENT_DATA, 260)[3], 8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A tree to fill filesystems with, and what btrfs-progs find in them then: what is in an image without root."""
+"""Make a source tree to fill filesystems from, and check the result by btrfs-progs, without root."""
 import os
 import re
 import shutil
@@ -18,7 +18,7 @@ def need_btrfs():
 
 
 def make_tree(top):
-    """Directories, files of several sizes, a hole, links of both kinds."""
+    """Make directories, files of several sizes, a sparse file, and links of both kinds."""
     for folder in ('usr/lib', 'var/log', 'etc', 'home/user'):
         os.makedirs(f'{top}/{folder}')
     contents = {'usr/lib/text': b''.join(b'%d\n' % i for i in range(60000)), 'usr/lib/noise': os.urandom(300001),
@@ -43,7 +43,7 @@ def make_tree(top):
 
 
 def listing(top):
-    """What everything below is: its kind, mode, time and content. Hard links come out as files."""
+    """Describe everything below: type, mode, time and contents. Hard links are described as files."""
     found = {}
     for folder, folders, files in os.walk(top):
         for name in folders + files:
@@ -54,7 +54,7 @@ def listing(top):
                 what.append(os.readlink(path))
             else:
                 what.append(stat.S_IMODE(st.st_mode))
-            # Directories get others when something is put into them.
+            # Times of directories change when something is added to them.
             if stat.S_ISREG(st.st_mode):
                 what.append(st.st_mtime_ns)
                 with open(path, 'rb') as f:
@@ -64,13 +64,13 @@ def listing(top):
 
 
 def checked(*images):
-    """A check of everything, data too."""
+    """Check everything with `btrfs check`, including data."""
     done = subprocess.run([BTRFS, 'check', '--check-data-csum', images[0]], capture_output=True, text=True, check=False)
     return not done.returncode and 'no error found' in done.stderr + done.stdout
 
 
 def restored(image, scratch):
-    """The listing of what btrfs restore gets out of it, subvolumes too."""
+    """Extract by `btrfs restore`, subvolumes included, and describe the result."""
     out = f'{scratch}/restored'
     shutil.rmtree(out, ignore_errors=True)
     os.mkdir(out)
@@ -93,7 +93,7 @@ def tree(image, name):
 
 
 def subvolumes(image):
-    """By name in the directory that it is in: whether it is read-only, and whether it is the default."""
+    """Return {name in the directory: (read-only, default)}."""
     items = re.split(r'\n\titem \d+ key ', tree(image, 'root'))
     readonly = {number: 'RDONLY' in item for item in items for number in re.findall(r'^\((\d+) ROOT_ITEM ', item)}
     default = next(number for item in items if 'name: default' in item

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Every option of mkfs about what a filesystem is filled with: each changes something that can be seen in it."""
+"""Every mkfs option about filling: each has a visible effect on the filesystem."""
 import io
 import json
 import os
@@ -16,7 +16,7 @@ EPOCH = 1500000000      # before all times of the tree
 
 
 class Filled:
-    """What can be seen of a filesystem, and of how it was made."""
+    """A filled filesystem, and the output of the mkfs that made it."""
 
     def __init__(self, scratch, *options, image='filled.img', env=None):
         self.path = f'{scratch}/{image}'
@@ -36,7 +36,7 @@ class Filled:
         return ''.join(filling.tree(self.path, name) for name in self.trees())
 
     def inodes(self):
-        """By the name that each inode has: its items as they are shown."""
+        """Return the items of each inode, as dumped, by one of its names."""
         found = {}
         for name in self.trees():
             items = {}
@@ -85,7 +85,7 @@ class Filled:
 
 
 def sources(scratch):
-    """The same tree as a directory, an archive, and a manifest; and what only archives have."""
+    """Make the same tree as a directory, an archive and a manifest; the archive has some extra members."""
     top = f'{scratch}/root'
     os.mkdir(top)
     filling.make_tree(top)
@@ -115,7 +115,8 @@ def sources(scratch):
 NAMES = ['empty', 'etc', 'hole', 'home', 'lib', 'log', 'long', 'noise', 'page', 'ro:var', 'sector', 'short', 'symlink',
          'text', 'user', 'usr', 'var']
 D = '-r root '
-# Options, of which the last is the one that counts; what is looked at; what it has to be, and is not without it.
+# Options, of which the last one is tested; a function that examines the filesystem; its result with the option, which
+# must differ without it.
 ROWS = [
     ('-r root', Filled.names, NAMES),
     ('--rootdir root', Filled.names, NAMES),
@@ -127,7 +128,7 @@ ROWS = [
     (D + '--subvol ro:usr/lib', lambda m: filling.subvolumes(m.path), {'lib': (True, False)}),
     (D + '--subvol default:/usr/', lambda m: filling.subvolumes(m.path), {'usr': (False, True)}),
     (D + '--subvol default-ro:./usr', lambda m: filling.subvolumes(m.path), {'usr': (True, True)}),
-    # A colon is a type's only where it is one, and never behind ./
+    # A colon ends the type only after a valid type, and never after "./".
     (D + '--subvol ./ro:var', lambda m: filling.subvolumes(m.path), {'ro:var': (False, False)}),
     (D + '--subvol rw:ro:var', lambda m: filling.subvolumes(m.path), {'ro:var': (False, False)}),
     (D + '--subvol ro:var', lambda m: filling.subvolumes(m.path), {'var': (True, False)}),
@@ -137,7 +138,7 @@ ROWS = [
     (D + '--inode-flags nodatacow:usr', lambda m: m.flagged('NODATASUM'), ['noise', 'text']),
     (D + '--inode-flags nodatasum:usr/lib/text', lambda m: m.flagged('NODATASUM'), ['text']),
     (D + '--inode-flags nodatacow,nodatasum:etc', lambda m: 'etc' in m.flagged('NODATACOW'), True),
-    # Not across the boundary of a subvolume, whose flags are its own.
+    # Flags are not inherited across a subvolume boundary; the subvolume can have its own.
     (D + '--subvol usr/lib --inode-flags nodatacow:usr', lambda m: m.flagged('NODATACOW'), ['symlink', 'usr']),
     (D + '--subvol usr/lib --inode-flags nodatacow:usr/lib', lambda m: m.flagged('NODATACOW'),
      ['256 top', 'noise', 'text']),
@@ -163,12 +164,12 @@ ROWS = [
     (D + '--format json', lambda m: m.json().get('inodes'), 18),
     (D + '--format text', lambda m: 'Inodes:           18\n' in m.out, True),
 ]
-# Those of these options that are tested below, and by mkfs-sort.py and reflink-kernel.py.
+# The options that are tested below, and by mkfs-sort.py and reflink-kernel.py.
 BELOW = {'--threads', '--size-only', '--shrink', '--deterministic', '--free', '--sort', '--reflink'}
 
 
 def every_row(scratch, check):
-    """@return the names of the options that were tested"""
+    """@return the names of the tested options"""
     tested = set(BELOW)
     for row, look, wanted in ROWS:
         words = re.findall(r'--?[a-z][a-z-]*(?: [^-]\S*)?', row)
@@ -185,7 +186,7 @@ def every_row(scratch, check):
 
 
 def levels(scratch, check):
-    """Each comes out in another way, and the default is the third."""
+    """Each level gives a different size, and the default is level 3."""
     for kind, top in (('zlib', 9), ('zstd', 15)):
         size = {level: Filled(scratch, '-r', 'root', '--compress', f'{kind}{level}').data_bytes()
                 for level in ('', ':0', ':1', ':3', f':{top}')}
@@ -194,7 +195,7 @@ def levels(scratch, check):
 
 
 def without_device(scratch, check, plain):
-    """--size-only needs none; several are as many as there would be."""
+    """--size-only needs no device; for several it reports the sum."""
     status, out, err = run('mkfs', '--size-only', '-r', f'{scratch}/root')
     check((status, out, err) == (0, b'%d\n' % plain, ''), f'--size-only: {out!r}, not {plain}: {err}')
     with subprocess.Popen(['cat', f'{scratch}/root.tar'], stdout=subprocess.PIPE) as cat:
@@ -213,7 +214,7 @@ def without_device(scratch, check, plain):
 
 
 def sizes(scratch, check):
-    """What --size-only says is what comes out, and so is what is asked for to be free."""
+    """The size that --size-only reports is the actual one, and --free adds as much as requested."""
     plain = Filled(scratch, '-r', 'root').total()
     check(Filled(scratch, '-r', 'root', '--free', '100m').total() == plain + 100 * M, '--free 100m')
     for row in ('-r root', '-r root --compress zstd:9', '--tar root.tar -n 4k', '-r root -M',
@@ -226,7 +227,7 @@ def sizes(scratch, check):
               f'{row}: {told.out!r} {told.err!r}, {os.path.getsize(made.path)}, {made.total()}')
         check(not os.path.exists(told.path), '--size-only made a file')
     without_device(scratch, check, plain)
-    # Whatever size a file had, unless one is asked for.
+    # A file may have any initial size, unless a size is requested.
     path = f'{scratch}/had.img'
     for size in (0, 1, 5 * M, 500 * M):
         with open(path, 'wb') as f:
@@ -238,7 +239,7 @@ def sizes(scratch, check):
 
 
 def parts(scratch, check):
-    """A part of a file is filled as a device is: its size stays, and what is around it."""
+    """A part of a file behaves like a device: it keeps its size, and what is around it does not change."""
     path = f'{scratch}/disk.img'
     for words, small in ((), False), (('--shrink',), True):
         with open(path, 'wb') as f:
@@ -261,7 +262,7 @@ def parts(scratch, check):
 
 
 def several(scratch, check):
-    """Several images have the size that each of them needs."""
+    """With several images, each gets the size that it needs."""
     with open(f'{scratch}/root/noise2', 'wb') as f:
         f.write(os.urandom(30 * M))
     for options in ('-d raid0 -m raid1', '-d raid1 -m raid1', '-d single -m raid1', '-d raid10 -m raid1c3'):
@@ -281,7 +282,7 @@ def several(scratch, check):
 
 
 def equal_bytes(scratch, check):
-    """--deterministic, and SOURCE_DATE_EPOCH with -U: the bytes are equal, and times no later than they say."""
+    """With --deterministic, or SOURCE_DATE_EPOCH and -U, the bytes are identical and no time is later than given."""
     fixed = ('-U', 'abcdef01-2345-6789-abcd-ef0123456789')
     for options, env in ((('--deterministic',), {}), (fixed, {'SOURCE_DATE_EPOCH': str(EPOCH)}),
                          (('--deterministic',), {'SOURCE_DATE_EPOCH': str(EPOCH)})):
@@ -299,7 +300,7 @@ def equal_bytes(scratch, check):
 
 
 def threads(scratch, check):
-    """So many work as are asked for: an archive that does not end holds them."""
+    """Uses as many threads as requested; an archive that never ends holds them."""
     counts = []
     with open(f'{scratch}/root.tar', 'rb') as f:
         begin = f.read(20000)
@@ -321,7 +322,7 @@ def threads(scratch, check):
 
 
 def test(scratch, check):
-    """@return the names of the options that were tested"""
+    """@return the names of the tested options"""
     sources(scratch)
     tested = every_row(scratch, check)
     for part in (levels, sizes, parts, several, equal_bytes, threads):

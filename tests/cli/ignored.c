@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Preloaded, for ignored.py: btrkit never gets the option IGNORED ("COMMAND:OPTION"), nor its argument. Where the
- * command line would be refused because of them it still is. A file in NOTED tells of each option that was there.
+ * LD_PRELOAD library for ignored.py: hides the option IGNORED ("COMMAND:OPTION") and its argument from btrkit. If the
+ * command line would be refused because of the option, it is still refused. A file in the directory NOTED records each
+ * option given.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Here the option is there, and the end of the command line comes to --help. */
+/* In this process the option is kept, and the end of the command line acts like --help. */
 static bool judging;
 
 static void note(const char *option)
@@ -27,7 +28,10 @@ static void note(const char *option)
 		close(fd);
 }
 
-/* Another process goes on as if nothing was ignored. @return whether this one, too, has to take the option */
+/*
+ * Let a child process parse the command line with the option. @return whether to keep the option here, which is so in
+ * the child and if the child failed
+ */
 static bool is_taken(void)
 {
 	int status = 0, null;

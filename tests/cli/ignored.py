@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Each option of each command has a test that fails when the option is ignored: taken and judged as ever, and then
-without effect. A library that is preloaded notes which options the tests give, and keeps one from the program. Each
-option has its tests run without it, the quickest first, until one fails; the slow suites are for what is left then.
+"""Check that each option of each command has a test that fails if the option is ignored: accepted and validated as
+usual, but without effect. A preloaded library records which options the tests use, and hides one option from the
+program. For each option, the tests that use it run without it, fastest first, until one fails; slow suites are tried
+only for options that are left.
 
-    ignored.py BUILD LIBRARY [COMMAND[:OPTION]]...    all, or those alone"""
+    ignored.py BUILD LIBRARY [COMMAND[:OPTION]]...    all options, or the given ones"""
 import collections
 import concurrent.futures
 import json
@@ -21,27 +22,27 @@ import table  # noqa: E402  pylint: disable=wrong-import-position,import-error
 
 SUITES = ('cli', 'golden'), ('page', 'damage'), ('kernel',)
 TIMEOUT = 600
-# What no test can see, and why.
+# Options that no test can notice, with the reason.
 UNSEEN = {}
 
 
 class Tests:
-    """How long each takes, and which options it gives."""
+    """The tests, with their run times and the options that they use."""
 
     def __init__(self, build, library, folder):
         self.build, self.library, self.folder = build, library, folder
         self.took, self.users = {}, collections.defaultdict(set)
         told = subprocess.run(['meson', 'introspect', build, '--tests'], stdout=subprocess.PIPE, check=True).stdout
-        # Unit tests have the same names.
+        # Require BTRKIT: some unit tests have the same names.
         self.known = {t['name']: t for t in json.loads(told) if 'BTRKIT' in t['env'] and
                       {s.split(':')[-1] for s in t['suite']} & set(sum(SUITES, ()))}
 
     def run(self, test, ignored=':'):
-        """@return its exit status, how long it took, the options it gave"""
+        """@return exit status, run time, options used"""
         scratch = tempfile.mkdtemp(dir=self.folder)
         noted = pathlib.Path(scratch, 'noted')
         noted.mkdir()
-        # Some run the program as nobody.
+        # Some tests run the program as an unprivileged user.
         for path in noted, noted.parent:
             path.chmod(0o1777)
         env = {**os.environ, **test['env'], 'LD_PRELOAD': self.library, 'NOTED': noted, 'IGNORED': ignored,
@@ -52,14 +53,15 @@ class Tests:
             try:
                 process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
-                # It gets to unmount what it has mounted.
+                # Give it the chance to unmount what it has mounted.
                 process.send_signal(signal.SIGINT)
         options = {path.name for path in noted.iterdir()}
         subprocess.run(['rm', '-rf', '--one-file-system', scratch], check=False)
         return process.returncode, time.monotonic() - begun, options
 
     def learn(self, pool, suites, words):
-        """Of the suites what has one of the words in its script; all of the first ones, which are quick."""
+        """Run tests of the suites to record their options: all of the first suites, which are fast, otherwise only
+        those whose script contains one of the words."""
         chosen = [t for t in self.known.values() if {s.split(':')[-1] for s in t['suite']} & set(suites) and (
             suites == SUITES[0] or any(word in pathlib.Path(script).read_text(encoding='utf-8')
                                        for script in t['cmd'] if script.endswith('.py') for word in words))]
@@ -73,13 +75,13 @@ class Tests:
         print(f'{len(self.took)} tests, {sum(self.took.values()):.0f} s', flush=True)
 
     def seen_by(self, option, asked):
-        """The first of those not @asked before that fails when the option is ignored, or None."""
+        """Return the first test not in @asked that fails if the option is ignored, or None."""
         return next((name for name in sorted(self.users[option] - asked, key=self.took.get)
                      if self.run(self.known[name], option)[0]), None)
 
 
 def ask(tests, options, pool):
-    """@return those that no test sees"""
+    """@return the options that no test notices"""
     left = options
     for suites in SUITES:
         asked = set(tests.took)

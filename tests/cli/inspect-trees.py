@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""list-subvolumes, tree-stats and diff, beside what the same trees are as dump-tree --format json has them, and the
-sizes of trees beside `btrfs inspect-internal tree-stats`. BTRKIT is the program under test."""
+"""list-subvolumes, tree-stats and diff, compared with the same trees from dump-tree --format json, and the sizes of
+trees compared with `btrfs inspect-internal tree-stats`. BTRKIT is the program under test."""
 import json
 import os
 import random
@@ -41,7 +41,7 @@ def edit(image, *words):
 
 
 def make(folder):
-    """A filesystem of several levels, a copy of it that was changed, and subvolumes."""
+    """Make a filesystem with deep trees and subvolumes, and a changed copy of it."""
     rng, source = random.Random(9), f'{folder}/source'
     for d in range(4):
         os.makedirs(f'{source}/sub/d{d}')
@@ -65,7 +65,7 @@ def make(folder):
 
 
 def trees(image):
-    """The items of each tree by its number, and the lines of its blocks."""
+    """Return the items of each tree by its ID, and its blocks."""
     items, nodes = {}, {}
     for line in lines('dump-tree', '--csum-items', image):
         if line['kind'] == 'item':
@@ -88,7 +88,7 @@ def tree_stats(image, items, nodes):
         for level in s['nodes']:
             here = [n for n in blocks if n['level'] == level['level']]
             free = sum(n['free_space'] if not level['level'] else n['free_space'] * 33 for n in here)
-            # What is left behind the last pointer is no room for another.
+            # The rest after the last pointer slot is too small for another pointer.
             assert level['free'] - free in range(0, 33 * len(here) if level['level'] else 1), (level, free)
             assert (level['blocks'], level['items']) == (len(here), sum(n['nritems'] for n in here)), level
         kinds = {}
@@ -106,7 +106,7 @@ def tree_stats(image, items, nodes):
 
 
 def unknown_type(folder, a):
-    """An item of a type that nobody knows is counted under the name that a dump has for it."""
+    """An item of unknown type is counted under the name that the dump shows."""
     image = shutil.copyfile(a, f'{folder}/unknown.img')
     fs = damages.Filesystem(image)
     leaf = fs.leaf(damages.FS_TREE, -1)
@@ -119,7 +119,7 @@ def unknown_type(folder, a):
 
 
 def beside_progs(image, found):
-    """The figures that btrfs-progs has, of the trees that it has them of."""
+    """Compare with the numbers of btrfs-progs, for the trees that it reports."""
     if not shutil.which(BTRFS):
         return 0
     names = {'root': 1, 'extent': 2, 'checksum': 7, 'csum': 7, 'fs': 5}
@@ -137,7 +137,7 @@ def beside_progs(image, found):
 
 
 def expected(a, b):
-    """What is to be told of two trees, as {key: kind}."""
+    """Return the expected differences of two trees as {key: kind}."""
     kinds = {}
     for key in set(a) | set(b):
         if key not in b:
@@ -150,7 +150,7 @@ def expected(a, b):
 
 
 def same_diff(found, a, b, what):
-    """The lines of one tree beside two dumps."""
+    """Compare the reported lines of one tree with two dumps."""
     kinds = {}
     for line in found:
         key = line['key']['objectid'], line['key']['type'], line['key']['offset']
@@ -165,7 +165,7 @@ def same_diff(found, a, b, what):
 
 
 def diffs(folder, a, b):
-    """Of two images, tree by tree, and of two subvolumes of one."""
+    """Compare two images tree by tree, and two subvolumes of one image."""
     items_a, nodes = trees(a)
     items_b, _ = trees(b)
     told = 0
@@ -196,7 +196,7 @@ def diffs(folder, a, b):
 
 
 def exit_codes(a, b):
-    """Only of what was asked for, and a failure comes first."""
+    """Select trees; failures take precedence in the exit status."""
     for args, status in (((a, b), 3), ((a, a), 0), (('-t', 'extent', a, b), 3), (('--brief', '--format=json', a, b), 3),
                          (('-t', 'data-reloc', a, b), 0), (('--from', 'sub', '--to', 'again', b), 3),
                          (('--from', 'snap', '--to', 'snap', b), 0), (('-t', '999', a, b), 1), ((a,), 2)):
@@ -213,7 +213,7 @@ def exit_codes(a, b):
 
 
 def forked(folder, image):
-    """Two copies that were changed alike, but for a value: blocks in the same places, of the same generation."""
+    """Two copies changed in the same way except for a value: the blocks have equal addresses and generations."""
     paths = [f'{folder}/fork-{i}.img' for i in range(2)]
     for path, value in zip(paths, ('ABCD', 'EFGH')):
         shutil.copyfile(image, path)
@@ -227,7 +227,7 @@ def forked(folder, image):
 
 
 def unread(folder, image, ids):
-    """Blocks that two subvolumes share are not looked at: what lies there may be anything."""
+    """Blocks that two subvolumes share are not read: they can contain anything."""
     _, nodes = trees(image)
     leaves = [{n['bytenr'] for n in nodes[ids[name]] if not n['level']} for name in ('sub', 'snap')]
     shared = leaves[0] & leaves[1]
@@ -271,7 +271,7 @@ def subvolumes(image):
 
 
 def selections(image):
-    """Paths below a subvolume, items that lie elsewhere, members of lines."""
+    """Paths below a subvolume, items in other trees, members of JSON lines."""
     def below(subvol, path):
         return text('dump-tree', *subvol, '--path', path, image)
 
@@ -296,7 +296,7 @@ def selections(image):
 
 
 def dying(folder):
-    """A subvolume of which a part is deleted is listed when asked for, and its tree is in no statistics."""
+    """A partly deleted subvolume is listed only on request, and its tree is not counted in statistics."""
     image = unpack.unpack('good-half-dropped', folder, quick=True)
     one, two = lines('list-subvolumes', image), lines('list-subvolumes', '--deleted', image)
     assert [s['id'] for s in one] == [257] and [s['id'] for s in two] == [256, 257], (one, two)

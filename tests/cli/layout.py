@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""list-chunks, list-devices and map-logical: what they print, as text and as JSON Lines, and when they refuse.
+"""list-chunks, list-devices and map-logical: output as text and as JSON Lines, and refusals.
 
-The numbers are those that `btrfs inspect-internal dump-tree` prints, where there is one. BTRKIT is the program under
-test. Exits with 77 where it cannot run.
+The numbers are compared with `btrfs inspect-internal dump-tree` if it is available. BTRKIT is the program under test.
+Exits with 77 if it cannot run.
 """
 import json
 import os
@@ -32,7 +32,7 @@ def make(folder, data, meta, devices):
 
 
 def on(paths, command, *args, options=()):
-    """The output of a command on all devices."""
+    """Run a command on all devices and return its output."""
     status, out, err = run(command, *options, *(f'--device={p}' for p in paths[1:]), paths[0], *args)
     assert (status, err) == (0, ''), (status, err)
     return out.decode()
@@ -46,7 +46,7 @@ def as_json(paths, command, *args):
 
 def dump(paths, tree):
     status, out, err = run('inspect-internal', 'dump-tree', '-t', tree, *paths, binary=BTRFS)
-    # Not every filesystem has this one.
+    # Not every filesystem has this tree.
     assert not status or tree == 'block-group', err
     return out.decode()
 
@@ -105,7 +105,7 @@ def devices(paths):
 
 
 def expected_places(chunk, at):
-    """Where byte @at of a chunk lies: (mirror, stripe, offset on it, role)."""
+    """Where byte @at of a chunk is stored: (mirror, stripe, offset on it, role)."""
     kind, n = chunk['kind'], len(chunk['stripes'])
     strip, within = divmod(at, STRIP)
     if 'RAID5' in kind or 'RAID6' in kind:
@@ -139,7 +139,7 @@ def map_logical(paths, listed):
                          ('' if role == 'data' else f' parity {role}') + '\n')
             assert ours == want, (chunk, at, ours, want)
             assert on(paths, 'map-logical', logical) == text, (on(paths, 'map-logical', logical), text)
-    # Behind all chunks there is nothing, and nothing is printed.
+    # Nothing is printed past the end of all chunks.
     end = max(c['logical'] + c['length'] for c in listed)
     for form in ('text', 'json'):
         result = run('map-logical', f'--format={form}', *(f'--device={p}' for p in paths[1:]), paths[0], end)
@@ -147,7 +147,7 @@ def map_logical(paths, listed):
 
 
 def unreachable(paths, listed):
-    """Without the last device: which chunks are lost is listed, and said."""
+    """Without the last device, the lost chunks are listed and marked."""
     lost = [c for c in listed if len(paths) in [s['devid'] for s in c['stripes']] and
             not re.search(r'RAID[156]', c['kind'])]
     args = ('list-chunks', *(f'--device={p}' for p in paths[1:-1]), paths[0])

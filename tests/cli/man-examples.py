@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Every command in the EXAMPLES of the man pages is run as it stands there, on filesystems that have what it names.
+"""Run every command in the EXAMPLES of the man pages literally, on filesystems that contain what it refers to.
 
 Usage: man-examples.py MAN"""
 import os
@@ -14,7 +14,7 @@ import tempfile
 from tool import BTRKIT
 
 SECTION = re.compile(r'^# EXAMPLES\n(.*?)(?=^# |\Z)', flags=re.M | re.S)
-# What scdoc takes away of a line that it shows as it is.
+# Escapes that scdoc removes from literal lines.
 ESCAPE = re.compile(r'\\(.)')
 FILLED = '''\
 mkdir -p etc/ssh var/cache
@@ -35,16 +35,16 @@ subvolume snapshot snapshots/monday snapshots/tuesday
 put passwd home/user/new
 '''
 TABLE = 'label: gpt\n,40M\n,\n'
-# Nothing is printed of filesystems that are well, and of what only changes or writes files.
+# Commands that print nothing for intact filesystems, or only change or write files.
 SILENT = re.compile(r'check --json|missing|-C \+1000|--html| > |btrkit (edit|extract) ')
-# What an example prints that chooses, here.
+# Expected output of examples that select something.
 PRINTS = {'.parent_uuid >': b'snapshots/tuesday\n'}
-# Programs that examples name and that need not be there.
+# External programs in examples that need not be installed.
 OTHERS = ('duckdb',)
 
 
 def examples(page):
-    """Commands, lines that belong together as one."""
+    """Return the commands; continued lines are joined."""
     found = SECTION.search(page.read_text())
     for paragraph in re.split(r'\n\n+', found.group(1).strip('\n')) if found else ():
         if not paragraph.startswith('\t'):
@@ -54,7 +54,7 @@ def examples(page):
 
 
 class World:
-    """A directory with all that examples name: what is absolute elsewhere lies below it here."""
+    """A directory with everything that the examples refer to: absolute paths are relative to it here."""
 
     def __init__(self, at):
         self.at = pathlib.Path(at)
@@ -83,8 +83,8 @@ class World:
                 FILLED.encode())
 
     def ready(self, page, command):
-        """The files and devices as an example expects them, new ones each time. What takes something back goes on where
-        the one before has ended."""
+        """Make fresh files and devices as an example expects them. Examples that undo something continue from the
+        previous example."""
         if command.startswith('btrkit undo ') or page == 'btrkit' and 'mkfs' not in command:
             return
         for old in [*self.at.glob('*.*'), *self.at.glob('dev/*'), *self.at.glob('var/tmp/*')]:

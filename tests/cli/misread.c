@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Preloaded: in what pread(2) reads, the bytes that MISREAD has before its slash become those behind it. */
+/* LD_PRELOAD library: replaces bytes in what pread(2) returns. MISREAD is FROM/TO. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Filling a filesystem that fails: one clear line, and nothing that looks like an image. What an image takes of the
-host, and the owners of fakeroot."""
+"""Failures while filling a filesystem: one clear message, and nothing that looks like an image. Also: what an image
+takes from the host, and owners under fakeroot."""
 import contextlib
 import io
 import os
@@ -43,7 +43,8 @@ def make_tree(top, files=40):
 
 
 def no_image(path, was_there, keeps=0):
-    """Not there if it was not before; else empty, or without a superblock where it was to keep its size."""
+    """The file must not exist if it did not before; otherwise it is empty, or without a superblock if it must keep its
+    size."""
     if not was_there:
         assert not os.path.lexists(path), 'there is a file'
         return
@@ -55,7 +56,7 @@ def no_image(path, was_there, keeps=0):
 
 
 def told(says, code, out, err, status=1):
-    """One line."""
+    """The failure is reported in one line."""
     global checked
     assert (code, out) == (status, b''), (says, code, out, err)
     assert re.fullmatch(r'btrkit mkfs: [^\n]*\n', err) and re.search(says, err), f'{err!r} does not say {says!r}'
@@ -63,7 +64,7 @@ def told(says, code, out, err, status=1):
 
 
 def fails(says, folder, *args, devices=1, keeps=0, **kwargs):
-    """With files that are not there, and with some that are, of other sizes."""
+    """mkfs must fail, with target files that do not exist and with existing ones of another size."""
     paths = [f'{folder}/image{i}' for i in range(devices)]
     for was_there in (False, True):
         for path in paths if was_there else ():
@@ -76,7 +77,7 @@ def fails(says, folder, *args, devices=1, keeps=0, **kwargs):
 
 
 def untouched(says, folder, *args, status=1, **kwargs):
-    """What is wrong before contents are read costs nobody his file."""
+    """Errors that are detected before the contents are read leave an existing target file untouched."""
     path = f'{folder}/image'
     for was_there in (False, True):
         if was_there:
@@ -152,7 +153,7 @@ def wrong_archives(folder):
 
 
 def image_in_source(folder):
-    """What is to be written to is no source: it would be in itself, and the source would be gone."""
+    """The target must not be part of the source: it would contain itself, and the source would be destroyed."""
     says, tree = 'is the target of the new filesystem', make_tree(f'{folder}/self', files=5)
     image = f'{folder}/self/image'
     told(f'image: {says}', *run('mkfs', '-q', '-r', tree, image))
@@ -174,14 +175,14 @@ def image_in_source(folder):
 
 
 def wrong_files(folder):
-    """What cannot be read."""
+    """Unreadable files and directories."""
     tree = make_tree(f'{folder}/unreadable')
     paths = f'{tree}/dir/file007', f'{tree}/closed'
     os.mkdir(paths[1])
     for path in paths:
         mode = stat.S_IMODE(os.stat(path).st_mode)
         os.chmod(path, 0)
-        # A directory is found before anything is written, a file when its contents are read.
+        # A directory is opened before anything is written, a file only when its contents are read.
         check = untouched if os.path.isdir(path) else fails
         check(f'{os.path.basename(path)}: .*Permission denied', folder, '-r', tree, **tool.forbidden())
         os.chmod(path, mode)
@@ -189,7 +190,7 @@ def wrong_files(folder):
 
 
 class Held:
-    """A filling that has begun and waits in the middle: of a pipe that is open it reads until there is nothing."""
+    """An mkfs that has begun to fill and waits in the middle, because it reads a pipe that is still open."""
 
     def __init__(self, folder, was_there, *args):
         self.path = f'{folder}/held'
@@ -218,7 +219,7 @@ def interrupted(folder):
         for was_there in (False, True):
             held = Held(folder, was_there)
             held.process.send_signal(number)
-            # Rests are read as long as they come.
+            # The pipe is drained as long as data arrives.
             with contextlib.suppress(BrokenPipeError):
                 held.process.stdin.write(held.data[20 * M:])
             told('interrupted: there is no filesystem on it now', *held.end())
@@ -231,10 +232,10 @@ def interrupted(folder):
 
 
 def changing(folder):
-    """Sources that do not stay what they are: whoever notices says which file it was."""
+    """Files that change while they are read are detected, and the message names the file."""
     tree = f'{folder}/changing'
     make_tree(tree)
-    # Large enough that it is still read when it changes.
+    # Large enough to be still being read when it changes.
     with open(f'{tree}/large', 'wb') as f:
         for number in range(192):
             f.write(random.Random(number).randbytes(1000) * 1048)
@@ -260,7 +261,7 @@ def changing(folder):
     for change in (touch, append, shorten, replace, remove):
         process = subprocess.Popen([BTRKIT, 'mkfs', '-q', '-f', '--threads', '1', '--compress', 'zlib:9', '-r', tree,
                                     path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        # As soon as contents are written all has been looked at.
+        # Once contents are written, the scan of the tree is complete.
         while process.poll() is None and not (os.path.exists(path) and os.path.getsize(path) > 0):
             time.sleep(0.001)
         change()
@@ -271,7 +272,7 @@ def changing(folder):
 
 
 def no_room(folder):
-    """A size that is not enough, and files that cannot become so large."""
+    """A size that is too small, and a file size limit."""
     tree = make_tree(f'{folder}/large', files=400)
     fails('too small', folder, '-b', '20m', '-r', tree, keeps=20 * M)
     fails('too small', folder, '-b', '4m', '-r', tree, keeps=4 * M)
@@ -288,7 +289,7 @@ def no_room(folder):
 
 
 def guarded(folder):
-    """What must not be overwritten does not become larger either."""
+    """A target that must not be overwritten must not be enlarged either."""
     tree, path = make_tree(f'{folder}/guarded', files=5), f'{folder}/guarded.img'
     assert run('mkfs', '-q', '-r', tree, path)[0] == 0
     size = os.path.getsize(path)
@@ -314,7 +315,7 @@ def links_without_extref(folder):
 
 
 def spare_room(folder):
-    """Where a filesystem has room to spare its image has holes."""
+    """Unused space of the filesystem is a hole in the image."""
     global checked
     tree, image = make_tree(f'{folder}/spare'), f'{folder}/spare.img'
     for options in ((), ('--free', '200m'), ('-d', 'dup')):
@@ -327,13 +328,13 @@ def spare_room(folder):
 
 
 def owners(path):
-    """(uid, gid, mode, rdev) of each inode, as the dump of the tree has them."""
+    """Return (uid, gid, mode, rdev) of each inode, from the dump of the tree."""
     text = run('dump-tree', '-t', '5', path)[1].decode()
     return sorted(re.findall(r'mode (\d+) links \d+ uid (\d+) gid (\d+) rdev (\d+)', text))
 
 
 def faked(folder):
-    """Under fakeroot files have the owners that it says, and devices are devices."""
+    """Under fakeroot, files have the owners that it reports, and devices are devices."""
     global checked
     if not shutil.which('fakeroot'):
         print('without fakeroot')
@@ -355,7 +356,7 @@ def faked(folder):
 
 
 def without_proc(folder):
-    """In a root without /proc, as a chroot is: only what lies too deep for a path needs it, which is said."""
+    """Without /proc, as in a chroot, only paths that are too long fail, with a clear message."""
     if os.geteuid() or os.environ.get('SANITIZED'):
         print('/proc is hidden by root only, and not from the sanitizers')
         return

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What mkfs refuses to write to, -f or not, because it is in use: mounted, locked, swap, behind a loop device."""
+"""What mkfs refuses to write to, with and without -f, because it is in use: mounted, locked, swap, behind a loop
+device."""
 import fcntl
 import os
 import shutil
@@ -21,7 +22,7 @@ refusals = 0
 
 
 def refused(device, says, path=None):
-    """@path: the file whose bytes must not change."""
+    """@path: the file whose bytes must not change"""
     global refusals
     for args in ((), ('-f',), ('-f', '-K')):
         before = path and digest(path)
@@ -71,7 +72,7 @@ def mounts(scratch, folder):
 
 
 def second_device(scratch, folder):
-    """Linux tells of such a filesystem by one of its devices only."""
+    """Linux lists such a filesystem under only one of its devices."""
     first, second = make_file(scratch, 'first.img'), make_file(scratch, 'second.img')
     with loop(first) as a, loop(second) as b:
         image.run(image.MKFS, '-q', '-f', '-m', 'raid1', '-d', 'raid1', a, b)
@@ -82,7 +83,7 @@ def second_device(scratch, folder):
 
 
 def node(scratch, disk, number):
-    """A device file of a partition; there is no udev in every container."""
+    """Make a device node for a partition, because containers may lack udev."""
     name = f'{os.path.basename(disk)}p{number}'
     with open(f'/sys/block/{os.path.basename(disk)}/{name}/dev', encoding='ascii') as f:
         major, minor = map(int, f.read().split(':'))
@@ -92,7 +93,7 @@ def node(scratch, disk, number):
 
 
 def has_node(disk, number):
-    """Whether there is a device file by the kernel's name, by which a part of the disk is found to be in use."""
+    """Whether the kernel's device node exists, through which a part of the disk is found to be in use."""
     name = f'{os.path.basename(disk)}p{number}'
     with open(f'/sys/block/{os.path.basename(disk)}/{name}/dev', encoding='ascii') as f:
         major, minor = map(int, f.read().split(':'))
@@ -103,7 +104,7 @@ def has_node(disk, number):
 
 
 def accepts(spec, path, part):
-    """As makes(), and nothing outside of part (start, length) of the file changes."""
+    """Like makes(), and nothing outside of part (start, length) of the file changes."""
     before = [digest(path, 0, part[0]), digest(path, sum(part))]
     inside = digest(path, *part)
     makes(spec)
@@ -112,7 +113,7 @@ def accepts(spec, path, part):
 
 
 def make_disk(scratch, name):
-    """Two partitions, the second at 1 MiB + SIZE."""
+    """Make a disk image with two partitions, the second at 1 MiB + SIZE."""
     path = make_file(scratch, name, 2 * SIZE + (4 << 20))
     sectors = SIZE >> 9
     with open(path, 'r+b') as f:
@@ -124,7 +125,7 @@ def make_disk(scratch, name):
 
 
 def add_partitions(device):
-    """Not every Linux reads partition tables; it can be told."""
+    """Add partitions explicitly: some kernels do not scan partition tables of loop devices."""
     if not os.path.exists(f'/sys/block/{os.path.basename(device)}/{os.path.basename(device)}p1'):
         for number, start in ((1, 2048), (2, 2048 + (SIZE >> 9))):
             image.run('addpart', device, str(number), str(start), str(SIZE >> 9))
@@ -145,14 +146,14 @@ def partitions(scratch, folder):
             for spec in (device, f'{device}?partition=1', f'{device}?offset=1m&size=110m', f'{device}?offset=1m',
                          first):
                 refused(spec, 'in use by the kernel', path)
-            # By the file they are another matter, with the same result.
+            # Through the file, another check refuses them.
             for spec in (path, f'{path}?offset=1m', f'{path}?offset=64k&size=210m', f'{path}?partition=1'):
                 refused(spec, f'it backs {device}', path)
             for spec in (second, f'{device}?partition=2', f'{device}?offset={at}&size={SIZE}',
                          f'{device}?offset={at + 4096}&size=110m', f'{path}?partition=2',
                          f'{path}?offset={at}&size=110m'):
                 accepts(spec, path, (at, SIZE))
-            # What it holds is not what was there when it was last looked at.
+            # Readers must not see stale cached contents.
             makes(f'{path}?partition=2')
             uuid = image.run('blkid', '-p', '-o', 'value', '-s', 'UUID', second)
             assert uuid == image.run('blkid', '-p', '-o', 'value', '-s', 'UUID', '-O', str(at), path), uuid
@@ -172,7 +173,7 @@ def partitions(scratch, folder):
 
 
 def parts_of_a_file(scratch, folder):
-    """Loop devices with an offset and a size limit, several of one file."""
+    """Loop devices with an offset and a size limit, several on one file."""
     path = make_file(scratch, 'parts.img', 3 * SIZE)
     low, high = f'{path}?size={SIZE}', f'{path}?offset={2 * SIZE}&size={SIZE}'
     with loop(path, '-o', str(SIZE), '--sizelimit', str(SIZE)) as device:
@@ -187,7 +188,7 @@ def parts_of_a_file(scratch, folder):
             with open(f'{folder}/file', 'wb') as f:
                 f.write(os.urandom(1 << 20))
         assert not os.system(f'{image.BTRFS} check {device} >{scratch}/out 2>&1'), 'the middle one is damaged'
-        # A device over the first part, and one over all of it: they show the same bytes, and both may be mounted.
+        # One device over the first part and one over the whole file show the same bytes, and either may be mounted.
         with loop(path, '--sizelimit', str(SIZE)) as first, loop(path) as whole:
             makes(first)
             with mounted(first, folder):
@@ -200,16 +201,16 @@ def parts_of_a_file(scratch, folder):
         makes(low)
         for spec in (high, path):
             refused(spec, f'it backs {device}', path)
-        # What the file gets in addition would be seen by the device.
+        # If the file grew, the device would see the new part.
         refused(f'{path}?offset={3 * SIZE - 4096}', f'it backs {device}', path)
-    # Two parts of one file are two devices.
+    # Two parts of one file can be two devices.
     makes(low, high)
     status, _, err = run('mkfs', '-f', '-q', low, f'{path}?offset={SIZE - 4096}&size={SIZE}')
     assert status == 1 and 'another program holds a lock on it' in err, err
 
 
 def nested(scratch, folder):
-    """A loop device over a loop device with an offset: all that lies below is known."""
+    """A loop device over a loop device with an offset: all lower layers are recognized."""
     path = make_file(scratch, 'nested.img', 2 * SIZE + (8 << 20))
     with loop(path, '-o', '4m') as lower, loop(lower, '-o', str(SIZE)) as upper:
         makes(upper)
@@ -224,7 +225,7 @@ def nested(scratch, folder):
 
 
 def holders(scratch):
-    """Whoever has a device for himself, as what is put together from several has."""
+    """A device opened exclusively, as by device-mapper or md."""
     path = make_file(scratch, 'held.img')
     with loop(path) as device:
         makes(device)
@@ -260,7 +261,7 @@ def locks(scratch):
 
 
 def discards(scratch):
-    """A loop device turns a discard into a hole of its file."""
+    """On a loop device, a discard makes a hole in its file."""
     path, at = make_file(scratch, 'discard.img'), 150 << 20
     with loop(path) as device:
         with open(f'/sys/block/{os.path.basename(device)}/queue/discard_max_bytes', encoding='ascii') as f:
@@ -276,7 +277,7 @@ def discards(scratch):
 
 
 def rotates(scratch):
-    """A disk that does not rotate is told, and that it may keep one copy of data that is DUP."""
+    """A non-rotational disk is reported, with a warning that it may keep only one copy of DUP data."""
     path = make_file(scratch, 'ssd.img', 300 << 20)
     with loop(path) as device:
         switch = f'/sys/block/{os.path.basename(device)}/queue/rotational'
@@ -293,7 +294,7 @@ def rotates(scratch):
 
 
 def sector_sizes(scratch):
-    """No word about those that Linux says it takes."""
+    """There is no warning for sector sizes that Linux reports as supported."""
     path, sizes = make_file(scratch, 'sizes.img'), os.path.join(scratch, 'sizes')
     with open(sizes, 'w', encoding='ascii') as f:
         f.write('4096 8192 32768\n')
@@ -306,7 +307,7 @@ def sector_sizes(scratch):
 
 
 def full_disk(folder):
-    """There is too little room, by less each time: nothing is written, and what the file held is there as before."""
+    """With less and less space, nothing is written and the file keeps its contents."""
     failures = 0
     for size in range(256, 6144, 256):
         with mounted('none', folder, '-t', 'tmpfs', '-o', f'size={size}k'):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The command lines by which programs call mkfs.btrfs, with ours in its place: what comes out has the label, the UUID,
-the size and the content that they asked for. Needs no root."""
+"""Command lines with which other programs call mkfs.btrfs, run with ours in its place: the filesystem has the requested
+label, UUID, size and contents. Needs no root."""
 import os
 import re
 import shutil
@@ -14,11 +14,11 @@ from tool import BTRKIT, MKFS
 
 M, G = 1 << 20, 1 << 30
 UUID, DEVICE = 'abcdef01-2345-6789-abcd-ef0123456789', '11111111-2222-3333-4444-555555555555'
-SHRUNK = 'shrunk'   # as small as can be
+SHRUNK = 'shrunk'   # the minimal size
 checks = 0
 
-# Who calls; the size of the image file, or None where there is none; the arguments, where ROOT is a directory and IMG
-# the image; then what the filesystem has to be: its size, and what dump-super says.
+# The caller; the size of the image file, or None if it does not exist; the arguments, where ROOT is a directory and IMG
+# the image; then what is expected: the size, and fields of dump-super.
 LINES = [
     ('systemd-repart 252', 400 * M, f'-q -L root -U {UUID} IMG --nodiscard -r ROOT', 400 * M,
      {'label': 'root', 'fsid': UUID}),
@@ -29,7 +29,7 @@ LINES = [
      {'label': 'root-x86-64', 'fsid': UUID}),
     ('systemd-repart 258', 300 * M, f'-L  -U {UUID} --nodiscard -q --sectorsize=4096 IMG', 300 * M,
      {'label': '', 'fsid': UUID}),
-    # SYSTEMD_REPART_MKFS_OPTIONS_BTRFS, behind everything, as it is used with mkosi and with systemd-repart alone.
+    # SYSTEMD_REPART_MKFS_OPTIONS_BTRFS, appended to everything else, as used by mkosi and by systemd-repart alone.
     ('mkosi', 400 * M, f'-L root -U {UUID} --nodiscard -r ROOT -q IMG --device-uuid={DEVICE}', 400 * M,
      {'fsid': UUID, 'dev_item.uuid': DEVICE}),
     ('mkosi', 400 * M, f'-L root -U {UUID} -r ROOT -q --compress lzo IMG --nodiscard --shrink', SHRUNK, {'fsid': UUID}),
@@ -54,7 +54,7 @@ LINES = [
     ('an image in a script', 300 * M, '--rootdir ROOT --label SD --uuid ' + UUID +
      ' --checksum xxhash --data single --metadata dup IMG', 300 * M, {'label': 'SD', 'csum_type': '1 (xxhash64)'}),
     ('an image in a script', None, '--mixed -m single -d single --shrink --rootdir ROOT IMG', SHRUNK, {}),
-    # A file never becomes smaller but by --shrink, and is what it has to be where it is too small.
+    # Without --shrink a file is never made smaller, and it is enlarged if it is too small.
     ('by hand', 300 * M, '-b 200m -r ROOT IMG', 300 * M, {'total_bytes': str(200 * M)}),
     ('by hand', 300 * M + 1234, '-r ROOT IMG', 300 * M + 1234, {'total_bytes': str(300 * M)}),
     ('by hand', 5000, '-r ROOT IMG', None, {}),
@@ -73,7 +73,7 @@ def check(condition, what):
 
 
 def made(program, scratch, size, row, name):
-    """Runs that line. @return the images"""
+    """Run a command line twice. @return the images"""
     images = [f'{scratch}/{name}{number}.img' for number in ('', 2)]
     for image in images:
         if os.path.exists(image):
@@ -116,7 +116,7 @@ def judge(scratch, who, row, size, fields, images, content):
 
 
 def beside_peer(scratch):
-    """The sizes of files are those that mkfs.btrfs leaves, where that says what they are."""
+    """The sizes of image files equal those that mkfs.btrfs makes, wherever it defines them."""
     if not shutil.which(MKFS):
         print('no mkfs.btrfs to compare sizes with')
         return

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Every option of mkfs does what it says: each changes something that can be seen, long and short. And with a time and
-a fsid that are given the bytes are the same on every run. Needs no root."""
+"""Every mkfs option, long and short, has a visible effect. With a given time and fsid, every run makes identical bytes.
+Needs no root."""
 import os
 import re
 import shutil
@@ -32,7 +32,7 @@ def output(*args, **kwargs):
 
 
 class Made:
-    """What can be seen of a filesystem and of how it was made."""
+    """A filesystem, and the output of the mkfs that made it."""
 
     def __init__(self, path, *options, env=None, count=1):
         self.path, self.paths = path, [path, *(f'{path}.{number}' for number in range(2, count + 1))]
@@ -57,18 +57,18 @@ class Made:
         return feature in re.split(r'[|()\s]+', output('dump-super', self.path))
 
     def marked(self):
-        """Whether bytes that no tree covers are as they were."""
+        """Whether bytes that no tree covers are unchanged."""
         with open(self.path, 'rb') as f:
             f.seek(250 * M)
             return f.read(4096) == MARK
 
     def again(self, *options):
-        """The label after another attempt, over the filesystem that is there."""
+        """Make another filesystem over this one, and return the label."""
         run('mkfs', '-q', '-L', 'again', *options, self.path)
         return self.super('label')
 
     def undone(self):
-        """Whether there is an undo file, and the filesystem is gone after it was used."""
+        """Whether there is an undo file, and using it removes the filesystem."""
         file = os.path.join(os.path.dirname(self.path), 'undo')
         return not run('undo', file, self.path)[0] and run('dump-super', self.path)[0] == 1 and self.marked()
 
@@ -77,7 +77,7 @@ def times(made):
     return set(re.findall(r'\t[acmo]time ([1-9]\d*)\.', output('dump-tree', '-t', 'fs', made.path)))
 
 
-# Options; what is looked at; what it has to be, which it is not without the option.
+# Options; a function that examines the filesystem; its result with the options, which must differ without them.
 CHANGES = [
     ('-n 32k', lambda m: m.super('nodesize'), '32768'),
     ('--nodesize 4096', lambda m: m.super('nodesize'), '4096'),
@@ -143,7 +143,7 @@ PROFILES = {'single': 1, 'dup': 1, 'raid0': 1, 'raid1': 2, 'raid1c3': 3, 'raid1c
 
 
 def kept(made):
-    """How many devices have their contents."""
+    """How many devices have kept their contents."""
     count = 0
     for path in made.paths:
         with open(path, 'rb') as f:
@@ -153,12 +153,12 @@ def kept(made):
 
 
 def words(made):
-    """What is said on standard error, without the program and the device."""
+    """Lines on standard error, without the prefix of program and device."""
     return re.sub(r'^btrkit mkfs: \S+: ', '', made.err, flags=re.M).splitlines()
 
 
 UNSAFE = 'RAID5 and RAID6 have known problems in Linux, and are for tests only'
-# The same with several devices: their number, options, what is looked at, what it has to be.
+# The same for several devices: number of devices, options, function, result.
 SEVERAL = [
     (2, '', Made.chunks, ['DATA|single', 'METADATA|RAID1', 'SYSTEM|RAID1']),
     (3, '-M', Made.chunks, ['DATA|METADATA|single', 'SYSTEM|single']),
@@ -182,7 +182,7 @@ SEVERAL = [
     (4, '-d raid1c4 -m raid1c3', lambda m: 'raid1c34, block-group-tree\n' in m.out, True),
     (4, '-d raid1c4 -m raid1c3', lambda m: m.has('RAID1C34') and not m.has('RAID56'), True),
     (3, '-d raid5', lambda m: m.has('RAID56') and not m.has('RAID1C34'), True),
-    # The last word counts.
+    # The last one counts.
     (1, '-O ^fst,free-space-tree', lambda m: m.has('FREE_SPACE_TREE_VALID') and m.has('BLOCK_GROUP_TREE'), True),
     (1, '-O ^bgt -O block-group-tree', lambda m: m.has('BLOCK_GROUP_TREE'), True),
     (1, '-O raid56,^raid56', lambda m: m.has('RAID56'), False),
@@ -205,17 +205,17 @@ PEERS = ('-b', '--byte-count', '--csum', '--checksum', '-d', '--data', '-m', '--
          '-u', '--subvol', '--inode-flags', '--reflink', '--shrink', '-O', '--features', '-f', '--force', '-q',
          '--quiet', '-U', '--uuid', '--device-uuid', '-v', '--verbose', '-V', '--version', '-R', '--runtime-features',
          '--help')
-# What -f is for: without it the second attempt fails.
+# -f has an effect only on a second attempt, which fails without it.
 WITHOUT = {'-f': lambda m: m.again(), '--force': lambda m: m.again()}
 
 
 def option_words(row):
-    """Each option with its argument."""
+    """Return each option with its argument."""
     return re.findall(r'(--?[a-zA-Z][a-z-]*(?: [^-]\S*)?)', row)
 
 
 def every_option(scratch):
-    """@return the names of those that were tested"""
+    """@return the names of the tested options"""
     plain = Made(f'{scratch}/plain.img')
     assert not plain.status, plain.err
     tested = set()
@@ -224,7 +224,7 @@ def every_option(scratch):
         assert ' '.join(words) == row, row
         tested.update(word.split()[0] for word in words)
         check(WITHOUT.get(row, look)(plain) != wanted, f'{row}: {wanted!r} even without it')
-        # The same of each option of several.
+        # Each of several options must have an effect.
         for ignored in thinned(words, 9) if len(words) > 1 else ():
             less = Made(f'{scratch}/made.img', *' '.join(word for word in words if word != ignored).split())
             check(less.status or look(less) != wanted, f'{row}: {wanted!r} even without {ignored}')
@@ -236,7 +236,7 @@ def every_option(scratch):
 
 
 def none_is_forgotten(tested):
-    """All that --help and list-all name is in the table above, and all that mkfs.btrfs has is there."""
+    """All options in --help and list-all are in the table above, and so are all options of mkfs.btrfs."""
     text, known = output('mkfs', '--help'), set()
     for line in text.splitlines():
         known.update(re.findall(r'(?:^|[ ,])(--?[a-zA-Z][a-z-]*)', re.split(r'(?<=\S)  ', line[:28])[0])
@@ -266,7 +266,8 @@ def on_several(scratch):
 
 
 def every_profile(scratch):
-    """On as few devices as it can be on; with one fewer it is refused by its name, and nothing is written."""
+    """Each profile works with its minimal number of devices, and is refused by name with one fewer, with nothing
+    written."""
     for name, count in PROFILES.items():
         kind = name if name == 'single' else name.upper()
         for options, wanted in ((('-d', name, '-m', 'single'), [f'DATA|{kind}', 'METADATA|single', 'SYSTEM|single']),
@@ -293,7 +294,7 @@ def blkid_sees(scratch):
 
 
 def behind(scratch):
-    """With -b the bytes behind stay, those in the places of superblocks too; a superblock there goes."""
+    """With -b, bytes past the size are kept, even at superblock offsets; but a superblock there is erased."""
     path = f'{scratch}/behind.img'
     with open(path, 'wb') as f:
         f.truncate(80 * M)
@@ -323,7 +324,7 @@ def reproducible(scratch):
             check(first == digest(image('another', *shape, *options).path), f'{shape} {options}: other bytes')
             check(first != digest(image('another', *shape, '-U', OTHER, *options[2:]).path), f'{shape}: fsid')
             check(first != digest(image('another', *shape, *options, epoch='1700000001').path), f'{shape}: time')
-    # The same bytes whatever was there before, and of what is derived nothing is the same as anything else.
+    # The bytes do not depend on previous contents, and derived UUIDs are all different.
     filled = image('one', '-U', FSID)
     wanted = digest(filled.path)
     with open(filled.path, 'r+b') as f:
@@ -335,7 +336,7 @@ def reproducible(scratch):
     uuids = {name: set(re.findall(rf'{name} (\S{{36}})', tree)) - {'0' * 8 + '-0000-0000-0000-' + '0' * 12}
              for name in ('fs uuid', 'chunk uuid', 'dev_uuid', '\tuuid')}
     check(all(uuids.values()) and len(set.union(*uuids.values())) == 4, f'UUIDs: {uuids}')
-    # Without a fsid, or without a time, they are random.
+    # Without a fsid, or without a time, UUIDs are random.
     check(image('one').super('fsid') != image('another').super('fsid'), 'the fsid is not random')
     check(image('one', '-U', FSID, epoch=None).super('dev_item.uuid') !=
           image('another', '-U', FSID, epoch=None).super('dev_item.uuid'), 'the UUID of the device is not random')

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Makes filesystems by a program for a big-endian machine, under qemu-user, and holds them against those of the program
-# named by BTRKIT, byte for byte. Needs Debian's gcc-s390x-linux-gnu, libc6-dev-s390x-cross and qemu-user-static, and a
-# mirror from which apt-get takes the libraries of that machine; nothing of them is installed.
+# Make filesystems by a program for a big-endian machine, under qemu-user, and compare them byte for byte with those of
+# the program BTRKIT. Needs Debian's gcc-s390x-linux-gnu, libc6-dev-s390x-cross and qemu-user-static, and a mirror from
+# which apt-get can download libraries for s390x; these are not installed.
 #
-#	BTRKIT=build/cmd/btrkit tests/cli/mkfs-s390x.sh SOURCES DIR	(DIR: an empty folder, some 300 MB)
+#	BTRKIT=build/cmd/btrkit tests/cli/mkfs-s390x.sh SOURCES DIR	(DIR: an empty directory, some 300 MB)
 set -eu
 sources=$(realpath "$1") dir=$(realpath "$2") triple=s390x-linux-gnu
 here=$(dirname "$(realpath "$0")")
@@ -27,7 +27,7 @@ apt -y -d install --no-install-recommends libc6-dev libxxhash-dev libgcrypt20-de
 for package in "$dir"/apt/cache/archives/*.deb; do
 	dpkg -x "$package" "$dir/root"
 done
-# Headers without a machine.
+# Architecture-independent headers.
 cp /usr/include/ut*.h "$dir/root/usr/include/"
 libraries=$dir/root/usr/lib/$triple
 cat >"$dir/cross.ini" <<END

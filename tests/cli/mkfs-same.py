@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Equal sources and options make equal bytes, whatever the host: threads, locale, umask, time zone, working directory,
-the order in which files were made, times of access and change, attributes of the host, what kind of zeros a hole is.
-And --deterministic derives another UUID from anything that is different.
+"""The same source and options make identical bytes on any host: threads, locale, umask, time zone, working directory,
+the order in which files were created, access and change times, the host's attributes, and how zeros are stored do not
+matter. And --deterministic derives another UUID from any difference.
 
     mkfs-same.py             what needs no root
-    mkfs-same.py --deep DIR  copies on other filesystems, which needs root, and programs of other compilers and levels
-                             of optimization, built from the sources in DIR
+    mkfs-same.py --deep DIR  copies on other filesystems (needs root), and programs built from the sources in DIR by
+                             other compilers and with other optimization levels
     mkfs-same.py --other COMMAND...
-                             a program of another machine, with what runs it here"""
+                             a program for another machine, with the command that runs it here"""
 import contextlib
 import io
 import json
@@ -28,11 +28,11 @@ DEVICE_UUID = '2b4e28ba-2fa1-11d2-883f-0016d3cca427'
 EPOCH = '1600000000'
 TIME = 1500000000
 ROOT = not os.geteuid()
-# What the environment may say of either, and must not be heard.
+# The environment without variables that must not matter.
 CLEAN = {k: v for k, v in os.environ.items()
          if not k.startswith(('LC_', 'LANG')) and k not in ('TZ', 'SOURCE_DATE_EPOCH')}
 
-# Options that fix all that is not the host's; and whether files may have their times of the host.
+# Combinations of options that fix everything host-dependent.
 FIXED = ((('--deterministic',), None),
          (('--deterministic', '-U', UUID), EPOCH),
          (('--deterministic', '--device-uuid', DEVICE_UUID), None),
@@ -42,7 +42,7 @@ compared = 0
 
 
 def contents():
-    """The files of a tree: name, what is in it."""
+    """Generate the files of a tree: name and contents."""
     rnd = random.Random(6)
     words = [b'%x ' % rnd.getrandbits(40) for _ in range(99)]
     found = {}
@@ -62,7 +62,7 @@ def contents():
 
 
 class Tree:
-    """A copy of the same tree, made in an order of its own; @other: what the host has to say is different."""
+    """A copy of the same tree, created in another order. @other: differ in everything that must not matter"""
 
     def __init__(self, path, seed=0, other=False):
         self.path, self.random, self.other = path, random.Random(seed), other
@@ -71,7 +71,7 @@ class Tree:
         if seed:
             self.random.shuffle(files)
         for i, (name, data) in enumerate(files):
-            # So that inodes and places in a directory are others.
+            # Shifts inode numbers and positions in directories.
             if seed and not i % 5:
                 self.write(f'gone{i}', b'gone')
             self.write(name, data)
@@ -104,7 +104,7 @@ class Tree:
         os.chmod(self.path, 0o755)
 
     def attributes(self):
-        """Attributes of the file, in some order; of the host, if it is another one."""
+        """Set the file's attributes, in some order; also host-specific ones if @other."""
         names = [('user.one', b'1'), ('user.two', bytes(200)), ('user.three', b'\xff\x00')]
         if self.other:
             names.reverse()
@@ -129,7 +129,7 @@ class Tree:
 
 
 def make(folder, *args, epoch=None, env=None, binary=BTRKIT, size=0, cwd=None, umask=-1):
-    """Makes an image. Returns its name."""
+    """Make an image and return its name."""
     image = f'{folder}/image'
     with contextlib.suppress(FileNotFoundError):
         os.unlink(image)
@@ -157,10 +157,10 @@ def locales():
 
 
 def same(folder, trees):
-    """Every fixed combination of options, with everything around it that may be different."""
+    """Every combination of fixing options, with variations of everything around it."""
     options = ('--subvol', 'ro:subvolume', '--inode-flags', 'nodatacow:many/000', '--free', '1m')
     for i, (fixed, epoch) in tool.thinned(enumerate(FIXED), 2):
-        # Where the host's attributes are taken, as without --deterministic, they have to be the same.
+        # If the host's attributes are taken, as without --deterministic, they must be the same.
         clean = '--deterministic' in fixed
         kind = ('no', 'zstd', 'zlib:9', 'lzo', 'zstd:1')[i]
         args = (*fixed, '--compress', kind, *options, *(() if clean else ('--without-xattr', 'security.*',
@@ -173,15 +173,15 @@ def same(folder, trees):
         for tree in trees[1:]:
             expect_same(wanted, 'a copy', folder, *args, '--rootdir', tree.path, '--threads', '3', epoch=epoch)
         expect_same(wanted, 'by a relative path', folder, *args, '--rootdir', '.', epoch=epoch, cwd=trees[1].path)
-        # One row of these is enough for each: nothing in them depends on the options.
+        # One combination for each of these is enough: they do not interact with the options.
         for name in locales()[i % 2::2]:
             expect_same(wanted, f'locale {name}', folder, *first, epoch=epoch,
                         env={'LC_ALL': name, 'LANG': name, 'LANGUAGE': 'de'})
-        # Who is not root has to be able to open what is his.
+        # Without root, one must still be able to open one's own files.
         expect_same(wanted, 'time zone and umask', folder, *first, epoch=epoch,
                     umask=(0, 0o77, 0o177 if os.geteuid() else 0o777)[i % 3],
                     env={'TZ': ('UTC', 'Asia/Kathmandu', 'EST5EDT')[i % 3]})
-        # Nothing of what was there before, nor of how large it was.
+        # Previous contents and the previous size do not matter.
         expect_same(wanted, 'over a larger file', folder, *first, '-f', '--shrink', epoch=epoch, size=300 << 20)
         without = [a for a in first if a not in ('-U', UUID, '--deterministic')]
         assert digest(make(folder, *without, epoch=epoch)) != wanted, 'nothing makes two filesystems different'
@@ -194,7 +194,7 @@ def fsid(image):
 
 
 def change(path, data, offset):
-    """Some bytes, and no time."""
+    """Overwrite some bytes and keep the time."""
     st = os.stat(path)
     with open(path, 'r+b') as f:
         f.seek(offset)
@@ -215,14 +215,14 @@ def keep_time(path, action):
 
 
 def swap_files(path, a, b):
-    """What has the one name gets the other, with its time."""
+    """Exchange two files, with their times."""
     keep_time(os.path.dirname(f'{path}/{a}'), lambda: (os.rename(f'{path}/{a}', f'{path}/t'),
                                                        os.rename(f'{path}/{b}', f'{path}/{a}'),
                                                        os.rename(f'{path}/t', f'{path}/{b}')))
 
 
 def changes(path):
-    """What makes another filesystem of a tree, each by itself."""
+    """Changes of a tree, each of which must give a different filesystem."""
     yield 'a byte of a large file', lambda: change(f'{path}/random/11-1500000', b'?', 1234567)
     yield 'a byte of a file in an item', lambda: change(f'{path}/random/02-100', b'?', 99)
     yield 'a byte of a sparse file', lambda: change(f'{path}/huge', b'?', 20 << 20)
@@ -262,7 +262,7 @@ OPTIONS = (('-L', 'label'), ('-n', '4k'), ('-s', '8k'), ('--csum', 'xxhash'), ('
 
 
 def derived(folder, changed, tree):
-    """Another UUID for anything that is different, none for what is not taken."""
+    """The UUID changes with any difference that goes into the filesystem, and only with those."""
     args = ('--deterministic', '--rootdir', tree.path)
     first = fsid(make(folder, *args))
     seen = {first: 'the tree'}
@@ -298,7 +298,7 @@ def archive(path, files, fmt=tarfile.PAX_FORMAT):
 
 
 def archives(folder, tree):
-    """Of the same archive, compressed or not, in a file or a pipe, with holes or zeros."""
+    """From the same archive, compressed or not, from a file or a pipe, with holes or zeros."""
     plain, holes = f'{folder}/plain.tar', f'{folder}/holes.tar'
     tar = ['tar', '-C', tree.path, '--sort=name', '--format=pax', '--xattrs', '--numeric-owner',
            '--pax-option=delete=atime,delete=ctime', '-c']
@@ -328,7 +328,8 @@ def archives(folder, tree):
 
 @contextlib.contextmanager
 def mounted(folder, kind):
-    """An empty filesystem of another kind. Yields its folder, or None if there is none of that kind here."""
+    """Make and mount an empty filesystem of another type. Yields its directory, or None if the type is not available
+    here."""
     at, image = f'{folder}/mnt-{kind}', f'{folder}/{kind}.img'
     os.mkdir(at)
     command = ['mount', '-t', 'tmpfs', 'none', at]
@@ -357,7 +358,7 @@ def other_filesystems(folder, tree):
             try:
                 copy = Tree(f'{at}/copy', seed, True) if at else None
             except OSError as e:
-                # Not every tmpfs has attributes of users.
+                # Not every tmpfs supports user attributes.
                 print(f'{kind}: {e}')
                 copy = None
             print(f'a copy on {kind}' if copy else f'no {kind} here')
@@ -366,7 +367,7 @@ def other_filesystems(folder, tree):
 
 
 def other_programs(folder, tree, sources):
-    """Other compilers, levels of optimization, and without the libraries for checksums that there are tables for."""
+    """Other compilers and optimization levels, and without the checksum libraries that table-based code can replace."""
     kinds = ('no', 'zstd', 'zlib', 'lzo')
     wanted = [digest(make(folder, '--deterministic', '--compress', kind, '--rootdir', tree.path)) for kind in kinds]
     for cc, level, more in (('gcc', '0', ()), ('gcc', '3', ()), ('clang', '0', ()), ('clang', '3', ()),
@@ -388,7 +389,7 @@ def other_programs(folder, tree, sources):
 
 
 def other_machine(folder, tree, command):
-    """A program of another machine, and what runs it here: under qemu-user, say."""
+    """A program for another machine, with the command that runs it here, such as qemu-user."""
     for kind in ('no', 'zstd', 'zlib', 'lzo'):
         for more in ((), ('--csum', 'blake2', '-n', '64k', '--subvol', 'ro:subvolume', '-O', 'quota')):
             args = ('--deterministic', '--compress', kind, *more, '--rootdir', tree.path)
@@ -411,7 +412,7 @@ def main():
         elif way == '--other':
             other_machine(folder, trees[0], rest)
         else:
-            # Only the sources need a filesystem with attributes of users: on a disk images take their time.
+            # Only the sources need a filesystem with user attributes; images would be slow on a disk.
             with tempfile.TemporaryDirectory() as images:
                 same(images, trees)
                 archives(images, trees[0])

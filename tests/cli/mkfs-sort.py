@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""mkfs --sort: contents lie in the order of the priorities, and wrong lines are told by their numbers."""
+"""mkfs --sort: file data is laid out in order of the priorities, and bad lines are reported with their numbers."""
 import os
 import re
 import tempfile
@@ -26,7 +26,7 @@ def made(image, *args):
     for name in FILES:
         status, out, err = run('fiemap', '--format', 'tsv', '--noscan', image, name)
         assert not status, err
-        # Subvolume, inode, where it is in the file, and where on disk.
+        # Columns: subvolume, inode, offset in the file, offset on disk.
         places[name] = int(out.split(b'\t')[3])
     return sorted(FILES, key=lambda name: places[name])
 
@@ -42,7 +42,7 @@ def main():
         plain = made(image, '--rootdir', tree)
 
         def ordered(text, priorities, *options):
-            """@priorities: of those that have one"""
+            """@priorities: of the files that have one"""
             with open(lines, 'w', encoding='ascii') as f:
                 f.write(text)
             got = made(image, '--rootdir', tree, '--sort', lines, *options)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""mkfs --verify: it looks, says how much it looked at, and what is read otherwise than it was written fails by name.
+"""mkfs --verify: reads everything back, reports how much, and fails with the name of what differs.
 
-MISREAD_LIBRARY, preloaded, lets bytes be read as others.
+The preloaded MISREAD_LIBRARY alters bytes that are read.
 """
 import json
 import os
@@ -21,7 +21,7 @@ def check(condition, what):
 
 
 def misread(mark, *args):
-    """With the bytes of @mark, FROM/TO, changed when they are read."""
+    """Run mkfs with the bytes of @mark, FROM/TO, altered when they are read."""
     preloaded = [os.environ['MISREAD_LIBRARY'], os.environ.get('LD_PRELOAD', '')]
     env = {**os.environ, 'LD_PRELOAD': ' '.join(preloaded), 'MISREAD': mark,
            'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0'}
@@ -54,7 +54,7 @@ def equal(folder, tree, image):
     subprocess.run(['tar', 'cf', f'{folder}/tar', '-C', tree, '.'], check=True)
     for options in ([], ['--compress', 'zlib'], ['--subvol', 'ro:sub', '--deterministic'], ['--threads', '1']):
         for source in (['--rootdir', tree], ['--tar', f'{folder}/tar']):
-            # A boundary does not cut the hard link here.
+            # No subvolume boundary separates the hard link here.
             check(line in makes(image, *source, *options, '--verify'), (source, options))
             check('Verified' not in makes(image, *source, *options), 'not asked for')
     filled = json.loads(makes(image, '--rootdir', tree, '--verify', '--format', 'json').splitlines()[-1])['filled']
@@ -68,7 +68,7 @@ def different(folder, tree, image):
                         ('away/aWay', 'cannot be read: tree block checksum mismatch')):
         if os.path.exists(image):
             os.unlink(image)
-        # What comes through a pipe is not read by pread(2).
+        # A pipe is not read by pread(2), so its data is not altered.
         status, out, err = misread(mark, '--tar', f'{folder}/tar', image)
         check(not status and not err, (status, err))
         status, out, err = misread(mark, '-f', '--tar', f'{folder}/tar', '--verify', image)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The command line of mkfs: usage errors, what it refuses to write to, what it prints, and being interrupted."""
+"""The command line of mkfs: usage errors, refusals, output, and interruption."""
 import fcntl
 import os
 import re
@@ -31,7 +31,7 @@ def misused(*args, says):
 
 
 def refused(path, *args, says, spec=None, **how):
-    """One line, and the same bytes and size as before."""
+    """mkfs must fail with one line, and leave bytes and size as they are."""
     before = digest(path) if os.path.isfile(path) else None
     said = check_failure('mkfs', spec or path, run('mkfs', *args, spec or path, **how))
     check(says in said, f'{path} {args}: {said!r} lacks {says!r}')
@@ -95,7 +95,7 @@ def misuse(image):
 
 
 def bad_values(image):
-    """What the library judges, before it writes: options by themselves, and beside the device."""
+    """Options that the library validates before it writes, alone and against the device."""
     before = digest(image)
     for args, says in (
             (('-n', '3000'), 'nodesize 3000'), (('-n', '128k'), 'nodesize 131072'), (('-s', '3000'), 'sectorsize 3000'),
@@ -110,7 +110,7 @@ def bad_values(image):
 
 
 def several(scratch, image):
-    """What is wrong with one device is said of that one, and nothing is written to any."""
+    """A problem of one device is reported for that device, and nothing is written to any."""
     other, small = os.path.join(scratch, 'other.img'), os.path.join(scratch, 'small.img')
     for path, size in ((other, SIZE), (small, 60 << 20)):
         with open(path, 'wb') as f:
@@ -125,7 +125,7 @@ def several(scratch, image):
                             (scratch, (image, other, scratch), 'is a directory')):
         said = check_failure('mkfs', bad, run('mkfs', '-f', *args))
         check(says in said and digest(image) == before, f'{args}: {said!r} lacks {says!r}')
-    # Each may be large enough, and yet there is no room for a chunk.
+    # Each device is large enough, but there is no space for a chunk.
     with open(small, 'r+b') as f:
         f.truncate(130 << 20)
     with open(other, 'r+b') as f:
@@ -153,7 +153,7 @@ def signatures(scratch, image):
         f.seek(446)
         f.write(struct.pack('<B3xB3xII', 0, 0x83, 2048, (SIZE >> 9) - 2048) + bytes(48) + b'\x55\xaa')
     refused(disk, says='contains dos: use -f')
-    # The signature of the whole is none of the part's, and the other way round.
+    # The signature of the disk does not matter for a partition, and vice versa.
     part = f'{disk}?partition=1'
     check(f'Filesystem size:    {(SIZE >> 20) - 1}.00MiB' in makes(part), part)
     with open(disk, 'rb') as f:
@@ -193,11 +193,11 @@ def not_devices(scratch, variants):
 
 
 def locked(image):
-    """By an open file description, as other image tools do it."""
+    """An open file description lock, as other image tools use it."""
     with open(image, 'r+b') as f:
         fcntl.fcntl(f, fcntl.F_OFD_SETLK if hasattr(fcntl, 'F_OFD_SETLK') else 37,
                     struct.pack('hhqqi4x', fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-        # The digest is no lock's business: it reads.
+        # digest() only reads, which is not affected by the lock.
         refused(image, '-f', says='another program holds a lock')
     makes(image, '-f', '-q')
 
@@ -237,7 +237,7 @@ def printed(image):
 
 
 def approved(image):
-    """In FIPS mode libgcrypt ends the program that asks for what is not approved: it is not asked."""
+    """In FIPS mode libgcrypt ends the program if an algorithm is not approved, so it must not be called."""
     env = {**os.environ, 'LIBGCRYPT_FORCE_FIPS_MODE': '1'}
     status, _, err = run('mkfs', '-f', '--csum', 'blake2', image, env=env)
     check(status == 2 and 'checksum blake2b is not supported' in err and err.count('\n') == 1, err)
@@ -248,7 +248,7 @@ def approved(image):
 
 
 def discarded(image):
-    """What no tree covers keeps its bytes with -K, and only then."""
+    """Bytes that no tree covers are kept with -K, and only then."""
     at = 200 << 20
     for option, kept in (('-K', True), ('--nodiscard', True), ('-q', False)):
         with open(image, 'r+b') as f:
@@ -258,7 +258,7 @@ def discarded(image):
         with open(image, 'rb') as f:
             f.seek(at)
             check((f.read(4) == b'kept') == kept, option)
-    # Nor is anything of what lies behind the bytes that were asked for, up to the last.
+    # Bytes past the given size are discarded too, up to the last one.
     for at in (200 << 20, SIZE - 4):
         with open(image, 'r+b') as f:
             f.seek(at)
@@ -280,7 +280,7 @@ def other_name(scratch, image):
 
 
 def interrupted(scratch):
-    """At its first progress, in the middle of discarding."""
+    """Interrupt at the first progress output, during discarding."""
     path = os.path.join(scratch, 'large.img')
     with open(path, 'wb') as f:
         f.truncate(500 << 30)
@@ -297,7 +297,7 @@ def interrupted(scratch):
 
 
 def filled(scratch):
-    """What is told on a terminal, and what is left after an end while contents were taken in."""
+    """Progress on a terminal, and what is left after an interruption during filling."""
     path, source = os.path.join(scratch, 'filled.img'), os.path.join(scratch, 'source')
     os.mkdir(source)
     for number in range(40):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The commands that README.md shows are run, in its order, and print what it says; "..." stands for any lines.
+"""Run the commands in README.md in order and compare their output with the text; "..." stands for any lines.
 
-Usage: readme.py ROOT [--write]; with that what commands print is put where nothing stands."""
+Usage: readme.py ROOT [--write]; --write fills in output where the text has none."""
 import os
 import pathlib
 import re
@@ -17,8 +17,8 @@ IMAGE = re.compile(r'\b((?:good|bad)-[a-z0-9-]+)\.img')
 
 
 def prepare(root, at, text):
-    """The directory in which the commands are run, with the images that they name, and nothing else: a reader has no
-    more. The images are unpacked as the text says it."""
+    """The directory in which the commands run, with the images that they use and nothing else, as readers have it. The
+    images are unpacked as the text says."""
     (at / 'bin').mkdir()
     (at / 'bin/btrkit').symlink_to(os.path.abspath(BTRKIT))
     for name in sorted(set(IMAGE.findall(text))):
@@ -33,7 +33,7 @@ def printed(command, at):
 
 
 def agrees(said, lines):
-    """Whether the lines are those said, "..." being any."""
+    """Whether the lines match, "..." matching any lines."""
     if not said:
         return not lines
     if said[0] == '...':
@@ -42,7 +42,7 @@ def agrees(said, lines):
 
 
 def commands(lines):
-    """(number of the line behind the command, the command, what is said to be printed)"""
+    """Return (line number after the command, the command, expected output)."""
     for number, line in enumerate(lines):
         if not line.startswith(f'{INDENT}$ '):
             continue

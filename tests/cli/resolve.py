@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""logical-resolve, inode-resolve, fiemap --owners and --stats on the committed images: that they agree with each other
-and with the listing, their forms, and what they refuse.
+"""logical-resolve, inode-resolve, fiemap --owners and --stats on the committed images: they agree with each other and
+with the listing; formats and refusals.
 
     resolve.py IMAGE...
 
@@ -12,7 +12,7 @@ import sys
 
 from tool import check_failure, run, thinned
 
-ROWS = 30  # at most, of an image, are asked for one by one
+ROWS = 30  # maximum number of rows per image that are looked up one by one
 
 
 def lines(*args):
@@ -28,7 +28,7 @@ def rows(*args):
 
 
 def agree(path):
-    """@return how many references were compared"""
+    """@return the number of compared references"""
     listed = rows('fiemap', '-a', '--owners', '--format', 'json', path)
     columns = [line.split('\t') for line in lines('fiemap', '-a', '--owners', '--format', 'tsv', path)]
     assert [tuple(map(int, row[7:])) if row[7] else () for row in columns] == [
@@ -42,7 +42,7 @@ def agree(path):
         assert mine or not row['physical'], row
         if not row['physical']:
             continue
-        # What refers to the extent, as a whole: the same, asked by its address.
+        # The address gives the same references to the whole extent.
         found = rows('logical-resolve', '-P', '-o', '--format', 'json', path, str(row['physical']))
         assert [(r['root'], r['inode'], r['offset']) for r in found] == [tuple(r.values()) for r in row['owners']], row
         here = rows('logical-resolve', '--format', 'json', path, str(row['physical']))
@@ -57,7 +57,7 @@ def agree(path):
 
 
 def statistics(path):
-    """Each extent that is listed was looked at, or something spared that."""
+    """Each listed extent was looked up, or the lookup was saved."""
     listed = rows('fiemap', '-a', '--owners', '--format', 'json', path)
     plain = lines('fiemap', '-a', '--format', 'tsv', path)
     status, out, err = run('fiemap', '-a', '--stats', '--format', 'tsv', path)
@@ -88,7 +88,7 @@ def refusals(path):
         for bad in ((), (path,), (path, 'x'), (path, '1', '2'), ('--format=tsv', path, '1'), ('--nothing', path, '1')):
             status, out, err = run(command, *bad)
             assert status == 2 and not out and err.count('\n') == 1, (command, bad, status, out, err)
-    # A zero in front makes no other number of it.
+    # A leading zero does not change the number.
     for padded in '7050', '07050':
         said = check_failure('inode-resolve', path, run('inode-resolve', path, padded))
         assert said.startswith('no inode 7050 '), said

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Every command that opens a filesystem of several devices, and what it needs besides a device."""
+"""Every command that opens a filesystem on several devices, and the arguments that it needs besides a device."""
 import re
 
 from tool import run
 
-# Before the device, and after it. Files are below the top: `file` is there.
+# Arguments before and after the device. `file` exists in the top-level directory.
 ARGUMENTS = {
     'cat': ([], ['file']),
     'check': ([], []),
@@ -28,16 +28,16 @@ ARGUMENTS = {
 
 
 def misses(result):
-    """Whether a device was not there."""
+    """Whether a device was reported as missing."""
     status, _, err = result
     missing = 'is missing' in err or 'all are needed for writing' in err
-    # 1: what logical-resolve is asked about is no data; 4: check tells that a device is missing.
+    # 1: the address given to logical-resolve is not data; 4: check reports the missing device.
     assert status == 0 or status == 1 and err or missing, result
     return missing
 
 
 def commands(device):
-    """Those that have --noscan, with their command lines for @device."""
+    """Generate the commands that have --noscan, with their arguments for @device."""
     address = re.search(rb'^chunk_root\t+(\d+)$', run('dump-super', device)[1], re.M)[1].decode()
     named = re.findall(r'^  ([a-z][a-z-]*) ', run('--help')[1].decode(), re.M)
     found = [name for name in named if b' --noscan ' in run(name, '--help')[1]]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Archives as a source: what tar and cpio make of a directory is read as that directory is, in any locale, compressed
-or not; what is broken, incomplete or leads out of the tree is refused with a clear line.
+"""Archives as a source: what tar and cpio make of a directory is read like that directory, in any locale, compressed or
+not; broken or incomplete archives and paths out of the tree are refused with a clear message.
 
-SOURCE_LIST is the program that prints a source as text. Exits with 77 where it cannot run.
+SOURCE_LIST is the program that prints a source as text. Exits with 77 if it cannot run.
 """
 import base64
 import bz2
@@ -123,7 +123,7 @@ def trees_come_out_equal(folder):
     if shutil.which('zstd'):
         assert good(subprocess.run(['zstd', '-q'], input=pax, stdout=subprocess.PIPE, check=True).stdout,
                     '-n') == wanted
-    # These have whole seconds, and none of the attributes.
+    # These formats have whole seconds and no attributes.
     less = without(wanted, r'\.\d{9}', r' (user|system|security)\.\S*=\S*')
     gnu = subprocess.run(['tar', '--format=gnu', '-C', tree, '-cf', '-', '.'], stdout=subprocess.PIPE,
                          check=True).stdout
@@ -160,11 +160,11 @@ def compressed_damage_is_found(pax):
         for at in range(20, len(data) - 8, len(data) // 40):
             flipped = bytearray(data)
             flipped[at] ^= 1
-            # Where the same stands at another distance another bit for the distance is no damage. What damage makes of
-            # the archive may be refused before its checksum is.
+            # A flipped bit may not matter, for example in a distance, if the data repeats. The damaged archive may also
+            # be refused before its checksum is reached.
             if decompressed(module, bytes(flipped)) != pax:
                 bad('^-: .', bytes(flipped))
-    # In what is only stored, nothing but the checksum tells that a byte of a file is another one.
+    # In stored (uncompressed) data only the checksum reveals a changed byte.
     member = tar(('a', {'data': b'what is in the file'}))
     for count in (1, 3):
         third = -(-len(member) // count)
@@ -177,7 +177,7 @@ def compressed_damage_is_found(pax):
         bad('broken archive: gzip data is truncated', stored[:-1])
     for behind in (b'garbage', bytes(300000) + b'x' * 512, pax):
         bad('standard input: trailing data after the end of the archive', pax + behind)
-    # Cut behind a header that is no member's.
+    # Truncated after a header that belongs to no member.
     member, header = tar(('a', FILE))[:1024], tar(pax_headers={'comment': 'x'})[:1024]
     bad('broken archive: no end-of-archive marker', member + header)
     bad('broken archive: no end-of-archive marker', header)
@@ -231,7 +231,7 @@ def what_must_not_be_is_refused():
 
 
 def attributes_are_judged():
-    """What Linux's btrfs would not show, or not remove again, is refused by its name."""
+    """Names and attributes that Linux's btrfs would not show, or could not remove, are refused with a message."""
     def entries(*rows):
         return struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *row, 0xffffffff) for row in rows)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Manifests as a source: a dump of a directory is read as that directory is; each wrong line is told by its number.
+"""Manifests as a source: a dump of a directory is read like that directory; each bad line is reported with its number.
 
 SOURCE_LIST is the program that prints a source as text.
 """
@@ -29,7 +29,7 @@ def escape(data, more=b''):
 
 
 def dump(top, inline=64):
-    """As composefs writes it."""
+    """Write a manifest like composefs."""
     lines, seen = [], {}
 
     def line(path, name):
@@ -157,7 +157,7 @@ def main():
             got = source(made, tree, '-n')
             assert got == (0, wanted, ''), (inline, got)
             compared += 1
-        # Hard links before what they link to; the last line without its end.
+        # Hard links come before their targets, and the last line has no newline.
         first, *lines = made.splitlines(keepends=True)
         links = [line for line in lines if b' @' in line and line.count(b'/') == 3]
         assert links

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A directory as a source: what is read is what lstat(2) tells, in the order of names, by one thread or several, in any
-locale, at any depth, and with the owners of fakeroot.
+"""A directory as a source: entries match lstat(2), sorted by name, with one thread or several, in any locale, at any
+depth, and with the owners of fakeroot.
 
 SOURCE_LIST is the program that prints a source as text.
 """
@@ -57,7 +57,7 @@ def when(ns):
 
 
 def expected(top):
-    """What the program prints, made in another way."""
+    """The expected output, computed independently."""
     numbers, inodes, lines, count = {}, [], [], {}
 
     def collect(path, shown):
@@ -122,7 +122,7 @@ def make_tree(top):
         for i in range(40):
             os.setxattr(f'{top}/dir/many/{i}', f'user.{i % 3}', b'value')
         os.setxattr(f'{top}/dir', 'user.dir', b'\0' * 100)
-        # Around the room that is usual for values, and more names than that has room for.
+        # Values around the usual buffer size, and more names than the usual buffer holds.
         for size in (511, 512, 513):
             os.setxattr(f'{top}/dir/a', f'user.{"n" * 200}{size}', b'v' * size)
     except OSError as e:
@@ -163,7 +163,7 @@ def deep_trees_are_read(folder):
         f.write(b'leaf')
     os.symlink('target', 'symlink', dir_fd=fd)
     os.close(fd)
-    # Few descriptors do.
+    # A few file descriptors are enough.
     out = good(tree, '-n', command=('sh', '-c', 'ulimit -n 24; exec "$@"', 'sh'))
     assert f'/leaf 0:{depth + 1} mode=100644 nlink=1' in out and f' crc={crc32c(b"leaf"):08x}' in out
     assert f'/symlink 0:{depth + 2} ' in out and ' -> target\n' in out
@@ -205,7 +205,7 @@ def faked_owners_are_taken(folder):
         tree = f'{folder}/fake{number}'
         os.makedirs(f'{tree}/dir')
         os.makedirs(f'{folder}/state', exist_ok=True)
-        # A program with sanitizers wants to be the first library otherwise.
+        # Otherwise a program with sanitizers insists on being the first library.
         env = {**os.environ, 'PSEUDO_LOCALSTATEDIR': f'{folder}/state',
                'ASAN_OPTIONS': f'{os.environ.get("ASAN_OPTIONS", "")}:verify_asan_link_order=0:detect_leaks=0'}
         script = 'cd "$2" && touch file && chown 7:8 file && chown 9:10 dir && mknod device b 8 1 && chown 3:4 . && ' \
@@ -227,7 +227,7 @@ def main():
         try:
             deep_trees_are_read(folder)
         finally:
-            # Python would recurse.
+            # shutil.rmtree() would recurse too deeply.
             subprocess.run(['rm', '-rf', f'{folder}/deep'], check=True)
     print(f'{compared} directories')
     return 0 if compared >= 12 else 1

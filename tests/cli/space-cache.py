@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""`btrkit space-cache convert` and `clear` on images, without root: what they print, what each option does, and what is
-refused, with nothing written."""
+"""`btrkit space-cache convert` and `clear` on images, without root: output, the effect of each option, and refusals,
+which write nothing."""
 import json
 import os
 import re
@@ -14,7 +14,7 @@ import tool
 from tool import Super, check_failure, digest, run, watched
 
 CACHE_GENERATION, LOG_ROOT = 555, 96
-# Bits of incompat, and the names in refusals.
+# Bits of incompat, and their names in refusals.
 REFUSED = {12: 'zoned', 13: 'extent-tree-v2', 14: 'raid-stripe-tree', 17: 'remap-tree', 63: 'unknown incompat bit 63'}
 IMAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'images')
 checks = 0
@@ -112,14 +112,14 @@ def undo(path, scratch):
     works('clear', 'v1', '--undo', file, path)
     check(run('undo', file, path)[0] == 0 and digest(path) == before)
     os.unlink(file)
-    # Where nothing is written there is nothing to keep.
+    # Nothing is written, so no undo file remains.
     works('convert', path)
     unchanged(path, 'convert', '--undo', file)
     check(not os.path.exists(file))
 
 
 def other_devices(source, scratch):
-    """A filesystem of two devices is written on both."""
+    """On a filesystem with two devices, both are written."""
     for args in (['convert'], ['convert', '--dry-run'], ['clear', 'v1']):
         refused(source, *args, '--device', '/no/such/device', says='No such file', device='/no/such/device')
         refused(source, *args, '--device', source, says='')
@@ -172,7 +172,7 @@ def what_is_refused(source, scratch):
 
 
 def read_only(path):
-    """Without leave to write the dry run works, and the rest says so."""
+    """Without write permission the dry run works, and everything else is refused."""
     os.chmod(path, 0o444)
     unchanged(path, 'convert', '--dry-run', **tool.forbidden())
     refused(path, 'convert', says='Permission denied', **tool.forbidden())
@@ -180,7 +180,7 @@ def read_only(path):
 
 
 def terminal(path):
-    """Progress is for a terminal only: there it ends with an empty line, and the rest of stderr is silent."""
+    """Progress is shown only on a terminal, and ends with an empty line; otherwise stderr is silent."""
     code, out, said = watched('space-cache', 'convert', path)
     check(code == 0 and b'made' in out, out)
     check(re.match(r'(\rconverting: \d+ %)+\r\x1b\[K$', said), said)
@@ -189,7 +189,7 @@ def terminal(path):
 
 
 def interrupted(path):
-    """A signal at the first progress, or just before it, ends it with one line."""
+    """A signal at the first progress output, or just before it, ends it with one line."""
     before = digest(path)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         code, out, said = watched('space-cache', 'convert', path, number=number)

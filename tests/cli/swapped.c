@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Preloaded: before a file with the last name SWAP is opened, it and SWAP.new beside it change places, once. */
+/* LD_PRELOAD library: before a file named SWAP is opened, it is exchanged once with SWAP.new in the same directory. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,7 +24,7 @@ static void swap(int dir, const char *path)
 		abort();
 }
 
-/* Both by the names that they have for files of any size. */
+/* Both functions under their large-file names too. */
 int openat(int dir, const char *path, int flags, ...)
 {
 	static int (*real)(int, const char *, int, ...);

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the tests of the command line share: the program under test, a small filesystem, superblocks that are
-changed."""
+"""Shared by the command line tests: the program under test, a small filesystem, modified superblocks."""
 import ctypes
 import hashlib
 import os
@@ -18,19 +17,19 @@ MKFS = os.environ.get('MKFS', 'mkfs.btrfs')
 SUPER_OFFSETS = (65536, 64 << 20)
 SUPER_SIZE = 4096
 
-# What is started in the background ignores these, and so would every program that it starts.
+# Background jobs ignore these signals, and so would every program that they start.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, handler)
 
-# The sanitizer wants to be the first library, which it is not behind one that is preloaded and that leaks besides.
+# A preloaded library keeps the sanitizer's runtime from being the first, which it checks, and may leak.
 PRELOADED = {'ASAN_OPTIONS': ':'.join(filter(None, (os.environ.get('ASAN_OPTIONS'),
                                                     'verify_asan_link_order=0:detect_leaks=0')))}
 
 
 def thinned(rows, step):
-    """All of them, or under the sanitizers one of @step: there a program takes long to start, and whether what it says
-    is right is seen without them."""
+    """Return all rows, or one of @step with sanitizers: programs start slowly with these, and the results are checked
+    in the other runs."""
     return list(rows)[::step if os.environ.get('SANITIZED') else 1]
 
 
@@ -41,7 +40,7 @@ def run(*args, binary=BTRKIT, **kwargs):
 
 
 def digest(path, start=0, length=None, unit=1 << 16):
-    """Of a part of a file, or of all of it: whether its zeros are holes or not; of holes nothing is read."""
+    """Digest of a file or of a part of it. Holes count as zeros and are not read."""
     found = hashlib.sha256()
     with open(path, 'rb') as f:
         size = f.seek(0, os.SEEK_END)
@@ -68,8 +67,9 @@ def catches(pid, number):
 
 
 def watched(*args, number=None, held=None):
-    """With the standard error on a terminal, and all that it was told. With @number it takes no output until that
-    signal was sent: this holds the program at its first progress. @held is called with its number before."""
+    """Run with standard error on a terminal, and return what was written there. With @number, block the output until
+    that signal was sent, which holds the program at its first progress output; @held is called with its process ID
+    before."""
     master, slave = os.openpty()
     if number:
         termios.tcflow(slave, termios.TCOOFF)
@@ -87,7 +87,7 @@ def watched(*args, number=None, held=None):
         out = process.communicate(timeout=600)[0]
     os.close(slave)
     said = b''
-    # What was written comes piece by piece; when nobody has the other side any more there is an error at the end.
+    # Read until the other side is closed, which is reported as an error.
     while True:
         try:
             said += os.read(master, 65536)
@@ -98,7 +98,7 @@ def watched(*args, number=None, held=None):
 
 
 def forbidden():
-    """How to start a program for which modes of files hold, also where this is root, to whom nothing is forbidden."""
+    """Arguments for subprocess that make file permissions apply to the program even if this is root."""
     def drop():
         for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
             assert not ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
@@ -111,7 +111,7 @@ def skip(reason):
 
 
 def make_filesystem(path, folder, *options, size=120 << 20):
-    """By mkfs.btrfs, with two files. Needs no root."""
+    """A filesystem made by mkfs.btrfs, with two files. Needs no root."""
     if not shutil.which(MKFS):
         skip('needs mkfs.btrfs')
     os.makedirs(f'{folder}/dir', exist_ok=True)
@@ -146,7 +146,7 @@ def crc32c(data):
 
 
 class Super:
-    """The primary superblock of an image, changed and sealed again."""
+    """The primary superblock of an image, for changes; the checksum is updated."""
 
     FLAGS, COMPAT, COMPAT_RO, INCOMPAT, FSID, METADATA_UUID = 56, 172, 180, 188, 32, 571
 
@@ -170,7 +170,7 @@ class Super:
 
 
 def check_failure(command, device, result, status=1):
-    """One line in the form of every failure, and nothing on the standard output. Returns what it says."""
+    """The program must have failed with a single line of the usual form and no output. Returns the message."""
     got, out, err = result
     head = f'btrkit {command}: {device}: ' if device else f'btrkit {command}: '
     assert got == status, f'{command}: exit {got}, not {status}: {err!r}'

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""btrkit mkfs --undo and btrkit undo: what was there comes back byte for byte; what is refused, and how it is said.
-Needs no root."""
+"""btrkit mkfs --undo and btrkit undo: previous contents are restored byte for byte; refusals and messages. Needs no
+root."""
 import os
 import shutil
 import stat
@@ -53,7 +53,7 @@ def refused(file, image, says, spec=None, **how):
 
 
 def undone(file, image, before, made):
-    """And undone once more, made anew and undone again."""
+    """Undo once more; make the filesystem again and undo that."""
     check(digest(image) == made != before, 'mkfs changed nothing')
     check('saved bytes restored' in done('undo', file, image), 'what was done is not said')
     check(digest(image) == before, f'{image}: other bytes than before')
@@ -63,7 +63,7 @@ def undone(file, image, before, made):
 
 
 def contents(scratch):
-    """What was there before: nothing, something, other filesystems, in files of any size."""
+    """Generate previous contents: zeros, random data, other filesystems, in files of various sizes."""
     yield 'zeros', make_file(f'{scratch}/zeros.img')
     yield 'random', make_file(f'{scratch}/random.img', filled=(0, 300000, 20 * M, 64 * M - 5, 66 * M, SIZE - 400000))
     yield 'odd', make_file(f'{scratch}/odd.img', SIZE + 4097, filled=(0, SIZE - 200000))
@@ -99,7 +99,7 @@ def comes_back(scratch):
 
 
 def files(scratch):
-    """A file is made where there was none, and remains only when the device was written to."""
+    """The undo file must not exist before, and remains only if the device was written to."""
     image, file = make_file(f'{scratch}/image'), f'{scratch}/file'
     before = digest(image)
     make_file(file, 3)
@@ -112,7 +112,7 @@ def files(scratch):
     for options in (('-b', '50m'), ('-b', '1g')):
         check_failure('mkfs', image, run('mkfs', *options, '--undo', file, image))
         check(not os.path.exists(file), 'an undo file of nothing')
-    # It has what was in an image, not the size of that, which stays.
+    # It restores the contents of an image, but not its size.
     sized = make_file(f'{scratch}/sized', 129 * M, (0, 1 << 16))
     sizes = ('-b', '130m'), ('-b', '129m'), ('--shrink',), ()
     before = digest(sized)
@@ -131,7 +131,7 @@ def files(scratch):
     done('mkfs', '-q', image)
     check_failure('mkfs', image, run('mkfs', '--undo', file, image))
     check(not os.path.exists(file), 'an undo file of nothing')
-    # A part of a disk image is a device too, and nothing but it comes back.
+    # A part of a disk image is a device too, and only that part is restored.
     disk = make_file(f'{scratch}/disk', filled=(0, 100 * M, 230 * M - 100000))
     part = f'{disk}?offset=100m&size=130m'
     before = digest(disk)
@@ -157,7 +157,7 @@ def refusals(scratch):
     other = make_file(f'{scratch}/other', filled=(65536,))
     refused(file, other, 'the device has changed since, or the undo file belongs to another device, physical 65536')
     os.unlink(other)
-    # Whoever uses the filesystem writes to the superblock; whoever writes elsewhere to what was saved is seen too.
+    # Changes of the superblock show that the filesystem was used; changes elsewhere in saved ranges are detected too.
     for at, shown in ((65536 + 72, 65536), (65536 + 4095, 65536 + 3584), (SUPER_OFFSETS[1] + 300, SUPER_OFFSETS[1]),
                       (SIZE - 1, SIZE - 512), (0, 0)):
         with open(image, 'rb') as f:
@@ -187,7 +187,7 @@ def refusals(scratch):
 
 
 def unfinished(scratch):
-    """The marks of an undo that did not come to its end: every command says so, and only mkfs -f overwrites them."""
+    """After an incomplete undo every command reports its mark, and only mkfs -f overwrites it."""
     image, file = make_file(f'{scratch}/image'), f'{scratch}/file'
     done('mkfs', '-q', image)
     before = digest(image)
@@ -206,7 +206,7 @@ def unfinished(scratch):
     said = check_failure('mkfs', image, run('mkfs', image))
     check('contains an unfinished undo: use -f to overwrite it' in said, said)
     marked = digest(image)
-    # It can be overwritten, and that undone too: the marks are back, and the first undo goes on.
+    # Overwriting can be undone too: that restores the mark, and the first undo can continue.
     second = f'{scratch}/second'
     done('mkfs', '-q', '-f', '--undo', second, image)
     refused(file, image, 'has changed since')
@@ -220,7 +220,7 @@ def unfinished(scratch):
 
 
 def kill(delay, *args):
-    """SIGKILL after a time; before, in or behind what it does."""
+    """Send SIGKILL after a delay: before, during or after its work."""
     process = subprocess.Popen([BTRKIT, *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(delay)
     process.kill()
@@ -228,7 +228,7 @@ def kill(delay, *args):
 
 
 def killed(scratch):
-    """Whenever either of the two is killed, the device comes back."""
+    """Whenever mkfs or undo is killed, the device can be restored."""
     image, file = make_file(f'{scratch}/image', filled=(0, 64 * M, 70 * M, SIZE - 300000)), f'{scratch}/file'
     before, kills = digest(image), 0
     started = time.monotonic()
@@ -253,7 +253,7 @@ def killed(scratch):
 
 
 def several(scratch):
-    """One file for all, which come back in whatever order they are given."""
+    """One undo file for several devices, which are restored in any order of arguments."""
     file, kills, alike = f'{scratch}/file', 0, 0
     for filled in ((), (65536, 70 * M)):
         images = [make_file(f'{scratch}/{i}', filled=filled) for i in range(3)]

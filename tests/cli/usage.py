@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Options, exit codes and messages: help on stdout, usage errors 2, failures one line and 1."""
+"""Options, exit codes and messages: help on stdout; usage errors exit with 2, failures with 1 and one line."""
 import os
 import re
 import signal
@@ -137,7 +137,7 @@ def failures(image, scratch):
     fails('dump-tree', '-t', '300', image, device=image, says='no tree 300')
     fails('dump-tree', '-t', 'tree-log', image, device=image, says='no log tree')
     fails('dump-tree', '-b', '1', image, device=image, says='block 1 ')
-    # What is damaged is told in its place, too.
+    # Damage is reported with its place, too.
     status, out, err = run('dump-tree', '-b', '8796093022208', image)
     check(status == 1 and
           out.endswith(b'\ndamaged block 8796093022208: no chunk contains the address\n'), (status, out))
@@ -161,7 +161,7 @@ def output(image):
 
 
 def closed(image):
-    """A device that is opened does not become the output that is closed."""
+    """If stdout or stderr is closed, an opened device must not take its place."""
     before = tool.digest(image)
     for fd in (1, 2):
         done = subprocess.run([BTRKIT, 'edit', image, 'rmdir', 'no-such-directory'], stdin=subprocess.DEVNULL,
@@ -180,7 +180,7 @@ def interrupted(image):
 
 
 def one_line(image, scratch):
-    """Whatever is in a name, a failure stays one line, and a terminal has nothing in it to obey."""
+    """With any name, a failure stays on one line and contains no control characters."""
     odd = 'a\nb\x1b[31mc\x7f\u00fc\u009b'
     shown = r'a\012b\033[31mc\177' + '\u00fc' + r'\302\233'
     fails('dump-super', f'/no/{odd}', device=f'/no/{shown}', says='No such file')
@@ -233,14 +233,14 @@ def superblocks(image):
     status, out, err = run('dump-tree', '-r', image)
     check(not status and out, 'the mirror is used')
     check(err.startswith(f'btrkit dump-tree: {image}: superblock mirror 1 is used') and err.count('\n') == 1, err)
-    # A copy that is gone, which the others are shown beside.
+    # An erased superblock copy is reported next to the others.
     with open(image, 'r+b') as f:
         f.seek(tool.SUPER_OFFSETS[0])
         f.write(bytes(tool.SUPER_SIZE))
     status, out, err = run('dump-super', '-a', image)
     check(status == 1 and err == f'btrkit dump-super: {image}: not a btrfs filesystem\n', err)
     check(out == run('dump-super', '-s', '1', image)[1], '-a without a primary')
-    # The array of chunks is the only part that may not parse; the rest is shown all the same.
+    # Only the array of chunks may be unparsable; the rest is still shown.
     changed.data[:] = good
     changed.data[811 + 8] = 1
     changed.write()
