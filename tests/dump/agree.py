@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Whether the text of dump-tree and its JSON say the same: every number, identifier and word of the text is looked for
-in the JSON of the same item or block."""
+"""Check that the text and the JSON of dump-tree agree: every number, identifier and word of the text must occur in the
+JSON of the same item or block."""
 import re
 
 NAMES = {'ROOT_TREE': 1, 'EXTENT_TREE': 2, 'CHUNK_TREE': 3, 'DEV_TREE': 4, 'FS_TREE': 5, 'ROOT_TREE_DIR': 6,
@@ -10,7 +10,7 @@ NAMES = {'ROOT_TREE': 1, 'EXTENT_TREE': 2, 'CHUNK_TREE': 3, 'DEV_TREE': 4, 'FS_T
          'EXTENT_CSUM': -10, 'FREE_SPACE': -11, 'FREE_INO': -12, 'CSUM_CHANGE': -13, 'MULTIPLE': -255}
 NAME = re.compile(r'(?<=[( ])(?:%s)(?! ROOT_ITEM\))(?=[ )]|$)' % '|'.join(NAMES))
 UUID = re.compile(r'\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b')
-# Words that stand for a value; all others are labels.
+# Words that stand for values; all others are labels.
 WORD = re.compile(r'\b[A-Z][A-Z0-9_]{2,}\b|\((?:none|zlib|lzo|zstd|inline|regular|prealloc)\)')
 LABELS = {'DATA', 'METADATA', 'SYSTEM', 'UNKNOWN'}
 ITEM = re.compile(r'\titem (\d+) key \((\S+) (\S+) (\S+)\) itemoff (\d+) itemsize (\d+)$')
@@ -22,13 +22,13 @@ class Disagreement(Exception):
 
 
 def without_names(line):
-    """What users named may look like anything, and so may their bytes; local times say a number again."""
+    """Remove user-defined names and data, which may look like anything, and local times, which repeat a number."""
     line = re.sub(r'( name: |\tname: |\t\tdata | name |\titem data ).*', r'\1', line)
     return re.sub(r'\(\d+-\d\d-\d\d \d\d:\d\d:\d\d\)', '', line)
 
 
 def leaves(value, into):
-    """All that is said somewhere in a value: numbers as they are, and words."""
+    """All values at any depth, as numbers and words."""
     if isinstance(value, dict):
         for v in value.values():
             leaves(v, into)
@@ -52,7 +52,7 @@ def numbers(line, octal):
 
 
 def missing(text, said, octal):
-    """What the lines of @text say and @said lacks."""
+    """Generate what is in the lines of @text but not in @said."""
     for line in text:
         line = without_names(line)
         for uuid in UUID.findall(line):
@@ -60,10 +60,10 @@ def missing(text, said, octal):
                 yield uuid
         line = UUID.sub('', line)
         line = NAME.sub(lambda m: str(NAMES[m[0]] % (1 << 64)), line)
-        line = re.sub(r'\bstripe \d+ devid', 'devid', line)  # the place in the array
+        line = re.sub(r'\bstripe \d+ devid', 'devid', line)  # index in the array
         line = re.sub(r'UNKNOWN\.(?=\d)', '', line)
         line = re.sub(r'(flags 0x[0-9a-f]+)\(none\)', r'\1', line)
-        line = re.sub(r'\[\d+\] 0x', ' 0x', line)  # the sector of a checksum
+        line = re.sub(r'\[\d+\] 0x', ' 0x', line)  # sector of a checksum
         for shown, values in numbers(line, octal):
             if not values & said:
                 yield shown
@@ -81,7 +81,7 @@ class Agreement:
         return f'{self.items} items and {self.blocks} blocks say the same as text'
 
     def compare(self, text, values, what):
-        """@values: the lines of JSON."""
+        """@values: the JSON lines"""
         items = [v for v in values if v.get('kind') == 'item']
         nodes = [v for v in values if v.get('kind') == 'node']
         pointers = [v for v in values if v.get('kind') == 'pointer']
@@ -107,7 +107,6 @@ class Agreement:
                 same &= int(shown) == value
         said = leaves(item, set())
         lacks = list(missing(part[1:], said, kind == 'INODE_ITEM'))
-        # As old as 6.19: the text has the time of the start twice.
         if not same or lacks:
             raise Disagreement(f'{what}: JSON lacks {lacks} of\n' + '\n'.join(part) + f'\n{item}')
         self.items += 1
@@ -132,7 +131,7 @@ class Agreement:
 
 
 def self_test():
-    """A number, a word and an identifier that are lost are seen."""
+    """The comparison must notice a lost number, word or identifier."""
     item = {'kind': 'item', 'slot': 3, 'key': {'objectid': 257, 'type_name': 'INODE_ITEM', 'offset': 0}, 'offset': 9,
             'size': 160, 'item': {'generation': 7, 'mode': 0o100644, 'flags': 3, 'flags_names': ['NODATASUM'],
                                   'uuid': '00000000-0000-0000-0000-000000000001'}}

@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Dumps of new filesystems without what may differ between two that were made with the same options.
+"""Normalize dumps of new filesystems: remove what may differ between two that were made with the same options.
 
 What may differ, and why:
 
-- addresses of blocks: where in its block group a block lies is free. Its address becomes its name, so that every one
-  must still lead to the right thing; the items of a leaf are compared in the order of these names, as their keys hold
-  addresses. Where block groups lie, in the logical space and on each device, may not differ.
-- where a tree is cut into leaves: ours are packed full, mkfs.btrfs splits them as it inserts. How many leaves and nodes
-  there are, and what is in all of them together, may not differ.
-- io_align, io_width and sub_stripes of a SYSTEM chunk in one copy: that of mkfs.btrfs is written before there is
-  anything that allocates chunks, and has other values than all chunks made later, of Linux too. Nothing reads them.
-- without skinny-metadata the key in a block's extent item: that of mkfs.btrfs is of when the block was allocated, with
-  its first block groups or with nothing in it.
-- the free ranges of a block group: mkfs.btrfs leaves gaps, as it moves blocks while it works. Their sum may not differ.
-- generations: mkfs.btrfs needs several transactions. Zero may not become another number, nor the other way round.
-- backup roots: for the same reason; the slot of the last transaction is compared, the older ones are not.
-- UUIDs that were not given: of each device, the chunk tree and the top level. They become names; two that were the
-  same must be the same. The nil UUID stays.
-- with quota or squota the limits of the one qgroup, in which mkfs.btrfs leaves what was in its memory, and how often
-  and how much the root item of their tree says that it is used, for which it has zeros.
-- times, of which zero may not become another either; checksums, which follow from the rest; the name of the file.
+- addresses of blocks: the position of a block in its block group is arbitrary. Each address is replaced by a name for
+  the block, so every pointer must still lead to the right block; the items of a leaf are compared in the order of these
+  names, because their keys contain addresses. The positions of block groups, in the logical space and on each device,
+  must not differ.
+- the split into leaves: ours are packed full, mkfs.btrfs splits them as it inserts. The number of leaves and nodes may
+  differ, but not their contents taken together.
+- io_align, io_width and sub_stripes of a SYSTEM chunk with one copy: mkfs.btrfs writes it before its chunk allocator
+  exists, with values unlike all later chunks, including those of Linux. Nothing reads them.
+- without skinny-metadata, the key in a block's extent item: mkfs.btrfs keeps the one from when the block was allocated,
+  while it had only its first block groups or no items.
+- free ranges of a block group: mkfs.btrfs leaves gaps because it moves blocks while it works. Their sum must not
+  differ.
+- generations: mkfs.btrfs needs several transactions. But zero must stay zero, and other numbers must stay nonzero.
+- backup roots, for the same reason: only the slot of the last transaction is compared.
+- UUIDs that were not given: of each device, the chunk tree and the top-level subvolume. They are replaced by names, so
+  equal ones must stay equal. The nil UUID is kept.
+- with quota or squota, the limits of the single qgroup, where mkfs.btrfs leaves uninitialized memory, and the usage in
+  the root item of the quota tree, which it sets to zero.
+- times, where zero must stay zero too; checksums, which follow from the rest; the file name.
 """
 import re
 from collections import defaultdict
@@ -29,7 +31,7 @@ UUID = r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 
 
 class Names:
-    """What lies at which address, learned from a whole dump."""
+    """Knows what lies at which address, learned from a complete dump."""
 
     def __init__(self, text):
         self.blocks, self.lengths, self.uuids = {}, {}, {}
@@ -76,7 +78,7 @@ def uuid_key(uuid):
 
 
 def with_names(text, names, given):
-    """@given: UUIDs that were asked for, which stay."""
+    """@given: UUIDs that were specified; these are kept."""
     def named(table):
         return lambda m: m.group(1) + table.get(m.group(2), m.group(2)) + m.group(3)
 
@@ -95,7 +97,8 @@ def with_names(text, names, given):
 
 
 def free_space(items, names, leftovers):
-    """Ranges become the sum of each block group. With @leftovers what is of no block group is left out."""
+    """Replace the free ranges of each block group by their sum. @leftovers: drop ranges that belong to no block
+    group"""
     kept, free = [], defaultdict(int)
     for item in items:
         address, kind, size = re.match(r'key \((\d+) FREE_SPACE_(\w+) (\d+)\)', item).groups()
@@ -117,7 +120,7 @@ def without_first_chunk(text):
 
 
 def mended(text):
-    """The dump of mkfs.btrfs, without its mistakes about quotas."""
+    """The dump of mkfs.btrfs without its bugs in quota items."""
     text = re.sub(r'(QGROUP_LIMIT .*\n\t\t)flags \S+\n\t\tmax_referenced .*\n\t\trsv_.*',
                   r'\1flags 0\n\t\tmax_referenced 0 max_exclusive 0\n\t\trsv_referenced 0 rsv_exclusive 0', text)
     nodesize = re.search(r'key \(FS_TREE ROOT_ITEM 0\).*\n.* bytes_used (\d+)', text).group(1)
@@ -131,12 +134,12 @@ def item_text(item):
 
 
 def parse(text):
-    """Every block: its head, its items, and what the dump says after it."""
+    """Generate each block: its header, its items, and what the dump prints after it."""
     for block in re.split(r'\n(?=(?:leaf|node) \d+ (?:items|level))', text.partition('\n')[2]):
         head, *items = re.split(r'\n\titem \d+ ', block)
         after = ''
         if items:
-            # What is not indented no longer belongs to the last item.
+            # A line that is not indented does not belong to the last item.
             body = items[-1].split('\n')
             cut = next((i for i, line in enumerate(body[1:], 1) if not line.startswith('\t')), len(body))
             items[-1], after = '\n'.join(body[:cut]), '\n'.join(body[cut:])
@@ -144,13 +147,13 @@ def parse(text):
 
 
 def canonical_tree(text, given=(), leftovers=False):
-    """A list of lines: the blocks of each tree, then its items in the order of what they say."""
+    """Return a list of lines: the blocks of each tree, then its items, sorted by their text."""
     names = Names(text)
     trees = {}
     for head, items, after in parse(text):
         owner = re.search(r' owner (\S+)$', head, re.M)
         heads, all_items, afters = trees.setdefault(owner.group(1) if owner else '', ([], [], []))
-        # The keys of a node tell where leaves begin.
+        # The keys in a node depend on where leaves begin.
         heads.append(re.sub(r'^\tkey \(.*\) (block \d+)', r'\t\1', head, flags=re.M))
         all_items += items
         afters.append(after)
@@ -167,7 +170,7 @@ def canonical_tree(text, given=(), leftovers=False):
 
 
 def chunks_and_devices(text):
-    """Of trees of so many leaves that mkfs.btrfs needs more of them: chunks, device extents and device items."""
+    """For trees that need more leaves in mkfs.btrfs than in ours: only chunks, device extents and device items."""
     uuids = Names(text).uuids
     items = [item for _, items, _ in parse(text) for item in items
              if re.match(r'key \(\S+ (?:CHUNK_ITEM|DEV_EXTENT|DEV_ITEM) ', item)]
@@ -175,12 +178,12 @@ def chunks_and_devices(text):
 
 
 def canonical_super(text, tree, given=()):
-    """@tree: the dump of trees of the same filesystem, to name addresses by."""
+    """@tree: dump of the trees of the same filesystem, by which addresses are named"""
     names = Names(tree)
     root = re.search(r'^root\s+(\d+)$', text, re.M).group(1)
     text, _, backups = text.partition('backup_roots[4]:')
     found = re.findall(rf'\n\tbackup \d:(\n\t\tbackup_tree_root:\t{root}\tgen: (\d+)\t(?:.*\n\t\t)*.*)', backups)
-    # A block may have been the root more than once.
+    # The same block may have been the root more than once.
     slots = [slot for slot, gen in found if int(gen) == max(int(gen) for _, gen in found)]
     text = without_first_chunk(re.sub(r', device=.*', '', text))
     text = re.sub(r'^(csum\s+)0x[0-9a-f]+', r'\1-', text, flags=re.M)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Compares the text of dump-tree and dump-super with that of btrfs-progs, option by option."""
+"""Compare the text of dump-tree and dump-super with that of btrfs-progs, option by option."""
 import os
 import re
 import shutil
@@ -15,7 +15,7 @@ BTRFS = os.environ.get('BTRFS', 'btrfs')
 MKFS = os.environ.get('MKFS', 'mkfs.btrfs')
 BTRFSTUNE = os.environ.get('BTRFSTUNE', 'btrfstune')
 ENV = dict(os.environ, TZ='UTC', LC_ALL='C')
-OLDEST = (6, 14)    # the first whose words are those of 6.19
+OLDEST = (6, 14)    # the first version whose wording equals 6.19
 SHOWN = 6
 
 TREE_OPTIONS = [
@@ -39,7 +39,7 @@ class Difference(Exception):
 
 
 def run(*args):
-    # From two pipes at a time Python would read a dump of many megabytes in small pieces.
+    # With two pipes Python would read a dump of many megabytes in small pieces, so errors go to a file.
     with tempfile.TemporaryFile() as errors:
         done = subprocess.run(args, stdout=subprocess.PIPE, stderr=errors, check=False, env=ENV,
                               stdin=subprocess.DEVNULL)
@@ -87,7 +87,7 @@ def without_banner(text):
 
 
 def block_options(text):
-    """-b: the roots of trees, alone and with what lies below. @text is what -r prints."""
+    """Arguments for -b: roots of trees, alone and with the blocks below. @text is the output of -r."""
     places = re.findall(rb' (\d+) level (\d)\n', text)
     roots = [place.decode() for place, _ in places]
     deep = [place.decode() for place, level in places if level != b'0'] or roots
@@ -97,7 +97,7 @@ def block_options(text):
 
 
 def peer_text(options, text):
-    """Without the banner, and with the names of subvolumes hidden that the peer's --hide-names leaves."""
+    """Remove the banner, and hide the names of subvolumes that the peer's --hide-names leaves."""
     text = without_banner(text)
     if '--hide-names' in options:
         text = re.sub(rb'(\t\troot (?:back)?ref key dirid \d+ sequence \d+ name )[^\n]*', rb'\1HIDDEN', text)
@@ -136,13 +136,14 @@ class Comparison:
         self.filesystems += 1
 
     def super(self, options, *devices):
-        """Where copies are missing or damaged the peer stops or goes on without a word: then only texts are held."""
+        """With missing or damaged copies the peer stops, or continues without a message; then only the text is
+        compared."""
         what = ' '.join(['dump-super', *options])
         theirs, ours = run(BTRFS, 'inspect-internal', 'dump-super', *options, *devices), run(
             BTRKIT, 'dump-super', *options, *devices)
         if theirs.returncode or not theirs.stdout:
             raise RuntimeError(f'{what}: the peer: exit {theirs.returncode}: {theirs.stderr.decode()}')
-        # The peer forgets a separator where a damaged chunk has several types.
+        # The peer omits a separator where a damaged chunk has several types.
         text = re.sub(rb'(DATA|SYSTEM)(SYSTEM|METADATA_REMAP)', rb'\1|\2', theirs.stdout)
         self.same(text, ours.stdout, what)
         return ours.returncode
@@ -158,7 +159,7 @@ class Comparison:
 
 
 def self_test():
-    """The comparison has to see each kind of difference, or it says nothing."""
+    """The comparison must notice each kind of difference."""
     good, seen = b'a\nb\nc\n', 0
     for bad in (b'a\nb\n', b'a\nb\nd\n', b'', b'a\nb\nc', b'a\nb\nc\n\n', b'a\nc\nb\n'):
         try:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Each tree block of committed images is destroyed in turn, with all its copies: what does not lie below it is dumped
-as before, and it is told in its place. And root items that contradict the format: their trees are shown as long as they
-say where these lie. Usage: dump-damage.py [BLOCKS [SEED]]: so many of each image, 0 for all"""
+"""Destroy tree blocks of committed images, one at a time with all copies: everything that is not below the block must
+be dumped as before, and the damage must be reported in its place. Also root items with invalid fields: their trees are
+shown as long as their address is valid. Usage: dump-damage.py [BLOCKS [SEED]]: number of blocks per image, 0 for all"""
 import importlib
 import json
 import os
@@ -20,7 +20,7 @@ NAMES = ('good-default', 'good-generations', 'good-levels', 'good-log-tree', 'go
 
 
 def places_of(path, bytenr):
-    """Where its copies lie in the image."""
+    """Return the offsets of its copies in the image."""
     text = must(BTRKIT, 'map-logical', path, str(bytenr)).decode()
     return [int(found) for found in re.findall(r'physical (\d+)', text)]
 
@@ -30,7 +30,7 @@ def trees_of(path, *options):
 
 
 def below(tree, bytenr):
-    """The block and all that lies below it in the tree."""
+    """Return the block and everything below it in the tree."""
     pointers = {block.bytenr: [int(n) for n in re.findall(r' block (\d+) gen ', '\n'.join(block.body))]
                 for block in tree.blocks}
     lost, todo = set(), [bytenr] if bytenr in pointers else []
@@ -42,7 +42,7 @@ def below(tree, bytenr):
 
 
 def expected(trees, bytenr):
-    """The text without what is lost, and how often the block has to be told."""
+    """Return the text without what is lost, and how often the block must be reported."""
     out, told, gone = [], 0, set()
     for tree in trees:
         key = re.search(r'key \(.*\)', tree.heading)
@@ -72,7 +72,7 @@ def problems(path, trees, block, dfs):
         yield f'{said!r} does not name it'
     lines = without_banner(done.stdout).decode().split('\n')[:-1]
     if any(line.startswith('damaged chunks') for line in lines):
-        # What leads to other blocks is gone.
+        # Chunks on the way to other blocks are lost.
         if not any(block in tree.blocks for tree in trees if tree.id == 3):
             yield 'chunks are damaged'
         return
@@ -86,7 +86,7 @@ def problems(path, trees, block, dfs):
 
 
 def hurt(path, places, rng, size):
-    """What was there before."""
+    """Return the previous contents."""
     old = []
     with open(path, 'r+b') as f:
         for place in places:
@@ -99,7 +99,7 @@ def hurt(path, places, rng, size):
 
 
 def change_root(path, block, item, offset, value):
-    """Writes a number into an item of the root tree, with a checksum that matches."""
+    """Write a number into an item of the root tree, with a valid checksum."""
     where = re.search(r'itemoff (\d+) ', item.lines[0])[1]
     for place in places_of(path, block.bytenr):
         with open(path, 'r+b') as f:
@@ -112,7 +112,7 @@ def change_root(path, block, item, offset, value):
 
 
 def roots(scratch):
-    """Of the root item of the file tree: flags that there are none of, and a place where no block can lie."""
+    """The root item of the file tree: unknown flags, and an invalid address."""
     path = select.unpack.unpack('good-default', scratch, quick=True)
     heading = 'fs tree key (FS_TREE ROOT_ITEM 0) '
     block, item = next((b, i) for t in trees_of(path) if t.id == 1 for b in t.blocks for i in b.items

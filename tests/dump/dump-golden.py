@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""dump-tree and dump-super of committed images, with every option, beside the sums of what btrfs-progs 6.19 printed.
+"""dump-tree and dump-super of committed images with every option, compared with hashes of the output of btrfs-progs
+6.19.
 
     dump-golden.py [--update]
 
---update writes dump-golden.sum anew from $BTRFS, which has to be 6.19 or later.
+--update rewrites dump-golden.sum using $BTRFS, which must be 6.19 or later.
 """
 import hashlib
 import os
@@ -26,14 +27,14 @@ import unpack  # noqa: E402
 
 
 def texts(name, dump_tree, dump_super):
-    """Each command line and its text. Images are named as they lie in the current folder."""
+    """Generate each command line and its text. Image names are relative to the current directory."""
     image = f'{name}.img'
     more = LOG_OPTIONS if name == 'good-log-tree' else []
     places = must(*dump_tree, '-r', image)
     for options in TREE_OPTIONS + more + block_options(places):
         yield ' '.join(['dump-tree', *options, image]), peer_text(options, must(*dump_tree, *options, image))
     for options in SUPER_OPTIONS:
-        # Smaller than the second copy's place, these images have only one.
+        # These images end before the second superblock copy, so they have only one.
         if '1' not in options and '67108864' not in options:
             yield ' '.join(['dump-super', *options, image]), must(*dump_super, *options, image)
 

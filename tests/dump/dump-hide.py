@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""--hide-names: what users named or wrote is planted wherever there is a place for it, and looked for in all that
-dump-tree and dump-super print, as it is, escaped, and in hexadecimal digits. Without --hide-names each is found."""
+"""--hide-names: plant user-defined names and data wherever possible, and search for them in the complete output of
+dump-tree and dump-super: literally, escaped, and as hexadecimal digits. Without --hide-names each must be found."""
 import io
 import json
 import os
@@ -40,7 +40,7 @@ def archive(path):
         add(p['symlink'], tarfile.SYMTYPE, target=p['target'])
         add(p['odd name'], data=b'1')
         add(p['device node'], tarfile.FIFOTYPE)
-        # So many names of a folder are as long that some lie in INODE_EXTREF.
+        # Enough long names in one directory to need an INODE_EXTREF.
         for i in range(40):
             add(f'{p["folder"]}/{i:02}{LONG}', tarfile.LNKTYPE, target=p['file'])
 
@@ -84,7 +84,7 @@ def outputs(image, *hide):
 
 
 def members(value, name):
-    """All values with a name."""
+    """Generate all values with their member names."""
     if isinstance(value, dict):
         for k, v in value.items():
             if k in name:
@@ -96,7 +96,7 @@ def members(value, name):
 
 
 def compressed(folder):
-    """Inline data that is compressed hides what it says, but not from who takes it apart."""
+    """Compressed inline data hides its contents, but anyone could decompress it."""
     image = make(folder, '--compress', 'zlib')
     code, out, err = run('dump-tree', '--format', 'json', '-t', '5', image)
     assert code == 0, err

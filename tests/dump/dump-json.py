@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""dump-tree --format json: every line by the schema, nothing that text says and JSON lacks.
+"""dump-tree --format json: every line must follow the schema, and nothing in the text output may be missing.
 
     dump-json.py ITEM-LINES [--deep]
 
-ITEM-LINES prints items of every type. BTRKIT is the program under test. Exits with 77 where it cannot run.
+ITEM-LINES prints items of every type. BTRKIT is the program under test. Exits with 77 if it cannot run.
 """
 import functools
 import json
@@ -26,11 +26,11 @@ import unpack  # noqa: E402
 from tool import BTRKIT, run, thinned  # noqa: E402
 
 OPTIONS = [['--csum-items', '--csum-headers'], ['--hide-names', '--dfs'], ['-R'], ['-e']]
-# Images of which some trees are enough where it has to be quick.
+# Large images, of which the quick test dumps only some trees.
 LARGE = ('good-half-dropped.img', 'good-keyed-references.img', 'good-levels.img')
 SMALL_TREES = ['-t', 'root', '-t', 'chunk', '-t', 'device', '-t', 'csum', '--csum-headers']
 DEEP = '--deep' in sys.argv
-# Every so many lines are held against the whole schema too.
+# One in so many lines is validated against the complete schema too.
 WHOLE = 200
 
 
@@ -43,7 +43,7 @@ def must_refuse(validator, line, what):
 
 
 def self_test(validator):
-    """What a member too many, too few, twice, or of another type looks like."""
+    """The schema must refuse a surplus, missing, duplicate or mistyped member."""
     key = {'objectid': 1, 'type': 60, 'type_name': 'DIR_LOG_ITEM', 'offset': 0}
     good = {'kind': 'item', 'tree': 5, 'bytenr': 0, 'level': 0, 'slot': 0, 'key': key, 'offset': 1, 'size': 8,
             'item': {'end': 5}}
@@ -67,7 +67,7 @@ def dump(image, *options):
 
 
 def ways(name):
-    """How an image is dumped: of most one way is enough."""
+    """Options with which an image is dumped; one combination is enough for most."""
     if name in LARGE:
         return OPTIONS[:1] if DEEP else [SMALL_TREES]
     return OPTIONS if DEEP or name in ('good-generations.img', 'bad-generation.img') else OPTIONS[:1]
@@ -93,13 +93,14 @@ def one_image(validator, image, agreed):
 
 
 def all_lines(schema):
-    """Lines are judged by their kind here; who has the schema alone goes by what it begins with."""
+    """The schema for a whole line must list all kinds of lines: this test selects the kind itself, other users rely on
+    oneOf."""
     begins, has = {part['$ref'] for part in schema['oneOf']}, {f'#/$defs/lines/{n}' for n in schema['$defs']['lines']}
     assert begins == has, begins ^ has
 
 
 def same_types(schema):
-    """A member has one type wherever it stands: what reads tables needs that."""
+    """A member must have the same type wherever it occurs; programs that read lines into tables need that."""
     types = {}
 
     def walk(part, path):
@@ -123,7 +124,7 @@ def same_types(schema):
 
 
 def supers(image):
-    """Superblocks: an object each, which has all that the text says."""
+    """Superblocks: one object for each, with everything that the text says."""
     status, out, _ = run('dump-super', '-f', '-a', '-F', '--format', 'json', image)
     text_status, text, _ = run('dump-super', '-f', '-a', '-F', image)
     assert status == text_status, (image, status, text_status)
@@ -133,7 +134,7 @@ def supers(image):
     for value, part in zip(values[1:], texts):
         lines = part.split('\n')
         assert lines[0] == f'bytenr={value["offset"]}, device={value["device"]}', lines[0]
-        # Names of two words, the words of the layout, and what is no text.
+        # Ignore labels of two words, layout words, and what is not text.
         lines = [re.sub(r'\[(match|DON\'T MATCH|2048|4)\]|^(label|magic)\t.*', '', line) for line in lines[2:]]
         said, bits = agree.leaves(value, set()), re.findall(r'^\t\t\t[( ] (\w+) ', '\n'.join(lines), re.M)
         assert set(bits) - {'unknown'} <= said, (image, bits, value)
@@ -159,7 +160,7 @@ def items(validator, program):
 
 
 def cut(value, path):
-    """What --fields leaves of a line; None for nothing."""
+    """What --fields leaves of a value; None if nothing is left."""
     if isinstance(value, list):
         left = [c for c in (cut(v, path) for v in value) if c is not None]
         return left or None
@@ -172,7 +173,7 @@ def cut(value, path):
 
 
 def merge(a, b):
-    """Two cuts of one line."""
+    """Merge two cuts of one line."""
     if isinstance(a, list):
         return [merge(x, y) for x, y in zip(a, b)] if len(a) == len(b) else a
     return {k: merge(a[k], b[k]) if k in a and k in b and isinstance(a[k], (dict, list)) else a.get(k, b.get(k))
@@ -180,7 +181,7 @@ def merge(a, b):
 
 
 def fields(image):
-    """Each member alone, and some together, beside what is cut out of the whole."""
+    """Compare --fields for each member alone, and for some together, with cuts of the complete output."""
     whole = [json.loads(line) for line in dump(image, '--format', 'json')[1].splitlines()][1:]
     paths = subprocess.run([sys.executable, FIELDS, '/dev/stdout', SCHEMA], stdout=subprocess.PIPE, check=True)
     paths = re.findall(r'"([a-z_.0-9]+)",', paths.stdout.decode())
@@ -209,7 +210,7 @@ def fields(image):
 
 
 def jq(image):
-    """The examples of the manual page."""
+    """Run the examples of the manual page."""
     if not shutil.which('jq'):
         print('no jq here')
         return 0
@@ -242,7 +243,7 @@ def main():
             lines += got
             blocks += supers(f'{scratch}/{name}.img')
             images += bool(got)
-            # In the other there are pointers too whose keys are those of names.
+            # Other images contain pointers too whose keys look like those of names.
             examples += jq(f'{scratch}/{name}.img') if name in ('good-default', 'good-hard-links') else 0
             if name == 'good-default':
                 members = fields(f'{scratch}/{name}.img')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""dump-tree and dump-super beside btrfs-progs, with every option, on filesystems that the kernel made."""
+"""dump-tree and dump-super compared with btrfs-progs, with every option, on filesystems that the kernel made."""
 import fnmatch
 import os
 import random
@@ -28,21 +28,21 @@ OLD = ['-O', '^extref,^skinny-metadata,^no-holes', '-R', '^free-space-tree']
 class Trial:
     def __init__(self, scratch, size):
         self.image = image.Image(f'{scratch}/fs.img', size)
-        self.many_links = True          # which needs extended references
-        self.dumped = [self.image]      # what is compared, taken with the filesystem mounted or after
+        self.many_links = True          # requires extended references
+        self.dumped = [self.image]      # what is compared: a copy taken while mounted, or the final image
 
     @property
     def mnt(self):
         return self.image.mnt
 
     def take(self):
-        """The image as it is now is what is compared; everything that was written so far is in it."""
+        """Compare the current state of the image, including everything written so far."""
         subprocess.run(['sync', '-d', self.image.path], check=True)
         self.dumped = [self.image.copy(self.image.path + '.copy')]
 
 
 def names(t):
-    """Inodes of every kind, names of every byte, more hard links than fit into one item, attributes."""
+    """Inodes of every type, names with every byte, more hard links than fit into one item, attributes."""
     os.makedirs(f'{t.mnt}/dir/sub')
     for low in range(1, 256, 50):
         name = bytes(b for b in range(low, min(low + 50, 256)) if b != 0x2f)
@@ -64,7 +64,7 @@ def names(t):
 
 
 def extents(t):
-    """Holes, preallocated and compressed extents, clones, checksum items and back references in number."""
+    """Holes, preallocated and compressed extents, clones, many checksum items and back references."""
     for i, kind in enumerate(('zlib', 'lzo', 'zstd')):
         ops.write(f'{t.mnt}/{kind}', 0, b'')
         ops.compression(f'{t.mnt}/{kind}', kind)
@@ -100,7 +100,7 @@ def subvolumes(t):
 
 
 def log_tree(t):
-    """What fsync wrote and no commit followed."""
+    """Changes that were only fsynced, so they are in the log tree."""
     names(t)
     ops.subvolume(f'{t.mnt}/sub')
     ops.sync(t.mnt)
@@ -147,7 +147,7 @@ def simple_quotas(t):
 
 
 def free_space(t):
-    """Pieces of free space enough for bitmaps."""
+    """Enough fragments of free space for bitmaps."""
     rng = random.Random(3)
     for i in range(6000):
         ops.write(f'{t.mnt}/f{i % 40}', i // 40 * 4096 * 2, b'%d' % i * 100)
@@ -167,7 +167,7 @@ def balance_paused(t):
 
 
 SCENARIOS = [
-    # Name, options of mkfs.btrfs, mount options, what is done, what the dump must contain.
+    # Name, mkfs.btrfs options, mount options, what to do, what the dump must contain.
     ('names', [], '', names, [rb'INODE_EXTREF', rb'XATTR_ITEM', rb'type FIFO', rb'type BLKDEV']),
     ('names-4k', ['-n', '4096', '-s', '4096'], '', names, [rb'level 1 items']),
     ('extents', [], '', extents, [rb'compression 3', rb'prealloc', rb'EXTENT_DATA_REF']),
@@ -189,7 +189,7 @@ SCENARIOS = [
 
 
 def attempt(c, scratch, mkfs, mount, fill, wants):
-    # Linux keeps a v1 cache only of block groups of 100 MiB and more.
+    # Linux keeps a v1 cache only for block groups of at least 100 MiB.
     t = Trial(scratch, '4G' if 'space_cache=v1' in mount else '400M')
     t.many_links = mkfs[:2] != OLD[:2]
     try:
@@ -211,7 +211,7 @@ def attempt(c, scratch, mkfs, mount, fill, wants):
 
 
 def replaced_device(c, scratch):
-    """Two devices, one of which was replaced: device statistics and the item of the replacement."""
+    """Two devices, one of which was replaced: device statistics and the replace item."""
     paths = [f'{scratch}/{i}.img' for i in range(3)]
     loops, mnt = [], tempfile.mkdtemp(dir=scratch)
     try:
@@ -228,7 +228,7 @@ def replaced_device(c, scratch):
         if b'DEV_REPLACE' not in text or b'PERSISTENT_ITEM' not in text:
             raise RuntimeError('no device was replaced')
         c.trees(loops[0], loops[2])
-        # The peer finds the second device by itself, and so does btrkit.
+        # Both btrfs-progs and btrkit find the second device by themselves.
         c.tree([], loops[2])
     finally:
         subprocess.run(['umount', mnt], stderr=subprocess.DEVNULL, check=False)

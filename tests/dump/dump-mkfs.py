@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""dump-tree and dump-super beside btrfs-progs on filesystems that mkfs.btrfs makes. Needs no root."""
+"""dump-tree and dump-super compared with btrfs-progs on filesystems that mkfs.btrfs makes. Needs no root."""
 import os
 import random
 import struct
@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..
 from tool import SUPER_OFFSETS, SUPER_SIZE, crc32c  # noqa: E402
 
 LABEL = 'odd\tlab\udce4el \x01 \u20ac'
-# Name, options of mkfs.btrfs, options of btrfstune.
+# Name, mkfs.btrfs options, btrfstune options.
 FILESYSTEMS = [
     ('default', [], []),
     ('nodesize-4k', ['-n', '4096', '-s', '4096'], []),
@@ -81,12 +81,13 @@ def several_devices(c, scratch):
     must(MKFS, '-q', '-f', '-m', 'single', '-d', 'single', *images)
     c.trees(*images)
     c.supers(*images)
-    # In another order, and by another device first.
+    # Devices in another order, starting with another one.
     c.tree([], images[2], images[0], images[1])
 
 
 def other_checksums(c, scratch, folder):
-    """As with crc32c. A build without their library shows them, and refuses the filesystem by the checksum's name."""
+    """The same as with crc32c. A build without the library for a checksum must show superblocks and refuse the
+    filesystem by the checksum's name."""
     image = f'{scratch}/fs.img'
     for name in OTHER_CHECKSUMS:
         if make(image, folder, ['--csum', name]).returncode:
@@ -105,11 +106,11 @@ def other_checksums(c, scratch, folder):
 
 
 def damaged_superblocks(c, scratch, folder):
-    """Whatever the bytes are, they are shown alike: random damage, with and without a checksum that fits."""
+    """Random damage, with and without a valid checksum: both programs must show the same."""
     image = f'{scratch}/fs.img'
     make(image, folder, [])
     rng = random.Random(2)
-    # The kinds of checksum, features and flags have tests of their own; an older peer knows fewer types of chunks.
+    # Checksum type, features and flags have tests of their own; older versions of the peer know fewer chunk types.
     spared = [range(56, 64), range(180, 198)] + [range(811, 2859)] * (compare.progs_version() < (6, 19))
     with open(image, 'r+b') as f:
         f.seek(SUPER_OFFSETS[0])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""dump-tree --scan beside another search through the image, and --raw beside its bytes, also of what is damaged."""
+"""dump-tree --scan compared with an independent search of the image, and --raw with its bytes, also for damaged
+blocks."""
 import importlib
 import json
 import random
@@ -33,7 +34,7 @@ def crc32c(data, table=tuple(crc_table())):
 
 
 def search(data, nodesize):
-    """Place, address, generation, level and number of items of each block with a good checksum."""
+    """Return offset, address, generation, level and number of items of each block with a valid checksum."""
     fsid, at = data[65536 + 32:65536 + 48], 0
     while at + nodesize <= len(data):
         block = data[at:at + nodesize]
@@ -54,7 +55,7 @@ def scanned(path, *options):
 
 
 def raw_bytes(text, size):
-    """What the lines of --raw have, put together again."""
+    """Reassemble the bytes from the lines of --raw."""
     data, at, same = bytearray(), None, False
     for line in text.split('\n'):
         if line == '*':
@@ -90,7 +91,7 @@ def main():
                      must(BTRKIT, 'dump-tree', '--scan', '--format', 'json', path).decode().splitlines()[1:]]
             assert [(each['physical'], each['bytenr'], each['generation'], each['level'], each['nritems'])
                     for each in lines] == want
-            # Those that a filter leaves.
+            # Filters leave the matching blocks.
             generation = rng.choice(want)[2]
             assert scanned(path, '--generation', f'{generation}..') == [each for each in want if each[2] >= generation]
             assert scanned(path, '--level', '1') == [each for each in want if each[3] == 1]
@@ -104,7 +105,7 @@ def main():
                     assert raw_bytes(text, nodesize) == data[place:place + nodesize], (name, block.bytenr)
                     assert re.match(rf'block {block.bytenr} copy {i + 1} on device 1 at {place}\n', text), text[:80]
                     blocks += 1
-            # Whatever the bytes are: they are shown, and of a leaf at least its header.
+            # With any contents a block is shown, and of a leaf at least the header.
             leaf = rng.choice([block for tree in trees for block in tree.blocks if not block.level and block.items])
             place = places_of(path, leaf.bytenr)[0]
             for _ in range(30):
@@ -120,7 +121,7 @@ def main():
                 shown = re.findall(r'\n0[0-9a-f]{4}  ((?:[0-9a-f]{2} )+)', done.stdout.decode())[:3]
                 assert bytes.fromhex(''.join(shown))[:32] == bad[:32]
                 hurt += 1
-            # Without the trees that lead to blocks, all that are left.
+            # Without the trees that point to blocks, all remaining blocks are found.
             for tree in (1, 3):
                 root = next(each.blocks[0].bytenr for each in trees if each.id == tree)
                 for place in places_of(path, root):

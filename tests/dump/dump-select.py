@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What dump-tree shows of a selection beside what a filter takes from the whole dump, for random selections of
-committed images. Usage: dump-select.py [SELECTIONS [SEED]]"""
+"""Compare dump-tree with a selection to a filter on the complete dump, for random selections of committed images.
+Usage: dump-select.py [SELECTIONS [SEED]]"""
 import dataclasses
 import json
 import os
@@ -69,7 +69,7 @@ class Tree:
 
 
 def parse(text):
-    """The trees of a whole dump. Lines that begin with a tab belong to the item or the node above them."""
+    """Return the trees of a complete dump. Lines that begin with a tab belong to the item or node above."""
     trees, lines, log = [], text.split('\n'), False
     for line in lines[:-1]:
         start = re.match(r'(leaf|node) (\d+) (?:level (\d) )?items .* generation (\d+) owner', line)
@@ -135,14 +135,14 @@ class Selection:
 
 
 def covered(item, ranges):
-    """Whether an item of the checksum tree has those of any of the data."""
+    """Whether an item of the checksum tree covers any of the data."""
     line = item.lines[1]
     start, end = map(int, re.search(r'range start (\d+) end (\d+) ', line).groups())
     return any(start < high and low < end for low, high in ranges)
 
 
 def data_of(trees, inode):
-    """The extents that an inode of any subvolume has, those that touch as one."""
+    """Return the extents of an inode in all subvolumes, adjacent ones merged."""
     found = set()
     for tree in trees:
         if not tree.is_files or tree.log:
@@ -174,7 +174,7 @@ def wants(sel, tree, key, item, data):
 
 
 def select(trees, sel):
-    """The text that is expected."""
+    """Return the expected text."""
     out, data = [], data_of(trees, sel.inode) if sel.extents else []
     for tree in trees:
         shown = []
@@ -221,7 +221,7 @@ def random_selection(rng, trees):
 
 
 def words():
-    """Selections as people write them, in other forms than the random ones."""
+    """Handwritten selections, in other forms than the random ones."""
     yield ['--key', '256'], ['--key', '256,0,0..256,255,-1']
     yield ['--key', '256,inode_item'], ['--key', '256,1,0..0x100,1,18446744073709551615']
     yield ['--key', '(256 INODE_ITEM 0)'], ['--key', '256,INODE_ITEM,0..256,INODE_ITEM,0']
@@ -238,14 +238,14 @@ def places(path, bytenr):
 
 
 def unread(path):
-    """What is older than all that is asked for is not read: whatever lies there does no harm. The roots of trees have
-    to be looked at, and without the chunk tree nothing is found."""
+    """Blocks older than the selection are not read, so damage there does no harm. Tree roots must be read, and nothing
+    is found without the chunk tree."""
     lines = [json.loads(line) for line in must(BTRKIT, 'dump-tree', '--format', 'json', path).splitlines()[1:]]
     roots = {line['bytenr'] for line in lines if line['kind'] == 'tree'}
     pointers = {(line['blockptr'], line['generation']) for line in lines if line['kind'] == 'pointer' and
                 line['tree'] not in (1, 3) and line['blockptr'] not in roots}
     hurt, runs = 0, 0
-    # Ever more blocks are destroyed.
+    # Destroy more and more blocks.
     for generation in sorted({generation for _, generation in pointers})[1:]:
         ways = [['--generation', f'{generation}..', *more] for more in ([], ['--dfs'], ['--level', '0'])]
         wanted = [must(BTRKIT, 'dump-tree', *way, path) for way in ways]

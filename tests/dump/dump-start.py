@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""dump-tree that starts elsewhere: other superblocks, backup roots, roots by their address."""
+"""dump-tree from other starting points: other superblocks, backup roots, roots given by address."""
 import importlib
 import re
 import sys
@@ -18,7 +18,7 @@ def dump(*args):
 
 
 def slots(path):
-    """Root tree and chunk tree of each backup slot: generation and address."""
+    """Generation and address of the root tree and of the chunk tree in each backup slot."""
     text = must(BTRKIT, 'dump-tree', '-R', path).decode()
     return [tuple(map(int, found)) for found in re.findall(
         r'tree root gen (\d+) block (\d+)\n.*\n\t\tchunk root gen (\d+) block (\d+)\n', text)]
@@ -35,7 +35,7 @@ def copies(path, bytenr):
 
 
 def half_done_is_shown(path, plain):
-    """A conversion that was left half done keeps others off, but not who shows what there is."""
+    """After an interrupted conversion, dump-tree shows the filesystem with a warning, and other commands refuse it."""
     with open(path, 'rb') as f:
         f.seek(SUPER)
         whole = f.read(4096)
@@ -76,7 +76,7 @@ def main():
         assert run(BTRKIT, 'dump-tree', '--super', '1', path).returncode == 1 and dump('-s', '0', path) == plain
         overwrite(path, 64 << 20, mirror)
         checks += half_done_is_shown(path, plain)
-        # Without the root tree there is what backup roots name.
+        # Without the root tree, the trees in backup roots can be shown.
         for place in copies(path, roots[now][1]):
             overwrite(path, place + 200, b'damage')
         for options, word in ((['-t', 'fs'], b'fs tree key'), ([], b'csum tree key|checksum tree key'),
@@ -89,10 +89,10 @@ def main():
             checks += 1
         items = plain.split(b'fs tree key')[1].count(b'\titem ')
         assert run(BTRKIT, 'dump-tree', '-t', 'fs', '--backup', str(now), path).stdout.count(b'\titem ') <= items
-        # Another root tree still reads.
+        # The other root tree is still readable.
         other = next(i for i, root in enumerate(roots) if root[0] == generation - 1)
         assert dump('--backup', str(other), path)
-        # Of a chunk tree that is gone the system chunks are left, which have the backup's.
+        # Without the chunk tree, the system chunks from the superblock remain, which contain the backup's chunk tree.
         for place in copies(path, roots[now][3]):
             overwrite(path, place + 200, b'damage')
         done = run(BTRKIT, 'dump-tree', path)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Prints items as dump-tree --format json has them, a line each: the hand-built ones of the unit tests, each of their
- * changes that a validator refuses, what is left when they are cut short, and random damage. Usage: item-lines [hide]
+ * Print items as dump-tree --format json does, one per line: the hand-built items of the unit tests, each variant that
+ * a validator refuses, truncated items, and random damage. Usage: item-lines [hide]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "tests/unit/items_trees.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define RANDOM 20	/* damages of each item */
+#define RANDOM 20	/* damaged variants of each item */
 
 static struct emit out;
 static unsigned render_flags = RENDER_CSUM_ITEMS;

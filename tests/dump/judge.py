@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The schema of a command's JSON Lines, applied to lines; which of its members have been there."""
+"""Validate JSON Lines of a command against its schema, and record which members have occurred."""
 import json
 import os
 
 import schema
 
 FOLDER = os.path.dirname(schema.SCHEMA)
-# Their members are judged by the schema of dump-tree.
+# The members below are described by the schema of dump-tree.
 ITEM = 'item'
 
 
@@ -16,7 +16,7 @@ def load(command):
 
 
 def members(whole, part, path):
-    """The path of each member that a part of a schema has, at any depth; elements of an array are not told apart."""
+    """Generate the path of each member in a part of a schema, at any depth; array elements share one path."""
     while '$ref' in part:
         found = whole
         for step in part['$ref'].split('/')[1:]:
@@ -30,7 +30,7 @@ def members(whole, part, path):
 
 
 def met(value, path):
-    """The same of what was printed."""
+    """The same for a printed value."""
     for v in value if isinstance(value, list) else ():
         yield from met(v, path)
     for name, v in value.items() if isinstance(value, dict) else ():
@@ -40,7 +40,7 @@ def met(value, path):
 
 
 def words(part):
-    """Names of members that are one of several words."""
+    """Return the names of members that have an enumeration of strings."""
     for name, value in part.items():
         if isinstance(value, dict):
             if 'enum' in value or 'const' in value:
@@ -62,7 +62,7 @@ class Judge:
         self.lines, self.seen, self.planters = 0, set(), {}
 
     def kind(self, value, line):
-        """The one kind of line that it is."""
+        """Return the only kind of line that matches."""
         alike = schema.form(value, words=self.words)
         if alike not in self.known:
             self.known[alike] = self.find_kind(value, line)
@@ -73,7 +73,7 @@ class Judge:
         if len(found) == 1:
             return found[0]
         shapes = self.schema['$defs']['lines']
-        # What is wrong is told of the kind that it has most members of.
+        # Report the errors for the kind with most members in common.
         close = max(shapes, key=lambda name: len(set(value) & set(shapes[name]['properties'])))
         errors = [f'{e.json_path}: {e.message[:200]}' for e in self.kinds[close].iter_errors(value)]
         raise schema.Wrong(f'{self.command}: is a line of {found or "no kind"}: {errors}\n{line[:600]}')
@@ -87,11 +87,11 @@ class Judge:
                 name = value['key']['type_name']
                 self.items.judge('items/' + ('unknown' if name.startswith('UNKNOWN.') else name), part[ITEM], line)
         self.seen.update(met(value, kind))
-        # What items say is judged above.
+        # Contents of items have been validated above.
         self.planters.setdefault(kind, schema.Planter([ITEM])).take(value)
 
     def planted(self):
-        """How many wrong values were refused."""
+        """Return the number of wrong values that were refused."""
         found = 0
         for planter in self.planters.values():
             for what, bad in planter.wrong():
@@ -101,6 +101,6 @@ class Judge:
         return found
 
     def unseen(self):
-        """Members of the schema that no line had."""
+        """Return members of the schema that occurred in no line."""
         return {path for kind, part in self.schema['$defs']['lines'].items()
                 for path in members(self.schema, part, kind)} - self.seen

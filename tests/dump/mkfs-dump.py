@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What `btrkit mkfs` and mkfs.btrfs make of the same options: dump-tree and dump-super of btrfs-progs differ in nothing
-but what canonical.py lists. btrfs check is clean, with sectors that Linux cannot mount here too; sizes that are too
-small for one are too small for the other. Needs no root."""
+"""Compare filesystems of `btrkit mkfs` and mkfs.btrfs by dump-tree and dump-super of btrfs-progs, for many options.
+
+Nothing may differ except what canonical.py lists. btrfs check must find nothing, also with sector sizes that Linux
+cannot mount here; sizes too small for one are too small for the other. Needs no root."""
 import argparse
 import os
 import random
@@ -23,9 +24,10 @@ M, G, T = 1 << 20, 1 << 30, 1 << 40
 FEATURES = ('^free-space-tree', '^block-group-tree', '^no-holes', '^skinny-metadata', '^extref')
 ALL_OFF = ','.join(FEATURES)
 PROFILES = {(): 109, ('-m', 'single'): 45, ('-d', 'dup'): 229, ('-m', 'single', '-d', 'dup'): 165}
-# What one copy of trees with nodes of 64 KiB needs more; in the smallest of mkfs.btrfs Linux makes no directory.
+# MiB that single trees with 64 KiB nodes need in addition: on the smallest filesystem of mkfs.btrfs, Linux cannot even
+# make a directory.
 LARGE_NODES = {('64k', ('-m', 'single')): 8, ('64k', ('-m', 'single', '-d', 'dup')): 8}
-# With as few devices as each can be on.
+# Minimal number of devices.
 RAID = {'raid0': 1, 'raid1': 2, 'raid1c3': 3, 'raid1c4': 4, 'raid10': 2, 'raid5': 2, 'raid6': 3}
 MANY = 50
 MIXED_DUP = ('-M', '-m', 'dup', '-d', 'dup')
@@ -56,7 +58,8 @@ def cases():
 
 
 def several_cases():
-    """Every profile on as few devices as it can be on, one more and six; sizes that differ; each checksum."""
+    """Every profile on its minimal number of devices, on one more and on six; devices of different sizes; each
+    checksum."""
     for name, smallest in RAID.items():
         for count in sorted({smallest, smallest + 1, 6}):
             yield (300 * M,) * count, ('-d', name, '-m', name)
@@ -79,7 +82,7 @@ def several_cases():
 
 
 def random_case(rng):
-    """Where one refuses it, so does the other."""
+    """Random sizes: both must refuse the same ones."""
     count = rng.choice((1, 2, 2, 3, 4, 5, 6, 9))
     largest = rng.choice((300, 1000, 5000, 100000, 10000000))
     sizes = tuple(rng.randrange(100, largest) * M + rng.choice((0, 0, 12345, 70 * 4096)) for _ in range(count))
@@ -93,7 +96,7 @@ def random_case(rng):
 
 
 def make(path, size, *command):
-    """@size: of one device, or a tuple of those of each; @path is the first."""
+    """@size: of a single device, or a tuple with the size of each device, of which @path is the first"""
     paths = devices(path, size)
     for each, its in zip(paths, size if isinstance(size, tuple) else (size,)):
         with open(each, 'wb') as f:
@@ -106,7 +109,7 @@ def devices(path, size):
 
 
 def dumps(path, size=0):
-    """Of all trees, and of the superblocks of each device."""
+    """Dump all trees, and the superblocks of each device."""
     paths = devices(path, size)
     tree = must(BTRFS, 'inspect-internal', 'dump-tree', *paths).decode()
     return tree, *(must(BTRFS, 'inspect-internal', 'dump-super', '-f', each).decode() for each in paths)
@@ -119,7 +122,7 @@ def same(theirs, ours, what):
 
 
 def compare_dumps(theirs, ours, given):
-    # Before 6.19 mkfs.btrfs keeps the free space of block groups that it removed.
+    # Before 6.19, mkfs.btrfs keeps free space items of block groups that it removed.
     leftovers = compare.progs_version() < (6, 19)
     if len(theirs) > MANY:
         return same(canonical.chunks_and_devices(theirs[0]), canonical.chunks_and_devices(ours[0]), 'chunks')
@@ -153,14 +156,14 @@ def judge(ours, theirs, size, options, uuids, may_fail=False):
             return refused(ours, size, options, done.stderr)
         if done.returncode or done.stdout:
             raise Difference(f'{" ".join(command)}: exit {done.returncode}: {done.stdout} {done.stderr}')
-    # Of several files it looks at the first only.
+    # Given files, it looks at the first one only.
     if not isinstance(size, tuple):
         clean(ours)
     return compare_dumps(dumps(theirs, size), dumps(ours, size), given)
 
 
 def limits():
-    """Devices, options, the smallest size of each in bytes for mkfs.btrfs and for ours."""
+    """Generate number of devices, options, and the smallest device size in bytes for mkfs.btrfs and for ours."""
     for profiles, size in PROFILES.items():
         for nodes in ('4k', '16k', '64k'):
             yield 1, ('-n', nodes, *profiles), size * M, (size + LARGE_NODES.get((nodes, profiles), 0)) * M
@@ -177,7 +180,7 @@ def limits():
 
 
 def smallest(path):
-    """The same limit as mkfs.btrfs: there both make a filesystem, with a sector less on each device neither."""
+    """The same limit as mkfs.btrfs: both make a filesystem of this size, and neither with a sector less per device."""
     counted = 0
     for count, options, theirs, ours in thinned(limits(), 4):
         for size, program in ((theirs, (MKFS, '-q', '-f')), (ours, (BTRKIT, 'mkfs', '-q'))):
@@ -191,7 +194,7 @@ def smallest(path):
 
 
 def self_test(theirs, ours):
-    """Each kind of thing that may not differ, changed, has to be seen."""
+    """The comparison must notice a change of each kind of thing that must not differ."""
     tree, text = ours
     planted = [
         (r'bytes_used \d+', 'bytes_used 5'), (r'nbytes 16384', 'nbytes 4096'), (r'owner UUID_TREE', 'owner 77'),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What `btrkit mkfs` says beside mkfs.btrfs 6.19 with the same command line: the same summary, a warning where it has
-one, and the same exit status under its name; what it accepts and we refuse, or the other way round, is a list here.
-Needs no root."""
+"""Compare the messages of `btrkit mkfs` with mkfs.btrfs 6.19 for the same command line: the same summary, a warning
+wherever it prints one, and, under its name, the same exit status. Command lines that only one of them accepts are
+listed here. Needs no root."""
 import os
 import re
 import subprocess
@@ -20,7 +20,7 @@ PROFILES = {'single': 1, 'dup': 1, 'raid0': 1, 'raid1': 2, 'raid1c3': 3, 'raid1c
 FEATURES = ('mixed-bg', 'quota', 'squota', 'extref', 'raid56', 'skinny-metadata', 'no-holes', 'fst', 'free-space-tree',
             'raid1c34', 'bgt', 'block-group-tree')
 
-# On one device.
+# For one device.
 ROWS = [
     *(f'-b {size}' for size in (
         '0', '1g', '300m', '300M', '300000000', '314572801', '400000k', '300mm', '300MB', '0x12000000', '300.5m', '-1',
@@ -54,12 +54,12 @@ ROWS = [
 ]
 EXACT = [['-L', ''], ['-L', 'x' * 255], ['-L', 'x' * 256], ['-L', 'ä' * 127], ['-L', 'a\tb'], ['-L', 'a\\b'],
          ['-L', ' a '], ['-O', ''], ['-R', ''], ['-d', ''], ['-m', ''], ['--csum', ''], ['-n', ''], ['-b', '']]
-# What ours refuses: sizes that are cut to 32 bits or rounded to nothing, values that are cut off or skipped, a file
-# that is to become a subvolume, and ways upwards.
+# Only ours refuses these: sizes truncated to 32 bits or rounded to zero, values cut off or skipped, a file as a
+# subvolume, and paths with "..".
 REFUSED = ['-b 100', '-n 0', '-n 4294967296', '-n 4294971392', '-s 0', '-s 4294971392', '-O ^list-all', '-L a\nb',
            '-U ', '--device-uuid ', f'-U {UUID}0',
            '-r ROOT --subvol f', '-r ROOT --subvol ./a/../b']
-# With ROOT, a directory that has the directories a, b and a/c and a file f in it.
+# ROOT is a directory that contains the directories a, b and a/c and a file f.
 FILLED = [
     '', '--shrink', '-q', '-M', '-O quota', '-n 64k', '-b 300m', '-b 300m --shrink', '-d dup -m single',
     '--csum sha256', '-r ROOT', '-L label', f'-U {UUID} --device-uuid {UUID}', '-O ^no-holes', '--param a=b',
@@ -77,9 +77,9 @@ FILLED = [
         'nodatacow:a --subvol b --inode-flags nodatacow:b')),
 ]
 SOURCES = ['-r none', '-r ROOT --subvol ROOT/a', '--rootdir ROOT/a', '--rootdir=ROOT', '-rROOT']
-# What only ours makes: for it mixed-bg is what -M is.
+# Only ours accepts these: mixed-bg has the same meaning as -M.
 MADE = ['-O mixed-bg', '-O mixed-bg -s 8k']
-NO_ZONED = '-O ^zoned'  # a mkfs.btrfs that was built without zoned does not know it
+NO_ZONED = '-O ^zoned'  # unknown to a mkfs.btrfs that was built without zoned support
 
 
 def rows():
@@ -114,7 +114,7 @@ def run(command, options, devices):
 
 
 def filled(text):
-    """Without what differs when a filesystem is filled: the numbers that only ours tells, and where things lie."""
+    """Remove what differs if a filesystem is filled: numbers that only ours prints, and addresses."""
     text = re.sub(r'^  (Inodes|Files with data|Compressed|Image size): .*\n', '', text, flags=re.M)
     text = text.replace('Inode flags (NODATASUM)', 'Inode flags ()')
     text = re.sub(r'^(  (?:Data|Metadata|Data\+Metadata|System): .*?) +[0-9.]+[KMG]iB$', r'\1', text, flags=re.M)
@@ -125,7 +125,7 @@ def filled(text):
 
 
 def summary(text):
-    """Without what names the program, what it has to say of its version or of Linux's, and random UUIDs."""
+    """Remove the program's name, remarks about versions, and random UUIDs."""
     if 'Rootdir from:' in text:
         text = filled(text)
     text = re.sub(r'\A(btrfs-progs v\S+\nSee .*|btrkit \S+)\n\n', '', text)
@@ -135,7 +135,7 @@ def summary(text):
 
 
 def judge(ours, theirs):
-    """What is not the same, or None."""
+    """Return the difference, or None."""
     if theirs[0] != ours[0]:
         return f'exit {ours[0]}, mkfs.btrfs {theirs[0]}'
     if ours[0]:
@@ -148,7 +148,7 @@ def judge(ours, theirs):
 
 
 def self_test(ours, theirs):
-    """A difference of each kind has to be seen."""
+    """The comparison must notice each kind of difference."""
     status, out, err = ours
     planted = [(1, '', 'a line\n'), (status, out, err + 'a line\n'), *((status, out.replace(a, b, 1), err) for a, b in (
         ('DUP ', 'DUP'), ('500.00MiB', '501.00MiB'), ('extref, ', ''), ('single', 'RAID0'), ('Label', 'label'),
@@ -160,9 +160,9 @@ def self_test(ours, theirs):
 
 
 def attempt(scratch, options, sizes, twice=False):
-    """@twice: ours by its own name too, of which the status of a wrong command line differs"""
+    """@twice: run ours under its own name too, which gives another status for usage errors"""
     devices = [(f'{scratch}/dev{i}', size) for i, size in enumerate(sizes)]
-    # By its own name it makes images that fit.
+    # Under its own name it makes images of minimal size.
     twice &= not any('ROOT' in word for word in options)
     options = [word.replace('ROOT', f'{scratch}/root') for word in options]
     ours, theirs = run([f'{scratch}/mkfs.btrfs'], options, devices), run([MKFS], options, devices)
@@ -191,7 +191,7 @@ def main():
             counted += 1
             if wrong:
                 failed.append(f'{options} {sizes}: {wrong}')
-        # It aborts.
+        # mkfs.btrfs aborts here.
         if any(not result[0] for result in attempt(scratch, ['-r', 'ROOT/f'], (SIZE,))):
             failed.append('a file as a directory')
         known = b'zoned' in subprocess.run([MKFS, '-O', 'list-all'], capture_output=True, check=True).stderr

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""dump-tree and dump-super of the test images of btrfs-progs, or of any other ones, beside those of btrfs-progs.
+"""Compare dump-tree and dump-super with btrfs-progs on its test images, or on any other images.
 
 Usage: peer-images.py [-v] FOLDER
 
-All images below FOLDER are unpacked as the tests there unpack them: *.raw, *.raw.xz and archives with images in them
-are images, *.img and *.img.xz are put together by btrfs-image -r. The environment gives BTRKIT, BTRFS and BTRFS_IMAGE;
-those of ext2 (e2image) are left out. An image is in one of these classes, of which the last two are failures:
+All images below FOLDER are unpacked like in the tests of btrfs-progs: *.raw, *.raw.xz and archives contain images,
+*.img and *.img.xz are restored by btrfs-image -r; those of ext2 (e2image) are skipped. The environment provides BTRKIT,
+BTRFS and BTRFS_IMAGE. Each image falls into one of these classes; the last two are failures:
 
-equal           byte for byte, but for the line with the version; a damaged item may have made ours exit with 1
-missing device  equal but for the peer's line about one
+equal           identical except for the version line; ours may exit with 1 for a damaged item
+missing device  identical except for the peer's line about a missing device
 both refuse     neither shows a block
-damaged         each difference is one that ours tells of: a block that is not shown, and what lies below it, and an
-                item that contradicts the format
-no calendar     besides, the peer gives a date to a time that has none
-more            the peer shows nothing that ours lacks, and not all of what ours shows
-DIFFERENT       all else
+damaged         each difference is reported by ours: a block that is not shown, with everything below it, or an invalid
+                item
+no calendar     in addition, the peer prints a date for a time that has none
+more            ours shows everything that the peer shows, and more
+DIFFERENT       anything else
 CRASH           ours was killed by a signal, or did not end
 
-Of all that ours dumps, whatever the peer says of it: each block to which a pointer or a root item leads that is shown
-is shown as well, or told to be damaged."""
+Regardless of the peer, in each dump of ours every block that a shown pointer or root item refers to must be shown or
+reported as damaged."""
 import collections
 import json
 import os
@@ -32,7 +32,7 @@ from compare import BTRFS, BTRKIT, ENV, first_difference, without_banner
 BTRFS_IMAGE = os.environ.get('BTRFS_IMAGE', os.path.join(os.path.dirname(BTRFS), 'btrfs-image'))
 SUFFIXES = ('.img', '.img.xz', '.raw', '.raw.xz', '.tar.xz')
 SECONDS = 120
-ERROR = 2    # of usage, of both programs
+ERROR = 2    # usage error, in both programs
 FAILURES = 'DIFFERENT', 'CRASH'
 
 HEADER = re.compile(rb'(?:leaf|node) (\d+) (?:level \d+ )?items \d+ free space ')
@@ -43,7 +43,7 @@ LOCAL_TIME = re.compile(rb'([acmors]time \d+\.\d+) \([^)]*\)$')
 
 
 def run(*args):
-    """Status, output, errors; the status is None of what did not end."""
+    """Return status, output and errors; the status is None on timeout."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             status = subprocess.run(args, stdout=out, stderr=err, check=False, env=ENV, stdin=subprocess.DEVNULL,
@@ -56,7 +56,7 @@ def run(*args):
 
 
 def unpack(path, to):
-    """Returns why that cannot be done, or nothing. Images may be large, and mostly holes."""
+    """Unpack an image. Returns the reason if that is impossible. Images may be large and mostly holes."""
     plain = to + '.plain' if '.img' in os.path.basename(path) else to
     command = 'tar -xJOf' if path.endswith('.tar.xz') else 'xz -dc' if path.endswith('.xz') else 'cat'
     with subprocess.Popen([*command.split(), path], stdout=subprocess.PIPE) as source:
@@ -81,7 +81,7 @@ def refuse(text):
 
 
 class Damage:
-    """What ours tells of, and whether all is there to which what it shows leads."""
+    """The damage that ours reports, and whether everything that it refers to is shown."""
 
     def __init__(self, text):
         self.blocks, self.items, self.dying, self.lost = set(), set(), set(), False
@@ -100,7 +100,7 @@ class Damage:
             self.left_out.clear()
 
     def root(self, tree, item, wanted):
-        """Of a tree that is half deleted some blocks are gone; an item that says no place has been told of."""
+        """Blocks of a half-deleted tree may be gone; an invalid address has been reported with its item."""
         if not item.get('refs', 1) and item['drop_progress']['objectid']:
             self.dying.add(tree)
         if 'bytenr' in item and not item['bytenr'] % 4096 and item['level'] < 8:
@@ -118,8 +118,8 @@ class Damage:
 
 
 def blocks_of(text):
-    """What is shown of each block, maybe several times, and what stands between blocks. Before the first heading the
-    peer prints blocks that it refuses: these are no part of the dump."""
+    """Return the lines of each block, which may be shown several times, and the lines between blocks. Blocks before the
+    first heading are ones that the peer refuses, not part of the dump."""
     blocks, between, now, begun = {}, [], None, False
     for line in text.splitlines():
         header = HEADER.match(line)
@@ -140,7 +140,7 @@ def blocks_of(text):
 
 
 def items_of(lines):
-    """Those of a block by their slots, the header by -1."""
+    """Return the lines of a block by slot, with the header as -1."""
     items, slot = {-1: []}, -1
     for line in lines:
         found = ITEM.match(line)
@@ -150,7 +150,7 @@ def items_of(lines):
 
 
 def below(blocks, damaged):
-    """The damaged blocks and all to which their pointers lead, by what the peer shows of them."""
+    """Return the damaged blocks and everything that they point to, according to the peer."""
     found, to_do = set(), list(damaged)
     while to_do:
         bytenr = to_do.pop()
@@ -161,7 +161,7 @@ def below(blocks, damaged):
 
 
 class Difference:
-    """What the peer shows and ours does not, as far as ours does not tell why."""
+    """What the peer shows and ours does not, unless ours reports the reason."""
 
     def __init__(self, theirs, ours, damage):
         self.unexplained, self.told, self.dates = [], False, False
@@ -199,14 +199,14 @@ class Difference:
 
 
 def same_but_dates(a, b):
-    """The peer takes a year that no calendar reaches from a number that has overflown."""
+    """For times out of range the peer computes a year from an overflown number."""
     return len(a) == len(b) and all(x == y or (y.endswith(b' (out of range)') and
                                                LOCAL_TIME.sub(rb'\1', x) == LOCAL_TIME.sub(rb'\1', y))
                                     for x, y in zip(a, b))
 
 
 def judge_tree(image, verbose):
-    """The class of an image and a word about it."""
+    """Return the class of an image and a remark."""
     their_status, theirs, _ = run(BTRFS, 'inspect-internal', 'dump-tree', image)
     status, ours, said = run(BTRKIT, 'dump-tree', image)
     json_status, lines, _ = run(BTRKIT, 'dump-tree', '--format', 'json', image)
@@ -234,12 +234,13 @@ def judge_tree(image, verbose):
 
 
 def judge_super(image, options):
-    """The same of superblocks."""
+    """The same for superblocks."""
     their_status, theirs, _ = run(BTRFS, 'inspect-internal', 'dump-super', *options, image)
     status, ours, said = run(BTRKIT, 'dump-super', *options, image)
     if status not in (0, 1):
         return 'CRASH', f'{status}: {said[-300:]}'
-    # The heading of what is none after all; and a separator that the peer forgets where a chunk has several types.
+    # Remove the heading of a superblock that is not shown, and add the separator that the peer omits between chunk
+    # types.
     theirs = re.sub(rb'superblock: bytenr=\d+, device=[^\n]*\n-+\n\Z', b'', theirs) if their_status else theirs
     theirs = re.sub(rb'(DATA|SYSTEM)(SYSTEM|METADATA_REMAP)', rb'\1|\2', theirs)
     if ours != theirs:
@@ -248,7 +249,7 @@ def judge_super(image, options):
 
 
 def self_test():
-    """A difference of each kind has to be seen, unless it is told of."""
+    """The comparison must notice each kind of difference, unless it is reported."""
     text = b'fs tree key (FS_TREE ROOT_ITEM 0) \nnode 8192 level 1 items 1 free space 9 generation 1 owner 5\n' \
            b'\tkey (256 INODE_ITEM 0) block 4096 gen 1\n' \
            b'leaf 4096 items 2 free space 9 generation 1 owner 5\n\titem 0 key (1 A 0) itemoff 1 itemsize 1\n' \

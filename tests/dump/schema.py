@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The schema of dump-tree --format json, applied to lines."""
+"""Validate lines of dump-tree --format json against the schema."""
 import json
 import os
 import re
@@ -13,7 +13,7 @@ class Wrong(Exception):
 
 
 def pairs(members):
-    """An object; a member that comes twice is an error, which JSON libraries leave out of sight."""
+    """Make an object; duplicate members, which JSON libraries silently merge, are an error."""
     names = [name for name, _ in members]
     if len(names) != len(set(names)):
         raise Wrong(f'a member comes twice: {sorted(n for n in names if names.count(n) > 1)}')
@@ -34,8 +34,8 @@ WORDS = {'kind', 'code', 'command', 'type_name'}
 
 
 def form(value, name=None, words=frozenset(WORDS)):
-    """What the schema can tell a value by: those that are alike need to be judged only once. @words: names of members
-    of which each string is a word."""
+    """Return everything that the schema can distinguish, so that equal forms need to be validated only once. @words:
+    names of members whose strings are enumerated"""
     if isinstance(value, dict):
         return tuple((k, form(v, k, words)) for k, v in value.items())
     if isinstance(value, list):
@@ -48,7 +48,7 @@ def form(value, name=None, words=frozenset(WORDS)):
 
 
 class Validator:
-    """Lines by their kind, items by their type besides: the whole schema says the same, but takes long to find it."""
+    """Validate lines by kind, and items by type: the schema for a whole line is equivalent but slow."""
 
     def __init__(self):
         try:
@@ -72,7 +72,7 @@ class Validator:
         return self.parts[name]
 
     def check(self, line):
-        """Judges a line. Returns what it says."""
+        """Validate a line. Returns its value."""
         value = parse(line)
         self.judge('lines/' + value.get('kind', 'header'), value, line)
         if value.get('kind') == 'item':
@@ -94,7 +94,7 @@ class Validator:
         self.planters.setdefault(name, Planter(['item'])).take(value)
 
     def planted(self):
-        """How many wrong values were refused, of all kinds that were there."""
+        """Return the number of wrong values that were refused, over all kinds seen."""
         found = 0
         for name, planter in self.planters.items():
             for what, bad in planter.wrong():
@@ -105,21 +105,21 @@ class Validator:
 
 
 SIGNED = {'sec'}
-# Missing with an extent tree of version 2, from references of a parent, and of devices when only the library prints.
+# Missing with extent tree v2, in references from a parent block, and for devices when the library prints alone.
 OPTIONAL = {'extent_root', 'inline_refs.root', 'devices.total_bytes', 'devices.uuid'}
 
 
 def shape(value):
-    """The members that a value has, at any depth."""
+    """The members of a value, at any depth."""
     if isinstance(value, dict):
         return tuple((k, shape(v)) for k, v in sorted(value.items()))
     return frozenset(map(shape, value)) if isinstance(value, list) else type(value).__name__
 
 
 class Planter:
-    """Values of a kind, one of each shape, and what is wrong when it is changed: in each object, at any depth, a member
-    too many, each one that is always there left out, and each of another type. @free: members at the top that the
-    schema says nothing of."""
+    """Collects one value of each shape of a kind, and generates faults: in each object at any depth, a surplus member,
+    each mandatory member missing, and each member with another type. @free: top-level members that the schema does not
+    describe"""
 
     def __init__(self, free=()):
         self.shapes, self.members, self.free = {}, {}, free
@@ -129,7 +129,7 @@ class Planter:
             self.meet(value, ())
 
     def meet(self, value, path):
-        """Notes which members all objects in a place have."""
+        """Record which members all objects in a place have."""
         for v in value if isinstance(value, list) else ():
             self.meet(v, path)
         if not isinstance(value, dict) or path and path[-1] in self.free:
@@ -139,7 +139,7 @@ class Planter:
             self.meet(v, path + (k,))
 
     def wrong(self):
-        """Pairs of what is wrong and a value in which it is."""
+        """Generate pairs of a fault and a value that has it."""
         for value in self.shapes.values():
             yield from self.plant(value, ())
 
@@ -154,7 +154,7 @@ class Planter:
             return
         yield f'{where}: a member too many', {**value, 'more': 1}
         for k, v in value.items():
-            # Of what is damaged anything may be missing.
+            # If something is damaged, anything may be missing.
             if k in self.members[path] and '.'.join(path + (k,)) not in OPTIONAL and 'damaged' not in value:
                 yield f'{where}: no {k}', {m: w for m, w in value.items() if m != k}
             if k in self.free:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Filesystems that bring out members of JSON which others lack: made by btrkit mkfs, or damaged."""
+"""Filesystems that produce rare members of JSON lines: made by btrkit mkfs, or damaged."""
 import contextlib
 import os
 
@@ -10,7 +10,7 @@ from tool import BTRKIT, run
 FREE_SPACE_TREE, FREE_SPACE_INFO, FREE_SPACE_EXTENT, BLOCK_GROUP_ITEM, CACHE_HEADER = 10, 198, 199, 192, 0
 CSUM_TREE = 7
 CACHE_OBJECTID = (1 << 64) - 11
-CACHE_GENERATION = 555  # in the superblock
+CACHE_GENERATION = 555  # offset in the superblock
 MANIFEST = '''\
 / 0 40755 5 0 0 0 1.5 - - -
 /block 0 60600 1 0 0 2049 1.5 - - -
@@ -28,7 +28,7 @@ def must(*args, **how):
 
 
 def make(folder, name, *options, devices=1, size=300 << 20):
-    """The paths of the devices, and the JSON that was printed."""
+    """Make a filesystem. Returns the paths of the devices, and the JSON output of mkfs."""
     paths = [os.path.join(folder, f'{name}-{i + 1}.img') for i in range(devices)]
     for path in paths if devices > 1 else ():
         with open(path, 'wb') as f:
@@ -37,7 +37,7 @@ def make(folder, name, *options, devices=1, size=300 << 20):
 
 
 def manifest(folder):
-    """Nodes of devices, attributes, links; nobody has to be root."""
+    """Device nodes, attributes and links, without root."""
     path = os.path.join(folder, 'manifest')
     with open(path, 'w', encoding='ascii') as f:
         f.write(MANIFEST)
@@ -45,7 +45,7 @@ def manifest(folder):
 
 
 def tree(folder):
-    """Subvolumes one in the other, that is read-only, or the default."""
+    """Nested subvolumes, read-only ones, and the default one."""
     root = os.path.join(folder, 'tree')
     for name in ('a/b', 'r/in', 'd'):
         os.makedirs(f'{root}/{name}')
@@ -58,7 +58,7 @@ def tree(folder):
 
 @contextlib.contextmanager
 def damaged(folder, name, change):
-    """A committed image, changed, as long as it is needed: it takes all the space that it says."""
+    """Context manager: a committed image with changes. It takes its full size on disk, so it is removed afterwards."""
     path = unpack.unpack(name, folder, quick=True)
     fs = damages.Filesystem(path)
     change(fs)
@@ -68,15 +68,15 @@ def damaged(folder, name, change):
 
 
 def poke_key(fs, tree, kind, objectid, new):
-    """Gives an item another (objectid, offset), which have to keep the order."""
+    """Change (objectid, offset) in an item's key; the order of keys must stay valid."""
     logical, slot, _, _ = fs.find(tree, kind, objectid)
     key = damages.u64_bytes(new[0]) + bytes([kind]) + damages.u64_bytes(new[1])
     damages.poke(fs, logical, damages.HEADER + slot * damages.ITEM, key)
 
 
 def wrong_space_tree(fs):
-    """The first block group is none, and what is free in it with it; in the next one the number of ranges is wrong, in
-    the last a range is shorter."""
+    """Free space items refer to a block group that does not exist; the next one has a wrong range count, and in the
+    last one a range is too short."""
     poke_key(fs, FREE_SPACE_TREE, FREE_SPACE_INFO, 13631488, (1 << 20, 8388608))
     poke_key(fs, FREE_SPACE_TREE, FREE_SPACE_EXTENT, 14155776, (1 << 20, 7864320))
     damages.poke_item(fs, FREE_SPACE_TREE, FREE_SPACE_INFO, 0, b'\7', 22020096)
@@ -84,35 +84,35 @@ def wrong_space_tree(fs):
 
 
 def wrong_cache(fs):
-    """The last extent of data is shorter than the cache has it, and so are the bytes in use."""
+    """The last data extent and the bytes used are smaller than the cache says."""
     poke_key(fs, damages.EXTENT_TREE, damages.EXTENT_ITEM, 93659136, (93659136, 65536 - 4096))
     damages.poke_item(fs, damages.EXTENT_TREE, BLOCK_GROUP_ITEM, 0, damages.u64_bytes(335872 - 4096), 93323264)
 
 
 def old_cache(fs):
-    """The header has another generation than the file, and the superblock another than its own."""
+    """The cache header has another generation than the file, and the superblock another cache_generation."""
     damages.poke_item(fs, damages.ROOT_TREE, CACHE_HEADER, 17, b'\7', CACHE_OBJECTID)
     damages.poke_supers(fs, CACHE_GENERATION, b'\7')
 
 
 def cache_of_nothing(fs):
-    """The header says that it is of a block group that there is not."""
+    """The cache header refers to a block group that does not exist."""
     poke_key(fs, damages.ROOT_TREE, CACHE_HEADER, CACHE_OBJECTID, (CACHE_OBJECTID, 93323264 + 4096))
 
 
 def nobody_has(fs):
-    """The file bar has a hole in the place of its first extent."""
+    """The first extent of the file bar becomes a hole."""
     damages.poke_item(fs, damages.FS_TREE, damages.EXTENT_DATA, 21, bytes(16), 273)
 
 
 def no_extent_tree(fs):
-    """It cannot be read, and what is shared not be told."""
+    """The extent tree is unreadable, so sharing is unknown."""
     leaf = fs.root(damages.EXTENT_TREE)
     fs.put(leaf, bytearray(fs.nodesize), checksum=False)
 
 
 def no_checksums(fs):
-    """Of any data: the same is wrong with many files."""
+    """Of any data: the same problem in many files."""
     damages.poke(fs, fs.root(CSUM_TREE), 96, bytes(4))
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What all commands but dump-tree print as JSON Lines, and dump-tree --raw, by the schemas that are installed: each
-line is of one kind, each member of a schema is printed by something, and a member too many, one too few, and one of
-another type are seen in each object, at any depth. BTRKIT is the program under test."""
+"""Validate the JSON Lines of all commands except dump-tree, and dump-tree --raw, against the installed schemas: each
+line matches exactly one kind, each member of a schema is printed by some command, and surplus, missing and mistyped
+members are detected in each object, at any depth. BTRKIT is the program under test."""
 import json
 import os
 import re
@@ -19,7 +19,7 @@ import unpack  # noqa: E402
 from judge import FOLDER, Judge  # noqa: E402
 from tool import run  # noqa: E402
 
-# Of these everything in trees is printed, of those what is known of files and space.
+# TREES: dump everything in their trees; the other list: everything about files and space.
 TREES = ('good-default', 'good-half-dropped', 'good-levels', 'good-log-tree', 'good-mixed', 'bad-item-past-leaf',
          'bad-item-size', 'bad-dir-name', 'bad-super-array-stripes', 'bad-node-zero', 'good-metadata-uuid',
          'bad-item-count', 'bad-chunk-stripes', 'unsupported-extent-tree-v2')
@@ -27,15 +27,15 @@ FILES = ('good-default', 'good-clones', 'good-compressed', 'good-odd-names', 'go
          'bad-extent-type')
 CHECKED = ('bad-one-copy', 'bad-node-zero', 'bad-dir-name', 'bad-compressed-nothing', 'bad-last-tree',
            'bad-super-primary')
-# dump-json judges it.
+# Validated by dump-json.
 ELSEWHERE = {'dump-tree'}
-# Members that nothing here prints, 'command: kind.member', and why.
+# Members that nothing here prints, as 'command: kind.member', with the reason.
 UNSEEN = {}
-MANY = 6  # of what an image has are asked for one by one
+MANY = 6  # number of objects per image that are looked up one by one
 
 
 def lines(judge, *args, command=None):
-    """The values that a command prints, whether all went well or not, as long as it was not used in a wrong way."""
+    """Return the values that a command prints, successful or not, except for usage errors."""
     status, out, err = run(*(command or [judge.command]), '--format', 'json', *args)
     assert status in (0, 1) or judge.command == 'check' and status in (4, 8), (judge.command, args, status, err)
     assert out or status, (judge.command, args)
@@ -47,7 +47,7 @@ def lines(judge, *args, command=None):
 
 
 def raw(judge, image):
-    """Some blocks of each tree: the fields are all of the block, in whatever order, and each byte once."""
+    """Some blocks of each tree: the fields cover each byte of the block exactly once, in any order."""
     _, text, _ = run('dump-tree', '--scan', '--format', 'json', image)
     blocks = [json.loads(line) for line in text.splitlines()[1:]]
     addresses = sorted({block['bytenr'] for block in blocks if 'bytenr' in block})
@@ -75,11 +75,11 @@ def trees(judges, name, image):
 
 
 def files(judges, image, subvolume='5'):
-    """Each form of what tells of files and of space."""
+    """Each form of output about files and space."""
     lines(judges['ls'], image)
     found = lines(judges['ls'], '-lR', image)
     if found:
-        # No name is taken for an option.
+        # A leading slash keeps names from being taken for options.
         lines(judges['stat'], image, *('/' + name['path'] for name in found))
     rows = lines(judges['fiemap'], '-a', image)
     lines(judges['fiemap'], '-a', '--owners', image)
@@ -101,7 +101,7 @@ def places(judges, image, *others):
 
 
 def of_mkfs(judges, made):
-    """What was printed when a filesystem was made."""
+    """Validate the output of mkfs."""
     paths, out = made
     for line in out.decode('utf-8', 'surrogateescape').splitlines():
         judges['mkfs'].line(line)
@@ -109,7 +109,7 @@ def of_mkfs(judges, made):
 
 
 def several(judges, folder):
-    """All devices, and one too few: of some profiles that can be read."""
+    """Some readable profiles with all devices, and with one missing."""
     for data, metadata, count in (('raid0', 'raid1', 2), ('raid6', 'raid6', 4), ('raid5', 'raid1', 3)):
         first, *others = of_mkfs(judges, schema_images.make(folder, data, '-d', data, '-m', metadata, devices=count))
         places(judges, first, *others)
@@ -134,7 +134,7 @@ def rare(judges, folder):
                                    (schema_images.no_checksums, 'check', '--repeats=1')):
         with schema_images.damaged(folder, 'good-default', change) as image:
             lines(judges[command], image, *args)
-    # The same block of each, that --scan does not find.
+    # The same damaged block in each image, which --scan does not find.
     for name in ('bad-item-count', 'bad-item-size'):
         image = unpack.unpack(name, folder, quick=True)
         lines(judges['dump-raw'], '--raw', '30932992', image, command=['dump-tree'])
@@ -155,7 +155,7 @@ def committed(judges, folder):
 
 
 def with_json():
-    """The schemas that the options of all commands say there are."""
+    """Names of the schemas that the commands' options announce."""
     _, text, _ = run('--help')
     for command in re.findall(r'^  ([a-z-]+)  ', text.decode(), re.M):
         _, said, _ = run(command, '--help')
@@ -164,7 +164,7 @@ def with_json():
 
 
 def complete(judges):
-    """Each command that prints JSON has a schema, and each schema has no member but what was printed."""
+    """Each command that prints JSON has a schema, and every member of each schema has been printed."""
     installed = {name.removesuffix('.schema.json') for name in os.listdir(FOLDER) if name.endswith('.json')}
     assert {*with_json(), 'dump-raw'} == installed, {*with_json()} ^ installed
     unseen = {f'{judge.command}: {path}' for judge in judges.values() for path in judge.unseen()}
