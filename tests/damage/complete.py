@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""No image without a test, a sum and a sentence, and none of these without an image. Usage: complete.py IMAGES NAME...
-where the names are those that tests run on."""
+"""Check that every image has a test, a checksum and a description, and that each of these has an image. Usage:
+complete.py IMAGES NAME..., the names that tests use."""
 import os
 import sys
 

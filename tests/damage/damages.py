@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Damages a filesystem in an image: every damage of DAMAGES says what it does. Checksums are made good again, so that
-what stands out is the damage itself.    damages.py NAME IMAGE"""
+"""Damage a filesystem in an image; DAMAGES describes each kind of damage. Checksums are updated, so that the damage
+itself must be detected.    damages.py NAME IMAGE"""
 import struct
 import sys
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ SUPERS = (0x10000, 0x4000000, 0x4000000000)
 HEADER, KEY, ITEM, POINTER = 101, 17, 25, 33
 CHUNK_ITEM, ROOT_ITEM, EXTENT_DATA, EXTENT_ITEM, METADATA_ITEM, DIR_ITEM = 228, 132, 108, 168, 169, 84
 INODE_REF, XATTR_ITEM, DIR_INDEX = 12, 24, 96
-FIRST_FREE, DIR_HEAD = 256, 30  # the first inode of a tree; bytes before a name
+FIRST_FREE, DIR_HEAD = 256, 30  # first inode number of a tree; bytes before a name
 ROOT_TREE, EXTENT_TREE, CHUNK_TREE, FS_TREE = 1, 2, 3, 5
 DATA_RELOC_TREE = (1 << 64) - 9
 
@@ -41,7 +41,7 @@ def u32(data, offset):
 
 
 class Filesystem:
-    """Enough of a reader to find a block and all its copies. One device, SINGLE and DUP."""
+    """Reads just enough to find a block and all its copies. For one device, with SINGLE and DUP."""
 
     def __init__(self, path):
         with open(path, 'rb') as f:
@@ -107,14 +107,14 @@ class Filesystem:
         raise ValueError(f'no tree {tree}')
 
     def leaf(self, tree, number=0):
-        """Logical address of a tree's leaf."""
+        """Return the logical address of a tree's leaf."""
         level = [self.root(tree)]
         while self.block(level[0])[100]:
             level = [child for logical in level for child in self.children(self.block(logical))]
         return level[number]
 
     def find(self, tree, kind, objectid=None):
-        """The leaf, slot, key and data of the tree's first item of a type, or the first that an object has."""
+        """Return leaf, slot, key and data of the first item of a type in a tree, optionally of one object."""
         number = 0
         while True:
             logical = self.leaf(tree, number)
@@ -143,7 +143,7 @@ def poke_item(fs, tree, kind, offset, data, objectid=None):
 
 
 def rename_tree(fs, tree, new):
-    """The tree is one leaf, and its root item stays in order."""
+    """The tree is a single leaf, and its root item keeps its place in the order."""
     leaf = fs.leaf(tree)
     logical, slot, _, _ = fs.find(ROOT_TREE, ROOT_ITEM, tree)
     poke(fs, leaf, 88, u64_bytes(new))
@@ -167,7 +167,7 @@ def swap_keys(fs):
 
 
 def truncate(fs):
-    """Within the first copy of the root tree's node, and before the second."""
+    """Truncate inside the first copy of the root tree's root node, before the second copy."""
     del fs.data[min(fs.copies(fs.root(ROOT_TREE))) + fs.nodesize // 2:]
 
 
@@ -200,7 +200,7 @@ class Damage:
     what: str
     do: callable
     source: str = 'good-default'
-    works: bool = False         # what is damaged has a second copy
+    works: bool = False         # the damaged block has a good copy
 
 
 TALL = 'good-generations'

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Prints how each field of every structure of a filesystem can be made false: superblocks, headers, pointers, items and
- * their contents. Of the items of each form in each tree it takes the first, one in the middle and the last.
+ * List ways to falsify each field of every structure of a filesystem: superblocks, headers, pointers, items and their
+ * contents. For each form of item in each tree, it uses the first one, one in the middle and the last one.
  *
  *	damage-falsify DEVICE...
  *
- * Prints a line for each value: what is set, a tab, and the bytes that differ, as DEVICE@OFFSET:HEX with spaces
- * between, of all copies, with valid checksums. Devices are counted from 0.
+ * Prints a line for each value: what is set, a tab, and the bytes that change, as DEVICE@OFFSET:HEX separated by
+ * blanks, for all copies, with valid checksums. Devices are counted from 0.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,12 +23,12 @@
 static struct btrkit_io *devices[DEVICES_MAX];
 static unsigned num_devices;
 
-/* An item, or a pointer of a node, of one kind in one tree; or a header. */
+/* An item or a node pointer of one kind in one tree, or a header. */
 struct place {
 	uint64_t owner, kind;
 	uint8_t *block;
 	uint64_t bytenr;
-	uint32_t slot, nth, of; /* number, from 0, of so many of its kind */
+	uint32_t slot, nth, of; /* index of so many of its kind */
 };
 
 static struct place places[ITEMS_MAX];
@@ -37,10 +37,10 @@ static size_t num_places;
 static const char *const values[] = { "0", "max", "+1", "-1", "+4096", "-4096", "other" };
 #define VALUES (sizeof(values) / sizeof(values[0]))
 
-/* What is being changed. */
+/* The structure being changed. */
 struct target {
 	const struct place *place, *other; /* NULL: a superblock */
-	unsigned device;		   /* of the superblock; num_devices: of all */
+	unsigned device;		   /* of a superblock; num_devices: all devices */
 	uint8_t *bytes;
 	char tree[32], type[40];
 	const char *prefix;
@@ -99,7 +99,7 @@ static void print_block(const struct target *t, uint32_t at, uint32_t width)
 	}
 }
 
-/* The bytes of the same field of another one of the kind; NULL if there is none. */
+/* The same field in another structure of the kind; NULL if there is none. */
 static const uint8_t *other_bytes(const struct target *t, const uint8_t *base, struct field f)
 {
 	uint8_t *data, *other = t->other ? t->other->block : NULL;
@@ -108,7 +108,7 @@ static const uint8_t *other_bytes(const struct target *t, const uint8_t *base, s
 	if (!other)
 		return NULL;
 	if (base == t->bytes) {
-		/* A header, or what a leaf or a node says of the slot. */
+		/* The block header, or the slot (item header or pointer) in a leaf or node. */
 		slot_size = t->bytes[offsetof(struct disk_header, level)] ? sizeof(struct disk_key_ptr) :
 									    sizeof(struct disk_item);
 		return f.at < sizeof(struct disk_header) ?
@@ -120,7 +120,7 @@ static const uint8_t *other_bytes(const struct target *t, const uint8_t *base, s
 	return data + f.at;
 }
 
-/* Times and UUIDs differ from run to run; what is set must not depend on that. */
+/* Times and UUIDs differ from run to run; the chosen values must not depend on them. */
 static bool is_chance(const char *field)
 {
 	return field && (strstr(field, "time") || strstr(field, "uuid"));
@@ -140,7 +140,7 @@ static void each_value(void *ctx, uint8_t *base, struct field f)
 				      other ? get(other, f.width) : old };
 	uint8_t kept[8];
 
-	/* Checksums are made good. */
+	/* Skip the checksum, which is updated anyway. */
 	if (base == t->bytes && f.at < CSUM_SIZE_MAX)
 		return;
 	memcpy(kept, base + f.at, f.width);
@@ -210,7 +210,7 @@ static void try_place(const struct place *p, const struct place *other)
 	uint32_t size;
 	const struct disk_key *at;
 
-	/* Of which there are many. */
+	/* Number subvolumes, because there are many. */
 	snprintf(t.tree, sizeof(t.tree), is_subvolume(p->owner) ? "%s-%" PRIu64 : "%s", image_tree_name(p->owner),
 		 p->owner);
 	if (p->kind < 2) {
@@ -232,7 +232,7 @@ static void try_place(const struct place *p, const struct place *other)
 	fields_of_item(&copy, data, size, each_value, &t);
 }
 
-/* The first, one in the middle and the last; @other is the one behind it, or the first. */
+/* Try the first, one in the middle and the last; @other is the next one, or the first. */
 static void try_places(void)
 {
 	for (size_t i = 0; i < num_places; i++) {
@@ -261,7 +261,7 @@ static void try_supers(void)
 	for (super.device = 0; super.device <= num_devices; super.device++) {
 		const unsigned from = super.device % num_devices;
 
-		/* With one device all are the first one. */
+		/* With a single device, "all" is the same as the first. */
 		if (super.device == num_devices && num_devices == 1)
 			break;
 		if (btrkit_io_read(devices[from], super_offset(0), &disk, sizeof(disk), NULL))

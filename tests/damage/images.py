@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What commands say of damaged and of unsupported images, and of what is no btrfs: exit 1 and one line on stderr,
-`btrkit COMMAND: DEVICE: what, where`. Usage: images.py IMAGES WHAT; WHAT is an image's name or `not-btrfs`."""
+"""What commands report for damaged and unsupported images, and for things that are not btrfs: exit 1 and one line on
+stderr, `btrkit COMMAND: DEVICE: what, where`. Usage: images.py IMAGES WHAT; WHAT is an image's name or `not-btrfs`."""
 import os
 import re
 import shutil
@@ -11,8 +11,8 @@ import tempfile
 
 BTRKIT = os.environ['BTRKIT']
 
-# Which words the line has to have: those of the check that is meant to see the damage. fiemap and dump-tree see the
-# same unless there are two. None: the command does not look there, or there is a good copy.
+# Words that the line must contain, from the check that should detect the damage: for fiemap and dump-tree, which
+# usually detect the same. None: the command does not read that part, or there is a good copy.
 EXPECTED = {
     'bad-super-primary': None,
     'bad-super-all': 'superblock checksum mismatch',
@@ -48,14 +48,14 @@ EXPECTED = {
     'bad-last-tree': None,
     'unsupported-extent-tree-v2': 'not supported: extent-tree-v2',
 }
-# A dump goes on after such an item, and shows it as far as it can, or says in its place that it cannot.
+# A dump continues after such an item, and shows as much of it as it can, or a note in its place.
 DAMAGED_ITEM = {
     'bad-extent-type': b'type 9 (unknown)',
     'bad-dir-name': b'(item is damaged: name_len)',
     'bad-empty-name': b'index 2 namelen 0 name: \n\t\t(item is damaged: item_size)',
     'bad-inline-ref': b'(item is damaged: inline_refs)',
 }
-# What is only seen by who reads the file, or all trees one after the other: further runs.
+# Damage that shows only when the file, or all trees in turn, are read: further runs.
 FILE, ITSELF = 'lzo-large', '.'
 READING = {
     'bad-compressed-nothing': (
@@ -73,7 +73,7 @@ def run(*args):
 
 
 def judge(command, args, path, words, shown=b'', operands=()):
-    """The problems of one run."""
+    """Return the problems of one run."""
     status, out, said = run(command, *args, path, *(path if each == ITSELF else each for each in operands))
     if words is None:
         return [] if status == 0 else [f'{command}: exit {status}, not 0: {said}']
@@ -87,14 +87,14 @@ def judge(command, args, path, words, shown=b'', operands=()):
         problems.append(f'{command}: not one line of the form that errors have: {said!r}')
     elif not re.search(words, lines[0]):
         problems.append(f'{command}: not {words!r} but {lines[0]!r}')
-    # What only contradicts the format is shown.
+    # An item that merely violates the format is shown.
     if command == 'dump-tree' and not shown and out.endswith(b'\n') and re.search(rb'(?m)^total bytes \d+\n', out):
         problems.append(f'{command}: the output looks complete')
     return problems
 
 
 def not_btrfs(folder):
-    """Paths of things that hold no btrfs."""
+    """Return paths of things that are not btrfs."""
     empty, zeros, ext4 = (os.path.join(folder, name) for name in ('empty', 'zeros', 'ext4'))
     for path, size in ((empty, 0), (zeros, 1 << 20), (ext4, 16 << 20)):
         with open(path, 'wb') as f:

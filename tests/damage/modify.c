@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Whatever a filesystem says, operations that change it end, in bounded time and memory, with what was asked for or
- * with a line that says why not; and what they commit can be read again, to its end or to the next such line. Damages
- * have good checksums. Usage: damage-modify FIRST COUNT    A failure names the number of the damage, and what was done;
- * with COUNT 1 it happens again alone. With VERBOSE in the environment what is refused is told.
+ * Operations that change a randomly damaged filesystem must end, in bounded time and memory, with success or an error
+ * message; and what they commit must be readable, to the end or to such an error. The damaged blocks have valid
+ * checksums.
+ *
+ *	damage-modify FIRST COUNT
+ *
+ * A failure prints the number of the damage and the operation; with COUNT 1 it can be reproduced alone. If VERBOSE is
+ * set in the environment, errors are printed too.
  */
 #include "tests/damage/modify.h"
 
@@ -33,14 +37,14 @@ static void at(const char *what)
 
 static void died(int signal_number)
 {
-	/* Only what may be called from a signal handler. */
+	/* Only async-signal-safe functions here. */
 	if (write(STDERR_FILENO, failure, strlen(failure)) < 0)
 		_exit(2);
 	signal(signal_number, SIG_DFL);
 	raise(signal_number);
 }
 
-/* A failure must say what it is. */
+/* A failure must have a message. */
 static int ended(int ret, struct btrkit_error *err)
 {
 	if (ret > 0 || (ret < 0 && !err->message[0]) || ret == -EDOM)
@@ -93,7 +97,7 @@ static int operate(struct doing *d, const struct operation *o, uint64_t *state)
 
 	if (start(d))
 		return -1;
-	/* Who says yes must not wonder that it is not all or nothing any more. */
+	/* Allow commits in the middle of operations in every other case. */
 	btrkit_txn_set_may_commit(d->txn, hurt_number(state) % 2);
 	at(o->name);
 	ret = ended(o->run(d), d->err);
@@ -111,7 +115,7 @@ static const struct operation *operation(size_t i)
 	return i < num_content_operations ? &content_operations[i] : &name_operations[i - num_content_operations];
 }
 
-/* All operations, from any one on; what harms what others need is not always last. */
+/* Run all operations, starting with any of them, so that destructive ones are not always last. */
 static void operate_all(struct sparse *device, const struct base *b, uint64_t *state)
 {
 	struct btrkit_error err = BTRKIT_ERROR_INIT;
@@ -124,7 +128,7 @@ static void operate_all(struct sparse *device, const struct base *b, uint64_t *s
 		counts.opened++;
 		while (left && !operate(&d, operation(first++), state))
 			left--;
-		/* After a commit that failed a handle begins no transaction. */
+		/* After a failed commit the handle starts no transaction; skip the operation. */
 		if (left)
 			left--;
 		if (!left)
@@ -152,10 +156,10 @@ static void try_one(const struct base *b)
 	struct sparse *device = sparse_create(sparse_io(b->at)->size, b->at);
 	uint64_t state = number;
 
-	/* Number 0 is none. */
+	/* Number 0 is undamaged. */
 	if (number)
 		hurt(b, device, &state);
-	/* Of work: the machine may have other things to do. */
+	/* Limit CPU time: the machine may be busy. */
 	setitimer(ITIMER_PROF, &(struct itimerval){ .it_value.tv_sec = SECONDS_EACH }, NULL);
 	read_it(device);
 	operate_all(device, b, &state);
@@ -173,7 +177,7 @@ int main(int argc, char **argv)
 		return 2;
 	first = strtoull(argv[1], NULL, 0);
 	count = strtoull(argv[2], NULL, 0);
-	/* A sanitizer reserves more than anybody has. */
+	/* Sanitizers reserve huge address ranges. */
 	if (!getenv("ASAN_OPTIONS"))
 		setrlimit(RLIMIT_AS, &memory);
 	for (unsigned kind = 0; kind < BASE_KINDS; kind++)

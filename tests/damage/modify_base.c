@@ -57,7 +57,7 @@ static void commit(struct making *m)
 	must(m, btrkit_txn_start(m->fs, &m->txn, &m->err));
 }
 
-/* A file of each sort. */
+/* A file of each form. */
 static void fill_files(struct making *m)
 {
 	struct base *b = m->b;
@@ -96,7 +96,7 @@ static void fill_top(struct making *m)
 		snprintf(name, sizeof(name), "entry-%u", i);
 		create(m, BASE_TOP, b->full, name, S_IFREG | 0644);
 	}
-	/* So many names that they do not fit one item. */
+	/* More names than fit into one item. */
 	b->many = create(m, BASE_TOP, b->dir, "many", S_IFREG | 0644);
 	for (unsigned i = 0; i < (b->nodesize == 4096 ? 40u : 160u); i++) {
 		const size_t len = (size_t)snprintf(name, sizeof(name), "many-%0150u", i);
@@ -132,7 +132,7 @@ static uint64_t snapshot(struct making *m, uint64_t of, const char *name)
 	return id;
 }
 
-/* What a crash leaves: inodes that are to go, one of them with a name still, and one that is not there. */
+/* Leftovers of a crash: orphan items for inodes, one of which still has a name, and for one that does not exist. */
 static void leave_orphans(struct making *m)
 {
 	static const struct ticket_need need = { .items = 20, .bytes = 1000 };
@@ -152,7 +152,7 @@ static void leave_orphans(struct making *m)
 	must(m, op_end(&op, 0, NULL));
 }
 
-/* Subvolumes that share blocks, and one that is half gone. */
+/* Subvolumes with shared blocks, and a half-deleted one. */
 static void fill_subvolumes(struct making *m)
 {
 	struct base *b = m->b;
@@ -188,7 +188,7 @@ static bool is_super(uint64_t page)
 	return false;
 }
 
-/* The tree blocks are what a check reads that has the checksum of one, the chunk tree aside. */
+/* Find tree blocks: whatever check reads that has the checksum of a tree block, except the chunk tree. */
 static void find_blocks(struct making *m)
 {
 	struct base *b = m->b;
@@ -243,7 +243,7 @@ void base_make(struct base *b, enum base_kind kind)
 	for (uint32_t i = 0; i < BYTES; i++)
 		m.bytes[i] = (uint8_t)(i * i >> 9);
 	io = sparse_io(b->at);
-	/* So that a number is the same damage in each run, but for times. */
+	/* Each number must be the same damage in every run, apart from times. */
 	o.fsid = fsid;
 	o.flags |= BTRKIT_MKFS_REPRODUCIBLE;
 	o.nodesize = b->nodesize;

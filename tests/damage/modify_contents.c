@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is done with a damaged filesystem: contents of files, and subvolumes; and all that reads it. */
+/* Operations on a damaged filesystem: file contents and subvolumes, and everything that reads. */
 #include "tests/damage/modify.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 static const uint8_t bytes[BYTES] = { 1, 2, 3 };
 
-/* Operations of contents. */
+/* Operations on file contents. */
 
 static int put(struct doing *d, uint64_t at, size_t len, uint8_t compression)
 {
@@ -127,7 +127,7 @@ static int clone_from_snapshot(struct doing *d)
 	return ret;
 }
 
-/* Operations of subvolumes. */
+/* Operations on subvolumes. */
 
 static int subvolume_create(struct doing *d)
 {
@@ -244,7 +244,7 @@ const struct operation content_operations[] = {
 };
 const size_t num_content_operations = sizeof(content_operations) / sizeof(content_operations[0]);
 
-/* What reads. */
+/* Readers. */
 
 static int pass_over(void *ctx, const char *path, size_t len, const struct btrkit_error *what)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is written into blocks: wrong numbers where there are numbers, mostly, so that much of it is believed. */
+/* Damage for blocks: mostly wrong numbers in numeric fields, so that much of it looks plausible. */
 #include "tests/damage/modify.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static size_t below(uint64_t *state, size_t n)
 	return (size_t)(hurt_number(state) % n);
 }
 
-/* A number in the place of @old: an edge, another one of the block, a near one, or any. */
+/* A number to replace @old: a boundary value, another number of the block, a nearby one, or any. */
 static uint64_t wrong(const uint8_t *block, uint32_t size, uint64_t old, uint64_t *state)
 {
 	static const uint64_t edges[] = { 0,
@@ -76,7 +76,7 @@ static void wrong_at(uint8_t *block, uint32_t size, size_t at, size_t bytes, uin
 	memcpy(block + at, v.b, bytes);
 }
 
-/* An item goes, as if it had never been there. */
+/* Remove an item without a trace. */
 static void take_out(uint8_t *block, uint32_t size, uint32_t n, uint32_t slot)
 {
 	struct disk_header *h = (struct disk_header *)block;
@@ -116,7 +116,7 @@ static void hurt_leaf(uint8_t *block, uint32_t size, uint64_t *state)
 			 state);
 		break;
 	case 2:
-		/* The last may have any key that is higher. */
+		/* The last item may have any higher key. */
 		wrong_at(block, size, (size_t)((uint8_t *)&items[n - 1].key.objectid - block), 8, state);
 		break;
 	case 3:
@@ -196,7 +196,7 @@ static void hurt_block(const struct base *b, const struct base_block *which, str
 		hurt_any(block, b->nodesize, state);
 		break;
 	case 1:
-		/* Its owner, generation, number of items or level. */
+		/* Owner, generation, number of items or level. */
 		wrong_at(block, b->nodesize, 80 + below(state, 21), 1u << below(state, 4), state);
 		break;
 	default:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is done with a damaged filesystem: names and attributes. */
+/* Operations on a damaged filesystem: names and attributes. */
 #include "tests/damage/modify.h"
 
 #include <stdio.h>
@@ -194,7 +194,7 @@ static int look_up(struct doing *d)
 	return ret ? ret : btrkit_txn_lookup(d->txn, BASE_TOP, d->b->full, "entry-7", 7, &found, d->err);
 }
 
-/* Operations of attributes. */
+/* Operations on attributes. */
 
 static int set_attributes(struct doing *d)
 {

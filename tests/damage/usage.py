@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""`btrkit du` on filesystems of which one tree block after the other is lost, in all copies, by zeros or one bit: what
-does not lie below it is told as before, what is lost is named with those who have it, exit 1. What is to be told is
-reckoned here from the trees that are left.
+"""`btrkit du` on filesystems that have lost one tree block after the other, in all copies, by zeros or a flipped bit:
+what is not below the block is reported as before, the lost block is named with its owners, and the exit status is 1.
+The expected numbers are computed here from the remaining trees.
 
     usage.py IMAGES NAME...
 
@@ -29,7 +29,7 @@ class Trees(Filesystem):
         self.known = {}
 
     def node(self, logical):
-        """Children, and items."""
+        """Return the children and items of a block."""
         if logical not in self.known:
             block = self.block(logical)
             self.known[logical] = ((self.children(block), []) if block[100] else
@@ -37,7 +37,7 @@ class Trees(Filesystem):
         return self.known[logical]
 
     def below(self, logical, lost):
-        """Each block from there on, and what is in it: nothing in the one that is lost."""
+        """Generate each block from here down with its items; the lost block has none."""
         children, items = ([], []) if logical == lost else self.node(logical)
         yield logical, items
         for child in children:
@@ -52,7 +52,7 @@ class Trees(Filesystem):
                     yield key[0], u64(item, 176)
 
     def described(self, lost):
-        """The blocks that the extent tree has; None without it."""
+        """Return the tree blocks in the extent tree; None without it."""
         root = dict(self.roots(lost)).get(EXTENT_TREE)
         return root and {key[0] for _, items in self.below(root, lost) for key, _ in items
                          if key[1] in (EXTENT_ITEM, METADATA_ITEM)}
@@ -63,7 +63,7 @@ def is_owner(tree):
 
 
 def reach(trees, lost):
-    """Tree to its blocks, and to its data extents, {address: length}."""
+    """Map each tree to its blocks and data extents {address: length}."""
     found = {}
     for tree, root in trees.roots(lost):
         blocks, extents = found.setdefault(tree, (set(), {}))
@@ -76,7 +76,8 @@ def reach(trees, lost):
 
 
 def reckon(trees, lost, whole):
-    """What du is to say: of each owner metadata and data referenced, and exclusive. @whole: reach() of all."""
+    """Return what du must report: metadata and data, referenced and exclusive, for each owner. @whole: reach() without
+    loss"""
     answer, found = {}, reach(trees, lost)
     owners = {tree: of for tree, of in found.items() if is_owner(tree)}
     for tree, (blocks, extents) in owners.items():
@@ -85,7 +86,7 @@ def reckon(trees, lost, whole):
         own = extents.keys() - set().union(*(of[1] for of in others))
         answer[tree] = (len(blocks) * trees.nodesize, sum(extents.values()), len(alone) * trees.nodesize,
                         sum(extents[one] for one in own))
-    # Of the other trees the extent tree says what it can, and they the rest.
+    # For the other trees, du counts the blocks in the extent tree; if that is damaged, also those found in the trees.
     known, everything = trees.described(lost), trees.described(None)
     blocks = set().union(*(of[0] for tree, of in whole.items() if not is_owner(tree))) & (known or set())
     if known != everything:
@@ -110,7 +111,7 @@ def du(path):
 
 
 def judge_lines(lines, lost, has):
-    """@has: the trees that have the lost block"""
+    """@has: the trees that contain the lost block"""
     assert f', block {lost}, ' in lines[0], (lost, lines)
     if len(has) == 1:
         assert f', tree {has[0]}, ' in lines[0], (has, lines)
@@ -118,7 +119,7 @@ def judge_lines(lines, lost, has):
         named = re.search(r'; of trees ([\d, ]+?)(?: and (\d+) more)?, block', lines[0])
         assert named and named[1] == ', '.join(map(str, has[:NAMED])), (has, lines)
         assert int(named[2] or 0) == max(0, len(has) - NAMED), (has, lines)
-    # Of the root tree also which other trees are not found for it, and nothing of the block again.
+    # If it was in the root tree, trees that are missing are also listed, without naming the block again.
     assert sum(f', block {lost}, ' in line for line in lines) == 1, lines
     assert has[0] == ROOT_TREE or len(lines) == 1, lines
 
@@ -130,7 +131,7 @@ def judge(trees, lost, whole):
         assert code == 1 and not told and len(lines) == 1 and f', tree {CHUNK_TREE}, ' in lines[0], (code, lines)
         return
     assert told == reckon(trees, lost, whole), (lost, told, reckon(trees, lost, whole))
-    # What the other trees say is not needed.
+    # The contents of the other trees are not needed.
     needed = has[0] in (ROOT_TREE, EXTENT_TREE) or is_owner(has[0])
     assert code == needed and bool(lines) == needed, (lost, has, code, lines)
     if needed:
@@ -163,7 +164,8 @@ def each_block(path):
 
 
 def nowhere(path):
-    """A pointer to where no tree block is: the extent tree lacks one, and it cannot be read, which is one damage."""
+    """A pointer to an address without a tree block: it is missing in the extent tree and unreadable, but reported
+    once."""
     trees = Trees(path)
     owned = (key[0] for key, _ in trees.items(trees.root(ROOT_TREE)) if key[1] == ROOT_ITEM and is_owner(key[0]))
     root = next((trees.root(tree) for tree in owned if trees.block(trees.root(tree))[100]), None)

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs writers on filesystems in which one field is false, with valid checksums. Each writer either refuses, with one
-line on the standard error, and everything can be read as before; or it succeeds. Then all other files are read as
-before, what was written is read back, and `check` reports no code that it did not report before the writer.
+"""Run writers on filesystems with one falsified field and valid checksums. Each writer must either refuse, with one
+line on standard error, after which everything can be read as before; or succeed. Then all other files must be read as
+before, the written data must be read back, and `check` must report no code that it did not report before the writer.
 
     writers.py [OPTION]... FALSIFY
 
-FALSIFY is damage-falsify, and BTRKIT in the environment the program under test. Any field of any structure is made
-false, in each filesystem of writers_made.py; the writers are in writers_ops.py.
+FALSIFY is damage-falsify, and BTRKIT in the environment is the program under test. Any field of any structure is
+falsified, in each filesystem of writers_made.py; the writers are in writers_ops.py.
 
---every N, --from I   only each Nth false field of each filesystem, from the Ith on
+--every N, --from I   only every Nth falsified field of each filesystem, from the Ith on
 --writers K           run K of the writers on each of them, in turn (default: 3)
 --only FS[:WHAT[:WRITER]]   only what matches these regular expressions
---linux N             in each Nth run Linux reads the filesystem before and after, mounted read-only; needs root
+--linux N             in every Nth run, Linux reads the filesystem before and after, mounted read-only; needs root
 --jobs J              number of processes (default: one per processor)
---keep FOLDER         with --only and one run: keep the devices as they were before the writer and after it
+--keep FOLDER         with --only and a single run: keep the devices as they were before and after the writer
 --verbose             print the outcome of each run
 
-The same options make the same runs."""
+The same options give the same runs."""
 import argparse
 import collections
 import multiprocessing
@@ -34,30 +34,30 @@ from tool import digest, skip
 from writers_ops import DEVICES, UNDO, Writers
 from writers_read import command, has_default, inodes, linux_reads, read
 
-# Where nothing that is flushed waits for a disk.
+# In memory, so that flushes do not wait for a disk.
 MEMORY = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
 
 Damage = collections.namedtuple('Damage', 'filesystem number name changes')
 Run = collections.namedtuple('Run', 'damage writer came problems linux')
 
-# (runs, problems): what is no fault, as regular expressions of FILESYSTEM:WHAT:WRITER and of what is reported of it.
+# Accepted problems, as pairs of regular expressions: for FILESYSTEM:WHAT:WRITER, and for the problem reported.
 EXEMPT = (
     # The pointer leads to a block of another tree, which may be written or freed: the same damage gets another code.
     (r'POINTER\.\d blockptr|ROOT_ITEM\.\d bytenr', r'check: BTR-(BLOCK|EXTENT)-'),
-    # The file has a range that is free. It is allocated to another file, which only then contradicts the first.
+    # The file refers to free space. That is then allocated to another file, which makes the contradiction visible.
     (r'EXTENT_DATA\.\d disk_bytenr [+-]4096', r'check: BTR-(EXTENT-REF-MISSING|DATA-COMPRESSED)$'),
-    # As long as a compressed piece of an extent is left its checksums stay, since all of it would be read.
+    # While a piece of a compressed extent is referenced, all its checksums stay, because all of it is read.
     (r'EXTENT_DATA\.\d compression \+1:truncate', r'check: BTR-FILE-CSUM-KEPT$'),
-    # The superblock has the sum of what the block groups say.
+    # The superblock contains the sum over the block groups.
     (r'BLOCK_GROUP_ITEM\.\d \S*used ', r'check: BTR-BYTES-USED$'),
-    # Without a free space tree nothing but the extent tree says that a tree block lies there: it is written over. Linux
-    # does so as well.
+    # Without a free space tree, only the extent tree says that there is a tree block, so it is overwritten. Linux does
+    # the same.
     (r'(uncached|linux-v1):extent METADATA_ITEM\.\d item\.key\.objectid ', r''),
 )
 
 
 class Image:
-    """A filesystem in memory, put into files with what is false."""
+    """A filesystem in memory, which is written to files together with the changes."""
 
     def __init__(self, paths):
         self.pieces, self.sizes = [], []
@@ -111,7 +111,7 @@ def parents(tops):
 
 
 def compare_others(before, after, touched):
-    """Each file but those that the writer has to do with is as before."""
+    """Compare all files except those that the writer may touch."""
     problems = []
     for path, entry in before.entries.items():
         if below(path, touched) or below(path, before.lost - {''}):
@@ -133,7 +133,7 @@ def compare_others(before, after, touched):
 
 
 def compare_copy(before, after, path, source):
-    """What was @source before is @path now."""
+    """@path must have the previous contents of @source."""
     problems = []
     for old, entry in before.entries.items():
         if not below(old, (source,)):
@@ -149,11 +149,11 @@ def compare_written(writer, before, after):
     try:
         expected = writer.after(known)
     except KeyError:
-        return []  # depends on what cannot be read
+        return []  # depends on something unreadable
     problems = []
     for path, content in expected.items():
         if below(path, before.lost):
-            continue  # that cannot be looked for
+            continue  # cannot be checked
         if content is None:
             problems += [f'{path} is still there'] if path in after.entries else []
         elif isinstance(content, str):
@@ -173,7 +173,7 @@ def compare_codes(before, after):
 
 
 def compare_linux(before, after, touched):
-    """As Linux reads it; what it could not read before is nobody's fault."""
+    """Compare what Linux reads; files that it could not read before do not count."""
     if before is None:
         return []
     if after is None:
@@ -192,7 +192,7 @@ def compare_linux(before, after, touched):
 
 
 class Worker:
-    """In a process of its own, with files of its own."""
+    """Worker in a process of its own, with its own files."""
 
     def __init__(self, filesystems, folder, keep):
         self.filesystems, self.keep = filesystems, keep
@@ -209,7 +209,7 @@ class Worker:
         return words, None
 
     def put_back(self, paths, sums):
-        """What the writer has kept is put back: not a byte is another."""
+        """Undo the writer: the devices must be byte for byte as before."""
         status, _, said = command('undo', '-q', f'{self.folder}/undo', *paths)
         if status:
             return [f'undo: exit {status}: {said}']
@@ -225,7 +225,7 @@ class Worker:
             os.unlink(f'{self.folder}/undo')
         fs.image.put(paths, damage.changes)
         linux = None
-        # Without that one Linux is not to be asked.
+        # Linux can only judge the filesystem if it finds the default subvolume.
         if judged and before.codes is not None and has_default(paths):
             linux = [linux_reads(paths, f'{self.folder}/mnt')]
         words, script = self.words(writer, paths)
@@ -242,7 +242,7 @@ class Worker:
         problems += compare_others(before, after, touched) + compare_codes(before, after)
         if succeeded:
             problems += compare_written(writer, before, after)
-        if linux and succeeded:  # not of a writer that has changed nothing
+        if linux and succeeded:  # not if the writer changed nothing
             problems += compare_linux(linux[0], linux_reads(paths, f'{self.folder}/mnt'), touched)
         if problems and succeeded:
             problems = self.same_inode(fs, damage, (*writer.touched, *before.lost), problems)
@@ -252,7 +252,8 @@ class Worker:
                    int(bool(linux and linux[0] is not None)))
 
     def same_inode(self, fs, damage, known, problems):
-        """A false name may lead to the inode of another file: what is done by the one is seen by the other."""
+        """With a falsified name, two paths may lead to the same inode: a change of one is then visible through the
+        other."""
         paths = [f'{self.folder}/inode-{i}' for i in range(fs.number)]
         fs.image.put(paths, damage.changes)
         numbers = inodes(paths)
@@ -281,7 +282,8 @@ def do(task):
 
 
 def tasks(filesystems, args, only):
-    """[(damage, [(number of a writer, whether Linux is asked)])]: no two filesystems begin with the same writers."""
+    """Return [(damage, [(number of a writer, whether Linux is asked)])]. Each filesystem starts with different
+    writers."""
     runs, turn = 0, 0
     for at, fs in enumerate(filesystems.values()):
         lot = random.Random(at)
@@ -317,7 +319,7 @@ def told(run):
 
 
 def wrong_of(run):
-    """What is told of it, without what is right all the same."""
+    """Return the problems of a run that are not exempt."""
     patterns = [pattern for what, pattern in EXEMPT if re.search(what, told(run))]
     return [problem for problem in run.problems if not any(re.match(p, problem) for p in patterns)]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The small filesystems of writers.py. Each has a tree `t` with something of everything, most beside files that Linux
-has written. ROLES says which file or directory is used for what."""
+"""The small filesystems for writers.py. Each contains a tree `t` with a bit of everything; most also contain files
+written by Linux. ROLES says which file or directory is used for what."""
 import os
 import random
 import subprocess
@@ -16,11 +16,11 @@ SIZE = '160m'
 ROLES = {'file': 't/plain', 'small': 't/small', 'dir': 't/dir', 'kept': 't/kept', 'clone': 't/clone',
          'nocow': 't/nocow', 'packed': 't/packed', 'holes': 't/holes', 'attr': 't/attr', 'sub': 't/sub',
          'snap': 't/snap', 'base': 't'}
-# Of good-default, and all others with the same files.
+# The files of good-default; images derived from it have the same ones.
 LINUX = {'file': 'foo', 'clone': 'bar', 'dir': 'folder', 'holes': 'holes', 'small': 'folder/file3', 'sub': 'sub',
          'snap': 'snap', 'base': 'folder'}
 
-# What is done to each, besides: space that is kept and written in part, or shared; holes; what is never copied.
+# Further changes in each: preallocated space partly written, or shared; holes; nodatacow files.
 SCRIPT = '''
 clone t/plain t/clone
 clone t/plain 8k 16k t/two 4k
@@ -66,7 +66,7 @@ def write(path, content):
 
 
 def make_local(folder):
-    """What is put into filesystems, always the same."""
+    """Make the local files that are put into the filesystems; always the same."""
     lot = random.Random(1)
     os.makedirs(f'{folder}/top/t/dir/deep')
     write(f'{folder}/page', lot.randbytes(4096))
@@ -85,7 +85,7 @@ def make_local(folder):
 
 
 def contents(folder):
-    """Of what is put."""
+    """Contents of these files."""
     found = {name: open(f'{folder}/{name}', 'rb').read() for name in ('page', 'data', 'text')}
     top = f'{folder}/top/t/dir'
     found['dir'] = {name: open(f'{top}/{name}', 'rb').read() for name in
@@ -108,7 +108,7 @@ def fill(paths, local, script):
 
 
 def made(*options, number=1, more=''):
-    """How to make one by mkfs alone, with the script after."""
+    """Recipe: made by mkfs alone, then changed by the script."""
     def make(folder, local):
         paths = [f'{folder}/{i}.img' for i in range(number)]
         must('mkfs', '-q', '-b', SIZE, '--rootdir', f'{local}/top', *options, *paths)
@@ -118,7 +118,7 @@ def made(*options, number=1, more=''):
 
 
 def linux(name, more=''):
-    """How to take an image that Linux has written to, and put the same into it besides."""
+    """Recipe: a committed image that Linux has written to, with the same changes."""
     def make(folder, local):
         path = unpack.unpack(name, folder, quick=True)
         must('edit', '--noscan', path, 'put', '-r', f'{local}/top/t', 't')
@@ -127,7 +127,7 @@ def linux(name, more=''):
     return make
 
 
-# How each is made, and what is not t's that plays a part.
+# How each is made, and which files outside of `t` play a role.
 FILESYSTEMS = {
     'plain': (made(), {}),
     'small-nodes': (made('-n', '4k'), {}),
@@ -149,7 +149,7 @@ FILESYSTEMS = {
 
 
 def make(name, folder, local):
-    """(its devices, which file or directory is what)"""
+    """Return (devices, roles of files and directories)."""
     os.makedirs(folder)
     how, roles = FILESYSTEMS[name]
     return how(folder, local), {**ROLES, **roles}

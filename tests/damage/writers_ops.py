@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The writers of writers.py: what each does, what of the filesystem it may change, and what is to be read after."""
+"""The writers for writers.py: what each does, what it may change, and what must be read afterwards."""
 import collections
 
-# @words: of the command, or the lines of a script of edit; @touched: paths below which anything may change; @after:
-# from {path: content} before to {path: content} after. There None means that the path is gone, and a str that it is a
-# copy of that path.
+# @words: of the command, or the lines of an edit script; @touched: paths below which anything may change; @after:
+# function from {path: content} before to {path: content} after, where None means that the path is gone, and a str that
+# it is a copy of that path.
 Writer = collections.namedtuple('Writer', 'name words touched after')
 
-# Words in whose place they come.
+# Placeholders in the words.
 DEVICES, UNDO = '{devices}', '{undo}'
 
 
@@ -20,7 +20,8 @@ def cut(old, size):
 
 
 class Writers:
-    """Of one filesystem. @roles: its paths; @local: the folder with what is put; @data: contents of what is there"""
+    """All writers for one filesystem. @roles: its paths; @local: directory with files to put; @data: contents of
+    existing files"""
 
     def __init__(self, roles, local, data):
         self.roles, self.local, self.data, self.all = roles, local, data, []
@@ -80,7 +81,7 @@ class Writers:
                  after=lambda b: {'{kept}': spliced(b[r['kept']], 4096, bytes(16384))})
         self.add('prealloc', 'prealloc {holes} 0 192k', '{holes}',
                  after=lambda b: {'{holes}': cut(b[r['holes']], max(196608, len(b[r['holes']])))})
-        # More than there are chunks for.
+        # More than the existing chunks have room for.
         self.add('prealloc-large', 'put /dev/null t/new\nprealloc -k t/new 0 40m\n', 't/new',
                  after=lambda b: {'t/new': b''})
 
@@ -138,6 +139,6 @@ class Writers:
             self.add(f'convert-{to}', ['space-cache', '--to', to, 'convert', DEVICES])
         self.add('clear-v2', ['space-cache', 'clear', 'v2', DEVICES])
         self.add('clear-v1', ['space-cache', 'clear', 'v1', DEVICES])
-        # Put back after, by writers.py.
+        # writers.py undoes these afterwards.
         self.add('undo', ['edit', '--undo', UNDO, DEVICES, 'put', f'{self.local}/data', 't/new'], 't/new')
         self.add('undo-convert', ['space-cache', '--undo', UNDO, '--to', 'none', 'convert', DEVICES])

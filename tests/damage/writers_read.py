@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What there is to read in a filesystem, by btrkit and by Linux, which is only ever mounted to read."""
+"""Read everything in a filesystem, by btrkit and by Linux, which mounts it only read-only."""
 import collections
 import contextlib
 import hashlib
@@ -15,23 +15,23 @@ from tool import BTRKIT
 from writers_made import devices
 
 SECONDS = 60
-LARGE = 8 << 20     # of which no content is kept
+LARGE = 8 << 20     # larger files are not kept in memory
 
 # @entries: path to Entry; @lost: paths that are damaged, or have damage below them; @codes: of check, None if the
 # filesystem cannot be opened
 State = collections.namedtuple('State', 'entries lost codes')
 
 
-# @content: bytes of a file, or a hash of many; @what: all else that is not to change
+# @content: bytes of a file, or a hash of many; @what: everything else that must not change
 class Entry(collections.namedtuple('Entry', 'content what time')):
     @property
     def is_dir(self):
-        """Its time changes with the names in it; that of a placeholder of a subvolume is the time of reading."""
+        """A directory's time changes with its entries; the placeholder of a subvolume has the time of reading."""
         return self.what[0] == tarfile.DIRTYPE
 
 
 def command(*args, script=None):
-    """(exit, output, lines on the standard error); what never ends is told by an exit of None."""
+    """Return (exit status, output, lines on standard error); the exit status is None on timeout."""
     try:
         done = subprocess.run([BTRKIT, *args], input=script, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               check=False, timeout=SECONDS, **({} if script is not None else
@@ -54,7 +54,7 @@ def entry_of(tar, member):
 
 
 def archived(data):
-    """The entries of an archive; names of one file are alike."""
+    """Read the entries of an archive; all names of a file get the same content."""
     entries = {}
     with contextlib.suppress(tarfile.ReadError), tarfile.open(fileobj=io.BytesIO(data)) as tar:
         for member in tar:
@@ -64,7 +64,7 @@ def archived(data):
 
 
 def codes_of(paths):
-    """By which check tells what is wrong; None: it cannot be opened."""
+    """Return the codes that check reports; None: the filesystem cannot be opened."""
     status, out, said = command('check', '--json', '--data', '--threads', '1', *devices(paths))
     if status is None or status < 0:
         raise AssertionError(f'check: exit {status}')
@@ -82,7 +82,7 @@ def read(paths):
 
 
 def inodes(paths):
-    """Path to number, as far as it can be told."""
+    """Map paths to inode numbers, as far as they are known."""
     _, out, _ = command('ls', '-R', '-i', '--format', 'json', *devices(paths))
     found = {}
     for line in out.splitlines():
@@ -93,14 +93,14 @@ def inodes(paths):
 
 
 def has_default(paths):
-    """Whether Linux finds the subvolume that it mounts by default."""
+    """Whether Linux finds the default subvolume, which it needs for mounting."""
     _, out, _ = command('dump-tree', '-t', 'root', *devices(paths))
     return re.search(rb'(?s)key \(ROOT_TREE_DIR DIR_ITEM \d+\).*?name: default\n', out) is not None
 
 
 @contextlib.contextmanager
 def loops(paths):
-    """Loop devices that nobody can write to."""
+    """Read-only loop devices."""
     made = []
     try:
         for path in paths:
@@ -116,7 +116,7 @@ def loops(paths):
 
 
 def walked(top):
-    """Path to (content, what stat and attributes say), or to the error."""
+    """Map each path to (content, stat and attributes), or to the error."""
     found = {}
     for folder, folders, files in os.walk(os.fsencode(top)):
         for name in folders + files:
@@ -139,7 +139,7 @@ def walked(top):
 
 
 def linux_reads(paths, folder):
-    """What Linux reads of the top level; None: it does not mount it."""
+    """What Linux reads in the top-level subvolume; None: it does not mount."""
     os.makedirs(folder, exist_ok=True)
     with loops(paths) as made:
         options = ','.join(['ro,rescue=nologreplay,subvolid=5', *(f'device={one}' for one in made[1:])])
