@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Does the damage of each case of a list, which must be told by the case's code and by none that the list does not
- * have, or of the code NONE by none at all; and all codes must be in the list.
+ * Apply the damage of each case in a list and run check: it must report the case's code and no codes that are not
+ * listed with it; or, for the code NONE, nothing. All codes must occur in the list.
  *
  *	check-codes [--list] CODES IMAGE...
  *
- * --list: a line for each case with all codes by which it is told
+ * --list: print a line for each case with all codes reported
  */
 #include <libgen.h>
 #include <stdio.h>
@@ -38,13 +38,13 @@ static bool is_among(const char *codes, const char *code)
 	return false;
 }
 
-/* What looks like damage to who does not know better. */
+/* A case that looks like damage, but is valid. */
 static bool is_none(const struct coded *c)
 {
 	return !strcmp(c->code, "NONE");
 }
 
-/* Whether all that is told is the code and those that stand in the list besides, each of which is told. */
+/* Whether check reported the case's code and all codes listed after "also", and nothing else. */
 static bool is_expected(const struct coded *c, const char *told)
 {
 	char *copy = strdup(told), *word, *rest, *lacking = strdup(c->also);
@@ -59,7 +59,7 @@ static bool is_expected(const struct coded *c, const char *told)
 	return ret;
 }
 
-/* @return whether it is told as it should be */
+/* @return whether the right codes were reported */
 static bool try_case(const struct coded *c, bool list)
 {
 	struct sparse *disk = sparse_create(sparse_io(image.good)->size, image.good);
@@ -99,7 +99,9 @@ static unsigned try_image(const char *path, bool list)
 	return missed;
 }
 
-/* Lines of a code, an image, steps, and behind "also" further codes; or of a code, "-", and where it is tried. */
+/*
+ * Read lines of: code, image, steps, and optionally "also" with further codes; or: code, "-", and where it is tested.
+ */
 static void read_codes(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -132,7 +134,7 @@ static void read_codes(const char *path)
 	fclose(f);
 }
 
-/* @return how many codes are in no line, and cases of no code or no image */
+/* @return number of codes without a line, plus cases with an unknown code or image */
 static unsigned judge_list(void)
 {
 	size_t n;

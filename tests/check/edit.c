@@ -16,13 +16,13 @@
 enum found {
 	NOTHING,
 	A_SUPER,
-	A_HEADER, /* of a tree block */
+	A_HEADER, /* header of a tree block */
 	A_SLOT	  /* a pointer or an item */
 };
 
 struct edit {
 	struct sparse *disk;
-	const char *step; /* for what is said of failures */
+	const char *step; /* for error messages */
 	enum found found;
 	int copy;	 /* of the superblock, or ALL_COPIES */
 	uint64_t bytenr; /* of the block */
@@ -43,7 +43,7 @@ static uint32_t nodesize(void)
 	return image.fs->items.nodesize;
 }
 
-/* Where a copy of a tree block or of data lies. */
+/* Find the place of a copy of a tree block or of data. */
 static bool place_of(uint64_t logical, uint32_t size, unsigned copy, uint64_t *at)
 {
 	struct copy c;
@@ -54,7 +54,7 @@ static bool place_of(uint64_t logical, uint32_t size, unsigned copy, uint64_t *a
 	return true;
 }
 
-/* --- What is found --- */
+/* --- Finding --- */
 
 static void find_super(struct edit *e, const char *copy)
 {
@@ -73,7 +73,7 @@ static void load(struct edit *e, uint64_t bytenr)
 	e->bytenr = bytenr;
 }
 
-/* Whether what lies in the slot is of a type. */
+/* Whether the slot is of the given type. */
 static bool is_of(const struct edit *e, uint32_t slot, const char *type)
 {
 	const struct disk_key *key;
@@ -88,7 +88,7 @@ static bool is_of(const struct edit *e, uint32_t slot, const char *type)
 	return !strcmp(name, type);
 }
 
-/* The Nth of a type in those trees, in the order in which their blocks are found. */
+/* Find the Nth item or pointer of a type in the given trees, in the order in which their blocks were found. */
 static void find(struct edit *e, const char *tree, const char *type, const char *nth)
 {
 	unsigned long left = strtoul(nth, NULL, 10);
@@ -127,7 +127,7 @@ static void save(struct edit *e)
 
 /* --- Numbers and fields --- */
 
-/* "." is what is there; +, - and | change it. */
+/* "." is the old value; +, - and | modify it. */
 static uint64_t number(const struct edit *e, const char *word, uint64_t old, uint64_t max)
 {
 	const bool relative = strchr("+-|", word[0]) && word[0];
@@ -153,7 +153,7 @@ static uint64_t number(const struct edit *e, const char *word, uint64_t old, uin
 	}
 }
 
-/* A field that is looked for by its name, the Nth that is called so. */
+/* Search for a field by name, the Nth with that name. */
 struct search {
 	const struct edit *e;
 	const char *name, *prefix, *value;
@@ -209,7 +209,7 @@ static void set(struct edit *e, const char *field, const char *value, const char
 
 /* --- Items --- */
 
-/* The leaf of the item that was found. */
+/* The leaf of the current item. */
 static struct node leaf_of(const struct edit *e)
 {
 	struct node n = { .data = e->bytes };
@@ -222,7 +222,7 @@ static struct node leaf_of(const struct edit *e)
 	return n;
 }
 
-/* Another item, of those bytes or of zeros, near the one that was found, which it becomes. */
+/* Insert an item with these bytes, or zeros, near the current item, and make it the current one. */
 static void put_in(struct edit *e, char **words, const void *data, uint32_t size)
 {
 	struct node leaf = leaf_of(e);
@@ -262,7 +262,7 @@ static void put_copy(struct edit *e, char **words)
 	free(copy);
 }
 
-/* What it contains once more behind itself. */
+/* Append a second copy of its contents to the item. */
 static void repeat(struct edit *e)
 {
 	struct node leaf = leaf_of(e);
@@ -283,7 +283,7 @@ static void set_one(struct edit *e, uint8_t *byte, const char *value)
 	save(e);
 }
 
-/* A byte of the superblock, or of what the item contains. */
+/* Set a byte of the superblock, or of the item's contents. */
 static void set_byte(struct edit *e, uint64_t at, const char *value)
 {
 	struct node leaf;
@@ -309,7 +309,7 @@ static void take_out(struct edit *e)
 	e->found = NOTHING;
 }
 
-/* --- Other bytes of one copy --- */
+/* --- Changing bytes of one copy --- */
 
 static void flip(struct edit *e, uint64_t at)
 {
@@ -320,7 +320,7 @@ static void flip(struct edit *e, uint64_t at)
 	sparse_write(e->disk, at, &byte, 1);
 }
 
-/* Of the superblock, of the block, or of the data of the file extent that was found. */
+/* Spoil a copy of the superblock, of the block, or of the current file extent's data. */
 static void spoil(struct edit *e, unsigned copy, bool data)
 {
 	uint64_t at, logical = e->bytenr;

@@ -2,11 +2,14 @@
 #ifndef BTRKIT_TESTS_CHECK_EDIT_H
 #define BTRKIT_TESTS_CHECK_EDIT_H
 
-/* Damage in words: each step finds something of the image at hand, or changes what was found. README.md has them. */
+/*
+ * A small language for damage: each step selects something in the current image, or changes what was selected.
+ * Described in README.md.
+ */
 
 #include "tests/crash/sparse.h"
 
-/* Does steps, between which there are semicolons, on a device over the image. What cannot be done ends the program. */
+/* Apply steps, separated by semicolons, to a device over the image. Exits if a step is impossible. */
 void edit(struct sparse *disk, const char *steps);
 
 #endif

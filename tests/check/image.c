@@ -52,7 +52,7 @@ void image_type_name(const struct disk_key *key, const uint8_t *data, uint32_t s
 	const struct item_type *type = item_type_find(&k);
 	const struct disk_file_extent *extent = (const struct disk_file_extent *)data;
 
-	/* What lies behind the type of an inline extent is data. */
+	/* After its type, an inline extent contains data. */
 	if (k.type == KEY_EXTENT_DATA && size > FILE_EXTENT_INLINE_START - 1 &&
 	    data[FILE_EXTENT_INLINE_START - 1] == FILE_EXTENT_INLINE)
 		snprintf(ret, 40, "INLINE_DATA");
@@ -78,7 +78,7 @@ uint64_t image_item_kind(const struct disk_key *key, const uint8_t *data, uint32
 	return 2 + ((uint64_t)key->type << 1 | special) * 4096 + form;
 }
 
-/* Their names, one behind the other, each once. */
+/* Append the code to the list, separated by blanks, unless it was the last one. */
 static int note_code(void *ctx, const struct btrkit_finding *f)
 {
 	char *codes = ctx;
@@ -125,7 +125,7 @@ void image_put_block(struct sparse *disk, uint64_t bytenr, uint8_t *block)
 		sparse_write(disk, copy.physical, block, size);
 }
 
-/* On every device there is one copy after the other. */
+/* Each device has several copies. */
 void image_put_super(struct sparse *disk, const uint8_t *super)
 {
 	struct disk_super s;
@@ -156,7 +156,7 @@ static bool add_block(uint64_t bytenr)
 	return true;
 }
 
-/* What a pointer leads to, or an item of the log that names the log of a subvolume. */
+/* Add the child of a node, or, in the log root tree, a log tree of a subvolume. */
 static void add_child(const struct node *n, uint32_t slot)
 {
 	struct root_item root;
@@ -194,7 +194,7 @@ void image_find_blocks(void)
 		struct node *n;
 
 		if (node_get(image.fs, &ref, &n, NULL))
-			continue; /* of a tree that is partly gone */
+			continue; /* tree whose deletion has begun */
 		for (uint32_t j = 0; j < n->nritems; j++)
 			add_child(n, j);
 		node_put(image.fs, n);

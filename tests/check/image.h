@@ -2,7 +2,7 @@
 #ifndef BTRKIT_TESTS_CHECK_IMAGE_H
 #define BTRKIT_TESTS_CHECK_IMAGE_H
 
-/* A good image in memory, what is changed in it, and what check says then. Whatever fails ends the program. */
+/* A good image in memory, changes to it, and what check reports for it. Exits on any failure. */
 
 #include "lib/tree/filesystem.h"
 #include "tests/crash/sparse.h"
@@ -10,38 +10,40 @@
 
 #define BLOCKS_MAX 65536u
 
-/* The image at hand. */
+/* The current image. */
 extern struct image {
 	const char *name;
 	struct sparse *good;
 	struct btrkit_fs *fs;
-	uint64_t blocks[BLOCKS_MAX]; /* all of all trees, logs too, each once */
+	uint64_t blocks[BLOCKS_MAX]; /* all tree blocks including log trees, each once */
 	size_t num_blocks;
 } image;
 
 _Noreturn void die(const char *what);
 
-/* It must be one in which check finds nothing. */
+/* check must find nothing in it. */
 void image_open(const char *path);
 void image_close(void);
-/* The blocks of image.fs, which somebody has opened. */
+/* Find the blocks of image.fs, if it was opened elsewhere. */
 void image_find_blocks(void);
 
-/* What is said of trees: those that one of them says to be its owner. */
+/* Name of the tree that a block says to belong to. */
 const char *image_tree_name(uint64_t id);
-/* The name of an item's type, into @ret. */
+/* Write the name of an item's type to @ret. */
 void image_type_name(const struct disk_key *key, const uint8_t *data, uint32_t size, char ret[40]);
 
-/* A number for items of one type and one form. */
+/* A number that is equal for items of the same type and form. */
 uint64_t image_item_kind(const struct disk_key *key, const uint8_t *data, uint32_t size);
 
 #define CODES_ROOM 4096u
-/* @return 1: found, 0: not, -1: it could not be opened. @codes: of the findings, each once, in the order of codes */
+/*
+ * @return 1: findings, 0: none, -1: it could not be opened. @codes: of the findings, each once, in order of the codes
+ */
 int image_judge(struct sparse *disk, char codes[CODES_ROOM]);
 
-/* Puts a tree block on all its copies, with a good checksum. */
+/* Write all copies of a tree block, with a valid checksum. */
 void image_put_block(struct sparse *disk, uint64_t bytenr, uint8_t *block);
-/* Puts a superblock on all its copies, each of which says where it lies. */
+/* Write all copies of a superblock, each with its own address. */
 void image_put_super(struct sparse *disk, const uint8_t *super);
 
 #endif

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The first process of a virtual machine in which Linux judges damaged filesystems, of which one may end it: see
- * judges.py, which makes what is read here.
+ * The init process of a virtual machine in which Linux judges damaged filesystems, because some of them crash the
+ * kernel. See judges.py, which creates the files read here.
  *
- * /modules has the modules to load, in order, each with a line of /modules/list. /images/NAME has what is not zero of
- * an image: its size, then runs of offset, length and bytes. /cases has a line for each: number, NAME, changes as
- * OFFSET:HEX. From the case on that the command line has as "from=N" each is mounted read-only, read, mounted again to
- * write, written to, balanced, emptied and unmounted. What is told, on the console:
+ * /modules contains the kernel modules; /modules/list has their names in load order. /images/NAME has the nonzero parts
+ * of an image: its size, then runs of offset, length and bytes. /cases has a line for each case: number, NAME, changes
+ * as OFFSET:HEX. From the case given as "from=N" on the kernel command line, each one is mounted read-only, read,
+ * mounted for writing, written to, balanced, emptied and unmounted. Output on the console:
  *
  *	CASE N
- *	STEP errno (of each that failed)
- *	LOG line (of what the kernel said of btrfs, or of itself)
+ *	STEP errno (for each failed step)
+ *	LOG line (kernel messages about btrfs, or kernel errors)
  *	END N
  */
 #include <errno.h>
@@ -54,7 +54,7 @@ static void load_modules(void)
 		fclose(list);
 }
 
-/* What the kernel has said since, of btrfs and of its own faults. */
+/* Print new kernel messages about btrfs and kernel errors. */
 static void tell_log(void)
 {
 	char record[8192];
@@ -85,7 +85,7 @@ static bool put_bytes(int to, const char *hex, off_t at)
 	return pwrite(to, bytes, n, at) == (ssize_t)n;
 }
 
-/* The image anew, with what the case changes. */
+/* Make a fresh image and apply the changes of the case. */
 static int make_image(const char *name, char *changes)
 {
 	char path[512];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* All that Linux is asked to do with a filesystem that it judges. */
+/* Everything that Linux is asked to do with a filesystem. */
 #include "tests/check/judge_use.h"
 
 #include <dirent.h>
@@ -30,7 +30,7 @@ static void step(const char *name, int error)
 		printf("STEP %s %d\n", name, error);
 }
 
-/* @return errno of the first that fails */
+/* @return the first errno */
 static int read_one(const char *path)
 {
 	static char bytes[1 << 16], names[1 << 16], value[1 << 16];
@@ -64,7 +64,7 @@ static int read_one(const char *path)
 	return ret;
 }
 
-/* @return errno of the first that fails; a bad filesystem may have no end */
+/* @return the first errno. The depth is limited because damaged directories may form a loop. */
 static int read_all(const char *path, unsigned depth)
 {
 	DIR *dir;
@@ -93,7 +93,7 @@ static int read_all(const char *path, unsigned depth)
 	return ret;
 }
 
-/* Files small and large, an attribute, a directory, and all gone again. */
+/* Make small and large files, an attribute and a directory, and remove them all. */
 static int write_some(void)
 {
 	static char bytes[200000];
@@ -152,7 +152,7 @@ static int remove_one(DIR *dir, const char *name)
 	return ioctl(dirfd(dir), BTRFS_IOC_SNAP_DESTROY, args) ? errno : 0;
 }
 
-/* What is in a subvolume goes with it. @return errno of the first that fails */
+/* Nested contents of a subvolume are removed with it. @return the first errno */
 static int remove_all(const char *path, unsigned depth)
 {
 	DIR *dir = opendir(path);
@@ -179,7 +179,7 @@ static int remove_all(const char *path, unsigned depth)
 	return ret;
 }
 
-/* Subvolumes go in the background, after a commit. */
+/* Deleted subvolumes are cleaned in the background after a commit; wait for that. */
 static void settle(void)
 {
 	int fd = open(MNT, O_RDONLY | O_DIRECTORY);
@@ -228,7 +228,7 @@ void judge_use(void)
 		umount2(MNT, MNT_DETACH);
 		return;
 	}
-	/* What it wrote must be what it can mount again. */
+	/* Linux must be able to mount again what it wrote. */
 	if (mount(LOOP, MNT, "btrfs", 0, "subvolid=5"))
 		step("again", errno);
 	else

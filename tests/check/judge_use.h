@@ -6,8 +6,8 @@
 #define MNT "/mnt"
 
 /*
- * Mounts what the loop device has, reads, writes, balances and removes all, and mounts it again. Of each step that
- * failed a line is told: "STEP name errno".
+ * Mount the loop device, read, write, balance and remove everything, and mount it again. Prints a line "STEP name
+ * errno" for each failed step.
  */
 void judge_use(void);
 

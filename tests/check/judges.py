@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Asks `btrfs check` and Linux, this in a virtual machine, about damages of the matrix: what they object to must be
-found by check as well.
+"""Let `btrfs check` and Linux (in a virtual machine) judge damages of the matrix: whatever they object to must be found
+by check as well.
 
     check-matrix --write CASES HARMLESS IMAGE...
     judges.py [OPTION]... CASES IMAGE...
 
---each N       of each field at most N cases, chosen by lot ($SEED; default 1); with --each-image in each image
---told RE      of what check said of them, as "nothing", which is the default, or "BTR-.*"
---check        asks `btrfs check` ($BTRFS)
+--each N       at most N random cases per field ($SEED; default 1); with --each-image per field and image
+--told RE      only cases with this result of check: "nothing", which is the default, or e.g. "BTR-.*"
+--check        ask `btrfs check` ($BTRFS)
 --kernel FILE --modules FOLDER --init FILE
-               asks Linux: a kernel for qemu-system-x86_64, lib/modules/VERSION of it, and judge-init. A case that ends
-               the kernel is an objection. $ACCEL: kvm, where that is possible
---fields RE    only cases of such names
+               ask Linux: a kernel for qemu-system-x86_64, its lib/modules/VERSION, and judge-init. A case that crashes
+               the kernel counts as an objection. $ACCEL: kvm, where that is possible
+--fields RE    only cases with matching names
 
-A line for each case that is objected to though check says nothing, or not objected to though check says something,
-and the counts; exit 1 if there is one. What is said of the image without damage is no objection."""
+Prints a line for each case with an objection although check found nothing, or with a finding but no objection, and the
+counts; exits with 1 if there was one. Messages about the undamaged image do not count as objections."""
 import argparse
 import collections
 import gzip
@@ -31,7 +31,7 @@ import sys
 import tempfile
 
 BTRFS = os.environ.get('BTRFS', 'btrfs')
-# Modules that Linux asks for by other names than files have.
+# Modules that Linux requests by names other than their file names.
 NAMED = ('crc32c_generic', 'crc32c-intel', 'xxhash_generic', 'sha256_generic', 'blake2b_generic')
 TIMEOUT = 120   # seconds for one case
 
@@ -62,7 +62,7 @@ def runs(changes):
 
 
 class Changed:
-    """The image with a case's changes in it, and back again."""
+    """Context manager: an image with a case's changes, which are reverted at the end."""
 
     def __init__(self, path, changes):
         self.path, self.runs = path, list(runs(changes))
@@ -84,12 +84,12 @@ class Changed:
 
 
 def plain(line):
-    """What is told, without where."""
+    """Remove numbers from a message."""
     return re.sub(r'0x[0-9a-f]+|[0-9]+', 'N', line).strip()
 
 
 def check_says(path):
-    """Exit and complaints, of which what is said of a whole filesystem too is none."""
+    """Return exit status and complaints, without those about the undamaged filesystem."""
     try:
         done = subprocess.run([BTRFS, 'check', path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
                               timeout=TIMEOUT)
@@ -120,7 +120,7 @@ def ask_check(cases, images, folder):
 
 
 def pieces(path):
-    """What is not zero of an image, as the guest reads it."""
+    """The nonzero parts of an image, in the format that the guest reads."""
     with open(path, 'rb') as f:
         size = os.fstat(f.fileno()).st_size
         out, at, run = [struct.pack('<Q', size)], 0, None
@@ -165,7 +165,7 @@ def unpacked(path):
 
 
 def modules(folder):
-    """[(name, bytes)] of all that btrfs and loop need, in the order in which they are loaded."""
+    """[(name, bytes)] of all modules that btrfs and loop need, in load order."""
     files, done = module_files(folder), {}
 
     def add(name):
@@ -184,7 +184,7 @@ def modules(folder):
 
 
 def cpio(files):
-    """An archive that Linux begins with."""
+    """Make an initramfs."""
     out, folders = [], set()
 
     def entry(name, mode, data=b'', rdev=(0, 0)):
@@ -201,14 +201,14 @@ def cpio(files):
                 entry(at, 0o40755)
         entry(name, 0o100755, data)
     entry('dev', 0o40755)
-    # What the first process writes to.
+    # The init process writes to it.
     entry('dev/console', 0o20600, rdev=(5, 1))
     entry('TRAILER!!!', 0)
     return b''.join(out)
 
 
 def boot(kernel, initrd, begin, tell):
-    """Runs the machine from a case on: @tell is given its lines."""
+    """Run the machine from a case on; @tell is called with its output lines."""
     args = ['qemu-system-x86_64', '-accel', os.environ.get('ACCEL', 'tcg'), '-cpu', 'max', '-m', '3G', '-nographic',
             '-no-reboot', '-nodefaults', '-serial', 'stdio', '-kernel', kernel, '-initrd', initrd, '-append',
             f'console=ttyS0 quiet loglevel=0 panic=-1 oops=panic hung_task_panic=1 from={begin}']
@@ -223,7 +223,7 @@ def boot(kernel, initrd, begin, tell):
 
 
 def watched(kernel, initrd, begin, tell):
-    """The same; a case that does not end is killed."""
+    """The same; a case that hangs is killed."""
     command = [sys.executable, os.path.abspath(__file__), '--boot', kernel, initrd, str(begin)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         try:
@@ -236,7 +236,7 @@ def watched(kernel, initrd, begin, tell):
                 for line in lines:
                     tell(line.decode(errors='replace').rstrip())
         finally:
-            # With the machine that it has started.
+            # Including the virtual machine that it started.
             os.killpg(process.pid, signal.SIGKILL)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The cases of codes.txt that no image leads to, on filesystems that are made here. BTRKIT is the program under test.
-A case that codes.txt says to be here, and is not, fails.    made.py [no-parity]"""
+"""Cases of codes.txt that cannot be made from an image, on filesystems made here. BTRKIT is the program under test. A
+case that codes.txt refers to but that is missing here is a failure.    made.py [no-parity]"""
 import json
 import os
 import re
@@ -18,14 +18,14 @@ import unpack  # noqa: E402
 from editing import works  # noqa: E402
 from tool import run  # noqa: E402
 
-DEVID = 0xC9  # in the superblock
+DEVID = 0xC9  # offset in the superblock
 BLOCK_GROUP_TREE, STRIPE_TREE, BLOCK_GROUP_ITEM, RAID_STRIPE = 11, 12, 192, 230
 DATA, RAID0 = 1, 8
-TREES_MAX = 64  # whose names are gone through
+TREES_MAX = 64  # number of trees whose names are compared at a time
 
 
 def make(folder, number, *options):
-    """A new filesystem that nothing is wrong with."""
+    """Make a filesystem without any findings."""
     paths = [os.path.join(folder, f'device-{i}') for i in range(number)]
     for path in paths:
         with open(path, 'wb') as f:
@@ -37,7 +37,7 @@ def make(folder, number, *options):
 
 
 def codes(paths, *options):
-    """Those by which it is told, one for each finding, in their order; without options of its data too."""
+    """Return the codes of all findings in order; also without options."""
     status, out, err = run('check', *(options or ('--data', '--json')), '--repeats', '1000', *paths)
     assert status in (0, 4), (status, err)
     rows = [json.loads(line) for line in out.decode().splitlines()[1:]]
@@ -45,7 +45,7 @@ def codes(paths, *options):
 
 
 def stale(folder):
-    """The superblocks of a device are those that it had before it missed a commit."""
+    """One device missed a commit, so its superblocks are old."""
     paths = make(folder, 2, '-d', 'raid1')
     with open(paths[1], 'rb') as f:
         kept = [os.pread(f.fileno(), 4096, at) for at in damages.SUPERS[:2]]
@@ -64,7 +64,8 @@ def flip(path, at):
 
 
 def damage_strips(folder, *lines):
-    """What is told of files that are made so, with the first row of strips damaged on one device after the other."""
+    """Return the codes for files made by a script when the first row of stripes is damaged on one device after the
+    other."""
     source = os.path.join(folder, 'source')
     with open(source, 'wb') as f:
         f.write(os.urandom(1 << 20))
@@ -83,7 +84,7 @@ def damage_strips(folder, *lines):
 
 
 def parity(folder):
-    """One of the devices has the parity. Of data without checksums nobody knows which."""
+    """One of the devices holds the parity. For data without checksums the bad strip cannot be identified."""
     told = damage_strips(folder, 'mkdir dir', 'chattr +C dir')
     assert told == [['DATA-PARITY']] * 3, told
     told = damage_strips(folder, 'mkdir dir')
@@ -92,7 +93,7 @@ def parity(folder):
 
 
 def names(folder):
-    """One tree after the other has a name with another index in its inode than in its directory."""
+    """In one tree after the other, a name has different indexes in its inode and in its directory."""
     number = TREES_MAX + 2
     path, = make(folder, 1)
     works(path, ''.join(f'subvolume create sub{i}\nmkdir sub{i}/dir{i}\n' for i in range(number)).encode())
@@ -117,7 +118,8 @@ def name_hash(name):
 
 
 def attributes(name, good, bad):
-    """What is told of files that have an attribute each, in place of another one as long, is the bad ones."""
+    """Return a case with many xattrs, some of which are replaced by bad ones of the same length: only those may be
+    reported."""
     def case(folder):
         path, = make(folder, 1)
         rows = [(name, value) if isinstance(value, bytes) else value for value in (*good, *bad)]
@@ -169,8 +171,8 @@ PROPERTIES = attributes(
 
 def circle(folder):
     """
-    p/x and p/x/q/x change places: then x lies in q, and q in x, leaves apart, in the tree and in a snapshot. What was
-    moved to where numbers are higher is in no circle.
+    p/x and p/x/q/x are exchanged: then x is in q and q in x, far apart in the tree, in the subvolume and in a
+    snapshot. Directories that were merely moved to a higher inode number form no cycle.
     """
     path, = make(folder, 1)
     lines, numbers = [], {}
@@ -197,7 +199,7 @@ def circle(folder):
 
 
 def target(folder):
-    """A device is there to take the place of another, as it is left when a replacement ends by a crash."""
+    """A replace target is present, as after a crash at the end of a device replacement."""
     paths = make(folder, 2, '-d', 'raid1')
     paths.append(os.path.join(folder, 'target'))
     shutil.copy(paths[0], paths[2])
@@ -214,8 +216,8 @@ def target(folder):
 
 def make_striped(fs):
     """
-    Of a filesystem with a stripe tree one whose data is RAID0 on one device, whose strips lie where they did, so that
-    Linux looks for them in the tree.
+    Make a filesystem with a stripe tree and data in RAID0 on a single device. Strips keep their positions, so Linux
+    looks them up in the tree.
     """
     for tree, kind, at in ((damages.CHUNK_TREE, damages.CHUNK_ITEM, 24), (BLOCK_GROUP_TREE, BLOCK_GROUP_ITEM, 16)):
         logical = fs.leaf(tree)
@@ -229,7 +231,7 @@ def make_striped(fs):
 
 
 def put_strides(fs, rows):
-    """The items of the stripe tree are these, with one stride each."""
+    """Replace the items of the stripe tree by these, with one stride each."""
     logical = fs.leaf(STRIPE_TREE)
     block, end = fs.block(logical), fs.nodesize - damages.HEADER
     for n, (start, length, physical) in enumerate(rows):
@@ -242,7 +244,7 @@ def put_strides(fs, rows):
 
 
 def strides(edit):
-    """What is told when the rows of a good filesystem's stripe tree are edited."""
+    """Return a case that edits the rows of a good filesystem's stripe tree."""
     def case(folder):
         fs = damages.Filesystem(unpack.unpack('unsupported-raid-stripe-tree', folder, quick=True))
         make_striped(fs)

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Sets each field of superblock, headers, pointers and items of good images to each of seven values, with good
- * checksums, on all copies, and has the check find it. What is not found must stand in a list of harmless ones.
+ * Set each field of superblock, headers, pointers and items of good images to each of seven values, in all copies and
+ * with valid checksums. check must find each change, unless it is in the list of harmless ones.
  *
  *	check-matrix [--all] [--every N] [--from I] [--list] [--write FILE] [--also FILE] HARMLESS IMAGE...
  *
- * --all: every item, not only one of each type in each tree; --every: only each Nth case, --from the Ith on;
- * --list: a line for each case with what was found; --write: into a file a line for each case with the image, what is
- * set, what was found, and the bytes that are different, with tabs between; --also: more that is harmless
+ *	--all		every item, instead of one of each type in each tree
+ *	--every N	only every Nth case
+ *	--from I	start with case I
+ *	--list		print a line for each case with the findings
+ *	--write FILE	write a line for each case: image, change, findings and differing bytes, separated by tabs
+ *	--also FILE	a second list of harmless changes
  */
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -38,11 +41,11 @@ static struct {
 	size_t num_rows;
 } run = { .every = 1 };
 
-/* Of the image at hand. */
+/* Of the current image. */
 static uint64_t seen[SEEN_MAX];
 static size_t num_seen;
 
-/* What is being changed. */
+/* The structure being changed. */
 struct target {
 	uint64_t bytenr; /* of a tree block; 0: the superblock */
 	uint8_t *bytes;
@@ -66,7 +69,7 @@ static bool is_harmless(const struct target *t, const char *field, const char *v
 	return false;
 }
 
-/* The image with what is changed in it now. */
+/* The image with the change applied. */
 static struct sparse *changed(const struct target *t)
 {
 	struct sparse *disk = sparse_create(sparse_io(image.good)->size, image.good);
@@ -115,7 +118,7 @@ static void each_value(void *ctx, uint8_t *base, struct field f)
 	uint8_t kept[8];
 	char name[80];
 
-	/* Checksums are made good. */
+	/* Skip the checksum, which is updated anyway. */
 	if (base == t->bytes && f.at < CSUM_SIZE_MAX)
 		return;
 	snprintf(name, sizeof(name), "%s%s", t->prefix, f.name ? f.name : "bytes");
@@ -187,7 +190,7 @@ static void try_image(const char *path)
 
 	image_open(path);
 	num_seen = 0;
-	/* The same ones whatever other images there are. */
+	/* The random choice must not depend on the other images. */
 	run.random = 0;
 	sparse_read(image.good, super_offset(0), &disk, sizeof(disk));
 	super.bytes = (uint8_t *)&disk;
@@ -203,7 +206,7 @@ static void try_image(const char *path)
 	image_close();
 }
 
-/* Lines of a tree, a type, a field and a value, with wildcards, and behind "#" the reason. */
+/* Read lines of tree, type, field and value, with wildcards, and the reason after "#". */
 static void read_harmless(const char *path)
 {
 	FILE *f = fopen(path, "r");

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""check of the test images of btrfs-progs, or of any other ones, beside btrfs check of them.
+"""Compare check with btrfs check on the test images of btrfs-progs, or on any other images.
 
 Usage: peer-images.py [-v] FOLDER
 
-Images are found and unpacked as ../dump/peer-images.py does. The environment gives BTRKIT, BTRFS and BTRFS_IMAGE. Data
-of images that btrfs-image put together is not there, so checksums of data are judged by neither. An image is in one of
-these classes, of which the last three are failures:
+Images are found and unpacked as by ../dump/peer-images.py. The environment provides BTRKIT, BTRFS and BTRFS_IMAGE.
+Images restored by btrfs-image lack file data, so neither program checks data checksums. Each image falls into one of
+these classes; the last three are failures:
 
 both clean      neither objects
 both object     both object
-ours objects    to what the peer passes: to be looked at, one by one
-in part         one device of several; the peer opens it or not
+ours objects    the peer accepts it: to be examined individually
+in part         one device of several; the peer may open it or not
 not opened      by either of them
-MISSED          the peer objects to an image that ours calls clean
-NOT OPENED      the peer opens it
+MISSED          the peer objects, ours finds nothing
+NOT OPENED      the peer opens it, ours does not
 CRASH           ours was killed by a signal, or did not end"""
 import collections
 import importlib.util
@@ -31,7 +31,7 @@ FAILURES = 'MISSED', 'NOT OPENED', 'CRASH'
 
 
 def judge(path):
-    """The class, and lines that tell more."""
+    """Return the class, and lines with details."""
     status, out, err = dump_images.run(dump_images.BTRKIT, 'check', '--noscan', path)
     peer, peer_out, peer_err = dump_images.run(dump_images.BTRFS, 'check', '--readonly', path)
     lines = out.decode(errors='backslashreplace').splitlines()[:6] + err.splitlines()[:2]
