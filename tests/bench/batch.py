@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""100,000 files in one directory: in how many batches their index items go into the tree, for names of 8 and of 80
-bytes, and the time beside that of files that go in one by one."""
+"""Create 100,000 files in one directory: the number of batches in which their index items are inserted, for names of 8
+and of 80 bytes, and the time compared with inserting files one by one."""
 import os
 
 import pairs
 from pairs import image
 
 FILES = 100000
-ROOM = 16283  # bytes of a leaf of 16 KiB
-HEADERS = 55  # of an item and of an entry
+ROOM = 16283  # usable bytes in a leaf of 16 KiB
+HEADERS = 55  # of an item and of a directory entry
 
 
 def run(path, name, one_by_one):
@@ -31,7 +31,7 @@ def main():
         for name in (8, 80):
             seconds, batches, items = run(path, name, False)
             slow, each, _ = run(path, name, True)
-            # And one for the entry of the directory itself.
+            # One more batch for the entry of the directory itself.
             goal = -(-FILES // (ROOM // (HEADERS + name))) + 1
             print(f'names of {name} bytes: {items} index items in {batches} batches, goal {goal}: '
                   f'{"reached" if batches <= goal else "not reached"}; {seconds:.2f} s, one by one {slow:.2f} s in '

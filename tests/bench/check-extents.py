@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Checks a filesystem of very many data extents, $BENCH_EXTENTS (20 million if not set), with tables in memory and in a
-file, and beside btrfs check, which has ten minutes. There is a bound of memory by what the filesystem has; with a file
-memory is that which no file stands behind. Making it takes Linux some minutes the first time, and 5 GB; `du.py` has the
-same."""
+"""Check a filesystem with very many data extents, $BENCH_EXTENTS (default 20 million), with tables in memory and in a
+file, and compare with btrfs check, which gets ten minutes. Memory has a limit that depends on the contents of the
+filesystem; with a file, only memory that is not backed by a file counts. Creating the filesystem takes Linux some
+minutes the first time, and 5 GB; `du.py` uses the same one."""
 import json
 import os
 import subprocess
@@ -16,21 +16,21 @@ from pairs import image
 
 EXTENTS = int(os.environ.get('BENCH_EXTENTS', '20000000'))
 MIB = 1 << 20
-# An extent or tree block, and the program.
+# Bytes per extent or tree block, and for the program.
 EACH, REST = 64, 128 * MIB
-# Of the tables that may be in memory beside the file.
+# For the part of the tables that may stay in memory.
 SPILL = 64 * MIB
 PEER_SECONDS = 600
 
 
 def memory_of(process):
-    """Bytes that no file stands behind."""
+    """Bytes that are not backed by a file."""
     with open(f'/proc/{process.pid}/status', encoding='ascii') as f:
         return next((int(line.split()[1]) << 10 for line in f if line.startswith('RssAnon')), 0)
 
 
 def run(*args):
-    """Seconds, those of processors, bytes of memory at the most and what is printed."""
+    """Return seconds, processor seconds, maximal memory in bytes, and the output."""
     start, most = time.perf_counter(), 0
     with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
@@ -58,7 +58,7 @@ def tell(name, measured, bound):
 def main():
     pairs.skip_unless_possible()
     path = pairs.made(f'du-{EXTENTS}.img', lambda part: workloads.many_extents(part, EXTENTS))
-    # This brings what is read into the page cache.
+    # This also brings the image into the page cache.
     rows = map(json.loads, run(pairs.BTRKIT, 'check', '--json', path)[3].splitlines())
     summary = next(row for row in rows if row.get('kind') == 'summary')
     blocks, extents = summary['blocks'], summary['extents']

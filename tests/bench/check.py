@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Checks two filesystems, one of a large file and its snapshot and one of 30 snapshots, beside btrfs check, in turns
-and with what they read in the page cache: time, time of processors and peak of memory. Neither reads data; of a third
-one, of 1.5 GB, both do. Usage: check.py [IMAGE]..., by which other images are taken, without their data."""
+"""Check two filesystems, one with a large file and its snapshot and one with 30 snapshots, and compare with btrfs
+check, in turns and with a warm page cache: time, processor time and peak memory. Neither program reads file data here;
+on a third filesystem, of 1.5 GB, both do. Usage: check.py [IMAGE]..., to use other images, without their data."""
 import multiprocessing
 import os
 import statistics
@@ -14,12 +14,12 @@ import pairs
 import workloads
 from pairs import image
 
-# Of the peer's time and memory.
+# Limits relative to the peer's time and memory.
 TIME, DATA_TIME, MEMORY = 1 / 8, 1, 1 / 2
 
 
 def once(*args):
-    """Seconds, those of processors, and bytes of memory at the most. Neither may find anything."""
+    """Return seconds, processor seconds, and maximal memory in bytes. There must be no findings."""
     start = time.perf_counter()
     with subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _, status, used = os.wait4(process.pid, 0)
@@ -34,7 +34,7 @@ def compare(work, path, ours=(), theirs=(), goal=TIME):
     runs = {name: [] for name in ways}
     for _ in range(pairs.PAIRS):
         for name, args in ways.items():
-            # What has waited for the other may have left the page cache.
+            # Run once unmeasured, because the peer's run may have evicted the image from the page cache.
             once(*args)
             runs[name].append(once(*args))
     for what, at, unit, word, most in (('time', 0, 1e-3, 'ms', goal), ('processor', 1, 1e-3, 'ms', goal),
@@ -49,7 +49,7 @@ def compare(work, path, ours=(), theirs=(), goal=TIME):
 
 
 def made(name, make):
-    """By another process: memory that making takes would count for all whom this one starts."""
+    """In another process: otherwise the memory used here would be counted for all child processes."""
     child = multiprocessing.Process(target=pairs.made, args=(name, make))
     child.start()
     child.join()

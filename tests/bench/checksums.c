@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How fast the checksums of sectors and of tree blocks are computed, and of blocks so large that calls cost nothing: of
- * each kind as the library does it, of bytes in the processor's cache. A line for each: name, bytes of a block, GB in a
- * second.
+ * Speed of the library's checksums for blocks of the size of sectors and tree blocks, and for blocks so large that call
+ * overhead does not matter, with data in the processor's cache. Prints a line for each: name, block size in bytes,
+ * GB/s.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define BUFFER (256u << 10)
 
-/* Time of the processor, as openssl(1) counts: others may use the machine. */
+/* CPU time, as openssl(1) uses it: the machine may be busy. */
 static double now(void)
 {
 	struct timespec t;
@@ -22,7 +22,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The best of several turns: the machine may have other work. */
+/* The best of several runs, because the machine may be busy. */
 static double speed(const struct csum_kind *kind, const uint8_t *data, size_t block, double turn)
 {
 	uint8_t sum[CSUM_SIZE_MAX];

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How fast checksums are computed, in blocks of 4 and 16 KiB (of sectors and tree blocks) and of 256 KiB, which is the
-speed of the library that does it; beside `openssl speed` and `xxhsum -b`, where these are there. Of openssl's
-blake2b512 the compression is that of blake2b-256."""
+"""Speed of checksums in blocks of 4 and 16 KiB (sectors and tree blocks) and of 256 KiB, which shows the speed of the
+underlying library; compared with `openssl speed` and `xxhsum -b` if available. openssl's blake2b512 uses the same
+compression function as blake2b-256."""
 import re
 import shutil
 import subprocess
@@ -12,13 +12,13 @@ from pairs import image
 
 
 def openssl(name, size):
-    """GB in a second."""
+    """Return GB/s."""
     said = image.run('openssl', 'speed', '-seconds', '1', '-bytes', str(size), '-evp', name).decode()
     return float(re.search(r'([\d.]+)k\s*$', said)[1]) / 1e6
 
 
 def xxhsum(size):
-    """The best of its turns, which it writes over each other."""
+    """Return the best of the results that it prints over each other."""
     done = subprocess.run(['xxhsum', '-b3', f'-B{size}'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True)
     return max(float(m[1].replace(b',', b'')) for m in re.finditer(rb'XXH64 +:[^\r\n]*?([\d.,]+) MB/s', done.stdout)) \
         * 2 ** 20 / 1e9

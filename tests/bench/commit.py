@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a commit spends on free space when block groups over 50 TB are dirty: preallocated extents in each of 50,000
-block groups are freed and allocated again, in transactions of many sizes, with a free space tree and without any cache.
-Beside it Linux, which frees the same extents, with the tree, without, and with the v1 cache: the time of the sync, and
-the commit by its own count, which leaves out what Linux does before it stops others. v1 writes 256 KiB for each group:
-only the first 5 TB.
+"""Cost of free space accounting in a commit when block groups over 50 TB are dirty: preallocated extents in each of
+50,000 block groups are freed and allocated again, in transactions of various sizes, with a free space tree and without
+any cache. For comparison, Linux frees the same extents, with the tree, without, and with the v1 cache: the time of the
+sync, and the commit time from its own statistics, which excludes what happens before other writers are blocked. v1
+writes 256 KiB for each group, so it is limited to the first 5 TB.
 
     commit.py [TERABYTES_OF_V1]
 """
@@ -30,7 +30,7 @@ def ours(path):
 
 
 def commit_stats(uuid):
-    """Commits since the mount, and their milliseconds in all."""
+    """Return the number of commits since the mount, and their total milliseconds."""
     with open(f'/sys/fs/btrfs/{uuid}/commit_stats', encoding='ascii') as f:
         said = dict(line.split() for line in f)
     return int(said['commits']), int(said['total_commit_ms'])

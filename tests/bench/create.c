@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * create DEV THREADS FILES NAMELEN [one-by-one]: makes a directory for each thread, and in one transaction FILES empty
- * files in them; one by one each goes into the tree before the next. Prints the seconds of all of it, the commit
- * included, and of its parts, and in how many batches how many index items went in.
+ * create DEV THREADS FILES NAMELEN [one-by-one]: create a directory for each thread, and in one transaction FILES empty
+ * files in each; with one-by-one each file is inserted into the tree separately. Prints the total time in seconds,
+ * including the commit, the time of each phase, and in how many batches how many index items were inserted.
  */
 #include <inttypes.h>
 #include <pthread.h>

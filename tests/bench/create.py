@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes a million empty files with names of 24 bytes by 16 threads in 16 directories, on a filesystem of one device
-with everything single, in one transaction; Linux does the same on another, mounted from a loop device. The commit, or
-the sync, is inside the time. $BENCH_FILES: another number of files."""
+"""Create a million empty files with names of 24 bytes by 16 threads in 16 directories, in one transaction, on a
+single-device filesystem with single profiles; Linux does the same on a loop device. The time includes the commit or the
+sync. $BENCH_FILES: another number of files."""
 import os
 import statistics
 

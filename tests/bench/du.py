@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tells who has which space: `btrkit du` beside compsize, and `btrkit du --paths` beside `btrfs filesystem du -s`, on a
-filesystem with 30 snapshots, all with what they read in the page cache. Then time and memory against the number of data
-extents, up to $BENCH_EXTENTS (20 million if not set), in order and shuffled, and against the number of snapshots, up to
-$BENCH_SNAPSHOTS (1024). There is a bound of memory, and one of how much longer a tree block may take in the largest
-filesystem than in one of a quarter. $BENCH_PLOT names a file for a picture of it, SVG. Making all of them takes Linux
-most of an hour the first time, and 15 GB."""
+"""Space usage: compare `btrkit du` with compsize, and `btrkit du --paths` with `btrfs filesystem du -s`, on a
+filesystem with 30 snapshots and a warm page cache. Then time and memory by the number of data extents, up to
+$BENCH_EXTENTS (default 20 million), in order and shuffled, and by the number of snapshots, up to $BENCH_SNAPSHOTS
+(1024). Memory has a limit, and so has the increase of the time per tree block from a filesystem of a quarter of the
+size to the largest one. $BENCH_PLOT: file for an SVG plot. Creating all filesystems takes Linux most of an hour the
+first time, and 15 GB."""
 import json
 import os
 import shutil
@@ -44,12 +44,12 @@ def beside_mounted(path):
 
 @dataclass
 class Size:
-    """A filesystem of a series, and what was measured of it."""
-    number: int                                     # of what the series counts
+    """A filesystem of a series, and its measurements."""
+    number: int                                     # what the series varies
     path: str
     extents: int = 0
     blocks: int = 0
-    runs: list = field(default_factory=list)        # seconds, bytes of memory
+    runs: list = field(default_factory=list)        # (seconds, bytes of memory)
 
     def run(self):
         start = time.perf_counter()
@@ -60,7 +60,7 @@ class Size:
         self.runs.append((time.perf_counter() - start, used.ru_maxrss << 10))
 
     def look(self):
-        """What there is; and all of it is in the page cache then."""
+        """Determine its contents, which also warms the page cache."""
         rows = image.run(pairs.BTRKIT, 'du', '--format', 'json', self.path).splitlines()
         total = next(row['total']['referenced'] for row in map(json.loads, rows) if 'total' in row)
         self.extents, self.blocks = total['extents'], total['blocks']
@@ -79,12 +79,12 @@ class Size:
 
     @property
     def each(self):
-        """Microseconds a tree block."""
+        """Microseconds per tree block."""
         return self.seconds / self.blocks * 1e6
 
 
 def measure(series, sizes, of_largest):
-    """All in turn, again and again. @of_largest: what part of the largest one the last is compared with"""
+    """Measure all sizes in turn, repeatedly. @of_largest: part of the largest size with which that is compared"""
     for size in sizes:
         size.look()
     for _ in range(pairs.PAIRS):
@@ -117,13 +117,13 @@ def snapshots():
             for number in (SNAPSHOTS >> i for i in range(10, -1, -2)) if number]
 
 
-# The picture
+# The plot
 
 WIDTH, HEIGHT, MARGIN = 360, 220, 56
 
 
 def curve(sizes, value, top, color):
-    """Each size is twice or four times the one before, so they stand one beside the other."""
+    """Each size is two or four times the previous one, so the points are equally spaced."""
     step = (WIDTH - 2 * MARGIN) / max(1, len(sizes) - 1)
     points = [(MARGIN + i * step, HEIGHT - MARGIN - value(size) / top * (HEIGHT - 2 * MARGIN))
               for i, size in enumerate(sizes)]
@@ -133,7 +133,7 @@ def curve(sizes, value, top, color):
 
 
 def panel(title, sizes, *values):
-    """@values: how each curve is reckoned, and its color"""
+    """@values: function and color of each curve"""
     top = max(value(size) for value, _ in values for size in sizes) * 1.1
     step = (WIDTH - 2 * MARGIN) / max(1, len(sizes) - 1)
     base = HEIGHT - MARGIN

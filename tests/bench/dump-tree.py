@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Dumps all trees of the filesystem of fiemap-snapshot, beside btrfs-progs: to nothing and to a file, a part of them,
-and as JSON; one of a quarter of its size; and looks for blocks on a device. Usage: dump-tree.py [WHAT]..."""
+"""Dump all trees of the fiemap-snapshot filesystem, compared with btrfs-progs: to /dev/null and to a file, partly, and
+as JSON; dump a filesystem of a quarter of that size; and scan a device for blocks. Usage: dump-tree.py [WHAT]..."""
 import hashlib
 import os
 import subprocess
@@ -20,12 +20,12 @@ MEMORY = 64 << 10   # KiB
 
 
 def warm(*args):
-    """A way: a whole process, its image, which is last, in the page cache; its output into nothing."""
+    """Run a whole process with its image, the last argument, in the page cache; output to /dev/null."""
     return pairs.warm(args[-1], pairs.process(*args))
 
 
 def into(file, *args):
-    """The same, its output into a file that is made anew."""
+    """The same with output to a new file."""
     def way():
         with open(file, 'wb') as out:
             start = time.perf_counter()
@@ -35,7 +35,7 @@ def into(file, *args):
 
 
 def memory(*args):
-    """The most that a process has taken, in KiB."""
+    """Peak memory of a process in KiB."""
     with subprocess.Popen(args, stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)
     if status:
@@ -49,7 +49,7 @@ def blocks_of(path):
 
 pairs.skip_unless_possible()
 path = pairs.made('snap.img', workloads.snapshot_extents)
-# Before this process is large itself, which Linux would count.
+# First, while this process is still small: otherwise Linux would count its memory for child processes.
 most = max(memory(*OURS, *form, path) for form in ((), ('--format', 'json'), ('--csum-items', '--dfs')))
 sums = []
 for command in ((*PEER, path), (*OURS, path)):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Lists all files of a filesystem with 30 snapshots, beside a program that asks Linux for each file by the ioctl; both
-have to say the same."""
+"""List all files of a filesystem with 30 snapshots, compared with a program that uses the FIEMAP ioctl for each file;
+both must give the same result."""
 import hashlib
 import os
 import tempfile

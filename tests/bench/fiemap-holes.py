@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Lists files whose extents lie between holes."""
+"""List files whose extents are separated by holes."""
 import pairs
 import workloads
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Lists a file whose 65,536 extents lie in no order, so that what the extent tree says of each is elsewhere."""
+"""List a file whose 65,536 extents are in random order on disk, so that their items are scattered over the extent
+tree."""
 import pairs
 import workloads
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Lists the 327,680 extents of a file with a snapshot, sharedness of each."""
+"""List the 327,680 extents of a file with a snapshot, with the sharedness of each."""
 import pairs
 import workloads
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * fill DEV THREADS ROUNDS BYTES [full]: in each round as many threads make files of so many bytes until there is no
- * space, each in a directory of its own, and then remove them all. Prints of each round the files, seconds and commits
- * to fill and to remove; then the latency of reservations. With full it is filled once more.
+ * fill DEV THREADS ROUNDS BYTES [full]: in each round, THREADS threads create files of BYTES bytes until there is no
+ * space, each in its own directory, and then remove them all. Prints for each round the files, seconds and commits for
+ * filling and removing; then the latency of reservations. With full, it is filled once more at the end.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A filesystem of 256 MB in which a large file has left 2 MB: 8 threads make files of 2 KiB until there is no space,
-and then remove them all, round after round; Linux does the same on a copy. Then Linux mounts ours as it is after
-filling, and removes every file."""
+"""On a filesystem of 256 MB where a large file has left 2 MB free, 8 threads create files of 2 KiB until there is no
+space, and then remove them all, round after round; Linux does the same on a copy. Finally Linux mounts our filled
+filesystem and removes every file."""
 import os
 import re
 import statistics
@@ -14,14 +14,14 @@ ROUNDS = int(os.environ.get('BENCH_ROUNDS', '10'))
 THREADS = 8
 BYTES = 2048
 LEFT = 2 << 20
-# Reservations by milliseconds, as the seed has them of ten rounds: below 1, from 1, from 2 and so on.
+# Earlier results: number of reservations in ten rounds by latency in milliseconds: below 1, from 1, from 2 and so on.
 SEED = {'before tickets': (345330, 17221, 3506, 212, 17777, 7125, 1974, 136, 3),
         'with tickets': (311844, 11123, 10103, 8669, 10802, 20079, 18015, 1485, 175),
         'its change': (321168, 10620, 9099, 6488, 17000, 12495, 3525, 54, 0)}
 
 
 def make(part):
-    """All space for data but a little is taken."""
+    """Fill all data space except for a little."""
     image.run('truncate', '-s', '256M', part.path)
     image.run(image.MKFS, '-q', '-f', part.path)
     part.mount('noatime')
@@ -47,21 +47,21 @@ def seconds(said, what):
 
 
 def again(said):
-    """Removals that Linux had no space for before a commit."""
+    """Removals for which Linux had no space before a commit."""
     return sum(int(n) for n in re.findall(r'(\d+) again', said))
 
 
 def commits(said):
-    """To fill, and to remove."""
+    """Commits for filling, and for removing."""
     return ([int(n) for n in re.findall(r'and (\d+) commits to fill', said)],
             [int(n) for n in re.findall(r'and (\d+) to remove', said)])
 
 
 def latencies(said):
-    """The same of ours."""
+    """Our reservations by latency, as in SEED."""
     rows = [0] * 9
     for nanoseconds, count in re.findall(r'(\d+) ns +(\d+)', said):
-        # A bucket of 2^20 ns begins a little behind a millisecond.
+        # A bucket of 2^20 ns begins slightly above a millisecond.
         rows[min(max(int(nanoseconds).bit_length() - 20, 0), 8)] += int(count)
     return rows
 
@@ -98,7 +98,7 @@ def main():
         said = image.run(pairs.program('bench-fill'), copied(source, path), *arguments).decode()
         image.run(image.BTRFS, 'check', path)
         theirs, their_commits = linux(copied(source, path), program, *arguments)
-        # Filled to the last, for Linux to clear.
+        # A completely filled filesystem for Linux to clear.
         image.run(pairs.program('bench-fill'), copied(source, path), str(THREADS), '0', str(BYTES), 'full')
         image.run(image.BTRFS, 'check', path)
         linux(path, None)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What create.c and fill.c do, done by Linux in a mounted filesystem: create DIR THREADS FILES NAMELEN, or
- * fill DIR THREADS ROUNDS BYTES. The same lines on the standard output.
+ * The same as create.c and fill.c, by Linux in a mounted filesystem: create DIR THREADS FILES NAMELEN, or fill DIR
+ * THREADS ROUNDS BYTES. Prints the same lines.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,14 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* So often in a row a removal is tried again that finds no space. */
+/* Attempts to remove a file when there is no space. */
 #define TRIES 100
 
 struct worker {
 	pthread_t thread;
 	int dir;
 	unsigned long files;
-	unsigned long again; /* removals that found no space, and had to wait for a commit */
+	unsigned long again; /* removals that failed for lack of space and had to wait for a commit */
 	size_t bytes;
 	unsigned name_len;
 	int removes;
@@ -59,7 +59,7 @@ static void *create(void *arg)
 	return NULL;
 }
 
-/* Linux may have no space left to remove something: as an administrator would, it is synced, and tried again. */
+/* Linux may lack the space to remove a file: sync and try again, as an administrator would. */
 static void remove_file(struct worker *w, const char *name)
 {
 	for (int i = 0; unlinkat(w->dir, name, 0); i++) {

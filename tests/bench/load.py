@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Loads the free space of all block groups of a fragmented filesystem from the free space tree, from the v1 cache and
-from the extent tree, beside Linux: which loads it all for FITRIM. That is asked for pieces so large that none is
-discarded, and again when all is loaded; the difference is what loading took."""
+"""Load the free space of all block groups of a fragmented filesystem from the free space tree, from the v1 cache and
+from the extent tree, compared with Linux, which loads all of it for FITRIM. That is called with a minimal length so
+large that nothing is discarded, and again when everything is loaded; the difference is the time for loading."""
 import fcntl
 import os
 import struct
@@ -14,7 +14,7 @@ import workloads
 from pairs import image
 
 FITRIM = 0xC0185879
-SMALLEST = 1 << 30      # of the block groups that Linux is to load: the few that are smaller stay out
+SMALLEST = 1 << 30      # of the block groups that Linux must load; excludes the few smaller ones
 
 
 def trim(mnt):
@@ -28,7 +28,7 @@ def trim(mnt):
 
 
 class Linux:
-    """A way: a mount of its own, read-only."""
+    """Measure with a read-only mount for each run."""
 
     def __init__(self, path, options):
         self.path, self.options = path, options
@@ -49,7 +49,7 @@ def main():
         v2 = pairs.made(f'{name}-v2.img', lambda part, v1=v1: workloads.to_v2(v1, part))
         for source, path, options in (('tree', v2, 'space_cache=v2'), ('cache', v1, 'space_cache=v1'),
                                       ('extents', v1, 'nospace_cache')):
-            # Groups of which there is no cache are loaded from the extent tree.
+            # Groups without a cache are loaded from the extent tree.
             command = (pairs.program('bench-space-load'), path, 'extents' if source == 'extents' else 'any')
             print(image.run(*command).decode().split(';')[0])
             pairs.compare(f'load {name} from {source}', pairs.reported(*command), {'Linux': Linux(path, options)})

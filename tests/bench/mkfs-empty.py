@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes an empty filesystem in sparse files, beside mkfs.btrfs with the same options: in files that are new each time,
-and in files that hold the filesystem of the run before."""
+"""Create an empty filesystem in sparse files, compared with mkfs.btrfs with the same options: in new files each time,
+and in files that contain the filesystem of the previous run."""
 import os
 import shutil
 import sys
@@ -10,7 +10,7 @@ import time
 import pairs
 from pairs import image
 
-# How many files, how large, and options.
+# Number of files, size, and options.
 KINDS = ((1, '20 GB', 20 * 10 ** 9, ()), (1, '15 TB', 15 * 10 ** 12, ()), (8, '15 TB', 15 * 10 ** 12, ()),
          (8, '15 TB', 15 * 10 ** 12, ('-d', 'raid6', '-m', 'raid1c4')))
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Fills a filesystem from a directory, beside mkfs.btrfs with the same options and beside what only reads: in turns,
-each into a new file, with the flush at the end. Wall time counts; processor time is printed beside it, since a busy
-machine changes it less. Then how large images become, beside mkfs.btrfs's --shrink, and how much memory it takes.
-BENCH_PAIRS: 3 if not set; BENCH_ONLY: times, sizes or memory."""
+"""Fill a filesystem from a directory, compared with mkfs.btrfs with the same options and with programs that only read
+the directory: in turns, each into a new file, including the flush. Wall time is what counts; processor time is printed
+too, because a busy machine affects it less. Then the size of images, compared with mkfs.btrfs --shrink, and peak
+memory. BENCH_PAIRS: default 3; BENCH_ONLY: times, sizes or memory."""
 import os
 import random
 import shutil
@@ -24,7 +24,7 @@ INODE_GOAL = 64         # beyond that, for each inode
 
 
 class Cost:
-    """What a run took: milliseconds of the clock and of processors, and memory."""
+    """Costs of a run: wall and processor time in milliseconds, and memory."""
 
     def __init__(self, command, shell=False):
         start = time.perf_counter()
@@ -50,7 +50,7 @@ def remove():
 
 
 def into(whose, *command):
-    """A way: a command that makes an image, from nothing."""
+    """Return a function that makes a new image by a command."""
     def way():
         if os.path.exists(path(whose)):
             os.unlink(path(whose))
@@ -67,7 +67,7 @@ def theirs(folder, *options):
 
 
 def from_tar(folder):
-    """Both of a pipe; the processor time is that of both."""
+    """Both processes of a pipe; processor time is their sum."""
     command = f'tar -C {folder} -cf - . | {pairs.BTRKIT} mkfs -q --tar - {path("ours")}'
 
     def way():
@@ -92,7 +92,7 @@ def shown(costs):
 
 
 def compare(work, way, *peers):
-    """Each peer is a name, a way, and at how many times its time the goal is; None: there is none."""
+    """Each peer is a name, a function, and the goal as a factor of its time, or None."""
     way()
     for _, peer, _ in peers:
         peer()
@@ -112,7 +112,7 @@ def compare(work, way, *peers):
 
 
 def size(work, folder, *options):
-    """Both exactly as large as they have to be: of ours that is the default."""
+    """Both make minimal images, which is the default for ours."""
     ours(folder, *options)()
     theirs(folder, '--shrink', *options)()
     mine, other = os.path.getsize(path('ours')), os.path.getsize(path('theirs'))
@@ -141,7 +141,7 @@ def times():
 
 
 def folder_of(name, files):
-    """One with files of these names and sizes, of which half can be compressed, made once."""
+    """Make a directory with files of these names and sizes once; half of the data is compressible."""
     path = os.path.join(pairs.FOLDER, name)
     if os.path.exists(path):
         return path
@@ -167,7 +167,7 @@ def sizes():
 
 
 def memory():
-    """The most that is resident at a time, also where much lies in one file."""
+    """Peak resident memory, also with a lot of data in one file."""
     large = folder_of('large', [('file', 4 << 30)])
     thousand = folder_of('thousand', [(f'file{i:03}', 4 * MIB) for i in range(1000)])
     million = workloads.empty_files(1000000)

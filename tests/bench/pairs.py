@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Times two ways to do the same work in turns, A B A B, so that a slow minute of the machine slows both; what counts is
-the ratio of the medians. Images are made once in $BENCH_DIR (default build/bench) and kept there."""
+"""Time two ways to do the same work in turns, A B A B, so that disturbances affect both; the ratio of the medians
+counts. Images are made once in $BENCH_DIR (default build/bench) and kept there. A "way" is a function that does the
+work once and returns milliseconds."""
 import errno
 import itertools
 import os
@@ -29,7 +30,7 @@ def skip_unless_possible():
 
 
 def made(name, make):
-    """The path of an image, made if it is not there: a half-made one has another name."""
+    """Return the path of an image, which is made if missing. An unfinished one has another name."""
     os.makedirs(FOLDER, exist_ok=True)
     path = os.path.join(FOLDER, name)
     if not os.path.exists(path):
@@ -44,7 +45,7 @@ def made(name, make):
 
 
 def made_folder(name, make):
-    """The same of files in a folder: their paths."""
+    """The same for several files in a directory; returns their paths."""
     path = os.path.join(FOLDER, name)
     if not os.path.exists(path):
         print(f'making {path}', file=sys.stderr)
@@ -56,7 +57,7 @@ def made_folder(name, make):
 
 
 def compiled(name):
-    """A program of this folder."""
+    """Compile a program from this directory."""
     os.makedirs(FOLDER, exist_ok=True)
     binary = os.path.join(FOLDER, name)
     image.run(os.environ.get('CC', 'cc'), '-O2', '-D_GNU_SOURCE', '-o', binary, os.path.join(HERE, f'{name}.c'))
@@ -64,12 +65,12 @@ def compiled(name):
 
 
 def program(name):
-    """One that was built with the library."""
+    """Path of a program that was built with the library."""
     return os.path.join(os.path.dirname(os.path.dirname(BTRKIT)), 'tests/bench', name)
 
 
 class Xfs:
-    """A folder for files as large as one likes, on xfs in a sparse image, where they are kept."""
+    """A directory for very large files, on XFS in a sparse image."""
 
     def __init__(self, name, size='200G'):
         self.path = os.path.join(FOLDER, name)
@@ -91,7 +92,7 @@ class Xfs:
 
 
 def process(*args):
-    """A way: a whole process, its output into nothing. Milliseconds."""
+    """A way: run a whole process with output to /dev/null."""
     def way():
         start = time.perf_counter()
         subprocess.run(args, stdout=subprocess.DEVNULL, check=True)
@@ -100,12 +101,12 @@ def process(*args):
 
 
 def reported(*args):
-    """A way: a process whose last word but one is its own count of milliseconds."""
+    """A way: run a process whose last but one word is its own measurement in milliseconds."""
     return lambda: float(image.run(*args).split()[-2])
 
 
 def cold(way):
-    """The same with nothing in the caches of Linux, neither of images nor of what is mounted nor of programs."""
+    """The same with cold caches: of images, mounted filesystems and programs."""
     def after_drop():
         os.sync()
         with open('/proc/sys/vm/drop_caches', 'w', encoding='ascii') as caches:
@@ -115,7 +116,7 @@ def cold(way):
 
 
 def read_data(path):
-    """Reads what a sparse file has allocated."""
+    """Read the allocated parts of a sparse file."""
     with open(path, 'rb', buffering=0) as f:
         end = 0
         while True:
@@ -135,8 +136,8 @@ def read_data(path):
 
 
 def warm(path, way):
-    """The same with all of the image in the page cache: btrfs-progs asks Linux to forget it when it closes it, so what
-    runs next would begin without."""
+    """The same with the whole image in the page cache: btrfs-progs drops it from the cache when closing it, so the next
+    program would start cold."""
     def after_read():
         read_data(path)
         return way()
@@ -144,10 +145,10 @@ def warm(path, way):
 
 
 def compare(work, ours, peers, *goals, pairs=PAIRS):
-    """Prints medians of the ways, ours in turn with each peer, {name: way}; a goal is a ratio to the peer of its place.
-    The median of ours."""
+    """Print medians of the ways, ours in turn with each peer, {name: way}; a goal is the ratio to the corresponding
+    peer. Returns the median of ours."""
     for each in (ours, *peers.values()):
-        each()                                  # warms the page cache, of both sides
+        each()                                  # warms the page cache for all
     times = {'btrkit': [], **{name: [] for name in peers}}
     for _ in range(pairs):
         for name, way in peers.items():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Reads every file of filesystems on four devices by the library, with all checksums verified, beside Linux's cat. Both
-find the devices' files in the page cache, Linux through loop devices without direct I/O. It mounts anew before each
-run, or it would verify nothing; what is timed is the process alone: of the library from opening the devices on, of
-Linux after the mount."""
+"""Read every file of filesystems on four devices by the library, verifying all checksums, compared with cat on Linux.
+The device files are in the page cache for both; Linux uses loop devices without direct I/O. Linux mounts anew before
+each run, otherwise it would verify nothing; only the process is timed: for the library that includes opening the
+devices, for Linux it excludes the mount."""
 import os
 import random
 import sys
@@ -15,16 +15,16 @@ from pairs import image
 import volumes      # noqa: E402, found by pairs
 
 K, M = 1 << 10, 1 << 20
-# Name, options of mkfs, of the mount under which files are written
+# Name, mkfs options, options of the mount under which files are written
 KINDS = (('raid1', ('-d', 'raid1', '-m', 'raid1'), ''), ('raid0', ('-d', 'raid0', '-m', 'raid1'), ''),
          ('raid1 sha256', ('-d', 'raid1', '-m', 'raid1', '--csum', 'sha256'), ''),
          ('raid1 zstd', ('-d', 'raid1', '-m', 'raid1'), 'compress=zstd'))
-# Name, files, their sizes at the most
+# Name, number of files, maximal size
 LOADS = (('large files', 24, 64 * M), ('small files', 20000, 40 * K))
 
 
 def fill(mnt, files, size, text):
-    """Text can be compressed."""
+    """Text is compressible."""
     rng = random.Random(0)
     words = [rng.randbytes(9).hex() for _ in range(5000)]
     for k in range(files):

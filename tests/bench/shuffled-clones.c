@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * shuffled-clones FOLDER BLOCKS EACH FILES: clones the blocks of FOLDER/0, FOLDER/EACH, ... in their order, each behind
- * the last one of a file that is drawn by lot: FOLDER/shuffled-0 and so on.
+ * shuffled-clones FOLDER BLOCKS EACH FILES: clone the blocks of FOLDER/0, FOLDER/EACH, ... in order, each to the end of
+ * a randomly chosen file out of FOLDER/shuffled-0 and so on.
  */
 #include <fcntl.h>
 #include <linux/fs.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Dirties block groups by the hundred: in transactions, extents of the first half of every GiB of all files are freed,
- * then allocated again. Says how long keeping account of free space took, and how much of that was in the commits.
+ * Dirty hundreds of block groups: in transactions, extents in the first half of every GiB of all files are freed, then
+ * allocated again. Prints how long the accounting of free space took, and how much of that was in the commits.
  *
  *	space-commit DEVICE EXTENTS [early]
  *
- * EXTENTS: in each transaction; 0: all in one. early: delayed references are run before each commit, as Linux does
- * before the part of a commit that stops others.
+ * EXTENTS: number per transaction; 0: all in one. early: run delayed references before each commit, as Linux does
+ * before the part of a commit that blocks other writers.
  */
 #include <btrkit/btrkit.h>
 
@@ -35,7 +35,7 @@ struct work {
 	struct place *places;
 	size_t n, room, per_txn;
 	bool early;
-	uint64_t groups, dirtied; /* the last one; those that transactions dirtied, summed */
+	uint64_t groups, dirtied; /* in the last transaction; sum over all transactions */
 	uint64_t accounting_early;
 };
 

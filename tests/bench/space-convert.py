@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Converts filesystems without a free space tree, beside `btrfstune --convert-to-free-space-tree` and Linux, which is
-mounted with clear_cache,space_cache=v2 and unmounted. Each run is of a fresh copy, whose bytes are in the page cache
-and on disk before; the time ends when what was written is on disk too.
+"""Convert filesystems without a free space tree, compared with `btrfstune --convert-to-free-space-tree` and Linux,
+which mounts with clear_cache,space_cache=v2 and unmounts. Each run uses a fresh copy, whose contents are in the page
+cache and on disk beforehand; the time includes writing everything to disk.
 
     space-convert.py [NAME...]      huge-v1 extents fifty-tb fifty-tb-empty fifty-tb-two
 """
@@ -24,7 +24,7 @@ BTRFSTUNE_GOAL, LINUX_GOAL, MEMORY_GOAL = 1 / 10, 1 / 2, 64 << 20
 
 
 def copied(sources, paths):
-    """With the same holes; on disk and in the page cache."""
+    """Copy with the same holes, to disk and into the page cache."""
     for source, path in zip(sources, paths):
         image.run('cp', '--sparse=always', '--reflink=never', source, path)
         flush(path)
@@ -36,18 +36,18 @@ def flush(path):
 
 
 def ours(*command):
-    """The arguments of a command of btrkit."""
+    """Return a function that gives the arguments of a btrkit command."""
     return lambda devices: (pairs.BTRKIT, *command, *(f'--device={each}' for each in devices[1:]), devices[0])
 
 
 def tune(devices):
-    """It looks for the others itself."""
+    """btrfstune finds the other devices itself."""
     return image.BTRFSTUNE, '--convert-to-free-space-tree', devices[0]
 
 
 class Process:
-    """A way: a command and the flush. Its greatest memory is kept; no less can be seen than this one has itself.
-    Several devices are loop devices, since btrfstune finds no files."""
+    """A way: a command and the flush. Records the peak memory, which cannot be less than that of this process. Several
+    devices become loop devices, because btrfstune does not find files."""
 
     def __init__(self, sources, paths, command):
         self.sources, self.paths, self.command, self.peak = sources, paths, command, 0
@@ -74,7 +74,7 @@ class Process:
 
 
 class Mounted:
-    """A way: mounted and unmounted."""
+    """A way: mount and unmount."""
 
     def __init__(self, sources, paths):
         self.sources, self.paths = sources, paths
@@ -96,7 +96,7 @@ class Mounted:
 
 
 def lines(*command):
-    """One at a time: a process that this one starts seems to need what this one did."""
+    """One line at a time: memory of this process would be counted for its child processes."""
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         yield from child.stdout
     if child.returncode:
@@ -104,7 +104,8 @@ def lines(*command):
 
 
 def counts(paths):
-    """Block groups, those told by bitmaps, and the sum of the extent counts of all FREE_SPACE_INFOs."""
+    """Return the number of block groups, of those with bitmaps, and the sum of extent counts in all FREE_SPACE_INFO
+    items."""
     groups = bitmaps = ranges = 0
     for line in lines(image.BTRFS, 'inspect-internal', 'dump-tree', '-t', 'free-space', *paths):
         found = re.search(rb'free space info extent count (\d+) flags (\d+)', line)
@@ -118,11 +119,11 @@ def counts(paths):
 
 
 def judge(results, spent):
-    """What each has made."""
+    """Compare what each program made."""
     for who, paths in results.items():
         groups, bitmaps, ranges = counts(paths)
         print(f'    free space tree of {who}: {groups} block groups, {bitmaps} of them in bitmaps, {ranges} ranges')
-    # Fails if the trees contradict each other.
+    # Fails if the trees are inconsistent.
     for last in lines(*ours('space-cache', 'status', '--format=json')(results['btrkit'])):
         pass
     groups, extents = (json.loads(last)['summary'][what] for what in ('groups', 'extents'))

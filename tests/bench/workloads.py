@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The filesystems that are measured."""
+"""The filesystems for benchmarks."""
 import itertools
 import os
 import random
@@ -15,7 +15,7 @@ GIB = 1 << 30
 
 
 def snapshot_extents(part, gib=40):
-    """A 40 GiB file in 327,680 extents, three of 20 GiB, and a snapshot. 3.6 GB of disk, some minutes."""
+    """A 40 GiB file in 327,680 extents, three of 20 GiB, and a snapshot. Needs 3.6 GB of disk and some minutes."""
     image.run('truncate', '-s', f'{gib * 3 + 10}G', part.path)
     part.mkfs()
     part.mount('compress=lzo,nodiscard')
@@ -29,7 +29,7 @@ def snapshot_extents(part, gib=40):
 
 
 def blocks_and_data(part):
-    """1.5 GB of data and many small files on 3 GiB: what a scan of a device meets."""
+    """1.5 GB of data and many small files on 3 GiB, for scanning a device."""
     image.run('truncate', '-s', '3G', part.path)
     part.mkfs('-m', 'single')
     part.mount('nodiscard')
@@ -39,7 +39,7 @@ def blocks_and_data(part):
 
 
 def hole_extents(part):
-    """Files of 32,768, 65,536 and 131,072 extents between holes. 1 GB of disk."""
+    """Files of 32,768, 65,536 and 131,072 extents separated by holes. 1 GB of disk."""
     image.run('truncate', '-s', '8G', part.path)
     part.mkfs()
     part.mount('nodiscard')
@@ -51,7 +51,7 @@ def hole_extents(part):
 
 
 def scattered_extents(part, extents=65536):
-    """A file of which no extent lies beside the one before it, nor what the extent tree says of them. 1 GB of disk."""
+    """A file whose extents are nowhere adjacent, neither on disk nor in the extent tree. 1 GB of disk."""
     image.run('truncate', '-s', '8G', part.path)
     part.mkfs()
     part.mount('nodiscard')
@@ -66,13 +66,13 @@ def scattered_extents(part, extents=65536):
 
 
 def dig(path):
-    """The zeros of an image become holes: a v1 cache is mostly zeros, and copies are cheap without them."""
+    """Replace zeros in an image by holes: a v1 cache is mostly zeros, and copies are cheap without them."""
     image.run('fallocate', '--dig-holes', path)
 
 
 def fill_huge(part, terabytes, cache, full):
-    """120,000 free pieces of 64 KiB between 120,000 used ones, and files of 1,000 GiB until little is left. A v1 cache
-    writes 256 KiB for each GiB, which dig() gives back."""
+    """120,000 free pieces of 64 KiB between 120,000 used ones, and files of 1,000 GiB until little space is left. A v1
+    cache writes 256 KiB for each GiB, which dig() reclaims."""
     part.mkfs(*WITHOUT_V2)
     part.mount(f'{cache},nodiscard')
     with ops.Opened(f'{part.mnt}/pieces') as fd:
@@ -93,7 +93,7 @@ def huge(part, terabytes=15, cache='space_cache=v1', full=True):
 
 
 def fifty(part):
-    """50 TB of the same. Linux takes ten minutes for the 50,000 block groups."""
+    """50 TB of the same. Linux needs ten minutes for the 50,000 block groups."""
     huge(part, 50, 'nospace_cache')
 
 
@@ -102,7 +102,7 @@ def fifty_empty(part):
 
 
 def fifty_on_two(folder):
-    """The same on two devices; metadata has a copy on each."""
+    """The same on two devices, with a copy of the metadata on each."""
     part = volumes.Volume(folder, 2, '25T')
     try:
         fill_huge(part, 50, 'nospace_cache', full=True)
@@ -113,14 +113,15 @@ def fifty_on_two(folder):
 
 
 def to_v2(source, part):
-    """A copy with a free space tree, by Linux."""
+    """A copy with a free space tree made by Linux."""
     image.run('cp', '--sparse=always', '--reflink=never', source, part.path)
     part.mount('clear_cache,space_cache=v2,nodiscard')
 
 
 def extents(part, wanted=3000000):
-    """100 GB with 3 million extents of 12 to 44 KiB. In a third of the space every fourth was removed, in a third every
-    64th, and a third is full; so there are block groups of bitmaps, of extents and without either. v1 cache."""
+    """100 GB with 3 million extents of 12 to 44 KiB. In one third of the space every fourth was removed, in another
+    third every 64th, and the last third is full; so there are block groups with bitmaps, with extents, and full ones.
+    v1 cache."""
     image.run('truncate', '-s', '100GB', part.path)
     part.mkfs(*WITHOUT_V2, '-m', 'single')
     part.mount('space_cache=v1,nodiscard')
@@ -145,7 +146,7 @@ def extents(part, wanted=3000000):
 
 
 def many_snapshots(part, snapshots=30):
-    """/usr/share of this machine, and snapshots between which files are written to and removed. 2 GB of disk."""
+    """/usr/share of this machine, and snapshots between which files are changed and removed. 2 GB of disk."""
     image.run('truncate', '-s', '20G', part.path)
     part.mkfs()
     part.mount('nodiscard')
@@ -164,8 +165,9 @@ def many_snapshots(part, snapshots=30):
 
 
 def many_extents(part, extents, each=100000, shuffled=False):
-    """So many of 4 KiB, in files of 100,000, and four snapshots that share their leaves. Shuffled: each of them once
-    more in one of 900 files, by lot, so that what is neighbours in a leaf of those is not on disk."""
+    """The given number of 4 KiB extents, in files of 100,000, and four snapshots that share their leaves. Shuffled:
+    each extent is cloned once more into a random one of 900 files, so that neighbours in their leaves are scattered on
+    disk."""
     image.run('truncate', '-s', '300G', part.path)
     part.mkfs('-m', 'single')
     part.mount('nodiscard,noatime,commit=300')
@@ -179,13 +181,13 @@ def many_extents(part, extents, each=100000, shuffled=False):
         ops.snapshot(f'{part.mnt}/files', f'{part.mnt}/snap{number}')
         ops.write(f'{part.mnt}/files/more{number}', 0, b'more')
     ops.sync(part.mnt)
-    # What lay there for a while was written to the image too.
+    # Drop temporary blocks, which were written to the image too.
     image.run('fstrim', part.mnt)
 
 
 def changing_snapshots(part, snapshots, files=200000, changes=200):
-    """A subvolume of 200,000 files, and so many snapshots, between which 200 files have something appended; every
-    eighth snapshot has changes of its own."""
+    """A subvolume of 200,000 files, and many snapshots, between which 200 files are appended to; every eighth snapshot
+    is itself changed."""
     image.run('truncate', '-s', '40G', part.path)
     part.mkfs('-m', 'single')
     part.mount('nodiscard,noatime,commit=300')
@@ -211,7 +213,7 @@ def changing_snapshots(part, snapshots, files=200000, changes=200):
 
 
 def empty_files(n, folders=16):
-    """A folder with that many empty files, named as fs_mark does."""
+    """Return a directory with that many empty files, named as fs_mark does."""
     path = os.path.join(pairs.FOLDER, f'empty-{n}')
     if not os.path.exists(path):
         for folder in range(folders):
@@ -223,15 +225,15 @@ def empty_files(n, folders=16):
 
 
 def looked_at(path, name):
-    """What a listing says of how it went, in a line."""
+    """The statistics of a listing on one line."""
     said = subprocess.run([pairs.BTRKIT, 'fiemap', '--stats', path, name], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, check=True).stderr.decode()
     return ', '.join(line.replace('\t', ' ') for line in said.splitlines() if not line.endswith('\t0'))
 
 
 def fiemap(work, path, name, extents, goal):
-    """One file of at least so many extents (writing back early makes some more), beside the ioctl on the mounted image:
-    its time alone, and that of the whole process. Then with nothing in the caches."""
+    """List one file with at least that many extents (early writeback makes some more), compared with the ioctl on the
+    mounted image: the time of the ioctl alone, and of the whole process. Then with cold caches."""
     ioctl = pairs.compiled('fiemap-ioctl')
     mounted = image.Image(path, None)
     mounted.mount(readonly=True)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * write IMAGE MIB COMPRESSION: writes so many MiB to a new file of the filesystem in calls of 16 MiB and commits.
- * write -f FILE MIB: the same by Linux to a file, and syncs its filesystem.
+ * write IMAGE MIB COMPRESSION: write MIB MiB to a new file of the filesystem in calls of 16 MiB, and commit.
+ * write -f FILE MIB: the same by Linux to a file, and sync its filesystem.
  *
- * Prints the seconds of all of it, and of the last step. A half of each sector is random.
+ * Prints the total seconds, and those of the last step. Half of each sector is random.
  */
 #include <fcntl.h>
 #include <stdio.h>

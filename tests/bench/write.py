@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A large file written from end to end, by the library into an image and by Linux into one that is mounted, in turns:
-uncompressed and with zstd:3. The commit, or the sync, is inside the time.
+"""Write a large file sequentially, by the library into an image and by Linux into a mounted one, in turns: uncompressed
+and with zstd:3. The time includes the commit or the sync.
 
     write.py [MIB]
 """
