@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What of lib/ the tests have gone through, from what lcov has collected: lines and branches of each directory, and the
-branches that none took, so that one can look why. Usage: coverage.py INFO [PREFIX]; PREFIX: of files to list."""
+"""Coverage of lib/ by the tests, from the data collected by lcov: lines and branches of each directory, and the
+branches that were never taken, for examination. Usage: coverage.py INFO [PREFIX]; PREFIX: list branches of files that
+begin with it."""
 import collections
 import re
 import sys
 
 
 def read(path):
-    """Per file: lines and branches with how often each was taken."""
+    """Return for each file its lines and branches, with execution counts."""
     files, name = {}, None
     with open(path, encoding='utf-8') as f:
         for line in f:
@@ -21,7 +22,7 @@ def read(path):
                 lines[int(number)] += int(count)
             elif kind == 'BRDA':
                 number, block, branch, count = rest.split(',')
-                # A line that was never reached has no count.
+                # A branch in a line that was never reached has no count.
                 branches[int(number), block, branch] += 0 if count == '-' else int(count)
     return {name: found for name, found in files.items() if name.startswith('lib/')}
 

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Builds the packages of Debian and judges them by lintian, installs them in a new Debian that has nothing else, and
-# tries there what is in them: the command on an image, and an example that is compiled against the library. Then the
-# RPMs, of which what is in them is looked at. The last line counts.
+# Build the Debian packages, check them with lintian, install them in a minimal Debian system, and try their contents
+# there: the command on an image, and an example compiled against the library. Then build the RPMs and examine their
+# contents. The last line counts the checks.
 #
-#	tests/packages.sh [DIR]	(DIR: a folder that is not there yet, and is kept; without it one that is removed)
+#	tests/packages.sh [DIR]	(DIR: a new directory, which is kept; without it a temporary one is used)
 #
-# Needs root, for the new Debian; debhelper, lintian, debootstrap, rpm, and a mirror of Debian.
+# Needs root for the minimal Debian system; debhelper, lintian, debootstrap, rpm, and a Debian mirror.
 set -euo pipefail
 sources=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
@@ -38,7 +38,7 @@ cleanup()
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# Runs the rest; what it prints is shown when it fails.
+# Run a command; its output is shown if it fails.
 step()
 {
 	local name=$1
@@ -117,7 +117,7 @@ build_rpm()
 	mkdir -p "$top/rpm/SOURCES"
 	rpmspec -P "$spec" >/dev/null
 	tar -C "$top" --exclude=obj-* --exclude=debian -czf "$top/rpm/SOURCES/btrkit-$version.tar.gz" "btrkit-$version"
-	# Debian's rpm has no macros for meson, and knows no packages of Fedora's names.
+	# Debian's rpm lacks the macros for meson, and does not know package names of Fedora.
 	rpmbuild -bb --nodeps --define "_topdir $top/rpm" --define "debug_package %{nil}" \
 		--define "_lto_cflags %{nil}" --without tests "$spec"
 }

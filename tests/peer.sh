@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Provides btrfs-progs that are new enough to be compared with: 6.14, whose text of a dump is that of 6.19.
-# Usage: peer.sh DIR    writes DIR/env, which sets BTRFS, MKFS and BTRFSTUNE, for a shell to read
-# What the environment gives stays; then come the installed ones; then those of Debian trixie, unpacked below DIR
+# Provide a btrfs-progs that is recent enough for comparisons: at least 6.14, which dumps the same text as 6.19.
+# Usage: peer.sh DIR    write DIR/env, which sets BTRFS, MKFS and BTRFSTUNE, for sourcing by a shell
+# Programs given in the environment come first; then installed ones; then those of Debian trixie, unpacked below DIR
 # from the mirror that apt uses (or $DEBIAN_MIRROR) and started by their own dynamic loader. Needs no root.
 set -euo pipefail
 
@@ -33,7 +33,7 @@ mirror()
 		awk -F'|' '$1 == "Debian" && $2 == "Debian" { print $3; exit }'
 }
 
-# An apt of its own, which knows only the suite and thinks that nothing is installed.
+# Run apt-get with a private configuration that knows only this suite and no installed packages.
 private_apt()
 {
 	apt-get -qq -o Dir::Etc::sourcelist="$dir/apt/sources.list" -o Dir::Etc::sourceparts="$dir/apt/none" \
@@ -61,7 +61,7 @@ fetch()
 	rm -rf "$dir/apt"
 }
 
-# A program of the unpacked suite under the name $1.
+# Make a wrapper script named $1 for a program of the unpacked suite.
 wrapper()
 {
 	local loader program libs

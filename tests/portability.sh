@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Builds all without any external library for processors that are not like the usual one, and runs the unit tests
-# there: i686, which counts memory in 32 bits, and s390x, which has the most significant byte first. Each reads
-# filesystems made here, and those made there are read here, with equal findings. The last line counts.
+# Build without optional libraries for other architectures, and run the unit tests there: i686 is 32-bit, and s390x is
+# big-endian. Each program reads filesystems made here, and filesystems made there are read here, with equal findings.
+# The last line counts the checks.
 #
-#	tests/portability.sh [DIR]	(DIR: a folder to build in, which is kept; without it one that is removed)
+#	tests/portability.sh [DIR]	(DIR: build directory, which is kept; without it a temporary one is used)
 #
-# BTRKIT names this machine's program; without it that is built too.
+# BTRKIT names the native program; without it that is built too.
 #
-# Needs Debian's cross compilers and qemu-user, which is called by name (no binfmt). Of the other processors' packages
-# cmocka alone, which apt-get fetches from the mirror into DIR: nothing of it is installed.
+# Needs Debian's cross compilers and qemu-user, which is called directly (no binfmt). Of the foreign packages only
+# cmocka is needed, which apt-get downloads from the mirror into DIR without installing it.
 set -euo pipefail
 sources=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
 jobs=${JOBS:-$(nproc)}
@@ -37,7 +37,7 @@ verdict()
 	fi
 }
 
-# Unpacks cmocka of the processor $1 into $2/root, with the headers that all processors share.
+# Unpack cmocka for architecture $1 into $2/root, with the architecture-independent headers.
 fetch()
 {
 	local dir=$2 package
@@ -59,7 +59,7 @@ fetch()
 	done
 }
 
-# meson's description of the machine: $1 triple, $2 family, $3 byte order, $4 folder, then what runs its programs.
+# meson's cross file: $1 triple, $2 family, $3 byte order, $4 directory, then the command that runs programs.
 describe()
 {
 	local triple=$1 family=$2 endian=$3 dir=$4
@@ -84,7 +84,7 @@ endian = '$endian'
 END
 }
 
-# Builds into $1; the rest are meson's options.
+# Build into $1; the rest are options for meson.
 build()
 {
 	local dir=$1
@@ -95,7 +95,7 @@ build()
 	ninja -C "$dir" -j "$jobs" >"$dir.build.log" || { grep -E -A 5 'error|FAILED' "$dir.build.log"; return 1; }
 }
 
-# Makes filesystems named $1 with what runs btrkit, the rest.
+# Make filesystems named $1; the rest is the command to run btrkit.
 make()
 {
 	local image=$1 data
@@ -107,7 +107,7 @@ make()
 	done
 }
 
-# What btrkit, the rest, finds on the filesystems named $1.
+# Print the findings on the filesystems named $1; the rest is the command to run btrkit.
 look()
 {
 	local image=$1 data
@@ -120,7 +120,7 @@ look()
 	done
 }
 
-# $1 architecture of Debian, $2 triple, $3 family, $4 byte order; then what runs its programs.
+# $1 Debian architecture, $2 triple, $3 family, $4 byte order; then the command that runs programs.
 machine()
 {
 	local arch=$1 triple=$2 family=$3 endian=$4 dir=$top/$1 name status num=0
@@ -145,7 +145,7 @@ machine()
 		verdict 1 "$arch: unit test $name, see $dir/unit.log"
 	done < <(sed -nE 's/.*btrkit:unit \/ (\S+) +(FAIL|TIMEOUT|ERROR).*/\1/p' "$dir/unit.log")
 	[ $status = 0 ] || [ $failed -gt 0 ] || verdict 1 "$arch: unit tests, see $dir/unit.log"
-	# Read there what was made here, and the other way round.
+	# Read filesystems made here on the other architecture, and vice versa.
 	look "$top/made" "$@" "$dir/build/cmd/btrkit" >"$dir/read" || true
 	cmp -s "$top/read" "$dir/read" && status=0 || status=1
 	verdict $status "$arch: reads otherwise: $top/read and $dir/read"
@@ -161,7 +161,7 @@ reference=${BTRKIT:-$top/native/cmd/btrkit}
 [ -n "${BTRKIT:-}" ] || build "$top/native" -Dtests=disabled
 make "$top/made" "$reference"
 look "$top/made" "$reference" >"$top/read"
-# Without what has UUIDs, which are others each time.
+# The expected findings on filesystems made elsewhere: without the hash of a dump, which contains random UUIDs.
 mkdir -p "$top/again"
 make "$top/again/made" "$reference"
 look "$top/again/made" "$reference" >"$top/written"

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Sums up runs of `meson test`: what was skipped and why, what comparisons counted, and, last, one line of numbers.
-Usage: tally.py LOG.json...    With CI=true a skipped test is a failed one: nothing may be missing there.
-A test whose output has a line that begins with "compared" has it repeated here, and one that failed its last ones."""
+"""Summarize runs of `meson test`: skipped tests with the reason, counts of comparisons, and finally one line of totals.
+Usage: tally.py LOG.json...    With CI=true a skipped test counts as failed: everything must be available there.
+Output lines that begin with "compared" are repeated, and the last lines of failed tests."""
 import json
 import os
 import sys
 
-LAST = 8  # lines of one that failed
+LAST = 8  # lines printed for a failed test
 
 
 def output_lines(test):
@@ -27,7 +27,7 @@ def read(logs):
 
 
 def judge(test, strict):
-    """passed, failed or skipped."""
+    """Return "passed", "failed" or "skipped"."""
     if test["result"] in ("OK", "EXPECTEDFAIL"):
         return "passed"
     if test["result"] == "SKIP" and not strict:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs a program on images, unpacked into a folder that is gone afterwards. Usage: with-images.py IMAGES NAME[,NAME...]
+"""Run a program on images, which are unpacked to a temporary directory. Usage: with-images.py IMAGES NAME[,NAME...]
 PROGRAM [ARG...]; the paths follow the arguments."""
 import os
 import subprocess
